@@ -1,8 +1,9 @@
 // Package limiter bounds how much of one kind of work is under way, and refuses at once what could not be done in time.
 //
-// Past saturation a queue that serves whoever has waited longest serves only callers who are about to leave: its head
-// is as old as their patience, and what they asked for is done when they have gone. So who comes is told at once when
-// the work before him takes longer than he can wait, and nothing is begun that would be done too late.
+// Past saturation a queue that serves whoever has waited longest serves only callers who are about to give up: the wait
+// of its head is as long as callers wait at all, and what they asked for is done when they have gone. So a caller is
+// refused at once when the work before its own takes longer than it can wait, and nothing is begun that would be done
+// too late.
 package limiter
 
 import (
@@ -15,10 +16,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// ErrOverloaded is what a caller hears who could not be served in time: nothing was begun.
+// ErrOverloaded is the error of a caller that could not be served in time: nothing was begun.
 var ErrOverloaded = errors.New("too much work waits")
 
-// Class tells two kinds of work apart.
+// Class distinguishes two kinds of work.
 type Class int
 
 const (
@@ -31,8 +32,8 @@ const (
 )
 
 const (
-	// MaxWait bounds how long a caller with a deadline waits. It is less than half of what the shortest client waits that
-	// does not tell its time, ten seconds: an estimate may be wrong by a factor of two.
+	// MaxWait bounds how long a caller with a deadline waits. It is less than half of ten seconds, which is how long
+	// the shortest client waits that sends no deadline: an estimate may be wrong by a factor of two.
 	MaxWait = 4 * time.Second
 	// inARow is how often GiveBack goes first while Take waits: one of four places goes to Take all the same.
 	inARow = 3
@@ -49,7 +50,7 @@ type Limiter struct {
 	pace   pace
 }
 
-// New makes a limiter with a number of places.
+// New returns a limiter with a number of places.
 func New(places int) *Limiter {
 	l := &Limiter{places: places}
 	for class := range l.lines {
@@ -58,15 +59,15 @@ func New(places int) *Limiter {
 	return l
 }
 
-// waiter is a caller who waits. answer gets one value: whether he has got a place.
+// waiter is a caller that waits. answer gets one value: whether the caller has got a place.
 type waiter struct {
 	answer chan bool
 	// until is when it is too late to begin; zero for a caller without a deadline.
 	until time.Time
 }
 
-// Enter waits for a place and returns how to give it back. The error is ErrOverloaded when the caller could not be
-// served before his deadline, and the context's when that ended. A caller without a deadline waits for ever.
+// Enter waits for a place and returns a function that gives it back. The error is ErrOverloaded when the caller could
+// not be served before its deadline, and the context's when that ended. A caller without a deadline waits for ever.
 func (l *Limiter) Enter(ctx context.Context, class Class, key string) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (l *Limiter) Enter(ctx context.Context, class Class, key string) (leave fun
 	return l.answered(ctx, <-w.answer) // the answer came at the same moment
 }
 
-// answered is what a caller who has waited gets.
+// answered returns the result of Enter for a caller that has waited.
 func (l *Limiter) answered(ctx context.Context, in bool) (leave func(), err error) {
 	switch err := ctx.Err(); {
 	case err == nil && in:
@@ -114,7 +115,7 @@ func (l *Limiter) answered(ctx context.Context, in bool) (leave func(), err erro
 	}
 }
 
-// begin takes a place, or has the caller wait, or refuses him; the waiter is nil when he has got a place.
+// begin takes a place, or has the caller wait, or refuses it; the waiter is nil when a place was taken.
 func (l *Limiter) begin(ctx context.Context, class Class, key string) (*waiter, error) {
 	now := time.Now()
 	deadline, bounded := ctx.Deadline()
@@ -147,7 +148,7 @@ func (l *Limiter) begin(ctx context.Context, class Class, key string) (*waiter, 
 	return w, nil
 }
 
-// entered returns how to give back the place that was taken now, once.
+// entered returns a function that gives back the place that was taken now, once.
 func (l *Limiter) entered() func() {
 	began := time.Now()
 	return sync.OnceFunc(func() {
@@ -158,7 +159,7 @@ func (l *Limiter) entered() func() {
 	})
 }
 
-// leave gives a place back, to the next in turn for whom it is not too late.
+// leave gives a place back, to the next in turn for which it is not too late.
 func (l *Limiter) leave() {
 	now := time.Now()
 	l.mu.Lock()
@@ -174,7 +175,7 @@ func (l *Limiter) leave() {
 	l.taken--
 }
 
-// next takes the next waiter out of his line; nil when nobody waits.
+// next removes the next waiter from its line; nil when nobody waits.
 func (l *Limiter) next() *waiter {
 	takes, gives := &l.lines[Take], &l.lines[GiveBack]
 	if gives.n > 0 && (takes.n == 0 || l.row < inARow && !failpoint.Broken("releases")) {
@@ -185,7 +186,7 @@ func (l *Limiter) next() *waiter {
 	return takes.next()
 }
 
-// Busy is how many places are taken and how many callers wait for one.
+// Busy returns how many places are taken and how many callers wait for one.
 func (l *Limiter) Busy() (taken, waiting int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

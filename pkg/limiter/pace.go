@@ -9,7 +9,7 @@ import (
 const (
 	// leastTime is what any work needs, also where none was measured.
 	leastTime = 20 * time.Millisecond
-	// oldAfter is how long an idle limiter believes what it measured: an API server that was slow may be back.
+	// oldAfter is how long an idle limiter relies on what it measured: an API server that was slow may be fast again.
 	oldAfter = 2 * time.Second
 )
 
@@ -22,14 +22,14 @@ type pace struct {
 	old bool
 }
 
-// look notices that the limiter has been idle.
+// look notes whether the limiter has been idle.
 func (p *pace) look(now time.Time, taken int) {
 	if taken == 0 && now.Sub(p.moved) >= oldAfter {
 		p.old = true
 	}
 }
 
-// took takes a measure.
+// took adds a measurement to the average.
 func (p *pace) took(d time.Duration) {
 	const weight = 16
 	if p.old || p.mean == 0 {
@@ -39,9 +39,9 @@ func (p *pace) took(d time.Duration) {
 	p.mean += (d - p.mean) / weight
 }
 
-// needs is how much time a caller must have left for a beginning to make sense: half as much again as the mean, for
-// what comes after it, such as the confirmation of a write. It is never so long that a limiter could shut out everybody
-// for good.
+// needs returns how much time a caller must have left for a beginning to make sense. It is half as much again as the
+// mean, for what comes after the work, such as the confirmation of a write. It is never so long that a limiter could
+// shut out everybody for good.
 func (p *pace) needs() time.Duration {
 	if p.old {
 		return leastTime
@@ -49,8 +49,8 @@ func (p *pace) needs() time.Duration {
 	return min(max(p.mean*3/2, leastTime), MaxWait)
 }
 
-// wait is about how long somebody who comes now waits for a place while all are taken: those before him at the pace of
-// the last ones, and as long again as nothing has moved, where that is longer than the work takes.
+// wait estimates how long a caller that comes now waits for a place while all are taken. It counts those before it at
+// the pace of the last ones. Where nothing has moved for longer than the work takes, it adds that time once more.
 func (l *Limiter) wait(class Class, key string, now time.Time) time.Duration {
 	ahead := l.lines[class].ahead(key)
 	if class == GiveBack {
@@ -65,7 +65,7 @@ func (l *Limiter) wait(class Class, key string, now time.Time) time.Duration {
 	return wait
 }
 
-// Backlog is about how long all who wait will have waited; zero when nobody does.
+// Backlog estimates how long all who wait will have waited; zero when nobody does.
 func (l *Limiter) Backlog() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *Limiter) Backlog() time.Duration {
 	return time.Duration(waiting) * l.pace.mean / time.Duration(l.places)
 }
 
-// Room is how many who come at once get a place within MaxWait, at the pace of the last ones.
+// Room estimates how many callers that come at once get a place within MaxWait, at the pace of the last ones.
 func (l *Limiter) Room() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +88,7 @@ func (l *Limiter) Room() int {
 
 type lateKey struct{}
 
-// Late notes that a caller has waited for a time before he came: so much less he waits for a place.
+// Late notes that a caller has waited for a time before it came: it waits so much less for a place.
 func Late(ctx context.Context, by time.Duration) context.Context {
 	return context.WithValue(ctx, lateKey{}, by)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// takeClaims decides which claims to make, and which claims each address is bound to.
+// takeClaims plans the claims, and finds out to which claims each address is bound.
 func (m *maker) takeClaims() {
 	byKey := map[string][]netip.Addr{}
 	for _, ip := range m.IPs {
@@ -43,7 +43,7 @@ func (m *maker) takeClaims() {
 
 func claimObject(key string) string { return "BCSNetIPClaim " + key }
 
-// unusable tells why a claim is not taken over; empty where it is.
+// unusable returns why a claim is not taken over; empty where it is.
 func unusable(old Claim) string {
 	switch {
 	case old.DeletionTimestamp != nil:
@@ -73,7 +73,7 @@ func boundTo(old Claim, naming []netip.Addr) (a netip.Addr, err error) {
 	return ipaddr.ParseAddr(text)
 }
 
-// takeClaim plans the claim unless there is one of its name that does.
+// takeClaim plans the claim, unless one of its name here serves.
 func (m *maker) takeClaim(old Claim, a netip.Addr) {
 	if ours := m.Ours[old.key()]; ours != nil {
 		c, err := claim.FromObject(ours)
@@ -111,7 +111,7 @@ func (m *maker) takeClaim(old Claim, a netip.Addr) {
 	m.plan.Claims = append(m.plan.Claims, o)
 }
 
-// keepFor reads for how long a claim keeps its address, in whole seconds.
+// keepFor parses how long a claim keeps its address, in whole seconds.
 func keepFor(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	switch {
@@ -123,7 +123,7 @@ func keepFor(text string) (time.Duration, error) {
 	return (d + time.Second - 1).Truncate(time.Second), nil
 }
 
-// claimOf returns the claim that an address belongs to, empty for none. cause tells what contradicts what.
+// claimOf returns the claim that an address belongs to, empty for none. cause describes a contradiction.
 func (m *maker) claimOf(ip IP, a netip.Addr) (key, cause string) {
 	keys := slices.Clone(m.bound[a])
 	if named := ip.Status.IPClaimKey; named != "" && ip.phase() != phaseAvailable && !slices.Contains(keys, named) {

@@ -85,13 +85,13 @@ func Read[T any](items []unstructured.Unstructured) ([]T, error) {
 	return out, nil
 }
 
-// phase returns what the released program says of the address.
+// phase returns the phase that the released program gave the address.
 func (ip IP) phase() string { return cmp.Or(ip.Status.Phase, ip.Status.Status, phaseAvailable) }
 
 // pod returns namespace/name of the pod that has the address.
 func (ip IP) pod() string { return ip.Status.PodNamespace + "/" + ip.Status.PodName }
 
-// updated returns when the released program last changed the address; zero where it does not tell.
+// updated returns when the released program last changed the address; zero where the object does not have it.
 func (ip IP) updated() time.Time {
 	at, _ := time.Parse(time.RFC3339, ip.Status.UpdateTime)
 	return at

@@ -15,7 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Input is what a plan is made from.
+// Input has what a plan is made from.
 type Input struct {
 	IPs    []IP
 	Claims []Claim
@@ -25,7 +25,7 @@ type Input struct {
 	Pods  []workload.Pod
 	// Now is the API server's time before anything was read.
 	Now time.Time
-	// By names who imports, for the history of addresses.
+	// By is who imports, for the history of addresses.
 	By string
 }
 
@@ -38,11 +38,11 @@ type Plan struct {
 	Already int
 	// Conflicts are contradictions that somebody has to resolve.
 	Conflicts []Remark
-	// Left is what is deliberately not taken over, or not entirely.
+	// Left are the objects that are deliberately not taken over, or not entirely.
 	Left []Remark
 }
 
-// Remark says something of an object of the released program.
+// Remark is about an object of the released program.
 type Remark struct{ Object, Cause string }
 
 // asidePrefix begins the reason of addresses that an import sets aside.
@@ -51,7 +51,7 @@ const asidePrefix = "bcs-netservice-controller: "
 type maker struct {
 	Input
 	plan Plan
-	// bound maps an address to the claims that say they have it.
+	// bound maps an address to the claims that are bound to it.
 	bound map[netip.Addr][]string
 	// unusable maps claims that are not taken over to the reason.
 	unusable map[string]string
@@ -60,8 +60,8 @@ type maker struct {
 	pods      map[string]workload.Pod
 }
 
-// Make plans what the released program's claims and addresses come to. Running pods count more than what the objects
-// say. An address whose objects contradict each other is set aside: nobody gets it until somebody has decided.
+// Make plans the claims and leases of the released program. Running pods count more than objects. An address whose
+// objects contradict each other is set aside: nobody gets it until somebody has decided.
 func Make(in Input) Plan {
 	m := maker{
 		Input: in, bound: map[netip.Addr][]string{}, unusable: map[string]string{},
@@ -143,8 +143,8 @@ func (m *maker) take(a netip.Addr, ip IP) {
 	}
 }
 
-// holder returns who has an Active address. It has no name where nobody can tell; cause says why, or what the object has
-// wrong.
+// holder returns who has an Active address. It has no pod name where that is not known; cause is why, or what is wrong
+// with the object.
 func (m *maker) holder(a netip.Addr, ip IP) (h lease.Holder, cause string) {
 	s := ip.Status
 	host, _ := ipaddr.ParseAddr(s.Host)
@@ -183,7 +183,7 @@ func (m *maker) holder(a netip.Addr, ip IP) (h lease.Holder, cause string) {
 	return h, ""
 }
 
-// since returns when the released program last changed an address, now where it does not tell.
+// since returns when the released program last changed an address, or now where the object does not have it.
 func (m *maker) since(ip IP) time.Time {
 	if at := ip.updated(); !at.IsZero() && at.Before(m.Now) {
 		return at

@@ -6,8 +6,8 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// NewPools returns the pools that are missing here. They are cordoned: they hand out nothing until the leases are taken
-// over and somebody says so.
+// NewPools returns the pools that are missing here. They are cordoned: they allocate nothing until the leases are taken
+// over and somebody ends that.
 func NewPools(old []Pool, exists func(name string) bool) (missing []v1.BCSNetPool) {
 	for _, p := range old {
 		if exists(p.Name) {

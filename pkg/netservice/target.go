@@ -4,7 +4,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// target is an address of this release that is to become what the released program says of it.
+// target is an address of this release that is to be as the released program has it.
 type target struct {
 	*maker
 	ip     IP
@@ -21,7 +21,7 @@ func (t target) conflict(format string, args ...any) {
 	t.maker.conflict("BCSNetIP "+t.now.Addr.String(), format, args...)
 }
 
-// free returns the address as one that can be taken. It is not where somebody has it here, where it was set aside by
+// free returns the address where it can be taken. It cannot be where somebody has it here, where it was set aside by
 // hand, and where it was given up here after the released program last changed it: an import that runs again brings
 // nothing back.
 func (t target) free() (l lease.Lease, ok bool) {
@@ -66,8 +66,8 @@ func (t target) hold(h lease.Holder) {
 	}
 }
 
-// keep plans that the claim keeps the address. The term of one that a pod gave up began then, as the released program
-// counts; any other begins now.
+// keep plans that the claim keeps the address. The term of an address that a pod gave up began then, as the released
+// program counts; any other begins now.
 func (t target) keep() {
 	if t.now.Claim == t.claim && t.now.State != lease.Available {
 		t.plan.Already++

@@ -9,25 +9,25 @@ import (
 	"fmt"
 )
 
-// secretLength is that of the secret that two replicas share, in bytes.
+// secretLength is the length of the secret that two replicas share, in bytes.
 const secretLength = 32
 
-// Key is the key of one life of a controller. Its public half tells other replicas nothing that has to be kept; whoever
-// has that and a key of his own shares a secret with it that nobody else can find.
+// Key is the key of one life of a controller. Its public half need not be kept secret. Whoever has that half and a key
+// of its own shares a secret with this key that nobody else can find.
 type Key struct{ private *ecdh.PrivateKey }
 
-// NewKey makes a key at random.
+// NewKey returns a random key.
 func NewKey() (Key, error) {
 	private, err := ecdh.X25519().GenerateKey(rand.Reader)
 	return Key{private}, err
 }
 
-// Public is the public half, as text.
+// Public returns the public half, as text.
 func (k Key) Public() string {
 	return base64.RawStdEncoding.EncodeToString(k.private.PublicKey().Bytes())
 }
 
-// Share finds the secret that a replica shares with the one of this public half.
+// Share returns the secret that a replica shares with the one of this public half.
 func (k Key) Share(public string) ([]byte, error) {
 	text, err := base64.RawStdEncoding.DecodeString(public)
 	if err != nil {

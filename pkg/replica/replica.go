@@ -15,13 +15,13 @@ import (
 type Identity struct {
 	// Name is that of the machine or pod, without "_".
 	Name string
-	// Life tells the lives of one name apart; it fits into the name of an object.
+	// Life distinguishes the lives of one name; it fits into the name of an object.
 	Life string
 	// URL is where other replicas reach it; empty when nowhere.
 	URL string
 }
 
-// New is the identity of a life that begins now. The URL has been through ParseURL.
+// New returns the identity of a life that begins now. The URL has been through ParseURL.
 func New(name, url string) Identity {
 	return Identity{
 		Name: cmp.Or(strings.ReplaceAll(name, "_", "-"), "unnamed"),
@@ -41,7 +41,7 @@ func Parse(holder string) Identity {
 	return Identity{Name: name, Life: life, URL: at}
 }
 
-// ID is the identity without the URL.
+// ID returns the identity without the URL.
 func (i Identity) ID() string {
 	if i.Life == "" {
 		return i.Name
@@ -49,8 +49,8 @@ func (i Identity) ID() string {
 	return i.Name + "_" + i.Life
 }
 
-// Holder is the identity as the holder of a Lease. The URL is part of it, so that who leads and where it is reached
-// change in one write.
+// Holder returns the identity as the holder of a Lease. The URL is part of it, so that who leads and where it is
+// reached change in one write.
 func (i Identity) Holder() string {
 	if i.URL == "" {
 		return i.ID()
@@ -58,7 +58,7 @@ func (i Identity) Holder() string {
 	return i.ID() + "_" + i.URL
 }
 
-// ParseURL reads where a replica is reached: http or https, a host, perhaps a port, and nothing else.
+// ParseURL parses the URL of a replica: http or https, a host, perhaps a port, and nothing else.
 func ParseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
@@ -80,7 +80,7 @@ func ParseURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// Loopback says whether a URL leads to the machine that asks.
+// Loopback reports whether a URL leads to the machine that calls it.
 func Loopback(u *url.URL) bool {
 	a, err := netip.ParseAddr(u.Hostname())
 	return u.Hostname() == "localhost" || err == nil && a.Unmap().IsLoopback()

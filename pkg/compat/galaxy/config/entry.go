@@ -32,7 +32,7 @@ type Entry struct {
 	VLAN    int
 }
 
-// raw is an entry as it is written. A pointer tells a field that is not there from a wrong one.
+// raw is an entry as it is written.
 type raw struct {
 	RoutableSubnet string   `json:"routableSubnet"`
 	NodeSubnets    []string `json:"nodeSubnets"`
@@ -45,8 +45,8 @@ type raw struct {
 // maxReported is how many wrong entries an error names.
 const maxReported = 10
 
-// Parse reads the document. The errors of single entries are galaxy's own words, where it has some, behind the place
-// of the entry: "floatingips[0]: gateway is empty". Fields that are not known do not count.
+// Parse reads the document. The errors of single entries have galaxy's wording, where it has some, behind the place of
+// the entry: "floatingips[0]: gateway is empty". Unknown fields are ignored.
 func Parse(document []byte) ([]Entry, error) {
 	var list []raw
 	d := json.NewDecoder(bytes.NewReader(document))
@@ -119,7 +119,7 @@ func (r raw) check() (e Entry, err error) {
 	return e, e.addIPs(r.IPs)
 }
 
-// network reads a CIDR; host bits in it do not count, as they do not in galaxy.
+// network parses a CIDR; host bits in it do not count, as they do not in galaxy.
 func network(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(strings.TrimSpace(text))
 	if err != nil || p.Addr().Is4In6() {
@@ -142,8 +142,8 @@ func (e *Entry) addIPs(list []string) error {
 	return nil
 }
 
-// shared finds addresses that several entries have: each is for the hosts of one entry. Where there are such, it
-// finds one at least.
+// shared finds addresses that several entries have: each is for the hosts of one entry. Where there are such addresses,
+// it finds at least one.
 func shared(entries []Entry) (errs []error) {
 	type part struct {
 		netipx.IPRange
@@ -169,5 +169,5 @@ func shared(entries []Entry) (errs []error) {
 	return errs
 }
 
-// spell writes a range as the document does.
+// spell formats a range as the document does.
 func spell(r netipx.IPRange) string { return strings.Replace(ipaddr.FormatRange(r), "-", "~", 1) }

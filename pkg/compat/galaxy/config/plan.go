@@ -22,17 +22,17 @@ type Wanted struct {
 	Pool *v1.BCSNetPool
 }
 
-// Plan is what a document comes to, beside the pools that were made from it before.
+// Plan has the pools that a document comes to, and those that were made from it before and have no entry any more.
 type Plan struct {
 	Wanted []Wanted
 	// Gone are the pools whose entries have gone from the document.
 	Gone []*v1.BCSNetPool
 }
 
-// Make gives every entry its pool. Those that were made from the document are told apart by their names, which come
-// from the subnet. Of several in one subnet an entry keeps the one with which it shares the most addresses, so that
-// leases stay where they are when entries change places, addresses, gateway, VLAN or node subnets. taken are names of
-// pools that somebody else has made.
+// Make gives every entry its pool. The pools of an entry are known by their names, which come from the subnet. Of
+// several pools in one subnet an entry keeps the one with which it shares the most addresses. So leases stay where they
+// are when entries change places, addresses, gateway, VLAN or node subnets. taken are names of pools that somebody else
+// has made.
 func Make(entries []Entry, ours []*v1.BCSNetPool, taken map[string]bool) Plan {
 	p := Plan{Wanted: make([]Wanted, len(entries))}
 	used := map[string]bool{}
@@ -71,7 +71,7 @@ type match struct {
 	same bool
 }
 
-// matches are the pairs of one subnet, the best first.
+// matches returns the pairs of one subnet, the best first.
 func matches(entries []Entry, ours []*v1.BCSNetPool) (all []match) {
 	for i, e := range entries {
 		for _, o := range ours {
@@ -96,7 +96,8 @@ func truth(b bool) int {
 	return 0
 }
 
-// baseName is the name of the first pool of a subnet: floatingip-10.0.70.0-24. Others have a number behind it.
+// baseName returns the name of the first pool of a subnet, as in floatingip-10.0.70.0-24. Others have a number behind
+// it.
 func baseName(subnet netip.Prefix) string {
 	return fmt.Sprintf("floatingip-%s-%d", ipaddr.ObjectName(subnet.Addr()), subnet.Bits())
 }
@@ -112,8 +113,8 @@ func isName(name string, subnet netip.Prefix) bool {
 	return ok && err == nil
 }
 
-// Set writes into a pool's spec what the entry says. What an entry says nothing of, such as priority, hosts or
-// cooldown, stays.
+// Set writes an entry into a pool's spec. Fields that an entry does not have, such as priority, hosts or cooldown,
+// stay.
 func (e Entry) Set(s *v1.BCSNetPoolSpec) {
 	s.Net, s.Mask = e.Subnet.Addr().String(), int32(e.Subnet.Bits())
 	s.Gateway, s.VLAN = e.Gateway.String(), int32(e.VLAN)
@@ -141,7 +142,7 @@ func Retire(o *v1.BCSNetPool, entries []Entry) {
 	}
 }
 
-// rangesOf are the addresses of a pool; entries that cannot be read do not count.
+// rangesOf returns the addresses of a pool; entries that cannot be parsed do not count.
 func rangesOf(o *v1.BCSNetPool) (all []netipx.IPRange) {
 	for _, text := range o.Spec.AvailableIPs {
 		if r, err := ipaddr.ParseRange(text); err == nil {

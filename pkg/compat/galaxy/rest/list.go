@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// ListIPs answers GET /v1/ip from memory: what pods, claims and workloads are is what the watches tell.
+// ListIPs answers GET /v1/ip from memory: from the index, and from the watches of pods, claims and workloads.
 func (s *Service) ListIPs(ctx context.Context, rawQuery string) (ListIPResponse, error) {
 	q, err := parseQuery(rawQuery)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Service) ListIPs(ctx context.Context, rawQuery string) (ListIPResponse,
 	return out, nil
 }
 
-// Rows is how many addresses the answer to a query may have. One that cannot be read gets none.
+// Rows returns how many addresses the answer to a query may have; 0 for one that cannot be parsed.
 func Rows(rawQuery string) int {
 	q, err := parseQuery(rawQuery)
 	if err != nil {
@@ -36,7 +36,7 @@ func Rows(rawQuery string) int {
 	return q.size
 }
 
-// key is what decides where an address stands in a list.
+// key is what an address is sorted by.
 type key struct {
 	entry                  ipam.Entry
 	addr                   netip.Addr
@@ -48,8 +48,8 @@ func (r *row) key(e ipam.Entry) key {
 	return key{entry: e, addr: r.addr, ip: r.IP, namespace: r.Namespace, podName: r.PodName, policy: r.Policy}
 }
 
-// matching finds the addresses that are held and match, n of them. Only those until the end of the page are kept, in
-// order, and of each a key: its row is made again when it is shown.
+// matching finds the addresses that are held and match, n of them. It keeps those up to the end of the page, in order,
+// and of each only a key: the row is made again when it is shown.
 func (v *view) matching(q *query) (kept []*key, n int) {
 	most := (q.page + 1) * q.size
 	cut := func() {

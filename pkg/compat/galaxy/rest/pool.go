@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// Undefined marks the claim of a shared pool that was deleted here. It lives on as one that pods asked for: with
-	// what it keeps, and no longer than it keeps something.
+	// Undefined marks the claim of a shared pool that was deleted through this API. The claim lives on like one that
+	// pods asked for: it keeps what it has, and goes when it has nothing.
 	Undefined = "networkextension.bkbcs.tencent.com/undefined"
 
 	maxPoolSize = 65536
 	maxPoolName = 253
-	// maxAttempts is how often a claim is tried to be changed that others change.
+	// maxAttempts is how often the change of a claim is tried while others change it.
 	maxAttempts = 5
 )
 
-// GetPool answers GET /v1/pool/{name}. It reads the claim from the API server, so that it tells of a change that was
-// just made by another replica.
+// GetPool answers GET /v1/pool/{name}. It reads the claim from the API server, so that it shows a change that another
+// replica has just made.
 func (s *Service) GetPool(ctx context.Context, name string) (out GetPoolResponse, err error) {
 	o, err := s.pool(ctx, name)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Service) DeletePool(ctx context.Context, name string) (out Response, er
 }
 
 // SetPool answers POST /v1/pool: it makes a shared pool or changes the size of one, and has it take its addresses
-// beforehand where that is wanted. short is why it could not have all of them, nil when it has.
+// beforehand where the request asks for that. short is why it could not have all of them, nil when it has.
 func (s *Service) SetPool(ctx context.Context, in SetPoolRequest) (out UpdatePoolResponse, short *ipam.Refusal, err error) {
 	name, err := in.parse()
 	if err != nil {
@@ -101,7 +101,7 @@ func (in SetPoolRequest) parse() (name string, err error) {
 	return name, err
 }
 
-// poolName is a name as annotations of pods have it.
+// poolName returns a name of a pool in the form in which annotations of pods have it.
 func poolName(text string) (string, error) {
 	name := strings.TrimSpace(text)
 	switch {
@@ -113,12 +113,12 @@ func poolName(text string) (string, error) {
 	return name, nil
 }
 
-// shared is the claim of a shared pool as pods alone ask for it.
+// shared returns the claim of a shared pool as pods alone ask for it.
 func shared(name string) v1.BCSNetIPClaimSpec {
 	return claim.Derive(workload.Policy{Shared: name, Release: workload.ReleaseNever}, nil)
 }
 
-// define makes the claim of a pool, or has the one that is there be as the request says.
+// define makes the claim of a pool, or changes the existing one to what the request asks for.
 func (s *Service) define(ctx context.Context, name string, in SetPoolRequest) (*v1.BCSNetIPClaim, error) {
 	size := int32(*in.Size)
 	o, err := s.read(ctx, name)
@@ -142,7 +142,7 @@ func (s *Service) define(ctx context.Context, name string, in SetPoolRequest) (*
 	})
 }
 
-// pool is the claim of a pool that has not been deleted.
+// pool returns the claim of a pool that has not been deleted.
 func (s *Service) pool(ctx context.Context, text string) (*v1.BCSNetIPClaim, error) {
 	name, err := poolName(text)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Service) change(ctx context.Context, o *v1.BCSNetIPClaim, do func(*v1.B
 	return s.Claims.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// again does something to the claim of a pool as often as others come between.
+// again does something to the claim of a pool, and repeats it after conflicts.
 func (s *Service) again(ctx context.Context, name string, do func() error) error {
 	for range maxAttempts {
 		err := do()
@@ -189,7 +189,7 @@ func (s *Service) again(ctx context.Context, name string, do func() error) error
 	return ipam.Refuse(ipam.ReasonUnavailable, "server error: the claim of pool %s was changed by others %d times in a row", name, maxAttempts).WithHint("ask again")
 }
 
-// serverError is what somebody is told of an error of the API server. A refusal is told as it is.
+// serverError returns the refusal for an error of the API server. An error that is a refusal already stays as it is.
 func serverError(name string, err error) error {
 	if _, ok := errors.AsType[*ipam.Refusal](err); ok {
 		return err
@@ -197,7 +197,7 @@ func serverError(name string, err error) error {
 	return ipam.Refuse(ipam.ReasonUnavailable, "server error: %v", fmt.Errorf("pool %s: %w", name, err)).WithHint("ask again")
 }
 
-// held is how many addresses of a family a claim has.
+// held returns how many addresses of a family a claim has.
 func (s *Service) held(o *v1.BCSNetIPClaim) int {
 	return s.Index.ClaimUsage(o.Namespace + "/" + o.Name).Most()
 }

@@ -18,23 +18,23 @@ const (
 	MaxPage     = 99999
 )
 
-// Parameters are the query parameters of GET /v1/ip.
+// Parameters returns the query parameters of GET /v1/ip.
 func Parameters() []string {
 	return []string{"keyword", "poolName", "appName", "podName", "namespace", "isDeployment", "appType", "page", "size", "sort"}
 }
 
-// query is what a list is asked for. Empty fields ask for nothing.
+// query is the parsed query of a list. Empty fields match everything.
 type query struct {
 	keyword                                        string
 	poolName, appName, podName, namespace, appType string
-	// isDeployment counts where told is true.
+	// isDeployment counts only where told is true: the query has the parameter.
 	isDeployment, told bool
 	page, size         int
 	order              order
 }
 
-// parseQuery reads a query. Of a parameter that is given twice the first counts, and one that is not known is
-// passed over: galaxy does so, and its pages add their own.
+// parseQuery parses a query. Of a parameter that is given twice the first counts, and an unknown one is ignored: galaxy
+// does so, and its pages add their own.
 func parseQuery(raw string) (q query, err error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -66,7 +66,7 @@ func parseQuery(raw string) (q query, err error) {
 	return q, err
 }
 
-// number reads a number of any size; one that is too large for the machine is as large as can be. Empty is 0.
+// number parses a number of any size; one that is too large for the machine is as large as can be. Empty is 0.
 func number(name, text string) (int, error) {
 	if text == "" {
 		return 0, nil
@@ -78,7 +78,7 @@ func number(name, text string) (int, error) {
 	return n, nil
 }
 
-// appType is galaxy's word for a kind, however it is spelt.
+// appType returns galaxy's word for a kind, however it is spelt.
 func appType(kind string) string {
 	kind = strings.ToLower(kind)
 	if kind == "statefulsets" { // galaxy reads it
@@ -106,7 +106,7 @@ func (q *query) matchesHolder(r *row) bool {
 	return equal(q.poolName, r.PoolName) && equal(q.podName, r.PodName) && equal(q.namespace, r.Namespace)
 }
 
-// matchesApp says the rest.
+// matchesApp reports whether the workload of an address matches.
 func (q *query) matchesApp(r *row) bool {
 	if q.keyword != "" {
 		has := func(text string) bool { return strings.Contains(text, q.keyword) }
@@ -169,7 +169,7 @@ func (o order) compare(a, b *key) (n int) {
 	}
 }
 
-// cut is the page of a query out of n elements: those from start until end.
+// cut returns the page of a query out of n elements: those from start until end.
 func (q *query) cut(n int) (p Page, start, end int) {
 	start = min(q.page*q.size, n) // within 10^9
 	end = min(start+q.size, n)

@@ -22,12 +22,12 @@ const releasesAtOnce = 16
 
 const unreleasedMessage = "Unreleased ips have been released or allocated to other pods, or are not within valid range"
 
-// wanted is an address that is to be released, as it was decided on.
+// wanted is an address to release, as it was when that was decided.
 type wanted struct{ lease lease.Lease }
 
-// ReleaseIPs answers POST /v1/ip: it gives addresses back to their pools that are still their owners' as the request
-// names them. While a pod has one of them nothing is released. It returns what it released, also with an error;
-// asking again does the rest. c goes into the histories.
+// ReleaseIPs answers POST /v1/ip: it gives back to their pools the addresses whose owners are still those in the
+// request. While a pod has one of them nothing is released. It returns what it released, also with an error; the same
+// request again does the rest. c goes into the histories.
 func (s *Service) ReleaseIPs(ctx context.Context, in ReleaseIPRequest, c lease.Change) (out ReleaseIPResponse, released []lease.Lease, err error) {
 	asked, err := in.parse()
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Service) ReleaseIPs(ctx context.Context, in ReleaseIPRequest, c lease.C
 	return out, released, nil
 }
 
-// parse are the addresses of a request with the owners that it names.
+// parse returns the addresses of a request with the owners in it.
 func (in ReleaseIPRequest) parse() (map[netip.Addr]OwnedIP, error) {
 	if in.IPs == nil {
 		return nil, ipam.Refuse(ipam.ReasonMissingField, "ips is missing: the addresses to release, each with its owner")
@@ -97,12 +97,12 @@ func (in ReleaseIPRequest) parse() (map[netip.Addr]OwnedIP, error) {
 	return asked, nil
 }
 
-// owner is what of a request says whose the address is.
+// owner returns the fields of a request that identify the owner of an address.
 func (f OwnedIP) owner() OwnedIP {
 	return OwnedIP{Namespace: f.Namespace, AppName: f.AppName, PodName: f.PodName, PoolName: f.PoolName, AppType: f.kind()}
 }
 
-// kind is the kind of workload that a request names, empty when it names none.
+// kind returns the kind of workload in a request, empty when it has none.
 func (f OwnedIP) kind() string {
 	if f.AppType == "" && f.IsDeployment {
 		return deployment
@@ -110,8 +110,8 @@ func (f OwnedIP) kind() string {
 	return appType(f.AppType)
 }
 
-// isOf reports whether an address is its owner's whom a request names. The owner of an address that is kept for no pod
-// in particular is the app, or the shared pool: the pod, and then the app, that had it last may be left out.
+// isOf reports whether the owner in a request is the address's. The owner of an address that is kept for no pod in
+// particular is the app, or the shared pool: the pod, and then the app, that had it last may be left out.
 func (r *row) isOf(ask OwnedIP) bool {
 	forApp := r.kept && r.anybody
 	forPool := forApp && r.PoolName != ""
@@ -122,7 +122,7 @@ func (r *row) isOf(ask OwnedIP) bool {
 		equal(ask.kind(), r.AppType, forPool || r.AppType == statefulSet)
 }
 
-// certain makes sure of what memory says, that nobody has the addresses any more, by one read of each pod.
+// certain makes sure by one read of each pod that nobody has the addresses any more, as memory has it.
 func (s *Service) certain(ctx context.Context, todo []wanted) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(releasesAtOnce)
@@ -171,7 +171,7 @@ func (w wanted) still(now lease.Lease) bool {
 		now.ContainerID == then.ContainerID && now.PodUID == then.PodUID && now.Updated.Equal(then.Updated)
 }
 
-// failed says how far a request came that failed half way.
+// failed returns the refusal for a request that failed half way, with how far it came.
 func failed(err error, done, all int, what string) error {
 	reason := ipam.ReasonInternal
 	if r, ok := errors.AsType[*ipam.Refusal](err); ok {

@@ -18,7 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// row is an address that is held, with what decides what galaxy shows of it.
+// row is an address that is held, with what determines how galaxy shows it.
 type row struct {
 	FloatingIP
 	addr  netip.Addr
@@ -30,14 +30,14 @@ type row struct {
 	kept, anybody bool
 }
 
-// view makes rows. It looks at each claim once: one view serves one request.
+// view makes rows. It reads each claim once: one view serves one request.
 type view struct {
 	*Service
 	ctx    context.Context
 	claims map[string]*terms
 }
 
-// terms are what a claim says about its addresses.
+// terms are what a claim determines for its addresses.
 type terms struct {
 	workload workload.Workload
 	policy   int
@@ -55,7 +55,7 @@ const (
 	never
 )
 
-// row is what is known of an address but for the workload of its pod.
+// row returns what is known of an address but for the workload of its pod.
 func (v *view) row(l lease.Lease) row {
 	r := row{
 		FloatingIP: FloatingIP{IP: l.Addr.String(), Namespace: l.Namespace, PodName: l.PodName},
@@ -74,7 +74,7 @@ func (v *view) row(l lease.Lease) row {
 	return r
 }
 
-// setApp says whose pods the address is for.
+// setApp sets the workload whose pods the address is for.
 func (r *row) setApp(w workload.Workload) {
 	r.AppName, r.AppType = w.Name, strings.ToLower(w.Kind)
 	r.IsDeployment = r.AppType == deployment
@@ -83,7 +83,7 @@ func (r *row) setApp(w workload.Workload) {
 	}
 }
 
-// terms are those of a lease's claim; of one that is not there yet, what the lease and its pod say.
+// terms returns those of a lease's claim; where that does not exist yet, those that the lease and its pod show.
 func (v *view) terms(l lease.Lease) *terms {
 	if t := v.claims[l.Claim]; t != nil {
 		return t
@@ -130,7 +130,7 @@ func policyOf(p v1.ReleasePolicy) int {
 	}
 }
 
-// pod is a pod as the watch tells it. It is shared: look, and leave it as it is.
+// pod returns a pod from the cache. It is shared: callers must not change it.
 func (v *view) pod(namespace, name string) (*corev1.Pod, bool) {
 	if name == "" {
 		return nil, false
@@ -155,16 +155,16 @@ func (v *view) findApp(r *row) {
 // deleted is the status of an address whose pod is no more.
 const deleted = "Deleted"
 
-// finish fills in what galaxy shows of the present: when the address changed, how its pod is, and whether it can be
-// released.
+// finish fills in what galaxy shows of the present: when the address changed, the state of its pod, and whether it can
+// be released.
 func (v *view) finish(r *row) {
 	v.findApp(r)
 	r.UpdateTime = store.FormatTime(r.updated)
 	r.Status, r.Releasable = v.status(r)
 }
 
-// status is how the pod of an address is, and whether the address is nobody's: one that was set aside, or that is held
-// by what is no pod, is not released here.
+// status returns the state of an address's pod, and whether the address can be released. One that was set aside, or
+// that is held by what is no pod, is not released here.
 func (v *view) status(r *row) (status string, releasable bool) {
 	switch {
 	case r.owner != "":

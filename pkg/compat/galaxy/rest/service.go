@@ -15,7 +15,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Service answers; how many ask for lists at once is the caller's to bound. Its errors are *ipam.Refusal where somebody is to be told why; Status says with which HTTP status.
+// Service answers requests. The caller bounds how many ask for lists at once. Its errors are *ipam.Refusal where the
+// client is to get the reason; StatusOf returns the HTTP status of one.
 type Service struct {
 	Index  *ipam.Index
 	Leases *store.Client
@@ -23,14 +24,14 @@ type Service struct {
 	Cached, Live client.Reader
 	Claims       client.Writer
 	Owners       *workload.Owners
-	// Gone decides whether nobody has an address any more that a pod has by its lease. live has it ask the API server for
-	// the pod, else the cache counts as if it had said so.
+	// Gone decides whether nobody has an address any more that a pod has by its lease. live has it read the pod from
+	// the API server; without, the cache counts as if it were the API server's answer.
 	Gone func(ctx context.Context, l lease.Lease, live bool) (gone.Decision, error)
 	// Policies finds the policy of a pod whose claim is not made yet.
 	Policies claim.Policies
 	// Namespace of the controller, where the claims of shared pools are.
 	Namespace string
-	// Preallocate has a claim take the addresses that it is to have before pods ask. What it has then counts also with
-	// an error.
+	// Preallocate has a claim take the addresses that it is to have before pods ask. The stock that it returns counts
+	// also with an error.
 	Preallocate func(ctx context.Context, c *v1.BCSNetIPClaim) (allocator.Stock, error)
 }

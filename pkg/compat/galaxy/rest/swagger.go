@@ -14,8 +14,7 @@ const (
 //go:embed swagger.json
 var swaggerV1 []byte
 
-// SwaggerDocuments are the list of APIs and the description of the one that there is, in Swagger 1.2, for a server at
-// a URL.
+// SwaggerDocuments returns the list of APIs and the description of the only one, in Swagger 1.2, for a server at a URL.
 func SwaggerDocuments(base string) (list, v1 any) {
 	doc := map[string]any{}
 	if err := json.Unmarshal(swaggerV1, &doc); err != nil {

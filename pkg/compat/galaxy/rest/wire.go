@@ -25,7 +25,7 @@ type FloatingIP struct {
 	Releasable bool `json:"releasable"`
 }
 
-// Page is what a list says of itself.
+// Page describes the page of a list.
 type Page struct {
 	Last             bool `json:"last"`
 	TotalElements    int  `json:"totalElements"`
@@ -49,10 +49,10 @@ type Response struct {
 	Message string `json:"message"`
 }
 
-// Status is the HTTP status to answer with.
+// Status returns the HTTP status to answer with.
 func (r Response) Status() int { return r.Code }
 
-// Status is the HTTP status to answer with.
+// Status returns the HTTP status to answer with.
 func (ListIPResponse) Status() int { return http.StatusOK }
 
 // ReleaseIPRequest is the body of POST /v1/ip.
