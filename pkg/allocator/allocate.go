@@ -65,7 +65,7 @@ func (a *Allocator) attempts(ctx context.Context, t *attempt) error {
 		WithHint("ask again")
 }
 
-// phases goes once through the protocol.
+// phases runs the phases of the protocol once.
 func (a *Allocator) phases(ctx context.Context, t *attempt) error {
 	for _, phase := range [...]func(*Allocator, context.Context, *attempt) error{
 		(*Allocator).lookup,

@@ -13,17 +13,17 @@ import (
 const (
 	// catchUpTime bounds how long a refusal waits for the watch.
 	catchUpTime = time.Second
-	// catchUpQuiet is for how long a watch has said nothing that has delivered all: the newest state may be of a write of
-	// something else, which it never delivers.
+	// catchUpQuiet is how long a watch without an event counts as one that has delivered all: the newest version may be
+	// that of a write of something else, which it never delivers.
 	catchUpQuiet = 250 * time.Millisecond
 )
 
-// catchUps have the watch catch up with the API server. One look is shared by all who come before it begins, and there
-// is one at a time: however many requests are refused, they cost some lists of one object a second.
+// catchUps waits until the watch has caught up with the API server. One wait is shared by all requests that come before it
+// begins, and there is one at a time: however many requests are refused, they cost some lists of one object a second.
 type catchUps struct {
 	index  *ipam.Index
 	leases *store.Client
-	turn   chan struct{} // holds one value during a look
+	turn   chan struct{} // holds one value during a wait
 	mu     sync.Mutex
 	next   *catchUp
 }
@@ -33,8 +33,8 @@ type catchUp struct {
 	err  error
 }
 
-// wait returns when the index has what was stored before the call, or the watch has nothing more to tell; an error says
-// that this is not known.
+// wait returns when the index has what was stored before the call, or the watch has nothing more to deliver; with an
+// error where that is not known.
 func (c *catchUps) wait(ctx context.Context) error {
 	c.mu.Lock()
 	u := c.next

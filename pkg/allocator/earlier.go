@@ -84,7 +84,7 @@ type sighting struct {
 
 func newVanished() *vanished { return &vanished{by: map[netip.Addr]sighting{}} }
 
-// since is when somebody first asked for an address whose pod is gone; now for the first one.
+// since returns when somebody first asked for an address whose pod is gone; now for the first one.
 func (v *vanished) since(l lease.Lease, now time.Time) time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 // twice its runtime-request-timeout, and with it the plugin. A clock by which a request is older is wrong.
 const maxAge = 5 * time.Minute
 
-// moment tells when a request began.
+// moment has when a request began.
 type moment struct {
-	// told is by the clock of the caller's host; zero when it did not tell.
+	// told is by the clock of the caller's host; zero when the request does not say.
 	told time.Time
 	// arrived is by the API server's time.
 	arrived time.Time
@@ -26,7 +26,7 @@ func (a *Allocator) moment(told, arrived time.Time) moment {
 	return moment{told, arrived}
 }
 
-// counts is the time from which a request counts beside those of other hosts, and beside those that a lease does not
+// counts returns the time from which a request counts beside those of other hosts, and beside those that a lease does not
 // remember in full. What the host told counts where it can be true: the arrival is known to clockError only, and what
 // is after it by no more may be true. A clock that is further ahead counts by its bound: whatever of two requests is
 // later by their host's clock and by their arrivals counts as later. One that is behind counts as one that does not

@@ -87,10 +87,10 @@ func paired(l lease.Lease, all []lease.Lease, network func(pool string) string) 
 	return paired
 }
 
-// several are the leases that do not stand alone.
+// several returns the leases that do not stand alone.
 func several(ls []lease.Lease) []lease.Lease { return slices.DeleteFunc(slices.Clone(ls), alone) }
 
-// perSlot is the winner of each family and slot.
+// perSlot returns the winner of each family and slot.
 func perSlot(ls []lease.Lease) (out []lease.Lease) {
 	for len(ls) > 0 {
 		first := ls[0]
@@ -117,7 +117,7 @@ func withoutRebuilt(all, winners []lease.Lease) (rivals, aside []lease.Lease) {
 	return rivals, aside
 }
 
-// sets are the leases that belong together: each that stands alone, and those of one network.
+// sets returns the leases that belong together: each that stands alone, and those of one network.
 func sets(ls []lease.Lease, network func(pool string) string) (out [][]lease.Lease) {
 	by := map[string][]lease.Lease{}
 	for _, l := range ls {
@@ -137,10 +137,10 @@ func sets(ls []lease.Lease, network func(pool string) string) (out [][]lease.Lea
 	return out
 }
 
-// lastBound is the last address that a set got.
+// lastBound returns the last address that a set got.
 func lastBound(set []lease.Lease) lease.Lease { return slices.MaxFunc(set, lease.CompareBound) }
 
-// winner is the one of several leases for one purpose that stays: of two containers the newer, of one container
+// winner returns the one of several leases for one purpose that stays: of two containers the newer, of one container
 // the lease that was written first: its holder may have been told already. No write since then changes that. One
 // that was made again from what the pod reported yields to one that a container had before: who made it did not
 // know of that.
@@ -163,7 +163,7 @@ func winner(ls []lease.Lease) lease.Lease {
 // bare reports whether a lease is of an owner that named no container, which it need not.
 func bare(l lease.Lease) bool { return l.Owner != "" && l.ContainerID == "" }
 
-// newestOf is a lease of the container that came last.
+// newestOf returns a lease of the container that came last.
 func newestOf(ls []lease.Lease) lease.Lease {
 	if named := slices.DeleteFunc(slices.Clone(ls), bare); len(named) > 0 {
 		ls = named

@@ -68,7 +68,7 @@ func writeFailed(err error) error {
 	}
 }
 
-// forbidden says why the API server answered 403. It does so, too, while the objects are being deleted together with
+// forbidden returns why the API server answered 403. It does so, too, while the objects are being deleted together with
 // their kind: no role is missing then.
 func forbidden(err error) *ipam.Refusal {
 	if store.IsTerminating(err) {

@@ -72,7 +72,7 @@ func outdated(l lease.Lease) *ipam.Refusal {
 			"that helps once it has caught up, after five minutes at most", l.Host)
 }
 
-// keptByPod says whether a lease that names no container stays although a container of its pod was deleted:
+// keptByPod reports whether a lease that names no container stays although a container of its pod was deleted:
 // such a lease was rebuilt from its pod, and the container may be an earlier one. It goes when the pod ends.
 func (a *Allocator) keptByPod(ctx context.Context, l lease.Lease) (bool, error) {
 	if l.ContainerID != "" || l.Owner != "" {
@@ -88,7 +88,7 @@ func (a *Allocator) keptByPod(ctx context.Context, l lease.Lease) (bool, error) 
 	return !pod.Ended && !pod.Deleting, nil
 }
 
-// releasable are the leases of the index that a DEL is about.
+// releasable returns the leases of the index that a DEL is about.
 func (a *Allocator) releasable(r ReleaseRequest) []lease.Lease {
 	var all []lease.Lease
 	if r.ContainerID != "" {
@@ -107,15 +107,15 @@ func (a *Allocator) releasable(r ReleaseRequest) []lease.Lease {
 	})
 }
 
-// matches says whether a lease is one that the DEL is about, and not of an ADD that came after it.
+// matches reports whether a lease is one that the DEL is about, and not of an ADD that came after it.
 func (r ReleaseRequest) matches(l lease.Lease) bool { return r.names(l) && !r.before(l) }
 
-// before says whether the DEL began before the ADD of a lease.
+// before reports whether the DEL began before the ADD of a lease.
 func (r ReleaseRequest) before(l lease.Lease) bool {
 	return !r.StartedAt.IsZero() && l.StartedAt.After(r.StartedAt)
 }
 
-// names says whether a lease is of the holder of the DEL: by container ID; by pod UID only where the
+// names reports whether a lease is of the holder of the DEL: by container ID; by pod UID only where the
 // lease has no container; by owner, unless the two name different containers; never by pod name.
 func (r ReleaseRequest) names(l lease.Lease) bool {
 	switch {
@@ -242,7 +242,7 @@ func ReleaseHost(
 	return ReleaseHeld(ctx, leases, host, all, began, c)
 }
 
-// HeldOn says whether a lease is one that ReleaseHost of a host, asked for at a time, frees.
+// HeldOn reports whether a lease is one that ReleaseHost of a host, asked for at a time, frees.
 func HeldOn(l lease.Lease, host netip.Addr, began time.Time) bool {
 	return l.State == lease.Active && l.Host == host && !l.Updated.After(began.Add(clockError))
 }

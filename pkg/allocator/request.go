@@ -35,7 +35,7 @@ type Request struct {
 	// the arrival, or five minutes before it, is that of a wrong clock, and counts as two seconds after it, or as the
 	// arrival.
 	StartedAt time.Time
-	// ArrivedAt is when a replica heard of the request first; zero stands for the present.
+	// ArrivedAt is when the first replica got the request; zero stands for the present.
 	ArrivedAt time.Time
 }
 
@@ -68,7 +68,7 @@ type ReleaseRequest struct {
 	Network string
 	// StartedAt is when the caller began, as in a Request.
 	StartedAt time.Time
-	// ArrivedAt is when a replica heard of the request first; zero stands for the present. An ADD that began later is not
+	// ArrivedAt is when the first replica got the request; zero stands for the present. An ADD that began later is not
 	// overtaken.
 	ArrivedAt time.Time
 }

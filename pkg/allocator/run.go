@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// changed is told of every change of the index.
+// changed is called for every change of the index.
 func (a *Allocator) changed(old, l lease.Lease) {
 	if old.State == lease.Active && old.Retained() && l.State != lease.Active {
 		a.waits.wake(old)
@@ -54,7 +54,7 @@ func (a *Allocator) Run(ctx context.Context) error {
 	}
 }
 
-// inOrder are the addresses that a map has, in an order that comes again where a run of the simulator is repeated.
+// inOrder returns the addresses that a map has, in an order that comes again where a run of the simulator is repeated.
 func inOrder[V any](by map[netip.Addr]V) []netip.Addr {
 	return slices.SortedFunc(maps.Keys(by), netip.Addr.Compare)
 }

@@ -35,7 +35,7 @@ const (
 	Silence = time.Minute
 )
 
-// Renewal says what a host's Lease in kube-node-lease tells.
+// Renewal is the state of a host's Lease in kube-node-lease.
 type Renewal uint8
 
 // Values of Renewal.
@@ -88,11 +88,11 @@ type Rule struct {
 	Apart, Grace time.Duration
 	// Termination is the least grace period that pods are taken to have, Margin how much longer their containers may run.
 	Termination, Margin time.Duration
-	// Silence is by when a node that is cut off is no longer ready: it counts where no Lease tells.
+	// Silence is by when a node that is cut off is no longer ready: it counts where there is no Lease.
 	Silence time.Duration
 }
 
-// Default is the rule of those that have no other.
+// Default returns the rule of those that have no other.
 func Default() Rule {
 	return Rule{Apart: Apart, Grace: Grace, Termination: lease.UsualTermination, Margin: Margin, Silence: Silence}
 }
@@ -107,7 +107,7 @@ type Decision struct {
 	Doubt string
 }
 
-// Decide says whether nobody has the address of a lease any more.
+// Decide judges whether nobody has the address of a lease any more.
 func (r Rule) Decide(e Evidence) Decision {
 	d := Decision{}
 	d.Check, d.Cause = Record(e.Lease, e.Pod, e.Others, e.Now)
@@ -122,7 +122,7 @@ func (r Rule) Decide(e Evidence) Decision {
 	return d
 }
 
-// Doubt says why containers may still run against whose lease a check speaks; empty when they surely do not.
+// Doubt returns why containers may still run against whose lease a check speaks; empty when they surely do not.
 func (r Rule) Doubt(e Evidence, check Check) string {
 	since := e.For
 	if e.Host.Ready {
@@ -157,7 +157,7 @@ func (r Rule) Doubt(e Evidence, check Check) string {
 	return ""
 }
 
-// Ending is for how long it has to be so that a check speaks against a lease. The object of a pod that was deleted by
+// Ending returns for how long it has to be so that a check speaks against a lease. The object of a pod that was deleted by
 // force is gone at once, and so is one that the store does not have after it was put back: its kubelet gives the
 // containers the grace period of the pod from then on. One that has ended had its time before.
 func (r Rule) Ending(l lease.Lease, check Check) time.Duration {
@@ -182,7 +182,7 @@ func name(known bool, text string) string {
 	return text
 }
 
-// Told is since when a holder is no more by the word of the API server alone, for those who look once: since its pod
+// Told returns since when a holder is no more by the word of the API server alone, for those who look once: since its pod
 // has ended, or another was made in its place; zero where there is no pod any more to tell.
 func Told(check Check, pod *workload.Pod) time.Time {
 	switch {

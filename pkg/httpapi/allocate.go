@@ -49,7 +49,7 @@ func (s *Service) reportRefusal(r allocator.Request, err error) {
 	}
 }
 
-// hostOf is the host that holds an address: the one that asks, where an operator took it for an owner on
+// hostOf returns the host that holds an address: the one that asks, where an operator took it for an owner on
 // no host.
 func hostOf(a allocator.Address, r allocator.Request) netip.Addr {
 	if a.Host.IsValid() {
@@ -114,7 +114,7 @@ func complete(host, containerID, podName, podNamespace, owner string) error {
 	return nil
 }
 
-// gateway is what the answer names: the pool's, or, where the service is configured so and the address
+// gateway returns what the answer names: the pool's, or, where the service is configured so and the address
 // lies in the subnet, the one of the request or of the node.
 func (s *Service) gateway(a allocator.Address, host, asked netip.Addr) string {
 	subnet := netip.PrefixFrom(a.Addr, a.Bits)

@@ -189,7 +189,7 @@ func commas(text []byte, at int) (n int) {
 	return n
 }
 
-// short is the question by names, which another replica answers as well.
+// short returns the question by names, which another replica answers as well.
 func (q *question) short() []byte {
 	return marshal(extenderv1.ExtenderArgs{Pod: q.pod, NodeNames: &q.names})
 }

@@ -101,7 +101,7 @@ func unmarshal(path string, text []byte, v any) error {
 	return nil
 }
 
-// jsonWord is what JSON has for a type.
+// jsonWord returns what JSON has for a type.
 func jsonWord(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice:
@@ -139,7 +139,7 @@ func (s *Service) logUnknown(r *http.Request, body []byte, v any) {
 	log("the request has fields that are not known here; they are ignored", "fields", names, "method", r.Method, "path", clip(r.URL.Path), "request_id", idOf(r))
 }
 
-// jsonFields are the JSON names of the fields of the struct that v points to.
+// jsonFields returns the JSON names of the fields of the struct that v points to.
 func jsonFields(v any) []string {
 	var names []string
 	t := reflect.TypeOf(v).Elem()
@@ -158,7 +158,7 @@ type unknownFields struct {
 
 const maxUnknown = 64
 
-// add says whether one of the names is new.
+// add reports whether one of the names is new.
 func (u *unknownFields) add(names []string) (isNew bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

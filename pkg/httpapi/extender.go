@@ -130,7 +130,7 @@ func (s *Service) consult(r *http.Request, op extenderRoute, body []byte) (answe
 	return answer, why, http.StatusOK, nil
 }
 
-// filter says which nodes are for a pod. What keeps it from knowing is an error of the answer, which the scheduler
+// filter returns which nodes are for a pod. What keeps it from knowing is an error of the answer, which the scheduler
 // writes into its event.
 func (s *Service) filter(ctx context.Context, q *question) (any, *ipam.Refusal, error) {
 	v, err := s.Scheduling.Filter(ctx, q.pod, q.names)

@@ -4,6 +4,6 @@ package httpapi
 
 import "context"
 
-// alsoRelease is what a DEL does beside releasing its container: nothing. A build with the tag faults breaks
+// alsoRelease does what a DEL does beside releasing its container: nothing. A build with the tag faults breaks
 // this on purpose; here the compiler leaves nothing of it.
 func (*Service) alsoRelease(context.Context, ReleaseRequest) {}

@@ -103,7 +103,7 @@ func newTransport(connections int) *http.Transport {
 	}
 }
 
-// backlog is about how long requests wait for a connection to the leader.
+// backlog returns about how long requests wait for a connection to the leader.
 func (f *Forwarder) backlog() time.Duration {
 	if f == nil {
 		return 0
@@ -111,7 +111,7 @@ func (f *Forwarder) backlog() time.Duration {
 	return max(f.limiters[limiter.Take].Backlog(), f.limiters[limiter.GiveBack].Backlog())
 }
 
-// target is the leader to forward to, or why there is none.
+// target returns the leader to forward to, or why there is none.
 func (f *Forwarder) target() (Leader, string) {
 	leader, ok := f.peers.Leader()
 	self := f.peers.Self()
@@ -148,7 +148,7 @@ type reply struct {
 	body   []byte
 }
 
-// overloaded says whether the leader refused because too much waits: to do the work here would only add to it.
+// overloaded reports whether the leader refused because too much waits: to do the work here would only add to it.
 func (a *reply) overloaded() bool { return a.header.Get(headerReason) == string(ipam.ReasonOverloaded) }
 
 // passOn answers with it, byte for byte.
@@ -299,7 +299,7 @@ func (f *Forwarder) roundTrip(by *http.Transport, out *http.Request) (*reply, er
 	return answer, nil
 }
 
-// lives says whether the leader has decided anything lately, or says now that it can. Many requests that wait ask once.
+// lives reports whether the leader has decided anything lately, or says now that it can. Many requests that wait ask once.
 func (f *Forwarder) lives(leader Leader) bool {
 	if at := f.sign.Load(); at != nil && time.Since(*at) < quietTime {
 		return true
@@ -320,7 +320,7 @@ func (f *Forwarder) ready(leader Leader) bool {
 	return err == nil && a.status == http.StatusOK && a.header.Get(headerAnsweredBy) == leader.ID()
 }
 
-// avoid has requests answered here until the leader is back or another one leads.
+// avoid lets this replica answer requests until the leader is back or another one leads.
 func (f *Forwarder) avoid(leader Leader) {
 	f.silent.Store(new(leader.ID()))
 	select {

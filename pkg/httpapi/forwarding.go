@@ -56,7 +56,7 @@ func readForwarding(r *http.Request) forwarding {
 	return forwarding{from: r.Header.Get(headerForwarded), caller: caller(r)}
 }
 
-// readTimeout is how long a request may take: the client's time, if that is the shorter one.
+// readTimeout returns how long a request may take: the client's time, if that is the shorter one.
 func readTimeout(r *http.Request) (time.Duration, error) {
 	v := r.Header.Get(headerTimeout)
 	if v == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// galaxyRoutes are those of galaxy-ipam. The leader answers all: it alone has seen for how long pods are gone, by which
+// galaxyRoutes returns the routes of galaxy-ipam. The leader answers all: it alone has seen for how long pods are gone, by which
 // a list says what is releasable and a release is decided.
 func galaxyRoutes() []route {
 	return []route{
@@ -29,7 +29,7 @@ const maxGalaxyBody = 8 << 20
 // time is galaxy's to say.
 const maxGalaxyItems = 4 * galaxyrest.MaxSize
 
-// galaxyCodec answers as galaxy does: the HTTP status tells, and refusals have it and a message. Queries may have
+// galaxyCodec answers as galaxy does: the HTTP status says whether it was done, and refusals have it and a message. Queries may have
 // parameters that mean nothing.
 type galaxyCodec struct{}
 

@@ -58,14 +58,14 @@ func readLimit(q url.Values) (int, error) {
 	return n, nil
 }
 
-// pageRows is how many rows the answer to a query may have. One that cannot be read gets none.
+// pageRows returns how many rows the answer to a query may have. One that cannot be read gets none.
 func pageRows(query string) int {
 	q, _ := url.ParseQuery(query) // as URL.Query reads it
 	limit, _ := readLimit(q)
 	return limit
 }
 
-// page is a part of a list, by the query parameters limit and continue.
+// page returns a part of a list, by the query parameters limit and continue.
 func (s *Service) page(r *http.Request, f ipam.Filter) (out LeaseList, err error) {
 	q := r.URL.Query()
 	limit, err := readLimit(q)

@@ -105,5 +105,5 @@ func (l *listing) close() {
 	}
 }
 
-// Unwrap has http.ResponseController find the connection.
+// Unwrap lets http.ResponseController find the connection.
 func (l *listing) Unwrap() http.ResponseWriter { return l.ResponseWriter }

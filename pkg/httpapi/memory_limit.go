@@ -135,7 +135,7 @@ func patience(arrived int) time.Duration {
 	return min(graceOfArrival+time.Duration(arrived)*time.Second/paceOfArrival, readTime)
 }
 
-// cost is what a question counts for while it is decided.
+// cost returns what a question counts for while it is decided.
 func cost(body []byte) (bytes int64, small bool) {
 	if len(body) > smallQuestion {
 		return baseCost + wholeCost*int64(len(body)), false

@@ -10,7 +10,7 @@ import (
 //go:embed openapi.yaml
 var openAPIYAML []byte
 
-// openAPI is the document as it is served.
+// openAPI returns the document as it is served.
 func openAPI() []byte {
 	out, err := yaml.YAMLToJSON(openAPIYAML)
 	if err != nil {

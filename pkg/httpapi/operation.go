@@ -87,7 +87,7 @@ func (s *Service) operation(op route, c codec) http.Handler {
 	})
 }
 
-// admit reads a request's body and says whether the request can be decided. release gives the memory of the body back. The
+// admit reads a request's body and reports whether the request can be decided. release gives the memory of the body back. The
 // status goes with the error.
 func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route, c codec) (body []byte, release func(), status int, err error) {
 	release = func() {}
@@ -109,7 +109,7 @@ func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route, c code
 	return body, release, http.StatusOK, nil
 }
 
-// come notes when a request came, and lets it in or refuses it. leave tells that it has ended.
+// come records when a request came, and admits or refuses it. leave has to be called when it has ended.
 func (s *Service) come(r *http.Request, op route, body []byte) (_ *http.Request, leave func(), err error) {
 	leave = func() {}
 	if r, err = s.arrive(r, body); err != nil || !op.adds() {
@@ -165,7 +165,7 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, operation strin
 	c.refuse(w, r, status, why)
 }
 
-// retryAfter is when to come again, in seconds: when about as many writes or forwarded requests as wait now are done, or when
+// retryAfter returns when to come again, in seconds: when about as many writes or forwarded requests as wait now are done, or when
 // the API server wants writes again; one second where neither is known, and never longer than a request may take. As much
 // again is added by chance for those who came with many others: they are not to come back together.
 func (s *Service) retryAfter(why ipam.Reason) string {

@@ -7,15 +7,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
-// Peers tells of the replicas; it is asked for every request.
+// Peers returns the replicas; it is called for every request.
 type Peers interface {
 	// Self is this replica.
 	Self() replica.Identity
-	// Leading says whether this replica leads.
+	// Leading reports whether this replica leads.
 	Leading() bool
 	// Leader is who leads by the Lease; false when nobody holds it, or it has run out.
 	Leader() (Leader, bool)
-	// Replicas are those that have been heard of lately.
+	// Replicas are those that have renewed their Lease lately.
 	Replicas() []replica.Identity
 	// Secret is what this replica shares with the one of an ID and with nobody else; nil where there is no such
 	// replica, or one of a release that has none.
@@ -67,7 +67,7 @@ type LeaderInfo struct {
 	Since string `json:"since,omitempty"`
 }
 
-// Forwarding says whether changes go to the leader, and why not.
+// Forwarding reports whether changes go to the leader, and why not.
 type Forwarding struct {
 	Active bool   `json:"active"`
 	Reason string `json:"reason,omitempty"`

@@ -68,7 +68,7 @@ func (in ReleaseRequest) fields() []field {
 	}
 }
 
-// caller is the IP that a request came from.
+// caller returns the IP that a request came from.
 func caller(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

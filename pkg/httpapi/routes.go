@@ -48,7 +48,7 @@ func routes() []route {
 	}
 }
 
-// pages are what is served beside the allocator, without the envelope; all by GET.
+// pages returns what is served beside the allocator, without the envelope; all by GET.
 func (s *Service) pages() map[string]http.Handler {
 	return map[string]http.Handler{
 		"/healthz":      http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") }),
@@ -63,7 +63,7 @@ func (s *Service) pages() map[string]http.Handler {
 	}
 }
 
-// Pages is a handler of some of the pages that Handler serves beside the allocator: /healthz, /readyz,
+// Pages returns a handler of some of the pages that Handler serves beside the allocator: /healthz, /readyz,
 // /version, /info, /metrics, /openapi.json, /apidocs.json.
 func (s *Service) Pages(paths ...string) http.Handler {
 	all, mux := s.pages(), http.NewServeMux()
@@ -81,7 +81,7 @@ func (s *Service) readyz(w http.ResponseWriter, _ *http.Request) {
 	plain(w, http.StatusOK, "ok")
 }
 
-// able is nil when requests can be decided.
+// able returns nil when requests can be decided.
 func (s *Service) able() error {
 	if err := s.Ready(); err != nil || s.Trouble == nil {
 		return err

@@ -41,11 +41,11 @@ type Service struct {
 	// Trouble says why this replica, although it is ready, can decide nothing at present; nil when it can. Requests are tried
 	// all the same.
 	Trouble func() error
-	// Gateway says whether a host may replace the pool's gateway.
+	// Gateway reports whether a host may replace the pool's gateway.
 	Gateway GatewaySource
 	// NodeGateway is the gateway that the node of a host names in its annotation; invalid for none.
 	NodeGateway func(host netip.Addr) netip.Addr
-	// Refused is told of every pod that got no address; it must not wait. It may be nil.
+	// Refused is called for every pod that got no address; it must not wait. It may be nil.
 	Refused func(allocator.Request, *ipam.Refusal)
 	// Tracing makes the spans of requests; nil when nobody collects them.
 	Tracing trace.TracerProvider
@@ -79,7 +79,7 @@ const (
 	maxBody   = 64 << 10
 )
 
-// Server is an http.Server with these bounds.
+// Server returns an http.Server with these bounds.
 func (s *Service) Server() *http.Server {
 	return &http.Server{
 		Handler:           s.Handler(),

@@ -10,7 +10,7 @@ import (
 
 type connKey struct{}
 
-// withConn has the requests of a connection know it.
+// withConn puts a connection into the context of its requests.
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }

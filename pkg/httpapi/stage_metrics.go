@@ -27,7 +27,7 @@ func newStageMetrics(r prometheus.Registerer) map[store.Stage]prometheus.Observe
 	return stages
 }
 
-// Stage is a store.Observer: it times the stages of requests, and makes them spans of requests that are
+// Stage observes as a store.Observer does: it times the stages of requests, and makes them spans of requests that are
 // traced. What the controller does on its own account is not counted here.
 func (m *Metrics) Stage(ctx context.Context, stage store.Stage) (end func(error)) {
 	if !isRequest(ctx) {

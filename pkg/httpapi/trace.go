@@ -33,7 +33,7 @@ func (s *Service) trace(ctx context.Context, r *http.Request, operation string) 
 	}
 }
 
-// propagate has a request that is passed on belong to the same trace.
+// propagate puts the trace of a request into one that is passed on.
 func propagate(from, to *http.Request) {
 	if parent := from.Header.Get("traceparent"); parent != "" {
 		to.Header.Set("traceparent", parent)

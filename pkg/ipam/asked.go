@@ -50,7 +50,7 @@ func (x *catalogue) served(w PickRequest) bool {
 	return false
 }
 
-// notServed says why no pool serves an address; of several pools around it, it names one that fits.
+// notServed returns why no pool serves an address; of several pools around it, it names one that fits.
 func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
 	var around []*poolState
 	for _, p := range x.pools {
@@ -73,7 +73,7 @@ func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
 	return RefuseFacts(ReasonAddressNotInPool, facts)
 }
 
-// unfit says why the pool of an address asked for does not fit.
+// unfit returns why the pool of an address asked for does not fit.
 func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	facts := explain.Facts{
 		Address: a, Pool: p.Name, Other: w.Pool, Host: w.Host, Namespace: w.Namespace, Network: w.Network,
@@ -94,7 +94,7 @@ func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	}
 }
 
-// taken says why an address of a pool cannot be handed out to who asks for it, nil when it can.
+// taken returns why an address of a pool cannot be handed out to who asks for it, nil when it can.
 func (x *picker) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 	if facts := x.usedBy(a, w); facts.Kind != 0 {
 		facts.Address, facts.Pool = a, p.Name
@@ -152,7 +152,7 @@ func (x *picker) apart(w PickRequest, asked []choice) *Refusal {
 	return nil
 }
 
-// cooling says why an address that rests is not given to who asks for it by name; nil when it does not
+// cooling returns why an address that rests is not given to who asks for it by name; nil when it does not
 // rest, and for the one who had it last: to everybody else the address still means them.
 func (x *picker) cooling(a netip.Addr, p *poolState, who string) *Refusal {
 	_, number, _ := x.serving(a)

@@ -26,10 +26,10 @@ func (q cooldownQueue) Less(i, j int) bool { return q[i].ends < q[j].ends }
 
 func (q cooldownQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
-// Push is for package heap.
+// Push adds a cooldown, as package heap wants.
 func (q *cooldownQueue) Push(r any) { *q = append(*q, r.(cooldown)) }
 
-// Pop is for package heap.
+// Pop removes the last one, as package heap wants.
 func (q *cooldownQueue) Pop() any {
 	last := (*q)[len(*q)-1]
 	*q = (*q)[:len(*q)-1]

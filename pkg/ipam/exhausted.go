@@ -8,7 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// exhausted says why pools that fit gave no address, with their counts. The refusal is about the pool that is in the
+// exhausted returns why pools that fit gave no address, with their counts. The refusal is about the pool that is in the
 // way, not one that has room.
 func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 	for _, p := range fit {
@@ -75,7 +75,7 @@ func (x *picker) barredBy(p *poolState, w PickRequest) (host bool, namespace str
 	return false, ""
 }
 
-// noneAmong says why none of the addresses that a request is restricted to could be had.
+// noneAmong returns why none of the addresses that a request is restricted to could be had.
 func (x *picker) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choice) *Refusal {
 	facts := explain.Facts{
 		Who: w.Who, Host: w.Host, Namespace: w.Namespace, Claim: w.Claim,

@@ -18,7 +18,7 @@ func (p *poolState) coolsUntil(r *record) int64 {
 	return nanos(lease.Lease{Updated: fromNanos(r.updated), History: r.history()}.CoolsUntil(p.Cooldown))
 }
 
-// refreshCooldown takes note whether an address that nothing else keeps cools, and reports it.
+// refreshCooldown records whether an address cools that nothing else keeps, and reports it.
 func (x *state) refreshCooldown(p *poolState, a netip.Addr, number uint64, kept bool) bool {
 	var ends int64
 	if !kept && p.Cooldown > 0 {

@@ -13,11 +13,11 @@ type feed struct {
 	subscribers []func(old, new lease.Lease)
 }
 
-// Subscribe has fn called after every change of an entry, outside the index's lock and possibly from several
+// Subscribe adds a function that is called after every change of an entry, outside the index's lock and possibly from several
 // goroutines at once. An entry without an object is given as a Lease of version 0. Subscribe before the index is fed.
 func (x *feed) Subscribe(fn func(old, new lease.Lease)) { x.subscribers = append(x.subscribers, fn) }
 
-// update changes the index and tells the subscribers about it outside the lock.
+// update changes the index, and then calls the subscribers outside the lock.
 func (x *feed) update(do func() []change) {
 	x.mu.Lock()
 	changes := do()
@@ -70,7 +70,7 @@ func (x *feed) Wrote(l lease.Lease) {
 	})
 }
 
-// WroteDelete takes note that this process deleted the object of an address at the given version, or found that it is
+// WroteDelete records that this process deleted the object of an address at the given version, or found that it is
 // gone. The note stays until the watch delivers the deletion, so that neither a late event nor a late answer to an
 // earlier write can bring it back. Where the watch has passed the version and the index shows something else, the
 // deletion was delivered already. A version of an earlier epoch says nothing: noted, it would hide the object until
@@ -95,7 +95,7 @@ func (x *feed) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
 }
 
 // Replace takes a full list as of version: entries that it does not hold go, unless they are newer than the list. A
-// list older than what the watch delivered changes nothing. It says whether the list shows that the store was put back
+// list older than what the watch delivered changes nothing. It reports whether the list shows that the store was put back
 // to an older state, and its versions were raised so that everybody lists: then, too, nothing new is given until
 // Returned.
 func (x *feed) Replace(all []lease.Lease, version uint64) (restored bool) {

@@ -117,7 +117,7 @@ func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr)
 	return kind.String()
 }
 
-// RoomFor is for how many pods like that of a request the pools that it may draw from have free addresses.
+// RoomFor returns for how many pods like that of a request there are free addresses in the pools that it may draw from.
 func (x *Index) RoomFor(w PickRequest, now time.Time) uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -36,7 +36,7 @@ type Pool struct {
 	Link                  Link
 }
 
-// Link is what a pool tells the CNI plugin beside the address.
+// Link has what the CNI plugin gets of a pool beside the address.
 type Link struct {
 	VLAN, MTU int
 	Routes    []Route

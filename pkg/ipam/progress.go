@@ -25,7 +25,7 @@ type waiter struct {
 	done    func(error) // called once, with the lock held
 }
 
-// reached moves seen forward and tells who waits for it. There are at most as many waiters as
+// reached moves seen forward and ends the waits for it. There are at most as many waiters as
 // requests and writes under way.
 func (x *progress) reached(version uint64) {
 	if version <= x.seen {

@@ -36,17 +36,17 @@ type PickRequest struct {
 	// Sets restrict the addresses: the request takes one of each set, or one of each family where a set has both.
 	// None: one of each family of a network.
 	Sets []*netipx.IPSet
-	// Promised says of an address that it is as good as given to somebody else; nil for none. A request that is
-	// served does not ask: the first that comes gets it.
+	// Promised reports whether an address is assumed for a pod that has not asked for it yet; nil for none. A request
+	// that is served does not ask: the first that comes gets it.
 	Promised func(netip.Addr) bool
-	// Expected are the addresses of a pool that are as good as given to others on the host; nil for none. A request that
-	// is served does not ask.
-	Expected func(pool string) []netip.Addr
-	// Coming counts the addresses of a family that others of the claim are as good as given beside those that it has;
-	// nil for none. A request that is served does not ask.
-	Coming func(f ipaddr.Family) int
-	// ExpectedIn are the addresses of a pool that are as good as given to others and count for a namespace; nil for
+	// Expected returns the addresses of a pool that are assumed for others on the host which have not asked yet; nil for
 	// none. A request that is served does not ask.
+	Expected func(pool string) []netip.Addr
+	// Coming counts the addresses of a family that are assumed for others of the claim beside those that it has; nil for
+	// none. A request that is served does not ask.
+	Coming func(f ipaddr.Family) int
+	// ExpectedIn returns the addresses of a pool that are assumed for others and count for a namespace; nil for none. A
+	// request that is served does not ask.
 	ExpectedIn func(namespace, pool string) []netip.Addr
 	// AnyHost: how many addresses of a pool its host may have does not matter.
 	AnyHost bool
@@ -95,7 +95,7 @@ func (w PickRequest) needFor(l lease.Lease) need {
 	return n
 }
 
-// promised reports whether an address is as good as given to somebody else.
+// promised reports whether an address is assumed for somebody else who has not asked for it yet.
 func (w PickRequest) promised(a netip.Addr) bool { return w.Promised != nil && w.Promised(a) }
 
 // covers reports whether the request has an address of a need, or gets one of those chosen for it.

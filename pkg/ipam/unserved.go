@@ -6,7 +6,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
-// unserved says why no pool fits a request.
+// unserved returns why no pool fits a request.
 func (x *picker) unserved(w PickRequest) *Refusal {
 	switch {
 	case w.Ahead && w.Pool == "":
@@ -39,7 +39,7 @@ func (x *picker) unserved(w PickRequest) *Refusal {
 	}
 }
 
-// unservedBy says why the one pool that a request names does not fit.
+// unservedBy returns why the one pool that a request names does not fit.
 func (x *picker) unservedBy(name string, w PickRequest) *Refusal {
 	p, ok := x.pools[name]
 	facts := explain.Facts{Pool: name, Host: w.Host, Namespace: w.Namespace, Network: w.Network}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Reached takes note that the watch has delivered everything up to version.
+// Reached records that the watch has delivered everything up to version.
 func (x *feed) Reached(version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -108,7 +108,7 @@ func (l *assumeCache) drop(uid string) {
 	}
 }
 
-// chosen are the pods that were let through and are on no node yet, the oldest first.
+// chosen returns the pods that were let through and are on no node yet, the oldest first.
 func (l *assumeCache) chosen() (uids []string) {
 	for uid, p := range l.pods {
 		if p.pod.Node == "" {
@@ -148,7 +148,7 @@ func (e *Extender) PodChanged(o *corev1.Pod) {
 	}
 }
 
-// PodGone takes note that a pod is no more.
+// PodGone removes a pod that is no more.
 func (e *Extender) PodGone(o *corev1.Pod) {
 	uid := workload.FromObject(o).UID
 	e.mu.Lock()
@@ -218,7 +218,7 @@ func (e *Extender) learn(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stranger is a pod on its node whose terms nobody knows, for the caller to look for and to hand to learnt. Where others
+// stranger returns a pod on its node whose terms nobody knows, for the caller to look for and to hand to learnt. Where others
 // look for all there are, it is when one of them is done.
 func (e *Extender) stranger(tried map[*assumedPod]bool) (_ *assumedPod, pod workload.Pod, changes int, looking <-chan struct{}) {
 	e.mu.Lock()

@@ -80,9 +80,9 @@ func (e *Extender) simulation(ctx context.Context, pod workload.Pod) (*allocator
 	return allocator.NewSimulation(e.Index, pod, terms), nil
 }
 
-// Filter says which nodes are for a pod. A pod that does not ask for an address may go anywhere. A pod that is let
-// through counts from then on, until it has its address, is gone, or half a minute has passed and it is on no node. The
-// error says that it cannot be told at present.
+// Filter returns which nodes are for a pod. A pod that does not ask for an address may go anywhere. A pod that is let
+// through counts from then on, until it has its address, is gone, or half a minute has passed and it is on no node. There
+// is an error where that is not known at present.
 func (e *Extender) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (FilterResult, error) {
 	if !e.concerns(o) {
 		return FilterResult{Pass: nodes}, nil
@@ -233,7 +233,7 @@ func (e *Extender) evaluate(p *allocator.Simulation, nodes []string, now time.Ti
 	return v, addrs
 }
 
-// Scores are those of nodes, 0 to MaxScore, by how many addresses for pods like this one they have left: the best of
+// Scores returns the scores of nodes, 0 to MaxScore, by how many addresses for pods like this one they have left: the best of
 // them has the most. A pod that does not ask for an address has no favourites.
 func (e *Extender) Scores(ctx context.Context, o *corev1.Pod, nodes []string) (scores []int64, err error) {
 	scores = make([]int64, len(nodes))

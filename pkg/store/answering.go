@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// answering is since when the API server has left writes without an answer that tells what became of them.
+// answering is since when the API server has left writes without an answer from which it is known what became of them.
 type answering struct {
 	mu      sync.Mutex
 	flying  int       // writes on their way
@@ -32,7 +32,7 @@ func (a *answering) begin() {
 	a.flying++
 }
 
-// answered takes note that the API server lives.
+// answered records that the API server answers.
 func (a *answering) answered() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -52,7 +52,7 @@ func (a *answering) end(err error) {
 	}
 }
 
-// Unanswered is for how long no write has had an answer that tells what became of it, while some are on their way or
+// Unanswered returns for how long no write has had an answer from which it is known what became of it, while some are on their way or
 // have just ended so; 0 when all is well.
 func (c *Client) Unanswered() time.Duration {
 	a := &c.counts.answering
@@ -67,7 +67,7 @@ func (c *Client) Unanswered() time.Duration {
 	return a.last.Sub(a.since) // while nothing is sent, nothing can be answered
 }
 
-// nobody is an address that no object is named after.
+// nobody returns an address that no object is named after.
 func nobody() netip.Addr { return netip.IPv4Unspecified() }
 
 // Probe returns why the API server does not answer reads; nil when it does. It asks only when nothing was read within a
@@ -87,7 +87,7 @@ func (c *Client) Probe(ctx context.Context, within time.Duration) error {
 	return nil
 }
 
-// reads takes note of how a read ended.
+// reads records how a read ended.
 func (a *answering) reads(err error) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return

@@ -53,7 +53,7 @@ type Client struct {
 	rest    rest.Interface
 	limiter *limiter.Limiter
 	clock   *Clock
-	// index, when there is one, is told of every write that was stored.
+	// index, when there is one, gets every write that was stored.
 	index *ipam.Index
 	// behind is called when an answer shows that the store was put back to an older state.
 	behind func()
@@ -86,7 +86,7 @@ func New(cfg *rest.Config, index *ipam.Index, clock *Clock) (*Client, error) {
 		pageSize: laterPages}, nil
 }
 
-// Dry is the same client with writes that the API server checks and does not store. The answer to one is
+// Dry returns the same client with writes that the API server checks and does not store. The answer to one is
 // the lease as it was sent.
 func (c *Client) Dry() *Client {
 	dry := *c
@@ -94,7 +94,7 @@ func (c *Client) Dry() *Client {
 	return &dry
 }
 
-// Now is the API server's time.
+// Now returns the API server's time.
 func (c *Client) Now() time.Time { return c.clock.Now() }
 
 // Get reads one lease from the API server, never from a cache.
@@ -112,7 +112,7 @@ func (c *Client) Get(ctx context.Context, a netip.Addr) (lease.Lease, error) {
 	return l, err
 }
 
-// known is the version of an address that whoever reads it from now on cannot fall behind, unless the store was put
+// known returns the version of an address that whoever reads it from now on cannot fall behind, unless the store was put
 // back.
 func (c *Client) known(a netip.Addr) uint64 {
 	if c.index == nil {
@@ -131,7 +131,7 @@ func (c *Client) restored(version, seen uint64) error {
 		version, seen)
 }
 
-// epoch is that of versions that are read from now on.
+// epoch returns the epoch of versions that are read from now on.
 func (c *Client) epoch() uint32 {
 	if c.index == nil {
 		return 0
@@ -175,7 +175,7 @@ func (c *Client) Refetch(ctx context.Context, believed lease.Lease) error {
 	return ErrConflict
 }
 
-// answer is the body of an answer, or what the API server says against the request.
+// answer returns the body of an answer, or what the API server says against the request.
 func answer(r rest.Result) ([]byte, error) {
 	if err := r.Error(); err != nil { // Raw alone would not say why
 		return nil, err

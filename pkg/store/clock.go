@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock tells the time of the API server, so that replicas whose own clocks differ agree. It learns
+// Clock has the time of the API server, so that replicas whose own clocks differ agree. It learns
 // from the Date header of every answer, which has whole seconds: each answer bounds the offset from
 // below and above, and the bounds narrow with every answer. While the local clock lies within the
 // bounds it is taken as right.
@@ -29,7 +29,7 @@ func NewClock(local func() time.Time) *Clock {
 	return &Clock{local: local}
 }
 
-// steady is a clock that is set once, and then runs on by itself. A clock that is set forward while it runs
+// steady returns a clock that is set once, and then runs on by itself. A clock that is set forward while it runs
 // would be believed until the next answer of the API server, and an address taken meanwhile have begun in the
 // future: no DEL would fit it, and no later container of its pod get it.
 func steady(wall func() time.Time) func() time.Time {
@@ -37,7 +37,7 @@ func steady(wall func() time.Time) func() time.Time {
 	return func() time.Time { return start.Add(time.Since(began)) } // of began, what counts is monotonic
 }
 
-// Now is the API server's time as far as is known. No two calls get the same time, and none an
+// Now returns the API server's time as far as is known. No two calls get the same time, and none an
 // earlier one than the call before, unless a clock was set back by more than two seconds.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
@@ -50,7 +50,7 @@ func (c *Clock) Now() time.Time {
 	return now
 }
 
-// offset is what to add to the local time.
+// offset returns what to add to the local time.
 func (c *Clock) offset() time.Duration {
 	switch {
 	case !c.known || c.low <= 0 && 0 <= c.high:

@@ -145,7 +145,7 @@ func (b *restorableBody) Close() error {
 	return err
 }
 
-// presentVersion is the version of a list of what a watch is about; 0 when the API server does not give one.
+// presentVersion returns the version of a list of what a watch is about; 0 when the API server does not give one.
 func presentVersion(next http.RoundTripper, watch *http.Request) (uint64, error) {
 	r := watch.Clone(watch.Context())
 	r.URL.RawQuery = url.Values{"limit": {"1"}}.Encode()
@@ -166,7 +166,7 @@ func presentVersion(next http.RoundTripper, watch *http.Request) (uint64, error)
 	return parseVersion(list.ResourceVersion), nil
 }
 
-// expired is the answer of an API server that no longer knows a version.
+// expired returns the answer of an API server that no longer knows a version.
 func expired(r *http.Request) *http.Response {
 	return respond(r, metav1.Status{
 		Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
@@ -175,7 +175,7 @@ func expired(r *http.Request) *http.Response {
 	})
 }
 
-// respond is an answer that refuses a request in the API server's place.
+// respond returns an answer that refuses a request in the API server's place.
 func respond(r *http.Request, why metav1.Status) *http.Response {
 	why.TypeMeta, why.Status = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, metav1.StatusFailure
 	body, _ := json.Marshal(why) // cannot fail

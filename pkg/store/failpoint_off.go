@@ -11,8 +11,8 @@ import (
 
 // What a build with the tag faults breaks on purpose is whole here; the compiler leaves nothing of it.
 
-// localTime is the clock of this machine.
+// localTime returns the time of this machine's clock.
 func localTime() time.Time { return time.Now() }
 
-// expected is the version that a write wants to replace: the one that its caller decided on.
+// expected returns the version that a write wants to replace: the one that its caller decided on.
 func (c *Client) expected(_ context.Context, l lease.Lease) lease.Lease { return l }

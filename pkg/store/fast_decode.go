@@ -159,7 +159,7 @@ func (q *fastDecoder) next(c byte) bool {
 	return true
 }
 
-// peek is the first character that is not white space; 0 at the end and after a failure.
+// peek returns the first character that is not white space; 0 at the end and after a failure.
 func (q *fastDecoder) peek() byte {
 	for i, c := range q.rest {
 		switch c {

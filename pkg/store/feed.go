@@ -74,7 +74,7 @@ func (f *Feed) Stats() FeedStats {
 
 func (f *Feed) hears() { f.heard.Store(int64(time.Since(f.made))) }
 
-// delivered takes note that the watch works.
+// delivered records that the watch works.
 func (f *Feed) delivered() {
 	f.hears()
 	f.silent.Store(0)
@@ -86,20 +86,20 @@ func (f *Feed) Restarts() uint64 { return f.restarts.Load() }
 // OnRestore has do called whenever the store was put back to an older state. It is set before Run.
 func (f *Feed) OnRestore(do func()) { f.restored = do }
 
-// restarted takes note that the store was put back.
+// restarted records that the store was put back.
 func (f *Feed) restarted() {
 	f.restarts.Add(1)
 	f.restored()
 	time.AfterFunc(ipam.ReturnTime, f.client.index.Returned)
 }
 
-// Synced says whether the index holds a full list.
+// Synced reports whether the index holds a full list.
 func (f *Feed) Synced() bool { return f.synced.Load() }
 
-// Watching says whether a watch has begun: what is written from then on reaches the index.
+// Watching reports whether a watch has begun: what is written from then on reaches the index.
 func (f *Feed) Watching() bool { return f.watching.Load() }
 
-// Err is why the last list or watch did not begin; nil when it did.
+// Err returns why the last list or watch did not begin; nil when it did.
 func (f *Feed) Err() error {
 	if err := f.failed.Load(); err != nil {
 		return *err

@@ -51,7 +51,7 @@ func (s sink) Replace(all []any, rv string) error {
 
 func (s sink) Resync() error { return nil }
 
-// Bookmark takes note of how far the watch has come while nothing changed.
+// Bookmark records how far the watch has come while nothing changed.
 func (s sink) Bookmark(rv string) error {
 	s.f.delivered()
 	s.f.client.index.Reached(parseVersion(rv))

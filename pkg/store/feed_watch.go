@@ -85,7 +85,7 @@ type watcher struct {
 	opened int64
 }
 
-// end has another watch begin; relist: after a list.
+// end ends the watch, so that the Reflector begins another one; with relist after a list.
 func (w *watcher) end(relist bool) {
 	w.relist.Store(relist)
 	w.ended.Store(true)
@@ -107,7 +107,7 @@ type frame struct {
 	} `json:"object"`
 }
 
-// read tells what comes until the stream ends; delivered: something came.
+// read delivers what comes until the stream ends; delivered reports whether something came.
 func (w *watcher) read(body io.ReadCloser) (delivered bool) {
 	defer body.Close()
 	defer w.cut()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// jsonNames are the JSON names of a struct's fields.
+// jsonNames returns the JSON names of a struct's fields.
 func jsonNames(v any) []string {
 	var names []string
 	t := reflect.TypeOf(v)

@@ -30,19 +30,19 @@ const (
 	StageConfirm Stage = "confirm"
 )
 
-// Stages are all of them.
+// Stages returns all stages.
 func Stages() []Stage {
 	return []Stage{StageLock, StagePod, StageDecide, StageEnding, StageQueue, StageRead, StageWrite, StageConfirm}
 }
 
-// Observer is told that a stage begins; what it returns is told that the stage ends, and what went wrong.
+// Observer is called when a stage begins; what it returns is called when the stage ends, with the error if there is one.
 // It is on the path of every request and must not wait.
 type Observer func(ctx context.Context, stage Stage) (end func(error))
 
 // Observe sets the observer. Call it before the client is used.
 func (c *Client) Observe(o Observer) { c.observer = o }
 
-// Begin tells the observer, if there is one, that a stage begins.
+// Begin calls the observer, if there is one, as a stage begins.
 func (c *Client) Begin(ctx context.Context, stage Stage) (end func(error)) {
 	if c.observer == nil {
 		return func(error) {}
@@ -79,13 +79,13 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// Backlog is about how long a write would wait now before it is sent: those before it, at the pace of the
+// Backlog returns about how long a write would wait now before it is sent: those before it, at the pace of the
 // last ones, and what the API server asked for. Zero when it would not.
 func (c *Client) Backlog() time.Duration {
 	return max(c.limiter.Backlog(), time.Until(time.Unix(0, c.counts.paused.Load())), 0)
 }
 
-// Room is how many writes that come at once can be begun in time, at the pace of the last ones.
+// Room returns how many writes that come at once can be begun in time, at the pace of the last ones.
 func (c *Client) Room() int { return c.limiter.Room() }
 
 // failed counts a write that did not succeed.
@@ -98,7 +98,7 @@ func (n *counts) failed(err error) {
 	}
 }
 
-// throttle takes note that the API server wants no write for a while.
+// throttle records that the API server wants no write for a while.
 func (n *counts) throttle(d time.Duration) {
 	n.answering.answered()
 	n.throttled.Add(1)

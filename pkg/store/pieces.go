@@ -37,7 +37,7 @@ func (p *pieces) more() bool {
 	return p.to > have
 }
 
-// peek is the next character that is not white space; 0 at the end.
+// peek returns the next character that is not white space; 0 at the end.
 func (p *pieces) peek() byte {
 	for {
 		for ; p.from < p.to; p.from++ {
@@ -53,7 +53,7 @@ func (p *pieces) peek() byte {
 	}
 }
 
-// failed says that the stream is not as it should be.
+// failed returns the error of a stream that is not as it should be.
 func (p *pieces) failed(want string) error {
 	if p.err != nil && p.from == p.to {
 		return listError(p.err)
@@ -94,7 +94,7 @@ func (p *pieces) null() error {
 	return nil
 }
 
-// object is the next one, whole.
+// object returns the next object of the stream, whole.
 func (p *pieces) object() ([]byte, error) {
 	if p.peek() != '{' {
 		return nil, p.failed("an object")
@@ -123,7 +123,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 
 var _ io.Reader = (*pieces)(nil)
 
-// valueLength is how many bytes the object or array takes that b begins with; 0 when it does not end in b. It
+// valueLength returns how many bytes the object or array takes that b begins with; 0 when it does not end in b. It
 // looks for the closing bracket alone: whoever reads the value says what is wrong inside it.
 func valueLength(b []byte) int {
 	depth := 0
@@ -146,7 +146,7 @@ func valueLength(b []byte) int {
 	return 0
 }
 
-// stringLength is how many bytes the string takes that b begins with, with its quotes; 0 when it does not end in b.
+// stringLength returns how many bytes the string takes that b begins with, with its quotes; 0 when it does not end in b.
 func stringLength(b []byte) int {
 	for i := 1; ; i++ {
 		n := bytes.IndexByte(b[i:], '"')

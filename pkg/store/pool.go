@@ -59,7 +59,7 @@ func quotas(o *v1.BCSNetPool) map[string]int {
 	return all
 }
 
-// HostSubnets are the subnets of hosts that may draw from a pool. With an error come those before the wrong one.
+// HostSubnets returns the subnets of hosts that may draw from a pool. With an error come those before the wrong one.
 func HostSubnets(o *v1.BCSNetPool) (ipam.Networks, error) {
 	all := make(ipam.Networks, len(o.Spec.HostSubnets))
 	for i, text := range o.Spec.HostSubnets {
@@ -72,7 +72,7 @@ func HostSubnets(o *v1.BCSNetPool) (ipam.Networks, error) {
 	return all, nil
 }
 
-// PlanSpec is the part of a pool's spec that its addresses follow from.
+// PlanSpec returns the part of a pool's spec that its addresses follow from.
 func PlanSpec(o *v1.BCSNetPool) ipam.PlanSpec {
 	return ipam.PlanSpec{
 		Net: o.Spec.Net, Mask: int(o.Spec.Mask), Gateway: o.Spec.Gateway,
@@ -101,7 +101,7 @@ func link(o *v1.BCSNetPool) (ipam.Link, error) {
 	return l, nil
 }
 
-// Materialized are the addresses of a pool that get an object before anybody uses them. Addresses written
+// Materialized returns the addresses of a pool that get an object before anybody uses them. Addresses written
 // singly always do; those of ranges and CIDRs where ranged says so.
 func Materialized(o *v1.BCSNetPool, p ipam.Plan) (addrs []netip.Addr, ranged bool) {
 	size := ipaddr.SizeOfSet(p.Ranged)

@@ -58,7 +58,7 @@ type patient struct{ context.Context }
 // Deadline reports none.
 func (patient) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
-// classOf is the class of a write. One that leaves an object without a holder gives an address back, or touches what
+// classOf returns the class of a write. One that leaves an object without a holder gives an address back, or touches what
 // nobody has.
 func classOf(l lease.Lease) limiter.Class {
 	if l.Version != 0 && l.State != lease.Active {
@@ -111,8 +111,8 @@ func (c *Client) persist(caller, sending context.Context, write *rest.Request) (
 	}
 }
 
-// writeError says what became of a write. Only an answer of the API server, or a connection that
-// never was, tells that nothing was stored.
+// writeError returns the error of a write by what became of it. That nothing was stored is known by an answer of the
+// API server alone, or by a connection that never was.
 func writeError(err error) error {
 	var op *net.OpError
 	var asURL *url.Error

@@ -24,7 +24,7 @@ const (
 	SilentWatches = 3
 )
 
-// Silent is how many watches in a row were ended because they did not deliver a write that was answered, or ended at
+// Silent returns how many watches in a row were ended because they did not deliver a write that was answered, or ended at
 // once without an event or bookmark, and seconds that such a write waited for a watch to open. Whatever a watch
 // delivers ends the row.
 func (f *Feed) Silent() int { return int(f.silent.Load()) }
@@ -45,7 +45,7 @@ func (f *Feed) listen(ctx context.Context) {
 	}
 }
 
-// looks are what was seen of a watch at the last looks.
+// looks has what was seen of a watch at the last looks.
 type looks struct {
 	open  *watcher
 	heard int64
@@ -60,7 +60,7 @@ func (l *looks) check(f *Feed) {
 	if behind || another || w == nil {
 		l.well = 0
 	} else if l.well++; l.well == wellLooks {
-		// The next write tells whether it delivers. In a quiet cluster the next event or bookmark is a minute away.
+		// The next write shows whether it delivers. In a quiet cluster the next event or bookmark is a minute away.
 		f.silent.CompareAndSwap(SilentWatches, SilentWatches-1)
 	}
 	if !behind || another || now != l.heard || !f.Synced() {
@@ -77,7 +77,7 @@ func (l *looks) check(f *Feed) {
 	}
 }
 
-// over takes note that the stream of a watch has come to its end. One that ends within a second, and has delivered
+// over records that the stream of a watch has come to its end. One that ends within a second, and has delivered
 // nothing, is silent, too: where that happens again and again, lists alone tell what was written, seconds apart.
 func (f *Feed) over(w *watcher, delivered bool) {
 	if !delivered && !w.ended.Load() && f.looks.Load()-w.opened < silentLooks {
@@ -95,7 +95,7 @@ func (f *Feed) fallsSilent() int32 {
 	}
 }
 
-// answers takes note of the version that a write got.
+// answers records the version that a write got.
 func (n *counts) answers(version uint64) {
 	for {
 		known := n.answered.Load()

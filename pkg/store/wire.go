@@ -18,7 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Object is the BCSNetIP of a lease. Its managedFields are one empty entry, which tells the API
+// Object returns the BCSNetIP of a lease. Its managedFields are one empty entry, which tells the API
 // server to keep none: a third faster to write, half the size to list.
 func Object(l lease.Lease) *v1.BCSNetIP {
 	o := &v1.BCSNetIP{
@@ -100,7 +100,7 @@ func Lease(o *v1.BCSNetIP, foreign bool) (lease.Lease, error) {
 	return l, nil
 }
 
-// namedBy is the mark of a holder whose request named the pod's UID. It is bound to the container: a release that does
+// namedBy returns the mark of a holder whose request named the pod's UID. It is bound to the container: a release that does
 // not know the field leaves it alone when it gives the address to another.
 func namedBy(h lease.Holder) string {
 	if !h.UIDNamed {
@@ -167,7 +167,7 @@ func FormatTime(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// ParseTime is the inverse of FormatTime; ok is false for anything else.
+// ParseTime returns the inverse of FormatTime; ok is false for anything else.
 func ParseTime(s string) (t time.Time, ok bool) {
 	if s == "" {
 		return t, true

@@ -29,7 +29,7 @@ const (
 	fields int = iota
 )
 
-// String is the field's name in a Policy.
+// String returns the field's name in a Policy.
 func (f Field) String() string {
 	return [...]string{"Sets", "Pool", "Claim", "Shared", "Release", "Keep", "Identity", "Gateway"}[f]
 }
@@ -68,11 +68,11 @@ const (
 // ClaimAnnotation names the claim whose addresses a pod gets.
 const ClaimAnnotation = ownPrefix + "claim"
 
-// IsOwn says whether an annotation is one of bcsnet's own dialect.
+// IsOwn reports whether an annotation is one of bcsnet's own dialect.
 func IsOwn(key string) bool { return strings.HasPrefix(key, ownPrefix) }
 
-// Annotations lists them all, our own first: what is said by two of them is told of in this order. It is an array so
-// that it is made without an allocation, for every pod that a cache is told of.
+// Annotations lists them all, our own first: messages name two that contradict each other in this order. It is an array
+// so that it is made without an allocation, for every pod that a cache delivers.
 func Annotations() [annotations]Annotation {
 	return [annotations]Annotation{
 		{ownPrefix + "ip", ownDialect, onPodOrWorkload, fieldSets, "`10.0.0.5`, `10.0.0.5-10.0.0.9,2001:db8::5`",
@@ -95,7 +95,7 @@ func Annotations() [annotations]Annotation {
 	}
 }
 
-// understood are those of an object's annotations that mean something to us; nil when none does.
+// understood returns those of an object's annotations that mean something to us; nil when none does.
 func understood(all map[string]string) (ours map[string]string) {
 	if len(all) == 0 {
 		return nil

@@ -126,7 +126,7 @@ func readDuration(value string, longest time.Duration) (parsedValue, error) {
 	return parsedValue{keep: wholeSeconds(d)}, nil
 }
 
-// wholeSeconds is a duration as claims can say it, and no shorter.
+// wholeSeconds returns a duration as claims can say it, and no shorter.
 func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
@@ -200,7 +200,7 @@ func readArgs(value string) (m parsedValue, err error) {
 	return m, distinct(m.sets)
 }
 
-// familiesOf is how many addresses a pod takes of some sets: of each one of each family.
+// familiesOf returns how many addresses a pod takes of some sets: of each one of each family.
 func familiesOf(sets []*netipx.IPSet) (n int) {
 	for _, s := range sets {
 		for _, f := range ipaddr.Families() {

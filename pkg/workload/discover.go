@@ -18,7 +18,7 @@ const recheck = time.Minute
 // discoveryTimeout bounds a discovery, which several requests may wait for.
 const discoveryTimeout = 5 * time.Second
 
-// kind is what is known of a kind. The first request for one that is not part of Kubernetes asks the API server,
+// kind returns what is known of a kind. The first request for one that is not part of Kubernetes asks the API server,
 // for that one group; nothing is asked for before a pod has such an owner.
 func (o *Owners) kind(ctx context.Context, group, name string) (*kind, error) {
 	gk := schema.GroupKind{Group: group, Kind: name}

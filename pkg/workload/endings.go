@@ -26,12 +26,12 @@ type Endings struct {
 	reached chan struct{}
 }
 
-// NewEndings knows none; it is to handle the events of a watch of all pods.
+// NewEndings makes an empty one. It is to handle the events of a watch of all pods.
 func NewEndings(now func() time.Time) *Endings {
 	return &Endings{now: now, by: map[string]map[string]*Pod{}}
 }
 
-// OnAdd is told of a pod that there is.
+// OnAdd enters a pod that there is.
 func (e *Endings) OnAdd(o any, _ bool) {
 	p, ok := o.(*corev1.Pod)
 	if !ok {
@@ -43,7 +43,7 @@ func (e *Endings) OnAdd(o any, _ bool) {
 	e.advance(p)
 }
 
-// advance takes note of how far the watch has come.
+// advance records how far the watch has come.
 func (e *Endings) advance(p *corev1.Pod) {
 	version, _ := strconv.ParseUint(p.ResourceVersion, 10, 64)
 	e.mu.Lock()
@@ -77,10 +77,10 @@ func (e *Endings) await(ctx context.Context, version uint64) {
 	}
 }
 
-// OnUpdate is told of a pod that changed.
+// OnUpdate enters a pod that changed.
 func (e *Endings) OnUpdate(_, o any) { e.OnAdd(o, false) }
 
-// OnDelete is told of a pod that is no more.
+// OnDelete enters the end of a pod that is no more.
 func (e *Endings) OnDelete(o any) {
 	if unknown, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 		o = unknown.Obj

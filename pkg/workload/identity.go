@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// VMLabel is the label by which KubeVirt tells the name of a pod's virtual machine.
+// VMLabel is the label by which KubeVirt names a pod's virtual machine.
 const VMLabel = "vm.kubevirt.io/name"
 
-// identity is what an address is kept for within its claim: what the primary key says, else the name of the virtual
+// identity returns what an address is kept for within its claim: what the primary key says, else the name of the virtual
 // machine, of the pod where it is stable, else nothing: the app as a whole.
 func identity(primaryKey string, w Workload, n nature, pod Pod) string {
 	switch {
@@ -30,7 +30,7 @@ func identity(primaryKey string, w Workload, n nature, pod Pod) string {
 // which may all be digits.
 const maxOrdinal = 9999
 
-// numbered says whether a pod's name is its workload's with an ordinal, as those of a StatefulSet are. Deployments
+// numbered reports whether a pod's name is its workload's with an ordinal, as those of a StatefulSet are. Deployments
 // and what makes ReplicaSets have a random part; so has a ReplicaSet, whose five characters may all be digits.
 func numbered(w Workload, pod string) bool {
 	digits, ok := strings.CutPrefix(pod, w.Name+"-")
@@ -41,10 +41,10 @@ func numbered(w Workload, pod string) bool {
 	return err == nil && (n <= maxOrdinal || w.Group == appsGroup && w.Kind == "StatefulSet")
 }
 
-// SharedClaim is the name of the claim of a shared pool, in the namespace of the controller.
+// SharedClaim returns the name of the claim of a shared pool, in the namespace of the controller.
 func SharedClaim(shared string) string { return claimName(sharedPrefix, shared) }
 
-// SharedName is the name of the shared pool whose claim has a name, as far as that shows it; empty for other claims.
+// SharedName returns the name of the shared pool whose claim has a name, as far as that shows it; empty for other claims.
 func SharedName(claim string) string {
 	shared, ok := strings.CutPrefix(claim, sharedPrefix+"-")
 	if !ok || SharedClaim(shared) != claim {
@@ -53,7 +53,7 @@ func SharedName(claim string) string {
 	return shared
 }
 
-// claimName is a name for a claim that is made for annotations. It is the same for the same text, and no two texts
+// claimName returns a name for a claim that is made for annotations. It is the same for the same text, and no two texts
 // share one.
 func claimName(prefix, text string) string {
 	name := prefix + "-" + text

@@ -17,7 +17,7 @@ type Ignored struct {
 	Known bool
 }
 
-// Ignored are those of a pod, of its workload and of its namespace, in this order: of bcsnet's own prefix those that are
+// Ignored returns the ignored annotations of a pod, of its workload and of its namespace, in this order: of bcsnet's own prefix those that are
 // not known, of all dialects those that do not count there. annotations are the pod's. An object that is gone, or may not be
 // read, has none.
 func (o *Owners) Ignored(ctx context.Context, pod Pod, annotations map[string]string, w Workload) ([]Ignored, error) {

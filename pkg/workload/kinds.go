@@ -48,7 +48,7 @@ type kindInfo struct {
 	watched bool
 }
 
-// known are the kinds of Kubernetes itself, which need no discovery, and those that are treated in a way of their
+// known returns the kinds of Kubernetes itself, which need no discovery, and those that are treated in a way of their
 // own. A kind without a resource is looked up like any other.
 func known() [11]kindInfo {
 	return [...]kindInfo{

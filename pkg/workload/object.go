@@ -28,13 +28,13 @@ func objectOf(m metav1.Object) *object {
 	}
 }
 
-// wants says whether an object may want something else than it did before: another number of pods, or other addresses.
+// wants reports whether an object may want something else than it did before: another number of pods, or other addresses.
 // Either may be nil, where there is none.
 func (o *object) wants(before *object) bool {
 	return o == nil || before == nil || o.generation != before.generation || o.uid != before.uid || !maps.Equal(o.annotations, before.annotations)
 }
 
-// controllerOf is the owner that an object's reference marks as its controller; the order says nothing.
+// controllerOf returns the owner that an object's reference marks as its controller; the order says nothing.
 func controllerOf(m metav1.Object) Owner {
 	c := metav1.GetControllerOfNoCopy(m)
 	if c == nil {
@@ -43,7 +43,7 @@ func controllerOf(m metav1.Object) Owner {
 	return Owner{Group: groupOf(c.APIVersion), Kind: c.Kind, Name: c.Name, UID: string(c.UID)}
 }
 
-// groupOf is the group of an apiVersion, without an allocation.
+// groupOf returns the group of an apiVersion, without an allocation.
 func groupOf(apiVersion string) string {
 	if group, _, ok := strings.Cut(apiVersion, "/"); ok {
 		return group
@@ -51,14 +51,14 @@ func groupOf(apiVersion string) string {
 	return ""
 }
 
-// shared is the same string in memory that others share: many objects name the same owner.
+// shared returns the same string in memory that others share: many objects name the same owner.
 func shared(s string) string { return unique.Make(s).Value() }
 
 // objects are those of one kind. A Reflector fills them; nothing keeps the metadata itself.
 type objects struct {
 	mu sync.RWMutex
 	by map[types.NamespacedName]*object
-	// changed is told of objects that may want something else, outside the lock; nil for nobody.
+	// changed is called for objects that may want something else, outside the lock; nil for nobody.
 	changed func(namespace, name string)
 }
 
@@ -70,7 +70,7 @@ func (s *objects) get(namespace, name string) *object {
 	return s.by[types.NamespacedName{Namespace: namespace, Name: name}]
 }
 
-// sharedReference is an owner reference whose strings are shared.
+// sharedReference returns an owner reference whose strings are shared.
 func sharedReference(c *metav1.OwnerReference) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: shared(c.APIVersion), Kind: shared(c.Kind), Name: shared(c.Name),
@@ -78,16 +78,16 @@ func sharedReference(c *metav1.OwnerReference) metav1.OwnerReference {
 	}
 }
 
-// Add keeps an object.
+// Add stores an object.
 func (s *objects) Add(o any) error { return s.Update(o) }
 
-// Update keeps an object.
+// Update stores an object.
 func (s *objects) Update(o any) error {
 	s.change(func() []types.NamespacedName { return s.store(o) })
 	return nil
 }
 
-// change changes the objects under the lock, and tells of those that it returns.
+// change changes the objects under the lock, and calls changed for those that do returns.
 func (s *objects) change(do func() []types.NamespacedName) {
 	s.mu.Lock()
 	changed := do()
@@ -125,7 +125,7 @@ func (s *objects) Delete(o any) error {
 	return nil
 }
 
-// Replace keeps these objects and no others.
+// Replace stores these objects and no others.
 func (s *objects) Replace(all []any, _ string) error {
 	s.change(func() (changed []types.NamespacedName) {
 		before := s.by
@@ -148,5 +148,5 @@ func (s *objects) Replace(all []any, _ string) error {
 	return nil
 }
 
-// Resync does nothing: what does not change is not told of.
+// Resync does nothing: there is no event for what does not change.
 func (s *objects) Resync() error { return nil }

@@ -24,7 +24,7 @@ import (
 // any other kind from when a pod is seen that it owns. Without Run nothing is watched and each answer is a read from
 // the API server, which is enough for a command.
 type Owners struct {
-	// Changed is told of workloads that may want another number of pods or other addresses, and of those that are
+	// Changed is called for workloads that may want another number of pods or other addresses, and of those that are
 	// gone, as far as they are watched. Set it before Run.
 	Changed func(Workload)
 
@@ -84,7 +84,7 @@ var (
 	errDenied   = errors.New("the controller may not read it")
 )
 
-// object is what is known of an object: from the watch, else by one read. With a UID it is that object or errGone,
+// object returns what is known of an object: from the watch, else by one read. With a UID it is that object or errGone,
 // not another of its name.
 func (o *Owners) object(ctx context.Context, k *kind, namespace, name, uid string) (*object, error) {
 	if !k.namespaced {
@@ -106,7 +106,7 @@ func (o *Owners) object(ctx context.Context, k *kind, namespace, name, uid strin
 	return at, nil
 }
 
-// read is one read from the API server.
+// read reads an object from the API server.
 func (o *Owners) read(ctx context.Context, k *kind, namespace, name string) (*object, error) {
 	m, err := o.metadataOf(ctx, k, namespace, name)
 	if err != nil {
@@ -186,7 +186,7 @@ func (o *Owners) of(ctx context.Context, pod Pod) (own owned, err error) {
 	return own, nil
 }
 
-// Known is the workload of a pod as far as the watches tell of its owners, or else the last owner that is known. It asks
+// Known returns the workload of a pod as far as the watches have its owners, or else the last owner that is known. It asks
 // the API server for nothing.
 func (o *Owners) Known(pod Pod) (w Workload) {
 	at := pod.Controller
@@ -213,7 +213,7 @@ func (o *Owners) Known(pod Pod) (w Workload) {
 	return w
 }
 
-// Above is the workload by which the claims of an object's pods are found where that is not the object itself: the
+// Above returns the workload by which the claims of an object's pods are found where that is not the object itself: the
 // Deployment of a ReplicaSet, or what a pod belongs to. ok is false where it is, and where the object cannot be read.
 func (o *Owners) Above(ctx context.Context, w Workload) (above Workload, ok bool, err error) {
 	pod := Pod{Namespace: w.Namespace, Name: w.Name, UID: w.UID, Controller: Owner{Group: w.Group, Kind: w.Kind, Name: w.Name, UID: w.UID}}
@@ -236,7 +236,7 @@ func (o *Owners) Above(ctx context.Context, w Workload) (above Workload, ok bool
 	return own.Workload, err == nil && own.unsure == nil && other, err
 }
 
-// workload is an object of this kind.
+// workload returns an object of this kind.
 func (k *kind) workload(namespace string, at Owner) Workload {
 	if !k.namespaced {
 		namespace = ""
@@ -244,7 +244,7 @@ func (k *kind) workload(namespace string, at Owner) Workload {
 	return Workload{Group: k.group, Kind: k.kind, Namespace: namespace, Name: at.Name, UID: at.UID}
 }
 
-// unreadable is what is known of an owner that cannot be read.
+// unreadable returns what is known of an owner that cannot be read.
 func (o *Owners) unreadable(own owned, k *kind, pod Pod, why error) owned {
 	if k.group == kubevirtGroup && k.kind == vmiKind && pod.VM != "" {
 		own.Workload, own.nature, own.prefix = Workload{Group: k.group, Kind: vmKind, Namespace: pod.Namespace, Name: pod.VM}, machine, "vm"
@@ -259,7 +259,7 @@ func (o *Owners) unreadable(own owned, k *kind, pod Pod, why error) owned {
 	return own
 }
 
-// defaults are the annotations of a namespace.
+// defaults returns the annotations of a namespace.
 func (o *Owners) defaults(ctx context.Context, namespace string) (map[string]string, error) {
 	k, err := o.kind(ctx, "", namespaceKind)
 	if err != nil {
@@ -275,8 +275,8 @@ func (o *Owners) defaults(ctx context.Context, namespace string) (map[string]str
 	return at.annotations, nil
 }
 
-// APIVersion is group and version of a workload's kind, as owner references have them; the version is
-// "unknown" where nobody tells it.
+// APIVersion returns group and version of a workload's kind, as owner references have them; the version is
+// "unknown" where it is not known.
 func (o *Owners) APIVersion(w Workload) string {
 	o.mu.RLock()
 	k := o.kinds[schema.GroupKind{Group: w.Group, Kind: w.Kind}]
@@ -290,7 +290,7 @@ func (o *Owners) APIVersion(w Workload) string {
 	return k.resource.GroupVersion().String()
 }
 
-// Served says whether the API server serves the kind of a workload, as far as it was asked.
+// Served reports whether the API server serves the kind of a workload, as far as it was asked.
 func (o *Owners) Served(w Workload) bool {
 	o.mu.RLock()
 	defer o.mu.RUnlock()

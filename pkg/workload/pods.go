@@ -65,11 +65,11 @@ type Pod struct {
 	Generated  bool
 	// Annotations are those that a policy can come from; nil when there are none.
 	Annotations map[string]string
-	// VM is the name of the virtual machine that KubeVirt runs in the pod, as its label tells it.
+	// VM is the name of the virtual machine that KubeVirt runs in the pod, as its label says.
 	VM string
 }
 
-// Reported is by when a kubelet of a node that is ready has told which addresses a pod has got. Until then those of an
+// Reported is by when a kubelet of a node that is ready has reported which addresses a pod has got. Until then those of an
 // earlier sandbox may stand in its status.
 const Reported = 5 * time.Minute
 
@@ -85,7 +85,7 @@ const (
 // staticUID is a hash of 128 bits in hexadecimal digits; the UID of any other pod has dashes.
 var staticUID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// Static says whether the UID of a lease is that of a static pod. Such a pod runs whether the API server knows
+// Static reports whether the UID of a lease is that of a static pod. Such a pod runs whether the API server knows
 // of it or not.
 func Static(uid string) bool { return staticUID.MatchString(uid) }
 
@@ -145,7 +145,7 @@ type network struct {
 	IPs       []string `json:"ips,omitempty"`
 }
 
-// networks are what the annotation says. ok: it is there and can be read; one that cannot says nothing.
+// networks returns what the annotation says. ok: it is there and can be read; one that cannot says nothing.
 func networks(p *corev1.Pod) (all []network, ok bool) {
 	if json.Unmarshal([]byte(p.Annotations[NetworkStatus]), &all) != nil {
 		return nil, false
@@ -153,7 +153,7 @@ func networks(p *corev1.Pod) (all []network, ok bool) {
 	return all, true
 }
 
-// endedAt is when the state of an ended pod last changed.
+// endedAt returns when the state of an ended pod last changed.
 func endedAt(p *corev1.Pod) (last time.Time) {
 	for _, c := range p.Status.Conditions {
 		if c.LastTransitionTime.After(last) {
@@ -168,7 +168,7 @@ func endedAt(p *corev1.Pod) (last time.Time) {
 	return last
 }
 
-// termination is the longer one of the grace periods that a pod's spec says and that it was deleted with.
+// termination returns the longer one of the grace periods that a pod's spec says and that it was deleted with.
 func termination(p *corev1.Pod) time.Duration {
 	longest := int64(lease.UsualTermination / time.Second)
 	if asked := p.Spec.TerminationGracePeriodSeconds; asked != nil {
@@ -180,7 +180,7 @@ func termination(p *corev1.Pod) time.Duration {
 	return time.Duration(min(max(longest, 0), math.MaxInt32)) * time.Second
 }
 
-// LongTermination is the grace period as a lease says it: zero for a usual one.
+// LongTermination returns the grace period as a lease says it: zero for a usual one.
 func (p Pod) LongTermination() time.Duration {
 	if p.Termination <= lease.UsualTermination {
 		return 0
@@ -188,7 +188,7 @@ func (p Pod) LongTermination() time.Duration {
 	return p.Termination
 }
 
-// Trim is a pod with no more than FromObject reads: what a cache of all pods should keep.
+// Trim returns a pod with no more than FromObject reads: what a cache of all pods should keep.
 func Trim(p *corev1.Pod) *corev1.Pod {
 	t := &corev1.Pod{}
 	t.Namespace, t.Name, t.UID, t.ResourceVersion = p.Namespace, p.Name, p.UID, p.ResourceVersion

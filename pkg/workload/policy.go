@@ -42,10 +42,10 @@ type Policy struct {
 	Sources []Source
 }
 
-// Sticky says whether the pod's address outlives it.
+// Sticky reports whether the pod's address outlives it.
 func (p *Policy) Sticky() bool { return p.Release != ReleaseWithPod }
 
-// ClaimAddresses are the addresses that bound the claim which is made for the policy, as claims name them; none where the
+// ClaimAddresses returns the addresses that bound the claim which is made for the policy, as claims name them; none where the
 // claim is bounded by none, or there is none to make. What one pod of several may have is no bound of the claim.
 func (p *Policy) ClaimAddresses() (all []string) {
 	if p.Claim == "" || p.Named || p.Shared != "" || p.Identity != "" || len(p.Sets) != 1 {

@@ -113,7 +113,7 @@ func (d *desired) replicas(kind string) Replicas {
 	}
 }
 
-// path is where the API server has a workload.
+// path returns where the API server has a workload.
 func (k *kind) path(w Workload) string {
 	path := groupPath(k.group) + "/" + k.resource.Version
 	if k.namespaced {
@@ -132,7 +132,7 @@ func (o *Owners) Gone(ctx context.Context, w Workload) (bool, error) {
 	return false, err
 }
 
-// there is nil where the API server says that a workload exists, ErrGone or ErrKindGone where it says that it does not.
+// there returns nil where the API server says that a workload exists, ErrGone or ErrKindGone where it says that it does not.
 func (o *Owners) there(ctx context.Context, w Workload) error {
 	k, err := o.kind(ctx, w.Group, w.Kind)
 	if err == nil && k.resource.Empty() { // a kind that has come meanwhile counts
@@ -153,7 +153,7 @@ func (o *Owners) there(ctx context.Context, w Workload) error {
 	return nil
 }
 
-// Missing says whether there is no workload of a name, by the watches where they know it: for who only tells of it.
+// Missing reports whether there is no workload of a name, by the watches where they know it. It serves what is only shown.
 func (o *Owners) Missing(ctx context.Context, w Workload) (bool, error) {
 	k, err := o.kind(ctx, w.Group, w.Kind)
 	if err != nil {

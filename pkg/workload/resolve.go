@@ -111,7 +111,7 @@ func (b *policyBuilder) release(p *Policy, own owned, pod Pod) *ipam.Refusal {
 
 const unfitHint = "use a Deployment or StatefulSet, name a claim, say a primary key, or keep the address for a while with the policy timed"
 
-// unfit says why a workload cannot have a policy; empty when it can.
+// unfit returns why a workload cannot have a policy; empty when it can.
 func unfit(r ReleasePolicy, own owned, pod Pod, primaryKey bool) string {
 	scaled := own.nature == app || own.nature == machine
 	switch {

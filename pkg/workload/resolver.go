@@ -13,7 +13,7 @@ type Resolver struct {
 	readings readings
 }
 
-// Resolve is the policy of a pod. It asks the API server for nothing that the watches have told, and one read each
+// Resolve returns the policy of a pod. It asks the API server for nothing that the watches have delivered, and one read each
 // for what they have not. The error is an *ipam.Refusal when what the annotations say cannot be done; any other
 // means that the API server did not answer.
 func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {

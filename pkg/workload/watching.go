@@ -150,7 +150,7 @@ func (f *forbiddenSince) lift() {
 	f.told.Store(false)
 }
 
-// deny takes note that objects of a kind may not be read, and says it once when that lasts.
+// deny records that objects of a kind may not be read, and logs it once when that lasts.
 func (o *Owners) deny(k *kind, err error) {
 	now := o.now()
 	k.forbidden.since.CompareAndSwap(0, now.UnixNano())
