@@ -46,8 +46,8 @@ func GiveUp(ctx context.Context, s *app.App, leases *store.Client, o *printer.Ou
 	return app.Several{resource.Unfinished(ctx, done, held, failed), printed}.Compact()
 }
 
-// WarnRefill says of which claims that lose kept addresses the controller takes others at once, because they take
-// theirs before pods ask. Claims that are no more, or not for one's eyes, are passed over.
+// WarnRefill names the claims for which the controller takes other addresses at once: they lose kept ones, and take
+// theirs before pods ask. Claims that are gone, or that the user must not read, are left out.
 func WarnRefill(ctx context.Context, s *app.App, held []lease.Lease) {
 	lose := map[string]bool{}
 	for _, l := range held {
@@ -96,13 +96,14 @@ func giveUpOne(ctx context.Context, s *app.App, leases *store.Client, was lease.
 	return changedMeanwhile(ctx, s, leases, was)
 }
 
-// sameHolder says whether an address is held as it was when it was looked at.
+// sameHolder reports whether an address is held as it was when it was looked at.
 func sameHolder(now, then lease.Lease) bool {
 	return now.State == then.State && now.ContainerID == then.ContainerID && now.PodUID == then.PodUID &&
 		now.Owner == then.Owner && now.StartedAt.Equal(then.StartedAt)
 }
 
-// changedMeanwhile says why an address was left alone: it is free, or somebody else has got it meanwhile.
+// changedMeanwhile returns the error that says why an address was left alone: it is free, or somebody else has got it
+// meanwhile.
 func changedMeanwhile(ctx context.Context, s *app.App, leases *store.Client, was lease.Lease) error {
 	now, err := resource.ReadAddresses(ctx, s, leases, []netip.Addr{was.Addr})
 	switch {

@@ -27,8 +27,8 @@ type Allocator struct {
 	Stop   func()
 }
 
-// fillEvery is how often the allocator is asked whether it knows all addresses; slow is when the user
-// is told what it waits for.
+// fillEvery is the interval of the checks whether the allocator knows all addresses. slow is the time after which the
+// user reads what the command waits for.
 const (
 	fillEvery = 5 * time.Millisecond
 	slow      = time.Second

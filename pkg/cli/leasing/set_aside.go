@@ -151,7 +151,7 @@ func (v *SetAside) write(ctx context.Context, x *ipam.Index, leases *store.Clien
 	return app.Several{resource.Unfinished(ctx, v.done(), todo, failed), printed}.Compact()
 }
 
-// done is what becomes of addresses.
+// done returns the word for what becomes of addresses.
 func (v *SetAside) done() string {
 	if v.Reserve {
 		return "reserved"

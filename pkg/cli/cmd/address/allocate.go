@@ -18,7 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// maxOwner is how long the name of an owner may be, in bytes; the schema has the same bound.
+// maxOwner bounds the length of an owner's name, in bytes; the schema has the same bound.
 const maxOwner = 253
 
 type ipAllocate struct {
@@ -114,7 +114,7 @@ func (v *ipAllocate) Run(ctx context.Context) error {
 			held = append(held, g.Lease)
 		}
 	}
-	return v.tell(held, fresh)
+	return v.report(held, fresh)
 }
 
 // unsettled adds to an error after which an address may be held all the same how to find out: the request was
@@ -151,11 +151,11 @@ func (v *ipAllocate) propose(ctx context.Context, a *leasing.Allocator) error {
 			return resource.Explain(v.App, err)
 		}
 	}
-	return v.tell(held, fresh)
+	return v.report(held, fresh)
 }
 
-// tell says what the name has, also when it cannot be printed.
-func (v *ipAllocate) tell(held, fresh []lease.Lease) error {
+// report says which addresses the name has, also when it cannot be printed.
+func (v *ipAllocate) report(held, fresh []lease.Lease) error {
 	err := resource.PrintLeases(v.App, &v.output, resource.LeaseColumns(v.App, false), append(held, fresh...))
 	for _, l := range held {
 		v.Say.Note("%s has %s of pool %s already", v.owner, l.Addr, l.Pool)

@@ -94,7 +94,7 @@ func (v *ipDescribe) Run(ctx context.Context) error {
 	return v.write(views)
 }
 
-// addressView is what is known of an address.
+// addressView gathers what describe shows of an address.
 type addressView struct {
 	lease.Lease
 	// stored is the object; nil where there is none.
@@ -153,7 +153,7 @@ func (v *ipDescribe) views(ctx context.Context, plans *ipam.Index, objects []*un
 	return views, nil
 }
 
-// nearestPool is the pool whose subnet has most leading bits in common with an address; empty when one
+// nearestPool returns the pool whose subnet has most leading bits in common with an address; empty when one
 // holds it, or when none is near at all.
 func nearestPool(a netip.Addr, pools []ipam.Pool) (near string) {
 	best := 7 // fewer bits in common say nothing

@@ -80,12 +80,12 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	}
 }
 
-// cooling is true for a free address that only its pool's cooldown keeps.
+// cooling reports whether only its pool's cooldown keeps a free address.
 func (a addressView) cooling() bool {
 	return a.State == lease.Available && a.refusal != nil && a.refusal.Reason == ipam.ReasonAddressCooling
 }
 
-// text is the address with what goes with it.
+// text returns the address with its prefix length and gateway.
 func (a addressView) text() string {
 	p := a.Params
 	if p.Pool == "" && a.serving.Name != "" {
@@ -101,7 +101,7 @@ func (a addressView) text() string {
 	return text
 }
 
-// holder is who has the address, and what became of it.
+// holder puts into words who has the address, and what became of it.
 func (a addressView) holder() string {
 	switch {
 	case a.Owner != "":
@@ -115,7 +115,7 @@ func (a addressView) holder() string {
 	}
 }
 
-// pool is the pool that the address belongs to, and what is odd about that.
+// pool names the pool that the address belongs to, and what is odd about that.
 func (a addressView) pool() string {
 	name := a.Pool
 	if name == "" {
@@ -138,7 +138,7 @@ func (a addressView) pool() string {
 	return name
 }
 
-// why is why nobody gets a free address; empty where somebody may.
+// why puts into words why nobody gets a free address; empty where somebody may.
 func (a addressView) why() string {
 	switch {
 	case a.State != lease.Available || a.refusal == nil:

@@ -82,7 +82,7 @@ func (v *ipFind) Validate() error {
 	return v.output.Validate()
 }
 
-// kinds are the kinds of things that the text may be.
+// kinds returns the kinds of things that the text may be.
 func (v *ipFind) kinds() []findKind {
 	chosen := false
 	for _, on := range v.only {
@@ -174,7 +174,7 @@ func (v *ipFind) counts(l lease.Lease) bool {
 	return l.State == lease.Active || l.State == lease.Reserved && !v.active
 }
 
-// what are the addresses that count, in words.
+// what names the addresses that count.
 func (v *ipFind) what() string {
 	if v.active {
 		return "in use"

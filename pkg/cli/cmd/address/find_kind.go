@@ -13,7 +13,7 @@ import (
 type findKind struct {
 	// flag restricts the search to the kind; empty for addresses, which need none.
 	flag, noun, help string
-	// may says whether a text can be such a thing.
+	// may reports whether a text can be such a thing.
 	may func(text string) bool
 	// selector asks the API server for the very text; nil for an address, which is an object's name.
 	selector func(text string) string
@@ -22,7 +22,7 @@ type findKind struct {
 	begins func(l lease.Lease, text string) bool
 }
 
-// minID is how many digits of a container ID are enough.
+// minID is the least number of digits that are looked for as the beginning of a container ID.
 const minID = 4
 
 func findKinds() []findKind {

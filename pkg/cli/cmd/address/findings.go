@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// findings are addresses, each once, and by what they were found.
+// findings holds addresses, each once, and by what they were found.
 type findings struct {
 	rows map[netip.Addr]lease.Lease
 	by   map[string]int
@@ -35,7 +35,7 @@ func (f *findings) sorted() []lease.Lease {
 	return out
 }
 
-// summary says how many there are and what matched: "3 addresses: pod web* (2), --for name web* (1)".
+// summary puts into words how many there are and what matched: "3 addresses: pod web* (2), --for name web* (1)".
 func (f *findings) summary(text string, prefix bool) string {
 	var by []string
 	for noun := range f.by {

@@ -18,7 +18,7 @@ import (
 // maxFree is the size of the largest pool whose free addresses are listed without having objects.
 const maxFree = 1 << 16
 
-// freeAddresses are the addresses of a pool that have no object yet and so are free: large pools make objects on
+// freeAddresses holds the addresses of a pool that have no object yet and so are free: large pools make objects on
 // demand. A nil one knows none.
 type freeAddresses struct {
 	pool ipam.Pool
@@ -33,8 +33,8 @@ type freeAddresses struct {
 	objects uint64
 }
 
-// freeOf are the free addresses that belong to what the query finds: those of one pool, unless it asks for what only
-// addresses with an object have.
+// freeOf returns the free addresses that belong to what the query finds: those of one pool, unless it asks for what
+// only addresses with an object have.
 func freeOf(ctx context.Context, q *resource.LeaseQuery, s *app.App) (*freeAddresses, error) {
 	if q.Pool == "" || q.Host+q.Namespace+q.Pod+q.Fields+q.Labels != "" || q.Status != "" && q.Status != lease.Available.String() {
 		return nil, nil
@@ -68,10 +68,10 @@ func newFree(p ipam.Pool) *freeAddresses {
 	return f
 }
 
-// tooMany is true for pools whose free addresses are not listed.
+// tooMany reports whether the pool is too large for its free addresses to be listed.
 func (f *freeAddresses) tooMany() bool { return ipaddr.SizeOfSet(f.pool.Plan.Usable) > maxFree }
 
-// unlisted is how many free addresses were left out.
+// unlisted counts the free addresses that were left out.
 func (f *freeAddresses) unlisted() uint64 {
 	if f == nil || !f.tooMany() {
 		return 0
@@ -131,7 +131,7 @@ func (f *freeAddresses) advance() {
 	}
 }
 
-// heldElsewhere are the addresses that are held in the name of another pool of the same addresses.
+// heldElsewhere returns the addresses that are held in the name of another pool of the same addresses.
 func heldElsewhere(ctx context.Context, s *app.App, api *resource.Pools, p ipam.Pool) (map[netip.Addr]bool, error) {
 	held := map[netip.Addr]bool{}
 	others, _, err := api.Others(ctx, p.Name)

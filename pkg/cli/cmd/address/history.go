@@ -94,7 +94,7 @@ const (
 	whatGaveUp   = "gave up"
 )
 
-// pastRows are what is known of an address, newest first.
+// pastRows returns the holders of an address and what was done to it, newest first.
 func pastRows(l lease.Lease) (rows []pastRow) {
 	switch l.State {
 	case lease.Active:
@@ -135,7 +135,7 @@ func pastColumns() []printer.Column[pastRow] {
 	}
 }
 
-// pastObjects is the list for -o json and the like. There is no such kind in the cluster: it is a view.
+// pastObjects returns the list for -o json and the like. There is no such kind in the cluster: it is a view.
 func pastObjects(rows []pastRow) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "AddressHistoryList"}}
 	for _, r := range rows {

@@ -24,16 +24,16 @@ type listing struct {
 	rests  *resource.Cooldowns
 	// cooling is how many of them rest.
 	cooling int
-	// kept are rows that cannot be printed before all are known.
-	kept []resource.LeaseRow
+	// waiting are rows that cannot be printed before all are known.
+	waiting []resource.LeaseRow
 }
 
-// needsObjects is true when leases alone do not tell what to print.
+// needsObjects reports whether leases alone do not suffice for what is printed.
 func (l *listing) needsObjects() bool {
 	return l.output.Sort.On() || l.output.Printer != nil && !l.output.Names()
 }
 
-// read completes a row that was read. Objects are many times as large as leases, and kept only to be printed.
+// read completes a row that was read. Objects are many times as large as leases, and stay in memory only to be printed.
 func (l *listing) read(r resource.LeaseRow) (_ resource.LeaseRow, err error) {
 	if !l.needsObjects() {
 		return r, nil
@@ -79,8 +79,8 @@ func (l *listing) part(rows []resource.LeaseRow, below netip.Addr) error {
 			l.cooling++
 		}
 	}
-	if l.keeps() {
-		l.kept = append(l.kept, shown...)
+	if l.waits() {
+		l.waiting = append(l.waiting, shown...)
 		return nil
 	}
 	if below.IsValid() {
@@ -89,18 +89,18 @@ func (l *listing) part(rows []resource.LeaseRow, below netip.Addr) error {
 	return l.print(shown)
 }
 
-// keeps is true when nothing can be printed before all is known.
-func (l *listing) keeps() bool {
+// waits reports whether nothing can be printed before all is known.
+func (l *listing) waits() bool {
 	return l.output.Sort.On() || l.stream == nil && !l.output.InParts()
 }
 
-// end prints what was kept, and the end of the list.
+// end prints the rows that waited, and the end of the list.
 func (l *listing) end() error {
-	if l.keeps() {
-		if err := printer.Sorted(&l.output.Sort, l.kept, func(r resource.LeaseRow) (printer.SortKey, error) { return *r.Key, nil }); err != nil {
+	if l.waits() {
+		if err := printer.Sorted(&l.output.Sort, l.waiting, func(r resource.LeaseRow) (printer.SortKey, error) { return *r.Key, nil }); err != nil {
 			return err
 		}
-		if err := l.print(l.kept); err != nil {
+		if err := l.print(l.waiting); err != nil {
 			return err
 		}
 	}

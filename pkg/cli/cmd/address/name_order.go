@@ -10,14 +10,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// nameOrder tells which addresses of some subnets can still come in a list that is in the order of the
+// nameOrder knows which addresses of some subnets can still come in a list that is in the order of the
 // objects' names: there, 10.0.0.10 comes before 10.0.0.9.
 type nameOrder struct {
 	// subnets are disjoint, in order, and without those that have come to their end.
 	subnets []netip.Prefix
 }
 
-// smallest is the lowest address of the subnets that can come after an object of the given name; not
+// smallest returns the lowest address of the subnets that can come after an object of the given name; not
 // valid when none can. The names of successive calls ascend.
 func (a *nameOrder) smallest(after string) netip.Addr {
 	for len(a.subnets) > 0 {
@@ -29,7 +29,7 @@ func (a *nameOrder) smallest(after string) netip.Addr {
 	return netip.Addr{}
 }
 
-// firstAfter is the lowest address of a subnet whose name comes after the given one; not valid when
+// firstAfter returns the lowest address of a subnet whose name comes after the given one; not valid when
 // there is none.
 func firstAfter(name string, subnet netip.Prefix) netip.Addr {
 	if lastName(subnet) <= name {
@@ -46,7 +46,7 @@ func firstAfter(name string, subnet netip.Prefix) netip.Addr {
 	return subnet.Addr()
 }
 
-// lastName is the name that comes last among the objects of a subnet. In IPv6, where names are written out
+// lastName returns the name that comes last among the objects of a subnet. In IPv6, where names are written out
 // in full, it is that of the last address. In IPv4 every byte is the last in the order of words: no two numbers
 // begin alike once the point behind them is counted.
 func lastName(subnet netip.Prefix) string {
@@ -62,7 +62,7 @@ func lastName(subnet netip.Prefix) string {
 	return strings.Join(octets[:], ".")
 }
 
-// lastWord is the number between two others that comes last in the order of words.
+// lastWord returns the number between two others that comes last in the order of words.
 func lastWord(from, to byte) string {
 	last := strconv.Itoa(int(from))
 	for n := int(from) + 1; n <= int(to); n++ {

@@ -15,7 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// tally is what a query found.
+// tally counts what a query found.
 type tally struct {
 	counts map[lease.State]int
 	// cooling is how many of the Available ones rest.
@@ -47,7 +47,7 @@ func printList(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *print
 		if err != nil {
 			return err
 		}
-		return rows.take(r)
+		return rows.add(r)
 	})
 	if err != nil {
 		return tally{}, err
@@ -59,7 +59,7 @@ func printList(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *print
 	return tally{counts: l.counts, cooling: l.cooling, late: late, unlisted: free.unlisted()}, err
 }
 
-// comingNames are the subnets where addresses come from. Without them, rows wait until all have come.
+// comingNames returns the subnets where addresses come from. Without them, rows wait until all have come.
 func comingNames(ctx context.Context, q *resource.LeaseQuery, s *app.App, free *freeAddresses) nameOrder {
 	if free != nil {
 		return nameOrder{subnets: []netip.Prefix{free.pool.Plan.Subnet}}
@@ -81,7 +81,7 @@ func comingNames(ctx context.Context, q *resource.LeaseQuery, s *app.App, free *
 	return nameOrder{subnets: set.Prefixes()}
 }
 
-// remark says what is odd about a list.
+// remark notes what is odd about a list.
 func (f tally) remark(s *app.App, pool string) {
 	if f.late > 0 {
 		s.Say.Warn("%s outside the subnets of all pools %s last", humanize.Plural(f.late, "address"), humanize.OneOr(f.late, "comes", "come"))

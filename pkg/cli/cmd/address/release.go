@@ -96,7 +96,7 @@ func (v *ipRelease) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	return leasing.GiveUp(ctx, v.App, leases, &v.output, held, "released", v.reason, v.sayKept)
+	return leasing.GiveUp(ctx, v.App, leases, &v.output, held, "released", v.reason, v.noteRetained)
 }
 
 // check refuses, before anything is written, what must not be released. It returns what is held.
@@ -192,8 +192,8 @@ func (v *ipRelease) announce(l lease.Lease, pod resource.PodState, unread error)
 	}
 }
 
-// sayKept says which of the addresses that were released are not free.
-func (v *ipRelease) sayKept(released []lease.Lease) {
+// noteRetained notes which of the addresses that were released are not free.
+func (v *ipRelease) noteRetained(released []lease.Lease) {
 	var addrs []netip.Addr
 	for _, l := range released {
 		if l.State == lease.Active && l.Retained() {

@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// ipReserve is the commands ip reserve and ip unreserve.
+// ipReserve runs ip reserve and ip unreserve.
 type ipReserve struct {
 	leasing.SetAside
 	args []string

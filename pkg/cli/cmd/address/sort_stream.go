@@ -32,8 +32,8 @@ type sortStream struct {
 	late []resource.LeaseRow
 }
 
-// take gets the next one.
-func (o *sortStream) take(item resource.LeaseRow) error {
+// add gets the next one.
+func (o *sortStream) add(item resource.LeaseRow) error {
 	if o.passed.IsValid() && item.Addr.Less(o.passed) {
 		o.late = append(o.late, item)
 		return nil

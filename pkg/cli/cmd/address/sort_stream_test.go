@@ -92,7 +92,7 @@ func TestOrdered(t *testing.T) {
 			},
 		}
 		for _, a := range sent {
-			if err := rows.take(resource.LeaseRow{Lease: &lease.Lease{Addr: a}}); err != nil {
+			if err := rows.add(resource.LeaseRow{Lease: &lease.Lease{Addr: a}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -124,7 +124,7 @@ func TestOrderedEarly(t *testing.T) {
 		},
 	}
 	for i, a := range sent {
-		if err := rows.take(resource.LeaseRow{Lease: &lease.Lease{Addr: a}}); err != nil {
+		if err := rows.add(resource.LeaseRow{Lease: &lease.Lease{Addr: a}}); err != nil {
 			t.Fatal(err)
 		}
 		if i == firstPart && passed == 0 {

@@ -48,7 +48,7 @@ func watchLeases(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *pri
 	})
 }
 
-// countText says how many addresses there are, and in which states.
+// countText puts into words how many addresses there are, and in which states.
 func countText(counts map[lease.State]int) string {
 	total := 0
 	var parts []string
@@ -64,7 +64,7 @@ func countText(counts map[lease.State]int) string {
 	return humanize.Plural(total, "address") + ": " + strings.Join(parts, ", ")
 }
 
-// useText says how many addresses are in use.
+// useText puts into words how many addresses are in use.
 func useText(counts map[lease.State]int) string {
 	return humanize.Plural(counts[lease.Active], "address") + " in use"
 }

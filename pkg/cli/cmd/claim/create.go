@@ -122,7 +122,7 @@ func (v *claimCreate) Run(ctx context.Context) error {
 	return v.output.Object(v.Out, created)
 }
 
-// lookAtOwner says what keeps the workload's pods from using the claim.
+// lookAtOwner warns of what keeps the workload's pods from using the claim.
 func (v *claimCreate) lookAtOwner(ctx context.Context, api *resource.Claims) {
 	c, err := claim.FromObject(&v.object)
 	if err != nil || c.Workload.Kind == "" {
@@ -141,7 +141,7 @@ func (v *claimCreate) lookAtOwner(ctx context.Context, api *resource.Claims) {
 	}
 }
 
-// warnOfOwner says that the owner does not exist, or that it belongs to another workload.
+// warnOfOwner warns that the owner does not exist, or that it belongs to another workload.
 func (v *claimCreate) warnOfOwner(ctx context.Context, w workload.Workload) error {
 	r, err := resource.NewResolver(v.App)
 	if err != nil {

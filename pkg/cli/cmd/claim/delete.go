@@ -84,7 +84,7 @@ func (v *claimDelete) Run(ctx context.Context) error {
 	return v.deleteAll(ctx, api, all)
 }
 
-// radius says what becomes of a claim's addresses.
+// radius announces what becomes of a claim's addresses.
 func (v *claimDelete) radius(ctx context.Context, c resource.Claim) {
 	what := "no addresses"
 	switch leases, err := resource.LeasesOfClaim(ctx, v.App, c.FullName()); {

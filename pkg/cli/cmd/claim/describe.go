@@ -62,7 +62,7 @@ func (v *claimDescribe) Run(ctx context.Context) error {
 	return d.write()
 }
 
-// description is what is known of a claim.
+// description gathers what describe shows of a claim.
 type description struct {
 	*app.App
 	claim  resource.Claim
@@ -70,7 +70,7 @@ type description struct {
 	events []resource.Event
 }
 
-// uses are how many of the addresses pods have, and how many are kept.
+// uses counts the addresses that pods have, and those that are kept.
 func uses(leases []lease.Lease) (used, kept int) {
 	for _, l := range leases {
 		if l.State == lease.Active {

@@ -73,7 +73,7 @@ func (d *description) head(b *bytes.Buffer) {
 	line("Age", "%s", d.Age(c.CreationTimestamp.Time))
 }
 
-// namespacesText says whose pods may use a claim beside those of its own namespace.
+// namespacesText puts into words whose pods may use a claim beside those of its own namespace.
 func namespacesText(names []string) string {
 	if slices.Contains(names, claim.AllNamespaces) {
 		return "pods of all namespaces"

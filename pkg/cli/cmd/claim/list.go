@@ -89,7 +89,7 @@ func (v *claimList) Run(ctx context.Context) error {
 	return nil
 }
 
-// columns are those that crd-ipkeeper shows, and ours behind them.
+// columns returns those that crd-ipkeeper shows, and ours behind them.
 func (v *claimList) columns() []printer.Column[resource.Claim] {
 	return []printer.Column[resource.Claim]{
 		{Name: "NAME", Cell: func(c resource.Claim) string { return c.Name }},
@@ -125,7 +125,7 @@ func (v *claimList) watch(ctx context.Context) error {
 	})
 }
 
-// summary says how many there are and which ones to look at.
+// summary puts into words how many there are and which ones to look at.
 func (v *claimList) summary(all []resource.Claim) string {
 	if len(all) == 0 {
 		text := resource.WithWords("no claims", v.which.Words())

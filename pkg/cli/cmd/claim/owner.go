@@ -23,7 +23,7 @@ func (v *claimCreate) findKind() error {
 	return nil
 }
 
-// kindNamed is the kind that the API server knows by a word: a kind or resource, with its group or without, or its
+// kindNamed returns the kind that the API server knows by a word: a kind or resource, with its group or without, or its
 // short name.
 func kindNamed(s *app.App, word string) (schema.GroupVersionKind, error) {
 	cfg, err := s.Connect()

@@ -116,7 +116,7 @@ func (v *claimRelease) known(name string, all []lease.Lease) error {
 	return nil
 }
 
-// sort says what becomes of the addresses, and returns those that are kept.
+// sort announces what becomes of the addresses, and returns those that are kept.
 func (v *claimRelease) sort(name string, all []lease.Lease) (kept []lease.Lease) {
 	for _, l := range all {
 		if l.State != lease.Active {

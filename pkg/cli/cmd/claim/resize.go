@@ -21,7 +21,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// unbounded is what stands for no bound on the command line.
+// unbounded stands for no bound on the command line.
 const unbounded = "any"
 
 type claimResize struct {
@@ -107,7 +107,7 @@ func (v *claimResize) Run(ctx context.Context) error {
 	return v.output.Object(v.Out, stored)
 }
 
-// effect says what the new size does to the addresses that the claim has.
+// effect announces what the new size does to the addresses that the claim has.
 func (v *claimResize) effect(leases []lease.Lease) {
 	if v.replicas == nil {
 		return

@@ -58,7 +58,7 @@ func (v *claimCreate) Validate() error {
 	return v.output.Validate()
 }
 
-// maxReplicas is the most addresses of a family; the schema has the same bound.
+// maxReplicas bounds the addresses of a family; the schema has the same bound.
 const maxReplicas = 65536
 
 func checkReplicas(flag string, n int) error {

@@ -10,10 +10,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// lastApplied is where kubectl apply without --server-side keeps what it was given.
+// lastApplied is the annotation in which kubectl apply without --server-side keeps its last file.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// cleaned is a pool as somebody would write it down: what the API server, the controller and kubectl keep
+// cleaned returns a pool as somebody would write it down: what the API server, the controller and kubectl keep
 // in it for themselves is left out.
 func cleaned(o *unstructured.Unstructured) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}

@@ -77,7 +77,7 @@ func (v *poolDelete) Run(ctx context.Context) error {
 	return v.deleteAll(ctx, api, all, waits)
 }
 
-// radius says what goes with a pool, and returns how many addresses its end waits for.
+// radius announces what goes with a pool, and returns how many addresses its end waits for.
 func (v *poolDelete) radius(ctx context.Context, p resource.Pool) (waits int) {
 	total := "no addresses"
 	if n := p.Status.Capacity; n > 0 {
@@ -123,7 +123,7 @@ func (v *poolDelete) radius(ctx context.Context, p resource.Pool) (waits int) {
 	return waits
 }
 
-// perClaim says whose kept addresses are: "2 for shop/sts-db".
+// perClaim puts into words whose kept addresses are: "2 for shop/sts-db".
 func perClaim(by map[string]int) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(by)) {

@@ -63,7 +63,7 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 		return err
 	}
 	query := resource.LeaseQuery{Pool: v.name}
-	if err := leases.Each(ctx, query.Selector(), d.take); err != nil {
+	if err := leases.Each(ctx, query.Selector(), d.count); err != nil {
 		return resource.Explain(v.App, err)
 	}
 	if d.events, err = resource.RecentEvents(ctx, v.App, p.UID); err != nil && !apierrors.IsForbidden(err) {
@@ -72,7 +72,7 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 	return d.write()
 }
 
-// description is what is known of a pool.
+// description gathers what describe shows of a pool.
 type description struct {
 	*app.App
 	pool   resource.Pool
@@ -89,15 +89,15 @@ type description struct {
 	events                    []resource.Event
 }
 
-// hostUse is what one host holds of the pool.
+// hostUse counts what one host holds of the pool.
 type hostUse struct {
 	host             netip.Addr
 	active, reserved int64
 	listed           bool
 }
 
-// take counts one address.
-func (d *description) take(l lease.Lease) error {
+// count counts one address.
+func (d *description) count(l lease.Lease) error {
 	if l.State == lease.Available {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (d *description) take(l lease.Lease) error {
 	return nil
 }
 
-// room is the room of the pool. Addresses that cool down are held as far as that goes.
+// room returns the room of the pool. Addresses that cool down are held as far as that goes.
 func (d *description) room() resource.Room {
 	return resource.RoomOf(d.pool.BCSNetPool, d.plan, d.active+d.reserved-d.retired+d.pool.Status.Cooling, d.retired)
 }

@@ -101,7 +101,7 @@ func (d *description) head(b *bytes.Buffer) {
 	line("Age", "%s", d.Age(p.CreationTimestamp.Time))
 }
 
-// fullHosts says how many hosts have as many addresses of the pool as they may.
+// fullHosts puts into words how many hosts have as many addresses of the pool as they may.
 func (d *description) fullHosts(limit int) string {
 	full := 0
 	for h, u := range d.byHost {
@@ -142,7 +142,7 @@ func linkText(s v1.BCSNetPoolSpec) string {
 	return strings.Join(parts, ", ")
 }
 
-// maxIdle is how many hosts that hold nothing are listed.
+// maxIdle bounds how many hosts that hold nothing are listed.
 const maxIdle = 10
 
 func (d *description) hosts(b *bytes.Buffer) error {
@@ -174,7 +174,8 @@ func (d *description) hosts(b *bytes.Buffer) error {
 	return err
 }
 
-// maxKeepers is how many of the claims that keep a deleted pool are named; the condition Draining counts the others.
+// maxKeepers bounds how many of the claims that keep a deleted pool are named; the condition Draining counts the
+// others.
 const maxKeepers = 3
 
 // next prints commands where the conditions do not name one.

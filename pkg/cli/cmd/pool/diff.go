@@ -84,7 +84,7 @@ const (
 	actionRefused   = "refused"
 )
 
-// change is what applying would do to one pool.
+// change describes what applying would do to one pool.
 type change struct {
 	name          string
 	action        string
@@ -140,7 +140,7 @@ func (v *poolDiff) one(ctx context.Context, api *resource.Pools, m manifest, liv
 		c.refused = heldBack(live, c.after)
 	}
 	if !v.alone && c.refused == nil {
-		c, err = v.ask(ctx, api, m, c)
+		c, err = v.afterApply(ctx, api, m, c)
 	}
 	switch {
 	case err != nil:
@@ -156,8 +156,8 @@ func (v *poolDiff) one(ctx context.Context, api *resource.Pools, m manifest, liv
 	return c, nil
 }
 
-// ask has the API server say what it would store.
-func (v *poolDiff) ask(ctx context.Context, api *resource.Pools, m manifest, c change) (change, error) {
+// afterApply reads from the API server the pool as applying would leave it.
+func (v *poolDiff) afterApply(ctx context.Context, api *resource.Pools, m manifest, c change) (change, error) {
 	after, err := applyPool(ctx, api, m)
 	switch {
 	case err == nil:
@@ -189,7 +189,7 @@ func changeEffects(ctx context.Context, s *app.App, before, after resource.Pool,
 	return effectsOf(was, store.Pool(after.BCSNetPool), held, beside(next, after.Name)), nil
 }
 
-// sumUp says how many would change, and ends the command.
+// sumUp notes how many would change, and ends the command.
 func (v *poolDiff) sumUp(all []change) error {
 	counts := map[string]int{}
 	var refused app.Several
@@ -224,8 +224,8 @@ func (v *poolDiff) sumUp(all []change) error {
 	return nil
 }
 
-// heldBack is the refusal of a subnet that changes while addresses of the pool are held. The API server
-// has the same rule; it is asked here first so that there is something to show.
+// heldBack refuses a subnet that changes while addresses of the pool are held. The API server has the same rule; it is
+// checked here first so that there is something to show.
 func heldBack(before, after resource.Pool) error {
 	s := before.Status
 	if resource.CidrOf(before.BCSNetPool) == resource.CidrOf(after.BCSNetPool) || s.Active+s.Reserved == 0 {
@@ -236,7 +236,7 @@ func heldBack(before, after resource.Pool) error {
 		WithHint("release them first, or make another pool; see who has them: bcsnetctl ip list --pool %s", before.Name)
 }
 
-// isRefusal is true for what the API server says of an object that it does not accept.
+// isRefusal reports whether an error is the answer of the API server to an object that it does not accept.
 func isRefusal(err error) bool {
 	var f *app.Failure
 	return errors.As(err, &f) && f.Reason == app.ReasonPoolInvalid || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)

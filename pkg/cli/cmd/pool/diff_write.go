@@ -47,7 +47,7 @@ func (v *poolDiff) write(all []change) error {
 	return err
 }
 
-// unified is the change of a pool's file in the form of diff -u.
+// unified returns the change of a pool's file in the form of diff -u.
 func (c change) unified() (string, error) {
 	var texts [2][]byte
 	for i, p := range []resource.Pool{c.before, c.after} {
@@ -82,12 +82,12 @@ func paintDiff(t terminal.Terminal, text string) string {
 	return b.String()
 }
 
-// samePool says whether two pools would be written down alike.
+// samePool reports whether two pools would be written down alike.
 func samePool(a, b resource.Pool) bool {
 	return equality.Semantic.DeepEqual(cleaned(a.Stored).Object, cleaned(b.Stored).Object)
 }
 
-// beside are all pools but one, by name.
+// beside returns all pools but one, by name.
 func beside(all map[string]ipam.Pool, name string) (out []ipam.Pool) {
 	for _, n := range slices.Sorted(maps.Keys(all)) {
 		if n != name {
@@ -97,7 +97,7 @@ func beside(all map[string]ipam.Pool, name string) (out []ipam.Pool) {
 	return out
 }
 
-// diffObjects is the comparison for -o json and the like.
+// diffObjects returns the comparison for -o json and the like.
 func diffObjects(all []change) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "PoolDiffList"}}
 	for _, c := range all {
@@ -116,7 +116,7 @@ func diffObjects(all []change) *unstructured.UnstructuredList {
 	return l
 }
 
-// fieldChanges are the fields of the spec that differ, by name.
+// fieldChanges returns the fields of the spec that differ, by name.
 func fieldChanges(c change) []any {
 	specOf := func(p resource.Pool) map[string]any {
 		if p.Stored == nil {

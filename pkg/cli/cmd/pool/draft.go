@@ -33,7 +33,7 @@ func newDraft(s *app.App, p resource.Pool) (*draft, error) {
 	return &draft{App: s, poolName: p.Name, text: text}, err
 }
 
-// open has the user edit the text, and says whether that has changed it.
+// open lets the user edit the text, and reports whether that has changed it.
 func (d *draft) open(ctx context.Context) (edited bool, err error) {
 	if err := d.write(); err != nil {
 		return false, err
@@ -69,7 +69,7 @@ func (d *draft) write() error {
 	return errors.Join(err, f.Close())
 }
 
-// header is the comment on top of the text.
+// header returns the comment on top of the text.
 func (d *draft) header() string {
 	var b strings.Builder
 	b.WriteString("# Pool " + d.poolName + ". Lines that begin with # are left out; an empty file ends the edit.\n#\n")
@@ -109,19 +109,19 @@ func (d *draft) parse() (resource.Pool, error) {
 	return parseManifest(o)
 }
 
-// keep leaves the text in its file, and says where.
-func (d *draft) keep(err error) error {
+// save leaves the text in its file, and says where.
+func (d *draft) save(err error) error {
 	d.kept = true
 	kept := &app.Failure{Message: "your text is kept in " + d.path}
 	return app.Several{err, kept}
 }
 
-// keepUnless keeps the text when it was not stored.
-func (d *draft) keepUnless(err error) error {
+// saveUnlessStored leaves the text in its file where it was not stored in the cluster.
+func (d *draft) saveUnlessStored(err error) error {
 	if err == nil {
 		return nil
 	}
-	return d.keep(err)
+	return d.save(err)
 }
 
 // drop removes the editor's file unless it is kept.

@@ -86,23 +86,23 @@ func (v *poolEdit) Run(ctx context.Context) error {
 			break
 		}
 		if !isRefusal(err) {
-			return draft.keep(err)
+			return draft.save(err)
 		}
 		draft.refused = err
 	}
-	return draft.keepUnless(v.apply(ctx, api, live, next))
+	return draft.saveUnlessStored(v.apply(ctx, api, live, next))
 }
 
 // cancelled ends an edit that left the text as it was.
 func (v *poolEdit) cancelled(d *draft) error {
 	if d.refused != nil {
-		return d.keep(d.refused)
+		return d.save(d.refused)
 	}
 	v.Say.Note("not edited: pool %s stays as it is", v.name)
 	return nil
 }
 
-// checked is the pool that the draft asks for, once the API server has found nothing wrong with it.
+// checked returns the pool that the draft asks for, once the API server has found nothing wrong with it.
 func (v *poolEdit) checked(ctx context.Context, api *resource.Pools, live resource.Pool, d *draft) (resource.Pool, error) {
 	wanted, err := d.parse()
 	if err != nil {
@@ -141,7 +141,7 @@ func (v *poolEdit) changed(err error) error {
 	return resource.Explain(v.App, err)
 }
 
-// apply says what the change does, asks where that touches something in use, and stores it.
+// apply shows what the change does, asks where that touches something in use, and stores it.
 func (v *poolEdit) apply(ctx context.Context, api *resource.Pools, live, next resource.Pool) error {
 	if samePool(live, next) {
 		v.Say.Note("not edited: pool %s stays as it is", v.name)

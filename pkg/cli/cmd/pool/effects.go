@@ -15,7 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// effects are what a change of a pool means for leases and for other pools.
+// effects describes what a change of a pool means for leases and for other pools.
 type effects struct {
 	// more and fewer are the addresses that the pool would hand out beyond those of today, and no longer.
 	more, fewer *netipx.IPSet
@@ -79,7 +79,7 @@ func effectsOf(before, after ipam.Pool, leases []lease.Lease, others []ipam.Pool
 	return e
 }
 
-// touches says whether the change touches something that is in use.
+// touches reports whether the change touches something that is in use.
 func (e effects) touches() bool { return len(e.drains)+len(e.cutOff)+e.oldGateway > 0 }
 
 // effect is one of the effects in words; grave ones want to be read first.

@@ -64,7 +64,7 @@ func readManifests(s *app.App, files []string) ([]manifest, error) {
 	return all, nil
 }
 
-// sourceName is how sentences call a file.
+// sourceName names a file in messages.
 func sourceName(file string) string {
 	if file == "-" {
 		return "standard input"
@@ -84,7 +84,7 @@ func readObjects(s *app.App, name string) ([]*unstructured.Unstructured, error) 
 	return decodeObjects(name, f)
 }
 
-// inputBuffer is how much of a file is looked at to tell JSON from YAML.
+// inputBuffer is how many bytes of a file are read ahead to tell JSON from YAML.
 const inputBuffer = 4096
 
 // decodeObjects reads the documents of a file; lists count as what they hold.
@@ -138,7 +138,7 @@ func parseManifest(o *unstructured.Unstructured) (resource.Pool, error) {
 	return p, nil
 }
 
-// applyPool is the pool as it would be after kubectl apply --server-side, which takes over fields that
+// applyPool returns the pool as it would be after kubectl apply --server-side, which takes over fields that
 // others have set. The API server checks it and stores nothing.
 func applyPool(ctx context.Context, p *resource.Pools, m manifest) (resource.Pool, error) {
 	stored, err := p.API.Apply(ctx, m.pool.Name, m.pool.Stored,
@@ -149,7 +149,7 @@ func applyPool(ctx context.Context, p *resource.Pools, m manifest) (resource.Poo
 	return resource.ReadPool(cleaned(stored))
 }
 
-// overlaid is that pool where the API server cannot be asked: fields that the file does not name stay.
+// overlaid returns that pool where the API server cannot be asked: fields that the file does not name stay.
 func overlaid(live, wanted resource.Pool) (resource.Pool, error) {
 	next := cleaned(live.Stored).DeepCopy()
 	for _, field := range []string{"labels", "annotations"} {

@@ -24,7 +24,7 @@ func parseQuotas(texts []string) (all []v1.NamespaceQuota, err error) {
 	return all, nil
 }
 
-// quotas are what the namespaces have of a pool that bounds them.
+// quotas prints what the namespaces have of a pool that bounds them.
 func (d *description) quotas(b *bytes.Buffer) error {
 	return printer.Indented(b, "Quotas", printer.Table[ipam.NamespaceUse]{Headers: true, Columns: []printer.Column[ipam.NamespaceUse]{
 		{Name: "NAMESPACE", Cell: func(u ipam.NamespaceUse) string { return u.Namespace }},

@@ -67,7 +67,7 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.tell(ctx, gone, others, left)
+	v.report(ctx, gone, others, left)
 	return v.output.Object(v.Out, edited.Stored)
 }
 
@@ -92,7 +92,7 @@ func (v *poolRemoveHost) removable(p resource.Pool, nodes []resource.Node) error
 	return nil
 }
 
-// listedOf are the hosts to take out of a list: those named, and of nodes the IPs that the list has. The
+// listedOf returns the hosts to take out of a list: those named, and of nodes the IPs that the list has. The
 // nodes without one are named.
 func listedOf(list []string, hosts []netip.Addr, nodes []resource.Node) (gone []netip.Addr, others []string) {
 	gone = slices.Clone(hosts)
@@ -114,8 +114,8 @@ func listedOf(list []string, hosts []netip.Addr, nodes []resource.Node) (gone []
 	return gone, others
 }
 
-// tell says what was done, and what the hosts leave behind.
-func (v *poolRemoveHost) tell(ctx context.Context, gone []netip.Addr, others []string, left int) {
+// report says what was done, and what the hosts leave behind.
+func (v *poolRemoveHost) report(ctx context.Context, gone []netip.Addr, others []string, left int) {
 	if len(others) > 0 {
 		v.Say.Note("not in pool %s: %s %s", v.name, humanize.OneOr(len(others), "node", "nodes"), humanize.List(others))
 	}
@@ -142,7 +142,7 @@ func (v *poolRemoveHost) absent(p resource.Pool, h netip.Addr) error {
 	return f.WithHint("see its hosts: bcsnetctl pool describe %s", v.name)
 }
 
-// warnHeld says what the hosts still hold of the pool.
+// warnHeld warns of what the hosts still hold of the pool.
 func (v *poolRemoveHost) warnHeld(ctx context.Context, gone []netip.Addr) {
 	for _, h := range gone {
 		held, err := resource.HeldLeases(ctx, v.hostChange.App, resource.LeaseQuery{Pool: v.name, Host: h.String(), Status: lease.Active.String()}, func(lease.Lease) bool { return true })

@@ -110,7 +110,7 @@ func (v *poolRemoveIP) absent(p resource.Pool, e resource.Entry) error {
 	return f.WithHint("see its addresses: bcsnetctl pool describe %s", v.name)
 }
 
-// draining says which of the addresses are in use or reserved.
+// draining warns of those of the addresses that are in use or reserved.
 func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
 	var reserved []netip.Addr
 	held, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Pool: v.name, Selectors: resource.TakenOnly()}, func(l lease.Lease) bool {

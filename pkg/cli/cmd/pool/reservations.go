@@ -14,11 +14,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// reservationsAnnotation holds, in a file that pool export wrote, the addresses of the pool that were set aside. A pool in
-// the cluster has none: there, the addresses themselves say so.
+// reservationsAnnotation holds, in a file that pool export wrote, the addresses of the pool that were set aside. A
+// pool in the cluster has none: there, the addresses themselves say so.
 const reservationsAnnotation = "networkextension.bkbcs.tencent.com/reservations"
 
-// reservedRange is addresses that somebody set aside for one reason.
+// reservedRange holds addresses that somebody set aside for one reason.
 type reservedRange struct {
 	// Addresses are separated by commas: single ones and ranges.
 	Addresses string `json:"addresses"`

@@ -135,7 +135,7 @@ func (n hostNode) branch() printer.Branch {
 	return b
 }
 
-// treeObjects is the tree for -o json and the like.
+// treeObjects returns the tree for -o json and the like.
 func treeObjects(networks []networkNode, depth int) *unstructured.Unstructured {
 	list := []any{}
 	for _, n := range networks {

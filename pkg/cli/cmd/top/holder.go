@@ -132,7 +132,7 @@ func (v *topHolder) watch(ctx context.Context, query resource.LeaseQuery) error 
 	return follow.Run(ctx, v.App, []follow.Source{from}, take, tick)
 }
 
-// rows are the holders in order. One that holds nothing any more is none, but its trend goes on.
+// rows returns the holders in order. One that holds nothing any more is none, but its trend goes on.
 func (v *topHolder) rows() []holderTop {
 	by := resource.LeaseUsage[string]{}
 	for _, name := range slices.Sorted(maps.Keys(v.held)) { // so that equal rows are equal

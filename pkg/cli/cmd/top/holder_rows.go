@@ -32,7 +32,7 @@ func (h holderTop) recent() (n int) {
 	return n
 }
 
-// poolNames are the pools that the addresses are of, those with the most first.
+// poolNames returns the pools that the addresses are of, those with the most first.
 func (h holderTop) poolNames() []string {
 	return slices.SortedFunc(maps.Keys(h.Pools), func(a, b string) int {
 		return cmp.Or(cmp.Compare(h.Pools[b], h.Pools[a]), cmp.Compare(a, b))
@@ -82,7 +82,7 @@ func (v *topHolder) summary(all []holderTop) string {
 	return text
 }
 
-// kind is that of a row with -o json and the like.
+// kind returns the kind of a row with -o json and the like.
 func (v *topHolder) kind() string { return strings.ToUpper(v.noun[:1]) + v.noun[1:] + "Top" }
 
 func (v *topHolder) object(h holderTop) *unstructured.Unstructured {

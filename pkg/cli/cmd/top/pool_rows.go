@@ -19,7 +19,7 @@ type poolTop struct {
 	*trend
 }
 
-// taken is how much of a pool is not free.
+// taken returns the share of a pool that is not free.
 func (p poolTop) taken() float64 {
 	if p.Status.Capacity <= 0 {
 		return 0
@@ -27,7 +27,7 @@ func (p poolTop) taken() float64 {
 	return float64(p.Status.Capacity-p.Status.Available) / float64(p.Status.Capacity)
 }
 
-// fullIn is when the last address goes if it goes on like that; empty where that is far away.
+// fullIn puts into words when the last address goes if it goes on like that; empty where that is far away.
 func (p poolTop) fullIn() string {
 	const far = 7 * 24 * 60
 	rate := p.perMinute()
@@ -49,7 +49,7 @@ func poolOrders() []ordering[poolTop] {
 	}
 }
 
-// columns are those of pool list that say how full a pool is, in an order that ends with what matters least.
+// columns returns those of pool list that say how full a pool is, in an order that ends with what matters least.
 func (v *topPool) columns() []printer.Column[poolTop] {
 	var out []printer.Column[poolTop]
 	all := resource.PoolColumns(v.App)

@@ -64,10 +64,10 @@ func (o *order[T]) compare(a, b T) int {
 	return o.known[i].compare(a, b)
 }
 
-// orderRate is by the change in time.
+// orderRate sorts by the change in time.
 const orderRate = "rate"
 
-// objects is a table of top for -o json and the like. There is no such kind in the cluster: it is a view.
+// objects returns a table of top for -o json and the like. There is no such kind in the cluster: it is a view.
 func objects[T any](kind string, rows []T, object func(T) *unstructured.Unstructured) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": kind + "List"}}
 	for _, r := range rows {

@@ -15,7 +15,7 @@ const (
 	trendLeast = time.Minute
 )
 
-// trend is how a count changes while it is watched. Before the first count it knows no change.
+// trend follows how a count changes while it is watched. Before the first count it knows no change.
 type trend struct {
 	now     func() time.Time
 	samples []sample
@@ -39,7 +39,8 @@ func (t *trend) add(n int64) {
 	}
 }
 
-// perMinute is by how much the count grows or shrinks in a minute: over the last ten minutes, or since it is watched.
+// perMinute returns by how much the count grows or shrinks in a minute: over the last ten minutes, or since it is
+// watched.
 func (t *trend) perMinute() float64 {
 	now := t.now()
 	if len(t.samples) == 0 {

@@ -22,8 +22,8 @@ const (
 	maxSpread = 1 << 16
 )
 
-// rowBits is the binary logarithm of the cells in a row of a heat map, by the length of an address. An IPv6 address
-// before a row leaves less room in 80 columns.
+// rowBits returns the binary logarithm of the cells in a row of a heat map, by the length of an address. An IPv6
+// address before a row leaves less room in 80 columns.
 func rowBits(length int) int {
 	if length > 32 {
 		return 5
@@ -85,7 +85,7 @@ func blockBits(p ipam.Pool) int {
 	return p.Plan.Subnet.Bits()
 }
 
-// spread is how many blocks of a size the ranges of a pool reach into, at most.
+// spread counts how many blocks of a size the ranges of a pool reach into, at most.
 func spread(p ipam.Pool, bits int) uint64 {
 	var n uint64
 	shift := p.Plan.Subnet.Addr().BitLen() - bits
@@ -159,13 +159,12 @@ func (m *heatMap) count(c *heatCell, p ipam.Pool, l lease.Lease) {
 	}
 }
 
-// troubled is true for an address that drains, that is being deleted, or that a host has which may not draw
-// from the pool.
+// troubled reports whether an address drains, is being deleted, or is held by a host that may not draw from the pool.
 func troubled(p ipam.Pool, l lease.Lease) bool {
 	return !resource.UsableOf(p).Contains(l.Addr) || l.Deleting || l.State == lease.Active && l.Host.IsValid() && !p.Draws(l.Host)
 }
 
-// row is a line of cells, with those that hold something.
+// row returns a line of cells, with those that hold something.
 func (m *heatMap) row(p ipam.Pool, row netip.Prefix, held map[netip.Prefix]*heatCell) heatRow {
 	usable := ipaddr.Intersect(p.Plan.Usable, ipaddr.SetOf(netipx.RangeOfPrefix(row)))
 	out := heatRow{from: row.Addr()}
@@ -187,7 +186,7 @@ func (m *heatMap) row(p ipam.Pool, row netip.Prefix, held map[netip.Prefix]*heat
 	return out
 }
 
-// nth is the block of a length at place i of a row.
+// nth returns the block of a length at place i of a row.
 func nth(row netip.Prefix, bits, i int) netip.Prefix {
 	bytes := row.Addr().AsSlice()
 	for at := bits - 1; at >= row.Bits(); at-- {
@@ -200,7 +199,7 @@ func nth(row netip.Prefix, bits, i int) netip.Prefix {
 	return netip.PrefixFrom(a, bits)
 }
 
-// after is the next prefix of a length, invalid behind the last.
+// after returns the next prefix of a length, invalid behind the last.
 func after(p netip.Prefix) netip.Prefix {
 	next := netipx.PrefixLastIP(p).Next()
 	if !next.IsValid() {

@@ -24,7 +24,7 @@ const (
 	cellProblem  = "problem"
 )
 
-// state is what is gravest in a cell.
+// state names what is gravest in a cell.
 func (c heatCell) state() string {
 	switch {
 	case c.problems > 0:
@@ -45,7 +45,7 @@ func (c heatCell) state() string {
 // shades is how many shades a block may have beside free.
 const shades = 4
 
-// shade is the share of a block that is taken: 0 for none of it, shades for the last quarter. Where more is
+// shade returns the share of a block that is taken: 0 for none of it, shades for the last quarter. Where more is
 // taken than the pool hands out, addresses drain.
 func (c heatCell) shade() int {
 	if c.taken() == 0 {
@@ -68,7 +68,7 @@ func marksOf(t terminal.Terminal) marks {
 	return marks{" ", ".", "~", "r", "#", "x", [shades]string{"-", "+", "*", "#"}}
 }
 
-// mark is the character of a cell, in its colour.
+// mark returns the character of a cell, in its colour.
 func (m heatMap) mark(t terminal.Terminal, c heatCell) string {
 	k := marksOf(t)
 	state := c.state()
@@ -147,7 +147,7 @@ func (m heatMap) legend(t terminal.Terminal) string {
 	return text + "\n" + unit + "; " + left
 }
 
-// object is the map for -o json and the like.
+// object returns the map for -o json and the like.
 func (m heatMap) object() unstructured.Unstructured {
 	rows := []any{}
 	for _, r := range m.rows {

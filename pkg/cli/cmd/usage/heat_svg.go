@@ -18,7 +18,7 @@ const (
 	svgFoot   = 40
 )
 
-// svgStyle has the picture follow the colours of the page that shows it.
+// svgStyle lets the picture follow the colours of the page that shows it.
 const svgStyle = `<style>
 svg{background:#ffffff}
 text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#1f2328}
@@ -36,8 +36,7 @@ path{stroke:#ffffff}
 </style>
 `
 
-// picture draws the map as an SVG that needs nothing else. Problems are told by a cross, too, not by their
-// colour alone.
+// picture draws the map as an SVG that needs nothing else. Problems have a cross, too, not their colour alone.
 func (m heatMap) picture(b *bytes.Buffer) {
 	labels, cells := 0, 1
 	for _, r := range m.rows {

@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// share is who takes how much.
+// share counts what one host, namespace or pool takes.
 type share struct {
 	who                        string
 	active, reserved, problems int
@@ -35,7 +35,7 @@ type share struct {
 
 func (r share) taken() int64 { return int64(r.active + r.reserved + r.problems + r.cooling) }
 
-// used is how much of the total is not free.
+// used returns how much of the total is not free.
 func (r share) used() int64 {
 	if r.served {
 		return r.total - r.free
@@ -43,7 +43,7 @@ func (r share) used() int64 {
 	return min(r.taken(), r.total)
 }
 
-// quotaText is "8 of 9"; empty where nothing bounds the namespace.
+// quotaText returns text such as "8 of 9"; empty where nothing bounds the namespace.
 func (r share) quotaText() string {
 	if !r.bounded {
 		return ""
@@ -125,7 +125,7 @@ func (r *share) add(p ipam.Pool, l lease.Lease) {
 	}
 }
 
-// quotaUse is what counts for the namespaces of a pool that bounds them.
+// quotaUse returns what counts for the namespaces of a pool that bounds them.
 func quotaUse(p ipam.Pool, taken []lease.Lease) []ipam.NamespaceUse {
 	has := map[string]int{}
 	for _, l := range taken {
@@ -168,7 +168,7 @@ func (v *usage) table(rows []share) error {
 	return printer.NewTable(&v.output, columns).Write(v.Out, rows)
 }
 
-// objects is the table for -o json and the like.
+// objects returns the table for -o json and the like.
 func objects(by string, rows []share) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "UsageList"}}
 	for _, r := range rows {
