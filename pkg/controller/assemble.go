@@ -45,19 +45,9 @@ func assemble(
 	if err != nil {
 		return nil, nil, err
 	}
-	collector := gc.New(gc.Config{
-		Mode: o.GarbageCollection, Every: o.CollectEvery, Rule: o.goneRule(),
-		Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Namespace: o.LeaderElectionNamespace,
-		Pods: c.pods, Index: c.index, Leases: c.leases, Nodes: c.nodes, Breaker: c.breaker,
-		Event: c.pools.EventOfAddress, Ready: c.ready, Registry: c.registry, Log: log,
-	})
-	c.leads.OnTerm(collector.Start)
-	if from, err := namespacedName(o.FloatingIPConfig); err == nil { // else none is wanted: Validate has read the name
-		if err := galaxyconfig.Add(ctx, mgr, galaxyconfig.Config{
-			From: from, Index: c.index, Now: c.leases.Now, Terms: c.leads, Ready: c.ready, Registry: c.registry, Log: log,
-		}); err != nil {
-			return nil, nil, err
-		}
+	collector := addCollector(mgr, c, o, log)
+	if err := addGalaxyConfig(ctx, mgr, c, o, log); err != nil {
+		return nil, nil, err
 	}
 	extender, err := addScheduling(ctx, mgr, c, o, log)
 	if err != nil {
@@ -97,4 +87,27 @@ func assemble(
 		addServer(mgr, "metrics", o.MetricsBindAddress, service.Pages("/metrics")),
 		addServer(mgr, "health-probe", o.HealthProbeBindAddress, service.Pages("/healthz", "/readyz")),
 	)
+}
+
+// addCollector has the leader collect garbage.
+func addCollector(mgr ctrl.Manager, c *core, o Options, log *slog.Logger) *gc.Collector {
+	collector := gc.New(gc.Config{
+		Mode: o.GarbageCollection, Every: o.CollectEvery, Rule: o.goneRule(),
+		Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Client: mgr.GetClient(), Namespace: o.LeaderElectionNamespace,
+		Pods: c.pods, Index: c.index, Leases: c.leases, Nodes: c.nodes, Breaker: c.breaker,
+		Event: c.pools.EventOfAddress, Ready: c.ready, Registry: c.registry, Log: log,
+	})
+	c.leads.OnTerm(collector.Start)
+	return collector
+}
+
+// addGalaxyConfig has the leader keep pools from a ConfigMap, where the options name one.
+func addGalaxyConfig(ctx context.Context, mgr ctrl.Manager, c *core, o Options, log *slog.Logger) error {
+	from, err := namespacedName(o.FloatingIPConfig)
+	if err != nil {
+		return nil //nolint:nilerr // none is wanted: Validate has read the name
+	}
+	return galaxyconfig.Add(ctx, mgr, galaxyconfig.Config{
+		From: from, Index: c.index, Now: c.leases.Now, Terms: c.leads, Ready: c.ready, Registry: c.registry, Log: log,
+	})
 }

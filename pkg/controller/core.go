@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -56,7 +57,7 @@ func newCore(
 	}
 	c.feed = store.NewFeed(c.leases)
 	c.feed.OnRestore(func() { restores.Noticed(v1.IPResource) })
-	budget, events := conditions.NewBudget(time.Now), mgr.GetEventRecorder(leadership.LeaseName)
+	budget, recorder := conditions.NewBudget(time.Now), mgr.GetEventRecorder(leadership.LeaseName)
 	queue := pool.NewQueue(c.leads, c.index)
 	c.nodes = node.New(c.index, queue.NodeChanged, c.leases.Now)
 	c.pods = &workload.Pods{
@@ -70,27 +71,13 @@ func newCore(
 	c.ready = checker.Ready
 	c.breaker = gc.NewBreaker(mgr.GetAPIReader(), c.nodes.ReadyNode, queue.Now, log)
 	c.pools = pool.New(pool.Config{
-		Client: mgr.GetClient(), Index: c.index, Leases: c.leases, Events: events, Terms: c.leads,
+		Client: mgr.GetClient(), Index: c.index, Leases: c.leases, Events: recorder, Terms: c.leads,
 		Queue: queue, Breaker: c.breaker, Budget: budget, Ready: c.ready, Log: log,
 	})
-	if c.owners, err = workload.NewOwners(cfg, mgr.GetHTTPClient(), time.Now, log); err != nil {
-		return nil, err
-	}
-	claimsFor, err := claim.Index(ctx, mgr.GetCache())
+	claims, err := c.newClaims(ctx, mgr, cfg, o, recorder, budget, log)
 	if err != nil {
 		return nil, err
 	}
-	c.policies = &workload.Resolver{Owners: c.owners, Namespace: o.LeaderElectionNamespace, ClaimsFor: claimsFor}
-	states := claimcontroller.NewStates(c.leads)
-	constraints := &claim.ConstraintsFinder{
-		Policies: c.policies, Claims: mgr.GetCache(), Index: c.index, Asked: states.Asked, Missing: states.Missing,
-	}
-	c.alloc = allocator.New(c.index, c.leases, c.pods, constraints, o.goneRule(), log)
-	claims := claimcontroller.New(claimcontroller.Config{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Leases: c.leases, Owners: c.owners,
-		Policies: c.policies, Constraints: constraints, Allocator: c.alloc, Namespace: o.LeaderElectionNamespace, Events: events,
-		Terms: c.leads, States: states, Budget: budget, Ready: c.ready, Log: log,
-	})
 	restorer := recovery.NewRestorer(c.index, c.leases, log, newRestoreReporter(c.pools, c.registry).report)
 	if err := synced.watch(ctx, mgr.GetCache(), c.index, c.nodes, c.pods.Endings, c.pools); err != nil {
 		return nil, err
@@ -107,4 +94,31 @@ func newCore(
 		mgr.Add(manager.RunnableFunc(checker.Run)),
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return reportReady(ctx, c.ready, log) })),
 	)
+}
+
+// newClaims constructs what decides about pods by their claims: the owners and policies, the allocator with its
+// constraints, and the reconciler of claims.
+func (c *core) newClaims(
+	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options, recorder events.EventRecorder,
+	budget *conditions.Budget, log *slog.Logger,
+) (*claimcontroller.Reconciler, error) {
+	var err error
+	if c.owners, err = workload.NewOwners(cfg, mgr.GetHTTPClient(), time.Now, log); err != nil {
+		return nil, err
+	}
+	claimsFor, err := claim.Index(ctx, mgr.GetCache())
+	if err != nil {
+		return nil, err
+	}
+	c.policies = &workload.Resolver{Owners: c.owners, Namespace: o.LeaderElectionNamespace, ClaimsFor: claimsFor}
+	states := claimcontroller.NewStates(c.leads)
+	constraints := &claim.ConstraintsFinder{
+		Policies: c.policies, Claims: mgr.GetCache(), Index: c.index, Asked: states.Asked, Missing: states.Missing,
+	}
+	c.alloc = allocator.New(c.index, c.leases, c.pods, constraints, o.goneRule(), log)
+	return claimcontroller.New(claimcontroller.Config{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Leases: c.leases, Owners: c.owners,
+		Policies: c.policies, Constraints: constraints, Allocator: c.alloc, Namespace: o.LeaderElectionNamespace, Events: recorder,
+		Terms: c.leads, States: states, Budget: budget, Ready: c.ready, Log: log,
+	}), nil
 }

@@ -134,24 +134,8 @@ func UnknownEnv(f *pflag.FlagSet, environ []string) (names []string) {
 
 // Validate checks the values. The error is one line.
 func (o *Options) Validate() error {
-	for _, f := range []struct {
-		flag, address string
-		optional      bool
-	}{
-		{"http-bind-address", o.HTTPBindAddress, false},
-		{"metrics-bind-address", o.MetricsBindAddress, true},
-		{"health-probe-bind-address", o.HealthProbeBindAddress, true},
-	} {
-		if f.optional && f.address == "0" {
-			continue
-		}
-		_, port, err := net.SplitHostPort(f.address)
-		if err == nil {
-			_, err = strconv.ParseUint(port, 10, 16)
-		}
-		if err != nil {
-			return fmt.Errorf("--%s %q is not HOST:PORT", f.flag, f.address)
-		}
+	if err := o.validateAddresses(); err != nil {
+		return err
 	}
 	switch httpapi.GatewaySource(o.GatewaySource) {
 	case httpapi.GatewayPool, httpapi.GatewayHost:
@@ -199,6 +183,30 @@ func (o *Options) Validate() error {
 	default:
 		return fmt.Errorf("--log-level %q is not debug, info, warn or error", o.LogLevel)
 	}
+}
+
+// validateAddresses refuses addresses that nothing can listen on.
+func (o *Options) validateAddresses() error {
+	for _, f := range []struct {
+		flag, address string
+		optional      bool
+	}{
+		{"http-bind-address", o.HTTPBindAddress, false},
+		{"metrics-bind-address", o.MetricsBindAddress, true},
+		{"health-probe-bind-address", o.HealthProbeBindAddress, true},
+	} {
+		if f.optional && f.address == "0" {
+			continue
+		}
+		_, port, err := net.SplitHostPort(f.address)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil {
+			return fmt.Errorf("--%s %q is not HOST:PORT", f.flag, f.address)
+		}
+	}
+	return nil
 }
 
 // validateElection refuses times with which a leader would lead on after its Lease has expired, or give up after one
