@@ -27,11 +27,11 @@ const (
 	// Apart is how long it takes between two looks.
 	Apart = 20 * time.Second
 	// Margin is how much longer than its grace period the containers of a pod may run whose object has gone: until the
-	// kubelet has heard of it, and for what it does besides.
+	// kubelet knows of it, and for what it does besides.
 	Margin = 15 * time.Second
 	// Grace is how long containers may run on a host that is away.
 	Grace = 24 * time.Hour
-	// Silence is by when a node whose kubelet says nothing is no longer ready; kube-controller-manager waits for 50 seconds.
+	// Silence is the time after which a node whose kubelet does not answer is no longer ready; kube-controller-manager waits for 50 seconds.
 	Silence = time.Minute
 )
 
@@ -65,7 +65,7 @@ type Host struct {
 	Missed time.Duration
 }
 
-// Evidence is what somebody knows of a lease and its holder.
+// Evidence is what is known of a lease and its holder.
 type Evidence struct {
 	Lease lease.Lease
 	// Pod is the one of the holder's name; nil when there is none. Live: the API server said so, not a cache.
@@ -88,11 +88,11 @@ type Rule struct {
 	Apart, Grace time.Duration
 	// Termination is the least grace period that pods are taken to have, Margin how much longer their containers may run.
 	Termination, Margin time.Duration
-	// Silence is by when a node that is cut off is no longer ready: it counts where there is no Lease.
+	// Silence is the time after which a node that is cut off is no longer ready: it counts where there is no Lease.
 	Silence time.Duration
 }
 
-// Default returns the rule of those that have no other.
+// Default returns the rule that holds where nothing else is configured.
 func Default() Rule {
 	return Rule{Apart: Apart, Grace: Grace, Termination: lease.UsualTermination, Margin: Margin, Silence: Silence}
 }
@@ -122,7 +122,8 @@ func (r Rule) Decide(e Evidence) Decision {
 	return d
 }
 
-// Doubt returns why containers may still run against whose lease a check speaks; empty when they surely do not.
+// Doubt returns why containers of a lease may still run although a check speaks against it; empty when they surely do
+// not.
 func (r Rule) Doubt(e Evidence, check Check) string {
 	since := e.For
 	if e.Host.Ready {
@@ -157,7 +158,7 @@ func (r Rule) Doubt(e Evidence, check Check) string {
 	return ""
 }
 
-// Ending returns for how long it has to be so that a check speaks against a lease. The object of a pod that was deleted by
+// Ending returns for how long a check has to speak against a lease before the lease is given up. The object of a pod that was deleted by
 // force is gone at once, and so is one that the store does not have after it was put back: its kubelet gives the
 // containers the grace period of the pod from then on. One that has ended had its time before.
 func (r Rule) Ending(l lease.Lease, check Check) time.Duration {
@@ -182,8 +183,8 @@ func name(known bool, text string) string {
 	return text
 }
 
-// Told returns since when a holder is no more by the word of the API server alone, for those who look once: since its pod
-// has ended, or another was made in its place; zero where there is no pod any more to tell.
+// Told returns since when a holder is no more, by the API server alone, for those who look once: since its pod has ended,
+// or another was made in its place; zero where there is no pod any more.
 func Told(check Check, pod *workload.Pod) time.Time {
 	switch {
 	case pod == nil:

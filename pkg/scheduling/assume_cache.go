@@ -29,11 +29,12 @@ const maxChosen = 4096
 type assumedPod struct {
 	pod        workload.Pod
 	simulation *allocator.Simulation
-	// known: the simulation has the constraints of the pod. Of a pod that was found on its node they are looked for once;
-	// hopeless: there were none.
+	// known: the simulation has the constraints of the pod. For a pod that was found on its node they are read once;
+	// hopeless: they were refused.
 	known, hopeless bool
-	// looking is closed when the terms were looked for; nil while nobody does. changes counts how often the pod changed.
-	looking chan struct{}
+	// reading is closed when the constraints have been read; nil while nobody reads them. changes counts how often the pod
+	// changed.
+	reading chan struct{}
 	changes int
 	// addrs are what it would get on node; on any of the nodes that it was let through to while node is empty. Host is the
 	// address of node by which it would, pools are those of addrs.
@@ -193,24 +194,24 @@ func (e *Extender) refresh(now time.Time) {
 	}
 }
 
-// learn finds the terms of the pods that were found on their nodes. They are read without the lock, each by one question
-// at a time: who asks meanwhile waits for what it has to count with, and the watches of pods wait for nothing. What
-// cannot be read is tried once for a question. The error is that of the context: nobody waits for the answer, and a pod
-// must not be counted on for it.
-func (e *Extender) learn(ctx context.Context) error {
+// readConstraints reads the constraints of the pods that were found on their nodes. It reads without the lock, those of
+// one pod by one question at a time: another question waits for what it has to count with, and the watches of pods wait
+// for nothing. What cannot be read is tried once for a question. The error is that of the context: nobody waits for the
+// answer, and a pod must not be let through for it.
+func (e *Extender) readConstraints(ctx context.Context) error {
 	tried := map[*assumedPod]bool{}
 	for ctx.Err() == nil {
-		p, pod, changes, looking := e.stranger(tried)
+		p, pod, changes, reading := e.nextUnread(tried)
 		switch {
 		case p != nil:
 			tried[p] = true
-			terms, err := e.Terms.Of(ctx, pod)
-			e.learnt(p, pod, changes, terms, err)
-		case looking == nil:
+			constraints, err := e.Constraints.Of(ctx, pod)
+			e.enterConstraints(p, pod, changes, constraints, err)
+		case reading == nil:
 			return nil
 		default:
 			select {
-			case <-looking:
+			case <-reading:
 			case <-ctx.Done():
 			}
 		}
@@ -218,36 +219,40 @@ func (e *Extender) learn(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stranger returns a pod on its node whose terms nobody knows, for the caller to look for and to hand to learnt. Where others
-// look for all there are, it is when one of them is done.
-func (e *Extender) stranger(tried map[*assumedPod]bool) (_ *assumedPod, pod workload.Pod, changes int, looking <-chan struct{}) {
+// nextUnread returns a pod on its node whose constraints are not known. The caller reads them and passes them to
+// enterConstraints. Where others read those of all such pods, reading is closed when one of them is done.
+func (e *Extender) nextUnread(
+	tried map[*assumedPod]bool,
+) (_ *assumedPod, pod workload.Pod, changes int, reading <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, p := range e.assumed.pods {
 		switch {
 		case p.pod.Node == "" || p.known || p.hopeless || tried[p] || p.simulation.Holds():
-		case p.looking != nil:
-			looking = p.looking
+		case p.reading != nil:
+			reading = p.reading
 		default:
-			p.looking = make(chan struct{})
+			p.reading = make(chan struct{})
 			return p, p.pod, p.changes, nil
 		}
 	}
-	return nil, pod, 0, looking
+	return nil, pod, 0, reading
 }
 
-// learnt takes what was found of a pod.
-func (e *Extender) learnt(p *assumedPod, pod workload.Pod, changes int, terms allocator.Constraints, err error) {
+// enterConstraints enters the constraints that were read for a pod, or the error.
+func (e *Extender) enterConstraints(
+	p *assumedPod, pod workload.Pod, changes int, constraints allocator.Constraints, err error,
+) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	close(p.looking)
-	p.looking = nil
+	close(p.reading)
+	p.reading = nil
 	var refusal *ipam.Refusal
 	switch {
 	case err == nil:
-		p.simulation, p.known = allocator.NewSimulation(e.Index, pod, terms), true
+		p.simulation, p.known = allocator.NewSimulation(e.Index, pod, constraints), true
 	case p.changes == changes:
-		// It gets no address, until something about it changes; what could not be read is looked at again.
+		// It gets no address, until something about it changes; what could not be read is read again.
 		p.hopeless = errors.As(err, &refusal) && refusal.Reason != ipam.ReasonUnavailable
 	}
 }

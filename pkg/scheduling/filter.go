@@ -38,9 +38,9 @@ const patience = time.Second
 // Extender filters and scores nodes for pods. Its fields do not change once it is in use; its methods may be called at
 // the same time.
 type Extender struct {
-	Index *ipam.Index
-	Terms allocator.ConstraintsFinder
-	Pods  allocator.PodFinder
+	Index       *ipam.Index
+	Constraints allocator.ConstraintsFinder
+	Pods        allocator.PodFinder
 	// NodeAddrs are the addresses of a node; none for one that is not known.
 	NodeAddrs func(node string) []netip.Addr
 	// Now is the API server's time.
@@ -52,8 +52,8 @@ type Extender struct {
 }
 
 // New makes an extender that has assumed no pod yet.
-func New(index *ipam.Index, terms allocator.ConstraintsFinder, pods allocator.PodFinder, nodeAddrs func(string) []netip.Addr, now func() time.Time, r Resources) *Extender {
-	return &Extender{Index: index, Terms: terms, Pods: pods, NodeAddrs: nodeAddrs, Now: now, Resources: r, assumed: newAssumeCache()}
+func New(index *ipam.Index, constraints allocator.ConstraintsFinder, pods allocator.PodFinder, nodeAddrs func(string) []netip.Addr, now func() time.Time, r Resources) *Extender {
+	return &Extender{Index: index, Constraints: constraints, Pods: pods, NodeAddrs: nodeAddrs, Now: now, Resources: r, assumed: newAssumeCache()}
 }
 
 // FilterResult names the nodes that a pod may go to, in the order of the question, and says why the others are not for it.
@@ -73,11 +73,11 @@ func (e *Extender) concerns(pod *corev1.Pod) bool {
 
 // simulation finds the constraints of a pod.
 func (e *Extender) simulation(ctx context.Context, pod workload.Pod) (*allocator.Simulation, error) {
-	terms, err := e.Terms.Of(ctx, pod)
+	constraints, err := e.Constraints.Of(ctx, pod)
 	if err != nil {
 		return nil, err
 	}
-	return allocator.NewSimulation(e.Index, pod, terms), nil
+	return allocator.NewSimulation(e.Index, pod, constraints), nil
 }
 
 // Filter returns which nodes are for a pod. A pod that does not ask for an address may go anywhere. A pod that is let
@@ -108,7 +108,7 @@ func (e *Extender) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (F
 	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	for {
-		if err := e.learn(ctx); err != nil {
+		if err := e.readConstraints(ctx); err != nil {
 			return FilterResult{}, err
 		}
 		v, open := e.filter(pod, p, nodes, exists)

@@ -662,7 +662,7 @@ func TestSlowOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 2, 0)
 		slow := &slowTerms{fixture: f, slow: "found", asked: make(chan struct{}), answers: make(chan struct{})}
-		f.Terms = slow
+		f.Constraints = slow
 		onNode := func(name string) *corev1.Pod {
 			return newPod(name, func(p *corev1.Pod) { p.Spec.NodeName = "node11" })
 		}
