@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The tour runs to its end, and every step of it comes out as told.
+// The tour runs to its end, and every step of it comes out as announced.
 func TestDemo(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(t.Context(), &out); err != nil {

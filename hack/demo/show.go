@@ -17,7 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// demo is the stage: what runs, and where the tour is told.
+// demo is the stage: what runs, and where the tour is shown.
 type demo struct {
 	root, kubeconfig string
 	cp               *controlplane.ControlPlane
@@ -75,7 +75,7 @@ func contains(text string, wants []string) error {
 	return nil
 }
 
-// answer is what the steps look at of an envelope. Its data is an allocation, or what was released.
+// answer has what the steps look at of an envelope. Its data is an allocation, or what was released.
 type answer struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`

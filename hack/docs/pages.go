@@ -14,7 +14,7 @@ import (
 // flagWidth is the width of lists of flags, as in the help.
 const flagWidth = 80
 
-// commands are a command and those below it that the help shows, in the order of the help.
+// commands returns a command and those below it that the help shows, in the order of the help.
 func commands(c *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{c}
 	for _, sub := range c.Commands() {
@@ -27,7 +27,7 @@ func commands(c *cobra.Command) []*cobra.Command {
 
 func fileName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// written is a command as the pages show it.
+// written returns a copy of a command as the pages show it.
 func written(c *cobra.Command) cobra.Command {
 	c.DisableAutoGenTag = true
 	shown := *c
@@ -37,7 +37,7 @@ func written(c *cobra.Command) cobra.Command {
 	return shown
 }
 
-// page is the Markdown page of a command. Its text is laid out for a terminal, and stays so.
+// page returns the Markdown page of a command. Its text is laid out for a terminal, and stays so.
 func page(c *cobra.Command) ([]byte, error) {
 	shown := written(c)
 	if c.Long != "" {
@@ -51,7 +51,7 @@ func page(c *cobra.Command) ([]byte, error) {
 	return tidy(regexp.MustCompile(`(?m)^##`).ReplaceAll(b.Bytes(), []byte("#"))), nil
 }
 
-// manPage is the page of a command for man.
+// manPage returns the man page of a command.
 func manPage(c *cobra.Command) ([]byte, error) {
 	shown := written(c)
 	if c.Long != "" {

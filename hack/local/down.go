@@ -40,7 +40,7 @@ func stopSupervisor(ctx context.Context, o options) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("something holds %s, but not a supervisor that we know: %w", o.file("lock"), err)
 	}
-	// An error means that it has just gone; the lock tells.
+	// An error means that it has just gone; the lock shows.
 	_ = syscall.Kill(pid, syscall.SIGTERM)
 	kill := time.NewTimer(patience)
 	defer kill.Stop()

@@ -28,7 +28,7 @@ const usage = `usage: local up|down|status [flags]
 flags:
 `
 
-// options are the same for all verbs, so that the supervisor gets them passed on as they are.
+// options are the same for all verbs, so that they are passed on to the supervisor unchanged.
 type options struct {
 	dir          string // absolute
 	controller   string // absolute
@@ -92,7 +92,7 @@ func parse(verb string, args []string) (o options, err error) {
 	return o, err
 }
 
-// args are the flags that parse turns into o.
+// args returns the flags that parse turns into o.
 func (o options) args() []string {
 	return []string{"-dir", o.dir, "-controller", o.controller, fmt.Sprintf("-no-controller=%t", o.noController)}
 }

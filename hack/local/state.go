@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// state is what a running supervisor tells the other verbs. Its file exists while everything is up.
+// state is what a running supervisor publishes for the other verbs. Its file exists while everything is up.
 type state struct {
 	APIServer string   `json:"apiServer"`
 	URL       string   `json:"url,omitempty"`     // allocator API; empty without a controller
@@ -49,7 +49,7 @@ func (o options) publish(s state) error {
 	return replace(o.file("state.json"), data)
 }
 
-// unpublish takes back what a supervisor that was killed could not.
+// unpublish removes what a supervisor that was killed could not.
 func (o options) unpublish() error {
 	for _, name := range []string{"state.json", "env", "pid"} {
 		if err := os.Remove(o.file(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -59,7 +59,7 @@ func (o options) unpublish() error {
 	return nil
 }
 
-// pid is the supervisor's; it says something only while that is alive.
+// pid returns the supervisor's process ID; it means nothing once that has ended.
 func (o options) pid() (int, error) {
 	data, err := os.ReadFile(o.file("pid"))
 	if err != nil {
@@ -68,11 +68,11 @@ func (o options) pid() (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(data)))
 }
 
-// errHeld says that a supervisor is alive.
+// errHeld means that a supervisor is alive.
 var errHeld = errors.New("the lock is held")
 
-// lock takes the lock of the directory. The supervisor and all its children inherit it, and the
-// kernel gives it back when the last of them is gone: a free lock means that nothing runs.
+// lock takes the lock of the directory. The supervisor and all its children inherit it, and the kernel gives it back
+// when the last of them is gone: a free lock means that nothing runs.
 func (o options) lock() (*os.File, error) {
 	// Children of a supervisor that was killed need a moment to die, a new one needs one to say so.
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -104,7 +104,7 @@ func (o options) tryLock() (*os.File, error) {
 	}
 }
 
-// current is false when `down` has removed the file since f was opened, while it held the lock.
+// current reports whether f is still the file of the lock: `down` removes that while it holds the lock.
 func (o options) current(f *os.File) bool {
 	ours, err := f.Stat()
 	if err != nil {
@@ -114,8 +114,8 @@ func (o options) current(f *os.File) bool {
 	return err == nil && os.SameFile(ours, now)
 }
 
-// supervised tells whether the supervisor itself is alive: it alone holds a lock on its pid file,
-// and the kernel takes that back before anyone sees it dead.
+// supervised reports whether the supervisor itself is alive. It alone holds a lock on its pid file, and the kernel
+// takes that back before anyone sees it dead.
 func (o options) supervised() bool {
 	f, err := os.Open(o.file("pid"))
 	if err != nil {
@@ -160,5 +160,5 @@ func replace(path string, data []byte) error {
 	return os.Rename(path+".new", path)
 }
 
-// quote makes one word of s for a POSIX shell.
+// quote returns s as one word for a POSIX shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -89,7 +89,7 @@ func launch(ctx context.Context, o options, lock *os.File) error {
 	}
 }
 
-// explain says what to do now.
+// explain prints what to do now.
 func explain(o options) error {
 	s, err := o.readState()
 	if err != nil {
