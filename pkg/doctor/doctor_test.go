@@ -64,7 +64,7 @@ func pod(name string, addrs ...string) workload.Pod {
 	return p
 }
 
-// healthy is a cluster without findings.
+// healthy returns a cluster without findings.
 func healthy() *doctor.Snapshot {
 	return &doctor.Snapshot{
 		Now:        now,
@@ -84,7 +84,7 @@ func healthy() *doctor.Snapshot {
 	}
 }
 
-// found are the findings in short: the check, the object, and what the cause says.
+// found returns the findings in short: the check, the object, and the cause.
 func found(s *doctor.Snapshot) (out []string) {
 	for _, f := range doctor.Examine(s, doctor.Checks()).Findings {
 		out = append(out, f.Check+" "+f.Object.String()+": "+f.Cause)

@@ -170,7 +170,7 @@ func (c *Capacity) Start(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	for _, n := range c.nodes {
-		n.fresh, n.told, n.version = false, false, "" // the store may have been put back
+		n.fresh, n.known, n.version = false, false, "" // the store may have been put back
 	}
 	c.stirred = true
 	c.mu.Unlock()
@@ -295,7 +295,7 @@ func (c *Capacity) write(ctx context.Context, p nodePatch) {
 		return
 	}
 	if c.nodes[p.node.name] == p.node {
-		p.node.full, p.node.few, p.node.told = p.full, p.few, true
+		p.node.full, p.node.few, p.node.known = p.full, p.few, true
 		p.node.see(Trim(o, c.resources), c.resources)
 	}
 }

@@ -47,10 +47,10 @@ type nodeCapacity struct {
 	fresh bool
 	left  uint64
 
-	// patched is when the node was patched last. full: its pools were full then. few: they had few addresses. told:
+	// patched is when the node was patched last. full: its pools were full then. few: they had few addresses. known:
 	// full and few are known. failed: the last patch failed.
-	patched                 time.Time
-	full, few, told, failed bool
+	patched                  time.Time
+	full, few, known, failed bool
 }
 
 // mixed stands for two different numbers.
@@ -124,12 +124,12 @@ func (n *nodeCapacity) differs(r scheduling.Resources) bool {
 }
 
 // agree records that what the node publishes is right.
-func (n *nodeCapacity) agree() { n.full, n.few, n.told = n.left == 0, n.left < fewLeft, true }
+func (n *nodeCapacity) agree() { n.full, n.few, n.known = n.left == 0, n.left < fewLeft, true }
 
 // edge reports whether the node is to be patched soon: its pools have become full, or have addresses again, since it
 // was patched; it is not known whether they have; or a kubelet that starts has set the numbers to 0.
 func (n *nodeCapacity) edge() bool {
-	return !n.told || n.full != (n.left == 0) || n.left > 0 && n.reset()
+	return !n.known || n.full != (n.left == 0) || n.left > 0 && n.reset()
 }
 
 // reset reports whether the node shows none of a resource that is published.

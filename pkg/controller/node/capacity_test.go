@@ -96,9 +96,9 @@ func (o *offers) hold(addr, host string, state lease.State) {
 	o.index.Watched(l)
 }
 
-// told are the patches after some time, applied to the nodes: "a=3" or "a=-" where the resource goes; of several
+// patched returns the patches after some time, applied to the nodes: "a=3" or "a=-" where the resource goes; of several
 // resources the first.
-func (o *offers) told(after time.Duration) string {
+func (o *offers) patched(after time.Duration) string {
 	o.t.Helper()
 	o.clock = o.clock.Add(after)
 	var out []string
@@ -138,7 +138,7 @@ func (o *offers) told(after time.Duration) string {
 			entry := metav1.ManagedFieldsEntry{Manager: capacityManager, Subresource: "status", FieldsV1: metav1.NewFieldsV1(string(raw))}
 			n.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", Subresource: "status"}, entry}
 		})
-		p.node.full, p.node.few, p.node.told = p.full, p.few, true
+		p.node.full, p.node.few, p.node.known = p.full, p.few, true
 		out = append(out, text)
 	}
 	slices.Sort(out)
@@ -147,12 +147,12 @@ func (o *offers) told(after time.Duration) string {
 
 func (o *offers) expect(what, want string, after time.Duration) {
 	o.t.Helper()
-	if got := o.told(after); got != want {
+	if got := o.patched(after); got != want {
 		o.t.Errorf("%s: %q, want %q", what, got, want)
 	}
 }
 
-// TestCapacity: what the pools of a node have, less what others hold; how soon the node is told.
+// TestCapacity: a node publishes what its pools have, less what others hold; how soon it is patched.
 func TestCapacity(t *testing.T) {
 	o := newOffers(t, eniIP)
 	o.node("a", "192.1.0.1")
@@ -188,8 +188,8 @@ func TestCapacity(t *testing.T) {
 	o.expect("nothing to do", "", time.Hour)
 }
 
-// TestCapacityPerHost: of a pool that bounds what one host has, a node says no more than it may have; one that has as
-// many as it may is told at once.
+// TestCapacityPerHost: where a pool bounds what one host has, a node publishes no more than it may have; one that has
+// as many as it may is patched at once.
 func TestCapacityPerHost(t *testing.T) {
 	o := newOffers(t, eniIP)
 	o.pool(1, 9, func(p *ipam.Pool) { p.MaxPerHost = 2 })
@@ -279,7 +279,7 @@ func TestCapacityIsBounded(t *testing.T) {
 		for s := range seconds {
 			before(s)
 			for range 4 {
-				n += len(strings.Fields(o.told(capacityLook)))
+				n += len(strings.Fields(o.patched(capacityLook)))
 			}
 		}
 		return n
@@ -331,7 +331,7 @@ func BenchmarkCapacity(b *testing.B) {
 	for i := range 5000 {
 		o.hold(fmt.Sprintf("10.1.%d.%d", (10+i)/256, (10+i)%256), fmt.Sprintf("192.1.0.%d", 1+i%250), lease.Active)
 	}
-	o.told(0)
+	o.patched(0)
 	i := 0
 	for b.Loop() {
 		o.hold("10.1.200.1", "192.1.0.7", []lease.State{lease.Active, lease.Available}[i%2])

@@ -27,10 +27,10 @@ func Parameters() []string {
 type query struct {
 	keyword                                        string
 	poolName, appName, podName, namespace, appType string
-	// isDeployment counts only where told is true: the query has the parameter.
-	isDeployment, told bool
-	page, size         int
-	order              order
+	// isDeployment counts only where isDeploymentSet is true: the query has the parameter.
+	isDeployment, isDeploymentSet bool
+	page, size                    int
+	order                         order
 }
 
 // parseQuery parses a query. Of a parameter that is given twice the first counts, and an unknown one is ignored: galaxy
@@ -49,7 +49,7 @@ func parseQuery(raw string) (q query, err error) {
 		if q.isDeployment, err = strconv.ParseBool(text); err != nil {
 			return q, ipam.Refuse(ipam.ReasonBadRequest, "isDeployment %.100q is neither true nor false", text)
 		}
-		q.told = true
+		q.isDeploymentSet = true
 	}
 	if q.page, err = number("page", get("page")); err != nil {
 		return q, err
@@ -94,7 +94,7 @@ const (
 
 // needsApp reports whether a match depends on the workload of an address, which takes longest to find.
 func (q *query) needsApp() bool {
-	return q.keyword != "" || q.appName != "" || q.appType != "" || q.told
+	return q.keyword != "" || q.appName != "" || q.appType != "" || q.isDeploymentSet
 }
 
 // matchesHolder reports whether an address matches but for its workload.
@@ -116,7 +116,7 @@ func (q *query) matchesApp(r *row) bool {
 		return false
 	}
 	switch {
-	case !q.told:
+	case !q.isDeploymentSet:
 		return true
 	case q.isDeployment:
 		return r.AppType == deployment
