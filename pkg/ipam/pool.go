@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"time"
 
+	"go4.org/netipx"
+
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -68,5 +70,13 @@ func (p Pool) Valid() bool { return p.Problem == "" }
 // Serves reports whether the pool hands out addresses at all.
 func (p Pool) Serves() bool { return p.Valid() && !p.Cordoned && !p.Terminating }
 
-// Family returns that of all addresses of the pool.
+// Usable returns the addresses that the pool may hand out, taken or not; none where its spec cannot be used.
+func (p Pool) Usable() *netipx.IPSet {
+	if p.Plan.Usable == nil || !p.Valid() {
+		return &netipx.IPSet{}
+	}
+	return p.Plan.Usable
+}
+
+// Family returns the family of the addresses of the pool.
 func (p Pool) Family() ipaddr.Family { return ipaddr.FamilyOf(p.Plan.Subnet.Addr()) }

@@ -35,7 +35,7 @@ func (v *SetAside) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x, err := resource.PoolPlans(ctx, v.App)
+	x, err := resource.PoolIndex(ctx, v.App)
 	if err != nil {
 		return err
 	}

@@ -89,9 +89,9 @@ func TakenOnly() Selectors {
 	return Selectors{Fields: "status.status!=" + lease.Available.String()}
 }
 
-// PoolPlans is an index of all pools: it knows which pool serves an address. Where pools overlap, that follows
-// from what they hold, so their held addresses are in it, too; no others are.
-func PoolPlans(ctx context.Context, s *app.App) (*ipam.Index, error) {
+// PoolIndex returns an index of all pools, by which the pool that serves an address is found. Where pools overlap, that
+// follows from what they hold, so their held addresses are in it, too; no others are.
+func PoolIndex(ctx context.Context, s *app.App) (*ipam.Index, error) {
 	all, err := AllPools(ctx, s)
 	if err != nil {
 		return nil, err
@@ -114,4 +114,13 @@ func PoolPlans(ctx context.Context, s *app.App) (*ipam.Index, error) {
 		}
 	}
 	return x, nil
+}
+
+// JoinAddrs returns addresses as text, with commas between.
+func JoinAddrs(all []netip.Addr) string {
+	var out []string
+	for _, a := range all {
+		out = append(out, a.String())
+	}
+	return strings.Join(out, ", ")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"go4.org/netipx"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -16,9 +15,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// CoolingIn says whether a free address of a pool rests at a time.
+// CoolingIn reports whether a free address of a pool rests at a time.
 func CoolingIn(p ipam.Pool, l lease.Lease, now time.Time) bool {
-	return l.CoolsUntil(p.Cooldown).After(now) && UsableOf(p).Contains(l.Addr)
+	return l.CoolsUntil(p.Cooldown).After(now) && p.Usable().Contains(l.Addr)
 }
 
 // Cooldowns knows which of the free addresses of a list rest, by the cooldowns of the pools that they name. A nil
@@ -74,12 +73,4 @@ func CooldownOf(d time.Duration) (*metav1.Duration, error) {
 		return nil, app.Usagef("--cooldown %s is not a number of whole seconds up to %s", d, explain.FormatSpan(v1.MaxCooldown))
 	}
 	return &metav1.Duration{Duration: d}, nil
-}
-
-// UsableOf is what a pool hands out: nothing where its spec cannot be used.
-func UsableOf(p ipam.Pool) *netipx.IPSet {
-	if p.Plan.Usable == nil || !p.Valid() {
-		return &netipx.IPSet{}
-	}
-	return p.Plan.Usable
 }

@@ -3,19 +3,9 @@ package resource
 import (
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
-
-// JoinAddrs returns addresses as text, with commas between.
-func JoinAddrs(all []netip.Addr) string {
-	var out []string
-	for _, a := range all {
-		out = append(out, a.String())
-	}
-	return strings.Join(out, ", ")
-}
 
 // States of a host.
 const (

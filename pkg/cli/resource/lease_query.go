@@ -18,8 +18,8 @@ type LeaseQuery struct {
 	Selectors
 	Pool, Host, Status, Namespace, Pod, Claim string
 	allNamespaces                             bool
-	// Rests knows which of the addresses rest; nil where nobody wants to know.
-	Rests *Cooldowns
+	// Cooling says which of the addresses cool; nil where that is not shown.
+	Cooling *Cooldowns
 }
 
 // AddTo adds the flags that every list of addresses has.

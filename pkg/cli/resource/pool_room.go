@@ -35,7 +35,7 @@ func RoomOf(p *v1.BCSNetPool, plan ipam.Pool, held, beside int64) Room {
 		}
 		return r
 	}
-	total := ipaddr.SizeOfSet(UsableOf(plan))
+	total := ipaddr.SizeOfSet(plan.Usable())
 	free := total - min(total, uint64(max(0, held)))
 	all := min(total, math.MaxInt64-uint64(max(0, beside))) + uint64(max(0, beside))
 	return Room{Total: int64(all), Free: int64(min(free, math.MaxInt64))}

@@ -66,7 +66,7 @@ func (v *ipDescribe) Run(ctx context.Context) error {
 	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(resource.AtOnce)
 	group.Go(func() (err error) {
-		plans, err = resource.PoolPlans(asking, v.App)
+		plans, err = resource.PoolIndex(asking, v.App)
 		return err
 	})
 	for i, a := range v.addrs {

@@ -64,9 +64,9 @@ func (v *ipList) Run(ctx context.Context) error {
 		return watchLeases(ctx, &v.query, v.App, &v.output, columns, countText)
 	}
 	if v.output.Printer == nil {
-		v.query.Rests = resource.NewCooldowns(ctx, v.App)
+		v.query.Cooling = resource.NewCooldowns(ctx, v.App)
 	}
-	found, err := printList(ctx, &v.query, v.App, &v.output, v.query.Rests.In(columns))
+	found, err := printList(ctx, &v.query, v.App, &v.output, v.query.Cooling.In(columns))
 	if err != nil || v.output.Printer != nil {
 		return err
 	}

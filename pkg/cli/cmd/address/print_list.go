@@ -35,7 +35,7 @@ func printList(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *print
 	}
 	l := &listing{
 		output: o, table: &printer.GrowingTable[lease.Lease]{Table: printer.NewTable(o, columns)}, w: s.Out,
-		stream: printer.NewListStream(o), status: q.Status, free: free, counts: map[lease.State]int{}, rests: q.Rests,
+		stream: printer.NewListStream(o), status: q.Status, free: free, counts: map[lease.State]int{}, rests: q.Cooling,
 	}
 	asked := *q
 	if free != nil {

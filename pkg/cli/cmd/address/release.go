@@ -157,7 +157,7 @@ func (v *ipRelease) known(ctx context.Context, free []lease.Lease) (failed app.S
 			continue
 		}
 		if x == nil {
-			if x, err = resource.PoolPlans(ctx, v.App); err != nil {
+			if x, err = resource.PoolIndex(ctx, v.App); err != nil {
 				return nil, err
 			}
 		}

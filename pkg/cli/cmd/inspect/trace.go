@@ -84,7 +84,7 @@ func (v *trace) find(ctx context.Context) (*lineage, error) {
 	if l.PodName == "" {
 		t := &lineage{leases: all}
 		if l.State == lease.Available {
-			x, err := resource.PoolPlans(ctx, v.App)
+			x, err := resource.PoolIndex(ctx, v.App)
 			if err != nil {
 				return nil, err
 			}

@@ -44,7 +44,7 @@ type overlap struct {
 // effectsOf compares a pool before and after a change. before is empty for a pool that is new; leases are
 // those of the pool that are Active or Reserved.
 func effectsOf(before, after ipam.Pool, leases []lease.Lease, others []ipam.Pool) effects {
-	was, is := resource.UsableOf(before), resource.UsableOf(after)
+	was, is := before.Usable(), after.Usable()
 	e := effects{
 		more: ipaddr.Subtract(is, was), fewer: ipaddr.Subtract(was, is),
 		hostless: !before.NoHosts() && after.NoHosts(),
@@ -72,7 +72,7 @@ func effectsOf(before, after ipam.Pool, leases []lease.Lease, others []ipam.Pool
 		}
 	}
 	for _, o := range others {
-		if shared := ipaddr.Intersect(e.more, resource.UsableOf(o)); len(shared.Ranges()) > 0 {
+		if shared := ipaddr.Intersect(e.more, o.Usable()); len(shared.Ranges()) > 0 {
 			e.overlaps = append(e.overlaps, overlap{o.Name, shared})
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"go4.org/netipx"
 
-	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -161,7 +160,7 @@ func (m *heatMap) count(c *heatCell, p ipam.Pool, l lease.Lease) {
 
 // troubled reports whether an address drains, is being deleted, or is held by a host that may not draw from the pool.
 func troubled(p ipam.Pool, l lease.Lease) bool {
-	return !resource.UsableOf(p).Contains(l.Addr) || l.Deleting || l.State == lease.Active && l.Host.IsValid() && !p.Draws(l.Host)
+	return !p.Usable().Contains(l.Addr) || l.Deleting || l.State == lease.Active && l.Host.IsValid() && !p.Draws(l.Host)
 }
 
 // row returns a line of cells, with those that hold something.

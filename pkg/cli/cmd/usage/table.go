@@ -71,7 +71,7 @@ func countShares(by string, all []resource.Pool, plans map[string]ipam.Pool, tak
 			row(groupOf(by, l)).add(plan, l)
 			sum++
 			switch {
-			case resource.UsableOf(plan).Contains(l.Addr):
+			case plan.Usable().Contains(l.Addr):
 				held++
 			case l.State != lease.Available:
 				beside++
