@@ -6,7 +6,7 @@ import (
 )
 
 // Notable names the gravest condition that a pool has although hosts can draw from it; it is empty where all is well.
-// The controller writes it as the reason of Ready, so that one column tells it, and commands read it from here.
+// The controller writes it as the reason of Ready, so that one column shows it, and commands read it from here.
 func Notable(conditions []metav1.Condition) string {
 	for _, kind := range []string{ConditionExhausted, ConditionOverlap, ConditionDraining} {
 		if meta.IsStatusConditionTrue(conditions, kind) {

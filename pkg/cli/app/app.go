@@ -52,8 +52,7 @@ func New(name, version string, streams genericiooptions.IOStreams) *App {
 	return s
 }
 
-// CalledName is the name of the program as its user types it: a kubectl plugin is called
-// "kubectl bcsnet".
+// CalledName returns the name of the program as its user types it. A kubectl plugin is called "kubectl bcsnet".
 func CalledName(arg0 string) string {
 	name := strings.TrimSuffix(filepath.Base(arg0), ".exe")
 	if plugin, ok := strings.CutPrefix(name, "kubectl-"); ok {
@@ -62,7 +61,7 @@ func CalledName(arg0 string) string {
 	return name
 }
 
-// Hint says what to do next.
+// Hint prints what to do next.
 func (s *App) Hint(format string, args ...any) {
 	s.Say.Note("%s", s.Called("hint: "+fmt.Sprintf(format, args...)))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Change is what goes into the history of addresses that the user changes.
+// Change returns the entry for the history of addresses that the user changes.
 func (s *App) Change(ctx context.Context, verb, reason string) lease.Change {
 	return lease.Change{Verb: verb, By: s.Author(ctx), Reason: reason}
 }
@@ -35,8 +35,8 @@ func CheckText(flag, text string, limit int) error {
 	return nil
 }
 
-// Author is the name that the API server knows the user by, for the history of addresses; empty when it
-// does not tell. It asks once.
+// Author returns the name that the API server knows the user by, for the history of addresses. It is empty when the
+// API server does not return it. Only the first call sends a request.
 func (s *App) Author(ctx context.Context) string {
 	if s.user != nil {
 		return *s.user

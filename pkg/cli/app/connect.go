@@ -41,8 +41,8 @@ func (s *App) Connect() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// nowhere is true when nothing says where the cluster is: client-go then means port 8080 of this
-// machine, which is never right.
+// nowhere reports whether nothing names the cluster's address. client-go then takes port 8080 of this machine, which
+// is never right.
 func (s *App) nowhere(cfg *rest.Config) bool {
 	if *s.Flags.APIServer != "" || cfg.Host != clientcmd.ClusterDefaults.Server || s.getenv("KUBERNETES_MASTER") != "" {
 		return false
@@ -103,10 +103,10 @@ func (s *App) Dynamic() (dynamic.Interface, error) {
 	return c, nil
 }
 
-// Leases is the way to the addresses; its writes obey --dry-run=server.
+// Leases returns a client for leases. Its writes obey --dry-run=server.
 func (s *App) Leases() (*store.Client, error) { return s.LeasesWith(nil) }
 
-// LeasesWith tells an index of what is written.
+// LeasesWith returns a client for leases that enters what it writes into an index.
 func (s *App) LeasesWith(index *ipam.Index) (*store.Client, error) {
 	cfg, err := s.Connect()
 	if err != nil {

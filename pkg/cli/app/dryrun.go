@@ -17,7 +17,7 @@ const (
 	DryRunServer DryRun = "server"
 )
 
-// String is the flag's value.
+// String returns the flag's value.
 func (d *DryRun) String() string { return string(*d) }
 
 // Set takes the flag's value.
@@ -30,7 +30,7 @@ func (d *DryRun) Set(v string) error {
 	return Usagef("it is none, client or server")
 }
 
-// Type is shown in the help.
+// Type returns the placeholder that the help shows for the flag's value.
 func (d *DryRun) Type() string { return "STRATEGY" }
 
 // AddTo adds the flag --dry-run to a command.
@@ -40,7 +40,7 @@ func (d *DryRun) AddTo(cmd *cobra.Command) {
 	Complete(cmd, "dry-run", string(DryRunNone), string(DryRunClient), string(DryRunServer))
 }
 
-// Options are the values for requests of the API.
+// Options returns the values of dryRun for requests to the API server.
 func (d *DryRun) Options() []string {
 	if *d == DryRunServer {
 		return []string{metav1.DryRunAll}

@@ -11,11 +11,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// Editor is the command of the user's editor.
+// Editor returns the command of the user's editor.
 func (s *App) Editor() string { return cmp.Or(s.getenv("KUBE_EDITOR"), s.getenv("EDITOR"), "vi") }
 
-// EditorNeedsTerminal is true for editors that draw on a terminal where there is none: they hang, or spoil a log. Other
-// commands may do their work unseen, and so may these when they are given flags.
+// EditorNeedsTerminal reports whether the editor draws on a terminal and there is none: it would hang, or spoil a
+// log. Other commands may do their work unseen, and so may these when they are given flags.
 func (s *App) EditorNeedsTerminal() bool {
 	known := []string{"vi", "vim", "nvim", "nano", "pico", "emacs", "joe", "micro", "hx", "helix", "mcedit", "ne"}
 	words := strings.Fields(s.Editor())
@@ -34,7 +34,7 @@ func (s *App) RunEditor(ctx context.Context, path string) error {
 	return cmd.Run()
 }
 
-// editorArgs are the words of an editor's command; one with quotes is for the shell to read.
+// editorArgs splits an editor's command into words. It leaves a command with quotes to the shell.
 func editorArgs(command string) []string {
 	if strings.ContainsAny(command, `"'\`) {
 		return []string{"sh", "-c", command + ` "$1"`, "sh"}

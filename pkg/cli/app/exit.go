@@ -15,10 +15,10 @@ const (
 	ExitInterrupted = 130
 )
 
-// Found is the end of a command that was asked to look, found something and has said so.
+// Found returns the error that ends a command which was asked to look, found something and has printed it.
 func Found() error { return &Failure{Code: ExitFindings} }
 
-// ExitCode is the one place where an error becomes an exit code. ctx ends when the user interrupts.
+// ExitCode maps an error to an exit code; no other place does. ctx ends when the user interrupts.
 func ExitCode(ctx context.Context, err error) int {
 	var f *Failure
 	switch {

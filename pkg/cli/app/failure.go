@@ -99,7 +99,7 @@ func (s *App) Report(ctx context.Context, err error) {
 	}
 }
 
-// Texts are what is printed of one error.
+// Texts returns what is printed of one error.
 func (s *App) Texts(err error) (text, hint string) {
 	text = err.Error()
 	var reason ipam.Reason
@@ -135,7 +135,7 @@ func (s Several) Error() string {
 
 func (s Several) Unwrap() []error { return s }
 
-// OrNil is nil when there is no error.
+// OrNil returns nil when there is no error.
 func (s Several) OrNil() error {
 	if len(s) == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// Narrator tells on standard error what happens. Every line begins with a mark, so that colour is
+// Narrator prints on standard error what happens. Every line begins with a mark, so that colour is
 // never the only sign.
 type Narrator struct {
 	W        io.Writer
@@ -17,17 +17,18 @@ type Narrator struct {
 	dry *DryRun
 }
 
-// Start says what is about to happen.
+// Start prints what is about to happen.
 func (n *Narrator) Start(format string, args ...any) {
 	n.Line(terminal.Cyan, "►", ">", format, args...)
 }
 
-// Wait says what is waited for.
+// Wait prints what is waited for.
 func (n *Narrator) Wait(format string, args ...any) {
 	n.Line(terminal.Cyan, "◎", "*", format, args...)
 }
 
-// WaitLater says on a terminal what is waited for, once that takes longer than a second. The returned function ends it.
+// WaitLater prints on a terminal what is waited for, once that takes longer than a second. The returned function ends
+// it.
 func (n *Narrator) WaitLater(what string) (done func()) {
 	if !n.Terminal.Tty {
 		return func() {}
@@ -49,22 +50,22 @@ func (n *Narrator) WaitLater(what string) (done func()) {
 	}
 }
 
-// Done says what was done, or would have been.
+// Done prints what was done or, in a dry run, would have been.
 func (n *Narrator) Done(format string, args ...any) {
 	n.Line(terminal.Green, "✔", "+", "%s%s", fmt.Sprintf(format, args...), n.dry.suffix())
 }
 
-// fail says what was not done.
+// fail prints what was not done.
 func (n *Narrator) fail(format string, args ...any) {
 	n.Line(terminal.Red, "✗", "x", format, args...)
 }
 
-// Warn says what the user may not expect.
+// Warn prints what the user may not expect.
 func (n *Narrator) Warn(format string, args ...any) {
 	n.Line(terminal.Yellow, "!", "!", format, args...)
 }
 
-// Note says something by the way.
+// Note prints a remark, without a mark.
 func (n *Narrator) Note(format string, args ...any) {
 	fmt.Fprintf(n.W, format+"\n", args...)
 }

@@ -1,6 +1,6 @@
 package app
 
-// Nearest is the candidate that a misspelt word may have meant; empty when none is near.
+// Nearest returns the candidate that a misspelt word may have meant; empty when none is near.
 func Nearest(word string, candidates []string) string {
 	best, found := len(word)/2+1, ""
 	for _, c := range candidates {

@@ -22,7 +22,7 @@ func Those(noun string, names []string) string {
 	return humanize.Plural(len(names), noun) + " (" + humanize.List(names) + ")"
 }
 
-// Age is how long ago something was, as kubectl says it.
+// Age formats how long ago something was, as kubectl does.
 func (s *App) Age(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -46,5 +46,5 @@ func UnlessZero(n int32) string {
 	return strconv.Itoa(int(n))
 }
 
-// SortedOnce are names in order, each once.
+// SortedOnce returns names in order, each once.
 func SortedOnce(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }

@@ -16,7 +16,7 @@ type Verb interface {
 	Run(ctx context.Context) error
 }
 
-// Runs is the RunE of a verb.
+// Runs returns the RunE of a verb.
 func Runs(v Verb) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := v.Complete(args); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// releasing is what a claim that is deleted waits for.
+// releasing returns what a deleted claim waits for.
 func releasing(c resource.Claim) string {
 	if c.DeletionTimestamp == nil {
 		return waitsForSomebody
@@ -52,7 +52,7 @@ const (
 	waitsForSomebody   = "nobody has deleted it yet"
 )
 
-// waitsFor is why a pool is still there.
+// waitsFor returns why a pool is still there.
 func waitsFor(p *v1.BCSNetPool) string {
 	if p.DeletionTimestamp == nil {
 		return waitsForSomebody

@@ -9,7 +9,7 @@ type warnOnce struct {
 	of map[int]bool // the sources that cannot be read
 }
 
-// about notes whether a source can be read, and says whether that is to be told.
+// about notes whether a source can be read, and reports whether the user is to be warned of it.
 func (c *warnOnce) about(source int, unread bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -76,7 +76,7 @@ func (w *Watched[T]) all() []T {
 	return out
 }
 
-// latest are all items, those that changed last first and the others in order.
+// latest returns all items: those that changed last first, the others in order.
 func (w *Watched[T]) latest() []T {
 	if w.Ranked {
 		return w.all()

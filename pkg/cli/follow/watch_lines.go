@@ -24,7 +24,8 @@ type line[T any] struct {
 	item T
 }
 
-// NewView is what shows a watched list: the terminal or, where there is none or objects are asked for, lines.
+// NewView returns the view of a watched list: a screen on a terminal; lines where there is no terminal or objects are
+// asked for.
 func NewView[T any](s *app.App, o *printer.Output, columns []printer.Column[T], object func(io.Writer, T) error, note func([]T) string) View[T] {
 	if s.Terminal.Tty && o.Printer == nil {
 		return &screen[T]{w: s.Out, size: s.Terminal.Size, table: printer.NewTable(o, columns), note: note, now: s.Now}

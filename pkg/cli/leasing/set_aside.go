@@ -176,7 +176,7 @@ func (v *SetAside) set(ctx context.Context, x *ipam.Index, leases *store.Client,
 	return now, v.inUse(now)
 }
 
-// unset has one address handed out again, unless somebody else was faster.
+// unset makes one reserved address available again, unless somebody else was faster.
 func (v *SetAside) unset(ctx context.Context, leases *store.Client, l lease.Lease, c lease.Change) (lease.Lease, error) {
 	next, _ := lease.Release(l, leases.Now(), c)
 	if v.DryRun == app.DryRunClient {

@@ -24,7 +24,7 @@ type ListStream struct {
 // listForm is what stands around the objects of a list.
 type listForm struct{ begin, between, end, empty string }
 
-// NewListStream is for -o json and -o yaml; nil for every other format.
+// NewListStream returns a stream for -o json and -o yaml; nil for every other format.
 func NewListStream(o *Output) *ListStream {
 	s := &ListStream{}
 	if o.Printer == nil {
@@ -51,7 +51,7 @@ func NewListStream(o *Output) *ListStream {
 	return s
 }
 
-// Text is an object in as few bytes as can be: many wait for their turn.
+// Text encodes an object in as few bytes as possible, since many wait for their turn.
 func (s *ListStream) Text(u *unstructured.Unstructured) ([]byte, error) {
 	if !s.managed {
 		u.SetManagedFields(nil)

@@ -28,7 +28,7 @@ type Output struct {
 	Printer printers.ResourcePrinter
 }
 
-// ObjectFormats are those of kubectl.
+// ObjectFormats lists the formats of kubectl.
 func ObjectFormats() []string {
 	return []string{
 		"json", "yaml", "name", "jsonpath=", "jsonpath-file=", "go-template=", "go-template-file=",
@@ -36,7 +36,7 @@ func ObjectFormats() []string {
 	}
 }
 
-// viewFormats are those for what has no name in the cluster.
+// viewFormats lists the formats for views, which have no name in the cluster.
 func viewFormats() []string {
 	return slices.DeleteFunc(ObjectFormats(), func(f string) bool { return f == "name" })
 }
@@ -60,7 +60,7 @@ func (o *Output) AddToView(cmd *cobra.Command, more ...string) {
 	o.Add(cmd, append(viewFormats(), more...))
 }
 
-// AddToViews is for a list of such views: a table is the default.
+// AddToViews adds the flags for a list of such views. A table is the default.
 func (o *Output) AddToViews(cmd *cobra.Command) {
 	o.Add(cmd, append([]string{"table", "wide"}, viewFormats()...))
 	o.AddNoHeaders(cmd)
@@ -107,12 +107,12 @@ func (o *Output) Validate() error {
 	return nil
 }
 
-// Given is true when -o was given.
+// Given reports whether -o was given.
 func (o *Output) Given() bool { return *o.Flags.OutputFormat != "" }
 
 func (o *Output) wide() bool { return *o.Flags.OutputFormat == "wide" }
 
-// Some is a cell of names: the first few as kubectl writes them, or all with -o wide.
+// Some formats a cell of names: the first few as kubectl writes them, or all with -o wide.
 func (o *Output) Some(names []string, few int) string {
 	if n := len(names) - few; n > 0 && !o.wide() {
 		return fmt.Sprintf("%s + %d more...", strings.Join(names[:few], ","), n)
@@ -120,11 +120,11 @@ func (o *Output) Some(names []string, few int) string {
 	return strings.Join(names, ",")
 }
 
-// Names is true for -o name.
+// Names reports whether the format is -o name.
 func (o *Output) Names() bool { return *o.Flags.OutputFormat == "name" }
 
-// InParts is true for formats where the objects of a list are printed one by one, so that they can be
-// printed before all are known.
+// InParts reports whether the format prints the objects of a list one by one, so that they can be printed before all
+// are known.
 func (o *Output) InParts() bool {
 	_, columns := o.Printer.(customColumns)
 	return o.Printer == nil || columns || o.Names()

@@ -62,7 +62,7 @@ type SortKey struct {
 	text   string
 }
 
-// Key is what an object is sorted by.
+// Key returns the value that an object is sorted by.
 func (s *SortBy) Key(object map[string]any) (SortKey, error) {
 	found, err := s.path.FindResults(object)
 	if err != nil {

@@ -29,7 +29,7 @@ type Table[T any] struct {
 	empty string
 }
 
-// NewTable has the columns that the output asks for.
+// NewTable returns a table of the columns that the output asks for.
 func NewTable[T any](o *Output, columns []Column[T]) Table[T] {
 	t := Table[T]{Headers: !o.noHeaders}
 	for _, c := range columns {

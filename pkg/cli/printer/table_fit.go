@@ -9,8 +9,8 @@ import (
 // leastCell is how narrow within makes a cell at most.
 const leastCell = 12
 
-// Within is a table that shortens the widest cells of rows in their middle until a line fits into width. Names keep their
-// beginning and their end so: what tells pods apart stands there. A line may be too long even then.
+// Within returns a table that shortens the widest cells of rows in their middle until a line fits into width. Names
+// keep their beginning and their end, which distinguish pods. A line may be too long even then.
 func (t Table[T]) Within(width int, rows []T) Table[T] {
 	widths := make([]int, len(t.Columns))
 	total := -len(columnGap)

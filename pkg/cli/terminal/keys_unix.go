@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadKeys has a terminal deliver keys at once and without an echo. In the background it does nothing: whoever touches
-// the terminal from there is stopped.
+// ReadKeys makes a terminal deliver keys at once and without an echo. In the background it fails and changes nothing,
+// because the kernel stops a background process that changes the terminal.
 func ReadKeys(in *os.File) (restore func(), err error) {
 	fd := int(in.Fd())
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)

@@ -31,7 +31,7 @@ func Of(stream any, getenv func(string) string) Terminal {
 	return t
 }
 
-// Size is what the terminal can show now.
+// Size returns the terminal's width and height at the moment; 80 by 24 where they are unknown.
 func (t Terminal) Size() (width, height int) {
 	width, height, err := term.GetSize(t.fd)
 	if err != nil || width <= 0 || height <= 0 {
@@ -105,7 +105,7 @@ func (t Terminal) bar(part, total int64) string {
 	return t.Paint(c, strings.Repeat(full, n)) + strings.Repeat(empty, barWidth-n)
 }
 
-// Share is how much is taken, in percent.
+// Share formats how much is taken, in percent.
 func Share(part, total int64) string {
 	if total <= 0 {
 		return ""
@@ -120,7 +120,7 @@ func Share(part, total int64) string {
 	return text
 }
 
-// UsedCell is for tables, which have no room for bars everywhere.
+// UsedCell formats how much is taken for a cell of a table. It draws a bar only where tables have room for bars.
 func (t Terminal) UsedCell(part, total int64) string {
 	if t.roomy {
 		return t.Used(part, total)
@@ -128,7 +128,7 @@ func (t Terminal) UsedCell(part, total int64) string {
 	return Share(part, total)
 }
 
-// Used is how much is taken, with a bar where there is one.
+// Used formats how much is taken, with a bar where there is one.
 func (t Terminal) Used(part, total int64) string {
 	if bar := t.bar(part, total); bar != "" {
 		return bar + " " + Share(part, total)
