@@ -124,7 +124,7 @@ func (l *Limiter) begin(ctx context.Context, class Class, key string) (*waiter, 
 	defer l.mu.Unlock()
 	patience := MaxWait
 	if bounded {
-		l.pace.look(now, l.taken)
+		l.pace.noteIdle(now, l.taken)
 		if patience = min(patience, deadline.Sub(now)-l.pace.needs()); patience < 0 {
 			return nil, fmt.Errorf("%w: what is begun now takes %s, and %s are left", ErrOverloaded, l.pace.needs(),
 				deadline.Sub(now).Round(time.Millisecond))
@@ -153,7 +153,7 @@ func (l *Limiter) entered() func() {
 	began := time.Now()
 	return sync.OnceFunc(func() {
 		l.mu.Lock()
-		l.pace.took(time.Since(began))
+		l.pace.add(time.Since(began))
 		l.mu.Unlock()
 		l.leave()
 	})

@@ -22,15 +22,15 @@ type pace struct {
 	old bool
 }
 
-// look notes whether the limiter has been idle.
-func (p *pace) look(now time.Time, taken int) {
+// noteIdle notes whether the limiter has been idle.
+func (p *pace) noteIdle(now time.Time, taken int) {
 	if taken == 0 && now.Sub(p.moved) >= oldAfter {
 		p.old = true
 	}
 }
 
-// took adds a measurement to the average.
-func (p *pace) took(d time.Duration) {
+// add adds a measurement to the average.
+func (p *pace) add(d time.Duration) {
 	const weight = 16
 	if p.old || p.mean == 0 {
 		p.mean, p.old = d, false

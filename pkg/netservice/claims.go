@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// takeClaims plans the claims, and finds out to which claims each address is bound.
-func (m *maker) takeClaims() {
+// planClaims plans the claims, and finds out to which claims each address is bound.
+func (m *maker) planClaims() {
 	byKey := map[string][]netip.Addr{}
 	for _, ip := range m.IPs {
 		if a, err := ipaddr.ParseAddr(ip.Name); err == nil && ip.Status.IPClaimKey != "" && ip.phase() != phaseAvailable {
@@ -37,7 +37,7 @@ func (m *maker) takeClaims() {
 		if a.IsValid() && (old.Status.BoundedIP != "" || len(byKey[old.key()]) > 0) {
 			m.bound[a] = append(m.bound[a], old.key())
 		}
-		m.takeClaim(old, a)
+		m.planClaim(old, a)
 	}
 }
 
@@ -73,8 +73,8 @@ func boundTo(old Claim, naming []netip.Addr) (a netip.Addr, err error) {
 	return ipaddr.ParseAddr(text)
 }
 
-// takeClaim plans the claim, unless one of its name here serves.
-func (m *maker) takeClaim(old Claim, a netip.Addr) {
+// planClaim plans the claim, unless one of its name here serves.
+func (m *maker) planClaim(old Claim, a netip.Addr) {
 	if ours := m.Ours[old.key()]; ours != nil {
 		c, err := claim.FromObject(ours)
 		switch {
@@ -101,7 +101,7 @@ func (m *maker) takeClaim(old Claim, a netip.Addr) {
 		o.Spec.Addresses = []string{a.String()}
 	}
 	if old.Spec.ExpiredDuration != "" {
-		keep, err := keepFor(old.Spec.ExpiredDuration)
+		keep, err := parseKeep(old.Spec.ExpiredDuration)
 		if err != nil {
 			m.plan.Left = append(m.plan.Left, Remark{claimObject(old.key()), fmt.Sprintf("it keeps its address until somebody frees it: %v", err)})
 		} else {
@@ -111,8 +111,8 @@ func (m *maker) takeClaim(old Claim, a netip.Addr) {
 	m.plan.Claims = append(m.plan.Claims, o)
 }
 
-// keepFor parses how long a claim keeps its address, in whole seconds.
-func keepFor(text string) (time.Duration, error) {
+// parseKeep parses how long a claim keeps its address, in whole seconds.
+func parseKeep(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:

@@ -76,7 +76,7 @@ func Make(in Input) Plan {
 			m.reporters[a] = append(m.reporters[a], p)
 		}
 	}
-	m.takeClaims()
+	m.planClaims()
 	ips := map[netip.Addr]IP{}
 	for _, ip := range in.IPs {
 		a, err := ipaddr.ParseAddr(ip.Name)
@@ -92,7 +92,7 @@ func Make(in Input) Plan {
 		}
 	}
 	for _, a := range slices.SortedFunc(maps.Keys(ips), netip.Addr.Compare) {
-		m.take(a, ips[a])
+		m.planAddress(a, ips[a])
 	}
 	return m.plan
 }
@@ -101,8 +101,8 @@ func (m *maker) conflict(object, format string, args ...any) {
 	m.plan.Conflicts = append(m.plan.Conflicts, Remark{object, fmt.Sprintf(format, args...)})
 }
 
-// take plans one address.
-func (m *maker) take(a netip.Addr, ip IP) {
+// planAddress plans one address.
+func (m *maker) planAddress(a netip.Addr, ip IP) {
 	key, cause := m.claimOf(ip, a)
 	phase := ip.phase()
 	if phase == phaseAvailable && key == "" && cause == "" {
@@ -134,7 +134,7 @@ func (m *maker) take(a netip.Addr, ip IP) {
 		m.conflict("BCSNetIP "+a.String(), "%s", cause)
 		target.aside(cause)
 	case key != "":
-		target.keep()
+		target.keepForClaim()
 	case phase == phaseReserved:
 		target.aside("it is Reserved for no claim")
 	default:

@@ -66,9 +66,9 @@ func (t target) hold(h lease.Holder) {
 	}
 }
 
-// keep plans that the claim keeps the address. The term of an address that a pod gave up began then, as the released
+// keepForClaim plans that the claim keeps the address. The term of an address that a pod gave up began then, as the released
 // program counts; any other begins now.
-func (t target) keep() {
+func (t target) keepForClaim() {
 	if t.now.Claim == t.claim && t.now.State != lease.Available {
 		t.plan.Already++
 		return
