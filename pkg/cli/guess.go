@@ -13,8 +13,8 @@ import (
 const drainHost = "bcsnetctl release-host HOST frees the addresses of a machine that is off, " +
 	"bcsnetctl pool remove-host POOL HOST takes it out of a pool"
 
-// guess is the command for a word that a group does not know, after it: where people look first for what has another
-// name here. It is empty where there is none.
+// guess returns the command for a word, in args, that a group does not know: people look there first for what has
+// another name here. It is empty where there is none.
 func guess(cmd *cobra.Command, args []string) string {
 	if !cmd.HasParent() {
 		return nounFirst(cmd, args)
@@ -51,7 +51,8 @@ func guessFlag(cmd *cobra.Command, flag string) string {
 	return ""
 }
 
-// nounFirst is the command for words in kubectl's order, verb and noun; for one of its verbs alone it says what is there.
+// nounFirst returns the command for words in kubectl's order, verb and noun. For one of kubectl's verbs alone it
+// describes what there is instead.
 func nounFirst(root *cobra.Command, args []string) string {
 	if len(args) > 1 {
 		noun, name, named := strings.Cut(args[1], "/")
@@ -81,7 +82,7 @@ func nounFirst(root *cobra.Command, args []string) string {
 	return ""
 }
 
-// resourceNoun is the group of commands for a kind as kubectl calls it.
+// resourceNoun returns the group of commands for a kind as kubectl calls it.
 func resourceNoun(kind string) string {
 	switch strings.ToLower(kind) {
 	case "bnp", "bcsnetpool", "bcsnetpools":

@@ -26,7 +26,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// helpFunc is cobra's way to show a help text, which takes no notice of an error in writing it: App.Unshown keeps it.
+// helpFunc wraps cobra's way to show a help text, which ignores an error in writing the text. App.Unshown keeps that
+// error.
 func helpFunc(s *app.App, show func(*cobra.Command, []string)) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, args []string) {
 		var text bytes.Buffer
@@ -88,8 +89,8 @@ func newRoot(s *app.App) *cobra.Command {
 	return root
 }
 
-// guide has every command that holds others show its help when it is called alone, unless it does something then, and
-// look for what was meant when it is called with a word that it does not know.
+// guide makes every command that holds others show its help when it is called alone, unless it does something then.
+// Called with a word that it does not know, such a command looks for what was meant.
 func guide(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		guide(sub)
@@ -117,7 +118,7 @@ the controller is down.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 findings or differences,
 124 out of time, 130 interrupted.`
 
-// rename has the help speak the name that was called.
+// rename makes the help use the name that was called.
 func rename(s *app.App, cmd *cobra.Command) {
 	cmd.Long, cmd.Example = s.Called(cmd.Long), s.Called(cmd.Example)
 	for _, sub := range cmd.Commands() {
@@ -125,7 +126,7 @@ func rename(s *app.App, cmd *cobra.Command) {
 	}
 }
 
-// flagError is the error for a flag that is wrong; one that does not exist may be misspelt.
+// flagError returns the error for a wrong flag. A flag that does not exist may be misspelt.
 func flagError(cmd *cobra.Command, err error) error {
 	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
 		return group(cmd, words) // the flag is one of a command that there is not
@@ -164,7 +165,7 @@ func group(cmd *cobra.Command, args []string) error {
 	return f.WithHint("see %s --help", cmd.CommandPath())
 }
 
-// helpOn is the RunE of the command help: cobra's shows the help of a command that it does not know, too.
+// helpOn runs the command help. cobra's own RunE also shows help for a command that it does not know.
 func helpOn(cmd *cobra.Command, args []string) error {
 	about, rest, err := cmd.Root().Find(args)
 	switch {

@@ -79,7 +79,7 @@ type Finding struct {
 // Object is what a finding is about: its kind in lower case, and its name.
 type Object struct{ Kind, Name string }
 
-// String is kind/name.
+// String formats an object as kind/name.
 func (o Object) String() string { return o.Kind + "/" + o.Name }
 
 // Report is what the checks found.

@@ -54,7 +54,7 @@ func (f *facts) findLeaks() {
 			Object: ip(l.Addr), Pools: []string{l.Pool}, Cause: cause, Release: l,
 			Fix: "bcsnetctl doctor --fix --only " + check,
 		}
-		if check == LeakPodOtherAddress { // the status need not tell of every interface: people decide
+		if check == LeakPodOtherAddress { // the status need not list every interface: people decide
 			found.Release, found.Fix = nil, "bcsnetctl ip describe "+l.Addr.String()
 			f.leaks[check] = append(f.leaks[check], found)
 			continue

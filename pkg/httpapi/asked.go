@@ -127,7 +127,7 @@ func readPod(text span) (*corev1.Pod, error) {
 	return p, nil
 }
 
-// requesting are containers that request anything; the others do not matter.
+// requesting returns the containers that request anything; the others do not matter.
 func requesting(in []askedContainer) (out []corev1.Container) {
 	for _, c := range in {
 		if len(c.Resources.Requests)+len(c.Resources.Limits) > 0 {

@@ -50,7 +50,8 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, int, 
 	return whole.Bytes(), status, err
 }
 
-// checkBody says of a body that has been read, perhaps with an error, whether it is JSON. The status goes with the error.
+// checkBody checks that a body is JSON. err is the error of reading it, if there was one. The status goes with the
+// error.
 func checkBody(body []byte, most int64, err error) (int, error) {
 	var large *http.MaxBytesError
 	switch {

@@ -23,8 +23,8 @@ func (envelopeCodec) maxBody() int64 { return maxBody }
 
 func (envelopeCodec) checkQuery(r *http.Request, known []string) error { return checkQuery(r, known) }
 
-// status is 200, because clients of the released allocator drop the body of anything else; 503 tells a client to ask
-// another replica, or again; after Overloaded, again.
+// status returns 200 for most refusals, because clients of the released allocator drop the body of any other status.
+// 503 makes a client ask another replica, or the same one again; after Overloaded, the same one.
 func (envelopeCodec) status(why *ipam.Refusal) int {
 	switch why.Reason {
 	case ipam.ReasonUnavailable, ipam.ReasonOverloaded, ipam.ReasonOutcomeUnknown:

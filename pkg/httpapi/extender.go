@@ -98,7 +98,7 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 	})
 }
 
-// consult has the leader, or this replica, answer it. The status goes with the error.
+// consult gets the answer from the leader, or from this replica. The status goes with the error.
 func (s *Service) consult(r *http.Request, op extenderRoute, body []byte) (answer any, why *ipam.Refusal, status int, err error) {
 	leave, err := s.memory.enter(r.Context(), body)
 	if err != nil {

@@ -162,9 +162,10 @@ func (a *reply) passOn(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) // the client may have gone
 }
 
-// forward has the leader answer a request that has not been forwarded yet; there is no reply when this replica has to, and an
-// error when nobody has, because the leader has as many requests of this replica as it may. Two thirds of the time
-// that is left are the leader's, the rest is for this replica should the leader have no answer.
+// forward asks the leader to answer a request that has not been forwarded yet. The reply is nil when this replica has
+// to answer. The error is set when no replica may answer, because the leader already has as many requests of this
+// replica as it may. Two thirds of the time that is left are the leader's; the rest is for this replica, should the
+// leader have no answer.
 func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	h := forwardingOf(r)
 	if h.from != "" {

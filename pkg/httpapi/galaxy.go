@@ -29,15 +29,16 @@ const maxGalaxyBody = 8 << 20
 // time is galaxy's to say.
 const maxGalaxyItems = 4 * galaxyrest.MaxSize
 
-// galaxyCodec answers as galaxy does: the HTTP status says whether it was done, and refusals have it and a message. Queries may have
-// parameters that mean nothing.
+// galaxyCodec answers as galaxy does: the HTTP status shows whether it was done, and refusals repeat the status beside
+// a message. Queries may have parameters that mean nothing.
 type galaxyCodec struct{}
 
 func (galaxyCodec) maxBody() int64 { return maxGalaxyBody }
 
 func (galaxyCodec) checkQuery(*http.Request, []string) error { return nil }
 
-// status is galaxy's, but for what was refused because too much is asked for: that is for the next try, as not to be ready.
+// status returns galaxy's status, but for a refusal because of too many requests: as when a replica is not ready, the
+// client is to try again.
 func (galaxyCodec) status(why *ipam.Refusal) int {
 	if why.Reason == ipam.ReasonOverloaded {
 		return http.StatusServiceUnavailable

@@ -57,7 +57,8 @@ func (s *Service) arrive(r *http.Request, body []byte) (*http.Request, error) {
 	return h.on(r), nil
 }
 
-// prove has a request to the leader show who forwards it. A leader of a release without keys asks for no proof.
+// prove adds the proof of who forwards it to a request to the leader. A leader of a release without keys asks for no
+// proof.
 func (f *Forwarder) prove(out *http.Request, leader Leader, body []byte) {
 	if secret := f.peers.Secret(leader.ID()); secret != nil {
 		from := out.Header.Get(headerForwarded)

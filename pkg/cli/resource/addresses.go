@@ -21,13 +21,13 @@ import (
 // AtOnce is how many requests for single addresses are under way at a time.
 const AtOnce = 16
 
-// Under has the examples of a command speak of the group that it is in: ip and lease share commands.
+// Under makes the examples of a command name the group that it is in, since ip and lease share commands.
 func Under(group string, cmd *cobra.Command) *cobra.Command {
 	cmd.Example = strings.ReplaceAll(cmd.Example, app.ProgramName+" ip ", app.ProgramName+" "+group+" ")
 	return cmd
 }
 
-// ArgsOrLines are arguments with, in place of "-", the lines of standard input.
+// ArgsOrLines returns the arguments with "-" replaced by the lines of standard input.
 func ArgsOrLines(s *app.App, what string, args []string) ([]string, error) {
 	var out []string
 	for _, arg := range args {
@@ -89,8 +89,8 @@ func TakenOnly() Selectors {
 	return Selectors{Fields: "status.status!=" + lease.Available.String()}
 }
 
-// PoolIndex returns an index of all pools, by which the pool that serves an address is found. Where pools overlap, that
-// follows from what they hold, so their held addresses are in it, too; no others are.
+// PoolIndex returns an index of all pools, which finds the pool that serves an address. Where pools overlap, that
+// depends on the addresses they hold, so the index has the held addresses of those pools too, and no others.
 func PoolIndex(ctx context.Context, s *app.App) (*ipam.Index, error) {
 	all, err := AllPools(ctx, s)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	HintInstall    = "install them: bcsnetctl install --crds-only; a cluster to try things on: make up"
 )
 
-// Explain says in words what the API server or the way to it answered. Other errors stay as they are.
+// Explain puts into words what the API server, or the way to it, answered. Other errors stay as they are.
 func Explain(s *app.App, err error) error {
 	var f *app.Failure
 	var r *ipam.Refusal
@@ -47,7 +47,7 @@ func Explain(s *app.App, err error) error {
 	return err
 }
 
-// IsUnreachable is true for a request that had no answer: the next one will have none, either.
+// IsUnreachable reports whether a request had no answer: the next one will have none, either.
 func IsUnreachable(err error) bool {
 	_, ok := errors.AsType[*url.Error](err)
 	return ok
@@ -81,13 +81,12 @@ func explainStatus(err *apierrors.StatusError) *app.Failure {
 	return f
 }
 
-// NoSuchResource is true when the API server does not know the kind of object, not only the object.
+// NoSuchResource reports whether the API server does not know the kind of object, not only the object.
 func NoSuchResource(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// causes are the complaints about an object's fields. What the API server says of rules that it did not
-// come to is left out.
+// causes joins the complaints about an object's fields. It leaves out the rules that the API server did not come to.
 func causes(all []metav1.StatusCause) string {
 	var out []string
 	for _, c := range all {

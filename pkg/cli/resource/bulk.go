@@ -46,14 +46,14 @@ func InBulk(ctx context.Context, s *app.App, leases []lease.Lease, done string, 
 	return failed
 }
 
-// OutlivePipes has a change go on to its end when nobody reads standard output any more: what was done and what
-// was not goes to standard error. Other commands end without a word.
+// OutlivePipes makes a change go on to its end when nobody reads standard output any more; standard error receives
+// what was done and what was not. Other commands end silently then.
 func OutlivePipes() { signal.Ignore(syscall.SIGPIPE) }
 
 // tellEvery is how often a long change says how far it is.
 const tellEvery = 3 * time.Second
 
-// reportProgress says how far a long change is, until stop is called.
+// reportProgress prints how far a long change has come, until stop is called.
 func reportProgress(s *app.App, how func() string) (stop func()) {
 	ended := make(chan struct{})
 	var teller sync.WaitGroup
@@ -75,7 +75,8 @@ func reportProgress(s *app.App, how func() string) (stop func()) {
 	}
 }
 
-// NoneDone is the error for addresses of which nothing was done, because not all can be. Few reasons are spelt out.
+// NoneDone returns the error for addresses of which nothing was done, because not all can be. It spells out a few of
+// the reasons.
 func NoneDone(s *app.App, n int, done string, failed app.Several) error {
 	if n > 1 {
 		s.Say.Warn("none of the %s was %s:", humanize.Plural(n, "address"), done)
@@ -86,8 +87,8 @@ func NoneDone(s *app.App, n int, done string, failed app.Several) error {
 	return failed
 }
 
-// Unfinished is the error for addresses of which some were not changed; nil when all were. done is what
-// was to become of them.
+// Unfinished returns the error for addresses of which some were not changed; nil when all were. done is what was to
+// become of them.
 func Unfinished(ctx context.Context, done string, leases []lease.Lease, failed []error) error {
 	var left []netip.Addr
 	var first error

@@ -26,7 +26,7 @@ func OwnerText(c *v1.BCSNetIPClaim) string {
 	}
 }
 
-// PolicyText says in words when the addresses of a claim go back to their pool. owned: it has a workload.
+// PolicyText describes when the addresses of a claim go back to their pool. owned: the claim has a workload.
 func PolicyText(policy v1.ReleasePolicy, keep *metav1.Duration, owned bool) string {
 	switch policy := cmp.Or(policy, v1.ReleaseImmutable); policy {
 	case v1.ReleaseWithPod:
@@ -47,7 +47,7 @@ func PolicyText(policy v1.ReleasePolicy, keep *metav1.Duration, owned bool) stri
 	}
 }
 
-// SizeText says how many addresses a claim may have.
+// SizeText describes how many addresses a claim may have.
 func SizeText(c *v1.BCSNetIPClaim) string {
 	ahead := ""
 	if c.Spec.Preallocate {
@@ -66,7 +66,7 @@ func SizeText(c *v1.BCSNetIPClaim) string {
 	return text + ahead
 }
 
-// ClaimState is whether a claim can be used, and whether that needs attention.
+// ClaimState returns one word for whether a claim can be used, and whether that needs attention.
 func ClaimState(c *v1.BCSNetIPClaim) (word string, attention bool) {
 	ready := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionReady)
 	switch {

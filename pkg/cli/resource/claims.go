@@ -55,7 +55,7 @@ func ReadClaim(stored *unstructured.Unstructured) (Claim, error) {
 	return c, nil
 }
 
-// FullName is what addresses call the claim by.
+// FullName returns the name by which addresses refer to the claim.
 func (c Claim) FullName() string { return c.Namespace + "/" + c.Name }
 
 // Get reads a claim; one that is not there is an error that knows a better name.
@@ -148,7 +148,7 @@ func ByClaim(a, b Claim) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// unknown is the error for a claim that is not there.
+// unknown returns the error for a claim that does not exist.
 func (c *Claims) unknown(ctx context.Context, key types.NamespacedName) error {
 	all, err := c.List(ctx, "", metav1.ListOptions{})
 	if err != nil {
@@ -170,7 +170,7 @@ func (c *Claims) unknown(ctx context.Context, key types.NamespacedName) error {
 	return f.WithHint("see all claims: bcsnetctl claim list -A")
 }
 
-// LeasesOfClaim are the addresses of a claim, in order.
+// LeasesOfClaim lists the addresses of a claim, in order.
 func LeasesOfClaim(ctx context.Context, s *app.App, claim string) ([]lease.Lease, error) {
 	return HeldLeases(ctx, s, LeaseQuery{Claim: claim}, func(l lease.Lease) bool { return l.State != lease.Available })
 }

@@ -49,7 +49,7 @@ func CompleteLeases(s *app.App, queries ...LeaseQuery) app.Completer {
 	}
 }
 
-// leaseInShort says in a few words who has an address.
+// leaseInShort describes in a few words who has an address.
 func leaseInShort(l lease.Lease) string {
 	if l.State == lease.Active {
 		return l.Where()
@@ -64,7 +64,7 @@ func leaseInShort(l lease.Lease) string {
 	return text
 }
 
-// Reservation is by whom and why a reserved address was set aside, as far as its history tells.
+// Reservation returns who set a reserved address aside and why, as far as its history shows.
 func Reservation(l lease.Lease) lease.Change {
 	if past := l.History.Entries(); l.State == lease.Reserved && len(past) > 0 && past[0].Verb == lease.VerbReserve {
 		return past[0].Change

@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// ConditionLines are the conditions that are not as they should be.
+// ConditionLines formats the conditions that are not as they should be.
 func ConditionLines(s *app.App, all []metav1.Condition) (lines []string) {
 	for _, c := range all {
 		good := metav1.ConditionFalse

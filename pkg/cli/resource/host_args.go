@@ -141,7 +141,7 @@ func (h *HostArgs) Matched(ctx context.Context, s *app.App) ([]Node, error) {
 	return found, nil
 }
 
-// nodeForHost is the error for a node's name in place of a host's IP.
+// nodeForHost returns the error for a node's name in place of a host's IP.
 func nodeForHost(ctx context.Context, s *app.App, name string) error {
 	_, err := ParseHosts([]string{name})
 	n, unknown := GetNode(ctx, s, name)

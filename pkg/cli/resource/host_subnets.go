@@ -13,13 +13,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// HostSubnetsOf are the host subnets of a pool; those that cannot be read do not count.
+// HostSubnetsOf returns the host subnets of a pool, without those that cannot be read.
 func HostSubnetsOf(p Pool) ipam.Networks {
-	networks, _ := store.HostSubnets(p.BCSNetPool) // which Problem of the pool tells of
+	networks, _ := store.HostSubnets(p.BCSNetPool) // the error is part of the pool's Problem
 	return networks
 }
 
-// Serves says whether a pool is for a host, by one of the IPs that its node has.
+// Serves reports whether a pool is for a host, by one of the IPs that its node has.
 func Serves(p Pool, addrs []netip.Addr) bool {
 	networks := HostSubnetsOf(p)
 	return slices.ContainsFunc(addrs, func(a netip.Addr) bool {
@@ -41,7 +41,7 @@ func NodesInSubnets(ctx context.Context, s *app.App, all ...Pool) []Node {
 	return nodes
 }
 
-// Covered are the nodes that may draw from a pool by its host subnets alone, each by an IP that lies in one.
+// Covered lists the nodes that may draw from a pool by its host subnets alone, each by an IP that lies in one.
 func Covered(p Pool, nodes []Node) (hosts []netip.Addr) {
 	networks := HostSubnetsOf(p)
 	for _, n := range nodes {
@@ -58,7 +58,8 @@ func Covered(p Pool, nodes []Node) (hosts []netip.Addr) {
 	return hosts
 }
 
-// HostCell is how many hosts may draw from a pool. Which nodes lie in its host subnets, its status says.
+// HostCell formats how many hosts may draw from a pool. With host subnets the number is that of the pool's status,
+// which counts the nodes that lie in them.
 func HostCell(p Pool) string {
 	switch {
 	case len(p.Spec.HostSubnets) == 0:
@@ -70,7 +71,7 @@ func HostCell(p Pool) string {
 	}
 }
 
-// ForHosts says for whom a pool is: "2 hosts and those in 10.0.0.0/16".
+// ForHosts describes which hosts a pool is for: "2 hosts and those in 10.0.0.0/16".
 func ForHosts(p Pool) string {
 	text := humanize.Plural(len(p.Spec.Hosts), "host")
 	switch subnets := humanize.List(p.Spec.HostSubnets); {

@@ -14,12 +14,12 @@ const (
 	HostGone     = "gone"
 )
 
-// HostIndex is the place of a host in a list, however it is written there; -1 when it is not in it.
+// HostIndex returns the place of a host in a list, however it is written there; -1 when it is not in the list.
 func HostIndex(list []string, h netip.Addr) int {
 	return slices.IndexFunc(list, func(s string) bool { a, err := ipaddr.ParseAddr(s); return err == nil && a == h })
 }
 
-// HostAddrs are the hosts of a list that can be read.
+// HostAddrs returns the hosts of a list that can be read.
 func HostAddrs(list []string) (out []netip.Addr) {
 	for _, text := range list {
 		if h, err := ipaddr.ParseAddr(text); err == nil {

@@ -35,7 +35,7 @@ func Definitions(ctx context.Context, c dynamic.Interface) ([]doctor.CRD, error)
 	return out, nil
 }
 
-// LeaderLease is what the Lease of the controllers says; nothing where none has led yet.
+// LeaderLease returns the spec of the controllers' Lease; an empty one where none has led yet.
 func LeaderLease(ctx context.Context, c dynamic.Interface) (coordinationv1.LeaseSpec, error) {
 	var lease coordinationv1.Lease
 	stored, err := c.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).

@@ -66,7 +66,7 @@ func (q *LeaseQuery) Validate() error {
 	return q.Selectors.Validate()
 }
 
-// terms are the conditions in the order of the flags: the field, and how it is called in a sentence.
+// terms lists the conditions in the order of the flags: each with its field and its noun for a sentence.
 func (q *LeaseQuery) terms() (out []struct{ field, noun, value string }) {
 	for _, t := range []struct{ field, noun, value string }{
 		{"spec.pool", "pool", q.Pool}, {"status.host", "host", q.Host}, {"status.status", "status", q.Status},
@@ -80,7 +80,7 @@ func (q *LeaseQuery) terms() (out []struct{ field, noun, value string }) {
 	return out
 }
 
-// Selector is the query for the API server.
+// Selector returns the query for the API server.
 func (q *LeaseQuery) Selector() string {
 	var all []string
 	for _, t := range q.terms() {
@@ -92,7 +92,7 @@ func (q *LeaseQuery) Selector() string {
 	return strings.Join(all, ",")
 }
 
-// Empty says where was looked when nothing was found. A pool that does not exist is an error.
+// Empty prints where the command looked when nothing was found. A pool that does not exist is an error.
 func (q *LeaseQuery) Empty(ctx context.Context, s *app.App, noun string) error {
 	if q.Pool != "" {
 		if _, err := onePool(ctx, s, q.Pool); err != nil {

@@ -81,7 +81,7 @@ func WithObject(r LeaseRow) (LeaseRow, error) {
 	return r, err
 }
 
-// LeaseSortKey is what an address is sorted by.
+// LeaseSortKey returns the value that an address is sorted by.
 func LeaseSortKey(s *printer.SortBy, l lease.Lease) (printer.SortKey, error) {
 	r, err := WithObject(LeaseRow{Lease: &l})
 	if err != nil {

@@ -57,7 +57,7 @@ func (h LeaseUsage[K]) Add(who K, u HeldAddr) {
 	}
 }
 
-// PerHost says where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
+// PerHost describes where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
 func PerHost(held []lease.Lease) string {
 	by := map[netip.Addr]int{}
 	var hosts []netip.Addr

@@ -21,7 +21,7 @@ func LeaseObject(l lease.Lease) map[string]any {
 	return o
 }
 
-// HeldBy says who has addresses: "10.0.0.20 (default/web-0 on 10.0.0.11)".
+// HeldBy describes who has addresses: "10.0.0.20 (default/web-0 on 10.0.0.11)".
 func HeldBy(held []lease.Lease) []string {
 	var out []string
 	for _, l := range held {

@@ -25,7 +25,7 @@ func ReadLease(u *unstructured.Unstructured) (lease.Lease, error) {
 	return store.Lease(&o, false)
 }
 
-// HeldLeases are the addresses that the query finds and match takes, in order.
+// HeldLeases lists the addresses that the query finds and match takes, in order.
 func HeldLeases(ctx context.Context, s *app.App, q LeaseQuery, match func(lease.Lease) bool) ([]lease.Lease, error) {
 	leases, err := s.Leases()
 	if err != nil {
@@ -42,7 +42,7 @@ func HeldLeases(ctx context.Context, s *app.App, q LeaseQuery, match func(lease.
 	return out, Explain(s, err)
 }
 
-// HolderText is the pod, or the owner where that is no pod.
+// HolderText returns the pod, or the owner where that is no pod.
 func HolderText(l lease.Lease) string {
 	if l.Owner != "" {
 		return fmt.Sprintf("%s (owner)", printers.EscapeTerminal(l.Owner))

@@ -75,7 +75,8 @@ func PodStates(ctx context.Context, s *app.App, leases []lease.Lease) ([]PodStat
 // OfPod reports whether a lease is in use by a pod.
 func OfPod(l lease.Lease) bool { return l.State == lease.Active && l.PodName != "" && l.Owner == "" }
 
-// podStateOf asks package gone about a lease. This is one look: what was so before, the pod itself has to tell.
+// podStateOf asks package gone about a lease. It looks only once: the pod itself has to show since when something is
+// so.
 func podStateOf(ctx context.Context, s *app.App, l lease.Lease, pod LivePod, nodes func() ([]Node, error)) (PodState, error) {
 	leases, err := s.Leases()
 	if err != nil {
@@ -113,7 +114,7 @@ func podStateOf(ctx context.Context, s *app.App, l lease.Lease, pod LivePod, nod
 	return PodState{MayRun: d.Verdict != gone.Gone, Text: text}, nil
 }
 
-// presence says how a pod is that has an address.
+// presence describes the state of a pod that has an address.
 func presence(l lease.Lease, pod LivePod) string {
 	switch {
 	case pod.Deleting:

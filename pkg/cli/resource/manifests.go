@@ -76,7 +76,7 @@ func rank(o unstructured.Unstructured) int {
 // Title names an object in a sentence.
 func Title(o unstructured.Unstructured) string { return o.GetKind() + " " + o.GetName() }
 
-// Image is that of the controller in its Deployment; empty for other objects.
+// Image returns the image of the controller in its Deployment; empty for other objects.
 func Image(o unstructured.Unstructured) string {
 	c, _, _ := controllerContainer(o)
 	text, _, _ := unstructured.NestedString(c, "image")

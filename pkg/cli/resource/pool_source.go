@@ -9,10 +9,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// SourceOf is the ConfigMap, NAMESPACE/NAME, that a pool is kept from; empty where people keep it.
+// SourceOf returns the ConfigMap, NAMESPACE/NAME, that a pool is kept from; empty where people keep it.
 func SourceOf(p Pool) string { return p.Annotations[v1.FloatingIPConfigAnnotation] }
 
-// SourceText says what keeps a pool, and whether its end is near.
+// SourceText describes what keeps a pool, and whether the pool goes soon.
 func SourceText(p Pool) string {
 	text := "ConfigMap " + SourceOf(p)
 	if p.Annotations[v1.FloatingIPGoneAnnotation] != "" {
@@ -30,7 +30,7 @@ func WarnReverted(s *app.App, p Pool, changed func(field string) bool) {
 	}
 }
 
-// DiffersIn says of the fields of the spec whether they differ.
+// DiffersIn returns a function that reports whether the specs of two pools differ in a field.
 func DiffersIn(a, b Pool) func(field string) bool {
 	spec := func(p Pool) map[string]any {
 		fields, _ := p.Stored.Object["spec"].(map[string]any)

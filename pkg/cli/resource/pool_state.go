@@ -22,7 +22,8 @@ const (
 	stateShort    = "Short"    // a claim that could not take all addresses that it is to have
 )
 
-// PoolState is one word for how a pool is, the gravest first, and whether somebody should look at it.
+// PoolState returns one word for the state of a pool, the gravest that applies, and whether somebody should look at
+// it.
 func PoolState(s *app.App, p *v1.BCSNetPool) (word string, attention bool) {
 	notable := v1.Notable(p.Status.Conditions)
 	ready := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionReady)
@@ -44,7 +45,7 @@ func PoolState(s *app.App, p *v1.BCSNetPool) (word string, attention bool) {
 	}
 }
 
-// PoolStateColor is the colour that goes with a state.
+// PoolStateColor returns the colour that goes with a pool's state.
 func PoolStateColor(s *app.App, p *v1.BCSNetPool) terminal.Color {
 	word, attention := PoolState(s, p)
 	switch {
@@ -57,15 +58,15 @@ func PoolStateColor(s *app.App, p *v1.BCSNetPool) terminal.Color {
 	}
 }
 
-// CidrOf is the subnet of a pool as it is written.
+// CidrOf returns the subnet of a pool as its spec writes it.
 func CidrOf(p *v1.BCSNetPool) string { return fmt.Sprintf("%s/%d", p.Spec.Net, p.Spec.Mask) }
 
-// Counted says whether the status counts the pool as it is now.
+// Counted reports whether the pool's status holds counts. It does once a controller has seen the pool.
 func Counted(p *v1.BCSNetPool) bool { return p.Status.ObservedGeneration != 0 }
 
-// Rebuilding says until when a pool keeps its addresses by the word of its controller, because it lost leases: a
-// running pod may have one that looks free. It is empty when the pool does not, and when the word is so old that
-// its controller must have gone.
+// Rebuilding describes until when a pool keeps its addresses because it lost leases: a running pod may have an
+// address that looks free. The controller reports this in the pool's status. The text is empty when the pool is not
+// being rebuilt, and when the report is so old that the controller must have gone.
 func Rebuilding(p Pool, now time.Time) string {
 	ready := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionReady)
 	if ready == nil || ready.Reason != v1.ReasonRebuilding {

@@ -69,7 +69,7 @@ func SumUpPools(s *app.App, which Selectors, all []Pool) {
 	}
 }
 
-// PoolSummary says in words how many pools there are and which ones to look at.
+// PoolSummary describes how many pools there are and which ones to look at.
 func PoolSummary(s *app.App, which Selectors, all []Pool) string {
 	if len(all) == 0 {
 		return WithWords("no pools", which.Words()) + " in " + s.Where()

@@ -107,7 +107,7 @@ func (p *Pools) ListWith(ctx context.Context, which metav1.ListOptions) ([]Pool,
 	return all, nil
 }
 
-// unknown is the error for a pool that is not there.
+// unknown returns the error for a pool that does not exist.
 func (p *Pools) unknown(ctx context.Context, name string) error {
 	all, err := p.List(ctx)
 	if err != nil {
@@ -127,7 +127,7 @@ func (p *Pools) unknown(ctx context.Context, name string) error {
 	return f.WithHint("see all pools: bcsnetctl pool list")
 }
 
-// Others are the pools beside one, as the allocator sees them, and whether that one exists.
+// Others returns the pools beside the named one, as the allocator sees them, and whether that one exists.
 func (p *Pools) Others(ctx context.Context, name string) (others []ipam.Pool, exists bool, err error) {
 	all, err := p.List(ctx)
 	if err != nil {
@@ -212,7 +212,7 @@ func (p *Pools) patch(ctx context.Context, old Pool, spec map[string]any) (Pool,
 	return ReadPool(stored)
 }
 
-// Values are strings as an object's field holds them.
+// Values converts strings to the form in which an object's field holds them.
 func Values(list []string) []any {
 	out := make([]any, 0, len(list))
 	for _, v := range list {

@@ -62,8 +62,8 @@ func AddEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []Entry) (Addition
 	return a, OverlapsOthers(p.Name, a.Added, others)
 }
 
-// present is true when the very entry is in the list already; an entry that shares addresses with the
-// list without being one of it is an error.
+// present reports whether the very entry is in the list already. An entry that shares addresses with the list without
+// being one of it is an error.
 func (a *Addition) present(name string, e Entry) (bool, error) {
 	same := func(have string) bool { r, err := ipaddr.ParseRange(have); return err == nil && r == e.IPRange }
 	if slices.ContainsFunc(a.List, same) {

@@ -70,12 +70,12 @@ func NotTooMany(set *netipx.IPSet) error {
 	return nil
 }
 
-// notation is the error for an entry that is written wrongly.
+// notation returns the error for an entry that is written wrongly.
 func notation(err error) error {
 	return app.Usagef("%v", err).WithHint("write addresses as 10.0.0.20, 10.0.0.20-10.0.0.29 or 10.0.0.32/28")
 }
 
-// noAddress is the error for a word that is none.
+// noAddress returns the error for a word that is not an address.
 func noAddress(word string) error {
 	return app.Usagef("%q is not an IP address", word).WithHint("by pod, container or name: bcsnetctl ip find TEXT")
 }
@@ -111,7 +111,7 @@ func RemoveEntries(list []string, remove *netipx.IPSet) []string {
 	return out
 }
 
-// SetOfEntries is the set of the addresses of an address list; entries that cannot be read count for none.
+// SetOfEntries returns the addresses of an address list as a set, without the entries that cannot be read.
 func SetOfEntries(list []string) *netipx.IPSet {
 	var ranges []netipx.IPRange
 	for _, have := range list {
@@ -122,7 +122,7 @@ func SetOfEntries(list []string) *netipx.IPSet {
 	return ipaddr.SetOf(ranges...)
 }
 
-// Addresses is how many there are in a set, in words.
+// Addresses formats how many addresses a set has, in words.
 func Addresses(s *netipx.IPSet) string { return humanize.Plural(ipaddr.SizeOfSet(s), "address") }
 
 // maxSpelled bounds how much of a set a sentence spells out.
@@ -154,9 +154,9 @@ func ParseAddresses(args []string) ([]netip.Addr, error) {
 	return parseEach(AddressWords(args), noAddress)
 }
 
-// AddressWord is the address where a word is the name of an object, alone or as -o name prints it, so that lists
-// can be piped into commands, or an address with the length of its subnet, as ip describe prints it. Other words stay as
-// they are: a CIDR is one, too.
+// AddressWord returns the address that a word stands for. The word may be the name of an object, alone or as -o name
+// prints it, so that lists can be piped into commands. It may be an address with the length of its subnet, as ip
+// describe prints it. Other words stay as they are, CIDRs among them.
 func AddressWord(word string) string {
 	if p, err := netip.ParsePrefix(strings.TrimSpace(word)); err == nil && p != p.Masked() {
 		return p.Addr().String()
@@ -164,7 +164,8 @@ func AddressWord(word string) string {
 	return objectWord(word)
 }
 
-// objectWord is AddressWord for addresses of pools: there, a length behind an address may be a CIDR that is mistyped.
+// objectWord does what AddressWord does, for addresses of pools: there, a length behind an address may be a mistyped
+// CIDR.
 func objectWord(word string) string {
 	name := strings.TrimPrefix(strings.TrimSpace(word), "bcsnetip."+v1.GroupVersion.Group+"/")
 	if a, err := ipaddr.ParseObjectName(name); err == nil {
@@ -173,7 +174,7 @@ func objectWord(word string) string {
 	return word
 }
 
-// AddressWords are the addresses among words, and the others as they are.
+// AddressWords applies AddressWord to each of the words.
 func AddressWords(words []string) []string {
 	out := make([]string, len(words))
 	for i, word := range words {

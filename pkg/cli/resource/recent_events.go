@@ -19,8 +19,8 @@ import (
 // maxEvents is how many events a description shows.
 const maxEvents = 10
 
-// RecentEvents are the newest events of an object, the newest first. Those of an earlier object of its name
-// are not among them.
+// RecentEvents lists the newest events of an object, the newest first. It leaves out those of an earlier object of
+// the same name.
 func RecentEvents(ctx context.Context, s *app.App, uid types.UID) ([]Event, error) {
 	c, err := s.Dynamic()
 	if err != nil {
@@ -44,7 +44,7 @@ func RecentEvents(ctx context.Context, s *app.App, uid types.UID) ([]Event, erro
 	return out[:min(len(out), maxEvents)], nil
 }
 
-// EventLines are events as a section of a description.
+// EventLines formats events as a section of a description.
 func EventLines(s *app.App, events []Event) (lines []string) {
 	for _, e := range events {
 		reason := e.Reason

@@ -10,7 +10,8 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// KeyOf tells the objects of one kind apart: by name, and by namespace where they are in one.
+// KeyOf returns a key that is unique among the objects of one kind: the name, with the namespace where they are in
+// one.
 func KeyOf(o *unstructured.Unstructured) string {
 	if o.GetNamespace() == "" {
 		return o.GetName()
@@ -18,7 +19,7 @@ func KeyOf(o *unstructured.Unstructured) string {
 	return o.GetNamespace() + "/" + o.GetName()
 }
 
-// Of is one of our resources, as the API server knows it.
+// Of returns the name of one of our resources in the form that the API server knows.
 func Of(name string) schema.GroupVersionResource { return v1.GroupVersion.WithResource(name) }
 
 // NodeResource returns where the API server keeps nodes.

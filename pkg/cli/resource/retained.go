@@ -29,7 +29,7 @@ func SetAside() LeaseQuery {
 	return LeaseQuery{Status: lease.Reserved.String(), Selectors: Selectors{Fields: "status.claim="}}
 }
 
-// RetainedText says for what an address is kept.
+// RetainedText describes for what an address is kept.
 func RetainedText(l lease.Lease) string {
 	text := "claim " + l.Claim + " keeps it"
 	if l.PodPrimaryKey != "" {
@@ -38,7 +38,7 @@ func RetainedText(l lease.Lease) string {
 	return text
 }
 
-// ClaimHolder is who keeps a reserved address; empty for one that was set aside by hand.
+// ClaimHolder returns who keeps a reserved address; empty for one that was set aside by hand.
 func ClaimHolder(l lease.Lease) string {
 	if !l.IsRetained() {
 		return ""
@@ -46,14 +46,15 @@ func ClaimHolder(l lease.Lease) string {
 	return "claim " + l.Claim
 }
 
-// RetainedByClaim is the error for an address that was to be set aside, or handed out again, and that a claim keeps.
+// RetainedByClaim returns the error for an address that was to be set aside, or handed out again, although a claim
+// keeps it.
 func RetainedByClaim(l lease.Lease) *app.Failure {
 	return app.Refuse(app.ReasonAddressKept, "address %s of pool %s is reserved, not by hand: %s", l.Addr, l.Pool, RetainedText(l)).
 		WithHint("to give it back to its pool: bcsnetctl ip release %s", l.Addr)
 }
 
-// StayRetained says how many of the addresses that were released from their holders stay with their claims; empty when
-// none does.
+// StayRetained formats how many of the addresses that were released from their holders stay with their claims; empty
+// when none does.
 func StayRetained(released []lease.Lease) string {
 	n := 0
 	for _, l := range released {

@@ -8,7 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// UntilText is the term of a kept address, which a claim sets; what cannot be read stays as it is.
+// UntilText formats the time until which a claim keeps an address. A time that cannot be read stays as it is.
 func UntilText(stored string) string {
 	t, err := time.Parse(time.RFC3339Nano, stored)
 	if err != nil {
@@ -17,5 +17,5 @@ func UntilText(stored string) string {
 	return TimeText(t)
 }
 
-// TimeText is a time as tables show it: UTC, to the second.
+// TimeText formats a time as tables show it: UTC, to the second.
 func TimeText(t time.Time) string { return store.FormatTime(t.Truncate(time.Second)) }

@@ -120,7 +120,7 @@ func (q *query) matchesApp(r *row) bool {
 		return true
 	case q.isDeployment:
 		return r.AppType == deployment
-	case q.appType == "": // of the two kinds that it tells apart
+	case q.appType == "": // of the two kinds that it distinguishes
 		return r.AppType == statefulSet
 	default:
 		return r.AppType != deployment
