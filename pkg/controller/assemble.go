@@ -89,7 +89,7 @@ func assemble(
 	)
 }
 
-// addCollector has the leader collect garbage.
+// addCollector adds the collector of garbage, which runs on the leader.
 func addCollector(mgr ctrl.Manager, c *core, o Options, log *slog.Logger) *gc.Collector {
 	collector := gc.New(gc.Config{
 		Mode: o.GarbageCollection, Every: o.CollectEvery, Rule: o.goneRule(),
@@ -101,7 +101,7 @@ func addCollector(mgr ctrl.Manager, c *core, o Options, log *slog.Logger) *gc.Co
 	return collector
 }
 
-// addGalaxyConfig has the leader keep pools from a ConfigMap, where the options name one.
+// addGalaxyConfig adds the reconciler by which the leader keeps pools from a ConfigMap, where the options name one.
 func addGalaxyConfig(ctx context.Context, mgr ctrl.Manager, c *core, o Options, log *slog.Logger) error {
 	from, err := namespacedName(o.FloatingIPConfig)
 	if err != nil {

@@ -102,7 +102,7 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 	})
 }
 
-// withConfigMap has the cache hold the ConfigMap of --floatingip-config, where one is wanted.
+// withConfigMap makes the cache hold the ConfigMap of --floatingip-config, where one is wanted.
 func (o Options) withConfigMap(kinds map[client.Object]cache.ByObject) map[client.Object]cache.ByObject {
 	if from, err := namespacedName(o.FloatingIPConfig); err == nil {
 		kinds[&corev1.ConfigMap{}] = galaxyconfig.Cached(from)

@@ -51,7 +51,8 @@ func newPodEvents(pods client.Reader, recorder events.EventRecorder) *podEvents 
 	}
 }
 
-// refused has an event made about a refusal, if somebody has to do something about it.
+// refused queues an event about a refusal that an operator has to do something about. When the queue is full, it
+// drops the event.
 func (e *podEvents) refused(r allocator.Request, why *ipam.Refusal) {
 	if !forOperator(why.Reason) {
 		return

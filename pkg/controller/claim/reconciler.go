@@ -77,7 +77,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	return r.States.queue.Serve(mgr, "claim", &v1.BCSNetIPClaim{}, r)
 }
 
-// onTerm has all claims reconciled when a term begins, and keeps the retentions of pods' addresses up to date until it
+// onTerm queues all claims when a term begins, and keeps the retentions of pods' addresses up to date until the term
 // ends.
 func (r *Reconciler) onTerm(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, r.Ready) {
@@ -103,7 +103,7 @@ func nameOf(claim string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// leaseChanged is called for every change of the index.
+// leaseChanged handles a change of the index.
 func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 	if r.Terms.Leading() {
 		r.States.enqueue(l.Claim, r.gathering(l.Claim))

@@ -58,7 +58,7 @@ func NewStates(leads *leadership.Terms) *States {
 	}
 }
 
-// enqueue has a claim reconciled after a delay.
+// enqueue queues a claim to be reconciled after a delay.
 func (s *States) enqueue(name string, after time.Duration) { s.queue.Add(nameOf(name), after) }
 
 func (s *States) enqueueAll(names []string) {
@@ -132,7 +132,7 @@ func (s *States) claimsOf(w workload.Workload) []string {
 	return slices.Sorted(maps.Keys(s.byWorkload[w]))
 }
 
-// workloadChanged has the claims of a workload reconciled that was scaled, deleted or annotated.
+// workloadChanged queues the claims of a workload that was scaled, deleted or annotated.
 func (s *States) workloadChanged(w workload.Workload) { s.enqueueAll(s.claimsOf(w)) }
 
 // Asked notes the policy of a pod that wants an address, or has one. Other claims that annotations made for its
@@ -241,8 +241,8 @@ func (s *States) waits(name string, waits bool) {
 	}
 }
 
-// freed has the claims reconciled that wait for addresses, since some are free now. Each is reconciled once until it
-// waits again.
+// freed queues the claims that wait for addresses, since some are free now. Each is reconciled once, until it waits
+// again.
 func (s *States) freed() {
 	s.mu.Lock()
 	if len(s.short) == 0 { // as nearly always

@@ -25,8 +25,9 @@ func (r *reconciler) owns(o *v1.BCSNetPool) bool {
 
 func isGone(o *v1.BCSNetPool) bool { return o.Annotations[v1.FloatingIPGoneAnnotation] != "" }
 
-// poolHandler has the pools compared when somebody changes one that was made from the ConfigMap, and when one that is
-// to go may have become empty. Other changes of a status are frequent and of no account.
+// poolHandler triggers a comparison of the pools when somebody changes one that was made from the ConfigMap, and when
+// one that is to go may have become empty. It ignores other changes of a status, which are frequent and do not
+// matter.
 func (r *reconciler) poolHandler() toolscache.ResourceEventHandler {
 	look := func(o *v1.BCSNetPool) {
 		if r.owns(o) {
@@ -53,7 +54,7 @@ type changes struct{ created, updated, cordoned, deleted []string }
 
 func (c changes) any() bool { return len(c.created)+len(c.updated)+len(c.cordoned)+len(c.deleted) > 0 }
 
-// String is "created floatingip-10.0.70.0-24; deleted floatingip-10.0.71.0-24".
+// String formats the changes like "created floatingip-10.0.70.0-24; deleted floatingip-10.0.71.0-24".
 func (c changes) String() string {
 	var parts []string
 	for _, of := range []struct {

@@ -74,7 +74,7 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Add has the leader keep pools as a ConfigMap asks for.
+// Add makes the leader keep pools as a ConfigMap asks for.
 func Add(ctx context.Context, mgr ctrl.Manager, o Config) (err error) {
 	r := &reconciler{
 		from: o.From, cache: mgr.GetCache(), client: mgr.GetClient(), index: o.Index, events: mgr.GetEventRecorder(leadership.LeaseName),
@@ -96,7 +96,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Config) (err error) {
 	return nil
 }
 
-// wakeUp has the pools compared soon.
+// wakeUp triggers a comparison of the pools soon.
 func (r *reconciler) wakeUp() {
 	select {
 	case r.wake <- struct{}{}:

@@ -36,7 +36,7 @@ type waits struct {
 	object *corev1.ConfigMap
 }
 
-// forget has the ConfigMap read anew.
+// forget drops the ConfigMap that was read, so that the next use reads it anew.
 func (w *waits) forget() { w.object = nil }
 
 // load reads the ConfigMap once a term.

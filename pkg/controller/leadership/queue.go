@@ -59,16 +59,17 @@ func (q *Queue) Serve(mgr ctrl.Manager, name string, kind client.Object, r recon
 		Complete(r)
 }
 
-// Start has objects entered into a queue from now on.
+// Start sets the queue that objects are entered into from now on.
 func (q *Queue) Start(started workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.queue = started
 }
 
-// onChange has an object reconciled at once when somebody made, changed or deleted it, and after conditions.WriteDelay
-// when nothing but its status changed. A change of the status is nearly always the reconciler's own write. The later
-// look compares again what was compared with an older status meanwhile, and mends what others wrote into the status.
+// onChange returns a handler that queues an object at once when somebody made, changed or deleted it, and after
+// conditions.WriteDelay when nothing but its status changed. A change of the status is nearly always the reconciler's
+// own write. The later look compares again what was compared with an older status meanwhile, and mends what others
+// wrote into the status.
 func onChange() ctrlhandler.EventHandler {
 	enter := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], o client.Object, after time.Duration) {
 		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}, after)
@@ -98,7 +99,8 @@ func onlyStatus(old, o client.Object) bool {
 		maps.Equal(old.GetLabels(), o.GetLabels()) && maps.Equal(old.GetAnnotations(), o.GetAnnotations())
 }
 
-// Add has an object reconciled after a delay. Nothing happens for an empty name, and on a replica that does not lead.
+// Add queues an object to be reconciled after a delay. It does nothing for an empty name, and on a replica that does
+// not lead.
 func (q *Queue) Add(object types.NamespacedName, after time.Duration) {
 	if object.Name == "" || !q.leads.Leading() {
 		return

@@ -47,8 +47,8 @@ func (l *Terms) Metric() prometheus.Collector {
 	})
 }
 
-// OnTerm has a component run in every term, until the term's context ends. One that fails before ends the term: another
-// replica may fare better.
+// OnTerm registers a component to run in every term, until the term's context ends. A component that fails before
+// then ends the term: another replica may fare better.
 func (l *Terms) OnTerm(start func(context.Context) error) { l.components = append(l.components, start) }
 
 // Leading reports whether this replica leads.

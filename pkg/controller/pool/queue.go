@@ -23,16 +23,16 @@ func NewQueue(leads *leadership.Terms, index *ipam.Index) *Queue {
 	return &Queue{Queue: leadership.NewQueue(leads), index: index}
 }
 
-// Enqueue has a pool reconciled after a delay; nothing happens on a replica that does not lead.
+// Enqueue queues a pool to be reconciled after a delay. It does nothing on a replica that does not lead.
 func (q *Queue) Enqueue(name string, after time.Duration) {
 	q.Add(types.NamespacedName{Name: name}, after)
 }
 
-// Now has a pool reconciled at once.
+// Now queues a pool to be reconciled at once.
 func (q *Queue) Now(name string) { q.Enqueue(name, 0) }
 
-// NodeChanged has pools reconciled after a node has got or lost addresses: those that serve such an address, and those
-// that the node may draw from.
+// NodeChanged queues pools to be reconciled after a node has got or lost addresses: the pools that serve such an
+// address, and those that the node may draw from.
 func (q *Queue) NodeChanged(addrs []netip.Addr) {
 	for _, name := range q.index.Covering(addrs) {
 		q.Enqueue(name, conditions.WriteDelay)

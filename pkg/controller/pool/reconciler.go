@@ -95,7 +95,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	return r.queue.Serve(mgr, "pool", &v1.BCSNetPool{}, r)
 }
 
-// onTerm has all pools reconciled when a term begins: what was remembered before is of another term.
+// onTerm queues all pools when a term begins, and forgets what was remembered in an earlier term.
 func (r *Reconciler) onTerm(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, r.ready) {
 		return nil
@@ -114,8 +114,7 @@ func (r *Reconciler) onTerm(ctx context.Context) error {
 	return nil
 }
 
-// leaseChanged is called for every change of the index. What changes before a term is covered by the full look at its
-// beginning.
+// leaseChanged handles a change of the index. The full look at the beginning of a term covers what changed before it.
 func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 	if !r.leads.Leading() {
 		return
