@@ -154,7 +154,7 @@ func (v *ipAllocate) propose(ctx context.Context, a *leasing.Allocator) error {
 	return v.report(held, fresh)
 }
 
-// report says which addresses the name has, also when it cannot be printed.
+// report prints which addresses the name has. When the table cannot be printed, it still prints them as notes.
 func (v *ipAllocate) report(held, fresh []lease.Lease) error {
 	err := resource.PrintLeases(v.App, &v.output, resource.LeaseColumns(v.App, false), append(held, fresh...))
 	for _, l := range held {

@@ -158,7 +158,7 @@ func (v *ipDescribe) earlier(b *bytes.Buffer, a addressView) error {
 		}
 	}
 	if resource.Reservation(a.Lease) != (lease.Change{}) {
-		rows = rows[1:] // the head tells
+		rows = rows[1:] // the head shows it
 	}
 	if len(rows) == 0 {
 		return nil

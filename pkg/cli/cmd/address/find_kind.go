@@ -17,7 +17,7 @@ type findKind struct {
 	may func(text string) bool
 	// selector asks the API server for the very text; nil for an address, which is an object's name.
 	selector func(text string) string
-	// begins says whether a lease has to do with something that begins with the text; nil where only the
+	// begins reports whether a lease has to do with something that begins with the text; nil where only the
 	// whole text counts.
 	begins func(l lease.Lease, text string) bool
 }

@@ -168,7 +168,7 @@ func (v *ipRelease) known(ctx context.Context, free []lease.Lease) (failed app.S
 	return leasing.NoPool(outside, why), nil
 }
 
-// announce says what releasing an address does.
+// announce prints what releasing an address does.
 func (v *ipRelease) announce(l lease.Lease, pod resource.PodState, unread error) {
 	what := fmt.Sprintf("%s of pool %s: %s", l.Addr, l.Pool, l.Where())
 	if l.State == lease.Active && l.Retained() {

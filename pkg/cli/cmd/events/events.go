@@ -236,7 +236,7 @@ func (v *eventList) known(ctx context.Context, found []resource.Event) error {
 	return nil
 }
 
-// empty tells the user that there are no events, and about which objects.
+// empty prints that there are no events, and about which objects.
 func (v *eventList) empty() {
 	what := "no events"
 	if v.kind != "" {

@@ -89,7 +89,7 @@ func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *le
 		return nil, resource.Explain(s, t.wrong)
 	}
 	if t.ignored, err = resolver.Owners.Ignored(ctx, *t.pod, t.annotations, t.policy.Workload); err != nil {
-		s.Say.Warn("it is not known whether annotations are misspelt: %v", resource.Explain(s, err)) // what else there is to tell does not depend on that
+		s.Say.Warn("it is not known whether annotations are misspelt: %v", resource.Explain(s, err)) // the rest of the output does not depend on that
 	}
 	return t, fillLineage(ctx, s, t)
 }

@@ -68,7 +68,7 @@ func (v *install) plan(ctx context.Context, c dynamic.Interface, all []unstructu
 	return steps, nil
 }
 
-// keep has a Deployment that exists keep its replicas and its image, which people set; nothing else of it.
+// keep makes a Deployment that exists keep its replicas and its image, which people set, and nothing else.
 func (v *install) keep(d step) error {
 	switch {
 	case d.have == nil && v.image == "":
@@ -125,7 +125,7 @@ func (v *install) apply(ctx context.Context, one step, nowhere bool) (*unstructu
 	return stored, needAdministrator(v.App, err)
 }
 
-// outcome is what became of an object.
+// outcome returns one word for what became of an object.
 func (v *install) outcome(before, after *unstructured.Unstructured) string {
 	switch {
 	case before == nil:

@@ -29,7 +29,7 @@ func (v *install) established(ctx context.Context, crd step) error {
 	return err
 }
 
-// served says whether the API server serves the objects of a definition.
+// served reports whether the API server serves the objects of a definition.
 func served(crd *unstructured.Unstructured) (bool, error) {
 	field, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "status", "conditions") // null at first
 	conditions, _ := field.([]any)

@@ -106,7 +106,7 @@ func (v *install) Run(ctx context.Context) error {
 	return app.Several{err, v.output.List(v.Out, applied)}.Compact()
 }
 
-// wanted are the manifests with what the flags say.
+// wanted returns the manifests, changed as the flags ask for.
 func (v *install) wanted() ([]unstructured.Unstructured, error) {
 	folder := "default"
 	if v.crdsOnly {

@@ -53,8 +53,8 @@ func (v *uninstall) guard(ctx context.Context, c dynamic.Interface, steps []step
 		WithHint("see who holds what: bcsnetctl ip list; to delete it all the same: bcsnetctl uninstall --crds --delete-leases")
 }
 
-// count is how many objects a field selector matches; none where their definition is gone. A definition
-// that has just been changed may not be served for a moment: that is not to be without objects.
+// count returns how many objects a field selector matches; none where their definition is gone. A definition that has
+// just been changed may not be served for a moment. That does not count as having no objects.
 func (v *uninstall) count(ctx context.Context, c dynamic.Interface, steps []step, name, selector string) (n int, err error) {
 	if !slices.ContainsFunc(steps, func(s step) bool { return s.want.GetName() == resource.Of(name).GroupResource().String() }) {
 		return 0, nil

@@ -120,7 +120,7 @@ func (v *poolImport) create(ctx context.Context, api *resource.Pools, m manifest
 	return resource.Explain(v.App, err)
 }
 
-// reserve sets addresses aside again. Before a pool is made nobody can tell who holds them.
+// reserve sets addresses aside again. Before a pool is made nobody can know who holds them.
 func (v *poolImport) reserve(ctx context.Context, r reservedRange, created bool) error {
 	entries, err := r.entries()
 	if err != nil {

@@ -84,7 +84,7 @@ func readObjects(s *app.App, name string) ([]*unstructured.Unstructured, error) 
 	return decodeObjects(name, f)
 }
 
-// inputBuffer is how many bytes of a file are read ahead to tell JSON from YAML.
+// inputBuffer is how many bytes of a file are read ahead to distinguish JSON from YAML.
 const inputBuffer = 4096
 
 // decodeObjects reads the documents of a file; lists count as what they hold.

@@ -114,7 +114,7 @@ func listedOf(list []string, hosts []netip.Addr, nodes []resource.Node) (gone []
 	return gone, others
 }
 
-// report says what was done, and what the hosts leave behind.
+// report prints what was done, and what the hosts leave behind.
 func (v *poolRemoveHost) report(ctx context.Context, gone []netip.Addr, others []string, left int) {
 	if len(others) > 0 {
 		v.Say.Note("not in pool %s: %s %s", v.name, humanize.OneOr(len(others), "node", "nodes"), humanize.List(others))

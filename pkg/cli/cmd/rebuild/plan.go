@@ -95,7 +95,7 @@ func (v *verb) warnConflicts(all []recovery.Conflict) {
 	}
 }
 
-// noteLeader tells the user that a controller runs, which does the same. It is silent where the user may not read that.
+// noteLeader prints that a controller runs, which does the same. It prints nothing where the user may not read that.
 func (v *verb) noteLeader(ctx context.Context) {
 	c, err := v.Dynamic()
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 	goalDeleted  = "deleted"
 )
 
-// goals are the values of --for that the help names.
+// goals lists the values of --for that the help names.
 func goals() []string {
 	return []string{"ready", "exhausted=false", "draining=false", "overlap=false", "preallocated", "conflict=false", "overlimit=false", goalReleased, goalDeleted}
 }
@@ -65,7 +65,7 @@ func parseGoal(text string) (goal, error) {
 	return goal{}, f.WithHint("there are: %s", strings.Join(goals(), ", "))
 }
 
-// adjective is how an object is of which a condition is true.
+// adjective returns the word for an object of which a condition is true.
 func adjective(condition string) string {
 	switch condition {
 	case v1.ConditionConflict:
@@ -98,7 +98,8 @@ func stateOfClaim(c resource.Claim) state {
 	return state{c.Status.ObservedGeneration, c.Generation, c.Status.Conditions}
 }
 
-// met says whether a condition is as it should be, and how it is else. A status about an older spec says nothing.
+// met reports whether a condition is as it should be, and describes what it is otherwise. A status about an older
+// spec does not count.
 func (g goal) met(s state) (ok bool, how string) {
 	c := meta.FindStatusCondition(s.conditions, g.condition)
 	switch {
@@ -121,7 +122,7 @@ const (
 	waitsForSecondLook = "the controller has not seen its last change yet"
 )
 
-// inUse says how many addresses of a pool are in use, and where.
+// inUse describes how many addresses of a pool are in use, and where.
 func inUse(set map[string]lease.Lease) string {
 	held := make([]lease.Lease, 0, len(set))
 	for _, l := range set {
@@ -130,7 +131,7 @@ func inUse(set map[string]lease.Lease) string {
 	return humanize.Plural(len(held), "address") + " in use: " + resource.PerHost(held)
 }
 
-// holding says how an address is that is not free.
+// holding describes the state of an address that is not free.
 func holding(l lease.Lease) string {
 	switch {
 	case l.State == lease.Reserved:

@@ -100,7 +100,7 @@ type outcome struct{ done, late, what, hint string }
 
 func describing(name string) string { return "bcsnetctl pool describe " + name }
 
-// end says how the waiting for one thing ended.
+// end prints that the waiting for one thing succeeded, or returns the error with which it ended.
 func (v *waiting) end(err error, o outcome) error {
 	switch {
 	case err == nil:
