@@ -18,7 +18,7 @@ func (a *Allocator) swap(ctx context.Context, believed, next lease.Lease) (lease
 		return a.leases.Swap(ctx, believed, next)
 	}
 	time.AfterFunc(2*time.Millisecond, func() {
-		_, _ = a.leases.Write(context.WithoutCancel(ctx), next) // too late to tell anybody
+		_, _ = a.leases.Write(context.WithoutCancel(ctx), next) // too late to return an error
 	})
 	return next, nil
 }

@@ -49,7 +49,7 @@ func oneSet(all []lease.Lease, network func(pool string) string) (keep, over []l
 }
 
 // tooMany reports whether an attachment has two leases for one purpose, or one beside a lease that is complete alone.
-// What was made again from the report of a pod does not tell how many there were.
+// A lease that was made again from the report of a pod does not show how many there were.
 func tooMany(all []lease.Lease, network func(pool string) string) bool {
 	for i, l := range all {
 		if alone(l) && !l.Rebuilt() && len(all) > 1 && !paired(l, all, network) && !failpoint.Broken("network") {

@@ -75,7 +75,7 @@ func (r Preallocation) sticky() lease.Retention { return lease.Retention{Claim: 
 // Several callers may do so for one claim, also in several processes: they look for the same addresses in the same
 // order, and what one of them took too many when all writes before its own were seen, it gives back at once, also when
 // its time has run out. Nobody can see a write that is still on its way: what one took that was killed arrives later
-// than all others have looked. TakenFor tells the leader which these may be.
+// than all others have looked. TakenFor shows the leader which these may be.
 func (a *Allocator) Preallocate(ctx context.Context, r Preallocation) (Stock, error) {
 	release, err := a.locks.acquire(ctx, r.key())
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Propose is Allocate without its writes: what the request holds already, and what it would be given
-// beside that by the picture of this moment. The addresses that it would be given are of the version that
-// a write of them would replace.
+// Propose decides as Allocate does, but writes nothing. It returns what the request holds already, and what it would
+// get beside that by the index at this moment. The addresses that it would get are of the version that a write of
+// them would replace.
 func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []lease.Lease, err error) {
 	t := a.begin(ctx, r)
 	if err := a.resolve(ctx, t); err != nil {

@@ -170,17 +170,17 @@ func (a *Allocator) releaseOne(ctx context.Context, l lease.Lease, still func(le
 	return ReleaseLease(ctx, a.leases, l, lease.Change{}, still)
 }
 
-// ReleaseLease has the holder of an address give it up by compare-and-swap: it is Available then, or Reserved for
-// the claim that keeps it. When somebody else changed it in the meantime it reads it again, and lets it be if
-// still no longer holds: then released is false. c goes into the history of the address; it is zero for a
-// holder that gives its address up.
+// ReleaseLease makes the holder of an address give it up by compare-and-swap. The address is Available then, or
+// Reserved for the claim that keeps it. When somebody else changed it in the meantime, ReleaseLease reads it again,
+// and leaves it alone if still returns false: then released is false. c goes into the history of the address; it is
+// zero for a holder that gives its address up.
 func ReleaseLease(
 	ctx context.Context, leases *store.Client, l lease.Lease, c lease.Change, still func(lease.Lease) bool,
 ) (released bool, err error) {
 	return giveUp(ctx, leases, l, func(l lease.Lease) (lease.Lease, bool) { return lease.Release(l, leases.Now(), c) }, still)
 }
 
-// FreeLease is ReleaseLease of an address that no claim keeps from then on.
+// FreeLease does what ReleaseLease does, for an address that no claim keeps from then on.
 func FreeLease(
 	ctx context.Context, leases *store.Client, l lease.Lease, c lease.Change, still func(lease.Lease) bool,
 ) (released bool, err error) {
@@ -220,7 +220,7 @@ func letGo(ctx context.Context, leases *store.Client, l lease.Lease) {
 // parallelWrites is how many addresses are released at once, of a host or of deleted containers.
 const parallelWrites = 16
 
-// clockError is how far apart the times may be that two processes take for the API server's: it tells them in whole
+// clockError is how far apart the times may be that two processes take for the API server's: it sends them in whole
 // seconds.
 const clockError = 2 * time.Second
 
@@ -247,8 +247,8 @@ func HeldOn(l lease.Lease, host netip.Addr, began time.Time) bool {
 	return l.State == lease.Active && l.Host == host && !l.Updated.After(began.Add(clockError))
 }
 
-// ReleaseHeld is ReleaseHost for callers that have listed the leases already; each counts as it is when it is written.
-// What was released is returned beside the error of what was not.
+// ReleaseHeld does what ReleaseHost does, for callers that have listed the leases already. Each lease counts as it is
+// when it is written. The released ones are returned even with an error about the others.
 func ReleaseHeld(
 	ctx context.Context, leases *store.Client, host netip.Addr, all []lease.Lease, began time.Time, c lease.Change,
 ) ([]lease.Lease, error) {

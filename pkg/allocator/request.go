@@ -31,7 +31,7 @@ type Request struct {
 	Pool string
 	// Addrs are the addresses asked for, at most one per family.
 	Addrs []netip.Addr
-	// StartedAt is when the caller began, by its own clock; zero when it did not tell. A time more than two seconds after
+	// StartedAt is when the caller began, by its own clock; zero when it did not send it. A time more than two seconds after
 	// the arrival, or five minutes before it, is that of a wrong clock, and counts as two seconds after it, or as the
 	// arrival.
 	StartedAt time.Time

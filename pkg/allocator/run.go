@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// changed is called for every change of the index.
+// changed handles a change of the index.
 func (a *Allocator) changed(old, l lease.Lease) {
 	if old.State == lease.Active && old.Retained() && l.State != lease.Active {
 		a.waits.wake(old)

@@ -97,7 +97,7 @@ func (s *Simulation) Near(host netip.Addr, now time.Time, promised Promises) boo
 	return refusal == nil && o.Kept
 }
 
-// feasible is On; with anyHost it does not matter how many addresses the host may have.
+// feasible does what On does. With anyHost it ignores how many addresses the host may have.
 func (s *Simulation) feasible(
 	host netip.Addr, now time.Time, promised Promises, anyHost bool,
 ) (o Feasibility, refusal *ipam.Refusal) {

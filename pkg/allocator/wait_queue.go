@@ -24,7 +24,8 @@ func newWaitQueue() *waitQueue { return &waitQueue{by: map[string]*wait{}} }
 
 func waitKey(podUID, ifName string) string { return podUID + "/" + ifName }
 
-// join has a request wait for the first of some pods that no other waits for yet; ok is false where there is none.
+// join makes a request wait for the first of some pods that no other request waits for yet; ok is false where there
+// is none.
 func (q *waitQueue) join(pods []terminatingPod, ifName string) (w *wait, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -117,7 +117,7 @@ func (c Claim) Linger(now time.Time) time.Duration {
 	if !c.Deleting || c.Managed {
 		return 0
 	}
-	return c.DeletedAt.Add(allocator.MaxRequestTime + time.Second).Sub(now) // the API server tells whole seconds
+	return c.DeletedAt.Add(allocator.MaxRequestTime + time.Second).Sub(now) // the API server stores whole seconds
 }
 
 // KeepsAll reports whether nothing of the claim goes back because of its size. What a shared pool has is given up by

@@ -24,7 +24,7 @@ const (
 	PodEnded Check = "leak-pod-ended"
 	// PodReplaced: the pod of the holder's name is another one.
 	PodReplaced Check = "leak-pod-replaced"
-	// PodOtherAddress: the pod reports other addresses. People decide: the status need not tell of every interface.
+	// PodOtherAddress: the pod reports other addresses. People decide: the status need not list every interface.
 	PodOtherAddress Check = "leak-pod-other-address"
 )
 
@@ -96,7 +96,7 @@ func overtaken(l lease.Lease, pod *workload.Pod, others Others) bool {
 // hasOthers reports whether a pod reports the addresses of the lease's interface, and the lease's is none of them.
 func hasOthers(l lease.Lease, pod *workload.Pod) bool {
 	if l.IfName != lease.DefaultIfName && !pod.Networks {
-		return false // the status tells of the first interface alone
+		return false // the status shows the first interface alone
 	}
 	return len(pod.Addrs) > 0 && !slices.Contains(pod.Addrs, l.Addr)
 }

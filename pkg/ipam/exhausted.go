@@ -117,7 +117,8 @@ func (x *picker) noneAmong(w PickRequest, n need, fit []*poolState, chosen []cho
 	return is(explain.RangesNotFree, ReasonPoolExhausted)
 }
 
-// whoHas says of the addresses that a request is restricted to, where they are few, why each cannot be had.
+// whoHas explains for each address that a request is restricted to why it cannot be had, where these addresses are
+// few.
 func (x *picker) whoHas(w PickRequest, n need, fit []*poolState) (why []string) {
 	if ipaddr.SizeOfSet(n.among) > explain.MaxNamed {
 		return nil

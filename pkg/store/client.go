@@ -122,7 +122,8 @@ func (c *Client) known(a netip.Addr) uint64 {
 	return l.Version
 }
 
-// restored has the leases listed after an answer showed that the store was put back to an older state.
+// restored makes the watches list after an answer showed that the store was put back to an older state, and returns
+// the error for that answer.
 func (c *Client) restored(version, seen uint64) error {
 	if c.behind != nil {
 		c.behind()
@@ -304,7 +305,7 @@ const (
 	laterPages = 10_000
 )
 
-// EachLabelled is Each for leases whose objects a label selector matches, too.
+// EachLabelled does what Each does, for leases whose objects match a label selector, too.
 func (c *Client) EachLabelled(
 	ctx context.Context, fieldSelector, labelSelector string, fn func(lease.Lease) error,
 ) error {

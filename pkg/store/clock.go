@@ -74,7 +74,7 @@ func (c *Clock) observe(date, sent, received time.Time) {
 	c.low, c.high = max(c.low, low), min(c.high, high)
 }
 
-// Wrap has the clock learn from every answer that passes.
+// Wrap makes the clock learn from every answer that passes.
 func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		sent := c.local()

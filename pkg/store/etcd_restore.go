@@ -24,8 +24,8 @@ const causeRestored metav1.CauseType = "StoreRestored"
 // Restores notices for all watches of a process that the API server's store was put back to an older state.
 //
 // A watch that goes through Wrap begins with a look at the version that the API server has: one that is behind what the
-// watcher has seen is that of a store which was put back. Such a server would accept the watch and tell nothing until
-// its versions have caught up. The watcher is told that its version has expired, and lists. The look is a consistent
+// watcher has seen is that of a store which was put back. Such a server would accept the watch and send nothing until
+// its versions have caught up. The watcher gets the answer that its version has expired, and lists. The look is a consistent
 // read: a server that merely lags does not pass for one whose store was put back.
 //
 // A watch that begins when the versions have caught up already finds nothing wrong, and would miss what was lost in
@@ -49,7 +49,7 @@ func NewRestores() *Restores {
 	return &Restores{open: map[*restorable]struct{}{}, known: map[string]bool{}}
 }
 
-// Noticed has all watches list but those of a resource, such as "pods": whoever feeds from those knows already.
+// Noticed makes all watches list, except those of a resource such as "pods": their users know already.
 func (s *Restores) Noticed(resource string) {
 	s.others(func(asks string) bool {
 		path, _, _ := strings.Cut(asks, "?")
@@ -57,7 +57,7 @@ func (s *Restores) Noticed(resource string) {
 	})
 }
 
-// others has all watches list but those that know already.
+// others makes all watches list, except those that know already.
 func (s *Restores) others(knows func(asks string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

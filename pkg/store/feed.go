@@ -83,7 +83,8 @@ func (f *Feed) delivered() {
 // Restarts counts how often the store was put back to an older state while the feed ran.
 func (f *Feed) Restarts() uint64 { return f.restarts.Load() }
 
-// OnRestore has do called whenever the store was put back to an older state. It is set before Run.
+// OnRestore registers do, which is called whenever the store was put back to an older state. It must be called before
+// Run.
 func (f *Feed) OnRestore(do func()) { f.restored = do }
 
 // restarted records that the store was put back.

@@ -20,13 +20,13 @@ type item struct {
 	version string
 }
 
-// GetObjectKind says nothing: the Reflector knows the type by its Go type.
+// GetObjectKind returns an empty kind: the Reflector knows the type by its Go type.
 func (i *item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
 // DeepCopyObject copies the item.
 func (i *item) DeepCopyObject() runtime.Object { c := *i; return &c }
 
-// GetObjectMeta tells the Reflector the resourceVersion.
+// GetObjectMeta returns the resourceVersion, which the Reflector reads.
 func (i *item) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Name: ipaddr.ObjectName(i.Addr), ResourceVersion: i.version}
 }

@@ -18,11 +18,11 @@ import (
 // started. One that needs longer, or whose roles were taken away, is believed.
 const maxWarmup = time.Minute
 
-// AwaitRoles has requests wait for an API server that has just started: until it has read the roles it forbids
-// everything to everybody. What is forbidden about a resource of which this process was permitted something
-// before is answered with 429 and comes again in a second, as the store and client-go do with what was turned away
-// unseen, for as long as the request may take. What was never permitted is forbidden at once, and so is what an
-// admission webhook or policy refuses: that has been seen.
+// AwaitRoles makes requests wait for an API server that has just started: until it has read the roles it forbids
+// everything to everybody. A request may be forbidden about a resource of which this process was permitted something
+// before. It is answered with 429 and comes again in a second, as the store and client-go do with what was turned
+// away unseen, for as long as the request may take. What was never permitted is forbidden at once, and so is what an
+// admission webhook or policy refuses: such a request has been seen.
 func AwaitRoles(log *slog.Logger) func(http.RoundTripper) http.RoundTripper {
 	return newRBACWarmup(log, time.Now).wrap
 }
@@ -109,7 +109,7 @@ func (o *rbacWarmup) waits(r *http.Request) bool {
 	return o.now().Sub(since) < maxWarmup
 }
 
-// byAuthorizer reports whether a body, in JSON or protobuf, tells that a user may not do something, in the words of
+// byAuthorizer reports whether a body, in JSON or protobuf, states that a user may not do something, in the words of
 // the API server itself, which are the same for every kind of authorization.
 func byAuthorizer(body []byte) bool { return bytes.Contains(body, []byte(`" cannot `)) }
 

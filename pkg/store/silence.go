@@ -7,8 +7,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// A watch can stand and say nothing: a connection that something on the way holds, an API server whose cache does not
-// follow. Nobody else would notice for minutes, and meanwhile no write is confirmed. Its own writes tell this replica
+// A watch can stand and deliver nothing: a connection that something on the way holds, an API server whose cache does not
+// follow. Nobody else would notice for minutes, and meanwhile no write is confirmed. Its own writes show this replica
 // what the watch must deliver.
 const (
 	// lookEvery and silentLooks make the second that a watch may keep back a write which was answered: one that follows
@@ -78,7 +78,7 @@ func (l *looks) check(f *Feed) {
 }
 
 // over records that the stream of a watch has come to its end. One that ends within a second, and has delivered
-// nothing, is silent, too: where that happens again and again, lists alone tell what was written, seconds apart.
+// nothing, is silent, too: where that happens again and again, lists alone show what was written, seconds apart.
 func (f *Feed) over(w *watcher, delivered bool) {
 	if !delivered && !w.ended.Load() && f.looks.Load()-w.opened < silentLooks {
 		f.fallsSilent()

@@ -18,8 +18,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Object returns the BCSNetIP of a lease. Its managedFields are one empty entry, which tells the API
-// server to keep none: a third faster to write, half the size to list.
+// Object returns the BCSNetIP of a lease. Its managedFields are one empty entry, which makes the API
+// server keep none: a third faster to write, half the size to list.
 func Object(l lease.Lease) *v1.BCSNetIP {
 	o := &v1.BCSNetIP{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetIP"},
@@ -109,7 +109,7 @@ func namedBy(h lease.Holder) string {
 	return prefix(h.ContainerID)
 }
 
-// prefix cuts a container's ID to what tells it from others that have had an address: at most 12 bytes, of whole
+// prefix cuts a container's ID to what distinguishes it from others that have had an address: at most 12 bytes, of whole
 // characters, as JSON keeps no others.
 func prefix(containerID string) string {
 	return strings.ToValidUTF8(containerID[:min(len(containerID), 12)], "")

@@ -270,7 +270,7 @@ func (p *Pods) Find(ctx context.Context, namespace, name, uid string, host netip
 	return p.FindLive(ctx, namespace, name, uid)
 }
 
-// FindLive is Find without the cache.
+// FindLive does what Find does, without the cache.
 func (p *Pods) FindLive(ctx context.Context, namespace, name, uid string) (Pod, error) {
 	var o corev1.Pod
 	err := p.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o)

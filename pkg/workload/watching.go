@@ -69,8 +69,9 @@ type listWatch struct {
 
 var _ cache.ListerWatcherWithContext = (*listWatch)(nil)
 
-// IsWatchListSemanticsUnSupported has the Reflector begin with a list. Its wait after a failure to begin with
-// events does not end with its context, so that the controller could not end while there is no API server.
+// IsWatchListSemanticsUnSupported returns true, which makes the Reflector begin with a list. Its wait after a failure
+// to begin with events does not end with its context, so that the controller could not end while there is no API
+// server.
 func (*listWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List lists.

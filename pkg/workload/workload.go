@@ -11,7 +11,7 @@ type Workload struct {
 	UID string
 }
 
-// String is kind, namespace and name, as messages have it.
+// String formats kind, namespace and name as messages have them.
 func (w Workload) String() string {
 	if w.Namespace == "" {
 		return w.Kind + " " + w.Name
