@@ -38,5 +38,6 @@ spec:
 	for line := range strings.Lines(groups) {
 		out.WriteString("  " + line)
 	}
-	generated.UpToDate(t, *update, "prometheus/prometheusrule.yaml", "make generate", func(string) (string, error) { return out.String(), nil })
+	generated.UpToDate(t, *update, "prometheus/prometheusrule.yaml", "make generate",
+		func(string) (string, error) { return out.String(), nil })
 }

@@ -126,7 +126,8 @@ type BCSNetIPStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	PodUID string `json:"podUID,omitempty"`
 	// podUIDNamedBy is the beginning of the ID of the container whose request named podUID: the pod is that one and no
-	// other. Where it is not the holder's containerID, podUID was looked up, and may be that of an earlier pod of the name.
+	// other. Where it is not the holder's containerID, podUID was looked up, and may be that of an earlier pod of the
+	// name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	PodUIDNamedBy string `json:"podUIDNamedBy,omitempty"`

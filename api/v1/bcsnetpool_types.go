@@ -152,9 +152,9 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:Maximum=65536
 	MaxPerHost int32 `json:"maxPerHost,omitempty"`
 
-	// maxPerNamespace is how many addresses of the pool one namespace may have at a time, where quotas do not name it: those
-	// that its pods use, and those that its claims keep. 0 is no bound. A namespace that has more when it is made smaller
-	// keeps them.
+	// maxPerNamespace is how many addresses of the pool one namespace may have at a time, where quotas do not name it:
+	// those that its pods use, and those that its claims keep. 0 is no bound. A namespace that has more when it is made
+	// smaller keeps them.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -191,8 +191,8 @@ type BCSNetPoolSpec struct {
 	DNS *DNS `json:"dns,omitempty"`
 
 	// materialize says when the BCSNetIP objects of the pool are created: Always one object per
-	// address when the pool is made (up to 65,536 in ranges and CIDRs), OnDemand when an address is first used. Auto (the default)
-	// creates those of addresses written singly, and those of ranges and CIDRs while they are at
+	// address when the pool is made (up to 65,536 in ranges and CIDRs), OnDemand when an address is first used. Auto (the
+	// default) creates those of addresses written singly, and those of ranges and CIDRs while they are at
 	// most 4,096 addresses together.
 	// +optional
 	// +kubebuilder:validation:Enum=Always;OnDemand;Auto

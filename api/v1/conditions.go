@@ -21,8 +21,8 @@ const (
 
 // Condition types of a BCSNetIPClaim, beside Ready. OverLimit is one of a pool, too.
 const (
-	// ConditionOverLimit: the claim has more addresses than it may, or of a pool a namespace; none is taken from a pod that
-	// runs.
+	// ConditionOverLimit: the claim has more addresses than it may, or of a pool a namespace; none is taken from a pod
+	// that runs.
 	ConditionOverLimit = "OverLimit"
 	// ConditionPreallocated: the claim has all the addresses that it is to have before pods ask for them. The condition
 	// is there while the spec says preallocate.
@@ -57,7 +57,8 @@ const (
 	ReasonNoConflict = "NoConflict"
 	// ReasonOwnerShared: another claim is for the same workload.
 	ReasonOwnerShared = "OwnerShared"
-	// ReasonOwnerControlled: the owner that the claim names belongs to another workload, by which its pods find their claims.
+	// ReasonOwnerControlled: the owner that the claim names belongs to another workload, by which its pods find their
+	// claims.
 	ReasonOwnerControlled = "OwnerControlled"
 	// ReasonSharedNameElsewhere: pods find the shared pool of the claim's sharedName in another claim.
 	ReasonSharedNameElsewhere = "SharedNameElsewhere"

@@ -29,7 +29,8 @@ const (
 
 // AddToScheme adds the types of this package to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &BCSNetPool{}, &BCSNetPoolList{}, &BCSNetIP{}, &BCSNetIPList{}, &BCSNetIPClaim{}, &BCSNetIPClaimList{})
+	s.AddKnownTypes(GroupVersion, &BCSNetPool{}, &BCSNetPoolList{}, &BCSNetIP{}, &BCSNetIPList{}, &BCSNetIPClaim{},
+		&BCSNetIPClaimList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

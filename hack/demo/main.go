@@ -34,9 +34,11 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	d := &demo{root: root, out: out}
-	d.title("A control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok", "real binaries on loopback, fsync on; they end with this tour")
+	d.title("A control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok",
+		"real binaries on loopback, fsync on; they end with this tour")
 	began := time.Now()
-	d.cp, err = controlplane.Start(ctx, controlplane.WithControllerManager(), controlplane.WithScheduler(), controlplane.WithKwok())
+	d.cp, err = controlplane.Start(ctx, controlplane.WithControllerManager(), controlplane.WithScheduler(),
+		controlplane.WithKwok())
 	if err != nil {
 		return err
 	}
@@ -46,7 +48,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		}
 	}()
 	d.note("up after %.1f s", time.Since(began).Seconds())
-	d.title("CRDs and bcsnet-controller", "the controller runs as its own ServiceAccount with the ClusterRole of config/rbac")
+	d.title(
+		"CRDs and bcsnet-controller", "the controller runs as its own ServiceAccount with the ClusterRole of config/rbac")
 	if err := d.cp.InstallManifests(ctx); err != nil {
 		return err
 	}
@@ -64,6 +67,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 			return fmt.Errorf("%s: %w", step.title, err)
 		}
 	}
-	fmt.Fprintf(d.out, "\n✔ every step came out as told, in %.0f s. Next: make up, or docs/README.md\n", time.Since(began).Seconds())
+	fmt.Fprintf(d.out, "\n✔ every step came out as told, in %.0f s. Next: make up, or docs/README.md\n",
+		time.Since(began).Seconds())
 	return nil
 }

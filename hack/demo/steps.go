@@ -23,7 +23,9 @@ type pod struct {
 }
 
 func podOn(host string, n int) pod {
-	return pod{Host: host, ContainerID: fmt.Sprintf("sandbox-%d", n), PodName: fmt.Sprintf("web-%d", n), PodNamespace: "default"}
+	return pod{
+		Host: host, ContainerID: fmt.Sprintf("sandbox-%d", n), PodName: fmt.Sprintf("web-%d", n), PodNamespace: "default",
+	}
 }
 
 const (
@@ -34,18 +36,21 @@ const (
 func (d *demo) steps() []step {
 	var first string
 	return []step{
-		{"Two nodes and four pods", "kwok plays their kubelets; the pods are what asks for addresses", func(ctx context.Context) error {
-			if err := d.kubectl(ctx, []string{"node/node-1 created", "pod/web-4 created"}, "apply", "-f", "hack/demo/cluster.yaml"); err != nil {
-				return err
-			}
-			return d.kubectl(ctx, nil, "wait", "--for=condition=Ready", "pods", "--all", "--timeout=60s")
-		}},
-		{"A pool becomes addresses", "the network team hands over three addresses and says which hosts may use them", func(ctx context.Context) error {
-			if err := d.kubectl(ctx, []string{"created"}, "apply", "-f", "config/samples/bcsnetpool.yaml"); err != nil {
-				return err
-			}
-			return d.until(ctx, []string{"10.0.0.20", "10.0.0.21", "10.0.0.22", "Available"}, "get", "bcsnetips")
-		}},
+		{"Two nodes and four pods", "kwok plays their kubelets; the pods are what asks for addresses",
+			func(ctx context.Context) error {
+				if err := d.kubectl(ctx, []string{"node/node-1 created", "pod/web-4 created"}, "apply", "-f",
+					"hack/demo/cluster.yaml"); err != nil {
+					return err
+				}
+				return d.kubectl(ctx, nil, "wait", "--for=condition=Ready", "pods", "--all", "--timeout=60s")
+			}},
+		{"A pool becomes addresses", "the network team hands over three addresses and says which hosts may use them",
+			func(ctx context.Context) error {
+				if err := d.kubectl(ctx, []string{"created"}, "apply", "-f", "config/samples/bcsnetpool.yaml"); err != nil {
+					return err
+				}
+				return d.until(ctx, []string{"10.0.0.20", "10.0.0.21", "10.0.0.22", "Available"}, "get", "bcsnetips")
+			}},
 		{"An allocation by POST", "what a CNI plugin sends on ADD", func(ctx context.Context) error {
 			a, err := d.call(ctx, http.MethodPost, podOn(host1, 1))
 			if err != nil {
@@ -57,13 +62,14 @@ func (d *demo) steps() []step {
 			}
 			return nil
 		}},
-		{"The same POST again", "kubelets retry: the answer is the same, and nothing is written", func(ctx context.Context) error {
-			a, err := d.call(ctx, http.MethodPost, podOn(host1, 1))
-			if err == nil && a.Data.IPAddr != first {
-				err = fmt.Errorf("got %s, before it was %s", a.Data.IPAddr, first)
-			}
-			return err
-		}},
+		{"The same POST again", "kubelets retry: the answer is the same, and nothing is written",
+			func(ctx context.Context) error {
+				a, err := d.call(ctx, http.MethodPost, podOn(host1, 1))
+				if err == nil && a.Data.IPAddr != first {
+					err = fmt.Errorf("got %s, before it was %s", a.Data.IPAddr, first)
+				}
+				return err
+			}},
 		{"A specific address", "and who asks for one that is taken hears who has it", func(ctx context.Context) error {
 			want := "10.0.0.21"
 			if first == want {
@@ -82,58 +88,67 @@ func (d *demo) steps() []step {
 			}
 			return err
 		}},
-		{"The pool exhausted", "three addresses, four pods: the refusal has the counts and the next step", func(ctx context.Context) error {
-			if a, err := d.call(ctx, http.MethodPost, podOn(host2, 3)); err != nil || a.Code != 0 {
-				return fmt.Errorf("the third pod got nothing: %s, %w", a.Message, err)
-			}
-			a, err := d.call(ctx, http.MethodPost, podOn(host2, 4))
-			if err == nil && a.Reason != "PoolExhausted" {
-				err = fmt.Errorf("expected PoolExhausted, got %q", a.Reason)
-			}
-			return err
-		}},
-		{"What the operator sees", "one command tree, two names: kubectl bcsnet and bcsnetctl", func(ctx context.Context) error {
-			if err := d.until(ctx, []string{"True"}, "get", "bcsnetpool", poolName, "-o", `jsonpath={.status.conditions[?(@.type=="Exhausted")].status}{"\n"}`); err != nil {
+		{"The pool exhausted", "three addresses, four pods: the refusal has the counts and the next step",
+			func(ctx context.Context) error {
+				if a, err := d.call(ctx, http.MethodPost, podOn(host2, 3)); err != nil || a.Code != 0 {
+					return fmt.Errorf("the third pod got nothing: %s, %w", a.Message, err)
+				}
+				a, err := d.call(ctx, http.MethodPost, podOn(host2, 4))
+				if err == nil && a.Reason != "PoolExhausted" {
+					err = fmt.Errorf("expected PoolExhausted, got %q", a.Reason)
+				}
 				return err
-			}
-			if err := d.kubectl(ctx, []string{poolName, "100%"}, "bcsnet", "pool", "list"); err != nil {
-				return err
-			}
-			return d.kubectl(ctx, []string{"default", "web-1", host1}, "bcsnet", "lease", "list")
-		}},
-		{"A release", "what a CNI plugin sends on DEL; sent twice, it changes nothing the second time", func(ctx context.Context) error {
-			for _, message := range []string{"", "didn't find related BCSNetIP instance for container sandbox-1"} {
-				a, err := d.call(ctx, http.MethodDelete, podOn(host1, 1))
-				if err != nil {
+			}},
+		{"What the operator sees", "one command tree, two names: kubectl bcsnet and bcsnetctl",
+			func(ctx context.Context) error {
+				if err := d.until(ctx, []string{"True"}, "get", "bcsnetpool", poolName, "-o",
+					`jsonpath={.status.conditions[?(@.type=="Exhausted")].status}{"\n"}`); err != nil {
 					return err
 				}
-				if a.Code != 0 || a.Message != message {
-					return fmt.Errorf("code %d, message %q", a.Code, a.Message)
+				if err := d.kubectl(ctx, []string{poolName, "100%"}, "bcsnet", "pool", "list"); err != nil {
+					return err
 				}
-			}
-			return nil
-		}},
-		{"Deleting the pool waits", "two addresses are in use: the pool hands out no more and says what it waits for", func(ctx context.Context) error {
-			if err := d.kubectl(ctx, nil, "delete", "bcsnetpool", poolName, "--wait=false"); err != nil {
+				return d.kubectl(ctx, []string{"default", "web-1", host1}, "bcsnet", "lease", "list")
+			}},
+		{"A release", "what a CNI plugin sends on DEL; sent twice, it changes nothing the second time",
+			func(ctx context.Context) error {
+				for _, message := range []string{"", "didn't find related BCSNetIP instance for container sandbox-1"} {
+					a, err := d.call(ctx, http.MethodDelete, podOn(host1, 1))
+					if err != nil {
+						return err
+					}
+					if a.Code != 0 || a.Message != message {
+						return fmt.Errorf("code %d, message %q", a.Code, a.Message)
+					}
+				}
+				return nil
+			}},
+		{"Deleting the pool waits", "two addresses are in use: the pool hands out no more and says what it waits for",
+			func(ctx context.Context) error {
+				if err := d.kubectl(ctx, nil, "delete", "bcsnetpool", poolName, "--wait=false"); err != nil {
+					return err
+				}
+				if err := d.until(ctx, []string{"2 addresses", host2}, "get", "bcsnetpool", poolName, "-o",
+					`jsonpath={.status.conditions[?(@.type=="Draining")].message}{"\n"}`); err != nil {
+					return err
+				}
+				a, err := d.call(ctx, http.MethodPost, podOn(host1, 1))
+				if err == nil && a.Code == 0 {
+					err = fmt.Errorf("a pool that is being deleted gave an address")
+				}
 				return err
-			}
-			if err := d.until(ctx, []string{"2 addresses", host2}, "get", "bcsnetpool", poolName, "-o", `jsonpath={.status.conditions[?(@.type=="Draining")].message}{"\n"}`); err != nil {
-				return err
-			}
-			a, err := d.call(ctx, http.MethodPost, podOn(host1, 1))
-			if err == nil && a.Code == 0 {
-				err = fmt.Errorf("a pool that is being deleted gave an address")
-			}
-			return err
-		}},
-		{"A host release", "the machine is off: one command frees all its addresses; its node is still Ready here, so that takes --force", func(ctx context.Context) error {
-			return d.kubectl(ctx, []string{"10.0.0."}, "bcsnet", "release-host", host2, "--force")
-		}},
-		{"The pool goes", "once nobody holds an address, and no request that began before can still take one", func(ctx context.Context) error {
-			if err := d.kubectl(ctx, nil, "wait", "--for=delete", "bcsnetpool/"+poolName, "--timeout=60s"); err != nil {
-				return err
-			}
-			return d.kubectl(ctx, []string{"No resources found"}, "get", "bcsnetpools,bcsnetips")
-		}},
+			}},
+		{"A host release",
+			"the machine is off: one command frees all its addresses; its node is still Ready here, so that takes --force",
+			func(ctx context.Context) error {
+				return d.kubectl(ctx, []string{"10.0.0."}, "bcsnet", "release-host", host2, "--force")
+			}},
+		{"The pool goes", "once nobody holds an address, and no request that began before can still take one",
+			func(ctx context.Context) error {
+				if err := d.kubectl(ctx, nil, "wait", "--for=delete", "bcsnetpool/"+poolName, "--timeout=60s"); err != nil {
+					return err
+				}
+				return d.kubectl(ctx, []string{"No resources found"}, "get", "bcsnetpools,bcsnetips")
+			}},
 	}
 }

@@ -30,7 +30,8 @@ var habits = []habit{
 	{"an address family is an ipaddr.Family, and what has to be tried again is an error", booleans},
 }
 
-// TestHabits holds the code against the habits that it has got rid of. CONTRIBUTING.md has what to write in their place.
+// TestHabits holds the code against the habits that it has got rid of. CONTRIBUTING.md has what to write in their
+// place.
 func TestHabits(t *testing.T) {
 	root := filepath.Join("..", "..")
 	files := token.NewFileSet()

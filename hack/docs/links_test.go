@@ -24,7 +24,8 @@ type mdPage struct {
 	links   []string
 }
 
-// anchorsOf gives headings the anchors that GitHub gives them: letters, of any script, and digits in small, blanks as -.
+// anchorsOf gives headings the anchors that GitHub gives them: letters, of any script, and digits in small, blanks as
+// -.
 type anchorsOf struct{ mdPage }
 
 func (a anchorsOf) Generate(value []byte, _ ast.NodeKind) []byte {
@@ -127,7 +128,10 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "CHANGELOG.md"), filepath.Join(root, "test", "README.md")}
+	files := []string{
+		filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "CHANGELOG.md"),
+		filepath.Join(root, "test", "README.md"),
+	}
 	for _, dir := range []string{"docs", "examples"} {
 		err = filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && filepath.Ext(path) == ".md" {

@@ -85,9 +85,10 @@ func flagsOf(set *pflag.FlagSet) (all []*pflag.Flag) {
 // index lists the pages.
 func index(root *cobra.Command) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Commands\n\nThese pages are made from the help of the commands by `make generate`. `kubectl bcsnet` is the same\n"+
-		"program under another name: where a page says `%s pool list`, `kubectl bcsnet pool list` does the\nsame. "+
-		"The man pages are in [docs/man](../../man).\n\n| command | what it does |\n|---|---|\n", root.Name())
+	fmt.Fprintf(&b,
+		"# Commands\n\nThese pages are made from the help of the commands by `make generate`. `kubectl bcsnet` is the same\n"+
+			"program under another name: where a page says `%s pool list`, `kubectl bcsnet pool list` does the\nsame. "+
+			"The man pages are in [docs/man](../../man).\n\n| command | what it does |\n|---|---|\n", root.Name())
 	for _, c := range commands(root) {
 		fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", c.CommandPath(), fileName(c), c.Short)
 	}

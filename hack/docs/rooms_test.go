@@ -29,13 +29,14 @@ const (
 //go:generate go test -run TestRooms -update .
 func TestRooms(t *testing.T) {
 	root := filepath.Join("..", "..")
-	generated.UpToDate(t, *updateRooms, filepath.Join(root, "CONTRIBUTING.md"), "go generate ./hack/docs", func(old string) (string, error) {
-		rooms, err := rooms(root)
-		if err != nil {
-			return "", err
-		}
-		return generated.Between(old, roomsBegin, roomsEnd, "\n| room | what it does |\n| --- | --- |\n"+rooms+"\n")
-	})
+	generated.UpToDate(t, *updateRooms, filepath.Join(root, "CONTRIBUTING.md"), "go generate ./hack/docs",
+		func(old string) (string, error) {
+			rooms, err := rooms(root)
+			if err != nil {
+				return "", err
+			}
+			return generated.Between(old, roomsBegin, roomsEnd, "\n| room | what it does |\n| --- | --- |\n"+rooms+"\n")
+		})
 }
 
 // rooms returns a row for each package under a directory.
@@ -65,8 +66,8 @@ func rooms(root string) (string, error) {
 	return rows.String(), err
 }
 
-// packageComment returns the first sentence of the comment of the package in a directory. Tests count, too: a package may
-// have nothing else. is reports whether there is a package at all.
+// packageComment returns the first sentence of the comment of the package in a directory. Tests count, too: a package
+// may have nothing else. is reports whether there is a package at all.
 func packageComment(dir string) (text string, is bool, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

@@ -73,8 +73,10 @@ func parse(verb string, args []string) (o options, err error) {
 	}
 	flags := flag.NewFlagSet(verb, flag.ContinueOnError)
 	flags.StringVar(&o.dir, "dir", filepath.Join(root, ".local"), "`directory` that holds everything")
-	flags.StringVar(&o.controller, "controller", filepath.Join(root, "bin", "bcsnet-controller"), "the controller's `binary`")
-	flags.BoolVar(&o.noController, "no-controller", false, "run the control plane alone; you start the controller yourself")
+	flags.StringVar(&o.controller, "controller", filepath.Join(root, "bin", "bcsnet-controller"),
+		"the controller's `binary`")
+	flags.BoolVar(&o.noController, "no-controller", false,
+		"run the control plane alone; you start the controller yourself")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()

@@ -298,7 +298,8 @@ func TestExhausted(t *testing.T) {
 	r.tap.Forget()
 	_, err := r.Allocate(t.Context(), s.of(p, "late-c"))
 	refused(t, err, ipam.ReasonPoolExhausted,
-		fmt.Sprintf("no available IP for pod default/exhausts-late: pool %s (%s/24) has 0 of 3 addresses free, 3 active, 0 reserved", s.pool.Name, s.addr(0)))
+		fmt.Sprintf(
+			"no available IP for pod default/exhausts-late: pool %s (%s/24) has 0 of 3 addresses free, 3 active, 0 reserved", s.pool.Name, s.addr(0)))
 	r.cost("a refusal", 0, 1)
 	freed := r.del(del(last))
 	if got := r.add(s.of(p, "late-c")); !slices.Equal(got, freed) {

@@ -18,8 +18,9 @@ const (
 	catchUpQuiet = 250 * time.Millisecond
 )
 
-// catchUps waits until the watch has caught up with the API server. One wait is shared by all requests that come before it
-// begins, and there is one at a time: however many requests are refused, they cost some lists of one object a second.
+// catchUps waits until the watch has caught up with the API server. One wait is shared by all requests that come before
+// it begins, and there is one at a time: however many requests are refused, they cost some lists of one object a
+// second.
 type catchUps struct {
 	index  *ipam.Index
 	leases *store.Client

@@ -40,8 +40,8 @@ func (t Constraints) RetentionFor(l lease.Lease) lease.Retention {
 	return t.Retention
 }
 
-// ConstraintsFinder finds the constraints of pods; the one of package claim does. Its errors are *ipam.Refusal where the
-// pod's claim or annotations are wrong.
+// ConstraintsFinder finds the constraints of pods; the one of package claim does. Its errors are *ipam.Refusal where
+// the pod's claim or annotations are wrong.
 type ConstraintsFinder interface {
 	Of(ctx context.Context, pod workload.Pod) (Constraints, error)
 }

@@ -43,7 +43,8 @@ func again(t *testing.T, p *corev1.Pod, s site, rs ...*replica) *corev1.Pod {
 	t.Helper()
 	removePod(t, p)
 	controlplane.Until(t, "the pod is gone", func() bool {
-		return client.IgnoreNotFound(cluster.AdminFor(t).Get(t.Context(), client.ObjectKeyFromObject(p), &corev1.Pod{})) == nil
+		return client.IgnoreNotFound(cluster.AdminFor(t).Get(t.Context(), client.ObjectKeyFromObject(p),
+			&corev1.Pod{})) == nil
 	})
 	return newPod(t, p.Name, s.host, rs...)
 }
@@ -61,7 +62,8 @@ func TestKeptForAPod(t *testing.T) {
 			t.Fatalf("released %v", got)
 		}
 		r.cost("a release", 1, 0)
-		if l := r.lease(a); l.State != lease.Reserved || l.PodName != p.Name || l.PodUID != "" || l.ContainerID != "" || !l.HeldFinalizer {
+		if l := r.lease(a); l.State != lease.Reserved || l.PodName != p.Name || l.PodUID != "" || l.ContainerID != "" ||
+			!l.HeldFinalizer {
 			t.Fatalf("after the DEL: %+v", l)
 		}
 		p = again(t, p, s, r)
@@ -108,7 +110,8 @@ func TestSuccessor(t *testing.T) {
 	old.PodUID = string(p.UID)
 	a := r.one(old)
 	p = again(t, p, s, r)
-	if _, next, err := r.Propose(t.Context(), s.of(p, "next-c2")); err != nil || len(next) != 1 || next[0].Addr != a || next[0].PodUID != string(p.UID) {
+	if _, next, err := r.Propose(t.Context(), s.of(p, "next-c2")); err != nil || len(next) != 1 || next[0].Addr != a ||
+		next[0].PodUID != string(p.UID) {
 		t.Fatalf("proposed %v, %v", next, err)
 	}
 	r.tap.Forget()
@@ -181,8 +184,8 @@ func TestTwoPodsOfOneKey(t *testing.T) {
 	}
 }
 
-// A lease with another UID than the pod of its name has may be that pod's, bound by a replica whose cache was behind: the next
-// pod of the key waits.
+// A lease with another UID than the pod of its name has may be that pod's, bound by a replica whose cache was behind:
+// the next pod of the key waits.
 func TestNextPodOfAKeyAndAnOlderUID(t *testing.T) {
 	s := newSite("9-20")
 	r := newReplica(t, s.pool)
@@ -206,7 +209,8 @@ func TestNextPodOfAKeyAndAnOlderUID(t *testing.T) {
 }
 
 // A replica whose cache is behind stores a request that names no UID by that of the pod before. A late ADD of an older
-// container of the pod, at a replica that knows the pod, does not succeed to it: the address stays with the container that runs.
+// container of the pod, at a replica that knows the pod, does not succeed to it: the address stays with the container
+// that runs.
 func TestLateAddAndAnOlderUID(t *testing.T) {
 	for what, told := range map[string]bool{"the UID is named": true, "the UID is not named": false} {
 		t.Run(what, func(t *testing.T) {
@@ -245,8 +249,8 @@ func TestLateAddAndAnOlderUID(t *testing.T) {
 	}
 }
 
-// The same where the late one is not late: it has the address since, by a replica that knows the pod and whose clock is ahead. A
-// replica whose watch is behind reads the lease before it refuses.
+// The same where the late one is not late: it has the address since, by a replica that knows the pod and whose clock is
+// ahead. A replica whose watch is behind reads the lease before it refuses.
 func TestRepeatedAddAndAnOlderUID(t *testing.T) {
 	x := newSite("9-20")
 	behind, right, lagging := newReplica(t, x.pool), newReplica(t, x.pool), newReplica(t, x.pool)
@@ -269,7 +273,8 @@ func TestRepeatedAddAndAnOlderUID(t *testing.T) {
 	right.one(of("older-uid-c2", 6))
 	lagging.tap.Forget()
 	done := lagging.adding(t.Context(), of("older-uid-c2", 4))
-	controlplane.Until(t, "it has decided, or looked", func() bool { return len(done) > 0 || lagging.tap.Count(reads) > 0 })
+	controlplane.Until(t, "it has decided, or looked",
+		func() bool { return len(done) > 0 || lagging.tap.Count(reads) > 0 })
 	lagging.watch.Open()
 	if got := <-done; got.err != nil || !slices.Equal(got.addrs, []netip.Addr{a}) {
 		t.Errorf("container older-uid-c2 has %s and is told %v, %v", a, got.addrs, got.err)
@@ -429,7 +434,8 @@ func TestHeldWithTermsThatBecameWrong(t *testing.T) {
 		t.Fatalf("got %s, want %s", got, a)
 	}
 	r.cost("the same again", 0, 1)
-	if held, free, err := r.Propose(t.Context(), request); err != nil || len(held) != 1 || held[0].Addr != a || len(free) != 0 {
+	if held, free, err := r.Propose(t.Context(), request); err != nil || len(held) != 1 || held[0].Addr != a ||
+		len(free) != 0 {
 		t.Errorf("proposed %v, %v, %v", held, free, err)
 	}
 	newer := s.of(p, "wrong-c2")
@@ -477,7 +483,10 @@ func TestTermsFor(t *testing.T) {
 	}
 	web := lease.Retention{Claim: "shop/web", Fixed: true}
 	has := func(addr, pool, claim string) lease.Lease {
-		return lease.Lease{Addr: netip.MustParseAddr(addr), State: lease.Active, Params: lease.Params{Pool: pool}, Retention: lease.Retention{Claim: claim}}
+		return lease.Lease{
+			Addr: netip.MustParseAddr(addr), State: lease.Active, Params: lease.Params{Pool: pool},
+			Retention: lease.Retention{Claim: claim},
+		}
 	}
 	for name, tc := range map[string]struct {
 		terms Constraints

@@ -41,7 +41,8 @@ func TestCooldownAtReplicasWithWrongClocks(t *testing.T) {
 			return err
 		},
 		"host release": func(r *replica, s site, _ Request, _ netip.Addr) error {
-			_, err := ReleaseHost(r.t.Context(), r.leases, s.host, time.Now(), lease.Change{Verb: lease.VerbReleaseHost, By: "ann"})
+			_, err := ReleaseHost(r.t.Context(), r.leases, s.host, time.Now(),
+				lease.Change{Verb: lease.VerbReleaseHost, By: "ann"})
 			return err
 		},
 		"by address": func(r *replica, _ site, request Request, a netip.Addr) error {
@@ -71,7 +72,9 @@ func TestCooldownAtReplicasWithWrongClocks(t *testing.T) {
 					t.Fatal(err)
 				}
 				version := by.lease(a).Version
-				for _, r := range []*replica{right, ahead, behind, newReplica(t, s.pool), newReplicaBy(t, off(48*time.Hour), s.pool)} {
+				for _, r := range []*replica{
+					right, ahead, behind, newReplica(t, s.pool), newReplicaBy(t, off(48*time.Hour), s.pool),
+				} {
 					r.knows(a, version)
 					if ends := r.index.Counts(s.pool.Name, time.Now()).NextFree; time.Until(ends).Round(time.Hour) != time.Hour {
 						t.Errorf("it rests until %s: the clock of who released it counts", ends)

@@ -220,7 +220,8 @@ func TestWriteThatArrivesLate(t *testing.T) {
 				r := newReplica(t, s.pool)
 				if materialized {
 					s.materialize(t, r)
-					controlplane.Until(t, "the index has the object", func() bool { return r.index.Len() > 0 && len(r.index.ByPool(s.pool.Name)) == 1 })
+					controlplane.Until(t, "the index has the object",
+						func() bool { return r.index.Len() > 0 && len(r.index.ByPool(s.pool.Name)) == 1 })
 				}
 				mine := Request{Host: s.host, Owner: "vm-late " + name, ContainerID: "late " + name}
 				l := &late{t: t}

@@ -116,8 +116,8 @@ func (a *Allocator) releaseReported(ctx context.Context, held []lease.Lease) (do
 	return true
 }
 
-// reportsOthers reports whether the pod of a lease reports the others and not this one. collected means that the garbage
-// collection decides about the lease.
+// reportsOthers reports whether the pod of a lease reports the others and not this one. collected means that the
+// garbage collection decides about the lease.
 func (a *Allocator) reportsOthers(
 	ctx context.Context, l lease.Lease, others []lease.Lease, find findPod,
 ) (instead, collected bool) {

@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// Rule 5: a second lease of an owner goes back without another request, as nobody collects it ever. Of two containers the
-// newer keeps what it was told; a lease that names none stays where it came first, and goes where it came second.
+// Rule 5: a second lease of an owner goes back without another request, as nobody collects it ever. Of two containers
+// the newer keeps what it was told; a lease that names none stays where it came first, and goes where it came second.
 func TestSecondAddressOfAnOwner(t *testing.T) {
 	for what, test := range map[string]struct {
 		container string // of the first lease, which is the one that was answered
@@ -80,12 +80,18 @@ func TestOwnerWithAndWithoutAContainer(t *testing.T) {
 func TestNoSecondAddressOfAnOwner(t *testing.T) {
 	x := ipam.NewIndex()
 	leased := func(n byte, owner, ifName string) lease.Lease {
-		l := lease.Lease{Addr: netip.AddrFrom4([4]byte{10, 9, 0, n}), Version: uint64(n), State: lease.Active, Params: lease.Params{Pool: "p"}}
+		l := lease.Lease{
+			Addr: netip.AddrFrom4([4]byte{10, 9, 0, n}), Version: uint64(n), State: lease.Active,
+			Params: lease.Params{Pool: "p"},
+		}
 		l.Owner, l.IfName = owner, ifName
 		return l
 	}
 	a := &Allocator{index: x}
-	leases := []lease.Lease{leased(1, "vm", "eth0"), leased(2, "vm", "eth1"), leased(3, "mv", "eth0"), leased(4, "db", "eth0"), leased(5, "db", "eth0"), leased(6, "db", "")}
+	leases := []lease.Lease{
+		leased(1, "vm", "eth0"), leased(2, "vm", "eth1"), leased(3, "mv", "eth0"), leased(4, "db", "eth0"),
+		leased(5, "db", "eth0"), leased(6, "db", ""),
+	}
 	for _, l := range leases {
 		x.Watched(l)
 	}
@@ -96,8 +102,9 @@ func TestNoSecondAddressOfAnOwner(t *testing.T) {
 	}
 }
 
-// A lease that was made again from an old report of the pod, of another network and family than what its container has, is
-// neither an answer to that container nor a reason to refuse it. It goes when the pod reports the container's instead.
+// A lease that was made again from an old report of the pod, of another network and family than what its container has,
+// is neither an answer to that container nor a reason to refuse it. It goes when the pod reports the container's
+// instead.
 func TestLeaseMadeAgainInAnotherNetwork(t *testing.T) {
 	a, b := newSite("9"), newSite()
 	a.pool.Spec.Network, a.pool.Spec.Priority = "blue", 1

@@ -9,8 +9,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// A pod that is deleted by force runs until its grace period is over: the next pod of its key waits for that long, unless
-// the plugin has released the address before.
+// A pod that is deleted by force runs until its grace period is over: the next pod of its key waits for that long,
+// unless the plugin has released the address before.
 func TestSuccessorWaitsForContainers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		first, second string // the pods' names

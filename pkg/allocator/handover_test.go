@@ -23,7 +23,8 @@ import (
 // ends deletes a pod that takes so long to end, and waits until the replica's cache knows.
 func (r *replica) ends(p *corev1.Pod, grace time.Duration) {
 	r.t.Helper()
-	if err := cluster.AdminFor(r.t).Delete(r.t.Context(), p, client.GracePeriodSeconds(int64(grace.Seconds()))); err != nil {
+	if err := cluster.AdminFor(r.t).Delete(r.t.Context(), p,
+		client.GracePeriodSeconds(int64(grace.Seconds()))); err != nil {
 		r.t.Fatal(err)
 	}
 	controlplane.Until(r.t, "the cache knows that the pod is being deleted", func() bool {
@@ -50,8 +51,8 @@ func (r *replica) appPod(s site, name string) *corev1.Pod {
 	return newPod(r.t, name, s.host, r)
 }
 
-// Pods of an app that come while earlier ones are ending get the addresses of these, as many as are ending; one more gets a
-// new address at once.
+// Pods of an app that come while earlier ones are ending get the addresses of these, as many as are ending; one more
+// gets a new address at once.
 func TestNextPodsWaitForThoseThatEnd(t *testing.T) {
 	s := newSite("9-20")
 	r := newReplica(t, s.pool)
@@ -135,12 +136,15 @@ func TestSurgeBesideOneThatWaits(t *testing.T) {
 func TestReplaces(t *testing.T) {
 	four, six := netip.MustParseAddr("10.0.0.9"), netip.MustParseAddr("2001:db8::9")
 	e := terminatingPod{has: []lease.Lease{{Addr: four, Holder: lease.Holder{Slot: 1}}}}
-	for want, p := range map[bool]ipam.Pick{true: {Current: lease.Lease{Addr: four.Next()}, Slot: 1}, false: {Current: lease.Lease{Addr: six}, Slot: 1}} {
+	for want, p := range map[bool]ipam.Pick{
+		true: {Current: lease.Lease{Addr: four.Next()}, Slot: 1}, false: {Current: lease.Lease{Addr: six}, Slot: 1},
+	} {
 		if e.replaces([]ipam.Pick{p}) != want {
 			t.Errorf("%v: want %t", p.Current.Addr, want)
 		}
 	}
-	if e.replaces(nil) || e.replaces([]ipam.Pick{{Current: lease.Lease{Addr: four.Next()}}}) || (terminatingPod{}).replaces([]ipam.Pick{{}}) {
+	if e.replaces(nil) || e.replaces([]ipam.Pick{{Current: lease.Lease{Addr: four.Next()}}}) || (terminatingPod{}).
+		replaces([]ipam.Pick{{}}) {
 		t.Error("it replaces what it has not")
 	}
 }
@@ -266,7 +270,9 @@ func TestWhoWaitsForNobody(t *testing.T) {
 // A pod is waited for as long as its grace period lasts, within bounds.
 func TestEndsBy(t *testing.T) {
 	deleted := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for grace, want := range map[time.Duration]time.Duration{0: terminatingSlack, 30 * time.Second: 35 * time.Second, time.Hour: terminatingMost + terminatingSlack} {
+	for grace, want := range map[time.Duration]time.Duration{
+		0: terminatingSlack, 30 * time.Second: 35 * time.Second, time.Hour: terminatingMost + terminatingSlack,
+	} {
 		if got := endsBy(workload.Pod{DeletedAt: deleted, EndsBy: deleted.Add(grace)}).Sub(deleted); got != want {
 			t.Errorf("grace %s: %s, want %s", grace, got, want)
 		}

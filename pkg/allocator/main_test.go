@@ -109,7 +109,8 @@ func newReplicaBy(t testing.TB, clock func() time.Time, pools ...*v1.BCSNetPool)
 			t.Error(err)
 		}
 	})
-	controlplane.Until(t, "the feed has a list and a watch", func() bool { return feed.Synced() && r.tap.Count(watches) > 0 })
+	controlplane.Until(t, "the feed has a list and a watch",
+		func() bool { return feed.Synced() && r.tap.Count(watches) > 0 })
 	<-r.watch.Arrived()
 	return r
 }

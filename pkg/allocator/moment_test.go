@@ -14,7 +14,9 @@ import (
 )
 
 // What clocks of hosts are off by.
-var skews = []time.Duration{-8 * time.Hour, -time.Hour, -10 * time.Second, 0, time.Second, 10 * time.Second, 8 * time.Hour}
+var skews = []time.Duration{
+	-8 * time.Hour, -time.Hour, -10 * time.Second, 0, time.Second, 10 * time.Second, 8 * time.Hour,
+}
 
 // clockTest plays requests of one host whose clock is off and then set, at times of the test's choice.
 type clockTest struct {
@@ -38,8 +40,8 @@ func (c clockTest) del(r Request, s int) ([]lease.Lease, error) {
 	return c.r.Release(c.t.Context(), d)
 }
 
-// frees checks that the DEL of a holder is told apart from one that did something: it frees the address, or is refused and
-// frees it once a clock that was set back by seconds has caught up.
+// frees checks that the DEL of a holder is told apart from one that did something: it frees the address, or is refused
+// and frees it once a clock that was set back by seconds has caught up.
 func (c clockTest) frees(r Request, a netip.Addr, s int) {
 	c.t.Helper()
 	got, err := c.del(r, s)
@@ -57,8 +59,8 @@ func (c clockTest) frees(r Request, a netip.Addr, s int) {
 	}
 }
 
-// Rule 6: whatever the clock of a host says, and however it is set, its newer containers get the address of their pod, late
-// requests of older ones change nothing, and a DEL of who holds an address frees it, or says that it does not.
+// Rule 6: whatever the clock of a host says, and however it is set, its newer containers get the address of their pod,
+// late requests of older ones change nothing, and a DEL of who holds an address frees it, or says that it does not.
 func TestClocks(t *testing.T) {
 	s := newSite("9-120")
 	r := newReplica(t, s.pool)
@@ -153,12 +155,14 @@ func TestClockIsTold(t *testing.T) {
 	}
 }
 
-// A replica knows the API server's time to a second or two: what begins after its present is not taken for earlier than it
-// is, or a late ADD of the container before would come after it.
+// A replica knows the API server's time to a second or two: what begins after its present is not taken for earlier than
+// it is, or a late ADD of the container before would come after it.
 func TestClockOfReplicaIsBehind(t *testing.T) {
 	s := newSite("9-20")
 	first, second := newReplica(t, s.pool), newReplica(t, s.pool)
-	for what, behind := range map[string]time.Duration{"right": 0, "behind": 865 * time.Millisecond, "as far as it gets": clockError} {
+	for what, behind := range map[string]time.Duration{
+		"right": 0, "behind": 865 * time.Millisecond, "as far as it gets": clockError,
+	} {
 		t.Run(what, func(t *testing.T) {
 			first, second := first.in(t), second.in(t)
 			start := ago()(0)
@@ -196,8 +200,8 @@ func TestClockOfReplicaIsBehind(t *testing.T) {
 	}
 }
 
-// Of two requests of a host that is ahead, the later one counts as later, also where only one of them is ahead by more than
-// can be true: an address is not kept from its DEL.
+// Of two requests of a host that is ahead, the later one counts as later, also where only one of them is ahead by more
+// than can be true: an address is not kept from its DEL.
 func TestMomentIsMonotone(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	for lead := -maxAge; lead <= maxAge; lead += time.Second / 2 {
@@ -205,7 +209,8 @@ func TestMomentIsMonotone(t *testing.T) {
 			add := moment{start.Add(lead), start}
 			next := moment{add.told.Add(10*time.Millisecond + jitter), start.Add(10 * time.Millisecond)}
 			if !next.counts().After(add.counts()) {
-				t.Errorf("by a clock that is %s ahead, and then %s more: %s, and then %s", lead, jitter, add.counts(), next.counts())
+				t.Errorf("by a clock that is %s ahead, and then %s more: %s, and then %s", lead, jitter, add.counts(),
+					next.counts())
 			}
 		}
 	}

@@ -17,9 +17,9 @@ import (
 )
 
 // What an attachment keeps of what several replicas took for it, in the notation
-// ADDRESS@BOUND[<VERSION] NETWORK SETSIZE CONTAINER [slot]: "4a@1 blue 1 c". The address begins with its family. One whose
-// version is lower than the one it was bound with was written again after the store had been put back. A container "-" is none,
-// "vm:c" one of an owner, who asked without any for "vm".
+// ADDRESS@BOUND[<VERSION] NETWORK SETSIZE CONTAINER [slot]: "4a@1 blue 1 c". The address begins with its family. One
+// whose version is lower than the one it was bound with was written again after the store had been put back. A
+// container "-" is none, "vm:c" one of an owner, who asked without any for "vm".
 func TestOneSet(t *testing.T) {
 	for what, test := range map[string]struct{ all, keep, over string }{
 		"one":    {"4a@1 blue 1 c", "4a", ""},
@@ -127,8 +127,8 @@ func shortNames(ls []lease.Lease) string {
 	return strings.Join(out, " ")
 }
 
-// Rule 5: two replicas that serve one container at once, for whose host there are pools of two families in two networks,
-// from different pictures: one network, the same everywhere, of which the address was written first.
+// Rule 5: two replicas that serve one container at once, for whose host there are pools of two families in two
+// networks, from different pictures: one network, the same everywhere, of which the address was written first.
 func TestOneContainerInTwoNetworks(t *testing.T) {
 	for what, ipv6First := range map[string]bool{"ipv6-first": true, "ipv4-first": false} {
 		t.Run(what, func(t *testing.T) {
@@ -185,8 +185,8 @@ func addressesOf(held ...map[netip.Addr]string) (out []netip.Addr) {
 	return out
 }
 
-// An address that was made again from what a pod reports may be of another interface than those that are known: it is no
-// second one of any of them, nor are they of it.
+// An address that was made again from what a pod reports may be of another interface than those that are known: it is
+// no second one of any of them, nor are they of it.
 func TestUnknownInterfaceIsNoDuplicate(t *testing.T) {
 	x := ipam.NewIndex()
 	known := lease.Lease{
@@ -210,8 +210,8 @@ func TestUnknownInterfaceIsNoDuplicate(t *testing.T) {
 	}
 }
 
-// Rule 5: a replica whose watch is behind knows of what another one did in part, from reads and its own writes. The set that is
-// whole by that picture is not the one that was whole first, and nothing goes until the watch has come so far.
+// Rule 5: a replica whose watch is behind knows of what another one did in part, from reads and its own writes. The set
+// that is whole by that picture is not the one that was whole first, and nothing goes until the watch has come so far.
 func TestPartOfTheFirstSetIsNotSeen(t *testing.T) {
 	a, b, c := newSite("9"), newSite(), newSite()
 	for s, network := range map[*site]string{&b: "blue", &c: "green"} {

@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// TestMaxPerHostAtOnce: of many requests at once a host gets as many addresses as the pool lets it have, and another one
-// when one is given up; what a container has it keeps.
+// TestMaxPerHostAtOnce: of many requests at once a host gets as many addresses as the pool lets it have, and another
+// one when one is given up; what a container has it keeps.
 func TestMaxPerHostAtOnce(t *testing.T) {
 	s := newSite("9-60")
 	s.pool.Spec.MaxPerHost = 5

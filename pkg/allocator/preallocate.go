@@ -201,7 +201,9 @@ func (a *Allocator) pickFor(r Preallocation, want ipam.PickRequest) (picks []ipa
 
 // setAside writes picked addresses as kept for the claim. It returns those of which nobody else was faster.
 func (a *Allocator) setAside(ctx context.Context, r Preallocation, picks []ipam.Pick) (taken []lease.Lease, err error) {
-	change := lease.Change{Verb: lease.VerbReserve, By: "claim " + r.Claim, Reason: preallocatedFor + strconv.Itoa(r.all())}
+	change := lease.Change{
+		Verb: lease.VerbReserve, By: "claim " + r.Claim, Reason: preallocatedFor + strconv.Itoa(r.all()),
+	}
 	var mu sync.Mutex
 	var group errgroup.Group
 	for _, p := range picks {

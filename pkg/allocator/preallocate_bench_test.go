@@ -36,11 +36,15 @@ func preallocated(t testing.TB, size int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.0.0.0", Mask: 14, Gateway: "10.0.0.1", Available: []string{"10.1.0.0/16"}})
+	plan, err := ipam.NewPlan(ipam.PlanSpec{
+		Net: "10.0.0.0", Mask: 14, Gateway: "10.0.0.1", Available: []string{"10.1.0.0/16"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	index.SetPool(ipam.Pool{Name: "large", Plan: plan, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("192.168.0.1"): {}}})
+	index.SetPool(ipam.Pool{
+		Name: "large", Plan: plan, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("192.168.0.1"): {}},
+	})
 	a := New(index, leases, nil, nil, gone.Default(), slog.New(slog.DiscardHandler))
 	r := Preallocation{Claim: "default/large", Namespaces: []string{"default"}, Size: size}
 	version := uint64(0)
@@ -54,7 +58,8 @@ func preallocated(t testing.TB, size int) {
 		}
 		var taken []lease.Lease
 		for _, p := range picks {
-			next, ok := lease.ReserveFor(p.Current, p.Pool.Params(), r.sticky(), leases.Now(), lease.Change{Verb: lease.VerbReserve, By: r.Claim, Reason: "preallocated"})
+			next, ok := lease.ReserveFor(p.Current, p.Pool.Params(), r.sticky(), leases.Now(),
+				lease.Change{Verb: lease.VerbReserve, By: r.Claim, Reason: "preallocated"})
 			if !ok {
 				t.Fatal("taken by nobody, and not free")
 			}

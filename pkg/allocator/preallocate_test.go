@@ -17,7 +17,10 @@ import (
 
 // ahead is what a claim of the site is to have before pods ask.
 func (s site) ahead(size int) Preallocation {
-	return Preallocation{Claim: s.app().Claim, Namespaces: []string{"default"}, Size: size, Void: func(context.Context) (bool, error) { return false, nil }}
+	return Preallocation{
+		Claim: s.app().Claim, Namespaces: []string{"default"}, Size: size,
+		Void: func(context.Context) (bool, error) { return false, nil },
+	}
 }
 
 // preallocate takes addresses, and checks what the claim has then.
@@ -56,14 +59,16 @@ func TestPreallocate(t *testing.T) {
 	r.preallocate(s.ahead(3), 20, 0)
 	r.cost("what it has", 0, 0)
 	l := r.lease(s.kept(t)[0])
-	if h := l.History.Entries(); !l.IsRetained() || !l.HeldFinalizer || l.PodPrimaryKey != "" || len(h) != 1 || h[0].By != "claim "+s.app().Claim {
+	if h := l.History.Entries(); !l.IsRetained() || !l.HeldFinalizer || l.PodPrimaryKey != "" || len(h) != 1 ||
+		h[0].By != "claim "+s.app().Claim {
 		t.Errorf("an address: %+v, %+v", l, h)
 	}
 	if size, ok := TakenFor(l); size != 20 || !ok {
 		t.Errorf("taken for a size of %d, %v", size, ok)
 	}
 	terms.set("ahead-a", s.keyed("default/ahead-a"))
-	if a := r.one(s.of(newPod(t, "ahead-a", s.host, r), "ahead-a")); r.lease(a).State != lease.Active || len(s.kept(t)) != 19 {
+	if a := r.one(s.of(newPod(t, "ahead-a", s.host, r), "ahead-a")); r.lease(a).State != lease.Active ||
+		len(s.kept(t)) != 19 {
 		t.Errorf("the pod got %s, and %d are kept", a, len(s.kept(t)))
 	}
 	r.preallocate(s.ahead(20), 20, 0)
@@ -98,8 +103,8 @@ func TestPreallocateSome(t *testing.T) {
 	})
 }
 
-// TestPreallocateLateWrites: writes of one whose time is over arrive when the next has all that the claim is to have. It
-// gives them back when it sees that.
+// TestPreallocateLateWrites: writes of one whose time is over arrive when the next has all that the claim is to have.
+// It gives them back when it sees that.
 func TestPreallocateLateWrites(t *testing.T) {
 	s := newSite("9-60")
 	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
@@ -279,7 +284,9 @@ func TestPreallocateHalfWay(t *testing.T) {
 
 // A write of unknown outcome is settled by who asks next: the address is the claim's, or still nobody's.
 func TestPreallocateUnknownOutcome(t *testing.T) {
-	for what, hook := range map[string]intercept.Hook{"stored": intercept.LoseAnswer(errReset), "not stored": intercept.Fail(errReset)} {
+	for what, hook := range map[string]intercept.Hook{
+		"stored": intercept.LoseAnswer(errReset), "not stored": intercept.Fail(errReset),
+	} {
 		t.Run(what, func(t *testing.T) {
 			s := newSite("9-11")
 			r := newReplica(t, s.pool)
@@ -316,12 +323,19 @@ func TestPreallocateForNobody(t *testing.T) {
 // TestSurplus: of what a claim keeps beyond its size those go that were written last; what pods have does not.
 func TestSurplus(t *testing.T) {
 	at := func(n byte, s lease.State, version uint64) lease.Lease {
-		return lease.Lease{Addr: netip.AddrFrom4([4]byte{10, 0, 0, n}), State: s, Version: version, Retention: lease.Retention{Claim: "a/b", Fixed: true}}
+		return lease.Lease{
+			Addr: netip.AddrFrom4([4]byte{10, 0, 0, n}), State: s, Version: version,
+			Retention: lease.Retention{Claim: "a/b", Fixed: true},
+		}
 	}
 	six := at(0, lease.Reserved, 99)
 	six.Addr = netip.MustParseAddr("2001:db8::1")
-	all := []lease.Lease{at(1, lease.Reserved, 7), at(2, lease.Active, 9), at(3, lease.Reserved, 3), at(4, lease.Reserved, 5), six}
-	for size, want := range map[int]string{0: "[10.0.0.3 10.0.0.4 10.0.0.1 2001:db8::1]", 1: "[10.0.0.3 10.0.0.4 10.0.0.1]", 2: "[10.0.0.4 10.0.0.1]", 4: "[]"} {
+	all := []lease.Lease{
+		at(1, lease.Reserved, 7), at(2, lease.Active, 9), at(3, lease.Reserved, 3), at(4, lease.Reserved, 5), six,
+	}
+	for size, want := range map[int]string{
+		0: "[10.0.0.3 10.0.0.4 10.0.0.1 2001:db8::1]", 1: "[10.0.0.3 10.0.0.4 10.0.0.1]", 2: "[10.0.0.4 10.0.0.1]", 4: "[]",
+	} {
 		var got []netip.Addr
 		for _, l := range surplus(all, size) {
 			got = append(got, l.Addr)

@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// TestQuotaAtOnce: of many requests at once a namespace gets as many addresses as its quota, and what its claims keep counts
-// as what its pods have. A pod of a claim gets its own back, however full the namespace is.
+// TestQuotaAtOnce: of many requests at once a namespace gets as many addresses as its quota, and what its claims keep
+// counts as what its pods have. A pod of a claim gets its own back, however full the namespace is.
 func TestQuotaAtOnce(t *testing.T) {
 	s := newSite("9-60")
 	s.pool.Spec.Quotas = []v1.NamespaceQuota{{Namespace: "default", Max: 4}}
@@ -70,11 +70,13 @@ func TestQuotaOverrun(t *testing.T) {
 	s := newSite("9-60")
 	s.pool.Spec.MaxPerNamespace = 1
 	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
-	p, q, late := newPod(t, s.pool.Name+"-a", s.host, one, two), newPod(t, s.pool.Name+"-b", s.host, one, two), newPod(t, s.pool.Name+"-c", s.host, one, two)
+	p, q, late := newPod(t, s.pool.Name+"-a", s.host, one, two), newPod(t, s.pool.Name+"-b", s.host, one, two),
+		newPod(t, s.pool.Name+"-c", s.host, one, two)
 	two.watch.Shut()
 	a := one.one(s.of(p, "a-"+p.Name))
 	other := s.of(q, "b-"+q.Name)
-	other.Addrs = []netip.Addr{s.otherThan(a)} // in a conflict about the first one's address the second would learn of its lease
+	// in a conflict about the first one's address the second would learn of its lease
+	other.Addrs = []netip.Addr{s.otherThan(a)}
 	answer := two.adding(t.Context(), other)
 	one.awaitUse(s, 2)
 	two.watch.Open()

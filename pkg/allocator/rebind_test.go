@@ -86,8 +86,8 @@ func TestLateAddOfAReplacedContainer(t *testing.T) {
 	}
 }
 
-// The container that has the address is not refused by a replica that knows only of the one before, whose request was served by
-// another one with a clock that is ahead.
+// The container that has the address is not refused by a replica that knows only of the one before, whose request was
+// served by another one with a clock that is ahead.
 func TestRepeatedAddAtAReplicaThatLagsBehind(t *testing.T) {
 	lately := ago()
 	x := newSite("9-12")
@@ -141,7 +141,8 @@ func TestSameNameAnotherPod(t *testing.T) {
 	if a == b {
 		t.Fatalf("both have %s while the old one was not released", a)
 	}
-	if got := r.del(ReleaseRequest{ContainerID: "stateful-old", PodUID: string(old.UID)}); !slices.Equal(got, []netip.Addr{a}) {
+	if got := r.del(ReleaseRequest{ContainerID: "stateful-old", PodUID: string(old.UID)}); !slices.Equal(got,
+		[]netip.Addr{a}) {
 		t.Errorf("released %v, want %s", got, a)
 	}
 	if held := s.held(t); len(held) != 1 || held[b] != "stateful-new" {
@@ -173,8 +174,8 @@ func TestCacheShowsTheReplacedPod(t *testing.T) {
 	}
 }
 
-// A pod was deleted by force and replaced on the same host, its container still runs. A replica that has seen neither takes the new pod's
-// container for a newer one of the old pod: that one's address stays until its DEL.
+// A pod was deleted by force and replaced on the same host, its container still runs. A replica that has seen neither
+// takes the new pod's container for a newer one of the old pod: that one's address stays until its DEL.
 func TestReplacedPodAtAReplicaThatLagsBehind(t *testing.T) {
 	s := newSite("9-12")
 	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
@@ -206,8 +207,9 @@ func TestReplacedPodAtAReplicaThatLagsBehind(t *testing.T) {
 	}
 }
 
-// A container was served under its pod's UID. A replica whose cache still has the pod before takes the container, which names no UID, for
-// one of that, and finds that one's container newer, as by clocks that are a second off: both keep what they have.
+// A container was served under its pod's UID. A replica whose cache still has the pod before takes the container, which
+// names no UID, for one of that, and finds that one's container newer, as by clocks that are a second off: both keep
+// what they have.
 func TestServedContainerAtAReplicaThatLagsBehind(t *testing.T) {
 	s := newSite("9-12")
 	one, two := newReplica(t, s.pool), newReplica(t, s.pool)

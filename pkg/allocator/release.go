@@ -177,7 +177,8 @@ func (a *Allocator) releaseOne(ctx context.Context, l lease.Lease, still func(le
 func ReleaseLease(
 	ctx context.Context, leases *store.Client, l lease.Lease, c lease.Change, still func(lease.Lease) bool,
 ) (released bool, err error) {
-	return giveUp(ctx, leases, l, func(l lease.Lease) (lease.Lease, bool) { return lease.Release(l, leases.Now(), c) }, still)
+	return giveUp(ctx, leases, l, func(l lease.Lease) (lease.Lease, bool) { return lease.Release(l, leases.Now(), c) },
+		still)
 }
 
 // FreeLease does what ReleaseLease does, for an address that no claim keeps from then on.

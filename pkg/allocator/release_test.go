@@ -33,8 +33,11 @@ func TestRelease(t *testing.T) {
 	r.cost("DEL", 1, 0)
 	got := r.lease(a)
 	want := lease.Lease{
-		Addr: a, Params: lease.Params{Pool: s.pool.Name, Bits: 24, Gateway: s.addr(254)}, Version: got.Version, Updated: got.Updated,
-		History: lease.NewHistory([]lease.Past{{Holder: "default/releases", Host: s.host, Since: held.Updated, Until: got.Updated}}),
+		Addr: a, Params: lease.Params{Pool: s.pool.Name, Bits: 24, Gateway: s.addr(254)}, Version: got.Version,
+		Updated: got.Updated,
+		History: lease.NewHistory([]lease.Past{{
+			Holder: "default/releases", Host: s.host, Since: held.Updated, Until: got.Updated,
+		}}),
 	}
 	if diff := cmp.Diff(want, got, compareAddrs); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -110,8 +113,8 @@ func TestReleaseOfANetwork(t *testing.T) {
 	}
 }
 
-// The clock of a host is ahead: what it says counts as two seconds from now at most, so that its leases can be released and taken
-// over by those whose clocks are right.
+// The clock of a host is ahead: what it says counts as two seconds from now at most, so that its leases can be released
+// and taken over by those whose clocks are right.
 func TestStartedInTheFuture(t *testing.T) {
 	s := newSite("9-12")
 	r := newReplica(t, s.pool)
@@ -298,7 +301,10 @@ func TestMarks(t *testing.T) {
 	m := newTombstones(func() time.Time { return now })
 	began := now
 	m.put(container("c"), "eth0", "", begun(began))
-	if !m.deleted(container("c"), "eth0", "", begun(began)) || m.deleted(container("c"), "net1", "", begun(began)) || m.deleted(container("d"), "eth0", "", begun(began)) || m.deleted(deletedHolder{ofOwner, "c"}, "eth0", "", begun(began)) || m.deleted(container("c"), "eth0", "", begun(began.Add(1))) {
+	if !m.deleted(container("c"), "eth0", "", begun(began)) || m.deleted(container("c"), "net1", "", begun(began)) ||
+		m.deleted(container("d"), "eth0", "", begun(began)) ||
+		m.deleted(deletedHolder{ofOwner, "c"}, "eth0", "", begun(began)) ||
+		m.deleted(container("c"), "eth0", "", begun(began.Add(1))) {
 		t.Error("the tombstone is not for what began until then, on that interface of that container")
 	}
 	m.put(container("c"), "eth0", "", begun(began.Add(-time.Hour))) // a DEL of long ago, late
@@ -319,7 +325,8 @@ func TestMarks(t *testing.T) {
 	if len(m.by) > maxTombstones || len(m.order) > maxTombstones {
 		t.Errorf("%d tombstones, %d in order; want at most %d", len(m.by), len(m.order), maxTombstones)
 	}
-	if m.deleted(container("0"), "eth0", "", begun(now)) || !m.deleted(container(fmt.Sprint(maxTombstones+999)), "eth0", "", begun(now)) {
+	if m.deleted(container("0"), "eth0", "", begun(now)) ||
+		!m.deleted(container(fmt.Sprint(maxTombstones+999)), "eth0", "", begun(now)) {
 		t.Error("not the oldest were dropped")
 	}
 	now = now.Add(tombstoneLife)
@@ -370,7 +377,8 @@ func TestReleaseAddress(t *testing.T) {
 		container, owner string
 	}{{a, "address-c", ""}, {b, "", "vm-address"}} {
 		r.tap.Forget()
-		if l, released, err := r.ReleaseAddress(t.Context(), test.addr, test.container, test.owner); err != nil || !released || l.Addr != test.addr {
+		if l, released, err := r.ReleaseAddress(t.Context(), test.addr, test.container, test.owner); err != nil ||
+			!released || l.Addr != test.addr {
 			t.Errorf("%+v, released %v, %v", l, released, err)
 		}
 		r.cost("release by address", 1, 1)
@@ -397,7 +405,8 @@ func TestReleaseHost(t *testing.T) {
 	r.one(Request{Host: other.host, Owner: "vm-other-host"})
 	r.tap.Forget()
 	got, err := ReleaseHost(t.Context(), r.leases, s.host, time.Now(), lease.Change{})
-	if err != nil || len(got) != 21 || !slices.IsSortedFunc(got, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) }) {
+	if err != nil || len(got) != 21 || !slices.IsSortedFunc(got,
+		func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) }) {
 		t.Errorf("released %d, %v; want 21 in order", len(got), err)
 	}
 	r.cost("host release", 21, 1)
@@ -418,7 +427,8 @@ func TestReleaseHostThatIsLate(t *testing.T) {
 	s := newSite("9-20")
 	r := newReplica(t, s.pool)
 	a := r.one(Request{Host: s.host, Owner: "vm-late"})
-	got, err := ReleaseHost(t.Context(), r.leases, s.host, r.lease(a).Updated.Add(-clockError-time.Millisecond), lease.Change{})
+	got, err := ReleaseHost(t.Context(), r.leases, s.host, r.lease(a).Updated.Add(-clockError-time.Millisecond),
+		lease.Change{})
 	if err != nil || len(got) != 0 || r.lease(a).State != lease.Active {
 		t.Errorf("released %v, %v", got, err)
 	}
@@ -513,7 +523,9 @@ func TestReleaseOfACallerThatHasGone(t *testing.T) {
 
 // A release whose write has an unknown outcome is retryable, and the retry finds out.
 func TestReleaseOfUnknownOutcome(t *testing.T) {
-	for what, hook := range map[string]intercept.Hook{"stored": intercept.LoseAnswer(errReset), "not stored": intercept.Fail(errReset)} {
+	for what, hook := range map[string]intercept.Hook{
+		"stored": intercept.LoseAnswer(errReset), "not stored": intercept.Fail(errReset),
+	} {
 		t.Run(what, func(t *testing.T) {
 			s := newSite("9")
 			r := newReplica(t, s.pool)

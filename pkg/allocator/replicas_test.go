@@ -108,7 +108,9 @@ func (r *replica) beside(s site, l lease.Lease, change func(*lease.Lease)) {
 // apart makes two replicas serve one container at once with different addresses: neither sees the other's
 // write, and the second believes the first one's address to be in use. It returns what each took, and
 // their answers, which wait for the watches.
-func apart(t *testing.T, s site, one, two *replica, first, second Request) (a, b netip.Addr, answers [2]<-chan outcome, leave func()) {
+func apart(
+	t *testing.T, s site, one, two *replica, first, second Request,
+) (a, b netip.Addr, answers [2]<-chan outcome, leave func()) {
 	t.Helper()
 	one.watch.Shut()
 	two.watch.Shut()
@@ -188,7 +190,9 @@ func TestLeaseMadeAgainBesideANewerOne(t *testing.T) {
 // every replica says so to both.
 func TestTwoContainersAtTwoReplicas(t *testing.T) {
 	lately := ago()
-	for what, newerFirst := range map[string]bool{"the newer is written first": true, "the older is written first": false} {
+	for what, newerFirst := range map[string]bool{
+		"the newer is written first": true, "the older is written first": false,
+	} {
 		t.Run(what, func(t *testing.T) {
 			s := newSite("9-12")
 			one, two := newReplica(t, s.pool), newReplica(t, s.pool)
@@ -328,7 +332,9 @@ func TestManyContainersAtTwoReplicas(t *testing.T) {
 		var all []both
 		for _, p := range pods {
 			request := s.of(p, fmt.Sprintf("%s-c%d", p.Name, round))
-			all = append(all, both{request, [2]<-chan outcome{one.adding(t.Context(), request), two.adding(t.Context(), request)}})
+			all = append(all, both{
+				request, [2]<-chan outcome{one.adding(t.Context(), request), two.adding(t.Context(), request)},
+			})
 		}
 		given := map[netip.Addr]string{}
 		for _, b := range all {
@@ -410,8 +416,8 @@ func newest(r *http.Request) bool {
 	return intercept.Of(v1.IPResource)(r) && r.URL.Query().Get("limit") == "1"
 }
 
-// Rule 5: a replica that believes a pool full asks for the newest state before it says so: the container may have an address that
-// its watch has not delivered yet.
+// Rule 5: a replica that believes a pool full asks for the newest state before it says so: the container may have an
+// address that its watch has not delivered yet.
 func TestFullPoolAtAReplicaThatLagsBehind(t *testing.T) {
 	s := newSite("9-10")
 	one, two := newReplica(t, s.pool), newReplica(t, s.pool)

@@ -31,9 +31,9 @@ type Request struct {
 	Pool string
 	// Addrs are the addresses asked for, at most one per family.
 	Addrs []netip.Addr
-	// StartedAt is when the caller began, by its own clock; zero when it did not send it. A time more than two seconds after
-	// the arrival, or five minutes before it, is that of a wrong clock, and counts as two seconds after it, or as the
-	// arrival.
+	// StartedAt is when the caller began, by its own clock; zero when it did not send it. A time more than two seconds
+	// after the arrival, or five minutes before it, is that of a wrong clock, and counts as two seconds after it, or as
+	// the arrival.
 	StartedAt time.Time
 	// ArrivedAt is when the first replica got the request; zero stands for the present.
 	ArrivedAt time.Time

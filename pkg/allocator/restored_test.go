@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
-// putBack makes an address as it is in a copy of the store that knows no holder of it, and returns the list that a replica
-// reads when it notices.
+// putBack makes an address as it is in a copy of the store that knows no holder of it, and returns the list that a
+// replica reads when it notices.
 func (r *replica) putBack(s site, a netip.Addr) (list []lease.Lease, version uint64) {
 	r.t.Helper()
 	cfg, err := identity()
@@ -30,7 +30,8 @@ func (r *replica) putBack(s site, a netip.Addr) (list []lease.Lease, version uin
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if live, err = direct.Write(r.t.Context(), lease.Lease{Addr: a, Version: live.Version, Params: live.Params}); err != nil {
+	if live, err = direct.Write(r.t.Context(),
+		lease.Lease{Addr: a, Version: live.Version, Params: live.Params}); err != nil {
 		r.t.Fatal(err)
 	}
 	if list, err = direct.List(r.t.Context(), "spec.pool="+s.pool.Name); err != nil {
@@ -39,9 +40,9 @@ func (r *replica) putBack(s site, a netip.Addr) (list []lease.Lease, version uin
 	return list, live.Version
 }
 
-// A container was told an address, the watch of another replica had not delivered that when the store was put back to a copy
-// which does not know it, and the container asks there again: it is given no other address before the first replica has
-// written what it knows, and the same one then.
+// A container was told an address, the watch of another replica had not delivered that when the store was put back to a
+// copy which does not know it, and the container asks there again: it is given no other address before the first
+// replica has written what it knows, and the same one then.
 func TestAskedAgainAfterARestore(t *testing.T) {
 	s := newSite("9-12")
 	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
@@ -50,7 +51,8 @@ func TestAskedAgainAfterARestore(t *testing.T) {
 	request := s.of(newPod(t, "asks-again-"+s.pool.Name, s.host, one, two), "c1")
 	first := one.one(request)
 	one.del(del(request))
-	controlplane.Until(t, "the other replica knows", func() bool { l, _ := two.index.Get(first); return l.State == lease.Available && !l.Updated.IsZero() })
+	controlplane.Until(t, "the other replica knows",
+		func() bool { l, _ := two.index.Get(first); return l.State == lease.Available && !l.Updated.IsZero() })
 
 	request.ContainerID = "c2"
 	two.watch.Shut()
@@ -86,8 +88,8 @@ func TestAskedAgainAfterARestore(t *testing.T) {
 	two.one(other)
 }
 
-// A request is under way while the store is put back: what it finds out about the version that it decided on does not hide from
-// its replica what happens to the address from then on.
+// A request is under way while the store is put back: what it finds out about the version that it decided on does not
+// hide from its replica what happens to the address from then on.
 func TestRequestAcrossARestore(t *testing.T) {
 	s := newSite("9-12")
 	one, two := newReplica(t, s.pool), newReplica(t, s.pool)

@@ -118,7 +118,8 @@ func TestPartialSetIsCompletedByAnotherReplica(t *testing.T) {
 			one, two := newReplica(t, four.pool, six.pool), newReplica(t, four.pool, six.pool)
 			request := four.vm("set")
 			one.tap.Forget()
-			mend := one.tap.On(func(r *http.Request) bool { return writes(r) && one.tap.Count(writes) == 2 }, intercept.Fail(errRefused))
+			mend := one.tap.On(func(r *http.Request) bool { return writes(r) && one.tap.Count(writes) == 2 },
+				intercept.Fail(errRefused))
 			if !seen {
 				two.watch.Shut()
 			}

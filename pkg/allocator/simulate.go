@@ -144,7 +144,8 @@ func (s *Simulation) feasible(
 
 // held returns the addresses that the pod has.
 func (s *Simulation) held() []lease.Lease {
-	return slices.DeleteFunc(s.index.ByAttachment(s.pod.holder), func(l lease.Lease) bool { return l.State != lease.Active })
+	return slices.DeleteFunc(s.index.ByAttachment(s.pod.holder),
+		func(l lease.Lease) bool { return l.State != lease.Active })
 }
 
 // Holds reports whether the pod has an address, on whichever interface.

@@ -59,9 +59,11 @@ type Claim struct {
 // FromObject reads a claim. The error says what of its spec cannot be used.
 func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	c := Claim{
-		Name: o.Namespace + "/" + o.Name, Release: cmp.Or(o.Spec.ReleasePolicy, v1.ReleaseImmutable), Size: -1, Surge: int(o.Spec.Surge), Pool: o.Spec.Pool,
+		Name: o.Namespace + "/" + o.Name, Release: cmp.Or(o.Spec.ReleasePolicy, v1.ReleaseImmutable), Size: -1,
+		Surge: int(o.Spec.Surge), Pool: o.Spec.Pool,
 		Preallocate: o.Spec.Preallocate, SharedName: o.Spec.SharedName,
-		Managed: o.Labels[Managed] == "true", Deleting: o.DeletionTimestamp != nil, namespace: o.Namespace, namespaces: o.Spec.Namespaces,
+		Managed: o.Labels[Managed] == "true", Deleting: o.DeletionTimestamp != nil, namespace: o.Namespace,
+		namespaces: o.Spec.Namespaces,
 	}
 	if c.Deleting {
 		c.DeletedAt = o.DeletionTimestamp.Time
@@ -126,7 +128,8 @@ func (c Claim) KeepsAll() bool { return c.SharedName != "" && c.Release == v1.Re
 
 // Serves reports whether pods of a namespace may use the claim.
 func (c Claim) Serves(namespace string) bool {
-	return namespace == c.namespace || slices.Contains(c.namespaces, namespace) || slices.Contains(c.namespaces, AllNamespaces)
+	return namespace == c.namespace || slices.Contains(c.namespaces, namespace) ||
+		slices.Contains(c.namespaces, AllNamespaces)
 }
 
 // SameSpec reports whether two specs ask for the same.

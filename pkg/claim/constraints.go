@@ -49,7 +49,9 @@ func (f *ConstraintsFinder) Of(ctx context.Context, pod workload.Pod) (allocator
 	return f.of(ctx, pod, p)
 }
 
-func (f *ConstraintsFinder) of(ctx context.Context, pod workload.Pod, p workload.Policy) (allocator.Constraints, error) {
+func (f *ConstraintsFinder) of(
+	ctx context.Context, pod workload.Pod, p workload.Policy,
+) (allocator.Constraints, error) {
 	constraints := allocator.Constraints{Pool: p.Pool, Sets: p.Sets, Gateway: p.Gateway}
 	if refusal := f.fits(pod, p); refusal != nil {
 		return constraints, refusal
@@ -57,7 +59,9 @@ func (f *ConstraintsFinder) of(ctx context.Context, pod workload.Pod, p workload
 	if p.Claim == "" {
 		return constraints, nil
 	}
-	constraints.Retention = lease.Retention{Claim: p.Claim, PodPrimaryKey: p.Identity, Fixed: p.Release != workload.ReleaseWithPod}
+	constraints.Retention = lease.Retention{
+		Claim: p.Claim, PodPrimaryKey: p.Identity, Fixed: p.Release != workload.ReleaseWithPod,
+	}
 	c, found, err := f.claim(ctx, p)
 	switch {
 	case err != nil:
@@ -89,7 +93,8 @@ func (f *ConstraintsFinder) claim(ctx context.Context, p workload.Policy) (c Cla
 	err = f.Claims.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err) && source(p, "Claim").Key == workload.OwnerField:
-		return c, false, ipam.Refuse(ipam.ReasonClaimNotFound, "claim %s, which was for %s, is gone", p.Claim, p.Workload).WithHint("ask again in a moment")
+		return c, false, ipam.Refuse(ipam.ReasonClaimNotFound, "claim %s, which was for %s, is gone", p.Claim, p.Workload).
+			WithHint("ask again in a moment")
 	case apierrors.IsNotFound(err) && p.Named:
 		return c, false, ipam.RefuseFacts(ipam.ReasonClaimNotFound, explain.Facts{
 			Kind: explain.NoSuchClaim, Claim: p.Claim, By: Source(p, "Claim"), Namespace: namespace,
@@ -100,7 +105,8 @@ func (f *ConstraintsFinder) claim(ctx context.Context, p workload.Policy) (c Cla
 		return c, false, err
 	}
 	if c, err = f.parsed.of(&o); err != nil {
-		return c, false, ipam.Refuse(ipam.ReasonClaimConflict, "claim %s cannot be used: %v", p.Claim, err).WithHint("mend it: kubectl edit bcsnetipclaim -n %s %s", namespace, name)
+		return c, false, ipam.Refuse(ipam.ReasonClaimConflict, "claim %s cannot be used: %v", p.Claim, err).
+			WithHint("mend it: kubectl edit bcsnetipclaim -n %s %s", namespace, name)
 	}
 	return c, true, nil
 }
@@ -109,22 +115,30 @@ func (f *ConstraintsFinder) claim(ctx context.Context, p workload.Policy) (c Cla
 func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
 	switch {
 	case !c.Serves(pod.Namespace):
-		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s does not serve namespace %s of pod %s/%s", c.Name, pod.Namespace, pod.Namespace, pod.Name).
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s does not serve namespace %s of pod %s/%s", c.Name,
+			pod.Namespace, pod.Namespace, pod.Name).
 			WithHint("add the namespace to spec.namespaces of the claim")
 	case p.Named && c.Deleting:
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is being deleted", c.Name).WithHint("name another claim")
-	case p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group || c.Workload.Kind != p.Workload.Kind || c.Workload.Namespace != p.Workload.Namespace || c.Workload.Name != p.Workload.Name):
-		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for %s, pod %s/%s is of %s", c.Name, c.Workload, pod.Namespace, pod.Name, p.Workload).
+	case p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group || c.Workload.Kind != p.Workload.Kind ||
+		c.Workload.Namespace != p.Workload.Namespace || c.Workload.Name != p.Workload.Name):
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for %s, pod %s/%s is of %s", c.Name, c.Workload,
+			pod.Namespace, pod.Name, p.Workload).
 			WithHint("name another claim, or make one without an owner")
 	case !p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group || c.Workload.Kind != p.Workload.Kind):
-		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s, which would be that of %s, is for %s of group %q", c.Name, p.Workload, c.Workload, c.Workload.Group).
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s, which would be that of %s, is for %s of group %q", c.Name,
+			p.Workload, c.Workload, c.Workload.Group).
 			WithHint("name a claim of its own with the annotation networkextension.bkbcs.tencent.com/claim")
 	case p.Named && !agrees(c, p):
-		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s has the policy %s, %s says another", c.Name, c.policy(), policySource(p)).WithHint("remove one of the two")
-	case p.Named && c.Addresses != nil && slices.ContainsFunc(p.Sets, func(s *netipx.IPSet) bool { return !within(s, c.Addresses) }):
-		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s has other addresses than %s", c.Name, Source(p, "Sets")).WithHint("add them to spec.addresses of the claim, or remove the annotation")
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s has the policy %s, %s says another", c.Name, c.policy(),
+			policySource(p)).WithHint("remove one of the two")
+	case p.Named && c.Addresses != nil && slices.ContainsFunc(p.Sets,
+		func(s *netipx.IPSet) bool { return !within(s, c.Addresses) }):
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s has other addresses than %s", c.Name, Source(p, "Sets")).
+			WithHint("add them to spec.addresses of the claim, or remove the annotation")
 	case p.Pool != "" && c.Pool != "" && p.Pool != c.Pool && !c.Managed:
-		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for pool %s, %s for pool %s", c.Name, c.Pool, Source(p, "Pool"), p.Pool).WithHint("remove one of the two")
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for pool %s, %s for pool %s", c.Name, c.Pool,
+			Source(p, "Pool"), p.Pool).WithHint("remove one of the two")
 	}
 	return nil
 }
@@ -172,10 +186,12 @@ func (f *ConstraintsFinder) fits(pod workload.Pod, p workload.Policy) *ipam.Refu
 			switch {
 			case !ok:
 			case p.Mask != 0 && pool.Plan.Subnet.Bits() != p.Mask:
-				return ipam.Refuse(ipam.ReasonClaimConflict, "%s has the mask /%d, and pool %s of %s the mask /%d", Source(p, "Sets"), p.Mask, name, r.From(), pool.Plan.Subnet.Bits()).
+				return ipam.Refuse(ipam.ReasonClaimConflict, "%s has the mask /%d, and pool %s of %s the mask /%d",
+					Source(p, "Sets"), p.Mask, name, r.From(), pool.Plan.Subnet.Bits()).
 					WithHint("write the mask of the pool")
 			case unreachable(p.Gateway, pool.Plan.Subnet):
-				return ipam.Refuse(ipam.ReasonClaimConflict, "%s is not in the subnet %s of pool %s, which has %s for pod %s/%s", Source(p, "Gateway"), pool.Plan.Subnet, name, r.From(), pod.Namespace, pod.Name).
+				return ipam.Refuse(ipam.ReasonClaimConflict, "%s is not in the subnet %s of pool %s, which has %s for pod %s/%s",
+					Source(p, "Gateway"), pool.Plan.Subnet, name, r.From(), pod.Namespace, pod.Name).
 					WithHint("name a gateway of that subnet, or none")
 			}
 		}

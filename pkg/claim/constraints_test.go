@@ -55,7 +55,10 @@ func TestTerms(t *testing.T) {
 	}
 	web := workload.Workload{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	object := func(change func(*v1.BCSNetIPClaim)) v1.BCSNetIPClaim {
-		o := v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "held"}, Spec: v1.BCSNetIPClaimSpec{ReleasePolicy: v1.ReleaseNever}}
+		o := v1.BCSNetIPClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "held"},
+			Spec:       v1.BCSNetIPClaimSpec{ReleasePolicy: v1.ReleaseNever},
+		}
 		change(&o)
 		return o
 	}
@@ -79,17 +82,25 @@ func TestTerms(t *testing.T) {
 			want:   allocator.Constraints{Retention: lease.Retention{Claim: "shop/deploy-web", Fixed: true}}, missing: true,
 		},
 		"of one pod": {
-			policy: workload.Policy{Claim: "shop/sts-web", Release: workload.ReleaseNever, Identity: "web-0", Gateway: netip.MustParseAddr("10.0.0.3")},
-			want:   allocator.Constraints{Retention: lease.Retention{Claim: "shop/sts-web", PodPrimaryKey: "web-0", Fixed: true}, Gateway: netip.MustParseAddr("10.0.0.3")}, missing: true,
+			policy: workload.Policy{
+				Claim: "shop/sts-web", Release: workload.ReleaseNever, Identity: "web-0", Gateway: netip.MustParseAddr("10.0.0.3"),
+			},
+			want: allocator.Constraints{
+				Retention: lease.Retention{Claim: "shop/sts-web", PodPrimaryKey: "web-0", Fixed: true},
+				Gateway:   netip.MustParseAddr("10.0.0.3"),
+			}, missing: true,
 		},
 		"a claim that keeps nothing, for its addresses": {
-			policy: workload.Policy{Claim: "shop/deploy-web", Release: workload.ReleaseWithPod}, want: allocator.Constraints{Retention: lease.Retention{Claim: "shop/deploy-web"}}, missing: true,
+			policy: workload.Policy{Claim: "shop/deploy-web", Release: workload.ReleaseWithPod},
+			want:   allocator.Constraints{Retention: lease.Retention{Claim: "shop/deploy-web"}}, missing: true,
 		},
 		"what the claim says": {
 			policy: named, claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
 				o.Spec.Replicas, o.Spec.Surge, o.Spec.Pool, o.Spec.Addresses = new(int32(3)), 1, "a", []string{"10.0.0.9-10.0.0.12"}
 			})},
-			want: allocator.Constraints{Retention: held, Room: 4, Pool: "a", Sets: []*netipx.IPSet{set("10.0.0.9", "10.0.0.12")}},
+			want: allocator.Constraints{
+				Retention: held, Room: 4, Pool: "a", Sets: []*netipx.IPSet{set("10.0.0.9", "10.0.0.12")},
+			},
 		},
 		"of another namespace": {
 			policy: with(named, func(p *workload.Policy) { p.Claim = "other/held" }),
@@ -98,8 +109,9 @@ func TestTerms(t *testing.T) {
 		},
 		"one made from annotations that is being deleted": {
 			policy: workload.Policy{Claim: "shop/held", Release: workload.ReleaseNever},
-			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.DeletionTimestamp = &metav1.Time{Time: time.Now()} })},
-			want:   allocator.Constraints{Retention: lease.Retention{Claim: "shop/held"}},
+			claims: []v1.BCSNetIPClaim{object(
+				func(o *v1.BCSNetIPClaim) { o.DeletionTimestamp = &metav1.Time{Time: time.Now()} })},
+			want: allocator.Constraints{Retention: lease.Retention{Claim: "shop/held"}},
 		},
 		"one made from annotations that is being deleted, and made again": {
 			policy: workload.Policy{Claim: "shop/held", Release: workload.ReleaseNever},
@@ -117,65 +129,83 @@ func TestTerms(t *testing.T) {
 		},
 
 		"named and not there": {
-			policy: named, refusal: "ClaimNotFound: there is no claim shop/held, which annotation claim=held of Pod shop/web-x names; hint: make it: bcsnetctl claim create held -n shop; or remove the annotation",
+			policy: named,
+			refusal: "ClaimNotFound: there is no claim shop/held, which annotation claim=held of Pod shop/web-x names; hint: " +
+				"make it: bcsnetctl claim create held -n shop; or remove the annotation",
 		},
 		"not for this namespace": {
-			policy:  with(named, func(p *workload.Policy) { p.Claim = "other/held" }),
-			claims:  []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Namespace = "other" })},
-			refusal: "ClaimConflict: claim other/held does not serve namespace shop of pod shop/web-x; hint: add the namespace to spec.namespaces of the claim",
+			policy: with(named, func(p *workload.Policy) { p.Claim = "other/held" }),
+			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Namespace = "other" })},
+			refusal: "ClaimConflict: claim other/held does not serve namespace shop of pod shop/web-x; hint: add the " +
+				"namespace to spec.namespaces of the claim",
 		},
 		"of another workload": {
 			policy: named,
 			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
 				o.Spec.Owner = &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web"}
 			})},
-			refusal: "ClaimConflict: claim shop/held is for StatefulSet shop/web, pod shop/web-x is of Deployment shop/web; hint: name another claim, or make one without an owner",
+			refusal: "ClaimConflict: claim shop/held is for StatefulSet shop/web, pod shop/web-x is of Deployment shop/web; " +
+				"hint: name another claim, or make one without an owner",
 		},
 		"made from annotations, of another kind with the same prefix": {
 			policy: workload.Policy{Claim: "shop/held", Release: workload.ReleaseNever, Workload: web},
 			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
 				o.Spec.Owner = &v1.ClaimOwner{APIVersion: "x.io/v1", Kind: "Deployment", Name: "web"}
 			})},
-			refusal: "ClaimConflict: claim shop/held, which would be that of Deployment shop/web, is for Deployment shop/web of group \"x.io\"; hint: name a claim of its own with the annotation networkextension.bkbcs.tencent.com/claim",
+			refusal: "ClaimConflict: claim shop/held, which would be that of Deployment shop/web, is for Deployment shop/web " +
+				"of group \"x.io\"; hint: name a claim of its own with the annotation networkextension.bkbcs.tencent.com/claim",
 		},
 		"named and being deleted": {
-			policy:  named,
-			claims:  []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.DeletionTimestamp = &metav1.Time{Time: time.Now()} })},
+			policy: named,
+			claims: []v1.BCSNetIPClaim{object(
+				func(o *v1.BCSNetIPClaim) { o.DeletionTimestamp = &metav1.Time{Time: time.Now()} })},
 			refusal: "ClaimConflict: claim shop/held is being deleted; hint: name another claim",
 		},
 		"another policy": {
 			policy: with(named, func(p *workload.Policy) {
-				p.Release, p.Sources = workload.ReleaseImmutable, append(p.Sources, workload.Source{Object: "Pod shop/web-x", Key: "networkextension.bkbcs.tencent.com/release-policy", Value: "immutable", Gave: "Release"})
+				p.Release, p.Sources = workload.ReleaseImmutable,
+					append(p.Sources, workload.Source{
+						Object: "Pod shop/web-x", Key: "networkextension.bkbcs.tencent.com/release-policy", Value: "immutable",
+						Gave: "Release",
+					})
 			}),
-			claims:  []v1.BCSNetIPClaim{object(func(*v1.BCSNetIPClaim) {})},
-			refusal: "ClaimConflict: claim shop/held has the policy Never, annotation networkextension.bkbcs.tencent.com/release-policy=immutable of Pod shop/web-x says another; hint: remove one of the two",
+			claims: []v1.BCSNetIPClaim{object(func(*v1.BCSNetIPClaim) {})},
+			refusal: "ClaimConflict: claim shop/held has the policy Never, annotation " +
+				"networkextension.bkbcs.tencent.com/release-policy=immutable of Pod shop/web-x says another; hint: remove one of the two",
 		},
 		"another time": {
 			policy: with(named, func(p *workload.Policy) {
 				p.Release, p.Keep = workload.ReleaseTimed, time.Hour
-				p.Sources = append(p.Sources, workload.Source{Object: "Pod shop/web-x", Key: "networkextension.bkbcs.tencent.com/keep", Value: "1h", Gave: "Keep"})
+				p.Sources = append(p.Sources, workload.Source{
+					Object: "Pod shop/web-x", Key: "networkextension.bkbcs.tencent.com/keep", Value: "1h", Gave: "Keep",
+				})
 			}),
 			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) {
 				o.Spec.ReleasePolicy, o.Spec.Keep = v1.ReleaseTimed, &metav1.Duration{Duration: 2 * time.Hour}
 			})},
-			refusal: "ClaimConflict: claim shop/held has the policy Timed 2h, annotation networkextension.bkbcs.tencent.com/keep=1h of Pod shop/web-x says another; hint: remove one of the two",
+			refusal: "ClaimConflict: claim shop/held has the policy Timed 2h, annotation " +
+				"networkextension.bkbcs.tencent.com/keep=1h of Pod shop/web-x says another; hint: remove one of the two",
 		},
 		"another policy in the words of another system": {
 			policy: with(named, func(p *workload.Policy) {
 				p.Release, p.Keep = workload.ReleaseTimed, time.Hour
-				p.Sources = append(p.Sources, workload.Source{Object: "Pod shop/web-x", Key: "netservicecontroller.bkbcs.tencent.com", Value: "fixed-ip", Gave: "Release"})
+				p.Sources = append(p.Sources, workload.Source{
+					Object: "Pod shop/web-x", Key: "netservicecontroller.bkbcs.tencent.com", Value: "fixed-ip", Gave: "Release",
+				})
 			}),
 			claims: []v1.BCSNetIPClaim{object(func(*v1.BCSNetIPClaim) {})}, want: allocator.Constraints{Retention: held},
 		},
 		"other addresses": {
-			policy:  with(named, func(p *workload.Policy) { p.Sets = []*netipx.IPSet{set("10.0.0.9", "10.0.0.13")} }),
-			claims:  []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Spec.Addresses = []string{"10.0.0.9-10.0.0.12"} })},
-			refusal: "ClaimConflict: claim shop/held has other addresses than annotation ip_pool=10.0.0.9/25 of Deployment shop/web; hint: add them to spec.addresses of the claim, or remove the annotation",
+			policy: with(named, func(p *workload.Policy) { p.Sets = []*netipx.IPSet{set("10.0.0.9", "10.0.0.13")} }),
+			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Spec.Addresses = []string{"10.0.0.9-10.0.0.12"} })},
+			refusal: "ClaimConflict: claim shop/held has other addresses than annotation ip_pool=10.0.0.9/25 of Deployment " +
+				"shop/web; hint: add them to spec.addresses of the claim, or remove the annotation",
 		},
 		"another pool": {
-			policy:  with(named, func(p *workload.Policy) { p.Pool = "b" }),
-			claims:  []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Spec.Pool = "a" })},
-			refusal: "ClaimConflict: claim shop/held is for pool a, annotation pool=b of Pod shop/web-x for pool b; hint: remove one of the two",
+			policy: with(named, func(p *workload.Policy) { p.Pool = "b" }),
+			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Spec.Pool = "a" })},
+			refusal: "ClaimConflict: claim shop/held is for pool a, annotation pool=b of Pod shop/web-x for pool b; hint: " +
+				"remove one of the two",
 		},
 		"addresses that are none": {
 			policy:  named,
@@ -183,25 +213,31 @@ func TestTerms(t *testing.T) {
 			refusal: `ClaimConflict: claim shop/held cannot be used: spec.addresses[1]: "x" is not an address, a range a-b or a CIDR; hint: mend it: kubectl edit bcsnetipclaim -n shop held`,
 		},
 		"a mask that is not the pool's": {
-			policy:  with(named, func(p *workload.Policy) { p.Mask, p.Sets = 25, []*netipx.IPSet{set("10.0.0.9", "10.0.0.9")} }),
-			refusal: "ClaimConflict: annotation ip_pool=10.0.0.9/25 of Deployment shop/web has the mask /25, and pool a of 10.0.0.9 the mask /24; hint: write the mask of the pool",
+			policy: with(named, func(p *workload.Policy) { p.Mask, p.Sets = 25, []*netipx.IPSet{set("10.0.0.9", "10.0.0.9")} }),
+			refusal: "ClaimConflict: annotation ip_pool=10.0.0.9/25 of Deployment shop/web has the mask /25, and pool a of " +
+				"10.0.0.9 the mask /24; hint: write the mask of the pool",
 		},
 		"a gateway outside": {
 			policy: with(named, func(p *workload.Policy) {
 				p.Gateway, p.Sets = netip.MustParseAddr("10.9.9.9"), []*netipx.IPSet{set("10.0.0.9", "10.0.0.9")}
 			}),
-			refusal: "ClaimConflict: annotation gateway=10.9.9.9 of Pod shop/web-x is not in the subnet 10.0.0.0/24 of pool a, which has 10.0.0.9 for pod shop/web-x; hint: name a gateway of that subnet, or none",
+			refusal: "ClaimConflict: annotation gateway=10.9.9.9 of Pod shop/web-x is not in the subnet 10.0.0.0/24 of pool " +
+				"a, which has 10.0.0.9 for pod shop/web-x; hint: name a gateway of that subnet, or none",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := ipam.NewIndex()
-			plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.9-10.0.0.20"}})
+			plan, err := ipam.NewPlan(ipam.PlanSpec{
+				Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.9-10.0.0.20"},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			x.SetPool(ipam.Pool{Name: "a", Plan: plan})
 			missing := false
-			constraints := &ConstraintsFinder{Policies: said(tc.policy), Claims: claims{all: tc.claims}, Index: x, Missing: func(workload.Policy) { missing = true }}
+			constraints := &ConstraintsFinder{
+				Policies: said(tc.policy), Claims: claims{all: tc.claims}, Index: x, Missing: func(workload.Policy) { missing = true },
+			}
 			got, err := constraints.Of(t.Context(), workload.Pod{Namespace: "shop", Name: "web-x"})
 			text := ""
 			if err != nil {
@@ -220,7 +256,8 @@ func TestTerms(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.Comparer(func(a, b *netipx.IPSet) bool { return a.Equal(b) }), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.Comparer(func(a, b *netipx.IPSet) bool { return a.Equal(b) }),
+				cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 				t.Errorf("terms (-want +got):\n%s", diff)
 			}
 		})

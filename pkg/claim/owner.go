@@ -16,7 +16,8 @@ import (
 // from annotations, and it is not being deleted.
 func IsFor(o *v1.BCSNetIPClaim, w workload.Workload) bool {
 	owner := o.Spec.Owner
-	if owner == nil || owner.Kind != w.Kind || owner.Name != w.Name || o.Namespace != w.Namespace || o.Labels[Managed] == "true" || o.DeletionTimestamp != nil {
+	if owner == nil || owner.Kind != w.Kind || owner.Name != w.Name || o.Namespace != w.Namespace ||
+		o.Labels[Managed] == "true" || o.DeletionTimestamp != nil {
 		return false
 	}
 	gv, err := schema.ParseGroupVersion(owner.APIVersion)
@@ -28,7 +29,9 @@ const ownerName = "spec.owner.name"
 
 // Index indexes claims by their owners, in a cache that is not started yet. It returns a function that finds the claims
 // that somebody made for a workload: their names in the workload's namespace, sorted.
-func Index(ctx context.Context, claims cache.Cache) (func(context.Context, workload.Workload) ([]string, error), error) {
+func Index(
+	ctx context.Context, claims cache.Cache,
+) (func(context.Context, workload.Workload) ([]string, error), error) {
 	err := claims.IndexField(ctx, &v1.BCSNetIPClaim{}, ownerName, func(o client.Object) []string {
 		if c, ok := o.(*v1.BCSNetIPClaim); ok && c.Spec.Owner != nil {
 			return []string{c.Spec.Owner.Name}
@@ -37,7 +40,8 @@ func Index(ctx context.Context, claims cache.Cache) (func(context.Context, workl
 	})
 	return func(ctx context.Context, w workload.Workload) (names []string, err error) {
 		var all v1.BCSNetIPClaimList
-		if err := claims.List(ctx, &all, client.InNamespace(w.Namespace), client.MatchingFields{ownerName: w.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := claims.List(ctx, &all, client.InNamespace(w.Namespace), client.MatchingFields{ownerName: w.Name},
+			client.UnsafeDisableDeepCopy); err != nil {
 			return nil, err
 		}
 		for i := range all.Items {

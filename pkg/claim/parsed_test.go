@@ -33,13 +33,18 @@ func (c *cached) Get(_ context.Context, _ client.ObjectKey, into client.Object, 
 
 // ofAddresses are the terms of pods of a claim that names and has so many addresses.
 func ofAddresses(addresses int) (*ConstraintsFinder, *cached) {
-	o := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "held", UID: "u", ResourceVersion: "1"}, Spec: v1.BCSNetIPClaimSpec{ReleasePolicy: v1.ReleaseNever}}
+	o := &v1.BCSNetIPClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "held", UID: "u", ResourceVersion: "1"},
+		Spec:       v1.BCSNetIPClaimSpec{ReleasePolicy: v1.ReleaseNever},
+	}
 	for i := range addresses {
 		a := fmt.Sprintf("10.0.%d.%d", i/250, 2*i%250) // each apart from the others
 		o.Spec.Addresses, o.Status.Addresses = append(o.Spec.Addresses, a), append(o.Status.Addresses, a)
 	}
 	c := &cached{o: o}
-	return &ConstraintsFinder{Policies: said{Claim: "shop/held", Named: true, Release: workload.ReleaseNever}, Claims: c, Index: ipam.NewIndex()}, c
+	return &ConstraintsFinder{
+		Policies: said{Claim: "shop/held", Named: true, Release: workload.ReleaseNever}, Claims: c, Index: ipam.NewIndex(),
+	}, c
 }
 
 var asking = workload.Pod{Namespace: "shop", Name: "web-x"}

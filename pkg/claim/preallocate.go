@@ -19,7 +19,9 @@ import (
 // Where there are too few addresses the claim gets those that there are (Stock.Missing and Stock.Why), and the leader
 // takes the rest when it can. An error is a *ipam.Refusal or one of the API server; the stock may count too few
 // addresses then.
-func Preallocate(ctx context.Context, a *allocator.Allocator, live client.Reader, o *v1.BCSNetIPClaim, atMost int) (allocator.Stock, error) {
+func Preallocate(
+	ctx context.Context, a *allocator.Allocator, live client.Reader, o *v1.BCSNetIPClaim, atMost int,
+) (allocator.Stock, error) {
 	c, err := FromObject(o)
 	if err != nil {
 		return allocator.Stock{}, fmt.Errorf("claim %s cannot be used: %w", c.Name, err)
@@ -29,7 +31,8 @@ func Preallocate(ctx context.Context, a *allocator.Allocator, live client.Reader
 		Void: func(ctx context.Context) (bool, error) {
 			var now v1.BCSNetIPClaim
 			err := live.Get(ctx, client.ObjectKeyFromObject(o), &now)
-			return err != nil || now.UID != o.UID || now.DeletionTimestamp != nil || !now.Spec.Preallocate, client.IgnoreNotFound(err)
+			return err != nil || now.UID != o.UID || now.DeletionTimestamp != nil || !now.Spec.Preallocate,
+				client.IgnoreNotFound(err)
 		},
 	})
 }

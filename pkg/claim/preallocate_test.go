@@ -22,12 +22,15 @@ func TestPreallocates(t *testing.T) {
 		"none":              {spec: v1.BCSNetIPClaimSpec{Preallocate: true, Replicas: new(int32(0))}, of: []string{"shop"}},
 		"all its addresses": {spec: v1.BCSNetIPClaimSpec{Preallocate: true, Addresses: []string{"10.0.0.9-10.0.0.12"}}, want: MaxPreallocated, of: []string{"shop"}},
 		"some of them": {
-			spec: v1.BCSNetIPClaimSpec{Preallocate: true, Addresses: []string{"10.0.0.0/8"}, Replicas: new(int32(3)), Namespaces: []string{"pay"}}, want: 3, of: []string{"shop", "pay"},
+			spec: v1.BCSNetIPClaimSpec{
+				Preallocate: true, Addresses: []string{"10.0.0.0/8"}, Replicas: new(int32(3)), Namespaces: []string{"pay"},
+			}, want: 3, of: []string{"shop", "pay"},
 		},
 		"of all namespaces": {spec: v1.BCSNetIPClaimSpec{Preallocate: true, Replicas: new(int32(3)), Namespaces: []string{"pay", "*"}}, want: 3, of: []string{"", "shop"}},
 		"being deleted":     {spec: v1.BCSNetIPClaimSpec{Preallocate: true, Replicas: new(int32(3))}, deleting: true, of: []string{"shop"}},
 		"more than there may be": {
-			spec: v1.BCSNetIPClaimSpec{Preallocate: true, Addresses: []string{"2001:db8::/64"}}, problem: "more than 65536: set spec.replicas",
+			spec:    v1.BCSNetIPClaimSpec{Preallocate: true, Addresses: []string{"2001:db8::/64"}},
+			problem: "more than 65536: set spec.replicas",
 		},
 		"the most": {spec: v1.BCSNetIPClaimSpec{Preallocate: true, Addresses: []string{"10.1.0.0/16"}}, want: MaxPreallocated, of: []string{"shop"}},
 	} {

@@ -53,7 +53,9 @@ func Problems(c Claim, x *ipam.Index, o Others) []Problem {
 		add(v1.ReasonSharedNameElsewhere, "pods that name the shared pool %s use claim %s, not this one", c.SharedName, found)
 	}
 	if o.Above.Kind != "" {
-		add(v1.ReasonOwnerControlled, "%s belongs to %s, and its pods draw from the claims of that: spec.owner has to name it", c.Workload, o.Above)
+		add(
+			v1.ReasonOwnerControlled, "%s belongs to %s, and its pods draw from the claims of that: spec.owner has to name it",
+			c.Workload, o.Above)
 	}
 	if len(o.DuplicateOwners) > 0 {
 		add(v1.ReasonOwnerShared, "%s %s for %s, too: a pod draws from one, which an annotation has to name",
@@ -74,8 +76,10 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 		}
 	}
 	if c.Addresses == nil {
-		if n, pools := x.Capacity(ipam.PickRequest{Ahead: true, Pool: c.Pool}, c.drawsFor()); c.Size > 0 && uint64(c.Size) > n {
-			add(v1.ReasonLargerThanPools, "it may have %s of a family, and its pools have %s in all", humanize.Plural(c.Size, "address"), supply(n, pools))
+		if n, pools := x.Capacity(ipam.PickRequest{Ahead: true, Pool: c.Pool}, c.drawsFor()); c.Size > 0 &&
+			uint64(c.Size) > n {
+			add(v1.ReasonLargerThanPools, "it may have %s of a family, and its pools have %s in all",
+				humanize.Plural(c.Size, "address"), supply(n, pools))
 		}
 		return all
 	}
@@ -84,7 +88,8 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 		if c.Pool != "" {
 			where = "not in pool " + c.Pool
 		}
-		add(string(ipam.ReasonAddressNotInPool), "%s %s %s", ipaddr.FormatSet(outside), humanize.OneOr(ipaddr.SizeOfSet(outside), "is", "are"), where)
+		add(string(ipam.ReasonAddressNotInPool), "%s %s %s", ipaddr.FormatSet(outside),
+			humanize.OneOr(ipaddr.SizeOfSet(outside), "is", "are"), where)
 	}
 	for _, name := range slices.Sorted(maps.Keys(rivals)) {
 		if both := ipaddr.Intersect(c.Addresses, rivals[name]); ipaddr.SizeOfSet(both) > 0 {
@@ -106,7 +111,10 @@ func (c Claim) tooFew(x *ipam.Index, f ipaddr.Family) (all []Problem) {
 		family = " of " + f.String()
 	}
 	if c.Size > 0 && uint64(c.Size) > have {
-		all = append(all, Problem{v1.ReasonLargerThanPools, fmt.Sprintf("it may have %s of a family, and names %d%s", humanize.Plural(c.Size, "address"), have, family)})
+		all = append(all, Problem{
+			v1.ReasonLargerThanPools, fmt.Sprintf("it may have %s of a family, and names %d%s",
+				humanize.Plural(c.Size, "address"), have, family),
+		})
 	}
 	if taken, by := c.takenByOthers(x, named); taken > 0 && (c.Size < 0 || uint64(c.Size)+taken > have) {
 		all = append(all, Problem{string(ipam.ReasonAddressInUse), by})

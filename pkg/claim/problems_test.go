@@ -96,7 +96,8 @@ func TestProblems(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.Deleting = tc.deleting
-			if diff := cmp.Diff(tc.want, Problems(c, x, Others{tc.rivals, tc.duplicates, tc.above, "bcsnet-system"})); diff != "" {
+			if diff := cmp.Diff(tc.want, Problems(c, x,
+				Others{tc.rivals, tc.duplicates, tc.above, "bcsnet-system"})); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})

@@ -229,7 +229,8 @@ func (s *stepper) surplus(kept []lease.Lease, active int) {
 	allowed := -1
 	if s.claim.Size >= 0 {
 		allowed = s.claim.Size
-	} else if !s.claim.Preallocate && s.claim.Release == v1.ReleaseImmutable && s.need != nil && kept[0].PodPrimaryKey == "" {
+	} else if !s.claim.Preallocate && s.claim.Release == v1.ReleaseImmutable && s.need != nil &&
+		kept[0].PodPrimaryKey == "" {
 		allowed = s.need.Replicas
 	}
 	if allowed < 0 {
@@ -256,7 +257,8 @@ func (s *stepper) overtaken(kept []lease.Lease, active int) {
 		}
 	}
 	slices.SortFunc(unused, func(a, b lease.Lease) int { return cmp.Compare(b.Version, a.Version) })
-	s.freeAfterDelay(unused[:min(len(unused), max(0, len(kept)+active-allowed))], "it was taken beyond the size of its claim")
+	s.freeAfterDelay(unused[:min(len(unused), max(0, len(kept)+active-allowed))],
+		"it was taken beyond the size of its claim")
 }
 
 // freeAfterDelay frees addresses to which nothing has happened for ReclaimDelay.

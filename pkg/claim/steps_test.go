@@ -20,8 +20,9 @@ var now = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 // address is one of a claim, changed so many seconds before now.
 func address(last byte, s lease.State, key string, ago int, change ...func(*lease.Lease)) lease.Lease {
 	l := lease.Lease{
-		Addr: netip.AddrFrom4([4]byte{10, 0, 0, last}), State: s, Params: lease.Params{Pool: "a"}, Updated: now.Add(-time.Duration(ago) * time.Second),
-		Holder: lease.Holder{IfName: "eth0"}, Retention: lease.Retention{Claim: "shop/web", PodPrimaryKey: key, Fixed: true},
+		Addr: netip.AddrFrom4([4]byte{10, 0, 0, last}), State: s, Params: lease.Params{Pool: "a"},
+		Updated: now.Add(-time.Duration(ago) * time.Second),
+		Holder:  lease.Holder{IfName: "eth0"}, Retention: lease.Retention{Claim: "shop/web", PodPrimaryKey: key, Fixed: true},
 	}
 	for _, c := range change {
 		c(&l)
@@ -54,7 +55,9 @@ func TestSteps(t *testing.T) {
 	taken := func(size int, version uint64) func(*lease.Lease) {
 		return func(l *lease.Lease) {
 			l.Version = version
-			l.History = lease.NewHistory([]lease.Past{{Change: lease.Change{Verb: lease.VerbReserve, By: "claim shop/web", Reason: fmt.Sprintf("preallocated for a size of %d", size)}}})
+			l.History = lease.NewHistory([]lease.Past{{Change: lease.Change{
+				Verb: lease.VerbReserve, By: "claim shop/web", Reason: fmt.Sprintf("preallocated for a size of %d", size),
+			}}})
 		}
 	}
 	timed := of(v1.ReleaseTimed, deployment, func(c *Claim) { c.Keep = time.Hour })
@@ -77,15 +80,20 @@ func TestSteps(t *testing.T) {
 	}{
 		"Deployment, immutable, as many as it needs": {claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 3}, leases: []lease.Lease{used(1, ""), used(2, ""), kept(3, "", 60)}},
 		"Deployment, immutable, scaled down": {
-			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 1}, leases: []lease.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 90)},
-			want: []string{"free 10.0.0.2: its claim has more addresses than it needs", "free 10.0.0.3: its claim has more addresses than it needs"},
+			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 1},
+			leases: []lease.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 90)},
+			want: []string{
+				"free 10.0.0.2: its claim has more addresses than it needs", "free 10.0.0.3: its claim has more addresses than it needs",
+			},
 		},
 		"Deployment, immutable, one too many: the longest unused": {
-			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 2}, leases: []lease.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 90)},
-			want: []string{"free 10.0.0.3: its claim has more addresses than it needs"},
+			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 2},
+			leases: []lease.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 90)},
+			want:   []string{"free 10.0.0.3: its claim has more addresses than it needs"},
 		},
 		"Deployment, immutable, in a rolling update": {
-			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 3}, leases: []lease.Lease{used(1, ""), used(2, ""), used(4, ""), kept(3, "", 5)}, next: 10,
+			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 3},
+			leases: []lease.Lease{used(1, ""), used(2, ""), used(4, ""), kept(3, "", 5)}, next: 10,
 		},
 		"Deployment, immutable, more pods than replicas": {claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 1}, leases: []lease.Lease{used(1, ""), used(2, "")}},
 		"Deployment, immutable, scaled to zero": {
@@ -93,17 +101,20 @@ func TestSteps(t *testing.T) {
 			want: []string{"free 10.0.0.1: its claim has more addresses than it needs"},
 		},
 		"Deployment, immutable, its pods draw from elsewhere": {
-			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 3, Left: true}, leases: []lease.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 5)}, next: 10,
+			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Replicas: 3, Left: true},
+			leases: []lease.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 5)}, next: 10,
 			want: []string{"free 10.0.0.2: the pods of Deployment shop/web draw their addresses elsewhere now"},
 		},
 		"StatefulSet, immutable, its pods draw from elsewhere": {
-			claim: of(v1.ReleaseImmutable, set), need: &Need{Replicas: 3, Left: true}, leases: []lease.Lease{used(1, "web-0"), kept(2, "web-1", 60)},
-			want: []string{"free 10.0.0.2: the pods of StatefulSet shop/web draw their addresses elsewhere now"},
+			claim: of(v1.ReleaseImmutable, set), need: &Need{Replicas: 3, Left: true},
+			leases: []lease.Lease{used(1, "web-0"), kept(2, "web-1", 60)},
+			want:   []string{"free 10.0.0.2: the pods of StatefulSet shop/web draw their addresses elsewhere now"},
 		},
 		"Deployment, never, its pods draw from elsewhere": {claim: of(v1.ReleaseNever, deployment), need: &Need{Replicas: 3, Left: true}, leases: []lease.Lease{kept(1, "", 60)}},
 		"Deployment, immutable, gone": {
-			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Gone: true}, leases: []lease.Lease{used(1, ""), kept(2, "", 1)},
-			want: []string{"free 10.0.0.2: Deployment shop/web is gone"},
+			claim: of(v1.ReleaseImmutable, deployment), need: &Need{Gone: true},
+			leases: []lease.Lease{used(1, ""), kept(2, "", 1)},
+			want:   []string{"free 10.0.0.2: Deployment shop/web is gone"},
 		},
 		"Deployment, immutable, not known": {claim: of(v1.ReleaseImmutable, deployment), leases: []lease.Lease{kept(1, "", 9999)}},
 		"Deployment, never, gone":          {claim: of(v1.ReleaseNever, deployment), need: &Need{Gone: true}, leases: []lease.Lease{kept(1, "", 9999)}},
@@ -113,8 +124,12 @@ func TestSteps(t *testing.T) {
 		},
 		"StatefulSet, immutable": {
 			claim: of(v1.ReleaseImmutable, set), need: &Need{Replicas: 2, Start: 1},
-			leases: []lease.Lease{kept(1, "web-0", 60), kept(2, "web-1", 60), kept(3, "web-2", 60), kept(4, "web-3", 60), used(5, "web-4")},
-			want:   []string{"free 10.0.0.1: StatefulSet shop/web was scaled down", "free 10.0.0.4: StatefulSet shop/web was scaled down"},
+			leases: []lease.Lease{
+				kept(1, "web-0", 60), kept(2, "web-1", 60), kept(3, "web-2", 60), kept(4, "web-3", 60), used(5, "web-4"),
+			},
+			want: []string{
+				"free 10.0.0.1: StatefulSet shop/web was scaled down", "free 10.0.0.4: StatefulSet shop/web was scaled down",
+			},
 		},
 		"numbered as nobody tells, immutable, one restarts": {
 			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Replicas: 3, Stays: running},
@@ -122,8 +137,11 @@ func TestSteps(t *testing.T) {
 		},
 		"numbered as nobody tells, immutable, all are gone": {
 			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Replicas: 2, Stays: running},
-			leases: []lease.Lease{kept(1, "web-2", 60), kept(2, "web-7", 60), kept(6, "web-7", 60, func(l *lease.Lease) { l.IfName = "net1" }), kept(3, "web-9", 60)},
-			want:   []string{"free 10.0.0.3: Game shop/web was scaled down"},
+			leases: []lease.Lease{
+				kept(1, "web-2", 60), kept(2, "web-7", 60), kept(6, "web-7", 60, func(l *lease.Lease) { l.IfName = "net1" }),
+				kept(3, "web-9", 60),
+			},
+			want: []string{"free 10.0.0.3: Game shop/web was scaled down"},
 		},
 		"numbered as nobody tells, immutable, scaled down": {
 			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Replicas: 1, Stays: running},
@@ -131,7 +149,9 @@ func TestSteps(t *testing.T) {
 			want:   []string{"free 10.0.0.1: Game shop/web was scaled down"}, next: 10,
 		},
 		"numbered as nobody tells, immutable, scaled down while one is not placed": {
-			claim: of(v1.ReleaseImmutable, foreign), need: &Need{Replicas: 2, Stays: func(l lease.Lease) bool { return l.PodPrimaryKey != "web-2" }},
+			claim: of(v1.ReleaseImmutable, foreign), need: &Need{
+				Replicas: 2, Stays: func(l lease.Lease) bool { return l.PodPrimaryKey != "web-2" },
+			},
 			leases: []lease.Lease{kept(1, "web-0", 60), used(2, "web-1"), used(3, "web-2")},
 		},
 		"numbered as nobody tells, immutable, scaled to none": {
@@ -144,80 +164,106 @@ func TestSteps(t *testing.T) {
 		"StatefulSet, never, scaled down":                 {claim: of(v1.ReleaseNever, set), need: &Need{}, leases: []lease.Lease{kept(1, "web-0", 9999)}},
 		"StatefulSet, immutable, keys of another making":  {claim: of(v1.ReleaseImmutable, set), need: &Need{}, leases: []lease.Lease{kept(1, "web-x", 60), kept(2, "db-0", 60), kept(3, "web-01", 60)}},
 		"timed": {
-			claim:  timed,
-			leases: []lease.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 3600), kept(4, "", 600, term(now.Add(50*time.Minute))), kept(5, "", 1200, term(now))},
-			want:   []string{"term 10.0.0.2 59m0s", "free 10.0.0.3: it was kept for 1h", "term 10.0.0.5 40m0s"}, next: 2400,
+			claim: timed,
+			leases: []lease.Lease{
+				used(1, ""), kept(2, "", 60), kept(3, "", 3600), kept(4, "", 600, term(now.Add(50*time.Minute))),
+				kept(5, "", 1200, term(now)),
+			},
+			want: []string{"term 10.0.0.2 59m0s", "free 10.0.0.3: it was kept for 1h", "term 10.0.0.5 40m0s"}, next: 2400,
 		},
 		"a term that no policy asks for any more": {claim: of(v1.ReleaseNever, deployment), leases: []lease.Lease{kept(1, "", 60, term(now))}, want: []string{"term 10.0.0.1 none"}},
 		"two of one pod": {
-			claim: of(v1.ReleaseNever, set), leases: []lease.Lease{kept(1, "web-0", 60), kept(2, "web-0", 30), used(3, "web-1"), kept(4, "web-1", 1)},
+			claim: of(v1.ReleaseNever, set), leases: []lease.Lease{
+				kept(1, "web-0", 60), kept(2, "web-0", 30), used(3, "web-1"), kept(4, "web-1", 1),
+			},
 			want: []string{"free 10.0.0.1: its pod has another", "free 10.0.0.4: its pod has another"},
 		},
 		"two interfaces, slots and families of one pod": {claim: of(v1.ReleaseNever, set), leases: []lease.Lease{
-			kept(1, "web-0", 60), kept(2, "web-0", 30, func(l *lease.Lease) { l.IfName = "net1" }), kept(3, "web-0", 20, func(l *lease.Lease) { l.Slot = 1 }),
+			kept(1, "web-0", 60), kept(2, "web-0", 30, func(l *lease.Lease) { l.IfName = "net1" }),
+			kept(3, "web-0", 20, func(l *lease.Lease) { l.Slot = 1 }),
 			kept(4, "web-0", 10, func(l *lease.Lease) { l.Addr = netip.MustParseAddr("2001:db8::1") }),
 		}},
 		"the claim is deleted": {
-			claim: of(v1.ReleaseNever, set, func(c *Claim) { c.Deleting = true }), leases: []lease.Lease{used(1, "web-0"), kept(2, "web-1", 0)},
-			want: []string{"free 10.0.0.2: its claim is being deleted"},
+			claim:  of(v1.ReleaseNever, set, func(c *Claim) { c.Deleting = true }),
+			leases: []lease.Lease{used(1, "web-0"), kept(2, "web-1", 0)},
+			want:   []string{"free 10.0.0.2: its claim is being deleted"},
 		},
 		"the claim is deleted, and made again from annotations": {
 			claim:  of(v1.ReleaseNever, set, func(c *Claim) { c.Deleting, c.Managed, c.DeletedAt = true, true, now.Add(-30*time.Second) }),
 			leases: []lease.Lease{used(1, "web-0"), kept(2, "web-1", 31), kept(3, "web-2", 30), kept(4, "web-3", 29)},
-			want:   []string{"free 10.0.0.2: its claim is being deleted", "free 10.0.0.3: its claim is being deleted"}, // 3 in the same second
+			// 3 in the same second
+			want: []string{"free 10.0.0.2: its claim is being deleted", "free 10.0.0.3: its claim is being deleted"},
 		},
 		"the claim was made smaller": {
-			claim: of(v1.ReleaseNever, workload.Workload{}, size(2)), leases: []lease.Lease{used(1, ""), used(2, ""), kept(3, "", 60)},
-			want: []string{"free 10.0.0.3: its claim has more addresses than it needs"},
+			claim:  of(v1.ReleaseNever, workload.Workload{}, size(2)),
+			leases: []lease.Lease{used(1, ""), used(2, ""), kept(3, "", 60)},
+			want:   []string{"free 10.0.0.3: its claim has more addresses than it needs"},
 		},
 		"a shared pool was made smaller": {claim: of(v1.ReleaseNever, workload.Workload{}, size(1), func(c *Claim) { c.SharedName = "s" }), leases: []lease.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 60)}},
 		"a shared claim that is not for ever was made smaller": {
-			claim: of(v1.ReleaseImmutable, workload.Workload{}, size(1), func(c *Claim) { c.SharedName = "s" }), leases: []lease.Lease{used(1, ""), kept(2, "", 60)},
-			want: []string{"free 10.0.0.2: its claim has more addresses than it needs"},
+			claim:  of(v1.ReleaseImmutable, workload.Workload{}, size(1), func(c *Claim) { c.SharedName = "s" }),
+			leases: []lease.Lease{used(1, ""), kept(2, "", 60)},
+			want:   []string{"free 10.0.0.2: its claim has more addresses than it needs"},
 		},
 		"other addresses": {
-			claim: of(v1.ReleaseNever, deployment, func(c *Claim) { c.Addresses = addresses }), leases: []lease.Lease{kept(5, "", 0), kept(6, "", 0), used(7, "")},
-			want: []string{"free 10.0.0.6: it is no longer one of the addresses of its claim"},
+			claim:  of(v1.ReleaseNever, deployment, func(c *Claim) { c.Addresses = addresses }),
+			leases: []lease.Lease{kept(5, "", 0), kept(6, "", 0), used(7, "")},
+			want:   []string{"free 10.0.0.6: it is no longer one of the addresses of its claim"},
 		},
 		"another pool": {
-			claim: of(v1.ReleaseNever, deployment, func(c *Claim) { c.Pool = "b" }), leases: []lease.Lease{kept(5, "", 0), used(7, "")},
-			want: []string{"free 10.0.0.5: its claim is for pool b"},
+			claim:  of(v1.ReleaseNever, deployment, func(c *Claim) { c.Pool = "b" }),
+			leases: []lease.Lease{kept(5, "", 0), used(7, "")},
+			want:   []string{"free 10.0.0.5: its claim is for pool b"},
 		},
 		"smaller, of addresses for one pod and for any": {
-			claim: of(v1.ReleaseNever, set, size(3)), leases: []lease.Lease{used(1, "web-0"), kept(2, "web-1", 60), kept(3, "", 90), kept(4, "", 80)},
-			want: []string{"free 10.0.0.3: its claim has more addresses than it needs"},
+			claim:  of(v1.ReleaseNever, set, size(3)),
+			leases: []lease.Lease{used(1, "web-0"), kept(2, "web-1", 60), kept(3, "", 90), kept(4, "", 80)},
+			want:   []string{"free 10.0.0.3: its claim has more addresses than it needs"},
 		},
 		"preallocated, and not needed": {claim: of(v1.ReleaseImmutable, deployment, ahead, size(3)), need: &Need{Replicas: 1}, leases: []lease.Lease{used(1, ""), kept(2, "", 60), kept(3, "", 60)}},
 		"preallocated by address":      {claim: of(v1.ReleaseImmutable, deployment, ahead), need: &Need{Replicas: 1}, leases: []lease.Lease{used(1, ""), kept(2, "", 60)}},
 		"preallocated, gone":           {claim: of(v1.ReleaseImmutable, deployment, ahead, size(3)), need: &Need{Gone: true}, leases: []lease.Lease{kept(2, "", 60)}},
 		"preallocated, made smaller": {
-			claim: of(v1.ReleaseImmutable, deployment, ahead, size(1)), need: &Need{Replicas: 2}, leases: []lease.Lease{used(1, ""), kept(2, "", 60)},
-			want: []string{"free 10.0.0.2: its claim has more addresses than it needs"},
+			claim: of(v1.ReleaseImmutable, deployment, ahead, size(1)), need: &Need{Replicas: 2},
+			leases: []lease.Lease{used(1, ""), kept(2, "", 60)},
+			want:   []string{"free 10.0.0.2: its claim has more addresses than it needs"},
 		},
 		"preallocated, numbered pods": {
-			claim: of(v1.ReleaseImmutable, set, ahead, size(4)), need: &Need{Replicas: 1}, leases: []lease.Lease{used(1, "web-0"), kept(2, "web-1", 60), kept(3, "web-2", 5), kept(4, "", 5)},
-			want: []string{"any 10.0.0.2: StatefulSet shop/web was scaled down"}, next: 10,
+			claim: of(v1.ReleaseImmutable, set, ahead, size(4)), need: &Need{Replicas: 1},
+			leases: []lease.Lease{used(1, "web-0"), kept(2, "web-1", 60), kept(3, "web-2", 5), kept(4, "", 5)},
+			want:   []string{"any 10.0.0.2: StatefulSet shop/web was scaled down"}, next: 10,
 		},
 		"preallocated, the numbered pods are gone": {
-			claim: of(v1.ReleaseImmutable, set, ahead, size(2)), need: &Need{Gone: true}, leases: []lease.Lease{kept(2, "web-1", 0), kept(4, "", 5)},
-			want: []string{"any 10.0.0.2: StatefulSet shop/web is gone"},
+			claim: of(v1.ReleaseImmutable, set, ahead, size(2)), need: &Need{Gone: true},
+			leases: []lease.Lease{kept(2, "web-1", 0), kept(4, "", 5)},
+			want:   []string{"any 10.0.0.2: StatefulSet shop/web is gone"},
 		},
 		"preallocated, and deleted": {
-			claim: of(v1.ReleaseNever, set, ahead, size(2), func(c *Claim) { c.Deleting = true }), leases: []lease.Lease{kept(4, "", 5)},
-			want: []string{"free 10.0.0.4: its claim is being deleted"},
+			claim:  of(v1.ReleaseNever, set, ahead, size(2), func(c *Claim) { c.Deleting = true }),
+			leases: []lease.Lease{kept(4, "", 5)},
+			want:   []string{"free 10.0.0.4: its claim is being deleted"},
 		},
 		"a shared pool, made smaller": {
-			claim: of(v1.ReleaseNever, workload.Workload{}, shared, size(1)), leases: []lease.Lease{kept(1, "", 60, taken(3, 1)), kept(2, "", 60, taken(3, 2)), kept(3, "", 60, taken(3, 3))},
+			claim:  of(v1.ReleaseNever, workload.Workload{}, shared, size(1)),
+			leases: []lease.Lease{kept(1, "", 60, taken(3, 1)), kept(2, "", 60, taken(3, 2)), kept(3, "", 60, taken(3, 3))},
 		},
 		"a shared pool, taken twice": {
-			claim:  of(v1.ReleaseNever, workload.Workload{}, shared, size(2)),
-			leases: []lease.Lease{used(1, ""), kept(2, "", 60, taken(2, 9)), kept(3, "", 60, taken(2, 4)), kept(4, "", 60, taken(2, 7)), kept(5, "", 60)},
-			want:   []string{"free 10.0.0.2: it was taken beyond the size of its claim", "free 10.0.0.3: it was taken beyond the size of its claim", "free 10.0.0.4: it was taken beyond the size of its claim"},
+			claim: of(v1.ReleaseNever, workload.Workload{}, shared, size(2)),
+			leases: []lease.Lease{
+				used(1, ""), kept(2, "", 60, taken(2, 9)), kept(3, "", 60, taken(2, 4)), kept(4, "", 60, taken(2, 7)),
+				kept(5, "", 60),
+			},
+			want: []string{
+				"free 10.0.0.2: it was taken beyond the size of its claim", "free 10.0.0.3: it was taken beyond the size of its claim", "free 10.0.0.4: it was taken beyond the size of its claim",
+			},
 		},
 		"a shared pool, the last of those taken twice": {
-			claim:  of(v1.ReleaseNever, workload.Workload{}, shared, size(2)),
-			leases: []lease.Lease{kept(2, "", 60, taken(2, 9)), kept(3, "", 60, taken(2, 4)), kept(4, "", 60, taken(2, 7)), kept(5, "", 5, taken(2, 11))},
-			want:   []string{"free 10.0.0.2: it was taken beyond the size of its claim"}, next: 10,
+			claim: of(v1.ReleaseNever, workload.Workload{}, shared, size(2)),
+			leases: []lease.Lease{
+				kept(2, "", 60, taken(2, 9)), kept(3, "", 60, taken(2, 4)), kept(4, "", 60, taken(2, 7)),
+				kept(5, "", 5, taken(2, 11)),
+			},
+			want: []string{"free 10.0.0.2: it was taken beyond the size of its claim"}, next: 10,
 		},
 		"a shared pool, taken twice for a larger size": {
 			claim:  of(v1.ReleaseNever, workload.Workload{}, shared, size(0)),
@@ -226,15 +272,19 @@ func TestSteps(t *testing.T) {
 		},
 		"a shared pool, more than its size by pods and by hand": {
 			claim: of(v1.ReleaseNever, workload.Workload{}, shared, size(1)), leases: []lease.Lease{
-				kept(2, "", 60, taken(1, 2), func(l *lease.Lease) { l.Namespace, l.PodName = "shop", "web-x" }), kept(3, "", 60), used(4, ""),
+				kept(2, "", 60, taken(1, 2), func(l *lease.Lease) { l.Namespace, l.PodName = "shop", "web-x" }), kept(3, "", 60),
+				used(4, ""),
 				kept(5, "", 60, taken(-1, 5)), kept(6, "", 60, func(l *lease.Lease) {
-					l.History = lease.NewHistory([]lease.Past{{Holder: "shop/web-y"}, {Change: lease.Change{Verb: lease.VerbReserve, Reason: "preallocated for a size of 1"}}})
+					l.History = lease.NewHistory([]lease.Past{
+						{Holder: "shop/web-y"}, {Change: lease.Change{Verb: lease.VerbReserve, Reason: "preallocated for a size of 1"}},
+					})
 				}),
 			},
 		},
 		"a shared pool that was deleted, taken twice": {claim: of(v1.ReleaseNever, workload.Workload{}, shared), leases: []lease.Lease{kept(2, "", 60, taken(0, 9))}},
 		"an object that is being deleted": {
-			claim: of(v1.ReleaseNever, deployment), leases: []lease.Lease{kept(5, "", 0, func(l *lease.Lease) { l.Deleting = true })},
+			claim: of(v1.ReleaseNever, deployment), leases: []lease.Lease{kept(5, "", 0,
+				func(l *lease.Lease) { l.Deleting = true })},
 			want: []string{"free 10.0.0.5: its object is being deleted"},
 		},
 	} {

@@ -45,7 +45,9 @@ func (f *fixture) leader(ctx context.Context, ts *testscript.TestScript, args []
 	if err != nil {
 		return err
 	}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: doctor.ControllerNamespace, Name: doctor.ControllerName}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: doctor.ControllerNamespace, Name: doctor.ControllerName,
+	}}
 	leases := f.kubernetes.CoordinationV1().Leases(doctor.ControllerNamespace)
 	err = leases.Delete(ctx, lease.Name, metav1.DeleteOptions{})
 	if client.IgnoreNotFound(err) != nil {
@@ -55,7 +57,8 @@ func (f *fixture) leader(ctx context.Context, ts *testscript.TestScript, args []
 		ts.Check(client.IgnoreNotFound(leases.Delete(context.Background(), lease.Name, metav1.DeleteOptions{})))
 	})
 	lease.Spec = coordinationv1.LeaseSpec{
-		HolderIdentity: new("replica-a_b7c2_http://10.0.0.11:8090"), LeaseDurationSeconds: new(int32(3600)), RenewTime: &metav1.MicroTime{Time: time.Now().Add(-ago)},
+		HolderIdentity: new("replica-a_b7c2_http://10.0.0.11:8090"), LeaseDurationSeconds: new(int32(3600)),
+		RenewTime: &metav1.MicroTime{Time: time.Now().Add(-ago)},
 	}
 	_, err = leases.Create(ctx, lease, metav1.CreateOptions{})
 	return err

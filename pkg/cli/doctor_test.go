@@ -54,7 +54,9 @@ func TestDoctorLooksTwice(t *testing.T) {
 		case r.URL.Path == "/api/v1/pods": // an API server that does not know of any pod yet
 			answer(http.StatusOK, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
 		case strings.HasSuffix(r.URL.Path, "/pods/broken-0"):
-			answer(http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"a webhook says no"}`)
+			answer(
+				http.StatusForbidden,
+				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"a webhook says no"}`)
 		case strings.HasSuffix(r.URL.Path, "/pods/moved-0"): // meanwhile its address goes to another
 			f.haveLease(t, "10.1.0.21", "10.0.0.11", "default/other-0")
 			next.ServeHTTP(rw, r)

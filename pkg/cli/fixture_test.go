@@ -118,7 +118,8 @@ func (f *fixture) wipe(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := f.client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("default"), client.GracePeriodSeconds(0)); err != nil {
+	if err := f.client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("default"),
+		client.GracePeriodSeconds(0)); err != nil {
 		return err
 	}
 	if err := f.deleteClaims(ctx); err != nil {
@@ -215,7 +216,8 @@ func (f *fixture) settled(ctx context.Context, _ *testscript.TestScript, _ []str
 				}
 			}
 			s := p.Status
-			if s.ObservedGeneration != p.Generation || s.Status == v1.PoolInitializing || s.Active != active || s.Reserved != reserved {
+			if s.ObservedGeneration != p.Generation || s.Status == v1.PoolInitializing || s.Active != active ||
+				s.Reserved != reserved {
 				return false, nil
 			}
 		}
@@ -243,7 +245,8 @@ func (f *fixture) happened(ctx context.Context, _ *testscript.TestScript, args [
 		if err := f.client.Get(ctx, key, o); err != nil {
 			return false, err
 		}
-		events, err := f.kubernetes.EventsV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=" + args[1] + ",regarding.uid=" + string(o.GetUID())})
+		events, err := f.kubernetes.EventsV1().Events("").List(ctx,
+			metav1.ListOptions{FieldSelector: "reason=" + args[1] + ",regarding.uid=" + string(o.GetUID())})
 		return err == nil && len(events.Items) > 0, err
 	})
 }

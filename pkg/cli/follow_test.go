@@ -48,7 +48,8 @@ func TestWaitIsTold(t *testing.T) {
 	}()
 	<-broken
 	p.Status.ObservedGeneration = p.Generation
-	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonReady})
+	meta.SetStatusCondition(&p.Status.Conditions,
+		metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonReady})
 	if err := f.client.Status().Update(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,8 @@ func (f *fixture) happen(t *testing.T, p *v1.BCSNetPool, reason, note string) {
 		ReportingController: "test", ReportingInstance: "test",
 		Regarding: corev1.ObjectReference{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetPool", Name: p.Name, UID: p.UID},
 	}
-	if _, err := f.kubernetes.EventsV1().Events(metav1.NamespaceDefault).Create(t.Context(), e, metav1.CreateOptions{}); err != nil {
+	if _, err := f.kubernetes.EventsV1().Events(metav1.NamespaceDefault).
+		Create(t.Context(), e, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

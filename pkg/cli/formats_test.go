@@ -93,7 +93,9 @@ func TestFormats(t *testing.T) {
 	t.Setenv("KUBECONFIG", f.kubeconfigs["ADMIN"])
 	t.Cleanup(func() { signal.Reset(syscall.SIGPIPE) }) // changes of addresses ignore it from then on
 	dir := t.TempDir()
-	for name, text := range map[string]string{"jsonpath": "{.kind}\n", "template": "{{.kind}}\n", "columns": "KIND\nkind\n", "pool": newPoolFile} {
+	for name, text := range map[string]string{
+		"jsonpath": "{.kind}\n", "template": "{{.kind}}\n", "columns": "KIND\nkind\n", "pool": newPoolFile,
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +113,9 @@ func TestFormats(t *testing.T) {
 		}
 		for _, format := range formatsOf(cmd) {
 			t.Run(path+"/"+format, func(t *testing.T) {
-				args := slices.Concat([]string{app.ProgramName}, strings.Fields(path), strings.Fields(strings.ReplaceAll(args, "FILE", filepath.Join(dir, "pool"))), []string{"-o", format + values[format]})
+				args := slices.Concat([]string{app.ProgramName}, strings.Fields(path),
+					strings.Fields(strings.ReplaceAll(args, "FILE", filepath.Join(dir, "pool"))),
+					[]string{"-o", format + values[format]})
 				var out, errOut bytes.Buffer
 				code := Main(args, "v0.0.0-test", genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut})
 				if code != app.ExitDone && code != app.ExitFindings {
@@ -140,7 +144,9 @@ func (f *fixture) haveClaims(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := f.kept(t.Context(), nil, []string{"10.1.0.50", "blue", "10.0.0.11", "default/db-0", "default/sts-db", "db-0"}); err != nil {
+	if err := f.kept(t.Context(), nil, []string{
+		"10.1.0.50", "blue", "10.0.0.11", "default/db-0", "default/sts-db", "db-0",
+	}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -148,7 +154,10 @@ func (f *fixture) haveClaims(t *testing.T) {
 // haveClosedPool makes a second pool, which is cordoned.
 func (f *fixture) haveClosedPool(t *testing.T) *v1.BCSNetPool {
 	t.Helper()
-	p := &v1.BCSNetPool{Spec: v1.BCSNetPoolSpec{Net: "10.5.0.0", Mask: 24, Gateway: "10.5.0.1", Hosts: []string{"10.0.0.12"}, AvailableIPs: []string{"10.5.0.20"}, Cordoned: true}}
+	p := &v1.BCSNetPool{Spec: v1.BCSNetPoolSpec{
+		Net: "10.5.0.0", Mask: 24, Gateway: "10.5.0.1", Hosts: []string{"10.0.0.12"}, AvailableIPs: []string{"10.5.0.20"},
+		Cordoned: true,
+	}}
 	p.Name = "shut"
 	if err := f.client.Create(t.Context(), p); err != nil {
 		t.Fatal(err)
@@ -198,7 +207,8 @@ func checkFormat(t *testing.T, format string, out []byte) {
 	case "yaml":
 		err = yaml.Unmarshal(out, &parsed)
 	}
-	if err != nil || len(bytes.TrimSpace(out)) == 0 || bytes.Contains(out, []byte("<unknown>")) || bytes.Contains(out, []byte("<no value>")) {
+	if err != nil || len(bytes.TrimSpace(out)) == 0 || bytes.Contains(out, []byte("<unknown>")) ||
+		bytes.Contains(out, []byte("<no value>")) {
 		t.Errorf("%v in %q", err, out)
 	}
 }
@@ -230,7 +240,8 @@ func TestFormatGoldens(t *testing.T) {
 				continue // what install prints are files of this repository
 			}
 			path := "(" + strings.Join(names[cmd.Short], "|") + ")"
-			run := regexp.MustCompile(`(?m)^(! )?exec (bcsnetctl|kubectl-bcsnet) (.*\b)?` + path + `\b.* (-o|--output)[ =]` + format + `\b.*\n(\w.*\n)*?cmp stdout`)
+			run := regexp.MustCompile(`(?m)^(! )?exec (bcsnetctl|kubectl-bcsnet) (.*\b)?` + path + `\b.* (-o|--output)[ =]` +
+				format + `\b.*\n(\w.*\n)*?cmp stdout`)
 			if !run.MatchString(all.String()) {
 				t.Errorf("no script shows what %s prints with -o %s", cmd.CommandPath(), format)
 			}

@@ -27,7 +27,8 @@ func guess(cmd *cobra.Command, args []string) string {
 	case "ip why", "lease why", "ip explain", "lease explain":
 		return "bcsnetctl explain POD says why a pod has its address, or none"
 	case "ip create", "ip add", "lease create", "lease add":
-		return "bcsnetctl ip allocate --pool POOL --for NAME takes an address, bcsnetctl pool add-ip POOL ADDRESS gives a pool more"
+		return "bcsnetctl ip allocate --pool POOL --for NAME takes an address, bcsnetctl pool add-ip POOL ADDRESS gives a " +
+			"pool more"
 	case "pool wait":
 		return "bcsnetctl wait POOL --for=ready"
 	case "claim wait":
@@ -97,8 +98,8 @@ func resourceNoun(kind string) string {
 	return kind
 }
 
-// bareDryRun gives --dry-run without a value the value client, as kubectl once did. The value may still be a word of its own.
-// Where a shell asks what may follow, the value is not written yet.
+// bareDryRun gives --dry-run without a value the value client, as kubectl once did. The value may still be a word of
+// its own. Where a shell asks what may follow, the value is not written yet.
 func bareDryRun(args []string) []string {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return args

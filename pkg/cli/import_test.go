@@ -82,11 +82,14 @@ func (f *fixture) havePodOf(t *testing.T, name, claim, address string) *corev1.P
 // plugin calls the allocator as the plugin of the released program does, and returns the address and the reason.
 func plugin(t *testing.T, method, url, pod, container string) (address, reason string) {
 	t.Helper()
-	body, err := json.Marshal(map[string]string{"host": "10.0.0.11", "containerID": container, "podName": pod, "podNamespace": "default"})
+	body, err := json.Marshal(map[string]string{
+		"host": "10.0.0.11", "containerID": container, "podName": pod, "podNamespace": "default",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), method, url+"/netservicecontroller/v1/allocator", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), method, url+"/netservicecontroller/v1/allocator",
+		bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +153,8 @@ func TestImportedAddressesStay(t *testing.T) {
 		err := f.client.Get(t.Context(), client.ObjectKey{Name: "10.1.0.20"}, &kept)
 		return err == nil && kept.Status.Status == v1.IPReserved && kept.Status.FixedIPExpiredTime != ""
 	})
-	if ends, err := time.Parse(time.RFC3339Nano, kept.Status.FixedIPExpiredTime); err != nil || time.Until(ends) < 9*time.Hour {
+	if ends, err := time.Parse(time.RFC3339Nano, kept.Status.FixedIPExpiredTime); err != nil ||
+		time.Until(ends) < 9*time.Hour {
 		t.Errorf("it is kept until %s", kept.Status.FixedIPExpiredTime)
 	}
 	if got, _ := plugin(t, http.MethodPost, c.URL, "another", "c-another"); got != "10.1.0.22" {

@@ -71,10 +71,12 @@ func TestAllocateUnanswered(t *testing.T) {
 		next.ServeHTTP(rw, r)
 	})
 	_, stderr := f.call(t, "--server", url, "ip", "allocate", "--pool", "blue", "--for", "vm-1")
-	contains(t, stderr, "did not say whether it stored address 10.1.0.", "(OutcomeUnknown)\n", "hint: run it again: ", "bcsnetctl ip find \"vm-1\" --for\n", "[exit 1]")
+	contains(t, stderr, "did not say whether it stored address 10.1.0.", "(OutcomeUnknown)\n", "hint: run it again: ",
+		"bcsnetctl ip find \"vm-1\" --for\n", "[exit 1]")
 }
 
-// TestAllocateReadsNodesFirst: the addresses of nodes are known, and the time is counted, before any pool is drawn from.
+// TestAllocateReadsNodesFirst: the addresses of nodes are known, and the time is counted, before any pool is drawn
+// from.
 func TestAllocateReadsNodesFirst(t *testing.T) {
 	f := newFixture(t)
 	f.havePool(t)

@@ -66,7 +66,8 @@ func TestReleaseBesidesAnotherWriter(t *testing.T) {
 	}{
 		"a new container of the pod": {
 			change: func(ip *v1.BCSNetIP) { ip.Status.ContainerID = "another" },
-			wants:  []string{"✗ 10.1.0.20 was not released: it has changed hands meanwhile, from default/gone-0 on host 10.0.0.11 to default/gone-0", "(LeaseChanged)", "hint: see who has it now: bcsnetctl ip describe 10.1.0.20", "[exit 1]"},
+			wants: []string{"✗ 10.1.0.20 was not released: it has changed hands meanwhile, from default/gone-0 on host " +
+				"10.0.0.11 to default/gone-0", "(LeaseChanged)", "hint: see who has it now: bcsnetctl ip describe 10.1.0.20", "[exit 1]"},
 			holder: "gone-0",
 		},
 		"another pod": {
@@ -78,7 +79,8 @@ func TestReleaseBesidesAnotherWriter(t *testing.T) {
 		},
 		"reserved": {
 			change: func(ip *v1.BCSNetIP) { ip.Status = v1.BCSNetIPStatus{Status: v1.IPReserved} },
-			wants:  []string{"✗ 10.1.0.20 was not released: default/gone-0 gave it up meanwhile, and it is reserved now (LeaseChanged)", "[exit 1]"},
+			wants: []string{"✗ 10.1.0.20 was not released: default/gone-0 gave it up meanwhile, and it is reserved now " +
+				"(LeaseChanged)", "[exit 1]"},
 		},
 		"released by its DEL": {
 			change: func(ip *v1.BCSNetIP) { ip.Status, ip.Finalizers = v1.BCSNetIPStatus{Status: v1.IPAvailable}, nil },
@@ -110,7 +112,9 @@ func TestReserveBesidesAnotherWriter(t *testing.T) {
 		return f.lease(t.Context(), nil, []string{"10.1.0.21", "blue", "10.0.0.11", "vm-1"})
 	})
 	_, stderr := f.call(t, "--server", url, "ip", "reserve", "10.1.0.21")
-	contains(t, stderr, "✗ 10.1.0.21 was not reserved: address 10.1.0.21 of pool blue is held by vm-1 on host 10.0.0.11 (AddressInUse)", "[exit 1]")
+	contains(
+		t, stderr, "✗ 10.1.0.21 was not reserved: address 10.1.0.21 of pool blue is held by vm-1 on host 10.0.0.11 "+
+			"(AddressInUse)", "[exit 1]")
 	if got := f.object(t, "10.1.0.21").Status; got.Status != v1.IPActive || got.Owner != "vm-1" {
 		t.Errorf("it is %+v", got)
 	}
@@ -135,7 +139,8 @@ func TestReleaseInterrupted(t *testing.T) {
 		case r.Method == http.MethodPut && first && conflict.CompareAndSwap(false, true):
 			rw.Header().Set("Content-Type", "application/json")
 			rw.WriteHeader(http.StatusConflict)
-			_, _ = io.WriteString(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"changed"}`)
+			_, _ = io.WriteString(
+				rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"changed"}`)
 		case r.Method == http.MethodGet && first && conflict.Load():
 			close(looking)
 			<-r.Context().Done() // the program has noticed

@@ -15,8 +15,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// audit has the API server write down who lists what. A list of all addresses, pods, events or pools in one answer takes the
-// memory of all of them, at the API server and here, and the time of all before the first.
+// audit has the API server write down who lists what. A list of all addresses, pods, events or pools in one answer
+// takes the memory of all of them, at the API server and here, and the time of all before the first.
 type audit struct {
 	dir  string
 	logs int // of one API server each
@@ -49,8 +49,8 @@ func (a *audit) option() controlplane.Option {
 		"--audit-log-path="+filepath.Join(a.dir, fmt.Sprintf("audit-%d.log", a.logs)))
 }
 
-// check returns an error for each list of the command line or the controller that may be longer than a page. Where only some
-// tests ran, or none, there may be no list at all.
+// check returns an error for each list of the command line or the controller that may be longer than a page. Where only
+// some tests ran, or none, there may be no list at all.
 func (a *audit) check() error {
 	some := false
 	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz"} {

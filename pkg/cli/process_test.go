@@ -64,7 +64,8 @@ func (f *fixture) havePool(t *testing.T) *v1.BCSNetPool {
 		t.Fatal(err)
 	}
 	p := &v1.BCSNetPool{Spec: v1.BCSNetPoolSpec{
-		Net: "10.1.0.0", Mask: 24, Gateway: "10.1.0.1", Hosts: []string{"10.0.0.11"}, AvailableIPs: []string{"10.1.0.20-10.1.0.99"},
+		Net: "10.1.0.0", Mask: 24, Gateway: "10.1.0.1", Hosts: []string{"10.0.0.11"},
+		AvailableIPs: []string{"10.1.0.20-10.1.0.99"},
 	}}
 	p.Name = "blue"
 	if err := f.client.Create(t.Context(), p); err != nil {

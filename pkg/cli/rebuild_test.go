@@ -35,7 +35,8 @@ func (f *fixture) haveRunningPod(t *testing.T, name, address string) {
 	}
 	p.Status = corev1.PodStatus{
 		Phase: corev1.PodRunning, StartTime: new(metav1.Now()),
-		PodIP: address, PodIPs: []corev1.PodIP{{IP: address}}, HostIP: "10.0.0.11", HostIPs: []corev1.HostIP{{IP: "10.0.0.11"}},
+		PodIP: address, PodIPs: []corev1.PodIP{{IP: address}}, HostIP: "10.0.0.11",
+		HostIPs: []corev1.HostIP{{IP: "10.0.0.11"}},
 	}
 	if err := f.client.Status().Update(t.Context(), p); err != nil {
 		t.Fatal(err)
@@ -79,7 +80,8 @@ func TestRebuildInterrupted(t *testing.T) {
 	if err := <-ended; !errors.As(err, &exit) || exit.ExitCode() != app.ExitInterrupted {
 		t.Errorf("it ended with %v", err)
 	}
-	contains(t, stderr.String(), "✗ interrupted\n", " of 2 addresses rebuilt, not ", "hint: run it again: it does the rest\n")
+	contains(t, stderr.String(), "✗ interrupted\n", " of 2 addresses rebuilt, not ",
+		"hint: run it again: it does the rest\n")
 	f.call(t, "rebuild", "--yes")
 	stdout, _ := f.call(t, "lease", "list", "--no-headers")
 	contains(t, stdout, "10.1.0.20  blue  10.0.0.11  default  web-0", "10.1.0.21  blue  10.0.0.11  default  web-1")
@@ -106,7 +108,8 @@ func TestRebuildMeetsAnother(t *testing.T) {
 	if stdout != "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.21\n" {
 		t.Errorf("it printed %q", stdout)
 	}
-	contains(t, stderr, "! 10.1.0.20 of pool blue: pod default/web-0 reports it, and vm-1 holds it by now\n", "✗ 1 conflict stays: 10.1.0.20\n", "[exit 3]")
+	contains(t, stderr, "! 10.1.0.20 of pool blue: pod default/web-0 reports it, and vm-1 holds it by now\n",
+		"✗ 1 conflict stays: 10.1.0.20\n", "[exit 3]")
 }
 
 // TestPoolThatIsRebuilt: nothing is taken by hand from a pool whose pods have not told what they have, unless the
@@ -136,7 +139,8 @@ func TestPoolThatIsRebuilt(t *testing.T) {
 	says(0)
 	for _, call := range calls {
 		_, stderr := f.call(t, call...)
-		contains(t, stderr, "being rebuilt after its leases were lost, until its pods have told which addresses they have", "(PoolRebuilding)", "hint: ", "[exit 1]")
+		contains(t, stderr, "being rebuilt after its leases were lost, until its pods have told which addresses they have",
+			"(PoolRebuilding)", "hint: ", "[exit 1]")
 	}
 	says(recovery.MaxWait + time.Second)
 	for _, call := range calls {

@@ -55,13 +55,15 @@ func TestReleaseHostWaitEnds(t *testing.T) {
 		}
 		rw.Header().Set("Content-Type", "application/json")
 		rw.WriteHeader(http.StatusTooManyRequests)
-		_, _ = io.WriteString(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429,"message":"too busy"}`)
+		_, _ = io.WriteString(
+			rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429,"message":"too busy"}`)
 	})
 	stdout, stderr := f.call(t, "--server", url, "release-host", "10.0.0.11", "--wait", "--timeout", "1s")
 	if stdout != "" {
 		t.Errorf("it released %q", stdout)
 	}
-	contains(t, stderr, "◎ host 10.0.0.11: 1 address left, trying again\n", "✗ host 10.0.0.11 still has 1 address in use after 1s", "too busy", "[exit 124]")
+	contains(t, stderr, "◎ host 10.0.0.11: 1 address left, trying again\n",
+		"✗ host 10.0.0.11 still has 1 address in use after 1s", "too busy", "[exit 124]")
 }
 
 // TestReleaseHostsMeanwhile: what a host takes after the list and before its turn is released as well.
@@ -103,7 +105,8 @@ func TestReleaseHostsWait(t *testing.T) {
 		case r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/10.1.0.21") && refuse.Load():
 			rw.Header().Set("Content-Type", "application/json")
 			rw.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"a webhook says no"}`)
+			_, _ = io.WriteString(
+				rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"a webhook says no"}`)
 			return
 		}
 		next.ServeHTTP(rw, r)
@@ -118,7 +121,8 @@ func TestReleaseHostsWait(t *testing.T) {
 	if want := name + "10.1.0.20\n"; stdout != want {
 		t.Errorf("got %q, want %q", stdout, want)
 	}
-	contains(t, stderr, "✗ host 10.9.0.7: 0 of 1 address released: releasing 10.1.0.21: a webhook says no (Forbidden)\n", "[exit 1]")
+	contains(t, stderr, "✗ host 10.9.0.7: 0 of 1 address released: releasing 10.1.0.21: a webhook says no (Forbidden)\n",
+		"[exit 1]")
 	refuse.Store(false)
 	lists.Store(0)
 	if stdout, stderr = f.call(t, hosts...); stdout != name+"10.1.0.21\n" {

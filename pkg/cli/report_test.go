@@ -20,13 +20,16 @@ func TestReportLogs(t *testing.T) {
 	f := newFixture(t)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "bcsnet-controller-x", Namespace: resource.SystemNamespace},
-		Spec:       corev1.PodSpec{ServiceAccountName: resource.ControllerName, Containers: []corev1.Container{{Name: "controller", Image: "c"}}},
+		Spec: corev1.PodSpec{
+			ServiceAccountName: resource.ControllerName, Containers: []corev1.Container{{Name: "controller", Image: "c"}},
+		},
 	}
 	if err := f.client.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := f.kubernetes.CoreV1().Pods(resource.SystemNamespace).Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+		if err := f.kubernetes.CoreV1().Pods(resource.SystemNamespace).
+			Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -48,8 +51,11 @@ func TestReportLogs(t *testing.T) {
 	dir := t.TempDir()
 	_, stderr := f.call(t, "--server", url, "report", dir+"/r.tar.gz")
 	contains(t, stderr, "✔ log of bcsnet-controller-x\n", "✔ log of bcsnet-controller-x before its restart\n")
-	for file, want := range map[string]string{"bcsnet-controller-x.log": "this life", "bcsnet-controller-x.previous.log": "the life before"} {
-		got, err := exec.CommandContext(t.Context(), "tar", "-xzOf", dir+"/r.tar.gz", "bcsnet-report/system/logs/"+file).Output()
+	for file, want := range map[string]string{
+		"bcsnet-controller-x.log": "this life", "bcsnet-controller-x.previous.log": "the life before",
+	} {
+		got, err := exec.CommandContext(t.Context(), "tar", "-xzOf", dir+"/r.tar.gz", "bcsnet-report/system/logs/"+file).
+			Output()
 		if err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", file, got, err)
 		}

@@ -182,7 +182,8 @@ func newOptions() *cobra.Command {
 	return &cobra.Command{
 		Use: "options", Short: "List the flags that choose the cluster", GroupID: "other", Args: app.Takes(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write([]byte("These flags go with every command:\n\n" + cmd.InheritedFlags().FlagUsagesWrapped(helpWidth)))
+			_, err := cmd.OutOrStdout().Write([]byte("These flags go with every command:\n\n" +
+				cmd.InheritedFlags().FlagUsagesWrapped(helpWidth)))
 			return err
 		},
 	}

@@ -22,9 +22,9 @@ import (
 
 var update = flag.Bool("update", false, "write what the commands print into the scripts")
 
-// TestScripts runs the scripts in testdata against the API server. Those of a noun (what their names begin with) run one
-// after the other, each beginning with an empty cluster; two nouns at a time run side by side, each on a control plane of its
-// own. The commands run as a user with the ClusterRole bcsnet-operator.
+// TestScripts runs the scripts in testdata against the API server. Those of a noun (what their names begin with) run
+// one after the other, each beginning with an empty cluster; two nouns at a time run side by side, each on a control
+// plane of its own. The commands run as a user with the ClusterRole bcsnet-operator.
 func TestScripts(t *testing.T) {
 	fixtures := []*fixture{newFixture(t)}
 	if !strings.Contains(flag.Lookup("test.run").Value.String(), "/") { // for single scripts one will do
@@ -69,6 +69,7 @@ func scriptsByNoun(t *testing.T) [][]string {
 
 // runScripts runs scripts one after the other.
 func (f *fixture) runScripts(t *testing.T, files []string) {
+	t.Helper()
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		t.Error(err)
@@ -129,7 +130,8 @@ func (f *fixture) identities(t *testing.T) map[string]string {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "people", Name: role}},
 		}
-		if _, err := f.kubernetes.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := f.kubernetes.RbacV1().ClusterRoleBindings().Create(t.Context(), binding,
+			metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 		paths[name] = filepath.Join(dir, role)

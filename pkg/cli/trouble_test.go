@@ -29,7 +29,8 @@ func TestReleaseHostPartly(t *testing.T) {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/10.1.0.21") && !mended.Load() {
 			rw.Header().Set("Content-Type", "application/json")
 			rw.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"a webhook says no"}`)
+			_, _ = io.WriteString(
+				rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"a webhook says no"}`)
 			return
 		}
 		next.ServeHTTP(rw, r)
@@ -38,10 +39,13 @@ func TestReleaseHostPartly(t *testing.T) {
 	if want := "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\nbcsnetip.networkextension.bkbcs.tencent.com/10.1.0.22\n"; stdout != want {
 		t.Errorf("got %q, want %q", stdout, want)
 	}
-	contains(t, stderr, "✗ host 10.0.0.11: 2 of 3 addresses released: releasing 10.1.0.21: a webhook says no (Forbidden)\n", "[exit 1]")
+	contains(
+		t, stderr, "✗ host 10.0.0.11: 2 of 3 addresses released: releasing 10.1.0.21: a webhook says no (Forbidden)\n",
+		"[exit 1]")
 	mended.Store(true)
 	stdout, stderr = f.call(t, "--server", url, "release-host", "10.0.0.11", "-o", "name")
-	if stdout != "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.21\n" || stderr != "✔ host 10.0.0.11: 1 address released\n" {
+	if stdout != "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.21\n" ||
+		stderr != "✔ host 10.0.0.11: 1 address released\n" {
 		t.Errorf("again: %q, %q", stdout, stderr)
 	}
 }
@@ -78,7 +82,8 @@ func TestReleaseHostInterrupted(t *testing.T) {
 	if stdout.String() != "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\n" {
 		t.Errorf("released: %q", stdout.String())
 	}
-	contains(t, stderr.String(), "✔ host 10.0.0.11: 1 address released\n", "✗ interrupted\n", "✗ 2 more hosts not tried\nhint: run it again: it does the rest\n")
+	contains(t, stderr.String(), "✔ host 10.0.0.11: 1 address released\n", "✗ interrupted\n",
+		"✗ 2 more hosts not tried\nhint: run it again: it does the rest\n")
 }
 
 // TestReleaseManyHosts: however many hosts there are, the addresses are listed twice: before and after.
@@ -108,7 +113,8 @@ func TestReleaseManyHosts(t *testing.T) {
 	if want := "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\nbcsnetip.networkextension.bkbcs.tencent.com/10.1.0.21\n"; stdout.String() != want {
 		t.Errorf("got %q, want %q", &stdout, want)
 	}
-	contains(t, stderr.String(), "✔ host 10.9.0.7: 1 address released\n", "host 10.9.3.249 holds no addresses: nothing to release\n")
+	contains(t, stderr.String(), "✔ host 10.9.0.7: 1 address released\n",
+		"host 10.9.3.249 holds no addresses: nothing to release\n")
 	if lists.Load() != 2 {
 		t.Errorf("it listed addresses %d times", lists.Load())
 	}
@@ -165,7 +171,8 @@ func TestListThatBreaksOff(t *testing.T) {
 	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
 	url := proxy(t, func(rw http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		rw.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(rw, `{"kind":"BCSNetIPList","apiVersion":"networkextension.bkbcs.tencent.com/v1","metadata":{},"items":[`)
+		_, _ = io.WriteString(
+			rw, `{"kind":"BCSNetIPList","apiVersion":"networkextension.bkbcs.tencent.com/v1","metadata":{},"items":[`)
 	})
 	_, stderr := f.call(t, "--server", url, "lease", "list")
 	contains(t, stderr, "the list ended early", "[exit 1]")
@@ -181,7 +188,8 @@ func TestClosedPipeAfterChange(t *testing.T) {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "1") {
 			rw.Header().Set("Content-Type", "application/json")
 			rw.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"a webhook says no"}`)
+			_, _ = io.WriteString(
+				rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"a webhook says no"}`)
 			return
 		}
 		next.ServeHTTP(rw, r)
@@ -240,7 +248,8 @@ func TestFullDisk(t *testing.T) {
 		cmd.Env = append(cmd.Env, rawEnv+"=1")
 		cmd.Stdout, cmd.Stderr = full, &stderr
 		var exit *exec.ExitError
-		if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != app.ExitFailed || strings.Count(stderr.String(), "no space left on device") != 1 {
+		if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != app.ExitFailed ||
+			strings.Count(stderr.String(), "no space left on device") != 1 {
 			t.Errorf("%v: it ended with %v, and said %q", args, err, stderr.String())
 		}
 	}
@@ -251,7 +260,9 @@ func TestClosedPipe(t *testing.T) {
 	f := newFixture(t)
 	f.havePool(t)
 	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
-	for _, args := range [][]string{{"ip", "list"}, {"pool", "list"}, {"pool", "describe", "blue"}, {"ip", "list", "-o", "json"}} {
+	for _, args := range [][]string{
+		{"ip", "list"}, {"pool", "list"}, {"pool", "describe", "blue"}, {"ip", "list", "-o", "json"},
+	} {
 		r, out, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)

@@ -90,7 +90,8 @@ func TestWatchLeases(t *testing.T) {
 			refused <- struct{}{}
 			rw.Header().Set("Content-Type", "application/json")
 			rw.WriteHeader(http.StatusGone)
-			_, _ = io.WriteString(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"too old"}`)
+			_, _ = io.WriteString(
+				rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"too old"}`)
 			return
 		}
 		ctx, cancel := context.WithCancel(r.Context())
@@ -122,7 +123,8 @@ func TestWatchLeases(t *testing.T) {
 		if !g.lines.Scan() {
 			t.Fatal("too few lines")
 		}
-		if got := g.lines.Text(); !strings.HasPrefix(got, "ADDED     10.1.0.22 ") && !strings.HasPrefix(got, "DELETED   10.1.0.21 ") {
+		if got := g.lines.Text(); !strings.HasPrefix(got, "ADDED     10.1.0.22 ") &&
+			!strings.HasPrefix(got, "DELETED   10.1.0.21 ") {
 			t.Errorf("got %q", got)
 		}
 	}
@@ -260,7 +262,8 @@ func TestWatchWithoutRights(t *testing.T) {
 		}
 		rw.Header().Set("Content-Type", "application/json")
 		rw.WriteHeader(http.StatusForbidden)
-		_, _ = io.WriteString(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no watching here"}`)
+		_, _ = io.WriteString(
+			rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no watching here"}`)
 	})
 	_, stderr := f.call(t, "--server", url, "pool", "list", "-w")
 	contains(t, stderr, "✗ no watching here (Forbidden)\n", "[exit 1]")

@@ -30,7 +30,8 @@ BCSNET_LOG_LEVEL.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			log := logr.FromSlogHandler(o.Logger().Handler())
 			for _, name := range UnknownEnv(c.Flags(), os.Environ()) {
-				o.Logger().Warn("no flag has the name of a variable of the environment", "variable", name, "hint", "bcsnet-controller --help")
+				o.Logger().Warn("no flag has the name of a variable of the environment", "variable", name, "hint",
+					"bcsnet-controller --help")
 			}
 			ctrl.SetLogger(log)
 			klog.SetLogger(log)

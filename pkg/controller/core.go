@@ -118,7 +118,8 @@ func (c *core) newClaims(
 	c.alloc = allocator.New(c.index, c.leases, c.pods, constraints, o.goneRule(), log)
 	return claimcontroller.New(claimcontroller.Config{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Leases: c.leases, Owners: c.owners,
-		Policies: c.policies, Constraints: constraints, Allocator: c.alloc, Namespace: o.LeaderElectionNamespace, Events: recorder,
-		Terms: c.leads, States: states, Budget: budget, Ready: c.ready, Log: log,
+		Policies: c.policies, Constraints: constraints, Allocator: c.alloc, Namespace: o.LeaderElectionNamespace,
+		Events: recorder,
+		Terms:  c.leads, States: states, Budget: budget, Ready: c.ready, Log: log,
 	}), nil
 }

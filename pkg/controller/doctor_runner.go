@@ -41,7 +41,8 @@ func newDoctorRunner(cache client.Reader, c *core, log *slog.Logger) *doctorRunn
 	e := &doctorRunner{
 		cache: cache, index: c.index, nodes: c.nodes, leases: c.leases, ready: c.ready, checks: cachedChecks(), log: log,
 		findings: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "bcsnet_doctor_findings", Help: "Findings of the checks of bcsnetctl doctor, as the leader sees them every few minutes.",
+			Name: "bcsnet_doctor_findings",
+			Help: "Findings of the checks of bcsnetctl doctor, as the leader sees them every few minutes.",
 		}, []string{"check", "severity"}),
 	}
 	c.registry.MustRegister(e.findings)

@@ -66,26 +66,49 @@ const EnvPrefix = "BCSNET_"
 
 // AddFlags adds the flags with their defaults.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "path of a kubeconfig; empty for $KUBECONFIG, else the service account of the pod")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "",
+		"path of a kubeconfig; empty for $KUBECONFIG, else the service account of the pod")
 	f.StringVar(&o.HTTPBindAddress, "http-bind-address", "127.0.0.1:8090", "address of the allocator's HTTP service")
 	f.StringVar(&o.MetricsBindAddress, "metrics-bind-address", "127.0.0.1:8091", "address of /metrics; 0 for none")
-	f.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", "127.0.0.1:8092", "address of /healthz and /readyz; 0 for none")
-	f.BoolVar(&o.LeaderElect, "leader-elect", true, "let only one replica run the reconcilers; every replica answers requests")
-	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "bcsnet-system", "namespace of the Lease and of the claims of shared pools, which bcsnetctl looks for in bcsnet-system")
+	f.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", "127.0.0.1:8092",
+		"address of /healthz and /readyz; 0 for none")
+	f.BoolVar(&o.LeaderElect, "leader-elect", true,
+		"let only one replica run the reconcilers; every replica answers requests")
+	f.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "bcsnet-system",
+		"namespace of the Lease and of the claims of shared pools, which bcsnetctl looks for in bcsnet-system")
 	timing := electionDefaults()
-	f.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", timing.Lease, "how long the Lease of a leader that is not heard of counts; whole seconds")
-	f.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", timing.Renew, "how long a leader tries to renew its Lease before it gives up leading")
-	f.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", timing.Retry, "time between two attempts to renew or to take the Lease")
-	f.StringVar(&o.AdvertiseAddress, "advertise-address", "", `URL where other replicas reach this one, such as http://10.0.0.11:8090; empty for the address that --http-bind-address names, or else the pod's ($`+PodIPEnv+`); "none" for none`)
-	f.BoolVar(&o.ForwardPlainHTTP, "forward-plain-http", false, "forward requests to a leader on another machine although its URL is http: whoever can read or change the traffic between the machines can read or change the requests")
-	f.StringVar(&o.GatewaySource, "gateway-source", string(httpapi.GatewayPool), `where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, else the node's annotation, else the pool's`)
-	f.StringVar((*string)(&o.GarbageCollection), "garbage-collection", string(gc.On), `take addresses back whose pod has gone: "on", "dry-run" (the log and metrics say what would be taken back) or "off"`)
-	f.DurationVar(&o.HostGrace, "host-grace", 24*time.Hour, "how long addresses of pods that have gone are kept where the host is no ready node, because their containers may still run there; 0 for ever")
-	f.StringVar(&o.FloatingIPConfig, "floatingip-config", "", "`NAMESPACE/NAME` of a ConfigMap in the manner of galaxy's kube-system/floatingip-config that pools are made from and kept like; empty for none")
-	f.StringSliceVar(&o.NodeResources, "node-resources", []string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"}, "extended resources by which pods ask the scheduler for an address: nodes publish under these names how many there are for them; empty for none")
+	f.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", timing.Lease,
+		"how long the Lease of a leader that is not heard of counts; whole seconds")
+	f.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", timing.Renew,
+		"how long a leader tries to renew its Lease before it gives up leading")
+	f.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", timing.Retry,
+		"time between two attempts to renew or to take the Lease")
+	f.StringVar(&o.AdvertiseAddress, "advertise-address", "",
+		`URL where other replicas reach this one, such as http://10.0.0.11:8090; empty for the address that `+
+			`--http-bind-address names, or else the pod's ($`+PodIPEnv+`); "none" for none`)
+	f.BoolVar(&o.ForwardPlainHTTP, "forward-plain-http", false,
+		"forward requests to a leader on another machine although its URL is http: whoever can read or change the traffic "+
+			"between the machines can read or change the requests")
+	f.StringVar(&o.GatewaySource, "gateway-source", string(httpapi.GatewayPool),
+		`where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, `+
+			`else the node's annotation, else the pool's`)
+	f.StringVar((*string)(&o.GarbageCollection), "garbage-collection", string(gc.On),
+		`take addresses back whose pod has gone: "on", "dry-run" (the log and metrics say what would be taken back) or "off"`)
+	f.DurationVar(&o.HostGrace, "host-grace", 24*time.Hour,
+		"how long addresses of pods that have gone are kept where the host is no ready node, because their containers may "+
+			"still run there; 0 for ever")
+	f.StringVar(&o.FloatingIPConfig, "floatingip-config", "",
+		"`NAMESPACE/NAME` of a ConfigMap in the manner of galaxy's kube-system/floatingip-config that pools are made from "+
+			"and kept like; empty for none")
+	f.StringSliceVar(&o.NodeResources, "node-resources",
+		[]string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"},
+		"extended resources by which pods ask the scheduler for an address: nodes publish under these names how many there "+
+			"are for them; empty for none")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", "text", "text or json")
-	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "", "URL of an OpenTelemetry collector (OTLP over HTTP) that gets traces of requests, such as http://127.0.0.1:4318; empty for $OTEL_EXPORTER_OTLP_ENDPOINT, else no traces")
+	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "",
+		"URL of an OpenTelemetry collector (OTLP over HTTP) that gets traces of requests, such as http://127.0.0.1:4318; "+
+			"empty for $OTEL_EXPORTER_OTLP_ENDPOINT, else no traces")
 }
 
 // PodIPEnv is where the manifests put the pod's IP.
@@ -123,7 +146,8 @@ func UnknownEnv(f *pflag.FlagSet, environ []string) (names []string) {
 	f.VisitAll(func(fl *pflag.Flag) { known[envName(fl)] = true })
 	for _, variable := range environ {
 		name, _, _ := strings.Cut(variable, "=")
-		ofService := strings.Contains(name, "_SERVICE_") || strings.HasSuffix(name, "_PORT") || strings.Contains(name, "_PORT_")
+		ofService := strings.Contains(name, "_SERVICE_") || strings.HasSuffix(name, "_PORT") ||
+			strings.Contains(name, "_PORT_")
 		if strings.HasPrefix(name, EnvPrefix) && !known[name] && !ofService {
 			names = append(names, name)
 		}
@@ -171,7 +195,8 @@ func (o *Options) Validate() error {
 			return fmt.Errorf("%s=%q is not an IP address", PodIPEnv, o.PodIP)
 		}
 	}
-	if u, err := url.Parse(o.OTLPEndpoint); o.OTLPEndpoint != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+	if u, err := url.Parse(o.OTLPEndpoint); o.OTLPEndpoint != "" &&
+		(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Errorf("--otlp-endpoint %q is not an http or https URL", o.OTLPEndpoint)
 	}
 	if o.LogFormat != "text" && o.LogFormat != "json" {
@@ -220,7 +245,8 @@ func (o *Options) validateElection() error {
 	case o.RetryPeriod <= 0:
 		return fmt.Errorf("--leader-elect-retry-period %s is not above zero", o.RetryPeriod)
 	case o.RenewDeadline >= o.LeaseDuration:
-		return fmt.Errorf("--leader-elect-renew-deadline %s is not below --leader-elect-lease-duration %s", o.RenewDeadline, o.LeaseDuration)
+		return fmt.Errorf("--leader-elect-renew-deadline %s is not below --leader-elect-lease-duration %s", o.RenewDeadline,
+			o.LeaseDuration)
 	case float64(o.RenewDeadline) <= leaderelection.JitterFactor*float64(o.RetryPeriod):
 		return fmt.Errorf("--leader-elect-renew-deadline %s is not above %.1f times --leader-elect-retry-period %s",
 			o.RenewDeadline, leaderelection.JitterFactor, o.RetryPeriod)
@@ -256,7 +282,8 @@ func (o Options) goneRule() gone.Rule {
 // namespacedName reads NAMESPACE/NAME.
 func namespacedName(text string) (n types.NamespacedName, err error) {
 	var ok bool
-	if n.Namespace, n.Name, ok = strings.Cut(text, "/"); !ok || len(validation.ValidateNamespaceName(n.Namespace, false)) > 0 ||
+	if n.Namespace, n.Name, ok = strings.Cut(text, "/"); !ok ||
+		len(validation.ValidateNamespaceName(n.Namespace, false)) > 0 ||
 		len(validation.NameIsDNSSubdomain(n.Name, false)) > 0 {
 		return n, errors.New("not NAMESPACE/NAME")
 	}

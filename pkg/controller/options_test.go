@@ -36,8 +36,9 @@ func parse(args []string, env map[string]string) (Options, error) {
 func defaults() Options {
 	return Options{
 		HTTPBindAddress: "127.0.0.1:8090", MetricsBindAddress: "127.0.0.1:8091", HealthProbeBindAddress: "127.0.0.1:8092",
-		LeaderElect: true, LeaderElectionNamespace: "bcsnet-system", LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second,
-		RetryPeriod: 2 * time.Second, GatewaySource: "pool",
+		LeaderElect: true, LeaderElectionNamespace: "bcsnet-system", LeaseDuration: 15 * time.Second,
+		RenewDeadline: 10 * time.Second,
+		RetryPeriod:   2 * time.Second, GatewaySource: "pool",
 		GarbageCollection: gc.On, HostGrace: 24 * time.Hour, LogLevel: "info", LogFormat: "text",
 		NodeResources: []string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"},
 	}
@@ -76,9 +77,11 @@ func TestOptions(t *testing.T) {
 			}, nil,
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: ":80", MetricsBindAddress: "[::1]:81", HealthProbeBindAddress: "0",
-				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: time.Second,
+				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second,
+				RetryPeriod:      time.Second,
 				AdvertiseAddress: "https://a.example", ForwardPlainHTTP: true, GatewaySource: "host",
-				GarbageCollection: gc.DryRun, HostGrace: 10 * time.Minute, FloatingIPConfig: "kube-system/floatingip-config", NodeResources: []string{"a.b/c", "d.e/f"}, LogLevel: "debug", LogFormat: "json",
+				GarbageCollection: gc.DryRun, HostGrace: 10 * time.Minute, FloatingIPConfig: "kube-system/floatingip-config",
+				NodeResources: []string{"a.b/c", "d.e/f"}, LogLevel: "debug", LogFormat: "json",
 			},
 		},
 		"everything in the environment": {
@@ -92,9 +95,11 @@ func TestOptions(t *testing.T) {
 			},
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: "localhost:80", MetricsBindAddress: "0", HealthProbeBindAddress: "10.0.0.1:82",
-				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: time.Second,
+				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second,
+				RetryPeriod:      time.Second,
 				AdvertiseAddress: "none", ForwardPlainHTTP: true, GatewaySource: "host",
-				GarbageCollection: gc.Off, FloatingIPConfig: "net/fips", NodeResources: []string{}, LogLevel: "ERROR", LogFormat: "json",
+				GarbageCollection: gc.Off, FloatingIPConfig: "net/fips", NodeResources: []string{}, LogLevel: "ERROR",
+				LogFormat: "json",
 			},
 		},
 		"the flag wins": {
@@ -234,7 +239,9 @@ func defaultKubeconfig(t *testing.T, args []string) []string {
 func TestVersionAndHelp(t *testing.T) {
 	t.Setenv("BCSNET_VERSION", "1.2.3")
 	t.Setenv("BCSNET_HELP", "me")
-	for arg, want := range map[string]string{"--version": "bcsnet-controller version test", "--help": "--http-bind-address"} {
+	for arg, want := range map[string]string{
+		"--version": "bcsnet-controller version test", "--help": "--http-bind-address",
+	} {
 		cmd := NewCommand("test")
 		var out bytes.Buffer
 		cmd.SetArgs([]string{arg})

@@ -68,8 +68,10 @@ func (e *podEvents) refused(r allocator.Request, why *ipam.Refusal) {
 func forOperator(reason ipam.Reason) bool {
 	return slices.Contains([]ipam.Reason{
 		ipam.ReasonPoolExhausted, ipam.ReasonHostNotInPool, ipam.ReasonNamespaceNotServed, ipam.ReasonNetworkNotFound,
-		ipam.ReasonPoolCordoned, ipam.ReasonHostFull, ipam.ReasonQuotaExceeded, ipam.ReasonAddressNotInPool, ipam.ReasonAddressInUse, ipam.ReasonForbidden,
-		ipam.ReasonInvalidAnnotation, ipam.ReasonWorkloadUnknown, ipam.ReasonClaimNotFound, ipam.ReasonClaimConflict, ipam.ReasonClaimFull,
+		ipam.ReasonPoolCordoned, ipam.ReasonHostFull, ipam.ReasonQuotaExceeded, ipam.ReasonAddressNotInPool,
+		ipam.ReasonAddressInUse, ipam.ReasonForbidden,
+		ipam.ReasonInvalidAnnotation, ipam.ReasonWorkloadUnknown, ipam.ReasonClaimNotFound, ipam.ReasonClaimConflict,
+		ipam.ReasonClaimFull,
 	}, reason)
 }
 
@@ -97,5 +99,6 @@ func (e *podEvents) write(ctx context.Context, r refused) {
 	}
 	// Without the resourceVersion: events of one pod are one series only if they regard the same object.
 	regarding := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
-	e.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, reasonNotAllocated, "Allocate", "%s", conditions.Clip(r.why.Error(), conditions.MaxNote))
+	e.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, reasonNotAllocated, "Allocate", "%s",
+		conditions.Clip(r.why.Error(), conditions.MaxNote))
 }

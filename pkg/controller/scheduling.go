@@ -62,7 +62,9 @@ func addScheduling(
 type assumedMetrics struct{ extender *scheduling.Extender }
 
 func (assumedMetrics) desc() *prometheus.Desc {
-	return prometheus.NewDesc("bcsnet_pods_awaited", "Pods that ask for an address by a resource and have none yet: placed on a node, or chosen, which means let through by the extender and on no node yet.", []string{"state"}, nil)
+	return prometheus.NewDesc("bcsnet_pods_awaited",
+		"Pods that ask for an address by a resource and have none yet: placed on a node, or chosen, which means let "+
+			"through by the extender and on no node yet.", []string{"state"}, nil)
 }
 
 // Describe names the metric.

@@ -36,7 +36,8 @@ func addTracing(ctx context.Context, mgr manager.Manager, o Options) (trace.Trac
 		return nil, fmt.Errorf("--otlp-endpoint: %w", err)
 	}
 	about, err := resource.New(ctx, resource.WithAttributes(
-		attribute.String("service.name", leadership.LeaseName), attribute.String("service.instance.id", os.Getenv("POD_NAME")),
+		attribute.String("service.name", leadership.LeaseName),
+		attribute.String("service.instance.id", os.Getenv("POD_NAME")),
 	), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)

@@ -42,7 +42,8 @@ func (f *facts) unleased(p *workload.Pod, a netip.Addr, pool *Pool) (Finding, bo
 	case l == nil || l.State == lease.Available:
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is free by its record", a, pool.Name)
 	case l.IsRetained():
-		found.Cause = fmt.Sprintf("it has %s of pool %s, which claim %s keeps and nobody has by its record", a, pool.Name, l.Claim)
+		found.Cause = fmt.Sprintf("it has %s of pool %s, which claim %s keeps and nobody has by its record", a, pool.Name,
+			l.Claim)
 	case l.State == lease.Reserved:
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is reserved", a, pool.Name)
 	case l.Owner == "" && (l.PodName == "" || l.PodUID == p.UID || l.PodUID == "" && l.Who() == name):

@@ -143,6 +143,9 @@ func Names() []string {
 // Reads returns the parts that some checks need or want, in their order.
 func Reads(checks []Check) []Part {
 	return slices.DeleteFunc(Parts(), func(p Part) bool {
-		return !slices.ContainsFunc(checks, func(c Check) bool { return slices.Contains(c.Needs, p) || slices.Contains(c.Wants, p) })
+		return !slices.ContainsFunc(checks, func(c Check) bool {
+			return slices.Contains(c.Needs, p) ||
+				slices.Contains(c.Wants, p)
+		})
 	})
 }

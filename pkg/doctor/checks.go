@@ -18,21 +18,25 @@ func installChecks() []Check {
 	}, {
 		ID: "crds-outdated", Group: GroupInstall, Severity: Warning, Needs: crds, run: crdsOutdated,
 		Title: "a CustomResourceDefinition is not that of this release",
-		Meaning: "The definition in the cluster lacks something that the one in this program has, or has another value there. " +
+		Meaning: "The definition in the cluster lacks something that the one in this program has, or has another value " +
+			"there. " +
 			"Additions of a newer release are no finding.",
 		Impact: "fields of this release are dropped when they are written, and its rules are not enforced",
-		Mend:   "Install the manifests of this release; objects stay as they are. If the cluster is newer than this program, update the program.",
+		Mend: "Install the manifests of this release; objects stay as they are. If the cluster is newer than this " +
+			"program, update the program.",
 	}, {
 		ID: "no-controller", Group: GroupInstall, Severity: Error, Needs: controller, run: noController,
 		Title: "no controller runs",
-		Meaning: "No pod of the controller in the namespace `" + ControllerNamespace + "` is ready, and nobody renews the leader's Lease there: " +
+		Meaning: "No pod of the controller in the namespace `" + ControllerNamespace +
+			"` is ready, and nobody renews the leader's Lease there: " +
 			"a controller that runs outside the cluster shows by the latter.",
 		Impact: "pods get no address when no replica answers, and pools are not reconciled",
 		Mend:   "See why its pods do not run, or install the manifests.",
 	}, {
 		ID: "no-leader", Group: GroupInstall, Severity: Warning, Needs: controller, run: noLeader,
 		Title: "controllers run, and none leads",
-		Meaning: "Pods of the controller are ready, but nobody holds the Lease `" + ControllerNamespace + "/" + ControllerName + "`. " +
+		Meaning: "Pods of the controller are ready, but nobody holds the Lease `" + ControllerNamespace + "/" +
+			ControllerName + "`. " +
 			"With `--leader-elect=false` that is as it should be: skip the check.",
 		Impact: "requests are answered, but pools are not reconciled",
 		Mend:   "The log of the controller says why it cannot take the Lease; most often a right is missing.",
@@ -50,23 +54,26 @@ func poolChecks() []Check {
 	nodes := []Part{PartPools, PartAddresses, PartNodes}
 	return []Check{{
 		ID: "pool-invalid", Group: GroupPools, Severity: Error, Needs: pools, run: eachPool(poolInvalid),
-		Title:   "the spec of a pool cannot be used",
-		Meaning: "The rules of the API server let the pool pass, but its addresses contradict each other; the cause says where.",
-		Impact:  "the pool hands out nothing; addresses in use stay",
-		Mend:    "Correct the field that the cause names.",
+		Title: "the spec of a pool cannot be used",
+		Meaning: "The rules of the API server let the pool pass, but its addresses contradict each other; the cause says " +
+			"where.",
+		Impact: "the pool hands out nothing; addresses in use stay",
+		Mend:   "Correct the field that the cause names.",
 	}, {
 		ID: "pool-not-ready", Group: GroupPools, Severity: Warning, Needs: pools, run: eachPool(poolNotReady),
 		Title: "a pool hands out nothing",
-		Meaning: "The pool has no address or no host, its objects cannot be written, or no controller has looked at it within a minute. " +
+		Meaning: "The pool has no address or no host, its objects cannot be written, or no controller has looked at it " +
+			"within a minute. " +
 			"A cordoned pool is no finding.",
 		Impact: "nobody gets an address from the pool",
 		Mend:   "Add what is missing.",
 	}, {
 		ID: "pool-exhausted", Group: GroupPools, Severity: Error, Needs: leases, run: eachPool(poolExhausted),
-		Title:   "a pool has no free address",
-		Meaning: "Every address of the pool is in use, reserved, or a node's own. Pools that are cordoned or being deleted do not count.",
-		Impact:  "new pods that only this pool serves do not start",
-		Mend:    "Give the pool more addresses, or look for leaks: `bcsnetctl doctor --only leaks`.",
+		Title: "a pool has no free address",
+		Meaning: "Every address of the pool is in use, reserved, or a node's own. Pools that are cordoned or being deleted " +
+			"do not count.",
+		Impact: "new pods that only this pool serves do not start",
+		Mend:   "Give the pool more addresses, or look for leaks: `bcsnetctl doctor --only leaks`.",
 	}, {
 		ID: "pool-near-exhaustion", Group: GroupPools, Severity: Warning, Needs: leases, run: eachPool(poolNearExhaustion),
 		Title:   "a pool is nearly full",
@@ -74,13 +81,16 @@ func poolChecks() []Check {
 		Impact:  "soon new pods will not start",
 		Mend:    "Give the pool more addresses in time.",
 	}, {
-		ID: "pool-overlap", Group: GroupPools, Severity: Warning, Needs: pools, Wants: []Part{PartAddresses}, run: poolOverlap,
+		ID: "pool-overlap", Group: GroupPools, Severity: Warning, Needs: pools, Wants: []Part{PartAddresses},
+		run:     poolOverlap,
 		Title:   "two pools have the same addresses",
 		Meaning: "Both pools list the addresses. One of them hands them out; its condition Overlap says which.",
 		Impact:  "the other pool has fewer addresses than its spec says",
-		Mend:    "Take the shared addresses out of one of the two. The command names the pool that does not hand them out, and the first shared range.",
+		Mend: "Take the shared addresses out of one of the two. The command names the pool that does not hand them out, " +
+			"and the first shared range.",
 	}, {
-		ID: "pool-overlaps-service-network", Group: GroupPools, Severity: Error, Needs: []Part{PartPools, PartServices}, run: poolOverlapsServices,
+		ID: "pool-overlaps-service-network", Group: GroupPools, Severity: Error, Needs: []Part{PartPools, PartServices},
+		run:     poolOverlapsServices,
 		Title:   "a pool has addresses of the Service network",
 		Meaning: "Addresses of the pool lie in a ServiceCIDR of the cluster.",
 		Impact:  "a pod with such an address cannot be reached from nodes where a Service has the same one",
@@ -93,14 +103,16 @@ func poolChecks() []Check {
 		Mend:    "Take the address out of the pool, then recreate the pod.",
 	}, {
 		ID: "node-address-in-pool", Group: GroupPools, Severity: Info, Needs: nodes, run: nodesInPools(false),
-		Title:   "a pool has the address of a node",
-		Meaning: "An address of the pool is a Node's own. A pool inside the nodes' subnet is normal; only such an address is a finding.",
-		Impact:  "none: the address is never handed out; the pool has one fewer than its spec says",
-		Mend:    "Take the address out of the pool, so that the counts are plain.",
+		Title: "a pool has the address of a node",
+		Meaning: "An address of the pool is a Node's own. A pool inside the nodes' subnet is normal; only such an address " +
+			"is a finding.",
+		Impact: "none: the address is never handed out; the pool has one fewer than its spec says",
+		Mend:   "Take the address out of the pool, so that the counts are plain.",
 	}, {
 		ID: "stuck-deletion", Group: GroupPools, Severity: Warning, Needs: leases, run: stuckDeletions,
 		Title: "a deletion does not end",
-		Meaning: "A pool was deleted more than five minutes ago and is still there, or somebody has deleted the object of an address that is held, " +
+		Meaning: "A pool was deleted more than five minutes ago and is still there, or somebody has deleted the object of " +
+			"an address that is held, " +
 			"or that carries another's finalizer.",
 		Impact: "a deleted pool hands out nothing, and such an address is not handed out again before its object is gone",
 		Mend:   "Release what the cause names.",
@@ -123,15 +135,21 @@ func leakChecks() []Check {
 	}, {
 		ID: LeakPodReplaced, Group: GroupLeaks, Severity: Error, Needs: parts, Wants: nodes, run: leak(LeakPodReplaced),
 		Title: "an address is held for an earlier pod of the same name",
-		Meaning: "The pod of the holder's name has another UID, as when a StatefulSet has made it anew, and does not report the address. The lease is older than " +
-			"that pod, or a later container of its name has another address, or the pod has reported others alone for five minutes.",
+		Meaning: "The pod of the holder's name has another UID, as when a StatefulSet has made it anew, and does not " +
+			"report the address. The lease is older than " +
+			"that pod, or a later container of its name has another address, or the pod has reported others alone for five " +
+			"minutes.",
 		Impact: lost, Mend: mendLeak,
 	}, {
-		ID: LeakPodOtherAddress, Group: GroupLeaks, Severity: Warning, Needs: parts, Wants: nodes, run: leak(LeakPodOtherAddress),
+		ID: LeakPodOtherAddress, Group: GroupLeaks, Severity: Warning, Needs: parts, Wants: nodes,
+		run:   leak(LeakPodOtherAddress),
 		Title: "an address is held for a pod that has another",
-		Meaning: "The pod runs, its status gives addresses, and none of them is this one. Of pods with several networks, those in the annotation " +
+		Meaning: "The pod runs, its status gives addresses, and none of them is this one. Of pods with several networks, " +
+			"those in the annotation " +
 			"`k8s.v1.cni.cncf.io/network-status` count, too; without it, only the lease of `eth0` is judged.",
-		Impact: lost, Mend: "Release the address by hand if no interface of the pod has it: `bcsnetctl ip release ADDRESS --force`. `--fix` does not: the status need not tell of every interface.",
+		Impact: lost,
+		Mend: "Release the address by hand if no interface of the pod has it: `bcsnetctl ip release ADDRESS --force`. " +
+			"`--fix` does not: the status need not tell of every interface.",
 	}}
 }
 
@@ -140,18 +158,24 @@ const mendLeak = "`bcsnetctl doctor --fix` releases it."
 func addressChecks() []Check {
 	leases := []Part{PartPools, PartAddresses}
 	return []Check{{
-		ID: "pod-without-lease", Group: GroupAddresses, Severity: Error, Needs: []Part{PartPools, PartAddresses, PartPods}, run: podsWithoutLease,
-		Title:   "a pod has an address of a pool without holding it",
-		Meaning: "The status of a running pod gives an address of a pool that is free, reserved, or held by somebody else. Pods on the host's network do not count.",
-		Impact:  "the address is handed out a second time, or has been",
-		Mend:    "Take the address out of the pool, so that nobody gets it, or recreate the pod, so that it gets an address of its own.",
+		ID: "pod-without-lease", Group: GroupAddresses, Severity: Error, Needs: []Part{PartPools, PartAddresses, PartPods},
+		run:   podsWithoutLease,
+		Title: "a pod has an address of a pool without holding it",
+		Meaning: "The status of a running pod gives an address of a pool that is free, reserved, or held by somebody else. " +
+			"Pods on the host's network do not count.",
+		Impact: "the address is handed out a second time, or has been",
+		Mend: "Take the address out of the pool, so that nobody gets it, or recreate the pod, so that it gets an address " +
+			"of its own.",
 	}, {
 		ID: "lease-emptied", Group: GroupAddresses, Severity: Error, Needs: leases, run: leasesEmptied,
 		Title: "an address was made free by hand",
-		Meaning: "The object of the address says that it is free, and carries what only one in use does: the finalizer, a holder or a claim. Somebody has " +
-			"emptied its status, as with kubectl edit, while no controller ran that remembers the lease: one that runs writes it again at once.",
+		Meaning: "The object of the address says that it is free, and carries what only one in use does: the finalizer, a " +
+			"holder or a claim. Somebody has " +
+			"emptied its status, as with kubectl edit, while no controller ran that remembers the lease: one that runs writes " +
+			"it again at once.",
 		Impact: "the address may be handed out although somebody has it",
-		Mend: "`bcsnetctl rebuild` makes the lease again where a running pod reports the address. Where none does, find out whose it was, then give it to that owner " +
+		Mend: "`bcsnetctl rebuild` makes the lease again where a running pod reports the address. Where none does, find " +
+			"out whose it was, then give it to that owner " +
 			"(`bcsnetctl ip allocate`), or set it aside (`bcsnetctl ip reserve`).",
 	}, {
 		ID: "lease-without-pool", Group: GroupAddresses, Severity: Warning, Needs: leases, run: leasesWithoutPool,
@@ -178,17 +202,20 @@ func hostChecks() []Check {
 		Impact:  "the addresses are lost to their pools if the machine is off",
 		Mend:    "If the machine is off for good: `bcsnetctl release-host HOST`.",
 	}, {
-		ID: "host-in-no-pool", Group: GroupHosts, Severity: Warning, Needs: []Part{PartPools, PartAddresses}, Wants: []Part{PartNodes}, run: hostsInNoPool,
-		Title:   "addresses are in use on a host that no pool lists",
-		Meaning: "The host was taken out of its pools, or its pool is gone, while pods on it hold addresses. Hosts that are no nodes are left to `host-gone`.",
-		Impact:  "pods that start on the host get no address",
-		Mend:    "Add the host to a pool, or drain the node.",
+		ID: "host-in-no-pool", Group: GroupHosts, Severity: Warning, Needs: []Part{PartPools, PartAddresses},
+		Wants: []Part{PartNodes}, run: hostsInNoPool,
+		Title: "addresses are in use on a host that no pool lists",
+		Meaning: "The host was taken out of its pools, or its pool is gone, while pods on it hold addresses. Hosts that " +
+			"are no nodes are left to `host-gone`.",
+		Impact: "pods that start on the host get no address",
+		Mend:   "Add the host to a pool, or drain the node.",
 	}, {
 		ID: "duplicate-host", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes}, run: duplicateHosts,
-		Title:   "two nodes have the same IP",
-		Meaning: "More than one Node reports the address, most often because one was left behind when a machine was set up anew.",
-		Impact:  "it is unclear which node an address in use belongs to",
-		Mend:    "Delete the Node that is no machine any more.",
+		Title: "two nodes have the same IP",
+		Meaning: "More than one Node reports the address, most often because one was left behind when a machine was set up " +
+			"anew.",
+		Impact: "it is unclear which node an address in use belongs to",
+		Mend:   "Delete the Node that is no machine any more.",
 	}, {
 		ID: "host-not-a-node", Group: GroupHosts, Severity: Info, Needs: all, run: hostsGone(false),
 		Title:   "a pool lists a host that is no node",
@@ -203,9 +230,10 @@ func hostChecks() []Check {
 		Mend:    "Take the subnet out of the pool, or correct it.",
 	}, {
 		ID: "node-in-no-pool", Group: GroupHosts, Severity: Info, Needs: nodes, run: nodesInNoPool,
-		Title:   "no pool lists a node",
-		Meaning: "No pool lists an address of the Node, in `hosts` or by a subnet in `hostSubnets`. For nodes whose pods get their addresses elsewhere that is as it should be.",
-		Impact:  "pods that start on the node get no address from bcsnet",
-		Mend:    "Add the node to a pool.",
+		Title: "no pool lists a node",
+		Meaning: "No pool lists an address of the Node, in `hosts` or by a subnet in `hostSubnets`. For nodes whose pods " +
+			"get their addresses elsewhere that is as it should be.",
+		Impact: "pods that start on the node get no address from bcsnet",
+		Mend:   "Add the node to a pool.",
 	}}
 }

@@ -35,7 +35,9 @@ func TestChecks(t *testing.T) {
 
 func cases() map[string]checkCase {
 	all := map[string]checkCase{}
-	for _, some := range []map[string]checkCase{installCases(), poolCases(), leakCases(), addressCases(), claimCases(), hostCases()} {
+	for _, some := range []map[string]checkCase{
+		installCases(), poolCases(), leakCases(), addressCases(), claimCases(), hostCases(),
+	} {
 		for name, c := range some {
 			if _, twice := all[name]; twice {
 				panic("two cases are called " + name)
@@ -53,11 +55,14 @@ func installCases() map[string]checkCase {
 		"a CRD differs": {func(s *doctor.Snapshot) { s.CRDs[0].Difference = "scope differs" },
 			[]string{"crds-outdated crd/bcsnetpools: it is not that of this release: scope differs"}},
 		"no controller at all": {func(s *doctor.Snapshot) { s.Controller = doctor.Controller{} },
-			[]string{"no-controller lease/bcsnet-system/bcsnet-controller: no pod of the controller in namespace bcsnet-system, and nobody leads"}},
+			[]string{"no-controller lease/bcsnet-system/bcsnet-controller: no pod of the controller in namespace " +
+				"bcsnet-system, and nobody leads"}},
 		"its pods are not ready": {func(s *doctor.Snapshot) { s.Controller = doctor.Controller{Pods: 2} },
-			[]string{"no-controller lease/bcsnet-system/bcsnet-controller: 2 pods of the controller in namespace bcsnet-system, none ready"}},
+			[]string{"no-controller lease/bcsnet-system/bcsnet-controller: 2 pods of the controller in namespace " +
+				"bcsnet-system, none ready"}},
 		"a leader that was": {func(s *doctor.Snapshot) { s.Controller.Pods, s.Controller.Ready, s.Controller.Renewed = 0, 0, old },
-			[]string{"no-controller lease/bcsnet-system/bcsnet-controller: no pod of the controller in namespace bcsnet-system, and a, the last leader, was last heard of 2d ago"}},
+			[]string{"no-controller lease/bcsnet-system/bcsnet-controller: no pod of the controller in namespace " +
+				"bcsnet-system, and a, the last leader, was last heard of 2d ago"}},
 		"a leader outside the cluster": {func(s *doctor.Snapshot) { s.Controller.Pods, s.Controller.Ready = 0, 0 }, nil},
 		"nobody leads": {func(s *doctor.Snapshot) { s.Controller.Leader = "" },
 			[]string{"no-leader lease/bcsnet-system/bcsnet-controller: 2 controllers are ready, but nobody leads"}},
@@ -132,7 +137,8 @@ func poolCases() map[string]checkCase {
 		}},
 		"neighbours": {pools(blue, pool("red", "10.1.0.30-10.1.0.40")), nil},
 		"a pool in the Service network": {func(s *doctor.Snapshot) { s.Services = []netip.Prefix{netip.MustParsePrefix("10.1.0.28/30")} },
-			[]string{"pool-overlaps-service-network pool/blue: 10.1.0.28-10.1.0.29 are in the network 10.1.0.28/30 of the cluster's Services"}},
+			[]string{"pool-overlaps-service-network pool/blue: 10.1.0.28-10.1.0.29 are in the network 10.1.0.28/30 of the " +
+				"cluster's Services"}},
 		"a pool in the nodes' subnet": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.9")) }, nil},
 		"a node's address that a pod holds": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.20")) },
 			[]string{"node-address-held ip/10.1.0.20: node node-1 has it, and so has default/web-0"}},
@@ -144,19 +150,26 @@ func poolCases() map[string]checkCase {
 		"a pool that a claim keeps": {func(s *doctor.Snapshot) {
 			pools(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour)))(s)
 			s.Pods = nil
-			s.Leases = []lease.Lease{{Addr: addr("10.1.0.29"), Params: lease.Params{Pool: "blue"}, State: lease.Reserved, Updated: old,
+			s.Leases = []lease.Lease{{Addr: addr("10.1.0.29"), Params: lease.Params{Pool: "blue"}, State: lease.Reserved,
+				Updated:   old,
 				Retention: lease.Retention{Claim: "default/web", Fixed: true}}}
 		}, []string{"stuck-deletion pool/blue: deleted 60m ago; it goes when claims have given up 1 address: default/web"}},
 		"a pool that nobody removes": {noLeases(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour))),
 			[]string{"stuck-deletion pool/blue: deleted 60m ago; nothing is in use any more: no controller removes it"}},
 		"a pool that was just deleted": {pools(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Minute))), nil},
 		"an address deleted by hand": {func(s *doctor.Snapshot) { s.Leases[0].Deleting = true },
-			[]string{"stuck-deletion ip/10.1.0.20: its object was deleted by hand and goes when it is released; default/web-0, held for 2d on 10.0.0.11"}},
+			[]string{"stuck-deletion ip/10.1.0.20: its object was deleted by hand and goes when it is released; " +
+				"default/web-0, held for 2d on 10.0.0.11"}},
 		"an address that somebody else keeps": {func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.29"), Params: lease.Params{Pool: "blue"}, Deleting: true, Updated: old})
-		}, []string{"stuck-deletion ip/10.1.0.29: its object was deleted and nobody holds it, but it has a finalizer that is not ours"}},
+			s.Leases = append(s.Leases, lease.Lease{
+				Addr: addr("10.1.0.29"), Params: lease.Params{Pool: "blue"}, Deleting: true, Updated: old,
+			})
+		}, []string{"stuck-deletion ip/10.1.0.29: its object was deleted and nobody holds it, but it has a finalizer that " +
+			"is not ours"}},
 		"an address that was just deleted": {func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.29"), Params: lease.Params{Pool: "blue"}, Deleting: true, Updated: lately})
+			s.Leases = append(s.Leases, lease.Lease{
+				Addr: addr("10.1.0.29"), Params: lease.Params{Pool: "blue"}, Deleting: true, Updated: lately,
+			})
 		}, nil},
 	}
 }
@@ -218,15 +231,18 @@ func leakCases() map[string]checkCase {
 		"the same, and a later container of the pod has another address": {func(s *doctor.Snapshot) {
 			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-gone.Skew)
 			later := s.Leases[0]
-			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "another", "later", old.Add(time.Second)
+			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "another", "later",
+				old.Add(time.Second)
 			s.Leases = append(s.Leases, later)
 		}, []string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
 		"the same, and that was bound with an old UID, too": {func(s *doctor.Snapshot) {
 			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-gone.Skew)
 			later := s.Leases[0]
-			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "between", "later", old.Add(time.Second)
+			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "between", "later",
+				old.Add(time.Second)
 			elsewhere := later
-			elsewhere.Addr, elsewhere.Host, elsewhere.StartedAt = netip.MustParseAddr("10.1.0.22"), netip.MustParseAddr("10.0.0.12"), old.Add(time.Hour)
+			elsewhere.Addr, elsewhere.Host, elsewhere.StartedAt = netip.MustParseAddr("10.1.0.22"),
+				netip.MustParseAddr("10.0.0.12"), old.Add(time.Hour)
 			s.Leases = append(s.Leases, later, elsewhere) // the clock of another host says nothing
 		}, []string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since,
 			"host-gone host/10.0.0.12: no node has this IP; 1 address in use on it"}},
@@ -273,7 +289,9 @@ func addressCases() map[string]checkCase {
 			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.26"), HeldFinalizer: true})
 		}, []string{"lease-emptied ip/10.1.0.26: it is free by its record, and still has the finalizer of one that is in use"}},
 		"released while its object is deleted": {func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.26"), HeldFinalizer: true, Deleting: true, Updated: lately})
+			s.Leases = append(s.Leases, lease.Lease{
+				Addr: addr("10.1.0.26"), HeldFinalizer: true, Deleting: true, Updated: lately,
+			})
 		}, nil},
 		"given up just now": {with(func(s *doctor.Snapshot) {
 			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.25"), Updated: lately})
@@ -302,10 +320,13 @@ func hostCases() map[string]checkCase {
 			"node-in-no-pool node/node-1: no pool lists 10.0.0.12",
 		}},
 		"a host that never was": {func(s *doctor.Snapshot) {
-			s.Pools = append(s.Pools, pool("red", "10.1.0.30", func(p *v1.BCSNetPool) { p.Spec.Hosts = []string{"10.0.0.11", "10.0.0.99"} }))
+			s.Pools = append(s.Pools, pool("red", "10.1.0.30",
+				func(p *v1.BCSNetPool) { p.Spec.Hosts = []string{"10.0.0.11", "10.0.0.99"} }))
 		}, []string{"host-not-a-node host/10.0.0.99: no node has this IP; pool red lists it"}},
 		"a node in a host subnet": {func(s *doctor.Snapshot) {
-			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-2", Addrs: []netip.Addr{addr("172.16.0.1"), addr("10.9.0.12")}, Ready: true})
+			s.Nodes = append(s.Nodes, doctor.Node{
+				Name: "node-2", Addrs: []netip.Addr{addr("172.16.0.1"), addr("10.9.0.12")}, Ready: true,
+			})
 			s.Leases[1].Host = addr("10.9.0.12")
 			s.Pools = append(s.Pools, pool("red", "10.1.0.30", func(p *v1.BCSNetPool) {
 				p.Spec.Hosts, p.Spec.HostSubnets = nil, []string{"10.9.0.0/16", "10.9.0.0/24", "10.8.0.0/16"}
@@ -366,7 +387,8 @@ func claimCases() map[string]checkCase {
 	}
 	says := func(kind string, status metav1.ConditionStatus, reason, message string) func(*doctor.Snapshot) {
 		return with(func(c *v1.BCSNetIPClaim) {
-			meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+			meta.SetStatusCondition(&c.Status.Conditions,
+				metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
 		})
 	}
 	kept := func(name, address string, change ...func(*lease.Lease)) func(*doctor.Snapshot) {
@@ -387,7 +409,8 @@ func claimCases() map[string]checkCase {
 		"a claim that is taking some":      {says(v1.ConditionPreallocated, metav1.ConditionFalse, v1.ReasonTaking, "it takes more"), nil},
 		"one that is being deleted": {with(func(c *v1.BCSNetIPClaim) {
 			c.DeletionTimestamp = &metav1.Time{Time: now}
-			meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: v1.ConditionConflict, Status: metav1.ConditionTrue, Reason: "x"})
+			meta.SetStatusCondition(&c.Status.Conditions,
+				metav1.Condition{Type: v1.ConditionConflict, Status: metav1.ConditionTrue, Reason: "x"})
 		}), nil},
 	}
 }

@@ -16,25 +16,30 @@ import (
 
 func claimChecks() []Check {
 	return []Check{{
-		ID: "claim-missing", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims, PartAddresses}, run: claimsMissing,
+		ID: "claim-missing", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims, PartAddresses},
+		run:   claimsMissing,
 		Title: "addresses are kept for a claim that does not exist",
-		Meaning: "Addresses carry the name of a claim, for more than a minute, of which there is no object: it was lost, or restored without them. " +
+		Meaning: "Addresses carry the name of a claim, for more than a minute, of which there is no object: it was lost, " +
+			"or restored without them. " +
 			"A claim that annotations ask for is made from the pods that have its addresses.",
 		Impact: "what no pod has is kept for good, and counted against its pool",
-		Mend:   "Make the claim again from its manifest, or give back what it keeps: `bcsnetctl claim release NAMESPACE/NAME`.",
+		Mend: "Make the claim again from its manifest, or give back what it keeps: `bcsnetctl claim release " +
+			"NAMESPACE/NAME`.",
 	}, {
 		ID: "claim-conflict", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims}, run: eachClaim(claimConflict),
 		Title: "a claim cannot have what its spec says",
-		Meaning: "Its addresses are in no pool, another claim names them, somebody else has them, or its pools have fewer than it may have; " +
+		Meaning: "Its addresses are in no pool, another claim names them, somebody else has them, or its pools have fewer " +
+			"than it may have; " +
 			"or its spec cannot be used. The cause names the other party.",
 		Impact: "pods of the claim get no address, or not the one that they were promised",
 		Mend:   "Change the claim, or the other party that the cause names.",
 	}, {
 		ID: "claim-short", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims}, run: eachClaim(claimShort),
-		Title:   "a claim that preallocates lacks addresses",
-		Meaning: "It was to take its addresses before pods ask and could not have all; the cause says why. It takes the rest when it can.",
-		Impact:  "its last pods get no address",
-		Mend:    "Add addresses to its pool, release some, or make the claim smaller.",
+		Title: "a claim that preallocates lacks addresses",
+		Meaning: "It was to take its addresses before pods ask and could not have all; the cause says why. It takes the " +
+			"rest when it can.",
+		Impact: "its last pods get no address",
+		Mend:   "Add addresses to its pool, release some, or make the claim smaller.",
 	}}
 }
 
@@ -65,8 +70,9 @@ func claimsMissing(f *facts) (out []Finding) {
 		slices.Sort(pools)
 		out = append(out, Finding{
 			Object: claimObject(name), Pools: pools,
-			Cause: fmt.Sprintf("it does not exist, and has %s (%s), %d of them in use", humanize.Plural(len(leases), "address"), humanize.List(addresses), used),
-			Fix:   "bcsnetctl claim release " + name,
+			Cause: fmt.Sprintf("it does not exist, and has %s (%s), %d of them in use", humanize.Plural(len(leases), "address"),
+				humanize.List(addresses), used),
+			Fix: "bcsnetctl claim release " + name,
 		})
 	}
 	slices.SortFunc(out, func(a, b Finding) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
@@ -100,10 +106,12 @@ func eachClaim(check func(*v1.BCSNetIPClaim) (cause string)) func(*facts) []Find
 
 func claimConflict(c *v1.BCSNetIPClaim) string {
 	var causes []string
-	if ready := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionReady); ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason == v1.ReasonInvalidSpec {
+	if ready := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionReady); ready != nil &&
+		ready.Status == metav1.ConditionFalse && ready.Reason == v1.ReasonInvalidSpec {
 		causes = append(causes, ready.Message)
 	}
-	if conflict := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionConflict); conflict != nil && conflict.Status == metav1.ConditionTrue {
+	if conflict := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionConflict); conflict != nil &&
+		conflict.Status == metav1.ConditionTrue {
 		causes = append(causes, conflict.Message)
 	}
 	return strings.Join(causes, "; ")
@@ -111,7 +119,8 @@ func claimConflict(c *v1.BCSNetIPClaim) string {
 
 func claimShort(c *v1.BCSNetIPClaim) string {
 	taken := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionPreallocated)
-	if taken == nil || taken.Status != metav1.ConditionFalse || taken.Reason == v1.ReasonTaking || taken.Reason == v1.ReasonInvalidSpec {
+	if taken == nil || taken.Status != metav1.ConditionFalse || taken.Reason == v1.ReasonTaking ||
+		taken.Reason == v1.ReasonInvalidSpec {
 		return ""
 	}
 	return taken.Message

@@ -8,9 +8,13 @@ import (
 
 func TestDifference(t *testing.T) {
 	type object = map[string]any
-	want := object{"spec": object{"scope": "Cluster", "empty": "", "nothing": nil, "versions": []any{object{"name": "v1", "max": int64(5), "served": true}}}}
+	want := object{"spec": object{
+		"scope": "Cluster", "empty": "", "nothing": nil, "versions": []any{object{"name": "v1", "max": int64(5), "served": true}},
+	}}
 	stored := func(version object, more ...any) object {
-		return object{"spec": object{"scope": "Cluster", "conversion": object{"strategy": "None"}, "versions": append([]any{version}, more...)}}
+		return object{"spec": object{
+			"scope": "Cluster", "conversion": object{"strategy": "None"}, "versions": append([]any{version}, more...),
+		}}
 	}
 	for name, test := range map[string]struct {
 		stored any

@@ -48,7 +48,10 @@ func pool(name, available string, change ...func(*v1.BCSNetPool)) doctor.Pool {
 func leased(a, podName string, change ...func(*lease.Lease)) lease.Lease {
 	l := lease.Lease{
 		Addr: addr(a), State: lease.Active, Params: lease.Params{Pool: "blue"}, Updated: old,
-		Holder: lease.Holder{Host: addr("10.0.0.11"), ContainerID: "c-" + a, IfName: "eth0", Namespace: "default", PodName: podName, PodUID: "uid-" + podName},
+		Holder: lease.Holder{
+			Host: addr("10.0.0.11"), ContainerID: "c-" + a, IfName: "eth0", Namespace: "default", PodName: podName,
+			PodUID: "uid-" + podName,
+		},
 	}
 	for _, c := range change {
 		c(&l)
@@ -160,7 +163,9 @@ func TestFindingsAreWhole(t *testing.T) {
 			t.Errorf("two checks are called %s", c.ID)
 		}
 		checks[c.ID] = c
-		for what, text := range map[string]string{"group": string(c.Group), "title": c.Title, "meaning": c.Meaning, "impact": c.Impact, "mend": c.Mend} {
+		for what, text := range map[string]string{
+			"group": string(c.Group), "title": c.Title, "meaning": c.Meaning, "impact": c.Impact, "mend": c.Mend,
+		} {
 			if text == "" {
 				t.Errorf("%s has no %s", c.ID, what)
 			}
@@ -177,7 +182,8 @@ func TestFindingsAreWhole(t *testing.T) {
 		for _, f := range doctor.Examine(s, doctor.Checks()).Findings {
 			c := checks[f.Check]
 			seen[f.Check] = true
-			if f.Group != c.Group || f.Severity != c.Severity || f.Impact != c.Impact || f.Cause == "" || f.Fix == "" || f.Object.Name == "" {
+			if f.Group != c.Group || f.Severity != c.Severity || f.Impact != c.Impact || f.Cause == "" || f.Fix == "" ||
+				f.Object.Name == "" {
 				t.Errorf("%s: %+v", name, f)
 			}
 			if f.Release != nil != (f.Group == doctor.GroupLeaks && f.Check != doctor.LeakPodOtherAddress) {
@@ -205,6 +211,7 @@ func TestSeverity(t *testing.T) {
 
 func ready(status metav1.ConditionStatus, reason, message string) func(*v1.BCSNetPool) {
 	return func(p *v1.BCSNetPool) {
-		meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{Type: v1.ConditionReady, Status: status, Reason: reason, Message: message})
+		meta.SetStatusCondition(&p.Status.Conditions,
+			metav1.Condition{Type: v1.ConditionReady, Status: status, Reason: reason, Message: message})
 	}
 }

@@ -60,7 +60,8 @@ func hostsGone(holding bool) func(*facts) []Finding {
 				found.Cause = fmt.Sprintf("no node has this IP; %s in use on it", humanize.Plural(f.active[h], "address"))
 				found.Fix = fmt.Sprintf("bcsnetctl release-host %s --dry-run=client", h)
 			} else {
-				found.Cause = fmt.Sprintf("no node has this IP; %s %s %s it", humanize.OneOr(len(pools), "pool", "pools"), humanize.List(pools), humanize.OneOr(len(pools), "lists", "list"))
+				found.Cause = fmt.Sprintf("no node has this IP; %s %s %s it", humanize.OneOr(len(pools), "pool", "pools"),
+					humanize.List(pools), humanize.OneOr(len(pools), "lists", "list"))
 				found.Fix = fmt.Sprintf("bcsnetctl pool remove-host %s %s", pools[0], h)
 			}
 			out = append(out, found)
@@ -102,7 +103,8 @@ func duplicateHosts(f *facts) (out []Finding) {
 		names := slices.Compact(slices.Sorted(slices.Values(by[a])))
 		if len(names) > 1 {
 			out = append(out, Finding{
-				Object: host(a), Cause: fmt.Sprintf("nodes %s have the same IP", humanize.List(names)), Fix: "kubectl get nodes -o wide",
+				Object: host(a), Cause: fmt.Sprintf("nodes %s have the same IP", humanize.List(names)),
+				Fix: "kubectl get nodes -o wide",
 			})
 		}
 	}

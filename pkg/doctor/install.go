@@ -49,9 +49,11 @@ func noController(f *facts) []Finding {
 	case c.Ready > 0 || c.Leads(f.Now):
 		return nil
 	case c.Pods > 0:
-		return onController(fmt.Sprintf("%s of the controller in namespace %s, none ready", humanize.Plural(c.Pods, "pod"), ControllerNamespace), fixController)
+		return onController(fmt.Sprintf("%s of the controller in namespace %s, none ready", humanize.Plural(c.Pods, "pod"),
+			ControllerNamespace), fixController)
 	case c.Leader != "":
-		return onController(fmt.Sprintf("no pod of the controller in namespace %s, and %s, the last leader, was last heard of %s ago",
+		return onController(fmt.Sprintf("no pod of the controller in namespace %s, and %s, the last leader, was last heard "+
+			"of %s ago",
 			ControllerNamespace, c.Leader, ago(c.Renewed, f.Now)), fixController)
 	default:
 		return onController("no pod of the controller in namespace "+ControllerNamespace+", and nobody leads", fixController)
@@ -60,14 +62,16 @@ func noController(f *facts) []Finding {
 
 func noLeader(f *facts) []Finding {
 	if c := f.Controller; c.Ready > 0 && c.Leader == "" {
-		return onController(fmt.Sprintf("%s %s ready, but nobody leads", humanize.Plural(c.Ready, "controller"), humanize.OneOr(c.Ready, "is", "are")), fixLeader)
+		return onController(fmt.Sprintf("%s %s ready, but nobody leads", humanize.Plural(c.Ready, "controller"),
+			humanize.OneOr(c.Ready, "is", "are")), fixLeader)
 	}
 	return nil
 }
 
 func leaderStale(f *facts) []Finding {
 	if c := f.Controller; c.Ready > 0 && c.Leader != "" && !c.Leads(f.Now) {
-		return onController(fmt.Sprintf("%s leads by the Lease, but was last heard of %s ago", c.Leader, ago(c.Renewed, f.Now)), fixLeader)
+		return onController(fmt.Sprintf("%s leads by the Lease, but was last heard of %s ago", c.Leader,
+			ago(c.Renewed, f.Now)), fixLeader)
 	}
 	return nil
 }

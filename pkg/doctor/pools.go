@@ -91,7 +91,8 @@ func poolExhausted(f *facts, p *Pool) (Finding, bool) {
 		return Finding{}, false
 	}
 	used, cooling, capacity := f.fill(p)
-	cause := humanize.OneOr(capacity, "its only address is taken", fmt.Sprintf("all of its %d addresses are taken", capacity))
+	cause := humanize.OneOr(capacity, "its only address is taken",
+		fmt.Sprintf("all of its %d addresses are taken", capacity))
 	if cooling > 0 {
 		cause += fmt.Sprintf(", %d of them by the cooldown", cooling)
 	}
@@ -107,8 +108,10 @@ func poolNearExhaustion(f *facts, p *Pool) (Finding, bool) {
 	if cooling > 0 {
 		what = "in use, reserved or cooling"
 	}
-	return onPool(p, fmt.Sprintf("%d of its %d addresses are %s, %d %s free", used, capacity, what, capacity-used, humanize.OneOr(capacity-used, "is", "are")),
-		fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), used < capacity && float64(used) >= float64(capacity)*nearlyFull/100
+	return onPool(p, fmt.Sprintf("%d of its %d addresses are %s, %d %s free", used, capacity, what, capacity-used,
+			humanize.OneOr(capacity-used, "is", "are")),
+			fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), used < capacity &&
+			float64(used) >= float64(capacity)*nearlyFull/100
 }
 
 // poolOverlap finds pairs of pools by going through all ranges in order.
@@ -175,7 +178,8 @@ func poolOverlapsServices(f *facts) (out []Finding) {
 		for _, network := range f.Services {
 			if p.Valid() && p.Plan.Usable.OverlapsPrefix(network) {
 				set := ipaddr.Intersect(p.Plan.Usable, ipaddr.SetOf(netipx.RangeOfPrefix(network)))
-				out = append(out, onPool(p, fmt.Sprintf("%s in the network %s of the cluster's Services", some(set), network), removeFirst(p, set)))
+				out = append(out, onPool(p, fmt.Sprintf("%s in the network %s of the cluster's Services", some(set), network),
+					removeFirst(p, set)))
 			}
 		}
 	}
@@ -191,7 +195,9 @@ func nodesInPools(leased bool) func(*facts) []Finding {
 				continue
 			}
 			for p := range f.servedBy(a) {
-				found := Finding{Object: ip(a), Pools: []string{p.Name}, Fix: fmt.Sprintf("bcsnetctl pool remove-ip %s %s", p.Name, a)}
+				found := Finding{
+					Object: ip(a), Pools: []string{p.Name}, Fix: fmt.Sprintf("bcsnetctl pool remove-ip %s %s", p.Name, a),
+				}
 				found.Cause = fmt.Sprintf("node %s has it, pool %s, too", f.nodes[a].Name, p.Name)
 				if leased {
 					found.Cause = fmt.Sprintf("node %s has it, and so has %s", f.nodes[a].Name, l.Who())
@@ -222,7 +228,8 @@ func poolStuck(f *facts, p *Pool) (Finding, bool) {
 			kept++
 		}
 	}
-	found := onPool(p, fmt.Sprintf("deleted %s ago; nothing is in use any more: no controller removes it", ago(since.Time, f.Now)),
+	found := onPool(p, fmt.Sprintf("deleted %s ago; nothing is in use any more: no controller removes it",
+		ago(since.Time, f.Now)),
 		fixController)
 	switch {
 	case n == 0 && kept > 0:

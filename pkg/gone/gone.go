@@ -31,7 +31,8 @@ const (
 	Margin = 15 * time.Second
 	// Grace is how long containers may run on a host that is away.
 	Grace = 24 * time.Hour
-	// Silence is the time after which a node whose kubelet does not answer is no longer ready; kube-controller-manager waits for 50 seconds.
+	// Silence is the time after which a node whose kubelet does not answer is no longer ready; kube-controller-manager
+	// waits for 50 seconds.
 	Silence = time.Minute
 )
 
@@ -48,7 +49,8 @@ const (
 	Before
 	// Once: it was renewed once since. That request may have been under way when the host was cut off.
 	Once
-	// Since: it was renewed again after that. The kubelet is in touch with the API server and knows which pods are no more.
+	// Since: it was renewed again after that. The kubelet is in touch with the API server and knows which pods are no
+	// more.
 	Since
 )
 
@@ -83,8 +85,8 @@ type Evidence struct {
 
 // Rule is how long to wait.
 type Rule struct {
-	// Apart is the time between two looks. Grace is how long containers may run on a host that is away, and those of a static
-	// pod that the API server does not know; zero for ever.
+	// Apart is the time between two looks. Grace is how long containers may run on a host that is away, and those of a
+	// static pod that the API server does not know; zero for ever.
 	Apart, Grace time.Duration
 	// Termination is the least grace period that pods are taken to have, Margin how much longer their containers may run.
 	Termination, Margin time.Duration
@@ -158,9 +160,9 @@ func (r Rule) Doubt(e Evidence, check Check) string {
 	return ""
 }
 
-// Ending returns for how long a check has to speak against a lease before the lease is given up. The object of a pod that was deleted by
-// force is gone at once, and so is one that the store does not have after it was put back: its kubelet gives the
-// containers the grace period of the pod from then on. One that has ended had its time before.
+// Ending returns for how long a check has to speak against a lease before the lease is given up. The object of a pod
+// that was deleted by force is gone at once, and so is one that the store does not have after it was put back: its
+// kubelet gives the containers the grace period of the pod from then on. One that has ended had its time before.
 func (r Rule) Ending(l lease.Lease, check Check) time.Duration {
 	switch {
 	case failpoint.Broken("look", "collect"):
@@ -183,8 +185,8 @@ func name(known bool, text string) string {
 	return text
 }
 
-// Told returns since when a holder is no more, by the API server alone, for those who look once: since its pod has ended,
-// or another was made in its place; zero where there is no pod any more.
+// Told returns since when a holder is no more, by the API server alone, for those who look once: since its pod has
+// ended, or another was made in its place; zero where there is no pod any more.
 func Told(check Check, pod *workload.Pod) time.Time {
 	switch {
 	case pod == nil:

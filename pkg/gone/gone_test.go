@@ -20,7 +20,8 @@ var (
 // leased is one that web has since an hour.
 func leased(changes ...func(*lease.Lease)) lease.Lease {
 	l := lease.Lease{Addr: a, State: lease.Active, Updated: now.Add(-time.Hour), Holder: lease.Holder{
-		Host: netip.MustParseAddr("192.168.0.1"), ContainerID: "c1", IfName: "eth0", Namespace: "shop", PodName: "web", PodUID: "u1",
+		Host: netip.MustParseAddr("192.168.0.1"), ContainerID: "c1", IfName: "eth0", Namespace: "shop", PodName: "web",
+		PodUID: "u1",
 	}}
 	for _, change := range changes {
 		change(&l)

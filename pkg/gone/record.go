@@ -71,8 +71,8 @@ func Misnamed(l lease.Lease, pod workload.Pod) bool {
 		!pod.Ended && !pod.Deleting && !pod.HostNetwork && slices.Contains(pod.Addrs, l.Addr)
 }
 
-// replaced reports whether a lease with another UID than the pod of its name has is surely for an earlier one. A request
-// that names no UID may have got it from a replica that had not heard of the pod yet.
+// replaced reports whether a lease with another UID than the pod of its name has is surely for an earlier one. A
+// request that names no UID may have got it from a replica that had not heard of the pod yet.
 func replaced(l lease.Lease, pod *workload.Pod, others Others, now time.Time) bool {
 	if slices.Contains(pod.Addrs, l.Addr) {
 		return false // as of a lease that was restored from a file of its time
@@ -81,10 +81,10 @@ func replaced(l lease.Lease, pod *workload.Pod, others Others, now time.Time) bo
 		hasOthers(l, pod) && now.Sub(l.Updated) >= workload.Reported
 }
 
-// overtaken reports whether a container that came later holds another address on the same interface: one of the pod that
-// now has the name of the lease's holder, or one of that name on the same host, under whichever UID. Whose container
-// the lease was for, it is no more: were it one of the pod, bound with an old UID, both requests came from one
-// host, by one clock.
+// overtaken reports whether a container that came later holds another address on the same interface: one of the pod
+// that now has the name of the lease's holder, or one of that name on the same host, under whichever UID. Whose
+// container the lease was for, it is no more: were it one of the pod, bound with an old UID, both requests came from
+// one host, by one clock.
 func overtaken(l lease.Lease, pod *workload.Pod, others Others) bool {
 	return slices.ContainsFunc(others(l, pod.UID), func(o lease.Lease) bool {
 		return o.State == lease.Active && o.ContainerID != "" && o.Namespace == l.Namespace && o.PodName == l.PodName &&

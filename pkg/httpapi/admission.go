@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// maxAdds is how many requests for addresses are under way at once: as many as an API server stores in two seconds or so.
+	// maxAdds is how many requests for addresses are under way at once: as many as an API server stores in two seconds or
+	// so.
 	maxAdds = 2048
 	// leastAdds are under way at once however slow the API server is: some of them wait for other things than writes.
 	leastAdds = maxAdds / 4
 )
 
 // admission bounds how many requests for addresses are under way, and refuses the others before anything is done for
-// them. The limiter of the writes would refuse them, too, once a pod was looked up and an address picked: past saturation
-// that is most of the controller's work, and takes from the API server the processor on which it stores.
+// them. The limiter of the writes would refuse them, too, once a pod was looked up and an address picked: past
+// saturation that is most of the controller's work, and takes from the API server the processor on which it stores.
 type admission struct {
 	mu       sync.Mutex
 	underWay int
@@ -65,7 +66,8 @@ func (s *Service) admitAdd(body []byte) (leave func(), err error) {
 	most := min(maxAdds, max(leastAdds, s.Leases.Room()))
 	leave, in := s.admission.enter(from.Namespace+"/"+from.Network, most)
 	if !in {
-		return nil, ipam.Refuse(ipam.ReasonOverloaded, "%d requests for addresses are under way, as many as can be answered in time", most).
+		return nil, ipam.Refuse(ipam.ReasonOverloaded,
+			"%d requests for addresses are under way, as many as can be answered in time", most).
 			WithHint("ask again, not before the time that Retry-After tells")
 	}
 	return leave, nil

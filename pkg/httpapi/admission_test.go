@@ -13,7 +13,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// Where as many are inside as may be, a namespace that has less than its share still gets in, and never more than twice as many.
+// Where as many are inside as may be, a namespace that has less than its share still gets in, and never more than twice
+// as many.
 func TestAdmissionIsFair(t *testing.T) {
 	const most = 10
 	var a admission
@@ -49,8 +50,8 @@ func TestAdmissionIsFair(t *testing.T) {
 	}
 }
 
-// An ADD that finds too many others under way is refused before anything is done for it, at once and with when to come again.
-// Other namespaces, DELs and pages get through.
+// An ADD that finds too many others under way is refused before anything is done for it, at once and with when to come
+// again. Other namespaces, DELs and pages get through.
 func TestTooManyAddsAreRefused(t *testing.T) {
 	f := newFixture(t)
 	f.Allocator = nil // what gets in panics there, and is answered with Internal
@@ -77,7 +78,8 @@ func TestTooManyAddsAreRefused(t *testing.T) {
 		if err := json.Unmarshal(text, &e); err != nil {
 			return ipam.Reason(strings.TrimSpace(string(text))), resp.Header
 		}
-		if e.RequestID != "mine" || (e.Reason == ipam.ReasonOverloaded) != (resp.StatusCode == http.StatusServiceUnavailable) {
+		if e.RequestID != "mine" ||
+			(e.Reason == ipam.ReasonOverloaded) != (resp.StatusCode == http.StatusServiceUnavailable) {
 			t.Errorf("%d: %s", resp.StatusCode, text)
 		}
 		return e.Reason, resp.Header
@@ -92,10 +94,12 @@ func TestTooManyAddsAreRefused(t *testing.T) {
 	}
 	reason, h := ask(http.MethodPost, Prefix, "crowd")
 	seconds, err := strconv.Atoi(h.Get("Retry-After"))
-	if reason != ipam.ReasonOverloaded || err != nil || seconds < 1 || h.Get(headerReason) != string(ipam.ReasonOverloaded) {
+	if reason != ipam.ReasonOverloaded || err != nil || seconds < 1 ||
+		h.Get(headerReason) != string(ipam.ReasonOverloaded) {
 		t.Errorf("%s, %v", reason, h)
 	}
-	if metrics := first(ask(http.MethodGet, "/metrics", "")); !strings.Contains(string(metrics), `bcsnet_requests_total{operation="allocate",reason="Overloaded"} 1`) {
+	if metrics := first(ask(http.MethodGet, "/metrics", "")); !strings.Contains(string(metrics),
+		`bcsnet_requests_total{operation="allocate",reason="Overloaded"} 1`) {
 		t.Error("the refusal is not counted with its reason")
 	}
 	for what, got := range map[string]ipam.Reason{

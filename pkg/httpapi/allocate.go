@@ -28,8 +28,9 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 		return nil, "", err
 	}
 	out := Allocation{
-		Host: hostOf(addresses[0], request).String(), ContainerID: in.ContainerID, PodName: in.PodName, PodNamespace: in.PodNamespace,
-		Owner: in.Owner, IfName: addresses[0].IfName,
+		Host: hostOf(addresses[0], request).String(), ContainerID: in.ContainerID, PodName: in.PodName,
+		PodNamespace: in.PodNamespace,
+		Owner:        in.Owner, IfName: addresses[0].IfName,
 	}
 	answered := make([]string, 0, len(addresses))
 	for _, a := range addresses {

@@ -115,9 +115,11 @@ func readPod(text span) (*corev1.Pod, error) {
 	}
 	m := in.Metadata
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: m.Name, GenerateName: m.GenerateName, Namespace: m.Namespace, UID: types.UID(m.UID), ResourceVersion: m.ResourceVersion,
-		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp, DeletionGracePeriodSeconds: m.DeletionGrace,
-		Labels: m.Labels, Annotations: m.Annotations, OwnerReferences: m.OwnerReferences,
+		Name: m.Name, GenerateName: m.GenerateName, Namespace: m.Namespace, UID: types.UID(m.UID),
+		ResourceVersion:   m.ResourceVersion,
+		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
+		DeletionGracePeriodSeconds: m.DeletionGrace,
+		Labels:                     m.Labels, Annotations: m.Annotations, OwnerReferences: m.OwnerReferences,
 	}}
 	p.Spec.NodeName, p.Spec.HostNetwork, p.Status.Phase = in.Spec.NodeName, in.Spec.HostNetwork, in.Status.Phase
 	p.Spec.Containers, p.Spec.InitContainers = requesting(in.Spec.Containers), requesting(in.Spec.InitContainers)
@@ -131,7 +133,9 @@ func readPod(text span) (*corev1.Pod, error) {
 func requesting(in []askedContainer) (out []corev1.Container) {
 	for _, c := range in {
 		if len(c.Resources.Requests)+len(c.Resources.Limits) > 0 {
-			out = append(out, corev1.Container{Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests, Limits: c.Resources.Limits}})
+			out = append(out, corev1.Container{Resources: corev1.ResourceRequirements{
+				Requests: c.Resources.Requests, Limits: c.Resources.Limits,
+			}})
 		}
 	}
 	return out

@@ -25,7 +25,9 @@ func TestReadPod(t *testing.T) {
 	whole.DeletionTimestamp, whole.DeletionGracePeriodSeconds = new(metav1.Unix(1_700_000_030, 0)), new(int64(30))
 	whole.Labels = map[string]string{workload.VMLabel: "vm"}
 	whole.Annotations = map[string]string{"k8s.v1.cni.galaxy.io/release-policy": "never"}
-	whole.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "u", Controller: new(true)}}
+	whole.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "u", Controller: new(true),
+	}}
 	whole.Spec.NodeName, whole.Spec.HostNetwork, whole.Status.Phase = "node-1", true, corev1.PodPending
 	whole.Spec.InitContainers = whole.Spec.Containers
 	whole.Spec.Resources = &corev1.ResourceRequirements{Limits: whole.Spec.Containers[0].Resources.Requests}
@@ -63,8 +65,8 @@ func TestCommas(t *testing.T) {
 	}
 }
 
-// FuzzQuestion: any body is refused for a reason that is the caller's, or asks about a Pod and nodes within the bounds, which
-// the leader reads as the same ones.
+// FuzzQuestion: any body is refused for a reason that is the caller's, or asks about a Pod and nodes within the bounds,
+// which the leader reads as the same ones.
 func FuzzQuestion(f *testing.F) {
 	for _, body := range []string{
 		`{"Pod":{"metadata":{"name":"p"},"spec":{"containers":[{"resources":{"requests":{"a/b":"1"}}}]}},"NodeNames":["a","b"]}`,
@@ -88,7 +90,8 @@ func FuzzQuestion(f *testing.F) {
 			t.Fatalf("%q is read as %+v", body, q)
 		}
 		again, err := readQuestion(q.short())
-		if err != nil && !strings.Contains(err.Error(), "cannot be read") { // a time out of bounds cannot be written as it was read
+		// a time out of bounds cannot be written as it was read
+		if err != nil && !strings.Contains(err.Error(), "cannot be read") {
 			t.Fatalf("%q cannot be passed on: %v", body, err)
 		}
 		if err == nil && strings.Join(again.names, ",") != strings.Join(q.names, ",") {

@@ -44,7 +44,8 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, int, 
 	var whole bytes.Buffer
 	_, err := whole.ReadFrom(http.MaxBytesReader(w, r.Body, most))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, http.StatusRequestTimeout, ipam.Refuse(ipam.ReasonBadRequest, "the body did not arrive within %s", readTime)
+		return nil, http.StatusRequestTimeout, ipam.Refuse(ipam.ReasonBadRequest, "the body did not arrive within %s",
+			readTime)
 	}
 	status, err := checkBody(whole.Bytes(), most, err)
 	return whole.Bytes(), status, err
@@ -137,7 +138,8 @@ func (s *Service) logUnknown(r *http.Request, body []byte, v any) {
 	if s.unknown.add(names) {
 		log = s.Log.Info
 	}
-	log("the request has fields that are not known here; they are ignored", "fields", names, "method", r.Method, "path", clip(r.URL.Path), "request_id", idOf(r))
+	log("the request has fields that are not known here; they are ignored", "fields", names, "method", r.Method, "path",
+		clip(r.URL.Path), "request_id", idOf(r))
 }
 
 // jsonFields returns the JSON names of the fields of the struct that v points to.

@@ -99,7 +99,9 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 }
 
 // consult gets the answer from the leader, or from this replica. The status goes with the error.
-func (s *Service) consult(r *http.Request, op extenderRoute, body []byte) (answer any, why *ipam.Refusal, status int, err error) {
+func (s *Service) consult(
+	r *http.Request, op extenderRoute, body []byte,
+) (answer any, why *ipam.Refusal, status int, err error) {
 	leave, err := s.memory.enter(r.Context(), body)
 	if err != nil {
 		return nil, nil, http.StatusServiceUnavailable, err
@@ -110,12 +112,14 @@ func (s *Service) consult(r *http.Request, op extenderRoute, body []byte) (answe
 		return nil, nil, http.StatusBadRequest, err
 	}
 	if err := s.Ready(); err != nil {
-		return nil, nil, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
+		return nil, nil, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).
+			WithHint("ask again")
 	}
 	if r, err = s.arrive(r, body); err != nil {
 		return nil, nil, envelopeCodec{}.status(asRefusal(err)), err
 	}
-	if reply, _ := s.Forwarder.forward(r, q.short()); reply != nil && reply.status == http.StatusOK { // nothing is written for a question
+	// nothing is written for a question
+	if reply, _ := s.Forwarder.forward(r, q.short()); reply != nil && reply.status == http.StatusOK {
 		if answer, err := op.passed(q, reply.body); err == nil {
 			return answer, nil, http.StatusOK, nil
 		}

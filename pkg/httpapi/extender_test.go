@@ -49,11 +49,15 @@ func (p *allPods) FindLive(ctx context.Context, namespace, name, uid string) (wo
 func judged(t *testing.T, addresses int) (*fixture, *allPods) {
 	t.Helper()
 	f, pods := newFixture(t), &allPods{}
-	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.0.0.0", Mask: 16, Gateway: "10.0.0.1", Available: []string{fmt.Sprintf("10.0.1.0-10.0.1.%d", addresses-1)}})
+	plan, err := ipam.NewPlan(ipam.PlanSpec{
+		Net: "10.0.0.0", Mask: 16, Gateway: "10.0.0.1", Available: []string{fmt.Sprintf("10.0.1.0-10.0.1.%d", addresses-1)},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Index.SetPool(ipam.Pool{Name: "a", Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix("192.0.0.0/16"): {}}})
+	f.Index.SetPool(ipam.Pool{
+		Name: "a", Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix("192.0.0.0/16"): {}},
+	})
 	addr := func(name string) []netip.Addr {
 		kind, number, _ := strings.Cut(name, "-")
 		var n int
@@ -69,7 +73,9 @@ func judged(t *testing.T, addresses int) (*fixture, *allPods) {
 func askingPod(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name)},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{eniIP: resource.MustParse("1")}}}}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{eniIP: resource.MustParse("1")}},
+		}}},
 	}
 }
 
@@ -93,7 +99,11 @@ func TestExtender(t *testing.T) {
 	f, pods := judged(t, 2)
 	var got extenderv1.ExtenderFilterResult
 	f.post(t, "/v1/filter", byName("p", "node-1", "other-1", "ghost"), &got)
-	want := extenderv1.ExtenderFilterResult{NodeNames: &[]string{"node-1"}, FailedNodes: map[string]string{"other-1": "FloatingIPPlugin:NoFIPConfigNode", "ghost": "FloatingIPPlugin:UnknowNode"}}
+	want := extenderv1.ExtenderFilterResult{
+		NodeNames: &[]string{"node-1"}, FailedNodes: map[string]string{
+			"other-1": "FloatingIPPlugin:NoFIPConfigNode", "ghost": "FloatingIPPlugin:UnknowNode",
+		},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("by names (-want +got):\n%s", diff)
 	}
@@ -103,28 +113,36 @@ func TestExtender(t *testing.T) {
 	}}
 	got = extenderv1.ExtenderFilterResult{}
 	f.post(t, "/v1/filter", extenderv1.ExtenderArgs{Pod: askingPod("p"), Nodes: whole}, &got)
-	want = extenderv1.ExtenderFilterResult{Nodes: &corev1.NodeList{Items: whole.Items[1:]}, FailedNodes: map[string]string{"other-1": "FloatingIPPlugin:NoFIPConfigNode"}}
+	want = extenderv1.ExtenderFilterResult{
+		Nodes:       &corev1.NodeList{Items: whole.Items[1:]},
+		FailedNodes: map[string]string{"other-1": "FloatingIPPlugin:NoFIPConfigNode"},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("whole nodes (-want +got):\n%s", diff)
 	}
 	got = extenderv1.ExtenderFilterResult{}
 	f.post(t, "/v1/filter", byName("p"), &got)
-	if diff := cmp.Diff(extenderv1.ExtenderFilterResult{NodeNames: &[]string{}, FailedNodes: map[string]string{}}, got); diff != "" {
+	if diff := cmp.Diff(extenderv1.ExtenderFilterResult{NodeNames: &[]string{}, FailedNodes: map[string]string{}},
+		got); diff != "" {
 		t.Errorf("no nodes (-want +got):\n%s", diff)
 	}
 	var scores extenderv1.HostPriorityList
 	f.post(t, "/v1/priority", byName("p", "other-1", "node-1"), &scores)
-	if diff := cmp.Diff(extenderv1.HostPriorityList{{Host: "other-1"}, {Host: "node-1", Score: extenderv1.MaxExtenderPriority}}, scores); diff != "" {
+	if diff := cmp.Diff(extenderv1.HostPriorityList{
+		{Host: "other-1"}, {Host: "node-1", Score: extenderv1.MaxExtenderPriority},
+	}, scores); diff != "" {
 		t.Errorf("scores (-want +got):\n%s", diff)
 	}
 
 	pods.err = errors.New("the API server is away")
 	got = extenderv1.ExtenderFilterResult{}
-	if status := f.post(t, "/v1/filter", byName("p", "node-1"), &got); status != http.StatusOK || got.Error != "the API server is away" || got.NodeNames != nil {
+	if status := f.post(t, "/v1/filter", byName("p", "node-1"), &got); status != http.StatusOK ||
+		got.Error != "the API server is away" || got.NodeNames != nil {
 		t.Errorf("%d %+v", status, got)
 	}
 	var e Envelope
-	if status := f.post(t, "/v1/priority", byName("p", "node-1"), &e); status != http.StatusServiceUnavailable || e.Message != "the API server is away" {
+	if status := f.post(t, "/v1/priority", byName("p", "node-1"), &e); status != http.StatusServiceUnavailable ||
+		e.Message != "the API server is away" {
 		t.Errorf("%d %+v", status, e)
 	}
 	f.Ready = func() error { return errors.New("the list of Pods has not come") }
@@ -159,7 +177,8 @@ func TestExtenderBadInput(t *testing.T) {
 		}
 	}
 	for path := range extenderRoutes() {
-		if status, e := f.do(t, http.MethodGet, path, ""); status != http.StatusMethodNotAllowed || e.Message != "method GET is not allowed here: use POST" {
+		if status, e := f.do(t, http.MethodGet, path, ""); status != http.StatusMethodNotAllowed ||
+			e.Message != "method GET is not allowed here: use POST" {
 			t.Errorf("GET %s: %d %+v", path, status, e)
 		}
 	}
@@ -191,7 +210,9 @@ func TestExtenderAtOnce(t *testing.T) {
 	f, _ := judged(t, 5)
 	nodes := &corev1.NodeList{}
 	for i := range 50 {
-		nodes.Items = append(nodes.Items, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i), Annotations: map[string]string{"filler": strings.Repeat("x", 1000)}}})
+		nodes.Items = append(nodes.Items, corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprint("node-", i), Annotations: map[string]string{"filler": strings.Repeat("x", 1000)},
+		}})
 	}
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -233,7 +254,9 @@ func TestExtenderForwards(t *testing.T) {
 	peers.secrets = map[string][]byte{self.ID(): []byte("shared")}
 	leader.Peers.(*fakePeers).secrets = map[string][]byte{peers.self.ID(): []byte("shared")}
 	defer follower.Forwarder.transport.CloseIdleConnections()
-	nodes := &corev1.NodeList{Items: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node-1", Annotations: map[string]string{"filler": strings.Repeat("x", 4000)}}}}}
+	nodes := &corev1.NodeList{Items: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{
+		Name: "node-1", Annotations: map[string]string{"filler": strings.Repeat("x", 4000)},
+	}}}}
 	var first, second extenderv1.ExtenderFilterResult
 	follower.post(t, "/v1/filter", extenderv1.ExtenderArgs{Pod: askingPod("first"), Nodes: nodes}, &first)
 	leader.post(t, "/v1/filter", byName("second", "node-1"), &second)
@@ -242,11 +265,13 @@ func TestExtenderForwards(t *testing.T) {
 	}
 	var scores extenderv1.HostPriorityList
 	follower.post(t, "/v1/priority", extenderv1.ExtenderArgs{Pod: askingPod("first"), Nodes: nodes}, &scores)
-	if diff := cmp.Diff([]string{"/v1/filter true", "/v1/priority true"}, asked); diff != "" || len(scores) != 1 || scores[0].Score != 10 {
+	if diff := cmp.Diff([]string{"/v1/filter true", "/v1/priority true"}, asked); diff != "" || len(scores) != 1 ||
+		scores[0].Score != 10 {
 		t.Errorf("scores %v; asked (-want +got):\n%s", scores, diff)
 	}
 	server.Close() // the follower answers by itself
-	if follower.post(t, "/v1/filter", byName("third", "node-1"), &second); second.NodeNames == nil || len(*second.NodeNames) != 1 {
+	if follower.post(t, "/v1/filter", byName("third", "node-1"), &second); second.NodeNames == nil ||
+		len(*second.NodeNames) != 1 {
 		t.Errorf("%+v", second)
 	}
 }
@@ -258,9 +283,13 @@ func BenchmarkExtender(b *testing.B) {
 	names, nodes := []string{}, &corev1.NodeList{}
 	for i := range 5000 {
 		names = append(names, fmt.Sprint("node-", i))
-		nodes.Items = append(nodes.Items, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: names[i], Annotations: map[string]string{"filler": strings.Repeat("x", 12000)}}})
+		nodes.Items = append(nodes.Items, corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: names[i], Annotations: map[string]string{"filler": strings.Repeat("x", 12000)},
+		}})
 	}
-	for name, q := range map[string]extenderv1.ExtenderArgs{"names": {Pod: askingPod("p"), NodeNames: &names}, "whole": {Pod: askingPod("p"), Nodes: nodes}} {
+	for name, q := range map[string]extenderv1.ExtenderArgs{
+		"names": {Pod: askingPod("p"), NodeNames: &names}, "whole": {Pod: askingPod("p"), Nodes: nodes},
+	} {
 		body := marshal(q)
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(body)))

@@ -65,7 +65,8 @@ func podNames(namespace, name string) error {
 // interfaceName refuses what Linux refuses as the name of a network interface (dev_valid_name in its
 // net/core/dev.c); empty stands for the default.
 func interfaceName(name string) error {
-	if name == "." || name == ".." || strings.ContainsFunc(name, func(r rune) bool { return r == '/' || r == ':' || unicode.IsSpace(r) }) {
+	if name == "." || name == ".." || strings.ContainsFunc(name,
+		func(r rune) bool { return r == '/' || r == ':' || unicode.IsSpace(r) }) {
 		return ipam.Refuse(ipam.ReasonBadRequest, "ifName %q cannot be the name of an interface", name)
 	}
 	return nil
@@ -100,7 +101,8 @@ func parseAddresses(s string) ([]netip.Addr, error) {
 		}
 		for _, o := range out {
 			if o.Is4() == a.Is4() {
-				return nil, ipam.Refuse(ipam.ReasonBadAddress, "ipAddr asks for %s and %s: one address of each family at most", o, a)
+				return nil, ipam.Refuse(ipam.ReasonBadAddress, "ipAddr asks for %s and %s: one address of each family at most", o,
+					a)
 			}
 		}
 		out = append(out, a)
@@ -127,7 +129,8 @@ func parseStarted(s string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil || t.Year() < 1970 || t.Year() > 2200 {
-		return t, ipam.Refuse(ipam.ReasonBadRequest, "startedAt %q is not a time in RFC 3339, such as 2026-01-02T15:04:05.123456789Z", clip(s))
+		return t, ipam.Refuse(ipam.ReasonBadRequest,
+			"startedAt %q is not a time in RFC 3339, such as 2026-01-02T15:04:05.123456789Z", clip(s))
 	}
 	return t, nil
 }

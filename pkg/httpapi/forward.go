@@ -32,11 +32,12 @@ const (
 	untoldTime = 8 * time.Second
 	// probeEvery is how often a leader that was silent is asked whether it is back.
 	probeEvery = time.Second
-	// maxForwarded is how many requests a follower has at the leader at once, each on a connection, and all of these are kept:
-	// a storm that opened one for each request would leave the machine without free ports. As many keep a leader busy.
+	// maxForwarded is how many requests a follower has at the leader at once, each on a connection, and all of these are
+	// kept: a storm that opened one for each request would leave the machine without free ports. As many keep a leader
+	// busy.
 	maxForwarded = 1024
-	// maxForwardedBack of them are for requests that give addresses back, and the others for the rest: an ADD may wait at the
-	// leader for the very address that a DEL behind it frees. As many keep a leader busy with writes.
+	// maxForwardedBack of them are for requests that give addresses back, and the others for the rest: an ADD may wait at
+	// the leader for the very address that a DEL behind it frees. As many keep a leader busy with writes.
 	maxForwardedBack = 128
 	// maxReply bounds what is read of a leader's answer: the release of a host with a full pool has some megabytes.
 	maxReply = 32 << 20
@@ -77,9 +78,12 @@ type Forwarder struct {
 // NewForwarder makes a forwarder. plainHTTP lets it use http to other machines.
 func NewForwarder(p Peers, plainHTTP bool, r prometheus.Registerer, log *slog.Logger) *Forwarder {
 	f := &Forwarder{
-		peers: p, plainHTTP: plainHTTP, log: log, troubles: rate.Sometimes{Interval: time.Second}, openly: rate.Sometimes{First: 1},
+		peers: p, plainHTTP: plainHTTP, log: log, troubles: rate.Sometimes{Interval: time.Second},
+		openly:    rate.Sometimes{First: 1},
 		transport: newTransport(maxForwarded), signs: newTransport(1),
-		limiters: [2]*limiter.Limiter{limiter.Take: limiter.New(maxForwarded - maxForwardedBack), limiter.GiveBack: limiter.New(maxForwardedBack)},
+		limiters: [2]*limiter.Limiter{
+			limiter.Take: limiter.New(maxForwarded - maxForwardedBack), limiter.GiveBack: limiter.New(maxForwardedBack),
+		},
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_forwarded_total",
 			Help: "Requests that a follower had the leader answer, by result; all but answered were answered by the follower.",
@@ -216,7 +220,8 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	default:
 	}
 	f.troubles.Do(func() {
-		f.log.Warn("the leader did not answer; this replica does", "leader", leader.ID(), "url", leader.URL, "result", result, "error", err, "request_id", idOf(r))
+		f.log.Warn("the leader did not answer; this replica does", "leader", leader.ID(), "url", leader.URL, "result", result,
+			"error", err, "request_id", idOf(r))
 	})
 	return nil, nil
 }
@@ -300,7 +305,8 @@ func (f *Forwarder) roundTrip(by *http.Transport, out *http.Request) (*reply, er
 	return answer, nil
 }
 
-// lives reports whether the leader has decided anything lately, or says now that it can. Many requests that wait ask once.
+// lives reports whether the leader has decided anything lately, or says now that it can. Many requests that wait ask
+// once.
 func (f *Forwarder) lives(leader Leader) bool {
 	if at := f.sign.Load(); at != nil && time.Since(*at) < quietTime {
 		return true

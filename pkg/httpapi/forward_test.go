@@ -102,7 +102,8 @@ func TestReplicaPages(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		f.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
-		if got := w.Body.String(); w.Code != http.StatusOK || got != want+"\n" || w.Header().Get(headerAnsweredBy) != self.ID() {
+		if got := w.Body.String(); w.Code != http.StatusOK || got != want+"\n" || w.Header().
+			Get(headerAnsweredBy) != self.ID() {
 			t.Errorf("%s: %d %s, answered by %s", path, w.Code, got, w.Header().Get(headerAnsweredBy))
 		}
 	}
@@ -129,7 +130,9 @@ func newStorm(t *testing.T, handle http.HandlerFunc) (*storm, *Forwarder) {
 		}
 	}
 	leader.Start()
-	peers := &fakePeers{self: replica.Identity{Name: "here", Life: "a"}, leader: replica.Identity{Name: "here", Life: "b", URL: leader.URL}}
+	peers := &fakePeers{
+		self: replica.Identity{Name: "here", Life: "a"}, leader: replica.Identity{Name: "here", Life: "b", URL: leader.URL},
+	}
 	f := NewForwarder(peers, true, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	t.Cleanup(func() {
 		f.transport.CloseIdleConnections()
@@ -183,12 +186,14 @@ func TestForwardedRequestsShareConnections(t *testing.T) {
 	all.Wait()
 	s.ask(t, f, maxForwarded).Wait()
 	const signs = 1
-	// On a machine that is busy the leader may seem stuck: the follower would answer, and closes the connections of what it gave up.
+	// On a machine that is busy the leader may seem stuck: the follower would answer, and closes the connections of what
+	// it gave up.
 	if c := s.connections.Load(); c > maxForwarded+signs && s.alone.Load() == 0 {
 		t.Errorf("%d connections, want at most %d", c, maxForwarded+signs)
 	}
 	if all := s.answered.Load() + s.refused.Load() + s.alone.Load(); all != n+maxForwarded || s.answered.Load() == 0 {
-		t.Errorf("%d answered, %d refused, %d that the follower would have to answer", s.answered.Load(), s.refused.Load(), s.alone.Load())
+		t.Errorf("%d answered, %d refused, %d that the follower would have to answer", s.answered.Load(), s.refused.Load(),
+			s.alone.Load())
 	}
 }
 
@@ -216,7 +221,8 @@ func TestReleasePassesWhatWaitsForIt(t *testing.T) {
 	})
 }
 
-// What an overloaded leader refuses the follower passes on, and with it when to ask again; it does not do the work itself.
+// What an overloaded leader refuses the follower passes on, and with it when to ask again; it does not do the work
+// itself.
 func TestRefusalOfAnOverloadedLeaderIsPassedOn(t *testing.T) {
 	t.Parallel()
 	refusal := ipam.Refuse(ipam.ReasonOverloaded, "too much")
@@ -232,7 +238,8 @@ func TestRefusalOfAnOverloadedLeaderIsPassedOn(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	answer.passOn(w)
-	if w.Code != http.StatusServiceUnavailable || !slices.Contains([]string{"1", "2"}, w.Header().Get("Retry-After")) || w.Header().Get(headerReason) != "Overloaded" ||
+	if w.Code != http.StatusServiceUnavailable || !slices.Contains([]string{"1", "2"}, w.Header().Get("Retry-After")) ||
+		w.Header().Get(headerReason) != "Overloaded" ||
 		!strings.Contains(w.Body.String(), `"reason":"Overloaded"`) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}

@@ -64,7 +64,8 @@ func readTimeout(r *http.Request) (time.Duration, error) {
 	}
 	ms, err := strconv.ParseUint(v, 10, 31)
 	if err != nil || ms == 0 {
-		return allocator.MaxRequestTime, ipam.Refuse(ipam.ReasonBadRequest, "header %s: %q is not a number of milliseconds above zero", headerTimeout, clip(v))
+		return allocator.MaxRequestTime, ipam.Refuse(ipam.ReasonBadRequest,
+			"header %s: %q is not a number of milliseconds above zero", headerTimeout, clip(v))
 	}
 	return min(time.Duration(ms)*time.Millisecond, allocator.MaxRequestTime), nil
 }

@@ -37,8 +37,10 @@ func FuzzBody(f *testing.F) {
 		var in AllocateRequest
 		if !refused(s.decode(r, body, &in)) {
 			got, _, err := in.parse()
-			if !refused(err) && (!got.Host.IsValid() || got.ContainerID == "" && got.Owner == "" || got.Owner == "" && (got.PodName == "" || got.Namespace == "") ||
-				len(got.Addrs) > 2 || len(got.ContainerID) > maxContainerID || len(got.IfName) > maxIfName || len(got.PodUID) > maxUID) {
+			if !refused(err) && (!got.Host.IsValid() || got.ContainerID == "" && got.Owner == "" || got.Owner == "" &&
+				(got.PodName == "" || got.Namespace == "") ||
+				len(got.Addrs) > 2 || len(got.ContainerID) > maxContainerID || len(got.IfName) > maxIfName ||
+				len(got.PodUID) > maxUID) {
 				t.Errorf("%q is read as %+v", body, got)
 			}
 		}
@@ -64,7 +66,9 @@ func FuzzHeaders(f *testing.F) {
 	b.Peers.(*fakePeers).secrets = map[string][]byte{"replica-0_abc": []byte("nobody knows this")}
 	f.Fuzz(func(t *testing.T, timeout, forwarded, arrived, from, proof string) {
 		r := httptest.NewRequest(http.MethodPost, Prefix, nil)
-		for name, value := range map[string]string{headerTimeout: timeout, headerForwarded: forwarded, headerArrived: arrived, headerCaller: from, headerProof: proof} {
+		for name, value := range map[string]string{
+			headerTimeout: timeout, headerForwarded: forwarded, headerArrived: arrived, headerCaller: from, headerProof: proof,
+		} {
 			r.Header[name] = []string{value}
 		}
 		switch limit, err := readTimeout(r); {
@@ -79,7 +83,8 @@ func FuzzHeaders(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if h := forwardingOf(r); h.from != "" || h.caller != caller(r) || h.arrived.Before(began) || h.arrived.After(b.Leases.Now()) {
+		if h := forwardingOf(r); h.from != "" || h.caller != caller(r) || h.arrived.Before(began) ||
+			h.arrived.After(b.Leases.Now()) {
 			t.Errorf("from a client: %+v", h)
 		}
 	})

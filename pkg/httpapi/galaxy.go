@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// galaxyRoutes returns the routes of galaxy-ipam. The leader answers all: it alone has seen for how long pods are gone, by which
-// a list says what is releasable and a release is decided.
+// galaxyRoutes returns the routes of galaxy-ipam. The leader answers all: it alone has seen for how long pods are gone,
+// by which a list says what is releasable and a release is decided.
 func galaxyRoutes() []route {
 	return []route{
 		{http.MethodGet, "/v1/ip", "listIPs", galaxyrest.Parameters(), false, true, galaxyrest.Rows, (*Service).listIPs},
@@ -25,8 +25,8 @@ func galaxyRoutes() []route {
 // maxGalaxyBody has room for the largest page of addresses as a list shows it.
 const maxGalaxyBody = 8 << 20
 
-// maxGalaxyItems is how many items are looked at, before anything is made of them; how many addresses may be released at a
-// time is galaxy's to say.
+// maxGalaxyItems is how many items are looked at, before anything is made of them; how many addresses may be released
+// at a time is galaxy's to say.
 const maxGalaxyItems = 4 * galaxyrest.MaxSize
 
 // galaxyCodec answers as galaxy does: the HTTP status shows whether it was done, and refusals repeat the status beside
@@ -76,13 +76,15 @@ func (s *Service) listIPs(r *http.Request, _ []byte) (any, string, error) {
 
 func (s *Service) releaseIPs(r *http.Request, body []byte) (any, string, error) {
 	if n := commas(body, 2); n > maxGalaxyItems {
-		return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "the lists of the request have %d items, more than %d", n+1, maxGalaxyItems)
+		return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "the lists of the request have %d items, more than %d", n+1,
+			maxGalaxyItems)
 	}
 	var in galaxyrest.ReleaseIPRequest
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
-	out, released, err := s.Galaxy.ReleaseIPs(r.Context(), in, lease.Change{Verb: lease.VerbRelease, By: "HTTP from " + forwardingOf(r).caller})
+	out, released, err := s.Galaxy.ReleaseIPs(r.Context(), in,
+		lease.Change{Verb: lease.VerbRelease, By: "HTTP from " + forwardingOf(r).caller})
 	s.logReleased(r, released)
 	return out, "", err
 }
@@ -107,7 +109,9 @@ func (s *Service) setSharedPool(r *http.Request, body []byte) (any, string, erro
 	}
 	out, short, err := s.Galaxy.SetPool(r.Context(), in)
 	if err == nil {
-		attrs := []slog.Attr{slog.String("shared_pool", in.Name), slog.Int("size", *in.Size), slog.Int("has", out.RealPoolSize)}
+		attrs := []slog.Attr{
+			slog.String("shared_pool", in.Name), slog.Int("size", *in.Size), slog.Int("has", out.RealPoolSize),
+		}
 		if short != nil {
 			attrs = append(attrs, slog.String("reason", string(short.Reason)), slog.String("why", short.Message))
 		}

@@ -64,11 +64,13 @@ func TestGalaxyRefuses(t *testing.T) {
 			t.Errorf("%s %s %.100s: %d (-want +got):\n%s", c.method, c.path, c.body, status, diff)
 		}
 	}
-	if status, text := f.ask("GET", "/v1/ip", "", headerTimeout, "soon"); status != 400 || !strings.Contains(text, `"code": 400`) {
+	if status, text := f.ask("GET", "/v1/ip", "", headerTimeout, "soon"); status != 400 ||
+		!strings.Contains(text, `"code": 400`) {
 		t.Errorf("%d %s", status, text)
 	}
 	f.Ready = func() error { return errors.New("the lists have not come") }
-	if status, text := f.ask("GET", "/v1/ip", ""); status != http.StatusServiceUnavailable || text != "{\n \"code\": 503,\n \"message\": \"not ready: the lists have not come\"\n}\n" {
+	if status, text := f.ask("GET", "/v1/ip", ""); status != http.StatusServiceUnavailable ||
+		text != "{\n \"code\": 503,\n \"message\": \"not ready: the lists have not come\"\n}\n" {
 		t.Errorf("%d %s", status, text)
 	}
 }
@@ -90,18 +92,21 @@ func TestGalaxyAnswers(t *testing.T) {
 	if status, text := f.ask("GET", "/v1/ip?_=1&page=&appName=nginx", ""); status != 200 || text != empty {
 		t.Errorf("%d %s", status, text)
 	}
-	if status, text := f.ask("POST", "/v1/ip", `{"ips":[]}`); status != 200 || text != "{\n \"code\": 200,\n \"message\": \"\"\n}\n" {
+	if status, text := f.ask("POST", "/v1/ip", `{"ips":[]}`); status != 200 ||
+		text != "{\n \"code\": 200,\n \"message\": \"\"\n}\n" {
 		t.Errorf("%d %s", status, text)
 	}
-	for path, part := range map[string]string{"/apidocs.json": `"path": "/v1"`, "/apidocs.json/v1": `"basePath": "http://example.com"`} {
+	for path, part := range map[string]string{
+		"/apidocs.json": `"path": "/v1"`, "/apidocs.json/v1": `"basePath": "http://example.com"`,
+	} {
 		if status, text := f.ask("GET", path, ""); status != 200 || !strings.Contains(text, part) {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
 	}
 }
 
-// TestGalaxyBodies: a body that is short in JSON and long in memory is refused before anything is made of it, and one that
-// is announced and does not come takes no room from others.
+// TestGalaxyBodies: a body that is short in JSON and long in memory is refused before anything is made of it, and one
+// that is announced and does not come takes no room from others.
 func TestGalaxyBodies(t *testing.T) {
 	f := galaxyBench(t)
 	body := `{"ips":[` + strings.TrimSuffix(strings.Repeat("{},", maxGalaxyBody/4), ",") + `]}`
@@ -112,7 +117,8 @@ func TestGalaxyBodies(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		status, text := f.ask("POST", "/v1/ip", body)
 		runtime.ReadMemStats(&after)
-		if took = after.TotalAlloc - before.TotalAlloc; status != http.StatusBadRequest || !strings.Contains(text, "items, more than 39996") {
+		if took = after.TotalAlloc - before.TotalAlloc; status != http.StatusBadRequest ||
+			!strings.Contains(text, "items, more than 39996") {
 			t.Fatalf("%d %s", status, text)
 		}
 	}

@@ -49,8 +49,8 @@ func malformedBodies() []string {
 	return bodies
 }
 
-// TestMalformedRequests: whatever is wrong with a request, on whatever route, it is answered, with the envelope or galaxy's, a
-// status that the documents name, and a reason that they explain.
+// TestMalformedRequests: whatever is wrong with a request, on whatever route, it is answered, with the envelope or
+// galaxy's, a status that the documents name, and a reason that they explain.
 func TestMalformedRequests(t *testing.T) {
 	f := galaxyBench(t)
 	var reasons []ipam.Reason
@@ -74,7 +74,8 @@ func TestMalformedRequests(t *testing.T) {
 			t.Errorf("%s: %s %.80s: %d %.300s", what, method, path, w.Code, w.Body)
 		case galaxys && (!strings.HasPrefix(path, "/v1/") || *e.Code != w.Code):
 			t.Errorf("%s: %s %s: %d %s", what, method, path, w.Code, w.Body)
-		case !galaxys && (!slices.Contains(reasons, e.Reason) || *e.Code != codeOf(e.Reason) || e.Reason == ipam.ReasonInternal):
+		case !galaxys && (!slices.Contains(reasons, e.Reason) || *e.Code != codeOf(e.Reason) ||
+			e.Reason == ipam.ReasonInternal):
 			t.Errorf("%s: %s %.80s: %d %.300s", what, method, path, w.Code, w.Body)
 		}
 	}
@@ -103,7 +104,9 @@ func TestMalformedRequests(t *testing.T) {
 		for _, body := range malformedBodies() {
 			ask("body "+clip(body), method, path, body, func(*http.Request) {})
 		}
-		for _, ct := range []string{"text/plain", "application/json; charset=utf-16", ";;", "application/jsonx", "multipart/form-data; boundary=x"} {
+		for _, ct := range []string{
+			"text/plain", "application/json; charset=utf-16", ";;", "application/jsonx", "multipart/form-data; boundary=x",
+		} {
 			ask("type "+ct, method, path, `{}`, func(r *http.Request) { r.Header.Set("Content-Type", ct) })
 		}
 	}

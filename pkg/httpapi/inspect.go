@@ -128,7 +128,8 @@ func (s *Service) inspectAddress(r *http.Request, _ []byte) (any, string, error)
 	}
 	name, ok := s.Index.PoolOf(addr)
 	if !ok {
-		return nil, "", ipam.RefuseFacts(ipam.ReasonAddressNotInPool, explain.Facts{Kind: explain.AddressInNoPool, Address: addr})
+		return nil, "", ipam.RefuseFacts(ipam.ReasonAddressNotInPool,
+			explain.Facts{Kind: explain.AddressInNoPool, Address: addr})
 	}
 	p, _ := s.Index.Pool(name)
 	return wireLease(lease.Lease{Addr: addr, Params: p.Params()}), "", nil

@@ -26,8 +26,9 @@ const (
 	makingOneList = 40 << 20
 )
 
-// lists bounds what lists take of the processors and of memory, whoever asks for them and however often. They take turns
-// by their callers. Small ones have room of their own: readers who are slow with large pages do not keep them out.
+// lists bounds what lists take of the processors and of memory, whoever asks for them and however often. They take
+// turns by their callers. Small ones have room of their own: readers who are slow with large pages do not keep them
+// out.
 type lists struct {
 	turns *limiter.Limiter
 	room  shares
@@ -65,7 +66,8 @@ func (l *listing) reserve() error {
 	}
 	room := int64(l.rows) * rowRoom
 	if !share.TryAcquire(room) {
-		return ipam.Refuse(ipam.ReasonOverloaded, "other lists are on their way to slow readers, and there is no room for another of %d rows", l.rows).
+		return ipam.Refuse(ipam.ReasonOverloaded,
+			"other lists are on their way to slow readers, and there is no room for another of %d rows", l.rows).
 			WithHint("ask again, not before the time that Retry-After tells, or for fewer rows at a time")
 	}
 	l.share, l.room = share, room
@@ -83,8 +85,9 @@ func (l *listing) begin(ctx context.Context, caller string) error {
 	return l.reserve()
 }
 
-// Write writes the whole answer. The list is made then, so the next one may be: no reader is waited for. What the text is
-// shorter than was thought is given back, and a reader who is slower than the pace of questions does not get all of it.
+// Write writes the whole answer. The list is made then, so the next one may be: no reader is waited for. What the text
+// is shorter than was thought is given back, and a reader who is slower than the pace of questions does not get all of
+// it.
 func (l *listing) Write(text []byte) (int, error) {
 	l.leave()
 	if spare := l.room - int64(len(text)); spare > 0 {
@@ -92,7 +95,8 @@ func (l *listing) Write(text []byte) (int, error) {
 		l.room -= spare
 	}
 	patience := graceOfArrival + time.Duration(len(text))*time.Second/paceOfArrival
-	_ = http.NewResponseController(l.ResponseWriter).SetWriteDeadline(time.Now().Add(patience)) // a test's recorder has none
+	// a test's recorder has none
+	_ = http.NewResponseController(l.ResponseWriter).SetWriteDeadline(time.Now().Add(patience))
 	return l.ResponseWriter.Write(text)
 }
 

@@ -38,9 +38,10 @@ func listed(t *testing.T, leases int) (f *fixture, addr string) {
 	f = galaxyBench(t)
 	a := netip.MustParseAddr("10.0.0.0")
 	for i := range leases {
-		f.Index.Watched(lease.Lease{Addr: a, Version: uint64(i + 1), Params: lease.Params{Pool: "p", Bits: 8}, State: lease.Active, Holder: lease.Holder{
-			Owner: strings.Repeat("x", 200) + strconv.Itoa(i), ContainerID: fmt.Sprintf("%0256x", i),
-		}})
+		f.Index.Watched(lease.Lease{Addr: a, Version: uint64(i + 1), Params: lease.Params{Pool: "p", Bits: 8},
+			State: lease.Active, Holder: lease.Holder{
+				Owner: strings.Repeat("x", 200) + strconv.Itoa(i), ContainerID: fmt.Sprintf("%0256x", i),
+			}})
 		a = a.Next()
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -103,7 +104,8 @@ func TestListsToSlowReaders(t *testing.T) {
 		switch head := string(head[:n]); {
 		case strings.HasPrefix(head, "HTTP/1.1 200 "):
 			began++
-		case strings.HasPrefix(head, "HTTP/1.1 503 ") && strings.Contains(head, "\r\nRetry-After: ") && strings.Contains(head, "\r\n"+headerReason+": Overloaded\r\n"):
+		case strings.HasPrefix(head, "HTTP/1.1 503 ") && strings.Contains(head, "\r\nRetry-After: ") &&
+			strings.Contains(head, "\r\n"+headerReason+": Overloaded\r\n"):
 			refused++
 		default:
 			t.Errorf("%s", head)
@@ -113,7 +115,10 @@ func TestListsToSlowReaders(t *testing.T) {
 	if refused == 0 || began < answersLarge/(maxPage*rowRoom) || began*text > answersLarge {
 		t.Errorf("%d answers of %d bytes began, %d were refused", began, text, refused)
 	}
-	for path, want := range map[string]int{Prefix: 200, Prefix + "/pool/p?limit=100": 200, Prefix + "/ip/10.0.0.7": 200, Prefix + "/container/c": 200, "/v1/ip": 200, "/v1/ip?size=9999": 503} {
+	for path, want := range map[string]int{
+		Prefix: 200, Prefix + "/pool/p?limit=100": 200, Prefix + "/ip/10.0.0.7": 200, Prefix + "/container/c": 200,
+		"/v1/ip": 200, "/v1/ip?size=9999": 503,
+	} {
 		resp, err := http.Get("http://" + addr + path)
 		if err != nil {
 			t.Fatal(err)
@@ -162,7 +167,8 @@ func TestManyLists(t *testing.T) {
 				switch {
 				case resp.StatusCode == http.StatusOK:
 					done.Add(1)
-				case resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != "" && resp.Header.Get(headerReason) == string(ipam.ReasonOverloaded):
+				case resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != "" &&
+					resp.Header.Get(headerReason) == string(ipam.ReasonOverloaded):
 					refused.Add(1)
 				default:
 					t.Errorf("%s: %d", path, resp.StatusCode)
@@ -175,25 +181,30 @@ func TestManyLists(t *testing.T) {
 	watching.Wait()
 	t.Logf("%d lists were answered and %d refused", done.Load(), refused.Load())
 	if done.Load() == 0 || most.Load() != listsAtOnce {
-		t.Errorf("%d lists were answered and %d refused, of which %d were made at the same time", done.Load(), refused.Load(), most.Load())
+		t.Errorf("%d lists were answered and %d refused, of which %d were made at the same time", done.Load(), refused.Load(),
+			most.Load())
 	}
 	f.lists.idle(t)
 }
 
-// TestRoomOfARow: the text of no row is longer than the room that is reserved for it, with each field as long as the CRD
-// has it.
+// TestRoomOfARow: the text of no row is longer than the room that is reserved for it, with each field as long as the
+// CRD has it.
 func TestRoomOfARow(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("x", n) }
 	at := time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC)
 	a := netip.MustParseAddr("2001:db8:ffff:ffff:ffff:ffff:ffff:ffff")
 	row := wireLease(lease.Lease{
 		Addr: a, State: lease.Available, Params: lease.Params{Pool: long(253), Bits: 128, Gateway: a}, Updated: at,
-		Holder: lease.Holder{Host: a, ContainerID: long(256), IfName: long(15), PodName: long(253), Namespace: long(63), PodUID: long(128), Owner: long(253)},
+		Holder: lease.Holder{
+			Host: a, ContainerID: long(256), IfName: long(15), PodName: long(253), Namespace: long(63), PodUID: long(128),
+			Owner: long(253),
+		},
 	})
 	if n := len(marshal(row)) + 1; n > rowRoom {
 		t.Errorf("a row of a list takes %d bytes", n)
 	}
-	of := galaxyrest.FloatingIP{IP: a.String(), Namespace: long(63), AppName: long(253), PodName: long(253), PoolName: long(253), Policy: 2, IsDeployment: true,
+	of := galaxyrest.FloatingIP{IP: a.String(), Namespace: long(63), AppName: long(253), PodName: long(253),
+		PoolName: long(253), Policy: 2, IsDeployment: true,
 		AppType: long(63), UpdateTime: at.Format(time.RFC3339Nano), Status: "Succeeded", Releasable: true}
 	text, err := json.MarshalIndent(galaxyrest.ListIPResponse{Content: []galaxyrest.FloatingIP{of}}, "", " ")
 	if err != nil || len(text) > rowRoom {

@@ -32,8 +32,8 @@ const (
 	baseCost  = 64 << 20
 	wholeCost = 1
 
-	// arrivingSmall and arrivingLarge bound the memory of all bodies that have come in part, in bytes. Of the largest one there is
-	// room for the last buffer and the one before.
+	// arrivingSmall and arrivingLarge bound the memory of all bodies that have come in part, in bytes. Of the largest one
+	// there is room for the last buffer and the one before.
 	arrivingSmall = 32 << 20
 	arrivingLarge = 2 * maxQuestion
 	// maxSmall and maxLarge bound what reading and answering the questions of a kind takes, in bytes.
@@ -45,9 +45,9 @@ const (
 )
 
 // memoryLimit bounds the memory of the questions of schedulers, in two stages; galaxy's bodies share the first. What
-// arrives counts as it arrives, by the buffers that it fills: who announces much and sends little takes little. What has
-// arrived waits for room to be decided in. In both stages small questions have their own share: they do not wait for
-// large ones.
+// arrives counts as it arrives, by the buffers that it fills: who announces much and sends little takes little. What
+// has arrived waits for room to be decided in. In both stages small questions have their own share: they do not wait
+// for large ones.
 type memoryLimit struct{ arriving, deciding shares }
 
 type shares struct{ small, large *semaphore.Weighted }
@@ -69,7 +69,8 @@ type buffer struct {
 // grow makes room for more. It does not wait: those that wait with half a body would wait for each other.
 func (b *buffer) grow(length int64) bool {
 	next := max(firstBuffer, 2*cap(b.bytes))
-	if announced := int(min(length, maxQuestion)) + 1; length >= 0 && announced > cap(b.bytes) { // one more, to meet the end
+	// one more, to meet the end
+	if announced := int(min(length, maxQuestion)) + 1; length >= 0 && announced > cap(b.bytes) {
 		next = min(next, announced)
 	}
 	if next >= maxQuestion {
@@ -97,9 +98,11 @@ func (b *buffer) release() {
 	}
 }
 
-// read reads a JSON body that may be large, of at most so many bytes. release gives the memory back, also after an error.
-// The status goes with the error.
-func (s shares) read(w http.ResponseWriter, r *http.Request, most int64) (body []byte, release func(), status int, err error) {
+// read reads a JSON body that may be large, of at most so many bytes. release gives the memory back, also after an
+// error. The status goes with the error.
+func (s shares) read(
+	w http.ResponseWriter, r *http.Request, most int64,
+) (body []byte, release func(), status int, err error) {
 	b := &buffer{arriving: s}
 	if err := checkType(r); err != nil {
 		return nil, b.release, http.StatusUnsupportedMediaType, err
@@ -121,7 +124,9 @@ func (s shares) read(w http.ResponseWriter, r *http.Request, most int64) (body [
 	}
 	_ = conn.SetReadDeadline(began.Add(readTime)) // the server goes on reading, to see whether the client leaves
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, b.release, http.StatusRequestTimeout, ipam.Refuse(ipam.ReasonBadRequest, "the body comes too slowly: %d bytes in %s", len(b.bytes), time.Since(began).Round(time.Millisecond))
+		return nil, b.release, http.StatusRequestTimeout,
+			ipam.Refuse(ipam.ReasonBadRequest, "the body comes too slowly: %d bytes in %s", len(b.bytes),
+				time.Since(began).Round(time.Millisecond))
 	}
 	if errors.Is(err, io.EOF) {
 		err = nil

@@ -25,8 +25,8 @@ func (*discarded) Header() http.Header             { return http.Header{} }
 func (d *discarded) WriteHeader(status int)        { d.status = status }
 func (*discarded) Write(b []byte) (n int, _ error) { return len(b), nil }
 
-// allocates is how many bytes answering a question allocates in all, the buffers of its body included. What is used again
-// counts the first time alone, and with -race at random.
+// allocates is how many bytes answering a question allocates in all, the buffers of its body included. What is used
+// again counts the first time alone, and with -race at random.
 func (f *fixture) allocates(body []byte, enough uint64) (took uint64, status int) {
 	var before, after runtime.MemStats
 	for n := 0; n < 8 && (n == 0 || took > enough); n++ {
@@ -52,7 +52,9 @@ func TestCostOfQuestions(t *testing.T) {
 	names, nodes := []string{}, &corev1.NodeList{}
 	for i := range 2000 {
 		names = append(names, fmt.Sprint("node-", i))
-		nodes.Items = append(nodes.Items, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: names[i], Annotations: map[string]string{"filler": strings.Repeat("x", 10000)}}})
+		nodes.Items = append(nodes.Items, corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: names[i], Annotations: map[string]string{"filler": strings.Repeat("x", 10000)},
+		}})
 	}
 	far := make([]string, maxAsked) // each of them is refused with a text
 	for i := range far {
@@ -111,15 +113,16 @@ func TestHostileQuestions(t *testing.T) {
 	} {
 		enough := counted([]byte(body))
 		took, status := f.allocates([]byte(body), enough)
-		t.Logf("%s: %d: %d bytes allocate %.1f MB and count for %.1f", name, status, len(body), float64(took)/mb, float64(enough)/mb)
+		t.Logf("%s: %d: %d bytes allocate %.1f MB and count for %.1f", name, status, len(body), float64(took)/mb,
+			float64(enough)/mb)
 		if took > enough || status != http.StatusOK && status != http.StatusBadRequest {
 			t.Errorf("%s: %d: a question of %d bytes allocates %d", name, status, len(body), took)
 		}
 	}
 }
 
-// TestSmallQuestionsPass: whoever announces much and sends a part of it keeps nobody waiting, neither with large questions
-// nor with such as pass for small ones. What he has sent is bounded, and the room comes back.
+// TestSmallQuestionsPass: whoever announces much and sends a part of it keeps nobody waiting, neither with large
+// questions nor with such as pass for small ones. What he has sent is bounded, and the room comes back.
 func TestSmallQuestionsPass(t *testing.T) {
 	f, _ := judged(t, 250)
 	answered := make(chan int)
@@ -146,7 +149,8 @@ func TestSmallQuestionsPass(t *testing.T) {
 	defer cancel()
 	for range 20 {
 		w := httptest.NewRecorder()
-		f.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/filter", bytes.NewReader(marshal(byName("small", "node-1")))).WithContext(soon))
+		f.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/filter",
+			bytes.NewReader(marshal(byName("small", "node-1")))).WithContext(soon))
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"node-1"`) {
 			t.Errorf("a small question: %d %s", w.Code, w.Body)
 		}
@@ -165,7 +169,8 @@ func TestSmallQuestionsPass(t *testing.T) {
 func (f *fixture) roomIsBack(t *testing.T) {
 	t.Helper()
 	a, d := f.memory.arriving, f.memory.deciding
-	if !a.small.TryAcquire(arrivingSmall) || !a.large.TryAcquire(arrivingLarge) || !d.small.TryAcquire(maxSmall) || !d.large.TryAcquire(maxLarge) {
+	if !a.small.TryAcquire(arrivingSmall) || !a.large.TryAcquire(arrivingLarge) || !d.small.TryAcquire(maxSmall) ||
+		!d.large.TryAcquire(maxLarge) {
 		t.Error("the room has not come back")
 	}
 }
@@ -205,7 +210,8 @@ func TestLargeQuestions(t *testing.T) {
 	f.roomIsBack(t)
 }
 
-// TestPatience: a sender that says nothing is let go of after two seconds, whatever it has announced, and a slow one when it has fallen
+// TestPatience: a sender that says nothing is let go of after two seconds, whatever it has announced, and a slow one
+// when it has fallen
 // behind: a question has all its time only after some hundred thousand bytes.
 func TestPatience(t *testing.T) {
 	t.Parallel()
@@ -218,7 +224,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestSlowQuestion: a sender that is too slow is told so long before the time for a body is over, and its connection ends.
+// TestSlowQuestion: a sender that is too slow is told so long before the time for a body is over, and its connection
+// ends.
 func TestSlowQuestion(t *testing.T) {
 	t.Parallel()
 	f, _ := judged(t, 250)
@@ -231,11 +238,13 @@ func TestSlowQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := fmt.Fprintf(c, "POST /v1/filter HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{", smallQuestion); err != nil {
+	if _, err := fmt.Fprintf(c, "POST /v1/filter HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{",
+		smallQuestion); err != nil {
 		t.Fatal(err)
 	}
 	all, err := io.ReadAll(c)
-	if text := string(all); err != nil || !strings.HasPrefix(text, "HTTP/1.1 408 ") || !strings.Contains(text, "the body comes too slowly: 1 bytes in ") {
+	if text := string(all); err != nil || !strings.HasPrefix(text, "HTTP/1.1 408 ") ||
+		!strings.Contains(text, "the body comes too slowly: 1 bytes in ") {
 		t.Errorf("%v: %s", err, text)
 	}
 	f.roomIsBack(t)

@@ -180,7 +180,8 @@ func TestOpenAPIHasTheReasons(t *testing.T) {
 // The bounds that the document names are those that the code has.
 func TestOpenAPIHasTheBounds(t *testing.T) {
 	limits := map[string]uint64{}
-	for _, f := range slices.Concat(AllocateRequest{}.fields(), ReleaseRequest{}.fields(), ReleaseAddressRequest{}.fields()) {
+	for _, f := range slices.Concat(AllocateRequest{}.fields(), ReleaseRequest{}.fields(),
+		ReleaseAddressRequest{}.fields()) {
 		limits[f.name] = uint64(f.limit)
 	}
 	doc := document(t)
@@ -200,7 +201,8 @@ func TestOpenAPIHasTheBounds(t *testing.T) {
 			t.Errorf("%s: %q", name, d)
 		}
 	}
-	if d := *doc.Paths.Find("/v1/filter").Post.Responses.Value("413").Value.Description; !strings.Contains(d, fmt.Sprint(maxQuestion)) {
+	if d := *doc.Paths.Find("/v1/filter").Post.Responses.Value("413").Value.Description; !strings.Contains(d,
+		fmt.Sprint(maxQuestion)) {
 		t.Errorf("a question: %q", d)
 	}
 	if readTime.Seconds() != 15 || maxBody != 65536 {

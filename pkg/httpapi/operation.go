@@ -87,9 +87,11 @@ func (s *Service) operation(op route, c codec) http.Handler {
 	})
 }
 
-// admit reads a request's body and reports whether the request can be decided. release gives the memory of the body back. The
-// status goes with the error.
-func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route, c codec) (body []byte, release func(), status int, err error) {
+// admit reads a request's body and reports whether the request can be decided. release gives the memory of the body
+// back. The status goes with the error.
+func (s *Service) admit(
+	w http.ResponseWriter, r *http.Request, op route, c codec,
+) (body []byte, release func(), status int, err error) {
 	release = func() {}
 	switch {
 	case op.hasBody && c.maxBody() > maxBody:
@@ -104,7 +106,8 @@ func (s *Service) admit(w http.ResponseWriter, r *http.Request, op route, c code
 		return nil, release, c.status(asRefusal(err)), err
 	}
 	if err := s.Ready(); err != nil {
-		return nil, release, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
+		return nil, release, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).
+			WithHint("ask again")
 	}
 	return body, release, http.StatusOK, nil
 }
@@ -126,7 +129,8 @@ func (s *Service) come(r *http.Request, op route, body []byte) (_ *http.Request,
 func (s *Service) decide(r *http.Request, op route, body []byte) (data any, message string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.Log.Error("panic in a request", "operation", op.name, "panic", p, "request_id", idOf(r), "stack", string(debug.Stack()))
+			s.Log.Error("panic in a request", "operation", op.name, "panic", p, "request_id", idOf(r), "stack",
+				string(debug.Stack()))
 			err = ipam.Refuse(ipam.ReasonInternal, "internal error; the controller's log has more under request_id %s", idOf(r))
 		}
 	}()
@@ -142,7 +146,9 @@ func asRefusal(err error) *ipam.Refusal {
 
 // refuse answers with a refusal, counts it and logs it: as an error what should not happen, as a warning, once
 // a second at most, what the cluster's operator has to mend. Other refused ADDs come again every few seconds.
-func (s *Service) refuse(w http.ResponseWriter, r *http.Request, operation string, status int, why *ipam.Refusal, c codec) {
+func (s *Service) refuse(
+	w http.ResponseWriter, r *http.Request, operation string, status int, why *ipam.Refusal, c codec,
+) {
 	level := slog.LevelDebug
 	switch why.Reason {
 	case ipam.ReasonInternal:
@@ -165,9 +171,9 @@ func (s *Service) refuse(w http.ResponseWriter, r *http.Request, operation strin
 	c.refuse(w, r, status, why)
 }
 
-// retryAfter returns when to come again, in seconds: when about as many writes or forwarded requests as wait now are done, or when
-// the API server wants writes again; one second where neither is known, and never longer than a request may take. As much
-// again is added by chance for those who came with many others: they are not to come back together.
+// retryAfter returns when to come again, in seconds: when about as many writes or forwarded requests as wait now are
+// done, or when the API server wants writes again; one second where neither is known, and never longer than a request
+// may take. As much again is added by chance for those who came with many others: they are not to come back together.
 func (s *Service) retryAfter(why ipam.Reason) string {
 	var backlog time.Duration
 	if s.Leases != nil {

@@ -17,7 +17,9 @@ import (
 // that the receiver goes by, so that nothing of one request serves another.
 func prove(secret []byte, from, to, method, uri string, h http.Header, body [sha256.Size]byte) string {
 	mac := hmac.New(sha256.New, secret)
-	for _, part := range []string{from, to, method, uri, h.Get(headerArrived), h.Get(headerCaller), h.Get(headerTimeout), h.Get("X-Request-Id")} {
+	for _, part := range []string{
+		from, to, method, uri, h.Get(headerArrived), h.Get(headerCaller), h.Get(headerTimeout), h.Get("X-Request-Id"),
+	} {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		mac.Write(length[:])
@@ -41,12 +43,14 @@ func (s *Service) arrive(r *http.Request, body []byte) (*http.Request, error) {
 	secret := s.Peers.Secret(h.from)
 	want := prove(secret, h.from, s.Peers.Self().ID(), r.Method, r.RequestURI, r.Header, sha256.Sum256(body))
 	if (secret == nil || !hmac.Equal([]byte(want), []byte(r.Header.Get(headerProof)))) && !failpoint.Broken("proof") {
-		return r, ipam.Refuse(ipam.ReasonUnavailable, "the request does not prove that replica %q forwarded it", clip(h.from)).
+		return r, ipam.Refuse(ipam.ReasonUnavailable, "the request does not prove that replica %q forwarded it",
+			clip(h.from)).
 			WithHint("a client sends no %s", headerForwarded)
 	}
 	arrived, err := parseStarted(r.Header.Get(headerArrived))
 	if err != nil || now.Sub(arrived) > allocator.MaxRequestTime {
-		return r, ipam.Refuse(ipam.ReasonUnavailable, "the request has been on its way for longer than %s", allocator.MaxRequestTime).WithHint("ask again")
+		return r, ipam.Refuse(ipam.ReasonUnavailable, "the request has been on its way for longer than %s",
+			allocator.MaxRequestTime).WithHint("ask again")
 	}
 	if h.arrived = arrived; arrived.After(now) { // two replicas know the time to a second or so
 		h.arrived = now
@@ -62,6 +66,7 @@ func (s *Service) arrive(r *http.Request, body []byte) (*http.Request, error) {
 func (f *Forwarder) prove(out *http.Request, leader Leader, body []byte) {
 	if secret := f.peers.Secret(leader.ID()); secret != nil {
 		from := out.Header.Get(headerForwarded)
-		out.Header.Set(headerProof, prove(secret, from, leader.ID(), out.Method, out.URL.RequestURI(), out.Header, sha256.Sum256(body)))
+		out.Header.Set(headerProof, prove(secret, from, leader.ID(), out.Method, out.URL.RequestURI(), out.Header,
+			sha256.Sum256(body)))
 	}
 }

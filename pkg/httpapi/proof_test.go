@@ -15,7 +15,9 @@ import (
 // forwarded is what arrives here of a request that another replica forwards. change may forge it on its way.
 func (f *fixture) forwarded(secret []byte, arrived time.Time, change func(*http.Request)) (forwarding, error) {
 	body := []byte(`{"a":1}`)
-	from := &fakePeers{self: replica.Identity{Name: "there", Life: "b"}, secrets: map[string][]byte{f.Peers.Self().ID(): secret}}
+	from := &fakePeers{
+		self: replica.Identity{Name: "there", Life: "b"}, secrets: map[string][]byte{f.Peers.Self().ID(): secret},
+	}
 	leader := Leader{Identity: f.Peers.Self()}
 	out := httptest.NewRequest(http.MethodPost, Prefix+"?x=1", bytes.NewReader(body)) // it comes from 192.0.2.1
 	out.Header.Set(headerForwarded, from.self.ID())
@@ -76,7 +78,8 @@ func TestForwardedRequestsAreProven(t *testing.T) {
 		"another body":         {secret, now, func(r *http.Request) { r.Body = httptest.NewRequest("", "/", bytes.NewReader([]byte("{}"))).Body }},
 		"a minute ago":         {secret, now.Add(-time.Minute), nil},
 	} {
-		if h, err := f.forwarded(c.secret, c.arrived, c.change); err == nil || asRefusal(err).Reason != ipam.ReasonUnavailable {
+		if h, err := f.forwarded(c.secret, c.arrived, c.change); err == nil ||
+			asRefusal(err).Reason != ipam.ReasonUnavailable {
 			t.Errorf("%s: %+v, %v", name, h, err)
 		}
 	}
@@ -94,7 +97,8 @@ func TestForgedHop(t *testing.T) {
 		r.Header.Set(headerArrived, "2199-01-02T03:04:05Z")
 		r.Header.Set(headerCaller, "10.0.0.9")
 		f.log.Reset()
-		if status, _ := f.send(t, r); status < http.StatusInternalServerError || !strings.Contains(f.log.String(), "does not prove") {
+		if status, _ := f.send(t, r); status < http.StatusInternalServerError ||
+			!strings.Contains(f.log.String(), "does not prove") {
 			t.Errorf("%s %s: %d", op[0], op[1], status)
 		}
 	}

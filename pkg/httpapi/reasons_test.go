@@ -67,7 +67,8 @@ func statusesOf(r ipam.Reason) string {
 
 func reasonsInOpenAPI(old string) (string, error) {
 	var b bytes.Buffer
-	b.WriteString("    Reason:\n      type: string\n      description: |\n        Why it was not done; absent when it was.\n\n")
+	b.WriteString(
+		"    Reason:\n      type: string\n      description: |\n        Why it was not done; absent when it was.\n\n")
 	for _, i := range ipam.ReasonTable() {
 		fmt.Fprintf(&b, "        - `%s`: %s\n", i.Reason, i.Meaning)
 	}

@@ -55,7 +55,8 @@ func (in ReleaseRequest) parse() (r allocator.ReleaseRequest, err error) {
 	}
 	started, err := parseStarted(in.StartedAt)
 	return allocator.ReleaseRequest{
-		ContainerID: in.ContainerID, IfName: in.IfName, PodUID: in.PodUID, Owner: in.Owner, Network: in.Network, StartedAt: started,
+		ContainerID: in.ContainerID, IfName: in.IfName, PodUID: in.PodUID, Owner: in.Owner, Network: in.Network,
+		StartedAt: started,
 	}, err
 }
 
@@ -89,7 +90,8 @@ func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
 	switch {
 	case err != nil && len(released) > 0:
 		why := asRefusal(err)
-		return nil, "", ipam.Refuse(why.Reason, "%s; of host %s, %d addresses are released already", why.Message, host, len(released)).
+		return nil, "", ipam.Refuse(why.Reason, "%s; of host %s, %d addresses are released already", why.Message, host,
+			len(released)).
 			WithHint("%s", cmp.Or(why.Hint, "ask again for the rest"))
 	case err != nil:
 		return nil, "", err
@@ -123,7 +125,10 @@ func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, err
 		return Release{IPs: []string{}}, fmt.Sprintf("address %s is not in use", addr), nil
 	}
 	s.logReleased(r, []lease.Lease{l})
-	out := Release{ContainerID: l.ContainerID, Owner: l.Owner, PodName: l.PodName, PodNamespace: l.Namespace, IPs: []string{addr.String()}}
+	out := Release{
+		ContainerID: l.ContainerID, Owner: l.Owner, PodName: l.PodName, PodNamespace: l.Namespace,
+		IPs: []string{addr.String()},
+	}
 	if l.Host.IsValid() {
 		out.Host = l.Host.String()
 	}

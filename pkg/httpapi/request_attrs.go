@@ -36,7 +36,8 @@ func addHolderAttrs(ctx context.Context, host, container, namespace, pod, owner 
 	if pod != "" {
 		pod = clip(namespace) + "/" + clip(pod)
 	}
-	addAttrs(ctx, slog.String("pod", pod), slog.String("owner", clip(owner)), slog.String("container", clip(container)), slog.String("host", clip(host)))
+	addAttrs(ctx, slog.String("pod", pod), slog.String("owner", clip(owner)), slog.String("container", clip(container)),
+		slog.String("host", clip(host)))
 }
 
 func requestAttrsOf(ctx context.Context) []slog.Attr {

@@ -40,8 +40,14 @@ func routes() []route {
 		{http.MethodDelete, Prefix + "/host/{host}", "releaseHost", nil, false, true, nil, (*Service).releaseHost},
 		{http.MethodDelete, Prefix + "/ip/{address}", "releaseAddress", nil, true, true, nil, (*Service).releaseAddress},
 		{http.MethodGet, Prefix, "list", slices.Concat(filters(), paging()), false, false, pageRows, (*Service).list},
-		{http.MethodGet, Prefix + "/container/{container}", "inspectContainer", slices.Concat([]string{"ifName"}, paging()), false, false, nil, (*Service).inspectContainer},
-		{http.MethodGet, Prefix + "/pod/{namespace}/{pod}", "inspectPod", paging(), false, false, pageRows, (*Service).inspectPod},
+		{
+			http.MethodGet, Prefix + "/container/{container}", "inspectContainer", slices.Concat([]string{"ifName"}, paging()),
+			false, false, nil, (*Service).inspectContainer,
+		},
+		{
+			http.MethodGet, Prefix + "/pod/{namespace}/{pod}", "inspectPod", paging(), false, false, pageRows,
+			(*Service).inspectPod,
+		},
 		{http.MethodGet, Prefix + "/host/{host}", "inspectHost", paging(), false, false, pageRows, (*Service).inspectHost},
 		{http.MethodGet, Prefix + "/pool/{pool}", "inspectPool", paging(), false, false, pageRows, (*Service).inspectPool},
 		{http.MethodGet, Prefix + "/ip/{address}", "inspectAddress", nil, false, false, nil, (*Service).inspectAddress},

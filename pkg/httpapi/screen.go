@@ -37,8 +37,8 @@ func isClean(p string) bool {
 	return strings.HasPrefix(p, "/") && p == clean
 }
 
-// asWrite returns what http.CrossOriginProtection looks at of a request. It would let reads pass: a list of all addresses is
-// work for the replica although the page does not see it.
+// asWrite returns what http.CrossOriginProtection looks at of a request. It would let reads pass: a list of all
+// addresses is work for the replica although the page does not see it.
 func asWrite(r *http.Request) *http.Request {
 	return &http.Request{Method: http.MethodPost, Host: r.Host, URL: r.URL, Header: r.Header}
 }

@@ -13,7 +13,8 @@ import (
 
 // samples are a method and a path for each operation.
 func samples(s *Service) (all [][2]string) {
-	fill := strings.NewReplacer("{host}", "10.0.0.11", "{address}", "10.0.0.21", "{container}", "c", "{namespace}", "n", "{pod}", "p", "{pool}", "a", "{name}", "a")
+	fill := strings.NewReplacer("{host}", "10.0.0.11", "{address}", "10.0.0.21", "{container}", "c", "{namespace}", "n",
+		"{pod}", "p", "{pool}", "a", "{name}", "a")
 	for _, op := range slices.Concat(routes(), galaxyRoutes()) {
 		all = append(all, [2]string{op.method, fill.Replace(op.path)})
 	}
@@ -34,7 +35,8 @@ func (f *fixture) send(t *testing.T, r *http.Request) (status int, e Envelope) {
 	return w.Code, e
 }
 
-// A web page of another site is refused on every route, whatever it asks for, and curl, a plugin, or a page of this server on none.
+// A web page of another site is refused on every route, whatever it asks for, and curl, a plugin, or a page of this
+// server on none.
 func TestOtherSitesAreRefused(t *testing.T) {
 	f := galaxyBench(t)
 	for _, op := range samples(f.Service) {
@@ -76,7 +78,9 @@ func TestNoRedirects(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/healthz", "/", Prefix + "/", Prefix + "/host/", "/v1/pool/", Prefix + "/container/%2e%2e"} { // none of these is cleaned
+	// none of these is cleaned
+	for _, path := range []string{"/healthz", "/", Prefix + "/", Prefix + "/host/", "/v1/pool/", Prefix +
+		"/container/%2e%2e"} {
 		if status, _ := f.send(t, httptest.NewRequest(http.MethodGet, path, http.NoBody)); status >= 300 && status < 400 {
 			t.Errorf("GET %s: %d", path, status)
 		}

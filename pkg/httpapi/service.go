@@ -38,8 +38,8 @@ type Service struct {
 	Galaxy *galaxyrest.Service
 	// Ready says why requests cannot be decided yet; nil when they can.
 	Ready func() error
-	// Trouble says why this replica, although it is ready, can decide nothing at present; nil when it can. Requests are tried
-	// all the same.
+	// Trouble says why this replica, although it is ready, can decide nothing at present; nil when it can. Requests are
+	// tried all the same.
 	Trouble func() error
 	// Gateway reports whether a host may replace the pool's gateway.
 	Gateway GatewaySource

@@ -44,9 +44,10 @@ func newFixture(t testing.TB) *fixture {
 	peers := &fakePeers{self: replica.New("here", "")}
 	f.Service = &Service{
 		Peers: peers, Forwarder: NewForwarder(peers, false, f.registry, log),
-		Index: ipam.NewIndex(), Leases: leases, Ready: func() error { return nil }, Metrics: NewMetrics(f.registry), Gatherer: f.registry,
-		Version: func(context.Context) Versions { return Versions{Version: "v1", Go: "go1"} },
-		Log:     log,
+		Index: ipam.NewIndex(), Leases: leases, Ready: func() error { return nil }, Metrics: NewMetrics(f.registry),
+		Gatherer: f.registry,
+		Version:  func(context.Context) Versions { return Versions{Version: "v1", Go: "go1"} },
+		Log:      log,
 	}
 	f.handler = f.Handler()
 	return f
@@ -75,7 +76,8 @@ func TestPanicInAHandler(t *testing.T) {
 	if diff := cmp.Diff(want, e); diff != "" || status != http.StatusInternalServerError {
 		t.Errorf("%d (-want +got):\n%s", status, diff)
 	}
-	if log := f.log.String(); !strings.Contains(log, e.RequestID) || !strings.Contains(log, "stack=") || !strings.Contains(log, "level=ERROR") {
+	if log := f.log.String(); !strings.Contains(log, e.RequestID) || !strings.Contains(log, "stack=") ||
+		!strings.Contains(log, "level=ERROR") {
 		t.Errorf("the log has no stack under the request's ID: %s", log)
 	}
 }
@@ -95,7 +97,8 @@ func TestHostOfAnAnswer(t *testing.T) {
 
 func TestErrorsWithoutAReason(t *testing.T) {
 	err := fmt.Errorf("outer: %w", errors.New("inner"))
-	if got := asRefusal(err); (envelopeCodec{}).status(got) != http.StatusInternalServerError || got.Reason != ipam.ReasonInternal || got.Message != "outer: inner" {
+	if got := asRefusal(err); (envelopeCodec{}).status(got) != http.StatusInternalServerError ||
+		got.Reason != ipam.ReasonInternal || got.Message != "outer: inner" {
 		t.Errorf("%d %+v", envelopeCodec{}.status(got), got)
 	}
 	wrapped := fmt.Errorf("releasing: %w", ipam.Refuse(ipam.ReasonUnavailable, "away"))
@@ -218,7 +221,9 @@ func TestClip(t *testing.T) {
 func TestRefusalsAreLogged(t *testing.T) {
 	f := newFixture(t)
 	_, e := f.do(t, "POST", Prefix, `{"host":"nowhere","containerID":"c-1","podName":"web-0","podNamespace":"shop"}`)
-	for _, part := range []string{"msg=\"request refused\"", "reason=BadRequest", "pod=shop/web-0", "container=c-1", "host=nowhere", "request_id=" + e.RequestID} {
+	for _, part := range []string{
+		"msg=\"request refused\"", "reason=BadRequest", "pod=shop/web-0", "container=c-1", "host=nowhere", "request_id=" + e.RequestID,
+	} {
 		if !strings.Contains(f.log.String(), part) {
 			t.Errorf("the log has no %s: %s", part, &f.log)
 		}

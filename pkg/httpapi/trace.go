@@ -20,8 +20,10 @@ func (s *Service) trace(ctx context.Context, r *http.Request, operation string) 
 		return ctx, func(error) {}
 	}
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
-	ctx, span := s.Tracing.Tracer(tracerName).Start(ctx, operation, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
-		attribute.String("bcsnet.request_id", idOf(r)), attribute.String("http.request.method", r.Method), attribute.String("http.route", r.Pattern)))
+	ctx, span := s.Tracing.Tracer(tracerName).Start(ctx, operation, trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(
+			attribute.String("bcsnet.request_id", idOf(r)), attribute.String("http.request.method", r.Method),
+			attribute.String("http.route", r.Pattern)))
 	return ctx, func(err error) {
 		for _, a := range requestAttrsOf(ctx) {
 			span.SetAttributes(attribute.String("bcsnet."+a.Key, a.Value.String()))
@@ -38,7 +40,8 @@ func propagate(from, to *http.Request) {
 	if parent := from.Header.Get("traceparent"); parent != "" {
 		to.Header.Set("traceparent", parent)
 	}
-	propagation.TraceContext{}.Inject(from.Context(), propagation.HeaderCarrier(to.Header)) // our own span, if there is one
+	// our own span, if there is one
+	propagation.TraceContext{}.Inject(from.Context(), propagation.HeaderCarrier(to.Header))
 }
 
 func endSpan(span trace.Span, err error) {

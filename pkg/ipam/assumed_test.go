@@ -63,7 +63,9 @@ func TestDoubts(t *testing.T) {
 	x.MarkUnknown(ip("10.0.0.9"), 0, "other", at(3))
 	x.MarkUnknown(ip("172.16.0.1"), 0, "other", at(4)) // in no pool
 	// Host, pool and namespace are those of the pick.
-	eight := Assumed{Key: "key", Host: ip(host1), Pool: "a", Charged: lease.ChargedNamespaces{"shop"}, Unknown: true, Since: at(2)}
+	eight := Assumed{
+		Key: "key", Host: ip(host1), Pool: "a", Charged: lease.ChargedNamespaces{"shop"}, Unknown: true, Since: at(2),
+	}
 	nine, far := Assumed{Key: "other", Unknown: true, Since: at(3)}, Assumed{Key: "other", Unknown: true, Since: at(4)}
 	doubts("key", map[netip.Addr]Assumed{ip("10.0.0.8"): eight})
 	doubts("other", map[netip.Addr]Assumed{ip("10.0.0.9"): nine, ip("172.16.0.1"): far})

@@ -89,7 +89,8 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]lease.Lease) {
 	}
 	for _, id := range []string{"c1", "c2", "c3"} {
 		same("ByContainer "+id, held(func(l lease.Lease) bool { return l.ContainerID == id }), m.x.ByContainer(id, ""))
-		same("ByContainer "+id+" net1", held(func(l lease.Lease) bool { return l.ContainerID == id && l.IfName == "net1" }), m.x.ByContainer(id, "net1"))
+		same("ByContainer "+id+" net1", held(func(l lease.Lease) bool { return l.ContainerID == id && l.IfName == "net1" }),
+			m.x.ByContainer(id, "net1"))
 	}
 	if got := m.x.ByContainer("", ""); got != nil {
 		t.Fatalf("no container holds %v", got)
@@ -100,7 +101,8 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]lease.Lease) {
 		{PodUID: "u1"}, {Owner: "vm-1"}, {},
 	} {
 		same("ByAttachment", held(func(l lease.Lease) bool {
-			return (h.IfName == "" || l.IfName == h.IfName) && l.Owner == h.Owner && (h.Owner != "" || h.PodUID != "" && l.PodUID == h.PodUID)
+			return (h.IfName == "" || l.IfName == h.IfName) && l.Owner == h.Owner &&
+				(h.Owner != "" || h.PodUID != "" && l.PodUID == h.PodUID)
 		}), m.x.ByAttachment(h))
 		inUse := slices.DeleteFunc(m.x.ByAttachment(h), func(l lease.Lease) bool { return l.State != lease.Active })
 		if some, all := m.x.SomeInUse(h, 1); len(some) != min(1, len(inUse)) || all != (len(inUse) <= 1) {
@@ -147,7 +149,8 @@ func (m *machine) checkClaim(t *rapid.T, claim string) {
 		}
 	}
 	for _, p := range parts {
-		if p.N < 1 || p.One.Claim != claim || p.One.Pool != p.Pool || p.One.IfName != p.IfName || ipaddr.FamilyOf(p.One.Addr) != p.Family {
+		if p.N < 1 || p.One.Claim != claim || p.One.Pool != p.Pool || p.One.IfName != p.IfName ||
+			ipaddr.FamilyOf(p.One.Addr) != p.Family {
 			t.Fatalf("claim %q: part %+v", claim, p)
 		}
 	}
@@ -158,7 +161,8 @@ func (m *machine) checkClaim(t *rapid.T, claim string) {
 		}
 	}
 	slices.Sort(pools)
-	if got, want := m.x.RetainedIn(claim, func(netip.Addr) bool { return false }), slices.Compact(pools); !slices.Equal(got, want) {
+	if got, want := m.x.RetainedIn(claim, func(netip.Addr) bool { return false }),
+		slices.Compact(pools); !slices.Equal(got, want) {
 		t.Fatalf("kept for any pod of claim %q: pools %v, want %v", claim, got, want)
 	}
 }
@@ -168,7 +172,8 @@ func (m *machine) lookAtAll(w PickRequest, n need) (best choice) {
 	var first *record
 	for r := range m.x.byAddr.all() {
 		p, _, served := m.x.serving(r.addr)
-		if r.claim() != w.Claim || w.Claim == "" || r.key() != "" || !waits(r, w, n) || m.x.busy(r) || !served || p.Terminating || !m.x.fits(p, w) || m.model.hostFull(p.Pool, w, m.model.known(), nil) ||
+		if r.claim() != w.Claim || w.Claim == "" || r.key() != "" || !waits(r, w, n) || m.x.busy(r) || !served ||
+			p.Terminating || !m.x.fits(p, w) || m.model.hostFull(p.Pool, w, m.model.known(), nil) ||
 			m.model.overQuotaWith(p.Pool, w, r.addr, m.model.known(), nil) {
 			continue
 		}
@@ -318,14 +323,17 @@ func checkPlaces(t fataler, x *Index) {
 		counted[at] = len(addrs)
 	}
 	if !maps.Equal(inUse, x.inUse) || !maps.Equal(coming, counted) || doubts != x.unknown {
-		t.Fatalf("in use %v, coming %v, %d doubts; counted are %v, %v, %d", inUse, coming, doubts, x.inUse, counted, x.unknown)
+		t.Fatalf("in use %v, coming %v, %d doubts; counted are %v, %v, %d", inUse, coming, doubts, x.inUse, counted,
+			x.unknown)
 	}
 }
 
 // checkLeftovers looks for entries that nothing is left of.
 func checkLeftovers(t fataler, x *Index) {
 	t.Helper()
-	for name, table := range map[string]table{"addresses": x.byAddr, "containers": x.byContainer, "attachments": x.byAttachment} {
+	for name, table := range map[string]table{
+		"addresses": x.byAddr, "containers": x.byContainer, "attachments": x.byAttachment,
+	} {
 		if n := len(slices.Collect(table.all())); n != table.size || n > len(table.heads) {
 			t.Fatalf("the table of %s holds %d, counts %d, has room for %d", name, n, table.size, len(table.heads))
 		}

@@ -32,7 +32,8 @@ func giveAndTake(t testing.TB, x *Index, w PickRequest, version *uint64) {
 	if refusal != nil || len(picks) != 1 {
 		t.Fatal(refusal, picks)
 	}
-	l, ok := lease.Bind(picks[0].Current, picks[0].Pool.Params(), lease.Holder{Host: w.Host, ContainerID: "c", IfName: w.IfName}, lease.Retention{Claim: w.Claim, Fixed: true}, now)
+	l, ok := lease.Bind(picks[0].Current, picks[0].Pool.Params(),
+		lease.Holder{Host: w.Host, ContainerID: "c", IfName: w.IfName}, lease.Retention{Claim: w.Claim, Fixed: true}, now)
 	if !ok {
 		t.Fatal("not bound")
 	}

@@ -39,7 +39,10 @@ func TestConcurrentUse(t *testing.T) {
 	for worker := range workers {
 		requests.Go(func() {
 			for round := range rounds {
-				h := lease.Holder{Host: ip(host1), ContainerID: fmt.Sprintf("c%d-%d", worker, round), IfName: lease.DefaultIfName, PodUID: fmt.Sprintf("u%d", worker)}
+				h := lease.Holder{
+					Host: ip(host1), ContainerID: fmt.Sprintf("c%d-%d", worker, round), IfName: lease.DefaultIfName,
+					PodUID: fmt.Sprintf("u%d", worker),
+				}
 				picks, _ := x.Pick(want(func(w *PickRequest) { w.Key = h.ContainerID }), now)
 				for _, p := range picks {
 					next, ok := lease.Bind(p.Current, p.Pool.Params(), h, lease.Retention{}, now)

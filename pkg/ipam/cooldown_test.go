@@ -24,8 +24,10 @@ func TestPickLetsAddressesRest(t *testing.T) {
 	p := pool(t, "a", "10.0.0.0/24", entry, coolFor(30*time.Second))
 	cold := gaveUp("10.0.0.8", "a", 7, 10)
 	ends := at(40)
-	const exhausted = "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 1 addresses free, 0 active, 0 reserved"
-	const cooling = "AddressCooling: address 10.0.0.8 of pool a is cooling after shop/pod-of-10.0.0.8: it is free in %s; hint: ask for another address, or ask again in %s"
+	const exhausted = "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 1 addresses free, 0 " +
+		"active, 0 reserved"
+	const cooling = "AddressCooling: address 10.0.0.8 of pool a is cooling after shop/pod-of-10.0.0.8: it is free in " +
+		"%s; hint: ask for another address, or ask again in %s"
 	holder := func(who string) func(*PickRequest) { return func(w *PickRequest) { w.Holder = who } }
 	for name, tc := range map[string]struct {
 		change func(x *Index)
@@ -36,7 +38,8 @@ func TestPickLetsAddressesRest(t *testing.T) {
 		"just given up": {want: want(), now: at(10), text: exhausted + ", 1 is cooling and free in 30s; hint: ask again in 30s, or add addresses: bcsnetctl pool add-ip a RANGE"},
 		"a nanosecond before": {
 			want: want(), now: ends.Add(-1),
-			text: exhausted + ", 1 is cooling and free in 1s; hint: ask again in 1s, or add addresses: bcsnetctl pool add-ip a RANGE",
+			text: exhausted +
+				", 1 is cooling and free in 1s; hint: ask again in 1s, or add addresses: bcsnetctl pool add-ip a RANGE",
 		},
 		"in time":                                {want: want(), now: ends},
 		"later":                                  {want: want(), now: ends.Add(time.Hour)},
@@ -115,7 +118,9 @@ func TestCountsOfCooling(t *testing.T) {
 	}{
 		{20, 1, 2, at(40)}, {39, 1, 2, at(40)}, {40, 2, 1, at(50)}, {49, 2, 1, at(50)}, {50, 3, 0, time.Time{}}, {99, 3, 0, time.Time{}},
 	} {
-		want := PoolCounts{Capacity: 5, Served: 5, Free: tc.free, Cooling: tc.cooling, NextFree: tc.next, Objects: 4, Active: 1}
+		want := PoolCounts{
+			Capacity: 5, Served: 5, Free: tc.free, Cooling: tc.cooling, NextFree: tc.next, Objects: 4, Active: 1,
+		}
 		if diff := cmp.Diff(want, x.Counts("a", at(tc.seconds))); diff != "" {
 			t.Errorf("after %d seconds (-want +got):\n%s", tc.seconds, diff)
 		}

@@ -51,8 +51,8 @@ func (x *state) apply(changes []change, l lease.Lease) []change {
 }
 
 // continues reports whether somebody else wrote the object of a holding, as kubectl label and kubectl delete do. They
-// do not write down with which version its holder got the address. An entry remembers it: it decides which is the first of two
-// leases of a container.
+// do not write down with which version its holder got the address. An entry remembers it: it decides which is the first
+// of two leases of a container.
 func (r *record) continues(old *record) bool {
 	return r.state == lease.Active && r.bound == 0 && r.updated == old.updated && r.started == old.started &&
 		r.ifName == old.ifName && sameHolder(r, old)

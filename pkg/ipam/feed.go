@@ -13,8 +13,9 @@ type feed struct {
 	subscribers []func(old, new lease.Lease)
 }
 
-// Subscribe adds a function that is called after every change of an entry, outside the index's lock and possibly from several
-// goroutines at once. An entry without an object is given as a Lease of version 0. Subscribe before the index is fed.
+// Subscribe adds a function that is called after every change of an entry, outside the index's lock and possibly from
+// several goroutines at once. An entry without an object is given as a Lease of version 0. Subscribe before the index
+// is fed.
 func (x *feed) Subscribe(fn func(old, new lease.Lease)) { x.subscribers = append(x.subscribers, fn) }
 
 // update changes the index, and then calls the subscribers outside the lock.
@@ -95,8 +96,8 @@ func (x *feed) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
 }
 
 // Replace takes a full list as of version: entries that it does not hold go, unless they are newer than the list. A
-// list older than what the watch delivered changes nothing. It reports whether the list shows that the store was put back
-// to an older state, and its versions were raised so that everybody lists: then, too, nothing new is given until
+// list older than what the watch delivered changes nothing. It reports whether the list shows that the store was put
+// back to an older state, and its versions were raised so that everybody lists: then, too, nothing new is given until
 // Returned.
 func (x *feed) Replace(all []lease.Lease, version uint64) (restored bool) {
 	x.update(func() (changes []change) {

@@ -14,7 +14,8 @@ import (
 // of what a uint64 holds.
 var sizes = []uint64{
 	0, 1, 2, 63, 64, 65, 100, 4095, 4096, 4097, 5000, 8192, 64*4096 - 1, 64 * 4096, 64*4096 + 1,
-	math.MaxUint32, 1 << 32, 1<<63 - 1, 1 << 63, math.MaxUint64 - 4096, math.MaxUint64 - 64, math.MaxUint64 - 1, math.MaxUint64,
+	math.MaxUint32, 1 << 32, 1<<63 - 1, 1 << 63, math.MaxUint64 - 4096, math.MaxUint64 - 64, math.MaxUint64 - 1,
+	math.MaxUint64,
 }
 
 // naiveSet does what a free set does, by keeping what is taken.

@@ -22,8 +22,10 @@ func TestSpares(t *testing.T) {
 	}{
 		"an empty pool": {want: Headroom{Free: 6}},
 		"some of all kinds": {
-			leases: []lease.Lease{leased("10.0.0.9", "a", 1), reserved("10.0.0.10", "a", 2), keptFor("10.0.0.11", "a", "", "", 3)},
-			want:   Headroom{Free: 3, Retained: 1},
+			leases: []lease.Lease{
+				leased("10.0.0.9", "a", 1), reserved("10.0.0.10", "a", 2), keptFor("10.0.0.11", "a", "", "", 3),
+			},
+			want: Headroom{Free: 3, Retained: 1},
 		},
 		"one rests":               {options: []option{coolFor(1 << 40)}, leases: []lease.Lease{gaveUp("10.0.0.9", "a", 1, -1)}, want: Headroom{Free: 5}},
 		"cordoned":                {options: []option{cordoned}, leases: []lease.Lease{keptFor("10.0.0.11", "a", "", "", 3)}, want: Headroom{Retained: 1}},
@@ -134,7 +136,8 @@ func TestProposeHoldsNothing(t *testing.T) {
 		t.Errorf("%d are free, want 4", got)
 	}
 	w := want(func(w *PickRequest) {
-		w.Promised, w.Sets = func(a netip.Addr) bool { return a == ip("10.0.0.9") }, append(w.Sets, mustSet(t, "10.0.0.9-10.0.0.10"))
+		w.Promised, w.Sets = func(a netip.Addr) bool { return a == ip("10.0.0.9") },
+			append(w.Sets, mustSet(t, "10.0.0.9-10.0.0.10"))
 	})
 	if picks, refusal := x.Propose(w, now); refusal != nil || picks[0].Current.Addr != ip("10.0.0.10") {
 		t.Errorf("of a range: %v, %s", picked(picks), refused(refusal))

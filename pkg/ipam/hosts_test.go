@@ -66,7 +66,8 @@ func TestPoolsOfAHost(t *testing.T) {
 }
 
 func TestHostsOfAPool(t *testing.T) {
-	p := pool(t, "a", "10.0.0.0/28", []string{"10.0.0.2"}, hosts(host1, "172.16.0.1"), hostSubnets("192.168.0.0/16", "192.168.0.0/31"))
+	p := pool(t, "a", "10.0.0.0/28", []string{"10.0.0.2"}, hosts(host1, "172.16.0.1"),
+		hostSubnets("192.168.0.0/16", "192.168.0.0/31"))
 	x := indexOf(p, pool(t, "b", "10.0.1.0/28", []string{"10.0.1.2"}))
 	x.SetNode("listed", ips(host1))
 	x.SetNode("inside", ips("10.9.9.9", host2))

@@ -142,7 +142,10 @@ func (m *machine) pick(t *rapid.T) {
 		if diff := leaseDiff(current, p.Current); diff != "" {
 			t.Fatalf("current lease of a pick (-model +index):\n%s", diff)
 		}
-		m.model.holds[a] = Assumed{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Charged: lease.ChargedNamespaces{w.Namespace, lease.ClaimNamespace(w.Claim)}, Since: now}
+		m.model.holds[a] = Assumed{
+			Key: w.Key, Host: w.Host, Pool: p.Pool.Name,
+			Charged: lease.ChargedNamespaces{w.Namespace, lease.ClaimNamespace(w.Claim)}, Since: now,
+		}
 	}
 }
 

@@ -78,8 +78,11 @@ func anAddr(t *rapid.T) netip.Addr { return rapid.SampledFrom(universe).Draw(t, 
 func aLease(t *rapid.T, a netip.Addr) lease.Lease {
 	pick := func(label string, of ...string) string { return rapid.SampledFrom(of).Draw(t, label) }
 	l := lease.Lease{
-		Addr: a, State: rapid.SampledFrom([]lease.State{lease.Available, lease.Active, lease.Active, lease.Reserved}).Draw(t, "state"),
-		Params:   lease.Params{Pool: pick("pool", "a", "b", "c", "d", "u", "v", "gone"), Bits: rapid.IntRange(24, 26).Draw(t, "bits")},
+		Addr: a, State: rapid.SampledFrom([]lease.State{lease.Available, lease.Active, lease.Active, lease.Reserved}).
+			Draw(t, "state"),
+		Params: lease.Params{
+			Pool: pick("pool", "a", "b", "c", "d", "u", "v", "gone"), Bits: rapid.IntRange(24, 26).Draw(t, "bits"),
+		},
 		Deleting: rapid.IntRange(0, 9).Draw(t, "deleting") == 0,
 	}
 	if l.State == lease.Available && rapid.Bool().Draw(t, "clean") {
@@ -90,13 +93,17 @@ func aLease(t *rapid.T, a netip.Addr) lease.Lease {
 	}
 	l.Holder = lease.Holder{
 		ContainerID: pick("container", "", "c1", "c2", "c3"), IfName: pick("interface", "eth0", "net1"),
-		Namespace: pick("namespace", "shop", "shop", "bank", ""), PodName: pick("pod", "x", "y"), PodUID: pick("uid", "", "u1", "u2"),
+		Namespace: pick("namespace", "shop", "shop", "bank", ""), PodName: pick("pod", "x", "y"),
+		PodUID: pick("uid", "", "u1", "u2"),
 	}
 	if host := pick("host", "", host1, host2); host != "" {
 		l.Host = ip(host)
 	}
 	if l.State != lease.Available && rapid.Bool().Draw(t, "claimed") {
-		l.Retention = lease.Retention{Claim: pick("claim", "shop/x", "shop/y", "bank/z"), PodPrimaryKey: pick("key", "", "k1", "k2"), Fixed: rapid.Bool().Draw(t, "fixed")}
+		l.Retention = lease.Retention{
+			Claim: pick("claim", "shop/x", "shop/y", "bank/z"), PodPrimaryKey: pick("key", "", "k1", "k2"), Fixed: rapid.Bool().
+				Draw(t, "fixed"),
+		}
 	}
 	if rapid.IntRange(0, 5).Draw(t, "owner") == 0 {
 		l.Owner = pick("owner name", "vm-1", "vm-2")
@@ -154,8 +161,8 @@ func (m *machine) write(t *rapid.T) {
 }
 
 // next draws what somebody writes. A held address has no earlier time than it had before: that happens only where the
-// store is put back, which TestRestartToEarlierHolders is about. A container that had it before gets it at a later time:
-// what others write of a lease that stays is for TestBoundOfWhatOthersWrite.
+// store is put back, which TestRestartToEarlierHolders is about. A container that had it before gets it at a later
+// time: what others write of a lease that stays is for TestBoundOfWhatOthersWrite.
 func (m *machine) next(t *rapid.T) lease.Lease {
 	l := aLease(t, anAddr(t))
 	for _, f := range m.model.log {

@@ -60,7 +60,8 @@ func fleet(p Pool, n int) []lease.Lease {
 		leases = append(leases, lease.Lease{
 			Addr: address(i), Version: uint64(i + 1), State: lease.Active, Params: p.Params(),
 			Holder: lease.Holder{
-				Host: ipaddr.Advance(ip("192.168.0.1"), uint64(i%10)), ContainerID: hex.EncodeToString(bytes(32)), IfName: lease.DefaultIfName,
+				Host: ipaddr.Advance(ip("192.168.0.1"), uint64(i%10)), ContainerID: hex.EncodeToString(bytes(32)),
+				IfName:    lease.DefaultIfName,
 				Namespace: fmt.Sprintf("team-%02d", i%40), PodName: fmt.Sprintf("checkout-services-%x-%x", bytes(5), bytes(3)),
 				PodUID: fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]), StartedAt: now,
 			},
@@ -77,7 +78,9 @@ func withHistory(leases []lease.Lease) []lease.Lease {
 		for n := range lease.MaxHistory {
 			earlier := *l
 			earlier.PodName = fmt.Sprintf("checkout-services-%010x-%05x", i/10, 1000*i+n)
-			l.History = l.History.Add(lease.Past{Holder: earlier.Who(), Host: earlier.Host, Since: earlier.Updated, Until: at(100 * n)})
+			l.History = l.History.Add(lease.Past{
+				Holder: earlier.Who(), Host: earlier.Host, Since: earlier.Updated, Until: at(100 * n),
+			})
 		}
 	}
 	return leases
@@ -134,7 +137,10 @@ func TestMemoryPerAddress(t *testing.T) {
 		t.Run(name+", of claims", func(t *testing.T) {
 			within(t, bytesPerAddress(p, inClaims(slices.Clone(leases))), memoryBudget+claimBudget)
 		})
-		t.Run(name+", with history", func(t *testing.T) { within(t, bytesPerAddress(p, withHistory(leases)), memoryBudget+historyBudget) })
+		t.Run(name+", with history", func(t *testing.T) {
+			within(t, bytesPerAddress(p, withHistory(leases)),
+				memoryBudget+historyBudget)
+		})
 	}
 }
 

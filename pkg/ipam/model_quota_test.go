@@ -40,7 +40,9 @@ func (m *model) overQuota(p Pool, w PickRequest, known map[netip.Addr]lease.Leas
 }
 
 // overQuotaWith is overQuota where the address is known: one that counts for the namespace already is no more.
-func (m *model) overQuotaWith(p Pool, w PickRequest, a netip.Addr, known map[netip.Addr]lease.Lease, picks []string) bool {
+func (m *model) overQuotaWith(
+	p Pool, w PickRequest, a netip.Addr, known map[netip.Addr]lease.Lease, picks []string,
+) bool {
 	for _, ns := range []string{w.Namespace, lease.ClaimNamespace(w.Claim)} {
 		limit, own := p.Quotas[ns]
 		if !own {

@@ -38,7 +38,8 @@ type fact struct {
 
 func newModel() *model {
 	return &model{
-		told: map[netip.Addr][]fact{}, pools: map[string]Pool{}, holds: map[netip.Addr]Assumed{}, lost: map[netip.Addr]lease.Lease{}, nodes: map[string][]netip.Addr{},
+		told: map[netip.Addr][]fact{}, pools: map[string]Pool{}, holds: map[netip.Addr]Assumed{},
+		lost: map[netip.Addr]lease.Lease{}, nodes: map[string][]netip.Addr{},
 		now: now,
 	}
 }
@@ -178,7 +179,9 @@ func (m *model) serving(known map[netip.Addr]lease.Lease) map[netip.Addr]string 
 	return out
 }
 
-func (m *model) beats(name, other string, usable map[string]map[netip.Addr]bool, known map[netip.Addr]lease.Lease) bool {
+func (m *model) beats(
+	name, other string, usable map[string]map[netip.Addr]bool, known map[netip.Addr]lease.Lease,
+) bool {
 	holds := func(pool string) bool {
 		for a, l := range known {
 			if l.Pool == pool && l.State != lease.Available && usable[name][a] && usable[other][a] {
@@ -222,7 +225,10 @@ func (m *model) fitting(w PickRequest, network string, only string) (fit []Pool)
 			fit = append(fit, p)
 		}
 	}
-	slices.SortFunc(fit, func(a, b Pool) int { return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(fit, func(a, b Pool) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority),
+			cmp.Compare(a.Name, b.Name))
+	})
 	return fit
 }
 

@@ -40,15 +40,18 @@ func TestPickFromANamedPool(t *testing.T) {
 		},
 		"no owner": {
 			pools: []Pool{a(hosts(host2))}, want: want(from("a")),
-			text: "HostNotInPool: host 192.168.0.1 may not draw from pool a; hint: add the host with: bcsnetctl pool add-host a 192.168.0.1",
+			text: "HostNotInPool: host 192.168.0.1 may not draw from pool a; hint: add the host with: bcsnetctl pool add-host " +
+				"a 192.168.0.1",
 		},
 		"an owner on a host": {
 			pools: []Pool{a(hosts(host2))}, want: want(byHand, onHost(host1), from("a")),
-			text: "HostNotInPool: host 192.168.0.1 may not draw from pool a; hint: add the host with: bcsnetctl pool add-host a 192.168.0.1",
+			text: "HostNotInPool: host 192.168.0.1 may not draw from pool a; hint: add the host with: bcsnetctl pool add-host " +
+				"a 192.168.0.1",
 		},
 		"another namespace": {
 			pools: []Pool{a(namespaces("x"))}, want: want(from("a")),
-			text: "NamespaceNotServed: pool a does not serve namespace shop; hint: see spec.namespaces in: bcsnetctl pool describe a",
+			text: "NamespaceNotServed: pool a does not serve namespace shop; hint: see spec.namespaces in: bcsnetctl pool " +
+				"describe a",
 		},
 		"another network": {
 			pools: []Pool{a(network("blue"))}, want: want(from("a"), ofNetwork("red")),
@@ -64,7 +67,8 @@ func TestPickFromANamedPool(t *testing.T) {
 		},
 		"an address of another pool": {
 			pools: []Pool{a(), b()}, want: want(from("b"), byHand, asking("10.0.0.8")),
-			text: "AddressNotInPool: address 10.0.0.8 is in pool a, not in pool b; hint: ask for it there, or for another address",
+			text: "AddressNotInPool: address 10.0.0.8 is in pool a, not in pool b; hint: ask for it there, or for another " +
+				"address",
 		},
 		"an address held by hand": {
 			pools: []Pool{b()}, want: want(from("b"), byHand, asking("10.0.1.9")),
@@ -73,16 +77,19 @@ func TestPickFromANamedPool(t *testing.T) {
 				l.Holder = lease.Holder{Owner: "vm-2", IfName: lease.DefaultIfName}
 				x.Watched(l)
 			},
-			text: "AddressInUse: address 10.0.1.9 of pool b is held by vm-2; hint: ask for another address, or wait until it is released",
+			text: "AddressInUse: address 10.0.1.9 of pool b is held by vm-2; hint: ask for another address, or wait until it " +
+				"is released",
 		},
 		"exhausted, while another has room": {
 			pools: []Pool{a(), b()}, before: func(x *Index) { x.take("b", "10.0.1.9") }, want: want(from("b"), byHand),
-			text: "PoolExhausted: no available IP for owner vm-1: pool b (10.0.1.0/24) has 0 of 1 addresses free, 1 active, 0 reserved" +
+			text: "PoolExhausted: no available IP for owner vm-1: pool b (10.0.1.0/24) has 0 of 1 addresses free, 1 active, 0 " +
+				"reserved" +
 				"; hint: see who holds them: bcsnetctl ip list --pool b; add addresses: bcsnetctl pool add-ip b RANGE",
 		},
 		"cordoned": {
 			pools: []Pool{a(), b(cordoned)}, want: want(from("b"), byHand),
-			text: "PoolCordoned: no available IP for owner vm-1: pool b is cordoned; hint: let it hand out addresses again: bcsnetctl pool uncordon b",
+			text: "PoolCordoned: no available IP for owner vm-1: pool b is cordoned; hint: let it hand out addresses again: " +
+				"bcsnetctl pool uncordon b",
 		},
 		"being deleted": {
 			pools: []Pool{a(), b(terminating)}, want: want(from("b"), byHand),
@@ -90,7 +97,8 @@ func TestPickFromANamedPool(t *testing.T) {
 		},
 		"overlapped as a whole": {
 			pools: []Pool{b(), pool(t, "c", "10.0.1.0/24", []string{"10.0.1.9"}, created(9))}, want: want(from("c"), byHand),
-			text: "PoolExhausted: no available IP for owner vm-1: pool c (10.0.1.0/24) has 0 of 0 addresses free, 0 active, 0 reserved" +
+			text: "PoolExhausted: no available IP for owner vm-1: pool c (10.0.1.0/24) has 0 of 0 addresses free, 0 active, 0 " +
+				"reserved" +
 				", 1 served by pool b, which has them, too" +
 				"; hint: leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; see: bcsnetctl pool describe c",
 		},

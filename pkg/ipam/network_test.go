@@ -89,7 +89,8 @@ func TestPickFromNetworks(t *testing.T) {
 			pools: all(red, blue), want: want(having(leased("2001:db8:2::9", "red6", 1))), picks: []string{"red4 10.0.2.9"},
 		},
 		"the rest exhausted: refused, not taken elsewhere": {
-			pools: all(red, blue), taken: map[string]string{"2001:db8:1::9": "blue6"}, want: want(having(blue4)), reason: ReasonPoolExhausted,
+			pools: all(red, blue), taken: map[string]string{"2001:db8:1::9": "blue6"}, want: want(having(blue4)),
+			reason: ReasonPoolExhausted,
 		},
 		"the rest cordoned":                {pools: []Pool{blue[0], with(blue[1], cordoned)}, want: want(having(blue4)), reason: ReasonPoolCordoned},
 		"the held address's pool cordoned": {pools: []Pool{with(blue[0], cordoned), blue[1]}, want: want(having(blue4)), picks: []string{"blue6 2001:db8:1::9"}},
@@ -100,10 +101,12 @@ func TestPickFromNetworks(t *testing.T) {
 		"held, namespace bound elsewhere":  {pools: all(blue, []Pool{with(v4, namespaces("shop"))}), want: want(having(blue4))},
 		"held, another network asked for":  {pools: all(blue, red), want: want(having(blue4), ofNetwork("red"))},
 		"held from a pool that left the network": {
-			pools: []Pool{with(blue[0], network("red")), blue[1], red[1]}, want: want(having(blue4)), picks: []string{"red6 2001:db8:2::9"},
+			pools: []Pool{with(blue[0], network("red")), blue[1], red[1]}, want: want(having(blue4)),
+			picks: []string{"red6 2001:db8:2::9"},
 		},
 		"held from a pool that fits no more, whose network does": {
-			pools: all([]Pool{with(blue[0], hosts(host2)), blue[1]}, red), want: want(having(blue4)), picks: []string{"blue6 2001:db8:1::9"},
+			pools: all([]Pool{with(blue[0], hosts(host2)), blue[1]}, red), want: want(having(blue4)),
+			picks: []string{"blue6 2001:db8:1::9"},
 		},
 		"two held from different networks, both families there": {
 			pools: all(blue, red), want: want(having(blue4, leased("2001:db8:2::9", "red6", 1))),

@@ -8,7 +8,9 @@ import (
 
 // An address that two nodes have stays out of reach until both have given it up, in either order.
 func TestNodesThatShareAnAddress(t *testing.T) {
-	for name, order := range map[string][]string{"older first": {"node-a", "node-b"}, "newer first": {"node-b", "node-a"}} {
+	for name, order := range map[string][]string{
+		"older first": {"node-a", "node-b"}, "newer first": {"node-b", "node-a"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"}))
 			x.SetNode("node-a", ips("10.0.0.9"))

@@ -55,8 +55,8 @@ func (x *leaseView) Page(f Filter, after netip.Addr, limit int) (page []lease.Le
 	return page, total, more
 }
 
-// candidates calls visit with every entry that may match, by the table that has fewest. grown: the table has changed its
-// size on the way, and all has to be looked at again.
+// candidates calls visit with every entry that may match, by the table that has fewest. grown: the table has changed
+// its size on the way, and all has to be looked at again.
 func (x *leaseView) candidates(f *Filter, container compact, visit func(*record)) (grown bool) {
 	x.mu.RLock()
 	var some map[*record]struct{}

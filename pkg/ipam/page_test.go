@@ -19,7 +19,10 @@ func paged(n int) *Index {
 		l := lease.Lease{Addr: a, Version: uint64(i + 1), Params: lease.Params{Pool: fmt.Sprint("pool-", i%3), Bits: 8}}
 		if i%2 == 0 {
 			l.State = lease.Active
-			l.Holder = lease.Holder{Host: netip.AddrFrom4([4]byte{192, 0, 2, byte(i % 5)}), ContainerID: fmt.Sprintf("%064x", i/4), IfName: lease.DefaultIfName, Namespace: fmt.Sprint("ns-", i%7), PodName: fmt.Sprint("pod-", i)}
+			l.Holder = lease.Holder{
+				Host: netip.AddrFrom4([4]byte{192, 0, 2, byte(i % 5)}), ContainerID: fmt.Sprintf("%064x", i/4),
+				IfName: lease.DefaultIfName, Namespace: fmt.Sprint("ns-", i%7), PodName: fmt.Sprint("pod-", i),
+			}
 		}
 		x.Watched(l)
 		a = a.Next()

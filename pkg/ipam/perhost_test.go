@@ -21,9 +21,11 @@ func TestMaxPerHost(t *testing.T) {
 	}
 	sets := func(all ...*netipx.IPSet) func(*PickRequest) { return func(w *PickRequest) { w.Sets = all } }
 	on := func(l lease.Lease, host string) lease.Lease { l.Host = ip(host); return l }
-	const two = "host 192.168.0.1 has 2 of the 2 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"
+	const two = "host 192.168.0.1 has 2 of the 2 addresses of pool a that one host may have; hint: wait until a pod of " +
+		"the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"
 	onTheWay := strings.Replace(two, "has 2 of", "has 1 (and 1 on their way) of", 1)
-	const pair = "pool a (10.0.0.0/24) has 3 of 5 addresses free, 2 active, 0 reserved, host 192.168.0.1 has 2 of the 2 that one host may have"
+	const pair = "pool a (10.0.0.0/24) has 3 of 5 addresses free, 2 active, 0 reserved, host 192.168.0.1 has 2 of the 2 " +
+		"that one host may have"
 	eight, nine := leased("10.0.0.8", "a", 1), leased("10.0.0.9", "a", 1)
 	for name, tc := range map[string]pickCase{
 		"one more":                     {pools: []Pool{a(perHost(3))}, leases: []lease.Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
@@ -39,13 +41,15 @@ func TestMaxPerHost(t *testing.T) {
 
 		"full": {
 			pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, nine}, want: want(),
-			text: "HostFull: no available IP for pod shop/a: " + pair + "; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a",
+			text: "HostFull: no available IP for pod shop/a: " + pair +
+				"; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a",
 		},
 		"by name":  {pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, nine}, want: want(asking("10.0.0.10")), text: "HostFull: no available IP for pod shop/a: " + two},
 		"its own":  {pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, nine, keptFor("10.0.0.11", "a", "web-0", "web-0", 1)}, want: want(of("web-0")), text: "HostFull: no available IP for pod shop/a: " + two},
 		"of a set": {pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, nine}, want: want(sets(mustSet(t, "10.0.0.10"))), text: "HostFull: no available IP for pod shop/a: " + two},
 		"two sets of which there is one": {
-			pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.0.11"))),
+			pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight},
+			want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.0.11"))),
 			text: "HostFull: no available IP for pod shop/a: " + onTheWay,
 		},
 		"on its way to another": {
@@ -62,11 +66,16 @@ func TestMaxPerHost(t *testing.T) {
 			},
 		},
 		"all that is free is kept for it": {
-			pools: []Pool{a(perHost(1))}, leases: []lease.Lease{eight, keptFor("10.0.0.9", "a", "", "", 1), reserved("10.0.0.10", "a", 1), reserved("10.0.0.11", "a", 1), reserved("10.0.0.12", "a", 1)}, want: want(of("")),
-			text: "HostFull: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 5 addresses free, 1 active, 4 reserved, host 192.168.0.1 has 1 of the 1 that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a",
+			pools: []Pool{a(perHost(1))}, leases: []lease.Lease{
+				eight, keptFor("10.0.0.9", "a", "", "", 1), reserved("10.0.0.10", "a", 1), reserved("10.0.0.11", "a", 1),
+				reserved("10.0.0.12", "a", 1),
+			}, want: want(of("")),
+			text: "HostFull: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 5 addresses free, 1 active, 4 " +
+				"reserved, host 192.168.0.1 has 1 of the 1 that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a",
 		},
 		"all of its set is kept for it": {
-			pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, nine, keptFor("10.0.0.11", "a", "", "", 1)}, want: want(of(""), sets(mustSet(t, "10.0.0.11"))),
+			pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, nine, keptFor("10.0.0.11", "a", "", "", 1)},
+			want: want(of(""), sets(mustSet(t, "10.0.0.11"))),
 			text: "HostFull: no available IP for pod shop/a: " + two,
 		},
 		"lost": {
@@ -75,7 +84,8 @@ func TestMaxPerHost(t *testing.T) {
 		},
 		"one family is full": {
 			pools: []Pool{a(network("blue")), six}, leases: []lease.Lease{leased("2001:db8::9", "six", 1)}, want: want(),
-			text: "HostFull: no available IP for pod shop/a: pool a (10.0.0.0/24) has 5 of 5 addresses free, 0 active, 0 reserved; pool six (2001:db8::/64) has 1 of 2 addresses free, 1 active, 0 reserved, host 192.168.0.1 has 1 of the 1 that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit six",
+			text: "HostFull: no available IP for pod shop/a: pool a (10.0.0.0/24) has 5 of 5 addresses free, 0 active, 0 " +
+				"reserved; pool six (2001:db8::/64) has 1 of 2 addresses free, 1 active, 0 reserved, host 192.168.0.1 has 1 of the 1 that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit six",
 		},
 	} {
 		t.Run(name, tc.check)
@@ -103,10 +113,12 @@ func TestInheritPerHost(t *testing.T) {
 	if got := take(all[0]); got != "" {
 		t.Fatal(got)
 	}
-	if got, want := take(all[1]), "HostFull: no available IP for pod shop/a: host 192.168.0.1 has 0 (and 1 on their way) of the 1 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"; got != want {
+	if got, want := take(all[1]),
+		"HostFull: no available IP for pod shop/a: host 192.168.0.1 has 0 (and 1 on their way) of the 1 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"; got != want {
 		t.Errorf("%s", got)
 	}
-	if held, refusal := x.AssumeTakeOver(want(func(w *PickRequest) { w.AnyHost = true }), all[0], now); held || refusal != nil {
+	if held, refusal := x.AssumeTakeOver(want(func(w *PickRequest) { w.AnyHost = true }), all[0], now); held ||
+		refusal != nil {
 		t.Errorf("what is held already is held by another: %t, %v", held, refusal)
 	}
 	x.Forget(all[0].Addr)
@@ -124,7 +136,8 @@ func TestInheritsPerHost(t *testing.T) {
 	x.Watched(mine)
 	ask := func(host string) string {
 		t.Helper()
-		_, ok, refusal := x.TakeOverParams(want(onHost(host), func(w *PickRequest) { w.Claim, w.PodPrimaryKey = "shop/web", "web-0" }), mine)
+		_, ok, refusal := x.TakeOverParams(want(onHost(host),
+			func(w *PickRequest) { w.Claim, w.PodPrimaryKey = "shop/web", "web-0" }), mine)
 		if ok != (refusal == nil) {
 			t.Errorf("%v, %v", ok, refusal)
 		}
@@ -138,7 +151,8 @@ func TestInheritsPerHost(t *testing.T) {
 	if got := ask(host1); got != "" {
 		t.Errorf("its own host: %s", got)
 	}
-	if got, want := ask(host2), "HostFull: no available IP for pod shop/a: host 192.168.0.2 has 1 of the 1 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"; got != want {
+	if got, want := ask(host2),
+		"HostFull: no available IP for pod shop/a: host 192.168.0.2 has 1 of the 1 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"; got != want {
 		t.Errorf("a host that has one: %s", got)
 	}
 }

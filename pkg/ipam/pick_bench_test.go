@@ -70,8 +70,10 @@ func BenchmarkPickNetwork(b *testing.B) {
 			x := NewIndex()
 			for i := range networks {
 				net := network(fmt.Sprintf("net-%03d", i))
-				x.SetPool(pool(b, fmt.Sprintf("v4-%03d", i), fmt.Sprintf("10.%d.%d.0/24", i/256, i%256), []string{fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)}, net))
-				x.SetPool(pool(b, fmt.Sprintf("v6-%03d", i), fmt.Sprintf("2001:db8:%x::/64", i), []string{fmt.Sprintf("2001:db8:%x::/64", i)}, net))
+				x.SetPool(pool(b, fmt.Sprintf("v4-%03d", i), fmt.Sprintf("10.%d.%d.0/24", i/256, i%256),
+					[]string{fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)}, net))
+				x.SetPool(pool(b, fmt.Sprintf("v6-%03d", i), fmt.Sprintf("2001:db8:%x::/64", i),
+					[]string{fmt.Sprintf("2001:db8:%x::/64", i)}, net))
 			}
 			w := want(ofNetwork(fmt.Sprintf("net-%03d", networks-1)))
 			b.ReportAllocs()

@@ -38,8 +38,10 @@ func TestPickOrder(t *testing.T) {
 			want:  []string{"c 10.0.2.9", ""},
 		},
 		"so are pools that cannot be used, and empty ones": {
-			pools: []Pool{{Name: "a", Problem: "bad", Hosts: pool(t, "x", netA, nil).Hosts}, pool(t, "b", netB, nil), pool(t, "c", netC, c)},
-			want:  []string{"c 10.0.2.9", ""},
+			pools: []Pool{
+				{Name: "a", Problem: "bad", Hosts: pool(t, "x", netA, nil).Hosts}, pool(t, "b", netB, nil), pool(t, "c", netC, c),
+			},
+			want: []string{"c 10.0.2.9", ""},
 		},
 		"pools of other hosts are passed over": {
 			pools: []Pool{pool(t, "a", netA, a, hosts(host2)), pool(t, "b", netB, b, hosts(host2, host1))},

@@ -16,13 +16,15 @@ func FuzzNewPlan(f *testing.F) {
 	f.Add("10.0.0.1", 33, "::", "-,~,/", ",")
 	f.Fuzz(func(t *testing.T, net string, mask int, gateway, available, exclude string) {
 		p, err := NewPlan(PlanSpec{
-			Net: net, Mask: mask, Gateway: gateway, Available: strings.Split(available, ","), Exclude: strings.Split(exclude, ","),
+			Net: net, Mask: mask, Gateway: gateway, Available: strings.Split(available, ","),
+			Exclude: strings.Split(exclude, ","),
 		})
 		if err != nil {
 			return
 		}
 		for _, r := range p.Usable.Ranges() {
-			if !p.Subnet.Contains(r.From()) || !p.Subnet.Contains(r.To()) || r.Contains(p.Gateway) || p.Excluded.OverlapsRange(r) {
+			if !p.Subnet.Contains(r.From()) || !p.Subnet.Contains(r.To()) || r.Contains(p.Gateway) ||
+				p.Excluded.OverlapsRange(r) {
 				t.Errorf("%s is usable in %s with gateway %s, without %v", r, p.Subnet, p.Gateway, p.Excluded.Ranges())
 			}
 		}

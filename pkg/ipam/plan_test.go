@@ -27,7 +27,10 @@ func TestNewPlan(t *testing.T) {
 			want: ranged("10.0.0.2-10.0.0.6", 5),
 		},
 		"also when written singly": {
-			spec: PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.0", "10.0.0.1", "10.0.0.255", "10.0.0.7"}},
+			spec: PlanSpec{
+				Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1",
+				Available: []string{"10.0.0.0", "10.0.0.1", "10.0.0.255", "10.0.0.7"},
+			},
 			want: plan{Usable: "10.0.0.7", Single: "10.0.0.7", Size: 1},
 		},
 		"a gateway in the middle splits a range": {
@@ -65,8 +68,11 @@ func TestNewPlan(t *testing.T) {
 			want: ranged("2001:db8:0:1::-2001:db8:0:1:ffff:ffff:ffff:ffff", math.MaxUint64),
 		},
 		"two halves of a /64": {
-			spec: PlanSpec{Net: "2001:db8::", Mask: 48, Gateway: "2001:db8::1", Available: []string{"2001:db8:0:1::/65", "2001:db8:0:2::/65"}},
-			want: ranged("2001:db8:0:1::-2001:db8:0:1:7fff:ffff:ffff:ffff, 2001:db8:0:2::-2001:db8:0:2:7fff:ffff:ffff:ffff", math.MaxUint64),
+			spec: PlanSpec{
+				Net: "2001:db8::", Mask: 48, Gateway: "2001:db8::1", Available: []string{"2001:db8:0:1::/65", "2001:db8:0:2::/65"},
+			},
+			want: ranged("2001:db8:0:1::-2001:db8:0:1:7fff:ffff:ffff:ffff, 2001:db8:0:2::-2001:db8:0:2:7fff:ffff:ffff:ffff",
+				math.MaxUint64),
 		},
 		"a /64 less one address": {
 			spec: PlanSpec{
@@ -79,7 +85,10 @@ func TestNewPlan(t *testing.T) {
 			spec: PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1"},
 		},
 		"everything excluded": {
-			spec: PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.8/30"}, Exclude: []string{"10.0.0.0/24"}},
+			spec: PlanSpec{
+				Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.8/30"},
+				Exclude: []string{"10.0.0.0/24"},
+			},
 		},
 		"all notations, mixed": {
 			spec: PlanSpec{
@@ -119,7 +128,10 @@ func TestNewPlan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := plan{ipaddr.FormatSet(p.Usable), ipaddr.FormatSet(p.Single), ipaddr.FormatSet(p.Ranged), ipaddr.SizeOfSet(p.Usable), p.Notes}
+			got := plan{
+				ipaddr.FormatSet(p.Usable), ipaddr.FormatSet(p.Single), ipaddr.FormatSet(p.Ranged), ipaddr.SizeOfSet(p.Usable),
+				p.Notes,
+			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
@@ -149,7 +161,10 @@ func TestNewPlanRefuses(t *testing.T) {
 		"gateway elsewhere":       {PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.1.1"}, "gateway 10.0.1.1 is not in subnet 10.0.0.0/24"},
 		"gateway of other family": {PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "2001:db8::1"}, "gateway 2001:db8::1 is not in subnet 10.0.0.0/24"},
 		"entries of both lists out of the subnet": {
-			PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.9", "10.0.1.1"}, Exclude: []string{"10.0.0.250-10.0.1.5"}},
+			PlanSpec{
+				Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.9", "10.0.1.1"},
+				Exclude: []string{"10.0.0.250-10.0.1.5"},
+			},
 			`availableIPs[1]: "10.0.1.1" is not in subnet 10.0.0.0/24` + "\n" + `excludeIPs[0]: "10.0.0.250-10.0.1.5" is not in subnet 10.0.0.0/24`,
 		},
 		"a range around the subnet":   {v4("9.0.0.0-11.0.0.0"), `availableIPs[0]: "9.0.0.0-11.0.0.0" is not in subnet 10.0.0.0/24`},
@@ -176,7 +191,9 @@ func TestNewPlanRefuses(t *testing.T) {
 }
 
 func TestNewPlanReportsTenWrongEntries(t *testing.T) {
-	for wrong, more := range map[int]string{10: "", 11: "availableIPs: 1 more entries are wrong", 500: "availableIPs: 490 more entries are wrong"} {
+	for wrong, more := range map[int]string{
+		10: "", 11: "availableIPs: 1 more entries are wrong", 500: "availableIPs: 490 more entries are wrong",
+	} {
 		t.Run(fmt.Sprint(wrong), func(t *testing.T) {
 			spec := PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.9"}}
 			var want []string
@@ -220,7 +237,8 @@ func TestPlanAddresses(t *testing.T) {
 	if diff := cmp.Diff(ips("10.0.0.5", "10.0.0.9"), p.Addresses(false), equal); diff != "" {
 		t.Errorf("single addresses (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(ips("10.0.0.5", "10.0.0.8", "10.0.0.9", "10.0.0.10", "10.0.0.11"), p.Addresses(true), equal); diff != "" {
+	if diff := cmp.Diff(ips("10.0.0.5", "10.0.0.8", "10.0.0.9", "10.0.0.10", "10.0.0.11"), p.Addresses(true),
+		equal); diff != "" {
 		t.Errorf("all addresses (-want +got):\n%s", diff)
 	}
 }

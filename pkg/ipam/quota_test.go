@@ -40,11 +40,14 @@ func TestQuota(t *testing.T) {
 	}
 	sets := func(all ...*netipx.IPSet) func(*PickRequest) { return func(w *PickRequest) { w.Sets = all } }
 	eight, nine := leased("10.0.0.8", "a", 1), leased("10.0.0.9", "a", 1)
-	const hint = "; hint: give back what it keeps and needs no more: bcsnetctl claim list -n shop; or raise its quota: bcsnetctl pool edit a"
-	const two = "QuotaExceeded: no available IP for pod shop/a: namespace shop has 2 of the 2 addresses of pool a that it may have" + hint
+	const hint = "; hint: give back what it keeps and needs no more: bcsnetctl claim list -n shop; or raise its quota: " +
+		"bcsnetctl pool edit a"
+	const two = "QuotaExceeded: no available IP for pod shop/a: namespace shop has 2 of the 2 addresses of pool a that " +
+		"it may have" + hint
 	onTheWay := strings.Replace(two, "has 2 of", "has 1 (and 1 on their way) of", 1)
 	elsewhere := strings.NewReplacer("namespace shop", "namespace pools", "-n shop", "-n pools").Replace(two)
-	const pair = "QuotaExceeded: no available IP for pod shop/a: pool a (10.0.0.0/24) has 3 of 5 addresses free, 2 active, 0 reserved"
+	const pair = "QuotaExceeded: no available IP for pod shop/a: pool a (10.0.0.0/24) has 3 of 5 addresses free, 2 " +
+		"active, 0 reserved"
 	for name, tc := range map[string]pickCase{
 		"one more":                    {pools: []Pool{a(perNamespace(3))}, leases: []lease.Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"no bound":                    {pools: []Pool{a()}, leases: []lease.Lease{eight, nine}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
@@ -72,29 +75,40 @@ func TestQuota(t *testing.T) {
 		"kept in shared pool": {pools: []Pool{a(quota("shop", 2))}, leases: []lease.Lease{eight, nine, ofClaim("pools/db", reserved("10.0.0.11", "a", 1))}, want: want(sets(mustSet(t, "10.0.0.11")), of("pools/db", "")), text: two},
 		"on its way to another": {
 			pools: []Pool{a(perNamespace(2))}, leases: []lease.Lease{eight}, want: want(asking("10.0.0.10")),
-			before: func(x *Index) { _, _ = x.Pick(want(asking("10.0.0.9"), func(w *PickRequest) { w.Key = "other" }), now) }, text: two,
+			before: func(x *Index) { _, _ = x.Pick(want(asking("10.0.0.9"), func(w *PickRequest) { w.Key = "other" }), now) },
+			text:   two,
 		},
 		"lost": {
 			pools: []Pool{a(perNamespace(2))}, leases: []lease.Lease{eight, nine}, want: want(asking("10.0.0.10")),
 			before: func(x *Index) { x.WatchedDelete(nine.Addr, 99) }, text: two,
 		},
 		"all that is free is kept in a shared pool": {
-			pools: []Pool{a(quota("shop", 2))}, leases: []lease.Lease{eight, nine, ofClaim("pools/db", reserved("10.0.0.10", "a", 1)), reserved("10.0.0.11", "a", 1), reserved("10.0.0.12", "a", 1)},
+			pools: []Pool{a(quota("shop", 2))}, leases: []lease.Lease{
+				eight, nine, ofClaim("pools/db", reserved("10.0.0.10", "a", 1)), reserved("10.0.0.11", "a", 1),
+				reserved("10.0.0.12", "a", 1),
+			},
 			want: want(of("pools/db", "")),
-			text: "QuotaExceeded: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 5 addresses free, 2 active, 3 reserved, namespace shop has 2 of the 2 that it may have" + hint,
+			text: "QuotaExceeded: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 5 addresses free, 2 active, 3 " +
+				"reserved, namespace shop has 2 of the 2 that it may have" + hint,
 		},
 		"ahead of all pods": {
-			pools: []Pool{a(quota("shop", 1), quota("pools", 2), hosts(host1))}, leases: []lease.Lease{eight, ofClaim("pools/db", nine)},
-			want: PickRequest{Ahead: true, Namespace: "shop", Claim: "pools/db", Key: "k", Who: "claim pools/db", Pool: "a", Addrs: ips("10.0.0.10")}, picks: []string{"a 10.0.0.10"},
+			pools:  []Pool{a(quota("shop", 1), quota("pools", 2), hosts(host1))},
+			leases: []lease.Lease{eight, ofClaim("pools/db", nine)},
+			want: PickRequest{
+				Ahead: true, Namespace: "shop", Claim: "pools/db", Key: "k", Who: "claim pools/db", Pool: "a",
+				Addrs: ips("10.0.0.10"),
+			}, picks: []string{"a 10.0.0.10"},
 		},
 		"ahead of all pods, no more": {
 			pools: []Pool{a(quota("pools", 1), hosts(host1))}, leases: []lease.Lease{eight, ofClaim("pools/db", nine)},
 			want: PickRequest{Ahead: true, Namespace: "shop", Claim: "pools/db", Key: "k", Who: "claim pools/db"},
-			text: strings.NewReplacer("pod shop/a", "claim pools/db", "-n shop", "-n pools").Replace(pair + ", namespace pools has 1 of the 1 that it may have" + hint),
+			text: strings.NewReplacer("pod shop/a", "claim pools/db", "-n shop", "-n pools").
+				Replace(pair + ", namespace pools has 1 of the 1 that it may have" + hint),
 		},
 		"one family is full": {
 			pools: []Pool{a(network("blue")), six}, want: want(),
-			text: strings.Replace("QuotaExceeded: no available IP for pod shop/a: pool a (10.0.0.0/24) has 5 of 5 addresses free, 0 active, 0 reserved; pool six (2001:db8::/64) has 1 of 1 addresses free, 0 active, 0 reserved, namespace shop has 0 of the 0 that it may have"+hint, "edit a", "edit six", 1),
+			text: strings.Replace(
+				"QuotaExceeded: no available IP for pod shop/a: pool a (10.0.0.0/24) has 5 of 5 addresses free, 0 active, 0 reserved; pool six (2001:db8::/64) has 1 of 1 addresses free, 0 active, 0 reserved, namespace shop has 0 of the 0 that it may have"+hint, "edit a", "edit six", 1),
 		},
 	} {
 		t.Run(name, tc.check)
@@ -127,18 +141,21 @@ func TestQuotaLowered(t *testing.T) {
 // TestSucceedQuota: the next pod of a key takes over the address of the earlier one, unless it counts for another
 // namespace that has no more.
 func TestSucceedQuota(t *testing.T) {
-	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, quota("shop", 1), quota("bank", 0), quota("pools", 1)))
+	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, quota("shop", 1), quota("bank", 0),
+		quota("pools", 1)))
 	l := leased("10.0.0.8", "a", 1)
 	l.Retention = lease.Retention{Claim: "pools/db", PodPrimaryKey: "db-0", Fixed: true}
 	x.Watched(l)
 	from := func(namespace string) string {
-		_, _, refusal := x.TakeOverParams(want(inNamespace(namespace), func(w *PickRequest) { w.Claim, w.PodPrimaryKey = "pools/db", "db-0" }), l)
+		_, _, refusal := x.TakeOverParams(want(inNamespace(namespace),
+			func(w *PickRequest) { w.Claim, w.PodPrimaryKey = "pools/db", "db-0" }), l)
 		return refused(refusal)
 	}
 	if got := from("shop"); got != "" {
 		t.Errorf("of the same namespace: %s", got)
 	}
-	if got := from("bank"); !strings.HasPrefix(got, "QuotaExceeded: no available IP for pod shop/a: namespace bank has 0 of the 0 addresses of pool a") {
+	if got := from("bank"); !strings.HasPrefix(got,
+		"QuotaExceeded: no available IP for pod shop/a: namespace bank has 0 of the 0 addresses of pool a") {
 		t.Errorf("of another: %s", got)
 	}
 }

@@ -61,35 +61,77 @@ func ReasonTable() []ReasonInfo {
 	return []ReasonInfo{
 		{ReasonBadRequest, 1, false, "The request is malformed: no JSON, a wrong type, a value out of its bounds."},
 		{ReasonMissingField, 1, false, "A required field is missing or empty."},
-		{ReasonBadAddress, 1, false, "An address in the request is not an IP address, or the same family is asked for twice."},
+		{
+			ReasonBadAddress, 1, false, "An address in the request is not an IP address, or the same family is asked for twice.",
+		},
 		{ReasonPodNotFound, 2, true, "The API server knows no such pod."},
 		{ReasonPodEnded, 2, false, "The pod has ended (Succeeded or Failed)."},
 		{ReasonPodReplaced, 2, false, "The pod of that name has another UID than the request."},
-		{ReasonHostNotInPool, 2, false, "No pool, or not the pool of the address asked for, lists the host or has it in its host subnets."},
+		{
+			ReasonHostNotInPool,
+			2, false, "No pool, or not the pool of the address asked for, lists the host or has it in its host subnets.",
+		},
 		{ReasonNamespaceNotServed, 2, false, "The pools of the host are bound to other namespaces."},
 		{ReasonNetworkNotFound, 2, false, "None of the host's pools is part of the network asked for."},
-		{ReasonPoolCordoned, 2, true, "A pool that the request needs hands out nothing: it is cordoned, being deleted or not usable."},
-		{ReasonPoolRebuilding, 2, true, "Leases of the pool were lost; it hands out nothing until its pods have told which addresses they have, at most five minutes."},
+		{
+			ReasonPoolCordoned,
+			2, true, "A pool that the request needs hands out nothing: it is cordoned, being deleted or not usable.",
+		},
+		{
+			ReasonPoolRebuilding,
+			2, true, "Leases of the pool were lost; it hands out nothing until its pods have told which addresses they have, " +
+				"at most five minutes.",
+		},
 		{ReasonPoolExhausted, 2, true, "Every address of the pools that fit is taken."},
 		{ReasonHostFull, 2, true, "The host has as many addresses of the pool as its maxPerHost allows."},
-		{ReasonQuotaExceeded, 2, true, "The namespace of the pod, or that of its claim, has as many addresses of the pool as its quotas or its maxPerNamespace allow."},
+		{
+			ReasonQuotaExceeded,
+			2, true, "The namespace of the pod, or that of its claim, has as many addresses of the pool as its quotas or its " +
+				"maxPerNamespace allow.",
+		},
 		{ReasonAddressNotInPool, 2, false, "The address asked for is in no pool."},
 		{ReasonAddressInUse, 2, true, "The address asked for is held by somebody else, reserved, or a node's own."},
-		{ReasonAddressCooling, 2, true, "The address asked for was given up less than its pool's cooldown ago, by somebody else."},
+		{
+			ReasonAddressCooling,
+			2, true, "The address asked for was given up less than its pool's cooldown ago, by somebody else.",
+		},
 		{ReasonAddressNotHeld, 2, false, "The address is not held by the container or owner that wants to release it."},
 		{ReasonContainerHoldsOther, 2, false, "The container already holds another address than the one asked for."},
 		{ReasonContainerDeleted, 2, false, "A DEL for the container, or the owner, came after this ADD began."},
 		{ReasonContainerSuperseded, 2, false, "A newer container of the same pod holds its address."},
-		{ReasonReleaseOutdated, 2, true, "The container, or the owner, asked for its address after this DEL began, by the startedAt of both: it keeps it. Also while the clock of its host, which was set back, has not caught up; five minutes at most."},
-		{ReasonInvalidAnnotation, 2, false, "An annotation of the pod, its workload or its namespace is malformed, or asks for what such a workload cannot have."},
-		{ReasonWorkloadUnknown, 2, false, "The pod's address is to be kept for its workload, which cannot be found: an owner is gone, or the controller may not read it."},
+		{
+			ReasonReleaseOutdated,
+			2, true, "The container, or the owner, asked for its address after this DEL began, by the startedAt of both: it " +
+				"keeps it. Also while the clock of its host, which was set back, has not caught up; five minutes at most.",
+		},
+		{
+			ReasonInvalidAnnotation,
+			2, false, "An annotation of the pod, its workload or its namespace is malformed, or asks for what such a workload " +
+				"cannot have.",
+		},
+		{
+			ReasonWorkloadUnknown,
+			2, false, "The pod's address is to be kept for its workload, which cannot be found: an owner is gone, or the " +
+				"controller may not read it.",
+		},
 		{ReasonOutcomeUnknown, 2, true, "The API server did not say whether it stored the change; asking again settles it."},
 		{ReasonUnavailable, 2, true, "The API server does not answer, or this replica is not ready."},
-		{ReasonOverloaded, 2, true, "More requests for addresses, writes or lists wait than can be served before the request's time is over. Nothing was changed, and another replica would say the same: ask again after Retry-After."},
+		{
+			ReasonOverloaded,
+			2, true, "More requests for addresses, writes or lists wait than can be served before the request's time is over. " +
+				"Nothing was changed, and another replica would say the same: ask again after Retry-After.",
+		},
 		{ReasonForbidden, 2, false, "The API server does not allow the controller to do this."},
-		{ReasonClaimConflict, 2, true, "Two annotations contradict each other, or an annotation, the request and the claim; or two claims are for the pod's workload; or the address that is kept for the pod cannot be given to it here: its pool does not serve the host, or an earlier pod still has it."},
+		{
+			ReasonClaimConflict,
+			2, true, "Two annotations contradict each other, or an annotation, the request and the claim; or two claims are " +
+				"for the pod's workload; or the address that is kept for the pod cannot be given to it here: its pool does not " +
+				"serve the host, or an earlier pod still has it.",
+		},
 		{ReasonClaimNotFound, 2, true, "There is no claim of the name that the pod's annotation says."},
-		{ReasonClaimFull, 2, true, "The claim of the pod has as many addresses as it may have, and none is free for the pod."},
+		{
+			ReasonClaimFull, 2, true, "The claim of the pod has as many addresses as it may have, and none is free for the pod.",
+		},
 		{ReasonNotFound, 2, false, "There is no such object."},
 		{ReasonInternal, 2, true, "Something went wrong that should not; the log has more."},
 	}

@@ -21,19 +21,24 @@ func aWildLease(t *rapid.T) lease.Lease {
 		if rapid.Bool().Draw(t, label+" known") {
 			return time.Time{}
 		}
-		return time.Unix(rapid.Int64Range(1, 1<<33).Draw(t, label), rapid.Int64Range(0, 999_999_999).Draw(t, label+" ns")).UTC()
+		return time.Unix(rapid.Int64Range(1, 1<<33).Draw(t, label), rapid.Int64Range(0, 999_999_999).Draw(t, label+" ns")).
+			UTC()
 	}
 	l := lease.Lease{
-		Addr: anAddr(t), Version: rapid.Uint64().Draw(t, "version"), State: lease.State(rapid.IntRange(0, 2).Draw(t, "state")),
+		Addr: anAddr(t), Version: rapid.Uint64().Draw(t, "version"),
+		State:  lease.State(rapid.IntRange(0, 2).Draw(t, "state")),
 		Params: lease.Params{Pool: text("pool"), Bits: rapid.IntRange(0, 128).Draw(t, "bits")},
 		Holder: lease.Holder{
 			ContainerID: text("container", realisticContainer, "0123", "ABCDEF"), IfName: text("interface", "eth0"),
-			Namespace: text("namespace"), PodName: text("pod"), PodUID: text("uid", realisticUID, strings.Replace(realisticUID, "-", "0", 1), "{"+realisticUID[1:35]+"}"),
-			Owner: text("owner"), SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), StartedAt: when("started"),
+			Namespace: text("namespace"), PodName: text("pod"),
+			PodUID: text("uid", realisticUID, strings.Replace(realisticUID, "-", "0", 1), "{"+realisticUID[1:35]+"}"),
+			Owner:  text("owner"), SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), StartedAt: when("started"),
 			Termination: time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "termination")) * time.Second,
 		},
-		Retention: lease.Retention{Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expired")},
-		Updated:   when("updated"), Deleting: rapid.Bool().Draw(t, "deleting"),
+		Retention: lease.Retention{
+			Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expired"),
+		},
+		Updated: when("updated"), Deleting: rapid.Bool().Draw(t, "deleting"),
 		BoundVersion:  rapid.Uint64().Draw(t, "bound"),
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"), Foreign: rapid.Bool().Draw(t, "foreign"),
 	}

@@ -33,39 +33,48 @@ func TestPickRefuses(t *testing.T) {
 	}{
 		"no pools": {
 			want: want(),
-			text: "HostNotInPool: host 192.168.0.1 does not exist in pools; hint: add it with: bcsnetctl pool add-host POOL 192.168.0.1",
+			text: "HostNotInPool: host 192.168.0.1 does not exist in pools; hint: add it with: bcsnetctl pool add-host POOL " +
+				"192.168.0.1",
 		},
 		"a pool of no host": {
 			pools: []Pool{a(hosts())}, want: want(),
-			text: "HostNotInPool: host 192.168.0.1 does not exist in pools; hint: add it with: bcsnetctl pool add-host POOL 192.168.0.1",
+			text: "HostNotInPool: host 192.168.0.1 does not exist in pools; hint: add it with: bcsnetctl pool add-host POOL " +
+				"192.168.0.1",
 		},
 		"pools of another host, and a network asked for": {
 			pools: []Pool{a(hosts(host2), network("blue"))}, want: want(ofNetwork("blue")),
-			text: "HostNotInPool: host 192.168.0.1 does not exist in pools; hint: add it with: bcsnetctl pool add-host POOL 192.168.0.1",
+			text: "HostNotInPool: host 192.168.0.1 does not exist in pools; hint: add it with: bcsnetctl pool add-host POOL " +
+				"192.168.0.1",
 		},
 		"pools of other namespaces": {
 			pools: []Pool{a(namespaces("x")), b(namespaces("y"), priority(1))}, want: want(),
-			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: b, a; hint: see spec.namespaces in: bcsnetctl pool describe b",
+			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: b, a; hint: see " +
+				"spec.namespaces in: bcsnetctl pool describe b",
 		},
 		"many pools of other namespaces": {
 			pools: many(namespaces("x")), want: want(),
-			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: p0, p1, p2, p3, p4, and 2 more pools; hint: see spec.namespaces in: bcsnetctl pool describe p0",
+			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: p0, p1, p2, p3, p4, and 2 " +
+				"more pools; hint: see spec.namespaces in: bcsnetctl pool describe p0",
 		},
 		"a namespace bound to a pool of another host": {
 			pools: []Pool{a(), b(namespaces("shop"), hosts(host2))}, want: want(),
-			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: a; hint: see spec.namespaces in: bcsnetctl pool describe a",
+			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: a; hint: see " +
+				"spec.namespaces in: bcsnetctl pool describe a",
 		},
 		"an unknown network": {
 			pools: []Pool{a(network("blue")), b()}, want: want(ofNetwork("red")),
-			text: "NetworkNotFound: no pool that host 192.168.0.1 may draw from for namespace shop is part of network red; hint: set spec.network of a pool, or ask for another network",
+			text: "NetworkNotFound: no pool that host 192.168.0.1 may draw from for namespace shop is part of network red; " +
+				"hint: set spec.network of a pool, or ask for another network",
 		},
 		"a network of other hosts": {
 			pools: []Pool{a(network("blue"), hosts(host2)), b()}, want: want(ofNetwork("blue")),
-			text: "NetworkNotFound: no pool that host 192.168.0.1 may draw from for namespace shop is part of network blue; hint: set spec.network of a pool, or ask for another network",
+			text: "NetworkNotFound: no pool that host 192.168.0.1 may draw from for namespace shop is part of network blue; " +
+				"hint: set spec.network of a pool, or ask for another network",
 		},
 		"exhausted": {
 			pools: []Pool{a()}, before: full, want: want(),
-			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 2 addresses free, 2 active, 0 reserved" +
+			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 2 addresses free, 2 active, 0 " +
+				"reserved" +
 				"; hint: see who holds them: bcsnetctl ip list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
 		},
 		"exhausted by reservations, a node and a request under way": {
@@ -77,7 +86,8 @@ func TestPickRefuses(t *testing.T) {
 				x.MarkUnknown(ip("10.0.0.9"), 0, "other", now)
 			},
 			want: want(),
-			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 4 addresses free, 1 active, 1 reserved, 2 otherwise in use" +
+			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 4 addresses free, 1 active, 1 " +
+				"reserved, 2 otherwise in use" +
 				"; hint: see who holds them: bcsnetctl ip list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
 		},
 		"exhausted while some are cooling": {
@@ -89,17 +99,20 @@ func TestPickRefuses(t *testing.T) {
 				}
 			},
 			want: want(),
-			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 4 addresses free, 1 active, 0 reserved" +
+			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 4 addresses free, 1 active, 0 " +
+				"reserved" +
 				", 3 are cooling, the next is free in 12s; hint: ask again in 12s, or add addresses: bcsnetctl pool add-ip a RANGE",
 		},
 		"no addresses": {
 			pools: []Pool{pool(t, "a", "10.0.0.0/24", nil)}, want: want(),
-			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 0 addresses free, 0 active, 0 reserved" +
+			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 0 addresses free, 0 active, 0 " +
+				"reserved" +
 				"; hint: see who holds them: bcsnetctl ip list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
 		},
 		"many exhausted": {
 			pools: many(), want: want(),
-			text: "PoolExhausted: no available IP for pod shop/a: pool p0 (10.1.0.0/24) has 0 of 0 addresses free, 0 active, 0 reserved" +
+			text: "PoolExhausted: no available IP for pod shop/a: pool p0 (10.1.0.0/24) has 0 of 0 addresses free, 0 active, " +
+				"0 reserved" +
 				"; pool p1 (10.1.1.0/24) has 0 of 0 addresses free, 0 active, 0 reserved" +
 				"; pool p2 (10.1.2.0/24) has 0 of 0 addresses free, 0 active, 0 reserved" +
 				"; pool p3 (10.1.3.0/24) has 0 of 0 addresses free, 0 active, 0 reserved" +
@@ -108,7 +121,8 @@ func TestPickRefuses(t *testing.T) {
 		},
 		"one cordoned, one exhausted: the hint is about the exhausted one": {
 			pools: []Pool{a(), b(cordoned, priority(1))}, before: full, want: want(),
-			text: "PoolExhausted: no available IP for pod shop/a: pool b is cordoned; pool a (10.0.0.0/24) has 0 of 2 addresses free, 2 active, 0 reserved" +
+			text: "PoolExhausted: no available IP for pod shop/a: pool b is cordoned; pool a (10.0.0.0/24) has 0 of 2 " +
+				"addresses free, 2 active, 0 reserved" +
 				"; hint: see who holds them: bcsnetctl ip list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
 		},
 		"all cordoned or being deleted": {
@@ -122,18 +136,23 @@ func TestPickRefuses(t *testing.T) {
 		},
 		"not usable": {
 			pools: []Pool{a(problem("mask 33 is not between 1 and 32"))}, want: want(),
-			text: "PoolCordoned: no available IP for pod shop/a: pool a is not usable: mask 33 is not between 1 and 32; hint: see: bcsnetctl pool describe a",
+			text: "PoolCordoned: no available IP for pod shop/a: pool a is not usable: mask 33 is not between 1 and 32; hint: " +
+				"see: bcsnetctl pool describe a",
 		},
 		"one family exhausted: the hint is about that one": {
 			pools:  []Pool{a(network("blue")), pool(t, "a6", "2001:db8::/64", []string{"2001:db8::9"}, network("blue"))},
 			before: func(x *Index) { x.take("a6", "2001:db8::9") }, want: want(),
-			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 2 of 2 addresses free, 0 active, 0 reserved" +
+			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 2 of 2 addresses free, 0 active, 0 " +
+				"reserved" +
 				"; pool a6 (2001:db8::/64) has 0 of 1 addresses free, 1 active, 0 reserved" +
 				"; hint: see who holds them: bcsnetctl ip list --pool a6; add addresses: bcsnetctl pool add-ip a6 RANGE",
 		},
 		"one family cordoned": {
-			pools: []Pool{a(network("blue")), pool(t, "a6", "2001:db8::/64", []string{"2001:db8::9"}, network("blue"), cordoned)}, want: want(),
-			text: "PoolCordoned: no available IP for pod shop/a: pool a (10.0.0.0/24) has 2 of 2 addresses free, 0 active, 0 reserved; pool a6 is cordoned" +
+			pools: []Pool{
+				a(network("blue")), pool(t, "a6", "2001:db8::/64", []string{"2001:db8::9"}, network("blue"), cordoned),
+			}, want: want(),
+			text: "PoolCordoned: no available IP for pod shop/a: pool a (10.0.0.0/24) has 2 of 2 addresses free, 0 active, 0 " +
+				"reserved; pool a6 is cordoned" +
 				"; hint: let it hand out addresses again: bcsnetctl pool uncordon a6",
 		},
 	} {

@@ -18,8 +18,8 @@ var ErrReset = errors.New("the store was put back to an older state")
 
 // ResetTo takes a full list of a store that was put back to an older state, whatever the versions. What was held by
 // what was known before, and is not in the list, or free in it, or of an earlier holder, counts as missing. Waits
-// for a version end with ErrReset, and no outcome is unknown any more: the write was for a store that is no more. From then on nothing
-// new is given, until Returned is called.
+// for a version end with ErrReset, and no outcome is unknown any more: the write was for a store that is no more. From
+// then on nothing new is given, until Returned is called.
 func (x *feed) ResetTo(all []lease.Lease, version uint64) {
 	x.update(func() (changes []change) {
 		for _, w := range x.waiters {

@@ -11,7 +11,8 @@ import (
 // What the index shows after the store was put back to version 5 while the watch had reached 9.
 func TestRestart(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.1-10.0.0.6"}))
-	same, newer, gone, moved := leased("10.0.0.1", "a", 3), leased("10.0.0.2", "a", 8), leased("10.0.0.3", "a", 7), leased("10.0.0.4", "a", 9)
+	same, newer, gone, moved := leased("10.0.0.1", "a", 3), leased("10.0.0.2", "a", 8), leased("10.0.0.3", "a", 7),
+		leased("10.0.0.4", "a", 9)
 	for _, l := range []lease.Lease{same, available("10.0.0.5", "a", 4), gone, newer, moved} {
 		x.Watched(l)
 	}
@@ -96,7 +97,8 @@ func TestRestartToEarlierHolders(t *testing.T) {
 	}
 	live := of("web-0", "c2", 9, 9)
 	kept := live
-	kept.State, kept.Holder, kept.Retention = lease.Reserved, lease.Holder{IfName: lease.DefaultIfName}, lease.Retention{Claim: "shop/web", Fixed: true}
+	kept.State, kept.Holder, kept.Retention = lease.Reserved, lease.Holder{IfName: lease.DefaultIfName},
+		lease.Retention{Claim: "shop/web", Fixed: true}
 	free := available(a, "a", 9)
 	free.Updated = at(9)
 	for name, tc := range map[string]struct {
@@ -120,7 +122,8 @@ func TestRestartToEarlierHolders(t *testing.T) {
 				t.Helper()
 				got, _ := x.Get(ip(a))
 				if _, is := x.Missing(ip(a)); is != lost || got.ContainerID != tc.container || got.Version != version {
-					t.Errorf("lost %v, container %q, version %d; want %v, %q, %d", is, got.ContainerID, got.Version, lost, tc.container, version)
+					t.Errorf("lost %v, container %q, version %d; want %v, %q, %d", is, got.ContainerID, got.Version, lost,
+						tc.container, version)
 				}
 				if x.Counts("a", now).Free != 0 {
 					t.Error("it is free")

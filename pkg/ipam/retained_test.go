@@ -45,17 +45,23 @@ func TestPickOfAClaim(t *testing.T) {
 	for name, tc := range map[string]pickCase{
 		"none for a claim that may have none": {
 			pools: []Pool{a()}, want: want(of(""), room(-1)),
-			text: "ClaimFull: no available IP for pod shop/a: claim shop/web holds 0 of 0 addresses, and none of them is free for it; hint: wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize shop/web N",
+			text: "ClaimFull: no available IP for pod shop/a: claim shop/web holds 0 of 0 addresses, and none of them is free " +
+				"for it; hint: wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize shop/web N",
 		},
 		"its own": {
-			pools:  []Pool{a()},
-			leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 9), keptFor("10.0.0.10", "a", "web-1", "web-1", 1), keptFor("10.0.0.11", "a", "", "", 99)},
-			want:   want(of("web-1")), picks: []string{"a 10.0.0.10"},
+			pools: []Pool{a()},
+			leases: []lease.Lease{
+				keptFor("10.0.0.9", "a", "web-0", "web-0", 9), keptFor("10.0.0.10", "a", "web-1", "web-1", 1),
+				keptFor("10.0.0.11", "a", "", "", 99),
+			},
+			want: want(of("web-1")), picks: []string{"a 10.0.0.10"},
 		},
 		"the one given up last": {
-			pools:  []Pool{a()},
-			leases: []lease.Lease{keptFor("10.0.0.9", "a", "", "x", 7), keptFor("10.0.0.10", "a", "", "y", 9), keptFor("10.0.0.11", "a", "", "z", 8)},
-			want:   want(of("")), picks: []string{"a 10.0.0.10"},
+			pools: []Pool{a()},
+			leases: []lease.Lease{
+				keptFor("10.0.0.9", "a", "", "x", 7), keptFor("10.0.0.10", "a", "", "y", 9), keptFor("10.0.0.11", "a", "", "z", 8),
+			},
+			want: want(of("")), picks: []string{"a 10.0.0.10"},
 		},
 		"of those given up at once the lowest": {
 			pools:  []Pool{a()},
@@ -63,25 +69,33 @@ func TestPickOfAClaim(t *testing.T) {
 			want:   want(of("")), picks: []string{"a 10.0.0.10"},
 		},
 		"kept before anybody asked, for a pod": {
-			pools: []Pool{a()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "", "", 0)}, want: want(of("web-0")), picks: []string{"a 10.0.0.9"},
+			pools: []Pool{a()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "", "", 0)}, want: want(of("web-0")),
+			picks: []string{"a 10.0.0.9"},
 		},
 		"another interface's": {
-			pools: []Pool{a()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0, func(l *lease.Lease) { l.IfName = "net1" })},
+			pools: []Pool{a()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0,
+				func(l *lease.Lease) { l.IfName = "net1" })},
 			want: want(of("web-0"), among("10.0.0.12")), picks: []string{"a 10.0.0.12"},
 		},
 		"not those of others": {
-			pools:  []Pool{a()},
-			leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0), keptFor("10.0.0.10", "a", "", "", 0, func(l *lease.Lease) { l.Claim = "shop/db" })},
-			want:   want(of("web-1"), among("10.0.0.12")), picks: []string{"a 10.0.0.12"},
+			pools: []Pool{a()},
+			leases: []lease.Lease{
+				keptFor("10.0.0.9", "a", "web-0", "web-0", 0), keptFor("10.0.0.10", "a", "", "", 0,
+					func(l *lease.Lease) { l.Claim = "shop/db" }),
+			},
+			want: want(of("web-1"), among("10.0.0.12")), picks: []string{"a 10.0.0.12"},
 		},
 		"of a cordoned pool": {
-			pools: []Pool{a(cordoned)}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)}, want: want(of("web-0")), picks: []string{"a 10.0.0.9"},
+			pools: []Pool{a(cordoned)}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)},
+			want: want(of("web-0")), picks: []string{"a 10.0.0.9"},
 		},
 		"of a pool that is being deleted": {
-			pools: []Pool{a(terminating), b()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)}, want: want(of("web-0")), picks: []string{"b 10.0.1.9"},
+			pools: []Pool{a(terminating), b()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)},
+			want: want(of("web-0")), picks: []string{"b 10.0.1.9"},
 		},
 		"no longer in its pool": {
-			pools: []Pool{b()}, leases: []lease.Lease{keptFor("10.0.1.77", "b", "web-0", "web-0", 0)}, want: want(of("web-0")), picks: []string{"b 10.0.1.9"},
+			pools: []Pool{b()}, leases: []lease.Lease{keptFor("10.0.1.77", "b", "web-0", "web-0", 0)}, want: want(of("web-0")),
+			picks: []string{"b 10.0.1.9"},
 		},
 		"asked for by name": {
 			pools: []Pool{a()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "", "", 0), keptFor("10.0.0.10", "a", "", "", 1)},
@@ -92,55 +106,74 @@ func TestPickOfAClaim(t *testing.T) {
 			want: want(of("web-0"), func(w *PickRequest) { w.Key = "" }), picks: []string{"a 10.0.0.9", "six 2001:db8::9"},
 		},
 		"both families": {
-			pools: []Pool{a(network("blue")), six}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0), keptFor("2001:db8::8", "six", "web-0", "web-0", 0)},
+			pools: []Pool{a(network("blue")), six}, leases: []lease.Lease{
+				keptFor("10.0.0.9", "a", "web-0", "web-0", 0), keptFor("2001:db8::8", "six", "web-0", "web-0", 0),
+			},
 			want: want(of("web-0")), picks: []string{"a 10.0.0.9", "six 2001:db8::8"},
 		},
 		"another host's pool, for the whole claim": {
-			pools: []Pool{a(hosts(host2)), b()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "", "x", 0)}, want: want(of("")), picks: []string{"b 10.0.1.9"},
+			pools: []Pool{a(hosts(host2)), b()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "", "x", 0)}, want: want(of("")),
+			picks: []string{"b 10.0.1.9"},
 		},
 		"room for one more":    {pools: []Pool{a()}, leases: []lease.Lease{inUse("10.0.0.9", "")}, want: want(of(""), room(2), among("10.0.0.12")), picks: []string{"a 10.0.0.12"}},
 		"one of several given": {pools: []Pool{a(), b()}, leases: []lease.Lease{inUse("10.0.0.9", "")}, want: want(of(""), among("10.0.0.9", "10.0.1.9")), picks: []string{"b 10.0.1.9"}},
 
 		"one of each set, of several pools": {
-			pools: []Pool{a(), b()}, want: want(sets(mustSet(t, "10.0.0.10-10.0.0.11"), mustSet(t, "10.0.1.9"), mustSet(t, "10.0.0.10-10.0.0.12"))),
+			pools: []Pool{
+				a(), b(),
+			}, want: want(sets(mustSet(t, "10.0.0.10-10.0.0.11"), mustSet(t, "10.0.1.9"), mustSet(t, "10.0.0.10-10.0.0.12"))),
 			picks: []string{"b 10.0.1.9", "a 10.0.0.10", "a 10.0.0.11"},
 		},
 		"what is missing of the sets": {
-			pools: []Pool{a(), b()}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.1.9")), having(func() lease.Lease { l := leased("10.0.1.9", "b", 1); l.Slot = 1; return l }())),
+			pools: []Pool{a(), b()}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.1.9")),
+				having(func() lease.Lease { l := leased("10.0.1.9", "b", 1); l.Slot = 1; return l }())),
 			picks: []string{"a 10.0.0.10"},
 		},
 		"one of each set or none": {
-			pools: []Pool{a(), b()}, leases: []lease.Lease{leased("10.0.1.9", "b", 1)}, want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.1.9"))),
-			text: "PoolExhausted: no available IP for pod shop/a: address 10.0.1.9 of pool b is held by shop/pod-of-10.0.1.9 on host 192.168.0.1; hint: see: bcsnetctl pool list",
+			pools: []Pool{a(), b()}, leases: []lease.Lease{leased("10.0.1.9", "b", 1)},
+			want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.1.9"))),
+			text: "PoolExhausted: no available IP for pod shop/a: address 10.0.1.9 of pool b is held by shop/pod-of-10.0.1.9 " +
+				"on host 192.168.0.1; hint: see: bcsnetctl pool list",
 		},
 		"another host's pool": {
-			pools: []Pool{a(hosts(host2)), b()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)}, want: want(of("web-0")),
-			text: "ClaimConflict: address 10.0.0.9 is kept for pod shop/a by claim shop/web, and cannot be given to it here: address 10.0.0.9 is in pool a, which host 192.168.0.1 may not draw from; hint: let the pod run on a host of pool a, or give the address up: bcsnetctl ip release 10.0.0.9",
+			pools: []Pool{a(hosts(host2)), b()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)},
+			want: want(of("web-0")),
+			text: "ClaimConflict: address 10.0.0.9 is kept for pod shop/a by claim shop/web, and cannot be given to it here: " +
+				"address 10.0.0.9 is in pool a, which host 192.168.0.1 may not draw from; hint: let the pod run on a host of pool a, or give the address up: bcsnetctl ip release 10.0.0.9",
 		},
 		"on its way to another request": {
 			pools: []Pool{a()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)}, want: want(of("web-0")),
 			before: func(x *Index) { x.MarkUnknown(ip("10.0.0.9"), 0, "other", now) },
-			text:   "AddressInUse: address 10.0.0.9, which is kept for pod shop/a, is being given to another request; hint: ask again in a moment",
+			text: "AddressInUse: address 10.0.0.9, which is kept for pod shop/a, is being given to another request; hint: " +
+				"ask again in a moment",
 		},
 		"no room": {
-			pools: []Pool{a()}, leases: []lease.Lease{inUse("10.0.0.9", ""), inUse("10.0.0.10", "")}, want: want(of(""), room(2)),
-			text: "ClaimFull: no available IP for pod shop/a: claim shop/web holds 2 of 2 addresses, and none of them is free for it; hint: wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize shop/web N",
+			pools: []Pool{a()}, leases: []lease.Lease{inUse("10.0.0.9", ""), inUse("10.0.0.10", "")},
+			want: want(of(""), room(2)),
+			text: "ClaimFull: no available IP for pod shop/a: claim shop/web holds 2 of 2 addresses, and none of them is free " +
+				"for it; hint: wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize shop/web N",
 		},
 		"none given is free": {
 			pools: []Pool{a()}, leases: []lease.Lease{inUse("10.0.0.9", "")}, want: want(of(""), among("10.0.0.9")),
-			text: "PoolExhausted: no available IP for pod shop/a: address 10.0.0.9 of pool a is held by shop/pod-of-10.0.0.9 on host 192.168.0.1; hint: see: bcsnetctl claim describe shop/web",
+			text: "PoolExhausted: no available IP for pod shop/a: address 10.0.0.9 of pool a is held by shop/pod-of-10.0.0.9 " +
+				"on host 192.168.0.1; hint: see: bcsnetctl claim describe shop/web",
 		},
 		"none of several given is free": {
-			pools: []Pool{a(), b()}, leases: []lease.Lease{inUse("10.0.0.9", ""), leased("10.0.1.9", "b", 1)}, want: want(of(""), among("10.0.0.9", "10.0.1.9")),
-			text: "PoolExhausted: no available IP for pod shop/a: none of the 2 addresses of 10.0.0.9, 10.0.1.9 is free on host 192.168.0.1: address 10.0.0.9 of pool a is held by shop/pod-of-10.0.0.9 on host 192.168.0.1; address 10.0.1.9 of pool b is held by shop/pod-of-10.0.1.9 on host 192.168.0.1; hint: see: bcsnetctl claim describe shop/web",
+			pools: []Pool{a(), b()}, leases: []lease.Lease{inUse("10.0.0.9", ""), leased("10.0.1.9", "b", 1)},
+			want: want(of(""), among("10.0.0.9", "10.0.1.9")),
+			text: "PoolExhausted: no available IP for pod shop/a: none of the 2 addresses of 10.0.0.9, 10.0.1.9 is free on " +
+				"host 192.168.0.1: address 10.0.0.9 of pool a is held by shop/pod-of-10.0.0.9 on host 192.168.0.1; address 10.0.1.9 of pool b is held by shop/pod-of-10.0.1.9 on host 192.168.0.1; hint: see: bcsnetctl claim describe shop/web",
 		},
 		"none given is in a pool": {
 			pools: []Pool{a()}, want: want(of(""), among("10.0.1.9")),
-			text: "AddressNotInPool: no available IP for pod shop/a: 10.0.1.9 is in no pool that it may draw from on host 192.168.0.1 (a); hint: add the addresses to a pool of the host, or let the pod run on a host of theirs; see: bcsnetctl claim describe shop/web",
+			text: "AddressNotInPool: no available IP for pod shop/a: 10.0.1.9 is in no pool that it may draw from on host " +
+				"192.168.0.1 (a); hint: add the addresses to a pool of the host, or let the pod run on a host of theirs; see: bcsnetctl claim describe shop/web",
 		},
 		"another's, asked for by name": {
-			pools: []Pool{a()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)}, want: want(of("web-1"), asking("10.0.0.9")),
-			text: "AddressInUse: address 10.0.0.9 of pool a is kept for claim shop/web; hint: ask for another address; see for whom: bcsnetctl ip describe 10.0.0.9",
+			pools: []Pool{a()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)},
+			want: want(of("web-1"), asking("10.0.0.9")),
+			text: "AddressInUse: address 10.0.0.9 of pool a is kept for claim shop/web; hint: ask for another address; see " +
+				"for whom: bcsnetctl ip describe 10.0.0.9",
 		},
 	} {
 		t.Run(name, tc.check)

@@ -101,8 +101,8 @@ func (f *fixture) pod(ctx context.Context, key string) {
 }
 
 // Three times what the API server stores, for minutes, by clients who give up, delete and come back: as many pods as
-// ever get their address meanwhile, next to nothing is written for those who have gone, and soon after the excess has ended
-// all have theirs.
+// ever get their address meanwhile, next to nothing is written for those who have gone, and soon after the excess has
+// ended all have theirs.
 func TestGoodputUnderOverload(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -138,7 +138,8 @@ func TestGoodputUnderOverload(t *testing.T) {
 				meanwhile := float64(f.answered.Load()-before) / (length - warm).Seconds()
 				all.Wait()
 				rest := time.Since(began) - length
-				t.Logf("%d pods: %.1f a second during the excess, the last %s after it; %d refusals, %d left, %d of %d writes for those who had gone",
+				t.Logf("%d pods: %.1f a second during the excess, the last %s after it; %d refusals, %d left, %d of %d writes "+
+					"for those who had gone",
 					pods, meanwhile, rest.Round(time.Second), f.refused.Load(), f.late.Load(), f.wasted.Load(), f.server.busy.Load())
 				if meanwhile < 0.8*rate {
 					t.Errorf("%.1f pods a second got an address, want 80 %% of %d", meanwhile, rate)
@@ -147,7 +148,8 @@ func TestGoodputUnderOverload(t *testing.T) {
 					t.Errorf("%s after the excess %d of %d pods have an address", soon, n, pods)
 				}
 				if f.wasted.Load()*100 > f.server.busy.Load() {
-					t.Errorf("%d of %d writes were for those who had gone, want one in a hundred", f.wasted.Load(), f.server.busy.Load())
+					t.Errorf("%d of %d writes were for those who had gone, want one in a hundred", f.wasted.Load(),
+						f.server.busy.Load())
 				}
 				if !idle(f.limiter) {
 					t.Errorf("left: %+v", f.limiter)
@@ -175,7 +177,8 @@ func TestPaceChanges(t *testing.T) {
 		pass(20 * time.Second)
 		pace(10 * time.Millisecond)
 		all.Wait()
-		t.Logf("%d refusals, %d left, %d of %d writes for those who had gone", f.refused.Load(), f.late.Load(), f.wasted.Load(), f.server.busy.Load())
+		t.Logf("%d refusals, %d left, %d of %d writes for those who had gone", f.refused.Load(), f.late.Load(),
+			f.wasted.Load(), f.server.busy.Load())
 		if f.wasted.Load()*20 > f.server.busy.Load() {
 			t.Errorf("%d of %d writes were for those who had gone, want one in twenty", f.wasted.Load(), f.server.busy.Load())
 		}

@@ -103,7 +103,9 @@ func (m *maker) planClaim(old Claim, a netip.Addr) {
 	if old.Spec.ExpiredDuration != "" {
 		keep, err := parseKeep(old.Spec.ExpiredDuration)
 		if err != nil {
-			m.plan.Left = append(m.plan.Left, Remark{claimObject(old.key()), fmt.Sprintf("it keeps its address until somebody frees it: %v", err)})
+			m.plan.Left = append(m.plan.Left, Remark{
+				claimObject(old.key()), fmt.Sprintf("it keeps its address until somebody frees it: %v", err),
+			})
 		} else {
 			o.Spec.ReleasePolicy, o.Spec.Keep = v1.ReleaseTimed, &metav1.Duration{Duration: keep}
 		}

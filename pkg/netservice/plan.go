@@ -157,7 +157,8 @@ func (m *maker) holder(a netip.Addr, ip IP) (h lease.Holder, cause string) {
 		h.PodUID = pods[i].UID
 		if len(pods) > 1 {
 			other := pods[(i+1)%len(pods)]
-			cause = fmt.Sprintf("pods %s and %s/%s report it: it stays with the first, which the object names", ip.pod(), other.Namespace, other.Name)
+			cause = fmt.Sprintf("pods %s and %s/%s report it: it stays with the first, which the object names", ip.pod(),
+				other.Namespace, other.Name)
 		}
 		return h, cause
 	}
@@ -191,8 +192,10 @@ func (m *maker) since(ip IP) time.Time {
 	return m.Now
 }
 
-// asideByImport reports whether an import set an address aside, perhaps before somebody resolved what was contradictory.
+// asideByImport reports whether an import set an address aside, perhaps before somebody resolved what was
+// contradictory.
 func asideByImport(l lease.Lease) bool {
 	last, ok := l.History.Last()
-	return l.State == lease.Reserved && l.Claim == "" && ok && last.Verb == lease.VerbReserve && strings.HasPrefix(last.Reason, asidePrefix)
+	return l.State == lease.Reserved && l.Claim == "" && ok && last.Verb == lease.VerbReserve &&
+		strings.HasPrefix(last.Reason, asidePrefix)
 }

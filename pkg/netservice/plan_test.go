@@ -39,7 +39,9 @@ func oldClaim(name, bound string, change ...func(*Claim)) Claim {
 }
 
 func running(name string, addrs ...string) workload.Pod {
-	p := workload.Pod{Namespace: "shop", Name: name, UID: "u-" + name, Node: "n", Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	p := workload.Pod{
+		Namespace: "shop", Name: name, UID: "u-" + name, Node: "n", Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
 	for _, a := range addrs {
 		p.Addrs = append(p.Addrs, netip.MustParseAddr(a))
 	}
@@ -69,7 +71,8 @@ func TestMakeOneAddress(t *testing.T) {
 	}{
 		"free": {ips: []IP{oldIP("Available", "", "")}},
 		"a pod's": {
-			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web", "10.1.0.20")}, want: "Active shop/web u-web c-web",
+			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web", "10.1.0.20")},
+			want: "Active shop/web u-web c-web",
 		},
 		"a pod's, in the words of the earliest release": {
 			ips:  []IP{oldIP("", "web", "", func(ip *IP) { ip.Status.Status = "Active" })},
@@ -79,33 +82,40 @@ func TestMakeOneAddress(t *testing.T) {
 			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web")}, want: "Active shop/web u-web c-web",
 		},
 		"a pod's that was made again since": {
-			ips: []IP{oldIP("Active", "web", "", func(ip *IP) { ip.Status.UpdateTime = "2025-12-31T23:00:00Z" })}, pods: []workload.Pod{running("web")},
+			ips:  []IP{oldIP("Active", "web", "", func(ip *IP) { ip.Status.UpdateTime = "2025-12-31T23:00:00Z" })},
+			pods: []workload.Pod{running("web")},
 			want: "Active shop/web  c-web",
 		},
 		"a pod's that is gone": {ips: []IP{oldIP("Active", "web", "")}, want: "Active shop/web  c-web"},
 		"a claim's, in use": {
-			ips: []IP{oldIP("Active", "web", "shop/a")}, claims: []Claim{oldClaim("a", "10.1.0.20")}, pods: []workload.Pod{running("web", "10.1.0.20")},
+			ips: []IP{oldIP("Active", "web", "shop/a")}, claims: []Claim{oldClaim("a", "10.1.0.20")},
+			pods: []workload.Pod{running("web", "10.1.0.20")},
 			want: "Active shop/web u-web c-web for shop/a", made: []string{"shop/a 10.1.0.20 Never"},
 		},
 		"a claim's": {
 			ips:    []IP{oldIP("Reserved", "", "shop/a")},
 			claims: []Claim{oldClaim("a", "10.1.0.20", func(c *Claim) { c.Spec.ExpiredDuration = "90m" })},
-			want:   "Reserved bcs-netservice-controller: bound to claim shop/a for shop/a", made: []string{"shop/a 10.1.0.20 Timed 1h30m0s"},
+			want:   "Reserved bcs-netservice-controller: bound to claim shop/a for shop/a",
+			made:   []string{"shop/a 10.1.0.20 Timed 1h30m0s"},
 		},
 		"a claim's that does not say so yet": {
 			ips: []IP{oldIP("Reserved", "", "shop/a")}, claims: []Claim{oldClaim("a", "")},
-			want: "Reserved bcs-netservice-controller: bound to claim shop/a for shop/a", made: []string{"shop/a 10.1.0.20 Never"},
+			want: "Reserved bcs-netservice-controller: bound to claim shop/a for shop/a",
+			made: []string{"shop/a 10.1.0.20 Never"},
 		},
 		"a claim's, without an object": {
-			claims: []Claim{oldClaim("a", "10.1.0.20")}, want: "Reserved bcs-netservice-controller: bound to claim shop/a for shop/a",
-			made: []string{"shop/a 10.1.0.20 Never"},
+			claims: []Claim{oldClaim("a", "10.1.0.20")},
+			want:   "Reserved bcs-netservice-controller: bound to claim shop/a for shop/a",
+			made:   []string{"shop/a 10.1.0.20 Never"},
 		},
 		"asked for only": {
 			ips:    []IP{oldIP("Available", "", "")},
-			claims: []Claim{oldClaim("a", "", func(c *Claim) { c.Spec.BCSNetIPName = "10.1.0.20" })}, made: []string{"shop/a 10.1.0.20 Never"},
+			claims: []Claim{oldClaim("a", "", func(c *Claim) { c.Spec.BCSNetIPName = "10.1.0.20" })},
+			made:   []string{"shop/a 10.1.0.20 Never"},
 		},
 		"a claim's that has expired": {
-			ips: []IP{oldIP("Available", "", "")}, claims: []Claim{oldClaim("a", "", func(c *Claim) { c.Status.Phase = "Expired" })},
+			ips: []IP{oldIP("Available", "", "")}, claims: []Claim{oldClaim("a", "",
+				func(c *Claim) { c.Status.Phase = "Expired" })},
 			left: []string{"BCSNetIPClaim shop/a"},
 		},
 		"for nobody": {ips: []IP{oldIP("Reserved", "", "")}, want: "Reserved bcs-netservice-controller: it is Reserved for no claim"},
@@ -115,8 +125,9 @@ func TestMakeOneAddress(t *testing.T) {
 		},
 		"two claims'": {
 			ips: []IP{oldIP("Reserved", "", "shop/a")}, claims: []Claim{oldClaim("a", "10.1.0.20"), oldClaim("b", "10.1.0.20")},
-			conflicts: []string{"BCSNetIP 10.1.0.20"}, want: "Reserved bcs-netservice-controller: it belongs to the claims shop/a and shop/b",
-			made: []string{"shop/a 10.1.0.20 Never", "shop/b 10.1.0.20 Never"},
+			conflicts: []string{"BCSNetIP 10.1.0.20"},
+			want:      "Reserved bcs-netservice-controller: it belongs to the claims shop/a and shop/b",
+			made:      []string{"shop/a 10.1.0.20 Never", "shop/b 10.1.0.20 Never"},
 		},
 		"a claim's that asks for another": {
 			ips:       []IP{oldIP("Reserved", "", "shop/a")},
@@ -125,23 +136,26 @@ func TestMakeOneAddress(t *testing.T) {
 			want:      "Reserved bcs-netservice-controller: it belongs to claim shop/a: it is bound to 10.1.0.…",
 		},
 		"another pod reports it": {
-			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("db", "10.1.0.20")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
-			want: "Active shop/db u-db ",
+			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("db", "10.1.0.20")},
+			conflicts: []string{"BCSNetIP 10.1.0.20"},
+			want:      "Active shop/db u-db ",
 		},
 		"two pods report it": {
 			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("db", "10.1.0.20"), running("web", "10.1.0.20")},
 			conflicts: []string{"BCSNetIP 10.1.0.20"}, want: "Active shop/web u-web c-web",
 		},
 		"its pod reports another": {
-			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web", "10.1.0.21")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
-			want: "Reserved bcs-netservice-controller: it is that of shop/web, which reports 10.1.0.21",
+			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web", "10.1.0.21")},
+			conflicts: []string{"BCSNetIP 10.1.0.20"},
+			want:      "Reserved bcs-netservice-controller: it is that of shop/web, which reports 10.1.0.21",
 		},
 		"an unknown phase": {
 			ips: []IP{oldIP("Lost", "", "")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
 			want: "Reserved bcs-netservice-controller: its phase is not known",
 		},
 		"in no pool": {
-			ips: []IP{oldIP("Active", "web", "", func(ip *IP) { ip.Name = "10.9.0.1" })}, conflicts: []string{"BCSNetIP 10.9.0.1"},
+			ips:       []IP{oldIP("Active", "web", "", func(ip *IP) { ip.Name = "10.9.0.1" })},
+			conflicts: []string{"BCSNetIP 10.9.0.1"},
 		},
 		"no address": {ips: []IP{oldIP("Active", "web", "", func(ip *IP) { ip.Name = "web" })}, conflicts: []string{"BCSNetIP web"}},
 		"here already": {
@@ -161,7 +175,8 @@ func TestMakeOneAddress(t *testing.T) {
 		"set aside by an earlier import": {
 			ips: []IP{oldIP("Active", "web", "")}, want: "Active shop/web  c-web",
 			ours: ours(func(l *lease.Lease) {
-				*l, _ = lease.Reserve(*l, l.Params, now, lease.Change{Verb: lease.VerbReserve, Reason: asidePrefix + "its phase is not known"})
+				*l, _ = lease.Reserve(*l, l.Params, now, lease.Change{Verb: lease.VerbReserve, Reason: asidePrefix +
+					"its phase is not known"})
 			}),
 		},
 		"given up here since": {
@@ -186,7 +201,9 @@ func TestMakeOneAddress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := ipam.NewIndex()
-			plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.1.0.0", Mask: 24, Gateway: "10.1.0.1", Available: []string{"10.1.0.0/24"}})
+			plan, err := ipam.NewPlan(ipam.PlanSpec{
+				Net: "10.1.0.0", Mask: 24, Gateway: "10.1.0.1", Available: []string{"10.1.0.0/24"},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

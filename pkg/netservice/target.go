@@ -66,8 +66,8 @@ func (t target) hold(h lease.Holder) {
 	}
 }
 
-// keepForClaim plans that the claim keeps the address. The term of an address that a pod gave up began then, as the released
-// program counts; any other begins now.
+// keepForClaim plans that the claim keeps the address. The term of an address that a pod gave up began then, as the
+// released program counts; any other begins now.
 func (t target) keepForClaim() {
 	if t.now.Claim == t.claim && t.now.State != lease.Available {
 		t.plan.Already++

@@ -30,7 +30,10 @@ func TestEmptiedByHand(t *testing.T) {
 		13: {name: "status-deleted", patch: `{"status":null}`, deleted: true},
 		14: {name: "state-deleted", patch: `{"status":{"status":"Available"}}`, deleted: true},
 		15: {name: "both-deleted", patch: `{"metadata":{"finalizers":null},"status":{"status":"Available"}}`, deleted: true},
-		16: {name: "both-others", patch: `{"metadata":{"finalizers":["example.com/wait"]},"status":{"status":"Available"}}`, deleted: true, finalizer: "example.com/wait"},
+		16: {
+			name: "both-others", patch: `{"metadata":{"finalizers":["example.com/wait"]},"status":{"status":"Available"}}`,
+			deleted: true, finalizer: "example.com/wait",
+		},
 		17: {name: "state-and-finalizer", patch: `{"metadata":{"finalizers":null},"status":{"status":"Available"}}`},
 	} {
 		for _, owned := range []bool{false, true} {
@@ -69,13 +72,16 @@ func TestEmptiedByHand(t *testing.T) {
 				}
 				controlplane.Until(t, "the lease is made again", func() bool { return r.lease(t, l.Addr).State == lease.Active })
 				if tc.finalizer != "" { // and when that has gone
-					if err := r.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+					if err := r.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType,
+						[]byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 						t.Fatal(err)
 					}
-					controlplane.Until(t, "the lease is made again", func() bool { l := r.lease(t, l.Addr); return l.State == lease.Active && !l.Deleting })
+					controlplane.Until(t, "the lease is made again",
+						func() bool { l := r.lease(t, l.Addr); return l.State == lease.Active && !l.Deleting })
 				}
 				now := r.lease(t, l.Addr)
-				if now.State != lease.Active || now.ContainerID != l.ContainerID || now.Owner != l.Owner || now.PodUID != l.PodUID || !now.HeldFinalizer {
+				if now.State != lease.Active || now.ContainerID != l.ContainerID || now.Owner != l.Owner ||
+					now.PodUID != l.PodUID || !now.HeldFinalizer {
 					t.Errorf("stored: %+v", now)
 				}
 				controlplane.Until(t, "the index has it", func() bool {

@@ -55,7 +55,10 @@ type Conflict struct {
 // first gets it. A pod that is being deleted may have given its address up, and the object may be gone: it comes after
 // the others, and counts only in pools that have lost other leases.
 func Make(in Input) Plan {
-	m := maker{Input: in, plan: Plan{Waiting: map[string][]string{}}, byHost: map[netip.Addr][]string{}, by: map[netip.Addr]workload.Pod{}, pools: map[string]ipam.Pool{}, lost: map[string]bool{}}
+	m := maker{
+		Input: in, plan: Plan{Waiting: map[string][]string{}}, byHost: map[netip.Addr][]string{},
+		by: map[netip.Addr]workload.Pod{}, pools: map[string]ipam.Pool{}, lost: map[string]bool{},
+	}
 	for _, p := range in.Index.Pools() {
 		m.pools[p.Name] = p
 		for h := range p.Hosts {
@@ -143,7 +146,9 @@ func (m *maker) wait(pod workload.Pod) {
 }
 
 // lease returns the lease of a reported address; ok is false when none is to be made.
-func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, before []lease.Lease) (l lease.Lease, ok bool) {
+func (m *maker) lease(
+	pod workload.Pod, a netip.Addr, ifName, pool string, before []lease.Lease,
+) (l lease.Lease, ok bool) {
 	current, _ := m.Index.Get(a)
 	who := pod.Namespace + "/" + pod.Name
 	conflict := func(format string, args ...any) (lease.Lease, bool) {
@@ -155,7 +160,8 @@ func (m *maker) lease(pod workload.Pod, a netip.Addr, ifName, pool string, befor
 		return l, false // whoever has it now has it by right
 	case current.State == lease.Reserved && current.Claim == "":
 		return conflict("it is reserved")
-	case current.State == lease.Active && (current.Owner != "" || current.PodName != "" && current.PodUID != pod.UID && current.Who() != who):
+	case current.State == lease.Active && (current.Owner != "" || current.PodName != "" && current.PodUID != pod.UID &&
+		current.Who() != who):
 		return conflict("%s holds it", current.Who())
 	case current.State == lease.Active || GaveUp(current, pod):
 		return l, false

@@ -24,7 +24,10 @@ func ip(s string) netip.Addr { return netip.MustParseAddr(s) }
 
 // aPod runs on the pools' host since an hour.
 func aPod(name string, changes ...func(*workload.Pod)) workload.Pod {
-	p := workload.Pod{Namespace: "shop", Name: name, UID: "u-" + name, Node: "n", HostIPs: []netip.Addr{onHost}, Started: now.Add(-time.Hour)}
+	p := workload.Pod{
+		Namespace: "shop", Name: name, UID: "u-" + name, Node: "n", HostIPs: []netip.Addr{onHost},
+		Started: now.Add(-time.Hour),
+	}
 	for _, change := range changes {
 		change(&p)
 	}
@@ -46,7 +49,10 @@ func TestMake(t *testing.T) {
 		}}
 	}
 	freed := func(a, pod string, until time.Time) lease.Lease {
-		return lease.Lease{Addr: ip(a), Params: lease.Params{Pool: "a", Bits: 24}, History: lease.NewHistory([]lease.Past{{Holder: "shop/" + pod, Until: until}})}
+		return lease.Lease{
+			Addr: ip(a), Params: lease.Params{Pool: "a", Bits: 24},
+			History: lease.NewHistory([]lease.Past{{Holder: "shop/" + pod, Until: until}}),
+		}
 	}
 	passed := func(a, from, to string) lease.Lease {
 		l := held(a, to)
@@ -74,13 +80,15 @@ func TestMake(t *testing.T) {
 		"made anew and free":  {leases: []lease.Lease{{Addr: ip("10.0.0.10"), Params: lease.Params{Pool: "a"}}}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"}},
 		"given up by the pod": {leases: []lease.Lease{freed("10.0.0.10", "x", now)}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}},
 		"given up in the second of its start": {
-			leases: []lease.Lease{{Addr: ip("10.0.0.10"), Params: lease.Params{Pool: "a", Bits: 24}, History: lease.NewHistory([]lease.Past{
-				{Holder: "shop/x", Since: now.Add(-time.Hour), Until: now.Add(-time.Hour)}})}},
+			leases: []lease.Lease{{Addr: ip("10.0.0.10"), Params: lease.Params{Pool: "a", Bits: 24},
+				History: lease.NewHistory([]lease.Past{
+					{Holder: "shop/x", Since: now.Add(-time.Hour), Until: now.Add(-time.Hour)}})}},
 			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
 		},
 		"given up in that second by one before it": {
-			leases: []lease.Lease{{Addr: ip("10.0.0.10"), Params: lease.Params{Pool: "a", Bits: 24}, History: lease.NewHistory([]lease.Past{
-				{Holder: "shop/x", Since: now.Add(-2 * time.Hour), Until: now.Add(-time.Hour)}})}},
+			leases: []lease.Lease{{Addr: ip("10.0.0.10"), Params: lease.Params{Pool: "a", Bits: 24},
+				History: lease.NewHistory([]lease.Past{
+					{Holder: "shop/x", Since: now.Add(-2 * time.Hour), Until: now.Add(-time.Hour)}})}},
 			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
 		},
 		"given up by a pod with a long name": {leases: []lease.Lease{freed("10.0.0.10", strings.Repeat("long", 40), now)}, pods: []workload.Pod{aPod(strings.Repeat("long", 40), has("eth0", "10.0.0.10"))}},
@@ -106,15 +114,19 @@ func TestMake(t *testing.T) {
 			conflicts: []string{"10.0.0.10 shop/y holds it"},
 		},
 		"held by another after it was given up by a pod that is being deleted": {
-			leases: []lease.Lease{passed("10.0.0.10", "x", "y")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), deleting)},
+			leases: []lease.Lease{passed("10.0.0.10", "x", "y")},
+			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), deleting)},
 		},
 		"reserved": {
 			leases: []lease.Lease{{Addr: ip("10.0.0.10"), State: lease.Reserved, Params: lease.Params{Pool: "a"}}},
 			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, conflicts: []string{"10.0.0.10 it is reserved"},
 		},
 		"kept for a claim": {
-			leases: []lease.Lease{{Addr: ip("10.0.0.10"), State: lease.Reserved, Params: lease.Params{Pool: "a"}, Retention: lease.Retention{Claim: "shop/x", Fixed: true}}},
-			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
+			leases: []lease.Lease{{
+				Addr: ip("10.0.0.10"), State: lease.Reserved, Params: lease.Params{Pool: "a"},
+				Retention: lease.Retention{Claim: "shop/x", Fixed: true},
+			}},
+			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, create: []string{"10.0.0.10 eth0 x"},
 		},
 		"kept for a claim since the pod gave it up": {
 			leases: []lease.Lease{func() lease.Lease {
@@ -133,7 +145,9 @@ func TestMake(t *testing.T) {
 			create: []string{"10.0.0.10 eth0 y"}, conflicts: []string{"10.0.0.10 shop/y reports it, too"},
 		},
 		"one that started later reports it, too": {
-			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), func(p *workload.Pod) { p.Started = now }), aPod("y", has("eth0", "10.0.0.10"))},
+			pods: []workload.Pod{
+				aPod("x", has("eth0", "10.0.0.10"), func(p *workload.Pod) { p.Started = now }), aPod("y", has("eth0", "10.0.0.10")),
+			},
 			create: []string{"10.0.0.10 eth0 y"}, conflicts: []string{"10.0.0.10 shop/y reports it, too"},
 		},
 		"the pod holds another": {
@@ -168,7 +182,10 @@ func TestMake(t *testing.T) {
 				l.Version = uint64(i) + 1
 				x.Watched(l)
 			}
-			got := Make(Input{Now: now, Index: x, Pods: slices.Values(tc.pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs }, RebuiltAt: tc.whole})
+			got := Make(Input{
+				Now: now, Index: x, Pods: slices.Values(tc.pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs },
+				RebuiltAt: tc.whole,
+			})
 			var create, conflicts []string
 			for _, l := range got.Create {
 				text := l.Addr.String() + " " + l.IfName + " " + l.PodName
@@ -176,7 +193,8 @@ func TestMake(t *testing.T) {
 					text += " of 2"
 				}
 				create = append(create, text)
-				if l.State != lease.Active || !l.HeldFinalizer || l.Host != onHost || l.PodUID != "u-"+l.PodName || l.ContainerID != "" || l.Gateway == (netip.Addr{}) ||
+				if l.State != lease.Active || !l.HeldFinalizer || l.Host != onHost || l.PodUID != "u-"+l.PodName ||
+					l.ContainerID != "" || l.Gateway == (netip.Addr{}) ||
 					!l.Updated.Equal(now) || !l.StartedAt.Equal(now) {
 					t.Errorf("lease %+v", l)
 				}

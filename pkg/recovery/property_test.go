@@ -25,7 +25,9 @@ type fixture struct {
 func drawFixture(t *rapid.T) fixture {
 	f := fixture{index: ipam.NewIndex(), leases: map[netip.Addr]lease.Lease{}}
 	// The pool serves .10 to .15; of what is drawn, .16 and .17 are in none.
-	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.254", Available: []string{"10.0.0.10-10.0.0.15"}})
+	plan, err := ipam.NewPlan(ipam.PlanSpec{
+		Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.254", Available: []string{"10.0.0.10-10.0.0.15"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,9 @@ func drawFixture(t *rapid.T) fixture {
 }
 
 func (f fixture) plan(pods []workload.Pod) Plan {
-	return Make(Input{Now: now, Index: f.index, Pods: slices.Values(pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs }})
+	return Make(Input{
+		Now: now, Index: f.index, Pods: slices.Values(pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs },
+	})
 }
 
 // A plan gives no address twice and none that somebody has, makes leases for pods that run and report them
@@ -89,7 +93,8 @@ func TestMakeAnyScene(t *testing.T) {
 				t.Errorf("%s is in no pool", l.Addr)
 			}
 			if !slices.ContainsFunc(f.pods, func(p workload.Pod) bool {
-				return p.UID == l.PodUID && !p.Ended && !p.HostNetwork && slices.Contains(p.Addrs, l.Addr) && !GaveUp(f.leases[l.Addr], p)
+				return p.UID == l.PodUID && !p.Ended && !p.HostNetwork && slices.Contains(p.Addrs, l.Addr) &&
+					!GaveUp(f.leases[l.Addr], p)
 			}) {
 				t.Errorf("%s is made for %s, which does not have it", l.Addr, l.Who())
 			}
@@ -101,7 +106,8 @@ func TestMakeAnyScene(t *testing.T) {
 			for _, a := range p.Addrs {
 				_, served := f.index.PoolOf(a)
 				old := f.leases[a]
-				its := made[a].PodUID == p.UID || old.State == lease.Active && old.PodUID == p.UID || old.State != lease.Active && GaveUp(old, p)
+				its := made[a].PodUID == p.UID || old.State == lease.Active && old.PodUID == p.UID || old.State != lease.Active &&
+					GaveUp(old, p)
 				told := slices.IndexFunc(plan.Conflicts, func(c Conflict) bool { return c.Addr == a && c.Pod == "shop/"+p.Name })
 				if served && !its && told < 0 {
 					t.Errorf("%s of %s is left out without a word", a, p.Name)
@@ -113,7 +119,8 @@ func TestMakeAnyScene(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(plan, f.plan(rapid.Permutation(f.pods).Draw(t, "another order")), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+		if diff := cmp.Diff(plan, f.plan(rapid.Permutation(f.pods).Draw(t, "another order")),
+			cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 			t.Errorf("in another order:\n%s", diff)
 		}
 	})

@@ -41,7 +41,8 @@ type Restorer struct {
 func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, restored func(l lease.Lease)) *Restorer {
 	r := &Restorer{
 		index: index, leases: leases, log: log, restored: restored,
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[netip.Addr](minBackoff, maxBackoff)),
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[netip.Addr](minBackoff,
+			maxBackoff)),
 	}
 	index.Subscribe(r.changed)
 	return r
@@ -92,7 +93,8 @@ func (r *Restorer) process(ctx context.Context, addr netip.Addr) {
 	defer cancel()
 	if err := r.sync(limit, addr); err != nil && ctx.Err() == nil {
 		if r.queue.NumRequeues(addr) == 0 {
-			r.log.Warn("could not settle an address whose object was deleted; it stays held", "address", addr.String(), "error", err)
+			r.log.Warn("could not settle an address whose object was deleted; it stays held", "address", addr.String(), "error",
+				err)
 		}
 		r.queue.AddRateLimited(addr)
 		return

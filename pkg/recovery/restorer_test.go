@@ -35,7 +35,8 @@ func (r *replica) strip(t *testing.T, a netip.Addr) {
 	if err := r.admin.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+	if err := r.admin.Patch(t.Context(), o, client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -59,7 +60,9 @@ func TestRestore(t *testing.T) {
 	other := first.newPod(t, "restore-other", at(99))
 	owned := held(at(14), "", "")
 	owned.Owner, owned.Namespace = "vm-1", ""
-	reserved := lease.Lease{Addr: at(15), State: lease.Reserved, Params: owned.Params, Updated: updated, HeldFinalizer: true}
+	reserved := lease.Lease{
+		Addr: at(15), State: lease.Reserved, Params: owned.Params, Updated: updated, HeldFinalizer: true,
+	}
 	// The API server may know nothing of the pod: its store was put back to a time before that was made, and it runs.
 	for name, leased := range map[string]lease.Lease{
 		"the pod has it":     held(at(10), mine.Name, string(mine.UID)),
@@ -82,7 +85,8 @@ func TestRestore(t *testing.T) {
 				})
 			}
 			got := first.lease(t, a)
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(lease.Lease{}, "Version", "BoundVersion"), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(lease.Lease{}, "Version", "BoundVersion"),
+				cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 				t.Errorf("lease (-want +got):\n%s", diff)
 			}
 		})
@@ -95,8 +99,12 @@ func TestReleaseOfADeletedObject(t *testing.T) {
 	a := netip.MustParseAddr("10.9.1.10")
 	pod := r.newPod(t, "released", a)
 	l := r.write(t, lease.Lease{
-		Addr: a, State: lease.Active, Params: lease.Params{Pool: "restore", Bits: 24, Gateway: netip.MustParseAddr("10.9.1.254")}, HeldFinalizer: true,
-		Holder: lease.Holder{ContainerID: "c1", IfName: "eth0", Namespace: "default", PodName: pod.Name, PodUID: string(pod.UID)},
+		Addr: a, State: lease.Active, Params: lease.Params{
+			Pool: "restore", Bits: 24, Gateway: netip.MustParseAddr("10.9.1.254"),
+		}, HeldFinalizer: true,
+		Holder: lease.Holder{
+			ContainerID: "c1", IfName: "eth0", Namespace: "default", PodName: pod.Name, PodUID: string(pod.UID),
+		},
 	})
 	o := &v1.BCSNetIP{}
 	o.Name = ipaddr.ObjectName(a)
@@ -121,8 +129,11 @@ func TestDeletedObjectOfAKeptAddress(t *testing.T) {
 	a := netip.MustParseAddr("10.9.2.10")
 	sticky := lease.Retention{Claim: "default/web", PodPrimaryKey: "web-0", Fixed: true}
 	l := r.write(t, lease.Lease{
-		Addr: a, State: lease.Reserved, Params: lease.Params{Pool: "restore", Bits: 24, Gateway: netip.MustParseAddr("10.9.2.254")}, HeldFinalizer: true,
-		Holder: lease.Holder{IfName: "eth0", Namespace: "default", PodName: "web-0"}, Retention: sticky, Updated: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+		Addr: a, State: lease.Reserved, Params: lease.Params{
+			Pool: "restore", Bits: 24, Gateway: netip.MustParseAddr("10.9.2.254"),
+		}, HeldFinalizer: true,
+		Holder: lease.Holder{IfName: "eth0", Namespace: "default", PodName: "web-0"}, Retention: sticky,
+		Updated: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 	})
 	o := &v1.BCSNetIP{}
 	o.Name = ipaddr.ObjectName(a)

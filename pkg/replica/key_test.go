@@ -33,7 +33,9 @@ func TestShare(t *testing.T) {
 	if len(ab) != 32 || !bytes.Equal(ab, share(b, a.Public())) {
 		t.Errorf("%x", ab)
 	}
-	for name, other := range map[string][]byte{"a and c": share(a, c.Public()), "b and c": share(b, c.Public()), "a and a": share(a, a.Public())} {
+	for name, other := range map[string][]byte{
+		"a and c": share(a, c.Public()), "b and c": share(b, c.Public()), "a and a": share(a, a.Public()),
+	} {
 		if bytes.Equal(ab, other) {
 			t.Errorf("%s share the secret of a and b", name)
 		}
@@ -44,7 +46,9 @@ func TestShare(t *testing.T) {
 func TestWrongKeys(t *testing.T) {
 	t.Parallel()
 	k := newKey(t)
-	for _, public := range []string{"", "x", "%", base64.RawStdEncoding.EncodeToString(make([]byte, 31)), base64.RawStdEncoding.EncodeToString(make([]byte, 32))} {
+	for _, public := range []string{
+		"", "x", "%", base64.RawStdEncoding.EncodeToString(make([]byte, 31)), base64.RawStdEncoding.EncodeToString(make([]byte, 32)),
+	} {
 		if secret, err := k.Share(public); err == nil {
 			t.Errorf("%q gives %x", public, secret)
 		}

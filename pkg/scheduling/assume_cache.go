@@ -68,7 +68,10 @@ type place struct {
 }
 
 func newAssumeCache() assumeCache {
-	return assumeCache{pods: map[string]*assumedPod{}, owner: map[netip.Addr]string{}, on: map[place]map[netip.Addr]string{}, changed: make(chan struct{})}
+	return assumeCache{
+		pods: map[string]*assumedPod{}, owner: map[netip.Addr]string{}, on: map[place]map[netip.Addr]string{},
+		changed: make(chan struct{}),
+	}
 }
 
 func (l *assumeCache) signal() {
@@ -188,7 +191,8 @@ func (e *Extender) refresh(now time.Time) {
 	for uid, p := range e.assumed.pods {
 		switch {
 		case p.pod.Node == "" || !p.known:
-		case p.node != p.pod.Node, len(p.addrs) == 0, slices.ContainsFunc(p.addrs, func(a netip.Addr) bool { return e.gone(a, uid) }):
+		case p.node != p.pod.Node, len(p.addrs) == 0,
+			slices.ContainsFunc(p.addrs, func(a netip.Addr) bool { return e.gone(a, uid) }):
 			e.place(p, now)
 		}
 	}
@@ -298,7 +302,8 @@ func (e *Extender) assign(p *assumedPod, addrs []netip.Addr) {
 	e.assumed.assign(p, addrs, pools)
 }
 
-// byPool returns the addresses of an assumed pod by pool. A pod that is on no node yet takes one of a pool, whichever node it comes to.
+// byPool returns the addresses of an assumed pod by pool. A pod that is on no node yet takes one of a pool, whichever
+// node it comes to.
 func (p *assumedPod) byPool() map[string][]netip.Addr {
 	all := map[string][]netip.Addr{}
 	for i, a := range p.addrs {

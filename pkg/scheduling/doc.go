@@ -1,3 +1,4 @@
-// Package scheduling decides on which nodes pods find addresses, for the scheduler: it asks the allocator's own decisions
-// about many hosts at once, and assumes addresses for pods that were placed and have not asked for theirs yet.
+// Package scheduling decides on which nodes pods find addresses, for the scheduler: it asks the allocator's own
+// decisions about many hosts at once, and assumes addresses for pods that were placed and have not asked for theirs
+// yet.
 package scheduling

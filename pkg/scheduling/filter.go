@@ -52,11 +52,18 @@ type Extender struct {
 }
 
 // New makes an extender that has assumed no pod yet.
-func New(index *ipam.Index, constraints allocator.ConstraintsFinder, pods allocator.PodFinder, nodeAddrs func(string) []netip.Addr, now func() time.Time, r Resources) *Extender {
-	return &Extender{Index: index, Constraints: constraints, Pods: pods, NodeAddrs: nodeAddrs, Now: now, Resources: r, assumed: newAssumeCache()}
+func New(
+	index *ipam.Index, constraints allocator.ConstraintsFinder, pods allocator.PodFinder,
+	nodeAddrs func(string) []netip.Addr, now func() time.Time, r Resources,
+) *Extender {
+	return &Extender{
+		Index: index, Constraints: constraints, Pods: pods, NodeAddrs: nodeAddrs, Now: now, Resources: r,
+		assumed: newAssumeCache(),
+	}
 }
 
-// FilterResult names the nodes that a pod may go to, in the order of the question, and says why the others are not for it.
+// FilterResult names the nodes that a pod may go to, in the order of the question, and says why the others are not for
+// it.
 type FilterResult struct {
 	Pass   []string
 	Failed map[string]string
@@ -81,8 +88,8 @@ func (e *Extender) simulation(ctx context.Context, pod workload.Pod) (*allocator
 }
 
 // Filter returns which nodes are for a pod. A pod that does not ask for an address may go anywhere. A pod that is let
-// through counts from then on, until it has its address, is gone, or half a minute has passed and it is on no node. There
-// is an error where that is not known at present.
+// through counts from then on, until it has its address, is gone, or half a minute has passed and it is on no node.
+// There is an error where that is not known at present.
 func (e *Extender) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (FilterResult, error) {
 	if !e.concerns(o) {
 		return FilterResult{Pass: nodes}, nil
@@ -90,7 +97,10 @@ func (e *Extender) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (F
 	pod := workload.FromObject(o)
 	p, err := e.simulation(ctx, pod)
 	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok && refusal.Reason != ipam.ReasonUnavailable {
-		v := FilterResult{Failed: map[string]string{}, Refusal: refusal, Request: allocator.Request{Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID}}
+		v := FilterResult{
+			Failed: map[string]string{}, Refusal: refusal,
+			Request: allocator.Request{Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID},
+		}
 		for _, n := range nodes {
 			v.Failed[n] = Prefix + string(refusal.Reason) + ": " + refusal.Message
 		}
@@ -127,7 +137,9 @@ func (e *Extender) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (F
 
 // filter decides once. open is closed when the answer may have become another one, nil where that is not to be
 // expected soon: no node is for the pod, and one would be but for pods that are on their way to some node.
-func (e *Extender) filter(pod workload.Pod, p *allocator.Simulation, nodes []string, exists bool) (v FilterResult, open <-chan struct{}) {
+func (e *Extender) filter(
+	pod workload.Pod, p *allocator.Simulation, nodes []string, exists bool,
+) (v FilterResult, open <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.Now()
@@ -154,8 +166,8 @@ func (e *Extender) filter(pod workload.Pod, p *allocator.Simulation, nodes []str
 type outlook struct {
 	// why it is none; empty where it is one.
 	why string
-	// kept: the pod gets an address that is kept for it. elsewhere: it would get another, while one is kept for it; near: it
-	// would get that if the host might have one more.
+	// kept: the pod gets an address that is kept for it. elsewhere: it would get another, while one is kept for it; near:
+	// it would get that if the host might have one more.
 	kept, elsewhere, near bool
 	host                  netip.Addr
 	addrs                 []netip.Addr
@@ -163,7 +175,9 @@ type outlook struct {
 
 // evaluate asks about each kind of host once: nothing else of a host decides what a pod gets there. addrs are
 // all that it might get.
-func (e *Extender) evaluate(p *allocator.Simulation, nodes []string, now time.Time, promised allocator.Promises) (v FilterResult, addrs []netip.Addr) {
+func (e *Extender) evaluate(
+	p *allocator.Simulation, nodes []string, now time.Time, promised allocator.Promises,
+) (v FilterResult, addrs []netip.Addr) {
 	v.Failed = map[string]string{}
 	awaited, earlier := p.Awaited(now, promised), p.Earlier()
 	kinds, inOrder := map[string]*outlook{}, []*outlook{}
@@ -200,13 +214,14 @@ func (e *Extender) evaluate(p *allocator.Simulation, nodes []string, now time.Ti
 			hosts[i] = append(hosts[i], look(host))
 		}
 	}
-	// While an address is kept for the pod it goes where that is; where no node may have it, to one that is kept from it by
-	// what one host may have alone, if that has another pool.
+	// While an address is kept for the pod it goes where that is; where no node may have it, to one that is kept from it
+	// by what one host may have alone, if that has another pool.
 	there := slices.ContainsFunc(inOrder, func(k *outlook) bool { return k.kept })
 	for _, k := range inOrder {
 		if k.elsewhere && (there || !k.near) {
 			k.why, v.Request = NoAddressLeft, p.Request(k.host)
-			v.Refusal = ipam.Refuse(ipam.ReasonClaimConflict, "an address of the claim is kept for the pod, and host %s cannot have it", k.host).
+			v.Refusal = ipam.Refuse(ipam.ReasonClaimConflict,
+				"an address of the claim is kept for the pod, and host %s cannot have it", k.host).
 				WithHint("let the pod run where its pool serves, or give the address up: bcsnetctl ip release ADDRESS")
 		}
 	}
@@ -233,8 +248,8 @@ func (e *Extender) evaluate(p *allocator.Simulation, nodes []string, now time.Ti
 	return v, addrs
 }
 
-// Scores returns the scores of nodes, 0 to MaxScore, by how many addresses for pods like this one they have left: the best of
-// them has the most. A pod that does not ask for an address has no favourites.
+// Scores returns the scores of nodes, 0 to MaxScore, by how many addresses for pods like this one they have left: the
+// best of them has the most. A pod that does not ask for an address has no favourites.
 func (e *Extender) Scores(ctx context.Context, o *corev1.Pod, nodes []string) (scores []int64, err error) {
 	scores = make([]int64, len(nodes))
 	if !e.concerns(o) {

@@ -53,19 +53,24 @@ func (f *fixture) FindLive(ctx context.Context, namespace, name, uid string) (wo
 	return f.Find(ctx, namespace, name, uid, netip.Addr{})
 }
 
-// newSite gives each rack so many addresses, or a pool that hands out nothing: 10.1.0.10 and on for hosts 192.0.1.x, 10.2.0.10 and on for 192.0.2.x.
+// newSite gives each rack so many addresses, or a pool that hands out nothing: 10.1.0.10 and on for hosts 192.0.1.x,
+// 10.2.0.10 and on for 192.0.2.x.
 func newFixture(t *testing.T, addresses ...int) *fixture {
 	t.Helper()
 	f := &fixture{t: t, terms: map[string]allocator.Constraints{}, wrong: map[string]error{}, missing: map[string]bool{}}
 	index := ipam.NewIndex()
 	nodes := map[string][]netip.Addr{"bare": {netip.MustParseAddr("192.0.9.1")}}
 	for rack := 1; rack <= len(addresses); rack++ {
-		plan, err := ipam.NewPlan(ipam.PlanSpec{Net: fmt.Sprintf("10.%d.0.0", rack), Mask: 24, Gateway: fmt.Sprintf("10.%d.0.1", rack),
+		plan, err := ipam.NewPlan(ipam.PlanSpec{Net: fmt.Sprintf("10.%d.0.0", rack), Mask: 24,
+			Gateway:   fmt.Sprintf("10.%d.0.1", rack),
 			Available: []string{fmt.Sprintf("10.%d.0.10-10.%d.0.%d", rack, rack, 9+max(1, addresses[rack-1]))}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		index.SetPool(ipam.Pool{Name: fmt.Sprintf("rack%d", rack), Plan: plan, Cordoned: addresses[rack-1] == 0, HostSubnets: ipam.Networks{netip.MustParsePrefix(fmt.Sprintf("192.0.%d.0/24", rack)): {}}})
+		index.SetPool(ipam.Pool{
+			Name: fmt.Sprintf("rack%d", rack), Plan: plan, Cordoned: addresses[rack-1] == 0,
+			HostSubnets: ipam.Networks{netip.MustParsePrefix(fmt.Sprintf("192.0.%d.0/24", rack)): {}},
+		})
 		for n := 1; n <= 2; n++ {
 			nodes[fmt.Sprintf("node%d%d", rack, n)] = []netip.Addr{netip.MustParseAddr(fmt.Sprintf("192.0.%d.%d", rack, n))}
 		}
@@ -83,7 +88,10 @@ func (f *fixture) lease(addr, uid string, state lease.State, sticky lease.Retent
 	if state == lease.Active {
 		h.Host = netip.MustParseAddr("192.0.1.1")
 	}
-	f.Index.Watched(lease.Lease{Addr: a, Version: f.version, State: state, Params: lease.Params{Pool: pool, Bits: 24}, Holder: h, Retention: sticky, Updated: time.Now()})
+	f.Index.Watched(lease.Lease{
+		Addr: a, Version: f.version, State: state, Params: lease.Params{Pool: pool, Bits: 24}, Holder: h, Retention: sticky,
+		Updated: time.Now(),
+	})
 }
 
 func newPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
@@ -164,27 +172,35 @@ func TestFilter(t *testing.T) {
 		"one address":        {sizes: []int{2, 2}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.11")}}, want: rack1},
 		"two ranges":         {sizes: []int{4, 4}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10-10.1.0.11"), ofSet(t, "10.1.0.12")}}, want: rack1},
 		"two ranges, one of them used up": {
-			sizes: []int{4, 4}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10-10.1.0.11"), ofSet(t, "10.1.0.12")}},
+			sizes: []int{
+				4, 4,
+			}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10-10.1.0.11"), ofSet(t, "10.1.0.12")}},
 			leases: func(f *fixture) { f.lease("10.1.0.12", "x", lease.Active, lease.Retention{}) }, want: nowhere,
 		},
 		"ranges of two racks": {sizes: []int{2, 2}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10"), ofSet(t, "10.2.0.10")}}, want: nowhere},
 		"kept for the pod": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: keyed}, leases: func(f *fixture) { f.lease("10.2.0.10", "", lease.Reserved, keyed) }, want: rack2,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: keyed},
+			leases: func(f *fixture) { f.lease("10.2.0.10", "", lease.Reserved, keyed) }, want: rack2,
 		},
 		"its earlier pod has it": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: keyed}, leases: func(f *fixture) { f.lease("10.2.0.10", "db", lease.Active, keyed) }, want: rack2,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: keyed},
+			leases: func(f *fixture) { f.lease("10.2.0.10", "db", lease.Active, keyed) }, want: rack2,
 		},
 		"kept for the app": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(f *fixture) { f.lease("10.1.0.10", "", lease.Reserved, web) }, want: rack1,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web},
+			leases: func(f *fixture) { f.lease("10.1.0.10", "", lease.Reserved, web) }, want: rack1,
 		},
 		"the app has all it kept in use": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(f *fixture) { f.lease("10.1.0.10", "w", lease.Active, web) }, want: all,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web},
+			leases: func(f *fixture) { f.lease("10.1.0.10", "w", lease.Active, web) }, want: all,
 		},
 		"the claim is full": {
-			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web, Room: 1}, leases: func(f *fixture) { f.lease("10.1.0.10", "w", lease.Active, web) }, want: nowhere,
+			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web, Room: 1},
+			leases: func(f *fixture) { f.lease("10.1.0.10", "w", lease.Active, web) }, want: nowhere,
 		},
 		"the pool is full, and one is kept for it": {
-			sizes: []int{1, 0}, terms: allocator.Constraints{Retention: web}, leases: func(f *fixture) { f.lease("10.1.0.10", "", lease.Reserved, web) }, want: rack1,
+			sizes: []int{1, 0}, terms: allocator.Constraints{Retention: web},
+			leases: func(f *fixture) { f.lease("10.1.0.10", "", lease.Reserved, web) }, want: rack1,
 		},
 		"kept for the app in a pool that is going": {
 			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web},
@@ -302,7 +318,9 @@ func TestBurst(t *testing.T) {
 func TestClaimOfASize(t *testing.T) {
 	f := newFixture(t, 8, 0)
 	for i := range 5 {
-		f.terms[fmt.Sprint("p", i)] = allocator.Constraints{Retention: lease.Retention{Claim: "shop/web", Fixed: true}, Room: 3}
+		f.terms[fmt.Sprint("p", i)] = allocator.Constraints{
+			Retention: lease.Retention{Claim: "shop/web", Fixed: true}, Room: 3,
+		}
 	}
 	f.lease("10.1.0.17", "", lease.Reserved, lease.Retention{Claim: "shop/web", Fixed: true})
 	f.placed("p0", "node11") // takes what is kept
@@ -315,7 +333,8 @@ func TestClaimOfASize(t *testing.T) {
 		t.Errorf("one more than there may be: %s", got)
 	}
 	v, err := f.Filter(t.Context(), newPod("p3"), everywhere)
-	if err != nil || v.Refusal == nil || v.Refusal.Reason != ipam.ReasonClaimFull || !strings.Contains(v.Refusal.Message, "claim shop/web holds 1 of 3 addresses, 2 more are for its pods on their way") {
+	if err != nil || v.Refusal == nil || v.Refusal.Reason != ipam.ReasonClaimFull ||
+		!strings.Contains(v.Refusal.Message, "claim shop/web holds 1 of 3 addresses, 2 more are for its pods on their way") {
 		t.Errorf("it is told %v, %v", v.Refusal, err)
 	}
 	if got := f.filter(newPod("other")); got != rack1 {
@@ -354,11 +373,15 @@ func (f *fixture) on(addr, uid, host string, sticky lease.Retention) {
 // wide makes a pool beside that of rack 1 that bounds nothing.
 func (f *fixture) wide() {
 	f.t.Helper()
-	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.9.0.0", Mask: 24, Gateway: "10.9.0.1", Available: []string{"10.9.0.10-10.9.0.20"}})
+	plan, err := ipam.NewPlan(ipam.PlanSpec{
+		Net: "10.9.0.0", Mask: 24, Gateway: "10.9.0.1", Available: []string{"10.9.0.10-10.9.0.20"},
+	})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.Index.SetPool(ipam.Pool{Name: "wide", Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix("192.0.1.0/24"): {}}})
+	f.Index.SetPool(ipam.Pool{
+		Name: "wide", Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix("192.0.1.0/24"): {}},
+	})
 }
 
 // placed has a pod be on a node that it was let through to.
@@ -378,8 +401,8 @@ func (f *fixture) rack1(name string) string {
 	return f.filter(newPod(name), "node11", "node12")
 }
 
-// TestPerHost: of a pool that bounds what one host has, those that are on a host and have no address yet count there, and
-// on no other.
+// TestPerHost: of a pool that bounds what one host has, those that are on a host and have no address yet count there,
+// and on no other.
 func TestPerHost(t *testing.T) {
 	f := newFixture(t, 9, 1)
 	f.bound(2)
@@ -406,8 +429,8 @@ func TestPerHost(t *testing.T) {
 	}
 }
 
-// TestPerHostOfOthers: a pod that is let through and comes to no node closes none; whose address is being written, or is
-// that of its earlier pod on the host, counts once.
+// TestPerHostOfOthers: a pod that is let through and comes to no node closes none; whose address is being written, or
+// is that of its earlier pod on the host, counts once.
 func TestPerHostOfOthers(t *testing.T) {
 	f := newFixture(t, 9)
 	f.bound(1)
@@ -422,7 +445,9 @@ func TestPerHostOfOthers(t *testing.T) {
 	if got := f.rack1("b"); got != rack1Nodes {
 		t.Errorf("one is on its way: %s", got)
 	}
-	if picks, refusal := f.Index.Pick(ipam.PickRequest{Host: netip.MustParseAddr("192.0.1.1"), Namespace: "shop", Key: "a/eth0", IfName: "eth0"}, time.Now()); refusal != nil || len(picks) != 1 {
+	if picks, refusal := f.Index.Pick(ipam.PickRequest{
+		Host: netip.MustParseAddr("192.0.1.1"), Namespace: "shop", Key: "a/eth0", IfName: "eth0",
+	}, time.Now()); refusal != nil || len(picks) != 1 {
 		t.Fatal(picks, refusal)
 	}
 	if got := f.rack1("b"); got != rack1Nodes {
@@ -439,15 +464,20 @@ func TestPerHostOfOthers(t *testing.T) {
 	}
 }
 
-// TestKeptElsewhere: without bounds a pod never goes past what is kept for its app, also where another pool of the node has
-// some that is for another interface.
+// TestKeptElsewhere: without bounds a pod never goes past what is kept for its app, also where another pool of the node
+// has some that is for another interface.
 func TestKeptElsewhere(t *testing.T) {
 	f := newFixture(t, 9, 9)
-	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.9.0.0", Mask: 24, Gateway: "10.9.0.1", Available: []string{"10.9.0.10-10.9.0.20"}})
+	plan, err := ipam.NewPlan(ipam.PlanSpec{
+		Net: "10.9.0.0", Mask: 24, Gateway: "10.9.0.1", Available: []string{"10.9.0.10-10.9.0.20"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Index.SetPool(ipam.Pool{Name: "storage", Plan: plan, Priority: -1, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("192.0.1.1"): {}, netip.MustParseAddr("192.0.2.1"): {}}})
+	f.Index.SetPool(ipam.Pool{
+		Name: "storage", Plan: plan, Priority: -1,
+		Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("192.0.1.1"): {}, netip.MustParseAddr("192.0.2.1"): {}},
+	})
 	web := lease.Retention{Claim: "shop/web", Fixed: true}
 	f.lease("10.1.0.11", "", lease.Reserved, web)
 	f.lease("10.9.0.12", "", lease.Reserved, web)
@@ -481,10 +511,11 @@ func TestNodeOfTwoRacks(t *testing.T) {
 	}
 }
 
-// TestPerHostKept: an address of an earlier pod costs its own host nothing; where no host may have what is kept for an app,
-// its pod goes to another pool, and not while one may.
+// TestPerHostKept: an address of an earlier pod costs its own host nothing; where no host may have what is kept for an
+// app, its pod goes to another pool, and not while one may.
 func TestPerHostKept(t *testing.T) {
-	keyed, web := lease.Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}, lease.Retention{Claim: "shop/web", Fixed: true}
+	keyed, web := lease.Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true},
+		lease.Retention{Claim: "shop/web", Fixed: true}
 	for _, nodes := range [][]string{{"node11", "node12"}, {"node12", "node11"}} {
 		f := newFixture(t, 9)
 		f.bound(1)
@@ -498,7 +529,9 @@ func TestPerHostKept(t *testing.T) {
 	for name, change := range map[string]func(*ipam.Pool){
 		"by subnet": func(*ipam.Pool) {},
 		"by name": func(p *ipam.Pool) {
-			p.HostSubnets, p.Hosts = nil, map[netip.Addr]struct{}{netip.MustParseAddr("192.0.1.1"): {}, netip.MustParseAddr("192.0.1.2"): {}}
+			p.HostSubnets, p.Hosts = nil, map[netip.Addr]struct{}{
+				netip.MustParseAddr("192.0.1.1"): {}, netip.MustParseAddr("192.0.1.2"): {},
+			}
 		},
 	} {
 		f := newFixture(t, 9)
@@ -581,7 +614,10 @@ func TestManyChosen(t *testing.T) {
 	f := newFixture(t, 0, 0)
 	for i := range maxChosen + 5 {
 		uid := fmt.Sprint("p", i)
-		f.assumed.pods[uid] = &assumedPod{pod: workload.Pod{UID: uid}, simulation: allocator.NewSimulation(f.Index, workload.Pod{UID: uid}, allocator.Constraints{}), at: time.Now()}
+		f.assumed.pods[uid] = &assumedPod{
+			pod: workload.Pod{UID: uid}, simulation: allocator.NewSimulation(f.Index, workload.Pod{UID: uid},
+				allocator.Constraints{}), at: time.Now(),
+		}
 	}
 	if _, chosen := f.Assumed(); chosen != maxChosen {
 		t.Errorf("%d are remembered", chosen)
@@ -595,7 +631,8 @@ func TestScores(t *testing.T) {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
 	}
 	f.terms["p"] = allocator.Constraints{Pool: "rack2"}
-	if scores, err = f.Scores(t.Context(), newPod("p"), everywhere); !slices.Equal(scores, []int64{0, 0, 10, 10, 0, 0}) || err != nil {
+	if scores, err = f.Scores(t.Context(), newPod("p"), everywhere); !slices.Equal(scores, []int64{0, 0, 10, 10, 0, 0}) ||
+		err != nil {
 		t.Errorf("of one pool: %v, %v", scores, err)
 	}
 	f.wrong["p"] = ipam.Refuse(ipam.ReasonInvalidAnnotation, "wrong")
@@ -656,8 +693,8 @@ func (s *slowTerms) Of(ctx context.Context, pod workload.Pod) (allocator.Constra
 }
 
 // TestSlowOwners: while the terms of a pod that was found on its node are read from the API server, the watch of pods
-// goes on. Who asks about other pods waits for what it has to count with; a question that was given up leaves the reading
-// to the next.
+// goes on. Who asks about other pods waits for what it has to count with; a question that was given up leaves the
+// reading to the next.
 func TestSlowOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 2, 0)
@@ -706,7 +743,8 @@ func TestSlowOwners(t *testing.T) {
 	})
 }
 
-// TestQuota: of a pool that bounds what a namespace has, the pods of it that are on their way count, wherever they come to.
+// TestQuota: of a pool that bounds what a namespace has, the pods of it that are on their way count, wherever they come
+// to.
 func TestQuota(t *testing.T) {
 	f := newFixture(t, 9)
 	f.bound(0, func(p *ipam.Pool) { p.MaxPerNamespace = 2 })
@@ -718,11 +756,13 @@ func TestQuota(t *testing.T) {
 		t.Errorf("one more is let through: %s", got)
 	}
 	v, err := f.Filter(t.Context(), newPod("c"), everywhere)
-	const why = "no available IP for pod shop/c: pool rack1 (10.1.0.0/24) has 9 of 9 addresses free, 0 active, 0 reserved, namespace shop has 0 (and 2 on their way) of the 2 that it may have"
+	const why = "no available IP for pod shop/c: pool rack1 (10.1.0.0/24) has 9 of 9 addresses free, 0 active, 0 " +
+		"reserved, namespace shop has 0 (and 2 on their way) of the 2 that it may have"
 	if err != nil || v.Refusal == nil || v.Refusal.Reason != ipam.ReasonQuotaExceeded || v.Refusal.Message != why {
 		t.Errorf("it is told %v, %v", v.Refusal, err)
 	}
-	if got := f.filter(newPod("other", func(p *corev1.Pod) { p.Namespace = "bank" }), "node11", "node12"); got != rack1Nodes {
+	if got := f.filter(newPod("other", func(p *corev1.Pod) { p.Namespace = "bank" }), "node11",
+		"node12"); got != rack1Nodes {
 		t.Errorf("a pod of another namespace: %s", got)
 	}
 	f.lease("10.1.0.11", "a", lease.Active, lease.Retention{})
@@ -735,7 +775,8 @@ func TestQuota(t *testing.T) {
 		t.Errorf("one has its address, the other is gone: %s", got)
 	}
 	f.lease("10.1.0.12", "c", lease.Active, lease.Retention{})
-	if scores, err = f.Scores(t.Context(), newPod("d"), everywhere[:2]); err != nil || cmp.Diff([]int64{0, 0}, scores) != "" {
+	if scores, err = f.Scores(t.Context(), newPod("d"), everywhere[:2]); err != nil ||
+		cmp.Diff([]int64{0, 0}, scores) != "" {
 		t.Errorf("scores of a pod that may not have one: %v, %v", scores, err)
 	}
 }

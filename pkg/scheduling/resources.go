@@ -41,7 +41,8 @@ func ParseResources(names []string) (r Resources, err error) {
 // share it.
 //
 //nolint:gochecknoglobals // never changed
-var asked = &corev1.ResourceRequirements{Requests: corev1.ResourceList{"bcsnet/address": *resource.NewQuantity(1, resource.DecimalSI)}}
+var asked = &corev1.ResourceRequirements{Requests: corev1.ResourceList{"bcsnet/address": *resource.NewQuantity(1,
+	resource.DecimalSI)}}
 
 // Mark notes on a trimmed pod, which has lost its containers, that the whole pod requests one of the resources.
 func (r Resources) Mark(trimmed, whole *corev1.Pod) {

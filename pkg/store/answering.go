@@ -52,8 +52,8 @@ func (a *answering) end(err error) {
 	}
 }
 
-// Unanswered returns for how long no write has had an answer from which it is known what became of it, while some are on their way or
-// have just ended so; 0 when all is well.
+// Unanswered returns for how long no write has had an answer from which it is known what became of it, while some are
+// on their way or have just ended so; 0 when all is well.
 func (c *Client) Unanswered() time.Duration {
 	a := &c.counts.answering
 	a.mu.Lock()

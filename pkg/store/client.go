@@ -112,8 +112,8 @@ func (c *Client) Get(ctx context.Context, a netip.Addr) (lease.Lease, error) {
 	return l, err
 }
 
-// known returns the version of an address that whoever reads it from now on cannot fall behind, unless the store was put
-// back.
+// known returns the version of an address that whoever reads it from now on cannot fall behind, unless the store was
+// put back.
 func (c *Client) known(a netip.Addr) uint64 {
 	if c.index == nil {
 		return 0

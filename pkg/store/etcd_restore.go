@@ -25,7 +25,8 @@ const causeRestored metav1.CauseType = "StoreRestored"
 //
 // A watch that goes through Wrap begins with a look at the version that the API server has: one that is behind what the
 // watcher has seen is that of a store which was put back. Such a server would accept the watch and send nothing until
-// its versions have caught up. The watcher gets the answer that its version has expired, and lists. The look is a consistent
+// its versions have caught up. The watcher gets the answer that its version has expired, and lists. The look is a
+// consistent
 // read: a server that merely lags does not pass for one whose store was put back.
 //
 // A watch that begins when the versions have caught up already finds nothing wrong, and would miss what was lost in

@@ -23,7 +23,8 @@ type versioned struct {
 func (s *versioned) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Query().Get("watch") == "" {
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(
-			fmt.Sprintf(`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"%d"}}`, s.version)))}, nil
+			fmt.Sprintf(`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"%d"}}`,
+				s.version)))}, nil
 	}
 	s.watches++
 	events, out := io.Pipe()
@@ -31,7 +32,8 @@ func (s *versioned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: events}, nil
 }
 
-// What one watch notices counts for all: one that begins when the versions have caught up again would find nothing wrong.
+// What one watch notices counts for all: one that begins when the versions have caught up again would find nothing
+// wrong.
 func TestRestoreThatOneWatchNotices(t *testing.T) {
 	server, restores := &versioned{version: 100}, NewRestores()
 	client := restores.Wrap(server)
@@ -83,7 +85,8 @@ func TestRestoreThatOneWatchNotices(t *testing.T) {
 		t.Helper()
 		controlplane.Until(t, "the watch of "+what+" is ended", ended)
 	}
-	ofPods, ofOne := begins(pods, "resourceVersion", "90"), begins(pods, "resourceVersion", "90", "fieldSelector", "metadata.name=a")
+	ofPods, ofOne := begins(pods, "resourceVersion", "90"),
+		begins(pods, "resourceVersion", "90", "fieldSelector", "metadata.name=a")
 	ofNodes := begins(nodes, "resourceVersion", "100")
 
 	server.version = 95 // put back

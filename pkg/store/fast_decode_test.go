@@ -45,11 +45,15 @@ func fill(v reflect.Value, n *int) {
 // everything is an object with all fields that we write, as the API server stores it.
 func everything(t *testing.T) []byte {
 	t.Helper()
-	o := v1.BCSNetIP{TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetIP"}, ObjectMeta: metav1.ObjectMeta{
-		Name: "10.0.0.9", ResourceVersion: "7", UID: "u", Generation: 3, CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0)),
-		Finalizers:    []string{v1.HeldFinalizer},
-		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"v:\"a]}\"":{},"b\\":{}}}`)}},
-	}}
+	o := v1.BCSNetIP{TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetIP"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "10.0.0.9", ResourceVersion: "7", UID: "u", Generation: 3,
+			CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0)),
+			Finalizers:        []string{v1.HeldFinalizer},
+			ManagedFields: []metav1.ManagedFieldsEntry{{
+				Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"v:\"a]}\"":{},"b\\":{}}}`),
+			}},
+		}}
 	n := 0
 	fill(reflect.ValueOf(&o.Spec).Elem(), &n)
 	fill(reflect.ValueOf(&o.Status).Elem(), &n)
@@ -110,7 +114,8 @@ func TestFastDecodeLeaves(t *testing.T) {
 // A list is the same in whatever pieces it comes, and a part of it is an error.
 func TestReadListInPieces(t *testing.T) {
 	large := strings.Replace(string(everything(t)), "text 1", strings.Repeat("x", 3*firstBuffer), 1)
-	body := []byte(`{"items": [` + string(everything(t)) + ` , ` + large + `,` + strangeObject + `], "metadata" : {"continue":"c","resourceVersion":"9"}}` + "\n")
+	body := []byte(`{"items": [` + string(everything(t)) + ` , ` + large + `,` + strangeObject +
+		`], "metadata" : {"continue":"c","resourceVersion":"9"}}` + "\n")
 	read := func(r io.Reader) (all []lease.Lease, meta metav1.ListMeta, err error) {
 		meta, err = readList(r, func(l lease.Lease) error { all = append(all, l); return nil })
 		return all, meta, err
@@ -128,7 +133,9 @@ func TestReadListInPieces(t *testing.T) {
 			t.Errorf("%d of %d bytes pass for the list", cut, len(body))
 		}
 	}
-	for _, wrong := range []string{`{"items":[{},]}`, `{"items":[],}`, `{"items":[{}{}]}`, `{"items":{}}`, `{"items":[1]}`, `{"items":[`} {
+	for _, wrong := range []string{
+		`{"items":[{},]}`, `{"items":[],}`, `{"items":[{}{}]}`, `{"items":{}}`, `{"items":[1]}`, `{"items":[`,
+	} {
 		if _, _, err := read(strings.NewReader(wrong)); err == nil {
 			t.Errorf("%s passes for a list", wrong)
 		}
@@ -138,7 +145,10 @@ func TestReadListInPieces(t *testing.T) {
 // Whatever the JSON package reads as an object without foreign fields is the same lease read in one pass, where
 // that reads it at all.
 func FuzzFastDecode(f *testing.F) {
-	for _, seed := range []string{plainObject, strangeObject, `{}`, `null`, `{"status":{"history":[{"holder":"a","since":"b"}],"fixed":true,"setSize":2}}`} {
+	for _, seed := range []string{
+		plainObject, strangeObject, `{}`, `null`,
+		`{"status":{"history":[{"holder":"a","since":"b"}],"fixed":true,"setSize":2}}`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -214,8 +214,8 @@ func TestVersionOfTheFuture(t *testing.T) {
 	controlplane.Until(t, "the feed works again", has(c.index, l.Addr, l.Version))
 }
 
-// After the API server was out of reach the leases are listed as the store has them, not as new as what was seen: a store
-// that was put back would keep the list waiting until it has come that far.
+// After the API server was out of reach the leases are listed as the store has them, not as new as what was seen: a
+// store that was put back would keep the list waiting until it has come that far.
 func TestListAfterAnOutage(t *testing.T) {
 	tap, gate := &intercept.Tap{}, intercept.NewGate()
 	gate.Open()
@@ -463,7 +463,9 @@ func TestStrangeObjectsInTheFeed(t *testing.T) {
 		}
 		return a
 	}
-	strange := map[string]any{"status": "Active", "containerID": "c", "updateTime": "yesterday", "startedAt": "?", "fixedIPExpiredTime": "soon"}
+	strange := map[string]any{
+		"status": "Active", "containerID": "c", "updateTime": "yesterday", "startedAt": "?", "fixedIPExpiredTime": "soon",
+	}
 	listed := create(1, strange)
 	c, f := feeding(t, nil)
 	controlplane.Until(t, "the feed has a list", f.Synced)
@@ -600,7 +602,8 @@ func TestFeedUnderFire(t *testing.T) {
 		}
 	}
 	slices.SortFunc(ours, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
-	if diff := cmp.Diff(ours, index.Find(func(l lease.Lease) bool { return l.Addr.Is4() && inSubnet(l) }), compareAddrs); diff != "" {
+	if diff := cmp.Diff(ours, index.Find(func(l lease.Lease) bool { return l.Addr.Is4() && inSubnet(l) }),
+		compareAddrs); diff != "" {
 		t.Errorf("-API server +index:\n%s", diff)
 	}
 	mu.Lock()

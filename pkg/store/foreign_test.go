@@ -47,15 +47,19 @@ func TestFieldsOfALaterReleaseAreKept(t *testing.T) {
 	l := write(t, c, available(subnet()(1)))
 	objects := admin.Resource(v1.GroupVersion.WithResource(v1.IPResource))
 	extend(t, admin, "spec", "tier", map[string]any{"type": "string"})
-	extend(t, admin, "status", "quarantine", map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+	extend(t, admin, "status", "quarantine", map[string]any{
+		"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+	})
 
 	// A watch that was open when the CRD changed goes on without the new fields until the API server ends
 	// it, a second later.
 	n := 0
 	controlplane.Until(t, "the index sees the new fields", func() bool {
 		n++
-		later := fmt.Sprintf(`{"spec":{"tier":"gold"},"status":{"podName":"pod-%d","quarantine":{"until":"tomorrow","why":[{"a":1.5,"id":9007199254740993}]}}}`, n)
-		o, err := objects.Patch(t.Context(), ipaddr.ObjectName(l.Addr), "application/merge-patch+json", []byte(later), metav1.PatchOptions{})
+		later := fmt.Sprintf(
+			`{"spec":{"tier":"gold"},"status":{"podName":"pod-%d","quarantine":{"until":"tomorrow","why":[{"a":1.5,"id":9007199254740993}]}}}`, n)
+		o, err := objects.Patch(t.Context(), ipaddr.ObjectName(l.Addr), "application/merge-patch+json", []byte(later),
+			metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +100,9 @@ func TestFieldsOfALaterReleaseAreKept(t *testing.T) {
 // extend adds a property to the CRD, as a later release would.
 func extend(t *testing.T, admin dynamic.Interface, under, name string, property map[string]any) {
 	t.Helper()
-	crds := admin.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	crds := admin.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	})
 	crd, err := crds.Get(t.Context(), v1.IPResource+"."+v1.GroupVersion.Group, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,10 @@ const (
 
 // What decodes as a lease, and knows no foreign fields, comes back from what is written for it.
 func FuzzDecodeLease(f *testing.F) {
-	for _, seed := range []string{plainObject, strangeObject, `{}`, `null`, `{"metadata":{"name":"2001-0db8-0000-0000-0000-0000-0000-0020","resourceVersion":"1"}}`} {
+	for _, seed := range []string{
+		plainObject, strangeObject, `{}`, `null`,
+		`{"metadata":{"name":"2001-0db8-0000-0000-0000-0000-0000-0020","resourceVersion":"1"}}`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -105,11 +108,15 @@ func frames(body []byte) []watch.Event {
 // the rest.
 func FuzzMergeInto(f *testing.F) {
 	for _, seed := range []string{
-		plainObject, strangeObject, `{"metadata":{"finalizers":["a",1,null]},"spec":[],"status":null,"x":{"y":1}}`, `{"metadata":null}`, `{}`, `null`, `[]`,
+		plainObject, strangeObject, `{"metadata":{"finalizers":["a",1,null]},"spec":[],"status":null,"x":{"y":1}}`,
+		`{"metadata":null}`, `{}`, `null`, `[]`,
 	} {
 		f.Add([]byte(seed))
 	}
-	l := lease.Lease{Addr: netip.MustParseAddr("10.0.0.9"), Version: 7, State: lease.Active, Params: params, Holder: lease.Holder{ContainerID: "c"}, HeldFinalizer: true}
+	l := lease.Lease{
+		Addr: netip.MustParseAddr("10.0.0.9"), Version: 7, State: lease.Active, Params: params,
+		Holder: lease.Holder{ContainerID: "c"}, HeldFinalizer: true,
+	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		body, err := mergeInto(stored, l)
 		if err != nil {
@@ -130,7 +137,8 @@ func FuzzMergeInto(f *testing.F) {
 		if err != nil { // its name is not that of an address, or its own fields are of a type that we do not write
 			return
 		}
-		if got.State != l.State || got.Version != l.Version || got.Holder.ContainerID != l.ContainerID || got.Params != l.Params || !got.HeldFinalizer {
+		if got.State != l.State || got.Version != l.Version || got.Holder.ContainerID != l.ContainerID ||
+			got.Params != l.Params || !got.HeldFinalizer {
 			t.Errorf("%s is read as %+v", body, got)
 		}
 	})

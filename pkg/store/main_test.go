@@ -83,7 +83,8 @@ func objects(t testing.TB) dynamic.ResourceInterface {
 // patch changes an object behind the store's back, by a merge patch.
 func patch(t testing.TB, a netip.Addr, body string) {
 	t.Helper()
-	if _, err := objects(t).Patch(t.Context(), ipaddr.ObjectName(a), "application/merge-patch+json", []byte(body), metav1.PatchOptions{}); err != nil {
+	if _, err := objects(t).Patch(t.Context(), ipaddr.ObjectName(a), "application/merge-patch+json", []byte(body),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -35,8 +35,8 @@ func Stages() []Stage {
 	return []Stage{StageLock, StagePod, StageDecide, StageEnding, StageQueue, StageRead, StageWrite, StageConfirm}
 }
 
-// Observer is called when a stage begins; what it returns is called when the stage ends, with the error if there is one.
-// It is on the path of every request and must not wait.
+// Observer is called when a stage begins; what it returns is called when the stage ends, with the error if there is
+// one. It is on the path of every request and must not wait.
 type Observer func(ctx context.Context, stage Stage) (end func(error))
 
 // Observe sets the observer. Call it before the client is used.

@@ -343,7 +343,8 @@ func TestRealRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := active(t, available(subnet()(1)), "c")
-	if _, err := connectTo(t, nobody, nil).Write(t.Context(), l); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `User "system:serviceaccount:default:nobody" cannot create`) {
+	if _, err := connectTo(t, nobody, nil).Write(t.Context(), l); !apierrors.IsForbidden(err) ||
+		!strings.Contains(err.Error(), `User "system:serviceaccount:default:nobody" cannot create`) {
 		t.Errorf("without rights: %v", err)
 	}
 	if err := connectTo(t, nobody, nil).Delete(t.Context(), l.Addr, l.Pool, 1); !apierrors.IsForbidden(err) {
@@ -356,7 +357,8 @@ func TestRealRefusals(t *testing.T) {
 	}
 	wrong := l
 	wrong.Bits = 0
-	if _, err := connect(t, nil).Write(t.Context(), wrong); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.mask") {
+	if _, err := connect(t, nil).Write(t.Context(), wrong); !apierrors.IsInvalid(err) ||
+		!strings.Contains(err.Error(), "spec.mask") {
 		t.Errorf("mask 0: %v", err)
 	}
 	if l, err := connect(t, nil).Get(t.Context(), l.Addr); !errors.Is(err, ErrNotFound) {
@@ -372,11 +374,13 @@ func TestAPIServerDown(t *testing.T) {
 	controlplane.Until(t, "the feed has a list", feed.Synced)
 	a := subnet()(1)
 	first := write(t, c, available(a))
-	controlplane.Until(t, "the watch delivers it", func() bool { return c.index.WaitSeen(t.Context(), first.Version) == nil })
+	controlplane.Until(t, "the watch delivers it",
+		func() bool { return c.index.WaitSeen(t.Context(), first.Version) == nil })
 	if err := cluster.KillAPIServer(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Write(t.Context(), active(t, first, "c")); !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrUnknown) {
+	if _, err := c.Write(t.Context(), active(t, first, "c")); !errors.Is(err, ErrUnavailable) &&
+		!errors.Is(err, ErrUnknown) {
 		t.Errorf("written to a dead API server: %v", err)
 	}
 	if err := cluster.StartAPIServer(t.Context()); err != nil {

@@ -146,7 +146,8 @@ func valueLength(b []byte) int {
 	return 0
 }
 
-// stringLength returns how many bytes the string takes that b begins with, with its quotes; 0 when it does not end in b.
+// stringLength returns how many bytes the string takes that b begins with, with its quotes; 0 when it does not end in
+// b.
 func stringLength(b []byte) int {
 	for i := 1; ; i++ {
 		n := bytes.IndexByte(b[i:], '"')

@@ -134,8 +134,8 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// A write keeps its place until the watch has delivered it: where the watch lags behind, no more than those that fit are
-// stored and not confirmed, and the others wait.
+// A write keeps its place until the watch has delivered it: where the watch lags behind, no more than those that fit
+// are stored and not confirmed, and the others wait.
 func TestPlaceIsKeptUntilTheWatchDelivers(t *testing.T) {
 	t.Parallel()
 	const places = 2

@@ -43,7 +43,8 @@ func newReader(t *testing.T, verbs ...string) *reader {
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "roles"}},
 	}}
 	cfg.Wrap(r.tap.Wrap)
-	cfg.Wrap(newRBACWarmup(slog.New(slog.DiscardHandler), func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }).wrap)
+	cfg.Wrap(newRBACWarmup(slog.New(slog.DiscardHandler),
+		func() time.Time { return time.Now().Add(time.Duration(r.ahead.Load())) }).wrap)
 	r.Client = connectTo(t, cfg, nil)
 	return r
 }

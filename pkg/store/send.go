@@ -58,8 +58,8 @@ type patient struct{ context.Context }
 // Deadline reports none.
 func (patient) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
-// classOf returns the class of a write. One that leaves an object without a holder gives an address back, or touches what
-// nobody has.
+// classOf returns the class of a write. One that leaves an object without a holder gives an address back, or touches
+// what nobody has.
 func classOf(l lease.Lease) limiter.Class {
 	if l.Version != 0 && l.State != lease.Active {
 		return limiter.GiveBack

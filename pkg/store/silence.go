@@ -7,9 +7,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// A watch can stand and deliver nothing: a connection that something on the way holds, an API server whose cache does not
-// follow. Nobody else would notice for minutes, and meanwhile no write is confirmed. Its own writes show this replica
-// what the watch must deliver.
+// A watch can stand and deliver nothing: a connection that something on the way holds, an API server whose cache does
+// not follow. Nobody else would notice for minutes, and meanwhile no write is confirmed. Its own writes show this
+// replica what the watch must deliver.
 const (
 	// lookEvery and silentLooks make the second that a watch may keep back a write which was answered: one that follows
 	// delivers it within some milliseconds. Looks are counted, not time: a process that was stopped has not listened.
@@ -24,8 +24,8 @@ const (
 	SilentWatches = 3
 )
 
-// Silent returns how many watches in a row were ended because they did not deliver a write that was answered, or ended at
-// once without an event or bookmark, and seconds that such a write waited for a watch to open. Whatever a watch
+// Silent returns how many watches in a row were ended because they did not deliver a write that was answered, or ended
+// at once without an event or bookmark, and seconds that such a write waited for a watch to open. Whatever a watch
 // delivers ends the row.
 func (f *Feed) Silent() int { return int(f.silent.Load()) }
 

@@ -27,8 +27,8 @@ func confirmed(t *testing.T, c *Client, l lease.Lease) lease.Lease {
 	return l
 }
 
-// A watch that stands and says nothing is ended when it has not delivered what was written, and the next one goes on where it
-// stopped, without a list.
+// A watch that stands and says nothing is ended when it has not delivered what was written, and the next one goes on
+// where it stopped, without a list.
 func TestSilentWatchIsReplaced(t *testing.T) {
 	t.Parallel()
 	tap, gate, addr := &intercept.Tap{}, intercept.NewGate(), subnet()
@@ -44,7 +44,8 @@ func TestSilentWatchIsReplaced(t *testing.T) {
 	controlplane.Until(t, "the watch counts as one that works", func() bool { return f.Silent() == 0 })
 }
 
-// Where every watch is silent, lists tell what was written; the row of silent watches is known, and ends when one works.
+// Where every watch is silent, lists tell what was written; the row of silent watches is known, and ends when one
+// works.
 func TestAllWatchesAreSilent(t *testing.T) {
 	t.Parallel()
 	tap, gate, addr := &intercept.Tap{}, intercept.NewGate(), subnet()
@@ -175,7 +176,8 @@ func TestIdleWatchEnds(t *testing.T) {
 	})
 }
 
-// After silent watches, one that stands with nothing outstanding is given another chance without an event: a single one.
+// After silent watches, one that stands with nothing outstanding is given another chance without an event: a single
+// one.
 func TestQuietWatchIsTrustedAgain(t *testing.T) {
 	c := tapped(t, &intercept.Tap{})
 	f := NewFeed(c)

@@ -66,7 +66,8 @@ func TestUpdate(t *testing.T) {
 			}
 			first, _ := stale(test.n)
 			l, stored, err := c.Update(in, first, test.change, test.again)
-			if failed := err != nil; failed != (test.failed != nil) || failed && !test.failed(err) || stored != test.stored || l.ContainerID != test.want {
+			if failed := err != nil; failed != (test.failed != nil) || failed && !test.failed(err) || stored != test.stored ||
+				l.ContainerID != test.want {
 				t.Errorf("%s, stored: %t, %v; want %s, %t", l.ContainerID, stored, err, test.want, test.stored)
 			}
 		})

@@ -100,8 +100,8 @@ func Lease(o *v1.BCSNetIP, foreign bool) (lease.Lease, error) {
 	return l, nil
 }
 
-// namedBy returns the mark of a holder whose request named the pod's UID. It is bound to the container: a release that does
-// not know the field leaves it alone when it gives the address to another.
+// namedBy returns the mark of a holder whose request named the pod's UID. It is bound to the container: a release that
+// does not know the field leaves it alone when it gives the address to another.
 func namedBy(h lease.Holder) string {
 	if !h.UIDNamed {
 		return ""
@@ -109,8 +109,8 @@ func namedBy(h lease.Holder) string {
 	return prefix(h.ContainerID)
 }
 
-// prefix cuts a container's ID to what distinguishes it from others that have had an address: at most 12 bytes, of whole
-// characters, as JSON keeps no others.
+// prefix cuts a container's ID to what distinguishes it from others that have had an address: at most 12 bytes, of
+// whole characters, as JSON keeps no others.
 func prefix(containerID string) string {
 	return strings.ToValidUTF8(containerID[:min(len(containerID), 12)], "")
 }

@@ -37,7 +37,8 @@ var (
 		if rapid.Bool().Draw(t, "never") {
 			return time.Time{}
 		}
-		return time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).UTC()
+		return time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "seconds"),
+			rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).UTC()
 	})
 )
 
@@ -59,10 +60,13 @@ func drawLease(t *rapid.T) lease.Lease {
 		Holder: lease.Holder{
 			Host: optional("host"), ContainerID: text("container"), IfName: text("interface"),
 			Namespace: text("namespace"), PodName: text("pod"), PodUID: text("UID"), Owner: text("owner"),
-			SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), Slot: rapid.IntRange(0, 15).Draw(t, "slot"), StartedAt: drawTime.Draw(t, "started"),
+			SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), Slot: rapid.IntRange(0, 15).Draw(t, "slot"),
+			StartedAt:   drawTime.Draw(t, "started"),
 			Termination: time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "termination")) * time.Second,
 		},
-		Retention:     lease.Retention{Claim: text("claim"), Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expires")},
+		Retention: lease.Retention{
+			Claim: text("claim"), Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expires"),
+		},
 		Updated:       drawTime.Draw(t, "updated"),
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"),
 		BoundVersion:  rapid.Uint64().Draw(t, "bound"),
@@ -70,7 +74,8 @@ func drawLease(t *rapid.T) lease.Lease {
 	l.UIDNamed = l.ContainerID != "" && rapid.Bool().Draw(t, "UID named")
 	for range rapid.IntRange(0, lease.MaxHistory).Draw(t, "history") {
 		l.History = l.History.Add(lease.Past{
-			Holder: text("earlier holder"), Host: optional("earlier host"), Since: drawTime.Draw(t, "since"), Until: drawTime.Draw(t, "until"),
+			Holder: text("earlier holder"), Host: optional("earlier host"), Since: drawTime.Draw(t, "since"),
+			Until:  drawTime.Draw(t, "until"),
 			Change: lease.Change{Verb: text("verb"), By: text("by"), Reason: text("reason")},
 		})
 	}
@@ -98,8 +103,8 @@ func TestLeaseRoundTrip(t *testing.T) {
 	})
 }
 
-// That the request named the pod's UID is said of one container: a release that does not know the field leaves it as it is
-// when it gives the address to another.
+// That the request named the pod's UID is said of one container: a release that does not know the field leaves it as it
+// is when it gives the address to another.
 func TestUIDIsNamedByOneContainer(t *testing.T) {
 	l := lease.Lease{Addr: netip.MustParseAddr("10.0.0.1"), Version: 1, State: lease.Active, Holder: lease.Holder{
 		ContainerID: "0123456789abcdef0", Namespace: "default", PodName: "web", PodUID: "u1", UIDNamed: true,
@@ -202,7 +207,8 @@ func TestMergeKeepsWhatItDoesNotKnow(t *testing.T) {
 			finalizersWanted = append(finalizersWanted, v1.HeldFinalizer)
 		}
 		switch {
-		case kept.Spec.Tier != "gold", kept.Status.Bond["name"] != "x", kept.Metadata.Labels["team"] != "a", kept.Metadata.UID != "u",
+		case kept.Spec.Tier != "gold", kept.Status.Bond["name"] != "x", kept.Metadata.Labels["team"] != "a",
+			kept.Metadata.UID != "u",
 			!slices.Equal(kept.Metadata.Finalizers, finalizersWanted):
 			t.Fatalf("something was lost: %s", merged)
 		}
@@ -216,13 +222,17 @@ func TestMergeKeepsNumbers(t *testing.T) {
 		"9007199254740993", "-9007199254740993", "18446744073709551615", "123456789012345678901234567890",
 		"0", "-0", "1.50", "1e3", "1E+2", "-2.5e-7", "1e400",
 	} {
-		body := fmt.Sprintf(`{"metadata":{"name":"10.0.0.1","uid":"u","generation":%[1]s},"spec":{"bond":%[1]s},"status":{"bonds":[{"id":%[1]s}]}}`, number)
-		merged, err := mergeInto([]byte(body), lease.Lease{Addr: netip.MustParseAddr("10.0.0.1"), Params: lease.Params{Pool: "p", Bits: 24}})
+		body := fmt.Sprintf(
+			`{"metadata":{"name":"10.0.0.1","uid":"u","generation":%[1]s},"spec":{"bond":%[1]s},"status":{"bonds":[{"id":%[1]s}]}}`, number)
+		merged, err := mergeInto([]byte(body), lease.Lease{
+			Addr: netip.MustParseAddr("10.0.0.1"), Params: lease.Params{Pool: "p", Bits: 24},
+		})
 		if err != nil {
 			t.Errorf("%s: %v", number, err)
 			continue
 		}
-		for _, want := range []string{`"generation":` + number + `,`, `"bond":` + number + `,`, `"bonds":[{"id":` + number + `}]`, `"mask":24`} {
+		for _, want := range []string{`"generation":` + number + `,`, `"bond":` + number + `,`, `"bonds":[{"id":` + number +
+			`}]`, `"mask":24`} {
 			if !bytes.Contains(merged, []byte(want)) {
 				t.Errorf("%s is not in %s", want, merged)
 			}
@@ -249,7 +259,8 @@ func TestStrangeObjects(t *testing.T) {
 		"state of the future":  {body: `{"metadata":{` + name + `,` + version + `},"status":{"status":"Quarantined"}}`, want: plain},
 		"time without meaning": {body: `{"metadata":{` + name + `,` + version + `},"status":{"updateTime":"yesterday"}}`, want: foreign},
 		"start without meaning": {
-			body: `{"metadata":{` + name + `,` + version + `},"status":{"status":"Active","containerID":"c","startedAt":"2020-13-45"}}`, want: activeForeign,
+			body: `{"metadata":{` + name + `,` + version +
+				`},"status":{"status":"Active","containerID":"c","startedAt":"2020-13-45"}}`, want: activeForeign,
 		},
 		"host that is a name":     {body: `{"metadata":{` + name + `,` + version + `},"status":{"host":"node-7"}}`, want: foreign},
 		"gateway that is a name":  {body: `{"metadata":{` + name + `,` + version + `},"spec":{"gateway":"gw"}}`, want: foreign},
@@ -313,8 +324,10 @@ func TestReadList(t *testing.T) {
 				names = append(names, l.Addr.String())
 				return nil
 			})
-			if (err != nil) != test.err || !slices.Equal(names, test.names) || err == nil && meta.ResourceVersion != test.version {
-				t.Errorf("got %v, version %q, error %v; want %v, %q, error %v", names, meta.ResourceVersion, err, test.names, test.version, test.err)
+			if (err != nil) != test.err || !slices.Equal(names, test.names) || err == nil &&
+				meta.ResourceVersion != test.version {
+				t.Errorf("got %v, version %q, error %v; want %v, %q, error %v", names, meta.ResourceVersion, err, test.names,
+					test.version, test.err)
 			}
 		})
 	}
@@ -367,9 +380,10 @@ func TestMaterialized(t *testing.T) {
 func TestPool(t *testing.T) {
 	good := v1.BCSNetPoolSpec{
 		Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", AvailableIPs: []string{"10.0.0.9"}, Hosts: []string{"192.0.2.1"},
-		HostSubnets: []string{"198.51.100.0/24"}, Namespaces: []string{"a"}, Network: "n", Priority: 3, VLAN: 7, MTU: 9000, Cordoned: true,
-		Routes: []v1.Route{{Dst: "10.1.0.0/16"}, {Dst: "10.2.0.0/16", GW: "10.0.0.2"}},
-		DNS:    &v1.DNS{Nameservers: []string{"10.0.0.53"}, Domain: "d", Search: []string{"s"}, Options: []string{"o"}},
+		HostSubnets: []string{"198.51.100.0/24"}, Namespaces: []string{"a"}, Network: "n", Priority: 3, VLAN: 7, MTU: 9000,
+		Cordoned: true,
+		Routes:   []v1.Route{{Dst: "10.1.0.0/16"}, {Dst: "10.2.0.0/16", GW: "10.0.0.2"}},
+		DNS:      &v1.DNS{Nameservers: []string{"10.0.0.53"}, Domain: "d", Search: []string{"s"}, Options: []string{"o"}},
 	}
 	p := Pool(&v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 4}, Spec: good})
 	want := ipam.Pool{

@@ -38,7 +38,9 @@ func TestStoredWhole(t *testing.T) {
 			Updated:   time.Date(2026, 1, 2, 3, 4, 5, 7, time.UTC), HeldFinalizer: true,
 		},
 		"IPv6": {
-			Addr: six, State: lease.Reserved, Params: lease.Params{Pool: "p6", Bits: 64, Gateway: netip.MustParseAddr("2001:db8::1")},
+			Addr: six, State: lease.Reserved, Params: lease.Params{
+				Pool: "p6", Bits: 64, Gateway: netip.MustParseAddr("2001:db8::1"),
+			},
 			Holder:  lease.Holder{Host: netip.MustParseAddr("2001:db8:1::1"), Owner: "vm-7", IfName: "eth0"},
 			Updated: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), HeldFinalizer: true,
 		},
@@ -164,7 +166,9 @@ func TestDelete(t *testing.T) {
 	index := ipam.NewIndex()
 	c, addr := connectTo(t, config(t, nil), index), subnet()
 	l := write(t, c, available(addr(1)))
-	newer := write(t, c, lease.Lease{Addr: l.Addr, Version: l.Version, Params: lease.Params{Pool: "q", Bits: 24, Gateway: params.Gateway}})
+	newer := write(t, c, lease.Lease{
+		Addr: l.Addr, Version: l.Version, Params: lease.Params{Pool: "q", Bits: 24, Gateway: params.Gateway},
+	})
 	if err := c.Delete(t.Context(), l.Addr, l.Pool, l.Version); !errors.Is(err, ErrConflict) {
 		t.Fatalf("deleted by an old version: %v", err)
 	}
@@ -356,7 +360,8 @@ func TestEach(t *testing.T) {
 	}
 	enough := errors.New("enough")
 	n := 0
-	if err := c.Each(t.Context(), "spec.pool="+pool, func(lease.Lease) error { n++; return enough }); !errors.Is(err, enough) || n != 1 {
+	if err := c.Each(t.Context(), "spec.pool="+pool, func(lease.Lease) error { n++; return enough }); !errors.Is(err,
+		enough) || n != 1 {
 		t.Errorf("read %d, %v", n, err)
 	}
 }
@@ -414,7 +419,8 @@ func TestEachLabelledInPages(t *testing.T) {
 	if once.Do(func() { t.Error("there was no second page") }); t.Failed() {
 		return
 	}
-	if err := c.EachLabelled(t.Context(), "spec.pool="+pool, "shelf", func(lease.Lease) error { return errors.New("no") }); err != nil {
+	if err := c.EachLabelled(t.Context(), "spec.pool="+pool, "shelf",
+		func(lease.Lease) error { return errors.New("no") }); err != nil {
 		t.Error(err)
 	}
 }
@@ -424,7 +430,8 @@ func expiredPage(t *testing.T, r *http.Request, token string) *http.Response {
 	t.Helper()
 	body, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, ListMeta: metav1.ListMeta{Continue: token},
-		Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "the provided continue parameter is too old",
+		Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
+		Message: "the provided continue parameter is too old",
 	})
 	if err != nil {
 		t.Error(err)

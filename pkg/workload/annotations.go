@@ -76,22 +76,68 @@ func IsOwn(key string) bool { return strings.HasPrefix(key, ownPrefix) }
 func Annotations() [annotations]Annotation {
 	return [annotations]Annotation{
 		{ownPrefix + "ip", ownDialect, onPodOrWorkload, fieldSets, "`10.0.0.5`, `10.0.0.5-10.0.0.9,2001:db8::5`",
-			"Addresses, ranges and CIDRs of which the pod gets one, of each family that is named. On the template of a Deployment they are a set that its pods share.", readAddresses},
-		{ownPrefix + "pool", ownDialect, anywhere, fieldPool, "name of a BCSNetPool", "The pool to draw from.", readObjectName},
-		{ClaimAnnotation, ownDialect, anywhere, fieldClaim, "`NAME` of a BCSNetIPClaim of the pod's namespace, or `NAMESPACE/NAME`", "The claim whose addresses the pod gets. It has to exist, and to be open to the pod's namespace.", readClaimName},
-		{ownPrefix + "release-policy", ownDialect, anywhere, fieldRelease, "`with-pod`, `immutable`, `never`, `timed`, in any case; `WithPod` is `with-pod`",
-			"What ends the holding: the end of the pod; scaling down or the end of the workload; a release by hand; a while (`keep`) after the end of the pod.", readOwnPolicy},
-		{ownPrefix + "keep", ownDialect, anywhere, fieldKeep, "`1s` to `8760h`", "How long the address is kept after the pod ended; it implies `timed`, whose default is 48h.", readKeep},
-		{"netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldRelease, "`fixed-ip`", "The address is kept for a while after the pod ended: `timed`.", readFixedIP},
-		{"keepduration.netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldKeep, "`1s` to `500h`", "For how long, 48h unless said; without `fixed-ip` it does nothing.", readKeepDuration},
-		{"primarykey.netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldIdentity, "up to 253 bytes of text", "What the address is kept for in place of the pod's name.", readText},
-		{"netservicecontroller.bkbcs.tencent.com/ipclaim", dialectA, onPodOrWorkload, fieldClaim, "name of a claim of the pod's namespace", "As `claim`.", readClaimName},
-		{galaxyPrefix + "release-policy", dialectB, onPodOrWorkload, fieldRelease, "`immutable`, `never`, or empty", "As `release-policy`; empty is as if it were not there.", readGalaxyPolicy},
-		{"tke.cloud.tencent.com/eni-ip-pool", dialectB, onPodOrWorkload, fieldShared, "up to 253 bytes of text", "Name of a pool of addresses that several workloads share, also of several namespaces. The policy is `never`, whatever else is said.", readText},
-		{galaxyPrefix + "args", dialectB, onPodOrWorkload, fieldSets, "`{\"request_ip_range\":[[\"10.0.0.2~10.0.0.30\"],[\"10.0.0.60\"]]}`", "One address of each inner list, all or nothing.", readArgs},
-		{keeperPrefix + "ip_address", dialectC, onPodOrWorkload, fieldSets, "`172.16.91.181/24`", "The pod's address, held by a claim; its pool has to have that mask.", readKeeperAddress},
-		{keeperPrefix + "ip_pool", dialectC, onPodOrWorkload, fieldSets, "`172.16.91.142/24,172.16.91.143/24`", "The addresses of a Deployment, StatefulSet or DaemonSet, which stands on the object itself; a claim holds them for its pods.", readKeeperPool},
-		{keeperPrefix + "gateway", dialectC, onPodOrWorkload, fieldGateway, "`172.16.91.2`", "The pod's gateway in place of the pool's, inside the subnet.", readGateway},
+			"Addresses, ranges and CIDRs of which the pod gets one, of each family that is named. On the template of a " +
+				"Deployment they are a set that its pods share.", readAddresses},
+		{
+			ownPrefix + "pool", ownDialect, anywhere, fieldPool, "name of a BCSNetPool", "The pool to draw from.",
+			readObjectName,
+		},
+		{
+			ClaimAnnotation, ownDialect, anywhere, fieldClaim,
+			"`NAME` of a BCSNetIPClaim of the pod's namespace, or `NAMESPACE/NAME`",
+			"The claim whose addresses the pod gets. It has to exist, and to be open to the pod's namespace.", readClaimName,
+		},
+		{ownPrefix + "release-policy", ownDialect, anywhere, fieldRelease,
+			"`with-pod`, `immutable`, `never`, `timed`, in any case; `WithPod` is `with-pod`",
+			"What ends the holding: the end of the pod; scaling down or the end of the workload; a release by hand; a while " +
+				"(`keep`) after the end of the pod.", readOwnPolicy},
+		{
+			ownPrefix + "keep", ownDialect, anywhere, fieldKeep, "`1s` to `8760h`",
+			"How long the address is kept after the pod ended; it implies `timed`, whose default is 48h.", readKeep,
+		},
+		{
+			"netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldRelease, "`fixed-ip`",
+			"The address is kept for a while after the pod ended: `timed`.", readFixedIP,
+		},
+		{
+			"keepduration.netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldKeep, "`1s` to `500h`",
+			"For how long, 48h unless said; without `fixed-ip` it does nothing.", readKeepDuration,
+		},
+		{
+			"primarykey.netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldIdentity,
+			"up to 253 bytes of text", "What the address is kept for in place of the pod's name.", readText,
+		},
+		{
+			"netservicecontroller.bkbcs.tencent.com/ipclaim", dialectA, onPodOrWorkload, fieldClaim,
+			"name of a claim of the pod's namespace", "As `claim`.", readClaimName,
+		},
+		{
+			galaxyPrefix + "release-policy", dialectB, onPodOrWorkload, fieldRelease, "`immutable`, `never`, or empty",
+			"As `release-policy`; empty is as if it were not there.", readGalaxyPolicy,
+		},
+		{
+			"tke.cloud.tencent.com/eni-ip-pool", dialectB, onPodOrWorkload, fieldShared, "up to 253 bytes of text",
+			"Name of a pool of addresses that several workloads share, also of several namespaces. The policy is `never`, " +
+				"whatever else is said.", readText,
+		},
+		{
+			galaxyPrefix + "args", dialectB, onPodOrWorkload, fieldSets,
+			"`{\"request_ip_range\":[[\"10.0.0.2~10.0.0.30\"],[\"10.0.0.60\"]]}`",
+			"One address of each inner list, all or nothing.", readArgs,
+		},
+		{
+			keeperPrefix + "ip_address", dialectC, onPodOrWorkload, fieldSets, "`172.16.91.181/24`",
+			"The pod's address, held by a claim; its pool has to have that mask.", readKeeperAddress,
+		},
+		{
+			keeperPrefix + "ip_pool", dialectC, onPodOrWorkload, fieldSets, "`172.16.91.142/24,172.16.91.143/24`",
+			"The addresses of a Deployment, StatefulSet or DaemonSet, which stands on the object itself; a claim holds them " +
+				"for its pods.", readKeeperPool,
+		},
+		{
+			keeperPrefix + "gateway", dialectC, onPodOrWorkload, fieldGateway, "`172.16.91.2`",
+			"The pod's gateway in place of the pool's, inside the subnet.", readGateway,
+		},
 	}
 }
 

@@ -51,7 +51,8 @@ const (
 
 func readObjectName(value string) (parsedValue, error) {
 	if problems := validation.IsDNS1123Subdomain(value); len(problems) > 0 {
-		return parsedValue{}, errors.New("it is no name of an object: lower case letters, digits, - and . in at most 253 characters")
+		return parsedValue{}, errors.New(
+			"it is no name of an object: lower case letters, digits, - and . in at most 253 characters")
 	}
 	return parsedValue{text: value}, nil
 }
@@ -63,7 +64,8 @@ func readClaimName(value string) (parsedValue, error) {
 		return readObjectName(value)
 	}
 	if len(validation.IsDNS1123Label(namespace)) > 0 {
-		return parsedValue{}, errors.New("before the / it is no name of a namespace: lower case letters, digits and - in at most 63 characters")
+		return parsedValue{}, errors.New(
+			"before the / it is no name of a namespace: lower case letters, digits and - in at most 63 characters")
 	}
 	if _, err := readObjectName(name); err != nil {
 		return parsedValue{}, err
@@ -175,7 +177,8 @@ func readArgs(value string) (m parsedValue, err error) {
 		return parsedValue{}, fmt.Errorf("it is not the JSON of galaxy's args: %w", err)
 	}
 	if len(args.Ranges) > maxSets {
-		return parsedValue{}, fmt.Errorf("request_ip_range asks for %d addresses; at most %d for one pod", len(args.Ranges), maxSets)
+		return parsedValue{}, fmt.Errorf("request_ip_range asks for %d addresses; at most %d for one pod", len(args.Ranges),
+			maxSets)
 	}
 	for i, list := range args.Ranges {
 		switch {
@@ -195,7 +198,8 @@ func readArgs(value string) (m parsedValue, err error) {
 		m.sets = append(m.sets, ipaddr.SetOf(ranges...))
 	}
 	if n := familiesOf(m.sets); n > maxSets {
-		return parsedValue{}, fmt.Errorf("request_ip_range asks for %d addresses, one of each family of a list; at most %d for one pod", n, maxSets)
+		return parsedValue{}, fmt.Errorf(
+			"request_ip_range asks for %d addresses, one of each family of a list; at most %d for one pod", n, maxSets)
 	}
 	return m, distinct(m.sets)
 }

@@ -25,7 +25,8 @@ func (o *Owners) kind(ctx context.Context, group, name string) (*kind, error) {
 	o.mu.RLock()
 	k := o.kinds[gk]
 	o.mu.RUnlock()
-	if k != nil && (k.discovered.IsZero() || k.nature != foreign && !k.resource.Empty() || o.now().Sub(k.discovered) < recheck) {
+	if k != nil && (k.discovered.IsZero() || k.nature != foreign && !k.resource.Empty() ||
+		o.now().Sub(k.discovered) < recheck) {
 		return k, nil
 	}
 	return o.discovered(ctx, gk)
@@ -66,7 +67,9 @@ func (o *Owners) discovered(ctx context.Context, gk schema.GroupKind) (*kind, er
 // discover finds the resource of a kind, and whether it has a scale. The version is the one that the API server
 // prefers, else the first that has both.
 func (o *Owners) discover(ctx context.Context, gk schema.GroupKind) (*kind, error) {
-	k := &kind{kindInfo: kindInfo{group: gk.Group, kind: gk.Kind, prefix: prefixOf(gk.Group, gk.Kind)}, discovered: o.now()}
+	k := &kind{
+		kindInfo: kindInfo{group: gk.Group, kind: gk.Kind, prefix: prefixOf(gk.Group, gk.Kind)}, discovered: o.now(),
+	}
 	for _, i := range known() {
 		if i.group == gk.Group && i.kind == gk.Kind {
 			k.kindInfo = i
@@ -84,12 +87,14 @@ func (o *Owners) discover(ctx context.Context, gk schema.GroupKind) (*kind, erro
 			}
 			return nil, err
 		}
-		at := slices.IndexFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == gk.Kind && !isSubresource(r.Name) })
+		at := slices.IndexFunc(list.APIResources,
+			func(r metav1.APIResource) bool { return r.Kind == gk.Kind && !isSubresource(r.Name) })
 		if at < 0 {
 			continue
 		}
 		found := list.APIResources[at]
-		scaled := slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == found.Name+"/scale" })
+		scaled := slices.ContainsFunc(list.APIResources,
+			func(r metav1.APIResource) bool { return r.Name == found.Name+"/scale" })
 		if k.resource.Empty() || scaled {
 			k.namespaced = found.Namespaced
 			k.resource = schema.GroupVersionResource{Group: gk.Group, Version: version, Resource: found.Name}

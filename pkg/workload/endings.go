@@ -14,14 +14,15 @@ import (
 // remembered is how long it is known that a pod was to have ended, or has gone.
 const remembered = 10 * time.Second
 
-// Endings knows the pods that are being deleted, and for some seconds those that have gone: the DEL of a pod that was deleted
-// by force comes after its object has gone.
+// Endings knows the pods that are being deleted, and for some seconds those that have gone: the DEL of a pod that was
+// deleted by force comes after its object has gone.
 type Endings struct {
 	now   func() time.Time
 	mu    sync.Mutex
 	by    map[string]map[string]*Pod // of each namespace, by UID
 	swept time.Time
-	// seen is the version that the watch has reached; reached is closed and made anew when it goes on while somebody waits.
+	// seen is the version that the watch has reached; reached is closed and made anew when it goes on while somebody
+	// waits.
 	seen    uint64
 	reached chan struct{}
 }

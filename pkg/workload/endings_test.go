@@ -33,7 +33,8 @@ func TestEnding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = slices.DeleteFunc(all, func(p workload.Pod) bool { return !strings.HasPrefix(p.Name, "ending") }) // other tests have some
+		// other tests have some
+		all = slices.DeleteFunc(all, func(p workload.Pod) bool { return !strings.HasPrefix(p.Name, "ending") })
 		if len(all) != 1 || all[0].UID != string(ends.UID) || !all[0].EndsBy.Equal(ends.DeletionTimestamp.Time) {
 			t.Errorf("%+v, want %s", all, ends.UID)
 		}
@@ -60,18 +61,23 @@ func TestEndingsAreForgotten(t *testing.T) {
 	}
 	pod := func(uid string, grace time.Duration) *corev1.Pod {
 		at := metav1.NewTime(now.Add(grace))
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: uid, UID: types.UID(uid), DeletionTimestamp: &at}}
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "a", Name: uid, UID: types.UID(uid), DeletionTimestamp: &at,
+		}}
 	}
 	long, short := pod("long", time.Hour), pod("short", time.Hour)
 	told.Endings.OnAdd(long, true)
 	told.Endings.OnUpdate(nil, short)
 	known("long", "short")
 	told.Endings.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: short})
-	if all, _ := told.Ending(t.Context(), "a", 0, every); !slices.ContainsFunc(all, func(p workload.Pod) bool { return p.UID == "short" && p.EndsBy.Equal(now) }) {
+	if all, _ := told.Ending(t.Context(), "a", 0, every); !slices.ContainsFunc(all,
+		func(p workload.Pod) bool { return p.UID == "short" && p.EndsBy.Equal(now) }) {
 		t.Errorf("%+v; want that one was seen to be gone at %s", all, now)
 	}
 	static := pod("mirror", 0)
-	static.Annotations = map[string]string{"kubernetes.io/config.mirror": "h", "kubernetes.io/config.hash": "0123456789abcdef0123456789abcdef"}
+	static.Annotations = map[string]string{
+		"kubernetes.io/config.mirror": "h", "kubernetes.io/config.hash": "0123456789abcdef0123456789abcdef",
+	}
 	told.Endings.OnDelete(static)
 	known("long", "short")
 	now = now.Add(time.Minute)
@@ -82,11 +88,14 @@ func TestEndingsAreForgotten(t *testing.T) {
 	known("last")
 }
 
-// A request whose pod the watch has not brought yet waits for that: a deletion that came before may not be known either.
+// A request whose pod the watch has not brought yet waits for that: a deletion that came before may not be known
+// either.
 func TestEndingsAsOfAPod(t *testing.T) {
 	told := workload.Pods{Endings: workload.NewEndings(time.Now)}
 	at := metav1.NewTime(time.Now().Add(time.Hour))
-	earlier := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "earlier", UID: "1", ResourceVersion: "9", DeletionTimestamp: &at}}
+	earlier := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "a", Name: "earlier", UID: "1", ResourceVersion: "9", DeletionTimestamp: &at,
+	}}
 	later := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "later", UID: "2", ResourceVersion: "10"}}
 	found := make(chan []workload.Pod)
 	go func() {
@@ -98,7 +107,8 @@ func TestEndingsAsOfAPod(t *testing.T) {
 	if all := <-found; len(all) != 1 || all[0].UID != "1" {
 		t.Errorf("%+v, want the earlier pod", all)
 	}
-	if all, err := told.Ending(t.Context(), "a", 11, every); err != nil || len(all) != 1 { // the watch does not come so far
+	// the watch does not come so far
+	if all, err := told.Ending(t.Context(), "a", 11, every); err != nil || len(all) != 1 {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
@@ -111,7 +121,9 @@ func TestEndingsOfOthersCostNothing(t *testing.T) {
 	at := metav1.NewTime(time.Now().Add(time.Hour))
 	for i := range 1000 {
 		uid := fmt.Sprintf("uid-%d", i)
-		told.Endings.OnAdd(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: uid, UID: types.UID(uid), DeletionTimestamp: &at}}, false)
+		told.Endings.OnAdd(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "a", Name: uid, UID: types.UID(uid), DeletionTimestamp: &at,
+		}}, false)
 	}
 	mine := func(uid string) bool { return uid == "uid-7" }
 	if all, err := told.Ending(t.Context(), "a", 0, mine); err != nil || len(all) != 1 || all[0].UID != "uid-7" {

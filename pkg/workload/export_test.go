@@ -9,10 +9,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// AnyPolicy is what annotations drawn at random, up to the largest and oddest that are read, come to on some workload; the
-// error is why they are refused.
+// AnyPolicy is what annotations drawn at random, up to the largest and oddest that are read, come to on some workload;
+// the error is why they are refused.
 func AnyPolicy(t *rapid.T) (Policy, error) {
-	samples := []func() sample{deployment, deployment, statefulSet, daemonSet, cloneSet, tapp, vm, operators, barePod, generatedPod}
+	samples := []func() sample{
+		deployment, deployment, statefulSet, daemonSet, cloneSet, tapp, vm, operators, barePod, generatedPod,
+	}
 	s := rapid.SampledFrom(samples).Draw(t, "workload")()
 	all := Annotations()
 	some := func(level Level, label string, often int) notes {
@@ -28,7 +30,8 @@ func AnyPolicy(t *rapid.T) (Policy, error) {
 	case 0:
 		return s.on(notes{ownPrefix + "keep": anyValue(t, Annotation{Field: fieldKeep})}).decide(nil)
 	case 1:
-		at := slices.DeleteFunc(slices.Collect(slices.Values(all[:])), func(a Annotation) bool { return a.Field != fieldSets })
+		at := slices.DeleteFunc(slices.Collect(slices.Values(all[:])),
+			func(a Annotation) bool { return a.Field != fieldSets })
 		a := rapid.SampledFrom(at).Draw(t, "annotation")
 		said := notes{a.Key: anyValue(t, a)}
 		if policy := rapid.SampledFrom([]string{"", "immutable", "never", "timed"}).Draw(t, "policy"); policy != "" {
@@ -46,11 +49,14 @@ func anyValue(t *rapid.T, a Annotation) string {
 	case fieldRelease:
 		return draw("policy", "with-pod", "immutable", "never", "timed", "fixed-ip")
 	case fieldKeep:
-		return draw("keep", "1s", "1500ms", "1h0m0.000000001s", "90m", "0.1h", "499h59m59.999999999s", "500h", "8759h59m59.5s", "8760h", "31536000s", "1e3s")
+		return draw("keep", "1s", "1500ms", "1h0m0.000000001s", "90m", "0.1h", "499h59m59.999999999s", "500h",
+			"8759h59m59.5s", "8760h", "31536000s", "1e3s")
 	case fieldPool, fieldClaim:
-		return strings.Trim(strings.Repeat(draw("name", "blue", "a.b-c.", "7"), rapid.IntRange(1, 80).Draw(t, "length")), "-.")
+		return strings.Trim(strings.Repeat(draw("name", "blue", "a.b-c.", "7"), rapid.IntRange(1, 80).Draw(t, "length")),
+			"-.")
 	case fieldShared, fieldIdentity:
-		letters := string(rapid.SliceOfN(rapid.RuneFrom(nil, unicode.L, unicode.Nd, unicode.P, unicode.S, unicode.M), 1, maxText).Draw(t, "text"))
+		letters := string(rapid.SliceOfN(rapid.RuneFrom(nil, unicode.L, unicode.Nd, unicode.P, unicode.S, unicode.M), 1,
+			maxText).Draw(t, "text"))
 		return strings.ToValidUTF8(letters[:min(len(letters), maxText)], "")
 	case fieldGateway:
 		return "10.0.0.1"

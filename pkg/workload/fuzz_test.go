@@ -32,7 +32,8 @@ func FuzzAnnotations(f *testing.F) {
 				}
 				continue
 			}
-			if m.keep < 0 || m.keep > longestKeep || len(m.text) > maxText || len(m.sets) > maxSets || m.mask < 0 || m.mask > 128 {
+			if m.keep < 0 || m.keep > longestKeep || len(m.text) > maxText || len(m.sets) > maxSets || m.mask < 0 ||
+				m.mask > 128 {
 				t.Errorf("%s=%q: %+v", a.Key, value, m)
 			}
 			for _, s := range m.sets {
@@ -78,11 +79,15 @@ func checkPolicy(t interface{ Errorf(string, ...any) }, p Policy, err error) {
 func TestAnyAnnotations(t *testing.T) {
 	values := map[string][]string{
 		ownIP: {"10.0.0.5", "10.0.0.0/24", "10.0.0.5,2001:db8::5", "x"}, ownPool: {"blue", "red"}, ownClaim: {"a", "b"},
-		ownRelease: {"with-pod", "immutable", "never", "timed"}, ownKeep: {"1h", "2h"}, fixedIP: {"fixed-ip"}, keepFixed: {"1h", "500h"},
+		ownRelease: {"with-pod", "immutable", "never", "timed"}, ownKeep: {"1h", "2h"}, fixedIP: {"fixed-ip"},
+		keepFixed:  {"1h", "500h"},
 		primaryKey: {"one", "two"}, ipClaim: {"a"}, galaxy: {"", "immutable", "never"}, eniPool: {"blue", "蓝"},
-		galaxyArgs: {`{"request_ip_range":[["10.0.0.5"],["10.0.0.6"]]}`, `{}`}, keeperIP: {"10.0.0.5/24"}, keeperPool: {"10.0.0.5/24,10.0.0.6/24"}, keeperGatew: {"10.0.0.1", "10.9.0.1"},
+		galaxyArgs: {`{"request_ip_range":[["10.0.0.5"],["10.0.0.6"]]}`, `{}`}, keeperIP: {"10.0.0.5/24"},
+		keeperPool: {"10.0.0.5/24,10.0.0.6/24"}, keeperGatew: {"10.0.0.1", "10.9.0.1"},
 	}
-	samples := []func() sample{deployment, statefulSet, daemonSet, job, cloneSet, tapp, vm, operators, barePod, generatedPod}
+	samples := []func() sample{
+		deployment, statefulSet, daemonSet, job, cloneSet, tapp, vm, operators, barePod, generatedPod,
+	}
 	some := func(t *rapid.T, level Level, label string) notes {
 		n := notes{}
 		for _, a := range Annotations() {

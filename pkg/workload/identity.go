@@ -12,8 +12,8 @@ import (
 // VMLabel is the label by which KubeVirt names a pod's virtual machine.
 const VMLabel = "vm.kubevirt.io/name"
 
-// identity returns what an address is kept for within its claim: what the primary key says, else the name of the virtual
-// machine, of the pod where it is stable, else nothing: the app as a whole.
+// identity returns what an address is kept for within its claim: what the primary key says, else the name of the
+// virtual machine, of the pod where it is stable, else nothing: the app as a whole.
 func identity(primaryKey string, w Workload, n nature, pod Pod) string {
 	switch {
 	case primaryKey != "":
@@ -44,7 +44,8 @@ func numbered(w Workload, pod string) bool {
 // SharedClaim returns the name of the claim of a shared pool, in the namespace of the controller.
 func SharedClaim(shared string) string { return claimName(sharedPrefix, shared) }
 
-// SharedName returns the name of the shared pool whose claim has a name, as far as that shows it; empty for other claims.
+// SharedName returns the name of the shared pool whose claim has a name, as far as that shows it; empty for other
+// claims.
 func SharedName(claim string) string {
 	shared, ok := strings.CutPrefix(claim, sharedPrefix+"-")
 	if !ok || SharedClaim(shared) != claim {

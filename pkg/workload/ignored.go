@@ -17,9 +17,9 @@ type Ignored struct {
 	Known bool
 }
 
-// Ignored returns the ignored annotations of a pod, of its workload and of its namespace, in this order: of bcsnet's own prefix those that are
-// not known, of all dialects those that do not count there. annotations are the pod's. An object that is gone, or may not be
-// read, has none.
+// Ignored returns the ignored annotations of a pod, of its workload and of its namespace, in this order: of bcsnet's
+// own prefix those that are not known, of all dialects those that do not count there. annotations are the pod's. An
+// object that is gone, or may not be read, has none.
 func (o *Owners) Ignored(ctx context.Context, pod Pod, annotations map[string]string, w Workload) ([]Ignored, error) {
 	self := Workload{Kind: podKind, Namespace: pod.Namespace, Name: pod.Name}
 	found := ignored(OnPod, self.String(), annotations)

@@ -36,13 +36,16 @@ func watched(tb testing.TB, deployments, replicaSetsOfEach int) *Resolver {
 	}
 	fill("", namespaceKind, 1, func(int) string { return `{"metadata":{"name":"shop","uid":"n"}}` })
 	fill(appsGroup, "Deployment", deployments, func(i int) string {
-		return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"web-%d","uid":%q,"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"%0900d"}}}`, i, uid("d", i), i)
+		return fmt.Sprintf(
+			`{"metadata":{"namespace":"shop","name":"web-%d","uid":%q,"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"%0900d"}}}`, i, uid("d", i), i)
 	})
 	fill(appsGroup, "ReplicaSet", deployments*replicaSetsOfEach, func(i int) string {
 		return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"web-%d-5d4f8c7b%d","uid":%q,"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web-%d","uid":%q,"controller":true}]}}`,
 			i%deployments, i/deployments, uid("r", i), i%deployments, uid("d", i%deployments))
 	})
-	return &Resolver{Owners: o, Namespace: "bcsnet-system", ClaimsFor: func(context.Context, Workload) ([]string, error) { return nil, nil }}
+	return &Resolver{
+		Owners: o, Namespace: "bcsnet-system", ClaimsFor: func(context.Context, Workload) ([]string, error) { return nil, nil },
+	}
 }
 
 func uid(kind string, i int) string { return fmt.Sprintf("%s0000000-0000-4000-8000-%012d", kind, i) }
@@ -55,7 +58,8 @@ func podOf(i, replicaSet int) *corev1.Pod {
 		"spec":{"nodeName":"node-%d","containers":[{"name":"c","image":"registry.example.org/web:1","env":[{"name":"A","value":"%0200d"}]}]},
 		"status":{"phase":"Running","hostIPs":[{"ip":"192.0.2.11"}],"podIPs":[{"ip":"10.0.%d.%d"}],"startTime":"2026-01-01T00:00:01Z",
 		"conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"c","image":"registry.example.org/web:1"}]}}`,
-		replicaSet, i, replicaSet, uid("p", i), i, replicaSet, i, replicaSet, uid("r", replicaSet), i%500, i, i/256%256, i%256)
+		replicaSet, i, replicaSet, uid("p", i), i, replicaSet, i, replicaSet, uid("r", replicaSet), i%500, i, i/256%256,
+		i%256)
 	if err := json.Unmarshal([]byte(document), p); err != nil {
 		panic(err)
 	}
@@ -87,7 +91,8 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%d MB", all>>20)
 	}
 	for _, o := range store.List()[:100] {
-		if p, err := r.Resolve(context.Background(), FromObject(o.(*corev1.Pod))); err != nil || p.Release != ReleaseImmutable || p.Workload.Kind != "Deployment" {
+		if p, err := r.Resolve(context.Background(), FromObject(o.(*corev1.Pod))); err != nil ||
+			p.Release != ReleaseImmutable || p.Workload.Kind != "Deployment" {
 			t.Fatalf("%+v, %v", p, err)
 		}
 	}
@@ -107,7 +112,10 @@ func TestResolveAllocatesNothing(t *testing.T) {
 }
 
 func plainPod() Pod {
-	return Pod{Namespace: "shop", Name: "web-0-5d4f8c7b0-x", UID: "p", Controller: Owner{appsGroup, "ReplicaSet", "web-0-5d4f8c7b0", uid("r", 0)}}
+	return Pod{
+		Namespace: "shop", Name: "web-0-5d4f8c7b0-x", UID: "p",
+		Controller: Owner{appsGroup, "ReplicaSet", "web-0-5d4f8c7b0", uid("r", 0)},
+	}
 }
 
 func BenchmarkResolve(b *testing.B) {

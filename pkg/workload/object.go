@@ -28,10 +28,11 @@ func objectOf(m metav1.Object) *object {
 	}
 }
 
-// wants reports whether an object may want something else than it did before: another number of pods, or other addresses.
-// Either may be nil, where there is none.
+// wants reports whether an object may want something else than it did before: another number of pods, or other
+// addresses. Either may be nil, where there is none.
 func (o *object) wants(before *object) bool {
-	return o == nil || before == nil || o.generation != before.generation || o.uid != before.uid || !maps.Equal(o.annotations, before.annotations)
+	return o == nil || before == nil || o.generation != before.generation || o.uid != before.uid ||
+		!maps.Equal(o.annotations, before.annotations)
 }
 
 // controllerOf returns the owner that an object's reference marks as its controller; the order says nothing.

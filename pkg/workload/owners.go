@@ -115,7 +115,9 @@ func (o *Owners) read(ctx context.Context, k *kind, namespace, name string) (*ob
 	return objectOf(m), nil
 }
 
-func (o *Owners) metadataOf(ctx context.Context, k *kind, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+func (o *Owners) metadataOf(
+	ctx context.Context, k *kind, namespace, name string,
+) (*metav1.PartialObjectMetadata, error) {
 	if k.resource.Empty() {
 		return nil, errKindGone
 	}
@@ -156,7 +158,10 @@ const maxOwners = 5
 func (o *Owners) of(ctx context.Context, pod Pod) (own owned, err error) {
 	at := pod.Controller
 	if at.Kind == "" || at.Group == "" && at.Kind == nodeKind { // a static pod belongs to its node
-		return owned{Workload: Workload{Kind: podKind, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, nature: bare, prefix: "pod"}, nil
+		return owned{
+			Workload: Workload{Kind: podKind, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, nature: bare,
+			prefix: "pod",
+		}, nil
 	}
 	for range maxOwners {
 		k, err := o.kind(ctx, at.Group, at.Kind)
@@ -186,8 +191,8 @@ func (o *Owners) of(ctx context.Context, pod Pod) (own owned, err error) {
 	return own, nil
 }
 
-// Known returns the workload of a pod as far as the watches have its owners, or else the last owner that is known. It asks
-// the API server for nothing.
+// Known returns the workload of a pod as far as the watches have its owners, or else the last owner that is known. It
+// asks the API server for nothing.
 func (o *Owners) Known(pod Pod) (w Workload) {
 	at := pod.Controller
 	if at.Kind == "" || at.Group == "" && at.Kind == nodeKind {
@@ -216,7 +221,10 @@ func (o *Owners) Known(pod Pod) (w Workload) {
 // Above returns the workload by which the claims of an object's pods are found where that is not the object itself: the
 // Deployment of a ReplicaSet, or what a pod belongs to. ok is false where it is, and where the object cannot be read.
 func (o *Owners) Above(ctx context.Context, w Workload) (above Workload, ok bool, err error) {
-	pod := Pod{Namespace: w.Namespace, Name: w.Name, UID: w.UID, Controller: Owner{Group: w.Group, Kind: w.Kind, Name: w.Name, UID: w.UID}}
+	pod := Pod{
+		Namespace: w.Namespace, Name: w.Name, UID: w.UID,
+		Controller: Owner{Group: w.Group, Kind: w.Kind, Name: w.Name, UID: w.UID},
+	}
 	if w.Group == "" && w.Kind == podKind {
 		k, err := o.kind(ctx, "", podKind)
 		if err != nil {
@@ -247,13 +255,16 @@ func (k *kind) workload(namespace string, at Owner) Workload {
 // unreadable returns what is known of an owner that cannot be read.
 func (o *Owners) unreadable(own owned, k *kind, pod Pod, why error) owned {
 	if k.group == kubevirtGroup && k.kind == vmiKind && pod.VM != "" {
-		own.Workload, own.nature, own.prefix = Workload{Group: k.group, Kind: vmKind, Namespace: pod.Namespace, Name: pod.VM}, machine, "vm"
+		own.Workload, own.nature, own.prefix = Workload{Group: k.group, Kind: vmKind, Namespace: pod.Namespace, Name: pod.VM},
+			machine, "vm"
 		return own
 	}
 	if k.passing {
-		own.unsure = ipam.Refuse(ipam.ReasonWorkloadUnknown, "%s owns pod %s/%s, and what workload that belongs to is not known: %v", own, pod.Namespace, pod.Name, why)
+		own.unsure = ipam.Refuse(ipam.ReasonWorkloadUnknown,
+			"%s owns pod %s/%s, and what workload that belongs to is not known: %v", own, pod.Namespace, pod.Name, why)
 		if errors.Is(why, errDenied) {
-			own.unsure = own.unsure.WithHint("give the controller's ServiceAccount get, list and watch on %s", k.resource.GroupResource())
+			own.unsure = own.unsure.WithHint("give the controller's ServiceAccount get, list and watch on %s",
+				k.resource.GroupResource())
 		}
 	}
 	return own

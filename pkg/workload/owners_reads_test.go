@@ -54,7 +54,9 @@ spec:
 }
 
 // custom makes an object of such a kind.
-func (f *fixture) custom(t *testing.T, apiVersion, kind, name string, annotations map[string]any, owners ...metav1.OwnerReference) *unstructured.Unstructured {
+func (f *fixture) custom(
+	t *testing.T, apiVersion, kind, name string, annotations map[string]any, owners ...metav1.OwnerReference,
+) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": apiVersion, "kind": kind, "spec": map[string]any{"replicas": int64(4)},
@@ -70,21 +72,26 @@ func TestOwnersVirtualMachine(t *testing.T) {
 	install(t, "kubevirt.io", "v3", "VirtualMachine/virtualmachines", "VirtualMachineInstance/virtualmachineinstances")
 	f := newFixture(t, true)
 	vm := f.custom(t, "kubevirt.io/v3", "VirtualMachine", "win", map[string]any{never: "immutable"})
-	vmi := f.custom(t, "kubevirt.io/v3", "VirtualMachineInstance", "win", nil, owns(vm, "kubevirt.io/v3", "VirtualMachine"))
+	vmi := f.custom(t, "kubevirt.io/v3", "VirtualMachineInstance", "win", nil,
+		owns(vm, "kubevirt.io/v3", "VirtualMachine"))
 	lone := f.custom(t, "kubevirt.io/v3", "VirtualMachineInstance", "lone", map[string]any{never: "never"})
 
 	p := f.resolve(t, f.pod("virt-launcher-win-x2x4z", owns(vmi, "kubevirt.io/v3", "VirtualMachineInstance")))
-	if p.Workload.Kind != "VirtualMachine" || p.Identity != "win" || p.Claim != f.ns+"/vm-win" || p.Release != workload.ReleaseImmutable {
+	if p.Workload.Kind != "VirtualMachine" || p.Identity != "win" || p.Claim != f.ns+"/vm-win" ||
+		p.Release != workload.ReleaseImmutable {
 		t.Errorf("%+v", p)
 	}
 	if r, err := f.Owners.Replicas(t.Context(), p.Workload); err != nil || r.Count != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if p := f.resolve(t, f.pod("virt-launcher-lone-x2x4z", owns(lone, "kubevirt.io/v3", "VirtualMachineInstance"))); p.Identity != "lone" || p.Claim != f.ns+"/vmi-lone" {
+	if p := f.resolve(t, f.pod("virt-launcher-lone-x2x4z",
+		owns(lone, "kubevirt.io/v3", "VirtualMachineInstance"))); p.Identity != "lone" || p.Claim != f.ns+"/vmi-lone" {
 		t.Errorf("without a VM: %+v", p)
 	}
 	// The instance is gone before its pod: the label still names the machine.
-	gone := f.pod("virt-launcher-win-y", metav1.OwnerReference{APIVersion: "kubevirt.io/v3", Kind: "VirtualMachineInstance", Name: "win", UID: "old", Controller: new(true)})
+	gone := f.pod("virt-launcher-win-y", metav1.OwnerReference{
+		APIVersion: "kubevirt.io/v3", Kind: "VirtualMachineInstance", Name: "win", UID: "old", Controller: new(true),
+	})
 	gone.VM, gone.Annotations = "win", map[string]string{never: "never"}
 	if p, err := f.Resolve(t.Context(), gone); err != nil || p.Claim != f.ns+"/vm-win" || p.Identity != "win" {
 		t.Errorf("by the label: %+v, %v", p, err)
@@ -103,7 +110,10 @@ func TestOwnersDenied(t *testing.T) {
 		t.Errorf("at first: %+v, %v", p, err)
 	}
 	f.later.Store(int64(30 * time.Second))
-	controlplane.Until(t, "it is said", func() bool { return strings.Contains(f.log.String(), "the owners of pods cannot be read") })
+	controlplane.Until(t, "it is said", func() bool {
+		return strings.Contains(f.log.String(),
+			"the owners of pods cannot be read")
+	})
 	if p, err := f.Resolve(t.Context(), pod); err != nil || p.Release != workload.ReleaseWithPod {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -111,11 +121,15 @@ func TestOwnersDenied(t *testing.T) {
 	if p := f.resolve(t, pod); p.Release != workload.ReleaseImmutable || p.Claim != f.ns+"/band-b" || p.Identity != "b-0" {
 		t.Errorf("%+v", p)
 	}
-	if r, err := f.Owners.Replicas(t.Context(), workload.Workload{Group: "denied.example.org", Kind: "Band", Namespace: f.ns, Name: "b", UID: string(band.GetUID())}); err != nil || r.Count != 4 {
+	if r, err := f.Owners.Replicas(t.Context(),
+		workload.Workload{
+			Group: "denied.example.org", Kind: "Band", Namespace: f.ns, Name: "b", UID: string(band.GetUID()),
+		}); err != nil || r.Count != 4 {
 		t.Errorf("its scale may be read: %+v, %v", r, err)
 	}
 	// A kind without a scale is not read at all.
-	if p := f.resolve(t, f.pod("s-0", owns(solo, "denied.example.org/v1", "Solo"))); p.Release != workload.ReleaseWithPod || p.Workload.Kind != "Solo" {
+	if p := f.resolve(t, f.pod("s-0", owns(solo, "denied.example.org/v1",
+		"Solo"))); p.Release != workload.ReleaseWithPod || p.Workload.Kind != "Solo" {
 		t.Errorf("%+v", p)
 	}
 	if n := strings.Count(f.log.String(), "the owners of pods cannot be read"); n != 1 {
@@ -127,9 +141,14 @@ func TestOwnersDenied(t *testing.T) {
 func TestOwnersReads(t *testing.T) {
 	f := newFixture(t, false)
 	selector, tmpl := template()
-	deploy := &appsv1.Deployment{ObjectMeta: f.meta("web"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: tmpl}}
+	deploy := &appsv1.Deployment{
+		ObjectMeta: f.meta("web"), Spec: appsv1.DeploymentSpec{Selector: selector, Template: tmpl},
+	}
 	f.create(t, deploy)
-	rs := &appsv1.ReplicaSet{ObjectMeta: f.meta("web-1", owns(deploy, "apps/v1", "Deployment")), Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: tmpl}}
+	rs := &appsv1.ReplicaSet{
+		ObjectMeta: f.meta("web-1", owns(deploy, "apps/v1", "Deployment")),
+		Spec:       appsv1.ReplicaSetSpec{Selector: selector, Template: tmpl},
+	}
 	f.create(t, rs)
 	pod := f.pod("web-1-x", owns(rs, "apps/v1", "ReplicaSet"))
 	f.tap.Forget()
@@ -147,7 +166,8 @@ func TestOwnersReads(t *testing.T) {
 		remove()
 	}
 	// A scale that does not answer says nothing about the workload.
-	remove := f.tap.On(intercept.Of("deployments"), intercept.Answer(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0))
+	remove := f.tap.On(intercept.Of("deployments"),
+		intercept.Answer(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0))
 	defer remove()
 	of := workload.Workload{Group: "apps", Kind: "Deployment", Namespace: f.ns, Name: "web", UID: string(deploy.UID)}
 	if gone, err := f.Owners.Gone(t.Context(), of); gone || err == nil {

@@ -49,7 +49,8 @@ func newFixture(t *testing.T, watches bool) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owners, err := workload.NewOwners(cfg, h, func() time.Time { return time.Now().Add(time.Duration(f.later.Load())) }, slog.New(slog.NewTextHandler(f.log, nil)))
+	owners, err := workload.NewOwners(cfg, h, func() time.Time { return time.Now().Add(time.Duration(f.later.Load())) },
+		slog.New(slog.NewTextHandler(f.log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,10 @@ func newFixture(t *testing.T, watches bool) *fixture {
 	if watches {
 		parts.Go(func() { _ = owners.Run(ctx) })
 	}
-	f.Resolver = &workload.Resolver{Owners: owners, Namespace: controlplane.SystemNamespace, ClaimsFor: func(context.Context, workload.Workload) ([]string, error) { return nil, nil }}
+	f.Resolver = &workload.Resolver{
+		Owners: owners, Namespace: controlplane.SystemNamespace,
+		ClaimsFor: func(context.Context, workload.Workload) ([]string, error) { return nil, nil },
+	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "owners-"}}
 	f.create(t, ns)
 	f.ns = ns.Name
@@ -83,7 +87,9 @@ func (f *fixture) meta(name string, owners ...metav1.OwnerReference) metav1.Obje
 
 // owns is the reference of a controller.
 func owns(o client.Object, apiVersion, kind string) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: o.GetName(), UID: o.GetUID(), Controller: new(true)}
+	return metav1.OwnerReference{
+		APIVersion: apiVersion, Kind: kind, Name: o.GetName(), UID: o.GetUID(), Controller: new(true),
+	}
 }
 
 func (f *fixture) pod(name string, owners ...metav1.OwnerReference) workload.Pod {
@@ -127,26 +133,57 @@ func TestOwners(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, watches)
 			selector, tmpl := template()
-			deploy := &appsv1.Deployment{ObjectMeta: f.meta("web"), Spec: appsv1.DeploymentSpec{Replicas: new(int32(3)), Selector: selector, Template: tmpl}}
-			deploy.Annotations = map[string]string{"ipkeeper.generals.space/ip_pool": "10.0.0.5/24", "big": strings.Repeat("x", 1000)}
+			deploy := &appsv1.Deployment{
+				ObjectMeta: f.meta("web"), Spec: appsv1.DeploymentSpec{Replicas: new(int32(3)), Selector: selector, Template: tmpl},
+			}
+			deploy.Annotations = map[string]string{
+				"ipkeeper.generals.space/ip_pool": "10.0.0.5/24", "big": strings.Repeat("x", 1000),
+			}
 			f.create(t, deploy)
-			rs := &appsv1.ReplicaSet{ObjectMeta: f.meta("web-1", metav1.OwnerReference{APIVersion: "example.org/v1", Kind: "Watcher", Name: "first", UID: "u"}, owns(deploy, "apps/v1", "Deployment")),
+			rs := &appsv1.ReplicaSet{ObjectMeta: f.meta("web-1",
+				metav1.OwnerReference{APIVersion: "example.org/v1", Kind: "Watcher", Name: "first", UID: "u"},
+				owns(deploy, "apps/v1", "Deployment")),
 				Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: tmpl}}
-			lone := &appsv1.ReplicaSet{ObjectMeta: f.meta("lone"), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(0)), Selector: selector, Template: tmpl}}
-			set := &appsv1.StatefulSet{ObjectMeta: f.meta("db"), Spec: appsv1.StatefulSetSpec{Replicas: new(int32(2)), Selector: selector, Template: tmpl, Ordinals: &appsv1.StatefulSetOrdinals{Start: 5}}}
+			lone := &appsv1.ReplicaSet{
+				ObjectMeta: f.meta("lone"), Spec: appsv1.ReplicaSetSpec{
+					Replicas: new(int32(0)), Selector: selector, Template: tmpl,
+				},
+			}
+			set := &appsv1.StatefulSet{
+				ObjectMeta: f.meta("db"), Spec: appsv1.StatefulSetSpec{
+					Replicas: new(int32(2)), Selector: selector, Template: tmpl, Ordinals: &appsv1.StatefulSetOrdinals{Start: 5},
+				},
+			}
 			ds := &appsv1.DaemonSet{ObjectMeta: f.meta("agent"), Spec: appsv1.DaemonSetSpec{Selector: selector, Template: tmpl}}
 			tmpl.Spec.RestartPolicy = corev1.RestartPolicyNever
-			cron := &batchv1.CronJob{ObjectMeta: f.meta("nightly"), Spec: batchv1.CronJobSpec{Schedule: "0 0 * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Parallelism: new(int32(4)), Template: corev1.PodTemplateSpec{Spec: tmpl.Spec}}}}}
+			cron := &batchv1.CronJob{
+				ObjectMeta: f.meta("nightly"), Spec: batchv1.CronJobSpec{
+					Schedule: "0 0 * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
+						Parallelism: new(int32(4)), Template: corev1.PodTemplateSpec{Spec: tmpl.Spec},
+					}},
+				},
+			}
 			for _, o := range []client.Object{rs, lone, set, ds, cron} {
 				f.create(t, o)
 			}
-			job := &batchv1.Job{ObjectMeta: f.meta("nightly-1", owns(cron, "batch/v1", "CronJob")), Spec: batchv1.JobSpec{Parallelism: new(int32(2)), Template: corev1.PodTemplateSpec{Spec: tmpl.Spec}}}
-			once := &batchv1.Job{ObjectMeta: f.meta("once"), Spec: batchv1.JobSpec{Parallelism: new(int32(2)), Template: corev1.PodTemplateSpec{Spec: tmpl.Spec}}}
+			job := &batchv1.Job{
+				ObjectMeta: f.meta("nightly-1", owns(cron, "batch/v1", "CronJob")),
+				Spec:       batchv1.JobSpec{Parallelism: new(int32(2)), Template: corev1.PodTemplateSpec{Spec: tmpl.Spec}},
+			}
+			once := &batchv1.Job{
+				ObjectMeta: f.meta("once"), Spec: batchv1.JobSpec{
+					Parallelism: new(int32(2)), Template: corev1.PodTemplateSpec{Spec: tmpl.Spec},
+				},
+			}
 			f.create(t, job)
 			f.create(t, once)
 			node := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u", Controller: new(true)}
-			foreign := metav1.OwnerReference{APIVersion: "nowhere.example.org/v1", Kind: "Thing", Name: "t", UID: "u", Controller: new(true)}
-			unscaled := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "kube-root-ca.crt", UID: "u", Controller: new(true)}
+			foreign := metav1.OwnerReference{
+				APIVersion: "nowhere.example.org/v1", Kind: "Thing", Name: "t", UID: "u", Controller: new(true),
+			}
+			unscaled := metav1.OwnerReference{
+				APIVersion: "v1", Kind: "ConfigMap", Name: "kube-root-ca.crt", UID: "u", Controller: new(true),
+			}
 			notController := owns(set, "apps/v1", "StatefulSet")
 			notController.Controller = nil
 
@@ -175,15 +212,18 @@ func TestOwners(t *testing.T) {
 				} else if p, err = f.Resolve(t.Context(), tc.pod); err != nil {
 					t.Fatal(err)
 				}
-				if got := p.Workload.Kind + " " + p.Workload.Name; got != tc.want || tc.claim != "" && p.Claim != f.ns+"/"+tc.claim {
+				if got := p.Workload.Kind + " " + p.Workload.Name; got != tc.want || tc.claim != "" && p.Claim != f.ns+"/"+
+					tc.claim {
 					t.Errorf("pod %s: %s with claim %q, want %s with %q", tc.pod.Name, got, p.Claim, tc.want, tc.claim)
 				}
 				// From memory alone it is the same, or where nothing is watched the nearest owner.
-				if got := f.Owners.Known(tc.pod); watches && got != p.Workload || !watches && tc.pod.Controller.Group != "" && got.Name != tc.pod.Controller.Name {
+				if got := f.Owners.Known(tc.pod); watches && got != p.Workload || !watches && tc.pod.Controller.Group != "" &&
+					got.Name != tc.pod.Controller.Name {
 					t.Errorf("pod %s: known is %+v, want %+v", tc.pod.Name, got, p.Workload)
 				}
 				r, err := f.Owners.Replicas(t.Context(), p.Workload)
-				if !errors.Is(err, tc.err) || err != nil && tc.err == nil || r.Count != tc.replicas.Count && err == nil || r.Start != tc.replicas.Start {
+				if !errors.Is(err, tc.err) || err != nil && tc.err == nil || r.Count != tc.replicas.Count && err == nil ||
+					r.Start != tc.replicas.Start {
 					t.Errorf("%s: %+v, %v; want %+v, %v", tc.want, r, err, tc.replicas, tc.err)
 				}
 			}
@@ -232,7 +272,9 @@ func TestOwnersThatGo(t *testing.T) {
 	if gone, err := f.Owners.Gone(t.Context(), was); !gone || err != nil {
 		t.Errorf("deleted: %v, %v", gone, err)
 	}
-	again := &appsv1.StatefulSet{ObjectMeta: f.meta("db"), Spec: appsv1.StatefulSetSpec{Selector: selector, Template: tmpl}}
+	again := &appsv1.StatefulSet{
+		ObjectMeta: f.meta("db"), Spec: appsv1.StatefulSetSpec{Selector: selector, Template: tmpl},
+	}
 	again.Annotations = map[string]string{never: "never"}
 	f.create(t, again)
 	if gone, err := f.Owners.Gone(t.Context(), was); !gone || err != nil {
@@ -244,11 +286,14 @@ func TestOwnersThatGo(t *testing.T) {
 	if p, err := f.Resolve(t.Context(), pod); err != nil || p.Release != workload.ReleaseWithPod {
 		t.Errorf("the old one's pod has the new one's policy: %+v, %v", p, err)
 	}
-	if p := f.resolve(t, f.pod("db-0", owns(again, "apps/v1", "StatefulSet"))); p.Release != workload.ReleaseNever || p.Identity != "db-0" {
+	if p := f.resolve(t, f.pod("db-0", owns(again, "apps/v1", "StatefulSet"))); p.Release != workload.ReleaseNever ||
+		p.Identity != "db-0" {
 		t.Errorf("the new one's pod: %+v", p)
 	}
 
-	orphan := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "none", UID: "u", Controller: new(true)}
+	orphan := metav1.OwnerReference{
+		APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "none", UID: "u", Controller: new(true),
+	}
 	kept := f.pod("none-x", orphan)
 	kept.Annotations = map[string]string{never: "immutable"}
 	if p, err := f.Resolve(t.Context(), kept); refusal(err) != ipam.ReasonWorkloadUnknown {
@@ -289,16 +334,21 @@ func TestOwnersOfOtherKinds(t *testing.T) {
 	// The reference may name a version that is not served any more.
 	numbered := f.pod("chess-2", owns(game, "apps.tkestack.io/v1", "Game"))
 	p := f.resolve(t, numbered)
-	if p.Release != workload.ReleaseImmutable || p.Identity != "chess-2" || p.Claim != f.ns+"/game-chess" || p.Workload.Group != "apps.tkestack.io" {
+	if p.Release != workload.ReleaseImmutable || p.Identity != "chess-2" || p.Claim != f.ns+"/game-chess" ||
+		p.Workload.Group != "apps.tkestack.io" {
 		t.Errorf("%+v", p)
 	}
 	if p := f.resolve(t, f.pod("chess-x2x4z", owns(game, "apps.tkestack.io/v1", "Game"))); p.Identity != "" {
 		t.Errorf("a random name: %+v", p)
 	}
 	selector, tmpl := template()
-	rs := &appsv1.ReplicaSet{ObjectMeta: f.meta("chess-1", owns(game, "apps.tkestack.io/v7", "Game")), Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: tmpl}}
+	rs := &appsv1.ReplicaSet{
+		ObjectMeta: f.meta("chess-1", owns(game, "apps.tkestack.io/v7", "Game")),
+		Spec:       appsv1.ReplicaSetSpec{Selector: selector, Template: tmpl},
+	}
 	f.create(t, rs)
-	if p := f.resolve(t, f.pod("chess-1-x", owns(rs, "apps/v1", "ReplicaSet"))); p.Workload.Name != "chess" || p.Release != workload.ReleaseImmutable {
+	if p := f.resolve(t, f.pod("chess-1-x", owns(rs, "apps/v1", "ReplicaSet"))); p.Workload.Name != "chess" ||
+		p.Release != workload.ReleaseImmutable {
 		t.Errorf("a ReplicaSet's: %+v", p)
 	}
 	for _, n := range []int{4, 0} {
@@ -313,11 +363,14 @@ func TestOwnersOfOtherKinds(t *testing.T) {
 		}
 	}
 
-	crd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "games.apps.tkestack.io"}}}
+	crd := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "games.apps.tkestack.io"},
+	}}
 	if err := f.admin.Delete(t.Context(), crd); err != nil {
 		t.Fatal(err)
 	}
-	controlplane.Until(t, "the kind is forgotten", func() bool { return strings.Contains(f.log.String(), "a kind of owners is gone") })
+	controlplane.Until(t, "the kind is forgotten",
+		func() bool { return strings.Contains(f.log.String(), "a kind of owners is gone") })
 	if gone, err := f.Owners.Gone(t.Context(), p.Workload); !gone || err != nil {
 		t.Errorf("after its kind went: %v, %v", gone, err)
 	}
@@ -328,7 +381,8 @@ func TestOwnersOfOtherKinds(t *testing.T) {
 		t.Errorf("after its kind went it is still served, as %s", f.Owners.APIVersion(p.Workload))
 	}
 	other := workload.Workload{Group: "apps", Kind: "Deployment", Namespace: f.ns, Name: "never-was"}
-	if _, err := f.Owners.Replicas(t.Context(), other); !errors.Is(err, workload.ErrGone) || errors.Is(err, workload.ErrKindGone) {
+	if _, err := f.Owners.Replicas(t.Context(), other); !errors.Is(err, workload.ErrGone) ||
+		errors.Is(err, workload.ErrKindGone) {
 		t.Errorf("of a kind that is served: %v", err)
 	}
 	if missing, err := f.Owners.Missing(t.Context(), other); !missing || err != nil {

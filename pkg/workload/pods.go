@@ -41,8 +41,8 @@ type Pod struct {
 	Ended, Deleting bool
 	// DeletedAt is when somebody deleted a pod that is being deleted, to the second; zero for any other.
 	DeletedAt time.Time
-	// EndsBy is the end of the grace period of a pod that is being deleted, its deletionTimestamp, or when it was seen to be
-	// gone; zero for any other.
+	// EndsBy is the end of the grace period of a pod that is being deleted, its deletionTimestamp, or when it was seen to
+	// be gone; zero for any other.
 	EndsBy time.Time
 	// Termination is how long its containers have to end once it is deleted: also by force, as a kubelet gives those of a
 	// pod that vanishes the period that its spec says.
@@ -69,8 +69,8 @@ type Pod struct {
 	VM string
 }
 
-// Reported is by when a kubelet of a node that is ready has reported which addresses a pod has got. Until then those of an
-// earlier sandbox may stand in its status.
+// Reported is by when a kubelet of a node that is ready has reported which addresses a pod has got. Until then those of
+// an earlier sandbox may stand in its status.
 const Reported = 5 * time.Minute
 
 // NetworkStatus is the annotation in which Multus and others report the addresses of all networks.
@@ -234,10 +234,12 @@ type Pods struct {
 	Endings *Endings
 }
 
-// Ending returns those of a namespace's pods which are being deleted or were deleted just now that match, as of a version
-// of one of its pods. It waits for a watch that is behind that, but no longer than a second. match gets the UID; it must
-// be fast and ask nothing of p.
-func (p *Pods) Ending(ctx context.Context, namespace string, version uint64, match func(uid string) bool) (all []Pod, err error) {
+// Ending returns those of a namespace's pods which are being deleted or were deleted just now that match, as of a
+// version of one of its pods. It waits for a watch that is behind that, but no longer than a second. match gets the
+// UID; it must be fast and ask nothing of p.
+func (p *Pods) Ending(
+	ctx context.Context, namespace string, version uint64, match func(uid string) bool,
+) (all []Pod, err error) {
 	if p.Endings != nil {
 		p.Endings.await(ctx, version)
 		return p.Endings.of(namespace, match), nil

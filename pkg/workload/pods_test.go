@@ -112,7 +112,8 @@ func remove(t *testing.T, c client.Client, p *corev1.Pod, o ...client.DeleteOpti
 }
 
 // live matches reads of one pod.
-var live = intercept.All(intercept.Method(http.MethodGet), func(r *http.Request) bool { return r.URL.Query().Get("resourceVersion") == "" && !intercept.Watches(r) })
+var live = intercept.All(intercept.Method(http.MethodGet),
+	func(r *http.Request) bool { return r.URL.Query().Get("resourceVersion") == "" && !intercept.Watches(r) })
 
 // The cache answers where it cannot be mistaken, and one read of the API server everywhere else.
 func TestFind(t *testing.T) {
@@ -159,7 +160,8 @@ func TestFind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := create(t, c, name, test.node)
 			want := workload.Pod{
-				Namespace: "default", Name: name, UID: string(p.UID), Node: test.node, Created: p.CreationTimestamp.Time, Started: p.CreationTimestamp.Time, Termination: lease.UsualTermination,
+				Namespace: "default", Name: name, UID: string(p.UID), Node: test.node, Created: p.CreationTimestamp.Time,
+				Started: p.CreationTimestamp.Time, Termination: lease.UsualTermination,
 			}
 			if test.after != nil {
 				test.after(p)
@@ -245,7 +247,8 @@ func TestFindWhileTheCacheLags(t *testing.T) {
 	if err != nil || got.UID != string(anew.UID) || tap.Count(live) != 1 {
 		t.Errorf("live: %+v, %v with %d reads; want UID %s with 1", got, err, tap.Count(live), anew.UID)
 	}
-	if got, err = pods.FindLive(t.Context(), "default", "again", string(old.UID)); !errors.Is(err, workload.ErrNotFound) || got.UID != string(anew.UID) {
+	if got, err = pods.FindLive(t.Context(), "default", "again", string(old.UID)); !errors.Is(err, workload.ErrNotFound) ||
+		got.UID != string(anew.UID) {
 		t.Errorf("live by the old UID: %+v, %v; want the new pod with ErrNotFound", got, err)
 	}
 	gate.Open()
@@ -268,7 +271,8 @@ func TestFindBeforeTheCache(t *testing.T) {
 func TestFindFails(t *testing.T) {
 	pods, tap, _ := finder(t)
 	tap.On(live, intercept.Answer(http.StatusForbidden, metav1.StatusReasonForbidden, 0))
-	if got, err := pods.Find(t.Context(), "default", "any", "", nodeHost); err == nil || errors.Is(err, workload.ErrNotFound) {
+	if got, err := pods.Find(t.Context(), "default", "any", "", nodeHost); err == nil ||
+		errors.Is(err, workload.ErrNotFound) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -281,13 +285,17 @@ func TestTrim(t *testing.T) {
 		p := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: "n", Name: "p", UID: "u", ResourceVersion: "7", CreationTimestamp: before,
-				Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
+				Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b"},
+				ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
 			},
 			Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "c"}}},
 			Status: corev1.PodStatus{
-				HostIPs: []corev1.HostIP{{IP: "192.0.2.1"}, {IP: "x"}, {IP: "2001:db8::1"}}, PodIP: "10.0.0.1", PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}, {IP: "x"}},
-				Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: before}},
-				ContainerStatuses: []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: at}}}, {Name: "d"}},
+				HostIPs: []corev1.HostIP{{IP: "192.0.2.1"}, {IP: "x"}, {IP: "2001:db8::1"}}, PodIP: "10.0.0.1",
+				PodIPs:     []corev1.PodIP{{IP: "10.0.0.1"}, {IP: "x"}},
+				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: before}},
+				ContainerStatuses: []corev1.ContainerStatus{{
+					Name: "c", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: at}},
+				}, {Name: "d"}},
 			},
 		}
 		change(p)
@@ -315,7 +323,8 @@ func TestTrim(t *testing.T) {
 		"takes no time to end": {func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(0)) },
 			func(p *workload.Pod) { p.Termination = 0 }},
 		"deleted with a longer period": {func(p *corev1.Pod) {
-			p.Spec.TerminationGracePeriodSeconds, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(int64(30)), &at, new(int64(90))
+			p.Spec.TerminationGracePeriodSeconds, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(int64(30)), &at,
+				new(int64(90))
 		}, func(p *workload.Pod) {
 			p.Deleting, p.DeletedAt, p.EndsBy, p.Termination = true, at.Add(-90*time.Second), at.Time, 90*time.Second
 		}},
@@ -324,7 +333,8 @@ func TestTrim(t *testing.T) {
 		"several networks": {func(p *corev1.Pod) {
 			p.Annotations[workload.NetworkStatus] = `[{"name": "a", "ips": ["10.0.0.1"], "default": true}, {"name": "b"}, {"name": "c", "interface": "net1", "ips": ["10.9.0.1", "2001:db8::9"]}]`
 		}, func(p *workload.Pod) {
-			p.Networks, p.Addrs = true, append(p.Addrs[:1:1], netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("2001:db8::9"))
+			p.Networks, p.Addrs = true, append(p.Addrs[:1:1], netip.MustParseAddr("10.9.0.1"),
+				netip.MustParseAddr("2001:db8::9"))
 			p.IfNames = []string{lease.DefaultIfName, "net1", "net1"}
 		}},
 		"a broken annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[" }, func(*workload.Pod) {}},
@@ -348,12 +358,15 @@ func TestTrim(t *testing.T) {
 			test.want(&want)
 			trimmed := workload.Trim(p)
 			compare := cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
-			for what, got := range map[string]workload.Pod{"whole": workload.FromObject(p), "trimmed": workload.FromObject(trimmed)} {
+			for what, got := range map[string]workload.Pod{
+				"whole": workload.FromObject(p), "trimmed": workload.FromObject(trimmed),
+			} {
 				if diff := cmp.Diff(want, got, compare); diff != "" {
 					t.Errorf("%s: -want +got:\n%s", what, diff)
 				}
 			}
-			if trimmed.ResourceVersion != "7" || trimmed.Labels["a"] != "" || len(trimmed.OwnerReferences) > 1 || len(trimmed.Spec.Containers)+len(trimmed.ManagedFields)+len(trimmed.Status.ContainerStatuses) != 0 {
+			if trimmed.ResourceVersion != "7" || trimmed.Labels["a"] != "" || len(trimmed.OwnerReferences) > 1 ||
+				len(trimmed.Spec.Containers)+len(trimmed.ManagedFields)+len(trimmed.Status.ContainerStatuses) != 0 {
 				t.Errorf("trimmed to %+v", trimmed)
 			}
 		})

@@ -16,8 +16,8 @@ type Policy struct {
 	// Claim is "namespace/name" of the claim that holds the pod's addresses; empty for a plain address. The claim
 	// of a shared pool is in the controller's namespace.
 	Claim string
-	// Named: somebody named the claim, so it has to exist, or made it for the workload. Any other is made when the first pod
-	// needs it.
+	// Named: somebody named the claim, so it has to exist, or made it for the workload. Any other is made when the first
+	// pod needs it.
 	Named bool
 	// Shared is the name of a shared pool as its users wrote it; Claim's name is derived from it.
 	Shared string
@@ -45,8 +45,9 @@ type Policy struct {
 // Sticky reports whether the pod's address outlives it.
 func (p *Policy) Sticky() bool { return p.Release != ReleaseWithPod }
 
-// ClaimAddresses returns the addresses that bound the claim which is made for the policy, as claims name them; none where the
-// claim is bounded by none, or there is none to make. What one pod of several may have is no bound of the claim.
+// ClaimAddresses returns the addresses that bound the claim which is made for the policy, as claims name them; none
+// where the claim is bounded by none, or there is none to make. What one pod of several may have is no bound of the
+// claim.
 func (p *Policy) ClaimAddresses() (all []string) {
 	if p.Claim == "" || p.Named || p.Shared != "" || p.Identity != "" || len(p.Sets) != 1 {
 		return nil

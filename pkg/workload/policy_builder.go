@@ -30,18 +30,20 @@ func (s *statement) String() string {
 	return fmt.Sprintf("annotation %s=%q of %s", s.key, value, s.object)
 }
 
-// readClaims adds the claim that somebody made for the workload, unless a nearer level names one. They are its names in the
-// workload's namespace.
+// readClaims adds the claim that somebody made for the workload, unless a nearer level names one. They are its names in
+// the workload's namespace.
 func (b *policyBuilder) readClaims(own owned, names []string) *ipam.Refusal {
 	switch {
 	case len(names) == 0, b.said[fieldClaim] != nil, b.said[fieldShared] != nil:
 		return nil
 	case len(names) > 1:
-		return ipam.Refuse(ipam.ReasonClaimConflict, "claims %s of namespace %s are for %s: a pod draws from one", listed(names), own.Namespace, own).
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claims %s of namespace %s are for %s: a pod draws from one",
+			listed(names), own.Namespace, own).
 			WithHint("name one in the pods' template by the annotation %s, or delete the others", ClaimAnnotation)
 	}
 	return b.add(fieldClaim, &statement{
-		parsedValue: parsedValue{text: names[0]}, key: OwnerField, value: own.Kind + " " + own.Name, object: "BCSNetIPClaim " + own.Namespace + "/" + names[0], level: onClaim,
+		parsedValue: parsedValue{text: names[0]}, key: OwnerField, value: own.Kind + " " + own.Name,
+		object: "BCSNetIPClaim " + own.Namespace + "/" + names[0], level: onClaim,
 	})
 }
 
@@ -77,7 +79,8 @@ func (b *policyBuilder) read(level Level, object string, values map[string]strin
 		s := &statement{key: a.Key, value: value, object: object, level: level}
 		var err error
 		if s.parsedValue, err = b.readings.of(a, value); err != nil {
-			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: %v", s, err).WithHint("mend or remove the annotation; docs/reference/annotations.md lists all")
+			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: %v", s, err).
+				WithHint("mend or remove the annotation; docs/reference/annotations.md lists all")
 		}
 		if a.Field == fieldSets && len(s.sets) == 0 {
 			continue // arguments that ask for no address
@@ -105,7 +108,8 @@ func (b *policyBuilder) add(f Field, s *statement) *ipam.Refusal {
 		return contradict(before, s, "")
 	default:
 		// Of two that say the same, one may say more.
-		before.mask, before.claims, before.implies = max(before.mask, s.mask), before.claims || s.claims, before.implies || s.implies
+		before.mask, before.claims, before.implies = max(before.mask, s.mask), before.claims || s.claims, before.implies ||
+			s.implies
 	}
 	b.sources = append(b.sources, Source{Object: s.object, Key: s.key, Value: s.value, Gave: f.String()})
 	return nil
@@ -135,7 +139,8 @@ func within(s *netipx.IPSet, others []*netipx.IPSet) bool {
 
 // contradict refuses two annotations that cannot both be followed.
 func contradict(a, b *statement, why string) *ipam.Refusal {
-	return ipam.Refuse(ipam.ReasonClaimConflict, "%s and %s contradict each other%s", a, b, why).WithHint("remove one of the two")
+	return ipam.Refuse(ipam.ReasonClaimConflict, "%s and %s contradict each other%s", a, b, why).
+		WithHint("remove one of the two")
 }
 
 // drop forgets a field, and that it was said.

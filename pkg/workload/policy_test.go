@@ -46,7 +46,9 @@ type sample struct {
 
 func of(group, kind, name, prefix string, n nature, pod string) sample {
 	return sample{
-		own: owned{Workload: Workload{Group: group, Kind: kind, Namespace: "shop", Name: name, UID: "u"}, nature: n, prefix: prefix},
+		own: owned{
+			Workload: Workload{Group: group, Kind: kind, Namespace: "shop", Name: name, UID: "u"}, nature: n, prefix: prefix,
+		},
 		pod: Pod{Namespace: "shop", Name: pod, UID: "p", Controller: Owner{Group: group, Kind: kind, Name: name, UID: "u"}},
 	}
 }
@@ -166,11 +168,13 @@ func TestPolicyTable(t *testing.T) {
 				}
 				got, err := row.on(notes{tc.key: tc.value}).decide(nil)
 				if tc.want == "!" {
-					if why, ok := errors.AsType[*ipam.Refusal](err); !ok || why.Reason != ipam.ReasonInvalidAnnotation || !strings.Contains(why.Message, tc.value) || why.Hint == "" {
+					if why, ok := errors.AsType[*ipam.Refusal](err); !ok || why.Reason != ipam.ReasonInvalidAnnotation ||
+						!strings.Contains(why.Message, tc.value) || why.Hint == "" {
 						t.Errorf("%s=%q: %+v, %v; want a refusal", tc.key, tc.value, got, err)
 					}
 					// As a default of the namespace it is no reason to refuse anybody.
-					if got, err := row.decide(notes{tc.key: tc.value}); err != nil || got.Release != ReleaseWithPod || len(got.Sources) != 0 {
+					if got, err := row.decide(notes{tc.key: tc.value}); err != nil || got.Release != ReleaseWithPod ||
+						len(got.Sources) != 0 {
 						t.Errorf("%s=%q on the namespace: %+v, %v", tc.key, tc.value, got, err)
 					}
 					continue
@@ -246,15 +250,27 @@ func TestPolicy(t *testing.T) {
 		"ranges of a numbered pod, kept":          {sample: statefulSet().on(notes{galaxyArgs: `{"request_ip_range":[["10.0.0.2~10.0.0.30"],["10.0.0.60"]]}`, galaxy: "immutable"}), want: Policy{Release: ReleaseImmutable, Claim: "shop/sts-db", Identity: "db-1", Sets: []*netipx.IPSet{set(t, "10.0.0.2-10.0.0.30"), set(t, "10.0.0.60")}}},
 		"arguments without ranges":                {sample: deployment().on(notes{galaxyArgs: `{"common":{}}`}), want: Policy{Release: ReleaseWithPod}},
 		"address of a bare pod": {sample: barePod().on(notes{keeperIP: "172.16.91.181/24", keeperGatew: "172.16.91.2"}),
-			want: Policy{Release: ReleaseWithPod, Claim: "shop/pod-devops", Identity: "devops", Mask: 24, Gateway: netip.MustParseAddr("172.16.91.2"), Sets: []*netipx.IPSet{set(t, "172.16.91.181")}}},
+			want: Policy{
+				Release: ReleaseWithPod, Claim: "shop/pod-devops", Identity: "devops", Mask: 24,
+				Gateway: netip.MustParseAddr("172.16.91.2"), Sets: []*netipx.IPSet{set(t, "172.16.91.181")},
+			}},
 		"list on a Deployment": {sample: deployment().itself(notes{keeperPool: "172.16.91.142/24, 172.16.91.143/24,172.16.91.144/24"}),
-			want: Policy{Release: ReleaseImmutable, Claim: "shop/deploy-web", Mask: 24, Sets: []*netipx.IPSet{set(t, "172.16.91.142-172.16.91.144")}}},
+			want: Policy{
+				Release: ReleaseImmutable, Claim: "shop/deploy-web", Mask: 24,
+				Sets: []*netipx.IPSet{set(t, "172.16.91.142-172.16.91.144")},
+			}},
 		"list on a DaemonSet": {sample: daemonSet().itself(notes{keeperPool: "172.16.91.142/24"}),
-			want: Policy{Release: ReleaseImmutable, Claim: "shop/ds-agent", Mask: 24, Sets: []*netipx.IPSet{set(t, "172.16.91.142")}}},
+			want: Policy{
+				Release: ReleaseImmutable, Claim: "shop/ds-agent", Mask: 24, Sets: []*netipx.IPSet{set(t, "172.16.91.142")},
+			}},
 		"one of the list": {sample: deployment().on(notes{ownIP: "172.16.91.143"}).itself(notes{keeperPool: "172.16.91.142/24,172.16.91.143/24"}),
-			want: Policy{Release: ReleaseImmutable, Claim: "shop/deploy-web", Mask: 24, Sets: []*netipx.IPSet{set(t, "172.16.91.143")}}},
+			want: Policy{
+				Release: ReleaseImmutable, Claim: "shop/deploy-web", Mask: 24, Sets: []*netipx.IPSet{set(t, "172.16.91.143")},
+			}},
 		"list and a policy": {sample: deployment().on(notes{galaxy: "never"}).itself(notes{keeperPool: "172.16.91.142/24"}),
-			want: Policy{Release: ReleaseNever, Claim: "shop/deploy-web", Mask: 24, Sets: []*netipx.IPSet{set(t, "172.16.91.142")}}},
+			want: Policy{
+				Release: ReleaseNever, Claim: "shop/deploy-web", Mask: 24, Sets: []*netipx.IPSet{set(t, "172.16.91.142")},
+			}},
 		"gateway alone":     {sample: deployment().on(notes{keeperGatew: "10.0.0.2"}), want: Policy{Release: ReleaseWithPod, Gateway: netip.MustParseAddr("10.0.0.2")}},
 		"a shared name":     {sample: deployment().on(notes{eniPool: "蓝 Blue"}), want: Policy{Release: ReleaseNever, Shared: "蓝 Blue", Claim: "bcsnet-system/" + claimName("pool", "蓝 Blue")}},
 		"shared and fixed":  {sample: deployment().on(notes{eniPool: "blue", fixedIP: "fixed-ip", keepFixed: "1h"}), want: Policy{Release: ReleaseNever, Shared: "blue", Claim: "bcsnet-system/pool-blue"}},

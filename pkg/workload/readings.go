@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// readingFrom is from which length on it is remembered what a value of an annotation comes to: a short one is read again
-	// sooner than found.
+	// readingFrom is from which length on it is remembered what a value of an annotation comes to: a short one is read
+	// again sooner than found.
 	readingFrom = 64
 	// maxReadings bounds the values that are remembered, in bytes. When there are more all are read anew.
 	maxReadings = 1 << 20
 )
 
-// readings remember what long values of annotations come to: the pods of a workload, which all say the same, come by the
-// hundred. The zero value is ready for use, and nil remembers nothing.
+// readings remember what long values of annotations come to: the pods of a workload, which all say the same, come by
+// the hundred. The zero value is ready for use, and nil remembers nothing.
 type readings struct {
 	mu    sync.Mutex
 	known map[reading]parsedValue

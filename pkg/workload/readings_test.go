@@ -29,7 +29,8 @@ func (s sample) again(t testing.TB, known *readings) func() {
 
 // TestReadAgain: what it costs to decide about the next pod of a workload does not grow with what its annotations say.
 func TestReadAgain(t *testing.T) {
-	small, large := testing.AllocsPerRun(20, naming(8).again(t, &readings{})), testing.AllocsPerRun(20, naming(1000).again(t, &readings{}))
+	small, large := testing.AllocsPerRun(20, naming(8).again(t, &readings{})),
+		testing.AllocsPerRun(20, naming(1000).again(t, &readings{}))
 	if large > small+5 {
 		t.Errorf("%.0f allocations for 1,000 addresses, %.0f for 8", large, small)
 	}

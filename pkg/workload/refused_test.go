@@ -102,7 +102,8 @@ func TestUnsure(t *testing.T) {
 
 // Where each part of a policy is from, as trace and explain show it.
 func TestSources(t *testing.T) {
-	s := deployment().on(notes{galaxy: "immutable", ownRelease: "immutable", ownIP: "10.0.0.2", keepFixed: "1h"}).itself(notes{keeperPool: "10.0.0.2/24", galaxy: "never"})
+	s := deployment().on(notes{galaxy: "immutable", ownRelease: "immutable", ownIP: "10.0.0.2", keepFixed: "1h"}).
+		itself(notes{keeperPool: "10.0.0.2/24", galaxy: "never"})
 	p, err := s.decide(notes{ownPool: "blue", ownKeep: "1h"})
 	want := []Source{
 		{"Pod shop/web-5d4f8c7b9-x2x4z", ownIP, "10.0.0.2", "Sets"},
@@ -120,14 +121,17 @@ func TestClaimName(t *testing.T) {
 	for text, want := range map[string]string{
 		"web": "deploy-web", "a.b": "deploy-a.b",
 		"Web": "deploy-web-" + hashOf("deploy-Web"), "web!": "deploy-web-" + hashOf("deploy-web!"),
-		"蓝":                      "deploy-" + hashOf("deploy-蓝"),
-		strings.Repeat("x", 253): "deploy-" + strings.Repeat("x", 253-7-11) + "-" + hashOf("deploy-"+strings.Repeat("x", 253)),
+		"蓝": "deploy-" + hashOf("deploy-蓝"),
+		strings.Repeat("x", 253): "deploy-" + strings.Repeat("x", 253-7-11) + "-" +
+			hashOf("deploy-"+strings.Repeat("x", 253)),
 	} {
 		if got := claimName("deploy", text); got != want || len(got) > 253 {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
-	for kind, want := range map[string]string{"TApp": "tapp", "Deploy": "deploy.example.org", "Pool": "pool.example.org", "A-B": "a-b.example.org", "StatefulSet": "statefulset"} {
+	for kind, want := range map[string]string{
+		"TApp": "tapp", "Deploy": "deploy.example.org", "Pool": "pool.example.org", "A-B": "a-b.example.org", "StatefulSet": "statefulset",
+	} {
 		if got := prefixOf("example.org", kind); got != want {
 			t.Errorf("%s: %q, want %q", kind, got, want)
 		}

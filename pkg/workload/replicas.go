@@ -12,8 +12,8 @@ import (
 // ErrGone says that a workload does not exist any more, or that another one of its name does.
 var ErrGone = fmt.Errorf("the workload is gone: %w", errGone)
 
-// ErrKindGone is an ErrGone of a workload whose kind is not there any more, or for a while: an object may come to light again
-// with it.
+// ErrKindGone is an ErrGone of a workload whose kind is not there any more, or for a while: an object may come to light
+// again with it.
 var ErrKindGone = fmt.Errorf("%w: its kind is not served", ErrGone)
 
 // ErrNoReplicas says that nothing says how many pods a workload should have.
@@ -132,7 +132,8 @@ func (o *Owners) Gone(ctx context.Context, w Workload) (bool, error) {
 	return false, err
 }
 
-// there returns nil where the API server says that a workload exists, ErrGone or ErrKindGone where it says that it does not.
+// there returns nil where the API server says that a workload exists, ErrGone or ErrKindGone where it says that it does
+// not.
 func (o *Owners) there(ctx context.Context, w Workload) error {
 	k, err := o.kind(ctx, w.Group, w.Kind)
 	if err == nil && k.resource.Empty() { // a kind that has come meanwhile counts
@@ -153,7 +154,8 @@ func (o *Owners) there(ctx context.Context, w Workload) error {
 	return nil
 }
 
-// Missing reports whether there is no workload of a name, by the watches where they know it. It serves what is only shown.
+// Missing reports whether there is no workload of a name, by the watches where they know it. It serves what is only
+// shown.
 func (o *Owners) Missing(ctx context.Context, w Workload) (bool, error) {
 	k, err := o.kind(ctx, w.Group, w.Kind)
 	if err != nil {

@@ -109,7 +109,8 @@ func (b *policyBuilder) release(p *Policy, own owned, pod Pod) *ipam.Refusal {
 	return nil
 }
 
-const unfitHint = "use a Deployment or StatefulSet, name a claim, say a primary key, or keep the address for a while with the policy timed"
+const unfitHint = "use a Deployment or StatefulSet, name a claim, say a primary key, or keep the address for a while " +
+	"with the policy timed"
 
 // unfit returns why a workload cannot have a policy; empty when it can.
 func unfit(r ReleasePolicy, own owned, pod Pod, primaryKey bool) string {
@@ -135,7 +136,9 @@ func (b *policyBuilder) addresses(p *Policy, own owned) *ipam.Refusal {
 			if claim := b.said[fieldClaim]; claim != nil {
 				by, hint = ", as "+claim.String()+" says", "use a StatefulSet, or no claim"
 			}
-			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: the pods of %s are interchangeable, so it cannot be known which of several addresses belong together once they are kept%s", sets, own, by).
+			return ipam.Refuse(ipam.ReasonInvalidAnnotation,
+				"%s: the pods of %s are interchangeable, so it cannot be known which of several addresses belong together once "+
+					"they are kept%s", sets, own, by).
 				WithHint("%s", hint)
 		}
 	}
@@ -207,7 +210,8 @@ func (b *policyBuilder) claim(p *Policy, own owned, pod Pod, system string) *ipa
 		return own.unsure
 	}
 	if n := len(p.ClaimAddresses()); n > v1.MaxClaimAddresses {
-		return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: it comes to %d ranges, and a claim, which keeps the addresses, has %d at most", sets, n, v1.MaxClaimAddresses).
+		return ipam.Refuse(ipam.ReasonInvalidAnnotation,
+			"%s: it comes to %d ranges, and a claim, which keeps the addresses, has %d at most", sets, n, v1.MaxClaimAddresses).
 			WithHint("name fewer and larger ranges, or name a pool in their place")
 	}
 	return nil

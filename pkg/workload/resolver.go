@@ -13,8 +13,8 @@ type Resolver struct {
 	readings readings
 }
 
-// Resolve returns the policy of a pod. It asks the API server for nothing that the watches have delivered, and one read each
-// for what they have not. The error is an *ipam.Refusal when what the annotations say cannot be done; any other
+// Resolve returns the policy of a pod. It asks the API server for nothing that the watches have delivered, and one read
+// each for what they have not. The error is an *ipam.Refusal when what the annotations say cannot be done; any other
 // means that the API server did not answer.
 func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {
 	own, err := r.Owners.of(ctx, pod)
@@ -38,7 +38,9 @@ func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {
 }
 
 // decide makes a policy of what is known.
-func decide(own owned, pod Pod, claims []string, defaults map[string]string, system string, known *readings) (Policy, error) {
+func decide(
+	own owned, pod Pod, claims []string, defaults map[string]string, system string, known *readings,
+) (Policy, error) {
 	b := policyBuilder{readings: known}
 	refusal := b.read(OnPod, podKind+" "+pod.Namespace+"/"+pod.Name, pod.Annotations)
 	if refusal == nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// TestPoliciesCanBeStored: whatever annotations are read to, the API server takes the claim that is made of it and the lease
-// that the pod gets, and the claim says what the annotations said. A claim that cannot be made would leave its addresses
-// kept for nobody.
+// TestPoliciesCanBeStored: whatever annotations are read to, the API server takes the claim that is made of it and the
+// lease that the pod gets, and the claim says what the annotations said. A claim that cannot be made would leave its
+// addresses kept for nobody.
 func TestPoliciesCanBeStored(t *testing.T) {
 	if err := cluster.InstallManifests(t.Context()); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,9 @@ func TestPoliciesCanBeStored(t *testing.T) {
 	}, p workload.Policy,
 	) {
 		stored++
-		lease := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: "10.0.0.8"}, Spec: v1.BCSNetIPSpec{Pool: "blue", Mask: 24, Gateway: "10.0.0.1"}}
+		lease := &v1.BCSNetIP{
+			ObjectMeta: metav1.ObjectMeta{Name: "10.0.0.8"}, Spec: v1.BCSNetIPSpec{Pool: "blue", Mask: 24, Gateway: "10.0.0.1"},
+		}
 		lease.Finalizers = []string{v1.HeldFinalizer}
 		lease.Status = v1.BCSNetIPStatus{
 			Status: v1.IPActive, Host: "192.0.2.11", ContainerID: "c", PodNamespace: "shop", PodName: "web", PodUID: "u",
@@ -53,7 +55,8 @@ func TestPoliciesCanBeStored(t *testing.T) {
 			return
 		}
 		made++
-		o := &v1.BCSNetIPClaim{Spec: claim.Derive(p, func(w workload.Workload) string { return strings.Trim(w.Group+"/v1", "/") })}
+		o := &v1.BCSNetIPClaim{Spec: claim.Derive(p,
+			func(w workload.Workload) string { return strings.Trim(w.Group+"/v1", "/") })}
 		o.Namespace, o.Name, _ = strings.Cut(p.Claim, "/")
 		if err := dry.Create(t.Context(), o); err != nil {
 			t.Fatalf("the claim of %+v: %v", p, err)

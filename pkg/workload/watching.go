@@ -53,7 +53,9 @@ func (o *Owners) watch(k *kind) {
 	lw := &listWatch{owners: o, kind: k}
 	r := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, &k.objects, cache.ReflectorOptions{
 		Logger: &logger, Name: k.resource.String(), TypeDescription: k.resource.String(),
-		Backoff: &wait.Backoff{Duration: 500 * time.Millisecond, Cap: 10 * time.Second, Factor: 2, Jitter: 0.5, Steps: math.MaxInt32},
+		Backoff: &wait.Backoff{
+			Duration: 500 * time.Millisecond, Cap: 10 * time.Second, Factor: 2, Jitter: 0.5, Steps: math.MaxInt32,
+		},
 	})
 	o.parts.Go(func() {
 		defer cancel()
@@ -156,6 +158,7 @@ func (o *Owners) deny(k *kind, err error) {
 	now := o.now()
 	k.forbidden.since.CompareAndSwap(0, now.UnixNano())
 	if k.forbidden.lasts(now) && !k.forbidden.told.Swap(true) {
-		o.log.Warn("the owners of pods cannot be read; the annotations on them do not count until they can", "resource", k.resource, "error", err)
+		o.log.Warn("the owners of pods cannot be read; the annotations on them do not count until they can", "resource",
+			k.resource, "error", err)
 	}
 }

@@ -77,7 +77,8 @@ func TestKrewManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := release(t, string(text), "v1.2.3")
-	if p.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || p.Kind != "Plugin" || p.Metadata.Name != "bcsnet" {
+	if p.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || p.Kind != "Plugin" ||
+		p.Metadata.Name != "bcsnet" {
 		t.Errorf("it is %s %s %q", p.APIVersion, p.Kind, p.Metadata.Name)
 	}
 	if _, err := semver.ParseSemantic(p.Spec.Version); err != nil || !strings.HasPrefix(p.Spec.Version, "v") {
@@ -106,7 +107,8 @@ func checkPlatform(t *testing.T, p platform, seen map[string]bool) {
 		t.Errorf("%s is there twice", name)
 	}
 	seen[name] = true
-	if want := "/v1.2.3/kubectl-bcsnet_" + name + ".tar.gz"; !strings.HasPrefix(p.URI, "https://") || !strings.HasSuffix(p.URI, want) {
+	if want := "/v1.2.3/kubectl-bcsnet_" + name + ".tar.gz"; !strings.HasPrefix(p.URI, "https://") ||
+		!strings.HasSuffix(p.URI, want) {
 		t.Errorf("%s comes from %s, want an end of %s", name, p.URI, want)
 	}
 	if !regexp.MustCompile(`^[a-f0-9]{64}$`).MatchString(p.Sha256) {

@@ -8,7 +8,8 @@ import (
 
 // claimOf is the manifest of a claim with a spec in JSON.
 func claimOf(spec string) string {
-	return fmt.Sprintf(`{"apiVersion":"networkextension.bkbcs.tencent.com/v1","kind":"BCSNetIPClaim","metadata":{"name":"rules","namespace":"default"},"spec":%s}`, spec)
+	return fmt.Sprintf(
+		`{"apiVersion":"networkextension.bkbcs.tencent.com/v1","kind":"BCSNetIPClaim","metadata":{"name":"rules","namespace":"default"},"spec":%s}`, spec)
 }
 
 // TestClaimRules: the API server itself takes what can be meant and refuses the rest, naming the field.
@@ -54,7 +55,8 @@ func TestClaimRules(t *testing.T) {
 		}
 	}()
 	for _, spec := range []string{owner("db"), `{}`} {
-		if out, err := kubectlInput(t, claimOf(spec), "replace", "-f", "-"); err == nil || !strings.Contains(out, "cannot change: make another claim") {
+		if out, err := kubectlInput(t, claimOf(spec), "replace", "-f", "-"); err == nil ||
+			!strings.Contains(out, "cannot change: make another claim") {
 			t.Errorf("replaced by %s: %s", spec, out)
 		}
 	}

@@ -38,11 +38,13 @@ func TestDocumentSamplesApply(t *testing.T) {
 
 func TestCRDsAreEstablished(t *testing.T) {
 	for _, resource := range []string{v1.PoolResource, v1.IPResource} {
-		out, err := kubectl(t, "wait", "--for=condition=Established", "--timeout=10s", "crd/"+resource+"."+v1.GroupVersion.Group)
+		out, err := kubectl(t, "wait", "--for=condition=Established", "--timeout=10s", "crd/"+resource+"."+
+			v1.GroupVersion.Group)
 		if err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
-		out, err = kubectl(t, "get", "crd", resource+"."+v1.GroupVersion.Group, "-o", `jsonpath={.status.conditions[?(@.type=="NonStructuralSchema")].message}`)
+		out, err = kubectl(t, "get", "crd", resource+"."+v1.GroupVersion.Group, "-o",
+			`jsonpath={.status.conditions[?(@.type=="NonStructuralSchema")].message}`)
 		if err != nil || out != "" {
 			t.Errorf("%s: %v: %s", resource, err, out)
 		}
@@ -54,7 +56,8 @@ func TestKustomization(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := kubectl(t, "apply", "--server-side", "--dry-run=server", "--force-conflicts", "-k", filepath.Join(root, "config", "crd"), "-o", "name")
+	out, err := kubectl(t, "apply", "--server-side", "--dry-run=server", "--force-conflicts", "-k",
+		filepath.Join(root, "config", "crd"), "-o", "name")
 	want := "customresourcedefinition.apiextensions.k8s.io/bcsnetipclaims.networkextension.bkbcs.tencent.com\n" +
 		"customresourcedefinition.apiextensions.k8s.io/bcsnetips.networkextension.bkbcs.tencent.com\n" +
 		"customresourcedefinition.apiextensions.k8s.io/bcsnetpools.networkextension.bkbcs.tencent.com\n"
@@ -110,8 +113,10 @@ func TestOneWriteChangesFinalizerAndLease(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(ip), held); err != nil {
 		t.Fatal(err)
 	}
-	if held.Status.ContainerID != "c1" || len(held.Finalizers) != 1 || held.Labels["held"] != "yes" || held.Generation != 2 {
-		t.Errorf("after one update: generation %d, finalizers %v, labels %v, status %+v", held.Generation, held.Finalizers, held.Labels, held.Status)
+	if held.Status.ContainerID != "c1" || len(held.Finalizers) != 1 || held.Labels["held"] != "yes" ||
+		held.Generation != 2 {
+		t.Errorf("after one update: generation %d, finalizers %v, labels %v, status %+v", held.Generation, held.Finalizers,
+			held.Labels, held.Status)
 	}
 	if err := c.Status().Update(t.Context(), held); !apierrors.IsNotFound(err) {
 		t.Errorf("update of the status subresource: %v, want NotFound", err)

@@ -14,7 +14,9 @@ func TestHeldPoolKeepsItsSubnet(t *testing.T) {
 	create(t, c, p)
 	held := func(active, reserved int64) {
 		t.Helper()
-		p.Status = v1.BCSNetPoolStatus{Status: v1.PoolNormal, Capacity: 3, Active: active, Reserved: reserved, Available: 3 - active - reserved}
+		p.Status = v1.BCSNetPoolStatus{
+			Status: v1.PoolNormal, Capacity: 3, Active: active, Reserved: reserved, Available: 3 - active - reserved,
+		}
 		if err := c.Status().Update(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}

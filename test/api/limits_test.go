@@ -27,7 +27,8 @@ func listed(first string, n int) []string {
 // status must not weigh on the API server.
 func TestLargestPool(t *testing.T) {
 	c := connect(t)
-	if err := c.Create(t.Context(), pool(), client.DryRunAll); err != nil { // the first write waits for the server's caches
+	// the first write waits for the server's caches
+	if err := c.Create(t.Context(), pool(), client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
 	tests := map[string]*v1.BCSNetPool{
@@ -60,7 +61,8 @@ func TestLargestPool(t *testing.T) {
 // that size needs --server-side.
 func TestLargestPoolThroughKubectl(t *testing.T) {
 	c := connect(t)
-	p := pool(subnet("10.0.0.0", 8, "10.0.0.1"), available(listed("10.101.0.0", 16384)...), hosts(listed("192.168.0.0", 4096)...))
+	p := pool(subnet("10.0.0.0", 8, "10.0.0.1"), available(listed("10.101.0.0", 16384)...),
+		hosts(listed("192.168.0.0", 4096)...))
 	p.APIVersion, p.Kind = v1.GroupVersion.String(), "BCSNetPool"
 	manifest, err := json.Marshal(p)
 	if err != nil {

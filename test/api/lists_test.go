@@ -32,7 +32,10 @@ func TestFieldSelectors(t *testing.T) {
 		o.Spec.Pool = "10.0.9.0"
 		o.Status = v1.BCSNetIPStatus{Status: v1.IPActive, Host: "10.0.0.12", Owner: "vm-7"}
 	})
-	for _, ip := range []*v1.BCSNetIP{lease("10.0.0.20", "web", "a"), lease("10.0.0.21", "db", "a"), lease("10.0.0.22", "web", "b"), address("10.0.0.23"), other} {
+	for _, ip := range []*v1.BCSNetIP{
+		lease("10.0.0.20", "web", "a"), lease("10.0.0.21", "db", "a"), lease("10.0.0.22", "web", "b"), address("10.0.0.23"),
+		other,
+	} {
 		create(t, c, ip)
 	}
 	blue, red := pool(network("blue")), pool(network("red"))
@@ -54,7 +57,8 @@ func TestFieldSelectors(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := kubectl(t, "get", tt.resource, "--field-selector", tt.selector, "-o", "jsonpath={.items[*].metadata.name}")
+			got, err := kubectl(t, "get", tt.resource, "--field-selector", tt.selector, "-o",
+				"jsonpath={.items[*].metadata.name}")
 			if err != nil || got != tt.want {
 				t.Errorf("%s = %q, %v; want %q", tt.selector, got, err, tt.want)
 			}
@@ -77,7 +81,8 @@ func watchSelected(t *testing.T, c client.Client, host string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	events, err := w.Watch(ctx, &v1.BCSNetIPList{}, client.MatchingFields{"status.host": host}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})
+	events, err := w.Watch(ctx, &v1.BCSNetIPList{}, client.MatchingFields{"status.host": host},
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +95,8 @@ func watchSelected(t *testing.T, c client.Client, host string) {
 		}
 		seen[e.Object.(*v1.BCSNetIP).Name] = string(e.Type)
 	}
-	if diff := cmp.Diff(map[string]string{"10.0.0.20": "ADDED", "10.0.0.21": "ADDED", "10.0.0.22": "ADDED"}, seen); diff != "" {
+	if diff := cmp.Diff(map[string]string{"10.0.0.20": "ADDED", "10.0.0.21": "ADDED", "10.0.0.22": "ADDED"},
+		seen); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -101,7 +107,9 @@ func TestColumns(t *testing.T) {
 	create(t, c, p)
 	p.Status = v1.BCSNetPoolStatus{
 		Status: v1.PoolNormal, Capacity: 3, Active: 1, Reserved: 1, Available: 1,
-		Conditions: []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonReady, LastTransitionTime: metav1.Now()}},
+		Conditions: []metav1.Condition{{
+			Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonReady, LastTransitionTime: metav1.Now(),
+		}},
 	}
 	if err := c.Status().Update(t.Context(), p); err != nil {
 		t.Fatal(err)
@@ -117,7 +125,9 @@ func TestColumns(t *testing.T) {
 		v1.PoolResource: {
 			Columns: []string{"Name", "Net", "Mask", "Total", "Active", "Reserved", "Free", "State", "Age"},
 			Wide:    []string{"Gateway", "Network", "VLAN", "Priority", "Cordoned", "Cooling", "Hosts", "Status", "Ready"},
-			Rows:    [][]any{{"10.0.0.0", "10.0.0.0", 24., 3., 1., 1., 1., "Ready", "10.0.0.1", "blue", 7., nil, nil, 0., 0., "Normal", "True"}},
+			Rows: [][]any{{
+				"10.0.0.0", "10.0.0.0", 24., 3., 1., 1., 1., "Ready", "10.0.0.1", "blue", 7., nil, nil, 0., 0., "Normal", "True",
+			}},
 		},
 		v1.IPResource: {
 			Columns: []string{"Name", "Pool", "Status", "Host", "Namespace", "Pod", "Age"},
@@ -173,7 +183,8 @@ func TestColumns(t *testing.T) {
 	if diff := cmp.Diff(want, out); diff != "" || err != nil {
 		t.Errorf("kubectl get bcsnet: %v (-want +got):\n%s", err, diff)
 	}
-	if updated := cellOf(t, getTable(t, v1.IPResource), "10.0.0.20", "Updated"); !strings.HasSuffix(updated, "s") || strings.Contains(updated, "T") {
+	if updated := cellOf(t, getTable(t, v1.IPResource), "10.0.0.20", "Updated"); !strings.HasSuffix(updated, "s") ||
+		strings.Contains(updated, "T") {
 		t.Errorf("Updated = %q, want an age in seconds", updated)
 	}
 }

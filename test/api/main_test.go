@@ -79,14 +79,20 @@ func create(t *testing.T, c client.Client, o client.Object) {
 
 // What the API server says in several places. unchecked follows every complaint about size or type.
 const (
-	notAddress    = "must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken"
-	notSubnet     = "must be the IPv4 or IPv6 address of the subnet alone (the prefix length goes into mask); zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken"
-	notHost       = "must be the IPv4 or IPv6 address of a host; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken"
-	notNameserver = "must be the IPv4 or IPv6 address of a nameserver; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken"
-	notEntry      = "must be an IPv4 or IPv6 address, a range a-b or a~b of two addresses of one family, or a CIDR, without blanks"
-	notNamespace  = "must be the name of a namespace: lower-case letters, digits and -, with a letter or digit at both ends"
-	notName       = "is not that of an address: IPv4 as in 10.0.0.20, IPv6 in full with - for :, as in 2001-0db8-0000-0000-0000-0000-0000-0020"
-	unchecked     = "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
+	notAddress = "must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken"
+	notSubnet  = "must be the IPv4 or IPv6 address of the subnet alone (the prefix length goes into mask); zones, " +
+		"IPv4-mapped IPv6 and leading zeros in IPv4 are not taken"
+	notHost = "must be the IPv4 or IPv6 address of a host; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are " +
+		"not taken"
+	notNameserver = "must be the IPv4 or IPv6 address of a nameserver; zones, IPv4-mapped IPv6 and leading zeros in " +
+		"IPv4 are not taken"
+	notEntry = "must be an IPv4 or IPv6 address, a range a-b or a~b of two addresses of one family, or a CIDR, " +
+		"without blanks"
+	notNamespace = "must be the name of a namespace: lower-case letters, digits and -, with a letter or digit at both ends"
+	notName      = "is not that of an address: IPv4 as in 10.0.0.20, IPv6 in full with - for :, as in " +
+		"2001-0db8-0000-0000-0000-0000-0000-0020"
+	unchecked = "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; " +
+		"correct the existing errors to complete validation"
 )
 
 // compare says how the API server's judgement differs from the complaints wanted: "field: message"
@@ -96,7 +102,8 @@ func compare(t *testing.T, want []string, err error) string {
 	var got []string
 	if err != nil {
 		var status apierrors.APIStatus
-		if !errors.As(err, &status) || status.Status().Details == nil || status.Status().Reason != metav1.StatusReasonInvalid {
+		if !errors.As(err, &status) || status.Status().Details == nil ||
+			status.Status().Reason != metav1.StatusReasonInvalid {
 			t.Fatalf("the API server did not judge the object: %v", err)
 		}
 		for _, cause := range status.Status().Details.Causes {

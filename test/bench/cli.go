@@ -32,7 +32,8 @@ const (
 	exitFindings = 3
 )
 
-// cli measures bcsnetctl over a large pool, half of it in use, beside kubectl's list of the same objects. No controller runs meanwhile. Every command is a process of an operator.
+// cli measures bcsnetctl over a large pool, half of it in use, beside kubectl's list of the same objects. No controller
+// runs meanwhile. Every command is a process of an operator.
 func (b *bench) cli(ctx context.Context) error {
 	if err := b.controller.Stop(); err != nil {
 		return err

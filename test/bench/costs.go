@@ -15,10 +15,12 @@ type costs struct {
 	operations float64
 }
 
-// costsOf counts them, by the API server's own metrics. One container at a time per pod, so: take, repeat, release, for each of
-// some hundreds of containers.
+// costsOf counts them, by the API server's own metrics. One container at a time per pod, so: take, repeat, release, for
+// each of some hundreds of containers.
 func (b *bench) costsOf(ctx context.Context, s service) (costs, error) {
-	c := costs{add: map[string]float64{}, again: map[string]float64{}, del: map[string]float64{}, status: map[string]float64{}}
+	c := costs{
+		add: map[string]float64{}, again: map[string]float64{}, del: map[string]float64{}, status: map[string]float64{},
+	}
 	for c.operations < 500 {
 		for _, step := range []struct {
 			into map[string]float64
@@ -56,7 +58,10 @@ func (c costs) rows(of string) []string {
 	for _, step := range []struct {
 		what   string
 		counts map[string]float64
-	}{{"first " + of + "allocation", c.add}, {"repeated " + of + "allocation", c.again}, {of + "release", c.del}, {"status, per " + of + "allocation with its repetition and release", c.status}} {
+	}{
+		{"first " + of + "allocation", c.add}, {"repeated " + of + "allocation", c.again}, {of + "release", c.del},
+		{"status, per " + of + "allocation with its repetition and release", c.status},
+	} {
 		var parts []string
 		for k, n := range step.counts {
 			if n != 0 {

@@ -44,7 +44,9 @@ func (b *bare) prepare(ctx context.Context, callers int) error {
 		addr := netip.AddrFrom4([4]byte{10, 255, 1, byte(i)})
 		l, err := b.client.Get(ctx, addr)
 		if err != nil {
-			l, err = b.client.Write(ctx, lease.Lease{Addr: addr, Params: lease.Params{Pool: "floor", Bits: 16, Gateway: netip.MustParseAddr("10.255.0.1")}})
+			l, err = b.client.Write(ctx, lease.Lease{
+				Addr: addr, Params: lease.Params{Pool: "floor", Bits: 16, Gateway: netip.MustParseAddr("10.255.0.1")},
+			})
 		}
 		if err != nil {
 			return err
@@ -91,7 +93,9 @@ func (b *bare) create(ctx context.Context, caller, n int) error {
 	a := b.next
 	b.next = a.Next()
 	b.mu.Unlock()
-	next, ok := lease.Bind(lease.Lease{Addr: a}, lease.Params{Pool: "floor", Bits: 8, Gateway: netip.MustParseAddr("10.254.0.1")}, holder(caller, n), lease.Retention{}, b.client.Now())
+	next, ok := lease.Bind(lease.Lease{Addr: a},
+		lease.Params{Pool: "floor", Bits: 8, Gateway: netip.MustParseAddr("10.254.0.1")}, holder(caller, n),
+		lease.Retention{}, b.client.Now())
 	if !ok {
 		return fmt.Errorf("a new lease cannot be bound")
 	}
@@ -103,7 +107,8 @@ func (b *bare) create(ctx context.Context, caller, n int) error {
 func holder(caller, n int) lease.Holder {
 	return lease.Holder{
 		Host: netip.MustParseAddr("10.0.0.11"), ContainerID: containerID("floor", caller, n), IfName: "eth0",
-		Namespace: "bench", PodName: fmt.Sprintf("floor-7d4b9c6f5d-%05d", caller), PodUID: fmt.Sprintf("0b5fd196-789c-4dad-%04x-%012x", caller, n&0xffffffff),
+		Namespace: "bench", PodName: fmt.Sprintf("floor-7d4b9c6f5d-%05d", caller),
+		PodUID: fmt.Sprintf("0b5fd196-789c-4dad-%04x-%012x", caller, n&0xffffffff),
 	}
 }
 
@@ -205,7 +210,9 @@ type floorClient struct {
 }
 
 func (f floorClient) call(ctx context.Context, method string, caller, n int) error {
-	body, err := json.Marshal(floorRequest{Caller: caller, N: n, Host: "10.0.0.11", ContainerID: containerID("floor", caller, n)})
+	body, err := json.Marshal(floorRequest{
+		Caller: caller, N: n, Host: "10.0.0.11", ContainerID: containerID("floor", caller, n),
+	})
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,8 @@ func (b *bench) largest(ctx context.Context) error {
 		return err
 	}
 	l, s := median(ofLarge), median(ofSmall)
-	row := fmt.Sprintf("| allocations at %d callers, %s, beside a pool of 4096, turn by turn: median (quartiles) | %s, %.0f/s beside %.0f/s |",
+	row := fmt.Sprintf("| allocations at %d callers, %s, beside a pool of 4096, turn by turn: median (quartiles) | %s, "+
+		"%.0f/s beside %.0f/s |",
 		largeCallers, what, byTurn(ofLarge, ofSmall, rate), l.perSecond, s.perSecond)
 	fmt.Println(row)
 	b.report.large = append(slices.Clone(b.report.numbers[others:]), row)
@@ -103,7 +104,8 @@ func (b *bench) countedWithin(ctx context.Context, p *v1.BCSNetPool, leases int)
 		if time.Since(began) > time.Minute {
 			return 0, fmt.Errorf("pool %s counts %d leases in use after a minute, not %d", p.Name, p.Status.Active, leases+1)
 		}
-		if err := errors.Join(pause(ctx, 50*time.Millisecond), b.admin.Get(ctx, client.ObjectKeyFromObject(p), p)); err != nil {
+		if err := errors.Join(pause(ctx, 50*time.Millisecond),
+			b.admin.Get(ctx, client.ObjectKeyFromObject(p), p)); err != nil {
 			return 0, err
 		}
 	}

@@ -34,10 +34,12 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "measure only these parts, with commas between: "+strings.Join(partNames(), ", "))
 	flag.DurationVar(&o.excess, "excess", time.Minute, "how long the part overload offers more than can be stored")
 	o.offers = []float64{0.5, 1, 2, 3}
-	flag.Func("offers", "what the part overload offers, as multiples of what can be stored (default 0.5,1,2,3)", o.setOffers)
+	flag.Func("offers", "what the part overload offers, as multiples of what can be stored (default 0.5,1,2,3)",
+		o.setOffers)
 	flag.StringVar(&o.beside, "beside", "", "another build of the controller to measure beside this one")
 	handler := flag.String("floor-handler", "", "internal: serve the empty handler with this kubeconfig")
-	next := flag.String("floor-next", "10.192.0.0", "internal: the first address that the empty handler makes an object of")
+	next := flag.String("floor-next", "10.192.0.0",
+		"internal: the first address that the empty handler makes an object of")
 	informer := flag.Bool("floor-informer", false, "internal: the empty handler keeps a cache of the objects")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard()) // what is measured says how it is

@@ -182,7 +182,10 @@ func processes() (all []process, err error) {
 			continue // it has ended
 		}
 		open, shut := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
-		p := process{id: filepath.Base(filepath.Dir(path)), name: string(text[open+1 : shut]), stat: strings.Fields(string(text[shut+1:]))}
+		p := process{
+			id: filepath.Base(filepath.Dir(path)), name: string(text[open+1 : shut]),
+			stat: strings.Fields(string(text[shut+1:])),
+		}
 		if parent := p.stat[1]; p.id == self || parent == self {
 			all = append(all, p)
 		}

@@ -17,15 +17,16 @@ import (
 )
 
 const (
-	// saturating is how many callers that wait for each other's turn saturate the API server: as many writes are in flight.
+	// saturating is how many callers that wait for each other's turn saturate the API server: as many writes are in
+	// flight.
 	saturating = 128
 	// excessWarmUp is how much of an excess is not counted: queues fill, and the limiter learns how long a write takes.
 	excessWarmUp = 5 * time.Second
 )
 
-// overload offers more than can be stored, for a while, and looks who is answered meanwhile, and when all are. With another
-// build, both run alone on the same control plane, in turn. Each load is offered twice: where all share the processors, and
-// where the API server has its own, as it has on the nodes of a control plane.
+// overload offers more than can be stored, for a while, and looks who is answered meanwhile, and when all are. With
+// another build, both run alone on the same control plane, in turn. Each load is offered twice: where all share the
+// processors, and where the API server has its own, as it has on the nodes of a control plane.
 func (b *bench) overload(ctx context.Context) error {
 	defer func() { _, _ = apart(false) }() // what else is measured has all processors
 	builds := []*controlplane.Controller{b.controller}
@@ -74,8 +75,8 @@ func (b *bench) overload(ctx context.Context) error {
 	return nil
 }
 
-// exceed measures what can be stored, offers a multiple of it, and waits until all have their address. turn tells the pools
-// of different turns apart: what was taken stays.
+// exceed measures what can be stored, offers a multiple of it, and waits until all have their address. turn tells the
+// pools of different turns apart: what was taken stays.
 func (b *bench) exceed(ctx context.Context, of excess, turn int) error {
 	network := fmt.Sprintf("overload-%d", turn)
 	if _, err := b.networkPool(ctx, network, fmt.Sprintf("10.%d.0.0/14", 16+4*turn)); err != nil {
@@ -177,7 +178,8 @@ func layout(apart bool) string {
 	return "shared"
 }
 
-// Times of a kubelet and its plugin: it gives up after ten seconds, which it does not tell, and tries again later and later.
+// Times of a kubelet and its plugin: it gives up after ten seconds, which it does not tell, and tries again later and
+// later.
 const (
 	pluginTime   = 10 * time.Second
 	firstBackoff = time.Second
@@ -186,8 +188,8 @@ const (
 	maxInFlight = 8192
 )
 
-// kubelets start pods: each asks for an address, with a new container at each try, deletes the container when that failed,
-// and comes again.
+// kubelets start pods: each asks for an address, with a new container at each try, deletes the container when that
+// failed, and comes again.
 type kubelets struct {
 	network string
 	wire    *wire
@@ -333,7 +335,8 @@ func (k *kubelets) note(o outcome, add bool) {
 		if k.counting && add {
 			k.counts.gaveUp++
 		}
-	case slices.Contains([]ipam.Reason{ipam.ReasonOverloaded, ipam.ReasonUnavailable, ipam.ReasonOutcomeUnknown}, o.reason):
+	case slices.Contains([]ipam.Reason{ipam.ReasonOverloaded, ipam.ReasonUnavailable, ipam.ReasonOutcomeUnknown},
+		o.reason):
 		if k.counting && add {
 			k.counts.refused++
 		}
@@ -353,7 +356,8 @@ func (k *kubelets) ask(ctx context.Context, method string, s *sandbox, try int) 
 	container := owner + "-" + strconv.Itoa(try) + "-"
 	container += filler[min(len(container), len(filler)):] // an ID is 64 characters long
 	body := make([]byte, 0, 256)
-	body = append(body, `{"host":"`+host(s.pod)+`","containerID":"`+container+`","owner":"`+owner+`","network":"`+k.network+`"}`...)
+	body = append(body, `{"host":"`+host(s.pod)+`","containerID":"`+container+`","owner":"`+owner+`","network":"`+
+		k.network+`"}`...)
 	reason, err := k.wire.ask(ctx, method, body, pluginTime)
 	return outcome{reason, time.Since(began), err}
 }

@@ -44,7 +44,8 @@ func (r *report) floor(what string, callers int, c compared) {
 		return ms(of(c.bare)) + " / " + ms(of(c.handler)) + " / " + ms(of(c.informer)) + " / " + ms(of(c.service))
 	}
 	row = fmt.Sprintf("| %s | %d | %s | %s | %s |", what, callers,
-		each(func(r result) time.Duration { return r.cpu["kube-apiserver"] }), each(func(r result) time.Duration { return r.cpu["etcd"] }),
+		each(func(r result) time.Duration { return r.cpu["kube-apiserver"] }),
+		each(func(r result) time.Duration { return r.cpu["etcd"] }),
 		each(func(r result) (all time.Duration) {
 			for name, t := range r.cpu {
 				if name != "kube-apiserver" && name != "etcd" {
@@ -154,7 +155,8 @@ func (r *report) quick(what string, c call) {
 // Between these marks, and only there, a file is rewritten: the tables of the service, those of sticky addresses, of
 // overload, and of the command line.
 const (
-	serviceMark, stickyMark, overloadMark, cliMark = "tables", "tables of sticky addresses", "tables of overload", "tables of the command line"
+	serviceMark, stickyMark, overloadMark, cliMark = "tables", "tables of sticky addresses", "tables of overload",
+		"tables of the command line"
 )
 
 func begin(mark string) string { return "<!-- " + mark + ": written by make bench -->" }
@@ -195,7 +197,9 @@ func (r *report) write(path string) error {
 	if err != nil {
 		return err
 	}
-	for mark, tables := range map[string]string{serviceMark: r.service(), stickyMark: r.stickyTables(), overloadMark: r.overloadTable(), cliMark: r.commandLine()} {
+	for mark, tables := range map[string]string{
+		serviceMark: r.service(), stickyMark: r.stickyTables(), overloadMark: r.overloadTable(), cliMark: r.commandLine(),
+	} {
 		before, rest, ok := strings.Cut(string(text), begin(mark))
 		inside, after, ok2 := strings.Cut(rest, end(mark))
 		if !ok || !ok2 {
@@ -211,9 +215,11 @@ func (r *report) write(path string) error {
 func machine() string { return fmt.Sprintf("%d cores, %s.\n\n", runtime.NumCPU(), runtime.Version()) }
 
 func (r *report) service() string {
-	const beside = "| operation | callers | bare client /s | empty handler /s | with informer /s | bcsnet /s | of informer | of handler | of bare " +
+	const beside = "| operation | callers | bare client /s | empty handler /s | with informer /s | bcsnet /s | of " +
+		"informer | of handler | of bare " +
 		"| p99 ms bare / handler / informer / bcsnet | p99 of informer |"
-	const spent = "| operation | callers | kube-apiserver: bare / handler / informer / bcsnet | etcd | client, with handler or controller |"
+	const spent = "| operation | callers | kube-apiserver: bare / handler / informer / bcsnet | etcd | client, with " +
+		"handler or controller |"
 	return join(
 		table("Throughput and latency beside the floors", beside, r.floors),
 		table("Processor time per cycle in ms", spent, r.cpu),
@@ -225,13 +231,16 @@ func (r *report) service() string {
 		table("Start, memory, new pools", "| what | median |", r.numbers),
 		table("The largest pool", "| what | median |", r.large),
 		table("Beside another build",
-			"| operation | callers | other /s | this /s | of the other, turn by turn: median (quartiles) | processor time of the other's | p99 ms other / this |", r.builds))
+			"| operation | callers | other /s | this /s | of the other, turn by turn: median (quartiles) | processor time of "+
+				"the other's | p99 ms other / this |", r.builds))
 }
 
 func (r *report) overloadTable() string {
 	return table("Offered against answered",
-		"| build | processors of the API server | offered, times what can be stored | can be stored /s | offered /s | answered /s | of what can be stored | refused /s | gave up /s "+
-			"| p99 of answered, ms | all served after | processors busy with controller / API server and etcd / load generator | the same while what can be stored is measured |", r.overloads)
+		"| build | processors of the API server | offered, times what can be stored | can be stored /s | offered /s | "+
+			"answered /s | of what can be stored | refused /s | gave up /s "+
+			"| p99 of answered, ms | all served after | processors busy with controller / API server and etcd / load "+
+			"generator | the same while what can be stored is measured |", r.overloads)
 }
 
 func (r *report) commandLine() string {
@@ -246,7 +255,8 @@ func table(name, head string, rows []string) string {
 		return ""
 	}
 	columns := strings.Count(head, "|") - 1
-	return fmt.Sprintf("%s%s\n\n%s\n|%s\n%s\n", title, name, head, strings.Repeat(" --- |", columns), strings.Join(rows, "\n"))
+	return fmt.Sprintf("%s%s\n\n%s\n|%s\n%s\n", title, name, head, strings.Repeat(" --- |", columns),
+		strings.Join(rows, "\n"))
 }
 
 func join(tables ...string) string {

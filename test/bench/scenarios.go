@@ -12,8 +12,8 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// compared is one measurement of all: the three floors with the controller stopped, then bcsnet. The first two are empty
-// where they were left out.
+// compared is one measurement of all: the three floors with the controller stopped, then bcsnet. The first two are
+// empty where they were left out.
 type compared struct {
 	bare, handler, informer, service result
 }
@@ -95,7 +95,8 @@ func (b *bench) handled(ctx context.Context, callers int, k kind, informer bool)
 	through := func(method string) operation {
 		return func(ctx context.Context, i, n int) error { return b.floor.call(ctx, method, i, n) }
 	}
-	r, err := b.warmLoad(ctx, callers, k.cycle(through(http.MethodPost), through(http.MethodDelete), through(http.MethodPut)))
+	r, err := b.warmLoad(ctx, callers, k.cycle(through(http.MethodPost), through(http.MethodDelete),
+		through(http.MethodPut)))
 	if err != nil {
 		return r, fmt.Errorf("empty handler, informer %t: %w", informer, err)
 	}

@@ -103,7 +103,8 @@ func (b *bench) startFloor(ctx context.Context, informer bool) error {
 	// Every life of the handler makes other objects: of 16,384 addresses each.
 	next := netip.AddrFrom4([4]byte{10, byte(192 + b.floorLives/4), byte(b.floorLives % 4 * 64), 0})
 	b.floorLives++
-	b.floorCmd = exec.CommandContext(ctx, self, "-floor-handler", kubeconfig, "-floor-next", next.String(), fmt.Sprintf("-floor-informer=%t", informer))
+	b.floorCmd = exec.CommandContext(ctx, self, "-floor-handler", kubeconfig, "-floor-next", next.String(),
+		fmt.Sprintf("-floor-informer=%t", informer))
 	b.floorCmd.Stderr = os.Stderr
 	b.floorCmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := b.floorCmd.StdoutPipe()
@@ -202,7 +203,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// fill takes the first n addresses of a pool as other pods would have, or other holders: change makes them of the pods'.
+// fill takes the first n addresses of a pool as other pods would have, or other holders: change makes them of the
+// pods'.
 func (b *bench) fill(ctx context.Context, p *v1.BCSNetPool, n int, change func(*lease.Holder)) error {
 	plan, err := ipam.NewPlan(store.PlanSpec(p))
 	if err != nil {
@@ -269,14 +271,16 @@ func (s service) call(ctx context.Context, method string, caller, n int) error {
 		pod = podName
 	}
 	return s.send(ctx, method, httpapi.AllocateRequest{
-		Host: host(caller), ContainerID: containerID(s.kind, caller, n), PodName: pod(caller), PodNamespace: namespace, Network: s.network,
+		Host: host(caller), ContainerID: containerID(s.kind, caller, n), PodName: pod(caller), PodNamespace: namespace,
+		Network: s.network,
 	})
 }
 
 // first asks for the address of an owner that had none before.
 func (s service) first(ctx context.Context, caller, n int) error {
 	id := containerID(s.kind, caller, n)
-	return s.send(ctx, http.MethodPost, httpapi.AllocateRequest{Host: host(caller), ContainerID: id, Owner: "bench-" + id[:12], Network: s.network})
+	return s.send(ctx, http.MethodPost, httpapi.AllocateRequest{Host: host(caller), ContainerID: id, Owner: "bench-" +
+		id[:12], Network: s.network})
 }
 
 func (s service) send(ctx context.Context, method string, request httpapi.AllocateRequest) error {

@@ -24,8 +24,8 @@ var policies = map[string]map[string]string{
 	"bench-sticky": {v1.GroupVersion.Group + "/release-policy": "immutable"},
 }
 
-// sticky compares allocations of pods that get back the address that is kept for them with those of pods that take any. Both
-// are numbered pods of a StatefulSet, which differ in one annotation.
+// sticky compares allocations of pods that get back the address that is kept for them with those of pods that take any.
+// Both are numbered pods of a StatefulSet, which differ in one annotation.
 func (b *bench) sticky(ctx context.Context) error {
 	p, err := b.pool(ctx, "bench-kept", "10.112.0.0/22", v1.MaterializeAlways)
 	if err != nil {
@@ -62,8 +62,8 @@ func (b *bench) numbered(set, kind string) service {
 	return service{b: b, kind: set + "/" + kind, pod: func(caller int) string { return fmt.Sprintf("%s-%d", set, caller) }}
 }
 
-// duel has both take short turns, in an order that changes every time, so that whatever else the machine does meets both
-// alike. What is left of one turn, such as the status of a claim, meets either as often.
+// duel has both take short turns, in an order that changes every time, so that whatever else the machine does meets
+// both alike. What is left of one turn, such as the status of a claim, meets either as often.
 func (b *bench) duel(ctx context.Context, callers int) (plain, kept contestant, err error) {
 	plain.service = b.numbered("bench-plain", fmt.Sprint(callers))
 	kept.service = b.numbered("bench-sticky", fmt.Sprint(callers))
@@ -115,7 +115,8 @@ func (b *bench) makeSet(ctx context.Context, name string, annotations map[string
 	for i := range maxCallers {
 		p := &corev1.Pod{ObjectMeta: *meta.DeepCopy(), Spec: corev1.PodSpec{NodeName: nodeName(i), Containers: containers}}
 		p.Namespace, p.Name = namespace, b.numbered(name, "").pod(i)
-		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set,
+			appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
 		if err := b.admin.Create(ctx, p); err != nil {
 			return err
 		}
@@ -146,6 +147,7 @@ func (r *report) stickyCosts(of string, c costs) {
 func (r *report) stickyTables() string {
 	return join(
 		table("Sticky beside plain",
-			"| callers | operations plain / sticky | plain /s | sticky /s | time of plain, median (quartiles) | p50 ms plain / sticky |", r.duels),
+			"| callers | operations plain / sticky | plain /s | sticky /s | time of plain, median (quartiles) | p50 ms plain "+
+				"/ sticky |", r.duels),
 		table("Requests to the API server per operation, sticky beside plain", "| operation | requests |", r.duelCosts))
 }

@@ -18,7 +18,8 @@ import (
 )
 
 // wire sends the requests of an overload. The generator shares its processors with what it loads: net/http would take
-// as much for a request as the controller takes to refuse it. Connections are kept, as many as there are requests at once.
+// as much for a request as the controller takes to refuse it. Connections are kept, as many as there are requests at
+// once.
 type wire struct {
 	address string
 	idle    chan *conn
@@ -75,7 +76,8 @@ func (w *wire) ask(ctx context.Context, method string, body []byte, patience tim
 			err = context.DeadlineExceeded
 		}
 		_ = c.Close()
-		if !used || !errors.Is(err, io.EOF) && !isReset(err) { // the server ends a connection that was idle: any client asks again
+		// the server ends a connection that was idle: any client asks again
+		if !used || !errors.Is(err, io.EOF) && !isReset(err) {
 			return "", err
 		}
 	}
@@ -88,7 +90,8 @@ func isReset(err error) bool {
 
 func (c *conn) ask(method string, body []byte, deadline time.Time) (ipam.Reason, error) {
 	c.out = append(c.out[:0], method...)
-	c.out = append(c.out, " "+httpapi.Prefix+" HTTP/1.1\r\nHost: bcsnet\r\nContent-Type: application/json\r\nContent-Length: "...)
+	c.out = append(c.out, " "+httpapi.Prefix+
+		" HTTP/1.1\r\nHost: bcsnet\r\nContent-Type: application/json\r\nContent-Length: "...)
 	c.out = strconv.AppendInt(c.out, int64(len(body)), 10)
 	c.out = append(c.out, "\r\n\r\n"...)
 	c.out = append(c.out, body...)

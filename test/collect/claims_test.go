@@ -24,18 +24,24 @@ import (
 	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
-// TestWorkloadThatDoesNotAnswer: while it cannot be asked what the workload of a claim needs, as when the webhook of its
-// kind is down, nothing is given back on its account. What does not depend on that goes back, and the claim says why.
+// TestWorkloadThatDoesNotAnswer: while it cannot be asked what the workload of a claim needs, as when the webhook of
+// its kind is down, nothing is given back on its account. What does not depend on that goes back, and the claim says
+// why.
 func TestWorkloadThatDoesNotAnswer(t *testing.T) {
 	cfg := account(t)
 	node(t, "silent", "10.0.0.11", corev1.ConditionTrue, time.Hour)
 	labels := map[string]string{"app": "silent"}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "silent"}, Spec: appsv1.DeploymentSpec{
-		Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}}},
-	}}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "silent"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+			},
+		}}
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "silent"}, Spec: v1.BCSNetIPClaimSpec{
-		Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "silent"}, Addresses: []string{"10.1.0.70"}, ReleasePolicy: v1.ReleaseImmutable,
+		Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "silent"}, Addresses: []string{"10.1.0.70"},
+		ReleasePolicy: v1.ReleaseImmutable,
 	}}
 	for _, o := range []client.Object{d, c} {
 		if err := admin.Create(t.Context(), o); err != nil {
@@ -51,7 +57,9 @@ func TestWorkloadThatDoesNotAnswer(t *testing.T) {
 	}
 	for _, address := range []string{"10.1.0.70", "10.1.0.71"} {
 		hold(t, address, "10.0.0.11", "", "", func(ip *v1.BCSNetIP) {
-			ip.Status = v1.BCSNetIPStatus{Status: v1.IPReserved, Fixed: true, Claim: namespace + "/silent", UpdateTime: ip.Status.UpdateTime}
+			ip.Status = v1.BCSNetIPStatus{
+				Status: v1.IPReserved, Fixed: true, Claim: namespace + "/silent", UpdateTime: ip.Status.UpdateTime,
+			}
 		})
 	}
 	var silent atomic.Bool
@@ -84,8 +92,10 @@ func TestWorkloadThatDoesNotAnswer(t *testing.T) {
 			return nil
 		})
 	}
-	controlplane.EventuallyWithin(t, patience, func() error { return is("10.1.0.71", v1.IPAvailable) }) // the claim names it no more
-	says("WorkloadUnknown", "what Deployment collect/silent needs is not known, and nothing is given back on its account: ")
+	// the claim names it no more
+	controlplane.EventuallyWithin(t, patience, func() error { return is("10.1.0.71", v1.IPAvailable) })
+	says(
+		"WorkloadUnknown", "what Deployment collect/silent needs is not known, and nothing is given back on its account: ")
 	if err := is("10.1.0.70", v1.IPReserved); err != nil {
 		t.Error(err)
 	}
@@ -100,7 +110,9 @@ func TestWorkloadThatDoesNotAnswer(t *testing.T) {
 		if err := admin.List(t.Context(), &all, client.InNamespace(namespace)); err != nil {
 			return err
 		}
-		for reason, kind := range map[string]string{"WorkloadUnknown": corev1.EventTypeWarning, v1.ReasonNoConflict: corev1.EventTypeNormal} {
+		for reason, kind := range map[string]string{
+			"WorkloadUnknown": corev1.EventTypeWarning, v1.ReasonNoConflict: corev1.EventTypeNormal,
+		} {
 			if !slices.ContainsFunc(all.Items, func(e eventsv1.Event) bool {
 				return e.Regarding.Name == c.Name && e.Reason == reason && e.Type == kind && e.Action == v1.ConditionConflict
 			}) {

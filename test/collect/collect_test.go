@@ -115,8 +115,8 @@ func wantEvent(t *testing.T, note string) {
 	})
 }
 
-// TestContainersThatTakeLong: a pod that was deleted by force runs for as long as its spec says, whether its lease tells so or is
-// of a release that does not write it down.
+// TestContainersThatTakeLong: a pod that was deleted by force runs for as long as its spec says, whether its lease
+// tells so or is of a release that does not write it down.
 func TestContainersThatTakeLong(t *testing.T) {
 	cfg := account(t)
 	node(t, "long", "10.0.0.11", corev1.ConditionTrue, time.Hour)
@@ -124,7 +124,8 @@ func TestContainersThatTakeLong(t *testing.T) {
 		return func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = &seconds }
 	}
 	seen, short := pod(t, "long-seen", "long", takes(3600)), pod(t, "short", "long", takes(30))
-	hold(t, "10.1.0.35", "10.0.0.11", "long-told", "u-1", func(ip *v1.BCSNetIP) { ip.Status.TerminationGracePeriodSeconds = 3600 })
+	hold(t, "10.1.0.35", "10.0.0.11", "long-told", "u-1",
+		func(ip *v1.BCSNetIP) { ip.Status.TerminationGracePeriodSeconds = 3600 })
 	hold(t, "10.1.0.36", "10.0.0.11", seen.Name, string(seen.UID), nil)
 	hold(t, "10.1.0.37", "10.0.0.11", short.Name, string(short.UID), nil)
 	start(t, cfg, nil)
@@ -146,7 +147,8 @@ func TestOff(t *testing.T) {
 	body := `{"ips":[{"ip":"10.1.0.45","namespace":"` + namespace + `","podName":"off"}]}`
 	controlplane.EventuallyWithin(t, patience, func() error {
 		wantHeld(t, "10.1.0.45", "off")
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.TrimSuffix(metrics, "/metrics")+"/v1/ip", strings.NewReader(body))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.TrimSuffix(metrics, "/metrics")+"/v1/ip",
+			strings.NewReader(body))
 		if err != nil {
 			return err
 		}
@@ -294,7 +296,8 @@ func TestBrake(t *testing.T) {
 	node(t, "brake", "10.0.0.11", corev1.ConditionTrue, time.Hour)
 	const n = 11
 	for i := range n {
-		hold(t, fmt.Sprintf("10.1.0.%d", 100+i), "10.0.0.11", fmt.Sprintf("lost-%d", i), fmt.Sprintf("u-%d", i), func(ip *v1.BCSNetIP) { ip.Status.PodNamespace = "lost" })
+		hold(t, fmt.Sprintf("10.1.0.%d", 100+i), "10.0.0.11", fmt.Sprintf("lost-%d", i), fmt.Sprintf("u-%d", i),
+			func(ip *v1.BCSNetIP) { ip.Status.PodNamespace = "lost" })
 	}
 	_, metrics := start(t, cfg, nil)
 	controlplane.EventuallyWithin(t, patience, func() error {
@@ -308,7 +311,8 @@ func TestBrake(t *testing.T) {
 		}
 		return nil
 	})
-	wantPaused(t, metav1.ConditionTrue, "11 addresses held", "namespace lost, which does not exist", "bcsnetctl doctor --fix --only leaks")
+	wantPaused(t, metav1.ConditionTrue, "11 addresses held", "namespace lost, which does not exist",
+		"bcsnetctl doctor --fix --only leaks")
 	// What others left is taken back meanwhile, and the condition goes on.
 	hold(t, "10.1.0.120", "10.0.0.11", "others", "u-others", nil)
 	wantCollected(t, "10.1.0.120", "leak-pod-gone")

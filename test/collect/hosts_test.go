@@ -18,9 +18,9 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// TestHostIsCutOff: a node that is cut off stays ready for the better part of a minute, and what was force-deleted in that
-// time runs on there. Its address is taken back when the host goes on renewing its Lease: one renewal may have been under
-// way when it was cut off.
+// TestHostIsCutOff: a node that is cut off stays ready for the better part of a minute, and what was force-deleted in
+// that time runs on there. Its address is taken back when the host goes on renewing its Lease: one renewal may have
+// been under way when it was cut off.
 func TestHostIsCutOff(t *testing.T) {
 	cfg := account(t)
 	node(t, "in-touch", "10.0.0.11", corev1.ConditionTrue, time.Hour)
@@ -30,7 +30,8 @@ func TestHostIsCutOff(t *testing.T) {
 	hold(t, "10.1.0.70", "10.0.0.12", "cut-off", "u-1", nil)
 	hold(t, "10.1.0.73", "10.0.0.13", "no-lease", "u-2", nil)
 	start(t, cfg, nil)
-	for i, name := range []string{"first", "later"} { // the later one is seen and taken back when the others were for long enough
+	// the later one is seen and taken back when the others were for long enough
+	for i, name := range []string{"first", "later"} {
 		address := fmt.Sprintf("10.1.0.%d", 71+i)
 		hold(t, address, "10.0.0.11", name, "u-"+name, nil)
 		wantCollected(t, address, "leak-pod-gone")
@@ -62,17 +63,21 @@ func TestHostIsBack(t *testing.T) {
 	renewing(t, l)
 	wantCollected(t, "10.1.0.76", "leak-pod-gone")
 	taken, err := time.Parse(time.RFC3339Nano, stored(t, "10.1.0.76").Status.UpdateTime)
-	if early := ending/2 - taken.Sub(back); err != nil || early > 0 { // the last look before it was back may have been seconds ago
-		t.Errorf("taken back %s after the host was back (%v), although containers have %s to end", taken.Sub(back), err, ending)
+	// the last look before it was back may have been seconds ago
+	if early := ending/2 - taken.Sub(back); err != nil || early > 0 {
+		t.Errorf("taken back %s after the host was back (%v), although containers have %s to end", taken.Sub(back), err,
+			ending)
 	}
 }
 
-// TestGraceOutlivesAProcess: since when an address waits for a host that is no node's is written down. Each process would
-// begin a grace period of its own otherwise.
+// TestGraceOutlivesAProcess: since when an address waits for a host that is no node's is written down. Each process
+// would begin a grace period of its own otherwise.
 func TestGraceOutlivesAProcess(t *testing.T) {
 	cfg := account(t)
 	node(t, "grace", "10.0.0.11", corev1.ConditionTrue, time.Hour)
-	waits := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: controlplane.SystemNamespace, Name: controlplane.ControllerName + "-waits"}}
+	waits := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: controlplane.SystemNamespace, Name: controlplane.ControllerName + "-waits",
+	}}
 	first := func(t *testing.T) {
 		t.Helper()
 		start(t, cfg, nil)
@@ -101,7 +106,8 @@ func TestGraceOutlivesAProcess(t *testing.T) {
 	}
 	data := map[string]string{}
 	for i, a := range keep { // as they are held again, an hour later
-		hold(t, a, []string{"10.0.0.99", "10.0.0.11"}[i], []string{"second-card", "static"}[i], []string{"u-1", otherStaticUID}[i], nil)
+		hold(t, a, []string{"10.0.0.99", "10.0.0.11"}[i], []string{"second-card", "static"}[i],
+			[]string{"u-1", otherStaticUID}[i], nil)
 		text, version, _ := strings.Cut(waits.Data[a], " ")
 		at, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil || version != versions[a] {
@@ -120,8 +126,8 @@ func TestGraceOutlivesAProcess(t *testing.T) {
 	wantCollected(t, "10.1.0.81", "leak-pod-gone")
 }
 
-// TestUIDs: of a lease whose request named the UID, another UID is proof, on any interface and from the first second. One
-// whose UID was looked up may be the pod's own: where the pod reports the address, the lease gets its UID.
+// TestUIDs: of a lease whose request named the UID, another UID is proof, on any interface and from the first second.
+// One whose UID was looked up may be the pod's own: where the pod reports the address, the lease gets its UID.
 func TestUIDs(t *testing.T) {
 	cfg := account(t)
 	node(t, "uids", "10.0.0.11", corev1.ConditionTrue, time.Hour)
@@ -135,9 +141,11 @@ func TestUIDs(t *testing.T) {
 	hold(t, "10.1.0.91", "10.0.0.11", reports.Name, "u-before", now)
 	quick := pod(t, "quick", "uids", nil)
 	hold(t, "10.1.0.92", "10.0.0.11", quick.Name, "u-quick", named)
-	hold(t, "10.1.0.93", "10.0.0.11", quick.Name, "u-quick", func(ip *v1.BCSNetIP) { named(ip); ip.Status.IfName = "net1" })
+	hold(t, "10.1.0.93", "10.0.0.11", quick.Name, "u-quick",
+		func(ip *v1.BCSNetIP) { named(ip); ip.Status.IfName = "net1" })
 	lapsed := pod(t, "lapsed", "uids", nil) // an earlier release gave the address to this one
-	hold(t, "10.1.0.94", "10.0.0.11", lapsed.Name, "u-lapsed", func(ip *v1.BCSNetIP) { now(ip); ip.Status.PodUIDNamedBy = "another" })
+	hold(t, "10.1.0.94", "10.0.0.11", lapsed.Name, "u-lapsed",
+		func(ip *v1.BCSNetIP) { now(ip); ip.Status.PodUIDNamedBy = "another" })
 	_, metrics := start(t, cfg, nil)
 	wantCollected(t, "10.1.0.92", "leak-pod-replaced")
 	wantCollected(t, "10.1.0.93", "leak-pod-replaced")
@@ -149,7 +157,8 @@ func TestUIDs(t *testing.T) {
 	})
 	// Galaxy's REST API goes by the same rule.
 	body := `{"ips":[{"ip":"10.1.0.90","namespace":"` + namespace + `","podName":"` + unsure.Name + `"}]}`
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.TrimSuffix(metrics, "/metrics")+"/v1/ip", strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.TrimSuffix(metrics, "/metrics")+"/v1/ip",
+		strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,9 @@ const patience = 5 * time.Minute
 
 // start runs a controller as cfg for one test and returns its log and its metrics' URL when it is ready. All leases
 // go when it has ended: one that runs restores those of pods that live.
-func start(t *testing.T, cfg *rest.Config, change func(*controller.Options)) (log *controlplane.Buffer, metrics string) {
+func start(
+	t *testing.T, cfg *rest.Config, change func(*controller.Options),
+) (log *controlplane.Buffer, metrics string) {
 	t.Helper()
 	t.Cleanup(func() {
 		if err := forget(context.Background()); err != nil {
@@ -189,7 +191,9 @@ func silentNode(t *testing.T, name, address string, ready corev1.ConditionStatus
 func setReady(t *testing.T, n *corev1.Node, ready corev1.ConditionStatus, since time.Duration) {
 	t.Helper()
 	before := n.DeepCopy()
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(time.Now().Add(-since))}}
+	n.Status.Conditions = []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(time.Now().Add(-since)),
+	}}
 	if err := admin.Status().Patch(t.Context(), n, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +267,8 @@ func wantCollected(t *testing.T, address, check string) {
 		if ip.Status.Status != v1.IPAvailable {
 			return fmt.Errorf("%s is still %s for %s", address, ip.Status.Status, ip.Status.PodName)
 		}
-		if h := ip.Status.History; len(h) != 1 || h[0].Verb != "collect" || h[0].Reason != check || h[0].By != "bcsnet-controller" {
+		if h := ip.Status.History; len(h) != 1 || h[0].Verb != "collect" || h[0].Reason != check ||
+			h[0].By != "bcsnet-controller" {
 			t.Fatalf("the history of %s is %+v", address, h)
 		}
 		return nil

@@ -67,7 +67,10 @@ func (cp *ControlPlane) ControllerConfig(ctx context.Context) (*rest.Config, err
 // PodReaders are the two ways in which the controller reads pods: a cache that has been filled, and the API
 // server. The cache runs in parts until the context ends; transform is what it keeps of an object, nil for
 // all.
-func PodReaders(ctx context.Context, t testing.TB, cfg *rest.Config, h *http.Client, parts *sync.WaitGroup, transform toolscache.TransformFunc) (cached cache.Cache, live client.Reader) {
+func PodReaders(
+	ctx context.Context, t testing.TB, cfg *rest.Config, h *http.Client, parts *sync.WaitGroup,
+	transform toolscache.TransformFunc,
+) (cached cache.Cache, live client.Reader) {
 	t.Helper()
 	scheme, err := Scheme()
 	if err != nil {

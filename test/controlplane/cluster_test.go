@@ -66,8 +66,10 @@ func TestWholeCluster(t *testing.T) {
 	}
 
 	// An extended resource reaches the scheduler the way a kubelet passes it on.
-	kubectl(t, cp, "", "patch", "node/node-a", "--subresource=status", "-p", `{"status":{"capacity":{"example.org/lamps":"2"}}}`)
-	kubectl(t, cp, "", "wait", "--for=jsonpath={.status.allocatable.example\\.org/lamps}=2", "node/node-a", "--timeout=60s")
+	kubectl(t, cp, "", "patch", "node/node-a", "--subresource=status", "-p",
+		`{"status":{"capacity":{"example.org/lamps":"2"}}}`)
+	kubectl(t, cp, "", "wait", "--for=jsonpath={.status.allocatable.example\\.org/lamps}=2", "node/node-a",
+		"--timeout=60s")
 
 	kubectl(t, cp, "", "delete", "deployment/web", "--cascade=foreground", "--timeout=60s")
 	left, err := clients.CoreV1().Pods("default").List(context.Background(), metav1.ListOptions{LabelSelector: "app=web"})

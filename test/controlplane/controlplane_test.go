@@ -51,7 +51,8 @@ func TestKubeconfigIsSelfContained(t *testing.T) {
 	if strings.Contains(string(data), shared.Dir) {
 		t.Errorf("the kubeconfig points into %s", shared.Dir)
 	}
-	out, err := shared.Kubectl(t.Context(), "--kubeconfig", file, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}").CombinedOutput()
+	out, err := shared.Kubectl(t.Context(), "--kubeconfig", file, "auth", "whoami", "-o",
+		"jsonpath={.status.userInfo.username}").CombinedOutput()
 	if err != nil || string(out) != "kubernetes-admin" {
 		t.Errorf("whoami = %q, %v", out, err)
 	}
@@ -201,7 +202,8 @@ func TestStartFailureNamesTheReason(t *testing.T) {
 	t.Run("bad flag", func(t *testing.T) {
 		_, err := controlplane.Start(t.Context(),
 			controlplane.WithLogDir(t.ArtifactDir()), controlplane.WithArgs("etcd", "--no-such-flag"))
-		if err == nil || !strings.Contains(err.Error(), "etcd did not become ready") || !strings.Contains(err.Error(), "no-such-flag") {
+		if err == nil || !strings.Contains(err.Error(), "etcd did not become ready") ||
+			!strings.Contains(err.Error(), "no-such-flag") {
 			t.Errorf("Start = %v, want etcd's own words", err)
 		}
 	})

@@ -17,8 +17,8 @@ var reserved sync.Map
 
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// FreeAddress returns a loopback address and port that nobody listens on. No other test is given the port as long as this
-// one runs: its server may come later, or be restarted.
+// FreeAddress returns a loopback address and port that nobody listens on. No other test is given the port as long as
+// this one runs: its server may come later, or be restarted.
 func FreeAddress() (netip.AddrPort, error) {
 	addresses, err := freeAddresses(1)
 	if err != nil {

@@ -48,7 +48,9 @@ func Main(m *testing.M, shared **ControlPlane, opts ...Option) int {
 // the run. When the run fails the logs of the control plane are kept and named. While a fuzz target runs there is no
 // control plane and no set-up: each of its workers is a process of its own, and no decoder needs a cluster. The
 // libraries of Kubernetes log nothing.
-func MainWith(m *testing.M, setUp func(context.Context, *ControlPlane) (tearDown func() error, err error), opts ...Option) int {
+func MainWith(
+	m *testing.M, setUp func(context.Context, *ControlPlane) (tearDown func() error, err error), opts ...Option,
+) int {
 	flag.Parse()
 	if flag.Lookup("test.fuzz").Value.String() != "" {
 		return m.Run()

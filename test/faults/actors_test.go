@@ -181,8 +181,8 @@ func (r *round) blind(rng *rand.Rand) {
 // longSilences is the number of times that the leader is blind for moments until its watches are silent for long.
 const longSilences = 20
 
-// silence holds the leader's watches for two minutes, in a short round for as long as it takes a leader to notice. It hands
-// over meanwhile, and all are served.
+// silence holds the leader's watches for two minutes, in a short round for as long as it takes a leader to notice. It
+// hands over meanwhile, and all are served.
 func (r *round) silence(rng *rand.Rand) {
 	leader := r.leader(rng)
 	r.journaled("all watches of the leader silent", leader.name, func() {
@@ -190,7 +190,8 @@ func (r *round) silence(rng *rand.Rand) {
 		defer leader.silent.Store(false)
 		leader.proxy.HoldStreams(intercept.AllStreams)
 		defer leader.proxy.HoldStreams(0)
-		for began, kept := time.Now(), true; time.Since(began) < min(2*time.Minute, r.length/5) && pause(r.load, time.Second); {
+		for began, kept := time.Now(), true; time.Since(began) < min(2*time.Minute, r.length/5) &&
+			pause(r.load, time.Second); {
 			if kept && r.leader(rng) != leader {
 				kept = false
 				r.Count("leader handed over")

@@ -85,7 +85,8 @@ func newFixture(t *testing.T, slots int, b build) *fixture {
 	t.Helper()
 	f := &fixture{
 		cp: controlplane.ForTest(t, controlplane.WithLogDir(keptLogs(t))), slots: slots, hurried: b.hurried,
-		rangeAddrs: span("10.1.0.10", 0, 5*slots), rangeTail: span("10.1.0.10", 4*slots, 5*slots), demandAddrs: span("10.2.0.10", 0, 5*slots),
+		rangeAddrs: span("10.1.0.10", 0, 5*slots), rangeTail: span("10.1.0.10", 4*slots, 5*slots),
+		demandAddrs: span("10.2.0.10", 0, 5*slots),
 	}
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
@@ -194,11 +195,13 @@ func (f *fixture) populate(ctx context.Context) error {
 			Net: "10.1.0.0", Mask: 16, Gateway: "10.1.0.1", AvailableIPs: []string{f.rangeAddrs}, Priority: 1,
 		}},
 		{ObjectMeta: metav1.ObjectMeta{Name: demandPool}, Spec: v1.BCSNetPoolSpec{
-			Net: "10.2.0.0", Mask: 16, Gateway: "10.2.0.1", AvailableIPs: []string{f.demandAddrs}, Materialize: v1.MaterializeOnDemand,
+			Net: "10.2.0.0", Mask: 16, Gateway: "10.2.0.1", AvailableIPs: []string{f.demandAddrs},
+			Materialize: v1.MaterializeOnDemand,
 		}},
 		{ObjectMeta: metav1.ObjectMeta{Name: crowdPool}, Spec: v1.BCSNetPoolSpec{
-			Net: "10.3.0.0", Mask: 16, Gateway: "10.3.0.1", AvailableIPs: []string{span("10.3.0.10", 0, 2*crowdSize(hosts*f.slots))},
-			Materialize: v1.MaterializeOnDemand, Namespaces: []string{crowdNamespace},
+			Net: "10.3.0.0", Mask: 16, Gateway: "10.3.0.1",
+			AvailableIPs: []string{span("10.3.0.10", 0, 2*crowdSize(hosts*f.slots))},
+			Materialize:  v1.MaterializeOnDemand, Namespaces: []string{crowdNamespace},
 		}},
 	} {
 		p.Spec.Hosts = all
@@ -213,7 +216,8 @@ func (f *fixture) populate(ctx context.Context) error {
 func (f *fixture) setReady(ctx context.Context, h int, ready corev1.ConditionStatus) error {
 	f.ready[h].Store(ready == corev1.ConditionTrue)
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node(h)}}
-	patch := fmt.Sprintf(`{"status":{"addresses":[{"type":"InternalIP","address":%q}],"conditions":[{"type":"Ready","status":%q}]}}`, host(h), ready)
+	patch := fmt.Sprintf(
+		`{"status":{"addresses":[{"type":"InternalIP","address":%q}],"conditions":[{"type":"Ready","status":%q}]}}`, host(h), ready)
 	return f.admin.Status().Patch(ctx, n, client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
 }
 
@@ -228,8 +232,8 @@ func (f *fixture) place(home int) int {
 	return home
 }
 
-// beat renews the Leases of the hosts, which are in touch with the API server whenever that is there. Kubelets do it every
-// ten seconds; a round is too short for that.
+// beat renews the Leases of the hosts, which are in touch with the API server whenever that is there. Kubelets do it
+// every ten seconds; a round is too short for that.
 func (f *fixture) beat(ctx context.Context) {
 	for ; ctx.Err() == nil; pause(ctx, 2*time.Second) {
 		for i := range hosts {

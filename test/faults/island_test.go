@@ -22,9 +22,9 @@ type island struct {
 	taken map[*sandbox]bool
 }
 
-// isolate cuts hosts off, one at a time: their containers run on, their kubelets ask nobody and renew no Lease. An operator
-// deletes most of the pods by force, and those of the same names start on another host. When the host is back its
-// kubelet learns of it, and ends the containers in the grace period of their pods.
+// isolate cuts hosts off, one at a time: their containers run on, their kubelets ask nobody and renew no Lease. An
+// operator deletes most of the pods by force, and those of the same names start on another host. When the host is back
+// its kubelet learns of it, and ends the containers in the grace period of their pods.
 func (r *round) isolate(rng *rand.Rand) {
 	for first := true; first || r.between(rng, 30*time.Second); first = false {
 		pause(r.load, time.Duration(rng.IntN(2000))*time.Millisecond)
@@ -34,8 +34,8 @@ func (r *round) isolate(rng *rand.Rand) {
 	}
 }
 
-// kept is for how long the addresses are nobody else's of containers whose kubelet has just heard that their pod is no more: for
-// as long as it may take to end them. The product waits for some seconds more.
+// kept is for how long the addresses are nobody else's of containers whose kubelet has just heard that their pod is no
+// more: for as long as it may take to end them. The product waits for some seconds more.
 func (f *fixture) kept() time.Duration {
 	if f.hurried {
 		return collectAfter * 4 / 5
@@ -43,8 +43,8 @@ func (f *fixture) kept() time.Duration {
 	return lease.UsualTermination + gone.Margin/2
 }
 
-// keep notes until when a container has its address whose pod is no more since a time. Most end before, but whoever holds up
-// the suite holds up their kubelets, too.
+// keep notes until when a container has its address whose pod is no more since a time. Most end before, but whoever
+// holds up the suite holds up their kubelets, too.
 func (r *round) keep(b *sandbox, since time.Time) {
 	end := since.Add(r.site.kept())
 	b.until = r.history.Now() + time.Until(end)
@@ -111,8 +111,8 @@ func (r *round) setReady(h int, status corev1.ConditionStatus) {
 	})
 }
 
-// endIsland ends the containers whose pods are no more, after the host has come back: with a DEL, or without any as where the
-// host was started anew.
+// endIsland ends the containers whose pods are no more, after the host has come back: with a DEL, or without any as
+// where the host was started anew.
 func (r *round) endIsland(rng *rand.Rand) {
 	r.island.mu.Lock()
 	each := r.site.kept() * 3 / 2 / time.Duration(1+len(r.island.containers)) // most have ended by then
@@ -133,8 +133,8 @@ func (r *round) endIsland(rng *rand.Rand) {
 	}
 }
 
-// endOne ends the first of the containers; nil when there is none. It may have lost its address from a time on. taken: an operator
-// took that before.
+// endOne ends the first of the containers; nil when there is none. It may have lost its address from a time on. taken:
+// an operator took that before.
 func (r *round) endOne() (b *sandbox, from time.Duration, taken bool) {
 	r.calm.RLock()
 	defer r.calm.RUnlock()

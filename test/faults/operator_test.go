@@ -32,7 +32,10 @@ func (r *round) operate(rng *rand.Rand) {
 		{1, "pool cordoned", func() {
 			_ = r.patch(demandPool, `{"spec":{"cordoned":true}}`)
 			r.while(rng, time.Second/2, 2*time.Second)
-			until(context.WithoutCancel(r.ctx), func(context.Context) error { return r.patch(demandPool, `{"spec":{"cordoned":false}}`) })
+			until(context.WithoutCancel(r.ctx), func(context.Context) error {
+				return r.patch(demandPool,
+					`{"spec":{"cordoned":false}}`)
+			})
 		}},
 	}
 	for r.between(rng, 3*time.Second) {
@@ -113,7 +116,8 @@ func (r *round) takeHost(rng *rand.Rand) {
 		_, _ = r.site.bcsnetctl(r.ctx, soon, "release-host", host(h), "--force")
 		return
 	}
-	if a, ok := r.callers.Ask(r.ctx, rng, http.MethodDelete, "/host/"+host(h), nil, func() bool { return !r.loading() }); ok && a.Code != 0 {
+	if a, ok := r.callers.Ask(r.ctx, rng, http.MethodDelete, "/host/"+host(h), nil,
+		func() bool { return !r.loading() }); ok && a.Code != 0 {
 		r.Wrong("release of host %s is refused: %s: %s", host(h), a.Reason, a.Message)
 	}
 	r.Count("operation host release")

@@ -18,8 +18,8 @@ const (
 	returned = time.Minute
 )
 
-// restoreEtcd puts etcd back to a copy that is some seconds old. What the copy does not know goes on: pods that are newer run
-// until their kubelets notice, and the pods that have ended since are there again, until they are deleted.
+// restoreEtcd puts etcd back to a copy that is some seconds old. What the copy does not know goes on: pods that are
+// newer run until their kubelets notice, and the pods that have ended since are there again, until they are deleted.
 func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
 	r.steady.Lock()
 	defer r.steady.Unlock()
@@ -67,8 +67,8 @@ func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
 	r.calm.Unlock()
 }
 
-// reconcile does what kubelets do when the API server knows of other pods than they run, since it is back. The locks of all slots
-// are held.
+// reconcile does what kubelets do when the API server knows of other pods than they run, since it is back. The locks of
+// all slots are held.
 func (r *round) reconcile(rng *rand.Rand, back time.Time) {
 	for h := range hosts { // the copy says what was true then, and kubelets tell again
 		status := corev1.ConditionUnknown
@@ -107,7 +107,8 @@ func (r *round) reconcile(rng *rand.Rand, back time.Time) {
 		r.Count("pod back although it has ended")
 		uid := p.UID
 		until(r.ctx, func(ctx context.Context) error {
-			return client.IgnoreNotFound(r.site.admin.Delete(ctx, &p, client.GracePeriodSeconds(0), client.Preconditions{UID: &uid}))
+			return client.IgnoreNotFound(r.site.admin.Delete(ctx, &p, client.GracePeriodSeconds(0),
+				client.Preconditions{UID: &uid}))
 		})
 	}
 }
@@ -126,8 +127,10 @@ func (r *round) awaitReturn() {
 			}
 			r.ledger.Seen(live)
 			if _, still := r.ledger.Awaited()[a]; still && time.Now().After(deadline) {
-				r.Wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it is %s, container %.8s of %s (%s), updated %s; history %v",
-					a, h.Container, h.Pod, returned, live.State, live.ContainerID, live.Who(), live.PodUID, live.Updated, live.History.Entries())
+				r.Wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it is %s, container "+
+					"%.8s of %s (%s), updated %s; history %v",
+					a, h.Container, h.Pod, returned, live.State, live.ContainerID, live.Who(), live.PodUID, live.Updated,
+					live.History.Entries())
 				return
 			}
 		}

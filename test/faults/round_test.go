@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// forgottenAtOnce, and so many per minute besides, are pods that go without any DEL. In a short round they are not more, with
-	// those of a tenant, than the brake of the collection lets pass.
+	// forgottenAtOnce, and so many per minute besides, are pods that go without any DEL. In a short round they are not
+	// more, with those of a tenant, than the brake of the collection lets pass.
 	forgottenAtOnce    = 2
 	forgottenPerMinute = 8
 	// settled is by when pods and leases must agree after the last fault and the last pod that goes.
@@ -43,7 +43,8 @@ type round struct {
 
 	journal journal
 	island  island
-	// calm is held by whoever wants no other fault meanwhile; halted has requests given up that would have to wait for others.
+	// calm is held by whoever wants no other fault meanwhile; halted has requests given up that would have to wait for
+	// others.
 	calm   sync.RWMutex
 	halted atomic.Bool
 	// steady is held by those whose pods nobody would tell of a store that was put back, and while it is put back.
@@ -59,8 +60,8 @@ func (r *round) loading() bool { return r.load.Err() == nil }
 // goesOn reports whether requests are worth being repeated.
 func (r *round) goesOn() bool { return r.loading() && !r.halted.Load() }
 
-// lastLeak is how long before the end of the load the last pods go without DEL: it takes most of a minute until they count
-// as gone.
+// lastLeak is how long before the end of the load the last pods go without DEL: it takes most of a minute until they
+// count as gone.
 const lastLeak = 20 * time.Second
 
 // leaky reports whether pods may still go without DEL.
@@ -86,7 +87,8 @@ func play(t *testing.T, f *fixture, v *judge.Verdict, seed uint64, length time.D
 	transport := &http.Transport{MaxIdleConnsPerHost: hosts * f.slots}
 	defer transport.CloseIdleConnections()
 	r := &round{
-		Verdict: v, site: f, length: length, history: judge.NewHistory(), ledger: &watcher{Ledger: judge.NewLedger(v)}, island: island{taken: map[*sandbox]bool{}},
+		Verdict: v, site: f, length: length, history: judge.NewHistory(), ledger: &watcher{Ledger: judge.NewLedger(v)},
+		island:  island{taken: map[*sandbox]bool{}},
 		callers: &plugin.Callers{HTTP: &http.Client{Transport: transport}, Count: v.Count},
 	}
 	for _, one := range f.replicas {
@@ -103,7 +105,9 @@ func play(t *testing.T, f *fixture, v *judge.Verdict, seed uint64, length time.D
 	defer unwatch()
 	watching.Go(func() { r.ledger.watch(watch, f) })
 	for i := range hosts * f.slots {
-		one := &slot{round: r, number: i, home: i % hosts, name: fmt.Sprintf("web-%d", i), rng: rand.New(rand.NewPCG(seed, uint64(i)))}
+		one := &slot{
+			round: r, number: i, home: i % hosts, name: fmt.Sprintf("web-%d", i), rng: rand.New(rand.NewPCG(seed, uint64(i))),
+		}
 		r.slots = append(r.slots, one)
 	}
 	for _, one := range r.slots {

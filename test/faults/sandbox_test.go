@@ -65,7 +65,8 @@ func (b *sandbox) who() string { return b.namespace + "/" + b.pod }
 // add is its ADD, del its DEL.
 func (b *sandbox) add() httpapi.AllocateRequest {
 	r := httpapi.AllocateRequest{
-		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace, StartedAt: b.at(b.started),
+		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace,
+		StartedAt: b.at(b.started),
 	}
 	if b.byUID {
 		r.PodUID = b.uid
@@ -75,7 +76,8 @@ func (b *sandbox) add() httpapi.AllocateRequest {
 
 func (b *sandbox) del() httpapi.ReleaseRequest {
 	r := httpapi.ReleaseRequest{
-		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace, StartedAt: b.at(time.Now()),
+		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace,
+		StartedAt: b.at(time.Now()),
 	}
 	if b.byUID {
 		r.PodUID = b.uid

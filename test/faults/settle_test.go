@@ -68,10 +68,12 @@ func (r *round) around(all []lease.Lease, want map[netip.Addr]judge.Holding) (li
 		}
 		p := &corev1.Pod{}
 		err := r.site.admin.Get(r.ctx, types.NamespacedName{Namespace: leak.Namespace, Name: leak.PodName}, p)
-		lines = append(lines, fmt.Sprintf("%s: pod %s, created %s, with %v (%v)", leak.Who(), p.UID, p.CreationTimestamp, p.Status.PodIPs, err))
+		lines = append(lines, fmt.Sprintf("%s: pod %s, created %s, with %v (%v)", leak.Who(), p.UID, p.CreationTimestamp,
+			p.Status.PodIPs, err))
 		for _, l := range all {
 			if l.Who() == leak.Who() {
-				lines = append(lines, fmt.Sprintf("  %s: container %.8s on %s, pod %s, started %s, written %s", l.Addr, l.ContainerID, l.Host, l.PodUID, l.StartedAt, l.Updated))
+				lines = append(lines, fmt.Sprintf("  %s: container %.8s on %s, pod %s, started %s, written %s", l.Addr,
+					l.ContainerID, l.Host, l.PodUID, l.StartedAt, l.Updated))
 			}
 		}
 	}

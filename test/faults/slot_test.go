@@ -97,7 +97,8 @@ func (s *slot) step() {
 }
 
 // begin is the ADD of a new sandbox, sometimes sent twice at once, and sometimes once more at a later time. (Only
-// where the request tells when it began: without that a late one cannot be told from a new one.) A sandbox without an address by the end of the load is given up, by a DEL as the kubelet does.
+// where the request tells when it began: without that a late one cannot be told from a new one.) A sandbox without an
+// address by the end of the load is given up, by a DEL as the kubelet does.
 func (s *slot) begin(b *sandbox) {
 	s.sandbox = b
 	served := make(chan netip.Addr, 1) // what the slot was told; closed when it gave up
@@ -131,7 +132,8 @@ func (s *slot) begin(b *sandbox) {
 	case err != nil:
 		return
 	case !b.holds(live):
-		s.Wrong("ADD of container %.8s of %s (%s, told %t) was answered with %s, and then version %d is %s, container %.8s of %s (%s)",
+		s.Wrong("ADD of container %.8s of %s (%s, told %t) was answered with %s, and then version %d is %s, container %.8s "+
+			"of %s (%s)",
 			b.id, b.who(), b.uid, b.told, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.PodUID)
 		return
 	}
@@ -148,7 +150,8 @@ func (s *slot) refuse(b *sandbox, a plugin.Answer) {
 		s.refusedSince = time.Now()
 	}
 	if s.refusals++; s.refusals >= 5 && time.Since(s.refusedSince) > stubborn {
-		s.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", b.who(), s.uid, b.id, a.Reason, a.Message)
+		s.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", b.who(), s.uid, b.id,
+			a.Reason, a.Message)
 	}
 	s.giveUp(b)
 }

@@ -16,10 +16,11 @@ import (
 	"github.com/bcsnet/bcsnet/test/judge"
 )
 
-// tenants come and go: a namespace is made, its pods get addresses, and then all of it is deleted and no DEL arrives. What
-// other pods have left behind comes back all the same.
+// tenants come and go: a namespace is made, its pods get addresses, and then all of it is deleted and no DEL arrives.
+// What other pods have left behind comes back all the same.
 func (r *round) tenants(rng *rand.Rand) {
-	for n := 0; (n == 0 || r.between(rng, r.length/8)) && r.leaky(); n++ { // the first is there before the store is put back
+	// the first is there before the store is put back
+	for n := 0; (n == 0 || r.between(rng, r.length/8)) && r.leaky(); n++ {
 		if !r.steady.TryRLock() {
 			continue // the store is being put back
 		}
@@ -111,10 +112,10 @@ func (f *fixture) create(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// confirm has an operator say that what waits for the brake of the collection has gone, as what a namespace had that is no
-// more. No host is cut off meanwhile: whoever confirms knows that the hosts are there. Nor is the store put back, and no
-// containers run of which it knows nothing: doctor would take what they have, as their kubelets take longer to end them
-// here than doctor waits, and what it saw before is nothing to go by after.
+// confirm has an operator say that what waits for the brake of the collection has gone, as what a namespace had that is
+// no more. No host is cut off meanwhile: whoever confirms knows that the hosts are there. Nor is the store put back,
+// and no containers run of which it knows nothing: doctor would take what they have, as their kubelets take longer to
+// end them here than doctor waits, and what it saw before is nothing to go by after.
 func (r *round) confirm(ctx context.Context) {
 	r.island.none.Lock()
 	defer r.island.none.Unlock()
@@ -123,6 +124,7 @@ func (r *round) confirm(ctx context.Context) {
 	for r.orphans() && pause(ctx, 100*time.Millisecond) {
 	}
 	r.journaled("leaks confirmed", "", func() {
-		_, _ = r.site.bcsnetctl(ctx, 2*time.Minute, "doctor", "--fix", "--only", "leaks", "--yes") // what fails is confirmed once more in the end
+		// what fails is confirmed once more in the end
+		_, _ = r.site.bcsnetctl(ctx, 2*time.Minute, "doctor", "--fix", "--only", "leaks", "--yes")
 	})
 }

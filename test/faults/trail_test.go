@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// trail is every version of every address as the API server told of it, in a file beside the logs of the replicas: a failure
-// is understood from both.
+// trail is every version of every address as the API server told of it, in a file beside the logs of the replicas: a
+// failure is understood from both.
 type trail struct {
 	mu  sync.Mutex
 	out *bufio.Writer

@@ -63,7 +63,8 @@ func (l *watcher) read(ctx context.Context, f *fixture, from string) string {
 	return from
 }
 
-// restart begins anew after the store was put back by a function: versions go back, and every holder must be seen again.
+// restart begins anew after the store was put back by a function: versions go back, and every holder must be seen
+// again.
 func (l *watcher) restart(ctx context.Context, putBack func()) {
 	l.mu.Lock()
 	l.stopped = true

@@ -34,9 +34,11 @@ func TestDocument(t *testing.T) {
 		switch ready := o.Status.Conditions; {
 		case want(o) != nil:
 			return want(o)
-		case o.Labels[v1.SourceLabel] != "floatingip-config" || o.Annotations[v1.FloatingIPConfigAnnotation] != "kube-system/floatingip-config":
+		case o.Labels[v1.SourceLabel] != "floatingip-config" ||
+			o.Annotations[v1.FloatingIPConfigAnnotation] != "kube-system/floatingip-config":
 			return fmt.Errorf("pool %s does not say where it comes from: %v, %v", o.Name, o.Labels, o.Annotations)
-		case len(ready) == 0 || ready[0].Message != "240 addresses for 2 hosts, with the nodes in 10.0.0.0/16" || o.Status.Hosts != 2:
+		case len(ready) == 0 || ready[0].Message != "240 addresses for 2 hosts, with the nodes in 10.0.0.0/16" ||
+			o.Status.Hosts != 2:
 			return fmt.Errorf("%d hosts; conditions %+v", o.Status.Hosts, ready)
 		}
 		return nil
@@ -46,7 +48,8 @@ func TestDocument(t *testing.T) {
 	kubectl(t, "apply", "-f", "testdata/nginx-deployment.yaml")
 	kubectl(t, "rollout", "status", "deployment/nginx-deployment", "--timeout=60s")
 	var pods corev1.PodList
-	if err := admin.List(t.Context(), &pods, client.InNamespace("default"), client.MatchingLabels{"app": "nginx"}); err != nil {
+	if err := admin.List(t.Context(), &pods, client.InNamespace("default"),
+		client.MatchingLabels{"app": "nginx"}); err != nil {
 		t.Fatal(err)
 	}
 	if len(pods.Items) != 3 {
@@ -61,15 +64,18 @@ func TestDocument(t *testing.T) {
 			t.Fatalf("pod %s on %s: %+v, %v; others have %v", p.Name, p.Status.HostIP, a, err, seen)
 		}
 		seen[got] = p.Name
-		if a.Address.VLAN != 2 || a.Address.Gateway != "10.0.70.1" || fmt.Sprint(a.Address.Mask) != "24" || a.Address.Pool != pool {
-			t.Errorf("pod %s: VLAN %d, gateway %s, mask %v, pool %s", p.Name, a.Address.VLAN, a.Address.Gateway, a.Address.Mask, a.Address.Pool)
+		if a.Address.VLAN != 2 || a.Address.Gateway != "10.0.70.1" || fmt.Sprint(a.Address.Mask) != "24" ||
+			a.Address.Pool != pool {
+			t.Errorf("pod %s: VLAN %d, gateway %s, mask %v, pool %s", p.Name, a.Address.VLAN, a.Address.Gateway, a.Address.Mask,
+				a.Address.Pool)
 		}
 		if again := ask(t, http.MethodPost, p.Status.HostIP, p.Name); again.Address.IPAddr != a.Address.IPAddr {
 			t.Errorf("pod %s got %s, then %s", p.Name, a.Address.IPAddr, again.Address.IPAddr)
 		}
 	}
 	newPod(t, "elsewhere")
-	if a := ask(t, http.MethodPost, "10.1.0.13", "elsewhere"); a.Reason != "HostNotInPool" || !strings.HasPrefix(a.Message, "host 10.1.0.13 does not exist in pools") {
+	if a := ask(t, http.MethodPost, "10.1.0.13", "elsewhere"); a.Reason != "HostNotInPool" ||
+		!strings.HasPrefix(a.Message, "host 10.1.0.13 does not exist in pools") {
 		t.Errorf("a host outside the node subnet: %+v", a)
 	}
 	newNode(t, "node-d", "10.0.200.14") // joins later
@@ -93,7 +99,8 @@ func newNode(t *testing.T, name, ip string) {
 	t.Helper()
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}, Labels: map[string]string{corev1.LabelHostname: name},
+			Name: name, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+			Labels: map[string]string{corev1.LabelHostname: name},
 		},
 		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: ip}}},
 	}

@@ -28,7 +28,8 @@ func list(entries ...string) string { return "[" + strings.Join(entries, ",") + 
 // TestLife: the pools follow the document, and no address that is in use goes.
 func TestLife(t *testing.T) {
 	prepare(t)
-	isA, isB := is("10.3.0.1 vlan 3, 10.3.0.10~10.3.0.19, for 10.2.0.0/24"), is("10.3.0.1 vlan 0, 10.3.0.20~10.3.0.29, for 10.2.1.0/24")
+	isA, isB := is("10.3.0.1 vlan 3, 10.3.0.10~10.3.0.19, for 10.2.0.0/24"),
+		is("10.3.0.1 vlan 0, 10.3.0.20~10.3.0.29, for 10.2.1.0/24")
 	document(t, list(rackA, rackB))
 	pools(t, checks{poolA: isA, poolB: isB})
 	newPod(t, "on-a")
@@ -39,13 +40,15 @@ func TestLife(t *testing.T) {
 	}
 
 	// In another order, with other node subnets, another gateway and VLAN: the same pools.
-	moved := strings.NewReplacer(`"10.2.0.0/24"`, `"10.2.0.0/25","10.2.9.0/24"`, "10.3.0.1\"", "10.3.0.254\"", `"vlan":3`, `"vlan":4`).Replace(rackA)
+	moved := strings.NewReplacer(`"10.2.0.0/24"`, `"10.2.0.0/25","10.2.9.0/24"`, "10.3.0.1\"", "10.3.0.254\"", `"vlan":3`,
+		`"vlan":4`).Replace(rackA)
 	document(t, list(rackB, moved))
 	pools(t, checks{poolA: is("10.3.0.254 vlan 4, 10.3.0.10~10.3.0.19, for 10.2.0.0/25 10.2.9.0/24"), poolB: isB})
 	told(t, v1.ReasonFloatingIPConfigApplied, "updated "+poolA)
 
 	// What somebody changes by hand is put back, where the document says something of it.
-	change(t, poolB, `{"metadata":{"labels":null},"spec":{"gateway":"10.3.0.2","availableIPs":["10.3.0.99"],"hostSubnets":null,"vlan":9,"priority":5,"hosts":["10.9.9.9"]}}`)
+	change(
+		t, poolB, `{"metadata":{"labels":null},"spec":{"gateway":"10.3.0.2","availableIPs":["10.3.0.99"],"hostSubnets":null,"vlan":9,"priority":5,"hosts":["10.9.9.9"]}}`)
 	pools(t, checks{poolA: nil, poolB: func(o *v1.BCSNetPool) error {
 		if o.Labels[v1.SourceLabel] == "" || o.Spec.Priority != 5 || len(o.Spec.Hosts) != 1 {
 			return fmt.Errorf("labels %v, priority %d, hosts %v", o.Labels, o.Spec.Priority, o.Spec.Hosts)
@@ -55,12 +58,14 @@ func TestLife(t *testing.T) {
 
 	// A wrong document changes nothing, and the last good one holds against changes by hand.
 	document(t, list(rackB, strings.Replace(moved, "10.3.0.254", "10.3.0.0", 1)))
-	told(t, v1.ReasonFloatingIPConfigRefused, "floatingips[1]: gateway 10.3.0.0 cannot be a default route; the pools stay as they are")
+	told(t, v1.ReasonFloatingIPConfigRefused,
+		"floatingips[1]: gateway 10.3.0.0 cannot be a default route; the pools stay as they are")
 	wantMetric(t, "bcsnet_floatingip_config_applied 0")
 	change(t, poolB, `{"spec":{"vlan":9}}`)
 	pools(t, checks{poolA: is("10.3.0.254 vlan 4, 10.3.0.10~10.3.0.19, for 10.2.0.0/25 10.2.9.0/24"), poolB: isB})
 	kubectl(t, "delete", "configmap", "floatingip-config", "-n", "kube-system")
-	told(t, v1.ReasonFloatingIPConfigRefused, "there is no ConfigMap kube-system/floatingip-config; the pools stay as they are")
+	told(t, v1.ReasonFloatingIPConfigRefused,
+		"there is no ConfigMap kube-system/floatingip-config; the pools stay as they are")
 	pools(t, checks{poolA: nil, poolB: isB})
 
 	// Addresses that the document no longer has drain; the pod keeps its own.
@@ -68,7 +73,8 @@ func TestLife(t *testing.T) {
 	document(t, list(rackA, short))
 	pools(t, checks{poolA: isA, poolB: func(o *v1.BCSNetPool) error {
 		for _, c := range o.Status.Conditions {
-			if c.Type == v1.ConditionDraining && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "1 on 10.2.1.11") {
+			if c.Type == v1.ConditionDraining && c.Status == metav1.ConditionTrue &&
+				strings.Contains(c.Message, "1 on 10.2.1.11") {
 				return nil
 			}
 		}
@@ -100,7 +106,8 @@ func TestLife(t *testing.T) {
 	const poolW = "floatingip-10.3.0.0-16"
 	isW := is("10.3.0.1 vlan 3, 10.3.0.10~10.3.0.19, for 10.2.0.0/24")
 	pools(t, checks{poolA: is("10.3.0.1 vlan 3, , for 10.2.0.0/24, cordoned"), poolB: isB, poolW: isW})
-	if late := ask(t, http.MethodPost, "10.2.0.11", "late"); late.Address.Pool != poolW || late.Address.IPAddr == a.Address.IPAddr {
+	if late := ask(t, http.MethodPost, "10.2.0.11", "late"); late.Address.Pool != poolW ||
+		late.Address.IPAddr == a.Address.IPAddr {
 		t.Errorf("another pod gets %+v, the first has %s", late, a.Address.IPAddr)
 	}
 	ask(t, http.MethodDelete, "10.2.0.11", "on-a")
@@ -122,7 +129,9 @@ func TestForeignPool(t *testing.T) {
 		t.Fatal(err)
 	}
 	document(t, list(rackA))
-	pools(t, checks{poolA: is("10.4.0.1 vlan 0, 10.4.0.9, for "), poolB: is("10.3.0.1 vlan 3, 10.3.0.10~10.3.0.19, for 10.2.0.0/24")})
+	pools(t, checks{
+		poolA: is("10.4.0.1 vlan 0, 10.4.0.9, for "), poolB: is("10.3.0.1 vlan 3, 10.3.0.10~10.3.0.19, for 10.2.0.0/24"),
+	})
 	document(t, "[]")
 	pools(t, checks{poolA: nil})
 	if err := admin.Delete(t.Context(), mine); err != nil {
@@ -136,7 +145,8 @@ func TestOneConfigMapIsRead(t *testing.T) {
 	prepare(t)
 	for name, want := range map[string]string{"": "no", "floatingip-config": "yes", "other": "no"} {
 		what := strings.TrimSuffix("configmaps/"+name, "/")
-		out, _ := cluster.Kubectl(t.Context(), "auth", "can-i", "list", what, "-n", "kube-system", // the exit code says the same
+		// the exit code says the same
+		out, _ := cluster.Kubectl(t.Context(), "auth", "can-i", "list", what, "-n", "kube-system",
 			"--as", "system:serviceaccount:"+controlplane.SystemNamespace+":"+controlplane.ControllerName).Output()
 		if got := strings.TrimSpace(string(out)); got != want {
 			t.Errorf("may the controller list %s? %s, want %s", what, got, want)

@@ -49,7 +49,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Exit(controlplane.Main(m, &cluster, controlplane.WithControllerManager(), controlplane.WithKwok(),
-		controlplane.WithExtender("http://"+listen.String()+"/v1", string(eniIP)), controlplane.WithWholeNodeExtender("http://"+listen.String()+"/v1", string(ourIP))))
+		controlplane.WithExtender("http://"+listen.String()+"/v1", string(eniIP)),
+		controlplane.WithWholeNodeExtender("http://"+listen.String()+"/v1", string(ourIP))))
 }
 
 // prepared starts the controller with the rights that config/floatingip adds.
@@ -62,13 +63,17 @@ var prepared = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	if out, err := cluster.Kubectl(ctx, "apply", "-f", filepath.Join(root, "config", "floatingip", "role.yaml")).CombinedOutput(); err != nil {
+	if out, err := cluster.Kubectl(ctx, "apply", "-f", filepath.Join(root, "config", "floatingip", "role.yaml")).
+		CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	if admin, err = cluster.Admin(); err != nil {
 		return err
 	}
-	controller, err = cluster.StartController(ctx, controlplane.ControllerOptions{HTTPAddress: listen.String(), Args: []string{"--floatingip-config", "kube-system/floatingip-config"}})
+	controller, err = cluster.StartController(ctx,
+		controlplane.ControllerOptions{
+			HTTPAddress: listen.String(), Args: []string{"--floatingip-config", "kube-system/floatingip-config"},
+		})
 	return err
 })
 
@@ -104,7 +109,10 @@ func eventually(t *testing.T, check func() error) {
 // document makes the ConfigMap hold a document.
 func document(t *testing.T, text string) {
 	t.Helper()
-	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "floatingip-config"}, Data: map[string]string{"floatingips": text}}
+	m := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "floatingip-config"},
+		Data:       map[string]string{"floatingips": text},
+	}
 	err := admin.Create(t.Context(), m)
 	if apierrors.IsAlreadyExists(err) {
 		err = admin.Update(t.Context(), m)
@@ -146,7 +154,8 @@ func pools(t *testing.T, want map[string]func(*v1.BCSNetPool) error) {
 func is(want string) func(*v1.BCSNetPool) error {
 	return func(o *v1.BCSNetPool) error {
 		s := o.Spec
-		got := fmt.Sprintf("%s vlan %d, %s, for %s", s.Gateway, s.VLAN, strings.Join(s.AvailableIPs, " "), strings.Join(s.HostSubnets, " "))
+		got := fmt.Sprintf("%s vlan %d, %s, for %s", s.Gateway, s.VLAN, strings.Join(s.AvailableIPs, " "),
+			strings.Join(s.HostSubnets, " "))
 		if s.Cordoned {
 			got += ", cordoned"
 		}

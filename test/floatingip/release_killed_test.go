@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// TestReleaseKilled: a replica is killed in the middle of a large release, and a client ends in the middle of the next. Run
-// again, it has released what it names and nothing else.
+// TestReleaseKilled: a replica is killed in the middle of a large release, and a client ends in the middle of the next.
+// Run again, it has released what it names and nothing else.
 func TestReleaseKilled(t *testing.T) {
 	prepare(t)
 	victim, err := cluster.StartController(t.Context(), controlplane.ControllerOptions{Name: "victim"})
@@ -24,7 +24,8 @@ func TestReleaseKilled(t *testing.T) {
 		}
 	})
 	restPool(t, "large", "10.0.76", "10.0.76.2-10.0.76.251")
-	if status, text := rest(t, http.MethodPost, "/v1/pool", `{"name":"large","size":250,"preAllocateIP":true}`); status != http.StatusOK {
+	if status, text := rest(t, http.MethodPost, "/v1/pool",
+		`{"name":"large","size":250,"preAllocateIP":true}`); status != http.StatusOK {
 		t.Fatalf("%d %s", status, text)
 	}
 	release := func(from, to int) string {

@@ -43,7 +43,8 @@ var documents = []example{
 	},
 	{
 		`curl -v -H 'Content-type: application/json' -d '{"ips":[{"ip":"10.0.70.169", "namespace":"default", "appName":"nginx-deployment", "appType":"tapp", "podName": "nginx-deployment-1"}]}' "http://192.168.99.100:32761/v1/ip"`,
-		http.MethodPost, "/v1/ip", `{"ips":[{"ip":"10.0.70.169", "namespace":"default", "appName":"nginx-deployment", "appType":"tapp", "podName": "nginx-deployment-1"}]}`,
+		http.MethodPost,
+		"/v1/ip", `{"ips":[{"ip":"10.0.70.169", "namespace":"default", "appName":"nginx-deployment", "appType":"tapp", "podName": "nginx-deployment-1"}]}`,
 	},
 }
 
@@ -111,7 +112,8 @@ func held(t *testing.T, query string) (lines []string) {
 		t.Fatalf("%d %s: %v", status, text, err)
 	}
 	for _, f := range list.Content {
-		line := fmt.Sprintf("%s pool=%s %s %s/%s %s policy=%d %s", f.IP, f.PoolName, f.AppType, f.Namespace, f.AppName, f.PodName, f.Policy, f.Status)
+		line := fmt.Sprintf("%s pool=%s %s %s/%s %s policy=%d %s", f.IP, f.PoolName, f.AppType, f.Namespace, f.AppName,
+			f.PodName, f.Policy, f.Status)
 		if f.Releasable {
 			line += " *"
 		}
@@ -190,8 +192,8 @@ func endPod(t *testing.T, name string) {
 
 var tappKind = schema.GroupVersionKind{Group: "apps.tkestack.io", Version: "v1", Kind: "TApp"}
 
-// TestExamples sends the request examples of galaxy's document, with curl's own lines, for the app that they are about: a
-// TApp that was deleted and whose addresses are never released. They are answered as the document shows.
+// TestExamples sends the request examples of galaxy's document, with curl's own lines, for the app that they are about:
+// a TApp that was deleted and whose addresses are never released. They are answered as the document shows.
 func TestExamples(t *testing.T) {
 	prepare(t)
 	kubectl(t, "apply", "-f", filepath.Join("testdata", "tapp-crd.yaml"))
@@ -215,7 +217,8 @@ func TestExamples(t *testing.T) {
 		"10.0.70.33 pool= tapp default/nginx-deployment nginx-deployment-0 policy=2 Pending",
 		"10.0.70.169 pool= tapp default/nginx-deployment nginx-deployment-1 policy=2 Pending",
 		"10.0.70.142 pool= tapp default/nginx-deployment nginx-deployment-2 policy=2 Pending")
-	if got := documents[1].send(t); !strings.Contains(got, `"code": 400`) || !strings.Contains(got, `"message": "10.0.70.169 is not releasable"`) {
+	if got := documents[1].send(t); !strings.Contains(got, `"code": 400`) ||
+		!strings.Contains(got, `"message": "10.0.70.169 is not releasable"`) {
 		t.Errorf("while its pod is there: %s", got)
 	}
 	for i := range addresses {
@@ -224,7 +227,9 @@ func TestExamples(t *testing.T) {
 	kubectl(t, "delete", "tapp/nginx-deployment", "--timeout=60s")
 	kubectl(t, "wait", "--for=create", "bnc/tapp-nginx-deployment", "--timeout=60s")
 	kubectl(t, "wait", "--for=jsonpath={.status.usage}=0/3", "bnc/tapp-nginx-deployment", "--timeout=60s")
-	shows(t, "keyword=nginx-deployment-1", "10.0.70.169 pool= tapp default/nginx-deployment nginx-deployment-1 policy=2 Deleted *")
+	shows(
+		t, "keyword=nginx-deployment-1",
+		"10.0.70.169 pool= tapp default/nginx-deployment nginx-deployment-1 policy=2 Deleted *")
 
 	want, err := os.ReadFile(filepath.Join("testdata", "list.json"))
 	if err != nil {
@@ -252,7 +257,8 @@ func TestExamples(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &page); err != nil {
 		t.Fatal(err)
 	}
-	page.Content = append(page.Content, map[string]any{"ip": "10.0.70.169"}, map[string]any{"ip": "192.0.2.1", "podName": "x"})
+	page.Content = append(page.Content, map[string]any{"ip": "10.0.70.169"},
+		map[string]any{"ip": "192.0.2.1", "podName": "x"})
 	body, err := json.Marshal(map[string]any{"ips": page.Content})
 	if err != nil {
 		t.Fatal(err)
@@ -279,13 +285,17 @@ func TestSharedPools(t *testing.T) {
 			answers(t, method, empty, "", http.StatusBadRequest, `{"code":400,"message":"pool name is empty"}`)
 		}
 	}
-	answers(t, http.MethodPost, "/v1/pool", `{"size":1,"preAllocateIP":true}`, http.StatusBadRequest, `{"code":400,"message":"pool name is empty"}`)
-	answers(t, http.MethodPost, "/v1/pool", set(-1, false), http.StatusBadRequest, `{"code":400,"message":"size -1 of pool 蓝 / green is not from 0 to 65536"}`)
+	answers(t, http.MethodPost, "/v1/pool", `{"size":1,"preAllocateIP":true}`, http.StatusBadRequest,
+		`{"code":400,"message":"pool name is empty"}`)
+	answers(t, http.MethodPost, "/v1/pool", set(-1, false), http.StatusBadRequest,
+		`{"code":400,"message":"size -1 of pool 蓝 / green is not from 0 to 65536"}`)
 
 	answers(t, http.MethodPost, "/v1/pool", set(2, false), http.StatusOK, `{"code":200,"message":"","realPoolSize":0}`)
 	answers(t, http.MethodPost, "/v1/pool", set(2, true), http.StatusOK, `{"code":200,"message":"","realPoolSize":2}`)
-	answers(t, http.MethodGet, path, "", http.StatusOK, `{"code":200,"message":"","pool":{"name":"蓝 / green","size":2,"preAllocateIP":true}}`)
-	answers(t, http.MethodPost, "/v1/pool", set(9, true), http.StatusAccepted, `{"code":202,"message":"No enough IPs","realPoolSize":4}`)
+	answers(t, http.MethodGet, path, "", http.StatusOK,
+		`{"code":200,"message":"","pool":{"name":"蓝 / green","size":2,"preAllocateIP":true}}`)
+	answers(t, http.MethodPost, "/v1/pool", set(9, true), http.StatusAccepted,
+		`{"code":202,"message":"No enough IPs","realPoolSize":4}`)
 	// Nothing is taken from it by making it smaller.
 	answers(t, http.MethodPost, "/v1/pool", set(1, false), http.StatusOK, `{"code":200,"message":"","realPoolSize":4}`)
 	var kept []string
@@ -310,7 +320,8 @@ func TestSharedPools(t *testing.T) {
 		}
 		return `{"ips":[` + strings.Join(addresses, ",") + `]}`
 	}
-	answers(t, http.MethodPost, "/v1/ip", release("10.0.71.2")[:len(release("10.0.71.2"))-2]+`,{"ip":"10.0.71.3","namespace":"default","appName":"blue","appType":"pod","podName":"blue","poolName":"蓝 / green"}]}`,
+	answers(t, http.MethodPost, "/v1/ip", release("10.0.71.2")[:len(release("10.0.71.2"))-2]+
+		`,{"ip":"10.0.71.3","namespace":"default","appName":"blue","appType":"pod","podName":"blue","poolName":"蓝 / green"}]}`,
 		http.StatusBadRequest, `{"code":400,"message":"10.0.71.3 is not releasable"}`)
 
 	answers(t, http.MethodDelete, path, "", http.StatusOK, `{"code":200,"message":""}`)
@@ -324,7 +335,8 @@ func TestSharedPools(t *testing.T) {
 	}
 	answers(t, http.MethodPost, "/v1/pool", set(4, true), http.StatusOK, `{"code":200,"message":"","realPoolSize":4}`)
 	answers(t, http.MethodDelete, path, "", http.StatusOK, `{"code":200,"message":""}`)
-	answers(t, http.MethodPost, "/v1/ip", release("10.0.71.2", "10.0.71.3", "10.0.71.4", "10.0.71.5", "10.0.71.5"), http.StatusOK, `{"code":200,"message":""}`)
+	answers(t, http.MethodPost, "/v1/ip", release("10.0.71.2", "10.0.71.3", "10.0.71.4", "10.0.71.5", "10.0.71.5"),
+		http.StatusOK, `{"code":200,"message":""}`)
 	if lines := held(t, all); len(lines) != 0 {
 		t.Errorf("the pool has %q", lines)
 	}
@@ -339,14 +351,17 @@ func TestSharedPools(t *testing.T) {
 	// A pool that pods alone have named is there, too, and is as large as what it has.
 	restPod(t, "green", "10.0.71.4", map[string]string{"tke.cloud.tencent.com/eni-ip-pool": "payments"}, nil)
 	eventually(t, func() error {
-		if status, text := rest(t, http.MethodGet, "/v1/pool/payments", ""); status != http.StatusOK || !strings.Contains(text, `"size": 1,`) {
+		if status, text := rest(t, http.MethodGet, "/v1/pool/payments", ""); status != http.StatusOK ||
+			!strings.Contains(text, `"size": 1,`) {
 			return fmt.Errorf("%d %s", status, text)
 		}
 		return nil
 	})
 	endPod(t, "green")
 	shows(t, "poolName=payments", "10.0.71.4 pool=payments  default/ green policy=2 Deleted *")
-	answers(t, http.MethodPost, "/v1/ip", `{"ips":[{"ip":"10.0.71.4","poolName":"payments","namespace":"default","podName":"green"}]}`, http.StatusOK, `{"code":200,"message":""}`)
+	answers(
+		t, http.MethodPost,
+		"/v1/ip", `{"ips":[{"ip":"10.0.71.4","poolName":"payments","namespace":"default","podName":"green"}]}`, http.StatusOK, `{"code":200,"message":""}`)
 }
 
 // TestReplicas: a follower does the same, and of many that release the same addresses each address has one.
@@ -372,7 +387,8 @@ func TestReplicas(t *testing.T) {
 		}
 		return status, out
 	}
-	if status, text, err := restAt(t.Context(), other.URL, http.MethodPost, "/v1/pool", `{"name":"gold","size":8,"preAllocateIP":true}`); status != http.StatusOK || !strings.Contains(text, `"realPoolSize": 8`) {
+	if status, text, err := restAt(t.Context(), other.URL, http.MethodPost, "/v1/pool",
+		`{"name":"gold","size":8,"preAllocateIP":true}`); status != http.StatusOK || !strings.Contains(text, `"realPoolSize": 8`) {
 		t.Fatalf("%d %s, %v", status, text, err)
 	}
 	var asks []string

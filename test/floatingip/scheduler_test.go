@@ -156,7 +156,9 @@ func TestScheduler(t *testing.T) {
 // asking makes a pod that asks for an address by a resource, eniIP where none is named.
 func asking(t *testing.T, name string, by ...corev1.ResourceName) string {
 	t.Helper()
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: askingSpec(append(by, eniIP)[0])}
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: askingSpec(append(by, eniIP)[0]),
+	}
 	eventually(t, func() error { return admin.Create(t.Context(), p) })
 	t.Cleanup(func() { _ = admin.Delete(context.Background(), p, client.GracePeriodSeconds(0)) })
 	return name
@@ -164,7 +166,9 @@ func asking(t *testing.T, name string, by ...corev1.ResourceName) string {
 
 func askingSpec(by corev1.ResourceName) corev1.PodSpec {
 	one := corev1.ResourceList{by: resource.MustParse("1")}
-	return corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c", Resources: corev1.ResourceRequirements{Requests: one, Limits: one}}}}
+	return corev1.PodSpec{Containers: []corev1.Container{{
+		Name: "c", Image: "c", Resources: corev1.ResourceRequirements{Requests: one, Limits: one},
+	}}}
 }
 
 // stateful makes a StatefulSet of one pod that keeps its address.
@@ -176,8 +180,10 @@ func stateful(t *testing.T, name string) {
 		Spec: appsv1.StatefulSetSpec{
 			Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"k8s.v1.cni.galaxy.io/release-policy": "immutable"}},
-				Spec:       askingSpec(eniIP),
+				ObjectMeta: metav1.ObjectMeta{
+					Labels: labels, Annotations: map[string]string{"k8s.v1.cni.galaxy.io/release-policy": "immutable"},
+				},
+				Spec: askingSpec(eniIP),
 			},
 		},
 	}
@@ -264,7 +270,8 @@ func offers(t *testing.T, want map[string]int64) {
 				c, there := n.Status.Capacity[name]
 				a := n.Status.Allocatable[name]
 				if v, ok := want[n.Name]; ok != there || c.Value() != v || a.Value() != v {
-					errs = append(errs, fmt.Errorf("node %s says %s: %s, %s, want %d, %t", n.Name, name, c.String(), a.String(), v, ok))
+					errs = append(errs, fmt.Errorf("node %s says %s: %s, %s, want %d, %t", n.Name, name, c.String(), a.String(), v,
+						ok))
 				}
 			}
 		}

@@ -27,8 +27,8 @@ const (
 	wanted     = "10.0.74.5"
 )
 
-// TestWantedTwice: a bare pod and a Deployment want one address. Who asks first has it, the other is told that it is not
-// free, and gets it when the first has gone: a Deployment with all that it keeps.
+// TestWantedTwice: a bare pod and a Deployment want one address. Who asks first has it, the other is told that it is
+// not free, and gets it when the first has gone: a Deployment with all that it keeps.
 func TestWantedTwice(t *testing.T) {
 	t.Parallel() // with the other that waits
 	prepare(t)
@@ -61,12 +61,13 @@ func TestWantedTwice(t *testing.T) {
 	labels := map[string]string{"app": "both"}
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "both"},
-		Spec: appsv1.DeploymentSpec{Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{
-				"networkextension.bkbcs.tencent.com/ip": wanted, "networkextension.bkbcs.tencent.com/release-policy": "immutable",
+		Spec: appsv1.DeploymentSpec{Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{
+					"networkextension.bkbcs.tencent.com/ip": wanted, "networkextension.bkbcs.tencent.com/release-policy": "immutable",
+				}},
+				Spec: corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "c"}}},
 			}},
-			Spec: corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "c"}}},
-		}},
 	}
 	if err := admin.Create(t.Context(), d); err != nil {
 		t.Fatal(err)
@@ -109,7 +110,8 @@ func podOf(t *testing.T, app, other string) (name string) {
 	t.Helper()
 	eventually(t, func() error {
 		var all corev1.PodList
-		if err := admin.List(t.Context(), &all, client.InNamespace("default"), client.MatchingLabels{"app": app}); err != nil {
+		if err := admin.List(t.Context(), &all, client.InNamespace("default"),
+			client.MatchingLabels{"app": app}); err != nil {
 			return err
 		}
 		for i := range all.Items {
@@ -129,7 +131,10 @@ func TestTakenForNoClaim(t *testing.T) {
 	t.Parallel()
 	prepare(t)
 	restPool(t, "ahead", "10.0.75", "10.0.75.2-10.0.75.9")
-	there := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "there"}, Spec: v1.BCSNetIPClaimSpec{ReleasePolicy: v1.ReleaseNever}}
+	there := &v1.BCSNetIPClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "there"},
+		Spec:       v1.BCSNetIPClaimSpec{ReleasePolicy: v1.ReleaseNever},
+	}
 	if err := admin.Create(t.Context(), there); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package generated holds what is made from code against that code: the test that writes a page is the one that finds it
-// out of date.
+// Package generated holds what is made from code against that code: the test that writes a page is the one that finds
+// it out of date.
 package generated
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// UpToDate checks that a file is what is made of it, or writes it where update is true. produce gets what the file holds, nothing
-// for one that does not exist yet; command is what makes the file.
+// UpToDate checks that a file is what is made of it, or writes it where update is true. produce gets what the file
+// holds, nothing for one that does not exist yet; command is what makes the file.
 func UpToDate(t *testing.T, update bool, file, command string, produce func(old string) (string, error)) {
 	t.Helper()
 	old, err := os.ReadFile(file)

@@ -80,7 +80,8 @@ func TestNoRequest(t *testing.T) {
 	})
 	t.Run("POST of a page", func(t *testing.T) {
 		for _, path := range []string{"/healthz", "/readyz", "/metrics", "/openapi.json"} {
-			if a := call.do(t, "POST", path, nil); a.Status != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "GET, HEAD" {
+			if a := call.do(t, "POST", path, nil); a.Status != http.StatusMethodNotAllowed ||
+				a.Header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("%s: %d, Allow %q", path, a.Status, a.Header.Get("Allow"))
 			}
 		}
@@ -192,7 +193,8 @@ func TestBadFields(t *testing.T) {
 	for host, shown := range map[string]string{
 		"10.0.0": "10.0.0", "node-1": "node-1", "10.0.0.11%2F24": "10.0.0.11/24", strings.Repeat("9", 500): strings.Repeat("9", 100) + "…",
 	} {
-		call.do(t, "DELETE", prefix+"/host/"+host, nil).refused(t, refusal{200, 1, "BadRequest", fmt.Sprintf("host %q is not an IP address", shown), ""})
+		call.do(t, "DELETE", prefix+"/host/"+host, nil).refused(t,
+			refusal{200, 1, "BadRequest", fmt.Sprintf("host %q is not an IP address", shown), ""})
 	}
 }
 
@@ -248,7 +250,10 @@ func TestRequestID(t *testing.T) {
 	s.call.do(t, "POST", prefix, body, "X-Request-Id", "find-me")
 	s.call.do(t, "POST", prefix, body, "X-Request-Id", "find-me-again")
 	s.call.do(t, "DELETE", prefix, body, "X-Request-Id", "find-me-too")
-	for _, parts := range [][]string{{"msg=allocated", s.ip(20), "repeated=false", "owner=" + s.owner("vm"), "request_id=find-me"}, {"msg=allocated", "repeated=true", "request_id=find-me-again"}, {"msg=released", s.ip(20), "owner=" + s.owner("vm"), "request_id=find-me-too"}} {
+	for _, parts := range [][]string{{
+		"msg=allocated", s.ip(20), "repeated=false", "owner=" + s.owner("vm"), "request_id=find-me",
+	}, {"msg=allocated", "repeated=true", "request_id=find-me-again"},
+		{"msg=released", s.ip(20), "owner=" + s.owner("vm"), "request_id=find-me-too"}} {
 		if shared.controller.Log.Line(parts...) == "" {
 			t.Errorf("the log has no line with %q", parts)
 		}

@@ -101,9 +101,11 @@ func (c caller) send(ctx context.Context, method, path string, body any, headers
 		return a, err
 	}
 	if err := conforms(r, a); err != nil {
-		return a, fmt.Errorf("%s %s %.300s\n%d %s\ndoes not fit the OpenAPI document: %w", method, path, data, a.Status, a.Raw, err)
+		return a, fmt.Errorf("%s %s %.300s\n%d %s\ndoes not fit the OpenAPI document: %w", method, path, data, a.Status,
+			a.Raw, err)
 	}
-	if len(a.Raw) > 0 && !slices.Contains([]string{"/openapi.json", "/version", "/info"}, path) && a.Header.Get("Content-Type") == "application/json" {
+	if len(a.Raw) > 0 && !slices.Contains([]string{"/openapi.json", "/version", "/info"}, path) &&
+		a.Header.Get("Content-Type") == "application/json" {
 		if err := json.Unmarshal(a.Raw, &a.Envelope); err != nil {
 			return a, fmt.Errorf("%s: %w", a.Raw, err)
 		}

@@ -37,7 +37,8 @@ func TestCooldown(t *testing.T) {
 			}
 			return nil
 		})
-		call.do(t, "POST", prefix, next).refusedWith(t, "PoolExhausted", "pool "+pool.Name, "0 of 1", "1 is cooling and free in ")
+		call.do(t, "POST", prefix, next).refusedWith(t, "PoolExhausted", "pool "+pool.Name, "0 of 1",
+			"1 is cooling and free in ")
 		call.do(t, "POST", prefix, with(next, "ipAddr", s.ip(20))).
 			refusedWith(t, "AddressCooling", "address "+s.ip(20), "after "+s.Namespace+"/web-0")
 	}

@@ -28,7 +28,8 @@ func behindProxy(t *testing.T) (*site, *apiProxy, *instance) {
 	s.pool(5, nil)
 	s.call = i.caller()
 	controlplane.Eventually(t, func() error {
-		if a := s.call.do(t, "GET", prefix+"/pool/"+s.Namespace, nil); a.Code != 0 || s.call.get(t, "/pool/"+s.Namespace).Total != 5 {
+		if a := s.call.do(t, "GET", prefix+"/pool/"+s.Namespace, nil); a.Code != 0 ||
+			s.call.get(t, "/pool/"+s.Namespace).Total != 5 {
 			return fmt.Errorf("%s", a.Raw)
 		}
 		return nil
@@ -71,7 +72,8 @@ func TestWritesPerRequest(t *testing.T) {
 // unavailable checks that an answer tells the caller to come again.
 func unavailable(t *testing.T, a answer, reasons ...string) {
 	t.Helper()
-	if a.Status != http.StatusServiceUnavailable || a.Code != 2 || a.Result || !slices.Contains(reasons, string(a.Reason)) ||
+	if a.Status != http.StatusServiceUnavailable || a.Code != 2 || a.Result ||
+		!slices.Contains(reasons, string(a.Reason)) ||
 		a.Header.Get("Retry-After") != "1" || !strings.Contains(a.Hint, "ask again") {
 		t.Errorf("want 503 for %v: %d, Retry-After %q, %s", reasons, a.Status, a.Header.Get("Retry-After"), a.Raw)
 	}
@@ -193,7 +195,9 @@ func TestReleaseHostHalfWay(t *testing.T) {
 	s, p, _ := behindProxy(t)
 	var addresses []string
 	for i := range 4 {
-		addresses = append(addresses, s.add(object{"host": s.Host, "owner": s.owner(fmt.Sprint(i))}).done(t)["ipAddr"].(string))
+		addresses = append(addresses, s.add(object{
+			"host": s.Host, "owner": s.owner(fmt.Sprint(i)),
+		}).done(t)["ipAddr"].(string))
 	}
 	p.set(onlyWrites(func(_ *apiProxy, w http.ResponseWriter, r *http.Request) bool {
 		return strings.HasSuffix(r.URL.Path, addresses[2]) && status(http.StatusUnauthorized)(nil, w, r)
@@ -235,7 +239,8 @@ func TestClientLeaves(t *testing.T) {
 		}
 		return nil
 	})
-	s.add(with(body, "startedAt", time.Now().Add(-time.Minute).Format(time.RFC3339Nano))).refusedWith(t, "ContainerDeleted")
+	s.add(with(body, "startedAt", time.Now().Add(-time.Minute).Format(time.RFC3339Nano))).
+		refusedWith(t, "ContainerDeleted")
 }
 
 // SIGTERM lets a request that is under way finish, and takes no new ones.

@@ -54,7 +54,8 @@ func TestForward(t *testing.T) {
 	s.call.waitMetric(t, `bcsnet_forwarded_total{result="answered"}`, "7")
 	controlplane.Eventually(t, func() error {
 		i := s.call.info(t)
-		if i.Replica.Leading || !i.Replica.Ready || len(i.Replicas) != 2 || i.Leader.URL != leader.URL || i.Leader.Since == "" {
+		if i.Replica.Leading || !i.Replica.Ready || len(i.Replicas) != 2 || i.Leader.URL != leader.URL ||
+			i.Leader.Since == "" {
 			return fmt.Errorf("%+v", i)
 		}
 		return nil
@@ -198,7 +199,8 @@ func TestForwardLeaderFails(t *testing.T) {
 		if c.result == "refused" {
 			continue
 		}
-		s.add(object{"host": s.Host, "owner": s.owner("after-" + strings.ReplaceAll(c.name, " ", "-"))}).answeredBy(t, self).done(t)
+		s.add(object{"host": s.Host, "owner": s.owner("after-" + strings.ReplaceAll(c.name, " ", "-"))}).answeredBy(t, self).
+			done(t)
 		if again, _ := l.asked(); c.name == "silent" && again != requests {
 			t.Errorf("%s: the leader was asked %d more times", c.name, again-requests)
 		}
@@ -222,12 +224,14 @@ func TestForwardLeaderIsBusy(t *testing.T) {
 		w.Header().Set("Bcsnet-Answered-By", l.id)
 		w.Header().Set("Content-Type", "application/json")
 		<-done
-		_, _ = fmt.Fprintf(w, `{"code":2,"message":"no","result":false,"data":null,"request_id":%q,"reason":"PoolExhausted"}`, r.Header.Get("X-Request-Id"))
+		_, _ = fmt.Fprintf(w, `{"code":2,"message":"no","result":false,"data":null,"request_id":%q,"reason":"PoolExhausted"}`,
+			r.Header.Get("X-Request-Id"))
 	}, true)
 	sent := time.Now()
 	answered := make(chan result, 1)
 	go func() {
-		a, err := i.caller().send(t.Context(), "POST", prefix, object{"host": "10.0.0.11", "owner": "x"}, "Bcsnet-Timeout-Ms", "9000")
+		a, err := i.caller().send(t.Context(), "POST", prefix, object{"host": "10.0.0.11", "owner": "x"}, "Bcsnet-Timeout-Ms",
+			"9000")
 		answered <- result{a, err}
 	}()
 	controlplane.Eventually(t, func() error {
@@ -243,7 +247,8 @@ func TestForwardLeaderIsBusy(t *testing.T) {
 	h := l.got[0]
 	l.mu.Unlock()
 	arrived, err := time.Parse(time.RFC3339Nano, h.Get("Bcsnet-Arrived"))
-	if h.Get("Bcsnet-Forwarded") != idOf(t, i.caller()) || h.Get("Bcsnet-Caller") != "127.0.0.1" || h.Get("X-Request-Id") != a.RequestID ||
+	if h.Get("Bcsnet-Forwarded") != idOf(t, i.caller()) || h.Get("Bcsnet-Caller") != "127.0.0.1" ||
+		h.Get("X-Request-Id") != a.RequestID ||
 		err != nil || arrived.Sub(sent).Abs() > time.Minute {
 		t.Errorf("the leader got %v", h)
 	}
@@ -260,7 +265,8 @@ func TestForwardForAClientThatDoesNotTell(t *testing.T) {
 	l.set(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Bcsnet-Answered-By", l.id)
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"code":2,"message":"no","result":false,"data":null,"request_id":%q,"reason":"PoolExhausted"}`, r.Header.Get("X-Request-Id"))
+		_, _ = fmt.Fprintf(w, `{"code":2,"message":"no","result":false,"data":null,"request_id":%q,"reason":"PoolExhausted"}`,
+			r.Header.Get("X-Request-Id"))
 	}, true)
 	i.caller().do(t, "POST", prefix, object{"host": "10.0.0.11", "owner": "x"}).answeredBy(t, l.id)
 	l.mu.Lock()
@@ -276,7 +282,9 @@ func TestForwardedAddIsOvertaken(t *testing.T) {
 	t.Parallel()
 	arrived, open := make(chan struct{}), make(chan struct{})
 	var target atomic.Pointer[url.URL]
-	way := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target.Load()) }}
+	way := &httputil.ReverseProxy{
+		Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target.Load()) },
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == prefix {
 			close(arrived)
@@ -317,7 +325,8 @@ func TestForwardPlainHTTP(t *testing.T) {
 	i := g.start(account(t, shared.cluster))
 	controlplane.Eventually(t, func() error {
 		info := i.caller().info(t)
-		if want := "the leader's URL http://192.0.2.1:8090 is plain HTTP to another machine, and --forward-plain-http is not set"; info.Forwarding.Reason != want {
+		if want := "the leader's URL http://192.0.2.1:8090 is plain HTTP to another machine, and --forward-plain-http is " +
+			"not set"; info.Forwarding.Reason != want {
 			return fmt.Errorf("%+v", info)
 		}
 		return nil

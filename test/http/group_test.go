@@ -39,7 +39,9 @@ func newGroup(t *testing.T) *group {
 	t.Helper()
 	g := &group{t: t, Namespace: fmt.Sprintf("replicas-%d", groups.Add(1))}
 	var role rbacv1.Role
-	if err := shared.admin.Get(t.Context(), client.ObjectKey{Namespace: controlplane.SystemNamespace, Name: "bcsnet-controller-leader"}, &role); err != nil {
+	if err := shared.admin.Get(t.Context(), client.ObjectKey{
+		Namespace: controlplane.SystemNamespace, Name: "bcsnet-controller-leader",
+	}, &role); err != nil {
 		t.Fatal(err)
 	}
 	meta := metav1.ObjectMeta{Namespace: g.Namespace, Name: role.Name}
@@ -48,7 +50,9 @@ func newGroup(t *testing.T) *group {
 		&rbacv1.Role{ObjectMeta: meta, Rules: role.Rules},
 		&rbacv1.RoleBinding{
 			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: controlplane.SystemNamespace, Name: controlplane.ControllerName}},
+			Subjects: []rbacv1.Subject{{
+				Kind: rbacv1.ServiceAccountKind, Namespace: controlplane.SystemNamespace, Name: controlplane.ControllerName,
+			}},
 		},
 	} {
 		if err := shared.admin.Create(t.Context(), o); err != nil {
@@ -58,11 +62,12 @@ func newGroup(t *testing.T) *group {
 	return g
 }
 
-// options makes a controller one of the group, with a Lease that no machine that stands still for a while loses, unless the
-// group has another.
+// options makes a controller one of the group, with a Lease that no machine that stands still for a while loses, unless
+// the group has another.
 func (g *group) options(o *controller.Options) {
 	o.LeaderElectionNamespace = g.Namespace
-	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = cmp.Or(g.lease, time.Minute), cmp.Or(g.lease, time.Minute)*2/3, 500*time.Millisecond
+	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = cmp.Or(g.lease, time.Minute), cmp.Or(g.lease, time.Minute)*2/3,
+		500*time.Millisecond
 }
 
 // start runs one more controller, as cfg.
@@ -88,7 +93,10 @@ func (g *group) held(name, url string) replica.Identity {
 	who := replica.New(name, url)
 	now := metav1.NowMicro()
 	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: leadership.LeaseName, Labels: map[string]string{"app.kubernetes.io/name": "bcsnet-controller"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: g.Namespace, Name: leadership.LeaseName,
+			Labels: map[string]string{"app.kubernetes.io/name": "bcsnet-controller"},
+		},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: new(who.Holder()), LeaseDurationSeconds: new(int32(3600)), AcquireTime: &now, RenewTime: &now,
 		},
@@ -128,7 +136,8 @@ func (g *group) takeLease(id, url string) {
 	who.URL = url
 	controlplane.Eventually(g.t, func() error { // the holder renews it
 		var lease coordinationv1.Lease
-		if err := shared.admin.Get(g.t.Context(), client.ObjectKey{Namespace: g.Namespace, Name: leadership.LeaseName}, &lease); err != nil {
+		if err := shared.admin.Get(g.t.Context(), client.ObjectKey{Namespace: g.Namespace, Name: leadership.LeaseName},
+			&lease); err != nil {
 			return err
 		}
 		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new(who.Holder()), new(int32(3600))

@@ -42,8 +42,10 @@ func TestInspect(t *testing.T) {
 	s.add(object{"host": s.Host, "owner": s.owner("vm"), "ipAddr": s.ip6(0x20)}).done(t)
 
 	want := httpapi.Lease{
-		IPAddr: s.ip(22), Status: "Active", Pool: s.Namespace, Mask: 24, Gateway: s.ip(1), Host: s.Host, ContainerID: container, IfName: "eth0",
-		PodName: "web-0", PodNamespace: s.Namespace, PodUID: stored(t, s.ip(22)).Status.PodUID, UpdateTime: stored(t, s.ip(22)).Status.UpdateTime,
+		IPAddr: s.ip(22), Status: "Active", Pool: s.Namespace, Mask: 24, Gateway: s.ip(1), Host: s.Host,
+		ContainerID: container, IfName: "eth0",
+		PodName: "web-0", PodNamespace: s.Namespace, PodUID: stored(t, s.ip(22)).Status.PodUID,
+		UpdateTime: stored(t, s.ip(22)).Status.UpdateTime,
 	}
 	var got httpapi.Lease
 	s.call.do(t, "GET", prefix+"/ip/"+s.ip(22), nil).doneInto(t, &got)
@@ -77,7 +79,9 @@ func TestInspect(t *testing.T) {
 		}
 	}
 	// An IPv6 address in any spelling; one without an object is free.
-	for _, spelling := range []string{v6, strings.ToUpper(v6), "fd00:0:0:" + strings.Split(v6, ":")[3] + ":0:0:0:20", url.PathEscape(v6)} {
+	for _, spelling := range []string{
+		v6, strings.ToUpper(v6), "fd00:0:0:" + strings.Split(v6, ":")[3] + ":0:0:0:20", url.PathEscape(v6),
+	} {
 		s.call.do(t, "GET", prefix+"/ip/"+spelling, nil).doneInto(t, &got)
 		if got.IPAddr != v6 || got.Owner != s.owner("vm") {
 			t.Errorf("GET /ip/%s: %+v", spelling, got)

@@ -77,7 +77,10 @@ func TestLeaseIsTakenAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		serve(fmt.Sprint("deleted", i))
-		controlplane.Eventually(t, func() error { return shared.admin.Get(t.Context(), client.ObjectKeyFromObject(lease), lease) })
+		controlplane.Eventually(t, func() error {
+			return shared.admin.Get(t.Context(), client.ObjectKeyFromObject(lease),
+				lease)
+		})
 		oneLeads()
 	}
 	g.takeLease("somebody", "")
@@ -139,7 +142,9 @@ func startTwo(t *testing.T) program2 {
 	for i := range two.all {
 		c, err := cp.StartController(t.Context(), controlplane.ControllerOptions{
 			Name: fmt.Sprint("replica-", i), Binary: program(t),
-			Args: []string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=500ms"},
+			Args: []string{
+				"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=500ms",
+			},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -149,7 +154,8 @@ func startTwo(t *testing.T) program2 {
 		}
 	}
 	pool := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "all"}, Spec: v1.BCSNetPoolSpec{
-		Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Hosts: []string{"10.0.0.11"}, AvailableIPs: []string{"10.0.0.20-10.0.0.200"},
+		Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Hosts: []string{"10.0.0.11"},
+		AvailableIPs: []string{"10.0.0.20-10.0.0.200"},
 	}}
 	if err := two.admin.Create(t.Context(), pool); err != nil {
 		t.Fatal(err)
@@ -303,7 +309,8 @@ func TestLeaderFailsUnderLoad(t *testing.T) {
 		t.Errorf("the replica that was paused was %s and is %s", id, now)
 	}
 	for _, method := range []string{"POST", "DELETE"} {
-		p.caller(1).do(t, method, prefix, object{"host": "10.0.0.11", "owner": "after"}).answeredBy(t, idOf(t, p.caller(0))).done(t)
+		p.caller(1).do(t, method, prefix, object{"host": "10.0.0.11", "owner": "after"}).answeredBy(t, idOf(t, p.caller(0))).
+			done(t)
 	}
 
 	ending := idOf(t, p.caller(0))
@@ -324,7 +331,8 @@ func TestLeaderFailsUnderLoad(t *testing.T) {
 				return fmt.Errorf("Lease %s is still that of %s", l.Name, *holder)
 			}
 		}
-		if i := p.caller(1).info(t); slices.ContainsFunc(i.Replicas, func(r httpapi.ReplicaInfo) bool { return r.ID == ending }) {
+		if i := p.caller(1).info(t); slices.ContainsFunc(i.Replicas,
+			func(r httpapi.ReplicaInfo) bool { return r.ID == ending }) {
 			return fmt.Errorf("%+v", i)
 		}
 		return nil

@@ -63,17 +63,17 @@ func cutOff(t *testing.T, beginning string) (text string, after time.Duration) {
 	return string(all), time.Since(began)
 }
 
-// What the controller gives a client for the header and for the body of a request; a question of the scheduler has to keep a
-// pace, and is refused when it has not after two seconds.
+// What the controller gives a client for the header and for the body of a request; a question of the scheduler has to
+// keep a pace, and is refused when it has not after two seconds.
 const (
 	headerTime   = 5 * time.Second
 	bodyTime     = 15 * time.Second
 	questionTime = 2 * time.Second
 )
 
-// cutOffIn: a deadline of the kernel's is a few milliseconds late here. The tests of this package run six at once on two
-// processors, where a goroutine has waited for up to a second; so two are allowed, and half a second before, for the request's
-// way to the server.
+// cutOffIn: a deadline of the kernel's is a few milliseconds late here. The tests of this package run six at once on
+// two processors, where a goroutine has waited for up to a second; so two are allowed, and half a second before, for
+// the request's way to the server.
 func cutOffIn(t *testing.T, after, want time.Duration) {
 	t.Helper()
 	if after < want-500*time.Millisecond || after > want+2*time.Second {
@@ -104,9 +104,13 @@ func TestSlowClients(t *testing.T) {
 	})
 	t.Run("body", func(t *testing.T) {
 		t.Parallel()
-		text, after := cutOff(t, "POST "+prefix+" HTTP/1.1\r\nHost: x\r\nX-Request-Id: slow\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n{")
+		text, after := cutOff(
+			t, "POST "+prefix+
+				" HTTP/1.1\r\nHost: x\r\nX-Request-Id: slow\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n{")
 		cutOffIn(t, after, bodyTime)
-		for _, part := range []string{"HTTP/1.1 408 ", `"code":1`, "the body did not arrive within 15s", `"reason":"BadRequest"`, `"request_id":"slow"`} {
+		for _, part := range []string{
+			"HTTP/1.1 408 ", `"code":1`, "the body did not arrive within 15s", `"reason":"BadRequest"`, `"request_id":"slow"`,
+		} {
 			if !strings.Contains(text, part) {
 				t.Errorf("the answer has no %q: %s", part, text)
 			}
@@ -114,9 +118,12 @@ func TestSlowClients(t *testing.T) {
 	})
 	t.Run("question", func(t *testing.T) {
 		t.Parallel()
-		text, after := cutOff(t, "POST /v1/filter HTTP/1.1\r\nHost: x\r\nX-Request-Id: slow\r\nContent-Length: 60000000\r\n\r\n{")
+		text, after := cutOff(
+			t, "POST /v1/filter HTTP/1.1\r\nHost: x\r\nX-Request-Id: slow\r\nContent-Length: 60000000\r\n\r\n{")
 		cutOffIn(t, after, questionTime)
-		for _, part := range []string{"HTTP/1.1 408 ", "the body comes too slowly", `"reason":"BadRequest"`, `"request_id":"slow"`} {
+		for _, part := range []string{
+			"HTTP/1.1 408 ", "the body comes too slowly", `"reason":"BadRequest"`, `"request_id":"slow"`,
+		} {
 			if !strings.Contains(text, part) {
 				t.Errorf("the answer has no %q: %s", part, text)
 			}
@@ -176,7 +183,8 @@ func TestShortBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(c)
-	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 400 ") || !strings.Contains(string(text), "the body ended early") {
+	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 400 ") ||
+		!strings.Contains(string(text), "the body ended early") {
 		t.Errorf("%q, %v", text, err)
 	}
 }

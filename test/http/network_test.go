@@ -23,7 +23,10 @@ func TestLinkOfThePool(t *testing.T) {
 	s.pool(1, func(p *v1.BCSNetPool) {
 		p.Spec.VLAN, p.Spec.MTU = 1042, 8950
 		p.Spec.Routes = []v1.Route{{Dst: "10.8.0.0/16"}, {Dst: "0.0.0.0/0", GW: s.ip(9)}}
-		p.Spec.DNS = &v1.DNS{Nameservers: []string{s.ip(53)}, Domain: "shop.example", Search: []string{"a.example", "b.example"}, Options: []string{"ndots:2"}}
+		p.Spec.DNS = &v1.DNS{
+			Nameservers: []string{s.ip(53)}, Domain: "shop.example", Search: []string{"a.example", "b.example"},
+			Options: []string{"ndots:2"},
+		}
 	})
 	s.pod("web-0")
 	body := s.request(newID(), "web-0")
@@ -36,7 +39,8 @@ func TestLinkOfThePool(t *testing.T) {
 		"routes":  []any{object{"dst": "10.8.0.0/16"}, object{"dst": "0.0.0.0/0", "gw": s.ip(9)}},
 		"dns":     object{"nameservers": []any{s.ip(53)}, "domain": "shop.example", "search": []any{"a.example", "b.example"}, "options": []any{"ndots:2"}},
 	}
-	want := with(address, "host", s.Host, "containerID", body["containerID"], "podName", "web-0", "podNamespace", s.Namespace, "ifName", "eth0", "ips", []any{address})
+	want := with(address, "host", s.Host, "containerID", body["containerID"], "podName", "web-0", "podNamespace",
+		s.Namespace, "ifName", "eth0", "ips", []any{address})
 	if diff := cmp.Diff(want, s.add(body).done(t)); diff != "" {
 		t.Errorf("data (-want +got):\n%s", diff)
 	}
@@ -53,20 +57,26 @@ func TestDualStack(t *testing.T) {
 	body := with(s.request(newID(), "web-0"), "network", network, "ipAddr", s.ip(21)+", "+s.ip6(0x21))
 	data := s.add(body).done(t)
 	want := []any{
-		object{"ipAddr": s.ip(21), "gateway": s.ip(1), "mask": 24.0, "pool": s.Namespace, "vlan": 4.0, "macAddr": data["macAddr"]},
+		object{
+			"ipAddr": s.ip(21), "gateway": s.ip(1), "mask": 24.0, "pool": s.Namespace, "vlan": 4.0, "macAddr": data["macAddr"],
+		},
 		object{"ipAddr": s.ip6(0x21), "gateway": s.ip6(1), "mask": 64.0, "pool": s.Namespace + "-6", "vlan": 6.0},
 	}
-	if diff := cmp.Diff(want, data["ips"]); diff != "" || data["ipAddr"] != s.ip(21) || data["gateway"] != s.ip(1) || data["mask"] != 24.0 {
+	if diff := cmp.Diff(want, data["ips"]); diff != "" || data["ipAddr"] != s.ip(21) || data["gateway"] != s.ip(1) ||
+		data["mask"] != 24.0 {
 		t.Errorf("ips (-want +got):\n%s\nof %v", diff, data)
 	}
 	// The same pair again, however it is asked for.
 	pair := []string{s.ip(21), s.ip6(0x21)}
-	for _, again := range []object{body, with(body, "ipAddr", nil), with(body, "ipAddr", s.ip6(0x21)), with(body, "network", nil, "ipAddr", nil)} {
+	for _, again := range []object{
+		body, with(body, "ipAddr", nil), with(body, "ipAddr", s.ip6(0x21)), with(body, "network", nil, "ipAddr", nil),
+	} {
 		if got := ips(s.add(again).done(t)); !slices.Equal(got, pair) {
 			t.Errorf("again: %v, want %v", got, pair)
 		}
 	}
-	if got := stored(t, s.ip6(0x21)); got.Name == s.ip6(0x21) || got.Spec.Address != s.ip6(0x21) || got.Status.SetSize != 2 {
+	if got := stored(t, s.ip6(0x21)); got.Name == s.ip6(0x21) || got.Spec.Address != s.ip6(0x21) ||
+		got.Status.SetSize != 2 {
 		t.Errorf("the object is %s: %+v", got.Name, got)
 	}
 
@@ -78,7 +88,8 @@ func TestDualStack(t *testing.T) {
 	}
 	s.pod("web-2")
 	third := with(s.request(newID(), "web-2"), "network", network)
-	s.add(third).refusedWith(t, "PoolExhausted", fmt.Sprintf("no available IP for pod %s/web-2: ", s.Namespace), "pool "+s.Namespace+"-6", "0 of 2")
+	s.add(third).refusedWith(t, "PoolExhausted", fmt.Sprintf("no available IP for pod %s/web-2: ", s.Namespace), "pool "+
+		s.Namespace+"-6", "0 of 2")
 	s.add(with(third, "ipAddr", free)).refusedWith(t, "PoolExhausted", "0 of 2")
 	if half := active(t, shared.admin, third["containerID"].(string)); len(half) != 0 {
 		t.Errorf("the refusal left %v", half)
@@ -96,7 +107,9 @@ func TestHostGateway(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	node := func(name, host, gateway string) {
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{node.GatewayAnnotation: gateway}}}
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Annotations: map[string]string{node.GatewayAnnotation: gateway},
+		}}
 		s.create(n)
 		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host}}
 		if err := shared.admin.Status().Update(t.Context(), n); err != nil {
@@ -129,7 +142,9 @@ func TestHostGateway(t *testing.T) {
 			body := object{"host": c.host, "owner": s.owner(name), "hostGateway": c.asked}
 			controlplane.Eventually(t, func() error { // until the annotations are known
 				data := byHost.do(t, "POST", prefix, body).done(t)
-				got := []any{data["gateway"], data["ips"].([]any)[0].(object)["gateway"], data["ips"].([]any)[1].(object)["gateway"]}
+				got := []any{
+					data["gateway"], data["ips"].([]any)[0].(object)["gateway"], data["ips"].([]any)[1].(object)["gateway"],
+				}
 				if diff := cmp.Diff([]any{c.want, c.want, c.want6}, got); diff != "" {
 					return fmt.Errorf("gateways (-want +got):\n%s", diff)
 				}

@@ -58,7 +58,9 @@ func documentedCalls(t *testing.T, cp *controlplane.ControlPlane, url string) {
 	}
 	call := caller{url}
 	request := `{"host":"10.0.0.11","containerID":"xxx","ipAddr":"10.0.0.21","podName":"web-0","podNamespace":"shop"}`
-	address := object{"ipAddr": "10.0.0.21", "gateway": "10.0.0.1", "mask": 24.0, "pool": "10.0.0.0", "vlan": 0.0, "macAddr": "02:02:0a:00:00:15"}
+	address := object{
+		"ipAddr": "10.0.0.21", "gateway": "10.0.0.1", "mask": 24.0, "pool": "10.0.0.0", "vlan": 0.0, "macAddr": "02:02:0a:00:00:15",
+	}
 	given := object{"code": 0.0, "message": "", "result": true, "request_id": "id-1", "data": with(address,
 		"host", "10.0.0.11", "containerID", "xxx", "podName", "web-0", "podNamespace", "shop", "ifName", "eth0", "ips", []any{address})}
 	for range 2 { // the second time nothing changes
@@ -72,8 +74,9 @@ func documentedCalls(t *testing.T, cp *controlplane.ControlPlane, url string) {
 		t.Fatal(err)
 	}
 	want := v1.BCSNetIPStatus{
-		Status: "Active", Host: "10.0.0.11", ContainerID: "xxx", PodPrimaryKey: ip.Status.PodPrimaryKey, PodName: "web-0", PodNamespace: "shop",
-		IfName: "eth0", PodUID: ip.Status.PodUID, StartedAt: ip.Status.StartedAt, UpdateTime: ip.Status.UpdateTime,
+		Status: "Active", Host: "10.0.0.11", ContainerID: "xxx", PodPrimaryKey: ip.Status.PodPrimaryKey, PodName: "web-0",
+		PodNamespace: "shop",
+		IfName:       "eth0", PodUID: ip.Status.PodUID, StartedAt: ip.Status.StartedAt, UpdateTime: ip.Status.UpdateTime,
 	}
 	if diff := cmp.Diff(want, ip.Status); diff != "" || ip.Status.PodUID == "" || ip.Status.UpdateTime == "" {
 		t.Errorf("status of the object (-want +got):\n%s", diff)
@@ -84,31 +87,40 @@ func documentedCalls(t *testing.T, cp *controlplane.ControlPlane, url string) {
 
 	holder := object{"host": "10.0.0.11", "containerID": "xxx", "podName": "web-0", "podNamespace": "shop"}
 	a := call.do(t, "DELETE", prefix, holder, "X-Request-Id", "id-2")
-	if diff := cmp.Diff(object{"code": 0.0, "message": "", "result": true, "request_id": "id-2", "data": with(holder, "ips", []any{"10.0.0.21"})}, envelope(t, a)); diff != "" {
+	if diff := cmp.Diff(object{
+		"code": 0.0, "message": "", "result": true, "request_id": "id-2", "data": with(holder, "ips", []any{"10.0.0.21"}),
+	}, envelope(t, a)); diff != "" {
 		t.Errorf("DELETE (-want +got):\n%s", diff)
 	}
 	a = call.do(t, "DELETE", prefix, holder, "X-Request-Id", "id-3")
-	if diff := cmp.Diff(object{"code": 0.0, "message": "didn't find related BCSNetIP instance for container xxx", "result": true,
+	if diff := cmp.Diff(object{"code": 0.0, "message": "didn't find related BCSNetIP instance for container xxx",
+		"result":     true,
 		"request_id": "id-3", "data": with(holder, "ips", []any{})}, envelope(t, a)); diff != "" {
 		t.Errorf("DELETE again (-want +got):\n%s", diff)
 	}
 
 	for i, name := range []string{"web-0", "web-1"} {
-		call.do(t, "POST", prefix, object{"host": "10.0.0.11", "containerID": "c-" + name, "podName": name, "podNamespace": "shop",
-			"ipAddr": []string{"10.0.0.20", "10.0.0.22"}[i]}).done(t)
+		call.do(t, "POST", prefix, object{"host": "10.0.0.11", "containerID": "c-" + name, "podName": name,
+			"podNamespace": "shop",
+			"ipAddr":       []string{"10.0.0.20", "10.0.0.22"}[i]}).done(t)
 	}
 	a = call.do(t, "DELETE", prefix+"/host/10.0.0.11", nil, "X-Request-Id", "id-4")
-	if diff := cmp.Diff(object{"code": 0.0, "message": "", "result": true, "request_id": "id-4", "data": []any{"10.0.0.20", "10.0.0.22"}}, envelope(t, a)); diff != "" {
+	if diff := cmp.Diff(object{
+		"code": 0.0, "message": "", "result": true, "request_id": "id-4", "data": []any{"10.0.0.20", "10.0.0.22"},
+	}, envelope(t, a)); diff != "" {
 		t.Errorf("DELETE of the host (-want +got):\n%s", diff)
 	}
 	a = call.do(t, "DELETE", prefix+"/host/10.0.0.11", nil, "X-Request-Id", "id-5")
-	if diff := cmp.Diff(object{"code": 0.0, "message": "host 10.0.0.11 holds no address", "result": true, "request_id": "id-5", "data": []any{}}, envelope(t, a)); diff != "" {
+	if diff := cmp.Diff(object{
+		"code": 0.0, "message": "host 10.0.0.11 holds no address", "result": true, "request_id": "id-5", "data": []any{},
+	}, envelope(t, a)); diff != "" {
 		t.Errorf("DELETE of the host again (-want +got):\n%s", diff)
 	}
 
 	// An error, and an identity that the caller did not give.
 	a = call.do(t, "POST", prefix, strings.Replace(request, "10.0.0.11", "10.0.0.99", 1))
-	if diff := cmp.Diff(object{"code": 2.0, "message": "host 10.0.0.99 does not exist in pools", "result": false, "data": nil, "request_id": a.RequestID,
+	if diff := cmp.Diff(object{"code": 2.0, "message": "host 10.0.0.99 does not exist in pools", "result": false,
+		"data": nil, "request_id": a.RequestID,
 		"reason": "HostNotInPool", "hint": "add it with: bcsnetctl pool add-host POOL 10.0.0.99"}, envelope(t, a)); diff != "" {
 		t.Errorf("POST for an unknown host (-want +got):\n%s", diff)
 	}
@@ -129,7 +141,10 @@ func TestProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	documentedCalls(t, cp, c.URL)
-	for _, url := range []string{c.URL + "/healthz", c.URL + "/readyz", c.URL + "/metrics", c.HealthURL + "/healthz", c.HealthURL + "/readyz", c.MetricsURL + "/metrics"} {
+	for _, url := range []string{
+		c.URL + "/healthz", c.URL + "/readyz", c.URL + "/metrics", c.HealthURL + "/healthz", c.HealthURL + "/readyz",
+		c.MetricsURL + "/metrics",
+	} {
 		status, text, err := getText(t.Context(), url)
 		if err != nil || status != 200 {
 			t.Errorf("GET %s: %d, %v", url, status, err)

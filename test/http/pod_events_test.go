@@ -36,7 +36,8 @@ func TestPodEvents(t *testing.T) {
 		return nil
 	})
 	e := all.Items[0]
-	if len(all.Items) != 1 || e.Regarding.Name != "waits" || e.Regarding.Kind != "Pod" || e.Type != "Warning" || e.Reason != "AddressNotAllocated" ||
+	if len(all.Items) != 1 || e.Regarding.Name != "waits" || e.Regarding.Kind != "Pod" || e.Type != "Warning" ||
+		e.Reason != "AddressNotAllocated" ||
 		!strings.Contains(e.Note, a.Message) || !strings.Contains(e.Note, a.Hint) {
 		t.Errorf("the events are %+v; the refusal was %s", all.Items, a.Raw)
 	}

@@ -48,7 +48,9 @@ func samplePool(t *testing.T) string {
 // A bad value ends the program with one line on standard error and status 1.
 func TestProgramRefusesBadFlags(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--log-level=loud"}, {"--colour"}, {"--kubeconfig=/does/not/exist"}, {"--leader-elect=maybe"}} {
+	for _, args := range [][]string{
+		{"--log-level=loud"}, {"--colour"}, {"--kubeconfig=/does/not/exist"}, {"--leader-elect=maybe"},
+	} {
 		cmd := exec.Command(program(t), args...)
 		var stdout, stderr strings.Builder
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr

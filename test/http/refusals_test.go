@@ -44,7 +44,8 @@ func TestPoolsThatGiveNothing(t *testing.T) {
 	s.pod("web-0")
 	body := s.request(newID(), "web-0")
 	other := "172.31.255.1"
-	s.add(with(body, "host", other)).refused(t, refusal{200, 2, "HostNotInPool", "host " + other + " does not exist in pools", ""})
+	s.add(with(body, "host", other)).refused(t,
+		refusal{200, 2, "HostNotInPool", "host " + other + " does not exist in pools", ""})
 	s.add(with(body, "network", "nowhere")).refusedWith(t, "NetworkNotFound", "host "+s.Host, "network nowhere")
 
 	elsewhere := newSite(t)
@@ -77,7 +78,8 @@ func TestCordonedPool(t *testing.T) {
 		}
 		return nil
 	})
-	a.refusedWith(t, "PoolCordoned", fmt.Sprintf("no available IP for pod %s/web-1: ", s.Namespace), "pool "+pool.Name+" is cordoned")
+	a.refusedWith(t, "PoolCordoned", fmt.Sprintf("no available IP for pod %s/web-1: ", s.Namespace), "pool "+pool.Name+
+		" is cordoned")
 	free := s.unused(3, address)
 	s.add(with(body, "ipAddr", free)).refusedWith(t, "PoolCordoned", "address "+free, "pool "+pool.Name, "cordoned")
 	if again := s.add(held).done(t)["ipAddr"]; again != address {
@@ -102,8 +104,10 @@ func TestExhaustedPool(t *testing.T) {
 	s.pod("web-2")
 	body := s.request(newID(), "web-2")
 	counts := []string{"pool " + pool.Name, "0 of 2", "2 active", "0 reserved"}
-	s.add(body).refusedWith(t, "PoolExhausted", append(counts, fmt.Sprintf("no available IP for pod %s/web-2: ", s.Namespace))...)
-	s.add(object{"host": s.Host, "owner": s.owner("vm")}).refusedWith(t, "PoolExhausted", append(counts, "no available IP for owner "+s.owner("vm")+": ")...)
+	s.add(body).refusedWith(t, "PoolExhausted",
+		append(counts, fmt.Sprintf("no available IP for pod %s/web-2: ", s.Namespace))...)
+	s.add(object{"host": s.Host, "owner": s.owner("vm")}).refusedWith(t, "PoolExhausted",
+		append(counts, "no available IP for owner "+s.owner("vm")+": ")...)
 	s.del(first).done(t)
 	s.add(body).done(t)
 }
@@ -165,7 +169,10 @@ func TestAddressesAskedFor(t *testing.T) {
 
 	// What is held already is what may be asked for.
 	s.add(with(holder, "ipAddr", used)).done(t)
-	for _, change := range [][]any{{"ipAddr", s.ip(22)}, {"ipAddr", s.ip6(22)}, {"ipAddr", used + "," + s.ip6(22)}, {"podName", "web-1"}, {"network", "blue"}} {
-		s.add(with(holder, change...)).refusedWith(t, "ContainerHoldsOther", "address "+used, strings.TrimPrefix(change[1].(string), used+","))
+	for _, change := range [][]any{
+		{"ipAddr", s.ip(22)}, {"ipAddr", s.ip6(22)}, {"ipAddr", used + "," + s.ip6(22)}, {"podName", "web-1"}, {"network", "blue"},
+	} {
+		s.add(with(holder, change...)).refusedWith(t, "ContainerHoldsOther", "address "+used,
+			strings.TrimPrefix(change[1].(string), used+","))
 	}
 }

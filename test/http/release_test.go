@@ -40,15 +40,18 @@ func TestRelease(t *testing.T) {
 	other, kept := s.given("web-1")
 
 	a := s.del(s.request("nobody", "web-0"))
-	if data := a.done(t); len(ips(data)) != 0 || a.Message != "didn't find related BCSNetIP instance for container nobody" {
+	if data := a.done(t); len(ips(data)) != 0 ||
+		a.Message != "didn't find related BCSNetIP instance for container nobody" {
 		t.Errorf("DEL of an unknown container: %s", a.Raw)
 	}
 	// The pod's name alone frees nothing, nor does the UID while a container holds the lease.
-	if data := s.del(with(s.request("nobody", "web-0"), "podUID", stored(t, eth0).Status.PodUID)).done(t); len(ips(data)) != 0 {
+	if data := s.del(with(s.request("nobody", "web-0"), "podUID", stored(t, eth0).Status.PodUID)).
+		done(t); len(ips(data)) != 0 {
 		t.Errorf("DEL by pod freed %v", ips(data))
 	}
 	// One interface, then the rest; the pod's names and the host need not be right.
-	if got := ips(s.del(with(body, "ifName", "net1", "podName", "gone", "host", "192.0.2.1")).done(t)); !slices.Equal(got, []string{net1}) {
+	if got := ips(s.del(with(body, "ifName", "net1", "podName", "gone", "host", "192.0.2.1")).done(t)); !slices.Equal(got,
+		[]string{net1}) {
 		t.Errorf("DEL of net1 freed %v, want %s", got, net1)
 	}
 	if got := ips(s.del(body).done(t)); !slices.Equal(got, []string{eth0}) {
@@ -94,7 +97,8 @@ func TestNewContainerOfAPod(t *testing.T) {
 	if got := ips(s.del(old).done(t)); len(got) != 0 {
 		t.Errorf("the old container freed %v", got)
 	}
-	if got := stored(t, address).Status; got.ContainerID != next["containerID"] || !slices.Equal(got.SupersededContainerIDs, []string{old["containerID"].(string)}) {
+	if got := stored(t, address).Status; got.ContainerID != next["containerID"] ||
+		!slices.Equal(got.SupersededContainerIDs, []string{old["containerID"].(string)}) {
 		t.Errorf("the object is of %s, after %v", got.ContainerID, got.SupersededContainerIDs)
 	}
 	s.del(next).done(t)
@@ -111,7 +115,8 @@ func TestReleaseWithoutThePool(t *testing.T) {
 	}
 	// The finalizer keeps the pool while the lease is held; somebody takes it off by force.
 	controlplane.Eventually(t, func() error {
-		err := shared.admin.Patch(t.Context(), pool, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+		err := shared.admin.Patch(t.Context(), pool,
+			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 		if err == nil {
 			err = fmt.Errorf("the pool is still there")
 		}
@@ -180,15 +185,19 @@ func TestReleaseAddress(t *testing.T) {
 		return s.call.do(t, "DELETE", prefix+"/ip/"+address, holder)
 	}
 	container := body["containerID"].(string)
-	release(address, object{"containerID": "other"}).refusedWith(t, "AddressNotHeld", "address "+address, s.Namespace+"/web-0", container)
-	release(address, object{"owner": s.owner("vm")}).refusedWith(t, "AddressNotHeld", "address "+address, s.Namespace+"/web-0")
+	release(address, object{"containerID": "other"}).refusedWith(t, "AddressNotHeld", "address "+address, s.Namespace+
+		"/web-0", container)
+	release(address, object{"owner": s.owner("vm")}).refusedWith(t, "AddressNotHeld", "address "+address, s.Namespace+
+		"/web-0")
 	release(vm, object{"containerID": container}).refusedWith(t, "AddressNotHeld", "address "+vm, s.owner("vm"))
 	release("203.0.113.9", object{"containerID": container}).refusedWith(t, "AddressNotInPool", "address 203.0.113.9")
 	if left := len(active(t, shared.admin, container)); left != 1 {
 		t.Errorf("%d addresses are left, want 1", left)
 	}
 
-	want := object{"host": s.Host, "containerID": container, "podName": "web-0", "podNamespace": s.Namespace, "ips": []any{address}}
+	want := object{
+		"host": s.Host, "containerID": container, "podName": "web-0", "podNamespace": s.Namespace, "ips": []any{address},
+	}
 	if diff := cmp.Diff(want, release(address, object{"containerID": container}).done(t)); diff != "" {
 		t.Errorf("release by container (-want +got):\n%s", diff)
 	}
@@ -197,7 +206,8 @@ func TestReleaseAddress(t *testing.T) {
 		t.Errorf("release by owner (-want +got):\n%s", diff)
 	}
 	for _, free := range []string{address, vm} {
-		if a := release(free, object{"containerID": container}); len(ips(a.done(t))) != 0 || a.Message != "address "+free+" is not in use" {
+		if a := release(free, object{"containerID": container}); len(ips(a.done(t))) != 0 || a.Message != "address "+free+
+			" is not in use" {
 			t.Errorf("release of a free address: %s", a.Raw)
 		}
 	}
@@ -227,7 +237,8 @@ func TestOwners(t *testing.T) {
 		t.Errorf("eth1 has the address of eth0")
 	}
 	s.add(with(body, "ipAddr", s.ip(23))).refusedWith(t, "ContainerHoldsOther", owner, s.ip(22), s.ip(23))
-	if got := s.add(object{"host": s.Host, "owner": s.owner("build 8")}).done(t)["ipAddr"]; got == s.ip(22) || got == second {
+	if got := s.add(object{"host": s.Host, "owner": s.owner("build 8")}).done(t)["ipAddr"]; got == s.ip(22) ||
+		got == second {
 		t.Errorf("another owner has %v too", got)
 	}
 	if o := stored(t, s.ip(22)).Status; o.Owner != owner || o.Status != v1.IPActive {
@@ -236,7 +247,8 @@ func TestOwners(t *testing.T) {
 	if got := ips(s.del(with(body, "ifName", "eth0")).done(t)); !slices.Equal(got, []string{s.ip(22)}) {
 		t.Errorf("DEL freed %v", got)
 	}
-	if a := s.del(with(body, "ifName", "eth0")); len(ips(a.done(t))) != 0 || a.Message != "didn't find related BCSNetIP instance for owner "+owner {
+	if a := s.del(with(body, "ifName", "eth0")); len(ips(a.done(t))) != 0 ||
+		a.Message != "didn't find related BCSNetIP instance for owner "+owner {
 		t.Errorf("DEL again: %s", a.Raw)
 	}
 	// Without an interface: all of the owner's.

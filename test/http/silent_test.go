@@ -49,8 +49,8 @@ func (c caller) readyz(t *testing.T, status int, text string) {
 	})
 }
 
-// A replica whose watch is open and silent answers all the same: it ends that watch and begins another, and where all are
-// silent it lists.
+// A replica whose watch is open and silent answers all the same: it ends that watch and begins another, and where all
+// are silent it lists.
 func TestSilentWatchAtAReplica(t *testing.T) {
 	t.Parallel()
 	s, p, i := behindProxy(t)
@@ -68,7 +68,8 @@ func TestSilentWatchAtAReplica(t *testing.T) {
 	i.caller().readyz(t, http.StatusOK, "ok")
 }
 
-// A leader whose watches are silent says that it is not ready and lets another lead; meanwhile every request is answered.
+// A leader whose watches are silent says that it is not ready and lets another lead; meanwhile every request is
+// answered.
 func TestSilentLeaderHandsOver(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t)

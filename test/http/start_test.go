@@ -52,7 +52,8 @@ func waits(t *testing.T, i *instance) {
 		t.Errorf("%d %s", a.Status, a.Raw)
 	}
 	controlplane.Eventually(t, func() error {
-		if i.Log.Line("level=WARN", "not ready: is the API server up, are the CRDs installed", "has not come from the API server yet") == "" {
+		if i.Log.Line("level=WARN", "not ready: is the API server up, are the CRDs installed",
+			"has not come from the API server yet") == "" {
 			return fmt.Errorf("the log does not say what it waits for:\n%s", i.Log)
 		}
 		return nil
@@ -133,7 +134,8 @@ func TestProgramStartsWithoutAPIServer(t *testing.T) {
 	if err := cp.InstallManifests(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c, err := cp.StartController(t.Context(), controlplane.ControllerOptions{Binary: program(t), Env: []string{"BCSNET_LOG_FORMAT=json"}})
+	c, err := cp.StartController(t.Context(),
+		controlplane.ControllerOptions{Binary: program(t), Env: []string{"BCSNET_LOG_FORMAT=json"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +156,8 @@ func TestProgramStartsWithoutAPIServer(t *testing.T) {
 	})
 	controlplane.Eventually(t, func() error {
 		log, err := os.ReadFile(c.LogFile)
-		if err == nil && !strings.Contains(string(log), `"level":"WARN","msg":"not ready: is the API server up, are the CRDs installed`) {
+		if err == nil && !strings.Contains(string(log),
+			`"level":"WARN","msg":"not ready: is the API server up, are the CRDs installed`) {
 			err = fmt.Errorf("the log does not say what it waits for:\n%s", log)
 		}
 		return err

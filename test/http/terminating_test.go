@@ -37,7 +37,8 @@ func TestTerminatingCRD(t *testing.T) {
 		asked++
 		return call.send(t.Context(), "POST", prefix, object{"host": "172.16.0.11", "owner": fmt.Sprintf("vm-%d", asked)})
 	}
-	controlplane.Eventually(t, func() error { // an address that is held has a finalizer: the CRD is not gone as long as it is there
+	// an address that is held has a finalizer: the CRD is not gone as long as it is there
+	controlplane.Eventually(t, func() error {
 		a, err := ask()
 		if err == nil && a.Code != 0 {
 			err = fmt.Errorf("%d %s", a.Status, a.Raw)
@@ -45,9 +46,12 @@ func TestTerminatingCRD(t *testing.T) {
 		return err
 	})
 	crd := &unstructured.Unstructured{}
-	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	crd.SetGroupVersionKind(schema.GroupVersionKind{
+		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+	})
 	crd.SetName("bcsnetips.networkextension.bkbcs.tencent.com")
-	hold := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["customresourcecleanup.apiextensions.k8s.io","example.com/hold"]}}`))
+	hold := client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":["customresourcecleanup.apiextensions.k8s.io","example.com/hold"]}}`))
 	if err := admin.Patch(t.Context(), crd, hold); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +64,9 @@ func TestTerminatingCRD(t *testing.T) {
 		if err == nil && a.Reason != "Unavailable" {
 			err = fmt.Errorf("%d %s", a.Status, a.Raw)
 		}
-		if err == nil && a.Hint != "see what holds it: kubectl get crd -o wide; when it has gone, install it again: bcsnetctl install --crds-only" {
+		if err == nil &&
+			a.Hint != "see what holds it: kubectl get crd -o wide; when it has gone, install it again: bcsnetctl install "+
+				"--crds-only" {
 			err = fmt.Errorf("hint: %s", a.Raw)
 		}
 		last = a

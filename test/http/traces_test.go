@@ -105,7 +105,8 @@ func TestTraces(t *testing.T) {
 	for _, a := range top.Attributes {
 		about[a.Key] = a.Value.GetStringValue()
 	}
-	if top.Name != "allocate" || hex.EncodeToString(top.ParentSpanId) != parent || about["bcsnet.request_id"] != "traced" ||
+	if top.Name != "allocate" || hex.EncodeToString(top.ParentSpanId) != parent ||
+		about["bcsnet.request_id"] != "traced" ||
 		about["bcsnet.pod"] != s.owner("web-0") || about["bcsnet.container"] != body["containerID"] {
 		t.Errorf("span of the request: %v", top)
 	}
@@ -113,7 +114,8 @@ func TestTraces(t *testing.T) {
 	// A refusal says why.
 	const refused = "0af7651916cd43dd8448eb211c80319d"
 	s.pod("web-1")
-	s.call.do(t, "POST", prefix, s.request(newID(), "web-1"), "Traceparent", "00-"+refused+"-"+parent+"-01").refusedWith(t, "PoolExhausted")
+	s.call.do(t, "POST", prefix, s.request(newID(), "web-1"), "Traceparent", "00-"+refused+"-"+parent+"-01").
+		refusedWith(t, "PoolExhausted")
 	controlplane.Eventually(t, func() error {
 		for _, span := range c.of(refused) {
 			if span.Name == "allocate" && span.Status.GetCode() == tracev1.Status_STATUS_CODE_ERROR {

@@ -25,7 +25,8 @@ func (p program2) put(t *testing.T, replica int, method, path string, body []byt
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: replica\r\nContent-Length: %d\r\n\r\n%s", method, path, len(body), body); err != nil {
+	if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: replica\r\nContent-Length: %d\r\n\r\n%s", method, path,
+		len(body), body); err != nil {
 		t.Fatal(err)
 	}
 	return func() []byte {
@@ -43,15 +44,16 @@ func (p program2) put(t *testing.T, replica int, method, path string, body []byt
 	}
 }
 
-// releaseHostWhileStopped has the release of a host wait in the socket of a replica that is stopped, while the host gets
-// an address of another one. The function that it returns, called when the stopped replica runs on, sees that the host
-// keeps the address: it is newer than what was asked for.
+// releaseHostWhileStopped has the release of a host wait in the socket of a replica that is stopped, while the host
+// gets an address of another one. The function that it returns, called when the stopped replica runs on, sees that the
+// host keeps the address: it is newer than what was asked for.
 func (p program2) releaseHostWhileStopped(t *testing.T, stopped, other int) (after func()) {
 	t.Helper()
 	body := object{"host": "10.0.0.11", "owner": "on-again", "containerID": newID()}
 	sent := time.Now()
 	answer := p.put(t, stopped, "DELETE", prefix+"/host/10.0.0.11", nil)
-	controlplane.Until(t, "the release to be older than what clocks may differ by", func() bool { return time.Since(sent) > 4*time.Second })
+	controlplane.Until(t, "the release to be older than what clocks may differ by",
+		func() bool { return time.Since(sent) > 4*time.Second })
 	c := p.caller(other)
 	address := c.do(t, "POST", prefix, body).done(t)["ipAddr"]
 	return func() {
@@ -84,7 +86,9 @@ func (p program2) addWhileStopped(t *testing.T, stopped, other int) (after func(
 		t.Fatal(err)
 	}
 	of := func(container string) object {
-		return object{"host": "10.0.0.11", "containerID": container, "podNamespace": "default", "podName": "waits", "podUID": string(pod.UID)}
+		return object{
+			"host": "10.0.0.11", "containerID": container, "podNamespace": "default", "podName": "waits", "podUID": string(pod.UID),
+		}
 	}
 	old, next := of(newID()), of(newID())
 	body, err := json.Marshal(old)
@@ -101,7 +105,8 @@ func (p program2) addWhileStopped(t *testing.T, stopped, other int) (after func(
 		var got struct {
 			Reason string `json:"reason"`
 		}
-		if err := json.Unmarshal(text, &got); err != nil || !slices.Contains([]string{"ContainerDeleted", "ContainerSuperseded"}, got.Reason) {
+		if err := json.Unmarshal(text, &got); err != nil ||
+			!slices.Contains([]string{"ContainerDeleted", "ContainerSuperseded"}, got.Reason) {
 			t.Errorf("the ADD that waited is answered with %s", text)
 		}
 		for i := range p.all {

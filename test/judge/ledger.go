@@ -40,14 +40,15 @@ func (l *Ledger) Hold(a netip.Addr, pod, container string, since uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now, taken := l.by[a]; taken && now.Container != container && !now.over(time.Now()) {
-		l.Wrong("%s was given to container %.8s of %s while container %.8s of %s has it", a, container, pod, now.Container, now.Pod)
+		l.Wrong("%s was given to container %.8s of %s while container %.8s of %s has it", a, container, pod, now.Container,
+			now.Pod)
 		return
 	}
 	l.by[a] = Holding{Pod: pod, Container: container, Since: since}
 }
 
-// Until notes that a container may lose its address after a time, whether it has ended or not: as long as that, its host
-// has had to end it. By the time of the write it is judged, not by when somebody hears of that.
+// Until notes that a container may lose its address after a time, whether it has ended or not: as long as that, its
+// host has had to end it. By the time of the write it is judged, not by when somebody hears of that.
 func (l *Ledger) Until(a netip.Addr, container string, end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +92,8 @@ func (l *Ledger) PutBack() {
 	}
 }
 
-// Awaited are the addresses that were not seen with their containers since the store was put back, and should have been.
+// Awaited are the addresses that were not seen with their containers since the store was put back, and should have
+// been.
 func (l *Ledger) Awaited() map[netip.Addr]Holding {
 	all := l.All()
 	maps.DeleteFunc(all, func(_ netip.Addr, h Holding) bool { return !h.awaited || h.over(time.Now()) })
@@ -136,9 +138,11 @@ func Differences(all []lease.Lease, want map[netip.Addr]Holding) (wrong []string
 		h, wanted := want[l.Addr]
 		switch {
 		case !wanted:
-			wrong = append(wrong, fmt.Sprintf("%s is held by container %.8s of %s (pod %s, since %s): a leak", l.Addr, l.ContainerID, l.Who(), l.PodUID, l.Updated))
+			wrong = append(wrong, fmt.Sprintf("%s is held by container %.8s of %s (pod %s, since %s): a leak", l.Addr,
+				l.ContainerID, l.Who(), l.PodUID, l.Updated))
 		case h.Container != l.ContainerID:
-			wrong = append(wrong, fmt.Sprintf("%s is held by container %.8s of %s, not by %.8s of %s", l.Addr, l.ContainerID, l.Who(), h.Container, h.Pod))
+			wrong = append(wrong, fmt.Sprintf("%s is held by container %.8s of %s, not by %.8s of %s", l.Addr, l.ContainerID,
+				l.Who(), h.Container, h.Pod))
 		}
 		found[l.Addr] = true
 	}

@@ -1,5 +1,5 @@
-// Package judge decides from what callers were told and from what the API server has whether the promises about addresses
-// were kept: the fault suite and the simulator ask it the same.
+// Package judge decides from what callers were told and from what the API server has whether the promises about
+// addresses were kept: the fault suite and the simulator ask it the same.
 package judge
 
 import (

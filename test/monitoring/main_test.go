@@ -47,7 +47,9 @@ var metrics = sync.OnceValues(func() (string, error) {
 	if err := cluster.InstallManifests(ctx); err != nil {
 		return "", err
 	}
-	c, err := cluster.StartController(ctx, controlplane.ControllerOptions{Args: []string{"--floatingip-config", "kube-system/floatingip-config"}})
+	c, err := cluster.StartController(ctx, controlplane.ControllerOptions{Args: []string{
+		"--floatingip-config", "kube-system/floatingip-config",
+	}})
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +93,9 @@ func serve(ctx context.Context, url string) error {
 		return err
 	}
 	call := func(method, container, reason string) error {
-		body, err := json.Marshal(httpapi.AllocateRequest{Host: host, ContainerID: container, PodNamespace: "default", PodName: "web"})
+		body, err := json.Marshal(httpapi.AllocateRequest{
+			Host: host, ContainerID: container, PodNamespace: "default", PodName: "web",
+		})
 		if err != nil {
 			return err
 		}
@@ -151,7 +155,8 @@ func in(t *testing.T, path ...string) string {
 // same compares a file with what it should be, and writes that with -update.
 func same(t *testing.T, want string, path ...string) {
 	t.Helper()
-	generated.UpToDate(t, *update, in(t, path...), "go test ./test/monitoring -args -update", func(string) (string, error) { return want, nil })
+	generated.UpToDate(t, *update, in(t, path...), "go test ./test/monitoring -args -update",
+		func(string) (string, error) { return want, nil })
 }
 
 // promtool runs the tool of the Prometheus project.

@@ -51,8 +51,8 @@ func (c *Callers) once(
 	return a, err
 }
 
-// Ask sends a request to a replica, and to the next one when it has no answer, until one of them serves it or refuses it
-// for good. It gives up (ok false) when its caller says so, or the context ends.
+// Ask sends a request to a replica, and to the next one when it has no answer, until one of them serves it or refuses
+// it for good. It gives up (ok false) when its caller says so, or the context ends.
 func (c *Callers) Ask(
 	ctx context.Context, rng *rand.Rand, method, path string, body any, giveUp func() bool,
 ) (a Answer, ok bool) {

@@ -52,7 +52,9 @@ func (a Answer) Temporary() bool {
 }
 
 // Ask sends an ADD (POST) or a DEL (DELETE) to the controller at a URL.
-func Ask(ctx context.Context, h *http.Client, method, url string, request httpapi.AllocateRequest) (a Answer, err error) {
+func Ask(
+	ctx context.Context, h *http.Client, method, url string, request httpapi.AllocateRequest,
+) (a Answer, err error) {
 	return send(ctx, h, method, url+httpapi.Prefix, request, 0)
 }
 

@@ -24,7 +24,8 @@ func TestDoctorMetrics(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "10.20.1.1"},
 		Spec:       v1.BCSNetIPSpec{Pool: "doctor-full", Mask: 8, Gateway: "10.255.255.254"},
 		Status: v1.BCSNetIPStatus{
-			Status: v1.IPActive, Host: host, ContainerID: "sandbox-doctor-gone", IfName: "eth0", PodNamespace: "default", PodName: "doctor-gone",
+			Status: v1.IPActive, Host: host, ContainerID: "sandbox-doctor-gone", IfName: "eth0", PodNamespace: "default",
+			PodName:    "doctor-gone",
 			UpdateTime: store.FormatTime(time.Now().Add(-time.Hour)),
 		},
 	}

@@ -39,10 +39,14 @@ func TestEventsOfTransitions(t *testing.T) {
 func eventsOf(t *testing.T, p *v1.BCSNetPool) (out []string) {
 	t.Helper()
 	var all eventsv1.EventList
-	if err := admin.List(t.Context(), &all, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"regarding.uid": string(p.UID)}); err != nil {
+	if err := admin.List(t.Context(), &all, client.InNamespace(metav1.NamespaceDefault),
+		client.MatchingFields{"regarding.uid": string(p.UID)}); err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(all.Items, func(a, b eventsv1.Event) int { return cmp.Compare(a.EventTime.UnixMicro(), b.EventTime.UnixMicro()) })
+	slices.SortFunc(all.Items, func(a, b eventsv1.Event) int {
+		return cmp.Compare(a.EventTime.UnixMicro(),
+			b.EventTime.UnixMicro())
+	})
 	for _, e := range all.Items {
 		out = append(out, e.Type+" "+e.Reason)
 	}

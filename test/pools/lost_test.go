@@ -70,7 +70,8 @@ func TestLostWhileOthersAsk(t *testing.T) {
 				if err := admin.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 					return err
 				}
-				if o.UID == uid || o.Status.Status != v1.IPActive || o.Status.PodName != pod || o.Status.ContainerID != "sandbox-"+pod {
+				if o.UID == uid || o.Status.Status != v1.IPActive || o.Status.PodName != pod || o.Status.ContainerID != "sandbox-"+
+					pod {
 					return fmt.Errorf("%s is %+v, want that %s has it again", addr, o.Status, pod)
 				}
 				return nil

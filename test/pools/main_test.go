@@ -113,7 +113,9 @@ func wantStatus(t *testing.T, p *v1.BCSNetPool, capacity, available, active int6
 }
 
 // wantCondition waits for a condition whose message holds some words.
-func wantCondition(t *testing.T, p *v1.BCSNetPool, kind string, status metav1.ConditionStatus, reason string, words ...string) {
+func wantCondition(
+	t *testing.T, p *v1.BCSNetPool, kind string, status metav1.ConditionStatus, reason string, words ...string,
+) {
 	t.Helper()
 	controlplane.EventuallyWithin(t, patience, func() error {
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {

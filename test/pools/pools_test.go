@@ -45,7 +45,8 @@ func TestFollowsTheSpec(t *testing.T) {
 		}
 		return nil
 	})
-	if a := ask(t, http.MethodPost, "follows", ""); a.Address.IPAddr != "10.10.0.30" || a.Address.Gateway != "10.255.255.253" {
+	if a := ask(t, http.MethodPost, "follows", ""); a.Address.IPAddr != "10.10.0.30" ||
+		a.Address.Gateway != "10.255.255.253" {
 		t.Errorf("the repeated request got %s by %s", a.Address.IPAddr, a.Address.Gateway)
 	}
 
@@ -142,7 +143,8 @@ func TestDeletionWaits(t *testing.T) {
 	}
 	wantObjects(t, p.Name, a.Address.IPAddr)
 	newPod(t, "deletion-late")
-	if late := ask(t, http.MethodPost, "deletion-late", ""); late.Reason != "PoolCordoned" || !strings.Contains(late.Message, "being deleted") {
+	if late := ask(t, http.MethodPost, "deletion-late", ""); late.Reason != "PoolCordoned" ||
+		!strings.Contains(late.Message, "being deleted") {
 		t.Errorf("a pool that is being deleted: %+v", late)
 	}
 	if a := ask(t, http.MethodDelete, "deletion", ""); a.Code != 0 {
@@ -248,7 +250,8 @@ func label(line, name string) string {
 func TestLargePoolAtOnce(t *testing.T) {
 	newPod(t, "large")
 	for i, mode := range []v1.Materialize{v1.MaterializeOnDemand, v1.MaterializeAlways} {
-		p := newPool(t, "large-"+strings.ToLower(string(mode)), func(s *v1.BCSNetPoolSpec) { s.Materialize = mode }, fmt.Sprintf("10.%d.0.0/16", 20+i))
+		p := newPool(t, "large-"+strings.ToLower(string(mode)), func(s *v1.BCSNetPoolSpec) { s.Materialize = mode },
+			fmt.Sprintf("10.%d.0.0/16", 20+i))
 		controlplane.EventuallyWithin(t, patience, func() error {
 			if a := ask(t, http.MethodPost, "large", ""); a.Code != 0 || a.Address.Pool != p.Name {
 				return fmt.Errorf("%+v", a)

@@ -13,8 +13,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// TestQuota: a namespace that comes near its quota of a pool is told of once, one that has reached it is refused and says
-// why, and one that has more, as the quota was lowered, keeps what it has.
+// TestQuota: a namespace that comes near its quota of a pool is told of once, one that has reached it is refused and
+// says why, and one that has more, as the quota was lowered, keeps what it has.
 func TestQuota(t *testing.T) {
 	p := newPool(t, "quota", func(s *v1.BCSNetPoolSpec) { s.MaxPerNamespace = 5 }, "10.147.0.20-10.147.0.29")
 	for i := range 6 {
@@ -29,7 +29,8 @@ func TestQuota(t *testing.T) {
 		}
 		have[i] = a.Address.IPAddr
 	}
-	wantCondition(t, p, v1.ConditionQuotaNearlyReached, metav1.ConditionTrue, v1.ReasonQuotaNearlyReached, "default (of 5)")
+	wantCondition(t, p, v1.ConditionQuotaNearlyReached, metav1.ConditionTrue, v1.ReasonQuotaNearlyReached,
+		"default (of 5)")
 	wantCondition(t, p, v1.ConditionOverLimit, metav1.ConditionFalse, v1.ReasonWithinLimit)
 	const why = "namespace default has 5 of the 5 that it may have"
 	if a := ask(t, http.MethodPost, "quota-5", ""); a.Reason != "QuotaExceeded" || !strings.Contains(a.Message, why) {
@@ -53,7 +54,8 @@ func TestQuota(t *testing.T) {
 	if a := ask(t, http.MethodPost, "quota-5", ""); a.Code != 0 {
 		t.Errorf("there is room again: %+v", a)
 	}
-	wantCondition(t, p, v1.ConditionQuotaNearlyReached, metav1.ConditionTrue, v1.ReasonQuotaNearlyReached, "default (of 2)")
+	wantCondition(t, p, v1.ConditionQuotaNearlyReached, metav1.ConditionTrue, v1.ReasonQuotaNearlyReached,
+		"default (of 2)")
 	controlplane.EventuallyWithin(t, patience, func() error {
 		all := eventsOf(t, p)
 		told := slices.DeleteFunc(all, func(e string) bool { return e != "Warning QuotaNearlyReached" })

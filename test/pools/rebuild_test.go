@@ -75,7 +75,8 @@ func TestAllObjectsAreLost(t *testing.T) {
 		}
 	}
 	report(t, "all-lost-4", silent)
-	_ = admin.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "all-lost-new"}}, client.GracePeriodSeconds(0))
+	_ = admin.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "all-lost-new"}},
+		client.GracePeriodSeconds(0))
 	wantReady(t, p)
 	wantStatus(t, p, 6, 1, running+1)
 	for addr, pod := range holders { // the container that asks again has its address as before
@@ -120,7 +121,8 @@ func TestRebuiltByHand(t *testing.T) {
 	if err := cluster.WriteKubeconfig(kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "bcsnetctl"), "--kubeconfig", kubeconfig, "rebuild", "--yes", "-o", "name").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "bcsnetctl"), "--kubeconfig", kubeconfig,
+		"rebuild", "--yes", "-o", "name").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "/"+holders["by-hand-told"]) {
 		t.Fatalf("rebuild: %v: %s", err, out)
 	}
@@ -132,7 +134,8 @@ func TestRebuiltByHand(t *testing.T) {
 		t.Errorf("the pool answers %q: %s%s", a.Reason, a.Address.IPAddr, a.Message)
 	}
 	wantCondition(t, p, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonRebuilding, "default/by-hand-silent")
-	_ = admin.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "by-hand-new"}}, client.GracePeriodSeconds(0))
+	_ = admin.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "by-hand-new"}},
+		client.GracePeriodSeconds(0))
 	report(t, "by-hand-silent", holders["by-hand-silent"])
 	wantReady(t, p)
 	for name, addr := range holders {

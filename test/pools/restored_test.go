@@ -16,8 +16,8 @@ import (
 )
 
 // TestStoreIsPutBack: etcd is restored to a copy that knows nothing of later leases, pools and pods, while the
-// controller runs. It notices, has all leases again, also those of pods that are newer than the copy, gives none of these
-// addresses to anybody else, and follows what is made from then on.
+// controller runs. It notices, has all leases again, also those of pods that are newer than the copy, gives none of
+// these addresses to anybody else, and follows what is made from then on.
 func TestStoreIsPutBack(t *testing.T) {
 	shared, sharedAdmin, sharedController := cluster, admin, controller
 	t.Cleanup(func() { cluster, admin, controller = shared, sharedAdmin, sharedController })
@@ -104,7 +104,8 @@ func TestStoreIsPutBack(t *testing.T) {
 	wantStatus(t, p, 11, 5, 6)
 	wantReady(t, p)
 	boundPod(t, "put-back-first")
-	controlplane.EventuallyWithin(t, patience, func() error { // other replicas may know more: there is nothing new for a while
+	// other replicas may know more: there is nothing new for a while
+	controlplane.EventuallyWithin(t, patience, func() error {
 		a := ask(t, http.MethodPost, "put-back-first", "")
 		if a.Code != 0 {
 			return fmt.Errorf("%s: %s", a.Reason, a.Message)

@@ -77,7 +77,8 @@ func TestObjectsMadeByHand(t *testing.T) {
 			return err
 		}
 		if o.Spec.Mask != 8 || o.Spec.Gateway != p.Spec.Gateway || o.Status.Status != v1.IPReserved {
-			return fmt.Errorf("the reserved address has mask %d, gateway %s, status %s", o.Spec.Mask, o.Spec.Gateway, o.Status.Status)
+			return fmt.Errorf("the reserved address has mask %d, gateway %s, status %s", o.Spec.Mask, o.Spec.Gateway,
+				o.Status.Status)
 		}
 		return nil
 	})
@@ -126,7 +127,8 @@ func TestPoolRemovedByForce(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCondition(t, p, v1.ConditionDraining, metav1.ConditionTrue, v1.ReasonPoolDeleted)
-	if err := admin.Patch(t.Context(), p, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+	if err := admin.Patch(t.Context(), p, client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
 	wantGone(t, p)

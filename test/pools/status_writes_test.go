@@ -23,8 +23,8 @@ import (
 
 const busyCallers = 16
 
-// What docs/architecture.md promises of status writes: no object more often than every 400 ms, but for what somebody waits
-// for; all together ten changes of numbers a second, after ten at once.
+// What docs/architecture.md promises of status writes: no object more often than every 400 ms, but for what somebody
+// waits for; all together ten changes of numbers a second, after ten at once.
 const (
 	statusSpacing              = 400 * time.Millisecond
 	statusPerSecond, firstOnes = 10, 10
@@ -39,7 +39,9 @@ func TestOneBusyPoolHasFewStatusWrites(t *testing.T) {
 	}
 	written := countWrites(t, &v1.BCSNetPoolList{}, client.MatchingFields{"metadata.name": p.Name})
 	took := busy(t, 40, func(caller, _ int) httpapi.AllocateRequest {
-		return httpapi.AllocateRequest{Host: host, ContainerID: "sandbox-" + busyPod(caller), PodName: busyPod(caller), PodNamespace: "default"}
+		return httpapi.AllocateRequest{
+			Host: host, ContainerID: "sandbox-" + busyPod(caller), PodName: busyPod(caller), PodNamespace: "default",
+		}
 	})
 	wantStatus(t, p, 256, 256, 0)
 	wantAtMost(t, written(), 2*busyCallers*40, int(took/statusSpacing)+4)
@@ -49,15 +51,20 @@ func TestOneBusyPoolHasFewStatusWrites(t *testing.T) {
 func TestOneBusyClaimHasFewStatusWrites(t *testing.T) {
 	p := newPool(t, "busy-claim", nil, "10.42.0.0/24")
 	wantStatus(t, p, 256, 256, 0)
-	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "busy"}, Spec: v1.BCSNetIPClaimSpec{ReleasePolicy: v1.ReleaseNever, Pool: p.Name}}
+	c := &v1.BCSNetIPClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "busy"},
+		Spec:       v1.BCSNetIPClaimSpec{ReleasePolicy: v1.ReleaseNever, Pool: p.Name},
+	}
 	if err := admin.Create(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = admin.Delete(context.Background(), c) })
 	for i := range busyCallers {
 		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: busyPod(i), Annotations: map[string]string{v1.GroupVersion.Group + "/claim": c.Name}},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "default", Name: busyPod(i), Annotations: map[string]string{v1.GroupVersion.Group + "/claim": c.Name},
+			},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
 		}
 		if err := admin.Create(t.Context(), pod); err != nil {
 			t.Fatal(err)
@@ -66,7 +73,9 @@ func TestOneBusyClaimHasFewStatusWrites(t *testing.T) {
 	}
 	written := countWrites(t, &v1.BCSNetIPClaimList{}, client.InNamespace("default"))
 	took := busy(t, 40, func(caller, _ int) httpapi.AllocateRequest {
-		return httpapi.AllocateRequest{Host: host, ContainerID: "sandbox-" + busyPod(caller), PodName: busyPod(caller), PodNamespace: "default"}
+		return httpapi.AllocateRequest{
+			Host: host, ContainerID: "sandbox-" + busyPod(caller), PodName: busyPod(caller), PodNamespace: "default",
+		}
 	})
 	controlplane.EventuallyWithin(t, patience, func() error {
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
@@ -77,11 +86,12 @@ func TestOneBusyClaimHasFewStatusWrites(t *testing.T) {
 		}
 		return nil
 	})
-	wantAtMost(t, written(), 2*busyCallers*40, int(took/statusSpacing)+8) // with its finalizer, its first status and its conditions
+	// with its finalizer, its first status and its conditions
+	wantAtMost(t, written(), 2*busyCallers*40, int(took/statusSpacing)+8)
 }
 
-// TestManyBusyPoolsShareTheStatusWrites: 500 pools that all change all the time are written no more often than the budget
-// has it.
+// TestManyBusyPoolsShareTheStatusWrites: 500 pools that all change all the time are written no more often than the
+// budget has it.
 func TestManyBusyPoolsShareTheStatusWrites(t *testing.T) {
 	const pools, rounds = 500, 4
 	if err := prepared(); err != nil {
@@ -90,7 +100,8 @@ func TestManyBusyPoolsShareTheStatusWrites(t *testing.T) {
 	host := func(i int) string { return fmt.Sprintf("10.98.%d.%d", i/250, i%250+1) }
 	all := make([]*v1.BCSNetPool, pools)
 	for i := range all {
-		all[i] = newPool(t, fmt.Sprintf("of-many-%d", i), func(s *v1.BCSNetPoolSpec) { s.Hosts = []string{host(i)}; s.Materialize = v1.MaterializeOnDemand },
+		all[i] = newPool(t, fmt.Sprintf("of-many-%d", i),
+			func(s *v1.BCSNetPoolSpec) { s.Hosts = []string{host(i)}; s.Materialize = v1.MaterializeOnDemand },
 			fmt.Sprintf("10.43.%d.%d/28", i/16, i%16*16))
 	}
 	for _, p := range all {
@@ -157,7 +168,8 @@ func countWrites(t *testing.T, list client.ObjectList, opts ...client.ListOption
 	if err := c.List(t.Context(), list, opts...); err != nil {
 		t.Fatal(err)
 	}
-	w, err := c.Watch(t.Context(), list, append(opts, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})...)
+	w, err := c.Watch(t.Context(), list, append(opts,
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +189,8 @@ func countWrites(t *testing.T, list client.ObjectList, opts ...client.ListOption
 
 func wantAtMost(t *testing.T, written, operations, most int) {
 	t.Helper()
-	t.Logf("%d status writes for %d operations, one for %.1f", written, operations, float64(operations)/max(1, float64(written)))
+	t.Logf("%d status writes for %d operations, one for %.1f", written, operations,
+		float64(operations)/max(1, float64(written)))
 	if written > most {
 		t.Errorf("%d status writes for %d operations, want at most %d in that time", written, operations, most)
 	}

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// TestRound plays the plan SIM_ROUND and writes the result into the file SIM_RESULT: it is run by others, as a process of its own.
+// TestRound plays the plan SIM_ROUND and writes the result into the file SIM_RESULT: it is run by others, as a process
+// of its own.
 func TestRound(t *testing.T) {
 	text, file := os.Getenv("SIM_ROUND"), os.Getenv("SIM_RESULT")
 	if text == "" {
@@ -31,8 +32,8 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// playApart plays a plan in a process of its own, on one processor: goroutines take turns there in an order that comes again more
-// often than on several, and nothing is left of the rounds before. It is false when the context ended first.
+// playApart plays a plan in a process of its own, on one processor: goroutines take turns there in an order that comes
+// again more often than on several, and nothing is left of the rounds before. It is false when the context ended first.
 func playApart(ctx context.Context, t *testing.T, p plan) (r result, ok bool) {
 	t.Helper()
 	text, err := json.Marshal(p)
@@ -59,7 +60,8 @@ func playApart(ctx context.Context, t *testing.T, p plan) (r result, ok bool) {
 	return r, true
 }
 
-// playAll plays plans, as many at a time as there are processors, until there is none left or enough says so of a result.
+// playAll plays plans, as many at a time as there are processors, until there is none left or enough says so of a
+// result.
 func playAll(t *testing.T, next func() (plan, bool), enough func(result) bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

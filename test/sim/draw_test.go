@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// draw makes the choices about one thing. They depend on the seed and on the name of the thing alone: what is left out of a
-// run changes nothing of the choices about all else, so a run can be made smaller while it fails.
+// draw makes the choices about one thing. They depend on the seed and on the name of the thing alone: what is left out
+// of a run changes nothing of the choices about all else, so a run can be made smaller while it fails.
 func draw(seed uint64, name ...any) *rand.Rand {
 	h := fnv.New64a()
 	for _, part := range name {

@@ -27,8 +27,8 @@ const (
 	replicas  = 3
 )
 
-// fixture is a cluster in virtual time: the API server, three replicas, the kubelets of the hosts, an operator, and what goes
-// wrong.
+// fixture is a cluster in virtual time: the API server, three replicas, the kubelets of the hosts, an operator, and
+// what goes wrong.
 type fixture struct {
 	plan     plan
 	verdict  *judge.Verdict
@@ -75,8 +75,11 @@ func newFixture(ctx context.Context, t testing.TB, p plan) *fixture {
 	}
 	v := judge.NewVerdict()
 	f := &fixture{
-		plan: p, verdict: v, history: judge.NewHistory(), ledger: judge.NewLedger(v), server: server, ctx: ctx, turnedAway: 0.5, gone: map[int]bool{},
-		cutOff: map[int]bool{}, clocks: map[int]time.Duration{}, deleted: map[string]map[life]bool{}, last: map[netip.Addr]lease.Lease{}, mishap: make(chan struct{}, maxMishaps), puttingBack: make(chan struct{}, 1), halting: make(chan struct{}, 1),
+		plan: p, verdict: v, history: judge.NewHistory(), ledger: judge.NewLedger(v), server: server, ctx: ctx,
+		turnedAway: 0.5, gone: map[int]bool{},
+		cutOff: map[int]bool{}, clocks: map[int]time.Duration{}, deleted: map[string]map[life]bool{},
+		last: map[netip.Addr]lease.Lease{}, mishap: make(chan struct{}, maxMishaps), puttingBack: make(chan struct{}, 1),
+		halting: make(chan struct{}, 1),
 	}
 	caller := &http.Client{Transport: &http.Transport{DialContext: f.dial, MaxIdleConnsPerHost: 64}}
 	f.callers = &plugin.Callers{HTTP: caller, Count: v.Count, Delay: delay}
@@ -119,10 +122,12 @@ func (f *fixture) populate(t testing.TB) {
 		all = append(all, host(i))
 		must(http.MethodPost, "/api/v1/nodes", object{"metadata": object{"name": node(i)}})
 		must(http.MethodPut, "/api/v1/nodes/"+node(i)+"/status", f.ready(i, "True"))
-		must(http.MethodPost, beats, object{"metadata": object{"name": node(i)}, "spec": object{"holderIdentity": node(i), "leaseDurationSeconds": 40, "renewTime": f.micro()}})
+		must(http.MethodPost, beats, object{
+			"metadata": object{"name": node(i)}, "spec": object{"holderIdentity": node(i), "leaseDurationSeconds": 40, "renewTime": f.micro()},
+		})
 	}
-	// Fewer addresses than pods want at the worst moments: the pools run full. Requests name no network, and get an address
-	// of the first pool that has one, of one family, or in the last of both.
+	// Fewer addresses than pods want at the worst moments: the pools run full. Requests name no network, and get an
+	// address of the first pool that has one, of one family, or in the last of both.
 	n := f.plan.Slots/3 + 2
 	for _, p := range []object{
 		{"metadata": object{"name": "alpha"}, "spec": object{"net": "10.1.0.0", "mask": 16, "gateway": "10.1.0.1", "availableIPs": []string{span("10.1.0.10", n)}, "priority": 1, "network": "alpha"}},
@@ -161,7 +166,8 @@ func (f *fixture) do(method, path string, body any) (code int, answer map[string
 	if err != nil {
 		panic(err) // an object is JSON
 	}
-	r, err := http.NewRequestWithContext(context.WithoutCancel(f.ctx), method, "http://api"+path, strings.NewReader(string(text)))
+	r, err := http.NewRequestWithContext(context.WithoutCancel(f.ctx), method, "http://api"+path,
+		strings.NewReader(string(text)))
 	if err != nil {
 		panic(err) // paths are ours
 	}

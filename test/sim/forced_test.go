@@ -6,9 +6,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// force deletes a pod by force: its container runs on for a moment, and the next pod of the name begins beside it, on the same host. It
-// is false where that cannot be: a pod of a name that keeps its address waits for the one before, and a late ADD of a container that names no
-// UID cannot be told from one of the next pod.
+// force deletes a pod by force: its container runs on for a moment, and the next pod of the name begins beside it, on
+// the same host. It is false where that cannot be: a pod of a name that keeps its address waits for the one before, and
+// a late ADD of a container that names no UID cannot be told from one of the next pod.
 func (s *slot) force() bool {
 	b := s.sandbox
 	if b == nil || s.taken || s.ending != nil || s.sticky() || s.number%2 == 1 || !b.byUID {
@@ -24,8 +24,8 @@ func (s *slot) force() bool {
 	return true
 }
 
-// overdue is how much longer than planned the end of a container may take here, where the slot waits for something else. After it, and no
-// sooner, its address may be collected.
+// overdue is how much longer than planned the end of a container may take here, where the slot waits for something
+// else. After it, and no sooner, its address may be collected.
 const overdue = lease.UsualTermination
 
 // endForced ends the container of a pod that was deleted by force, if the slot has one. del sends its DEL.

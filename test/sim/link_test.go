@@ -16,8 +16,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/sim/apiserver"
 )
 
-// link is the way of one process to the API server, and what goes wrong on it. Each request is carried there by itself: a
-// caller that goes does not call it back.
+// link is the way of one process to the API server, and what goes wrong on it. Each request is carried there by itself:
+// a caller that goes does not call it back.
 type link struct {
 	world *fixture
 	name  string
@@ -35,7 +35,9 @@ type link struct {
 }
 
 func newLink(f *fixture, name string) *link {
-	return &link{world: f, name: name, nth: map[string]int{}, events: map[string]time.Time{}, reads: map[string]time.Time{}}
+	return &link{
+		world: f, name: name, nth: map[string]int{}, events: map[string]time.Time{}, reads: map[string]time.Time{},
+	}
 }
 
 var (
@@ -116,8 +118,8 @@ func (l *link) carry(r *http.Request, body []byte, back chan<- arrival) {
 	back <- arrival{resp: resp}
 }
 
-// about names a request by what it asks for. That others are sent before it or after it in the same moment changes nothing of how
-// long it takes.
+// about names a request by what it asks for. That others are sent before it or after it in the same moment changes
+// nothing of how long it takes.
 func about(r *http.Request, body []byte) string {
 	query := r.URL.Query()
 	for _, part := range []string{"timeout", "timeoutSeconds", "resourceVersion", "continue"} {
@@ -296,7 +298,9 @@ func (l *link) lag(r *http.Request, epoch int) apiserver.Lag {
 }
 
 // api has the API server serve what has arrived.
-func (f *fixture) api(r *http.Request, body []byte, rng interface{ Float64() float64 }, lag apiserver.Lag) (*http.Response, error) {
+func (f *fixture) api(
+	r *http.Request, body []byte, rng interface{ Float64() float64 }, lag apiserver.Lag,
+) (*http.Response, error) {
 	f.mu.Lock()
 	down, busy := time.Now().Before(f.down), time.Now().Before(f.busy) && rng.Float64() < f.turnedAway
 	f.mu.Unlock()

@@ -75,7 +75,8 @@ func (f *fixture) misbehave() {
 // maxMishaps are more than there ever are at a time.
 const maxMishaps = 1000
 
-// calm waits until no mishap but the caller's is under way, and lets none begin until the function that it returns is called.
+// calm waits until no mishap but the caller's is under way, and lets none begin until the function that it returns is
+// called.
 func (f *fixture) calm() func() {
 	for range maxMishaps - 1 {
 		f.mishap <- struct{}{}
@@ -290,14 +291,15 @@ func (f *fixture) takeHost(rng *rand.Rand) {
 			s.noteChange(s.sandbox, s.sandbox.addrs, false, s.history.Now(), judge.Never)
 		}
 	}
-	if a, ok := f.ask(rng, http.MethodDelete, "/host/"+host(h), nil, func() bool { return !f.loading() }); ok && a.Code != 0 {
+	if a, ok := f.ask(rng, http.MethodDelete, "/host/"+host(h), nil, func() bool { return !f.loading() }); ok &&
+		a.Code != 0 {
 		f.verdict.Wrong("release of host %s is refused: %s: %s", host(h), a.Reason, a.Message)
 	}
 	f.verdict.Count("operation host release")
 }
 
-// stall has no replica hear of pods for a while, as when the API server's cache of them hangs, while some of the pods that it does not
-// tell of stay: whoever believes its cache takes them for gone.
+// stall has no replica hear of pods for a while, as when the API server's cache of them hangs, while some of the pods
+// that it does not tell of stay: whoever believes its cache takes them for gone.
 func (f *fixture) stall(rng *rand.Rand) {
 	f.fault("no watch of pods delivers")
 	d := moment(rng, 30*time.Second, 40*time.Second)

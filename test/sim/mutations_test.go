@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// TestMutations breaks one guard of the controller at a time, in a build for this test, and expects the simulation to find
-// it within a minute: it can.
+// TestMutations breaks one guard of the controller at a time, in a build for this test, and expects the simulation to
+// find it within a minute: it can.
 func TestMutations(t *testing.T) {
 	if os.Getenv("SIM_MUTATIONS") == "" {
 		t.Skip("set SIM_MUTATIONS, or say: make sim SIM_MUTATIONS=1")
@@ -26,9 +26,10 @@ func TestMutations(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	// Not among them is doubt (the address of a write whose outcome is unknown is nobody else's): nothing of it shows in what is held and
-	// answered. Whoever tries the address meanwhile replaces the same version, so one of the two writes fails; a container that got a
-	// second one by it keeps the first, by its confirmation or within two seconds. TestUnknownOutcome in pkg/allocator finds it.
+	// Not among them is doubt (the address of a write whose outcome is unknown is nobody else's): nothing of it shows in
+	// what is held and answered. Whoever tries the address meanwhile replaces the same version, so one of the two writes
+	// fails; a container that got a second one by it keeps the first, by its confirmation or within two seconds.
+	// TestUnknownOutcome in pkg/allocator finds it.
 	for name, guard := range map[string]string{
 		"precondition": "a write replaces the version that it was decided on, and no other",
 		"name":         "a DEL releases what its container holds, not what the pod of that name holds",

@@ -37,7 +37,8 @@ func (f *fixture) deleteNamespace(rng *rand.Rand) {
 	f.makeNamespace()
 }
 
-// makeNamespace makes the namespace that passes, or makes it anew when it is about to go. What deletes it has to take its finalizer.
+// makeNamespace makes the namespace that passes, or makes it anew when it is about to go. What deletes it has to take
+// its finalizer.
 func (f *fixture) makeNamespace() {
 	_, answer, ok := f.insist(http.MethodGet, namespaces+"/"+passing, nil)
 	if !ok {
@@ -46,7 +47,8 @@ func (f *fixture) makeNamespace() {
 	if m, _ := answer["metadata"].(map[string]any); m["deletionTimestamp"] != nil {
 		_, _, _ = f.insist(http.MethodPatch, namespaces+"/"+passing, object{"metadata": object{"finalizers": nil}})
 	}
-	_, _, _ = f.insist(http.MethodPost, namespaces, object{"metadata": object{"name": passing, "finalizers": []string{"sim/content"}}})
+	_, _, _ = f.insist(http.MethodPost, namespaces,
+		object{"metadata": object{"name": passing, "finalizers": []string{"sim/content"}}})
 }
 
 // The addresses of a namespace that is no more wait where more than so many would be taken back within a minute.
@@ -55,8 +57,8 @@ const (
 	brakeWindow = time.Minute
 )
 
-// loseNamespace has the API server lose a namespace with all its pods, without a DEL of any, and find it again two minutes later. By what
-// it says nobody has the addresses; so many at once are believed only when it has the namespace.
+// loseNamespace has the API server lose a namespace with all its pods, without a DEL of any, and find it again two
+// minutes later. By what it says nobody has the addresses; so many at once are believed only when it has the namespace.
 func (f *fixture) loseNamespace() {
 	lost := map[string]bool{} // containers
 	for _, s := range f.slots {
@@ -84,7 +86,8 @@ func (f *fixture) loseNamespace() {
 	// The first are due after some 50 seconds; a minute later the brake lets more pass.
 	for end := time.Now().Add(2 * brakeWindow); time.Now().Before(end) && !f.verdict.Failed(); wait(time.Second) {
 		if now := held(); first-now > brakeCount && time.Until(end) > brakeWindow/2 {
-			f.verdict.Wrong("%d of %d addresses of namespace %s were taken back, which the API server does not have", first-now, first, namespace)
+			f.verdict.Wrong("%d of %d addresses of namespace %s were taken back, which the API server does not have", first-now,
+				first, namespace)
 		}
 	}
 	_, _, _ = f.insist(http.MethodPost, namespaces, object{"metadata": object{"name": namespace}})

@@ -20,8 +20,8 @@ func (f *fixture) clock(host int) time.Duration {
 	return wrong(draw(f.plan.Seed, "host clock", host))
 }
 
-// wrong is how far a clock is ahead: one in six is eight hours behind, as one that takes local time for UTC, and one in six two
-// hours ahead.
+// wrong is how far a clock is ahead: one in six is eight hours behind, as one that takes local time for UTC, and one in
+// six two hours ahead.
 func wrong(rng *rand.Rand) time.Duration {
 	switch rng.IntN(6) {
 	case 0:
@@ -82,8 +82,9 @@ const ending = 20 * time.Second
 // silence is by when a node whose Lease is not renewed is no longer ready.
 const silence = 40 * time.Second
 
-// cut takes a host off the network for a time: its Lease is not renewed, nothing is begun and ended there, and its containers run
-// on. Some of its pods are deleted by force: their containers end when the host is back, some seconds after its Lease is renewed.
+// cut takes a host off the network for a time: its Lease is not renewed, nothing is begun and ended there, and its
+// containers run on. Some of its pods are deleted by force: their containers end when the host is back, some seconds
+// after its Lease is renewed.
 func (f *fixture) cut(rng *rand.Rand) {
 	h := rng.IntN(hosts)
 	its, goOn, ok := f.halt(func(s *slot) bool { return s.host == h })
@@ -105,7 +106,8 @@ func (f *fixture) cut(rng *rand.Rand) {
 		}
 		f.verdict.Count("pod deleted by force")
 		f.note("pod %s (%s) on %s is deleted by force", s.name, s.uid, node(h))
-		_, _, _ = f.insist(http.MethodDelete, s.pods()+"/"+s.name, object{"gracePeriodSeconds": 0, "preconditions": object{"uid": s.uid}})
+		_, _, _ = f.insist(http.MethodDelete, s.pods()+"/"+s.name,
+			object{"gracePeriodSeconds": 0, "preconditions": object{"uid": s.uid}})
 		s.orphan = time.Now().Add(time.Hour)
 	}
 	wait(min(away, silence) - early)
@@ -131,7 +133,8 @@ func (f *fixture) setCutOff(h int, off bool) {
 	f.cutOff[h] = off
 }
 
-// halt waits until some slots have no request under way. It returns them, and what lets them go on. One mishap at a time has slots
+// halt waits until some slots have no request under way. It returns them, and what lets them go on. One mishap at a
+// time has slots
 // halted: where another one has, nothing is halted and ok is false.
 func (f *fixture) halt(which func(*slot) bool) (all []*slot, goOn func(), ok bool) {
 	select {

@@ -32,6 +32,6 @@ func (p plan) long() bool { return p.Seconds > short }
 // short is how many seconds the run of make test lasts.
 const short = 10
 
-// settled is by when pods and leases must agree after the last fault and the last pod that goes: a lease whose request named
-// no UID waits five minutes for what the next pod of the name reports.
+// settled is by when pods and leases must agree after the last fault and the last pod that goes: a lease whose request
+// named no UID waits five minutes for what the next pod of the name reports.
 const settled = 8 * time.Minute

@@ -41,8 +41,8 @@ func (s *slot) createPod() bool {
 	return true
 }
 
-// report is what a kubelet writes into the status of a pod that runs; it may come late, for some that told nothing yet not before
-// the load is over.
+// report is what a kubelet writes into the status of a pod that runs; it may come late, for some that told nothing yet
+// not before the load is over.
 func (s *slot) report(b *sandbox) {
 	if s.loading() && len(s.told) == 0 && s.rng.IntN(3) == 0 {
 		return
@@ -75,7 +75,8 @@ func (s *slot) tell(b *sandbox) {
 
 // deletePod takes the pod of the slot away, as at the end of its grace period.
 func (s *slot) deletePod() {
-	_, _, _ = s.insist(http.MethodDelete, s.pods()+"/"+s.name, object{"gracePeriodSeconds": 0, "preconditions": object{"uid": s.uid}})
+	_, _, _ = s.insist(http.MethodDelete, s.pods()+"/"+s.name,
+		object{"gracePeriodSeconds": 0, "preconditions": object{"uid": s.uid}})
 	s.uid, s.sandbox, s.taken = "", nil, false
 }
 

@@ -12,8 +12,9 @@ import (
 // returned is by when every live pod has its address again after the store was put back.
 const returned = time.Minute
 
-// putBack puts the API server's store back to a copy that is some seconds old. What the copy does not know goes on: pods that
-// are newer run until their kubelets notice, and the pods that have ended since are there again, until they are deleted.
+// putBack puts the API server's store back to a copy that is some seconds old. What the copy does not know goes on:
+// pods that are newer run until their kubelets notice, and the pods that have ended since are there again, until they
+// are deleted.
 func (f *fixture) putBack(rng *rand.Rand) {
 	f.lasting.Store(true) // else few pods of the copy are left when it is put back
 	defer f.lasting.Store(false)
@@ -57,7 +58,8 @@ func (f *fixture) putBack(rng *rand.Rand) {
 	f.awaitReturn()
 }
 
-// catchUp has versions reach in a time those that were lost: the rest of the cluster writes a hundred times more than we do.
+// catchUp has versions reach in a time those that were lost: the rest of the cluster writes a hundred times more than
+// we do.
 func (f *fixture) catchUp(lost uint64, within time.Duration) {
 	const steps = 20
 	for left := range steps {
@@ -70,8 +72,8 @@ func (f *fixture) catchUp(lost uint64, within time.Duration) {
 	}
 }
 
-// reconcile does what kubelets and controllers do when the API server knows of other pods than run, and of other pools than were
-// asked for. All slots are halted.
+// reconcile does what kubelets and controllers do when the API server knows of other pods than run, and of other pools
+// than were asked for. All slots are halted.
 func (f *fixture) reconcile(rng *rand.Rand) {
 	for _, pool := range []string{"alpha", "beta", "gamma4"} {
 		_, _, _ = f.insist(http.MethodPatch, apis+"bcsnetpools/"+pool, object{"spec": object{"cordoned": false}})
@@ -118,7 +120,8 @@ func (f *fixture) reconcile(rng *rand.Rand) {
 	for _, p := range list.Items {
 		if uid := p.Metadata.UID; !mine[uid] {
 			f.verdict.Count("pod back although it has ended")
-			_, _, _ = f.insist(http.MethodDelete, paths[uid], object{"gracePeriodSeconds": 0, "preconditions": object{"uid": uid}})
+			_, _, _ = f.insist(http.MethodDelete, paths[uid],
+				object{"gracePeriodSeconds": 0, "preconditions": object{"uid": uid}})
 		}
 	}
 }
@@ -134,8 +137,10 @@ func (f *fixture) awaitReturn() {
 			live := f.read(a)
 			f.ledger.Seen(live)
 			if time.Now().After(deadline) && f.ledger.Awaits(a) {
-				f.verdict.Wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it is %s, container %.8s of %s (%s), updated %s; history %v",
-					a, h.Container, h.Pod, returned, live.State, live.ContainerID, live.Who(), live.PodUID, live.Updated, live.History.Entries())
+				f.verdict.Wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it is %s, "+
+					"container %.8s of %s (%s), updated %s; history %v",
+					a, h.Container, h.Pod, returned, live.State, live.ContainerID, live.Who(), live.PodUID, live.Updated,
+					live.History.Entries())
 				return
 			}
 		}

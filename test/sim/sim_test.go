@@ -2,8 +2,9 @@
 //
 //go:debug randautoseed=0
 
-// Package sim_test runs three whole replicas of the controller, their API server, the kubelets of six hosts and an operator
-// in virtual time, draws from a seed how long everything takes and what goes wrong, and judges what comes of it.
+// Package sim_test runs three whole replicas of the controller, their API server, the kubelets of six hosts and an
+// operator in virtual time, draws from a seed how long everything takes and what goes wrong, and judges what comes of
+// it.
 package sim_test
 
 import (
@@ -43,9 +44,9 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestSim plays one short round, or with SIM_MINUTES or SIM_OPERATIONS long ones until that is over or something is wrong.
-// SIM_SEED is the seed of the first, which has the next ones follow. With SIM_RESTORES the store is put back at times, with
-// SIM_LOSSES each round ends with the loss of a namespace.
+// TestSim plays one short round, or with SIM_MINUTES or SIM_OPERATIONS long ones until that is over or something is
+// wrong. SIM_SEED is the seed of the first, which has the next ones follow. With SIM_RESTORES the store is put back at
+// times, with SIM_LOSSES each round ends with the loss of a namespace.
 func TestSim(t *testing.T) {
 	seed := number(t, "SIM_SEED", rand.Uint64())
 	minutes, operations := number(t, "SIM_MINUTES", 0), number(t, "SIM_OPERATIONS", 0)

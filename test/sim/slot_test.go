@@ -39,7 +39,8 @@ type slot struct {
 	// orphan is until when the containers run of a pod of which the API server, whose store was put back, knows nothing;
 	// zero for any other pod.
 	orphan time.Time
-	// ending is the container of a pod that was deleted by force, while the next pod of its name is there already; it ends by then.
+	// ending is the container of a pod that was deleted by force, while the next pod of its name is there already; it ends
+	// by then.
 	ending *sandbox
 	ends   time.Time
 	// kept are the addresses that the pods of a name keep; empty where they keep none.
@@ -63,7 +64,10 @@ type sandbox struct {
 }
 
 func newSlot(f *fixture, i int) *slot {
-	s := &slot{fixture: f, number: i, host: i % hosts, name: fmt.Sprintf("web-%d", i), namespace: namespace, turn: make(chan struct{}, 1)}
+	s := &slot{
+		fixture: f, number: i, host: i % hosts, name: fmt.Sprintf("web-%d", i), namespace: namespace,
+		turn: make(chan struct{}, 1),
+	}
 	if i%9 == 7 {
 		s.namespace = passing
 	}
@@ -82,7 +86,8 @@ func (s *slot) unlock() { <-s.turn }
 // run lives one pod after the other while there is load. The last pod stays, if it has an address.
 func (s *slot) run() {
 	for s.loading() {
-		for s.halted.Load() && s.pause(s.load, 20*time.Millisecond) { // who waits for all slots would wait for one step of each
+		// who waits for all slots would wait for one step of each
+		for s.halted.Load() && s.pause(s.load, 20*time.Millisecond) {
 		}
 		s.lock()
 		s.steps++
@@ -142,13 +147,17 @@ func (s *slot) step() {
 
 func (s *slot) newSandbox() *sandbox {
 	return &sandbox{
-		id: fmt.Sprintf("%016x%016x%016x%016x", s.rng.Uint64(), s.rng.Uint64(), s.rng.Uint64(), s.steps), pod: s.name, uid: s.uid, host: s.host,
+		id: fmt.Sprintf("%016x%016x%016x%016x", s.rng.Uint64(), s.rng.Uint64(), s.rng.Uint64(), s.steps), pod: s.name,
+		uid: s.uid, host: s.host,
 		started: time.Now(), ahead: s.clock(s.host), namespace: s.namespace, byUID: s.rng.IntN(4) > 0,
 	}
 }
 
 func (b *sandbox) add() httpapi.AllocateRequest {
-	r := httpapi.AllocateRequest{Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace, StartedAt: store.FormatTime(b.started.Add(b.ahead))}
+	r := httpapi.AllocateRequest{
+		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace,
+		StartedAt: store.FormatTime(b.started.Add(b.ahead)),
+	}
 	if b.byUID {
 		r.PodUID = b.uid
 	}
@@ -158,7 +167,8 @@ func (b *sandbox) add() httpapi.AllocateRequest {
 // del is the DEL of a sandbox. It says when it began by the clock that the host has now.
 func (b *sandbox) del(ahead time.Duration) httpapi.ReleaseRequest {
 	r := httpapi.ReleaseRequest{
-		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace, StartedAt: store.FormatTime(time.Now().Add(ahead)),
+		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace,
+		StartedAt: store.FormatTime(time.Now().Add(ahead)),
 	}
 	if b.byUID {
 		r.PodUID = b.uid
@@ -173,8 +183,8 @@ func (s *slot) noteChange(b *sandbox, addrs []netip.Addr, take bool, from, to ti
 	}
 }
 
-// begin is the ADD of a new sandbox, often sent twice at once, and sometimes once more at a later time. A sandbox without
-// an address by the end of the load is given up, by a DEL as the kubelet does.
+// begin is the ADD of a new sandbox, often sent twice at once, and sometimes once more at a later time. A sandbox
+// without an address by the end of the load is given up, by a DEL as the kubelet does.
 func (s *slot) begin(b *sandbox) {
 	s.sandbox = b
 	served := make(chan []netip.Addr, 1) // what the slot was told; closed when it gave up
@@ -218,7 +228,8 @@ func (s *slot) durable(b *sandbox, began time.Time) {
 	for _, a := range b.addrs {
 		live := s.read(a)
 		if !unsure && !b.holds(live) {
-			s.verdict.Wrong("ADD of container %.8s of %s (%s) was answered with %s, and then version %d is %s, container %.8s of %s (%s)",
+			s.verdict.Wrong("ADD of container %.8s of %s (%s) was answered with %s, and then version %d is %s, container %.8s "+
+				"of %s (%s)",
 				b.id, s.name, b.uid, a, live.Version, live.State, live.ContainerID, live.Who(), live.PodUID)
 			return
 		}
@@ -250,7 +261,8 @@ func (s *slot) refuse(b *sandbox, a plugin.Answer) {
 		s.refusedSince = time.Now()
 	}
 	if s.refusals++; s.refusals >= 5 && time.Since(s.refusedSince) > patience {
-		s.verdict.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", s.name, s.uid, b.id, a.Reason, a.Message)
+		s.verdict.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", s.name, s.uid,
+			b.id, a.Reason, a.Message)
 	}
 	s.giveUp(b)
 }
@@ -274,7 +286,8 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan []netip.
 			return
 		}
 		if l := lives[a.URL]; gone[l] && s.lives()[a.URL] == l {
-			s.verdict.Wrong("%s answered the DEL of container %.8s of %s, and then its ADD, which began before: %v", l, b.id, b.pod, a.Addrs())
+			s.verdict.Wrong("%s answered the DEL of container %.8s of %s, and then its ADD, which began before: %v", l, b.id,
+				b.pod, a.Addrs())
 		}
 		s.verdict.Count("operation duplicate ADD")
 		s.note("duplicate ADD of container %.8s of %s: %v", b.id, b.pod, a.Addrs())
@@ -328,7 +341,8 @@ func (s *slot) last(b *sandbox) {
 func (s *slot) release(b *sandbox, rng *rand.Rand) (a plugin.Answer, ok bool) {
 	for began := s.history.Now(); !ok && s.ctx.Err() == nil && !s.verdict.Failed(); {
 		if s.history.Now()-began > settled {
-			s.verdict.Wrong("DEL of container %.8s of %s is not done within %s: %s: %s", b.id, b.pod, settled, a.Reason, a.Message)
+			s.verdict.Wrong("DEL of container %.8s of %s is not done within %s: %s: %s", b.id, b.pod, settled, a.Reason,
+				a.Message)
 			return a, false
 		}
 		tries := 0

@@ -36,11 +36,13 @@ func (s *tally) String() string {
 		fmt.Fprintf(&out, "%8d %s\n", s.counts[what], what)
 	}
 	took := time.Since(s.began)
-	fmt.Fprintf(&out, "%d rounds, %d operations in %s: %.0f a second", s.rounds, s.operations, took.Round(time.Millisecond), float64(s.operations)/took.Seconds())
+	fmt.Fprintf(&out, "%d rounds, %d operations in %s: %.0f a second", s.rounds, s.operations,
+		took.Round(time.Millisecond), float64(s.operations)/took.Seconds())
 	return out.String()
 }
 
-// report tells what is wrong with a run, and how to have it again. In the folder SIM_DIR it leaves the plan and the record.
+// report tells what is wrong with a run, and how to have it again. In the folder SIM_DIR it leaves the plan and the
+// record.
 func report(t *testing.T, r result) {
 	t.Helper()
 	for _, text := range r.Wrong {

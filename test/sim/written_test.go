@@ -21,7 +21,8 @@ func (f *fixture) written(resource string, body []byte, gone bool) {
 		l = lease.Lease{Addr: l.Addr, Version: l.Version}
 	}
 	f.verdict.Count("written version")
-	f.note("version %d: %s is %s, container %.8s of %s (%s), which began at %s", l.Version, l.Addr, l.State, l.ContainerID, l.Who(), l.PodUID, store.FormatTime(l.StartedAt))
+	f.note("version %d: %s is %s, container %.8s of %s (%s), which began at %s", l.Version, l.Addr, l.State, l.ContainerID,
+		l.Who(), l.PodUID, store.FormatTime(l.StartedAt))
 	f.ledger.Seen(l)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -36,7 +37,8 @@ func (f *fixture) written(resource string, body []byte, gone bool) {
 		f.verdict.Wrong("%s is held by %s without a finalizer: who deletes its object takes it", l.Addr, l.Who())
 	case !known || l.State != lease.Active || before.State != lease.Available || l.ContainerID == "":
 	case before.Deleting:
-		f.verdict.Wrong("%s was given to container %.8s of %s while its object was being deleted", l.Addr, l.ContainerID, l.Who())
+		f.verdict.Wrong("%s was given to container %.8s of %s while its object was being deleted", l.Addr, l.ContainerID,
+			l.Who())
 	case l.Pool == coolPool && anothers(before, l) && l.Updated.Sub(before.Updated) < cooldown:
 		f.verdict.Wrong("%s was given to container %.8s of %s %s after it was released; it rests for %s",
 			l.Addr, l.ContainerID, l.Who(), l.Updated.Sub(before.Updated), cooldown)

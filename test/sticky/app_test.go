@@ -101,7 +101,9 @@ func (a *app) object(t *testing.T) client.Object {
 		}
 		return &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
 			Replicas: &a.replicas, Selector: selector, Template: a.template(),
-			Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &a.surge, MaxUnavailable: &unavailable}},
+			Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{
+				MaxSurge: &a.surge, MaxUnavailable: &unavailable,
+			}},
 		}}
 	case statefulSet:
 		return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
@@ -122,7 +124,9 @@ func (a *app) object(t *testing.T) client.Object {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(a.replicas), "template": content}}}
+		o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+			"replicas": int64(a.replicas), "template": content,
+		}}}
 		o.SetGroupVersionKind(fleetKind)
 		o.SetNamespace(a.namespace)
 		o.SetName(a.name)
@@ -193,7 +197,8 @@ func (a *app) delete(t *testing.T, how metav1.DeletionPropagation) {
 		t.Fatal(err)
 	}
 	eventually(t, "the workload to go", func() error {
-		if err := a.admin.Get(t.Context(), types.NamespacedName{Namespace: a.namespace, Name: a.name}, a.object(t)); !apierrors.IsNotFound(err) {
+		if err := a.admin.Get(t.Context(), types.NamespacedName{Namespace: a.namespace, Name: a.name},
+			a.object(t)); !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("it is there"), err)
 		}
 		return nil

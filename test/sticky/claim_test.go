@@ -50,7 +50,8 @@ func (f *fixture) namedClaim(t *testing.T) {
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "partners"}}
 	c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy = new(int32(replicas)), s.pool, v1.ReleaseNever
 	f.create(t, c)
-	a := s.newApp(deployment, terms{never, map[string]string{"networkextension.bkbcs.tencent.com/claim": c.Name}}, replicas)
+	a := s.newApp(deployment, terms{never, map[string]string{"networkextension.bkbcs.tencent.com/claim": c.Name}},
+		replicas)
 	a.claim = c.Name
 	a.start(t)
 	a.replicas++
@@ -85,8 +86,8 @@ func (f *fixture) goes(t *testing.T, c *v1.BCSNetIPClaim) {
 	})
 }
 
-// ownersClaim: the pods of a Deployment for which somebody made a claim have the addresses of that and no others, without an
-// annotation. Of two claims for it none is taken.
+// ownersClaim: the pods of a Deployment for which somebody made a claim have the addresses of that and no others,
+// without an annotation. Of two claims for it none is taken.
 func (f *fixture) ownersClaim(t *testing.T) {
 	t.Helper()
 	s := f.newSite(t, "owner", 8*replicas, sharedNodes)
@@ -127,8 +128,8 @@ func (f *fixture) ownersClaim(t *testing.T) {
 	a.expect(t, "the app to have its own", want{pods: 2, same: named})
 }
 
-// lateClaim: a claim that is made for a Deployment that runs takes over what it may have of what the pods have, and no more:
-// the rest would count as its own. While it is being deleted it has what its pods have.
+// lateClaim: a claim that is made for a Deployment that runs takes over what it may have of what the pods have, and no
+// more: the rest would count as its own. While it is being deleted it has what its pods have.
 func (f *fixture) lateClaim(t *testing.T) {
 	t.Helper()
 	s := f.newSite(t, "late", 8*replicas, sharedNodes)
@@ -142,7 +143,8 @@ func (f *fixture) lateClaim(t *testing.T) {
 	mine := s.address(n)
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "late"}}
 	c.Spec.Owner = &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "app"}
-	c.Spec.Addresses, c.Spec.Replicas, c.Spec.Preallocate, c.Spec.ReleasePolicy = []string{theirs[1], mine}, new(int32(2)), true, v1.ReleaseNever
+	c.Spec.Addresses, c.Spec.Replicas, c.Spec.Preallocate, c.Spec.ReleasePolicy = []string{theirs[1], mine}, new(int32(2)),
+		true, v1.ReleaseNever
 	f.create(t, c)
 	holds := func(addresses ...string) func() error {
 		slices.Sort(addresses)
@@ -155,11 +157,13 @@ func (f *fixture) lateClaim(t *testing.T) {
 		}
 	}
 	eventually(t, "the claim to take over what it may have", holds(theirs[1], mine))
-	a.expect(t, "the pods to keep what they have", want{pods: 2, same: map[string]string{theirs[0]: "a pod", theirs[1]: "a pod", mine: "the claim"}})
+	a.expect(t, "the pods to keep what they have",
+		want{pods: 2, same: map[string]string{theirs[0]: "a pod", theirs[1]: "a pod", mine: "the claim"}})
 	a.policy, a.claim = never, c.Name
 	a.rev, a.surge = a.rev+1, intstr.FromInt32(0)
 	a.apply(t)
-	a.expect(t, "the next pods to have the claim's", want{pods: 2, same: map[string]string{theirs[1]: "late", mine: "late"}})
+	a.expect(t, "the next pods to have the claim's",
+		want{pods: 2, same: map[string]string{theirs[1]: "late", mine: "late"}})
 	if err := f.admin.Delete(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -209,8 +213,8 @@ func (f *fixture) claimDeleted(t *testing.T) {
 	a.expect(t, "its addresses to be kept", want{same: had.held})
 }
 
-// namespaceDeleted: nothing stays kept for an app whose namespace is gone, also where its claim goes before the addresses
-// of pods that were on a node which is lost.
+// namespaceDeleted: nothing stays kept for an app whose namespace is gone, also where its claim goes before the
+// addresses of pods that were on a node which is lost.
 func (f *fixture) namespaceDeleted(t *testing.T) {
 	t.Helper()
 	for what, lost := range map[string]bool{"namespace": false, "namespace-lost": true} {
@@ -290,11 +294,13 @@ func (f *fixture) claimAhead(t *testing.T) {
 	t.Helper()
 	s := f.newSite(t, "ahead", replicas+1, sharedNodes)
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "ahead"}}
-	c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = new(int32(replicas)), s.pool, v1.ReleaseNever, true
+	c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = new(int32(replicas)), s.pool, v1.ReleaseNever,
+		true
 	f.create(t, c)
 	first := f.claimHas(t, c, replicas, metav1.ConditionTrue, v1.ReasonComplete)
 	twice := f.takenTwice(t)
-	a := s.newApp(deployment, terms{never, map[string]string{"networkextension.bkbcs.tencent.com/claim": c.Name}}, replicas)
+	a := s.newApp(deployment, terms{never, map[string]string{"networkextension.bkbcs.tencent.com/claim": c.Name}},
+		replicas)
 	a.claim = c.Name
 	same := map[string]string{}
 	for _, address := range first {
@@ -305,7 +311,8 @@ func (f *fixture) claimAhead(t *testing.T) {
 	f.resize(t, c, replicas+2)
 	f.claimHas(t, c, replicas+1, metav1.ConditionFalse, string(ipam.ReasonPoolExhausted))
 	grown := fmt.Appendf(nil, `{"spec":{"availableIPs":["%s-%s"]}}`, s.address(1), s.address(2*replicas))
-	if err := f.admin.Patch(t.Context(), &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: s.pool}}, client.RawPatch(types.MergePatchType, grown)); err != nil {
+	if err := f.admin.Patch(t.Context(), &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: s.pool}},
+		client.RawPatch(types.MergePatchType, grown)); err != nil {
 		t.Fatal(err)
 	}
 	f.claimHas(t, c, replicas+2, metav1.ConditionTrue, v1.ReasonComplete)
@@ -319,13 +326,14 @@ func (f *fixture) claimAhead(t *testing.T) {
 	twice()
 }
 
-// takenTwice makes a shared pool that takes its addresses, and has writes of a leader that was killed arrive when it has
-// them. What it returns waits until these have gone back, and nothing else.
+// takenTwice makes a shared pool that takes its addresses, and has writes of a leader that was killed arrive when it
+// has them. What it returns waits until these have gone back, and nothing else.
 func (f *fixture) takenTwice(t *testing.T) (givenBack func()) {
 	t.Helper()
 	s := f.newSite(t, "twice", 2*replicas, sharedNodes)
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "twice"}}
-	c.Spec.SharedName, c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = s.namespace, new(int32(2)), s.pool, v1.ReleaseNever, true
+	c.Spec.SharedName, c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = s.namespace, new(int32(2)),
+		s.pool, v1.ReleaseNever, true
 	f.create(t, c)
 	had := f.claimHas(t, c, 2, metav1.ConditionTrue, v1.ReasonComplete)
 	cfg, err := cluster.ControllerConfig(t.Context())
@@ -346,8 +354,12 @@ func (f *fixture) takenTwice(t *testing.T) (givenBack func()) {
 	})
 	late := 0
 	err = leases.Each(t.Context(), "spec.pool="+s.pool, func(l lease.Lease) error {
-		change := lease.Change{Verb: lease.VerbReserve, By: "claim " + s.namespace + "/" + c.Name, Reason: "preallocated for a size of 2"}
-		next, free := lease.ReserveFor(l, l.Params, lease.Retention{Claim: s.namespace + "/" + c.Name, Fixed: true}, leases.Now().Add(20*time.Second), change) // long enough to be seen
+		change := lease.Change{
+			Verb: lease.VerbReserve, By: "claim " + s.namespace + "/" + c.Name, Reason: "preallocated for a size of 2",
+		}
+		// long enough to be seen
+		next, free := lease.ReserveFor(l, l.Params, lease.Retention{Claim: s.namespace + "/" + c.Name, Fixed: true},
+			leases.Now().Add(20*time.Second), change)
 		if !free || late == 2 {
 			return nil
 		}
@@ -397,17 +409,22 @@ func (f *fixture) claimConflict(t *testing.T) {
 	second := claim("second", s.address(2))
 	says(first, v1.ReasonAddressesShared, "claim "+s.namespace+"/second names "+s.address(2))
 	says(second, v1.ReasonAddressesShared, "claim "+s.namespace+"/first names "+s.address(2))
-	says(claim("outside", s.address(1), s.address(99)), string(ipam.ReasonAddressNotInPool), s.address(99)+" is in no pool")
+	says(claim("outside", s.address(1), s.address(99)), string(ipam.ReasonAddressNotInPool), s.address(99)+
+		" is in no pool")
 	if err := f.admin.Delete(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
 	says(first, v1.ReasonAddressesShared, "claim "+s.namespace+"/outside names "+s.address(1))
 
 	labels := map[string]string{"app": "outer"}
-	outer := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "outer"}, Spec: appsv1.DeploymentSpec{
-		Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}}},
-	}}
+	outer := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "outer"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+			},
+		}}
 	f.create(t, outer)
 	var inner appsv1.ReplicaSetList
 	eventually(t, "the Deployment to have a ReplicaSet", func() error {
@@ -436,7 +453,8 @@ func (f *fixture) claimConflict(t *testing.T) {
 		if err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(nobodys), nobodys); err != nil {
 			return err
 		}
-		if got := meta.FindStatusCondition(nobodys.Status.Conditions, v1.ConditionReady); got == nil || !strings.HasSuffix(got.Message, "; there is no Deployment "+s.namespace+"/outre") {
+		if got := meta.FindStatusCondition(nobodys.Status.Conditions, v1.ConditionReady); got == nil ||
+			!strings.HasSuffix(got.Message, "; there is no Deployment "+s.namespace+"/outre") {
 			return fmt.Errorf("it says %+v", got)
 		}
 		return nil
@@ -444,7 +462,9 @@ func (f *fixture) claimConflict(t *testing.T) {
 }
 
 // claimHas waits until a claim has so many addresses and says so, and returns them.
-func (f *fixture) claimHas(t *testing.T, c *v1.BCSNetIPClaim, n int, status metav1.ConditionStatus, reason string) []string {
+func (f *fixture) claimHas(
+	t *testing.T, c *v1.BCSNetIPClaim, n int, status metav1.ConditionStatus, reason string,
+) []string {
 	t.Helper()
 	now := &v1.BCSNetIPClaim{}
 	eventually(t, fmt.Sprintf("the claim to have %d addresses", n), func() error {
@@ -462,7 +482,8 @@ func (f *fixture) claimHas(t *testing.T, c *v1.BCSNetIPClaim, n int, status meta
 
 func (f *fixture) resize(t *testing.T, c *v1.BCSNetIPClaim, n int32) {
 	t.Helper()
-	err := f.admin.Patch(t.Context(), c, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n)))
+	err := f.admin.Patch(t.Context(), c, client.RawPatch(types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n)))
 	if err != nil {
 		t.Fatal(err)
 	}

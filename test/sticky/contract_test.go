@@ -19,8 +19,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// settles is enough for whatever the controller gives back by itself: when a workload changes it asks at once, otherwise
-// every 20 seconds.
+// settles is enough for whatever the controller gives back by itself: when a workload changes it asks at once,
+// otherwise every 20 seconds.
 const settles = claim.ReclaimDelay + 12*time.Second
 
 // terms is a policy, and the annotations that ask for it.
@@ -122,7 +122,8 @@ func (a *app) look(t *testing.T, n int) (p picture, err error) {
 			owner[l.Name] = s.PodUID
 			fallthrough
 		case v1.IPReserved:
-			p.held[l.Name] = fmt.Sprintf("%s %s/%s %s claim=%s key=%s", s.Status, s.PodNamespace, s.PodName, s.PodUID, s.Claim, s.PodPrimaryKey)
+			p.held[l.Name] = fmt.Sprintf("%s %s/%s %s claim=%s key=%s", s.Status, s.PodNamespace, s.PodName, s.PodUID, s.Claim,
+				s.PodPrimaryKey)
 		case v1.IPAvailable:
 		}
 	}
@@ -133,9 +134,11 @@ func (a *app) look(t *testing.T, n int) (p picture, err error) {
 		switch {
 		case pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning:
 			why, _ := a.kubelet.lastRefusal(pod.Namespace, pod.Name)
-			wrong = append(wrong, fmt.Sprintf("%s is %s on %q, deletion %v, last refused: %s %s", pod.Name, pod.Status.Phase, pod.Spec.NodeName, pod.DeletionTimestamp, why.reason, why.message))
+			wrong = append(wrong, fmt.Sprintf("%s is %s on %q, deletion %v, last refused: %s %s", pod.Name, pod.Status.Phase,
+				pod.Spec.NodeName, pod.DeletionTimestamp, why.reason, why.message))
 		case owner[pod.Status.PodIP] != string(pod.UID):
-			wrong = append(wrong, fmt.Sprintf("%s (%s) runs with %s, which is %q", pod.Name, pod.UID, pod.Status.PodIP, p.held[pod.Status.PodIP]))
+			wrong = append(wrong, fmt.Sprintf("%s (%s) runs with %s, which is %q", pod.Name, pod.UID, pod.Status.PodIP,
+				p.held[pod.Status.PodIP]))
 		case pod.Labels[revision] != fmt.Sprint(a.rev):
 			wrong = append(wrong, pod.Name+" is of an old revision")
 		}

@@ -38,7 +38,8 @@ type example struct {
 }
 
 // promise is the sentence in the comment of an example.
-var promise = regexp.MustCompile(`(?m)^# You get: (?:claim (?:(\S+)/)?(\S+), policy (\w+)|no claim), (?:(\d+) address(?:es)?|one address on each node)(?:: ([0-9., ]+))?\.$`)
+var promise = regexp.MustCompile(
+	`(?m)^# You get: (?:claim (?:(\S+)/)?(\S+), policy (\w+)|no claim), (?:(\d+) address(?:es)?|one address on each node)(?:: ([0-9., ]+))?\.$`)
 
 const exampleNamespace = "examples"
 
@@ -55,7 +56,8 @@ func (f *fixture) examples(t *testing.T) {
 	}
 	f.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: exampleNamespace}})
 	eventually(t, "its ServiceAccount", func() error {
-		return f.admin.Get(t.Context(), client.ObjectKey{Namespace: exampleNamespace, Name: "default"}, &corev1.ServiceAccount{})
+		return f.admin.Get(t.Context(), client.ObjectKey{Namespace: exampleNamespace, Name: "default"},
+			&corev1.ServiceAccount{})
 	})
 	readme, err := os.ReadFile(filepath.Join(root, "examples", "README.md"))
 	if err != nil {
@@ -107,7 +109,8 @@ func readExample(t *testing.T, path string) example {
 		t.Fatalf("%s does not say what one gets", e.file)
 	}
 	if says[2] != "" {
-		e.claim, e.policy = types.NamespacedName{Namespace: cmp.Or(says[1], exampleNamespace), Name: says[2]}, v1.ReleasePolicy(says[3])
+		e.claim, e.policy = types.NamespacedName{Namespace: cmp.Or(says[1], exampleNamespace), Name: says[2]},
+			v1.ReleasePolicy(says[3])
 	}
 	if says[4] != "" {
 		e.count, _ = strconv.Atoi(says[4]) // digits alone
@@ -131,7 +134,8 @@ func (f *fixture) place(t *testing.T, o *unstructured.Unstructured) {
 		o.SetNamespace(exampleNamespace)
 	}
 	if at, ok := podTemplates[o.GetKind()]; ok {
-		if err := unstructured.SetNestedStringMap(o.Object, map[string]string{nodesLabel: sharedNodes}, slices.Concat(at, []string{"spec", "nodeSelector"})...); err != nil {
+		if err := unstructured.SetNestedStringMap(o.Object, map[string]string{nodesLabel: sharedNodes},
+			slices.Concat(at, []string{"spec", "nodeSelector"})...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -146,7 +150,10 @@ func (f *fixture) play(t *testing.T, o *unstructured.Unstructured) {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &job); err != nil {
 			t.Fatal(err)
 		}
-		made := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: exampleNamespace, Name: job.Name + "-29384754"}, Spec: job.Spec.JobTemplate.Spec}
+		made := &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Namespace: exampleNamespace, Name: job.Name + "-29384754"},
+			Spec:       job.Spec.JobTemplate.Spec,
+		}
 		f.create(t, ownedBy(o, made))
 	case "TApp":
 		n, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
@@ -195,7 +202,8 @@ func (f *fixture) keepsPromise(t *testing.T, e example) error {
 	last := e.objects[len(e.objects)-1]
 	for _, l := range leases.Items {
 		s := &l.Status
-		mine := s.PodNamespace == exampleNamespace && strings.Contains("-"+s.PodName+"-", "-"+last.GetName()+"-") && s.Claim == ""
+		mine := s.PodNamespace == exampleNamespace && strings.Contains("-"+s.PodName+"-", "-"+last.GetName()+"-") &&
+			s.Claim == ""
 		if e.claim.Name != "" {
 			mine = s.Claim == e.claim.String()
 		}

@@ -18,7 +18,8 @@ import (
 )
 
 // A Fleet is a workload of somebody else's, as TApps and GameStatefulSets are: a scale, and numbered pods. The
-// controller gets the rights to see it as its documents say. The other kinds are those of the examples, whose rights it has.
+// controller gets the rights to see it as its documents say. The other kinds are those of the examples, whose rights it
+// has.
 const fleetManifests = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -105,7 +106,8 @@ func installFleets(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	out, err := cluster.Kubectl(t.Context(), "wait", "--for=condition=Established", "--all", "crd", "--timeout=60s").CombinedOutput()
+	out, err := cluster.Kubectl(t.Context(), "wait", "--for=condition=Established", "--all", "crd", "--timeout=60s").
+		CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -159,7 +161,8 @@ func (f *fleetOperator) collect(ctx context.Context, there map[types.UID]bool) {
 	}
 	for i := range all.Items {
 		p := &all.Items[i]
-		if c := metav1.GetControllerOf(p); c != nil && c.Kind == fleetKind.Kind && !there[c.UID] && p.DeletionTimestamp == nil {
+		if c := metav1.GetControllerOf(p); c != nil && c.Kind == fleetKind.Kind && !there[c.UID] &&
+			p.DeletionTimestamp == nil {
 			_ = f.admin.Delete(ctx, p.DeepCopy(), client.Preconditions{UID: &p.UID}) // it is tried again
 		}
 	}
@@ -168,7 +171,8 @@ func (f *fleetOperator) collect(ctx context.Context, there map[types.UID]bool) {
 // reconcile makes or deletes pods as a fleet wants it, one step at a time.
 func (f *fleetOperator) reconcile(ctx context.Context, fleet *unstructured.Unstructured) error {
 	// Much may have happened since the list: a pod that is made after the end of its fleet looks as if that came again.
-	if err := f.admin.Get(ctx, client.ObjectKeyFromObject(fleet), fleet); err != nil || fleet.GetDeletionTimestamp() != nil {
+	if err := f.admin.Get(ctx, client.ObjectKeyFromObject(fleet), fleet); err != nil ||
+		fleet.GetDeletionTimestamp() != nil {
 		return client.IgnoreNotFound(err)
 	}
 	spec, _, err := unstructured.NestedMap(fleet.Object, "spec", "template")
@@ -213,7 +217,8 @@ func (f *fleetOperator) reconcile(ctx context.Context, fleet *unstructured.Unstr
 	}
 	last := ""
 	for name, p := range have {
-		if p.Labels[revision] == template.Labels[revision] || strings.Compare(name, fmt.Sprintf("%s-%d", fleet.GetName(), replicas)) >= 0 {
+		if p.Labels[revision] == template.Labels[revision] ||
+			strings.Compare(name, fmt.Sprintf("%s-%d", fleet.GetName(), replicas)) >= 0 {
 			if err := f.admin.Delete(ctx, p); client.IgnoreNotFound(err) != nil { // there are too many
 				return err
 			}

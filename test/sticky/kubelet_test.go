@@ -53,7 +53,8 @@ type refusal struct{ reason, message string }
 func newKubelet(ctx context.Context, f *fixture, h *http.Client) *kubelet {
 	return &kubelet{
 		fixture: f, ctx: ctx, http: h,
-		machines: map[string]*machine{}, pods: map[types.UID]*pod{}, holders: map[string]*pod{}, refusals: map[types.NamespacedName]refusal{},
+		machines: map[string]*machine{}, pods: map[types.UID]*pod{}, holders: map[string]*pod{},
+		refusals: map[types.NamespacedName]refusal{},
 	}
 }
 
@@ -84,18 +85,25 @@ func (k *kubelet) addNodes(t *testing.T, nodes string, n int) {
 		k.machines[m.name] = m
 		k.mu.Unlock()
 		node := &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: m.name, Labels: map[string]string{corev1.LabelHostname: m.name, nodesLabel: nodes}},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: m.name, Labels: map[string]string{corev1.LabelHostname: m.name, nodesLabel: nodes},
+			},
 			Status: corev1.NodeStatus{
-				Capacity:   resources(),
-				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}},
-				Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.ip}},
+				Capacity: resources(),
+				Conditions: []corev1.NodeCondition{{
+					Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now(),
+					LastTransitionTime: metav1.Now(),
+				}},
+				Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.ip}},
 			},
 		}
 		node.Status.Allocatable = node.Status.Capacity
 		k.create(t, node)
 		k.create(t, &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: m.name},
-			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &m.name, LeaseDurationSeconds: new(int32(40)), RenewTime: new(metav1.NowMicro())},
+			Spec: coordinationv1.LeaseSpec{
+				HolderIdentity: &m.name, LeaseDurationSeconds: new(int32(40)), RenewTime: new(metav1.NowMicro()),
+			},
 		})
 	}
 }

@@ -23,7 +23,8 @@ func (p *pod) took(address string) {
 	}
 	// The user's word counts for one whose object is gone, and an answer that comes after that is nobody's.
 	if before.exists() && p.exists() {
-		p.blame("%s is held by pod %s (%s), which is there, and was given to pod %s (%s)", address, before.name(), before.object.UID, p.name(), p.object.UID)
+		p.blame("%s is held by pod %s (%s), which is there, and was given to pod %s (%s)", address, before.name(),
+			before.object.UID, p.name(), p.object.UID)
 	}
 }
 

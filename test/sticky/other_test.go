@@ -40,8 +40,8 @@ func (f *fixture) otherParts() []part {
 	}
 }
 
-// blueGreen: two apps of two namespaces share a pool. What one gives up the other gets, but the numbered pods of the one are not those of
-// the other.
+// blueGreen: two apps of two namespaces share a pool. What one gives up the other gets, but the numbered pods of the
+// one are not those of the other.
 func (f *fixture) blueGreen(t *testing.T, k kind) {
 	t.Helper()
 	s := f.newSite(t, "blue-"+string(k), 8*replicas, sharedNodes, "-green")
@@ -70,8 +70,8 @@ func (f *fixture) blueGreen(t *testing.T, k kind) {
 	blue.keeps(t, "blue's end", want{same: both.held})
 }
 
-// passedOn: an app keeps its addresses in a pool that has many others free, which pods could take that come before those
-// that they replace have gone.
+// passedOn: an app keeps its addresses in a pool that has many others free, which pods could take that come before
+// those that they replace have gone.
 func (f *fixture) passedOn(t *testing.T, k kind) {
 	t.Helper()
 	s := f.newSite(t, "passed-"+string(k), 8*replicas, sharedNodes)
@@ -111,7 +111,8 @@ func (f *fixture) expiry(t *testing.T, k kind) {
 		}
 		for _, ip := range all.Items {
 			since, _ := store.ParseTime(ip.Status.UpdateTime)
-			if until, _ := store.ParseTime(ip.Status.FixedIPExpiredTime); ip.Status.Status == v1.IPReserved && until.Sub(since) == 40*time.Second {
+			if until, _ := store.ParseTime(ip.Status.FixedIPExpiredTime); ip.Status.Status == v1.IPReserved &&
+				until.Sub(since) == 40*time.Second {
 				return nil
 			}
 		}
@@ -120,8 +121,8 @@ func (f *fixture) expiry(t *testing.T, k kind) {
 	a.expect(t, "all to be given back", want{})
 }
 
-// policyDropped: an app that does not want its addresses kept any more is updated in a pool that has no others: what its
-// earlier pods kept goes back. When it wants them kept again, they are.
+// policyDropped: an app that does not want its addresses kept any more is updated in a pool that has no others: what
+// its earlier pods kept goes back. When it wants them kept again, they are.
 func (f *fixture) policyDropped(t *testing.T, k kind) {
 	t.Helper()
 	s := f.newSite(t, "dropped-"+string(k), replicas, sharedNodes)

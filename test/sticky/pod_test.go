@@ -22,8 +22,8 @@ import (
 // slowly is the annotation of pods whose containers take this long to end.
 const slowly = "sticky.test/ends-after"
 
-// inOrder is the annotation of pods whose DEL always comes before their object goes, and whose first ADD comes a while after
-// their object: of two ReplicaSets one may make a pod before the other deletes the one in whose place it comes.
+// inOrder is the annotation of pods whose DEL always comes before their object goes, and whose first ADD comes a while
+// after their object: of two ReplicaSets one may make a pod before the other deletes the one in whose place it comes.
 const inOrder = "sticky.test/in-order"
 
 // pod is the kubelet's worker for a pod.
@@ -41,7 +41,10 @@ type pod struct {
 }
 
 func resources() corev1.ResourceList {
-	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("1000")}
+	return corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"),
+		corev1.ResourcePods: resource.MustParse("1000"),
+	}
 }
 
 // live is the pod's life: sandboxes until one gets an address, then running, then the end.
@@ -135,7 +138,8 @@ const attempts = 6
 // ask asks one replica and then the other, as a plugin with both in its configuration.
 func (p *pod) ask(method string) (a plugin.Answer, err error) {
 	r := httpapi.AllocateRequest{
-		Host: p.machine.ip, ContainerID: p.sandbox, IfName: "eth0", PodName: p.object.Name, PodNamespace: p.object.Namespace, PodUID: string(p.object.UID),
+		Host: p.machine.ip, ContainerID: p.sandbox, IfName: "eth0", PodName: p.object.Name, PodNamespace: p.object.Namespace,
+		PodUID:    string(p.object.UID),
 		StartedAt: store.FormatTime(p.started),
 	}
 	if method == http.MethodDelete {
@@ -162,7 +166,8 @@ func (p *pod) report() bool {
 	o.Status.HostIP, o.Status.HostIPs = p.machine.ip, []corev1.HostIP{{IP: p.machine.ip}}
 	o.Status.PodIP, o.Status.PodIPs = p.address, []corev1.PodIP{{IP: p.address}}
 	for _, c := range []corev1.PodConditionType{corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
-		o.Status.Conditions = append(o.Status.Conditions, corev1.PodCondition{Type: c, Status: corev1.ConditionTrue, LastTransitionTime: now})
+		o.Status.Conditions = append(o.Status.Conditions,
+			corev1.PodCondition{Type: c, Status: corev1.ConditionTrue, LastTransitionTime: now})
 	}
 	return p.admin.Status().Patch(p.ctx, o, client.MergeFrom(p.object)) == nil
 }
@@ -189,7 +194,8 @@ func (p *pod) finish() {
 // remove deletes the object, as at the end of its grace period.
 func (p *pod) remove() {
 	for p.ctx.Err() == nil && !p.isLost() {
-		err := p.admin.Delete(p.ctx, p.object.DeepCopy(), client.GracePeriodSeconds(0), client.Preconditions{UID: &p.object.UID})
+		err := p.admin.Delete(p.ctx, p.object.DeepCopy(), client.GracePeriodSeconds(0),
+			client.Preconditions{UID: &p.object.UID})
 		if client.IgnoreNotFound(err) == nil || !p.await(100*time.Millisecond, p.gone) {
 			return
 		}

@@ -40,7 +40,9 @@ func (f *fixture) random(t *testing.T) {
 	for _, k := range []kind{deployment, statefulSet, fleet, daemonSet, barePod} {
 		for _, policy := range []string{plain, immutable, never, timed, shared} {
 			if exists(k, policy, podDelete) {
-				parts = append(parts, part{fmt.Sprintf("%s-%s", k, policy), func(t *testing.T) { t.Helper(); f.wander(t, k, policy, left, tally) }})
+				parts = append(parts, part{
+					fmt.Sprintf("%s-%s", k, policy), func(t *testing.T) { t.Helper(); f.wander(t, k, policy, left, tally) },
+				})
 			}
 		}
 	}
@@ -86,7 +88,10 @@ func (f *fixture) wander(t *testing.T, k kind, policy string, left *atomic.Int64
 			t.Logf("operations: %v", done)
 		}
 	}()
-	all := []operation{podDelete, forceDelete, nodeLoss, rollInPlace, rollWithSurge, scaleToOne, scaleToZero, foreground, background, flap, flicker, storm}
+	all := []operation{
+		podDelete, forceDelete, nodeLoss, rollInPlace, rollWithSurge, scaleToOne, scaleToZero, foreground, background, flap,
+		flicker, storm,
+	}
 	for left.Add(-1) >= 0 {
 		op := all[f.below(len(all))]
 		for !a.takes(op) || op == nodeLoss && !f.chance(3) {

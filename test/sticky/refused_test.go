@@ -24,11 +24,15 @@ func (f *fixture) refusedParts() []part {
 	job := func(a *app) client.Object {
 		template := a.template()
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever
-		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: a.name}, Spec: batchv1.JobSpec{Template: template}}
+		return &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: a.name}, Spec: batchv1.JobSpec{Template: template},
+		}
 	}
 	bare := func(a *app) client.Object {
 		template := a.template()
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: a.name, Labels: template.Labels, Annotations: template.Annotations}, Spec: template.Spec}
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: a.namespace, Name: a.name, Labels: template.Labels, Annotations: template.Annotations,
+		}, Spec: template.Spec}
 	}
 	generated := func(a *app) client.Object {
 		p := bare(a).(*corev1.Pod)
@@ -88,8 +92,8 @@ func (a *app) isRefused(t *testing.T, policy, says string) error {
 	return nil
 }
 
-// claimRefused: a policy of admission refuses the claim that annotations ask for. The pods are told, and the claim is made
-// once the policy is gone.
+// claimRefused: a policy of admission refuses the claim that annotations ask for. The pods are told, and the claim is
+// made once the policy is gone.
 func (f *fixture) claimRefused(t *testing.T) {
 	t.Helper()
 	s := f.newSite(t, "refused-claim", 8, sharedNodes)
@@ -98,7 +102,9 @@ func (f *fixture) claimRefused(t *testing.T) {
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.namespace}},
 		ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 			Operations: []admissionv1.OperationType{admissionv1.Create},
-			Rule:       admissionv1.Rule{APIGroups: []string{v1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"bcsnetipclaims"}},
+			Rule: admissionv1.Rule{
+				APIGroups: []string{v1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"bcsnetipclaims"},
+			},
 		}}},
 	}
 	policy.Spec.Validations = []admissionv1.Validation{{Expression: "false", Message: "no claims here"}}

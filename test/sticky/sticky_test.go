@@ -50,7 +50,8 @@ func brief(k kind, policy string, op operation) bool {
 	case forceDelete:
 		return policy != timed
 	case nodeLoss:
-		return k == deployment && policy == never || k == statefulSet && policy == immutable || k == fleet && policy == immutable || policy == shared && k == daemonSet || k == barePod && policy == timed
+		return k == deployment && policy == never || k == statefulSet && policy == immutable || k == fleet &&
+			policy == immutable || policy == shared && k == daemonSet || k == barePod && policy == timed
 	case scaleToOne:
 		return policy == immutable || k == deployment && policy == timed || k == statefulSet && policy == plain
 	case scaleToZero:
@@ -85,7 +86,8 @@ func TestSticky(t *testing.T) {
 	}
 	t.Run("all", func(t *testing.T) { runAll(t, f.matrix(exists)) })
 	t.Run("killed", func(t *testing.T) {
-		again := slices.DeleteFunc(f.matrix(brief), func(p part) bool { return p.name == exampleNamespace }) // their namespace is there
+		// their namespace is there
+		again := slices.DeleteFunc(f.matrix(brief), func(p part) bool { return p.name == exampleNamespace })
 		f.killing(t, 15, 10*time.Second, again)
 	})
 	t.Run("random", f.random)

@@ -47,7 +47,8 @@ func (w want) check(p picture, beside int) error {
 		}
 	}
 	if w.same != nil && len(p.held) != len(w.same) {
-		return fmt.Errorf("%d addresses are held, want those %d: %s\nheld: %s", len(p.held), len(w.same), list(w.same), list(p.held))
+		return fmt.Errorf("%d addresses are held, want those %d: %s\nheld: %s", len(p.held), len(w.same), list(w.same),
+			list(p.held))
 	}
 	return nil
 }

@@ -54,9 +54,9 @@ func pods(t *testing.T, n int) []*corev1.Pod {
 // nodes is how many hosts start at once.
 const nodes = 10
 
-// TestNodesStartAtOnce: ten hosts start, with 500 pods each (200 in the short form), and ask for all of their addresses in
-// one moment, of two replicas. Each gets an address of its own; what the pool lacks is refused as exhausted; nothing else
-// happens. A plugin that hears 503 comes again when it is told to, and one that hears nothing asks the next
+// TestNodesStartAtOnce: ten hosts start, with 500 pods each (200 in the short form), and ask for all of their addresses
+// in one moment, of two replicas. Each gets an address of its own; what the pool lacks is refused as exhausted; nothing
+// else happens. A plugin that hears 503 comes again when it is told to, and one that hears nothing asks the next
 // replica, as the API asks of them.
 func TestNodesStartAtOnce(t *testing.T) {
 	perNode := long(500, 200)
@@ -83,7 +83,8 @@ func TestNodesStartAtOnce(t *testing.T) {
 			}
 		}
 		if stored := len(active(t, name)); got != capacity || stored != capacity {
-			return fmt.Errorf("%d pods have an address and %d leases are stored; the pool has %d for %d pods", got, stored, capacity, len(all))
+			return fmt.Errorf("%d pods have an address and %d leases are stored; the pool has %d for %d pods", got, stored,
+				capacity, len(all))
 		}
 		return nil
 	})
@@ -103,7 +104,8 @@ func TestNodesStartAtOnce(t *testing.T) {
 		}
 	}
 	if len(holders) != capacity || exhausted != len(all)-capacity {
-		t.Errorf("%d got an address and %d were refused; the pool has %d for %d pods", len(holders), exhausted, capacity, len(all))
+		t.Errorf("%d got an address and %d were refused; the pool has %d for %d pods", len(holders), exhausted, capacity,
+			len(all))
 	}
 	t.Logf("%d requests at once in %s, %d times one asked again", len(all), took, again)
 }
@@ -144,7 +146,8 @@ func start(ctx context.Context, i int, host string, p *corev1.Pod) (o outcome) {
 		return outcome{err: err}
 	}
 	for ; ; o.again++ {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, replicas[(i+o.again)%len(replicas)]+httpapi.Prefix, bytes.NewReader(body))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, replicas[(i+o.again)%len(replicas)]+httpapi.Prefix,
+			bytes.NewReader(body))
 		if err != nil {
 			return outcome{err: err}
 		}

@@ -22,9 +22,10 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// TestOverload: 2,000 containers ask two replicas at once, and wait for a second and a half, which is less than it takes to serve them
-// all. Whoever is refused is told so as the API promises, deletes his container and comes again with another one, as kubelets do.
-// All get an address in the end, and what was written for callers who had gone is free again.
+// TestOverload: 2,000 containers ask two replicas at once, and wait for a second and a half, which is less than it
+// takes to serve them all. Whoever is refused is told so as the API promises, deletes his container and comes again
+// with another one, as kubelets do. All get an address in the end, and what was written for callers who had gone is
+// free again.
 func TestOverload(t *testing.T) {
 	const containers, patience = 2000, 1500 * time.Millisecond
 	name := pool(t, "10.5.0.0/20", hosts)
@@ -91,7 +92,9 @@ func overloaded(t *testing.T, method string, i int, container string, patience t
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	body, err := json.Marshal(httpapi.AllocateRequest{Host: host(i % hosts), ContainerID: container, Owner: fmt.Sprint("over-", i)})
+	body, err := json.Marshal(httpapi.AllocateRequest{
+		Host: host(i % hosts), ContainerID: container, Owner: fmt.Sprint("over-", i),
+	})
 	if err != nil {
 		t.Error(err)
 	}
@@ -118,7 +121,8 @@ func overloaded(t *testing.T, method string, i int, container string, patience t
 	case e.Reason == ipam.ReasonOverloaded:
 		o.refused = true
 		seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-		if err != nil || seconds < 1 || resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Bcsnet-Reason") != "Overloaded" {
+		if err != nil || seconds < 1 || resp.StatusCode != http.StatusServiceUnavailable ||
+			resp.Header.Get("Bcsnet-Reason") != "Overloaded" {
 			t.Errorf("refused with %d and Retry-After %q: %s", resp.StatusCode, resp.Header.Get("Retry-After"), text)
 		}
 	case resp.StatusCode != http.StatusServiceUnavailable: // out of time: what was begun may have been stored

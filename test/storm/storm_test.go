@@ -87,7 +87,9 @@ func prepare(ctx context.Context) error {
 	for i := range callers {
 		p := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: podName(i)},
-			Spec:       corev1.PodSpec{NodeName: fmt.Sprintf("node-%d", i%hosts), Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+			Spec: corev1.PodSpec{
+				NodeName: fmt.Sprintf("node-%d", i%hosts), Containers: []corev1.Container{{Name: "c", Image: "c"}},
+			},
 		}
 		if err := admin.Create(ctx, p); err != nil {
 			return err
@@ -279,7 +281,8 @@ func TestNoAddressTwice(t *testing.T) {
 	if exhausted.Load() == 0 {
 		t.Error("the pool was never exhausted: the test is too gentle")
 	}
-	t.Logf("%d operations, %d refusals of an exhausted pool, %s", len(history), exhausted.Load(), time.Since(began).Round(time.Millisecond))
+	t.Logf("%d operations, %d refusals of an exhausted pool, %s", len(history), exhausted.Load(),
+		time.Since(began).Round(time.Millisecond))
 }
 
 // TestCyclesLeaveNothing: ADD and DEL without a pause, as fast as they go, the DEL at the other replica.

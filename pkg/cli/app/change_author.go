@@ -48,7 +48,8 @@ func (s *App) Author(ctx context.Context) string {
 	}
 	review := &unstructured.Unstructured{}
 	review.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"))
-	review, err = c.Resource(authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews")).Create(ctx, review, metav1.CreateOptions{})
+	review, err = c.Resource(authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews")).
+		Create(ctx, review, metav1.CreateOptions{})
 	if err == nil {
 		*s.user, _, _ = unstructured.NestedString(review.Object, "status", "userInfo", "username")
 	}

@@ -37,7 +37,9 @@ func CompleteWith(cmd *cobra.Command, flag string, f Completer) {
 }
 
 // Offer runs a question in the time there is; found nothing means that there is nothing to offer.
-func (s *App) Offer(cmd *cobra.Command, ask func(context.Context) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+func (s *App) Offer(
+	cmd *cobra.Command, ask func(context.Context) ([]string, error),
+) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeTime())
 	defer cancel()
 	if cfg, err := s.Connect(); err == nil {

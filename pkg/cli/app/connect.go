@@ -36,7 +36,8 @@ func (s *App) Connect() (*rest.Config, error) {
 	cfg.UserAgent = ProgramName + "/" + s.Version
 	// The API server's own fairness is enough; client-go would allow five requests a second.
 	cfg.QPS = -1
-	cfg.WarningHandler = rest.NewWarningWriter(s.ErrOut, rest.WarningWriterOptions{Deduplicate: true, Color: s.Say.Terminal.Color})
+	cfg.WarningHandler = rest.NewWarningWriter(s.ErrOut,
+		rest.WarningWriterOptions{Deduplicate: true, Color: s.Say.Terminal.Color})
 	s.Config = cfg
 	return cfg, nil
 }
@@ -54,13 +55,15 @@ func (s *App) nowhere(cfg *rest.Config) bool {
 // ConfigProblem puts an error of the kubeconfig into words, with a hint; other errors stay as they are.
 func (s *App) ConfigProblem(err error) error {
 	switch {
-	case clientcmd.IsEmptyConfig(err), clientcmd.IsConfigurationInvalid(err) && *s.Flags.KubeConfig == "" && s.getenv("KUBECONFIG") == "":
+	case clientcmd.IsEmptyConfig(err), clientcmd.IsConfigurationInvalid(err) && *s.Flags.KubeConfig == "" &&
+		s.getenv("KUBECONFIG") == "":
 		return noCluster()
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, os.ErrPermission):
 		return (&Failure{Message: "the kubeconfig cannot be used: " + err.Error(), Cause: err}).
 			WithHint("name another with --kubeconfig or KUBECONFIG")
 	}
-	if raw, readErr := s.Flags.ToRawKubeConfigLoader().RawConfig(); readErr == nil && raw.Contexts[*s.Flags.Context] == nil && *s.Flags.Context != "" {
+	if raw, readErr := s.Flags.ToRawKubeConfigLoader().RawConfig(); readErr == nil &&
+		raw.Contexts[*s.Flags.Context] == nil && *s.Flags.Context != "" {
 		f := &Failure{Message: "the kubeconfig has no context " + *s.Flags.Context, Cause: err}
 		if near := Nearest(*s.Flags.Context, slices.Sorted(maps.Keys(raw.Contexts))); near != "" {
 			return f.WithHint("did you mean %s? All contexts: kubectl config get-contexts", near)

@@ -51,7 +51,8 @@ const (
 )
 
 // HintRights is the next step where the API server forbids something.
-const HintRights = "your user needs the ClusterRole bcsnet-operator, or bcsnet-viewer to look only; who you are: kubectl auth whoami"
+const HintRights = "your user needs the ClusterRole bcsnet-operator, or bcsnet-viewer to look only; who you are: " +
+	"kubectl auth whoami"
 
 func (f *Failure) Error() string { return f.Message }
 

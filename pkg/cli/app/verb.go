@@ -61,7 +61,8 @@ func Takes(least, most int) cobra.PositionalArgs {
 			return misused(cmd, Usagef("%s needs %s", cmd.CommandPath(), wanted))
 		case most == 0 && least == 0 && len(args) > 0:
 			f := Usagef("%s takes no argument, not %q", cmd.CommandPath(), args[0])
-			if one, _, err := cmd.Parent().Find([]string{"describe"}); err == nil && one.Name() == "describe" && cmd.Name() == "list" {
+			if one, _, err := cmd.Parent().Find([]string{"describe"}); err == nil && one.Name() == "describe" &&
+				cmd.Name() == "list" {
 				return f.WithHint("to see one: %s %s", one.CommandPath(), args[0])
 			}
 			return misused(cmd, f)

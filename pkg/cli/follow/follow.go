@@ -38,8 +38,8 @@ type Follower struct {
 	version string
 }
 
-// retryDelay is how long to wait before another try when the API server does not answer, settleDelay after how long a watch that
-// has begun counts as one that goes on.
+// retryDelay is how long to wait before another try when the API server does not answer, settleDelay after how long a
+// watch that has begun counts as one that goes on.
 const retryDelay, settleDelay = time.Second, 100 * time.Millisecond
 
 func startFollower(s *app.App, from Source, number int, out chan<- Change, told *warnOnce) (*Follower, error) {
@@ -53,8 +53,13 @@ func startFollower(s *app.App, from Source, number int, out chan<- Change, told 
 }
 
 // NewFollower returns a follower of the objects of an API that the options select. Its changes carry the number source.
-func NewFollower(s *app.App, api dynamic.ResourceInterface, which metav1.ListOptions, source int, out chan<- Change) *Follower {
-	return &Follower{App: s, api: api, which: which, source: source, out: out, told: &warnOnce{of: map[int]bool{}}, seen: map[string]string{}}
+func NewFollower(
+	s *app.App, api dynamic.ResourceInterface, which metav1.ListOptions, source int, out chan<- Change,
+) *Follower {
+	return &Follower{
+		App: s, api: api, which: which, source: source, out: out, told: &warnOnce{of: map[int]bool{}},
+		seen: map[string]string{},
+	}
 }
 
 // Run goes on until the context ends. That the objects cannot be read at first is an error; later, it tries

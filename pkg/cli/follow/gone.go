@@ -24,25 +24,28 @@ func releasing(c resource.Claim) string {
 }
 
 // UntilPoolGone waits until a pool is gone, and returns what it waited for last.
-func UntilPoolGone(ctx context.Context, p *resource.Pools, gone resource.Pool, limit time.Duration) (what string, err error) {
+func UntilPoolGone(
+	ctx context.Context, p *resource.Pools, gone resource.Pool, limit time.Duration,
+) (what string, err error) {
 	said := ""
 	what = WaitsForController
-	err = WaitSet[resource.Pool]{App: p.App, API: p.API, Fields: Named(gone.Name), Read: resource.ReadPool, See: func(set map[string]resource.Pool) (bool, error) {
-		now, exists := set[gone.Name]
-		if !exists || now.UID != gone.UID {
-			return true, nil
-		}
-		if what = waitsFor(now.BCSNetPool); what == said {
+	err = WaitSet[resource.Pool]{App: p.App, API: p.API, Fields: Named(gone.Name), Read: resource.ReadPool,
+		See: func(set map[string]resource.Pool) (bool, error) {
+			now, exists := set[gone.Name]
+			if !exists || now.UID != gone.UID {
+				return true, nil
+			}
+			if what = waitsFor(now.BCSNetPool); what == said {
+				return false, nil
+			}
+			said = what
+			if now.DeletionTimestamp == nil {
+				p.Say.Wait("pool %s: waiting until it is deleted: %s", gone.Name, what)
+			} else {
+				p.Say.Wait("pool %s is being deleted: %s", gone.Name, p.Called(what))
+			}
 			return false, nil
-		}
-		said = what
-		if now.DeletionTimestamp == nil {
-			p.Say.Wait("pool %s: waiting until it is deleted: %s", gone.Name, what)
-		} else {
-			p.Say.Wait("pool %s is being deleted: %s", gone.Name, p.Called(what))
-		}
-		return false, nil
-	}}.Until(ctx, limit)
+		}}.Until(ctx, limit)
 	return what, err
 }
 
@@ -65,24 +68,27 @@ func waitsFor(p *v1.BCSNetPool) string {
 }
 
 // UntilClaimGone waits until a claim is gone, and says what it waits for.
-func UntilClaimGone(ctx context.Context, c *resource.Claims, gone resource.Claim, limit time.Duration) (what string, err error) {
+func UntilClaimGone(
+	ctx context.Context, c *resource.Claims, gone resource.Claim, limit time.Duration,
+) (what string, err error) {
 	said := ""
 	what = WaitsForController
-	err = WaitSet[resource.Claim]{App: c.App, API: c.API.Namespace(gone.Namespace), Fields: Named(gone.Name), Read: resource.ReadClaim, See: func(set map[string]resource.Claim) (bool, error) {
-		now, exists := set[gone.FullName()]
-		if !exists || now.UID != gone.UID {
-			return true, nil
-		}
-		if what = releasing(now); what == said {
+	err = WaitSet[resource.Claim]{App: c.App, API: c.API.Namespace(gone.Namespace), Fields: Named(gone.Name),
+		Read: resource.ReadClaim, See: func(set map[string]resource.Claim) (bool, error) {
+			now, exists := set[gone.FullName()]
+			if !exists || now.UID != gone.UID {
+				return true, nil
+			}
+			if what = releasing(now); what == said {
+				return false, nil
+			}
+			said = what
+			if now.DeletionTimestamp == nil {
+				c.Say.Wait("claim %s: waiting until it is deleted: %s", gone.FullName(), what)
+			} else {
+				c.Say.Wait("claim %s is being deleted: %s", gone.FullName(), what)
+			}
 			return false, nil
-		}
-		said = what
-		if now.DeletionTimestamp == nil {
-			c.Say.Wait("claim %s: waiting until it is deleted: %s", gone.FullName(), what)
-		} else {
-			c.Say.Wait("claim %s is being deleted: %s", gone.FullName(), what)
-		}
-		return false, nil
-	}}.Until(ctx, limit)
+		}}.Until(ctx, limit)
 	return what, err
 }

@@ -17,8 +17,10 @@ func TestScreen(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s := &screen[string]{
 		w: &b, size: func() (int, int) { return 10, 6 }, now: func() time.Time { return now },
-		table: printer.Table[string]{Headers: true, Columns: []printer.Column[string]{{Name: "NAME", Cell: func(s string) string { return s }}}},
-		note:  func(all []string) string { return fmt.Sprintf("%d in all", len(all)) },
+		table: printer.Table[string]{
+			Headers: true, Columns: []printer.Column[string]{{Name: "NAME", Cell: func(s string) string { return s }}},
+		},
+		note: func(all []string) string { return fmt.Sprintf("%d in all", len(all)) },
 	}
 	drawn := func(what string, want string) {
 		t.Helper()
@@ -58,7 +60,8 @@ func TestScreen(t *testing.T) {
 	b.Reset()
 	s.changed = true
 	do(s.Refresh(list))
-	drawn("more than there is room for: the latest", "\x1b[5A\rNAME\x1b[K\ny\x1b[K\nz\x1b[K\nc\x1b[K\n2 more; 5 \x1b[K\n\x1b[J")
+	drawn("more than there is room for: the latest",
+		"\x1b[5A\rNAME\x1b[K\ny\x1b[K\nz\x1b[K\nc\x1b[K\n2 more; 5 \x1b[K\n\x1b[J")
 	list.Ranked, s.changed = true, true
 	do(s.Refresh(list))
 	drawn("a ranking stays one", "\x1b[5A\rNAME\x1b[K\na\x1b[K\nb\x1b[K\nc\x1b[K\n2 more; 5 \x1b[K\n\x1b[J")

@@ -152,7 +152,9 @@ func (w *Watched[T]) Become(items []T, nameOf func(T) string) error {
 }
 
 // WatchObjects watches a list whose items are objects of one kind.
-func WatchObjects[T any](ctx context.Context, s *app.App, from Source, read func(*unstructured.Unstructured) (T, error), w *Watched[T]) error {
+func WatchObjects[T any](
+	ctx context.Context, s *app.App, from Source, read func(*unstructured.Unstructured) (T, error), w *Watched[T],
+) error {
 	take := func(c Change) error {
 		switch c.Kind {
 		case watch.Bookmark:

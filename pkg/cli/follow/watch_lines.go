@@ -26,17 +26,23 @@ type line[T any] struct {
 
 // NewView returns the view of a watched list: a screen on a terminal; lines where there is no terminal or objects are
 // asked for.
-func NewView[T any](s *app.App, o *printer.Output, columns []printer.Column[T], object func(io.Writer, T) error, note func([]T) string) View[T] {
+func NewView[T any](
+	s *app.App, o *printer.Output, columns []printer.Column[T], object func(io.Writer, T) error, note func([]T) string,
+) View[T] {
 	if s.Terminal.Tty && o.Printer == nil {
 		return &screen[T]{w: s.Out, size: s.Terminal.Size, table: printer.NewTable(o, columns), note: note, now: s.Now}
 	}
-	with := []printer.Column[line[T]]{{Name: "EVENT", Least: len(watch.Modified), Cell: func(e line[T]) string { return string(e.kind) }}}
+	with := []printer.Column[line[T]]{{
+		Name: "EVENT", Least: len(watch.Modified), Cell: func(e line[T]) string { return string(e.kind) },
+	}}
 	for _, c := range columns {
 		with = append(with, printer.Column[line[T]]{
 			Name: c.Name, Wide: c.Wide, Least: c.Least, Cell: func(e line[T]) string { return c.Cell(e.item) },
 		})
 	}
-	return &lines[T]{output: o, w: s.Out, table: &printer.GrowingTable[line[T]]{Table: printer.NewTable(o, with)}, object: object}
+	return &lines[T]{
+		output: o, w: s.Out, table: &printer.GrowingTable[line[T]]{Table: printer.NewTable(o, with)}, object: object,
+	}
 }
 
 func (l *lines[T]) begin(all []T) error {

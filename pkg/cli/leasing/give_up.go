@@ -19,7 +19,10 @@ import (
 
 // GiveUp gives addresses up, prints those that were, as they were before, and says what was not done. done is the word
 // for it, then says more about them; it may be nil.
-func GiveUp(ctx context.Context, s *app.App, leases *store.Client, o *printer.Output, held []lease.Lease, done, reason string, then func([]lease.Lease)) error {
+func GiveUp(
+	ctx context.Context, s *app.App, leases *store.Client, o *printer.Output, held []lease.Lease, done, reason string,
+	then func([]lease.Lease),
+) error {
 	change := lease.Change{}
 	if s.DryRun != app.DryRunClient && len(held) > 0 {
 		change = s.Change(ctx, lease.VerbRelease, reason)
@@ -65,7 +68,8 @@ func WarnRefill(ctx context.Context, s *app.App, held []lease.Lease) {
 	}
 	if err != nil {
 		if f, ok := errors.AsType[*app.Failure](err); !ok || f.Reason != ipam.ReasonForbidden {
-			s.Say.Warn("it is unknown whether the controller takes other addresses for %s: %v", humanize.OneOr(len(lose), "the claim", "the claims"), err)
+			s.Say.Warn("it is unknown whether the controller takes other addresses for %s: %v",
+				humanize.OneOr(len(lose), "the claim", "the claims"), err)
 		}
 		return
 	}
@@ -76,7 +80,8 @@ func WarnRefill(ctx context.Context, s *app.App, held []lease.Lease) {
 		}
 	}
 	if n := len(names); n > 0 {
-		s.Say.Warn("%s %s %s %s addresses before pods ask: the controller takes others at once", humanize.OneOr(n, "claim", "claims"),
+		s.Say.Warn("%s %s %s %s addresses before pods ask: the controller takes others at once",
+			humanize.OneOr(n, "claim", "claims"),
 			humanize.List(names), humanize.OneOr(n, "takes", "take"), humanize.OneOr(n, "its", "their"))
 	}
 }
@@ -118,6 +123,7 @@ func changedMeanwhile(ctx context.Context, s *app.App, leases *store.Client, was
 		return app.Refuse(app.ReasonLeaseChanged, "%s gave it up meanwhile, and it is reserved now", was.Who()).
 			WithHint("see why: bcsnetctl ip describe %s", was.Addr)
 	}
-	return app.Refuse(app.ReasonLeaseChanged, "it has changed hands meanwhile, from %s to %s", was.Where(), now[0].Where()).
+	return app.Refuse(app.ReasonLeaseChanged, "it has changed hands meanwhile, from %s to %s", was.Where(),
+		now[0].Where()).
 		WithHint("see who has it now: bcsnetctl ip describe %s", was.Addr)
 }

@@ -38,7 +38,9 @@ const (
 // pools, too.
 //
 // forPods gives it what serves pods; without that it serves owners only.
-func Start(ctx context.Context, s *app.App, forPods func(*ipam.Index) (allocator.Pods, allocator.ConstraintsFinder)) (*Allocator, error) {
+func Start(
+	ctx context.Context, s *app.App, forPods func(*ipam.Index) (allocator.Pods, allocator.ConstraintsFinder),
+) (*Allocator, error) {
 	index := ipam.NewIndex()
 	leases, err := s.LeasesWith(index)
 	if err != nil {
@@ -49,7 +51,10 @@ func Start(ctx context.Context, s *app.App, forPods func(*ipam.Index) (allocator
 	if forPods != nil {
 		pods, terms = forPods(index)
 	}
-	a := &Allocator{Allocator: allocator.New(index, leases, pods, terms, gone.Default(), slog.New(slog.DiscardHandler)), Index: index, Leases: leases}
+	a := &Allocator{
+		Allocator: allocator.New(index, leases, pods, terms, gone.Default(), slog.New(slog.DiscardHandler)), Index: index,
+		Leases: leases,
+	}
 	feed := store.NewFeed(leases)
 	// What the feed logs, the user reads once, as an error.
 	feeding, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))

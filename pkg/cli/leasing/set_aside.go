@@ -65,12 +65,15 @@ func (v *SetAside) check(x *ipam.Index, all []lease.Lease) (todo []lease.Lease, 
 		case l.IsRetained():
 			failed = append(failed, resource.RetainedByClaim(l))
 		case l.Deleting:
-			failed = append(failed, app.Refuse(ipam.ReasonUnavailable, "the object of address %s is being deleted", l.Addr).WithHint("try again in a moment"))
+			failed = append(failed, app.Refuse(ipam.ReasonUnavailable, "the object of address %s is being deleted",
+				l.Addr).WithHint("try again in a moment"))
 		case v.Reserve && pool.Terminating:
-			failed = append(failed, app.Refuse(app.ReasonPoolTerminating, "address %s is in pool %s, which is being deleted", l.Addr, pool.Name).
+			failed = append(failed, app.Refuse(app.ReasonPoolTerminating, "address %s is in pool %s, which is being deleted",
+				l.Addr, pool.Name).
 				WithHint("see what it waits for: bcsnetctl pool describe %s", pool.Name))
 		case v.Reserve && l.State == lease.Available && x.Rebuilding(pool.Name) != "":
-			failed = append(failed, app.Refuse(ipam.ReasonPoolRebuilding, "address %s is in pool %s, which is being rebuilt after its leases were lost, %s",
+			failed = append(failed, app.Refuse(ipam.ReasonPoolRebuilding,
+				"address %s is in pool %s, which is being rebuilt after its leases were lost, %s",
 				l.Addr, pool.Name, x.Rebuilding(pool.Name)).WithHint("try again then; see: bcsnetctl pool describe %s", pool.Name))
 		case (l.State == lease.Reserved) == v.Reserve:
 			same = append(same, l.Addr)
@@ -101,7 +104,8 @@ func NoPool(outside []netip.Addr, why *ipam.Refusal) app.Several {
 	case 1:
 		return app.Several{why}
 	default:
-		return app.Several{app.Refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s", humanize.Plural(len(outside), "address"), resource.Spell(ipaddr.SetOfAddrs(outside...))).
+		return app.Several{app.Refuse(ipam.ReasonAddressNotInPool, "%s no pool hands out: %s",
+			humanize.Plural(len(outside), "address"), resource.Spell(ipaddr.SetOfAddrs(outside...))).
 			WithHint("see what pools have: bcsnetctl pool list")}
 	}
 }
@@ -111,7 +115,8 @@ func (v *SetAside) inUse(l lease.Lease) error {
 		return app.Refuse(ipam.ReasonAddressInUse, "address %s of pool %s is held by %s", l.Addr, l.Pool, l.Where()).
 			WithHint("see what would free it: bcsnetctl ip describe %s", l.Addr)
 	}
-	return app.Refuse(ipam.ReasonAddressInUse, "address %s of pool %s is not reserved but held by %s", l.Addr, l.Pool, l.Where()).
+	return app.Refuse(ipam.ReasonAddressInUse, "address %s of pool %s is not reserved but held by %s", l.Addr, l.Pool,
+		l.Where()).
 		WithHint("to take it away: bcsnetctl ip release %s", l.Addr)
 }
 
@@ -160,7 +165,9 @@ func (v *SetAside) done() string {
 }
 
 // set sets one address aside.
-func (v *SetAside) set(ctx context.Context, x *ipam.Index, leases *store.Client, l lease.Lease, c lease.Change) (lease.Lease, error) {
+func (v *SetAside) set(
+	ctx context.Context, x *ipam.Index, leases *store.Client, l lease.Lease, c lease.Change,
+) (lease.Lease, error) {
 	pool, _ := x.Candidate(l.Addr, v.Now())
 	if v.DryRun == app.DryRunClient {
 		next, _ := lease.Reserve(l, pool.Params(), leases.Now(), c) // check has seen that it can be
@@ -177,7 +184,9 @@ func (v *SetAside) set(ctx context.Context, x *ipam.Index, leases *store.Client,
 }
 
 // unset makes one reserved address available again, unless somebody else was faster.
-func (v *SetAside) unset(ctx context.Context, leases *store.Client, l lease.Lease, c lease.Change) (lease.Lease, error) {
+func (v *SetAside) unset(
+	ctx context.Context, leases *store.Client, l lease.Lease, c lease.Change,
+) (lease.Lease, error) {
 	next, _ := lease.Release(l, leases.Now(), c)
 	if v.DryRun == app.DryRunClient {
 		return next, nil

@@ -95,7 +95,8 @@ func (s *SortBy) Key(object map[string]any) (SortKey, error) {
 }
 
 func (k SortKey) compare(o SortKey) int {
-	return cmp.Or(cmp.Compare(k.rank, o.rank), cmp.Compare(k.number, o.number), k.addr.Compare(o.addr), cmp.Compare(k.text, o.text))
+	return cmp.Or(cmp.Compare(k.rank, o.rank), cmp.Compare(k.number, o.number), k.addr.Compare(o.addr),
+		cmp.Compare(k.text, o.text))
 }
 
 // Sorted puts items in the order of the field, and leaves those with equal values as they are. A field
@@ -117,7 +118,8 @@ func Sorted[T any](s *SortBy, items []T, keyOf func(T) (SortKey, error)) error {
 		all = append(all, keyed{item, key})
 	}
 	if !slices.ContainsFunc(all, func(k keyed) bool { return k.key.rank > 0 }) {
-		return app.Usagef("--sort-by %q: nothing in the list has this field", s.Text).WithHint("see what fields there are with -o yaml")
+		return app.Usagef("--sort-by %q: nothing in the list has this field", s.Text).
+			WithHint("see what fields there are with -o yaml")
 	}
 	slices.SortStableFunc(all, func(a, b keyed) int { return a.key.compare(b.key) })
 	for i := range all {

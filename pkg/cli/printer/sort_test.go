@@ -47,7 +47,8 @@ func TestSortedWrong(t *testing.T) {
 		if err == nil {
 			err = Sorted(&by, items, by.Key)
 		}
-		if err == nil || app.ExitCode(t.Context(), err) != app.ExitUsage || !strings.Contains(err.Error(), want) && want != "unclosed" {
+		if err == nil || app.ExitCode(t.Context(), err) != app.ExitUsage || !strings.Contains(err.Error(), want) &&
+			want != "unclosed" {
 			t.Errorf("%s: %v, want one of usage with %q", text, err, want)
 		}
 	}

@@ -17,7 +17,8 @@ func TestTableWithin(t *testing.T) {
 		{Name: "AGE", Cell: func(string) string { return "3d" }},
 	}}
 	for width, want := range map[int]string{
-		80: "POD                               AGE\nkube-system/web-7d4b9c8f6d-x2x9v  3d\na                                 3d\n",
+		80: "POD                               AGE\nkube-system/web-7d4b9c8f6d-x2x9v  3d\na                                " +
+			" 3d\n",
 		26: "POD                    AGE\nkube-syste…8f6d-x2x9v  3d\na                      3d\n",
 		9:  "POD           AGE\nkube-s…x2x9v  3d\na             3d\n",
 	} {

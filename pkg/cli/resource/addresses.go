@@ -105,7 +105,8 @@ func PoolIndex(ctx context.Context, s *app.App) (*ipam.Index, error) {
 		if len(x.Overlaps(p.Name)) == 0 {
 			continue
 		}
-		held, err := HeldLeases(ctx, s, LeaseQuery{Pool: p.Name, Selectors: TakenOnly()}, func(lease.Lease) bool { return true })
+		held, err := HeldLeases(ctx, s, LeaseQuery{Pool: p.Name, Selectors: TakenOnly()},
+			func(lease.Lease) bool { return true })
 		if err != nil {
 			return nil, err
 		}

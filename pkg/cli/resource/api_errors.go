@@ -36,10 +36,14 @@ func Explain(s *app.App, err error) error {
 	var timeout net.Error
 	switch {
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return (&app.Failure{Message: fmt.Sprintf("the API server %s did not answer in time", s.Config.Host), Code: app.ExitTimeout, Cause: err}).
+		return (&app.Failure{
+			Message: fmt.Sprintf("the API server %s did not answer in time", s.Config.Host), Code: app.ExitTimeout, Cause: err,
+		}).
 			WithHint("see whether it lives: kubectl get --raw /readyz; --request-timeout sets how long to wait")
 	case errors.As(err, &sent):
-		return (&app.Failure{Message: fmt.Sprintf("the API server %s cannot be reached: %v", s.Config.Host, sent.Err), Cause: err}).
+		return (&app.Failure{
+			Message: fmt.Sprintf("the API server %s cannot be reached: %v", s.Config.Host, sent.Err), Cause: err,
+		}).
 			WithHint("see whether it lives: kubectl get --raw /readyz; other clusters: kubectl config get-contexts")
 	case errors.Is(err, store.ErrContended):
 		return (&app.Failure{Message: "nothing was changed: " + err.Error(), Cause: err}).WithHint("run it again")
@@ -74,7 +78,8 @@ func explainStatus(err *apierrors.StatusError) *app.Failure {
 		f.Message = "the API server does not accept it: " + causes(err.ErrStatus.Details.Causes)
 	case apierrors.IsBadRequest(err) && strings.Contains(f.Message, "field label not supported"):
 		f.Code = app.ExitUsage
-		f.Hint = "pools have the field spec.network; addresses have spec.pool and status.status, host, podNamespace, podName, containerID, owner, claim"
+		f.Hint = "pools have the field spec.network; addresses have spec.pool and status.status, host, podNamespace, " +
+			"podName, containerID, owner, claim"
 	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
 		f.Code = app.ExitTimeout
 	}

@@ -22,7 +22,9 @@ import (
 
 // InBulk changes addresses, several at once, and keeps what became of each. Once the user interrupts,
 // no further change begins. done is what becomes of the addresses.
-func InBulk(ctx context.Context, s *app.App, leases []lease.Lease, done string, do func(int, lease.Lease) error) []error {
+func InBulk(
+	ctx context.Context, s *app.App, leases []lease.Lease, done string, do func(int, lease.Lease) error,
+) []error {
 	OutlivePipes()
 	failed := make([]error, len(leases))
 	var changed atomic.Int64
@@ -106,7 +108,8 @@ func Unfinished(ctx context.Context, done string, leases []lease.Lease, failed [
 	f := &app.Failure{Cause: first, Hint: "run it again: it does the rest"}
 	f.Message = fmt.Sprintf("%s was not %s", left[0], done)
 	if len(leases) > 1 {
-		f.Message = fmt.Sprintf("%d of %s %s, not %s", len(leases)-len(left), humanize.Plural(len(leases), "address"), done, Spell(ipaddr.SetOfAddrs(left...)))
+		f.Message = fmt.Sprintf("%d of %s %s, not %s", len(leases)-len(left), humanize.Plural(len(leases), "address"), done,
+			Spell(ipaddr.SetOfAddrs(left...)))
 	}
 	var r *ipam.Refusal
 	var known *app.Failure

@@ -41,7 +41,8 @@ func PolicyText(policy v1.ReleasePolicy, keep *metav1.Duration, owned bool) stri
 		return text
 	default:
 		if !owned {
-			return string(policy) + ": addresses are kept until they are released by hand, for no workload says how many are needed"
+			return string(policy) +
+				": addresses are kept until they are released by hand, for no workload says how many are needed"
 		}
 		return string(policy) + ": addresses are kept while the workload needs them; scaling down and its end give them back"
 	}
@@ -93,7 +94,8 @@ func ClaimState(c *v1.BCSNetIPClaim) (word string, attention bool) {
 
 // ManagedClaim returns the refusal to change by hand a claim that was made from annotations.
 func ManagedClaim(c Claim) *app.Failure {
-	return app.Refuse(app.ReasonClaimManaged, "claim %s was made from annotations, and the controller keeps its spec as they say", c.FullName()).
+	return app.Refuse(app.ReasonClaimManaged,
+		"claim %s was made from annotations, and the controller keeps its spec as they say", c.FullName()).
 		WithHint("change the annotations of %s; which ones: bcsnetctl explain POD", OwnerText(c.BCSNetIPClaim))
 }
 

@@ -175,7 +175,8 @@ func LeasesOfClaim(ctx context.Context, s *app.App, claim string) ([]lease.Lease
 	return HeldLeases(ctx, s, LeaseQuery{Claim: claim}, func(l lease.Lease) bool { return l.State != lease.Available })
 }
 
-// ClaimsOfLeases reads the claims that leases name, by namespace/name. One that is not there, or cannot be read, is left
+// ClaimsOfLeases reads the claims that leases name, by namespace/name. One that is not there, or cannot be read, is
+// left
 // out: what the addresses say of it remains.
 func ClaimsOfLeases(ctx context.Context, s *app.App, leases []lease.Lease) map[string]*v1.BCSNetIPClaim {
 	found := map[string]*v1.BCSNetIPClaim{}

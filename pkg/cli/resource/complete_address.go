@@ -34,7 +34,8 @@ func CompleteLeases(s *app.App, queries ...LeaseQuery) app.Completer {
 			}
 			var out []string
 			for _, query := range queries {
-				page, err := c.Resource(Of(v1.IPResource)).List(ctx, metav1.ListOptions{FieldSelector: query.Selector(), Limit: maxOffered})
+				page, err := c.Resource(Of(v1.IPResource)).List(ctx,
+					metav1.ListOptions{FieldSelector: query.Selector(), Limit: maxOffered})
 				if err != nil {
 					return nil, err
 				}

@@ -18,7 +18,8 @@ func ConditionLines(s *app.App, all []metav1.Condition) (lines []string) {
 			good = metav1.ConditionTrue
 		}
 		if c.Status != good {
-			lines = append(lines, fmt.Sprintf("  %s=%s, %s: %s", c.Type, c.Status, c.Reason, s.Called(printers.EscapeTerminal(c.Message))))
+			lines = append(lines, fmt.Sprintf("  %s=%s, %s: %s", c.Type, c.Status, c.Reason,
+				s.Called(printers.EscapeTerminal(c.Message))))
 		}
 	}
 	return lines

@@ -70,7 +70,8 @@ func CooldownOf(d time.Duration) (*metav1.Duration, error) {
 	case d == 0:
 		return nil, nil
 	case d < 0 || d > v1.MaxCooldown || d%time.Second != 0:
-		return nil, app.Usagef("--cooldown %s is not a number of whole seconds up to %s", d, explain.FormatSpan(v1.MaxCooldown))
+		return nil, app.Usagef("--cooldown %s is not a number of whole seconds up to %s", d,
+			explain.FormatSpan(v1.MaxCooldown))
 	}
 	return &metav1.Duration{Duration: d}, nil
 }

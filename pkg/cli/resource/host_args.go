@@ -101,7 +101,8 @@ func (h *HostArgs) Validate(typed int) (err error) {
 // MayBeNode reports whether a word is no address and could be the name of a node.
 func MayBeNode(word string) bool {
 	_, err := ipaddr.ParseAddr(word)
-	return err != nil && strings.ContainsFunc(word, unicode.IsLetter) && len(validation.NameIsDNSSubdomain(word, false)) == 0
+	return err != nil && strings.ContainsFunc(word, unicode.IsLetter) &&
+		len(validation.NameIsDNSSubdomain(word, false)) == 0
 }
 
 // Matched finds the nodes that were asked for, and says which ones. None at all is an error.
@@ -135,7 +136,8 @@ func (h *HostArgs) Matched(ctx context.Context, s *app.App) ([]Node, error) {
 	}
 	for _, n := range found {
 		if len(n.Internal) == 0 {
-			return nil, app.Refuse(app.ReasonNodeNotFound, "node %s has no internal IP", n.Name).WithHint("see its addresses: kubectl get node %s -o wide", n.Name)
+			return nil, app.Refuse(app.ReasonNodeNotFound, "node %s has no internal IP", n.Name).
+				WithHint("see its addresses: kubectl get node %s -o wide", n.Name)
 		}
 	}
 	return found, nil

@@ -52,7 +52,8 @@ func LeaderLease(ctx context.Context, c dynamic.Interface) (coordinationv1.Lease
 // LeaderOf reads from the Lease of the controllers who leads them and for how long; the zero value where none has led.
 func LeaderOf(lease coordinationv1.LeaseSpec) (c doctor.Controller) {
 	if lease.HolderIdentity != nil && lease.RenewTime != nil && lease.LeaseDurationSeconds != nil {
-		c.Leader, c.Renewed, c.Term = replica.Parse(*lease.HolderIdentity).Name, lease.RenewTime.Time, time.Duration(*lease.LeaseDurationSeconds)*time.Second
+		c.Leader, c.Renewed, c.Term = replica.Parse(*lease.HolderIdentity).Name, lease.RenewTime.Time,
+			time.Duration(*lease.LeaseDurationSeconds)*time.Second
 	}
 	return c
 }

@@ -41,7 +41,10 @@ func LeaseColumns(s *app.App, status bool) []printer.Column[lease.Lease] {
 		{Name: "NAMESPACE", Least: 16, Cell: func(l lease.Lease) string { return l.Namespace }},
 		{Name: "POD", Least: 32, Cell: HolderText},
 		{Name: "IF", Least: 4, Cell: func(l lease.Lease) string { return printers.EscapeTerminal(l.IfName) }},
-		{Name: "CONTAINER", Wide: true, Least: 12, Cell: func(l lease.Lease) string { return printers.EscapeTerminal(l.ContainerID) }},
+		{
+			Name: "CONTAINER", Wide: true, Least: 12,
+			Cell: func(l lease.Lease) string { return printers.EscapeTerminal(l.ContainerID) },
+		},
 		{Name: "GATEWAY", Wide: true, Least: 15, Cell: func(l lease.Lease) string { return AddrText(l.Gateway) }},
 		{Name: "CLAIM", Wide: true, Least: 16, Cell: func(l lease.Lease) string { return l.Claim }},
 		{Name: "AGE", Cell: func(l lease.Lease) string { return s.Age(l.Updated) }},

@@ -22,7 +22,9 @@ type HeldAddr struct {
 
 // HeldAddrOf returns what a lease adds to the usage of its holder.
 func HeldAddrOf(l lease.Lease) HeldAddr {
-	return HeldAddr{Host: l.Host, pool: l.Pool, Pod: types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, since: l.Updated}
+	return HeldAddr{
+		Host: l.Host, pool: l.Pool, Pod: types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, since: l.Updated,
+	}
 }
 
 // ReadHeldAddr reads the same from an object as the API server has it.

@@ -59,7 +59,9 @@ func AddrText(a netip.Addr) string {
 }
 
 // LeasesHeldIn reads the addresses of pools that match takes, in order; of all pools where none is named.
-func LeasesHeldIn(ctx context.Context, s *app.App, names []string, match func(lease.Lease) bool) ([]lease.Lease, error) {
+func LeasesHeldIn(
+	ctx context.Context, s *app.App, names []string, match func(lease.Lease) bool,
+) ([]lease.Lease, error) {
 	if len(names) == 0 {
 		return HeldLeases(ctx, s, LeaseQuery{}, match)
 	}

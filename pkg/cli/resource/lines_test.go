@@ -8,7 +8,9 @@ import (
 // FuzzLines: what is typed into standard input as hosts or addresses is read the same when it is written again, each
 // once.
 func FuzzLines(f *testing.F) {
-	for _, text := range []string{"10.0.0.11\n10.0.0.12 # rack 2\n\n", "# nothing", "2001:db8::9\r\n10.0.0.9", "bcsnetip.networkextension.bkbcs.tencent.com/10.0.0.9", "node-1", "\x00"} {
+	for _, text := range []string{
+		"10.0.0.11\n10.0.0.12 # rack 2\n\n", "# nothing", "2001:db8::9\r\n10.0.0.9", "bcsnetip.networkextension.bkbcs.tencent.com/10.0.0.9", "node-1", "\x00",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -38,8 +38,8 @@ func LivePods(ctx context.Context, s *app.App, held []lease.Lease) ([]string, er
 
 // PodState is what became of the pod that holds an address.
 type PodState struct {
-	// Lives: it exists and has not ended, or may be the one that has the address. MayRun: it is no more, and its containers
-	// may run all the same.
+	// Lives: it exists and has not ended, or may be the one that has the address. MayRun: it is no more, and its
+	// containers may run all the same.
 	Lives, MayRun bool
 	// Phase is that of a pod that lives.
 	Phase corev1.PodPhase
@@ -77,7 +77,9 @@ func OfPod(l lease.Lease) bool { return l.State == lease.Active && l.PodName != 
 
 // podStateOf asks package gone about a lease. It looks only once: the pod itself has to show since when something is
 // so.
-func podStateOf(ctx context.Context, s *app.App, l lease.Lease, pod LivePod, nodes func() ([]Node, error)) (PodState, error) {
+func podStateOf(
+	ctx context.Context, s *app.App, l lease.Lease, pod LivePod, nodes func() ([]Node, error),
+) (PodState, error) {
 	leases, err := s.Leases()
 	if err != nil {
 		return PodState{}, err
@@ -105,7 +107,8 @@ func podStateOf(ctx context.Context, s *app.App, l lease.Lease, pod LivePod, nod
 		}
 	}
 	text := map[gone.Check]string{
-		gone.PodGone: "is gone", gone.PodReplaced: "is gone; there is another of its name", gone.PodEnded: "has ended (" + string(pod.phase) + ")",
+		gone.PodGone: "is gone", gone.PodReplaced: "is gone; there is another of its name", gone.PodEnded: "has ended (" +
+			string(pod.phase) + ")",
 	}[check]
 	d := gone.Default().Decide(e)
 	if d.Verdict == gone.MayRun {
@@ -130,7 +133,8 @@ func sameName(ctx context.Context, s *app.App, l lease.Lease, pod *workload.Pod)
 	var all []lease.Lease
 	if pod != nil && l.PodUID != "" && pod.UID != l.PodUID {
 		var err error
-		all, err = HeldLeases(ctx, s, LeaseQuery{Namespace: l.Namespace, Pod: l.PodName}, func(o lease.Lease) bool { return o.State == lease.Active })
+		all, err = HeldLeases(ctx, s, LeaseQuery{Namespace: l.Namespace, Pod: l.PodName},
+			func(o lease.Lease) bool { return o.State == lease.Active })
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +142,8 @@ func sameName(ctx context.Context, s *app.App, l lease.Lease, pod *workload.Pod)
 	return func(lease.Lease, string) []lease.Lease { return all }, nil
 }
 
-// LivePod holds a pod as the API server has it, with what its status says of its phase; without one where there is none.
+// LivePod holds a pod as the API server has it, with what its status says of its phase; without one where there is
+// none.
 type LivePod struct {
 	*workload.Pod
 	phase corev1.PodPhase

@@ -13,7 +13,9 @@ const PageSize = 500
 
 // ListPages lists all objects of a kind in pages of pageSize, all of one state. It keeps all of them: what there may be
 // tens of thousands of is printed page by page instead.
-func ListPages(ctx context.Context, api dynamic.ResourceInterface, options metav1.ListOptions) (all []unstructured.Unstructured, err error) {
+func ListPages(
+	ctx context.Context, api dynamic.ResourceInterface, options metav1.ListOptions,
+) (all []unstructured.Unstructured, err error) {
 	for options.Limit = PageSize; ; {
 		page, err := api.List(ctx, options)
 		if err != nil {

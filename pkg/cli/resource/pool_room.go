@@ -25,8 +25,8 @@ func OthersOf(p *v1.BCSNetPool) int64 {
 	return max(0, s.Capacity-s.Available-s.Active-s.Reserved-s.Cooling)
 }
 
-// RoomOf reads the room of a pool from its status, which holds some of the addresses of its spec, and others beside them.
-// Where the status does not speak of the pool as it is now, those are counted.
+// RoomOf reads the room of a pool from its status, which holds some of the addresses of its spec, and others beside
+// them. Where the status does not speak of the pool as it is now, those are counted.
 func RoomOf(p *v1.BCSNetPool, plan ipam.Pool, held, beside int64) Room {
 	if s := p.Status; Counted(p) && s.ObservedGeneration == p.Generation {
 		r := Room{Total: s.Capacity, Free: s.Available, Counted: true}

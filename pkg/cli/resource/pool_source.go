@@ -25,7 +25,8 @@ func SourceText(p Pool) string {
 func WarnReverted(s *app.App, p Pool, changed func(field string) bool) {
 	kept := []string{"net", "mask", "gateway", "vlan", "hostSubnets", "availableIPs"}
 	if SourceOf(p) != "" && slices.ContainsFunc(kept, changed) {
-		s.Say.Warn("pool %s is kept from ConfigMap %s, which says otherwise: the controller puts it back", p.Name, SourceOf(p))
+		s.Say.Warn("pool %s is kept from ConfigMap %s, which says otherwise: the controller puts it back", p.Name,
+			SourceOf(p))
 		s.Hint("change it there")
 	}
 }

@@ -15,7 +15,9 @@ func TestState(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s := &app.App{Now: func() time.Time { return now }}
 	pool := func(change func(*v1.BCSNetPool)) *v1.BCSNetPool {
-		p := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Generation: 2, CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))}}
+		p := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{
+			Generation: 2, CreationTimestamp: metav1.NewTime(now.Add(-time.Hour)),
+		}}
 		p.Status.ObservedGeneration, p.Status.Status = 2, v1.PoolNormal
 		change(p)
 		return p

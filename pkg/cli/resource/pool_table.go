@@ -48,7 +48,8 @@ func PoolColumns(s *app.App) []printer.Column[Pool] {
 	}
 }
 
-// AddUp shows those of the wide columns of a list of pools without which the numbers of one of them do not add up to its total.
+// AddUp shows those of the wide columns of a list of pools without which the numbers of one of them do not add up to
+// its total.
 func AddUp[T any](columns []printer.Column[T], all []T, of func(T) *v1.BCSNetPool) []printer.Column[T] {
 	for i := range columns {
 		number := map[string]func(*v1.BCSNetPool) int64{

@@ -149,7 +149,9 @@ const maxConflicts = 12
 // Edit changes fields of a pool's spec: change gets the pool as it is and returns the fields to set (nil to
 // unset), none for nothing to do. Only these fields are sent, and they are stored only if nobody else changed the pool
 // meanwhile; else change is asked again.
-func (p *Pools) Edit(ctx context.Context, name string, change func(Pool) (map[string]any, error)) (edited Pool, err error) {
+func (p *Pools) Edit(
+	ctx context.Context, name string, change func(Pool) (map[string]any, error),
+) (edited Pool, err error) {
 	var before Pool
 	backoff := wait.Backoff{Steps: maxConflicts, Duration: 10 * time.Millisecond, Factor: 1.7, Jitter: 0.5}
 	err = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {

@@ -37,7 +37,8 @@ func AddEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []Entry) (Addition
 	}
 	for _, e := range entries {
 		if !before.Subnet.Contains(e.From()) || !before.Subnet.Contains(e.To()) {
-			return a, app.Refuse(app.ReasonAddressNotInSubnet, "%s is not in the subnet %s of pool %s", e.Text, before.Subnet, p.Name)
+			return a, app.Refuse(app.ReasonAddressNotInSubnet, "%s is not in the subnet %s of pool %s", e.Text, before.Subnet,
+				p.Name)
 		}
 		again, err := a.present(p.Name, e)
 		switch {
@@ -74,7 +75,8 @@ func (a *Addition) present(name string, e Entry) (bool, error) {
 		if err != nil || !r.Overlaps(e.IPRange) {
 			continue
 		}
-		f := app.Refuse(app.ReasonAlreadyInPool, "%s is already in the pool: pool %s has %s", Spell(ipaddr.Intersect(ipaddr.SetOf(r), ipaddr.SetOf(e.IPRange))), name, have)
+		f := app.Refuse(app.ReasonAlreadyInPool, "%s is already in the pool: pool %s has %s",
+			Spell(ipaddr.Intersect(ipaddr.SetOf(r), ipaddr.SetOf(e.IPRange))), name, have)
 		if left := ipaddr.Subtract(ipaddr.SetOf(e.IPRange), SetOfEntries(a.List)); len(left.Ranges()) > 0 {
 			return false, f.WithHint("add only what is missing: bcsnetctl pool add-ip %s %s", name, Arguments(left))
 		}
@@ -128,7 +130,8 @@ func OverlapsOthers(name string, added *netipx.IPSet, others []ipam.Pool) error 
 		if len(shared.Ranges()) == 0 {
 			continue
 		}
-		f := app.Refuse(app.ReasonPoolOverlap, "pool %s cannot have %s: pool %s owns %s", name, Spell(added), o.Name, Spell(shared))
+		f := app.Refuse(app.ReasonPoolOverlap, "pool %s cannot have %s: pool %s owns %s", name, Spell(added), o.Name,
+			Spell(shared))
 		if o.Terminating {
 			return f.WithHint("pool %s is being deleted; see what it waits for: bcsnetctl pool describe %s", o.Name, o.Name)
 		}

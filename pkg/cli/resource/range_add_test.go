@@ -82,7 +82,9 @@ func unusable(p *v1.BCSNetPool, a netip.Addr) bool {
 }
 
 func TestAddEntriesToAPoolThatIsWrong(t *testing.T) {
-	p := &v1.BCSNetPool{Spec: v1.BCSNetPoolSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", AvailableIPs: []string{"10.9.0.1"}}}
+	p := &v1.BCSNetPool{Spec: v1.BCSNetPoolSpec{
+		Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", AvailableIPs: []string{"10.9.0.1"},
+	}}
 	p.Name = "p"
 	entries, err := ParseEntries([]string{"10.0.0.5"})
 	if err != nil {

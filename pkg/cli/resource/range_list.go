@@ -31,12 +31,14 @@ func ParseEntries(args []string) ([]Entry, error) {
 		out = append(out, Entry{r, strings.TrimSpace(arg)})
 	}
 	if a, b, found := ipaddr.FirstOverlap(RangesOf(out)); found {
-		return nil, app.Usagef("%s and %s overlap", ipaddr.FormatRange(a), ipaddr.FormatRange(b)).WithHint("name every address once")
+		return nil, app.Usagef("%s and %s overlap", ipaddr.FormatRange(a), ipaddr.FormatRange(b)).
+			WithHint("name every address once")
 	}
 	return out, nil
 }
 
-// ParseSets reads addresses, ranges and CIDRs as they are typed, each address once, up to maxBulk. The error is one of usage.
+// ParseSets reads addresses, ranges and CIDRs as they are typed, each address once, up to maxBulk. The error is one of
+// usage.
 func ParseSets(args []string) ([]netip.Addr, error) {
 	var ranges []netipx.IPRange
 	for _, arg := range args {
@@ -65,7 +67,8 @@ func ParseSets(args []string) ([]netip.Addr, error) {
 // NotTooMany bounds what one call changes.
 func NotTooMany(set *netipx.IPSet) error {
 	if n := ipaddr.SizeOfSet(set); n > maxBulk {
-		return app.Usagef("these are %s, and %d is the most in one call", humanize.Plural(n, "address"), maxBulk).WithHint("name them in several calls")
+		return app.Usagef("these are %s, and %d is the most in one call", humanize.Plural(n, "address"), maxBulk).
+			WithHint("name them in several calls")
 	}
 	return nil
 }
@@ -145,7 +148,8 @@ func Arguments(s *netipx.IPSet) string {
 // ParseHosts reads host IPs as they are typed, each once. The error is one of usage.
 func ParseHosts(args []string) ([]netip.Addr, error) {
 	return parseEach(args, func(arg string) error {
-		return app.Usagef("host %q is not an IP address", arg).WithHint("a host is named by its IP; see them: bcsnetctl host list")
+		return app.Usagef("host %q is not an IP address",
+			arg).WithHint("a host is named by its IP; see them: bcsnetctl host list")
 	})
 }
 

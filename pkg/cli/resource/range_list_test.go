@@ -88,7 +88,8 @@ func TestRemoveEntriesIsSubtraction(t *testing.T) {
 			if n > len(rest) {
 				t.Fatalf("%s should be %d entries, there are %v", entry, n, rest)
 			}
-			if strings.Contains(entry, "~") && slices.ContainsFunc(rest[:n], func(e string) bool { return strings.Contains(e, "-") }) {
+			if strings.Contains(entry, "~") && slices.ContainsFunc(rest[:n],
+				func(e string) bool { return strings.Contains(e, "-") }) {
 				t.Fatalf("%s became %v", entry, rest[:n])
 			}
 			rest = rest[n:]

@@ -49,7 +49,8 @@ func ClaimHolder(l lease.Lease) string {
 // RetainedByClaim returns the error for an address that was to be set aside, or handed out again, although a claim
 // keeps it.
 func RetainedByClaim(l lease.Lease) *app.Failure {
-	return app.Refuse(app.ReasonAddressKept, "address %s of pool %s is reserved, not by hand: %s", l.Addr, l.Pool, RetainedText(l)).
+	return app.Refuse(app.ReasonAddressKept, "address %s of pool %s is reserved, not by hand: %s", l.Addr, l.Pool,
+		RetainedText(l)).
 		WithHint("to give it back to its pool: bcsnetctl ip release %s", l.Addr)
 }
 
@@ -65,5 +66,6 @@ func StayRetained(released []lease.Lease) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", of which %d %s reserved for %s", n, humanize.OneOr(n, "stays", "stay"), humanize.OneOr(n, "its claim", "their claims"))
+	return fmt.Sprintf(", of which %d %s reserved for %s", n, humanize.OneOr(n, "stays", "stay"),
+		humanize.OneOr(n, "its claim", "their claims"))
 }

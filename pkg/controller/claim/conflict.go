@@ -33,8 +33,9 @@ func (r *Reconciler) findProblems(ctx context.Context, s *scope) (result reconci
 	}
 	s.view.ownerless, s.view.problems = owner.missing, claim.Problems(c, r.Index, others)
 	if f := r.States.noteNeed(c.Name, s.unknown); f != nil {
-		s.view.problems = append(s.view.problems, claim.Problem{Reason: string(ipam.ReasonWorkloadUnknown), Message: fmt.Sprintf(
-			"what %s needs is not known, and nothing is given back on its account: %s", c.Workload, f.message)})
+		s.view.problems = append(s.view.problems,
+			claim.Problem{Reason: string(ipam.ReasonWorkloadUnknown), Message: fmt.Sprintf(
+				"what %s needs is not known, and nothing is given back on its account: %s", c.Workload, f.message)})
 	}
 	if c.Addresses != nil || c.Size >= 0 || c.Pool != "" || c.Workload.Kind != "" && !c.Managed {
 		result.RequeueAfter = conflictEvery
@@ -87,7 +88,10 @@ func (r *Reconciler) owner(ctx context.Context, c claim.Claim) ownerView {
 
 // conflict returns the condition Conflict of a claim.
 func conflict(view statusView) metav1.Condition {
-	condition := metav1.Condition{Type: v1.ConditionConflict, Status: metav1.ConditionFalse, Reason: v1.ReasonNoConflict, Message: "nothing is in the way of the claim"}
+	condition := metav1.Condition{
+		Type: v1.ConditionConflict, Status: metav1.ConditionFalse, Reason: v1.ReasonNoConflict,
+		Message: "nothing is in the way of the claim",
+	}
 	var texts []string
 	for _, p := range view.problems {
 		texts = append(texts, p.Message)

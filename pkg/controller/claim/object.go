@@ -30,12 +30,14 @@ func (r *Reconciler) syncObject(ctx context.Context, s *scope) (done bool, err e
 		if held || c.Linger(r.Leases.Now()) > 0 || !controllerutil.RemoveFinalizer(next, v1.ClaimFinalizer) {
 			return false, nil
 		}
-		orphans := slices.DeleteFunc(slices.Clone(leases), func(l lease.Lease) bool { _, there := r.pod(ctx, l); return there })
+		orphans := slices.DeleteFunc(slices.Clone(leases),
+			func(l lease.Lease) bool { _, there := r.pod(ctx, l); return there })
 		if err := r.reclaimAll(ctx, orphans, "its claim is gone"); err != nil {
 			return false, err
 		}
 	case c.Managed && len(leases) == 0:
-		return true, client.IgnoreNotFound(r.Client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}))
+		return true, client.IgnoreNotFound(r.Client.Delete(ctx, o,
+			client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}))
 	default:
 		changed := controllerutil.AddFinalizer(next, v1.ClaimFinalizer)
 		if c.Managed {

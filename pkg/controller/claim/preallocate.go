@@ -53,7 +53,8 @@ func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcil
 		view.taking, result.RequeueAfter = true, time.Millisecond
 	}
 	if n := r.Index.ClaimUsage(c.Name).All() - before.All(); n > 0 {
-		r.Log.Info("a claim took addresses before any pod asked", "claim", c.Name, "addresses", n, "has", view.stock.Has, "missing", view.stock.Missing)
+		r.Log.Info("a claim took addresses before any pod asked", "claim", c.Name, "addresses", n, "has", view.stock.Has,
+			"missing", view.stock.Missing)
 	}
 	return result, nil
 }
@@ -68,12 +69,16 @@ func preallocated(c claim.Claim, view statusView) metav1.Condition {
 	case c.Deleting:
 		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim is being deleted"
 	case view.failure != nil:
-		condition.Reason, condition.Message = view.failure.reason, conditions.Clip(fmt.Sprintf("the claim has %s of a family so far, and cannot take more: %s", has, view.failure.message), conditions.MaxNote)
+		condition.Reason, condition.Message = view.failure.reason,
+			conditions.Clip(fmt.Sprintf("the claim has %s of a family so far, and cannot take more: %s", has,
+				view.failure.message), conditions.MaxNote)
 	case view.taking:
-		condition.Reason, condition.Message = v1.ReasonTaking, fmt.Sprintf("the claim has %s of a family so far and takes more", has)
+		condition.Reason, condition.Message = v1.ReasonTaking,
+			fmt.Sprintf("the claim has %s of a family so far and takes more", has)
 	case view.stock.Missing > 0:
 		condition.Reason = string(view.stock.Why.Reason)
-		condition.Message = fmt.Sprintf("the claim has %s of a family, %d more cannot be had: %s", has, view.stock.Missing, view.stock.Why.Message)
+		condition.Message = fmt.Sprintf("the claim has %s of a family, %d more cannot be had: %s", has, view.stock.Missing,
+			view.stock.Why.Message)
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonComplete
 		condition.Message = fmt.Sprintf("the claim has %s of a family", has)

@@ -38,7 +38,9 @@ func TestPreallocatedSaysWhatLasts(t *testing.T) {
 		{errors.New("a body that is no lease"), "Taking", "takes more"},
 		{errors.New("a body that is no lease"), "Internal", "a body that is no lease"},
 	} {
-		view := statusView{taking: step.err != nil, stock: allocator.Stock{Has: 3}, failure: s.notePreallocation("a/b", step.err)}
+		view := statusView{
+			taking: step.err != nil, stock: allocator.Stock{Has: 3}, failure: s.notePreallocation("a/b", step.err),
+		}
 		got := preallocated(claim.Claim{Name: "a/b", Preallocate: true}, view)
 		if got.Reason != step.reason || !strings.Contains(got.Message, step.words) {
 			t.Errorf("%d, %v: %s: %s; want %s: %s", i, step.err, got.Reason, got.Message, step.reason, step.words)

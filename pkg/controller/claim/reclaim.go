@@ -52,7 +52,8 @@ func (r *Reconciler) apply(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Ste
 		return now.State == lease.Reserved && now.Claim == l.Claim && now.Updated.Equal(l.Updated)
 	})
 	if freed {
-		r.Log.Info("a claim gave an address back", "claim", l.Claim, "address", l.Addr.String(), "key", l.PodPrimaryKey, "reason", s.Why)
+		r.Log.Info("a claim gave an address back", "claim", l.Claim, "address", l.Addr.String(), "key", l.PodPrimaryKey,
+			"reason", s.Why)
 		if o == nil {
 			return err
 		}

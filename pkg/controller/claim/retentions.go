@@ -50,11 +50,13 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 			switch {
 			case err != nil && r.claimLost(ctx, l, err): // nobody is left whom it could be kept for
 				terms = allocator.Constraints{}
-			case err != nil || terms.RetentionFor(l) == l.Retention || r.outlives(ctx, pod) || terms.Claim == "" && r.isBeingDeleted(ctx, l.Claim):
+			case err != nil || terms.RetentionFor(l) == l.Retention || r.outlives(ctx, pod) || terms.Claim == "" &&
+				r.isBeingDeleted(ctx, l.Claim):
 				continue // what is wrong with it, the next ADD says
 			}
 			if err := r.changeRetention(ctx, l, terms.RetentionFor(l)); err != nil {
-				r.Log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod", l.Who(), "error", err)
+				r.Log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod", l.Who(),
+					"error", err)
 			}
 		}
 		select {
@@ -69,7 +71,8 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 // of its pods.
 func (r *Reconciler) isBeingDeleted(ctx context.Context, name string) bool {
 	var o v1.BCSNetIPClaim
-	return name != "" && r.Client.Get(ctx, nameOf(name), &o) == nil && o.DeletionTimestamp != nil && o.Labels[claim.Managed] != "true"
+	return name != "" && r.Client.Get(ctx, nameOf(name), &o) == nil && o.DeletionTimestamp != nil &&
+		o.Labels[claim.Managed] != "true"
 }
 
 // claimLost reports whether the claim that a pod names, and that its lease carries, is gone. It was made and deleted

@@ -125,7 +125,8 @@ func TestLargeClaimsGatherLonger(t *testing.T) {
 	const all = 6000
 	for i := range all {
 		r.Index.Watched(lease.Lease{
-			Addr: addressOf(i), Params: lease.Params{Pool: "p", Bits: 8}, State: lease.Active, Version: uint64(i + 1), Retention: lease.Retention{Claim: "shop/all"},
+			Addr: addressOf(i), Params: lease.Params{Pool: "p", Bits: 8}, State: lease.Active, Version: uint64(i + 1),
+			Retention: lease.Retention{Claim: "shop/all"},
 		})
 	}
 	for at, want := range map[int]time.Duration{0: claimDelay, 999: claimDelay + time.Second, all - 1: maxClaimDelay} {

@@ -44,7 +44,8 @@ type statusView struct {
 // publish writes the status of a claim where that changed and the claim has its turn. again is how soon the claim is to
 // be reconciled where a write is still due; 0 otherwise.
 func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Duration, err error) {
-	o, c, view, leases, next := look.object, look.claim, look.view, r.Index.ByClaim(look.claim.Name), look.object.DeepCopy()
+	o, c, view, leases, next := look.object, look.claim, look.view, r.Index.ByClaim(look.claim.Name),
+		look.object.DeepCopy()
 	if look.problem != nil {
 		view.problem = look.problem.Error()
 	}
@@ -69,7 +70,9 @@ func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Durat
 		shown = append(shown, fmt.Sprintf("and %d more", more))
 	}
 	s.Usage, s.IPPool = fmt.Sprintf("%d/%d", s.Used, s.Held), strings.Join(shown, ",")
-	all := []metav1.Condition{readyCondition(c, s, view), overLimit(c, max(families[ipaddr.IPv4], families[ipaddr.IPv6])), conflict(view)}
+	all := []metav1.Condition{
+		readyCondition(c, s, view), overLimit(c, max(families[ipaddr.IPv4], families[ipaddr.IPv6])), conflict(view),
+	}
 	if c.Preallocate {
 		all = append(all, preallocated(c, view))
 	} else {
@@ -79,14 +82,16 @@ func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Durat
 		condition.ObservedGeneration = o.Generation
 		meta.SetStatusCondition(&s.Conditions, condition)
 	}
-	if wait := r.Budget.Ask(budgetName(c.Name), conditions.UrgencyOfClaim(c.Managed, &o.Status, s)); wait > 0 || equality.Semantic.DeepEqual(o.Status, next.Status) {
+	if wait := r.Budget.Ask(budgetName(c.Name), conditions.UrgencyOfClaim(c.Managed, &o.Status, s)); wait > 0 ||
+		equality.Semantic.DeepEqual(o.Status, next.Status) {
 		return wait, nil
 	}
 	base := o.DeepCopy()
 	if base.Status.Usage == "" { // a patch leaves out what did not change: write the zeros once
 		base.Status.Used, base.Status.Held = -1, -1
 	}
-	switch err := r.Client.Status().Patch(ctx, next, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); {
+	switch err := r.Client.Status().Patch(ctx, next,
+		client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return conditions.WriteDelay, nil // a newer one is on its way
 	case err != nil:
@@ -105,9 +110,11 @@ func readyCondition(c claim.Claim, s *v1.BCSNetIPClaimStatus, view statusView) m
 	case view.problem != "":
 		condition.Reason, condition.Message = v1.ReasonInvalidSpec, view.problem
 	case c.Deleting && c.Managed:
-		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim goes when what it kept has gone back, and is made again for the pods that have its addresses"
+		condition.Reason, condition.Message = v1.ReasonClaimReleasing,
+			"the claim goes when what it kept has gone back, and is made again for the pods that have its addresses"
 	case c.Deleting && s.Held == 0:
-		condition.Reason, condition.Message = v1.ReasonClaimReleasing, "the claim goes when requests that began before its deletion have ended, within seconds"
+		condition.Reason, condition.Message = v1.ReasonClaimReleasing,
+			"the claim goes when requests that began before its deletion have ended, within seconds"
 	case c.Deleting:
 		condition.Reason = v1.ReasonClaimReleasing
 		condition.Message = fmt.Sprintf("the claim goes when pods have given up %s", humanize.Plural(int(s.Used), "address"))
@@ -124,7 +131,10 @@ func readyCondition(c claim.Claim, s *v1.BCSNetIPClaimStatus, view statusView) m
 // overLimit returns the condition OverLimit: whether a claim has more addresses of a family than it may, with those of
 // a rolling update.
 func overLimit(c claim.Claim, held int) metav1.Condition {
-	condition := metav1.Condition{Type: v1.ConditionOverLimit, Status: metav1.ConditionFalse, Reason: v1.ReasonWithinLimit, Message: "the claim has no more addresses than it may"}
+	condition := metav1.Condition{
+		Type: v1.ConditionOverLimit, Status: metav1.ConditionFalse, Reason: v1.ReasonWithinLimit,
+		Message: "the claim has no more addresses than it may",
+	}
 	if may := c.Size + c.Surge; c.Size >= 0 && held > may {
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonTooMany
 		how := "those that pods have are given back when the pods end"

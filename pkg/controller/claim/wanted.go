@@ -41,7 +41,8 @@ func (r *Reconciler) create(ctx context.Context, name string, leases []lease.Lea
 		r.States.Missing(p)
 		return 0, fmt.Errorf("making claim %s: %w", name, err)
 	}
-	r.Log.Info("made a claim from annotations", "claim", name, "policy", string(p.Release), "workload", p.Workload.String())
+	r.Log.Info("made a claim from annotations", "claim", name, "policy", string(p.Release), "workload",
+		p.Workload.String())
 	return 0, nil
 }
 
@@ -64,8 +65,10 @@ func (r *Reconciler) emitNotMade(ctx context.Context, name string, leases []leas
 			continue
 		}
 		about := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}}
-		r.Events.Eventf(about, nil, corev1.EventTypeWarning, v1.ReasonClaimNotMade, "MakeClaim", "%s", conditions.Clip(fmt.Sprintf(
-			"the API server refuses claim %s, which the pod's annotations ask for; it is tried again every %s: %v", name, notMadeDelay, why), conditions.MaxNote))
+		r.Events.Eventf(about, nil, corev1.EventTypeWarning, v1.ReasonClaimNotMade, "MakeClaim", "%s",
+			conditions.Clip(fmt.Sprintf(
+				"the API server refuses claim %s, which the pod's annotations ask for; it is tried again every %s: %v", name,
+				notMadeDelay, why), conditions.MaxNote))
 		if told++; told == notMadePods {
 			return
 		}

@@ -12,7 +12,9 @@ import (
 
 // simulated has objects change at a steady rate for a time, each asking again when its wait is over, as the reconcilers
 // have it, and returns how often each was written and the longest that one waited.
-func simulated(objects, perSecond int, length time.Duration, change func(object int) Urgency) (writes map[int]int, longest time.Duration) {
+func simulated(
+	objects, perSecond int, length time.Duration, change func(object int) Urgency,
+) (writes map[int]int, longest time.Duration) {
 	now := time.Unix(1_800_000_000, 0)
 	b := NewBudget(func() time.Time { return now })
 	type pending struct{ since, ask time.Time }
@@ -134,7 +136,10 @@ func TestUrgency(t *testing.T) {
 	conditions := func(status metav1.ConditionStatus, message string) []metav1.Condition {
 		return []metav1.Condition{{Type: v1.ConditionReady, Status: status, Reason: "R", Message: message}}
 	}
-	before := v1.BCSNetPoolStatus{Status: v1.PoolNormal, UpdateTime: "then", ObservedGeneration: 1, Available: 5, Conditions: conditions(metav1.ConditionTrue, "a")}
+	before := v1.BCSNetPoolStatus{
+		Status: v1.PoolNormal, UpdateTime: "then", ObservedGeneration: 1, Available: 5,
+		Conditions: conditions(metav1.ConditionTrue, "a"),
+	}
 	for name, test := range map[string]struct {
 		change func(*v1.BCSNetPoolStatus)
 		want   Urgency

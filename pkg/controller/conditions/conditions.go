@@ -26,7 +26,9 @@ const (
 
 // New returns a condition of a kind.
 func New(kind string, status bool, reason, format string, args ...any) metav1.Condition {
-	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: Clip(fmt.Sprintf(format, args...), MaxMessage)}
+	c := metav1.Condition{
+		Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: Clip(fmt.Sprintf(format, args...), MaxMessage),
+	}
 	if status {
 		c.Status = metav1.ConditionTrue
 	}
@@ -38,7 +40,8 @@ func New(kind string, status bool, reason, format string, args ...any) metav1.Co
 func EmitTurned(recorder events.EventRecorder, o runtime.Object, before, now []metav1.Condition) {
 	bad := func(c *metav1.Condition) bool { return c != nil && c.Status != healthy(c.Type) }
 	wanted := func(c *metav1.Condition) bool {
-		return slices.Contains([]string{v1.ReasonCordoned, v1.ReasonTaking, v1.ReasonTooMany, v1.ReasonClaimReleasing}, c.Reason)
+		return slices.Contains([]string{v1.ReasonCordoned, v1.ReasonTaking, v1.ReasonTooMany, v1.ReasonClaimReleasing},
+			c.Reason)
 	}
 	for i := range now {
 		c, was := &now[i], meta.FindStatusCondition(before, now[i].Type)
@@ -48,7 +51,8 @@ func EmitTurned(recorder events.EventRecorder, o runtime.Object, before, now []m
 			continue
 		case bad(c) && !wanted(c) && (!bad(was) || was.Reason == v1.ReasonTaking):
 			kind = corev1.EventTypeWarning
-		case bad(c) == bad(was), c.Reason == v1.ReasonTaking, !bad(c) && was.Reason == v1.ReasonTaking: // on its way, and arrived
+		// On its way, and arrived.
+		case bad(c) == bad(was), c.Reason == v1.ReasonTaking, !bad(c) && was.Reason == v1.ReasonTaking:
 			continue
 		}
 		recorder.Eventf(o, nil, kind, c.Reason, c.Type, "%s", Clip(c.Message, MaxNote))

@@ -168,7 +168,8 @@ func (r *reconciler) held(pool string) int {
 // heldText describes what a pool that is to go waits for.
 func (r *reconciler) heldText(pool string) string {
 	if n := r.held(pool); n > 0 {
-		return fmt.Sprintf(" until %s in use or reserved %s released", humanize.Plural(n, "address"), humanize.OneOr(n, "is", "are"))
+		return fmt.Sprintf(" until %s in use or reserved %s released", humanize.Plural(n, "address"),
+			humanize.OneOr(n, "is", "are"))
 	}
 	return ""
 }
@@ -178,7 +179,8 @@ func (r *reconciler) patch(ctx context.Context, old, next *v1.BCSNetPool) (chang
 	if equality.Semantic.DeepEqual(old, next) {
 		return false, nil
 	}
-	if err := r.client.Patch(ctx, next, client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.client.Patch(ctx, next, client.MergeFromWithOptions(old,
+		client.MergeFromWithOptimisticLock{})); err != nil {
 		return false, fmt.Errorf("changing pool %s: %w", old.Name, err)
 	}
 	return true, nil

@@ -60,7 +60,8 @@ var errNotCome = errors.New("the API server has not told of it: may the controll
 // Cached returns which ConfigMaps the cache is to hold: that one alone.
 func Cached(from types.NamespacedName) cache.ByObject {
 	return cache.ByObject{Field: fields.AndSelectors(
-		fields.OneTermEqualSelector("metadata.namespace", from.Namespace), fields.OneTermEqualSelector("metadata.name", from.Name))}
+		fields.OneTermEqualSelector("metadata.namespace", from.Namespace),
+		fields.OneTermEqualSelector("metadata.name", from.Name))}
 }
 
 // Config has the dependencies of the reconciler.
@@ -77,16 +78,19 @@ type Config struct {
 // Add makes the leader keep pools as a ConfigMap asks for.
 func Add(ctx context.Context, mgr ctrl.Manager, o Config) (err error) {
 	r := &reconciler{
-		from: o.From, cache: mgr.GetCache(), client: mgr.GetClient(), index: o.Index, events: mgr.GetEventRecorder(leadership.LeaseName),
-		now: o.Now, ready: o.Ready, log: o.Log.With("configmap", o.From.String()), wake: make(chan struct{}, 1),
+		from: o.From, cache: mgr.GetCache(), client: mgr.GetClient(), index: o.Index,
+		events: mgr.GetEventRecorder(leadership.LeaseName),
+		now:    o.Now, ready: o.Ready, log: o.Log.With("configmap", o.From.String()), wake: make(chan struct{}, 1),
 		applied: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "bcsnet_floatingip_config_applied",
-			Help: "1 while the pools are as the ConfigMap of --floatingip-config says, 0 while that is wrong or cannot be done; of the leader.",
+			Help: "1 while the pools are as the ConfigMap of --floatingip-config says, 0 while that is wrong or cannot be " +
+				"done; of the leader.",
 		}, nil),
 	}
 	o.Registry.MustRegister(r.applied)
 	look := func(*corev1.ConfigMap) { r.wakeUp() }
-	if r.synced, err = informers.Watch(ctx, mgr.GetCache(), &corev1.ConfigMap{}, informers.Handler(look, look)); err != nil {
+	if r.synced, err = informers.Watch(ctx, mgr.GetCache(), &corev1.ConfigMap{},
+		informers.Handler(look, look)); err != nil {
 		return err
 	}
 	if _, err := informers.Watch(ctx, mgr.GetCache(), &v1.BCSNetPool{}, r.poolHandler()); err != nil {
@@ -153,7 +157,8 @@ func (r *reconciler) pass(ctx context.Context) time.Duration {
 		done, err := r.apply(ctx, r.good)
 		if done.any() {
 			r.log.Info("applied", "changes", done.String())
-			r.events.Eventf(from, nil, corev1.EventTypeNormal, v1.ReasonFloatingIPConfigApplied, "Apply", "%s", conditions.Clip(done.String(), conditions.MaxNote))
+			r.events.Eventf(from, nil, corev1.EventTypeNormal, v1.ReasonFloatingIPConfigApplied, "Apply", "%s",
+				conditions.Clip(done.String(), conditions.MaxNote))
 		}
 		switch {
 		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):

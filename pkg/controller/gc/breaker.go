@@ -181,7 +181,8 @@ func (b *Breaker) verify(ctx context.Context, due []suspect) (seen, unseen []sus
 			wanted[o] = nil
 		}
 	}
-	for _, w := range slices.SortedFunc(maps.Keys(wanted), func(a, b object) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name)) }) {
+	for _, w := range slices.SortedFunc(maps.Keys(wanted),
+		func(a, b object) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name)) }) {
 		if wanted[w] = b.missing(ctx, w); wanted[w] != nil && why == "" {
 			why = wanted[w].Error()
 		}

@@ -33,11 +33,13 @@ func (namespaces) List(context.Context, client.ObjectList, ...client.ListOption)
 
 // A circuit breaker that waits for one namespace takes a second look at others that go all at once meanwhile.
 func TestBrakeLooksAgain(t *testing.T) {
-	b := NewBreaker(namespaces{"shop": true}, func(netip.Addr) (string, bool) { return "", false }, func(string) {}, slog.New(slog.DiscardHandler))
+	b := NewBreaker(namespaces{"shop": true}, func(netip.Addr) (string, bool) { return "", false }, func(string) {},
+		slog.New(slog.DiscardHandler))
 	due := func(namespace string, from, n byte) (all []suspect) {
 		for i := range n {
 			all = append(all, suspect{lease: lease.Lease{
-				Addr: netip.AddrFrom4([4]byte{10, 0, 0, from + i}), Version: 1, Holder: lease.Holder{Namespace: namespace, PodName: fmt.Sprint(i)},
+				Addr: netip.AddrFrom4([4]byte{10, 0, 0, from + i}), Version: 1,
+				Holder: lease.Holder{Namespace: namespace, PodName: fmt.Sprint(i)},
 			}})
 		}
 		return all
@@ -65,7 +67,8 @@ func TestItsOwn(t *testing.T) {
 	}{
 		"a policy": {apierrors.NewForbidden(ips, "10.0.0.1", errors.New("ValidatingAdmissionPolicy 'keep' denied request: it is kept")), true},
 		"a role": {apierrors.NewForbidden(ips, "10.0.0.1",
-			errors.New(`User "system:serviceaccount:bcsnet-system:bcsnet-controller" cannot update resource "bcsnetips" in API group "networkextension.bkbcs.tencent.com" at the cluster scope`)), false},
+			errors.New(
+				`User "system:serviceaccount:bcsnet-system:bcsnet-controller" cannot update resource "bcsnetips" in API group "networkextension.bkbcs.tencent.com" at the cluster scope`)), false},
 		"what is stored": {apierrors.NewBadRequest("it is broken"), true},
 		"the API server": {apierrors.NewInternalError(errors.New("etcd is away")), false},
 	} {

@@ -91,10 +91,13 @@ func New(o Config) *Collector {
 		Config: o, beats: &beats{live: o.Live, log: o.Log},
 		waits: &waits{live: o.Live, client: o.Client, namespace: o.Namespace},
 		collections: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "bcsnet_collections_total", Help: "Addresses that were taken back because their pod had gone, by the check that found them.",
+			Name: "bcsnet_collections_total",
+			Help: "Addresses that were taken back because their pod had gone, by the check that found them.",
 		}, []string{"check"}),
 		due: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "bcsnet_collections_due", Help: "Addresses whose pod has gone and that wait to be taken back: for a second look, for their host, for the brake, or because of a dry run.",
+			Name: "bcsnet_collections_due",
+			Help: "Addresses whose pod has gone and that wait to be taken back: for a second look, for their host, for the " +
+				"brake, or because of a dry run.",
 		}),
 	}
 	for _, check := range []gone.Check{gone.PodGone, gone.PodEnded, gone.PodReplaced} {
@@ -214,7 +217,8 @@ func (c *Collector) report(due []suspect) {
 // itsOwn reports whether a collection failed because of its own lease, so that others may go on: the API server would
 // not store it, as it was written by hand or by another release, or a policy forbids it.
 func itsOwn(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) && !store.ForbiddenByRole(err)
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) &&
+		!store.ForbiddenByRole(err)
 }
 
 // collect reads the pod from the API server, and takes the address back if it is gone there too. alive: it is not.
@@ -237,7 +241,8 @@ func (c *Collector) collect(ctx context.Context, s suspect, now time.Time) (aliv
 		c.Breaker.noteCollection(time.Now())
 		c.collections.WithLabelValues(string(s.check)).Inc()
 		c.Log.Info("took an address back", s.fields()...)
-		c.Event(ctx, l, corev1.EventTypeNormal, v1.ReasonAddressCollected, "Collect", "took "+l.Addr.String()+" back: "+s.cause)
+		c.Event(ctx, l, corev1.EventTypeNormal, v1.ReasonAddressCollected, "Collect", "took "+l.Addr.String()+" back: "+
+			s.cause)
 	}
 	return false, err
 }

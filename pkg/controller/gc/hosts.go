@@ -78,7 +78,8 @@ func (c *Collector) listen(ctx context.Context, seen map[netip.Addr]suspect, now
 		case beat != s.beat:
 			s.beat, s.renewal = beat, gone.Once
 		}
-		if touch := s.renewal == gone.Since || s.renewal == gone.NoLease; (node == "" || !touch) && !failpoint.Broken("back") {
+		if touch := s.renewal == gone.Since || s.renewal == gone.NoLease; (node == "" || !touch) &&
+			!failpoint.Broken("back") {
 			s.missed = now.Sub(s.since)
 		}
 		seen[addr] = s

@@ -72,7 +72,10 @@ func (w *waits) save(ctx context.Context, all []suspect) error {
 	if w.object == nil {
 		return nil
 	}
-	slices.SortFunc(all, func(a, b suspect) int { return cmp.Or(a.first.Compare(b.first), a.lease.Addr.Compare(b.lease.Addr)) })
+	slices.SortFunc(all, func(a, b suspect) int {
+		return cmp.Or(a.first.Compare(b.first),
+			a.lease.Addr.Compare(b.lease.Addr))
+	})
 	data := map[string]string{}
 	for _, s := range all[:min(len(all), maxWaits)] {
 		data[ipaddr.ObjectName(s.lease.Addr)] = store.FormatTime(s.first) + " " + strconv.FormatUint(s.lease.Version, 10)

@@ -42,14 +42,19 @@ func newVoter(t *testing.T, cfg *rest.Config, name string) *voter {
 		t.Fatal(err)
 	}
 	background(t, func(ctx context.Context) { _ = leases.Start(ctx) })
-	if _, err := informers.Watch(t.Context(), leases, &coordinationv1.Lease{}, informers.Handler(v.set, v.remove)); err != nil {
+	if _, err := informers.Watch(t.Context(), leases, &coordinationv1.Lease{},
+		informers.Handler(v.set, v.remove)); err != nil {
 		t.Fatal(err)
 	}
-	o := Config{Namespace: metav1.NamespaceDefault, Timing: Timing{time.Hour, time.Minute, 200 * time.Millisecond}} // a Lease passes on because it is released
-	if v.election, err = newElection(cfg, o, v.Peers, leads, &Health{others: func() bool { return false }}, leads.log); err != nil {
+	// a Lease passes on because it is released
+	o := Config{Namespace: metav1.NamespaceDefault, Timing: Timing{time.Hour, time.Minute, 200 * time.Millisecond}}
+	if v.election, err = newElection(cfg, o, v.Peers, leads, &Health{others: func() bool { return false }},
+		leads.log); err != nil {
 		t.Fatal(err)
 	}
-	v.heartbeat = &heartbeat{leases: v.election.client.Leases(o.Namespace), namespace: o.Namespace, peers: v.Peers, log: leads.log}
+	v.heartbeat = &heartbeat{
+		leases: v.election.client.Leases(o.Namespace), namespace: o.Namespace, peers: v.Peers, log: leads.log,
+	}
 	return v
 }
 

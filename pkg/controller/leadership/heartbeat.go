@@ -55,7 +55,8 @@ func (p *heartbeat) renew(ctx context.Context) error {
 	now := metav1.NowMicro()
 	lease := coordinationapply.Lease(heartbeatName(p.peers.self), p.namespace).WithLabels(LeaseLabels()).
 		WithAnnotations(map[string]string{keyAnnotation: p.peers.key.Public()}).WithSpec(coordinationapply.LeaseSpec().
-		WithHolderIdentity(p.peers.self.Holder()).WithLeaseDurationSeconds(int32(heartbeatTerm / time.Second)).WithRenewTime(now))
+		WithHolderIdentity(p.peers.self.Holder()).WithLeaseDurationSeconds(int32(heartbeatTerm / time.Second)).
+		WithRenewTime(now))
 	_, err := p.leases.Apply(ctx, lease, metav1.ApplyOptions{FieldManager: LeaseName, Force: true})
 	return err
 }
@@ -65,7 +66,8 @@ func (p *heartbeat) sweep(ctx context.Context) error {
 	Every(ctx, heartbeatTerm, func() {
 		var errs []error
 		for name, version := range p.peers.stale(heartbeatKept) {
-			err := p.leases.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}})
+			err := p.leases.Delete(
+				ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}})
 			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 				errs = append(errs, err)
 			}

@@ -48,7 +48,9 @@ type peerRecord struct {
 }
 
 func newPeers(self replica.Identity, key replica.Key, leads *Terms) *Peers {
-	return &Peers{self: self, key: key, leads: leads, now: time.Now, changed: make(chan struct{}, 1), leases: map[string]peerRecord{}}
+	return &Peers{
+		self: self, key: key, leads: leads, now: time.Now, changed: make(chan struct{}, 1), leases: map[string]peerRecord{},
+	}
 }
 
 // set records a Lease that is new or has changed.

@@ -48,13 +48,16 @@ func (q *Queue) Serve(mgr ctrl.Manager, name string, kind client.Object, r recon
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		Watches(kind, onChange()).
-		WatchesRawSource(source.Func(func(_ context.Context, started workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		WatchesRawSource(source.Func(func(
+			_ context.Context, started workqueue.TypedRateLimitingInterface[reconcile.Request],
+		) error {
 			q.Start(started)
 			return nil
 		})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff,
+				maxBackoff),
 		}).
 		Complete(r)
 }

@@ -67,7 +67,9 @@ func TestOnChange(t *testing.T) {
 		"another pool": {func(p *v1.BCSNetPool) { p.UID = "other" }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			old := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", Generation: 1, Finalizers: []string{v1.PoolFinalizer}}}
+			old := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{
+				Name: "p", UID: "u", Generation: 1, Finalizers: []string{v1.PoolFinalizer},
+			}}
 			changed := old.DeepCopy()
 			test.change(changed)
 			var q entered

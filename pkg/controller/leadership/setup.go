@@ -37,7 +37,8 @@ type Replica struct {
 // Setup registers this replica with the others, and starts to watch them. What only the leader does runs as a component
 // of the terms.
 func Setup(
-	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Config, leads *Terms, leases *store.Client, feed *store.Feed,
+	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Config, leads *Terms, leases *store.Client,
+	feed *store.Feed,
 	log *slog.Logger,
 ) (*Replica, error) {
 	name, err := os.Hostname()
@@ -56,7 +57,8 @@ func Setup(
 	if !o.Elect {
 		return &Replica{p, h, func(ctx context.Context) { leadAlways(ctx, leads, o) }}, nil
 	}
-	if _, err := informers.Watch(ctx, mgr.GetCache(), &coordinationv1.Lease{}, informers.Handler(p.set, p.remove)); err != nil {
+	if _, err := informers.Watch(ctx, mgr.GetCache(), &coordinationv1.Lease{},
+		informers.Handler(p.set, p.remove)); err != nil {
 		return nil, err
 	}
 	leads.OnTerm(h.resign)

@@ -85,10 +85,12 @@ func NewCapacity(o Config) *Capacity {
 		client: o.Client, index: o.Index, resources: o.Resources, now: o.Now, clock: time.Now, ready: o.Ready, log: o.Log,
 		troubles: rate.Sometimes{Interval: time.Minute},
 		usual:    rate.NewLimiter(capacityRate, capacityRate), edges: rate.NewLimiter(capacityEdgeRate, capacityEdgeRate),
-		nodes: map[string]*nodeCapacity{}, hosts: map[netip.Addr]map[*nodeCapacity]struct{}{}, dirty: map[netip.Addr]struct{}{},
+		nodes: map[string]*nodeCapacity{}, hosts: map[netip.Addr]map[*nodeCapacity]struct{}{},
+		dirty: map[netip.Addr]struct{}{},
 		patches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_node_patches_total",
-			Help: "Patches of the resources that nodes publish: edge, because the node's pools became full or have addresses again, change, or failed.",
+			Help: "Patches of the resources that nodes publish: edge, because the node's pools became full or have addresses " +
+				"again, change, or failed.",
 		}, []string{"result"}),
 	}
 	for _, result := range []string{patchChange, patchEdge, patchFailed} {
@@ -284,7 +286,10 @@ func (c *Capacity) write(ctx context.Context, p nodePatch) {
 		return
 	case err != nil:
 		result = patchFailed
-		c.troubles.Do(func() { c.log.Warn("the addresses for a node cannot be published", "node", p.node.name, "error", err) })
+		c.troubles.Do(func() {
+			c.log.Warn("the addresses for a node cannot be published", "node", p.node.name, "error",
+				err)
+		})
 	case p.edge:
 		result = patchEdge
 	}

@@ -174,7 +174,10 @@ type nodePatch struct {
 }
 
 func (n *nodeCapacity) patch(r scheduling.Resources, now time.Time) nodePatch {
-	p := nodePatch{node: n, edge: n.edge(), full: n.left == 0, few: n.left < fewLeft, numbers: map[corev1.ResourceName]*resource.Quantity{}}
+	p := nodePatch{
+		node: n, edge: n.edge(), full: n.left == 0, few: n.left < fewLeft,
+		numbers: map[corev1.ResourceName]*resource.Quantity{},
+	}
 	for _, name := range n.ours {
 		if n.superfluous(name, r) {
 			p.numbers[name] = nil
@@ -192,7 +195,8 @@ func (n *nodeCapacity) patch(r scheduling.Resources, now time.Time) nodePatch {
 // body returns the patch. It has no version and nothing else of the node. So it does not conflict with a kubelet that
 // writes its status at the same time; a kubelet leaves resources alone that it does not know.
 func (p nodePatch) body() client.Patch {
-	body, _ := json.Marshal(map[string]any{"status": map[string]any{"capacity": p.numbers, "allocatable": p.numbers}}) // cannot fail
+	// cannot fail
+	body, _ := json.Marshal(map[string]any{"status": map[string]any{"capacity": p.numbers, "allocatable": p.numbers}})
 	return client.RawPatch(types.MergePatchType, body)
 }
 

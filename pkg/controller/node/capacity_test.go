@@ -43,7 +43,8 @@ func newOffers(t testing.TB, resources ...string) *offers {
 	}
 	o := &offers{t: t, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), objects: map[string]*corev1.Node{}}
 	o.Capacity = NewCapacity(Config{
-		Index: ipam.NewIndex(), Resources: r, Now: func() time.Time { return o.clock }, Ready: func() error { return errors.ErrUnsupported },
+		Index: ipam.NewIndex(), Resources: r, Now: func() time.Time { return o.clock },
+		Ready:    func() error { return errors.ErrUnsupported },
 		Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	o.Capacity.clock = o.now
@@ -54,11 +55,17 @@ func newOffers(t testing.TB, resources ...string) *offers {
 // pool makes a pool of so many addresses, 10.<n>.0.10 and on, for the hosts in 192.0.<n>.0/24.
 func (o *offers) pool(n, size int, change ...func(*ipam.Pool)) {
 	o.t.Helper()
-	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: fmt.Sprintf("10.%d.0.0", n), Mask: 16, Gateway: fmt.Sprintf("10.%d.255.1", n), Available: []string{fmt.Sprintf("10.%d.0.10-10.%d.%d.%d", n, n, (9+size)/256, (9+size)%256)}})
+	plan, err := ipam.NewPlan(ipam.PlanSpec{
+		Net: fmt.Sprintf("10.%d.0.0", n), Mask: 16, Gateway: fmt.Sprintf("10.%d.255.1", n),
+		Available: []string{fmt.Sprintf("10.%d.0.10-10.%d.%d.%d", n, n, (9+size)/256, (9+size)%256)},
+	})
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	p := ipam.Pool{Name: fmt.Sprint("p", n), Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix(fmt.Sprintf("192.%d.0.0/16", n)): {}}}
+	p := ipam.Pool{
+		Name: fmt.Sprint("p", n), Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix(fmt.Sprintf("192.%d.0.0/16",
+			n)): {}},
+	}
 	for _, c := range change {
 		c(&p)
 	}
@@ -73,7 +80,8 @@ func (o *offers) node(name, addr string, change ...func(*corev1.Node)) {
 		n = &corev1.Node{}
 		n.Name = name
 		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: addr}}
-		n.Status.Capacity, n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("1")}, corev1.ResourceList{"cpu": resource.MustParse("1")}
+		n.Status.Capacity, n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("1")},
+			corev1.ResourceList{"cpu": resource.MustParse("1")}
 		o.objects[name] = n
 	}
 	for _, c := range change {
@@ -91,7 +99,9 @@ func (o *offers) hold(addr, host string, state lease.State) {
 	name, _ := o.index.PoolOf(a)
 	l := lease.Lease{Addr: a, Version: uint64(o.version), State: state, Params: lease.Params{Pool: name, Bits: 16}}
 	if state == lease.Active {
-		l.Holder = lease.Holder{Host: netip.MustParseAddr(host), PodUID: "pod-" + addr, ContainerID: "c" + addr, IfName: "eth0"}
+		l.Holder = lease.Holder{
+			Host: netip.MustParseAddr(host), PodUID: "pod-" + addr, ContainerID: "c" + addr, IfName: "eth0",
+		}
 	}
 	o.index.Watched(l)
 }
@@ -135,7 +145,9 @@ func (o *offers) patched(after time.Duration) string {
 				text += "=" + q.String()
 			}
 			raw, _ := json.Marshal(map[string]any{"f:status": map[string]any{"f:capacity": fields, "f:allocatable": fields}})
-			entry := metav1.ManagedFieldsEntry{Manager: capacityManager, Subresource: "status", FieldsV1: metav1.NewFieldsV1(string(raw))}
+			entry := metav1.ManagedFieldsEntry{
+				Manager: capacityManager, Subresource: "status", FieldsV1: metav1.NewFieldsV1(string(raw)),
+			}
 			n.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", Subresource: "status"}, entry}
 		})
 		p.node.full, p.node.few, p.node.known = p.full, p.few, true

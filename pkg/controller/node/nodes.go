@@ -202,7 +202,9 @@ func Trim(o *corev1.Node, resources scheduling.Resources) *corev1.Node {
 	}
 	for _, c := range o.Status.Conditions {
 		if c.Type == corev1.NodeReady {
-			t.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+			t.Status.Conditions = []corev1.NodeCondition{{
+				Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime,
+			}}
 		}
 	}
 	return t

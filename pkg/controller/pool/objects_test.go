@@ -25,10 +25,12 @@ func TestDueSweepsLargePools(t *testing.T) {
 			Net: "fd00::", Mask: 64, Gateway: "fd00::1", AvailableIPs: []string{"fd00::/64"},
 		}, extra},
 		"IPv6, on demand, oldest named singly": {v1.BCSNetPoolSpec{
-			Net: "fd00::", Mask: 64, Gateway: "fd00::1", AvailableIPs: []string{"fd00::100", "fd00::101", "fd00::1:0/112", "fd00::102-fd00::ffff"},
+			Net: "fd00::", Mask: 64, Gateway: "fd00::1",
+			AvailableIPs: []string{"fd00::100", "fd00::101", "fd00::1:0/112", "fd00::102-fd00::ffff"},
 		}, extra - 2},
 		"IPv6, always": {v1.BCSNetPoolSpec{
-			Net: "fd00::", Mask: 64, Gateway: "fd00::1", AvailableIPs: []string{"fd00::100-fd00::1106"}, Materialize: v1.MaterializeAlways,
+			Net: "fd00::", Mask: 64, Gateway: "fd00::1", AvailableIPs: []string{"fd00::100-fd00::1106"},
+			Materialize: v1.MaterializeAlways,
 		}, 0},
 		"IPv4, not large": {v1.BCSNetPoolSpec{
 			Net: "10.0.0.0", Mask: 8, Gateway: "10.0.0.1", AvailableIPs: []string{"10.0.0.0/16"},
@@ -83,7 +85,8 @@ func TestDueSparesWhatRests(t *testing.T) {
 	for name, addresses := range map[string][]string{"swept": {"fd00::/64"}, "taken out of the pool": {"fd00::1:0/112"}} {
 		t.Run(name, func(t *testing.T) {
 			p := store.Pool(&v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}, Spec: v1.BCSNetPoolSpec{
-				Net: "fd00::", Mask: 64, Gateway: "fd00::1", AvailableIPs: addresses, Cooldown: &metav1.Duration{Duration: time.Minute},
+				Net: "fd00::", Mask: 64, Gateway: "fd00::1", AvailableIPs: addresses,
+				Cooldown: &metav1.Duration{Duration: time.Minute},
 			}})
 			index := ipam.NewIndex()
 			index.SetPool(p)

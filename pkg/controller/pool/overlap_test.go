@@ -39,7 +39,9 @@ func newOverlapping(t testing.TB, addresses int) *overlapping {
 		compared: map[string]comparison{}, full: map[string]struct{}{},
 	}}
 	for i, name := range []string{"older", "newer"} {
-		p := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1, CreationTimestamp: metav1.Unix(int64(1_700_000_000+i), 0)}, Spec: v1.BCSNetPoolSpec{
+		p := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Generation: 1, CreationTimestamp: metav1.Unix(int64(1_700_000_000+i), 0),
+		}, Spec: v1.BCSNetPoolSpec{
 			Net: "10.0.0.0", Mask: 8, Gateway: "10.255.255.254", Materialize: v1.MaterializeOnDemand,
 			AvailableIPs: []string{fmt.Sprintf("10.0.1.0-%s", addressOf(addresses-1))},
 		}}

@@ -81,8 +81,9 @@ type comparison struct {
 // New returns a reconciler, which every change of the index reaches. It does nothing before its Setup.
 func New(o Config) *Reconciler {
 	r := &Reconciler{
-		client: o.Client, index: o.Index, leases: o.Leases, events: o.Events, leads: o.Terms, queue: o.Queue, breaker: o.Breaker,
-		budget: o.Budget, ready: o.Ready, log: o.Log,
+		client: o.Client, index: o.Index, leases: o.Leases, events: o.Events, leads: o.Terms, queue: o.Queue,
+		breaker: o.Breaker,
+		budget:  o.Budget, ready: o.Ready, log: o.Log,
 		compared: map[string]comparison{}, full: map[string]struct{}{}, nearQuota: map[string]map[string]bool{},
 	}
 	o.Index.Subscribe(r.leaseChanged)
@@ -243,7 +244,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 	}
 	left, workErr := r.arrange(ctx, &pool, known)
-	wait, err := r.publish(ctx, &pool, known, view{left: left, failure: workErr, rebuilding: r.index.Rebuilding(pool.Name)})
+	wait, err := r.publish(ctx, &pool, known,
+		view{left: left, failure: workErr, rebuilding: r.index.Rebuilding(pool.Name)})
 	if err != nil {
 		return reconcile.Result{}, err
 	}

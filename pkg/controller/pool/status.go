@@ -40,14 +40,16 @@ func (r *Reconciler) publish(
 	ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool, v view,
 ) (again time.Duration, err error) {
 	next := pool.DeepCopy()
-	if c := meta.FindStatusCondition(next.Status.Conditions, v1.ConditionDraining); c != nil && v.waiting != "" && c.Reason != v1.ReasonPoolDeleted {
+	if c := meta.FindStatusCondition(next.Status.Conditions, v1.ConditionDraining); c != nil && v.waiting != "" &&
+		c.Reason != v1.ReasonPoolDeleted {
 		// Addresses that drained before are no end of the pool: the deletion counts from its own beginning.
 		meta.RemoveStatusCondition(&next.Status.Conditions, v1.ConditionDraining)
 	}
 	uses := r.index.QuotaUse(p.Name)
 	r.fill(next, p, v, uses)
 	r.emitQuotaEvents(pool, uses)
-	if wait := r.budget.Ask(poolStatus(p.Name), conditions.UrgencyOfPool(&pool.Status, &next.Status)); wait > 0 || equality.Semantic.DeepEqual(pool.Status, next.Status) {
+	if wait := r.budget.Ask(poolStatus(p.Name), conditions.UrgencyOfPool(&pool.Status, &next.Status)); wait > 0 ||
+		equality.Semantic.DeepEqual(pool.Status, next.Status) {
 		return wait, nil
 	}
 	next.Status.UpdateTime = store.FormatTime(r.leases.Now())
@@ -56,7 +58,8 @@ func (r *Reconciler) publish(
 		base.Status.Capacity, base.Status.Available, base.Status.Cooling = -1, -1, -1
 		base.Status.Active, base.Status.Reserved, base.Status.Hosts = -1, -1, -1
 	}
-	if err := r.client.Status().Patch(ctx, next, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.client.Status().Patch(ctx, next,
+		client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			return conditions.WriteDelay, nil // a newer pool is on its way
 		}
@@ -94,7 +97,8 @@ func (r *Reconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.
 	if notable := v1.Notable(all); notable != "" && all[0].Status == metav1.ConditionTrue {
 		all[0].Reason = notable
 	}
-	if n, why := r.breaker.Waiting(p.Name); n > 0 || meta.FindStatusCondition(s.Conditions, v1.ConditionCollectionPaused) != nil {
+	if n, why := r.breaker.Waiting(p.Name); n > 0 ||
+		meta.FindStatusCondition(s.Conditions, v1.ConditionCollectionPaused) != nil {
 		all = append(all, collectionCondition(n, why))
 	}
 	all = append(all, quotaConditions(p, uses, s.Conditions)...)
@@ -119,13 +123,18 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 	case len(o.Spec.AvailableIPs) == 0:
 		return no(v1.ReasonNoAddresses, "availableIPs is empty; add addresses: bcsnetctl pool add-ip %s RANGE", p.Name)
 	case counts.Served == 0:
-		return no(v1.ReasonNoAddresses, "no address is left of availableIPs after network, broadcast, gateway, excludeIPs and what other pools serve")
+		return no(
+			v1.ReasonNoAddresses,
+			"no address is left of availableIPs after network, broadcast, gateway, excludeIPs and what other pools serve")
 	case p.NoHosts():
 		return no(v1.ReasonNoHosts, "no host may draw from the pool; add one: bcsnetctl pool add-host %s HOST", p.Name)
 	case p.Cordoned:
-		return no(v1.ReasonCordoned, "the pool is cordoned and hands out nothing; to end that: bcsnetctl pool uncordon %s", p.Name)
+		return no(v1.ReasonCordoned, "the pool is cordoned and hands out nothing; to end that: bcsnetctl pool uncordon %s",
+			p.Name)
 	case v.rebuilding != "":
-		return no(v1.ReasonRebuilding, "leases of the pool were lost; it hands out nothing %s; see: bcsnetctl lease list --pool %s", v.rebuilding, p.Name)
+		return no(
+			v1.ReasonRebuilding, "leases of the pool were lost; it hands out nothing %s; see: bcsnetctl lease list --pool %s",
+			v.rebuilding, p.Name)
 	case v.failure != nil:
 		return no(v1.ReasonObjectsFailing, "%d objects are still to be written: %v", v.left, v.failure)
 	}
@@ -135,9 +144,12 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 	}
 	notes := p.Plan.Notes
 	if o.Spec.Materialize == v1.MaterializeAlways && ipaddr.SizeOfSet(p.Plan.Ranged) > v1.MaterializeAlwaysLimit {
-		notes = append(slices.Clip(notes), fmt.Sprintf("materialize Always is for at most %d addresses; objects appear when first used", v1.MaterializeAlwaysLimit))
+		notes = append(
+			slices.Clip(notes), fmt.Sprintf("materialize Always is for at most %d addresses; objects appear when first used",
+				v1.MaterializeAlwaysLimit))
 	}
-	return conditions.New(v1.ConditionReady, true, v1.ReasonReady, "%s", strings.Join(append([]string{message}, notes...), "; "))
+	return conditions.New(v1.ConditionReady, true, v1.ReasonReady, "%s",
+		strings.Join(append([]string{message}, notes...), "; "))
 }
 
 func exhaustedCondition(p ipam.Pool, counts ipam.PoolCounts) metav1.Condition {
@@ -152,7 +164,8 @@ func exhaustedCondition(p ipam.Pool, counts ipam.PoolCounts) metav1.Condition {
 			counts.Capacity, counts.Cooling, counts.NextFree.Add(time.Second-1).Format(time.RFC3339), p.Name)
 	}
 	return conditions.New(v1.ConditionExhausted, true, v1.ReasonNoAddressesFree,
-		"0 of %d addresses free: see bcsnetctl ip list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE", counts.Capacity, p.Name, p.Name)
+		"0 of %d addresses free: see bcsnetctl ip list --pool %s; add addresses: bcsnetctl pool add-ip %s RANGE",
+		counts.Capacity, p.Name, p.Name)
 }
 
 const (
@@ -192,7 +205,8 @@ func drainingCondition(draining map[netip.Addr]int, v view) metav1.Condition {
 	case v.waiting != "":
 		return conditions.New(v1.ConditionDraining, true, v1.ReasonPoolDeleted, "%s", v.waiting)
 	case len(draining) > 0:
-		return conditions.New(v1.ConditionDraining, true, v1.ReasonAddressesRetire, "%s no longer in the pool and still in use: %s",
+		return conditions.New(v1.ConditionDraining, true, v1.ReasonAddressesRetire,
+			"%s no longer in the pool and still in use: %s",
 			humanize.Plural(total(draining), "address"), perHost(draining))
 	default:
 		return conditions.New(v1.ConditionDraining, false, v1.ReasonNothingToDrain, "no address in use is outside the pool")
@@ -201,10 +215,12 @@ func drainingCondition(draining map[netip.Addr]int, v view) metav1.Condition {
 
 func collectionCondition(waiting int, why string) metav1.Condition {
 	if waiting == 0 {
-		return conditions.New(v1.ConditionCollectionPaused, false, v1.ReasonCollecting, "addresses of pods that are gone are taken back")
+		return conditions.New(v1.ConditionCollectionPaused, false, v1.ReasonCollecting,
+			"addresses of pods that are gone are taken back")
 	}
 	return conditions.New(v1.ConditionCollectionPaused, true, v1.ReasonTooManyAtOnce,
-		"%s held for pods that are gone, too many at once to take back without %s; if they are gone indeed: bcsnetctl doctor --fix --only leaks",
+		"%s held for pods that are gone, too many at once to take back without %s; if they are gone indeed: bcsnetctl "+
+			"doctor --fix --only leaks",
 		humanize.Plural(waiting, "address"), why)
 }
 

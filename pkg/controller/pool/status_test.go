@@ -21,7 +21,9 @@ func TestOverlapConditionIsBounded(t *testing.T) {
 	}
 	var all []ipam.Overlap
 	for i := range 5000 {
-		all = append(all, ipam.Overlap{Other: fmt.Sprintf("%s-%d", strings.Repeat("n", 240), i), Shared: shared, Served: i < 4999})
+		all = append(all, ipam.Overlap{
+			Other: fmt.Sprintf("%s-%d", strings.Repeat("n", 240), i), Shared: shared, Served: i < 4999,
+		})
 	}
 	c := overlapCondition(all)
 	if len(c.Message) > conditions.MaxMessage || !strings.HasSuffix(c.Message, "; and with 4990 more pools") {

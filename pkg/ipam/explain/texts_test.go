@@ -24,10 +24,13 @@ func kinds() (all []Kind) {
 // Each kind has a text of its own, whose braces all name a fact.
 func TestTexts(t *testing.T) {
 	full := Facts{
-		Who: "w", Address: netip.MustParseAddr("10.0.0.9"), Pool: "p", Subnet: netip.MustParsePrefix("10.0.0.0/24"), Role: "r",
+		Who: "w", Address: netip.MustParseAddr("10.0.0.9"), Pool: "p", Subnet: netip.MustParsePrefix("10.0.0.0/24"),
+		Role:   "r",
 		Beside: netip.MustParseAddr("10.0.1.9"), Other: "o", By: "b", Host: netip.MustParseAddr("192.168.0.1"),
-		Namespace: "n", Network: "net", Claim: "n/c", HostSubnets: "s", Pools: []string{"p"}, Share: Share{Has: 1, Coming: 1, Limit: 2},
-		Stop: Stop{Cause: Cordoned}, In: time.Second, Until: time.Unix(0, 0), Pod: "n/w", Key: "k", Ranges: "10.0.0.9", Size: 1, Because: []string{"because"}, States: []PoolState{{Pool: "p"}},
+		Namespace: "n", Network: "net", Claim: "n/c", HostSubnets: "s", Pools: []string{"p"},
+		Share: Share{Has: 1, Coming: 1, Limit: 2},
+		Stop:  Stop{Cause: Cordoned}, In: time.Second, Until: time.Unix(0, 0), Pod: "n/w", Key: "k", Ranges: "10.0.0.9",
+		Size: 1, Because: []string{"because"}, States: []PoolState{{Pool: "p"}},
 	}
 	var texts []string
 	braces := regexp.MustCompile(`\{([^}]*)\}`)

@@ -44,7 +44,8 @@ func ParseRange(s string) (netipx.IPRange, error) {
 
 // unmapped refuses a range that has IPv4-mapped addresses, which are those of IPv4 by another name.
 func unmapped(s string, r netipx.IPRange) (netipx.IPRange, error) {
-	if mapped := netipx.RangeOfPrefix(netip.PrefixFrom(netip.AddrFrom16([16]byte{10: 0xff, 11: 0xff}), 96)); r.Overlaps(mapped) {
+	if mapped := netipx.RangeOfPrefix(netip.PrefixFrom(netip.AddrFrom16([16]byte{10: 0xff, 11: 0xff}),
+		96)); r.Overlaps(mapped) {
 		return netipx.IPRange{}, fmt.Errorf("range %q has IPv4-mapped addresses: leave out ::ffff:0:0/96", s)
 	}
 	return r, nil

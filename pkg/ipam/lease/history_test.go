@@ -15,8 +15,9 @@ import (
 func aPast(t *rapid.T) Past {
 	when := func(label string) time.Time { return fromSeconds(rapid.Int64Range(0, 1<<33).Draw(t, label)) }
 	p := Past{
-		Holder: rapid.OneOf(rapid.SampledFrom([]string{"shop/web-0", "shop/web-1", ""}), rapid.StringN(0, 30, MaxPastHolder)).Draw(t, "holder"),
-		Since:  when("since"), Until: when("until"),
+		Holder: rapid.OneOf(rapid.SampledFrom([]string{"shop/web-0", "shop/web-1", ""}), rapid.StringN(0, 30, MaxPastHolder)).
+			Draw(t, "holder"),
+		Since: when("since"), Until: when("until"),
 		Change: Change{
 			Verb:   rapid.SampledFrom([]string{"", VerbRelease, VerbReserve, "of a newer release"}).Draw(t, "verb"),
 			By:     rapid.StringN(0, 10, MaxPastBy).Draw(t, "by"),
@@ -58,7 +59,8 @@ func TestHistoryCutsLongTexts(t *testing.T) {
 	}{
 		"holder": {got.Holder, MaxPastHolder}, "verb": {got.Verb, MaxPastVerb}, "by": {got.By, MaxPastBy}, "reason": {got.Reason, MaxPastReason},
 	} {
-		if len(tc.text) > tc.most || len(tc.text) < tc.most-3 || !utf8.ValidString(tc.text) || !strings.HasSuffix(tc.text, "ö…") {
+		if len(tc.text) > tc.most || len(tc.text) < tc.most-3 || !utf8.ValidString(tc.text) ||
+			!strings.HasSuffix(tc.text, "ö…") {
 			t.Errorf("%s is %q, %d bytes, at most %d", what, tc.text, len(tc.text), tc.most)
 		}
 	}
@@ -102,7 +104,8 @@ func TestTransitionsWriteHistory(t *testing.T) {
 				t.Fatal("refused")
 			}
 			whole := cmp.Comparer(func(a, b time.Time) bool { return a.Unix() == b.Unix() })
-			if diff := cmp.Diff(tc.want, next.History.Entries(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), whole); diff != "" {
+			if diff := cmp.Diff(tc.want, next.History.Entries(), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+				whole); diff != "" {
 				t.Errorf("history (-want +got):\n%s", diff)
 			}
 		})
@@ -142,24 +145,31 @@ func TestReserveFor(t *testing.T) {
 	sticky := Retention{Claim: "shop/web", Fixed: true}
 	c := Change{Verb: VerbReserve, By: "claim shop/web"}
 	next, ok := ReserveFor(held(Available), newParams, sticky, now, c)
-	if !ok || !next.IsRetained() || next.Retention != sticky || !next.HeldFinalizer || next.Params != newParams || next.Who() != (Holder{}).Who() {
+	if !ok || !next.IsRetained() || next.Retention != sticky || !next.HeldFinalizer || next.Params != newParams ||
+		next.Who() != (Holder{}).Who() {
 		t.Errorf("%v, %+v", ok, next)
 	}
-	if bound, ok := Bind(next, newParams, Holder{PodUID: "u", IfName: "net1", Slot: 2}, Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}, now); !ok || bound.PodPrimaryKey != "web-0" {
+	if bound, ok := Bind(next, newParams, Holder{PodUID: "u", IfName: "net1", Slot: 2},
+		Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}, now); !ok || bound.PodPrimaryKey != "web-0" {
 		t.Errorf("a pod of the claim does not get it: %+v", bound)
 	}
-	if _, ok := Bind(next, newParams, Holder{PodUID: "u", IfName: "eth0"}, Retention{Claim: "shop/other", Fixed: true}, now); ok {
+	if _, ok := Bind(next, newParams, Holder{PodUID: "u", IfName: "eth0"}, Retention{Claim: "shop/other", Fixed: true},
+		now); ok {
 		t.Error("a pod of another claim gets it")
 	}
 	if freed, ok := Free(next, now, Change{}); !ok || !freed.CoolsUntil(time.Hour).IsZero() {
 		t.Errorf("nobody had it, and it rests: %+v", freed)
 	}
-	for name, l := range map[string]Lease{"Active": held(Active), "Reserved": held(Reserved), "deleting": held(Available, deleting)} {
+	for name, l := range map[string]Lease{
+		"Active": held(Active), "Reserved": held(Reserved), "deleting": held(Available, deleting),
+	} {
 		if next, ok := ReserveFor(l, newParams, sticky, now, c); ok || next.State != l.State {
 			t.Errorf("%s: %v, %+v", name, ok, next)
 		}
 	}
-	for name, s := range map[string]Retention{"no claim": {Fixed: true}, "a claim that keeps nothing": {Claim: "shop/web"}} {
+	for name, s := range map[string]Retention{
+		"no claim": {Fixed: true}, "a claim that keeps nothing": {Claim: "shop/web"},
+	} {
 		if next, ok := ReserveFor(held(Available), newParams, s, now, c); ok || next.State != Available {
 			t.Errorf("%s: %v, %+v", name, ok, next)
 		}

@@ -65,7 +65,8 @@ func TestBind(t *testing.T) {
 		return &from
 	}
 	on := func(s Retention, l *Lease) *Lease { l.Retention = s; return l }
-	shop, web := Retention{Claim: "shop/web", Fixed: true}, Retention{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true}
+	shop, web := Retention{Claim: "shop/web", Fixed: true},
+		Retention{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true}
 	kept := func(s Retention, change ...func(*Lease)) Lease {
 		return held(Reserved, append([]func(*Lease){func(l *Lease) {
 			l.Retention = s
@@ -81,7 +82,8 @@ func TestBind(t *testing.T) {
 		"Available, on the terms of a claim": {from: held(Available), to: holder(), sticky: web, want: on(web, became(held(Available), newParams, holder()))},
 		"kept for the pod":                   {from: kept(web), to: holder(), sticky: web, want: on(web, became(kept(web), newParams, holder()))},
 		"kept for the pod, with a term": {
-			from: kept(Retention{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true, ExpiredTime: "later"}), to: holder(), sticky: web,
+			from: kept(Retention{Claim: "shop/web", PodPrimaryKey: "shop/web-0", Fixed: true, ExpiredTime: "later"}),
+			to:   holder(), sticky: web,
 			want: on(web, became(kept(web), newParams, holder())),
 		},
 		"kept for the claim":                         {from: kept(shop), to: holder(), sticky: shop, want: on(shop, became(kept(shop), newParams, holder()))},
@@ -124,7 +126,8 @@ func TestBind(t *testing.T) {
 			from: held(Active), to: holder(uid("")), want: became(held(Active), oldParams, holder(uid(""))),
 		},
 		"Active, other container, same UID": {
-			from: held(Active), to: holder(container("c2")), want: became(held(Active), oldParams, holder(container("c2")), "c1"),
+			from: held(Active), to: holder(container("c2")),
+			want: became(held(Active), oldParams, holder(container("c2")), "c1"),
 		},
 		"Active, other container, same UID, four superseded": {
 			from: held(Active, superseded("a", "b", "c", "d")), to: holder(container("c2")),
@@ -209,7 +212,8 @@ func TestBindBoundsSuperseded(t *testing.T) {
 				t.Fatalf("superseded container %s got the address back", id)
 			}
 		}
-		if diff := cmp.Diff(all[max(0, len(all)-1-MaxSuperseded):len(all)-1], before.Superseded, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(all[max(0, len(all)-1-MaxSuperseded):len(all)-1], before.Superseded,
+			cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("the earlier lease was changed (-want +got):\n%s", diff)
 		}
 	}
@@ -294,7 +298,8 @@ func TestReleaseOfAClaim(t *testing.T) {
 	if diff := cmp.Diff(want, got, equal); !ok || diff != "" {
 		t.Errorf("ok = %v, lease (-want +got):\n%s", ok, diff)
 	}
-	if got, ok = Release(got, at(1), Change{}); !ok || got.State != Available || got.Retention != (Retention{}) || got.HeldFinalizer || got.Holder.Who() != (Holder{}).Who() {
+	if got, ok = Release(got, at(1), Change{}); !ok || got.State != Available || got.Retention != (Retention{}) ||
+		got.HeldFinalizer || got.Holder.Who() != (Holder{}).Who() {
 		t.Errorf("released again: %v, %+v", ok, got)
 	}
 	l.Fixed = false

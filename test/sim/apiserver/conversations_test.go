@@ -64,7 +64,8 @@ func conversations() map[string][]request {
 			post(ips, typed+`"metadata":{"name":"10.0.2.1"},"spec":{"pool":"p","mask":24,"gateway":"10.0.0.1"}}`),
 			post(ips, ip("10.0.2.2", "", `{}`)),
 			post(ips, ip("10.0.2.3", "", `{"containerID":"c","unknown":1}`)),
-			post(ips, typed+`"metadata":{"name":"10.0.2.4"},"unknown":{"a":1},"spec":{"pool":"p","mask":24,"gateway":"10.0.0.1","unknown":[1]}}`),
+			post(
+				ips, typed+`"metadata":{"name":"10.0.2.4"},"unknown":{"a":1},"spec":{"pool":"p","mask":24,"gateway":"10.0.0.1","unknown":[1]}}`),
 		},
 		"admission": {
 			post(ips, ip("10.0.3.1", "", `{"status":"Active"}`)),
@@ -105,7 +106,8 @@ func conversations() map[string][]request {
 			post(ips, ip("10.0.5.1", held, active)),
 			del(ips+"/10.0.5.1", ""),
 			del(ips+"/10.0.5.1", ""),
-			put(ips+"/10.0.5.1", ip("10.0.5.1", version+`,"finalizers":["networkextension.bkbcs.tencent.com/held","a.b/c"]`, active)),
+			put(ips+"/10.0.5.1", ip("10.0.5.1", version+`,"finalizers":["networkextension.bkbcs.tencent.com/held","a.b/c"]`,
+				active)),
 			put(ips+"/10.0.5.1", ip("10.0.5.1", version+held, available)),
 			put(ips+"/10.0.5.1", ip("10.0.5.1", version, available)),
 			get(ips + "/10.0.5.1"),
@@ -116,7 +118,9 @@ func conversations() map[string][]request {
 			del(ips+"/10.0.6.1", `{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"other"}}`),
 			del(ips+"/10.0.6.1", `{"apiVersion":"v1","kind":"DeleteOptions","dryRun":["All"]}`),
 			get(ips + "/10.0.6.1"),
-			del(ips+"/10.0.6.1", `{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"resourceVersion":"$rv","uid":"$uid"}}`),
+			del(
+				ips+"/10.0.6.1",
+				`{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"resourceVersion":"$rv","uid":"$uid"}}`),
 			get(ips + "/10.0.6.1"),
 			del(ips+"/10.0.6.1", ""),
 		},
@@ -168,23 +172,29 @@ func moreConversations() map[string][]request {
 			seen("&resourceVersion=$first&timeoutSeconds=5", 4),
 			seen(",status.status%3DActive&resourceVersion=$first&timeoutSeconds=5", 2), // comes to match, and no longer does
 			seen("&resourceVersion=0&timeoutSeconds=5", 1),
-			seen("&resourceVersion=0&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=5", 2),
+			seen(
+				"&resourceVersion=0&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=5", 2),
 			seen("&resourceVersion=1&timeoutSeconds=5", 1), // too old
 			{method: http.MethodGet, path: ips + "?watch=1&fieldSelector=spec.pool%3Dwatch&resourceVersion=$first&timeoutSeconds=5", accept: partial, events: 2},
 		},
 		"leases": {
 			post(leases, `{"metadata":{"name":"l","labels":{"a":"b"}},"spec":{"holderIdentity":"x","leaseDurationSeconds":15}}`),
-			put(leases+"/l", `{"metadata":{"name":"l","namespace":"conformance","labels":{"a":"b"}},"spec":{"holderIdentity":"y","leaseDurationSeconds":15}}`),
-			put(leases+"/l", `{"metadata":{"name":"l","namespace":"conformance","resourceVersion":"$first"},"spec":{"holderIdentity":"y","leaseDurationSeconds":15}}`),
-			put(leases+"/l", `{"metadata":{"name":"l","namespace":"conformance","resourceVersion":"$first"},"spec":{"holderIdentity":"z","leaseDurationSeconds":15}}`),
+			put(
+				leases+"/l", `{"metadata":{"name":"l","namespace":"conformance","labels":{"a":"b"}},"spec":{"holderIdentity":"y","leaseDurationSeconds":15}}`),
+			put(
+				leases+"/l", `{"metadata":{"name":"l","namespace":"conformance","resourceVersion":"$first"},"spec":{"holderIdentity":"y","leaseDurationSeconds":15}}`),
+			put(
+				leases+"/l", `{"metadata":{"name":"l","namespace":"conformance","resourceVersion":"$first"},"spec":{"holderIdentity":"z","leaseDurationSeconds":15}}`),
 			get(leases + "?labelSelector=a%3Db"),
 			{
-				method: http.MethodPatch, path: leases + "/m?fieldManager=f&force=true", contentType: "application/apply-patch+yaml",
-				body: `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"m","namespace":"conformance"},"spec":{"holderIdentity":"m","leaseDurationSeconds":40}}`,
+				method: http.MethodPatch, path: leases + "/m?fieldManager=f&force=true",
+				contentType: "application/apply-patch+yaml",
+				body:        `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"m","namespace":"conformance"},"spec":{"holderIdentity":"m","leaseDurationSeconds":40}}`,
 			},
 			{
-				method: http.MethodPatch, path: leases + "/m?fieldManager=f&force=true", contentType: "application/apply-patch+yaml",
-				body: `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"m","namespace":"conformance"},"spec":{"holderIdentity":"n","leaseDurationSeconds":40}}`,
+				method: http.MethodPatch, path: leases + "/m?fieldManager=f&force=true",
+				contentType: "application/apply-patch+yaml",
+				body:        `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"m","namespace":"conformance"},"spec":{"holderIdentity":"n","leaseDurationSeconds":40}}`,
 			},
 		},
 		"pods": {

@@ -82,7 +82,9 @@ func (t target) admit(data map[string]any, old *object) *problem {
 		had := fmt.Sprint(finalizers(old.meta()))
 		for _, f := range finalizers(meta(data)) {
 			if !strings.Contains(had, fmt.Sprint(f)) {
-				new := complaint{"FieldValueForbidden", "metadata.finalizers", "no new finalizers can be added if the object is being deleted"}
+				new := complaint{
+					"FieldValueForbidden", "metadata.finalizers", "no new finalizers can be added if the object is being deleted",
+				}
 				wrong = append(wrong, new, new) // a custom object is validated twice
 			}
 		}
@@ -91,13 +93,18 @@ func (t target) admit(data map[string]any, old *object) *problem {
 		c.schema.prune(data, true)
 		c.schema.fill(data)
 		wrong = append(wrong, c.schema.check("", data)...)
-		unchecked := slices.ContainsFunc(wrong, func(c complaint) bool { return c.reason != "FieldValueInvalid" && c.reason != "FieldValueForbidden" })
+		unchecked := slices.ContainsFunc(wrong, func(c complaint) bool {
+			return c.reason != "FieldValueInvalid" &&
+				c.reason != "FieldValueForbidden"
+		})
 		var before map[string]any
 		if old != nil {
 			before = old.data
 		}
 		if unchecked { // what has the wrong type or size is not looked at further
-			wrong = append(wrong, complaint{"FieldValueInvalid", "<nil>", "some validation rules were not checked because the object was invalid"})
+			wrong = append(wrong, complaint{
+				"FieldValueInvalid", "<nil>", "some validation rules were not checked because the object was invalid",
+			})
 			return t.invalid(wrong)
 		}
 		for _, r := range c.rules {

@@ -47,10 +47,21 @@ func builtIn() []*kind {
 		{version: "v1", resource: "configmaps", kind: "ConfigMap", namespaced: true, blind: true},
 		{group: "coordination.k8s.io", version: "v1", resource: "leases", kind: "Lease", namespaced: true},
 		{group: "events.k8s.io", version: "v1", resource: "events", kind: "Event", namespaced: true, blind: true},
-		{group: "apps", version: "v1", resource: "deployments", kind: "Deployment", namespaced: true, status: true, blind: true},
-		{group: "apps", version: "v1", resource: "replicasets", kind: "ReplicaSet", namespaced: true, status: true, blind: true},
-		{group: "apps", version: "v1", resource: "statefulsets", kind: "StatefulSet", namespaced: true, status: true, blind: true},
-		{group: "apps", version: "v1", resource: "daemonsets", kind: "DaemonSet", namespaced: true, status: true, blind: true},
+		{
+			group: "apps", version: "v1", resource: "deployments", kind: "Deployment", namespaced: true, status: true,
+			blind: true,
+		},
+		{
+			group: "apps", version: "v1", resource: "replicasets", kind: "ReplicaSet", namespaced: true, status: true,
+			blind: true,
+		},
+		{
+			group: "apps", version: "v1", resource: "statefulsets", kind: "StatefulSet", namespaced: true, status: true,
+			blind: true,
+		},
+		{
+			group: "apps", version: "v1", resource: "daemonsets", kind: "DaemonSet", namespaced: true, status: true, blind: true,
+		},
 		{group: "batch", version: "v1", resource: "jobs", kind: "Job", namespaced: true, status: true, blind: true},
 		{group: "batch", version: "v1", resource: "cronjobs", kind: "CronJob", namespaced: true, status: true, blind: true},
 	}
@@ -93,7 +104,8 @@ func (s *Server) target(r *http.Request) (t target, p *problem) {
 	if len(parts) > 2 && parts[0] == "namespaces" {
 		t.namespace, parts = parts[1], parts[2:]
 	}
-	if t.kind = s.kinds[group+"/"+parts[0]]; t.kind == nil || len(parts) > 3 || len(parts) == 3 && (parts[2] != "status" || !t.kind.status) {
+	if t.kind = s.kinds[group+"/"+parts[0]]; t.kind == nil || len(parts) > 3 || len(parts) == 3 &&
+		(parts[2] != "status" || !t.kind.status) {
 		return t, none
 	}
 	if len(parts) > 1 {

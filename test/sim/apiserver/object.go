@@ -57,7 +57,9 @@ func (o *object) as(partial bool) []byte {
 		return o.body
 	}
 	if o.partial == nil {
-		o.partial = encode(map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": o.meta()})
+		o.partial = encode(map[string]any{
+			"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": o.meta(),
+		})
 	}
 	return o.partial
 }

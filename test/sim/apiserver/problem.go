@@ -27,7 +27,8 @@ func refusal(code int, reason metav1.StatusReason, format string, args ...any) *
 
 // TooMany refuses a request for a time, unseen, as priority and fairness do.
 func (s *Server) TooMany(r *http.Request, seconds int) *http.Response {
-	p := refusal(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "the server has received too many requests and has asked us to try again later")
+	p := refusal(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
+		"the server has received too many requests and has asked us to try again later")
 	p.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(seconds)}
 	return s.refuse(r, p)
 }
@@ -49,7 +50,8 @@ func (t target) exists() *problem {
 }
 
 func (t target) conflict(why string) *problem {
-	p := refusal(http.StatusConflict, metav1.StatusReasonConflict, "Operation cannot be fulfilled on %s %q: %s", t.kind.qualified(), t.name, why)
+	p := refusal(http.StatusConflict, metav1.StatusReasonConflict, "Operation cannot be fulfilled on %s %q: %s",
+		t.kind.qualified(), t.name, why)
 	p.Details = &metav1.StatusDetails{Name: t.name, Group: t.kind.group, Kind: t.kind.resource}
 	return p
 }
@@ -64,10 +66,12 @@ func precondition(what, want, got string) string {
 type complaint struct{ reason, field, message string }
 
 func (t target) invalid(all []complaint) *problem {
-	p := refusal(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "%s.%s %q is invalid: %s: %s", t.kind.kind, t.kind.group, t.name, all[0].field, all[0].message)
+	p := refusal(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "%s.%s %q is invalid: %s: %s", t.kind.kind,
+		t.kind.group, t.name, all[0].field, all[0].message)
 	p.Details = &metav1.StatusDetails{Name: t.name, Group: t.kind.group, Kind: t.kind.kind}
 	for _, c := range all {
-		p.Details.Causes = append(p.Details.Causes, metav1.StatusCause{Type: metav1.CauseType(c.reason), Field: c.field, Message: c.message})
+		p.Details.Causes = append(p.Details.Causes,
+			metav1.StatusCause{Type: metav1.CauseType(c.reason), Field: c.field, Message: c.message})
 	}
 	return p
 }
@@ -77,7 +81,12 @@ func expired(oldest, asked uint64) *problem {
 }
 
 func tooLarge(asked, present uint64) *problem {
-	p := refusal(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "Too large resource version: %d, current: %d", asked, present)
-	p.Details = &metav1.StatusDetails{RetryAfterSeconds: 1, Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}}
+	p := refusal(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "Too large resource version: %d, current: %d",
+		asked, present)
+	p.Details = &metav1.StatusDetails{
+		RetryAfterSeconds: 1, Causes: []metav1.StatusCause{{
+			Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version",
+		}},
+	}
 	return p
 }

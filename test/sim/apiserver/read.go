@@ -82,7 +82,8 @@ func (s *Server) list(t target) (code int, answer []byte, p *problem) {
 	if next != "" {
 		m["continue"] = next
 	}
-	return http.StatusOK, fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[%s]}`, kind, version, encode(m), out.Bytes()), nil
+	return http.StatusOK, fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[%s]}`, kind, version,
+		encode(m), out.Bytes()), nil
 }
 
 // at is what there was of a kind after a version.

@@ -8,8 +8,8 @@ import (
 // rule judges an object as one of the CRDs' rules does; old is nil for a new one.
 type rule func(now, old map[string]any) []complaint
 
-// rules are those of the CRDs' rules, by kind, that the allocation rests on. The library that runs all of them would bring
-// the API server's and an interpreter with it; TestConformance has the real server judge the same objects.
+// rules are those of the CRDs' rules, by kind, that the allocation rests on. The library that runs all of them would
+// bring the API server's and an interpreter with it; TestConformance has the real server judge the same objects.
 func rules() map[string][]rule {
 	return map[string][]rule{"BCSNetIP": {namedAfterAddress, addressFits, activeHasHolder, addresses}}
 }
@@ -46,14 +46,16 @@ func addressFits(now, _ map[string]any) []complaint {
 		return nil
 	}
 	if b, err := netip.ParseAddr(told); err != nil || a != b {
-		return []complaint{{"FieldValueInvalid", "spec.address", "address " + told + " is not the address that the object is named after"}}
+		return []complaint{{"FieldValueInvalid", "spec.address", "address " + told +
+			" is not the address that the object is named after"}}
 	}
 	return nil
 }
 
 func activeHasHolder(now, _ map[string]any) []complaint {
 	status, _ := now["status"].(map[string]any)
-	if text(status, "status") != "Active" || text(status, "containerID")+text(status, "owner")+text(status, "podUID") != "" {
+	if text(status, "status") != "Active" || text(status, "containerID")+text(status, "owner")+text(status,
+		"podUID") != "" {
 		return nil
 	}
 	return []complaint{{"FieldValueRequired", "status.containerID", "an Active address has a holder"}}

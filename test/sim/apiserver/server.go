@@ -1,6 +1,6 @@
 // Package apiserver is an API server in memory: requests come by an http.RoundTripper, nothing is sent over a socket,
-// and all of its time is that of package time, so it runs in the bubbles of testing/synctest. It does what the controller
-// rests on as the real one does it; TestConformance asks both the same.
+// and all of its time is that of package time, so it runs in the bubbles of testing/synctest. It does what the
+// controller rests on as the real one does it; TestConformance asks both the same.
 //
 // It leaves out what the controller does not use: authentication, managed fields, conversion, tables, protobuf, and of
 // server-side apply all but the forced apply of one owner.
@@ -43,7 +43,9 @@ type event struct {
 
 // New makes a server with the kinds of Kubernetes that the controller uses and those of the CRDs.
 func New() (*Server, error) {
-	s := &Server{Now: time.Now, Bookmarks: time.Minute, kinds: map[string]*kind{}, made: map[string]int{}, version: 1000, first: 1000}
+	s := &Server{
+		Now: time.Now, Bookmarks: time.Minute, kinds: map[string]*kind{}, made: map[string]int{}, version: 1000, first: 1000,
+	}
 	ours, err := customKinds()
 	if err != nil {
 		return nil, err
@@ -62,8 +64,8 @@ func (s *Server) Version() uint64 {
 	return s.version
 }
 
-// Lag says how much later than it happens a watch hears of an event, which is about an object by its key. Each watch has its own,
-// which is asked once for each of its events, in their order.
+// Lag says how much later than it happens a watch hears of an event, which is about an object by its key. Each watch
+// has its own, which is asked once for each of its events, in their order.
 type Lag func(resource, key string) time.Duration
 
 // RoundTrip serves a request at once.
@@ -107,7 +109,8 @@ func (s *Server) do(r *http.Request, t target, body []byte) (code int, answer []
 	case http.MethodDelete:
 		return s.remove(t, body)
 	default:
-		return 0, nil, refusal(http.StatusMethodNotAllowed, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+		return 0, nil, refusal(http.StatusMethodNotAllowed, "MethodNotAllowed",
+			"the server does not allow this method on the requested resource")
 	}
 }
 
@@ -128,9 +131,10 @@ func (s *Server) respond(r *http.Request, code int, body []byte) *http.Response 
 
 func (s *Server) header(r *http.Request, code int) *http.Response {
 	return &http.Response{
-		Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header:  http.Header{"Content-Type": {"application/json"}, "Date": {s.Now().UTC().Format(http.TimeFormat)}},
-		Request: r,
+		Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     http.Header{"Content-Type": {"application/json"}, "Date": {s.Now().UTC().Format(http.TimeFormat)}},
+		Request:    r,
 	}
 }
 

@@ -26,7 +26,8 @@ func (s *Server) create(t target, body []byte) (code int, answer []byte, p *prob
 		m["name"] = t.name
 	}
 	if rv := text(m, "resourceVersion"); rv != "" && rv != "0" {
-		return 0, nil, refusal(http.StatusInternalServerError, "", "resourceVersion should not be set on objects to be created")
+		return 0, nil, refusal(http.StatusInternalServerError, "",
+			"resourceVersion should not be set on objects to be created")
 	}
 	if t.kind.namespaced {
 		if p := s.namespace(t); p != nil {
@@ -60,8 +61,8 @@ func (s *Server) create(t target, body []byte) (code int, answer []byte, p *prob
 	return http.StatusCreated, s.commit(t.kind, t.key(), data).body, nil
 }
 
-// uid makes that of a new object. It follows from the object's name, and from how many there were of it: what else is made
-// meanwhile changes nothing of it.
+// uid makes that of a new object. It follows from the object's name, and from how many there were of it: what else is
+// made meanwhile changes nothing of it.
 func (s *Server) uid(t target) string {
 	path := t.kind.path() + "/" + t.key()
 	s.made[path]++
@@ -79,8 +80,15 @@ func (s *Server) namespace(t target) *problem {
 	case o == nil:
 		return target{kind: ns, name: t.namespace}.notFound()
 	case o.deleting():
-		p := refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "%s %q is forbidden: unable to create new content in namespace %s because it is being terminated", t.kind.qualified(), t.name, t.namespace)
-		p.Details = &metav1.StatusDetails{Name: t.name, Kind: t.kind.resource, Causes: []metav1.StatusCause{{Type: "NamespaceTerminating", Field: "metadata.namespace", Message: "namespace " + t.namespace + " is being terminated"}}}
+		p := refusal(http.StatusForbidden, metav1.StatusReasonForbidden,
+			"%s %q is forbidden: unable to create new content in namespace %s because it is being terminated",
+			t.kind.qualified(), t.name, t.namespace)
+		p.Details = &metav1.StatusDetails{
+			Name: t.name, Kind: t.kind.resource, Causes: []metav1.StatusCause{{
+				Type: "NamespaceTerminating", Field: "metadata.namespace", Message: "namespace " + t.namespace +
+					" is being terminated",
+			}},
+		}
 		return p
 	default:
 		return nil
@@ -137,7 +145,9 @@ func (s *Server) replace(t target, data map[string]any) (code int, answer []byte
 	case uid != "" && uid != text(before, "uid"):
 		return 0, nil, t.conflict(precondition("UID", uid, text(before, "uid")))
 	case (rv == "" || rv == "0") && !t.kind.blind:
-		return 0, nil, t.invalid([]complaint{{"FieldValueInvalid", "metadata.resourceVersion", "must be specified for an update"}})
+		return 0, nil, t.invalid([]complaint{{
+			"FieldValueInvalid", "metadata.resourceVersion", "must be specified for an update",
+		}})
 	case rv != "" && rv != "0" && rv != text(before, "resourceVersion"):
 		return 0, nil, t.conflict(modified)
 	}
@@ -154,7 +164,9 @@ func (s *Server) replace(t target, data map[string]any) (code int, answer []byte
 		}
 	}
 	m = meta(data)
-	for _, field := range []string{"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace"} {
+	for _, field := range []string{
+		"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace",
+	} {
 		if v, had := before[field]; had {
 			m[field] = v
 		} else {
@@ -270,7 +282,9 @@ func (t target) done(last *object, now string) []byte {
 	}
 	return encode(map[string]any{
 		"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Success",
-		"details": map[string]any{"name": t.name, "group": t.kind.group, "kind": t.kind.resource, "uid": text(last.meta(), "uid")},
+		"details": map[string]any{
+			"name": t.name, "group": t.kind.group, "kind": t.kind.resource, "uid": text(last.meta(), "uid"),
+		},
 	})
 }
 
@@ -317,8 +331,10 @@ func (s *Server) patch(t target, body []byte, contentType string) (code int, ans
 		return 0, nil, badRequest("%v", err)
 	}
 	apply := strings.HasPrefix(contentType, "application/apply-patch")
-	if !apply && !strings.HasPrefix(contentType, "application/merge-patch") && !strings.HasPrefix(contentType, "application/strategic-merge-patch") {
-		return 0, nil, refusal(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "the simulated API server knows no %s", contentType)
+	if !apply && !strings.HasPrefix(contentType, "application/merge-patch") &&
+		!strings.HasPrefix(contentType, "application/strategic-merge-patch") {
+		return 0, nil, refusal(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+			"the simulated API server knows no %s", contentType)
 	}
 	old := t.kind.objects[t.key()]
 	if old == nil && apply {

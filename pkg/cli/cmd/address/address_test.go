@@ -66,9 +66,12 @@ func TestFindKinds(t *testing.T) {
 func TestPastRows(t *testing.T) {
 	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	addr := netip.MustParseAddr("10.1.0.20")
-	held := lease.Lease{Addr: addr, State: lease.Active, Updated: now, Holder: lease.Holder{Namespace: "shop", PodName: "web-0"}}
+	held := lease.Lease{
+		Addr: addr, State: lease.Active, Updated: now, Holder: lease.Holder{Namespace: "shop", PodName: "web-0"},
+	}
 	released, _ := lease.Release(held, now.Add(time.Hour), lease.Change{})
-	reserved, _ := lease.Reserve(released, lease.Params{}, now.Add(2*time.Hour), lease.Change{Verb: lease.VerbReserve, By: "ann", Reason: "lab"})
+	reserved, _ := lease.Reserve(released, lease.Params{}, now.Add(2*time.Hour),
+		lease.Change{Verb: lease.VerbReserve, By: "ann", Reason: "lab"})
 	for name, tc := range map[string]struct {
 		lease lease.Lease
 		want  []string

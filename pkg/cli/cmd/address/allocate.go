@@ -128,7 +128,8 @@ func (v *ipAllocate) unsettled(ctx, asking context.Context, err error) error {
 		f.Cause = nil // that is said by itself
 		f.Message = "whether " + v.owner + " has got an address is unknown"
 	case asking.Err() != nil:
-		f.Message, f.Code = fmt.Sprintf("whether %s has got an address is unknown: it took longer than %s", v.owner, allocator.MaxRequestTime), app.ExitTimeout
+		f.Message, f.Code = fmt.Sprintf("whether %s has got an address is unknown: it took longer than %s", v.owner,
+			allocator.MaxRequestTime), app.ExitTimeout
 	case errors.As(err, &r) && (r.Reason == ipam.ReasonUnavailable || r.Reason == ipam.ReasonOutcomeUnknown):
 		f.Reason, f.Message = r.Reason, r.Message
 	default:

@@ -34,7 +34,8 @@ func TestUnsettled(t *testing.T) {
 			if got := app.ExitCode(tc.user, err); got != tc.code {
 				t.Errorf("exit code %d, want %d", got, tc.code)
 			}
-			if f, ok := errors.AsType[*app.Failure](err); ok != tc.hint || ok && !strings.Contains(f.Hint, `ip find "vm-1" --for`) {
+			if f, ok := errors.AsType[*app.Failure](err); ok != tc.hint || ok &&
+				!strings.Contains(f.Hint, `ip find "vm-1" --for`) {
 				t.Errorf("%v has no such hint", err)
 			}
 		})

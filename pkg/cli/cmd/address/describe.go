@@ -116,7 +116,9 @@ type addressView struct {
 }
 
 // views puts together what was read, and reads what became of the pods.
-func (v *ipDescribe) views(ctx context.Context, plans *ipam.Index, objects []*unstructured.Unstructured) ([]addressView, error) {
+func (v *ipDescribe) views(
+	ctx context.Context, plans *ipam.Index, objects []*unstructured.Unstructured,
+) ([]addressView, error) {
 	all := make([]lease.Lease, len(objects))
 	free := false
 	for i, o := range objects {
@@ -182,8 +184,9 @@ func (v *ipDescribe) print(views []addressView) error {
 	for _, view := range views {
 		if view.stored == nil {
 			view.stored = &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": app.ProgramName + "/v1", "kind": "Address", "metadata": map[string]any{"name": ipaddr.ObjectName(view.Addr)},
-				"address": view.Addr.String(), "state": view.State.String(), "pool": view.serving.Name, "problem": view.why(),
+				"apiVersion": app.ProgramName + "/v1", "kind": "Address",
+				"metadata": map[string]any{"name": ipaddr.ObjectName(view.Addr)},
+				"address":  view.Addr.String(), "state": view.State.String(), "pool": view.serving.Name, "problem": view.why(),
 			}}
 		}
 		items = append(items, *view.stored)

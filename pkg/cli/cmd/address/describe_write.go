@@ -52,7 +52,9 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	if a.Deleting {
 		state += ", and its object is being deleted"
 	}
-	fmt.Fprintf(b, "%-12s %s\n", "State:", v.Terminal.Paint(map[lease.State]terminal.Color{lease.Available: terminal.Green, lease.Active: terminal.Cyan, lease.Reserved: terminal.Yellow}[a.State], state))
+	fmt.Fprintf(b, "%-12s %s\n", "State:", v.Terminal.Paint(map[lease.State]terminal.Color{
+		lease.Available: terminal.Green, lease.Active: terminal.Cyan, lease.Reserved: terminal.Yellow,
+	}[a.State], state))
 	if why := a.why(); why != "" {
 		line("Why", "%s", why)
 	}

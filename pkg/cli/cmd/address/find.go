@@ -112,7 +112,8 @@ func (v *ipFind) Run(ctx context.Context) error {
 		return v.nothing()
 	}
 	rows := found.sorted()
-	if err := printer.Sorted(&v.output.Sort, rows, func(l lease.Lease) (printer.SortKey, error) { return resource.LeaseSortKey(&v.output.Sort, l) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, rows,
+		func(l lease.Lease) (printer.SortKey, error) { return resource.LeaseSortKey(&v.output.Sort, l) }); err != nil {
 		return err
 	}
 	if err := resource.PrintLeases(v.App, &v.output, resource.LeaseColumns(v.App, !v.active), rows); err != nil {
@@ -187,7 +188,8 @@ func (v *ipFind) nothing() error {
 	for _, k := range v.kinds() {
 		looked = append(looked, strings.TrimPrefix(humanize.Plural(2, k.noun), "2 "))
 	}
-	f := app.Refuse(ipam.ReasonNotFound, "no address %s has to do with %q: looked for %s in %s", v.what(), v.text, strings.Join(looked, ", "), v.Where())
+	f := app.Refuse(ipam.ReasonNotFound, "no address %s has to do with %q: looked for %s in %s", v.what(), v.text,
+		strings.Join(looked, ", "), v.Where())
 	if a, err := ipaddr.ParseAddr(v.text); err == nil {
 		return f.WithHint("see whether it is free, and in which pool: bcsnetctl ip describe %s", a)
 	}

@@ -36,7 +36,8 @@ type freeAddresses struct {
 // freeOf returns the free addresses that belong to what the query finds: those of one pool, unless it asks for what
 // only addresses with an object have.
 func freeOf(ctx context.Context, q *resource.LeaseQuery, s *app.App) (*freeAddresses, error) {
-	if q.Pool == "" || q.Host+q.Namespace+q.Pod+q.Fields+q.Labels != "" || q.Status != "" && q.Status != lease.Available.String() {
+	if q.Pool == "" || q.Host+q.Namespace+q.Pod+q.Fields+q.Labels != "" || q.Status != "" &&
+		q.Status != lease.Available.String() {
 		return nil, nil
 	}
 	api, err := resource.NewPools(s)
@@ -44,7 +45,8 @@ func freeOf(ctx context.Context, q *resource.LeaseQuery, s *app.App) (*freeAddre
 		return nil, err
 	}
 	p, err := api.Get(ctx, q.Pool)
-	if f, ok := errors.AsType[*app.Failure](err); ok && (f.Code == app.ExitUsage || f.Reason == app.ReasonPoolNotFound || f.Reason == ipam.ReasonForbidden) {
+	if f, ok := errors.AsType[*app.Failure](err); ok &&
+		(f.Code == app.ExitUsage || f.Reason == app.ReasonPoolNotFound || f.Reason == ipam.ReasonForbidden) {
 		return nil, nil // addresses of such a name may still be there, and can be listed
 	}
 	if err != nil {
@@ -145,7 +147,8 @@ func heldElsewhere(ctx context.Context, s *app.App, api *resource.Pools, p ipam.
 	if !shared {
 		return held, nil
 	}
-	query := resource.LeaseQuery{Selectors: resource.Selectors{Fields: "spec.pool!=" + p.Name + ",status.status!=" + lease.Available.String()}}
+	query := resource.LeaseQuery{Selectors: resource.Selectors{Fields: "spec.pool!=" + p.Name + ",status.status!=" +
+		lease.Available.String()}}
 	return held, query.Each(ctx, s, false, func(r resource.LeaseRow) error {
 		if p.Plan.Usable.Contains(r.Addr) {
 			held[r.Addr] = true

@@ -69,7 +69,8 @@ func (v *ipHistory) Run(ctx context.Context) error {
 			v.Say.Note("%s has no history: nobody has held it in %s", l.Addr, v.Where())
 		}
 	}
-	if err := printer.Sorted(&v.output.Sort, rows, func(r pastRow) (printer.SortKey, error) { return v.output.Sort.Key(r.object()) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, rows,
+		func(r pastRow) (printer.SortKey, error) { return v.output.Sort.Key(r.object()) }); err != nil {
 		return err
 	}
 	if v.output.Printer != nil {
@@ -98,14 +99,18 @@ const (
 func pastRows(l lease.Lease) (rows []pastRow) {
 	switch l.State {
 	case lease.Active:
-		rows = append(rows, pastRow{l.Addr, lease.Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Change: lease.Change{Verb: whatHolds}}, true})
+		rows = append(rows, pastRow{
+			l.Addr, lease.Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Change: lease.Change{Verb: whatHolds}}, true,
+		})
 	case lease.Reserved:
 		change := resource.Reservation(l)
 		change.Verb = whatReserved
 		if l.Claim != "" {
 			change = lease.Change{Verb: whatKept}
 		}
-		rows = append(rows, pastRow{l.Addr, lease.Past{Holder: resource.ClaimHolder(l), Since: l.Updated, Change: change}, true})
+		rows = append(rows, pastRow{
+			l.Addr, lease.Past{Holder: resource.ClaimHolder(l), Since: l.Updated, Change: change}, true,
+		})
 	case lease.Available:
 	}
 	for _, p := range l.History.Entries() {
@@ -137,7 +142,9 @@ func pastColumns() []printer.Column[pastRow] {
 
 // pastObjects returns the list for -o json and the like. There is no such kind in the cluster: it is a view.
 func pastObjects(rows []pastRow) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "AddressHistoryList"}}
+	l := &unstructured.UnstructuredList{Object: map[string]any{
+		"apiVersion": app.ProgramName + "/v1", "kind": "AddressHistoryList",
+	}}
 	for _, r := range rows {
 		l.Items = append(l.Items, unstructured.Unstructured{Object: r.object()})
 	}
@@ -147,7 +154,8 @@ func pastObjects(rows []pastRow) *unstructured.UnstructuredList {
 func (r pastRow) object() map[string]any {
 	return map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "AddressHistory",
-		"address": r.addr.String(), "current": r.current, "since": resource.TimeText(r.Since), "until": resource.TimeText(r.Until),
+		"address": r.addr.String(), "current": r.current, "since": resource.TimeText(r.Since),
+		"until":  resource.TimeText(r.Until),
 		"holder": r.Holder, "host": resource.AddrText(r.Host), "what": r.Verb, "by": r.By, "reason": r.Reason,
 	}
 }

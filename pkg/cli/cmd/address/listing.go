@@ -97,7 +97,8 @@ func (l *listing) waits() bool {
 // end prints the rows that waited, and the end of the list.
 func (l *listing) end() error {
 	if l.waits() {
-		if err := printer.Sorted(&l.output.Sort, l.waiting, func(r resource.LeaseRow) (printer.SortKey, error) { return *r.Key, nil }); err != nil {
+		if err := printer.Sorted(&l.output.Sort, l.waiting,
+			func(r resource.LeaseRow) (printer.SortKey, error) { return *r.Key, nil }); err != nil {
 			return err
 		}
 		if err := l.print(l.waiting); err != nil {

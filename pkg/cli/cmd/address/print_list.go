@@ -26,7 +26,9 @@ type tally struct {
 }
 
 // printList prints what the query finds, in order and as soon as the order is known.
-func printList(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *printer.Output, columns []printer.Column[lease.Lease]) (tally, error) {
+func printList(
+	ctx context.Context, q *resource.LeaseQuery, s *app.App, o *printer.Output, columns []printer.Column[lease.Lease],
+) (tally, error) {
 	// The API server is what one waits for; memory may cost some time of the processor.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	free, err := freeOf(ctx, q, s)
@@ -84,9 +86,11 @@ func comingNames(ctx context.Context, q *resource.LeaseQuery, s *app.App, free *
 // remark notes what is odd about a list.
 func (f tally) remark(s *app.App, pool string) {
 	if f.late > 0 {
-		s.Say.Warn("%s outside the subnets of all pools %s last", humanize.Plural(f.late, "address"), humanize.OneOr(f.late, "comes", "come"))
+		s.Say.Warn("%s outside the subnets of all pools %s last", humanize.Plural(f.late, "address"),
+			humanize.OneOr(f.late, "comes", "come"))
 	}
 	if f.unlisted > 0 {
-		s.Say.Note("pool %s has %s more that nobody has used yet: too many to list", pool, humanize.Plural(f.unlisted, "address"))
+		s.Say.Note("pool %s has %s more that nobody has used yet: too many to list", pool,
+			humanize.Plural(f.unlisted, "address"))
 	}
 }

@@ -48,7 +48,8 @@ input, one entry a line. What fails can be run again: it does the rest.`,
 		Example: `  bcsnetctl ip release 10.0.0.20 --dry-run=client
   bcsnetctl ip release 10.0.0.20 10.0.0.32-10.0.0.63 --force --yes --reason "node lost"
   bcsnetctl ip release 10.0.0.20 --force`,
-		ValidArgsFunction: resource.CompleteLeases(s, resource.LeaseQuery{Status: lease.Active.String()}, resource.Retained()),
+		ValidArgsFunction: resource.CompleteLeases(s, resource.LeaseQuery{Status: lease.Active.String()},
+			resource.Retained()),
 	}
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&v.force, "force", false, "also take the address of a pod that lives, or may still run")
@@ -116,11 +117,16 @@ func (v *ipRelease) check(ctx context.Context, all []lease.Lease) (held []lease.
 		case unread[i] != nil && !v.force:
 			failed = append(failed, fmt.Errorf("whether the holder of %s lives is unknown: %w", l.Addr, unread[i]))
 		case pods[i].Lives && !v.force:
-			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s, and the pod %s", l.Addr, l.Where(), pods[i].Text).
-				WithHint("a pod that is deleted gives it back; to take it away all the same: bcsnetctl ip release %s --force", l.Addr))
+			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s, and the pod %s", l.Addr, l.Where(),
+				pods[i].Text).
+				WithHint("a pod that is deleted gives it back; to take it away all the same: bcsnetctl ip release %s --force",
+					l.Addr))
 		case pods[i].MayRun && !v.force:
-			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s; the pod %s", l.Addr, l.Where(), pods[i].Text).
-				WithHint("the controller frees it once nobody surely has it; to take it away at once: bcsnetctl ip release %s --force", l.Addr))
+			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s; the pod %s", l.Addr, l.Where(),
+				pods[i].Text).
+				WithHint(
+					"the controller frees it once nobody surely has it; to take it away at once: bcsnetctl ip release %s --force",
+					l.Addr))
 		default:
 			held = append(held, l)
 		}
@@ -176,7 +182,8 @@ func (v *ipRelease) announce(l lease.Lease, pod resource.PodState, unread error)
 	}
 	switch {
 	case l.State == lease.Reserved:
-		v.Say.Start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool, resource.RetainedText(l))
+		v.Say.Start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool,
+			resource.RetainedText(l))
 	case unread != nil:
 		v.Say.Warn("%s; it is unknown whether the pod lives: %v", what, unread)
 	case pod.MayRun:
@@ -204,7 +211,9 @@ func (v *ipRelease) noteRetained(released []lease.Lease) {
 		return
 	}
 	set := ipaddr.SetOfAddrs(addrs...)
-	v.Say.Note("%s reserved for %s: %s", humanize.OneOr(len(addrs), "it stays", "they stay"), humanize.OneOr(len(addrs), "its claim", "their claims"), resource.Spell(set))
+	v.Say.Note("%s reserved for %s: %s", humanize.OneOr(len(addrs), "it stays", "they stay"),
+		humanize.OneOr(len(addrs), "its claim", "their claims"), resource.Spell(set))
 	v.Hint("to give %s back to %s pool, release %s again: bcsnetctl ip release %s",
-		humanize.OneOr(len(addrs), "it", "them"), humanize.OneOr(len(addrs), "its", "their"), humanize.OneOr(len(addrs), "it", "them"), resource.Arguments(set))
+		humanize.OneOr(len(addrs), "it", "them"), humanize.OneOr(len(addrs), "its", "their"),
+		humanize.OneOr(len(addrs), "it", "them"), resource.Arguments(set))
 }

@@ -20,10 +20,15 @@ import (
 
 // watchLeases shows what the query finds, and then what changes. An address that the query no longer matches has left
 // the list, like one whose object is gone; it is shown as it was in it.
-func watchLeases(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *printer.Output, columns []printer.Column[lease.Lease], summary func(map[lease.State]int) string) error {
+func watchLeases(
+	ctx context.Context, q *resource.LeaseQuery, s *app.App, o *printer.Output, columns []printer.Column[lease.Lease],
+	summary func(map[lease.State]int) string,
+) error {
 	rows := make([]printer.Column[resource.LeaseRow], 0, len(columns))
 	for _, c := range columns {
-		rows = append(rows, printer.Column[resource.LeaseRow]{Name: c.Name, Wide: c.Wide, Least: c.Least, Cell: func(r resource.LeaseRow) string { return c.Cell(*r.Lease) }})
+		rows = append(rows, printer.Column[resource.LeaseRow]{
+			Name: c.Name, Wide: c.Wide, Least: c.Least, Cell: func(r resource.LeaseRow) string { return c.Cell(*r.Lease) },
+		})
 	}
 	read := func(u *unstructured.Unstructured) (resource.LeaseRow, error) {
 		l, err := resource.ReadLease(u)
@@ -40,7 +45,9 @@ func watchLeases(ctx context.Context, q *resource.LeaseQuery, s *app.App, o *pri
 		}
 		return summary(counts)
 	}
-	from := follow.Source{Kind: resource.Of(v1.IPResource), Which: metav1.ListOptions{FieldSelector: q.Selector(), LabelSelector: q.Labels}}
+	from := follow.Source{
+		Kind: resource.Of(v1.IPResource), Which: metav1.ListOptions{FieldSelector: q.Selector(), LabelSelector: q.Labels},
+	}
 	return follow.WatchObjects(ctx, s, from, read, &follow.Watched[resource.LeaseRow]{
 		View:    follow.NewView(s, o, rows, show, note),
 		Compare: func(a, b resource.LeaseRow) int { return a.Addr.Compare(b.Addr) },

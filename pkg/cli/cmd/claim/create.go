@@ -56,13 +56,18 @@ the Deployment, not its ReplicaSet; the CronJob, not its Jobs.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := cmd.Flags()
-	f.StringVar(&v.owner, "owner", "", "the workload whose pods use it, and no others, as `KIND/NAME`; scaling it down frees addresses of an Immutable claim")
+	f.StringVar(
+		&v.owner, "owner",
+		"", "the workload whose pods use it, and no others, as `KIND/NAME`; scaling it down frees addresses of an "+
+			"Immutable claim")
 	f.IntVar(&v.replicas, "replicas", -1, "the most addresses of a family; -1 is as many as its pods need")
-	f.BoolVar(&spec.Preallocate, "preallocate", false, "take the addresses now, before any pod asks: as many as --replicas, or all of --address")
+	f.BoolVar(&spec.Preallocate, "preallocate", false,
+		"take the addresses now, before any pod asks: as many as --replicas, or all of --address")
 	f.Int32Var(&spec.Surge, "surge", 0, "how many more than --replicas for a while, as in a rolling update")
 	f.StringSliceVar(&spec.Addresses, "address", nil, "only these `ADDRESSES`: a-b, a CIDR or a single one; repeatable")
 	f.StringVar(&spec.Pool, "pool", "", "only addresses of this `POOL`")
-	f.StringVar(&v.policy, "release-policy", "", "`WHEN` addresses go back to their pool: "+strings.Join(releasePolicies(), ", ")+"; without it, Immutable, or Timed with --keep")
+	f.StringVar(&v.policy, "release-policy", "", "`WHEN` addresses go back to their pool: "+
+		strings.Join(releasePolicies(), ", ")+"; without it, Immutable, or Timed with --keep")
 	f.DurationVar(&v.keep, "keep", 0, "how long an address is kept after its pod ended, with Timed")
 	f.StringVar(&spec.SharedName, "shared-name", "", "the `NAME` by which pods use it as a shared pool")
 	f.StringSliceVar(&spec.Namespaces, "namespaces", nil, "`NAMESPACES` whose pods may use it, too; * is all")
@@ -79,7 +84,9 @@ the Deployment, not its ReplicaSet; the CronJob, not its Jobs.`,
 }
 
 func releasePolicies() []string {
-	return []string{string(v1.ReleaseWithPod), string(v1.ReleaseImmutable), string(v1.ReleaseNever), string(v1.ReleaseTimed)}
+	return []string{
+		string(v1.ReleaseWithPod), string(v1.ReleaseImmutable), string(v1.ReleaseNever), string(v1.ReleaseTimed),
+	}
 }
 
 func (v *claimCreate) Complete(args []string) error {
@@ -112,12 +119,14 @@ func (v *claimCreate) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.Say.Done("claim %s/%s created: %s, for %s", v.object.Namespace, v.object.Name, resource.SizeText(&v.object), resource.OwnerText(&v.object))
+	v.Say.Done("claim %s/%s created: %s, for %s", v.object.Namespace, v.object.Name, resource.SizeText(&v.object),
+		resource.OwnerText(&v.object))
 	if spec.SharedName != "" && v.object.Namespace != resource.SystemNamespace {
 		v.Say.Warn("pods look for shared pools in namespace %s, and do not find this one", resource.SystemNamespace)
 	}
 	if spec.SharedName == "" && spec.Owner == nil {
-		v.Hint("have pods use it: annotation %s: %s on them, their workload or its template", workload.ClaimAnnotation, v.object.Name)
+		v.Hint("have pods use it: annotation %s: %s on them, their workload or its template", workload.ClaimAnnotation,
+			v.object.Name)
 	}
 	return v.output.Object(v.Out, created)
 }
@@ -129,14 +138,16 @@ func (v *claimCreate) lookAtOwner(ctx context.Context, api *resource.Claims) {
 		return // the API server says what is wrong
 	}
 	if err := v.warnOfOwner(ctx, c.Workload); err != nil {
-		v.Say.Warn("%s cannot be read, so it is not known whether it exists or belongs to another workload: %v", c.Workload, err)
+		v.Say.Warn("%s cannot be read, so it is not known whether it exists or belongs to another workload: %v", c.Workload,
+			err)
 	}
 	others, err := api.MadeFor(ctx, c.Workload)
 	if err != nil {
 		v.Say.Warn("the claims of the namespace cannot be listed, so another one for %s would not show: %v", c.Workload, err)
 	}
 	if others = slices.DeleteFunc(others, func(name string) bool { return name == v.object.Name }); len(others) > 0 {
-		v.Say.Warn("%s %s for %s, too: its pods are refused until an annotation names the claim that they are to use, or only one is left",
+		v.Say.Warn("%s %s for %s, too: its pods are refused until an annotation names the claim that they are to use, or "+
+			"only one is left",
 			humanize.List(others), humanize.OneOr(len(others), "is", "are"), c.Workload)
 	}
 }
@@ -159,7 +170,8 @@ func (v *claimCreate) warnOfOwner(ctx context.Context, w workload.Workload) erro
 		if !slices.Contains([]string{"", "apps", "batch"}, above.Group) {
 			kind += "." + above.Group
 		}
-		v.Say.Warn("%s belongs to %s, and its pods use the claims of that, not this one: --owner %s/%s", w, above, kind, above.Name)
+		v.Say.Warn("%s belongs to %s, and its pods use the claims of that, not this one: --owner %s/%s", w, above, kind,
+			above.Name)
 	}
 	return err
 }
@@ -175,13 +187,15 @@ func (v *claimCreate) create(ctx context.Context, api *resource.Claims) (*unstru
 	if v.DryRun == app.DryRunClient {
 		return o, nil
 	}
-	created, err := api.API.Namespace(v.object.Namespace).Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+	created, err := api.API.Namespace(v.object.Namespace).Create(ctx, o,
+		metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return nil, app.Refuse(app.ReasonClaimExists, "there is a claim %s/%s already", v.object.Namespace, v.object.Name).
 			WithHint("see it: bcsnetctl claim describe %s/%s", v.object.Namespace, v.object.Name)
 	case apierrors.IsNotFound(err) && !resource.NoSuchResource(err):
-		return nil, app.Refuse(app.ReasonNamespaceNotFound, "there is no namespace %s", v.object.Namespace).WithHint("see all: kubectl get namespaces")
+		return nil, app.Refuse(app.ReasonNamespaceNotFound, "there is no namespace %s", v.object.Namespace).
+			WithHint("see all: kubectl get namespaces")
 	}
 	return created, resource.Explain(v.App, err)
 }

@@ -92,14 +92,17 @@ func (v *claimDelete) radius(ctx context.Context, c resource.Claim) {
 		what = "it is unknown what it has: " + err.Error()
 	case len(leases) > 0:
 		used, kept := uses(leases)
-		what = fmt.Sprintf("%d kept %s back to the pool, %d in use %s with the pods until they end", kept, humanize.OneOr(kept, "goes", "go"), used, humanize.OneOr(used, "stays", "stay"))
+		what = fmt.Sprintf("%d kept %s back to the pool, %d in use %s with the pods until they end", kept,
+			humanize.OneOr(kept, "goes", "go"), used, humanize.OneOr(used, "stays", "stay"))
 	}
 	if c.DeletionTimestamp != nil {
 		what += "; it is being deleted already"
 	}
 	v.Say.Start("claim %s (%s): %s", c.FullName(), resource.OwnerText(c.BCSNetIPClaim), what)
 	if c.Labels[claim.Managed] == "true" {
-		v.Say.Warn("claim %s was made from annotations: it is made again while pods have its addresses, and by the next pod of its workload", c.FullName())
+		v.Say.Warn(
+			"claim %s was made from annotations: it is made again while pods have its addresses, and by the next pod of its "+
+				"workload", c.FullName())
 	}
 }
 
@@ -137,20 +140,26 @@ func (v *claimDelete) deleteOne(ctx context.Context, api *resource.Claims, c res
 }
 
 // waitGone waits until a claim is gone, and says what it waits for.
-func (v *claimDelete) waitGone(ctx context.Context, api *resource.Claims, gone resource.Claim, limit time.Duration) error {
+func (v *claimDelete) waitGone(
+	ctx context.Context, api *resource.Claims, gone resource.Claim, limit time.Duration,
+) error {
 	what, err := follow.UntilClaimGone(ctx, api, gone, limit)
 	switch {
 	case err == nil:
 		v.Say.Done("claim %s deleted", gone.FullName())
 		return nil
 	case errors.Is(err, follow.ErrTooLong):
-		f := &app.Failure{Code: app.ExitTimeout, Message: fmt.Sprintf("claim %s is not gone after %s: %s", gone.FullName(), v.timeout, what), Cause: err}
+		f := &app.Failure{
+			Code: app.ExitTimeout, Message: fmt.Sprintf("claim %s is not gone after %s: %s", gone.FullName(), v.timeout, what),
+			Cause: err,
+		}
 		if what == follow.WaitsForController {
 			return f.WithHint(resource.HintController)
 		}
 		return f.WithHint("it goes without this command; see bcsnetctl claim describe %s", gone.FullName())
 	case ctx.Err() != nil:
-		return &app.Failure{Message: fmt.Sprintf("claim %s is still being deleted, and goes without this command: %s", gone.FullName(), what)}
+		return &app.Failure{Message: fmt.Sprintf("claim %s is still being deleted, and goes without this command: %s",
+			gone.FullName(), what)}
 	default:
 		return err
 	}

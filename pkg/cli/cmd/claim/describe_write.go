@@ -24,7 +24,8 @@ func (d *description) write() error {
 	var b bytes.Buffer
 	d.head(&b)
 	printer.Section(&b, "Conditions", resource.ConditionLines(d.App, d.claim.Status.Conditions))
-	if err := printer.Indented(&b, "Addresses", printer.Table[lease.Lease]{Headers: true, Columns: d.columns()}, d.leases); err != nil {
+	if err := printer.Indented(&b, "Addresses", printer.Table[lease.Lease]{Headers: true, Columns: d.columns()},
+		d.leases); err != nil {
 		return err
 	}
 	printer.Section(&b, "Events", resource.EventLines(d.App, d.events))

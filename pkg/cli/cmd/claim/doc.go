@@ -1,3 +1,3 @@
-// Package claim has the commands for claims: the addresses that are kept for a workload, and for how long. It imports no
-// other command.
+// Package claim has the commands for claims: the addresses that are kept for a workload, and for how long. It imports
+// no other command.
 package claim

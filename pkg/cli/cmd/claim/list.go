@@ -69,7 +69,8 @@ func (v *claimList) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := printer.Sorted(&v.output.Sort, all, func(c resource.Claim) (printer.SortKey, error) { return v.output.Sort.Key(c.Stored.Object) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, all,
+		func(c resource.Claim) (printer.SortKey, error) { return v.output.Sort.Key(c.Stored.Object) }); err != nil {
 		return err
 	}
 	if v.output.Printer != nil {
@@ -109,7 +110,13 @@ func (v *claimList) columns() []printer.Column[resource.Claim] {
 			return c.Spec.Owner.Name
 		}},
 		{Name: "POLICY", Wide: true, Cell: func(c resource.Claim) string { return string(c.Spec.ReleasePolicy) }},
-		{Name: "READY", Wide: true, Cell: func(c resource.Claim) string { word, _ := resource.ClaimState(c.BCSNetIPClaim); return word }},
+		{
+			Name: "READY", Wide: true,
+			Cell: func(c resource.Claim) string {
+				word, _ := resource.ClaimState(c.BCSNetIPClaim)
+				return word
+			},
+		},
 		{Name: "AGE", Wide: true, Cell: func(c resource.Claim) string { return v.Age(c.CreationTimestamp.Time) }},
 	}
 }
@@ -142,7 +149,8 @@ func (v *claimList) summary(all []resource.Claim) string {
 	}
 	text := humanize.Plural(len(all), "claim")
 	if len(names) > 0 {
-		text += fmt.Sprintf(", %d %s attention: %s", len(names), humanize.OneOr(len(names), "needs", "need"), humanize.List(names))
+		text += fmt.Sprintf(", %d %s attention: %s", len(names), humanize.OneOr(len(names), "needs", "need"),
+			humanize.List(names))
 	}
 	return text
 }

@@ -44,7 +44,8 @@ func kindNamed(s *app.App, word string) (schema.GroupVersionKind, error) {
 	}
 	kind, err := mapper.KindFor(group.WithVersion(""))
 	if meta.IsNoMatchError(err) {
-		return kind, app.Refuse(app.ReasonKindNotFound, "the API server knows no kind %s", word).WithHint("see what it knows: kubectl api-resources")
+		return kind, app.Refuse(app.ReasonKindNotFound, "the API server knows no kind %s", word).
+			WithHint("see what it knows: kubectl api-resources")
 	}
 	return kind, resource.Explain(s, err)
 }

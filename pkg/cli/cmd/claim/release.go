@@ -121,7 +121,8 @@ func (v *claimRelease) sort(name string, all []lease.Lease) (kept []lease.Lease)
 	for _, l := range all {
 		if l.State != lease.Active {
 			kept = append(kept, l)
-			v.Say.Start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool, resource.RetainedText(l))
+			v.Say.Start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool,
+				resource.RetainedText(l))
 			continue
 		}
 		v.Say.Note("%s stays: %s has it", l.Addr, l.Where())

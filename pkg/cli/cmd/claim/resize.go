@@ -48,7 +48,8 @@ them until they end.`,
   bcsnetctl claim resize shop/web any --dry-run=server`,
 		ValidArgsFunction: resource.CompleteClaims(s, &v.in, 1),
 	}
-	v.cmd.Flags().Int32Var(&v.surge, "surge", 0, "how many more for a while, as in a rolling update; without it, as before")
+	v.cmd.Flags().Int32Var(&v.surge, "surge", 0,
+		"how many more for a while, as in a rolling update; without it, as before")
 	app.Complete(v.cmd, "surge")
 	v.in.AddTo(s, v.cmd, "the `NAMESPACE` of the claim")
 	s.DryRun.AddTo(v.cmd)
@@ -132,14 +133,17 @@ func (v *claimResize) effect(leases []lease.Lease) {
 			if parts != "" {
 				parts += ", and "
 			}
-			parts += fmt.Sprintf("%d more than that %s in use and %s until the pods end", stay, humanize.OneOr(stay, "is", "are"), humanize.OneOr(stay, "stays", "stay"))
+			parts += fmt.Sprintf("%d more than that %s in use and %s until the pods end", stay,
+				humanize.OneOr(stay, "is", "are"), humanize.OneOr(stay, "stays", "stay"))
 		}
 		v.Say.Start("%s: %s", f, parts)
 	}
 }
 
 // patch sets the size alone; who changes something else of the claim meanwhile is not in the way.
-func (v *claimResize) patch(ctx context.Context, api *resource.Claims, c resource.Claim) (*unstructured.Unstructured, error) {
+func (v *claimResize) patch(
+	ctx context.Context, api *resource.Claims, c resource.Claim,
+) (*unstructured.Unstructured, error) {
 	spec := map[string]any{"replicas": nil}
 	if v.replicas != nil {
 		spec["replicas"] = int64(*v.replicas)

@@ -39,7 +39,9 @@ func (v *claimCreate) Validate() error {
 	case spec.Preallocate && spec.Replicas == nil && len(spec.Addresses) == 0:
 		return app.Usagef("--preallocate takes as many addresses as --replicas says, or those of --address: give one of them")
 	case spec.Preallocate && spec.ReleasePolicy != v1.ReleaseImmutable && spec.ReleasePolicy != v1.ReleaseNever:
-		return app.Usagef("--preallocate goes with --release-policy Immutable or Never, not with %s: it gives back what is not in use", spec.ReleasePolicy)
+		return app.Usagef(
+			"--preallocate goes with --release-policy Immutable or Never, not with %s: it gives back what is not in use",
+			spec.ReleasePolicy)
 	}
 	if v.owner != "" {
 		kind, name, both := strings.Cut(v.owner, "/")
@@ -85,7 +87,10 @@ func (v *claimCreate) setSize() error {
 
 func (v *claimCreate) setPolicy() error {
 	spec := &v.object.Spec
-	i := slices.IndexFunc(releasePolicies(), func(p string) bool { return strings.EqualFold(p, strings.ReplaceAll(v.policy, "-", "")) })
+	i := slices.IndexFunc(releasePolicies(), func(p string) bool {
+		return strings.EqualFold(p,
+			strings.ReplaceAll(v.policy, "-", ""))
+	})
 	switch {
 	case i >= 0:
 		spec.ReleasePolicy = v1.ReleasePolicy(releasePolicies()[i])

@@ -51,13 +51,15 @@ Exit code 3 says that there are findings of severity error. See the checks with
 	f := cmd.Flags()
 	f.StringSliceVar(&v.only, "only", nil, "run only these checks: `IDS` or groups, separated by commas")
 	f.StringSliceVar(&v.skip, "skip", nil, "leave out these checks: `IDS` or groups, separated by commas")
-	f.StringVar(&v.severity, "severity", string(doctor.Info), "show findings of this `SEVERITY` and graver: error, warning or info")
+	f.StringVar(&v.severity, "severity", string(doctor.Info),
+		"show findings of this `SEVERITY` and graver: error, warning or info")
 	f.StringVar(&v.pool, "pool", "", "show only findings about this `POOL`")
 	f.BoolVar(&v.all, "all", false, "show all findings of a check, not only the first ten")
 	f.BoolVar(&v.list, "list", false, "list the checks; the cluster is not asked")
 	f.BoolVar(&v.fix, "fix", false, "release leaked addresses")
 	f.BoolVarP(&v.yes, "yes", "y", false, "with --fix: do not ask")
-	f.DurationVar(&v.settle, "settle", time.Minute, "with --fix: how long pods must be gone before what they held is released")
+	f.DurationVar(&v.settle, "settle", time.Minute,
+		"with --fix: how long pods must be gone before what they held is released")
 	s.DryRun.AddTo(cmd)
 	v.output.AddToChange(cmd)
 	app.CompleteWith(cmd, "only", completeChecks)
@@ -119,7 +121,8 @@ func (v *verb) Validate() error {
 	case !v.fix && (v.yes || v.DryRun != app.DryRunNone):
 		return app.Usagef("--yes and --dry-run go with --fix: nothing is changed without it")
 	case v.fix && v.DryRun == app.DryRunNone && !v.yes && !terminal.Is(v.In):
-		return app.Usagef("standard input is no terminal to ask on").WithHint("to go on without questions: --yes; to only look: --dry-run=client")
+		return app.Usagef("standard input is no terminal to ask on").
+			WithHint("to go on without questions: --yes; to only look: --dry-run=client")
 	}
 	return v.output.Validate()
 }
@@ -183,7 +186,8 @@ func (v *verb) skipped(s *doctor.Snapshot, r doctor.Report) error {
 	}
 	for _, part := range doctor.Reads(v.checks) {
 		if ids := r.Skipped[part]; len(ids) > 0 {
-			v.Say.Warn("%s cannot be read, so %s skipped: %s", part, humanize.OneOr(len(ids), "this check was", "these checks were"), strings.Join(ids, ", "))
+			v.Say.Warn("%s cannot be read, so %s skipped: %s", part,
+				humanize.OneOr(len(ids), "this check was", "these checks were"), strings.Join(ids, ", "))
 			v.Say.Note("  %s", s.Missing[part])
 		}
 	}

@@ -115,7 +115,8 @@ func (f *leakFixer) leftAlone(hosts map[netip.Addr]bool) {
 		f.Say.Warn("left alone: what is held on hosts that are not known")
 	}
 	if len(names) > 0 {
-		f.Say.Warn("left alone: what is held on %s, no ready %s: containers may still run there", humanize.List(names), humanize.OneOr(len(names), "node", "nodes"))
+		f.Say.Warn("left alone: what is held on %s, no ready %s: containers may still run there", humanize.List(names),
+			humanize.OneOr(len(names), "node", "nodes"))
 		f.Hint("when a machine is off: bcsnetctl release-host %s", names[0])
 	}
 }
@@ -174,7 +175,8 @@ func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left [
 	for i, one := range batch {
 		switch {
 		case failed[i] != nil:
-			all, left = append(all, fmt.Errorf("%s was not released: %w", one.Release.Addr, resource.Explain(f.verb.App, failed[i]))), append(left, one)
+			all, left = append(all, fmt.Errorf("%s was not released: %w", one.Release.Addr,
+				resource.Explain(f.verb.App, failed[i]))), append(left, one)
 		case kept[i] != "":
 			f.Say.Note("%s is not released: %s", one.Release.Addr, kept[i])
 		case f.DryRun != app.DryRunNone:

@@ -31,7 +31,8 @@ func (r *snapshotReader) readController(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pods, err := core.Pods(doctor.ControllerNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + doctor.ControllerName, Limit: resource.PageSize})
+	pods, err := core.Pods(doctor.ControllerNamespace).List(ctx,
+		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + doctor.ControllerName, Limit: resource.PageSize})
 	switch {
 	case apierrors.IsForbidden(err) && c.Leads(r.Now()):
 		return nil // one that leads runs
@@ -50,7 +51,8 @@ func (r *snapshotReader) readController(ctx context.Context) error {
 }
 
 func (r *snapshotReader) readServices(ctx context.Context) error {
-	all, err := r.api.Resource(networkingv1.SchemeGroupVersion.WithResource("servicecidrs")).List(ctx, metav1.ListOptions{})
+	all, err := r.api.Resource(networkingv1.SchemeGroupVersion.WithResource("servicecidrs")).
+		List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}

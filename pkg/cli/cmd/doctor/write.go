@@ -128,7 +128,9 @@ func (v *verb) looked(s *doctor.Snapshot, r doctor.Report) string {
 }
 
 // findingObjects returns the list for -o json and the like.
-func (v *verb) findingObjects(s *doctor.Snapshot, r doctor.Report, found []doctor.Finding) *unstructured.UnstructuredList {
+func (v *verb) findingObjects(
+	s *doctor.Snapshot, r doctor.Report, found []doctor.Finding,
+) *unstructured.UnstructuredList {
 	counts, summary := countSeverities(found), map[string]any{"checks": int64(len(r.Ran))}
 	for _, severity := range doctor.Severities() {
 		summary[string(severity)] = int64(counts[severity])
@@ -136,7 +138,9 @@ func (v *verb) findingObjects(s *doctor.Snapshot, r doctor.Report, found []docto
 	skipped := []any{}
 	for _, part := range doctor.Reads(v.checks) {
 		if ids := r.Skipped[part]; len(ids) > 0 {
-			skipped = append(skipped, map[string]any{"part": string(part), "why": s.Missing[part].Error(), "checks": resource.Values(ids)})
+			skipped = append(skipped, map[string]any{
+				"part": string(part), "why": s.Missing[part].Error(), "checks": resource.Values(ids),
+			})
 		}
 	}
 	l := &unstructured.UnstructuredList{Object: map[string]any{
@@ -145,8 +149,10 @@ func (v *verb) findingObjects(s *doctor.Snapshot, r doctor.Report, found []docto
 	for _, f := range found {
 		l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": app.ProgramName + "/v1", "kind": "Finding",
-			"check": f.Check, "group": string(f.Group), "severity": string(f.Severity), "object": f.Object.String(), "pools": resource.Values(f.Pools),
-			"cause": f.Cause, "impact": f.Impact, "fix": v.Called(f.Fix), "fixable": f.Release != nil && s.HostReady(f.Release.Host),
+			"check": f.Check, "group": string(f.Group), "severity": string(f.Severity), "object": f.Object.String(),
+			"pools": resource.Values(f.Pools),
+			"cause": f.Cause, "impact": f.Impact, "fix": v.Called(f.Fix), "fixable": f.Release != nil &&
+				s.HostReady(f.Release.Host),
 		}})
 	}
 	return l
@@ -163,11 +169,14 @@ func (v *verb) listChecks() error {
 		}
 		return nil
 	case v.output.Printer != nil:
-		l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "CheckList"}}
+		l := &unstructured.UnstructuredList{Object: map[string]any{
+			"apiVersion": app.ProgramName + "/v1", "kind": "CheckList",
+		}}
 		for _, c := range v.checks {
 			l.Items = append(l.Items, unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": app.ProgramName + "/v1", "kind": "Check", "id": c.ID, "group": string(c.Group), "severity": string(c.Severity),
-				"title": c.Title, "meaning": c.Meaning, "impact": c.Impact, "mend": v.Called(c.Mend),
+				"apiVersion": app.ProgramName + "/v1", "kind": "Check", "id": c.ID, "group": string(c.Group),
+				"severity": string(c.Severity),
+				"title":    c.Title, "meaning": c.Meaning, "impact": c.Impact, "mend": v.Called(c.Mend),
 			}})
 		}
 		return v.output.Object(v.Out, l)

@@ -18,7 +18,10 @@ import (
 func TestParagraph(t *testing.T) {
 	findings := func(n int, fix string) (out []doctor.Finding) {
 		for i := range n {
-			f := doctor.Finding{Check: "x", Severity: doctor.Error, Object: doctor.Object{Kind: "ip", Name: fmt.Sprint(i)}, Cause: "held", Impact: "lost", Fix: fix}
+			f := doctor.Finding{
+				Check: "x", Severity: doctor.Error, Object: doctor.Object{Kind: "ip", Name: fmt.Sprint(i)}, Cause: "held",
+				Impact: "lost", Fix: fix,
+			}
 			if fix == "" {
 				f.Fix = fmt.Sprint("bcsnetctl fix ", i)
 			}

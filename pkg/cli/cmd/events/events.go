@@ -34,7 +34,8 @@ type eventList struct {
 func New(s *app.App) *cobra.Command {
 	v := &eventList{App: s}
 	cmd := &cobra.Command{
-		Use: "events [POOL|NAMESPACE/CLAIM...]", Aliases: []string{"event"}, GroupID: "objects", Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
+		Use: "events [POOL|NAMESPACE/CLAIM...]", Aliases: []string{"event"}, GroupID: "objects", Args: cobra.ArbitraryArgs,
+		RunE:  app.Runs(v),
 		Short: "Show what happened to pools and claims",
 		Long: `Show the events of pools and claims, the newest last: a pool is ready or no
 longer, ran out of addresses, began to drain, shares addresses with another; a
@@ -91,7 +92,8 @@ func (v *eventList) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := printer.Sorted(&v.output.Sort, found, func(e resource.Event) (printer.SortKey, error) { return v.output.Sort.Key(e.Stored.Object) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, found,
+		func(e resource.Event) (printer.SortKey, error) { return v.output.Sort.Key(e.Stored.Object) }); err != nil {
 		return err
 	}
 	if v.table = (&printer.GrowingTable[resource.Event]{Table: printer.NewTable(&v.output, v.columns())}); v.output.Watch {
@@ -165,7 +167,9 @@ func (v *eventList) wants(e resource.Event) bool {
 	case resource.PoolKind:
 		return all || slices.Contains(v.pools, e.Regarding.Name)
 	case resource.ClaimKind:
-		return all || slices.Contains(v.claims, types.NamespacedName{Namespace: e.Regarding.Namespace, Name: e.Regarding.Name})
+		return all || slices.Contains(v.claims, types.NamespacedName{
+			Namespace: e.Regarding.Namespace, Name: e.Regarding.Name,
+		})
 	}
 	return false
 }
@@ -212,7 +216,10 @@ func (v *eventList) known(ctx context.Context, found []resource.Event) error {
 		return err
 	}
 	for _, name := range v.pools {
-		if slices.ContainsFunc(found, func(e resource.Event) bool { return e.Regarding.Kind == resource.PoolKind && e.Regarding.Name == name }) {
+		if slices.ContainsFunc(found, func(e resource.Event) bool {
+			return e.Regarding.Kind == resource.PoolKind &&
+				e.Regarding.Name == name
+		}) {
 			continue
 		}
 		if _, err := pools.Get(ctx, name); err != nil {
@@ -225,7 +232,8 @@ func (v *eventList) known(ctx context.Context, found []resource.Event) error {
 	}
 	for _, key := range v.claims {
 		if slices.ContainsFunc(found, func(e resource.Event) bool {
-			return e.Regarding.Kind == resource.ClaimKind && e.Regarding.Namespace == key.Namespace && e.Regarding.Name == key.Name
+			return e.Regarding.Kind == resource.ClaimKind && e.Regarding.Namespace == key.Namespace &&
+				e.Regarding.Name == key.Name
 		}) {
 			continue
 		}

@@ -107,7 +107,8 @@ func (v *hostDescribe) find(ctx context.Context) (*hostView, error) {
 		case err != nil:
 			return nil, err
 		case len(n.Addrs) == 0:
-			return nil, app.Refuse(app.ReasonNodeNotFound, "node %s has no IP", n.Name).WithHint("see it: kubectl get node %s -o wide", n.Name)
+			return nil, app.Refuse(app.ReasonNodeNotFound, "node %s has no IP", n.Name).
+				WithHint("see it: kubectl get node %s -o wide", n.Name)
 		}
 		return &hostView{host: n.Addrs[0], addrs: n.Addrs, node: &n}, nil
 	}

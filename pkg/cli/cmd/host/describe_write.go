@@ -38,8 +38,9 @@ func (v *hostDescribe) write(h *hostView) error {
 	if err := v.poolsSection(&b, h); err != nil {
 		return err
 	}
-	if err := printer.Indented(&b, "Leases", printer.Table[lease.Lease]{Headers: true, Columns: slices.DeleteFunc(resource.LeaseColumns(v.App, false),
-		func(c printer.Column[lease.Lease]) bool { return c.Wide || c.Name == "HOST" })}, h.held); err != nil {
+	if err := printer.Indented(&b, "Leases", printer.Table[lease.Lease]{Headers: true,
+		Columns: slices.DeleteFunc(resource.LeaseColumns(v.App, false),
+			func(c printer.Column[lease.Lease]) bool { return c.Wide || c.Name == "HOST" })}, h.held); err != nil {
 		return err
 	}
 	problems, next := h.findings()
@@ -65,21 +66,22 @@ func (v *hostDescribe) poolsSection(b *bytes.Buffer, h *hostView) error {
 	for _, l := range h.held {
 		held[l.Pool]++
 	}
-	return printer.Indented(b, "Pools", printer.Table[resource.Pool]{Headers: true, Columns: []printer.Column[resource.Pool]{
-		{Name: "POOL", Cell: func(p resource.Pool) string { return p.Name }},
-		{Name: "CIDR", Cell: func(p resource.Pool) string { return resource.CidrOf(p.BCSNetPool) }},
-		{Name: "HELD", Cell: func(p resource.Pool) string { return fmt.Sprint(held[p.Name]) }},
-		{Name: "FREE", Cell: func(p resource.Pool) string {
-			if !resource.Counted(p.BCSNetPool) {
-				return ""
-			}
-			return app.Count(p.Status.Available)
-		}},
-		{Name: "STATE", Cell: func(p resource.Pool) string {
-			word, _ := resource.PoolState(v.App, p.BCSNetPool)
-			return v.Terminal.Paint(resource.PoolStateColor(v.App, p.BCSNetPool), word)
-		}},
-	}}, h.pools)
+	return printer.Indented(b, "Pools", printer.Table[resource.Pool]{Headers: true,
+		Columns: []printer.Column[resource.Pool]{
+			{Name: "POOL", Cell: func(p resource.Pool) string { return p.Name }},
+			{Name: "CIDR", Cell: func(p resource.Pool) string { return resource.CidrOf(p.BCSNetPool) }},
+			{Name: "HELD", Cell: func(p resource.Pool) string { return fmt.Sprint(held[p.Name]) }},
+			{Name: "FREE", Cell: func(p resource.Pool) string {
+				if !resource.Counted(p.BCSNetPool) {
+					return ""
+				}
+				return app.Count(p.Status.Available)
+			}},
+			{Name: "STATE", Cell: func(p resource.Pool) string {
+				word, _ := resource.PoolState(v.App, p.BCSNetPool)
+				return v.Terminal.Paint(resource.PoolStateColor(v.App, p.BCSNetPool), word)
+			}},
+		}}, h.pools)
 }
 
 // findings lists what is wrong with a host, and the commands that mend it.
@@ -92,10 +94,12 @@ func (h *hostView) findings() (problems, next []string) {
 	release := "bcsnetctl release-host " + h.host.String()
 	switch {
 	case h.state() == resource.HostGone && n > 0:
-		add(fmt.Sprintf("no node has this IP, and %s %s in use", humanize.Plural(n, "address"), humanize.OneOr(n, "is", "are")),
+		add(fmt.Sprintf("no node has this IP, and %s %s in use", humanize.Plural(n, "address"),
+			humanize.OneOr(n, "is", "are")),
 			"if the machine is off for good", release)
 	case h.state() == resource.HostGone && h.listedBy() != "":
-		add("no node has this IP", "if the machine is off for good", fmt.Sprintf("bcsnetctl pool remove-host %s %s", h.listedBy(), h.host))
+		add("no node has this IP", "if the machine is off for good",
+			fmt.Sprintf("bcsnetctl pool remove-host %s %s", h.listedBy(), h.host))
 	case h.state() == resource.HostNotReady && n > 0:
 		add("the node is not ready", "if the machine is off for good", release)
 	}

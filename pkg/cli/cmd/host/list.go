@@ -73,7 +73,8 @@ func (v *hostList) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := printer.Sorted(&v.output.Sort, rows, func(r hostRow) (printer.SortKey, error) { return v.output.Sort.Key(hostObject(r).Object) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, rows,
+		func(r hostRow) (printer.SortKey, error) { return v.output.Sort.Key(hostObject(r).Object) }); err != nil {
 		return err
 	}
 	switch {
@@ -126,7 +127,8 @@ func (v *hostList) sumUp(rows []hostRow) {
 	}
 	v.Say.Note("%s", humanize.Plural(len(rows), "host"))
 	if gone > 0 {
-		v.Say.Warn("%s gone with %s in use", humanize.OneOr(gone, "host "+hosts[0]+" is", humanize.Plural(gone, "host")+" are"), humanize.Plural(left, "address"))
+		v.Say.Warn("%s gone with %s in use", humanize.OneOr(gone, "host "+hosts[0]+" is", humanize.Plural(gone, "host")+
+			" are"), humanize.Plural(left, "address"))
 		release := "bcsnetctl release-host " + strings.Join(hosts, " ")
 		if len(hosts) > app.MaxNamed {
 			release = "bcsnetctl host list -o jsonpath='" + goneHosts + "' | bcsnetctl release-host -"
@@ -158,6 +160,7 @@ func hostObjects(rows []hostRow) *unstructured.UnstructuredList {
 func hostObject(r hostRow) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "Host",
-		"host": r.host.String(), "node": r.node, "state": r.state, "active": int64(r.active), "pods": int64(r.pods), "pools": resource.Values(r.pools),
+		"host": r.host.String(), "node": r.node, "state": r.state, "active": int64(r.active), "pods": int64(r.pods),
+		"pools": resource.Values(r.pools),
 	}}
 }

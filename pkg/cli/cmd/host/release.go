@@ -127,7 +127,8 @@ func (v *releaseVerb) Run(ctx context.Context) error {
 	default:
 		failed = r.failures(ctx)
 		if rest := len(v.hosts) - tried; rest > 0 {
-			failed = append(failed, (&app.Failure{Message: humanize.Plural(rest, "more host") + " not tried"}).WithHint("%s", hintRest))
+			failed = append(failed, (&app.Failure{Message: humanize.Plural(rest, "more host") + " not tried"}).WithHint("%s",
+				hintRest))
 		}
 	}
 	slices.SortFunc(r.released, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
@@ -148,7 +149,8 @@ func (v *releaseVerb) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip
 	for _, h := range hosts {
 		out[h] = nil
 	}
-	all, err := resource.HeldLeases(ctx, v.App, query, func(l lease.Lease) bool { _, wanted := out[l.Host]; return wanted })
+	all, err := resource.HeldLeases(ctx, v.App, query,
+		func(l lease.Lease) bool { _, wanted := out[l.Host]; return wanted })
 	for _, l := range all {
 		out[l.Host] = append(out[l.Host], l)
 	}
@@ -160,7 +162,9 @@ func (v *releaseVerb) partly(ctx context.Context, h netip.Addr, gone, held int, 
 	if isRefused(err) {
 		return err
 	}
-	f := &app.Failure{Message: fmt.Sprintf("host %s: %d of %s released", h, gone, humanize.Plural(held, "address")), Cause: err}
+	f := &app.Failure{
+		Message: fmt.Sprintf("host %s: %d of %s released", h, gone, humanize.Plural(held, "address")), Cause: err,
+	}
 	f.Hint = hintRest
 	var r *ipam.Refusal
 	switch {

@@ -67,13 +67,17 @@ func holdAny(held map[netip.Addr][]lease.Lease) bool {
 
 // unknownHost refuses a host whose node could not be read: its machine may be on.
 func unknownHost(h netip.Addr, err error) error {
-	return (&app.Failure{Reason: app.ReasonNodeUnknown, Message: fmt.Sprintf("host %s: whether it is a Ready node is unknown: %v", h, err), Cause: err}).
+	return (&app.Failure{
+		Reason: app.ReasonNodeUnknown, Message: fmt.Sprintf("host %s: whether it is a Ready node is unknown: %v", h, err),
+		Cause: err,
+	}).
 		WithHint("if the machine is off: bcsnetctl release-host %s --force", h)
 }
 
 // readyNode refuses a host that is a Ready node; the message counts the pods that would lose their addresses.
 func (r *releaseRun) readyNode(ctx context.Context, h netip.Addr, n resource.Node, held []lease.Lease) error {
-	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.Name, humanize.Plural(len(held), "address"))
+	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.Name,
+		humanize.Plural(len(held), "address"))
 	states, failed := resource.PodStates(ctx, r.releaseVerb.App, held)
 	var pods []string
 	running := 0
@@ -93,7 +97,9 @@ func (r *releaseRun) readyNode(ctx context.Context, h netip.Addr, n resource.Nod
 		text += fmt.Sprintf("; whether its pods run is unknown: %v", failed[i])
 	}
 	return app.Refuse(app.ReasonNodeReady, "%s", text).
-		WithHint("its pods give them back as they end: kubectl drain %s --ignore-daemonsets; if the machine is off all the same: bcsnetctl release-host %s --force", n.Name, h)
+		WithHint(
+			"its pods give them back as they end: kubectl drain %s --ignore-daemonsets; if the machine is off all the same: "+
+				"bcsnetctl release-host %s --force", n.Name, h)
 }
 
 // isRefused reports whether an error is one of refusals.

@@ -116,7 +116,9 @@ func (r *releaseRun) recheck(ctx context.Context) app.Several {
 	}
 	held, err := r.heldOn(ctx, hosts)
 	if err != nil {
-		return app.Several{(&app.Failure{Message: fmt.Sprintf("whether a host took addresses meanwhile is unknown: %v", err), Cause: err}).WithHint("%s", hintRest)}
+		return app.Several{(&app.Failure{
+			Message: fmt.Sprintf("whether a host took addresses meanwhile is unknown: %v", err), Cause: err,
+		}).WithHint("%s", hintRest)}
 	}
 	for _, h := range hosts {
 		turn := r.at[h].turn

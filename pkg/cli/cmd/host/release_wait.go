@@ -33,7 +33,8 @@ func (r *releaseRun) untilQuiet(ctx context.Context) app.Several {
 		waiting, cancel = context.WithTimeout(ctx, r.timeout)
 		defer cancel()
 	}
-	left := slices.DeleteFunc(slices.Clone(r.hosts), func(h netip.Addr) bool { return r.at[h] != nil && hopeless(r.at[h].err) })
+	left := slices.DeleteFunc(slices.Clone(r.hosts),
+		func(h netip.Addr) bool { return r.at[h] != nil && hopeless(r.at[h].err) })
 	r.unread = nil
 	err := wait.PollUntilContextCancel(waiting, lookEvery, true, func(ctx context.Context) (done bool, err error) {
 		left, err = r.round(ctx, left)
@@ -67,7 +68,8 @@ func (r *releaseRun) notQuiet(ctx context.Context, left []netip.Addr, cause erro
 		}
 	}
 	if len(unknown) > 0 {
-		text := fmt.Sprintf("%s: after %s no %d looks in a row have found nothing in use", hostsText(unknown), r.timeout.Round(time.Second/10), quietLooks)
+		text := fmt.Sprintf("%s: after %s no %d looks in a row have found nothing in use", hostsText(unknown),
+			r.timeout.Round(time.Second/10), quietLooks)
 		if r.unread != nil && !errors.Is(r.unread, context.DeadlineExceeded) {
 			text += ": " + resource.Explain(r.releaseVerb.App, r.unread).Error()
 		}
@@ -130,7 +132,8 @@ func hopeless(err error) bool {
 // late returns the error for a host that was not quiet in time.
 func (r *releaseRun) late(h netip.Addr, cause error) error {
 	s := r.at[h]
-	text := fmt.Sprintf("host %s still has %s in use after %s", h, humanize.Plural(s.held-s.gone, "address"), r.timeout.Round(time.Second/10))
+	text := fmt.Sprintf("host %s still has %s in use after %s", h, humanize.Plural(s.held-s.gone, "address"),
+		r.timeout.Round(time.Second/10))
 	if s.held == s.gone {
 		text = fmt.Sprintf("host %s still takes addresses after %s", h, r.timeout.Round(time.Second/10))
 	}

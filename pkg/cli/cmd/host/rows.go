@@ -119,7 +119,8 @@ func (f hostFacts) joinSubnets(all map[netip.Addr]*hostRow) {
 			continue
 		}
 		for _, r := range all {
-			inside := slices.ContainsFunc(append(slices.Clip(nodes[r.node]), r.host), func(a netip.Addr) bool { _, ok := networks.Of(a); return ok })
+			inside := slices.ContainsFunc(append(slices.Clip(nodes[r.node]), r.host),
+				func(a netip.Addr) bool { _, ok := networks.Of(a); return ok })
 			if at, found := slices.BinarySearch(r.pools, p.Name); inside && !found {
 				r.pools = slices.Insert(r.pools, at, p.Name)
 			}

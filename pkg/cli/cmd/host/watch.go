@@ -47,11 +47,13 @@ func (v *hostList) watch(ctx context.Context) error {
 	}
 	w := &hostWatch{
 		hosts: follow.Watched[hostRow]{
-			View:    follow.NewView(v.App, &v.output, hostColumns(&v.output), v.show, func(all []hostRow) string { return humanize.Plural(len(all), "host") }),
+			View: follow.NewView(v.App, &v.output, hostColumns(&v.output), v.show,
+				func(all []hostRow) string { return humanize.Plural(len(all), "host") }),
 			Compare: byHost,
 			Items:   map[string]hostRow{},
 		},
-		pools: map[string]resource.Pool{}, holders: map[string]resource.HeldAddr{}, nodes: map[string]resource.Node{}, selected: v.which.Labels != "",
+		pools: map[string]resource.Pool{}, holders: map[string]resource.HeldAddr{}, nodes: map[string]resource.Node{},
+		selected: v.which.Labels != "",
 	}
 	if _, err := resource.ListNodes(ctx, v.App); err != nil {
 		if w.selected {

@@ -25,7 +25,8 @@ type importNetservice struct {
 func newImportNetservice(s *app.App) *cobra.Command {
 	v := &importNetservice{App: s}
 	cmd := &cobra.Command{
-		Use: "netservice", Aliases: []string{"bcs-netservice", "bcs-netservice-controller"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
+		Use: "netservice", Aliases: []string{"bcs-netservice", "bcs-netservice-controller"}, Args: app.Takes(0, 0),
+		RunE:  app.Runs(v),
 		Short: "Take over what the released bcs-netservice-controller has",
 		Long: `Take over the pools, claims and addresses of the released program: its objects
 BCSNetPool, BCSNetIPClaim and BCSNetIP of netservice.bkbcs.tencent.com/v1, which
@@ -100,8 +101,9 @@ func contradictions(all []netservice.Remark) error {
 	if len(all) == 0 {
 		return nil
 	}
-	f := &app.Failure{Code: app.ExitFindings, Message: fmt.Sprintf("%s %s to be resolved, %s first", humanize.Plural(len(all), "contradiction"),
-		humanize.OneOr(len(all), "has", "have"), all[0].Object)}
+	f := &app.Failure{Code: app.ExitFindings,
+		Message: fmt.Sprintf("%s %s to be resolved, %s first", humanize.Plural(len(all), "contradiction"),
+			humanize.OneOr(len(all), "has", "have"), all[0].Object)}
 	return f.WithHint("keep the pools cordoned; mend the objects of the released program, or free what was set aside: " +
 		"bcsnetctl ip unreserve ADDRESS; then run it again")
 }

@@ -73,11 +73,14 @@ func (v *importNetservice) plan(ctx context.Context, a *leasing.Allocator) (*net
 }
 
 // readOld reads the objects of the released program. Its earliest releases have no claims.
-func (v *importNetservice) readOld(ctx context.Context) (pools []netservice.Pool, ips []netservice.IP, claims []netservice.Claim, err error) {
+func (v *importNetservice) readOld(
+	ctx context.Context,
+) (pools []netservice.Pool, ips []netservice.IP, claims []netservice.Claim, err error) {
 	items, served, err := v.listOld(ctx, netservice.PoolResource)
 	if err == nil && !served {
 		err = app.Refuse(app.ReasonPoolNotFound, "the cluster does not serve %s of %s: there is nothing to take over",
-			netservice.PoolResource, netservice.GroupVersion()).WithHint("see which clusters there are: kubectl config get-contexts")
+			netservice.PoolResource, netservice.GroupVersion()).WithHint(
+			"see which clusters there are: kubectl config get-contexts")
 	}
 	if err != nil {
 		return nil, nil, nil, err
@@ -102,7 +105,9 @@ func (v *importNetservice) readOld(ctx context.Context) (pools []netservice.Pool
 }
 
 // listOld lists one kind of the released program; served is false where the API server does not know it.
-func (v *importNetservice) listOld(ctx context.Context, kind string) (items []unstructured.Unstructured, served bool, err error) {
+func (v *importNetservice) listOld(
+	ctx context.Context, kind string,
+) (items []unstructured.Unstructured, served bool, err error) {
 	c, err := v.Dynamic()
 	if err != nil {
 		return nil, false, err
@@ -138,14 +143,16 @@ func (v *importNetservice) show(job *netserviceJob) error {
 	if job.empty() {
 		v.Say.Note("nothing to take over: what the released program has is here")
 	} else {
-		v.Say.Start("to take over: %s, %s, %s", humanize.Plural(len(job.pools), "pool"), humanize.Plural(len(p.Claims), "claim"),
+		v.Say.Start("to take over: %s, %s, %s", humanize.Plural(len(job.pools), "pool"),
+			humanize.Plural(len(p.Claims), "claim"),
 			humanize.Plural(len(p.Leases), "address"))
 	}
 	if p.Already > 0 {
 		v.Say.Note("%s %s here already", humanize.Plural(p.Already, "address"), humanize.OneOr(p.Already, "is", "are"))
 	}
 	if len(p.Leases) > 0 && v.output.Printer == nil {
-		columns := slices.DeleteFunc(resource.LeaseColumns(v.App, true), func(c printer.Column[lease.Lease]) bool { return c.Name == "AGE" || c.Name == "IF" })
+		columns := slices.DeleteFunc(resource.LeaseColumns(v.App, true),
+			func(c printer.Column[lease.Lease]) bool { return c.Name == "AGE" || c.Name == "IF" })
 		if err := printer.NewTable(&v.output, columns).Write(v.Out, p.Leases); err != nil {
 			return err
 		}

@@ -27,7 +27,9 @@ const takenOver = "taken over"
 
 // carryOut makes pools, claims and leases, in this order: an address that is kept for a claim goes back where there is
 // no such claim. What belongs to a pool or claim that could not be made is left out.
-func (v *importNetservice) carryOut(ctx context.Context, a *leasing.Allocator, job *netserviceJob) (failed app.Several) {
+func (v *importNetservice) carryOut(
+	ctx context.Context, a *leasing.Allocator, job *netserviceJob,
+) (failed app.Several) {
 	unmade := map[string]bool{} // pools and claims
 	api, err := resource.NewPools(v.App)
 	if err != nil {
@@ -50,12 +52,15 @@ func (v *importNetservice) carryOut(ctx context.Context, a *leasing.Allocator, j
 			unmade[name], failed = true, append(failed, err)
 		}
 	}
-	todo := slices.DeleteFunc(slices.Clone(job.plan.Leases), func(l lease.Lease) bool { return unmade[l.Pool] || l.Claim != "" && unmade[l.Claim] })
+	todo := slices.DeleteFunc(slices.Clone(job.plan.Leases),
+		func(l lease.Lease) bool { return unmade[l.Pool] || l.Claim != "" && unmade[l.Claim] })
 	return append(failed, v.createLeases(ctx, a, job, todo)...)
 }
 
 // createOne makes a pool or a claim. One that somebody made meanwhile stays.
-func (v *importNetservice) createOne(ctx context.Context, api dynamic.ResourceInterface, job *netserviceJob, typed runtime.Object, what string) error {
+func (v *importNetservice) createOne(
+	ctx context.Context, api dynamic.ResourceInterface, job *netserviceJob, typed runtime.Object, what string,
+) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -83,7 +88,9 @@ func (v *importNetservice) createOne(ctx context.Context, api dynamic.ResourceIn
 }
 
 // createLeases stores leases where nothing has changed since they were planned.
-func (v *importNetservice) createLeases(ctx context.Context, a *leasing.Allocator, job *netserviceJob, todo []lease.Lease) (failed app.Several) {
+func (v *importNetservice) createLeases(
+	ctx context.Context, a *leasing.Allocator, job *netserviceJob, todo []lease.Lease,
+) (failed app.Several) {
 	stored, changed := make([]lease.Lease, len(todo)), make([]bool, len(todo))
 	errs := resource.InBulk(ctx, v.App, todo, takenOver, func(i int, l lease.Lease) (err error) {
 		if stored[i] = l; v.DryRun != app.DryRunClient {
@@ -104,10 +111,12 @@ func (v *importNetservice) createLeases(ctx context.Context, a *leasing.Allocato
 		}
 	}
 	if len(addrs) > 0 {
-		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), takenOver, resource.Spell(ipaddr.SetOfAddrs(addrs...)))
+		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), takenOver,
+			resource.Spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 	if len(late) > 0 {
-		failed = append(failed, app.Refuse(app.ReasonLeaseChanged, "%s changed meanwhile and %s left alone: %s", humanize.Plural(len(late), "address"),
+		failed = append(failed, app.Refuse(app.ReasonLeaseChanged, "%s changed meanwhile and %s left alone: %s",
+			humanize.Plural(len(late), "address"),
 			humanize.OneOr(len(late), "is", "are"), resource.Spell(ipaddr.SetOfAddrs(late...))).WithHint("run it again"))
 	}
 	return append(failed, resource.Unfinished(ctx, takenOver, todo, errs))

@@ -91,7 +91,8 @@ type explanation struct {
 // answer fills in the addresses that the pod has or would get, or why it gets none.
 func (v *explainPod) answer(ctx context.Context, e *explanation) error {
 	if e.pod == nil {
-		e.none = ipam.Refuse(ipam.ReasonPodNotFound, "the pod is gone").WithHint("see what is kept for it: bcsnetctl trace %s", e.key)
+		e.none = ipam.Refuse(ipam.ReasonPodNotFound, "the pod is gone").
+			WithHint("see what is kept for it: bcsnetctl trace %s", e.key)
 		return nil
 	}
 	for _, l := range e.leases {

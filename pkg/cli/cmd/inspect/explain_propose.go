@@ -42,7 +42,9 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 	if err := a.Open(ctx, v.App); err != nil {
 		return err
 	}
-	held, fresh, err := a.Propose(ctx, allocator.Request{Host: e.host, Namespace: e.key.Namespace, PodName: e.key.Name, PodUID: e.pod.UID})
+	held, fresh, err := a.Propose(ctx, allocator.Request{
+		Host: e.host, Namespace: e.key.Namespace, PodName: e.key.Name, PodUID: e.pod.UID,
+	})
 	if errors.As(err, &e.none) {
 		return nil
 	}

@@ -89,7 +89,10 @@ func (e *explanation) because(l lease.Lease) (out []string) {
 	case pool != nil && l.Claim != "" && (e.has || e.keeps[l.Addr]):
 		out = append(out, fmt.Sprintf("pool %s serves host %s", l.Pool, resource.AddrText(e.host)))
 	case pool != nil:
-		out = append(out, fmt.Sprintf("pool %s serves host %s, and of the pools that do it is the first with a free address, by priority and name", l.Pool, resource.AddrText(e.host)))
+		out = append(
+			out, fmt.Sprintf(
+				"pool %s serves host %s, and of the pools that do it is the first with a free address, by priority and name",
+				l.Pool, resource.AddrText(e.host)))
 	}
 	return out
 }
@@ -113,7 +116,9 @@ func (e *explanation) object() *unstructured.Unstructured {
 		for _, why := range e.because(l) {
 			because = append(because, why)
 		}
-		answers = append(answers, map[string]any{"address": l.Addr.String(), "pool": l.Pool, "claim": l.Claim, "because": because})
+		answers = append(answers, map[string]any{
+			"address": l.Addr.String(), "pool": l.Pool, "claim": l.Claim, "because": because,
+		})
 	}
 	o.Object["answers"] = answers
 	return o

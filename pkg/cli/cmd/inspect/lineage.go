@@ -52,7 +52,8 @@ func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *le
 	if err := findPod(ctx, s, t); err != nil {
 		return nil, err
 	}
-	found, err := resource.HeldLeases(ctx, s, resource.LeaseQuery{Namespace: key.Namespace, Pod: key.Name}, func(l lease.Lease) bool { return l.State != lease.Available })
+	found, err := resource.HeldLeases(ctx, s, resource.LeaseQuery{Namespace: key.Namespace, Pod: key.Name},
+		func(l lease.Lease) bool { return l.State != lease.Available })
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,8 @@ func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *le
 	found = t.leases
 	if t.pod == nil {
 		if len(found) == 0 {
-			return nil, app.Refuse(ipam.ReasonPodNotFound, "there is no pod %s in namespace %s, and no address of one", key.Name, key.Namespace).
+			return nil, app.Refuse(ipam.ReasonPodNotFound, "there is no pod %s in namespace %s, and no address of one", key.Name,
+				key.Namespace).
 				WithHint("find addresses by what they had to do with: bcsnetctl ip find %s", key.Name)
 		}
 		return t, fillLineage(ctx, s, t)
@@ -89,7 +91,8 @@ func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *le
 		return nil, resource.Explain(s, t.wrong)
 	}
 	if t.ignored, err = resolver.Owners.Ignored(ctx, *t.pod, t.annotations, t.policy.Workload); err != nil {
-		s.Say.Warn("it is not known whether annotations are misspelt: %v", resource.Explain(s, err)) // the rest of the output does not depend on that
+		// the rest of the output does not depend on that
+		s.Say.Warn("it is not known whether annotations are misspelt: %v", resource.Explain(s, err))
 	}
 	return t, fillLineage(ctx, s, t)
 }

@@ -15,7 +15,8 @@ func (t *lineage) object(kind string) *unstructured.Unstructured {
 	addresses := []any{}
 	for _, l := range t.leases {
 		o := resource.LeaseObject(l)
-		o["status"], o["pool"], o["claim"], o["for"], o["until"] = resource.StatusText(l), l.Pool, l.Claim, l.PodPrimaryKey, l.ExpiredTime
+		o["status"], o["pool"], o["claim"], o["for"], o["until"] = resource.StatusText(l), l.Pool, l.Claim, l.PodPrimaryKey,
+			l.ExpiredTime
 		addresses = append(addresses, o)
 	}
 	o := map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": kind, "addresses": addresses}
@@ -53,7 +54,9 @@ func (t *lineage) policyObject() map[string]any {
 		if from.Key == workload.OwnerField {
 			what = "field"
 		}
-		sources = append(sources, map[string]any{"object": from.Object, what: from.Key, "value": from.Value, "gave": from.Gave})
+		sources = append(sources, map[string]any{
+			"object": from.Object, what: from.Key, "value": from.Value, "gave": from.Gave,
+		})
 	}
 	for _, set := range p.Sets {
 		sets = append(sets, ipaddr.FormatSet(set))

@@ -152,8 +152,9 @@ func (t *lineage) policyText() string {
 // gives names the part of a policy that an annotation decided.
 func gives(from workload.Source) string {
 	return map[string]string{
-		"Sets": "which addresses", "Pool": "which pool", "Claim": "which claim", "Shared": "which shared pool", "Release": "the policy",
-		"Keep": "how long", "Identity": "for whom", "Gateway": "the gateway",
+		"Sets": "which addresses", "Pool": "which pool", "Claim": "which claim", "Shared": "which shared pool",
+		"Release": "the policy",
+		"Keep":    "how long", "Identity": "for whom", "Gateway": "the gateway",
 	}[from.Gave]
 }
 

@@ -15,15 +15,17 @@ import (
 // established waits until the API server serves a definition.
 func (v *install) established(ctx context.Context, crd step) error {
 	name, said := crd.want.GetName(), false
-	err := follow.WaitSet[bool]{App: v.App, API: crd.api, Fields: follow.Named(name), Read: served, See: func(set map[string]bool) (bool, error) {
-		if !set[name] && !said {
-			v.Say.Wait("%s: waiting until it is served", resource.Title(crd.want))
-			said = true
-		}
-		return set[name], nil
-	}}.Until(ctx, v.timeout)
+	err := follow.WaitSet[bool]{App: v.App, API: crd.api, Fields: follow.Named(name), Read: served,
+		See: func(set map[string]bool) (bool, error) {
+			if !set[name] && !said {
+				v.Say.Wait("%s: waiting until it is served", resource.Title(crd.want))
+				said = true
+			}
+			return set[name], nil
+		}}.Until(ctx, v.timeout)
 	if errors.Is(err, follow.ErrTooLong) {
-		f := &app.Failure{Code: app.ExitTimeout, Message: resource.Title(crd.want) + " is not served after " + v.timeout.String(), Cause: err}
+		f := &app.Failure{Code: app.ExitTimeout, Message: resource.Title(crd.want) + " is not served after " +
+			v.timeout.String(), Cause: err}
 		return f.WithHint("see why: kubectl get crd %s -o yaml; then run it again: it does the rest", name)
 	}
 	return err

@@ -47,7 +47,8 @@ replicas.
 	cmd.Flags().BoolVar(&v.crdsOnly, "crds-only", false, "only the definitions of the objects")
 	cmd.Flags().BoolVar(&v.print, "print", false, "print the manifests as YAML and change nothing")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute, "how long to wait for the definitions to be served; 0 is for ever")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute,
+		"how long to wait for the definitions to be served; 0 is for ever")
 	app.Complete(cmd, "image")
 	s.DryRun.AddTo(cmd)
 	v.output.AddToChange(cmd)
@@ -90,7 +91,8 @@ func (v *install) Run(ctx context.Context) error {
 			fresh++
 		}
 	}
-	v.Say.Start("%s for %s: %d new, %d there already", humanize.Plural(len(steps), "object"), v.Where(), fresh, len(steps)-fresh)
+	v.Say.Start("%s for %s: %d new, %d there already", humanize.Plural(len(steps), "object"), v.Where(), fresh,
+		len(steps)-fresh)
 	if v.DryRun == app.DryRunNone && !v.yes {
 		if err := v.Confirm(ctx, "Apply them?"); err != nil {
 			return err
@@ -98,7 +100,8 @@ func (v *install) Run(ctx context.Context) error {
 	}
 	applied, err := v.applyAll(ctx, steps)
 	if err == nil && !v.crdsOnly && v.DryRun == app.DryRunNone {
-		v.Hint("see the controller start: kubectl -n %s rollout status deployment %s", resource.SystemNamespace, resource.ControllerName)
+		v.Hint("see the controller start: kubectl -n %s rollout status deployment %s", resource.SystemNamespace,
+			resource.ControllerName)
 	}
 	if v.output.Printer == nil {
 		return err

@@ -44,9 +44,11 @@ have, and nothing knows of them any more.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().BoolVar(&v.crds, "crds", false, "remove the definitions of the objects, too")
-	cmd.Flags().BoolVar(&v.deleteLeases, "delete-leases", false, "with --crds: delete pools, claims and addresses, whoever holds them")
+	cmd.Flags().BoolVar(&v.deleteLeases, "delete-leases", false,
+		"with --crds: delete pools, claims and addresses, whoever holds them")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute, "how long to wait for the end of the definitions; 0 is for ever")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute,
+		"how long to wait for the end of the definitions; 0 is for ever")
 	s.DryRun.AddTo(cmd)
 	return cmd
 }
@@ -76,7 +78,8 @@ func (v *uninstall) Run(ctx context.Context) error {
 		v.Say.Note("nothing to remove in %s", v.Where())
 		return nil
 	}
-	v.Say.Start("%s in %s, and everything in the namespace %s", humanize.Plural(len(steps), "object"), v.Where(), resource.SystemNamespace)
+	v.Say.Start("%s in %s, and everything in the namespace %s", humanize.Plural(len(steps), "object"), v.Where(),
+		resource.SystemNamespace)
 	if err := v.guard(ctx, c, steps); err != nil {
 		return err
 	}

@@ -44,19 +44,24 @@ func (v *uninstall) guard(ctx context.Context, c dynamic.Interface, steps []step
 	if err != nil || pools+held+claims == 0 {
 		return err
 	}
-	what := fmt.Sprintf("%s, %s and %s in use or reserved", humanize.Plural(pools, "pool"), humanize.Plural(claims, "claim"), humanize.Plural(held, "address"))
+	what := fmt.Sprintf("%s, %s and %s in use or reserved", humanize.Plural(pools, "pool"),
+		humanize.Plural(claims, "claim"), humanize.Plural(held, "address"))
 	if v.deleteLeases {
 		v.Say.Warn("deleted with the definitions: %s", what)
 		return nil
 	}
 	return app.Refuse(reasonLeasesHeld, "the definitions stay: with them would go %s", what).
-		WithHint("see who holds what: bcsnetctl ip list; to delete it all the same: bcsnetctl uninstall --crds --delete-leases")
+		WithHint(
+			"see who holds what: bcsnetctl ip list; to delete it all the same: bcsnetctl uninstall --crds --delete-leases")
 }
 
 // count returns how many objects a field selector matches; none where their definition is gone. A definition that has
 // just been changed may not be served for a moment. That does not count as having no objects.
-func (v *uninstall) count(ctx context.Context, c dynamic.Interface, steps []step, name, selector string) (n int, err error) {
-	if !slices.ContainsFunc(steps, func(s step) bool { return s.want.GetName() == resource.Of(name).GroupResource().String() }) {
+func (v *uninstall) count(
+	ctx context.Context, c dynamic.Interface, steps []step, name, selector string,
+) (n int, err error) {
+	if !slices.ContainsFunc(
+		steps, func(s step) bool { return s.want.GetName() == resource.Of(name).GroupResource().String() }) {
 		return 0, nil
 	}
 	backoff := wait.Backoff{Steps: 8, Duration: 50 * time.Millisecond, Factor: 2}
@@ -72,13 +77,17 @@ func (v *uninstall) count(ctx context.Context, c dynamic.Interface, steps []step
 		return err == nil, err
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		err = &app.Failure{Message: "the definitions stay: " + name + " are defined and not served, so nobody knows what would go with them"}
+		err = &app.Failure{Message: "the definitions stay: " + name +
+			" are defined and not served, so nobody knows what would go with them"}
 	}
 	return n, err
 }
 
 // each reads objects page by page. That their kind is not served comes back as it is.
-func (v *uninstall) each(ctx context.Context, c dynamic.Interface, r schema.GroupVersionResource, selector string, take func([]unstructured.Unstructured) error) error {
+func (v *uninstall) each(
+	ctx context.Context, c dynamic.Interface, r schema.GroupVersionResource, selector string,
+	take func([]unstructured.Unstructured) error,
+) error {
 	for options := (metav1.ListOptions{FieldSelector: selector, Limit: resource.PageSize}); ; {
 		page, err := c.Resource(r).List(ctx, options)
 		switch {
@@ -111,11 +120,13 @@ func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) e
 	v.Say.Wait("%s: waiting until its objects are gone", resource.Title(crd.want))
 	uid := crd.have.GetUID()
 	read := func(o *unstructured.Unstructured) (types.UID, error) { return o.GetUID(), nil }
-	err = follow.WaitSet[types.UID]{App: v.App, API: crd.api, Fields: follow.Named(crd.have.GetName()), Read: read, See: func(set map[string]types.UID) (bool, error) {
-		return set[crd.have.GetName()] != uid, nil
-	}}.Until(ctx, v.timeout)
+	err = follow.WaitSet[types.UID]{App: v.App, API: crd.api, Fields: follow.Named(crd.have.GetName()), Read: read,
+		See: func(set map[string]types.UID) (bool, error) {
+			return set[crd.have.GetName()] != uid, nil
+		}}.Until(ctx, v.timeout)
 	if errors.Is(err, follow.ErrTooLong) {
-		f := &app.Failure{Code: app.ExitTimeout, Message: resource.Title(crd.want) + " is not gone after " + v.timeout.String(), Cause: err}
+		f := &app.Failure{Code: app.ExitTimeout, Message: resource.Title(crd.want) + " is not gone after " +
+			v.timeout.String(), Cause: err}
 		return f.WithHint("see what is left: kubectl get %s; then run it again: it does the rest", name)
 	}
 	return err
@@ -131,7 +142,8 @@ func (v *uninstall) unfinalize(ctx context.Context, c dynamic.Interface, r schem
 				continue
 			}
 			group.Go(func() error {
-				_, err := c.Resource(r).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: app.ProgramName})
+				_, err := c.Resource(r).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType,
+					[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: app.ProgramName})
 				if apierrors.IsNotFound(err) {
 					return nil
 				}

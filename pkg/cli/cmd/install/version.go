@@ -104,7 +104,9 @@ func (v *versionVerb) ask(ctx context.Context, all *versions) error {
 	served, err := c.ServerResourcesForGroupVersionWithContext(ctx, v1.GroupVersion.String())
 	switch {
 	case apierrors.IsNotFound(err):
-		return (&app.Failure{Message: "the cluster does not know the objects of bcsnet: their CRDs are not installed", Cause: err}).WithHint(resource.HintInstall)
+		return (&app.Failure{
+			Message: "the cluster does not know the objects of bcsnet: their CRDs are not installed", Cause: err,
+		}).WithHint(resource.HintInstall)
 	case err != nil:
 		return resource.Explain(v.App, err)
 	}

@@ -27,7 +27,8 @@ type controllerVersion struct {
 
 // controller looks at the Deployment and the Lease.
 func (v *versionVerb) controller(ctx context.Context, c dynamic.Interface) (*controllerVersion, error) {
-	d, err := c.Resource(resource.DeploymentResource()).Namespace(resource.SystemNamespace).Get(ctx, resource.ControllerName, metav1.GetOptions{})
+	d, err := c.Resource(resource.DeploymentResource()).Namespace(resource.SystemNamespace).
+		Get(ctx, resource.ControllerName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return &controllerVersion{}, nil

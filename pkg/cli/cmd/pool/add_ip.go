@@ -66,7 +66,8 @@ func (v *poolAddIP) Run(ctx context.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		if add, err = resource.AddEntries(p.BCSNetPool, others, v.entries); err != nil || len(add.List) == len(p.Spec.AvailableIPs) {
+		if add, err = resource.AddEntries(p.BCSNetPool, others, v.entries); err != nil ||
+			len(add.List) == len(p.Spec.AvailableIPs) {
 			return nil, err
 		}
 		return map[string]any{"availableIPs": resource.Values(add.List)}, nil

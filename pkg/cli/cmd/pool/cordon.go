@@ -88,7 +88,8 @@ func (v *poolCordon) one(ctx context.Context, api *resource.Pools, name string) 
 		v.Say.Done("pool %s uncordoned", name)
 	case edited.Status.Active > 0:
 		n := edited.Status.Active
-		v.Say.Done("pool %s cordoned; %s in use %s", name, humanize.Plural(n, "address"), humanize.OneOr(n, "stays as it is", "stay as they are"))
+		v.Say.Done("pool %s cordoned; %s in use %s", name, humanize.Plural(n, "address"),
+			humanize.OneOr(n, "stays as it is", "stay as they are"))
 	default:
 		v.Say.Done("pool %s cordoned", name)
 	}

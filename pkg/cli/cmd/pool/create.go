@@ -42,7 +42,8 @@ func newCreate(s *app.App) *cobra.Command {
 		Long: `Create a pool. Nothing is filled in: the subnet, the gateway and the addresses
 to hand out are for you to say. Network, broadcast and gateway addresses inside
 the ranges are left out.`,
-		Example: `  bcsnetctl pool create blue --cidr 10.0.0.0/24 --gateway 10.0.0.1 --range 10.0.0.20-10.0.0.99 --host 10.0.0.11
+		Example: "" +
+			`  bcsnetctl pool create blue --cidr 10.0.0.0/24 --gateway 10.0.0.1 --range 10.0.0.20-10.0.0.99 --host 10.0.0.11
   bcsnetctl pool create six --cidr 2001:db8::/64 --gateway 2001:db8::1 --range 2001:db8::100-2001:db8::1ff \
     --network blue --namespace payments --dry-run=server -o yaml`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -50,26 +51,36 @@ the ranges are left out.`,
 	f := cmd.Flags()
 	f.StringVar(&v.cidr, "cidr", "", "the subnet as a `CIDR` (required)")
 	f.StringVar(&spec.Gateway, "gateway", "", "the gateway's `IP` in the subnet (required)")
-	f.StringSliceVar(&spec.AvailableIPs, "range", nil, "`ADDRESSES` to hand out: a-b, a CIDR or a single one; repeatable (required)")
+	f.StringSliceVar(&spec.AvailableIPs, "range", nil,
+		"`ADDRESSES` to hand out: a-b, a CIDR or a single one; repeatable (required)")
 	f.StringSliceVar(&spec.ExcludeIPs, "exclude", nil, "`ADDRESSES` in the ranges not to hand out; repeatable")
 	f.StringSliceVar(&spec.Hosts, "host", nil, "`IP` of a host that may draw from the pool; repeatable")
-	f.StringSliceVar(&spec.HostSubnets, "host-subnet", nil, "`CIDR` whose hosts may draw from the pool, also those that join later; repeatable")
+	f.StringSliceVar(&spec.HostSubnets, "host-subnet", nil,
+		"`CIDR` whose hosts may draw from the pool, also those that join later; repeatable")
 	f.StringSliceVar(&spec.Namespaces, "namespace", nil, "bind the pool to this `NAMESPACE` alone; repeatable")
 	f.StringVar(&spec.Network, "network", "", "`NAME` shared by the IPv4 and IPv6 pools of one network")
-	f.Int32Var(&spec.MaxPerHost, "max-per-host", 0, "let one host have at most `N` addresses of the pool at a time; 0 is no bound")
-	f.Int32Var(&spec.MaxPerNamespace, "max-per-namespace", 0, "let one namespace have at most `N` addresses of the pool at a time; 0 is no bound")
-	f.StringSliceVar(&v.quotas, "quota", nil, "let one namespace have at most so many addresses, in place of --max-per-namespace, as `NAMESPACE=N`; repeatable")
+	f.Int32Var(&spec.MaxPerHost, "max-per-host", 0,
+		"let one host have at most `N` addresses of the pool at a time; 0 is no bound")
+	f.Int32Var(&spec.MaxPerNamespace, "max-per-namespace", 0,
+		"let one namespace have at most `N` addresses of the pool at a time; 0 is no bound")
+	f.StringSliceVar(&v.quotas, "quota", nil,
+		"let one namespace have at most so many addresses, in place of --max-per-namespace, as `NAMESPACE=N`; repeatable")
 	f.Int32Var(&spec.VLAN, "vlan", 0, "VLAN `ID` for the CNI plugin; 0 is untagged")
 	f.Int32Var(&spec.MTU, "mtu", 0, "MTU in `BYTES` for the CNI plugin; 0 leaves it to the plugin")
 	f.Int32Var(&spec.Priority, "priority", 0, "order `N` among the pools that fit a request; the higher goes first")
-	f.StringVar(&v.materialize, "materialize", "", "`WHEN` addresses get their objects: Auto (the default), Always or OnDemand")
-	f.DurationVar(&v.cooldown, "cooldown", 0, "`TIME` that a released address rests before it is handed out again, such as 90s or 1h30m")
+	f.StringVar(&v.materialize, "materialize", "",
+		"`WHEN` addresses get their objects: Auto (the default), Always or OnDemand")
+	f.DurationVar(&v.cooldown, "cooldown", 0,
+		"`TIME` that a released address rests before it is handed out again, such as 90s or 1h30m")
 	s.DryRun.AddTo(cmd)
 	v.output.AddToChange(cmd)
 	app.Complete(cmd, "materialize", materializeValues()...)
 	app.CompleteWith(cmd, "namespace", resource.CompleteNamespaces(s))
 	app.CompleteWith(cmd, "host", resource.CompleteHosts(s))
-	for _, name := range []string{"cidr", "gateway", "range", "exclude", "host-subnet", "network", "max-per-host", "max-per-namespace", "quota", "vlan", "mtu", "priority", "cooldown"} {
+	for _, name := range []string{
+		"cidr", "gateway", "range", "exclude", "host-subnet", "network", "max-per-host", "max-per-namespace", "quota", "vlan",
+		"mtu", "priority", "cooldown",
+	} {
 		app.Complete(cmd, name)
 	}
 	return cmd
@@ -93,7 +104,10 @@ func (v *poolCreate) Validate() error {
 	for _, required := range []struct {
 		flag string
 		set  bool
-	}{{"--cidr", v.cidr != ""}, {"--gateway", v.object.Spec.Gateway != ""}, {"--range", len(v.object.Spec.AvailableIPs) > 0}} {
+	}{
+		{"--cidr", v.cidr != ""}, {"--gateway", v.object.Spec.Gateway != ""},
+		{"--range", len(v.object.Spec.AvailableIPs) > 0},
+	} {
 		if !required.set {
 			missing = append(missing, required.flag)
 		}
@@ -128,10 +142,12 @@ func (v *poolCreate) Validate() error {
 		return err
 	}
 	if v.plan, err = ipam.NewPlan(store.PlanSpec(&v.object)); err != nil {
-		return app.Usagef("%s", strings.NewReplacer("availableIPs", "--range", "excludeIPs", "--exclude").Replace(err.Error()))
+		return app.Usagef("%s", strings.NewReplacer("availableIPs", "--range", "excludeIPs",
+			"--exclude").Replace(err.Error()))
 	}
 	if len(v.plan.Usable.Ranges()) == 0 {
-		return app.Usagef("the ranges hold no address to hand out: network, broadcast, gateway and excluded ones do not count")
+		return app.Usagef(
+			"the ranges hold no address to hand out: network, broadcast, gateway and excluded ones do not count")
 	}
 	return v.output.Validate()
 }
@@ -168,7 +184,8 @@ func (v *poolCreate) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.Say.Done("pool %s created: %s for %s", v.object.Name, resource.Addresses(v.plan.Usable), resource.ForHosts(resource.Pool{BCSNetPool: &v.object}))
+	v.Say.Done("pool %s created: %s for %s", v.object.Name, resource.Addresses(v.plan.Usable),
+		resource.ForHosts(resource.Pool{BCSNetPool: &v.object}))
 	if len(v.object.Spec.Hosts)+len(v.object.Spec.HostSubnets) == 0 {
 		v.Say.Warn("no host may draw from it yet")
 		v.Hint("let hosts draw: bcsnetctl pool add-host %s HOST...", v.object.Name)
@@ -200,5 +217,6 @@ func (v *poolCreate) existing(ctx context.Context, api *resource.Pools) error {
 			WithHint("create it when that one is gone; see what it waits for: bcsnetctl pool describe %s", v.object.Name)
 	}
 	return app.Refuse(app.ReasonPoolExists, "there is a pool %s already", v.object.Name).
-		WithHint("see it: bcsnetctl pool describe %s; give it more: bcsnetctl pool add-ip %s ADDRESS...", v.object.Name, v.object.Name)
+		WithHint("see it: bcsnetctl pool describe %s; give it more: bcsnetctl pool add-ip %s ADDRESS...", v.object.Name,
+			v.object.Name)
 }

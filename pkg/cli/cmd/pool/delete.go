@@ -87,15 +87,16 @@ func (v *poolDelete) radius(ctx context.Context, p resource.Pool) (waits int) {
 	}
 	reserved := 0
 	byClaim := map[string]int{}
-	held, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Pool: p.Name, Selectors: resource.TakenOnly()}, func(l lease.Lease) bool {
-		switch {
-		case l.IsRetained():
-			byClaim[l.Claim]++
-		case l.State == lease.Reserved:
-			reserved++
-		}
-		return l.State == lease.Active
-	})
+	held, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Pool: p.Name, Selectors: resource.TakenOnly()},
+		func(l lease.Lease) bool {
+			switch {
+			case l.IsRetained():
+				byClaim[l.Claim]++
+			case l.State == lease.Reserved:
+				reserved++
+			}
+			return l.State == lease.Active
+		})
 	use := "none in use"
 	switch {
 	case err != nil:
@@ -114,7 +115,8 @@ func (v *poolDelete) radius(ctx context.Context, p resource.Pool) (waits int) {
 	}
 	v.Say.Start("pool %s (%s): %s, %s", p.Name, resource.CidrOf(p.BCSNetPool), total, use)
 	if source := resource.SourceOf(p); source != "" {
-		v.Say.Warn("pool %s is kept from ConfigMap %s: while its entry is there, the controller makes it again", p.Name, source)
+		v.Say.Warn("pool %s is kept from ConfigMap %s: while its entry is there, the controller makes it again", p.Name,
+			source)
 	}
 	waits = len(held)
 	for _, n := range byClaim {
@@ -132,7 +134,9 @@ func perClaim(by map[string]int) string {
 	return humanize.List(parts)
 }
 
-func (v *poolDelete) deleteAll(ctx context.Context, api *resource.Pools, all []resource.Pool, waits map[string]int) error {
+func (v *poolDelete) deleteAll(
+	ctx context.Context, api *resource.Pools, all []resource.Pool, waits map[string]int,
+) error {
 	var failed app.Several
 	var left []resource.Pool
 	for _, p := range all {

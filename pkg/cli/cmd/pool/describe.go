@@ -56,7 +56,10 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 	if v.output.Printer != nil {
 		return v.output.Object(v.Out, p.Stored)
 	}
-	d := &description{App: v.App, pool: p, plan: store.Pool(p.BCSNetPool), byHost: map[netip.Addr]*hostUse{}, charged: map[string]int{}, kept: map[string]int{}}
+	d := &description{
+		App: v.App, pool: p, plan: store.Pool(p.BCSNetPool), byHost: map[netip.Addr]*hostUse{}, charged: map[string]int{},
+		kept: map[string]int{},
+	}
 	d.covered = resource.Covered(p, resource.NodesInSubnets(ctx, v.App, p))
 	leases, err := v.Leases()
 	if err != nil {

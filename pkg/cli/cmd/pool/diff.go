@@ -43,7 +43,8 @@ a file would be refused.`,
   bcsnetctl pool export --all | bcsnetctl --context other pool diff -f - -o json`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().StringArrayVarP(&v.files, "filename", "f", nil, "`FILE` with pools, - for standard input; repeatable (required)")
+	cmd.Flags().StringArrayVarP(&v.files, "filename", "f", nil,
+		"`FILE` with pools, - for standard input; repeatable (required)")
 	v.output.AddToView(cmd)
 	return cmd
 }
@@ -175,7 +176,9 @@ func (v *poolDiff) afterApply(ctx context.Context, api *resource.Pools, m manife
 
 // changeEffects reads the leases of a pool and says what a change does to them. next are the pools as they
 // would be after it.
-func changeEffects(ctx context.Context, s *app.App, before, after resource.Pool, next map[string]ipam.Pool) (effects, error) {
+func changeEffects(
+	ctx context.Context, s *app.App, before, after resource.Pool, next map[string]ipam.Pool,
+) (effects, error) {
 	var was ipam.Pool
 	var held []lease.Lease
 	if before.Stored != nil {
@@ -200,7 +203,8 @@ func (v *poolDiff) sumUp(all []change) error {
 	}
 	var parts []string
 	for _, of := range []struct{ action, words string }{
-		{actionCreated, "to create"}, {actionChanged, "to change"}, {actionUnchanged, "unchanged"}, {actionRefused, "refused"},
+		{actionCreated, "to create"}, {actionChanged, "to change"}, {actionUnchanged, "unchanged"},
+		{actionRefused, "refused"},
 	} {
 		if n := counts[of.action]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, of.words))
@@ -231,7 +235,8 @@ func heldBack(before, after resource.Pool) error {
 	if resource.CidrOf(before.BCSNetPool) == resource.CidrOf(after.BCSNetPool) || s.Active+s.Reserved == 0 {
 		return nil
 	}
-	return app.Refuse(app.ReasonPoolInvalid, "pool %s cannot change from %s to %s while its addresses are held (%d active, %d reserved)",
+	return app.Refuse(app.ReasonPoolInvalid,
+		"pool %s cannot change from %s to %s while its addresses are held (%d active, %d reserved)",
 		before.Name, resource.CidrOf(before.BCSNetPool), resource.CidrOf(after.BCSNetPool), s.Active, s.Reserved).
 		WithHint("release them first, or make another pool; see who has them: bcsnetctl ip list --pool %s", before.Name)
 }
@@ -239,5 +244,6 @@ func heldBack(before, after resource.Pool) error {
 // isRefusal reports whether an error is the answer of the API server to an object that it does not accept.
 func isRefusal(err error) bool {
 	var f *app.Failure
-	return errors.As(err, &f) && f.Reason == app.ReasonPoolInvalid || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+	return errors.As(err, &f) && f.Reason == app.ReasonPoolInvalid || apierrors.IsInvalid(err) ||
+		apierrors.IsBadRequest(err)
 }

@@ -99,7 +99,9 @@ func beside(all map[string]ipam.Pool, name string) (out []ipam.Pool) {
 
 // diffObjects returns the comparison for -o json and the like.
 func diffObjects(all []change) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "PoolDiffList"}}
+	l := &unstructured.UnstructuredList{Object: map[string]any{
+		"apiVersion": app.ProgramName + "/v1", "kind": "PoolDiffList",
+	}}
 	for _, c := range all {
 		o := map[string]any{
 			"apiVersion": app.ProgramName + "/v1", "kind": "PoolDiff",

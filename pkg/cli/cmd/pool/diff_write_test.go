@@ -12,7 +12,8 @@ func TestPaintDiff(t *testing.T) {
 	if got := paintDiff(plain, text); got != text {
 		t.Errorf("without colour: %q", got)
 	}
-	const want = "\x1b[31m--- a\x1b[0m\n\x1b[32m+++ b\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n same\n\x1b[31m-old\x1b[0m\n\x1b[32m+new\x1b[0m\n"
+	const want = "\x1b[31m--- a\x1b[0m\n\x1b[32m+++ b\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n " +
+		"same\n\x1b[31m-old\x1b[0m\n\x1b[32m+new\x1b[0m\n"
 	if got := paintDiff(colored, text); got != want {
 		t.Errorf("got %q", got)
 	}

@@ -100,11 +100,13 @@ func (d *draft) parse() (resource.Pool, error) {
 	case err != nil:
 		return resource.Pool{}, err
 	case len(objects) != 1:
-		return resource.Pool{}, app.Refuse(app.ReasonPoolInvalid, "the text holds %s, not one", humanize.Plural(len(objects), "object"))
+		return resource.Pool{}, app.Refuse(app.ReasonPoolInvalid, "the text holds %s, not one",
+			humanize.Plural(len(objects), "object"))
 	}
 	o := objects[0]
 	if o.GetKind() != resource.PoolKind || o.GetName() != d.poolName {
-		return resource.Pool{}, app.Refuse(app.ReasonPoolInvalid, "the text is %s %s: kind and name cannot change", o.GetKind(), o.GetName())
+		return resource.Pool{}, app.Refuse(app.ReasonPoolInvalid, "the text is %s %s: kind and name cannot change",
+			o.GetKind(), o.GetName())
 	}
 	return parseManifest(o)
 }

@@ -51,7 +51,9 @@ func (v *poolEdit) Complete(args []string) error {
 func (v *poolEdit) Validate() error {
 	if v.EditorNeedsTerminal() {
 		return app.Usagef("standard input is no terminal, and the editor %s needs one", v.Editor()).
-			WithHint("have a program edit: EDITOR='sed -i s/old/new/' bcsnetctl pool edit %s; or: bcsnetctl pool export %s > FILE, and kubectl apply --server-side -f FILE", v.name, v.name)
+			WithHint(
+				"have a program edit: EDITOR='sed -i s/old/new/' bcsnetctl pool edit %s; or: bcsnetctl pool export %s > FILE, "+
+					"and kubectl apply --server-side -f FILE", v.name, v.name)
 	}
 	return v.output.Validate()
 }
@@ -103,7 +105,9 @@ func (v *poolEdit) cancelled(d *draft) error {
 }
 
 // checked returns the pool that the draft asks for, once the API server has found nothing wrong with it.
-func (v *poolEdit) checked(ctx context.Context, api *resource.Pools, live resource.Pool, d *draft) (resource.Pool, error) {
+func (v *poolEdit) checked(
+	ctx context.Context, api *resource.Pools, live resource.Pool, d *draft,
+) (resource.Pool, error) {
 	wanted, err := d.parse()
 	if err != nil {
 		return resource.Pool{}, err
@@ -126,7 +130,9 @@ func (v *poolEdit) checked(ctx context.Context, api *resource.Pools, live resour
 	if err := heldBack(live, p); err != nil {
 		return resource.Pool{}, err
 	}
-	if _, err := api.API.Update(ctx, next, metav1.UpdateOptions{FieldManager: app.ProgramName, DryRun: []string{metav1.DryRunAll}}); err != nil {
+	if _, err := api.API.Update(ctx, next, metav1.UpdateOptions{
+		FieldManager: app.ProgramName, DryRun: []string{metav1.DryRunAll},
+	}); err != nil {
 		return resource.Pool{}, v.changed(err)
 	}
 	return p, nil
@@ -135,7 +141,8 @@ func (v *poolEdit) checked(ctx context.Context, api *resource.Pools, live resour
 // changed explains why a pool was not stored.
 func (v *poolEdit) changed(err error) error {
 	if apierrors.IsConflict(err) {
-		return app.Refuse(ipam.ReasonUnavailable, "pool %s was changed by somebody else meanwhile: nothing was stored", v.name).
+		return app.Refuse(ipam.ReasonUnavailable, "pool %s was changed by somebody else meanwhile: nothing was stored",
+			v.name).
 			WithHint("edit it again: bcsnetctl pool edit %s", v.name)
 	}
 	return resource.Explain(v.App, err)
@@ -183,7 +190,9 @@ func (v *poolEdit) apply(ctx context.Context, api *resource.Pools, live, next re
 	return v.output.Object(v.Out, stored)
 }
 
-func (v *poolEdit) store(ctx context.Context, api *resource.Pools, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (v *poolEdit) store(
+	ctx context.Context, api *resource.Pools, o *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	stored, err := api.API.Update(ctx, o, metav1.UpdateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 	if err != nil {
 		return nil, v.changed(err)

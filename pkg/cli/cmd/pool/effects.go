@@ -94,7 +94,8 @@ func (e effects) say() (out []effect) {
 		out = append(out, effect{fmt.Sprintf(format, args...), grave})
 	}
 	if n := len(e.drains); n > 0 {
-		add(true, "%s held would drain: %s", humanize.Plural(n, "address")+humanize.OneOr(n, " that is", " that are"), humanize.List(resource.HeldBy(e.drains)))
+		add(true, "%s held would drain: %s", humanize.Plural(n, "address")+humanize.OneOr(n, " that is", " that are"),
+			humanize.List(resource.HeldBy(e.drains)))
 	}
 	for _, h := range e.cutOff {
 		add(true, "host %s could no longer draw and holds %s, which %s until %s", h.host, humanize.Plural(h.held, "address"),

@@ -14,7 +14,9 @@ import (
 func poolWith(t *testing.T, cidr, gateway string, available ...string) ipam.Pool {
 	t.Helper()
 	subnet := netip.MustParsePrefix(cidr)
-	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: subnet.Addr().String(), Mask: subnet.Bits(), Gateway: gateway, Available: available})
+	plan, err := ipam.NewPlan(ipam.PlanSpec{
+		Net: subnet.Addr().String(), Mask: subnet.Bits(), Gateway: gateway, Available: available,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,8 @@ func TestEffects(t *testing.T) {
 		}},
 		"fewer": {
 			before: before, after: poolWith(t, subnet, gateway, "10.1.0.22-10.1.0.29"),
-			leases: []lease.Lease{held("10.1.0.20"), reserved("10.1.0.21"), held("10.1.0.22"), held("10.1.0.200")}, touches: true,
+			leases:  []lease.Lease{held("10.1.0.20"), reserved("10.1.0.21"), held("10.1.0.22"), held("10.1.0.200")},
+			touches: true,
 			want: []string{
 				"2 addresses that are held would drain: 10.1.0.20 (default/web-0 on 10.0.0.11), 10.1.0.21 (reserved)",
 				"2 addresses fewer: 10.1.0.20-10.1.0.21",

@@ -98,7 +98,10 @@ func (v *poolImport) one(ctx context.Context, api *resource.Pools, m manifest) e
 		v.Hint("run it again, then: bcsnetctl pool uncordon %s", m.pool.Name)
 		return failed.OrNil()
 	}
-	_, err = api.Edit(ctx, m.pool.Name, func(resource.Pool) (map[string]any, error) { return map[string]any{"cordoned": nil}, nil })
+	_, err = api.Edit(ctx, m.pool.Name, func(resource.Pool) (map[string]any,
+		error) {
+		return map[string]any{"cordoned": nil}, nil
+	})
 	if err != nil {
 		failed = append(failed, err)
 	}
@@ -127,7 +130,8 @@ func (v *poolImport) reserve(ctx context.Context, r reservedRange, created bool)
 		return err
 	}
 	if created && v.DryRun != app.DryRunNone {
-		v.Say.Done("%s reserved: %s", humanize.Plural(len(resource.AddressesOf(entries)), "address"), resource.Spell(ipaddr.SetOf(resource.RangesOf(entries)...)))
+		v.Say.Done("%s reserved: %s", humanize.Plural(len(resource.AddressesOf(entries)), "address"),
+			resource.Spell(ipaddr.SetOf(resource.RangesOf(entries)...)))
 		return nil
 	}
 	again := &leasing.SetAside{App: v.App, Entries: entries, Reason: r.Reason, By: r.By, Reserve: true, Again: true}

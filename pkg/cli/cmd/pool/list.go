@@ -66,7 +66,8 @@ func (v *poolList) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := printer.Sorted(&v.output.Sort, all, func(p resource.Pool) (printer.SortKey, error) { return v.output.Sort.Key(p.Stored.Object) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, all,
+		func(p resource.Pool) (printer.SortKey, error) { return v.output.Sort.Key(p.Stored.Object) }); err != nil {
 		return err
 	}
 	if v.output.Printer != nil {
@@ -76,7 +77,8 @@ func (v *poolList) Run(ctx context.Context) error {
 		}
 		return v.output.List(v.Out, items)
 	}
-	columns := resource.AddUp(resource.PoolColumns(v.App), all, func(p resource.Pool) *v1.BCSNetPool { return p.BCSNetPool })
+	columns := resource.AddUp(resource.PoolColumns(v.App), all,
+		func(p resource.Pool) *v1.BCSNetPool { return p.BCSNetPool })
 	if err := printer.NewTable(&v.output, columns).Write(v.Out, all); err != nil {
 		return err
 	}
@@ -88,7 +90,8 @@ func (v *poolList) Run(ctx context.Context) error {
 func (v *poolList) watch(ctx context.Context) error {
 	summary := func(all []resource.Pool) string { return resource.PoolSummary(v.App, v.which, all) }
 	show := func(w io.Writer, p resource.Pool) error { return v.output.Object(w, p.Stored) }
-	return follow.WatchObjects(ctx, v.App, follow.Source{Kind: resource.Of(v1.PoolResource), Which: v.which.Options()}, resource.ReadPool,
+	return follow.WatchObjects(ctx, v.App, follow.Source{Kind: resource.Of(v1.PoolResource), Which: v.which.Options()},
+		resource.ReadPool,
 		&follow.Watched[resource.Pool]{
 			View:    follow.NewView(v.App, &v.output, resource.PoolColumns(v.App), show, summary),
 			Compare: func(a, b resource.Pool) int { return cmp.Compare(a.Name, b.Name) },

@@ -129,8 +129,10 @@ func parseManifest(o *unstructured.Unstructured) (resource.Pool, error) {
 	if o.GetName() == "" {
 		return p, app.Refuse(app.ReasonPoolInvalid, "a pool has no name: metadata.name is missing")
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(p.Stored.Object, p.BCSNetPool, true); err != nil {
-		return p, app.Refuse(app.ReasonPoolInvalid, "pool %s: %s", o.GetName(), strings.TrimPrefix(err.Error(), "strict decoding error: "))
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(p.Stored.Object, p.BCSNetPool,
+		true); err != nil {
+		return p, app.Refuse(app.ReasonPoolInvalid, "pool %s: %s", o.GetName(),
+			strings.TrimPrefix(err.Error(), "strict decoding error: "))
 	}
 	if problem := store.Pool(p.BCSNetPool).Problem; problem != "" {
 		return p, app.Refuse(app.ReasonPoolInvalid, "pool %s: %s", o.GetName(), problem)

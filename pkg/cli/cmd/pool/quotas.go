@@ -17,7 +17,8 @@ func parseQuotas(texts []string) (all []v1.NamespaceQuota, err error) {
 		namespace, number, _ := strings.Cut(text, "=")
 		n, err := strconv.ParseInt(number, 10, 32)
 		if err != nil || n < 0 || namespace == "" {
-			return nil, app.Usagef("--quota %q is no NAMESPACE=N", text).WithHint("for example: --quota shop=20; 0 is no address at all")
+			return nil, app.Usagef("--quota %q is no NAMESPACE=N", text).
+				WithHint("for example: --quota shop=20; 0 is no address at all")
 		}
 		all = append(all, v1.NamespaceQuota{Namespace: namespace, Max: int32(n)})
 	}
@@ -26,12 +27,13 @@ func parseQuotas(texts []string) (all []v1.NamespaceQuota, err error) {
 
 // quotas prints what the namespaces have of a pool that bounds them.
 func (d *description) quotas(b *bytes.Buffer) error {
-	return printer.Indented(b, "Quotas", printer.Table[ipam.NamespaceUse]{Headers: true, Columns: []printer.Column[ipam.NamespaceUse]{
-		{Name: "NAMESPACE", Cell: func(u ipam.NamespaceUse) string { return u.Namespace }},
-		{Name: "HAS", Cell: func(u ipam.NamespaceUse) string { return strconv.Itoa(u.Has) }},
-		{Name: "QUOTA", Cell: func(u ipam.NamespaceUse) string { return strconv.Itoa(u.Quota) }},
-		{Name: "STATE", Cell: quotaState},
-	}}, d.plan.QuotaUse(d.charged))
+	return printer.Indented(b, "Quotas", printer.Table[ipam.NamespaceUse]{Headers: true,
+		Columns: []printer.Column[ipam.NamespaceUse]{
+			{Name: "NAMESPACE", Cell: func(u ipam.NamespaceUse) string { return u.Namespace }},
+			{Name: "HAS", Cell: func(u ipam.NamespaceUse) string { return strconv.Itoa(u.Has) }},
+			{Name: "QUOTA", Cell: func(u ipam.NamespaceUse) string { return strconv.Itoa(u.Quota) }},
+			{Name: "STATE", Cell: quotaState},
+		}}, d.plan.QuotaUse(d.charged))
 }
 
 func quotaState(u ipam.NamespaceUse) string {

@@ -57,7 +57,8 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 		}
 		list := slices.Clone(p.Spec.Hosts)
 		for _, h := range gone {
-			for i := resource.HostIndex(list, h); i >= 0; i = resource.HostIndex(list, h) { // the schema lets a host be listed twice
+			// the schema lets a host be listed twice
+			for i := resource.HostIndex(list, h); i >= 0; i = resource.HostIndex(list, h) {
 				list = slices.Delete(list, i, i+1)
 			}
 		}
@@ -80,7 +81,8 @@ func (v *poolRemoveHost) removable(p resource.Pool, nodes []resource.Node) error
 	}
 	for _, h := range addrs {
 		if n, ok := networks.Of(h); ok {
-			return app.Refuse(app.ReasonHostInSubnet, "host %s lies in the host subnet %s of pool %s: it may draw whether or not the pool lists it", h, n, v.name).
+			return app.Refuse(app.ReasonHostInSubnet,
+				"host %s lies in the host subnet %s of pool %s: it may draw whether or not the pool lists it", h, n, v.name).
 				WithHint("change hostSubnets: bcsnetctl pool edit %s", v.name)
 		}
 	}
@@ -145,7 +147,9 @@ func (v *poolRemoveHost) absent(p resource.Pool, h netip.Addr) error {
 // warnHeld warns of what the hosts still hold of the pool.
 func (v *poolRemoveHost) warnHeld(ctx context.Context, gone []netip.Addr) {
 	for _, h := range gone {
-		held, err := resource.HeldLeases(ctx, v.hostChange.App, resource.LeaseQuery{Pool: v.name, Host: h.String(), Status: lease.Active.String()}, func(lease.Lease) bool { return true })
+		held, err := resource.HeldLeases(ctx, v.hostChange.App,
+			resource.LeaseQuery{Pool: v.name, Host: h.String(), Status: lease.Active.String()},
+			func(lease.Lease) bool { return true })
 		switch {
 		case err != nil:
 			v.Say.Warn("it is unknown whether the host still has addresses of the pool: %v", err)

@@ -93,7 +93,8 @@ func (v *poolRemoveIP) Run(ctx context.Context) error {
 	}
 	if asked := ipaddr.SizeOfSet(ipaddr.SetOf(resource.RangesOf(v.entries)...)); asked > ipaddr.SizeOfSet(gone) {
 		others := asked - ipaddr.SizeOfSet(gone)
-		v.Say.Note("  the other %s %s not in the pool", humanize.Plural(others, "address"), humanize.OneOr(others, "was", "were"))
+		v.Say.Note("  the other %s %s not in the pool", humanize.Plural(others, "address"),
+			humanize.OneOr(others, "was", "were"))
 	}
 	if len(after) == 0 {
 		v.Say.Warn("pool %s has no addresses left", v.name)
@@ -113,12 +114,13 @@ func (v *poolRemoveIP) absent(p resource.Pool, e resource.Entry) error {
 // draining warns of those of the addresses that are in use or reserved.
 func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
 	var reserved []netip.Addr
-	held, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Pool: v.name, Selectors: resource.TakenOnly()}, func(l lease.Lease) bool {
-		if l.State == lease.Reserved && gone.Contains(l.Addr) {
-			reserved = append(reserved, l.Addr)
-		}
-		return l.State == lease.Active && gone.Contains(l.Addr)
-	})
+	held, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Pool: v.name, Selectors: resource.TakenOnly()},
+		func(l lease.Lease) bool {
+			if l.State == lease.Reserved && gone.Contains(l.Addr) {
+				reserved = append(reserved, l.Addr)
+			}
+			return l.State == lease.Active && gone.Contains(l.Addr)
+		})
 	if err != nil {
 		v.Say.Warn("it is unknown whether some of them are in use: %v", err)
 		return
@@ -131,7 +133,8 @@ func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
 		v.Say.Warn("%d of them are in use and will drain: %s", len(who), humanize.List(who))
 	}
 	if len(reserved) > 0 {
-		v.Say.Warn("%d of them %s reserved until %s unreserved: %s", len(reserved), humanize.OneOr(len(reserved), "stays", "stay"),
+		v.Say.Warn("%d of them %s reserved until %s unreserved: %s", len(reserved),
+			humanize.OneOr(len(reserved), "stays", "stay"),
 			humanize.OneOr(len(reserved), "it is", "they are"), resource.Spell(ipaddr.SetOfAddrs(reserved...)))
 	}
 }

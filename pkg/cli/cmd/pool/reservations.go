@@ -56,7 +56,9 @@ func writeReservations(o *unstructured.Unstructured, leases []lease.Lease) error
 	}
 	var all []reservedRange
 	for _, k := range order {
-		all = append(all, reservedRange{Addresses: ipaddr.FormatSet(ipaddr.SetOfAddrs(addrs[k]...)), By: k.by, Reason: k.reason})
+		all = append(all, reservedRange{
+			Addresses: ipaddr.FormatSet(ipaddr.SetOfAddrs(addrs[k]...)), By: k.by, Reason: k.reason,
+		})
 	}
 	text, err := json.Marshal(all)
 	if err != nil {

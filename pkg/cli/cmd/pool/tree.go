@@ -34,7 +34,8 @@ only.`,
   bcsnetctl pool tree blue --depth 3`,
 		ValidArgsFunction: resource.CompletePools(s),
 	}
-	cmd.Flags().IntVar(&v.depth, "depth", treeLevels, "how many `LEVELS`: 1 networks, 2 pools, 3 hosts, 4 addresses and pods")
+	cmd.Flags().IntVar(&v.depth, "depth", treeLevels,
+		"how many `LEVELS`: 1 networks, 2 pools, 3 hosts, 4 addresses and pods")
 	app.Complete(cmd, "depth", "1", "2", "3", "4")
 	v.output.AddToView(cmd)
 	return cmd

@@ -104,7 +104,9 @@ func (n networkNode) branch() printer.Branch {
 }
 
 func (n poolNode) branch() printer.Branch {
-	b := printer.Branch{Name: n.pool.Name, About: resource.CidrOf(n.pool.BCSNetPool) + resource.TakenText(n.active, n.reserved)}
+	b := printer.Branch{
+		Name: n.pool.Name, About: resource.CidrOf(n.pool.BCSNetPool) + resource.TakenText(n.active, n.reserved),
+	}
 	if resource.Counted(n.pool.BCSNetPool) {
 		b.About += ", " + app.Count(n.pool.Status.Available) + " free"
 	}
@@ -112,7 +114,8 @@ func (n poolNode) branch() printer.Branch {
 		b.Under = append(b.Under, h.branch())
 	}
 	if n.idle > 0 {
-		b.Under = append(b.Under, printer.Branch{Name: humanize.Plural(n.idle, "host") + humanize.OneOr(n.idle, " that holds nothing", " that hold nothing")})
+		b.Under = append(b.Under, printer.Branch{Name: humanize.Plural(n.idle, "host") + humanize.OneOr(n.idle,
+			" that holds nothing", " that hold nothing")})
 	}
 	return b
 }
@@ -149,7 +152,9 @@ func treeObjects(networks []networkNode, depth int) *unstructured.Unstructured {
 		}
 		list = append(list, o)
 	}
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "PoolTree", "networks": list}}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": app.ProgramName + "/v1", "kind": "PoolTree", "networks": list,
+	}}
 }
 
 func (n poolNode) object(depth int) map[string]any {

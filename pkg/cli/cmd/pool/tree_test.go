@@ -20,8 +20,13 @@ func TestTree(t *testing.T) {
 		p.Name = name
 		return resource.Pool{BCSNetPool: p}
 	}
-	pools := []resource.Pool{named("alone", ""), named("blue", "z", "10.0.0.9", "10.0.0.11", "10.0.0.11", "10.0.0.12"), named("six", "a")}
-	taken := []lease.Lease{activeOn("10.1.0.100", "10.0.0.11"), activeOn("10.1.0.20", "10.0.0.11"), activeOn("10.1.0.7", "10.0.0.9"), reserved("10.1.0.3")}
+	pools := []resource.Pool{
+		named("alone", ""), named("blue", "z", "10.0.0.9", "10.0.0.11", "10.0.0.11", "10.0.0.12"), named("six", "a"),
+	}
+	taken := []lease.Lease{
+		activeOn("10.1.0.100", "10.0.0.11"), activeOn("10.1.0.20", "10.0.0.11"), activeOn("10.1.0.7", "10.0.0.9"),
+		reserved("10.1.0.3"),
+	}
 	tests := map[string]struct {
 		depth int
 		want  string

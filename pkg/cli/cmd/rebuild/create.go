@@ -17,7 +17,9 @@ import (
 const rebuilt = "rebuilt"
 
 // create stores leases. It returns those that their pods hold now, and a conflict for each that somebody else holds.
-func (v *verb) create(ctx context.Context, a *leasing.Allocator, todo []lease.Lease) (made []lease.Lease, late []recovery.Conflict, err error) {
+func (v *verb) create(
+	ctx context.Context, a *leasing.Allocator, todo []lease.Lease,
+) (made []lease.Lease, late []recovery.Conflict, err error) {
 	stored := make([]lease.Lease, len(todo))
 	failed := resource.InBulk(ctx, v.App, todo, rebuilt, func(i int, l lease.Lease) (err error) {
 		if stored[i] = l; v.DryRun != app.DryRunClient {
@@ -33,9 +35,12 @@ func (v *verb) create(ctx context.Context, a *leasing.Allocator, todo []lease.Le
 		case l.State == lease.Active && l.PodUID == want.PodUID: // made here, or by a controller that was faster
 			made, addrs = append(made, l), append(addrs, l.Addr)
 		case l.State == lease.Active:
-			late = append(late, recovery.Conflict{Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: l.Who() + " holds it by now"})
+			late = append(late, recovery.Conflict{Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: l.Who() +
+				" holds it by now"})
 		case l.State == lease.Reserved:
-			late = append(late, recovery.Conflict{Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: "it is reserved by now"})
+			late = append(late, recovery.Conflict{
+				Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: "it is reserved by now",
+			})
 		default:
 			v.Say.Note("%s is left free: %s had it and gave it up meanwhile, or its object is being deleted", l.Addr, want.Who())
 		}

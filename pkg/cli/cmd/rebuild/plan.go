@@ -86,7 +86,8 @@ func (v *verb) show(ctx context.Context, plan recovery.Plan) error {
 
 // planColumns returns the columns of leases without those that a pod does not report.
 func (v *verb) planColumns() []printer.Column[lease.Lease] {
-	return slices.DeleteFunc(resource.LeaseColumns(v.App, false), func(c printer.Column[lease.Lease]) bool { return c.Name == "AGE" || c.Name == "CONTAINER" })
+	return slices.DeleteFunc(resource.LeaseColumns(v.App, false),
+		func(c printer.Column[lease.Lease]) bool { return c.Name == "AGE" || c.Name == "CONTAINER" })
 }
 
 func (v *verb) warnConflicts(all []recovery.Conflict) {
@@ -106,7 +107,9 @@ func (v *verb) noteLeader(ctx context.Context) {
 		return
 	}
 	if leader := resource.LeaderOf(lease); leader.Leads(v.Now()) {
-		v.Say.Note("a controller runs (%s leads): it does the same by itself when it starts; doing it here, too, does no harm", leader.Leader)
+		v.Say.Note(
+			"a controller runs (%s leads): it does the same by itself when it starts; doing it here, too, does no harm",
+			leader.Leader)
 	}
 }
 
@@ -120,8 +123,12 @@ func conflictsStay(all []recovery.Conflict) error {
 		addrs = append(addrs, c.Addr)
 	}
 	namespace, name, _ := strings.Cut(all[0].Pod, "/")
-	return (&app.Failure{Code: app.ExitFindings, Message: fmt.Sprintf("%s %s: %s", humanize.Plural(len(all), "conflict"), humanize.OneOr(len(all), "stays", "stay"), resource.Spell(ipaddr.SetOfAddrs(addrs...)))}).
-		WithHint("see who has the address: bcsnetctl ip describe %s; a pod that is in the wrong gets another when it is made anew: kubectl delete pod -n %s %s",
+	return (&app.Failure{
+		Code: app.ExitFindings, Message: fmt.Sprintf("%s %s: %s", humanize.Plural(len(all), "conflict"),
+			humanize.OneOr(len(all), "stays", "stay"), resource.Spell(ipaddr.SetOfAddrs(addrs...))),
+	}).
+		WithHint("see who has the address: bcsnetctl ip describe %s; a pod that is in the wrong gets another when it is "+
+			"made anew: kubectl delete pod -n %s %s",
 			all[0].Addr, namespace, name)
 }
 

@@ -108,9 +108,11 @@ func (v *verb) replan(ctx context.Context, a *leasing.Allocator, shown recovery.
 		return now, err
 	}
 	now.Create = slices.DeleteFunc(now.Create, func(l lease.Lease) bool {
-		return !slices.ContainsFunc(shown.Create, func(o lease.Lease) bool { return o.Addr == l.Addr && o.PodUID == l.PodUID })
+		return !slices.ContainsFunc(shown.Create,
+			func(o lease.Lease) bool { return o.Addr == l.Addr && o.PodUID == l.PodUID })
 	})
-	v.warnConflicts(slices.DeleteFunc(slices.Clone(now.Conflicts), func(c recovery.Conflict) bool { return slices.Contains(shown.Conflicts, c) }))
+	v.warnConflicts(slices.DeleteFunc(slices.Clone(now.Conflicts),
+		func(c recovery.Conflict) bool { return slices.Contains(shown.Conflicts, c) }))
 	if n := len(shown.Create) - len(now.Create); n > 0 {
 		v.Say.Note("%s %s not needed any more", humanize.Plural(n, "lease"), humanize.OneOr(n, "is", "are"))
 	}

@@ -83,9 +83,12 @@ func (b *bundle) missing(p part, err error) {
 // finish writes the README and ends the archive.
 func (b *bundle) finish(ctx context.Context, s *app.App) error {
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "# bcsnet report\n\nMade by %s %s at %s of %s.\n", app.ProgramName, s.Version, b.now.Format(time.RFC3339), s.Where())
-	fmt.Fprintf(&text, "\nFiles ending in .jsonl hold one object a line. Values of environment variables, managedFields and the\n"+
-		"annotation of kubectl apply were left out; Secrets and ConfigMaps were not read.\n\n%s\n", strings.Join(b.files, "\n"))
+	fmt.Fprintf(&text, "# bcsnet report\n\nMade by %s %s at %s of %s.\n", app.ProgramName, s.Version,
+		b.now.Format(time.RFC3339), s.Where())
+	fmt.Fprintf(&text,
+		"\nFiles ending in .jsonl hold one object a line. Values of environment variables, managedFields and the\n"+
+			"annotation of kubectl apply were left out; Secrets and ConfigMaps were not read.\n\n%s\n",
+		strings.Join(b.files, "\n"))
 	if len(b.lost) > 0 {
 		fmt.Fprintf(&text, "\n## Not read, or not in full\n\n%s\n", strings.Join(b.lost, "\n"))
 	}

@@ -38,12 +38,15 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 		v.objects("pools.jsonl", "pools", c.Resource(resource.Of(v1.PoolResource)), "", nil),
 		v.objects("addresses.jsonl", "addresses", c.Resource(resource.Of(v1.IPResource)), "", nil),
 		v.objects("claims.jsonl", "claims", c.Resource(resource.Of(v1.ClaimResource)), "", nil),
-		v.objects("events.jsonl", "events of pools and claims", events, fields.OneTermEqualSelector(resource.EventGroupField, v1.GroupVersion.String()).String(), nil),
+		v.objects("events.jsonl", "events of pools and claims", events,
+			fields.OneTermEqualSelector(resource.EventGroupField, v1.GroupVersion.String()).String(), nil),
 		v.objects("nodes.jsonl", "nodes", c.Resource(resource.NodeResource()), "", lean),
 		v.objects("system/deployment.jsonl", "Deployment of the controller",
-			c.Resource(resource.DeploymentResource()).Namespace(resource.SystemNamespace), follow.Named(resource.ControllerName), nil),
+			c.Resource(resource.DeploymentResource()).Namespace(resource.SystemNamespace), follow.Named(resource.ControllerName),
+			nil),
 		v.objects("system/pods.jsonl", "pods of "+resource.SystemNamespace, pods, "", nil),
-		v.objects("system/events.jsonl", "events of "+resource.SystemNamespace, events.Namespace(resource.SystemNamespace), "", nil),
+		v.objects("system/events.jsonl", "events of "+resource.SystemNamespace, events.Namespace(resource.SystemNamespace),
+			"", nil),
 	}
 	if v.has("doctor") {
 		parts = append(parts, v.command("doctor.json", "findings of doctor", "doctor", "-o", "json"))
@@ -52,11 +55,14 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 }
 
 func (v *report) definition(c dynamic.Interface, name string) part {
-	return v.objects("definitions/"+name+".jsonl", "definition of "+name, c.Resource(resource.CRDResource()), follow.Named(name+"."+v1.GroupVersion.Group), nil)
+	return v.objects("definitions/"+name+".jsonl", "definition of "+name, c.Resource(resource.CRDResource()),
+		follow.Named(name+"."+v1.GroupVersion.Group), nil)
 }
 
 // objects returns a file with one object a line; trim, where given, removes fields first.
-func (v *report) objects(file, what string, api dynamic.ResourceInterface, selector string, trim func(*unstructured.Unstructured)) part {
+func (v *report) objects(
+	file, what string, api dynamic.ResourceInterface, selector string, trim func(*unstructured.Unstructured),
+) part {
 	return part{file: file, what: what, write: func(ctx context.Context, w io.Writer) (n int, err error) {
 		lines := json.NewEncoder(w)
 		for options := (metav1.ListOptions{FieldSelector: selector, Limit: resource.PageSize}); ; {
@@ -113,7 +119,8 @@ func (v *report) log(pod string, previous bool) part {
 		if err != nil {
 			return -1, err
 		}
-		stream, err := c.Pods(resource.SystemNamespace).GetLogs(pod, &corev1.PodLogOptions{Previous: previous, LimitBytes: new(int64(maxLog)), Timestamps: true}).Stream(ctx)
+		stream, err := c.Pods(resource.SystemNamespace).GetLogs(pod,
+			&corev1.PodLogOptions{Previous: previous, LimitBytes: new(int64(maxLog)), Timestamps: true}).Stream(ctx)
 		if err != nil {
 			return -1, err
 		}

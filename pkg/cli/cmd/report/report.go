@@ -73,10 +73,12 @@ func (v *report) Validate() error {
 		return nil
 	}
 	if folder, err := os.Stat(v.file); err == nil && folder.IsDir() {
-		return app.Usagef("%s is a folder", v.file).WithHint("name a file in it: bcsnetctl report %s", filepath.Join(v.file, reportFile))
+		return app.Usagef("%s is a folder", v.file).WithHint("name a file in it: bcsnetctl report %s",
+			filepath.Join(v.file, reportFile))
 	}
 	if _, err := os.Lstat(v.file); !errors.Is(err, fs.ErrNotExist) && !v.force {
-		return app.Usagef("%s exists already", v.file).WithHint("to replace it: --force; or name another: bcsnetctl report FILE")
+		return app.Usagef("%s exists already", v.file).WithHint(
+			"to replace it: --force; or name another: bcsnetctl report FILE")
 	}
 	return nil
 }

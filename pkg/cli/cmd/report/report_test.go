@@ -30,7 +30,8 @@ func TestStrip(t *testing.T) {
 		"what is no list of variables": {`{"data":{"env":"prod"}}`, `{"data":{"env":"prod"}}`},
 	} {
 		var o, want unstructured.Unstructured
-		if err := errors.Join(json.Unmarshal([]byte(c.in), &o.Object), json.Unmarshal([]byte(c.want), &want.Object)); err != nil {
+		if err := errors.Join(json.Unmarshal([]byte(c.in), &o.Object),
+			json.Unmarshal([]byte(c.want), &want.Object)); err != nil {
 			t.Fatal(err)
 		}
 		strip(&o)

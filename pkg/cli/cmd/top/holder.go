@@ -35,11 +35,13 @@ type topHolder struct {
 }
 
 func newHost(s *app.App) *cobra.Command {
-	return holderCommand(s, "host", []string{"hosts", "node", "nodes"}, func(a resource.HeldAddr) string { return resource.AddrText(a.Host) })
+	return holderCommand(s, "host", []string{"hosts", "node", "nodes"},
+		func(a resource.HeldAddr) string { return resource.AddrText(a.Host) })
 }
 
 func newNamespace(s *app.App) *cobra.Command {
-	return holderCommand(s, "namespace", []string{"namespaces", "ns"}, func(a resource.HeldAddr) string { return a.Pod.Namespace })
+	return holderCommand(s, "namespace", []string{"namespaces", "ns"},
+		func(a resource.HeldAddr) string { return a.Pod.Namespace })
 }
 
 func holderCommand(s *app.App, noun string, aliases []string, of func(resource.HeldAddr) string) *cobra.Command {

@@ -88,7 +88,8 @@ func (v *topHolder) kind() string { return strings.ToUpper(v.noun[:1]) + v.noun[
 func (v *topHolder) object(h holderTop) *unstructured.Unstructured {
 	o := map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": v.kind(), v.noun: h.who,
-		"active": int64(h.Addresses), "pods": int64(len(h.Pods)), "new": int64(h.recent()), "pools": resource.Values(h.poolNames()),
+		"active": int64(h.Addresses), "pods": int64(len(h.Pods)), "new": int64(h.recent()),
+		"pools": resource.Values(h.poolNames()),
 	}
 	if v.output.Watch {
 		o["perMinute"] = h.perMinute()

@@ -126,10 +126,11 @@ func (v *topPool) watch(ctx context.Context) error {
 		}
 		return resource.PoolSummary(v.App, v.which, found)
 	}
-	return follow.WatchObjects(ctx, v.App, follow.Source{Kind: resource.Of(v1.PoolResource), Which: v.which.Options()}, read, &follow.Watched[poolTop]{
-		View:    follow.NewView(v.App, &v.output, v.columns(), show, note),
-		Compare: v.order.compare,
-		Ranked:  true,
-		Items:   map[string]poolTop{},
-	})
+	return follow.WatchObjects(ctx, v.App, follow.Source{Kind: resource.Of(v1.PoolResource), Which: v.which.Options()},
+		read, &follow.Watched[poolTop]{
+			View:    follow.NewView(v.App, &v.output, v.columns(), show, note),
+			Compare: v.order.compare,
+			Ranked:  true,
+			Items:   map[string]poolTop{},
+		})
 }

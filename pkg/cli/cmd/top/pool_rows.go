@@ -53,10 +53,13 @@ func poolOrders() []ordering[poolTop] {
 func (v *topPool) columns() []printer.Column[poolTop] {
 	var out []printer.Column[poolTop]
 	all := resource.PoolColumns(v.App)
-	for _, name := range []string{"NAME", "USED", "FREE", "ACTIVE", "RSVD", "COOLING", "OTHERS", "TOTAL", "STATE", "CIDR", "HOSTS"} {
+	for _, name := range []string{
+		"NAME", "USED", "FREE", "ACTIVE", "RSVD", "COOLING", "OTHERS", "TOTAL", "STATE", "CIDR", "HOSTS",
+	} {
 		c := all[slices.IndexFunc(all, func(c printer.Column[resource.Pool]) bool { return c.Name == name })]
 		out = append(out, printer.Column[poolTop]{
-			Name: name, Wide: c.Wide || name == "CIDR" || name == "HOSTS", Cell: func(p poolTop) string { return c.Cell(p.Pool) },
+			Name: name, Wide: c.Wide || name == "CIDR" || name == "HOSTS",
+			Cell: func(p poolTop) string { return c.Cell(p.Pool) },
 		})
 	}
 	if !v.output.Watch {
@@ -74,7 +77,8 @@ func (v *topPool) object(p poolTop) *unstructured.Unstructured {
 		"state": word, "attention": attention,
 	}
 	if resource.Counted(p.BCSNetPool) {
-		o["total"], o["active"], o["reserved"], o["free"] = p.Status.Capacity, p.Status.Active, p.Status.Reserved, p.Status.Available
+		o["total"], o["active"], o["reserved"], o["free"] = p.Status.Capacity, p.Status.Active, p.Status.Reserved,
+			p.Status.Available
 		o["cooling"], o["others"] = p.Status.Cooling, resource.OthersOf(p.BCSNetPool)
 		o["used"] = p.taken()
 	}

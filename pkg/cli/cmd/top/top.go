@@ -69,7 +69,8 @@ const orderRate = "rate"
 
 // objects returns a table of top for -o json and the like. There is no such kind in the cluster: it is a view.
 func objects[T any](kind string, rows []T, object func(T) *unstructured.Unstructured) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": kind + "List"}}
+	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": kind +
+		"List"}}
 	for _, r := range rows {
 		l.Items = append(l.Items, *object(r))
 	}

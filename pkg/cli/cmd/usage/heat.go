@@ -100,7 +100,10 @@ func spread(p ipam.Pool, bits int) uint64 {
 // newHeatMap draws up the map of a pool from the addresses that are taken or rest, in blocks of a prefix length.
 func newHeatMap(p ipam.Pool, taken []lease.Lease, bits int) heatMap {
 	longest := p.Plan.Subnet.Addr().BitLen()
-	m := heatMap{pool: p.Name, bits: bits, single: bits == longest, perRow: 1 << rowBits(longest), usable: ipaddr.SizeOfSet(p.Plan.Usable)}
+	m := heatMap{
+		pool: p.Name, bits: bits, single: bits == longest, perRow: 1 << rowBits(longest),
+		usable: ipaddr.SizeOfSet(p.Plan.Usable),
+	}
 	m.sparse = spread(p, bits) > maxSpread || longest > 32 && m.usable > maxSpread
 	length := max(0, bits-rowBits(longest), min(bits, p.Plan.Subnet.Bits()))
 	rowOf := func(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, length).Masked() }

@@ -132,13 +132,15 @@ func (m heatMap) legend(t terminal.Terminal) string {
 	if m.sparse {
 		left = "other lines hold nothing"
 	}
-	text := fmt.Sprintf("%s free  %s reserved  %s active", k.free, t.Paint(terminal.Yellow, k.reserved), t.Paint(terminal.Green, k.active))
+	text := fmt.Sprintf("%s free  %s reserved  %s active", k.free, t.Paint(terminal.Yellow, k.reserved),
+		t.Paint(terminal.Green, k.active))
 	if m.cooling > 0 && m.single {
 		text += "  " + t.Paint(terminal.Cyan, k.cooling) + " cooling"
 	}
 	problem, unit := " problem", fmt.Sprintf("%d addresses a line", m.perRow)
 	if !m.single {
-		text = fmt.Sprintf("%s free  %s up to 25%%  %s 50%%  %s 75%%  %s 100%% taken", k.free, k.shades[0], k.shades[1], k.shades[2], k.shades[3])
+		text = fmt.Sprintf("%s free  %s up to 25%%  %s 50%%  %s 75%%  %s 100%% taken", k.free, k.shades[0], k.shades[1],
+			k.shades[2], k.shades[3])
 		problem, unit = " with a problem", fmt.Sprintf("one cell a /%d", m.bits)
 	}
 	if len(m.problems) > 0 {
@@ -159,8 +161,9 @@ func (m heatMap) object() unstructured.Unstructured {
 	}
 	return unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "PoolUsage", "pool": m.pool, "block": int64(m.bits), "rows": rows,
-		"active": int64(m.active), "reserved": int64(m.reserved), "cooling": int64(m.cooling), "problems": int64(len(m.problems)),
-		"usable": int64(min(m.usable, math.MaxInt64)),
+		"active": int64(m.active), "reserved": int64(m.reserved), "cooling": int64(m.cooling),
+		"problems": int64(len(m.problems)),
+		"usable":   int64(min(m.usable, math.MaxInt64)),
 	}}
 }
 

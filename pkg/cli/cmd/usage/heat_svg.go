@@ -46,7 +46,8 @@ func (m heatMap) picture(b *bytes.Buffer) {
 	height := svgHead + len(m.rows)*svgCell + svgFoot
 	title := "Pool " + m.pool
 	width := max(left+cells*svgCell, svgMargin+textWidth(m.sum()), svgMargin+m.legendWidth()) + svgMargin
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">`+"\n", width, height, width, height)
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">`+"\n",
+		width, height, width, height)
 	fmt.Fprintf(b, "<title>%s: %s</title>\n%s", escaped(title), m.sum(), svgStyle)
 	svgText(b, svgMargin, 28, "title", title)
 	svgText(b, svgMargin, 48, "", m.sum())

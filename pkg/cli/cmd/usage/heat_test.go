@@ -21,7 +21,9 @@ import (
 func poolWith(t *testing.T, cidr, gateway string, available ...string) ipam.Pool {
 	t.Helper()
 	subnet := netip.MustParsePrefix(cidr)
-	plan, err := ipam.NewPlan(ipam.PlanSpec{Net: subnet.Addr().String(), Mask: subnet.Bits(), Gateway: gateway, Available: available})
+	plan, err := ipam.NewPlan(ipam.PlanSpec{
+		Net: subnet.Addr().String(), Mask: subnet.Bits(), Gateway: gateway, Available: available,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +71,13 @@ func TestHeatMap(t *testing.T) {
 		"draining":     {v4, []lease.Lease{activeOn("10.1.0.200", good)}, 32, []string{"10.1.0.0   ......", "10.1.0.64   .", "10.1.0.192         x"}},
 		"other family": {v4, []lease.Lease{activeOn("fd00::2", good)}, 32, []string{"10.1.0.0   ......", "10.1.0.64   ."}},
 		"blocks of 4": {
-			v4, []lease.Lease{activeOn("10.1.0.2", good), activeOn("10.1.0.4", good)}, 30, []string{"10.1.0.0 +-              ."},
+			v4, []lease.Lease{activeOn("10.1.0.2", good), activeOn("10.1.0.4", good)}, 30,
+			[]string{"10.1.0.0 +-              ."},
 		},
 		"one block": {v4, []lease.Lease{activeOn("10.1.0.2", good)}, 24, []string{"10.1.0.0 -"}},
 		"smaller than a row": {
-			poolWith(t, "10.1.0.16/29", "10.1.0.17", "10.1.0.16/29"), []lease.Lease{activeOn("10.1.0.22", good)}, 32, []string{"10.1.0.16   ....#"},
+			poolWith(t, "10.1.0.16/29", "10.1.0.17", "10.1.0.16/29"), []lease.Lease{activeOn("10.1.0.22", good)}, 32,
+			[]string{"10.1.0.16   ....#"},
 		},
 		"end of the space": {
 			poolWith(t, "255.255.255.192/26", "255.255.255.193", "255.255.255.248/29"), nil, 32,
@@ -128,7 +132,9 @@ func TestBlockBits(t *testing.T) {
 }
 
 func TestShade(t *testing.T) {
-	for share, want := range map[[2]int]int{{0, 16}: 0, {1, 16}: 1, {4, 16}: 1, {5, 16}: 2, {12, 16}: 3, {13, 16}: 4, {16, 16}: 4, {3, 0}: 4} {
+	for share, want := range map[[2]int]int{
+		{0, 16}: 0, {1, 16}: 1, {4, 16}: 1, {5, 16}: 2, {12, 16}: 3, {13, 16}: 4, {16, 16}: 4, {3, 0}: 4,
+	} {
 		if got := (heatCell{active: share[0], usable: uint64(share[1])}).shade(); got != want {
 			t.Errorf("%d of %d: shade %d, want %d", share[0], share[1], got, want)
 		}
@@ -170,7 +176,8 @@ func TestPicture(t *testing.T) {
 				wantRects, wantTitle, wantCrosses = 16+6, "10.1.0.0/28: 2 of 14 taken", 2
 			}
 			if rects != wantRects || crosses != wantCrosses || !strings.Contains(titles, wantTitle) {
-				t.Errorf("%d boxes and %d crosses, want %d and %d; %q in %q", rects, crosses, wantRects, wantCrosses, wantTitle, titles)
+				t.Errorf("%d boxes and %d crosses, want %d and %d; %q in %q", rects, crosses, wantRects, wantCrosses, wantTitle,
+					titles)
 			}
 		})
 	}

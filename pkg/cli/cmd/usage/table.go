@@ -138,7 +138,8 @@ func quotaUse(p ipam.Pool, taken []lease.Lease) []ipam.NamespaceUse {
 
 // table prints who takes how much.
 func (v *usage) table(rows []share) error {
-	if err := printer.Sorted(&v.output.Sort, rows, func(r share) (printer.SortKey, error) { return v.output.Sort.Key(r.object(v.by)) }); err != nil {
+	if err := printer.Sorted(&v.output.Sort, rows,
+		func(r share) (printer.SortKey, error) { return v.output.Sort.Key(r.object(v.by)) }); err != nil {
 		return err
 	}
 	if v.output.Printer != nil {
@@ -154,13 +155,18 @@ func (v *usage) table(rows []share) error {
 		{Name: "USED", Cell: func(r share) string { return v.Terminal.UsedCell(r.used(), r.total) }},
 	}
 	if v.by != "pool" {
-		columns = slices.DeleteFunc(columns, func(c printer.Column[share]) bool { return c.Name == "FREE" || c.Name == "COOLING" })
+		columns = slices.DeleteFunc(columns, func(c printer.Column[share]) bool {
+			return c.Name == "FREE" ||
+				c.Name == "COOLING"
+		})
 	}
 	if slices.ContainsFunc(rows, func(r share) bool { return r.bounded }) {
 		columns = append(columns, printer.Column[share]{Name: "QUOTA", Cell: share.quotaText})
 	}
 	if slices.ContainsFunc(rows, func(r share) bool { return r.others > 0 }) {
-		columns = append(columns, printer.Column[share]{Name: "OTHERS", Cell: func(r share) string { return app.Count(r.others) }})
+		columns = append(columns, printer.Column[share]{
+			Name: "OTHERS", Cell: func(r share) string { return app.Count(r.others) },
+		})
 	}
 	if len(rows) == 0 {
 		v.Say.Note("no address is taken")

@@ -89,7 +89,9 @@ func (v *usage) Validate() (err error) {
 	case v.by != "" && !slices.Contains(byValues(), v.by):
 		return app.Usagef("--by %q is not host, namespace or pool", v.by)
 	case v.output.Sort.Text != "" && v.by == "":
-		return app.Usagef("--sort-by is for the tables of --by").WithHint("for example: %s usage %s --by host --sort-by .active", v.Name, v.names[0])
+		return app.Usagef(
+			"--sort-by is for the tables of --by").WithHint("for example: %s usage %s --by host --sort-by .active", v.Name,
+			v.names[0])
 	case v.block != "" && v.by != "":
 		return app.Usagef("--block is for the map of a pool").WithHint("name a pool, and leave out --by")
 	case v.svg() && (v.by != "" || len(v.names) != 1):
@@ -171,7 +173,9 @@ func (v *usage) print(maps []heatMap) error {
 		o := maps[0].object()
 		return v.output.Object(v.Out, &o)
 	case v.output.Printer != nil:
-		l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "PoolUsageList"}}
+		l := &unstructured.UnstructuredList{Object: map[string]any{
+			"apiVersion": app.ProgramName + "/v1", "kind": "PoolUsageList",
+		}}
 		for _, m := range maps {
 			l.Items = append(l.Items, m.object())
 		}

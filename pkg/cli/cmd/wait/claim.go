@@ -39,7 +39,9 @@ func (v *waiting) forClaim(ctx context.Context, arg string) error {
 		return v.forRelease(ctx, what, resource.LeaseQuery{Claim: c.FullName()}, "bcsnetctl lease list --claim "+c.FullName())
 	}
 	return forCondition(ctx, v, conditioned[resource.Claim]{
-		what: what, api: api.API.Namespace(c.Namespace), name: c.Name, key: c.FullName(), uid: c.UID, read: resource.ReadClaim, state: stateOfClaim,
-		object: func(c resource.Claim) metav1.Object { return c.BCSNetIPClaim }, gone: ipam.ReasonClaimNotFound, deleting: ipam.ReasonClaimConflict, hint: hint,
+		what: what, api: api.API.Namespace(c.Namespace), name: c.Name, key: c.FullName(), uid: c.UID,
+		read: resource.ReadClaim, state: stateOfClaim,
+		object: func(c resource.Claim) metav1.Object { return c.BCSNetIPClaim }, gone: ipam.ReasonClaimNotFound,
+		deleting: ipam.ReasonClaimConflict, hint: hint,
 	})
 }

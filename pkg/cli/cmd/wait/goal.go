@@ -30,7 +30,10 @@ const (
 
 // goals lists the values of --for that the help names.
 func goals() []string {
-	return []string{"ready", "exhausted=false", "draining=false", "overlap=false", "preallocated", "conflict=false", "overlimit=false", goalReleased, goalDeleted}
+	return []string{
+		"ready", "exhausted=false", "draining=false", "overlap=false", "preallocated", "conflict=false", "overlimit=false",
+		goalReleased, goalDeleted,
+	}
 }
 
 // poolConditions and claimConditions are what can be waited for of each.
@@ -81,7 +84,8 @@ func (g goal) applies(what string, conditions []string) error {
 	if g.condition == "" || slices.Contains(conditions, g.condition) {
 		return nil
 	}
-	return app.Usagef("%s cannot be waited for with --for=%s: it has the conditions %s", what, strings.ToLower(g.condition), strings.ToLower(strings.Join(conditions, ", ")))
+	return app.Usagef("%s cannot be waited for with --for=%s: it has the conditions %s", what,
+		strings.ToLower(g.condition), strings.ToLower(strings.Join(conditions, ", ")))
 }
 
 // state is what a status says.

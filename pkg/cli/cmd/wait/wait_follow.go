@@ -39,22 +39,25 @@ type conditioned[T any] struct {
 
 func forCondition[T any](ctx context.Context, v *waiting, c conditioned[T]) error {
 	what, said := "", ""
-	err := follow.WaitSet[T]{App: v.App, API: c.api, Fields: follow.Named(c.name), Read: c.read, See: func(set map[string]T) (bool, error) {
-		now, exists := set[c.key]
-		if !exists || c.object(now).GetUID() != c.uid {
-			return false, app.Refuse(c.gone, "%s was deleted before it was %s", c.what, v.goal.word)
-		}
-		if v.goal.condition == v1.ConditionReady && v.goal.want && c.object(now).GetDeletionTimestamp() != nil {
-			return false, app.Refuse(c.deleting, "%s is being deleted and will not be ready again", c.what)
-		}
-		ok, how := v.goal.met(c.state(now))
-		if what = how; what != said && !ok {
-			v.Say.Wait("%s: waiting until it is %s: %s", c.what, v.goal.word, v.Called(what))
-			said = what
-		}
-		return ok, nil
-	}}.Until(ctx, v.left())
-	return v.end(err, outcome{done: c.what + " is " + v.goal.word, late: c.what + " is " + v.goal.unmet, what: what, hint: c.hint})
+	err := follow.WaitSet[T]{App: v.App, API: c.api, Fields: follow.Named(c.name), Read: c.read,
+		See: func(set map[string]T) (bool, error) {
+			now, exists := set[c.key]
+			if !exists || c.object(now).GetUID() != c.uid {
+				return false, app.Refuse(c.gone, "%s was deleted before it was %s", c.what, v.goal.word)
+			}
+			if v.goal.condition == v1.ConditionReady && v.goal.want && c.object(now).GetDeletionTimestamp() != nil {
+				return false, app.Refuse(c.deleting, "%s is being deleted and will not be ready again", c.what)
+			}
+			ok, how := v.goal.met(c.state(now))
+			if what = how; what != said && !ok {
+				v.Say.Wait("%s: waiting until it is %s: %s", c.what, v.goal.word, v.Called(what))
+				said = what
+			}
+			return ok, nil
+		}}.Until(ctx, v.left())
+	return v.end(err, outcome{
+		done: c.what + " is " + v.goal.word, late: c.what + " is " + v.goal.unmet, what: what, hint: c.hint,
+	})
 }
 
 // forRelease follows the addresses in use themselves: no controller is needed to count them.
@@ -68,29 +71,33 @@ func (v *waiting) forRelease(ctx context.Context, what string, query resource.Le
 func (v *waiting) forAddress(ctx context.Context, a netip.Addr) error {
 	name := ipaddr.ObjectName(a)
 	selector := follow.Named(name) + ",status.status!=" + lease.Available.String()
-	return v.forFree(ctx, selector, "address "+a.String(), func(set map[string]lease.Lease) string { return holding(set[name]) }, outcome{
-		done: "address " + a.String() + " is free", late: "address " + a.String() + " is not free",
-		hint: "bcsnetctl ip describe " + a.String(),
-	})
+	return v.forFree(ctx, selector, "address "+a.String(),
+		func(set map[string]lease.Lease) string { return holding(set[name]) }, outcome{
+			done: "address " + a.String() + " is free", late: "address " + a.String() + " is not free",
+			hint: "bcsnetctl ip describe " + a.String(),
+		})
 }
 
 // forFree waits until no address is left of those that a selector matches.
-func (v *waiting) forFree(ctx context.Context, selector, who string, how func(map[string]lease.Lease) string, o outcome) error {
+func (v *waiting) forFree(
+	ctx context.Context, selector, who string, how func(map[string]lease.Lease) string, o outcome,
+) error {
 	c, err := v.Dynamic()
 	if err != nil {
 		return err
 	}
 	said, when := "", time.Time{}
-	err = follow.WaitSet[lease.Lease]{App: v.App, API: c.Resource(resource.Of(v1.IPResource)), Fields: selector, Read: resource.ReadLease, See: func(set map[string]lease.Lease) (bool, error) {
-		if len(set) == 0 {
-			return true, nil
-		}
-		if o.what = how(set); o.what != said && v.Now().Sub(when) >= sayEvery {
-			v.Say.Wait("%s: waiting until it is released: %s", who, o.what)
-			said, when = o.what, v.Now()
-		}
-		return false, nil
-	}}.Until(ctx, v.left())
+	err = follow.WaitSet[lease.Lease]{App: v.App, API: c.Resource(resource.Of(v1.IPResource)), Fields: selector,
+		Read: resource.ReadLease, See: func(set map[string]lease.Lease) (bool, error) {
+			if len(set) == 0 {
+				return true, nil
+			}
+			if o.what = how(set); o.what != said && v.Now().Sub(when) >= sayEvery {
+				v.Say.Wait("%s: waiting until it is released: %s", who, o.what)
+				said, when = o.what, v.Now()
+			}
+			return false, nil
+		}}.Until(ctx, v.left())
 	return v.end(err, o)
 }
 

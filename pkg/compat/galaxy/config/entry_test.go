@@ -114,8 +114,11 @@ func message(err error) string {
 // are written down and read again.
 func FuzzParse(f *testing.F) {
 	f.Add(sample)
-	f.Add("[" + entry(map[string]string{"nodeSubnets": `["::/0","10.1.0.0/16"]`, "ips": `["10.0.70.2","10.0.70.4~10.0.70.4"]`}) + "," + entry(map[string]string{"subnet": `"10.0.0.0/8"`, "ips": `["10.9.0.1~10.9.9.9"]`}) + "]")
-	f.Add(`[{"nodeSubnets":["10.0.0.0/16"],"ips":["2001:db8::2~2001:db8::9"],"subnet":"2001:db8::/64","gateway":"2001:db8::1"}]`)
+	f.Add("[" + entry(map[string]string{
+		"nodeSubnets": `["::/0","10.1.0.0/16"]`, "ips": `["10.0.70.2","10.0.70.4~10.0.70.4"]`,
+	}) + "," + entry(map[string]string{"subnet": `"10.0.0.0/8"`, "ips": `["10.9.0.1~10.9.9.9"]`}) + "]")
+	f.Add(
+		`[{"nodeSubnets":["10.0.0.0/16"],"ips":["2001:db8::2~2001:db8::9"],"subnet":"2001:db8::/64","gateway":"2001:db8::1"}]`)
 	f.Fuzz(func(t *testing.T, document string) {
 		entries, err := Parse([]byte(document))
 		if err != nil {

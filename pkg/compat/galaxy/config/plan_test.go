@@ -77,7 +77,8 @@ func TestMake(t *testing.T) {
 		"all go":               {ours: []string{first + " " + rackA}, gone: []string{first}},
 		"somebody else's name": {taken: []string{first}, entries: []string{rackA}, want: []string{first + "-2 new"}},
 		"a shorter prefix is another subnet": {ours: []string{"floatingip-64.0.0.0-24 10.0.0.0/24 64.0.0.0/24 64.0.0.9"},
-			entries: []string{"10.0.0.0/24 64.0.0.0/2 64.0.0.9"}, want: []string{"floatingip-64.0.0.0-2 new"}, gone: []string{"floatingip-64.0.0.0-24"}},
+			entries: []string{"10.0.0.0/24 64.0.0.0/2 64.0.0.9"}, want: []string{"floatingip-64.0.0.0-2 new"},
+			gone: []string{"floatingip-64.0.0.0-24"}},
 		"IPv6": {entries: []string{"10.0.0.0/24 2001:db8::/64 2001:db8::9"},
 			want: []string{"floatingip-2001-0db8-0000-0000-0000-0000-0000-0000-64 new"}},
 	} {
@@ -115,13 +116,15 @@ func TestMake(t *testing.T) {
 func TestSet(t *testing.T) {
 	e := of(t, "10.0.0.0/24 10.0.70.0/24 10.0.70.2~10.0.70.9 10.0.70.12")[0]
 	s := v1.BCSNetPoolSpec{
-		Net: "10.0.9.0", Mask: 25, Gateway: "10.0.9.1", VLAN: 7, HostSubnets: []string{"10.9.0.0/16"}, AvailableIPs: []string{"10.0.9.9"},
-		Hosts: []string{"10.0.0.11"}, ExcludeIPs: []string{"10.0.70.3"}, Priority: 4, Cordoned: true,
+		Net: "10.0.9.0", Mask: 25, Gateway: "10.0.9.1", VLAN: 7, HostSubnets: []string{"10.9.0.0/16"},
+		AvailableIPs: []string{"10.0.9.9"},
+		Hosts:        []string{"10.0.0.11"}, ExcludeIPs: []string{"10.0.70.3"}, Priority: 4, Cordoned: true,
 	}
 	e.Set(&s)
 	want := v1.BCSNetPoolSpec{
-		Net: "10.0.70.0", Mask: 24, Gateway: "10.0.70.1", VLAN: 2, HostSubnets: []string{"10.0.0.0/24"}, AvailableIPs: []string{"10.0.70.2~10.0.70.9", "10.0.70.12"},
-		Hosts: []string{"10.0.0.11"}, ExcludeIPs: []string{"10.0.70.3"}, Priority: 4, Cordoned: true,
+		Net: "10.0.70.0", Mask: 24, Gateway: "10.0.70.1", VLAN: 2, HostSubnets: []string{"10.0.0.0/24"},
+		AvailableIPs: []string{"10.0.70.2~10.0.70.9", "10.0.70.12"},
+		Hosts:        []string{"10.0.0.11"}, ExcludeIPs: []string{"10.0.70.3"}, Priority: 4, Cordoned: true,
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -64,7 +64,9 @@ func newService(t testing.TB, c cached) *Service {
 		t.Fatal(err)
 	}
 	index := ipam.NewIndex()
-	return &Service{Index: index, Cached: c, Owners: owners, Policies: unresolved{}, Namespace: "bcsnet-system", Gone: goneFor(c, index)}
+	return &Service{
+		Index: index, Cached: c, Owners: owners, Policies: unresolved{}, Namespace: "bcsnet-system", Gone: goneFor(c, index),
+	}
 }
 
 // goneFor decides by the pods of a test, whose hosts are in touch, and as one who has looked before.
@@ -87,7 +89,9 @@ func goneFor(c cached, index *ipam.Index) func(context.Context, lease.Lease, boo
 }
 
 func claimOf(kind, name string, p v1.ReleasePolicy) *v1.BCSNetIPClaim {
-	o := &v1.BCSNetIPClaim{Spec: v1.BCSNetIPClaimSpec{ReleasePolicy: p, Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: kind, Name: name}}}
+	o := &v1.BCSNetIPClaim{Spec: v1.BCSNetIPClaimSpec{
+		ReleasePolicy: p, Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: kind, Name: name},
+	}}
 	o.Namespace, o.Name = "shop", name
 	return o
 }
@@ -96,7 +100,9 @@ func TestList(t *testing.T) {
 	at := time.Date(2019, 10, 10, 8, 37, 13, 498446133, time.UTC)
 	running := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 	running.Namespace, running.Name, running.UID = "shop", "web-abc-x", "u1"
-	running.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-abc", UID: "r", Controller: new(true)}}
+	running.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-abc", UID: "r", Controller: new(true),
+	}}
 	failed := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed}}
 	failed.Namespace, failed.Name, failed.UID = "shop", "db-0", "u2"
 	waiting := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}
@@ -114,8 +120,10 @@ func TestList(t *testing.T) {
 	s := newService(t, c)
 	leased := func(last byte, state lease.State, claim, key, pod, uid string) lease.Lease {
 		l := lease.Lease{
-			Addr: netip.AddrFrom4([4]byte{10, 0, 70, last}), Version: uint64(last), State: state, Params: lease.Params{Pool: "p"}, Updated: at,
-			Holder: lease.Holder{PodName: pod, PodUID: uid, IfName: "eth0"}, Retention: lease.Retention{Claim: claim, PodPrimaryKey: key, Fixed: claim != ""},
+			Addr: netip.AddrFrom4([4]byte{10, 0, 70, last}), Version: uint64(last), State: state,
+			Params: lease.Params{Pool: "p"}, Updated: at,
+			Holder:    lease.Holder{PodName: pod, PodUID: uid, IfName: "eth0"},
+			Retention: lease.Retention{Claim: claim, PodPrimaryKey: key, Fixed: claim != ""},
 		}
 		if pod != "" {
 			l.Namespace = "shop"
@@ -180,7 +188,9 @@ func TestList(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for query, n := range map[string]int{"appType=statefulset": 4, "isDeployment=true": 1, "keyword=vm": 1, "keyword=shop/db": 4, "poolName=%E8%93%9D": 1, "namespace=shop": 11} {
+	for query, n := range map[string]int{
+		"appType=statefulset": 4, "isDeployment=true": 1, "keyword=vm": 1, "keyword=shop/db": 4, "poolName=%E8%93%9D": 1, "namespace=shop": 11,
+	} {
 		if out, err := s.ListIPs(t.Context(), query); err != nil || out.TotalElements != n {
 			t.Errorf("%s: %d, %v; want %d", query, out.TotalElements, err, n)
 		}
@@ -189,11 +199,13 @@ func TestList(t *testing.T) {
 
 // TestPagesOfAList: the pages of a list follow one another as all rows stand when they are sorted at once.
 func TestPagesOfAList(t *testing.T) {
-	c := cached{claims: map[types.NamespacedName]*v1.BCSNetIPClaim{{Namespace: "shop", Name: "db"}: claimOf("StatefulSet", "db", v1.ReleaseNever)}}
+	c := cached{claims: map[types.NamespacedName]*v1.BCSNetIPClaim{{Namespace: "shop", Name: "db"}: claimOf("StatefulSet",
+		"db", v1.ReleaseNever)}}
 	s := newService(t, c)
 	for i := range 150 {
 		l := lease.Lease{
-			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: lease.State(i % 3), Params: lease.Params{Pool: "p"},
+			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: lease.State(i % 3),
+			Params: lease.Params{Pool: "p"},
 			Holder: lease.Holder{Namespace: fmt.Sprint("ns-", i%7), PodName: fmt.Sprint("pod-", i*31%60), IfName: "eth0"},
 		}
 		if i%2 == 0 {
@@ -202,7 +214,9 @@ func TestPagesOfAList(t *testing.T) {
 		s.Index.Wrote(l)
 	}
 	for _, filter := range []string{"", "&namespace=ns-3", "&keyword=pod-1"} {
-		for _, sort := range []string{"ip", "ip+desc", "ip-numeric", "ip-numeric+desc", "namespace", "podname+desc", "policy", "policy+desc"} {
+		for _, sort := range []string{
+			"ip", "ip+desc", "ip-numeric", "ip-numeric+desc", "namespace", "podname+desc", "policy", "policy+desc",
+		} {
 			whole, err := s.ListIPs(t.Context(), "size=9999&sort="+sort+filter)
 			if err != nil {
 				t.Fatal(err)
@@ -234,16 +248,20 @@ func TestPagesOfAList(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAList: of the addresses that are not on the page nothing is kept. What is made on the way to look at each of them
-// is a third of the rows of all.
+// TestMemoryOfAList: of the addresses that are not on the page nothing is kept. What is made on the way to look at each
+// of them is a third of the rows of all.
 func TestMemoryOfAList(t *testing.T) {
 	s := newService(t, cached{})
 	const n = 16384
 	const most = n * 400
 	for i := range n {
 		s.Index.Wrote(lease.Lease{
-			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: lease.Active, Params: lease.Params{Pool: "p"},
-			Holder: lease.Holder{Namespace: "shop", PodName: fmt.Sprint("pod-", i), PodUID: fmt.Sprintf("00000000-0000-4000-8000-%012x", i), ContainerID: fmt.Sprintf("%064x", i)},
+			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: lease.Active,
+			Params: lease.Params{Pool: "p"},
+			Holder: lease.Holder{
+				Namespace: "shop", PodName: fmt.Sprint("pod-", i), PodUID: fmt.Sprintf("00000000-0000-4000-8000-%012x", i),
+				ContainerID: fmt.Sprintf("%064x", i),
+			},
 		})
 	}
 	took := uint64(most + 1)
@@ -252,7 +270,8 @@ func TestMemoryOfAList(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		out, err := s.ListIPs(t.Context(), "")
 		runtime.ReadMemStats(&after)
-		if took = after.TotalAlloc - before.TotalAlloc; err != nil || out.TotalElements != n || len(out.Content) != DefaultSize {
+		if took = after.TotalAlloc - before.TotalAlloc; err != nil || out.TotalElements != n ||
+			len(out.Content) != DefaultSize {
 			t.Fatalf("%d of %d, %v", len(out.Content), out.TotalElements, err)
 		}
 	}
@@ -268,8 +287,12 @@ func BenchmarkList(b *testing.B) {
 	for i := range 65536 {
 		app, name := fmt.Sprintf("app-%d", i/13), fmt.Sprintf("app-%d-%d", i/13, i%13)
 		l := lease.Lease{
-			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: lease.Active, Params: lease.Params{Pool: "p"}, Updated: time.Now(),
-			Holder: lease.Holder{Namespace: "shop", PodName: name, PodUID: fmt.Sprintf("00000000-0000-4000-8000-%012x", i), ContainerID: fmt.Sprintf("%064x", i), IfName: "eth0"},
+			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: lease.Active,
+			Params: lease.Params{Pool: "p"}, Updated: time.Now(),
+			Holder: lease.Holder{
+				Namespace: "shop", PodName: name, PodUID: fmt.Sprintf("00000000-0000-4000-8000-%012x", i),
+				ContainerID: fmt.Sprintf("%064x", i), IfName: "eth0",
+			},
 		}
 		if i%2 == 0 {
 			l.Retention = lease.Retention{Claim: "shop/" + app, PodPrimaryKey: name, Fixed: true}
@@ -277,7 +300,9 @@ func BenchmarkList(b *testing.B) {
 		}
 		p := &corev1.Pod{}
 		p.Namespace, p.Name, p.UID, p.Status.Phase = "shop", name, types.UID(l.PodUID), corev1.PodRunning
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: app, UID: "u", Controller: new(true)}}
+		p.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "apps/v1", Kind: "StatefulSet", Name: app, UID: "u", Controller: new(true),
+		}}
 		c.pods[client.ObjectKeyFromObject(p)] = p
 		s.Index.Wrote(l)
 	}

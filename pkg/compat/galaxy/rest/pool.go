@@ -63,7 +63,9 @@ func (s *Service) DeletePool(ctx context.Context, name string) (out Response, er
 
 // SetPool answers POST /v1/pool: it makes a shared pool or changes the size of one, and has it take its addresses
 // beforehand where the request asks for that. short is why it could not have all of them, nil when it has.
-func (s *Service) SetPool(ctx context.Context, in SetPoolRequest) (out UpdatePoolResponse, short *ipam.Refusal, err error) {
+func (s *Service) SetPool(
+	ctx context.Context, in SetPoolRequest,
+) (out UpdatePoolResponse, short *ipam.Refusal, err error) {
 	name, err := in.parse()
 	if err != nil {
 		return out, nil, err
@@ -107,8 +109,10 @@ func poolName(text string) (string, error) {
 	switch {
 	case name == "":
 		return "", ipam.Refuse(ipam.ReasonMissingField, "pool name is empty")
-	case len(name) > maxPoolName, strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }):
-		return "", ipam.Refuse(ipam.ReasonBadRequest, "pool name %.100q is no text of at most %d bytes, all of which can be printed", name, maxPoolName)
+	case len(name) > maxPoolName, strings.ContainsFunc(name,
+		func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }):
+		return "", ipam.Refuse(ipam.ReasonBadRequest,
+			"pool name %.100q is no text of at most %d bytes, all of which can be printed", name, maxPoolName)
 	}
 	return name, nil
 }
@@ -131,9 +135,11 @@ func (s *Service) define(ctx context.Context, name string, in SetPoolRequest) (*
 	case err != nil:
 		return nil, err
 	case o.DeletionTimestamp != nil:
-		return nil, ipam.Refuse(ipam.ReasonUnavailable, "claim %s/%s of pool %s is being deleted", o.Namespace, o.Name, name).WithHint("ask again when it is gone")
+		return nil, ipam.Refuse(ipam.ReasonUnavailable, "claim %s/%s of pool %s is being deleted", o.Namespace, o.Name, name).
+			WithHint("ask again when it is gone")
 	case o.Spec.SharedName != name:
-		return nil, ipam.Refuse(ipam.ReasonBadRequest, "pool %s cannot be: its claim would be %s/%s, which is there for something else", name, o.Namespace, o.Name)
+		return nil, ipam.Refuse(ipam.ReasonBadRequest,
+			"pool %s cannot be: its claim would be %s/%s, which is there for something else", name, o.Namespace, o.Name)
 	}
 	return o, s.change(ctx, o, func(o *v1.BCSNetIPClaim) {
 		o.Spec.Replicas, o.Spec.Preallocate = &size, in.PreAllocateIP
@@ -150,7 +156,8 @@ func (s *Service) pool(ctx context.Context, text string) (*v1.BCSNetIPClaim, err
 	}
 	o, err := s.read(ctx, name)
 	switch {
-	case apierrors.IsNotFound(err), err == nil && (o.DeletionTimestamp != nil || o.Annotations[Undefined] != "" || o.Spec.SharedName != name):
+	case apierrors.IsNotFound(err), err == nil &&
+		(o.DeletionTimestamp != nil || o.Annotations[Undefined] != "" || o.Spec.SharedName != name):
 		return nil, ipam.Refuse(ipam.ReasonNotFound, "pool not found")
 	case err != nil:
 		return nil, serverError(name, err)
@@ -186,7 +193,8 @@ func (s *Service) again(ctx context.Context, name string, do func() error) error
 			return serverError(name, ctx.Err())
 		}
 	}
-	return ipam.Refuse(ipam.ReasonUnavailable, "server error: the claim of pool %s was changed by others %d times in a row", name, maxAttempts).WithHint("ask again")
+	return ipam.Refuse(ipam.ReasonUnavailable,
+		"server error: the claim of pool %s was changed by others %d times in a row", name, maxAttempts).WithHint("ask again")
 }
 
 // serverError returns the refusal for an error of the API server. An error that is a refusal already stays as it is.
@@ -194,7 +202,8 @@ func serverError(name string, err error) error {
 	if _, ok := errors.AsType[*ipam.Refusal](err); ok {
 		return err
 	}
-	return ipam.Refuse(ipam.ReasonUnavailable, "server error: %v", fmt.Errorf("pool %s: %w", name, err)).WithHint("ask again")
+	return ipam.Refuse(ipam.ReasonUnavailable, "server error: %v", fmt.Errorf("pool %s: %w", name, err)).
+		WithHint("ask again")
 }
 
 // held returns how many addresses of a family a claim has.

@@ -20,7 +20,9 @@ const (
 
 // Parameters returns the query parameters of GET /v1/ip.
 func Parameters() []string {
-	return []string{"keyword", "poolName", "appName", "podName", "namespace", "isDeployment", "appType", "page", "size", "sort"}
+	return []string{
+		"keyword", "poolName", "appName", "podName", "namespace", "isDeployment", "appType", "page", "size", "sort",
+	}
 }
 
 // query is the parsed query of a list. Empty fields match everything.
@@ -110,7 +112,8 @@ func (q *query) matchesHolder(r *row) bool {
 func (q *query) matchesApp(r *row) bool {
 	if q.keyword != "" {
 		has := func(text string) bool { return strings.Contains(text, q.keyword) }
-		return has(r.IP) || has(r.PoolName) || has(r.owner) || has(r.Namespace+"/"+r.AppName) || has(r.Namespace+"/"+r.PodName)
+		return has(r.IP) || has(r.PoolName) || has(r.owner) || has(r.Namespace+"/"+r.AppName) ||
+			has(r.Namespace+"/"+r.PodName)
 	}
 	if q.appName != "" && q.appName != r.AppName || q.appType != "" && q.appType != r.AppType {
 		return false
@@ -140,7 +143,8 @@ func parseOrder(text string) (o order, err error) {
 		return order{field: "ip"}, nil
 	case !slices.Contains([]string{"ip", "ip-numeric", "namespace", "podname", "policy"}, words[0]), len(words) > 2,
 		len(words) == 2 && words[1] != "asc" && words[1] != "desc":
-		return o, ipam.Refuse(ipam.ReasonBadRequest, "sort %.100q is not one of ip, ip-numeric, namespace, podname and policy, with asc or desc behind it", text)
+		return o, ipam.Refuse(ipam.ReasonBadRequest,
+			"sort %.100q is not one of ip, ip-numeric, namespace, podname and policy, with asc or desc behind it", text)
 	}
 	return order{words[0], len(words) == 2 && words[1] == "desc"}, nil
 }

@@ -56,8 +56,11 @@ func TestParseQuery(t *testing.T) {
 
 func held(ip, namespace, app, kind, pod, pool string, policy int) *row {
 	return &row{
-		FloatingIP: FloatingIP{IP: ip, Namespace: namespace, AppName: app, AppType: kind, PodName: pod, PoolName: pool, Policy: policy, IsDeployment: kind == deployment},
-		addr:       netip.MustParseAddr(ip), anybody: kind == deployment || pool != "",
+		FloatingIP: FloatingIP{
+			IP: ip, Namespace: namespace, AppName: app, AppType: kind, PodName: pod, PoolName: pool, Policy: policy,
+			IsDeployment: kind == deployment,
+		},
+		addr: netip.MustParseAddr(ip), anybody: kind == deployment || pool != "",
 	}
 }
 
@@ -65,8 +68,10 @@ func rows() []*row {
 	vm := held("10.0.70.5", "", "", "", "", "", 0)
 	vm.owner = "vm-build-7"
 	return []*row{
-		held("10.0.70.33", "default", "nginx", "tapp", "nginx-0", "", 2), held("10.0.70.142", "default", "nginx", "tapp", "nginx-2", "", 2),
-		held("10.0.70.169", "default", "nginx", "deployment", "nginx-abc-xyz", "", 1), held("10.0.9.1", "shop", "db", "statefulset", "db-0", "", 0),
+		held("10.0.70.33", "default", "nginx", "tapp", "nginx-0", "", 2),
+		held("10.0.70.142", "default", "nginx", "tapp", "nginx-2", "", 2),
+		held("10.0.70.169", "default", "nginx", "deployment", "nginx-abc-xyz", "", 1),
+		held("10.0.9.1", "shop", "db", "statefulset", "db-0", "", 0),
 		held("10.0.70.7", "shop", "blue", "deployment", "blue-1", "payments", 2), vm,
 	}
 }
@@ -175,7 +180,9 @@ func TestPages(t *testing.T) {
 
 // FuzzQuery: any query is refused as wrong, or asks for a page within bounds that can be sorted.
 func FuzzQuery(f *testing.F) {
-	for _, raw := range []string{"", "page=1&size=2&sort=ip+desc", "keyword=%2f&isDeployment=t", "size=-9223372036854775809", "a;b=%zz", "sort=policy%20desc"} {
+	for _, raw := range []string{
+		"", "page=1&size=2&sort=ip+desc", "keyword=%2f&isDeployment=t", "size=-9223372036854775809", "a;b=%zz", "sort=policy%20desc",
+	} {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -189,7 +196,8 @@ func FuzzQuery(f *testing.F) {
 		all := keys()
 		slices.SortFunc(all, q.order.compare)
 		p, start, end := q.cut(len(all))
-		if p.Size < 1 || p.Size > MaxSize || p.Number < 0 || p.Number > MaxPage || start < 0 || end < start || end > len(all) || p.NumberOfElements != end-start {
+		if p.Size < 1 || p.Size > MaxSize || p.Number < 0 || p.Number > MaxPage || start < 0 || end < start ||
+			end > len(all) || p.NumberOfElements != end-start {
 			t.Errorf("%q: %+v from %d to %d", raw, p, start, end)
 		}
 		for _, r := range rows() {

@@ -28,7 +28,9 @@ type wanted struct{ lease lease.Lease }
 // ReleaseIPs answers POST /v1/ip: it gives back to their pools the addresses whose owners are still those in the
 // request. While a pod has one of them nothing is released. It returns what it released, also with an error; the same
 // request again does the rest. c goes into the histories.
-func (s *Service) ReleaseIPs(ctx context.Context, in ReleaseIPRequest, c lease.Change) (out ReleaseIPResponse, released []lease.Lease, err error) {
+func (s *Service) ReleaseIPs(
+	ctx context.Context, in ReleaseIPRequest, c lease.Change,
+) (out ReleaseIPResponse, released []lease.Lease, err error) {
 	asked, err := in.parse()
 	if err != nil {
 		return out, nil, err
@@ -167,7 +169,8 @@ func (s *Service) release(ctx context.Context, todo []wanted, c lease.Change) (r
 // still reports whether an address is as it was decided on.
 func (w wanted) still(now lease.Lease) bool {
 	then := w.lease
-	return now.State == then.State && now.Claim == then.Claim && now.PodPrimaryKey == then.PodPrimaryKey && now.Owner == then.Owner &&
+	return now.State == then.State && now.Claim == then.Claim && now.PodPrimaryKey == then.PodPrimaryKey &&
+		now.Owner == then.Owner &&
 		now.ContainerID == then.ContainerID && now.PodUID == then.PodUID && now.Updated.Equal(then.Updated)
 }
 
@@ -177,5 +180,6 @@ func failed(err error, done, all int, what string) error {
 	if r, ok := errors.AsType[*ipam.Refusal](err); ok {
 		reason = r.Reason
 	}
-	return ipam.Refuse(reason, "server error: %v; %d of %d addresses are %s already", err, done, all, what).WithHint("ask again for the rest")
+	return ipam.Refuse(reason, "server error: %v; %d of %d addresses are %s already", err, done, all, what).
+		WithHint("ask again for the rest")
 }

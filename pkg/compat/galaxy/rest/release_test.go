@@ -85,7 +85,8 @@ func TestReleaseRequestsThatAreWrong(t *testing.T) {
 		}
 	}
 	many := ReleaseIPRequest{IPs: make([]OwnedIP, MaxSize+1)}
-	if _, err := many.parse(); err == nil || !strings.Contains(err.Error(), "ips has 10000 addresses, at most 9999 at a time") {
+	if _, err := many.parse(); err == nil || !strings.Contains(err.Error(),
+		"ips has 10000 addresses, at most 9999 at a time") {
 		t.Errorf("more than a page: %v", err)
 	}
 	for body, want := range map[string]int{
@@ -102,8 +103,8 @@ func TestReleaseRequestsThatAreWrong(t *testing.T) {
 	}
 }
 
-// What memory says of a pod is asked once more of the API server before its address is released: the watch of this replica
-// may lag.
+// What memory says of a pod is asked once more of the API server before its address is released: the watch of this
+// replica may lag.
 func TestReleaseAsksForThePod(t *testing.T) {
 	s := newService(t, cached{})
 	taken := lease.Lease{
@@ -119,12 +120,14 @@ func TestReleaseAsksForThePod(t *testing.T) {
 		return gone.Decision{Verdict: gone.Gone, Check: gone.PodGone}, nil
 	}
 	var in ReleaseIPRequest
-	if err := json.Unmarshal([]byte(`{"ips":[{"ip":"10.0.70.2","namespace":"shop","podName":"web-0"}]}`), &in); err != nil {
+	if err := json.Unmarshal([]byte(`{"ips":[{"ip":"10.0.70.2","namespace":"shop","podName":"web-0"}]}`),
+		&in); err != nil {
 		t.Fatal(err)
 	}
 	_, released, err := s.ReleaseIPs(t.Context(), in, lease.Change{})
 	refusal, ok := errors.AsType[*ipam.Refusal](err)
-	if !ok || refusal.Message != "10.0.70.2 is not releasable" || StatusOf(refusal) != http.StatusBadRequest || len(released) > 0 {
+	if !ok || refusal.Message != "10.0.70.2 is not releasable" || StatusOf(refusal) != http.StatusBadRequest ||
+		len(released) > 0 {
 		t.Errorf("%v, released %v", err, released)
 	}
 	if !slices.Equal(looks, []bool{false, true}) {
@@ -137,7 +140,8 @@ func TestReleaseAsksForThePod(t *testing.T) {
 		return gone.Decision{Verdict: gone.Gone, Check: gone.PodGone}, nil
 	}
 	_, released, err = s.ReleaseIPs(t.Context(), in, lease.Change{})
-	if refusal, ok := errors.AsType[*ipam.Refusal](err); !ok || refusal.Reason != ipam.ReasonUnavailable || len(released) > 0 {
+	if refusal, ok := errors.AsType[*ipam.Refusal](err); !ok || refusal.Reason != ipam.ReasonUnavailable ||
+		len(released) > 0 {
 		t.Errorf("the API server does not answer: %v, released %v", err, released)
 	}
 }

@@ -59,7 +59,8 @@ const (
 func (v *view) row(l lease.Lease) row {
 	r := row{
 		FloatingIP: FloatingIP{IP: l.Addr.String(), Namespace: l.Namespace, PodName: l.PodName},
-		addr:       l.Addr, lease: l, owner: l.Owner, podUID: l.PodUID, updated: l.Updated, kept: l.IsRetained(), anybody: l.PodPrimaryKey == "",
+		addr:       l.Addr, lease: l, owner: l.Owner, podUID: l.PodUID, updated: l.Updated, kept: l.IsRetained(),
+		anybody: l.PodPrimaryKey == "",
 	}
 	switch {
 	case l.Claim != "":
