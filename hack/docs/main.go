@@ -36,7 +36,8 @@ func run(dir string) error {
 	)
 }
 
-// gatherFlags has the flags that go with every command listed once, by the command options.
+// gatherFlags lists the flags that go with every command once, in the command options, and hides them in the pages of
+// the others.
 func gatherFlags(root *cobra.Command) {
 	options, _, err := root.Find([]string{"options"})
 	if err != nil || options == root {

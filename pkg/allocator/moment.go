@@ -27,10 +27,10 @@ func (a *Allocator) moment(told, arrived time.Time) moment {
 }
 
 // counts returns the time from which a request counts beside those of other hosts, and beside those that a lease does
-// not remember in full. What the host told counts where it can be true: the arrival is known to clockError only, and
-// what is after it by no more may be true. A clock that is further ahead counts by its bound: whatever of two requests
-// is later by their host's clock and by their arrivals counts as later. One that is behind counts as one that does not
-// tell.
+// not remember in full. The host's time counts where it can be true: the arrival is known to clockError only, and
+// what is after it by no more may be true. A clock that is further ahead counts by its bound: whatever of two
+// requests is later by their host's clock and by their arrivals counts as later. A clock that is more than maxAge
+// behind is ignored, as if the request had no time of the host.
 func (m moment) counts() time.Time {
 	latest := m.arrived.Add(clockError)
 	switch {

@@ -48,7 +48,8 @@ func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, rest
 	return r
 }
 
-// changed is called for every change of the index.
+// changed handles a change of the index. It queues the address when its object was lost, or was deleted by hand
+// although the address is held or kept.
 func (r *Restorer) changed(_, l lease.Lease) {
 	if _, lost := r.index.Missing(l.Addr); lost || releasedForGood(l) || keptAllTheSame(l) {
 		r.queue.Add(l.Addr)

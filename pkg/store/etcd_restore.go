@@ -23,11 +23,10 @@ const causeRestored metav1.CauseType = "StoreRestored"
 
 // Restores notices for all watches of a process that the API server's store was put back to an older state.
 //
-// A watch that goes through Wrap begins with a look at the version that the API server has: one that is behind what the
-// watcher has seen is that of a store which was put back. Such a server would accept the watch and send nothing until
-// its versions have caught up. The watcher gets the answer that its version has expired, and lists. The look is a
-// consistent
-// read: a server that merely lags does not pass for one whose store was put back.
+// A watch that goes through Wrap begins with a look at the version that the API server has: one that is behind what
+// the watcher has seen is that of a store which was put back. Such a server would accept the watch and send nothing
+// until its versions have caught up. The watcher gets the answer that its version has expired, and lists. The look is
+// a consistent read: a server that merely lags does not pass for one whose store was put back.
 //
 // A watch that begins when the versions have caught up already finds nothing wrong, and would miss what was lost in
 // between. So what one notices counts for all: the others end, and list before they go on. Watches that ask for the

@@ -20,7 +20,7 @@ import (
 // that somebody named: pools change, and others take its addresses.
 const conflictEvery = time.Minute
 
-// findProblems is a phase: it finds why the claim cannot have what its spec asks for.
+// findProblems runs the phase that finds why the claim cannot have what its spec asks for.
 func (r *Reconciler) findProblems(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	c, owner := s.claim, r.owner(ctx, s.claim)
 	names := c.Addresses

@@ -26,7 +26,7 @@ const (
 	missingEvery = 20 * time.Second
 )
 
-// preallocate is a phase: it takes the addresses that the claim is to have before pods ask.
+// preallocate runs the phase that takes the addresses which the claim is to have before pods ask.
 func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	c, view := s.claim, &s.view
 	r.States.waits(c.Name, false)

@@ -15,8 +15,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// reclaim is a phase: it does what is due with the addresses that the claim keeps. Where it is not known what the
-// claim's workload needs, it does what does not depend on that.
+// reclaim runs the phase that does what is due with the addresses that the claim keeps. Where it is not known what
+// the claim's workload needs, it does what does not depend on that.
 func (r *Reconciler) reclaim(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	var need *claim.Need
 	if s.claim.Asks(s.leases) {
