@@ -53,7 +53,7 @@ func (b *bench) builds(ctx context.Context) error {
 	return this.Start(ctx)
 }
 
-// alone is one measurement of the controller, which runs for no longer.
+// alone takes one measurement of the controller, which runs only for that time.
 func (b *bench) alone(ctx context.Context, callers int, k kind, round int) (result, error) {
 	if err := b.controller.Start(ctx); err != nil {
 		return result{}, err

@@ -103,7 +103,7 @@ func (b *bench) cli(ctx context.Context) error {
 	return nil
 }
 
-// operator is the kubeconfig of somebody with the role that the manifests make for operators.
+// operator returns the kubeconfig of somebody with the role that the manifests make for operators.
 func (b *bench) operator(ctx context.Context) (string, error) {
 	const role = "bcsnet-operator"
 	cfg, err := b.cp.ServiceAccountConfig(ctx, namespace, role)
@@ -167,7 +167,7 @@ type call struct {
 	rss          int64 // bytes
 }
 
-// middle is the run of the median time.
+// middle returns the run of the median time.
 func middle(all []call) call {
 	slices.SortFunc(all, func(a, b call) int { return int(a.total - b.total) })
 	return all[len(all)/2]

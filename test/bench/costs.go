@@ -10,7 +10,7 @@ import (
 // costs are the requests that the API server got, by what they were for, and how many operations made them.
 type costs struct {
 	add, again, del map[string]float64
-	// status are the writes of status, which come some time after what they tell of.
+	// status are the writes of status, which come some time after what they report.
 	status     map[string]float64
 	operations float64
 }
@@ -52,7 +52,7 @@ func (b *bench) costsOf(ctx context.Context, s service) (costs, error) {
 	return c, nil
 }
 
-// rows are those of a table; of tells what kind of allocation it was.
+// rows formats the rows of a table; of names the kind of allocation.
 func (c costs) rows(of string) []string {
 	var out []string
 	for _, step := range []struct {

@@ -121,9 +121,9 @@ type handlerOptions struct {
 	informer bool
 }
 
-// serveFloor is the second floor: an HTTP server in a process of its own that decodes the request, does
-// the write of the bare client and answers. With an informer it is the third: whoever keeps a cache of the objects
-// has the API server encode each change once more, and decodes it.
+// serveFloor runs the second floor: an HTTP server in a process of its own that decodes the request, does the write
+// of the bare client and answers. With an informer it is the third floor: whoever keeps a cache of the objects makes
+// the API server encode each change once more, and decodes it.
 func serveFloor(ctx context.Context, o handlerOptions) error {
 	cfg, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {

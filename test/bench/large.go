@@ -113,7 +113,7 @@ func (b *bench) countedWithin(ctx context.Context, p *v1.BCSNetPool, leases int)
 	return took, s.del(ctx, 0, 0)
 }
 
-// byNetwork has callers draw from the large and from the small pool in short turns.
+// byNetwork makes callers draw from the large and from the small pool in short turns.
 func (b *bench) byNetwork(ctx context.Context) (large, small []result, err error) {
 	if err := atRest(ctx); err != nil {
 		return nil, nil, err

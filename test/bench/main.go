@@ -129,8 +129,8 @@ type part struct {
 	run  func(*bench, context.Context) error
 }
 
-// together are all parts, those that share a control plane side by side. The largest pool, the overload and the command
-// line each have one with nothing but their own objects.
+// together lists all parts, those that share a control plane side by side. The largest pool, the overload and the
+// command line each have a control plane with nothing but their own objects.
 func together() [][]part {
 	return [][]part{
 		{

@@ -62,7 +62,7 @@ func (b *bench) apiRequests(ctx context.Context) (map[string]float64, error) {
 	return out, nil
 }
 
-// memory is the controller's resident memory in bytes, by its own metrics.
+// memory returns the controller's resident memory in bytes, by its own metrics.
 func (b *bench) memory(ctx context.Context) (float64, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.controller.MetricsURL+"/metrics", nil)
 	if err != nil {
@@ -84,7 +84,7 @@ func (b *bench) memory(ctx context.Context) (float64, error) {
 	return 0, fmt.Errorf("the controller has no metric process_resident_memory_bytes")
 }
 
-// indexBytes is how much heap an index takes per address, filled with what the API server has.
+// indexBytes measures how much heap an index takes per address, filled with what the API server has.
 func indexBytes(ctx context.Context, c *store.Client) (float64, error) {
 	heap := func() uint64 {
 		runtime.GC()
@@ -151,7 +151,7 @@ func (b *bench) empty(ctx context.Context, p *v1.BCSNetPool) error {
 	return group.Wait()
 }
 
-// cpu is the processor time that this process and its children have used so far, by process name.
+// cpu returns the processor time that this process and its children have used so far, by process name.
 func cpu() (map[string]time.Duration, error) {
 	const tick = 10 * time.Millisecond // USER_HZ is 100 on Linux
 	all, err := processes()

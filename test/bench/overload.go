@@ -75,8 +75,8 @@ func (b *bench) overload(ctx context.Context) error {
 	return nil
 }
 
-// exceed measures what can be stored, offers a multiple of it, and waits until all have their address. turn tells the
-// pools of different turns apart: what was taken stays.
+// exceed measures what can be stored, offers a multiple of it, and waits until all have their address. turn
+// distinguishes the pools of different turns: what was taken stays.
 func (b *bench) exceed(ctx context.Context, of excess, turn int) error {
 	network := fmt.Sprintf("overload-%d", turn)
 	if _, err := b.networkPool(ctx, network, fmt.Sprintf("10.%d.0.0/14", 16+4*turn)); err != nil {
@@ -170,7 +170,7 @@ func watchProcessors() (end func() (shares, error), err error) {
 	}, err
 }
 
-// layout says who has which processors.
+// layout returns a word for how the processors are divided: apart, each side has half of them.
 func layout(apart bool) string {
 	if apart {
 		return "half"
@@ -178,7 +178,7 @@ func layout(apart bool) string {
 	return "shared"
 }
 
-// Times of a kubelet and its plugin: it gives up after ten seconds, which it does not tell, and tries again later and
+// Times of a kubelet and its plugin: it gives up after ten seconds, which its requests do not state, and tries again later and
 // later.
 const (
 	pluginTime   = 10 * time.Second
@@ -276,10 +276,11 @@ func (k *kubelets) run(ctx context.Context, perSecond float64, length time.Durat
 	return e, ctx.Err()
 }
 
-// patience is how long after an excess the rest may take: twice what it takes when three times as much was offered.
+// patience returns how long after an excess the rest may take: twice what it takes when three times as much was
+// offered.
 func (*kubelets) patience(length time.Duration) time.Duration { return 4*length + time.Minute }
 
-// turn is a try of a kubelet: first what is left of the one before is deleted.
+// turn makes one try of a kubelet. It first deletes what is left of the try before.
 func (k *kubelets) turn(ctx context.Context, s *sandbox, began time.Time) {
 	again := func() {
 		k.mu.Lock()

@@ -69,7 +69,7 @@ func (r *report) build(what string, callers int, other, this []result) {
 
 func rate(r result) float64 { return r.perSecond }
 
-// spent is the processor time of a cycle, of all processes.
+// spent returns the processor time of a cycle, of all processes.
 func spent(r result) (all float64) {
 	for _, t := range r.cpu {
 		all += t.Seconds()
@@ -77,7 +77,7 @@ func spent(r result) (all float64) {
 	return all
 }
 
-// byTurn is the ratio of what two results in turn have of something: the median and the quartiles.
+// byTurn formats the ratio of a quantity of two results in turn: the median and the quartiles.
 func byTurn(a, b []result, of func(result) float64) string {
 	ratios := make([]float64, len(a))
 	for i := range a {
@@ -137,7 +137,7 @@ func (r *report) number(what string, value float64, unit string) {
 	r.numbers = append(r.numbers, row)
 }
 
-// list is a command that prints much, beside kubectl's list of the same objects.
+// list reports a command that prints much, beside kubectl's list of the same objects.
 func (r *report) list(what string, c, kubectl call) {
 	row := fmt.Sprintf("| %#q | %.2g s | %.2g s | %s | %d MB |", what, c.first.Seconds(), c.total.Seconds(),
 		ratio(c.total.Seconds(), kubectl.total.Seconds()), c.rss>>20)
@@ -145,7 +145,7 @@ func (r *report) list(what string, c, kubectl call) {
 	r.lists = append(r.lists, row)
 }
 
-// quick is a command that prints little.
+// quick reports a command that prints little.
 func (r *report) quick(what string, c call) {
 	row := fmt.Sprintf("| %#q | %s | %d MB |", what, ms(c.total), c.rss>>20)
 	fmt.Println(row)
@@ -166,7 +166,7 @@ func end(mark string) string { return "<!-- end of " + mark + " -->" }
 // title begins a table.
 const title = "### "
 
-// merged are old tables with new ones in place of those of the same title, or behind them.
+// merged returns the old tables with the new ones in place of those of the same title, or behind them.
 func merged(old, fresh string) string {
 	all := sections(old)
 	for _, t := range sections(fresh) {
@@ -181,7 +181,8 @@ func merged(old, fresh string) string {
 	return strings.Join(all, "\n")
 }
 
-// sections are the tables of a text, each with its title and one line end. What stands before the first is none.
+// sections returns the tables of a text, each with its title and one line end. It leaves out what stands before the
+// first.
 func sections(text string) (all []string) {
 	for i, s := range strings.Split(text, title) {
 		if i > 0 {
@@ -249,7 +250,7 @@ func (r *report) commandLine() string {
 		table("Single answers", "| command | ms | memory |", r.quicks))
 }
 
-// table is empty without rows.
+// table formats a table; without rows it returns nothing.
 func table(name, head string, rows []string) string {
 	if len(rows) == 0 {
 		return ""

@@ -85,8 +85,8 @@ func (b *bench) compareAt(ctx context.Context, callers int, k kind, floors int) 
 	return compared{median(bares), median(handlers), median(informers), median(services)}, nil
 }
 
-// handled is one measurement of the empty handler, which runs no longer: its watch would cost the API server as much
-// as the controller's own.
+// handled takes one measurement of the empty handler, which runs only for that time: its watch would cost the API
+// server as much as the controller's own.
 func (b *bench) handled(ctx context.Context, callers int, k kind, informer bool) (result, error) {
 	if err := b.restartFloor(ctx, informer); err != nil {
 		return result{}, err
@@ -167,7 +167,7 @@ func (b *bench) first(ctx context.Context) error {
 	return b.compare(ctx, first)
 }
 
-// prefixBits is the length of the IPv4 prefix that has as many addresses, or just more.
+// prefixBits returns the length of the IPv4 prefix that has as many addresses, or just more.
 func prefixBits(size int) int { return 32 - bits.Len(uint(size-1)) }
 
 // pools measures whether the size of a pool and how full it is make a difference.

@@ -249,7 +249,7 @@ func containerID(kind string, caller, n int) string {
 // service calls the allocator as a CNI plugin does.
 type service struct {
 	b *bench
-	// kind tells the containers of one measurement from those of others.
+	// kind distinguishes the containers of one measurement from those of others.
 	kind string
 	// pod is the name of a caller's pod; nil for those that belong to nothing.
 	pod func(caller int) string

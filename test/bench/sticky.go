@@ -62,7 +62,7 @@ func (b *bench) numbered(set, kind string) service {
 	return service{b: b, kind: set + "/" + kind, pod: func(caller int) string { return fmt.Sprintf("%s-%d", set, caller) }}
 }
 
-// duel has both take short turns, in an order that changes every time, so that whatever else the machine does meets
+// duel makes both take short turns, in an order that changes every time, so that whatever else the machine does meets
 // both alike. What is left of one turn, such as the status of a claim, meets either as often.
 func (b *bench) duel(ctx context.Context, callers int) (plain, kept contestant, err error) {
 	plain.service = b.numbered("bench-plain", fmt.Sprint(callers))
@@ -93,7 +93,7 @@ func (b *bench) duel(ctx context.Context, callers int) (plain, kept contestant, 
 	return plain, kept, nil
 }
 
-// earlier is an operation for containers that are not measured.
+// earlier returns an operation for containers that are not measured.
 func (contestant) earlier(op operation) operation {
 	return func(ctx context.Context, caller, n int) error { return op(ctx, caller, -n-1) }
 }

@@ -42,7 +42,7 @@ func ModuleRoot() (string, error) {
 	}
 }
 
-// declaresModule tells our go.mod from those of the modules nested in hack/.
+// declaresModule reports whether a go.mod is ours, and not that of a module nested in hack/.
 func declaresModule(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {

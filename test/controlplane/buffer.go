@@ -19,14 +19,14 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return b.all.Write(p)
 }
 
-// String is the log so far.
+// String returns the log so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.all.String()
 }
 
-// Line is the first line of the log that has all the parts; empty when there is none.
+// Line returns the first line of the log that has all the parts; empty when there is none.
 func (b *Buffer) Line(parts ...string) string {
 	for l := range strings.Lines(b.String()) {
 		missing := slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(l, p) })

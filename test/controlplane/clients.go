@@ -19,7 +19,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// Scheme has the objects of Kubernetes and ours.
+// Scheme returns a scheme with the objects of Kubernetes and ours.
 func Scheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	return s, errors.Join(clientgoscheme.AddToScheme(s), v1.AddToScheme(s))
@@ -36,7 +36,7 @@ func (cp *ControlPlane) Admin() (client.Client, error) {
 	return client.New(cfg, client.Options{Scheme: scheme})
 }
 
-// AdminFor is Admin for one test, whose connections end with it.
+// AdminFor does what Admin does, for one test, whose connections end with it.
 func (cp *ControlPlane) AdminFor(t testing.TB) client.Client {
 	t.Helper()
 	scheme, err := Scheme()
@@ -64,9 +64,9 @@ func (cp *ControlPlane) ControllerConfig(ctx context.Context) (*rest.Config, err
 	return cp.ServiceAccountConfig(ctx, SystemNamespace, ControllerName)
 }
 
-// PodReaders are the two ways in which the controller reads pods: a cache that has been filled, and the API
-// server. The cache runs in parts until the context ends; transform is what it keeps of an object, nil for
-// all.
+// PodReaders returns the two ways in which the controller reads pods: a cache that has been filled, and the API
+// server. The cache runs in parts until the context ends. transform returns what the cache keeps of an object; nil
+// for all.
 func PodReaders(
 	ctx context.Context, t testing.TB, cfg *rest.Config, h *http.Client, parts *sync.WaitGroup,
 	transform toolscache.TransformFunc,

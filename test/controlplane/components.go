@@ -197,7 +197,7 @@ func (cp *ControlPlane) component(name string, grace time.Duration, o options, a
 	}
 }
 
-// serving is the common part of components that serve health and metrics to authorized callers.
+// serving returns the common flags of components that serve health and metrics to authorized callers.
 func (cp *ControlPlane) serving(listen netip.AddrPort, kubeconfig string) []string {
 	return []string{
 		"--bind-address=" + listen.Addr().String(),

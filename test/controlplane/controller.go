@@ -18,7 +18,7 @@ const ControllerName = "bcsnet-controller"
 // ControllerOptions changes how StartController runs bcsnet-controller. The zero value is
 // the one replica that most callers want.
 type ControllerOptions struct {
-	// Name tells replicas apart: logs and kubeconfig carry it, the replica gets it as POD_NAME.
+	// Name distinguishes replicas: logs and kubeconfig carry it, the replica gets it as POD_NAME.
 	// Default: bcsnet-controller.
 	Name string
 	// Binary is the executable. Default: bin/bcsnet-controller of this module.
@@ -126,5 +126,5 @@ func (c *Controller) Pause() error { return c.process.pause() }
 // Resume lets a paused replica run on.
 func (c *Controller) Resume() error { return c.process.signal(syscall.SIGCONT) }
 
-// Done is closed when the replica's present life ends, whoever ended it.
+// Done returns a channel that is closed when the replica's present life ends, whoever ended it.
 func (c *Controller) Done() <-chan struct{} { return c.process.done() }

@@ -31,8 +31,8 @@ func WithScheduler() Option { return func(o *options) { o.scheduler = true } }
 // that request one of some resources. The extender need not run yet; while it does not, such pods wait.
 func WithExtender(url string, resources ...string) Option { return withExtender(url, true, resources) }
 
-// WithWholeNodeExtender is WithExtender for one that is sent whole nodes in place of their names (nodeCacheCapable:
-// false). Extenders must not share resources.
+// WithWholeNodeExtender does what WithExtender does, for an extender that receives whole nodes in place of their
+// names (nodeCacheCapable: false). Extenders must not share resources.
 func WithWholeNodeExtender(url string, resources ...string) Option {
 	return withExtender(url, false, resources)
 }

@@ -189,7 +189,7 @@ func (p *process) pause() error {
 	return nil
 }
 
-// done is closed when the present life of the process ends; at once when there is none.
+// done returns a channel that is closed when the present life of the process ends; at once when there is none.
 func (p *process) done() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()

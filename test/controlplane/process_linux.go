@@ -14,7 +14,7 @@ func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
 
-// standsStill says whether no thread of a process goes on; one that is no more does not.
+// standsStill reports whether no thread of a process goes on. A thread that has ended does not go on.
 func standsStill(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	for _, stat := range threads {

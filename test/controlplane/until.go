@@ -28,7 +28,7 @@ func Eventually(t testing.TB, check func() error) {
 	EventuallyWithin(t, time.Minute, check)
 }
 
-// EventuallyWithin is Eventually with another limit.
+// EventuallyWithin does what Eventually does, with another limit.
 func EventuallyWithin(t testing.TB, limit time.Duration, check func() error) {
 	t.Helper()
 	if err := WaitFor(t.Context(), limit, check); err != nil {
@@ -36,8 +36,8 @@ func EventuallyWithin(t testing.TB, limit time.Duration, check func() error) {
 	}
 }
 
-// WaitFor repeats a check until it finds nothing wrong. After the limit, or when the context ends, the error tells
-// what it found at last.
+// WaitFor repeats a check until it finds nothing wrong. After the limit, or when the context ends, the error
+// states what it found at last.
 func WaitFor(ctx context.Context, limit time.Duration, check func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

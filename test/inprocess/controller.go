@@ -63,10 +63,10 @@ func Start(cfg *rest.Config, change func(*controller.Options)) (*Controller, err
 	return c, nil
 }
 
-// End has the controller end, as SIGTERM does.
+// End makes the controller end, as SIGTERM does.
 func (c *Controller) End() { c.cancel() }
 
-// Ended is closed when it has ended.
+// Ended returns a channel that is closed when the controller has ended.
 func (c *Controller) Ended() <-chan struct{} { return c.ended }
 
 // Stop ends the controller and waits for it.

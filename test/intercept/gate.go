@@ -42,7 +42,7 @@ func (g *Gate) Shut() {
 	}
 }
 
-// Arrived is closed when the first request has come to the gate.
+// Arrived returns a channel that is closed when the first request has come to the gate.
 func (g *Gate) Arrived() <-chan struct{} { return g.arrived }
 
 // Cut ends the streams that the gate watches over with an error, as a connection that dies does.

@@ -43,7 +43,7 @@ func NewProxy(target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is where the proxy listens.
+// Addr returns the address that the proxy listens on.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // KeepRequests keeps back what clients send; the server does not see it, ever.
@@ -52,7 +52,7 @@ func (p *Proxy) KeepRequests(on bool) { p.kept.Store(0); p.keepRequests.Store(on
 // KeepAnswers keeps back what the server sends.
 func (p *Proxy) KeepAnswers(on bool) { p.kept.Store(0); p.keepAnswers.Store(on) }
 
-// Kept is how many bytes were kept back since the last change.
+// Kept returns how many bytes were kept back since the last change.
 func (p *Proxy) Kept() int64 { return p.kept.Load() }
 
 // Delay adds a latency to both directions; 0 ends it.
@@ -159,7 +159,7 @@ func (p *Proxy) pass(to, from net.Conn, keep *atomic.Bool, read func()) {
 	}
 }
 
-// wait is the latency.
+// wait waits for the latency.
 func (p *Proxy) wait() {
 	d := p.delay.Load()
 	if d == 0 {

@@ -92,7 +92,7 @@ func (t tapped) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// On has a hook stand in for the requests that match, until remove is called.
+// On makes a hook stand in for the requests that match, until remove is called.
 func (t *Tap) On(m Match, h Hook) (remove func()) {
 	entry := &hooked{m, h}
 	t.mu.Lock()
@@ -110,7 +110,7 @@ func (t *Tap) On(m Match, h Hook) (remove func()) {
 	}
 }
 
-// Count says how many requests matched so far.
+// Count returns how many requests matched so far.
 func (t *Tap) Count(m Match) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

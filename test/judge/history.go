@@ -33,7 +33,7 @@ const Never = time.Duration(math.MaxInt64)
 // NewHistory makes an empty one that begins now.
 func NewHistory() *History { return &History{began: time.Now()} }
 
-// Now is how long ago it began.
+// Now returns how long ago the history began.
 func (h *History) Now() time.Duration { return time.Since(h.began) }
 
 // Add notes what a client did between two times.

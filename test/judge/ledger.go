@@ -48,7 +48,7 @@ func (l *Ledger) Hold(a netip.Addr, pod, container string, since uint64) {
 }
 
 // Until notes that a container may lose its address after a time, whether it has ended or not: as long as that, its
-// host has had to end it. By the time of the write it is judged, not by when somebody hears of that.
+// host has had to end it. It is judged by the time of the write, not by when somebody learns of that.
 func (l *Ledger) Until(a netip.Addr, container string, end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +75,7 @@ func (l *Ledger) End(a netip.Addr, container string) {
 	}
 }
 
-// All is a copy of the ledger.
+// All returns a copy of the ledger.
 func (l *Ledger) All() map[netip.Addr]Holding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,8 +92,8 @@ func (l *Ledger) PutBack() {
 	}
 }
 
-// Awaited are the addresses that were not seen with their containers since the store was put back, and should have
-// been.
+// Awaited returns the addresses that were not seen with their containers since the store was put back, and should
+// have been.
 func (l *Ledger) Awaited() map[netip.Addr]Holding {
 	all := l.All()
 	maps.DeleteFunc(all, func(_ netip.Addr, h Holding) bool { return !h.awaited || h.over(time.Now()) })

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// maxViolations are kept; the first ones tell the most.
+// maxViolations are kept; the first ones show the most.
 const maxViolations = 20
 
 // Verdict collects what was found to be wrong, and counts what was done.
@@ -38,14 +38,14 @@ func (v *Verdict) Wrong(format string, args ...any) {
 	}
 }
 
-// Violations are the first that were noted.
+// Violations returns the first violations that were noted.
 func (v *Verdict) Violations() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Clone(v.violations)
 }
 
-// Broken is closed at the first violation.
+// Broken returns a channel that is closed at the first violation.
 func (v *Verdict) Broken() <-chan struct{} { return v.broken }
 
 // Failed reports whether anything was wrong yet.
@@ -65,7 +65,7 @@ func (v *Verdict) Count(what string) {
 	v.counts[what]++
 }
 
-// Counts are all counts.
+// Counts returns a copy of all counts.
 func (v *Verdict) Counts() map[string]int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

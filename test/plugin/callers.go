@@ -23,12 +23,12 @@ type Callers struct {
 	Delay func(*rand.Rand) time.Duration
 }
 
-// Once is one request to one replica. An error says that there is no answer; the request may yet be served.
+// Once sends one request to one replica. An error means that there is no answer; the request may yet be served.
 func (c *Callers) Once(ctx context.Context, rng *rand.Rand, url, method, path string, body any) (Answer, error) {
 	return c.once(ctx, rng, url, method, path, body, Attempt, 0)
 }
 
-// Hurried is Once of a caller who waits for a time, and tells so.
+// Hurried does what Once does, for a caller who waits for a limited time and states that time in the request.
 func (c *Callers) Hurried(
 	ctx context.Context, rng *rand.Rand, url, method, path string, body any, wait time.Duration,
 ) (Answer, error) {

@@ -29,7 +29,7 @@ type Answer struct {
 	URL string `json:"-"`
 }
 
-// Addrs are the addresses that an ADD got, in order.
+// Addrs returns the addresses that an ADD got, in order.
 func (a Answer) Addrs() (all []netip.Addr) {
 	for _, ip := range a.Address.IPs {
 		if addr, err := netip.ParseAddr(ip.IPAddr); err == nil {
@@ -58,7 +58,7 @@ func Ask(
 	return send(ctx, h, method, url+httpapi.Prefix, request, 0)
 }
 
-// send asks. A caller who waits for no longer than a time may tell so; 0 for one who does not.
+// send asks. A caller who waits for no longer than a time may state that time; 0 for one who does not.
 func send(
 	ctx context.Context, h *http.Client, method, url string, request any, wait time.Duration,
 ) (a Answer, err error) {

@@ -43,7 +43,7 @@ type definition struct {
 	} `json:"spec"`
 }
 
-// customKinds are those of the CRDs as they are shipped.
+// customKinds returns the kinds of the CRDs as they are shipped.
 func customKinds() (all []*kind, err error) {
 	files, err := fs.Glob(config.Files, "crd/*.yaml")
 	if err != nil {

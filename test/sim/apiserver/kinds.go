@@ -31,7 +31,7 @@ func (k *kind) apiVersion() string {
 	return k.group + "/" + k.version
 }
 
-// qualified is the resource as messages name it.
+// qualified returns the resource as messages name it.
 func (k *kind) qualified() string {
 	if k.group == "" {
 		return k.resource

@@ -14,7 +14,7 @@ type object struct {
 	partial []byte // its metadata alone, as JSON; nil until it is asked for
 }
 
-// meta is the metadata of an object that may still be changed.
+// meta returns the metadata of an object that may still be changed.
 func meta(data map[string]any) map[string]any {
 	m, _ := data["metadata"].(map[string]any)
 	if m == nil {
@@ -51,7 +51,7 @@ func finalizers(m map[string]any) []any {
 	return list
 }
 
-// as is the object in the form that was asked for.
+// as returns the object in the form that was asked for.
 func (o *object) as(partial bool) []byte {
 	if !partial {
 		return o.body
@@ -84,7 +84,7 @@ func clone(v any) any {
 	}
 }
 
-// without is an object without some of its fields: what is compared.
+// without returns a copy of an object without some of its fields, to be compared.
 func without(data map[string]any, fields ...string) map[string]any {
 	c := maps.Clone(data)
 	for _, f := range fields {
@@ -93,7 +93,7 @@ func without(data map[string]any, fields ...string) map[string]any {
 	return c
 }
 
-// commit stores a version of an object, nil for none, and tells the watchers. The caller holds the lock.
+// commit stores a version of an object, nil for none, and notifies the watchers. The caller holds the lock.
 func (s *Server) commit(k *kind, key string, data map[string]any) *object {
 	old := k.objects[key]
 	s.version++
@@ -107,7 +107,7 @@ func (s *Server) commit(k *kind, key string, data map[string]any) *object {
 	return stored
 }
 
-// drop removes an object. What watchers hear last of it has the version of its removal.
+// drop removes an object. The last event of it that watchers receive has the version of its removal.
 func (s *Server) drop(k *kind, key string) *object {
 	old := k.objects[key]
 	delete(k.objects, key)

@@ -86,7 +86,7 @@ func (s *Server) list(t target) (code int, answer []byte, p *problem) {
 		encode(m), out.Bytes()), nil
 }
 
-// at is what there was of a kind after a version.
+// at returns the objects of a kind that there were after a version.
 func (s *Server) at(k *kind, version uint64) map[string]*object {
 	if version >= s.version {
 		return k.objects

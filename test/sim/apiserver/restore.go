@@ -11,7 +11,7 @@ type Copy struct {
 	objects map[*kind]map[string]*object
 }
 
-// Version is that of the last write in the copy.
+// Version returns the version of the last write in the copy.
 func (c Copy) Version() uint64 { return c.version }
 
 // Copy takes a copy.

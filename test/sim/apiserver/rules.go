@@ -8,8 +8,9 @@ import (
 // rule judges an object as one of the CRDs' rules does; old is nil for a new one.
 type rule func(now, old map[string]any) []complaint
 
-// rules are those of the CRDs' rules, by kind, that the allocation rests on. The library that runs all of them would
-// bring the API server's and an interpreter with it; TestConformance has the real server judge the same objects.
+// rules returns those of the CRDs' rules, by kind, that the allocation rests on. The library that runs all of them
+// would bring the API server's and an interpreter with it; TestConformance has the real server judge the same
+// objects.
 func rules() map[string][]rule {
 	return map[string][]rule{"BCSNetIP": {namedAfterAddress, addressFits, activeHasHolder, addresses}}
 }
@@ -21,7 +22,7 @@ func isAddress(text string) bool {
 	return err == nil && a.Zone() == "" && !a.Is4In6()
 }
 
-// named is the address that an object is named after.
+// named returns the address that an object is named after.
 func named(o map[string]any) (netip.Addr, bool) {
 	name := text(meta(o), "name")
 	a, err := netip.ParseAddr(name)

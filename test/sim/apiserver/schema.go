@@ -77,7 +77,7 @@ func (s schema) fill(v any) {
 	}
 }
 
-// check says what the schema does not allow.
+// check returns complaints about what the schema does not allow.
 func (s schema) check(path string, v any) (wrong []complaint) {
 	say := func(reason, format string, args ...any) {
 		wrong = append(wrong, complaint{reason, path, fmt.Sprintf(format, args...)})

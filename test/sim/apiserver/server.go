@@ -20,7 +20,7 @@ import (
 type Server struct {
 	// Now is the server's clock.
 	Now func() time.Time
-	// Bookmarks is how often a watch hears how far it has come.
+	// Bookmarks is how often a watch receives a bookmark of how far it has come.
 	Bookmarks time.Duration
 	// Written is told of every write as it happens: the resource, and the object as JSON; gone means that it was its last.
 	Written func(resource string, body []byte, gone bool)
@@ -57,15 +57,15 @@ func New() (*Server, error) {
 	return s, nil
 }
 
-// Version is that of the last write.
+// Version returns the version of the last write.
 func (s *Server) Version() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version
 }
 
-// Lag says how much later than it happens a watch hears of an event, which is about an object by its key. Each watch
-// has its own, which is asked once for each of its events, in their order.
+// Lag returns how much later than it happens a watch receives an event, which is about an object by its key. Each
+// watch has its own Lag, which is called once for each of its events, in their order.
 type Lag func(resource, key string) time.Duration
 
 // RoundTrip serves a request at once.

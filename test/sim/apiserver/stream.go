@@ -14,7 +14,7 @@ type stream struct {
 	some  *sync.Cond
 	ready []byte
 	last  time.Time // when what was sent last can be read
-	err   error     // what a reader hears once all is read
+	err   error     // what a reader gets once all is read
 	once  sync.Once
 }
 

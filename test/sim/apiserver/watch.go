@@ -68,7 +68,7 @@ func (s *Server) watch(r *http.Request, t target, lag Lag) *http.Response {
 	return resp
 }
 
-// present tells of all objects that there are.
+// present sends all objects that there are to a watch.
 func (s *Server) present(w *watcher, marked bool) {
 	for _, key := range slices.Sorted(maps.Keys(w.kind.objects)) {
 		if o := w.kind.objects[key]; w.covers(key) && w.match(o) {
@@ -90,7 +90,7 @@ func (s *Server) bookmark(w *watcher) {
 	}
 }
 
-// mark is the object of a bookmark.
+// mark returns the object of a bookmark.
 func (w *watcher) mark(version uint64, annotations map[string]any) []byte {
 	m := map[string]any{"resourceVersion": strconv.FormatUint(version, 10), "creationTimestamp": nil}
 	if annotations != nil {

@@ -269,7 +269,7 @@ func (s *Server) remove(t target, body []byte) (code int, answer []byte, p *prob
 	return http.StatusOK, s.commit(t.kind, t.key(), data).body, nil
 }
 
-// done is the answer to a deletion: a pod as it was at the end, and of all else that it is so.
+// done returns the answer to a deletion: a pod as it was at the end; for any other kind, that the deletion is done.
 func (t target) done(last *object, now string) []byte {
 	if t.kind.kind == "Pod" {
 		data := clone(last.data).(map[string]any)
@@ -305,7 +305,7 @@ func (t target) preconditions(want *metav1.Preconditions, old *object) *problem 
 	return nil
 }
 
-// grace is how many seconds a pod has to end, zero for any other kind and one that no node runs.
+// grace returns how many seconds a pod has to end; zero for any other kind and for a pod that no node runs.
 func (t target) grace(o metav1.DeleteOptions, old *object) int64 {
 	if t.kind.kind != "Pod" {
 		return 0
@@ -352,7 +352,7 @@ func (s *Server) patch(t target, body []byte, contentType string) (code int, ans
 	return s.replace(t, data)
 }
 
-// merge is RFC 7386.
+// merge applies change to into as RFC 7386 describes.
 func merge(into, change map[string]any) {
 	for key, value := range change {
 		switch v := value.(type) {
