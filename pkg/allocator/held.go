@@ -51,7 +51,7 @@ func (a *Allocator) held(ctx context.Context, h lease.Holder) (held []lease.Leas
 
 // withoutReported takes out the leases that were made again from the report of the pod, where a container by its ID has
 // all that one request gets: what its pod reported is of another request, or of another interface. They are left alone,
-// as the pod may have them, and they are no reason to refuse what the container was told.
+// as the pod may have them, and they are no reason to refuse what the container was given.
 func (a *Allocator) withoutReported(h lease.Holder, held []lease.Lease) []lease.Lease {
 	own := slices.DeleteFunc(slices.Clone(held),
 		func(l lease.Lease) bool { return l.ContainerID == "" || l.ContainerID != h.ContainerID })

@@ -12,7 +12,7 @@ const maxAge = 5 * time.Minute
 
 // moment has when a request began.
 type moment struct {
-	// told is by the clock of the caller's host; zero when the request does not say.
+	// told is the start by the clock of the caller's host; zero when the request does not state it.
 	told time.Time
 	// arrived is by the API server's time.
 	arrived time.Time

@@ -14,7 +14,7 @@ import (
 // of two networks. What follows picks the same of them on every replica.
 
 // oneSet splits the leases of an attachment into those that stay and those that are superfluous. Of two containers the
-// newer has them, of one container the set that was whole first: its holder may have been told already, and whatever is
+// newer has them, of one container the set that was whole first: its holder may have the answer already, and whatever is
 // written later does not change that. A lease of an owner that names no container counts as one of the newest: asked
 // again, either of the two is answered, or takes it over. While no set is whole none is superfluous: keep is what is
 // to be completed.
@@ -141,7 +141,7 @@ func sets(ls []lease.Lease, network func(pool string) string) (out [][]lease.Lea
 func lastBound(set []lease.Lease) lease.Lease { return slices.MaxFunc(set, lease.CompareBound) }
 
 // winner returns the one of several leases for one purpose that stays: of two containers the newer, of one container
-// the lease that was written first: its holder may have been told already. No write since then changes that. One
+// the lease that was written first: its holder may have the answer already. No write since then changes that. One
 // that was made again from what the pod reported yields to one that a container had before: who made it did not
 // know of that.
 func winner(ls []lease.Lease) lease.Lease {

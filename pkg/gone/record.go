@@ -72,7 +72,7 @@ func Misnamed(l lease.Lease, pod workload.Pod) bool {
 }
 
 // replaced reports whether a lease with another UID than the pod of its name has is surely for an earlier one. A
-// request that names no UID may have got it from a replica that had not heard of the pod yet.
+// request that names no UID may have got it from a replica that had not seen the pod yet.
 func replaced(l lease.Lease, pod *workload.Pod, others Others, now time.Time) bool {
 	if slices.Contains(pod.Addrs, l.Addr) {
 		return false // as of a lease that was restored from a file of its time

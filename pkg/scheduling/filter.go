@@ -67,7 +67,7 @@ func New(
 type FilterResult struct {
 	Pass   []string
 	Failed map[string]string
-	// Refusal says of a pod for which no node is why, as a request on one of them would be told; nil where a node
+	// Refusal explains why no node is for the pod, as the answer to a request on one of them would; nil where a node
 	// passes. Request is that request.
 	Refusal *ipam.Refusal
 	Request allocator.Request

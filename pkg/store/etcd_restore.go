@@ -71,7 +71,8 @@ func (s *Restores) others(knows func(asks string) bool) {
 	}
 }
 
-// begins notes a watch. It is false for one that has to list first; one that is told the whole state does so by itself.
+// begins notes a watch. It returns false for a watch that has to list first. One that receives the whole state anyway
+// does not.
 func (s *Restores) begins(w *restorable, whole bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -61,7 +61,7 @@ type FeedStats struct {
 	Lists, Watches uint64
 	// Silences are the watches that were ended because they did not deliver a write that was answered.
 	Silences uint64
-	// Idle is how long ago the API server was last heard of: a list, an event, or the bookmark that it sends
+	// Idle is how long ago the API server last sent something: a list, an event, or the bookmark that it sends
 	// about every minute while nothing changes.
 	Idle time.Duration
 }

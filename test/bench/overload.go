@@ -178,8 +178,8 @@ func layout(apart bool) string {
 	return "shared"
 }
 
-// Times of a kubelet and its plugin: it gives up after ten seconds, which its requests do not state, and tries again later and
-// later.
+// Times of a kubelet and its plugin: it gives up after ten seconds, which its requests do not state, and tries again
+// later and later.
 const (
 	pluginTime   = 10 * time.Second
 	firstBackoff = time.Second

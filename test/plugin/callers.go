@@ -17,7 +17,7 @@ type Callers struct {
 	HTTP *http.Client
 	// URLs of the replicas.
 	URLs []string
-	// Count counts what was asked and heard.
+	// Count counts requests and answers.
 	Count func(string)
 	// Delay is how long a message is on its way beside what the network takes; nil for no longer.
 	Delay func(*rand.Rand) time.Duration

@@ -22,7 +22,7 @@ type WaitSet[T any] struct {
 	Fields string
 	// Read keeps what is needed of an object.
 	Read func(*unstructured.Unstructured) (T, error)
-	// See is told of the set when it was read and after every change; the end is true or an error.
+	// See receives the set when it was read and after every change; the end is true or an error.
 	See func(map[string]T) (bool, error)
 }
 

@@ -47,7 +47,7 @@ func EmitTurned(recorder events.EventRecorder, o runtime.Object, before, now []m
 		c, was := &now[i], meta.FindStatusCondition(before, now[i].Type)
 		kind := corev1.EventTypeNormal
 		switch {
-		case bad(c) && c.Type == v1.ConditionQuotaNearlyReached: // each namespace is told of by itself
+		case bad(c) && c.Type == v1.ConditionQuotaNearlyReached: // each namespace is reported by itself
 			continue
 		case bad(c) && !wanted(c) && (!bad(was) || was.Reason == v1.ReasonTaking):
 			kind = corev1.EventTypeWarning

@@ -17,7 +17,7 @@ import (
 type watcher struct {
 	target
 	match  func(*object) bool
-	from   uint64 // what is no newer has been told
+	from   uint64 // what is no newer has been sent
 	stream *stream
 	lag    Lag
 	again  *time.Timer // for the next bookmark
