@@ -21,17 +21,19 @@ type attempt struct {
 	// constraints of the pod. refused keeps a refusal by policy: it blocks new addresses, and not the ones already held.
 	constraints Constraints
 	refused     *ipam.Refusal
-	// prefer are addresses of an earlier write of unknown outcome that was not stored, and may still arrive.
+	// prefer are addresses of an earlier write of unknown outcome. A read showed that it is not stored; it may be yet. The
+	// request asks for the same address, so that only one of the two writes can win.
 	prefer []netip.Addr
 	progress
 }
 
 // progress holds what the phases have found and done. Each pass through them begins with an empty one.
 type progress struct {
-	// held are the leases that the request has so far; fresh are those of them that were kept for nobody.
+	// held are the leases that the request has so far. fresh are those of them that this pass took from the free
+	// addresses: the phase conclude, or preferKept, may give them back.
 	held, fresh []lease.Lease
-	// kept means that pods of the claim are terminating and the request waits for none, as all that it lacks is kept for
-	// its claim already.
+	// kept means that pods of the claim are terminating, and that the claim keeps all that the request lacks already: it
+	// waits for none. If pick chooses a free address all the same, somebody was faster, and the attempt begins anew.
 	kept bool
 	// picks are assumed for the request, and to be written.
 	picks []ipam.Pick

@@ -3,7 +3,9 @@ package allocator
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -35,6 +37,15 @@ func (a *Allocator) forget(picks []ipam.Pick) {
 	for _, p := range picks {
 		a.index.Forget(p.Current.Addr)
 	}
+}
+
+// swap commits an allocation. Whoever asked is answered after it, never before.
+func (a *Allocator) swap(ctx context.Context, believed, next lease.Lease) (lease.Lease, error) {
+	if failpoint.Broken("write") { // answered before it is written
+		time.AfterFunc(2*time.Millisecond, func() { _, _ = a.leases.Write(context.WithoutCancel(ctx), next) })
+		return next, nil
+	}
+	return a.leases.Swap(ctx, believed, next)
 }
 
 // writePicked writes what a picked address becomes, where that may be, and ends its assumption. Where the outcome is

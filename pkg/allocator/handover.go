@@ -37,8 +37,8 @@ func waitDeadline(ctx context.Context) time.Time {
 	return until
 }
 
-// handover gives the request what its earlier pod had: by taking it over from the pod of the same key that is gone, or
-// by waiting for a pod of the same claim that is terminating.
+// handover gives the request an address that another pod of its claim leaves. With a primary key, that is the address of
+// the key's earlier pod, which is gone. Without one, it is that of a pod which is terminating: the request waits for it.
 func (a *Allocator) handover(ctx context.Context, t *attempt) (err error) {
 	if !complete(t.held) && t.constraints.PodPrimaryKey != "" {
 		if err := a.takeOver(ctx, t); err != nil {
@@ -52,8 +52,8 @@ func (a *Allocator) handover(ctx context.Context, t *attempt) (err error) {
 }
 
 // waitForTerminating blocks while the request would take a new address although a terminating pod of the same claim
-// will free a suitable one: so pods that come before those that they replace have gone get the addresses of these. One
-// request waits for one pod. When it has waited it returns errStale, so that the attempt begins anew. kept means that
+// will free a suitable one. In a rolling update the new pod often asks before the old one has gone: it waits, and gets
+// the old one's address. One request waits for one pod. When it has waited it returns errStale, so that the attempt begins anew. kept means that
 // pods are terminating, and that the request need not wait for one, as all that it lacks is kept for its claim already.
 func (a *Allocator) waitForTerminating(ctx context.Context, t *attempt, want ipam.PickRequest) (kept bool, err error) {
 	pods, err := a.terminating(ctx, t, want) // before the index is asked: what is given up after this is kept by then
@@ -88,7 +88,7 @@ func (a *Allocator) waitForTerminating(ctx context.Context, t *attempt, want ipa
 		case a.overtaken(t):
 			return false, deleted(t.Request)
 		}
-		if picks, refusal := a.index.Propose(want, a.leases.Now()); refusal == nil { // else somebody took the last new one
+		if picks, refusal := a.index.Propose(want, a.leases.Now()); refusal == nil { // else no free address is left: it goes on waiting for what it lacked
 			lacks = newPicks(picks)
 		}
 	}
@@ -96,7 +96,7 @@ func (a *Allocator) waitForTerminating(ctx context.Context, t *attempt, want ipa
 }
 
 // ofApp reports whether an address stays with the app, for whichever of its pods comes next.
-func (t Constraints) ofApp() bool { return t.Retained() && t.PodPrimaryKey == "" }
+func (t Constraints) ofApp() bool { return t.KeptOnRelease() && t.PodPrimaryKey == "" }
 
 // newPicks returns the picks of addresses that are kept for nobody.
 func newPicks(picks []ipam.Pick) []ipam.Pick {
@@ -150,7 +150,7 @@ func (a *Allocator) stillTerminating(pod workload.Pod, want ipam.PickRequest) te
 		return terminatingPod{pod, nil}
 	}
 	has := a.index.ByAttachment(lease.Holder{PodUID: pod.UID, IfName: want.IfName})
-	return terminatingPod{pod, slices.DeleteFunc(has, func(l lease.Lease) bool { return !a.leaves(l, want) })}
+	return terminatingPod{pod, slices.DeleteFunc(has, func(l lease.Lease) bool { return !a.wouldDo(l, want) })}
 }
 
 // endsBy returns when the address of a pod that is being deleted should be free.
@@ -162,9 +162,9 @@ func endsBy(pod workload.Pod) time.Time {
 	return by.Add(terminatingSlack)
 }
 
-// leaves reports whether an address that a pod of a claim has would do for a request once that pod gives it up.
-func (a *Allocator) leaves(l lease.Lease, want ipam.PickRequest) bool {
-	if l.State != lease.Active || l.Claim != want.Claim || l.PodPrimaryKey != "" || !l.Retained() || l.Deleting {
+// wouldDo reports whether the request could use an address of its claim once the pod that has it gives it up.
+func (a *Allocator) wouldDo(l lease.Lease, want ipam.PickRequest) bool {
+	if l.State != lease.Active || l.Claim != want.Claim || l.PodPrimaryKey != "" || !l.KeptOnRelease() || l.Deleting {
 		return false
 	}
 	_, ok, refusal := a.index.TakeOverParams(want, l)

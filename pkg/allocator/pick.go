@@ -44,7 +44,8 @@ func (t *attempt) unreachable(picks []ipam.Pick) error {
 	return nil
 }
 
-// decide picks the preferred addresses, where the request asked for none itself and they are free, else others.
+// decide tries the preferred addresses first, unless the request names addresses itself. If they cannot be had, it picks
+// any.
 func (a *Allocator) decide(
 	ctx context.Context, want ipam.PickRequest, prefer []netip.Addr,
 ) (picks []ipam.Pick, err error) {

@@ -12,7 +12,7 @@ import (
 
 // changed handles a change of the index.
 func (a *Allocator) changed(old, l lease.Lease) {
-	if old.State == lease.Active && old.Retained() && l.State != lease.Active {
+	if old.State == lease.Active && old.KeptOnRelease() && l.State != lease.Active {
 		a.waits.wake(old)
 	}
 	a.index.Settle(l.Addr, l.Version)

@@ -41,7 +41,8 @@ type core struct {
 	leads    *leadership.Terms
 	breaker  *gc.Breaker
 	pools    *pool.Reconciler
-	// ready returns why no request can be decided; nil when one can.
+	// ready returns why no request may be decided yet: lost leases are being made again. It gates requests and fails
+	// /readyz.
 	ready    func() error
 	registry *prometheus.Registry
 }

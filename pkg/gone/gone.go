@@ -12,7 +12,9 @@ import (
 // Verdict is what is known of the holder of a lease.
 type Verdict uint8
 
-// Values of Verdict. Only Gone lets anybody take the address away without an operator's word.
+// Values of Verdict. Only Gone lets anybody take the address away without an operator's word. Two callers in package
+// allocator read Record alone, as more is known to them: noMore, where the same workload's next pod vouches for the
+// earlier one, and releaseReported, where the pod itself reports another address in place of this one.
 const (
 	// Held: nothing speaks against the lease, or only what people have to weigh.
 	Held Verdict = iota
@@ -29,7 +31,7 @@ const (
 	// Margin is how much longer than its grace period the containers of a pod may run whose object has gone: until the
 	// kubelet knows of it, and for what it does besides.
 	Margin = 15 * time.Second
-	// Grace is how long containers may run on a host that is away.
+	// Grace is how long containers may run on a host that is away. (The grace period of a pod is Termination.)
 	Grace = 24 * time.Hour
 	// Silence is the time after which a node whose kubelet does not answer is no longer ready; kube-controller-manager
 	// waits for 50 seconds.

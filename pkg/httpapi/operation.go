@@ -118,11 +118,11 @@ func (s *Service) come(r *http.Request, op route, body []byte) (_ *http.Request,
 	if r, err = s.arrive(r, body); err != nil || !op.adds() {
 		return r, leave, err
 	}
-	enter, err := s.admitAdd(body)
+	ended, err := s.admitAdd(body)
 	if err != nil {
 		return r, leave, err
 	}
-	return r.WithContext(limiter.Late(r.Context(), forwardingOf(r).socketAge)), enter, nil
+	return r.WithContext(limiter.Late(r.Context(), forwardingOf(r).socketAge)), ended, nil
 }
 
 // decide does an operation.

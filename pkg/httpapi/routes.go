@@ -87,7 +87,7 @@ func (s *Service) readyz(w http.ResponseWriter, _ *http.Request) {
 	plain(w, http.StatusOK, "ok")
 }
 
-// able returns nil when requests can be decided.
+// able returns why /readyz fails; nil when requests can be decided.
 func (s *Service) able() error {
 	if err := s.Ready(); err != nil || s.Trouble == nil {
 		return err

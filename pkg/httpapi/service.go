@@ -36,10 +36,10 @@ type Service struct {
 	Allocator *allocator.Allocator
 	// Galaxy answers galaxy's routes.
 	Galaxy *galaxyrest.Service
-	// Ready says why requests cannot be decided yet; nil when they can.
+	// Ready returns why requests cannot be decided yet; nil when they can. It gates requests, and fails /readyz.
 	Ready func() error
-	// Trouble says why this replica, although it is ready, can decide nothing at present; nil when it can. Requests are
-	// tried all the same.
+	// Trouble returns why this replica, although it is ready, can decide nothing at present; nil when it can. It fails
+	// /readyz alone: requests are tried all the same.
 	Trouble func() error
 	// Gateway reports whether a host may replace the pool's gateway.
 	Gateway GatewaySource

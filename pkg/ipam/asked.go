@@ -156,7 +156,7 @@ func (x *picker) apart(w PickRequest, asked []choice) *Refusal {
 // rest, and for the one who had it last: to everybody else the address still means them.
 func (x *picker) cooling(a netip.Addr, p *poolState, who string) *Refusal {
 	_, number, _ := x.serving(a)
-	if !p.cooldowns.set.has(number) {
+	if !p.cooldowns.set.isTaken(number) {
 		return nil
 	}
 	r := x.record(a)

@@ -273,7 +273,7 @@ func checkFreeSets(t fataler, x *Index) {
 			next, ok := p.set.next(i)
 			isFree := ok && next == i
 			rests := !x.occupied(a) && p.coolsUntil(x.record(a)) > x.now
-			if isFree == (x.occupied(a) || rests) || p.cooldowns.set.has(i) != rests {
+			if isFree == (x.occupied(a) || rests) || p.cooldowns.set.isTaken(i) != rests {
 				t.Fatalf("%s of pool %s: free is %v, occupied is %v, rests is %v", a, name, isFree, x.occupied(a), rests)
 			}
 			if rests && !slices.Contains(p.cooldowns.queue, cooldown{p.coolsUntil(x.record(a)), i}) {

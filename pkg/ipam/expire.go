@@ -48,7 +48,7 @@ func (x *state) compactCooldowns(p *poolState) {
 
 // stillCools reports whether an address cools, and exactly that long.
 func (x *state) stillCools(p *poolState, r cooldown) bool {
-	return p.cooldowns.set.has(r.number) && p.coolsUntil(x.record(p.address(r.number))) == r.ends
+	return p.cooldowns.set.isTaken(r.number) && p.coolsUntil(x.record(p.address(r.number))) == r.ends
 }
 
 // expireCooldowns ends those of a pool whose time has come. It is called whenever somebody looks at what the pool

@@ -20,12 +20,12 @@ func newFreeSet(n uint64) *freeSet { return &freeSet{n: n} }
 // free returns how many numbers are free.
 func (f *freeSet) free() uint64 { return f.n - f.taken }
 
-// has reports whether number i, which is below n, is taken.
-func (f *freeSet) has(i uint64) bool { return f.word(0, i/64)&(1<<(i%64)) != 0 }
+// isTaken reports whether number i, which is below n, is taken.
+func (f *freeSet) isTaken(i uint64) bool { return f.word(0, i/64)&(1<<(i%64)) != 0 }
 
 // set marks number i, which is below n, as taken or free.
 func (f *freeSet) set(i uint64, taken bool) {
-	if f.has(i) == taken {
+	if f.isTaken(i) == taken {
 		return
 	}
 	if taken {

@@ -41,7 +41,8 @@ type Plan struct {
 	Waiting map[string][]string
 }
 
-// Conflict is an address that a pod reports and that somebody else has.
+// Conflict is an address that a pod reports and that cannot be given to it: somebody else has it, it is reserved, or the
+// pod has another one in its place.
 type Conflict struct {
 	Addr  netip.Addr
 	Pool  string
@@ -52,8 +53,8 @@ type Conflict struct {
 // Make makes a plan. A lease is made for an address that a pool serves, that a running pod reports, and that nobody
 // holds. None is made where the address's history shows that the pod gave it up, or that an operator took it from the
 // pod. An address that a claim keeps stays with the claim. Of two pods that report an address, the one that started
-// first gets it. A pod that is being deleted may have given its address up, and the object may be gone: it comes after
-// the others, and counts only in pools that have lost other leases.
+// first gets it. A pod that is being deleted may have given its address up. Such a pod is planned last, and only in
+// pools that have lost other leases.
 func Make(in Input) Plan {
 	m := maker{
 		Input: in, plan: Plan{Waiting: map[string][]string{}}, byHost: map[netip.Addr][]string{},

@@ -23,8 +23,8 @@ const (
 	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second
 )
 
-// Restorer makes the object of an address again that went while the address was held: all of the lease is still in the
-// index. It asks for no pod. After the API server's store was put back to an older state, newer pods run although they
+// Restorer makes the object of an address again where the object went while the address was held. All of the lease is
+// still in the index, so it asks for no pod. After the API server's store was put back to an older state, newer pods run although they
 // have no objects; a lease whose holder is gone indeed is left to the garbage collection. The restorer runs on every
 // replica: the first write wins. It also lets the objects go that were deleted by hand while they were held, once they
 // are released.
@@ -51,21 +51,21 @@ func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, rest
 // changed handles a change of the index. It queues the address when its object was lost, or was deleted by hand
 // although the address is held or kept.
 func (r *Restorer) changed(_, l lease.Lease) {
-	if _, lost := r.index.Missing(l.Addr); lost || releasedForGood(l) || keptAllTheSame(l) {
+	if _, lost := r.index.Missing(l.Addr); lost || deletedAndFree(l) || deletedAndKept(l) {
 		r.queue.Add(l.Addr)
 	}
 }
 
-// releasedForGood reports whether the object of an address was deleted while it was held, and the address is released
+// deletedAndFree reports whether the object of an address was deleted while it was held, and the address is released
 // now.
-func releasedForGood(l lease.Lease) bool {
+func deletedAndFree(l lease.Lease) bool {
 	return l.Deleting && l.HeldFinalizer && l.State == lease.Available
 }
 
-// keptAllTheSame reports whether the object of an address that a claim keeps was deleted by hand. Nobody could get the
+// deletedAndKept reports whether the object of an address that a claim keeps was deleted by hand. Nobody could get the
 // address as long as the object is there; it is let go, and made again like one that was lost.
-func keptAllTheSame(l lease.Lease) bool {
-	return l.Deleting && l.HeldFinalizer && l.State == lease.Reserved && l.Retained()
+func deletedAndKept(l lease.Lease) bool {
+	return l.Deleting && l.HeldFinalizer && l.State == lease.Reserved && l.KeptOnRelease()
 }
 
 // Run works until the context ends.
@@ -107,12 +107,12 @@ func (r *Restorer) process(ctx context.Context, addr netip.Addr) {
 func (r *Restorer) sync(ctx context.Context, addr netip.Addr) error {
 	current, _ := r.index.Get(addr)
 	l, lost := r.index.Missing(addr)
-	if !lost && releasedForGood(current) {
+	if !lost && deletedAndFree(current) {
 		next, _ := lease.Release(current, r.leases.Now(), lease.Change{})
 		_, err := r.leases.Write(ctx, next)
 		return store.IgnoreConflict(err) // the change of the index brings it back where there is more to do
 	}
-	if keptAllTheSame(current) {
+	if deletedAndKept(current) {
 		current.HeldFinalizer = false
 		_, err := r.leases.Write(ctx, current)
 		return store.IgnoreConflict(err)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -196,7 +197,11 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 	// would be in doubt.
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
 	defer cancel()
-	l = c.expected(sending, l)
+	if failpoint.Broken("precondition") { // replaces whatever is there
+		if live, err := c.Get(sending, l.Addr); err == nil {
+			l.Version = live.Version
+		}
+	}
 	body, err := c.encode(sending, l)
 	if err != nil {
 		return l, err

@@ -10,7 +10,7 @@ import (
 // Stage is a part of a request on which time goes.
 type Stage string
 
-// Stages, in the order in which an allocation comes through them.
+// Stages, in the order in which they are shown. An allocation comes through StageEnding before StageDecide.
 const (
 	// StageLock: waiting for another request of the same interface.
 	StageLock Stage = "lock"

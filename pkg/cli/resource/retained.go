@@ -59,7 +59,7 @@ func RetainedByClaim(l lease.Lease) *app.Failure {
 func StayRetained(released []lease.Lease) string {
 	n := 0
 	for _, l := range released {
-		if l.Retained() {
+		if l.KeptOnRelease() {
 			n++
 		}
 	}

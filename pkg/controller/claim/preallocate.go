@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// preallocateAtOnce is how many addresses a claim takes before it shows what it has and others have their turn. One
-	// that has more takes as many again, but no more than preallocateAtMost: all that it has is looked at each time.
+	// preallocateAtOnce is how many addresses a claim takes in one pass, before it shows what it has and others have their
+	// turn. A claim that has more takes as many as it has, preallocateAtMost at most: each pass looks at all of them.
 	preallocateAtOnce, preallocateAtMost = 256, 4096
 	// missingEvery is how often a claim that lacks addresses tries again although no address was seen to become free:
 	// pools change, and cooldowns end.
@@ -90,8 +90,8 @@ func preallocated(c claim.Claim, view statusView) metav1.Condition {
 // may belong to a claim that was lost and is made again from its manifest: they stay.
 const unclaimedFor = 10 * time.Minute
 
-// reclaimUnclaimed frees addresses that a preallocation took lately for a claim that is no more: the preallocation
-// ended before it could see that. A claim is gone when it was seen so twice, and the API server confirms it.
+// reclaimUnclaimed frees addresses that a preallocation took lately for a claim that is no more: a
+// controller died between taking them and noticing that the claim was deleted. A claim is gone when it was seen so twice, and the API server confirms it.
 func (r *Reconciler) reclaimUnclaimed(
 	ctx context.Context, name string, leases []lease.Lease,
 ) (next time.Duration, err error) {

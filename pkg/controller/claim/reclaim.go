@@ -15,8 +15,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// reclaim runs the phase that does what is due with the addresses that the claim keeps. Where it is not known what
-// the claim's workload needs, it does what does not depend on that.
+// reclaim does what is due with the addresses that the claim keeps. It is a phase. Without the need of the claim's
+// workload, where that cannot be read, it does only what does not depend on it.
 func (r *Reconciler) reclaim(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	var need *claim.Need
 	if s.claim.Asks(s.leases) {
@@ -36,8 +36,8 @@ func (r *Reconciler) reclaim(ctx context.Context, s *scope) (result reconcile.Re
 	return result, nil
 }
 
-// apply frees one address, or changes its retention, unless somebody has it by now. The claim is nil where it is no
-// more.
+// apply frees one address, or changes its retention, unless somebody has it by now. o is nil where the claim no longer
+// exists: then there is no event.
 func (r *Reconciler) apply(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Step) error {
 	l := s.Lease
 	if !s.Free {

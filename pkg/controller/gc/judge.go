@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -59,6 +60,17 @@ func (c *Collector) timed() gone.Rule {
 	r, early := c.Rule, c.Every/10
 	r.Apart, r.Margin = r.Apart-early, r.Margin-early
 	return r
+}
+
+// lastLook reads the pod of a lease from the API server before its address is taken back. live is false where that could
+// not be read.
+func (c *Collector) lastLook(ctx context.Context, l lease.Lease) (pod *workload.Pod, live bool, err error) {
+	if failpoint.Broken("collect", "live") { // relies on the cache
+		pod, err = c.cachedPod(ctx, l.Holder)
+		return pod, false, err
+	}
+	pod, err = c.livePod(ctx, l)
+	return pod, err == nil, err
 }
 
 // livePod returns the pod of a lease as the API server has it; nil when there is none.

@@ -39,7 +39,7 @@ type Health struct {
 	trouble error
 }
 
-// Err returns why no request can be decided; nil when it can.
+// Err returns why this replica can decide nothing at present; nil when it can. It fails /readyz and gates no request.
 func (h *Health) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,6 +1,7 @@
 package explain
 
-// Kind is why a request gets nothing. Each kind has one message and one hint.
+// Kind is why a request gets nothing. Each kind has one message and one hint. The kinds come in blocks, and the block
+// decides which function puts a kind into words (texts.go): add a new one to the block where it belongs.
 type Kind uint8
 
 // Kinds of one address that was asked for, or is kept: its pool does not have it or does not give it.

@@ -125,8 +125,8 @@ type Retention struct {
 	ExpiredTime string
 }
 
-// Retained reports whether the address stays with its claim when its holder gives it up.
-func (s Retention) Retained() bool { return s.Claim != "" && s.Fixed }
+// KeptOnRelease reports whether the address stays with its claim when its holder gives it up.
+func (s Retention) KeptOnRelease() bool { return s.Claim != "" && s.Fixed }
 
 // Admits reports whether a claim's address may go to a holder with the given retention: of the same claim, and of the
 // same pod and interface where the address is for one.

@@ -102,7 +102,7 @@ func supersede(earlier []string, id string) []string {
 // Reserved for it from then on, with the name of the pod that had it; any other is Available, also one that was
 // Reserved. An address that is Available stays as it is (changed false). The holder goes into the history.
 func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
-	if l.State != Active || !l.Retained() {
+	if l.State != Active || !l.KeptOnRelease() {
 		return Free(l, now, c)
 	}
 	next = l
@@ -178,7 +178,7 @@ func Reserve(l Lease, p Params, now time.Time, c Change) (next Lease, ok bool) {
 // ReserveFor sets a free address aside for a claim that keeps it, before any pod asks for one. It is refused (ok false)
 // where Reserve is, and for a claim that keeps nothing.
 func ReserveFor(l Lease, p Params, s Retention, now time.Time, c Change) (next Lease, ok bool) {
-	if !s.Retained() {
+	if !s.KeptOnRelease() {
 		return l, false
 	}
 	if next, ok = Reserve(l, p, now, c); ok {

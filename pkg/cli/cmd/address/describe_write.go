@@ -192,7 +192,7 @@ func (v *ipDescribe) next(a addressView) []string {
 			line("take it from the pod that lives", "bcsnetctl ip release "+addr+" --force")...)
 	case a.State == lease.Active && a.pod.MayRun:
 		return line("take it away before that is sure", "bcsnetctl ip release "+addr+" --force")
-	case a.State == lease.Active && a.Retained():
+	case a.State == lease.Active && a.KeptOnRelease():
 		return line("leave it to its claim alone", "bcsnetctl ip release "+addr)
 	case a.State == lease.Active:
 		return line("free it", "bcsnetctl ip release "+addr)

@@ -177,7 +177,7 @@ func (v *ipRelease) known(ctx context.Context, free []lease.Lease) (failed app.S
 // announce prints what releasing an address does.
 func (v *ipRelease) announce(l lease.Lease, pod resource.PodState, unread error) {
 	what := fmt.Sprintf("%s of pool %s: %s", l.Addr, l.Pool, l.Where())
-	if l.State == lease.Active && l.Retained() {
+	if l.State == lease.Active && l.KeptOnRelease() {
 		what += ", by claim " + l.Claim + ", for which it stays reserved"
 	}
 	switch {
@@ -203,7 +203,7 @@ func (v *ipRelease) announce(l lease.Lease, pod resource.PodState, unread error)
 func (v *ipRelease) noteRetained(released []lease.Lease) {
 	var addrs []netip.Addr
 	for _, l := range released {
-		if l.State == lease.Active && l.Retained() {
+		if l.State == lease.Active && l.KeptOnRelease() {
 			addrs = append(addrs, l.Addr)
 		}
 	}
