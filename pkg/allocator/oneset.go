@@ -13,11 +13,11 @@ import (
 // of the ranges that the request names. Two replicas that serve it at once from different pictures may take more, also
 // of two networks. What follows picks the same of them on every replica.
 
-// oneSet splits the leases of an attachment into those that stay and those that are superfluous. Of two containers the
-// newer has them, of one container the set that was whole first: its holder may have the answer already, and whatever is
-// written later does not change that. A lease of an owner that names no container counts as one of the newest: asked
-// again, either of the two is answered, or takes it over. While no set is whole none is superfluous: keep is what is
-// to be completed.
+// oneSet splits the leases of an attachment into those that stay and those that are superfluous. Of two containers
+// the newer has them, of one container the set that was whole first: its holder may have the answer already, and
+// whatever is written later does not change that. A lease of an owner that names no container counts as one of the
+// newest: asked again, either of the two is answered, or takes it over. While no set is whole none is superfluous:
+// keep is what is to be completed.
 func oneSet(all []lease.Lease, network func(pool string) string) (keep, over []lease.Lease) {
 	if !tooMany(all, network) {
 		return all, nil

@@ -22,7 +22,8 @@ type Server struct {
 	Now func() time.Time
 	// Bookmarks is how often a watch receives a bookmark of how far it has come.
 	Bookmarks time.Duration
-	// Written is called for every write as it happens: the resource, and the object as JSON; gone means that it was its last.
+	// Written is called for every write as it happens: the resource, and the object as JSON; gone means that it was
+	// its last.
 	Written func(resource string, body []byte, gone bool)
 
 	mu       sync.Mutex
