@@ -34,8 +34,8 @@ type catchUp struct {
 	err  error
 }
 
-// wait returns when the index has what was stored before the call, when the watch has delivered nothing for catchUpQuiet,
-// or after catchUpTime at most. The error says that the newest version could not be read.
+// wait returns when the index has what was stored before the call, when the watch has delivered nothing for
+// catchUpQuiet, or after catchUpTime at most. The error says that the newest version could not be read.
 func (c *catchUps) wait(ctx context.Context) error {
 	c.mu.Lock()
 	u := c.next

@@ -37,8 +37,9 @@ func waitDeadline(ctx context.Context) time.Time {
 	return until
 }
 
-// handover gives the request an address that another pod of its claim leaves. With a primary key, that is the address of
-// the key's earlier pod, which is gone. Without one, it is that of a pod which is terminating: the request waits for it.
+// handover gives the request an address that another pod of its claim leaves. With a primary key, that is the address
+// of the key's earlier pod, which is gone. Without one, it is that of a pod which is terminating: the request waits for
+// it.
 func (a *Allocator) handover(ctx context.Context, t *attempt) (err error) {
 	if !complete(t.held) && t.constraints.PodPrimaryKey != "" {
 		if err := a.takeOver(ctx, t); err != nil {
@@ -53,8 +54,9 @@ func (a *Allocator) handover(ctx context.Context, t *attempt) (err error) {
 
 // waitForTerminating blocks while the request would take a new address although a terminating pod of the same claim
 // will free a suitable one. In a rolling update the new pod often asks before the old one has gone: it waits, and gets
-// the old one's address. One request waits for one pod. When it has waited it returns errStale, so that the attempt begins anew. kept means that
-// pods are terminating, and that the request need not wait for one, as all that it lacks is kept for its claim already.
+// the old one's address. One request waits for one pod. When it has waited it returns errStale, so that the attempt
+// begins anew. kept means that pods are terminating, and that the request need not wait for one, as all that it lacks
+// is kept for its claim already.
 func (a *Allocator) waitForTerminating(ctx context.Context, t *attempt, want ipam.PickRequest) (kept bool, err error) {
 	pods, err := a.terminating(ctx, t, want) // before the index is asked: what is given up after this is kept by then
 	if err != nil || len(pods) == 0 {
@@ -88,7 +90,8 @@ func (a *Allocator) waitForTerminating(ctx context.Context, t *attempt, want ipa
 		case a.overtaken(t):
 			return false, deleted(t.Request)
 		}
-		if picks, refusal := a.index.Propose(want, a.leases.Now()); refusal == nil { // else no free address is left: it goes on waiting for what it lacked
+		// else no free address is left: it goes on waiting for what it lacked
+		if picks, refusal := a.index.Propose(want, a.leases.Now()); refusal == nil {
 			lacks = newPicks(picks)
 		}
 	}

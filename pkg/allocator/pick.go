@@ -44,8 +44,8 @@ func (t *attempt) unreachable(picks []ipam.Pick) error {
 	return nil
 }
 
-// decide tries the preferred addresses first, unless the request names addresses itself. If they cannot be had, it picks
-// any.
+// decide tries the preferred addresses first, unless the request names addresses itself. If they cannot be had, it
+// picks any.
 func (a *Allocator) decide(
 	ctx context.Context, want ipam.PickRequest, prefer []netip.Addr,
 ) (picks []ipam.Pick, err error) {

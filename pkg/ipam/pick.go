@@ -12,8 +12,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// picker chooses addresses for a request, or refuses. It changes nothing but what has expired. Choosing reserves nothing:
-// the next request may be given the same address, unless the index assumes it (Index.Pick).
+// picker chooses addresses for a request, or refuses. It changes nothing but what has expired. Choosing reserves
+// nothing: the next request may be given the same address, unless the index assumes it (Index.Pick).
 type picker struct{ bounds }
 
 // Pick is an address chosen for a request. It is assumed for the request until Forget.
@@ -27,8 +27,8 @@ type Pick struct {
 
 // Pick chooses the addresses that a request lacks: one of each family that the pools of one network
 // offer; when some are held already, those that are missing from the same network. Every address it
-// returns is assumed. It returns none and no refusal in two cases: nothing is missing, or the pools of what is held serve
-// the request no more.
+// returns is assumed. It returns none and no refusal in two cases: nothing is missing, or the pools of what is held
+// serve the request no more.
 func (x *Index) Pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -41,8 +41,8 @@ type Plan struct {
 	Waiting map[string][]string
 }
 
-// Conflict is an address that a pod reports and that cannot be given to it: somebody else has it, it is reserved, or the
-// pod has another one in its place.
+// Conflict is an address that a pod reports and that cannot be given to it: somebody else has it, it is reserved, or
+// the pod has another one in its place.
 type Conflict struct {
 	Addr  netip.Addr
 	Pool  string

@@ -91,7 +91,8 @@ func preallocated(c claim.Claim, view statusView) metav1.Condition {
 const unclaimedFor = 10 * time.Minute
 
 // reclaimUnclaimed frees addresses that a preallocation took lately for a claim that is no more: a
-// controller died between taking them and noticing that the claim was deleted. A claim is gone when it was seen so twice, and the API server confirms it.
+// controller died between taking them and noticing that the claim was deleted. A claim is gone when it was seen so
+// twice, and the API server confirms it.
 func (r *Reconciler) reclaimUnclaimed(
 	ctx context.Context, name string, leases []lease.Lease,
 ) (next time.Duration, err error) {

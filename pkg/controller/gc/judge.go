@@ -62,8 +62,8 @@ func (c *Collector) timed() gone.Rule {
 	return r
 }
 
-// lastLook reads the pod of a lease from the API server before its address is taken back. live is false where that could
-// not be read.
+// lastLook reads the pod of a lease from the API server before its address is taken back. live is false where that
+// could not be read.
 func (c *Collector) lastLook(ctx context.Context, l lease.Lease) (pod *workload.Pod, live bool, err error) {
 	if failpoint.Broken("collect", "live") { // relies on the cache
 		pod, err = c.cachedPod(ctx, l.Holder)
