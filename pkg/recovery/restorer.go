@@ -26,9 +26,8 @@ const (
 // Restorer makes the object of an address again where the object went while the address was held. All of the lease is
 // still in the index, so it asks for no pod. After the API server's store was put back to an older state, newer pods
 // run although they have no objects; a lease whose holder is gone indeed is left to the garbage collection. The
-// restorer runs on every
-// replica: the first write wins. It also lets the objects go that were deleted by hand while they were held, once they
-// are released.
+// restorer runs on every replica: the first write wins. It also lets the objects go that were deleted by hand while
+// they were held, once they are released.
 type Restorer struct {
 	index  *ipam.Index
 	leases *store.Client
