@@ -211,8 +211,7 @@ func TestLargeQuestions(t *testing.T) {
 }
 
 // TestPatience: a sender that says nothing is let go of after two seconds, whatever it has announced, and a slow one
-// when it has fallen
-// behind: a question has all its time only after some hundred thousand bytes.
+// when it has fallen behind: a question has all its time only after some hundred thousand bytes.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	for arrived, want := range map[int]time.Duration{

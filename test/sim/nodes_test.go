@@ -134,8 +134,7 @@ func (f *fixture) setCutOff(h int, off bool) {
 }
 
 // halt waits until some slots have no request under way. It returns them, and what lets them go on. One mishap at a
-// time has slots
-// halted: where another one has, nothing is halted and ok is false.
+// time has slots halted: where another one has, nothing is halted and ok is false.
 func (f *fixture) halt(which func(*slot) bool) (all []*slot, goOn func(), ok bool) {
 	select {
 	case f.halting <- struct{}{}:
