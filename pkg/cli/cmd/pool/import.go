@@ -98,11 +98,8 @@ func (v *poolImport) one(ctx context.Context, api *resource.Pools, m manifest) e
 		v.Hint("run it again, then: bcsnetctl pool uncordon %s", m.pool.Name)
 		return failed.OrNil()
 	}
-	_, err = api.Edit(ctx, m.pool.Name, func(resource.Pool) (map[string]any,
-		error) {
-		return map[string]any{"cordoned": nil}, nil
-	})
-	if err != nil {
+	uncordon := func(resource.Pool) (map[string]any, error) { return map[string]any{"cordoned": nil}, nil }
+	if _, err := api.Edit(ctx, m.pool.Name, uncordon); err != nil {
 		failed = append(failed, err)
 	}
 	return failed.OrNil()
