@@ -167,6 +167,10 @@ type BCSNetIPStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=20
 	BoundVersion string `json:"boundVersion,omitempty"`
+	// secondAttachment is the pod to which the virtual machine in podName migrates live: both have the address until one
+	// of them ends. At any other time there is none.
+	// +optional
+	SecondAttachment *SecondAttachment `json:"secondAttachment,omitempty"`
 	// updateTime is when the state last changed, RFC 3339 with nanoseconds, by the time of the API server.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -181,6 +185,45 @@ type BCSNetIPStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=3
 	History []HistoryEntry `json:"history,omitempty"`
+}
+
+// SecondAttachment is a second pod of one virtual machine, of the namespace of the first. Its fields mean what those of
+// the lease do.
+type SecondAttachment struct {
+	// podName of the pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PodName string `json:"podName,omitempty"`
+	// podUID of the pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	PodUID string `json:"podUID,omitempty"`
+	// containerID is the sandbox ID of the pod.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	ContainerID string `json:"containerID"`
+	// ifName is the interface of the pod that carries the address.
+	// +optional
+	// +kubebuilder:validation:MaxLength=15
+	IfName string `json:"ifName,omitempty"`
+	// host is the IP of the host that the pod runs on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=39
+	// +kubebuilder:validation:XValidation:rule=`self == "" || isIP(self)`,message=`must be the IPv4 or IPv6 address of a host; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
+	Host string `json:"host,omitempty"`
+	// startedAt is when the request of the pod began, RFC 3339 with nanoseconds.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	StartedAt string `json:"startedAt,omitempty"`
+	// terminationGracePeriodSeconds of the pod, where it is longer than the usual 30.
+	// +optional
+	TerminationGracePeriodSeconds int32 `json:"terminationGracePeriodSeconds,omitempty"`
+	// supersededContainerIDs are earlier containers of the pod, newest last, at most four.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MaxLength=256
+	SupersededContainerIDs []string `json:"supersededContainerIDs,omitempty"`
 }
 
 // HistoryEntry is one earlier holder of an address, or one change of it by hand.

@@ -12,6 +12,7 @@ import (
 // +kubebuilder:resource:scope=Cluster,shortName=bnp,categories=bcsnet
 // +kubebuilder:subresource:status
 // +kubebuilder:selectablefield:JSONPath=`.spec.network`
+// +kubebuilder:selectablefield:JSONPath=`.spec.parent`
 // +kubebuilder:printcolumn:name=Net,type=string,JSONPath=`.spec.net`
 // +kubebuilder:printcolumn:name=Mask,type=integer,JSONPath=`.spec.mask`
 // +kubebuilder:printcolumn:name=Total,type=integer,JSONPath=`.status.capacity`
@@ -20,6 +21,7 @@ import (
 // +kubebuilder:printcolumn:name=Free,type=integer,JSONPath=`.status.available`
 // +kubebuilder:printcolumn:name=State,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name=Gateway,type=string,JSONPath=`.spec.gateway`,priority=1
+// +kubebuilder:printcolumn:name=Parent,type=string,JSONPath=`.spec.parent`,priority=1
 // +kubebuilder:printcolumn:name=Network,type=string,JSONPath=`.spec.network`,priority=1
 // +kubebuilder:printcolumn:name=VLAN,type=integer,JSONPath=`.spec.vlan`,priority=1
 // +kubebuilder:printcolumn:name=Priority,type=integer,JSONPath=`.spec.priority`,priority=1
@@ -31,6 +33,7 @@ import (
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule=`self.spec.net == oldSelf.spec.net || oldSelf.?status.?active.orValue(0) == 0 && oldSelf.?status.?reserved.orValue(0) == 0`,messageExpression=`'cannot change from %s to %s while addresses of the pool are held (%d active, %d reserved): release them first, or make another pool'.format([oldSelf.spec.net, self.spec.net, oldSelf.?status.?active.orValue(0), oldSelf.?status.?reserved.orValue(0)])`,fieldPath=`.spec.net`,reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule=`self.spec.mask == oldSelf.spec.mask || oldSelf.?status.?active.orValue(0) == 0 && oldSelf.?status.?reserved.orValue(0) == 0`,messageExpression=`'cannot change from %d to %d while addresses of the pool are held (%d active, %d reserved): release them first, or make another pool'.format([oldSelf.spec.mask, self.spec.mask, oldSelf.?status.?active.orValue(0), oldSelf.?status.?reserved.orValue(0)])`,fieldPath=`.spec.mask`,reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule=`!has(self.spec.parent) || self.spec.parent != self.metadata.name`,message=`a pool cannot be its own parent`,fieldPath=`.spec.parent`
 type BCSNetPool struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -67,6 +70,12 @@ type BCSNetPool struct {
 // +kubebuilder:validation:XValidation:rule=`!has(self.excludeIPs) || self.mask < 1 || self.mask > 128 || [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, self.excludeIPs.all(x, isIP(x) ? c.containsIP(x) : isCIDR(x) ? c.containsIP(cidr(x).ip()) && cidr(x).prefixLength() >= c.prefixLength() : x.replace('~', '-').split('-', 2).all(a, !isIP(a) || c.containsIP(a)))))`,messageExpression=`'%s does not lie in the subnet %s/%d: list only addresses of the subnet'.format([self.excludeIPs.filter(x, [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].exists(p, [cidr(p)].exists(c, !(isIP(x) ? c.containsIP(x) : isCIDR(x) ? c.containsIP(cidr(x).ip()) && cidr(x).prefixLength() >= c.prefixLength() : x.replace('~', '-').split('-', 2).all(a, !isIP(a) || c.containsIP(a))))))[0], self.net, self.mask])`,message=`every entry must lie in the subnet`,fieldPath=`.excludeIPs`
 // +kubebuilder:validation:XValidation:rule=`!has(self.routes) || !isIP(self.net) || self.routes.all(r, (has(r.gw) && r.gw != "") || !isCIDR(r.dst) || cidr(r.dst).ip().family() == ip(self.net).family())`,messageExpression=`'the route to %s has no gw, and the gateway of the pool is not of its family: set gw'.format([self.routes.filter(r, (!has(r.gw) || r.gw == "") && isCIDR(r.dst) && cidr(r.dst).ip().family() != ip(self.net).family())[0].dst])`,fieldPath=`.routes`
 // +kubebuilder:validation:XValidation:rule=`!has(self.mtu) || self.mtu < 68 || self.mtu >= 1280 || !isIP(self.net) || ip(self.net).family() == 4`,messageExpression=`'mtu %d is too small for IPv6: use at least 1280, or 0 to leave it to the plugin'.format([self.mtu])`,fieldPath=`.mtu`
+// +kubebuilder:validation:XValidation:rule=`has(self.parent) ? has(oldSelf.parent) && self.parent == oldSelf.parent : !has(oldSelf.parent)`,message=`cannot change: delete the pool, and make it again`,fieldPath=`.parent`,reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule=`!has(self.blockSize) || !isIP(self.net) || self.blockSize > self.mask && self.blockSize <= (ip(self.net).family() == 4 ? 32 : 128)`,messageExpression=`'blockSize %d is not between %d and %d: a block is a part of the subnet %s/%d'.format([self.blockSize, self.mask + 1, ip(self.net).family() == 4 ? 32 : 128, self.net, self.mask])`,fieldPath=`.blockSize`
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.blockSize) || has(self.blockSize) && self.blockSize == oldSelf.blockSize`,message=`cannot change once it is set, as namespaces may own blocks: make another pool`,fieldPath=`.blockSize`,reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule=`!has(self.autoAssign) || !self.autoAssign || has(self.blockSize)`,message=`needs blockSize, the prefix length of the blocks that namespaces get`,fieldPath=`.autoAssign`
+// +kubebuilder:validation:XValidation:rule=`!has(self.blockSize) || !has(self.parent) || self.parent == ""`,message=`a pool that has a parent cannot be split into blocks`,fieldPath=`.blockSize`
+// +kubebuilder:validation:XValidation:rule=`!has(self.reclaimAfter) || has(self.blockSize)`,message=`needs blockSize, the prefix length of the blocks that namespaces get`,fieldPath=`.reclaimAfter`
 type BCSNetPoolSpec struct {
 	// net is the subnet's address, IPv4 or IPv6, without the prefix length. It cannot change while
 	// addresses of the pool are active or reserved.
@@ -86,7 +95,8 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`isIP(self)`,message=`must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
 	Gateway string `json:"gateway"`
 
-	// hosts are the IPs of the hosts that may draw from the pool. Without hosts and hostSubnets, no host may.
+	// hosts are the IPs of the hosts that may draw from the pool. Without hosts, hostSubnets and hostSelector,
+	// no host may.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4096
@@ -102,6 +112,14 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:items:MaxLength=43
 	// +kubebuilder:validation:items:XValidation:rule=`isCIDR(self) && cidr(self).ip() in [cidr(self).masked().ip()]`,messageExpression=`!isCIDR(self) ? 'must be a CIDR, such as 10.0.0.0/16' : 'has bits set beyond the prefix length: write %s'.format([string(cidr(self).masked())])`
 	HostSubnets []string `json:"hostSubnets,omitempty"`
+
+	// hostSelector chooses nodes by their labels, such as those of a rack or zone: a host whose IP is the InternalIP of
+	// such a node may draw from the pool, beside those of hosts and hostSubnets. A node that loses the label may draw no
+	// more; the addresses that its pods have stay with them.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule=`has(self.matchLabels) && self.matchLabels.size() > 0 || has(self.matchExpressions) && self.matchExpressions.size() > 0`,message=`must have matchLabels or matchExpressions: an empty selector would choose every node`
+	// +kubebuilder:validation:XValidation:rule=`!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && e.values.size() > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || e.values.size() == 0))`,message=`each of matchExpressions must have the operator In or NotIn, with values, or Exists or DoesNotExist, without`
+	HostSelector *metav1.LabelSelector `json:"hostSelector,omitempty"`
 
 	// availableIPs are the addresses to hand out: single addresses, ranges "a-b" or "a~b", and
 	// CIDRs, mixed as you like. Network, broadcast and gateway addresses are left out by themselves.
@@ -123,14 +141,27 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule=`isIP(self) || [self.replace('~', '-')].all(s, [s.split('-', 2).map(a, isIP(a) ? ip(a).family() : 0).sum()].all(f, f == 8 ? [s.replace('-', '.').split('.', 8)].all(o, ((int(o[0]) * 256 + int(o[1])) * 256 + int(o[2])) * 256 + int(o[3]) <= ((int(o[4]) * 256 + int(o[5])) * 256 + int(o[6])) * 256 + int(o[7])) : f != 12 || cidr(s.split('-', 2)[0] + '/64').containsIP(s.split('-', 2)[1])))`,messageExpression=`self.contains(':') ? 'reaches beyond one /64, the largest range that a pool can hold' : [self.replace('~', '-').split('-', 2)].map(r, 'is reversed: write %s-%s'.format([r[1], r[0]]))[0]`
 	ExcludeIPs []string `json:"excludeIPs,omitempty"`
 
-	// namespaces binds the pool to these namespaces alone, and them to their bound pools. A pool
-	// without namespaces serves every namespace that has no pool of its own.
+	// namespaces binds the pool to these namespaces alone, beside those that namespaceSelector matches, and them to
+	// their bound pools. A pool that is bound to no namespace is in the default chain: it serves every namespace that
+	// has nothing of its own.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:items:XValidation:rule=`self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,message=`must be the name of a namespace: lower-case letters, digits and -, with a letter or digit at both ends`
 	Namespaces []string `json:"namespaces,omitempty"`
+
+	// namespaceSelector binds the pool to the namespaces whose labels it matches, as namespaces does by name. It cannot
+	// be empty, as that would match all. A namespace whose labels change keeps the addresses that it has.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule=`has(self.matchLabels) && self.matchLabels.size() > 0 || has(self.matchExpressions) && self.matchExpressions.size() > 0`,message=`must not be empty: it would match every namespace; leave it out, or name a label in matchLabels or matchExpressions`
+	// +kubebuilder:validation:XValidation:rule=`!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && e.values.size() > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || e.values.size() == 0))`,message=`takes the operators In and NotIn with values, and Exists and DoesNotExist without`
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+
+	// default says whether the pool, while it is bound to no namespace, serves every namespace that has nothing of its
+	// own (the default chain). With false it serves then only who names it, or its network.
+	// +optional
+	Default *bool `json:"default,omitempty"`
 
 	// network names the network that this pool is part of. The IPv4 and the IPv6 pools of one
 	// network belong together: a request takes one address of each family.
@@ -139,7 +170,38 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')`,message=`must be lower-case letters, digits, - and ., with a letter or digit at both ends and around each dot`
 	Network string `json:"network,omitempty"`
 
-	// priority orders the pools that fit a request; the higher is tried first, equal ones by name.
+	// parent names the pool that this one is carved from: its addresses are some of the parent's, not all, and the parent
+	// hands them out no more. net and mask are the parent's. A group takes hosts and namespaces of the parent where it has
+	// none of its own. It cannot change.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')`,message=`must be the name of a pool: lower-case letters, digits, - and ., with a letter or digit at both ends and around each dot`
+	Parent string `json:"parent,omitempty"`
+
+	// blockSize splits the pool into blocks of this prefix length, at most 65,536 of them. A block is a pool of its own,
+	// <pool>-<a-b-c-d>-<length>, that exists while a namespace owns it; the pool hands out nothing itself. It is longer
+	// than mask, and does not change once it is set.
+	// +optional
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=128
+	BlockSize int32 `json:"blockSize,omitempty"`
+
+	// autoAssign gives a namespace a block by itself when it asks for its first address, and another one when its blocks
+	// are full. It needs blockSize.
+	// +optional
+	AutoAssign bool `json:"autoAssign,omitempty"`
+
+	// reclaimAfter takes a block back from a namespace that lives when no address of it was in use, reserved or cooling
+	// for so long: whole hours, minutes and seconds such as 12h or 1h30m, at most 720h. The last block of a namespace
+	// stays. Without it, blocks stay while their namespace does; those of one that is gone stay for an hour.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^(([0-9]{1,3}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?)$') && self != "" && duration(self) > duration('0s') && duration(self) <= duration('720h')`,message=`must be whole hours, minutes and seconds such as 90s, 5m or 1h30m, more than 0s and at most 720h`
+	ReclaimAfter *metav1.Duration `json:"reclaimAfter,omitempty"`
+
+	// priority orders the pools that fit a request; the higher is tried first, equal ones by name. That of a block, above
+	// 0, orders the blocks of its namespace: such blocks are drawn from before the others.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1000
 	// +kubebuilder:validation:Maximum=1000
@@ -335,9 +397,18 @@ type BCSNetPoolStatus struct {
 	// cooling is how many addresses would be available but for the cooldown.
 	// +optional
 	Cooling int64 `json:"cooling"`
-	// hosts is how many hosts may draw: those that spec.hosts lists, and the nodes in spec.hostSubnets.
+	// hosts is how many hosts may draw: those that spec.hosts lists, and the nodes in spec.hostSubnets and of
+	// spec.hostSelector.
 	// +optional
 	Hosts int64 `json:"hosts"`
+	// carved are the addresses, single ones and ranges "a-b", that the parent has handed over to a pool with a parent: no
+	// replica gives them out as the parent's any more, and nobody had one. The pool hands out these alone. Of a pool with
+	// blockSize it is the subnet, once blocks of it may be given.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=65536
+	// +kubebuilder:validation:items:MaxLength=79
+	Carved []string `json:"carved,omitempty"`
 }
 
 // BCSNetPoolList is a list of pools.

@@ -87,6 +87,11 @@ const (
 	ReasonTerminating    = "Terminating"
 	ReasonObjectsFailing = "ObjectsFailing"
 	ReasonRebuilding     = "Rebuilding"
+	// ReasonInvalidParent: the pool does not fit the parent that it names, or the parent's other children.
+	ReasonInvalidParent = "InvalidParent"
+	// ReasonCarving: the pool's addresses are still being carved out of its parent; or the pool got its blockSize while it
+	// served, and its addresses are not its blocks' yet.
+	ReasonCarving = "Carving"
 )
 
 // Reasons of events about a pool, beside those of its conditions.
@@ -103,6 +108,18 @@ const (
 	ReasonFloatingIPConfigRefused = "FloatingIPConfigRefused"
 	// ReasonFloatingIPConfigFailed: it is good, and a pool could not be written.
 	ReasonFloatingIPConfigFailed = "FloatingIPConfigFailed"
+)
+
+// Reasons of events about the ConfigMap that says which namespace has which blocks.
+const (
+	// ReasonHostnicConfigApplied: blocks were made, changed, cordoned or deleted as it says.
+	ReasonHostnicConfigApplied = "HostnicConfigApplied"
+	// ReasonHostnicConfigRefused: it cannot be read or is wrong; the blocks stay as the last good one said.
+	ReasonHostnicConfigRefused = "HostnicConfigRefused"
+	// ReasonHostnicConfigFailed: it is good, and a block could not be written.
+	ReasonHostnicConfigFailed = "HostnicConfigFailed"
+	// ReasonHostnicConfigDiffers: it is good, and pools, other namespaces or leases are in the way of some of it.
+	ReasonHostnicConfigDiffers = "HostnicConfigDiffers"
 )
 
 // Reasons of the condition Exhausted.

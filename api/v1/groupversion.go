@@ -22,6 +22,8 @@ const (
 	PoolFinalizer = "networkextension.bkbcs.tencent.com/pool"
 	// ClaimFinalizer keeps a claim until no pod has an address of it.
 	ClaimFinalizer = "networkextension.bkbcs.tencent.com/claim"
+	// MigratingLabel is on a BCSNetIP for as long as it has a secondAttachment: it finds those few.
+	MigratingLabel = "networkextension.bkbcs.tencent.com/migrating"
 	// HeldFinalizer is on every BCSNetIP that is Active or Reserved; it is set and dropped in the
 	// same write as the state, so that a deleted object never forgets its holder.
 	HeldFinalizer = "networkextension.bkbcs.tencent.com/held"

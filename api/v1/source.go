@@ -12,3 +12,14 @@ const (
 	// and goes when none of its addresses is held.
 	FloatingIPGoneAnnotation = "networkextension.bkbcs.tencent.com/floatingip-gone"
 )
+
+// Marks of a block that a ConfigMap in the manner of hostnic's hostnic-ipam-config gives to a namespace.
+const (
+	// SourceHostnic is the value of SourceLabel for a hostnic-ipam-config.
+	SourceHostnic = "hostnic-ipam-config"
+	// HostnicConfigAnnotation names the ConfigMap, NAMESPACE/NAME. A block with it stays while the ConfigMap names it.
+	HostnicConfigAnnotation = "networkextension.bkbcs.tencent.com/hostnic-ipam-config"
+	// HostnicGoneAnnotation is "true" on a block that the ConfigMap gives to its namespace no more: it was cordoned for
+	// that, and goes when nothing is in it.
+	HostnicGoneAnnotation = "networkextension.bkbcs.tencent.com/hostnic-gone"
+)
