@@ -31,6 +31,12 @@ func (x *picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 		if refusal := x.taken(a, p, w); refusal != nil {
 			return nil, refusal
 		}
+		if p.split != nil {
+			block := p
+			if p = x.proposeWith(p, a, w); p == nil {
+				return nil, block.outsideBlocks(a, w)
+			}
+		}
 		if refusal := x.bars(p, w, a, choices); refusal != nil {
 			return nil, refusal
 		}
@@ -53,7 +59,7 @@ func (x *catalogue) served(w PickRequest) bool {
 // notServed returns why no pool serves an address; of several pools around it, it names one that fits.
 func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
 	var around []*poolState
-	for _, p := range x.pools {
+	for _, p := range x.roots {
 		if p.Valid() && p.Plan.Subnet.Contains(a) {
 			around = append(around, p)
 		}
@@ -65,7 +71,7 @@ func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
 	p := around[max(0, slices.IndexFunc(around, func(p *poolState) bool { return x.fits(p, w) }))]
 	facts := explain.Facts{Kind: explain.AddressNotListed, Address: a, Pool: p.Name, Subnet: p.Plan.Subnet}
 	switch {
-	case p.Plan.unusable().Contains(a):
+	case slices.Contains(p.Plan.unusable(), a):
 		facts.Kind, facts.Role = explain.AddressHasRole, p.Plan.role(a)
 	case p.Plan.Excluded.Contains(a):
 		facts.Kind = explain.AddressExcluded
@@ -85,8 +91,11 @@ func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	case !p.lists(w):
 		facts.Kind = explain.AddressNotForHost
 		return RefuseFacts(ReasonHostNotInPool, facts)
+	case !p.Bound() && p.NotDefault && !w.names(p):
+		facts.Kind = explain.AddressForWhoNamesPool
+		return RefuseFacts(ReasonNamespaceNotServed, facts)
 	case !x.servesNamespace(p, w):
-		facts.Kind = explain.AddressNotForNamespace
+		facts.Kind, facts.Block = explain.AddressNotForNamespace, p.Block
 		return RefuseFacts(ReasonNamespaceNotServed, facts)
 	default:
 		facts.Kind = explain.AddressNotOfNetwork
@@ -99,6 +108,11 @@ func (x *picker) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 	if facts := x.usedBy(a, w); facts.Kind != 0 {
 		facts.Address, facts.Pool = a, p.Name
 		return RefuseFacts(ReasonAddressInUse, facts)
+	}
+	if p.withholds(a) {
+		return RefuseFacts(ReasonAddressInUse, explain.Facts{
+			Kind: explain.AddressWithheld, Address: a, Pool: p.Name, Other: p.Parent,
+		})
 	}
 	x.expireCooldowns(p)
 	return x.cooling(a, p, w.Holder)
@@ -156,7 +170,7 @@ func (x *picker) apart(w PickRequest, asked []choice) *Refusal {
 // rest, and for the one who had it last: to everybody else the address still means them.
 func (x *picker) cooling(a netip.Addr, p *poolState, who string) *Refusal {
 	_, number, _ := x.serving(a)
-	if !p.cooldowns.set.isTaken(number) {
+	if !p.home().cooldowns.set.isTaken(number) {
 		return nil
 	}
 	r := x.record(a)

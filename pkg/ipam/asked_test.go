@@ -99,13 +99,13 @@ func TestPickAddressesAskedFor(t *testing.T) {
 		},
 		"of a pool of another namespace": {
 			pools: []Pool{a(namespaces("x")), b()}, want: want(asking("10.0.0.9")),
-			text: "NamespaceNotServed: address 10.0.0.9 is in pool a, which does not serve namespace shop; hint: see " +
-				"spec.namespaces in: bcsnetctl pool describe a",
+			text: "NamespaceNotServed: address 10.0.0.9 is in pool a, which does not serve namespace shop; hint: see why: bcsnetctl explain " +
+				"namespace shop; to bind the pool to it: bcsnetctl pool bind a --namespace shop",
 		},
 		"of an unbound pool, for a namespace with its own": {
 			pools: []Pool{a(), b(namespaces("shop"))}, want: want(asking("10.0.0.9")),
-			text: "NamespaceNotServed: address 10.0.0.9 is in pool a, which does not serve namespace shop; hint: see " +
-				"spec.namespaces in: bcsnetctl pool describe a",
+			text: "NamespaceNotServed: address 10.0.0.9 is in pool a, which does not serve namespace shop; hint: see why: bcsnetctl explain " +
+				"namespace shop; to bind the pool to it: bcsnetctl pool bind a --namespace shop",
 		},
 		"of a pool of another network": {
 			pools: []Pool{a(blue), b(network("red"))}, want: want(asking("10.0.0.9"), ofNetwork("red")),
@@ -149,7 +149,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 			text: "AddressInUse: the object of address 10.0.0.9 of pool a is being deleted; hint: ask again in a moment",
 		},
 		"a node's own": {
-			pools: []Pool{a()}, before: func(x *Index) { x.SetNode("node-1", ips("10.0.0.9")) }, want: want(asking("10.0.0.9")),
+			pools: []Pool{a()}, before: func(x *Index) { x.SetNode("node-1", node("10.0.0.9")) }, want: want(asking("10.0.0.9")),
 			text: "AddressInUse: address 10.0.0.9 of pool a is the own address of node node-1; hint: take it out of the pool: " +
 				"bcsnetctl pool remove-ip a 10.0.0.9",
 		},

@@ -23,7 +23,7 @@ func TestHoldKeepsAnAddress(t *testing.T) {
 			x.Watched(released)
 		},
 		"a full list":   func(x *Index) { x.Replace(nil, 5) },
-		"a node has it": func(x *Index) { x.SetNode("n", ips("10.0.0.9")); x.SetNode("n", nil) },
+		"a node has it": func(x *Index) { x.SetNode("n", node("10.0.0.9")); x.SetNode("n", Node{}) },
 		"the pool changes": func(x *Index) {
 			x.SetPool(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9", "10.0.0.10"}, cordoned))
 			x.SetPool(p)

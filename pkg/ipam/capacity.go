@@ -17,7 +17,7 @@ func (x *Index) Capacity(w PickRequest, namespaces []string) (n uint64, pools []
 		for p := range x.fitting(w) {
 			if !slices.Contains(pools, p.Name) {
 				pools = append(pools, p.Name)
-				by[p.Family()] = ipaddr.AddSaturated(by[p.Family()], p.set.n)
+				by[p.Family()] = ipaddr.AddSaturated(by[p.Family()], p.canGive())
 			}
 		}
 	}

@@ -12,62 +12,94 @@ import (
 // order of preference, and every address is in the segment of at most one pool.
 type catalogue struct {
 	pools map[string]*poolState
+	// roots are all but the blocks: what looks at every pool looks at these. splits counts those that are split into
+	// blocks. children are the pools that name a parent, as they were given, by the parent's name: objects come in any
+	// order.
+	roots    map[string]*poolState
+	splits   int
+	children map[string]map[string]Pool
+	// families are what the groups of a parent have of it, by its name; of parents alone that can have some.
+	families map[string]*family
 	// rebuilding maps a pool that is being rebuilt to what it waits for; such a pool hands out nothing.
 	rebuilding map[string]string
 	segments   []segment
-	// bound are the pools of a namespace, unbound those of a host that are bound to none, open all that are bound to none,
+	// bound are the pools of a namespace, unbound those of a host that are in the default chain, open all that are in it,
 	// networks those of a network.
 	bound    map[string][]*poolState
 	unbound  hostTable
 	open     []*poolState
 	networks map[string][]*poolState
-	// boundHosts has the pools of hosts that are bound to namespaces.
+	// boundHosts has the pools of hosts that are not in the default chain.
 	boundHosts hostTable
+	// selecting are the pools that have a host selector.
+	selecting map[*poolState]struct{}
+	namespaceTable
+	// growing are the pools of the default chain that give blocks by themselves, owning those in which a namespace has
+	// blocks.
+	growing []*poolState
+	owning  map[string][]*poolState
+	// ordered are the blocks of a namespace that it draws from in a given order.
+	ordered map[string][]*poolState
 	// plans counts the changes of pools, rebuilds how often it was worked out what one serves.
 	plans, rebuilds uint64
 }
 
 func newCatalogue() catalogue {
 	return catalogue{
-		pools: map[string]*poolState{}, rebuilding: map[string]string{}, bound: map[string][]*poolState{},
+		pools: map[string]*poolState{}, roots: map[string]*poolState{}, children: map[string]map[string]Pool{},
+		families: map[string]*family{}, rebuilding: map[string]string{}, bound: map[string][]*poolState{},
 		unbound: newHostTable(), boundHosts: newHostTable(), networks: map[string][]*poolState{},
+		selecting: map[*poolState]struct{}{}, namespaceTable: newNamespaceTable(), owning: map[string][]*poolState{},
+		ordered: map[string][]*poolState{},
 	}
 }
 
 // list enters a pool where requests look for it: under its namespaces, or under its hosts when it
-// has none, and under its network. All lists are in the order of preference.
+// is in the default chain, and under its network. All lists are in the order of preference.
 func (x *catalogue) list(p *poolState) {
-	for ns := range p.Namespaces {
+	p.listed = true
+	x.match(p)
+	for ns := range p.namespaces() {
 		enter(x.bound, ns, p)
 	}
 	x.hostsOf(p).enter(p)
-	if len(p.Namespaces) == 0 {
+	if p.InDefaultChain() {
 		x.open = inserted(x.open, p)
+	}
+	if p.split != nil && p.AutoAssign && p.InDefaultChain() {
+		x.growing = inserted(x.growing, p)
 	}
 	if p.Network != "" {
 		enter(x.networks, p.Network, p)
+	}
+	if p.HostSelector != nil {
+		x.selecting[p] = struct{}{}
 	}
 }
 
 // hostsOf returns where a pool is found by its hosts.
 func (x *catalogue) hostsOf(p *poolState) *hostTable {
-	if len(p.Namespaces) == 0 {
+	if p.InDefaultChain() {
 		return &x.unbound
 	}
 	return &x.boundHosts
 }
 
 func (x *catalogue) unlist(p *poolState) {
-	for ns := range p.Namespaces {
+	p.listed = false
+	for ns := range p.namespaces() {
 		leave(x.bound, ns, p)
 	}
+	x.unmatch(p)
 	x.hostsOf(p).leave(p)
-	if len(p.Namespaces) == 0 {
+	if p.InDefaultChain() {
 		x.open = removed(x.open, p)
 	}
+	x.growing = removed(x.growing, p)
 	if p.Network != "" {
 		leave(x.networks, p.Network, p)
 	}
+	delete(x.selecting, p)
 }
 
 func enter[K comparable](lists map[K][]*poolState, k K, p *poolState) {
@@ -116,8 +148,20 @@ func (x *catalogue) joinSegments(changed []*poolState) {
 	x.segments = append(append(joined, kept...), fresh...)
 }
 
-// serving finds the pool that serves an address, and the address's number in its free set.
+// serving finds the pool that serves an address, and the address's number in its free set: a block that exists, the
+// parent for what is in none.
 func (x *catalogue) serving(a netip.Addr) (*poolState, uint64, bool) {
+	p, number, ok := x.segmentOf(a)
+	if ok && p.split != nil {
+		if n, _ := p.split.number(a); p.split.blocks[n] != nil {
+			return p.split.blocks[n], number, true
+		}
+	}
+	return p, number, ok
+}
+
+// segmentOf finds the pool whose free set an address is in, and its number there.
+func (x *catalogue) segmentOf(a netip.Addr) (*poolState, uint64, bool) {
 	at, exact := slices.BinarySearchFunc(x.segments, a, func(s segment, a netip.Addr) int { return s.From().Compare(a) })
 	if !exact {
 		at--

@@ -24,9 +24,9 @@ func (c *charges) add(pool string, by lease.ChargedNamespaces) {
 	}
 }
 
-func (c *charges) addRecord(r *record) {
+func (c *charges) addRecord(r *record, countedAs func(pool string) string) {
 	if r != nil {
-		c.add(r.params.Value().Pool, lease.Charged(r.state, r.namespace.Value(), r.claim()))
+		c.add(countedAs(r.params.Value().Pool), lease.Charged(r.state, r.namespace.Value(), r.claim()))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"go4.org/netipx"
 	"pgregory.net/rapid"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -58,8 +59,13 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]lease.Lease) {
 		}
 		return sorted(out)
 	}
-	held := func(match func(lease.Lease) bool) []lease.Lease {
-		return scan(func(l lease.Lease) bool { return l.State != lease.Available && match(l) })
+	held := func(match func(lease.Lease) bool) (out []lease.Lease) {
+		for _, l := range known {
+			if l, ok := l.From(match); ok && l.State != lease.Available {
+				out = append(out, l)
+			}
+		}
+		return sorted(out)
 	}
 	same := func(what string, want, got []lease.Lease) {
 		t.Helper()
@@ -236,11 +242,24 @@ func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]lease.Lease) {
 		if diff := leaseDiff(want, got); diff != "" {
 			t.Fatalf("counts of pool %s (-model +index):\n%s", name, diff)
 		}
+		m.checkRanges(t, name, want)
 		if got := m.x.Draining(name); !maps.Equal(draining, got) {
 			t.Fatalf("draining addresses of pool %s: %v, want %v", name, got, draining)
 		}
 		if diff := leaseDiff(sorted(objects), m.x.ByPool(name)); diff != "" {
 			t.Fatalf("objects of pool %s (-model +index):\n%s", name, diff)
+		}
+		for other := range m.model.pools {
+			o, _ := m.x.Pool(other)
+			var in []lease.Lease
+			for _, l := range objects {
+				if o.Plan.Usable.Contains(l.Addr) {
+					in = append(in, l)
+				}
+			}
+			if diff := leaseDiff(in, m.x.ByPoolIn(name, o.Plan.Usable)); diff != "" {
+				t.Fatalf("objects of pool %s among the addresses of %s (-model +index):\n%s", name, other, diff)
+			}
 		}
 	}
 }
@@ -264,6 +283,9 @@ func checkFreeSets(t fataler, x *Index) {
 				t.Fatalf("%s is served by %s and %s", a, other, name)
 			}
 			served[a] = name
+			if p.withholds(a) {
+				t.Fatalf("%s of pool %s is withheld from it, and in its free set", a, name)
+			}
 			if !p.Plan.Usable.Contains(a) {
 				t.Fatalf("%s is served by %s, which does not have it", a, name)
 			}
@@ -293,6 +315,9 @@ func checkFreeSets(t fataler, x *Index) {
 	for _, p := range x.pools {
 		for _, r := range p.Plan.Usable.Ranges() {
 			for a := r.From(); a.Compare(r.To()) <= 0; a = a.Next() {
+				if q, _, ok := x.serving(a); p.withholds(a) && ok && q == p {
+					continue
+				}
 				if served[a] == "" && !losesInCircle(x, a) {
 					t.Fatalf("%s of pool %s is served by nobody", a, p.Name)
 				}
@@ -306,7 +331,7 @@ func checkPlaces(t fataler, x *Index) {
 	t.Helper()
 	inUse, coming, doubts := map[hostPool]int{}, map[hostPool]int{}, 0
 	for _, r := range slices.AppendSeq(slices.Collect(x.byAddr.all()), maps.Values(x.missing)) {
-		if at, ok := hostPoolOf(r); ok {
+		for at := range x.hostPoolsOf(r) {
 			inUse[at]++
 		}
 	}
@@ -363,4 +388,30 @@ func losesInCircle(x *Index, a netip.Addr) bool {
 		}
 	}
 	return sharing > 2
+}
+
+// checkRanges compares the addresses of a pool by their state with its counts.
+func (m *machine) checkRanges(t *rapid.T, name string, want PoolCounts) {
+	r := m.x.Ranges(name, m.model.now)
+	var sum uint64
+	for _, of := range []struct {
+		state string
+		set   *netipx.IPSet
+		want  uint64
+	}{
+		{"free", r.Free, want.Free}, {"cooling", r.Cooling, want.Cooling}, {"active", r.Active, uint64(want.Active)},
+		{"reserved", r.Reserved, uint64(want.Reserved)},
+		{"others", r.Others, want.Capacity - want.Free - want.Cooling - uint64(want.Active+want.Reserved)},
+	} {
+		n := ipaddr.SizeOfSet(of.set)
+		if n != of.want {
+			t.Fatalf("%d addresses of pool %s are %s: %s; want %d", n, name, of.state, ipaddr.FormatSet(of.set), of.want)
+		}
+		sum += n
+	}
+	all := ipaddr.SetOf(slices.Concat(r.Free.Ranges(), r.Cooling.Ranges(), r.Active.Ranges(), r.Reserved.Ranges(),
+		r.Others.Ranges())...)
+	if n := ipaddr.SizeOfSet(all); n != sum {
+		t.Fatalf("pool %s has %d addresses in %d places", name, n, sum)
+	}
 }

@@ -110,7 +110,7 @@ func TestCountsOfCooling(t *testing.T) {
 		x.Watched(gaveUp(fmt.Sprintf("10.0.0.%d", 8+i), "a", x.Seen()+1, seconds))
 	}
 	x.take("a", "10.0.0.11")
-	x.SetNode("node-1", ips("10.0.0.10")) // which keeps it whatever it rests
+	x.SetNode("node-1", node("10.0.0.10")) // which keeps it whatever it rests
 	for _, tc := range []struct {
 		seconds       int
 		free, cooling uint64
@@ -132,8 +132,8 @@ func TestRestsDoNotPileUp(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8"}, coolFor(time.Hour)))
 	x.Watched(gaveUp("10.0.0.8", "a", 1, 1))
 	for i := range 10_000 {
-		x.SetNode("node-1", ips("10.0.0.8"))
-		x.SetNode("node-1", nil)
+		x.SetNode("node-1", node("10.0.0.8"))
+		x.SetNode("node-1", Node{})
 		if i%1000 == 0 {
 			checkFreeSets(t, x)
 		}

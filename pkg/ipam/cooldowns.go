@@ -14,7 +14,7 @@ type cooldown struct {
 	number uint64
 }
 
-func newCooldowns(n uint64) cooldowns { return cooldowns{set: newFreeSet(n)} }
+func newCooldowns(n uint64) *cooldowns { return &cooldowns{set: newFreeSet(n)} }
 
 // cooldownQueue has the cooldown that ends first in front.
 type cooldownQueue []cooldown

@@ -14,7 +14,11 @@ func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 	for _, p := range fit {
 		x.expireCooldowns(p)
 	}
-	facts := explain.Facts{Who: w.Who, More: max(0, len(fit)-explain.MaxNamed)}
+	slices.SortStableFunc(fit, func(a, b *poolState) int { return compareBool(b.split != nil, a.split != nil) })
+	facts := explain.Facts{Who: w.Who, Namespace: w.Namespace, More: max(0, len(fit)-explain.MaxNamed)}
+	if w.Pool == "" && w.Network == "" {
+		facts.Own = x.ownNames(w)
+	}
 	for _, p := range fit[:min(len(fit), explain.MaxNamed)] {
 		facts.States = append(facts.States, x.stateOf(p, w))
 	}
@@ -22,7 +26,7 @@ func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 		facts.Kind, facts.Pool = kind, p.Name
 		return RefuseFacts(reason, facts)
 	}
-	overlapped := func(p *poolState) bool { return p.Serves() && p.set.n == 0 && p.losesAddresses() }
+	overlapped := func(p *poolState) bool { return p.Serves() && p.n == 0 && p.losesAddresses() }
 	if none := slices.IndexFunc(fit, overlapped); none >= 0 {
 		return is(explain.ExhaustedByOverlap, fit[none], ReasonPoolExhausted)
 	}
@@ -35,11 +39,20 @@ func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 		case byHost:
 			return is(explain.ExhaustedByHost, p, ReasonHostFull)
 		case namespace != "":
-			facts.Namespace = namespace
+			if facts.Namespace = namespace; namespace != w.Namespace { // it is that of the claim
+				facts.Own = nil
+			}
 			return is(explain.ExhaustedByQuota, p, ReasonQuotaExceeded)
 		}
 	}
-	if full := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && p.set.free() == 0 }); full >= 0 {
+	if split := slices.IndexFunc(fit, func(p *poolState) bool { return p.split != nil && p.Serves() }); split >= 0 {
+		kind := explain.NoFreeBlock
+		if !fit[split].AutoAssign {
+			kind = explain.NoBlockByItself
+		}
+		return is(kind, fit[split], ReasonNoFreeBlock)
+	}
+	if full := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && !p.hasFree() }); full >= 0 {
 		if next := x.nextCooled(fit[full]); !next.IsZero() {
 			facts.In = x.until(next)
 			return is(explain.ExhaustedCooling, fit[full], ReasonPoolExhausted)
@@ -58,7 +71,7 @@ func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 // that of its host, or that of a namespace.
 func (x *picker) barredBy(p *poolState, w PickRequest) (host bool, namespace string) {
 	addrs := make([]netip.Addr, 0, 2)
-	if p.set.free() > 0 {
+	if p.hasFree() {
 		addrs = append(addrs, netip.Addr{})
 	}
 	if a := x.retainedFor(p, w, need{family: p.Family()}); a.IsValid() {
@@ -141,6 +154,9 @@ func (x *picker) whoHas(w PickRequest, n need, fit []*poolState) (why []string) 
 func (x *picker) stateOf(p *poolState, w PickRequest) explain.PoolState {
 	if !p.Serves() {
 		return explain.PoolState{Pool: p.Name, Stop: p.stop()}
+	}
+	if p.split != nil {
+		return explain.PoolState{Pool: p.Name, Subnet: p.Plan.Subnet, Blocks: p.blockState(w.Namespace)}
 	}
 	c := x.countsOf(p.Name)
 	state := explain.PoolState{

@@ -54,6 +54,7 @@ func (x *state) stillCools(p *poolState, r cooldown) bool {
 // expireCooldowns ends those of a pool whose time has come. It is called whenever somebody looks at what the pool
 // has free; there is no timer.
 func (x *state) expireCooldowns(p *poolState) {
+	p = p.home()
 	for q := &p.cooldowns.queue; len(*q) > 0 && (*q)[0].ends <= x.now; {
 		x.refresh(p.address(heap.Pop(q).(cooldown).number))
 	}
@@ -61,12 +62,41 @@ func (x *state) expireCooldowns(p *poolState) {
 
 // nextCooled returns when the first cooldown of a pool ends; zero when no address cools.
 func (x *state) nextCooled(p *poolState) time.Time {
+	if p.parent != nil {
+		return x.nextCooledIn(p)
+	}
 	for q := &p.cooldowns.queue; len(*q) > 0; heap.Pop(q) {
 		if x.stillCools(p, (*q)[0]) {
 			return fromNanos((*q)[0].ends)
 		}
 	}
 	return time.Time{}
+}
+
+// nextCooledIn returns when the first cooldown of a block ends; zero when none of its addresses cools. It looks at all
+// that cool in the parent, or at all numbers of the block where those are fewer.
+func (x *state) nextCooledIn(b *poolState) time.Time {
+	var first int64
+	see := func(ends int64) {
+		if ends > x.now && (first == 0 || ends < first) {
+			first = ends
+		}
+	}
+	home := b.parent
+	if b.n <= uint64(len(home.cooldowns.queue)) {
+		for i := b.from; i < b.from+b.n; i++ {
+			if home.cooldowns.set.isTaken(i) {
+				see(home.coolsUntil(x.record(home.address(i))))
+			}
+		}
+		return fromNanos(first)
+	}
+	for _, c := range home.cooldowns.queue {
+		if c.number-b.from < b.n && x.stillCools(home, c) {
+			see(c.ends)
+		}
+	}
+	return fromNanos(first)
 }
 
 // until returns the time until then.

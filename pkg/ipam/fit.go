@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 )
@@ -8,29 +9,66 @@ import (
 // fitting returns the pools that a request may draw from, in the order of preference. It looks at no more
 // of them than its user does.
 func (x *catalogue) fitting(w PickRequest) iter.Seq[*poolState] {
-	candidates := x.unbound.of(w.Host)
-	if w.Ahead {
-		candidates = slices.Values(x.open)
-	}
-	switch {
-	case w.Pool != "":
-		candidates = slices.Values(x.named(w.Pool))
-	case w.Network != "":
-		candidates = slices.Values(x.networks[w.Network])
-	case len(x.bound[w.Namespace]) > 0:
-		candidates = slices.Values(x.bound[w.Namespace])
-	}
+	candidates := x.chain(w)
 	return func(yield func(*poolState) bool) {
-		for p := range candidates {
-			if x.fits(p, w) && !yield(p) {
+		for q := range x.drawn(candidates, w.Namespace) {
+			if x.fits(q, w) && !yield(q) {
 				return
 			}
 		}
 	}
 }
 
+// chain returns where a request looks for addresses, in this order: in what it names, or else in what its namespace has
+// of its own, and only where that is nothing, in the default chain.
+func (x *catalogue) chain(w PickRequest) iter.Seq[*poolState] {
+	switch {
+	case w.Pool != "":
+		return slices.Values(x.named(w.Pool))
+	case w.Network != "":
+		return slices.Values(x.networks[w.Network])
+	case x.hasOwn(w):
+		return x.own(w)
+	case w.Ahead:
+		return slices.Values(x.open)
+	default:
+		return x.unbound.of(w.Host)
+	}
+}
+
+// own returns what the namespace of a request has of its own: the pools that are bound to it, then those in which it
+// has blocks, or of which it could be given one; of equal priority, those first in which it has some.
+func (x *catalogue) own(w PickRequest) iter.Seq[*poolState] {
+	bound := x.bound[w.Namespace]
+	if x.splits == 0 { // as nearly always
+		return slices.Values(bound)
+	}
+	split := slices.Clone(x.owning[w.Namespace])
+	for _, p := range x.growing {
+		if len(bound) == 0 && p.lists(w) && !slices.Contains(split, p) {
+			split = append(split, p)
+		}
+	}
+	split = slices.DeleteFunc(split, func(p *poolState) bool { return slices.Contains(bound, p) })
+	slices.SortFunc(split, func(a, b *poolState) int {
+		has := func(p *poolState) bool { return len(p.split.of[w.Namespace]) > 0 }
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), compareBool(has(b), has(a)), preference(a, b))
+	})
+	return slices.Values(slices.Concat(bound, split))
+}
+
+// hasOwn reports whether the namespace of a request has anything of its own, for whichever host, or could be given a
+// block for its host. Then it draws from nothing else, however full that is.
+func (x *catalogue) hasOwn(w PickRequest) bool {
+	return len(x.bound[w.Namespace]) > 0 || len(x.owning[w.Namespace]) > 0 ||
+		w.Namespace != "" && slices.ContainsFunc(x.growing, func(p *poolState) bool { return p.lists(w) })
+}
+
+// ownNames names what the namespace of a request has of its own.
+func (x *catalogue) ownNames(w PickRequest) []string { return poolNames(slices.Collect(x.own(w))) }
+
 func (x *catalogue) fits(p *poolState, w PickRequest) bool {
-	return (w.Pool == "" || w.Pool == p.Name) && p.lists(w) && x.servesNamespace(p, w) &&
+	return (w.Pool == "" || w.Pool == p.Name || w.Pool == p.CountedAs()) && p.lists(w) && x.servesNamespace(p, w) &&
 		(w.Network == "" || w.Network == p.Network)
 }
 
@@ -42,29 +80,39 @@ func (x *catalogue) named(name string) []*poolState {
 	return nil
 }
 
-// servesNamespace: a namespace with pools of its own draws from these alone.
+// servesNamespace reports whether a pool is for the namespace of a request. A pool that is bound is for its namespaces,
+// as a block is for its one,
+// one that is left out of the default chain for whoever names it, and one of the default chain for namespaces that have
+// nothing of their own.
 func (x *catalogue) servesNamespace(p *poolState, w PickRequest) bool {
-	if w.byHand() {
+	switch {
+	case w.byHand():
 		return true
+	case p.Bound():
+		return p.boundTo(w.Namespace)
+	case p.split != nil && !p.NotDefault: // whoever has a block, or could be given one, has it of his own
+		return len(x.bound[w.Namespace]) == 0
+	case p.NotDefault:
+		return w.names(p)
+	default:
+		return !x.hasOwn(w)
 	}
-	if len(x.bound[w.Namespace]) > 0 {
-		_, ok := p.Namespaces[w.Namespace]
-		return ok
-	}
-	return len(p.Namespaces) == 0
 }
 
 // together returns the pools from which a request takes its addresses together: those of p's network that
 // fit, or p alone if it is part of none and fits.
 func (x *catalogue) together(p *poolState, w PickRequest) []*poolState {
-	all := []*poolState{p}
-	if p.Network != "" {
-		all = x.networks[p.Network]
-	}
-	fit := make([]*poolState, 0, len(all))
-	for _, p := range all {
+	if p.Network == "" {
 		if x.fits(p, w) {
-			fit = append(fit, p)
+			return []*poolState{p}
+		}
+		return nil
+	}
+	all := x.networks[p.Network]
+	fit := make([]*poolState, 0, len(all))
+	for q := range x.drawn(slices.Values(all), w.Namespace) {
+		if q.Network == p.Network && x.fits(q, w) {
+			fit = append(fit, q)
 		}
 	}
 	return fit

@@ -72,6 +72,50 @@ func (f *freeSet) after(i uint64) uint64 {
 	return i
 }
 
+// freeIn returns how many of the n numbers from one on, all of them below f.n, are free. It looks at as many words as
+// these numbers have, or at all that exist where those are fewer.
+func (f *freeSet) freeIn(from, n uint64) uint64 {
+	if n == 0 || len(f.levels) == 0 {
+		return n
+	}
+	first, last := from/64, (from+n-1)/64
+	within := func(at, word uint64) uint64 {
+		if at == first {
+			word &= ^uint64(0) << (from % 64)
+		}
+		if at == last {
+			word &= ^uint64(0) >> (63 - (from+n-1)%64)
+		}
+		return uint64(bits.OnesCount64(word))
+	}
+	taken := uint64(0)
+	if last-first < uint64(len(f.levels[0])) {
+		for at := first; at <= last; at++ {
+			taken += within(at, f.levels[0][at])
+		}
+		return n - taken
+	}
+	for at, word := range f.levels[0] {
+		if first <= at && at <= last {
+			taken += within(at, word)
+		}
+	}
+	return n - taken
+}
+
+// nextIn returns the first free number at or after start of the n numbers from one on, going round at their end; ok is
+// false when none of them is free.
+func (f *freeSet) nextIn(from, n, start uint64) (i uint64, ok bool) {
+	if n == 0 {
+		return 0, false
+	}
+	if i := f.after(from + start%n); i-from < n {
+		return i, true
+	}
+	i = f.after(from)
+	return i, i-from < n
+}
+
 func (f *freeSet) word(level int, i uint64) uint64 {
 	if level >= len(f.levels) {
 		return 0

@@ -40,8 +40,8 @@ func (x *Index) Headrooms(now time.Time) map[string]Headroom {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.now = now.UnixNano()
-	out := make(map[string]Headroom, len(x.pools))
-	for name, p := range x.pools {
+	out := make(map[string]Headroom, len(x.roots))
+	for name, p := range x.roots {
 		if p.Valid() {
 			out[name] = x.headroom(p)
 		}
@@ -53,13 +53,29 @@ func (x *picker) headroom(p *poolState) Headroom {
 	s := Headroom{Network: p.Network, Family: p.Family(), MaxPerHost: p.MaxPerHost}
 	if p.Serves() {
 		x.expireCooldowns(p)
-		s.Free = p.set.free()
+		s.Free = p.free()
 	}
-	m := x.byPool[p.Name]
-	if p.Terminating || m == nil {
+	if p.Terminating {
 		return s
 	}
-	s.Retained = uint64(m.retained)
+	if p.split != nil {
+		s.Retained = uint64(p.split.members.retained)
+		if p.split.members.draining == 0 {
+			return x.addRetained(s, x.byPool[p.Name])
+		}
+		s.Retained = 0
+	}
+	for m := range x.membersOf(p) {
+		s = x.addRetained(s, m)
+	}
+	return s
+}
+
+func (x *picker) addRetained(s Headroom, m *members) Headroom {
+	if m == nil {
+		return s
+	}
+	s.Retained += uint64(m.retained)
 	for r := range m.draining { // nobody gets these back
 		if r.state == lease.Reserved && r.claim() != "" {
 			s.Retained--
@@ -117,6 +133,15 @@ func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr)
 	return kind.String()
 }
 
+// mayTake reports whether a request takes addresses of a pool by its families.
+func (x *Index) mayTake(p *poolState, w PickRequest) bool {
+	if !w.Families.Required() {
+		return w.Families.Wants(p.Family())
+	}
+	together := x.together(p, w)
+	return len(w.Sets) > 0 || offers(together, ipaddr.IPv4) && offers(together, ipaddr.IPv6)
+}
+
 // RoomFor returns for how many pods like that of a request there are free addresses in the pools that it may draw from.
 func (x *Index) RoomFor(w PickRequest, now time.Time) uint64 {
 	x.mu.Lock()
@@ -124,17 +149,22 @@ func (x *Index) RoomFor(w PickRequest, now time.Time) uint64 {
 	x.now = now.UnixNano()
 	var spares []Headroom
 	for p := range x.fitting(w) {
-		if !p.Valid() || len(w.Sets) > 0 && !slices.ContainsFunc(w.Sets, p.among) {
+		if !p.Valid() || len(w.Sets) > 0 && !slices.ContainsFunc(w.Sets, p.among) || !x.mayTake(p, w) {
 			continue
 		}
 		s := x.headroom(p)
-		s.Retained = 0
+		if s.Retained = 0; p.split != nil {
+			s.Free = min(s.Free, p.growing())
+		}
 		if p.MaxPerHost > 0 {
 			n, coming := x.onHost(p, w, nil)
 			s = s.On(n + coming)
 		}
 		if left, bounded := x.leftIn(p, w); bounded {
 			s.Free = min(s.Free, uint64(left))
+		}
+		if w.Families.Single() {
+			s.Network = "" // a pod takes of it alone
 		}
 		spares = append(spares, s)
 	}

@@ -3,6 +3,7 @@ package ipam
 import (
 	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,6 +116,28 @@ func hostSubnets(list ...string) option {
 			p.HostSubnets[netip.MustParsePrefix(n)] = struct{}{}
 		}
 	}
+}
+
+// oneLabel is a selector of one label, such as rack=7.
+type oneLabel string
+
+func (l oneLabel) Matches(labels map[string]string) bool {
+	key, value, _ := strings.Cut(string(l), "=")
+	return labels[key] == value
+}
+
+func (l oneLabel) String() string { return string(l) }
+
+func hostSelector(label string) option { return func(p *Pool) { p.HostSelector = oneLabel(label) } }
+
+// node returns a node whose addresses are all InternalIPs.
+func node(addrs ...string) Node { return Node{Addrs: ips(addrs...), Internal: ips(addrs...)} }
+
+// inRack returns a node with a label.
+func inRack(rack string, addrs ...string) Node {
+	n := node(addrs...)
+	n.Labels = map[string]string{"rack": rack}
+	return n
 }
 
 func namespaces(list ...string) option {

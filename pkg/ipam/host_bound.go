@@ -20,7 +20,7 @@ func (x *bounds) hostFull(p *poolState, w PickRequest, chosen []choice) bool {
 // onHost returns how many addresses of a pool the host of a request has, and how many more it is to have: those that
 // are being given to it, that were chosen for the request, and that are expected there.
 func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming int) {
-	at := hostPool{w.Host, p.Name}
+	at := hostPool{w.Host, p.CountedAs()}
 	held := x.coming[at]
 	for _, a := range held {
 		if !x.has(at, a) { // the write may have arrived already
@@ -31,12 +31,12 @@ func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming
 		return slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a })
 	}
 	for _, c := range chosen {
-		if c.pool == p {
+		if c.pool.home() == p.home() {
 			coming++
 		}
 	}
 	if w.Expected != nil {
-		for _, a := range w.Expected(p.Name) {
+		for _, a := range w.Expected(p.CountedAs()) {
 			if !x.has(at, a) && !slices.Contains(held, a) && !isChosen(a) {
 				coming++
 			}
@@ -67,8 +67,10 @@ func (x *state) has(at hostPool, a netip.Addr) bool {
 		if r == nil {
 			continue
 		}
-		if is, ok := hostPoolOf(r); ok && is == at {
-			return true
+		for is := range x.hostPoolsOf(r) {
+			if is == at {
+				return true
+			}
 		}
 	}
 	return false

@@ -8,7 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// hostTable is where requests look for the pools of a host that are bound to no namespace: by its address and,
+// hostTable is where requests look for the pools of a host: by its address and,
 // for each length that host subnets have, by its subnet of that length.
 type hostTable struct {
 	hosts    map[netip.Addr][]*poolState
@@ -27,8 +27,8 @@ func (t *hostTable) lengthsOf(a netip.Addr) []int {
 }
 
 func (t *hostTable) enter(p *poolState) {
-	for h := range p.Hosts {
-		enter(t.hosts, h, p)
+	for h := range p.byAddress() {
+		t.enterHost(h, p)
 	}
 	for n := range p.HostSubnets {
 		if len(t.networks[n]) == 0 {
@@ -39,8 +39,8 @@ func (t *hostTable) enter(p *poolState) {
 }
 
 func (t *hostTable) leave(p *poolState) {
-	for h := range p.Hosts {
-		leave(t.hosts, h, p)
+	for h := range p.byAddress() {
+		t.leaveHost(h, p)
 	}
 	for n := range p.HostSubnets {
 		if leave(t.networks, n, p); len(t.networks[n]) == 0 {
@@ -48,6 +48,9 @@ func (t *hostTable) leave(p *poolState) {
 		}
 	}
 }
+
+func (t *hostTable) enterHost(h netip.Addr, p *poolState) { enter(t.hosts, h, p) }
+func (t *hostTable) leaveHost(h netip.Addr, p *poolState) { leave(t.hosts, h, p) }
 
 // of returns the pools of a host in the order of preference, each once. It looks at no more of them than its user
 // does.

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"iter"
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -15,19 +16,26 @@ type hostPool struct {
 	pool string
 }
 
-// hostPoolOf returns where an address is in use; ok is false for one that nobody on a host has.
-func hostPoolOf(r *record) (at hostPool, ok bool) {
-	at = hostPool{r.host.Value(), r.params.Value().Pool}
-	return at, r.state == lease.Active && at.host.IsValid()
+// hostPoolsOf yields where an address is in use: nowhere, on a host, or on two while a virtual machine migrates.
+func (x *state) hostPoolsOf(r *record) iter.Seq[hostPool] {
+	return func(yield func(hostPool) bool) {
+		if r.state != lease.Active {
+			return
+		}
+		pool := x.countedAs(r.params.Value().Pool)
+		for h := range r.hosts() {
+			if !yield(hostPool{h, pool}) {
+				return
+			}
+		}
+	}
 }
 
 // adjustUsage counts an address that is in use, or that is missing and was, where it is.
-func (x *hostUsage) adjustUsage(r *record, by int) {
-	at, ok := hostPoolOf(r)
-	if !ok {
-		return
-	}
-	if x.inUse[at] += by; x.inUse[at] == 0 {
-		delete(x.inUse, at)
+func (x *state) adjustUsage(r *record, by int) {
+	for at := range x.hostPoolsOf(r) {
+		if x.inUse[at] += by; x.inUse[at] == 0 {
+			delete(x.inUse, at)
+		}
 	}
 }

@@ -54,14 +54,27 @@ func (n Networks) String() string {
 	return explain.FirstFew(texts, "networks")
 }
 
-// Draws reports whether a host may draw from the pool: it is listed, or lies in one of the host subnets.
+// Draws reports whether a host may draw from the pool: it is listed, its node matches the host selector, or it lies in
+// one of the host subnets.
 func (p Pool) Draws(host netip.Addr) bool {
-	if _, listed := p.Hosts[host]; listed {
+	_, listed := p.Hosts[host]
+	return listed || p.Covers(host)
+}
+
+// Covers reports whether a host may draw from the pool whether or not it is listed.
+func (p Pool) Covers(host netip.Addr) bool {
+	if p.Selects(host) {
 		return true
 	}
-	_, covered := p.HostSubnets.Of(host)
-	return covered
+	_, inside := p.HostSubnets.Of(host)
+	return inside
+}
+
+// Selects reports whether the host selector of the pool matches the node of a host.
+func (p Pool) Selects(host netip.Addr) bool {
+	_, selected := slices.BinarySearchFunc(p.Selected, host, netip.Addr.Compare)
+	return selected
 }
 
 // NoHosts reports whether the pool is for no host at all.
-func (p Pool) NoHosts() bool { return len(p.Hosts)+len(p.HostSubnets) == 0 }
+func (p Pool) NoHosts() bool { return len(p.Hosts)+len(p.HostSubnets)+len(p.Selected) == 0 }

@@ -69,22 +69,22 @@ func TestHostsOfAPool(t *testing.T) {
 	p := pool(t, "a", "10.0.0.0/28", []string{"10.0.0.2"}, hosts(host1, "172.16.0.1"),
 		hostSubnets("192.168.0.0/16", "192.168.0.0/31"))
 	x := indexOf(p, pool(t, "b", "10.0.1.0/28", []string{"10.0.1.2"}))
-	x.SetNode("listed", ips(host1))
-	x.SetNode("inside", ips("10.9.9.9", host2))
-	x.SetNode("outside", ips("10.9.9.8"))
-	x.SetNode("listed-by-another", ips("192.168.0.7", "172.16.0.1"))
+	x.SetNode("listed", node(host1))
+	x.SetNode("inside", node("10.9.9.9", host2))
+	x.SetNode("outside", node("10.9.9.8"))
+	x.SetNode("listed-by-another", node("192.168.0.7", "172.16.0.1"))
 	for name, want := range map[string]int{"a": 3, "b": 1, "c": 0} {
 		if got := x.HostCount(name); got != want {
 			t.Errorf("%d hosts may draw from pool %s, want %d", got, name, want)
 		}
 	}
-	x.SetNode("inside", nil)
-	x.SetNode("another", ips("192.168.0.3"))
-	x.SetNode("yet-another", ips("192.168.0.4"))
+	x.SetNode("inside", Node{})
+	x.SetNode("another", node("192.168.0.3"))
+	x.SetNode("yet-another", node("192.168.0.4"))
 	if got := x.HostCount("a"); got != 4 {
 		t.Errorf("%d hosts may draw from pool a after nodes have changed, want 4", got)
 	}
-	x.SetNode("inside", ips("10.9.9.9", host2))
+	x.SetNode("inside", node("10.9.9.9", host2))
 	if got := x.Covering(ips("10.9.9.9", host2)); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("%v cover a node", got)
 	}

@@ -17,10 +17,11 @@ type leaseTable struct {
 	byAttachment table
 	byKey        table // of the addresses that claims have for one pod
 	byHost       map[netip.Addr]map[*record]struct{}
+	second       secondTable
 }
 
 func newLeaseTable() leaseTable {
-	x := leaseTable{seed: maphash.MakeSeed(), byHost: map[netip.Addr]map[*record]struct{}{}}
+	x := leaseTable{seed: maphash.MakeSeed(), byHost: map[netip.Addr]map[*record]struct{}{}, second: newSecondTable()}
 	hash := hasher{x.seed}
 	x.byAddr = table{
 		hash: func(r *record) uint64 { return hash.addr(r.addr) },
@@ -56,12 +57,13 @@ func (x *leaseTable) enter(r *record) {
 	if r.claim() != "" && r.key() != "" {
 		x.byKey.add(r)
 	}
-	if h := r.host.Value(); h.IsValid() {
+	for h := range r.hosts() {
 		if x.byHost[h] == nil {
 			x.byHost[h] = map[*record]struct{}{}
 		}
 		x.byHost[h][r] = struct{}{}
 	}
+	x.second.enter(r)
 }
 
 // leave takes an entry out of the tables.
@@ -79,11 +81,13 @@ func (x *leaseTable) leave(r *record) {
 	if r.claim() != "" && r.key() != "" {
 		x.byKey.remove(r)
 	}
-	h := r.host.Value()
-	delete(x.byHost[h], r)
-	if len(x.byHost[h]) == 0 {
-		delete(x.byHost, h)
+	for h := range r.hosts() {
+		delete(x.byHost[h], r)
+		if len(x.byHost[h]) == 0 {
+			delete(x.byHost, h)
+		}
 	}
+	x.second.leave(r)
 }
 
 // record returns the entry of an address, nil when it has none.

@@ -1,9 +1,13 @@
 package ipam
 
 import (
+	"iter"
 	"net/netip"
 	"slices"
 
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -28,7 +32,8 @@ func (x *leaseView) Len() int {
 	return x.byAddr.size
 }
 
-// ByContainer returns the addresses that a container holds; an empty ifName means all its interfaces.
+// ByContainer returns the addresses that a container holds, seen from its attachment; an empty ifName means all its
+// interfaces.
 func (x *leaseView) ByContainer(id, ifName string) []lease.Lease {
 	key := compactHex(id)
 	x.mu.RLock()
@@ -39,23 +44,23 @@ func (x *leaseView) ByContainer(id, ifName string) []lease.Lease {
 			out = append(out, r.lease())
 		}
 	}
+	for _, r := range x.second.containers[key] {
+		if ifName == "" || r.other().IfName == ifName {
+			out = append(out, r.lease().Turned())
+		}
+	}
 	return sorted(out)
 }
 
 // ByAttachment returns the addresses that a pod (by UID) or an owner holds on an interface, on all of them when
-// IfName is empty. The holder's other fields do not count. A holder without pod UID and owner has none.
+// IfName is empty, seen from its attachments. The holder's other fields do not count. A holder without pod UID and
+// owner has none.
 func (x *leaseView) ByAttachment(h lease.Holder) []lease.Lease {
-	if h.Owner == "" && h.PodUID == "" {
-		return nil
-	}
-	uid := compactUUID(h.PodUID)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var out []lease.Lease
-	for r := x.byAttachment.first(x.hash().attachment(h.Owner, uid)); r != nil; r = r.nextAttachment {
-		if r.owner() == h.Owner && (h.Owner != "" || r.uid() == uid) && (h.IfName == "" || r.ifName.Value() == h.IfName) {
-			out = append(out, r.lease())
-		}
+	for a := range x.attached(h) {
+		out = append(out, a.lease())
 	}
 	return sorted(out)
 }
@@ -63,47 +68,40 @@ func (x *leaseView) ByAttachment(h lease.Holder) []lease.Lease {
 // SomeInUse returns up to n of the addresses that a holder, as ByAttachment looks for it, has in use, in no order. It
 // reports whether these are all. A holder of thousands, as of objects that somebody wrote by hand, takes no longer.
 func (x *leaseView) SomeInUse(h lease.Holder, n int) (some []lease.Lease, all bool) {
-	if h.Owner == "" && h.PodUID == "" {
-		return nil, true
-	}
-	uid := compactUUID(h.PodUID)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	for r := x.byAttachment.first(x.hash().attachment(h.Owner, uid)); r != nil; r = r.nextAttachment {
-		if r.state != lease.Active || r.owner() != h.Owner || h.Owner == "" && r.uid() != uid ||
-			h.IfName != "" && r.ifName.Value() != h.IfName {
+	for a := range x.attached(h) {
+		if a.state != lease.Active {
 			continue
 		}
 		if len(some) == n {
 			return some, false
 		}
-		some = append(some, r.lease())
+		some = append(some, a.lease())
 	}
 	return some, true
 }
 
 // HasOfClaim reports whether a holder, as ByAttachment looks for it, has an address of a claim in use.
 func (x *leaseView) HasOfClaim(h lease.Holder, claim string) bool {
-	if h.Owner == "" && h.PodUID == "" {
-		return false
-	}
-	uid := compactUUID(h.PodUID)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	for r := x.byAttachment.first(x.hash().attachment(h.Owner, uid)); r != nil; r = r.nextAttachment {
-		if r.state == lease.Active && r.extra != nil && r.extra.retention.Claim == claim && r.owner() == h.Owner &&
-			(h.Owner != "" || r.uid() == uid) && (h.IfName == "" || r.ifName.Value() == h.IfName) {
+	for a := range x.attached(h) {
+		if a.state == lease.Active && a.claim() == claim {
 			return true
 		}
 	}
 	return false
 }
 
-// ByHost returns the addresses in use or reserved on a host.
+// ByHost returns the addresses in use or reserved on a host, seen from there.
 func (x *leaseView) ByHost(host netip.Addr) []lease.Lease {
 	x.mu.RLock()
 	out := leases(x.byHost[host])
 	x.mu.RUnlock()
+	for i, l := range out {
+		out[i], _ = l.From(func(l lease.Lease) bool { return l.Host == host })
+	}
 	return sorted(out)
 }
 
@@ -116,6 +114,44 @@ func (x *leaseView) ByPool(name string) []lease.Lease {
 	}
 	x.mu.RUnlock()
 	return sorted(out)
+}
+
+// ByPoolIn returns the leases of some addresses that name a pool, in order. It looks at those addresses, or at the
+// pool's leases where these are fewer.
+func (x *leaseView) ByPoolIn(name string, in *netipx.IPSet) (out []lease.Lease) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	m := x.byPool[name]
+	if m == nil {
+		return nil
+	}
+	if ipaddr.SizeOfSet(in) < uint64(len(m.records)) {
+		for a := range addressesOf(in) {
+			if r := x.record(a); r != nil && r.params.Value().Pool == name {
+				out = append(out, r.lease())
+			}
+		}
+		return out
+	}
+	for r := range m.records {
+		if in.Contains(r.addr) {
+			out = append(out, r.lease())
+		}
+	}
+	return sorted(out)
+}
+
+// addressesOf returns the addresses of a set in order.
+func addressesOf(set *netipx.IPSet) iter.Seq[netip.Addr] {
+	return func(yield func(netip.Addr) bool) {
+		for _, r := range set.Ranges() {
+			for a := r.From(); r.Contains(a); a = a.Next() {
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func leases(records map[*record]struct{}) []lease.Lease {
@@ -186,13 +222,14 @@ func (x *leaseView) Missing(a netip.Addr) (l lease.Lease, ok bool) {
 func (x *leaseView) MissingOf(h lease.Holder) (l lease.Lease, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+	held := func(l lease.Lease) bool { return l.IsHeldBy(h) }
 	for _, r := range x.missing {
-		if l := r.lease(); l.IsHeldBy(h) {
+		if l, ok := r.lease().From(held); ok {
 			return l, true
 		}
 	}
 	for a := range x.behind {
-		if l := x.record(a).lease(); l.IsHeldBy(h) {
+		if l, ok := x.record(a).lease().From(held); ok {
 			return l, true
 		}
 	}
@@ -220,6 +257,9 @@ func (x *leaseView) PodsOn(host []netip.Addr) int {
 			who := r.uid()
 			if who.bytes == "" {
 				who = r.container()
+			}
+			if o := r.other(); o != nil && r.host.Value() != h {
+				who = compactUUID(o.PodUID)
 			}
 			pods[who] = struct{}{}
 		}

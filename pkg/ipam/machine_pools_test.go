@@ -66,6 +66,10 @@ func (m *machine) change(t *rapid.T, p Pool) {
 	for n := range set("host subnet", host1+"/32", "192.168.0.2/31", "192.168.0.0/16", "0.0.0.0/0", "2001:db8::/32") {
 		p.HostSubnets[netip.MustParsePrefix(n)] = struct{}{}
 	}
+	p.HostSelector = nil
+	if rack := rapid.SampledFrom([]string{"", "", "1", "2"}).Draw(t, "host selector"); rack != "" {
+		p.HostSelector = oneLabel("rack=" + rack)
+	}
 	if rapid.IntRange(0, 2).Draw(t, "narrow") == 0 {
 		p.HostSubnets = nil
 	}
@@ -73,6 +77,10 @@ func (m *machine) change(t *rapid.T, p Pool) {
 		p.Namespaces = set("namespace", "shop", "bank")
 	} else {
 		p.Namespaces = nil
+	}
+	p.NamespaceSelector, p.NotDefault = nil, rapid.IntRange(0, 3).Draw(t, "not default") == 0
+	if rapid.IntRange(0, 3).Draw(t, "selects") == 0 {
+		ofTier(rapid.SampledFrom([]string{"gold", "lead", ""}).Draw(t, "tier"))(&p)
 	}
 	p.Created = at(rapid.IntRange(0, 2).Draw(t, "age"))
 	p.Network = rapid.SampledFrom([]string{"", "blue", "red"}).Draw(t, "network")
@@ -97,9 +105,23 @@ func (m *machine) removePool(t *rapid.T) {
 
 func (m *machine) setNode(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"node-1", "node-2"}).Draw(t, "node")
-	addrs := rapid.SliceOfN(rapid.SampledFrom(universe[:4]), 0, 3).Draw(t, "addresses")
-	m.model.nodes[name] = addrs
-	m.x.SetNode(name, addrs)
+	n := Node{Labels: map[string]string{"rack": rapid.SampledFrom([]string{"1", "2"}).Draw(t, "rack")}}
+	n.Addrs = rapid.SliceOfN(rapid.SampledFrom(slices.Concat(universe[:4], ips(host1, host2))), 0, 3).Draw(t, "addresses")
+	n.Internal = n.Addrs[:rapid.IntRange(0, len(n.Addrs)).Draw(t, "internal")]
+	m.model.nodes[name] = n
+	m.x.SetNode(name, n)
+}
+
+func (m *machine) setNamespace(t *rapid.T) {
+	name := rapid.SampledFrom([]string{"shop", "bank"}).Draw(t, "namespace")
+	tier := rapid.SampledFrom([]string{"gold", "lead", "", "gone"}).Draw(t, "tier")
+	if tier == "gone" {
+		delete(m.model.labels, name)
+		m.x.RemoveNamespace(name)
+		return
+	}
+	m.model.labels[name] = map[string]string{"tier": tier}
+	m.x.SetNamespace(name, m.model.labels[name])
 }
 
 func (m *machine) pick(t *rapid.T) {

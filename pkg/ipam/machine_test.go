@@ -41,6 +41,7 @@ func TestIndexAgainstModel(t *testing.T) {
 			"set pool again":   m.setPoolAgain,
 			"remove pool":      m.removePool,
 			"set node":         m.setNode,
+			"set namespace":    m.setNamespace,
 			"pick":             m.pick,
 			"doubt":            m.doubt,
 			"drop":             m.drop,
@@ -107,6 +108,14 @@ func aLease(t *rapid.T, a netip.Addr) lease.Lease {
 	}
 	if rapid.IntRange(0, 5).Draw(t, "owner") == 0 {
 		l.Owner = pick("owner name", "vm-1", "vm-2")
+	}
+	if l.State == lease.Active && l.Owner == "" && rapid.IntRange(0, 3).Draw(t, "migrates") == 0 {
+		o := l.Holder
+		o.ContainerID, o.PodUID = pick("second container", "c1", "c2", "c3"), pick("second uid", "u1", "u2")
+		o.Host, o.UIDNamed = ip(pick("second host", host1, host2)), true
+		if o.ContainerID != l.ContainerID && o.PodUID != l.PodUID {
+			l.Other = &o
+		}
 	}
 	return l
 }

@@ -1,5 +1,7 @@
 package ipam
 
+import "iter"
+
 // poolMembers has the addresses by the pool that their objects name: every entry is a member of one pool.
 type poolMembers struct{ byPool map[string]*members }
 
@@ -11,4 +13,18 @@ type members struct {
 	retained int
 	// draining are the held ones that are no longer in the pool's plan.
 	draining map[*record]struct{}
+}
+
+// membersOf returns the members of a pool, and those of its blocks.
+func (x *state) membersOf(p *poolState) iter.Seq[*members] {
+	return func(yield func(*members) bool) {
+		if m := x.byPool[p.Name]; m != nil && !yield(m) || p.split == nil {
+			return
+		}
+		for _, b := range p.split.blocks {
+			if m := x.byPool[b.Name]; m != nil && !yield(m) {
+				return
+			}
+		}
+	}
 }

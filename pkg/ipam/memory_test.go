@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,9 @@ const memoryBudget = 400
 
 // historyBudget is what the earlier holders of an address may take on top.
 const historyBudget = 100
+
+// secondBudget is what a second attachment may take on top.
+const secondBudget = 900
 
 // claimBudget is what an address of a claim may take on top: its terms, and its share of a claim of four.
 const claimBudget = 220
@@ -86,6 +90,17 @@ func withHistory(leases []lease.Lease) []lease.Lease {
 	return leases
 }
 
+// migrating gives all addresses a second attachment, each with texts of its own, as when it was read from an object.
+func migrating(leases []lease.Lease) {
+	for i := range leases {
+		h := leases[i].Holder
+		h.ContainerID, h.PodName = "f"+h.ContainerID[1:], h.PodName+"-target"
+		h.PodUID, h.Namespace, h.IfName = "f"+h.PodUID[1:], strings.Clone(h.Namespace), strings.Clone(h.IfName)
+		h.Host = ipaddr.Advance(h.Host, 20)
+		leases[i].Other = &h
+	}
+}
+
 // released has all addresses given up.
 func released(leases []lease.Lease) (out []lease.Lease) {
 	for _, l := range leases {
@@ -96,8 +111,8 @@ func released(leases []lease.Lease) (out []lease.Lease) {
 }
 
 // bytesPerAddress measures the heap that an index of the leases takes. Strings count: they are copied,
-// so that the index has its own.
-func bytesPerAddress(p Pool, leases []lease.Lease) float64 {
+// so that the index has its own. What then changes in the leases counts, too.
+func bytesPerAddress(p Pool, leases []lease.Lease, then ...func([]lease.Lease)) float64 {
 	n := len(leases)
 	heap := func() uint64 {
 		runtime.GC()
@@ -107,6 +122,9 @@ func bytesPerAddress(p Pool, leases []lease.Lease) float64 {
 		return m.HeapAlloc
 	}
 	before := heap()
+	for _, change := range then {
+		change(leases)
+	}
 	x := NewIndex()
 	x.SetPool(p)
 	x.Replace(leases, uint64(n))
@@ -136,6 +154,9 @@ func TestMemoryPerAddress(t *testing.T) {
 		})
 		t.Run(name+", of claims", func(t *testing.T) {
 			within(t, bytesPerAddress(p, inClaims(slices.Clone(leases))), memoryBudget+claimBudget)
+		})
+		t.Run(name+", migrating", func(t *testing.T) {
+			within(t, bytesPerAddress(p, slices.Clone(leases), migrating), memoryBudget+secondBudget)
 		})
 		t.Run(name+", with history", func(t *testing.T) {
 			within(t, bytesPerAddress(p, withHistory(leases)),

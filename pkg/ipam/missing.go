@@ -37,7 +37,15 @@ func emptied(old, r *record) bool {
 // sameHolder reports whether two entries of an address are of the same holder.
 func sameHolder(a, b *record) bool {
 	return a.state == b.state && a.container() == b.container() && a.uid() == b.uid() &&
-		a.owner() == b.owner() && a.claim() == b.claim()
+		a.owner() == b.owner() && a.claim() == b.claim() && sameOther(a.other(), b.other())
+}
+
+// sameOther reports whether the second attachments of two entries are the same, or there is none.
+func sameOther(a, b *lease.Holder) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.ContainerID == b.ContainerID && a.PodUID == b.PodUID
 }
 
 // precedes reports whether an entry says nothing of a holding that is known: it was written before, or only a holding

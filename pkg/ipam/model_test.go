@@ -23,8 +23,10 @@ type model struct {
 	pools map[string]Pool
 	holds map[netip.Addr]Assumed
 	lost  map[netip.Addr]lease.Lease
-	nodes map[string][]netip.Addr
-	now   time.Time
+	nodes map[string]Node
+	// labels has the namespaces that are known.
+	labels map[string]map[string]string
+	now    time.Time
 }
 
 // fact is the state of an address at a version. That of a delete of ours is known only as "after" the
@@ -39,8 +41,9 @@ type fact struct {
 func newModel() *model {
 	return &model{
 		told: map[netip.Addr][]fact{}, pools: map[string]Pool{}, holds: map[netip.Addr]Assumed{},
-		lost: map[netip.Addr]lease.Lease{}, nodes: map[string][]netip.Addr{},
-		now: now,
+		lost: map[netip.Addr]lease.Lease{}, nodes: map[string]Node{},
+		labels: map[string]map[string]string{},
+		now:    now,
 	}
 }
 
@@ -132,8 +135,8 @@ func had(w PickRequest, l lease.Lease) bool {
 
 func (m *model) nodeOf(a netip.Addr) string {
 	var names []string
-	for name, addrs := range m.nodes {
-		if slices.Contains(addrs, a) {
+	for name, n := range m.nodes {
+		if slices.Contains(n.Addrs, a) {
 			names = append(names, name)
 		}
 	}
@@ -207,16 +210,43 @@ func (m *model) beats(
 func (m *model) fits(p Pool, w PickRequest) bool {
 	bound := false
 	for _, q := range m.pools {
-		if _, ok := q.Namespaces[w.Namespace]; ok {
-			bound = true
-		}
+		bound = bound || m.bound(q, w.Namespace)
 	}
-	_, mine := p.Namespaces[w.Namespace]
+	serves := !bound
+	switch {
+	case len(p.Namespaces) > 0 || p.NamespaceSelector != nil:
+		serves = m.bound(p, w.Namespace)
+	case p.NotDefault:
+		serves = w.Network != ""
+	}
 	_, host := p.Hosts[w.Host]
 	for n := range p.HostSubnets {
 		host = host || n.Contains(w.Host)
 	}
-	return host && (bound && mine || !bound && len(p.Namespaces) == 0) && (w.Network == "" || w.Network == p.Network)
+	for _, n := range m.nodes {
+		host = host || p.HostSelector != nil && p.HostSelector.Matches(n.Labels) && slices.Contains(n.Internal, w.Host)
+	}
+	return host && serves && (w.Network == "" || w.Network == p.Network)
+}
+
+// bound is the rule of whom a pool is bound to.
+func (m *model) bound(p Pool, namespace string) bool {
+	_, named := p.Namespaces[namespace]
+	labels, known := m.labels[namespace]
+	return named || known && p.NamespaceSelector != nil && p.NamespaceSelector.Matches(labels)
+}
+
+// undetermined is the rule of a namespace whose labels are not known, while pools choose by labels.
+func (m *model) undetermined(namespace string) bool {
+	choosing := false
+	for _, p := range m.pools {
+		if m.bound(p, namespace) {
+			return false
+		}
+		choosing = choosing || p.NamespaceSelector != nil
+	}
+	_, known := m.labels[namespace]
+	return choosing && namespace != "" && !known
 }
 
 func (m *model) fitting(w PickRequest, network string, only string) (fit []Pool) {
@@ -234,6 +264,9 @@ func (m *model) fitting(w PickRequest, network string, only string) (fit []Pool)
 
 // pick is what Pick should give, as "pool address"; ok is false when it should refuse.
 func (m *model) pick(w PickRequest) (picks []string, ok bool) {
+	if m.undetermined(w.Namespace) {
+		return nil, false
+	}
 	known := m.known()
 	serving := m.serving(known)
 	families := map[ipaddr.Family]bool{}
@@ -309,7 +342,8 @@ func (m *model) hostFull(p Pool, w PickRequest, known map[netip.Addr]lease.Lease
 	on := map[netip.Addr]bool{}
 	for _, leases := range []map[netip.Addr]lease.Lease{known, m.lost} {
 		for a, l := range leases {
-			if l.State == lease.Active && l.Host == w.Host && l.Pool == p.Name {
+			if _, here := l.From(func(l lease.Lease) bool { return l.Host == w.Host }); here && l.State == lease.Active &&
+				l.Pool == p.Name {
 				on[a] = true
 			}
 		}

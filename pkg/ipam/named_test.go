@@ -50,8 +50,8 @@ func TestPickFromANamedPool(t *testing.T) {
 		},
 		"another namespace": {
 			pools: []Pool{a(namespaces("x"))}, want: want(from("a")),
-			text: "NamespaceNotServed: pool a does not serve namespace shop; hint: see spec.namespaces in: bcsnetctl pool " +
-				"describe a",
+			text: "NamespaceNotServed: pool a does not serve namespace shop; hint: see why: bcsnetctl explain " +
+				"namespace shop; to bind the pool to it: bcsnetctl pool bind a --namespace shop",
 		},
 		"another network": {
 			pools: []Pool{a(network("blue"))}, want: want(from("a"), ofNetwork("red")),
@@ -134,7 +134,7 @@ func TestOffer(t *testing.T) {
 		"free, with object":  {pool: a(), before: func(x *Index) { x.Watched(available("10.0.0.8", "a", 1)) }, addr: "10.0.0.8", want: "a"},
 		"of no host":         {pool: a(hosts()), addr: "10.0.0.8", want: "a"},
 		"cordoned":           {pool: a(cordoned), addr: "10.0.0.8", want: "a", text: "PoolCordoned: pool a hands out nothing: it is cordoned; hint: let it hand out addresses again: bcsnetctl pool uncordon a"},
-		"a node's own":       {pool: a(), before: func(x *Index) { x.SetNode("n", ips("10.0.0.8")) }, addr: "10.0.0.8", want: "a", text: "AddressInUse: address 10.0.0.8 of pool a is the own address of node n; hint: take it out of the pool: bcsnetctl pool remove-ip a 10.0.0.8"},
+		"a node's own":       {pool: a(), before: func(x *Index) { x.SetNode("n", node("10.0.0.8")) }, addr: "10.0.0.8", want: "a", text: "AddressInUse: address 10.0.0.8 of pool a is the own address of node n; hint: take it out of the pool: bcsnetctl pool remove-ip a 10.0.0.8"},
 		"gateway":            {pool: a(), addr: "10.0.0.1", text: "AddressNotInPool: address 10.0.0.1 is the gateway of pool a (10.0.0.0/24); hint: ask for another address"},
 		"network address":    {pool: a(), addr: "10.0.0.0", text: "AddressNotInPool: address 10.0.0.0 is the network address of pool a (10.0.0.0/24); hint: ask for another address"},
 		"broadcast address":  {pool: a(), addr: "10.0.0.255", text: "AddressNotInPool: address 10.0.0.255 is the broadcast address of pool a (10.0.0.0/24); hint: ask for another address"},

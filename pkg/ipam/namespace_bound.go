@@ -21,7 +21,7 @@ func (x *bounds) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []c
 	}
 	for _, ns := range w.chargedTo() {
 		limit, bounded := p.Quota(ns)
-		if ns == "" || !bounded || paid.has(charge{p.Name, ns}) {
+		if ns == "" || !bounded || paid.has(charge{p.CountedAs(), ns}) {
 			continue
 		}
 		if n, coming := x.inNamespace(p, w, ns, chosen); n+coming >= limit {
@@ -34,24 +34,24 @@ func (x *bounds) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []c
 // inNamespace returns how many addresses of a pool count for a namespace, and how many more are to: those that were
 // chosen for the request, and those that are expected.
 func (x *bounds) inNamespace(p *poolState, w PickRequest, namespace string, chosen []choice) (n, coming int) {
-	at := charge{p.Name, namespace}
+	at := charge{p.CountedAs(), namespace}
 	counted := func(a netip.Addr) bool {
 		c := x.chargesOf(a, x.record(a))
 		return c.has(at)
 	}
 	for _, c := range chosen {
-		if c.pool == p && !counted(c.addr) {
+		if c.pool.home() == p.home() && !counted(c.addr) {
 			coming++
 		}
 	}
 	if w.ExpectedIn != nil {
-		for _, a := range w.ExpectedIn(namespace, p.Name) {
+		for _, a := range w.ExpectedIn(namespace, p.CountedAs()) {
 			if !counted(a) && !slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a }) {
 				coming++
 			}
 		}
 	}
-	return x.charged[p.Name][namespace], coming
+	return x.charged[p.CountedAs()][namespace], coming
 }
 
 // quotaExceeded refuses an address of a pool that a namespace may have no more of.

@@ -1,18 +1,51 @@
 package ipam
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 )
 
-// nodeTable has the addresses that nodes have themselves, by node and by address; names of nodes are sorted.
+// Node has what matters of a node. Its labels do not change once it was given to SetNode.
+type Node struct {
+	// Addrs are the addresses that the node has itself. Internal are those of them that are InternalIPs: by these it draws
+	// where a host selector matches it.
+	Addrs, Internal []netip.Addr
+	Labels          map[string]string
+}
+
+func (n Node) equal(o Node) bool {
+	return slices.Equal(n.Addrs, o.Addrs) && slices.Equal(n.Internal, o.Internal) && maps.Equal(n.Labels, o.Labels)
+}
+
+// nodeTable has the nodes by name, and their names by the addresses that they have themselves; names are sorted.
 type nodeTable struct {
-	nodes  map[string][]netip.Addr
+	nodes  map[string]Node
 	nodeIP map[netip.Addr][]string
 }
 
 func newNodeTable() nodeTable {
-	return nodeTable{nodes: map[string][]netip.Addr{}, nodeIP: map[netip.Addr][]string{}}
+	return nodeTable{nodes: map[string]Node{}, nodeIP: map[netip.Addr][]string{}}
+}
+
+// setNode puts a node in the place of the one of its name, and returns that. One without addresses and labels is none.
+func (x *nodeTable) setNode(name string, n Node) (old Node) {
+	old = x.nodes[name]
+	for _, a := range old.Addrs {
+		if x.nodeIP[a] = without(x.nodeIP[a], name); len(x.nodeIP[a]) == 0 {
+			delete(x.nodeIP, a)
+		}
+	}
+	for _, a := range n.Addrs {
+		if at, found := slices.BinarySearch(x.nodeIP[a], name); !found {
+			x.nodeIP[a] = slices.Insert(x.nodeIP[a], at, name)
+		}
+	}
+	x.nodes[name] = Node{slices.Clone(n.Addrs), slices.Clone(n.Internal), n.Labels}
+	if len(n.Addrs)+len(n.Labels) == 0 {
+		delete(x.nodes, name)
+	}
+	return old
 }
 
 func (x *nodeTable) nodeOf(a netip.Addr) (string, bool) {

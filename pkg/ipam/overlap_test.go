@@ -135,7 +135,7 @@ func TestOverlapFlipKeepsAddressesInUse(t *testing.T) {
 			for i := range uint64(100) {
 				x.take("big", ipaddr.Advance(ip("10.1.1.0"), i).String())
 			}
-			x.SetNode("node-1", ips("10.0.0.22"))
+			x.SetNode("node-1", node("10.0.0.22"))
 			x.MarkUnknown(ip("10.0.0.23"), 0, "key", now)
 			x.take("a", "10.0.0.24")
 			for range 2 {

@@ -15,15 +15,18 @@ import (
 func (x *state) findOverlaps(p *poolState) (changed []*poolState) {
 	before := p.overlaps
 	p.overlaps = map[string]*overlap{}
-	for _, q := range x.pools {
+	if len(p.usable)+len(before) == 0 {
+		return nil // as of blocks that come before their parent, of which there may be thousands
+	}
+	for _, q := range x.roots {
 		if q == p {
 			continue
 		}
 		delete(q.overlaps, p.Name)
-		if ipaddr.Meet(p.usable, q.usable) {
+		if !related(p.Pool, q.Pool) && ipaddr.Meet(p.usable, q.usable) {
 			shared := ipaddr.Intersect(p.Plan.Usable, q.Plan.Usable)
 			o := &overlap{pools: [2]*poolState{p, q}, shared: shared}
-			o.held[0], o.held[1] = x.heldIn(p.Name, shared), x.heldIn(q.Name, shared)
+			o.held[0], o.held[1] = x.heldIn(p, shared), x.heldIn(q, shared)
 			o.winner = o.decide()
 			p.overlaps[q.Name], q.overlaps[p.Name] = o, o
 		}
@@ -34,14 +37,18 @@ func (x *state) findOverlaps(p *poolState) (changed []*poolState) {
 	return changed
 }
 
-func (x *state) heldIn(pool string, set *netipx.IPSet) (n int) {
-	m := x.byPool[pool]
-	if m == nil {
-		return 0
-	}
-	for r := range m.records {
-		if r.state != lease.Available && set.Contains(r.addr) {
-			n++
+// related reports whether two pools are a parent and its child, or children of one parent: these never share addresses.
+func related(a, b Pool) bool {
+	return a.Parent == b.Name || b.Parent == a.Name || a.Parent != "" && a.Parent == b.Parent
+}
+
+// heldIn counts the addresses of a set that the leases of a pool and of its blocks hold.
+func (x *state) heldIn(p *poolState, set *netipx.IPSet) (n int) {
+	for m := range x.membersOf(p) {
+		for r := range m.records {
+			if r.state != lease.Available && set.Contains(r.addr) {
+				n++
+			}
 		}
 	}
 	return n

@@ -17,23 +17,32 @@ type Filter struct {
 	Host   netip.Addr
 }
 
-func (f *Filter) match(r *record, container compact) bool {
+// match reports whether an entry matches as one of its attachments has it, and which one: the first rather than the
+// second.
+func (f *Filter) match(r *record, container compact) (at attachment, ok bool) {
 	equal := func(filter, value string) bool { return filter == "" || filter == value }
-	return (f.ContainerID == "" || r.container() == container) && equal(f.IfName, r.ifName.Value()) &&
-		equal(f.Namespace, r.namespace.Value()) && equal(f.PodName, r.podName()) && equal(f.Owner, r.owner()) &&
-		equal(f.Pool, r.params.Value().Pool) && equal(f.Status, r.state.String()) &&
-		(!f.Host.IsValid() || r.host.Value() == f.Host)
+	if !equal(f.Namespace, r.namespace.Value()) || !equal(f.Owner, r.owner()) || !equal(f.Pool, r.params.Value().Pool) ||
+		!equal(f.Status, r.state.String()) {
+		return attachment{r, false}, false
+	}
+	if (f.ContainerID == "" || r.container() == container) && equal(f.IfName, r.ifName.Value()) &&
+		equal(f.PodName, r.podName()) && (!f.Host.IsValid() || r.host.Value() == f.Host) {
+		return attachment{r, false}, true
+	}
+	h := r.other()
+	return attachment{r, true}, h != nil && (f.ContainerID == "" || compactHex(h.ContainerID) == container) &&
+		equal(f.IfName, h.IfName) && equal(f.PodName, h.PodName) && (!f.Host.IsValid() || h.Host == f.Host)
 }
 
-// Page returns the first so many addresses behind one, in order, that have an object and match; total counts all that
-// match, and more reports whether there are any behind the page. It takes memory for the page alone, and holds the
-// index for a part of it at a time: of each address it sees one entry, of different ones such as there were at
-// different moments.
+// Page returns the first so many addresses behind one, in order, that have an object and match, each once, seen from
+// the attachment that does. total counts all that match, and more reports whether there are any behind the page. It
+// takes memory for the page alone, and holds the index for a part of it at a time: of each address it sees one entry,
+// of different ones such as there were at different moments.
 func (x *leaseView) Page(f Filter, after netip.Addr, limit int) (page []lease.Lease, total int, more bool) {
 	var s selection
 	container := compactHex(f.ContainerID)
 	visit := func(r *record) {
-		if !f.match(r, container) {
+		if _, ok := f.match(r, container); !ok {
 			return
 		}
 		if total++; !after.IsValid() || after.Less(r.addr) {
@@ -50,7 +59,8 @@ func (x *leaseView) Page(f Filter, after netip.Addr, limit int) (page []lease.Le
 	}
 	page = make([]lease.Lease, 0, len(s.records))
 	for _, r := range s.records {
-		page = append(page, r.lease())
+		at, _ := f.match(r, container)
+		page = append(page, at.lease())
 	}
 	return page, total, more
 }
@@ -64,6 +74,9 @@ func (x *leaseView) candidates(f *Filter, container compact, visit func(*record)
 	case f.ContainerID != "":
 		defer x.mu.RUnlock()
 		for r := x.byContainer.first(x.hash().container(container)); r != nil; r = r.nextContainer {
+			visit(r)
+		}
+		for _, r := range x.second.containers[container] {
 			visit(r)
 		}
 		return false

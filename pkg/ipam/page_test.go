@@ -116,3 +116,39 @@ func TestPageWhileTheIndexGrows(t *testing.T) {
 	}
 	feeding.Wait()
 }
+
+// TestPageOfAMigration: an address that two pods have is found by either, once, and seen from the one that is asked
+// for.
+func TestPageOfAMigration(t *testing.T) {
+	x := NewIndex()
+	source, target := netip.MustParseAddr("10.0.0.11"), netip.MustParseAddr("10.0.0.12")
+	x.Wrote(lease.Lease{
+		Addr: netip.MustParseAddr("10.1.0.20"), Version: 1, State: lease.Active, Params: lease.Params{Pool: "p"},
+		Holder: lease.Holder{Host: source, ContainerID: "aa", IfName: "eth0", Namespace: "shop", PodName: "a", PodUID: "ua"},
+		Other:  &lease.Holder{Host: target, ContainerID: "bb", IfName: "eth0", Namespace: "shop", PodName: "b", PodUID: "ub"},
+	})
+	for name, tc := range map[string]struct {
+		filter Filter
+		want   string // the pod; empty for none
+	}{
+		"all":                       {Filter{}, "a"},
+		"the pool":                  {Filter{Pool: "p"}, "a"},
+		"the source's container":    {Filter{ContainerID: "aa"}, "a"},
+		"the target's container":    {Filter{ContainerID: "bb"}, "b"},
+		"the target's host":         {Filter{Host: target, Status: "Active"}, "b"},
+		"the target's pod":          {Filter{Namespace: "shop", PodName: "b"}, "b"},
+		"the source on its host":    {Filter{Host: source, PodName: "a"}, "a"},
+		"the source, at the target": {Filter{Host: target, PodName: "a"}, ""},
+		"another interface":         {Filter{ContainerID: "bb", IfName: "net1"}, ""},
+		"another namespace":         {Filter{Namespace: "bank", PodName: "b"}, ""},
+	} {
+		page, total, _ := x.Page(tc.filter, netip.Addr{}, 10)
+		got := ""
+		if len(page) > 0 {
+			got = page[0].PodName
+		}
+		if got != tc.want || total != len(page) || len(page) > 1 {
+			t.Errorf("%s: %+v, %d, want %q", name, page, total, tc.want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -23,18 +24,22 @@ type Pick struct {
 	Current lease.Lease
 	// Slot is which of the request's sets the address is from.
 	Slot int
+	// NewBlock: the pool is a block that does not exist yet. It has to be made before the address is given.
+	NewBlock bool
 }
 
 // Pick chooses the addresses that a request lacks: one of each family that the pools of one network
-// offer; when some are held already, those that are missing from the same network. Every address it
-// returns is assumed. It returns none and no refusal in two cases: nothing is missing, or the pools of what is held
-// serve the request no more.
+// offer, or as its families say; when some are held already, those that are missing from the same network. Every
+// address it returns is assumed. It returns none and no refusal in two cases: nothing is missing, or the pools of what
+// is held serve the request no more.
 func (x *Index) Pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	picks, refusal := x.pick(w, now)
 	for _, p := range picks {
-		x.assume(p.Current.Addr, Assumed{Key: w.Key, Host: w.Host, Pool: p.Pool.Name, Charged: w.chargedTo(), Since: now})
+		x.assume(p.Current.Addr, Assumed{
+			Key: w.Key, Host: w.Host, Pool: p.Pool.CountedAs(), Charged: w.chargedTo(), Since: now,
+		})
 	}
 	return picks, refusal
 }
@@ -51,6 +56,11 @@ func (x *picker) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	if refusal := x.returns(w); refusal != nil {
 		return nil, refusal
 	}
+	if x.undetermined(w) {
+		return nil, RefuseFacts(ReasonUnavailable, explain.Facts{
+			Kind: explain.NamespaceUnknown, Who: w.Who, Namespace: w.Namespace,
+		})
+	}
 	asked, refusal := x.asked(w)
 	if refusal != nil {
 		return nil, refusal
@@ -60,7 +70,7 @@ func (x *picker) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 			return nil, refusal
 		}
 	}
-	choices, refusal := x.complete(w, asked)
+	choices, refusal := x.completeAny(w, asked)
 	if refusal != nil {
 		return nil, refusal
 	}
@@ -70,15 +80,41 @@ func (x *picker) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 		if r := x.record(c.addr); r != nil {
 			current = r.lease()
 		}
-		picks = append(picks, Pick{Pool: c.pool.Pool, Current: current, Slot: c.slot})
+		picks = append(picks, Pick{Pool: c.pool.Pool, Current: current, Slot: c.slot, NewBlock: c.pool.proposed})
 	}
 	return picks, nil
+}
+
+// completeAny completes a request in the first way of its families in which that is possible. The refusal is about the
+// least that the request would take.
+func (x *picker) completeAny(w PickRequest, asked []choice) (choices []choice, refusal *Refusal) {
+	tries := w.tries()
+	for i := range tries {
+		var why *Refusal
+		w.try = tries[i]
+		if choices, why = x.complete(w, asked); why == nil {
+			return choices, nil
+		}
+		if i < 2 {
+			refusal = why
+		}
+	}
+	return nil, refusal
 }
 
 // complete adds to the addresses asked for what the request lacks beside them: from the network of
 // what it holds, else from that of what it asked for, else from the first one that has it all.
 func (x *picker) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
 	var together []*poolState
+	switch {
+	case w.try.first && len(asked) > 0:
+		w.try = try{families: []ipaddr.Family{ipaddr.FamilyOf(asked[0].addr)}}
+	case w.try.first && len(w.Sets) > 0:
+		w.try = try{families: []ipaddr.Family{ipaddr.FamilyOf(w.Sets[0].Ranges()[0].From())}}
+	}
+	if refusal := w.unnamedFamily(); refusal != nil {
+		return nil, refusal
+	}
 	switch {
 	case len(w.Sets) > 0: // they say themselves what belongs together
 		if together = slices.Collect(x.fitting(w)); len(together) == 0 {
@@ -94,7 +130,7 @@ func (x *picker) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
 	choices, ok, refusal := x.pickFrom(together, w, asked)
 	if !ok {
 		if refusal == nil {
-			refusal = x.exhausted(w, together)
+			refusal = x.nothingLeft(w, together)
 		}
 		return nil, refusal
 	}
@@ -104,6 +140,10 @@ func (x *picker) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
 func (x *picker) firstComplete(w PickRequest) ([]choice, *Refusal) {
 	for p := range x.fitting(w) {
 		together := x.together(p, w)
+		if w.try.first {
+			w.try.families = []ipaddr.Family{p.Family()}
+			together = slices.DeleteFunc(together, func(o *poolState) bool { return o.Family() != p.Family() })
+		}
 		if together[0] != p {
 			continue // tried before
 		}
@@ -116,10 +156,13 @@ func (x *picker) firstComplete(w PickRequest) ([]choice, *Refusal) {
 		}
 	}
 	fit := slices.Collect(x.fitting(w))
-	if len(fit) == 0 {
+	switch {
+	case len(fit) == 0:
 		return nil, x.unserved(w)
+	case w.try.first:
+		return nil, x.exhausted(w, fit)
 	}
-	return nil, x.exhausted(w, fit)
+	return nil, x.nothingLeft(w, fit)
 }
 
 // pickFrom chooses from the pools of one network what the request lacks. ok is false where something is missing: then
@@ -129,10 +172,12 @@ func (x *picker) pickFrom(pools []*poolState, w PickRequest, asked []choice) (
 ) {
 	choices = asked
 	for _, n := range w.needs() {
-		offers := func(p *poolState) bool { return p.Family() == n.family && p.Valid() }
-		offered := n.among != nil || slices.ContainsFunc(pools, offers)
-		if w.covers(n, choices) || !offered {
+		offered := n.among != nil || offers(pools, n.family)
+		switch {
+		case w.covers(n, choices), !offered && w.try.families == nil:
 			continue
+		case !offered:
+			return nil, false, nil
 		}
 		if refusal := x.full(w, n.family); refusal != nil {
 			return nil, false, refusal
@@ -152,10 +197,16 @@ func (x *picker) pickFrom(pools []*poolState, w PickRequest, asked []choice) (
 func (x *picker) firstFree(pools []*poolState, n need, w PickRequest, chosen []choice) (choice, bool) {
 	start := xxhash.Sum64String(w.Key)
 	for _, p := range pools {
-		if p.Family() != n.family || !p.Serves() || p.set.n == 0 {
+		if p.Family() != n.family || !p.Serves() || p.n == 0 {
 			continue
 		}
-		if x.expireCooldowns(p); p.set.free() == 0 || x.barred(p, w, netip.Addr{}, chosen) {
+		if p.split != nil {
+			if c, ok := x.fromNewBlock(p, n, w, chosen, start); ok {
+				return c, true
+			}
+			continue
+		}
+		if x.expireCooldowns(p); !p.hasFree() || x.barred(p, w, netip.Addr{}, chosen) {
 			continue
 		}
 		if n.among != nil {
@@ -164,7 +215,7 @@ func (x *picker) firstFree(pools []*poolState, n need, w PickRequest, chosen []c
 			}
 			continue
 		}
-		if a, ok := p.firstAfter(start%p.set.n, w); ok {
+		if a, ok := p.firstAfter(start, w); ok {
 			return choice{p, a, n.slot}, true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"go4.org/netipx"
 
@@ -23,6 +24,8 @@ type PlanSpec struct {
 type Plan struct {
 	Subnet  netip.Prefix
 	Gateway netip.Addr
+	// CIDR is the one entry of the available addresses, where they are a single CIDR; invalid otherwise.
+	CIDR netip.Prefix
 	// Usable addresses may be handed out: what is available and not excluded, less the network,
 	// broadcast and gateway addresses.
 	Usable *netipx.IPSet
@@ -48,7 +51,11 @@ func NewPlan(s PlanSpec) (Plan, error) {
 		return Plan{}, err
 	}
 	p.Notes, p.Excluded = available.notes, excluded.all
-	p.Usable = ipaddr.Subtract(available.all, excluded.all, p.unusable())
+	if len(s.Available) == 1 {
+		p.CIDR, _ = netip.ParsePrefix(s.Available[0]) // invalid for any other notation
+	}
+	unusable := slices.DeleteFunc(p.unusable(), func(a netip.Addr) bool { return !available.all.Contains(a) })
+	p.Usable = ipaddr.Subtract(available.all, excluded.all, ipaddr.SetOfAddrs(unusable...))
 	p.Ranged, p.Single = ipaddr.Intersect(available.ranged, p.Usable), ipaddr.Intersect(available.single, p.Usable)
 	if ipaddr.TooLarge(p.Usable) {
 		return Plan{}, errors.New("availableIPs hold more addresses than a /64, the largest that a pool can hold")
@@ -81,7 +88,7 @@ func newSubnet(s PlanSpec) (p Plan, err error) {
 // unusable returns the addresses of the subnet that nobody gets: the network, broadcast and gateway
 // addresses. A subnet of one or two addresses has neither network nor broadcast address (RFC 3021,
 // RFC 6164); IPv6 has no broadcast.
-func (p Plan) unusable() *netipx.IPSet {
+func (p Plan) unusable() []netip.Addr {
 	addrs := []netip.Addr{p.Gateway}
 	if p.Subnet.Bits() < p.Subnet.Addr().BitLen()-1 {
 		addrs = append(addrs, p.Subnet.Addr())
@@ -89,7 +96,7 @@ func (p Plan) unusable() *netipx.IPSet {
 			addrs = append(addrs, netipx.PrefixLastIP(p.Subnet))
 		}
 	}
-	return ipaddr.SetOfAddrs(addrs...)
+	return addrs
 }
 
 // role names what an unusable address is for.
@@ -156,7 +163,15 @@ func readEntries(field string, list []string, subnet netip.Prefix) (entries, err
 	if err := errors.Join(errs...); err != nil {
 		return entries{}, err
 	}
-	e := entries{all: ipaddr.SetOf(parsed...), single: ipaddr.SetOf(single...), ranged: ipaddr.SetOf(ranged...)}
+	e := entries{single: ipaddr.SetOf(single...), ranged: ipaddr.SetOf(ranged...)}
+	switch {
+	case len(single) == 0:
+		e.all = e.ranged
+	case len(ranged) == 0:
+		e.all = e.single
+	default:
+		e.all = ipaddr.SetOf(parsed...)
+	}
 	if a, b, found := ipaddr.FirstOverlap(parsed); found {
 		e.notes = append(e.notes, fmt.Sprintf("%s: %s and %s overlap; shared addresses count once",
 			field, ipaddr.FormatRange(a), ipaddr.FormatRange(b)))

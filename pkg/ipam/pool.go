@@ -6,6 +6,7 @@ import (
 
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -17,14 +18,34 @@ type Pool struct {
 	// Generation is that of the spec which the rest was read from.
 	Generation int64
 	Plan       Plan
-	// Problem says why the pool's spec cannot be used; such a pool serves nothing.
-	Problem string
-	// Hosts and the hosts in HostSubnets may draw from the pool.
-	Hosts       map[netip.Addr]struct{}
-	HostSubnets Networks
-	Namespaces  map[string]struct{}
-	Network     string
-	Priority    int32
+	// Problem says why the pool's spec cannot be used; such a pool serves nothing. BadParent: it is a child, and what is
+	// wrong is how it fits its parent and the parent's other children.
+	Problem   string
+	BadParent bool
+	// Parent names the pool that this one is carved from; empty for a pool of its own.
+	Parent string
+	// Carved are the addresses that were handed over to a group; nil for none. What others of its addresses there are is
+	// Withheld: the parent hands them out no more, and the group not yet. Carving: these are all that it has. Withheld
+	// and Carving, like ByParent, follow from the parent (Arrange). A pool that is split hands its addresses over to its
+	// blocks: Carved is nil, and it is Carving, where it gives none yet (SplitLate).
+	Carved, Withheld *netipx.IPSet
+	Carving          bool
+	// ByParent is why the parent keeps its child from handing out addresses: it is Cordoned, or Terminating.
+	ByParent explain.StopCause
+	// Hosts, the hosts in HostSubnets, and those whose nodes HostSelector matches may draw from the pool.
+	Hosts        map[netip.Addr]struct{}
+	HostSubnets  Networks
+	HostSelector Selector
+	// Selected are the hosts whose nodes HostSelector matches at present, in order. Whoever has the nodes sets them: the
+	// index, or WithNodes.
+	Selected []netip.Addr
+	// Namespaces, and those whose labels NamespaceSelector matches, are the ones that the pool is bound to.
+	Namespaces        map[string]struct{}
+	NamespaceSelector Selector
+	// NotDefault leaves the pool out of the default chain: while it is bound to no namespace, it serves only who names it.
+	NotDefault bool
+	Network    string
+	Priority   int32
 	// MaxPerHost is how many addresses of the pool one host may have at a time; 0 for no bound.
 	MaxPerHost int
 	// MaxPerNamespace is how many addresses of the pool may count for one namespace, where Quotas say nothing of it; 0 for
@@ -33,6 +54,14 @@ type Pool struct {
 	Quotas          map[string]int
 	// Cooldown is how long an address that was given up rests before the pool hands it out again.
 	Cooldown time.Duration
+	// BlockSize is the prefix length of the blocks that the pool is split into; 0 for a pool that is not. With AutoAssign
+	// a namespace is given a block by itself. After ReclaimAfter a block that nothing is in goes back although its
+	// namespace lives, unless it is the last one; 0 for never.
+	BlockSize    int
+	AutoAssign   bool
+	ReclaimAfter time.Duration
+	// Block: the pool is a block of its parent. It has its range and its namespace itself, all else is the parent's.
+	Block bool
 	// Cordoned and Terminating pools hand out nothing.
 	Cordoned, Terminating bool
 	Link                  Link
@@ -64,11 +93,19 @@ func (p Pool) Params() lease.Params {
 	return lease.Params{Pool: p.Name, Bits: p.Plan.Subnet.Bits(), Gateway: p.Plan.Gateway}
 }
 
+// Bound reports whether the pool is for certain namespaces alone, whether or not there are any of them at present.
+func (p Pool) Bound() bool { return len(p.Namespaces) > 0 || p.NamespaceSelector != nil }
+
+// InDefaultChain reports whether the pool serves every namespace that has nothing of its own.
+func (p Pool) InDefaultChain() bool { return !p.Bound() && !p.NotDefault }
+
 // Valid reports whether the pool's spec can be used.
 func (p Pool) Valid() bool { return p.Problem == "" }
 
 // Serves reports whether the pool hands out addresses at all.
-func (p Pool) Serves() bool { return p.Valid() && !p.Cordoned && !p.Terminating }
+func (p Pool) Serves() bool {
+	return p.Valid() && !p.Cordoned && !p.Terminating && !p.Carving && p.ByParent == explain.Serves
+}
 
 // Usable returns the addresses that the pool may hand out, taken or not; none where its spec cannot be used.
 func (p Pool) Usable() *netipx.IPSet {

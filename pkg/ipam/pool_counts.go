@@ -36,12 +36,11 @@ func (x *poolView) Counts(name string, now time.Time) PoolCounts {
 func (x *state) countsOf(name string) (c PoolCounts) {
 	if p := x.pools[name]; p != nil {
 		x.expireCooldowns(p)
-		c.Served, c.Free = p.set.n, p.set.free()
-		c.Cooling, c.NextFree = p.cooldowns.set.taken, x.nextCooled(p)
+		c.Served, c.Free = ipaddr.AddSaturated(p.n, p.later), p.free()
+		c.Cooling, c.NextFree = p.cooling(), x.nextCooled(p)
 	}
-	if m := x.byPool[name]; m != nil {
-		c.Objects, c.Active, c.Reserved = len(m.records), m.active, m.reserved
-	}
+	all := x.tallyOf(name)
+	c.Objects, c.Active, c.Reserved = all.objects, all.active, all.reserved
 	c.Capacity = ipaddr.AddSaturated(c.Served, uint64(x.heldElsewhere(name)))
 	return c
 }
@@ -50,12 +49,9 @@ func (x *state) countsOf(name string) (c PoolCounts) {
 // addresses to another, and all that it has only where it loses some to several: an address may be among those of
 // each.
 func (x *state) heldElsewhere(name string) (n int) {
-	p, m := x.pools[name], x.byPool[name]
-	if m == nil {
-		return 0
-	}
+	p, all := x.pools[name], x.tallyOf(name)
 	if p == nil || !p.Valid() {
-		return m.active + m.reserved
+		return all.active + all.reserved
 	}
 	lost := 0
 	for _, o := range p.overlaps {
@@ -66,30 +62,46 @@ func (x *state) heldElsewhere(name string) (n int) {
 		n += o.heldBy(p)
 	}
 	if lost < 2 || n == 0 {
-		return n + len(m.draining)
+		return n + all.draining
 	}
 	n = 0
-	for r := range m.records {
-		if r.state != lease.Available {
-			if by, _, ok := x.serving(r.addr); !ok || by != p {
-				n++
+	for m := range x.membersOf(p) {
+		for r := range m.records {
+			if r.state != lease.Available {
+				if by, _, ok := x.segmentOf(r.addr); !ok || by != p {
+					n++
+				}
 			}
 		}
 	}
 	return n
 }
 
+// tallyOf counts the leases that name a pool, and those that name one of its blocks.
+func (x *state) tallyOf(name string) (t tally) {
+	if m := x.byPool[name]; m != nil {
+		t.add(m, +1)
+	}
+	if p := x.pools[name]; p != nil && p.split != nil {
+		b := p.split.members
+		t.objects, t.active, t.reserved = t.objects+b.objects, t.active+b.active, t.reserved+b.reserved
+		t.retained, t.draining = t.retained+b.retained, t.draining+b.draining
+	}
+	return t
+}
+
 // Draining counts, per host, the held addresses of a pool that are no longer in its plan.
 func (x *poolView) Draining(name string) map[netip.Addr]int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	m := x.byPool[name]
-	if m == nil || len(m.draining) == 0 {
+	p, by := x.pools[name], map[netip.Addr]int{}
+	if p == nil || x.tallyOf(name).draining == 0 {
 		return nil
 	}
-	by := map[netip.Addr]int{}
-	for r := range m.draining {
-		by[r.host.Value()]++
+	for m := range x.membersOf(p) {
+		for r := range m.draining {
+			by[r.host.Value()]++
+		}
 	}
 	return by
 }

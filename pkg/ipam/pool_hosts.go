@@ -1,38 +1,37 @@
 package ipam
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 )
 
-// SetNode takes the addresses that a node itself has; none for a node that is gone. They are never
-// handed out. Two nodes can have an address for a while, as when a machine registers under a new name.
-func (x *poolView) SetNode(name string, addrs []netip.Addr) {
+// SetNode takes a node; one without addresses for a node that is gone. Addresses that nodes have themselves are never
+// handed out. Two nodes can have an address for a while, as when a machine registers under a new name. It names the
+// pools whose host selectors it matches now or did before, where that has changed.
+func (x *poolView) SetNode(name string, n Node) (reselected []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	old := x.nodes[name]
-	if slices.Equal(old, addrs) {
-		return
+	if x.nodes[name].equal(n) {
+		return nil
 	}
-	for _, a := range old {
-		if x.nodeIP[a] = without(x.nodeIP[a], name); len(x.nodeIP[a]) == 0 {
-			delete(x.nodeIP, a)
+	old := x.setNode(name, n)
+	if !slices.Equal(old.Addrs, n.Addrs) {
+		for _, a := range slices.Concat(old.Addrs, n.Addrs) {
+			x.refresh(a)
 		}
 	}
-	for _, a := range addrs {
-		if at, found := slices.BinarySearch(x.nodeIP[a], name); !found {
-			x.nodeIP[a] = slices.Insert(x.nodeIP[a], at, name)
-		}
-	}
-	if x.nodes[name] = slices.Clone(addrs); len(addrs) == 0 {
-		delete(x.nodes, name)
-	}
-	for _, a := range slices.Concat(old, addrs) {
-		x.refresh(a)
-	}
-	for _, p := range x.pools {
+	for _, p := range x.roots {
 		p.hosts = uncounted
 	}
+	return x.reselect(old, n)
+}
+
+// Nodes returns the nodes by name.
+func (x *poolView) Nodes() map[string]Node {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return maps.Clone(x.nodes)
 }
 
 // NodeOf names the node that has an address itself, the first by name when there are several.
@@ -42,8 +41,8 @@ func (x *poolView) NodeOf(a netip.Addr) (string, bool) {
 	return x.nodeOf(a)
 }
 
-// HostCount returns how many hosts may draw from a pool: those that it lists, and the nodes in its host subnets. It
-// looks at the nodes only when one of them, or the pool, has changed.
+// HostCount returns how many hosts may draw from a pool: those that it lists, and the nodes in its host subnets and of
+// its host selector. It looks at the nodes only when one of them, or the pool, has changed.
 func (x *poolView) HostCount(name string) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -51,18 +50,18 @@ func (x *poolView) HostCount(name string) int {
 	if !ok {
 		return 0
 	}
-	if p.hosts == uncounted {
-		p.hosts = len(p.Hosts) + x.nodesInside(p)
+	if p = p.home(); p.hosts == uncounted {
+		p.hosts = len(p.Hosts) + x.nodesCovered(p)
 	}
 	return p.hosts
 }
 
-// Covering returns the pools that have one of some addresses in their host subnets, by name.
+// Covering returns the pools that some address may draw from without being listed, by name.
 func (x *poolView) Covering(addrs []netip.Addr) (names []string) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	for _, p := range x.pools {
-		if slices.ContainsFunc(addrs, func(a netip.Addr) bool { _, ok := p.HostSubnets.Of(a); return ok }) {
+	for _, p := range x.roots {
+		if slices.ContainsFunc(addrs, p.Covers) {
 			names = append(names, p.Name)
 		}
 	}
@@ -70,14 +69,14 @@ func (x *poolView) Covering(addrs []netip.Addr) (names []string) {
 	return names
 }
 
-// nodesInside counts the nodes that may draw from a pool by its host subnets alone.
-func (x *state) nodesInside(p *poolState) (n int) {
-	if len(p.HostSubnets) == 0 {
+// nodesCovered counts the nodes that may draw from a pool without being listed.
+func (x *state) nodesCovered(p *poolState) (n int) {
+	if len(p.HostSubnets)+len(p.Selected) == 0 {
 		return 0
 	}
-	for _, addrs := range x.nodes {
-		listed := slices.ContainsFunc(addrs, func(a netip.Addr) bool { _, ok := p.Hosts[a]; return ok })
-		if !listed && slices.ContainsFunc(addrs, p.Draws) {
+	for _, node := range x.nodes {
+		listed := slices.ContainsFunc(node.Addrs, func(a netip.Addr) bool { _, ok := p.Hosts[a]; return ok })
+		if !listed && slices.ContainsFunc(node.Addrs, p.Covers) {
 			n++
 		}
 	}
@@ -106,7 +105,7 @@ func (x *poolView) HeldOn(host []netip.Addr, pools []string) (n map[string]int) 
 }
 
 // PoolsOf names the pools that a host may draw from, for whichever namespace, in the order of preference: first those
-// that are bound to no namespace.
+// of the default chain.
 func (x *poolView) PoolsOf(host netip.Addr) (names []string) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -126,7 +125,7 @@ func (x *poolView) HostOf(name string) (host netip.Addr, ok bool) {
 	if p == nil {
 		return host, false
 	}
-	for host = range p.Hosts {
+	for host = range p.byAddress() {
 		return host, true
 	}
 	for n := range p.HostSubnets {

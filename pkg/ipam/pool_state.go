@@ -17,13 +17,29 @@ const uncounted = -1
 // poolState is a pool with what it serves and what of that is free.
 type poolState struct {
 	Pool
-	usable    []netipx.IPRange // of the plan
-	segments  []segment
+	// given is the pool as SetPool got it.
+	given    Pool
+	usable   []netipx.IPRange // of the plan
+	segments []segment
+	// set and cooldowns are nil for a block: it has n numbers of those of its parent, one behind the other.
 	set       *freeSet
-	cooldowns cooldowns
-	overlaps  map[string]*overlap
+	cooldowns *cooldowns
+	from, n   uint64
+	// later is how many addresses the pool serves that are withheld from it: they are not in its free set.
+	later uint64
+	// listed: requests find the pool by its hosts, namespaces and network.
+	listed bool
+	// proposed: nobody has made the block yet.
+	proposed bool
+	// parent and number are those of a block; split is what a pool that is cut into blocks knows of them.
+	parent   *poolState
+	number   uint64
+	split    *split
+	overlaps map[string]*overlap
 	// hosts is how many hosts may draw, uncounted where that has to be found out.
 	hosts int
+	// matched are the namespaces whose labels the pool's selector matches.
+	matched map[string]struct{}
 	// revision is another number whenever what the pool serves was worked out anew.
 	revision uint64
 	// rebuilding says what the pool waits for before it hands out again; empty when it does not wait.
@@ -31,7 +47,9 @@ type poolState struct {
 }
 
 // Serves reports whether the pool hands out addresses at present.
-func (p *poolState) Serves() bool { return p.Pool.Serves() && p.rebuilding == "" }
+func (p *poolState) Serves() bool {
+	return p.Pool.Serves() && p.rebuilding == "" && (p.parent == nil || p.parent.rebuilding == "")
+}
 
 // segment is a run of addresses that one pool serves; base is the number of its first address in the
 // pool's free set.
@@ -51,14 +69,48 @@ func (p *poolState) assign() {
 	}
 	p.segments = nil
 	var n uint64
-	for _, r := range served.Ranges() {
-		p.segments = append(p.segments, segment{IPRange: r, base: n, pool: p})
-		n = ipaddr.AddSaturated(n, ipaddr.Size(r))
+	number := func(s *netipx.IPSet) {
+		for _, r := range s.Ranges() {
+			p.segments = append(p.segments, segment{IPRange: r, base: n, pool: p})
+			n = ipaddr.AddSaturated(n, ipaddr.Size(r))
+		}
 	}
-	p.set, p.cooldowns = newFreeSet(n), newCooldowns(n)
+	grows := p.Withheld != nil && !p.Carving
+	if !grows {
+		number(served)
+	} else {
+		number(ipaddr.Subtract(served, p.Withheld))
+	}
+	p.set, p.cooldowns, p.n = newFreeSet(n), newCooldowns(n), n
+	if grows { // what is withheld has numbers behind those of the free set
+		number(ipaddr.Intersect(served, p.Withheld))
+	}
+	p.later = n - p.set.n
 }
 
-// address returns the i-th address that the pool serves.
+// free returns how many addresses of the pool are free.
+func (p *poolState) free() uint64 {
+	if p.parent == nil {
+		return p.set.free()
+	}
+	return p.parent.set.freeIn(p.from, p.n)
+}
+
+// hasFree reports whether any address of the pool is free.
+func (p *poolState) hasFree() bool {
+	_, ok := p.home().set.nextIn(p.from, p.n, 0)
+	return ok
+}
+
+// cooling returns how many addresses of the pool would be free but for the cooldown.
+func (p *poolState) cooling() uint64 {
+	if p.parent == nil {
+		return p.cooldowns.set.taken
+	}
+	return p.n - p.parent.cooldowns.set.freeIn(p.from, p.n)
+}
+
+// address returns the address of a number that the pool has.
 func (p *poolState) address(i uint64) netip.Addr {
 	at, exact := slices.BinarySearchFunc(p.segments, i, func(s segment, i uint64) int { return cmp.Compare(s.base, i) })
 	if !exact {
@@ -75,14 +127,19 @@ func (p *poolState) among(some *netipx.IPSet) bool {
 // firstAfter returns the first free address of a pool at or after a number, going round at the end, that is promised to
 // nobody.
 func (p *poolState) firstAfter(start uint64, w PickRequest) (a netip.Addr, ok bool) {
-	for free := p.set.free(); free > 0; free-- {
-		i, _ := p.set.next(start)
+	set := p.home().set
+	i, ok := set.nextIn(p.from, p.n, start)
+	if !ok {
+		return a, false
+	}
+	for first := i; ; {
 		if a = p.address(i); !w.promised(a) {
 			return a, true
 		}
-		start = i + 1
+		if i, _ = set.nextIn(p.from, p.n, i+1-p.from); i == first {
+			return a, false
+		}
 	}
-	return a, false
 }
 
 // firstAmong returns the first free address of a pool that is one of some, and not chosen already: sets may overlap.
@@ -100,7 +157,8 @@ func (p *poolState) firstAmong(some *netipx.IPSet, w PickRequest, chosen []choic
 				to = r.To()
 			}
 			first, last := s.base+ipaddr.Distance(s.From(), from), s.base+ipaddr.Distance(s.From(), to)
-			for i := p.set.after(first); i <= last && i < p.set.n; i = p.set.after(i + 1) {
+			set := p.home().set
+			for i := set.after(first); i <= last && i < set.n; i = set.after(i + 1) {
 				a := p.address(i)
 				if !w.promised(a) && !slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a }) {
 					return a, true
@@ -131,8 +189,14 @@ func (p *poolState) stop() explain.Stop {
 		return explain.Stop{Cause: explain.Terminating}
 	case p.Cordoned:
 		return explain.Stop{Cause: explain.Cordoned}
+	case p.ByParent != explain.Serves:
+		return explain.Stop{Cause: explain.ByParent, Detail: explain.Stop{Cause: p.ByParent}.OfParent(p.Parent)}
+	case p.Carving && p.home().split != nil:
+		return explain.Stop{Cause: explain.Splitting, Detail: p.home().Name}
+	case p.Carving:
+		return explain.Stop{Cause: explain.Carving, Detail: p.Parent}
 	default:
-		return explain.Stop{Cause: explain.Rebuilding, Detail: p.rebuilding}
+		return explain.Stop{Cause: explain.Rebuilding, Detail: cmp.Or(p.rebuilding, p.home().rebuilding)}
 	}
 }
 
@@ -142,6 +206,12 @@ func (p *poolState) stopped() Reason {
 		return ReasonPoolRebuilding
 	}
 	return ReasonPoolCordoned
+}
+
+// withholds reports whether an address of the pool was not handed over to it yet. One of which nothing was handed over
+// does not serve at all.
+func (p *poolState) withholds(a netip.Addr) bool {
+	return p.Withheld != nil && !p.Carving && p.Withheld.Contains(a)
 }
 
 // losesAddresses reports whether another pool serves addresses that this one has, too.

@@ -2,12 +2,14 @@ package ipam
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // poolView takes pools and nodes, and answers questions about them.
@@ -37,27 +39,12 @@ func (x *poolView) Rebuilding(name string) string {
 // SetPool adds a pool or takes its changes.
 func (x *poolView) SetPool(p Pool) {
 	if p.Plan.Usable == nil || !p.Valid() {
-		none := &netipx.IPSet{}
-		p.Plan.Usable, p.Plan.Single, p.Plan.Ranged = none, none, none
+		p.dropAddresses()
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	s, exists := x.pools[p.Name]
-	if !exists {
-		s = &poolState{set: newFreeSet(0), cooldowns: newCooldowns(0), overlaps: map[string]*overlap{}}
-		x.pools[p.Name] = s
-	} else {
-		x.unlist(s)
-	}
-	same := exists && s.Plan.Usable.Equal(p.Plan.Usable) && s.Plan.Subnet == p.Plan.Subnet &&
-		s.Created.Equal(p.Created) && s.Terminating == p.Terminating && s.Cooldown == p.Cooldown && s.Valid() == p.Valid()
-	s.Pool, s.usable, s.rebuilding, s.hosts = p, p.Plan.Usable.Ranges(), x.rebuilding[p.Name], uncounted
-	x.list(s)
 	x.plans++
-	if !same {
-		x.findDraining(p.Name)
-		x.rebuild(append(x.findOverlaps(s), s)...)
-	}
+	x.setPool(p)
 }
 
 // RemovePool forgets a pool. Its addresses stay in the index while their objects do.
@@ -68,12 +55,9 @@ func (x *poolView) RemovePool(name string) {
 	if !ok {
 		return
 	}
-	x.unlist(p)
-	p.Plan.Usable, p.usable = &netipx.IPSet{}, nil
-	delete(x.pools, name)
 	x.plans++
-	x.findDraining(name)
-	x.rebuild(append(x.findOverlaps(p), p)...)
+	x.disown(p.given)
+	x.forget(p)
 }
 
 // Pools returns all pools, by name.
@@ -105,6 +89,21 @@ func (x *poolView) PoolOf(a netip.Addr) (string, bool) {
 	p, _, ok := x.serving(a)
 	if !ok {
 		return "", false
+	}
+	return p.Name, true
+}
+
+// OwnerOf names the pool by which somebody has an address whose lease is made from what is seen of it: the one that
+// serves the address, or the parent of a group that has not taken it yet.
+func (x *poolView) OwnerOf(a netip.Addr) (string, bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p, _, ok := x.serving(a)
+	switch {
+	case !ok:
+		return "", false
+	case p.Parent != "" && p.Withheld != nil && p.Withheld.Contains(a):
+		return p.Parent, true // the group is valid, and so is its parent
 	}
 	return p.Name, true
 }
@@ -170,7 +169,41 @@ func (x *poolView) QuotaUse(pool string) []NamespaceUse {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if p := x.pools[pool]; p != nil {
-		return p.QuotaUse(x.charged[pool])
+		return p.QuotaUse(x.charged[p.CountedAs()])
 	}
 	return nil
+}
+
+// CountedAs names the pool whose counts are those of the leases that name a pool: the parent of a block, the pool
+// itself for any other.
+func (x *poolView) CountedAs(name string) string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.countedAs(name)
+}
+
+// OfPool reports whether an address is of a pool that somebody named: of the pool itself, or of a block of it. Of a
+// block that is not known here, as of one that was removed by force, that is shown by who has the address otherwise.
+func (x *poolView) OfPool(l lease.Lease, pool string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if l.Pool == pool || x.countedAs(l.Pool) == pool {
+		return true
+	}
+	p, _, served := x.segmentOf(l.Addr)
+	return x.pools[l.Pool] == nil && served && p.split != nil && p.Name == pool
+}
+
+// BlocksOf names the blocks that exist of a pool, in address order; none for one that is not split.
+func (x *poolView) BlocksOf(name string) (names []string) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p := x.pools[name]
+	if p == nil || p.split == nil {
+		return nil
+	}
+	for _, number := range slices.Sorted(maps.Keys(p.split.blocks)) {
+		names = append(names, p.split.blocks[number].Name)
+	}
+	return names
 }

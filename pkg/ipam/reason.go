@@ -20,9 +20,11 @@ const (
 	ReasonHostNotInPool       Reason = "HostNotInPool"
 	ReasonNamespaceNotServed  Reason = "NamespaceNotServed"
 	ReasonNetworkNotFound     Reason = "NetworkNotFound"
+	ReasonFamilyNotServed     Reason = "FamilyNotServed"
 	ReasonPoolCordoned        Reason = "PoolCordoned"
 	ReasonPoolRebuilding      Reason = "PoolRebuilding"
 	ReasonPoolExhausted       Reason = "PoolExhausted"
+	ReasonNoFreeBlock         Reason = "NoFreeBlock"
 	ReasonHostFull            Reason = "HostFull"
 	ReasonQuotaExceeded       Reason = "QuotaExceeded"
 	ReasonAddressNotInPool    Reason = "AddressNotInPool"
@@ -69,10 +71,16 @@ func ReasonTable() []ReasonInfo {
 		{ReasonPodReplaced, 2, false, "The pod of that name has another UID than the request."},
 		{
 			ReasonHostNotInPool,
-			2, false, "No pool, or not the pool of the address asked for, lists the host or has it in its host subnets.",
+			2, false, "No pool, or not the pool of the address asked for, lists the host, has it in its host subnets or " +
+				"matches its node by its host selector.",
 		},
 		{ReasonNamespaceNotServed, 2, false, "The pools of the host are bound to other namespaces."},
 		{ReasonNetworkNotFound, 2, false, "None of the host's pools is part of the network asked for."},
+		{
+			ReasonFamilyNotServed,
+			2, false, "The pools that serve the request have no addresses of the family that its ipFamilies name, or no " +
+				"network of them has both, as RequireDualStack says.",
+		},
 		{
 			ReasonPoolCordoned,
 			2, true, "A pool that the request needs hands out nothing: it is cordoned, being deleted or not usable.",
@@ -83,6 +91,10 @@ func ReasonTable() []ReasonInfo {
 				"at most five minutes.",
 		},
 		{ReasonPoolExhausted, 2, true, "Every address of the pools that fit is taken."},
+		{
+			ReasonNoFreeBlock,
+			2, true, "The blocks of the namespace are full, and the pool has none left that could be given to it.",
+		},
 		{ReasonHostFull, 2, true, "The host has as many addresses of the pool as its maxPerHost allows."},
 		{
 			ReasonQuotaExceeded,

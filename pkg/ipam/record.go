@@ -40,6 +40,8 @@ type extra struct {
 	retention  lease.Retention
 	// termination is in seconds.
 	termination int32
+	// other is the second attachment, nil but while a virtual machine migrates.
+	other *lease.Holder
 
 	nextKey *record // chain of the index's table
 }
@@ -54,6 +56,9 @@ const (
 )
 
 func pack(l lease.Lease) *record {
+	if l.FromSecond {
+		l = l.Turned()
+	}
 	podName := l.PodName[:min(len(l.PodName), math.MaxUint8)] // the schema allows 253 bytes
 	container, uid := compactHex(l.ContainerID), compactUUID(l.PodUID)
 	r := &record{
@@ -65,10 +70,11 @@ func pack(l lease.Lease) *record {
 		lenContainer: uint16(len(container.bytes)), lenUID: uint16(len(uid.bytes)), lenName: uint8(len(podName)),
 		setSize: uint8(l.SetSize), slot: uint8(l.Slot),
 	}
-	if l.Owner != "" || len(l.Superseded) > 0 || l.Retention != (lease.Retention{}) || l.Termination != 0 {
+	if l.Owner != "" || len(l.Superseded) > 0 || l.Retention != (lease.Retention{}) || l.Termination != 0 ||
+		l.Other != nil {
 		r.extra = &extra{
 			owner: l.Owner, superseded: l.Superseded, retention: l.Retention,
-			termination: int32(l.Termination / time.Second),
+			termination: int32(l.Termination / time.Second), other: l.Other,
 		}
 	}
 	r.set(flagDeleting, l.Deleting)
@@ -97,7 +103,7 @@ func (r *record) lease() lease.Lease {
 	}
 	if r.extra != nil {
 		l.Owner, l.Superseded, l.Retention = r.extra.owner, r.extra.superseded, r.extra.retention
-		l.Termination = time.Duration(r.extra.termination) * time.Second
+		l.Termination, l.Other = time.Duration(r.extra.termination)*time.Second, r.extra.other
 	}
 	return l
 }
@@ -130,6 +136,14 @@ func (r *record) owner() string {
 		return ""
 	}
 	return r.extra.owner
+}
+
+// other returns the second attachment, nil where there is none.
+func (r *record) other() *lease.Holder {
+	if r.extra == nil {
+		return nil
+	}
+	return r.extra.other
 }
 
 // claim returns the claim that the address belongs to, key which pod of it the address is for.

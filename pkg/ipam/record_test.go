@@ -57,6 +57,9 @@ func aWildLease(t *rapid.T) lease.Lease {
 	if n := rapid.IntRange(0, 4).Draw(t, "superseded"); n > 0 {
 		l.Superseded = rapid.SliceOfN(rapid.String(), n, n).Draw(t, "superseded IDs")
 	}
+	if rapid.Bool().Draw(t, "migrates") {
+		l.Other = &lease.Holder{ContainerID: text("second container"), PodUID: text("second uid"), PodName: text("second pod")}
+	}
 	return l
 }
 

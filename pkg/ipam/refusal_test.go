@@ -48,18 +48,20 @@ func TestPickRefuses(t *testing.T) {
 		},
 		"pools of other namespaces": {
 			pools: []Pool{a(namespaces("x")), b(namespaces("y"), priority(1))}, want: want(),
-			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: b, a; hint: see " +
-				"spec.namespaces in: bcsnetctl pool describe b",
+			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: b, a; hint: see why: bcsnetctl explain " +
+				"namespace shop; to bind the pool to it: bcsnetctl pool bind b --namespace shop",
 		},
 		"many pools of other namespaces": {
 			pools: many(namespaces("x")), want: want(),
 			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: p0, p1, p2, p3, p4, and 2 " +
-				"more pools; hint: see spec.namespaces in: bcsnetctl pool describe p0",
+				"more pools; hint: see why: bcsnetctl explain " +
+				"namespace shop; to bind the pool to it: bcsnetctl pool bind p0 --namespace shop",
 		},
 		"a namespace bound to a pool of another host": {
 			pools: []Pool{a(), b(namespaces("shop"), hosts(host2))}, want: want(),
-			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: a; hint: see " +
-				"spec.namespaces in: bcsnetctl pool describe a",
+			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: a; it draws " +
+				"from its own alone: b; hint: see why: bcsnetctl explain " +
+				"namespace shop; to bind the pool to it: bcsnetctl pool bind a --namespace shop",
 		},
 		"an unknown network": {
 			pools: []Pool{a(network("blue")), b()}, want: want(ofNetwork("red")),
@@ -82,7 +84,7 @@ func TestPickRefuses(t *testing.T) {
 			before: func(x *Index) {
 				x.take("a", "10.0.0.6")
 				x.Watched(reserved("10.0.0.7", "a", 2))
-				x.SetNode("node-1", ips("10.0.0.8"))
+				x.SetNode("node-1", node("10.0.0.8"))
 				x.MarkUnknown(ip("10.0.0.9"), 0, "other", now)
 			},
 			want: want(),

@@ -22,6 +22,8 @@ type PickRequest struct {
 	Pool string
 	// Network restricts the request to the pools of one network; empty for any.
 	Network string
+	// Families says of which families addresses are taken.
+	Families Families
 	// Addrs are the addresses asked for, at most one per family.
 	Addrs []netip.Addr
 	// Have are the addresses that the attachment holds already, fewer than it takes together.
@@ -54,11 +56,18 @@ type PickRequest struct {
 	Key string
 	// Who names the requester in messages, such as "pod a/b"; Holder is what histories call it, such as "a/b".
 	Who, Holder string
+	// try is the way in which pick tries to serve the request at present.
+	try try
 }
 
 // byHand reports whether an operator names the pool for an owner that is on no host: which hosts and
 // namespaces the pool is for does not matter then.
 func (w PickRequest) byHand() bool { return w.Owner != "" && w.Pool != "" && !w.Host.IsValid() }
+
+// names reports whether the request asks for a pool by its name or by that of its network.
+func (w PickRequest) names(p *poolState) bool {
+	return w.Pool == p.Name || w.Network != "" && w.Network == p.Network
+}
 
 // need is one address that a request takes.
 type need struct {
@@ -68,8 +77,13 @@ type need struct {
 }
 
 // needs returns the addresses that the request takes, whether or not it has them; of a family that no pool has it
-// takes none. Those with the least choice come first.
+// takes none, unless its families say so. Those with the least choice come first.
 func (w PickRequest) needs() (all []need) {
+	all = w.eachNeed()
+	return slices.DeleteFunc(all, func(n need) bool { return !w.takes(n.family) })
+}
+
+func (w PickRequest) eachNeed() (all []need) {
 	if len(w.Sets) == 0 {
 		return []need{{family: ipaddr.IPv4}, {family: ipaddr.IPv6}}
 	}

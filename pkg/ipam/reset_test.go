@@ -3,6 +3,7 @@ package ipam
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -245,5 +246,76 @@ func TestVersionWrittenTwice(t *testing.T) {
 	}
 	if x.Replace([]lease.Lease{held("copy", 1)}, 11) {
 		t.Error("the next list counts as a restore, too")
+	}
+}
+
+// A machine that migrates has what was known of both its attachments, whichever of them an older store does not have,
+// or has still.
+func TestRestoredWhileMigrating(t *testing.T) {
+	const a = "10.0.0.1"
+	one := func(container string, s int) lease.Lease {
+		l := leased(a, "a", 3)
+		l.ContainerID, l.PodName, l.PodUID, l.Updated = container, container, "uid-of-"+container, at(s)
+		l.Host = ip(map[string]string{"c1": host1, "c2": host2}[container])
+		return l
+	}
+	both := func(s int) lease.Lease {
+		l, second := one("c1", s), one("c2", s).Holder
+		l.Other = &second
+		return l
+	}
+	for name, tc := range map[string]struct {
+		known, stored lease.Lease
+		lost          bool
+		containers    []string
+	}{
+		"to before the migration":           {both(9), one("c1", 3), true, []string{"c1", "c2"}},
+		"from after it to before it":        {one("c2", 12), one("c1", 3), true, []string{"c2"}},
+		"from after it to the midst":        {one("c2", 12), both(9), true, []string{"c2"}},
+		"from after it failed to the midst": {one("c1", 12), both(9), true, []string{"c1"}},
+		"within the migration":              {both(9), both(9), false, []string{"c1", "c2"}},
+		"a replica that did not know of it": {one("c1", 3), both(9), false, []string{"c1", "c2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
+			tc.known.Version = 9
+			x.Watched(tc.known)
+			x.Watched(leased("10.0.0.9", "b", 20))
+			x.ResetTo([]lease.Lease{tc.stored}, 5)
+			check := func(lost bool) {
+				t.Helper()
+				l, _ := x.Get(ip(a))
+				var has []string
+				for side := range l.Attachments() {
+					has = append(has, side.ContainerID)
+					if by := x.ByContainer(side.ContainerID, ""); len(by) != 1 || by[0].ContainerID != side.ContainerID {
+						t.Errorf("by container %s: %+v", side.ContainerID, by)
+					}
+				}
+				if _, is := x.Missing(ip(a)); is != lost || !slices.Equal(has, tc.containers) {
+					t.Errorf("lost %v, %v have it; want %v, %v", is, has, lost, tc.containers)
+				}
+				for _, c := range []string{"c1", "c2"} {
+					h := one(c, 0).Holder
+					_, waits := x.MissingOf(h)
+					if want := lost && slices.Contains(tc.containers, c); waits != want {
+						t.Errorf("%s waits: %v, want %v", c, waits, want)
+					}
+				}
+				checkFreeSets(t, x)
+				checkLeftovers(t, x)
+				checkPlaces(t, x)
+			}
+			check(tc.lost)
+			if !tc.lost {
+				return
+			}
+			l, _ := x.Missing(ip(a))
+			now, _ := x.Get(ip(a))
+			written := lease.Restore(l, now)
+			written.Version = 8
+			x.Wrote(written)
+			check(false)
+		})
 	}
 }

@@ -18,6 +18,10 @@ func (x *state) rebuild(pools ...*poolState) {
 	x.joinSegments(pools)
 	for _, p := range pools {
 		x.refreshPool(p)
+		if p.split != nil {
+			p.resplit()
+			x.findHeld(p)
+		}
 	}
 }
 
@@ -30,24 +34,15 @@ func (x *state) refreshPool(p *poolState) {
 		}
 		return
 	}
-	for r := range x.byAddr.all() {
-		x.refresh(r.addr)
-	}
-	for a := range x.assumed {
-		x.refresh(a)
-	}
-	for a := range x.missing {
-		x.refresh(a)
-	}
-	for a := range x.nodeIP {
+	for a := range x.perhapsTaken() {
 		x.refresh(a)
 	}
 }
 
 // refresh brings the free set of the pool that serves an address up to date. The last address of a
-// full /64 has no number and is never handed out.
+// full /64 has no number and is never handed out, nor is one that is withheld from a group.
 func (x *state) refresh(a netip.Addr) {
-	if p, i, ok := x.serving(a); ok && i < p.set.n {
+	if p, i, ok := x.segmentOf(a); ok && i < p.set.n {
 		kept := x.occupied(a)
 		p.set.set(i, x.refreshCooldown(p, a, i, kept) || kept)
 	}

@@ -69,8 +69,8 @@ func (x *state) refreshDerived(a netip.Addr) {
 
 // chargesOf returns the charges of an address whose entry is r, nil for none.
 func (x *state) chargesOf(a netip.Addr, r *record) (c charges) {
-	c.addRecord(r)
-	c.addRecord(x.missing[a])
+	c.addRecord(r, x.countedAs)
+	c.addRecord(x.missing[a], x.countedAs)
 	if h, ok := x.assumed[a]; ok {
 		c.add(h.Pool, h.Charged)
 	}
@@ -84,6 +84,7 @@ func (x *state) adjustCharges(a netip.Addr, r *record, by int) {
 	for _, at := range c.of[:c.n] {
 		x.charge(at, by)
 	}
+	x.adjustHeld(a, r, by)
 }
 
 func (x *state) count(r *record, by int) {
@@ -92,6 +93,10 @@ func (x *state) count(r *record, by int) {
 	if m == nil {
 		m = &members{records: map[*record]struct{}{}, draining: map[*record]struct{}{}}
 		x.byPool[name] = m
+	}
+	if p := x.pools[name]; p != nil && p.parent != nil {
+		p.parent.split.members.add(m, -1)
+		defer p.parent.split.members.add(m, +1)
 	}
 	if by > 0 {
 		m.records[r] = struct{}{}
@@ -112,7 +117,7 @@ func (x *state) count(r *record, by int) {
 	case lease.Available:
 	}
 	if r.state != lease.Available {
-		x.countOverlaps(name, r.addr, by)
+		x.countOverlaps(x.countedAs(name), r.addr, by)
 	}
 	if len(m.records) == 0 {
 		delete(x.byPool, name)
@@ -131,6 +136,10 @@ func (x *state) findDraining(pool string) {
 	if m == nil {
 		return
 	}
+	if p := x.pools[pool]; p != nil && p.parent != nil {
+		p.parent.split.members.add(m, -1)
+		defer p.parent.split.members.add(m, +1)
+	}
 	clear(m.draining)
 	for r := range m.records {
 		if x.drains(r) {
@@ -142,5 +151,5 @@ func (x *state) findDraining(pool string) {
 // servesItsOwn reports whether a pool serves each address whose object names it.
 func (x *state) servesItsOwn(pool string) bool {
 	p, m := x.pools[pool], x.byPool[pool]
-	return p != nil && p.Valid() && len(p.overlaps) == 0 && (m == nil || len(m.draining) == 0)
+	return p != nil && p.Valid() && len(p.home().overlaps) == 0 && (m == nil || len(m.draining) == 0)
 }

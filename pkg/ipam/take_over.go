@@ -15,7 +15,7 @@ func (x *Index) AssumeTakeOver(w PickRequest, l lease.Lease, now time.Time) (hel
 	if _, before := x.assumed[l.Addr]; p == nil || refusal != nil || before {
 		return false, refusal
 	}
-	x.assume(l.Addr, Assumed{Key: w.Key, Host: w.Host, Pool: p.Name, Charged: w.chargedTo(), Since: now})
+	x.assume(l.Addr, Assumed{Key: w.Key, Host: w.Host, Pool: p.CountedAs(), Charged: w.chargedTo(), Since: now})
 	return true, nil
 }
 
@@ -33,14 +33,15 @@ func (x *Index) TakeOverParams(w PickRequest, l lease.Lease) (p lease.Params, ok
 }
 
 func (x *picker) takeOverPool(w PickRequest, l lease.Lease) (*poolState, *Refusal) {
-	if n := w.needFor(l); n.among != nil && !n.among.Contains(l.Addr) {
+	n := w.needFor(l)
+	if n.among != nil && !n.among.Contains(l.Addr) || !w.Families.Wants(n.family) {
 		return nil, nil
 	}
 	pool, refusal := x.retainingPool(w, l.Addr)
 	if pool == nil {
 		return nil, refusal
 	}
-	if l.Host != w.Host && x.hostFull(pool, w, nil) {
+	if l.Host != w.Host && (l.Other == nil || l.Other.Host != w.Host) && x.hostFull(pool, w, nil) {
 		return nil, x.noneOnHost(pool, w, nil)
 	}
 	if ns := x.overQuota(pool, w, l.Addr, nil); ns != "" {

@@ -18,14 +18,16 @@ func (x *picker) unserved(w PickRequest) *Refusal {
 	}
 	var listed []*poolState
 	serving := false
-	for _, p := range x.pools {
+	for _, p := range x.roots {
 		if p.lists(w) {
 			listed = append(listed, p)
 			serving = serving || x.servesNamespace(p, w)
 		}
 	}
 	slices.SortFunc(listed, preference)
-	facts := explain.Facts{Host: w.Host, Namespace: w.Namespace, Network: w.Network, Pools: poolNames(listed)}
+	facts := explain.Facts{
+		Host: w.Host, Namespace: w.Namespace, Network: w.Network, Pools: poolNames(listed), Own: x.ownNames(w),
+	}
 	switch {
 	case len(listed) == 0:
 		facts.Kind = explain.HostInNoPool
@@ -49,9 +51,12 @@ func (x *picker) unservedBy(name string, w PickRequest) *Refusal {
 		return RefuseFacts(ReasonNotFound, facts)
 	case !p.lists(w):
 		facts.Kind, facts.HostSubnets = explain.PoolNotForHost, p.HostSubnets.String()
+		if p.HostSelector != nil {
+			facts.HostSelector = p.HostSelector.String()
+		}
 		return RefuseFacts(ReasonHostNotInPool, facts)
 	case !x.servesNamespace(p, w):
-		facts.Kind = explain.PoolNotForNamespace
+		facts.Kind, facts.Block = explain.PoolNotForNamespace, p.Block
 		return RefuseFacts(ReasonNamespaceNotServed, facts)
 	default:
 		facts.Kind = explain.PoolNotOfNetwork

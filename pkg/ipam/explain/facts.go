@@ -29,9 +29,15 @@ type Facts struct {
 	Namespace, Network, Claim string
 	// Pod that asks, or that has the address still, as namespace/name, and the primary key that the address is kept for.
 	Pod, Key string
-	// HostSubnets of the pool, in words; Pools are those of the host.
-	HostSubnets string
-	Pools       []string
+	// HostSubnets and HostSelector of the pool, in words; Pools are those of the host.
+	HostSubnets, HostSelector string
+	Pools                     []string
+	// Families that the request takes, in words.
+	Families string
+	// Block means that the pool is a block, which is of one namespace.
+	Block bool
+	// Own are what the namespace has of its own, where it draws from nothing else.
+	Own []string
 	// Share is what the host, namespace or claim has of what it may have.
 	Share
 	// Stop is why the pool hands out nothing.
@@ -100,6 +106,8 @@ func (f *Facts) value(name string) string {
 		return f.Namespace
 	case "network":
 		return f.Network
+	case "families":
+		return f.Families
 	case "claim":
 		return f.Claim
 	case "pools":
@@ -111,7 +119,7 @@ func (f *Facts) value(name string) string {
 	case "limit":
 		return strconv.Itoa(f.Limit)
 	case "why":
-		return f.Stop.why()
+		return f.Stop.Why()
 	case "in":
 		return FormatSpan(f.In)
 	case "ranges":
@@ -156,6 +164,17 @@ func (f *Facts) phrase(name string) string {
 		return " after " + f.By
 	case name == "nor subnets" && f.HostSubnets != "":
 		return ", nor is it in its host subnets " + f.HostSubnets
+	case name == "bind" && (f.Namespace == "" || f.Block):
+		return "see: bcsnetctl pool describe " + f.Pool
+	case name == "bind":
+		return "see why: bcsnetctl explain namespace " + f.Namespace + "; to bind the pool to it: bcsnetctl pool bind " +
+			f.Pool + " --namespace " + f.Namespace
+	case name == "only own" && len(f.Own) > 0:
+		return "; it draws from its own alone: " + FirstFew(f.Own, "pools")
+	case name == "own" && len(f.Own) > 0:
+		return "; namespace " + f.Namespace + " draws from its own alone"
+	case name == "nor selector" && f.HostSelector != "":
+		return ", nor does its host selector " + f.HostSelector + " match the host's node"
 	case name == "coming" && f.Coming > 0:
 		return fmt.Sprintf(", %d more are for its pods on their way", f.Coming)
 	case name == "reasons" && len(f.Because) > 0:

@@ -15,7 +15,9 @@ const (
 	AddressNotForNamespace
 	AddressNotOfNetwork
 	AddressesOfTwoNetworks
+	AddressForWhoNamesPool
 	AddressPoolStopped
+	AddressInNoBlock
 )
 
 // Kinds of one address that somebody has, or that cannot be had at present.
@@ -28,6 +30,7 @@ const (
 	AddressMissing
 	AddressBeingGiven
 	AddressCooling
+	AddressWithheld
 	OwnAddressBeingGiven
 	OwnAddressElsewhere
 )
@@ -43,6 +46,10 @@ const (
 	PoolNotForHost
 	PoolNotForNamespace
 	PoolNotOfNetwork
+	NamespaceUnknown
+	FamilyMissing
+	FamiliesApart
+	FamilyNotNamed
 	PoolStopped
 )
 
@@ -64,6 +71,8 @@ const (
 	RangesNotOnHost
 	RangesNotFree
 	RangeNotFree
+	NoFreeBlock
+	NoBlockByItself
 )
 
 // Kinds of a request that contradicts its claim, or that waits for an earlier holder of its claim's address.
@@ -75,4 +84,6 @@ const (
 	EarlierPodIsThere
 	EarlierPodMayRun
 	EarlierPodIsEnding
+	MigrationDenied
+	MigrationOff
 )

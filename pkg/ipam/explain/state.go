@@ -27,7 +27,8 @@ func (s Share) has() string {
 // Stop is why a pool hands out nothing at all.
 type Stop struct {
 	Cause StopCause
-	// Detail is the problem with the pool's spec, or what a pool that is rebuilt waits for.
+	// Detail is the problem with the pool's spec, what a pool that is rebuilt waits for, the pool that one is carved out
+	// of or whose blocks nobody may have yet, or what its parent is.
 	Detail string
 }
 
@@ -41,9 +42,16 @@ const (
 	Terminating
 	Cordoned
 	Rebuilding
+	// Carving: the addresses are not handed over yet by the pool that they are carved out of.
+	Carving
+	// Splitting: the pool got its blocks after it handed out addresses itself, and gives none yet.
+	Splitting
+	// ByParent: the parent is cordoned or being deleted.
+	ByParent
 )
 
-func (s Stop) why() string {
+// Why returns in words why a pool hands out nothing.
+func (s Stop) Why() string {
 	switch s.Cause {
 	case NotUsable:
 		return "not usable: " + s.Detail
@@ -51,15 +59,26 @@ func (s Stop) why() string {
 		return "being deleted"
 	case Cordoned:
 		return "cordoned"
+	case Carving:
+		return "still being carved out of pool " + s.Detail
+	case Splitting:
+		return "still being split into blocks"
+	case ByParent:
+		return "a child of " + s.Detail
 	default:
 		return "being rebuilt after its leases were lost, " + s.Detail
 	}
 }
 
+// OfParent describes a parent that keeps its children from handing out addresses.
+func (s Stop) OfParent(name string) string { return "pool " + name + ", which is " + s.Why() }
+
 func (s Stop) cure() string {
 	switch s.Cause {
 	case Rebuilding:
 		return "ask again: it takes five minutes at most; see: bcsnetctl pool describe {pool}"
+	case Carving, Splitting:
+		return "ask again; see what it waits for: bcsnetctl pool describe {pool}"
 	case Cordoned:
 		return "let it hand out addresses again: bcsnetctl pool uncordon {pool}"
 	default:
@@ -78,6 +97,8 @@ type PoolState struct {
 	Active, Reserved int
 	Cooling          uint64
 	NextFree         time.Duration
+	// Blocks are those of a pool that is split into blocks, nil for any other.
+	Blocks *BlockState
 	// Elsewhere counts the addresses that other pools, which have them too, serve.
 	Elsewhere map[string]uint64
 	// Host is the share of the host, nil where it is not bounded; Namespaces are the shares of namespaces that are.
@@ -103,10 +124,51 @@ func (f *Facts) states() string {
 	return strings.Join(all, "; ")
 }
 
+// BlockState counts the blocks of a pool for a namespace that has none with a free address.
+type BlockState struct {
+	// Namespace that asks for a block, and how many it has.
+	Namespace string
+	Has       int
+	// Length is the prefix length of the blocks. All is how many there are: Owned ones are a namespace's, Held ones
+	// nobody's with addresses that somebody has, Void ones have no address.
+	Length, All, Owned, Held, Void int
+	// ByItself: the pool gives blocks without being told.
+	ByItself bool
+}
+
+func (b *BlockState) text(p *PoolState) string {
+	why := "has no free block"
+	if !b.ByItself {
+		why = "gives no block by itself"
+	}
+	return fmt.Sprintf("pool %s (%s) %s: %s", p.Pool, p.Subnet, why, b)
+}
+
+// String returns the counts in words.
+func (b *BlockState) String() string {
+	text := fmt.Sprintf("of its %d blocks (/%d), %d are owned by namespaces", b.All, b.Length, b.Owned)
+	if b.Has > 0 {
+		text += fmt.Sprintf(", %d of them by %s", b.Has, b.Namespace)
+	}
+	if b.Held > 0 {
+		text += fmt.Sprintf(", %d hold addresses of others", b.Held)
+	}
+	if b.Void > 0 {
+		text += fmt.Sprintf(", %d have no usable address", b.Void)
+	}
+	if left := b.All - b.Owned - b.Held - b.Void; left > 0 && b.ByItself {
+		text += fmt.Sprintf(", %d have no free address", left)
+	}
+	return text
+}
+
 // String returns the counts in words.
 func (p *PoolState) String() string {
 	if p.Stop.Cause != Serves {
-		return fmt.Sprintf("pool %s is %s", p.Pool, p.Stop.why())
+		return fmt.Sprintf("pool %s is %s", p.Pool, p.Stop.Why())
+	}
+	if p.Blocks != nil {
+		return p.Blocks.text(p)
 	}
 	text := fmt.Sprintf("pool %s (%s) has %d of %d addresses free, %d active, %d reserved",
 		p.Pool, p.Subnet, p.Free, p.Capacity, p.Active, p.Reserved)

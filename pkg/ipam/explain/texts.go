@@ -34,13 +34,18 @@ func (k Kind) addressNotServed() (message, hint string) {
 			"add the host with: bcsnetctl pool add-host {pool} {host}"
 	case AddressNotForNamespace:
 		return "address {address} is in pool {pool}, which does not serve namespace {namespace}",
-			"see spec.namespaces in: bcsnetctl pool describe {pool}"
+			"{bind}"
 	case AddressNotOfNetwork:
 		return "address {address} is in pool {pool}, which is not part of network {network}",
 			"ask for another address or network"
 	case AddressesOfTwoNetworks:
 		return "address {address} of pool {pool} and address {beside} of pool {other} are not of one network",
 			"ask for addresses of one network; see: bcsnetctl pool list -o wide"
+	case AddressForWhoNamesPool:
+		return "address {address} is in pool {pool}, which serves only who names it", "ask for pool {pool}, too"
+	case AddressInNoBlock:
+		return "address {address} of pool {pool} is in no block of namespace {namespace}, and the block {other} cannot be " +
+			"given to it", "ask for an address of its own blocks; see: bcsnetctl pool tree"
 	default: // AddressPoolStopped
 		return "address {address} is in pool {pool}, which hands out nothing: it is {why}", "{cure}"
 	}
@@ -69,6 +74,9 @@ func (k Kind) addressTaken() (message, hint string) {
 	case AddressCooling:
 		return "address {address} of pool {pool} is cooling{after}: it is free in {in}",
 			"ask for another address, or ask again in {in}"
+	case AddressWithheld:
+		return "address {address} is being carved out of pool {other} for pool {pool}, which does not hand it out yet",
+			"ask for another address; see what it waits for: bcsnetctl pool describe {pool}"
 	case OwnAddressBeingGiven:
 		return "address {address}, which is kept for {who}, is being given to another request", "ask again in a moment"
 	default: // OwnAddressElsewhere
@@ -87,20 +95,32 @@ func (k Kind) noPoolFits() (message, hint string) {
 	case HostInNoPool:
 		return "host {host} does not exist in pools", "add it with: bcsnetctl pool add-host POOL {host}"
 	case HostNotForNamespace:
-		return "none of the pools of host {host} serves namespace {namespace}: {pools}",
-			"see spec.namespaces in: bcsnetctl pool describe {pool}"
+		return "none of the pools of host {host} serves namespace {namespace}: {pools}{only own}",
+			"{bind}"
 	case HostNotOfNetwork:
 		return "no pool that host {host} may draw from for namespace {namespace} is part of network {network}",
 			"set spec.network of a pool, or ask for another network"
 	case NoSuchPool:
 		return "there is no pool {pool}", "see: bcsnetctl pool list"
 	case PoolNotForHost:
-		return "host {host} may not draw from pool {pool}{nor subnets}",
+		return "host {host} may not draw from pool {pool}{nor subnets}{nor selector}",
 			"add the host with: bcsnetctl pool add-host {pool} {host}"
 	case PoolNotForNamespace:
-		return "pool {pool} does not serve {served}", "see spec.namespaces in: bcsnetctl pool describe {pool}"
+		return "pool {pool} does not serve {served}", "{bind}"
 	case PoolNotOfNetwork:
 		return "pool {pool} is not part of network {network}", "ask for another pool or network"
+	case NamespaceUnknown:
+		return "{who} is given no address yet: which pools serve namespace {namespace} depends on its labels, " +
+			"which this replica does not know", "ask again; see: kubectl get namespace {namespace} --show-labels"
+	case FamilyMissing:
+		return "{who} takes an address of {families}, which none of the pools that serve it has: {pools}",
+			"ask for another of ipFamilies, or make a pool of that family: bcsnetctl pool create --help"
+	case FamiliesApart:
+		return "{who} requires {families}, and no network of the pools that serve it has both: {pools}",
+			"make the pools of both families part of one network, spec.network; see: bcsnetctl pool list -o wide"
+	case FamilyNotNamed:
+		return "{who} takes an address of {families}, and what its annotations or its claim name has none of that family",
+			"name addresses of that family, too, or ask for another ipFamilyPolicy"
 	default: // PoolStopped
 		return "pool {pool} hands out nothing: it is {why}", "{cure}"
 	}
@@ -126,20 +146,20 @@ func (k Kind) nothingLeft() (message, hint string) {
 		return "{who} is given no new address for {in}: the store of the API server was put back to an older state, " +
 			"and other replicas may know who has which address", "ask again"
 	case ExhaustedByOverlap:
-		return none + "{states}", "leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; " +
+		return none + "{states}{own}", "leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; " +
 			"see: bcsnetctl pool describe {pool}"
 	case ExhaustedByHost:
-		return none + "{states}", raiseLimit
+		return none + "{states}{own}", raiseLimit
 	case ExhaustedByQuota:
-		return none + "{states}", raiseQuota
+		return none + "{states}{own}", raiseQuota
 	case ExhaustedCooling:
-		return none + "{states}", "ask again in {in}, or " + addRange
+		return none + "{states}{own}", "ask again in {in}, or " + addRange
 	case ExhaustedTaken:
-		return none + "{states}", "see who holds them: bcsnetctl ip list --pool {pool}; " + addRange
+		return none + "{states}{own}", "see who holds them: bcsnetctl ip list --pool {pool}; " + addRange
 	case ExhaustedPromised:
-		return none + "{states}; pods that were placed before will ask for those", addRange
+		return none + "{states}{own}; pods that were placed before will ask for those", addRange
 	case ExhaustedStopped:
-		return none + "{states}", "{cure}"
+		return none + "{states}{own}", "{cure}"
 	case RangesInNoPool:
 		return none + "{ranges} is in no pool that serves {served}",
 			"add the addresses to a pool: bcsnetctl pool add-ip POOL RANGE"
@@ -150,6 +170,11 @@ func (k Kind) nothingLeft() (message, hint string) {
 			"add the addresses to a pool of the host, or let the pod run on a host of theirs; {see}"
 	case RangesNotFree:
 		return none + "none of the {size} addresses of {ranges} is free on host {host}{reasons}", "{see}"
+	case NoFreeBlock:
+		return none + "{states}",
+			"add addresses: bcsnetctl pool add-ip {pool} RANGE; see who has the blocks: bcsnetctl pool tree"
+	case NoBlockByItself:
+		return none + "{states}", "give it a block: bcsnetctl pool bind {pool} --namespace {namespace}"
 	default: // RangeNotFree
 		return none + "{because}", "{see}"
 	}
@@ -179,6 +204,14 @@ func (k Kind) claimStopsIt() (message, hint string) {
 				"and its containers may run for another {left}",
 			"it is given to {who} then, or when the plugin has released it; " +
 				"if the machine is off: bcsnetctl release-host {host}"
+	case MigrationDenied:
+		return "address {address} of claim {claim} is held by {by}, and {who} gets it only when the virtual machine " +
+				"migrates to it: {because}",
+			"ask again: KubeVirt may not have written it down yet; see: kubectl get vmi,vmim -n {namespace}"
+	case MigrationOff:
+		return "address {address} of claim {claim} is held by {by}, and no second pod of the virtual machine gets it " +
+				"at present: {because}",
+			"migrate once all replicas and CRDs are of this release, or restart the virtual machine; see: bcsnetctl version"
 	default: // EarlierPodIsEnding
 		return "{who} is to get the address of an earlier pod of claim {claim}: {pod}, which was deleted, still has it",
 			"it gets that address once {pod name} has ended, or another one at {until}, " +

@@ -12,7 +12,7 @@ import (
 func kinds() (all []Kind) {
 	for _, r := range [][2]Kind{
 		{AddressInNoPool, AddressPoolStopped}, {AddressOfNode, OwnAddressElsewhere}, {NoPoolForClaim, PoolStopped}, {HostFull, RangeNotFree},
-		{NoSuchClaim, EarlierPodIsEnding},
+		{NoSuchClaim, MigrationOff},
 	} {
 		for k := r[0]; k <= r[1]; k++ {
 			all = append(all, k)
@@ -27,7 +27,7 @@ func TestTexts(t *testing.T) {
 		Who: "w", Address: netip.MustParseAddr("10.0.0.9"), Pool: "p", Subnet: netip.MustParsePrefix("10.0.0.0/24"),
 		Role:   "r",
 		Beside: netip.MustParseAddr("10.0.1.9"), Other: "o", By: "b", Host: netip.MustParseAddr("192.168.0.1"),
-		Namespace: "n", Network: "net", Claim: "n/c", HostSubnets: "s", Pools: []string{"p"},
+		Namespace: "n", Network: "net", Claim: "n/c", HostSubnets: "s", HostSelector: "l", Families: "IPv6", Pools: []string{"p"}, Own: []string{"p"},
 		Share: Share{Has: 1, Coming: 1, Limit: 2},
 		Stop:  Stop{Cause: Cordoned}, In: time.Second, Until: time.Unix(0, 0), Pod: "n/w", Key: "k", Ranges: "10.0.0.9",
 		Size: 1, Because: []string{"because"}, States: []PoolState{{Pool: "p"}},

@@ -10,6 +10,9 @@ import (
 
 // SetOf returns the addresses of some ranges.
 func SetOf(ranges ...netipx.IPRange) *netipx.IPSet {
+	if len(ranges) == 0 {
+		return &netipx.IPSet{}
+	}
 	var b netipx.IPSetBuilder
 	for _, r := range ranges {
 		b.AddRange(r)
@@ -19,6 +22,9 @@ func SetOf(ranges ...netipx.IPRange) *netipx.IPSet {
 
 // SetOfAddrs returns the set of some addresses.
 func SetOfAddrs(addrs ...netip.Addr) *netipx.IPSet {
+	if len(addrs) == 0 {
+		return &netipx.IPSet{}
+	}
 	var b netipx.IPSetBuilder
 	for _, a := range addrs {
 		b.Add(a)
@@ -28,6 +34,13 @@ func SetOfAddrs(addrs ...netip.Addr) *netipx.IPSet {
 
 // Intersect returns the addresses that both sets have.
 func Intersect(a, b *netipx.IPSet) *netipx.IPSet {
+	switch {
+	case a == nil || b == nil:
+	case a.Equal(b): // as for most of the thousands of pools that a start reads
+		return a
+	case !Meet(a.Ranges(), b.Ranges()):
+		return &netipx.IPSet{}
+	}
 	var s netipx.IPSetBuilder
 	s.AddSet(a)
 	s.Intersect(b)
@@ -36,6 +49,12 @@ func Intersect(a, b *netipx.IPSet) *netipx.IPSet {
 
 // Subtract returns the addresses of a set that none of the others has.
 func Subtract(set *netipx.IPSet, less ...*netipx.IPSet) *netipx.IPSet {
+	if set != nil {
+		ranges := set.Ranges()
+		if !slices.ContainsFunc(less, func(l *netipx.IPSet) bool { return l != nil && Meet(ranges, l.Ranges()) }) {
+			return set
+		}
+	}
 	var b netipx.IPSetBuilder
 	b.AddSet(set)
 	for _, l := range less {

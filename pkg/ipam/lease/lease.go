@@ -147,6 +147,10 @@ type Lease struct {
 	Params
 	Holder
 	Retention
+	// Other is the other one of two attachments, while a virtual machine migrates live; nil for nearly all. What it points
+	// to never changes. FromSecond: Holder is the second attachment of the object, and Other the first.
+	Other      *Holder
+	FromSecond bool
 	// BoundVersion is the version with which the holder got the address, where the object was written again since;
 	// 0 stands for Version.
 	BoundVersion uint64

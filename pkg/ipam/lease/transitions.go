@@ -53,8 +53,8 @@ func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, 
 }
 
 // TakeOver gives an address that a pod of a claim holds to the pod that is in its place now: of the same claim
-// and key, on the same interface. The caller has made sure that the earlier pod is no more. It is refused
-// (ok false) for everybody else, and when the object is being deleted.
+// and key, on the same interface. The caller has made sure that the earlier pod is no more: of two attachments, that
+// neither pod is. It is refused (ok false) for everybody else, and when the object is being deleted.
 func TakeOver(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, ok bool) {
 	if l.State != Active || l.Deleting || l.PodPrimaryKey == "" || h.SameAttachment(l.Holder) || !l.Admits(h, s) {
 		return l, false
@@ -63,6 +63,7 @@ func TakeOver(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lea
 	next.History = l.History.Add(past(l, now, Change{}))
 	h.Superseded = nil
 	next.Params, next.Holder, next.Retention, next.Updated, next.HeldFinalizer, next.BoundVersion = p, h, s, now, true, 0
+	next.Other, next.FromSecond = nil, false
 	return next, true
 }
 
@@ -98,10 +99,14 @@ func supersede(earlier []string, id string) []string {
 	return all[max(0, len(all)-MaxSuperseded):]
 }
 
-// Release gives the address up, whoever has it; the caller has checked who does. One that a claim keeps is
+// Release gives the address up, whoever has it; the caller has checked who does. Of two attachments the one that the
+// lease is seen from ends, and the other one has the address alone. One that a claim keeps is
 // Reserved for it from then on, with the name of the pod that had it; any other is Available, also one that was
 // Reserved. An address that is Available stays as it is (changed false). The holder goes into the history.
 func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
+	if l.State == Active && l.Other != nil && !failpoint.Broken("second") {
+		return detach(l, now, c), true
+	}
 	if l.State != Active || !l.KeptOnRelease() {
 		return Free(l, now, c)
 	}
@@ -109,6 +114,7 @@ func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	next.History = l.History.Add(past(l, now, c))
 	next.State, next.Updated, next.HeldFinalizer, next.BoundVersion = Reserved, l.given(now), true, 0
 	next.Holder = Holder{IfName: l.IfName, Slot: l.Slot, Namespace: l.Namespace, PodName: l.PodName}
+	next.Other, next.FromSecond = nil, false
 	return next, true
 }
 
@@ -125,6 +131,7 @@ func Free(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	}
 	next.HeldFinalizer = l.HeldFinalizer && l.Deleting && l.State != Available
 	next.State, next.Holder, next.Retention = Available, Holder{}, Retention{}
+	next.Other, next.FromSecond = nil, false
 	next.Updated, next.BoundVersion = l.given(now), 0
 	return next, true
 }

@@ -1,0 +1,40 @@
+package ipam
+
+import "net/netip"
+
+// BlockAt finds the block of some addresses: the pool that is split into such blocks there, and the block itself, where
+// anybody has made it. ok is false where no pool has such a block. Where pools overlap, the one counts in which the
+// block exists, or else one that serves addresses of it.
+func (x *poolView) BlockAt(addrs netip.Prefix) (parent string, block Pool, ok bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var best *poolState
+	var of uint64
+	rank := -1
+	for _, p := range x.roots {
+		if p.split == nil || p.BlockSize != addrs.Bits() {
+			continue
+		}
+		number, inside := p.split.number(addrs.Addr())
+		if !inside || p.split.block(number) != addrs {
+			continue
+		}
+		is := 0
+		switch {
+		case p.split.blocks[number] != nil:
+			is = 2
+		case !p.split.void.isTaken(number):
+			is = 1
+		}
+		if is > rank || is == rank && preference(p, best) < 0 {
+			best, of, rank = p, number, is
+		}
+	}
+	if best == nil {
+		return "", Pool{}, false
+	}
+	if b := best.split.blocks[of]; b != nil {
+		block = b.Pool
+	}
+	return best.Name, block, true
+}

@@ -1,0 +1,43 @@
+package ipam
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+)
+
+// TestBlocksBeforeTheirParent: the first list of pools comes in any order. Blocks that come before their parent are
+// blocks of it once it is there, and none of them is looked at for each of the others.
+func TestBlocksBeforeTheirParent(t *testing.T) {
+	const blocks = 4096
+	plan := func(available string) Plan {
+		p, err := NewPlan(PlanSpec{Net: "10.0.0.0", Mask: 8, Gateway: "10.0.0.1", Available: []string{available}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	x := NewIndex()
+	last := ""
+	for i := range blocks {
+		block := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(64 + i>>11), byte(i >> 3), byte(i << 5)}), 27)
+		p := Pool{Name: BlockName("p", block), Parent: "p", Plan: plan(block.String())}
+		p.Plan.CIDR = block
+		p.Namespaces = map[string]struct{}{fmt.Sprintf("ns-%d", i): {}}
+		x.SetPool(p)
+		last = p.Name
+		if n := len(x.Relatives(p.Name)); n > 1 {
+			t.Fatalf("%d pools depend on a block whose parent is not there", n)
+		}
+	}
+	if p, _ := x.Pool(last); p.Valid() || p.Block {
+		t.Errorf("a block without its parent: %+v", p)
+	}
+	x.SetPool(Pool{Name: "p", Plan: plan("10.64.0.0-10.65.255.255"), BlockSize: 27, AutoAssign: true})
+	if c := x.Blocks("p"); c.Owned != blocks {
+		t.Errorf("%+v", c)
+	}
+	if p, _ := x.Pool(last); !p.Valid() || !p.Block {
+		t.Errorf("a block with its parent: %s", p.Problem)
+	}
+}

@@ -1,0 +1,112 @@
+package ipam
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+)
+
+// Standing is how a pool stands to the requests of a namespace that name neither a pool nor a network.
+type Standing string
+
+// Standings of pools that are tried.
+const (
+	// BoundByName and BoundByLabels: the pool is bound to the namespace.
+	BoundByName   Standing = "BoundByName"
+	BoundByLabels Standing = "BoundByLabels"
+	// InDefaultChain: the namespace has nothing of its own, and the pool is for such namespaces.
+	InDefaultChain Standing = "InDefaultChain"
+	// OwnBlock: the pool is a block of the namespace.
+	OwnBlock Standing = "OwnBlock"
+	// SplitIntoBlocks: the pool hands out nothing itself; the namespace has blocks of it, or could get one by itself.
+	SplitIntoBlocks Standing = "SplitIntoBlocks"
+	// GivesNoBlock: the pool gives no block by itself, and the namespace has none of it. Its requests end there where it
+	// has nothing of its own.
+	GivesNoBlock Standing = "GivesNoBlock"
+)
+
+// Standings of pools that are passed over.
+const (
+	// BoundElsewhere: the pool is bound to other namespaces, or its selector matches none.
+	BoundElsewhere Standing = "BoundElsewhere"
+	// OnlyByName: the pool is bound to no namespace and left out of the default chain.
+	OnlyByName Standing = "OnlyByName"
+	// BehindItsOwn: the pool is in the default chain, and the namespace has something of its own.
+	BehindItsOwn Standing = "BehindItsOwn"
+	// NotOnHost: no host may draw from the pool, or not the one in question.
+	NotOnHost Standing = "NotOnHost"
+)
+
+// Place is where a pool stands in the chain of a namespace.
+type Place struct {
+	Pool     string
+	Standing Standing
+	// Tried means that requests of the namespace try the pool.
+	Tried bool
+	// Stop is why the pool hands out nothing at present, tried or not.
+	Stop explain.Stop
+}
+
+// Chain returns the places of all pools for a namespace: first those that its requests try, in their order, then those
+// that are passed over, without the blocks of other namespaces. Without a valid host it is that of any host.
+func (x *poolView) Chain(namespace string, host netip.Addr) (all []Place) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	w := PickRequest{Namespace: namespace, Host: host, Ahead: !host.IsValid()}
+	tried := map[*poolState]bool{}
+	for p := range x.fitting(w) {
+		tried[p] = true
+		all = append(all, Place{p.Name, x.standing(p, w), true, p.stop()})
+	}
+	for _, p := range slices.SortedFunc(maps.Values(x.pools), preference) {
+		if !tried[p] && !p.Block {
+			all = append(all, Place{p.Name, x.standing(p, w), false, p.stop()})
+		}
+	}
+	return all
+}
+
+// Own names what a namespace has of its own, or could be given a block of. With anything of its own it is not in the
+// default chain. Without a valid host it is that on any host.
+func (x *poolView) Own(namespace string, host netip.Addr) []string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.ownNames(PickRequest{Namespace: namespace, Host: host, Ahead: !host.IsValid()})
+}
+
+// ServesNamespace reports whether a pool is for requests of a namespace that name neither a pool nor a network,
+// whichever hosts they are from.
+func (x *poolView) ServesNamespace(pool, namespace string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p := x.pools[pool]
+	return p != nil && x.servesNamespace(p, PickRequest{Namespace: namespace})
+}
+
+func (x *catalogue) standing(p *poolState, w PickRequest) Standing {
+	_, named := p.Namespaces[w.Namespace]
+	switch {
+	case p.Block:
+		return OwnBlock
+	case p.Bound() && !p.boundTo(w.Namespace):
+		return BoundElsewhere
+	case !p.Bound() && p.NotDefault:
+		return OnlyByName
+	case !p.lists(w):
+		return NotOnHost
+	case named:
+		return BoundByName
+	case p.Bound():
+		return BoundByLabels
+	case p.split != nil && x.servesNamespace(p, w) && (p.AutoAssign || len(p.split.of[w.Namespace]) > 0):
+		return SplitIntoBlocks
+	case p.split != nil && !p.AutoAssign && len(p.split.of[w.Namespace]) == 0:
+		return GivesNoBlock
+	case x.hasOwn(w):
+		return BehindItsOwn
+	default:
+		return InDefaultChain
+	}
+}

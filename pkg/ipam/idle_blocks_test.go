@@ -1,0 +1,57 @@
+package ipam
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// TestIdleBlocks: a block is idle when nobody has an address of it and none rests; it says whose it is and which others
+// stay.
+func TestIdleBlocks(t *testing.T) {
+	net := pool(t, "net", "10.0.0.0/24", []string{"10.0.0.0/24"}, splitInto(27), func(p *Pool) { p.Cooldown = time.Hour })
+	a, b := block(t, net, "10.0.0.32/27", "shop"), block(t, net, "10.0.0.64/27", "shop")
+	for name, tc := range map[string]struct {
+		leases []lease.Lease
+		more   []Pool
+		after  time.Duration
+		want   []string
+	}{
+		"both":                 {nil, nil, 0, []string{a.Name, b.Name}},
+		"one is used":          {[]lease.Lease{leased("10.0.0.40", a.Name, 1)}, nil, 0, []string{b.Name}},
+		"one is reserved":      {[]lease.Lease{reserved("10.0.0.40", a.Name, 1)}, nil, 0, []string{b.Name}},
+		"a lease of before":    {[]lease.Lease{leased("10.0.0.40", "net", 1)}, nil, 0, []string{b.Name}},
+		"one is being deleted": {nil, []Pool{block(t, net, "10.0.0.32/27", "shop", terminating)}, 0, []string{b.Name}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(append([]Pool{net, a, b}, tc.more...)...)
+			for i, l := range tc.leases {
+				l.Version = uint64(i + 1)
+				x.Watched(l)
+			}
+			var got []string
+			for _, i := range x.IdleBlocks(now.Add(tc.after)) {
+				got = append(got, i.Block)
+				if i.Namespace != "shop" || !i.Abandoned || slices.Contains(i.Others, i.Block) {
+					t.Errorf("%+v", i)
+				}
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("idle are %v, want %v", got, tc.want)
+			}
+		})
+	}
+	x := indexOf(net, a)
+	x.SetNamespace("shop", nil)
+	if i := x.IdleBlocks(now); len(i) != 1 || i[0].Abandoned || len(i[0].Others) != 0 {
+		t.Errorf("the last block of a namespace that lives: %+v", i)
+	}
+	if _, refusal := x.Pick(want(), now); refusal != nil {
+		t.Fatal(refusal)
+	}
+	if i := x.IdleBlocks(now); len(i) != 0 {
+		t.Errorf("idle while an address is being given: %+v", i)
+	}
+}

@@ -1,0 +1,119 @@
+package ipam
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+)
+
+// OwnBlocks names the blocks of a pool that a namespace owns and that are not being deleted, in the order in which it
+// draws from them.
+func (x *poolView) OwnBlocks(pool, namespace string) (names []string) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p := x.pools[pool]
+	if p == nil || p.split == nil {
+		return nil
+	}
+	for _, b := range p.split.of[namespace] {
+		if !b.given.Terminating {
+			names = append(names, b.Name)
+		}
+	}
+	return names
+}
+
+// NextBlock returns the block that a namespace is to be given by hand, whether or not the pool gives blocks by itself:
+// which, or, where that is the zero Prefix, the first one that it may have. Nobody knows the block before it is made.
+func (x *poolView) NextBlock(pool, namespace string, which netip.Prefix) (Pool, *Refusal) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p := x.pools[pool]
+	switch {
+	case p == nil:
+		return Pool{}, RefuseFacts(ReasonNotFound, explain.Facts{Kind: explain.NoSuchPool, Pool: pool})
+	case !p.Serves() && p.stop().Cause != explain.Cordoned: // whose blocks wait for nothing but its end
+		return Pool{}, RefuseFacts(ReasonPoolCordoned, explain.Facts{Kind: explain.PoolStopped, Pool: pool, Stop: p.stop()})
+	case p.split == nil:
+		return Pool{}, Refuse(ReasonBadRequest, "pool %s is not split into blocks", pool).
+			WithHint("blocks are of a pool that has blockSize; see: bcsnetctl pool describe %s", pool)
+	}
+	candidates := p.split.candidates(namespace)
+	if which != (netip.Prefix{}) {
+		number, refusal := x.blockNumber(p, namespace, which)
+		if refusal != nil {
+			return Pool{}, refusal
+		}
+		candidates = slices.Values([]uint64{number})
+	}
+	for number := range candidates {
+		if b := x.propose(p, number, namespace); b != nil {
+			return b.Pool, nil
+		}
+	}
+	return Pool{}, Refuse(ReasonNoFreeBlock, "pool %s has no block left for namespace %s: %s", pool, namespace,
+		p.blockState(namespace)).WithHint(
+		"add addresses: bcsnetctl pool add-ip %s RANGE; see who has the blocks: bcsnetctl pool tree %s", pool, pool)
+}
+
+// blockNumber returns the number of a block that a namespace may be given.
+func (x *catalogue) blockNumber(p *poolState, namespace string, which netip.Prefix) (uint64, *Refusal) {
+	see := "see: bcsnetctl pool tree " + p.Name
+	if which.Bits() != p.BlockSize || which.Addr().BitLen() != p.split.first.BitLen() || which.Masked() != which {
+		return 0, Refuse(ReasonBadRequest, "%s is no block of pool %s: these are of length %d, such as %s", which, p.Name,
+			p.BlockSize, netip.PrefixFrom(p.split.first, p.BlockSize)).WithHint("%s", see)
+	}
+	number, ok := p.split.number(which.Addr())
+	if !ok || p.split.void.isTaken(number) && len(p.split.held[number]) == 0 {
+		return 0, Refuse(ReasonAddressNotInPool, "pool %s has no address in %s that it could hand out", p.Name, which).
+			WithHint("add them: bcsnetctl pool add-ip %s %s", p.Name, netipx.RangeOfPrefix(which))
+	}
+	switch b := p.split.blocks[number]; {
+	case b == nil:
+	case b.given.Terminating:
+		return 0, Refuse(ReasonNoFreeBlock, "block %s of pool %s, which namespace %s has, is being deleted", which, p.Name,
+			b.Owner()).WithHint("ask again once it is gone; see: bcsnetctl pool describe %s", b.Name)
+	default:
+		return 0, Refuse(ReasonNoFreeBlock, "block %s of pool %s is owned by namespace %s", which, p.Name, b.Owner()).
+			WithHint("%s", see)
+	}
+	if !p.split.available(number, namespace) {
+		return 0, Refuse(ReasonNoFreeBlock, "others than namespace %s have addresses in block %s of pool %s: %s", namespace,
+			which, p.Name, holders(p.split.held[number], namespace)).
+			WithHint("take another block, or wait until they are given up; see: bcsnetctl ip list --pool %s", p.Name)
+	}
+	if name := BlockName(p.Name, which); x.pools[name] != nil {
+		return 0, Refuse(ReasonNoFreeBlock, "a pool is called %s, as the block is, and is none: %s", name,
+			x.pools[name].Problem).WithHint("see: bcsnetctl pool describe %s", name)
+	}
+	return number, nil
+}
+
+// holders counts addresses by namespaces other than one, in words.
+func holders(held map[string]int, but string) string {
+	var all []string
+	for _, ns := range slices.Sorted(maps.Keys(held)) {
+		switch ns {
+		case but:
+		case "":
+			all = append(all, fmt.Sprintf("owners in no namespace (%d)", held[ns]))
+		default:
+			all = append(all, fmt.Sprintf("%s (%d)", ns, held[ns]))
+		}
+	}
+	return explain.FirstFew(all, "namespaces")
+}
+
+// blockState counts the blocks of a pool for a namespace.
+func (p *poolState) blockState(namespace string) *explain.BlockState {
+	c := p.split.counts()
+	return &explain.BlockState{
+		Namespace: namespace, Has: len(p.split.of[namespace]), Length: p.BlockSize, All: c.All, Owned: c.Owned,
+		Held: c.Held, Void: c.Void, ByItself: p.AutoAssign,
+	}
+}

@@ -1,0 +1,137 @@
+package ipam
+
+import (
+	"iter"
+	"net/netip"
+	"time"
+
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// Ranges are the addresses of a pool by their state, as PoolCounts counts them. No address is in two of the sets.
+type Ranges struct {
+	// Free can be handed out, Cooling could but for the cooldown.
+	Free, Cooling *netipx.IPSet
+	// Active and Reserved have leases that name the pool, also on addresses that it does not serve.
+	Active, Reserved *netipx.IPSet
+	// Others are served by the pool and taken without being its own: a node has them, they are leases of another pool, or
+	// they are withheld from a group that grows.
+	Others *netipx.IPSet
+}
+
+// Ranges sorts the addresses of a pool by their state at a time. Free ones are what is left of what the pool serves:
+// the cost is that of the addresses that have an object, and not of the size of the pool. Those of a pool that is split
+// have those of its blocks.
+func (x *poolView) Ranges(name string, now time.Time) Ranges {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.now = now.UnixNano()
+	var active, reserved, cooling, others []netip.Addr
+	p := x.pools[name]
+	for m := range x.namedBy(name, p) {
+		for r := range m.records {
+			switch r.state {
+			case lease.Active:
+				active = append(active, r.addr)
+			case lease.Reserved:
+				reserved = append(reserved, r.addr)
+			case lease.Available:
+			}
+		}
+	}
+	var served, withheld []netipx.IPRange
+	var taken []netip.Addr
+	if p != nil {
+		home := p.home()
+		x.expireCooldowns(home)
+		for _, s := range p.segments {
+			if served = append(served, s.IPRange); p.later > 0 && s.base >= p.set.n {
+				withheld = append(withheld, s.IPRange)
+			}
+		}
+		for a := range x.perhapsTaken() {
+			by, i, ok := x.segmentOf(a)
+			if !ok || by != home || i < p.from || i-p.from >= p.n || !home.set.isTaken(i) {
+				continue
+			}
+			taken = append(taken, a)
+			switch r := x.record(a); {
+			case home.cooldowns.set.isTaken(i):
+				cooling = append(cooling, a)
+			case r == nil || r.state == lease.Available || !x.names(r, name):
+				others = append(others, a)
+			}
+		}
+	}
+	later := ipaddr.SetOf(withheld...)
+	r := Ranges{
+		Free:    ipaddr.Subtract(ipaddr.SetOf(served...), ipaddr.SetOfAddrs(taken...), later),
+		Cooling: ipaddr.SetOfAddrs(cooling...), Active: ipaddr.SetOfAddrs(active...),
+		Reserved: ipaddr.SetOfAddrs(reserved...), Others: ipaddr.SetOfAddrs(others...),
+	}
+	if len(withheld) > 0 {
+		r.Others = ipaddr.SetOf(append(r.Others.Ranges(), ipaddr.Subtract(later, r.Active, r.Reserved).Ranges()...)...)
+	}
+	return r
+}
+
+// namedBy returns the members of a pool and of its blocks; of one that is not there, those that name it.
+func (x *state) namedBy(name string, p *poolState) iter.Seq[*members] {
+	if p != nil {
+		return x.membersOf(p)
+	}
+	return func(yield func(*members) bool) {
+		if m := x.byPool[name]; m != nil {
+			yield(m)
+		}
+	}
+}
+
+// names reports whether a lease names a pool, or a block of it.
+func (x *state) names(r *record, name string) bool {
+	of := r.params.Value().Pool
+	return of == name || x.countedAs(of) == name
+}
+
+// perhapsTaken yields every address that may not be free, some of them more than once: nothing else can be.
+func (x *state) perhapsTaken() iter.Seq[netip.Addr] {
+	return func(yield func(netip.Addr) bool) {
+		for r := range x.byAddr.all() {
+			if !yield(r.addr) {
+				return
+			}
+		}
+		for a := range x.assumed {
+			if !yield(a) {
+				return
+			}
+		}
+		for a := range x.missing {
+			if !yield(a) {
+				return
+			}
+		}
+		for a := range x.nodeIP {
+			if !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// PoolsFor names the pools that pods of a namespace draw from where they name none, on whichever host, in the order in
+// which these are tried.
+func (x *poolView) PoolsFor(namespace string) []string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var names []string
+	for p := range x.fitting(PickRequest{Namespace: namespace, Ahead: true}) {
+		if p.BlockSize == 0 || p.AutoAssign { // else it gives blocks by hand alone
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,119 @@
+package ipam
+
+import (
+	"maps"
+	"slices"
+
+	"go4.org/netipx"
+)
+
+// setPool makes a pool known, or takes its changes: as a block of its parent, or as a pool with addresses of its own.
+func (x *state) setPool(p Pool) {
+	was := ""
+	if old := x.pools[p.Name]; old != nil && old.given.Parent != p.Parent {
+		was = old.given.Parent
+		x.disown(old.given)
+	}
+	if p.Parent != "" {
+		if x.children[p.Parent] == nil {
+			x.children[p.Parent] = map[string]Pool{}
+		}
+		x.children[p.Parent][p.Name] = p
+	}
+	if parent, number, _ := x.blockOf(p); parent != nil {
+		x.setBlock(p, parent, number)
+		return
+	}
+	s := x.root(p.Name)
+	s.given = p
+	changed := x.place(x.arrange(s, was))
+	x.serve(changed)
+	x.adopt(s, slices.Contains(changed, s))
+}
+
+// root returns the state of a pool that is no block, a new one where there is none.
+func (x *state) root(name string) *poolState {
+	if s := x.roots[name]; s != nil {
+		return s
+	}
+	if block := x.pools[name]; block != nil {
+		x.forget(block)
+	}
+	s := &poolState{set: newFreeSet(0), cooldowns: newCooldowns(0), overlaps: map[string]*overlap{}, hosts: uncounted}
+	x.pools[name], x.roots[name] = s, s
+	return s
+}
+
+// divide makes a pool a split one where it has a block size, and undoes that where it has none any more. What are
+// blocks of it no longer are pools with a problem from then on.
+func (x *state) divide(p *poolState) {
+	var g grid
+	if p.BlockSize > 0 && p.Valid() {
+		var err error
+		if g, err = newGrid(p.Plan.Usable, p.Plan.Subnet, p.BlockSize); err != nil {
+			p.Problem, p.usable = err.Error(), nil
+			p.dropAddresses()
+		}
+	}
+	if p.split != nil && p.split.grid == g && p.Valid() {
+		return
+	}
+	if p.split != nil {
+		for _, b := range p.split.blocks {
+			x.forgetBlock(b)
+		}
+		x.splits-- // until then its leases count for it
+		p.split = nil
+	}
+	if g.bits > 0 {
+		x.splits++
+		p.split = newSplit(g)
+	}
+}
+
+// adopt brings the blocks of a pool up to date with it, and looks once more at what names it as its parent. Two pools
+// that name each other are no blocks before and after.
+func (x *state) adopt(p *poolState, replanned bool) {
+	for _, name := range slices.Collect(maps.Keys(x.children[p.Name])) {
+		b, child := x.pools[name], x.children[p.Name][name]
+		if b != nil && b.parent == p {
+			if b.through(); replanned {
+				x.findDraining(name)
+			}
+			continue
+		}
+		if parent, _, problem := x.blockOf(child); b == nil || parent != nil || p.BlockSize > 0 && problem != b.Problem {
+			x.setPool(child)
+		}
+	}
+}
+
+// disown forgets that a pool names its parent.
+func (x *state) disown(child Pool) {
+	if delete(x.children[child.Parent], child.Name); len(x.children[child.Parent]) == 0 {
+		delete(x.children, child.Parent)
+	}
+}
+
+// forget drops a pool. Blocks that it had are pools with a problem from then on.
+func (x *state) forget(p *poolState) {
+	if p.parent != nil {
+		x.forgetBlock(p)
+		x.countBlock(p, -1)
+		return
+	}
+	x.unlist(p)
+	if p.split != nil {
+		p.BlockSize = 0
+		x.divide(p)
+	}
+	p.Plan.Usable, p.usable = &netipx.IPSet{}, nil
+	delete(x.pools, p.Name)
+	delete(x.roots, p.Name)
+	x.serve(append(x.place(x.arrange(p, "")), p))
+	for _, name := range slices.Collect(maps.Keys(x.children[p.Name])) {
+		if child := x.children[p.Name][name]; child.Name != p.Name {
+			x.setPool(child)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package ipam
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// kinsfolk are pools of one subnet that are made, changed and removed at random: one that may be split, what are its
+// blocks or its groups by then, and one that overlaps with it.
+func kinsfolk(t testing.TB) (names []string, draw func(*rapid.T, string) Pool) {
+	t.Helper()
+	net := pool(t, "net", "10.0.0.0/24", []string{"10.0.0.0/26"}, splitInto(29))
+	blocks := []string{"10.0.0.0/29", "10.0.0.8/29", "10.0.0.16/29", "10.0.0.40/29", "10.0.0.64/29"}
+	names = []string{"net", "other", "group-a", "group-b"}
+	cidrs := map[string]string{}
+	for _, b := range blocks {
+		name := BlockName("net", netip.MustParsePrefix(b))
+		names, cidrs[name] = append(names, name), b
+	}
+	return names, func(r *rapid.T, name string) Pool {
+		ages := created(rapid.IntRange(0, 3).Draw(r, "age"))
+		var p Pool
+		switch name {
+		case "net":
+			available := rapid.SampledFrom([]string{"10.0.0.0/26", "10.0.0.4-10.0.0.60", "10.0.0.0/25"}).Draw(r, "available")
+			p = pool(t, name, "10.0.0.0/24", []string{available}, ages)
+			if rapid.IntRange(0, 3).Draw(r, "split") > 0 {
+				p.BlockSize, p.AutoAssign = net.BlockSize, rapid.Bool().Draw(r, "by itself")
+			}
+		case "other":
+			available := rapid.SampledFrom([]string{"10.0.0.10-10.0.0.20", "10.0.0.38-10.0.0.90"}).Draw(r, "available")
+			p = pool(t, name, "10.0.0.0/24", []string{available}, ages)
+		case "group-a", "group-b":
+			available := rapid.SampledFrom([]string{"10.0.0.8-10.0.0.12", "10.0.0.12-10.0.0.30"}).Draw(r, "available")
+			p = pool(t, name, "10.0.0.0/24", []string{available}, ages, hosts())
+			p.Parent = "net"
+			if rapid.Bool().Draw(r, "carved") {
+				p.Carved = p.Plan.Usable
+			}
+		default:
+			p = block(t, net, cidrs[name], rapid.SampledFrom([]string{"shop", "bank"}).Draw(r, "owner"), ages)
+		}
+		p.Terminating = rapid.IntRange(0, 7).Draw(r, "terminating") == 0
+		return p
+	}
+}
+
+// TestRelativesInAnyOrder: what is known of pools that are split, their blocks, groups and those that overlap with them
+// follows from the pools and leases that there are, and not from the order in which they came.
+func TestRelativesInAnyOrder(t *testing.T) {
+	names, draw := kinsfolk(t)
+	rapid.Check(t, func(r *rapid.T) {
+		x := NewIndex()
+		pools, leases := map[string]Pool{}, map[netip.Addr]lease.Lease{}
+		version := uint64(0)
+		for range rapid.IntRange(1, 40).Draw(r, "steps") {
+			version++
+			a := netip.AddrFrom4([4]byte{10, 0, 0, byte(rapid.IntRange(2, 70).Draw(r, "address"))})
+			switch rapid.IntRange(0, 9).Draw(r, "step") {
+			case 0, 1, 2:
+				p := draw(r, rapid.SampledFrom(names).Draw(r, "pool"))
+				pools[p.Name] = p
+				x.SetPool(p)
+			case 3:
+				name := rapid.SampledFrom(names).Draw(r, "pool")
+				delete(pools, name)
+				x.RemovePool(name)
+			case 4, 5, 6, 7:
+				l := leased(a.String(), rapid.SampledFrom(names).Draw(r, "pool"), version)
+				l.Namespace = rapid.SampledFrom([]string{"shop", "bank"}).Draw(r, "namespace")
+				switch rapid.IntRange(0, 3).Draw(r, "state") {
+				case 0:
+					l = available(a.String(), l.Pool, version)
+				case 1:
+					l = reserved(a.String(), l.Pool, version)
+				}
+				l.Updated = at(int(version)) // else it counts as emptied by hand
+				leases[a] = l
+				x.Watched(l)
+			case 8:
+				if l, ok := leases[a]; ok && l.State == lease.Available { // one that somebody has is missing from then on
+					delete(leases, a)
+					x.WatchedDelete(a, version)
+				}
+			case 9:
+				w := want(inNamespace(rapid.SampledFrom([]string{"shop", "bank"}).Draw(r, "namespace")))
+				picks, _ := x.Pick(w, now)
+				for _, p := range picks {
+					x.Forget(p.Current.Addr)
+				}
+			}
+		}
+		checkPlaces(r, x)
+		y := NewIndex()
+		for _, l := range byVersion(leases) {
+			y.Watched(l)
+		}
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(pools))) {
+			y.SetPool(pools[name])
+		}
+		z := NewIndex()
+		for _, name := range slices.Sorted(maps.Keys(pools)) {
+			z.SetPool(pools[name])
+		}
+		for _, l := range byVersion(leases) {
+			z.Watched(l)
+		}
+		for what, o := range map[string]*Index{"leases first": y, "pools first": z} {
+			if diff := leaseDiff(relatives(o, names), relatives(x, names)); diff != "" {
+				r.Fatalf("- %s, + in the order in which they came:\n%s", what, diff)
+			}
+		}
+	})
+}
+
+func byVersion(leases map[netip.Addr]lease.Lease) []lease.Lease {
+	return slices.SortedFunc(maps.Values(leases), func(a, b lease.Lease) int { return cmp.Compare(a.Version, b.Version) })
+}
+
+// relatives writes what an index knows of pools, and who serves which address.
+func relatives(x *Index, names []string) (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	for _, name := range names {
+		p := x.pools[name]
+		if p == nil {
+			continue
+		}
+		c := x.Counts(name, now)
+		c.NextFree = now
+		say("%s: serves %t (%s), %+v, blocks %+v, bound to %d, charged %v", name, p.Serves(), p.Problem, c,
+			x.Blocks(name), len(p.Namespaces), x.charged[name])
+		for _, o := range slices.Sorted(maps.Keys(p.overlaps)) {
+			say("  overlaps with %s: it holds %d", o, p.overlaps[o].heldBy(p))
+		}
+		if p.split != nil {
+			say("  held %v, owned %d, members %+v", p.split.held, p.split.owned, p.split.members)
+		}
+		say("  draining %d", len(x.Draining(name)))
+	}
+	for i := range 80 {
+		a := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})
+		owner, _ := x.PoolOf(a)
+		free := false
+		if s, n, ok := x.serving(a); ok {
+			set := s.home().set
+			free = n < set.n && !set.isTaken(n)
+		}
+		say("%s %s %t", a, owner, free)
+	}
+	for _, ns := range []string{"shop", "bank"} {
+		say("%s: own %v", ns, x.Own(ns, ip(host1)))
+	}
+	return all
+}
