@@ -132,7 +132,8 @@ func (c *Checker) check(ctx context.Context, waiting map[string]time.Time, first
 	maps.Copy(until, waiting)
 	more := false
 	for _, l := range plan.Create {
-		if _, known := until[l.Pool]; known && c.rebuiltAt[l.Pool].IsZero() {
+		pool := c.Index.CountedAs(l.Pool)
+		if _, known := until[pool]; known && c.rebuiltAt[pool].IsZero() {
 			continue
 		}
 		lost, err := c.confirmed(ctx, l)
@@ -140,9 +141,9 @@ func (c *Checker) check(ctx context.Context, waiting map[string]time.Time, first
 			return nil, err
 		}
 		if lost {
-			more = more || !c.rebuiltAt[l.Pool].IsZero()
-			delete(c.rebuiltAt, l.Pool)
-			until[l.Pool] = c.Leases.Now().Add(MaxWait)
+			more = more || !c.rebuiltAt[pool].IsZero()
+			delete(c.rebuiltAt, pool)
+			until[pool] = c.Leases.Now().Add(MaxWait)
 		}
 	}
 	if more {
@@ -184,7 +185,8 @@ func (c *Checker) suspects(ctx context.Context) (map[string]time.Time, error) {
 func (c *Checker) rebuilt(until map[string]time.Time) {
 	c.rebuiltAt = map[string]time.Time{}
 	for _, l := range c.Index.Find(lease.Lease.Rebuilt) {
-		pool, known := c.Index.PoolOf(l.Addr)
+		pool, known := c.Index.OwnerOf(l.Addr)
+		pool = c.Index.CountedAs(pool)
 		end := l.Updated.Add(MaxWait)
 		if !known || !end.After(c.Leases.Now()) {
 			continue

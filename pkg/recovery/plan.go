@@ -61,7 +61,9 @@ func Make(in Input) Plan {
 		by: map[netip.Addr]workload.Pod{}, pools: map[string]ipam.Pool{}, lost: map[string]bool{},
 	}
 	for _, p := range in.Index.Pools() {
-		m.pools[p.Name] = p
+		if m.pools[p.Name] = p; p.Block { // its hosts are its parent's, which is rebuilt with all its blocks
+			continue
+		}
 		for h := range p.Hosts {
 			m.byHost[h] = append(m.byHost[h], p.Name)
 		}
@@ -70,7 +72,7 @@ func Make(in Input) Plan {
 		m.add(pod)
 	}
 	for _, l := range m.ending {
-		if m.lost[l.Pool] {
+		if m.lost[m.Index.CountedAs(l.Pool)] {
 			m.plan.Create = append(m.plan.Create, l)
 		}
 	}
@@ -114,7 +116,7 @@ func (m *maker) add(pod workload.Pod) {
 	}
 	var mine []lease.Lease
 	for i, a := range pod.Addrs {
-		if pool, ok := m.Index.PoolOf(a); ok {
+		if pool, ok := m.Index.OwnerOf(a); ok {
 			if l, ok := m.lease(pod, a, pod.IfNames[i], pool, mine); ok {
 				mine = append(mine, l)
 			}
@@ -125,7 +127,7 @@ func (m *maker) add(pod workload.Pod) {
 			m.ending = append(m.ending, l)
 			continue
 		}
-		m.lost[l.Pool] = true
+		m.lost[m.Index.CountedAs(l.Pool)] = true
 		m.plan.Create = append(m.plan.Create, l)
 	}
 }
@@ -161,8 +163,7 @@ func (m *maker) lease(
 		return l, false // whoever has it now has it by right
 	case current.State == lease.Reserved && current.Claim == "":
 		return conflict("it is reserved")
-	case current.State == lease.Active && (current.Owner != "" || current.PodName != "" && current.PodUID != pod.UID &&
-		current.Who() != who):
+	case current.State == lease.Active && !heldBy(current, pod):
 		return conflict("%s holds it", current.Who())
 	case current.State == lease.Active || GaveUp(current, pod):
 		return l, false
@@ -170,7 +171,11 @@ func (m *maker) lease(
 	if _, lost := m.Index.Missing(a); lost {
 		return l, false // the restorer knows more than the pod does
 	}
-	if other, twice := m.by[a]; twice {
+	switch other, twice := m.by[a]; {
+	case twice && pod.Controller.IsMachine() && pod.Controller == other.Controller && pod.Namespace == other.Namespace:
+		return conflict("its virtual machine migrates, and %s/%s of it has the address: rebuild again when that pod has "+
+			"ended", other.Namespace, other.Name)
+	case twice:
 		return conflict("%s/%s reports it, too", other.Namespace, other.Name)
 	}
 	for _, held := range m.Index.ByAttachment(lease.Holder{PodUID: pod.UID, IfName: ifName}) {
@@ -194,6 +199,15 @@ func (m *maker) lease(
 		Termination: pod.LongTermination(), StartedAt: m.Now,
 	}
 	return l, !current.Deleting
+}
+
+// heldBy reports whether a lease in use is a pod's, or may be, as it names none. While a virtual machine migrates, two
+// pods have the address.
+func heldBy(l lease.Lease, pod workload.Pod) bool {
+	_, ok := l.From(func(l lease.Lease) bool {
+		return l.Owner == "" && (l.PodName == "" || l.PodUID == pod.UID || l.Who() == pod.Namespace+"/"+pod.Name)
+	})
+	return ok
 }
 
 // host returns the address of the pod's host by which the pool lists it, or else the host's first address.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -39,6 +40,13 @@ func has(ifName string, addrs ...string) func(*workload.Pod) {
 		for _, a := range addrs {
 			p.Addrs, p.IfNames = append(p.Addrs, ip(a)), append(p.IfNames, ifName)
 		}
+	}
+}
+
+// ofMachine makes a pod one of a virtual machine of KubeVirt.
+func ofMachine(uid string) func(*workload.Pod) {
+	return func(p *workload.Pod) {
+		p.Controller = workload.Owner{Group: "kubevirt.io", Kind: "VirtualMachineInstance", Name: "vm", UID: uid}
 	}
 }
 
@@ -150,6 +158,17 @@ func TestMake(t *testing.T) {
 			},
 			create: []string{"10.0.0.10 eth0 y"}, conflicts: []string{"10.0.0.10 shop/y reports it, too"},
 		},
+		"two pods of a machine": {
+			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), ofMachine("m")), aPod("y", has("eth0", "10.0.0.10"), ofMachine("m"))},
+			create: []string{"10.0.0.10 eth0 x"},
+			conflicts: []string{
+				"10.0.0.10 its virtual machine migrates, and shop/x of it has the address: rebuild again when that pod has ended",
+			},
+		},
+		"pods of two machines": {
+			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), ofMachine("m")), aPod("y", has("eth0", "10.0.0.10"), ofMachine("n"))},
+			create: []string{"10.0.0.10 eth0 x"}, conflicts: []string{"10.0.0.10 shop/x reports it, too"},
+		},
 		"the pod holds another": {
 			leases: []lease.Lease{held("10.0.0.11", "x")}, pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))},
 			conflicts: []string{"10.0.0.10 the pod holds 10.0.0.11 on eth0"},
@@ -212,5 +231,41 @@ func TestMake(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestMakeBesideGroup: an address that a group has not taken from its parent yet was the parent's, and is so again; the
+// others of its range are its own.
+func TestMakeBesideGroup(t *testing.T) {
+	x := ipam.NewIndex()
+	for name, available := range map[string]string{"blue": "10.0.0.10-10.0.0.99", "eng": "10.0.0.20-10.0.0.29"} {
+		plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.254", Available: []string{available}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := ipam.Pool{Name: name, Plan: plan, Hosts: map[netip.Addr]struct{}{onHost: {}}}
+		if name == "eng" {
+			var b netipx.IPSetBuilder
+			b.Add(ip("10.0.0.21"))
+			p.Parent = "blue"
+			if p.Carved, err = b.IPSet(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x.SetPool(p)
+	}
+	pods := []workload.Pod{
+		aPod("of-both", has("eth0", "10.0.0.10")), aPod("withheld", has("eth0", "10.0.0.20")),
+		aPod("handed-over", has("eth0", "10.0.0.21")),
+	}
+	got := map[string]string{}
+	for _, l := range Make(Input{
+		Now: now, Index: x, Pods: slices.Values(pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs },
+	}).Create {
+		got[l.Addr.String()] = l.Pool
+	}
+	want := map[string]string{"10.0.0.10": "blue", "10.0.0.20": "blue", "10.0.0.21": "eng"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("leases by their pools (-want +got):\n%s", diff)
 	}
 }

@@ -69,7 +69,8 @@ func (c *Checker) create(ctx context.Context, all []lease.Lease, in map[string]t
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for _, l := range all {
-		if _, lost := in[l.Pool]; !lost {
+		pool := c.Index.CountedAs(l.Pool)
+		if _, lost := in[pool]; !lost {
 			continue
 		}
 		group.Go(func() error {
@@ -78,7 +79,7 @@ func (c *Checker) create(ctx context.Context, all []lease.Lease, in map[string]t
 			case err != nil:
 				mu.Lock()
 				defer mu.Unlock()
-				failed[l.Pool] = true
+				failed[pool] = true
 				c.Log.Warn("could not make a lease again", "address", l.Addr.String(), "holder", l.Who(), "error", err)
 			case created:
 				c.Log.Info("made a lease again from its pod", "address", l.Addr.String(), "holder", l.Who(), "pool", l.Pool)

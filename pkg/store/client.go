@@ -70,21 +70,27 @@ type Client struct {
 // New makes a client. The index may be nil; the clock learns from every answer of the API server.
 func New(cfg *rest.Config, index *ipam.Index, clock *Clock) (*Client, error) {
 	cfg = rest.CopyConfig(cfg)
-	cfg.GroupVersion = &v1.GroupVersion
-	cfg.APIPath = "/apis"
-	// Leases are decoded here; what the API server says against a request is a metav1.Status.
-	answers := runtime.NewScheme()
-	metav1.AddToGroupVersion(answers, schema.GroupVersion{Version: "v1"})
-	cfg.NegotiatedSerializer = serializer.NewCodecFactory(answers).WithoutConversion()
-	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	cfg.QPS, cfg.RateLimiter, cfg.Timeout = -1, nil, 0
 	cfg.Wrap(clock.Wrap)
-	r, err := rest.RESTClientFor(cfg)
+	r, err := restClient(cfg)
 	if err != nil {
 		return nil, err
 	}
 	return &Client{rest: r, limiter: limiter.New(MaxWrites), clock: clock, index: index, counts: &counts{}, lag: maxLag,
 		pageSize: laterPages}, nil
+}
+
+// restClient makes a client of our kinds. Objects are decoded here; what the API server says against a request is a
+// metav1.Status.
+func restClient(cfg *rest.Config) (rest.Interface, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.GroupVersion = &v1.GroupVersion
+	cfg.APIPath = "/apis"
+	answers := runtime.NewScheme()
+	metav1.AddToGroupVersion(answers, schema.GroupVersion{Version: "v1"})
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(answers).WithoutConversion()
+	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	cfg.QPS, cfg.RateLimiter, cfg.Timeout = -1, nil, 0
+	return rest.RESTClientFor(cfg)
 }
 
 // Dry returns the same client with writes that the API server checks and does not store. The answer to one is
@@ -235,7 +241,9 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 	if err != nil {
 		return l, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
-	stored.Epoch = epoch
+	if stored.Epoch = epoch; l.FromSecond {
+		stored = stored.Turned() // whoever wrote goes on from the same attachment
+	}
 	if stored.Version <= seen && stored.Version != l.Version { // which is how a write that changes nothing is answered
 		return stored, fmt.Errorf("%w: %w", ErrUnknown, c.restored(stored.Version, seen))
 	}
@@ -366,6 +374,18 @@ func (c *Client) each(ctx context.Context, request *rest.Request, fn func(lease.
 		l.Epoch = epoch
 		return fn(l)
 	})
+}
+
+// Migrating collects the leases of which another pod has the address, too, and of which an attachment matches, seen
+// from there. No field selector finds second attachments, as a CRD has room for eight.
+func (c *Client) Migrating(ctx context.Context, match func(lease.Lease) bool) (out []lease.Lease, err error) {
+	err = c.EachLabelled(ctx, "", v1.MigratingLabel, func(l lease.Lease) error {
+		if l, ok := l.From(match); ok {
+			out = append(out, l)
+		}
+		return nil
+	})
+	return out, err
 }
 
 // List collects the leases that a field selector matches: for selectors that match few.

@@ -42,6 +42,11 @@ func (q *fastDecoder) metadata(name []byte, m *metav1.ObjectMeta) {
 		q.text(&m.ResourceVersion)
 	case "finalizers":
 		q.texts(&m.Finalizers)
+	case "labels":
+		q.object(func(name []byte) {
+			q.failed = q.failed || string(name) != v1.MigratingLabel
+			m.Labels = map[string]string{v1.MigratingLabel: string(q.word())}
+		})
 	case "uid", "creationTimestamp":
 		q.word()
 	case "generation":
@@ -110,6 +115,10 @@ func (q *fastDecoder) status(name []byte, s *v1.BCSNetIPStatus) {
 		s.TerminationGracePeriodSeconds = int32(q.number(math.MaxInt32))
 	case "fixedIPExpiredTime":
 		q.text(&s.FixedIPExpiredTime)
+	case "secondAttachment":
+		q.failed = q.failed || s.SecondAttachment != nil // twice: the JSON package mixes the two
+		s.SecondAttachment = &v1.SecondAttachment{}
+		q.object(func(name []byte) { q.second(name, s.SecondAttachment) })
 	case "history":
 		q.failed = q.failed || s.History != nil // twice: the JSON package mixes the two
 		q.array(func() {
@@ -117,6 +126,29 @@ func (q *fastDecoder) status(name []byte, s *v1.BCSNetIPStatus) {
 			q.object(func(name []byte) { q.past(name, &e) })
 			s.History = append(s.History, e)
 		})
+	default:
+		q.failed = true
+	}
+}
+
+func (q *fastDecoder) second(name []byte, s *v1.SecondAttachment) {
+	switch string(name) {
+	case "podName":
+		q.text(&s.PodName)
+	case "podUID":
+		q.text(&s.PodUID)
+	case "containerID":
+		q.text(&s.ContainerID)
+	case "ifName":
+		q.text(&s.IfName)
+	case "host":
+		q.text(&s.Host)
+	case "startedAt":
+		q.text(&s.StartedAt)
+	case "terminationGracePeriodSeconds":
+		s.TerminationGracePeriodSeconds = int32(q.number(math.MaxInt32))
+	case "supersededContainerIDs":
+		q.texts(&s.SupersededContainerIDs)
 	default:
 		q.failed = true
 	}

@@ -26,6 +26,9 @@ func fill(v reflect.Value, n *int) {
 		for _, field := range v.Fields() {
 			fill(field, n)
 		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 		for i := range v.Len() {
@@ -50,6 +53,7 @@ func everything(t *testing.T) []byte {
 			Name: "10.0.0.9", ResourceVersion: "7", UID: "u", Generation: 3,
 			CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0)),
 			Finalizers:        []string{v1.HeldFinalizer},
+			Labels:            map[string]string{v1.MigratingLabel: "true"},
 			ManagedFields: []metav1.ManagedFieldsEntry{{
 				Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"v:\"a]}\"":{},"b\\":{}}}`),
 			}},
@@ -83,25 +87,29 @@ func TestFastDecode(t *testing.T) {
 
 func TestFastDecodeLeaves(t *testing.T) {
 	for name, body := range map[string]string{
-		"a label":              `{"metadata":{"labels":{"a":"b"}}}`,
-		"an unknown field":     `{"status":{"more":1}}`,
-		"a field in capitals":  `{"status":{"Host":"10.0.0.1"}}`,
-		"null":                 `{"status":{"host":null}}`,
-		"an escape":            `{"status":{"podName":"\u0041"}}`,
-		"other than ASCII":     `{"status":{"history":[{"reason":"für"}]}}`,
-		"a deletion":           `{"metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"}}`,
-		"a fraction":           `{"spec":{"mask":1.5}}`,
-		"a negative number":    `{"spec":{"mask":-1}}`,
-		"a large number":       `{"spec":{"mask":4294967296}}`,
-		"a leading zero":       `{"spec":{"mask":01}}`,
-		"another type":         `{"spec":{"pool":1}}`,
-		"a comma too many":     `{"spec":{"pool":"a",}}`,
-		"a second value":       `{} {}`,
-		"no end":               `{"spec":{"pool":"a"}`,
-		"no end of a string":   `{"spec":{"pool":"a`,
-		"managedFields of one": `{"metadata":{"managedFields":{}}}`,
-		"a history twice":      `{"status":{"history":[{}],"history":[]}}`,
-		"nothing":              ``,
+		"a label":                     `{"metadata":{"labels":{"a":"b"}}}`,
+		"an unknown field":            `{"status":{"more":1}}`,
+		"a field in capitals":         `{"status":{"Host":"10.0.0.1"}}`,
+		"null":                        `{"status":{"host":null}}`,
+		"an escape":                   `{"status":{"podName":"\u0041"}}`,
+		"other than ASCII":            `{"status":{"history":[{"reason":"für"}]}}`,
+		"a deletion":                  `{"metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"}}`,
+		"a fraction":                  `{"spec":{"mask":1.5}}`,
+		"a negative number":           `{"spec":{"mask":-1}}`,
+		"a large number":              `{"spec":{"mask":4294967296}}`,
+		"a leading zero":              `{"spec":{"mask":01}}`,
+		"another type":                `{"spec":{"pool":1}}`,
+		"a comma too many":            `{"spec":{"pool":"a",}}`,
+		"a second value":              `{} {}`,
+		"no end":                      `{"spec":{"pool":"a"}`,
+		"no end of a string":          `{"spec":{"pool":"a`,
+		"managedFields of one":        `{"metadata":{"managedFields":{}}}`,
+		"a second attachment twice":   `{"status":{"secondAttachment":{},"secondAttachment":{}}}`,
+		"a second attachment of more": `{"status":{"secondAttachment":{"more":1}}}`,
+		"no second attachment":        `{"status":{"secondAttachment":null}}`,
+		"a label beside ours":         `{"metadata":{"labels":{"` + v1.MigratingLabel + `":"true","a":"b"}}}`,
+		"a history twice":             `{"status":{"history":[{}],"history":[]}}`,
+		"nothing":                     ``,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if o := (v1.BCSNetIP{}); fastDecode([]byte(body), &o) {

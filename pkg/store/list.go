@@ -16,6 +16,22 @@ import (
 // readList decodes a BCSNetIPList as it streams in, one item at a time, and returns what
 // the list says of itself. Objects that are no addresses are passed over.
 func readList(r io.Reader, fn func(lease.Lease) error) (meta metav1.ListMeta, err error) {
+	return readObjects(r, func(object []byte) error {
+		o, foreign, err := readObject(object)
+		if err != nil {
+			return listError(err)
+		}
+		l, err := Lease(o, foreign)
+		if err != nil {
+			return nil //nolint:nilerr // the schema refuses such names; an older one may have let them in
+		}
+		return fn(l)
+	})
+}
+
+// readObjects cuts a list into its objects as it streams in, and returns what the list says of itself. An object is
+// valid until fn returns.
+func readObjects(r io.Reader, fn func(object []byte) error) (meta metav1.ListMeta, err error) {
 	d := newDecoder(json.NewDecoder(r))
 	if err := expect(d, json.Delim('{')); err != nil {
 		return meta, err
@@ -48,7 +64,7 @@ func readList(r io.Reader, fn func(lease.Lease) error) (meta metav1.ListMeta, er
 
 // readItems reads the items of a list from the colon after their name to the comma after the last of them, if there
 // is one.
-func readItems(p *pieces, fn func(lease.Lease) error) error {
+func readItems(p *pieces, fn func(object []byte) error) error {
 	if err := p.expect(':'); err != nil {
 		return err
 	}
@@ -63,15 +79,7 @@ func readItems(p *pieces, fn func(lease.Lease) error) error {
 		if err != nil {
 			return err
 		}
-		o, foreign, err := readObject(object)
-		if err != nil {
-			return listError(err)
-		}
-		l, err := Lease(o, foreign)
-		if err != nil {
-			continue // the schema refuses such names; an older one may have let them in
-		}
-		if err := fn(l); err != nil {
+		if err := fn(object); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	"go4.org/netipx"
+
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -14,27 +16,31 @@ import (
 func Pool(o *v1.BCSNetPool) ipam.Pool {
 	p := ipam.Pool{
 		Name: o.Name, Created: o.CreationTimestamp.Time, Generation: o.Generation,
+		Parent: o.Spec.Parent, Carved: Carved(o), BlockSize: int(o.Spec.BlockSize), AutoAssign: o.Spec.AutoAssign,
 		Network: o.Spec.Network, Priority: o.Spec.Priority, MaxPerHost: int(o.Spec.MaxPerHost),
 		MaxPerNamespace: int(o.Spec.MaxPerNamespace), Quotas: quotas(o),
 		Cordoned: o.Spec.Cordoned, Terminating: o.DeletionTimestamp != nil,
-		Hosts: map[netip.Addr]struct{}{}, Namespaces: map[string]struct{}{},
+		Namespaces: map[string]struct{}{},
+		NotDefault: o.Spec.Default != nil && !*o.Spec.Default,
 	}
+	p.Carving = p.SplitLate()
 	if o.Spec.Cooldown != nil {
 		p.Cooldown = o.Spec.Cooldown.Duration
+	}
+	if o.Spec.ReclaimAfter != nil {
+		p.ReclaimAfter = o.Spec.ReclaimAfter.Duration
 	}
 	for _, ns := range o.Spec.Namespaces {
 		p.Namespaces[ns] = struct{}{}
 	}
-	for i, h := range o.Spec.Hosts {
-		a, err := ipaddr.ParseAddr(h)
-		if err != nil {
-			p.Problem = fmt.Sprintf("hosts[%d]: %v", i, err)
+	var err error
+	if s := o.Spec.NamespaceSelector; s != nil {
+		if p.NamespaceSelector, err = Selector(s); err != nil {
+			p.Problem = "namespaceSelector: " + err.Error()
 			return p
 		}
-		p.Hosts[a] = struct{}{}
 	}
-	var err error
-	if p.HostSubnets, err = HostSubnets(o); err != nil {
+	if err = readHosts(o, &p); err != nil {
 		p.Problem = err.Error()
 		return p
 	}
@@ -47,6 +53,31 @@ func Pool(o *v1.BCSNetPool) ipam.Pool {
 	return p
 }
 
+// Carved returns the addresses that were handed over to a pool by its parent, or, of a pool that is split, to its
+// blocks; nil for none.
+func Carved(o *v1.BCSNetPool) *netipx.IPSet {
+	if o.Spec.Parent == "" && o.Spec.BlockSize == 0 || len(o.Status.Carved) == 0 {
+		return nil
+	}
+	ranges := make([]netipx.IPRange, 0, len(o.Status.Carved))
+	for _, text := range o.Status.Carved {
+		if r, err := ipaddr.ParseRange(text); err == nil { // what cannot be read was not written by us
+			ranges = append(ranges, r)
+		}
+	}
+	return ipaddr.SetOf(ranges...)
+}
+
+// Known reports whether a pool as the index knows it is what an object says: what else changes in a status says nothing
+// of what the pool serves.
+func Known(p ipam.Pool, o *v1.BCSNetPool) bool {
+	if p.Generation != o.Generation || !p.Created.Equal(o.CreationTimestamp.Time) {
+		return false
+	}
+	carved := Carved(o)
+	return carved == p.Carved || carved != nil && p.Carved != nil && carved.Equal(p.Carved)
+}
+
 // quotas maps namespaces to how many addresses of a pool each may have; nil without any.
 func quotas(o *v1.BCSNetPool) map[string]int {
 	if len(o.Spec.Quotas) == 0 {
@@ -57,19 +88,6 @@ func quotas(o *v1.BCSNetPool) map[string]int {
 		all[q.Namespace] = int(q.Max)
 	}
 	return all
-}
-
-// HostSubnets returns the subnets of hosts that may draw from a pool. With an error come those before the wrong one.
-func HostSubnets(o *v1.BCSNetPool) (ipam.Networks, error) {
-	all := make(ipam.Networks, len(o.Spec.HostSubnets))
-	for i, text := range o.Spec.HostSubnets {
-		network, err := ipaddr.ParseNetwork(text)
-		if err != nil {
-			return all, fmt.Errorf("hostSubnets[%d]: %w", i, err)
-		}
-		all[network] = struct{}{}
-	}
-	return all, nil
 }
 
 // PlanSpec returns the part of a pool's spec that its addresses follow from.
@@ -102,8 +120,12 @@ func link(o *v1.BCSNetPool) (ipam.Link, error) {
 }
 
 // Materialized returns the addresses of a pool that get an object before anybody uses them. Addresses written
-// singly always do; those of ranges and CIDRs where ranged says so.
+// singly always do; those of ranges and CIDRs where ranged says so. Those of a pool that is split into blocks are made
+// on demand, however many they are.
 func Materialized(o *v1.BCSNetPool, p ipam.Plan) (addrs []netip.Addr, ranged bool) {
+	if o.Spec.BlockSize > 0 {
+		return nil, false
+	}
 	size := ipaddr.SizeOfSet(p.Ranged)
 	ranged = size <= v1.MaterializeAutoLimit
 	switch o.Spec.Materialize {

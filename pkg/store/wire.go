@@ -21,6 +21,9 @@ import (
 // Object returns the BCSNetIP of a lease. Its managedFields are one empty entry, which makes the API
 // server keep none: a third faster to write, half the size to list.
 func Object(l lease.Lease) *v1.BCSNetIP {
+	if l.FromSecond {
+		l = l.Turned()
+	}
 	o := &v1.BCSNetIP{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetIP"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -35,9 +38,13 @@ func Object(l lease.Lease) *v1.BCSNetIP {
 			TerminationGracePeriodSeconds: int32(l.Termination / time.Second),
 			SupersededContainerIDs:        l.Superseded, SetSize: int32(l.SetSize), Slot: int32(l.Slot),
 			StartedAt: FormatTime(l.StartedAt), BoundVersion: formatVersion(l.BoundVersion),
-			UpdateTime: FormatTime(l.Updated), FixedIPExpiredTime: l.ExpiredTime,
+			SecondAttachment: secondAttachment(l.Other),
+			UpdateTime:       FormatTime(l.Updated), FixedIPExpiredTime: l.ExpiredTime,
 			History: history(l.History),
 		},
+	}
+	if l.Other != nil {
+		o.Labels = map[string]string{v1.MigratingLabel: "true"}
 	}
 	o.ResourceVersion = formatVersion(l.Version)
 	if !l.Addr.Is4() {
@@ -72,7 +79,7 @@ func Lease(o *v1.BCSNetIP, foreign bool) (lease.Lease, error) {
 			ExpiredTime: o.Status.FixedIPExpiredTime},
 		Deleting:      o.DeletionTimestamp != nil,
 		HeldFinalizer: slices.Contains(o.Finalizers, v1.HeldFinalizer),
-		Foreign:       foreign || len(o.Labels)+len(o.Annotations)+len(o.OwnerReferences) > 0,
+		Foreign:       foreign || foreignLabels(o.Labels)+len(o.Annotations)+len(o.OwnerReferences) > 0,
 	}
 	switch o.Status.Status {
 	case v1.IPActive:
@@ -86,13 +93,16 @@ func Lease(o *v1.BCSNetIP, foreign bool) (lease.Lease, error) {
 	}
 	l.UIDNamed = o.Status.PodUIDNamedBy != "" && o.Status.PodUIDNamedBy == prefix(l.ContainerID)
 	// What does not parse is kept as it is stored until somebody writes the lease anew.
-	var ok [5]bool
+	var ok [6]bool
 	l.Gateway, ok[0] = parseAddr(o.Spec.Gateway)
 	l.Host, ok[1] = parseAddr(o.Status.Host)
 	l.Updated, ok[2] = ParseTime(o.Status.UpdateTime)
 	l.StartedAt, ok[3] = ParseTime(o.Status.StartedAt)
 	l.BoundVersion = parseVersion(o.Status.BoundVersion)
 	ok[4] = formatVersion(l.BoundVersion) == o.Status.BoundVersion
+	if ok[5] = true; l.State == lease.Active {
+		l.Other, ok[5] = readSecond(o.Status.SecondAttachment, l.Holder)
+	}
 	var known bool
 	if l.History, known = readHistory(o.Status.History); !known || slices.Contains(ok[:], false) {
 		l.Foreign = true
@@ -259,6 +269,16 @@ func mergeInto(stored []byte, l lease.Lease) ([]byte, error) {
 		finalizers = append(finalizers, v1.HeldFinalizer)
 	}
 	meta["finalizers"] = finalizers
+	labels, _ := meta["labels"].(map[string]any)
+	if delete(labels, v1.MigratingLabel); l.Other != nil {
+		if labels == nil {
+			labels = map[string]any{}
+		}
+		labels[v1.MigratingLabel] = "true"
+	}
+	if meta["labels"] = labels; len(labels) == 0 {
+		delete(meta, "labels")
+	}
 	return json.Marshal(raw)
 }
 

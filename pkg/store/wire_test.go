@@ -14,10 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -82,6 +84,14 @@ func drawLease(t *rapid.T) lease.Lease {
 	if ids := rapid.SliceOfN(drawText, 0, lease.MaxSuperseded).Draw(t, "superseded"); len(ids) > 0 {
 		l.Superseded = ids
 	}
+	if l.State == lease.Active && rapid.Bool().Draw(t, "migrates") {
+		l.Other = &lease.Holder{
+			Host: optional("second host"), ContainerID: text("second container"), IfName: text("second interface"),
+			Namespace: l.Namespace, PodName: text("second pod"), PodUID: text("second UID"), UIDNamed: true,
+			SetSize: l.SetSize, Slot: l.Slot, StartedAt: drawTime.Draw(t, "second started"),
+			Termination: time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "second termination")) * time.Second,
+		}
+	}
 	return l
 }
 
@@ -101,6 +111,38 @@ func TestLeaseRoundTrip(t *testing.T) {
 			t.Fatalf("-want +got:\n%s", diff)
 		}
 	})
+}
+
+// Whoever writes a lease as seen from its second attachment writes the same object.
+func TestWrittenFromTheSecondAttachment(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := drawLease(t)
+		if diff := cmp.Diff(Object(l), Object(l.Turned())); diff != "" {
+			t.Fatalf("-from the first +from the second:\n%s", diff)
+		}
+	})
+}
+
+// A release that does not know the field gives the address to somebody else, or to nobody, and leaves the field and its
+// label as they are: they count no more.
+func TestSecondAttachmentOfAnEarlierRelease(t *testing.T) {
+	l := lease.Lease{Addr: netip.MustParseAddr("10.0.0.1"), Version: 1, State: lease.Active, Holder: lease.Holder{
+		ContainerID: "c1", Namespace: "default", PodName: "a", PodUID: "u1",
+	}, Other: &lease.Holder{ContainerID: "c2", Namespace: "default", PodName: "b", PodUID: "u2", UIDNamed: true}}
+	o := Object(l)
+	if o.Labels[v1.MigratingLabel] == "" {
+		t.Error("no label finds it")
+	}
+	for _, state := range []v1.IPPhase{v1.IPAvailable, v1.IPReserved} {
+		o.Status.Status = state
+		got, err := Lease(o, false)
+		if err != nil || got.Other != nil || got.Foreign {
+			t.Errorf("%s: %+v, %v", state, got, err)
+		}
+		if next := Object(got); next.Status.SecondAttachment != nil || len(next.Labels) > 0 {
+			t.Errorf("%s: the next write leaves %+v, %v", state, next.Status.SecondAttachment, next.Labels)
+		}
+	}
 }
 
 // That the request named the pod's UID is said of one container: a release that does not know the field leaves it as it
@@ -124,9 +166,10 @@ func TestLeaseRoundTripHasEveryField(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { nonZero(reflect.ValueOf(drawLease(t)), "", seen) })
 	all := map[string]bool{}
 	every(reflect.TypeFor[lease.Lease](), "", all)
-	delete(all, "Deleting") // the API server's word, not ours
-	delete(all, "Foreign")  // what a lease has no fields for
-	delete(all, "Epoch")    // what this process knows
+	delete(all, "Deleting")   // the API server's word, not ours
+	delete(all, "Foreign")    // what a lease has no fields for
+	delete(all, "Epoch")      // what this process knows
+	delete(all, "FromSecond") // from where somebody looks: TestWrittenFromTheSecondAttachment
 	if diff := cmp.Diff(all, seen); diff != "" {
 		t.Errorf("fields of a lease -all +drawn:\n%s", diff)
 	}
@@ -378,19 +421,26 @@ func TestMaterialized(t *testing.T) {
 
 // What the spec says wrongly stands in the pool's problem, and the pool keeps its name.
 func TestPool(t *testing.T) {
+	rack7 := map[string]string{"rack": "7"}
+	rackSelector := selector{labels.SelectorFromSet(rack7)}
 	good := v1.BCSNetPoolSpec{
 		Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", AvailableIPs: []string{"10.0.0.9"}, Hosts: []string{"192.0.2.1"},
-		HostSubnets: []string{"198.51.100.0/24"}, Namespaces: []string{"a"}, Network: "n", Priority: 3, VLAN: 7, MTU: 9000,
+		HostSubnets: []string{"198.51.100.0/24"}, HostSelector: &metav1.LabelSelector{MatchLabels: rack7}, Namespaces: []string{"a"}, Network: "n", Priority: 3, VLAN: 7, MTU: 9000,
 		Cordoned: true,
 		Routes:   []v1.Route{{Dst: "10.1.0.0/16"}, {Dst: "10.2.0.0/16", GW: "10.0.0.2"}},
 		DNS:      &v1.DNS{Nameservers: []string{"10.0.0.53"}, Domain: "d", Search: []string{"s"}, Options: []string{"o"}},
 	}
-	p := Pool(&v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 4}, Spec: good})
+	good.Parent = "blue"
+	status := v1.BCSNetPoolStatus{Carved: []string{"10.0.0.20", "10.0.0.22-10.0.0.23", "nonsense"}}
+	p := Pool(&v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 4}, Spec: good, Status: status})
+	if got := ipaddr.FormatSet(p.Carved); got != "10.0.0.20, 10.0.0.22-10.0.0.23" {
+		t.Errorf("carved: %s", got)
+	}
 	want := ipam.Pool{
-		Name: "p", Generation: 4, Network: "n", Priority: 3, Cordoned: true,
+		Name: "p", Generation: 4, Parent: "blue", Network: "n", Priority: 3, Cordoned: true,
 		Hosts:       map[netip.Addr]struct{}{netip.MustParseAddr("192.0.2.1"): {}},
-		HostSubnets: ipam.Networks{netip.MustParsePrefix("198.51.100.0/24"): {}},
-		Namespaces:  map[string]struct{}{"a": {}},
+		HostSubnets: ipam.Networks{netip.MustParsePrefix("198.51.100.0/24"): {}}, HostSelector: rackSelector,
+		Namespaces: map[string]struct{}{"a": {}},
 		Link: ipam.Link{
 			VLAN: 7, MTU: 9000,
 			Routes: []ipam.Route{
@@ -400,13 +450,20 @@ func TestPool(t *testing.T) {
 			DNS: &ipam.DNS{Nameservers: []string{"10.0.0.53"}, Domain: "d", Search: []string{"s"}, Options: []string{"o"}},
 		},
 	}
-	if diff := cmp.Diff(want, p, compareAddrs, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
-		cmpopts.IgnoreFields(ipam.Pool{}, "Plan")); diff != "" {
+	bySelector := cmp.Comparer(func(a, b ipam.Selector) bool {
+		return (a == nil) == (b == nil) && (a == nil || a.String() == b.String())
+	})
+	if diff := cmp.Diff(want, p, compareAddrs, bySelector, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
+		cmpopts.IgnoreFields(ipam.Pool{}, "Plan", "Carved", "Withheld")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for problem, change := range map[string]func(*v1.BCSNetPoolSpec){
-		`hosts[1]: "node-1" is not an IP address`:                  func(s *v1.BCSNetPoolSpec) { s.Hosts = append(s.Hosts, "node-1") },
-		`hostSubnets[1]: "10.0.0.1" is not a CIDR`:                 func(s *v1.BCSNetPoolSpec) { s.HostSubnets = append(s.HostSubnets, "10.0.0.1") },
+		`hosts[1]: "node-1" is not an IP address`:  func(s *v1.BCSNetPoolSpec) { s.Hosts = append(s.Hosts, "node-1") },
+		`hostSubnets[1]: "10.0.0.1" is not a CIDR`: func(s *v1.BCSNetPoolSpec) { s.HostSubnets = append(s.HostSubnets, "10.0.0.1") },
+		`hostSelector: is empty`:                   func(s *v1.BCSNetPoolSpec) { s.HostSelector = &metav1.LabelSelector{} },
+		`hostSelector: "Near" is not a valid label selector operator`: func(s *v1.BCSNetPoolSpec) {
+			s.HostSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: "Near"}}}
+		},
 		`routes[0]: "10.1.0.0" is not a CIDR`:                      func(s *v1.BCSNetPoolSpec) { s.Routes = []v1.Route{{Dst: "10.1.0.0"}} },
 		`routes[0]: gw: "x" is not an IP address`:                  func(s *v1.BCSNetPoolSpec) { s.Routes = []v1.Route{{Dst: "10.1.0.0/16", GW: "x"}} },
 		`gateway 10.0.1.1 is not in subnet 10.0.0.0/24`:            func(s *v1.BCSNetPoolSpec) { s.Gateway = "10.0.1.1" },
@@ -417,6 +474,36 @@ func TestPool(t *testing.T) {
 			change(&o.Spec)
 			if p := Pool(o); p.Problem != problem || p.Name != "p" || p.Serves() {
 				t.Errorf("pool %q: problem %q", p.Name, p.Problem)
+			}
+		})
+	}
+}
+
+// The index takes a pool again when its spec, or what was handed over to it, has changed.
+func TestKnown(t *testing.T) {
+	object := func(change func(*v1.BCSNetPool)) *v1.BCSNetPool {
+		o := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 4}, Spec: v1.BCSNetPoolSpec{Parent: "blue"}}
+		o.Status.Carved = []string{"10.0.0.20-10.0.0.21"}
+		change(o)
+		return o
+	}
+	known := Pool(object(func(*v1.BCSNetPool) {}))
+	for name, tc := range map[string]struct {
+		change func(*v1.BCSNetPool)
+		want   bool
+	}{
+		"the same":        {func(*v1.BCSNetPool) {}, true},
+		"in other words":  {func(o *v1.BCSNetPool) { o.Status.Carved = []string{"10.0.0.20", "10.0.0.21"} }, true},
+		"other counts":    {func(o *v1.BCSNetPool) { o.Status.Active = 7 }, true},
+		"another spec":    {func(o *v1.BCSNetPool) { o.Generation = 5 }, false},
+		"made again":      {func(o *v1.BCSNetPool) { o.CreationTimestamp = metav1.Unix(7, 0) }, false},
+		"more is carved":  {func(o *v1.BCSNetPool) { o.Status.Carved = []string{"10.0.0.20-10.0.0.22"} }, false},
+		"all given back":  {func(o *v1.BCSNetPool) { o.Status.Carved = nil }, false},
+		"without parent:": {func(o *v1.BCSNetPool) { o.Spec.Parent = "" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Known(known, object(tc.change)); got != tc.want {
+				t.Errorf("known: %v, want %v", got, tc.want)
 			}
 		})
 	}

@@ -26,12 +26,16 @@ const (
 	fieldKeep
 	fieldIdentity
 	fieldGateway
+	fieldFamilyPolicy
+	fieldFamilies
 	fields int = iota
 )
 
 // String returns the field's name in a Policy.
 func (f Field) String() string {
-	return [...]string{"Sets", "Pool", "Claim", "Shared", "Release", "Keep", "Identity", "Gateway"}[f]
+	return [...]string{"Sets", "Pool", "Claim", "Shared", "Release", "Keep", "Identity", "Gateway",
+		"FamilyPolicy", "Families",
+	}[f]
 }
 
 // Annotation is one that bcsnet understands: its own, and those of the systems that it takes over from.
@@ -59,7 +63,7 @@ const (
 	galaxyPrefix = "k8s.v1.cni.galaxy.io/"
 	keeperPrefix = "ipkeeper.generals.space/"
 
-	annotations = 15
+	annotations = 17
 
 	onPodOrWorkload = OnPod | OnWorkload
 	anywhere        = OnPod | OnWorkload | OnNamespace
@@ -94,6 +98,17 @@ func Annotations() [annotations]Annotation {
 		{
 			ownPrefix + "keep", ownDialect, anywhere, fieldKeep, "`1s` to `8760h`",
 			"How long the address is kept after the pod ended; it implies `timed`, whose default is 48h.", readKeep,
+		},
+		{
+			ownPrefix + "ip-family-policy", ownDialect, anywhere, fieldFamilyPolicy,
+			"`SingleStack`, `PreferDualStack`, `RequireDualStack`",
+			"As `ipFamilyPolicy` of a Service: one address; one of each family of a network, or else one; one of each, or none.",
+			readFamilyPolicy,
+		},
+		{
+			ownPrefix + "ip-families", ownDialect, anywhere, fieldFamilies, "`IPv4`, `IPv6`, `IPv4,IPv6`, `IPv6,IPv4`",
+			"As `ipFamilies` of a Service: the first is that of a single address, and stands first in the answer. Without a " +
+				"policy, one is `SingleStack` and two are `RequireDualStack`.", readFamilies,
 		},
 		{
 			"netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldRelease, "`fixed-ip`",

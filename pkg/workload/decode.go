@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -25,6 +26,8 @@ type parsedValue struct {
 	sets    []*netipx.IPSet
 	mask    int
 	gateway netip.Addr
+	// families has the policy, or the order.
+	families ipam.Families
 	// claims: the addresses are held by a claim although no policy is said. implies: a duration that makes the
 	// policy timed.
 	claims, implies bool
@@ -33,6 +36,7 @@ type parsedValue struct {
 // equal: two annotations that say it do not contradict each other.
 func (m parsedValue) equal(o parsedValue) bool {
 	return m.text == o.text && m.release == o.release && m.keep == o.keep && m.gateway == o.gateway &&
+		m.families.Policy == o.families.Policy && slices.Equal(m.families.Order, o.families.Order) &&
 		(m.mask == o.mask || m.mask == 0 || o.mask == 0) &&
 		slices.EqualFunc(m.sets, o.sets, func(a, b *netipx.IPSet) bool { return a.Equal(b) })
 }
@@ -131,6 +135,20 @@ func readDuration(value string, longest time.Duration) (parsedValue, error) {
 // wholeSeconds returns a duration as claims can say it, and no shorter.
 func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
+}
+
+func readFamilyPolicy(value string) (m parsedValue, err error) {
+	m.families.Policy, err = ipam.ParseFamilyPolicy(value)
+	return m, err
+}
+
+func readFamilies(value string) (m parsedValue, err error) {
+	names := strings.Split(value, ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	m.families.Order, err = ipam.ParseFamilies(names)
+	return m, err
 }
 
 func readGateway(value string) (parsedValue, error) {

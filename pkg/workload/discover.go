@@ -47,8 +47,8 @@ func (o *Owners) discovered(ctx context.Context, gk schema.GroupKind) (*kind, er
 			old.stop()
 		}
 		o.kinds[gk] = k
-		if k.nature != foreign {
-			o.log.Info("pods have owners of a kind that is watched from now on", "resource", k.resource)
+		if k.nature != foreign && !k.resource.Empty() {
+			o.log.Info("a kind that pods have to do with is watched from now on", "resource", k.resource)
 			o.watch(k)
 		}
 		return k, nil

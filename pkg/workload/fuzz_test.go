@@ -79,7 +79,8 @@ func checkPolicy(t interface{ Errorf(string, ...any) }, p Policy, err error) {
 func TestAnyAnnotations(t *testing.T) {
 	values := map[string][]string{
 		ownIP: {"10.0.0.5", "10.0.0.0/24", "10.0.0.5,2001:db8::5", "x"}, ownPool: {"blue", "red"}, ownClaim: {"a", "b"},
-		ownRelease: {"with-pod", "immutable", "never", "timed"}, ownKeep: {"1h", "2h"}, fixedIP: {"fixed-ip"},
+		ownRelease: {"with-pod", "immutable", "never", "timed"}, ownKeep: {"1h", "2h"}, ownFamilyPolicy: {"SingleStack", "PreferDualStack"},
+		ownFamilies: {"IPv4", "IPv6,IPv4"}, fixedIP: {"fixed-ip"},
 		keepFixed:  {"1h", "500h"},
 		primaryKey: {"one", "two"}, ipClaim: {"a"}, galaxy: {"", "immutable", "never"}, eniPool: {"blue", "蓝"},
 		galaxyArgs: {`{"request_ip_range":[["10.0.0.5"],["10.0.0.6"]]}`, `{}`}, keeperIP: {"10.0.0.5/24"},

@@ -6,11 +6,26 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // VMLabel is the label by which KubeVirt names a pod's virtual machine.
 const VMLabel = "vm.kubevirt.io/name"
+
+// KubeVirt writes the UID and the name of a migration on the pod that it makes for the target.
+const (
+	migrationLabel      = "kubevirt.io/migrationJobUID"
+	migrationAnnotation = "kubevirt.io/migrationJobName"
+)
+
+// migrationOf returns the migration that a pod says it is the target of.
+func migrationOf(p *corev1.Pod) Migration {
+	return Migration{Name: p.Annotations[migrationAnnotation], UID: p.Labels[migrationLabel]}
+}
+
+// IsMachine reports whether an owner is an instance of a virtual machine of KubeVirt.
+func (o Owner) IsMachine() bool { return o.Group == kubevirtGroup && o.Kind == vmiKind }
 
 // identity returns what an address is kept for within its claim: what the primary key says, else the name of the
 // virtual machine, of the pod where it is stable, else nothing: the app as a whole.

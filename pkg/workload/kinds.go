@@ -7,6 +7,7 @@ const (
 	appsGroup     = "apps"
 	batchGroup    = "batch"
 	kubevirtGroup = "kubevirt.io"
+	networksGroup = "k8s.cni.cncf.io"
 )
 
 // Kinds that are named in more than one place.
@@ -16,6 +17,7 @@ const (
 	namespaceKind = "Namespace"
 	vmKind        = "VirtualMachine"
 	vmiKind       = "VirtualMachineInstance"
+	ipamClaimKind = "IPAMClaim"
 )
 
 // nature is how a kind of workload treats its pods.
@@ -34,6 +36,8 @@ const (
 	task
 	// daemon: a pod on each node.
 	daemon
+	// attachment: an IPAMClaim, which stands for one interface of whichever pod names it. No pod belongs to it.
+	attachment
 )
 
 // kindInfo is what is known of a kind without asking.
@@ -50,7 +54,7 @@ type kindInfo struct {
 
 // known returns the kinds of Kubernetes itself, which need no discovery, and those that are treated in a way of their
 // own. A kind without a resource is looked up like any other.
-func known() [11]kindInfo {
+func known() [12]kindInfo {
 	return [...]kindInfo{
 		{appsGroup, "v1", "Deployment", "deployments", "deploy", app, false, true},
 		{appsGroup, "v1", "ReplicaSet", "replicasets", "rs", app, true, true},
@@ -63,8 +67,12 @@ func known() [11]kindInfo {
 		{"", "v1", "ReplicationController", "replicationcontrollers", "rc", app, true, false},
 		{kubevirtGroup, "", vmKind, "", "vm", machine, false, false},
 		{kubevirtGroup, "", vmiKind, "", "vmi", bare, true, false},
+		{networksGroup, "", ipamClaimKind, "", ipamClaimPrefix, attachment, false, false},
 	}
 }
+
+// ipamClaimPrefix begins the names of the claims of IPAMClaims.
+const ipamClaimPrefix = "ipamclaim"
 
 // sharedPrefix begins the names of the claims of shared pools.
 const sharedPrefix = "pool"

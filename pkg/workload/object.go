@@ -7,6 +7,7 @@ import (
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
@@ -17,6 +18,8 @@ type object struct {
 	controller  Owner
 	annotations map[string]string
 	generation  int64
+	// ipamClaim is the whole object where it is an IPAMClaim; nil for any other.
+	ipamClaim *IPAMClaim
 }
 
 // objectOf reads metadata.
@@ -28,10 +31,10 @@ func objectOf(m metav1.Object) *object {
 	}
 }
 
-// wants reports whether an object may want something else than it did before: another number of pods, or other
-// addresses. Either may be nil, where there is none.
+// wants reports whether an object may want something else than it did before: another number of pods, other addresses,
+// or, of an IPAMClaim, another status. Either may be nil, where there is none.
 func (o *object) wants(before *object) bool {
-	return o == nil || before == nil || o.generation != before.generation || o.uid != before.uid ||
+	return o == nil || o.ipamClaim != nil || before == nil || o.generation != before.generation || o.uid != before.uid ||
 		!maps.Equal(o.annotations, before.annotations)
 }
 
@@ -103,11 +106,14 @@ func (s *objects) change(do func() []types.NamespacedName) {
 
 // store keeps an object, and returns its name if it may want something else than before.
 func (s *objects) store(o any) []types.NamespacedName {
-	m, ok := o.(*metav1.PartialObjectMetadata)
+	m, ok := o.(metav1.Object)
 	if !ok {
 		return nil
 	}
-	key, next := types.NamespacedName{Namespace: shared(m.Namespace), Name: m.Name}, objectOf(m)
+	key, next := types.NamespacedName{Namespace: shared(m.GetNamespace()), Name: m.GetName()}, objectOf(m)
+	if whole, ok := o.(*unstructured.Unstructured); ok {
+		next.ipamClaim = ipamClaimOf(whole)
+	}
 	before := s.by[key]
 	if s.by[key] = next; !next.wants(before) {
 		return nil
@@ -117,11 +123,11 @@ func (s *objects) store(o any) []types.NamespacedName {
 
 // Delete forgets an object.
 func (s *objects) Delete(o any) error {
-	m, ok := o.(*metav1.PartialObjectMetadata)
+	m, ok := o.(metav1.Object)
 	if !ok {
 		return nil
 	}
-	key := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
+	key := types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
 	s.change(func() []types.NamespacedName { delete(s.by, key); return []types.NamespacedName{key} })
 	return nil
 }

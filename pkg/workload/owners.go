@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -14,25 +15,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// Owners knows the objects that own pods, by watches of their metadata alone: those of Kubernetes from the start,
-// any other kind from when a pod is seen that it owns. Without Run nothing is watched and each answer is a read from
-// the API server, which is enough for a command.
+// Owners knows the objects that own pods, by watches of their metadata alone: those of Kubernetes from the start, any
+// other kind from when a pod is seen that it owns. IPAMClaims are watched whole, from when a pod names one. Without Run
+// nothing is watched and each answer is a read from the API server, which is enough for a command.
 type Owners struct {
 	// Changed is called for workloads that may want another number of pods or other addresses, and of those that are
 	// gone, as far as they are watched. Set it before Run.
 	Changed func(Workload)
 
 	metadata metadata.Interface
+	dynamic  dynamic.Interface
 	rest     rest.Interface
 	log      *slog.Logger
 	now      func() time.Time
 
+	fields      atomic.Pointer[seenFields] // of the status of IPAMClaims; nil before they were read
 	discoveries singleflight.Group
 	mu          sync.RWMutex
 	kinds       map[schema.GroupKind]*kind
@@ -60,11 +64,17 @@ func NewOwners(cfg *rest.Config, h *http.Client, now func() time.Time, log *slog
 	if err != nil {
 		return nil, err
 	}
+	whole, err := dynamic.NewForConfigAndClient(cfg, h)
+	if err != nil {
+		return nil, err
+	}
 	d, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, h)
 	if err != nil {
 		return nil, err
 	}
-	o := &Owners{metadata: m, rest: d.RESTClient(), log: log, now: now, kinds: map[schema.GroupKind]*kind{}}
+	o := &Owners{
+		metadata: m, dynamic: whole, rest: d.RESTClient(), log: log, now: now, kinds: map[schema.GroupKind]*kind{},
+	}
 	for _, i := range known() {
 		if i.resource != "" {
 			o.kinds[schema.GroupKind{Group: i.group, Kind: i.kind}] = &kind{

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,7 +68,24 @@ type Pod struct {
 	Annotations map[string]string
 	// VM is the name of the virtual machine that KubeVirt runs in the pod, as its label says.
 	VM string
+	// Migration is the live migration that the pod says it is the target of; zero for most. That proves nothing.
+	Migration Migration
+	// References are the IPAMClaims that its networks name for interfaces. ReferenceProblem is why that cannot be read.
+	References       []Reference
+	ReferenceProblem string
+	// IfName is the interface that a policy is asked for; empty for the first that the pod names an IPAMClaim for, or
+	// else any. No object says it: whoever asks sets it.
+	IfName string
 }
+
+// At returns the pod as it is asked about for an interface.
+func (p Pod) At(ifName string) Pod {
+	p.IfName = ifName
+	return p
+}
+
+// Migration names a VirtualMachineInstanceMigration.
+type Migration struct{ Name, UID string }
 
 // Reported is by when a kubelet of a node that is ready has reported which addresses a pod has got. Until then those of
 // an earlier sandbox may stand in its status.
@@ -121,6 +139,8 @@ func FromObject(p *corev1.Pod) Pod {
 	}
 	pod.Controller, pod.Generated = controllerOf(p), p.GenerateName != ""
 	pod.Annotations, pod.VM = understood(p.Annotations), p.Labels[VMLabel]
+	pod.References, pod.ReferenceProblem = references(p.Annotations)
+	pod.Migration = migrationOf(p)
 	listed, ok := networks(p)
 	pod.Networks = ok
 	add := func(text, ifName string) {
@@ -202,15 +222,22 @@ func Trim(p *corev1.Pod) *corev1.Pod {
 	t.Status.Phase, t.Status.HostIPs, t.Status.StartTime = p.Status.Phase, p.Status.HostIPs, p.Status.StartTime
 	t.Status.PodIPs = p.Status.PodIPs
 	t.GenerateName = p.GenerateName
-	if vm := p.Labels[VMLabel]; vm != "" {
-		t.Labels = map[string]string{VMLabel: vm}
+	for _, key := range []string{VMLabel, migrationLabel} {
+		if v := p.Labels[key]; v != "" {
+			metav1.SetMetaDataLabel(&t.ObjectMeta, key, v)
+		}
 	}
 	if c := metav1.GetControllerOfNoCopy(p); c != nil {
 		t.OwnerReferences = []metav1.OwnerReference{sharedReference(c)}
 	}
 	t.Annotations = understood(p.Annotations)
-	for _, key := range []string{mirrorAnnotation, hashAnnotation} {
+	for _, key := range []string{mirrorAnnotation, hashAnnotation, migrationAnnotation} {
 		if v, ok := p.Annotations[key]; ok {
+			metav1.SetMetaDataAnnotation(&t.ObjectMeta, key, v)
+		}
+	}
+	for _, key := range []string{networksAnnotation, defaultNetworkAnnotation} {
+		if v := p.Annotations[key]; strings.Contains(v, ReferenceField) {
 			metav1.SetMetaDataAnnotation(&t.ObjectMeta, key, v)
 		}
 	}

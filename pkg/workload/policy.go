@@ -6,6 +6,7 @@ import (
 
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -34,10 +35,18 @@ type Policy struct {
 	Sets []*netipx.IPSet
 	// Gateway for this pod in place of the pool's; the zero Addr for the pool's.
 	Gateway netip.Addr
+	// Families of the addresses, as far as they are said.
+	Families ipam.Families
 	// Mask is the prefix length that the pool has to have; 0 for any.
 	Mask int
-	// Workload is who the pod belongs to.
+	// Workload is who the pod belongs to, or the IPAMClaim that its networks name for the interface.
 	Workload Workload
+	// IfName is the interface of that IPAMClaim; empty where the policy is for all interfaces.
+	IfName string
+	// Replicas is how many addresses of a family the claim may have that is made for the policy; 0 for no bound.
+	Replicas int
+	// Requests are the addresses of the IPAMClaim's ipRequests with the prefix lengths that their pools have to have.
+	Requests []netip.Prefix
 	// Sources are the annotations that all this is from.
 	Sources []Source
 }
@@ -49,8 +58,11 @@ func (p *Policy) Sticky() bool { return p.Release != ReleaseWithPod }
 // where the claim is bounded by none, or there is none to make. What one pod of several may have is no bound of the
 // claim.
 func (p *Policy) ClaimAddresses() (all []string) {
-	if p.Claim == "" || p.Named || p.Shared != "" || p.Identity != "" || len(p.Sets) != 1 {
-		return nil
+	for _, r := range p.Requests {
+		all = append(all, r.Addr().String())
+	}
+	if len(all) > 0 || p.Claim == "" || p.Named || p.Shared != "" || p.Identity != "" || len(p.Sets) != 1 {
+		return all
 	}
 	for _, r := range p.Sets[0].Ranges() {
 		for _, part := range ipaddr.Sliced(r) {
@@ -84,7 +96,8 @@ const (
 // OwnerField stands as Key of a Source for the field of a claim that says which workload it is for.
 const OwnerField = "spec.owner"
 
-// Source is an annotation, or the owner of a claim, that a part of a policy is from.
+// Source is what a part of a policy is from: an annotation, the owner of a claim, or a field that has to do with an
+// IPAMClaim.
 type Source struct {
 	// Object that has it, as in "Deployment shop/web" or "Namespace shop".
 	Object string
@@ -96,7 +109,8 @@ type Source struct {
 
 // String names it as messages do.
 func (s Source) String() string {
-	if s.Key == OwnerField {
+	switch s.Key {
+	case OwnerField, ReferenceField, RequestsField:
 		return s.Key + " " + s.Value + " of " + s.Object
 	}
 	return "annotation " + s.Key + "=" + s.Value + " of " + s.Object

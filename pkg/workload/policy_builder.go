@@ -20,10 +20,7 @@ type statement struct {
 
 // String names the annotation with its value and object, as refusals do.
 func (s *statement) String() string {
-	value := s.value
-	if len(value) > maxShown {
-		value = strings.ToValidUTF8(value[:maxShown], "") + "…"
-	}
+	value := clip(s.value)
 	if s.level == onClaim {
 		return fmt.Sprintf("%s %q of %s", s.key, value, s.object)
 	}
@@ -57,6 +54,14 @@ func listed(names []string) string {
 
 // maxShown bounds what a message shows of a value.
 const maxShown = 120
+
+// clip returns what a message shows of a value.
+func clip(value string) string {
+	if len(value) > maxShown {
+		return strings.ToValidUTF8(value[:maxShown], "") + "…"
+	}
+	return value
+}
 
 // policyBuilder collects what the annotations of a pod, its workload and its namespace say, field by field. Of each
 // field the nearest level counts.

@@ -17,21 +17,23 @@ import (
 
 // Keys as their systems' documents write them: the table is not its own witness.
 const (
-	ownIP       = "networkextension.bkbcs.tencent.com/ip"
-	ownPool     = "networkextension.bkbcs.tencent.com/pool"
-	ownClaim    = "networkextension.bkbcs.tencent.com/claim"
-	ownRelease  = "networkextension.bkbcs.tencent.com/release-policy"
-	ownKeep     = "networkextension.bkbcs.tencent.com/keep"
-	fixedIP     = "netservicecontroller.bkbcs.tencent.com"
-	keepFixed   = "keepduration.netservicecontroller.bkbcs.tencent.com"
-	primaryKey  = "primarykey.netservicecontroller.bkbcs.tencent.com"
-	ipClaim     = "netservicecontroller.bkbcs.tencent.com/ipclaim"
-	galaxy      = "k8s.v1.cni.galaxy.io/release-policy"
-	galaxyArgs  = "k8s.v1.cni.galaxy.io/args"
-	eniPool     = "tke.cloud.tencent.com/eni-ip-pool"
-	keeperIP    = "ipkeeper.generals.space/ip_address"
-	keeperPool  = "ipkeeper.generals.space/ip_pool"
-	keeperGatew = "ipkeeper.generals.space/gateway"
+	ownFamilyPolicy = "networkextension.bkbcs.tencent.com/ip-family-policy"
+	ownFamilies     = "networkextension.bkbcs.tencent.com/ip-families"
+	ownIP           = "networkextension.bkbcs.tencent.com/ip"
+	ownPool         = "networkextension.bkbcs.tencent.com/pool"
+	ownClaim        = "networkextension.bkbcs.tencent.com/claim"
+	ownRelease      = "networkextension.bkbcs.tencent.com/release-policy"
+	ownKeep         = "networkextension.bkbcs.tencent.com/keep"
+	fixedIP         = "netservicecontroller.bkbcs.tencent.com"
+	keepFixed       = "keepduration.netservicecontroller.bkbcs.tencent.com"
+	primaryKey      = "primarykey.netservicecontroller.bkbcs.tencent.com"
+	ipClaim         = "netservicecontroller.bkbcs.tencent.com/ipclaim"
+	galaxy          = "k8s.v1.cni.galaxy.io/release-policy"
+	galaxyArgs      = "k8s.v1.cni.galaxy.io/args"
+	eniPool         = "tke.cloud.tencent.com/eni-ip-pool"
+	keeperIP        = "ipkeeper.generals.space/ip_address"
+	keeperPool      = "ipkeeper.generals.space/ip_pool"
+	keeperGatew     = "ipkeeper.generals.space/gateway"
 )
 
 type notes = map[string]string
@@ -271,6 +273,12 @@ func TestPolicy(t *testing.T) {
 			want: Policy{
 				Release: ReleaseNever, Claim: "shop/deploy-web", Mask: 24, Sets: []*netipx.IPSet{set(t, "172.16.91.142")},
 			}},
+		"families": {sample: deployment().on(notes{ownFamilies: "IPv6, IPv4", ownFamilyPolicy: "PreferDualStack"}), want: Policy{
+			Release: ReleaseWithPod, Families: ipam.Families{Policy: ipam.PreferDualStack, Order: []ipaddr.Family{ipaddr.IPv6, ipaddr.IPv4}},
+		}},
+		"a family policy for a default": {sample: deployment().on(notes{ownFamilyPolicy: "SingleStack"}), namespace: notes{ownFamilyPolicy: "RequireDualStack", ownFamilies: "IPv6"}, want: Policy{
+			Release: ReleaseWithPod, Families: ipam.Families{Policy: ipam.SingleStack, Order: []ipaddr.Family{ipaddr.IPv6}},
+		}},
 		"gateway alone":     {sample: deployment().on(notes{keeperGatew: "10.0.0.2"}), want: Policy{Release: ReleaseWithPod, Gateway: netip.MustParseAddr("10.0.0.2")}},
 		"a shared name":     {sample: deployment().on(notes{eniPool: "蓝 Blue"}), want: Policy{Release: ReleaseNever, Shared: "蓝 Blue", Claim: "bcsnet-system/" + claimName("pool", "蓝 Blue")}},
 		"shared and fixed":  {sample: deployment().on(notes{eniPool: "blue", fixedIP: "fixed-ip", keepFixed: "1h"}), want: Policy{Release: ReleaseNever, Shared: "blue", Claim: "bcsnet-system/pool-blue"}},

@@ -65,7 +65,7 @@ func (o *Owners) Replicas(ctx context.Context, w Workload) (Replicas, error) {
 		fallthrough
 	case k.nature == foreign:
 		return Replicas{}, fmt.Errorf("%s: %w", w, ErrNoReplicas)
-	case k.nature == bare, k.nature == machine: // one, as long as it is there
+	case k.nature == bare, k.nature == machine, k.nature == attachment: // one, as long as it is there
 		return Replicas{Count: 1}, o.there(ctx, w)
 	}
 	path := k.path(w)
@@ -141,6 +141,11 @@ func (o *Owners) there(ctx context.Context, w Workload) error {
 	}
 	if err != nil {
 		return err
+	}
+	if k.nature == attachment { // there are thousands, of machines that are off; that one is gone the watch tells
+		if at := k.objects.get(w.Namespace, w.Name); at != nil && (w.UID == "" || w.UID == at.uid) {
+			return nil
+		}
 	}
 	at, err := o.read(ctx, k, w.Namespace, w.Name)
 	switch {

@@ -24,6 +24,12 @@ func (b *policyBuilder) resolve(own owned, pod Pod, system string) (Policy, *ipa
 	if refusal := b.claim(&p, own, pod, system); refusal != nil {
 		return Policy{}, refusal
 	}
+	if s := b.said[fieldFamilyPolicy]; s != nil {
+		p.Families.Policy = s.families.Policy
+	}
+	if s := b.said[fieldFamilies]; s != nil {
+		p.Families.Order = s.families.Order
+	}
 	p.Sources = b.sources
 	return p, nil
 }

@@ -9,14 +9,24 @@ type Resolver struct {
 	Namespace string
 	// ClaimsFor names the claims that somebody made for a workload, in the workload's namespace and in order.
 	ClaimsFor func(context.Context, Workload) ([]string, error)
+	// IPAMClaims: what the networks of a pod name as ipam-claim-reference counts.
+	IPAMClaims bool
 
 	readings readings
 }
 
-// Resolve returns the policy of a pod. It asks the API server for nothing that the watches have delivered, and one read
-// each for what they have not. The error is an *ipam.Refusal when what the annotations say cannot be done; any other
-// means that the API server did not answer.
+// Resolve returns the policy of a pod, for the interface that it is asked about (Pod.At). It asks the API server for
+// nothing that the watches have delivered, and one read each for what they have not. The error is an *ipam.Refusal when
+// what the annotations say cannot be done; any other means that the API server did not answer.
 func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {
+	if r.IPAMClaims {
+		switch ref, ok, refusal := pod.reference(); {
+		case refusal != nil:
+			return Policy{}, refusal
+		case ok:
+			return r.ofIPAMClaim(ctx, pod, ref)
+		}
+	}
 	own, err := r.Owners.of(ctx, pod)
 	if err != nil {
 		return Policy{}, err

@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -51,7 +52,11 @@ func (o *Owners) watch(k *kind) {
 	ctx = klog.NewContext(ctx, logr.Discard())
 	logger := logr.Discard()
 	lw := &listWatch{owners: o, kind: k}
-	r := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, &k.objects, cache.ReflectorOptions{
+	var expected any = &metav1.PartialObjectMetadata{}
+	if k.nature == attachment {
+		expected = &unstructured.Unstructured{}
+	}
+	r := cache.NewReflectorWithOptions(lw, expected, &k.objects, cache.ReflectorOptions{
 		Logger: &logger, Name: k.resource.String(), TypeDescription: k.resource.String(),
 		Backoff: &wait.Backoff{
 			Duration: 500 * time.Millisecond, Cap: 10 * time.Second, Factor: 2, Jitter: 0.5, Steps: math.MaxInt32,
@@ -63,7 +68,8 @@ func (o *Owners) watch(k *kind) {
 	})
 }
 
-// listWatch lists and watches the metadata of one kind, and notices when that is refused or the kind has gone.
+// listWatch lists and watches the metadata of one kind, or IPAMClaims as a whole, and notices when that is refused or
+// the kind has gone.
 type listWatch struct {
 	owners *Owners
 	kind   *kind
@@ -88,7 +94,13 @@ func (lw *listWatch) Watch(opts metav1.ListOptions) (watch.Interface, error) {
 
 // ListWithContext lists.
 func (lw *listWatch) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-	list, err := lw.owners.metadata.Resource(lw.kind.resource).List(ctx, opts)
+	var list runtime.Object
+	var err error
+	if lw.kind.nature == attachment {
+		list, err = lw.owners.dynamic.Resource(lw.kind.resource).List(ctx, opts)
+	} else {
+		list, err = lw.owners.metadata.Resource(lw.kind.resource).List(ctx, opts)
+	}
 	if lw.noticed(ctx, err); err != nil {
 		return nil, err
 	}
@@ -97,7 +109,13 @@ func (lw *listWatch) ListWithContext(ctx context.Context, opts metav1.ListOption
 
 // WatchWithContext watches.
 func (lw *listWatch) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-	w, err := lw.owners.metadata.Resource(lw.kind.resource).Watch(ctx, opts)
+	var w watch.Interface
+	var err error
+	if lw.kind.nature == attachment {
+		w, err = lw.owners.dynamic.Resource(lw.kind.resource).Watch(ctx, opts)
+	} else {
+		w, err = lw.owners.metadata.Resource(lw.kind.resource).Watch(ctx, opts)
+	}
 	lw.noticed(ctx, err)
 	return w, err
 }
@@ -157,7 +175,12 @@ func (f *forbiddenSince) lift() {
 func (o *Owners) deny(k *kind, err error) {
 	now := o.now()
 	k.forbidden.since.CompareAndSwap(0, now.UnixNano())
-	if k.forbidden.lasts(now) && !k.forbidden.told.Swap(true) {
+	switch {
+	case !k.forbidden.lasts(now) || k.forbidden.told.Swap(true):
+	case k.nature == attachment:
+		o.log.Warn("IPAMClaims cannot be read: pods that name one get no address until they can; see config/ipamclaims",
+			"error", err)
+	default:
 		o.log.Warn("the owners of pods cannot be read; the annotations on them do not count until they can", "resource",
 			k.resource, "error", err)
 	}

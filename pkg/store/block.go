@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/limiter"
+)
+
+// BlockObject returns the object of a block: its name, finalizer and namespace go with it, so that its CREATE is the
+// assignment. What it does not have itself it takes from its parent; net, mask and gateway are there because every pool
+// has them.
+func BlockObject(b ipam.Pool) *v1.BCSNetPool {
+	return &v1.BCSNetPool{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetPool"},
+		ObjectMeta: metav1.ObjectMeta{Name: b.Name, Finalizers: []string{v1.PoolFinalizer}},
+		Spec: v1.BCSNetPoolSpec{
+			Net: b.Plan.Subnet.Addr().String(), Mask: int32(b.Plan.Subnet.Bits()), Gateway: b.Plan.Gateway.String(),
+			Parent: b.Parent, AvailableIPs: []string{b.Plan.CIDR.String()},
+			Namespaces: slices.Sorted(maps.Keys(b.Namespaces)), Materialize: v1.MaterializeOnDemand,
+		},
+	}
+}
+
+// CreateBlock creates the object of a block, with marks that somebody puts on it, and returns the pool that has its
+// name then: that one, or another that was there before, read live. ErrConflict says that the other one has gone
+// meanwhile.
+func (c *Client) CreateBlock(ctx context.Context, b ipam.Pool, marks ...func(*v1.BCSNetPool)) (ipam.Pool, error) {
+	leave, err := c.enter(ctx, limiter.Take, b.CountedAs())
+	if err != nil {
+		return b, err
+	}
+	defer leave()
+	o := BlockObject(b)
+	for _, mark := range marks {
+		mark(o)
+	}
+	body, err := json.Marshal(o)
+	if err != nil {
+		return b, err
+	}
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
+	defer cancel()
+	request := c.rest.Post().Resource(v1.PoolResource).Body(body)
+	if c.dry {
+		request = request.Param("dryRun", metav1.DryRunAll)
+	}
+	raw, err := c.send(ctx, sending, request)
+	if errors.Is(err, ErrConflict) {
+		raw, err = c.ask(sending, c.rest.Get().Resource(v1.PoolResource).Name(b.Name))
+		if errors.Is(err, ErrNotFound) {
+			err = fmt.Errorf("%w: pool %s has gone", ErrConflict, b.Name)
+		}
+	}
+	if err != nil {
+		return b, err
+	}
+	var stored v1.BCSNetPool
+	if err := json.Unmarshal(raw, &stored); err != nil {
+		return b, fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	return Pool(&stored), nil
+}
+
+// IsBlock reports whether a pool is called as a block of its parent is, of the addresses that it has.
+func IsBlock(o *v1.BCSNetPool) bool {
+	if o.Spec.Parent == "" || len(o.Spec.AvailableIPs) != 1 {
+		return false
+	}
+	block, err := netip.ParsePrefix(o.Spec.AvailableIPs[0])
+	return err == nil && ipam.IsBlockName(o.Name, o.Spec.Parent, block)
+}

@@ -1,0 +1,46 @@
+package store
+
+import (
+	"fmt"
+	"net/netip"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+// PoolHosts reads which hosts may draw from a pool, and nothing else of it: it costs less than Pool. What is wrong with
+// the spec is left out. Without the nodes, those that the host selector matches are not known.
+func PoolHosts(o *v1.BCSNetPool) ipam.Pool {
+	p := ipam.Pool{Name: o.Name}
+	_ = readHosts(o, &p) // it is the pool's Problem
+	return p
+}
+
+// readHosts reads which hosts may draw from a pool. With an error comes what stands before the wrong entry.
+func readHosts(o *v1.BCSNetPool, p *ipam.Pool) error {
+	p.Hosts = make(map[netip.Addr]struct{}, len(o.Spec.Hosts))
+	p.HostSubnets = make(ipam.Networks, len(o.Spec.HostSubnets))
+	for i, h := range o.Spec.Hosts {
+		a, err := ipaddr.ParseAddr(h)
+		if err != nil {
+			return fmt.Errorf("hosts[%d]: %w", i, err)
+		}
+		p.Hosts[a] = struct{}{}
+	}
+	for i, text := range o.Spec.HostSubnets {
+		network, err := ipaddr.ParseNetwork(text)
+		if err != nil {
+			return fmt.Errorf("hostSubnets[%d]: %w", i, err)
+		}
+		p.HostSubnets[network] = struct{}{}
+	}
+	if o.Spec.HostSelector == nil {
+		return nil
+	}
+	var err error
+	if p.HostSelector, err = Selector(o.Spec.HostSelector); err != nil {
+		return fmt.Errorf("hostSelector: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package store
+
+import (
+	"time"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// secondAttachment returns the field of a second attachment; nil for none.
+func secondAttachment(h *lease.Holder) *v1.SecondAttachment {
+	if h == nil {
+		return nil
+	}
+	return &v1.SecondAttachment{
+		PodName: h.PodName, PodUID: h.PodUID, ContainerID: h.ContainerID, IfName: h.IfName, Host: addrString(h.Host),
+		StartedAt: FormatTime(h.StartedAt), TerminationGracePeriodSeconds: int32(h.Termination / time.Second),
+		SupersededContainerIDs: h.Superseded,
+	}
+}
+
+// readSecond reads the field; first is the attachment beside it, of the same namespace and request. The pod is the one
+// of its UID and no other: the virtual machine named it. ok is false where not all of it can be read.
+func readSecond(s *v1.SecondAttachment, first lease.Holder) (h *lease.Holder, ok bool) {
+	if s == nil {
+		return nil, true
+	}
+	h = &lease.Holder{
+		ContainerID: s.ContainerID, IfName: s.IfName, Namespace: first.Namespace, PodName: s.PodName, PodUID: s.PodUID,
+		UIDNamed: true, Superseded: s.SupersededContainerIDs, SetSize: first.SetSize, Slot: first.Slot,
+		Termination: time.Duration(max(0, s.TerminationGracePeriodSeconds)) * time.Second,
+	}
+	var okHost, okStart bool
+	h.Host, okHost = parseAddr(s.Host)
+	h.StartedAt, okStart = ParseTime(s.StartedAt)
+	return h, okHost && okStart
+}
+
+// foreignLabels counts the labels that are not of a lease.
+func foreignLabels(labels map[string]string) int {
+	if _, ours := labels[v1.MigratingLabel]; ours {
+		return len(labels) - 1
+	}
+	return len(labels)
+}

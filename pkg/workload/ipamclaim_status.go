@@ -1,0 +1,147 @@
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// IPAMClaimFields are the fields of the status that the installed CRD of IPAMClaims has beside the addresses. There are
+// releases without any of them, and with either form of the pod.
+type IPAMClaimFields struct {
+	Conditions bool
+	// Pod: there is one for the pod; PodText: it is the name, not an object that has it.
+	Pod, PodText bool
+}
+
+// seenFields are the fields as they were read at a time.
+type seenFields struct {
+	IPAMClaimFields
+	at time.Time
+}
+
+// fieldsRecheck is after how long the CRD of IPAMClaims is read again: it may have been replaced.
+const fieldsRecheck = time.Minute
+
+// IPAMClaimFields reads which fields the installed CRD has. One that may not be read counts as having none.
+func (o *Owners) IPAMClaimFields(ctx context.Context) (IPAMClaimFields, error) {
+	if seen := o.fields.Load(); seen != nil && o.now().Sub(seen.at) < fieldsRecheck {
+		return seen.IPAMClaimFields, nil
+	}
+	var crd crdSchema
+	path := "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ipamclaims." + networksGroup
+	switch err := o.get(ctx, path, &crd); {
+	case apierrors.IsForbidden(err):
+		if seen := o.fields.Load(); seen == nil {
+			o.log.Warn("the CRD of IPAMClaims cannot be read: their status shows addresses alone; see config/ipamclaims",
+				"error", err)
+		}
+	case err != nil:
+		return IPAMClaimFields{}, fmt.Errorf("reading the CRD of IPAMClaims: %w", err)
+	}
+	k, err := o.ipamClaims(ctx)
+	if err != nil {
+		return IPAMClaimFields{}, err
+	}
+	seen := &seenFields{crd.fields(k.resource.Version), o.now()}
+	o.fields.Store(seen)
+	return seen.IPAMClaimFields, nil
+}
+
+// crdSchema is what is read of the CRD.
+type crdSchema struct {
+	Spec struct {
+		Versions []struct {
+			Name   string `json:"name"`
+			Schema struct {
+				OpenAPI struct {
+					Properties struct {
+						Status struct {
+							Properties map[string]struct {
+								Type string `json:"type"`
+							} `json:"properties"`
+						} `json:"status"`
+					} `json:"properties"`
+				} `json:"openAPIV3Schema"`
+			} `json:"schema"`
+		} `json:"versions"`
+	} `json:"spec"`
+}
+
+func (s *crdSchema) fields(version string) (f IPAMClaimFields) {
+	for _, v := range s.Spec.Versions {
+		if v.Name != version {
+			continue
+		}
+		status := v.Schema.OpenAPI.Properties.Status.Properties
+		pod := status["ownerPod"].Type
+		f.Conditions = status["conditions"].Type == "array"
+		f.PodText, f.Pod = pod == "string", pod == "string" || pod == "object"
+	}
+	return f
+}
+
+// Known returns a status with no more than the CRD knows.
+func (f IPAMClaimFields) Known(s IPAMClaimStatus) IPAMClaimStatus {
+	if !f.Pod {
+		s.OwnerPod = ""
+	}
+	if !f.Conditions {
+		s.Conditions = nil
+	}
+	return s
+}
+
+// Equal reports whether two statuses say the same.
+func (s IPAMClaimStatus) Equal(o IPAMClaimStatus) bool {
+	return slices.Equal(s.IPs, o.IPs) && s.OwnerPod == o.OwnerPod &&
+		slices.EqualFunc(s.Conditions, o.Conditions, func(a, b metav1.Condition) bool {
+			same := a.LastTransitionTime.Equal(&b.LastTransitionTime)
+			a.LastTransitionTime, b.LastTransitionTime = metav1.Time{}, metav1.Time{}
+			return same && a == b
+		})
+}
+
+// SetIPAMClaimStatus writes a status into an IPAMClaim, of the version and with the fields that the caller has seen. A
+// conflict means that it has changed since.
+func (o *Owners) SetIPAMClaimStatus(
+	ctx context.Context, c *IPAMClaim, next IPAMClaimStatus, fields IPAMClaimFields,
+) error {
+	k, err := o.ipamClaims(ctx)
+	switch {
+	case err != nil:
+		return err
+	case k.resource.Empty():
+		return ErrKindGone
+	}
+	status := map[string]any{"ips": append([]string{}, next.IPs...)} // no null
+	switch {
+	case fields.PodText:
+		status["ownerPod"] = next.OwnerPod
+	case fields.Pod && next.OwnerPod == "":
+		status["ownerPod"] = nil // which takes it out
+	case fields.Pod:
+		status["ownerPod"] = map[string]string{"name": next.OwnerPod}
+	}
+	if fields.Conditions {
+		status["conditions"] = next.Conditions
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]string{"resourceVersion": c.Version, "uid": c.UID}, "status": status,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = o.dynamic.Resource(k.resource).Namespace(c.Namespace).
+		Patch(ctx, c.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) { // the CRD is another one by now
+		o.fields.Store(nil)
+	}
+	return err
+}

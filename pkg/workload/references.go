@@ -1,0 +1,111 @@
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// Annotations by which Multus is told the networks of a pod: those beside the first, and the first.
+const (
+	networksAnnotation       = "k8s.v1.cni.cncf.io/networks"
+	defaultNetworkAnnotation = "v1.multus-cni.io/default-network"
+)
+
+// ReferenceField is the field of an element of these annotations that names an IPAMClaim. It stands as Key of a Source,
+// too.
+const ReferenceField = "ipam-claim-reference"
+
+// Reference is an element of a pod's Multus annotations that names an IPAMClaim for an interface.
+type Reference struct {
+	IfName string
+	// Claim is the name of the IPAMClaim, which is in the pod's namespace.
+	Claim string
+	// First: it is the pod's first network, whose interface an IPAMClaim calls by another name.
+	First bool
+}
+
+// element is what is read of an element of a Multus annotation.
+type element struct {
+	Interface string `json:"interface"`
+	Reference string `json:"ipam-claim-reference"`
+}
+
+// references returns the elements that name an IPAMClaim, in their order. An interface without a name is called by the
+// element's position, as Multus does: net1, net2. problem is why an annotation that seems to name one cannot be read;
+// one that names none is of no account.
+func references(annotations map[string]string) (all []Reference, problem string) {
+	for _, key := range []string{defaultNetworkAnnotation, networksAnnotation} {
+		text := annotations[key]
+		if !strings.Contains(text, ReferenceField) {
+			continue
+		}
+		var elements []element
+		if err := json.Unmarshal([]byte(text), &elements); err != nil {
+			return nil, fmt.Sprintf("annotation %s is no JSON list of networks: %v", key, err)
+		}
+		for i, e := range elements {
+			first := key == defaultNetworkAnnotation
+			switch {
+			case e.Reference == "":
+				continue
+			case first:
+				e.Interface = lease.DefaultIfName
+			case e.Interface == "":
+				e.Interface = fmt.Sprintf("net%d", i+1)
+			}
+			all = append(all, Reference{IfName: e.Interface, Claim: e.Reference, First: first})
+		}
+	}
+	return all, ""
+}
+
+// reference returns the IPAMClaim that the pod names for the interface that it is asked about; if it is asked about
+// none, the first that it names. ok is false where it names none.
+func (p Pod) reference() (ref Reference, ok bool, refusal *ipam.Refusal) {
+	refuse := func(format string, args ...any) (Reference, bool, *ipam.Refusal) {
+		return Reference{}, false, ipam.Refuse(ipam.ReasonInvalidAnnotation, "pod %s/%s: %s", p.Namespace, p.Name,
+			fmt.Sprintf(format, args...)).
+			WithHint("mend annotation %s of the pod, or of what makes it", networksAnnotation)
+	}
+	if p.ReferenceProblem != "" {
+		return refuse("%s", p.ReferenceProblem)
+	}
+	at := slices.IndexFunc(p.References, func(r Reference) bool { return p.IfName == "" || r.IfName == p.IfName })
+	if at < 0 {
+		return ref, false, nil
+	}
+	ref = p.References[at]
+	if len(validation.IsDNS1123Subdomain(ref.Claim)) > 0 {
+		return refuse("%s %q of interface %s is no name of an object", ReferenceField, clip(ref.Claim), ref.IfName)
+	}
+	for _, r := range p.References {
+		switch {
+		case r.IfName == ref.IfName && r.Claim != ref.Claim:
+			return refuse("its networks name two IPAMClaims for interface %s: %s and %s", r.IfName, clip(ref.Claim),
+				clip(r.Claim))
+		case r.IfName != ref.IfName && r.Claim == ref.Claim:
+			return refuse("its networks name IPAMClaim %s for two interfaces, %s and %s: each takes one of its own", r.Claim,
+				clip(ref.IfName), clip(r.IfName))
+		}
+	}
+	return ref, true, nil
+}
+
+// IPAMClaim returns the name of the IPAMClaim that the pod names for the interface that it is asked about; ok is false
+// where it names none, or one that cannot be.
+func (p Pod) IPAMClaim() (name string, ok bool) {
+	ref, ok, refusal := p.reference()
+	return ref.Claim, ok && refusal == nil
+}
+
+// String names the reference as messages do.
+func (r Reference) String() string {
+	return ReferenceField + " " + r.Claim + " of interface " + r.IfName
+}
