@@ -1,12 +1,14 @@
 package allocator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -85,14 +87,17 @@ func (a *Allocator) phases(ctx context.Context, t *attempt) error {
 // addresses adds what the pools say now to the leases of an answer. A lease that is no newer than what the watch had
 // seen when the request came was held before.
 func (a *Allocator) addresses(t *attempt, seen uint64) []Address {
-	slices.SortFunc(t.held, func(x, y lease.Lease) int { return x.Addr.Compare(y.Addr) })
+	slices.SortFunc(t.held, func(x, y lease.Lease) int {
+		return cmp.Or(cmp.Compare(t.families.Of(ipaddr.FamilyOf(x.Addr)), t.families.Of(ipaddr.FamilyOf(y.Addr))),
+			x.Addr.Compare(y.Addr))
+	})
 	out := make([]Address, 0, len(t.held))
 	for _, l := range t.held {
 		p, _ := a.index.Pool(l.Pool)
 		if g := t.constraints.Gateway; g.IsValid() && netip.PrefixFrom(l.Addr, l.Bits).Contains(g) {
 			l.Gateway = g
 		}
-		out = append(out, Address{Lease: l, Link: p.Link, Repeated: l.Version <= seen})
+		out = append(out, Address{Lease: l, Link: p.Link, Repeated: l.Version <= seen, Migration: l.Other != nil})
 	}
 	return out
 }

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"sync/atomic"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -37,12 +39,20 @@ type Allocator struct {
 	duplicates  *duplicates
 	waits       *waitQueue
 	catchUps    *catchUps
+	// blocks has one request at a time make a block, for all that need it.
+	blocks singleflight.Group
 	// rule bounds how long containers may run whose pod is gone; vanished has the earlier pods of keys that are gone.
 	rule     gone.Rule
 	vanished *vanished
 	log      *slog.Logger
-	again    atomic.Uint64
+	// migrations knows which virtual machines migrate; nil where none gets a second attachment.
+	migrations Migrations
+	again      atomic.Uint64
 }
+
+// AdmitMigrations lets pods that virtual machines migrate to get second attachments of addresses. Call it before the
+// feed runs.
+func (a *Allocator) AdmitMigrations(m Migrations) { a.migrations = m }
 
 // Stats has the counts of an allocator since it was made, and of what is open now.
 type Stats struct {

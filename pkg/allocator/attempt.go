@@ -21,6 +21,8 @@ type attempt struct {
 	// constraints of the pod. refused keeps a refusal by policy: it blocks new addresses, and not the ones already held.
 	constraints Constraints
 	refused     *ipam.Refusal
+	// families are those of the request and of the constraints together.
+	families ipam.Families
 	// prefer are addresses of an earlier write of unknown outcome. A read showed that it is not stored; it may be yet. The
 	// request asks for the same address, so that only one of the two writes can win.
 	prefer []netip.Addr
@@ -44,7 +46,9 @@ func (a *Allocator) begin(ctx context.Context, r Request) *attempt {
 	if r.IfName == "" {
 		r.IfName = lease.DefaultIfName
 	}
-	t := &attempt{Request: r, began: a.moment(r.StartedAt, r.ArrivedAt), waitUntil: waitDeadline(ctx)}
+	t := &attempt{
+		Request: r, began: a.moment(r.StartedAt, r.ArrivedAt), waitUntil: waitDeadline(ctx), families: r.Families,
+	}
 	t.StartedAt = t.began.counts()
 	return t
 }

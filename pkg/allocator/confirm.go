@@ -39,7 +39,34 @@ func (a *Allocator) confirm(ctx context.Context, t *attempt) error {
 		return errStale
 	}
 	t.held = held
+	if err := a.yield(ctx, t); err != nil {
+		return err
+	}
 	return a.preferKept(ctx, t)
+}
+
+// yield gives new addresses back where another pod of the same key got one of the same kind before, at another replica:
+// of two pods that ask for one machine at once, the one that was written first has the address. It returns errStale
+// then: the next attempt finds that pod.
+func (a *Allocator) yield(ctx context.Context, t *attempt) error {
+	c := t.constraints
+	if c.PodPrimaryKey == "" || len(t.fresh) == 0 || failpoint.Broken("yield") {
+		return nil
+	}
+	for _, l := range t.fresh {
+		earlier := func(o lease.Lease) bool {
+			_, passes, refusal := inherits(a.index, t.want(nil), t.holder, o) // else it is no address for this pod
+			return passes && refusal == nil && o.Slot == l.Slot && o.Addr.Is4() == l.Addr.Is4() && lease.CompareBound(o, l) < 0
+		}
+		if !slices.ContainsFunc(a.index.ByKey(c.Claim, c.PodPrimaryKey), earlier) {
+			continue
+		}
+		if _, err := FreeLease(ctx, a.leases, l, lease.Change{}, l.SameHolding); err != nil {
+			return err
+		}
+		return errStale
+	}
+	return nil
 }
 
 func byAddr(ls []lease.Lease) []lease.Lease {

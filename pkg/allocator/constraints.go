@@ -28,12 +28,16 @@ type Constraints struct {
 	Sets []*netipx.IPSet
 	// Gateway in place of the pool's; invalid for that.
 	Gateway netip.Addr
+	// IfName is the interface that they are for where they are not for all; empty where they are.
+	IfName string
+	// Families that the pod wants, as far as it says.
+	Families ipam.Families
 }
 
 // RetentionFor returns the retention to store on a lease already held; none if the claim may not have that address,
 // which would count as one of those that it may have.
-func (t Constraints) RetentionFor(l lease.Lease) lease.Retention {
-	if t.Claim != l.Claim && (t.Pool != "" && t.Pool != l.Pool || len(t.Sets) > 0 &&
+func (t Constraints) RetentionFor(x *ipam.Index, l lease.Lease) lease.Retention {
+	if t.Claim != l.Claim && (t.Pool != "" && !x.OfPool(l, t.Pool) || len(t.Sets) > 0 &&
 		!slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(l.Addr) })) {
 		return lease.Retention{}
 	}
@@ -46,9 +50,20 @@ type ConstraintsFinder interface {
 	Of(ctx context.Context, pod workload.Pod) (Constraints, error)
 }
 
-// agree refuses a request for something else than its pod's constraints allow.
+// agree refuses a request for something else than its pod's constraints allow. What the request does not say about
+// families, the constraints say.
 func (t *attempt) agree() *ipam.Refusal {
 	c, facts := t.constraints, explain.Facts{Who: t.who(), Pod: t.Namespace + "/" + t.PodName}
+	families, ok := t.Families.With(c.Families)
+	if !ok {
+		return ipam.Refuse(ipam.ReasonClaimConflict, "the request says %s, and the annotations for %s say %s", t.Families,
+			t.who(), c.Families).WithHint("say it in one of the two places")
+	}
+	if err := families.Admit(t.Addrs); err != nil {
+		return ipam.Refuse(ipam.ReasonClaimConflict, "the request and the annotations for %s contradict each other: %v",
+			t.who(), err).WithHint("say it in one of the two places")
+	}
+	t.families = families
 	if t.Pool != "" && c.Pool != "" && t.Pool != c.Pool {
 		facts.Kind, facts.Pool, facts.Other = explain.ConstraintsOnPool, t.Pool, c.Pool
 		return ipam.RefuseFacts(ipam.ReasonClaimConflict, facts)

@@ -481,6 +481,17 @@ func TestTermsFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	x := ipam.NewIndex()
+	for available, p := range map[string]ipam.Pool{
+		"10.0.0.0-10.0.0.23": {Name: "net", BlockSize: 29},
+		"10.0.0.8/29":        {Name: "net-10-0-0-8-29", Parent: "net", Namespaces: map[string]struct{}{"shop": {}}},
+	} {
+		spec := ipam.PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{available}}
+		if p.Plan, err = ipam.NewPlan(spec); err != nil {
+			t.Fatal(err)
+		}
+		x.SetPool(p)
+	}
 	web := lease.Retention{Claim: "shop/web", Fixed: true}
 	has := func(addr, pool, claim string) lease.Lease {
 		return lease.Lease{
@@ -497,10 +508,11 @@ func TestTermsFor(t *testing.T) {
 		"one of its own":         {Constraints{Retention: web, Pool: "a", Sets: []*netipx.IPSet{nine}}, has("10.0.0.9", "a", "shop/other"), web},
 		"not one of its own":     {Constraints{Retention: web, Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/other"), lease.Retention{}},
 		"of another pool":        {Constraints{Retention: web, Pool: "b"}, has("10.0.0.9", "a", ""), lease.Retention{}},
+		"of a block of its pool": {Constraints{Retention: web, Pool: "net"}, has("10.0.0.9", "net-10-0-0-8-29", ""), web},
 		"its own, and no longer": {Constraints{Retention: web, Pool: "b", Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/web"), web},
 		"no claim":               {Constraints{Pool: "b"}, has("10.0.0.9", "a", "shop/web"), lease.Retention{}},
 	} {
-		if got := tc.terms.RetentionFor(tc.lease); got != tc.want {
+		if got := tc.terms.RetentionFor(x, tc.lease); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
 	}

@@ -74,7 +74,13 @@ const maxVanished = 4096
 // vanished remembers since when pods of leases are known to be gone, where nothing else shows it.
 type vanished struct {
 	mu sync.Mutex
-	by map[netip.Addr]sighting
+	by map[vanishedKey]sighting
+}
+
+// vanishedKey is a pod that had an address; while a virtual machine migrates there are two.
+type vanishedKey struct {
+	addr   netip.Addr
+	podUID string
 }
 
 type sighting struct {
@@ -82,19 +88,20 @@ type sighting struct {
 	at      time.Time
 }
 
-func newVanished() *vanished { return &vanished{by: map[netip.Addr]sighting{}} }
+func newVanished() *vanished { return &vanished{by: map[vanishedKey]sighting{}} }
 
 // since returns when somebody first asked for an address whose pod is gone; now for the first one.
 func (v *vanished) since(l lease.Lease, now time.Time) time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s, ok := v.by[l.Addr]
+	key := vanishedKey{l.Addr, l.PodUID}
+	s, ok := v.by[key]
 	if !ok || s.version != l.Bound() {
 		if len(v.by) >= maxVanished {
 			clear(v.by)
 		}
 		s = sighting{l.Bound(), now}
-		v.by[l.Addr] = s
+		v.by[key] = s
 	}
 	return s.at
 }

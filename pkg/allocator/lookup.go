@@ -7,6 +7,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -40,6 +41,11 @@ func (a *Allocator) lookup(ctx context.Context, t *attempt) error {
 
 // holdsOther refuses a request for something else than what is held.
 func holdsOther(r Request, held []lease.Lease, x *ipam.Index) *ipam.Refusal {
+	if lacks, ok := lackingFamily(r.Families, held); ok {
+		return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s alone, the request is for %s (%s)", r.who(),
+			held[0].Addr, lacks, r.Families).
+			WithHint("release %s first, or ask for what it holds", held[0].Addr)
+	}
 	for _, l := range held {
 		for _, want := range r.Addrs {
 			missing := !slices.ContainsFunc(held, func(o lease.Lease) bool { return o.Addr == want })
@@ -49,7 +55,7 @@ func holdsOther(r Request, held []lease.Lease, x *ipam.Index) *ipam.Refusal {
 					WithHint("release %s first, or ask without an address", l.Addr)
 			}
 		}
-		if r.Pool != "" && l.Pool != r.Pool {
+		if r.Pool != "" && !x.OfPool(l, r.Pool) {
 			return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s of pool %s, the request is for pool %s",
 				r.who(), l.Addr, l.Pool, r.Pool).WithHint("release %s first, or ask in another name", l.Addr)
 		}
@@ -59,6 +65,21 @@ func holdsOther(r Request, held []lease.Lease, x *ipam.Index) *ipam.Refusal {
 		}
 	}
 	return nil
+}
+
+// lackingFamily returns a family that a request has to have and that what it holds, where that is whole, is not of.
+func lackingFamily(f ipam.Families, held []lease.Lease) (lacks ipaddr.Family, ok bool) {
+	if !complete(held) {
+		return lacks, false
+	}
+	for _, family := range ipaddr.Families() {
+		of := func(l lease.Lease) bool { return ipaddr.FamilyOf(l.Addr) == family }
+		wanted := f.Required() || f.Single() && len(f.Order) > 0 && f.Wants(family)
+		if wanted && !slices.ContainsFunc(held, of) {
+			return family, true
+		}
+	}
+	return lacks, false
 }
 
 // verifyHeld makes sure by one read that a lease is still the request's. A newer container of the same pod takes the
@@ -95,11 +116,11 @@ func (a *Allocator) verifyHeld(ctx context.Context, t *attempt, l lease.Lease, t
 	if bound.SetSize, bound.Slot = l.SetSize, l.Slot; together > 1 {
 		bound.SetSize = max(l.SetSize, together)
 	}
-	sticky := t.constraints.RetentionFor(l)
+	kept := t.constraints.RetentionFor(a.index, l)
 	if t.refused != nil {
-		sticky = l.Retention
+		kept = l.Retention
 	}
-	next, ok := lease.Bind(l, l.Params, bound, sticky, a.leases.Now())
+	next, ok := lease.Bind(l, l.Params, bound, kept, a.leases.Now())
 	if !ok {
 		return l, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which %s holds, is being deleted", l.Addr,
 			t.who()).
@@ -144,9 +165,11 @@ func (a *Allocator) unchanged(ctx context.Context, l lease.Lease) (lease.Lease, 
 	case err != nil:
 		return l, readFailed(err)
 	}
-	if live.State == lease.Active && live.ContainerID == l.ContainerID && live.IfName == l.IfName &&
-		live.SameAttachment(l.Holder) {
-		return live, nil
+	if from, held := live.From(func(now lease.Lease) bool {
+		return now.State == lease.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName &&
+			now.SameAttachment(l.Holder)
+	}); held {
+		return from, nil
 	}
 	a.index.Wrote(live)
 	return l, errStale

@@ -25,6 +25,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/kubevirt"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -48,6 +49,8 @@ type replica struct {
 	watch, podsWatch *intercept.Gate
 	cached           client.Reader
 	stop             func()
+	// unaware: another replica does not know of second attachments.
+	unaware *atomic.Bool
 }
 
 func newReplica(t testing.TB, pools ...*v1.BCSNetPool) *replica {
@@ -63,7 +66,8 @@ func newReplicaBy(t testing.TB, clock func() time.Time, pools ...*v1.BCSNetPool)
 		t.Fatal(err)
 	}
 	cfg = rest.CopyConfig(cfg)
-	r := &replica{t: t, tap: &intercept.Tap{}, watch: intercept.NewGate(), podsWatch: intercept.NewGate()}
+	r := &replica{t: t, tap: &intercept.Tap{}, watch: intercept.NewGate(), podsWatch: intercept.NewGate(),
+		unaware: &atomic.Bool{}}
 	r.watch.Open()
 	r.podsWatch.Open()
 	r.tap.On(watches, r.watch.HoldStream)
@@ -99,6 +103,16 @@ func newReplicaBy(t testing.TB, clock func() time.Time, pools ...*v1.BCSNetPool)
 	}
 	endAtOnce := gone.Rule{} // the containers of a pod that is gone, unless a test says more
 	r.Allocator = New(index, leases, pods, terms, endAtOnce, slog.New(slog.DiscardHandler))
+	migrations, err := kubevirt.NewMigrations(cfg, h, func() string {
+		if r.unaware.Load() {
+			return "replica old does not know it"
+		}
+		return ""
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.AdmitMigrations(migrations)
 	for _, p := range pools {
 		index.SetPool(poolOf(t, p))
 	}

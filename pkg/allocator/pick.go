@@ -10,7 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// pick chooses the addresses that the request lacks, and assumes them for it.
+// pick chooses the addresses that the request lacks, and assumes them for it. Where they are of a block that does not
+// exist yet it makes that.
 func (a *Allocator) pick(ctx context.Context, t *attempt) error {
 	if complete(t.held) {
 		return nil
@@ -22,6 +23,9 @@ func (a *Allocator) pick(ctx context.Context, t *attempt) error {
 	err = t.unreachable(picks)
 	if err == nil && t.kept && len(newPicks(picks)) > 0 { // somebody was faster
 		err = errStale
+	}
+	if err == nil {
+		err = a.makeBlocks(ctx, picks)
 	}
 	if err != nil {
 		a.forget(picks)
@@ -69,7 +73,8 @@ func (a *Allocator) decide(
 func (t *attempt) want(held []lease.Lease) ipam.PickRequest {
 	return ipam.PickRequest{
 		Host: t.Host, Namespace: t.Namespace, Owner: t.Owner,
-		Pool: cmp.Or(t.Pool, t.constraints.Pool), Network: t.Network, Addrs: t.Addrs, Have: held,
+		Pool: cmp.Or(t.Pool, t.constraints.Pool), Network: t.Network, Families: t.families,
+		Addrs: t.Addrs, Have: held,
 		Claim: t.constraints.Claim, PodPrimaryKey: t.constraints.PodPrimaryKey, IfName: t.holder.IfName,
 		Room: t.constraints.Room, Sets: t.constraints.Sets,
 		Key: t.seed(), Who: t.who(), Holder: t.holder.Who(),

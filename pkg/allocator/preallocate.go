@@ -65,8 +65,10 @@ func (r Preallocation) all() int {
 	return int(min(uint64(r.Size), most))
 }
 
-// sticky returns the retention of the addresses: they are for any pod of the claim.
-func (r Preallocation) sticky() lease.Retention { return lease.Retention{Claim: r.Claim, Fixed: true} }
+// retention returns the retention of the addresses: they are for any pod of the claim.
+func (r Preallocation) retention() lease.Retention {
+	return lease.Retention{Claim: r.Claim, Fixed: true}
+}
 
 // Preallocate takes addresses until a claim has as many as it is to have, and keeps them for it. It takes what there
 // is where that is too few. What it took stays taken also with an error; asking again takes the rest: a *ipam.Refusal
@@ -208,7 +210,13 @@ func (a *Allocator) setAside(ctx context.Context, r Preallocation, picks []ipam.
 	var group errgroup.Group
 	for _, p := range picks {
 		group.Go(func() error {
-			next, ok := lease.ReserveFor(p.Current, p.Pool.Params(), r.sticky(), a.leases.Now(), change)
+			if err := a.makeBlock(ctx, p); err != nil {
+				if a.index.Forget(p.Current.Addr); errors.Is(err, errStale) {
+					return nil
+				}
+				return err
+			}
+			next, ok := lease.ReserveFor(p.Current, p.Pool.Params(), r.retention(), a.leases.Now(), change)
 			stored, err := a.writePicked(ctx, r.key(), p.Current, next, ok)
 			switch {
 			case errors.Is(err, errStale):

@@ -58,7 +58,7 @@ func preallocated(t testing.TB, size int) {
 		}
 		var taken []lease.Lease
 		for _, p := range picks {
-			next, ok := lease.ReserveFor(p.Current, p.Pool.Params(), r.sticky(), leases.Now(),
+			next, ok := lease.ReserveFor(p.Current, p.Pool.Params(), r.retention(), leases.Now(),
 				lease.Change{Verb: lease.VerbReserve, By: r.Claim, Reason: "preallocated"})
 			if !ok {
 				t.Fatal("taken by nobody, and not free")

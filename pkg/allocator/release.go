@@ -152,8 +152,9 @@ func (a *Allocator) ReleaseAddress(
 		return l.State == lease.Active &&
 			(containerID != "" && l.ContainerID == containerID || owner != "" && l.Owner == owner)
 	}
-	switch {
-	case mine(l):
+	switch from, ok := l.From(mine); {
+	case ok:
+		l = from
 	case l.State == lease.Reserved:
 		return l, false, ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is reserved, nobody holds it", addr)
 	case l.ContainerID == "":
@@ -171,33 +172,36 @@ func (a *Allocator) releaseOne(ctx context.Context, l lease.Lease, still func(le
 }
 
 // ReleaseLease makes the holder of an address give it up by compare-and-swap. The address is Available then, or
-// Reserved for the claim that keeps it. When somebody else changed it in the meantime, ReleaseLease reads it again,
-// and leaves it alone if still returns false: then released is false. c goes into the history of the address; it is
-// zero for a holder that gives its address up.
+// Reserved for the claim that keeps it. Of two attachments those end for which still returns true. When somebody else
+// changed it in the meantime, ReleaseLease reads it again, and leaves it alone if still returns false: then released is
+// false. c goes into the history of the address; it is zero for a holder that gives its address up.
 func ReleaseLease(
 	ctx context.Context, leases *store.Client, l lease.Lease, c lease.Change, still func(lease.Lease) bool,
 ) (released bool, err error) {
-	return giveUp(ctx, leases, l, func(l lease.Lease) (lease.Lease, bool) { return lease.Release(l, leases.Now(), c) },
-		still)
+	return giveUp(ctx, leases, l, c, lease.Release, still)
 }
 
 // FreeLease does what ReleaseLease does, for an address that no claim keeps from then on.
 func FreeLease(
 	ctx context.Context, leases *store.Client, l lease.Lease, c lease.Change, still func(lease.Lease) bool,
 ) (released bool, err error) {
-	return giveUp(ctx, leases, l, func(l lease.Lease) (lease.Lease, bool) { return lease.Free(l, leases.Now(), c) }, still)
+	return giveUp(ctx, leases, l, c, lease.Free, still)
 }
 
 // giveUp changes a lease until it is stored, or the lease is nobody's any more, or still does not hold.
 func giveUp(
-	ctx context.Context, leases *store.Client, l lease.Lease,
-	change func(lease.Lease) (lease.Lease, bool), still func(lease.Lease) bool,
+	ctx context.Context, leases *store.Client, l lease.Lease, c lease.Change,
+	end func(lease.Lease, time.Time, lease.Change) (lease.Lease, bool), still func(lease.Lease) bool,
 ) (released bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, unavailable(err)
 	}
-	stored, released, err := leases.Update(ctx, l, change,
-		func(now lease.Lease) bool { return now.Version != 0 && still(now) })
+	stored, released, err := leases.Update(ctx, l,
+		func(l lease.Lease) (lease.Lease, bool) { return lease.EndWhere(l, still, leases.Now(), c, end) },
+		func(now lease.Lease) bool {
+			_, some := now.From(still)
+			return now.Version != 0 && some
+		})
 	if err != nil {
 		return false, swapFailed(l.Addr, err)
 	}
@@ -236,11 +240,28 @@ func ReleaseHost(
 	if began.IsZero() {
 		began = leases.Now()
 	}
-	all, err := leases.List(ctx, "status.host="+host.String())
+	all, err := OnHost(ctx, leases, host)
 	if err != nil {
 		return nil, readFailed(err)
 	}
 	return ReleaseHeld(ctx, leases, host, all, began, c)
+}
+
+// OnHost reads the addresses of which an attachment is on a host, seen from there.
+func OnHost(ctx context.Context, leases *store.Client, host netip.Addr) (all []lease.Lease, err error) {
+	if all, err = leases.List(ctx, "status.host="+host.String()); err != nil {
+		return nil, err
+	}
+	migrating, err := leases.Migrating(ctx, func(l lease.Lease) bool { return l.Host == host })
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range migrating {
+		if !slices.ContainsFunc(all, func(o lease.Lease) bool { return o.Addr == l.Addr }) {
+			all = append(all, l)
+		}
+	}
+	return all, nil
 }
 
 // HeldOn reports whether a lease is one that ReleaseHost of a host, asked for at a time, frees.
@@ -258,7 +279,8 @@ func ReleaseHeld(
 	var group errgroup.Group
 	group.SetLimit(parallelWrites)
 	for _, l := range all {
-		if !HeldOn(l, host, began) {
+		l, held := l.From(func(l lease.Lease) bool { return HeldOn(l, host, began) })
+		if !held {
 			continue
 		}
 		group.Go(func() error {

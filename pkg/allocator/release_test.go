@@ -409,7 +409,7 @@ func TestReleaseHost(t *testing.T) {
 		func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) }) {
 		t.Errorf("released %d, %v; want 21 in order", len(got), err)
 	}
-	r.cost("host release", 21, 1)
+	r.cost("host release", 21, 2) // lists: by the field and by the label of second attachments
 	if len(s.held(t)) != 0 || len(other.held(t)) != 1 {
 		t.Errorf("held: %v and %v", s.held(t), other.held(t))
 	}

@@ -31,6 +31,8 @@ type Request struct {
 	Pool string
 	// Addrs are the addresses asked for, at most one per family.
 	Addrs []netip.Addr
+	// Families says of which families addresses are taken. What the request does not say of it, the pod may.
+	Families ipam.Families
 	// StartedAt is when the caller began, by its own clock; zero when it did not send it. A time more than two seconds
 	// after the arrival, or five minutes before it, is that of a wrong clock, and counts as two seconds after it, or as
 	// the arrival.
@@ -79,4 +81,6 @@ type Address struct {
 	Link ipam.Link
 	// Repeated: it was held before the request came.
 	Repeated bool
+	// Migration: another pod of the virtual machine has it, too.
+	Migration bool
 }

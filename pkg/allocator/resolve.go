@@ -31,7 +31,7 @@ func (a *Allocator) resolve(ctx context.Context, t *attempt) error {
 	if a.constraints == nil {
 		return nil
 	}
-	if t.constraints, err = a.constraints.Of(ctx, pod); err == nil {
+	if t.constraints, err = a.constraints.Of(ctx, pod.At(t.IfName)); err == nil {
 		t.refused = t.agree()
 		return nil
 	}

@@ -16,6 +16,13 @@ func (a *Allocator) changed(old, l lease.Lease) {
 		a.waits.wake(old)
 	}
 	a.index.Settle(l.Addr, l.Version)
+	for l := range l.Attachments() {
+		a.attached(l)
+	}
+}
+
+// attached handles an attachment of a lease that has changed.
+func (a *Allocator) attached(l lease.Lease) {
 	if a.isDuplicate(l) {
 		a.duplicates.put(l.Holder)
 	}
@@ -35,7 +42,7 @@ const leftoverPeriod = 2 * time.Second
 func (a *Allocator) Run(ctx context.Context) error {
 	tick := time.NewTicker(leftoverPeriod)
 	defer tick.Stop()
-	failed := map[netip.Addr]lease.Lease{} // tried again at the next tick
+	failed := map[unconfirmedKey]lease.Lease{} // tried again at the next tick
 	for {
 		select {
 		case <-ctx.Done():

@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -26,16 +27,16 @@ type Feasibility struct {
 	Kept bool
 }
 
-// NewSimulation makes a simulation of a pod with its constraints, for its first interface: eth0, unless all addresses
-// of its claim are of others. A pod without a UID holds nothing.
+// NewSimulation makes a simulation of a pod with its constraints, for its first interface: that of the constraints,
+// else eth0, unless all addresses of its claim are of others. A pod without a UID holds nothing.
 func NewSimulation(index *ipam.Index, pod workload.Pod, c Constraints) *Simulation {
-	ifName := interfaceOf(index.ClaimUsage(c.Claim))
+	ifName := cmp.Or(c.IfName, interfaceOf(index.ClaimUsage(c.Claim)))
 	return &Simulation{
 		index: index,
 		pod: attempt{
 			Request:     Request{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID},
 			holder:      lease.Holder{IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID},
-			constraints: c,
+			constraints: c, families: c.Families,
 		},
 	}
 }

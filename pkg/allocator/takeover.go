@@ -12,13 +12,17 @@ import (
 )
 
 // takeOver gives the request's pod the addresses of the earlier pod of its place, beside those that it holds: of the
-// pod that had the same claim and key, and is gone. While that pod is there the request is refused.
+// pod that had the same claim and key, and is gone. While that pod is there the request is refused, unless the virtual
+// machine in it migrates to the request's pod: then both have the address.
 func (a *Allocator) takeOver(ctx context.Context, t *attempt) error {
 	type passing struct{ from, to lease.Lease }
 	want, all := t.want(t.held), []passing{}
 	for _, l := range a.index.ByKey(t.constraints.Claim, t.constraints.PodPrimaryKey) {
 		if slices.ContainsFunc(t.held, func(o lease.Lease) bool { return o.Addr.Is4() == l.Addr.Is4() && o.Slot == l.Slot }) {
 			continue
+		}
+		if t.families.Single() && len(all) > 0 && all[0].from.Addr.Is4() != l.Addr.Is4() {
+			continue // the earlier pod had both
 		}
 		next, ok, err := a.successor(ctx, t, l)
 		switch {
@@ -57,7 +61,14 @@ func (a *Allocator) takeOver(ctx context.Context, t *attempt) error {
 		if err != nil {
 			return swapFailed(l.Addr, err)
 		}
-		a.log.Info("an address goes to the next pod of its key", "address", l.Addr.String(), "key",
+		if p.to.Other != nil && stored.Other == nil {
+			return notKept(t, l)
+		}
+		message := "an address goes to the next pod of its key"
+		if stored.Other != nil {
+			message = "a virtual machine migrates: two pods have its address"
+		}
+		a.log.Info(message, "address", l.Addr.String(), "key",
 			t.constraints.PodPrimaryKey, "earlier_pod", l.PodUID, "pod", t.holder.PodUID)
 		t.held = append(t.held, stored)
 	}
@@ -81,11 +92,16 @@ func (a *Allocator) successor(ctx context.Context, t *attempt, l lease.Lease) (n
 		}
 		return l, false, superseded(t.Request, l)
 	}
-	if err := a.noMore(ctx, t, l); err != nil {
+	left, there, err := a.stillThere(ctx, t, l)
+	switch {
+	case err != nil:
 		return l, false, err
+	case there != nil:
+		next, err = a.secondAttachment(ctx, t, left, there)
+		return next, err == nil, err
 	}
 	h := t.holder
-	h.SetSize, h.Slot = l.SetSize, l.Slot
+	h.SetSize, h.Slot = t.setSize(l), l.Slot
 	if next, ok = lease.TakeOver(l, params, h, t.constraints.Retention, a.leases.Now()); !ok {
 		return l, false, ipam.Refuse(ipam.ReasonAddressInUse,
 			"the object of address %s, which is kept for %s, is being deleted", l.Addr, t.who()).
@@ -94,12 +110,27 @@ func (a *Allocator) successor(ctx context.Context, t *attempt, l lease.Lease) (n
 	return next, true, nil
 }
 
+// setSize returns how many addresses the request takes together with one of an earlier pod: as many as that had, or as
+// its own families say.
+func (t *attempt) setSize(l lease.Lease) int {
+	switch {
+	case len(t.constraints.Sets) > 0:
+		return l.SetSize
+	case t.families.Single():
+		return 0
+	case t.families.Required():
+		return 2 // one of each family
+	}
+	return l.SetSize
+}
+
 // inherits returns on which values of its pool an address of the earlier pod of the request's place goes to the
 // request, if that pod is gone; ok is false where it does not.
 func inherits(
 	x *ipam.Index, w ipam.PickRequest, h lease.Holder, l lease.Lease,
 ) (p lease.Params, ok bool, refusal *ipam.Refusal) {
-	if l.State != lease.Active || l.IfName != h.IfName || l.SameAttachment(h) {
+	if l.State != lease.Active || l.IfName != h.IfName || l.SameAttachment(h) ||
+		l.Other != nil && l.Other.SameAttachment(h) {
 		return p, false, nil
 	}
 	return x.TakeOverParams(w, l)

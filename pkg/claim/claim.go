@@ -147,6 +147,9 @@ func Derive(p workload.Policy, versionOf func(workload.Workload) string) v1.BCSN
 	if p.Release == workload.ReleaseTimed {
 		spec.Keep = &metav1.Duration{Duration: p.Keep}
 	}
+	if p.Replicas > 0 {
+		spec.Replicas = new(int32(p.Replicas))
+	}
 	spec.Addresses = p.ClaimAddresses()
 	return spec
 }

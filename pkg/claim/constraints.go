@@ -52,7 +52,9 @@ func (f *ConstraintsFinder) Of(ctx context.Context, pod workload.Pod) (allocator
 func (f *ConstraintsFinder) of(
 	ctx context.Context, pod workload.Pod, p workload.Policy,
 ) (allocator.Constraints, error) {
-	constraints := allocator.Constraints{Pool: p.Pool, Sets: p.Sets, Gateway: p.Gateway}
+	constraints := allocator.Constraints{
+		Pool: p.Pool, Sets: p.Sets, Gateway: p.Gateway, Families: p.Families, IfName: p.IfName, Room: p.Replicas,
+	}
 	if refusal := f.fits(pod, p); refusal != nil {
 		return constraints, refusal
 	}
@@ -176,6 +178,14 @@ func within(s, in *netipx.IPSet) bool {
 // fits refuses addresses whose pool has another prefix length than the annotation gives, and a gateway outside the
 // pool's subnet.
 func (f *ConstraintsFinder) fits(pod workload.Pod, p workload.Policy) *ipam.Refusal {
+	for _, r := range p.Requests {
+		name, _ := f.Index.PoolOf(r.Addr())
+		if pool, ok := f.Index.Pool(name); ok && !r.IsSingleIP() && pool.Plan.Subnet.Bits() != r.Bits() {
+			return ipam.Refuse(ipam.ReasonClaimConflict, "%s has the mask /%d, and pool %s of %s the mask /%d",
+				Source(p, "Sets"), r.Bits(), name, r.Addr(), pool.Plan.Subnet.Bits()).
+				WithHint("write the mask of the pool")
+		}
+	}
 	if p.Mask == 0 && !p.Gateway.IsValid() {
 		return nil
 	}

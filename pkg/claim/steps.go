@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -55,9 +56,10 @@ type Step struct {
 
 // Steps decides what becomes of the addresses that a claim keeps, as of a time. An address that somebody has is never
 // touched. need is nil where the claim has no workload, or where it is not known what the workload needs; then nothing
-// is freed on its account. next is when to decide again, zero if nothing becomes due by itself.
-func Steps(c Claim, need *Need, leases []lease.Lease, now time.Time) (steps []Step, next time.Time) {
-	s := stepper{claim: c, need: need, now: now}
+// is freed on its account. The index knows the blocks of pools. next is when to decide again, zero if nothing becomes
+// due by itself.
+func Steps(c Claim, x *ipam.Index, need *Need, leases []lease.Lease, now time.Time) (steps []Step, next time.Time) {
+	s := stepper{claim: c, index: x, need: need, now: now}
 	byKey := map[string][]lease.Lease{}
 	for _, l := range leases {
 		if l.PodPrimaryKey != "" {
@@ -105,6 +107,7 @@ func groupOf(l lease.Lease) group {
 
 type stepper struct {
 	claim Claim
+	index *ipam.Index
 	need  *Need
 	now   time.Time
 	// stay has the ordinals that a workload needs, where they are not known from the workload.
@@ -155,7 +158,7 @@ func (s *stepper) decideAlone(l lease.Lease, sameKey []lease.Lease) bool {
 		s.free(l, "its claim is being deleted")
 	case c.Addresses != nil && !c.Addresses.Contains(l.Addr):
 		s.free(l, "it is no longer one of the addresses of its claim")
-	case c.Pool != "" && l.Pool != c.Pool:
+	case c.Pool != "" && !s.index.OfPool(l, c.Pool):
 		s.free(l, "its claim is for pool "+c.Pool)
 	case c.Release == v1.ReleaseWithPod:
 		s.free(l, "its claim keeps no addresses")

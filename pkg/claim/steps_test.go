@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -36,12 +37,37 @@ func kept(last byte, key string, ago int, change ...func(*lease.Lease)) lease.Le
 
 func used(last byte, key string) lease.Lease { return address(last, lease.Active, key, 99) }
 
+// splitPool returns an index with a pool that is split into blocks, of which one exists.
+func splitPool(t *testing.T) *ipam.Index {
+	t.Helper()
+	x := ipam.NewIndex()
+	for _, p := range []ipam.Pool{
+		{Name: "net", BlockSize: 29},
+		{Name: "net-10-0-0-8-29", Parent: "net", Namespaces: map[string]struct{}{"shop": {}}},
+	} {
+		available := "10.0.0.0-10.0.0.23"
+		if p.Parent != "" {
+			available = "10.0.0.8/29"
+		}
+		plan, err := ipam.NewPlan(ipam.PlanSpec{
+			Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{available},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Plan = plan
+		x.SetPool(p)
+	}
+	return x
+}
+
 // TestSteps is the table of what happens to an address when its pod ends, policy by policy.
 func TestSteps(t *testing.T) {
 	deployment := workload.Workload{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	set := workload.Workload{Group: "apps", Kind: "StatefulSet", Namespace: "shop", Name: "web"}
 	running := func(l lease.Lease) bool { return l.State == lease.Active }
 	foreign := workload.Workload{Group: "example.org", Kind: "Game", Namespace: "shop", Name: "web"}
+	split := splitPool(t)
 	of := func(p v1.ReleasePolicy, w workload.Workload, change ...func(*Claim)) Claim {
 		c := Claim{Name: "shop/web", Release: p, Workload: w, Size: -1}
 		for _, f := range change {
@@ -215,6 +241,15 @@ func TestSteps(t *testing.T) {
 			leases: []lease.Lease{kept(5, "", 0), used(7, "")},
 			want:   []string{"free 10.0.0.5: its claim is for pool b"},
 		},
+		"the pool is split": {
+			claim: of(v1.ReleaseNever, deployment, func(c *Claim) { c.Pool = "net" }),
+			leases: []lease.Lease{
+				kept(8, "", 0, func(l *lease.Lease) { l.Pool = "net-10-0-0-8-29" }),
+				kept(16, "", 0, func(l *lease.Lease) { l.Pool = "net-10-0-0-16-29" }), // was removed by force
+				kept(24, "", 0),
+			},
+			want: []string{"free 10.0.0.24: its claim is for pool net"},
+		},
 		"smaller, of addresses for one pod and for any": {
 			claim:  of(v1.ReleaseNever, set, size(3)),
 			leases: []lease.Lease{used(1, "web-0"), kept(2, "web-1", 60), kept(3, "", 90), kept(4, "", 80)},
@@ -289,7 +324,7 @@ func TestSteps(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			steps, next := Steps(tc.claim, tc.need, tc.leases, now)
+			steps, next := Steps(tc.claim, split, tc.need, tc.leases, now)
 			var got []string
 			for _, s := range steps {
 				switch {

@@ -264,7 +264,10 @@ func (e *Extender) enterConstraints(
 // gone reports whether an address that is assumed for a pod is another's by now.
 func (e *Extender) gone(a netip.Addr, uid string) bool {
 	l, ok := e.Index.Get(a)
-	return ok && l.State == lease.Active && l.PodUID != uid
+	if _, own := l.From(func(l lease.Lease) bool { return l.PodUID == uid }); own {
+		return false
+	}
+	return ok && l.State == lease.Active
 }
 
 // place assumes for a pod what it would get on the node that it is on.
@@ -287,7 +290,8 @@ func (e *Extender) assign(p *assumedPod, addrs []netip.Addr) {
 	pools, kept := make([]string, len(addrs)), map[ipaddr.Family]int{}
 	p.claim, p.fresh = p.simulation.Claim(), map[ipaddr.Family]int{}
 	for i, a := range addrs {
-		pools[i], _ = e.Index.PoolOf(a)
+		pool, _ := e.Index.PoolOf(a)
+		pools[i] = e.Index.CountedAs(pool) // whose bounds are the block's
 		if l, _ := e.Index.Get(a); l.Claim == p.claim {
 			kept[ipaddr.FamilyOf(a)]++
 		} else {
