@@ -36,6 +36,7 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 	for _, a := range addresses {
 		out.IPs = append(out.IPs, wireAddress(a, s.gateway(a, request.Host, gateway)))
 		answered = append(answered, a.Addr.String())
+		out.Migration = out.Migration || a.Migration
 	}
 	out.Address = out.IPs[0]
 	repeated := !slices.ContainsFunc(addresses, func(a allocator.Address) bool { return !a.Repeated })
@@ -85,6 +86,9 @@ func (in AllocateRequest) parse() (r allocator.Request, gateway netip.Addr, err 
 	if r.Addrs, err = parseAddresses(in.IPAddr); err != nil {
 		return r, gateway, err
 	}
+	if r.Families, err = parseFamilies(in.IPFamilyPolicy, in.IPFamilies, r.Addrs); err != nil {
+		return r, gateway, err
+	}
 	if r.StartedAt, err = parseStarted(in.StartedAt); err != nil {
 		return r, gateway, err
 	}
@@ -97,6 +101,7 @@ func (in AllocateRequest) fields() []field {
 		{"host", in.Host, maxAddress}, {"containerID", in.ContainerID, maxContainerID},
 		{"podName", in.PodName, maxName}, {"podNamespace", in.PodNamespace, maxNamespace},
 		{"ipAddr", in.IPAddr, maxAddress}, {"hostGateway", in.HostGateway, maxAddress},
+		{"ipFamilyPolicy", in.IPFamilyPolicy, maxName},
 		{"ifName", in.IfName, maxIfName}, {"network", in.Network, maxName}, {"podUID", in.PodUID, maxUID},
 		{"startedAt", in.StartedAt, maxTime}, {"owner", in.Owner, maxName},
 	}

@@ -110,6 +110,20 @@ func parseAddresses(s string) ([]netip.Addr, error) {
 	return out, nil
 }
 
+// parseFamilies reads ipFamilyPolicy and ipFamilies, and compares them with the addresses asked for.
+func parseFamilies(policy string, names []string, addrs []netip.Addr) (f ipam.Families, err error) {
+	if f.Policy, err = ipam.ParseFamilyPolicy(policy); err != nil {
+		return f, ipam.Refuse(ipam.ReasonBadRequest, "ipFamilyPolicy %q: %v", clip(policy), err)
+	}
+	if f.Order, err = ipam.ParseFamilies(names); err != nil {
+		return f, ipam.Refuse(ipam.ReasonBadRequest, "ipFamilies: %v", err)
+	}
+	if err := f.Admit(addrs); err != nil {
+		return f, ipam.Refuse(ipam.ReasonBadRequest, "ipAddr contradicts the families: %v", err)
+	}
+	return f, nil
+}
+
 func parseGateway(s string) (netip.Addr, error) {
 	if s == "" {
 		return netip.Addr{}, nil

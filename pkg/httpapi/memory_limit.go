@@ -28,7 +28,7 @@ const (
 	// counts: a name is short, and a node that is not for the pod comes back with a reason. A large one has at most
 	// maxPodParts and maxAsked of them, which are in baseCost; its nodes are not copied.
 	byteCost  = 40
-	partCost  = 400
+	partCost  = 700
 	baseCost  = 64 << 20
 	wholeCost = 1
 

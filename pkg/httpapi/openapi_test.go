@@ -187,6 +187,9 @@ func TestOpenAPIHasTheBounds(t *testing.T) {
 	doc := document(t)
 	for _, name := range []string{"AllocateRequest", "ReleaseRequest", "ReleaseAddressRequest"} {
 		for field, p := range doc.Components.Schemas[name].Value.Properties {
+			if p.Value.Type.Is("array") {
+				continue
+			}
 			if p.Value.MaxLength == nil || *p.Value.MaxLength != limits[field] {
 				t.Errorf("%s.%s: maxLength differs from %d", name, field, limits[field])
 			}

@@ -36,7 +36,10 @@ type AllocateRequest struct {
 	HostGateway string `json:"hostGateway"`
 	IfName      string `json:"ifName"`
 	Network     string `json:"network"`
-	PodUID      string `json:"podUID"`
+	// IPFamilyPolicy and IPFamilies say of which families addresses are taken, as in a Service.
+	IPFamilyPolicy string   `json:"ipFamilyPolicy"`
+	IPFamilies     []string `json:"ipFamilies"`
+	PodUID         string   `json:"podUID"`
 	// StartedAt is when the plugin began, RFC 3339.
 	StartedAt string `json:"startedAt"`
 	Owner     string `json:"owner"`
@@ -72,6 +75,9 @@ type Allocation struct {
 	IfName       string `json:"ifName"`
 	Address
 	IPs []Address `json:"ips"`
+	// Migration: a virtual machine migrates live, and another pod of it has the addresses, too. A plugin neither probes
+	// for duplicates nor announces them then.
+	Migration bool `json:"migration,omitempty"`
 }
 
 // Address is one address with what a CNI plugin needs to set it up.
@@ -128,6 +134,17 @@ type Lease struct {
 	PodUID       string `json:"podUID,omitempty"`
 	Owner        string `json:"owner,omitempty"`
 	UpdateTime   string `json:"updateTime,omitempty"`
+	// Second is the other pod that has the address while a virtual machine migrates live.
+	Second *SecondAttachment `json:"secondAttachment,omitempty"`
+}
+
+// SecondAttachment is a second pod of one virtual machine that has an address.
+type SecondAttachment struct {
+	Host        string `json:"host,omitempty"`
+	ContainerID string `json:"containerID"`
+	IfName      string `json:"ifName,omitempty"`
+	PodName     string `json:"podName"`
+	PodUID      string `json:"podUID,omitempty"`
 }
 
 // LeaseList is the data of the inspect routes.
@@ -150,6 +167,11 @@ func wireLease(l lease.Lease) Lease {
 	}
 	if l.Host.IsValid() {
 		w.Host = l.Host.String()
+	}
+	if h := l.Other; h != nil {
+		w.Second = &SecondAttachment{
+			Host: h.Host.String(), ContainerID: h.ContainerID, IfName: h.IfName, PodName: h.PodName, PodUID: h.PodUID,
+		}
 	}
 	return w
 }

@@ -108,7 +108,7 @@ func (m *maker) planAddress(a netip.Addr, ip IP) {
 	if phase == phaseAvailable && key == "" && cause == "" {
 		return
 	}
-	pool, served := m.Index.PoolOf(a)
+	pool, served := m.Index.OwnerOf(a)
 	if !served {
 		m.conflict("BCSNetIP "+a.String(), "it is %s, and no pool has it", phase)
 		return

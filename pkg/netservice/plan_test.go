@@ -231,6 +231,34 @@ func TestMakeOneAddress(t *testing.T) {
 	}
 }
 
+// TestImportBesideGroup: an address that a group has not taken from its parent yet is imported as the parent's.
+func TestImportBesideGroup(t *testing.T) {
+	x := ipam.NewIndex()
+	for name, available := range map[string]string{"old": "10.1.0.0/24", "eng": "10.1.0.16/28"} {
+		plan, err := ipam.NewPlan(ipam.PlanSpec{Net: "10.1.0.0", Mask: 24, Gateway: "10.1.0.1", Available: []string{available}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := ipam.Pool{Name: name, Plan: plan}
+		if name == "eng" {
+			p.Parent = "old"
+		}
+		x.SetPool(p)
+	}
+	in := Input{
+		IPs: []IP{oldIP("Reserved", "", "shop/a")}, Claims: []Claim{oldClaim("a", "10.1.0.20")}, Index: x, Now: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), By: "me",
+	}
+	if got := Make(in).Leases; len(got) != 1 || got[0].Pool != "old" {
+		t.Errorf("while the group is carved: %+v", got)
+	}
+	p, _ := x.Pool("eng")
+	p.Carved = p.Plan.Usable
+	x.SetPool(p)
+	if got := Make(in).Leases; len(got) != 1 || got[0].Pool != "eng" {
+		t.Errorf("of the group: %+v", got)
+	}
+}
+
 func leaseText(t *testing.T, all []lease.Lease) string {
 	t.Helper()
 	if len(all) == 0 {

@@ -13,7 +13,7 @@ type target struct {
 	claim  string
 }
 
-func (t target) sticky() lease.Retention {
+func (t target) retention() lease.Retention {
 	return lease.Retention{Claim: t.claim, Fixed: t.claim != ""}
 }
 
@@ -61,7 +61,7 @@ func (t target) hold(h lease.Holder) {
 		return
 	}
 	if l, ok := t.free(); ok {
-		next, _ := lease.Bind(l, t.params, h, t.sticky(), t.since(t.ip))
+		next, _ := lease.Bind(l, t.params, h, t.retention(), t.since(t.ip))
 		t.plan.Leases = append(t.plan.Leases, next)
 	}
 }
@@ -78,7 +78,7 @@ func (t target) keepForClaim() {
 		return
 	}
 	change := lease.Change{Verb: lease.VerbReserve, By: t.By, Reason: asidePrefix + "bound to claim " + t.claim}
-	next, _ := lease.ReserveFor(l, t.params, t.sticky(), t.Now, change)
+	next, _ := lease.ReserveFor(l, t.params, t.retention(), t.Now, change)
 	if t.ip.Status.KeepDuration != "" {
 		next.Updated = t.since(t.ip)
 	}
