@@ -20,7 +20,7 @@ func (s *Service) ListIPs(ctx context.Context, rawQuery string) (ListIPResponse,
 	page, start, end := q.cut(n)
 	out := ListIPResponse{Page: page, Content: make([]FloatingIP, 0, end-start)}
 	for _, k := range keys[start:end] {
-		r := v.row(k.entry.Lease())
+		r := v.row(k.lease())
 		v.finish(&r)
 		out.Content = append(out.Content, r.FloatingIP)
 	}
@@ -38,14 +38,46 @@ func Rows(rawQuery string) int {
 
 // key is what an address is sorted by.
 type key struct {
-	entry                  ipam.Entry
+	entry ipam.Entry
+	// second: it is shown as its second attachment has it.
+	second                 bool
 	addr                   netip.Addr
 	ip, namespace, podName string
 	policy                 int
 }
 
+// lease returns the address as it is shown.
+func (k *key) lease() lease.Lease {
+	l := k.entry.Lease()
+	if l.FromSecond != k.second {
+		return l.Turned()
+	}
+	return l
+}
+
 func (r *row) key(e ipam.Entry) key {
-	return key{entry: e, addr: r.addr, ip: r.IP, namespace: r.Namespace, podName: r.PodName, policy: r.Policy}
+	return key{
+		entry: e, second: r.lease.FromSecond, addr: r.addr, ip: r.IP, namespace: r.Namespace, podName: r.PodName,
+		policy: r.Policy,
+	}
+}
+
+// found returns an address as the first of its attachments has it that matches; ok is false where none does. While a
+// virtual machine migrates live, two pods have its address, which is one row.
+func (v *view) found(l lease.Lease, q *query) (r row, ok bool) {
+	for side := range l.Attachments() {
+		r = v.row(side)
+		if !q.matchesHolder(&r) {
+			continue
+		}
+		if !q.needsApp() {
+			return r, true
+		}
+		if v.findApp(&r); q.matchesApp(&r) {
+			return r, true
+		}
+	}
+	return r, false
 }
 
 // matching finds the addresses that are held and match, n of them. It keeps those up to the end of the page, in order,
@@ -61,14 +93,9 @@ func (v *view) matching(q *query) (kept []*key, n int) {
 		if state == lease.Available {
 			return
 		}
-		r := v.row(e.Lease())
-		if !q.matchesHolder(&r) {
+		r, ok := v.found(e.Lease(), q)
+		if !ok {
 			return
-		}
-		if q.needsApp() {
-			if v.findApp(&r); !q.matchesApp(&r) {
-				return
-			}
 		}
 		n++
 		k := r.key(e)

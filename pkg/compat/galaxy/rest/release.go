@@ -43,12 +43,12 @@ func (s *Service) ReleaseIPs(
 			out.Unreleased = append(out.Unreleased, addr.String())
 			continue
 		}
-		r := v.row(l)
-		if v.finish(&r); !r.isOf(ask) {
+		r, ok := v.owned(l, ask)
+		if !ok {
 			out.Unreleased = append(out.Unreleased, addr.String())
 			continue
 		}
-		if !r.Releasable {
+		if !r.Releasable { // by either pod, where two have it
 			return ReleaseIPResponse{}, nil, ipam.Refuse(ipam.ReasonAddressInUse, "%s is not releasable", addr)
 		}
 		todo = append(todo, wanted{l})
@@ -75,6 +75,17 @@ func (s *Service) ReleaseIPs(
 		out.Response = Response{http.StatusAccepted, unreleasedMessage}
 	}
 	return out, released, nil
+}
+
+// owned returns an address as the one of its attachments has it that a request names; ok is false where it names none.
+func (v *view) owned(l lease.Lease, ask OwnedIP) (r row, ok bool) {
+	for side := range l.Attachments() {
+		r = v.row(side)
+		if v.finish(&r); r.isOf(ask) {
+			return r, true
+		}
+	}
+	return r, false
 }
 
 // parse returns the addresses of a request with the owners in it.
@@ -166,9 +177,13 @@ func (s *Service) release(ctx context.Context, todo []wanted, c lease.Change) (r
 	return released, err
 }
 
-// still reports whether an address is as it was decided on.
+// still reports whether an address is as it was decided on, as seen from any of its attachments.
 func (w wanted) still(now lease.Lease) bool {
-	then := w.lease
+	_, same := w.lease.From(func(then lease.Lease) bool { return unchanged(then, now) })
+	return same
+}
+
+func unchanged(then, now lease.Lease) bool {
 	return now.State == then.State && now.Claim == then.Claim && now.PodPrimaryKey == then.PodPrimaryKey &&
 		now.Owner == then.Owner &&
 		now.ContainerID == then.ContainerID && now.PodUID == then.PodUID && now.Updated.Equal(then.Updated)

@@ -1,0 +1,171 @@
+package hostnic
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+)
+
+// Keys of the ConfigMap, and the one in the document that is no namespace.
+const (
+	Key           = "ipam"
+	AutoAssignKey = "subnet-auto-assign"
+	Default       = "Default"
+)
+
+// Mapping is what the ConfigMap says, checked.
+type Mapping struct {
+	// Blocks are the names of the document, each once, namespace by namespace, in the order in which a namespace draws
+	// from its blocks.
+	Blocks []Block
+	// Defaults are the pools of namespaces that the document does not name.
+	Defaults []string
+	// AutoAssign: namespaces get blocks by themselves.
+	AutoAssign bool
+}
+
+// Block is the name of a block in the list of a namespace.
+type Block struct {
+	Name, Namespace string
+	// Place is its place in the list, from 0.
+	Place int
+	// Addrs are the addresses that the name ends in; invalid where it ends in none.
+	Addrs netip.Prefix
+}
+
+// maxReported is how many mistakes an error names; maxQuoted how much of a name.
+const maxReported, maxQuoted = 10, 80
+
+// Read reads the data of the ConfigMap. Its errors have hostnic's words, where it has some.
+func Read(data map[string]string) (Mapping, error) {
+	m := Mapping{AutoAssign: data[AutoAssignKey] == "on"} // anything else is off for hostnic
+	document, ok := data[Key]
+	if !ok {
+		return m, fmt.Errorf("ipam format error: there is no key %s", Key)
+	}
+	lists, err := parse(document)
+	if err != nil {
+		return m, fmt.Errorf("ipam format error: %w", err)
+	}
+	return m, m.add(lists)
+}
+
+// list is what the document says of one namespace.
+type list struct {
+	namespace string
+	blocks    []string
+}
+
+// parse reads the JSON object of the document in its order. A namespace that is there twice contradicts itself: which
+// of the two counts would be chance.
+func parse(document string) (lists []list, err error) {
+	d := json.NewDecoder(strings.NewReader(document))
+	switch t, err := d.Token(); {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("unexpected end of JSON input")
+	case err != nil:
+		return nil, err
+	case t == nil:
+		return nil, errors.New("it is null; an empty mapping is {}")
+	case t != json.Delim('{'):
+		return nil, errors.New("it is no JSON object of lists")
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		l := list{}
+		l.namespace, _ = key.(string)
+		if seen[l.namespace] {
+			return nil, fmt.Errorf("%s is there twice", quote(l.namespace))
+		}
+		seen[l.namespace] = true
+		if err := d.Decode(&l.blocks); err != nil {
+			return nil, fmt.Errorf("%s: %w", quote(l.namespace), err)
+		}
+		lists = append(lists, l)
+	}
+	if _, err := d.Token(); errors.Is(err, io.EOF) {
+		return nil, errors.New("unexpected end of JSON input")
+	} else if err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is text behind its JSON object")
+	}
+	return lists, nil
+}
+
+// add takes the lists over. A block is one namespace's: names that end in the same addresses are names of one block.
+func (m *Mapping) add(lists []list) error {
+	var errs []error
+	byName, byAddrs := map[string]string{}, map[netip.Prefix]string{}
+	for _, l := range lists {
+		if l.namespace != Default && len(validation.ValidateNamespaceName(l.namespace, false)) > 0 {
+			errs = append(errs, fmt.Errorf("ipam format error: %s is no name of a namespace", quote(l.namespace)))
+			continue
+		}
+		place := 0
+		for _, name := range l.blocks {
+			owner, taken := byName[name]
+			b := Block{Name: name, Namespace: l.namespace, Place: place}
+			addrs, ok := cidrAt(name)
+			if ok && !taken && l.namespace != Default {
+				b.Addrs = addrs
+				owner, taken = byAddrs[addrs]
+			}
+			switch {
+			case name == "":
+				errs = append(errs, fmt.Errorf("ipam format error: %s has an empty name in its list", quote(l.namespace)))
+				continue
+			case taken && owner != l.namespace:
+				errs = append(errs, fmt.Errorf("subnet %s was assigned to namespaces (%s %s) which was not allowed", Clip(name),
+					owner, l.namespace))
+				continue
+			case taken:
+				continue // twice in one list
+			}
+			byName[name] = l.namespace
+			if b.Addrs.IsValid() {
+				byAddrs[b.Addrs] = l.namespace
+			}
+			if l.namespace == Default {
+				m.Defaults = append(m.Defaults, name)
+				continue
+			}
+			m.Blocks = append(m.Blocks, b)
+			place++
+		}
+	}
+	if n := len(errs) - maxReported; n > 0 {
+		errs = append(errs[:maxReported], fmt.Errorf("%d more are wrong", n))
+	}
+	return errors.Join(errs...)
+}
+
+// Short returns the name as it is shown.
+func (b Block) Short() string { return Clip(b.Name) }
+
+// firstPriority is that of the first block in a list. Blocks that no list names have 0.
+const firstPriority = 1000
+
+// Priority returns the spec.priority of the block, by which its namespace draws from its blocks in the order of its
+// list. Those behind the first 1,000 or so have the same one.
+func (b Block) Priority() int32 { return int32(max(firstPriority-b.Place, 1)) }
+
+func quote(text string) string { return fmt.Sprintf("%q", Clip(text)) }
+
+// Clip shortens a name that is shown.
+func Clip(text string) string {
+	if len(text) <= maxQuoted {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxQuoted], "") + "…"
+}
