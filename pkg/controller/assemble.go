@@ -21,8 +21,11 @@ import (
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/controller/galaxyconfig"
 	"github.com/bcsnet/bcsnet/pkg/controller/gc"
+	"github.com/bcsnet/bcsnet/pkg/controller/hostnicconfig"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/controller/pool"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/kubevirt"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -45,12 +48,23 @@ func assemble(
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := admitMigrations(mgr, cfg, c, here.Peers); err != nil {
+		return nil, nil, err
+	}
 	collector := addCollector(mgr, c, o, log)
 	if err := addGalaxyConfig(ctx, mgr, c, o, log); err != nil {
 		return nil, nil, err
 	}
 	extender, err := addScheduling(ctx, mgr, c, o, log)
 	if err != nil {
+		return nil, nil, err
+	}
+	reclaimer := pool.NewReclaimer(pool.ReclaimerConfig{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Leases: c.leases, After: o.AbandonedFor,
+		Ready: c.ready, Log: log,
+	})
+	c.leads.OnTerm(reclaimer.Start)
+	if err := addHostnicConfig(ctx, mgr, c, o, reclaimer, log); err != nil {
 		return nil, nil, err
 	}
 	c.leads.OnTerm(newDoctorRunner(mgr.GetCache(), c, log).Start)
@@ -60,7 +74,10 @@ func assemble(
 	}
 	requests := httpapi.NewMetrics(c.registry)
 	c.leases.Observe(requests.Stage)
-	podEvents := newPodEvents(mgr.GetCache(), mgr.GetEventRecorder(leadership.LeaseName))
+	podEvents := newPodEvents(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetEventRecorder(leadership.LeaseName))
+	if o.IPAMClaims {
+		podEvents.note = c.states.Refused
+	}
 	forwarder := httpapi.NewForwarder(here.Peers, o.ForwardPlainHTTP, c.registry, log)
 	service := &httpapi.Service{
 		Index: c.index, Leases: c.leases, Allocator: c.alloc, Ready: c.ready, Trouble: here.Health.Err,
@@ -89,6 +106,22 @@ func assemble(
 	)
 }
 
+// admitMigrations lets the allocator ask KubeVirt's objects about pods that virtual machines migrate to. No address
+// gets a second attachment while a replica is there that would free it when the first one ends.
+func admitMigrations(mgr ctrl.Manager, cfg *rest.Config, c *core, peers *leadership.Peers) error {
+	const field = leadership.SecondAttachments
+	migrations, err := kubevirt.NewMigrations(cfg, mgr.GetHTTPClient(), func() string {
+		if who := peers.Unaware(field); who != "" {
+			return who + " does not say that it knows the field " + field
+		}
+		return ""
+	})
+	if err == nil {
+		c.alloc.AdmitMigrations(migrations)
+	}
+	return err
+}
+
 // addCollector adds the collector of garbage, which runs on the leader.
 func addCollector(mgr ctrl.Manager, c *core, o Options, log *slog.Logger) *gc.Collector {
 	collector := gc.New(gc.Config{
@@ -109,5 +142,20 @@ func addGalaxyConfig(ctx context.Context, mgr ctrl.Manager, c *core, o Options, 
 	}
 	return galaxyconfig.Add(ctx, mgr, galaxyconfig.Config{
 		From: from, Index: c.index, Now: c.leases.Now, Terms: c.leads, Ready: c.ready, Registry: c.registry, Log: log,
+	})
+}
+
+// addHostnicConfig adds the reconciler by which the leader gives namespaces blocks as a ConfigMap says, where the
+// options name one.
+func addHostnicConfig(
+	ctx context.Context, mgr ctrl.Manager, c *core, o Options, reclaimer *pool.Reclaimer, log *slog.Logger,
+) error {
+	from, err := namespacedName(o.HostnicIPAMConfig)
+	if err != nil {
+		return nil //nolint:nilerr // none is wanted: Validate has read the name
+	}
+	return hostnicconfig.Add(ctx, mgr, hostnicconfig.Config{
+		From: from, Index: c.index, Allocator: c.alloc, TakeBack: reclaimer.TakeBack, Now: c.leases.Now, Terms: c.leads,
+		Ready: c.ready, Registry: c.registry, Log: log,
 	})
 }

@@ -41,6 +41,7 @@ type core struct {
 	leads    *leadership.Terms
 	breaker  *gc.Breaker
 	pools    *pool.Reconciler
+	states   *claimcontroller.States
 	// ready returns why no request may be decided yet: lost leases are being made again. It gates requests and fails
 	// /readyz.
 	ready    func() error
@@ -111,8 +112,11 @@ func (c *core) newClaims(
 	if err != nil {
 		return nil, err
 	}
-	c.policies = &workload.Resolver{Owners: c.owners, Namespace: o.LeaderElectionNamespace, ClaimsFor: claimsFor}
+	c.policies = &workload.Resolver{
+		Owners: c.owners, Namespace: o.LeaderElectionNamespace, ClaimsFor: claimsFor, IPAMClaims: o.IPAMClaims,
+	}
 	states := claimcontroller.NewStates(c.leads)
+	c.states = states
 	constraints := &claim.ConstraintsFinder{
 		Policies: c.policies, Claims: mgr.GetCache(), Index: c.index, Asked: states.Asked, Missing: states.Missing,
 	}
@@ -120,7 +124,7 @@ func (c *core) newClaims(
 	return claimcontroller.New(claimcontroller.Config{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Leases: c.leases, Owners: c.owners,
 		Policies: c.policies, Constraints: constraints, Allocator: c.alloc, Namespace: o.LeaderElectionNamespace,
-		Events: recorder,
-		Terms:  c.leads, States: states, Budget: budget, Ready: c.ready, Log: log,
+		IPAMClaims: o.IPAMClaims, ClaimsFor: claimsFor, Events: recorder,
+		Terms: c.leads, States: states, Budget: budget, Ready: c.ready, Log: log,
 	}), nil
 }

@@ -13,7 +13,6 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
-	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -29,7 +28,6 @@ const examineEvery = 3 * time.Minute
 type doctorRunner struct {
 	cache    client.Reader
 	index    *ipam.Index
-	nodes    *node.Nodes
 	leases   *store.Client
 	ready    func() error
 	checks   []doctor.Check
@@ -39,7 +37,7 @@ type doctorRunner struct {
 
 func newDoctorRunner(cache client.Reader, c *core, log *slog.Logger) *doctorRunner {
 	e := &doctorRunner{
-		cache: cache, index: c.index, nodes: c.nodes, leases: c.leases, ready: c.ready, checks: cachedChecks(), log: log,
+		cache: cache, index: c.index, leases: c.leases, ready: c.ready, checks: cachedChecks(), log: log,
 		findings: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "bcsnet_doctor_findings",
 			Help: "Findings of the checks of bcsnetctl doctor, as the leader sees them every few minutes.",
@@ -108,9 +106,11 @@ func (e *doctorRunner) snapshot(ctx context.Context) (*doctor.Snapshot, error) {
 	for i := range pods.Items {
 		s.Pods = append(s.Pods, workload.FromObject(&pods.Items[i]))
 	}
-	nodes := e.nodes.All()
+	nodes := e.index.Nodes()
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		s.Nodes = append(s.Nodes, doctor.Node{Name: name, Addrs: nodes[name]})
+		s.Nodes = append(s.Nodes, doctor.Node{
+			Name: name, Addrs: nodes[name].Addrs, Internal: nodes[name].Internal, Labels: nodes[name].Labels,
+		})
 	}
 	s.Leases = e.index.Find(func(l lease.Lease) bool { return doctor.Concerns(l, s.Now) })
 	return s, nil

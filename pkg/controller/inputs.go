@@ -39,7 +39,7 @@ func (in inputs) missing() error {
 	return fmt.Errorf("the list of %s has not come from the API server yet", strings.Join(missing, ", "))
 }
 
-// watch feeds pools, nodes and pods to the index and its neighbours, on every replica.
+// watch feeds pools, namespaces, nodes and pods to the index and its neighbours, on every replica.
 func (in inputs) watch(
 	ctx context.Context, c cache.Cache, index *ipam.Index, nodes *node.Nodes, endings *workload.Endings,
 	pools *pool.Reconciler,
@@ -50,15 +50,22 @@ func (in inputs) watch(
 	}
 	return errors.Join(
 		watch("BCSNetPools", &v1.BCSNetPool{}, informers.Handler(func(p *v1.BCSNetPool) {
-			known, ok := index.Pool(p.Name)
-			if ok && known.Generation == p.Generation && known.Created.Equal(p.CreationTimestamp.Time) {
-				return // the status changed
+			if known, ok := index.Pool(p.Name); ok && store.Known(known, p) {
+				return
 			}
 			pools.Changed(p.Name, func() { index.SetPool(store.Pool(p)) })
 		}, func(p *v1.BCSNetPool) {
+			if known, ok := index.Pool(p.Name); ok && known.Created.After(p.CreationTimestamp.Time) {
+				return // a later one, which this process made, is known already
+			}
 			pools.Changed(p.Name, func() { index.RemovePool(p.Name) })
 		})),
 		watch("BCSNetIPClaims", &v1.BCSNetIPClaim{}, toolscache.ResourceEventHandlerFuncs{}), // the cache alone is read
+		watch("Namespaces", &corev1.Namespace{}, informers.Handler(func(n *corev1.Namespace) {
+			pools.Rebound(index.SetNamespace(n.Name, n.Labels))
+		}, func(n *corev1.Namespace) {
+			pools.Rebound(index.RemoveNamespace(n.Name))
+		})),
 		watch("Nodes", &corev1.Node{}, informers.Handler(nodes.Set, nodes.Remove)),
 		watch("Pods", &corev1.Pod{}, endings),
 	)

@@ -12,11 +12,13 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -25,7 +27,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/controller/galaxyconfig"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
@@ -65,6 +66,10 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 	if err != nil {
 		return nil, err
 	}
+	lists, err := store.NewPoolLists(cfg)
+	if err != nil {
+		return nil, err
+	}
 	noCopy := true
 	return ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                  scheme,
@@ -78,7 +83,8 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 			c, err := cache.New(cfg, o)
 			return eagerCache{c}, err
 		},
-		Cache: cache.Options{ByObject: o.withConfigMap(map[client.Object]cache.ByObject{
+		Cache: cache.Options{NewInformer: newInformer(lists), ByObject: map[client.Object]cache.ByObject{
+			&v1.BCSNetPool{}: {Transform: cache.TransformStripManagedFields()},
 			&corev1.Pod{}: {UnsafeDisableDeepCopy: &noCopy, Transform: func(o any) (any, error) {
 				if p, ok := o.(*corev1.Pod); ok {
 					t := workload.Trim(p)
@@ -93,21 +99,40 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 				}
 				return o, nil
 			}},
+			&corev1.Namespace{}: {UnsafeDisableDeepCopy: &noCopy, Transform: func(o any) (any, error) {
+				if n, ok := o.(*corev1.Namespace); ok {
+					return trimNamespace(n), nil
+				}
+				return o, nil
+			}},
 			&coordinationv1.Lease{}: {
 				// It stands for Namespaces, whose informers leave goroutines behind when they end unfilled.
 				Field: fields.OneTermEqualSelector("metadata.namespace", o.LeaderElectionNamespace),
 				Label: labels.SelectorFromSet(leadership.LeaseLabels()),
 			},
-		})},
+		}},
 	})
 }
 
-// withConfigMap makes the cache hold the ConfigMap of --floatingip-config, where one is wanted.
-func (o Options) withConfigMap(kinds map[client.Object]cache.ByObject) map[client.Object]cache.ByObject {
-	if from, err := namespacedName(o.FloatingIPConfig); err == nil {
-		kinds[&corev1.ConfigMap{}] = galaxyconfig.Cached(from)
+// newInformer returns the constructor of informers: those of pools list in their own way.
+func newInformer(pools store.PoolLists) func(
+	toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers,
+) toolscache.SharedIndexInformer {
+	return func(
+		lw toolscache.ListerWatcher, of runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+	) toolscache.SharedIndexInformer {
+		if _, ok := of.(*v1.BCSNetPool); ok {
+			lw = pools.Over(lw)
+		}
+		return toolscache.NewSharedIndexInformer(lw, of, resync, indexers)
 	}
-	return kinds
+}
+
+// trimNamespace leaves of a namespace what decides which pools are bound to it.
+func trimNamespace(n *corev1.Namespace) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, Labels: n.Labels,
+	}}
 }
 
 // eagerCache lets the manager go on before the cache is filled. Otherwise the manager would start nothing else until

@@ -56,6 +56,9 @@ func (m *poolMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(m.objects, float64(m.index.Len()))
 	for _, p := range m.index.Pools() {
+		if p.Block { // counted with its parent
+			continue
+		}
 		c := m.index.Counts(p.Name, m.now())
 		gauge(m.addresses, float64(c.Capacity), p.Name, "capacity")
 		gauge(m.addresses, float64(c.Free), p.Name, "free")

@@ -44,6 +44,8 @@ type Options struct {
 	GarbageCollection       gc.Mode
 	HostGrace               time.Duration
 	FloatingIPConfig        string
+	HostnicIPAMConfig       string
+	IPAMClaims              bool
 	NodeResources           []string
 	LogLevel                string
 	LogFormat               string
@@ -51,6 +53,8 @@ type Options struct {
 	// CollectEvery is the interval of the garbage collection. CollectAfter is how long a lease must look given up whose
 	// pod did not ask for more. Zero means what the documentation promises, which is why they are no flags.
 	CollectEvery, CollectAfter time.Duration
+	// AbandonedFor is how long a block stays whose namespace is gone; zero likewise.
+	AbandonedFor time.Duration
 	// PodIP is the IP of the pod that this process runs in; empty when it is none. It comes from PodIPEnv.
 	PodIP string
 	// Version is that of the program.
@@ -100,6 +104,12 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.FloatingIPConfig, "floatingip-config", "",
 		"`NAMESPACE/NAME` of a ConfigMap in the manner of galaxy's kube-system/floatingip-config that pools are made from "+
 			"and kept like; empty for none")
+	f.StringVar(&o.HostnicIPAMConfig, "hostnic-ipam-config", "",
+		"`NAMESPACE/NAME` of a ConfigMap in the manner of hostnic's kube-system/hostnic-ipam-config that says which "+
+			"namespaces have which blocks; empty for none; takes the role of config/hostnic")
+	f.BoolVar(&o.IPAMClaims, "ipam-claims", false,
+		"keep the addresses of interfaces for which pods name an IPAMClaim of k8s.cni.cncf.io (ipam-claim-reference) until "+
+			"that is gone; takes the roles of config/ipamclaims")
 	f.StringSliceVar(&o.NodeResources, "node-resources",
 		[]string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"},
 		"extended resources by which pods ask the scheduler for an address: nodes publish under these names how many there "+
@@ -176,6 +186,9 @@ func (o *Options) Validate() error {
 	}
 	if _, err := namespacedName(o.FloatingIPConfig); o.FloatingIPConfig != "" && err != nil {
 		return fmt.Errorf("--floatingip-config %q is not NAMESPACE/NAME", o.FloatingIPConfig)
+	}
+	if _, err := namespacedName(o.HostnicIPAMConfig); o.HostnicIPAMConfig != "" && err != nil {
+		return fmt.Errorf("--hostnic-ipam-config %q is not NAMESPACE/NAME", o.HostnicIPAMConfig)
 	}
 	if _, err := scheduling.ParseResources(o.NodeResources); err != nil {
 		return fmt.Errorf("--node-resources: %w", err)

@@ -73,7 +73,7 @@ func TestOptions(t *testing.T) {
 			[]string{
 				"--kubeconfig", "/k", "--http-bind-address", ":80", "--metrics-bind-address=[::1]:81", "--health-probe-bind-address=0",
 				"--leader-elect=false", "--leader-election-namespace=net", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s",
-				"--leader-elect-retry-period=1s", "--advertise-address=https://a.example", "--forward-plain-http", "--gateway-source=host", "--garbage-collection=dry-run", "--host-grace=10m", "--floatingip-config=kube-system/floatingip-config", "--node-resources=a.b/c,d.e/f", "--log-level=debug", "--log-format=json",
+				"--leader-elect-retry-period=1s", "--advertise-address=https://a.example", "--forward-plain-http", "--gateway-source=host", "--garbage-collection=dry-run", "--host-grace=10m", "--floatingip-config=kube-system/floatingip-config", "--hostnic-ipam-config=kube-system/hostnic-ipam-config", "--ipam-claims", "--node-resources=a.b/c,d.e/f", "--log-level=debug", "--log-format=json",
 			}, nil,
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: ":80", MetricsBindAddress: "[::1]:81", HealthProbeBindAddress: "0",
@@ -81,6 +81,7 @@ func TestOptions(t *testing.T) {
 				RetryPeriod:      time.Second,
 				AdvertiseAddress: "https://a.example", ForwardPlainHTTP: true, GatewaySource: "host",
 				GarbageCollection: gc.DryRun, HostGrace: 10 * time.Minute, FloatingIPConfig: "kube-system/floatingip-config",
+				HostnicIPAMConfig: "kube-system/hostnic-ipam-config", IPAMClaims: true,
 				NodeResources: []string{"a.b/c", "d.e/f"}, LogLevel: "debug", LogFormat: "json",
 			},
 		},
@@ -91,14 +92,14 @@ func TestOptions(t *testing.T) {
 				"BCSNET_LEADER_ELECT_LEASE_DURATION": "4s", "BCSNET_LEADER_ELECT_RENEW_DEADLINE": "3s", "BCSNET_LEADER_ELECT_RETRY_PERIOD": "1s",
 				"BCSNET_ADVERTISE_ADDRESS": "none", "BCSNET_FORWARD_PLAIN_HTTP": "true",
 				"BCSNET_GATEWAY_SOURCE": "host", "BCSNET_GARBAGE_COLLECTION": "off", "BCSNET_HOST_GRACE": "0",
-				"BCSNET_FLOATINGIP_CONFIG": "net/fips", "BCSNET_NODE_RESOURCES": "", "BCSNET_LOG_LEVEL": "ERROR", "BCSNET_LOG_FORMAT": "json",
+				"BCSNET_FLOATINGIP_CONFIG": "net/fips", "BCSNET_HOSTNIC_IPAM_CONFIG": "net/blocks", "BCSNET_NODE_RESOURCES": "", "BCSNET_LOG_LEVEL": "ERROR", "BCSNET_LOG_FORMAT": "json",
 			},
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: "localhost:80", MetricsBindAddress: "0", HealthProbeBindAddress: "10.0.0.1:82",
 				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second,
 				RetryPeriod:      time.Second,
 				AdvertiseAddress: "none", ForwardPlainHTTP: true, GatewaySource: "host",
-				GarbageCollection: gc.Off, FloatingIPConfig: "net/fips", NodeResources: []string{}, LogLevel: "ERROR",
+				GarbageCollection: gc.Off, FloatingIPConfig: "net/fips", HostnicIPAMConfig: "net/blocks", NodeResources: []string{}, LogLevel: "ERROR",
 				LogFormat: "json",
 			},
 		},

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -15,22 +16,28 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // podEvents makes events on pods that got no address. The kubelet makes an event of its own, with the message of the
 // CNI plugin around ours; this one can be searched for by its reason. A request never waits for it: what comes too fast
 // is dropped.
 type podEvents struct {
-	pods     client.Reader
-	recorder events.EventRecorder
-	waiting  chan refused
-	limit    *rate.Limiter
+	// cached pods are asked first, live ones where the watch has not brought the pod yet.
+	cached, live client.Reader
+	recorder     events.EventRecorder
+	// note is told of each refusal that gets an event, with its pod as it is asked about for the interface; nil for
+	// nobody.
+	note    func(workload.Pod, *ipam.Refusal)
+	waiting chan refused
+	limit   *rate.Limiter
 }
 
 type refused struct {
-	pod types.NamespacedName
-	uid string
-	why *ipam.Refusal
+	pod         types.NamespacedName
+	uid, ifName string
+	why         *ipam.Refusal
 }
 
 // reasonNotAllocated is the reason of the events.
@@ -44,9 +51,9 @@ const (
 	eventsPerSecond, eventsAtOnce = 5, 50
 )
 
-func newPodEvents(pods client.Reader, recorder events.EventRecorder) *podEvents {
+func newPodEvents(cached, live client.Reader, recorder events.EventRecorder) *podEvents {
 	return &podEvents{
-		pods: pods, recorder: recorder, waiting: make(chan refused, eventsWaiting),
+		cached: cached, live: live, recorder: recorder, waiting: make(chan refused, eventsWaiting),
 		limit: rate.NewLimiter(rate.Every(time.Second/eventsPerSecond), eventsAtOnce),
 	}
 }
@@ -58,7 +65,7 @@ func (e *podEvents) refused(r allocator.Request, why *ipam.Refusal) {
 		return
 	}
 	select {
-	case e.waiting <- refused{types.NamespacedName{Namespace: r.Namespace, Name: r.PodName}, r.PodUID, why}:
+	case e.waiting <- refused{types.NamespacedName{Namespace: r.Namespace, Name: r.PodName}, r.PodUID, r.IfName, why}:
 	default:
 	}
 }
@@ -82,9 +89,7 @@ func (e *podEvents) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case r := <-e.waiting:
-			if e.limit.Allow() {
-				e.write(ctx, r)
-			}
+			e.handle(ctx, r)
 		}
 	}
 }
@@ -92,13 +97,32 @@ func (e *podEvents) Start(ctx context.Context) error {
 // NeedLeaderElection returns false: the replica that refuses makes the event.
 func (e *podEvents) NeedLeaderElection() bool { return false }
 
-func (e *podEvents) write(ctx context.Context, r refused) {
-	var pod corev1.Pod
-	if err := e.pods.Get(ctx, r.pod, &pod); err != nil || r.uid != "" && r.uid != string(pod.UID) {
-		return // the pod has gone, or is another
+// handle notes a refusal, and makes an event about it unless there were too many lately.
+func (e *podEvents) handle(ctx context.Context, r refused) {
+	pod, ok := e.find(ctx, r)
+	if !ok {
+		return
+	}
+	if e.note != nil {
+		e.note(workload.FromObject(pod).At(cmp.Or(r.ifName, lease.DefaultIfName)), r.why)
+	}
+	if !e.limit.Allow() {
+		return
 	}
 	// Without the resourceVersion: events of one pod are one series only if they regard the same object.
 	regarding := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
 	e.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, reasonNotAllocated, "Allocate", "%s",
 		conditions.Clip(r.why.Error(), conditions.MaxNote))
+}
+
+// find returns the pod of a refusal; ok is false where it has gone, or is another by now. A pod that was refused within
+// milliseconds of its creation is read from the API server: nobody may ask for it again.
+func (e *podEvents) find(ctx context.Context, r refused) (pod *corev1.Pod, ok bool) {
+	for _, from := range []client.Reader{e.cached, e.live} {
+		pod = &corev1.Pod{}
+		if err := from.Get(ctx, r.pod, pod); err == nil && (r.uid == "" || r.uid == string(pod.UID)) {
+			return pod, true
+		}
+	}
+	return nil, false
 }

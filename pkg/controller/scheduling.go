@@ -30,7 +30,7 @@ func addScheduling(
 	if err != nil {
 		return nil, err
 	}
-	// Terms without Missing: a pod that is asked about needs no claim yet.
+	// A finder without Missing: a pod that is asked about needs no claim yet.
 	constraints := &claim.ConstraintsFinder{Policies: c.policies, Claims: mgr.GetCache(), Index: c.index}
 	extender := scheduling.New(c.index, constraints, c.pods, c.nodes.Of, c.leases.Now, resources)
 	pods := informers.Handler(extender.PodChanged, extender.PodGone)

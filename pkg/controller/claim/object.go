@@ -11,6 +11,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // syncObject brings the object of a claim up to date. It carries the finalizer while it is wanted. One that annotations
@@ -41,9 +42,8 @@ func (r *Reconciler) syncObject(ctx context.Context, s *scope) (done bool, err e
 	default:
 		changed := controllerutil.AddFinalizer(next, v1.ClaimFinalizer)
 		if c.Managed {
-			// Of a kind that is not served nobody knows what its annotations mean.
-			if p, ok := r.policyOf(ctx, c.Name, leases); ok && !p.Named && r.Owners.Served(c.Workload) {
-				next.Spec = claim.Derive(p, r.Owners.APIVersion)
+			if spec, ok := r.wantedSpec(ctx, s); ok {
+				next.Spec = spec
 				if now, is := next.Spec.Owner, o.Spec.Owner; now != nil && is != nil && now.Kind == is.Kind && now.Name == is.Name {
 					now.APIVersion = is.APIVersion // another version is the same owner, which cannot be changed
 				}
@@ -59,4 +59,24 @@ func (r *Reconciler) syncObject(ctx context.Context, s *scope) (done bool, err e
 		err = nil // a newer one is on its way
 	}
 	return true, err
+}
+
+// wantedSpec returns what annotations, or an IPAMClaim, ask of a claim that was made for them; ok is false while nobody
+// is there who says so. Of a kind that is not served nobody knows what its annotations mean. An IPAMClaim says by
+// itself which addresses it is for: the next one of the name may ask for others.
+func (r *Reconciler) wantedSpec(ctx context.Context, s *scope) (spec v1.BCSNetIPClaimSpec, ok bool) {
+	c := s.claim
+	if p, ok := r.policyOf(ctx, c.Name, s.leases); ok && !p.Named && r.Owners.Served(c.Workload) {
+		return claim.Derive(p, r.Owners.APIVersion), true
+	}
+	if !c.Workload.IsIPAMClaim() {
+		return spec, false
+	}
+	o, err := r.Owners.IPAMClaim(ctx, c.Workload.Namespace, c.Workload.Name)
+	if err != nil || o.Problem != "" {
+		return spec, false
+	}
+	spec = *s.object.Spec.DeepCopy()
+	spec.Addresses = (&workload.Policy{Requests: o.Requests}).ClaimAddresses()
+	return spec, true
 }

@@ -21,9 +21,13 @@ func (r *Reconciler) reclaim(ctx context.Context, s *scope) (result reconcile.Re
 	var need *claim.Need
 	if s.claim.Asks(s.leases) {
 		need, s.unknown = r.need(ctx, s.claim)
-		result.RequeueAfter = askEvery
+		// The watch tells when an IPAMClaim goes, and there are thousands, of machines that are off. That its kind went
+		// shows when problems are looked for.
+		if !s.claim.Workload.IsIPAMClaim() || need == nil || need.Gone {
+			result.RequeueAfter = askEvery
+		}
 	}
-	steps, at := claim.Steps(s.claim, need, s.leases, r.Leases.Now())
+	steps, at := claim.Steps(s.claim, r.Index, need, s.leases, r.Leases.Now())
 	for _, step := range steps {
 		if err := r.apply(ctx, s.object, step); err != nil {
 			return reconcile.Result{}, err

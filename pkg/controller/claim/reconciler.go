@@ -54,12 +54,15 @@ type Config struct {
 	Allocator   *allocator.Allocator
 	// Namespace has the claims of shared pools.
 	Namespace string
-	Events    events.EventRecorder
-	Terms     *leadership.Terms
-	States    *States
-	Budget    *conditions.Budget
-	Ready     func() error
-	Log       *slog.Logger
+	// IPAMClaims: the status of IPAMClaims is kept. ClaimsFor names the claims that somebody made for one.
+	IPAMClaims bool
+	ClaimsFor  func(context.Context, workload.Workload) ([]string, error)
+	Events     events.EventRecorder
+	Terms      *leadership.Terms
+	States     *States
+	Budget     *conditions.Budget
+	Ready      func() error
+	Log        *slog.Logger
 }
 
 // New returns a reconciler, which every change of the index and of workloads reaches. It does nothing before its
@@ -94,6 +97,7 @@ func (r *Reconciler) onTerm(ctx context.Context) error {
 	for _, l := range r.Index.Find(func(l lease.Lease) bool { return l.Claim != "" }) {
 		r.States.enqueue(l.Claim, claimDelay)
 	}
+	r.ipamClaims(ctx)
 	r.syncRetentions(ctx)
 	return nil
 }
@@ -158,7 +162,11 @@ func (r *Reconciler) reconcileAbsent(ctx context.Context, name string, leases []
 		return reconcile.Result{}, err
 	}
 	next, err := r.reclaimUnclaimed(ctx, name, leases)
-	return reconcile.Result{RequeueAfter: leadership.Sooner(next, again)}, err
+	again = leadership.Sooner(next, again)
+	if w, ok := r.Owners.IPAMClaimOf(nameOf(name).Namespace, nameOf(name).Name); ok && err == nil {
+		again = leadership.Sooner(again, r.publishIPAMClaim(ctx, w))
+	}
+	return reconcile.Result{RequeueAfter: again}, err
 }
 
 // reconcile takes a claim that exists through its phases, and publishes the outcome.
@@ -185,6 +193,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) (reconcile.Result,
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	wait = leadership.Sooner(wait, r.publishIPAMClaim(ctx, s.claim.Workload))
 	if err := errors.Join(s.untaken, s.unknown); err != nil { // which has it tried again
 		return reconcile.Result{}, err
 	}

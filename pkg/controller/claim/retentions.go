@@ -46,15 +46,16 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 			if !found {
 				continue
 			}
+			pod = pod.At(l.IfName)
 			terms, err := r.Constraints.Of(ctx, pod)
 			switch {
 			case err != nil && r.claimLost(ctx, l, err): // nobody is left whom it could be kept for
 				terms = allocator.Constraints{}
-			case err != nil || terms.RetentionFor(l) == l.Retention || r.outlives(ctx, pod) || terms.Claim == "" &&
+			case err != nil || terms.RetentionFor(r.Index, l) == l.Retention || r.outlives(ctx, pod) || terms.Claim == "" &&
 				r.isBeingDeleted(ctx, l.Claim):
 				continue // what is wrong with it, the next ADD says
 			}
-			if err := r.changeRetention(ctx, l, terms.RetentionFor(l)); err != nil {
+			if err := r.changeRetention(ctx, l, terms.RetentionFor(r.Index, l)); err != nil {
 				r.Log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod", l.Who(),
 					"error", err)
 			}

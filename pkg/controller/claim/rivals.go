@@ -7,35 +7,20 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 )
 
-// names notes which addresses a claim names, nil for any. The caller holds the lock.
-func (s *States) names(name string, now *netipx.IPSet) {
-	if s.naming.Delete(name); now != nil {
-		s.naming.Insert(name)
-	}
-	s.changeLocked(name, func(c *state) { c.named = now })
-}
-
 // rivals notes which addresses a claim names, nil for any, and returns the other claims that name some of them. Where
 // that has changed, it has the claims reconciled that this one met or meets.
 func (s *States) rivals(name string, now *netipx.IPSet) map[string]*netipx.IPSet {
 	s.mu.Lock()
-	var before *netipx.IPSet
-	if c := s.claims[name]; c != nil {
-		before = c.named
-	}
-	s.names(name, now)
-	changed := (before == nil) != (now == nil) || before != nil && !before.Equal(now)
-	rivals, met := map[string]*netipx.IPSet{}, []string{}
-	for other := range s.naming {
-		if other == name {
-			continue
-		}
-		set := s.claims[other].named
-		if now != nil && now.Overlaps(set) {
-			rivals[other] = set
-		}
-		if changed && (now != nil && now.Overlaps(set) || before != nil && before.Overlaps(set)) {
+	before := s.naming.set(name, now)
+	rivals, met := s.naming.sharing(name, now), []string{}
+	if (before == nil) != (now == nil) || before != nil && !before.Equal(now) {
+		for other := range rivals {
 			met = append(met, other)
+		}
+		for other := range s.naming.sharing(name, before) {
+			if rivals[other] == nil {
+				met = append(met, other)
+			}
 		}
 	}
 	s.mu.Unlock()
@@ -47,12 +32,10 @@ func (s *States) rivals(name string, now *netipx.IPSet) map[string]*netipx.IPSet
 func (s *States) learn(all []v1.BCSNetIPClaim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name := range s.naming {
-		s.names(name, nil)
-	}
+	s.naming = newNaming()
 	for i := range all {
 		if c, err := claim.FromObject(&all[i]); err == nil && c.Addresses != nil && !c.Deleting {
-			s.names(c.Name, c.Addresses)
+			s.naming.set(c.Name, c.Addresses)
 		}
 	}
 }

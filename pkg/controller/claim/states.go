@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
@@ -16,8 +15,8 @@ import (
 )
 
 // States remembers of each claim what its object does not have: findings of one reconciliation for the next, and what
-// pods that ask for addresses have shown. A claim of which nothing is to be remembered has no state. The sets
-// byWorkload and naming name claims that have one, and short may name others, so that nobody goes through all of them.
+// pods that ask for addresses have shown. A claim of which nothing is to be remembered has no state. The claims of
+// byWorkload have one, those of short and naming may have none: nobody goes through all of them.
 type States struct {
 	leads *leadership.Terms
 	queue *leadership.Queue
@@ -26,8 +25,12 @@ type States struct {
 	claims map[string]*state
 	// byWorkload has the claims of a workload, which has no UID here.
 	byWorkload map[workload.Workload]sets.Set[string]
-	// short are the claims that wait for addresses to become free, naming those that name addresses.
-	short, naming sets.Set[string]
+	// short are the claims that wait for addresses to become free.
+	short sets.Set[string]
+	// naming are those that name addresses.
+	naming naming
+	// warned is when a problem with IPAMClaims was logged last.
+	warned time.Time
 }
 
 // state is what is remembered of one claim. It is comparable: the zero state is nothing.
@@ -46,15 +49,15 @@ type state struct {
 	unclaimed time.Time
 	// taking has the failures of preallocation, asking those of reading what the workload needs.
 	taking, asking failures
-	// named are the addresses that the claim names; nil for any.
-	named *netipx.IPSet
+	// refused is why the last request was refused that an IPAMClaim was named for, which has no address; zero for none.
+	refused failure
 }
 
 // NewStates returns states that remember nothing.
 func NewStates(leads *leadership.Terms) *States {
 	return &States{
 		leads: leads, queue: leadership.NewQueue(leads), claims: map[string]*state{},
-		byWorkload: map[workload.Workload]sets.Set[string]{}, short: sets.Set[string]{}, naming: sets.Set[string]{},
+		byWorkload: map[workload.Workload]sets.Set[string]{}, short: sets.Set[string]{}, naming: newNaming(),
 	}
 }
 
@@ -132,8 +135,15 @@ func (s *States) claimsOf(w workload.Workload) []string {
 	return slices.Sorted(maps.Keys(s.byWorkload[w]))
 }
 
-// workloadChanged queues the claims of a workload that was scaled, deleted or annotated.
-func (s *States) workloadChanged(w workload.Workload) { s.enqueueAll(s.claimsOf(w)) }
+// workloadChanged queues the claims of a workload that was scaled, deleted or annotated, and of an IPAMClaim also the
+// one that would be made for it.
+func (s *States) workloadChanged(w workload.Workload) {
+	w.UID = ""
+	s.enqueueAll(s.claimsOf(w))
+	if w.IsIPAMClaim() {
+		s.enqueue(w.Namespace+"/"+workload.ClaimOfIPAMClaim(w.Name), claimDelay)
+	}
+}
 
 // Asked notes the policy of a pod that wants an address, or has one. Other claims that annotations made for its
 // workload may be out of date: they were asked for by earlier pods.

@@ -17,7 +17,8 @@ func UrgencyOfPool(before, now *v1.BCSNetPoolStatus) Urgency {
 		return Unchanged
 	case before.UpdateTime == "", before.Status != now.Status, before.ObservedGeneration != now.ObservedGeneration:
 		return Answer
-	case (before.Available == 0) != (now.Available == 0), turned(before.Conditions, now.Conditions):
+	case !slices.Equal(before.Carved, now.Carved), (before.Available == 0) != (now.Available == 0),
+		turned(before.Conditions, now.Conditions):
 		return Edge
 	}
 	return Numbers

@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/compat/galaxy/config"
+	"github.com/bcsnet/bcsnet/pkg/controller/configmap"
 	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
@@ -51,8 +52,6 @@ func (r *reconciler) poolHandler() toolscache.ResourceEventHandler {
 
 // changes are what a pass has done, by names of pools.
 type changes struct{ created, updated, cordoned, deleted []string }
-
-func (c changes) any() bool { return len(c.created)+len(c.updated)+len(c.cordoned)+len(c.deleted) > 0 }
 
 // String formats the changes like "created floatingip-10.0.70.0-24; deleted floatingip-10.0.71.0-24".
 func (c changes) String() string {
@@ -117,7 +116,7 @@ func (r *reconciler) ensure(ctx context.Context, w config.Wanted, done *changes)
 		delete(next.Annotations, v1.FloatingIPGoneAnnotation)
 		next.Spec.Cordoned = false
 	}
-	changed, err := r.patch(ctx, w.Pool, next)
+	changed, err := configmap.Patch(ctx, r.client, w.Pool, next)
 	if changed {
 		done.updated = append(done.updated, w.Name)
 	}
@@ -135,8 +134,9 @@ func (r *reconciler) mark(o *v1.BCSNetPool) {
 	o.Labels[v1.SourceLabel], o.Annotations[v1.FloatingIPConfigAnnotation] = v1.SourceFloatingIP, r.from.String()
 }
 
-// retire cordons a pool whose entry has gone, and deletes it when nothing of it is held. An address that is taken in
-// between holds it up all the same: a pool that is being deleted waits for its addresses.
+// retire cordons a pool whose entry has gone, and deletes it when nothing of it is held and it has no groups: whoever
+// made these may want the entry back. An address that is taken in between holds it up all the same: a pool that is
+// being deleted waits for its addresses.
 func (r *reconciler) retire(ctx context.Context, o *v1.BCSNetPool, entries []config.Entry, done *changes) error {
 	if !o.DeletionTimestamp.IsZero() {
 		return nil
@@ -145,11 +145,11 @@ func (r *reconciler) retire(ctx context.Context, o *v1.BCSNetPool, entries []con
 	next.Annotations[v1.FloatingIPGoneAnnotation] = "true"
 	next.Spec.Cordoned = true
 	config.Retire(next, entries)
-	changed, err := r.patch(ctx, o, next)
+	changed, err := configmap.Patch(ctx, r.client, o, next)
 	if changed {
 		done.cordoned = append(done.cordoned, o.Name+r.heldText(o.Name))
 	}
-	if changed || err != nil || r.held(o.Name) > 0 {
+	if changed || err != nil || r.held(o.Name) > 0 || len(r.groups(o.Name)) > 0 {
 		return err
 	}
 	if err := r.client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}); err != nil {
@@ -165,23 +165,25 @@ func (r *reconciler) held(pool string) int {
 	return c.Active + c.Reserved
 }
 
-// heldText describes what a pool that is to go waits for.
-func (r *reconciler) heldText(pool string) string {
-	if n := r.held(pool); n > 0 {
-		return fmt.Sprintf(" until %s in use or reserved %s released", humanize.Plural(n, "address"),
-			humanize.OneOr(n, "is", "are"))
-	}
-	return ""
+// groups names the pools that are carved from one.
+func (r *reconciler) groups(pool string) []string {
+	blocks := r.index.BlocksOf(pool)
+	return slices.DeleteFunc(r.index.Children(pool), func(name string) bool { return slices.Contains(blocks, name) })
 }
 
-// patch writes what differs, unless somebody else has changed the pool meanwhile.
-func (r *reconciler) patch(ctx context.Context, old, next *v1.BCSNetPool) (changed bool, err error) {
-	if equality.Semantic.DeepEqual(old, next) {
-		return false, nil
+// heldText describes what a pool that is to go waits for.
+func (r *reconciler) heldText(pool string) string {
+	var waits []string
+	if n := r.held(pool); n > 0 {
+		waits = append(waits, fmt.Sprintf("%s in use or reserved %s released", humanize.Plural(n, "address"),
+			humanize.OneOr(n, "is", "are")))
 	}
-	if err := r.client.Patch(ctx, next, client.MergeFromWithOptions(old,
-		client.MergeFromWithOptimisticLock{})); err != nil {
-		return false, fmt.Errorf("changing pool %s: %w", old.Name, err)
+	if groups := r.groups(pool); len(groups) > 0 {
+		waits = append(waits, fmt.Sprintf("%s %s deleted: %s", humanize.OneOr(len(groups), "its group", "its groups"),
+			humanize.OneOr(len(groups), "is", "are"), humanize.List(groups)))
 	}
-	return true, nil
+	if len(waits) == 0 {
+		return ""
+	}
+	return " until " + strings.Join(waits, ", and until ")
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -56,8 +55,8 @@ type Collector struct {
 	waits *waits
 
 	mu          sync.Mutex
-	suspects    map[netip.Addr]suspect // changed by the passes alone
-	patient     map[netip.Addr]patient // likewise
+	suspects    map[spot]suspect // changed by the passes alone
+	patient     map[spot]patient // likewise
 	collections *prometheus.CounterVec
 	due         prometheus.Gauge
 }
@@ -109,7 +108,7 @@ func New(o Config) *Collector {
 
 // Start looks at the leases until the context ends, a term of the leader.
 func (c *Collector) Start(ctx context.Context) error {
-	c.setSuspects(map[netip.Addr]suspect{}, nil)
+	c.setSuspects(map[spot]suspect{}, nil)
 	c.waits.forget()
 	defer c.setSuspects(nil, nil)
 	defer c.Breaker.close()
@@ -172,7 +171,7 @@ func (c *Collector) pass(ctx context.Context, now time.Time) {
 	defer c.mu.Unlock()
 	for i, s := range due {
 		if alive[i] { // the cache is behind: no need to ask again at once
-			delete(c.suspects, s.lease.Addr)
+			delete(c.suspects, spotOf(s.lease))
 		}
 	}
 }
@@ -208,7 +207,7 @@ func (c *Collector) report(due []suspect) {
 		}
 		s.reported = true
 		c.mu.Lock()
-		c.suspects[s.lease.Addr] = s
+		c.suspects[spotOf(s.lease)] = s
 		c.mu.Unlock()
 		c.Log.Info("would take an address back (--garbage-collection is dry-run)", s.fields()...)
 	}

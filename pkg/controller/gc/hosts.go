@@ -3,7 +3,6 @@ package gc
 import (
 	"context"
 	"log/slog"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -56,7 +55,7 @@ func (b *beats) of(ctx context.Context, nodes map[string]struct{}) map[string]st
 }
 
 // listen notes which hosts have renewed their Leases since their suspects were seen first, and until when they had not.
-func (c *Collector) listen(ctx context.Context, seen map[netip.Addr]suspect, now time.Time) {
+func (c *Collector) listen(ctx context.Context, seen map[spot]suspect, now time.Time) {
 	wanted := map[string]struct{}{}
 	for _, s := range seen {
 		if node, ready := c.Nodes.ReadyNode(s.lease.Host); ready && (s.renewal != gone.Since || s.node != node) {
@@ -64,7 +63,7 @@ func (c *Collector) listen(ctx context.Context, seen map[netip.Addr]suspect, now
 		}
 	}
 	heard := c.beats.of(ctx, wanted)
-	for addr, s := range seen {
+	for at, s := range seen {
 		node, _ := c.Nodes.ReadyNode(s.lease.Host)
 		beat, ok := heard[node]
 		switch {
@@ -82,7 +81,7 @@ func (c *Collector) listen(ctx context.Context, seen map[netip.Addr]suspect, now
 			!failpoint.Broken("back") {
 			s.missed = now.Sub(s.since)
 		}
-		seen[addr] = s
+		seen[at] = s
 	}
 }
 

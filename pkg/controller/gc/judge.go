@@ -12,11 +12,26 @@ import (
 )
 
 // Judge decides about a lease by what the passes of this leader have seen. live has it read the pod from the API
-// server; without, the cache counts as if it were the API server's answer.
+// server; without, the cache counts as if it were the API server's answer. Of two attachments the one that is less gone
+// decides.
 func (c *Collector) Judge(ctx context.Context, l lease.Lease, live bool) (d gone.Decision, err error) {
+	for side := range l.Attachments() {
+		of, err := c.judge(ctx, side, live)
+		if err != nil {
+			return of, err
+		}
+		if !side.FromSecond || of.Verdict < d.Verdict {
+			d = of
+		}
+	}
+	return d, nil
+}
+
+// judge decides about the attachment that a lease is seen from.
+func (c *Collector) judge(ctx context.Context, l lease.Lease, live bool) (d gone.Decision, err error) {
 	now := time.Now()
 	c.mu.Lock()
-	s, ok := c.suspects[l.Addr]
+	s, ok := c.suspects[spotOf(l)]
 	c.mu.Unlock()
 	if !ok || s.lease.Version != l.Version {
 		s = suspect{lease: l, since: now, first: c.Leases.Now()}

@@ -2,6 +2,7 @@ package gc
 
 import (
 	"context"
+	"iter"
 	"net/netip"
 	"time"
 
@@ -33,6 +34,28 @@ type suspect struct {
 	reported bool
 }
 
+// spot is an attachment of an address, which has a second one while a virtual machine migrates. Each is judged by
+// itself, as if it were a lease, and only what is given up ends.
+type spot struct {
+	addr   netip.Addr
+	second bool
+}
+
+func spotOf(l lease.Lease) spot { return spot{l.Addr, l.FromSecond} }
+
+// attachments yields the leases in use, in the order of their addresses, as seen from each of their attachments.
+func (c *Collector) attachments() iter.Seq[lease.Lease] {
+	return func(yield func(lease.Lease) bool) {
+		for _, l := range c.Index.Find(func(l lease.Lease) bool { return l.State == lease.Active }) {
+			for side := range l.Attachments() {
+				if !yield(side) {
+					return
+				}
+			}
+		}
+	}
+}
+
 func (s suspect) fields() []any {
 	l := s.lease
 	return []any{
@@ -44,9 +67,11 @@ func (s suspect) fields() []any {
 // observe brings the suspects up to date with the caches and the Leases of their hosts, and counts the active leases.
 // Leases that carry an older UID of their pod are mended on the way.
 func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
-	seen, long := map[netip.Addr]suspect{}, map[netip.Addr]patient{}
-	for _, l := range c.Index.Find(func(l lease.Lease) bool { return l.State == lease.Active }) {
-		active++
+	seen, long := map[spot]suspect{}, map[spot]patient{}
+	for l := range c.attachments() {
+		if !l.FromSecond {
+			active++
+		}
 		if l.Owner != "" || l.PodName == "" || l.Namespace == "" {
 			continue
 		}
@@ -55,7 +80,7 @@ func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 			continue
 		}
 		if p, ok := c.patience(l, pod); ok {
-			long[l.Addr] = p
+			long[spotOf(l)] = p
 		}
 		if pod != nil && gone.Misnamed(l, *pod) {
 			c.identify(ctx, l)
@@ -66,7 +91,7 @@ func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 			continue
 		}
 		s := suspect{lease: l, check: check, cause: cause, since: now, first: c.Leases.Now()}
-		if before, ok := c.suspects[l.Addr]; ok && before.lease.Version == l.Version && before.check == check {
+		if before, ok := c.suspects[spotOf(l)]; ok && before.lease.Version == l.Version && before.check == check {
 			s.since, s.first, s.reported = before.since, before.first, before.reported
 			s.node, s.beat, s.renewal = before.node, before.beat, before.renewal
 			s.missed = before.missed
@@ -74,7 +99,7 @@ func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 		if at, ok := c.waits.since(l); ok && at.Before(s.first) {
 			s.first = at // an earlier process saw it
 		}
-		seen[l.Addr] = s
+		seen[spotOf(l)] = s
 	}
 	c.listen(ctx, seen, now)
 	c.setSuspects(seen, long)
@@ -82,7 +107,7 @@ func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 }
 
 // setSuspects replaces the suspects, and what is known of pods with a long grace period.
-func (c *Collector) setSuspects(suspects map[netip.Addr]suspect, all map[netip.Addr]patient) {
+func (c *Collector) setSuspects(suspects map[spot]suspect, all map[spot]patient) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.suspects, c.patient = suspects, all
@@ -114,7 +139,7 @@ func (c *Collector) patience(l lease.Lease, pod *workload.Pod) (p patient, ok bo
 	if pod != nil && pod.UID == l.PodUID {
 		p = patient{pod.UID, pod.Termination}
 	} else {
-		p = c.patient[l.Addr]
+		p = c.patient[spotOf(l)]
 	}
 	return p, p.uid == l.PodUID && p.termination > max(l.Termination, lease.UsualTermination)
 }
@@ -123,7 +148,7 @@ func (c *Collector) patience(l lease.Lease, pod *workload.Pod) (p patient, ok bo
 func (c *Collector) longest(l lease.Lease) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.patient[l.Addr]; p.uid == l.PodUID {
+	if p := c.patient[spotOf(l)]; p.uid == l.PodUID {
 		return max(p.termination, l.Termination)
 	}
 	return l.Termination

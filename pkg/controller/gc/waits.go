@@ -59,12 +59,20 @@ func (w *waits) since(l lease.Lease) (at time.Time, ok bool) {
 	if w.object == nil {
 		return at, false
 	}
-	text, version, _ := strings.Cut(w.object.Data[ipaddr.ObjectName(l.Addr)], " ")
+	text, version, _ := strings.Cut(w.object.Data[waitKey(l)], " ")
 	if version != strconv.FormatUint(l.Version, 10) {
 		return at, false
 	}
 	at, ok = store.ParseTime(text)
 	return at, ok && !at.IsZero()
+}
+
+// waitKey returns the key of an attachment in the ConfigMap.
+func waitKey(l lease.Lease) string {
+	if l.FromSecond {
+		return ipaddr.ObjectName(l.Addr) + "_second"
+	}
+	return ipaddr.ObjectName(l.Addr)
 }
 
 // save records since when suspects wait, if that has changed.
@@ -78,7 +86,7 @@ func (w *waits) save(ctx context.Context, all []suspect) error {
 	})
 	data := map[string]string{}
 	for _, s := range all[:min(len(all), maxWaits)] {
-		data[ipaddr.ObjectName(s.lease.Addr)] = store.FormatTime(s.first) + " " + strconv.FormatUint(s.lease.Version, 10)
+		data[waitKey(s.lease)] = store.FormatTime(s.first) + " " + strconv.FormatUint(s.lease.Version, 10)
 	}
 	if maps.Equal(data, w.object.Data) {
 		return nil

@@ -54,7 +54,9 @@ func (p *heartbeat) run(ctx context.Context) error {
 func (p *heartbeat) renew(ctx context.Context) error {
 	now := metav1.NowMicro()
 	lease := coordinationapply.Lease(heartbeatName(p.peers.self), p.namespace).WithLabels(LeaseLabels()).
-		WithAnnotations(map[string]string{keyAnnotation: p.peers.key.Public()}).WithSpec(coordinationapply.LeaseSpec().
+		WithAnnotations(map[string]string{
+			keyAnnotation: p.peers.key.Public(), knowsAnnotation: SecondAttachments,
+		}).WithSpec(coordinationapply.LeaseSpec().
 		WithHolderIdentity(p.peers.self.Holder()).WithLeaseDurationSeconds(int32(heartbeatTerm / time.Second)).
 		WithRenewTime(now))
 	_, err := p.leases.Apply(ctx, lease, metav1.ApplyOptions{FieldManager: LeaseName, Force: true})

@@ -3,6 +3,7 @@ package leadership
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,13 @@ const nameLabel = "app.kubernetes.io/name"
 // keyAnnotation is on the Lease of a replica: the public half of its key.
 const keyAnnotation = "networkextension.bkbcs.tencent.com/key"
 
+// knowsAnnotation is on the Lease of a replica: which fields of objects it knows that another release may not, with
+// commas between. A replica that does not know a field that a lease uses would free an address that somebody has.
+const knowsAnnotation = "networkextension.bkbcs.tencent.com/knows"
+
+// SecondAttachments is the field of an address that two pods of a virtual machine have.
+const SecondAttachments = "status.secondAttachment"
+
 // LeaseLabels returns the labels of the Leases of the leader and of the replicas.
 func LeaseLabels() map[string]string { return map[string]string{nameLabel: doctor.ControllerName} }
 
@@ -30,6 +38,8 @@ type Peers struct {
 	now   func() time.Time
 	// changed gets a value when the leader's Lease has changed.
 	changed chan struct{}
+	// synced reports whether the Leases of the others have been read; nil where there are no others.
+	synced func() bool
 
 	mu     sync.Mutex
 	leases map[string]peerRecord // by the name of the Lease
@@ -45,6 +55,8 @@ type peerRecord struct {
 	// key is the public half of the replica's key; secret is shared with the replica, nil without a key.
 	key    string
 	secret []byte
+	// knows are the fields that the replica says it knows.
+	knows []string
 }
 
 func newPeers(self replica.Identity, key replica.Key, leads *Terms) *Peers {
@@ -55,7 +67,8 @@ func newPeers(self replica.Identity, key replica.Key, leads *Terms) *Peers {
 
 // set records a Lease that is new or has changed.
 func (p *Peers) set(l *coordinationv1.Lease) {
-	s := peerRecord{version: l.ResourceVersion, seen: p.now(), key: l.Annotations[keyAnnotation]}
+	s := peerRecord{version: l.ResourceVersion, seen: p.now(), key: l.Annotations[keyAnnotation],
+		knows: strings.Split(l.Annotations[knowsAnnotation], ",")}
 	if l.Spec.HolderIdentity != nil {
 		s.holder = *l.Spec.HolderIdentity
 	}
@@ -130,6 +143,39 @@ func (p *Peers) Replicas() []replica.Identity {
 	}
 	slices.SortFunc(all, func(a, b replica.Identity) int { return cmp.Compare(a.ID(), b.ID()) })
 	return all
+}
+
+// Unaware names a replica that does not say that it knows a field; empty where all do. One that was killed, or is cut
+// off, counts for as long as its Lease is there: it may come back. So does who leads without a heartbeat of its own.
+func (p *Peers) Unaware(field string) string {
+	if p.synced == nil {
+		return "" // there are no others
+	}
+	if !p.synced() {
+		return "another replica, whose Lease is still to be read,"
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	aware := map[string]bool{p.self.ID(): true}
+	var unaware []string
+	for name, s := range p.leases {
+		who := replica.Parse(s.holder).ID()
+		if name == LeaseName || who == "" || who == p.self.ID() {
+			continue
+		}
+		if aware[who] = slices.Contains(s.knows, field); !aware[who] {
+			unaware = append(unaware, who)
+		}
+	}
+	if l := p.leases[LeaseName]; p.fresh(l) {
+		if who := replica.Parse(l.holder).ID(); !aware[who] {
+			unaware = append(unaware, who)
+		}
+	}
+	if len(unaware) == 0 {
+		return ""
+	}
+	return "replica " + slices.Min(unaware)
 }
 
 // Secret returns the secret that this replica shares with another one, by the key in that one's own Lease.

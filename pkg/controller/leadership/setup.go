@@ -57,7 +57,7 @@ func Setup(
 	if !o.Elect {
 		return &Replica{p, h, func(ctx context.Context) { leadAlways(ctx, leads, o) }}, nil
 	}
-	if _, err := informers.Watch(ctx, mgr.GetCache(), &coordinationv1.Lease{},
+	if p.synced, err = informers.Watch(ctx, mgr.GetCache(), &coordinationv1.Lease{},
 		informers.Handler(p.set, p.remove)); err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func (c *Capacity) Set(o *corev1.Node) {
 		n = &nodeCapacity{name: o.Name, uid: o.UID}
 		c.nodes[o.Name] = n
 	}
-	if addrs := addressesOf(o); !slices.Equal(n.addrs, addrs) {
+	if addrs := nodeOf(o).Addrs; !slices.Equal(n.addrs, addrs) {
 		c.unlist(n)
 		n.addrs, n.fresh = addrs, false
 		for _, a := range addrs {

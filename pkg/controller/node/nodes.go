@@ -1,7 +1,6 @@
 package node
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -20,8 +19,9 @@ const GatewayAnnotation = "netservicecontroller.bkbcs.tencent.com/gateway"
 // Nodes keeps the addresses and gateway annotations of the nodes, and which hosts are away.
 type Nodes struct {
 	index *ipam.Index
-	// changed is called with the addresses that a node has got or lost.
-	changed func([]netip.Addr)
+	// changed is called with the addresses that a node has got or lost, and with the pools whose host selectors choose
+	// other hosts by it.
+	changed func(addrs []netip.Addr, pools []string)
 	// now is the API server's time.
 	now      func() time.Time
 	mu       sync.RWMutex
@@ -33,9 +33,9 @@ type Nodes struct {
 	away  map[netip.Addr]time.Time
 }
 
-// New returns Nodes that know no node. changed is called with the addresses that a node has got or lost; now is the API
-// server's time.
-func New(index *ipam.Index, changed func([]netip.Addr), now func() time.Time) *Nodes {
+// New returns Nodes that know no node. changed is called with the addresses that a node has got or lost, and with the
+// pools whose host selectors choose other hosts by it; now is the API server's time.
+func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
 	return &Nodes{
 		index: index, changed: changed, now: now,
 		addrs: map[string][]netip.Addr{}, has: map[netip.Addr]int{}, gateways: map[netip.Addr]netip.Addr{},
@@ -47,20 +47,28 @@ func New(index *ipam.Index, changed func([]netip.Addr), now func() time.Time) *N
 func (n *Nodes) Set(o *corev1.Node) {
 	gateway, _ := ipaddr.ParseAddr(o.Annotations[GatewayAnnotation])
 	ready, since := readiness(o)
-	n.put(o.Name, addressesOf(o), gateway, ready, since)
+	n.put(o.Name, nodeOf(o), gateway, ready, since)
 }
 
-// addressesOf returns the addresses by which a node may ask for its pods.
-func addressesOf(o *corev1.Node) (addrs []netip.Addr) {
+// nodeOf reads the addresses by which a node may ask for its pods, and its labels.
+func nodeOf(o *corev1.Node) (n ipam.Node) {
 	for _, a := range o.Status.Addresses {
 		if a.Type != corev1.NodeInternalIP && a.Type != corev1.NodeExternalIP {
 			continue
 		}
-		if ip, err := ipaddr.ParseAddr(a.Address); err == nil && !slices.Contains(addrs, ip) {
-			addrs = append(addrs, ip)
+		ip, err := ipaddr.ParseAddr(a.Address)
+		if err != nil {
+			continue
+		}
+		if !slices.Contains(n.Addrs, ip) {
+			n.Addrs = append(n.Addrs, ip)
+		}
+		if a.Type == corev1.NodeInternalIP && !slices.Contains(n.Internal, ip) {
+			n.Internal = append(n.Internal, ip)
 		}
 	}
-	return addrs
+	n.Labels = o.Labels
+	return n
 }
 
 // readiness reports whether a node is ready, and since when it is as it is.
@@ -74,9 +82,10 @@ func readiness(o *corev1.Node) (ready bool, since time.Time) {
 }
 
 // Remove forgets a node.
-func (n *Nodes) Remove(o *corev1.Node) { n.put(o.Name, nil, netip.Addr{}, false, time.Time{}) }
+func (n *Nodes) Remove(o *corev1.Node) { n.put(o.Name, ipam.Node{}, netip.Addr{}, false, time.Time{}) }
 
-func (n *Nodes) put(name string, addrs []netip.Addr, gateway netip.Addr, ready bool, since time.Time) {
+func (n *Nodes) put(name string, o ipam.Node, gateway netip.Addr, ready bool, since time.Time) {
+	addrs := o.Addrs
 	n.mu.Lock()
 	n.noteReady(name, addrs, ready, since)
 	before := n.addrs[name]
@@ -97,9 +106,12 @@ func (n *Nodes) put(name string, addrs []netip.Addr, gateway netip.Addr, ready b
 		}
 	}
 	n.mu.Unlock()
-	n.index.SetNode(name, addrs)
-	if !slices.Equal(before, addrs) {
-		n.changed(slices.Concat(before, addrs))
+	pools := n.index.SetNode(name, o)
+	if slices.Equal(before, addrs) {
+		before, addrs = nil, nil
+	}
+	if all := slices.Concat(before, addrs); len(all)+len(pools) > 0 {
+		n.changed(all, pools)
 	}
 }
 
@@ -170,13 +182,6 @@ func (n *Nodes) Of(name string) []netip.Addr {
 	return n.addrs[name]
 }
 
-// All returns the nodes with their addresses, by name.
-func (n *Nodes) All() map[string][]netip.Addr {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return maps.Clone(n.addrs)
-}
-
 // Gateway returns the gateway in the annotation of a host's node; invalid when there is none.
 func (n *Nodes) Gateway(host netip.Addr) netip.Addr {
 	n.mu.RLock()
@@ -188,7 +193,7 @@ func (n *Nodes) Gateway(host netip.Addr) netip.Addr {
 // that are published, and those that this controller has published before.
 func Trim(o *corev1.Node, resources scheduling.Resources) *corev1.Node {
 	t := &corev1.Node{}
-	t.Name, t.UID, t.ResourceVersion = o.Name, o.UID, o.ResourceVersion
+	t.Name, t.UID, t.ResourceVersion, t.Labels = o.Name, o.UID, o.ResourceVersion, o.Labels
 	if g, ok := o.Annotations[GatewayAnnotation]; ok {
 		t.Annotations = map[string]string{GatewayAnnotation: g}
 	}

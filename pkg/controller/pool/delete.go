@@ -38,7 +38,15 @@ func (r *Reconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.
 	}
 	all := r.index.ByPool(p.Name)
 	held, kept := activeByHost(all), keptByClaim(all)
-	wait, err := r.publish(ctx, pool, p, view{waiting: waitsFor(held, kept)})
+	blocks := r.index.BlocksOf(p.Name)
+	groups := slices.DeleteFunc(r.index.Children(p.Name), func(n string) bool { return slices.Contains(blocks, n) })
+	lost := r.index.Rebuilding(p.Name)
+	waiting := waitsFor(held, kept, blocks, groups)
+	if lost != "" {
+		waiting = fmt.Sprintf("leases of the pool were lost: it is not known %s who has its addresses; %s", lost, waiting)
+	}
+	wait, err := r.publish(ctx, pool, p,
+		view{waiting: waiting, carving: carving{carved: pool.Status.Carved}})
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -49,8 +57,12 @@ func (r *Reconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.
 	switch {
 	case retired > 0:
 		return reconcile.Result{RequeueAfter: behindDelay}, nil
-	case len(held) > 0 || len(kept) > 0:
+	case len(held) > 0 || len(kept) > 0 || len(groups) > 0:
 		return reconcile.Result{RequeueAfter: leadership.Sooner(wait, fullPass)}, nil
+	case len(blocks) > 0:
+		return reconcile.Result{RequeueAfter: leadership.Sooner(wait, time.Second)}, nil
+	case lost != "": // whoever serves its addresses afterwards would hand them out
+		return reconcile.Result{RequeueAfter: leadership.Sooner(wait, allocator.MaxRequestTime)}, nil
 	case rest > 0:
 		return reconcile.Result{RequeueAfter: leadership.Sooner(wait, rest)}, nil
 	}
@@ -58,8 +70,17 @@ func (r *Reconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.
 }
 
 // waitsFor describes what a pool that is being deleted waits for.
-func waitsFor(held map[netip.Addr]int, kept map[string]int) string {
+func waitsFor(held map[netip.Addr]int, kept map[string]int, blocks, groups []string) string {
 	var parts []string
+	if n := len(blocks); n > 0 {
+		shown := blocks[:min(n, maxHosts)]
+		parts = append(parts, fmt.Sprintf("%s %s taken back: %s", humanize.Plural(n, "block"), verb(n),
+			strings.Join(shown, ", ")+more(n-len(shown))))
+	}
+	if n := len(groups); n > 0 {
+		parts = append(parts, fmt.Sprintf("its %s %s deleted: %s; to delete one: bcsnetctl pool delete %s",
+			humanize.OneOr(n, "child", "children"), humanize.OneOr(n, "is", "are"), humanize.List(groups), groups[0]))
+	}
 	if len(held) > 0 {
 		parts = append(parts, fmt.Sprintf("%s in use %s released: %s; %s",
 			humanize.Plural(total(held), "address"), verb(total(held)), perHost(held), howToRelease(held)))
@@ -133,12 +154,18 @@ func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Poo
 }
 
 // retire removes the objects of a pool that nobody holds, and returns how many there were. What an operator set aside
-// goes too: it was set aside in this pool.
+// goes too: it was set aside in this pool. A group leaves it to its parent, and what cools, too: the object is the only
+// record of that.
 func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []lease.Lease) (retired int, err error) {
 	var writes []write
+	parent, hasParent := r.index.Pool(p.Parent)
 	for _, l := range all {
 		switch {
 		case l.State == lease.Active || l.IsRetained() || l.Deleting && !l.HeldFinalizer:
+		case hasParent && !l.Deleting && (l.State == lease.Reserved || !cooled(l, parent, r.leases.Now())):
+			if next, changed := lease.Refresh(l, parent.Params()); changed {
+				writes = append(writes, write{lease: next})
+			}
 		case l.HeldFinalizer:
 			if next, changed := lease.Free(l, r.leases.Now(), lease.Change{}); changed {
 				writes = append(writes, write{lease: next})
@@ -152,7 +179,7 @@ func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []lease.Lease)
 }
 
 // tidy removes what is free of a pool that no longer exists, as after its deletion by force: no other pool would ever
-// remove it.
+// remove it. What another pool serves, as the parent of a group does, gets the values of that one.
 func (r *Reconciler) tidy(ctx context.Context, name string) error {
 	r.invalidate(name)
 	r.forgetQuotas(name)
@@ -161,8 +188,14 @@ func (r *Reconciler) tidy(ctx context.Context, name string) error {
 	}
 	var writes []write
 	for _, l := range r.index.ByPool(name) {
-		if _, served := r.index.PoolOf(l.Addr); l.State == lease.Available && !l.Deleting && !served {
+		if l.State != lease.Available || l.Deleting {
+			continue
+		}
+		serving, _ := r.index.PoolOf(l.Addr)
+		if p, served := r.index.Pool(serving); !served {
 			writes = append(writes, write{lease: l, remove: true})
+		} else if next, changed := lease.Refresh(l, p.Params()); changed {
+			writes = append(writes, write{lease: next})
 		}
 	}
 	_, err := r.apply(ctx, name, writes, passTime)

@@ -18,7 +18,7 @@ func TestWaitsForNamesTheCommand(t *testing.T) {
 		"pods and owners": {map[netip.Addr]int{on: 2, none: 1}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := waitsFor(tc.held, nil)
+			text := waitsFor(tc.held, nil, nil, nil)
 			if got := strings.Contains(text, "bcsnetctl release-host HOST"); got != tc.host {
 				t.Errorf("release-host: %t in %q", got, text)
 			}

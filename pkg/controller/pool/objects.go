@@ -80,12 +80,14 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 		case !exists && r.isMissing(a): // it is about to be restored
 		case !exists:
 			out = append(out, write{lease: lease.Lease{Addr: a, Params: p.Params()}})
+		case l.Pool == p.Parent: // below, with those that need no object
 		case l.Pool != p.Name && l.State == lease.Available:
 			if next, changed := lease.Refresh(l, p.Params()); changed {
 				out = append(out, write{lease: next})
 			}
 		}
 	}
+	out = append(out, r.inherited(p, now)...)
 	var resting []lease.Lease
 	for _, l := range r.index.ByPool(p.Name) {
 		switch serving, _ := r.index.PoolOf(l.Addr); {
@@ -102,6 +104,27 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 		}
 	}
 	return append(out, sweep(p, resting)...)
+}
+
+// inherited lists the writes by which a group takes over the objects of its parent that nobody has, also those that
+// were set aside. One that cools stays the parent's: its cooldown is that of the pool which it names.
+func (r *Reconciler) inherited(p ipam.Pool, now time.Time) (out []write) {
+	parent, ok := r.index.Pool(p.Parent)
+	if !ok || p.Parent == "" {
+		return nil
+	}
+	for _, l := range r.index.ByPoolIn(parent.Name, p.Plan.Usable) {
+		if serving, _ := r.index.PoolOf(l.Addr); serving != p.Name || l.State == lease.Active || l.IsRetained() {
+			continue
+		}
+		if _, is := p.Obstacle(l, parent.Cooldown, now); is {
+			continue
+		}
+		if next, changed := lease.Refresh(l, p.Params()); changed {
+			out = append(out, write{lease: next})
+		}
+	}
+	return out
 }
 
 // cooled reports whether the object of a free address may go: it is the only record of the address's cooldown.

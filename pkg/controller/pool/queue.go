@@ -31,9 +31,12 @@ func (q *Queue) Enqueue(name string, after time.Duration) {
 // Now queues a pool to be reconciled at once.
 func (q *Queue) Now(name string) { q.Enqueue(name, 0) }
 
-// NodeChanged queues pools to be reconciled after a node has got or lost addresses: the pools that serve such an
-// address, and those that the node may draw from.
-func (q *Queue) NodeChanged(addrs []netip.Addr) {
+// NodeChanged queues pools to be reconciled after a node has got or lost addresses, or other labels: the pools that
+// serve such an address, those that the node may draw from, and those whose host selectors choose other hosts by it.
+func (q *Queue) NodeChanged(addrs []netip.Addr, reselected []string) {
+	for _, name := range reselected {
+		q.Enqueue(name, conditions.WriteDelay)
+	}
 	for _, name := range q.index.Covering(addrs) {
 		q.Enqueue(name, conditions.WriteDelay)
 	}

@@ -54,6 +54,8 @@ type Reconciler struct {
 	full map[string]struct{}
 	// nearQuota has, by pool, the namespaces for which an event about their quota was made.
 	nearQuota map[string]map[string]bool
+	// withheld has, by group, what it waits to take from its parent.
+	withheld map[string]withheld
 }
 
 // Config is what a Reconciler works with.
@@ -85,6 +87,7 @@ func New(o Config) *Reconciler {
 		breaker: o.Breaker,
 		budget:  o.Budget, ready: o.Ready, log: o.Log,
 		compared: map[string]comparison{}, full: map[string]struct{}{}, nearQuota: map[string]map[string]bool{},
+		withheld: map[string]withheld{},
 	}
 	o.Index.Subscribe(r.leaseChanged)
 	o.Terms.OnTerm(r.onTerm)
@@ -104,6 +107,7 @@ func (r *Reconciler) onTerm(ctx context.Context) error {
 	r.mu.Lock()
 	clear(r.compared)
 	clear(r.nearQuota)
+	clear(r.withheld)
 	r.mu.Unlock()
 	for _, p := range r.index.Pools() {
 		r.queue.Enqueue(p.Name, 0)
@@ -121,23 +125,24 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 		return
 	}
 	serving, _ := r.index.PoolOf(l.Addr)
-	concerned := []string{l.Pool}
-	for _, name := range []string{old.Pool, serving} {
+	whole := r.index.CountedAs(l.Pool) // whose numbers change with those of a block
+	concerned := []string{whole}
+	for _, name := range []string{l.Pool, old.Pool, serving} {
 		if !slices.Contains(concerned, name) {
 			concerned = append(concerned, name)
 		}
 	}
 	gone := l.Version == 0
 	misplaced := gone || l.State == lease.Available && serving != l.Pool
-	if l.State != old.State && r.servesOthers(l.Pool) {
-		for _, o := range r.index.Overlaps(l.Pool) {
+	if l.State != old.State && r.servesOthers(whole) {
+		for _, o := range r.index.Overlaps(whole) {
 			if !slices.Contains(concerned, o.Other) {
 				concerned = append(concerned, o.Other)
 			}
 		}
 	}
-	if len(concerned) == 1 && !misplaced {
-		r.queue.Enqueue(l.Pool, r.patience(l.Pool))
+	if !misplaced && !slices.ContainsFunc(concerned, func(name string) bool { return name != whole && name != l.Pool }) {
+		r.queue.Enqueue(whole, r.patience(whole))
 		return
 	}
 	for _, name := range concerned {
@@ -177,23 +182,31 @@ func (r *Reconciler) forget(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.full, name)
+	delete(r.withheld, name)
 }
 
 // poolStatus returns the name of a pool's status in the budget.
 func poolStatus(name string) string { return "pool/" + name }
 
-// Changed makes a change of a pool in the index, and has the pool reconciled, with those that shared addresses with it
-// before the change or do so now.
+// Changed makes a change of a pool in the index, and has the pool reconciled, with its parent and children and those
+// that shared addresses with it before the change or do so now.
 func (r *Reconciler) Changed(name string, change func()) {
-	affected := r.index.Overlaps(name)
+	affected := r.beside(name)
 	change()
-	affected = append(affected, r.index.Overlaps(name)...)
-	r.invalidate(name)
-	r.queue.Enqueue(name, 0)
-	for _, o := range affected {
-		r.invalidate(o.Other)
-		r.queue.Enqueue(o.Other, 0)
+	affected = append(append(affected, r.beside(name)...), name)
+	for _, name := range append(affected, r.index.BlocksOf(name)...) { // blocks take their values from it
+		r.invalidate(name)
+		r.queue.Enqueue(name, 0)
 	}
+}
+
+// beside names the pools whose part depends on one.
+func (r *Reconciler) beside(name string) []string {
+	names := r.index.Relatives(name)
+	for _, o := range r.index.Overlaps(name) {
+		names = append(names, o.Other)
+	}
+	return names
 }
 
 func (r *Reconciler) invalidate(name string) {
@@ -232,7 +245,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	known, ok := r.index.Pool(pool.Name)
-	if !ok || known.Generation != pool.Generation {
+	if !ok || !store.Known(known, &pool) {
 		return reconcile.Result{RequeueAfter: behindDelay}, nil
 	}
 	if !pool.DeletionTimestamp.IsZero() {
@@ -244,8 +257,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 	}
 	left, workErr := r.arrange(ctx, &pool, known)
+	if known.Block && workErr == nil && left == 0 { // its numbers are its parent's
+		return reconcile.Result{RequeueAfter: r.nextLook(pool.Name)}, nil
+	}
+	carving, err := r.carve(ctx, &pool, known)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("pool %s: %w", pool.Name, err)
+	}
 	wait, err := r.publish(ctx, &pool, known,
-		view{left: left, failure: workErr, rebuilding: r.index.Rebuilding(pool.Name)})
+		view{left: left, failure: workErr, rebuilding: r.index.Rebuilding(pool.Name), carving: carving})
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -255,7 +275,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case left > 0:
 		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
 	default:
-		return reconcile.Result{RequeueAfter: leadership.Sooner(wait, r.nextLook(pool.Name))}, nil
+		return reconcile.Result{RequeueAfter: leadership.Sooner(wait, leadership.Sooner(carving.again,
+			r.nextLook(pool.Name)))}, nil
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,6 +20,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -32,6 +34,11 @@ type view struct {
 	waiting string
 	// rebuilding is what the pool waits for after its leases were lost; empty when it does not wait.
 	rebuilding string
+	// matched is how many nodes the host selector matches, selected how many of them draw by it.
+	matched, selected int
+	// carving is how far a group has come, children are those of the pool.
+	carving  carving
+	children []string
 }
 
 // publish writes the status where it changed and the pool has its turn, and makes an event for every condition that
@@ -46,6 +53,7 @@ func (r *Reconciler) publish(
 		meta.RemoveStatusCondition(&next.Status.Conditions, v1.ConditionDraining)
 	}
 	uses := r.index.QuotaUse(p.Name)
+	v.matched, v.selected = r.index.Selection(p.Name)
 	r.fill(next, p, v, uses)
 	r.emitQuotaEvents(pool, uses)
 	if wait := r.budget.Ask(poolStatus(p.Name), conditions.UrgencyOfPool(&pool.Status, &next.Status)); wait > 0 ||
@@ -81,7 +89,10 @@ func (r *Reconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.
 	s.Capacity, s.Available = saturate(counts.Capacity), saturate(counts.Free)
 	s.Active, s.Reserved, s.Cooling = int64(counts.Active), int64(counts.Reserved), saturate(counts.Cooling)
 	s.Hosts = int64(r.index.HostCount(p.Name))
-	s.ObservedGeneration = pool.Generation
+	s.ObservedGeneration, s.Carved = pool.Generation, v.carving.carved
+	if counts.Served == 0 { // else nobody asks for them, of which there may be thousands
+		v.children = r.index.Children(p.Name)
+	}
 	switch {
 	case v.waiting != "":
 		s.Status = v1.PoolTerminating
@@ -91,7 +102,7 @@ func (r *Reconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.
 		s.Status = v1.PoolNormal
 	}
 	all := []metav1.Condition{
-		readyCondition(pool, p, counts, v), exhaustedCondition(p, counts),
+		r.readyCondition(pool, p, counts, v), exhaustedCondition(p, counts),
 		overlapCondition(r.index.Overlaps(p.Name)), drainingCondition(r.index.Draining(p.Name), v),
 	}
 	if notable := v1.Notable(all); notable != "" && all[0].Status == metav1.ConditionTrue {
@@ -111,26 +122,48 @@ func (r *Reconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.
 
 func saturate(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
-func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v view) metav1.Condition {
+func (r *Reconciler) readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v view) metav1.Condition {
 	no := func(reason, format string, args ...any) metav1.Condition {
 		return conditions.New(v1.ConditionReady, false, reason, format, args...)
 	}
 	switch {
 	case v.waiting != "":
 		return no(v1.ReasonTerminating, "the pool is being deleted and hands out nothing")
+	case p.BadParent:
+		return no(v1.ReasonInvalidParent, "%s; the pool hands out nothing, addresses in use stay", p.Problem)
 	case !p.Valid():
 		return no(v1.ReasonInvalidSpec, "%s; the pool hands out nothing, addresses in use stay", p.Problem)
 	case len(o.Spec.AvailableIPs) == 0:
 		return no(v1.ReasonNoAddresses, "availableIPs is empty; add addresses: bcsnetctl pool add-ip %s RANGE", p.Name)
+	case counts.Served == 0 && len(v.children) > 0:
+		return no(v1.ReasonNoAddresses,
+			"all of its addresses are those of %s: %s; add addresses: bcsnetctl pool add-ip %s RANGE",
+			humanize.OneOr(len(v.children), "its child", "its children"), humanize.List(v.children), p.Name)
 	case counts.Served == 0:
 		return no(
 			v1.ReasonNoAddresses,
 			"no address is left of availableIPs after network, broadcast, gateway, excludeIPs and what other pools serve")
+	case p.NoHosts() && p.HostSelector != nil:
+		return no(v1.ReasonNoHosts, "no host may draw from the pool: %s; see: kubectl get nodes -l '%s'", noneSelected(p, v),
+			p.HostSelector)
 	case p.NoHosts():
 		return no(v1.ReasonNoHosts, "no host may draw from the pool; add one: bcsnetctl pool add-host %s HOST", p.Name)
 	case p.Cordoned:
 		return no(v1.ReasonCordoned, "the pool is cordoned and hands out nothing; to end that: bcsnetctl pool uncordon %s",
 			p.Name)
+	case p.ByParent == explain.Cordoned:
+		return no(v1.ReasonCordoned,
+			"its parent %s is cordoned, and with it its children; to end that: bcsnetctl pool uncordon %s",
+			p.Parent, p.Parent)
+	case p.ByParent != explain.Serves:
+		return no(v1.ReasonInvalidParent,
+			"parent %s is being deleted, and waits for its children; the pool hands out nothing, "+
+				"addresses in use stay", p.Parent)
+	case p.Carving && p.BlockSize > 0:
+		return no(v1.ReasonCarving, "the pool got its blockSize while it served, and gives no block yet: %s; addresses in "+
+			"use stay, and a block in which others have some is given to nobody", v.carving.waiting)
+	case p.Carving:
+		return no(v1.ReasonCarving, "its addresses are being carved out of pool %s: %s", p.Parent, v.carving.waiting)
 	case v.rebuilding != "":
 		return no(
 			v1.ReasonRebuilding, "leases of the pool were lost; it hands out nothing %s; see: bcsnetctl lease list --pool %s",
@@ -142,14 +175,39 @@ func readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.PoolCounts, v vie
 	if n := len(p.HostSubnets); n > 0 {
 		message += fmt.Sprintf(", with the nodes in %s", p.HostSubnets)
 	}
-	notes := p.Plan.Notes
+	notes := slices.Clip(p.Plan.Notes)
+	switch {
+	case p.HostSelector == nil:
+	case len(p.Selected) == 0:
+		notes = append(notes, noneSelected(p, v))
+	default:
+		message += fmt.Sprintf(", with %s of hostSelector %s", humanize.Plural(v.selected, "node"), p.HostSelector)
+	}
+	message += r.servedText(p)
+	if v.carving.waiting != "" {
+		message += fmt.Sprintf("; %s still being carved out of pool %s: %s", areOf(p.Withheld), p.Parent, v.carving.waiting)
+	}
 	if o.Spec.Materialize == v1.MaterializeAlways && ipaddr.SizeOfSet(p.Plan.Ranged) > v1.MaterializeAlwaysLimit {
 		notes = append(
-			slices.Clip(notes), fmt.Sprintf("materialize Always is for at most %d addresses; objects appear when first used",
+			notes, fmt.Sprintf("materialize Always is for at most %d addresses; objects appear when first used",
 				v1.MaterializeAlwaysLimit))
 	}
 	return conditions.New(v1.ConditionReady, true, v1.ReasonReady, "%s",
 		strings.Join(append([]string{message}, notes...), "; "))
+}
+
+// noneSelected describes why the host selector of a pool chooses no host.
+func noneSelected(p ipam.Pool, v view) string {
+	if v.matched > 0 {
+		return fmt.Sprintf("hostSelector %s matches %s without an InternalIP, and no other", p.HostSelector,
+			humanize.Plural(v.matched, "node"))
+	}
+	return fmt.Sprintf("no node matches hostSelector %s", p.HostSelector)
+}
+
+// areOf writes the first ranges of a set, and the verb that goes with it: "10.0.0.8-10.0.0.9 are".
+func areOf(s *netipx.IPSet) string {
+	return humanize.List(rangesOf(s)) + " " + humanize.OneOr(ipaddr.SizeOfSet(s), "is", "are")
 }
 
 func exhaustedCondition(p ipam.Pool, counts ipam.PoolCounts) metav1.Condition {

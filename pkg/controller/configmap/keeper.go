@@ -1,0 +1,258 @@
+package configmap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/controller/informers"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+)
+
+// every is how often the objects are compared with the document although nothing hinted at a difference.
+// retry is how soon a document is read again that is missing, wrong, or could not be applied.
+const every, retry = 10 * time.Minute, 5 * time.Second
+
+// Reasons are those of the events about a ConfigMap.
+type Reasons struct {
+	// Applied: objects were changed as it says. Refused: it cannot be read or is wrong, and the last good one counts.
+	// Failed: it is good, and an object could not be written. Differs: it is good, and cannot be followed in all.
+	Applied, Refused, Failed, Differs string
+}
+
+// Config says which ConfigMap is kept to, and how.
+type Config[D any] struct {
+	From types.NamespacedName
+	// Manifests is where the role for reading it is, such as config/floatingip.
+	Manifests string
+	// What names the objects in messages, such as "pools".
+	What    string
+	Reasons Reasons
+	// Metric is a gauge of the leader, without labels: 1 while the objects are as the ConfigMap says.
+	Metric prometheus.GaugeOpts
+	// Read reads and checks the document.
+	Read func(*corev1.ConfigMap) (D, error)
+	// Apply makes the objects what a document says. It goes on after an error; a Difference is one that ends when somebody
+	// changes something. It may end early where edited reports that a later document is there.
+	Apply func(ctx context.Context, document D, edited func() bool) (Outcome, error)
+
+	Terms    *leadership.Terms
+	Ready    func() error
+	Registry prometheus.Registerer
+	Log      *slog.Logger
+}
+
+// Outcome is what became of an attempt to make the objects what a document says.
+type Outcome struct {
+	// Done says what was changed; empty for nothing.
+	Done string
+	// Waits: some of it is done when what nobody tells of has come, such as the end of a lease.
+	Waits bool
+}
+
+// Difference is what of a good document is not followed, and why.
+type Difference struct{ Text string }
+
+func (d *Difference) Error() string { return d.Text }
+
+// Keeper keeps objects as a ConfigMap asks for, in terms of the leader. A document that is wrong or gone changes
+// nothing: the last good one counts, and after a change of the leader the objects as they are.
+type Keeper[D any] struct {
+	Config[D]
+	cache  client.Reader
+	events events.EventRecorder
+	// synced reports whether the list of ConfigMaps has come.
+	synced func() bool
+	// applied has a series while this replica leads.
+	applied *prometheus.GaugeVec
+	wake    chan struct{}
+	// edited has a token when the ConfigMap has changed since it was read.
+	edited chan struct{}
+
+	// good is the last good document of this term, nil before there was one.
+	good *D
+	// said is the last problem that was logged, empty when all is well; told counts the events of this term.
+	said string
+	told int
+}
+
+// errNotCome is for a ConfigMap of which no list has come.
+type errNotCome struct{ manifests string }
+
+func (e errNotCome) Error() string {
+	return "the API server has not told of it: may the controller read it? See " + e.manifests
+}
+
+// New makes the leader keep to a ConfigMap. The cache of the manager does not hold ConfigMaps: each keeper has one of
+// its own, of that one object.
+func New[D any](ctx context.Context, mgr ctrl.Manager, o Config[D]) (*Keeper[D], error) {
+	own, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Field: fields.AndSelectors(
+			fields.OneTermEqualSelector("metadata.namespace", o.From.Namespace),
+			fields.OneTermEqualSelector("metadata.name", o.From.Name))}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	k := &Keeper[D]{
+		Config: o, cache: own, events: mgr.GetEventRecorder(leadership.LeaseName),
+		applied: prometheus.NewGaugeVec(o.Metric, nil),
+		wake:    make(chan struct{}, 1), edited: make(chan struct{}, 1),
+	}
+	k.Log = o.Log.With("configmap", o.From.String())
+	o.Registry.MustRegister(k.applied)
+	look := func(*corev1.ConfigMap) {
+		hint(k.edited)
+		k.WakeUp()
+	}
+	if k.synced, err = informers.Watch(ctx, own, &corev1.ConfigMap{}, informers.Handler(look, look)); err != nil {
+		return nil, err
+	}
+	o.Terms.OnTerm(k.run)
+	return k, mgr.Add(own)
+}
+
+// WakeUp triggers a comparison of the objects soon.
+func (k *Keeper[D]) WakeUp() { hint(k.wake) }
+
+func hint(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // it is due already
+	}
+}
+
+// run keeps the objects until the context ends, a term of the leader.
+func (k *Keeper[D]) run(ctx context.Context) error {
+	if !leadership.AwaitReady(ctx, k.Ready) {
+		return nil
+	}
+	defer k.applied.Reset()
+	k.applied.WithLabelValues().Set(0)
+	k.awaitConfig(ctx)
+	k.good, k.said, k.told = nil, "", 0
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-k.wake:
+		case <-next.C:
+		}
+		next.Reset(k.pass(ctx))
+	}
+}
+
+// awaitConfig waits a moment for the list of ConfigMaps, before a missing one counts as a problem.
+func (k *Keeper[D]) awaitConfig(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, retry)
+	defer cancel()
+	leadership.AwaitReady(ctx, func() error {
+		if k.synced() {
+			return nil
+		}
+		return errNotCome{k.Manifests}
+	})
+}
+
+// pass makes the objects what the document asks for, and returns when to compare them again.
+func (k *Keeper[D]) pass(ctx context.Context) time.Duration {
+	select {
+	case <-k.edited:
+	default:
+	}
+	from, document, problem := k.read(ctx)
+	reason := k.Reasons.Refused
+	again := every
+	if problem != nil {
+		problem = fmt.Errorf("%w; the %s stay as they are", problem, k.What)
+		again = retry
+	} else {
+		k.good = &document
+	}
+	if k.good != nil {
+		out, err := k.Apply(ctx, *k.good, func() bool { return len(k.edited) > 0 })
+		if out.Done != "" {
+			k.Log.Info("applied", "changes", out.Done)
+			k.makeEvent(from, corev1.EventTypeNormal, k.Reasons.Applied, out.Done)
+		}
+		if out.Waits {
+			again = retry
+		}
+		switch {
+		case len(k.edited) > 0:
+			return 0 // a later document is there
+		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):
+			return conditions.WriteDelay // the cache is behind
+		case ctx.Err() != nil:
+			return again
+		case err != nil && problem == nil:
+			problem, reason, again = err, k.Reasons.Failed, retry
+			if _, ok := errors.AsType[*Difference](err); ok {
+				reason = k.Reasons.Differs
+			}
+		}
+	}
+	k.report(from, reason, problem)
+	return again
+}
+
+// report shows a problem, or that there is none: in the metric, and when it is new in the log and as an event.
+func (k *Keeper[D]) report(from *corev1.ConfigMap, reason string, problem error) {
+	applied := k.applied.WithLabelValues()
+	if problem == nil {
+		applied.Set(1)
+		if k.said != "" {
+			k.Log.Info("the " + k.What + " are as the ConfigMap says again")
+		}
+		k.said = ""
+		return
+	}
+	applied.Set(0)
+	if text := problem.Error(); text != k.said {
+		k.said = text
+		k.Log.Error("the "+k.What+" are not as the ConfigMap says", "error", text)
+		k.makeEvent(from, corev1.EventTypeWarning, reason, text)
+	}
+}
+
+// makeEvent makes an event about the ConfigMap. Events of one version of it would be counted as one, with the message
+// of the first: the number of the action keeps them apart.
+func (k *Keeper[D]) makeEvent(from *corev1.ConfigMap, kind, reason, note string) {
+	k.told++
+	k.events.Eventf(from, nil, kind, reason, "Apply"+strconv.Itoa(k.told), "%s", conditions.Clip(note, conditions.MaxNote))
+}
+
+// read reads the document. It returns a ConfigMap for events also where none exists.
+func (k *Keeper[D]) read(ctx context.Context) (from *corev1.ConfigMap, document D, err error) {
+	absent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: k.From.Namespace, Name: k.From.Name}}
+	if !k.synced() {
+		return absent, document, fmt.Errorf("ConfigMap %s: %w", k.From, errNotCome{k.Manifests})
+	}
+	var found corev1.ConfigMap
+	switch err := k.cache.Get(ctx, k.From, &found); {
+	case apierrors.IsNotFound(err):
+		return absent, document, fmt.Errorf("there is no ConfigMap %s", k.From)
+	case err != nil:
+		return absent, document, err
+	}
+	document, err = k.Read(&found)
+	return &found, document, err
+}

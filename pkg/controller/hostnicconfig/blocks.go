@@ -1,0 +1,266 @@
+package hostnicconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/compat/hostnic"
+	"github.com/bcsnet/bcsnet/pkg/controller/configmap"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// maxFailures is how many blocks may fail before a pass is given up: the API server is in trouble, or a right is
+// missing.
+const maxFailures = 10
+
+// pass is one comparison of the blocks with the document.
+type pass struct {
+	*reconciler
+	// objects are the blocks that exist, by name.
+	objects map[string]*v1.BCSNetPool
+	// parents are the pools that have blocks of the document.
+	parents map[string]struct{}
+	done    changes
+	failed  []error
+	// differences say what of the document is not followed.
+	differences []string
+}
+
+// changes are what a pass has done, by names of blocks.
+type changes struct{ given, changed, cordoned, deleted []string }
+
+// String formats the changes like "gave vxnet-a-172-16-3-0-26 to test; deleted vxnet-a-172-16-3-64-26".
+func (c changes) String() string {
+	var parts []string
+	for _, of := range []struct {
+		what   string
+		blocks []string
+	}{{"gave", c.given}, {"changed", c.changed}, {"cordoned", c.cordoned}, {"deleted", c.deleted}} {
+		if len(of.blocks) > 0 {
+			parts = append(parts, of.what+" "+humanize.List(of.blocks))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// apply gives namespaces the blocks that the document says, and takes back those that it said before. It goes on after
+// an error.
+func (r *reconciler) apply(
+	ctx context.Context, m hostnic.Mapping, edited func() bool,
+) (configmap.Outcome, error) {
+	wanted, named := map[netip.Prefix]hostnic.Block{}, map[netip.Prefix]struct{}{}
+	for _, b := range m.Blocks {
+		if b.Addrs.IsValid() {
+			wanted[b.Addrs], named[b.Addrs] = b, struct{}{}
+		}
+	}
+	r.named.Store(&named)
+	p := &pass{reconciler: r, objects: map[string]*v1.BCSNetPool{}, parents: map[string]struct{}{}}
+	var list v1.BCSNetPoolList
+	if err := r.cache.List(ctx, &list); err != nil {
+		return configmap.Outcome{}, err
+	}
+	var gone []*v1.BCSNetPool
+	for i := range list.Items {
+		o := &list.Items[i]
+		if !store.IsBlock(o) {
+			continue
+		}
+		p.objects[o.Name] = o
+		if addrs, _ := addrsOf(o); r.owns(o) && wanted[addrs].Namespace != ownerOf(o) {
+			gone = append(gone, o)
+		}
+	}
+	p.retire(ctx, gone) // first: others may have their addresses now
+	for _, b := range m.Blocks {
+		if ctx.Err() != nil || edited() || len(p.failed) == maxFailures {
+			break
+		}
+		if err := p.ensure(ctx, b); err != nil {
+			p.failed = append(p.failed, err)
+		}
+	}
+	p.compare(m)
+	return configmap.Outcome{Done: p.done.String(), Waits: len(gone) > 0}, p.err()
+}
+
+// err returns what failed, or else what differs.
+func (p *pass) err() error {
+	if len(p.failed) > 0 {
+		return errors.Join(p.failed...)
+	}
+	if n := len(p.differences); n > 0 {
+		shown := p.differences[:min(n, humanize.MaxNamed)]
+		text := strings.Join(shown, "; ")
+		if n > len(shown) {
+			text += fmt.Sprintf("; and %d more", n-len(shown))
+		}
+		return &configmap.Difference{Text: text}
+	}
+	return nil
+}
+
+func (p *pass) differs(format string, args ...any) {
+	p.differences = append(p.differences, fmt.Sprintf(format, args...))
+}
+
+// owns reports whether a block was given as the ConfigMap says.
+func (r *reconciler) owns(o *v1.BCSNetPool) bool {
+	return o.Annotations[v1.HostnicConfigAnnotation] == r.From.String()
+}
+
+func isGone(o *v1.BCSNetPool) bool { return o.Annotations[v1.HostnicGoneAnnotation] != "" }
+
+// ownerOf returns the namespace of a block.
+func ownerOf(o *v1.BCSNetPool) string {
+	if len(o.Spec.Namespaces) != 1 {
+		return ""
+	}
+	return o.Spec.Namespaces[0]
+}
+
+// ensure makes a block be as the document says. A namespace that has it by other means, such as its pods' requests,
+// keeps it; what the document did not give, it does not take away.
+func (p *pass) ensure(ctx context.Context, b hostnic.Block) error {
+	if !b.Addrs.IsValid() {
+		p.differs("subnet %s of namespace %s does not end in the CIDR of a block", b.Short(), b.Namespace)
+		return nil
+	}
+	parent, known, ok := p.Index.BlockAt(b.Addrs)
+	if !ok {
+		p.differs("subnet %s of namespace %s: no pool is split into blocks of which %s is one", b.Short(), b.Namespace,
+			b.Addrs)
+		return nil
+	}
+	p.parents[parent] = struct{}{}
+	if known.Name == "" {
+		return p.give(ctx, parent, b)
+	}
+	switch o := p.objects[known.Name]; {
+	case o == nil: // the index has heard of it before the cache, or not yet that it went: nobody tells when both agree
+		pools := v1.GroupVersion.WithResource(v1.PoolResource).GroupResource()
+		return apierrors.NewConflict(pools, known.Name, errors.New("the cache and the index do not agree about it yet"))
+	case !o.DeletionTimestamp.IsZero():
+		p.differs("subnet %s of namespace %s: block %s is being deleted; it is made again when that is done", b.Short(),
+			b.Namespace, o.Name)
+		return nil
+	case ownerOf(o) == b.Namespace:
+		return p.keep(ctx, o, b)
+	case p.owns(o):
+		p.differs("subnet %s of namespace %s: block %s stays namespace %s's until its addresses are released", b.Short(),
+			b.Namespace, o.Name, ownerOf(o))
+		return nil
+	default:
+		p.differs("subnet %s of namespace %s: block %s belongs to namespace %s, and not by this ConfigMap; to take it back: "+
+			"bcsnetctl pool delete %s", b.Short(), b.Namespace, o.Name, ownerOf(o), o.Name)
+		return nil
+	}
+}
+
+// keep brings a block that its namespace has up to date.
+func (p *pass) keep(ctx context.Context, o *v1.BCSNetPool, b hostnic.Block) error {
+	next := o.DeepCopy()
+	p.mark(next, b)
+	if isGone(next) { // it is back
+		delete(next.Annotations, v1.HostnicGoneAnnotation)
+		next.Spec.Cordoned = false
+	}
+	changed, err := configmap.Patch(ctx, p.client, o, next)
+	if changed {
+		p.done.changed = append(p.done.changed, o.Name)
+	}
+	return err
+}
+
+// give makes a block that nobody has made.
+func (p *pass) give(ctx context.Context, parent string, b hostnic.Block) error {
+	made, err := p.Allocator.GiveBlock(ctx, parent, b.Namespace, b.Addrs, func(o *v1.BCSNetPool) { p.mark(o, b) })
+	refusal, refused := errors.AsType[*ipam.Refusal](err)
+	switch {
+	case err == nil:
+		p.done.given = append(p.done.given, made.Name+" to "+b.Namespace)
+		return nil
+	case refused && isStanding(refusal.Reason):
+		p.differs("subnet %s of namespace %s: %s", b.Short(), b.Namespace, refusal.Message)
+		return nil
+	default:
+		return fmt.Errorf("making block %s for namespace %s: %w", b.Addrs, b.Namespace, err)
+	}
+}
+
+// isStanding reports whether a block is refused for what pools, namespaces and leases are like, and not because the
+// attempt failed.
+func isStanding(r ipam.Reason) bool {
+	switch r {
+	case ipam.ReasonNoFreeBlock, ipam.ReasonAddressNotInPool, ipam.ReasonPoolCordoned, ipam.ReasonBadRequest,
+		ipam.ReasonNotFound:
+		return true
+	default:
+		return false
+	}
+}
+
+// mark records on a block from which ConfigMap it comes, and its place in the list of its namespace.
+func (r *reconciler) mark(o *v1.BCSNetPool, b hostnic.Block) {
+	if o.Labels == nil {
+		o.Labels = map[string]string{}
+	}
+	if o.Annotations == nil {
+		o.Annotations = map[string]string{}
+	}
+	o.Labels[v1.SourceLabel], o.Annotations[v1.HostnicConfigAnnotation] = v1.SourceHostnic, r.From.String()
+	o.Spec.Priority = b.Priority()
+}
+
+// retire cordons blocks that the document gives to their namespaces no more, and takes back those that nothing is in.
+// An address that is taken in between holds it up all the same: a pool that is being deleted waits for its addresses.
+func (p *pass) retire(ctx context.Context, gone []*v1.BCSNetPool) {
+	gone = slices.DeleteFunc(gone, func(o *v1.BCSNetPool) bool { return !o.DeletionTimestamp.IsZero() })
+	if len(gone) == 0 {
+		return
+	}
+	idle := map[string]ipam.IdleBlock{}
+	for _, b := range p.Index.IdleBlocks(p.Now()) {
+		idle[b.Block] = b
+	}
+	for _, o := range gone {
+		if ctx.Err() != nil || len(p.failed) == maxFailures {
+			return
+		}
+		next := o.DeepCopy()
+		next.Annotations[v1.HostnicGoneAnnotation] = "true"
+		next.Spec.Cordoned = true
+		changed, err := configmap.Patch(ctx, p.client, o, next)
+		if changed {
+			p.done.cordoned = append(p.done.cordoned, o.Name+p.heldText(o.Name))
+		}
+		if b, ok := idle[o.Name]; ok && !changed && err == nil {
+			var taken bool
+			if taken, err = p.TakeBack(ctx, b); taken {
+				p.done.deleted = append(p.done.deleted, o.Name)
+			}
+		}
+		if err != nil {
+			p.failed = append(p.failed, err)
+		}
+	}
+}
+
+// heldText describes what a block that is to go waits for.
+func (r *reconciler) heldText(block string) string {
+	c := r.Index.Counts(block, r.Now())
+	if n := c.Active + c.Reserved; n > 0 {
+		return fmt.Sprintf(" until %s in use or reserved %s released", humanize.Plural(n, "address"),
+			humanize.OneOr(n, "is", "are"))
+	}
+	return ""
+}

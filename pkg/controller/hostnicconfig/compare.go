@@ -1,0 +1,60 @@
+package hostnicconfig
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/compat/hostnic"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// compare says where the document says something of pools that they do not: pools are the operator's, and nothing of
+// them is changed.
+func (p *pass) compare(m hostnic.Mapping) {
+	for _, name := range m.Defaults {
+		if problem := p.defaultProblem(name); problem != "" {
+			p.differs("%s names %s, %s", hostnic.Default, hostnic.Clip(name), problem)
+		}
+	}
+	for _, parent := range slices.Sorted(maps.Keys(p.parents)) {
+		if o, known := p.Index.Pool(parent); known && o.AutoAssign != m.AutoAssign {
+			p.differs("%s is %s, and pool %s has autoAssign: %t, which counts", hostnic.AutoAssignKey, onOff(m.AutoAssign),
+				parent, o.AutoAssign)
+		}
+	}
+}
+
+// defaultProblem returns why namespaces that the document does not name draw nothing from a pool of its default; empty
+// where they do.
+func (p *pass) defaultProblem(name string) string {
+	o, ok := p.Index.Pool(name)
+	switch {
+	case !ok:
+		return "and there is no such pool"
+	case !o.Valid():
+		return "which cannot be used: " + o.Problem
+	case o.Block:
+		return "a block, from which its namespace draws alone"
+	case o.BlockSize > 0 && !o.AutoAssign:
+		return "which is split into blocks and gives none by itself"
+	case !o.InDefaultChain():
+		return "which is not in the default chain: " + outside(o)
+	}
+	return ""
+}
+
+// outside says why a pool is not in the default chain.
+func outside(o ipam.Pool) string {
+	if o.NotDefault {
+		return "it says default: false"
+	}
+	return fmt.Sprintf("it is bound to namespaces (%d by name)", len(o.Namespaces))
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}

@@ -1,0 +1,123 @@
+package hostnicconfig
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/compat/hostnic"
+	"github.com/bcsnet/bcsnet/pkg/controller/configmap"
+	"github.com/bcsnet/bcsnet/pkg/controller/informers"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// reconciler gives namespaces blocks as the ConfigMap of hostnic's users says.
+type reconciler struct {
+	Config
+	cache  client.Reader
+	client client.Client
+	wakeUp func()
+	// named are the blocks of the document that was applied last.
+	named atomic.Pointer[map[netip.Prefix]struct{}]
+}
+
+// Config has the dependencies of the reconciler.
+type Config struct {
+	From      types.NamespacedName
+	Index     *ipam.Index
+	Allocator *allocator.Allocator
+	// TakeBack deletes a block that nothing is in, after a look at the API server itself.
+	TakeBack func(context.Context, ipam.IdleBlock) (bool, error)
+	// Now is the API server's time.
+	Now      func() time.Time
+	Terms    *leadership.Terms
+	Ready    func() error
+	Registry prometheus.Registerer
+	Log      *slog.Logger
+}
+
+// Add makes the leader give namespaces blocks as a ConfigMap says.
+func Add(ctx context.Context, mgr ctrl.Manager, o Config) error {
+	r := &reconciler{Config: o, cache: mgr.GetCache(), client: mgr.GetClient()}
+	keeper, err := configmap.New(ctx, mgr, configmap.Config[hostnic.Mapping]{
+		From: o.From, Manifests: "config/hostnic", What: "blocks",
+		Reasons: configmap.Reasons{
+			Applied: v1.ReasonHostnicConfigApplied, Refused: v1.ReasonHostnicConfigRefused,
+			Failed: v1.ReasonHostnicConfigFailed, Differs: v1.ReasonHostnicConfigDiffers,
+		},
+		Metric: prometheus.GaugeOpts{
+			Name: "bcsnet_hostnic_config_applied",
+			Help: "1 while namespaces have the blocks that the ConfigMap of --hostnic-ipam-config says, 0 while that is wrong " +
+				"or something is in the way; of the leader.",
+		},
+		Read:  func(found *corev1.ConfigMap) (hostnic.Mapping, error) { return hostnic.Read(found.Data) },
+		Apply: r.apply,
+		Terms: o.Terms, Ready: o.Ready, Registry: o.Registry, Log: o.Log,
+	})
+	if err != nil {
+		return err
+	}
+	r.wakeUp = keeper.WakeUp
+	_, err = informers.Watch(ctx, mgr.GetCache(), &v1.BCSNetPool{}, r.poolHandler())
+	return err
+}
+
+// poolHandler triggers a look at the blocks when one that the ConfigMap names or named comes, changes or goes, and when
+// a pool does that is split into blocks, or that has the name of a default one. Changes of a status do not matter.
+func (r *reconciler) poolHandler() toolscache.ResourceEventHandler {
+	look := func(o *v1.BCSNetPool) {
+		if r.concerns(o) {
+			r.wakeUp()
+		}
+	}
+	every := informers.Handler(look, look)
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) { every.OnAdd(o, false) },
+		UpdateFunc: func(old, o any) {
+			before, after := old.(*v1.BCSNetPool), o.(*v1.BCSNetPool)
+			if before.Generation != after.Generation || !maps.Equal(before.Annotations, after.Annotations) ||
+				!maps.Equal(before.Labels, after.Labels) {
+				look(before)
+				look(after)
+			}
+		},
+		DeleteFunc: every.OnDelete,
+	}
+}
+
+// concerns reports whether a pool may matter to the ConfigMap. Blocks that namespaces get by themselves, which come in
+// hundreds, do not unless it names them.
+func (r *reconciler) concerns(o *v1.BCSNetPool) bool {
+	if !store.IsBlock(o) || r.owns(o) {
+		return true
+	}
+	addrs, ok := addrsOf(o)
+	if named := r.named.Load(); ok && named != nil {
+		_, ok = (*named)[addrs]
+		return ok
+	}
+	return false
+}
+
+// addrsOf returns the addresses of a block.
+func addrsOf(o *v1.BCSNetPool) (netip.Prefix, bool) {
+	if len(o.Spec.AvailableIPs) != 1 {
+		return netip.Prefix{}, false
+	}
+	p, err := netip.ParsePrefix(o.Spec.AvailableIPs[0])
+	return p, err == nil
+}

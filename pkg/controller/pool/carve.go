@@ -1,0 +1,167 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go4.org/netipx"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// handOver is how long addresses are withheld that a group takes from its parent: a request that began at a replica
+// which did not know of the group is over then.
+const handOver = allocator.MaxRequestTime + time.Second
+
+// withheld is what a group waits for, and since when this leader has seen it so, by the clock of this process: that of
+// the API server may be set.
+type withheld struct {
+	uid   types.UID
+	set   *netipx.IPSet
+	since time.Time
+}
+
+// carving is how far a group has come with taking addresses from its parent.
+type carving struct {
+	// carved are all that were handed over to it; they go into its status.
+	carved []string
+	// waiting is what the others wait for; empty where there are none.
+	waiting string
+	// again is when to look again; 0 where nothing is to be waited for.
+	again time.Duration
+}
+
+// carve decides which addresses a group has taken from its parent. All replicas that know of the group have the parent
+// hand them out no more. One that does not may still do so, for as long as a request takes. After that one list from
+// the API server says whether anybody has one: then the group waits, and else they are its own, until one is found to
+// be somebody else's all the same.
+func (r *Reconciler) carve(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (carving, error) {
+	if p.BlockSize > 0 && p.Plan.Subnet.IsValid() {
+		return r.handToBlocks(pool, p), nil
+	}
+	have := r.index.StillCarved(p.Name)
+	c := carving{carved: rangesOf(have)}
+	if p.Parent == "" || p.Block || !p.Valid() {
+		r.forgetWithheld(p.Name)
+		return c, nil
+	}
+	open := ipaddr.Subtract(p.Plan.Usable, have)
+	if len(open.Ranges()) == 0 {
+		r.forgetWithheld(p.Name)
+		return c, nil
+	}
+	now := r.leases.Now()
+	rest := handOver - r.withheldFor(pool, open)
+	if lost := r.index.Rebuilding(p.Parent); lost != "" {
+		c.waiting = fmt.Sprintf("leases of pool %s were lost: it is not known %s who has its addresses", p.Parent, lost)
+		c.again = handOver
+		return c, nil
+	}
+	obstacles, cooled := r.index.Obstacles(p.Name, open, now)
+	if len(obstacles) == 0 && rest <= 0 {
+		var err error
+		if obstacles, cooled, err = r.storedObstacles(ctx, p, open, now); err != nil {
+			return c, err
+		}
+		if len(obstacles) == 0 {
+			c.carved = rangesOf(p.Plan.Usable)
+			return c, nil
+		}
+	}
+	c.waiting = waitsForObstacles(p, obstacles)
+	switch {
+	case len(obstacles) == 0:
+		c.again = rest
+	case !cooled.IsZero():
+		c.again = max(cooled.Sub(now), conditions.WriteDelay)
+	default:
+		c.again = fullPass // the index tells of each that goes
+	}
+	return c, nil
+}
+
+// storedObstacles looks for leases of others on some addresses in the API server itself.
+func (r *Reconciler) storedObstacles(
+	ctx context.Context, p ipam.Pool, open *netipx.IPSet, now time.Time,
+) (found []ipam.Obstacle, cooled time.Time, err error) {
+	err = r.leases.Each(ctx, "spec.pool!="+p.Name, func(l lease.Lease) error {
+		if !open.Contains(l.Addr) {
+			return nil
+		}
+		of, _ := r.index.Pool(l.Pool)
+		if o, is := p.Obstacle(l, of.Cooldown, now); is {
+			found = append(found, o)
+			cooled = now.Add(conditions.WriteDelay) // the index learns of it from the watch: soon
+		}
+		return nil
+	})
+	return found, cooled, err
+}
+
+// handToBlocks decides whether a pool that is split may give its addresses to blocks. All replicas that know of the
+// split have the pool hand them out no more; one that does not may still do so for as long as a request takes. Leases
+// of before stay where they are: whoever gives a block looks at who has addresses in it.
+func (r *Reconciler) handToBlocks(pool *v1.BCSNetPool, p ipam.Pool) carving {
+	if p.SplitLate() {
+		if rest := handOver - r.withheldFor(pool, &netipx.IPSet{}); rest > 0 {
+			return carving{waiting: "requests that began before are over in " + handOver.String() + " at most", again: rest}
+		}
+	}
+	r.forgetWithheld(p.Name)
+	return carving{carved: []string{ipaddr.FormatRange(netipx.RangeOfPrefix(p.Plan.Subnet))}}
+}
+
+// withheldFor returns for how long this leader has seen a pool wait for just these addresses.
+func (r *Reconciler) withheldFor(pool *v1.BCSNetPool, open *netipx.IPSet) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w, ok := r.withheld[pool.Name]
+	if !ok || w.uid != pool.UID || !w.set.Equal(open) {
+		w = withheld{pool.UID, open, time.Now()}
+		r.withheld[pool.Name] = w
+	}
+	return time.Since(w.since)
+}
+
+func (r *Reconciler) forgetWithheld(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.withheld, name)
+}
+
+// waitsForObstacles describes what a group waits for: leases of others on its addresses, or only the time.
+func waitsForObstacles(p ipam.Pool, obstacles []ipam.Obstacle) string {
+	if len(obstacles) == 0 {
+		return fmt.Sprintf("pool %s hands them out no more; requests that began before are over in %s at most",
+			p.Parent, handOver)
+	}
+	var names []string
+	kept := false
+	for _, o := range obstacles {
+		names, kept = append(names, o.String()), kept || o.Cools.IsZero()
+	}
+	text := fmt.Sprintf("it waits for %s of pool %s in this range: %s", humanize.Plural(len(names), "address"),
+		obstacles[0].Lease.Pool, humanize.List(names))
+	if kept {
+		text += fmt.Sprintf("; give them up: bcsnetctl ip release ADDRESS; or leave them to pool %s: bcsnetctl pool "+
+			"remove-ip "+
+			"%s ADDRESS", obstacles[0].Lease.Pool, p.Name)
+	}
+	return text
+}
+
+// rangesOf writes the ranges of a set; nil for an empty one.
+func rangesOf(s *netipx.IPSet) (all []string) {
+	for _, r := range s.Ranges() {
+		all = append(all, ipaddr.FormatRange(r))
+	}
+	return all
+}

@@ -1,0 +1,185 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// AbandonedFor is how long a block stays whose namespace is gone: one that comes again meanwhile has it still.
+const AbandonedFor = time.Hour
+
+// Reclaimer takes blocks back that nobody needs, by the deletion of a pool. From a namespace that lives it takes only
+// what its parent's reclaimAfter allows, and never the last block: firewalls know it. An ADD that comes meanwhile has
+// its
+// address: the deletion waits until it is released, and whoever asks after it gets an address of another block.
+type Reclaimer struct {
+	ReclaimerConfig
+
+	// idle is since when a block was seen idle; changed by the passes alone.
+	idle map[idleKey]time.Time
+}
+
+// ReclaimerConfig is what a Reclaimer works with.
+type ReclaimerConfig struct {
+	Client client.Client
+	// Live reads the API server itself.
+	Live   client.Reader
+	Index  *ipam.Index
+	Leases *store.Client
+	// After is how long a block stays whose namespace is gone; 0 for AbandonedFor.
+	After time.Duration
+	Ready func() error
+	Log   *slog.Logger
+}
+
+// idleKey is one block; one that is made again under the name is another.
+type idleKey struct {
+	name    string
+	created time.Time
+}
+
+// NewReclaimer returns a reclaimer that has seen nothing yet.
+func NewReclaimer(o ReclaimerConfig) *Reclaimer {
+	o.After = cmp.Or(o.After, AbandonedFor)
+	return &Reclaimer{ReclaimerConfig: o}
+}
+
+// Start looks at the blocks until the context ends, a term of the leader.
+func (r *Reclaimer) Start(ctx context.Context) error {
+	if !leadership.AwaitReady(ctx, r.Ready) {
+		return nil
+	}
+	r.idle = map[idleKey]time.Time{}
+	leadership.Every(ctx, min(30*time.Second, max(r.After/8, 100*time.Millisecond)), func() { r.pass(ctx) })
+	return nil
+}
+
+// pass takes back the blocks whose time has come, one after the other.
+func (r *Reclaimer) pass(ctx context.Context) {
+	seen, taken := map[idleKey]time.Time{}, map[string]bool{}
+	for _, b := range r.Index.IdleBlocks(r.Leases.Now()) {
+		b.Others = slices.DeleteFunc(b.Others, func(o string) bool { return taken[o] })
+		after := r.After
+		switch {
+		case b.ParentGoes:
+			after = 0
+		case r.kept(ctx, b):
+			continue
+		case b.Abandoned:
+		case b.After == 0 || len(b.Others) == 0:
+			continue
+		default:
+			after = b.After
+		}
+		key, now := idleKey{b.Block, b.Created}, r.Leases.Now()
+		since, known := r.idle[key]
+		if !known || since.Before(b.Used) {
+			since = now
+		}
+		if seen[key] = since; now.Sub(since) < after || ctx.Err() != nil {
+			continue
+		}
+		done, err := r.takeBack(ctx, b, r.may)
+		switch {
+		case err != nil:
+			r.Log.Warn("a block is not taken back yet", "block", b.Block, "namespace", b.Namespace, "error", err)
+		case done:
+			taken[b.Block] = true
+			r.Log.Info("a block is taken back", "block", b.Block, "namespace", b.Namespace, "idle", now.Sub(since))
+		}
+	}
+	r.idle = seen
+}
+
+// kept reports whether a ConfigMap says how long a block stays.
+func (r *Reclaimer) kept(ctx context.Context, b ipam.IdleBlock) bool {
+	var o v1.BCSNetPool
+	return r.Client.Get(ctx, types.NamespacedName{Name: b.Block}, &o) == nil && isKept(&o)
+}
+
+func isKept(o *v1.BCSNetPool) bool {
+	return o.Annotations[v1.HostnicConfigAnnotation] != "" && o.Annotations[v1.HostnicGoneAnnotation] == ""
+}
+
+// TakeBack deletes a block whose ConfigMap gives it to its namespace no more, unless the API server itself shows that
+// it is another by now, that it is given to the namespace again, or that somebody has an address of it.
+func (r *Reclaimer) TakeBack(ctx context.Context, b ipam.IdleBlock) (done bool, err error) {
+	return r.takeBack(ctx, b, func(context.Context, ipam.IdleBlock) (bool, error) { return true, nil })
+}
+
+// takeBack deletes a block, unless the API server itself shows that it is another by now, that a ConfigMap keeps it,
+// that somebody has an address of it, or that it may not go: that its namespace lives, or that it would be the last one
+// of a namespace that does.
+func (r *Reclaimer) takeBack(
+	ctx context.Context, b ipam.IdleBlock, may func(context.Context, ipam.IdleBlock) (bool, error),
+) (done bool, err error) {
+	var o v1.BCSNetPool
+	if err := r.Live.Get(ctx, types.NamespacedName{Name: b.Block}, &o); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	if !o.DeletionTimestamp.IsZero() || !slices.Equal(o.Spec.Namespaces, []string{b.Namespace}) ||
+		!o.CreationTimestamp.Time.Equal(b.Created) || !b.ParentGoes && isKept(&o) {
+		return false, nil
+	}
+	if allowed, err := may(ctx, b); !allowed || err != nil {
+		return false, err
+	}
+	held := 0
+	if err := r.Leases.Each(ctx, "spec.pool="+b.Block, func(l lease.Lease) error {
+		if l.State == lease.Active || l.IsRetained() || l.State == lease.Reserved && !b.ParentGoes {
+			held++
+		}
+		return nil
+	}); err != nil || held > 0 {
+		return false, err
+	}
+	err = r.Client.Delete(ctx, &o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("deleting it: %w", err)
+	}
+	p := store.Pool(&o)
+	p.Terminating = true // as the watch will say: no request is given an address of it from here on
+	r.Index.SetPool(p)
+	return true, nil
+}
+
+// may reports whether the API server itself shows that a block may go: its namespace does not exist, its parent is
+// being deleted, or another of its blocks stays.
+func (r *Reclaimer) may(ctx context.Context, b ipam.IdleBlock) (bool, error) {
+	if b.ParentGoes {
+		return true, nil
+	}
+	if b.Abandoned {
+		err := r.Live.Get(ctx, types.NamespacedName{Name: b.Namespace}, &corev1.Namespace{})
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	}
+	for _, name := range b.Others {
+		var o v1.BCSNetPool
+		err := r.Live.Get(ctx, types.NamespacedName{Name: name}, &o)
+		switch {
+		case client.IgnoreNotFound(err) != nil:
+			return false, err
+		case err == nil && o.DeletionTimestamp.IsZero() && slices.Equal(o.Spec.Namespaces, []string{b.Namespace}):
+			return true, nil
+		}
+	}
+	return false, nil
+}
