@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -46,13 +47,21 @@ func (f *facts) unleased(p *workload.Pod, a netip.Addr, pool *Pool) (Finding, bo
 			l.Claim)
 	case l.State == lease.Reserved:
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is reserved", a, pool.Name)
-	case l.Owner == "" && (l.PodName == "" || l.PodUID == p.UID || l.PodUID == "" && l.Who() == name):
+	case l.Owner == "" && l.PodName == "" || has(*l, p.UID, name):
 		return found, false // a lease of a container alone may well be the pod's
 	default:
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which %s holds", a, pool.Name, l.Who())
 		found.Fix = fmt.Sprintf("kubectl -n %s delete pod %s", p.Namespace, p.Name)
 	}
 	return found, true
+}
+
+// has reports whether an attachment of a lease is that of a pod, by its UID, or by its name where the lease knows none.
+func has(l lease.Lease, uid, name string) bool {
+	_, ok := l.From(func(l lease.Lease) bool {
+		return l.Owner == "" && (l.PodUID == uid || l.PodUID == "" && l.Who() == name)
+	})
+	return ok
 }
 
 func leasesWithoutPool(f *facts) (out []Finding) {
@@ -100,6 +109,24 @@ func leasesDraining(f *facts) (out []Finding) {
 		out = append(out, Finding{
 			Object: ip(l.Addr), Pools: []string{l.Pool}, Fix: "bcsnetctl pool describe " + l.Pool,
 			Cause: fmt.Sprintf("pool %s no longer has it; %s", l.Pool, f.holder(l)),
+		})
+	}
+	return out
+}
+
+// longMigration is for how long two pods of a virtual machine may have its address before that is a finding.
+const longMigration = time.Hour
+
+// leasesOfTwoPods finds addresses that two pods of a virtual machine have had for long: since the second one got it.
+func leasesOfTwoPods(f *facts) (out []Finding) {
+	for i := range f.Leases {
+		l := &f.Leases[i]
+		if l.Other == nil || f.Now.Sub(l.Updated) < longMigration {
+			continue
+		}
+		out = append(out, Finding{
+			Object: ip(l.Addr), Pools: []string{l.Pool}, Fix: "kubectl -n " + l.Namespace + " get vmi,vmim,pods",
+			Cause: fmt.Sprintf("%s and %s have both had it for %s", l.Where(), l.Other.Where(), ago(l.Updated, f.Now)),
 		})
 	}
 	return out

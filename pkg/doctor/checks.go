@@ -60,6 +60,22 @@ func poolChecks() []Check {
 		Impact: "the pool hands out nothing; addresses in use stay",
 		Mend:   "Correct the field that the cause names.",
 	}, {
+		ID: "group-invalid", Group: GroupPools, Severity: Error, Needs: pools, run: eachPool(groupInvalid),
+		Title: "a group does not fit its parent",
+		Meaning: "The parent that the pool names does not exist, is being deleted, or does not have the addresses of the " +
+			"pool; or another child has them. A block is a child, too.",
+		Impact: "the group hands out nothing, and its parent keeps the addresses; those in use stay",
+		Mend: "Create the parent, or correct the group's addresses. A parent that is being deleted goes when its children " +
+			"are deleted.",
+	}, {
+		ID: "group-stuck", Group: GroupPools, Severity: Warning, Needs: leases, run: eachPool(groupStuck),
+		Title: "a group does not get its addresses from its parent",
+		Meaning: "Somebody else has had an address of the group's range for five minutes, or the group has waited that " +
+			"long without that. What only cools down is no finding until then, and neither is what was set aside.",
+		Impact: "neither the group nor its parent hands out the addresses that wait",
+		Mend: "Release the addresses that the cause names, or take them out of the group: `bcsnetctl pool remove-ip GROUP " +
+			"ADDRESS`.",
+	}, {
 		ID: "pool-not-ready", Group: GroupPools, Severity: Warning, Needs: pools, run: eachPool(poolNotReady),
 		Title: "a pool hands out nothing",
 		Meaning: "The pool has no address or no host, its objects cannot be written, or no controller has looked at it " +
@@ -111,9 +127,8 @@ func poolChecks() []Check {
 	}, {
 		ID: "stuck-deletion", Group: GroupPools, Severity: Warning, Needs: leases, run: stuckDeletions,
 		Title: "a deletion does not end",
-		Meaning: "A pool was deleted more than five minutes ago and is still there, or somebody has deleted the object of " +
-			"an address that is held, " +
-			"or that carries another's finalizer.",
+		Meaning: "A pool was deleted more than five minutes ago and is still there, as one is that waits for its children; " +
+			"or somebody has deleted the object of an address that is held, or that carries another's finalizer.",
 		Impact: "a deleted pool hands out nothing, and such an address is not handed out again before its object is gone",
 		Mend:   "Release what the cause names.",
 	}}
@@ -189,6 +204,14 @@ func addressChecks() []Check {
 		Meaning: "The pool no longer lists the address. That is how addresses drain after `pool remove-ip`.",
 		Impact:  "none: the holder keeps the address, and nobody gets it afterwards",
 		Mend:    "Nothing, or recreate the pod to end it at once.",
+	}, {
+		ID: "lease-two-pods", Group: GroupAddresses, Severity: Warning, Needs: []Part{PartAddresses}, run: leasesOfTwoPods,
+		Title: "a virtual machine has had its address in two pods for long",
+		Meaning: "The machine has been migrating live for more than an hour, or its migration has ended and the pod at one " +
+			"of its ends has not. Bcsnet ends neither half by what KubeVirt says of the migration: that says nothing of " +
+			"the containers. A pod that is gone is found by the checks of leaks.",
+		Impact: "none while one of the pods has the machine; until one ends it cannot migrate again",
+		Mend:   "See `kubectl get vmi,vmim`. Cancel the migration that hangs, or delete the pod that the machine is not in.",
 	}}
 }
 
@@ -229,10 +252,18 @@ func hostChecks() []Check {
 		Impact:  "none, unless the subnet is misspelt",
 		Mend:    "Take the subnet out of the pool, or correct it.",
 	}, {
+		ID: "host-selector-empty", Group: GroupHosts, Severity: Info, Needs: nodes, run: emptyHostSelectors,
+		Title: "a host selector matches no node",
+		Meaning: "The `hostSelector` of a pool matches no Node, or none that has an InternalIP; other hosts may draw from " +
+			"the " +
+			"pool. Where none may, the check `pool-not-ready` says so. A cluster without any Node is no finding.",
+		Impact: "none, unless a label is misspelt",
+		Mend:   "Correct the selector, or label the nodes that are meant.",
+	}, {
 		ID: "node-in-no-pool", Group: GroupHosts, Severity: Info, Needs: nodes, run: nodesInNoPool,
 		Title: "no pool lists a node",
-		Meaning: "No pool lists an address of the Node, in `hosts` or by a subnet in `hostSubnets`. For nodes whose pods " +
-			"get their addresses elsewhere that is as it should be.",
+		Meaning: "No pool lists an address of the Node, in `hosts` or by a subnet in `hostSubnets`, and no `hostSelector` " +
+			"matches it. For nodes whose pods get their addresses elsewhere that is as it should be.",
 		Impact: "pods that start on the node get no address from bcsnet",
 		Mend:   "Add the node to a pool.",
 	}}

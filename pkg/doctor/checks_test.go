@@ -33,10 +33,23 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+// inRack returns a node with a label; bySelector makes a pool one for the nodes with it alone.
+func inRack(name, rack, internal string) doctor.Node {
+	a := []netip.Addr{addr(internal)}
+	return doctor.Node{Name: name, Addrs: a, Internal: a, Labels: map[string]string{"rack": rack}, Ready: true}
+}
+
+func bySelector(rack string) func(*v1.BCSNetPool) {
+	return func(p *v1.BCSNetPool) {
+		p.Spec.Hosts = nil
+		p.Spec.HostSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": rack}}
+	}
+}
+
 func cases() map[string]checkCase {
 	all := map[string]checkCase{}
 	for _, some := range []map[string]checkCase{
-		installCases(), poolCases(), leakCases(), addressCases(), claimCases(), hostCases(),
+		installCases(), poolCases(), groupCases(), leakCases(), addressCases(), claimCases(), hostCases(),
 	} {
 		for name, c := range some {
 			if _, twice := all[name]; twice {
@@ -308,6 +321,19 @@ func addressCases() map[string]checkCase {
 
 		"a lease of no pool": {func(s *doctor.Snapshot) { s.Leases[0].Pool = "gone" },
 			[]string{"lease-without-pool ip/10.1.0.20: there is no pool gone; default/web-0, held for 2d on 10.0.0.11"}},
+		"two pods of a machine": {func(s *doctor.Snapshot) {
+			s.Pods = append(s.Pods, pod("web-1"))
+			s.Leases[0].Other = &lease.Holder{
+				Host: addr("10.0.0.11"), ContainerID: "b", IfName: "eth0", Namespace: "default", PodName: "web-1", PodUID: "uid-web-1",
+			}
+		}, []string{"lease-two-pods ip/10.1.0.20: default/web-0 on host 10.0.0.11 and default/web-1 on host 10.0.0.11 have both had it for 2d"}},
+		"two pods of a machine, since a while": {func(s *doctor.Snapshot) {
+			s.Pods = append(s.Pods, pod("web-1"))
+			s.Leases[0].Updated = now.Add(-59 * time.Minute)
+			s.Leases[0].Other = &lease.Holder{
+				Host: addr("10.0.0.11"), ContainerID: "b", IfName: "eth0", Namespace: "default", PodName: "web-1", PodUID: "uid-web-1",
+			}
+		}, nil},
 		"a lease outside its pool": {func(s *doctor.Snapshot) { s.Pools = []doctor.Pool{pool("blue", "10.1.0.21-10.1.0.29")} },
 			[]string{"lease-draining ip/10.1.0.20: pool blue no longer has it; default/web-0, held for 2d on 10.0.0.11"}},
 	}
@@ -332,6 +358,37 @@ func hostCases() map[string]checkCase {
 				p.Spec.Hosts, p.Spec.HostSubnets = nil, []string{"10.9.0.0/16", "10.9.0.0/24", "10.8.0.0/16"}
 			}))
 		}, []string{"host-subnet-empty pool/red: no node lies in its host subnet 10.8.0.0/16"}},
+		"a node that a host selector matches": {func(s *doctor.Snapshot) {
+			s.Nodes = append(s.Nodes, inRack("node-2", "7", "10.9.0.12"))
+			s.Leases[1].Host = addr("10.9.0.12")
+			s.Pools = append(s.Pools, pool("red", "10.1.0.30", bySelector("7")))
+		}, nil},
+		"a node that lost its label": {func(s *doctor.Snapshot) {
+			s.Nodes = append(s.Nodes, inRack("node-2", "8", "10.9.0.12"), inRack("node-3", "7", "10.9.0.13"))
+			s.Leases[1].Host = addr("10.9.0.12")
+			s.Pools = append(s.Pools, pool("red", "10.1.0.30", bySelector("7")))
+		}, []string{
+			"host-in-no-pool host/10.9.0.12: 1 address in use on it, but no pool lists it",
+			"node-in-no-pool node/node-2: no pool lists 10.9.0.12",
+		}},
+		"a host selector beside hosts that matches no node": {func(s *doctor.Snapshot) {
+			s.Nodes = append(s.Nodes, doctor.Node{
+				Name: "node-2", Addrs: []netip.Addr{addr("10.0.0.12")}, Labels: map[string]string{"rack": "7"},
+			})
+			s.Pools = append(s.Pools, pool("red", "10.1.0.30", bySelector("7"), func(p *v1.BCSNetPool) {
+				p.Spec.Hosts = []string{"10.0.0.11", "10.0.0.12"}
+			}))
+		}, []string{"host-selector-empty pool/red: its host selector rack=7 matches no node that has an InternalIP"}},
+		"a host selector alone that matches no node": {func(s *doctor.Snapshot) {
+			s.Pools = append(s.Pools, pool("red", "10.1.0.30", bySelector("7")))
+		}, []string{
+			"pool-not-ready pool/red: no host may draw from it: its host selector rack=7 matches no node that has an InternalIP",
+		}},
+		"a host selector, and a host that may match it, nodes unknown": {func(s *doctor.Snapshot) {
+			s.Missing[doctor.PartNodes], s.Nodes = errForbidden, nil
+			s.Leases[1].Host = addr("10.0.0.12")
+			s.Pools = append(s.Pools, pool("red", "10.1.0.30", bySelector("7")))
+		}, nil},
 		"a cluster without nodes": {func(s *doctor.Snapshot) { s.Nodes = nil }, nil},
 		"a host that no pool lists": {func(s *doctor.Snapshot) {
 			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-2", Addrs: []netip.Addr{addr("10.0.0.12")}, Ready: true})

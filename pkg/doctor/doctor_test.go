@@ -139,7 +139,7 @@ func TestSelect(t *testing.T) {
 		"nothing left":     {only: []string{"leaks"}, skip: []string{"leaks"}},
 		"unknown":          {only: []string{"leak"}, unknown: "leak"},
 		"unknown to skip":  {skip: []string{"leaks", "pols"}, unknown: "pols"},
-		"all but a few":    {skip: []string{"leaks", "pools", "install", "addresses", "claims"}, want: "host-gone host-in-no-pool duplicate-host host-not-a-node host-subnet-empty node-in-no-pool"},
+		"all but a few":    {skip: []string{"leaks", "pools", "install", "addresses", "claims"}, want: "host-gone host-in-no-pool duplicate-host host-not-a-node host-subnet-empty host-selector-empty node-in-no-pool"},
 		"a title is no ID": {only: []string{"no controller runs"}, unknown: "no controller runs"},
 	} {
 		t.Run(name, func(t *testing.T) {

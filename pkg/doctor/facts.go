@@ -10,6 +10,7 @@ import (
 	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -21,12 +22,16 @@ type facts struct {
 	leases map[netip.Addr]*lease.Lease
 	byName map[podKey][]*lease.Lease
 	pods   map[podKey]*workload.Pod
+	// blocks are the names of the blocks of pools that are split, by pool and in order.
+	blocks map[string][]string
 	nodes  map[netip.Addr]*Node
-	// listed are the pools that list a host; active counts the addresses in use on it. subnetted are the pools
-	// that have host subnets.
-	listed    map[netip.Addr][]string
-	active    map[netip.Addr]int
-	subnetted []*Pool
+	// listed are the pools that list a host; active counts the addresses in use on it. covering are the pools that have
+	// host subnets or a host selector.
+	listed   map[netip.Addr][]string
+	active   map[netip.Addr]int
+	covering []*Pool
+	// blind: pools have host selectors, and the nodes are not known.
+	blind bool
 	// ranges are what the pools serve, in order.
 	ranges []poolRange
 	// used counts the held addresses of a pool's plan.
@@ -45,14 +50,15 @@ type poolRange struct {
 }
 
 func newFacts(s *Snapshot) *facts {
+	s, blocks := s.wholePools()
 	f := &facts{
-		Snapshot: s,
-		pools:    make(map[string]*Pool, len(s.Pools)),
-		leases:   make(map[netip.Addr]*lease.Lease, len(s.Leases)),
-		byName:   map[podKey][]*lease.Lease{},
-		pods:     make(map[podKey]*workload.Pod, len(s.Pods)),
-		nodes:    make(map[netip.Addr]*Node, len(s.Nodes)),
-		listed:   map[netip.Addr][]string{}, active: map[netip.Addr]int{}, used: map[string]uint64{},
+		Snapshot: s, blocks: blocks,
+		pools:  make(map[string]*Pool, len(s.Pools)),
+		leases: make(map[netip.Addr]*lease.Lease, len(s.Leases)),
+		byName: map[podKey][]*lease.Lease{},
+		pods:   make(map[podKey]*workload.Pod, len(s.Pods)),
+		nodes:  make(map[netip.Addr]*Node, len(s.Nodes)),
+		listed: map[netip.Addr][]string{}, active: map[netip.Addr]int{}, used: map[string]uint64{},
 	}
 	f.addPools()
 	for i := range s.Nodes {
@@ -66,12 +72,14 @@ func newFacts(s *Snapshot) *facts {
 	for i := range s.Leases {
 		l := &s.Leases[i]
 		f.leases[l.Addr] = l
-		if l.PodName != "" {
-			name := podKey{l.Namespace, l.PodName}
-			f.byName[name] = append(f.byName[name], l)
-		}
-		if l.State == lease.Active {
-			f.active[l.Host]++
+		for side := range l.Attachments() {
+			if side.PodName != "" {
+				name := podKey{side.Namespace, side.PodName}
+				f.byName[name] = append(f.byName[name], &side)
+			}
+			if side.State == lease.Active {
+				f.active[side.Host]++
+			}
 		}
 		if l.State != lease.Available {
 			for p := range f.servedBy(l.Addr) {
@@ -83,15 +91,25 @@ func newFacts(s *Snapshot) *facts {
 }
 
 func (f *facts) addPools() {
+	arranged := make([]ipam.Pool, 0, len(f.Pools))
+	for i := range f.Pools {
+		arranged = append(arranged, f.Pools[i].Pool)
+	}
+	arranged = ipam.Arrange(arranged)
+	snapshot := *f.Snapshot // which is the caller's
+	snapshot.Pools = slices.Clone(f.Pools)
+	f.Snapshot = &snapshot
 	for i := range f.Pools {
 		p := &f.Pools[i]
+		p.Pool = arranged[i].WithNodes(f.eachNode)
 		f.pools[p.Name] = p
 		for h := range p.Hosts {
 			f.listed[h] = append(f.listed[h], p.Name)
 		}
-		if len(p.HostSubnets) > 0 {
-			f.subnetted = append(f.subnetted, p)
+		if len(p.HostSubnets) > 0 || p.HostSelector != nil {
+			f.covering = append(f.covering, p)
 		}
+		f.blind = f.blind || p.HostSelector != nil && len(f.Nodes) == 0
 		if p.Valid() {
 			for _, r := range p.Plan.Usable.Ranges() {
 				f.ranges = append(f.ranges, poolRange{IPRange: r, pool: p})
@@ -107,9 +125,18 @@ func (f *facts) addPools() {
 	}
 }
 
-// drawsFrom reports whether a host may draw from any pool.
+// eachNode iterates over the nodes.
+func (f *facts) eachNode(yield func(ipam.Node) bool) {
+	for _, n := range f.Nodes {
+		if !yield(ipam.Node{Addrs: n.Addrs, Internal: n.Internal, Labels: n.Labels}) {
+			return
+		}
+	}
+}
+
+// drawsFrom reports whether a host may draw from any pool. It says so of all where that cannot be known.
 func (f *facts) drawsFrom(h netip.Addr) bool {
-	return len(f.listed[h]) > 0 || slices.ContainsFunc(f.subnetted, func(p *Pool) bool { return p.Draws(h) })
+	return f.blind || len(f.listed[h]) > 0 || slices.ContainsFunc(f.covering, func(p *Pool) bool { return p.Draws(h) })
 }
 
 // servedBy iterates over the pools whose plan has an address; more than one where pools overlap.

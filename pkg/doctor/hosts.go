@@ -75,7 +75,7 @@ func emptyHostSubnets(f *facts) (out []Finding) {
 	if len(f.Nodes) == 0 {
 		return nil // a cluster that has no nodes (yet) says nothing about hosts
 	}
-	for _, p := range f.subnetted {
+	for _, p := range f.covering {
 		for _, n := range p.HostSubnets.Sorted() {
 			inside := false
 			for a := range f.nodes {
@@ -90,6 +90,17 @@ func emptyHostSubnets(f *facts) (out []Finding) {
 	}
 	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
 	return out
+}
+
+// emptyHostSelectors finds host selectors that match no node by which a host may draw.
+func emptyHostSelectors(f *facts) []Finding {
+	return eachPool(func(f *facts, p *Pool) (Finding, bool) {
+		if p.HostSelector == nil || len(p.Selected) > 0 || p.NoHosts() || len(f.Nodes) == 0 {
+			return Finding{}, false
+		}
+		return onPool(p, fmt.Sprintf("its host selector %s matches no node that has an InternalIP", p.HostSelector),
+			fmt.Sprintf("kubectl get nodes -l '%s'", p.HostSelector)), true
+	})(f)
 }
 
 func duplicateHosts(f *facts) (out []Finding) {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"iter"
 	"net/netip"
 	"slices"
 	"time"
@@ -44,8 +45,7 @@ func leak(check string) func(*facts) []Finding {
 // findLeaks goes through the leases once, for all checks.
 func (f *facts) findLeaks() {
 	f.leaks = map[string][]Finding{}
-	for i := range f.Leases {
-		l := &f.Leases[i]
+	for l := range f.attachments() {
 		check, cause := Leak(*l, f.pod(l.Holder), f.others, f.Now)
 		if check == "" {
 			continue
@@ -71,6 +71,26 @@ func (f *facts) findLeaks() {
 			found.Fix = "bcsnetctl ip release " + l.Addr.String() + " --force"
 		}
 		f.leaks[check] = append(f.leaks[check], found)
+	}
+}
+
+// attachments yields the leases as seen from each of their attachments: while a virtual machine migrates, either may
+// leak by itself.
+func (f *facts) attachments() iter.Seq[*lease.Lease] {
+	return func(yield func(*lease.Lease) bool) {
+		for i := range f.Leases {
+			if f.Leases[i].Other == nil {
+				if !yield(&f.Leases[i]) {
+					return
+				}
+				continue
+			}
+			for side := range f.Leases[i].Attachments() {
+				if !yield(&side) {
+					return
+				}
+			}
+		}
 	}
 }
 

@@ -46,7 +46,8 @@ func eachPool(ask func(*facts, *Pool) (Finding, bool)) func(*facts) []Finding {
 }
 
 func poolInvalid(_ *facts, p *Pool) (Finding, bool) {
-	return onPool(p, strings.ReplaceAll(p.Problem, "\n", "; "), "bcsnetctl pool edit "+p.Name), !p.Valid()
+	return onPool(p, strings.ReplaceAll(p.Problem, "\n", "; "), "bcsnetctl pool edit "+p.Name),
+		!p.Valid() && !p.BadParent
 }
 
 func poolNotReady(f *facts, p *Pool) (Finding, bool) {
@@ -58,6 +59,9 @@ func poolNotReady(f *facts, p *Pool) (Finding, bool) {
 		return ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == reason
 	}
 	switch {
+	case p.HostSelector != nil && p.NoHosts():
+		return onPool(p, fmt.Sprintf("no host may draw from it: its host selector %s matches no node that has an InternalIP",
+			p.HostSelector), fmt.Sprintf("kubectl get nodes -l '%s'", p.HostSelector)), !f.blind
 	case p.NoHosts():
 		return onPool(p, "no host may draw from it", fmt.Sprintf("bcsnetctl pool add-host %s HOST", p.Name)), true
 	case p.Object.Status.ObservedGeneration == 0:
@@ -228,22 +232,23 @@ func poolStuck(f *facts, p *Pool) (Finding, bool) {
 			kept++
 		}
 	}
-	found := onPool(p, fmt.Sprintf("deleted %s ago; nothing is in use any more: no controller removes it",
-		ago(since.Time, f.Now)),
-		fixController)
+	waits, fix := f.waitsForChildren(p)
 	switch {
-	case n == 0 && kept > 0:
+	case waits != "":
+	case n > 0:
+		waits = fmt.Sprintf("%s in use %s released: on %s", humanize.Plural(n, "address"), humanize.OneOr(n, "is", "are"),
+			onHosts(by))
+		fix = "bcsnetctl lease list --pool " + p.Name
+	case kept > 0:
 		slices.Sort(claims)
 		claims = slices.Compact(claims)
-		found.Cause = fmt.Sprintf("deleted %s ago; it goes when claims have given up %s: %s", ago(since.Time, f.Now),
-			humanize.Plural(kept, "address"), humanize.List(claims))
-		found.Fix = "bcsnetctl claim describe " + claims[0]
-	case n > 0:
-		found.Cause = fmt.Sprintf("deleted %s ago; it goes when %s in use %s released: on %s", ago(since.Time, f.Now),
-			humanize.Plural(n, "address"), humanize.OneOr(n, "is", "are"), onHosts(by))
-		found.Fix = "bcsnetctl lease list --pool " + p.Name
+		waits = fmt.Sprintf("claims have given up %s: %s", humanize.Plural(kept, "address"), humanize.List(claims))
+		fix = "bcsnetctl claim describe " + claims[0]
+	default:
+		return onPool(p, fmt.Sprintf("deleted %s ago; nothing is in use any more: no controller removes it",
+			ago(since.Time, f.Now)), fixController), true
 	}
-	return found, true
+	return onPool(p, fmt.Sprintf("deleted %s ago; it goes when %s", ago(since.Time, f.Now), waits), fix), true
 }
 
 func onHosts(by map[netip.Addr]int) string {

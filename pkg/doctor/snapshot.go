@@ -85,7 +85,8 @@ type Controller struct {
 	Term    time.Duration
 }
 
-// Pool is a pool as the allocator sees it, and as it is stored.
+// Pool is a pool as the allocator sees it, and as it is stored. The checks find out themselves which nodes its host
+// selector matches.
 type Pool struct {
 	ipam.Pool
 	Object *v1.BCSNetPool
@@ -93,7 +94,8 @@ type Pool struct {
 
 // Node has what matters of a Node.
 type Node struct {
-	Name  string
-	Addrs []netip.Addr // internal first
-	Ready bool
+	Name            string
+	Addrs, Internal []netip.Addr // internal first
+	Labels          map[string]string
+	Ready           bool
 }
