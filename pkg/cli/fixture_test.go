@@ -168,12 +168,16 @@ func (f *fixture) commands() map[string]func(*testscript.TestScript, bool, []str
 	}
 	return map[string]func(*testscript.TestScript, bool, []string){
 		"controller":  do(f.startController),
+		"request":     do(f.request),
+		"ended":       do(f.ended),
+		"get":         do(f.get),
 		"settled":     do(f.settled),
 		"deleting":    do(f.deleting),
 		"lease":       do(f.lease),
 		"owned":       do(f.owned),
 		"claimed":     do(f.claimed),
 		"kept":        do(f.kept),
+		"migrating":   do(f.migrating),
 		"aged":        do(f.aged),
 		"leader":      do(f.leader),
 		"outdated":    do(f.outdated),
@@ -269,6 +273,17 @@ func (f *fixture) kept(ctx context.Context, _ *testscript.TestScript, args []str
 		l.Retention = stickyOf(args[4:])
 		*l, _ = lease.Release(*l, l.Updated, lease.Change{})
 	})
+}
+
+// migrating ADDRESS POOL HOST NAMESPACE/POD CLAIM KEY HOST NAMESPACE/POD is claimed of a virtual machine that migrates
+// live to another pod.
+func (f *fixture) migrating(ctx context.Context, _ *testscript.TestScript, args []string) error {
+	to := lease.Lease{Addr: netip.MustParseAddr(args[0])}
+	if err := f.hold(ctx, &to, netip.MustParseAddr(args[6]), args[7]); err != nil {
+		return err
+	}
+	to.ContainerID += "-target"
+	return f.store(ctx, args, func(l *lease.Lease) { l.Retention, l.Other = stickyOf(args[4:6]), &to.Holder })
 }
 
 func stickyOf(args []string) lease.Retention {

@@ -28,6 +28,11 @@ import (
 // formatCalls are calls that have something to print, by command. They change nothing, so that each can be made
 // in every format. Commands under two groups are called by both names.
 var formatCalls = map[string]string{
+	"cleanup endpoint":  "vm-1 --force --settle=0s --dry-run=client",
+	"cleanup group":     "part --force --settle=0s --dry-run=client",
+	"cleanup host":      "10.0.0.11 --force --settle=0s --dry-run=client",
+	"cleanup network":   "prod --force --settle=0s --dry-run=client",
+	"cleanup pool":      "blue --force --settle=0s --dry-run=client",
 	"claim create":      "fresh --dry-run=client",
 	"claim describe":    "sts-db",
 	"claim list":        "",
@@ -36,11 +41,17 @@ var formatCalls = map[string]string{
 	"doctor":            "",
 	"events":            "",
 	"explain":           "web-0",
+	"explain namespace": "default",
 	"host describe":     "10.0.0.11",
 	"host list":         "",
 	"host release":      "10.0.0.11 --dry-run=client",
 	"install":           "--image registry.example.com/bcsnet:v1 --dry-run=client",
 	"import netservice": "--dry-run=client",
+	"inspect group":     "part",
+	"inspect host":      "10.0.0.11",
+	"inspect namespace": "default",
+	"inspect network":   "prod",
+	"inspect pool":      "blue",
 	"ip allocate":       "--pool blue --for vm-9 --dry-run=client",
 	"ip describe":       "10.1.0.20 10.1.0.30",
 	"ip find":           "vm-1",
@@ -56,6 +67,7 @@ var formatCalls = map[string]string{
 	"lease release":     "10.1.0.20 --dry-run=client",
 	"pool add-host":     "blue 10.0.0.12 --dry-run=client",
 	"pool add-ip":       "blue 10.1.0.200 --dry-run=client",
+	"pool bind":         "blue --namespace default --dry-run=client",
 	"pool cordon":       "blue --dry-run=client",
 	"pool create":       "green --cidr 10.2.0.0/24 --gateway 10.2.0.1 --range 10.2.0.20 --dry-run=client",
 	"pool describe":     "blue",
@@ -66,6 +78,7 @@ var formatCalls = map[string]string{
 	"pool remove-host":  "shut 10.0.0.12 --dry-run=client",
 	"pool remove-ip":    "blue 10.1.0.30 --dry-run=client",
 	"pool tree":         "",
+	"pool unbind":       "blue --namespace shop --dry-run=client",
 	"pool uncordon":     "shut --dry-run=client",
 	"pool usage":        "blue",
 	"rebuild":           "--dry-run=client",
@@ -82,7 +95,12 @@ var formatCalls = map[string]string{
 // TestFormats: every command that takes -o prints every format that its help names, and scripts show how.
 func TestFormats(t *testing.T) {
 	f := newFixture(t)
-	f.havePool(t)
+	blue := f.havePool(t)
+	blue.Spec.Network = "prod"
+	if err := f.client.Update(t.Context(), blue); err != nil {
+		t.Fatal(err)
+	}
+	f.haveGroup(t, blue)
 	f.haveLease(t, "10.1.0.20", "10.0.0.11", "vm-1")
 	f.haveLease(t, "10.1.0.21", "10.0.0.11", "reserved")
 	f.haveRunningPod(t, "web-0", "10.1.0.40")
@@ -147,6 +165,22 @@ func (f *fixture) haveClaims(t *testing.T) {
 	if err := f.kept(t.Context(), nil, []string{
 		"10.1.0.50", "blue", "10.0.0.11", "default/db-0", "default/sts-db", "db-0",
 	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// haveGroup makes a group of a pool, in which somebody has an address.
+func (f *fixture) haveGroup(t *testing.T, parent *v1.BCSNetPool) {
+	t.Helper()
+	p := &v1.BCSNetPool{Spec: v1.BCSNetPoolSpec{
+		Net: parent.Spec.Net, Mask: parent.Spec.Mask, Gateway: parent.Spec.Gateway, Parent: parent.Name,
+		AvailableIPs: []string{"10.1.0.60"}, Namespaces: []string{"part"},
+	}}
+	p.Name = "part"
+	if err := f.client.Create(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.lease(t.Context(), nil, []string{"10.1.0.60", p.Name, "10.0.0.11", "vm-6"}); err != nil {
 		t.Fatal(err)
 	}
 }

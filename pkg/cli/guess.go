@@ -29,6 +29,8 @@ func guess(cmd *cobra.Command, args []string) string {
 	case "ip create", "ip add", "lease create", "lease add":
 		return "bcsnetctl ip allocate --pool POOL --for NAME takes an address, bcsnetctl pool add-ip POOL ADDRESS gives a " +
 			"pool more"
+	case "pool inspect", "host inspect":
+		return "bcsnetctl inspect " + strings.Join(append([]string{cmd.Name()}, args[1:]...), " ")
 	case "pool wait":
 		return "bcsnetctl wait POOL --for=ready"
 	case "claim wait":
@@ -73,6 +75,9 @@ func nounFirst(root *cobra.Command, args []string) string {
 	switch args[0] {
 	case "get", "list", "ls":
 		return "what to list comes first, as in bcsnetctl pool list, bcsnetctl ip list, bcsnetctl claim list"
+	case "network", "networks", "net":
+		return "a network is the pools that name it: bcsnetctl pool tree shows them, bcsnetctl inspect network NAME their " +
+			"addresses"
 	case "why":
 		return "bcsnetctl explain POD says why a pod has its address, or none"
 	case "who":

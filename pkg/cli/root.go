@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/address"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/claim"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/cleanup"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/doctor"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/events"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/host"
@@ -63,9 +64,10 @@ func newRoot(s *app.App) *cobra.Command {
 		address.NewIP(s), address.NewLease(s),
 		claim.New(s),
 		host.New(s), host.NewReleaseHost(s),
+		cleanup.New(s),
 		usage.New(s),
 		top.New(s),
-		inspect.NewTrace(s), inspect.NewExplain(s),
+		inspect.New(s), inspect.NewTrace(s), inspect.NewExplain(s),
 		doctor.New(s),
 		rebuild.New(s),
 		importer.New(s),
@@ -95,7 +97,7 @@ func guide(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		guide(sub)
 	}
-	if !cmd.HasSubCommands() {
+	if !cmd.HasSubCommands() || takesArguments(cmd) {
 		return
 	}
 	alone := cmd.RunE
@@ -107,6 +109,10 @@ func guide(cmd *cobra.Command) {
 		return group(cmd, args)
 	}
 }
+
+// takesArguments reports whether a command that holds others takes arguments of its own: explain POD, explain
+// namespace.
+func takesArguments(cmd *cobra.Command) bool { return strings.Contains(cmd.Use, " ") }
 
 // helpWidth is the width of help texts, whatever the terminal.
 const helpWidth = 80
@@ -128,7 +134,7 @@ func rename(s *app.App, cmd *cobra.Command) {
 
 // flagError returns the error for a wrong flag. A flag that does not exist may be misspelt.
 func flagError(cmd *cobra.Command, err error) error {
-	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+	if words := cmd.Flags().Args(); cmd.HasSubCommands() && !takesArguments(cmd) && len(words) > 0 {
 		return group(cmd, words) // the flag is one of a command that there is not
 	}
 	f := app.Usagef("%v", err)

@@ -90,6 +90,7 @@ func (f *fixture) runScripts(t *testing.T, files []string) {
 			e.Setenv("PATH", e.Getenv("PATH")+string(os.PathListSeparator)+f.binaries+
 				string(os.PathListSeparator)+filepath.Join(root, "plugins", "kubectl"))
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("EXAMPLES", filepath.Join(root, "examples"))
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			e.Setenv("LANG", "C.UTF-8")
 			for name, path := range f.kubeconfigs {

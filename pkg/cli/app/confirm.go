@@ -9,8 +9,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// Confirm asks on the terminal; anything but yes is no.
-func (s *App) Confirm(ctx context.Context, question string) error {
+// Confirm asks on the terminal; anything but yes is no. It asks nothing with --yes, and in a dry run, which changes
+// nothing.
+func (s *App) Confirm(ctx context.Context, yes bool, question string) error {
+	if yes || s.DryRun != DryRunNone {
+		return nil
+	}
 	if !terminal.Is(s.In) {
 		return Usagef("standard input is no terminal to ask on").WithHint("to go on without a question: --yes")
 	}

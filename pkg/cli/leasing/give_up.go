@@ -31,7 +31,7 @@ func GiveUp(
 		if s.DryRun == app.DryRunClient {
 			return nil
 		}
-		return giveUpOne(ctx, s, leases, l, change)
+		return GiveUpOne(ctx, s, leases, l, change, Giving{})
 	})
 	var given []lease.Lease
 	for i, l := range held {
@@ -86,9 +86,28 @@ func WarnRefill(ctx context.Context, s *app.App, held []lease.Lease) {
 	}
 }
 
-// giveUpOne releases an address that is held, or frees one that is kept, unless that has changed since it was read.
-func giveUpOne(ctx context.Context, s *app.App, leases *store.Client, was lease.Lease, c lease.Change) error {
-	give, still := allocator.ReleaseLease, func(now lease.Lease) bool { return sameHolder(now, was) }
+// Giving is what becomes of an address that is given up.
+type Giving struct {
+	// Free takes one that is held from the claim that would keep it.
+	Free bool
+	// Side ends, of two attachments, the one alone that the lease is seen from.
+	Side bool
+}
+
+// GiveUpOne releases an address that is held, or frees one that is kept, unless that has changed since it was read.
+func GiveUpOne(
+	ctx context.Context, s *app.App, leases *store.Client, was lease.Lease, c lease.Change, giving Giving,
+) error {
+	give, still := allocator.ReleaseLease, func(now lease.Lease) bool {
+		_, same := was.From(func(then lease.Lease) bool { return sameHolder(now, then) })
+		return same
+	}
+	if giving.Side {
+		still = func(now lease.Lease) bool { return sameHolder(now, was) }
+	}
+	if giving.Free {
+		give = allocator.FreeLease
+	}
 	if was.State == lease.Reserved {
 		give, still = allocator.FreeLease, func(now lease.Lease) bool {
 			return now.State == lease.Reserved && now.Claim == was.Claim && now.Updated.Equal(was.Updated)

@@ -90,20 +90,20 @@ func fillIndex(ctx context.Context, s *app.App, feed *store.Feed, index *ipam.In
 		return err
 	}
 	for _, n := range nodes {
-		index.SetNode(n.Name, n.Addrs)
+		index.SetNode(n.Name, n.Known())
 	}
 	return nil
 }
 
-// Open reads the pools, as they are when a request begins.
+// Open reads the pools, as they are when a request begins, and the namespaces that they choose from.
 func (a *Allocator) Open(ctx context.Context, s *app.App) error {
 	pools, err := resource.AllPools(ctx, s)
 	if err != nil {
 		return err
 	}
-	for _, p := range pools {
-		a.Index.SetPool(store.Pool(p.BCSNetPool))
-		a.Index.SetRebuilding(p.Name, resource.Rebuilding(p, a.Leases.Now()))
+	if err := resource.SetNamespaces(ctx, s, a.Index, pools); err != nil {
+		return err
 	}
+	resource.SetPools(a.Index, pools, a.Leases.Now())
 	return nil
 }

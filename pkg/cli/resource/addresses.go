@@ -96,11 +96,7 @@ func PoolIndex(ctx context.Context, s *app.App) (*ipam.Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := ipam.NewIndex()
-	for _, p := range all {
-		x.SetPool(store.Pool(p.BCSNetPool))
-		x.SetRebuilding(p.Name, Rebuilding(p, s.Now()))
-	}
+	x := IndexOf(s, all)
 	for _, p := range all {
 		if len(x.Overlaps(p.Name)) == 0 {
 			continue

@@ -6,12 +6,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // OwnerText names the workload of a claim, or by what pods use it that has none.
@@ -24,6 +26,30 @@ func OwnerText(c *v1.BCSNetIPClaim) string {
 	default:
 		return "pods that name the claim"
 	}
+}
+
+// UntilIPAMClaimGone describes when the addresses of a claim go back that an IPAMClaim owns.
+const UntilIPAMClaimGone = string(v1.ReleaseImmutable) + ": the address is kept until the IPAMClaim goes"
+
+// IPAMClaimOf returns the name of the IPAMClaim that owns a claim; empty for none.
+func IPAMClaimOf(c *v1.BCSNetIPClaim) string {
+	o := c.Spec.Owner
+	if o == nil {
+		return ""
+	}
+	if gv, err := schema.ParseGroupVersion(o.APIVersion); err == nil &&
+		(workload.Workload{Group: gv.Group, Kind: o.Kind}).IsIPAMClaim() {
+		return o.Name
+	}
+	return ""
+}
+
+// ClaimPolicyText describes when the addresses of a claim go back to their pool.
+func ClaimPolicyText(c *v1.BCSNetIPClaim) string {
+	if IPAMClaimOf(c) != "" && cmp.Or(c.Spec.ReleasePolicy, v1.ReleaseImmutable) == v1.ReleaseImmutable {
+		return UntilIPAMClaimGone
+	}
+	return PolicyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil)
 }
 
 // PolicyText describes when the addresses of a claim go back to their pool. owned: the claim has a workload.

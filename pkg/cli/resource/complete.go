@@ -3,9 +3,9 @@ package resource
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -27,6 +27,39 @@ func CompletePools(s *app.App) cobra.CompletionFunc {
 					about += " " + taken + " used"
 				}
 				out = append(out, cobra.CompletionWithDesc(p.Name, about))
+			}
+			return out, err
+		})
+	}
+}
+
+// CompleteParents offers the pools that can have groups.
+func CompleteParents(s *app.App) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return s.Offer(cmd, func(ctx context.Context) (out []string, err error) {
+			all, err := AllPools(ctx, s)
+			for _, p := range all {
+				if p.Spec.Parent == "" && p.Spec.BlockSize == 0 {
+					out = append(out, cobra.CompletionWithDesc(p.Name, CidrOf(p.BCSNetPool)))
+				}
+			}
+			return out, err
+		})
+	}
+}
+
+// CompleteGroups offers the groups, for the first argument.
+func CompleteGroups(s *app.App) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return s.Offer(cmd, func(ctx context.Context) (out []string, err error) {
+			all, err := AllPools(ctx, s)
+			for _, p := range all {
+				if IsGroup(p) {
+					out = append(out, cobra.CompletionWithDesc(p.Name, "of pool "+p.Spec.Parent))
+				}
 			}
 			return out, err
 		})
@@ -82,12 +115,11 @@ func CompletePoolNodes(s *app.App) cobra.CompletionFunc {
 				return nil, err
 			}
 			nodes, err := ListNodes(ctx, s)
-			networks := HostSubnetsOf(p)
+			hosts := HostsOf(p, nodes)
 			var out []string
 			for _, n := range nodes {
 				for _, a := range n.Addrs {
-					_, inside := networks.Of(a)
-					if !inside && HostIndex(p.Spec.Hosts, a) < 0 && !slices.Contains(args, a.String()) {
+					if !hosts.Draws(a) && !slices.Contains(args, a.String()) {
 						out = append(out, cobra.CompletionWithDesc(a.String(), n.Name))
 					}
 				}
@@ -126,25 +158,96 @@ func CompleteNodes(s *app.App) cobra.CompletionFunc {
 	}
 }
 
+// CompleteOneHost offers the hosts of pools and the names of nodes for the first argument, and nothing after it.
+func CompleteOneHost(s *app.App) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		hosts, _ := CompleteHosts(s)(cmd, args, typed)
+		nodes, directive := CompleteNodes(s)(cmd, args, typed)
+		return append(hosts, nodes...), directive
+	}
+}
+
+// CompleteNetworks offers the networks of the pools, for the first argument.
+func CompleteNetworks(s *app.App) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
+			all, err := AllPools(ctx, s)
+			var out []string
+			for _, p := range all {
+				if p.Spec.Network != "" {
+					out = append(out, p.Spec.Network)
+				}
+			}
+			slices.Sort(out)
+			return slices.Compact(out), err
+		})
+	}
+}
+
 // CompleteNamespaces offers the namespaces of the cluster.
 func CompleteNamespaces(s *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
-			c, err := s.Dynamic()
-			if err != nil {
-				return nil, err
-			}
-			all, err := ListPages(ctx, c.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")), metav1.ListOptions{})
-			if err != nil {
-				return nil, err
-			}
+			all, err := ListNamespaces(ctx, s)
 			var out []string
 			for _, n := range all {
 				out = append(out, n.GetName())
 			}
-			return out, nil
+			return out, err
 		})
 	}
+}
+
+// CompleteBound offers the namespaces that the pool which is named is bound to by name.
+func CompleteBound(s *app.App) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
+			if len(args) == 0 {
+				return nil, nil
+			}
+			p, err := onePool(ctx, s, args[0])
+			if err != nil {
+				return nil, err
+			}
+			if p.Spec.BlockSize == 0 {
+				return p.Spec.Namespaces, nil
+			}
+			names := slices.Clone(p.Spec.Namespaces)
+			blocks, err := blocksOf(ctx, s, p.Name)
+			for _, b := range blocks {
+				names = append(names, b.Spec.Namespaces...)
+			}
+			return app.SortedOnce(names), err
+		})
+	}
+}
+
+// CompleteBlocks offers the blocks that exist of the pool that is named first.
+func CompleteBlocks(s *app.App) app.Completer {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return s.Offer(cmd, func(ctx context.Context) (out []string, err error) {
+			if len(args) == 0 {
+				return nil, nil
+			}
+			blocks, err := blocksOf(ctx, s, args[0])
+			for _, b := range blocks {
+				out = append(out, cobra.CompletionWithDesc(b.Spec.AvailableIPs[0], strings.Join(b.Spec.Namespaces, ", ")))
+			}
+			return out, err
+		})
+	}
+}
+
+// blocksOf reads the blocks of one pool.
+func blocksOf(ctx context.Context, s *app.App, parent string) ([]Pool, error) {
+	all, err := AllPools(ctx, s)
+	return BlocksOf(all)[parent], err
 }
 
 // CompletePods offers one pod of the namespace.

@@ -80,6 +80,26 @@ func (q *LeaseQuery) terms() (out []struct{ field, noun, value string }) {
 	return out
 }
 
+// byHolder reports whether the query is about holders, of which the API server's selectors find only the first where an
+// address has two attachments. Those are in use, so a query for what is taken leaves none of them out.
+func (q *LeaseQuery) byHolder() bool {
+	return (q.Host != "" || q.Pod != "") && (q.Fields == "" || q.Fields == TakenOnly().Fields)
+}
+
+// finds reports whether the query is about an attachment of a lease.
+func (q *LeaseQuery) finds(l lease.Lease) bool {
+	for _, t := range q.terms() {
+		has := map[string]string{
+			"spec.pool": l.Pool, "status.host": AddrText(l.Host), "status.status": l.State.String(),
+			"status.podNamespace": l.Namespace, "status.podName": l.PodName, "status.claim": l.Claim,
+		}
+		if has[t.field] != t.value {
+			return false
+		}
+	}
+	return true
+}
+
 // Selector returns the query for the API server.
 func (q *LeaseQuery) Selector() string {
 	var all []string

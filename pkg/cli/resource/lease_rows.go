@@ -33,13 +33,29 @@ func (q *LeaseQuery) Each(ctx context.Context, s *app.App, objects bool, fn func
 	if err != nil {
 		return err
 	}
-	return Explain(s, leases.EachLabelled(ctx, q.Selector(), q.Labels, func(l lease.Lease) error {
+	show := func(l lease.Lease) error {
 		l.PodUID, l.Superseded = "", nil // no table shows these, and many leases may wait
 		if !q.Cooling.Has(l) {
 			l.History = ""
 		}
 		return fn(LeaseRow{Lease: &l})
-	}))
+	}
+	err = leases.EachLabelled(ctx, q.Selector(), q.Labels, show)
+	if err == nil && q.byHolder() && q.Labels == "" {
+		err = q.eachSecond(ctx, leases, show)
+	}
+	return Explain(s, err)
+}
+
+// eachSecond calls fn with the addresses of which the second attachment is what the query finds, and not the first.
+func (q *LeaseQuery) eachSecond(ctx context.Context, leases *store.Client, fn func(lease.Lease) error) error {
+	more, err := leases.Migrating(ctx, q.finds)
+	for _, l := range more {
+		if err == nil && l.FromSecond {
+			err = fn(l)
+		}
+	}
+	return err
 }
 
 func (q *LeaseQuery) eachObject(ctx context.Context, s *app.App, fn func(LeaseRow) error) error {
@@ -62,9 +78,23 @@ func (q *LeaseQuery) eachObject(ctx context.Context, s *app.App, fn func(LeaseRo
 				return err
 			}
 		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
+		if options.Continue = page.GetContinue(); options.Continue != "" {
+			continue
+		}
+		if !q.byHolder() || options.LabelSelector != "" {
 			return nil
 		}
+		leases, err := s.Leases()
+		if err != nil {
+			return err
+		}
+		return Explain(s, q.eachSecond(ctx, leases, func(l lease.Lease) error {
+			r, err := WithObject(LeaseRow{Lease: &l})
+			if err != nil {
+				return err
+			}
+			return fn(r)
+		}))
 	}
 }
 

@@ -18,12 +18,30 @@ type HeldAddr struct {
 	pool  string
 	Pod   types.NamespacedName // empty name for an owner that is no pod
 	since time.Time
+	// Second is the second attachment of the same address, nil for nearly all.
+	Second *HeldAddr
 }
 
 // HeldAddrOf returns what a lease adds to the usage of its holder.
 func HeldAddrOf(l lease.Lease) HeldAddr {
-	return HeldAddr{
+	h := HeldAddr{
 		Host: l.Host, pool: l.Pool, Pod: types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, since: l.Updated,
+	}
+	if l.Other != nil {
+		other := l.Turned()
+		other.Other = nil
+		second := HeldAddrOf(other)
+		h.Second = &second
+	}
+	return h
+}
+
+// AddHosts counts an address for the hosts that have it: one, or two while a virtual machine migrates.
+func AddHosts(to LeaseUsage[netip.Addr], u HeldAddr) {
+	for at := &u; at != nil; at = at.Second {
+		if at.Host.IsValid() {
+			to.Add(at.Host, *at)
+		}
 	}
 }
 

@@ -18,7 +18,44 @@ func LeaseObject(l lease.Lease) map[string]any {
 			o["host"] = l.Host.String()
 		}
 	}
+	if h := l.Other; h != nil {
+		other := "secondAttachment"
+		if l.FromSecond {
+			other = "firstAttachment"
+		}
+		o[other] = map[string]any{"holder": h.Who(), "host": AddrText(h.Host), "container": h.ContainerID}
+	}
 	return o
+}
+
+// MigrationText says which other pod of a virtual machine has an address, too: "migrates to default/vm-b on 10.0.0.12",
+// or "migrates from" where the lease is seen from the second attachment; empty where there is none.
+func MigrationText(l lease.Lease) string {
+	h := l.Other
+	if h == nil {
+		return ""
+	}
+	text := "migrates to "
+	if l.FromSecond {
+		text = "migrates from "
+	}
+	if text += printers.EscapeTerminal(h.Who()); h.Host.IsValid() {
+		text += " on " + h.Host.String()
+	}
+	return text
+}
+
+// Sides returns leases as seen from each of their attachments that match, in order: of one that migrates two, where
+// both match.
+func Sides(all []lease.Lease, match func(lease.Lease) bool) (sides []lease.Lease) {
+	for _, l := range all {
+		for side := range l.Attachments() {
+			if match(side) {
+				sides = append(sides, side)
+			}
+		}
+	}
+	return sides
 }
 
 // HeldBy describes who has addresses: "10.0.0.20 (default/web-0 on 10.0.0.11)".

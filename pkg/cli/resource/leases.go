@@ -25,7 +25,8 @@ func ReadLease(u *unstructured.Unstructured) (lease.Lease, error) {
 	return store.Lease(&o, false)
 }
 
-// HeldLeases lists the addresses that the query finds and match takes, in order.
+// HeldLeases lists the addresses that the query finds and match takes, in order, each once and seen from where it
+// matches.
 func HeldLeases(ctx context.Context, s *app.App, q LeaseQuery, match func(lease.Lease) bool) ([]lease.Lease, error) {
 	leases, err := s.Leases()
 	if err != nil {
@@ -33,12 +34,18 @@ func HeldLeases(ctx context.Context, s *app.App, q LeaseQuery, match func(lease.
 	}
 	var out []lease.Lease
 	err = leases.Each(ctx, q.Selector(), func(l lease.Lease) error {
-		if match(l) {
+		if l, ok := l.From(match); ok {
 			out = append(out, l)
 		}
 		return nil
 	})
-	slices.SortFunc(out, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
+	if err == nil && q.byHolder() {
+		var more []lease.Lease
+		more, err = leases.Migrating(ctx, func(l lease.Lease) bool { return l.FromSecond && q.finds(l) && match(l) })
+		out = append(out, more...)
+	}
+	slices.SortStableFunc(out, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
+	out = slices.CompactFunc(out, func(a, b lease.Lease) bool { return a.Addr == b.Addr })
 	return out, Explain(s, err)
 }
 

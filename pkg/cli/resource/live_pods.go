@@ -21,7 +21,7 @@ import (
 
 // LivePods names the pods among the holders that exist and have not ended.
 func LivePods(ctx context.Context, s *app.App, held []lease.Lease) ([]string, error) {
-	states, failed := PodStates(ctx, s, held)
+	states, failed := podStates(ctx, s, held)
 	var names []string
 	for i, l := range held {
 		if states[i].Lives && !slices.Contains(names, l.Who()) {
@@ -47,8 +47,26 @@ type PodState struct {
 	Text string
 }
 
-// PodStates reads the pods of leases; one that cannot be read has an error.
+// PodStates reads the pods of leases; one that cannot be read has an error. Of two attachments the pod counts that is
+// nearer to life.
 func PodStates(ctx context.Context, s *app.App, leases []lease.Lease) ([]PodState, []error) {
+	states, failed := podStates(ctx, s, leases)
+	for i, l := range leases {
+		if l.Other == nil {
+			continue
+		}
+		other, unread := podStates(ctx, s, []lease.Lease{l.Turned()})
+		failed[i] = cmp.Or(failed[i], unread[0])
+		if was := states[i]; !was.Lives && (other[0].Lives || other[0].MayRun && !was.MayRun) {
+			states[i] = other[0]
+			states[i].Text = "to which its virtual machine migrates " + states[i].Text
+		}
+	}
+	return states, failed
+}
+
+// podStates reads the pods of the attachments that leases are seen from.
+func podStates(ctx context.Context, s *app.App, leases []lease.Lease) ([]PodState, []error) {
 	states, failed := make([]PodState, len(leases)), make([]error, len(leases))
 	pods := make([]LivePod, len(leases))
 	var group errgroup.Group
@@ -84,7 +102,7 @@ func podStateOf(
 	if err != nil {
 		return PodState{}, err
 	}
-	others, err := sameName(ctx, s, l, pod.Pod)
+	others, err := SameName(ctx, s, l, pod.Pod)
 	if err != nil {
 		return PodState{}, err
 	}
@@ -128,8 +146,8 @@ func presence(l lease.Lease, pod LivePod) string {
 	return "is " + cmp.Or(string(pod.phase), "there")
 }
 
-// sameName finds the leases that name the pod of a lease, where it matters which of them came last.
-func sameName(ctx context.Context, s *app.App, l lease.Lease, pod *workload.Pod) (gone.Others, error) {
+// SameName finds the leases that name the pod of a lease, where it matters which of them came last.
+func SameName(ctx context.Context, s *app.App, l lease.Lease, pod *workload.Pod) (gone.Others, error) {
 	var all []lease.Lease
 	if pod != nil && l.PodUID != "" && pod.UID != l.PodUID {
 		var err error

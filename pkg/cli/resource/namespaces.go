@@ -1,14 +1,60 @@
 package resource
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
+
+func namespaceResource() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("namespaces")
+}
+
+// ListNamespaces reads the namespaces of the cluster.
+func ListNamespaces(ctx context.Context, s *app.App) ([]unstructured.Unstructured, error) {
+	c, err := s.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	return ListPages(ctx, c.Resource(namespaceResource()), metav1.ListOptions{})
+}
+
+// LabelsOfNamespace reads the labels of one namespace. The error is that of the API server.
+func LabelsOfNamespace(ctx context.Context, s *app.App, name string) (map[string]string, error) {
+	c, err := s.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	o, err := c.Resource(namespaceResource()).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return o.GetLabels(), nil
+}
+
+// NamespacesCell says which namespaces a pool is bound to: those that it names, and its selector in brackets. It is
+// empty for a pool of the default chain.
+func NamespacesCell(p Pool) string {
+	text := strings.Join(p.Spec.Namespaces, ",")
+	switch s := p.Spec.NamespaceSelector; {
+	case s != nil && text != "":
+		return text + ",[" + metav1.FormatLabelSelector(s) + "]"
+	case s != nil:
+		return "[" + metav1.FormatLabelSelector(s) + "]"
+	case text == "" && p.Spec.Default != nil && !*p.Spec.Default:
+		return "(by name only)"
+	}
+	return text
+}
 
 // InNamespace is the flag -n of commands about objects that are in a namespace: as kubectl does, they mean that of
 // the kubeconfig's context when it is not given.

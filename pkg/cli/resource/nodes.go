@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"iter"
 	"net/netip"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -21,6 +23,23 @@ type Node struct {
 	Since       time.Time    // of State, where the node says
 	Addrs       []netip.Addr // internal first
 	Internal    []netip.Addr
+	Labels      map[string]string
+}
+
+// Known returns a node as an index takes it.
+func (n Node) Known() ipam.Node {
+	return ipam.Node{Addrs: n.Addrs, Internal: n.Internal, Labels: n.Labels}
+}
+
+// Known iterates over nodes as an index takes them.
+func Known(nodes []Node) iter.Seq[ipam.Node] {
+	return func(yield func(ipam.Node) bool) {
+		for _, n := range nodes {
+			if !yield(n.Known()) {
+				return
+			}
+		}
+	}
 }
 
 // ListNodes reads all nodes.
@@ -74,7 +93,7 @@ func ReadNode(u *unstructured.Unstructured) (Node, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
 		return Node{}, err
 	}
-	n := Node{Name: o.Name, State: HostNotReady}
+	n := Node{Name: o.Name, State: HostNotReady, Labels: o.Labels}
 	for _, kind := range []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP} {
 		for _, a := range o.Status.Addresses {
 			if ip, err := ipaddr.ParseAddr(a.Address); err == nil && a.Type == kind {

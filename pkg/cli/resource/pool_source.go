@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -10,12 +11,17 @@ import (
 )
 
 // SourceOf returns the ConfigMap, NAMESPACE/NAME, that a pool is kept from; empty where people keep it.
-func SourceOf(p Pool) string { return p.Annotations[v1.FloatingIPConfigAnnotation] }
+func SourceOf(p Pool) string {
+	return cmp.Or(p.Annotations[v1.FloatingIPConfigAnnotation], p.Annotations[v1.HostnicConfigAnnotation])
+}
 
 // SourceText describes what keeps a pool, and whether the pool goes soon.
 func SourceText(p Pool) string {
 	text := "ConfigMap " + SourceOf(p)
-	if p.Annotations[v1.FloatingIPGoneAnnotation] != "" {
+	switch {
+	case p.Annotations[v1.HostnicGoneAnnotation] != "":
+		text += ", which does not give it to its namespace any more: the block goes when nothing is in it"
+	case p.Annotations[v1.FloatingIPGoneAnnotation] != "":
 		text += ", which has it no more: the pool goes when none of its addresses is held"
 	}
 	return text
@@ -24,6 +30,9 @@ func SourceText(p Pool) string {
 // WarnReverted warns that a change of what the ConfigMap of a pool says will be put back.
 func WarnReverted(s *app.App, p Pool, changed func(field string) bool) {
 	kept := []string{"net", "mask", "gateway", "vlan", "hostSubnets", "availableIPs"}
+	if p.Annotations[v1.HostnicConfigAnnotation] != "" {
+		kept = []string{"priority"}
+	}
 	if SourceOf(p) != "" && slices.ContainsFunc(kept, changed) {
 		s.Say.Warn("pool %s is kept from ConfigMap %s, which says otherwise: the controller puts it back", p.Name,
 			SourceOf(p))

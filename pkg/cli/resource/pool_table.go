@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -41,7 +40,9 @@ func PoolColumns(s *app.App) []printer.Column[Pool] {
 		}},
 		{Name: "GATEWAY", Wide: true, Cell: func(p Pool) string { return p.Spec.Gateway }},
 		{Name: "VLAN", Wide: true, Cell: func(p Pool) string { return app.UnlessZero(p.Spec.VLAN) }},
-		{Name: "NAMESPACES", Wide: true, Cell: func(p Pool) string { return strings.Join(p.Spec.Namespaces, ",") }},
+		{Name: "SELECTOR", Wide: true, Cell: SelectorCell},
+		{Name: "NAMESPACES", Wide: true, Cell: NamespacesCell},
+		{Name: "PARENT", Wide: true, Cell: func(p Pool) string { return p.Spec.Parent }},
 		{Name: "NETWORK", Wide: true, Cell: func(p Pool) string { return p.Spec.Network }},
 		{Name: "PRIORITY", Wide: true, Cell: func(p Pool) string { return strconv.Itoa(int(p.Spec.Priority)) }},
 		{Name: "AGE", Cell: func(p Pool) string { return s.Age(p.CreationTimestamp.Time) }},

@@ -33,6 +33,8 @@ type Pools struct {
 type Pool struct {
 	*v1.BCSNetPool
 	Stored *unstructured.Unstructured
+	// parent is that of a group; nil for another pool, and where it was not read.
+	parent *v1.BCSNetPool
 }
 
 // NewPools returns the pools of the cluster.
@@ -66,7 +68,32 @@ func (p *Pools) Get(ctx context.Context, name string) (Pool, error) {
 	case err != nil:
 		return Pool{}, Explain(p.App, err)
 	}
+	one, err := ReadPool(stored)
+	if err != nil || one.Spec.Parent == "" {
+		return one, err
+	}
+	parent, err := p.maybe(ctx, one.Spec.Parent)
+	return one.of(parent.BCSNetPool), err
+}
+
+// maybe reads a pool that may not be there.
+func (p *Pools) maybe(ctx context.Context, name string) (Pool, error) {
+	stored, err := p.API.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return Pool{}, nil
+	case err != nil:
+		return Pool{}, Explain(p.App, err)
+	}
 	return ReadPool(stored)
+}
+
+// of returns a group with its parent; blocks and pools without one as they are.
+func (p Pool) of(parent *v1.BCSNetPool) Pool {
+	if p.parent = parent; parent != nil && parent.Spec.BlockSize > 0 {
+		p.parent = nil
+	}
+	return p
 }
 
 // Named reads pools by name: all of them or none.
@@ -104,7 +131,20 @@ func (p *Pools) ListWith(ctx context.Context, which metav1.ListOptions) ([]Pool,
 		all = append(all, one)
 	}
 	slices.SortFunc(all, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
-	return all, nil
+	return WithParents(all), nil
+}
+
+// WithParents returns pools, each group with its parent among them.
+func WithParents(all []Pool) []Pool {
+	byName := map[string]*v1.BCSNetPool{}
+	for _, one := range all {
+		byName[one.Name] = one.BCSNetPool
+	}
+	out := slices.Clone(all)
+	for i := range out {
+		out[i] = out[i].of(byName[out[i].Spec.Parent])
+	}
+	return out
 }
 
 // unknown returns the error for a pool that does not exist.
@@ -127,7 +167,7 @@ func (p *Pools) unknown(ctx context.Context, name string) error {
 	return f.WithHint("see all pools: bcsnetctl pool list")
 }
 
-// Others returns the pools beside the named one, as the allocator sees them, and whether that one exists.
+// Others returns the pools beside the named one, each by itself, and whether that one exists.
 func (p *Pools) Others(ctx context.Context, name string) (others []ipam.Pool, exists bool, err error) {
 	all, err := p.List(ctx)
 	if err != nil {

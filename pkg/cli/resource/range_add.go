@@ -25,10 +25,12 @@ type Addition struct {
 	Same []string
 	// Warnings are oddities that do no harm.
 	Warnings []string
+	// Fit is the change among the other pools.
+	Fit *Fit
 }
 
 // AddEntries adds entries to a pool's address list, unless an address of them is out of place: outside the
-// subnet, in the pool already, never handed out, or in one of the other pools.
+// subnet, in the pool already, never handed out, not those of the pool's parent, or in one of the other pools.
 func AddEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []Entry) (Addition, error) {
 	a := Addition{List: append([]string(nil), p.Spec.AvailableIPs...)}
 	before, err := ipam.NewPlan(store.PlanSpec(p))
@@ -36,7 +38,9 @@ func AddEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []Entry) (Addition
 		return a, invalidPool(p.Name, err)
 	}
 	for _, e := range entries {
-		if !before.Subnet.Contains(e.From()) || !before.Subnet.Contains(e.To()) {
+		if outside := !before.Subnet.Contains(e.From()) || !before.Subnet.Contains(e.To()); outside && p.Spec.Parent != "" {
+			return a, app.Refuse(app.ReasonAddressNotInSubnet, "%s", ipam.BadIPPool(e.Text, before.Subnet))
+		} else if outside {
 			return a, app.Refuse(app.ReasonAddressNotInSubnet, "%s is not in the subnet %s of pool %s", e.Text, before.Subnet,
 				p.Name)
 		}
@@ -60,7 +64,8 @@ func AddEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []Entry) (Addition
 		return a, invalidPool(p.Name, err)
 	}
 	a.Added = ipaddr.Subtract(after.Usable, before.Usable)
-	return a, OverlapsOthers(p.Name, a.Added, others)
+	a.Fit = NewFit(append(slices.Clip(others), store.Pool(p)), store.Pool(next))
+	return a, a.Fit.Overlaps(p.Name)
 }
 
 // present reports whether the very entry is in the list already. An entry that shares addresses with the list without
@@ -117,26 +122,6 @@ func (a *Addition) usable(p *v1.BCSNetPool, e Entry) error {
 		return app.Refuse(app.ReasonAddressNotUsable, "%s would never be handed out: %s of pool %s", e.Text, reasons, p.Name)
 	}
 	a.Warnings = append(a.Warnings, fmt.Sprintf("not all of %s will be handed out: %s", e.Text, reasons))
-	return nil
-}
-
-// OverlapsOthers refuses addresses that another pool has.
-func OverlapsOthers(name string, added *netipx.IPSet, others []ipam.Pool) error {
-	for _, o := range others {
-		if !o.Valid() {
-			continue
-		}
-		shared := ipaddr.Intersect(added, o.Plan.Usable)
-		if len(shared.Ranges()) == 0 {
-			continue
-		}
-		f := app.Refuse(app.ReasonPoolOverlap, "pool %s cannot have %s: pool %s owns %s", name, Spell(added), o.Name,
-			Spell(shared))
-		if o.Terminating {
-			return f.WithHint("pool %s is being deleted; see what it waits for: bcsnetctl pool describe %s", o.Name, o.Name)
-		}
-		return f.WithHint("take it out there first: bcsnetctl pool remove-ip %s %s", o.Name, Arguments(shared))
-	}
 	return nil
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// NewResolver returns a resolver that finds the policies of pods by reads from the API server, as the user.
+// NewResolver returns a resolver that finds the policies of pods by reads from the API server, as the user. IPAMClaims
+// count, as for a controller with --ipam-claims: whether it has that flag nothing in the cluster says.
 func NewResolver(s *app.App) (*workload.Resolver, error) {
 	cfg, err := s.Connect()
 	if err != nil {
@@ -27,5 +28,7 @@ func NewResolver(s *app.App) (*workload.Resolver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &workload.Resolver{Owners: owners, Namespace: SystemNamespace, ClaimsFor: api.MadeFor}, nil
+	return &workload.Resolver{
+		Owners: owners, Namespace: SystemNamespace, ClaimsFor: api.MadeFor, IPAMClaims: true,
+	}, nil
 }

@@ -138,7 +138,7 @@ func (v *ipDescribe) views(
 			v.Say.Warn("nodes cannot be read, so it is unknown whether one has the address itself: %v", err)
 		}
 		for _, n := range nodes {
-			plans.SetNode(n.Name, n.Addrs)
+			plans.SetNode(n.Name, n.Known())
 		}
 	}
 	pods, unread := resource.PodStates(ctx, v.App, all)

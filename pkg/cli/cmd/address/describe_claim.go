@@ -19,7 +19,7 @@ func (a addressView) claimLines(line func(label, format string, args ...any)) {
 		line("Kept for", "%s", a.PodPrimaryKey)
 	}
 	if a.claim != nil {
-		line("Policy", "%s", resource.PolicyText(a.claim.Spec.ReleasePolicy, a.claim.Spec.Keep, a.claim.Spec.Owner != nil))
+		line("Policy", "%s", resource.ClaimPolicyText(a.claim))
 	}
 	if a.ExpiredTime != "" {
 		line("Until", "%s", resource.UntilText(a.ExpiredTime))

@@ -74,6 +74,10 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	if a.ContainerID != "" {
 		line("Container", "%s, interface %s", a.ContainerID, a.IfName)
 	}
+	if h := a.Other; h != nil {
+		line("Migrates to", "%s on %s", h.Who(), resource.AddrText(h.Host))
+		line("Container", "%s, interface %s", h.ContainerID, h.IfName)
+	}
 	if pool := a.pool(); pool != "" {
 		line("Pool", "%s", pool)
 	}

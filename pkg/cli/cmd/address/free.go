@@ -12,7 +12,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
-	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // maxFree is the size of the largest pool whose free addresses are listed without having objects.
@@ -52,7 +51,11 @@ func freeOf(ctx context.Context, q *resource.LeaseQuery, s *app.App) (*freeAddre
 	if err != nil {
 		return nil, err
 	}
-	known := store.Pool(p.BCSNetPool)
+	side, err := api.Side(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	known := side[p.Name]
 	if !known.Valid() || known.Terminating {
 		return nil, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -92,8 +93,8 @@ func (v *ipRelease) Run(ctx context.Context) error {
 		return err
 	}
 	leasing.WarnRefill(ctx, v.App, held)
-	if len(held) > 0 && v.DryRun == app.DryRunNone && !v.yes {
-		if err := v.Confirm(ctx, fmt.Sprintf("Release %s?", humanize.Plural(len(held), "address"))); err != nil {
+	if len(held) > 0 {
+		if err := v.Confirm(ctx, v.yes, fmt.Sprintf("Release %s?", humanize.Plural(len(held), "address"))); err != nil {
 			return err
 		}
 	}
@@ -104,6 +105,7 @@ func (v *ipRelease) Run(ctx context.Context) error {
 func (v *ipRelease) check(ctx context.Context, all []lease.Lease) (held []lease.Lease, err error) {
 	var failed app.Several
 	var free []lease.Lease
+	var live []string
 	pods, unread := resource.PodStates(ctx, v.App, all)
 	for i, l := range all {
 		switch {
@@ -117,12 +119,13 @@ func (v *ipRelease) check(ctx context.Context, all []lease.Lease) (held []lease.
 		case unread[i] != nil && !v.force:
 			failed = append(failed, fmt.Errorf("whether the holder of %s lives is unknown: %w", l.Addr, unread[i]))
 		case pods[i].Lives && !v.force:
-			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s, and the pod %s", l.Addr, l.Where(),
-				pods[i].Text).
+			live = append(live, l.Who())
+			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s, and the pod %s", l.Addr,
+				holders(l), pods[i].Text).
 				WithHint("a pod that is deleted gives it back; to take it away all the same: bcsnetctl ip release %s --force",
 					l.Addr))
 		case pods[i].MayRun && !v.force:
-			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s; the pod %s", l.Addr, l.Where(),
+			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s; the pod %s", l.Addr, holders(l),
 				pods[i].Text).
 				WithHint(
 					"the controller frees it once nobody surely has it; to take it away at once: bcsnetctl ip release %s --force",
@@ -136,13 +139,18 @@ func (v *ipRelease) check(ctx context.Context, all []lease.Lease) (held []lease.
 		return nil, err
 	}
 	if failed = append(failed, unknown...); len(failed) > 0 {
+		if n := len(live); n > 1 {
+			v.Say.Warn("%d of the %s are of pods that live: %s", n, humanize.Plural(len(all), "address"), humanize.List(live))
+		}
 		return nil, resource.NoneDone(v.App, len(all), "released", failed)
 	}
+	var ends []leasing.Ending
 	for i, l := range all {
 		if l.State != lease.Available {
-			v.announce(l, pods[i], unread[i])
+			ends = append(ends, ending(l, pods[i], unread[i]))
 		}
 	}
+	leasing.Announce(v.App, ends)
 	if n := len(free); n > 0 {
 		var addrs []netip.Addr
 		for _, l := range free {
@@ -174,29 +182,39 @@ func (v *ipRelease) known(ctx context.Context, free []lease.Lease) (failed app.S
 	return leasing.NoPool(outside, why), nil
 }
 
-// announce prints what releasing an address does.
-func (v *ipRelease) announce(l lease.Lease, pod resource.PodState, unread error) {
-	what := fmt.Sprintf("%s of pool %s: %s", l.Addr, l.Pool, l.Where())
+// ending says what releasing an address does.
+func ending(l lease.Lease, pod resource.PodState, unread error) leasing.Ending {
+	what := fmt.Sprintf("%s of pool %s: %s", l.Addr, l.Pool, holders(l))
 	if l.State == lease.Active && l.KeptOnRelease() {
 		what += ", by claim " + l.Claim + ", for which it stays reserved"
 	}
 	switch {
 	case l.State == lease.Reserved:
-		v.Say.Start("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr, l.Pool,
-			resource.RetainedText(l))
+		return leasing.Ending{Text: fmt.Sprintf("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr,
+			l.Pool, resource.RetainedText(l))}
 	case unread != nil:
-		v.Say.Warn("%s; it is unknown whether the pod lives: %v", what, unread)
+		return leasing.Ending{
+			Text: fmt.Sprintf("%s; it is unknown whether the pod lives: %v", what, unread), Grave: true, Loser: l.Who(),
+		}
 	case pod.MayRun:
-		v.Say.Warn("%s; the pod %s", what, pod.Text)
+		return leasing.Ending{Text: what + "; the pod " + pod.Text, Grave: true}
 	case pod.Lives:
-		v.Say.Warn("%s; the pod %s and loses the address", what, pod.Text)
+		return leasing.Ending{Text: what + "; the pod " + pod.Text + " and loses the address", Grave: true, Loser: l.Who()}
 	case pod.Text != "":
-		v.Say.Start("%s; the pod %s", what, pod.Text)
+		return leasing.Ending{Text: what + "; the pod " + pod.Text}
 	case l.Owner != "":
-		v.Say.Start("%s, which is no pod", what)
-	default:
-		v.Say.Start("%s; its pod is unknown", what)
+		return leasing.Ending{Text: what + ", which is no pod"}
 	}
+	return leasing.Ending{Text: what + "; its pod is unknown"}
+}
+
+// holders names who has an address, and where: two pods while a virtual machine migrates live.
+func holders(l lease.Lease) string {
+	var all []string
+	for side := range l.Attachments() {
+		all = append(all, side.Where())
+	}
+	return strings.Join(all, " and ")
 }
 
 // noteRetained notes which of the addresses that were released are not free.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -72,22 +73,23 @@ func (v *claimDelete) Run(ctx context.Context) error {
 		return err // nothing was deleted: all names are right or none is taken
 	}
 	var names []string
+	waits := map[types.UID]int{}
 	for _, c := range all {
 		names = append(names, c.FullName())
-		v.radius(ctx, c)
+		waits[c.UID] = v.radius(ctx, c)
 	}
-	if v.DryRun == app.DryRunNone && !v.yes {
-		if err := v.Confirm(ctx, fmt.Sprintf("Delete %s?", app.Those("claim", names))); err != nil {
-			return err
-		}
+	if err := v.Confirm(ctx, v.yes, fmt.Sprintf("Delete %s?", app.Those("claim", names))); err != nil {
+		return err
 	}
-	return v.deleteAll(ctx, api, all)
+	return v.deleteAll(ctx, api, all, waits)
 }
 
-// radius announces what becomes of a claim's addresses.
-func (v *claimDelete) radius(ctx context.Context, c resource.Claim) {
+// radius announces what becomes of a claim's addresses, and returns how many its end waits for.
+func (v *claimDelete) radius(ctx context.Context, c resource.Claim) (waits int) {
 	what := "no addresses"
-	switch leases, err := resource.LeasesOfClaim(ctx, v.App, c.FullName()); {
+	leases, err := resource.LeasesOfClaim(ctx, v.App, c.FullName())
+	way := resource.SortOut(leases)
+	switch {
 	case err != nil:
 		what = "it is unknown what it has: " + err.Error()
 	case len(leases) > 0:
@@ -99,14 +101,20 @@ func (v *claimDelete) radius(ctx context.Context, c resource.Claim) {
 		what += "; it is being deleted already"
 	}
 	v.Say.Start("claim %s (%s): %s", c.FullName(), resource.OwnerText(c.BCSNetIPClaim), what)
+	if len(way.InUse) > 0 {
+		v.Say.Note("  in use by %s", way.Holders())
+	}
 	if c.Labels[claim.Managed] == "true" {
 		v.Say.Warn(
 			"claim %s was made from annotations: it is made again while pods have its addresses, and by the next pod of its "+
 				"workload", c.FullName())
 	}
+	return len(way.InUse)
 }
 
-func (v *claimDelete) deleteAll(ctx context.Context, api *resource.Claims, all []resource.Claim) error {
+func (v *claimDelete) deleteAll(
+	ctx context.Context, api *resource.Claims, all []resource.Claim, waits map[types.UID]int,
+) error {
 	var failed app.Several
 	var left []resource.Claim
 	for _, c := range all {
@@ -114,6 +122,9 @@ func (v *claimDelete) deleteAll(ctx context.Context, api *resource.Claims, all [
 		switch {
 		case err != nil:
 			failed = append(failed, fmt.Errorf("claim %s was not deleted: %w", c.FullName(), err))
+		case v.DryRun != app.DryRunNone && waits[c.UID] > 0:
+			v.Say.Done("claim %s would take no more addresses, and be gone once %s %s released", c.FullName(),
+				humanize.Plural(waits[c.UID], "address"), humanize.OneOr(waits[c.UID], "is", "are"))
 		case v.DryRun != app.DryRunNone:
 			v.Say.Done("claim %s deleted", c.FullName())
 		case !v.wait:

@@ -49,10 +49,14 @@ func (d *description) head(b *bytes.Buffer) {
 	if len(c.Spec.Namespaces) > 0 {
 		line("Open to", "%s", namespacesText(c.Spec.Namespaces))
 	}
-	if c.Labels[claim.Managed] == "true" {
+	switch {
+	case c.Labels[claim.Managed] != "true":
+	case resource.IPAMClaimOf(c.BCSNetIPClaim) != "":
+		line("Made from", "the IPAMClaim, which pods name in their networks, and kept as it says")
+	default:
 		line("Made from", "annotations, and kept as they say")
 	}
-	line("Policy", "%s", resource.PolicyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil))
+	line("Policy", "%s", resource.ClaimPolicyText(c.BCSNetIPClaim))
 	line("Size", "%s", resource.SizeText(c.BCSNetIPClaim))
 	if c.Spec.Pool != "" {
 		line("Pool", "%s", c.Spec.Pool)

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/gone"
@@ -157,13 +157,16 @@ const maxBatch = 128
 func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left []doctor.Finding, err error) {
 	kept, failed := make([]string, len(batch)), make([]error, len(batch))
 	change := lease.Change{Verb: lease.VerbRelease, By: f.Author(ctx)}
+	// Both checks found the hosts ready; the time between them is the one that the user chose.
+	again := leasing.Recheck{App: f.verb.App, Leases: f.leases, First: f.snapshot.Now, Between: f.settle}
+	ready := gone.Host{Ready: true, Renewal: gone.NoLease}
 	var group errgroup.Group
 	group.SetLimit(resource.AtOnce)
 	for i, one := range batch {
 		group.Go(func() error {
 			change := change
 			change.Reason = "doctor: " + one.Check
-			kept[i], failed[i] = f.releaseOne(ctx, one, change)
+			kept[i], failed[i] = again.Release(ctx, *one.Release, gone.Check(one.Check), ready, change, false)
 			return nil
 		})
 	}
@@ -187,40 +190,4 @@ func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left [
 		}
 	}
 	return left, all.OrNil()
-}
-
-// releaseOne checks the pod a second time and releases the address. kept is why it did not.
-func (f *leakFixer) releaseOne(ctx context.Context, one doctor.Finding, change lease.Change) (kept string, err error) {
-	l := *one.Release
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	pod, err := resource.ReadPod(ctx, f.verb.App, l)
-	if err != nil {
-		return "", err
-	}
-	others, err := f.leases.List(ctx, "status.podName="+l.PodName)
-	if err != nil {
-		return "", err
-	}
-	// Both checks found the host ready; the time between them is the one that the user chose.
-	rule := gone.Rule{Apart: f.settle, Margin: min(f.settle, gone.Margin), Silence: f.settle, Grace: gone.Grace}
-	e := gone.Evidence{
-		Lease: l, Pod: pod.Pod, Live: true, Others: func(lease.Lease, string) []lease.Lease { return others },
-		Now: f.leases.Now(), Since: f.snapshot.Now, For: f.settle, Host: gone.Host{Ready: true, Renewal: gone.NoLease},
-	}
-	if check, _ := doctor.Leak(l, pod.Pod, e.Others, e.Now); check != one.Check {
-		return "pod " + l.Who() + " is there and may use it", nil
-	}
-	if d := rule.Decide(e); d.Verdict != gone.Gone {
-		return "its containers may still run: " + d.Doubt, nil
-	}
-	if f.DryRun == app.DryRunClient {
-		return "", nil
-	}
-	released, err := allocator.ReleaseLease(ctx, f.leases, l, change, l.SameHolding)
-	if err == nil && !released {
-		kept = "somebody else has changed it"
-	}
-	return kept, err
 }

@@ -18,7 +18,6 @@ type hostDescribe struct {
 	*app.App
 	output printer.Output
 	word   string
-	host   netip.Addr // invalid for the name of a node
 }
 
 func newHostDescribe(s *app.App) *cobra.Command {
@@ -31,22 +30,10 @@ which pools it may draw from and what they have free, the addresses in use on
 it, what is wrong, and what to do next.`,
 		Example: `  bcsnetctl host describe 10.0.0.11
   bcsnetctl host describe node-1 -o yaml`,
-		ValidArgsFunction: completeOneHost(s),
+		ValidArgsFunction: resource.CompleteOneHost(s),
 	}
 	v.output.AddToView(cmd)
 	return cmd
-}
-
-// completeOneHost offers the hosts of pools and the names of nodes for the first argument, and nothing after it.
-func completeOneHost(s *app.App) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		hosts, _ := resource.CompleteHosts(s)(cmd, args, typed)
-		nodes, directive := resource.CompleteNodes(s)(cmd, args, typed)
-		return append(hosts, nodes...), directive
-	}
 }
 
 func (v *hostDescribe) Complete(args []string) error {
@@ -55,42 +42,36 @@ func (v *hostDescribe) Complete(args []string) error {
 }
 
 func (v *hostDescribe) Validate() error {
-	if !resource.MayBeNode(v.word) {
-		hosts, err := resource.ParseHosts([]string{v.word})
-		if err != nil {
-			return err
-		}
-		v.host = hosts[0]
+	if err := resource.CheckHost(v.word); err != nil {
+		return err
 	}
 	return v.output.Validate()
 }
 
 // hostView gathers what host describe shows of a host.
 type hostView struct {
-	host netip.Addr
-	// addrs are all IPs of the node, or host alone.
-	addrs []netip.Addr
-	node  *resource.Node
-	// blind: the nodes cannot be read.
-	blind bool
+	*resource.FoundHost
 	pools []resource.Pool
 	held  []lease.Lease
+	// parents are those of the blocks, by their names: who draws from a block is said of its parent.
+	parents map[string]string
 }
 
 func (v *hostDescribe) Run(ctx context.Context) error {
-	h, err := v.find(ctx)
+	found, err := resource.FindHost(ctx, v.App, v.word)
 	if err != nil {
 		return err
 	}
+	h := &hostView{FoundHost: found}
 	if err := v.fill(ctx, h); err != nil {
 		return err
 	}
-	if h.node == nil && !h.blind && len(h.held) == 0 && h.listedBy() == "" {
+	if h.Node == nil && !h.Blind && len(h.held) == 0 && h.listedBy() == "" {
 		where := "in no pool"
 		if len(h.pools) > 0 {
 			where = "in no pool but by the host subnets of " + h.pools[0].Name
 		}
-		return app.Refuse(app.ReasonHostNotFound, "host %s is no node, %s, and holds no address", h.host, where).
+		return app.Refuse(app.ReasonHostNotFound, "host %s is no node, %s, and holds no address", h.Host, where).
 			WithHint("see all hosts: bcsnetctl host list")
 	}
 	if v.output.Printer != nil {
@@ -99,48 +80,24 @@ func (v *hostDescribe) Run(ctx context.Context) error {
 	return v.write(h)
 }
 
-// find finds the node of a host, or the host of a node.
-func (v *hostDescribe) find(ctx context.Context) (*hostView, error) {
-	if !v.host.IsValid() {
-		n, err := resource.GetNode(ctx, v.App, v.word)
-		switch {
-		case err != nil:
-			return nil, err
-		case len(n.Addrs) == 0:
-			return nil, app.Refuse(app.ReasonNodeNotFound, "node %s has no IP", n.Name).
-				WithHint("see it: kubectl get node %s -o wide", n.Name)
-		}
-		return &hostView{host: n.Addrs[0], addrs: n.Addrs, node: &n}, nil
-	}
-	h := &hostView{host: v.host, addrs: []netip.Addr{v.host}}
-	nodes, err := resource.ListNodes(ctx, v.App)
-	if err != nil {
-		h.blind = true
-		v.Say.Warn("nodes cannot be read, so it is unknown whether the host is one: %v", err)
-	}
-	if len(nodes) == 0 {
-		h.blind = true // no node at all says nothing of this host
-	}
-	for _, n := range nodes {
-		if slices.Contains(n.Addrs, v.host) {
-			h.node, h.addrs = &n, n.Addrs
-		}
-	}
-	return h, nil
-}
-
 // fill reads the pools of the host, and what it holds.
 func (v *hostDescribe) fill(ctx context.Context, h *hostView) error {
 	all, err := resource.AllPools(ctx, v.App)
 	if err != nil {
 		return err
 	}
+	h.parents = map[string]string{}
+	for parent, blocks := range resource.BlocksOf(all) {
+		for _, b := range blocks {
+			h.parents[b.Name] = parent
+		}
+	}
 	for _, p := range all {
-		if resource.Serves(p, h.addrs) {
+		if resource.Serves(p, h.Addrs, h.Nodes) {
 			h.pools = append(h.pools, p)
 		}
 	}
-	for _, a := range h.addrs {
+	for _, a := range h.Addrs {
 		query := resource.LeaseQuery{Host: a.String(), Status: lease.Active.String()}
 		held, err := resource.HeldLeases(ctx, v.App, query, func(lease.Lease) bool { return true })
 		if err != nil {
@@ -154,7 +111,7 @@ func (v *hostDescribe) fill(ctx context.Context, h *hostView) error {
 // listedBy names the first pool that lists the host itself, not in a host subnet; empty where none does.
 func (h *hostView) listedBy() string {
 	for _, p := range h.pools {
-		if slices.ContainsFunc(h.addrs, func(a netip.Addr) bool { return resource.HostIndex(p.Spec.Hosts, a) >= 0 }) {
+		if slices.ContainsFunc(h.Addrs, func(a netip.Addr) bool { return slices.Contains(resource.ListedHosts(p), a) }) {
 			return p.Name
 		}
 	}
@@ -175,14 +132,14 @@ func (h *hostView) object() *unstructured.Unstructured {
 	}
 	held := resource.LeaseUsage[netip.Addr]{}
 	for _, l := range h.held {
-		held.Add(h.host, resource.HeldAddrOf(l))
+		held.Add(h.Host, resource.HeldAddrOf(l))
 	}
-	row := hostRow{host: h.host, state: h.state(), active: len(h.held), pools: pools}
-	if of := held[h.host]; of != nil {
+	row := hostRow{host: h.Host, state: h.state(), active: len(h.held), pools: pools}
+	if of := held[h.Host]; of != nil {
 		row.pods = len(of.Pods)
 	}
-	if h.node != nil {
-		row.node = h.node.Name
+	if h.Node != nil {
+		row.node = h.Node.Name
 	}
 	o := hostObjects([]hostRow{row}).Items[0]
 	o.Object["leases"] = leases
@@ -191,9 +148,9 @@ func (h *hostView) object() *unstructured.Unstructured {
 
 func (h *hostView) state() string {
 	switch {
-	case h.node != nil:
-		return h.node.State
-	case h.blind:
+	case h.Node != nil:
+		return h.Node.State
+	case h.Blind:
 		return ""
 	default:
 		return resource.HostGone

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -19,18 +20,18 @@ import (
 func (v *hostDescribe) write(h *hostView) error {
 	var b bytes.Buffer
 	line := func(label, text string) { fmt.Fprintf(&b, "%-6s %s\n", label+":", text) }
-	also := resource.JoinAddrs(slices.DeleteFunc(slices.Clone(h.addrs), func(a netip.Addr) bool { return a == h.host }))
+	also := resource.JoinAddrs(slices.DeleteFunc(slices.Clone(h.Addrs), func(a netip.Addr) bool { return a == h.Host }))
 	if also != "" {
 		also = ", also " + also
 	}
-	line("Host", h.host.String()+also)
-	if n := h.node; n != nil {
+	line("Host", h.Host.String()+also)
+	if n := h.Node; n != nil {
 		line("Node", n.Name)
 	}
 	if state := h.state(); state != "" {
 		text := v.Terminal.Paint(stateColorOf(state), state)
-		if h.node != nil && !h.node.Since.IsZero() {
-			text += " for " + v.Age(h.node.Since)
+		if h.Node != nil && !h.Node.Since.IsZero() {
+			text += " for " + v.Age(h.Node.Since)
 		}
 		line("State", text)
 	}
@@ -64,7 +65,7 @@ func stateColorOf(state string) terminal.Color {
 func (v *hostDescribe) poolsSection(b *bytes.Buffer, h *hostView) error {
 	held := map[string]int{}
 	for _, l := range h.held {
-		held[l.Pool]++
+		held[cmp.Or(h.parents[l.Pool], l.Pool)]++
 	}
 	return printer.Indented(b, "Pools", printer.Table[resource.Pool]{Headers: true,
 		Columns: []printer.Column[resource.Pool]{
@@ -91,7 +92,7 @@ func (h *hostView) findings() (problems, next []string) {
 		next = append(next, "  "+what+": "+command)
 	}
 	n := len(h.held)
-	release := "bcsnetctl release-host " + h.host.String()
+	release := "bcsnetctl release-host " + h.Host.String()
 	switch {
 	case h.state() == resource.HostGone && n > 0:
 		add(fmt.Sprintf("no node has this IP, and %s %s in use", humanize.Plural(n, "address"),
@@ -99,23 +100,24 @@ func (h *hostView) findings() (problems, next []string) {
 			"if the machine is off for good", release)
 	case h.state() == resource.HostGone && h.listedBy() != "":
 		add("no node has this IP", "if the machine is off for good",
-			fmt.Sprintf("bcsnetctl pool remove-host %s %s", h.listedBy(), h.host))
+			fmt.Sprintf("bcsnetctl pool remove-host %s %s", h.listedBy(), h.Host))
 	case h.state() == resource.HostNotReady && n > 0:
 		add("the node is not ready", "if the machine is off for good", release)
 	}
 	if len(h.pools) == 0 && h.state() != resource.HostGone {
-		add("the host is in no pool and can draw no address", "let it draw", "bcsnetctl pool add-host POOL "+h.host.String())
+		add("the host is in no pool and can draw no address", "let it draw", "bcsnetctl pool add-host POOL "+h.Host.String())
 	}
 	var strange []string
 	for _, l := range h.held {
-		listed := slices.ContainsFunc(h.pools, func(p resource.Pool) bool { return p.Name == l.Pool })
-		if !listed && !slices.Contains(strange, l.Pool) {
-			strange = append(strange, l.Pool)
+		from := cmp.Or(h.parents[l.Pool], l.Pool)
+		listed := slices.ContainsFunc(h.pools, func(p resource.Pool) bool { return p.Name == from })
+		if !listed && !slices.Contains(strange, from) {
+			strange = append(strange, from)
 		}
 	}
 	if len(strange) > 0 && len(h.pools) > 0 {
 		add("it holds addresses of pools that it is not in: "+humanize.List(strange), "let it draw from there",
-			fmt.Sprintf("bcsnetctl pool add-host %s %s", strange[0], h.host))
+			fmt.Sprintf("bcsnetctl pool add-host %s %s", strange[0], h.Host))
 	}
 	return problems, next
 }

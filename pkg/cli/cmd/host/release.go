@@ -152,7 +152,11 @@ func (v *releaseVerb) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip
 	all, err := resource.HeldLeases(ctx, v.App, query,
 		func(l lease.Lease) bool { _, wanted := out[l.Host]; return wanted })
 	for _, l := range all {
-		out[l.Host] = append(out[l.Host], l)
+		for l := range l.Attachments() {
+			if _, wanted := out[l.Host]; wanted {
+				out[l.Host] = append(out[l.Host], l)
+			}
+		}
 	}
 	return out, err
 }

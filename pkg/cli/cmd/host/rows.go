@@ -33,9 +33,7 @@ func (v *hostList) rows(ctx context.Context) ([]hostRow, error) {
 	}
 	query := resource.LeaseQuery{Status: lease.Active.String()}
 	if err := leases.Each(ctx, query.Selector(), func(l lease.Lease) error {
-		if l.Host.IsValid() {
-			facts.active.Add(l.Host, resource.HeldAddrOf(l))
-		}
+		resource.AddHosts(facts.active, resource.HeldAddrOf(l))
 		return nil
 	}); err != nil {
 		return nil, resource.Explain(v.App, err)
@@ -64,7 +62,7 @@ func (f hostFacts) rows() []hostRow {
 		return all[h]
 	}
 	for _, p := range f.pools {
-		for _, h := range resource.HostAddrs(p.Spec.Hosts) {
+		for _, h := range resource.ListedHosts(p) {
 			if !slices.Contains(row(h).pools, p.Name) {
 				row(h).pools = append(row(h).pools, p.Name)
 			}
@@ -76,7 +74,7 @@ func (f hostFacts) rows() []hostRow {
 	if !f.blind && len(f.nodes) > 0 { // a cluster without any node has lost them: no host is known to be gone
 		joinNodes(all, f.nodes)
 	}
-	f.joinSubnets(all)
+	f.joinCovering(all)
 	var out []hostRow
 	for _, r := range all {
 		if r.node != "" || !f.selected {
@@ -107,21 +105,20 @@ func joinNodes(all map[netip.Addr]*hostRow, nodes []resource.Node) {
 	}
 }
 
-// joinSubnets adds to each row the pools that the host may draw from by their host subnets.
-func (f hostFacts) joinSubnets(all map[netip.Addr]*hostRow) {
+// joinCovering adds to each row the pools that the host may draw from without being listed.
+func (f hostFacts) joinCovering(all map[netip.Addr]*hostRow) {
 	nodes := map[string][]netip.Addr{}
 	for _, n := range f.nodes {
 		nodes[n.Name] = n.Addrs
 	}
 	for _, p := range f.pools {
-		networks := resource.HostSubnetsOf(p)
-		if len(networks) == 0 {
+		of := resource.HostsOf(p, f.nodes)
+		if len(of.HostSubnets)+len(of.Selected) == 0 {
 			continue
 		}
 		for _, r := range all {
-			inside := slices.ContainsFunc(append(slices.Clip(nodes[r.node]), r.host),
-				func(a netip.Addr) bool { _, ok := networks.Of(a); return ok })
-			if at, found := slices.BinarySearch(r.pools, p.Name); inside && !found {
+			covered := slices.ContainsFunc(append(slices.Clip(nodes[r.node]), r.host), of.Covers)
+			if at, found := slices.BinarySearch(r.pools, p.Name); covered && !found {
 				r.pools = slices.Insert(r.pools, at, p.Name)
 			}
 		}

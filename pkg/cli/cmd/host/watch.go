@@ -107,9 +107,7 @@ func (w *hostWatch) facts() hostFacts {
 	}
 	slices.SortFunc(f.pools, func(a, b resource.Pool) int { return cmp.Compare(a.Name, b.Name) })
 	for _, u := range w.holders {
-		if u.Host.IsValid() {
-			f.active.Add(u.Host, u)
-		}
+		resource.AddHosts(f.active, u)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		f.nodes = append(f.nodes, w.nodes[name])

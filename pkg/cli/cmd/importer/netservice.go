@@ -69,8 +69,8 @@ func (v *importNetservice) Run(ctx context.Context) error {
 	if err := v.show(job); err != nil {
 		return err
 	}
-	if !job.empty() && v.DryRun == app.DryRunNone && !v.yes {
-		if err := v.Confirm(ctx, "Take this over?"); err != nil {
+	if !job.empty() {
+		if err := v.Confirm(ctx, v.yes, "Take this over?"); err != nil {
 			return err
 		}
 	}

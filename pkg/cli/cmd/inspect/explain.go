@@ -34,13 +34,15 @@ decides it, from the objects as they are; nothing is changed.
 A pod on no node yet has no pools: --node says what it would get there. The exit
 code is 3 when the pod has no address and gets none as things are.`,
 		Example: `  bcsnetctl explain db-0 -n shop
-  bcsnetctl explain shop/db-0 --node node-1 -o yaml`,
+  bcsnetctl explain shop/db-0 --node node-1 -o yaml
+  bcsnetctl explain namespace shop`,
 		ValidArgsFunction: resource.CompletePods(s, &v.in),
 	}
 	cmd.Flags().StringVar(&v.node, "node", "", "as if the pod were on this `NODE`")
 	app.CompleteWith(cmd, "node", resource.CompleteNodes(s))
 	v.in.AddTo(s, cmd, "the `NAMESPACE` of the pod")
 	v.output.AddToView(cmd)
+	cmd.AddCommand(newExplainNamespace(s))
 	return cmd
 }
 
@@ -86,6 +88,8 @@ type explanation struct {
 	// none is why there is no address.
 	none *ipam.Refusal
 	host netip.Addr
+	// labels are those of the pod's namespace, as far as they can be read.
+	labels map[string]string
 }
 
 // answer fills in the addresses that the pod has or would get, or why it gets none.
@@ -95,6 +99,7 @@ func (v *explainPod) answer(ctx context.Context, e *explanation) error {
 			WithHint("see what is kept for it: bcsnetctl trace %s", e.key)
 		return nil
 	}
+	e.labels, _ = resource.LabelsOfNamespace(ctx, v.App, e.key.Namespace) // a reason says nothing of it otherwise
 	for _, l := range e.leases {
 		if l.State == lease.Active {
 			e.addresses, e.has = append(e.addresses, l), true

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -18,6 +19,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/kubevirt"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
@@ -31,6 +33,7 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 	if err != nil {
 		return err
 	}
+	policies.IPAMClaims = e.policy.IfName != ""
 	a, err := leasing.Start(ctx, v.App, func(x *ipam.Index) (allocator.Pods, allocator.ConstraintsFinder) {
 		pods := &workload.Pods{Cached: reader, Live: reader, NodeAddrs: func(string) []netip.Addr { return nil }}
 		return pods, &claim.ConstraintsFinder{Policies: policies, Claims: reader, Index: x}
@@ -39,11 +42,17 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 		return err
 	}
 	defer a.Stop()
+	migrations, err := newMigrations(v.App)
+	if err != nil {
+		return err
+	}
+	a.AdmitMigrations(migrations)
 	if err := a.Open(ctx, v.App); err != nil {
 		return err
 	}
 	held, fresh, err := a.Propose(ctx, allocator.Request{
 		Host: e.host, Namespace: e.key.Namespace, PodName: e.key.Name, PodUID: e.pod.UID,
+		IfName: e.policy.IfName,
 	})
 	if errors.As(err, &e.none) {
 		return nil
@@ -54,6 +63,20 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 		e.keeps[l.Addr] = now.State != lease.Available
 	}
 	return resource.Explain(v.App, err)
+}
+
+// newMigrations returns what asks KubeVirt's objects whether the pod is the target of a live migration. Whether all
+// replicas know of second attachments is not looked at: the refusal of a request says so.
+func newMigrations(s *app.App) (*kubevirt.Migrations, error) {
+	cfg, err := s.Connect()
+	if err != nil {
+		return nil, err
+	}
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, s.ConfigProblem(err)
+	}
+	return kubevirt.NewMigrations(cfg, client, func() string { return "" })
 }
 
 // newReader returns a client that reads pods and claims from the API server.

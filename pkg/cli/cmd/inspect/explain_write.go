@@ -3,16 +3,18 @@ package inspect
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // writeExplanation prints what decides on a pod's addresses, and what that comes to.
@@ -64,9 +66,12 @@ func (e *explanation) because(l lease.Lease) (out []string) {
 			out = append(out, "it is one of "+ipaddr.FormatSet(set)+", which "+claim.Source(p, "Sets")+" asks for")
 		}
 	}
+	if h := l.Other; h != nil {
+		out = append(out, "its virtual machine "+resource.MigrationText(l)+", and both pods have the address until one ends")
+	}
 	switch c := e.claims[l.Claim]; {
 	case l.Claim == "":
-	case e.keeps[l.Addr]:
+	case e.keeps[l.Addr] && l.Other == nil:
 		out = append(out, resource.RetainedText(l))
 	default:
 		text := "claim " + l.Claim + map[bool]string{true: " has it", false: " takes it"}[e.has]
@@ -84,7 +89,7 @@ func (e *explanation) because(l lease.Lease) (out []string) {
 		out = append(out, "pool "+l.Pool+" is the one that "+claim.Source(p, "Pool")+" asks for")
 	case c != nil && c.Spec.Pool == l.Pool && l.Pool != "":
 		out = append(out, "pool "+l.Pool+" is that of the claim")
-	case pool != nil && slices.Contains(pool.Spec.Namespaces, e.key.Namespace):
+	case pool != nil && e.boundTo(pool):
 		out = append(out, "pool "+l.Pool+" is bound to namespace "+e.key.Namespace)
 	case pool != nil && l.Claim != "" && (e.has || e.keeps[l.Addr]):
 		out = append(out, fmt.Sprintf("pool %s serves host %s", l.Pool, resource.AddrText(e.host)))
@@ -95,6 +100,18 @@ func (e *explanation) because(l lease.Lease) (out []string) {
 				l.Pool, resource.AddrText(e.host)))
 	}
 	return out
+}
+
+// boundTo reports whether a pool is bound to the pod's namespace.
+func (e *explanation) boundTo(pool *v1.BCSNetPool) bool {
+	x := ipam.NewIndex()
+	x.SetNamespace(e.key.Namespace, e.labels)
+	x.SetPool(store.Pool(pool))
+	if parent := e.pools[pool.Spec.Parent]; parent != nil && parent.Spec.BlockSize == 0 {
+		x.SetPool(store.Pool(parent)) // whose namespaces are those of a group that names none
+	}
+	p, _ := x.Pool(pool.Name)
+	return p.Bound() && x.ServesNamespace(p.Name, e.key.Namespace)
 }
 
 // object returns an explanation for -o json and the like: the lineage, and what it comes to.
@@ -117,7 +134,7 @@ func (e *explanation) object() *unstructured.Unstructured {
 			because = append(because, why)
 		}
 		answers = append(answers, map[string]any{
-			"address": l.Addr.String(), "pool": l.Pool, "claim": l.Claim, "because": because,
+			"address": l.Addr.String(), "pool": l.Pool, "claim": l.Claim, "because": because, "migration": l.Other != nil,
 		})
 	}
 	o.Object["answers"] = answers

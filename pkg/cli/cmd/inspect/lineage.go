@@ -87,6 +87,11 @@ func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *le
 		return nil, err
 	}
 	t.policy, t.wrong = resolver.Resolve(ctx, *t.pod)
+	if len(t.pod.References) > 0 && apierrors.IsForbidden(t.wrong) { // the rest of the output does not depend on that
+		s.Say.Warn("what the pod's networks say of IPAMClaims is left out: %v", resource.Explain(s, t.wrong))
+		resolver.IPAMClaims = false
+		t.policy, t.wrong = resolver.Resolve(ctx, *t.pod)
+	}
 	if _, refused := errors.AsType[*ipam.Refusal](t.wrong); t.wrong != nil && !refused {
 		return nil, resource.Explain(s, t.wrong)
 	}

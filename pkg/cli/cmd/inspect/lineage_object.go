@@ -51,7 +51,8 @@ func (t *lineage) policyObject() map[string]any {
 	sources, sets := []any{}, []any{}
 	for _, from := range p.Sources {
 		what := "annotation"
-		if from.Key == workload.OwnerField {
+		switch from.Key {
+		case workload.OwnerField, workload.ReferenceField, workload.RequestsField:
 			what = "field"
 		}
 		sources = append(sources, map[string]any{
@@ -64,6 +65,19 @@ func (t *lineage) policyObject() map[string]any {
 	o := map[string]any{
 		"releasePolicy": string(p.Release), "claim": p.Claim, "sharedName": p.Shared, "for": p.Identity, "pool": p.Pool,
 		"addresses": sets, "gateway": resource.AddrText(p.Gateway), "sources": sources,
+	}
+	if p.IfName != "" {
+		o["interface"] = p.IfName
+	}
+	if p.Families.Policy != "" {
+		o["ipFamilyPolicy"] = string(p.Families.Policy)
+	}
+	if order := p.Families.Order; len(order) > 0 {
+		families := []any{}
+		for _, f := range order {
+			families = append(families, f.String())
+		}
+		o["ipFamilies"] = families
 	}
 	if p.Keep > 0 {
 		o["keep"] = explain.FormatSpan(p.Keep)

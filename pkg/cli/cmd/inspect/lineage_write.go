@@ -87,6 +87,12 @@ func podLines(b *bytes.Buffer, t *lineage) {
 	for _, more := range policyParts(p) {
 		labelled(b, "", "%s", more)
 	}
+	for _, l := range t.leases {
+		if p.Workload.IsIPAMClaim() && l.State == lease.Active && l.IfName == p.IfName && l.Claim == "" {
+			labelled(b, "", "%s is not kept for it yet: that takes the controller's flag --ipam-claims, and half a minute",
+				l.Addr)
+		}
+	}
 }
 
 // ignoredLines prints the annotations that have no effect although they look as if they had.
@@ -137,10 +143,13 @@ func (t *lineage) podState() string {
 func (t *lineage) policyText() string {
 	p := t.policy
 	if c := t.claims[p.Claim]; c != nil {
-		return resource.PolicyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil)
+		return resource.ClaimPolicyText(c)
 	}
 	if p.Release == workload.ReleaseUnsaid {
 		return "that of claim " + p.Claim + ", which does not exist"
+	}
+	if p.Workload.IsIPAMClaim() {
+		return resource.UntilIPAMClaimGone
 	}
 	text := resource.PolicyText(v1.ReleasePolicy(p.Release), &metav1.Duration{Duration: p.Keep}, true)
 	if len(p.Sources) == 0 {
@@ -155,6 +164,7 @@ func gives(from workload.Source) string {
 		"Sets": "which addresses", "Pool": "which pool", "Claim": "which claim", "Shared": "which shared pool",
 		"Release": "the policy",
 		"Keep":    "how long", "Identity": "for whom", "Gateway": "the gateway",
+		"FamilyPolicy": "how many families", "Families": "which families",
 	}[from.Gave]
 }
 
@@ -171,6 +181,9 @@ func policyParts(p workload.Policy) (out []string) {
 	}
 	if p.Identity != "" && p.Claim != "" {
 		out = append(out, "kept for "+p.Identity)
+	}
+	if p.IfName != "" {
+		out = append(out, "for interface "+p.IfName+" alone")
 	}
 	return out
 }
@@ -189,7 +202,11 @@ func claimLine(b *bytes.Buffer, t *lineage, name string) {
 		return
 	}
 	text := name + ", of " + resource.OwnerText(c)
-	if c.Labels[claim.Managed] == "true" {
+	switch {
+	case c.Labels[claim.Managed] != "true":
+	case resource.IPAMClaimOf(c) != "":
+		text += ", made for it"
+	default:
 		text += ", made from annotations"
 	}
 	if usage := c.Status.Usage; usage != "" {
@@ -197,7 +214,7 @@ func claimLine(b *bytes.Buffer, t *lineage, name string) {
 	}
 	labelled(b, "Claim", "%s", text)
 	if t.pod == nil {
-		labelled(b, "Policy", "%s", resource.PolicyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil))
+		labelled(b, "Policy", "%s", resource.ClaimPolicyText(c))
 	}
 }
 
@@ -214,6 +231,9 @@ func addressLine(b *bytes.Buffer, l lease.Lease) {
 	}
 	if !l.Updated.IsZero() {
 		parts = append(parts, "since "+resource.TimeText(l.Updated))
+	}
+	if also := resource.MigrationText(l); also != "" {
+		parts = append(parts, also)
 	}
 	if l.ExpiredTime != "" {
 		parts = append(parts, "until "+resource.UntilText(l.ExpiredTime))

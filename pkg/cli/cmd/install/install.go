@@ -93,10 +93,8 @@ func (v *install) Run(ctx context.Context) error {
 	}
 	v.Say.Start("%s for %s: %d new, %d there already", humanize.Plural(len(steps), "object"), v.Where(), fresh,
 		len(steps)-fresh)
-	if v.DryRun == app.DryRunNone && !v.yes {
-		if err := v.Confirm(ctx, "Apply them?"); err != nil {
-			return err
-		}
+	if err := v.Confirm(ctx, v.yes, "Apply them?"); err != nil {
+		return err
 	}
 	applied, err := v.applyAll(ctx, steps)
 	if err == nil && !v.crdsOnly && v.DryRun == app.DryRunNone {

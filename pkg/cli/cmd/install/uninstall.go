@@ -83,10 +83,8 @@ func (v *uninstall) Run(ctx context.Context) error {
 	if err := v.guard(ctx, c, steps); err != nil {
 		return err
 	}
-	if v.DryRun == app.DryRunNone && !v.yes {
-		if err := v.Confirm(ctx, "Remove them?"); err != nil {
-			return err
-		}
+	if err := v.Confirm(ctx, v.yes, "Remove them?"); err != nil {
+		return err
 	}
 	return v.removeAll(ctx, c, steps)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 type poolAddHost struct{ hostChange }
@@ -21,7 +22,8 @@ func newAddHost(s *app.App) *cobra.Command {
 		Short: "Let hosts draw from a pool",
 		Long: `Let hosts draw from a pool. A host is named by the IP that its node has and that
 the CNI plugin sends. A host that the pool already has, by itself or in a host
-subnet, is no error.
+subnet, is no error. One whose node the host selector matches is listed all the
+same: it may draw then whatever becomes of the node's labels.
 
 ` + resource.HostArgsHelp,
 		Example: `  bcsnetctl pool add-host blue 10.0.0.13
@@ -48,9 +50,13 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 		v.Say.Note("no host is named: nothing to add")
 	}
 	var added, same, inside []string
+	inherited := false
 	edited, err := api.Edit(ctx, v.name, func(p resource.Pool) (map[string]any, error) {
 		added, same, inside = nil, nil, nil
-		networks := resource.HostSubnetsOf(p)
+		var networks ipam.Networks
+		if inherited = resource.InheritsHosts(p); !inherited {
+			networks = resource.HostsOf(p, nil).HostSubnets
+		}
 		list := slices.Clone(p.Spec.Hosts)
 		for _, h := range hosts {
 			if resource.HostIndex(p.Spec.Hosts, h) >= 0 {
@@ -80,6 +86,10 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 	}
 	if len(added) > 0 {
 		v.Say.Done("%s added to pool %s", app.Those("host", added), v.name)
+		if inherited {
+			v.Say.Warn("the hosts of pool %s, which it had, may draw from it no more: it lists hosts of its own now",
+				edited.Spec.Parent)
+		}
 	}
 	return v.output.Object(v.Out, edited.Stored)
 }

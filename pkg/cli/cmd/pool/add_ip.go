@@ -26,7 +26,8 @@ func newAddIP(s *app.App) *cobra.Command {
 		Short: "Add addresses, ranges or CIDRs to a pool",
 		Long: `Add addresses to a pool: single ones, ranges a-b with both ends, or CIDRs. All
 are added or none. Addresses outside the subnet, in this pool already or in
-another pool are refused; an entry that the pool already has is no error.
+another pool are refused; an entry that the pool already has is no error. A group
+takes them from its parent, if nobody has them there.
 
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl pool add-ip blue 10.0.0.64-10.0.0.95
@@ -68,6 +69,9 @@ func (v *poolAddIP) Run(ctx context.Context) error {
 		}
 		if add, err = resource.AddEntries(p.BCSNetPool, others, v.entries); err != nil ||
 			len(add.List) == len(p.Spec.AvailableIPs) {
+			return nil, err
+		}
+		if err := add.Fit.Check(ctx, v.App); err != nil {
 			return nil, err
 		}
 		return map[string]any{"availableIPs": resource.Values(add.List)}, nil

@@ -2,11 +2,11 @@ package pool
 
 import (
 	"context"
-	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,13 +24,17 @@ import (
 
 type poolCreate struct {
 	*app.App
+	flags       *pflag.FlagSet
 	output      printer.Output
 	cidr        string
 	materialize string
 	cooldown    time.Duration
-	quotas      []string
-	object      v1.BCSNetPool
-	plan        ipam.Plan
+	// selector is that of hosts, tenants that of namespaces.
+	selector, tenants string
+	inDefault         bool
+	quotas            []string
+	object            v1.BCSNetPool
+	plan              ipam.Plan
 }
 
 func newCreate(s *app.App) *cobra.Command {
@@ -41,23 +45,40 @@ func newCreate(s *app.App) *cobra.Command {
 		Short: "Create a pool",
 		Long: `Create a pool. Nothing is filled in: the subnet, the gateway and the addresses
 to hand out are for you to say. Network, broadcast and gateway addresses inside
-the ranges are left out.`,
+the ranges are left out.
+
+With --parent it is a group: some of the addresses of another pool, with hosts
+and namespaces of its own; those of the parent where none is named. Subnet and
+gateway are the parent's. The parent hands the addresses out no more; the group
+does some seconds later. Addresses that somebody has are refused.`,
 		Example: "" +
 			`  bcsnetctl pool create blue --cidr 10.0.0.0/24 --gateway 10.0.0.1 --range 10.0.0.20-10.0.0.99 --host 10.0.0.11
   bcsnetctl pool create six --cidr 2001:db8::/64 --gateway 2001:db8::1 --range 2001:db8::100-2001:db8::1ff \
-    --network blue --namespace payments --dry-run=server -o yaml`,
+    --network blue --namespace payments --dry-run=server -o yaml
+  bcsnetctl pool create rack7 --cidr 10.0.7.0/24 --gateway 10.0.7.1 --range 10.0.7.20-10.0.7.99 \
+    --host-selector topology.example.com/rack=7 --namespace-selector tier=gold
+  bcsnetctl pool create blue-payments --parent blue --range 10.0.0.64-10.0.0.95 --namespace payments`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := cmd.Flags()
-	f.StringVar(&v.cidr, "cidr", "", "the subnet as a `CIDR` (required)")
-	f.StringVar(&spec.Gateway, "gateway", "", "the gateway's `IP` in the subnet (required)")
+	v.flags = f
+	f.StringVar(&v.cidr, "cidr", "", "the subnet as a `CIDR` (required, but for a group)")
+	f.StringVar(&spec.Gateway, "gateway", "", "the gateway's `IP` in the subnet (required, but for a group)")
+	f.StringVar(&spec.Parent, "parent", "", "make it a group of this `POOL`: a part of its addresses")
 	f.StringSliceVar(&spec.AvailableIPs, "range", nil,
 		"`ADDRESSES` to hand out: a-b, a CIDR or a single one; repeatable (required)")
 	f.StringSliceVar(&spec.ExcludeIPs, "exclude", nil, "`ADDRESSES` in the ranges not to hand out; repeatable")
 	f.StringSliceVar(&spec.Hosts, "host", nil, "`IP` of a host that may draw from the pool; repeatable")
 	f.StringSliceVar(&spec.HostSubnets, "host-subnet", nil,
 		"`CIDR` whose hosts may draw from the pool, also those that join later; repeatable")
-	f.StringSliceVar(&spec.Namespaces, "namespace", nil, "bind the pool to this `NAMESPACE` alone; repeatable")
+	f.StringVar(&v.selector, "host-selector", "",
+		"`LABELS` of nodes that may draw from the pool, by their internal IPs, as in kubectl")
+	f.StringSliceVar(&spec.Namespaces, "namespace", nil, "bind the pool to this `NAMESPACE`; repeatable")
+	f.StringVar(&v.tenants, "namespace-selector", "",
+		"bind the pool to the namespaces that have these `LABELS`, as in kubectl")
+	f.BoolVar(&v.inDefault, "default", true,
+		"while it is bound to no namespace, serve every namespace that has nothing of its own; "+
+			"with =false only who names the pool")
 	f.StringVar(&spec.Network, "network", "", "`NAME` shared by the IPv4 and IPv6 pools of one network")
 	f.Int32Var(&spec.MaxPerHost, "max-per-host", 0,
 		"let one host have at most `N` addresses of the pool at a time; 0 is no bound")
@@ -76,9 +97,11 @@ the ranges are left out.`,
 	v.output.AddToChange(cmd)
 	app.Complete(cmd, "materialize", materializeValues()...)
 	app.CompleteWith(cmd, "namespace", resource.CompleteNamespaces(s))
+	app.CompleteWith(cmd, "parent", resource.CompleteParents(s))
 	app.CompleteWith(cmd, "host", resource.CompleteHosts(s))
 	for _, name := range []string{
-		"cidr", "gateway", "range", "exclude", "host-subnet", "network", "max-per-host", "max-per-namespace", "quota", "vlan",
+		"cidr", "gateway", "range", "exclude", "host-subnet", "host-selector", "namespace-selector", "network",
+		"max-per-host", "max-per-namespace", "quota", "vlan",
 		"mtu", "priority", "cooldown",
 	} {
 		app.Complete(cmd, name)
@@ -100,27 +123,13 @@ func (v *poolCreate) Validate() error {
 		return app.Usagef("%q is no name for a pool", v.object.Name).
 			WithHint("a name is lower-case letters, digits, - and ., with a letter or digit at both ends")
 	}
-	var missing []string
-	for _, required := range []struct {
-		flag string
-		set  bool
-	}{
-		{"--cidr", v.cidr != ""}, {"--gateway", v.object.Spec.Gateway != ""},
-		{"--range", len(v.object.Spec.AvailableIPs) > 0},
-	} {
-		if !required.set {
-			missing = append(missing, required.flag)
-		}
+	if err := v.checkNarrowing(); err != nil {
+		return err
 	}
-	if len(missing) > 0 {
-		return app.Usagef("a pool needs %s", strings.Join(missing, ", "))
-	}
-	subnet, err := netip.ParsePrefix(v.cidr)
-	if err != nil {
-		return app.Usagef("--cidr %q is not a CIDR such as 10.0.0.0/24", v.cidr)
+	if err := v.setSubnet(); err != nil {
+		return err
 	}
 	spec := &v.object.Spec
-	spec.Net, spec.Mask = subnet.Addr().String(), int32(subnet.Bits())
 	if _, err := resource.ParseEntries(spec.AvailableIPs); err != nil {
 		return err
 	}
@@ -132,7 +141,14 @@ func (v *poolCreate) Validate() error {
 			return app.Usagef("--host-subnet: %v", err).WithHint("write a subnet of hosts as 10.0.0.0/16")
 		}
 	}
+	var err error
+	if spec.HostSelector, err = parseSelector("host-selector", "nodes", v.selector); err != nil {
+		return err
+	}
 	if err := v.setMaterialize(); err != nil {
+		return err
+	}
+	if err := v.setNamespaces(); err != nil {
 		return err
 	}
 	if spec.Quotas, err = parseQuotas(v.quotas); err != nil {
@@ -141,15 +157,51 @@ func (v *poolCreate) Validate() error {
 	if spec.Cooldown, err = resource.CooldownOf(v.cooldown); err != nil {
 		return err
 	}
-	if v.plan, err = ipam.NewPlan(store.PlanSpec(&v.object)); err != nil {
-		return app.Usagef("%s", strings.NewReplacer("availableIPs", "--range", "excludeIPs",
-			"--exclude").Replace(err.Error()))
-	}
-	if len(v.plan.Usable.Ranges()) == 0 {
-		return app.Usagef(
-			"the ranges hold no address to hand out: network, broadcast, gateway and excluded ones do not count")
+	if spec.Parent == "" {
+		if err := v.setPlan(); err != nil {
+			return err
+		}
 	}
 	return v.output.Validate()
+}
+
+// checkNarrowing refuses flags that narrow whom the pool is for and were given without a value, as from a shell
+// variable that is not set: the pool would serve everybody.
+func (v *poolCreate) checkNarrowing() error {
+	for _, name := range []string{"parent", "host", "host-subnet", "host-selector", "namespace", "namespace-selector"} {
+		f := v.flags.Lookup(name)
+		if text := f.Value.String(); f.Changed && (text == "" || text == "[]") {
+			return app.Usagef("--%s is empty", name).WithHint("say what it is, or leave --%s out", name)
+		}
+	}
+	return nil
+}
+
+// setNamespaces reads which namespaces the pool is for.
+func (v *poolCreate) setNamespaces() error {
+	if !v.inDefault {
+		v.object.Spec.Default = new(false)
+	}
+	var err error
+	v.object.Spec.NamespaceSelector, err = parseSelector("namespace-selector", "namespaces", v.tenants)
+	return err
+}
+
+// parseSelector reads the label selector of a flag, over objects of a kind; nil for none.
+func parseSelector(flag, kind, text string) (*metav1.LabelSelector, error) {
+	if text == "" {
+		return nil, nil
+	}
+	s, err := metav1.ParseToLabelSelector(text)
+	if err == nil {
+		_, err = store.Selector(s)
+	}
+	if err != nil {
+		example := map[string]string{"nodes": "rack=7", "namespaces": "tier=gold"}[kind]
+		return nil, app.Usagef("--%s %q: %v", flag, text, err).
+			WithHint("write it as for kubectl get %s -l: %s", kind, example)
+	}
+	return s, nil
 }
 
 func (v *poolCreate) setMaterialize() error {
@@ -177,20 +229,67 @@ func (v *poolCreate) Run(ctx context.Context) error {
 	if exists {
 		return v.existing(ctx, api)
 	}
-	if err := resource.OverlapsOthers(v.object.Name, v.plan.Usable, others); err != nil {
+	group := v.object.Spec.Parent != ""
+	if group {
+		if err := v.setParent(ctx, api); err != nil {
+			return err
+		}
+	}
+	fit := resource.NewFit(others, store.Pool(&v.object))
+	if err := fit.Check(ctx, v.App); err != nil {
+		return err
+	}
+	if err := fit.Overlaps(v.object.Name); err != nil {
 		return err
 	}
 	created, err := v.create(ctx, api)
 	if err != nil {
 		return err
 	}
-	v.Say.Done("pool %s created: %s for %s", v.object.Name, resource.Addresses(v.plan.Usable),
-		resource.ForHosts(resource.Pool{BCSNetPool: &v.object}))
-	if len(v.object.Spec.Hosts)+len(v.object.Spec.HostSubnets) == 0 {
-		v.Say.Warn("no host may draw from it yet")
-		v.Hint("let hosts draw: bcsnetctl pool add-host %s HOST...", v.object.Name)
+	what := resource.Addresses(v.plan.Usable)
+	if group {
+		what += " of pool " + v.object.Spec.Parent
+	}
+	v.Say.Done("pool %s created: %s for %s", v.object.Name, what, resource.ForHosts(resource.Pool{BCSNetPool: &v.object}))
+	_, is := fit.Pool(v.object.Name)
+	v.warnHostless(ctx, is)
+	if err := v.sayChain(ctx, is, others); err != nil {
+		return err
+	}
+	if group && v.DryRun == app.DryRunNone {
+		v.Hint("pool %s hands them out no more, the group does in some seconds: bcsnetctl wait %s --for=ready",
+			v.object.Spec.Parent, v.object.Name)
 	}
 	return v.output.Object(v.Out, created)
+}
+
+// warnHostless warns of a pool that no host may draw from.
+func (v *poolCreate) warnHostless(ctx context.Context, is ipam.Pool) {
+	switch {
+	case len(is.Hosts)+len(is.HostSubnets) > 0:
+	case is.HostSelector == nil:
+		v.Say.Warn("no host may draw from it yet")
+		v.Hint("let hosts draw: bcsnetctl pool add-host %s HOST...", v.object.Name)
+	default:
+		nodes, err := resource.ListNodes(ctx, v.App)
+		if err == nil && len(is.WithNodes(resource.Known(nodes)).Selected) == 0 {
+			v.Say.Warn("no host may draw from it yet: no node with an internal IP has the labels %s", is.HostSelector)
+			v.Hint("see the labels: kubectl get nodes --show-labels")
+		}
+	}
+}
+
+// sayChain prints which namespaces the pool takes out of the default chain.
+func (v *poolCreate) sayChain(ctx context.Context, is ipam.Pool, others []ipam.Pool) error {
+	if is.InDefaultChain() {
+		return nil
+	}
+	labels, err := labelsOfNamespaces(ctx, v.App)
+	if err != nil {
+		return err
+	}
+	sayEffects(v.App, chainEffectsOf(ipam.Pool{}, store.Pool(&v.object), others, labels, nil).say())
+	return nil
 }
 
 func (v *poolCreate) create(ctx context.Context, api *resource.Pools) (*unstructured.Unstructured, error) {

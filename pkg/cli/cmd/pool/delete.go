@@ -3,7 +3,6 @@ package pool
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -65,73 +64,58 @@ func (v *poolDelete) Run(ctx context.Context) error {
 	if err != nil {
 		return err // nothing was deleted: all names are right or none is taken
 	}
+	every, err := api.List(ctx)
+	if err != nil {
+		return err
+	}
 	waits := map[string]int{}
 	for _, p := range all {
-		waits[p.Name] = v.radius(ctx, p)
+		waits[p.Name] = v.radius(ctx, p, every)
+		v.warnChildren(p, every)
 	}
-	if v.DryRun == app.DryRunNone && !v.yes {
-		if err := v.Confirm(ctx, fmt.Sprintf("Delete %s?", app.Those("pool", v.names))); err != nil {
-			return err
-		}
+	rest := slices.DeleteFunc(slices.Clone(every), func(p resource.Pool) bool { return slices.Contains(v.names, p.Name) })
+	lossesOf(every, rest, resource.NodesFor(ctx, v.App, every...)).warn(v.App)
+	if err := v.Confirm(ctx, v.yes, fmt.Sprintf("Delete %s?", app.Those("pool", v.names))); err != nil {
+		return err
 	}
 	return v.deleteAll(ctx, api, all, waits)
 }
 
-// radius announces what goes with a pool, and returns how many addresses its end waits for.
-func (v *poolDelete) radius(ctx context.Context, p resource.Pool) (waits int) {
+// radius announces what goes with a pool, and returns how many addresses its end waits for; those of its blocks are
+// among them.
+func (v *poolDelete) radius(ctx context.Context, p resource.Pool, every []resource.Pool) (waits int) {
 	total := "no addresses"
 	if n := p.Status.Capacity; n > 0 {
 		total = humanize.Plural(n, "address")
 	} else if set := resource.SetOfEntries(p.Spec.AvailableIPs); !resource.Counted(p.BCSNetPool) {
 		total = resource.Addresses(set)
 	}
-	reserved := 0
-	byClaim := map[string]int{}
-	held, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Pool: p.Name, Selectors: resource.TakenOnly()},
-		func(l lease.Lease) bool {
-			switch {
-			case l.IsRetained():
-				byClaim[l.Claim]++
-			case l.State == lease.Reserved:
-				reserved++
-			}
-			return l.State == lease.Active
-		})
+	way, err := takenOf(ctx, v.App, every, p.Name, func(lease.Lease) bool { return true })
 	use := "none in use"
 	switch {
 	case err != nil:
 		use = "it is unknown how many are in use: " + err.Error()
-	case len(held) > 0:
-		use = fmt.Sprintf("%d in use: %s", len(held), resource.PerHost(held))
+	case len(way.InUse) > 0:
+		use = fmt.Sprintf("%d in use: %s", len(way.InUse), resource.PerHost(way.InUse))
 	}
-	if len(byClaim) > 0 {
-		use += ", kept by claims, and waited for, too: " + perClaim(byClaim)
+	if len(way.Kept) > 0 {
+		use += ", kept by claims, and waited for, too: " + way.Keepers()
 	}
-	if reserved > 0 {
-		use += fmt.Sprintf(", %d reserved, which %s forgotten", reserved, humanize.OneOr(reserved, "is", "are"))
+	if n := len(way.SetAside); n > 0 {
+		use += fmt.Sprintf(", %d reserved, which %s forgotten", n, humanize.OneOr(n, "is", "are"))
 	}
 	if p.DeletionTimestamp != nil {
 		use += "; it is being deleted already"
 	}
 	v.Say.Start("pool %s (%s): %s, %s", p.Name, resource.CidrOf(p.BCSNetPool), total, use)
+	if len(way.InUse) > 0 {
+		v.Say.Note("  in use by %s", way.Holders())
+	}
 	if source := resource.SourceOf(p); source != "" {
 		v.Say.Warn("pool %s is kept from ConfigMap %s: while its entry is there, the controller makes it again", p.Name,
 			source)
 	}
-	waits = len(held)
-	for _, n := range byClaim {
-		waits += n
-	}
-	return waits
-}
-
-// perClaim puts into words whose kept addresses are: "2 for shop/sts-db".
-func perClaim(by map[string]int) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(by)) {
-		parts = append(parts, fmt.Sprintf("%d for %s", by[name], name))
-	}
-	return humanize.List(parts)
+	return len(way.InUse) + len(way.Kept)
 }
 
 func (v *poolDelete) deleteAll(

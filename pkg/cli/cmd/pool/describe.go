@@ -12,7 +12,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
-	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 type poolDescribe struct {
@@ -56,17 +55,32 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 	if v.output.Printer != nil {
 		return v.output.Object(v.Out, p.Stored)
 	}
-	d := &description{
-		App: v.App, pool: p, plan: store.Pool(p.BCSNetPool), byHost: map[netip.Addr]*hostUse{}, charged: map[string]int{},
-		kept: map[string]int{},
+	side, err := api.Side(ctx, p)
+	if err != nil {
+		return err
 	}
-	d.covered = resource.Covered(p, resource.NodesInSubnets(ctx, v.App, p))
+	d := &description{
+		App: v.App, pool: p, plan: side[p.Name], parent: side[p.Spec.Parent], groups: groupsOf(side, p.Name),
+		byHost: map[netip.Addr]*hostUse{}, charged: map[string]int{}, kept: map[string]int{},
+	}
+	d.nodes = resource.NodesFor(ctx, v.App, p)
 	leases, err := v.Leases()
 	if err != nil {
 		return err
 	}
-	query := resource.LeaseQuery{Pool: v.name}
-	if err := leases.Each(ctx, query.Selector(), d.count); err != nil {
+	if d.plan.NamespaceSelector != nil {
+		if d.labels, err = labelsOfNamespaces(ctx, v.App); err != nil {
+			return err
+		}
+	}
+	query, of := resource.LeaseQuery{Pool: v.name}, d.count
+	if p.Spec.BlockSize > 0 {
+		if err := d.readBlocks(ctx, api); err != nil {
+			return err
+		}
+		query, of = resource.LeaseQuery{}, d.countWithBlocks
+	}
+	if err := leases.Each(ctx, query.Selector(), of); err != nil {
 		return resource.Explain(v.App, err)
 	}
 	if d.events, err = resource.RecentEvents(ctx, v.App, p.UID); err != nil && !apierrors.IsForbidden(err) {
@@ -78,15 +92,24 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 // description gathers what describe shows of a pool.
 type description struct {
 	*app.App
-	pool   resource.Pool
-	plan   ipam.Pool
+	pool resource.Pool
+	// plan is the pool as it serves beside its parent and its groups.
+	plan ipam.Pool
+	// parent is the one of a block or group; a block has its hosts.
+	parent ipam.Pool
+	groups []ipam.Pool
+	// blocks are those of a pool that is split, by name; split counts them.
+	blocks map[string]resource.Pool
+	split  ipam.BlockCounts
 	byHost map[netip.Addr]*hostUse
+	// labels are those of the namespaces, where the pool chooses by them; nil where they are not known.
+	labels map[string]map[string]string
 	// charged counts what counts for each namespace.
 	charged map[string]int
 	// kept counts the addresses that nobody uses and each claim keeps.
 	kept map[string]int
-	// covered are the nodes in the host subnets.
-	covered []netip.Addr
+	// nodes are all, where the pool has host subnets or a host selector.
+	nodes []resource.Node
 	// active and reserved count the leases, retired those of them that the pool no longer lists.
 	active, reserved, retired int64
 	events                    []resource.Event

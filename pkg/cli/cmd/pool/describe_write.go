@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // write prints the sections that have something to say.
@@ -40,19 +40,35 @@ func (d *description) write() error {
 func (d *description) head(b *bytes.Buffer) {
 	p := d.pool
 	line := func(label, format string, args ...any) {
-		fmt.Fprintf(b, "%-12s %s\n", label+":", fmt.Sprintf(format, args...))
+		if label != "" {
+			label += ":"
+		}
+		fmt.Fprintf(b, "%-12s %s\n", label, fmt.Sprintf(format, args...))
 	}
 	line("Pool", "%s", p.Name)
 	line("Subnet", "%s, gateway %s", resource.CidrOf(p.BCSNetPool), p.Spec.Gateway)
+	if p.Spec.Parent != "" {
+		line("Parent", "%s", p.Spec.Parent)
+	}
 	line("Addresses", "%s", printer.OrNone(d.ranges(p.Spec.AvailableIPs)))
 	if len(p.Spec.ExcludeIPs) > 0 {
 		line("Excluded", "%s", d.ranges(p.Spec.ExcludeIPs))
+	}
+	for i, g := range d.groups {
+		line([]string{"Groups", ""}[min(i, 1)], "%s", groupText(g))
+	}
+	if p.Spec.BlockSize > 0 {
+		line("Blocks", "%s", d.blocksText())
 	}
 	if resource.SourceOf(p) != "" {
 		line("Source", "%s", resource.SourceText(p))
 	}
 	if len(p.Spec.HostSubnets) > 0 {
-		line("Hosts in", "%s (%s)", humanize.List(p.Spec.HostSubnets), humanize.Plural(len(d.covered), "node"))
+		line("Hosts in", "%s (%s)", humanize.List(p.Spec.HostSubnets),
+			humanize.Plural(len(resource.InSubnets(p, d.nodes)), "node"))
+	}
+	if p.Spec.HostSelector != nil {
+		line("Hosts with", "%s%s", resource.SelectorCell(p), d.selected())
 	}
 	room := d.room()
 	text := fmt.Sprintf("%s of %s free", app.Count(room.Free), app.Count(room.Total))
@@ -71,7 +87,7 @@ func (d *description) head(b *bytes.Buffer) {
 	if room.Free < room.Total {
 		text += ", used " + d.Terminal.Used(room.Total-room.Free, room.Total)
 	}
-	if !room.Counted {
+	if !room.Counted && !store.IsBlock(p.BCSNetPool) {
 		text += " (counted here: no controller has seen the pool as it is now)"
 	}
 	line("Capacity", "%s", text)
@@ -84,8 +100,8 @@ func (d *description) head(b *bytes.Buffer) {
 	if link := linkText(p.Spec); link != "" {
 		line("Link", "%s", link)
 	}
-	if len(p.Spec.Namespaces) > 0 {
-		line("Namespaces", "%s", strings.Join(p.Spec.Namespaces, ", "))
+	if text := d.namespaces(); text != "" {
+		line("Namespaces", "%s", text)
 	}
 	if p.Spec.Network != "" {
 		line("Network", "%s", p.Spec.Network)
@@ -96,9 +112,24 @@ func (d *description) head(b *bytes.Buffer) {
 	if cooldown := d.plan.Cooldown; cooldown > 0 {
 		line("Cooldown", "%s", explain.FormatSpan(cooldown))
 	}
-	word, _ := resource.PoolState(d.App, p.BCSNetPool)
-	line("State", "%s", d.Terminal.Paint(resource.PoolStateColor(d.App, p.BCSNetPool), word))
+	if word, _ := resource.PoolState(d.App, p.BCSNetPool); word != resource.StateUnseen || !store.IsBlock(p.BCSNetPool) {
+		line("State", "%s", d.Terminal.Paint(resource.PoolStateColor(d.App, p.BCSNetPool), word))
+	} else { // a block has no status of its own
+		line("State", "that of pool %s: %s", p.Spec.Parent, d.Called("bcsnetctl pool describe "+p.Spec.Parent))
+	}
 	line("Age", "%s", d.Age(p.CreationTimestamp.Time))
+}
+
+// selected counts and names the nodes that the host selector matches; nothing where nodes are not known.
+func (d *description) selected() string {
+	names := resource.Selected(d.pool, d.nodes)
+	switch {
+	case len(d.nodes) == 0:
+		return ""
+	case len(names) == 0:
+		return " (0 nodes)"
+	}
+	return fmt.Sprintf(" (%s: %s)", humanize.Plural(len(names), "node"), humanize.List(names))
 }
 
 // fullHosts puts into words how many hosts have as many addresses of the pool as they may.
@@ -147,14 +178,18 @@ const maxIdle = 10
 
 func (d *description) hosts(b *bytes.Buffer) error {
 	var idle []*hostUse
-	for _, h := range append(resource.HostAddrs(d.pool.Spec.Hosts), d.covered...) {
+	for _, h := range append(resource.ListedHosts(d.pool), resource.Covered(d.pool, d.nodes)...) {
 		if d.byHost[h] == nil {
 			idle = append(idle, &hostUse{host: h, listed: true})
 		}
 	}
 	var rows []*hostUse
+	of := resource.HostsOf(d.pool, d.nodes)
+	if store.IsBlock(d.pool.BCSNetPool) {
+		of = d.parent.WithNodes(resource.Known(d.nodes))
+	}
 	for _, u := range d.byHost {
-		u.listed = resource.Serves(d.pool, []netip.Addr{u.host})
+		u.listed = of.Draws(u.host)
 		rows = append(rows, u)
 	}
 	rows = append(rows, idle[:min(len(idle), maxIdle)]...)
@@ -186,6 +221,9 @@ func (d *description) next(b *bytes.Buffer) {
 	word, _ := resource.PoolState(d.App, d.pool.BCSNetPool)
 	switch word {
 	case resource.StateUnseen, resource.StateUpdating:
+		if store.IsBlock(d.pool.BCSNetPool) {
+			break
+		}
 		lines = append(lines, "  "+resource.HintController)
 	case v1.ReasonInvalidSpec:
 		add("mend the spec", "bcsnetctl pool edit "+name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -103,27 +104,34 @@ func (v *poolDiff) compare(ctx context.Context) ([]change, error) {
 	if err != nil {
 		return nil, err
 	}
-	live, next := map[string]resource.Pool{}, map[string]ipam.Pool{}
+	live := map[string]resource.Pool{}
 	for _, p := range list {
-		live[p.Name], next[p.Name] = p, store.Pool(p.BCSNetPool)
+		live[p.Name] = p
 	}
 	var all []change
+	var next []ipam.Pool
 	for _, m := range v.wanted {
 		c, err := v.one(ctx, api, m, live[m.pool.Name])
 		if err != nil {
 			return nil, err
 		}
 		if c.refused == nil {
-			next[c.name] = store.Pool(c.after.BCSNetPool)
+			next = append(next, store.Pool(c.after.BCSNetPool))
 		}
 		all = append(all, c)
 	}
+	fit := resource.NewFit(resource.Given(list), next...) // one file may have parents and their groups
 	for i := range all {
 		c := &all[i]
 		if c.action == actionUnchanged {
 			continue
 		}
-		if c.effects, err = changeEffects(ctx, v.App, c.before, c.after, next); err != nil {
+		if c.refused == nil {
+			if err := fit.CheckOne(ctx, v.App, c.name); err != nil {
+				c.action, c.refused = actionRefused, fmt.Errorf("%s: %w", v.wanted[i].from, err)
+			}
+		}
+		if c.effects, err = changeEffects(ctx, v.App, c.before, c.after, fit); err != nil {
 			return nil, err
 		}
 	}
@@ -174,22 +182,35 @@ func (v *poolDiff) afterApply(ctx context.Context, api *resource.Pools, m manife
 	return c, nil
 }
 
-// changeEffects reads the leases of a pool and says what a change does to them. next are the pools as they
-// would be after it.
+// changeEffects reads the leases of a pool and says what a change does to them.
 func changeEffects(
-	ctx context.Context, s *app.App, before, after resource.Pool, next map[string]ipam.Pool,
+	ctx context.Context, s *app.App, before, after resource.Pool, fit *resource.Fit,
 ) (effects, error) {
-	var was ipam.Pool
+	was, is := fit.Pool(after.Name)
 	var held []lease.Lease
+	pools := []resource.Pool{after}
 	if before.Stored != nil {
-		was = store.Pool(before.BCSNetPool)
+		pools = append(pools, before)
 		var err error
 		taken := func(l lease.Lease) bool { return l.State != lease.Available }
 		if held, err = resource.HeldLeases(ctx, s, resource.LeaseQuery{Pool: after.Name}, taken); err != nil {
 			return effects{}, err
 		}
 	}
-	return effectsOf(was, store.Pool(after.BCSNetPool), held, beside(next, after.Name)), nil
+	nodes := resource.Known(resource.NodesFor(ctx, s, pools...))
+	e := effectsOf(was.WithNodes(nodes), is.WithNodes(nodes), held, fit)
+	if !sameChains(was, is) {
+		labels, err := labelsOfNamespaces(ctx, s)
+		if err != nil {
+			return e, err
+		}
+		var given ipam.Pool
+		if before.Stored != nil {
+			given = store.Pool(before.BCSNetPool)
+		}
+		e.chain = chainEffectsOf(given, store.Pool(after.BCSNetPool), fit.Others(after.Name), labels, held)
+	}
+	return e, nil
 }
 
 // sumUp notes how many would change, and ends the command.
@@ -241,9 +262,10 @@ func heldBack(before, after resource.Pool) error {
 		WithHint("release them first, or make another pool; see who has them: bcsnetctl ip list --pool %s", before.Name)
 }
 
-// isRefusal reports whether an error is the answer of the API server to an object that it does not accept.
+// isRefusal reports whether an error is the answer to a pool that is not accepted as it is.
 func isRefusal(err error) bool {
 	var f *app.Failure
-	return errors.As(err, &f) && f.Reason == app.ReasonPoolInvalid || apierrors.IsInvalid(err) ||
+	refusals := []ipam.Reason{app.ReasonPoolInvalid, app.ReasonInvalidParent, ipam.ReasonAddressInUse}
+	return errors.As(err, &f) && slices.Contains(refusals, f.Reason) || apierrors.IsInvalid(err) ||
 		apierrors.IsBadRequest(err)
 }

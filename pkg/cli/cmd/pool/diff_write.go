@@ -15,7 +15,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -87,16 +86,6 @@ func samePool(a, b resource.Pool) bool {
 	return equality.Semantic.DeepEqual(cleaned(a.Stored).Object, cleaned(b.Stored).Object)
 }
 
-// beside returns all pools but one, by name.
-func beside(all map[string]ipam.Pool, name string) (out []ipam.Pool) {
-	for _, n := range slices.Sorted(maps.Keys(all)) {
-		if n != name {
-			out = append(out, all[n])
-		}
-	}
-	return out
-}
-
 // diffObjects returns the comparison for -o json and the like.
 func diffObjects(all []change) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{
@@ -148,10 +137,16 @@ func effectObject(e effects) map[string]any {
 		cutOff = append(cutOff, map[string]any{"host": h.host.String(), "leases": int64(h.held)})
 	}
 	for _, o := range e.overlaps {
-		overlaps = append(overlaps, map[string]any{"pool": o.pool, "addresses": ipaddr.FormatSet(o.shared)})
+		overlaps = append(overlaps, map[string]any{"pool": o.Pool.Name, "addresses": ipaddr.FormatSet(o.Addrs)})
+	}
+	namespacesCutOff := []any{}
+	for _, n := range e.chain.cutOff {
+		namespacesCutOff = append(namespacesCutOff, map[string]any{"namespace": n.namespace, "leases": int64(n.held)})
 	}
 	return map[string]any{
-		"added": ipaddr.FormatSet(e.more), "removed": ipaddr.FormatSet(e.fewer), "drains": drains,
+		"leaveDefaultChain": resource.Values(e.chain.leave), "joinDefaultChain": resource.Values(e.chain.join),
+		"namespacesCutOff": namespacesCutOff,
+		"added":            ipaddr.FormatSet(e.more), "removed": ipaddr.FormatSet(e.fewer), "drains": drains,
 		"hostsCutOff": cutOff, "overlaps": overlaps, "keepOldGateway": int64(e.oldGateway),
 	}
 }

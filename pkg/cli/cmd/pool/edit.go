@@ -21,6 +21,8 @@ type poolEdit struct {
 	output printer.Output
 	name   string
 	yes    bool
+	// fit is the change among the other pools.
+	fit *resource.Fit
 }
 
 func newEdit(s *app.App) *cobra.Command {
@@ -135,7 +137,12 @@ func (v *poolEdit) checked(
 	}); err != nil {
 		return resource.Pool{}, v.changed(err)
 	}
-	return p, nil
+	list, err := api.List(ctx)
+	if err != nil {
+		return resource.Pool{}, err
+	}
+	v.fit = resource.NewFit(resource.Given(list), store.Pool(p.BCSNetPool))
+	return p, v.fit.Check(ctx, v.App)
 }
 
 // changed explains why a pool was not stored.
@@ -154,27 +161,13 @@ func (v *poolEdit) apply(ctx context.Context, api *resource.Pools, live, next re
 		v.Say.Note("not edited: pool %s stays as it is", v.name)
 		return v.output.Object(v.Out, live.Stored)
 	}
-	list, err := api.List(ctx)
+	e, err := changeEffects(ctx, v.App, live, next, v.fit)
 	if err != nil {
 		return err
 	}
-	all := map[string]ipam.Pool{}
-	for _, p := range list {
-		all[p.Name] = store.Pool(p.BCSNetPool)
-	}
-	e, err := changeEffects(ctx, v.App, live, next, all)
-	if err != nil {
-		return err
-	}
-	for _, line := range e.say() {
-		if line.grave {
-			v.Say.Warn("%s", line.text)
-		} else {
-			v.Say.Note("  %s", line.text)
-		}
-	}
-	if e.touches() && v.DryRun == app.DryRunNone && !v.yes {
-		if err := v.Confirm(ctx, fmt.Sprintf("Change pool %s?", v.name)); err != nil {
+	sayEffects(v.App, e.say())
+	if e.touches() {
+		if err := v.Confirm(ctx, v.yes, fmt.Sprintf("Change pool %s?", v.name)); err != nil {
 			return err
 		}
 	}

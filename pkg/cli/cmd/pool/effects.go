@@ -8,6 +8,7 @@ import (
 
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -28,7 +29,10 @@ type effects struct {
 	// gateway is the new one where it changes; oldGateway how many leases keep the old one.
 	gateway    netip.Addr
 	oldGateway int
-	overlaps   []overlap
+	overlaps   []resource.Share
+	// shifts are what its parent and its groups get or lose by it.
+	shifts []resource.Shift
+	chain  chainEffects
 }
 
 type hostShare struct {
@@ -36,14 +40,9 @@ type hostShare struct {
 	held int
 }
 
-type overlap struct {
-	pool   string
-	shared *netipx.IPSet
-}
-
-// effectsOf compares a pool before and after a change. before is empty for a pool that is new; leases are
-// those of the pool that are Active or Reserved.
-func effectsOf(before, after ipam.Pool, leases []lease.Lease, others []ipam.Pool) effects {
+// effectsOf compares a pool before and after a change, as it serves beside the others. before is empty for a pool that
+// is new; leases are those of the pool that are Active or Reserved.
+func effectsOf(before, after ipam.Pool, leases []lease.Lease, fit *resource.Fit) effects {
 	was, is := before.Usable(), after.Usable()
 	e := effects{
 		more: ipaddr.Subtract(is, was), fewer: ipaddr.Subtract(was, is),
@@ -71,11 +70,7 @@ func effectsOf(before, after ipam.Pool, leases []lease.Lease, others []ipam.Pool
 			e.cutOff = append(e.cutOff, hostShare{h, held[h]})
 		}
 	}
-	for _, o := range others {
-		if shared := ipaddr.Intersect(e.more, o.Usable()); len(shared.Ranges()) > 0 {
-			e.overlaps = append(e.overlaps, overlap{o.Name, shared})
-		}
-	}
+	e.overlaps, e.shifts = fit.Owners(after.Name, e.more), fit.Shifts(after.Name)
 	return e
 }
 
@@ -86,6 +81,17 @@ func (e effects) touches() bool { return len(e.drains)+len(e.cutOff)+e.oldGatewa
 type effect struct {
 	text  string
 	grave bool
+}
+
+// sayEffects prints effects.
+func sayEffects(s *app.App, all []effect) {
+	for _, line := range all {
+		if line.grave {
+			s.Say.Warn("%s", line.text)
+		} else {
+			s.Say.Note("  %s", line.text)
+		}
+	}
 }
 
 // say puts the effects into words.
@@ -102,7 +108,7 @@ func (e effects) say() (out []effect) {
 			humanize.OneOr(h.held, "stays", "stay"), humanize.OneOr(h.held, "its pod ends", "their pods end"))
 	}
 	for _, o := range e.overlaps {
-		add(true, "%s would be in pool %s, too: %s", resource.Addresses(o.shared), o.pool, resource.Spell(o.shared))
+		add(true, "%s would be in pool %s, too: %s", resource.Addresses(o.Addrs), o.Pool.Name, resource.Spell(o.Addrs))
 	}
 	if e.hostless {
 		add(true, "no host could draw from the pool any more")
@@ -121,5 +127,15 @@ func (e effects) say() (out []effect) {
 	if len(e.fewer.Ranges()) > 0 {
 		add(false, "%s fewer: %s", resource.Addresses(e.fewer), resource.Spell(e.fewer))
 	}
-	return out
+	for _, o := range e.shifts {
+		for _, part := range []struct {
+			of   *netipx.IPSet
+			verb string
+		}{{o.More, "would get"}, {o.Fewer, "would hand out no more"}} {
+			if len(part.of.Ranges()) > 0 {
+				add(false, "pool %s %s %s: %s", o.Pool, part.verb, resource.Addresses(part.of), resource.Spell(part.of))
+			}
+		}
+	}
+	return append(out, e.chain.say()...)
 }

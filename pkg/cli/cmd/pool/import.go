@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +14,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 type poolImport struct {
@@ -60,6 +63,9 @@ func (v *poolImport) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := v.fits(ctx, api, all); err != nil {
+		return err
+	}
 	resource.OutlivePipes()
 	var failed app.Several
 	for _, m := range all {
@@ -69,6 +75,22 @@ func (v *poolImport) Run(ctx context.Context) error {
 		}
 	}
 	return failed.OrNil()
+}
+
+// fits refuses groups that would not fit their parents, before anything is made. A file may have both, in any order.
+func (v *poolImport) fits(ctx context.Context, api *resource.Pools, all []manifest) error {
+	list, err := api.List(ctx)
+	if err != nil {
+		return err
+	}
+	existing := resource.Given(list)
+	var made []ipam.Pool
+	for _, m := range all {
+		if !slices.ContainsFunc(existing, func(p ipam.Pool) bool { return p.Name == m.pool.Name }) {
+			made = append(made, store.Pool(m.pool.BCSNetPool))
+		}
+	}
+	return resource.NewFit(existing, made...).Check(ctx, v.App)
 }
 
 // one makes a pool unless it is there, and sets aside what was set aside in it.

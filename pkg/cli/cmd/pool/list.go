@@ -28,7 +28,8 @@ func newList(s *app.App) *cobra.Command {
 		Short: "List pools and how full they are",
 		Long: `List pools and how full they are, as their status says. STATE is Ready, or the
 gravest thing to know; bcsnetctl pool describe says more. Unseen means that no
-controller has looked at the pool yet.`,
+controller has looked at the pool yet. The blocks of a pool that is split are
+counted with it; bcsnetctl pool tree shows them.`,
 		Example: `  bcsnetctl pool list
   bcsnetctl pool list -o wide -l team=payments
   bcsnetctl pool list --field-selector spec.network=net-a
@@ -66,6 +67,7 @@ func (v *poolList) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	all = resource.WithoutBlocks(all)
 	if err := printer.Sorted(&v.output.Sort, all,
 		func(p resource.Pool) (printer.SortKey, error) { return v.output.Sort.Key(p.Stored.Object) }); err != nil {
 		return err

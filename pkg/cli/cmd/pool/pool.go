@@ -15,7 +15,7 @@ func New(s *app.App, more ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(
 		newList(s), newDescribe(s), newCreate(s), newDelete(s),
 		newAddHost(s), newRemoveHost(s), newAddIP(s), newRemoveIP(s),
-		newCordon(s), newUncordon(s),
+		newBind(s), newUnbind(s), newCordon(s), newUncordon(s),
 		newEdit(s), newExport(s), newImport(s), newDiff(s), newTree(s))
 	cmd.AddCommand(more...)
 	return cmd

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,8 @@ func newRemoveHost(s *app.App) *cobra.Command {
 		Short: "No longer let hosts draw from a pool",
 		Long: `No longer let hosts draw from a pool. Addresses that pods on the host have stay
 as they are; when the machine is gone for good, bcsnetctl release-host frees
-them. A host in a host subnet of the pool cannot be taken out alone.
+them. A host in a host subnet of the pool, or whose node its host selector
+matches, cannot be taken out alone.
 
 ` + resource.HostArgsHelp,
 		Example: `  bcsnetctl pool remove-host blue 10.0.0.13
@@ -44,11 +46,16 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	pools, err := api.List(ctx)
+	if err != nil {
+		return err
+	}
+	known := resource.NodesFor(ctx, v.App, pools...)
 	var gone []netip.Addr
 	var others []string
 	left := 0
 	edited, err := api.Edit(ctx, v.name, func(p resource.Pool) (map[string]any, error) {
-		if err := v.removable(p, nodes); err != nil {
+		if err := v.removable(p, nodes, known); err != nil {
 			return nil, err
 		}
 		gone, others = listedOf(p.Spec.Hosts, v.from.Hosts, nodes)
@@ -63,24 +70,37 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 			}
 		}
 		left = len(list) + len(p.Spec.HostSubnets)
+		if p.Spec.HostSelector != nil {
+			left++ // whose nodes come and go
+		}
 		return map[string]any{"hosts": resource.Values(list)}, nil
 	})
 	if err != nil {
 		return err
 	}
-	v.report(ctx, gone, others, left)
+	v.report(gone, others, left, edited.Spec.Parent)
+	if len(gone) > 0 {
+		lossesOf(pools, replaced(pools, edited), known).warn(v.App)
+		v.warnHeld(ctx, pools, gone)
+	}
 	return v.output.Object(v.Out, edited.Stored)
 }
 
 // removable refuses hosts that the pool does not list, and those that could draw all the same.
-func (v *poolRemoveHost) removable(p resource.Pool, nodes []resource.Node) error {
-	networks := resource.HostSubnetsOf(p)
+func (v *poolRemoveHost) removable(p resource.Pool, nodes, all []resource.Node) error {
+	of := resource.HostsOf(p, all)
 	addrs := slices.Clone(v.from.Hosts)
 	for _, n := range nodes {
 		addrs = append(addrs, n.Internal...)
 	}
 	for _, h := range addrs {
-		if n, ok := networks.Of(h); ok {
+		if of.Selects(h) {
+			return app.Refuse(app.ReasonHostSelected,
+				"the node of host %s matches the host selector %s of pool %s: it may draw whether or not the pool lists it", h,
+				of.HostSelector, v.name).
+				WithHint("change the labels of the node, or hostSelector: bcsnetctl pool edit %s", v.name)
+		}
+		if n, ok := of.HostSubnets.Of(h); ok {
 			return app.Refuse(app.ReasonHostInSubnet,
 				"host %s lies in the host subnet %s of pool %s: it may draw whether or not the pool lists it", h, n, v.name).
 				WithHint("change hostSubnets: bcsnetctl pool edit %s", v.name)
@@ -116,8 +136,8 @@ func listedOf(list []string, hosts []netip.Addr, nodes []resource.Node) (gone []
 	return gone, others
 }
 
-// report prints what was done, and what the hosts leave behind.
-func (v *poolRemoveHost) report(ctx context.Context, gone []netip.Addr, others []string, left int) {
+// report prints what was done.
+func (v *poolRemoveHost) report(gone []netip.Addr, others []string, left int, parent string) {
 	if len(others) > 0 {
 		v.Say.Note("not in pool %s: %s %s", v.name, humanize.OneOr(len(others), "node", "nodes"), humanize.List(others))
 	}
@@ -130,10 +150,13 @@ func (v *poolRemoveHost) report(ctx context.Context, gone []netip.Addr, others [
 		names = append(names, h.String())
 	}
 	v.Say.Done("%s taken out of pool %s", app.Those("host", names), v.name)
-	if left == 0 {
+	switch {
+	case left == 0 && parent != "":
+		v.Say.Warn("pool %s lists no hosts of its own any more: those of its parent, pool %s, may draw from it", v.name,
+			parent)
+	case left == 0:
 		v.Say.Warn("no host may draw from pool %s any more", v.name)
 	}
-	v.warnHeld(ctx, gone)
 }
 
 func (v *poolRemoveHost) absent(p resource.Pool, h netip.Addr) error {
@@ -144,20 +167,43 @@ func (v *poolRemoveHost) absent(p resource.Pool, h netip.Addr) error {
 	return f.WithHint("see its hosts: bcsnetctl pool describe %s", v.name)
 }
 
-// warnHeld warns of what the hosts still hold of the pool.
-func (v *poolRemoveHost) warnHeld(ctx context.Context, gone []netip.Addr) {
+// warnHeld warns of what the hosts still hold of the pool, by one list however many they are.
+func (v *poolRemoveHost) warnHeld(ctx context.Context, all []resource.Pool, gone []netip.Addr) {
+	taken := map[netip.Addr]bool{}
 	for _, h := range gone {
-		held, err := resource.HeldLeases(ctx, v.hostChange.App,
-			resource.LeaseQuery{Pool: v.name, Host: h.String(), Status: lease.Active.String()},
-			func(lease.Lease) bool { return true })
-		switch {
-		case err != nil:
-			v.Say.Warn("it is unknown whether the host still has addresses of the pool: %v", err)
-			return
-		case len(held) > 0:
-			v.Say.Warn("host %s still has %s of pool %s in use; %s", h, humanize.Plural(len(held), "address"), v.name,
-				humanize.OneOr(len(held), "it stays until its pod ends", "they stay until their pods end"))
-			v.Hint("when the machine is gone for good: bcsnetctl release-host %s", h)
+		taken[h] = true
+	}
+	way, err := takenOf(ctx, v.hostChange.App, all, v.name,
+		func(l lease.Lease) bool { return l.State == lease.Active && taken[l.Host] })
+	if err != nil {
+		v.Say.Warn("it is unknown whether %s still %s addresses of the pool: %v",
+			humanize.OneOr(len(gone), "the host", "the hosts"), humanize.OneOr(len(gone), "has", "have"), err)
+		return
+	}
+	hosts := heldOn(way.InUse)
+	if len(hosts) == 0 {
+		return
+	}
+	n := len(way.InUse)
+	v.Say.Warn("%s still %s %s of pool %s in use: %s; %s", app.Those("host", hosts),
+		humanize.OneOr(len(hosts), "has", "have"), humanize.Plural(n, "address"), v.name, way.Holders(),
+		humanize.OneOr(n, "it stays until its pod ends", "they stay until their pods end"))
+	v.Hint("when the %s gone for good: bcsnetctl release-host %s",
+		humanize.OneOr(len(hosts), "machine is", "machines are"),
+		strings.Join(hosts[:min(len(hosts), humanize.MaxNamed)], " "))
+}
+
+// heldOn names the hosts of leases, each once, in order.
+func heldOn(held []lease.Lease) (names []string) {
+	var hosts []netip.Addr
+	for _, l := range held {
+		if !slices.Contains(hosts, l.Host) {
+			hosts = append(hosts, l.Host)
 		}
 	}
+	resource.SortAddrs(hosts)
+	for _, h := range hosts {
+		names = append(names, h.String())
+	}
+	return names
 }

@@ -2,7 +2,6 @@ package pool
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -15,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 type poolRemoveIP struct {
@@ -32,7 +32,8 @@ func newRemoveIP(s *app.App) *cobra.Command {
 		Short: "Take addresses, ranges or CIDRs out of a pool",
 		Long: `Take addresses out of a pool: single ones, ranges a-b with both ends, or CIDRs,
 also out of the middle of a range that the pool has. Addresses in use drain:
-they stay with their pods and are not handed out again.
+they stay with their pods and are not handed out again. Those of a group go back
+to its parent; those that a group of the pool has are refused.
 
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl pool remove-ip blue 10.0.0.70
@@ -66,6 +67,10 @@ func (v *poolRemoveIP) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	all, err := api.List(ctx)
+	if err != nil {
+		return err
+	}
 	var gone *netipx.IPSet
 	var before, after []string
 	edited, err := api.Edit(ctx, v.name, func(p resource.Pool) (map[string]any, error) {
@@ -78,6 +83,12 @@ func (v *poolRemoveIP) Run(ctx context.Context) error {
 		}
 		gone = ipaddr.Intersect(have, ipaddr.SetOf(resource.RangesOf(v.entries)...))
 		after = resource.RemoveEntries(before, gone)
+		next := p.DeepCopy()
+		next.Spec.AvailableIPs = after
+		fit := resource.NewFit(resource.Given(replaced(all, p)), store.Pool(next))
+		if err := fit.Check(ctx, v.App); err != nil {
+			return nil, err
+		}
 		return map[string]any{"availableIPs": resource.Values(after)}, nil
 	})
 	if err != nil {
@@ -98,8 +109,9 @@ func (v *poolRemoveIP) Run(ctx context.Context) error {
 	}
 	if len(after) == 0 {
 		v.Say.Warn("pool %s has no addresses left", v.name)
+		lossesOf(all, replaced(all, edited), resource.NodesFor(ctx, v.App, all...)).warn(v.App)
 	}
-	v.draining(ctx, gone)
+	v.draining(ctx, all, gone)
 	return v.output.Object(v.Out, edited.Stored)
 }
 
@@ -111,30 +123,22 @@ func (v *poolRemoveIP) absent(p resource.Pool, e resource.Entry) error {
 	return f.WithHint("see its addresses: bcsnetctl pool describe %s", v.name)
 }
 
-// draining warns of those of the addresses that are in use or reserved.
-func (v *poolRemoveIP) draining(ctx context.Context, gone *netipx.IPSet) {
-	var reserved []netip.Addr
-	held, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Pool: v.name, Selectors: resource.TakenOnly()},
-		func(l lease.Lease) bool {
-			if l.State == lease.Reserved && gone.Contains(l.Addr) {
-				reserved = append(reserved, l.Addr)
-			}
-			return l.State == lease.Active && gone.Contains(l.Addr)
-		})
+// draining warns of those of the addresses that are in use, kept or reserved.
+func (v *poolRemoveIP) draining(ctx context.Context, all []resource.Pool, gone *netipx.IPSet) {
+	way, err := takenOf(ctx, v.App, all, v.name, func(l lease.Lease) bool { return gone.Contains(l.Addr) })
 	if err != nil {
 		v.Say.Warn("it is unknown whether some of them are in use: %v", err)
 		return
 	}
-	switch who := resource.HeldBy(held); len(who) {
-	case 0:
-	case 1:
-		v.Say.Warn("1 of them is in use and will drain: %s", who[0])
-	default:
-		v.Say.Warn("%d of them are in use and will drain: %s", len(who), humanize.List(who))
+	if n := len(way.InUse); n > 0 {
+		v.Say.Warn("%d of them %s in use and will drain: %s", n, humanize.OneOr(n, "is", "are"), way.Holders())
 	}
-	if len(reserved) > 0 {
-		v.Say.Warn("%d of them %s reserved until %s unreserved: %s", len(reserved),
-			humanize.OneOr(len(reserved), "stays", "stay"),
-			humanize.OneOr(len(reserved), "it is", "they are"), resource.Spell(ipaddr.SetOfAddrs(reserved...)))
+	if n := len(way.Kept); n > 0 {
+		v.Say.Warn("%d of them %s with %s, whose next pods get %s: %s", n, humanize.OneOr(n, "stays", "stay"),
+			humanize.OneOr(n, "its claim", "their claims"), humanize.OneOr(n, "another one", "others"), way.Keepers())
+	}
+	if n := len(way.SetAside); n > 0 {
+		v.Say.Warn("%d of them %s reserved until %s unreserved: %s", n, humanize.OneOr(n, "stays", "stay"),
+			humanize.OneOr(n, "it is", "they are"), way.Reserved())
 	}
 }

@@ -3,6 +3,7 @@ package pool
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,8 @@ func newTree(s *app.App) *cobra.Command {
 		Use: "tree [POOL...]", Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
 		Short: "Show networks, their pools, hosts and pods as a tree",
 		Long: `Show networks, their pools, the hosts that hold addresses of them, and the pods,
-as a tree; without a name, of all pools. Hosts that hold nothing are counted
+as a tree; without a name, of all pools. A pool that is split into blocks has
+these under it, with the namespaces that own them. Hosts that hold nothing are counted
 only.`,
 		Example: `  bcsnetctl pool tree
   bcsnetctl pool tree blue --depth 3`,
@@ -62,11 +64,15 @@ func (v *poolTree) Run(ctx context.Context) error {
 		v.Say.Note("no pools in %s", v.Where())
 		return nil
 	}
-	held, err := resource.LeasesHeldIn(ctx, v.App, v.names, func(l lease.Lease) bool { return l.State != lease.Available })
+	blocks, names, err := v.blocks(ctx, all)
 	if err != nil {
 		return err
 	}
-	networks := growTree(all, held, resource.NodesInSubnets(ctx, v.App, all...))
+	held, err := resource.LeasesHeldIn(ctx, v.App, names, func(l lease.Lease) bool { return l.State != lease.Available })
+	if err != nil {
+		return err
+	}
+	networks := growTree(resource.WithoutBlocks(all), blocks, held, resource.NodesFor(ctx, v.App, all...))
 	if v.output.Printer != nil {
 		return v.output.Object(v.Out, treeObjects(networks, v.depth))
 	}
@@ -78,4 +84,17 @@ func (v *poolTree) Run(ctx context.Context) error {
 	printer.DrawTree(&b, trees, printer.StrokesOf(v.Terminal), v.depth)
 	_, err = v.Out.Write(b.Bytes())
 	return err
+}
+
+// blocks returns the blocks of pools, by their parents, and the names of the pools whose leases are to be read; none
+// for all.
+func (v *poolTree) blocks(ctx context.Context, all []resource.Pool) (map[string][]resource.Pool, []string, error) {
+	if len(v.names) == 0 {
+		return resource.BlocksOf(all), nil, nil
+	}
+	if !slices.ContainsFunc(all, func(p resource.Pool) bool { return p.Spec.BlockSize > 0 }) {
+		return nil, v.names, nil
+	}
+	every, err := resource.ChoosePools(ctx, v.App, nil)
+	return resource.BlocksOf(every), nil, err
 }

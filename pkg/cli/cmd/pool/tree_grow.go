@@ -2,9 +2,11 @@ package pool
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -14,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // networkNode is a network in the tree: its pools. The pools of no network stand under one without a name.
@@ -28,6 +31,11 @@ type poolNode struct {
 	active, reserved int
 	hosts            []hostNode
 	idle             int
+	// blocks are those of a pool that is split.
+	blocks []poolNode
+	// selector is the host selector, empty for none, and selected how many nodes it matches; -1 where nodes are not known.
+	selector string
+	selected int
 }
 
 // hostNode is a host in the tree. The host of addresses that none has is invalid.
@@ -38,15 +46,17 @@ type hostNode struct {
 }
 
 // growTree puts pools and the addresses that are taken in order: networks by name, the pools of none last,
-// hosts and addresses by their numbers. Nodes are those that may lie in host subnets.
-func growTree(all []resource.Pool, taken []lease.Lease, nodes []resource.Node) []networkNode {
+// hosts and addresses by their numbers. Nodes are those that may draw without being listed.
+func growTree(
+	all []resource.Pool, blocks map[string][]resource.Pool, taken []lease.Lease, nodes []resource.Node,
+) []networkNode {
 	byPool := map[string][]lease.Lease{}
 	for _, l := range taken {
 		byPool[l.Pool] = append(byPool[l.Pool], l)
 	}
 	byNetwork := map[string][]poolNode{}
 	for _, p := range all {
-		byNetwork[p.Spec.Network] = append(byNetwork[p.Spec.Network], growPool(p, byPool[p.Name], nodes))
+		byNetwork[p.Spec.Network] = append(byNetwork[p.Spec.Network], growWithBlocks(p, blocks[p.Name], byPool, nodes))
 	}
 	names := slices.SortedFunc(maps.Keys(byNetwork), func(a, b string) int {
 		if (a == "") != (b == "") {
@@ -61,19 +71,44 @@ func growTree(all []resource.Pool, taken []lease.Lease, nodes []resource.Node) [
 	return out
 }
 
+// growWithBlocks puts the blocks of a pool under it, and counts what they have as the pool's.
+func growWithBlocks(
+	p resource.Pool, blocks []resource.Pool, byPool map[string][]lease.Lease, nodes []resource.Node,
+) poolNode {
+	n := growPool(p, byPool[p.Name], nodes)
+	if p.Spec.BlockSize == 0 {
+		return n
+	}
+	n.idle = 0 // its hosts draw from the blocks
+	for _, b := range blocks {
+		grown := growPool(b, byPool[b.Name], nil)
+		of := resource.HostsOf(p, nodes)
+		for i, h := range grown.hosts {
+			grown.hosts[i].listed = of.Draws(h.host)
+		}
+		n.active, n.reserved, n.blocks = n.active+grown.active, n.reserved+grown.reserved, append(n.blocks, grown)
+	}
+	return n
+}
+
 func growPool(p resource.Pool, taken []lease.Lease, nodes []resource.Node) poolNode {
-	n := poolNode{pool: p}
+	n := poolNode{pool: p, selector: resource.SelectorCell(p), selected: -1}
+	if len(nodes) > 0 {
+		n.selected = len(resource.Selected(p, nodes))
+	}
 	byHost := map[netip.Addr][]lease.Lease{}
 	for _, l := range taken {
-		byHost[l.Host] = append(byHost[l.Host], l)
+		for side := range l.Attachments() { // while a virtual machine migrates, both of its hosts have its address
+			byHost[side.Host] = append(byHost[side.Host], side)
+		}
 		if l.State == lease.Active {
 			n.active++
 		} else {
 			n.reserved++
 		}
 	}
-	listed := map[netip.Addr]bool{}
-	for _, h := range append(resource.HostAddrs(p.Spec.Hosts), resource.Covered(p, nodes)...) {
+	of, listed := resource.HostsOf(p, nodes), map[netip.Addr]bool{}
+	for _, h := range append(resource.ListedHosts(p), resource.Covered(p, nodes)...) {
 		listed[h] = true
 	}
 	for h := range listed {
@@ -84,7 +119,7 @@ func growPool(p resource.Pool, taken []lease.Lease, nodes []resource.Node) poolN
 	for _, h := range slices.SortedFunc(maps.Keys(byHost), netip.Addr.Compare) {
 		held := byHost[h]
 		slices.SortFunc(held, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
-		n.hosts = append(n.hosts, hostNode{h, listed[h] || resource.Serves(p, []netip.Addr{h}), held})
+		n.hosts = append(n.hosts, hostNode{h, listed[h] || of.Draws(h), held})
 	}
 	return n
 }
@@ -110,6 +145,25 @@ func (n poolNode) branch() printer.Branch {
 	if resource.Counted(n.pool.BCSNetPool) {
 		b.About += ", " + app.Count(n.pool.Status.Available) + " free"
 	}
+	if n.selector != "" {
+		b.About += ", for nodes with " + n.selector
+		if n.selected >= 0 {
+			b.About += fmt.Sprintf(" (%d)", n.selected)
+		}
+	}
+	if size := n.pool.Spec.BlockSize; size > 0 {
+		b.About += fmt.Sprintf(", %s of /%d", humanize.Plural(len(n.blocks), "block"), size)
+	}
+	if resource.IsGroup(n.pool) {
+		b.About += ", a group of pool " + n.pool.Spec.Parent
+	}
+	if store.IsBlock(n.pool.BCSNetPool) {
+		b.About = strings.Join(n.pool.Spec.Namespaces, ", ") + ": " + n.pool.Spec.AvailableIPs[0] +
+			resource.TakenText(n.active, n.reserved)
+	}
+	for _, block := range n.blocks {
+		b.Under = append(b.Under, block.branch())
+	}
 	for _, h := range n.hosts {
 		b.Under = append(b.Under, h.branch())
 	}
@@ -132,6 +186,9 @@ func (n hostNode) branch() printer.Branch {
 		who := "reserved"
 		if l.State == lease.Active {
 			who = printers.EscapeTerminal(l.Who())
+		}
+		if also := resource.MigrationText(l); also != "" {
+			who += ", " + also
 		}
 		b.Under = append(b.Under, printer.Branch{Name: l.Addr.String(), About: who})
 	}
@@ -164,6 +221,25 @@ func (n poolNode) object(depth int) map[string]any {
 	}
 	if resource.Counted(n.pool.BCSNetPool) {
 		o["available"] = n.pool.Status.Available
+	}
+	if n.selector != "" {
+		o["hostSelector"] = n.selector
+		if n.selected >= 0 {
+			o["selectedNodes"] = int64(n.selected)
+		}
+	}
+	if resource.IsGroup(n.pool) {
+		o["parent"] = n.pool.Spec.Parent
+	}
+	if store.IsBlock(n.pool.BCSNetPool) {
+		o["namespace"], o["cidr"] = strings.Join(n.pool.Spec.Namespaces, ", "), n.pool.Spec.AvailableIPs[0]
+	}
+	if len(n.blocks) > 0 {
+		blocks := []any{}
+		for _, b := range n.blocks {
+			blocks = append(blocks, b.object(depth))
+		}
+		o["blocks"] = blocks
 	}
 	if depth < 3 {
 		return o

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/clitest"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
@@ -24,8 +25,8 @@ func TestTree(t *testing.T) {
 		named("alone", ""), named("blue", "z", "10.0.0.9", "10.0.0.11", "10.0.0.11", "10.0.0.12"), named("six", "a"),
 	}
 	taken := []lease.Lease{
-		activeOn("10.1.0.100", "10.0.0.11"), activeOn("10.1.0.20", "10.0.0.11"), activeOn("10.1.0.7", "10.0.0.9"),
-		reserved("10.1.0.3"),
+		clitest.Active("10.1.0.100", "10.0.0.11"), clitest.Active("10.1.0.20", "10.0.0.11"), clitest.Active("10.1.0.7", "10.0.0.9"),
+		clitest.Reserved("10.1.0.3"),
 	}
 	tests := map[string]struct {
 		depth int
@@ -45,7 +46,7 @@ z             1 pool, 3 active, 1 reserved
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var trees []printer.Branch
-			for _, n := range growTree(pools, taken, nil) {
+			for _, n := range growTree(pools, nil, taken, nil) {
 				trees = append(trees, n.branch())
 			}
 			var b bytes.Buffer

@@ -82,7 +82,7 @@ func (v *verb) Run(ctx context.Context) error {
 	var made []lease.Lease
 	if len(plan.Create) > 0 {
 		if v.DryRun == app.DryRunNone && !v.yes {
-			if err := v.Confirm(ctx, "Make these leases again?"); err != nil {
+			if err := v.Confirm(ctx, v.yes, "Make these leases again?"); err != nil {
 				return err
 			}
 			if plan, err = v.replan(ctx, a, plan); err != nil {

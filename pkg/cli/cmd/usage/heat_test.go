@@ -12,36 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/clitest"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
-
-// poolWith is a pool as the allocator sees it, with the host 10.0.0.11.
-func poolWith(t *testing.T, cidr, gateway string, available ...string) ipam.Pool {
-	t.Helper()
-	subnet := netip.MustParsePrefix(cidr)
-	plan, err := ipam.NewPlan(ipam.PlanSpec{
-		Net: subnet.Addr().String(), Mask: subnet.Bits(), Gateway: gateway, Available: available,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ipam.Pool{Name: "blue", Plan: plan, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("10.0.0.11"): {}}}
-}
-
-func activeOn(addr, host string) lease.Lease {
-	l := lease.Lease{Addr: netip.MustParseAddr(addr), State: lease.Active, Params: lease.Params{Pool: "blue"}}
-	l.Namespace, l.PodName = "default", "web-0"
-	if host != "" {
-		l.Host = netip.MustParseAddr(host)
-	}
-	return l
-}
-
-func reserved(addr string) lease.Lease {
-	return lease.Lease{Addr: netip.MustParseAddr(addr), State: lease.Reserved, Params: lease.Params{Pool: "blue"}}
-}
 
 // cooled is an address that was given up, as newHeatMap is told of it while it rests.
 func cooled(addr string) lease.Lease {
@@ -55,7 +30,7 @@ func deleting(l lease.Lease) lease.Lease {
 
 func TestHeatMap(t *testing.T) {
 	const good = "10.0.0.11"
-	v4 := poolWith(t, "10.1.0.0/24", "10.1.0.1", "10.1.0.0/29", "10.1.0.66")
+	v4 := clitest.Pool(t, "10.1.0.0/24", "10.1.0.1", "10.1.0.0/29", "10.1.0.66")
 	tests := map[string]struct {
 		pool  ipam.Pool
 		taken []lease.Lease
@@ -63,31 +38,31 @@ func TestHeatMap(t *testing.T) {
 		want  []string
 	}{
 		"free":         {v4, nil, 32, []string{"10.1.0.0   ......", "10.1.0.64   ."}},
-		"taken":        {v4, []lease.Lease{activeOn("10.1.0.2", good), reserved("10.1.0.66")}, 32, []string{"10.1.0.0   #.....", "10.1.0.64   r"}},
-		"cooling":      {v4, []lease.Lease{cooled("10.1.0.2"), activeOn("10.1.0.3", good)}, 32, []string{"10.1.0.0   ~#....", "10.1.0.64   ."}},
-		"no host":      {v4, []lease.Lease{activeOn("10.1.0.2", "")}, 32, []string{"10.1.0.0   #.....", "10.1.0.64   ."}},
-		"foreign":      {v4, []lease.Lease{activeOn("10.1.0.2", "10.0.0.99")}, 32, []string{"10.1.0.0   x.....", "10.1.0.64   ."}},
-		"deleting":     {v4, []lease.Lease{deleting(activeOn("10.1.0.2", good))}, 32, []string{"10.1.0.0   x.....", "10.1.0.64   ."}},
-		"draining":     {v4, []lease.Lease{activeOn("10.1.0.200", good)}, 32, []string{"10.1.0.0   ......", "10.1.0.64   .", "10.1.0.192         x"}},
-		"other family": {v4, []lease.Lease{activeOn("fd00::2", good)}, 32, []string{"10.1.0.0   ......", "10.1.0.64   ."}},
+		"taken":        {v4, []lease.Lease{clitest.Active("10.1.0.2", good), clitest.Reserved("10.1.0.66")}, 32, []string{"10.1.0.0   #.....", "10.1.0.64   r"}},
+		"cooling":      {v4, []lease.Lease{cooled("10.1.0.2"), clitest.Active("10.1.0.3", good)}, 32, []string{"10.1.0.0   ~#....", "10.1.0.64   ."}},
+		"no host":      {v4, []lease.Lease{clitest.Active("10.1.0.2", "")}, 32, []string{"10.1.0.0   #.....", "10.1.0.64   ."}},
+		"foreign":      {v4, []lease.Lease{clitest.Active("10.1.0.2", "10.0.0.99")}, 32, []string{"10.1.0.0   x.....", "10.1.0.64   ."}},
+		"deleting":     {v4, []lease.Lease{deleting(clitest.Active("10.1.0.2", good))}, 32, []string{"10.1.0.0   x.....", "10.1.0.64   ."}},
+		"draining":     {v4, []lease.Lease{clitest.Active("10.1.0.200", good)}, 32, []string{"10.1.0.0   ......", "10.1.0.64   .", "10.1.0.192         x"}},
+		"other family": {v4, []lease.Lease{clitest.Active("fd00::2", good)}, 32, []string{"10.1.0.0   ......", "10.1.0.64   ."}},
 		"blocks of 4": {
-			v4, []lease.Lease{activeOn("10.1.0.2", good), activeOn("10.1.0.4", good)}, 30,
+			v4, []lease.Lease{clitest.Active("10.1.0.2", good), clitest.Active("10.1.0.4", good)}, 30,
 			[]string{"10.1.0.0 +-              ."},
 		},
-		"one block": {v4, []lease.Lease{activeOn("10.1.0.2", good)}, 24, []string{"10.1.0.0 -"}},
+		"one block": {v4, []lease.Lease{clitest.Active("10.1.0.2", good)}, 24, []string{"10.1.0.0 -"}},
 		"smaller than a row": {
-			poolWith(t, "10.1.0.16/29", "10.1.0.17", "10.1.0.16/29"), []lease.Lease{activeOn("10.1.0.22", good)}, 32,
+			clitest.Pool(t, "10.1.0.16/29", "10.1.0.17", "10.1.0.16/29"), []lease.Lease{clitest.Active("10.1.0.22", good)}, 32,
 			[]string{"10.1.0.16   ....#"},
 		},
 		"end of the space": {
-			poolWith(t, "255.255.255.192/26", "255.255.255.193", "255.255.255.248/29"), nil, 32,
+			clitest.Pool(t, "255.255.255.192/26", "255.255.255.193", "255.255.255.248/29"), nil, 32,
 			[]string{"255.255.255.192 " + strings.Repeat(" ", 56) + "......."},
 		},
 		"sparse": {
-			poolWith(t, "fd00::/64", "fd00::1", "fd00::/64"), []lease.Lease{activeOn("fd00::2:41", good)}, 128,
+			clitest.Pool(t, "fd00::/64", "fd00::1", "fd00::/64"), []lease.Lease{clitest.Active("fd00::2:41", good)}, 128,
 			[]string{"fd00::2:40 .#" + strings.Repeat(".", 30)},
 		},
-		"sparse and empty": {poolWith(t, "fd00::/64", "fd00::1", "fd00::/64"), nil, 76, nil},
+		"sparse and empty": {clitest.Pool(t, "fd00::/64", "fd00::1", "fd00::/64"), nil, 76, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -112,15 +87,15 @@ func TestBlockBits(t *testing.T) {
 		pool ipam.Pool
 		want int
 	}{
-		"small":             {poolWith(t, "10.1.0.0/24", "10.1.0.1", "10.1.0.0/24"), 32},
-		"4,093 of 4,096":    {poolWith(t, "10.1.0.0/20", "10.1.0.1", "10.1.0.0/20"), 32},
-		"twice that":        {poolWith(t, "10.0.0.0/19", "10.0.0.1", "10.0.0.0/19"), 31},
-		"65,536":            {poolWith(t, "10.1.0.0/16", "10.1.0.1", "10.1.0.0/16"), 28},
-		"part of a subnet":  {poolWith(t, "10.0.0.0/8", "10.0.0.1", "10.1.0.0/16"), 28},
-		"all of IPv4's /8":  {poolWith(t, "10.0.0.0/8", "10.0.0.1", "10.0.0.0/8"), 20},
-		"the largest":       {poolWith(t, "fd00::/64", "fd00::1", "fd00::/64"), 76},
-		"few in IPv6":       {poolWith(t, "fd00::/64", "fd00::1", "fd00::20-fd00::29"), 128},
-		"65,536 in the /64": {poolWith(t, "fd00::/64", "fd00::1", "fd00::1:0-fd00::1:ffff"), 124},
+		"small":             {clitest.Pool(t, "10.1.0.0/24", "10.1.0.1", "10.1.0.0/24"), 32},
+		"4,093 of 4,096":    {clitest.Pool(t, "10.1.0.0/20", "10.1.0.1", "10.1.0.0/20"), 32},
+		"twice that":        {clitest.Pool(t, "10.0.0.0/19", "10.0.0.1", "10.0.0.0/19"), 31},
+		"65,536":            {clitest.Pool(t, "10.1.0.0/16", "10.1.0.1", "10.1.0.0/16"), 28},
+		"part of a subnet":  {clitest.Pool(t, "10.0.0.0/8", "10.0.0.1", "10.1.0.0/16"), 28},
+		"all of IPv4's /8":  {clitest.Pool(t, "10.0.0.0/8", "10.0.0.1", "10.0.0.0/8"), 20},
+		"the largest":       {clitest.Pool(t, "fd00::/64", "fd00::1", "fd00::/64"), 76},
+		"few in IPv6":       {clitest.Pool(t, "fd00::/64", "fd00::1", "fd00::20-fd00::29"), 128},
+		"65,536 in the /64": {clitest.Pool(t, "fd00::/64", "fd00::1", "fd00::1:0-fd00::1:ffff"), 124},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -143,13 +118,13 @@ func TestShade(t *testing.T) {
 
 // TestPicture: the SVG is well-formed whatever the holders are called, and has a box for every cell.
 func TestPicture(t *testing.T) {
-	p := poolWith(t, "10.1.0.0/24", "10.1.0.1", "10.1.0.0/24")
-	odd := activeOn("10.1.0.7", "")
+	p := clitest.Pool(t, "10.1.0.0/24", "10.1.0.1", "10.1.0.0/24")
+	odd := clitest.Active("10.1.0.7", "")
 	odd.Owner = `vm <a> & "b"`
 	for _, bits := range []int{32, 28} {
 		t.Run(fmt.Sprint(bits), func(t *testing.T) {
 			var b bytes.Buffer
-			newHeatMap(p, []lease.Lease{odd, activeOn("10.1.0.9", "10.0.0.99")}, bits).picture(&b)
+			newHeatMap(p, []lease.Lease{odd, clitest.Active("10.1.0.9", "10.0.0.99")}, bits).picture(&b)
 			rects, titles, crosses := 0, "", 0
 			for d := xml.NewDecoder(bytes.NewReader(b.Bytes())); ; {
 				token, err := d.Token()
@@ -185,10 +160,10 @@ func TestPicture(t *testing.T) {
 
 // TestHeatMapWidth: the map of an IPv4 pool fits into 80 columns.
 func TestHeatMapWidth(t *testing.T) {
-	p := poolWith(t, "255.255.255.0/24", "255.255.255.1", "255.255.255.0/24")
+	p := clitest.Pool(t, "255.255.255.0/24", "255.255.255.1", "255.255.255.0/24")
 	for _, bits := range []int{32, 28} {
 		var b bytes.Buffer
-		newHeatMap(p, []lease.Lease{activeOn("255.255.255.20", "10.0.0.99")}, bits).draw(&b, terminal.Terminal{Utf8: true})
+		newHeatMap(p, []lease.Lease{clitest.Active("255.255.255.20", "10.0.0.99")}, bits).draw(&b, terminal.Terminal{Utf8: true})
 		for line := range strings.Lines(b.String()) {
 			if n := len([]rune(strings.TrimSpace(line))); n > 80 {
 				t.Errorf("%d columns: %s", n, line)

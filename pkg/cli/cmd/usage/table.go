@@ -31,6 +31,8 @@ type share struct {
 	// counted and quota are what counts for a namespace and how many may, where the table is of one pool that bounds it.
 	counted, quota int
 	bounded        bool
+	// blocks are those that a namespace owns.
+	blocks []string
 }
 
 func (r share) taken() int64 { return int64(r.active + r.reserved + r.problems + r.cooling) }
@@ -52,8 +54,10 @@ func (r share) quotaText() string {
 }
 
 // countShares counts the addresses that are taken by host, namespace or pool, the most first. Pools that hold
-// nothing have their row, too.
-func countShares(by string, all []resource.Pool, plans map[string]ipam.Pool, taken map[string][]lease.Lease) []share {
+// nothing have their row, too, and so have namespaces that own blocks.
+func countShares(
+	by string, all []resource.Pool, plans map[string]ipam.Pool, taken map[string][]lease.Lease, owned map[string][]string,
+) []share {
 	rows := map[string]*share{}
 	row := func(who string) *share {
 		if rows[who] == nil {
@@ -86,6 +90,11 @@ func countShares(by string, all []resource.Pool, plans map[string]ipam.Pool, tak
 		for _, u := range quotaUse(plans[all[0].Name], taken[all[0].Name]) {
 			r := row(u.Namespace)
 			r.counted, r.quota, r.bounded = u.Has, u.Quota, true
+		}
+	}
+	if by == "namespace" {
+		for ns, names := range owned {
+			row(ns).blocks = names
 		}
 	}
 	var out []share
@@ -136,6 +145,9 @@ func quotaUse(p ipam.Pool, taken []lease.Lease) []ipam.NamespaceUse {
 	return p.QuotaUse(has)
 }
 
+// fewBlocks is how many blocks of a namespace a table names.
+const fewBlocks = 3
+
 // table prints who takes how much.
 func (v *usage) table(rows []share) error {
 	if err := printer.Sorted(&v.output.Sort, rows,
@@ -168,6 +180,11 @@ func (v *usage) table(rows []share) error {
 			Name: "OTHERS", Cell: func(r share) string { return app.Count(r.others) },
 		})
 	}
+	if slices.ContainsFunc(rows, func(r share) bool { return len(r.blocks) > 0 }) {
+		columns = append(columns, printer.Column[share]{
+			Name: "BLOCKS", Cell: func(r share) string { return v.output.Some(r.blocks, fewBlocks) },
+		})
+	}
 	if len(rows) == 0 {
 		v.Say.Note("no address is taken")
 	}
@@ -190,6 +207,13 @@ func (r share) object(by string) map[string]any {
 	}
 	if by == "pool" {
 		o["cooling"], o["free"], o["usable"], o["others"] = int64(r.cooling), r.free, r.total, r.others
+	}
+	if by == "namespace" {
+		names := []any{}
+		for _, name := range r.blocks {
+			names = append(names, name)
+		}
+		o["blocks"] = names
 	}
 	if r.bounded {
 		o["counted"], o["quota"] = int64(r.counted), int64(r.quota)

@@ -15,7 +15,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
-	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // FormatSVG is the output format of a picture.
@@ -59,7 +58,8 @@ func command(s *app.App) *cobra.Command {
 		Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
 		Long: `Show which addresses of a pool are taken: a map with one cell an address, or one
 cell a block where the pool has more than 4096. With --by, or without a pool, a
-table of who takes how much. An address is a problem when it drains, when it is
+table of who takes how much, for namespaces with the blocks that they own. A pool
+that is split into blocks has what these have. An address is a problem when it drains, when it is
 being deleted, or when a host has it that is not in the pool. One that rests for
 the pool's cooldown counts as taken.`,
 		ValidArgsFunction: resource.CompletePools(s),
@@ -108,7 +108,7 @@ func (v *usage) Validate() (err error) {
 func (v *usage) svg() bool { return *v.output.Flags.OutputFormat == FormatSVG }
 
 func (v *usage) Run(ctx context.Context) error {
-	chosen, err := resource.ChoosePools(ctx, v.App, v.names)
+	chosen, side, of, err := v.choose(ctx)
 	if err != nil {
 		return err
 	}
@@ -119,22 +119,28 @@ func (v *usage) Run(ctx context.Context) error {
 	var all []ipam.Pool
 	known := map[string]ipam.Pool{}
 	byPool := map[string][]lease.Lease{}
+	nodes := resource.Known(resource.NodesFor(ctx, v.App, chosen...))
 	for _, p := range chosen {
-		known[p.Name] = store.Pool(p.BCSNetPool)
+		known[p.Name] = side[p.Name].WithNodes(nodes)
 		all = append(all, known[p.Name])
 	}
 	now := v.Now()
-	taken, err := resource.LeasesHeldIn(ctx, v.App, v.names, func(l lease.Lease) bool {
-		return l.State != lease.Available || resource.CoolingIn(known[l.Pool], l, now)
+	names := v.names
+	if len(names) > 0 {
+		names = slices.Concat(names, of.names())
+	}
+	taken, err := resource.LeasesHeldIn(ctx, v.App, names, func(l lease.Lease) bool {
+		return l.State != lease.Available || resource.CoolingIn(known[of.parent(l)], l, now)
 	})
 	if err != nil {
 		return err
 	}
 	for _, l := range taken {
+		l.Pool = of.parent(l)
 		byPool[l.Pool] = append(byPool[l.Pool], l)
 	}
 	if v.by != "" {
-		return v.table(countShares(v.by, chosen, known, byPool))
+		return v.table(countShares(v.by, chosen, known, byPool, of.owned()))
 	}
 	var maps []heatMap
 	for _, p := range all {

@@ -1,0 +1,123 @@
+package pool
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// Who leaves and joins the default chain by a change of a pool, in words; what begins with ! is grave.
+func TestChainEffects(t *testing.T) {
+	no := false
+	pool := func(name string, change func(*v1.BCSNetPoolSpec)) ipam.Pool {
+		o := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.BCSNetPoolSpec{
+			Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", AvailableIPs: []string{"10.0.0.9"},
+		}}
+		change(&o.Spec)
+		return store.Pool(o)
+	}
+	open := pool("a", func(*v1.BCSNetPoolSpec) {})
+	named := func(names ...string) ipam.Pool {
+		return pool("a", func(s *v1.BCSNetPoolSpec) { s.Namespaces = names })
+	}
+	gold := pool("a", func(s *v1.BCSNetPoolSpec) {
+		s.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
+	})
+	all := pool("a", func(s *v1.BCSNetPoolSpec) {
+		s.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "none", Operator: metav1.LabelSelectorOpDoesNotExist},
+		}}
+	})
+	aside := pool("a", func(s *v1.BCSNetPoolSpec) { s.Default = &no })
+	grows := pool("a", func(s *v1.BCSNetPoolSpec) {
+		s.AvailableIPs, s.BlockSize, s.AutoAssign, s.Hosts = []string{"10.0.0.0/24"}, 27, true, []string{"10.1.0.1"}
+	})
+	byHand := pool("a", func(s *v1.BCSNetPoolSpec) { s.AvailableIPs, s.BlockSize = []string{"10.0.0.0/24"}, 27 })
+	other := pool("b", func(s *v1.BCSNetPoolSpec) { s.Namespaces = []string{"bank"} })
+	labels := map[string]map[string]string{"shop": {"tier": "gold"}, "bank": {}, "rich": {"tier": "gold"}}
+	held := func(namespaces ...string) (out []lease.Lease) {
+		for i, ns := range namespaces {
+			l := lease.Lease{Addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), State: lease.Active}
+			l.Namespace = ns
+			out = append(out, l)
+		}
+		return out
+	}
+	const (
+		aLeaves = "pool a leaves the default chain: it serves the namespaces that are bound to it alone"
+		aJoins  = "!pool a joins the default chain: it serves every namespace that has nothing of its own"
+	)
+	for name, tc := range map[string]struct {
+		before, after ipam.Pool
+		others        []ipam.Pool
+		leases        []lease.Lease
+		want          []string
+	}{
+		"nothing":   {before: open, after: open},
+		"a new one": {after: open},
+		"a new one for one": {
+			after: named("shop"), want: []string{"namespace shop leaves the default chain: it draws from its own alone"},
+		},
+		"bound to one that has another": {before: open, after: named("bank"), others: []ipam.Pool{other}, want: []string{aLeaves}},
+		"bound by labels": {
+			before: open, after: gold, leases: held("bank", "shop", "bank", ""),
+			want: []string{
+				aLeaves, "namespaces rich, shop leave the default chain: they draw from their own alone",
+				"2 addresses in use by namespaces that pool a serves no more stay until their pods end: bank (2)",
+			},
+		},
+		"from labels to a name": {
+			before: gold, after: named("shop", "later"), leases: held("rich", "shop"),
+			want: []string{
+				"namespace later leaves the default chain: it draws from its own alone",
+				"namespace rich joins the default chain: it has nothing of its own",
+				"1 address in use by namespaces that pool a serves no more stays until its pod ends: rich (1)",
+			},
+		},
+		"for all": {
+			before: open, after: all,
+			want: []string{aLeaves, "namespaces bank, rich, shop leave the default chain: they draw from their own alone"},
+		},
+		"unbound": {
+			before: named("shop", "bank"), after: open, others: []ipam.Pool{other},
+			want: []string{aJoins, "namespace shop joins the default chain: it has nothing of its own"},
+		},
+		"set aside": {
+			before: open, after: aside, leases: held("bank"),
+			want: []string{
+				"pool a leaves the default chain: it serves only who names it",
+				"1 address in use by namespaces that pool a serves no more stays until its pod ends: bank (1)",
+			},
+		},
+		"a new one that gives blocks": {
+			after: grows, others: []ipam.Pool{other},
+			want: []string{"namespaces rich, shop leave the default chain: they draw from their own alone"},
+		},
+		"a new one that gives them by hand": {after: byHand},
+		"split": {
+			before: open, after: grows,
+			want: []string{"namespaces bank, rich, shop leave the default chain: they draw from their own alone"},
+		},
+		"no longer set aside": {before: aside, after: open, want: []string{aJoins}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, e := range chainEffectsOf(tc.before, tc.after, tc.others, labels, tc.leases).say() {
+				got = append(got, map[bool]string{true: "!"}[e.grave]+e.text)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if same := sameChains(tc.before, tc.after); same && len(got) > 0 {
+				t.Error("taken for the same namespaces")
+			}
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package pool
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// losses describes who has no pool any more once pools go, or serve less than today: what changes beside their leases.
+type losses struct {
+	// families are networks that lose all pools of a family: "IPv6 of network prod".
+	families []string
+	// namespaces lose their last pool by name, hosts their last pool.
+	namespaces []string
+	hosts      []netip.Addr
+}
+
+// lossesOf compares all pools before and after a change. Blocks are of their parents, and a pool without addresses is
+// none.
+func lossesOf(before, after []resource.Pool, nodes []resource.Node) losses {
+	was, is := servicesOf(before, nodes), servicesOf(after, nodes)
+	gone := func(was, is map[string]bool) []string {
+		return slices.DeleteFunc(slices.Sorted(maps.Keys(was)), func(name string) bool { return is[name] })
+	}
+	l := losses{families: gone(was.families, is.families), namespaces: gone(was.namespaces, is.namespaces)}
+	for _, p := range after {
+		if store.IsBlock(p.BCSNetPool) { // who has a block has something of its own
+			l.namespaces = slices.DeleteFunc(l.namespaces, func(ns string) bool {
+				return slices.Contains(p.Spec.Namespaces, ns)
+			})
+		}
+	}
+	for h := range was.hosts {
+		if !is.hosts[h] {
+			l.hosts = append(l.hosts, h)
+		}
+	}
+	resource.SortAddrs(l.hosts)
+	return l
+}
+
+// services are whom pools are for.
+type services struct {
+	families, namespaces map[string]bool
+	hosts                map[netip.Addr]bool
+}
+
+func servicesOf(pools []resource.Pool, nodes []resource.Node) services {
+	s := services{families: map[string]bool{}, namespaces: map[string]bool{}, hosts: map[netip.Addr]bool{}}
+	for _, p := range resource.WithoutBlocks(resource.WithParents(pools)) {
+		if len(p.Spec.AvailableIPs) == 0 {
+			continue
+		}
+		if p.Spec.Network != "" {
+			s.families[familyOf(p)+" of network "+p.Spec.Network] = true
+		}
+		for _, ns := range p.Spec.Namespaces {
+			s.namespaces[ns] = true
+		}
+		for _, h := range append(resource.ListedHosts(p), resource.Covered(p, nodes)...) {
+			s.hosts[h] = true
+		}
+	}
+	return s
+}
+
+func familyOf(p resource.Pool) string {
+	if strings.Contains(p.Spec.Net, ":") {
+		return "IPv6"
+	}
+	return "IPv4"
+}
+
+// warn says who has no pool any more.
+func (l losses) warn(s *app.App) {
+	for _, name := range l.families {
+		s.Say.Warn("no pool has %s then: requests that name the network get no such address", name)
+	}
+	if n := len(l.namespaces); n > 0 {
+		s.Say.Warn("%s %s no other pool by name, and may draw from the default chain then: %s",
+			humanize.OneOr(n, "this namespace", "these namespaces"), humanize.OneOr(n, "has", "have"),
+			humanize.List(l.namespaces))
+	}
+	if n := len(l.hosts); n > 0 {
+		var names []string
+		for _, h := range l.hosts {
+			names = append(names, h.String())
+		}
+		s.Say.Warn("%s no other pool, and new pods there get no address then: %s",
+			humanize.OneOr(n, "this host has", humanize.Plural(n, "host")+" have"), humanize.List(names))
+	}
+}
+
+// replaced returns pools with one of them as it is now.
+func replaced(all []resource.Pool, now resource.Pool) []resource.Pool {
+	out := slices.Clone(all)
+	for i, p := range out {
+		if p.Name == now.Name {
+			out[i] = now
+		}
+	}
+	return out
+}

@@ -1,0 +1,34 @@
+package resource
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// WithoutBlocks leaves out the blocks of pools that are split, which are counted with them. A pool stays that is called
+// like a block while its parent, which is listed, too, has none.
+func WithoutBlocks(all []Pool) []Pool {
+	whole := map[string]bool{}
+	for _, p := range all {
+		whole[p.Name] = p.Spec.BlockSize == 0
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(p Pool) bool {
+		return store.IsBlock(p.BCSNetPool) && !whole[p.Spec.Parent]
+	})
+}
+
+// BlocksOf returns the blocks among some pools, by their parents.
+func BlocksOf(all []Pool) map[string][]Pool {
+	of := map[string][]Pool{}
+	for _, p := range all {
+		if store.IsBlock(p.BCSNetPool) {
+			of[p.Spec.Parent] = append(of[p.Spec.Parent], p)
+		}
+	}
+	return of
+}
+
+// OwnerOf returns the namespace of a block.
+func OwnerOf(block Pool) string { return strings.Join(block.Spec.Namespaces, ", ") }

@@ -1,0 +1,65 @@
+package resource
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+// FoundHost is a host and its node.
+type FoundHost struct {
+	Host netip.Addr
+	// Addrs are all IPs of the node, or Host alone.
+	Addrs []netip.Addr
+	Node  *Node
+	// Nodes are those that have one of the addresses: by their labels pools are for the host.
+	Nodes []Node
+	// Blind: the nodes cannot be read, or there are none.
+	Blind bool
+}
+
+// CheckHost refuses a word that is neither the IP of a host nor the name of a node. The error is one of usage.
+func CheckHost(word string) error {
+	if MayBeNode(word) {
+		return nil
+	}
+	_, err := ParseHosts([]string{word})
+	return err
+}
+
+// FindHost finds the node of a host, or the host of a node. The word is one that CheckHost takes.
+func FindHost(ctx context.Context, s *app.App, word string) (*FoundHost, error) {
+	if MayBeNode(word) {
+		n, err := GetNode(ctx, s, word)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(n.Addrs) == 0:
+			return nil, app.Refuse(app.ReasonNodeNotFound, "node %s has no IP", n.Name).
+				WithHint("see it: kubectl get node %s -o wide", n.Name)
+		}
+		return &FoundHost{Host: n.Addrs[0], Addrs: n.Addrs, Node: &n, Nodes: []Node{n}}, nil
+	}
+	host, err := ipaddr.ParseAddr(word)
+	if err != nil {
+		return nil, err
+	}
+	h := &FoundHost{Host: host, Addrs: []netip.Addr{host}}
+	nodes, err := ListNodes(ctx, s)
+	if err != nil {
+		h.Blind = true
+		s.Say.Warn("nodes cannot be read, so it is unknown whether the host is one: %v", err)
+	}
+	if len(nodes) == 0 {
+		h.Blind = true // no node at all says nothing of this host
+	}
+	for _, n := range nodes {
+		if slices.Contains(n.Addrs, host) {
+			h.Node, h.Addrs, h.Nodes = &n, n.Addrs, append(h.Nodes, n)
+		}
+	}
+	return h, nil
+}

@@ -1,0 +1,41 @@
+package resource
+
+import (
+	"context"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// FillHeld gives an index of pools the nodes and every address that somebody holds; of the pools that are named, the
+// addresses that rest, too. What is free in it then is free for the controller.
+func FillHeld(ctx context.Context, s *app.App, x *ipam.Index, resting []string) error {
+	leases, err := s.Leases()
+	if err != nil {
+		return err
+	}
+	defer s.Say.WaitLater("reading the addresses that are held")()
+	nodes, err := ListNodes(ctx, s)
+	if err != nil {
+		s.Say.Warn("nodes cannot be read, so an address that a node has itself counts as free: %v", err)
+	}
+	for _, n := range nodes {
+		x.SetNode(n.Name, n.Known())
+	}
+	queries := []LeaseQuery{{Selectors: TakenOnly()}}
+	for _, name := range resting {
+		if p, ok := x.Pool(name); ok && p.Cooldown > 0 {
+			queries = append(queries, LeaseQuery{Pool: name, Status: lease.Available.String()})
+		}
+	}
+	for _, q := range queries {
+		if err := leases.Each(ctx, q.Selector(), func(l lease.Lease) error {
+			x.Wrote(l)
+			return nil
+		}); err != nil {
+			return Explain(s, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package resource
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// Fit is a change of pools before it is written: all pools as they are, and as they would be, each by itself. What the
+// controller would refuse of it, in the condition of a group, all verbs that write pools refuse in the same words.
+type Fit struct {
+	was, is map[string]ipam.Pool
+	// next are the pools as they would be, each by itself.
+	next []ipam.Pool
+	// changed are the names of the pools that the change is about.
+	changed []string
+}
+
+// NewFit returns the change after which some pools are as they are given; those of other names stay.
+func NewFit(before []ipam.Pool, changed ...ipam.Pool) *Fit {
+	f := &Fit{was: SideBySide(before), next: slices.Clone(before)}
+	for _, c := range changed {
+		f.changed = append(f.changed, c.Name)
+		if i := slices.IndexFunc(f.next, func(p ipam.Pool) bool { return p.Name == c.Name }); i >= 0 {
+			f.next[i] = c
+		} else {
+			f.next = append(f.next, c)
+		}
+	}
+	f.is = SideBySide(f.next)
+	return f
+}
+
+// Pool returns a pool as it serves, without a name where it is new, and as it would serve.
+func (f *Fit) Pool(name string) (was, is ipam.Pool) { return f.was[name], f.is[name] }
+
+// Others returns the other pools as they would be, each by itself.
+func (f *Fit) Others(name string) []ipam.Pool {
+	return slices.DeleteFunc(slices.Clone(f.next), func(p ipam.Pool) bool { return p.Name == name })
+}
+
+// Owners returns the other pools that would have some of a set of addresses.
+func (f *Fit) Owners(name string, some *netipx.IPSet) []Share { return Owners(f.is, name, some) }
+
+// Shift is what a change of other pools does to one.
+type Shift struct {
+	Pool        string
+	More, Fewer *netipx.IPSet
+}
+
+// Shifts returns what a change of a pool does to its parent and to its groups, by name.
+func (f *Fit) Shifts(name string) (out []Shift) {
+	p := f.is[name]
+	for _, other := range slices.Sorted(maps.Keys(f.is)) {
+		o, was := f.is[other], f.was[other]
+		if other == name || other != p.Parent && o.Parent != name || slices.Contains(f.changed, other) {
+			continue
+		}
+		s := Shift{other, ipaddr.Subtract(o.Usable(), was.Usable()), ipaddr.Subtract(was.Usable(), o.Usable())}
+		if len(s.More.Ranges())+len(s.Fewer.Ranges()) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Check refuses a change by which a pool would no longer fit its parent, or would as a new one not, and groups whose
+// new addresses somebody holds as another pool's. A pool that did not fit before may stay so.
+func (f *Fit) Check(ctx context.Context, s *app.App) error {
+	var failed app.Several
+	for _, name := range f.changed {
+		failed = append(failed, app.Flatten(f.CheckOne(ctx, s, name))...)
+	}
+	return failed.OrNil()
+}
+
+// CheckOne checks one of the pools that change, and its children.
+func (f *Fit) CheckOne(ctx context.Context, s *app.App, name string) error {
+	if err := f.misfit(name); err != nil {
+		return err
+	}
+	return f.held(ctx, s, name)
+}
+
+// spoilt reports whether a pool would not fit any more, or as a new one would not fit.
+func (f *Fit) spoilt(name string) bool { return f.is[name].BadParent && !f.was[name].BadParent }
+
+// misfit returns why a pool, or another one because of it, would not fit its parent.
+func (f *Fit) misfit(name string) error {
+	p := f.is[name]
+	if f.spoilt(name) {
+		return app.Refuse(app.ReasonInvalidParent, "pool %s: %s", name, p.Problem).
+			WithHint("see what the parent has: bcsnetctl inspect pool %s", p.Parent)
+	}
+	var others []string
+	for _, other := range slices.Sorted(maps.Keys(f.is)) {
+		o := f.is[other]
+		relative := o.Parent == name || p.Parent != "" && o.Parent == p.Parent
+		if f.was[o.Parent].BlockSize > 0 {
+			continue // a block has what its parent still has
+		}
+		if relative && !slices.Contains(f.changed, other) && f.spoilt(other) {
+			others = append(others, other)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	first := f.is[others[0]]
+	return app.Refuse(app.ReasonInvalidParent, "pool %s cannot change so, for it would leave %s %s without addresses: %s",
+		name, humanize.OneOr(len(others), "pool", "pools"), humanize.List(others), first.Problem).
+		WithHint("change that one first: bcsnetctl pool remove-ip %s ADDRESS...; or delete it: bcsnetctl pool delete %s",
+			first.Name, first.Name)
+}
+
+// held refuses addresses that a group would take while somebody has them as another pool's: it would wait for that.
+func (f *Fit) held(ctx context.Context, s *app.App, name string) error {
+	p := f.is[name]
+	if p.Parent == "" || p.Withheld == nil {
+		return nil
+	}
+	takes := p.Withheld
+	if was := f.was[name]; was.Withheld != nil {
+		takes = ipaddr.Subtract(takes, was.Withheld)
+	}
+	if len(takes.Ranges()) == 0 {
+		return nil
+	}
+	in, cools, err := f.obstacles(ctx, s, p, takes)
+	switch {
+	case err != nil:
+		return err
+	case len(in) > 0:
+		var names, addrs []string
+		for _, o := range in {
+			names, addrs = append(names, o.String()), append(addrs, o.Lease.Addr.String())
+		}
+		return app.Refuse(ipam.ReasonAddressInUse, "pool %s cannot have %s: %s of pool %s %s held: %s", name, Spell(takes),
+			humanize.Plural(len(in), "address"), in[0].Lease.Pool, humanize.OneOr(len(in), "is", "are"), humanize.List(names)).
+			WithHint("leave them to pool %s, or give them up: bcsnetctl ip release %s", in[0].Lease.Pool,
+				strings.Join(addrs[:min(len(addrs), explain.MaxNamed)], " "))
+	case len(cools) > 0:
+		last := slices.MaxFunc(cools, func(a, b ipam.Obstacle) int { return a.Cools.Compare(b.Cools) })
+		s.Say.Note("  pool %s waits for %s that %s: %s", name, humanize.Plural(len(cools), "address"),
+			humanize.OneOr(len(cools), "cools", "cool, the last one"), last)
+	}
+	return nil
+}
+
+// obstacles lists the leases that keep addresses from being handed over to a group: those that somebody has, and those
+// that only cool.
+func (f *Fit) obstacles(
+	ctx context.Context, s *app.App, p ipam.Pool, takes *netipx.IPSet,
+) (in, cools []ipam.Obstacle, err error) {
+	leases, err := s.Leases()
+	if err != nil {
+		return nil, nil, err
+	}
+	err = leases.Each(ctx, "spec.pool!="+p.Name, func(l lease.Lease) error {
+		if !takes.Contains(l.Addr) {
+			return nil
+		}
+		switch o, is := p.Obstacle(l, f.was[l.Pool].Cooldown, s.Now()); {
+		case is && o.Cools.IsZero():
+			in = append(in, o)
+		case is:
+			cools = append(cools, o)
+		}
+		return nil
+	})
+	slices.SortFunc(in, func(a, b ipam.Obstacle) int { return a.Lease.Addr.Compare(b.Lease.Addr) })
+	return in, cools, Explain(s, err)
+}
+
+// Overlaps refuses addresses that a pool would get and that its parent does not have, or another one has.
+func (f *Fit) Overlaps(name string) error {
+	if err := f.misfit(name); err != nil {
+		return err
+	}
+	p := f.is[name]
+	added := ipaddr.Subtract(p.Usable(), f.was[name].Usable())
+	if owners := Owners(f.is, name, added); len(owners) > 0 {
+		o := owners[0]
+		e := app.Refuse(app.ReasonPoolOverlap, "pool %s cannot have %s: pool %s owns %s", name, Spell(added), o.Pool.Name,
+			Spell(o.Addrs))
+		if o.Pool.Terminating {
+			return e.WithHint("pool %s is being deleted; see what it waits for: bcsnetctl pool describe %s", o.Pool.Name,
+				o.Pool.Name)
+		}
+		return e.WithHint("take it out there first: bcsnetctl pool remove-ip %s %s", o.Pool.Name, Arguments(o.Addrs))
+	}
+	return nil
+}

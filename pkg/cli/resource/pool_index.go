@@ -1,0 +1,55 @@
+package resource
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// IndexOf returns an index of pools, without any address or namespace.
+func IndexOf(s *app.App, all []Pool) *ipam.Index {
+	x := ipam.NewIndex()
+	SetPools(x, all, s.Now())
+	return x
+}
+
+// SetPools gives an index pools as they are at a time.
+func SetPools(x *ipam.Index, all []Pool, now time.Time) {
+	for _, p := range all {
+		x.SetPool(store.Pool(p.BCSNetPool))
+		x.SetRebuilding(p.Name, Rebuilding(p, now))
+	}
+}
+
+// SetNodes gives an index the nodes of the cluster, where one of some pools is for nodes that its spec does not list.
+func SetNodes(ctx context.Context, s *app.App, x *ipam.Index, pools []Pool) {
+	for _, n := range NodesFor(ctx, s, pools...) {
+		x.SetNode(n.Name, n.Known())
+	}
+}
+
+// SetNamespaces gives an index the namespaces of the cluster, where one of some pools chooses by their labels. For who
+// may not list them it warns: such an index gives pods no address while it cannot tell which pools are theirs.
+func SetNamespaces(ctx context.Context, s *app.App, x *ipam.Index, pools []Pool) error {
+	if !slices.ContainsFunc(pools, func(p Pool) bool { return p.Spec.NamespaceSelector != nil }) {
+		return nil
+	}
+	all, err := ListNamespaces(ctx, s)
+	switch {
+	case apierrors.IsForbidden(err):
+		s.Say.Warn("pools choose namespaces by their labels, and you may not list these: %v", err)
+		return nil
+	case err != nil:
+		return Explain(s, err)
+	}
+	for _, n := range all {
+		x.SetNamespace(n.GetName(), n.GetLabels())
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package resource
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"go4.org/netipx"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+// What a pool serves depends on its parent and its children. Commands ask here; the rule is that of the controller,
+// ipam.Arrange.
+
+// IsGroup reports whether a pool is a group: it has a parent, and is no block.
+func IsGroup(p Pool) bool { return p.Spec.Parent != "" && !store.IsBlock(p.BCSNetPool) }
+
+// CheckGroup refuses a pool that is no group. A name without a pool passes: who looks for it knows a better one.
+func CheckGroup(all []Pool, name string) error {
+	for _, p := range all {
+		switch {
+		case p.Name != name || IsGroup(p):
+		case p.Spec.Parent != "":
+			return app.Refuse(app.ReasonNoGroup, "pool %s is no group but a block of pool %s", name, p.Spec.Parent).
+				WithHint("write pool in place of group")
+		default:
+			return app.Refuse(app.ReasonNoGroup, "pool %s is no group: it has no parent", name).
+				WithHint("write pool in place of group; the groups have a PARENT: bcsnetctl pool list -o wide")
+		}
+	}
+	return nil
+}
+
+// Given returns pools as their specs have them, each by itself.
+func Given(all []Pool) []ipam.Pool {
+	given := make([]ipam.Pool, 0, len(all))
+	for _, p := range all {
+		given = append(given, store.Pool(p.BCSNetPool))
+	}
+	return given
+}
+
+// SideBySide returns pools, by name, as they serve side by side: parents without what their groups have, groups with
+// what they take from their parents.
+func SideBySide(given []ipam.Pool) map[string]ipam.Pool {
+	byName := make(map[string]ipam.Pool, len(given))
+	for _, p := range ipam.Arrange(given) {
+		byName[p.Name] = p
+	}
+	return byName
+}
+
+// Side returns a pool, its parent and the groups around it, which are read, as they serve side by side.
+func (p *Pools) Side(ctx context.Context, one Pool) (map[string]ipam.Pool, error) {
+	around, err := p.around(ctx, one)
+	return SideBySide(Given(around)), err
+}
+
+// around returns a pool with those that decide on what it serves: its parent, the other groups of that, and its own
+// groups. Blocks take nothing from each other, and nothing from what their parent serves.
+func (p *Pools) around(ctx context.Context, one Pool) ([]Pool, error) {
+	all := map[string]Pool{one.Name: one}
+	parents := []string{one.Name}
+	if one.Spec.Parent != "" {
+		parent, err := p.maybe(ctx, one.Spec.Parent)
+		if err != nil {
+			return nil, err
+		}
+		if parent.Stored != nil {
+			all[parent.Name] = parent
+			parents = append(parents, parent.Name)
+		}
+	}
+	for _, name := range parents {
+		if all[name].Spec.BlockSize > 0 {
+			continue
+		}
+		children, err := p.ListWith(ctx, metav1.ListOptions{FieldSelector: "spec.parent=" + name})
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range children {
+			if _, known := all[c.Name]; !known {
+				all[c.Name] = c
+			}
+		}
+	}
+	return slices.Collect(maps.Values(all)), nil
+}
+
+// Share is the addresses that another pool has of some.
+type Share struct {
+	Pool  ipam.Pool
+	Addrs *netipx.IPSet
+}
+
+// Owners returns the pools beside one that have some of a set of addresses, by name, and which. Blocks are parts of
+// their parents.
+func Owners(all map[string]ipam.Pool, name string, some *netipx.IPSet) (owners []Share) {
+	isBlock := func(p ipam.Pool) bool { return p.Parent != "" && all[p.Parent].BlockSize > 0 }
+	home := name
+	if p := all[name]; isBlock(p) {
+		home = p.Parent
+	}
+	for _, o := range slices.Sorted(maps.Keys(all)) {
+		if p := all[o]; o != name && o != home && !isBlock(p) {
+			if both := ipaddr.Intersect(some, p.Usable()); len(both.Ranges()) > 0 {
+				owners = append(owners, Share{p, both})
+			}
+		}
+	}
+	return owners
+}
