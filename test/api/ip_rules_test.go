@@ -101,6 +101,20 @@ func TestIPRules(t *testing.T) {
 		"host is no address": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Host: "node-1"}), want: []string{
 			`status.host: Invalid value: "node-1": ` + notHost,
 		}},
+		"a second attachment": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{
+			Status: v1.IPActive, ContainerID: "c1", Host: "10.0.0.11",
+			SecondAttachment: &v1.SecondAttachment{PodName: "vm-2", PodUID: "u2", ContainerID: "c2", IfName: "eth0", Host: "10.0.0.12"},
+		})},
+		"a second attachment of no container": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{
+			Status: v1.IPActive, ContainerID: "c1", SecondAttachment: &v1.SecondAttachment{PodName: "vm-2"},
+		}), want: []string{
+			`status.secondAttachment.containerID: Invalid value: "": status.secondAttachment.containerID in body should be at least 1 chars long`,
+		}},
+		"a second attachment on no host": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{
+			Status: v1.IPActive, ContainerID: "c1", SecondAttachment: &v1.SecondAttachment{ContainerID: "c2", Host: "node-1"},
+		}), want: []string{
+			`status.secondAttachment.host: Invalid value: "node-1": ` + notHost,
+		}},
 		"container ID is too long": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{ContainerID: strings.Repeat("c", 257)}), want: []string{
 			"status.containerID: Too long: may not be more than 256 bytes",
 			unchecked,

@@ -2,7 +2,16 @@ package api
 
 import (
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+const notOperator = `spec.hostSelector: Invalid value: each of matchExpressions must have the operator In or NotIn, with ` +
+	`values, or Exists or DoesNotExist, without`
+
+func matching(all ...metav1.LabelSelectorRequirement) metav1.LabelSelector {
+	return metav1.LabelSelector{MatchExpressions: all}
+}
 
 func TestPoolEntries(t *testing.T) {
 	judge(t, map[string]poolCase{
@@ -25,6 +34,29 @@ func TestPoolEntries(t *testing.T) {
 		"host subnet is of no family": {edits: edits{hostSubnets("::ffff:10.9.0.0/112")}, want: []string{
 			`spec.hostSubnets[0]: Invalid value: "::ffff:10.9.0.0/112": must be a CIDR, such as 10.0.0.0/16`,
 		}},
+
+		"host selector": {edits: edits{hosts(), hostSelector(metav1.LabelSelector{MatchLabels: map[string]string{"rack": "7"}})}},
+		"host selector of expressions": {edits: edits{hosts(), hostSelector(matching(
+			metav1.LabelSelectorRequirement{Key: "rack", Operator: metav1.LabelSelectorOpIn, Values: []string{"7", "8"}},
+			metav1.LabelSelectorRequirement{Key: "spare", Operator: metav1.LabelSelectorOpDoesNotExist}))}},
+		"host selector beside hosts and subnets": {edits: edits{
+			hostSubnets("10.9.0.0/16"), hostSelector(metav1.LabelSelector{MatchLabels: map[string]string{"rack": "7"}}),
+		}},
+		"host selector is empty": {edits: edits{hostSelector(metav1.LabelSelector{})}, want: []string{
+			`spec.hostSelector: Invalid value: must have matchLabels or matchExpressions: an empty selector would choose every node`,
+		}},
+		"host selector has empty parts": {edits: edits{hostSelector(metav1.LabelSelector{
+			MatchLabels: map[string]string{}, MatchExpressions: []metav1.LabelSelectorRequirement{},
+		})}, want: []string{
+			`spec.hostSelector: Invalid value: must have matchLabels or matchExpressions: an empty selector would choose every node`,
+		}},
+		"host selector has no such operator": {edits: edits{hostSelector(matching(
+			metav1.LabelSelectorRequirement{Key: "rack", Operator: "Near", Values: []string{"7"}}))}, want: []string{notOperator}},
+		"host selector lacks values": {edits: edits{hostSelector(matching(
+			metav1.LabelSelectorRequirement{Key: "rack", Operator: metav1.LabelSelectorOpIn}))}, want: []string{notOperator}},
+		"host selector has values too many": {edits: edits{hostSelector(matching(
+			metav1.LabelSelectorRequirement{Key: "rack", Operator: metav1.LabelSelectorOpExists, Values: []string{"7"}}))},
+			want: []string{notOperator}},
 
 		"all notations": {edits: edits{available("10.0.0.20", "10.0.0.30-10.0.0.39", "10.0.0.40~10.0.0.49", "10.0.0.64/26", "10.0.0.200/32")}},
 		"whole subnet":  {edits: edits{available("10.0.0.0/24")}},

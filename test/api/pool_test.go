@@ -45,8 +45,16 @@ func hostSubnets(entries ...string) func(*v1.BCSNetPoolSpec) {
 	return func(s *v1.BCSNetPoolSpec) { s.HostSubnets = entries }
 }
 
+func hostSelector(of metav1.LabelSelector) func(*v1.BCSNetPoolSpec) {
+	return func(s *v1.BCSNetPoolSpec) { s.HostSelector = &of }
+}
+
 func namespaces(names ...string) func(*v1.BCSNetPoolSpec) {
 	return func(s *v1.BCSNetPoolSpec) { s.Namespaces = names }
+}
+
+func namespaceSelector(s metav1.LabelSelector) func(*v1.BCSNetPoolSpec) {
+	return func(p *v1.BCSNetPoolSpec) { p.NamespaceSelector = &s }
 }
 
 func network(name string) func(*v1.BCSNetPoolSpec) {

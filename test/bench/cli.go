@@ -30,6 +30,8 @@ const (
 	quickRuns = 15
 	// exitFindings is how doctor says that it has found something.
 	exitFindings = 3
+	// longestLine bounds a line of output: inspect prints all ranges of a pool in one.
+	longestLine = 64 << 20
 )
 
 // cli measures bcsnetctl over a large pool, half of it in use, beside kubectl's list of the same objects. No controller
@@ -66,6 +68,8 @@ func (b *bench) cli(ctx context.Context) error {
 		{"bcsnetctl", "ip", "list", "--no-headers", "--sort-by", ".status.podName"},
 		{"bcsnetctl", "ip", "list", "-o", "json"},
 		{"bcsnetctl", "doctor", "--skip", "install", "-o", "name"},
+		{"bcsnetctl", "inspect", "pool", cliPool},
+		{"bcsnetctl", "inspect", "pool", cliPool, "-o", "json"},
 	}
 	runs := make([][]call, len(lists))
 	for range b.rounds { // in turn, so that whatever else the machine does meets all alike
@@ -192,7 +196,9 @@ func (b *bench) process(ctx context.Context, kubeconfig string, args []string) (
 	if err := cmd.Start(); err != nil {
 		return m, err
 	}
-	for lines := bufio.NewScanner(out); lines.Scan(); m.lines++ {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, longestLine)
+	for ; lines.Scan(); m.lines++ {
 		if m.lines == 0 {
 			m.first = time.Since(began)
 		}

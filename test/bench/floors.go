@@ -11,11 +11,13 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -130,7 +132,7 @@ func serveFloor(ctx context.Context, o handlerOptions) error {
 		return err
 	}
 	if o.informer {
-		if err := startInformer(ctx, cfg); err != nil {
+		if err := startInformer(ctx, cfg, &v1.BCSNetIP{}); err != nil {
 			return err
 		}
 	}
@@ -175,8 +177,8 @@ func serveFloor(ctx context.Context, o handlerOptions) error {
 	return nil
 }
 
-// startInformer starts a cache of BCSNetIPs as a controller has one, and waits until it is filled.
-func startInformer(ctx context.Context, cfg *rest.Config) error {
+// startInformer starts a cache of a kind of objects as a controller has one, and waits until it is filled.
+func startInformer(ctx context.Context, cfg *rest.Config, of client.Object) error {
 	scheme := runtime.NewScheme()
 	if err := v1.AddToScheme(scheme); err != nil {
 		return err
@@ -185,13 +187,18 @@ func startInformer(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	if _, err := all.GetInformer(ctx, &v1.BCSNetIP{}, cache.BlockUntilSynced(false)); err != nil {
+	informer, err := all.GetInformer(ctx, of, cache.BlockUntilSynced(false))
+	if err != nil {
 		return err
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- all.Start(ctx) }()
-	if !all.WaitForCacheSync(ctx) {
-		return errors.Join(<-failed, ctx.Err())
+	for !informer.HasSynced() {
+		select {
+		case err := <-failed:
+			return errors.Join(err, ctx.Err())
+		case <-time.After(time.Millisecond):
+		}
 	}
 	return nil
 }

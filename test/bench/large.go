@@ -70,28 +70,37 @@ func (b *bench) largest(ctx context.Context) error {
 }
 
 // networkPool makes a pool on demand that answers requests for a network of its name.
-func (b *bench) networkPool(ctx context.Context, name, cidr string) (*v1.BCSNetPool, error) {
-	p, err := b.pool(ctx, name, cidr, v1.MaterializeOnDemand)
+func (b *bench) networkPool(
+	ctx context.Context, name, cidr string, with ...func(*v1.BCSNetPoolSpec),
+) (*v1.BCSNetPool, error) {
+	p, err := b.pool(ctx, name, cidr, v1.MaterializeOnDemand,
+		append(with, func(s *v1.BCSNetPoolSpec) { s.Network = name })...)
 	if err != nil {
 		return nil, err
 	}
-	err = b.change(ctx, p, func() { p.Spec.Network = name })
-	return p, errors.Join(err, b.waitNormal(ctx, p))
+	return p, b.waitNormal(ctx, p)
 }
 
 // restarts stops and starts the controller, once a round, and returns how long each start took.
 func (b *bench) restarts(ctx context.Context) (ready []time.Duration, err error) {
 	for range b.rounds {
-		if err := b.controller.Stop(); err != nil {
+		took, err := b.restart(ctx)
+		if err != nil {
 			return nil, err
 		}
-		began := time.Now()
-		if err := b.controller.Start(ctx); err != nil {
-			return nil, err
-		}
-		ready = append(ready, time.Since(began))
+		ready = append(ready, took)
 	}
 	return ready, nil
+}
+
+// restart stops and starts the controller, and returns how long the start took.
+func (b *bench) restart(ctx context.Context) (time.Duration, error) {
+	if err := b.controller.Stop(); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	err := b.controller.Start(ctx)
+	return time.Since(began), err
 }
 
 // countedWithin takes one address more and returns how long it takes until the status of a pool counts it.

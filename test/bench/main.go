@@ -138,6 +138,7 @@ func together() [][]part {
 			{"start", (*bench).starts}, {"first", (*bench).first}, {"builds", (*bench).builds},
 		},
 		{{"large", (*bench).largest}},
+		{{"blocks", (*bench).blocks}},
 		{{"overload", (*bench).overload}},
 		{{"cli", (*bench).cli}},
 	}

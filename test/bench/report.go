@@ -18,6 +18,8 @@ type report struct {
 	duels, duelCosts []string
 	// overloads are turns of more than can be stored.
 	overloads []string
+	// blocks are of a network in blocks.
+	blocks []string
 	// lists and quicks are of the command line, scale is what the lists go over.
 	lists, quicks []string
 	scale         string
@@ -86,6 +88,47 @@ func byTurn(a, b []result, of func(result) float64) string {
 	slices.Sort(ratios)
 	n := len(ratios)
 	return fmt.Sprintf("%.2f (%.2f to %.2f)", ratios[n/2], ratios[n/4], ratios[n*3/4])
+}
+
+// contest reports a quantity of two that took turns, the one beside the other, and the processor time.
+func (r *report) contest(what string, of func(result) float64, one, other []result) {
+	o, f := median(one), median(other)
+	r.block(what, fmt.Sprintf("%s, %.3g beside %.3g; processor time %s", byTurn(one, other, of), of(o), of(f),
+		byTurn(one, other, spent)))
+}
+
+// beside reports times that were taken in turn, the ones beside the others.
+func (r *report) beside(what string, one, other []time.Duration) {
+	results := func(all []time.Duration) (rs []result) {
+		for _, d := range all {
+			rs = append(rs, result{p50: d})
+		}
+		return rs
+	}
+	r.block(what, fmt.Sprintf("%s, %s beside %s", byTurn(results(one), results(other), typical), seconds(half(one)),
+		seconds(half(other))))
+}
+
+// longer reports how much longer starts with blocks take than those with one pool, and how much longer a plain informer
+// takes to list them.
+func (r *report) longer(what string, starts, lists [2][]time.Duration) {
+	r.block("longer by, "+what+", and a plain informer's list of the same pools", fmt.Sprintf("%s beside %s",
+		seconds(half(starts[0])-half(starts[1])), seconds(half(lists[0])-half(lists[1]))))
+}
+
+// half returns the median.
+func half(all []time.Duration) time.Duration {
+	all = slices.Sorted(slices.Values(all))
+	return all[len(all)/2]
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+
+// block reports what was found of a network in blocks.
+func (r *report) block(what, found string) {
+	row := fmt.Sprintf("| %s | %s |", what, found)
+	fmt.Println(row)
+	r.blocks = append(r.blocks, row)
 }
 
 // excess reports a turn of the part overload.
@@ -231,6 +274,8 @@ func (r *report) service() string {
 		table("Requests to the API server per operation", "| operation | requests |", r.costs),
 		table("Start, memory, new pools", "| what | median |", r.numbers),
 		table("The largest pool", "| what | median |", r.large),
+		table(fmt.Sprintf("A network of which %d blocks are owned", owned),
+			"| what | turn by turn: median (quartiles), and the medians |", r.blocks),
 		table("Beside another build",
 			"| operation | callers | other /s | this /s | of the other, turn by turn: median (quartiles) | processor time of "+
 				"the other's | p99 ms other / this |", r.builds))

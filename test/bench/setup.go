@@ -168,14 +168,19 @@ func (b *bench) makePods(ctx context.Context) error {
 	return nil
 }
 
-// pool makes a pool of n addresses in 10.N.0.0/12 for the bench hosts and waits until it is Normal.
-func (b *bench) pool(ctx context.Context, name, cidr string, mode v1.Materialize) (*v1.BCSNetPool, error) {
+// pool makes a pool of the addresses of a CIDR for the bench hosts, with what else its spec is to say.
+func (b *bench) pool(
+	ctx context.Context, name, cidr string, mode v1.Materialize, with ...func(*v1.BCSNetPoolSpec),
+) (*v1.BCSNetPool, error) {
 	prefix := netip.MustParsePrefix(cidr)
 	p := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.BCSNetPoolSpec{
 		Net: "10.0.0.0", Mask: 8, Gateway: "10.254.0.1", AvailableIPs: []string{prefix.String()}, Materialize: mode,
 	}}
 	for i := range hosts {
 		p.Spec.Hosts = append(p.Spec.Hosts, host(i))
+	}
+	for _, change := range with {
+		change(&p.Spec)
 	}
 	return p, b.admin.Create(ctx, p)
 }

@@ -48,6 +48,16 @@ func (cp *ControlPlane) InstallManifests(ctx context.Context) error {
 	if err := cp.InstallCRDs(ctx, filepath.Join(root, "config", "crd")); err != nil {
 		return err
 	}
+	return cp.InstallRights(ctx)
+}
+
+// InstallRights installs what config/default has beside the CRDs and the controller's Deployment: its namespace, roles
+// and ServiceAccount.
+func (cp *ControlPlane) InstallRights(ctx context.Context) error {
+	root, err := ModuleRoot()
+	if err != nil {
+		return err
+	}
 	if err := cp.ensureNamespace(ctx, SystemNamespace); err != nil {
 		return err
 	}

@@ -18,6 +18,8 @@ const (
 	// A start takes three seconds; a busy CI machine gets much more before we call it failed.
 	startTimeout = 2 * time.Minute
 	pollInterval = 50 * time.Millisecond
+	// readyInterval is how exactly the time of a start can be measured.
+	readyInterval = 10 * time.Millisecond
 )
 
 // process is one child that can be started again after it ended, on the same ports and files.
@@ -102,7 +104,7 @@ func (p *process) spawn() (*run, error) {
 func (p *process) await(ctx context.Context, r *run) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	tick := time.NewTicker(pollInterval)
+	tick := time.NewTicker(readyInterval)
 	defer tick.Stop()
 	for {
 		err := p.ready(ctx)

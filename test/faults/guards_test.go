@@ -24,7 +24,10 @@ func guards() map[string]guard {
 	return map[string]guard{
 		"marks":        {"a DEL that comes before its ADD is remembered", "pkg/allocator", "TestDelBeforeItsAdd|TestMarkSparesALaterAdd"},
 		"supersession": {"an older container of a pod does not get its address back", "pkg/allocator", "TestLateAddOfAReplacedContainer"},
+		"second":       {"a DEL ends one of two attachments", "pkg/allocator", "TestMigration"},
+		"migrating":    {"a second attachment is for whom KubeVirt names", "pkg/allocator", "TestMigrationIsProved"},
 		"confirm":      {"an ADD is answered when the watch shows what others did before", "pkg/allocator", "TestOneContainerAtTwoReplicas"},
+		"yield":        {"of two pods of one key, served at once, one has an address", "pkg/allocator", "TestTwoPodsOfOneKeyAtTwoReplicas"},
 		"network":      {"one container has the addresses of one network", "pkg/allocator", "TestOneContainerInTwoNetworks"},
 		"doubt":        {"an address whose write may have been stored is nobody else's", "pkg/allocator", "TestUnknownOutcome"},
 		"uid":          {"an address moves to another container after a look at the pod", "pkg/allocator", "TestWrongUIDIsCorrected|TestCacheShowsTheReplacedPod"},

@@ -1,6 +1,7 @@
 package floatingip_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -116,6 +118,54 @@ func TestLife(t *testing.T) {
 	ask(t, http.MethodDelete, "10.2.0.11", "late")
 	ask(t, http.MethodDelete, "10.2.1.11", "on-b")
 	document(t, "[]")
+	pools(t, nil)
+}
+
+// TestGroupOfPool: a group that somebody has carved from a pool of the document keeps the pool, cordoned, when its
+// entry goes, and serves again when the entry is back. The pool goes after the group.
+func TestGroupOfPool(t *testing.T) {
+	prepare(t)
+	document(t, list(rackA))
+	isA, gone := is("10.3.0.1 vlan 3, 10.3.0.10~10.3.0.19, for 10.2.0.0/24"),
+		is("10.3.0.1 vlan 3, 10.3.0.10~10.3.0.19, for 10.2.0.0/24, cordoned")
+	pools(t, checks{poolA: isA})
+	const name = "tenant"
+	group := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.BCSNetPoolSpec{
+		Net: "10.3.0.0", Mask: 24, Gateway: "10.3.0.1", AvailableIPs: []string{"10.3.0.15-10.3.0.17"}, Parent: poolA,
+	}}
+	if err := admin.Create(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	controlplane.Eventually(t, func() error { // until the controller knows of it
+		err := admin.Get(t.Context(), client.ObjectKeyFromObject(group), group)
+		if err == nil && group.Status.ObservedGeneration == 0 {
+			err = errors.New("nobody has looked at the group")
+		}
+		return err
+	})
+	newPod(t, "of-group")
+	gets := func(reason string) {
+		t.Helper()
+		controlplane.Eventually(t, func() error {
+			if a := ask(t, http.MethodPost, "10.2.0.11", "of-group"); string(a.Reason) != reason {
+				return fmt.Errorf("%+v", a)
+			}
+			return nil
+		})
+	}
+	document(t, "[]")
+	pools(t, checks{poolA: gone, name: nil})
+	told(t, v1.ReasonFloatingIPConfigApplied, "cordoned "+poolA+" until its group is deleted: "+name)
+	gets("PoolCordoned")
+	document(t, list(rackA))
+	pools(t, checks{poolA: isA, name: nil})
+	gets("")
+	ask(t, http.MethodDelete, "10.2.0.11", "of-group")
+	document(t, "[]")
+	pools(t, checks{poolA: gone, name: nil})
+	if err := admin.Delete(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
 	pools(t, nil)
 }
 

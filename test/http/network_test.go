@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,6 +104,46 @@ func TestDualStack(t *testing.T) {
 }
 
 // The gateway of an answer where a host may name its own.
+// Families in Kubernetes' words, in the request and as annotations of the pod.
+func TestFamilies(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	network := "families-" + s.Namespace
+	s.pool(5, func(p *v1.BCSNetPool) { p.Spec.Network = network })
+	s.pool6(2, func(p *v1.BCSNetPool) { p.Spec.Network = network })
+	for _, pod := range []string{"single", "first", "both", "prefers", "requires"} {
+		s.pod(pod)
+	}
+	is6 := func(addr string) bool { return strings.Contains(addr, ":") }
+	if got := ips(s.add(with(s.request(newID(), "single"), "ipFamilyPolicy", "SingleStack")).done(t)); len(got) != 1 || is6(got[0]) {
+		t.Errorf("SingleStack: %v", got)
+	}
+	six := s.add(with(s.request(newID(), "first"), "ipFamilies", []string{"IPv6"})).done(t)
+	if got := ips(six); len(got) != 1 || !is6(got[0]) || six["mask"] != 64.0 {
+		t.Errorf("IPv6: %v", six)
+	}
+	body := with(s.request(newID(), "both"), "ipFamilyPolicy", "RequireDualStack", "ipFamilies", []string{"IPv6", "IPv4"})
+	both := s.add(body).done(t)
+	pair := ips(both)
+	if len(pair) != 2 || !is6(pair[0]) || both["ipAddr"] != pair[0] {
+		t.Errorf("IPv6, then IPv4: %v", both)
+	}
+	if again := ips(s.add(body).done(t)); !slices.Equal(again, pair) {
+		t.Errorf("again: %v, want %v", again, pair)
+	}
+	// No IPv6 is left.
+	s.add(with(s.request(newID(), "requires"), "ipFamilyPolicy", "RequireDualStack")).refusedWith(t, "PoolExhausted", "0 of 2")
+	prefers := with(s.request(newID(), "prefers"), "ipFamilyPolicy", "PreferDualStack")
+	alone := ips(s.add(prefers).done(t))
+	if len(alone) != 1 || is6(alone[0]) {
+		t.Errorf("PreferDualStack: %v", alone)
+	}
+	s.del(body).done(t) // there is some again: a repeated request gets what it got
+	if again := ips(s.add(prefers).done(t)); !slices.Equal(again, alone) {
+		t.Errorf("again: %v, want %v", again, alone)
+	}
+}
+
 func TestHostGateway(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -113,11 +113,8 @@ func TestStartWithoutAPIServer(t *testing.T) {
 func TestStartWithoutCRDs(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.ForTest(t)
-	if err := cp.InstallManifests(t.Context()); err != nil {
+	if err := cp.InstallRights(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-	if out, err := cp.Kubectl(t.Context(), "delete", "crd", "--all", "--wait").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
 	}
 	i := &instance{inprocess.Unready(t, account(t, cp), nil)}
 	waits(t, i)

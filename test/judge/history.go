@@ -25,6 +25,9 @@ type History struct {
 type Change struct {
 	Addr, Pod, Container string
 	Take                 bool
+	// Beside: the container takes it beside another one of the pod, as while a virtual machine migrates live. Pod is the
+	// machine then.
+	Beside bool
 }
 
 // Never is the end of an operation of which nobody knows when it took effect, or whether it did.
@@ -43,20 +46,28 @@ func (h *History) Add(client int, c Change, from, to time.Duration) {
 	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: c, Call: int64(from), Return: int64(to)})
 }
 
-// holder is the state of an address.
-type holder struct{ pod, container string }
+// holder is the state of an address. second is a container beside the first.
+type holder struct{ pod, container, second string }
 
 // register is one address: at any time it has one holder or none. It moves from container to container within
-// a pod, never from pod to pod. A release by a container that does not hold the address changes nothing: it
-// came late, or somebody else released it before.
+// a pod, never from pod to pod; a virtual machine counts as one pod, which has it in two containers at most. A release
+// by a container that does not hold the address changes nothing: it came late, or somebody else released it before.
 var register = porcupine.Model{
 	Partition: plugin.ByAddress(func(input any) string { return input.(Change).Addr }),
 	Init:      func() any { return holder{} },
 	Step: func(state, input, _ any) (bool, any) {
 		s, c := state.(holder), input.(Change)
 		switch {
+		case c.Take && c.Beside && s.pod == c.Pod && s.container != c.Container && s.second != c.Container:
+			return s.second == "", holder{c.Pod, s.container, c.Container}
+		case c.Take && c.Beside && s.pod == c.Pod:
+			return true, s
 		case c.Take:
-			return s == holder{} || s.pod == c.Pod, holder{c.Pod, c.Container}
+			return s == holder{} || s.pod == c.Pod, holder{c.Pod, c.Container, ""}
+		case s.second != "" && s.container == c.Container:
+			return true, holder{s.pod, s.second, ""}
+		case s.second != "" && s.second == c.Container:
+			return true, holder{s.pod, s.container, ""}
 		case s.container == c.Container:
 			return true, holder{}
 		default:

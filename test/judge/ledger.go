@@ -22,7 +22,9 @@ type Ledger struct {
 // Holding is a line of the ledger.
 type Holding struct {
 	Pod, Container string
-	Since          uint64 // the version of the object that was answered
+	// Second is another container that has it, too, while a virtual machine migrates live.
+	Second string
+	Since  uint64 // the version of the object that was answered
 	// awaited: the store was put back, and the address was not seen with its container since.
 	awaited bool
 	// until is the end of what the holder may rely on; zero for none.
@@ -39,12 +41,46 @@ func NewLedger(v *Verdict) *Ledger { return &Ledger{Verdict: v, by: map[netip.Ad
 func (l *Ledger) Hold(a netip.Addr, pod, container string, since uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now, taken := l.by[a]; taken && now.Container != container && !now.over(time.Now()) {
+	if now, taken := l.by[a]; taken && !now.has(container) && !now.over(time.Now()) {
 		l.Wrong("%s was given to container %.8s of %s while container %.8s of %s has it", a, container, pod, now.Container,
 			now.Pod)
 		return
 	}
-	l.by[a] = Holding{Pod: pod, Container: container, Since: since}
+	second := l.by[a].Second
+	if second == container {
+		return
+	}
+	l.by[a] = Holding{Pod: pod, Container: container, Second: second, Since: since}
+}
+
+// HoldBeside notes that a container of a virtual machine has an address as of a version of its object, alone or beside
+// one other of the machine.
+func (l *Ledger) HoldBeside(a netip.Addr, machine, container string, since uint64) {
+	l.mu.Lock()
+	h, held := l.by[a]
+	if held && h.Pod == machine && !h.has(container) && h.Second == "" {
+		h.Second, h.Since = container, since
+		l.by[a] = h
+		l.mu.Unlock()
+		return
+	}
+	l.mu.Unlock()
+	l.Hold(a, machine, container, since)
+}
+
+// has reports whether a container is one of the holding's.
+func (h Holding) has(container string) bool {
+	return h.Container == container || h.Second != "" && h.Second == container
+}
+
+// in reports whether a lease says the same: each container of the holding has the address.
+func (h Holding) in(l lease.Lease) bool {
+	for _, container := range []string{h.Container, h.Second} {
+		if _, has := l.From(func(l lease.Lease) bool { return l.ContainerID == container }); !has && container != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // Until notes that a container may lose its address after a time, whether it has ended or not: as long as that, its
@@ -63,15 +99,23 @@ func (l *Ledger) Holds(a netip.Addr, container string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, held := l.by[a]
-	return held && h.Container == container
+	return held && h.has(container)
 }
 
 // End notes that a holder may lose its address from now on.
 func (l *Ledger) End(a netip.Addr, container string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.by[a].Container == container {
+	switch h := l.by[a]; {
+	case !h.has(container):
+	case h.Second == "":
 		delete(l.by, a)
+	default:
+		if h.Container == container {
+			h.Container = h.Second
+		}
+		h.Second = ""
+		l.by[a] = h
 	}
 }
 
@@ -112,7 +156,7 @@ func (l *Ledger) Seen(now lease.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, held := l.by[now.Addr]
-	own := now.State == lease.Active && now.ContainerID == h.Container
+	own := now.State == lease.Active && h.in(now)
 	switch {
 	case held && h.awaited:
 		if own {
@@ -140,9 +184,12 @@ func Differences(all []lease.Lease, want map[netip.Addr]Holding) (wrong []string
 		case !wanted:
 			wrong = append(wrong, fmt.Sprintf("%s is held by container %.8s of %s (pod %s, since %s): a leak", l.Addr,
 				l.ContainerID, l.Who(), l.PodUID, l.Updated))
-		case h.Container != l.ContainerID:
+		case !h.in(l):
 			wrong = append(wrong, fmt.Sprintf("%s is held by container %.8s of %s, not by %.8s of %s", l.Addr, l.ContainerID,
 				l.Who(), h.Container, h.Pod))
+		case (l.Other != nil) != (h.Second != ""):
+			wrong = append(wrong, fmt.Sprintf("%s has the attachments %.8s and %+v, not %.8s and %.8s of %s", l.Addr,
+				l.ContainerID, l.Other, h.Container, h.Second, h.Pod))
 		}
 		found[l.Addr] = true
 	}

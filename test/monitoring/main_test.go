@@ -48,7 +48,7 @@ var metrics = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	c, err := cluster.StartController(ctx, controlplane.ControllerOptions{Args: []string{
-		"--floatingip-config", "kube-system/floatingip-config",
+		"--floatingip-config", "kube-system/floatingip-config", "--hostnic-ipam-config", "kube-system/hostnic-ipam-config",
 	}})
 	if err != nil {
 		return "", err

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -27,7 +26,7 @@ func TestKilledHalfWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-controller.Done()
-		n := countObjects(t, p.Name)
+		n := at(t).CountObjects(p.Name)
 		t.Logf("killed at %d of %d objects", n, size)
 		if n == 0 || n == size {
 			t.Errorf("the controller was not killed half way")
@@ -37,7 +36,7 @@ func TestKilledHalfWay(t *testing.T) {
 		}
 	}
 	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.32.0.0/20"} })
-	waitForObjects(t, p.Name, func(n int) bool { return n > size/8 })
+	at(t).WaitForObjects(p.Name, func(n int) bool { return n > size/8 })
 	crash()
 	wantStatus(t, p, size, size, 0)
 	wantObjectCount(t, p.Name, size)
@@ -48,7 +47,7 @@ func TestKilledHalfWay(t *testing.T) {
 	if err := admin.Delete(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	waitForObjects(t, p.Name, func(n int) bool { return n < size*7/8 })
+	at(t).WaitForObjects(p.Name, func(n int) bool { return n < size*7/8 })
 	crash()
 	wantGone(t, p)
 	wantObjectCount(t, p.Name, 0)
@@ -151,41 +150,4 @@ func TestManyPools(t *testing.T) {
 			t.Errorf("%v requests %s while nothing changed", d, what)
 		}
 	}
-}
-
-// wantGone waits until a pool has gone.
-func wantGone(t *testing.T, p *v1.BCSNetPool) {
-	t.Helper()
-	controlplane.EventuallyWithin(t, 2*patience, func() error {
-		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(p), p); client.IgnoreNotFound(err) != nil || err == nil {
-			return fmt.Errorf("pool %s is still there: %w", p.Name, err)
-		}
-		return nil
-	})
-}
-
-func countObjects(t *testing.T, pool string) int {
-	t.Helper()
-	var list metav1.PartialObjectMetadataList
-	list.SetGroupVersionKind(v1.GroupVersion.WithKind("BCSNetIPList"))
-	if err := admin.List(t.Context(), &list, client.MatchingFields{"spec.pool": pool}); err != nil {
-		t.Fatal(err)
-	}
-	return len(list.Items)
-}
-
-// waitForObjects waits until a number of objects name the pool.
-func waitForObjects(t *testing.T, pool string, enough func(int) bool) {
-	t.Helper()
-	controlplane.EventuallyWithin(t, patience, func() error {
-		if n := countObjects(t, pool); !enough(n) {
-			return fmt.Errorf("pool %s has %d objects", pool, n)
-		}
-		return nil
-	})
-}
-
-func wantObjectCount(t *testing.T, pool string, want int) {
-	t.Helper()
-	waitForObjects(t, pool, func(n int) bool { return n == want })
 }

@@ -1,7 +1,6 @@
 package pools_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -98,21 +96,5 @@ func TestLostWhileOthersAsk(t *testing.T) {
 		if a := ask(t, http.MethodDelete, pod, ""); a.Code != 0 {
 			t.Errorf("%s: %s", addr, a.Message)
 		}
-	}
-}
-
-// report has a pod run with an address.
-func report(t *testing.T, name string, addrs ...string) {
-	t.Helper()
-	p := &corev1.Pod{}
-	if err := admin.Get(context.Background(), types.NamespacedName{Namespace: "default", Name: name}, p); err != nil {
-		t.Fatal(err)
-	}
-	p.Status.Phase, p.Status.PodIPs = corev1.PodRunning, nil
-	for _, a := range addrs {
-		p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: a})
-	}
-	if err := admin.Status().Update(context.Background(), p); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -1,7 +1,6 @@
 package pools_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -184,38 +183,6 @@ func TestAllObjectsAreLostMeanwhile(t *testing.T) {
 	for _, pod := range holders {
 		if a := ask(t, http.MethodDelete, pod, ""); a.Code != 0 {
 			t.Error(a.Message)
-		}
-	}
-}
-
-// boundPod makes a pod on the host of the pools.
-func boundPod(t *testing.T, name string) {
-	t.Helper()
-	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
-		Spec:       corev1.PodSpec{NodeName: "bound", Containers: []corev1.Container{{Name: "c", Image: "c"}}},
-	}
-	if err := admin.Create(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = admin.Delete(context.Background(), p, client.GracePeriodSeconds(0)) })
-	p.Status.HostIP, p.Status.HostIPs = host, []corev1.HostIP{{IP: host}}
-	if err := admin.Status().Update(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// loseAll takes objects away as no client of bcsnet does.
-func loseAll(t *testing.T, addrs ...string) {
-	t.Helper()
-	for _, a := range addrs {
-		o := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: a}}
-		noFinalizers := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-		if err := admin.Patch(t.Context(), o, noFinalizers); err != nil {
-			t.Fatal(err)
-		}
-		if err := admin.Delete(t.Context(), o); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

@@ -37,6 +37,7 @@ type fixture struct {
 	server   *apiserver.Server
 	replicas []*replica
 	slots    []*slot
+	machines []*machine
 	callers  *plugin.Callers
 
 	ctx, load  context.Context // load ends when no more faults and new pods are wanted
@@ -118,7 +119,7 @@ func (f *fixture) populate(t testing.TB) {
 	}
 	f.makeNamespace()
 	var all []string
-	for i := range hosts {
+	for i := range hosts + machineHosts {
 		all = append(all, host(i))
 		must(http.MethodPost, "/api/v1/nodes", object{"metadata": object{"name": node(i)}})
 		must(http.MethodPut, "/api/v1/nodes/"+node(i)+"/status", f.ready(i, "True"))

@@ -53,7 +53,7 @@ func (f *fixture) setClock(rng *rand.Rand) {
 // beat renews the Leases of the nodes that are in touch until the run ends, as their kubelets do.
 func (f *fixture) beat() {
 	for f.pause(f.ctx, 10*time.Second) {
-		for i := range hosts {
+		for i := range hosts + machineHosts {
 			f.mu.Lock()
 			off := f.cutOff[i]
 			f.mu.Unlock()

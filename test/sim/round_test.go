@@ -76,6 +76,10 @@ func (f *fixture) run() {
 	for _, s := range f.slots {
 		working.Go(s.run)
 	}
+	f.machines = f.newMachines()
+	for _, m := range f.machines {
+		working.Go(m.run)
+	}
 	mischief.Go(f.misbehave)
 	select {
 	case <-load.Done():
@@ -93,6 +97,11 @@ func (f *fixture) run() {
 	}
 	if !f.verdict.Failed() {
 		f.await("after the mishaps", f.ledger.All())
+	}
+	for _, m := range f.machines {
+		if !f.verdict.Failed() {
+			m.end()
+		}
 	}
 	losing := f.plan.Losses || f.plan.long() && draw(f.plan.Seed, "lost namespace").IntN(4) == 0
 	if losing && !f.verdict.Failed() {

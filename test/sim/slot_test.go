@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -25,7 +26,9 @@ type slot struct {
 	name         string
 	namespace    string
 	steps        int
-	rng          *rand.Rand // of the step
+	// machine is the virtual machine that the pod is of; empty for the pods of the slots themselves.
+	machine string
+	rng     *rand.Rand // of the step
 
 	// turn is held during every step. No mutex: while somebody waits for one no virtual time passes.
 	turn    chan struct{}
@@ -57,7 +60,8 @@ type sandbox struct {
 	started      time.Time
 	ahead        time.Duration // the clock of its host, when it began
 	namespace    string
-	byUID        bool // its requests name the pod's UID
+	byUID        bool   // its requests name the pod's UID
+	machine      string // the virtual machine that it is of; empty for any other
 	addrs        []netip.Addr
 	// over is set before anything is sent that ends it.
 	over atomic.Bool
@@ -149,7 +153,7 @@ func (s *slot) newSandbox() *sandbox {
 	return &sandbox{
 		id: fmt.Sprintf("%016x%016x%016x%016x", s.rng.Uint64(), s.rng.Uint64(), s.rng.Uint64(), s.steps), pod: s.name,
 		uid: s.uid, host: s.host,
-		started: time.Now(), ahead: s.clock(s.host), namespace: s.namespace, byUID: s.rng.IntN(4) > 0,
+		started: time.Now(), ahead: s.clock(s.host), namespace: s.namespace, byUID: s.rng.IntN(4) > 0, machine: s.machine,
 	}
 }
 
@@ -179,7 +183,9 @@ func (b *sandbox) del(ahead time.Duration) httpapi.ReleaseRequest {
 // note writes down that a container took its addresses, or gave them up.
 func (s *slot) noteChange(b *sandbox, addrs []netip.Addr, take bool, from, to time.Duration) {
 	for _, a := range addrs {
-		s.history.Add(s.number, judge.Change{Addr: a.String(), Pod: b.uid, Container: b.id, Take: take}, from, to)
+		s.history.Add(s.number, judge.Change{
+			Addr: a.String(), Pod: cmp.Or(b.machine, b.uid), Container: b.id, Take: take, Beside: b.machine != "",
+		}, from, to)
 	}
 }
 
@@ -227,13 +233,17 @@ func (s *slot) durable(b *sandbox, began time.Time) {
 	}
 	for _, a := range b.addrs {
 		live := s.read(a)
-		if !unsure && !b.holds(live) {
+		if _, held := live.From(b.holds); !unsure && !held {
 			s.verdict.Wrong("ADD of container %.8s of %s (%s) was answered with %s, and then version %d is %s, container %.8s "+
 				"of %s (%s)",
 				b.id, s.name, b.uid, a, live.Version, live.State, live.ContainerID, live.Who(), live.PodUID)
 			return
 		}
-		s.ledger.Hold(a, s.name, b.id, live.Version)
+		if b.machine != "" {
+			s.ledger.HoldBeside(a, b.machine, b.id, live.Version)
+		} else {
+			s.ledger.Hold(a, s.name, b.id, live.Version)
+		}
 	}
 	if !s.sticky() {
 		return
@@ -327,7 +337,8 @@ func (s *slot) repeat() {
 // last is the last look at the addresses of a sandbox that is about to end: they were its own until now.
 func (s *slot) last(b *sandbox) {
 	for _, a := range b.addrs {
-		if live := s.read(a); s.steady() && !b.holds(live) && !s.ledger.Awaits(a) {
+		live := s.read(a)
+		if _, held := live.From(b.holds); s.steady() && !held && !s.ledger.Awaits(a) {
 			s.verdict.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
 				b.pod, b.id, a, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
 		}

@@ -14,6 +14,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,6 +42,9 @@ type example struct {
 var promise = regexp.MustCompile(
 	`(?m)^# You get: (?:claim (?:(\S+)/)?(\S+), policy (\w+)|no claim), (?:(\d+) address(?:es)?|one address on each node)(?:: ([0-9., ]+))?\.$`)
 
+// pools reports whether the example shows pools, of which a workload gets nothing by itself.
+func (e example) pools() bool { return strings.HasPrefix(e.file, "pool") }
+
 const exampleNamespace = "examples"
 
 // examples: whatever the folder examples shows is accepted as it is written, and does what it says.
@@ -65,6 +69,7 @@ func (f *fixture) examples(t *testing.T) {
 	}
 	strict := client.WithFieldValidation(f.admin, metav1.FieldValidationStrict)
 	var all []example
+	var pools []*unstructured.Unstructured
 	for _, file := range files {
 		e := readExample(t, file)
 		if !strings.Contains(string(readme), "("+e.file+")") {
@@ -76,14 +81,40 @@ func (f *fixture) examples(t *testing.T) {
 				t.Fatalf("%s: %v", e.file, err)
 			}
 			f.play(t, o)
+			if o.GetKind() == "BCSNetPool" {
+				pools = append(pools, o)
+			}
 		}
-		if e.file != "pool.yaml" {
+		if !e.pools() {
 			all = append(all, e)
 		}
 	}
 	for _, e := range all {
 		eventually(t, e.file, func() error { return f.keepsPromise(t, e) })
 	}
+	for _, p := range pools {
+		eventually(t, "pool "+p.GetName(), func() error { return f.fits(t, p.GetName()) })
+	}
+}
+
+// fits says what is wrong with the pool of an example beside those of all others. That no host of this test draws from
+// it is not.
+func (f *fixture) fits(t *testing.T, name string) error {
+	t.Helper()
+	var p v1.BCSNetPool
+	if err := f.admin.Get(t.Context(), client.ObjectKey{Name: name}, &p); err != nil {
+		return err
+	}
+	ready := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionReady)
+	switch overlap := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionOverlap); {
+	case ready == nil || ready.ObservedGeneration != p.Generation:
+		return errors.New("nobody has looked at it")
+	case ready.Reason == v1.ReasonInvalidSpec || ready.Reason == v1.ReasonInvalidParent:
+		return errors.New(ready.Message)
+	case overlap != nil && overlap.Status == metav1.ConditionTrue:
+		return errors.New(overlap.Message)
+	}
+	return nil
 }
 
 func readExample(t *testing.T, path string) example {
@@ -103,7 +134,7 @@ func readExample(t *testing.T, path string) example {
 	}
 	says := promise.FindStringSubmatch(string(text))
 	switch {
-	case e.file == "pool.yaml":
+	case e.pools():
 		return e
 	case says == nil:
 		t.Fatalf("%s does not say what one gets", e.file)

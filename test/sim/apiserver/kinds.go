@@ -64,6 +64,14 @@ func builtIn() []*kind {
 		},
 		{group: "batch", version: "v1", resource: "jobs", kind: "Job", namespaced: true, status: true, blind: true},
 		{group: "batch", version: "v1", resource: "cronjobs", kind: "CronJob", namespaced: true, status: true, blind: true},
+		{
+			group: machines, version: "v1", resource: "virtualmachineinstances", kind: "VirtualMachineInstance",
+			namespaced: true, blind: true,
+		},
+		{
+			group: machines, version: "v1", resource: "virtualmachineinstancemigrations",
+			kind: "VirtualMachineInstanceMigration", namespaced: true, blind: true,
+		},
 	}
 }
 

@@ -78,6 +78,9 @@ func (s *Server) Serve(r *http.Request, lag Lag) *http.Response {
 	if err != nil {
 		return s.refuse(r, badRequest("reading the body: %v", err))
 	}
+	if answer := s.discovers(r); answer != nil {
+		return answer
+	}
 	t, problem := s.target(r)
 	if problem != nil {
 		return s.refuse(r, problem)
