@@ -30,7 +30,7 @@ clean: ## Stop the local control plane and remove what was built.
 # Packages are tested in the order in which they are named, three at a time: the longest ones first, which wait more than
 # they work, so that at the end none runs alone. A program with the race detector lives on for GORACE's atexit_sleep_ms (a
 # second, where nothing is said) after its end, so that what runs beside it can still be found.
-PKG ?= ./pkg/cli ./test/pools ./api/... ./pkg/... ./test/storm ./test/floatingip ./...
+PKG ?= ./pkg/cli ./test/pools ./test/groups ./api/... ./pkg/... ./test/storm ./test/floatingip ./...
 TESTFLAGS ?=
 TESTFORMAT ?= pkgname-and-test-fails
 
@@ -59,6 +59,10 @@ sim: ## Simulate replicas, faults and time from a seed (SIM_MINUTES=10, SIM_OPER
 .PHONY: test-sticky
 test-sticky: kube build ## Sticky addresses in full, then at random (STICKY_OPERATIONS=1000, STICKY_SEED=N).
 	@STICKY_LONG=1 go test ./test/sticky -count 1 -v -timeout 0
+
+.PHONY: test-groups
+test-groups: kube build ## Pools that are carved from others, in full.
+	@GROUPS_LONG=1 go test ./test/groups -count 1 -v -timeout 0
 
 .PHONY: test-storm
 test-storm: kube build ## Many callers at once on two replicas, in full.
