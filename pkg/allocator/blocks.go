@@ -66,9 +66,7 @@ func (a *Allocator) makeBlock(ctx context.Context, p ipam.Pick, marks ...func(*v
 		if err != nil {
 			return nil, err
 		}
-		if known, ok := a.index.Pool(stored.Name); !ok || known.Created.Before(stored.Created) {
-			a.index.SetPool(stored)
-		}
+		a.index.AddPool(stored)
 		return stored, nil
 	})
 	select {

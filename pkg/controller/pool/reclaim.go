@@ -155,9 +155,7 @@ func (r *Reclaimer) takeBack(
 	if err != nil {
 		return false, fmt.Errorf("deleting it: %w", err)
 	}
-	p := store.Pool(&o)
-	p.Terminating = true // as the watch will say: no request is given an address of it from here on
-	r.Index.SetPool(p)
+	r.Index.EndPool(b.Block, b.Created) // no request is given an address of it from here on
 	return true, nil
 }
 

@@ -143,6 +143,9 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 	}
 	if !misplaced && !slices.ContainsFunc(concerned, func(name string) bool { return name != whole && name != l.Pool }) {
 		r.queue.Enqueue(whole, r.patience(whole))
+		if block, _ := r.index.Pool(l.Pool); block.Block && block.Terminating { // it waits for its leases itself
+			r.queue.Enqueue(l.Pool, conditions.WriteDelay)
+		}
 		return
 	}
 	for _, name := range concerned {
