@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -89,7 +89,7 @@ type answer struct {
 
 // call sends a request as a CNI plugin does, shows it as a curl line, and shows the answer.
 func (d *demo) call(ctx context.Context, method string, body any) (a answer, err error) {
-	url := d.controller.URL + httpapi.Prefix
+	url := d.controller.URL + wire.Prefix
 	payload, err := json.Marshal(body)
 	if err != nil {
 		return a, err

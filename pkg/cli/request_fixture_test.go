@@ -9,7 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	cni "github.com/bcsnet/bcsnet/test/plugin"
 )
 
@@ -64,7 +64,7 @@ func (f *fixture) get(ctx context.Context, ts *testscript.TestScript, args []str
 }
 
 // requestOf reads HOST NAMESPACE/POD CONTAINER.
-func requestOf(args []string) httpapi.AllocateRequest {
+func requestOf(args []string) wire.AllocateRequest {
 	namespace, pod, _ := strings.Cut(args[1], "/")
-	return httpapi.AllocateRequest{Host: args[0], PodNamespace: namespace, PodName: pod, ContainerID: args[2]}
+	return wire.AllocateRequest{Host: args[0], PodNamespace: namespace, PodName: pod, ContainerID: args[2]}
 }

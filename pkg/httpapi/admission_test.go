@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -74,7 +75,7 @@ func TestTooManyAddsAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var e Envelope
+		var e wire.Envelope
 		if err := json.Unmarshal(text, &e); err != nil {
 			return ipam.Reason(strings.TrimSpace(string(text))), resp.Header
 		}
@@ -92,7 +93,7 @@ func TestTooManyAddsAreRefused(t *testing.T) {
 		}
 		leave = append(leave, end)
 	}
-	reason, h := ask(http.MethodPost, Prefix, "crowd")
+	reason, h := ask(http.MethodPost, wire.Prefix, "crowd")
 	seconds, err := strconv.Atoi(h.Get("Retry-After"))
 	if reason != ipam.ReasonOverloaded || err != nil || seconds < 1 ||
 		h.Get(headerReason) != string(ipam.ReasonOverloaded) {
@@ -103,8 +104,8 @@ func TestTooManyAddsAreRefused(t *testing.T) {
 		t.Error("the refusal is not counted with its reason")
 	}
 	for what, got := range map[string]ipam.Reason{
-		"another namespace": first(ask(http.MethodPost, Prefix, "calm")),
-		"a DEL":             first(ask(http.MethodDelete, Prefix, "crowd")),
+		"another namespace": first(ask(http.MethodPost, wire.Prefix, "calm")),
+		"a DEL":             first(ask(http.MethodDelete, wire.Prefix, "crowd")),
 	} {
 		if got != ipam.ReasonInternal {
 			t.Errorf("%s hears %q, want that it gets to the allocator", what, got)
@@ -116,7 +117,7 @@ func TestTooManyAddsAreRefused(t *testing.T) {
 	for _, end := range leave {
 		end()
 	}
-	if got := first(ask(http.MethodPost, Prefix, "crowd")); got != ipam.ReasonInternal {
+	if got := first(ask(http.MethodPost, wire.Prefix, "crowd")); got != ipam.ReasonInternal {
 		t.Errorf("when the others have gone: %q", got)
 	}
 	if f.admission.underWay != 0 {

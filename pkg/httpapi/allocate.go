@@ -8,16 +8,17 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
-	var in AllocateRequest
+	var in wire.AllocateRequest
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
 	addHolderAttrs(r.Context(), in.Host, in.ContainerID, in.PodNamespace, in.PodName, in.Owner)
-	request, gateway, err := in.parse()
+	request, gateway, err := parseAllocate(in)
 	if err != nil {
 		return nil, "", err
 	}
@@ -27,7 +28,7 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 		s.reportRefusal(request, err)
 		return nil, "", err
 	}
-	out := Allocation{
+	out := wire.Allocation{
 		Host: hostOf(addresses[0], request).String(), ContainerID: in.ContainerID, PodName: in.PodName,
 		PodNamespace: in.PodNamespace,
 		Owner:        in.Owner, IfName: addresses[0].IfName,
@@ -60,12 +61,12 @@ func hostOf(a allocator.Address, r allocator.Request) netip.Addr {
 	return r.Host
 }
 
-// parse checks the fields in the order in which the released allocator does.
-func (in AllocateRequest) parse() (r allocator.Request, gateway netip.Addr, err error) {
+// parseAllocate checks the fields of an ADD in the order in which the released allocator does.
+func parseAllocate(in wire.AllocateRequest) (r allocator.Request, gateway netip.Addr, err error) {
 	if err := complete(in.Host, in.ContainerID, in.PodName, in.PodNamespace, in.Owner); err != nil {
 		return r, gateway, err
 	}
-	if err := bounded(in.fields()...); err != nil {
+	if err := bounded(allocateFields(in)...); err != nil {
 		return r, gateway, err
 	}
 	if err := interfaceName(in.IfName); err != nil {
@@ -96,7 +97,7 @@ func (in AllocateRequest) parse() (r allocator.Request, gateway netip.Addr, err 
 	return r, gateway, err
 }
 
-func (in AllocateRequest) fields() []field {
+func allocateFields(in wire.AllocateRequest) []field {
 	return []field{
 		{"host", in.Host, maxAddress}, {"containerID", in.ContainerID, maxContainerID},
 		{"podName", in.PodName, maxName}, {"podNamespace", in.PodNamespace, maxNamespace},

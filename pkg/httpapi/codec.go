@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -37,11 +38,11 @@ func (envelopeCodec) status(why *ipam.Refusal) int {
 }
 
 func (envelopeCodec) done(w http.ResponseWriter, r *http.Request, data any, message string) {
-	respond(w, http.StatusOK, Envelope{Message: message, Result: true, Data: data, RequestID: idOf(r)})
+	respond(w, http.StatusOK, wire.Envelope{Message: message, Result: true, Data: data, RequestID: idOf(r)})
 }
 
 func (envelopeCodec) refuse(w http.ResponseWriter, r *http.Request, status int, why *ipam.Refusal) {
-	respond(w, status, Envelope{
+	respond(w, status, wire.Envelope{
 		Code: codeOf(why.Reason), Message: why.Message, Reason: why.Reason, Hint: why.Hint, RequestID: idOf(r),
 	})
 }

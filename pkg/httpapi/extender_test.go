@@ -22,6 +22,7 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
@@ -140,7 +141,7 @@ func TestExtender(t *testing.T) {
 		got.Error != "the API server is away" || got.NodeNames != nil {
 		t.Errorf("%d %+v", status, got)
 	}
-	var e Envelope
+	var e wire.Envelope
 	if status := f.post(t, "/v1/priority", byName("p", "node-1"), &e); status != http.StatusServiceUnavailable ||
 		e.Message != "the API server is away" {
 		t.Errorf("%d %+v", status, e)

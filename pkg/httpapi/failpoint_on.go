@@ -5,13 +5,14 @@ package httpapi
 import (
 	"context"
 
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // alsoRelease stands in for the one of failpoint_off.go in the build of the fault suite (test/faults). With
 // FAULTS_BREAK=name in the environment a DEL releases what the pod of that name holds.
-func (s *Service) alsoRelease(ctx context.Context, in ReleaseRequest) {
+func (s *Service) alsoRelease(ctx context.Context, in wire.ReleaseRequest) {
 	if !failpoint.Broken("name") {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/limiter"
 	"github.com/bcsnet/bcsnet/pkg/replica"
@@ -77,7 +78,7 @@ func TestReadTimeout(t *testing.T) {
 		"": "15s", "1": "1ms", "2500": "2.5s", "99999999": "15s", "0": "error", "-1": "error", "x": "error", "1.5": "error",
 		"99999999999999999999": "error",
 	} {
-		r := httptest.NewRequest(http.MethodPost, Prefix, http.NoBody)
+		r := httptest.NewRequest(http.MethodPost, wire.Prefix, http.NoBody)
 		r.Header.Set(headerTimeout, v)
 		d, err := readTimeout(r)
 		got := d.String()
@@ -150,7 +151,7 @@ func (s *storm) ask(t *testing.T, f *Forwarder, n int) (all *sync.WaitGroup) {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			answer, err := f.forward(httptest.NewRequest(http.MethodPost, Prefix, http.NoBody).WithContext(ctx), nil)
+			answer, err := f.forward(httptest.NewRequest(http.MethodPost, wire.Prefix, http.NoBody).WithContext(ctx), nil)
 			switch {
 			case err != nil:
 				s.refused.Add(1)
@@ -205,7 +206,7 @@ func TestReleasePassesWhatWaitsForIt(t *testing.T) {
 		f := NewForwarder(peers, true, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 		ctx, end := context.WithTimeout(t.Context(), time.Minute)
 		enter := func(method string) error {
-			_, err := f.enter(httptest.NewRequest(method, Prefix, http.NoBody).WithContext(ctx))
+			_, err := f.enter(httptest.NewRequest(method, wire.Prefix, http.NoBody).WithContext(ctx))
 			return err
 		}
 		var all sync.WaitGroup
@@ -232,7 +233,7 @@ func TestRefusalOfAnOverloadedLeaderIsPassedOn(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	answer, err := f.forward(httptest.NewRequest(http.MethodPost, Prefix, http.NoBody).WithContext(ctx), nil)
+	answer, err := f.forward(httptest.NewRequest(http.MethodPost, wire.Prefix, http.NoBody).WithContext(ctx), nil)
 	if err != nil || answer == nil {
 		t.Fatalf("%v, %v: the follower does it itself", answer, err)
 	}

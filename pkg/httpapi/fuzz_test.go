@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -22,7 +23,7 @@ func FuzzBody(f *testing.F) {
 	}
 	s := &Service{Log: slog.New(slog.DiscardHandler)}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r := httptest.NewRequest(http.MethodPost, Prefix, nil)
+		r := httptest.NewRequest(http.MethodPost, wire.Prefix, nil)
 		refused := func(err error) bool {
 			switch reason := asRefusal(err).Reason; {
 			case err == nil:
@@ -34,9 +35,9 @@ func FuzzBody(f *testing.F) {
 				return true
 			}
 		}
-		var in AllocateRequest
+		var in wire.AllocateRequest
 		if !refused(s.decode(r, body, &in)) {
-			got, _, err := in.parse()
+			got, _, err := parseAllocate(in)
 			if !refused(err) && (!got.Host.IsValid() || got.ContainerID == "" && got.Owner == "" || got.Owner == "" &&
 				(got.PodName == "" || got.Namespace == "") ||
 				len(got.Addrs) > 2 || len(got.ContainerID) > maxContainerID || len(got.IfName) > maxIfName ||
@@ -44,14 +45,14 @@ func FuzzBody(f *testing.F) {
 				t.Errorf("%q is read as %+v", body, got)
 			}
 		}
-		var del ReleaseRequest
+		var del wire.ReleaseRequest
 		if !refused(s.decode(r, body, &del)) {
-			got, err := del.parse()
+			got, err := parseRelease(del)
 			if !refused(err) && got.ContainerID == "" && got.Owner == "" {
 				t.Errorf("%q is read as %+v", body, got)
 			}
 		}
-		var one ReleaseAddressRequest
+		var one wire.ReleaseAddressRequest
 		refused(s.decode(r, body, &one))
 	})
 }
@@ -65,7 +66,7 @@ func FuzzHeaders(f *testing.F) {
 	b := newFixture(f)
 	b.Peers.(*fakePeers).secrets = map[string][]byte{"replica-0_abc": []byte("nobody knows this")}
 	f.Fuzz(func(t *testing.T, timeout, forwarded, arrived, from, proof string) {
-		r := httptest.NewRequest(http.MethodPost, Prefix, nil)
+		r := httptest.NewRequest(http.MethodPost, wire.Prefix, nil)
 		for name, value := range map[string]string{
 			headerTimeout: timeout, headerForwarded: forwarded, headerArrived: arrived, headerCaller: from, headerProof: proof,
 		} {

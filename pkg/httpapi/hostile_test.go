@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -65,7 +66,7 @@ func TestMalformedRequests(t *testing.T) {
 		w := httptest.NewRecorder()
 		f.handler.ServeHTTP(w, r)
 		var e struct {
-			Envelope
+			wire.Envelope
 			Code *int `json:"code"`
 		}
 		err := json.Unmarshal(w.Body.Bytes(), &e)

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -66,7 +67,7 @@ func pageRows(query string) int {
 }
 
 // page returns a part of a list, by the query parameters limit and continue.
-func (s *Service) page(r *http.Request, f ipam.Filter) (out LeaseList, err error) {
+func (s *Service) page(r *http.Request, f ipam.Filter) (out wire.LeaseList, err error) {
 	q := r.URL.Query()
 	limit, err := readLimit(q)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *Service) page(r *http.Request, f ipam.Filter) (out LeaseList, err error
 		}
 	}
 	leases, total, more := s.Index.Page(f, after, limit)
-	out = LeaseList{Items: make([]Lease, 0, len(leases)), Total: total}
+	out = wire.LeaseList{Items: make([]wire.Lease, 0, len(leases)), Total: total}
 	for _, l := range leases {
 		out.Items = append(out.Items, wireLease(l))
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -79,7 +80,7 @@ func (l *lists) idle(t *testing.T) {
 func TestListsToSlowReaders(t *testing.T) {
 	f, addr := listed(t, 65536)
 	page, _, _ := f.Index.Page(ipam.Filter{}, netip.Addr{}, maxPage)
-	rows := make([]Lease, len(page))
+	rows := make([]wire.Lease, len(page))
 	for i, l := range page {
 		rows[i] = wireLease(l)
 	}
@@ -93,7 +94,7 @@ func TestListsToSlowReaders(t *testing.T) {
 		}
 		conns[i] = c
 		_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
-		if _, err := fmt.Fprintf(c, "GET %s?limit=%d HTTP/1.1\r\nHost: x\r\n\r\n", Prefix, maxPage); err != nil {
+		if _, err := fmt.Fprintf(c, "GET %s?limit=%d HTTP/1.1\r\nHost: x\r\n\r\n", wire.Prefix, maxPage); err != nil {
 			t.Fatal(err)
 		}
 		head := make([]byte, 512)
@@ -116,7 +117,7 @@ func TestListsToSlowReaders(t *testing.T) {
 		t.Errorf("%d answers of %d bytes began, %d were refused", began, text, refused)
 	}
 	for path, want := range map[string]int{
-		Prefix: 200, Prefix + "/pool/p?limit=100": 200, Prefix + "/ip/10.0.0.7": 200, Prefix + "/container/c": 200,
+		wire.Prefix: 200, wire.Prefix + "/pool/p?limit=100": 200, wire.Prefix + "/ip/10.0.0.7": 200, wire.Prefix + "/container/c": 200,
 		"/v1/ip": 200, "/v1/ip?size=9999": 503,
 	} {
 		resp, err := http.Get("http://" + addr + path)
@@ -156,7 +157,7 @@ func TestManyLists(t *testing.T) {
 	for i := range 32 {
 		asking.Go(func() {
 			for j := range 2 {
-				path := []string{Prefix, Prefix + "?limit=5000&status=Active", "/v1/ip", Prefix + "/pod/n/p"}[(i+j)%4]
+				path := []string{wire.Prefix, wire.Prefix + "?limit=5000&status=Active", "/v1/ip", wire.Prefix + "/pod/n/p"}[(i+j)%4]
 				resp, err := http.Get("http://" + addr + path)
 				if err != nil {
 					t.Error(err)

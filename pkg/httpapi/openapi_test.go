@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -74,9 +75,9 @@ func TestOpenAPIHasTheRoutes(t *testing.T) {
 func TestOpenAPIHasTheFields(t *testing.T) {
 	doc := document(t)
 	for name, v := range map[string]any{
-		"Envelope": Envelope{}, "AllocateRequest": AllocateRequest{}, "ReleaseRequest": ReleaseRequest{},
-		"ReleaseAddressRequest": ReleaseAddressRequest{}, "Allocation": Allocation{}, "Address": Address{}, "Route": Route{},
-		"DNS": DNS{}, "Release": Release{}, "Lease": Lease{}, "LeaseList": LeaseList{},
+		"Envelope": wire.Envelope{}, "AllocateRequest": wire.AllocateRequest{}, "ReleaseRequest": wire.ReleaseRequest{},
+		"ReleaseAddressRequest": wire.ReleaseAddressRequest{}, "Allocation": wire.Allocation{}, "Address": wire.Address{}, "Route": wire.Route{},
+		"DNS": wire.DNS{}, "Release": wire.Release{}, "Lease": wire.Lease{}, "LeaseList": wire.LeaseList{},
 		"Versions": Versions{}, "ReplicaInfo": ReplicaInfo{}, "ThisReplica": ThisReplica{}, "LeaderInfo": LeaderInfo{}, "Forwarding": Forwarding{},
 		"GalaxyResponse": galaxyrest.Response{}, "FloatingIP": galaxyrest.FloatingIP{}, "ListIPResponse": galaxyrest.ListIPResponse{}, "OwnedIP": galaxyrest.OwnedIP{},
 		"ReleaseIPRequest": galaxyrest.ReleaseIPRequest{}, "ReleaseIPResponse": galaxyrest.ReleaseIPResponse{}, "SetPoolRequest": galaxyrest.SetPoolRequest{},
@@ -180,8 +181,8 @@ func TestOpenAPIHasTheReasons(t *testing.T) {
 // The bounds that the document names are those that the code has.
 func TestOpenAPIHasTheBounds(t *testing.T) {
 	limits := map[string]uint64{}
-	for _, f := range slices.Concat(AllocateRequest{}.fields(), ReleaseRequest{}.fields(),
-		ReleaseAddressRequest{}.fields()) {
+	for _, f := range slices.Concat(allocateFields(wire.AllocateRequest{}), releaseFields(wire.ReleaseRequest{}),
+		releaseAddressFields(wire.ReleaseAddressRequest{})) {
 		limits[f.name] = uint64(f.limit)
 	}
 	doc := document(t)
@@ -211,7 +212,7 @@ func TestOpenAPIHasTheBounds(t *testing.T) {
 	if readTime.Seconds() != 15 || maxBody != 65536 {
 		t.Errorf("the bounds are %s and %d bytes", readTime, maxBody)
 	}
-	statuses := slices.Sorted(maps.Keys(doc.Paths.Find(Prefix).Post.Responses.Map()))
+	statuses := slices.Sorted(maps.Keys(doc.Paths.Find(wire.Prefix).Post.Responses.Map()))
 	if diff := cmp.Diff([]string{"200", "400", "403", "408", "413", "415", "500", "503"}, statuses); diff != "" {
 		t.Errorf("statuses of POST (-want +got):\n%s", diff)
 	}

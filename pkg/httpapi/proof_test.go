@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
@@ -19,7 +20,7 @@ func (f *fixture) forwarded(secret []byte, arrived time.Time, change func(*http.
 		self: replica.Identity{Name: "there", Life: "b"}, secrets: map[string][]byte{f.Peers.Self().ID(): secret},
 	}
 	leader := Leader{Identity: f.Peers.Self()}
-	out := httptest.NewRequest(http.MethodPost, Prefix+"?x=1", bytes.NewReader(body)) // it comes from 192.0.2.1
+	out := httptest.NewRequest(http.MethodPost, wire.Prefix+"?x=1", bytes.NewReader(body)) // it comes from 192.0.2.1
 	out.Header.Set(headerForwarded, from.self.ID())
 	out.Header.Set(headerArrived, arrived.Format(time.RFC3339Nano))
 	out.Header.Set(headerCaller, "10.0.0.9")
@@ -74,7 +75,7 @@ func TestForwardedRequestsAreProven(t *testing.T) {
 		"another time to wait": {secret, now, set(headerTimeout, "6000")},
 		"another request ID":   {secret, now, set("X-Request-Id", "x")},
 		"another method":       {secret, now, func(r *http.Request) { r.Method = http.MethodDelete }},
-		"another path":         {secret, now, func(r *http.Request) { r.RequestURI = Prefix }},
+		"another path":         {secret, now, func(r *http.Request) { r.RequestURI = wire.Prefix }},
 		"another body":         {secret, now, func(r *http.Request) { r.Body = httptest.NewRequest("", "/", bytes.NewReader([]byte("{}"))).Body }},
 		"a minute ago":         {secret, now.Add(-time.Minute), nil},
 	} {

@@ -8,17 +8,18 @@ import (
 	"net/http"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
-	var in ReleaseRequest
+	var in wire.ReleaseRequest
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
 	addHolderAttrs(r.Context(), in.Host, in.ContainerID, in.PodNamespace, in.PodName, in.Owner)
-	request, err := in.parse()
+	request, err := parseRelease(in)
 	if err != nil {
 		return nil, "", err
 	}
@@ -29,7 +30,7 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	out := Release{
+	out := wire.Release{
 		Host: in.Host, ContainerID: in.ContainerID, PodName: in.PodName, PodNamespace: in.PodNamespace, Owner: in.Owner,
 		IPs: names(released),
 	}
@@ -42,12 +43,12 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	return out, fmt.Sprintf("didn't find related BCSNetIP instance for container %s", in.ContainerID), nil
 }
 
-// parse asks for less than a POST does: a DEL that is refused comes again and again.
-func (in ReleaseRequest) parse() (r allocator.ReleaseRequest, err error) {
+// parseRelease asks for less than a POST does: a DEL that is refused comes again and again.
+func parseRelease(in wire.ReleaseRequest) (r allocator.ReleaseRequest, err error) {
 	if err := complete(in.Host, in.ContainerID, in.PodName, in.PodNamespace, in.Owner); err != nil {
 		return r, err
 	}
-	if err := bounded(in.fields()...); err != nil {
+	if err := bounded(releaseFields(in)...); err != nil {
 		return r, err
 	}
 	if _, err := parseHost(in.Host); err != nil {
@@ -60,7 +61,7 @@ func (in ReleaseRequest) parse() (r allocator.ReleaseRequest, err error) {
 	}, err
 }
 
-func (in ReleaseRequest) fields() []field {
+func releaseFields(in wire.ReleaseRequest) []field {
 	return []field{
 		{"host", in.Host, maxAddress}, {"containerID", in.ContainerID, maxContainerID},
 		{"podName", in.PodName, maxName}, {"podNamespace", in.PodNamespace, maxNamespace},
@@ -106,7 +107,7 @@ func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, err
 	if err != nil {
 		return nil, "", err
 	}
-	var in ReleaseAddressRequest
+	var in wire.ReleaseAddressRequest
 	if err := s.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
@@ -114,7 +115,7 @@ func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, err
 	if (in.ContainerID == "") == (in.Owner == "") {
 		return nil, "", ipam.Refuse(ipam.ReasonMissingField, "give containerID or owner: who holds the address")
 	}
-	if err := bounded(in.fields()...); err != nil {
+	if err := bounded(releaseAddressFields(in)...); err != nil {
 		return nil, "", err
 	}
 	l, released, err := s.Allocator.ReleaseAddress(r.Context(), addr, in.ContainerID, in.Owner)
@@ -122,10 +123,10 @@ func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, err
 		return nil, "", err
 	}
 	if !released {
-		return Release{IPs: []string{}}, fmt.Sprintf("address %s is not in use", addr), nil
+		return wire.Release{IPs: []string{}}, fmt.Sprintf("address %s is not in use", addr), nil
 	}
 	s.logReleased(r, []lease.Lease{l})
-	out := Release{
+	out := wire.Release{
 		ContainerID: l.ContainerID, Owner: l.Owner, PodName: l.PodName, PodNamespace: l.Namespace,
 		IPs: []string{addr.String()},
 	}
@@ -135,7 +136,7 @@ func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, err
 	return out, "", nil
 }
 
-func (in ReleaseAddressRequest) fields() []field {
+func releaseAddressFields(in wire.ReleaseAddressRequest) []field {
 	return []field{{"containerID", in.ContainerID, maxContainerID}, {"owner", in.Owner, maxName}}
 }
 

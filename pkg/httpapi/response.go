@@ -3,13 +3,14 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"net/http"
 	"strings"
 
 	"github.com/google/uuid"
 )
 
-func respond(w http.ResponseWriter, status int, e Envelope) {
+func respond(w http.ResponseWriter, status int, e wire.Envelope) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(marshal(e), '\n')) // the client may have gone

@@ -9,11 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
-
-// Prefix is the path that all allocator routes share.
-const Prefix = "/netservicecontroller/v1/allocator"
 
 // route is one operation of the allocator.
 type route struct {
@@ -31,26 +29,26 @@ type route struct {
 }
 
 // adds reports whether it takes addresses: many may ask at once.
-func (op route) adds() bool { return op.method == http.MethodPost && op.path == Prefix }
+func (op route) adds() bool { return op.method == http.MethodPost && op.path == wire.Prefix }
 
 func routes() []route {
 	return []route{
-		{http.MethodPost, Prefix, "allocate", nil, true, true, nil, (*Service).allocate},
-		{http.MethodDelete, Prefix, "release", nil, true, true, nil, (*Service).release},
-		{http.MethodDelete, Prefix + "/host/{host}", "releaseHost", nil, false, true, nil, (*Service).releaseHost},
-		{http.MethodDelete, Prefix + "/ip/{address}", "releaseAddress", nil, true, true, nil, (*Service).releaseAddress},
-		{http.MethodGet, Prefix, "list", slices.Concat(filters(), paging()), false, false, pageRows, (*Service).list},
+		{http.MethodPost, wire.Prefix, "allocate", nil, true, true, nil, (*Service).allocate},
+		{http.MethodDelete, wire.Prefix, "release", nil, true, true, nil, (*Service).release},
+		{http.MethodDelete, wire.Prefix + "/host/{host}", "releaseHost", nil, false, true, nil, (*Service).releaseHost},
+		{http.MethodDelete, wire.Prefix + "/ip/{address}", "releaseAddress", nil, true, true, nil, (*Service).releaseAddress},
+		{http.MethodGet, wire.Prefix, "list", slices.Concat(filters(), paging()), false, false, pageRows, (*Service).list},
 		{
-			http.MethodGet, Prefix + "/container/{container}", "inspectContainer", slices.Concat([]string{"ifName"}, paging()),
+			http.MethodGet, wire.Prefix + "/container/{container}", "inspectContainer", slices.Concat([]string{"ifName"}, paging()),
 			false, false, nil, (*Service).inspectContainer,
 		},
 		{
-			http.MethodGet, Prefix + "/pod/{namespace}/{pod}", "inspectPod", paging(), false, false, pageRows,
+			http.MethodGet, wire.Prefix + "/pod/{namespace}/{pod}", "inspectPod", paging(), false, false, pageRows,
 			(*Service).inspectPod,
 		},
-		{http.MethodGet, Prefix + "/host/{host}", "inspectHost", paging(), false, false, pageRows, (*Service).inspectHost},
-		{http.MethodGet, Prefix + "/pool/{pool}", "inspectPool", paging(), false, false, pageRows, (*Service).inspectPool},
-		{http.MethodGet, Prefix + "/ip/{address}", "inspectAddress", nil, false, false, nil, (*Service).inspectAddress},
+		{http.MethodGet, wire.Prefix + "/host/{host}", "inspectHost", paging(), false, false, pageRows, (*Service).inspectHost},
+		{http.MethodGet, wire.Prefix + "/pool/{pool}", "inspectPool", paging(), false, false, pageRows, (*Service).inspectPool},
+		{http.MethodGet, wire.Prefix + "/ip/{address}", "inspectAddress", nil, false, false, nil, (*Service).inspectAddress},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -27,7 +28,7 @@ func samples(s *Service) (all [][2]string) {
 	return all
 }
 
-func (f *fixture) send(t *testing.T, r *http.Request) (status int, e Envelope) {
+func (f *fixture) send(t *testing.T, r *http.Request) (status int, e wire.Envelope) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	f.handler.ServeHTTP(w, r)
@@ -65,7 +66,7 @@ func TestOtherSitesAreRefused(t *testing.T) {
 func TestNoRedirects(t *testing.T) {
 	f := newFixture(t)
 	for _, path := range []string{
-		"//host/10.0.0.11", "/" + Prefix + "/host/10.0.0.11", Prefix + "//host/10.0.0.11", Prefix + "/host/..", Prefix + "/host/.", Prefix + "/host/../host/10.0.0.11",
+		"//host/10.0.0.11", "/" + wire.Prefix + "/host/10.0.0.11", wire.Prefix + "//host/10.0.0.11", wire.Prefix + "/host/..", wire.Prefix + "/host/.", wire.Prefix + "/host/../host/10.0.0.11",
 		"/./healthz", "/v1//pool/a", "/v1/pool/../ip", "//", "/../", "*",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodOptions} {
@@ -79,7 +80,7 @@ func TestNoRedirects(t *testing.T) {
 		}
 	}
 	// none of these is cleaned
-	for _, path := range []string{"/healthz", "/", Prefix + "/", Prefix + "/host/", "/v1/pool/", Prefix +
+	for _, path := range []string{"/healthz", "/", wire.Prefix + "/", wire.Prefix + "/host/", "/v1/pool/", wire.Prefix +
 		"/container/%2e%2e"} {
 		if status, _ := f.send(t, httptest.NewRequest(http.MethodGet, path, http.NoBody)); status >= 300 && status < 400 {
 			t.Errorf("GET %s: %d", path, status)
@@ -95,7 +96,7 @@ func TestCharset(t *testing.T) {
 		"application/json; charset=utf8": 200, "application/json; Charset=UTF8": 200, "APPLICATION/JSON;CHARSET=Utf-8": 200,
 		"application/json; charset=utf-16": 415, "application/json; charset=iso-8859-1": 415, "application/json; charset=": 415,
 	} {
-		r := httptest.NewRequest(http.MethodPost, Prefix, strings.NewReader("{}"))
+		r := httptest.NewRequest(http.MethodPost, wire.Prefix, strings.NewReader("{}"))
 		r.Header.Set("Content-Type", ct)
 		if status, e := f.send(t, r); status != want || want == 415 && e.Reason != ipam.ReasonBadRequest {
 			t.Errorf("%q: %d %+v", ct, status, e)

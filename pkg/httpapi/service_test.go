@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/replica"
@@ -53,11 +54,11 @@ func newFixture(t testing.TB) *fixture {
 	return f
 }
 
-func (f *fixture) do(t *testing.T, method, path, body string) (int, Envelope) {
+func (f *fixture) do(t *testing.T, method, path, body string) (int, wire.Envelope) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	f.handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
-	var e Envelope
+	var e wire.Envelope
 	if w.Body.Len() > 0 {
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil {
 			t.Fatalf("%s: %v", w.Body, err)
@@ -70,8 +71,8 @@ func (f *fixture) do(t *testing.T, method, path, body string) (int, Envelope) {
 func TestPanicInAHandler(t *testing.T) {
 	f := newFixture(t)
 	f.Allocator = nil // what a release asks next
-	status, e := f.do(t, "DELETE", Prefix, `{"host":"10.0.0.11","containerID":"c","podName":"p","podNamespace":"n"}`)
-	want := Envelope{Code: 2, Reason: ipam.ReasonInternal, RequestID: e.RequestID,
+	status, e := f.do(t, "DELETE", wire.Prefix, `{"host":"10.0.0.11","containerID":"c","podName":"p","podNamespace":"n"}`)
+	want := wire.Envelope{Code: 2, Reason: ipam.ReasonInternal, RequestID: e.RequestID,
 		Message: "internal error; the controller's log has more under request_id " + e.RequestID}
 	if diff := cmp.Diff(want, e); diff != "" || status != http.StatusInternalServerError {
 		t.Errorf("%d (-want +got):\n%s", status, diff)
@@ -111,9 +112,9 @@ func TestErrorsWithoutAReason(t *testing.T) {
 func TestUnknownFieldsAreLoggedOnce(t *testing.T) {
 	f := newFixture(t)
 	for range 3 {
-		f.do(t, "POST", Prefix, `{"b":1,"a":[2],"HOST":"","host":""}`)
+		f.do(t, "POST", wire.Prefix, `{"b":1,"a":[2],"HOST":"","host":""}`)
 	}
-	f.do(t, "POST", Prefix, `{"c":1,"a":1}`)
+	f.do(t, "POST", wire.Prefix, `{"c":1,"a":1}`)
 	var levels []string
 	for line := range strings.Lines(f.log.String()) {
 		if !strings.Contains(line, "not known here") {
@@ -131,7 +132,7 @@ func TestUnknownFieldsAreLoggedOnce(t *testing.T) {
 	}
 	// Whoever makes names up fills neither the memory nor, at the usual level, the log.
 	for i := range 1000 {
-		f.do(t, "POST", Prefix, fmt.Sprintf(`{"made-up-%d":1}`, i))
+		f.do(t, "POST", wire.Prefix, fmt.Sprintf(`{"made-up-%d":1}`, i))
 	}
 	if n := len(f.unknown.seen); n != maxUnknown {
 		t.Errorf("%d names are kept, want %d", n, maxUnknown)
@@ -146,8 +147,8 @@ func TestMetricLabelsAreBounded(t *testing.T) {
 		all.Go(func() {
 			for j := range 50 {
 				for _, r := range [][2]string{
-					{fmt.Sprintf("M%d-%d", i, j), Prefix}, {"GET", fmt.Sprintf("/path-%d-%d", i, j)}, {"GET", fmt.Sprintf("%s/host/x%d-%d", Prefix, i, j)},
-					{"POST", Prefix}, {"GET", fmt.Sprintf("%s?q%d-%d=1", Prefix, i, j)}, {"GET", Prefix},
+					{fmt.Sprintf("M%d-%d", i, j), wire.Prefix}, {"GET", fmt.Sprintf("/path-%d-%d", i, j)}, {"GET", fmt.Sprintf("%s/host/x%d-%d", wire.Prefix, i, j)},
+					{"POST", wire.Prefix}, {"GET", fmt.Sprintf("%s?q%d-%d=1", wire.Prefix, i, j)}, {"GET", wire.Prefix},
 				} {
 					b.handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(r[0], r[1], strings.NewReader("x")))
 				}
@@ -194,10 +195,10 @@ func TestNotReady(t *testing.T) {
 		method, path, body, message string
 		status                      int
 	}{
-		{"POST", Prefix, `{}`, "not ready: the lists have not come", 503},
-		{"GET", Prefix, ``, "not ready: the lists have not come", 503},
-		{"POST", Prefix, `{`, "the body is not JSON", 400},
-		{"GET", Prefix + "?x=1", ``, `query parameter "x" is not known here`, 200},
+		{"POST", wire.Prefix, `{}`, "not ready: the lists have not come", 503},
+		{"GET", wire.Prefix, ``, "not ready: the lists have not come", 503},
+		{"POST", wire.Prefix, `{`, "the body is not JSON", 400},
+		{"GET", wire.Prefix + "?x=1", ``, `query parameter "x" is not known here`, 200},
 		{"GET", "/nowhere", ``, "there is no /nowhere", 404},
 	} {
 		if status, e := f.do(t, c.method, c.path, c.body); status != c.status || e.Message != c.message || e.Code == 0 {
@@ -220,7 +221,7 @@ func TestClip(t *testing.T) {
 // A refusal is in the log with what it is about, also when the request itself was wrong.
 func TestRefusalsAreLogged(t *testing.T) {
 	f := newFixture(t)
-	_, e := f.do(t, "POST", Prefix, `{"host":"nowhere","containerID":"c-1","podName":"web-0","podNamespace":"shop"}`)
+	_, e := f.do(t, "POST", wire.Prefix, `{"host":"nowhere","containerID":"c-1","podName":"web-0","podNamespace":"shop"}`)
 	for _, part := range []string{
 		"msg=\"request refused\"", "reason=BadRequest", "pod=shop/web-0", "container=c-1", "host=nowhere", "request_id=" + e.RequestID,
 	} {

@@ -154,6 +154,7 @@ func priority(n int32) option    { return func(p *Pool) { p.Priority = n } }
 func created(seconds int) option { return func(p *Pool) { p.Created = at(seconds) } }
 func problem(what string) option { return func(p *Pool) { p.Problem = what } }
 func perHost(n int) option       { return func(p *Pool) { p.MaxPerHost = n } }
+func generation(n int64) option  { return func(p *Pool) { p.Generation = n } }
 func cordoned(p *Pool)           { p.Cordoned = true }
 func terminating(p *Pool)        { p.Terminating = true }
 

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -109,7 +109,7 @@ func typical(r result) float64 { return r.p50.Seconds() }
 
 // firstOf asks for the address of the one pod of the nth new namespace.
 func (s service) firstOf(ctx context.Context, _, n int) error {
-	return s.send(ctx, http.MethodPost, httpapi.AllocateRequest{
+	return s.send(ctx, http.MethodPost, wire.AllocateRequest{
 		Host: host(n), ContainerID: containerID(s.kind, 0, n), PodNamespace: newcomer(n), PodName: "first",
 		Network: s.network,
 	})

@@ -82,8 +82,8 @@ func (b *bench) exceed(ctx context.Context, of excess, turn int) error {
 	if _, err := b.networkPool(ctx, network, fmt.Sprintf("10.%d.0.0/14", 16+4*turn)); err != nil {
 		return err
 	}
-	k := &kubelets{network: network, wire: newWire(b.controller.URL, maxInFlight)}
-	defer k.wire.close()
+	k := &kubelets{network: network, requester: newRequester(b.controller.URL, maxInFlight)}
+	defer k.requester.close()
 	var used shares
 	saturated := func(of string) (float64, error) {
 		s := service{b: b, kind: network + of, network: network}
@@ -191,8 +191,8 @@ const (
 // kubelets start pods: each asks for an address, with a new container at each try, deletes the container when that
 // failed, and comes again.
 type kubelets struct {
-	network string
-	wire    *wire
+	network   string
+	requester *requester
 
 	mu       sync.Mutex
 	due      map[time.Duration][]*sandbox // by the step of the clock
@@ -359,6 +359,6 @@ func (k *kubelets) ask(ctx context.Context, method string, s *sandbox, try int) 
 	body := make([]byte, 0, 256)
 	body = append(body, `{"host":"`+host(s.pod)+`","containerID":"`+container+`","owner":"`+owner+`","network":"`+
 		k.network+`"}`...)
-	reason, err := k.wire.ask(ctx, method, body, pluginTime)
+	reason, err := k.requester.ask(ctx, method, body, pluginTime)
 	return outcome{reason, time.Since(began), err}
 }

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -275,7 +275,7 @@ func (s service) call(ctx context.Context, method string, caller, n int) error {
 	if pod == nil {
 		pod = podName
 	}
-	return s.send(ctx, method, httpapi.AllocateRequest{
+	return s.send(ctx, method, wire.AllocateRequest{
 		Host: host(caller), ContainerID: containerID(s.kind, caller, n), PodName: pod(caller), PodNamespace: namespace,
 		Network: s.network,
 	})
@@ -284,20 +284,20 @@ func (s service) call(ctx context.Context, method string, caller, n int) error {
 // first asks for the address of an owner that had none before.
 func (s service) first(ctx context.Context, caller, n int) error {
 	id := containerID(s.kind, caller, n)
-	return s.send(ctx, http.MethodPost, httpapi.AllocateRequest{Host: host(caller), ContainerID: id, Owner: "bench-" +
+	return s.send(ctx, http.MethodPost, wire.AllocateRequest{Host: host(caller), ContainerID: id, Owner: "bench-" +
 		id[:12], Network: s.network})
 }
 
-func (s service) send(ctx context.Context, method string, request httpapi.AllocateRequest) error {
+func (s service) send(ctx context.Context, method string, request wire.AllocateRequest) error {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}
-	answer, err := send(ctx, s.b.http, method, s.b.controller.URL+httpapi.Prefix, body)
+	answer, err := send(ctx, s.b.http, method, s.b.controller.URL+wire.Prefix, body)
 	if err != nil {
 		return err
 	}
-	var e httpapi.Envelope
+	var e wire.Envelope
 	if err := json.Unmarshal(answer, &e); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/judge"
@@ -63,8 +63,8 @@ func clockError(host int) time.Duration {
 func (b *sandbox) who() string { return b.namespace + "/" + b.pod }
 
 // add is its ADD, del its DEL.
-func (b *sandbox) add() httpapi.AllocateRequest {
-	r := httpapi.AllocateRequest{
+func (b *sandbox) add() wire.AllocateRequest {
+	r := wire.AllocateRequest{
 		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace,
 		StartedAt: b.at(b.started),
 	}
@@ -74,8 +74,8 @@ func (b *sandbox) add() httpapi.AllocateRequest {
 	return r
 }
 
-func (b *sandbox) del() httpapi.ReleaseRequest {
-	r := httpapi.ReleaseRequest{
+func (b *sandbox) del() wire.ReleaseRequest {
+	r := wire.ReleaseRequest{
 		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace,
 		StartedAt: b.at(time.Now()),
 	}

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/plugin"
 )
@@ -191,7 +191,7 @@ func told(t *testing.T, reason, words string) {
 // ask sends an ADD or a DEL for a pod on a host.
 func ask(t *testing.T, method, host, pod string) plugin.Answer {
 	t.Helper()
-	a, err := plugin.Ask(t.Context(), caller, method, controller.URL, httpapi.AllocateRequest{
+	a, err := plugin.Ask(t.Context(), caller, method, controller.URL, wire.AllocateRequest{
 		Host: host, ContainerID: "sandbox-" + pod, PodName: pod, PodNamespace: "default",
 	})
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/plugin"
 )
@@ -145,7 +145,7 @@ func restPool(t *testing.T, name, subnet string, addresses ...string) {
 		kubectlCleanup(t, "delete", "bnp/"+name, "--timeout=60s")
 	})
 	eventually(t, func() error {
-		if _, text := rest(t, http.MethodGet, httpapi.Prefix+"/pool/"+name, ""); !strings.Contains(text, subnet) {
+		if _, text := rest(t, http.MethodGet, wire.Prefix+"/pool/"+name, ""); !strings.Contains(text, subnet) {
 			return fmt.Errorf("the controller does not know pool %s yet: %s", name, text)
 		}
 		return nil
@@ -171,7 +171,7 @@ func restPod(t *testing.T, name, address string, annotations map[string]string, 
 	}
 	eventually(t, func() error { return admin.Create(t.Context(), p) }) // its ServiceAccount comes by itself
 	eventually(t, func() error {
-		a, err := plugin.Ask(t.Context(), caller, http.MethodPost, controller.URL, httpapi.AllocateRequest{
+		a, err := plugin.Ask(t.Context(), caller, http.MethodPost, controller.URL, wire.AllocateRequest{
 			Host: "10.0.0.11", ContainerID: "sandbox-" + name, PodName: name, PodNamespace: "default", IPAddr: address,
 		})
 		if err == nil && a.Code != 0 {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/judge"
 	"github.com/bcsnet/bcsnet/test/plugin"
@@ -103,7 +103,7 @@ func TestGroupsMoveWhileAsked(t *testing.T) {
 func (m *moving) pod(client int, name string, rng *rand.Rand) {
 	send := func(method, container string) (plugin.Answer, time.Duration, time.Duration) {
 		from := m.history.Now()
-		a, err := plugin.Ask(context.Background(), m.Caller, method, m.urls[rng.IntN(len(m.urls))], httpapi.AllocateRequest{
+		a, err := plugin.Ask(context.Background(), m.Caller, method, m.urls[rng.IntN(len(m.urls))], wire.AllocateRequest{
 			Host: m.Host, ContainerID: container, PodName: name, PodNamespace: "default",
 		})
 		if err != nil {

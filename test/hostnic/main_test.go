@@ -24,7 +24,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/inprocess"
 	"github.com/bcsnet/bcsnet/test/plugin"
@@ -250,7 +250,7 @@ func (s *site) applied(want int) {
 // ask sends an ADD or a DEL for an owner in a namespace.
 func (s *site) ask(method, namespace, owner string) plugin.Answer {
 	s.Helper()
-	a, err := plugin.Ask(s.Context(), caller, method, s.URL, httpapi.AllocateRequest{
+	a, err := plugin.Ask(s.Context(), caller, method, s.URL, wire.AllocateRequest{
 		Host: host, ContainerID: "sandbox-" + namespace + "-" + owner, PodName: owner, PodNamespace: namespace,
 	})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 )
 
 const prefix = "/netservicecontroller/v1/allocator"
@@ -29,7 +29,7 @@ type answer struct {
 	Status int
 	Header http.Header
 	Raw    []byte
-	httpapi.Envelope
+	wire.Envelope
 	Data json.RawMessage
 }
 
@@ -170,7 +170,7 @@ func conforms(r *http.Request, a answer) error {
 	if c.mux.ServeHTTP(f, r); f.input == nil || a.Status == http.StatusMethodNotAllowed {
 		return c.isRefusal(a)
 	}
-	var e httpapi.Envelope
+	var e wire.Envelope
 	_ = json.Unmarshal(a.Raw, &e) // pages are no envelopes
 	if e.Code != 1 {
 		if err := openapi3filter.ValidateRequest(r.Context(), f.input); err != nil {

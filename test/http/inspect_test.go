@@ -9,19 +9,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // get reads a list of addresses.
-func (c caller) get(t *testing.T, path string) httpapi.LeaseList {
+func (c caller) get(t *testing.T, path string) wire.LeaseList {
 	t.Helper()
-	var list httpapi.LeaseList
+	var list wire.LeaseList
 	c.do(t, "GET", prefix+path, nil).doneInto(t, &list)
 	return list
 }
 
-func addressesOf(list httpapi.LeaseList) []string {
+func addressesOf(list wire.LeaseList) []string {
 	out := []string{}
 	for _, l := range list.Items {
 		out = append(out, l.IPAddr)
@@ -41,13 +41,13 @@ func TestInspect(t *testing.T) {
 	s.add(with(body, "containerID", container, "ipAddr", s.ip(24), "ifName", "net1")).done(t)
 	s.add(object{"host": s.Host, "owner": s.owner("vm"), "ipAddr": s.ip6(0x20)}).done(t)
 
-	want := httpapi.Lease{
+	want := wire.Lease{
 		IPAddr: s.ip(22), Status: "Active", Pool: s.Namespace, Mask: 24, Gateway: s.ip(1), Host: s.Host,
 		ContainerID: container, IfName: "eth0",
 		PodName: "web-0", PodNamespace: s.Namespace, PodUID: stored(t, s.ip(22)).Status.PodUID,
 		UpdateTime: stored(t, s.ip(22)).Status.UpdateTime,
 	}
-	var got httpapi.Lease
+	var got wire.Lease
 	s.call.do(t, "GET", prefix+"/ip/"+s.ip(22), nil).doneInto(t, &got)
 	if diff := cmp.Diff(want, got); diff != "" || held["ipAddr"] != s.ip(22) {
 		t.Errorf("by address (-want +got):\n%s", diff)

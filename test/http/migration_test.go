@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -108,7 +108,7 @@ func TestMigration(t *testing.T) {
 	if got := s.call.get(t, "?status=Active&pool="+s.Namespace); got.Total != 1 {
 		t.Errorf("the address counts %d times", got.Total)
 	}
-	var one httpapi.Lease
+	var one wire.Lease
 	s.call.do(t, "GET", prefix+"/ip/"+address, nil).doneInto(t, &one)
 	if one.PodName != source.Name || one.Second == nil || one.Second.Host != second ||
 		one.Second.ContainerID != to["containerID"] || one.Second.PodUID != string(target.UID) {

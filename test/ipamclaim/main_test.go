@@ -28,7 +28,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -310,7 +310,7 @@ func (s *site) launch(host, annotation string, changes ...func(*corev1.Pod)) *la
 
 func (l *launcher) ask(method, ifName string) plugin.Answer {
 	l.Helper()
-	a, err := plugin.Ask(l.Context(), caller, method, l.url, httpapi.AllocateRequest{
+	a, err := plugin.Ask(l.Context(), caller, method, l.url, wire.AllocateRequest{
 		Host: l.host, ContainerID: l.container, PodName: l.pod.Name, PodNamespace: l.namespace, PodUID: string(l.pod.UID),
 		IfName: ifName,
 	})

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/generated"
 )
@@ -93,14 +93,14 @@ func serve(ctx context.Context, url string) error {
 		return err
 	}
 	call := func(method, container, reason string) error {
-		body, err := json.Marshal(httpapi.AllocateRequest{
+		body, err := json.Marshal(wire.AllocateRequest{
 			Host: host, ContainerID: container, PodNamespace: "default", PodName: "web",
 		})
 		if err != nil {
 			return err
 		}
 		for {
-			r, err := http.NewRequestWithContext(ctx, method, url+httpapi.Prefix, bytes.NewReader(body))
+			r, err := http.NewRequestWithContext(ctx, method, url+wire.Prefix, bytes.NewReader(body))
 			if err != nil {
 				return err
 			}
@@ -108,7 +108,7 @@ func serve(ctx context.Context, url string) error {
 			if err != nil {
 				return err
 			}
-			var e httpapi.Envelope
+			var e wire.Envelope
 			err = json.NewDecoder(resp.Body).Decode(&e)
 			_ = resp.Body.Close() // it is read
 			if err != nil || string(e.Reason) == reason {

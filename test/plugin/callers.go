@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 )
 
 // Attempt is how long a caller waits for one replica before it asks the next.
@@ -42,7 +42,7 @@ func (c *Callers) once(
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	c.Count("request " + method)
-	a, err := send(ctx, c.HTTP, method, url+httpapi.Prefix+path, body, told)
+	a, err := send(ctx, c.HTTP, method, url+wire.Prefix+path, body, told)
 	a.URL = url
 	c.travel(ctx, rng)
 	if err == nil && a.Code != 0 {

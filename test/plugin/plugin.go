@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -24,7 +24,7 @@ type Answer struct {
 	Reason  ipam.Reason     `json:"reason"`
 	Data    json.RawMessage `json:"data"`
 	// Address is what an ADD got; empty after a refusal.
-	Address httpapi.Allocation `json:"-"`
+	Address wire.Allocation `json:"-"`
 	// URL is that of the replica that answered.
 	URL string `json:"-"`
 }
@@ -53,9 +53,9 @@ func (a Answer) Temporary() bool {
 
 // Ask sends an ADD (POST) or a DEL (DELETE) to the controller at a URL.
 func Ask(
-	ctx context.Context, h *http.Client, method, url string, request httpapi.AllocateRequest,
+	ctx context.Context, h *http.Client, method, url string, request wire.AllocateRequest,
 ) (a Answer, err error) {
-	return send(ctx, h, method, url+httpapi.Prefix, request, 0)
+	return send(ctx, h, method, url+wire.Prefix, request, 0)
 }
 
 // send asks. A caller who waits for no longer than a time may state that time; 0 for one who does not.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/plugin"
 )
@@ -104,7 +104,7 @@ func (n tenant) pod(name, pool string) {
 // ask sends an ADD for a pod.
 func (n tenant) ask(pod string) plugin.Answer {
 	n.t.Helper()
-	a, err := plugin.Ask(n.t.Context(), caller, http.MethodPost, controller.URL, httpapi.AllocateRequest{
+	a, err := plugin.Ask(n.t.Context(), caller, http.MethodPost, controller.URL, wire.AllocateRequest{
 		Host: tenantHost, ContainerID: "sandbox-" + n.name + pod, PodName: pod, PodNamespace: n.name,
 	})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/plugin"
 )
@@ -49,7 +49,7 @@ func relabel(t *testing.T, node *corev1.Node, rack string) {
 // askFrom sends an ADD or a DEL for a pod from a host.
 func askFrom(t *testing.T, method, from, pod string) plugin.Answer {
 	t.Helper()
-	a, err := plugin.Ask(t.Context(), caller, method, controller.URL, httpapi.AllocateRequest{
+	a, err := plugin.Ask(t.Context(), caller, method, controller.URL, wire.AllocateRequest{
 		Host: from, ContainerID: "sandbox-" + pod, PodName: pod, PodNamespace: "default",
 	})
 	if err != nil {

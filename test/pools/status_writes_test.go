@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/plugin"
 )
@@ -38,8 +38,8 @@ func TestOneBusyPoolHasFewStatusWrites(t *testing.T) {
 		newPod(t, busyPod(i))
 	}
 	written := countWrites(t, &v1.BCSNetPoolList{}, client.MatchingFields{"metadata.name": p.Name})
-	took := busy(t, 40, func(caller, _ int) httpapi.AllocateRequest {
-		return httpapi.AllocateRequest{
+	took := busy(t, 40, func(caller, _ int) wire.AllocateRequest {
+		return wire.AllocateRequest{
 			Host: host, ContainerID: "sandbox-" + busyPod(caller), PodName: busyPod(caller), PodNamespace: "default",
 		}
 	})
@@ -72,8 +72,8 @@ func TestOneBusyClaimHasFewStatusWrites(t *testing.T) {
 		t.Cleanup(func() { _ = admin.Delete(context.Background(), pod, client.GracePeriodSeconds(0)) })
 	}
 	written := countWrites(t, &v1.BCSNetIPClaimList{}, client.InNamespace("default"))
-	took := busy(t, 40, func(caller, _ int) httpapi.AllocateRequest {
-		return httpapi.AllocateRequest{
+	took := busy(t, 40, func(caller, _ int) wire.AllocateRequest {
+		return wire.AllocateRequest{
 			Host: host, ContainerID: "sandbox-" + busyPod(caller), PodName: busyPod(caller), PodNamespace: "default",
 		}
 	})
@@ -114,7 +114,7 @@ func TestManyBusyPoolsShareTheStatusWrites(t *testing.T) {
 	for range busyCallers {
 		wg.Go(func() {
 			for n := int(next.Add(1)) - 1; n < rounds*pools; n = int(next.Add(1)) - 1 {
-				a, err := plugin.Ask(t.Context(), caller, http.MethodPost, controller.URL, httpapi.AllocateRequest{
+				a, err := plugin.Ask(t.Context(), caller, http.MethodPost, controller.URL, wire.AllocateRequest{
 					Host: host(n % pools), ContainerID: fmt.Sprintf("of-many-%d", n), Owner: fmt.Sprintf("of-many-%d", n),
 				})
 				if err != nil || a.Code != 0 {
@@ -131,7 +131,7 @@ func TestManyBusyPoolsShareTheStatusWrites(t *testing.T) {
 func busyPod(caller int) string { return fmt.Sprintf("busy-%d", caller) }
 
 // busy has callers take and give back an address so many times, and says how long that took.
-func busy(t *testing.T, times int, request func(caller, n int) httpapi.AllocateRequest) time.Duration {
+func busy(t *testing.T, times int, request func(caller, n int) wire.AllocateRequest) time.Duration {
 	t.Helper()
 	began := time.Now()
 	var wg sync.WaitGroup

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -157,8 +157,8 @@ func (s *slot) newSandbox() *sandbox {
 	}
 }
 
-func (b *sandbox) add() httpapi.AllocateRequest {
-	r := httpapi.AllocateRequest{
+func (b *sandbox) add() wire.AllocateRequest {
+	r := wire.AllocateRequest{
 		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace,
 		StartedAt: store.FormatTime(b.started.Add(b.ahead)),
 	}
@@ -169,8 +169,8 @@ func (b *sandbox) add() httpapi.AllocateRequest {
 }
 
 // del is the DEL of a sandbox. It says when it began by the clock that the host has now.
-func (b *sandbox) del(ahead time.Duration) httpapi.ReleaseRequest {
-	r := httpapi.ReleaseRequest{
+func (b *sandbox) del(ahead time.Duration) wire.ReleaseRequest {
+	r := wire.ReleaseRequest{
 		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace,
 		StartedAt: store.FormatTime(time.Now().Add(ahead)),
 	}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
@@ -143,7 +143,7 @@ func (s *Site) Ask(method, pod, ipAddr string) plugin.Answer {
 // AskAt sends an ADD or a DEL to one replica.
 func (s *Site) AskAt(url, method, pod, ipAddr string) plugin.Answer {
 	s.Helper()
-	a, err := plugin.Ask(s.Context(), s.Caller, method, url, httpapi.AllocateRequest{
+	a, err := plugin.Ask(s.Context(), s.Caller, method, url, wire.AllocateRequest{
 		Host: s.Host, ContainerID: "sandbox-" + pod, PodName: pod, PodNamespace: "default", IPAddr: ipAddr,
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/plugin"
@@ -137,7 +137,7 @@ const attempts = 6
 
 // ask asks one replica and then the other, as a plugin with both in its configuration.
 func (p *pod) ask(method string) (a plugin.Answer, err error) {
-	r := httpapi.AllocateRequest{
+	r := wire.AllocateRequest{
 		Host: p.machine.ip, ContainerID: p.sandbox, IfName: "eth0", PodName: p.object.Name, PodNamespace: p.object.Namespace,
 		PodUID:    string(p.object.UID),
 		StartedAt: store.FormatTime(p.started),

@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -139,14 +139,14 @@ type outcome struct {
 func start(ctx context.Context, i int, host string, p *corev1.Pod) (o outcome) {
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	defer cancel()
-	body, err := json.Marshal(httpapi.AllocateRequest{
+	body, err := json.Marshal(wire.AllocateRequest{
 		Host: host, ContainerID: "sandbox-" + p.Name, PodName: p.Name, PodNamespace: namespace, PodUID: string(p.UID),
 	})
 	if err != nil {
 		return outcome{err: err}
 	}
 	for ; ; o.again++ {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, replicas[(i+o.again)%len(replicas)]+httpapi.Prefix,
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, replicas[(i+o.again)%len(replicas)]+wire.Prefix,
 			bytes.NewReader(body))
 		if err != nil {
 			return outcome{err: err}
@@ -160,7 +160,7 @@ func start(ctx context.Context, i int, host string, p *corev1.Pod) (o outcome) {
 			return outcome{err: err}
 		}
 		var e struct {
-			httpapi.Envelope
+			wire.Envelope
 			Data struct {
 				IPAddr string `json:"ipAddr"`
 			} `json:"data"`

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -92,13 +92,13 @@ func overloaded(t *testing.T, method string, i int, container string, patience t
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	body, err := json.Marshal(httpapi.AllocateRequest{
+	body, err := json.Marshal(wire.AllocateRequest{
 		Host: host(i % hosts), ContainerID: container, Owner: fmt.Sprint("over-", i),
 	})
 	if err != nil {
 		t.Error(err)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, replicas[i%len(replicas)]+httpapi.Prefix, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, replicas[i%len(replicas)]+wire.Prefix, bytes.NewReader(body))
 	if err != nil {
 		t.Error(err)
 		return o
@@ -110,7 +110,7 @@ func overloaded(t *testing.T, method string, i int, container string, patience t
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	var e httpapi.Envelope
+	var e wire.Envelope
 	switch {
 	case err != nil:
 		return o

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/plugin"
 )
@@ -152,7 +152,7 @@ func served(t *testing.T, url, pool string) bool {
 
 // send is one request to one replica.
 func send(ctx context.Context, url, method string, i int, container, ifName string) (plugin.Answer, error) {
-	return plugin.Ask(ctx, caller, method, url, httpapi.AllocateRequest{
+	return plugin.Ask(ctx, caller, method, url, wire.AllocateRequest{
 		Host: host(i % hosts), ContainerID: container, IfName: ifName, PodName: podName(i), PodNamespace: namespace,
 	})
 }

@@ -13,14 +13,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// wire sends the requests of an overload. The generator shares its processors with what it loads: net/http would take
+// requester sends the requests of an overload. The generator shares its processors with what it loads: net/http would take
 // as much for a request as the controller takes to refuse it. Connections are kept, as many as there are requests at
 // once.
-type wire struct {
+type requester struct {
 	address string
 	idle    chan *conn
 }
@@ -33,18 +33,18 @@ type conn struct {
 	body []byte
 }
 
-func newWire(url string, most int) *wire {
-	return &wire{address: strings.TrimPrefix(url, "http://"), idle: make(chan *conn, most)}
+func newRequester(url string, most int) *requester {
+	return &requester{address: strings.TrimPrefix(url, "http://"), idle: make(chan *conn, most)}
 }
 
-func (w *wire) close() {
+func (w *requester) close() {
 	close(w.idle)
 	for c := range w.idle {
 		_ = c.Close()
 	}
 }
 
-func (w *wire) take(ctx context.Context) (*conn, error) {
+func (w *requester) take(ctx context.Context) (*conn, error) {
 	select {
 	case c := <-w.idle:
 		return c, nil
@@ -59,7 +59,7 @@ func (w *wire) take(ctx context.Context) (*conn, error) {
 
 // ask sends a request and returns the reason of its answer, which is empty when it was done. The error is
 // context.DeadlineExceeded when the answer did not come in time.
-func (w *wire) ask(ctx context.Context, method string, body []byte, patience time.Duration) (ipam.Reason, error) {
+func (w *requester) ask(ctx context.Context, method string, body []byte, patience time.Duration) (ipam.Reason, error) {
 	began := time.Now()
 	for {
 		c, err := w.take(ctx)
@@ -90,7 +90,7 @@ func isReset(err error) bool {
 
 func (c *conn) ask(method string, body []byte, deadline time.Time) (ipam.Reason, error) {
 	c.out = append(c.out[:0], method...)
-	c.out = append(c.out, " "+httpapi.Prefix+
+	c.out = append(c.out, " "+wire.Prefix+
 		" HTTP/1.1\r\nHost: bcsnet\r\nContent-Type: application/json\r\nContent-Length: "...)
 	c.out = strconv.AppendInt(c.out, int64(len(body)), 10)
 	c.out = append(c.out, "\r\n\r\n"...)

@@ -1,0 +1,47 @@
+package httpapi
+
+import (
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/store"
+)
+
+func wireLease(l lease.Lease) wire.Lease {
+	w := wire.Lease{
+		IPAddr: l.Addr.String(), Status: l.State.String(), Pool: l.Pool, Mask: l.Bits,
+		ContainerID: l.ContainerID, IfName: l.IfName, PodName: l.PodName, PodNamespace: l.Namespace,
+		PodUID: l.PodUID, Owner: l.Owner, UpdateTime: store.FormatTime(l.Updated),
+	}
+	if l.Gateway.IsValid() {
+		w.Gateway = l.Gateway.String()
+	}
+	if l.Host.IsValid() {
+		w.Host = l.Host.String()
+	}
+	if h := l.Other; h != nil {
+		w.Second = &wire.SecondAttachment{
+			Host: h.Host.String(), ContainerID: h.ContainerID, IfName: h.IfName, PodName: h.PodName, PodUID: h.PodUID,
+		}
+	}
+	return w
+}
+
+func wireAddress(a allocator.Address, gateway string) wire.Address {
+	w := wire.Address{
+		IPAddr: a.Addr.String(), Gateway: gateway, Mask: a.Bits, Pool: a.Pool,
+		VLAN: a.Link.VLAN, MTU: a.Link.MTU, MacAddr: ipaddr.MAC(a.Addr),
+	}
+	for _, r := range a.Link.Routes {
+		route := wire.Route{Dst: r.Dst.String()}
+		if r.GW.IsValid() {
+			route.GW = r.GW.String()
+		}
+		w.Routes = append(w.Routes, route)
+	}
+	if d := a.Link.DNS; d != nil {
+		w.DNS = &wire.DNS{Nameservers: d.Nameservers, Domain: d.Domain, Search: d.Search, Options: d.Options}
+	}
+	return w
+}
