@@ -3,11 +3,12 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"net/http"
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 )
 
 func respond(w http.ResponseWriter, status int, e wire.Envelope) {

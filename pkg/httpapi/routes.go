@@ -39,15 +39,22 @@ func routes() []route {
 		{http.MethodDelete, wire.Prefix + "/ip/{address}", "releaseAddress", nil, true, true, nil, (*Service).releaseAddress},
 		{http.MethodGet, wire.Prefix, "list", slices.Concat(filters(), paging()), false, false, pageRows, (*Service).list},
 		{
-			http.MethodGet, wire.Prefix + "/container/{container}", "inspectContainer", slices.Concat([]string{"ifName"}, paging()),
+			http.MethodGet, wire.Prefix + "/container/{container}", "inspectContainer",
+			slices.Concat([]string{"ifName"}, paging()),
 			false, false, nil, (*Service).inspectContainer,
 		},
 		{
 			http.MethodGet, wire.Prefix + "/pod/{namespace}/{pod}", "inspectPod", paging(), false, false, pageRows,
 			(*Service).inspectPod,
 		},
-		{http.MethodGet, wire.Prefix + "/host/{host}", "inspectHost", paging(), false, false, pageRows, (*Service).inspectHost},
-		{http.MethodGet, wire.Prefix + "/pool/{pool}", "inspectPool", paging(), false, false, pageRows, (*Service).inspectPool},
+		{
+			http.MethodGet, wire.Prefix + "/host/{host}", "inspectHost", paging(), false, false, pageRows,
+			(*Service).inspectHost,
+		},
+		{
+			http.MethodGet, wire.Prefix + "/pool/{pool}", "inspectPool", paging(), false, false, pageRows,
+			(*Service).inspectPool,
+		},
 		{http.MethodGet, wire.Prefix + "/ip/{address}", "inspectAddress", nil, false, false, nil, (*Service).inspectAddress},
 	}
 }

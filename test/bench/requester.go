@@ -17,9 +17,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// requester sends the requests of an overload. The generator shares its processors with what it loads: net/http would take
-// as much for a request as the controller takes to refuse it. Connections are kept, as many as there are requests at
-// once.
+// requester sends the requests of an overload. The generator shares its processors with what it loads: net/http would
+// take as much for a request as the controller takes to refuse it. Connections are kept, as many as there are requests
+// at once.
 type requester struct {
 	address string
 	idle    chan *conn
