@@ -448,9 +448,13 @@ func TestRefusalsOfAFullPoolShareALook(t *testing.T) {
 	s := newSite("9-9")
 	r := newReplica(t, s.pool)
 	r.one(s.of(newPod(t, "only", s.host, r), "only-c"))
-	var all []<-chan outcome
+	var requests []Request
 	for i := range refusals {
-		all = append(all, r.adding(t.Context(), s.of(newPod(t, fmt.Sprint("none-", i), s.host, r), fmt.Sprint("none-c-", i))))
+		requests = append(requests, s.of(newPod(t, fmt.Sprint("none-", i), s.host, r), fmt.Sprint("none-c-", i)))
+	}
+	var all []<-chan outcome
+	for _, request := range requests { // at once: their pods are there
+		all = append(all, r.adding(t.Context(), request))
 	}
 	for _, o := range all {
 		refused(t, (<-o).err, ipam.ReasonPoolExhausted)
