@@ -165,18 +165,11 @@ func (g grid) blockOf(parent, p Pool) (number uint64, problem string) {
 
 // strangers returns those of the children of a split pool that are no blocks of it, with the problem of each.
 func strangers(parent Pool, children []Pool) (out []Pool) {
-	var g grid
-	why := parent.Problem
-	if parent.Valid() {
-		var err error
-		if g, err = newGrid(parent.Plan.Usable, parent.Plan.Subnet, parent.BlockSize); err != nil {
-			why = err.Error()
-		}
-	}
+	parent, g := parent.divided()
 	for _, c := range children {
 		_, problem := g.blockOf(parent, c)
-		if why != "" {
-			problem = unusableParent(parent.Name, why)
+		if !parent.Valid() {
+			problem = unusableParent(parent.Name, parent.Problem)
 		}
 		if problem != "" {
 			out = append(out, c.misfit(problem))

@@ -345,3 +345,23 @@ func handed(t testing.TB, p Pool) Pool {
 	p.Carving = p.SplitLate()
 	return p
 }
+
+// TestSplitNoMore: a pool whose addresses became too many for its blocks is not what namespaces could have of their own,
+// as for a replica that starts then.
+func TestSplitNoMore(t *testing.T) {
+	const many, few = "10.0.0.0/8", "10.0.0.0/24"
+	net := pool(t, "net", many, []string{few}, splitInto(30))
+	wide := pool(t, "wide", "11.0.0.0/8", []string{"11.0.0.0/24"}, splitInto(30))
+	flat := pool(t, "flat", "12.0.0.0/24", []string{"12.0.0.7"})
+	tooMany := pool(t, "net", many, []string{many}, splitInto(30))
+	tooWide := pool(t, "wide", "11.0.0.0/8", []string{"11.0.0.0/8"}, splitInto(30))
+	for name, pools := range map[string][]Pool{
+		"at once": {flat, tooMany, tooWide}, "one after the other": {net, wide, flat, tooMany, tooWide},
+	} {
+		t.Run(name, pickCase{pools: pools, want: want(), picks: []string{"flat 12.0.0.7"}}.check)
+	}
+	x := indexOf(net, wide, flat, tooMany)
+	if own := x.Own("shop", ip(host1)); !slices.Equal(own, []string{"wide"}) {
+		t.Errorf("shop could have blocks of %v", own)
+	}
+}

@@ -90,14 +90,14 @@ func (x *catalogue) noBlock(c Pool) Pool {
 // It returns those that may serve other addresses.
 func (x *state) place(next map[*poolState]Pool) (changed []*poolState) {
 	for s, p := range next {
-		p = p.WithNodes(maps.Values(x.nodes)) // the selector of a child may be its parent's
+		p, blocks := p.WithNodes(maps.Values(x.nodes)).divided() // the selector of a child may be its parent's
 		same := s.listed && sameService(s.Pool, p)
 		relist := !s.listed || !sameLists(s.Pool, p)
 		if s.listed && relist {
 			x.unlist(s)
 		}
 		s.Pool, s.usable, s.rebuilding = p, p.Plan.Usable.Ranges(), x.rebuilding[p.Name]
-		x.divide(s)
+		x.divide(s, blocks)
 		if relist {
 			s.hosts = uncounted
 			x.list(s)

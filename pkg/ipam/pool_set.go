@@ -44,18 +44,24 @@ func (x *state) root(name string) *poolState {
 	return s
 }
 
-// divide makes a pool a split one where it has a block size, and undoes that where it has none any more. What are
-// blocks of it no longer are pools with a problem from then on.
-func (x *state) divide(p *poolState) {
-	var g grid
-	if p.BlockSize > 0 && p.Valid() {
-		var err error
-		if g, err = newGrid(p.Plan.Usable, p.Plan.Subnet, p.BlockSize); err != nil {
-			p.Problem, p.usable = err.Error(), nil
-			p.dropAddresses()
-		}
+// divided returns the blocks of a pool that has a block size: those of the zero grid where it has none, or a Problem,
+// which it gets where it cannot be split so.
+func (p Pool) divided() (Pool, grid) {
+	if p.BlockSize == 0 || !p.Valid() {
+		return p, grid{}
 	}
-	if p.split != nil && p.split.grid == g && p.Valid() {
+	g, err := newGrid(p.Plan.Usable, p.Plan.Subnet, p.BlockSize)
+	if err != nil {
+		p.Problem = err.Error()
+		p.dropAddresses()
+	}
+	return p, g
+}
+
+// divide makes a pool a split one that has blocks, and undoes that where it has none any more. What are blocks of it no
+// longer are pools with a problem from then on.
+func (x *state) divide(p *poolState, g grid) {
+	if p.split != nil && p.split.grid == g {
 		return
 	}
 	if p.split != nil {
@@ -104,8 +110,7 @@ func (x *state) forget(p *poolState) {
 	}
 	x.unlist(p)
 	if p.split != nil {
-		p.BlockSize = 0
-		x.divide(p)
+		x.divide(p, grid{})
 	}
 	p.Plan.Usable, p.usable = &netipx.IPSet{}, nil
 	delete(x.pools, p.Name)
