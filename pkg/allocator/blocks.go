@@ -62,11 +62,13 @@ func (a *Allocator) makeBlock(ctx context.Context, p ipam.Pick, marks ...func(*v
 		}
 		sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), store.WriteTimeout)
 		defer cancel()
+		add, done := a.index.MakePool(p.Pool.Name)
+		defer done()
 		stored, err := a.leases.CreateBlock(sending, p.Pool, marks...)
 		if err != nil {
 			return nil, err
 		}
-		a.index.AddPool(stored)
+		add(stored)
 		return stored, nil
 	})
 	select {

@@ -53,12 +53,9 @@ func (in inputs) watch(
 			if known, ok := index.Pool(p.Name); ok && store.Known(known, p) {
 				return
 			}
-			pools.Changed(p.Name, func() { index.SetPool(store.Pool(p)) })
+			pools.Changed(p.Name, func() { index.WatchedPool(store.Pool(p)) })
 		}, func(p *v1.BCSNetPool) {
-			if known, ok := index.Pool(p.Name); ok && known.Created.After(p.CreationTimestamp.Time) {
-				return // a later one, which this process made, is known already
-			}
-			pools.Changed(p.Name, func() { index.RemovePool(p.Name) })
+			pools.Changed(p.Name, func() { index.WatchedPoolEnd(p.Name, p.CreationTimestamp.Time) })
 		})),
 		watch("BCSNetIPClaims", &v1.BCSNetIPClaim{}, toolscache.ResourceEventHandlerFuncs{}), // the cache alone is read
 		watch("Namespaces", &corev1.Namespace{}, informers.Handler(func(n *corev1.Namespace) {

@@ -20,6 +20,8 @@ type catalogue struct {
 	children map[string]map[string]Pool
 	// families are what the groups of a parent have of it, by its name; of parents alone that can have some.
 	families map[string]*family
+	// making are the pools that this process is making.
+	making makingPools
 	// rebuilding maps a pool that is being rebuilt to what it waits for; such a pool hands out nothing.
 	rebuilding map[string]string
 	segments   []segment
@@ -47,8 +49,8 @@ type catalogue struct {
 func newCatalogue() catalogue {
 	return catalogue{
 		pools: map[string]*poolState{}, roots: map[string]*poolState{}, children: map[string]map[string]Pool{},
-		families: map[string]*family{}, rebuilding: map[string]string{}, bound: map[string][]*poolState{},
-		unbound: newHostTable(), boundHosts: newHostTable(), networks: map[string][]*poolState{},
+		families: map[string]*family{}, making: makingPools{}, rebuilding: map[string]string{},
+		bound: map[string][]*poolState{}, unbound: newHostTable(), boundHosts: newHostTable(), networks: map[string][]*poolState{},
 		selecting: map[*poolState]struct{}{}, namespaceTable: newNamespaceTable(), owning: map[string][]*poolState{},
 		ordered: map[string][]*poolState{},
 	}

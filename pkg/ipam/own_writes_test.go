@@ -11,10 +11,23 @@ func TestOwnWritesOfPools(t *testing.T) {
 	made := pool(t, "a", "10.0.0.0/24", entry, created(2), generation(1))
 	deleted := pool(t, "a", "10.0.0.0/24", entry, created(2), generation(2), terminating)
 	later := pool(t, "a", "10.0.0.0/24", entry, created(9), generation(1))
-	set := func(p Pool) func(*Index) { return func(x *Index) { x.SetPool(p) } }
-	add := func(p Pool) func(*Index) { return func(x *Index) { x.AddPool(p) } }
+	set := func(p Pool) func(*Index) { return func(x *Index) { x.WatchedPool(p) } }
 	end := func(x *Index) { x.EndPool("a", made.Created) }
-	remove := func(x *Index) { x.RemovePool("a") }
+	gone := func(p Pool) func(*Index) { return func(x *Index) { x.WatchedPoolEnd(p.Name, p.Created) } }
+	// add makes a pool, while the watch delivers something.
+	add := func(p Pool, meanwhile ...func(*Index)) func(*Index) {
+		return func(x *Index) {
+			take, done := x.MakePool(p.Name)
+			for _, deliver := range meanwhile {
+				deliver(x)
+			}
+			take(p)
+			done()
+			if len(x.making) > 0 {
+				t.Errorf("it is being made for ever: %v", x.making)
+			}
+		}
+	}
 	for name, tc := range map[string]struct {
 		steps []func(*Index)
 		want  string
@@ -25,7 +38,13 @@ func TestOwnWritesOfPools(t *testing.T) {
 		"made again":                {[]func(*Index){set(deleted), add(later)}, "generation 1 of 9, serves true"},
 		"deleted, before the watch": {[]func(*Index){set(made), end}, "generation 1 of 2, serves false"},
 		"deleted, after the watch":  {[]func(*Index){set(deleted), end}, "generation 2 of 2, serves false"},
-		"deleted, and gone":         {[]func(*Index){set(deleted), remove, end}, "unknown"},
+		"deleted, and gone":         {[]func(*Index){set(deleted), gone(made), end}, "unknown"},
+		"made, and gone":            {[]func(*Index){add(made, set(made), set(deleted), gone(deleted))}, "unknown"},
+		"found, and gone":           {[]func(*Index){set(made), add(deleted, set(deleted), gone(deleted))}, "unknown"},
+		"made again, after the end": {[]func(*Index){add(later, set(made), gone(made))}, "generation 1 of 9, serves true"},
+		"an earlier one":            {[]func(*Index){add(later), set(made)}, "generation 1 of 9, serves true"},
+		"the end of an earlier one": {[]func(*Index){add(later), set(deleted), gone(made)}, "generation 1 of 9, serves true"},
+		"its own end":               {[]func(*Index){add(made), gone(made)}, "unknown"},
 		"deleted, and made again":   {[]func(*Index){set(later), end}, "generation 1 of 9, serves true"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"time"
 
 	"go4.org/netipx"
 
@@ -48,37 +47,6 @@ func (x *poolView) SetPool(p Pool) {
 	x.setPool(p)
 }
 
-// AddPool takes a pool that this process made, unless the index has one of the name that is as new or newer: what the
-// watch delivers may overtake the answer to the write.
-func (x *poolView) AddPool(p Pool) {
-	if p.Plan.Usable == nil || !p.Valid() {
-		p.dropAddresses()
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if known, ok := x.pools[p.Name]; ok && !known.given.Created.Before(p.Created) {
-		return
-	}
-	x.plans++
-	x.setPool(p)
-}
-
-// EndPool has a pool that this process deleted hand out nothing from now on. It changes nothing else of it: the watch
-// may have delivered the deletion before, with a later generation, or even the end. created tells it from a later pool
-// of the name.
-func (x *poolView) EndPool(name string, created time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	known, ok := x.pools[name]
-	if !ok || known.given.Terminating || !known.given.Created.Equal(created) {
-		return
-	}
-	p := known.given
-	p.Terminating = true
-	x.plans++
-	x.setPool(p)
-}
-
 // RemovePool forgets a pool. Its addresses stay in the index while their objects do.
 func (x *poolView) RemovePool(name string) {
 	x.mu.Lock()
@@ -88,6 +56,7 @@ func (x *poolView) RemovePool(name string) {
 		return
 	}
 	x.plans++
+	x.making.ended(p.given)
 	x.disown(p.given)
 	x.forget(p)
 }

@@ -1,0 +1,96 @@
+package ipam
+
+import "time"
+
+// What this process writes of pools, and what the watch delivers of them, come in any order: an answer may be overtaken
+// by events of the same write and of later ones, up to the end of the pool, and may itself overtake events of an earlier
+// pool of the name.
+
+// makingPools are the pools that this process is making, by name.
+type makingPools map[string]*making
+
+// making is how many requests to make a pool are under way, and when the last one of the name was made that has ended
+// meanwhile.
+type making struct {
+	n    int
+	gone time.Time
+}
+
+// ended notes the end of a pool, for answers that come after it.
+func (m makingPools) ended(p Pool) {
+	if one := m[p.Name]; one != nil && one.gone.Before(p.Created) {
+		one.gone = p.Created
+	}
+}
+
+// MakePool says that this process is about to make a pool. add takes the pool that has the name then, and may be
+// called before done, which says that the attempt is over: unless the index has one of the name that is as new or newer,
+// or had it and it has ended.
+func (x *poolView) MakePool(name string) (add func(Pool), done func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	one := x.making[name]
+	if one == nil {
+		one = &making{}
+		x.making[name] = one
+	}
+	one.n++
+	return func(p Pool) { x.addPool(p, one) }, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if one.n--; one.n == 0 {
+			delete(x.making, name)
+		}
+	}
+}
+
+func (x *poolView) addPool(p Pool, one *making) {
+	if p.Plan.Usable == nil || !p.Valid() {
+		p.dropAddresses()
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if known, ok := x.pools[p.Name]; ok && !known.given.Created.Before(p.Created) || !one.gone.Before(p.Created) {
+		return
+	}
+	x.plans++
+	x.setPool(p)
+}
+
+// EndPool has a pool that this process deleted hand out nothing from now on. It changes nothing else of it: the watch
+// may have delivered the deletion before, with a later generation, or even the end. created tells it from a later pool
+// of the name.
+func (x *poolView) EndPool(name string, created time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known, ok := x.pools[name]
+	if !ok || known.given.Terminating || !known.given.Created.Equal(created) {
+		return
+	}
+	p := known.given
+	p.Terminating = true
+	x.plans++
+	x.setPool(p)
+}
+
+// WatchedPool takes a pool that the watch delivered, unless this process made a later one of the name: that would be of
+// its earlier owner again.
+func (x *poolView) WatchedPool(p Pool) {
+	if !x.isLater(p.Name, p.Created) {
+		x.SetPool(p)
+	}
+}
+
+// WatchedPoolEnd forgets a pool that was made at a time, as the watch says, unless this process made a later one of the
+// name.
+func (x *poolView) WatchedPoolEnd(name string, created time.Time) {
+	if !x.isLater(name, created) {
+		x.RemovePool(name)
+	}
+}
+
+// isLater reports whether the index has a pool of a name that was made after a time. Times have whole seconds.
+func (x *poolView) isLater(name string, created time.Time) bool {
+	known, ok := x.Pool(name)
+	return ok && known.Created.After(created)
+}
