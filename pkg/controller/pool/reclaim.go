@@ -25,13 +25,12 @@ const AbandonedFor = time.Hour
 
 // Reclaimer takes blocks back that nobody needs, by the deletion of a pool. From a namespace that lives it takes only
 // what its parent's reclaimAfter allows, and never the last block: firewalls know it. An ADD that comes meanwhile has
-// its
-// address: the deletion waits until it is released, and whoever asks after it gets an address of another block.
+// its address: the deletion waits until it is released, and whoever asks after it gets an address of another block.
 type Reclaimer struct {
 	ReclaimerConfig
 
-	// idle is since when a block was seen idle; changed by the passes alone.
-	idle map[idleKey]time.Time
+	// idle is since when blocks were seen idle; changed by the passes alone.
+	idle idleSince
 }
 
 // ReclaimerConfig is what a Reclaimer works with.
@@ -47,10 +46,24 @@ type ReclaimerConfig struct {
 	Log   *slog.Logger
 }
 
-// idleKey is one block; one that is made again under the name is another.
+// idleSince is since when blocks were seen idle.
+type idleSince map[idleKey]time.Time
+
+// idleKey is one block; one that is made again under the name is another. Whose namespace has gone counts from then on.
 type idleKey struct {
-	name    string
-	created time.Time
+	name      string
+	created   time.Time
+	abandoned bool
+}
+
+func keyOf(b ipam.IdleBlock) idleKey { return idleKey{b.Block, b.Created, b.Abandoned} }
+
+// of returns since when a block that is idle now was seen so: none of its addresses was in use in between.
+func (s idleSince) of(b ipam.IdleBlock, now time.Time) time.Time {
+	if since, known := s[keyOf(b)]; known && !since.Before(b.Used) {
+		return since
+	}
+	return now
 }
 
 // NewReclaimer returns a reclaimer that has seen nothing yet.
@@ -64,14 +77,14 @@ func (r *Reclaimer) Start(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, r.Ready) {
 		return nil
 	}
-	r.idle = map[idleKey]time.Time{}
+	r.idle = idleSince{}
 	leadership.Every(ctx, min(30*time.Second, max(r.After/8, 100*time.Millisecond)), func() { r.pass(ctx) })
 	return nil
 }
 
 // pass takes back the blocks whose time has come, one after the other.
 func (r *Reclaimer) pass(ctx context.Context) {
-	seen, taken := map[idleKey]time.Time{}, map[string]bool{}
+	seen, taken := idleSince{}, map[string]bool{}
 	for _, b := range r.Index.IdleBlocks(r.Leases.Now()) {
 		b.Others = slices.DeleteFunc(b.Others, func(o string) bool { return taken[o] })
 		after := r.After
@@ -86,12 +99,9 @@ func (r *Reclaimer) pass(ctx context.Context) {
 		default:
 			after = b.After
 		}
-		key, now := idleKey{b.Block, b.Created}, r.Leases.Now()
-		since, known := r.idle[key]
-		if !known || since.Before(b.Used) {
-			since = now
-		}
-		if seen[key] = since; now.Sub(since) < after || ctx.Err() != nil {
+		now := r.Leases.Now()
+		since := r.idle.of(b, now)
+		if seen[keyOf(b)] = since; now.Sub(since) < after || ctx.Err() != nil {
 			continue
 		}
 		done, err := r.takeBack(ctx, b, r.may)
