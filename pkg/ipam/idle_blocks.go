@@ -20,7 +20,8 @@ type IdleBlock struct {
 	Others []string
 }
 
-// IdleBlocks returns the blocks that nothing is in at a time, by name. It looks at all blocks.
+// IdleBlocks returns the blocks that nothing is in at a time, by name. Those whose leases were lost are none of them:
+// it is not known what is in them. It looks at all blocks.
 func (x *poolView) IdleBlocks(now time.Time) (idle []IdleBlock) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -31,7 +32,7 @@ func (x *poolView) IdleBlocks(now time.Time) (idle []IdleBlock) {
 		}
 		x.expireCooldowns(p)
 		for number, b := range p.split.blocks {
-			if b.given.Terminating || len(p.split.held[number]) > 0 {
+			if b.given.Terminating || b.rebuilding != "" || p.rebuilding != "" || len(p.split.held[number]) > 0 {
 				continue
 			}
 			// What was set aside by hand, and what cools, goes with the parent.

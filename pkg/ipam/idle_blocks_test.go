@@ -43,6 +43,13 @@ func TestIdleBlocks(t *testing.T) {
 			}
 		})
 	}
+	for _, lost := range []string{"net", a.Name} {
+		x := indexOf(net, a)
+		x.SetRebuilding(lost, "until shop/web-0 tells")
+		if i := x.IdleBlocks(now); len(i) != 0 {
+			t.Errorf("idle while the leases of %s are not known: %+v", lost, i)
+		}
+	}
 	x := indexOf(net, a)
 	x.SetNamespace("shop", nil)
 	if i := x.IdleBlocks(now); len(i) != 1 || i[0].Abandoned || len(i[0].Others) != 0 {
