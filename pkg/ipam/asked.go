@@ -89,7 +89,7 @@ func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 		facts.Kind = explain.AddressInOtherPool
 		return RefuseFacts(ReasonAddressNotInPool, facts)
 	case !p.lists(w):
-		facts.Kind = explain.AddressNotForHost
+		facts.Kind, facts.Whole = explain.AddressNotForHost, p.CountedAs()
 		return RefuseFacts(ReasonHostNotInPool, facts)
 	case !p.Bound() && p.NotDefault && !w.names(p):
 		facts.Kind = explain.AddressForWhoNamesPool

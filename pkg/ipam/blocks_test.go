@@ -74,6 +74,24 @@ func TestBlocksServe(t *testing.T) {
 			text: "NamespaceNotServed: address 10.0.0.77 of pool net is in no block of namespace shop, and the block " +
 				"10.0.0.76/30 cannot be given to it; hint: ask for an address of its own blocks; see: bcsnetctl pool tree",
 		},
+		"the block that was named is full": {
+			pools: []Pool{net, mine}, want: want(func(w *PickRequest) { w.Pool = mine.Name }),
+			before: func(x *Index) { x.take(mine.Name, "10.0.0.32", "10.0.0.33", "10.0.0.34", "10.0.0.35") },
+			text: "PoolExhausted: no available IP for pod shop/a: pool net-10-0-0-32-30 (10.0.0.0/24) has 0 of 4 addresses " +
+				"free, 4 active, 0 reserved; hint: see who holds them: bcsnetctl ip list --pool net-10-0-0-32-30; " +
+				"add addresses: bcsnetctl pool add-ip net RANGE",
+		},
+		"the block that was named, on another host": {
+			pools: []Pool{net, mine}, want: want(onHost(host2), func(w *PickRequest) { w.Pool = mine.Name }),
+			text: "HostNotInPool: host 192.168.0.2 may not draw from pool net-10-0-0-32-30; hint: add the host with: " +
+				"bcsnetctl pool add-host net 192.168.0.2",
+		},
+		"the parent of the block that was named is cordoned": {
+			pools: []Pool{pool(t, "net", "10.0.0.0/24", []string{"10.0.0.0/24"}, splitInto(30), cordoned), mine},
+			want:  want(func(w *PickRequest) { w.Pool = mine.Name }),
+			text: "PoolCordoned: no available IP for pod shop/a: pool net-10-0-0-32-30 is a child of pool net, which is " +
+				"cordoned; hint: see: bcsnetctl pool describe net-10-0-0-32-30",
+		},
 		"no block": {pools: []Pool{net, his}, want: want(), text: none},
 		"another host": {
 			pools: []Pool{net, mine}, want: want(onHost(host2)),
@@ -82,7 +100,8 @@ func TestBlocksServe(t *testing.T) {
 		},
 		"the pool is cordoned": {
 			pools: []Pool{pool(t, "net", "10.0.0.0/24", []string{"10.0.0.0/24"}, splitInto(30), cordoned), mine}, want: want(),
-			text: "PoolCordoned: no available IP for pod shop/a: pool net is cordoned; pool net-10-0-0-32-30 is cordoned; " +
+			text: "PoolCordoned: no available IP for pod shop/a: pool net is cordoned; pool net-10-0-0-32-30 is a " +
+				"child of pool net, which is cordoned; " +
 				"namespace shop draws from its own alone; " +
 				"hint: let it hand out addresses again: bcsnetctl pool uncordon net",
 		},
@@ -94,9 +113,8 @@ func TestBlocksServe(t *testing.T) {
 				leased("10.0.0.36", "net-10-0-0-36-30", 1), leased("10.0.0.37", "net-10-0-0-36-30", 1),
 			},
 			want: want(asking("10.0.0.33")),
-			text: "HostFull: no available IP for pod shop/a: host 192.168.0.1 has 2 of the 2 addresses of pool " +
-				"net-10-0-0-32-30 that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: " +
-				"bcsnetctl pool edit net-10-0-0-32-30",
+			text: "HostFull: no available IP for pod shop/a: host 192.168.0.1 has 2 of the 2 addresses of pool net that " +
+				"one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit net",
 		},
 		"a quota counts leases of before the split": {
 			pools: []Pool{
@@ -104,9 +122,9 @@ func TestBlocksServe(t *testing.T) {
 			},
 			leases: []lease.Lease{leased("10.0.0.90", "net", 1)},
 			want:   want(asking("10.0.0.33")),
-			text: "QuotaExceeded: no available IP for pod shop/a: namespace shop has 1 of the 1 addresses of pool " +
-				"net-10-0-0-32-30 that it may have; hint: give back what it keeps and needs no more: bcsnetctl claim list -n " +
-				"shop; or raise its quota: bcsnetctl pool edit net-10-0-0-32-30",
+			text: "QuotaExceeded: no available IP for pod shop/a: namespace shop has 1 of the 1 addresses of pool net that " +
+				"it may have; hint: give back what it keeps and needs no more: bcsnetctl claim list -n shop; or raise its quota: " +
+				"bcsnetctl pool edit net",
 		},
 	} {
 		t.Run(name, tc.check)

@@ -23,7 +23,7 @@ func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 		facts.States = append(facts.States, x.stateOf(p, w))
 	}
 	is := func(kind explain.Kind, p *poolState, reason Reason) *Refusal {
-		facts.Kind, facts.Pool = kind, p.Name
+		facts.Kind, facts.Pool, facts.Whole = kind, p.Name, p.CountedAs()
 		return RefuseFacts(reason, facts)
 	}
 	overlapped := func(p *poolState) bool { return p.Serves() && p.n == 0 && p.losesAddresses() }

@@ -50,7 +50,7 @@ func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming
 func (x *bounds) noneOnHost(p *poolState, w PickRequest, chosen []choice) *Refusal {
 	share := x.hostShare(p, w, chosen)
 	return RefuseFacts(ReasonHostFull, explain.Facts{
-		Kind: explain.HostFull, Who: w.Who, Host: w.Host, Pool: p.Name, Share: share,
+		Kind: explain.HostFull, Who: w.Who, Host: w.Host, Pool: p.Name, Whole: p.CountedAs(), Share: share,
 	})
 }
 

@@ -58,7 +58,8 @@ func (x *bounds) inNamespace(p *poolState, w PickRequest, namespace string, chos
 func (x *bounds) quotaExceeded(p *poolState, w PickRequest, namespace string, chosen []choice) *Refusal {
 	share := x.quotaShare(p, w, namespace, chosen)
 	return RefuseFacts(ReasonQuotaExceeded, explain.Facts{
-		Kind: explain.QuotaExceeded, Who: w.Who, Namespace: namespace, Pool: p.Name, Share: share,
+		Kind: explain.QuotaExceeded, Who: w.Who, Namespace: namespace, Pool: p.Name, Whole: p.CountedAs(),
+		Share: share,
 	})
 }
 

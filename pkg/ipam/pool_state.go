@@ -187,6 +187,8 @@ func (p *poolState) stop() explain.Stop {
 		return explain.Stop{Cause: explain.NotUsable, Detail: p.Problem}
 	case p.Terminating:
 		return explain.Stop{Cause: explain.Terminating}
+	case p.parent != nil && p.Cordoned && !p.given.Cordoned:
+		return explain.Stop{Cause: explain.ByParent, Detail: explain.Stop{Cause: explain.Cordoned}.OfParent(p.Parent)}
 	case p.Cordoned:
 		return explain.Stop{Cause: explain.Cordoned}
 	case p.ByParent != explain.Serves:

@@ -50,7 +50,7 @@ func (x *picker) unservedBy(name string, w PickRequest) *Refusal {
 		facts.Kind = explain.NoSuchPool
 		return RefuseFacts(ReasonNotFound, facts)
 	case !p.lists(w):
-		facts.Kind, facts.HostSubnets = explain.PoolNotForHost, p.HostSubnets.String()
+		facts.Kind, facts.Whole, facts.HostSubnets = explain.PoolNotForHost, p.CountedAs(), p.HostSubnets.String()
 		if p.HostSelector != nil {
 			facts.HostSelector = p.HostSelector.String()
 		}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -17,6 +18,9 @@ type Facts struct {
 	Address netip.Addr
 	Pool    string
 	Subnet  netip.Prefix
+	// Whole is the pool whose bounds, hosts and addresses are those of Pool: its parent where that is a block. Empty for
+	// Pool itself.
+	Whole string
 	// Role of an address that nobody gets, such as "gateway".
 	Role string
 	// Beside is another address that was asked for; Other is its pool, or the pool that was asked for.
@@ -90,6 +94,8 @@ func (f *Facts) value(name string) string {
 		return f.Address.String()
 	case "pool":
 		return f.Pool
+	case "whole":
+		return cmp.Or(f.Whole, f.Pool)
 	case "subnet":
 		return f.Subnet.String()
 	case "role":

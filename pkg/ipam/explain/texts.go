@@ -31,7 +31,7 @@ func (k Kind) addressNotServed() (message, hint string) {
 		return "address {address} is in pool {pool}, not in pool {other}", "ask for it there, or for another address"
 	case AddressNotForHost:
 		return "address {address} is in pool {pool}, which host {host} may not draw from",
-			"add the host with: bcsnetctl pool add-host {pool} {host}"
+			"add the host with: bcsnetctl pool add-host {whole} {host}"
 	case AddressNotForNamespace:
 		return "address {address} is in pool {pool}, which does not serve namespace {namespace}",
 			"{bind}"
@@ -104,7 +104,7 @@ func (k Kind) noPoolFits() (message, hint string) {
 		return "there is no pool {pool}", "see: bcsnetctl pool list"
 	case PoolNotForHost:
 		return "host {host} may not draw from pool {pool}{nor subnets}{nor selector}",
-			"add the host with: bcsnetctl pool add-host {pool} {host}"
+			"add the host with: bcsnetctl pool add-host {whole} {host}"
 	case PoolNotForNamespace:
 		return "pool {pool} does not serve {served}", "{bind}"
 	case PoolNotOfNetwork:
@@ -129,16 +129,16 @@ func (k Kind) noPoolFits() (message, hint string) {
 func (k Kind) nothingLeft() (message, hint string) {
 	const (
 		none       = "no available IP for {who}: "
-		raiseLimit = "wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit {pool}"
+		raiseLimit = "wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit {whole}"
 		raiseQuota = "give back what it keeps and needs no more: bcsnetctl claim list -n {namespace}; " +
-			"or raise its quota: bcsnetctl pool edit {pool}"
-		addRange = "add addresses: bcsnetctl pool add-ip {pool} RANGE"
+			"or raise its quota: bcsnetctl pool edit {whole}"
+		addRange = "add addresses: bcsnetctl pool add-ip {whole} RANGE"
 	)
 	switch k {
 	case HostFull:
-		return none + "host {host} has {has} of the {limit} addresses of pool {pool} that one host may have", raiseLimit
+		return none + "host {host} has {has} of the {limit} addresses of pool {whole} that one host may have", raiseLimit
 	case QuotaExceeded:
-		return none + "namespace {namespace} has {has} of the {limit} addresses of pool {pool} that it may have", raiseQuota
+		return none + "namespace {namespace} has {has} of the {limit} addresses of pool {whole} that it may have", raiseQuota
 	case ClaimFull:
 		return none + "claim {claim} holds {held} of {limit} addresses{coming}, and none of them is free for it",
 			"wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize {claim} N"
