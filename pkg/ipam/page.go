@@ -74,7 +74,9 @@ func (x *leaseView) candidates(f *Filter, container compact, visit func(*record)
 	case f.ContainerID != "":
 		defer x.mu.RUnlock()
 		for r := x.byContainer.first(x.hash().container(container)); r != nil; r = r.nextContainer {
-			visit(r)
+			if r.container() == container { // others of its chain may have it as their second one
+				visit(r)
+			}
 		}
 		for _, r := range x.second.containers[container] {
 			visit(r)

@@ -127,6 +127,17 @@ func TestPageOfAMigration(t *testing.T) {
 		Holder: lease.Holder{Host: source, ContainerID: "aa", IfName: "eth0", Namespace: "shop", PodName: "a", PodUID: "ua"},
 		Other:  &lease.Holder{Host: target, ContainerID: "bb", IfName: "eth0", Namespace: "shop", PodName: "b", PodUID: "ub"},
 	})
+	for i := range 64 { // of any hash
+		id := fmt.Sprintf("c%d", i)
+		l := x.ByContainer("bb", "")[0].Turned()
+		l.Version, l.Other.ContainerID = l.Version+1, id
+		x.Wrote(l)
+		if page, total, _ := x.Page(Filter{ContainerID: id}, netip.Addr{}, 10); total != 1 || len(page) != 1 {
+			t.Errorf("%s has %v, %d", id, page, total)
+		}
+		l.Version, l.Other.ContainerID = l.Version+1, "bb"
+		x.Wrote(l)
+	}
 	for name, tc := range map[string]struct {
 		filter Filter
 		want   string // the pod; empty for none
