@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -30,7 +31,9 @@ type explainNamespace struct {
 	labels map[string]string
 	exists bool
 	host   netip.Addr
+	// pools are as they are stored, served as they serve: a group may have the namespaces of its parent.
 	pools  map[string]resource.Pool
+	served map[string]ipam.Pool
 }
 
 func newExplainNamespace(s *app.App) *cobra.Command {
@@ -92,6 +95,10 @@ func (v *explainNamespace) Run(ctx context.Context) error {
 	}
 	x := resource.IndexOf(v.App, all)
 	x.SetNamespace(v.name, v.labels)
+	v.served = map[string]ipam.Pool{}
+	for _, p := range x.Pools() {
+		v.served[p.Name] = p
+	}
 	resource.SetNodes(ctx, v.App, x, all)
 	c := chain{own: x.Own(v.name, v.host)}
 	for _, p := range x.Chain(v.name, v.host) {
@@ -228,15 +235,19 @@ func (v *explainNamespace) why(p ipam.Place) string {
 }
 
 func (v *explainNamespace) standing(p ipam.Place, o resource.Pool) string {
-	selector := ""
-	if o.Spec.NamespaceSelector != nil {
-		selector = metav1.FormatLabelSelector(o.Spec.NamespaceSelector)
+	served := v.served[p.Pool]
+	names, selector, from := o.Spec.Namespaces, "", ""
+	if served.NamespaceSelector != nil {
+		selector = served.NamespaceSelector.String()
+	}
+	if len(names) == 0 && o.Spec.NamespaceSelector == nil {
+		names, from = slices.Sorted(maps.Keys(served.Namespaces)), " (as pool " + o.Spec.Parent + ")"
 	}
 	switch p.Standing {
 	case ipam.BoundByName:
-		return "bound to it by name"
+		return "bound to it by name" + from
 	case ipam.BoundByLabels:
-		return "bound to it by its selector " + selector
+		return "bound to it by its selector " + selector + from
 	case ipam.InDefaultChain:
 		return "in the default chain"
 	case ipam.OwnBlock:
@@ -256,13 +267,13 @@ func (v *explainNamespace) standing(p ipam.Place, o resource.Pool) string {
 		return "host " + v.host.String() + " may not draw from it"
 	default: // BoundElsewhere
 		var to []string
-		if n := len(o.Spec.Namespaces); n > 0 {
-			to = append(to, "to "+app.Those("namespace", o.Spec.Namespaces))
+		if len(names) > 0 {
+			to = append(to, "to "+app.Those("namespace", names))
 		}
 		if selector != "" {
 			to = append(to, "by its selector "+selector)
 		}
-		return "bound " + strings.Join(to, " and ")
+		return "bound " + strings.Join(to, " and ") + from
 	}
 }
 
