@@ -51,9 +51,13 @@ func (p Pool) divided() (Pool, grid) {
 		return p, grid{}
 	}
 	g, err := newGrid(p.Plan.Usable, p.Plan.Subnet, p.BlockSize)
+	if err == nil {
+		err = checkBlockNames(p.Name, p.Plan.Subnet, p.BlockSize)
+	}
 	if err != nil {
 		p.Problem = err.Error()
 		p.dropAddresses()
+		return p, grid{}
 	}
 	return p, g
 }
