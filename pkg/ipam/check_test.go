@@ -315,7 +315,7 @@ func checkFreeSets(t fataler, x *Index) {
 	for _, p := range x.pools {
 		for _, r := range p.Plan.Usable.Ranges() {
 			for a := r.From(); a.Compare(r.To()) <= 0; a = a.Next() {
-				if q, _, ok := x.serving(a); p.withholds(a) && ok && q == p {
+				if q, _, ok := x.serving(a); ok && q.withholds(a) { // p itself, or a group that p loses it to
 					continue
 				}
 				if served[a] == "" && !losesInCircle(x, a) {
