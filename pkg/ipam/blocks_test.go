@@ -378,6 +378,11 @@ func TestSplitNoMore(t *testing.T) {
 	} {
 		t.Run(name, pickCase{pools: pools, want: want(), picks: []string{"flat 12.0.0.7"}}.check)
 	}
+	for _, p := range Arrange([]Pool{wide, flat, tooMany}) { // as commands see it
+		if is, _ := indexOf(p).Pool(p.Name); is.Problem != p.Problem || !is.Usable().Equal(p.Usable()) {
+			t.Errorf("pool %s has the problem %q for commands, and %q", p.Name, p.Problem, is.Problem)
+		}
+	}
 	x := indexOf(net, wide, flat, tooMany)
 	if own := x.Own("shop", ip(host1)); !slices.Equal(own, []string{"wide"}) {
 		t.Errorf("shop could have blocks of %v", own)

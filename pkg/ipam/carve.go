@@ -48,6 +48,7 @@ func Arrange(all []Pool) []Pool {
 		if p, ok := arranged[out[i].Name]; ok {
 			out[i] = p
 		}
+		out[i], _ = out[i].divided()
 	}
 	return out
 }
