@@ -21,38 +21,63 @@ type IdleBlock struct {
 }
 
 // IdleBlocks returns the blocks that nothing is in at a time, by name. Those whose leases were lost are none of them:
-// it is not known what is in them. It looks at all blocks.
+// it is not known what is in them. What the parent has shrunk away from is still a block that goes back. It looks at all
+// blocks.
 func (x *poolView) IdleBlocks(now time.Time) (idle []IdleBlock) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.now = now.UnixNano()
 	for _, p := range x.roots {
-		if p.split == nil {
+		if p.split == nil || p.rebuilding != "" {
 			continue
 		}
 		x.expireCooldowns(p)
 		for number, b := range p.split.blocks {
-			if b.given.Terminating || b.rebuilding != "" || p.rebuilding != "" || len(p.split.held[number]) > 0 {
-				continue
+			if len(p.split.held[number]) == 0 && x.isIdle(b, p) {
+				idle = append(idle, x.idleBlock(b, p))
 			}
-			// What was set aside by hand, and what cools, goes with the parent.
-			if m := x.byPool[b.Name]; !p.Terminating && (m != nil && m.reserved > 0 || b.cooling() > 0) {
-				continue
+		}
+		for name, given := range x.children[p.Name] {
+			b := x.roots[name]
+			if b != nil && IsBlockName(name, p.Name, given.Plan.CIDR) && len(given.Namespaces) == 1 && x.isIdle(b, p) &&
+				!x.isMissingAny(name) {
+				idle = append(idle, x.idleBlock(b, p))
 			}
-			idle = append(idle, x.idleBlock(b))
 		}
 	}
 	slices.SortFunc(idle, func(a, b IdleBlock) int { return cmp.Compare(a.Block, b.Block) })
 	return idle
 }
 
-func (x *state) idleBlock(b *poolState) IdleBlock {
-	ns := b.Owner()
+// isIdle reports whether no lease that names a block keeps it. What was set aside by hand, and what cools, goes with the
+// parent.
+func (x *state) isIdle(b, parent *poolState) bool {
+	m := x.byPool[b.Name]
+	switch {
+	case b.given.Terminating || b.rebuilding != "":
+		return false
+	case m != nil && m.active+m.retained > 0:
+		return false
+	}
+	return parent.Terminating || (m == nil || m.reserved == 0) && b.cooling() == 0
+}
+
+// isMissingAny reports whether the object of a lease that names a pool has gone while somebody had the address.
+func (x *state) isMissingAny(pool string) bool {
+	for _, r := range x.missing {
+		if r.params.Value().Pool == pool {
+			return true
+		}
+	}
+	return false
+}
+
+func (x *state) idleBlock(b, parent *poolState) IdleBlock {
+	ns := b.given.Owner()
 	_, lives := x.labels[ns]
 	i := IdleBlock{
-		Block: b.Name, Namespace: ns, Parent: b.Parent, Created: b.Created, Abandoned: !lives || b.parent.Terminating,
-		ParentGoes: b.parent.Terminating,
-		After:      b.parent.ReclaimAfter,
+		Block: b.Name, Namespace: ns, Parent: parent.Name, Created: b.Created, Abandoned: !lives || parent.Terminating,
+		ParentGoes: parent.Terminating, After: parent.ReclaimAfter,
 	}
 	if m := x.byPool[b.Name]; m != nil {
 		for r := range m.records {
@@ -61,7 +86,7 @@ func (x *state) idleBlock(b *poolState) IdleBlock {
 			}
 		}
 	}
-	for _, o := range b.parent.split.of[ns] {
+	for _, o := range parent.split.of[ns] {
 		if o != b && !o.given.Terminating {
 			i.Others = append(i.Others, o.Name)
 		}

@@ -43,6 +43,36 @@ func TestIdleBlocks(t *testing.T) {
 			}
 		})
 	}
+	shrunk := pool(t, "net", "10.0.0.0/24", []string{"10.0.0.64-10.0.0.255"}, splitInto(27))
+	group := pool(t, "other", "10.0.0.0/24", []string{"10.0.0.32/27"}, namespaces("shop"))
+	group.Parent = "net"
+	for name, tc := range map[string]struct {
+		change func(*Index)
+		want   []string
+	}{
+		"nothing is in it":         {func(*Index) {}, []string{a.Name, b.Name}},
+		"one is used":              {func(x *Index) { x.take(a.Name, "10.0.0.40") }, []string{b.Name}},
+		"one is reserved":          {func(x *Index) { x.Watched(reserved("10.0.0.40", a.Name, 1)) }, []string{b.Name}},
+		"it goes already":          {func(x *Index) { x.EndPool(a.Name, a.Created) }, []string{b.Name}},
+		"its leases are not known": {func(x *Index) { x.SetRebuilding(a.Name, "until then") }, []string{b.Name}},
+	} {
+		x := indexOf(net, a, b, group, shrunk)
+		tc.change(x)
+		var got []string
+		for _, i := range x.IdleBlocks(now) {
+			if got = append(got, i.Block); i.Namespace != "shop" || !i.Abandoned || i.Parent != "net" || !i.Created.Equal(now) {
+				t.Errorf("%+v", i)
+			}
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("the parent has shrunk, %s: idle are %v, want %v", name, got, tc.want)
+		}
+	}
+	x := indexOf(net, a, shrunk)
+	x.SetNamespace("shop", nil)
+	if i := x.IdleBlocks(now); len(i) != 1 || i[0].Abandoned || len(i[0].Others) != 0 {
+		t.Errorf("the last block of a namespace that lives, of a parent that has shrunk: %+v", i)
+	}
 	for _, lost := range []string{"net", a.Name} {
 		x := indexOf(net, a)
 		x.SetRebuilding(lost, "until shop/web-0 tells")
@@ -50,7 +80,7 @@ func TestIdleBlocks(t *testing.T) {
 			t.Errorf("idle while the leases of %s are not known: %+v", lost, i)
 		}
 	}
-	x := indexOf(net, a)
+	x = indexOf(net, a)
 	x.SetNamespace("shop", nil)
 	if i := x.IdleBlocks(now); len(i) != 1 || i[0].Abandoned || len(i[0].Others) != 0 {
 		t.Errorf("the last block of a namespace that lives: %+v", i)
