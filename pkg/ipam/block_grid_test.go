@@ -144,8 +144,8 @@ func TestBlockNames(t *testing.T) {
 				t.Errorf("with %d characters: %s", tc.most, p.Problem)
 			}
 			p.Name += "p"
-			want := fmt.Sprintf("its name is too long for those of its blocks, which are called like %s: it may have %d characters",
-				tc.called, tc.most)
+			want := fmt.Sprintf("its name is too long for those of its blocks, which are called like %s: "+
+				"it may have %d characters", tc.called, tc.most)
 			x := indexOf(p)
 			if p, _ := x.Pool(p.Name); p.Problem != want || x.Blocks(p.Name).All > 0 {
 				t.Errorf("got %q, want %q", p.Problem, want)

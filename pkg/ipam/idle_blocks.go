@@ -21,8 +21,8 @@ type IdleBlock struct {
 }
 
 // IdleBlocks returns the blocks that nothing is in at a time, by name. Those whose leases were lost are none of them:
-// it is not known what is in them. What the parent has shrunk away from is still a block that goes back. It looks at all
-// blocks.
+// it is not known what is in them. What the parent has shrunk away from is still a block that goes back. It looks at
+// all blocks.
 func (x *poolView) IdleBlocks(now time.Time) (idle []IdleBlock) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -49,8 +49,8 @@ func (x *poolView) IdleBlocks(now time.Time) (idle []IdleBlock) {
 	return idle
 }
 
-// isIdle reports whether no lease that names a block keeps it. What was set aside by hand, and what cools, goes with the
-// parent.
+// isIdle reports whether no lease that names a block keeps it. What was set aside by hand, and what cools, goes with
+// the parent.
 func (x *state) isIdle(b, parent *poolState) bool {
 	m := x.byPool[b.Name]
 	switch {

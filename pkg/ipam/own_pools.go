@@ -3,8 +3,8 @@ package ipam
 import "time"
 
 // What this process writes of pools, and what the watch delivers of them, come in any order: an answer may be overtaken
-// by events of the same write and of later ones, up to the end of the pool, and may itself overtake events of an earlier
-// pool of the name.
+// by events of the same write and of later ones, up to the end of the pool. It may itself overtake events of an
+// earlier pool of the name.
 
 // makingPools are the pools that this process is making, by name.
 type makingPools map[string]*making
@@ -23,9 +23,8 @@ func (m makingPools) ended(p Pool) {
 	}
 }
 
-// MakePool says that this process is about to make a pool. add takes the pool that has the name then, and may be
-// called before done, which says that the attempt is over: unless the index has one of the name that is as new or newer,
-// or had it and it has ended.
+// MakePool says that this process is about to make a pool. add takes the pool that has the name then, unless the index
+// has one of the name that is as new or newer, or had it and it has ended. done says that the attempt is over.
 func (x *poolView) MakePool(name string) (add func(Pool), done func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

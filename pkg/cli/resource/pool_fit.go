@@ -74,8 +74,8 @@ func (f *Fit) Shifts(name string) (out []Shift) {
 	return out
 }
 
-// Check refuses a change by which a pool would no longer fit its parent, or would as a new one not, and groups whose
-// new addresses somebody holds as another pool's. A pool that did not fit before may stay so.
+// Check refuses a change by which a pool would no longer fit its parent or be split into its blocks, or would as a new
+// one not, and groups whose new addresses somebody holds as another pool's. A pool that did not fit before may stay so.
 func (f *Fit) Check(ctx context.Context, s *app.App) error {
 	var failed app.Several
 	for _, name := range f.changed {
@@ -95,9 +95,13 @@ func (f *Fit) CheckOne(ctx context.Context, s *app.App, name string) error {
 // spoilt reports whether a pool would not fit any more, or as a new one would not fit.
 func (f *Fit) spoilt(name string) bool { return f.is[name].BadParent && !f.was[name].BadParent }
 
-// misfit returns why a pool, or another one because of it, would not fit its parent.
+// misfit returns why a pool, or another one because of it, would not fit its parent, or why it could not be split.
 func (f *Fit) misfit(name string) error {
 	p := f.is[name]
+	if p.BlockSize > 0 && !p.Valid() && !p.BadParent && f.was[name].Valid() {
+		return app.Refuse(app.ReasonPoolInvalid, "pool %s: %s", name, p.Problem).
+			WithHint("see the blocks that there are: bcsnetctl pool tree")
+	}
 	if f.spoilt(name) {
 		return app.Refuse(app.ReasonInvalidParent, "pool %s: %s", name, p.Problem).
 			WithHint("see what the parent has: bcsnetctl inspect pool %s", p.Parent)

@@ -38,6 +38,8 @@ func TestFit(t *testing.T) {
 	net, web := fitPool("net", "", "10.0.0.10-10.0.0.99"), fitPool("web", "net", "10.0.0.20-10.0.0.29")
 	split := fitPool("net", "", "10.0.0.0-10.0.0.127", cut)
 	block := fitPool("net-10-0-0-16-28", "net", "10.0.0.16/28", of("shop"))
+	wide := func(o *v1.BCSNetPool) { o.Spec.Mask, o.Spec.BlockSize = 8, 32 }
+	fine, tooMany := fitPool("fine", "", "10.0.0.0/24", wide), fitPool("fine", "", "10.0.0.0/8", wide)
 	for name, tc := range map[string]struct {
 		before, change []ipam.Pool
 		want           string
@@ -58,6 +60,17 @@ func TestFit(t *testing.T) {
 			"pool web: bad ip-pool 10.0.0.20, EPG ip-pool must be a subset of network 10.0.0.0/24: " +
 				"its net and mask, 10.0.0.0/25, are not those of parent net",
 		},
+		"more than it can be split into": {
+			[]ipam.Pool{fine}, []ipam.Pool{tooMany},
+			"pool fine: blockSize 32 makes more than 65536 blocks of 10.0.0.2-10.255.255.254: " +
+				"use a shorter one, or several pools",
+		},
+		"a new one that cannot be split": {
+			nil, []ipam.Pool{tooMany},
+			"pool fine: blockSize 32 makes more than 65536 blocks of 10.0.0.2-10.255.255.254: " +
+				"use a shorter one, or several pools",
+		},
+		"one that could not be split before": {[]ipam.Pool{tooMany}, []ipam.Pool{tooMany}, ""},
 		"no parent": {nil, []ipam.Pool{web}, "pool web: parent net does not exist"},
 		"a group and its parent, in any order": {
 			nil, []ipam.Pool{fitPool("web", "net", "10.0.0.20-10.0.0.29", fresh), net}, "",
