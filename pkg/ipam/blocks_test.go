@@ -364,8 +364,8 @@ func handed(t testing.TB, p Pool) Pool {
 	return p
 }
 
-// TestSplitNoMore: a pool whose addresses became too many for its blocks is not what namespaces could have of their own,
-// as for a replica that starts then.
+// TestSplitNoMore: a pool whose addresses became too many for its blocks is not what namespaces could have of their
+// own, as for a replica that starts then.
 func TestSplitNoMore(t *testing.T) {
 	const many, few = "10.0.0.0/8", "10.0.0.0/24"
 	net := pool(t, "net", many, []string{few}, splitInto(30))

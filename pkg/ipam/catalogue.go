@@ -50,7 +50,8 @@ func newCatalogue() catalogue {
 	return catalogue{
 		pools: map[string]*poolState{}, roots: map[string]*poolState{}, children: map[string]map[string]Pool{},
 		families: map[string]*family{}, making: makingPools{}, rebuilding: map[string]string{},
-		bound: map[string][]*poolState{}, unbound: newHostTable(), boundHosts: newHostTable(), networks: map[string][]*poolState{},
+		bound: map[string][]*poolState{}, unbound: newHostTable(), boundHosts: newHostTable(),
+		networks:  map[string][]*poolState{},
 		selecting: map[*poolState]struct{}{}, namespaceTable: newNamespaceTable(), owning: map[string][]*poolState{},
 		ordered: map[string][]*poolState{},
 	}

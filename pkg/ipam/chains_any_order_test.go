@@ -35,7 +35,8 @@ func neighbours(t testing.TB) (names []string, draw func(*rapid.T, string) Pool)
 	rarely := func(r *rapid.T, what string) bool { return rapid.IntRange(0, 7).Draw(r, what) == 0 }
 	return names, func(r *rapid.T, name string) Pool {
 		parent := parents[name]
-		available, subnet := "", subnets[name]
+		var available string
+		subnet := subnets[name]
 		switch {
 		case cidrs[name] != "":
 			available, subnet = cidrs[name], subnets[parent]

@@ -71,7 +71,7 @@ func TestFit(t *testing.T) {
 				"use a shorter one, or several pools",
 		},
 		"one that could not be split before": {[]ipam.Pool{tooMany}, []ipam.Pool{tooMany}, ""},
-		"no parent": {nil, []ipam.Pool{web}, "pool web: parent net does not exist"},
+		"no parent":                          {nil, []ipam.Pool{web}, "pool web: parent net does not exist"},
 		"a group and its parent, in any order": {
 			nil, []ipam.Pool{fitPool("web", "net", "10.0.0.20-10.0.0.29", fresh), net}, "",
 		},

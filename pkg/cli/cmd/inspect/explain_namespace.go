@@ -241,7 +241,7 @@ func (v *explainNamespace) standing(p ipam.Place, o resource.Pool) string {
 		selector = served.NamespaceSelector.String()
 	}
 	if len(names) == 0 && o.Spec.NamespaceSelector == nil {
-		names, from = slices.Sorted(maps.Keys(served.Namespaces)), " (as pool " + o.Spec.Parent + ")"
+		names, from = slices.Sorted(maps.Keys(served.Namespaces)), " (as pool "+o.Spec.Parent+")"
 	}
 	switch p.Standing {
 	case ipam.BoundByName:
