@@ -56,9 +56,9 @@ func (x *poolView) addPool(p Pool, one *making) {
 	x.setPool(p)
 }
 
-// EndPool has a pool that this process deleted hand out nothing from now on. It changes nothing else of it: the watch
-// may have delivered the deletion before, with a later generation, or even the end. created tells it from a later pool
-// of the name.
+// EndPool keeps a pool that this process deleted from handing out anything from now on. It changes nothing else of it:
+// the watch may have delivered the deletion before, with a later generation, or even the end. created tells it from a
+// later pool of the name.
 func (x *poolView) EndPool(name string, created time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
