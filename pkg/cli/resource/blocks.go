@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -28,6 +29,16 @@ func BlocksOf(all []Pool) map[string][]Pool {
 		}
 	}
 	return of
+}
+
+// CheckOwnHosts refuses a block, whose hosts are those of the pool that it is of, whatever its own spec says. verb is what
+// was to be done to them.
+func CheckOwnHosts(p Pool, verb string) error {
+	if p.whole == nil {
+		return nil
+	}
+	return app.Refuse(app.ReasonPoolInvalid, "pool %s is a block of pool %s, whose hosts are its own", p.Name,
+		p.whole.Name).WithHint("say it of that one: bcsnetctl pool %s %s HOST", verb, p.whole.Name)
 }
 
 // OwnerOf returns the namespace of a block.

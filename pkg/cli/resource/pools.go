@@ -33,8 +33,8 @@ type Pools struct {
 type Pool struct {
 	*v1.BCSNetPool
 	Stored *unstructured.Unstructured
-	// parent is that of a group; nil for another pool, and where it was not read.
-	parent *v1.BCSNetPool
+	// parent is that of a group; nil for another pool, and where it was not read. whole is the pool that a block is of.
+	parent, whole *v1.BCSNetPool
 }
 
 // NewPools returns the pools of the cluster.
@@ -90,8 +90,9 @@ func (p *Pools) maybe(ctx context.Context, name string) (Pool, error) {
 
 // of returns a group with its parent; blocks and pools without one as they are.
 func (p Pool) of(parent *v1.BCSNetPool) Pool {
-	if p.parent = parent; parent != nil && parent.Spec.BlockSize > 0 {
-		p.parent = nil
+	p.parent, p.whole = parent, nil
+	if parent != nil && parent.Spec.BlockSize > 0 {
+		p.parent, p.whole = nil, parent
 	}
 	return p
 }

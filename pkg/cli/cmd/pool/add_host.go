@@ -52,6 +52,9 @@ func (v *poolAddHost) Run(ctx context.Context) error {
 	var added, same, inside []string
 	inherited := false
 	edited, err := api.Edit(ctx, v.name, func(p resource.Pool) (map[string]any, error) {
+		if err := resource.CheckOwnHosts(p, "add-host"); err != nil {
+			return nil, err
+		}
 		added, same, inside = nil, nil, nil
 		var networks ipam.Networks
 		if inherited = resource.InheritsHosts(p); !inherited {

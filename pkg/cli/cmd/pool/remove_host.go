@@ -55,6 +55,9 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 	var others []string
 	left := 0
 	edited, err := api.Edit(ctx, v.name, func(p resource.Pool) (map[string]any, error) {
+		if err := resource.CheckOwnHosts(p, "remove-host"); err != nil {
+			return nil, err
+		}
 		if err := v.removable(p, nodes, known); err != nil {
 			return nil, err
 		}
