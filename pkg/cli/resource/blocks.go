@@ -31,8 +31,8 @@ func BlocksOf(all []Pool) map[string][]Pool {
 	return of
 }
 
-// CheckOwnHosts refuses a block, whose hosts are those of the pool that it is of, whatever its own spec says. verb is what
-// was to be done to them.
+// CheckOwnHosts refuses a block, whose hosts are those of the pool that it is of, whatever its own spec says. verb is
+// what was to be done to them.
 func CheckOwnHosts(p Pool, verb string) error {
 	if p.whole == nil {
 		return nil
