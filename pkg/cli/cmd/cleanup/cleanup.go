@@ -20,9 +20,9 @@ func New(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cleanup", GroupID: "objects",
 		Short: "End the leases of holders that are gone",
-		Long: `End the leases of a network, a pool, a group, a host or one endpoint whose holders
-are gone: what the controller would collect, at once. Leases of pods that live end only
-with --force, which names them.`,
+		Long: `End the leases of a network, a pool, a group, a host or one endpoint whose
+holders are gone: what the controller would collect, at once. Leases of pods
+that live end only with --force, which names them.`,
 		Example: `  bcsnetctl cleanup network prod --dry-run=client
   bcsnetctl cleanup host 10.0.0.11
   bcsnetctl cleanup endpoint shop/web-0 --force`,
@@ -52,13 +52,14 @@ func (k kind) command(s *app.App) *cobra.Command {
 		Long: k.long + `
 
 A holder is gone when its pod is, and no container of it can run any more: its
-node is ready, and the pod has been gone for --settle, at two looks. What is not
-sure is left alone and counted, as are pods that live and owners that are no pod;
---force ends their leases, too, and at once, and names the pods. An address that
-a claim keeps stays reserved for the claim, unless --kept gives it back as well.
-Each address is released by itself, if it has not changed hands meanwhile: an
-interrupted call is done by another one. What was released goes to standard
-output, as it was before.`,
+node is ready, and the pod has been gone for --settle, at two looks. A shorter
+--settle is your word that the containers of pods that were deleted by force are
+no more. What is not sure is left alone and counted, as are pods that live and
+owners that are no pod; --force ends their leases, too, and at once, and names
+the pods. An address that a claim keeps stays reserved for the claim, unless
+--kept gives it back as well. Each address is released by itself, if it has not
+changed hands meanwhile: an interrupted call is done by another one. What was
+released goes to standard output, as it was before.`,
 		Example: k.example, ValidArgsFunction: k.completes,
 	}
 	f := cmd.Flags()

@@ -13,7 +13,8 @@ func kinds(s *app.App) []kind {
 	return []kind{
 		{
 			name: "network", arg: "NETWORK", short: "End the leases of a network whose holders are gone",
-			long: `End the leases in the pools of a network whose holders are gone, after a question.`,
+			long: `End the leases in the pools of a network, and in their groups, whose holders are
+gone, after a question.`,
 			example: `  bcsnetctl cleanup network prod --dry-run=client
   bcsnetctl cleanup network prod --yes -o json`,
 			completes: resource.CompleteNetworks(s), find: ofNetwork,
@@ -27,8 +28,8 @@ func kinds(s *app.App) []kind {
 		},
 		{
 			name: "group", arg: "GROUP", short: "End the leases of a group whose holders are gone",
-			long: `End the leases of a group, a pool that is a part of another one, whose holders are
-gone, after a question. Those of its parent stay.`,
+			long: `End the leases of a group, a pool that is a part of another one, whose holders
+are gone, after a question. Those of its parent stay.`,
 			example: `  bcsnetctl cleanup group blue-payments --dry-run=client
   bcsnetctl cleanup group blue-payments --yes`,
 			completes: resource.CompleteGroups(s), find: ofGroup,

@@ -48,10 +48,10 @@ is released of any host without --force. Nodes that are not Ready and hosts that
 are no node, as when the machine is gone, need no flag.
 
 ` + resource.HostArgsHelp + ` A host
-that holds nothing is no error. Several hosts are looked at once more at the end:
-what one of them took before its turn came is freed, too. What fails can be run
-again: it does the rest. With --wait the command does that itself, and frees what
-a host takes meanwhile, until two looks in a row find nothing.`,
+that holds nothing is no error. Several hosts are looked at once more at the
+end: what one of them took before its turn came is freed, too. What fails can be
+run again: it does the rest. With --wait the command does that itself, and frees
+what a host takes meanwhile, until two looks in a row find nothing.`,
 		Example: `  bcsnetctl release-host 10.0.0.11 --dry-run=client
   bcsnetctl release-host 10.0.0.11 10.0.0.12 -o name
   bcsnetctl host list -o jsonpath='` + goneHosts + `' | bcsnetctl release-host -`,

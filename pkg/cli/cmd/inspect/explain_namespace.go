@@ -40,7 +40,7 @@ func newExplainNamespace(s *app.App) *cobra.Command {
 	v := &explainNamespace{App: s}
 	cmd := &cobra.Command{
 		Use: "namespace NAMESPACE", Aliases: []string{"ns"}, Args: app.Takes(1, 1), RunE: app.Runs(v),
-		Short: "Show from which pools a namespace draws, in which order, and why from no others",
+		Short: "Show from which pools a namespace draws, and why from no others",
 		Long: `Show from which pools the pods of a namespace draw that name none, in the order
 in which these are tried, and of the other pools why they are passed over. A
 namespace with pools of its own draws from these alone; any other draws from the

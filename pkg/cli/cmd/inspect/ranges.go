@@ -19,10 +19,10 @@ func New(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "inspect", GroupID: "objects",
 		Short: "Show which addresses are allocated, free, reserved and cooling",
-		Long: `Show which addresses are allocated, free, reserved and cooling, as ranges "a-b, c":
-of a pool or group, of the pools of a network, or as a host or a namespace sees the pools
-that it draws from. What is free is decided here as the controller decides it,
-from the objects as they are; nothing is changed.`,
+		Long: `Show which addresses are allocated, free, reserved and cooling, as ranges
+"a-b, c": of a pool or group, of the pools of a network, or as a host or a
+namespace sees the pools that it draws from. What is free is decided here as the
+controller decides it, from the objects as they are; nothing is changed.`,
 		Example: `  bcsnetctl inspect pool blue
   bcsnetctl inspect network prod -o json
   bcsnetctl inspect namespace shop`,

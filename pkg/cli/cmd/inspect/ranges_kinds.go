@@ -26,8 +26,8 @@ func kinds(s *app.App) []kind {
 		},
 		{
 			name: "network", arg: "NETWORK", short: "Show the addresses of the pools of a network by their state",
-			long: `Show which addresses of the pools of a network are allocated, free, reserved and
-cooling, pool by pool and together.`,
+			long: `Show which addresses of the pools of a network, and of their groups, are
+allocated, free, reserved and cooling, pool by pool and together.`,
 			example:   "  bcsnetctl inspect network prod\n  bcsnetctl inspect network prod -o json",
 			completes: resource.CompleteNetworks(s), choose: chooseNetwork,
 		},

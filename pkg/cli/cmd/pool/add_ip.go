@@ -26,8 +26,8 @@ func newAddIP(s *app.App) *cobra.Command {
 		Short: "Add addresses, ranges or CIDRs to a pool",
 		Long: `Add addresses to a pool: single ones, ranges a-b with both ends, or CIDRs. All
 are added or none. Addresses outside the subnet, in this pool already or in
-another pool are refused; an entry that the pool already has is no error. A group
-takes them from its parent, if nobody has them there.
+another pool are refused; an entry that the pool already has is no error. A
+group takes them from its parent, if nobody has them there.
 
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl pool add-ip blue 10.0.0.64-10.0.0.95

@@ -74,10 +74,10 @@ unless it says default: false; a namespace that has no pool of its own any more
 draws from the default chain. Both are said.
 
 Of a pool that is split into blocks, the blocks of the namespaces are handed
-back, or the one of --block: they are deleted, as far as nobody has an address in
-them and none is reserved or cooling. What is in the way of the others is named,
-and the exit code is 1. Nobody gets a block before it is gone, some sixteen
-seconds later. With -o the blocks that are handed back are printed.`,
+back, or the one of --block: they are deleted, as far as nobody has an address
+in them and none is reserved or cooling. What is in the way of the others is
+named, and the exit code is 1. Nobody gets a block before it is gone, some
+sixteen seconds later. With -o the blocks that are handed back are printed.`,
 		Example: `  bcsnetctl pool unbind blue --namespace payments
   bcsnetctl pool unbind blue --namespace payments,orders --dry-run=client
   bcsnetctl pool unbind tenants --namespace payments --block 10.32.4.64/27`,

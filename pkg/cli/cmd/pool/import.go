@@ -29,11 +29,11 @@ func newImport(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import -f FILE", Aliases: []string{"restore"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Make pools again that pool export wrote, with their reservations",
-		Long: `Make the pools of a file that are not in the cluster, and set aside the addresses
-that were set aside when bcsnetctl pool export wrote it, in the name of who did
-and with the reason. A new pool is cordoned until that is done, so that nobody
-gets one of them. Pools that are there stay as they are, but for reservations
-that they lack; what somebody holds by now is named and left alone.
+		Long: `Make the pools of a file that are not in the cluster, and set aside the
+addresses that were set aside when bcsnetctl pool export wrote it, in the name
+of who did and with the reason. A new pool is cordoned until that is done, so
+that nobody gets one of them. Pools that are there stay as they are, but for
+reservations that they lack; what somebody holds by now is named and left alone.
 
 What failed or was interrupted can be run again: it does the rest.`,
 		Example: `  bcsnetctl pool import -f pools.yaml --dry-run=client

@@ -30,8 +30,8 @@ func newTree(s *app.App) *cobra.Command {
 		Short: "Show networks, their pools, hosts and pods as a tree",
 		Long: `Show networks, their pools, the hosts that hold addresses of them, and the pods,
 as a tree; without a name, of all pools. A pool that is split into blocks has
-these under it, with the namespaces that own them. Hosts that hold nothing are counted
-only.`,
+these under it, with the namespaces that own them. Hosts that hold nothing are
+counted only.`,
 		Example: `  bcsnetctl pool tree
   bcsnetctl pool tree blue --depth 3`,
 		ValidArgsFunction: resource.CompletePools(s),

@@ -27,8 +27,9 @@ type topPool struct {
 
 func newPool(s *app.App) *cobra.Command {
 	cmd := poolCommand(s, `Show pools as their status counts them, the fullest first. With --watch, RATE is
-how many addresses more are taken in a minute, over the last ten minutes or since
-the view began, and FULL IN is when the last one goes if it goes on like that.`)
+how many addresses more are taken in a minute, over the last ten minutes or
+since the view began, and FULL IN is when the last one goes if it goes on like
+that.`)
 	cmd.Use, cmd.Aliases, cmd.Args = "pool [POOL]", []string{"pools"}, app.Takes(0, 1)
 	cmd.Short = "Show pools, the fullest first"
 	cmd.Example = `  bcsnetctl top pool

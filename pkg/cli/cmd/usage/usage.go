@@ -58,10 +58,10 @@ func command(s *app.App) *cobra.Command {
 		Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
 		Long: `Show which addresses of a pool are taken: a map with one cell an address, or one
 cell a block where the pool has more than 4096. With --by, or without a pool, a
-table of who takes how much, for namespaces with the blocks that they own. A pool
-that is split into blocks has what these have. An address is a problem when it drains, when it is
-being deleted, or when a host has it that is not in the pool. One that rests for
-the pool's cooldown counts as taken.`,
+table of who takes how much, for namespaces with the blocks that they own. A
+pool that is split into blocks has what these have. An address is a problem when
+it drains, when it is being deleted, or when a host has it that is not in the
+pool. One that rests for the pool's cooldown counts as taken.`,
 		ValidArgsFunction: resource.CompletePools(s),
 	}
 	cmd.Flags().StringVar(&v.block, "block", "", "size of a cell as a prefix `LENGTH`, such as /28")
