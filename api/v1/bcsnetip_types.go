@@ -224,6 +224,10 @@ type SecondAttachment struct {
 	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:items:MaxLength=256
 	SupersededContainerIDs []string `json:"supersededContainerIDs,omitempty"`
+	// boundVersion is the resourceVersion with which the pod got the address, where the object was written again since.
+	// +optional
+	// +kubebuilder:validation:MaxLength=20
+	BoundVersion string `json:"boundVersion,omitempty"`
 }
 
 // HistoryEntry is one earlier holder of an address, or one change of it by hand.

@@ -92,9 +92,8 @@ func (r *record) lease() lease.Lease {
 		Holder: lease.Holder{
 			Host: r.host.Value(), ContainerID: r.container().hex(), IfName: r.ifName.Value(),
 			Namespace: r.namespace.Value(), PodName: r.podName(), PodUID: r.uid().uuid(), UIDNamed: r.has(flagUIDNamed),
-			SetSize: int(r.setSize), Slot: int(r.slot), StartedAt: fromNanos(r.started),
+			SetSize: int(r.setSize), Slot: int(r.slot), StartedAt: fromNanos(r.started), BoundVersion: r.bound,
 		},
-		BoundVersion:  r.bound,
 		Updated:       fromNanos(r.updated),
 		History:       r.history(),
 		Deleting:      r.has(flagDeleting),

@@ -33,13 +33,13 @@ func aWildLease(t *rapid.T) lease.Lease {
 			Namespace: text("namespace"), PodName: text("pod"),
 			PodUID: text("uid", realisticUID, strings.Replace(realisticUID, "-", "0", 1), "{"+realisticUID[1:35]+"}"),
 			Owner:  text("owner"), SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), StartedAt: when("started"),
-			Termination: time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "termination")) * time.Second,
+			Termination:  time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "termination")) * time.Second,
+			BoundVersion: rapid.Uint64().Draw(t, "bound"),
 		},
 		Retention: lease.Retention{
 			Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expired"),
 		},
 		Updated: when("updated"), Deleting: rapid.Bool().Draw(t, "deleting"),
-		BoundVersion:  rapid.Uint64().Draw(t, "bound"),
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"), Foreign: rapid.Bool().Draw(t, "foreign"),
 	}
 	if rapid.Bool().Draw(t, "gateway known") {

@@ -149,6 +149,8 @@ func (q *fastDecoder) second(name []byte, s *v1.SecondAttachment) {
 		s.TerminationGracePeriodSeconds = int32(q.number(math.MaxInt32))
 	case "supersededContainerIDs":
 		q.texts(&s.SupersededContainerIDs)
+	case "boundVersion":
+		q.text(&s.BoundVersion)
 	default:
 		q.failed = true
 	}

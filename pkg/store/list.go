@@ -120,3 +120,9 @@ func parseVersion(rv string) uint64 {
 	v, _ := strconv.ParseUint(rv, 10, 64)
 	return v
 }
+
+// readVersion returns the inverse of formatVersion; ok is false for anything else.
+func readVersion(s string) (v uint64, ok bool) {
+	v = parseVersion(s)
+	return v, formatVersion(v) == s
+}

@@ -98,8 +98,7 @@ func Lease(o *v1.BCSNetIP, foreign bool) (lease.Lease, error) {
 	l.Host, ok[1] = parseAddr(o.Status.Host)
 	l.Updated, ok[2] = ParseTime(o.Status.UpdateTime)
 	l.StartedAt, ok[3] = ParseTime(o.Status.StartedAt)
-	l.BoundVersion = parseVersion(o.Status.BoundVersion)
-	ok[4] = formatVersion(l.BoundVersion) == o.Status.BoundVersion
+	l.BoundVersion, ok[4] = readVersion(o.Status.BoundVersion)
 	if ok[5] = true; l.State == lease.Active {
 		l.Other, ok[5] = readSecond(o.Status.SecondAttachment, l.Holder)
 	}

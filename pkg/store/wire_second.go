@@ -15,7 +15,7 @@ func secondAttachment(h *lease.Holder) *v1.SecondAttachment {
 	return &v1.SecondAttachment{
 		PodName: h.PodName, PodUID: h.PodUID, ContainerID: h.ContainerID, IfName: h.IfName, Host: addrString(h.Host),
 		StartedAt: FormatTime(h.StartedAt), TerminationGracePeriodSeconds: int32(h.Termination / time.Second),
-		SupersededContainerIDs: h.Superseded,
+		SupersededContainerIDs: h.Superseded, BoundVersion: formatVersion(h.BoundVersion),
 	}
 }
 
@@ -30,10 +30,11 @@ func readSecond(s *v1.SecondAttachment, first lease.Holder) (h *lease.Holder, ok
 		UIDNamed: true, Superseded: s.SupersededContainerIDs, SetSize: first.SetSize, Slot: first.Slot,
 		Termination: time.Duration(max(0, s.TerminationGracePeriodSeconds)) * time.Second,
 	}
-	var okHost, okStart bool
+	var okHost, okStart, okBound bool
 	h.Host, okHost = parseAddr(s.Host)
 	h.StartedAt, okStart = ParseTime(s.StartedAt)
-	return h, okHost && okStart
+	h.BoundVersion, okBound = readVersion(s.BoundVersion)
+	return h, okHost && okStart && okBound
 }
 
 // foreignLabels counts the labels that are not of a lease.

@@ -65,13 +65,14 @@ func drawLease(t *rapid.T) lease.Lease {
 			SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), Slot: rapid.IntRange(0, 15).Draw(t, "slot"),
 			StartedAt:   drawTime.Draw(t, "started"),
 			Termination: time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "termination")) * time.Second,
+
+			BoundVersion: rapid.Uint64().Draw(t, "bound"),
 		},
 		Retention: lease.Retention{
 			Claim: text("claim"), Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expires"),
 		},
 		Updated:       drawTime.Draw(t, "updated"),
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"),
-		BoundVersion:  rapid.Uint64().Draw(t, "bound"),
 	}
 	l.UIDNamed = l.ContainerID != "" && rapid.Bool().Draw(t, "UID named")
 	for range rapid.IntRange(0, lease.MaxHistory).Draw(t, "history") {
@@ -90,6 +91,8 @@ func drawLease(t *rapid.T) lease.Lease {
 			Namespace: l.Namespace, PodName: text("second pod"), PodUID: text("second UID"), UIDNamed: true,
 			SetSize: l.SetSize, Slot: l.Slot, StartedAt: drawTime.Draw(t, "second started"),
 			Termination: time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "second termination")) * time.Second,
+
+			BoundVersion: rapid.Uint64().Draw(t, "second bound"),
 		}
 	}
 	return l

@@ -57,7 +57,7 @@ func Attach(l Lease, h Holder, s Retention, now time.Time) (next Lease, ok bool)
 	}
 	l.stay()
 	from := l.Holder
-	h.Superseded, h.SetSize, h.UIDNamed = nil, l.SetSize, true
+	h.Superseded, h.SetSize, h.UIDNamed, h.BoundVersion = nil, l.SetSize, true, 0
 	l.Holder, l.Other, l.FromSecond, l.Updated = h, &from, true, l.given(now)
 	return l, true
 }
@@ -66,11 +66,7 @@ func Attach(l Lease, h Holder, s Retention, now time.Time) (next Lease, ok bool)
 // terms.
 func detach(l Lease, now time.Time, c Change) Lease {
 	l.History = l.History.Add(past(l, now, c))
-	if l.FromSecond {
-		l.stay()
-	} else {
-		l.BoundVersion = 0 // the pod that stays is another one than who got the address with that version
-	}
+	l.stay()
 	l.Holder, l.Other, l.FromSecond, l.Updated = *l.Other, nil, false, l.given(now)
 	return l
 }

@@ -73,7 +73,7 @@ func TestAttach(t *testing.T) {
 			want := tc.from
 			from := want.Holder
 			want.Holder, want.Other, want.FromSecond, want.Updated = tc.to, &from, true, now
-			want.BoundVersion = tc.from.Bound()
+			from.BoundVersion = tc.from.Bound()
 			if diff := cmp.Diff(want, next, equal); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -207,6 +207,13 @@ func TestEnded(t *testing.T) {
 	}
 }
 
+// asIs returns an attachment as it is after a write for the other one.
+func asIs(l Lease) Holder {
+	h := l.Holder
+	h.BoundVersion = l.Bound()
+	return h
+}
+
 // TestAttachmentsStaySound: whatever happens in whichever order, an address has one or two attachments of different
 // pods while it is in use, none otherwise, and no event of one of them changes the other.
 func TestAttachmentsStaySound(t *testing.T) {
@@ -230,9 +237,9 @@ func TestAttachmentsStaySound(t *testing.T) {
 				if !some {
 					return
 				}
-				other := from.Other
+				two, other := from.Other != nil, asIs(from.Turned())
 				next, changed := EndWhere(l, match, at(second), Change{}, Release)
-				if !changed || other != nil && (next.State != Active || next.Other != nil || !cmp.Equal(next.Holder, *other, equal)) {
+				if !changed || two && (next.State != Active || next.Other != nil || !cmp.Equal(next.Holder, other, equal)) {
 					t.Fatalf("%+v became %+v", l, next)
 				}
 				l = next
@@ -245,9 +252,9 @@ func TestAttachmentsStaySound(t *testing.T) {
 				if l.Other != nil && l.Other.ContainerID == h.ContainerID {
 					return // a container is of one pod
 				}
-				other := l.Other
+				two, other := l.Other != nil, asIs(l.Turned())
 				if next, ok := Bind(l, l.Params, h, l.Retention, at(second)); ok {
-					if next.Other != other {
+					if (next.Other != nil) != two || two && !cmp.Equal(*next.Other, other, equal) {
 						t.Fatalf("the other one became %+v", next.Other)
 					}
 					l = next
@@ -274,4 +281,50 @@ func TestAttachmentsStaySound(t *testing.T) {
 			},
 		})
 	})
+}
+
+// TestBoundOfEach: each of two attachments has the version with which its container got the address, whatever is written
+// for the other one.
+func TestBoundOfEach(t *testing.T) {
+	l := source(func(l *Lease) { l.Version, l.BoundVersion = 7, 5 })
+	step := func(next Lease, ok bool) {
+		t.Helper()
+		if !ok {
+			t.Fatal("refused")
+		}
+		next.Version = l.Version + 1
+		l = next
+	}
+	by := func(id string) Lease {
+		from, _ := l.From(func(l Lease) bool { return l.ContainerID == id })
+		return from
+	}
+	bound := func(want map[string]uint64) {
+		t.Helper()
+		got := map[string]uint64{}
+		for side := range l.Attachments() {
+			got[side.ContainerID] = side.Bound()
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("as of version %d, -want +got:\n%s", l.Version, diff)
+		}
+	}
+	step(Attach(l, target(), machine, now))
+	bound(map[string]uint64{"c1": 5, "c2": 8})
+	step(ChangeRetention(l, Retention{Claim: "shop/vm", PodPrimaryKey: "shop/vm"}))
+	bound(map[string]uint64{"c1": 5, "c2": 8})
+	step(Bind(by("c1"), l.Params, holder(container("c3")), machine, now))
+	bound(map[string]uint64{"c3": 10, "c2": 8})
+	step(Bind(by("c2"), l.Params, target(container("c4")), machine, now))
+	bound(map[string]uint64{"c3": 10, "c4": 11})
+	step(Bind(by("c4"), l.Params, target(container("c4"), uid("u3")), machine, now))
+	bound(map[string]uint64{"c3": 10, "c4": 11})
+	step(Release(by("c3"), now, Change{}))
+	bound(map[string]uint64{"c4": 11})
+	step(Attach(by("c4"), holder(container("c5"), uid("u5")), machine, now))
+	bound(map[string]uint64{"c4": 11, "c5": 14})
+	step(Release(by("c5"), now, Change{}))
+	bound(map[string]uint64{"c4": 11})
+	step(Release(l, now, Change{}))
+	bound(map[string]uint64{"": 16})
 }

@@ -69,6 +69,9 @@ type Holder struct {
 	Slot int
 	// StartedAt is when the request that took the address began.
 	StartedAt time.Time
+	// BoundVersion is the version with which the holder got the address, where the object was written again since;
+	// 0 stands for the version of the lease.
+	BoundVersion uint64
 }
 
 // Who names the holder: namespace/pod, or the owner.
@@ -151,9 +154,6 @@ type Lease struct {
 	// to never changes. FromSecond: Holder is the second attachment of the object, and Other the first.
 	Other      *Holder
 	FromSecond bool
-	// BoundVersion is the version with which the holder got the address, where the object was written again since;
-	// 0 stands for Version.
-	BoundVersion uint64
 	// Updated is when the state last changed; zero when nobody ever held the address.
 	Updated time.Time
 	// History is who held the address before.

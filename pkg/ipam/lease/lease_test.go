@@ -58,7 +58,7 @@ func TestBind(t *testing.T) {
 	// became is an Active lease of the holder, as Bind makes it from the given one.
 	became := func(from Lease, p Params, h Holder, superseded ...string) *Lease {
 		if from.State == Active && from.ContainerID == h.ContainerID {
-			from.BoundVersion = from.Version
+			h.BoundVersion = from.Version
 		}
 		from.State, from.Params, from.Holder, from.Updated, from.HeldFinalizer = Active, p, h, now, true
 		from.Superseded, from.Retention = superseded, Retention{}

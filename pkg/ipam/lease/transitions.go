@@ -7,10 +7,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// stay keeps the bound version of a lease that is written again for the same holder.
+// stay keeps the bound versions of a lease that is written again for the same holders.
 func (l *Lease) stay() {
-	if l.State == Active {
-		l.BoundVersion = l.Bound()
+	if l.State != Active {
+		return
+	}
+	if l.BoundVersion = l.Bound(); l.Other != nil && l.Other.BoundVersion == 0 {
+		other := *l.Other
+		other.BoundVersion = l.Version
+		l.Other = &other
 	}
 }
 
@@ -22,7 +27,8 @@ func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, 
 		return l, false
 	}
 	next = l
-	next.BoundVersion = 0
+	next.stay()
+	h.BoundVersion = 0
 	switch l.State {
 	case Available:
 		next.Params = p
@@ -40,9 +46,9 @@ func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, 
 		h.Superseded = l.Superseded
 		switch h.ContainerID {
 		case l.ContainerID:
-			next.BoundVersion = l.Bound()
+			h.BoundVersion = l.Bound()
 		case "": // who names no container does not take the address from the one that has it
-			h.ContainerID, next.BoundVersion = l.ContainerID, l.Bound()
+			h.ContainerID, h.BoundVersion = l.ContainerID, l.Bound()
 		default:
 			h.Superseded = supersede(l.Superseded, l.ContainerID)
 		}
@@ -61,8 +67,8 @@ func TakeOver(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lea
 	}
 	next = l
 	next.History = l.History.Add(past(l, now, Change{}))
-	h.Superseded = nil
-	next.Params, next.Holder, next.Retention, next.Updated, next.HeldFinalizer, next.BoundVersion = p, h, s, now, true, 0
+	h.Superseded, h.BoundVersion = nil, 0
+	next.Params, next.Holder, next.Retention, next.Updated, next.HeldFinalizer = p, h, s, now, true
 	next.Other, next.FromSecond = nil, false
 	return next, true
 }
@@ -112,7 +118,7 @@ func Release(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	}
 	next = l
 	next.History = l.History.Add(past(l, now, c))
-	next.State, next.Updated, next.HeldFinalizer, next.BoundVersion = Reserved, l.given(now), true, 0
+	next.State, next.Updated, next.HeldFinalizer = Reserved, l.given(now), true
 	next.Holder = Holder{IfName: l.IfName, Slot: l.Slot, Namespace: l.Namespace, PodName: l.PodName}
 	next.Other, next.FromSecond = nil, false
 	return next, true
@@ -132,7 +138,7 @@ func Free(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	next.HeldFinalizer = l.HeldFinalizer && l.Deleting && l.State != Available
 	next.State, next.Holder, next.Retention = Available, Holder{}, Retention{}
 	next.Other, next.FromSecond = nil, false
-	next.Updated, next.BoundVersion = l.given(now), 0
+	next.Updated = l.given(now)
 	return next, true
 }
 
