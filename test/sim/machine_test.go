@@ -9,8 +9,11 @@ import (
 	"github.com/bcsnet/bcsnet/test/judge"
 )
 
-// machineHosts are hosts of virtual machines alone: no operator releases them, and their network lasts.
-const machineHosts = 2
+// machineHosts are hosts of virtual machines alone, two for each: what befalls them befalls no slot.
+const machineHosts = 2 * maxMachines
+
+// maxMachines bounds how many virtual machines there are.
+const maxMachines = 3
 
 // machine is a virtual machine of KubeVirt that migrates live, again and again: virt-controller, and the kubelets of
 // its hosts. Its address is kept for it, and its pods have it one after the other, or two at a time.
@@ -27,7 +30,7 @@ type machine struct {
 
 // newMachines returns one machine for every twelve slots; none where the store is put back, which halts slots alone.
 func (f *fixture) newMachines() (all []*machine) {
-	for i := range f.plan.Slots / 12 {
+	for i := range min(f.plan.Slots/12, maxMachines) {
 		if name := fmt.Sprint("machine ", i); f.plan.Sticky && !f.plan.Restores && f.plan.has(name) {
 			all = append(all, &machine{fixture: f, number: i, name: fmt.Sprint("vm-", i)})
 		}
@@ -46,7 +49,7 @@ func (m *machine) run() {
 	}
 	meta, _ := answer["metadata"].(map[string]any)
 	m.uid, _ = meta["uid"].(string)
-	if p := m.pod(m.number%machineHosts, ""); p != nil && m.starts(p) {
+	if p := m.pod(0, ""); p != nil && m.starts(p) {
 		m.pods = []*slot{p}
 	}
 	for len(m.pods) > 0 && m.pause(m.load, time.Duration(m.rng.IntN(400))*time.Millisecond) {
@@ -77,10 +80,13 @@ func (m *machine) object(listed ...*slot) object {
 	}
 }
 
-// pod makes a pod of the machine, for a migration where one is named; nil when the run ends.
+// firstHost is the first of the two hosts that the machine migrates between.
+func (m *machine) firstHost() int { return hosts + 2*m.number }
+
+// pod makes a pod of the machine on one of its hosts, for a migration where one is named; nil when the run ends.
 func (m *machine) pod(at int, migration string) *slot {
 	s := &slot{
-		fixture: m.fixture, number: 1001 + 8*m.number, host: hosts + at, machine: m.name, namespace: namespace,
+		fixture: m.fixture, number: 1001 + 8*m.number, host: m.firstHost() + at, machine: m.name, namespace: namespace,
 		name: fmt.Sprintf("virt-launcher-%s-%d", m.name, m.steps), rng: m.rng, turn: make(chan struct{}, 1),
 	}
 	labels, annotations := object{"vm.kubevirt.io/name": m.name},
@@ -133,7 +139,7 @@ func (m *machine) migrate() {
 	if !ok || code != http.StatusCreated {
 		return
 	}
-	target := m.pod((source.host-hosts+1)%machineHosts, by)
+	target := m.pod(1-(source.host-m.firstHost()), by)
 	if target == nil {
 		return
 	}
@@ -153,18 +159,24 @@ func (m *machine) migrate() {
 }
 
 // ends ends one of the two pods, as a migration that succeeded or failed does: with a DEL before or after its object
-// goes, with two, or with none.
+// goes, with two, or with none, or as the host of the pod goes.
 func (m *machine) ends(p *slot) {
+	n := m.rng.IntN(20)
+	if n == 16 {
+		m.losesTouch(p)
+	}
 	b := p.sandbox
 	p.last(b)
 	from := m.history.Now()
-	switch n := m.rng.IntN(20); {
+	switch {
 	case n < 8:
 		p.DEL(b, p.rng, from)
 		if n < 3 {
 			p.lateDEL(b, time.Duration(m.rng.IntN(3000))*time.Millisecond, from)
 		}
 		p.deletePod()
+	case n > 16 && n < 19:
+		m.losesHost(p, b, from)
 	case n == 19 && m.forgetful():
 		p.deletePod()
 		m.still = time.Now().Add(2 * time.Minute)

@@ -96,20 +96,31 @@ func (f *fixture) cut(rng *rand.Rand) {
 		s.rng = draw(f.plan.Seed, "cut", s.number, s.steps)
 		s.endOrphan()
 	}
+	f.outage(rng, h, func() {
+		for _, s := range its {
+			if s.sandbox == nil || s.taken || rng.IntN(2) == 0 {
+				continue
+			}
+			s.orphaned()
+			s.orphan = time.Now().Add(time.Hour)
+		}
+	})
+	for _, s := range its {
+		if !s.orphan.IsZero() {
+			s.orphan = time.Now().Add(moment(rng, 0, ending))
+		}
+	}
+	goOn()
+}
+
+// outage has a host out of touch for a time, in which something happens, and returns when it is back: its Lease is
+// renewed, and it has not heard yet which pods are no more.
+func (f *fixture) outage(rng *rand.Rand, h int, meanwhile func()) {
 	f.setCutOff(h, true)
 	away := moment(rng, 5*time.Second, 55*time.Second)
 	early := moment(rng, 0, away/3)
 	wait(early)
-	for _, s := range its {
-		if s.sandbox == nil || s.taken || rng.IntN(2) == 0 {
-			continue
-		}
-		f.verdict.Count("pod deleted by force")
-		f.note("pod %s (%s) on %s is deleted by force", s.name, s.uid, node(h))
-		_, _, _ = f.insist(http.MethodDelete, s.pods()+"/"+s.name,
-			object{"gracePeriodSeconds": 0, "preconditions": object{"uid": s.uid}})
-		s.orphan = time.Now().Add(time.Hour)
-	}
+	meanwhile()
 	wait(min(away, silence) - early)
 	if away > silence {
 		_, _, _ = f.insist(http.MethodPut, "/api/v1/nodes/"+node(h)+"/status", f.ready(h, "Unknown"))
@@ -118,13 +129,15 @@ func (f *fixture) cut(rng *rand.Rand) {
 	}
 	f.note("%s is back", node(h))
 	f.setCutOff(h, false)
-	f.renew(h) // before it has heard which pods are no more
-	for _, s := range its {
-		if !s.orphan.IsZero() {
-			s.orphan = time.Now().Add(moment(rng, 0, ending))
-		}
-	}
-	goOn()
+	f.renew(h)
+}
+
+// orphaned deletes the pod of a slot by force, while its containers run on.
+func (s *slot) orphaned() {
+	s.verdict.Count("pod deleted by force")
+	s.note("pod %s (%s) on %s is deleted by force", s.name, s.uid, node(s.host))
+	_, _, _ = s.insist(http.MethodDelete, s.pods()+"/"+s.name,
+		object{"gracePeriodSeconds": 0, "preconditions": object{"uid": s.uid}})
 }
 
 func (f *fixture) setCutOff(h int, off bool) {
