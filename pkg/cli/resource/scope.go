@@ -23,6 +23,20 @@ func LeasePools(all []Pool, some []string, groups bool) (names []string) {
 	return names
 }
 
+// WithGroups returns some pools, each with its groups behind it. Blocks are counted with the pool that they are of.
+func WithGroups(all, some []Pool) (out []Pool) {
+	for _, p := range some {
+		out = append(out, p)
+		for _, g := range all {
+			given := slices.ContainsFunc(some, func(o Pool) bool { return o.Name == g.Name })
+			if g.Spec.Parent == p.Name && p.Spec.BlockSize == 0 && !given {
+				out = append(out, g)
+			}
+		}
+	}
+	return out
+}
+
 // InNetwork returns the pools of a network, by name; one without pools is an error that knows a better name.
 func InNetwork(all []Pool, network string) ([]Pool, error) {
 	var in []Pool

@@ -96,7 +96,7 @@ func chooseGroup(ctx context.Context, v *inspection) error {
 
 func chooseNetwork(_ context.Context, v *inspection) error {
 	in, err := resource.InNetwork(v.all, v.name)
-	for _, p := range in {
+	for _, p := range resource.WithGroups(v.all, in) {
 		v.chosen = append(v.chosen, p.Name)
 	}
 	v.head = []headLine{{"Network", v.name}, {"Pools", v.pools()}}
