@@ -114,6 +114,9 @@ func (v *cleanup) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if v.kind.single && len(found) == 0 {
+		return resource.PrintLeases(v.App, &v.output, resource.LeaseColumns(v.App, false), nil)
+	}
 	j, err := v.judge(ctx, found)
 	if err != nil {
 		return err

@@ -37,7 +37,8 @@ func checkEndpoint(word string) error {
 	return nil
 }
 
-// ofEndpoint lists what one pod, container or owner has; of an address, what is known of that one alone.
+// ofEndpoint lists what one pod, container or owner has; of an address, what is known of that one alone, and nothing
+// where it is free, which is said.
 func ofEndpoint(ctx context.Context, v *cleanup) ([]lease.Lease, error) {
 	word := endpointWord(v.name)
 	if a, err := ipaddr.ParseAddr(word); err == nil {
@@ -100,7 +101,25 @@ func (v *cleanup) ofAddress(ctx context.Context, a netip.Addr) ([]lease.Lease, e
 		return nil, app.Refuse(app.ReasonAddressReserved, "address %s is reserved: nobody holds it", a).
 			WithHint("to have it handed out again: bcsnetctl ip unreserve %s", a)
 	default:
+		if err := v.known(ctx, l); err != nil {
+			return nil, err
+		}
 		v.Say.Note("%s is free already", a)
 		return nil, nil
 	}
+}
+
+// known refuses an address that is in no pool and has no object: it is misspelt.
+func (v *cleanup) known(ctx context.Context, l lease.Lease) error {
+	if l.Version != 0 {
+		return nil
+	}
+	x, err := resource.PoolIndex(ctx, v.App)
+	if err != nil {
+		return err
+	}
+	if pool, refusal := x.Candidate(l.Addr, v.Now()); pool.Name == "" {
+		return refusal
+	}
+	return nil
 }
