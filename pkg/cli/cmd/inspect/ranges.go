@@ -110,6 +110,10 @@ func (v *inspection) Run(ctx context.Context) (err error) {
 		return err
 	}
 	views := v.views()
+	if len(views) == 0 && v.kind.name == "host" {
+		v.Say.Warn("host %s is in no pool, and has no address", v.name)
+		v.Hint("see the hosts: bcsnetctl host list")
+	}
 	if v.output.Printer != nil {
 		return v.output.Object(v.Out, v.object(views))
 	}
