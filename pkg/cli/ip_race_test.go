@@ -66,8 +66,7 @@ func TestReleaseBesidesAnotherWriter(t *testing.T) {
 	}{
 		"a new container of the pod": {
 			change: func(ip *v1.BCSNetIP) { ip.Status.ContainerID = "another" },
-			wants: []string{"✗ 10.1.0.20 was not released: it has changed hands meanwhile, from default/gone-0 on host " +
-				"10.0.0.11 to default/gone-0", "(LeaseChanged)", "hint: see who has it now: bcsnetctl ip describe 10.1.0.20", "[exit 1]"},
+			wants:  []string{"✗ 10.1.0.20 was not released: default/gone-0 on host 10.0.0.11 has asked for it again meanwhile " + "(LeaseChanged)", "hint: see what it has: bcsnetctl ip describe 10.1.0.20", "[exit 1]"},
 			holder: "gone-0",
 		},
 		"another pod": {

@@ -142,6 +142,12 @@ func changedMeanwhile(ctx context.Context, s *app.App, leases *store.Client, was
 		return app.Refuse(app.ReasonLeaseChanged, "%s gave it up meanwhile, and it is reserved now", was.Who()).
 			WithHint("see why: bcsnetctl ip describe %s", was.Addr)
 	}
+	for side := range now[0].Attachments() {
+		if side.Where() == was.Where() {
+			return app.Refuse(app.ReasonLeaseChanged, "%s has asked for it again meanwhile", was.Where()).
+				WithHint("see what it has: bcsnetctl ip describe %s", was.Addr)
+		}
+	}
 	return app.Refuse(app.ReasonLeaseChanged, "it has changed hands meanwhile, from %s to %s", was.Where(),
 		now[0].Where()).
 		WithHint("see who has it now: bcsnetctl ip describe %s", was.Addr)
