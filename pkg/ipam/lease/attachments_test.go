@@ -283,8 +283,8 @@ func TestAttachmentsStaySound(t *testing.T) {
 	})
 }
 
-// TestBoundOfEach: each of two attachments has the version with which its container got the address, whatever is written
-// for the other one.
+// TestBoundOfEach: each of two attachments has the version with which its container got the address, whatever is
+// written for the other one.
 func TestBoundOfEach(t *testing.T) {
 	l := source(func(l *Lease) { l.Version, l.BoundVersion = 7, 5 })
 	step := func(next Lease, ok bool) {
