@@ -86,6 +86,7 @@ func (r *Reconciler) onTerm(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, r.Ready) {
 		return nil
 	}
+	r.States.queue.Open(ctx)
 	var all v1.BCSNetIPClaimList
 	if err := r.Client.List(ctx, &all); err != nil {
 		return err

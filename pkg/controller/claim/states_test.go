@@ -33,6 +33,7 @@ func remembering(tb testing.TB, workloads int) (*States, func() []string) {
 	tb.Cleanup(entered.ShutDown)
 	s := NewStates(leads)
 	s.queue.Start(&atOnce{entered})
+	s.queue.Open(tb.Context())
 	for i := range workloads {
 		s.remember(fmt.Sprintf("shop/deploy-%d", i), deployment(i))
 	}
@@ -121,6 +122,7 @@ func TestLargeClaimsGatherLonger(t *testing.T) {
 	var q entered
 	r := &Reconciler{Config{Terms: leads, States: NewStates(leads), Index: ipam.NewIndex()}}
 	r.States.queue.Start(&q)
+	r.States.queue.Open(t.Context())
 	r.Index.Subscribe(r.leaseChanged)
 	const all = 6000
 	for i := range all {

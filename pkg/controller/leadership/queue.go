@@ -31,23 +31,31 @@ const (
 )
 
 // Queue has objects reconciled after each of their changes, and whenever Add is called. It runs on every replica, since
-// it cannot be started twice. Without a lead only the objects' own changes are entered, and to reconcile those does
-// nothing.
+// it cannot be started twice. Without a lead nothing is entered. In a term, what comes before Open is kept, and entered
+// then: while the lists come, each of thousands of objects would be reconciled again and again, to find out that there
+// is nothing to decide by yet.
 type Queue struct {
 	leads *Terms
 
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request] // nil before the manager starts
+	// open is the term that Open was called in last, nil before any.
+	open context.Context
+	// kept has, by object, after how long what came before Open is to be reconciled. A term that ends before it is opened
+	// leaves them to the next one.
+	kept map[reconcile.Request]time.Duration
 }
 
-// NewQueue returns a queue that nothing can be entered into before it is started.
-func NewQueue(leads *Terms) *Queue { return &Queue{leads: leads} }
+// NewQueue returns a queue that nothing is entered into before it is started and opened.
+func NewQueue(leads *Terms) *Queue {
+	return &Queue{leads: leads, kept: map[reconcile.Request]time.Duration{}}
+}
 
 // Serve registers a reconciler of the objects of a kind.
 func (q *Queue) Serve(mgr ctrl.Manager, name string, kind client.Object, r reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		Watches(kind, onChange()).
+		Watches(kind, q.onChange()).
 		WatchesRawSource(source.Func(func(
 			_ context.Context, started workqueue.TypedRateLimitingInterface[reconcile.Request],
 		) error {
@@ -67,29 +75,51 @@ func (q *Queue) Start(started workqueue.TypedRateLimitingInterface[reconcile.Req
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.queue = started
+	q.enterKept()
+}
+
+// Open lets objects be entered until a term ends, and enters those that came before. Whoever calls it has all objects
+// entered afterwards, as a replica that does not lead keeps nothing.
+func (q *Queue) Open(term context.Context) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.open = term
+	q.enterKept()
+}
+
+// isOpen reports whether objects are entered at once. The caller holds the lock.
+func (q *Queue) isOpen() bool { return q.queue != nil && q.open != nil && q.open.Err() == nil }
+
+// enterKept enters what came before, where that may be done now. The caller holds the lock.
+func (q *Queue) enterKept() {
+	if !q.isOpen() {
+		return
+	}
+	for r, after := range q.kept {
+		q.queue.AddAfter(r, after)
+	}
+	clear(q.kept)
 }
 
 // onChange returns a handler that queues an object at once when somebody made, changed or deleted it, and after
 // conditions.WriteDelay when nothing but its status changed. A change of the status is nearly always the reconciler's
 // own write. The later look compares again what was compared with an older status meanwhile, and mends what others
 // wrote into the status.
-func onChange() ctrlhandler.EventHandler {
-	enter := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], o client.Object, after time.Duration) {
-		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}, after)
-	}
+func (q *Queue) onChange() ctrlhandler.EventHandler {
+	type entered = workqueue.TypedRateLimitingInterface[reconcile.Request] // the same queue that Start was given
 	return ctrlhandler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			enter(q, e.Object, 0)
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ entered) {
+			q.Add(client.ObjectKeyFromObject(e.Object), 0)
 		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ entered) {
+			after := time.Duration(0)
 			if onlyStatus(e.ObjectOld, e.ObjectNew) {
-				enter(q, e.ObjectNew, conditions.WriteDelay)
-				return
+				after = conditions.WriteDelay
 			}
-			enter(q, e.ObjectNew, 0)
+			q.Add(client.ObjectKeyFromObject(e.ObjectNew), after)
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			enter(q, e.Object, 0)
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ entered) {
+			q.Add(client.ObjectKeyFromObject(e.Object), 0)
 		},
 	}
 }
@@ -108,11 +138,15 @@ func (q *Queue) Add(object types.NamespacedName, after time.Duration) {
 	if object.Name == "" || !q.leads.Leading() {
 		return
 	}
+	r := reconcile.Request{NamespacedName: object}
 	q.mu.Lock()
-	started := q.queue
-	q.mu.Unlock()
-	if started != nil {
-		started.AddAfter(reconcile.Request{NamespacedName: object}, after)
+	defer q.mu.Unlock()
+	if q.isOpen() {
+		q.queue.AddAfter(r, after)
+		return
+	}
+	if sooner, ok := q.kept[r]; !ok || after < sooner {
+		q.kept[r] = after
 	}
 }
 

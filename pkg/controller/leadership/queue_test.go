@@ -2,10 +2,13 @@ package leadership
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -16,17 +19,24 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 )
 
-// TestQueue: only what has a name is entered, by a leader, when the manager has started.
-func TestQueue(t *testing.T) {
-	term, end := context.WithCancel(t.Context())
-	defer end()
+// queueOfTerm returns a queue of a replica that leads until end is called.
+func queueOfTerm(t *testing.T) (q *Queue, term context.Context, end context.CancelFunc) {
+	t.Helper()
+	term, end = context.WithCancel(t.Context())
+	t.Cleanup(end)
 	leads := NewTerms(slog.New(slog.DiscardHandler))
-	q := NewQueue(leads)
-	pool := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 	leads.set(term)
-	q.Add(pool("before-the-start"), 0)
-	q.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	return NewQueue(leads), term, end
+}
+
+func pool(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
+
+// TestQueue: only what has a name is entered, by a leader.
+func TestQueue(t *testing.T) {
+	q, term, end := queueOfTerm(t)
+	q.Start(workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()))
 	defer q.queue.ShutDown()
+	q.Open(term)
 	q.Add(pool(""), 0)
 	q.Add(pool("led"), 0)
 	q.Add(pool("led"), 0)
@@ -37,6 +47,61 @@ func TestQueue(t *testing.T) {
 	}
 	if got, _ := q.queue.Get(); got.NamespacedName != pool("led") {
 		t.Errorf("entered: %v", got)
+	}
+}
+
+// TestQueueKeepsUntilOpen: what comes before a term is opened, or before the manager has started, is entered once, and
+// then, after the shortest of its delays. Nothing is reconciled while the lists come.
+func TestQueueKeepsUntilOpen(t *testing.T) {
+	for name, steps := range map[string][]func(q *Queue, term context.Context, e *entered){
+		"opened last": {
+			func(q *Queue, _ context.Context, e *entered) { q.Start(e) },
+			func(q *Queue, term context.Context, _ *entered) { q.Open(term) },
+		},
+		"started last": {
+			func(q *Queue, term context.Context, _ *entered) { q.Open(term) },
+			func(q *Queue, _ context.Context, e *entered) { q.Start(e) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q, term, end := queueOfTerm(t)
+			var e entered
+			add := func() {
+				for i := range 100 {
+					q.Add(pool(fmt.Sprint("pool-", i)), time.Second)
+				}
+				q.Add(pool("pool-7"), time.Minute)
+				q.Add(pool("pool-7"), time.Millisecond)
+			}
+			add()
+			steps[0](q, term, &e)
+			add()
+			if len(e.after) > 0 {
+				t.Fatalf("%d are entered before the term is open", len(e.after))
+			}
+			steps[1](q, term, &e)
+			want := slices.Repeat([]time.Duration{time.Second}, 99)
+			slices.Sort(e.after)
+			if diff := cmp.Diff(append([]time.Duration{time.Millisecond}, want...), e.after); diff != "" {
+				t.Errorf("entered after (-want +got):\n%s", diff)
+			}
+			q.Add(pool("open"), 0)
+			if n := len(e.after); n != 101 {
+				t.Errorf("%d are entered, want 101", n)
+			}
+			end()
+			next, endNext := context.WithCancel(t.Context())
+			defer endNext()
+			q.leads.set(next)
+			q.Add(pool("next-term"), 0)
+			if n := len(e.after); n != 101 {
+				t.Errorf("%d are entered, want 101: the next term is not open", n)
+			}
+			q.Open(next)
+			if n := len(e.after); n != 102 {
+				t.Errorf("%d are entered, want 102", n)
+			}
+		})
 	}
 }
 
@@ -72,10 +137,13 @@ func TestOnChange(t *testing.T) {
 			}}
 			changed := old.DeepCopy()
 			test.change(changed)
-			var q entered
-			onChange().Update(t.Context(), event.UpdateEvent{ObjectOld: old, ObjectNew: changed}, &q)
-			if len(q.after) != 1 || q.after[0] != test.want {
-				t.Errorf("looked at after %v, want %v", q.after, test.want)
+			q, term, _ := queueOfTerm(t)
+			var e entered
+			q.Start(&e)
+			q.Open(term)
+			q.onChange().Update(t.Context(), event.UpdateEvent{ObjectOld: old, ObjectNew: changed}, &e)
+			if len(e.after) != 1 || e.after[0] != test.want {
+				t.Errorf("looked at after %v, want %v", e.after, test.want)
 			}
 		})
 	}

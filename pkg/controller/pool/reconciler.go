@@ -109,6 +109,7 @@ func (r *Reconciler) onTerm(ctx context.Context) error {
 	clear(r.nearQuota)
 	clear(r.withheld)
 	r.mu.Unlock()
+	r.queue.Open(ctx)
 	for _, p := range r.index.Pools() {
 		r.queue.Enqueue(p.Name, 0)
 	}
