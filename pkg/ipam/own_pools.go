@@ -44,16 +44,12 @@ func (x *poolView) MakePool(name string) (add func(Pool), done func()) {
 }
 
 func (x *poolView) addPool(p Pool, one *making) {
-	if p.Plan.Usable == nil || !p.Valid() {
-		p.dropAddresses()
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if known, ok := x.pools[p.Name]; ok && !known.given.Created.Before(p.Created) || !one.gone.Before(p.Created) {
 		return
 	}
-	x.plans++
-	x.setPool(p)
+	x.takePool(p)
 }
 
 // EndPool keeps a pool that this process deleted from handing out anything from now on. It changes nothing else of it:
@@ -68,28 +64,32 @@ func (x *poolView) EndPool(name string, created time.Time) {
 	}
 	p := known.given
 	p.Terminating = true
-	x.plans++
-	x.setPool(p)
+	x.takePool(p)
 }
 
 // WatchedPool takes a pool that the watch delivered, unless this process made a later one of the name: that would be of
 // its earlier owner again.
 func (x *poolView) WatchedPool(p Pool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if !x.isLater(p.Name, p.Created) {
-		x.SetPool(p)
+		x.takePool(p)
 	}
 }
 
 // WatchedPoolEnd forgets a pool that was made at a time, as the watch says, unless this process made a later one of the
 // name.
 func (x *poolView) WatchedPoolEnd(name string, created time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if !x.isLater(name, created) {
-		x.RemovePool(name)
+		x.dropPool(name)
 	}
 }
 
-// isLater reports whether the index has a pool of a name that was made after a time. Times have whole seconds.
+// isLater reports whether there is a pool of a name that was made after a time. Times have whole seconds. The caller
+// holds the lock from before this until its change, as an answer may come between.
 func (x *poolView) isLater(name string, created time.Time) bool {
-	known, ok := x.Pool(name)
-	return ok && known.Created.After(created)
+	known, ok := x.pools[name]
+	return ok && known.given.Created.After(created)
 }

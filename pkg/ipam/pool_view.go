@@ -38,11 +38,16 @@ func (x *poolView) Rebuilding(name string) string {
 
 // SetPool adds a pool or takes its changes.
 func (x *poolView) SetPool(p Pool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.takePool(p)
+}
+
+// takePool adds a pool or takes its changes. The caller holds the lock.
+func (x *poolView) takePool(p Pool) {
 	if p.Plan.Usable == nil || !p.Valid() {
 		p.dropAddresses()
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	x.plans++
 	x.setPool(p)
 }
@@ -51,6 +56,11 @@ func (x *poolView) SetPool(p Pool) {
 func (x *poolView) RemovePool(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.dropPool(name)
+}
+
+// dropPool forgets a pool. The caller holds the lock.
+func (x *poolView) dropPool(name string) {
 	p, ok := x.pools[name]
 	if !ok {
 		return

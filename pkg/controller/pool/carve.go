@@ -151,9 +151,8 @@ func waitsForObstacles(p ipam.Pool, obstacles []ipam.Obstacle) string {
 	text := fmt.Sprintf("it waits for %s of pool %s in this range: %s", humanize.Plural(len(names), "address"),
 		obstacles[0].Lease.Pool, humanize.List(names))
 	if kept {
-		text += fmt.Sprintf("; give them up: bcsnetctl ip release ADDRESS; or leave them to pool %s: bcsnetctl pool "+
-			"remove-ip "+
-			"%s ADDRESS", obstacles[0].Lease.Pool, p.Name)
+		text += fmt.Sprintf("; give them up: bcsnetctl ip release ADDRESS; "+
+			"or leave them to pool %s: bcsnetctl pool remove-ip %s ADDRESS", obstacles[0].Lease.Pool, p.Name)
 	}
 	return text
 }
