@@ -11,10 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 )
@@ -23,9 +26,9 @@ import (
 const SystemNamespace = "bcsnet-system"
 
 // InstallCRDs creates or updates the CRDs in a directory or file and returns when the API server
-// serves them.
+// serves them, watches included.
 func (cp *ControlPlane) InstallCRDs(ctx context.Context, path string) error {
-	_, err := envtest.InstallCRDs(cp.Config, envtest.CRDInstallOptions{
+	crds, err := envtest.InstallCRDs(cp.Config, envtest.CRDInstallOptions{
 		Paths:              []string{path},
 		ErrorIfPathMissing: true,
 		MaxTime:            startTimeout,
@@ -35,7 +38,45 @@ func (cp *ControlPlane) InstallCRDs(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("install the CRDs of %s: %w", path, err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for _, crd := range crds {
+		for _, v := range crd.Spec.Versions {
+			if !v.Served {
+				continue
+			}
+			kind := schema.GroupVersionResource{Group: crd.Spec.Group, Version: v.Name, Resource: crd.Spec.Names.Plural}
+			if err := cp.awaitWatch(ctx, kind); err != nil {
+				return fmt.Errorf("install the CRDs of %s: %w", path, err)
+			}
+		}
+	}
 	return context.Cause(ctx)
+}
+
+// awaitWatch returns when the API server serves watches of a kind. For a second or so after its CRD was made it refuses
+// them with 429, as the cache that they are served from is not filled yet: whoever had listed has to list again.
+func (cp *ControlPlane) awaitWatch(ctx context.Context, kind schema.GroupVersionResource) error {
+	c, err := dynamic.NewForConfig(cp.Config)
+	if err != nil {
+		return err
+	}
+	initial, one := true, int64(1)
+	for {
+		w, err := c.Resource(kind).Watch(ctx, metav1.ListOptions{
+			SendInitialEvents: &initial, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+			AllowWatchBookmarks: true, TimeoutSeconds: &one,
+		})
+		if err == nil {
+			w.Stop()
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("watch %s: %w", kind.GroupResource(), err)
+		case <-time.After(pollInterval):
+		}
+	}
 }
 
 // InstallManifests installs what users install, config/crd and config/default of this module,
