@@ -1,0 +1,74 @@
+package attach
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+const (
+	// maxMTU is what the header of an IP packet can say of its length.
+	maxMTU = 65535
+	// maxVLAN is the highest VLAN ID of IEEE 802.1Q.
+	maxVLAN = 4094
+	// maxAddrs bounds the addresses of one attachment.
+	maxAddrs = 64
+)
+
+// Attachment is what the allocator answered for one interface of one container.
+type Attachment struct {
+	ContainerID string `json:"containerID"`
+	IfName      string `json:"ifName"`
+	// CNINetwork is the name of the network configuration that the ADD was for.
+	CNINetwork string `json:"cniNetwork,omitempty"`
+	// MAC is the MAC that goes with the address; empty where the allocator names none, as for IPv6 alone.
+	MAC string `json:"mac,omitempty"`
+	// MTU is the pool's in octets; 0 where the pool does not say.
+	MTU int `json:"mtu,omitempty"`
+	// VLAN is the pool's VLAN ID; 0 without one.
+	VLAN int `json:"vlan,omitempty"`
+	// Pool is the pool of the first address.
+	Pool string `json:"pool,omitempty"`
+	// Addrs are all addresses of the attachment.
+	Addrs []netip.Addr `json:"addrs"`
+	// Migration: a virtual machine migrates live, and its other pod still uses the addresses.
+	Migration bool `json:"migration,omitempty"`
+}
+
+// HardwareAddr returns the MAC, nil where there is none.
+func (a *Attachment) HardwareAddr() (net.HardwareAddr, error) {
+	if a.MAC == "" {
+		return nil, nil
+	}
+	mac, err := net.ParseMAC(a.MAC)
+	if err != nil || len(mac) != 6 || mac[0]&1 != 0 {
+		return nil, fmt.Errorf("mac %q is no MAC address of one Ethernet interface", a.MAC)
+	}
+	return mac, nil
+}
+
+// validate returns an error that names the first field which cannot be right.
+func (a *Attachment) validate() error {
+	if err := validName(a.ContainerID, a.IfName); err != nil {
+		return err
+	}
+	if _, err := a.HardwareAddr(); err != nil {
+		return err
+	}
+	switch {
+	case a.MTU < 0 || a.MTU > maxMTU:
+		return fmt.Errorf("mtu %d is not in 0-%d", a.MTU, maxMTU)
+	case a.VLAN < 0 || a.VLAN > maxVLAN:
+		return fmt.Errorf("vlan %d is not in 0-%d", a.VLAN, maxVLAN)
+	case len(a.Addrs) == 0:
+		return fmt.Errorf("addrs is empty")
+	case len(a.Addrs) > maxAddrs:
+		return fmt.Errorf("addrs has %d addresses, %d at most are possible", len(a.Addrs), maxAddrs)
+	}
+	for _, addr := range a.Addrs {
+		if !addr.IsValid() || addr.IsUnspecified() || addr.Zone() != "" {
+			return fmt.Errorf("addrs has %q, which no interface can have", addr)
+		}
+	}
+	return nil
+}
