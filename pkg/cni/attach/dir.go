@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"github.com/containernetworking/cni/pkg/utils"
 )
@@ -27,16 +26,16 @@ const (
 // Dir is the directory with a file ID-IF.json for each container and interface.
 type Dir string
 
-var containerID = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
-
 // validName returns an error unless both names are as CNI has them, which also keeps the file inside its directory.
 func validName(id, ifName string) error {
-	if len(id) > maxID || !containerID.MatchString(id) {
-		return fmt.Errorf("container ID %.80q is none: it begins with a letter or digit, goes on with these and _.- "+
-			"and has at most %d characters", id, maxID)
+	if err := utils.ValidateContainerID(id); err != nil {
+		return fmt.Errorf("container ID %.80q is none: %w", id, err)
+	}
+	if len(id) > maxID {
+		return fmt.Errorf("container ID %.80q has %d characters, %d at most are possible", id, len(id), maxID)
 	}
 	if err := utils.ValidateInterfaceName(ifName); err != nil {
-		return fmt.Errorf("interface name %.80q is none: %s", ifName, err.Details)
+		return fmt.Errorf("interface name %.80q is none: %w", ifName, err)
 	}
 	return nil
 }

@@ -1,11 +1,29 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/link"
+	"github.com/bcsnet/bcsnet/pkg/cni/neighbour"
+)
+
+const (
+	// budget bounds a probe, for all addresses together: a pod waits that long when nobody answers.
+	budget = 200 * time.Millisecond
+	// carrierBudget is how much of it a link may take to get its carrier. The rest is for answers.
+	carrierBudget = 100 * time.Millisecond
+	// rounds is how often each address is asked for: a bridge may drop what comes at once after a port is up.
+	rounds = 3
 )
 
 // ErrNoLink is the error of a probe that had no link to ask on: no network namespace, no interface in it, one that
@@ -20,7 +38,7 @@ type Request struct {
 	Addrs  []netip.Addr
 }
 
-// Answer is somebody who has one of the addresses.
+// Answer is somebody who has one of the addresses, or is about to take it.
 type Answer struct {
 	Addr netip.Addr
 	MAC  net.HardwareAddr
@@ -28,6 +46,85 @@ type Answer struct {
 
 // Probe asks who has the addresses, all at once and for at most 200 ms, and returns who answered, sorted. Answers from the
 // interface's own MAC do not count. A link that was down is up meanwhile, and down again afterwards.
-func Probe(_ context.Context, r Request) ([]Answer, error) {
-	return nil, fmt.Errorf("%s: %w", r.IfName, ErrNoLink)
+func Probe(ctx context.Context, r Request) ([]Answer, error) {
+	within, stop := context.WithTimeout(ctx, budget)
+	defer stop()
+	var claims []neighbour.Claim
+	err := link.In(r.NetNS, r.IfName, func(l netlink.Link) error {
+		if err := link.Neighbourly(l); err != nil {
+			return err
+		}
+		return whileUp(l, func() (err error) {
+			claims, err = ask(within, l, r.Addrs)
+			return err
+		})
+	})
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("probe for %s on %s: %w", r.Addrs, r.IfName, ctx.Err())
+	case noLink(err):
+		return nil, fmt.Errorf("%w: %w", ErrNoLink, err)
+	case err != nil:
+		return nil, fmt.Errorf("probe for %s on %s: %w", r.Addrs, r.IfName, err)
+	}
+	answers := make([]Answer, 0, len(claims))
+	for _, c := range claims {
+		answers = append(answers, Answer{Addr: c.Addr, MAC: c.MAC})
+	}
+	slices.SortFunc(answers, func(a, b Answer) int {
+		return cmp.Or(a.Addr.Compare(b.Addr), slices.Compare(a.MAC, b.MAC))
+	})
+	return answers, nil
+}
+
+// noLink reports whether an error says that the link cannot be asked on, or went while it was.
+func noLink(err error) bool {
+	return errors.Is(err, link.ErrNoNamespace) || errors.Is(err, link.ErrNoInterface) ||
+		errors.Is(err, link.ErrNoNeighbours) || errors.Is(err, link.ErrNoCarrier) || errors.Is(err, unix.ENETDOWN)
+}
+
+// whileUp runs a function while a link is up. A link that was down is down afterwards: main plugins set MAC, sysctls and
+// addresses before they bring it up.
+func whileUp(l netlink.Link, do func() error) (err error) {
+	if l.Attrs().Flags&net.FlagUp == 0 {
+		if err := netlink.LinkSetUp(l); err != nil {
+			return fmt.Errorf("bring the link up: %w", err)
+		}
+		defer func() {
+			if down := netlink.LinkSetDown(l); down != nil {
+				err = errors.Join(err, fmt.Errorf("bring the link down: %w", down))
+			}
+		}()
+	}
+	return do()
+}
+
+// ask returns who claims one of the addresses until the context ends.
+func ask(ctx context.Context, l netlink.Link, addrs []netip.Addr) ([]neighbour.Claim, error) {
+	messages := make([]neighbour.Message, 0, len(addrs))
+	for _, addr := range addrs {
+		m, err := neighbour.Probe(addr, l.Attrs().HardwareAddr)
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, m)
+	}
+	waiting, stop := context.WithTimeout(ctx, carrierBudget)
+	defer stop()
+	if err := link.AwaitCarrier(waiting, l.Attrs().Index); err != nil {
+		return nil, err
+	}
+	conn, err := neighbour.Listen(link.Interface(l))
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return conn.Ask(ctx, messages, addrs, pauses(ctx)...)
+}
+
+// pauses returns the pauses between the rounds. After the last round there is as much time for answers as before it.
+func pauses(ctx context.Context) []time.Duration {
+	deadline, _ := ctx.Deadline()
+	pause := max(time.Until(deadline)/(2*(rounds-1)), time.Millisecond)
+	return slices.Repeat([]time.Duration{pause}, rounds-1)
 }
