@@ -89,6 +89,18 @@ func (l *LAN) Attach(t testing.TB, h *Host, name string) {
 	})
 }
 
+// Isolated makes a link that is up and leads nowhere: its other end is down.
+func (h *Host) Isolated(t testing.TB, name string) {
+	t.Helper()
+	h.Do(t, func() error {
+		l := &netlink.Veth{LinkAttrs: attrs(name), PeerName: "nowhere"}
+		if err := netlink.LinkAdd(l); err != nil {
+			return err
+		}
+		return netlink.LinkSetUp(l)
+	})
+}
+
 // Path returns where the namespace is, for programs of this test and those it starts.
 func (h *Host) Path() string {
 	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), h.namespace.Fd())

@@ -92,6 +92,17 @@ func (d Dir) Read(id, ifName string) (*Attachment, error) {
 	if err != nil {
 		return nil, err
 	}
+	a, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	if a.ContainerID != id || a.IfName != ifName {
+		return nil, fmt.Errorf("%s is of interface %s in container %s", path, a.IfName, a.ContainerID)
+	}
+	return a, nil
+}
+
+func read(path string) (*Attachment, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -104,9 +115,6 @@ func (d Dir) Read(id, ifName string) (*Attachment, error) {
 	a, err := decode(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", path, err)
-	}
-	if a.ContainerID != id || a.IfName != ifName {
-		return nil, fmt.Errorf("%s is of interface %s in container %s", path, a.IfName, a.ContainerID)
 	}
 	return a, nil
 }

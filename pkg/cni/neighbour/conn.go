@@ -87,4 +87,3 @@ func (c *Conn) Send(ctx context.Context, messages []Message, pauses ...time.Dura
 		}
 	}
 }
-

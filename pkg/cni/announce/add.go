@@ -1,0 +1,116 @@
+package announce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+	"github.com/vishvananda/netlink"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/attach"
+	"github.com/bcsnet/bcsnet/pkg/cni/link"
+	"github.com/bcsnet/bcsnet/pkg/cni/neighbour"
+)
+
+// carrierWait bounds how long an ADD waits for a link that has no carrier yet: some adapters negotiate for a second.
+const carrierWait = 3 * time.Second
+
+// add answers an ADD: it sets up the interface, announces its addresses and prints the result.
+func (p *Plugin) add(args *skel.CmdArgs) error {
+	conf, err := decode(args.StdinData)
+	if err != nil {
+		return err
+	}
+	have, err := conf.attached(args.IfName)
+	if err != nil {
+		return err
+	}
+	x, err := p.attachment(args)
+	if err != nil {
+		return err
+	}
+	if err := have.goesWith(x); err != nil {
+		return err
+	}
+	err = link.In(args.Netns, args.IfName, func(l netlink.Link) error {
+		l, err := conf.setUp(l, x, have)
+		if err != nil {
+			return err
+		}
+		have.iface.Mac, have.iface.Mtu = l.Attrs().HardwareAddr.String(), l.Attrs().MTU
+		if x.Migration {
+			p.logf("%s migrates: %s is not announced, as the other pod still uses it", args.ContainerID, x.Addrs)
+			return nil
+		}
+		return p.announce(context.Background(), conf, l, have)
+	})
+	if err != nil {
+		return refusal(args.IfName, err)
+	}
+	result, err := have.result.GetAsVersion(conf.CNIVersion)
+	if err != nil {
+		return invalid("bcsnet-announce cannot answer as version %s: %v", conf.CNIVersion, err)
+	}
+	return result.PrintTo(p.Stdout)
+}
+
+// attachment returns what the IPAM plugin wrote. Without it, nobody knows whether the address may be announced.
+func (p *Plugin) attachment(args *skel.CmdArgs) (*attach.Attachment, error) {
+	x, err := p.Attachments.Read(args.ContainerID, args.IfName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, invalid("the allocator's answer for %s of container %s is not in %s: bcsnet-announce goes after a plugin "+
+			"whose ipam is bcsnet-ipam", args.IfName, args.ContainerID, p.Attachments)
+	case err != nil:
+		return nil, types.NewError(types.ErrIOFailure, "the allocator's answer cannot be read", err.Error())
+	}
+	return x, nil
+}
+
+// refusal returns an error with the code of CNI that goes with it.
+func refusal(ifName string, err error) error {
+	var coded *types.Error
+	switch {
+	case errors.As(err, &coded):
+		return coded
+	case errors.Is(err, link.ErrNoNamespace), errors.Is(err, link.ErrNoInterface):
+		return types.NewError(types.ErrInvalidNetNS, fmt.Sprintf("%s cannot be set up", ifName), err.Error())
+	default:
+		return types.NewError(types.ErrInternal, fmt.Sprintf("%s cannot be set up", ifName), err.Error())
+	}
+}
+
+// announce sends the announcements and asks the gateways where that is asked for.
+func (p *Plugin) announce(ctx context.Context, conf *Config, l netlink.Link, have *attached) error {
+	err := link.Neighbourly(l)
+	if err == nil {
+		waiting, stop := context.WithTimeout(ctx, carrierWait)
+		defer stop()
+		err = link.AwaitCarrier(waiting, l.Attrs().Index)
+	}
+	switch unheard := errors.Is(err, link.ErrNoNeighbours) || errors.Is(err, link.ErrNoCarrier); {
+	case unheard && conf.CheckGateway:
+		return types.NewError(types.ErrTryAgainLater, "the gateway cannot be asked", err.Error())
+	case unheard:
+		p.logf("%s is not announced: %v", have.addrs(), err)
+		return nil
+	case err != nil:
+		return err
+	}
+	conn, err := neighbour.Listen(link.Interface(l))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := send(ctx, conn, l.Attrs().HardwareAddr, have); err != nil {
+		return fmt.Errorf("announce %s: %w", have.addrs(), err)
+	}
+	if conf.CheckGateway {
+		return askGateways(ctx, conn, l, have)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package announce
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+	"github.com/vishvananda/netlink"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/link"
+)
+
+// check answers a CHECK: the interface still has the addresses, MAC and MTU that the ADD gave it.
+func (p *Plugin) check(args *skel.CmdArgs) error {
+	conf, err := decode(args.StdinData)
+	if err != nil {
+		return err
+	}
+	have, err := conf.attached(args.IfName)
+	if err != nil {
+		return err
+	}
+	// The result alone says what the interface had. The file says more, and is gone where somebody emptied the directory.
+	x, err := p.Attachments.Read(args.ContainerID, args.IfName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return types.NewError(types.ErrIOFailure, "the allocator's answer cannot be read", err.Error())
+	default:
+		if err := have.goesWith(x); err != nil {
+			return err
+		}
+		if x.MTU != 0 {
+			have.iface.Mtu = x.MTU
+		}
+		if conf.MAC && x.MAC != "" {
+			have.iface.Mac = x.MAC
+		}
+	}
+	if err := link.In(args.Netns, args.IfName, have.differs); err != nil {
+		return refusal(args.IfName, err)
+	}
+	return nil
+}
+
+// differs returns an error with all in which a link is not as the result says.
+func (a *attached) differs(l netlink.Link) error {
+	on, err := netlink.AddrList(l, netlink.FAMILY_ALL)
+	if err != nil {
+		return fmt.Errorf("read the addresses: %w", err)
+	}
+	has := map[netip.Addr]bool{}
+	for i := range on {
+		if addr, is := netip.AddrFromSlice(on[i].IP); is {
+			has[addr.Unmap()] = true
+		}
+	}
+	var found []error
+	for _, addr := range a.addrs() {
+		if !has[addr] {
+			found = append(found, fmt.Errorf("the address %s is missing", addr))
+		}
+	}
+	if mac, err := net.ParseMAC(a.iface.Mac); a.iface.Mac != "" && (err != nil || mac.String() != l.Attrs().HardwareAddr.String()) {
+		found = append(found, fmt.Errorf("the MAC is %s, not %s", l.Attrs().HardwareAddr, a.iface.Mac))
+	}
+	if a.iface.Mtu != 0 && a.iface.Mtu != l.Attrs().MTU {
+		found = append(found, fmt.Errorf("the MTU is %d, not %d", l.Attrs().MTU, a.iface.Mtu))
+	}
+	if err := errors.Join(found...); err != nil {
+		return types.NewError(types.ErrInternal, l.Attrs().Name+" is not as it was set up", err.Error())
+	}
+	return nil
+}

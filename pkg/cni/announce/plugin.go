@@ -1,0 +1,64 @@
+package announce
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/attach"
+)
+
+// Plugin answers the commands of CNI.
+type Plugin struct {
+	// Attachments has what the IPAM plugin wrote about each attachment.
+	Attachments attach.Dir
+	// Stdout gets the result, and Stderr what the runtime's log shows.
+	Stdout, Stderr io.Writer
+	// Now returns the time.
+	Now func() time.Time
+	// Collect answers a GC for the IPAM plugin, with the configuration as the runtime passed it on: the main plugins of
+	// the CNI project do not pass GC on to it. Nil: nothing is collected.
+	Collect func(ctx context.Context, config []byte) error
+}
+
+// Funcs returns the commands.
+func (p *Plugin) Funcs() skel.CNIFuncs {
+	return skel.CNIFuncs{Add: p.add, Del: p.del, Check: p.check, GC: p.gc, Status: p.status}
+}
+
+// Versions returns the versions of the CNI specification that the plugin answers in.
+func Versions() version.PluginInfo { return version.VersionsStartingFrom("0.3.0") }
+
+// Config is the plugin's element of a conflist.
+type Config struct {
+	types.PluginConf
+	// MAC asks for the MAC that goes with the IPv4 address, so that a pod which keeps its address keeps its MAC.
+	MAC bool `json:"mac"`
+	// CheckGateway has an ADD fail unless the gateways answer over the interface.
+	CheckGateway bool `json:"checkGateway"`
+}
+
+// decode reads the configuration without what an ADD put into it.
+func decode(text []byte) (*Config, error) {
+	var c Config
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, types.NewError(types.ErrDecodingFailure, "the configuration of bcsnet-announce cannot be read", err.Error())
+	}
+	return &c, nil
+}
+
+// invalid returns an error about the network's configuration, for an operator.
+func invalid(format string, args ...any) error {
+	return types.NewError(types.ErrInvalidNetworkConfig, fmt.Sprintf(format, args...), "")
+}
+
+// logf writes a line to the runtime's log.
+func (p *Plugin) logf(format string, args ...any) {
+	fmt.Fprintf(p.Stderr, "bcsnet-announce: "+format+"\n", args...)
+}

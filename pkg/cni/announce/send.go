@@ -1,0 +1,71 @@
+package announce
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containernetworking/cni/pkg/types"
+	"github.com/vishvananda/netlink"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/neighbour"
+)
+
+const (
+	// gatewayWait bounds the question to the gateways.
+	gatewayWait  = time.Second
+	gatewayEvery = 100 * time.Millisecond
+)
+
+// pauses returns the pauses between announcements: a frame may get lost, above all right after a port came up.
+func pauses() []time.Duration { return []time.Duration{30 * time.Millisecond, 70 * time.Millisecond} }
+
+// send announces every address.
+func send(ctx context.Context, conn *neighbour.Conn, mac net.HardwareAddr, have *attached) error {
+	var messages []neighbour.Message
+	for _, addr := range have.addrs() {
+		of, err := neighbour.Announcements(addr, mac)
+		if err != nil {
+			return err
+		}
+		messages = append(messages, of...)
+	}
+	return conn.Send(ctx, messages, pauses()...)
+}
+
+// askGateways returns an error that names the gateways which do not answer.
+func askGateways(ctx context.Context, conn *neighbour.Conn, l netlink.Link, have *attached) error {
+	ctx, stop := context.WithTimeout(ctx, gatewayWait)
+	defer stop()
+	var gateways []netip.Addr
+	var questions []neighbour.Message
+	for _, ip := range have.ips {
+		if !ip.gateway.IsValid() || slices.Contains(gateways, ip.gateway) {
+			continue
+		}
+		question, err := neighbour.Query(ip.gateway, ip.addr, l.Attrs().HardwareAddr)
+		if err != nil {
+			return err
+		}
+		gateways, questions = append(gateways, ip.gateway), append(questions, question)
+	}
+	claims, err := conn.Ask(ctx, questions, gateways, slices.Repeat([]time.Duration{gatewayEvery}, int(gatewayWait/gatewayEvery))...)
+	if err != nil {
+		return fmt.Errorf("ask for the gateway: %w", err)
+	}
+	var silent []string
+	for _, gateway := range gateways {
+		if !slices.ContainsFunc(claims, func(c neighbour.Claim) bool { return c.Addr == gateway && !c.Tentative }) {
+			silent = append(silent, gateway.String())
+		}
+	}
+	if len(silent) == 0 {
+		return nil
+	}
+	return types.NewError(types.ErrTryAgainLater, fmt.Sprintf("nobody answers for the gateway %s over %s", strings.Join(silent, ", "),
+		l.Attrs().Name), "see whether the interface is in the gateway's network (bridge port, VLAN) and the gateway is up")
+}
