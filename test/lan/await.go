@@ -48,7 +48,8 @@ func (h *Host) awaitBridge(t testing.TB, name string) {
 
 // answered asks the bridge for its MAC, and returns an error when it does not answer before the next question is due.
 func answered(conn *packet.Conn, mac net.HardwareAddr) error {
-	question, err := arp.NewPacket(arp.OperationRequest, mac, netip.IPv4Unspecified(), make(net.HardwareAddr, 6), bridgeAddr())
+	nobody := make(net.HardwareAddr, 6)
+	question, err := arp.NewPacket(arp.OperationRequest, mac, netip.IPv4Unspecified(), nobody, bridgeAddr())
 	if err != nil {
 		return err
 	}

@@ -73,13 +73,14 @@ func (l *LAN) Attached(t testing.TB, addrs ...string) *Host {
 	return h
 }
 
-// Attach makes a link from a host to the bridge. Its end at the host is down, as main plugins leave it to an IPAM plugin.
+// Attach makes a link from a host to the bridge. Its end at the host is down, as main plugins leave it to an IPAM
+// plugin.
 func (l *LAN) Attach(t testing.TB, h *Host, name string) {
 	t.Helper()
 	l.do(t, func() error {
 		port := &netlink.Veth{
 			LinkAttrs: attrs(fmt.Sprintf("port%d", l.ports.Add(1))), PeerName: name,
-			PeerNamespace: netlink.NsFd(h.namespace.Fd()), //nolint:gosec // a descriptor is an int
+			PeerNamespace: netlink.NsFd(h.namespace.Fd()),
 		}
 		port.MasterIndex = l.bridge
 		if err := netlink.LinkAdd(port); err != nil {
@@ -182,5 +183,6 @@ func attrs(name string) netlink.LinkAttrs {
 
 // ipNet returns a prefix, with the host's bits of its address, in the form of netlink.
 func ipNet(p netip.Prefix) *net.IPNet {
+	//nolint:forbidigo // netlink wants it
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }

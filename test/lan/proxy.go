@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AnswerAll makes a host answer every ARP request with its own MAC, whatever the address, as some routers with proxy ARP
-// do. Linux itself does not count: its proxy leaves probes without an answer.
+// AnswerAll makes a host answer every ARP request with its own MAC, whatever the address, as some routers with proxy
+// ARP do. Linux itself does not count: its proxy leaves probes without an answer.
 func (h *Host) AnswerAll(t testing.TB) {
 	t.Helper()
 	var client *arp.Client

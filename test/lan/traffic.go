@@ -20,7 +20,7 @@ func (h *Host) Macvlan(t testing.TB, node *Host, name string) {
 		}
 		shared := &netlink.Macvlan{LinkAttrs: attrs(name), Mode: netlink.MACVLAN_MODE_BRIDGE}
 		shared.ParentIndex = parent.Attrs().Index
-		shared.Namespace = netlink.NsFd(h.namespace.Fd()) //nolint:gosec // a descriptor is an int
+		shared.Namespace = netlink.NsFd(h.namespace.Fd())
 		if err := netlink.LinkAdd(shared); err != nil {
 			return fmt.Errorf("make a macvlan link: %w", err)
 		}

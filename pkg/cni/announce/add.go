@@ -63,8 +63,8 @@ func (p *Plugin) attachment(args *skel.CmdArgs) (*attach.Attachment, error) {
 	x, err := p.Attachments.Read(args.ContainerID, args.IfName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, invalid("the allocator's answer for %s of container %s is not in %s: bcsnet-announce goes after a plugin "+
-			"whose ipam is bcsnet-ipam", args.IfName, args.ContainerID, p.Attachments)
+		return nil, invalid("the allocator's answer for %s of container %s is not in %s: bcsnet-announce goes after a "+
+			"plugin whose ipam is bcsnet-ipam", args.IfName, args.ContainerID, p.Attachments)
 	case err != nil:
 		return nil, types.NewError(types.ErrIOFailure, "the allocator's answer cannot be read", err.Error())
 	}

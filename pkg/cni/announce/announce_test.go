@@ -98,8 +98,8 @@ func reuse(t *testing.T, peerAddr, addr, prefix string) reused {
 	return r
 }
 
-// TestAnnounce has a peer with a stale entry. It reaches the next pod with its first packet once the plugin has answered. The
-// entry is the old one without: see the check before the call, and the migration.
+// TestAnnounce has a peer with a stale entry. It reaches the next pod with its first packet once the plugin has
+// answered. The entry is the old one without: see the check before the call, and the migration.
 func TestAnnounce(t *testing.T) {
 	for name, c := range map[string]struct{ peer, addr, prefix string }{
 		"IPv4": {"192.0.2.1", "192.0.2.7", "/24"},
@@ -124,8 +124,8 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
-// TestMigration announces nothing: the pod at the source still has the address. Neither does it ask a gateway, which would
-// write down who asks.
+// TestMigration announces nothing: the pod at the source still has the address. Neither does it ask a gateway, which
+// would write down who asks.
 func TestMigration(t *testing.T) {
 	for name, c := range map[string]struct{ peer, addr, prefix string }{
 		"IPv4": {"192.0.2.1", "192.0.2.7", "/24"},
@@ -170,10 +170,10 @@ func TestSetUp(t *testing.T) {
 				t.Errorf("the link has MAC %s and MTU %d", a.HardwareAddr, a.MTU)
 			}
 			var got struct {
-				CNIVersion string
-				Interfaces []map[string]any
-				IPs        []map[string]any
-				DNS        map[string]any
+				CNIVersion string           `json:"cniVersion"`
+				Interfaces []map[string]any `json:"interfaces"`
+				IPs        []map[string]any `json:"ips"`
+				DNS        map[string]any   `json:"dns"`
 			}
 			if err := json.Unmarshal(c.stdout.Bytes(), &got); err != nil {
 				t.Fatal(err)

@@ -55,7 +55,7 @@ func (a *attached) differs(l netlink.Link) error {
 	}
 	has := map[netip.Addr]bool{}
 	for i := range on {
-		if addr, is := netip.AddrFromSlice(on[i].IP); is {
+		if addr, is := netip.AddrFromSlice(on[i].IP); is { //nolint:forbidigo // of netlink
 			has[addr.Unmap()] = true
 		}
 	}
@@ -65,7 +65,8 @@ func (a *attached) differs(l netlink.Link) error {
 			found = append(found, fmt.Errorf("the address %s is missing", addr))
 		}
 	}
-	if mac, err := net.ParseMAC(a.iface.Mac); a.iface.Mac != "" && (err != nil || mac.String() != l.Attrs().HardwareAddr.String()) {
+	mac, err := net.ParseMAC(a.iface.Mac)
+	if a.iface.Mac != "" && (err != nil || mac.String() != l.Attrs().HardwareAddr.String()) {
 		found = append(found, fmt.Errorf("the MAC is %s, not %s", l.Attrs().HardwareAddr, a.iface.Mac))
 	}
 	if a.iface.Mtu != 0 && a.iface.Mtu != l.Attrs().MTU {

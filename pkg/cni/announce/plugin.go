@@ -48,7 +48,8 @@ type Config struct {
 func decode(text []byte) (*Config, error) {
 	var c Config
 	if err := json.Unmarshal(text, &c); err != nil {
-		return nil, types.NewError(types.ErrDecodingFailure, "the configuration of bcsnet-announce cannot be read", err.Error())
+		return nil, types.NewError(types.ErrDecodingFailure, "the configuration of bcsnet-announce cannot be read",
+			err.Error())
 	}
 	return &c, nil
 }

@@ -17,8 +17,8 @@ const (
 	youngest = 10 * time.Minute
 )
 
-// del answers a DEL: it forgets the attachment. It never fails, as nothing of a pod's end depends on it. The directory is
-// emptied at the next boot.
+// del answers a DEL: it forgets the attachment. It never fails, as nothing of a pod's end depends on it. The directory
+// is emptied at the next boot.
 func (p *Plugin) del(args *skel.CmdArgs) error {
 	if err := p.Attachments.Remove(args.ContainerID, args.IfName); err != nil {
 		p.logf("the file of %s, interface %s, stays: %v", args.ContainerID, args.IfName, err)
@@ -26,7 +26,8 @@ func (p *Plugin) del(args *skel.CmdArgs) error {
 	return nil
 }
 
-// gc answers a GC: it forgets the network's attachments that are valid no more, and has the IPAM plugin's leases collected.
+// gc answers a GC: it forgets the network's attachments that are valid no more, and has the IPAM plugin's leases
+// collected.
 func (p *Plugin) gc(args *skel.CmdArgs) error {
 	ctx, stop := context.WithTimeout(context.Background(), gcWait)
 	defer stop()
@@ -62,7 +63,8 @@ func validAttachments(text []byte) (map[types.GCAttachment]bool, error) {
 		list = lists.Draft
 	}
 	if list == nil {
-		return nil, types.NewError(types.ErrInvalidNetworkConfig, "a GC without cni.dev/valid-attachments", "nothing is collected")
+		return nil, types.NewError(types.ErrInvalidNetworkConfig, "a GC without cni.dev/valid-attachments",
+			"nothing is collected")
 	}
 	var attachments []types.GCAttachment
 	if err := json.Unmarshal(list, &attachments); err != nil {

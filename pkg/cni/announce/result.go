@@ -40,15 +40,15 @@ func (c *Config) attached(ifName string) (*attached, error) {
 		return i != nil && i.Name == ifName && i.Sandbox != ""
 	})
 	if at < 0 {
-		return nil, invalid("the prevResult has no interface %s of the container: bcsnet-announce goes after the plugin that "+
-			"makes it", ifName)
+		return nil, invalid("the prevResult has no interface %s of the container: bcsnet-announce goes after the plugin "+
+			"that makes it", ifName)
 	}
 	a := &attached{result: result, iface: result.Interfaces[at]}
 	for _, ip := range result.IPs {
 		if ip == nil || ip.Interface != nil && *ip.Interface != at {
 			continue
 		}
-		addr, is := netip.AddrFromSlice(ip.Address.IP)
+		addr, is := netip.AddrFromSlice(ip.Address.IP) //nolint:forbidigo // of the library's result
 		if !is {
 			return nil, invalid("the prevResult has %s, which is no address", ip.Address.String())
 		}
@@ -56,8 +56,8 @@ func (c *Config) attached(ifName string) (*attached, error) {
 		a.ips = append(a.ips, assigned{addr: addr.Unmap(), gateway: gateway.Unmap()})
 	}
 	if len(a.ips) == 0 {
-		return nil, invalid("the prevResult has no address for %s: bcsnet-announce goes after a plugin whose ipam is bcsnet-ipam",
-			ifName)
+		return nil, invalid("the prevResult has no address for %s: bcsnet-announce goes after a plugin whose ipam is "+
+			"bcsnet-ipam", ifName)
 	}
 	return a, nil
 }
@@ -66,8 +66,8 @@ func (c *Config) attached(ifName string) (*attached, error) {
 func (a *attached) goesWith(x *attach.Attachment) error {
 	for _, addr := range x.Addrs {
 		if !slices.ContainsFunc(a.ips, func(ip assigned) bool { return ip.addr == addr }) {
-			return invalid("the prevResult lacks %s, which the allocator gave %s: another plugin changed the result, or it is of "+
-				"another network", addr, x.IfName)
+			return invalid("the prevResult lacks %s, which the allocator gave %s: another plugin changed the result, or it is "+
+				"of another network", addr, x.IfName)
 		}
 	}
 	return nil

@@ -53,7 +53,8 @@ func askGateways(ctx context.Context, conn *neighbour.Conn, l netlink.Link, have
 		}
 		gateways, questions = append(gateways, ip.gateway), append(questions, question)
 	}
-	claims, err := conn.Ask(ctx, questions, gateways, slices.Repeat([]time.Duration{gatewayEvery}, int(gatewayWait/gatewayEvery))...)
+	every := slices.Repeat([]time.Duration{gatewayEvery}, int(gatewayWait/gatewayEvery))
+	claims, err := conn.Ask(ctx, questions, gateways, every...)
 	if err != nil {
 		return fmt.Errorf("ask for the gateway: %w", err)
 	}
@@ -66,6 +67,7 @@ func askGateways(ctx context.Context, conn *neighbour.Conn, l netlink.Link, have
 	if len(silent) == 0 {
 		return nil
 	}
-	return types.NewError(types.ErrTryAgainLater, fmt.Sprintf("nobody answers for the gateway %s over %s", strings.Join(silent, ", "),
-		l.Attrs().Name), "see whether the interface is in the gateway's network (bridge port, VLAN) and the gateway is up")
+	return types.NewError(types.ErrTryAgainLater,
+		fmt.Sprintf("nobody answers for the gateway %s over %s", strings.Join(silent, ", "), l.Attrs().Name),
+		"see whether the interface is in the gateway's network (bridge port, VLAN) and the gateway is up")
 }

@@ -16,8 +16,8 @@ import (
 // minMTU6 is the smallest MTU of IPv6. Below it, Linux takes all IPv6 addresses off an interface.
 const minMTU6 = 1280
 
-// setUp gives a link the MTU of its pool, and the MAC of its address where the configuration asks for it. It returns the
-// link as it is then.
+// setUp gives a link the MTU of its pool, and the MAC of its address where the configuration asks for it. It returns
+// the link as it is then.
 func (c *Config) setUp(l netlink.Link, x *attach.Attachment, have *attached) (netlink.Link, error) {
 	if err := vlanFits(l, x.VLAN); err != nil {
 		return nil, err
@@ -46,12 +46,12 @@ func (c *Config) setUp(l netlink.Link, x *attach.Attachment, have *attached) (ne
 	return netlink.LinkByIndex(l.Attrs().Index)
 }
 
-// vlanFits returns an error when a link is of another VLAN than the pool's. Links that are no VLAN links do not show which
-// one they are in.
+// vlanFits returns an error when a link is of another VLAN than the pool's. Links that are no VLAN links do not show
+// which one they are in.
 func vlanFits(l netlink.Link, vlan int) error {
 	if v, is := l.(*netlink.Vlan); is && vlan != 0 && v.VlanId != vlan {
-		return invalid("%s is in VLAN %d, and its address is of a pool in VLAN %d: the conflist's vlanId and the pool's vlan "+
-			"differ", v.Name, v.VlanId, vlan)
+		return invalid("%s is in VLAN %d, and its address is of a pool in VLAN %d: the conflist's vlanId and the pool's "+
+			"vlan differ", v.Name, v.VlanId, vlan)
 	}
 	return nil
 }
@@ -60,8 +60,8 @@ func vlanFits(l netlink.Link, vlan int) error {
 func mtuFits(l netlink.Link, mtu int, have *attached) error {
 	// Only this end of the pair would change: the other one drops what is larger than it takes.
 	if l.Type() == "veth" && mtu > l.Attrs().MTU {
-		return invalid("the pool's mtu %d is more than the %d that the main plugin made %s with: give the main plugin \"mtu\": %d",
-			mtu, l.Attrs().MTU, l.Attrs().Name, mtu)
+		return invalid("the pool's mtu %d is more than the %d that the main plugin made %s with: give the main plugin "+
+			"\"mtu\": %d", mtu, l.Attrs().MTU, l.Attrs().Name, mtu)
 	}
 	for _, ip := range have.ips {
 		if ip.addr.Is6() && mtu < minMTU6 {
@@ -76,8 +76,9 @@ func mtuFits(l netlink.Link, mtu int, have *attached) error {
 func macFits(l netlink.Link) error {
 	switch l.Type() {
 	case "ipvlan", "ipvtap":
-		return types.NewError(types.ErrUnsupportedField, fmt.Sprintf("\"mac\": true cannot be followed on %s, of type %s: all "+
-			"links of this type have the MAC of their master", l.Attrs().Name, l.Type()), "leave \"mac\" out, or use macvlan")
+		return types.NewError(types.ErrUnsupportedField, fmt.Sprintf("\"mac\": true cannot be followed on %s, of type %s: "+
+			"all links of this type have the MAC of their master", l.Attrs().Name, l.Type()),
+			"leave \"mac\" out, or use macvlan")
 	default:
 		return nil
 	}
@@ -87,8 +88,8 @@ func setMAC(l netlink.Link, mac net.HardwareAddr) error {
 	err := netlink.LinkSetHardwareAddr(l, mac)
 	switch {
 	case errors.Is(err, unix.EBUSY), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EPERM):
-		return types.NewError(types.ErrUnsupportedField, fmt.Sprintf("\"mac\": true cannot be followed on %s: its driver does not "+
-			"let the MAC change while the link is up", l.Attrs().Name), err.Error())
+		return types.NewError(types.ErrUnsupportedField, fmt.Sprintf("\"mac\": true cannot be followed on %s: its driver "+
+			"does not let the MAC change while the link is up", l.Attrs().Name), err.Error())
 	case err != nil:
 		return fmt.Errorf("set the MAC %s: %w", mac, err)
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Prune removes the files of one network's attachments that are older than a time, but those that valid reports. Files that
-// cannot be read stay: nobody knows whose they are, and the directory does not outlive a boot.
+// Prune removes the files of one network's attachments that are older than a time, but those that valid reports. Files
+// that cannot be read stay: nobody knows whose they are, and the directory does not outlive a boot.
 func (d Dir) Prune(cniNetwork string, before time.Time, valid func(id, ifName string) bool) error {
 	files, err := os.ReadDir(string(d))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -20,7 +20,10 @@ func (d Dir) Prune(cniNetwork string, before time.Time, valid func(id, ifName st
 	var failed error
 	for _, file := range files {
 		info, err := file.Info()
-		if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(file.Name(), suffix) || !info.ModTime().Before(before) {
+		if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(file.Name(), suffix) {
+			continue
+		}
+		if !info.ModTime().Before(before) {
 			continue
 		}
 		path := filepath.Join(string(d), file.Name())

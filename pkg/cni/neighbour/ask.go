@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ask sends the messages, once more after each pause, and returns the claims that others make to the addresses until the
-// context ends, which is no error. It returns early when each of the addresses was claimed.
-func (c *Conn) Ask(ctx context.Context, messages []Message, addrs []netip.Addr, pauses ...time.Duration) ([]Claim, error) {
+// Ask sends the messages, once more after each pause, and returns the claims that others make to the addresses until
+// the context ends, which is no error. It returns early when each of the addresses was claimed.
+func (c *Conn) Ask(ctx context.Context, messages []Message, addrs []netip.Addr, pauses ...time.Duration) (
+	[]Claim, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if err := c.setReadDeadline(time.Time{}); err != nil {

@@ -27,7 +27,8 @@ func decode(protocol int, payload []byte, source net.HardwareAddr) (Claim, bool)
 	return decodeDiscovery(payload, source)
 }
 
-// decodeARP returns what a request or reply says of its sender. A probe, whose sender has no address, claims its target.
+// decodeARP returns what a request or reply says of its sender. A probe, whose sender has no address, claims its
+// target.
 func decodeARP(payload []byte) (Claim, bool) {
 	var p arp.Packet
 	if err := p.UnmarshalBinary(payload); err != nil {
@@ -48,20 +49,19 @@ func decodeARP(payload []byte) (Claim, bool) {
 	}
 }
 
-// decodeDiscovery returns what an advertisement says of its target, and a solicitation of its sender. A solicitation from
-// nobody claims its target.
+// decodeDiscovery returns what an advertisement says of its target, and a solicitation of its sender. A solicitation
+// from nobody claims its target.
 func decodeDiscovery(payload []byte, source net.HardwareAddr) (Claim, bool) {
 	if len(payload) < headerSize || payload[0]>>4 != 6 || payload[6] != icmp || payload[7] != hopLimit {
 		return Claim{}, false
 	}
 	body := payload[headerSize:]
-	if n := int(binary.BigEndian.Uint16(payload[4:])); n <= len(body) {
-		body = body[:n] // what follows fills the frame
-	} else {
+	n := int(binary.BigEndian.Uint16(payload[4:]))
+	if n > len(body) {
 		return Claim{}, false
 	}
 	from := netip.AddrFrom16([16]byte(payload[8:24]))
-	message, err := ndp.ParseMessage(body)
+	message, err := ndp.ParseMessage(body[:n]) // what follows fills the frame
 	if err != nil {
 		return Claim{}, false
 	}

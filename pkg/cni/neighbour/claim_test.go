@@ -104,7 +104,7 @@ func TestDecodeNothing(t *testing.T) {
 func TestMessageErrors(t *testing.T) {
 	us := mac(t, ours)
 	four, six := netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")
-	for name, make := range map[string]func() (Message, error){
+	for name, build := range map[string]func() (Message, error){
 		"no address":                 func() (Message, error) { return Probe(netip.Addr{}, us) },
 		"a short MAC":                func() (Message, error) { return Probe(four, us[:4]) },
 		"IPv4 asked from IPv6":       func() (Message, error) { return Query(four, six, us) },
@@ -112,7 +112,7 @@ func TestMessageErrors(t *testing.T) {
 		"IPv6 asked with no address": func() (Message, error) { return Query(six, netip.Addr{}, us) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if m, err := make(); err == nil {
+			if m, err := build(); err == nil {
 				t.Errorf("%+v", m)
 			}
 		})

@@ -33,8 +33,8 @@ func listen(t *testing.T, h *lan.Host) (c *Conn) {
 	return c
 }
 
-// TestAskReadsWhatCameInTime has claims that wait in the sockets while the caller's time ends: they count. A busy node is
-// where an address is taken twice.
+// TestAskReadsWhatCameInTime has claims that wait in the sockets while the caller's time ends: they count. A busy node
+// is where an address is taken twice.
 func TestAskReadsWhatCameInTime(t *testing.T) {
 	l := lan.New(t)
 	us, them := l.Attached(t), l.Attached(t)
@@ -82,5 +82,38 @@ func TestAskOnALinkThatGoesDown(t *testing.T) {
 	addr := netip.MustParseAddr("192.0.2.7")
 	if _, err := conn.Ask(t.Context(), []Message{must(Probe(addr, us.MAC(t, "eth0")))}, []netip.Addr{addr}); err == nil {
 		t.Error("nobody was asked, and there is no error")
+	}
+}
+
+// TestEachAnnouncement sends one of the announcements alone, as there are systems that take only requests, or only
+// replies. Linux takes each, also from a peer whose entry it wrote down a moment ago.
+func TestEachAnnouncement(t *testing.T) {
+	l := lan.New(t)
+	for name, c := range map[string]struct {
+		peer, addr, prefix string
+		which              int
+	}{
+		"request":       {"192.0.2.1", "192.0.2.7", "/24", 0},
+		"reply":         {"192.0.2.1", "192.0.2.7", "/24", 1},
+		"advertisement": {"2001:db8::1", "2001:db8::7", "/64", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			peer, old, next := l.Attached(t, c.peer+c.prefix), l.Attached(t, c.addr+c.prefix), l.Attached(t)
+			if err := lan.Reach(t, peer, old, c.addr); err != nil {
+				t.Fatal(err)
+			}
+			old.Down(t, "eth0")
+			message := must(Announcements(netip.MustParseAddr(c.addr), next.MAC(t, "eth0")))[c.which]
+			if err := listen(t, next).Send(t.Context(), []Message{message}); err != nil {
+				t.Fatal(err)
+			}
+			controlplane.Eventually(t, func() error {
+				if got, want := peer.Neighbour(t, c.addr).String(), next.MAC(t, "eth0").String(); got != want {
+					return fmt.Errorf("the peer has %s, want %s", got, want)
+				}
+				return nil
+			})
+			peer.Down(t, "eth0")
+		})
 	}
 }

@@ -95,7 +95,7 @@ func discovery(from, to netip.Addr, m ndp.Message) (Message, error) {
 	}
 	header := make([]byte, 8, headerSize+len(body))
 	header[0] = 6 << 4
-	binary.BigEndian.PutUint16(header[4:], uint16(len(body))) //nolint:gosec // an option or two
+	binary.BigEndian.PutUint16(header[4:], uint16(len(body)))
 	header[6], header[7] = icmp, hopLimit
 	payload := append(append(append(header, from.AsSlice()...), to.AsSlice()...), body...)
 	return Message{protocol: unix.ETH_P_IPV6, to: multicast(to), payload: payload}, nil

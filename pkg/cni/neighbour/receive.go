@@ -16,8 +16,8 @@ const (
 	maxLate = 1024
 )
 
-// receive delivers the claims of others until the deadline for reading. Frames that arrived before it count although a busy
-// machine did not let them be read in time.
+// receive delivers the claims of others until the deadline for reading. Frames that arrived before it count although a
+// busy machine did not let them be read in time.
 func (c *Conn) receive(conn *packet.Conn, protocol int, claims chan<- Claim) error {
 	frame := make([]byte, maxFrame)
 	for {
@@ -42,7 +42,7 @@ func (c *Conn) receiveLate(conn *packet.Conn, protocol int, claims chan<- Claim)
 	return raw.Control(func(fd uintptr) {
 		frame := make([]byte, maxFrame)
 		for range maxLate {
-			n, from, err := unix.Recvfrom(int(fd), frame, unix.MSG_DONTWAIT) //nolint:gosec // a descriptor is an int
+			n, from, err := unix.Recvfrom(int(fd), frame, unix.MSG_DONTWAIT)
 			if err != nil {
 				return // EAGAIN: there are no more
 			}

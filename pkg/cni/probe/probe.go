@@ -44,8 +44,8 @@ type Answer struct {
 	MAC  net.HardwareAddr
 }
 
-// Probe asks who has the addresses, all at once and for at most 200 ms, and returns who answered, sorted. Answers from the
-// interface's own MAC do not count. A link that was down is up meanwhile, and down again afterwards.
+// Probe asks who has the addresses, all at once and for at most 200 ms, and returns who answered, sorted. Answers from
+// the interface's own MAC do not count. A link that was down is up meanwhile, and down again afterwards.
 func Probe(ctx context.Context, r Request) ([]Answer, error) {
 	within, stop := context.WithTimeout(ctx, budget)
 	defer stop()
@@ -83,8 +83,8 @@ func noLink(err error) bool {
 		errors.Is(err, link.ErrNoNeighbours) || errors.Is(err, link.ErrNoCarrier) || errors.Is(err, unix.ENETDOWN)
 }
 
-// whileUp runs a function while a link is up. A link that was down is down afterwards: main plugins set MAC, sysctls and
-// addresses before they bring it up.
+// whileUp runs a function while a link is up. A link that was down is down afterwards: main plugins set MAC, sysctls
+// and addresses before they bring it up.
 func whileUp(l netlink.Link, do func() error) (err error) {
 	if l.Attrs().Flags&net.FlagUp == 0 {
 		if err := netlink.LinkSetUp(l); err != nil {
