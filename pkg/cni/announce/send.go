@@ -21,8 +21,9 @@ const (
 	gatewayEvery = 100 * time.Millisecond
 )
 
-// pauses returns the pauses between announcements: a frame may get lost, above all right after a port came up.
-func pauses() []time.Duration { return []time.Duration{30 * time.Millisecond, 70 * time.Millisecond} }
+// pauses returns the pauses between announcements: a frame may get lost, above all right after a port came up. A pod's
+// start waits for them.
+func pauses() []time.Duration { return []time.Duration{20 * time.Millisecond, 50 * time.Millisecond} }
 
 // send announces every address.
 func send(ctx context.Context, conn *neighbour.Conn, mac net.HardwareAddr, have *attached) error {

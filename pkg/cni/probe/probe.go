@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// budget bounds a probe, for all addresses together: a pod waits that long when nobody answers.
-	budget = 200 * time.Millisecond
+	// budget bounds the questions, for all addresses together: a pod waits that long when nobody answers. The rest of
+	// 200 ms is for the link to come up and go down.
+	budget = 180 * time.Millisecond
 	// carrierBudget is how much of it a link may take to get its carrier. The rest is for answers.
 	carrierBudget = 100 * time.Millisecond
 	// rounds is how often each address is asked for: a bridge may drop what comes at once after a port is up.
