@@ -40,6 +40,9 @@ type AllocateRequest struct {
 	// StartedAt is when the plugin began, RFC 3339.
 	StartedAt string `json:"startedAt"`
 	Owner     string `json:"owner"`
+	// CNINetwork is the name of the network configuration (conflist) that the container is attached by. The lease keeps
+	// it; only such a lease is collected by the network's garbage collection.
+	CNINetwork string `json:"cniNetwork"`
 }
 
 // ReleaseRequest is the body of DELETE /netservicecontroller/v1/allocator.
@@ -130,6 +133,7 @@ type Lease struct {
 	PodNamespace string `json:"podNamespace,omitempty"`
 	PodUID       string `json:"podUID,omitempty"`
 	Owner        string `json:"owner,omitempty"`
+	CNINetwork   string `json:"cniNetwork,omitempty"`
 	UpdateTime   string `json:"updateTime,omitempty"`
 	// Second is the other pod that has the address while a virtual machine migrates live.
 	Second *SecondAttachment `json:"secondAttachment,omitempty"`
