@@ -131,6 +131,21 @@ type BCSNetIPStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	PodUIDNamedBy string `json:"podUIDNamedBy,omitempty"`
+	// cniNetwork is the name of the network configuration that the holder is attached by, as its CNI plugin says. The
+	// garbage collection of that network on the host frees the address when the runtime knows the holder no more.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	CNINetwork string `json:"cniNetwork,omitempty"`
+	// cniNetworkNamedBy is the beginning of the ID of the container whose request named cniNetwork. Where it is not the
+	// holder's containerID, cniNetwork is that of an earlier holder.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	CNINetworkNamedBy string `json:"cniNetworkNamedBy,omitempty"`
+	// addressNamedBy is the beginning of the ID of the holder's container where its request, or an annotation of its pod,
+	// asked for this very address: it is not quarantined.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	AddressNamedBy string `json:"addressNamedBy,omitempty"`
 	// terminationGracePeriodSeconds of the holder's pod, where it is longer than the usual 30: for so long its containers
 	// may run after its object has gone.
 	// +optional
@@ -180,6 +195,9 @@ type BCSNetIPStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	FixedIPExpiredTime string `json:"fixedIPExpiredTime,omitempty"`
+	// conflict is the last report that somebody else answers for the address.
+	// +optional
+	Conflict *AddressConflict `json:"conflict,omitempty"`
 	// history is who held the address before and what was done to it by hand, newest first.
 	// +optional
 	// +listType=atomic
@@ -228,6 +246,52 @@ type SecondAttachment struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=20
 	BoundVersion string `json:"boundVersion,omitempty"`
+	// cniNetwork is the name of the network configuration that the pod is attached by.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	CNINetwork string `json:"cniNetwork,omitempty"`
+}
+
+// ConflictOutcome is what a report of a conflict led to.
+type ConflictOutcome string
+
+// Values of ConflictOutcome.
+const (
+	// ConflictQuarantined: the address is Reserved until the end that the conflict names.
+	ConflictQuarantined ConflictOutcome = "Quarantined"
+	// ConflictReleased: the holder gave the address up, and no quarantine followed, as somebody seems to answer for every
+	// address.
+	ConflictReleased ConflictOutcome = "Released"
+	// ConflictKept: the holder kept the address, as a claim keeps it or the holder asked for it by name.
+	ConflictKept ConflictOutcome = "Kept"
+)
+
+// AddressConflict is a report that somebody else in the network answers for an address. It stays when the address goes
+// on to others: the next quarantine lasts longer.
+type AddressConflict struct {
+	// mac that answered, in lower case with colons.
+	// +kubebuilder:validation:MinLength=17
+	// +kubebuilder:validation:MaxLength=17
+	MAC string `json:"mac"`
+	// host that the report came from.
+	// +optional
+	// +kubebuilder:validation:MaxLength=39
+	Host string `json:"host,omitempty"`
+	// containerID of the holder that reported it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	ContainerID string `json:"containerID"`
+	// reportedAt is when it was reported, RFC 3339 with nanoseconds, by the time of the API server.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	ReportedAt string `json:"reportedAt"`
+	// outcome is Quarantined, Released or Kept.
+	// +kubebuilder:validation:Enum=Quarantined;Released;Kept
+	Outcome ConflictOutcome `json:"outcome"`
+	// until is when the quarantine ends, RFC 3339 with nanoseconds.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Until string `json:"until,omitempty"`
 }
 
 // HistoryEntry is one earlier holder of an address, or one change of it by hand.
@@ -249,7 +313,8 @@ type HistoryEntry struct {
 	// +kubebuilder:validation:MaxLength=64
 	Until string `json:"until,omitempty"`
 	// verb is what was done without the holder: by hand release, release-host, reserve, unreserve; by
-	// the controller collect, when the pod had gone. Empty when the holder gave the address up itself.
+	// the controller collect, when the pod had gone, and conflict, when the holder reported that somebody else answers for
+	// the address. Empty when the holder gave the address up itself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Verb string `json:"verb,omitempty"`

@@ -152,6 +152,10 @@ const (
 const (
 	ReasonAddressCollected = "AddressCollected"
 	ReasonAddressFreed     = "AddressFreed"
+	// ReasonAddressConflict: a container found somebody else answering for the address that it was given.
+	ReasonAddressConflict = "AddressConflict"
+	// ReasonQuarantineEnded: the address was quarantined after a conflict, and may be handed out again.
+	ReasonQuarantineEnded = "QuarantineEnded"
 )
 
 // Reasons of events on a pod, beside those of refusals.

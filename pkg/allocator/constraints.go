@@ -50,6 +50,13 @@ type ConstraintsFinder interface {
 	Of(ctx context.Context, pod workload.Pod) (Constraints, error)
 }
 
+// asksFor reports whether the request, or an annotation of its pod, names the address and no other.
+func (t *attempt) asksFor(a netip.Addr) bool {
+	return slices.Contains(t.Addrs, a) || slices.ContainsFunc(t.constraints.Sets, func(s *netipx.IPSet) bool {
+		return s.Contains(a) && ipaddr.SizeOfSet(s) == 1
+	})
+}
+
 // agree refuses a request for something else than its pod's constraints allow. What the request does not say about
 // families, the constraints say.
 func (t *attempt) agree() *ipam.Refusal {

@@ -152,19 +152,30 @@ func (a *Allocator) ReleaseAddress(
 		return l.State == lease.Active &&
 			(containerID != "" && l.ContainerID == containerID || owner != "" && l.Owner == owner)
 	}
-	switch from, ok := l.From(mine); {
-	case ok:
-		l = from
+	from, ok := l.From(mine)
+	if !ok {
+		return l, false, notHeld(l)
+	}
+	released, err = a.releaseOne(ctx, from, mine)
+	return from, released, err
+}
+
+// notHeld refuses a change of an address by somebody who does not hold it.
+func notHeld(l lease.Lease) *ipam.Refusal {
+	switch {
+	case l.IsQuarantined():
+		return ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is quarantined until %s, nobody holds it", l.Addr,
+			l.Conflict.Until.Format(time.RFC3339))
 	case l.State == lease.Reserved:
-		return l, false, ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is reserved, nobody holds it", addr)
+		return ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is reserved, nobody holds it", l.Addr)
+	case l.State == lease.Available:
+		return ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is not in use, nobody holds it", l.Addr)
 	case l.ContainerID == "":
-		return l, false, ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is held by %s", addr, l.Who())
+		return ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is held by %s", l.Addr, l.Who())
 	default:
-		return l, false, ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is held by %s (container %s)", addr, l.Who(),
+		return ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is held by %s (container %s)", l.Addr, l.Who(),
 			l.ContainerID)
 	}
-	released, err = a.releaseOne(ctx, l, mine)
-	return l, released, err
 }
 
 func (a *Allocator) releaseOne(ctx context.Context, l lease.Lease, still func(lease.Lease) bool) (bool, error) {

@@ -33,6 +33,8 @@ type Request struct {
 	Addrs []netip.Addr
 	// Families says of which families addresses are taken. What the request does not say of it, the pod may.
 	Families ipam.Families
+	// CNINetwork is the network configuration that the container is attached by; empty where the caller names none.
+	CNINetwork string
 	// StartedAt is when the caller began, by its own clock; zero when it did not send it. A time more than two seconds
 	// after the arrival, or five minutes before it, is that of a wrong clock, and counts as two seconds after it, or as
 	// the arrival.

@@ -16,6 +16,7 @@ func (a *Allocator) resolve(ctx context.Context, t *attempt) error {
 	t.holder = lease.Holder{
 		Host: t.Host, ContainerID: t.ContainerID, IfName: t.IfName,
 		Namespace: t.Namespace, PodName: t.PodName, Owner: t.Owner, StartedAt: t.StartedAt,
+		CNINetwork: t.CNINetwork,
 	}
 	if t.Owner != "" {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -25,6 +26,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/controller/pool"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/kubevirt"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -64,6 +66,10 @@ func assemble(
 		Ready: c.ready, Log: log,
 	})
 	c.leads.OnTerm(reclaimer.Start)
+	quarantines := &pool.Quarantines{
+		Index: c.index, Leases: c.leases, Event: c.pools.EventOfAddress, Ready: c.ready, Log: log,
+	}
+	c.leads.OnTerm(quarantines.Start)
 	if err := addHostnicConfig(ctx, mgr, c, o, reclaimer, log); err != nil {
 		return nil, nil, err
 	}
@@ -92,7 +98,7 @@ func assemble(
 		Scheduling: extender, Peers: here.Peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
 		// What controller-runtime and client-go count is the same for all that run in this process.
 		Metrics: requests, Gatherer: prometheus.Gatherers{metrics.Registry, c.registry},
-		Log: log, Tracing: tracing, Refused: podEvents.refused,
+		Log: log, Tracing: tracing, Refused: podEvents.refused, Contested: conflictEvents(c.pools),
 	}
 	server := service.Server()
 	return server, here.Elect, errors.Join(
@@ -120,6 +126,23 @@ func admitMigrations(mgr ctrl.Manager, cfg *rest.Config, c *core, peers *leaders
 		c.alloc.AdmitMigrations(migrations)
 	}
 	return err
+}
+
+// conflictEvents returns what makes an event on the pool of an address that somebody else answers for.
+func conflictEvents(pools *pool.Reconciler) func(context.Context, allocator.Contested) {
+	return func(ctx context.Context, c allocator.Contested) {
+		l := c.Now.Conflict
+		note := l.MAC + " answers for " + c.Was.Addr.String() + ", which " + c.Was.Where() + " was given: "
+		switch l.Outcome {
+		case lease.ConflictQuarantined:
+			note += "nobody gets it until " + l.Until.Format(time.RFC3339)
+		case lease.ConflictReleased:
+			note += "it is free, as somebody seems to answer for every address (bcsnetctl doctor)"
+		case lease.ConflictKept:
+			note += "it stays with its holder"
+		}
+		pools.EventOfAddress(ctx, c.Was, corev1.EventTypeWarning, v1.ReasonAddressConflict, "Report", note)
+	}
 }
 
 // addCollector adds the collector of garbage, which runs on the leader.

@@ -21,6 +21,8 @@ type poolMetrics struct {
 	objects   *prometheus.Desc
 	used      *prometheus.Desc
 	quota     *prometheus.Desc
+	// quarantined counts what is among the reserved ones.
+	quarantined *prometheus.Desc
 }
 
 func newPoolMetrics(index *ipam.Index, now func() time.Time) *poolMetrics {
@@ -36,6 +38,10 @@ func newPoolMetrics(index *ipam.Index, now func() time.Time) *poolMetrics {
 		quota: prometheus.NewDesc("bcsnet_pool_namespace_quota",
 			"Addresses of a pool that a namespace may have, where the pool bounds how many.",
 			[]string{"pool", "namespace"}, nil),
+		quarantined: prometheus.NewDesc("bcsnet_pool_quarantined_addresses",
+			"Addresses of a pool that nobody gets for a time, because somebody else answered for them; they count as reserved, "+
+				"too. No series: none.",
+			[]string{"pool"}, nil),
 		objects: prometheus.NewDesc("bcsnet_index_addresses", "Addresses that have an object, as the index holds them.", nil,
 			nil),
 	}
@@ -47,6 +53,7 @@ func (m *poolMetrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.objects
 	ch <- m.used
 	ch <- m.quota
+	ch <- m.quarantined
 }
 
 // Collect reads the index.
@@ -55,6 +62,15 @@ func (m *poolMetrics) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	gauge(m.objects, float64(m.index.Len()))
+	quarantined := map[string]int{}
+	for _, l := range m.index.Contested() {
+		if p, ok := m.index.Pool(l.Pool); ok && l.IsQuarantined() {
+			quarantined[p.CountedAs()]++
+		}
+	}
+	for pool, n := range quarantined {
+		gauge(m.quarantined, float64(n), pool)
+	}
 	for _, p := range m.index.Pools() {
 		if p.Block { // counted with its parent
 			continue

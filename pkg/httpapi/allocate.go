@@ -80,6 +80,7 @@ func parseAllocate(in wire.AllocateRequest) (r allocator.Request, gateway netip.
 	r = allocator.Request{
 		ContainerID: in.ContainerID, IfName: in.IfName, Namespace: in.PodNamespace, PodName: in.PodName,
 		PodUID: in.PodUID, Owner: in.Owner, Network: in.Network,
+		CNINetwork: in.CNINetwork,
 	}
 	if r.Host, err = parseHost(in.Host); err != nil {
 		return r, gateway, err
@@ -105,6 +106,7 @@ func allocateFields(in wire.AllocateRequest) []field {
 		{"ipFamilyPolicy", in.IPFamilyPolicy, maxName},
 		{"ifName", in.IfName, maxIfName}, {"network", in.Network, maxName}, {"podUID", in.PodUID, maxUID},
 		{"startedAt", in.StartedAt, maxTime}, {"owner", in.Owner, maxName},
+		{"cniNetwork", in.CNINetwork, maxName},
 	}
 }
 

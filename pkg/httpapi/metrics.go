@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -14,7 +15,9 @@ import (
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
-	stages   map[store.Stage]prometheus.Observer
+	// conflicts counts addresses that somebody else answers for.
+	conflicts *prometheus.CounterVec
+	stages    map[store.Stage]prometheus.Observer
 }
 
 // NewMetrics registers the service's metrics.
@@ -29,8 +32,18 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help:    "Time from a request's arrival to its answer, by operation.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
 		}, []string{"operation"}),
+		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bcsnet_address_conflicts_total",
+			Help: "Reports that somebody else answers for an address which a container was given, by outcome: the address is " +
+				"Quarantined, Released because a brake held that back, or Kept by its holder.",
+		}, []string{"outcome"}),
 	}
-	r.MustRegister(m.requests, m.seconds)
+	r.MustRegister(m.requests, m.seconds, m.conflicts)
+	for _, o := range [...]lease.ConflictOutcome{
+		lease.ConflictQuarantined, lease.ConflictReleased, lease.ConflictKept,
+	} {
+		m.conflicts.WithLabelValues(o.String())
+	}
 	m.stages = newStageMetrics(r)
 	return m
 }

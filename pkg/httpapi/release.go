@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
@@ -90,16 +91,20 @@ func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
 	s.logReleased(r, released)
 	switch {
 	case err != nil && len(released) > 0:
-		why := asRefusal(err)
-		return nil, "", ipam.Refuse(why.Reason, "%s; of host %s, %d addresses are released already", why.Message, host,
-			len(released)).
-			WithHint("%s", cmp.Or(why.Hint, "ask again for the rest"))
+		return nil, "", partly(err, host, released)
 	case err != nil:
 		return nil, "", err
 	case len(released) == 0:
 		return names(released), fmt.Sprintf("host %s holds no address", host), nil
 	}
 	return names(released), "", nil
+}
+
+// partly refuses what was done in part.
+func partly(err error, host netip.Addr, released []lease.Lease) *ipam.Refusal {
+	why := asRefusal(err)
+	return ipam.Refuse(why.Reason, "%s; of host %s, %d addresses are released already", why.Message, host, len(released)).
+		WithHint("%s", cmp.Or(why.Hint, "ask again for the rest"))
 }
 
 func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, error) {

@@ -115,6 +115,9 @@ func (s *Service) Handler() http.Handler {
 	for _, op := range routes() {
 		handle(op.method, op.path, s.operation(op, envelopeCodec{}))
 	}
+	for _, op := range nodeRoutes() {
+		handle(op.method, op.path, s.operation(op, nodeCodec{}))
+	}
 	for _, op := range galaxyRoutes() {
 		handle(op.method, op.path, s.operation(op, galaxyCodec{}))
 		if parent, ok := strings.CutSuffix(op.path, "{name}"); ok { // an empty name is refused as one

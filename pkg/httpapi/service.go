@@ -47,6 +47,9 @@ type Service struct {
 	NodeGateway func(host netip.Addr) netip.Addr
 	// Refused is called for every pod that got no address; it must not wait. It may be nil.
 	Refused func(allocator.Request, *ipam.Refusal)
+	// Contested is called for every address that a container was given and that somebody else answers for, unless the same
+	// was reported before. It may be nil.
+	Contested func(context.Context, allocator.Contested)
 	// Tracing makes the spans of requests; nil when nobody collects them.
 	Tracing trace.TracerProvider
 	// Scheduling answers the scheduler.

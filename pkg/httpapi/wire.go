@@ -12,7 +12,7 @@ func wireLease(l lease.Lease) wire.Lease {
 	w := wire.Lease{
 		IPAddr: l.Addr.String(), Status: l.State.String(), Pool: l.Pool, Mask: l.Bits,
 		ContainerID: l.ContainerID, IfName: l.IfName, PodName: l.PodName, PodNamespace: l.Namespace,
-		PodUID: l.PodUID, Owner: l.Owner, UpdateTime: store.FormatTime(l.Updated),
+		PodUID: l.PodUID, Owner: l.Owner, CNINetwork: l.CNINetwork, UpdateTime: store.FormatTime(l.Updated),
 	}
 	if l.Gateway.IsValid() {
 		w.Gateway = l.Gateway.String()
@@ -20,9 +20,15 @@ func wireLease(l lease.Lease) wire.Lease {
 	if l.Host.IsValid() {
 		w.Host = l.Host.String()
 	}
+	if c := l.Conflict; c != nil {
+		w.Conflict = &wire.Conflict{
+			MAC: c.MAC, ReportedAt: store.FormatTime(c.At), Outcome: c.Outcome.String(), Until: store.FormatTime(c.Until),
+		}
+	}
 	if h := l.Other; h != nil {
 		w.Second = &wire.SecondAttachment{
 			Host: h.Host.String(), ContainerID: h.ContainerID, IfName: h.IfName, PodName: h.PodName, PodUID: h.PodUID,
+			CNINetwork: h.CNINetwork,
 		}
 	}
 	return w

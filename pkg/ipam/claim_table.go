@@ -40,7 +40,7 @@ type partKey struct {
 }
 
 func partOf(r *record) partKey {
-	return partKey{r.params.Value().Pool, r.ifName.Value(), ipaddr.FamilyOf(r.addr)}
+	return partKey{r.params.Value().Pool, r.ifName(), ipaddr.FamilyOf(r.addr)}
 }
 
 // treeDegree keeps both the trees of many small claims and the way through that of a large one short.

@@ -55,7 +55,7 @@ func (x *state) apply(changes []change, l lease.Lease) []change {
 // of two leases of a container.
 func (r *record) continues(old *record) bool {
 	return r.state == lease.Active && r.bound == 0 && r.updated == old.updated && r.started == old.started &&
-		r.ifName == old.ifName && sameHolder(r, old)
+		r.ifName() == old.ifName() && sameHolder(r, old)
 }
 
 // put makes r the entry of its address in place of old, if there was one. restored says that r is of a store that was

@@ -18,10 +18,13 @@ type leaseTable struct {
 	byKey        table // of the addresses that claims have for one pod
 	byHost       map[netip.Addr]map[*record]struct{}
 	second       secondTable
+	// contested are the addresses with a report that somebody else answers for them, in use or not.
+	contested map[*record]struct{}
 }
 
 func newLeaseTable() leaseTable {
-	x := leaseTable{seed: maphash.MakeSeed(), byHost: map[netip.Addr]map[*record]struct{}{}, second: newSecondTable()}
+	x := leaseTable{seed: maphash.MakeSeed(), byHost: map[netip.Addr]map[*record]struct{}{}, second: newSecondTable(),
+		contested: map[*record]struct{}{}}
 	hash := hasher{x.seed}
 	x.byAddr = table{
 		hash: func(r *record) uint64 { return hash.addr(r.addr) },
@@ -45,6 +48,9 @@ func newLeaseTable() leaseTable {
 // enter adds an entry to the tables.
 func (x *leaseTable) enter(r *record) {
 	x.byAddr.add(r)
+	if r.extra != nil && r.extra.conflict != nil {
+		x.contested[r] = struct{}{}
+	}
 	if r.state == lease.Available {
 		return
 	}
@@ -69,6 +75,7 @@ func (x *leaseTable) enter(r *record) {
 // leave takes an entry out of the tables.
 func (x *leaseTable) leave(r *record) {
 	x.byAddr.remove(r)
+	delete(x.contested, r)
 	if r.state == lease.Available {
 		return
 	}

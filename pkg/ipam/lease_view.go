@@ -40,7 +40,7 @@ func (x *leaseView) ByContainer(id, ifName string) []lease.Lease {
 	defer x.mu.RUnlock()
 	var out []lease.Lease
 	for r := x.byContainer.first(x.hash().container(key)); r != nil; r = r.nextContainer {
-		if r.container() == key && (ifName == "" || r.ifName.Value() == ifName) {
+		if r.container() == key && (ifName == "" || r.ifName() == ifName) {
 			out = append(out, r.lease())
 		}
 	}
@@ -102,6 +102,14 @@ func (x *leaseView) ByHost(host netip.Addr) []lease.Lease {
 	for i, l := range out {
 		out[i], _ = l.From(func(l lease.Lease) bool { return l.Host == host })
 	}
+	return sorted(out)
+}
+
+// Contested returns the addresses with a report that somebody else answers for them, however old it is.
+func (x *leaseView) Contested() Contested {
+	x.mu.RLock()
+	out := leases(x.contested)
+	x.mu.RUnlock()
 	return sorted(out)
 }
 

@@ -25,7 +25,7 @@ func (f *Filter) match(r *record, container compact) (at attachment, ok bool) {
 		!equal(f.Status, r.state.String()) {
 		return attachment{r, false}, false
 	}
-	if (f.ContainerID == "" || r.container() == container) && equal(f.IfName, r.ifName.Value()) &&
+	if (f.ContainerID == "" || r.container() == container) && equal(f.IfName, r.ifName()) &&
 		equal(f.PodName, r.podName()) && (!f.Host.IsValid() || r.host.Value() == f.Host) {
 		return attachment{r, false}, true
 	}

@@ -31,6 +31,8 @@ const (
 	ReasonAddressInUse        Reason = "AddressInUse"
 	ReasonAddressCooling      Reason = "AddressCooling"
 	ReasonAddressNotHeld      Reason = "AddressNotHeld"
+	ReasonAddressConflict     Reason = "AddressConflict"
+	ReasonTooManyConflicts    Reason = "TooManyConflicts"
 	ReasonContainerHoldsOther Reason = "ContainerHoldsOther"
 	ReasonContainerDeleted    Reason = "ContainerDeleted"
 	ReasonContainerSuperseded Reason = "ContainerSuperseded"
@@ -108,6 +110,16 @@ func ReasonTable() []ReasonInfo {
 			2, true, "The address asked for was given up less than its pool's cooldown ago, by somebody else.",
 		},
 		{ReasonAddressNotHeld, 2, false, "The address is not held by the container or owner that wants to release it."},
+		{
+			ReasonAddressConflict,
+			2, true, "Somebody else in the network answers for the address, which a claim keeps for the container, or which was " +
+				"asked for by name: it is not quarantined and stays the container's. Mostly an earlier instance of the pod runs " +
+				"on a node that is cut off.",
+		},
+		{
+			ReasonTooManyConflicts,
+			2, true, "The host has reported conflicts of five addresses within an hour. This report changed nothing.",
+		},
 		{ReasonContainerHoldsOther, 2, false, "The container already holds another address than the one asked for."},
 		{ReasonContainerDeleted, 2, false, "A DEL for the container, or the owner, came after this ADD began."},
 		{ReasonContainerSuperseded, 2, false, "A newer container of the same pod holds its address."},

@@ -19,7 +19,7 @@ type record struct {
 	started   int64
 	params    unique.Handle[lease.Params]
 	host      unique.Handle[netip.Addr]
-	ifName    unique.Handle[string]
+	attached  unique.Handle[attachedBy]
 	namespace unique.Handle[string]
 	ids       string // container ID, pod UID, pod name, history, one behind the other
 	extra     *extra // nil for nearly all
@@ -33,6 +33,9 @@ type record struct {
 	flags, setSize, slot uint8
 }
 
+// attachedBy is what the interfaces of very many containers have in common.
+type attachedBy struct{ ifName, cniNetwork string }
+
 // extra is what few leases have.
 type extra struct {
 	owner      string
@@ -42,6 +45,8 @@ type extra struct {
 	termination int32
 	// other is the second attachment, nil but while a virtual machine migrates.
 	other *lease.Holder
+	// conflict is the last report that somebody else answers for the address.
+	conflict *lease.Conflict
 
 	nextKey *record // chain of the index's table
 }
@@ -53,6 +58,7 @@ const (
 	flagPackedContainer
 	flagPackedUID
 	flagUIDNamed
+	flagAddressNamed
 )
 
 func pack(l lease.Lease) *record {
@@ -65,16 +71,16 @@ func pack(l lease.Lease) *record {
 		addr: l.Addr, version: l.Version, epoch: l.Epoch, bound: l.BoundVersion, state: l.State,
 		updated: nanos(l.Updated), started: nanos(l.StartedAt),
 		params: unique.Make(l.Params), host: unique.Make(l.Host),
-		ifName: unique.Make(l.IfName), namespace: unique.Make(l.Namespace),
+		attached: unique.Make(attachedBy{l.IfName, l.CNINetwork}), namespace: unique.Make(l.Namespace),
 		ids:          container.bytes + uid.bytes + podName + string(l.History),
 		lenContainer: uint16(len(container.bytes)), lenUID: uint16(len(uid.bytes)), lenName: uint8(len(podName)),
 		setSize: uint8(l.SetSize), slot: uint8(l.Slot),
 	}
 	if l.Owner != "" || len(l.Superseded) > 0 || l.Retention != (lease.Retention{}) || l.Termination != 0 ||
-		l.Other != nil {
+		l.Other != nil || l.Conflict != nil {
 		r.extra = &extra{
 			owner: l.Owner, superseded: l.Superseded, retention: l.Retention,
-			termination: int32(l.Termination / time.Second), other: l.Other,
+			termination: int32(l.Termination / time.Second), other: l.Other, conflict: l.Conflict,
 		}
 	}
 	r.set(flagDeleting, l.Deleting)
@@ -83,6 +89,7 @@ func pack(l lease.Lease) *record {
 	r.set(flagPackedContainer, container.packed)
 	r.set(flagPackedUID, uid.packed)
 	r.set(flagUIDNamed, l.UIDNamed)
+	r.set(flagAddressNamed, l.AddressNamed)
 	return r
 }
 
@@ -90,7 +97,8 @@ func (r *record) lease() lease.Lease {
 	l := lease.Lease{
 		Addr: r.addr, Version: r.version, Epoch: r.epoch, State: r.state, Params: r.params.Value(),
 		Holder: lease.Holder{
-			Host: r.host.Value(), ContainerID: r.container().hex(), IfName: r.ifName.Value(),
+			Host: r.host.Value(), ContainerID: r.container().hex(), IfName: r.ifName(),
+			CNINetwork: r.attached.Value().cniNetwork, AddressNamed: r.has(flagAddressNamed),
 			Namespace: r.namespace.Value(), PodName: r.podName(), PodUID: r.uid().uuid(), UIDNamed: r.has(flagUIDNamed),
 			SetSize: int(r.setSize), Slot: int(r.slot), StartedAt: fromNanos(r.started), BoundVersion: r.bound,
 		},
@@ -103,6 +111,7 @@ func (r *record) lease() lease.Lease {
 	if r.extra != nil {
 		l.Owner, l.Superseded, l.Retention = r.extra.owner, r.extra.superseded, r.extra.retention
 		l.Termination, l.Other = time.Duration(r.extra.termination)*time.Second, r.extra.other
+		l.Conflict = r.extra.conflict
 	}
 	return l
 }
@@ -129,6 +138,8 @@ func (r *record) history() lease.History { return lease.History(r.ids[r.names()+
 func (r *record) names() int { return int(r.lenContainer) + int(r.lenUID) }
 
 func (r *record) podName() string { return r.ids[r.names():][:r.lenName] }
+
+func (r *record) ifName() string { return r.attached.Value().ifName }
 
 func (r *record) owner() string {
 	if r.extra == nil {

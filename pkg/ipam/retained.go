@@ -81,7 +81,7 @@ func (x *picker) retainingPool(w PickRequest, a netip.Addr) (*poolState, *Refusa
 
 // waits reports whether an address is reserved for a need of the request.
 func waits(r *record, w PickRequest, n need) bool {
-	name := r.ifName.Value()
+	name := r.ifName()
 	return r.state == lease.Reserved && ipaddr.FamilyOf(r.addr) == n.family && !r.has(flagDeleting) &&
 		(n.among == nil || n.among.Contains(r.addr)) && (name == "" || name == w.IfName && int(r.slot) == n.slot)
 }

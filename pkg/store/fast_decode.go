@@ -97,6 +97,12 @@ func (q *fastDecoder) status(name []byte, s *v1.BCSNetIPStatus) {
 		q.text(&s.PodUID)
 	case "podUIDNamedBy":
 		q.text(&s.PodUIDNamedBy)
+	case "cniNetwork":
+		q.text(&s.CNINetwork)
+	case "cniNetworkNamedBy":
+		q.text(&s.CNINetworkNamedBy)
+	case "addressNamedBy":
+		q.text(&s.AddressNamedBy)
 	case "owner":
 		q.text(&s.Owner)
 	case "supersededContainerIDs":
@@ -119,6 +125,10 @@ func (q *fastDecoder) status(name []byte, s *v1.BCSNetIPStatus) {
 		q.failed = q.failed || s.SecondAttachment != nil // twice: the JSON package mixes the two
 		s.SecondAttachment = &v1.SecondAttachment{}
 		q.object(func(name []byte) { q.second(name, s.SecondAttachment) })
+	case "conflict":
+		q.failed = q.failed || s.Conflict != nil // twice: the JSON package mixes the two
+		s.Conflict = &v1.AddressConflict{}
+		q.object(func(name []byte) { q.conflict(name, s.Conflict) })
 	case "history":
 		q.failed = q.failed || s.History != nil // twice: the JSON package mixes the two
 		q.array(func() {
@@ -151,6 +161,27 @@ func (q *fastDecoder) second(name []byte, s *v1.SecondAttachment) {
 		q.texts(&s.SupersededContainerIDs)
 	case "boundVersion":
 		q.text(&s.BoundVersion)
+	case "cniNetwork":
+		q.text(&s.CNINetwork)
+	default:
+		q.failed = true
+	}
+}
+
+func (q *fastDecoder) conflict(name []byte, c *v1.AddressConflict) {
+	switch string(name) {
+	case "mac":
+		q.text(&c.MAC)
+	case "host":
+		q.text(&c.Host)
+	case "containerID":
+		q.text(&c.ContainerID)
+	case "reportedAt":
+		q.text(&c.ReportedAt)
+	case "outcome":
+		c.Outcome = v1.ConflictOutcome(q.word())
+	case "until":
+		q.text(&c.Until)
 	default:
 		q.failed = true
 	}

@@ -34,13 +34,15 @@ func Object(l lease.Lease) *v1.BCSNetIP {
 		Status: v1.BCSNetIPStatus{
 			Status: v1.IPPhase(l.State.String()), Host: addrString(l.Host), Fixed: l.Fixed, Claim: l.Claim,
 			ContainerID: l.ContainerID, IfName: l.IfName, PodPrimaryKey: l.PodPrimaryKey,
-			PodName: l.PodName, PodNamespace: l.Namespace, PodUID: l.PodUID, PodUIDNamedBy: namedBy(l.Holder), Owner: l.Owner,
+			PodName: l.PodName, PodNamespace: l.Namespace, PodUID: l.PodUID, PodUIDNamedBy: namedBy(l.UIDNamed, l.Holder), Owner: l.Owner,
+			CNINetwork: cniNetwork(l.Holder), CNINetworkNamedBy: namedBy(l.CNINetwork != "", l.Holder),
+			AddressNamedBy:                namedBy(l.AddressNamed, l.Holder),
 			TerminationGracePeriodSeconds: int32(l.Termination / time.Second),
 			SupersededContainerIDs:        l.Superseded, SetSize: int32(l.SetSize), Slot: int32(l.Slot),
 			StartedAt: FormatTime(l.StartedAt), BoundVersion: formatVersion(l.BoundVersion),
 			SecondAttachment: secondAttachment(l.Other),
 			UpdateTime:       FormatTime(l.Updated), FixedIPExpiredTime: l.ExpiredTime,
-			History: history(l.History),
+			Conflict: conflict(l.Conflict), History: history(l.History),
 		},
 	}
 	if l.Other != nil {
@@ -91,9 +93,13 @@ func Lease(o *v1.BCSNetIP, foreign bool) (lease.Lease, error) {
 	if len(o.Finalizers) > 1 || len(o.Finalizers) == 1 && !l.HeldFinalizer {
 		l.Foreign = true
 	}
-	l.UIDNamed = o.Status.PodUIDNamedBy != "" && o.Status.PodUIDNamedBy == prefix(l.ContainerID)
+	l.UIDNamed = isNamed(o.Status.PodUIDNamedBy, l.Holder)
+	l.AddressNamed = isNamed(o.Status.AddressNamedBy, l.Holder)
+	if isNamed(o.Status.CNINetworkNamedBy, l.Holder) {
+		l.CNINetwork = o.Status.CNINetwork
+	}
 	// What does not parse is kept as it is stored until somebody writes the lease anew.
-	var ok [6]bool
+	var ok [7]bool
 	l.Gateway, ok[0] = parseAddr(o.Spec.Gateway)
 	l.Host, ok[1] = parseAddr(o.Status.Host)
 	l.Updated, ok[2] = ParseTime(o.Status.UpdateTime)
@@ -102,6 +108,7 @@ func Lease(o *v1.BCSNetIP, foreign bool) (lease.Lease, error) {
 	if ok[5] = true; l.State == lease.Active {
 		l.Other, ok[5] = readSecond(o.Status.SecondAttachment, l.Holder)
 	}
+	l.Conflict, ok[6] = readConflict(o.Status.Conflict)
 	var known bool
 	if l.History, known = readHistory(o.Status.History); !known || slices.Contains(ok[:], false) {
 		l.Foreign = true
@@ -109,13 +116,24 @@ func Lease(o *v1.BCSNetIP, foreign bool) (lease.Lease, error) {
 	return l, nil
 }
 
-// namedBy returns the mark of a holder whose request named the pod's UID. It is bound to the container: a release that
-// does not know the field leaves it alone when it gives the address to another.
-func namedBy(h lease.Holder) string {
-	if !h.UIDNamed {
+// namedBy returns the mark of a holder whose request named something: the pod's UID, the address, its network. It is
+// bound to the container: a release that does not know the field leaves it alone when it gives the address to another.
+func namedBy(named bool, h lease.Holder) string {
+	if !named {
 		return ""
 	}
 	return prefix(h.ContainerID)
+}
+
+// isNamed reports whether a mark is of the holder.
+func isNamed(mark string, h lease.Holder) bool { return mark != "" && mark == prefix(h.ContainerID) }
+
+// cniNetwork returns the network that a holder's container is attached by. Without a container there is none.
+func cniNetwork(h lease.Holder) string {
+	if h.ContainerID == "" {
+		return ""
+	}
+	return h.CNINetwork
 }
 
 // prefix cuts a container's ID to what distinguishes it from others that have had an address: at most 12 bytes, of

@@ -137,6 +137,18 @@ type Lease struct {
 	UpdateTime   string `json:"updateTime,omitempty"`
 	// Second is the other pod that has the address while a virtual machine migrates live.
 	Second *SecondAttachment `json:"secondAttachment,omitempty"`
+	// Conflict is the last report that somebody else answers for the address.
+	Conflict *Conflict `json:"conflict,omitempty"`
+}
+
+// Conflict is a report that somebody else answers for an address.
+type Conflict struct {
+	MAC        string `json:"mac"`
+	ReportedAt string `json:"reportedAt"`
+	// Outcome is Quarantined, Released or Kept.
+	Outcome string `json:"outcome"`
+	// Until is when the quarantine ends or ended; empty without one.
+	Until string `json:"until,omitempty"`
 }
 
 // SecondAttachment is a second pod of one virtual machine that has an address.
@@ -146,6 +158,7 @@ type SecondAttachment struct {
 	IfName      string `json:"ifName,omitempty"`
 	PodName     string `json:"podName"`
 	PodUID      string `json:"podUID,omitempty"`
+	CNINetwork  string `json:"cniNetwork,omitempty"`
 }
 
 // LeaseList is the data of the inspect routes.

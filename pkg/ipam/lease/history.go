@@ -27,6 +27,7 @@ const (
 	VerbReserve     = "reserve"
 	VerbUnreserve   = "unreserve"
 	VerbCollect     = "collect"
+	VerbConflict    = "conflict"
 )
 
 // Change says who changes an address by hand, and why. The zero Change is no such change: the holder

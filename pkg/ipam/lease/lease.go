@@ -57,6 +57,10 @@ type Holder struct {
 	// UIDNamed: the request that took the address named the PodUID. Any other UID was looked up, and may be that of an
 	// earlier pod of the name.
 	UIDNamed bool
+	// CNINetwork is the network configuration that the container is attached by; empty where its plugin names none.
+	CNINetwork string
+	// AddressNamed: the request, or an annotation of the pod, asked for this very address.
+	AddressNamed bool
 	// Termination is the grace period of the pod in whole seconds, where it is longer than UsualTermination; else zero.
 	Termination time.Duration
 	Owner       string
@@ -156,6 +160,9 @@ type Lease struct {
 	FromSecond bool
 	// Updated is when the state last changed; zero when nobody ever held the address.
 	Updated time.Time
+	// Conflict is the last report that somebody else answers for the address; nil for nearly all. What it points to never
+	// changes.
+	Conflict *Conflict
 	// History is who held the address before.
 	History History
 	// Deleting: the object has a deletionTimestamp. Such an address is never handed out.

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -29,6 +30,9 @@ func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, 
 	next = l
 	next.stay()
 	h.BoundVersion = 0
+	if l.Conflict.Past(now) {
+		next.Conflict = nil
+	}
 	switch l.State {
 	case Available:
 		next.Params = p
@@ -46,9 +50,9 @@ func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, 
 		h.Superseded = l.Superseded
 		switch h.ContainerID {
 		case l.ContainerID:
-			h.BoundVersion = l.Bound()
+			h.CNINetwork, h.BoundVersion = cmp.Or(h.CNINetwork, l.CNINetwork), l.Bound()
 		case "": // who names no container does not take the address from the one that has it
-			h.ContainerID, h.BoundVersion = l.ContainerID, l.Bound()
+			h.ContainerID, h.CNINetwork, h.BoundVersion = l.ContainerID, l.CNINetwork, l.Bound()
 		default:
 			h.Superseded = supersede(l.Superseded, l.ContainerID)
 		}
@@ -134,6 +138,9 @@ func Free(l Lease, now time.Time, c Change) (next Lease, changed bool) {
 	next = l
 	if l.State == Active || c != (Change{}) {
 		next.History = l.History.Add(past(l, now, c))
+	}
+	if c != (Change{}) && l.IsQuarantined() {
+		next.Conflict = nil // somebody has seen to it
 	}
 	next.HeldFinalizer = l.HeldFinalizer && l.Deleting && l.State != Available
 	next.State, next.Holder, next.Retention = Available, Holder{}, Retention{}

@@ -1,0 +1,107 @@
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// Attachment is one interface of one container.
+type Attachment struct{ ContainerID, IfName string }
+
+// NetworkGC names the attachments that a host still has of one network configuration.
+type NetworkGC struct {
+	Host       netip.Addr
+	CNINetwork string
+	// Attachments are those that stay; an empty IfName stands for eth0.
+	Attachments []Attachment
+	// StartedAt is when the caller began, and ArrivedAt when the first replica got the request, as in a Request.
+	StartedAt, ArrivedAt time.Time
+}
+
+// CollectNetwork gives up what containers of a host hold that were attached by a network configuration, and that the
+// host does not list. It leaves alone what was asked for after the call began, what an ADD is about at this moment, and
+// what names another network, or none. What it released comes back also with an error; asking again does the rest.
+//
+// Who calls may have made the list while an ADD ran. What that takes after the call came is not in the index yet, or
+// under another holder, and stays: only holdings that are known at the beginning are given up.
+func (a *Allocator) CollectNetwork(ctx context.Context, r NetworkGC) ([]lease.Lease, error) {
+	g := networkGC{host: r.Host, network: r.CNINetwork, listed: make(map[Attachment]struct{}, len(r.Attachments)),
+		before: a.moment(r.StartedAt, r.ArrivedAt).counts()}
+	for _, at := range r.Attachments {
+		if at.IfName == "" {
+			at.IfName = lease.DefaultIfName
+		}
+		g.listed[at] = struct{}{}
+	}
+	var mu sync.Mutex
+	var released []lease.Lease
+	var group errgroup.Group
+	group.SetLimit(parallelWrites)
+	for _, l := range a.index.ByHost(r.Host) {
+		l, forgotten := l.From(g.forgotten)
+		if !forgotten {
+			continue
+		}
+		group.Go(func() error {
+			gone, err := a.collectOne(ctx, l, g.since(l))
+			if err != nil {
+				return fmt.Errorf("releasing %s: %w", l.Addr, err)
+			}
+			if gone {
+				mu.Lock()
+				defer mu.Unlock()
+				released = append(released, l)
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	return byAddr(released), err
+}
+
+// collectOne releases a lease unless an ADD of its interface is under way, and has one that comes meanwhile wait.
+func (a *Allocator) collectOne(ctx context.Context, l lease.Lease, still func(lease.Lease) bool) (bool, error) {
+	done, free := a.locks.tryAcquire(Request{
+		Owner: l.Owner, Namespace: l.Namespace, PodName: l.PodName, IfName: l.IfName,
+	}.key())
+	defer done()
+	if !free {
+		return false, nil
+	}
+	return a.releaseOne(ctx, l, still)
+}
+
+// networkGC is a NetworkGC on its way.
+type networkGC struct {
+	host    netip.Addr
+	network string
+	listed  map[Attachment]struct{}
+	before  time.Time
+}
+
+// forgotten reports whether a lease, seen from the attachment in question, is of a container that the host knows no
+// more. An earlier container of the pod that is listed keeps it, too.
+func (g networkGC) forgotten(l lease.Lease) bool {
+	return l.State == lease.Active && l.Host == g.host && l.ContainerID != "" && l.CNINetwork != "" &&
+		l.CNINetwork == g.network && l.StartedAt.Before(g.before) && !l.Has(func(id string) bool {
+		_, ok := g.listed[Attachment{id, l.IfName}]
+		return ok
+	})
+}
+
+// since returns forgotten for those attachments of a lease that it has now.
+func (g networkGC) since(l lease.Lease) func(lease.Lease) bool {
+	return func(now lease.Lease) bool {
+		_, known := l.From(func(then lease.Lease) bool {
+			return then.ContainerID == now.ContainerID && then.IfName == now.IfName && then.StartedAt.Equal(now.StartedAt)
+		})
+		return known && g.forgotten(now)
+	}
+}

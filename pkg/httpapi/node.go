@@ -1,0 +1,158 @@
+package httpapi
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// nodeRoutes are those by which a node's plugin tells what it found out itself.
+func nodeRoutes() []route {
+	return []route{
+		{http.MethodPost, wire.Prefix + "/gc", "collectNetwork", nil, true, true, nil, (*Service).collectNetwork},
+		{http.MethodPost, wire.Prefix + "/ip/{address}/conflict", "reportConflict", nil, true, true, nil, (*Service).reportConflict},
+	}
+}
+
+// nodeCodec is the codec of these routes: a list of all attachments of a host is longer than what one container sends.
+type nodeCodec struct{ envelopeCodec }
+
+// maxNodeBody has room for wire.MaxAttachments with IDs and names as long as may be.
+const maxNodeBody = 2 << 20
+
+func (nodeCodec) maxBody() int64 { return maxNodeBody }
+
+func (s *Service) collectNetwork(r *http.Request, body []byte) (any, string, error) {
+	var in wire.GCRequest
+	if err := s.decode(r, body, &in); err != nil {
+		return nil, "", err
+	}
+	addAttrs(r.Context(), slog.String("host", clip(in.Host)), slog.String("cni_network", clip(in.CNINetwork)))
+	request, err := parseGC(in)
+	if err != nil {
+		return nil, "", err
+	}
+	request.ArrivedAt = forwardingOf(r).arrived
+	released, err := s.Allocator.CollectNetwork(r.Context(), request)
+	s.logReleased(r, released)
+	switch {
+	case err != nil && len(released) > 0:
+		return nil, "", partly(err, request.Host, released)
+	case err != nil:
+		return nil, "", err
+	}
+	return wire.GCResult{Host: in.Host, CNINetwork: in.CNINetwork, IPs: names(released)}, "", nil
+}
+
+// parseGC reads a list of attachments. What is wrong with any of them refuses all: what the list lacks is given up.
+func parseGC(in wire.GCRequest) (g allocator.NetworkGC, err error) {
+	for _, f := range []field{
+		{"host", in.Host, maxAddress}, {"cniNetwork", in.CNINetwork, maxName}, {"startedAt", in.StartedAt, maxTime},
+	} {
+		if f.value == "" {
+			return g, ipam.Refuse(ipam.ReasonMissingField, "%s is missing", f.name)
+		}
+		if err := bounded(f); err != nil {
+			return g, err
+		}
+	}
+	switch {
+	case in.Attachments == nil:
+		return g, ipam.Refuse(ipam.ReasonMissingField, "attachments is missing").
+			WithHint("where the network has none on the host, send an empty list")
+	case len(in.Attachments) > wire.MaxAttachments:
+		return g, ipam.Refuse(ipam.ReasonBadRequest, "attachments has %d entries, more than %d", len(in.Attachments),
+			wire.MaxAttachments)
+	}
+	g = allocator.NetworkGC{CNINetwork: in.CNINetwork, Attachments: make([]allocator.Attachment, 0, len(in.Attachments))}
+	if g.Host, err = parseHost(in.Host); err != nil {
+		return g, err
+	}
+	if g.StartedAt, err = parseStarted(in.StartedAt); err != nil {
+		return g, err
+	}
+	for i, a := range in.Attachments {
+		if err := checkAttachment(fmt.Sprintf("attachments[%d].", i), a); err != nil {
+			return g, err
+		}
+		g.Attachments = append(g.Attachments, allocator.Attachment(a))
+	}
+	return g, nil
+}
+
+// checkAttachment refuses an attachment that cannot be one. Its fields are named with what stands before them.
+func checkAttachment(before string, a wire.Attachment) error {
+	if a.ContainerID == "" {
+		return ipam.Refuse(ipam.ReasonMissingField, "%scontainerID is missing", before)
+	}
+	if err := bounded(field{before + "containerID", a.ContainerID, maxContainerID},
+		field{before + "ifName", a.IfName, maxIfName}); err != nil {
+		return err
+	}
+	return interfaceName(a.IfName)
+}
+
+func (s *Service) reportConflict(r *http.Request, body []byte) (any, string, error) {
+	addr, err := parseAddress(r.PathValue("address"))
+	if err != nil {
+		return nil, "", err
+	}
+	var in wire.ConflictRequest
+	if err := s.decode(r, body, &in); err != nil {
+		return nil, "", err
+	}
+	addHolderAttrs(r.Context(), "", in.ContainerID, "", "", "")
+	report := allocator.ConflictReport{Addr: addr, ContainerID: in.ContainerID, IfName: in.IfName}
+	if report.MAC, err = parseConflict(in); err != nil {
+		return nil, "", err
+	}
+	found, err := s.Allocator.ReportConflict(r.Context(), report)
+	if c := found.Now.Conflict; c != nil && !found.Repeated && (err == nil || c.Outcome == lease.ConflictKept) {
+		s.Metrics.conflicts.WithLabelValues(c.Outcome.String()).Inc()
+		if s.Contested != nil {
+			s.Contested(r.Context(), found)
+		}
+		s.logDone(r, "address conflict", slog.String("address", addr.String()), slog.String("mac", c.MAC),
+			slog.String("outcome", c.Outcome.String()))
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return conflictResult(found)
+}
+
+// conflictResult returns the answer to who has lost an address, and the message where it is not quarantined.
+func conflictResult(found allocator.Contested) (wire.ConflictResult, string, error) {
+	l := found.Now
+	out := wire.ConflictResult{IPAddr: l.Addr.String(), Pool: l.Pool, MAC: l.Conflict.MAC}
+	if l.Conflict.Outcome != lease.ConflictQuarantined {
+		return out, fmt.Sprintf("%s answers for address %s: it is free and not quarantined, because the MAC answers for "+
+			"several addresses, or too many of pool %s were quarantined within an hour (bcsnetctl doctor has more)",
+			out.MAC, out.IPAddr, out.Pool), nil
+	}
+	out.Quarantined, out.Until = true, l.Conflict.Until.UTC().Format(time.RFC3339)
+	return out, "", nil
+}
+
+// parseConflict checks a report, and returns its MAC in lower case with colons.
+func parseConflict(in wire.ConflictRequest) (mac string, err error) {
+	if err := checkAttachment("", wire.Attachment{ContainerID: in.ContainerID, IfName: in.IfName}); err != nil {
+		return "", err
+	}
+	if in.MAC == "" {
+		return "", ipam.Refuse(ipam.ReasonMissingField, "mac is missing: who answered for the address")
+	}
+	parsed, err := net.ParseMAC(in.MAC)
+	if err != nil || len(parsed) != 6 || [6]byte(parsed) == [6]byte{} {
+		return "", ipam.Refuse(ipam.ReasonBadRequest, "mac %q is not the MAC of an interface, such as 02:00:5e:10:00:01",
+			clip(in.MAC))
+	}
+	return parsed.String(), nil
+}
