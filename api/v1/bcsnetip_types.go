@@ -29,6 +29,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Claim,type=string,JSONPath=`.status.claim`,priority=1
 // +kubebuilder:printcolumn:name=Container,type=string,JSONPath=`.status.containerID`,priority=1
 // +kubebuilder:printcolumn:name=Interface,type=string,JSONPath=`.status.ifName`,priority=1
+// +kubebuilder:printcolumn:name=CNINetwork,type=string,JSONPath=`.status.cniNetwork`,priority=1
 // +kubebuilder:printcolumn:name=Gateway,type=string,JSONPath=`.spec.gateway`,priority=1
 // +kubebuilder:printcolumn:name=Updated,type=date,JSONPath=`.status.updateTime`,priority=1
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`

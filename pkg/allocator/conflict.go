@@ -144,6 +144,6 @@ func tooManyReports(l lease.Lease, earlier []netip.Addr) *ipam.Refusal {
 	return ipam.Refuse(ipam.ReasonTooManyConflicts,
 		"host %s has reported conflicts of %d addresses within an hour (%s); that of %s changes nothing", l.Host,
 		len(earlier), ipaddr.FormatSet(ipaddr.SetOfAddrs(earlier...)), l.Addr).
-		WithHint("bcsnetctl doctor --check proxy-arp,address-quarantined names who answers; it is tried again within %s",
+		WithHint("bcsnetctl doctor --only proxy-arp,address-quarantined names who answers; it is tried again within %s",
 			lease.ConflictWindow.Round(time.Minute))
 }

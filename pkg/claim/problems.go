@@ -143,6 +143,8 @@ func (c Claim) takenByOthers(x *ipam.Index, mine *netipx.IPSet) (n uint64, by st
 				text = "is held by " + l.Who()
 			case l.Claim != "":
 				text = "is kept for claim " + l.Claim
+			case l.IsQuarantined():
+				text = "is quarantined, as " + l.Conflict.MAC + " answered for it"
 			}
 			if len(named) < maxParties {
 				named = append(named, a.String()+" "+text)

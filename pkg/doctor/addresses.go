@@ -45,6 +45,9 @@ func (f *facts) unleased(p *workload.Pod, a netip.Addr, pool *Pool) (Finding, bo
 	case l.IsRetained():
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which claim %s keeps and nobody has by its record", a, pool.Name,
 			l.Claim)
+	case l.IsQuarantined():
+		found.Cause = fmt.Sprintf("it has %s of pool %s, which is quarantined: %s answered for it", a, pool.Name,
+			l.Conflict.MAC)
 	case l.State == lease.Reserved:
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is reserved", a, pool.Name)
 	case l.Owner == "" && l.PodName == "" || has(*l, p.UID, name):
@@ -160,6 +163,8 @@ func (f *facts) holder(l *lease.Lease) string {
 	switch {
 	case l.IsRetained():
 		return "claim " + l.Claim + " keeps it"
+	case l.IsQuarantined():
+		return "quarantined"
 	case l.State == lease.Reserved:
 		return "reserved"
 	}

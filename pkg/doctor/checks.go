@@ -212,6 +212,22 @@ func addressChecks() []Check {
 			"the containers. A pod that is gone is found by the checks of leaks.",
 		Impact: "none while one of the pods has the machine; until one ends it cannot migrate again",
 		Mend:   "See `kubectl get vmi,vmim`. Cancel the migration that hangs, or delete the pod that the machine is not in.",
+	}, {
+		ID: "proxy-arp", Group: GroupAddresses, Severity: Error, Needs: leases, run: proxyARP,
+		Title: "somebody answers for addresses that are not his",
+		Meaning: "One MAC answered for three addresses within an hour when containers probed them, as a router with proxy ARP " +
+			"does; or a hundredth of a pool, at least three addresses, was quarantined within an hour.",
+		Impact: "no further address is quarantined: what a container finds taken is free again at once, and its ADD fails",
+		Mend: "Find the MAC in the network, and switch proxy ARP off there (or have the pool's range excluded from it); or " +
+			"switch the probe off in the conflist.",
+	}, {
+		ID: "address-quarantined", Group: GroupAddresses, Severity: Warning, Needs: leases, run: addressesQuarantined,
+		Title: "somebody else answers for a pool's address",
+		Meaning: "A container was given the address and found another MAC answering for it. Nobody gets the address for an " +
+			"hour, and twice as long after each further report, 24 hours at most. It ends by itself.",
+		Impact: "the pool has one address fewer until then",
+		Mend: "Find the MAC in the network. Take the address out of the pool if it is another machine's, or end the " +
+			"quarantine by hand once it is free: `bcsnetctl ip release ADDRESS`.",
 	}}
 }
 

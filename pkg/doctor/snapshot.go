@@ -48,7 +48,7 @@ type Snapshot struct {
 	Controller Controller
 	Pools      []Pool
 	// Leases are the addresses that are held, whose object is being deleted, or that were given up within
-	// Settling. Others may be left out.
+	// Settling, or for which somebody else answered within lease.ConflictWindow. Others may be left out.
 	Leases []lease.Lease
 	Claims []*v1.BCSNetIPClaim
 	Pods   []workload.Pod
@@ -63,7 +63,7 @@ const Settling = time.Minute
 
 // Concerns reports whether a snapshot needs a lease.
 func Concerns(l lease.Lease, now time.Time) bool {
-	return l.State != lease.Available || l.Deleting || now.Sub(l.Updated) < Settling
+	return l.State != lease.Available || l.Deleting || now.Sub(l.Updated) < Settling || l.Conflict.Recent(now)
 }
 
 // CRD is one of the CustomResourceDefinitions of this release, as the cluster has it.

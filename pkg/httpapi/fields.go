@@ -26,6 +26,7 @@ const (
 	maxUID         = 128
 	maxAddress     = 128
 	maxTime        = 64
+	maxMAC         = 23 // as the longest notation of eight octets, so that the refusal names it
 )
 
 // field is a string of a request with its bound.

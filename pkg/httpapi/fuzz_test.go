@@ -17,6 +17,9 @@ func FuzzBody(f *testing.F) {
 	for _, body := range []string{
 		`{"host":"10.0.0.11","containerID":"c","podName":"web-0","podNamespace":"shop","ipAddr":"10.0.0.21,2001:db8::21","hostGateway":"10.0.0.1","ifName":"eth0","podUID":"u","startedAt":"2026-01-02T03:04:05.6Z"}`,
 		`{"host":"10.0.0.11","owner":"vm-1","network":"n"}`, `{"host":"10.0.0.11","containerID":1}`, `{"HOST":"::1","more":{}}`,
+		`{"host":"10.0.0.11","cniNetwork":"pods","startedAt":"2026-01-02T03:04:05.6Z","attachments":[{"containerID":"c","ifName":"eth0"}]}`,
+		`{"host":"10.0.0.11","cniNetwork":"pods","startedAt":"2026-01-02T03:04:05Z","attachments":null}`,
+		`{"containerID":"c","mac":"02-00-5E-10-00-01"}`, `{"containerID":"c","mac":"00:00:00:00:00:00"}`,
 		`{}`, `null`, `[]`, `"x"`, `{"host":`, ``,
 	} {
 		f.Add([]byte(body))
@@ -54,6 +57,20 @@ func FuzzBody(f *testing.F) {
 		}
 		var one wire.ReleaseAddressRequest
 		refused(s.decode(r, body, &one))
+		var gc wire.GCRequest
+		if !refused(s.decode(r, body, &gc)) {
+			got, err := parseGC(gc)
+			if !refused(err) && (!got.Host.IsValid() || got.CNINetwork == "" || got.StartedAt.IsZero() || gc.Attachments == nil ||
+				len(got.Attachments) != len(gc.Attachments) || len(got.Attachments) > wire.MaxAttachments) {
+				t.Errorf("%q is read as %+v", body, got)
+			}
+		}
+		var conflict wire.ConflictRequest
+		if !refused(s.decode(r, body, &conflict)) {
+			if mac, err := parseConflict(conflict); !refused(err) && (len(mac) != 17 || conflict.ContainerID == "") {
+				t.Errorf("%q is read as %q", body, mac)
+			}
+		}
 	})
 }
 

@@ -13,21 +13,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// nodeRoutes are those by which a node's plugin tells what it found out itself.
-func nodeRoutes() []route {
-	return []route{
-		{http.MethodPost, wire.Prefix + "/gc", "collectNetwork", nil, true, true, nil, (*Service).collectNetwork},
-		{http.MethodPost, wire.Prefix + "/ip/{address}/conflict", "reportConflict", nil, true, true, nil, (*Service).reportConflict},
-	}
-}
+// attachmentsCodec is the codec of a list of all attachments of a host, which is longer than what one container sends.
+type attachmentsCodec struct{ envelopeCodec }
 
-// nodeCodec is the codec of these routes: a list of all attachments of a host is longer than what one container sends.
-type nodeCodec struct{ envelopeCodec }
+// maxAttachmentsBody has room for wire.MaxAttachments with IDs and names as long as may be.
+const maxAttachmentsBody = 2 << 20
 
-// maxNodeBody has room for wire.MaxAttachments with IDs and names as long as may be.
-const maxNodeBody = 2 << 20
-
-func (nodeCodec) maxBody() int64 { return maxNodeBody }
+func (attachmentsCodec) maxBody() int64 { return maxAttachmentsBody }
 
 func (s *Service) collectNetwork(r *http.Request, body []byte) (any, string, error) {
 	var in wire.GCRequest
@@ -53,9 +45,7 @@ func (s *Service) collectNetwork(r *http.Request, body []byte) (any, string, err
 
 // parseGC reads a list of attachments. What is wrong with any of them refuses all: what the list lacks is given up.
 func parseGC(in wire.GCRequest) (g allocator.NetworkGC, err error) {
-	for _, f := range []field{
-		{"host", in.Host, maxAddress}, {"cniNetwork", in.CNINetwork, maxName}, {"startedAt", in.StartedAt, maxTime},
-	} {
+	for _, f := range gcFields(in) {
 		if f.value == "" {
 			return g, ipam.Refuse(ipam.ReasonMissingField, "%s is missing", f.name)
 		}
@@ -87,16 +77,27 @@ func parseGC(in wire.GCRequest) (g allocator.NetworkGC, err error) {
 	return g, nil
 }
 
+func gcFields(in wire.GCRequest) []field {
+	return []field{
+		{"host", in.Host, maxAddress}, {"cniNetwork", in.CNINetwork, maxName}, {"startedAt", in.StartedAt, maxTime},
+	}
+}
+
 // checkAttachment refuses an attachment that cannot be one. Its fields are named with what stands before them.
 func checkAttachment(before string, a wire.Attachment) error {
 	if a.ContainerID == "" {
 		return ipam.Refuse(ipam.ReasonMissingField, "%scontainerID is missing", before)
 	}
-	if err := bounded(field{before + "containerID", a.ContainerID, maxContainerID},
-		field{before + "ifName", a.IfName, maxIfName}); err != nil {
+	if err := bounded(attachmentFields(before, a)...); err != nil {
 		return err
 	}
 	return interfaceName(a.IfName)
+}
+
+func attachmentFields(before string, a wire.Attachment) []field {
+	return []field{
+		{before + "containerID", a.ContainerID, maxContainerID}, {before + "ifName", a.IfName, maxIfName},
+	}
 }
 
 func (s *Service) reportConflict(r *http.Request, body []byte) (any, string, error) {
@@ -141,9 +142,17 @@ func conflictResult(found allocator.Contested) (wire.ConflictResult, string, err
 	return out, "", nil
 }
 
+func conflictFields(in wire.ConflictRequest) []field {
+	return append(attachmentFields("", wire.Attachment{ContainerID: in.ContainerID, IfName: in.IfName}),
+		field{"mac", in.MAC, maxMAC})
+}
+
 // parseConflict checks a report, and returns its MAC in lower case with colons.
 func parseConflict(in wire.ConflictRequest) (mac string, err error) {
 	if err := checkAttachment("", wire.Attachment{ContainerID: in.ContainerID, IfName: in.IfName}); err != nil {
+		return "", err
+	}
+	if err := bounded(conflictFields(in)...); err != nil {
 		return "", err
 	}
 	if in.MAC == "" {

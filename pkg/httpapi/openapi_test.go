@@ -78,6 +78,8 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 		"Envelope": wire.Envelope{}, "AllocateRequest": wire.AllocateRequest{}, "ReleaseRequest": wire.ReleaseRequest{},
 		"ReleaseAddressRequest": wire.ReleaseAddressRequest{}, "Allocation": wire.Allocation{}, "Address": wire.Address{}, "Route": wire.Route{},
 		"DNS": wire.DNS{}, "Release": wire.Release{}, "Lease": wire.Lease{}, "LeaseList": wire.LeaseList{},
+		"Attachment": wire.Attachment{}, "GCRequest": wire.GCRequest{}, "GCResult": wire.GCResult{}, "ConflictRequest": wire.ConflictRequest{},
+		"ConflictResult": wire.ConflictResult{}, "Conflict": wire.Conflict{}, "SecondAttachment": wire.SecondAttachment{},
 		"Versions": Versions{}, "ReplicaInfo": ReplicaInfo{}, "ThisReplica": ThisReplica{}, "LeaderInfo": LeaderInfo{}, "Forwarding": Forwarding{},
 		"GalaxyResponse": galaxyrest.Response{}, "FloatingIP": galaxyrest.FloatingIP{}, "ListIPResponse": galaxyrest.ListIPResponse{}, "OwnedIP": galaxyrest.OwnedIP{},
 		"ReleaseIPRequest": galaxyrest.ReleaseIPRequest{}, "ReleaseIPResponse": galaxyrest.ReleaseIPResponse{}, "SetPoolRequest": galaxyrest.SetPoolRequest{},
@@ -95,7 +97,7 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 			if diff := cmp.Diff(want, properties); diff != "" {
 				t.Errorf("properties (-Go +document):\n%s", diff)
 			}
-			if strings.HasSuffix(name, "Request") {
+			if strings.HasSuffix(name, "Request") || name == "Attachment" {
 				return // which fields a request needs depends on the others
 			}
 			slices.Sort(required)
@@ -182,11 +184,11 @@ func TestOpenAPIHasTheReasons(t *testing.T) {
 func TestOpenAPIHasTheBounds(t *testing.T) {
 	limits := map[string]uint64{}
 	for _, f := range slices.Concat(allocateFields(wire.AllocateRequest{}), releaseFields(wire.ReleaseRequest{}),
-		releaseAddressFields(wire.ReleaseAddressRequest{})) {
+		releaseAddressFields(wire.ReleaseAddressRequest{}), gcFields(wire.GCRequest{}), conflictFields(wire.ConflictRequest{})) {
 		limits[f.name] = uint64(f.limit)
 	}
 	doc := document(t)
-	for _, name := range []string{"AllocateRequest", "ReleaseRequest", "ReleaseAddressRequest"} {
+	for _, name := range []string{"AllocateRequest", "ReleaseRequest", "ReleaseAddressRequest", "GCRequest", "ConflictRequest", "Attachment"} {
 		for field, p := range doc.Components.Schemas[name].Value.Properties {
 			if p.Value.Type.Is("array") {
 				continue
@@ -204,6 +206,14 @@ func TestOpenAPIHasTheBounds(t *testing.T) {
 		if d := *doc.Components.Responses[name].Value.Description; !strings.Contains(d, says) {
 			t.Errorf("%s: %q", name, d)
 		}
+	}
+	if d := *doc.Paths.Find(wire.Prefix + "/gc").Post.Responses.Value("413").Value.Description; !strings.Contains(d,
+		fmt.Sprint(maxAttachmentsBody)) {
+		t.Errorf("a list of attachments: %q", d)
+	}
+	if n := doc.Components.Schemas["GCRequest"].Value.Properties["attachments"].Value.MaxItems; n == nil ||
+		*n != wire.MaxAttachments {
+		t.Error("attachments: another bound")
 	}
 	if d := *doc.Paths.Find("/v1/filter").Post.Responses.Value("413").Value.Description; !strings.Contains(d,
 		fmt.Sprint(maxQuestion)) {

@@ -31,12 +31,20 @@ type route struct {
 // adds reports whether it takes addresses: many may ask at once.
 func (op route) adds() bool { return op.method == http.MethodPost && op.path == wire.Prefix }
 
+// collectNetwork is the operation whose body names all attachments of a host.
+const collectNetwork = "collectNetwork"
+
 func routes() []route {
 	return []route{
 		{http.MethodPost, wire.Prefix, "allocate", nil, true, true, nil, (*Service).allocate},
 		{http.MethodDelete, wire.Prefix, "release", nil, true, true, nil, (*Service).release},
 		{http.MethodDelete, wire.Prefix + "/host/{host}", "releaseHost", nil, false, true, nil, (*Service).releaseHost},
 		{http.MethodDelete, wire.Prefix + "/ip/{address}", "releaseAddress", nil, true, true, nil, (*Service).releaseAddress},
+		{http.MethodPost, wire.Prefix + "/gc", collectNetwork, nil, true, true, nil, (*Service).collectNetwork},
+		{
+			http.MethodPost, wire.Prefix + "/ip/{address}/conflict", "reportConflict", nil, true, true, nil,
+			(*Service).reportConflict,
+		},
 		{http.MethodGet, wire.Prefix, "list", slices.Concat(filters(), paging()), false, false, pageRows, (*Service).list},
 		{
 			http.MethodGet, wire.Prefix + "/container/{container}", "inspectContainer",
@@ -113,10 +121,11 @@ func (s *Service) Handler() http.Handler {
 		}
 	}
 	for _, op := range routes() {
-		handle(op.method, op.path, s.operation(op, envelopeCodec{}))
-	}
-	for _, op := range nodeRoutes() {
-		handle(op.method, op.path, s.operation(op, nodeCodec{}))
+		var c codec = envelopeCodec{}
+		if op.name == collectNetwork {
+			c = attachmentsCodec{}
+		}
+		handle(op.method, op.path, s.operation(op, c))
 	}
 	for _, op := range galaxyRoutes() {
 		handle(op.method, op.path, s.operation(op, galaxyCodec{}))

@@ -132,7 +132,7 @@ func (x *picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts) {
 		case r.state == lease.Reserved && r.claim() != "":
 			return explain.Facts{Kind: explain.AddressKept, Claim: r.claim()}
 		case r.state == lease.Reserved:
-			return explain.Facts{Kind: explain.AddressReserved}
+			return keptByNobody(r.lease())
 		case r.has(flagDeleting):
 			return explain.Facts{Kind: explain.AddressBeingDeleted}
 		}
@@ -144,6 +144,14 @@ func (x *picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts) {
 		return explain.Facts{Kind: explain.AddressBeingGiven}
 	}
 	return facts
+}
+
+// keptByNobody returns why an address that no claim keeps is Reserved.
+func keptByNobody(l lease.Lease) explain.Facts {
+	if l.IsQuarantined() {
+		return explain.Facts{Kind: explain.AddressQuarantined, By: l.Conflict.MAC, Until: l.Conflict.Until}
+	}
+	return explain.Facts{Kind: explain.AddressReserved}
 }
 
 // apart refuses addresses asked for that are of different networks, among themselves or with what is held.

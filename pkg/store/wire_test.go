@@ -74,7 +74,19 @@ func drawLease(t *rapid.T) lease.Lease {
 		Updated:       drawTime.Draw(t, "updated"),
 		HeldFinalizer: rapid.Bool().Draw(t, "finalizer"),
 	}
-	l.UIDNamed = l.ContainerID != "" && rapid.Bool().Draw(t, "UID named")
+	if l.ContainerID != "" {
+		l.UIDNamed, l.AddressNamed = rapid.Bool().Draw(t, "UID named"), rapid.Bool().Draw(t, "address named")
+		l.CNINetwork = text("CNI network")
+	}
+	if rapid.Bool().Draw(t, "contested") {
+		l.Conflict = &lease.Conflict{
+			MAC: text("MAC"), Host: optional("reporting host"), ContainerID: text("reporting container"),
+			At: drawTime.Draw(t, "reported"), Until: drawTime.Draw(t, "rests until"),
+			Outcome: rapid.SampledFrom([]lease.ConflictOutcome{
+				lease.ConflictQuarantined, lease.ConflictReleased, lease.ConflictKept,
+			}).Draw(t, "outcome"),
+		}
+	}
 	for range rapid.IntRange(0, lease.MaxHistory).Draw(t, "history") {
 		l.History = l.History.Add(lease.Past{
 			Holder: text("earlier holder"), Host: optional("earlier host"), Since: drawTime.Draw(t, "since"),
@@ -89,7 +101,7 @@ func drawLease(t *rapid.T) lease.Lease {
 		l.Other = &lease.Holder{
 			Host: optional("second host"), ContainerID: text("second container"), IfName: text("second interface"),
 			Namespace: l.Namespace, PodName: text("second pod"), PodUID: text("second UID"), UIDNamed: true,
-			SetSize: l.SetSize, Slot: l.Slot, StartedAt: drawTime.Draw(t, "second started"),
+			SetSize: l.SetSize, Slot: l.Slot, StartedAt: drawTime.Draw(t, "second started"), CNINetwork: text("second CNI network"),
 			Termination: time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "second termination")) * time.Second,
 
 			BoundVersion: rapid.Uint64().Draw(t, "second bound"),
@@ -160,6 +172,48 @@ func TestUIDIsNamedByOneContainer(t *testing.T) {
 		if got, err := Lease(o, false); err != nil || got.UIDNamed != want {
 			t.Errorf("held by container %q: named %v, %v", id, got.UIDNamed, err)
 		}
+	}
+}
+
+// Neither does the network, nor that the address was named, pass to the next holder of an address that a release which
+// knows neither field gives it to.
+func TestNetworkIsNamedByOneContainer(t *testing.T) {
+	l := lease.Lease{Addr: netip.MustParseAddr("10.0.0.1"), Version: 1, State: lease.Active, Holder: lease.Holder{
+		ContainerID: "0123456789abcdef0", Namespace: "default", PodName: "web", CNINetwork: "pods", AddressNamed: true,
+	}}
+	o := Object(l)
+	for id, want := range map[string]string{l.ContainerID: "pods", "fedcba9876543210f": "", "": ""} {
+		o.Status.ContainerID = id
+		if got, err := Lease(o, false); err != nil || got.CNINetwork != want || got.AddressNamed != (want != "") {
+			t.Errorf("held by container %q: network %q, named %v, %v", id, got.CNINetwork, got.AddressNamed, err)
+		}
+	}
+}
+
+// A report that cannot be read is none, and what it says stays as it is stored until the lease is written anew.
+func TestUnreadableConflict(t *testing.T) {
+	whole := v1.AddressConflict{
+		MAC: "02:00:5e:10:00:01", Host: "10.0.0.11", ContainerID: "c", ReportedAt: "2026-01-02T03:04:05Z", Outcome: v1.ConflictKept,
+	}
+	for name, change := range map[string]func(*v1.AddressConflict){
+		"host":    func(c *v1.AddressConflict) { c.Host = "node-1" },
+		"time":    func(c *v1.AddressConflict) { c.ReportedAt = "yesterday" },
+		"end":     func(c *v1.AddressConflict) { c.Until = "tomorrow" },
+		"outcome": func(c *v1.AddressConflict) { c.Outcome = "Disputed" },
+	} {
+		c := whole
+		change(&c)
+		if got, ok := readConflict(&c); ok || got != nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+		o := Object(lease.Lease{Addr: netip.MustParseAddr("10.0.0.1"), Version: 1})
+		o.Status.Conflict = &c
+		if l, err := Lease(o, false); err != nil || !l.Foreign || l.Conflict != nil {
+			t.Errorf("%s: %+v, %v", name, l, err)
+		}
+	}
+	if got, ok := readConflict(&whole); !ok || got == nil {
+		t.Error("the whole one cannot be read")
 	}
 }
 

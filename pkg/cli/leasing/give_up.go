@@ -135,6 +135,9 @@ func changedMeanwhile(ctx context.Context, s *app.App, leases *store.Client, was
 		return err
 	case now[0].State == lease.Available:
 		return nil
+	case was.IsQuarantined():
+		return app.Refuse(app.ReasonLeaseChanged, "it is quarantined no more, and not free either").
+			WithHint("see who has it now: bcsnetctl ip describe %s", was.Addr)
 	case was.State == lease.Reserved:
 		return app.Refuse(app.ReasonLeaseChanged, "it is not kept for claim %s any more", was.Claim).
 			WithHint("see who has it now: bcsnetctl ip describe %s", was.Addr)

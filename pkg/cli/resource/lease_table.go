@@ -45,6 +45,10 @@ func LeaseColumns(s *app.App, status bool) []printer.Column[lease.Lease] {
 			Name: "CONTAINER", Wide: true, Least: 12,
 			Cell: func(l lease.Lease) string { return printers.EscapeTerminal(l.ContainerID) },
 		},
+		{
+			Name: "CNINETWORK", Wide: true, Least: 10,
+			Cell: func(l lease.Lease) string { return printers.EscapeTerminal(l.CNINetwork) },
+		},
 		{Name: "GATEWAY", Wide: true, Least: 15, Cell: func(l lease.Lease) string { return AddrText(l.Gateway) }},
 		{Name: "CLAIM", Wide: true, Least: 16, Cell: func(l lease.Lease) string { return l.Claim }},
 		{Name: "AGE", Cell: func(l lease.Lease) string { return s.Age(l.Updated) }},

@@ -11,10 +11,16 @@ import (
 // StatusRetained stands in lists for an address that is Reserved because a claim keeps it, and not set aside by hand.
 const StatusRetained = "Kept"
 
+// StatusQuarantined stands in lists for an address that is Reserved because somebody else answered for it.
+const StatusQuarantined = "Quarantined"
+
 // StatusText returns the state of an address as lists show it.
 func StatusText(l lease.Lease) string {
-	if l.IsRetained() {
+	switch {
+	case l.IsRetained():
 		return StatusRetained
+	case l.IsQuarantined():
+		return StatusQuarantined
 	}
 	return l.State.String()
 }
@@ -24,7 +30,7 @@ func Retained() LeaseQuery {
 	return LeaseQuery{Status: lease.Reserved.String(), Selectors: Selectors{Fields: "status.claim!="}}
 }
 
-// SetAside finds the addresses that people set aside.
+// SetAside finds the addresses that people set aside, and those that are quarantined.
 func SetAside() LeaseQuery {
 	return LeaseQuery{Status: lease.Reserved.String(), Selectors: Selectors{Fields: "status.claim="}}
 }

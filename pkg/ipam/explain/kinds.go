@@ -26,6 +26,7 @@ const (
 	AddressHeld
 	AddressKept
 	AddressReserved
+	AddressQuarantined
 	AddressBeingDeleted
 	AddressMissing
 	AddressBeingGiven

@@ -64,6 +64,9 @@ func (k Kind) addressTaken() (message, hint string) {
 	case AddressReserved:
 		return "address {address} of pool {pool} is reserved",
 			"ask for another address; see by whom and why: bcsnetctl ip describe {address}"
+	case AddressQuarantined:
+		return "address {address} of pool {pool} is quarantined until {until}: {by} answered for it",
+			"ask for another address; see who reported it: bcsnetctl ip describe {address}"
 	case AddressBeingDeleted:
 		return "the object of address {address} of pool {pool} is being deleted", "ask again in a moment"
 	case AddressMissing:

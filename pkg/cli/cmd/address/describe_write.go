@@ -49,6 +49,9 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	if a.IsRetained() {
 		state = "kept for its claim, and no pod has it"
 	}
+	if a.IsQuarantined() {
+		state = "quarantined, and nobody gets it until " + resource.TimeText(a.Conflict.Until)
+	}
 	if a.Deleting {
 		state += ", and its object is being deleted"
 	}
@@ -67,12 +70,19 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	if c := resource.Reservation(a.Lease); c.Reason != "" {
 		line("Reason", "%s", c.Reason)
 	}
+	if c := a.Conflict; c != nil {
+		line("Conflict", "%s answered for it, %s; reported by a container on %s, outcome %s", c.MAC, resource.TimeText(c.At),
+			resource.AddrText(c.Host), c.Outcome)
+	}
 	a.claimLines(line)
 	if a.Host.IsValid() {
 		line("Host", "%s", a.Host)
 	}
 	if a.ContainerID != "" {
 		line("Container", "%s, interface %s", a.ContainerID, a.IfName)
+	}
+	if a.CNINetwork != "" {
+		line("CNI network", "%s", a.CNINetwork)
 	}
 	if h := a.Other; h != nil {
 		line("Migrates to", "%s on %s", h.Who(), resource.AddrText(h.Host))
@@ -189,6 +199,8 @@ func (v *ipDescribe) next(a addressView) []string {
 			lines = append(lines, line("see its claim", "bcsnetctl claim describe "+a.Claim)...)
 		}
 		return lines
+	case a.IsQuarantined():
+		return line("end the quarantine", "bcsnetctl ip release "+addr)
 	case a.State == lease.Reserved:
 		return line("have it handed out again", "bcsnetctl ip unreserve "+addr)
 	case a.State == lease.Active && a.pod.Lives:

@@ -91,6 +91,7 @@ type pastRow struct {
 const (
 	whatHolds    = "holds"
 	whatReserved = "reserved"
+	whatRests    = "rests" // in quarantine
 	whatKept     = "keeps"
 	whatGaveUp   = "gave up"
 )
@@ -104,7 +105,9 @@ func pastRows(l lease.Lease) (rows []pastRow) {
 		})
 	case lease.Reserved:
 		change := resource.Reservation(l)
-		change.Verb = whatReserved
+		if change.Verb = whatReserved; l.IsQuarantined() {
+			change.Verb = whatRests
+		}
 		if l.Claim != "" {
 			change = lease.Change{Verb: whatKept}
 		}

@@ -33,7 +33,8 @@ filter beside --pool and --status.
 
 The status of an Available address that rests for its pool's cooldown is shown
 as Cooling, except with --watch, and that of a Reserved one which a claim keeps
-as Kept: its pod is the one that had it last.`,
+as Kept: its pod is the one that had it last. One that rests because somebody
+else answered for it is shown as Quarantined.`,
 		Example: `  bcsnetctl ip list --pool blue
   bcsnetctl ip list --pool blue --status Available -o name
   bcsnetctl ip list --host 10.0.0.11 --status Active

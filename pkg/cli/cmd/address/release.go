@@ -44,6 +44,8 @@ An address that a claim keeps and no pod has goes back to its pool; for a claim
 that takes its addresses before pods ask, the controller takes another at once.
 One that a pod has by a claim which keeps it stays reserved for the claim.
 
+The quarantine of an address that somebody else answered for ends with it.
+
 An address that is free already is no error; - reads addresses from standard
 input, one entry a line. What fails can be run again: it does the rest.`,
 		Example: `  bcsnetctl ip release 10.0.0.20 --dry-run=client
@@ -109,7 +111,7 @@ func (v *ipRelease) check(ctx context.Context, all []lease.Lease) (held []lease.
 	pods, unread := resource.PodStates(ctx, v.App, all)
 	for i, l := range all {
 		switch {
-		case l.IsRetained():
+		case l.IsRetained(), l.IsQuarantined():
 			held = append(held, l)
 		case l.State == lease.Reserved:
 			failed = append(failed, app.Refuse(app.ReasonAddressReserved, "address %s is reserved: nobody holds it", l.Addr).
@@ -189,6 +191,9 @@ func ending(l lease.Lease, pod resource.PodState, unread error) leasing.Ending {
 		what += ", by claim " + l.Claim + ", for which it stays reserved"
 	}
 	switch {
+	case l.IsQuarantined():
+		return leasing.Ending{Text: fmt.Sprintf("%s of pool %s: quarantined, as %s answered for it; it goes back to the pool",
+			l.Addr, l.Pool, l.Conflict.MAC)}
 	case l.State == lease.Reserved:
 		return leasing.Ending{Text: fmt.Sprintf("%s of pool %s: %s; no pod has it, and it goes back to the pool", l.Addr,
 			l.Pool, resource.RetainedText(l))}

@@ -28,7 +28,7 @@ type reservedRange struct {
 
 // listReservations reads what is set aside, by the names of pools.
 func listReservations(ctx context.Context, s *app.App) (map[string][]lease.Lease, error) {
-	found, err := resource.HeldLeases(ctx, s, resource.SetAside(), func(l lease.Lease) bool { return !l.IsRetained() })
+	found, err := resource.HeldLeases(ctx, s, resource.SetAside(), lease.Lease.IsSetAside)
 	out := map[string][]lease.Lease{}
 	for _, l := range found {
 		out[l.Pool] = append(out[l.Pool], l)

@@ -138,6 +138,8 @@ func inUse(set map[string]lease.Lease) string {
 // holding describes the state of an address that is not free.
 func holding(l lease.Lease) string {
 	switch {
+	case l.IsQuarantined():
+		return "it is quarantined"
 	case l.State == lease.Reserved:
 		return "it is reserved"
 	case l.Host.IsValid():
