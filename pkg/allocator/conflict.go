@@ -110,10 +110,14 @@ func (a *Allocator) contest(
 	case held:
 		c.Repeated = !stored
 		return c, r.kept(c.Now)
-	case !stored: // somebody released it meanwhile
+	case stored:
+		return c, nil
+	case c.Now.Conflict.From(r.ContainerID, r.MAC): // another replica was told the same, and was faster
+		c.Repeated = true
+		return c, nil
+	default: // somebody released it meanwhile
 		return c, notHeld(c.Now)
 	}
-	return c, nil
 }
 
 // sizeOf returns how many addresses a pool has.
