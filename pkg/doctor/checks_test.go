@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -273,6 +274,17 @@ func leakCases() map[string]checkCase {
 	}
 }
 
+// quarantined is an address of pool blue for which a MAC answered so many minutes ago.
+func quarantined(a, mac string, minutes int) lease.Lease {
+	at := now.Add(-time.Duration(minutes) * time.Minute)
+	return lease.Lease{
+		Addr: addr(a), State: lease.Reserved, Params: lease.Params{Pool: "blue", Bits: 24}, Updated: at, HeldFinalizer: true,
+		Conflict: &lease.Conflict{
+			MAC: mac, Host: addr("10.0.0.11"), ContainerID: "c", At: at, Outcome: lease.ConflictQuarantined, Until: at.Add(time.Hour),
+		},
+	}
+}
+
 func addressCases() map[string]checkCase {
 	with := func(change func(*doctor.Snapshot)) func(*doctor.Snapshot) {
 		return func(s *doctor.Snapshot) {
@@ -332,6 +344,44 @@ func addressCases() map[string]checkCase {
 			s.Leases[0].Updated = now.Add(-59 * time.Minute)
 			s.Leases[0].Other = &lease.Holder{
 				Host: addr("10.0.0.11"), ContainerID: "b", IfName: "eth0", Namespace: "default", PodName: "web-1", PodUID: "uid-web-1",
+			}
+		}, nil},
+		"a quarantined address": {func(s *doctor.Snapshot) { s.Leases = append(s.Leases, quarantined("10.1.0.26", "m1", 10)) },
+			[]string{"address-quarantined ip/10.1.0.26: m1 answered for it 10m ago, by the report of host 10.0.0.11; nobody gets it until " +
+				now.Add(50*time.Minute).Format(time.RFC3339)}},
+		"a quarantined address that a pod has": {with(func(s *doctor.Snapshot) {
+			s.Leases = append(s.Leases, quarantined("10.1.0.25", "m1", 10))
+		}), []string{
+			"pod-without-lease pod/default/stray: it has 10.1.0.25 of pool blue, which is quarantined: m1 answered for it",
+			"address-quarantined ip/10.1.0.25: m1 answered for it 10m ago, by the report of host 10.0.0.11; nobody gets it until " +
+				now.Add(50*time.Minute).Format(time.RFC3339)}},
+		"a conflict that is over": {func(s *doctor.Snapshot) {
+			l := quarantined("10.1.0.26", "m1", 10)
+			l.State, l.HeldFinalizer = lease.Available, false
+			s.Leases = append(s.Leases, l)
+		}, nil},
+		"a MAC that answers for three addresses": {func(s *doctor.Snapshot) {
+			for _, a := range []string{"10.1.0.26", "10.1.0.27", "10.1.0.28"} {
+				l := quarantined(a, "m1", 10)
+				l.State, l.Updated, l.HeldFinalizer = lease.Available, old, false
+				s.Leases = append(s.Leases, l)
+			}
+		}, []string{
+			"proxy-arp mac/m1: it answered for 3 addresses within an hour: 10.1.0.26-10.1.0.28",
+			"proxy-arp pool/blue: 3 of its addresses were quarantined within an hour: 10.1.0.26-10.1.0.28",
+		}},
+		"a MAC that answered for three in two hours": {func(s *doctor.Snapshot) {
+			for i, a := range []string{"10.1.0.26", "10.1.0.27", "10.1.0.28"} {
+				l := quarantined(a, "m1", 30*i)
+				l.State, l.Updated, l.HeldFinalizer = lease.Available, old, false
+				s.Leases = append(s.Leases, l)
+			}
+		}, nil},
+		"three MACs, released": {func(s *doctor.Snapshot) {
+			for i, a := range []string{"10.1.0.26", "10.1.0.27", "10.1.0.28"} {
+				l := quarantined(a, fmt.Sprint("m", i), 10)
+				l.State, l.Updated, l.HeldFinalizer, l.Conflict.Outcome = lease.Available, old, false, lease.ConflictReleased
+				s.Leases = append(s.Leases, l)
 			}
 		}, nil},
 		"a lease outside its pool": {func(s *doctor.Snapshot) { s.Pools = []doctor.Pool{pool("blue", "10.1.0.21-10.1.0.29")} },

@@ -179,6 +179,9 @@ func TestMetricLabelsAreBounded(t *testing.T) {
 	for _, stage := range store.Stages() { // all are shown from the beginning
 		want["bcsnet_stage_duration_seconds "+string(stage)] = 0
 	}
+	for _, outcome := range []string{"Quarantined", "Released", "Kept"} {
+		want["bcsnet_address_conflicts_total "+outcome] = 0
+	}
 	for _, result := range []string{"answered", "refused", "unreachable", "silent", "avoided"} { // nothing was forwarded
 		want["bcsnet_forwarded_total "+result] = 0
 	}
