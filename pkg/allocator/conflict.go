@@ -110,6 +110,8 @@ func (a *Allocator) contest(
 	case held:
 		c.Repeated = !stored
 		return c, r.kept(c.Now)
+	case stored && c.Now.Conflict == nil:
+		return a.unrecorded(ctx, r, c)
 	case stored:
 		return c, nil
 	case c.Now.Conflict.From(r.ContainerID, r.MAC): // another replica was told the same, and was faster
@@ -118,6 +120,26 @@ func (a *Allocator) contest(
 	default: // somebody released it meanwhile
 		return c, notHeld(c.Now)
 	}
+}
+
+// unrecorded frees an address whose report the API server did not store: it drops fields that its CRD does not have.
+// Without the report, the address would count as set aside by hand, for good.
+func (a *Allocator) unrecorded(ctx context.Context, r ConflictReport, c Contested) (Contested, error) {
+	a.log.Warn("a conflict is not written down, and the address not quarantined: the CRD BCSNetIP is of an earlier release",
+		"address", r.Addr.String(), "mac", r.MAC)
+	reserved := c.Now
+	if reserved.State == lease.Reserved {
+		change := lease.Change{Verb: lease.VerbConflict, By: r.MAC, Reason: "answered for it; the CRD is of an earlier release"}
+		if _, err := FreeLease(ctx, a.leases, reserved, change, func(now lease.Lease) bool {
+			return now.State == lease.Reserved && now.Updated.Equal(reserved.Updated)
+		}); err != nil {
+			return c, err
+		}
+	}
+	c.Now.State, c.Now.Conflict = lease.Available, &lease.Conflict{
+		MAC: r.MAC, Host: c.Was.Host, ContainerID: r.ContainerID, At: reserved.Updated, Outcome: lease.ConflictReleased,
+	}
+	return c, nil
 }
 
 // sizeOf returns how many addresses a pool has.

@@ -1,8 +1,12 @@
 package allocator
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"net/netip"
 	"sync"
 	"testing"
@@ -373,5 +377,34 @@ func TestConflictOfUnknownOutcome(t *testing.T) {
 	c, err := r.report(t.Context(), a, q, s.mac(1))
 	if err != nil || !r.lease(a).IsQuarantined() || !c.Now.IsQuarantined() {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// With a CRD of an earlier release, which drops the report, nothing stays reserved for good.
+func TestConflictWithAnEarlierCRD(t *testing.T) {
+	s := newSite("9-12")
+	r := newReplica(t, s.pool)
+	q := s.by("earlier-crd", "pods", time.Now())
+	a := r.one(q)
+	defer r.tap.On(writes, func(q *http.Request, next http.RoundTripper) (*http.Response, error) {
+		var o map[string]any
+		if err := json.NewDecoder(q.Body).Decode(&o); err != nil {
+			return nil, err
+		}
+		delete(o["status"].(map[string]any), "conflict")
+		body, err := json.Marshal(o)
+		if err != nil {
+			return nil, err
+		}
+		q = q.Clone(q.Context())
+		q.Body, q.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		return next.RoundTrip(q)
+	})()
+	c, err := r.report(t.Context(), a, q, s.mac(1))
+	if err != nil || c.Now.Conflict.Outcome != lease.ConflictReleased {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if l := r.lease(a); l.State != lease.Available || l.HeldFinalizer {
+		t.Errorf("left is %+v", l)
 	}
 }

@@ -40,7 +40,7 @@ func newPoolMetrics(index *ipam.Index, now func() time.Time) *poolMetrics {
 			[]string{"pool", "namespace"}, nil),
 		quarantined: prometheus.NewDesc("bcsnet_pool_quarantined_addresses",
 			"Addresses of a pool that nobody gets for a time, because somebody else answered for them; they count as reserved, "+
-				"too. No series: none.",
+				"too.",
 			[]string{"pool"}, nil),
 		objects: prometheus.NewDesc("bcsnet_index_addresses", "Addresses that have an object, as the index holds them.", nil,
 			nil),
@@ -68,9 +68,6 @@ func (m *poolMetrics) Collect(ch chan<- prometheus.Metric) {
 			quarantined[p.CountedAs()]++
 		}
 	}
-	for pool, n := range quarantined {
-		gauge(m.quarantined, float64(n), pool)
-	}
 	for _, p := range m.index.Pools() {
 		if p.Block { // counted with its parent
 			continue
@@ -81,6 +78,7 @@ func (m *poolMetrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(m.addresses, float64(c.Active), p.Name, "active")
 		gauge(m.addresses, float64(c.Reserved), p.Name, "reserved")
 		gauge(m.addresses, float64(c.Cooling), p.Name, "cooling")
+		gauge(m.quarantined, float64(quarantined[p.Name]), p.Name)
 		for _, u := range m.index.QuotaUse(p.Name) {
 			gauge(m.used, float64(u.Has), p.Name, u.Namespace)
 			gauge(m.quota, float64(u.Quota), p.Name, u.Namespace)

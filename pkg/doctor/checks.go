@@ -214,7 +214,7 @@ func addressChecks() []Check {
 		Mend:   "See `kubectl get vmi,vmim`. Cancel the migration that hangs, or delete the pod that the machine is not in.",
 	}, {
 		ID: "proxy-arp", Group: GroupAddresses, Severity: Error, Needs: leases, run: proxyARP,
-		Title: "somebody answers for addresses that are not his",
+		Title: "somebody answers for many addresses",
 		Meaning: "One MAC answered for three addresses within an hour when containers probed them, as a router with proxy ARP " +
 			"does; or a hundredth of a pool, at least three addresses, was quarantined within an hour.",
 		Impact: "no further address is quarantined: what a container finds taken is free again at once, and its ADD fails",
