@@ -1,0 +1,54 @@
+package netconf
+
+import (
+	"strings"
+
+	"github.com/containernetworking/cni/pkg/types"
+)
+
+// Pod is who a container belongs to, as the runtime says in CNI_ARGS. Its fields are empty where the runtime says nothing.
+type Pod struct{ Namespace, Name, UID string }
+
+// Known reports whether the runtime named a pod.
+func (p Pod) Known() bool { return p.Namespace != "" && p.Name != "" }
+
+// String returns namespace and name; empty where the runtime named none.
+func (p Pod) String() string {
+	if !p.Known() {
+		return ""
+	}
+	return p.Namespace + "/" + p.Name
+}
+
+// args are the variables of CNI_ARGS, by the names that Kubernetes' runtimes and the conventions of CNI use.
+//
+//nolint:revive,stylecheck // the library finds variables by the names of fields
+type args struct {
+	types.CommonArgs
+	IP                         types.UnmarshallableString
+	MAC                        types.UnmarshallableString
+	K8S_POD_NAMESPACE          types.UnmarshallableString
+	K8S_POD_NAME               types.UnmarshallableString
+	K8S_POD_UID                types.UnmarshallableString
+	K8S_POD_INFRA_CONTAINER_ID types.UnmarshallableString
+}
+
+// argsWish is what CNI_ARGS asks for.
+type argsWish struct {
+	ips []string
+	mac string
+}
+
+// parseArgs reads CNI_ARGS. Variables that it does not know are wrong unless IgnoreUnknown is set, as CNI has it.
+func parseArgs(text string, p *problems) (pod Pod, w argsWish) {
+	var a args
+	if err := types.LoadArgs(text, &a); err != nil {
+		p.add(FieldArgs, "%q cannot be read: %v", clip(text), err)
+	}
+	pod = Pod{Namespace: string(a.K8S_POD_NAMESPACE), Name: string(a.K8S_POD_NAME), UID: string(a.K8S_POD_UID)}
+	if a.IP != "" {
+		w.ips = strings.Split(string(a.IP), ",")
+	}
+	w.mac = string(a.MAC)
+	return pod, w
+}

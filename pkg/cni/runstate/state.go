@@ -1,0 +1,103 @@
+package runstate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	stateFile = "state.json"
+	// maxState bounds the file, in octets.
+	maxState = 16 << 10
+	bootFile = "/proc/sys/kernel/random/boot_id"
+)
+
+// Dir is the directory of state.json and calls.log.
+type Dir string
+
+// State is what the calls since boot came to. The zero State is that of a boot without an answer.
+type State struct {
+	// Boot is the kernel's ID of the boot that the state is of.
+	Boot string `json:"boot"`
+	// AnsweredAt is when a replica last answered.
+	AnsweredAt time.Time `json:"answeredAt"`
+	// Replica is the URL of the one that did.
+	Replica string `json:"replica"`
+	// PoolsFull is the last ADD that was refused because the pools are full; nil once another one got an address.
+	PoolsFull *Full `json:"poolsFull,omitempty"`
+}
+
+// Full is a refusal because pools are full.
+type Full struct {
+	At      time.Time `json:"at"`
+	Message string    `json:"message"`
+}
+
+// Boot returns the kernel's ID of this boot.
+func Boot() (string, error) {
+	text, err := os.ReadFile(bootFile)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// Read returns the state of this boot. What another boot left, and a file that is damaged, count as none: the next
+// answer writes it again.
+func (d Dir) Read() (s State, err error) {
+	path := filepath.Join(string(d), stateFile)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s, nil
+	case err != nil:
+		return s, err
+	case info.Size() > maxState:
+		return s, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return s, err
+	}
+	boot, err := Boot()
+	if err != nil {
+		return s, err
+	}
+	if json.Unmarshal(text, &s) != nil || s.Boot != boot {
+		return State{}, nil
+	}
+	return s, nil
+}
+
+// Write replaces the state. Whoever reads meanwhile gets the one or the other.
+func (d Dir) Write(s State) (err error) {
+	path := filepath.Join(string(d), stateFile)
+	if s.Boot, err = Boot(); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	content, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	f, err := os.CreateTemp(string(d), ".new-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}

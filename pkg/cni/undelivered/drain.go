@@ -1,0 +1,101 @@
+package undelivered
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrRefused is the error of a delivery that will never be taken.
+var ErrRefused = errors.New("the allocator refuses it for good")
+
+// Drained is what became of a record.
+type Drained struct {
+	// File is the name of its file, and Record what it says; the zero Record of a damaged file.
+	File   string
+	Record Record
+	// Err is why it was dropped without a delivery; nil where it was delivered.
+	Err error
+}
+
+// Drain delivers records, at most so many of them, and returns what became of each one that is not there any more. It
+// ends early with the first error that the others would have, too. Records that somebody else delivers just now stay
+// his. A record of another cluster is dropped: its container is none of this one.
+func (s Store) Drain(
+	ctx context.Context, cluster string, most int, deliver func(context.Context, Record) error,
+) (all []Drained, err error) {
+	names, err := s.names()
+	if err != nil {
+		return nil, fmt.Errorf("read the undelivered releases: %w", err)
+	}
+	for _, name := range names {
+		if len(all) == most || ctx.Err() != nil {
+			return all, ctx.Err()
+		}
+		d, gone, err := s.deliver(ctx, name, cluster, deliver)
+		if err != nil {
+			return all, err
+		}
+		if gone {
+			all = append(all, d)
+		}
+	}
+	return all, nil
+}
+
+// deliver delivers one record, with its file locked, and reports whether it is gone.
+func (s Store) deliver(
+	ctx context.Context, name, cluster string, deliver func(context.Context, Record) error,
+) (d Drained, gone bool, err error) {
+	path := filepath.Join(string(s), name)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, false, nil // somebody else delivered it
+	}
+	if err != nil {
+		return d, false, err
+	}
+	defer f.Close()
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return d, false, nil // somebody else is at it
+	}
+	mine, err := f.Stat()
+	if err != nil {
+		return d, false, err
+	}
+	now, err := os.Stat(path)
+	if err != nil || !os.SameFile(mine, now) {
+		return d, false, nil //nolint:nilerr // it was delivered or replaced before the lock was there
+	}
+	d.File = name
+	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err != nil {
+		return d, false, err
+	}
+	d.Record, err = decode(text)
+	switch {
+	case err != nil:
+		d.Record, d.Err = Record{}, fmt.Errorf("it is damaged: %w", err)
+	case d.Record.Cluster != "" && cluster == "":
+		return d, false, nil // whoever knows its cluster delivers it
+	case d.Record.Cluster != "" && d.Record.Cluster != cluster:
+		d.Err = fmt.Errorf("it is of cluster %s, and this is %s", d.Record.Cluster, cluster)
+	default:
+		err = deliver(ctx, d.Record)
+		if err != nil && !errors.Is(err, ErrRefused) {
+			return d, false, err
+		}
+		d.Err = err
+	}
+	step("record-delivered")
+	if err := os.Remove(path); err != nil {
+		return d, false, fmt.Errorf("remove an undelivered release: %w", err)
+	}
+	return d, true, nil
+}
