@@ -6,7 +6,8 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 )
 
-// Pod is who a container belongs to, as the runtime says in CNI_ARGS. Its fields are empty where the runtime says nothing.
+// Pod is who a container belongs to, as the runtime says in CNI_ARGS. Its fields are empty where the runtime says
+// nothing.
 type Pod struct{ Namespace, Name, UID string }
 
 // Known reports whether the runtime named a pod.
@@ -22,7 +23,7 @@ func (p Pod) String() string {
 
 // args are the variables of CNI_ARGS, by the names that Kubernetes' runtimes and the conventions of CNI use.
 //
-//nolint:revive,stylecheck // the library finds variables by the names of fields
+//nolint:staticcheck // the library finds variables by the names of fields
 type args struct {
 	types.CommonArgs
 	IP                         types.UnmarshallableString

@@ -41,7 +41,8 @@ func parseURLs(o object, name string, texts []string) (all []*url.URL) {
 	return all
 }
 
-// ParseEndpoint returns the URL of a replica. One without a scheme is reached over plain HTTP, as by the released plugin.
+// ParseEndpoint returns the URL of a replica. One without a scheme is reached over plain HTTP, as by the released
+// plugin.
 func ParseEndpoint(text string) (*url.URL, error) {
 	if text != "" && !strings.Contains(text, "://") {
 		text = "http://" + text

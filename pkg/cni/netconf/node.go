@@ -33,8 +33,8 @@ type Node struct {
 	DataDir, RunDir string
 }
 
-// ParseNode reads config.json. Its error joins a Problem for each field that is wrong, or it is ErrNoObject. Fields that
-// it does not know are those of a newer release.
+// ParseNode reads config.json. Its error joins a Problem for each field that is wrong, or it is ErrNoObject. Fields
+// that it does not know are those of a newer release.
 func ParseNode(text []byte) (n Node, err error) {
 	var p problems
 	if len(text) == 0 {

@@ -58,7 +58,8 @@ func (o object) has(name string) bool {
 	return ok
 }
 
-// read returns a field of the object as a type; its zero value where there is no such field, it is null or it is wrong.
+// read returns a field of the object as a type; its zero value where there is no such field, it is null or it is
+// wrong.
 func read[T any](o object, name string) (v T) {
 	text, ok := o.fields[name]
 	if !ok {

@@ -16,8 +16,8 @@ type Wish struct {
 	MAC string
 }
 
-// parseWish reads the wishes: runtimeConfig (the capabilities ips and mac; Multus' annotation comes by them), args.cni
-// and CNI_ARGS. Where several say something, they say the same.
+// parseWish reads the wishes: runtimeConfig (the capabilities ips and mac; Multus' annotation comes by them),
+// args.cni and CNI_ARGS. Where several say something, they say the same.
 func parseWish(top object, asked argsWish) (w Wish) {
 	runtimeConfig := top.inner("runtimeConfig")
 	convention := top.inner("args").inner("cni")

@@ -109,8 +109,8 @@ func (d Dir) rotate(f *os.File) error {
 	if err != nil || info.Size() < maxCalls {
 		return err
 	}
-	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-		return nil // another one is at it
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil //nolint:nilerr // another process is at it
 	}
 	path := filepath.Join(string(d), callsFile)
 	now, err := os.Stat(path)

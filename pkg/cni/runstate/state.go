@@ -69,8 +69,8 @@ func (d Dir) Read() (s State, err error) {
 	if err != nil {
 		return s, err
 	}
-	if json.Unmarshal(text, &s) != nil || s.Boot != boot {
-		return State{}, nil
+	if err := json.Unmarshal(text, &s); err != nil || s.Boot != boot {
+		return State{}, nil //nolint:nilerr // the next answer writes it anew
 	}
 	return s, nil
 }

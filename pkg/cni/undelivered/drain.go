@@ -10,10 +10,15 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // ErrRefused is the error of a delivery that will never be taken.
 var ErrRefused = errors.New("the allocator refuses it for good")
+
+// ErrLater is the error of a delivery that is to be tried another time, while others can be delivered.
+var ErrLater = errors.New("the allocator does not take it yet")
 
 // Drained is what became of a record.
 type Drained struct {
@@ -71,7 +76,7 @@ func (s Store) deliver(
 	}
 	now, err := os.Stat(path)
 	if err != nil || !os.SameFile(mine, now) {
-		return d, false, nil //nolint:nilerr // it was delivered or replaced before the lock was there
+		return d, false, nil // it was delivered or replaced before the lock was there
 	}
 	d.File = name
 	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
@@ -88,12 +93,15 @@ func (s Store) deliver(
 		d.Err = fmt.Errorf("it is of cluster %s, and this is %s", d.Record.Cluster, cluster)
 	default:
 		err = deliver(ctx, d.Record)
+		if errors.Is(err, ErrLater) {
+			return d, false, nil
+		}
 		if err != nil && !errors.Is(err, ErrRefused) {
 			return d, false, err
 		}
 		d.Err = err
 	}
-	step("record-delivered")
+	failpoint.Kill("ipam-record-delivered")
 	if err := os.Remove(path); err != nil {
 		return d, false, fmt.Errorf("remove an undelivered release: %w", err)
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // ErrFull is the error of a record for which there is no room.
@@ -70,7 +72,7 @@ func (s Store) write(path string, content []byte) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		step("record-written")
+		failpoint.Kill("ipam-record-written")
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
@@ -79,7 +81,7 @@ func (s Store) write(path string, content []byte) error {
 	return s.sync()
 }
 
-// sync has the names of the files on the disk.
+// sync writes the names of the files to the disk.
 func (s Store) sync() error {
 	dir, err := os.Open(string(s))
 	if err != nil {
@@ -88,7 +90,8 @@ func (s Store) sync() error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// names returns the names of the files of records. What a process that was killed left beside them goes after an hour.
+// names returns the names of the files of records. What a process that was killed left beside them goes after an
+// hour.
 func (s Store) names() (names []string, err error) {
 	entries, err := os.ReadDir(string(s))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,0 +1,91 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// maxAnswer bounds an answer, in octets: 4,096 addresses are 200 KiB.
+const maxAnswer = 1 << 20
+
+// envelope is wire.Envelope as it is read: what must be there is a pointer, and the data is decoded by who asked.
+type envelope struct {
+	Code      *int            `json:"code"`
+	Result    *bool           `json:"result"`
+	Message   string          `json:"message"`
+	Data      json.RawMessage `json:"data"`
+	RequestID string          `json:"request_id"`
+	Reason    ipam.Reason     `json:"reason"`
+	Hint      string          `json:"hint"`
+}
+
+// outcome is what one try came to. One of its errors is set, or none.
+type outcome struct {
+	// refused is the allocator's answer that it was not done.
+	refused *Refusal
+	// failed is why there is no answer.
+	failed error
+	// wait is how long the replica, or with everywhere any of them, is not to be asked.
+	wait       time.Duration
+	everywhere bool
+}
+
+// read returns what an answer says. accept decodes the data of a success; an error of it makes the answer a foreign
+// one.
+func (c Call) read(resp *http.Response) outcome {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return outcome{failed: fmt.Errorf("the answer was cut off: %w", err)}
+	case len(text) > maxAnswer:
+		return outcome{failed: foreign("it has more than %d octets", maxAnswer)}
+	case resp.StatusCode == http.StatusUnauthorized:
+		return outcome{failed: ErrToken}
+	}
+	var e envelope
+	if err := json.Unmarshal(text, &e); err != nil {
+		return outcome{failed: foreign("HTTP %d with %q", resp.StatusCode, clip(string(text)))}
+	}
+	if e.Code == nil || e.Result == nil || e.RequestID != c.RequestID || *e.Result != (*e.Code == 0) {
+		return outcome{failed: foreign("HTTP %d with %q, without the envelope of request %s", resp.StatusCode,
+			clip(string(text)), c.RequestID)}
+	}
+	if *e.Code != 0 {
+		o := outcome{refused: newRefusal(e.Reason, e.Message, e.Hint)}
+		if resp.StatusCode == http.StatusServiceUnavailable {
+			o.wait, o.everywhere = retryAfter(resp.Header), e.Reason == ipam.ReasonOverloaded
+			o.failed = fmt.Errorf("%s (%s)", e.Message, e.Reason)
+		}
+		return o
+	}
+	if resp.StatusCode != http.StatusOK {
+		return outcome{failed: foreign("HTTP %d with code 0", resp.StatusCode)}
+	}
+	if err := c.Accept(e.Data); err != nil {
+		return outcome{failed: foreign("%v", err)}
+	}
+	return outcome{}
+}
+
+// retryAfter returns when a replica wants to be asked again; a second where it does not say.
+func retryAfter(h http.Header) time.Duration {
+	seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 16)
+	if err != nil {
+		return time.Second
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+func clip(s string) string {
+	const most = 120
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}

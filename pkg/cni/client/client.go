@@ -1,0 +1,205 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+const (
+	// tryTimeout bounds one try.
+	tryTimeout = 8 * time.Second
+	// margin is how much earlier a replica is to end than the plugin: its refusal can arrive then.
+	margin        = 200 * time.Millisecond
+	headerTimeout = "Bcsnet-Timeout-Ms"
+	headerID      = "X-Request-Id"
+)
+
+// Client asks the replicas of one allocator.
+type Client struct {
+	// Access returns how the replicas are reached, anew for each try.
+	Access func() (Access, error)
+	// Preferred is the URL of the replica that is asked first: the one that answered last. Empty for any.
+	Preferred string
+	// Now returns the time.
+	Now func() time.Time
+
+	// Tries counts the requests, and Replica is the URL that answered last.
+	Tries   int
+	Replica string
+}
+
+// Call is one question.
+type Call struct {
+	Method, Path string
+	// Query is the query of the URL; nil for none.
+	Query url.Values
+	// Body is sent as JSON; nil for none.
+	Body any
+	// RequestID names the call in the allocator's log, and in its answers.
+	RequestID string
+	// Once: a refusal that can pass is not asked again.
+	Once bool
+	// Accept decodes the data of a success, and refuses data that is not an answer to this question.
+	Accept func(data json.RawMessage) error
+}
+
+// Do asks until a replica answers or the context, which needs a deadline, ends. The error is a *Refusal, an
+// *Unanswered, or one that no replica would change.
+func (c *Client) Do(ctx context.Context, call Call) error {
+	body, err := encode(call.Body)
+	if err != nil {
+		return err
+	}
+	s := newSchedule(c.Preferred)
+	var last *Refusal
+	for {
+		access, err := c.Access()
+		if err != nil {
+			return err
+		}
+		if len(access.Replicas) == 0 {
+			return errors.New("no replica is known")
+		}
+		replica, t := s.next(access.Replicas)
+		if !wait(ctx, t.from.Sub(c.Now())) {
+			return s.givenUp(last)
+		}
+		o := c.try(ctx, access, replica, call, body)
+		last = o.refused
+		if o.failed != nil {
+			s.note(t, o, c.Now())
+			continue
+		}
+		c.Replica, s.preferred = replica.String(), replica.String()
+		if o.refused == nil {
+			return nil
+		}
+		if call.Once || !o.refused.Retry || !s.patient(c.Now()) {
+			return o.refused
+		}
+	}
+}
+
+// wait waits for a time, and reports false at once where the context ends before.
+func wait(ctx context.Context, pause time.Duration) bool {
+	if deadline, ok := ctx.Deadline(); ctx.Err() != nil || ok && time.Until(deadline) <= pause {
+		return false
+	}
+	if pause <= 0 {
+		return true
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func encode(body any) ([]byte, error) {
+	if body == nil {
+		return nil, nil
+	}
+	return json.Marshal(body)
+}
+
+// try asks one replica once.
+func (c *Client) try(ctx context.Context, access Access, replica *url.URL, call Call, body []byte) outcome {
+	ctx, stop := context.WithTimeout(ctx, tryTimeout)
+	defer stop()
+	target := replica.JoinPath(call.Path)
+	target.RawQuery = call.Query.Encode()
+	r, err := http.NewRequestWithContext(ctx, call.Method, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return outcome{failed: err}
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		left := time.Until(deadline)
+		left = max(left-margin, left/2, time.Millisecond)
+		r.Header.Set(headerTimeout, strconv.FormatInt(left.Milliseconds(), 10))
+	}
+	r.Header.Set(headerID, call.RequestID)
+	r.Header.Set("Content-Type", "application/json")
+	if access.Token != "" && replica.Scheme == "https" { // nobody on the way is to read it
+		r.Header.Set("Authorization", "Bearer "+access.Token)
+	}
+	c.Tries++
+	resp, end, err := send(access, r) //nolint:bodyclose // end closes it
+	if err != nil {
+		return outcome{failed: err}
+	}
+	defer end()
+	return call.read(resp)
+}
+
+// send sends one request. end has to be called when the answer was read.
+func send(access Access, r *http.Request) (_ *http.Response, end func(), err error) {
+	transport, err := access.transport()
+	if err != nil {
+		return nil, nil, err
+	}
+	h := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // who redirects is not our server
+	}}
+	resp, err := h.Do(r)
+	if err != nil {
+		transport.CloseIdleConnections()
+		if bare := (*url.Error)(nil); errors.As(err, &bare) {
+			err = bare.Err // the URL is named anyway
+		}
+		return nil, nil, err
+	}
+	return resp, func() { _ = resp.Body.Close(); transport.CloseIdleConnections() }, nil
+}
+
+// Ping returns an error unless one of the replicas says that it can decide, within the time of the context.
+func (c *Client) Ping(ctx context.Context) error {
+	access, err := c.Access()
+	if err != nil {
+		return err
+	}
+	s := newSchedule(c.Preferred)
+	for i := range access.Replicas {
+		replica, t := s.next(access.Replicas)
+		if err = c.ping(ctx, len(access.Replicas)-i, access, replica); err == nil {
+			c.Replica = replica.String()
+			return nil
+		}
+		s.note(t, outcome{failed: err}, c.Now())
+	}
+	return s.givenUp(nil)
+}
+
+// ping asks one replica, for its share of the time that is left for so many.
+func (c *Client) ping(ctx context.Context, sharing int, access Access, replica *url.URL) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(sharing))
+		defer stop()
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, replica.JoinPath("/readyz").String(), nil)
+	if err != nil {
+		return err
+	}
+	c.Tries++
+	resp, end, err := send(access, r) //nolint:bodyclose // end closes it
+	if err != nil {
+		return err
+	}
+	defer end()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err == nil && (resp.StatusCode != http.StatusOK || string(bytes.TrimSpace(text)) != "ok") {
+		err = fmt.Errorf("HTTP %d with %q", resp.StatusCode, clip(string(text)))
+	}
+	return err
+}

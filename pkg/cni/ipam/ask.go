@@ -1,0 +1,81 @@
+package ipam
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/client"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
+)
+
+// noPod stands in for the names of a pod that the runtime did not name. The allocator wants some at a DEL, and frees
+// by the container alone.
+const noPod = "unknown"
+
+// ask sends one request of the call.
+func (c *call) ask(ctx context.Context, method, path string, body any, accept func(json.RawMessage) error) error {
+	return c.client.Do(ctx, client.Call{
+		Method: method, Path: wire.Prefix + path, Body: body, RequestID: c.line.RequestID, Accept: accept,
+	})
+}
+
+// allocate asks for the addresses of the interface.
+func (c *call) allocate(ctx context.Context) (*allocation, error) {
+	texts := make([]string, 0, 2)
+	for _, addr := range c.conf.Wish.Addrs {
+		texts = append(texts, addr.String())
+	}
+	request := wire.AllocateRequest{
+		Host: c.settings.Host.String(), ContainerID: c.line.ContainerID, IfName: c.line.IfName,
+		PodName: c.conf.Pod.Name, PodNamespace: c.conf.Pod.Namespace, PodUID: c.conf.Pod.UID,
+		IPAddr: strings.Join(texts, ","), Network: c.conf.Network, IPFamilyPolicy: c.conf.FamilyPolicy,
+		IPFamilies: c.conf.Families, StartedAt: c.startedAt(), CNINetwork: c.conf.Name,
+	}
+	var got *allocation
+	err := c.ask(ctx, http.MethodPost, "", request, func(data json.RawMessage) (err error) {
+		got, err = decodeAllocation(data, request, c.conf.Wish.Addrs)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return got, nil
+}
+
+// release gives up what the interface held at a time.
+func (c *call) release(ctx context.Context, at time.Time) error {
+	request := wire.ReleaseRequest{
+		Host: c.settings.Host.String(), ContainerID: c.line.ContainerID, IfName: c.line.IfName,
+		PodName: cmp.Or(c.conf.Pod.Name, noPod), PodNamespace: cmp.Or(c.conf.Pod.Namespace, noPod),
+		PodUID: c.conf.Pod.UID, StartedAt: at.Format(time.RFC3339Nano),
+	}
+	return c.ask(ctx, http.MethodDelete, "", request, c.acceptRelease(c.line.ContainerID))
+}
+
+// acceptRelease takes the answer to a DEL of a container, and writes down which addresses it freed.
+func (c *call) acceptRelease(id string) func(json.RawMessage) error {
+	return func(data json.RawMessage) error {
+		var r wire.Release
+		if err := json.Unmarshal(data, &r); err != nil {
+			return err
+		}
+		if r.ContainerID != id {
+			return errors.New("it is about another container")
+		}
+		for _, ip := range r.IPs {
+			if _, err := netip.ParseAddr(ip); err != nil {
+				return errors.New("it names what is no address")
+			}
+		}
+		if id == c.line.ContainerID {
+			c.line.Addrs = r.IPs
+		}
+		return nil
+	}
+}

@@ -1,0 +1,61 @@
+package ipam
+
+import (
+	"context"
+	"errors"
+
+	"github.com/containernetworking/cni/pkg/skel"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/client"
+	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
+	"github.com/bcsnet/bcsnet/pkg/cni/undelivered"
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+)
+
+// del answers a DEL. It never fails: nothing of a pod's end depends on it. What no replica takes is kept on the disk
+// for a later call, and what the disk does not take is freed by the garbage collection.
+func (p *Plugin) del(args *skel.CmdArgs) error {
+	ctx, stop := context.WithTimeout(context.Background(), delTime)
+	defer stop()
+	c, err := p.begin("DEL", args)
+	if err != nil { // what of the configuration can be used, is
+		c.note("%v", err)
+	}
+	c.del(ctx)
+	return c.end(nil)
+}
+
+func (c *call) del(ctx context.Context) {
+	if err := c.attachments().Remove(c.line.ContainerID, c.line.IfName); err != nil {
+		c.note("%v", err)
+	}
+	failpoint.Kill("ipam-del-begun")
+	err := c.settings.Complete()
+	if err == nil {
+		err = c.release(ctx, c.began)
+	}
+	failpoint.Kill("ipam-del-asked")
+	var refused *client.Refusal
+	switch {
+	case err == nil:
+		return
+	case errors.As(err, &refused) && !refused.Retry: // asking later would not change it
+		c.line.Outcome = runstate.Refused
+		c.note("%s (%s)", refused.Message, refused.Reason)
+		return
+	}
+	c.note("not released now: %v", err)
+	c.line.Outcome = runstate.Recorded
+	if err := c.records().Put(c.record()); err != nil {
+		c.line.Outcome = runstate.Lost
+		c.note("%v", err)
+	}
+	failpoint.Kill("ipam-del-recorded")
+}
+
+func (c *call) record() undelivered.Record {
+	return undelivered.Record{
+		Cluster: c.settings.Cluster, Host: c.settings.Host, ContainerID: c.line.ContainerID, IfName: c.line.IfName,
+		Pod: c.conf.Pod.String(), PodUID: c.conf.Pod.UID, StartedAt: c.began,
+	}
+}

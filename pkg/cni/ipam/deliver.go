@@ -1,0 +1,79 @@
+package ipam
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/client"
+	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
+	"github.com/bcsnet/bcsnet/pkg/cni/undelivered"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
+)
+
+const (
+	// deliverTime and deliverMost bound what a call does for earlier ones: its runtime waits.
+	deliverTime = 500 * time.Millisecond
+	deliverMost = 16
+)
+
+// deliver delivers some of the releases that no replica took.
+func (c *call) deliver(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, deliverTime)
+	defer stop()
+	if _, _, err := c.drain(ctx, deliverMost); err != nil {
+		c.note("undelivered releases stay: %v", err)
+	}
+}
+
+// drain delivers undelivered releases, writes a line about each, and counts them.
+func (c *call) drain(ctx context.Context, most int) (delivered, dropped int, err error) {
+	all, err := c.records().Drain(ctx, c.settings.Cluster, most, c.deliverOne)
+	for _, d := range all {
+		line := runstate.Call{
+			At: c.plugin.Now(), Command: "DEL", RequestID: c.line.RequestID, ContainerID: d.Record.ContainerID,
+			IfName: d.Record.IfName, Pod: d.Record.Pod, Outcome: runstate.Delivered,
+		}
+		delivered++
+		if d.Err != nil {
+			delivered--
+			dropped++
+			line.Outcome, line.Error = runstate.Dropped, d.File+": "+d.Err.Error()
+		}
+		c.log(line)
+	}
+	return delivered, dropped, err
+}
+
+// deliverOne sends one release, as of when its DEL began.
+func (c *call) deliverOne(ctx context.Context, r undelivered.Record) error {
+	host := r.Host
+	if !host.IsValid() {
+		host = c.settings.Host
+	}
+	if host == (netip.Addr{}) {
+		return fmt.Errorf("%w: no host is known", undelivered.ErrLater)
+	}
+	namespace, name, _ := strings.Cut(r.Pod, "/")
+	err := c.client.Do(ctx, client.Call{
+		Method: http.MethodDelete, Path: wire.Prefix, RequestID: c.line.RequestID, Once: true,
+		Body: wire.ReleaseRequest{
+			Host: host.String(), ContainerID: r.ContainerID, IfName: r.IfName, PodName: cmp.Or(name, noPod),
+			PodNamespace: cmp.Or(namespace, noPod), PodUID: r.PodUID, StartedAt: r.StartedAt.Format(time.RFC3339Nano),
+		},
+		Accept: c.acceptRelease(r.ContainerID),
+	})
+	var refused *client.Refusal
+	if !errors.As(err, &refused) {
+		return err
+	}
+	if refused.Retry {
+		return fmt.Errorf("%w: %w", undelivered.ErrLater, err)
+	}
+	return fmt.Errorf("%w: %w", undelivered.ErrRefused, err)
+}

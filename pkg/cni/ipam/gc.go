@@ -1,0 +1,86 @@
+package ipam
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
+)
+
+// youngest is the age below which a GC leaves files alone: an ADD may be under way that its list does not know.
+const youngest = 10 * time.Minute
+
+// gc answers a GC: of this network, the leases of this host that are not in the list go back.
+func (p *Plugin) gc(args *skel.CmdArgs) error {
+	ctx, stop := context.WithTimeout(context.Background(), gcTime)
+	defer stop()
+	return p.collect(ctx, args)
+}
+
+// Collect answers a GC for the chained plugin, with the configuration that the runtime gave it: main plugins of the
+// CNI project do not pass a GC on.
+func (p *Plugin) Collect(ctx context.Context, config []byte) error {
+	ctx, stop := context.WithTimeout(ctx, gcTime)
+	defer stop()
+	return p.collect(ctx, &skel.CmdArgs{StdinData: config})
+}
+
+func (p *Plugin) collect(ctx context.Context, args *skel.CmdArgs) error {
+	c, err := p.begin("GC", args)
+	if err == nil {
+		err = c.gc(ctx)
+	}
+	return c.end(err)
+}
+
+func (c *call) gc(ctx context.Context) error {
+	if c.conf.DisableGC {
+		return nil
+	}
+	if c.conf.Valid == nil {
+		return cniError(types.ErrInvalidNetworkConfig, "nothing is collected", "a GC without cni.dev/valid-attachments")
+	}
+	if len(c.conf.Valid) > wire.MaxAttachments {
+		return cniError(types.ErrInvalidNetworkConfig, "nothing is collected",
+			"a GC with %d attachments, and %d are the most", len(c.conf.Valid), wire.MaxAttachments)
+	}
+	if err := c.settings.Complete(); err != nil {
+		return configError("the configuration", err)
+	}
+	request := wire.GCRequest{
+		Host: c.settings.Host.String(), CNINetwork: c.conf.Name, StartedAt: c.startedAt(),
+		Attachments: make([]wire.Attachment, 0, len(c.conf.Valid)),
+	}
+	for _, a := range c.conf.Valid {
+		request.Attachments = append(request.Attachments, wire.Attachment{ContainerID: a.ContainerID, IfName: a.IfName})
+	}
+	err := c.ask(ctx, http.MethodPost, "/gc", request, func(data json.RawMessage) error {
+		var r wire.GCResult
+		if err := json.Unmarshal(data, &r); err != nil {
+			return err
+		}
+		if r.CNINetwork != request.CNINetwork {
+			return fmt.Errorf("it is about network %.80q", r.CNINetwork)
+		}
+		c.line.Addrs = r.IPs
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = c.attachments().Prune(c.conf.Name, c.began.Add(-youngest), func(id, ifName string) bool {
+		return slices.Contains(c.conf.Valid, netconf.Attachment{ContainerID: id, IfName: ifName})
+	})
+	if err != nil {
+		c.note("%v", err)
+	}
+	return nil
+}

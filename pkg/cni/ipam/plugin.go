@@ -1,0 +1,55 @@
+package ipam
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/version"
+	"github.com/google/uuid"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
+	"github.com/bcsnet/bcsnet/pkg/cni/probe"
+)
+
+// How long commands take at most. CNI gives no deadline; runtimes give up after two to four minutes.
+const (
+	addTime    = 30 * time.Second
+	delTime    = 5 * time.Second
+	checkTime  = 30 * time.Second
+	gcTime     = 30 * time.Second
+	statusTime = time.Second
+)
+
+// Plugin answers the commands of CNI.
+type Plugin struct {
+	// ConfigDir has config.json, ca.crt and token, where the network configuration names no other directory.
+	ConfigDir string
+	// Stdout gets results, and Stderr what the runtime's log shows.
+	Stdout, Stderr io.Writer
+	// Now returns the time of this node, by which the allocator orders its calls.
+	Now func() time.Time
+	// NewID returns the name of a request.
+	NewID func() string
+	// Probe returns who has an address already.
+	Probe func(context.Context, probe.Request) ([]probe.Answer, error)
+	// LinkVLAN returns the VLAN of a link of this node; 0 for one that is no VLAN link.
+	LinkVLAN func(name string) (int, error)
+}
+
+// New returns the plugin as it runs on a node.
+func New(stdout, stderr io.Writer) *Plugin {
+	return &Plugin{
+		ConfigDir: netconf.DefaultConfigDir, Stdout: stdout, Stderr: stderr, Now: time.Now, NewID: uuid.NewString,
+		Probe: probe.Probe, LinkVLAN: linkVLAN,
+	}
+}
+
+// Funcs returns the commands.
+func (p *Plugin) Funcs() skel.CNIFuncs {
+	return skel.CNIFuncs{Add: p.add, Del: p.del, Check: p.check, GC: p.gc, Status: p.status}
+}
+
+// Versions returns the versions of the CNI specification that the plugin answers in.
+func Versions() version.PluginInfo { return version.VersionsStartingFrom("0.3.0") }

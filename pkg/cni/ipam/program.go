@@ -1,0 +1,113 @@
+package ipam
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/utils"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
+	"github.com/bcsnet/bcsnet/pkg/cni/undelivered"
+)
+
+const (
+	// drainTime bounds one run of drain. Its caller runs it again.
+	drainTime = time.Minute
+	// maxConfig bounds a network configuration, in octets: the list of a GC is in it.
+	maxConfig = 16 << 20
+)
+
+// Stdin returns what CNI's library is to read as standard input: for a DEL, another text than the runtime's. A DEL
+// is to be done whatever is said about the network: some runtimes name nothing but the plugin, and a configuration
+// can have been damaged since the ADD.
+func Stdin(command string, in *os.File) (*os.File, error) {
+	if command != "DEL" {
+		return in, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxConfig+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxConfig {
+		return nil, fmt.Errorf("the network configuration has more than %d octets", maxConfig)
+	}
+	text = forDEL(text)
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		_, _ = io.Copy(w, bytes.NewReader(text)) // who reads sees what is missing
+		_ = w.Close()
+	}()
+	return r, nil
+}
+
+// forDEL returns a network configuration that the library takes for a DEL, with all that can be used of another one.
+func forDEL(text []byte) []byte {
+	fields := map[string]json.RawMessage{}
+	if json.Unmarshal(text, &fields) != nil || fields == nil {
+		fields = map[string]json.RawMessage{"type": marshal(netconf.Type)}
+	}
+	var name, version string
+	if json.Unmarshal(fields["name"], &name) != nil || utils.ValidateNetworkName(name) != nil {
+		fields["name"] = marshal(noPod)
+	}
+	versions := Versions().SupportedVersions()
+	if json.Unmarshal(fields["cniVersion"], &version) != nil || !slices.Contains(versions, version) {
+		fields["cniVersion"] = marshal(versions[len(versions)-1])
+	}
+	return marshal(fields)
+}
+
+func marshal(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // strings, and what was JSON before
+	}
+	return text
+}
+
+// Drain runs the command bcsnet-ipam drain: it delivers the releases that no replica took, and returns the exit
+// code: 0 when none is left, 1 when some are, 2 for wrong arguments.
+func (p *Plugin) Drain(ctx context.Context, args []string) int {
+	flags := flag.NewFlagSet("bcsnet-ipam drain", flag.ContinueOnError)
+	flags.SetOutput(p.Stderr)
+	dir := flags.String("config-dir", p.ConfigDir, "the directory with config.json, ca.crt and token")
+	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		fmt.Fprintln(p.Stderr, "usage: bcsnet-ipam drain [--config-dir DIR]")
+		return 2
+	}
+	p.ConfigDir = *dir
+	ctx, stop := context.WithTimeout(ctx, drainTime)
+	defer stop()
+	c, err := p.begin("DRAIN", &skel.CmdArgs{StdinData: []byte("{}")})
+	if err == nil {
+		err = c.settings.Complete()
+	}
+	var delivered, dropped int
+	if err == nil {
+		delivered, dropped, err = c.drain(ctx, undelivered.Max)
+	}
+	left, lenErr := c.records().Len()
+	if err = errors.Join(err, lenErr); err != nil {
+		fmt.Fprintln(p.Stderr, asCNI(err))
+	}
+	fmt.Fprintf(p.Stdout, "delivered %d, dropped %d, left %d\n", delivered, dropped, left)
+	if err != nil || left > 0 {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,132 @@
+package ipam
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/client"
+	"github.com/bcsnet/bcsnet/pkg/cni/probe"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+const (
+	// maxTakes is how many addresses one ADD takes, one after the other, when somebody else has them.
+	maxTakes = 3
+	// reasonAddressConflict is the allocator's word for an address that somebody else uses.
+	reasonAddressConflict ipam.Reason = "AddressConflict"
+)
+
+// conflictError is that somebody else has the addresses that an ADD got.
+type conflictError struct {
+	answers []probe.Answer
+	// brake: the allocator stopped believing it, as one MAC answers for too many addresses.
+	brake bool
+	// refused is the allocator's own word, where the address stays with its claim or was asked for by name.
+	refused *client.Refusal
+}
+
+// Error returns who answered for which address.
+func (e *conflictError) Error() string {
+	if e.refused != nil {
+		return fmt.Sprintf("%s (%s)", e.refused.Message, e.refused.Reason)
+	}
+	texts := make([]string, 0, len(e.answers))
+	for _, a := range e.answers {
+		texts = append(texts, fmt.Sprintf("%s answers for %s", a.MAC, a.Addr))
+	}
+	return fmt.Sprintf("addresses are in use by somebody else: %s (%s)", strings.Join(texts, ", "), reasonAddressConflict)
+}
+
+func (e *conflictError) details() string {
+	switch {
+	case e.refused != nil && e.refused.Hint != "":
+		return "hint: " + e.refused.Hint
+	case e.brake:
+		return "hint: this looks like proxy ARP, by which a router answers for every address: turn it off towards the " +
+			"pods, or \"probe\" in the network configuration"
+	default:
+		return "hint: look for the machine with this MAC in the network"
+	}
+}
+
+// take returns addresses that nobody else has: where somebody answers for one, it is reported, and the same ADD takes
+// another.
+func (c *call) take(ctx context.Context) (*allocation, error) {
+	var found conflictError
+	for range maxTakes {
+		a, err := c.allocate(ctx)
+		if err != nil {
+			return nil, err
+		}
+		failpoint.Kill("ipam-add-taken")
+		c.line.Addrs = a.texts()
+		if err := c.checkVLAN(a); err != nil {
+			c.giveBack(ctx)
+			return nil, err
+		}
+		answers := c.probe(ctx, a)
+		failpoint.Kill("ipam-add-probed")
+		if len(answers) == 0 {
+			return a, nil
+		}
+		for _, answer := range answers {
+			found.answers = append(found.answers, answer)
+			if err := c.report(ctx, answer, &found); err != nil {
+				return nil, err
+			}
+		}
+		failpoint.Kill("ipam-add-reported")
+	}
+	// Of two families, one may be held still.
+	c.giveBack(ctx)
+	return nil, &found
+}
+
+// probe returns who has the addresses already. Without a link, as with the main plugin ptp, nobody can be asked.
+func (c *call) probe(ctx context.Context, a *allocation) []probe.Answer {
+	if !c.conf.Probe || a.Migration { // the other pod of a machine that migrates answers, and rightly so
+		return nil
+	}
+	answers, err := c.plugin.Probe(ctx, probe.Request{NetNS: c.netns, IfName: c.line.IfName, Addrs: a.netips()})
+	if err != nil && !errors.Is(err, probe.ErrNoLink) {
+		c.note("nobody was asked whether %v are in use: %v", a.netips(), err)
+	}
+	return answers
+}
+
+// report says to the allocator who answers for an address. The interface does not have it any more afterwards.
+func (c *call) report(ctx context.Context, answer probe.Answer, found *conflictError) error {
+	request := wire.ConflictRequest{
+		ContainerID: c.line.ContainerID, IfName: c.line.IfName, MAC: answer.MAC.String(),
+	}
+	err := c.ask(ctx, http.MethodPost, "/ip/"+answer.Addr.String()+"/conflict", request,
+		func(data json.RawMessage) error {
+			var r wire.ConflictResult
+			if err := json.Unmarshal(data, &r); err != nil {
+				return err
+			}
+			if r.IPAddr != answer.Addr.String() {
+				return fmt.Errorf("it is about address %.80q", r.IPAddr)
+			}
+			found.brake = found.brake || !r.Quarantined
+			return nil
+		})
+	if err == nil {
+		return nil
+	}
+	var refused *client.Refusal
+	if errors.As(err, &refused) && refused.Reason == reasonAddressConflict {
+		found.refused = refused
+		return found
+	}
+	// Nobody quarantines the address, and the next ADD finds the same.
+	c.giveBack(ctx)
+	c.note("the conflict could not be reported: %v", err)
+	return found
+}

@@ -1,0 +1,28 @@
+// bcsnet-ipam is a CNI plugin that gives pods addresses of bcsnet's pools, on behalf of a main plugin such as bridge.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"github.com/containernetworking/cni/pkg/skel"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/ipam"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	plugin := ipam.New(os.Stdout, os.Stderr)
+	if len(os.Args) > 1 && os.Args[1] == "drain" {
+		os.Exit(plugin.Drain(context.Background(), os.Args[2:]))
+	}
+	stdin, err := ipam.Stdin(os.Getenv("CNI_COMMAND"), os.Stdin)
+	if err != nil {
+		log.Fatal("bcsnet-ipam: ", err)
+	}
+	os.Stdin = stdin
+	skel.PluginMainFuncs(plugin.Funcs(), ipam.Versions(), "CNI plugin bcsnet-ipam "+version)
+}
