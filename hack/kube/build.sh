@@ -4,35 +4,8 @@
 set -euo pipefail
 
 cd "$(dirname "$0")"
-out=../../bin/kube
-mkdir -p "$out"
-
-# Whatever surrounds this checkout (a workspace, -mod=mod, a cross build) must not change what is built.
-export GOWORK=off GOFLAGS=-mod=readonly CGO_ENABLED=0
-unset GOOS GOARCH
-goversion=$(go env GOVERSION)
-
-# pinned MODULE PATH: the version of PATH that MODULE/go.mod requires.
-pinned() {
-	awk -v path="$2" '$1 == "require" { $1 = $2; $2 = $3 } $1 == path && $2 ~ /^v/ { print $2; exit }' "$1/go.mod"
-}
-
-# build NAME MODULE PACKAGE VERSION [LDFLAGS]
-build() {
-	local name=$1 module=$2 package=$3 version=$4 ldflags="-s -w${5-}"
-	local stamp=$out/.$name.stamp want started=$SECONDS
-	want="$version $goversion $ldflags $(cat "$module/go.mod" "$module/go.sum" | cksum)"
-	if [[ -x $out/$name && -f $stamp && $(<"$stamp") == "$want" ]]; then
-		echo "kube: $name $version is up to date" >&2
-		return
-	fi
-	echo "kube: building $name $version" >&2
-	# Renamed into place: a running control plane keeps its binary, an interrupted build leaves none.
-	go build -C "$module" -trimpath -buildvcs=false -ldflags "$ldflags" -o "../$out/.$name.new" "$package"
-	mv "$out/.$name.new" "$out/$name"
-	echo "$want" >"$stamp"
-	echo "kube: built $name $version in $((SECONDS - started)) s" >&2
-}
+. ../pinned.sh
+to kube
 
 etcd=$(pinned etcd go.etcd.io/etcd/server/v3)
 kwok=$(pinned kwok sigs.k8s.io/kwok)

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Builds the reference CNI plugins into bin/cni, where a container runtime finds them (and tests of our plugins do), at the
+# version that the module beside this script pins. A binary whose pins, flags and Go version have not changed is left alone.
+set -euo pipefail
+
+cd "$(dirname "$0")"
+. ../pinned.sh
+to cni
+
+for path in main/{bridge,host-device,loopback,macvlan,ptp} ipam/{host-local,static}; do
+	build "${path#*/}" . "github.com/containernetworking/plugins/plugins/$path" "$(pinned . github.com/containernetworking/plugins)"
+done

@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# Builds programs from the modules that pin them; for hack/kube, hack/cni and hack/node, whose scripts source this from their
+# own directory.
+
+# Whatever surrounds this checkout (a workspace, -mod=mod, a cross build) must not change what is built.
+export GOWORK=off GOFLAGS=-mod=readonly CGO_ENABLED=0
+unset GOOS GOARCH
+goversion=$(go env GOVERSION)
+
+# to NAME: what is built goes into bin/NAME, and messages begin with NAME.
+to() {
+	into=$1
+	out=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/bin/$into
+	mkdir -p "$out"
+}
+
+# pinned MODULE PATH: the version of PATH that MODULE/go.mod requires.
+pinned() {
+	awk -v path="$2" '$1 == "require" { $1 = $2; $2 = $3 } $1 == path && $2 ~ /^v/ { print $2; exit }' "$1/go.mod"
+}
+
+# build NAME MODULE PACKAGE VERSION [LDFLAGS] [TAGS]
+build() {
+	local name=$1 module=$2 package=$3 version=$4 ldflags="-s -w${5-}" tags=${6-}
+	local stamp=$out/.$name.stamp want started=$SECONDS
+	want="$version $goversion $ldflags${tags:+ $tags} $(cat "$module/go.mod" "$module/go.sum" | cksum)"
+	if [[ -x $out/$name && -f $stamp && $(<"$stamp") == "$want" ]]; then
+		echo "$into: $name $version is up to date" >&2
+		return
+	fi
+	echo "$into: building $name $version" >&2
+	# Renamed into place: what runs keeps its binary, an interrupted build leaves none.
+	go build -C "$module" -trimpath -buildvcs=false -ldflags "$ldflags" -tags "$tags" -o "$out/.$name.new" "$package"
+	mv "$out/.$name.new" "$out/$name"
+	echo "$want" >"$stamp"
+	echo "$into: built $name $version in $((SECONDS - started)) s" >&2
+}
