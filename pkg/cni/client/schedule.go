@@ -2,6 +2,7 @@ package client
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"math/rand/v2"
 	"net/url"
@@ -83,7 +84,9 @@ func (s *schedule) note(t *turn, o outcome, now time.Time) {
 		pause += rand.N(pause / 4) // those who began together are not to come back together
 	}
 	t.failures++
-	t.failed = o.failed
+	if t.failed == nil || !errors.Is(o.failed, context.DeadlineExceeded) { // that the time is over explains less
+		t.failed = o.failed
+	}
 	t.from = now.Add(pause)
 	if o.everywhere {
 		s.all(t.from)
