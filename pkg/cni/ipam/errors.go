@@ -116,7 +116,7 @@ func reasonOf(err error) string {
 	var taken *conflictError
 	switch {
 	case errors.As(err, &taken):
-		return string(reasonAddressConflict)
+		return string(ipam.ReasonAddressConflict)
 	case errors.As(err, &refused):
 		return string(refused.Reason)
 	}

@@ -15,17 +15,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-const (
-	// maxTakes is how many addresses one ADD takes, one after the other, when somebody else has them.
-	maxTakes = 3
-	// reasonAddressConflict is the allocator's word for an address that somebody else uses.
-	reasonAddressConflict ipam.Reason = "AddressConflict"
-)
+// maxTakes is how many addresses one ADD takes, one after the other, when somebody else has them.
+const maxTakes = 3
 
 // conflictError is that somebody else has the addresses that an ADD got.
 type conflictError struct {
 	answers []probe.Answer
-	// brake: the allocator stopped believing it, as one MAC answers for too many addresses.
+	// brake: the allocator keeps the addresses back no longer, as somebody answers for too many of them.
 	brake bool
 	// refused is the allocator's own word, where the address stays with its claim or was asked for by name.
 	refused *client.Refusal
@@ -40,7 +36,7 @@ func (e *conflictError) Error() string {
 	for _, a := range e.answers {
 		texts = append(texts, fmt.Sprintf("%s answers for %s", a.MAC, a.Addr))
 	}
-	return fmt.Sprintf("addresses are in use by somebody else: %s (%s)", strings.Join(texts, ", "), reasonAddressConflict)
+	return fmt.Sprintf("addresses are in use by somebody else: %s (%s)", strings.Join(texts, ", "), ipam.ReasonAddressConflict)
 }
 
 func (e *conflictError) details() string {
@@ -100,13 +96,16 @@ func (c *call) probe(ctx context.Context, a *allocation) []probe.Answer {
 	return answers
 }
 
-// report says to the allocator who answers for an address. The interface does not have it any more afterwards.
+// report says to the allocator who answers for an address. The interface does not have it any more afterwards, unless
+// it is kept or was asked for by name.
 func (c *call) report(ctx context.Context, answer probe.Answer, found *conflictError) error {
 	request := wire.ConflictRequest{
 		ContainerID: c.line.ContainerID, IfName: c.line.IfName, MAC: answer.MAC.String(),
 	}
-	err := c.ask(ctx, http.MethodPost, "/ip/"+answer.Addr.String()+"/conflict", request,
-		func(data json.RawMessage) error {
+	err := c.client.Do(ctx, client.Call{
+		Method: http.MethodPost, Path: wire.Prefix + "/ip/" + answer.Addr.String() + "/conflict", Body: request,
+		RequestID: c.line.RequestID, Once: true,
+		Accept: func(data json.RawMessage) error {
 			var r wire.ConflictResult
 			if err := json.Unmarshal(data, &r); err != nil {
 				return err
@@ -116,17 +115,22 @@ func (c *call) report(ctx context.Context, answer probe.Answer, found *conflictE
 			}
 			found.brake = found.brake || !r.Quarantined
 			return nil
-		})
-	if err == nil {
+		},
+	})
+	if err == nil && !found.brake {
 		return nil
 	}
-	var refused *client.Refusal
-	if errors.As(err, &refused) && refused.Reason == reasonAddressConflict {
+	refused, _ := errors.AsType[*client.Refusal](err)
+	switch {
+	case refused != nil && refused.Reason == ipam.ReasonAddressConflict:
 		found.refused = refused
-		return found
+		return found // it stays the container's until its DEL
+	case refused != nil && refused.Reason == ipam.ReasonTooManyConflicts:
+		found.brake = true
+	case err != nil:
+		c.note("the conflict could not be reported: %v", err)
 	}
-	// Nobody quarantines the address, and the next ADD finds the same.
+	// Nobody keeps the address back, and the next ADD may find the same.
 	c.giveBack(ctx)
-	c.note("the conflict could not be reported: %v", err)
 	return found
 }
