@@ -19,6 +19,19 @@ pinned() {
 	awk -v path="$2" '$1 == "require" { $1 = $2; $2 = $3 } $1 == path && $2 ~ /^v/ { print $2; exit }' "$1/go.mod"
 }
 
+# kubernetes_stamps VERSION: the linker's flags that put VERSION into a program of Kubernetes. The API server derives from it which
+# features and API versions it serves: without the stamp it would call itself v0.0.0-master and emulate the wrong release.
+kubernetes_stamps() {
+	local package value stamps='' major minor
+	IFS=. read -r major minor _ <<<"${1#v}"
+	for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+		for value in gitVersion="$1" gitMajor="$major" gitMinor="$minor" gitTreeState=clean; do
+			stamps+=" -X $package.$value"
+		done
+	done
+	printf '%s' "$stamps"
+}
+
 # build NAME MODULE PACKAGE VERSION [LDFLAGS] [TAGS]
 build() {
 	local name=$1 module=$2 package=$3 version=$4 ldflags="-s -w${5-}" tags=${6-}
