@@ -18,7 +18,7 @@ var kwokStages []byte
 
 // layout decides ports and identities, and makes the processes.
 func (cp *ControlPlane) layout(o options) error {
-	ports, err := freeAddresses(4)
+	ports, err := freeAddresses(o.address, 4)
 	if err != nil {
 		return err
 	}

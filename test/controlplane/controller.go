@@ -23,7 +23,7 @@ type ControllerOptions struct {
 	Name string
 	// Binary is the executable. Default: bin/bcsnet-controller of this module.
 	Binary string
-	// HTTPAddress is where the allocator API listens, 127.0.0.1:PORT. Default: a free port.
+	// HTTPAddress is where the allocator API listens. Default: a free port of 127.0.0.1.
 	HTTPAddress string
 	// Args are appended to the command line; the last of two equal flags wins.
 	Args []string
@@ -33,7 +33,7 @@ type ControllerOptions struct {
 
 // Controller is one replica of bcsnet-controller. It keeps its addresses over restarts.
 type Controller struct {
-	// URL, MetricsURL and HealthURL are the bases of what the replica serves, http://127.0.0.1:PORT.
+	// URL, MetricsURL and HealthURL are the bases of what the replica serves, http://ADDRESS:PORT.
 	URL, MetricsURL, HealthURL string
 	// Config is the ServiceAccount that the replica runs as.
 	Config *rest.Config
@@ -68,7 +68,7 @@ func (cp *ControlPlane) StartController(ctx context.Context, o ControllerOptions
 	if err := WriteKubeconfigFor(cfg, kubeconfig); err != nil {
 		return nil, err
 	}
-	addresses, err := freeAddresses(3)
+	addresses, err := freeAddresses(loopback, 3)
 	if err != nil {
 		return nil, err
 	}

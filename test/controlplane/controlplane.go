@@ -3,7 +3,7 @@
 // Tests, `make up`, the demo and the benchmarks share it.
 //
 // It is a cluster in all that clients can see: TLS, RBAC, one identity per component, fsync on.
-// It listens on loopback only, and its processes die with the process that started them, however
+// It listens on loopback only, unless WithAddress says otherwise, and its processes die with the process that started them, however
 // that one ends.
 package controlplane
 
@@ -48,7 +48,7 @@ type ControlPlane struct {
 // namespace exists, and every optional component is ready. ctx bounds the start, not the life.
 // The caller must call Stop.
 func Start(ctx context.Context, opts ...Option) (*ControlPlane, error) {
-	o := options{args: map[string][]string{}}
+	o := options{address: loopback, args: map[string][]string{}}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -87,7 +87,7 @@ func prepare(o options) (_ *ControlPlane, err error) {
 	if err := os.MkdirAll(cp.LogDir, 0o755); err != nil {
 		return cp, err
 	}
-	if cp.pki, err = newPKI(filepath.Join(cp.Dir, "pki")); err != nil {
+	if cp.pki, err = newPKI(filepath.Join(cp.Dir, "pki"), o.address); err != nil {
 		return cp, err
 	}
 	return cp, cp.layout(o)

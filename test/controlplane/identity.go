@@ -61,6 +61,11 @@ func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, nam
 	return cfg, nil
 }
 
+// NodeConfig returns the identity of a node's kubelet, to which the Node authorizer and NodeRestriction apply.
+func (cp *ControlPlane) NodeConfig(name string) (*rest.Config, error) {
+	return cp.identity(cp.Config.Host, "system:node:"+name, "system:nodes")
+}
+
 func (cp *ControlPlane) ensureNamespace(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_, err := cp.clients.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})

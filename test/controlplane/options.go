@@ -1,12 +1,16 @@
 package controlplane
 
-import "slices"
+import (
+	"net/netip"
+	"slices"
+)
 
 // Option changes what Start starts.
 type Option func(*options)
 
 type options struct {
 	dataDir, logDir                    string
+	address                            netip.Addr
 	controllerManager, scheduler, kwok bool
 	args                               map[string][]string
 	extenders                          []map[string]any
@@ -19,6 +23,10 @@ func WithDataDir(dir string) Option { return func(o *options) { o.dataDir = dir 
 // WithLogDir puts the components' logs into dir; the default is logs/ in the data directory, which
 // goes with it when it is a temporary one.
 func WithLogDir(dir string) Option { return func(o *options) { o.logDir = dir } }
+
+// WithAddress has everything listen on an address of this machine in place of 127.0.0.1: whoever reaches the address reaches
+// the control plane. It is for network namespaces of a test's own.
+func WithAddress(addr netip.Addr) Option { return func(o *options) { o.address = addr } }
 
 // WithControllerManager adds kube-controller-manager: workloads make pods, owners are collected,
 // namespaces have a default ServiceAccount, and pods need one, as in any cluster.

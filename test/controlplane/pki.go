@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -27,9 +28,9 @@ type pki struct {
 // keyPair is a certificate with its key, both PEM.
 type keyPair struct{ cert, key []byte }
 
-// newPKI creates an authority, the serving certificate of all components (serving.crt, serving.key)
-// and the key that signs ServiceAccount tokens (sa.key).
-func newPKI(dir string) (*pki, error) {
+// newPKI creates an authority, the serving certificate of all components (serving.crt, serving.key), for loopback and an
+// address, and the key that signs ServiceAccount tokens (sa.key).
+func newPKI(dir string, at netip.Addr) (*pki, error) {
 	p := &pki{dir: dir}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func newPKI(dir string) (*pki, error) {
 	}
 	p.caPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 
-	serving, err := p.serving()
+	serving, err := p.serving(at)
 	if err != nil {
 		return nil, err
 	}
@@ -79,11 +80,11 @@ func (p *pki) client(user string, groups ...string) (keyPair, error) {
 	return p.issue(template)
 }
 
-func (p *pki) serving() (keyPair, error) {
+func (p *pki) serving(at netip.Addr) (keyPair, error) {
 	template := certificate(pkix.Name{CommonName: "controlplane"})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	template.DNSNames = []string{"localhost"}
-	template.IPAddresses = []net.IP{loopback.AsSlice()}
+	template.IPAddresses = []net.IP{loopback.AsSlice(), at.AsSlice()}
 	return p.issue(template)
 }
 

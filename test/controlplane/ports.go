@@ -20,18 +20,18 @@ var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 // FreeAddress returns a loopback address and port that nobody listens on. No other test is given the port as long as
 // this one runs: its server may come later, or be restarted.
 func FreeAddress() (netip.AddrPort, error) {
-	addresses, err := freeAddresses(1)
+	addresses, err := freeAddresses(loopback, 1)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
 	return addresses[0], nil
 }
 
-// freeAddresses returns n different ones.
-func freeAddresses(n int) ([]netip.AddrPort, error) {
+// freeAddresses returns n different ports of an address of this machine.
+func freeAddresses(at netip.Addr, n int) ([]netip.AddrPort, error) {
 	var found []netip.AddrPort
 	for range 100 * n {
-		candidate := netip.AddrPortFrom(loopback, uint16(firstPort+rand.IntN(lastPort-firstPort)))
+		candidate := netip.AddrPortFrom(at, uint16(firstPort+rand.IntN(lastPort-firstPort)))
 		// An abstract socket is a name that the kernel takes back when the process ends.
 		reservation, err := net.Listen("unix", fmt.Sprintf("@bcsnet-test-port-%d", candidate.Port()))
 		if err != nil {
@@ -48,5 +48,5 @@ func freeAddresses(n int) ([]netip.AddrPort, error) {
 			return found, nil
 		}
 	}
-	return nil, fmt.Errorf("no free port on %s between %d and %d", loopback, firstPort, lastPort)
+	return nil, fmt.Errorf("no free port on %s between %d and %d", at, firstPort, lastPort)
 }
