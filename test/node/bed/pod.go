@@ -1,0 +1,77 @@
+//go:build linux
+
+package bed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// patience is how long a question to a pod may take.
+const patience = 5 * time.Second
+
+// Pod returns a pod of the image, which serves HTTP on port 8080, for a node; an empty name of the node leaves it to the
+// scheduler.
+func Pod(namespace, name, node string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: PodSpec(node)}
+}
+
+// PodSpec returns the specification of Pod, for templates.
+func PodSpec(node string) corev1.PodSpec {
+	return corev1.PodSpec{
+		NodeName:                      node,
+		TerminationGracePeriodSeconds: new(int64(1)),
+		AutomountServiceAccountToken:  new(false),
+		EnableServiceLinks:            new(false),
+		Containers: []corev1.Container{{
+			Name: "main", Image: Image, ImagePullPolicy: corev1.PullNever, Args: []string{"serve"},
+			Ports: []corev1.ContainerPort{{ContainerPort: 8080}},
+		}},
+	}
+}
+
+// Addresses returns the addresses of a pod, as its kubelet reports them.
+func Addresses(pod *corev1.Pod) (addrs []netip.Addr, err error) {
+	for _, ip := range pod.Status.PodIPs {
+		addr, e := netip.ParseAddr(ip.IP)
+		addrs, err = append(addrs, addr), errors.Join(err, e)
+	}
+	return addrs, err
+}
+
+// Get returns what the pod at an address answers to a path, which begins with a slash. The question is asked by the fabric: by
+// a station of the network that is no node.
+func (b *Bed) Get(ctx context.Context, at netip.Addr, path string) (string, error) {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+netip.AddrPortFrom(at, 8080).String()+path, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("GET %s of the pod at %s: %s: %s", path, at, response.Status, strings.TrimSpace(string(text)))
+	}
+	return string(text), err
+}
+
+// Reach has the pod at one address ask the pod at another one, and returns the answer, which begins with that pod's name.
+func (b *Bed) Reach(ctx context.Context, from, to netip.Addr) (string, error) {
+	return b.Get(ctx, from, "/get?url="+url.QueryEscape("http://"+netip.AddrPortFrom(to, 8080).String()+"/"))
+}
