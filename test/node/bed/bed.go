@@ -21,9 +21,8 @@ type Bed struct {
 	// Cluster is the control plane, from Start on.
 	Cluster *controlplane.ControlPlane
 
-	name    string
+	mark
 	dir     string   // in memory
-	held    *os.File // holds the mark
 	machine *os.File // the network namespace of the machine
 	logs    string   // the directory of the control plane's logs
 	nodes   []*Node
@@ -38,11 +37,11 @@ func Prepare() (*Bed, error) {
 			return nil, fmt.Errorf("%s: %w", filesEnv, err)
 		}
 	}
-	b := &Bed{name: os.Getenv(markEnv)}
+	b := &Bed{mark: mark{name: os.Getenv(markEnv)}}
 	if b.name == "" {
 		return nil, errors.New("a bed is prepared in the process that Command starts")
 	}
-	b.dir = filepath.Join(os.TempDir(), b.name)
+	b.dir = b.directory()
 	b.held, b.machine = inherited(first, "mark"), inherited(first+1, "machine")
 	return b, errors.Join(b.mount(), makeFabric())
 }
@@ -58,9 +57,6 @@ func inherited(number int, name string) *os.File {
 func (b *Bed) mount() error {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
-		return err
-	}
-	if err := os.Mkdir(b.dir, 0o755); err != nil {
 		return err
 	}
 	for _, m := range []mounting{
@@ -151,19 +147,18 @@ func (b *Bed) Node(name string) *Node {
 // Nodes returns all nodes, n1 first.
 func (b *Bed) Nodes() []*Node { return b.nodes }
 
-// Down ends all nodes and removes what the bed has on the machine. Daemons of nodes that had ended by themselves are an error.
-// The control plane has to be stopped before or after it by whoever started it.
+// Down ends all nodes. Daemons that had ended by themselves are an error. The control plane goes on.
 func (b *Bed) Down() error {
 	var errs []error
 	for _, n := range b.nodes {
 		errs = append(errs, n.ended(), n.Kill())
 	}
-	return errors.Join(append(errs, removeCgroups(b.name+"*"))...)
+	return errors.Join(errs...)
 }
 
-// Close gives the directory of the bed back. Nothing may use it any more.
+// Close removes what the machine has of the bed. Nothing may use it any more.
 func (b *Bed) Close() error {
-	err := errors.Join(
-		unix.Unmount(filepath.Join(b.dir, "bin"), unix.MNT_DETACH), unix.Unmount(b.dir, unix.MNT_DETACH), removeEmpty(b.dir))
-	return errors.Join(err, b.machine.Close(), b.held.Close())
+	return errors.Join(
+		unix.Unmount(filepath.Join(b.dir, "bin"), unix.MNT_DETACH), unix.Unmount(b.dir, unix.MNT_DETACH),
+		b.remove(), b.machine.Close(), b.held.Close())
 }

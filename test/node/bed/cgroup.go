@@ -30,11 +30,10 @@ func hierarchies() []string {
 	})
 }
 
-func cgroupsLike(pattern string) (found []string) {
-	for _, h := range hierarchies() {
-		found = append(found, globbed(filepath.Join(h, pattern))...)
-	}
-	return found
+// cgroupsLike returns the cgroups of names in all hierarchies, and in the unified one beside those of version 1, where runc makes
+// them as well.
+func cgroupsLike(pattern string) []string {
+	return append(globbed(filepath.Join(cgroupRoot, pattern)), globbed(filepath.Join(cgroupRoot, "*", pattern))...)
 }
 
 // makeCgroup makes a cgroup in each hierarchy, in which others can be made.

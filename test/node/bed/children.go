@@ -99,8 +99,9 @@ func (c *children) start(args, env []string, files ...*os.File) (int, <-chan uni
 		return 0, nil, err
 	}
 	ends := make(chan unix.WaitStatus, 1)
-	c.waiting[p.Pid] = ends
-	return p.Pid, ends, p.Release()
+	pid := p.Pid // Release forgets it
+	c.waiting[pid] = ends
+	return pid, ends, p.Release()
 }
 
 func (c *children) daemon(d Daemon, env []string) (int, error) {

@@ -21,7 +21,7 @@ import (
 const (
 	// markEnv has the mark of the bed for the process in the fabric.
 	markEnv = "BCSNET_BED"
-	// filesEnv has the number of the first of two descriptors there: the socket that holds the mark, and the machine's own
+	// filesEnv has the number of the first of two descriptors there: the file whose lock holds the mark, and the machine's own
 	// network namespace.
 	filesEnv = "BCSNET_BED_FILES"
 )
@@ -80,10 +80,6 @@ func Command(args ...string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := m.held.File()
-	if err != nil {
-		return nil, err
-	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	network, err := os.Open("/proc/thread-self/ns/net")
@@ -92,7 +88,7 @@ func Command(args ...string) (*exec.Cmd, error) {
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Env = append(os.Environ(), markEnv+"="+m.name)
-	cmd.ExtraFiles = []*os.File{held, network}
+	cmd.ExtraFiles = []*os.File{m.held, network}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
 	return cmd, nil
 }

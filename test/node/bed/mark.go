@@ -5,62 +5,74 @@ package bed
 import (
 	"crypto/rand"
 	"errors"
-	"net"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // prefix is how everything of a bed begins that has a name on the machine.
 const prefix = "bcsnet-bed-"
 
-// mark names one bed: its directory, and its cgroups. It is held for as long as the bed lives, by a socket that the kernel
-// closes with the last process that has it.
+// mark names one bed: its directory, and its cgroups. A lock on a file beside the directory shows that the bed lives: the kernel
+// gives it back with the last process that has the file.
 type mark struct {
 	name string
-	held *net.UnixListener
+	held *os.File
 }
 
-// newMark returns a mark that nobody has. It must be called in the machine's own network namespace.
 func newMark() (mark, error) {
 	m := mark{name: prefix + strings.ToLower(rand.Text()[:8])}
 	var err error
-	m.held, err = hold(m.name)
-	return m, err
-}
-
-// hold takes a name, or fails when somebody has it.
-func hold(name string) (*net.UnixListener, error) {
-	return net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: "@" + name})
-}
-
-// sweep removes the cgroups and directories of beds that are gone. Those that live are left alone, as is what cannot be
-// removed: the next sweep tries again.
-func sweep() error {
-	var errs []error
-	seen := map[string]bool{}
-	for _, path := range append(cgroupsLike(prefix+"*"), globbed(filepath.Join(os.TempDir(), prefix+"*"))...) {
-		// A cgroup has the name of its node after the bed's.
-		name := filepath.Base(path)[:min(len(filepath.Base(path)), len(prefix)+8)]
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
-		socket, err := hold(name)
-		if err != nil {
-			continue
-		}
-		errs = append(errs, removeCgroups(name+"*"), removeEmpty(filepath.Join(os.TempDir(), name)), socket.Close())
+	if m.held, err = hold(m.lock(), os.O_CREATE|os.O_EXCL); err != nil {
+		return m, err
 	}
-	return errors.Join(errs...)
+	return m, os.Mkdir(m.directory(), 0o755)
 }
 
-// removeEmpty removes a directory, which has had a file system of the bed mounted on it, and so is empty itself.
-func removeEmpty(dir string) error {
-	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+func (m mark) directory() string { return filepath.Join(os.TempDir(), m.name) }
+func (m mark) lock() string      { return m.directory() + ".lock" }
+
+// hold takes the lock of a file, or fails when somebody has it.
+func hold(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// remove removes all that the machine has of the bed, which must not live. The directory has had a file system of the bed
+// mounted on it, and so is empty. The lock goes last: what could not be removed is left to the next sweep.
+func (m mark) remove() error {
+	if err := removeCgroups(m.name + "*"); err != nil {
 		return err
 	}
+	for _, path := range []string{m.directory(), m.lock()} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	return nil
+}
+
+// sweep removes what beds that are gone have left. Those that live are left alone.
+func sweep() error {
+	var errs []error
+	for _, path := range globbed(filepath.Join(os.TempDir(), prefix+"*.lock")) {
+		f, err := hold(path, 0)
+		if err != nil {
+			continue // it lives, or is being removed
+		}
+		m := mark{name: strings.TrimSuffix(filepath.Base(path), ".lock")}
+		errs = append(errs, m.remove(), f.Close())
+	}
+	return errors.Join(errs...)
 }
 
 func globbed(pattern string) []string {

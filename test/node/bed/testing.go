@@ -96,6 +96,9 @@ func enter() (int, error) {
 	if err := cmd.Start(); err != nil {
 		return 1, err
 	}
+	for _, f := range cmd.ExtraFiles {
+		_ = f.Close() // the mark is held by the bed alone
+	}
 	go func() {
 		for s := range signals {
 			_ = cmd.Process.Signal(s)
