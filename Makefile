@@ -21,8 +21,13 @@ build: ## Build the controller, the CLI, the kubectl plugin and the CNI plugins 
 kube: ## Build etcd, the Kubernetes binaries and kwok into bin/kube/ (minutes once, then instant).
 	@hack/kube/build.sh
 
+.PHONY: node
+node: ## Build what real nodes run into bin/node/ and bin/cni/ (minutes once, then instant).
+	@hack/node/build.sh
+
 .PHONY: clean
-clean: ## Stop the local control plane and remove what was built.
+clean: ## Stop what runs locally and remove what was built.
+	@if [ -d .local/node ]; then go run ./hack/local down -dir .local/node; fi
 	@if [ -d .local ]; then go run ./hack/local down; fi
 	rm -rf bin dist
 
@@ -134,6 +139,26 @@ up: kube build ## Start a local control plane with the controller; the files are
 .PHONY: down
 down: ## Stop the local control plane and remove .local/.
 	@go run ./hack/local down
+
+# How many real nodes make node-up starts, and the one that node-kill and node-start are about.
+NODES ?= 2
+NODE ?= n1
+
+.PHONY: node-up
+node-up: kube build node ## Start a control plane with real nodes, and bcsnet (NODES=2); the files are in .local/node/.
+	@go run ./hack/local up -dir .local/node -nodes $(NODES)
+
+.PHONY: node-kill
+node-kill: ## End a real node as a power cut would (NODE=n1).
+	@go run ./hack/local kill -dir .local/node $(NODE)
+
+.PHONY: node-start
+node-start: ## Start a real node again (NODE=n1).
+	@go run ./hack/local start -dir .local/node $(NODE)
+
+.PHONY: node-down
+node-down: ## Stop the real nodes and remove .local/node/.
+	@go run ./hack/local down -dir .local/node
 
 ##@ Help
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -27,11 +28,34 @@ func down(ctx context.Context, o options) error {
 		return err
 	}
 	defer lock.Close()
-	if err := os.RemoveAll(o.dir); err != nil {
+	if err := o.removeFiles(); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "✔ down, %s is removed\n", shorten(o.dir))
 	return nil
+}
+
+// removeFiles removes what an up made. A directory below it that has a lock of its own is that of another one.
+func (o options) removeFiles() error {
+	entries, err := os.ReadDir(o.dir)
+	if err != nil {
+		return err
+	}
+	others := false
+	for _, e := range entries {
+		path := o.file(e.Name())
+		if _, err := os.Stat(filepath.Join(path, "lock")); err == nil {
+			others = true
+			continue
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	if others {
+		return nil
+	}
+	return os.Remove(o.dir)
 }
 
 // stopSupervisor returns with the lock: then the supervisor and all its children are gone.

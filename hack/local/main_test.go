@@ -20,6 +20,7 @@ import (
 const playLocal = "LOCAL_TEST_PLAY"
 
 func TestMain(m *testing.M) {
+	runNode()
 	if os.Getenv(playLocal) == "" {
 		os.Exit(m.Run())
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // state is what a running supervisor publishes for the other verbs. Its file exists while everything is up.
@@ -18,6 +20,7 @@ type state struct {
 	URL       string   `json:"url,omitempty"`     // allocator API; empty without a controller
 	Metrics   string   `json:"metrics,omitempty"` // base URL
 	Health    string   `json:"health,omitempty"`  // base URL
+	Nodes     []string `json:"nodes,omitempty"`   // real ones
 	Path      []string `json:"path"`              // directories of our binaries
 }
 
@@ -33,6 +36,11 @@ func (o options) readState() (s state, err error) {
 
 // publish writes the file to source, then the state: from then on we are up.
 func (o options) publish(s state) error {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return err
+	}
+	s.Path = []string{filepath.Join(root, "bin"), filepath.Join(root, "bin", "kube")}
 	var env strings.Builder
 	fmt.Fprintf(&env, "export KUBECONFIG=%s\n", quote(o.file("kubeconfig")))
 	if s.URL != "" {
@@ -134,7 +142,12 @@ func (o options) claim() (*os.File, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if _, err := fmt.Fprintln(f, os.Getpid()); err != nil {
+	// The number by which others know us. In a pid namespace it is not that by which we do.
+	pid := strconv.Itoa(os.Getpid())
+	if outside, err := os.Readlink("/proc/self"); err == nil {
+		pid = outside
+	}
+	if _, err := fmt.Fprintln(f, pid); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -39,7 +39,7 @@ func supervise(ctx context.Context, o options) error {
 		return err
 	}
 	defer claim.Close()
-	cp, controller, err := bringUp(ctx, o)
+	cluster, err := bringUp(ctx, o, func(text string) { fmt.Fprintln(report, progress+text) })
 	if err != nil {
 		slog.Error("start", "err", err)
 		_, reportErr := report.WriteString(err.Error())
@@ -50,29 +50,38 @@ func supervise(ctx context.Context, o options) error {
 	_ = report.Close()
 	slog.Info("up")
 
-	if controller != nil {
-		keepRunning(ctx, controller)
+	if cluster.controller != nil {
+		keepRunning(ctx, cluster.controller)
 	}
 	<-ctx.Done()
 	slog.Info("stopping")
-	err = errors.Join(cp.Stop(), o.unpublish())
+	err = errors.Join(cluster.stop(), o.unpublish())
 	slog.Info("down", "err", err)
 	return err
 }
 
-// bringUp starts all parts in order and publishes where they are.
-func bringUp(ctx context.Context, o options) (*controlplane.ControlPlane, *controlplane.Controller, error) {
+// cluster is what runs.
+type cluster struct {
+	controller *controlplane.Controller // nil without one
+	stop       func() error
+}
+
+// bringUp starts all parts in order and publishes where they are. It reports each part before it starts it.
+func bringUp(ctx context.Context, o options, report func(string)) (*cluster, error) {
+	if o.nodes > 0 {
+		return bringUpNodes(ctx, o, report)
+	}
 	cp, err := controlplane.Start(ctx,
 		controlplane.WithDataDir(o.file("data")), controlplane.WithLogDir(o.file("logs")),
 		controlplane.WithControllerManager(), controlplane.WithScheduler(), controlplane.WithKwok())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	controller, err := install(ctx, o, cp)
 	if err != nil {
-		return nil, nil, errors.Join(err, cp.Stop())
+		return nil, errors.Join(err, cp.Stop())
 	}
-	return cp, controller, nil
+	return &cluster{controller, cp.Stop}, nil
 }
 
 func install(ctx context.Context, o options, cp *controlplane.ControlPlane) (*controlplane.Controller, error) {
@@ -82,16 +91,10 @@ func install(ctx context.Context, o options, cp *controlplane.ControlPlane) (*co
 	if err := cp.WriteKubeconfig(o.file("kubeconfig")); err != nil {
 		return nil, err
 	}
-	root, err := controlplane.ModuleRoot()
-	if err != nil {
-		return nil, err
-	}
-	s := state{
-		APIServer: cp.Config.Host,
-		Path:      []string{filepath.Join(root, "bin"), filepath.Join(root, "bin", "kube")},
-	}
+	s := state{APIServer: cp.Config.Host}
 	var controller *controlplane.Controller
 	if !o.noController {
+		var err error
 		controller, err = cp.StartController(ctx, controlplane.ControllerOptions{Binary: o.controller})
 		if err != nil {
 			return nil, err

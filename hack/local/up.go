@@ -1,19 +1,23 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
 
 // ready is what the supervisor reports when everything is up; anything else is an error.
 const ready = "ready"
+
+// progress begins the lines by which the supervisor reports what it is about to do.
+const progress = "► "
 
 // up starts a supervisor that outlives us, and waits for its report.
 func up(ctx context.Context, o options) error {
@@ -38,7 +42,9 @@ func up(ctx context.Context, o options) error {
 	if err := o.unpublish(); err != nil {
 		return err
 	}
-	fmt.Fprintln(os.Stderr, "► starting the control plane and the controller")
+	if o.nodes == 0 {
+		fmt.Fprintln(os.Stderr, "► starting the control plane and the controller")
+	}
 	started := time.Now()
 	if err := launch(ctx, o, lock); err != nil {
 		return err
@@ -64,10 +70,20 @@ func launch(ctx context.Context, o options, lock *os.File) error {
 	}
 	defer read.Close()
 
-	supervisor := exec.Command(self, append([]string{superviseVerb}, o.args()...)...)
+	files := []*os.File{lock, write} // lockFD and reportFD there
+	args := append([]string{superviseVerb}, o.args()...)
+	var supervisor *exec.Cmd
+	if o.nodes > 0 {
+		supervisor, err = inFabric(args, files)
+	} else {
+		supervisor = exec.Command(self, args...)
+		supervisor.ExtraFiles, supervisor.SysProcAttr = files, &syscall.SysProcAttr{}
+	}
+	if err != nil {
+		return err
+	}
 	supervisor.Stdout, supervisor.Stderr = log, log
-	supervisor.ExtraFiles = []*os.File{lock, write} // lockFD and reportFD there
-	supervisor.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	supervisor.SysProcAttr.Setsid = true
 	err = supervisor.Start()
 	write.Close() // the supervisor's end is now the only one: when it goes, we read EOF
 	if err != nil {
@@ -76,14 +92,22 @@ func launch(ctx context.Context, o options, lock *os.File) error {
 	// A Ctrl-C does not reach the other session by itself.
 	forward := context.AfterFunc(ctx, func() { _ = supervisor.Process.Signal(syscall.SIGTERM) })
 	defer forward()
-	report, err := io.ReadAll(read)
-	switch {
-	case err != nil:
-		return err
-	case string(report) == ready:
+	var report strings.Builder
+	lines := bufio.NewScanner(read)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), progress) {
+			fmt.Fprintln(os.Stderr, lines.Text())
+			continue
+		}
+		report.WriteString(lines.Text() + "\n")
+	}
+	switch text := strings.TrimSpace(report.String()); {
+	case lines.Err() != nil:
+		return lines.Err()
+	case text == ready:
 		return nil
-	case len(report) > 0:
-		return errors.New(string(report))
+	case text != "":
+		return errors.New(text)
 	default:
 		return fmt.Errorf("the supervisor died; hint: see %s", log.Name())
 	}
@@ -101,6 +125,9 @@ func explain(o options) error {
 		names = "KUBECONFIG, BCSNET_URL and PATH"
 	}
 	fmt.Printf("\nsets %s; then for example:\n", names)
+	if len(s.Nodes) > 0 {
+		return explainNodes(o)
+	}
 	fmt.Print("\n  kubectl get bcsnetpools\n  kubectl bcsnet --help\n")
 	if s.URL != "" {
 		fmt.Println("  curl -s $BCSNET_URL/openapi.json")
