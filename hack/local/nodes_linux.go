@@ -60,7 +60,7 @@ func bringUpNodes(ctx context.Context, o options, report func(string)) (_ *clust
 		return nil, err
 	}
 	report(fmt.Sprintf("nodes: 3 of 3, %d s", 3*o.nodes))
-	if err := b.Up(ctx, o.nodes, network); err != nil {
+	if err := b.Up(ctx, bed.Setup{Nodes: o.nodes, Prepare: network}); err != nil {
 		return nil, err
 	}
 	if err := serveControl(ctx, o, b); err != nil {
@@ -106,7 +106,7 @@ func publishNodes(o options, b *bed.Bed, c *controlplane.Controller) error {
 
 // network gives a node the network of its pods: ports of the node's bridge, with addresses that no other node has.
 func network(n *bed.Node) error {
-	return n.WriteConflist("10-bcsnet.conflist", fmt.Appendf(nil, `{
+	return n.WriteConflist("", fmt.Appendf(nil, `{
 		"cniVersion": "1.1.0", "name": "underlay", "plugins": [{
 			"type": "bridge", "bridge": "br0",
 			"ipam": {

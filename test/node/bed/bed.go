@@ -12,6 +12,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+	nodev1 "k8s.io/api/node/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -22,10 +24,22 @@ type Bed struct {
 	Cluster *controlplane.ControlPlane
 
 	mark
-	dir     string   // in memory
-	machine *os.File // the network namespace of the machine
-	logs    string   // the directory of the control plane's logs
-	nodes   []*Node
+	dir      string   // in memory
+	machine  *os.File // the network namespace of the machine
+	logs     string   // the directory of the control plane's logs
+	networks []string
+	nodes    []*Node
+}
+
+// Setup is how the nodes of a bed are.
+type Setup struct {
+	Nodes int
+	// Networks are the names of further networks, each of which a pod gets that has it as its runtimeClassName. A node needs
+	// a conflist for it: WriteConflist.
+	Networks []string
+	// Prepare is called with each node before it starts. It writes a conflist at least: without one for pods by default a
+	// node does not become Ready.
+	Prepare func(*Node) error
 }
 
 // Prepare makes the fabric, in a process that Command started. Its clean-up is Down.
@@ -110,28 +124,46 @@ func (b *Bed) Start(ctx context.Context, more ...controlplane.Option) error {
 	return nil
 }
 
-// Up adds nodes n1, n2 and so on to the control plane, and returns when the API server has each of them Ready. prepare is
-// called with each node before it starts. It writes a conflist: without one a node does not become Ready.
-func (b *Bed) Up(ctx context.Context, count int, prepare func(*Node) error) error {
-	for i := range count {
+// Up adds nodes n1, n2 and so on to the control plane, and returns when the API server has each of them Ready.
+func (b *Bed) Up(ctx context.Context, s Setup) error {
+	b.networks = s.Networks
+	if err := b.makeRuntimeClasses(ctx); err != nil {
+		return err
+	}
+	for i := range s.Nodes {
 		n, err := b.newNode(fmt.Sprintf("n%d", i+1), byte(11+i))
 		if err != nil {
 			return err
 		}
 		b.nodes = append(b.nodes, n)
-		if err := prepare(n); err != nil {
+		if err := s.Prepare(n); err != nil {
 			return err
 		}
 	}
-	starts := make(chan error, count)
+	starts := make(chan error, s.Nodes)
 	for _, n := range b.nodes {
 		go func() { starts <- n.Start(ctx) }()
 	}
 	var errs []error
-	for range count {
+	for range s.Nodes {
 		errs = append(errs, <-starts)
 	}
 	return errors.Join(errs...)
+}
+
+// makeRuntimeClasses makes further networks known to the API server, in the words of which they are runtimes.
+func (b *Bed) makeRuntimeClasses(ctx context.Context) error {
+	admin, err := b.Cluster.Admin()
+	if err != nil {
+		return err
+	}
+	for _, name := range b.networks {
+		class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Handler: name}
+		if err := admin.Create(ctx, class); err != nil {
+			return fmt.Errorf("make the network %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // Node returns the node of a name.

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -222,4 +223,28 @@ func (n *Node) awaitReady(ctx context.Context) error {
 		return err
 	}
 	return controlplane.WaitFor(ctx, startTimeout, func() error { return n.Ready(ctx, admin) })
+}
+
+// Processes returns the process IDs of a program's running instances on the node, by which this process can signal them. The
+// program is named as its file is.
+func (n *Node) Processes(program string) (pids []int) {
+	if n.life == nil {
+		return nil
+	}
+	namespace := func(pid string) string {
+		name, _ := os.Readlink("/proc/" + pid + "/ns/pid") // gone meanwhile: no namespace
+		return name
+	}
+	home := namespace(strconv.Itoa(n.life.process1.Pid))
+	for _, link := range globbed("/proc/[0-9]*/exe") {
+		file, err := os.Readlink(link)
+		if err != nil || filepath.Base(file) != program {
+			continue
+		}
+		pid := filepath.Base(filepath.Dir(link))
+		if number, err := strconv.Atoi(pid); err == nil && namespace(pid) == home {
+			pids = append(pids, number)
+		}
+	}
+	return pids
 }

@@ -22,9 +22,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(holdEnv) != "" {
 		playHolder()
 	}
-	os.Exit(shared.Main(m, 2, func(context.Context, *Bed) (func() error, error) {
+	os.Exit(shared.Main(m, Setup{Nodes: 2, Prepare: hostLocal}, func(context.Context, *Bed) (func() error, error) {
 		return func() error { return nil }, nil
-	}, hostLocal))
+	}))
 }
 
 // playHolder makes a bed with a node that has no kubelet, says so, and waits.
@@ -50,7 +50,7 @@ func playHolder() {
 
 // hostLocal gives a node a network with addresses of both families that no other node has.
 func hostLocal(n *Node) error {
-	return n.WriteConflist("10-net.conflist", fmt.Appendf(nil, `{
+	return n.WriteConflist("", fmt.Appendf(nil, `{
 		"cniVersion": "1.1.0", "name": "underlay", "plugins": [{
 			"type": "bridge", "bridge": "br0",
 			"ipam": {

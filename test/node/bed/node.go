@@ -58,7 +58,11 @@ func (b *Bed) newNode(name string, number byte) (*Node, error) {
 		Gateway4: b.Gateway4(), Gateway6: b.Gateway6(),
 		Dir: filepath.Join(b.dir, name), Bin: filepath.Join(b.dir, "bin", "node"), Cgroup: b.name + "-" + name,
 	}}
-	for _, dir := range []string{"cni/net.d", "opt/cni/bin", "conf"} {
+	dirs := []string{"opt/cni/bin", "conf", "cni/net.d"}
+	for _, network := range b.networks {
+		dirs = append(dirs, filepath.Join("cni", network+".d"))
+	}
+	for _, dir := range dirs {
 		if err := os.MkdirAll(filepath.Join(n.Dir, dir), 0o755); err != nil {
 			return nil, err
 		}
@@ -71,8 +75,9 @@ func (b *Bed) newNode(name string, number byte) (*Node, error) {
 		var out bytes.Buffer
 		if err := t.Execute(&out, struct {
 			Config
-			Image string
-		}{n.Config, Image}); err != nil {
+			Image    string
+			Networks []string
+		}{n.Config, Image, b.networks}); err != nil {
 			return nil, err
 		}
 		if err := os.WriteFile(n.conf(file), out.Bytes(), 0o644); err != nil {
@@ -107,10 +112,13 @@ func (n *Node) LinkPlugin(name, program string) error {
 	return os.Rename(path+".new", path)
 }
 
-// WriteConflist gives the node a network, by rename, which containerd notices by itself. The first in the order of names is
-// what pods get. Nil data removes it.
-func (n *Node) WriteConflist(name string, data []byte) error {
-	path := filepath.Join(n.EtcCNI(), "net.d", name)
+// WriteConflist gives the node the conflist of a network, by rename, which containerd notices by itself. An empty name is the
+// network that pods get by default. Nil data removes the conflist.
+func (n *Node) WriteConflist(network string, data []byte) error {
+	if network == "" {
+		network = "net"
+	}
+	path := filepath.Join(n.EtcCNI(), network+".d", "10-test.conflist")
 	if data == nil {
 		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -40,6 +40,12 @@ func PodSpec(node string) corev1.PodSpec {
 	}
 }
 
+// In has a pod get a further network of the bed in place of the default one.
+func In(network string, pod *corev1.Pod) *corev1.Pod {
+	pod.Spec.RuntimeClassName = &network
+	return pod
+}
+
 // Addresses returns the addresses of a pod, as its kubelet reports them.
 func Addresses(pod *corev1.Pod) (addrs []netip.Addr, err error) {
 	for _, ip := range pod.Status.PodIPs {

@@ -32,14 +32,13 @@ func (s *Shared) For(t testing.TB) *Bed {
 	return s.bed
 }
 
-// Main runs the tests of a package with one control plane and some nodes for all of them, and returns the exit code. prepare
-// is called with each node before it starts: it gives it a conflist at least. setUp is called with the control plane before
-// there are nodes; what it returns is called after the tests.
+// Main runs the tests of a package with one control plane and the same nodes for all of them, and returns the exit code. setUp
+// is called with the control plane before there are nodes; what it returns is called after the tests.
 //
 // The tests run in a process of their own, in the fabric, which is started by this one and has the same arguments. Where a bed
 // cannot be made, the tests run without one, and Shared skips them.
 func (s *Shared) Main(
-	m *testing.M, nodes int, setUp func(context.Context, *Bed) (tearDown func() error, err error), prepare func(*Node) error,
+	m *testing.M, nodes Setup, setUp func(context.Context, *Bed) (tearDown func() error, err error),
 ) int {
 	RunNode()
 	flag.Parse()
@@ -67,7 +66,7 @@ func (s *Shared) Main(
 			return nil, err
 		}
 		end := func() error { return errors.Join(b.Down(), tearDown()) }
-		if err := b.Up(ctx, nodes, prepare); err != nil {
+		if err := b.Up(ctx, nodes); err != nil {
 			return nil, errors.Join(err, end())
 		}
 		return end, nil
