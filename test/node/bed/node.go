@@ -93,7 +93,7 @@ func (b *Bed) newNode(name string, number byte) (*Node, error) {
 	}
 	plugins, err := filepath.Glob(filepath.Join(b.dir, "bin", "cni", "[a-z]*"))
 	for _, plugin := range plugins {
-		err = errors.Join(err, n.LinkPlugin(filepath.Base(plugin), plugin))
+		err = errors.Join(err, os.Symlink(plugin, filepath.Join(n.Dir, "opt", "cni", "bin", filepath.Base(plugin))))
 	}
 	return n, err
 }
@@ -103,10 +103,14 @@ func (n *Node) conf(name string) string { return filepath.Join(n.Dir, "conf", na
 // EtcCNI returns the directory that the node has as /etc/cni, in the form of paths outside of it.
 func (n *Node) EtcCNI() string { return filepath.Join(n.Dir, "cni") }
 
-// LinkPlugin makes a program available as a CNI plugin of the node, in place of one of that name.
-func (n *Node) LinkPlugin(name, program string) error {
+// InstallPlugin gives the node a copy of a program as a CNI plugin, by rename, in place of one of that name.
+func (n *Node) InstallPlugin(name, program string) error {
+	text, err := os.ReadFile(program)
+	if err != nil {
+		return err
+	}
 	path := filepath.Join(n.Dir, "opt", "cni", "bin", name)
-	if err := os.Symlink(program, path+".new"); err != nil {
+	if err := os.WriteFile(path+".new", text, 0o755); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)
