@@ -21,7 +21,7 @@ import (
 func TestANodeDiesAndComesBack(t *testing.T) {
 	x := newTenant(t)
 	n := x.Node("n1")
-	set, kept := x.sticky(t, n.Name, bridged)
+	_, kept := x.sticky(t, "kept", n.Name, bridged)
 	pods := []*corev1.Pod{x.create(t, "one", n.Name, bridged), x.create(t, "two", n.Name, macvlan)}
 	other := x.create(t, "other", "n2", bridged)
 	keeps := x.ready(t, kept)
@@ -37,37 +37,31 @@ func TestANodeDiesAndComesBack(t *testing.T) {
 	all := append(pods, kept, other)
 	controlplane.EventuallyWithin(t, 2*time.Minute, func() error {
 		for _, pod := range all {
-			a, err := x.asReady(t, pod)
-			if err != nil {
+			if _, err := x.asReady(t, pod); err != nil {
 				return err
 			}
 			if pod.Status.ContainerStatuses[0].RestartCount == 0 && pod != other {
 				return fmt.Errorf("the pod %s has not come back yet", pod.Name)
 			}
-			if _, err := x.fromFabric(t, a); err != nil {
-				return err
-			}
 		}
 		return nil
 	})
 	for _, pod := range all {
-		x.ready(t, pod) // the addresses that it has now
+		x.answersFabric(t, pod.Name, x.ready(t, pod)) // at the addresses that it has now
 	}
 	if after := x.ready(t, kept); after != keeps {
 		t.Errorf("the pod that keeps its addresses has %s, want %s", after, keeps)
 	}
 	x.wantLeases(t, all...)
-	if err := x.Delete(t.Context(), set); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestAStickyPodLeavesADeadNode kills the node of a pod that keeps its addresses. Once somebody has said that the node is down,
 // the pod comes up on the other one with the addresses that it had. The node comes back, and takes nothing from it.
 func TestAStickyPodLeavesADeadNode(t *testing.T) {
+	t.Parallel()
 	x := newTenant(t)
-	n := x.Node("n1")
-	set, pod := x.sticky(t, n.Name, bridged)
+	n := x.Node("n3")
+	set, pod := x.sticky(t, "kept", n.Name, bridged)
 	before := x.ready(t, pod)
 	if err := n.Kill(); err != nil {
 		t.Fatal(err)
@@ -82,12 +76,7 @@ func TestAStickyPodLeavesADeadNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.ready(t, x.create(t, "new", n.Name, bridged)) // its DELs of before have been sent
-	if answer, err := x.fromFabric(t, after); err != nil {
-		t.Errorf("after %s came back: %q, %v", n.Name, answer, err)
-	}
-	if err := x.Delete(t.Context(), set); err != nil {
-		t.Fatal(err)
-	}
+	x.answersFabric(t, pod.Name, after)
 }
 
 // taint gives a node these taints and no others.
@@ -107,12 +96,16 @@ func (x *tenant) taint(t *testing.T, name string, taints ...corev1.Taint) {
 // TestContainerdDiesInAdd kills containerd while a plugin waits for its address, which goes on without it, as it is nobody's
 // child then.
 func TestContainerdDiesInAdd(t *testing.T) {
-	for name, at := range map[string]moment{"before the address": beforeController, "after the address": afterController} {
+	x := newTenant(t)
+	for name, c := range map[string]struct {
+		at   moment
+		node string
+	}{"before": {beforeController, "n1"}, "after": {afterController, "n2"}} {
 		t.Run(name, func(t *testing.T) {
-			x := newTenant(t)
-			n := x.Node("n2")
-			held, release := x.door.hold(t, http.MethodPost, at)
-			pod := x.create(t, "pod", n.Name, bridged)
+			t.Parallel()
+			n := x.Node(c.node)
+			held, release := x.door.hold(t, http.MethodPost, name, c.at)
+			pod := x.create(t, name, n.Name, bridged)
 			comes(t, "an ADD", held)
 			if err := n.KillContainerd(t.Context()); err != nil {
 				t.Fatal(err)
@@ -121,10 +114,7 @@ func TestContainerdDiesInAdd(t *testing.T) {
 			if err := n.StartContainerd(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			a := x.ready(t, pod)
-			if answer, err := x.fromFabric(t, a); err != nil {
-				t.Errorf("%s answers %q, %v", a, answer, err)
-			}
+			x.answersFabric(t, pod.Name, x.ready(t, pod))
 			x.wantLeases(t, pod)
 		})
 	}
@@ -132,80 +122,71 @@ func TestContainerdDiesInAdd(t *testing.T) {
 
 // TestAPluginDies kills plugins while a pod comes and while it goes, at each of their steps. The runtime tries again.
 func TestAPluginDies(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t)
 	for name, c := range map[string]struct {
+		program string
 		method  string
 		at      moment
-		program string
 	}{
-		"IPAM, before the address":        {http.MethodPost, beforeController, "bcsnet-ipam"},
-		"IPAM, after the address":         {http.MethodPost, afterController, "bcsnet-ipam"},
-		"main plugin, before the address": {http.MethodPost, beforeController, "bridge"},
-		"main plugin, after the address":  {http.MethodPost, afterController, "bridge"},
-		"IPAM, before the release":        {http.MethodDelete, beforeController, "bcsnet-ipam"},
-		"IPAM, after the release":         {http.MethodDelete, afterController, "bcsnet-ipam"},
-		"main plugin, in the release":     {http.MethodDelete, beforeController, "bridge"},
+		"ipam-before-the-address":   {"bcsnet-ipam", http.MethodPost, beforeController},
+		"ipam-with-the-address":     {"bcsnet-ipam", http.MethodPost, afterController},
+		"bridge-before-the-address": {"bridge", http.MethodPost, beforeController},
+		"bridge-with-the-address":   {"bridge", http.MethodPost, afterController},
+		"ipam-before-the-release":   {"bcsnet-ipam", http.MethodDelete, beforeController},
+		"ipam-after-the-release":    {"bcsnet-ipam", http.MethodDelete, afterController},
+		"bridge-in-the-release":     {"bridge", http.MethodDelete, beforeController},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := newTenant(t)
+			t.Parallel()
 			n := x.Node("n1")
-			comesUp := func(pod *corev1.Pod) {
-				a := x.ready(t, pod)
-				if answer, err := x.fromFabric(t, a); err != nil {
-					t.Errorf("%s answers %q, %v", a, answer, err)
-				}
-				x.wantLeases(t, pod)
-			}
 			if c.method == http.MethodPost {
-				held, release := x.door.hold(t, c.method, c.at)
-				pod := x.create(t, "pod", n.Name, bridged)
+				held, release := x.door.hold(t, c.method, name, c.at)
+				pod := x.create(t, name, n.Name, bridged)
 				comes(t, "an ADD", held)
-				kill(t, n, c.program)
+				kill(t, n, c.program, name)
 				release()
-				comesUp(pod)
+				x.answersFabric(t, name, x.ready(t, pod))
+				x.wantLeases(t, pod)
 				return
 			}
-			pod := x.create(t, "pod", n.Name, bridged)
-			comesUp(pod)
-			held, release := x.door.hold(t, c.method, c.at)
+			pod := x.create(t, name, n.Name, bridged)
+			x.ready(t, pod)
+			held, release := x.door.hold(t, c.method, name, c.at)
 			if err := x.Delete(t.Context(), pod); err != nil {
 				t.Fatal(err)
 			}
 			comes(t, "a DEL", held)
-			kill(t, n, c.program)
+			kill(t, n, c.program, name)
 			release()
 		})
 	}
+	t.Run("announce", func(t *testing.T) { // the address is configured then, and perhaps not yet announced
+		t.Parallel()
+		n := x.Node("n2")
+		pod := x.create(t, "announce", n.Name, bridged)
+		controlplane.Eventually(t, func() error {
+			pids := n.Plugins("bcsnet-announce", pod.Name)
+			if len(pids) == 0 {
+				return fmt.Errorf("no announcement on %s", n.Name)
+			}
+			return unix.Kill(pids[0], unix.SIGKILL)
+		})
+		x.answersFabric(t, pod.Name, x.ready(t, pod))
+		x.wantLeases(t, pod)
+	})
 }
 
-// kill ends all instances of a program on a node, of which there must be some.
-func kill(t *testing.T, n *bed.Node, program string) {
+// kill ends the instances of a program on a node that are about a pod, of which there must be some.
+func kill(t *testing.T, n *bed.Node, program, pod string) {
 	t.Helper()
-	pids := n.Processes(program)
+	pids := n.Plugins(program, pod)
 	if len(pids) == 0 {
-		t.Fatalf("no %s runs on %s", program, n.Name)
+		t.Fatalf("no %s runs on %s for %s", program, n.Name, pod)
 	}
 	for _, pid := range pids {
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 	}
-}
-
-// TestTheAnnouncementDies kills the chained plugin, when the address is configured and not yet announced.
-func TestTheAnnouncementDies(t *testing.T) {
-	x := newTenant(t)
-	n := x.Node("n1")
-	pod := x.create(t, "pod", n.Name, bridged)
-	controlplane.Eventually(t, func() error {
-		pids := n.Processes("bcsnet-announce")
-		if len(pids) == 0 {
-			return fmt.Errorf("no announcement on %s", n.Name)
-		}
-		return unix.Kill(pids[0], unix.SIGKILL)
-	})
-	a := x.ready(t, pod)
-	if answer, err := x.fromFabric(t, a); err != nil {
-		t.Errorf("%s answers %q, %v", a, answer, err)
-	}
-	x.wantLeases(t, pod)
 }

@@ -3,9 +3,11 @@
 package node
 
 import (
+	"context"
 	"encoding/json"
-	"fmt"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
@@ -13,56 +15,48 @@ import (
 // TestDelWithTheBareType calls the IPAM plugin by hand, as a main plugin does, for a container that has gone: Multus hands DEL a
 // configuration that has nothing but the type, and after the node was down there is no network namespace.
 func TestDelWithTheBareType(t *testing.T) {
+	t.Parallel()
 	x := newTenant(t)
-	const container = "0123456789abcdef-by-hand"
-	call := func(command, config string) bed.Result {
-		t.Helper()
-		r, err := x.Node("n1").Run(t.Context(), bed.Call{
-			Args: []string{"/opt/cni/bin/bcsnet-ipam"}, Input: []byte(config),
-			Env: []string{
-				"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + container, "CNI_IFNAME=eth0", "CNI_PATH=/opt/cni/bin", "CNI_NETNS=",
-				"CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=" + x.namespace + ";K8S_POD_NAME=by-hand;K8S_POD_INFRA_CONTAINER_ID=" + container,
-			},
-		})
-		if err != nil || r.Code != 0 {
-			t.Fatalf("%s: exit code %d, %v: %s%s", command, r.Code, err, r.Output, r.Errors)
-		}
-		return r
+	// A pod that no kubelet takes: the allocator wants to know whom it is for.
+	pod := bed.Pod(x.namespace, "by-hand", "")
+	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "none"}
+	if err := x.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
 	}
-	// skel wants a namespace of ADD; the plugin finds no link in that of process 1, and has nobody to ask.
-	added := x.addByHand(t, container)
-	if len(added) == 0 {
-		t.Fatal("the ADD gave no address")
+	x.run(t, bed.Call{Args: []string{"ip", "netns", "add", "by-hand"}})
+	t.Cleanup(func() { x.run(t, bed.Call{Args: []string{"ip", "netns", "del", "by-hand"}}) })
+	added := x.call(t, "ADD", "/run/netns/by-hand", `{"cniVersion": "1.1.0", "name": "underlay", "type": "bridge", "ipam": {"type": "bcsnet-ipam"}}`)
+	var result struct{ IPs []struct{ Address string } }
+	if err := json.Unmarshal(added, &result); err != nil || len(result.IPs) != 2 {
+		t.Fatalf("ADD answered %q, %v", added, err)
 	}
 	bare := `{"cniVersion": "1.0.0", "name": "underlay", "ipam": {"type": "bcsnet-ipam"}}`
-	call("DEL", bare)
+	x.call(t, "DEL", "", bare)
 	if err := x.leaked(t); err != nil {
 		t.Errorf("after the DEL: %v", err)
 	}
-	call("DEL", bare) // once more: it has gone
+	x.call(t, "DEL", "", bare) // once more: it has gone
 }
 
-// addByHand calls the IPAM plugin for a container, and returns its addresses.
-func (x *tenant) addByHand(t *testing.T, container string) []string {
+// call runs the IPAM plugin by hand, and returns what it printed.
+func (x *tenant) call(t *testing.T, command, network, config string) []byte {
 	t.Helper()
-	r, err := x.Node("n1").Run(t.Context(), bed.Call{
-		Args:  []string{"/opt/cni/bin/bcsnet-ipam"},
-		Input: []byte(`{"cniVersion": "1.1.0", "name": "underlay", "type": "bridge", "ipam": {"type": "bcsnet-ipam"}}`),
+	const container = "0123456789abcdef-by-hand"
+	return x.run(t, bed.Call{
+		Args: []string{"/opt/cni/bin/bcsnet-ipam"}, Input: []byte(config),
 		Env: []string{
-			"CNI_COMMAND=ADD", "CNI_CONTAINERID=" + container, "CNI_IFNAME=eth0", "CNI_PATH=/opt/cni/bin",
-			"CNI_NETNS=/proc/1/ns/net", "CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=" + x.namespace + ";K8S_POD_NAME=by-hand",
+			"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + container, "CNI_IFNAME=eth0", "CNI_PATH=/opt/cni/bin",
+			"CNI_NETNS=" + network, "CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=" + x.namespace + ";K8S_POD_NAME=by-hand",
 		},
 	})
+}
+
+// run runs a command on n1, and returns what it printed.
+func (x *tenant) run(t *testing.T, c bed.Call) []byte {
+	t.Helper()
+	r, err := x.Node("n1").Run(context.WithoutCancel(t.Context()), c)
 	if err != nil || r.Code != 0 {
-		t.Fatalf("ADD: exit code %d, %v: %s%s", r.Code, err, r.Output, r.Errors)
+		t.Fatalf("%q: exit code %d, %v: %s%s", c.Args, r.Code, err, r.Output, r.Errors)
 	}
-	var result struct{ IPs []struct{ Address string } }
-	if err := json.Unmarshal(r.Output, &result); err != nil {
-		t.Fatal(fmt.Errorf("ADD answered %q: %w", r.Output, err))
-	}
-	var addrs []string
-	for _, ip := range result.IPs {
-		addrs = append(addrs, ip.Address)
-	}
-	return addrs
+	return r.Output
 }

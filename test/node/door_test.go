@@ -3,14 +3,19 @@
 package node
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -21,8 +26,9 @@ type door struct {
 	server *http.Server
 	pass   http.Handler
 
-	mu    sync.Mutex
-	stand func(w http.ResponseWriter, r *http.Request, pass http.Handler)
+	closed atomic.Bool
+	mu     sync.Mutex
+	stands []*stand
 }
 
 func openDoor(listen, controller string) (*door, error) {
@@ -41,36 +47,12 @@ func openDoor(listen, controller string) (*door, error) {
 		// As if there was no door.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}}
-	d.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) {
-			d.mu.Lock()
-			stand := d.stand
-			d.mu.Unlock()
-			if stand == nil {
-				d.pass.ServeHTTP(w, r)
-				return
-			}
-			stand(w, r, d.pass)
-		})}
+	d.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: d}
 	go func() { _ = d.server.Serve(listener) }()
 	return d, nil
 }
 
 func (d *door) close() error { return d.server.Close() }
-
-// in has a test stand in the door, until it leaves or ends.
-func (d *door) in(t *testing.T, stand func(w http.ResponseWriter, r *http.Request, pass http.Handler)) (leave func()) {
-	t.Helper()
-	set := func(stand func(w http.ResponseWriter, r *http.Request, pass http.Handler)) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.stand = stand
-	}
-	set(stand)
-	leave = func() { set(nil) }
-	t.Cleanup(leave)
-	return leave
-}
 
 // moment is when a request is held.
 type moment int
@@ -80,44 +62,80 @@ const (
 	afterController                // the controller has answered, and the plugin has not seen it
 )
 
-// hold has the first request of a method wait at the door. held is closed when it waits, and it goes on when release is called,
-// at the latest at the end of the test. Others pass.
-func (d *door) hold(t *testing.T, method string, at moment) (held <-chan struct{}, release func()) {
-	t.Helper()
-	var once sync.Once
-	waits, goesOn := make(chan struct{}), make(chan struct{})
-	leave := d.in(t, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
-		mine := false
-		if r.Method == method {
-			once.Do(func() { mine = true })
-		}
-		switch {
-		case !mine:
-			pass.ServeHTTP(w, r)
-		case at == beforeController:
-			close(waits)
-			<-goesOn
-			pass.ServeHTTP(w, r)
-		default:
-			// The controller serves it to the end, whatever becomes of who asked.
-			answer := httptest.NewRecorder()
-			pass.ServeHTTP(answer, r.Clone(context.WithoutCancel(r.Context())))
-			close(waits)
-			<-goesOn
-			w.WriteHeader(answer.Code)
-			_, _ = w.Write(answer.Body.Bytes())
-		}
-	})
-	return waits, sync.OnceFunc(func() {
-		close(goesOn)
-		leave()
-	})
+// stand is a test that waits at the door for a request.
+type stand struct {
+	method, pod   string
+	at            moment
+	held, release chan struct{}
 }
 
-// shut has nobody get through, as when no replica is there.
+// hold has the first request of a method for a pod wait at the door. held is closed when it waits, and it goes on when release
+// is called, at the latest at the end of the test. Others pass.
+func (d *door) hold(t *testing.T, method, pod string, at moment) (held <-chan struct{}, release func()) {
+	t.Helper()
+	s := &stand{method, pod, at, make(chan struct{}), make(chan struct{})}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stands = append(d.stands, s)
+	release = sync.OnceFunc(func() {
+		d.take(func(other *stand) bool { return other == s })
+		close(s.release)
+	})
+	t.Cleanup(release)
+	return s.held, release
+}
+
+// take returns a stand that waits for what is asked, which it does no more.
+func (d *door) take(fits func(*stand) bool) *stand {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := slices.IndexFunc(d.stands, fits)
+	if i < 0 {
+		return nil
+	}
+	s := d.stands[i]
+	d.stands = slices.Delete(d.stands, i, i+1)
+	return s
+}
+
+// shut has nobody get through, as when no replica is there, until it is opened, at the latest at the end of the test.
 func (d *door) shut(t *testing.T) (open func()) {
 	t.Helper()
-	return d.in(t, func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) })
+	d.closed.Store(true)
+	open = func() { d.closed.Store(false) }
+	t.Cleanup(open)
+	return open
+}
+
+// ServeHTTP passes a request on, now or when a test says so.
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if d.closed.Load() {
+		panic(http.ErrAbortHandler)
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var about struct{ PodName string }
+	_ = json.Unmarshal(body, &about) // what is no object is about nobody
+	s := d.take(func(s *stand) bool { return s.method == r.Method && s.pod == about.PodName })
+	switch {
+	case s == nil:
+		d.pass.ServeHTTP(w, r)
+	case s.at == beforeController:
+		close(s.held)
+		<-s.release
+		d.pass.ServeHTTP(w, r)
+	default:
+		// The controller serves it to the end, whatever becomes of who asked.
+		answer := httptest.NewRecorder()
+		d.pass.ServeHTTP(answer, r.Clone(context.WithoutCancel(r.Context())))
+		close(s.held)
+		<-s.release
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes())
+	}
 }
 
 // errTimeout is for what did not come in time.

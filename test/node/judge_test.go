@@ -98,36 +98,47 @@ func poolAddresses() (addrs []netip.Addr) {
 	return addrs
 }
 
-// leaked returns an error while anybody has an address of the pools: a station that answers, or a lease. Nobody should, when no
-// pod is there.
-func (w *fixture) leaked(t *testing.T) error {
+// leaked returns an error while a lease is active for a pod of the namespace, of which there are none any more, or a station
+// answers for an address without any active lease.
+func (x *tenant) leaked(t *testing.T) error {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
+	stations, err := x.WhoHas(ctx, poolAddresses()...)
+	if err != nil {
+		return err
+	}
 	leases := &v1.BCSNetIPList{}
-	if err := w.Cluster.AdminFor(t).List(ctx, leases); err != nil {
+	if err := x.List(ctx, leases); err != nil {
 		return err
 	}
 	var errs []error
 	for i := range leases.Items {
-		if l := &leases.Items[i]; l.Status.Status == v1.IPActive {
-			errs = append(errs, fmt.Errorf("%s is held for %s/%s, container %s, on %s",
-				l.Name, l.Status.PodNamespace, l.Status.PodName, l.Status.ContainerID, l.Status.Host))
+		l := &leases.Items[i]
+		if l.Status.Status != v1.IPActive {
+			continue
+		}
+		if l.Status.PodNamespace == x.namespace {
+			errs = append(errs, fmt.Errorf("%s is held for the pod %s, container %s, on %s",
+				l.Name, l.Status.PodName, l.Status.ContainerID, l.Status.Host))
+		}
+		if addr, err := netip.ParseAddr(l.Name); err == nil { // those of IPv6 have other names
+			delete(stations, addr)
 		}
 	}
-	stations, err := w.WhoHas(ctx, poolAddresses()...)
 	for addr, macs := range stations {
-		errs = append(errs, fmt.Errorf("%s is answered for by %q", addr, macs))
+		errs = append(errs, fmt.Errorf("%s has no lease and is answered for by %q", addr, macs))
 	}
-	return errors.Join(append(errs, err)...)
+	return errors.Join(errs...)
 }
 
-// wantNothingLeft waits until no address is in use, within the minute that is promised and what this machine takes.
-func (w *fixture) wantNothingLeft(t *testing.T) {
+// wantNothingLeft waits until no address is leaked, within the minute that is promised and what this machine takes, and has the
+// judge's verdict.
+func (x *tenant) wantNothingLeft(t *testing.T) {
 	t.Helper()
-	if err := controlplane.WaitFor(context.WithoutCancel(t.Context()), 90*time.Second, func() error { return w.leaked(t) }); err != nil {
+	if err := controlplane.WaitFor(context.WithoutCancel(t.Context()), 90*time.Second, func() error { return x.leaked(t) }); err != nil {
 		t.Errorf("leaked: %v", err)
 	}
-	if err := w.judge.verdict(); err != nil {
+	if err := x.judge.verdict(); err != nil {
 		t.Errorf("an address was in use twice: %v", err)
 	}
 }

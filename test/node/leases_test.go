@@ -17,12 +17,13 @@ import (
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
-// wantLeases waits until the active leases are those of the pods, which are ready: each of their addresses and no other one.
+// wantLeases waits until the active leases of the pods, which are ready, are those of their addresses, and no others.
 func (x *tenant) wantLeases(t *testing.T, pods ...*corev1.Pod) {
 	t.Helper()
 	controlplane.EventuallyWithin(t, 90*time.Second, func() error {
-		want := map[netip.Addr]string{}
+		want, names := map[netip.Addr]string{}, map[string]bool{}
 		for _, pod := range pods {
+			names[pod.Name] = true
 			addrs, err := bed.Addresses(pod)
 			if err != nil {
 				return err
@@ -41,7 +42,7 @@ func (x *tenant) wantLeases(t *testing.T, pods ...*corev1.Pod) {
 		var errs []error
 		for i := range leases.Items {
 			l := &leases.Items[i]
-			if l.Status.Status != v1.IPActive {
+			if l.Status.Status != v1.IPActive || l.Status.PodNamespace != x.namespace || !names[l.Status.PodName] {
 				continue
 			}
 			addr, err := netip.ParseAddr(cmp.Or(l.Spec.Address, l.Name))

@@ -46,9 +46,10 @@ type fixture struct {
 	kubeSystem types.UID
 }
 
+// Tests use the nodes n1 and n2; n3 is for one that has a node dead for long, while others go on.
 func TestMain(m *testing.M) {
 	os.Exit(shared.Main(m, bed.Setup{
-		Nodes: 2, Networks: []string{plain, macvlan},
+		Nodes: 3, Networks: []string{plain, macvlan},
 		Prepare: func(n *bed.Node) error { return world.equip(n) },
 	}, setUp))
 }
@@ -94,7 +95,7 @@ func setUp(ctx context.Context, b *bed.Bed) (func() error, error) {
 const first, last = 100, 199
 
 func pools() []*v1.BCSNetPool {
-	hosts := []string{"192.168.77.11", "192.168.77.12"}
+	hosts := []string{"192.168.77.11", "192.168.77.12", "192.168.77.13"}
 	pool := func(name string, spec v1.BCSNetPoolSpec) *v1.BCSNetPool {
 		spec.Hosts = hosts
 		return &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}

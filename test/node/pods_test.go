@@ -13,7 +13,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -132,21 +131,6 @@ func (x *tenant) asReady(t *testing.T, pod *corev1.Pod) (a addresses, err error)
 		}
 	}
 	return a, err
-}
-
-// end deletes a pod and waits until its kubelet has ended it.
-func (x *tenant) end(t *testing.T, pod *corev1.Pod) {
-	t.Helper()
-	if err := x.Delete(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
-	controlplane.EventuallyWithin(t, 90*time.Second, func() error {
-		err := x.Get(t.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return errors.Join(err, fmt.Errorf("the pod %s is still there", pod.Name))
-	})
 }
 
 // reaches has one pod ask another one once, over each family that they have, and compares the name that answers.

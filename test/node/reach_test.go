@@ -14,16 +14,18 @@ import (
 
 // TestPodsReachEachOther has pods on both nodes, in each network that this kernel has links for.
 func TestPodsReachEachOther(t *testing.T) {
+	t.Parallel()
+	x := newTenant(t)
 	for name, network := range map[string]string{"bridge": bridged, "macvlan": macvlan} {
 		t.Run(name, func(t *testing.T) {
-			x := newTenant(t)
-			one, two := x.create(t, "one", "n1", network), x.create(t, "two", "n2", network)
+			t.Parallel()
+			one, two := x.create(t, name+"-1", "n1", network), x.create(t, name+"-2", "n2", network)
 			a, b := x.ready(t, one), x.ready(t, two)
 			if !a.v4.IsValid() || !a.v6.IsValid() || !b.v4.IsValid() || !b.v6.IsValid() {
 				t.Errorf("addresses %v and %v, want one of each family", a, b)
 			}
-			x.reaches(t, a, b, "two")
-			x.reaches(t, b, a, "one")
+			x.reaches(t, a, b, two.Name)
+			x.reaches(t, b, a, one.Name)
 			x.wantLeases(t, one, two)
 		})
 	}
@@ -31,6 +33,7 @@ func TestPodsReachEachOther(t *testing.T) {
 
 // TestOneFamily has a pod that wants an IPv4 address alone, beside one of two families.
 func TestOneFamily(t *testing.T) {
+	t.Parallel()
 	x := newTenant(t)
 	single := bed.Pod(x.namespace, "single", "n1")
 	single.Annotations = map[string]string{v1.GroupVersion.Group + "/ip-family-policy": "SingleStack",

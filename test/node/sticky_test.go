@@ -3,8 +3,8 @@
 package node
 
 import (
-	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +20,9 @@ import (
 )
 
 // sticky makes a StatefulSet with one pod on a node, which keeps its addresses while it is wanted, and returns that pod.
-func (x *tenant) sticky(t *testing.T, node, network string) (*appsv1.StatefulSet, *corev1.Pod) {
+func (x *tenant) sticky(t *testing.T, name, node, network string) (*appsv1.StatefulSet, *corev1.Pod) {
 	t.Helper()
-	labels := map[string]string{"app": "db"}
+	labels := map[string]string{"app": name}
 	spec := bed.PodSpec("")
 	spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
 	// A node that is not ready is waited for as long as a test takes.
@@ -33,9 +33,9 @@ func (x *tenant) sticky(t *testing.T, node, network string) (*appsv1.StatefulSet
 		spec.RuntimeClassName = &network
 	}
 	set := &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: "db"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: name},
 		Spec: appsv1.StatefulSetSpec{
-			Replicas: new(int32(1)), ServiceName: "db",
+			Replicas: new(int32(1)), ServiceName: name,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
@@ -48,7 +48,7 @@ func (x *tenant) sticky(t *testing.T, node, network string) (*appsv1.StatefulSet
 	if err := x.Create(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
-	return set, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: "db-0"}}
+	return set, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: x.namespace, Name: name + "-0"}}
 }
 
 // move has the StatefulSet's pod go to another node, and returns its addresses there once it is ready.
@@ -71,35 +71,34 @@ func (x *tenant) move(t *testing.T, set *appsv1.StatefulSet, pod *corev1.Pod, no
 // TestAStickyPodMoves moves a pod that keeps its address to the other node and back. A peer that has just talked to it reaches
 // it there with its first question: its entry of the address, which is fresh, has been corrected.
 func TestAStickyPodMoves(t *testing.T) {
-	for name, network := range map[string]string{"with its MAC": bridged, "with another MAC": plain, "macvlan": macvlan} {
+	t.Parallel()
+	x := newTenant(t)
+	for name, network := range map[string]string{"same-mac": bridged, "other-mac": plain, "macvlan": macvlan} {
 		t.Run(name, func(t *testing.T) {
-			x := newTenant(t)
-			peer := x.ready(t, x.create(t, "peer", "n1", plain))
-			set, pod := x.sticky(t, "n1", network)
+			t.Parallel()
+			peer := x.ready(t, x.create(t, name+"-peer", "n1", plain))
+			set, pod := x.sticky(t, name, "n1", network)
 			before := x.ready(t, pod)
 			for _, node := range []string{"n2", "n1"} {
-				x.reaches(t, peer, before, "db-0")
+				x.reaches(t, peer, before, pod.Name)
 				after := x.move(t, set, pod, node)
 				if after != before {
 					t.Errorf("on %s it has %s, want %s", node, after, before)
 				}
-				x.reaches(t, peer, after, "db-0")
+				x.reaches(t, peer, after, pod.Name)
 				// The fabric has talked to it as well, and is no pod.
-				if answer, err := x.fromFabric(t, after); err != nil || !strings.HasPrefix(answer, "db-0 at ") {
-					t.Errorf("the fabric gets %q, %v", answer, err)
-				}
-			}
-			if err := x.Delete(t.Context(), set); err != nil {
-				t.Fatal(err)
+				x.answersFabric(t, pod.Name, after)
 			}
 		})
 	}
 }
 
-// fromFabric has the fabric ask a pod, over each family.
-func (x *tenant) fromFabric(t *testing.T, a addresses) (answer string, err error) {
+// answersFabric has the fabric ask a pod once, over each family.
+func (x *tenant) answersFabric(t *testing.T, name string, a addresses) {
 	t.Helper()
-	answer, err = x.Bed.Get(t.Context(), a.v4, "/")
-	_, err6 := x.Bed.Get(t.Context(), a.v6, "/")
-	return answer, errors.Join(err, err6)
+	for _, addr := range []netip.Addr{a.v4, a.v6} {
+		if answer, err := x.Bed.Get(t.Context(), addr, "/"); err != nil || !strings.HasPrefix(answer, name+" at ") {
+			t.Errorf("the fabric asks %s: %q, %v; want %s", addr, answer, err, name)
+		}
+	}
 }

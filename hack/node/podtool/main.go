@@ -24,7 +24,7 @@ import (
 )
 
 // patience is how long one question may take.
-const patience = 3 * time.Second
+const patience = 5 * time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

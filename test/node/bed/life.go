@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -225,9 +226,9 @@ func (n *Node) awaitReady(ctx context.Context) error {
 	return controlplane.WaitFor(ctx, startTimeout, func() error { return n.Ready(ctx, admin) })
 }
 
-// Processes returns the process IDs of a program's running instances on the node, by which this process can signal them. The
-// program is named as its file is.
-func (n *Node) Processes(program string) (pids []int) {
+// Plugins returns the process IDs of a plugin's running instances on the node that are about a pod, by which this process can
+// signal them.
+func (n *Node) Plugins(program, pod string) (pids []int) {
 	if n.life == nil {
 		return nil
 	}
@@ -242,9 +243,23 @@ func (n *Node) Processes(program string) (pids []int) {
 			continue
 		}
 		pid := filepath.Base(filepath.Dir(link))
+		environ, err := os.ReadFile("/proc/" + pid + "/environ")
+		if err != nil || !about(environ, pod) {
+			continue
+		}
 		if number, err := strconv.Atoi(pid); err == nil && namespace(pid) == home {
 			pids = append(pids, number)
 		}
 	}
 	return pids
+}
+
+// about reports whether an environment is that of a plugin which was called for a pod. The order of its arguments is random.
+func about(environ []byte, pod string) bool {
+	for variable := range strings.SplitSeq(string(environ), "\x00") {
+		if args, ok := strings.CutPrefix(variable, "CNI_ARGS="); ok {
+			return slices.Contains(strings.Split(args, ";"), "K8S_POD_NAME="+pod)
+		}
+	}
+	return false
 }

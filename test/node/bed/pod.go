@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a question to a pod may take.
-const patience = 5 * time.Second
+const patience = 10 * time.Second
 
 // Pod returns a pod of the image, which serves HTTP on port 8080, for a node; an empty name of the node leaves it to the
 // scheduler.
@@ -36,6 +36,13 @@ func PodSpec(node string) corev1.PodSpec {
 		Containers: []corev1.Container{{
 			Name: "main", Image: Image, ImagePullPolicy: corev1.PullNever, Args: []string{"serve"},
 			Ports: []corev1.ContainerPort{{ContainerPort: 8080}},
+			// Ready when it answers; asked from inside, as a node reaches no macvlan link of its own pods.
+			StartupProbe: &corev1.Probe{
+				ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{
+					"/podtool", "get", "http://localhost:8080/",
+				}}},
+				PeriodSeconds: 1, FailureThreshold: 60,
+			},
 		}},
 	}
 }
