@@ -15,9 +15,6 @@ import (
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
-// allocatorPort is the port of the controller's HTTP service, as in a cluster.
-const allocatorPort = 8090
-
 // runNode does the work of a node where this program was started for that.
 func runNode() { bed.RunNode() }
 
@@ -54,13 +51,16 @@ func bringUpNodes(ctx context.Context, o options, report func(string)) (_ *clust
 		return nil, err
 	}
 	c.controller, err = b.Cluster.StartController(ctx, controlplane.ControllerOptions{
-		Binary: o.controller, HTTPAddress: netip.AddrPortFrom(b.Gateway4(), allocatorPort).String(),
+		Binary: o.controller, HTTPAddress: netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort).String(),
 	})
 	if err != nil {
 		return nil, err
 	}
 	report(fmt.Sprintf("nodes: 3 of 3, %d s", 3*o.nodes))
-	if err := b.Up(ctx, bed.Setup{Nodes: o.nodes, Prepare: network}); err != nil {
+	err = b.Up(ctx, bed.Setup{Nodes: o.nodes, Prepare: func(n *bed.Node) error {
+		return errors.Join(n.InstallBcsnet(ctx, c.controller.URL), n.WriteConflist("", []byte(bed.Conflist)))
+	}})
+	if err != nil {
 		return nil, err
 	}
 	if err := serveControl(ctx, o, b); err != nil {
@@ -102,18 +102,4 @@ func publishNodes(o options, b *bed.Bed, c *controlplane.Controller) error {
 		return err
 	}
 	return o.publish(s)
-}
-
-// network gives a node the network of its pods: ports of the node's bridge, with addresses that no other node has.
-func network(n *bed.Node) error {
-	return n.WriteConflist("", fmt.Appendf(nil, `{
-		"cniVersion": "1.1.0", "name": "underlay", "plugins": [{
-			"type": "bridge", "bridge": "br0",
-			"ipam": {
-				"type": "host-local",
-				"ranges": [[{"subnet": "192.168.77.0/24", "rangeStart": "192.168.77.%[1]d0", "rangeEnd": "192.168.77.%[1]d9", "gateway": "%[2]s"}]],
-				"routes": [{"dst": "0.0.0.0/0"}]
-			}
-		}]
-	}`, n.Number, n.Gateway4))
 }

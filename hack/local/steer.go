@@ -57,7 +57,7 @@ func steer(ctx context.Context, o options) error {
 func explainNodes(o options) error {
 	fmt.Printf(`
   kubectl get nodes -o wide
-  kubectl apply -f examples/real-nodes.yaml
+  kubectl apply -f examples/real-nodes/web.yaml
   kubectl rollout status statefulset/web
   kubectl get pods -o wide
   kubectl exec web-0 -- /podtool get http://ADDRESS-OF-WEB-1:8080/

@@ -5,6 +5,7 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,9 +24,9 @@ func TestDelWithTheBareType(t *testing.T) {
 	if err := x.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	x.run(t, bed.Call{Args: []string{"ip", "netns", "add", "by-hand"}})
-	t.Cleanup(func() { x.run(t, bed.Call{Args: []string{"ip", "netns", "del", "by-hand"}}) })
-	added := x.call(t, "ADD", "/run/netns/by-hand", `{"cniVersion": "1.1.0", "name": "underlay", "type": "bridge", "ipam": {"type": "bcsnet-ipam"}}`)
+	x.run(t, bed.Call{Args: []string{"ip", "netns", "add", "bare"}})
+	t.Cleanup(func() { x.run(t, bed.Call{Args: []string{"ip", "netns", "del", "bare"}}) })
+	added := x.call(t, "ADD", "/run/netns/bare", `{"cniVersion": "1.1.0", "name": "underlay", "type": "bridge", "ipam": {"type": "bcsnet-ipam"}}`)
 	var result struct{ IPs []struct{ Address string } }
 	if err := json.Unmarshal(added, &result); err != nil || len(result.IPs) != 2 {
 		t.Fatalf("ADD answered %q, %v", added, err)
@@ -41,8 +42,18 @@ func TestDelWithTheBareType(t *testing.T) {
 // call runs the IPAM plugin by hand, and returns what it printed.
 func (x *tenant) call(t *testing.T, command, network, config string) []byte {
 	t.Helper()
-	const container = "0123456789abcdef-by-hand"
-	return x.run(t, bed.Call{
+	out, err := x.tryCall(t, command, network, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// tryCall does what call does, and returns a refusal as an error. Each namespace has a container of its own.
+func (x *tenant) tryCall(t *testing.T, command, network, config string) ([]byte, error) {
+	t.Helper()
+	container := "by-hand-" + x.namespace
+	return x.inNode(t, x.Node("n1"), bed.Call{
 		Args: []string{"/opt/cni/bin/bcsnet-ipam"}, Input: []byte(config),
 		Env: []string{
 			"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + container, "CNI_IFNAME=eth0", "CNI_PATH=/opt/cni/bin",
@@ -54,9 +65,19 @@ func (x *tenant) call(t *testing.T, command, network, config string) []byte {
 // run runs a command on n1, and returns what it printed.
 func (x *tenant) run(t *testing.T, c bed.Call) []byte {
 	t.Helper()
-	r, err := x.Node("n1").Run(context.WithoutCancel(t.Context()), c)
-	if err != nil || r.Code != 0 {
-		t.Fatalf("%q: exit code %d, %v: %s%s", c.Args, r.Code, err, r.Output, r.Errors)
+	out, err := x.inNode(t, x.Node("n1"), c)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return r.Output
+	return out
+}
+
+// inNode runs a command on a node, and returns what it printed. An exit code is an error.
+func (x *tenant) inNode(t *testing.T, n *bed.Node, c bed.Call) ([]byte, error) {
+	t.Helper()
+	r, err := n.Run(context.WithoutCancel(t.Context()), c)
+	if err == nil && r.Code != 0 {
+		err = fmt.Errorf("%q: exit code %d: %s%s", c.Args, r.Code, r.Output, r.Errors)
+	}
+	return r.Output, err
 }

@@ -4,17 +4,13 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -26,10 +22,10 @@ const (
 	bridged = ""
 	plain   = "plain"   // a bridge whose pods have a MAC of their own each time
 	macvlan = "macvlan" // links of the node's bridge
+	killed  = "killed"  // as plain, by a plugin that dies where a test wants it
+	pointed = "ptp"     // routed by the node
+	meta    = "meta"    // two interfaces: of the default network, and of macvlan
 )
-
-// plugins are those of this module that the nodes have.
-var plugins = []string{"bcsnet-ipam", "bcsnet-announce"}
 
 var (
 	shared bed.Shared
@@ -43,13 +39,13 @@ type fixture struct {
 	controller *controlplane.Controller
 	door       *door  // between plugins and controller
 	judge      *judge // asks who has which address
-	kubeSystem types.UID
 }
 
 // Tests use the nodes n1 and n2; n3 is for one that has a node dead for long, while others go on.
 func TestMain(m *testing.M) {
+	play()
 	os.Exit(shared.Main(m, bed.Setup{
-		Nodes: 3, Networks: []string{plain, macvlan},
+		Nodes: 3, Networks: []string{plain, macvlan, killed, pointed, meta},
 		Prepare: func(n *bed.Node) error { return world.equip(n) },
 	}, setUp))
 }
@@ -69,18 +65,14 @@ func setUp(ctx context.Context, b *bed.Bed) (func() error, error) {
 			return nil, err
 		}
 	}
-	system := &corev1.Namespace{}
-	if err := admin.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, system); err != nil {
-		return nil, err
-	}
-	w := &fixture{Bed: b, kubeSystem: system.UID}
+	w := &fixture{Bed: b}
 	w.controller, err = cp.StartController(ctx, controlplane.ControllerOptions{
-		HTTPAddress: netip.AddrPortFrom(b.Gateway4(), 8090).String(),
+		HTTPAddress: netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort).String(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	if w.door, err = openDoor(netip.AddrPortFrom(b.Gateway4(), 8091).String(), w.controller.URL); err != nil {
+	if w.door, err = openDoor(netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort+1).String(), w.controller.URL); err != nil {
 		return nil, err
 	}
 	w.judge = startJudge(b)
@@ -92,12 +84,11 @@ func setUp(ctx context.Context, b *bed.Bed) (func() error, error) {
 }
 
 // first and last are the numbers of the addresses of the IPv4 pool.
-const first, last = 100, 199
+const first, last = 64, 223
 
 func pools() []*v1.BCSNetPool {
-	hosts := []string{"192.168.77.11", "192.168.77.12", "192.168.77.13"}
 	pool := func(name string, spec v1.BCSNetPoolSpec) *v1.BCSNetPool {
-		spec.Hosts = hosts
+		spec.HostSubnets = []string{"192.168.77.0/27"} // the nodes'
 		return &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 	}
 	return []*v1.BCSNetPool{
@@ -112,39 +103,23 @@ func pools() []*v1.BCSNetPool {
 	}
 }
 
-// equip gives a node our plugins, what an installer writes for them, and a conflist for each network.
+// equip gives a node bcsnet, and a conflist for each network.
 func (w *fixture) equip(n *bed.Node) error {
-	root, err := controlplane.ModuleRoot()
-	if err != nil {
+	if err := n.InstallBcsnet(context.Background(), w.door.url); err != nil {
 		return err
 	}
-	for _, name := range plugins {
-		program := filepath.Join(root, "bin", name)
-		if _, err := os.Stat(program); err != nil {
-			return fmt.Errorf("%w; hint: run `make build`", err)
-		}
-		if err := n.InstallPlugin(name, program); err != nil {
-			return err
-		}
-	}
-	config, err := json.Marshal(map[string]any{
-		"cluster": w.kubeSystem, "node": n.Name, "host": n.Address4.Addr(), "replicas": []string{w.door.url},
-		"serverName": "bcsnet-controller.bcsnet-system.svc",
-	})
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(n.EtcCNI(), "net.d", "bcsnet.d")
-	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "config.json"), config, 0o600)); err != nil {
-		return err
-	}
-	for network, main := range map[string]string{
-		bridged: `{"type": "bridge", "bridge": "br0", "ipam": {"type": "bcsnet-ipam"}}, {"type": "bcsnet-announce", "mac": true}`,
-		plain:   `{"type": "bridge", "bridge": "br0", "ipam": {"type": "bcsnet-ipam"}}, {"type": "bcsnet-announce"}`,
-		macvlan: `{"type": "macvlan", "master": "br0", "mode": "bridge", "ipam": {"type": "bcsnet-ipam"}},
-			{"type": "bcsnet-announce"}`,
+	for network, text := range map[string]string{
+		bridged: bed.Conflist,
+		plain: `{"cniVersion": "1.1.0", "name": "plain", "plugins": [
+			{"type": "bridge", "bridge": "br0", "ipam": {"type": "bcsnet-ipam"}}, {"type": "bcsnet-announce"}]}`,
+		killed: `{"cniVersion": "1.1.0", "name": "killed", "plugins": [
+			{"type": "bridge", "bridge": "br0", "ipam": {"type": "killed-ipam"}}, {"type": "bcsnet-announce"}]}`,
+		pointed: `{"cniVersion": "1.1.0", "name": "ptp", "plugins": [
+			{"type": "ptp", "ipam": {"type": "bcsnet-ipam", "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]}}]}`,
+		meta: `{"cniVersion": "1.1.0", "name": "meta", "plugins": [{"type": "` + playMeta + `", "networks": ["net", "macvlan"]}]}`,
+		macvlan: `{"cniVersion": "1.1.0", "name": "macvlan", "plugins": [
+			{"type": "macvlan", "master": "br0", "mode": "bridge", "ipam": {"type": "bcsnet-ipam"}}, {"type": "bcsnet-announce"}]}`,
 	} {
-		text := fmt.Sprintf(`{"cniVersion": "1.1.0", "name": "underlay%s", "plugins": [%s]}`, network, main)
 		if err := n.WriteConflist(network, []byte(text)); err != nil {
 			return err
 		}

@@ -72,6 +72,21 @@ func (x *tenant) wantNoPods(t *testing.T) {
 	}
 }
 
+// hasEvent returns an error unless a pod has an event whose message has a text in it.
+func (x *tenant) hasEvent(t *testing.T, pod *corev1.Pod, text string) error {
+	t.Helper()
+	events := &corev1.EventList{}
+	if err := x.List(t.Context(), events, client.InNamespace(x.namespace)); err != nil {
+		return err
+	}
+	for i := range events.Items {
+		if e := &events.Items[i]; e.InvolvedObject.Name == pod.Name && strings.Contains(e.Message, text) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the pod %s has no event with %q", pod.Name, text)
+}
+
 func (x *tenant) logEvents(t *testing.T) {
 	t.Helper()
 	events := &corev1.EventList{}
