@@ -21,8 +21,9 @@ const (
 	// a namespace that could be given a block draws from no flat pool.
 	splitNetwork, flatNetwork = "bench-split", "bench-flat"
 	blocksNetwork             = "10.80.0.0/13"
-	// owned is how many blocks namespaces have, of blockLength; blockLeases is how many addresses are in use in each.
-	owned, blockLength, blockLeases = 4096, 27, 4
+	// owned is how many blocks namespaces have, of blockLength; fewLeases and then manyLeases addresses of each are in use.
+	owned, blockLength    = 4096, 27
+	fewLeases, manyLeases = 4, 16
 	// startTurns are starts of each controller, by the number of rounds.
 	startTurns = 3
 )
@@ -62,10 +63,10 @@ func (b *bench) blocks(ctx context.Context) error {
 		return err
 	}
 	b.report.block("pools written by a change of the parent", fmt.Sprint(written))
-	if err := errors.Join(b.fillBlocks(ctx, split, true), flat.fillBlocks(ctx, split, false)); err != nil {
+	if err := b.startsWithLeases(ctx, flat, split, 0, fewLeases); err != nil {
 		return err
 	}
-	if err := b.startsBeside(ctx, flat, fmt.Sprintf("with %d leases", owned*blockLeases)); err != nil {
+	if err := b.startsWithLeases(ctx, flat, split, fewLeases, manyLeases); err != nil {
 		return err
 	}
 	for _, callers := range []int{1, 16, maxCallers} {
@@ -78,6 +79,16 @@ func (b *bench) blocks(ctx context.Context) error {
 		}
 	}
 	return b.newcomers(ctx, flat)
+}
+
+// startsWithLeases measures starts once so many addresses of each block are in use, of which some are already.
+func (b *bench) startsWithLeases(ctx context.Context, flat *bench, split *v1.BCSNetPool, have, want int) error {
+	say("making %d leases, in blocks and in a flat pool", owned*(want-have))
+	err := errors.Join(b.fillBlocks(ctx, split, have, want, true), flat.fillBlocks(ctx, split, have, want, false))
+	if err != nil {
+		return err
+	}
+	return b.startsBeside(ctx, flat, fmt.Sprintf("with %d leases", owned*want))
 }
 
 // inBlocks makes a pool one that is split into blocks, which namespaces get by themselves.
@@ -97,9 +108,9 @@ func block(p *v1.BCSNetPool, number int, namespace string) ipam.Pool {
 	return of
 }
 
-// fillBlocks takes the first addresses of each block that is owned: as leases of the block, or of the flat pool.
-func (b *bench) fillBlocks(ctx context.Context, split *v1.BCSNetPool, ofBlocks bool) error {
-	say("making %d leases", owned*blockLeases)
+// fillBlocks takes the first addresses of each block that is owned, behind those that are taken: as leases of the block,
+// or of the flat pool.
+func (b *bench) fillBlocks(ctx context.Context, split *v1.BCSNetPool, have, want int, ofBlocks bool) error {
 	var group errgroup.Group
 	group.SetLimit(maxCallers)
 	for i := range owned {
@@ -110,8 +121,10 @@ func (b *bench) fillBlocks(ctx context.Context, split *v1.BCSNetPool, ofBlocks b
 		}
 		group.Go(func() error {
 			a := of.Plan.CIDR.Addr()
-			for n := range blockLeases {
-				a = a.Next()
+			for n := range want {
+				if a = a.Next(); n < have {
+					continue
+				}
 				if err := take(ctx, b.filler, a, params, ownerIn(tenant(i), i, n)); err != nil {
 					return err
 				}
