@@ -3,7 +3,9 @@ package allocator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,42 +42,50 @@ func (a *Allocator) CollectNetwork(ctx context.Context, r NetworkGC) ([]lease.Le
 		}
 		g.listed[at] = struct{}{}
 	}
+	byKey := map[string][]lease.Lease{}
+	for _, l := range a.index.ByHost(r.Host) {
+		if l, forgotten := l.From(g.forgotten); forgotten {
+			key := Request{Owner: l.Owner, Namespace: l.Namespace, PodName: l.PodName, IfName: l.IfName}.key()
+			byKey[key] = append(byKey[key], l)
+		}
+	}
 	var mu sync.Mutex
 	var released []lease.Lease
 	var group errgroup.Group
 	group.SetLimit(parallelWrites)
-	for _, l := range a.index.ByHost(r.Host) {
-		l, forgotten := l.From(g.forgotten)
-		if !forgotten {
-			continue
-		}
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		group.Go(func() error {
-			gone, err := a.collectOne(ctx, l, g.since(l))
-			if err != nil {
-				return fmt.Errorf("releasing %s: %w", l.Addr, err)
-			}
-			if gone {
-				mu.Lock()
-				defer mu.Unlock()
-				released = append(released, l)
-			}
-			return nil
+			gone, err := a.collectAttachment(ctx, key, byKey[key], g)
+			mu.Lock()
+			defer mu.Unlock()
+			released = append(released, gone...)
+			return err
 		})
 	}
 	err := group.Wait()
 	return byAddr(released), err
 }
 
-// collectOne releases a lease unless an ADD of its interface is under way, and has one that comes meanwhile wait.
-func (a *Allocator) collectOne(ctx context.Context, l lease.Lease, still func(lease.Lease) bool) (bool, error) {
-	done, free := a.locks.tryAcquire(Request{
-		Owner: l.Owner, Namespace: l.Namespace, PodName: l.PodName, IfName: l.IfName,
-	}.key())
+// collectAttachment releases what was forgotten of one interface of a pod or owner, unless an ADD of it is under way. One
+// that comes meanwhile waits.
+func (a *Allocator) collectAttachment(
+	ctx context.Context, key string, all []lease.Lease, g networkGC,
+) (released []lease.Lease, err error) {
+	done, free := a.locks.tryAcquire(key)
 	defer done()
 	if !free {
-		return false, nil
+		return nil, nil
 	}
-	return a.releaseOne(ctx, l, still)
+	for _, l := range all {
+		gone, err := a.releaseOne(ctx, l, g.since(l))
+		if err != nil {
+			return released, fmt.Errorf("releasing %s: %w", l.Addr, err)
+		}
+		if gone {
+			released = append(released, l)
+		}
+	}
+	return released, nil
 }
 
 // networkGC is a NetworkGC on its way.

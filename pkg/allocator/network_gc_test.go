@@ -115,6 +115,23 @@ func TestCollectNetworkOfPods(t *testing.T) {
 	}
 }
 
+// All addresses of an interface go together.
+func TestCollectNetworkOfTwoFamilies(t *testing.T) {
+	s, at := newSite("9-12"), ago()
+	s.pool.Spec.Network = s.pool.Name
+	six := s.pool.DeepCopy()
+	six.Name, six.Spec.Net, six.Spec.Mask = s.pool.Name+"-6", fmt.Sprintf("fd00:6c:%x::", sites.Load()), 64
+	six.Spec.Gateway, six.Spec.AvailableIPs = six.Spec.Net+"1", []string{six.Spec.Net + "9"}
+	r := newReplica(t, s.pool, six)
+	got := r.add(s.by("both", "pods", at(0)))
+	if len(got) != 2 {
+		t.Fatalf("%v", got)
+	}
+	if freed := r.collect(s, "pods", at(10)); len(freed) != 2 {
+		t.Errorf("freed %v of %v", freed, got)
+	}
+}
+
 // Whatever the clock of the host says: what it asked for before the call, by the same clock, may go, and what it asks for
 // after it stays.
 func TestCollectNetworkByWrongClocks(t *testing.T) {

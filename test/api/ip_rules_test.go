@@ -127,6 +127,27 @@ func TestIPRules(t *testing.T) {
 			"status.ifName: Too long: may not be more than 15 bytes",
 			unchecked,
 		}},
+		"a conflict": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{
+			Status: v1.IPReserved, UpdateTime: "2026-01-02T15:04:05Z", Conflict: &v1.AddressConflict{
+				MAC: "02:00:5e:10:00:01", Host: "10.0.0.11", ContainerID: "c1", ReportedAt: "2026-01-02T15:04:05Z",
+				Outcome: v1.ConflictQuarantined, Until: "2026-01-02T16:04:05Z",
+			},
+		})},
+		"a conflict of another outcome": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Conflict: &v1.AddressConflict{
+			MAC: "02:00:5e:10:00:01", ContainerID: "c1", ReportedAt: "2026-01-02T15:04:05Z", Outcome: "Disputed",
+		}}), want: []string{
+			`status.conflict.outcome: Unsupported value: "Disputed": supported values: "Quarantined", "Released", "Kept"`,
+			unchecked,
+		}},
+		"a conflict without a MAC": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{Conflict: &v1.AddressConflict{
+			ContainerID: "c1", ReportedAt: "2026-01-02T15:04:05Z", Outcome: v1.ConflictKept,
+		}}), want: []string{
+			`status.conflict.mac: Invalid value: "": status.conflict.mac in body should be at least 17 chars long`,
+		}},
+		"network name is too long": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{CNINetwork: strings.Repeat("n", 254)}), want: []string{
+			"status.cniNetwork: Too long: may not be more than 253 bytes",
+			unchecked,
+		}},
 		"too many former containers": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{SupersededContainerIDs: []string{"1", "2", "3", "4", "5"}}), want: []string{
 			"status.supersededContainerIDs: Too many: 5: must have at most 4 items",
 			unchecked,

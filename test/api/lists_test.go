@@ -131,7 +131,7 @@ func TestColumns(t *testing.T) {
 		},
 		v1.IPResource: {
 			Columns: []string{"Name", "Pool", "Status", "Host", "Namespace", "Pod", "Age"},
-			Wide:    []string{"Owner", "Claim", "Container", "Interface", "Gateway", "Updated"},
+			Wide:    []string{"Owner", "Claim", "Container", "Interface", "CNINetwork", "Gateway", "Updated"},
 			Rows: [][]any{
 				{"10.0.0.20", "10.0.0.0", "Active", "10.0.0.11", "web", "a", nil, nil, "c-a", "eth0", "10.0.0.1"},
 				{"10.0.0.21", "10.0.0.0", "Available", nil, nil, nil, nil, nil, nil, nil, "10.0.0.1"},
@@ -169,7 +169,7 @@ func TestColumns(t *testing.T) {
 		"bnp":          "NAME NET MASK TOTAL ACTIVE RESERVED FREE STATE AGE",
 		"bnp -o wide":  "NAME NET MASK TOTAL ACTIVE RESERVED FREE STATE GATEWAY PARENT NETWORK VLAN PRIORITY CORDONED COOLING HOSTS STATUS READY AGE",
 		"bnip":         "NAME POOL STATUS HOST NAMESPACE POD AGE",
-		"bnip -o wide": "NAME POOL STATUS HOST NAMESPACE POD OWNER CLAIM CONTAINER INTERFACE GATEWAY UPDATED AGE",
+		"bnip -o wide": "NAME POOL STATUS HOST NAMESPACE POD OWNER CLAIM CONTAINER INTERFACE CNINETWORK GATEWAY UPDATED AGE",
 	} {
 		out, err := kubectl(t, append([]string{"get"}, strings.Fields(args)...)...)
 		header, _, _ := strings.Cut(out, "\n")
