@@ -65,11 +65,9 @@ func leaseInShort(l lease.Lease) string {
 	return text
 }
 
-// Reservation returns who set a reserved address aside and why, as far as its history shows; of one that is quarantined,
-// the MAC that answered for it.
+// Reservation returns who set a reserved address aside and why, as far as its history shows.
 func Reservation(l lease.Lease) lease.Change {
-	if past := l.History.Entries(); l.State == lease.Reserved && len(past) > 0 &&
-		(past[0].Verb == lease.VerbReserve || l.IsQuarantined() && past[0].Verb == lease.VerbConflict) {
+	if past := l.History.Entries(); l.State == lease.Reserved && len(past) > 0 && past[0].Verb == lease.VerbReserve {
 		return past[0].Change
 	}
 	return lease.Change{}

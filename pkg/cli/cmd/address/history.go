@@ -106,7 +106,7 @@ func pastRows(l lease.Lease) (rows []pastRow) {
 	case lease.Reserved:
 		change := resource.Reservation(l)
 		if change.Verb = whatReserved; l.IsQuarantined() {
-			change.Verb = whatRests
+			change = lease.Change{Verb: whatRests, By: l.Conflict.MAC}
 		}
 		if l.Claim != "" {
 			change = lease.Change{Verb: whatKept}
