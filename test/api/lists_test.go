@@ -19,7 +19,7 @@ import (
 func lease(name, podNamespace, podName string) *v1.BCSNetIP {
 	return address(name, func(o *v1.BCSNetIP) {
 		o.Status = v1.BCSNetIPStatus{
-			Status: v1.IPActive, Host: "10.0.0.11", ContainerID: "c-" + podName, IfName: "eth0",
+			Status: v1.IPActive, Host: "10.0.0.11", ContainerID: "c-" + podName, IfName: "eth0", CNINetwork: "pods",
 			PodNamespace: podNamespace, PodName: podName,
 			UpdateTime: time.Now().UTC().Format(time.RFC3339Nano),
 		}
@@ -133,8 +133,8 @@ func TestColumns(t *testing.T) {
 			Columns: []string{"Name", "Pool", "Status", "Host", "Namespace", "Pod", "Age"},
 			Wide:    []string{"Owner", "Claim", "Container", "Interface", "CNINetwork", "Gateway", "Updated"},
 			Rows: [][]any{
-				{"10.0.0.20", "10.0.0.0", "Active", "10.0.0.11", "web", "a", nil, nil, "c-a", "eth0", "10.0.0.1"},
-				{"10.0.0.21", "10.0.0.0", "Available", nil, nil, nil, nil, nil, nil, nil, "10.0.0.1"},
+				{"10.0.0.20", "10.0.0.0", "Active", "10.0.0.11", "web", "a", nil, nil, "c-a", "eth0", "pods", "10.0.0.1"},
+				{"10.0.0.21", "10.0.0.0", "Available", nil, nil, nil, nil, nil, nil, nil, nil, "10.0.0.1"},
 			},
 		},
 	}
