@@ -125,11 +125,11 @@ func (a *Allocator) contest(
 // unrecorded frees an address whose report the API server did not store: it drops fields that its CRD does not have.
 // Without the report, the address would count as set aside by hand, for good.
 func (a *Allocator) unrecorded(ctx context.Context, r ConflictReport, c Contested) (Contested, error) {
-	a.log.Warn("a conflict is not written down, and the address not quarantined: the CRD BCSNetIP is of an earlier release",
+	a.log.Warn("an address is not quarantined: the CRD BCSNetIP is of an earlier release and knows no conflicts",
 		"address", r.Addr.String(), "mac", r.MAC)
 	reserved := c.Now
 	if reserved.State == lease.Reserved {
-		change := lease.Change{Verb: lease.VerbConflict, By: r.MAC, Reason: "answered for it; the CRD is of an earlier release"}
+		change := lease.Change{Verb: lease.VerbConflict, By: r.MAC, Reason: "answered; the CRD is an earlier one"}
 		if _, err := FreeLease(ctx, a.leases, reserved, change, func(now lease.Lease) bool {
 			return now.State == lease.Reserved && now.Updated.Equal(reserved.Updated)
 		}); err != nil {

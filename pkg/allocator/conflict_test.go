@@ -218,8 +218,8 @@ func TestConflictOfAMachine(t *testing.T) {
 	}
 }
 
-// Who answers for three addresses, or for more than a few of a pool, is answering for all: what is reported then is free
-// at once. After five addresses a host is heard no more.
+// Who answers for three addresses, or for more than a few of a pool, is answering for all: what is reported then is
+// free at once. After five addresses a host is heard no more.
 func TestConflictBrakes(t *testing.T) {
 	s, big := newSite("9-40"), newSite("9-40")
 	r := newReplica(t, s.pool, big.pool)
@@ -305,7 +305,8 @@ func TestConflictLater(t *testing.T) {
 	}
 }
 
-// A DEL and a report of one container at once: the address is free or rests, whoever is first, and nobody is told both.
+// A DEL and a report of one container at once: the address is free or rests, whoever is first, and nobody is told
+// both.
 func TestConflictDuringDEL(t *testing.T) {
 	s := newSite("9-40")
 	r := newReplica(t, s.pool)

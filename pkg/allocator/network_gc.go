@@ -28,8 +28,9 @@ type NetworkGC struct {
 }
 
 // CollectNetwork gives up what containers of a host hold that were attached by a network configuration, and that the
-// host does not list. It leaves alone what was asked for after the call began, what an ADD is about at this moment, and
-// what names another network, or none. What it released comes back also with an error; asking again does the rest.
+// host does not list. It leaves alone what was asked for after the call began, what an ADD is about at this moment,
+// and what names another network, or none. What it released comes back also with an error; asking again does the
+// rest.
 //
 // Who calls may have made the list while an ADD ran. What that takes after the call came is not in the index yet, or
 // under another holder, and stays: only holdings that are known at the beginning are given up.
@@ -66,8 +67,8 @@ func (a *Allocator) CollectNetwork(ctx context.Context, r NetworkGC) ([]lease.Le
 	return byAddr(released), err
 }
 
-// collectAttachment releases what was forgotten of one interface of a pod or owner, unless an ADD of it is under way. One
-// that comes meanwhile waits.
+// collectAttachment releases what was forgotten of one interface of a pod or owner, unless an ADD of it is under way.
+// One that comes meanwhile waits.
 func (a *Allocator) collectAttachment(
 	ctx context.Context, key string, all []lease.Lease, g networkGC,
 ) (released []lease.Lease, err error) {

@@ -90,7 +90,8 @@ func TestCollectNetwork(t *testing.T) {
 	}
 }
 
-// An earlier container of the pod that is listed keeps the address of the newer one, and what a claim keeps is Reserved.
+// An earlier container of the pod that is listed keeps the address of the newer one, and what a claim keeps is
+// Reserved.
 func TestCollectNetworkOfPods(t *testing.T) {
 	s, at := newSite("9-30"), ago()
 	r := newReplica(t, s.pool)
@@ -132,8 +133,8 @@ func TestCollectNetworkOfTwoFamilies(t *testing.T) {
 	}
 }
 
-// Whatever the clock of the host says: what it asked for before the call, by the same clock, may go, and what it asks for
-// after it stays.
+// Whatever the clock of the host says: what it asked for before the call, by the same clock, may go, and what it asks
+// for after it stays.
 func TestCollectNetworkByWrongClocks(t *testing.T) {
 	for name, off := range map[string]time.Duration{
 		"right": 0, "hours behind": -5 * time.Hour, "hours ahead": 5 * time.Hour, "in another year": 9000 * time.Hour,
@@ -242,8 +243,8 @@ func TestCollectionIsBehind(t *testing.T) {
 	}
 }
 
-// ADDs, DELs and collections at once: who was told an address and is listed has it, and when all is over and nobody is
-// listed nothing is left.
+// ADDs, DELs and collections at once: who was told an address and is listed has it, and when all is over and nobody
+// is listed nothing is left.
 func TestCollectionsAmongAdds(t *testing.T) {
 	s, at := newSite("9-60"), ago()
 	r, other := newReplica(t, s.pool), newReplica(t, s.pool)

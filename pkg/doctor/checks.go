@@ -215,8 +215,8 @@ func addressChecks() []Check {
 	}, {
 		ID: "proxy-arp", Group: GroupAddresses, Severity: Error, Needs: leases, run: proxyARP,
 		Title: "somebody answers for many addresses",
-		Meaning: "One MAC answered for three addresses within an hour when containers probed them, as a router with proxy ARP " +
-			"does; or a hundredth of a pool, at least three addresses, was quarantined within an hour.",
+		Meaning: "One MAC answered for three addresses within an hour when containers probed them, as a router with proxy " +
+			"ARP does; or a hundredth of a pool, at least three addresses, was quarantined within an hour.",
 		Impact: "no further address is quarantined: what a container finds taken is free again at once, and its ADD fails",
 		Mend: "Find the MAC in the network, and switch proxy ARP off there (or have the pool's range excluded from it); or " +
 			"switch the probe off in the conflist.",

@@ -126,20 +126,21 @@ func (s *Service) reportConflict(r *http.Request, body []byte) (any, string, err
 	if err != nil {
 		return nil, "", err
 	}
-	return conflictResult(found)
+	out, message := conflictResult(found)
+	return out, message, nil
 }
 
 // conflictResult returns the answer to who has lost an address, and the message where it is not quarantined.
-func conflictResult(found allocator.Contested) (wire.ConflictResult, string, error) {
+func conflictResult(found allocator.Contested) (wire.ConflictResult, string) {
 	l := found.Now
 	out := wire.ConflictResult{IPAddr: l.Addr.String(), Pool: l.Pool, MAC: l.Conflict.MAC}
 	if l.Conflict.Outcome != lease.ConflictQuarantined {
 		return out, fmt.Sprintf("%s answers for address %s: it is free and not quarantined, because the MAC answers for "+
 			"several addresses, or too many of pool %s were quarantined within an hour (bcsnetctl doctor has more)",
-			out.MAC, out.IPAddr, out.Pool), nil
+			out.MAC, out.IPAddr, out.Pool)
 	}
 	out.Quarantined, out.Until = true, l.Conflict.Until.UTC().Format(time.RFC3339)
-	return out, "", nil
+	return out, ""
 }
 
 func conflictFields(in wire.ConflictRequest) []field {

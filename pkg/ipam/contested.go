@@ -61,12 +61,12 @@ func (c Contested) Except(a netip.Addr) (others Contested) {
 
 // MaxQuarantines returns how many addresses of a pool of the given size are quarantined in an hour: no more follow.
 func MaxQuarantines(size uint64) int {
-	return int(max(leastQuarantines, min(size, 1<<32)/100)) //nolint:gosec // at most 2^32/100
+	return int(max(leastQuarantines, min(size, 1<<32)/100))
 }
 
-// Braked reports whether the report that a MAC answered for an address of a pool, whose size is given, is followed by no
-// quarantine: the MAC answers for every address, or as many of the pool are quarantined as may be. The reports of other
-// addresses are those of c.
+// Braked reports whether the report that a MAC answered for an address of a pool, whose size is given, is followed by
+// no quarantine: the MAC answers for every address, or as many of the pool are quarantined as may be. The reports of
+// other addresses are those of c.
 func (c Contested) Braked(a netip.Addr, mac, pool string, size uint64, now time.Time) bool {
 	c = c.Except(a)
 	return len(c.By(mac, now)) >= ProxyARPAddresses-1 || len(c.QuarantinedIn(pool, now)) >= MaxQuarantines(size)

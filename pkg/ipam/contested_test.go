@@ -30,8 +30,8 @@ func contestedBy(mac string, i, minutes int, change ...func(*lease.Lease)) lease
 	return l
 }
 
-// The third address of a MAC within an hour is not quarantined, nor is what is more than a hundredth of its pool, at least
-// three. Older reports, other pools, and the address itself do not count.
+// The third address of a MAC within an hour is not quarantined, nor is what is more than a hundredth of its pool, at
+// least three. Older reports, other pools, and the address itself do not count.
 func TestBrakes(t *testing.T) {
 	other := func(l *lease.Lease) { l.Pool = "b" }
 	kept := func(l *lease.Lease) {

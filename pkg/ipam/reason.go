@@ -112,9 +112,9 @@ func ReasonTable() []ReasonInfo {
 		{ReasonAddressNotHeld, 2, false, "The address is not held by the container or owner that wants to release it."},
 		{
 			ReasonAddressConflict,
-			2, true, "Somebody else in the network answers for the address, which a claim keeps for the container, or which was " +
-				"asked for by name: it is not quarantined and stays the container's. Mostly an earlier instance of the pod runs " +
-				"on a node that is cut off.",
+			2, true, "Somebody else in the network answers for the address, which a claim keeps for the container, or which " +
+				"was asked for by name: it is not quarantined and stays the container's. Mostly an earlier instance of the pod " +
+				"runs on a node that is cut off.",
 		},
 		{
 			ReasonTooManyConflicts,

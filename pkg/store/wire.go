@@ -34,7 +34,8 @@ func Object(l lease.Lease) *v1.BCSNetIP {
 		Status: v1.BCSNetIPStatus{
 			Status: v1.IPPhase(l.State.String()), Host: addrString(l.Host), Fixed: l.Fixed, Claim: l.Claim,
 			ContainerID: l.ContainerID, IfName: l.IfName, PodPrimaryKey: l.PodPrimaryKey,
-			PodName: l.PodName, PodNamespace: l.Namespace, PodUID: l.PodUID, PodUIDNamedBy: namedBy(l.UIDNamed, l.Holder), Owner: l.Owner,
+			PodName: l.PodName, PodNamespace: l.Namespace, PodUID: l.PodUID, PodUIDNamedBy: namedBy(l.UIDNamed, l.Holder),
+			Owner:      l.Owner,
 			CNINetwork: cniNetwork(l.Holder), CNINetworkNamedBy: namedBy(l.CNINetwork != "", l.Holder),
 			AddressNamedBy:                namedBy(l.AddressNamed, l.Holder),
 			TerminationGracePeriodSeconds: int32(l.Termination / time.Second),

@@ -27,7 +27,8 @@ func readSecond(s *v1.SecondAttachment, first lease.Holder) (h *lease.Holder, ok
 	}
 	h = &lease.Holder{
 		ContainerID: s.ContainerID, IfName: s.IfName, Namespace: first.Namespace, PodName: s.PodName, PodUID: s.PodUID,
-		UIDNamed: true, CNINetwork: s.CNINetwork, Superseded: s.SupersededContainerIDs, SetSize: first.SetSize, Slot: first.Slot,
+		UIDNamed: true, CNINetwork: s.CNINetwork, Superseded: s.SupersededContainerIDs,
+		SetSize: first.SetSize, Slot: first.Slot,
 		Termination: time.Duration(max(0, s.TerminationGracePeriodSeconds)) * time.Second,
 	}
 	var okHost, okStart, okBound bool

@@ -49,8 +49,8 @@ func (s *site) attached(name, network string) (body object, address string) {
 	return body, s.add(body).done(s.t)["ipAddr"].(string)
 }
 
-// Two networks on one host, the list of one of them: what it lacks is freed, whichever replica is asked, and the leader
-// answers for a follower.
+// Two networks on one host, the list of one of them: what it lacks is freed, whichever replica is asked, and the
+// leader answers for a follower.
 func TestNetworkGC(t *testing.T) {
 	t.Parallel()
 	leader, follower := newGroup(t).led()
@@ -152,8 +152,8 @@ func TestBadNetworkGC(t *testing.T) {
 	}
 }
 
-// A conflict that is reported to a follower, and to both again: nobody gets the address, the same ADD gets another, the
-// DEL frees that one, and everybody sees why. When its time is over the address is free.
+// A conflict that is reported to a follower, and to both again: nobody gets the address, the same ADD gets another,
+// the DEL frees that one, and everybody sees why. When its time is over the address is free.
 func TestAddressConflict(t *testing.T) {
 	t.Parallel()
 	leader, follower := newGroup(t).led()
@@ -205,8 +205,9 @@ func TestAddressConflict(t *testing.T) {
 		}
 		return at.Add(-time.Hour).Format(time.RFC3339Nano)
 	}
-	o.Status.Conflict.ReportedAt, o.Status.Conflict.Until = past(o.Status.Conflict.ReportedAt), past(o.Status.Conflict.Until)
-	o.Status.UpdateTime = o.Status.Conflict.ReportedAt
+	c := o.Status.Conflict
+	c.ReportedAt, c.Until = past(c.ReportedAt), past(c.Until)
+	o.Status.UpdateTime = c.ReportedAt
 	if err := shared.admin.Update(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -259,8 +260,8 @@ func TestConflictOfANamedAddress(t *testing.T) {
 	}
 }
 
-// Two replicas that both answer by themselves count the same reports: after five of a host no more are heard, and nothing
-// but the objects says so.
+// Two replicas that both answer by themselves count the same reports: after five of a host no more are heard, and
+// nothing but the objects says so.
 func TestConflictsAreCountedByAnyReplica(t *testing.T) {
 	t.Parallel()
 	other := startFor(t, account(t, shared.cluster), nil).caller()

@@ -31,8 +31,8 @@ type GCResult struct {
 	IPs []string `json:"ips"`
 }
 
-// ConflictRequest is the body of POST /netservicecontroller/v1/allocator/ip/{address}/conflict: the container that was
-// just given the address found that somebody else answers for it.
+// ConflictRequest is the body of POST /netservicecontroller/v1/allocator/ip/{address}/conflict: the container that
+// was just given the address found that somebody else answers for it.
 type ConflictRequest struct {
 	ContainerID string `json:"containerID"`
 	// IfName is the interface; eth0 when empty.
@@ -41,9 +41,9 @@ type ConflictRequest struct {
 	MAC string `json:"mac"`
 }
 
-// ConflictResult is the data of a conflict report by which the container lost the address: the same ADD may take another.
-// An address that is kept by a claim, or was asked for by name, stays with the container; the report is then refused
-// with the reason AddressConflict.
+// ConflictResult is the data of a conflict report by which the container lost the address: the same ADD may take
+// another. An address that is kept by a claim, or was asked for by name, stays with the container; the report is then
+// refused with the reason AddressConflict.
 type ConflictResult struct {
 	IPAddr string `json:"ipAddr"`
 	Pool   string `json:"pool"`

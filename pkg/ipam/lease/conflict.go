@@ -44,8 +44,8 @@ func (o ConflictOutcome) String() string {
 	}
 }
 
-// Conflict is a report that somebody else answers for an address. It stays with the address when that goes on to others:
-// what was reported in the last hour, and how long the next quarantine takes, is read from it alone.
+// Conflict is a report that somebody else answers for an address. It stays with the address when that goes on to
+// others: what was reported in the last hour, and how long the next quarantine takes, is read from it alone.
 type Conflict struct {
 	// MAC that answered, in lower case with colons.
 	MAC string
@@ -82,8 +82,8 @@ func (c *Conflict) next(now time.Time) time.Duration {
 	return min(max(2*c.Until.Sub(c.At), FirstQuarantine), MaxQuarantine)
 }
 
-// IsQuarantined reports whether an address rests because somebody else answered for it. One that was set aside by hand
-// since does not: that is another change of its state.
+// IsQuarantined reports whether an address rests because somebody else answered for it. One that was set aside by
+// hand since does not: that is another change of its state.
 func (l Lease) IsQuarantined() bool {
 	return l.State == Reserved && l.Claim == "" && l.Conflict != nil && l.Conflict.Outcome == ConflictQuarantined &&
 		l.Conflict.At.Equal(l.Updated)
@@ -92,13 +92,13 @@ func (l Lease) IsQuarantined() bool {
 // IsSetAside reports whether somebody set the address aside by hand.
 func (l Lease) IsSetAside() bool { return l.State == Reserved && l.Claim == "" && !l.IsQuarantined() }
 
-// KeptInConflict reports whether the holder of an address keeps it although somebody else answers for it: a claim keeps
-// the address, the holder asked for this very one, or two pods have it while a virtual machine migrates.
+// KeptInConflict reports whether the holder of an address keeps it although somebody else answers for it: a claim
+// keeps the address, the holder asked for this very one, or two pods have it while a virtual machine migrates.
 func (l Lease) KeptInConflict() bool { return l.KeptOnRelease() || l.AddressNamed || l.Other != nil }
 
 // Quarantine takes an address from the holder that found somebody else answering for it, and sets it aside for a time
-// that doubles with each further report. It is one write: the DEL of the holder finds nothing. It is refused (ok false)
-// where nobody has the address, and where the holder keeps it.
+// that doubles with each further report. It is one write: the DEL of the holder finds nothing. It is refused (ok
+// false) where nobody has the address, and where the holder keeps it.
 func Quarantine(l Lease, mac string, now time.Time) (next Lease, ok bool) {
 	if l.State != Active || l.KeptInConflict() {
 		return l, false
@@ -126,9 +126,9 @@ func Contest(l Lease, mac string, now time.Time) (next Lease, ok bool) {
 	return next, ok
 }
 
-// NoteConflict remembers that somebody else answers for an address that its holder keeps. It is refused (ok false) where
-// Quarantine is the way, where two pods have the address, and where the same was noted less than a minute before: who
-// keeps an address asks for it again and again.
+// NoteConflict remembers that somebody else answers for an address that its holder keeps. It is refused (ok false)
+// where Quarantine is the way, where two pods have the address, and where the same was noted less than a minute
+// before: who keeps an address asks for it again and again.
 func NoteConflict(l Lease, mac string, now time.Time) (next Lease, ok bool) {
 	if l.State != Active || !l.KeptInConflict() || l.Other != nil ||
 		l.Conflict.From(l.ContainerID, mac) && now.Before(l.Conflict.At.Add(time.Minute)) {

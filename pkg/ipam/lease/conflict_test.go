@@ -87,8 +87,8 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
-// Nobody gets a quarantined address, and no DEL frees it. When it is free again the report stays, unless somebody ended it
-// by hand.
+// Nobody gets a quarantined address, and no DEL frees it. When it is free again the report stays, unless somebody
+// ended it by hand.
 func TestQuarantineEnds(t *testing.T) {
 	l, _ := Quarantine(contested(Active, nil), mac, now)
 	if _, ok := Bind(l, newParams, holder(), Retention{Claim: "shop/web", Fixed: true}, at(1)); ok {
