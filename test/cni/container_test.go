@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/containernetworking/cni/libcni"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
@@ -137,29 +138,51 @@ func name(addr string) string {
 	return strings.ReplaceAll(netip.MustParseAddr(addr).StringExpanded(), ":", "-")
 }
 
-// wantHeld waits until a container has exactly these addresses.
+// held returns the addresses that a container has.
+func (n *node) held(id string) (addrs []string) {
+	n.Helper()
+	list := &v1.BCSNetIPList{}
+	if err := n.Admin.List(n.Context(), list); err != nil {
+		n.Fatal(err)
+	}
+	for _, o := range list.Items {
+		if o.Status.ContainerID == id && o.Status.Status == v1.IPActive {
+			addrs = append(addrs, o.Name)
+		}
+	}
+	slices.Sort(addrs)
+	return addrs
+}
+
+// holding returns the one address that a container has.
+func (n *node) holding(id string) string {
+	n.Helper()
+	addrs := n.held(id)
+	if len(addrs) != 1 {
+		n.Fatalf("container %s has %v", id, addrs)
+	}
+	return addrs[0]
+}
+
+// wantHeld fails unless a container has exactly these addresses at this moment.
 func (n *node) wantHeld(id string, want ...string) {
 	n.Helper()
-	slices.Sort(want)
-	controlplane.Eventually(n.T, func() error {
-		list := &v1.BCSNetIPList{}
-		if err := n.Admin.List(n.Context(), list); err != nil {
-			return err
-		}
-		var got []string
-		for _, o := range list.Items {
-			if o.Status.ContainerID == id && o.Status.Status == v1.IPActive {
-				got = append(got, o.Name)
-			}
-		}
-		names := make([]string, 0, len(want))
-		for _, addr := range want {
-			names = append(names, name(addr))
-		}
-		slices.Sort(got)
-		slices.Sort(names)
-		if !slices.Equal(got, names) {
-			return fmt.Errorf("container %s has %v, want %v", id, got, names)
+	names := make([]string, 0, len(want))
+	for _, addr := range want {
+		names = append(names, name(addr))
+	}
+	slices.Sort(names)
+	if got := n.held(id); !slices.Equal(got, names) {
+		n.Errorf("container %s has %v, want %v", id, got, names)
+	}
+}
+
+// eventually waits until something is so, for as long as a slow machine may take.
+func (n *node) eventually(ok func() bool) {
+	n.Helper()
+	controlplane.EventuallyWithin(n.T, 6*time.Minute, func() error {
+		if !ok() {
+			return errors.New("it is not so yet")
 		}
 		return nil
 	})
@@ -176,7 +199,9 @@ func (n *node) wantFree(addrs ...string) {
 }
 
 // unreachable answers with 503, as a replica that is not ready.
-func unreachable(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
+func unreachable(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusServiceUnavailable)
+}
 
 var errNone = errors.New("no error")
 

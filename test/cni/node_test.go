@@ -71,6 +71,15 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
+// on returns the node for a part of a test.
+func (n *node) on(t *testing.T) *node {
+	t.Helper()
+	part, s := *n, *n.Site
+	s.T = t
+	part.Site = &s
+	return &part
+}
+
 // configure writes config.json; fields come in pairs.
 func (n *node) configure(fields ...any) {
 	n.Helper()
@@ -169,7 +178,7 @@ type within struct {
 }
 
 // ExecPlugin implements invoke.Exec.
-func (w within) ExecPlugin(ctx context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
+func (w *within) ExecPlugin(ctx context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
 	out, err := w.run(ctx, stdin, environ, path)
 	if err == nil {
 		return out.Bytes(), nil
@@ -182,12 +191,14 @@ func (w within) ExecPlugin(ctx context.Context, path string, stdin []byte, envir
 }
 
 // FindInPath implements invoke.Exec.
-func (w within) FindInPath(plugin string, paths []string) (string, error) { return invoke.FindInPath(plugin, paths) }
+func (w *within) FindInPath(plugin string, paths []string) (string, error) {
+	return invoke.FindInPath(plugin, paths)
+}
 
 // cni returns libcni as a runtime on the node has it.
 func (n *node) cni() *libcni.CNIConfig {
 	n.Helper()
-	return libcni.NewCNIConfigWithCacheDir([]string{n.programs, references(n.T)}, filepath.Join(n.dir, "cache"), within{node: n})
+	return libcni.NewCNIConfigWithCacheDir([]string{n.programs, references(n.T)}, filepath.Join(n.dir, "cache"), &within{node: n})
 }
 
 // conflist returns a network of a main plugin, whose IPAM is ours, and of plugins after it.
@@ -210,3 +221,11 @@ func conflist(t *testing.T, version, name, main, ipam string, chained ...string)
 
 // bridge is the main plugin that most tests use.
 const bridge = `"type":"bridge","bridge":"cni0"`
+
+// copyDir copies one of the plugins' directories to another node's.
+func copyDir(t *testing.T, from, to, dir string) {
+	t.Helper()
+	if err := os.CopyFS(filepath.Join(to, dir), os.DirFS(filepath.Join(from, dir))); err != nil {
+		t.Fatal(err)
+	}
+}

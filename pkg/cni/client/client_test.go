@@ -162,20 +162,23 @@ func TestForeign(t *testing.T) {
 		cut     bool
 		foreign bool
 	}{
-		"a web page":       {answer: text(200, "<html>welcome</html>"), foreign: true},
-		"nothing":          {answer: text(200, ""), foreign: true},
-		"another object":   {answer: text(200, `{"status":"ok"}`), foreign: true},
-		"a list":           {answer: text(200, `[]`), foreign: true},
-		"no page":          {answer: text(404, "404 page not found"), foreign: true},
-		"a gateway's 502":  {answer: text(502, "bad gateway"), foreign: true},
-		"another request":  {answer: text(200, `{"code":0,"result":true,"data":"data","request_id":"r2"}`), foreign: true},
-		"no code":          {answer: text(200, `{"result":true,"data":"data","request_id":"r1"}`), foreign: true},
-		"code and result":  {answer: text(200, `{"code":2,"result":true,"data":"data","request_id":"r1"}`), foreign: true},
-		"201":              {answer: text(201, `{"code":0,"result":true,"data":"data","request_id":"r1"}`), foreign: true},
-		"other data":       {answer: func(w http.ResponseWriter, q *http.Request) { say(w, q, 200, 0, "", "7") }, foreign: true},
-		"too much":         {answer: text(200, strings.Repeat(" ", maxAnswer+1)), foreign: true},
-		"a redirect":       {answer: func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, "/other", http.StatusFound) }, foreign: true},
-		"cut off":          {answer: func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "100"); fmt.Fprint(w, `{"code":0`) }},
+		"a web page":      {answer: text(200, "<html>welcome</html>"), foreign: true},
+		"nothing":         {answer: text(200, ""), foreign: true},
+		"another object":  {answer: text(200, `{"status":"ok"}`), foreign: true},
+		"a list":          {answer: text(200, `[]`), foreign: true},
+		"no page":         {answer: text(404, "404 page not found"), foreign: true},
+		"a gateway's 502": {answer: text(502, "bad gateway"), foreign: true},
+		"another request": {answer: text(200, `{"code":0,"result":true,"data":"data","request_id":"r2"}`), foreign: true},
+		"no code":         {answer: text(200, `{"result":true,"data":"data","request_id":"r1"}`), foreign: true},
+		"code and result": {answer: text(200, `{"code":2,"result":true,"data":"data","request_id":"r1"}`), foreign: true},
+		"201":             {answer: text(201, `{"code":0,"result":true,"data":"data","request_id":"r1"}`), foreign: true},
+		"other data":      {answer: func(w http.ResponseWriter, q *http.Request) { say(w, q, 200, 0, "", "7") }, foreign: true},
+		"too much":        {answer: text(200, strings.Repeat(" ", maxAnswer+1)), foreign: true},
+		"a redirect":      {answer: func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, "/other", http.StatusFound) }, foreign: true},
+		"cut off": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			fmt.Fprint(w, `{"code":0`)
+		}},
 		"a broken line":    {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
 		"JSON that is cut": {answer: text(200, `{"code":0,"result":true`), foreign: true},
 	} {

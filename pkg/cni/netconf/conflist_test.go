@@ -91,7 +91,7 @@ func TestParse(t *testing.T) {
 			args: "IP=10.0.0.5,2001:db8::5/64;MAC=02:00:00:00:00:0a",
 			want: Conflist{Wish: Wish{Addrs: addrs("10.0.0.5", "2001:db8::5"), MAC: "02:00:00:00:00:0a"}},
 		},
-		"IP of CNI_ARGS": {text: `{}`, args: "IP=10.0.0.5", want: Conflist{Wish: Wish{Addrs: addrs("10.0.0.5")}}},
+		"IP of CNI_ARGS":   {text: `{}`, args: "IP=10.0.0.5", want: Conflist{Wish: Wish{Addrs: addrs("10.0.0.5")}}},
 		"vlan of a bridge": {text: `{"vlan":7}`, want: Conflist{VLAN: VLAN{ID: 7, Field: "vlan"}}},
 		"vlanId":           {text: `{"vlanId":8,"master":"eth0"}`, want: Conflist{VLAN: VLAN{ID: 8, Field: "vlanId", Master: "eth0"}}},
 		"vlan 0 is none":   {text: `{"vlan":0}`},

@@ -9,12 +9,16 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cni/announce"
 	"github.com/bcsnet/bcsnet/pkg/cni/attach"
+	"github.com/bcsnet/bcsnet/pkg/cni/ipam"
 )
 
 // version is set by the linker.
 var version = "dev"
 
 func main() {
-	plugin := &announce.Plugin{Attachments: attach.DefaultDir, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now}
+	plugin := &announce.Plugin{
+		Attachments: attach.DefaultDir, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
+		Collect: ipam.New(os.Stdout, os.Stderr).Collect,
+	}
 	skel.PluginMainFuncs(plugin.Funcs(), announce.Versions(), "CNI plugin bcsnet-announce "+version)
 }

@@ -1,0 +1,125 @@
+package cni_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/types"
+	"github.com/google/uuid"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
+	"github.com/bcsnet/bcsnet/test/plugin"
+)
+
+// leaked has a network hold an address for a container that the runtime does not know, since two minutes ago.
+func (n *node) leaked(network, cniNetwork string) (id string) {
+	n.Helper()
+	id = uuid.NewString()
+	pod := n.container("leaked" + id[:4])
+	answer, err := plugin.Ask(n.Context(), n.Caller, http.MethodPost, n.URL, wire.AllocateRequest{
+		Host: n.Host, ContainerID: id, PodName: pod.pod, PodNamespace: "default", PodUID: pod.uid, Network: network,
+		CNINetwork: cniNetwork, StartedAt: time.Now().Add(-2 * time.Minute).Format(time.RFC3339Nano),
+	})
+	if err != nil || answer.Code != 0 {
+		n.Fatal(answer, err)
+	}
+	return id
+}
+
+// gc sends a GC through libcni with these containers as those that are there.
+func (n *node) gc(list *libcni.NetworkConfigList, valid ...*container) (err error) {
+	n.Helper()
+	args := &libcni.GCArgs{}
+	for _, c := range valid {
+		args.ValidAttachments = append(args.ValidAttachments, types.GCAttachment{ContainerID: c.id, IfName: c.ifName})
+	}
+	n.host.Do(n.T, func() error {
+		err = n.cni().GCNetworkList(context.Background(), list, args)
+		return nil
+	})
+	return err
+}
+
+// TestGC has two networks on one host and a GC of one: what the runtime does not know in this network goes, and nothing
+// else. The bridge plugin passes no GC on, so the chained plugin has it.
+func TestGC(t *testing.T) {
+	n := newNode(t)
+	blue, red := fmt.Sprintf("blue-%d", n.ten), fmt.Sprintf("red-%d", n.ten)
+	n.pool("-blue", func(s *v1.BCSNetPoolSpec) { s.Network = blue }, 20, 21, 22)
+	n.pool("-red", func(s *v1.BCSNetPoolSpec) { s.Network = red }, 30, 31, 32)
+	announce := `{"type":"bcsnet-announce"}`
+	lists := map[string]*libcni.NetworkConfigList{
+		"blue": conflist(t, "1.1.0", "blue", bridge, fmt.Sprintf(`"network":%q`, blue), announce),
+		"red":  conflist(t, "1.1.0", "red", bridge, fmt.Sprintf(`"network":%q`, red), announce),
+	}
+	pod, other := n.container("web"), n.container("db")
+	kept, left := pod.added(lists["blue"]), other.added(lists["red"])
+	inBlue, inRed := n.leaked(blue, "blue"), n.leaked(red, "red")
+	bound := n.leaked(blue, "") // by who names no network
+
+	if err := n.gc(lists["blue"], pod); err != nil {
+		t.Fatal(err)
+	}
+	n.wantHeld(inBlue)
+	n.wantHeld(pod.id, kept...)
+	n.wantHeld(other.id, left...)
+	n.holding(inRed)
+	n.holding(bound)
+
+	// Younger than a minute: an ADD may have ended after the list was made.
+	young := n.container("young")
+	young.added(lists["blue"])
+	cacheless := *n
+	cacheless.dir = t.TempDir() // or libcni would send a DEL for what it knows itself
+	for _, dir := range []string{"etc", "var", "run"} {
+		copyDir(t, n.dir, cacheless.dir, dir)
+	}
+	if err := cacheless.gc(lists["blue"], pod); err != nil {
+		t.Fatal(err)
+	}
+	n.holding(young.id)
+
+	if err := cacheless.gc(lists["red"]); err != nil {
+		t.Fatal(err)
+	}
+	n.wantHeld(inRed)
+	n.holding(other.id) // young, too
+}
+
+// TestGCRefused has lists that are none, and networks that want no GC: nothing is freed.
+func TestGCRefused(t *testing.T) {
+	n := newNode(t)
+	n.pool("", nil, 20, 21)
+	id := n.leaked("", "lan")
+	pod := n.container("web")
+	for name, c := range map[string]struct{ fields, want string }{
+		"no list":            {``, "a GC without cni.dev/valid-attachments"},
+		"a list of strings":  {`,"cni.dev/valid-attachments":["x"]`, "cni.dev/valid-attachments"},
+		"without an ifname":  {`,"cni.dev/valid-attachments":[{"containerID":"x"}]`, "ifname"},
+		"disableGC":          {`,"cni.dev/valid-attachments":[],"disableGC":true`, ""},
+		"ipam.disableGC":     {`,"cni.dev/valid-attachments":[],"ipam":{"disableGC":true}`, ""},
+		"version before 1.1": {`,"cniVersion":"1.0.0","cni.dev/valid-attachments":[]`, "does not allow GC"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := n.on(t)
+			_, err := pod.call("GC", `{"cniVersion":"1.1.0","name":"lan","type":"bcsnet-ipam"`+c.fields+`}`)
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+			} else {
+				n.wantError(err, c.want)
+			}
+			n.holding(id)
+		})
+	}
+	if _, err := pod.call("GC", `{"cniVersion":"1.1.0","name":"lan","type":"bcsnet-ipam","cni.dev/valid-attachments":[]}`); err != nil {
+		t.Error(err)
+	}
+	n.wantHeld(id)
+}
