@@ -2,7 +2,7 @@ package cni_test
 
 import (
 	"fmt"
-	"net"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -72,7 +72,7 @@ func TestMainPlugins(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(result.IPs) != 1 || result.IPs[0].Address.String() != n.addr(20)+"/24" ||
-				!result.IPs[0].Gateway.Equal(net.ParseIP(n.addr(254))) || len(result.Routes) != 2 {
+				result.IPs[0].Gateway.String() != n.addr(254) || len(result.Routes) != 2 {
 				t.Errorf("the result is %v", result)
 			}
 			// macvlan puts the DNS of its own configuration in the place of the pool's, also where it has none.
@@ -144,8 +144,8 @@ func TestFamilies(t *testing.T) {
 			addrs, _ := pod.configured()
 			has4, has6 := false, false
 			for _, a := range addrs {
-				ip, _, err := net.ParseCIDR(a)
-				has4, has6 = has4 || err == nil && ip.To4() != nil, has6 || err == nil && ip.To4() == nil
+				is4 := netip.MustParsePrefix(a).Addr().Is4()
+				has4, has6 = has4 || is4, has6 || !is4
 			}
 			if has4 != c.want4 || has6 != c.want6 || len(result.Routes) != c.wantRoutes || len(result.IPs) != len(addrs) {
 				t.Errorf("addresses %v, result %v", addrs, result)
@@ -291,8 +291,8 @@ func TestVLAN(t *testing.T) {
 	}
 }
 
-// TestAtOnce has two ADDs of one container at once, and twenty containers at once: the former have one answer, the latter
-// an address each.
+// TestAtOnce has two ADDs of one container at once, and twenty containers at once: the former have one answer, the
+// latter an address each.
 func TestAtOnce(t *testing.T) {
 	n := newNode(t)
 	n.pool("", nil, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29)

@@ -85,8 +85,8 @@ func TestConflictOfAnAddressAskedFor(t *testing.T) {
 	}
 }
 
-// TestRouterThatAnswersEveryARP has a MAC answer for each address: the ADD ends after three and says what it looks like.
-// Nothing stays held.
+// TestRouterThatAnswersEveryARP has a MAC answer for each address: the ADD ends after three and says what it looks
+// like. Nothing stays held.
 func TestRouterThatAnswersEveryARP(t *testing.T) {
 	n := newNode(t)
 	n.pool("", nil, 20, 21, 22, 23, 24, 25)

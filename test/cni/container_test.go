@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/types"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -35,7 +36,7 @@ func (n *node) container(pod string) *container {
 	pod = fmt.Sprintf("%s-%d", pod, n.ten)
 	n.BoundPod(pod)
 	p := &corev1.Pod{}
-	if err := n.Admin.Get(n.Context(), types.NamespacedName{Namespace: "default", Name: pod}, p); err != nil {
+	if err := n.Admin.Get(n.Context(), client.ObjectKey{Namespace: "default", Name: pod}, p); err != nil {
 		n.Fatal(err)
 	}
 	return &container{
@@ -62,12 +63,11 @@ func (c *container) runtimeConf() *libcni.RuntimeConf {
 func (c *container) add(list *libcni.NetworkConfigList) (result *types100.Result, err error) {
 	c.Helper()
 	c.host.Do(c.T, func() error {
-		r, addErr := c.cni().AddNetworkList(c.Context(), list, c.runtimeConf())
-		if err = addErr; err != nil {
-			return nil
+		var r types.Result
+		if r, err = c.cni().AddNetworkList(c.Context(), list, c.runtimeConf()); err == nil {
+			result, err = types100.NewResultFromResult(r)
 		}
-		result, err = types100.NewResultFromResult(r)
-		return nil
+		return nil // the error is the test's to judge
 	})
 	return result, err
 }
@@ -80,8 +80,8 @@ func (c *container) added(list *libcni.NetworkConfigList) (addrs []string) {
 		c.Fatal(err)
 	}
 	for _, ip := range result.IPs {
-		addr, _ := netip.AddrFromSlice(ip.Address.IP)
-		addrs = append(addrs, addr.Unmap().String())
+		addr, _, _ := strings.Cut(ip.Address.String(), "/")
+		addrs = append(addrs, addr)
 	}
 	return addrs
 }
@@ -127,7 +127,7 @@ func (c *container) call(command, stdin string, env ...string) (string, error) {
 func (n *node) lease(addr string) v1.BCSNetIPStatus {
 	n.Helper()
 	o := &v1.BCSNetIP{}
-	if err := n.Admin.Get(n.Context(), types.NamespacedName{Name: name(addr)}, o); err != nil {
+	if err := n.Admin.Get(n.Context(), client.ObjectKey{Name: name(addr)}, o); err != nil {
 		n.Fatal(err)
 	}
 	return o.Status

@@ -33,8 +33,8 @@ func (n *node) lines(command string) (outcomes []string) {
 	return outcomes
 }
 
-// TestDELWhateverIsSaid has DELs with as little as runtimes say, and with configurations that were damaged since the ADD:
-// each ends with 0 and frees the address.
+// TestDELWhateverIsSaid has DELs with as little as runtimes say, and with configurations that were damaged since the
+// ADD: each ends with 0 and frees the address.
 func TestDELWhateverIsSaid(t *testing.T) {
 	for name, c := range map[string]struct {
 		stdin string

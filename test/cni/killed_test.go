@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestKilled kills the plugin at each step of an ADD and of a DEL, as kill -9 and a power cut do. The runtime sends a DEL
-// afterwards: nothing stays held, and the pod's next container gets an address.
+// TestKilled kills the plugin at each step of an ADD and of a DEL, as kill -9 and a power cut do. The runtime sends a
+// DEL afterwards: nothing stays held, and the pod's next container gets an address.
 func TestKilled(t *testing.T) {
 	if err := buildKilled(); err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package cni_test calls bcsnet-ipam as container runtimes do: the program itself, through libcni and the reference main
-// plugins, in network namespaces of its own, against the real controller and API server.
+// Package cni_test calls bcsnet-ipam as container runtimes do: the program itself, through libcni and the reference
+// main plugins, in network namespaces of its own, against the real controller and API server.
 package cni_test
 
 import (

@@ -41,6 +41,7 @@ func TestStatus(t *testing.T) {
 	want("no answer since boot", call(direct), `"code": 50`, "no replica of the allocator answered")
 	n.relay.instead(nil)
 	want("a replica answers", call(direct))
+	want("through the bridge plugin", n.status(""))
 	asked := n.relay.asked.Load()
 	want("later", call(direct))
 	if got := n.relay.asked.Load(); got != asked {
@@ -48,6 +49,8 @@ func TestStatus(t *testing.T) {
 	}
 	n.relay.breakLines()
 	want("an outage later", call(direct))
+	want("an outage later, through the bridge plugin", n.status(""))
+	want("the same with statusFails", n.status(both), "no replica of the allocator answered")
 	want("an outage later, with statusFails", call(stdin), `"code": 50`, "no replica of the allocator answered")
 	n.relay.instead(nil)
 	want("it is over", call(stdin))

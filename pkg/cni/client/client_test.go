@@ -241,8 +241,8 @@ func TestRefusalPasses(t *testing.T) {
 	}
 }
 
-// TestUnavailable has a replica that wants to be asked later: the others may be asked at once, but for an overload, which
-// is that of all of them.
+// TestUnavailable has a replica that wants to be asked later: the others may be asked at once, but for an overload,
+// which is that of all of them.
 func TestUnavailable(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason ipam.Reason
@@ -401,8 +401,11 @@ func TestPing(t *testing.T) {
 		answer http.HandlerFunc
 		fails  bool
 	}{
-		"ready":      {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }},
-		"not ready":  {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503); fmt.Fprintln(w, "not ready") }, fails: true},
+		"ready": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }},
+		"not ready": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, "not ready")
+		}, fails: true},
 		"a web page": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "<html>") }, fails: true},
 		"silent":     {answer: silent, fails: true},
 	} {

@@ -36,7 +36,8 @@ func (e *conflictError) Error() string {
 	for _, a := range e.answers {
 		texts = append(texts, fmt.Sprintf("%s answers for %s", a.MAC, a.Addr))
 	}
-	return fmt.Sprintf("addresses are in use by somebody else: %s (%s)", strings.Join(texts, ", "), ipam.ReasonAddressConflict)
+	return fmt.Sprintf("addresses are in use by somebody else: %s (%s)", strings.Join(texts, ", "),
+		ipam.ReasonAddressConflict)
 }
 
 func (e *conflictError) details() string {
