@@ -1,14 +1,12 @@
 package ipam
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"net/netip"
 	"strings"
-	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/cni/client"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
@@ -46,16 +44,6 @@ func (c *call) allocate(ctx context.Context) (*allocation, error) {
 		return nil, err
 	}
 	return got, nil
-}
-
-// release gives up what the interface held at a time.
-func (c *call) release(ctx context.Context, at time.Time) error {
-	request := wire.ReleaseRequest{
-		Host: c.settings.Host.String(), ContainerID: c.line.ContainerID, IfName: c.line.IfName,
-		PodName: cmp.Or(c.conf.Pod.Name, noPod), PodNamespace: cmp.Or(c.conf.Pod.Namespace, noPod),
-		PodUID: c.conf.Pod.UID, StartedAt: at.Format(time.RFC3339Nano),
-	}
-	return c.ask(ctx, http.MethodDelete, "", request, c.acceptRelease(c.line.ContainerID))
 }
 
 // acceptRelease takes the answer to a DEL of a container, and writes down which addresses it freed.

@@ -39,7 +39,7 @@ func (c *call) del(ctx context.Context) {
 	switch {
 	case err == nil:
 		return
-	case errors.As(err, &refused) && !refused.Retry: // asking later would not change it
+	case errors.Is(err, errAttachedAgain), errors.As(err, &refused) && !refused.Retry: // later it would be the same
 		c.line.Outcome = runstate.Refused
 		c.note("%s (%s)", refused.Message, refused.Reason)
 		return

@@ -1,19 +1,14 @@
 package ipam
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/cni/client"
 	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
 	"github.com/bcsnet/bcsnet/pkg/cni/undelivered"
-	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 )
 
 const (
@@ -52,27 +47,20 @@ func (c *call) drain(ctx context.Context, most int) (delivered, dropped int, err
 
 // deliverOne sends one release, as of when its DEL began.
 func (c *call) deliverOne(ctx context.Context, r undelivered.Record) error {
-	host := r.Host
-	if !host.IsValid() {
-		host = c.settings.Host
+	if !r.Host.IsValid() {
+		r.Host = c.settings.Host
 	}
-	if host == (netip.Addr{}) {
+	if !r.Host.IsValid() {
 		return fmt.Errorf("%w: no host is known", undelivered.ErrLater)
 	}
-	namespace, name, _ := strings.Cut(r.Pod, "/")
-	err := c.client.Do(ctx, client.Call{
-		Method: http.MethodDelete, Path: wire.Prefix, RequestID: c.line.RequestID, Once: true,
-		Body: wire.ReleaseRequest{
-			Host: host.String(), ContainerID: r.ContainerID, IfName: r.IfName, PodName: cmp.Or(name, noPod),
-			PodNamespace: cmp.Or(namespace, noPod), PodUID: r.PodUID, StartedAt: r.StartedAt.Format(time.RFC3339Nano),
-		},
-		Accept: c.acceptRelease(r.ContainerID),
-	})
+	err := c.send(ctx, r, true)
 	var refused *client.Refusal
-	if !errors.As(err, &refused) {
+	switch {
+	case errors.Is(err, errAttachedAgain):
+		return fmt.Errorf("%w: %w", undelivered.ErrRefused, err)
+	case !errors.As(err, &refused):
 		return err
-	}
-	if refused.Retry {
+	case refused.Retry:
 		return fmt.Errorf("%w: %w", undelivered.ErrLater, err)
 	}
 	return fmt.Errorf("%w: %w", undelivered.ErrRefused, err)
