@@ -22,8 +22,8 @@ func mustAddr(t *testing.T, text string) netip.Addr {
 	return addr
 }
 
-// TestVLANsStopAtTheConfiguration calls the IPAM plugin as main plugins do that put pods into a VLAN, which the pool is not in:
-// it refuses, with a sentence, and keeps nothing. Pods are not tried: the kernels that this runs on have links of the types
+// TestVLANsStopAtTheConfiguration calls the IPAM plugin as main plugins do that put pods into another VLAN than that of the
+// pool: it refuses, with a sentence, and keeps nothing. Pods are not tried: the kernels that this runs on have links of the types
 // vlan and ipvlan, and bridges that filter VLANs, or have not; the test says which.
 func TestVLANsStopAtTheConfiguration(t *testing.T) {
 	t.Parallel()
@@ -42,8 +42,8 @@ func TestVLANsStopAtTheConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, config := range map[string]string{
-		"vlan":   `{"cniVersion": "1.1.0", "name": "underlay", "type": "vlan", "master": "br0", "vlanId": 7, "ipam": {"type": "bcsnet-ipam"}}`,
-		"bridge": `{"cniVersion": "1.1.0", "name": "underlay", "type": "bridge", "bridge": "br0", "vlan": 7, "ipam": {"type": "bcsnet-ipam"}}`,
+		"vlan":   `{"cniVersion": "1.1.0", "name": "underlay", "type": "vlan", "master": "br0", "vlanId": 7, "ipam": {"type": "bcsnet-ipam", "network": "tagged"}}`,
+		"bridge": `{"cniVersion": "1.1.0", "name": "underlay", "type": "bridge", "bridge": "br0", "vlan": 7, "ipam": {"type": "bcsnet-ipam", "network": "tagged"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := "vlan-" + name

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,20 +18,21 @@ import (
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
-// judge asks the network, all the time, who has the addresses of the IPv4 pool. Two stations that answer for one, in two rounds
+// judge asks the network, all the time, who has some addresses, those of the IPv4 pool. Two stations that answer for one, in two rounds
 // one after the other, are a duplicate: in one round alone they may be an address that has just moved.
 type judge struct {
-	bed  *bed.Bed
-	stop func()
+	bed   *bed.Bed
+	addrs []netip.Addr
+	stop  func()
 
 	mu     sync.Mutex
 	found  []error
 	rounds int
 }
 
-func startJudge(b *bed.Bed) *judge {
+func startJudge(b *bed.Bed, addrs []netip.Addr) *judge {
 	ctx, cancel := context.WithCancel(context.Background())
-	j := &judge{bed: b}
+	j := &judge{bed: b, addrs: addrs}
 	var running sync.WaitGroup
 	running.Go(func() { j.run(ctx) })
 	j.stop = func() {
@@ -61,7 +63,7 @@ func (j *judge) run(ctx context.Context) {
 }
 
 func (j *judge) round(ctx context.Context) error {
-	once, err := j.bed.WhoHas(ctx, poolAddresses()...)
+	once, err := j.bed.WhoHas(ctx, j.addrs...)
 	if err != nil {
 		return err
 	}
@@ -141,4 +143,27 @@ func (x *tenant) wantNothingLeft(t *testing.T) {
 	if err := x.judge.verdict(); err != nil {
 		t.Errorf("an address was in use twice: %v", err)
 	}
+}
+
+// TestTheJudgeFindsDuplicates gives an address, which is of no pool, to two nodes.
+func TestTheJudgeFindsDuplicates(t *testing.T) {
+	x := newTenant(t)
+	const addr = "192.168.77.240"
+	j := startJudge(x.Bed, []netip.Addr{netip.MustParseAddr(addr)})
+	t.Cleanup(j.stop)
+	for _, node := range []string{"n1", "n2"} {
+		for verb, when := range map[string]func(func()){"add": func(do func()) { do() }, "del": t.Cleanup} {
+			when(func() {
+				if _, err := x.inNode(t, x.Node(node), bed.Call{Args: []string{"ip", "addr", verb, addr + "/24", "dev", "br0"}}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	controlplane.Eventually(t, func() error {
+		if err := j.verdict(); err == nil || !strings.Contains(err.Error(), addr+" is answered for by") {
+			return fmt.Errorf("the judge says %v, want the two", err)
+		}
+		return nil
+	})
 }

@@ -75,7 +75,7 @@ func setUp(ctx context.Context, b *bed.Bed) (func() error, error) {
 	if w.door, err = openDoor(netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort+1).String(), w.controller.URL); err != nil {
 		return nil, err
 	}
-	w.judge = startJudge(b)
+	w.judge = startJudge(b, poolAddresses())
 	world = w
 	return func() error {
 		w.judge.stop()
@@ -95,6 +95,10 @@ func pools() []*v1.BCSNetPool {
 		pool("underlay4", v1.BCSNetPoolSpec{
 			Net: "192.168.77.0", Mask: 24, Gateway: "192.168.77.1", Network: "underlay",
 			AvailableIPs: []string{fmt.Sprintf("192.168.77.%d-192.168.77.%d", first, last)},
+		}),
+		pool("tagged", v1.BCSNetPoolSpec{
+			Net: "192.168.78.0", Mask: 24, Gateway: "192.168.78.1", VLAN: 8, Network: "tagged",
+			AvailableIPs: []string{"192.168.78.64/28"}, Default: new(false),
 		}),
 		pool("underlay6", v1.BCSNetPoolSpec{
 			Net: "fd00:77::", Mask: 64, Gateway: "fd00:77::1", Network: "underlay",

@@ -49,7 +49,7 @@ func TestThePluginDiesAtEachStep(t *testing.T) {
 				return err
 			})
 			if !strings.HasPrefix(step, "ipam-del") {
-				x.wantEvent(t, pod, "signal: killed")
+				x.wantEvent(t, pod, "failed (add)")
 			}
 		})
 	}
