@@ -37,12 +37,12 @@ clean: ## Stop what runs locally and remove what was built.
 # Packages are tested in the order in which they are named, three at a time: the longest ones first, which wait more than
 # they work, so that at the end none runs alone. A program with the race detector lives on for GORACE's atexit_sleep_ms (a
 # second, where nothing is said) after its end, so that what runs beside it can still be found.
-PKG ?= ./pkg/cli ./test/pools ./test/groups ./api/... ./pkg/... ./test/storm ./test/floatingip ./...
+PKG ?= ./pkg/cli ./test/node ./test/pools ./test/groups ./api/... ./pkg/... ./test/storm ./test/floatingip ./...
 TESTFLAGS ?=
 TESTFORMAT ?= pkgname-and-test-fails
 
 .PHONY: test
-test: kube build bin/tools/gotestsum bin/tools/promtool ## Run all tests with the race detector (PKG=./pkg/ipam for some).
+test: kube build node bin/tools/gotestsum bin/tools/promtool ## Run all tests with the race detector (PKG=./pkg/ipam for some).
 	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg -- \
 		-race -vet=off -p 3 -timeout 20m $(TESTFLAGS) $(PKG)
 
@@ -70,6 +70,10 @@ test-sticky: kube build ## Sticky addresses in full, then at random (STICKY_OPER
 .PHONY: test-groups
 test-groups: kube build ## Pools that are carved from others, in full.
 	@GROUPS_LONG=1 go test ./test/groups -count 1 -v -timeout 0
+
+.PHONY: test-node
+test-node: kube build node ## Pods on real nodes in full, with outages of five minutes.
+	@NODE_LONG=1 go test ./test/node/... -count 1 -v -timeout 0
 
 .PHONY: test-storm
 test-storm: kube build ## Many callers at once on two replicas, in full.

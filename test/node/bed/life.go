@@ -12,8 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -224,42 +222,4 @@ func (n *Node) awaitReady(ctx context.Context) error {
 		return err
 	}
 	return controlplane.WaitFor(ctx, startTimeout, func() error { return n.Ready(ctx, admin) })
-}
-
-// Plugins returns the process IDs of a plugin's running instances on the node that are about a pod, by which this process can
-// signal them.
-func (n *Node) Plugins(program, pod string) (pids []int) {
-	if n.life == nil {
-		return nil
-	}
-	namespace := func(pid string) string {
-		name, _ := os.Readlink("/proc/" + pid + "/ns/pid") // gone meanwhile: no namespace
-		return name
-	}
-	home := namespace(strconv.Itoa(n.life.process1.Pid))
-	for _, link := range globbed("/proc/[0-9]*/exe") {
-		file, err := os.Readlink(link)
-		if err != nil || filepath.Base(file) != program {
-			continue
-		}
-		pid := filepath.Base(filepath.Dir(link))
-		environ, err := os.ReadFile("/proc/" + pid + "/environ")
-		if err != nil || !about(environ, pod) {
-			continue
-		}
-		if number, err := strconv.Atoi(pid); err == nil && namespace(pid) == home {
-			pids = append(pids, number)
-		}
-	}
-	return pids
-}
-
-// about reports whether an environment is that of a plugin which was called for a pod. The order of its arguments is random.
-func about(environ []byte, pod string) bool {
-	for variable := range strings.SplitSeq(string(environ), "\x00") {
-		if args, ok := strings.CutPrefix(variable, "CNI_ARGS="); ok {
-			return slices.Contains(strings.Split(args, ";"), "K8S_POD_NAME="+pod)
-		}
-	}
-	return false
 }
