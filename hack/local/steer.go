@@ -19,7 +19,7 @@ const (
 	controlSocket = "control.sock"
 )
 
-// steer has the supervisor kill or start a node.
+// steer makes the supervisor kill or start a node.
 func steer(ctx context.Context, o options) error {
 	s, err := o.readState()
 	if err != nil || len(s.Nodes) == 0 {
