@@ -2,9 +2,9 @@
 //
 //	go run ./hack/local up|down|status
 //
-// `make up` and `make down` call it. Everything it keeps is in .local/ of the module: env to source,
-// kubeconfig, logs/ and data/. With -nodes the cluster has real nodes in place of those of kwok: `make node-up` and `make
-// node-down` call it for .local/node.
+// `make up` and `make down` call it. Everything it keeps is in .local/ of the module: env to source, kubeconfig, logs/
+// and data/. With -nodes the cluster has real nodes in place of those of kwok: `make node-up` and `make node-down` call
+// it for .local/node.
 package main
 
 import (

@@ -18,7 +18,7 @@ func TestRealNodes(t *testing.T) {
 		t.Skipf("skipped: %v", err)
 	}
 	// A name that is short: that of a socket has an end.
-	dir, err := os.MkdirTemp("", "local-")
+	dir, err := os.MkdirTemp("", "local-") //nolint:usetesting // t.TempDir has the test's name in it
 	if err != nil {
 		t.Fatal(err)
 	}

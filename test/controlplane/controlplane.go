@@ -2,9 +2,9 @@
 // kube-apiserver, and on demand kube-controller-manager, kube-scheduler, kwok and our controller.
 // Tests, `make up`, the demo and the benchmarks share it.
 //
-// It is a cluster in all that clients can see: TLS, RBAC, one identity per component, fsync on.
-// It listens on loopback only, unless WithAddress says otherwise, and its processes die with the process that started them, however
-// that one ends.
+// It is a cluster in all that clients can see: TLS, RBAC, one identity per component, fsync on. It listens on loopback
+// only, unless WithAddress says otherwise, and its processes die with the process that started them, however that one
+// ends.
 package controlplane
 
 import (

@@ -24,8 +24,8 @@ func WithDataDir(dir string) Option { return func(o *options) { o.dataDir = dir 
 // goes with it when it is a temporary one.
 func WithLogDir(dir string) Option { return func(o *options) { o.logDir = dir } }
 
-// WithAddress has everything listen on an address of this machine in place of 127.0.0.1: whoever reaches the address reaches
-// the control plane. It is for network namespaces of a test's own.
+// WithAddress has everything listen on an address of this machine in place of 127.0.0.1: whoever reaches the address
+// reaches the control plane. It is for network namespaces of a test's own.
 func WithAddress(addr netip.Addr) Option { return func(o *options) { o.address = addr } }
 
 // WithControllerManager adds kube-controller-manager: workloads make pods, owners are collected,

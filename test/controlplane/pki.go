@@ -28,8 +28,8 @@ type pki struct {
 // keyPair is a certificate with its key, both PEM.
 type keyPair struct{ cert, key []byte }
 
-// newPKI creates an authority, the serving certificate of all components (serving.crt, serving.key), for loopback and an
-// address, and the key that signs ServiceAccount tokens (sa.key).
+// newPKI creates an authority, the serving certificate of all components (serving.crt, serving.key), for loopback and
+// an address, and the key that signs ServiceAccount tokens (sa.key).
 func newPKI(dir string, at netip.Addr) (*pki, error) {
 	p := &pki{dir: dir}
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -22,9 +22,9 @@ func mustAddr(t *testing.T, text string) netip.Addr {
 	return addr
 }
 
-// TestVLANsStopAtTheConfiguration calls the IPAM plugin as main plugins do that put pods into another VLAN than that of the
-// pool: it refuses, with a sentence, and keeps nothing. Pods are not tried: the kernels that this runs on have links of the types
-// vlan and ipvlan, and bridges that filter VLANs, or have not; the test says which.
+// TestVLANsStopAtTheConfiguration calls the IPAM plugin as main plugins do that put pods into another VLAN than that of
+// the pool: it refuses, with a sentence, and keeps nothing. Pods are not tried: the kernels that this runs on have
+// links of the types vlan and ipvlan, and bridges that filter VLANs, or have not; the test says which.
 func TestVLANsStopAtTheConfiguration(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)

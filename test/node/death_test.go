@@ -5,6 +5,7 @@ package node
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
-// TestANodeDiesAndComesBack kills a node with pods on it. When it is back each of its sandboxes of before gets a DEL without a
-// network namespace, and its pods have addresses that nobody else has.
+// TestANodeDiesAndComesBack kills a node with pods on it. When it is back each of its sandboxes of before gets a DEL
+// without a network namespace, and its pods have addresses that nobody else has.
 func TestANodeDiesAndComesBack(t *testing.T) {
 	x := newTenant(t)
 	n := x.Node("n1")
@@ -34,7 +35,7 @@ func TestANodeDiesAndComesBack(t *testing.T) {
 	if err := n.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	all := append(pods, kept, other)
+	all := slices.Concat(pods, []*corev1.Pod{kept, other})
 	controlplane.EventuallyWithin(t, 2*time.Minute, func() error {
 		for _, pod := range all {
 			if _, err := x.asReady(t, pod); err != nil {
@@ -55,8 +56,9 @@ func TestANodeDiesAndComesBack(t *testing.T) {
 	x.wantLeases(t, all...)
 }
 
-// TestAStickyPodLeavesADeadNode kills the node of a pod that keeps its addresses. Once somebody has said that the node is down,
-// the pod comes up on the other one with the addresses that it had. The node comes back, and takes nothing from it.
+// TestAStickyPodLeavesADeadNode kills the node of a pod that keeps its addresses. Once somebody has said that the node
+// is down, the pod comes up on the other one with the addresses that it had. The node comes back, and takes nothing
+// from it.
 func TestAStickyPodLeavesADeadNode(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
@@ -93,8 +95,8 @@ func (x *tenant) taint(t *testing.T, name string, taints ...corev1.Taint) {
 	})
 }
 
-// TestContainerdDiesInAdd kills containerd while a plugin waits for its address, which goes on without it, as it is nobody's
-// child then.
+// TestContainerdDiesInAdd kills containerd while a plugin waits for its address, which goes on without it, as it is
+// nobody's child then.
 func TestContainerdDiesInAdd(t *testing.T) {
 	x := newTenant(t)
 	for name, c := range map[string]struct {

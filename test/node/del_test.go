@@ -13,8 +13,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
-// TestDelWithTheBareType calls the IPAM plugin by hand, as a main plugin does, for a container that has gone: Multus hands DEL a
-// configuration that has nothing but the type, and after the node was down there is no network namespace.
+// TestDelWithTheBareType calls the IPAM plugin by hand, as a main plugin does, for a container that has gone: Multus
+// hands DEL a configuration that has nothing but the type, and after the node was down there is no network namespace.
 func TestDelWithTheBareType(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
@@ -27,7 +27,11 @@ func TestDelWithTheBareType(t *testing.T) {
 	x.run(t, bed.Call{Args: []string{"ip", "netns", "add", "bare"}})
 	t.Cleanup(func() { x.run(t, bed.Call{Args: []string{"ip", "netns", "del", "bare"}}) })
 	added := x.call(t, "ADD", "/run/netns/bare", `{"cniVersion": "1.1.0", "name": "underlay", "type": "bridge", "ipam": {"type": "bcsnet-ipam"}}`)
-	var result struct{ IPs []struct{ Address string } }
+	var result struct {
+		IPs []struct {
+			Address string `json:"address"`
+		} `json:"ips"`
+	}
 	if err := json.Unmarshal(added, &result); err != nil || len(result.IPs) != 2 {
 		t.Fatalf("ADD answered %q, %v", added, err)
 	}

@@ -69,8 +69,8 @@ type stand struct {
 	held, release chan struct{}
 }
 
-// hold has the first request of a method for a pod wait at the door. held is closed when it waits, and it goes on when release
-// is called, at the latest at the end of the test. Others pass.
+// hold has the first request of a method for a pod wait at the door. held is closed when it waits, and it goes on when
+// release is called, at the latest at the end of the test. Others pass.
 func (d *door) hold(t *testing.T, method, pod string, at moment) (held <-chan struct{}, release func()) {
 	t.Helper()
 	s := &stand{method, pod, at, make(chan struct{}), make(chan struct{})}
@@ -117,7 +117,9 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	var about struct{ PodName string }
+	var about struct {
+		PodName string `json:"podName"`
+	}
 	_ = json.Unmarshal(body, &about) // what is no object is about nobody
 	s := d.take(func(s *stand) bool { return s.method == r.Method && s.pod == about.PodName })
 	switch {

@@ -18,8 +18,9 @@ import (
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
-// judge asks the network, all the time, who has some addresses, those of the IPv4 pool. Two stations that answer for one, in two rounds
-// one after the other, are a duplicate: in one round alone they may be an address that has just moved.
+// judge asks the network, all the time, who has some addresses, those of the IPv4 pool. Two stations that answer for
+// one, in two rounds one after the other, are a duplicate: in one round alone they may be an address that has just
+// moved.
 type judge struct {
 	bed   *bed.Bed
 	addrs []netip.Addr
@@ -100,8 +101,8 @@ func poolAddresses() (addrs []netip.Addr) {
 	return addrs
 }
 
-// leaked returns an error while a lease is active for a pod of the namespace, of which there are none any more, or a station
-// answers for an address without any active lease.
+// leaked returns an error while a lease is active for a pod of the namespace, of which there are none any more, or a
+// station answers for an address without any active lease.
 func (x *tenant) leaked(t *testing.T) error {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -133,8 +134,8 @@ func (x *tenant) leaked(t *testing.T) error {
 	return errors.Join(errs...)
 }
 
-// wantNothingLeft waits until no address is leaked, within the minute that is promised and what this machine takes, and has the
-// judge's verdict.
+// wantNothingLeft waits until no address is leaked, within the minute that is promised and what this machine takes, and
+// has the judge's verdict.
 func (x *tenant) wantNothingLeft(t *testing.T) {
 	t.Helper()
 	if err := controlplane.WaitFor(context.WithoutCancel(t.Context()), 90*time.Second, func() error { return x.leaked(t) }); err != nil {
@@ -162,7 +163,7 @@ func TestTheJudgeFindsDuplicates(t *testing.T) {
 	}
 	controlplane.Eventually(t, func() error {
 		if err := j.verdict(); err == nil || !strings.Contains(err.Error(), addr+" is answered for by") {
-			return fmt.Errorf("the judge says %v, want the two", err)
+			return fmt.Errorf("the judge has not found the two: %w", err)
 		}
 		return nil
 	})

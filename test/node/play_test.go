@@ -52,10 +52,12 @@ func conflist(network string) (*libcni.NetworkConfigList, error) {
 	return libcni.ConfListFromFile(filepath.Join("/etc/cni", network+".d", "10-test.conflist"))
 }
 
-// each calls a function for each network of the meta plugin's configuration, with the interface that is of it: eth0, net1 and
-// so on.
+// each calls a function for each network of the meta plugin's configuration, with the interface that is of it: eth0,
+// net1 and so on.
 func each(args *skel.CmdArgs, do func(*libcni.CNIConfig, *libcni.NetworkConfigList, *libcni.RuntimeConf) error) error {
-	var conf struct{ Networks []string }
+	var conf struct {
+		Networks []string `json:"networks"`
+	}
 	if err := json.Unmarshal(args.StdinData, &conf); err != nil {
 		return err
 	}

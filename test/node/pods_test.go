@@ -20,8 +20,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
-// tenant is a namespace of a test's own. When the test ends all pods of it end, none of them stays in Terminating, and no
-// address stays in use.
+// tenant is a namespace of a test's own. When the test ends all pods of it end, none of them stays in Terminating, and
+// no address stays in use.
 type tenant struct {
 	*fixture
 	client.Client

@@ -19,7 +19,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
-// sticky makes a StatefulSet with one pod on a node, which keeps its addresses while it is wanted, and returns that pod.
+// sticky makes a StatefulSet with one pod on a node, which keeps its addresses while it is wanted, and returns that
+// pod.
 func (x *tenant) sticky(t *testing.T, name, node, network string) (*appsv1.StatefulSet, *corev1.Pod) {
 	t.Helper()
 	labels := map[string]string{"app": name}
@@ -68,8 +69,8 @@ func (x *tenant) move(t *testing.T, set *appsv1.StatefulSet, pod *corev1.Pod, no
 	return a
 }
 
-// TestAStickyPodMoves moves a pod that keeps its address to the other node and back. A peer that has just talked to it reaches
-// it there with its first question: its entry of the address, which is fresh, has been corrected.
+// TestAStickyPodMoves moves a pod that keeps its address to the other node and back. A peer that has just talked to it
+// reaches it there with its first question: its entry of the address, which is fresh, has been corrected.
 func TestAStickyPodMoves(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)

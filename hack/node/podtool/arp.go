@@ -21,8 +21,8 @@ const (
 	reply       = 2
 )
 
-// ask sends three ARP requests for an address, with the sender 0.0.0.0 as RFC 5227 has it for probes: nobody changes their
-// table for them. It returns the MACs that answer until the context ends.
+// ask sends three ARP requests for an address, with the sender 0.0.0.0 as RFC 5227 has it for probes: nobody changes
+// their table for them. It returns the MACs that answer until the context ends.
 func ask(ctx context.Context, device string, addr netip.Addr) ([]net.HardwareAddr, error) {
 	link, err := net.InterfaceByName(device)
 	if err != nil {

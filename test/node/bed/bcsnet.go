@@ -23,8 +23,8 @@ const AllocatorPort = 8090
 // plugins are those of this module that nodes have.
 var plugins = []string{"bcsnet-ipam", "bcsnet-announce"}
 
-// Conflist is the network of pods by default, as a user would write it: ports of the node's bridge, with addresses of bcsnet,
-// which are announced. Pods have the MAC of their address.
+// Conflist is the network of pods by default, as a user would write it: ports of the node's bridge, with addresses of
+// bcsnet, which are announced. Pods have the MAC of their address.
 const Conflist = `{
   "cniVersion": "1.1.0",
   "name": "underlay",
@@ -39,8 +39,8 @@ const Conflist = `{
 }
 `
 
-// InstallBcsnet gives the node our plugins, and config.json, which names the replicas of the allocator by their URLs, as an
-// installer writes it. It does not write a conflist.
+// InstallBcsnet gives the node our plugins, and config.json, which names the replicas of the allocator by their URLs,
+// as an installer writes it. It does not write a conflist.
 func (n *Node) InstallBcsnet(ctx context.Context, replicas ...string) error {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {

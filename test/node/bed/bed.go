@@ -34,8 +34,8 @@ type Bed struct {
 // Setup is how the nodes of a bed are.
 type Setup struct {
 	Nodes int
-	// Networks are the names of further networks, each of which a pod gets that has it as its runtimeClassName. A node needs
-	// a conflist for it: WriteConflist.
+	// Networks are the names of further networks, each of which a pod gets that has it as its runtimeClassName. A node
+	// needs a conflist for it: WriteConflist.
 	Networks []string
 	// Prepare is called with each node before it starts. It writes a conflist at least: without one for pods by default a
 	// node does not become Ready.
@@ -60,14 +60,15 @@ func Prepare() (*Bed, error) {
 	return b, errors.Join(b.mount(), makeFabric())
 }
 
-// inherited returns a descriptor that this process was given. Its children do not get it: they could outlive us, and the mark
-// would be held by them.
+// inherited returns a descriptor that this process was given. Its children do not get it: they could outlive us, and
+// the mark would be held by them.
 func inherited(number int, name string) *os.File {
 	unix.CloseOnExec(number)
 	return os.NewFile(uintptr(number), name)
 }
 
-// mount makes the mounts of this process its own, and gives it a file system in memory and the /proc of its pid namespace.
+// mount makes the mounts of this process its own, and gives it a file system in memory and the /proc of its pid
+// namespace.
 func (b *Bed) mount() error {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
@@ -90,8 +91,8 @@ func (b *Bed) mount() error {
 // DataDir returns a directory in memory that goes with the bed.
 func (b *Bed) DataDir() string { return filepath.Join(b.dir, "controlplane") }
 
-// Gateway4 and Gateway6 return the addresses of the fabric itself, where the control plane listens. They are the default
-// gateways of all nodes; nothing is behind them.
+// Gateway4 and Gateway6 return the addresses of the fabric itself, where the control plane listens. They are the
+// default gateways of all nodes; nothing is behind them.
 func (b *Bed) Gateway4() netip.Addr { return network4().Addr() }
 
 // Gateway6 returns the IPv6 address of the fabric; see Gateway4.

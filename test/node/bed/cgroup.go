@@ -17,8 +17,8 @@ import (
 
 const cgroupRoot = "/sys/fs/cgroup"
 
-// hierarchies returns the directories below which a cgroup has to be made: one for all controllers with version 2, one for
-// each controller with version 1.
+// hierarchies returns the directories below which a cgroup has to be made: one for all controllers with version 2, one
+// for each controller with version 1.
 func hierarchies() []string {
 	var root unix.Statfs_t
 	if err := unix.Statfs(cgroupRoot, &root); err == nil && root.Type == unix.CGROUP2_SUPER_MAGIC {
@@ -30,8 +30,8 @@ func hierarchies() []string {
 	})
 }
 
-// cgroupsLike returns the cgroups of names in all hierarchies, and in the unified one beside those of version 1, where runc makes
-// them as well.
+// cgroupsLike returns the cgroups of names in all hierarchies, and in the unified one beside those of version 1, where
+// runc makes them as well.
 func cgroupsLike(pattern string) []string {
 	return append(globbed(filepath.Join(cgroupRoot, pattern)), globbed(filepath.Join(cgroupRoot, "*", pattern))...)
 }
@@ -84,7 +84,8 @@ func delegate(root, dir string) error {
 	return nil
 }
 
-// removeCgroups removes cgroups with all that is below them. Their processes have been killed, and may need a moment to go.
+// removeCgroups removes cgroups with all that is below them. Their processes have been killed, and may need a moment to
+// go.
 func removeCgroups(pattern string) (err error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

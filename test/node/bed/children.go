@@ -35,8 +35,8 @@ type Result struct {
 	Code           int // the exit code; 128 and the signal where one ended it
 }
 
-// children are the processes of a node whose parent is process 1: those that it starts, and orphans, which it has to wait for
-// like any process 1.
+// children are the processes of a node whose parent is process 1: those that it starts, and orphans, which it has to
+// wait for like any process 1.
 type children struct {
 	mu      sync.Mutex
 	waiting map[int]chan unix.WaitStatus

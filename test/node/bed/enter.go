@@ -21,8 +21,8 @@ import (
 const (
 	// markEnv has the mark of the bed for the process in the fabric.
 	markEnv = "BCSNET_BED"
-	// filesEnv has the number of the first of two descriptors there: the file whose lock holds the mark, and the machine's own
-	// network namespace.
+	// filesEnv has the number of the first of two descriptors there: the file whose lock holds the mark, and the machine's
+	// own network namespace.
 	filesEnv = "BCSNET_BED_FILES"
 )
 
@@ -66,8 +66,8 @@ func Available() error {
 
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 
-// Command prepares a call of this program in the fabric of a new bed, where Inside is true. All that it starts ends with it.
-// What beds that are gone left behind is removed first.
+// Command prepares a call of this program in the fabric of a new bed, where Inside is true. All that it starts ends
+// with it. What beds that are gone left behind is removed first.
 func Command(args ...string) (*exec.Cmd, error) {
 	if err := sweep(); err != nil {
 		return nil, fmt.Errorf("remove what an earlier bed left: %w", err)

@@ -90,5 +90,6 @@ func attributes(name string) netlink.LinkAttrs {
 func mac(number byte) net.HardwareAddr { return net.HardwareAddr{0x02, 0, 0xc0, 0xa8, 0x4d, number} }
 
 func ipNet(p netip.Prefix) *net.IPNet {
+	//nolint:forbidigo // netlink wants it
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }

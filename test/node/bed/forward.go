@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Forward makes an address of the fabric reachable from the machine, at a port of its loopback that it returns. It goes on until
-// this process ends.
+// Forward makes an address of the fabric reachable from the machine, at a port of its loopback that it returns. It goes
+// on until this process ends.
 func (b *Bed) Forward(address string) (string, error) {
 	listener, err := b.OnMachine()
 	if err != nil {

@@ -78,8 +78,8 @@ func (n *Node) boot(ctx context.Context) error {
 	return n.StartKubelet(ctx)
 }
 
-// spawn starts process 1 in namespaces of the node. The kernel ends it when the thread ends that started it, so that one
-// waits for it and does nothing else.
+// spawn starts process 1 in namespaces of the node. The kernel ends it when the thread ends that started it, so that
+// one waits for it and does nothing else.
 func (n *Node) spawn() error {
 	ours, theirs, err := pair()
 	if err != nil {
@@ -150,7 +150,9 @@ func (n *Node) Run(ctx context.Context, c Call) (r Result, err error) {
 
 // StartContainerd starts containerd and returns when it answers.
 func (n *Node) StartContainerd(ctx context.Context) error {
-	d := Daemon{"containerd", []string{filepath.Join(n.Bin, "containerd"), "--config", n.conf("containerd.toml")}, n.log("containerd")}
+	d := Daemon{Name: "containerd", Log: n.log("containerd"), Args: []string{
+		filepath.Join(n.Bin, "containerd"), "--config", n.conf("containerd.toml"),
+	}}
 	if err := n.order(ctx, "Start", d, new(int)); err != nil {
 		return err
 	}
@@ -172,9 +174,10 @@ func (n *Node) KillContainerd(ctx context.Context) error {
 
 // StartKubelet starts the kubelet.
 func (n *Node) StartKubelet(ctx context.Context) error {
-	d := Daemon{"kubelet", []string{filepath.Join(n.Bin, "kubelet"), "--config", n.conf("kubelet.yaml"),
-		"--kubeconfig", n.conf("kubeconfig"), "--hostname-override", n.Name,
-		"--node-ip", n.Address4.Addr().String() + "," + n.Address6.Addr().String(), "--v=2"}, n.log("kubelet")}
+	d := Daemon{Name: "kubelet", Log: n.log("kubelet"), Args: []string{
+		filepath.Join(n.Bin, "kubelet"), "--config", n.conf("kubelet.yaml"), "--kubeconfig", n.conf("kubeconfig"),
+		"--hostname-override", n.Name, "--node-ip", n.Address4.Addr().String() + "," + n.Address6.Addr().String(), "--v=2",
+	}}
 	return n.order(ctx, "Start", d, new(int))
 }
 
@@ -183,8 +186,8 @@ func (n *Node) KillKubelet(ctx context.Context) error {
 	return n.order(ctx, "Kill", "kubelet", &struct{}{})
 }
 
-// Kill ends the node as a power cut would, with all that runs on it, and returns when nothing of it runs any more. Its disks
-// stay as they are. It does nothing where the node is down.
+// Kill ends the node as a power cut would, with all that runs on it, and returns when nothing of it runs any more. Its
+// disks stay as they are. It does nothing where the node is down.
 func (n *Node) Kill() error {
 	if n.life == nil {
 		return nil
@@ -208,7 +211,8 @@ func (n *Node) ended() error {
 		return err
 	}
 	if len(names) > 0 {
-		return fmt.Errorf("on the node %s ended by themselves: %s; hint: see %s", n.Name, strings.Join(names, ", "), n.log("*"))
+		return fmt.Errorf("on the node %s ended by themselves: %s; hint: see %s",
+			n.Name, strings.Join(names, ", "), n.log("*"))
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ import (
 // prefix is how everything of a bed begins that has a name on the machine.
 const prefix = "bcsnet-bed-"
 
-// mark names one bed: its directory, and its cgroups. A lock on a file beside the directory shows that the bed lives: the kernel
-// gives it back with the last process that has the file.
+// mark names one bed: its directory, and its cgroups. A lock on a file beside the directory shows that the bed lives:
+// the kernel gives it back with the last process that has the file.
 type mark struct {
 	name string
 	held *os.File
@@ -47,8 +47,8 @@ func hold(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// remove removes all that the machine has of the bed, which must not live. The directory has had a file system of the bed
-// mounted on it, and so is empty. The lock goes last: what could not be removed is left to the next sweep.
+// remove removes all that the machine has of the bed, which must not live. The directory has had a file system of the
+// bed mounted on it, and so is empty. The lock goes last: what could not be removed is left to the next sweep.
 func (m mark) remove() error {
 	if err := removeCgroups(m.name + "*"); err != nil {
 		return err

@@ -35,8 +35,8 @@ func (m mounting) do() error {
 	return nil
 }
 
-// mountAll gives a node its own places in the file system, in the mount namespace of this process. /run is empty after each
-// start, as after that of a machine; the others stay.
+// mountAll gives a node its own places in the file system, in the mount namespace of this process. /run is empty after
+// each start, as after that of a machine; the others stay.
 func mountAll(dir string) error {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"lib", "log", "opt/cni/bin", "etc", "etc.work", "cni/net.d"} {
@@ -66,8 +66,8 @@ func mountAll(dir string) error {
 	return mounting{what: "none", on: "/", flags: unix.MS_REC | unix.MS_SHARED}.do()
 }
 
-// pretend shows the kubelet the values that it wants of settings that are the whole machine's: it reads that they are so, and
-// sets nothing.
+// pretend shows the kubelet the values that it wants of settings that are the whole machine's: it reads that they are
+// so, and sets nothing.
 func pretend(dir string) error {
 	for name, value := range map[string]string{
 		"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",

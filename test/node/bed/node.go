@@ -116,8 +116,8 @@ func (n *Node) InstallPlugin(name, program string) error {
 	return os.Rename(path+".new", path)
 }
 
-// WriteConflist gives the node the conflist of a network, by rename, which containerd notices by itself. An empty name is the
-// network that pods get by default. Nil data removes the conflist.
+// WriteConflist gives the node the conflist of a network, by rename, which containerd notices by itself. An empty name
+// is the network that pods get by default. Nil data removes the conflist.
 func (n *Node) WriteConflist(network string, data []byte) error {
 	if network == "" {
 		network = "net"

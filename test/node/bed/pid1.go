@@ -25,8 +25,8 @@ const (
 	uplink, nodeBridge = "eth0", "br0"
 )
 
-// RunNode does the work of process 1 of a node where this program was started for that, and does not return then. Programs that
-// use a bed call it before all else.
+// RunNode does the work of process 1 of a node where this program was started for that, and does not return then.
+// Programs that use a bed call it before all else.
 func RunNode() {
 	name := os.Getenv(nodeEnv)
 	if name == "" {

@@ -20,8 +20,11 @@ import (
 // patience is how long a question to a pod may take.
 const patience = 10 * time.Second
 
-// Pod returns a pod of the image, which serves HTTP on port 8080, for a node; an empty name of the node leaves it to the
-// scheduler.
+// port is where pods answer HTTP.
+const port = 8080
+
+// Pod returns a pod of the image, which serves HTTP on port 8080, for a node; an empty name of the node leaves it to
+// the scheduler.
 func Pod(namespace, name, node string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: PodSpec(node)}
 }
@@ -35,7 +38,7 @@ func PodSpec(node string) corev1.PodSpec {
 		EnableServiceLinks:            new(false),
 		Containers: []corev1.Container{{
 			Name: "main", Image: Image, ImagePullPolicy: corev1.PullNever, Args: []string{"serve"},
-			Ports: []corev1.ContainerPort{{ContainerPort: 8080}},
+			Ports: []corev1.ContainerPort{{ContainerPort: port}},
 			// Ready when it answers; asked from inside, as a node reaches no macvlan link of its own pods.
 			StartupProbe: &corev1.Probe{
 				ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{
@@ -62,12 +65,13 @@ func Addresses(pod *corev1.Pod) (addrs []netip.Addr, err error) {
 	return addrs, err
 }
 
-// Get returns what the pod at an address answers to a path, which begins with a slash. The question is asked by the fabric: by
-// a station of the network that is no node.
+// Get returns what the pod at an address answers to a path, which begins with a slash. The question is asked by the
+// fabric: by a station of the network that is no node.
 func (b *Bed) Get(ctx context.Context, at netip.Addr, path string) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+netip.AddrPortFrom(at, 8080).String()+path, http.NoBody)
+	target := "http://" + netip.AddrPortFrom(at, port).String() + path
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +88,9 @@ func (b *Bed) Get(ctx context.Context, at netip.Addr, path string) (string, erro
 	return string(text), err
 }
 
-// Reach has the pod at one address ask the pod at another one, and returns the answer, which begins with that pod's name.
+// Reach has the pod at one address ask the pod at another one, and returns the answer, which begins with that pod's
+// name.
 func (b *Bed) Reach(ctx context.Context, from, to netip.Addr) (string, error) {
-	return b.Get(ctx, from, "/get?url="+url.QueryEscape("http://"+netip.AddrPortFrom(to, 8080).String()+"/"))
+	peer := "http://" + netip.AddrPortFrom(to, port).String() + "/"
+	return b.Get(ctx, from, "/get?"+url.Values{"url": {peer}}.Encode())
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Plugins returns the process IDs of a plugin's running instances on the node that are about a pod, by which this process can
-// signal them.
+// Plugins returns the process IDs of a plugin's running instances on the node that are about a pod, by which this
+// process can signal them.
 func (n *Node) Plugins(program, pod string) []int {
 	return n.processes(program, func(dir string) bool {
 		environ, err := os.ReadFile(filepath.Join(dir, "environ"))
@@ -19,7 +19,8 @@ func (n *Node) Plugins(program, pod string) []int {
 	})
 }
 
-// about reports whether an environment is that of a plugin which was called for a pod. The order of its arguments is random.
+// about reports whether an environment is that of a plugin which was called for a pod. The order of its arguments is
+// random.
 func about(environ []byte, pod string) bool {
 	for variable := range strings.SplitSeq(string(environ), "\x00") {
 		if args, ok := strings.CutPrefix(variable, "CNI_ARGS="); ok {
@@ -37,8 +38,8 @@ func (n *Node) Sandboxes() []int {
 	})
 }
 
-// processes returns the process IDs of a program, which is named as its file is, on the node, containers included, where what
-// /proc has of them is accepted.
+// processes returns the process IDs of a program, which is named as its file is, on the node, containers included,
+// where what /proc has of them is accepted.
 func (n *Node) processes(program string, accept func(dir string) bool) (pids []int) {
 	if n.life == nil {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// TestNothingIsLeft ends a bed in several ways, each of which leaves nothing, at the latest after the next sweep. A bed that
-// lives is left alone.
+// TestNothingIsLeft ends a bed in several ways, each of which leaves nothing, at the latest after the next sweep. A bed
+// that lives is left alone.
 func TestNothingIsLeft(t *testing.T) {
 	shared.For(t)
 	for name, end := range map[string]func(*os.Process) error{

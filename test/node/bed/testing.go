@@ -32,11 +32,11 @@ func (s *Shared) For(t testing.TB) *Bed {
 	return s.bed
 }
 
-// Main runs the tests of a package with one control plane and the same nodes for all of them, and returns the exit code. setUp
-// is called with the control plane before there are nodes; what it returns is called after the tests.
+// Main runs the tests of a package with one control plane and the same nodes for all of them, and returns the exit
+// code. setUp is called with the control plane before there are nodes; what it returns is called after the tests.
 //
-// The tests run in a process of their own, in the fabric, which is started by this one and has the same arguments. Where a bed
-// cannot be made, the tests run without one, and Shared skips them.
+// The tests run in a process of their own, in the fabric, which is started by this one and has the same arguments.
+// Where a bed cannot be made, the tests run without one, and Shared skips them.
 func (s *Shared) Main(
 	m *testing.M, nodes Setup, setUp func(context.Context, *Bed) (tearDown func() error, err error),
 ) int {
@@ -111,8 +111,7 @@ func enter() (int, error) {
 	err = cmd.Wait()
 	// What the tests left is removed at once where they could not do it themselves.
 	sweepErr := sweep()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return max(1, exit.ExitCode()), sweepErr
 	}
 	return 0, errors.Join(err, sweepErr)

@@ -18,9 +18,9 @@ import (
 // silence is how long after the last question an answer may come. Those of a busy machine take some milliseconds.
 const silence = 400 * time.Millisecond
 
-// WhoHas asks by ARP, on the network of the fabric, which stations have some IPv4 addresses, and returns their MACs, sorted.
-// Addresses that nobody answers for are not in the result. Each address is asked for three times. It knows nothing of what any
-// object says.
+// WhoHas asks by ARP, on the network of the fabric, which stations have some IPv4 addresses, and returns their MACs,
+// sorted. Addresses that nobody answers for are not in the result. Each address is asked for three times. It knows
+// nothing of what any object says.
 func (b *Bed) WhoHas(ctx context.Context, addrs ...netip.Addr) (map[netip.Addr][]string, error) {
 	link, err := net.InterfaceByName(bridgeName)
 	if err != nil {
