@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
@@ -36,7 +37,12 @@ func TestRealNodes(t *testing.T) {
 	want(1, inner, "kill", "n1")
 	want(1, inner, "kill")
 	want(1, inner, "up", "-nodes", "10")
-	want(0, inner, "up", "-nodes", "1")
+	// No node becomes Ready until the allocator has answered its plugin: nobody plays it.
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(0, inner, "up", "-nodes", "1", "-controller", filepath.Join(root, "bin", "bcsnet-controller"))
 	want(0, inner, "status")
 
 	shell := exec.Command("sh", "-ec", `. "$0/env"; kubectl get node n1 --output=jsonpath='{.status.nodeInfo.operatingSystem}'`, inner)
