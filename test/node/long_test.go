@@ -120,7 +120,7 @@ func (x *tenant) wantUndisturbed(t *testing.T, pods []*corev1.Pod) {
 	}
 }
 
-// TestTheAPIServerIsAway kills sandboxes of pods while there is no API server, and the node itself. Kubelets make new
+// TestTheAPIServerIsAway kills sandboxes of pods while there is no API server. Kubelets make new
 // ones when the API server, and by it the allocator, are back.
 func TestTheAPIServerIsAway(t *testing.T) {
 	long(t)
