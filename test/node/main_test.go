@@ -100,6 +100,11 @@ func pools() []*v1.BCSNetPool {
 			Net: "192.168.78.0", Mask: 24, Gateway: "192.168.78.1", VLAN: 8, Network: "tagged",
 			AvailableIPs: []string{"192.168.78.64/28"}, Default: new(false),
 		}),
+		// ptp gives the node the gateway's address, which must not be that of anybody else.
+		pool("routed", v1.BCSNetPoolSpec{
+			Net: "192.168.79.0", Mask: 24, Gateway: "192.168.79.1", Network: "routed",
+			AvailableIPs: []string{"192.168.79.64/28"}, Default: new(false),
+		}),
 		pool("underlay6", v1.BCSNetPoolSpec{
 			Net: "fd00:77::", Mask: 64, Gateway: "fd00:77::1", Network: "underlay",
 			AvailableIPs: []string{"fd00:77::1:0/112"},
@@ -119,7 +124,7 @@ func (w *fixture) equip(n *bed.Node) error {
 		killed: `{"cniVersion": "1.1.0", "name": "killed", "plugins": [
 			{"type": "bridge", "bridge": "br0", "ipam": {"type": "killed-ipam"}}, {"type": "bcsnet-announce"}]}`,
 		pointed: `{"cniVersion": "1.1.0", "name": "ptp", "plugins": [
-			{"type": "ptp", "ipam": {"type": "bcsnet-ipam", "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]}}]}`,
+			{"type": "ptp", "ipam": {"type": "bcsnet-ipam", "network": "routed", "routes": [{"dst": "0.0.0.0/0"}]}}]}`,
 		meta: `{"cniVersion": "1.1.0", "name": "meta", "plugins": [{"type": "` + playMeta + `", "networks": ["net", "macvlan"]}]}`,
 		macvlan: `{"cniVersion": "1.1.0", "name": "macvlan", "plugins": [
 			{"type": "macvlan", "master": "br0", "mode": "bridge", "ipam": {"type": "bcsnet-ipam"}}, {"type": "bcsnet-announce"}]}`,

@@ -15,6 +15,7 @@ import (
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/version"
+	"github.com/containernetworking/plugins/pkg/ns"
 )
 
 const (
@@ -87,8 +88,15 @@ func each(args *skel.CmdArgs, do func(*libcni.CNIConfig, *libcni.NetworkConfigLi
 
 // addAll answers an ADD with the result of the first network.
 func addAll(args *skel.CmdArgs) error {
+	// Both are on one network, where Linux would answer for each of its addresses by all interfaces, like two stations.
+	err := ns.WithNetNSPath(args.Netns, func(ns.NetNS) error {
+		return os.WriteFile("/proc/sys/net/ipv4/conf/all/arp_ignore", []byte("1"), 0o644)
+	})
+	if err != nil {
+		return err
+	}
 	var first types.Result
-	err := each(args, func(cni *libcni.CNIConfig, list *libcni.NetworkConfigList, rt *libcni.RuntimeConf) error {
+	err = each(args, func(cni *libcni.CNIConfig, list *libcni.NetworkConfigList, rt *libcni.RuntimeConf) error {
 		result, err := cni.AddNetworkList(context.Background(), list, rt)
 		if first == nil {
 			first = result
