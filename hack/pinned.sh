@@ -32,6 +32,9 @@ kubernetes_stamps() {
 	printf '%s' "$stamps"
 }
 
+# What is left to do after the next build, for its message; empty to say nothing.
+left=
+
 # build NAME MODULE PACKAGE VERSION [LDFLAGS] [TAGS]
 build() {
 	local name=$1 module=$2 package=$3 version=$4 ldflags="-s -w${5-}" tags=${6-}
@@ -41,7 +44,7 @@ build() {
 		echo "$into: $name $version is up to date" >&2
 		return
 	fi
-	echo "$into: building $name $version" >&2
+	echo "$into: building $name $version${left:+, then $left}" >&2
 	# Renamed into place: what runs keeps its binary, an interrupted build leaves none.
 	go build -C "$module" -trimpath -buildvcs=false -ldflags "$ldflags" -tags "$tags" -o "$out/.$name.new" "$package"
 	mv "$out/.$name.new" "$out/$name"

@@ -9,13 +9,16 @@ cd "$(dirname "$0")"
 . ../pinned.sh
 to node
 
+left='containerd and its tools: up to six minutes in all'
 kubernetes=$(pinned ../kube/kubernetes k8s.io/kubernetes)
 build kubelet ../kube/kubernetes k8s.io/kubernetes/cmd/kubelet "$kubernetes" "$(kubernetes_stamps "$kubernetes")"
 
 # Without the snapshotters that want libraries or file systems of their own; the shim speaks ttrpc alone, as upstream's does.
 containerd=$(pinned containerd github.com/containerd/containerd/v2)
 stamp=" -X github.com/containerd/containerd/v2/version.Version=${containerd#v}"
+left='containerd: minutes'
 for name in containerd-shim-runc-v2 ctr containerd; do
+	[[ $name != containerd ]] || left='runc and an image: seconds'
 	tags='urfave_cli_no_docs no_btrfs no_devmapper no_zfs'
 	[[ $name != *shim* ]] || tags+=' no_grpc'
 	build "$name" containerd "github.com/containerd/containerd/v2/cmd/$name" "$containerd" "$stamp" "$tags"
