@@ -21,7 +21,7 @@ const (
 	// a namespace that could be given a block draws from no flat pool.
 	splitNetwork, flatNetwork = "bench-split", "bench-flat"
 	blocksNetwork             = "10.80.0.0/13"
-	// owned is how many blocks namespaces have, of blockLength; fewLeases and then manyLeases addresses of each are in use.
+	// owned is how many blocks namespaces have, of blockLength; fewLeases, then manyLeases addresses of each are in use.
 	owned, blockLength    = 4096, 27
 	fewLeases, manyLeases = 4, 16
 	// startTurns are starts of each controller, by the number of rounds.
@@ -108,8 +108,8 @@ func block(p *v1.BCSNetPool, number int, namespace string) ipam.Pool {
 	return of
 }
 
-// fillBlocks takes the first addresses of each block that is owned, behind those that are taken: as leases of the block,
-// or of the flat pool.
+// fillBlocks takes the first addresses of each block that is owned, but for those that are taken: as leases of the
+// block, or of the flat pool.
 func (b *bench) fillBlocks(ctx context.Context, split *v1.BCSNetPool, have, want int, ofBlocks bool) error {
 	var group errgroup.Group
 	group.SetLimit(maxCallers)

@@ -90,11 +90,13 @@ func (b *bench) newcomers(ctx context.Context, flat *bench) error {
 	return nil
 }
 
-// untilServed asks for the address of a newcomer, again after a second where too much work waits.
+// untilServed asks for the address of a newcomer, again after a second where too much work waits, or where it was not
+// known in time what became of a write: as a CNI plugin does.
 func (s service) untilServed(ctx context.Context, n int, refused *atomic.Int64) error {
 	for {
 		err := s.firstOf(ctx, 0, n)
-		if err == nil || !strings.Contains(err.Error(), string(ipam.ReasonOverloaded)) {
+		if err == nil || !strings.Contains(err.Error(), string(ipam.ReasonOverloaded)) &&
+			!strings.Contains(err.Error(), string(ipam.ReasonOutcomeUnknown)) {
 			return err
 		}
 		refused.Add(1)
