@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -196,6 +195,7 @@ func (b *bench) process(ctx context.Context, kubeconfig string, args []string) (
 	if err := cmd.Start(); err != nil {
 		return m, err
 	}
+	peak := watchMemory(cmd.Process.Pid, 2*time.Millisecond)
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, longestLine)
 	for ; lines.Scan(); m.lines++ {
@@ -208,10 +208,6 @@ func (b *bench) process(ctx context.Context, kubeconfig string, args []string) (
 		return m, fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 	}
 	m.total = time.Since(began)
-	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return m, errors.New("the system does not say how much memory a process used")
-	}
-	m.rss = usage.Maxrss << 10
+	m.rss = peak()
 	return m, nil
 }

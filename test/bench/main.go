@@ -140,6 +140,7 @@ func together() [][]part {
 		{{"large", (*bench).largest}},
 		{{"blocks", (*bench).blocks}},
 		{{"overload", (*bench).overload}},
+		{{"cni", (*bench).cni}},
 		{{"cli", (*bench).cli}},
 	}
 }

@@ -20,6 +20,8 @@ type report struct {
 	overloads []string
 	// blocks are of a network in blocks.
 	blocks []string
+	// plugins are of bcsnet-ipam as a process, nodes of pods on real nodes.
+	plugins, nodes []string
 	// lists and quicks are of the command line, scale is what the lists go over.
 	lists, quicks []string
 	scale         string
@@ -196,10 +198,11 @@ func (r *report) quick(what string, c call) {
 }
 
 // Between these marks, and only there, a file is rewritten: the tables of the service, those of sticky addresses, of
-// overload, and of the command line.
+// overload, of the command line, and of the CNI plugins.
 const (
 	serviceMark, stickyMark, overloadMark, cliMark = "tables", "tables of sticky addresses", "tables of overload",
 		"tables of the command line"
+	nodeMark = "tables of CNI plugins"
 )
 
 func begin(mark string) string { return "<!-- " + mark + ": written by make bench -->" }
@@ -243,6 +246,7 @@ func (r *report) write(path string) error {
 	}
 	for mark, tables := range map[string]string{
 		serviceMark: r.service(), stickyMark: r.stickyTables(), overloadMark: r.overloadTable(), cliMark: r.commandLine(),
+		nodeMark: r.cniTables(),
 	} {
 		before, rest, ok := strings.Cut(string(text), begin(mark))
 		inside, after, ok2 := strings.Cut(rest, end(mark))

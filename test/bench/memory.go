@@ -1,0 +1,44 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+// watchMemory reads the high-water mark of a process's memory every so often until it ends. What it returns waits for
+// that, and returns the last mark in bytes. The resource usage that Linux has of a child that ended is no use here: it counts the
+// memory of this process, which the child shares until it executes its program.
+func watchMemory(pid int, every time.Duration) (peak func() int64) {
+	done := make(chan int64, 1)
+	go func() {
+		var most int64
+		for path := fmt.Sprintf("/proc/%d/status", pid); ; {
+			now, ok := highWater(path)
+			if !ok {
+				done <- most
+				return
+			}
+			most = max(most, now)
+			time.Sleep(every)
+		}
+	}()
+	return func() int64 { return <-done }
+}
+
+// highWater returns the high-water mark of a process in bytes; ok is false for one that ended.
+func highWater(path string) (size int64, ok bool) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, false
+	}
+	_, rest, found := bytes.Cut(text, []byte("VmHWM:"))
+	fields := bytes.Fields(rest)
+	if !found || len(fields) == 0 { // a zombie has none
+		return 0, false
+	}
+	kilobytes, err := strconv.ParseInt(string(fields[0]), 10, 64)
+	return kilobytes << 10, err == nil
+}

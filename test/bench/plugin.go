@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/containernetworking/plugins/pkg/ns"
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// Goals of bcsnet-ipam.
+const (
+	addGoal    = 8 * time.Millisecond
+	statusGoal = 5 * time.Millisecond
+	sizeGoal   = 12 << 20
+	memoryGoal = 24 << 20
+)
+
+const (
+	// pluginTurns is how many turns one round has.
+	pluginTurns = 60
+	// memoryRuns is how many calls are watched for their memory: the largest counts.
+	memoryRuns = 30
+	network    = "bench"
+)
+
+// plugin is bcsnet-ipam as a container runtime runs it: a process for each call.
+type plugin struct {
+	service
+	program, netns, podUID string
+	// dir is on the disk, as /var/lib is on a node, and run in memory, as /run is: there, a rename costs nothing.
+	dir, run string
+	stdin    []byte
+}
+
+// cni measures the calls of bcsnet-ipam beside the same requests over a connection that is kept.
+func (b *bench) cni(ctx context.Context) error {
+	p, end, err := b.newPlugin()
+	if err != nil {
+		say("the part cni is skipped: %v", err)
+		return nil
+	}
+	defer end()
+	pod := &corev1.Pod{}
+	if err := b.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: podName(0)}, pod); err != nil {
+		return err
+	}
+	p.podUID = string(pod.UID)
+	pool, err := b.pool(ctx, "bench-cni", "10.97.0.0/22", v1.MaterializeAlways)
+	if err != nil {
+		return err
+	}
+	if err := b.waitNormal(ctx, pool); err != nil {
+		return err
+	}
+	say("bcsnet-ipam beside a raw call: %d turns", b.rounds*pluginTurns)
+	t, err := p.turns(ctx, b.rounds*pluginTurns)
+	if err != nil {
+		return err
+	}
+	if t.inside, err = p.inside(); err != nil {
+		return err
+	}
+	say("memory of bcsnet-ipam: %d calls", memoryRuns)
+	memory, err := p.memory(ctx)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(p.program)
+	if err != nil {
+		return err
+	}
+	b.report.plugin(t, info.Size(), memory)
+	return b.drop(ctx, pool)
+}
+
+// newPlugin returns the plugin of bin/, with directories and a network namespace of its own. Its error says why there
+// is none.
+func (b *bench) newPlugin() (p *plugin, end func(), err error) {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return nil, nil, err
+	}
+	p = &plugin{service: service{b: b, kind: "cni"}, program: filepath.Join(root, "bin", "bcsnet-ipam")}
+	if _, err := os.Stat(p.program); err != nil {
+		return nil, nil, fmt.Errorf("%w; hint: run `make build`", err)
+	}
+	netns, err := ns.TempNetNS()
+	if err != nil {
+		return nil, nil, fmt.Errorf("a CNI plugin is called with a network namespace, and this process may make none: %w", err)
+	}
+	end = func() { _ = errors.Join(netns.Close(), os.RemoveAll(p.dir), os.RemoveAll(p.run)) }
+	if p.dir, err = os.MkdirTemp("", "bcsnet-bench-"); err != nil {
+		return nil, nil, errors.Join(err, netns.Close())
+	}
+	if p.run, err = inMemory(); err != nil {
+		end()
+		return nil, nil, err
+	}
+	p.netns = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), netns.Fd())
+	p.stdin, err = json.Marshal(map[string]any{
+		"cniVersion": "1.1.0", "name": network, "type": "bridge", "ipam": map[string]any{
+			"type": "bcsnet-ipam", "host": host(0), "netserviceEndpoint": b.controller.URL, "cluster": "bench",
+			"configDir": p.dir, "dataDir": p.dir, "runDir": p.run,
+		},
+	})
+	return p, end, err
+}
+
+// inMemory makes a directory in a file system that is in memory.
+func inMemory() (string, error) {
+	const shared = "/dev/shm"
+	var system unix.Statfs_t
+	if err := unix.Statfs(shared, &system); err != nil {
+		return "", fmt.Errorf("%s: %w", shared, err)
+	}
+	if system.Type != unix.TMPFS_MAGIC {
+		return "", fmt.Errorf("%s is not in memory, as /run of a node is", shared)
+	}
+	return os.MkdirTemp(shared, "bcsnet-bench-")
+}
+
+// command prepares a call of a container.
+func (p *plugin) command(ctx context.Context, verb string, n int) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.program)
+	cmd.Stdin = bytes.NewReader(p.stdin)
+	cmd.Env = []string{
+		"CNI_COMMAND=" + verb, "CNI_CONTAINERID=" + p.container(n), "CNI_NETNS=" + p.netns, "CNI_IFNAME=eth0",
+		"CNI_PATH=" + filepath.Dir(p.program), "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+		fmt.Sprintf("CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=%s;K8S_POD_NAME=%s;K8S_POD_INFRA_CONTAINER_ID=%s;K8S_POD_UID=%s",
+			namespace, podName(0), p.container(n), p.podUID),
+	}
+	return cmd
+}
+
+func (p *plugin) container(n int) string { return containerID(p.kind, 0, n) }
+
+// process makes a call as a process.
+func (p *plugin) process(verb string) operation {
+	return func(ctx context.Context, _, n int) error {
+		out, err := p.command(ctx, verb, n).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%s: %w: %s", verb, err, out)
+		}
+		return nil
+	}
+}
+
+// raw sends what a call of the plugin sends, over a connection that is kept.
+func (p *plugin) raw(method string) operation {
+	return func(ctx context.Context, _, n int) error {
+		return p.send(ctx, method, wire.AllocateRequest{
+			Host: host(0), ContainerID: p.container(n), IfName: "eth0", PodName: podName(0), PodNamespace: namespace,
+			PodUID: p.podUID, StartedAt: time.Now().Format(time.RFC3339Nano), CNINetwork: network,
+		})
+	}
+}
+
+// pluginTimes are the times of calls by turn, and of ADDs as calls.log has them.
+type pluginTimes struct {
+	rawAdd, rawDel, add, del, status, version []time.Duration
+	inside                                    []time.Duration
+}
+
+// turns makes all calls in turn, in an order that changes, so that whatever else the machine does meets all alike. The
+// first turns do not count.
+func (p *plugin) turns(ctx context.Context, n int) (t pluginTimes, err error) {
+	const warm = 5
+	raw, called := p.pair(p.raw(http.MethodPost), p.raw(http.MethodDelete), &t.rawAdd, &t.rawDel),
+		p.pair(p.process("ADD"), p.process("DEL"), &t.add, &t.del)
+	for i := range warm + n {
+		each := []func(context.Context, int) error{raw, called}
+		if i%2 == 1 {
+			each[0], each[1] = called, raw
+		}
+		for j, do := range each {
+			if err := do(ctx, 2*i+j); err != nil {
+				return t, err
+			}
+		}
+		if err := p.timed(ctx, p.process("STATUS"), i, &t.status); err != nil {
+			return t, err
+		}
+		if err := p.timed(ctx, p.process("VERSION"), i, &t.version); err != nil {
+			return t, err
+		}
+		if i == warm-1 {
+			t = pluginTimes{}
+		}
+	}
+	return t, nil
+}
+
+// pair returns a function that takes an address and gives it back, and appends the times.
+func (p *plugin) pair(add, del operation, adds, dels *[]time.Duration) func(context.Context, int) error {
+	return func(ctx context.Context, n int) error {
+		if err := p.timed(ctx, add, n, adds); err != nil {
+			return err
+		}
+		return p.timed(ctx, del, n, dels)
+	}
+}
+
+func (p *plugin) timed(ctx context.Context, do operation, n int, to *[]time.Duration) error {
+	began := time.Now()
+	err := do(ctx, 0, n)
+	*to = append(*to, time.Since(began))
+	return err
+}
+
+// inside returns the times of ADDs without the start of the process, as calls.log has them.
+func (p *plugin) inside() (all []time.Duration, err error) {
+	text, err := os.ReadFile(filepath.Join(p.run, "calls.log"))
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(text) {
+		var c runstate.Call
+		if err := json.Unmarshal(line, &c); err != nil {
+			return nil, err
+		}
+		if c.Command == "ADD" {
+			all = append(all, time.Duration(c.Milliseconds*float64(time.Millisecond)))
+		}
+	}
+	return all, nil
+}
+
+// memory returns the most memory, in bytes, that an ADD had.
+func (p *plugin) memory(ctx context.Context) (most int64, err error) {
+	for n := range memoryRuns {
+		cmd := p.command(ctx, "ADD", -1-n)
+		if err := cmd.Start(); err != nil {
+			return 0, err
+		}
+		peak := watchMemory(cmd.Process.Pid, 0)
+		if err := cmd.Wait(); err != nil {
+			return 0, err
+		}
+		most = max(most, peak())
+		if err := p.process("DEL")(ctx, 0, -1-n); err != nil {
+			return 0, err
+		}
+	}
+	return most, nil
+}
