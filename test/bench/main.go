@@ -22,9 +22,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
 func main() {
+	bed.RunNode()
 	var o settings
 	flag.DurationVar(&o.slice, "slice", 2*time.Second, "how long one measurement lasts")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each measurement is taken; the median counts")
@@ -45,8 +47,11 @@ func main() {
 	ctrl.SetLogger(logr.Discard()) // what is measured says how it is
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, o, *handler, *next, *informer)
-	if err != nil {
+	do := func() error { return run(ctx, o, *handler, *next, *informer) }
+	if bed.Inside() {
+		do = func() error { return measureNodes(ctx, o.rounds) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -120,7 +125,10 @@ func run(ctx context.Context, o settings, handler, next string, informer bool) e
 			return err
 		}
 	}
-	return nil
+	if !o.wants(nodesPart) {
+		return nil
+	}
+	return errors.Join(nodes(ctx, &r), r.write(o.out))
 }
 
 // part is what can be measured alone.
@@ -129,7 +137,7 @@ type part struct {
 	run  func(*bench, context.Context) error
 }
 
-// together lists all parts, those that share a control plane side by side. The largest pool, the overload and the
+// together lists all parts but nodesPart, those that share a control plane side by side. The largest pool, the overload and the
 // command line each have a control plane with nothing but their own objects.
 func together() [][]part {
 	return [][]part{
@@ -149,7 +157,7 @@ func partNames() (names []string) {
 	for _, p := range slices.Concat(together()...) {
 		names = append(names, p.name)
 	}
-	return names
+	return append(names, nodesPart)
 }
 
 // measure runs the parts that are wanted on a control plane of their own.

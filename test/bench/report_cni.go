@@ -60,3 +60,43 @@ func (r *report) cniTables() string {
 		table("bcsnet-ipam as a process", head, r.plugins),
 		table("Pods on real nodes", head, r.nodes))
 }
+
+// Goals of pods on real nodes.
+const (
+	readyGoal  = 1.15
+	probeGoal  = 250 * time.Millisecond
+	reusedGoal = time.Second
+)
+
+// podsOnNodes reports pods on real nodes.
+func (r *report) podsOnNodes(t nodeTimes) {
+	plain := t.Ready[hostLocal]
+	longer := float64(half(t.Ready[announced])) / float64(half(plain))
+	later := half(t.Ready[probed]) - half(plain)
+	late := slices.Max(t.Reused[reused])
+	beyond := func(times map[string][]time.Duration, network string) []time.Duration {
+		return minus(times[network], times[hostLocal])
+	}
+	r.nodes = append(r.nodes,
+		row(fmt.Sprintf("from Create to Ready, host-local, %d pods each", len(plain)), times(plain), "", true),
+		row("the same, bcsnet-ipam alone", times(t.Ready[leased]), "", true),
+		row("beyond host-local's, turn by turn", times(beyond(t.Ready, leased)), "", true),
+		row("the same, with announcement", times(t.Ready[announced]), "", true),
+		row("of host-local's, the medians", fmt.Sprintf("%.2f", longer), fmt.Sprintf("≤ %.2f", readyGoal), longer <= readyGoal),
+		row("beyond host-local's, turn by turn", times(beyond(t.Ready, announced)), "", true),
+		row("the same, with announcement and probe", times(t.Ready[probed]), "", true),
+		row("beyond host-local's, the medians", ms(later)+" ms", "≤ "+ms(probeGoal)+" ms", later <= probeGoal),
+		row("beyond host-local's, turn by turn", times(beyond(t.Ready, probed)), "", true),
+		row("the sandbox of these, host-local", times(t.Sandbox[hostLocal]), "", true),
+		row("bcsnet-ipam alone, beyond that, turn by turn", times(beyond(t.Sandbox, leased)), "", true),
+		row("with announcement, beyond that, turn by turn", times(beyond(t.Sandbox, announced)), "", true),
+		row("with announcement and probe, beyond that, turn by turn", times(beyond(t.Sandbox, probed)), "", true),
+		row(fmt.Sprintf("from Ready until a stale peer reaches a reused address, announced, the longest of %d",
+			len(t.Reused[reused])), ms(late)+" ms", "< "+ms(reusedGoal)+" ms", late < reusedGoal),
+		row("the same, announced", times(t.Reused[reused]), "", true),
+		row("the same, not announced", times(t.Reused[silent]), "", true),
+	)
+	for _, row := range r.nodes {
+		fmt.Println(row)
+	}
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"syscall"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/node/bed"
+)
+
+// nodesPart is the part that has real nodes, and so a control plane of its own in the fabric of a bed.
+const nodesPart = "nodes"
+
+// The networks of pods on real nodes. Each is the node's bridge.
+const (
+	hostLocal = "host-local" // addresses of the reference plugin
+	leased    = "leased"     // of bcsnet-ipam alone
+	announced = "announced"  // the same with bcsnet-announce
+	probed    = "probed"     // the same with the probe, too
+	reused    = "reused"     // one address, announced
+	silent    = "silent"     // the same address, and no announcement
+)
+
+// nodes measures pods on real nodes: this program a second time, in the fabric. It ends with us, however we end.
+func nodes(ctx context.Context, r *report) error {
+	if err := bed.Available(); err != nil {
+		say("the part nodes is skipped: %v", err)
+		return nil
+	}
+	cmd, err := bed.Command(os.Args[1:]...)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, os.Stderr
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	runtime.LockOSThread() // the kernel ties the child to this thread
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	for _, f := range cmd.ExtraFiles {
+		_ = f.Close() // the bed alone holds its mark
+	}
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
+	defer stop()
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("%s: %w", nodesPart, err)
+	}
+	var t nodeTimes
+	if err := json.Unmarshal(out.Bytes(), &t); err != nil {
+		return err
+	}
+	r.podsOnNodes(t)
+	return nil
+}
+
+// measureNodes makes the bed, measures, and prints the times.
+func measureNodes(ctx context.Context, rounds int) (err error) {
+	say("starting a control plane, the controller and two nodes")
+	b, err := bed.Prepare()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, b.Down())
+		if b.Cluster != nil {
+			err = errors.Join(err, b.Cluster.Stop())
+		}
+		err = errors.Join(err, b.Close())
+	}()
+	if err := b.Start(ctx); err != nil {
+		return err
+	}
+	if err := furnish(ctx, b); err != nil {
+		return err
+	}
+	m, err := newPodMeter(ctx, b)
+	if err != nil {
+		return err
+	}
+	var t nodeTimes
+	if t.Ready, err = m.starts(ctx, rounds*podsPerRound); err != nil {
+		return err
+	}
+	if t.Sandbox, err = m.sandboxes(t.Ready); err != nil {
+		return err
+	}
+	if t.Reused, err = m.reuses(ctx, rounds*reusesPerRound); err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(t)
+}
+
+// furnish gives the control plane bcsnet, and nodes.
+func furnish(ctx context.Context, b *bed.Bed) error {
+	if err := b.Cluster.InstallManifests(ctx); err != nil {
+		return err
+	}
+	admin, err := b.Cluster.Admin()
+	if err != nil {
+		return err
+	}
+	for name, spec := range map[string]v1.BCSNetPoolSpec{
+		"underlay4": {
+			Net: "192.168.77.0", Mask: 24, Gateway: "192.168.77.1", Network: "underlay",
+			AvailableIPs: []string{"192.168.77.160-192.168.77.223"},
+		},
+		"underlay6": {
+			Net: "fd00:77::", Mask: 64, Gateway: "fd00:77::1", Network: "underlay", AvailableIPs: []string{"fd00:77::1:0/112"},
+		},
+		reused: {
+			Net: "192.168.77.0", Mask: 24, Gateway: "192.168.77.1", Network: reused,
+			AvailableIPs: []string{reusedAddr}, Default: new(false),
+		},
+	} {
+		spec.HostSubnets = []string{"192.168.77.0/27"} // the nodes'
+		pool := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+		if err := admin.Create(ctx, pool); err != nil {
+			return err
+		}
+	}
+	controller, err := b.Cluster.StartController(ctx, controlplane.ControllerOptions{
+		HTTPAddress: netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort).String(),
+	})
+	if err != nil {
+		return err
+	}
+	networks := []string{hostLocal, leased, announced, probed, reused, silent}
+	return b.Up(ctx, bed.Setup{Nodes: 2, Networks: networks, Prepare: func(n *bed.Node) error {
+		err := errors.Join(n.InstallBcsnet(ctx, controller.URL), n.WriteConflist("", []byte(bed.Conflist)))
+		for _, network := range networks {
+			err = errors.Join(err, n.WriteConflist(network, conflist(n, network)))
+		}
+		return err
+	}})
+}
+
+// conflist returns how a network is configured on a node.
+func conflist(n *bed.Node, network string) []byte {
+	const routes = `"routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]`
+	announce := `, {"type": "bcsnet-announce"}`
+	ipam := `"type": "bcsnet-ipam", ` + routes
+	switch network {
+	case leased:
+		announce = ""
+	case hostLocal:
+		announce = ""
+		ipam = fmt.Sprintf(`"type": "host-local", %[1]s, "ranges": [
+			[{"subnet": "192.168.77.0/24", "rangeStart": "192.168.77.%[2]d0", "rangeEnd": "192.168.77.%[2]d9", "gateway": "%[3]s"}],
+			[{"subnet": "fd00:77::/64", "rangeStart": "fd00:77::%[2]d0", "rangeEnd": "fd00:77::%[2]d9", "gateway": "%[4]s"}]]`,
+			routes, n.Number, n.Gateway4, n.Gateway6)
+	case probed:
+		ipam += `, "probe": true`
+	case reused:
+		ipam += `, "network": "reused"`
+	case silent:
+		ipam += `, "network": "reused"`
+		announce = ""
+	}
+	return fmt.Appendf(nil, `{"cniVersion": "1.1.0", "name": "%s", "plugins": [
+		{"type": "bridge", "bridge": "br0", "ipam": {%s}}%s]}`, network, ipam, announce)
+}
