@@ -94,7 +94,9 @@ func (m *podMeter) starts(ctx context.Context, turns int) (map[string][]time.Dur
 func turnPod(network string, turn int) string { return fmt.Sprintf("%s-%d", network, turn) }
 
 // below returns a random time below a limit.
-func below(rng *rand.Rand, limit time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(limit))) }
+func below(rng *rand.Rand, limit time.Duration) time.Duration {
+	return time.Duration(rng.Int64N(int64(limit)))
+}
 
 // start makes a pod and returns how long it takes to be Ready.
 func (m *podMeter) start(ctx context.Context, name, node, network string) (time.Duration, error) {

@@ -2,7 +2,6 @@ package ipam
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
@@ -128,9 +127,9 @@ func (c *call) checkVLAN(a *allocation) error {
 	for _, addr := range a.addrs {
 		if vlan != 0 && addr.VLAN != 0 && vlan != addr.VLAN {
 			return cniError(types.ErrInvalidNetworkConfig,
-				"hint: make the two the same, or name another network in ipam.network", "%s", fmt.Sprintf(
-					"%s is of pool %s in VLAN %d, and %s of network %s is in VLAN %d", addr.prefix.Addr(), addr.Pool, addr.VLAN,
-					where, c.conf.Name, vlan))
+				"hint: make the two the same, or name another network in ipam.network",
+				"%s is of pool %s in VLAN %d, and %s of network %s is in VLAN %d", addr.prefix.Addr(), addr.Pool, addr.VLAN,
+				where, c.conf.Name, vlan)
 		}
 	}
 	return nil
