@@ -9,8 +9,8 @@ import (
 )
 
 // watchMemory reads the high-water mark of a process's memory every so often until it ends. What it returns waits for
-// that, and returns the last mark in bytes. The resource usage that Linux has of a child that ended is no use here: it counts the
-// memory of this process, which the child shares until it executes its program.
+// that, and returns the last mark in bytes. The resource usage that Linux has of a child that ended is no use here: it
+// counts the memory of this process, which the child shares until it executes its program.
 func watchMemory(pid int, every time.Duration) (peak func() int64) {
 	done := make(chan int64, 1)
 	go func() {
@@ -22,7 +22,7 @@ func watchMemory(pid int, every time.Duration) (peak func() int64) {
 				return
 			}
 			most = max(most, now)
-			time.Sleep(every)
+			<-time.After(every)
 		}
 	}()
 	return func() int64 { return <-done }

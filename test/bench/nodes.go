@@ -156,10 +156,9 @@ func conflist(n *bed.Node, network string) []byte {
 		announce = ""
 	case hostLocal:
 		announce = ""
-		ipam = fmt.Sprintf(`"type": "host-local", %[1]s, "ranges": [
-			[{"subnet": "192.168.77.0/24", "rangeStart": "192.168.77.%[2]d0", "rangeEnd": "192.168.77.%[2]d9", "gateway": "%[3]s"}],
-			[{"subnet": "fd00:77::/64", "rangeStart": "fd00:77::%[2]d0", "rangeEnd": "fd00:77::%[2]d9", "gateway": "%[4]s"}]]`,
-			routes, n.Number, n.Gateway4, n.Gateway6)
+		ipam = fmt.Sprintf(`"type": "host-local", %s, "ranges": [%s, %s]`, routes,
+			localRange("192.168.77.0/24", "192.168.77.", n.Number, n.Gateway4),
+			localRange("fd00:77::/64", "fd00:77::", n.Number, n.Gateway6))
 	case probed:
 		ipam += `, "probe": true`
 	case reused:
@@ -170,4 +169,10 @@ func conflist(n *bed.Node, network string) []byte {
 	}
 	return fmt.Appendf(nil, `{"cniVersion": "1.1.0", "name": "%s", "plugins": [
 		{"type": "bridge", "bridge": "br0", "ipam": {%s}}%s]}`, network, ipam, announce)
+}
+
+// localRange returns ten addresses for host-local that no other node has.
+func localRange(subnet, prefix string, number byte, gateway netip.Addr) string {
+	return fmt.Sprintf(`[{"subnet": %q, "rangeStart": "%s%d0", "rangeEnd": "%s%d9", "gateway": %q}]`,
+		subnet, prefix, number, prefix, number, gateway)
 }

@@ -102,7 +102,7 @@ func (b *bench) newPlugin() (p *plugin, end func(), err error) {
 	}
 	netns, err := ns.TempNetNS()
 	if err != nil {
-		return nil, nil, fmt.Errorf("a CNI plugin is called with a network namespace, and this process may make none: %w", err)
+		return nil, nil, fmt.Errorf("this process may make no network namespace, and each call has one: %w", err)
 	}
 	end = func() { _ = errors.Join(netns.Close(), os.RemoveAll(p.dir), os.RemoveAll(p.run)) }
 	if p.dir, err = os.MkdirTemp("", "bcsnet-bench-"); err != nil {
@@ -142,8 +142,8 @@ func (p *plugin) command(ctx context.Context, verb string, n int) *exec.Cmd {
 	cmd.Env = []string{
 		"CNI_COMMAND=" + verb, "CNI_CONTAINERID=" + p.container(n), "CNI_NETNS=" + p.netns, "CNI_IFNAME=eth0",
 		"CNI_PATH=" + filepath.Dir(p.program), "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-		fmt.Sprintf("CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=%s;K8S_POD_NAME=%s;K8S_POD_INFRA_CONTAINER_ID=%s;K8S_POD_UID=%s",
-			namespace, podName(0), p.container(n), p.podUID),
+		fmt.Sprintf("CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=%s;K8S_POD_NAME=%s;K8S_POD_INFRA_CONTAINER_ID=%s;"+
+			"K8S_POD_UID=%s", namespace, podName(0), p.container(n), p.podUID),
 	}
 	return cmd
 }

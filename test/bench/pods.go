@@ -40,9 +40,10 @@ const (
 // nodeTimes are the times by network, a turn each.
 type nodeTimes struct {
 	// Ready is from the creation of a pod until it is Ready; Sandbox the part of it until its network is there.
-	Ready, Sandbox map[string][]time.Duration
-	// Reused is from Ready until a station answers that knew an earlier pod of the address.
-	Reused map[string][]time.Duration
+	Ready   map[string][]time.Duration `json:"ready"`
+	Sandbox map[string][]time.Duration `json:"sandbox"`
+	// Reused is from Ready until a pod answers a station that knew an earlier pod of the address.
+	Reused map[string][]time.Duration `json:"reused"`
 }
 
 // podMeter makes pods on real nodes and takes their times.
@@ -219,8 +220,8 @@ func (m *podMeter) reached(ctx context.Context, name string) (time.Duration, err
 	return time.Since(began), nil
 }
 
-// sandboxes returns, of the pods of all turns, how long containerd took from the kubelet's request until the sandbox had
-// its network, by its log.
+// sandboxes returns, of the pods of all turns, how long containerd took from the kubelet's request until the sandbox
+// had its network, by its log.
 func (m *podMeter) sandboxes(ready map[string][]time.Duration) (map[string][]time.Duration, error) {
 	f, err := os.Open(filepath.Join(m.Cluster.LogDir, "n1-containerd.log"))
 	if err != nil {
@@ -244,9 +245,11 @@ func (m *podMeter) sandboxes(ready map[string][]time.Duration) (map[string][]tim
 	return all, nil
 }
 
-// sandboxTimes reads from a log of containerd how long it took from the first begin of a sandbox of each pod to its end.
+// sandboxTimes reads from a log of containerd how long it took from the first begin of a sandbox of each pod to its
+// end.
 func sandboxTimes(log *bufio.Scanner) (map[string]time.Duration, error) {
-	line := regexp.MustCompile(`^time="([^"]+)".* msg="RunPodSandbox for name:\\"([^"\\]+)\\".*?( returns sandbox id .*)?$`)
+	line := regexp.MustCompile(`^time="([^"]+)".* msg="RunPodSandbox for name:\\"([^"\\]+)\\"` +
+		`.*?( returns sandbox id .*)?$`)
 	began, took := map[string]time.Time{}, map[string]time.Duration{}
 	for log.Scan() {
 		m := line.FindStringSubmatch(log.Text())

@@ -93,7 +93,7 @@ func (s *schedule) note(t *turn, o outcome, now time.Time) {
 	}
 }
 
-// all has no replica asked before a time.
+// all postpones every replica: none is asked before a time.
 func (s *schedule) all(from time.Time) {
 	for _, t := range s.turns {
 		if t.from.Before(from) {
