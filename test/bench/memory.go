@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -41,4 +42,23 @@ func highWater(path string) (size int64, ok bool) {
 	}
 	kilobytes, err := strconv.ParseInt(string(fields[0]), 10, 64)
 	return kilobytes << 10, err == nil
+}
+
+// memory returns the most memory, in bytes, that an ADD had.
+func (p *plugin) memory(ctx context.Context) (most int64, err error) {
+	for n := range memoryRuns {
+		cmd := p.command(ctx, "ADD", -1-n)
+		if err := cmd.Start(); err != nil {
+			return 0, err
+		}
+		peak := watchMemory(cmd.Process.Pid, 0)
+		if err := cmd.Wait(); err != nil {
+			return 0, err
+		}
+		most = max(most, peak())
+		if err := p.process("DEL")(ctx, 0, -1-n); err != nil {
+			return 0, err
+		}
+	}
+	return most, nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -169,93 +167,4 @@ func (p *plugin) raw(method string) operation {
 			PodUID: p.podUID, StartedAt: time.Now().Format(time.RFC3339Nano), CNINetwork: network,
 		})
 	}
-}
-
-// pluginTimes are the times of calls by turn, and of ADDs as calls.log has them.
-type pluginTimes struct {
-	rawAdd, rawDel, add, del, status, version []time.Duration
-	inside                                    []time.Duration
-}
-
-// turns makes all calls in turn, in an order that changes, so that whatever else the machine does meets all alike. The
-// first turns do not count.
-func (p *plugin) turns(ctx context.Context, n int) (t pluginTimes, err error) {
-	const warm = 5
-	raw, called := p.pair(p.raw(http.MethodPost), p.raw(http.MethodDelete), &t.rawAdd, &t.rawDel),
-		p.pair(p.process("ADD"), p.process("DEL"), &t.add, &t.del)
-	for i := range warm + n {
-		each := []func(context.Context, int) error{raw, called}
-		if i%2 == 1 {
-			each[0], each[1] = called, raw
-		}
-		for j, do := range each {
-			if err := do(ctx, 2*i+j); err != nil {
-				return t, err
-			}
-		}
-		if err := p.timed(ctx, p.process("STATUS"), i, &t.status); err != nil {
-			return t, err
-		}
-		if err := p.timed(ctx, p.process("VERSION"), i, &t.version); err != nil {
-			return t, err
-		}
-		if i == warm-1 {
-			t = pluginTimes{}
-		}
-	}
-	return t, nil
-}
-
-// pair returns a function that takes an address and gives it back, and appends the times.
-func (p *plugin) pair(add, del operation, adds, dels *[]time.Duration) func(context.Context, int) error {
-	return func(ctx context.Context, n int) error {
-		if err := p.timed(ctx, add, n, adds); err != nil {
-			return err
-		}
-		return p.timed(ctx, del, n, dels)
-	}
-}
-
-func (p *plugin) timed(ctx context.Context, do operation, n int, to *[]time.Duration) error {
-	began := time.Now()
-	err := do(ctx, 0, n)
-	*to = append(*to, time.Since(began))
-	return err
-}
-
-// inside returns the times of ADDs without the start of the process, as calls.log has them.
-func (p *plugin) inside() (all []time.Duration, err error) {
-	text, err := os.ReadFile(filepath.Join(p.run, "calls.log"))
-	if err != nil {
-		return nil, err
-	}
-	for line := range bytes.Lines(text) {
-		var c runstate.Call
-		if err := json.Unmarshal(line, &c); err != nil {
-			return nil, err
-		}
-		if c.Command == "ADD" {
-			all = append(all, time.Duration(c.Milliseconds*float64(time.Millisecond)))
-		}
-	}
-	return all, nil
-}
-
-// memory returns the most memory, in bytes, that an ADD had.
-func (p *plugin) memory(ctx context.Context) (most int64, err error) {
-	for n := range memoryRuns {
-		cmd := p.command(ctx, "ADD", -1-n)
-		if err := cmd.Start(); err != nil {
-			return 0, err
-		}
-		peak := watchMemory(cmd.Process.Pid, 0)
-		if err := cmd.Wait(); err != nil {
-			return 0, err
-		}
-		most = max(most, peak())
-		if err := p.process("DEL")(ctx, 0, -1-n); err != nil {
-			return 0, err
-		}
-	}
-	return most, nil
 }

@@ -1,17 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -163,110 +157,4 @@ func (m *podMeter) await(ctx context.Context, w watch.Interface, is func(watch.E
 			}
 		}
 	}
-}
-
-// reuses has a station that knows a pod, and is silent since that one went, ask the next pod of the address.
-func (m *podMeter) reuses(ctx context.Context, turns int) (map[string][]time.Duration, error) {
-	times := map[string][]time.Duration{}
-	for i := range turns {
-		for _, network := range []string{reused, silent} {
-			say("an address that is used again, %s: turn %d of %d", network, i+1, turns)
-			took, err := m.reuse(ctx, network, i)
-			if err != nil {
-				return nil, err
-			}
-			times[network] = append(times[network], took)
-		}
-	}
-	return times, nil
-}
-
-func (m *podMeter) reuse(ctx context.Context, network string, turn int) (time.Duration, error) {
-	first, next := turnPod(network, turn)+"-a", turnPod(network, turn)+"-b"
-	if _, err := m.start(ctx, first, "n1", network); err != nil {
-		return 0, err
-	}
-	if _, err := m.reached(ctx, first); err != nil {
-		return 0, err
-	}
-	if err := m.end(ctx, first); err != nil {
-		return 0, err
-	}
-	if _, err := m.start(ctx, next, "n2", network); err != nil {
-		return 0, err
-	}
-	took, err := m.reached(ctx, next)
-	if err != nil {
-		return 0, err
-	}
-	return took, m.end(ctx, next)
-}
-
-// reached returns how long it takes until a pod answers at the address, to the fabric.
-func (m *podMeter) reached(ctx context.Context, name string) (time.Duration, error) {
-	began := time.Now()
-	err := controlplane.WaitFor(ctx, podPatience, func() error {
-		ctx, stop := context.WithTimeout(ctx, knock)
-		defer stop()
-		answer, err := m.Get(ctx, netip.MustParseAddr(reusedAddr), "/")
-		if err == nil && !strings.HasPrefix(answer, name+" at ") {
-			err = fmt.Errorf("it was %q that answered", answer)
-		}
-		return err
-	})
-	if err != nil {
-		return 0, fmt.Errorf("the pod %s is not reached: %w", name, err)
-	}
-	return time.Since(began), nil
-}
-
-// sandboxes returns, of the pods of all turns, how long containerd took from the kubelet's request until the sandbox
-// had its network, by its log.
-func (m *podMeter) sandboxes(ready map[string][]time.Duration) (map[string][]time.Duration, error) {
-	f, err := os.Open(filepath.Join(m.Cluster.LogDir, "n1-containerd.log"))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	took, err := sandboxTimes(bufio.NewScanner(f))
-	if err != nil {
-		return nil, err
-	}
-	all := map[string][]time.Duration{}
-	for network, times := range ready {
-		for i := range times {
-			name := turnPod(network, i+1)
-			if _, ok := took[name]; !ok {
-				return nil, fmt.Errorf("%s has no line about the end of the sandbox of %s", f.Name(), name)
-			}
-			all[network] = append(all[network], took[name])
-		}
-	}
-	return all, nil
-}
-
-// sandboxTimes reads from a log of containerd how long it took from the first begin of a sandbox of each pod to its
-// end.
-func sandboxTimes(log *bufio.Scanner) (map[string]time.Duration, error) {
-	line := regexp.MustCompile(`^time="([^"]+)".* msg="RunPodSandbox for name:\\"([^"\\]+)\\"` +
-		`.*?( returns sandbox id .*)?$`)
-	began, took := map[string]time.Time{}, map[string]time.Duration{}
-	for log.Scan() {
-		m := line.FindStringSubmatch(log.Text())
-		if m == nil {
-			continue
-		}
-		at, err := time.Parse(time.RFC3339Nano, m[1])
-		if err != nil {
-			return nil, err
-		}
-		name := m[2]
-		if _, known := began[name]; !known {
-			began[name] = at
-		}
-		if m[3] != "" {
-			took[name] = at.Sub(began[name])
-		}
-	}
-	return took, log.Err()
 }
