@@ -137,8 +137,8 @@ type part struct {
 	run  func(*bench, context.Context) error
 }
 
-// together lists all parts but nodesPart, those that share a control plane side by side. The largest pool, the overload,
-// the plugin and the command line each have a control plane with nothing but their own objects.
+// together lists all parts but nodesPart, those that share a control plane side by side. The largest pool, the
+// overload, the plugin and the command line each have a control plane with nothing but their own objects.
 func together() [][]part {
 	return [][]part{
 		{
