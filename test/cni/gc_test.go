@@ -123,3 +123,20 @@ func TestGCRefused(t *testing.T) {
 	}
 	n.wantHeld(id)
 }
+
+// TestGCNeedsConfigJSON has a node that is configured by the section ipam alone. GC arrives by the chained plugin, which
+// does not see that section: it fails, and frees nothing, unless it is turned off there.
+func TestGCNeedsConfigJSON(t *testing.T) {
+	n := newNode(t)
+	n.pool("", nil, 20, 21)
+	id := n.leaked("", "lan")
+	n.configure()
+	own := fmt.Sprintf(`"host":%q,"netserviceEndpoint":%q`, n.Host, n.relay.url)
+	err := n.gc(conflist(t, "1.1.0", "lan", bridge, own, `{"type":"bcsnet-announce"}`))
+	n.wantError(err, "the configuration is wrong; no host")
+	n.holding(id)
+	if err := n.gc(conflist(t, "1.1.0", "lan", bridge, own, `{"type":"bcsnet-announce","disableGC":true}`)); err != nil {
+		t.Error(err)
+	}
+	n.holding(id)
+}
