@@ -124,8 +124,8 @@ func TestGCRefused(t *testing.T) {
 	n.wantHeld(id)
 }
 
-// TestGCNeedsConfigJSON has a node that is configured by the section ipam alone. GC arrives by the chained plugin, which
-// does not see that section: it fails, and frees nothing, unless it is turned off there.
+// TestGCNeedsConfigJSON has a node that is configured by the section ipam alone. GC arrives by the chained plugin,
+// which does not see that section: it fails, and frees nothing, unless it is turned off there.
 func TestGCNeedsConfigJSON(t *testing.T) {
 	n := newNode(t)
 	n.pool("", nil, 20, 21)
