@@ -23,7 +23,7 @@ const (
 
 // pauses returns the pauses between announcements: a frame may get lost, above all right after a port came up. A pod's
 // start waits for them.
-func pauses() []time.Duration { return []time.Duration{20 * time.Millisecond, 50 * time.Millisecond} }
+func pauses() []time.Duration { return []time.Duration{10 * time.Millisecond, 20 * time.Millisecond} }
 
 // send announces every address.
 func send(ctx context.Context, conn *neighbour.Conn, mac net.HardwareAddr, have *attached) error {
