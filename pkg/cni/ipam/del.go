@@ -35,11 +35,11 @@ func (c *call) del(ctx context.Context) {
 		err = c.release(ctx, c.began)
 	}
 	failpoint.Kill("ipam-del-asked")
-	var refused *client.Refusal
+	refused, is := errors.AsType[*client.Refusal](err)
 	switch {
 	case err == nil:
 		return
-	case errors.Is(err, errAttachedAgain), errors.As(err, &refused) && !refused.Retry: // later it would be the same
+	case is && (!refused.Retry || errors.Is(err, errAttachedAgain)): // later it would be the same
 		c.line.Outcome = runstate.Refused
 		c.note("%s (%s)", refused.Message, refused.Reason)
 		return

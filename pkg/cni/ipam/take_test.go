@@ -81,8 +81,7 @@ func (s *script) add(t *testing.T, found func(netip.Addr) (mac string, err error
 	}
 	err = p.Funcs().Add(&skel.CmdArgs{
 		ContainerID: "3f4e", IfName: "eth0", Netns: "/proc/self/ns/net", Args: "K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0",
-		StdinData: fmt.Appendf(nil, `{"cniVersion":"1.1.0","name":"lan","ipam":{"type":"bcsnet-ipam","host":"10.0.0.11","probe":true,
-			"netserviceEndpoint":%q,"configDir":"%s/e","dataDir":"%s/v","runDir":"%s/r"}}`, server.URL, dir, dir, dir),
+		StdinData: configured(server.URL, dir, `,"probe":true`),
 	})
 	return out.String(), log.String(), err
 }

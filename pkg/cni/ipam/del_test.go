@@ -1,0 +1,54 @@
+package ipam
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/containernetworking/cni/pkg/skel"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/attach"
+	"github.com/bcsnet/bcsnet/pkg/cni/undelivered"
+)
+
+// TestDELOvertakenByAnADD has a DEL whose interface is attached again while the allocator is asked: what the new ADD
+// got stays, and no record is left that would free it.
+func TestDELOvertakenByAnADD(t *testing.T) {
+	dir := t.TempDir()
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		asked++
+		err := attach.Dir(dir + "/r/attach").Write(&attach.Attachment{
+			ContainerID: "3f4e", IfName: "eth0", Addrs: []netip.Addr{netip.MustParseAddr("10.0.0.21")},
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(http.StatusConflict)
+		fmt.Fprintf(w, `{"code":2,"result":false,"data":null,"message":"asked for since","reason":"ReleaseOutdated","request_id":%q}`,
+			q.Header.Get("X-Request-Id"))
+	}))
+	defer server.Close()
+	var out, log bytes.Buffer
+	err := New(&out, &log).Funcs().Del(&skel.CmdArgs{ContainerID: "3f4e", IfName: "eth0", StdinData: configured(server.URL, dir, "")})
+	if err != nil || !strings.Contains(log.String(), "asked for since (ReleaseOutdated)") {
+		t.Errorf("DEL: %v, with notes %q", err, &log)
+	}
+	if n, err := undelivered.In(dir + "/v").Len(); n != 0 || err != nil || asked != 1 {
+		t.Errorf("asked %d times, and left %d records, %v", asked, n, err)
+	}
+	if text, err := os.ReadFile(dir + "/r/calls.log"); err != nil || !bytes.Contains(text, []byte(`"outcome":"refused"`)) {
+		t.Errorf("calls.log has %s, %v", text, err)
+	}
+}
+
+// configured returns a network configuration that needs no other file, with its directories below one.
+func configured(url, dir, more string) []byte {
+	return fmt.Appendf(nil, `{"cniVersion":"1.1.0","name":"lan","ipam":{"type":"bcsnet-ipam","host":"10.0.0.11",
+		"netserviceEndpoint":%q,"configDir":"%s/e","dataDir":"%s/v","runDir":"%s/r"%s}}`, url, dir, dir, dir, more)
+}
