@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/cni/client"
 	"github.com/bcsnet/bcsnet/pkg/cni/probe"
@@ -17,6 +18,9 @@ import (
 
 // maxTakes is how many addresses one ADD takes, one after the other, when somebody else has them.
 const maxTakes = 3
+
+// endingTime is how long after an answer the network is asked again. A pod's interface is gone by then.
+const endingTime = 300 * time.Millisecond
 
 // conflictError is that somebody else has the addresses that an ADD got.
 type conflictError struct {
@@ -72,8 +76,11 @@ func (c *call) take(ctx context.Context) (*allocation, error) {
 		if len(answers) == 0 {
 			return a, nil
 		}
-		for _, answer := range answers {
-			found.answers = append(found.answers, answer)
+		found.answers = append(found.answers, answers...)
+		for i, answer := range answers { // sorted by address
+			if i > 0 && answers[i-1].Addr == answer.Addr {
+				continue // the interface has the address no more
+			}
 			if err := c.report(ctx, answer, &found); err != nil {
 				return nil, err
 			}
@@ -85,12 +92,24 @@ func (c *call) take(ctx context.Context) (*allocation, error) {
 	return nil, &found
 }
 
-// probe returns who has the addresses already. Without a link, as with the main plugin ptp, nobody can be asked.
+// probe returns who has the addresses already. Without a link, as with the main plugin ptp, nobody can be asked. Who
+// answers is asked once more: macvlan, vlan and others give addresses back before they remove the interface, so it may
+// be a pod that is ending.
 func (c *call) probe(ctx context.Context, a *allocation) []probe.Answer {
 	if !c.conf.Probe || a.Migration { // the other pod of a machine that migrates answers, and rightly so
 		return nil
 	}
-	answers, err := c.plugin.Probe(ctx, probe.Request{NetNS: c.netns, IfName: c.line.IfName, Addrs: a.netips()})
+	request := probe.Request{NetNS: c.netns, IfName: c.line.IfName, Addrs: a.netips()}
+	answers, err := c.plugin.Probe(ctx, request)
+	if len(answers) > 0 {
+		select {
+		case <-time.After(endingTime):
+		case <-ctx.Done():
+		}
+		if still, err := c.plugin.Probe(ctx, request); err == nil {
+			answers = still
+		}
+	}
 	if err != nil && !errors.Is(err, probe.ErrNoLink) {
 		c.note("nobody was asked whether %v are in use: %v", a.netips(), err)
 	}

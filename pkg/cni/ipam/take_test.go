@@ -54,8 +54,8 @@ func (s *script) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// add sends an ADD to a script, with a network that has somebody answer for addresses.
-func (s *script) add(t *testing.T, found func(netip.Addr) (mac string, err error)) (result string, notes string, err error) {
+// add sends an ADD to a script, with a network that has somebody answer for addresses: with one MAC, or several.
+func (s *script) add(t *testing.T, found func(netip.Addr) (macs string, err error)) (result string, notes string, err error) {
 	t.Helper()
 	server := httptest.NewServer(s)
 	defer server.Close()
@@ -64,18 +64,17 @@ func (s *script) add(t *testing.T, found func(netip.Addr) (mac string, err error
 	p := New(&out, &log)
 	p.Probe = func(_ context.Context, r probe.Request) (answers []probe.Answer, err error) {
 		for _, addr := range r.Addrs {
-			mac, err := found(addr)
+			macs, err := found(addr)
 			if err != nil {
 				return nil, err
 			}
-			if mac == "" {
-				continue
+			for mac := range strings.FieldsSeq(macs) {
+				hw, err := net.ParseMAC(mac)
+				if err != nil {
+					return nil, err
+				}
+				answers = append(answers, probe.Answer{Addr: addr, MAC: hw})
 			}
-			hw, err := net.ParseMAC(mac)
-			if err != nil {
-				return nil, err
-			}
-			answers = append(answers, probe.Answer{Addr: addr, MAC: hw})
 		}
 		return answers, nil
 	}
@@ -89,6 +88,17 @@ func (s *script) add(t *testing.T, found func(netip.Addr) (mac string, err error
 const mac = "02:00:5e:10:00:01"
 
 func everybody(netip.Addr) (string, error) { return mac, nil }
+
+// onceAnd answers the first question alone. The others end with an error, or nobody answers.
+func onceAnd(err error) func(netip.Addr) (string, error) {
+	asked := 0
+	return func(netip.Addr) (string, error) {
+		if asked++; asked == 1 {
+			return mac, nil
+		}
+		return "", err
+	}
+}
 
 // TestTake has networks where somebody answers, and what the allocator says to the report.
 func TestTake(t *testing.T) {
@@ -116,6 +126,18 @@ func TestTake(t *testing.T) {
 				return "", nil
 			}, "10.0.0.22/24", "", nil, 2, 0, 1,
 		},
+		"by two": {
+			&script{conflict: quarantined("10.0.0.21")}, func(a netip.Addr) (string, error) {
+				if a == netip.MustParseAddr("10.0.0.21") {
+					return mac + " 02:00:5e:10:00:02", nil
+				}
+				return "", nil
+			}, "10.0.0.22/24", "", nil, 2, 0, 1,
+		},
+		"by a pod that is ending": {&script{}, onceAnd(nil), "10.0.0.21/24", "", nil, 1, 0, 0},
+		"by somebody who cannot be asked again": {
+			&script{conflict: quarantined("10.0.0.21")}, onceAnd(probe.ErrNoLink), "10.0.0.22/24", "", nil, 2, 0, 1,
+		},
 		"the brake holds": {
 			&script{conflict: strings.Replace(quarantined("10.0.0.21"), "true}", "false}", 1)}, everybody, "", "",
 			[]string{mac + " answers for 10.0.0.21", "proxy ARP"}, 1, 1, 1,
@@ -134,6 +156,7 @@ func TestTake(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			out, notes, err := c.script.add(t, c.found)
 			if c.words == nil && (err != nil || !strings.Contains(out, c.want)) {
 				t.Errorf("%s, %v", out, err)
