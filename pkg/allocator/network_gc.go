@@ -28,15 +28,20 @@ type NetworkGC struct {
 }
 
 // CollectNetwork gives up what containers of a host hold that were attached by a network configuration, and that the
-// host does not list. It leaves alone what was asked for after the call began, what an ADD is about at this moment,
-// and what names another network, or none. What it released comes back also with an error; asking again does the
-// rest.
+// host does not list. It leaves alone what was asked for after the call began, what was bound less than maxAge before
+// the call came, what an ADD is about at this moment, and what names another network, or none. What it released comes
+// back also with an error; asking again does the rest.
 //
-// Who calls may have made the list while an ADD ran. What that takes after the call came is not in the index yet, or
-// under another holder, and stays: only holdings that are known at the beginning are given up.
+// Who calls may have made the list while a pod was set up: its address is taken, and its container is not in the list
+// yet. That takes less than maxAge. It is counted by the API server's time, as the host's clock may be wrong, or be set
+// in between. What is taken after the call came is not in the index yet, or under another holder, and stays: only
+// holdings that are known at the beginning are given up.
 func (a *Allocator) CollectNetwork(ctx context.Context, r NetworkGC) ([]lease.Lease, error) {
-	g := networkGC{host: r.Host, network: r.CNINetwork, listed: make(map[Attachment]struct{}, len(r.Attachments)),
-		before: a.moment(r.StartedAt, r.ArrivedAt).counts()}
+	began := a.moment(r.StartedAt, r.ArrivedAt)
+	g := networkGC{
+		host: r.Host, network: r.CNINetwork, listed: make(map[Attachment]struct{}, len(r.Attachments)),
+		asked: began.counts(), bound: began.arrived.Add(-maxAge),
+	}
 	for _, at := range r.Attachments {
 		if at.IfName == "" {
 			at.IfName = lease.DefaultIfName
@@ -94,14 +99,15 @@ type networkGC struct {
 	host    netip.Addr
 	network string
 	listed  map[Attachment]struct{}
-	before  time.Time
+	// asked and bound are the times before which a lease was asked for and bound that may go.
+	asked, bound time.Time
 }
 
 // forgotten reports whether a lease, seen from the attachment in question, is of a container that the host knows no
 // more. An earlier container of the pod that is listed keeps it, too.
 func (g networkGC) forgotten(l lease.Lease) bool {
 	return l.State == lease.Active && l.Host == g.host && l.ContainerID != "" && l.CNINetwork != "" &&
-		l.CNINetwork == g.network && l.StartedAt.Before(g.before) && !l.Has(func(id string) bool {
+		l.CNINetwork == g.network && l.StartedAt.Before(g.asked) && l.Updated.Before(g.bound) && !l.Has(func(id string) bool {
 		_, ok := g.listed[Attachment{id, l.IfName}]
 		return ok
 	})

@@ -194,8 +194,8 @@ func TestGarbageIsCollectedDuringAnAdd(t *testing.T) {
 	t.Cleanup(func() { x.run(t, bed.Call{Args: []string{"ip", "netns", "del", "by-hand"}}) })
 	x.call(t, "ADD", "/run/netns/by-hand", `{"cniVersion": "1.1.0", "name": "underlay", "type": "bridge", "ipam": {"type": "bcsnet-ipam"}}`)
 
-	// A collection leaves what is younger than a minute alone.
-	controlplane.EventuallyWithin(t, 3*time.Minute, func() error {
+	// A collection leaves what is younger than five minutes alone.
+	controlplane.EventuallyWithin(t, 8*time.Minute, func() error {
 		x.collect(t, lives)
 		if left := x.leasesOf(t, gone.Name); len(left) > 0 {
 			return fmt.Errorf("%s is held still, and nobody has it", left[0].Name)

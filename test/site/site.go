@@ -4,6 +4,7 @@ package site
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -116,6 +117,19 @@ func (s *Site) Report(name string, addrs ...string) {
 	}
 	if err := s.Admin.Status().Update(context.Background(), p); err != nil {
 		s.Fatal(err)
+	}
+}
+
+// Aged has addresses be bound ten minutes ago, in the order of the list. Replicas learn of it as of any change.
+func (s *Site) Aged(addrs ...string) {
+	s.Helper()
+	for _, a := range addrs {
+		o := &v1.BCSNetIP{ObjectMeta: metav1.ObjectMeta{Name: a}}
+		at := time.Now().Add(-10 * time.Minute).UTC().Format(time.RFC3339Nano)
+		earlier := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"updateTime":%q}}`, at))
+		if err := s.Admin.Patch(s.Context(), o, earlier); err != nil {
+			s.Fatal(err)
+		}
 	}
 }
 

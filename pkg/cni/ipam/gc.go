@@ -18,10 +18,6 @@ import (
 // youngest is the age below which a GC leaves files alone: an ADD may be under way that its list does not know.
 const youngest = 10 * time.Minute
 
-// gcMargin is the age below which a GC leaves leases alone: the list may have been made before the ADD of a container
-// ended, which takes 30 s and the time of the plugins around. Those are for the next GC.
-const gcMargin = time.Minute
-
 // gc answers a GC: of this network, the leases of this host that are not in the list go back.
 func (p *Plugin) gc(args *skel.CmdArgs) error {
 	ctx, stop := context.WithTimeout(context.Background(), gcTime)
@@ -60,7 +56,7 @@ func (c *call) gc(ctx context.Context) error {
 		return configError("the configuration", err)
 	}
 	request := wire.GCRequest{
-		Host: c.settings.Host.String(), CNINetwork: c.conf.Name, StartedAt: c.began.Add(-gcMargin).Format(time.RFC3339Nano),
+		Host: c.settings.Host.String(), CNINetwork: c.conf.Name, StartedAt: c.startedAt(),
 		Attachments: make([]wire.Attachment, 0, len(c.conf.Valid)),
 	}
 	for _, a := range c.conf.Valid {
