@@ -2,11 +2,15 @@ package ipam
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,4 +55,45 @@ func TestDELOvertakenByAnADD(t *testing.T) {
 func configured(url, dir, more string) []byte {
 	return fmt.Appendf(nil, `{"cniVersion":"1.1.0","name":"lan","ipam":{"type":"bcsnet-ipam","host":"10.0.0.11",
 		"netserviceEndpoint":%q,"configDir":"%s/e","dataDir":"%s/v","runDir":"%s/r"%s}}`, url, dir, dir, dir, more)
+}
+
+// TestForDEL has what libraries would refuse; all that can be used is kept.
+func TestForDEL(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"type":"bcsnet-ipam"}`:                              `{"cniVersion":"1.1.0","name":"unknown","type":"bcsnet-ipam"}`,
+		`{"cniVersion":"0.3.1","name":"lan","ipam":{"a":1}}`:  `{"cniVersion":"0.3.1","ipam":{"a":1},"name":"lan"}`,
+		`{"cniVersion":"9.0.0","name":"../lan","ipam":{"a":1`: `{"cniVersion":"1.1.0","name":"unknown","type":"bcsnet-ipam"}`,
+		`{"cniVersion":"9.0.0","name":"../lan","x":[1]}`:      `{"cniVersion":"1.1.0","name":"unknown","x":[1]}`,
+		`null`: `{"cniVersion":"1.1.0","name":"unknown","type":"bcsnet-ipam"}`,
+		``:     `{"cniVersion":"1.1.0","name":"unknown","type":"bcsnet-ipam"}`,
+	} {
+		if got := string(forDEL([]byte(text))); got != want || !json.Valid([]byte(got)) {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestStdinOfDEL has an input that cannot be read, and one without an end: the DEL is done as by the plugin's type alone.
+func TestStdinOfDEL(t *testing.T) {
+	dir := t.TempDir()
+	long := filepath.Join(dir, "long")
+	if err := errors.Join(os.WriteFile(long, nil, 0o600), os.Truncate(long, maxConfig+1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{long, dir} {
+		in, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		out, err := Stdin("DEL", in)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		defer out.Close()
+		if text, err := io.ReadAll(out); err != nil || !bytes.Contains(text, []byte(`"type":"bcsnet-ipam"`)) {
+			t.Errorf("%s: %s, %v", path, text, err)
+		}
+	}
 }

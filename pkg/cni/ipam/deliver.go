@@ -22,7 +22,7 @@ func (c *call) deliver(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, deliverTime)
 	defer stop()
 	if _, _, err := c.drain(ctx, deliverMost); err != nil {
-		c.note("undelivered releases stay: %v", err)
+		c.note("undelivered releases stay: %s", oneLine(err))
 	}
 }
 

@@ -34,11 +34,8 @@ func Stdin(command string, in *os.File) (*os.File, error) {
 		return in, nil
 	}
 	text, err := io.ReadAll(io.LimitReader(in, maxConfig+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxConfig {
-		return nil, fmt.Errorf("the network configuration has more than %d octets", maxConfig)
+	if err != nil || len(text) > maxConfig {
+		text = nil
 	}
 	text = forDEL(text)
 	r, w, err := os.Pipe()

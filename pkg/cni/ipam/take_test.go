@@ -3,7 +3,6 @@ package ipam
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -174,21 +173,5 @@ func TestTake(t *testing.T) {
 				t.Errorf("ADDs, DELs and reports %v, want %v", got, want)
 			}
 		})
-	}
-}
-
-// TestForDEL has what libraries would refuse; all that can be used is kept.
-func TestForDEL(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"type":"bcsnet-ipam"}`:                              `{"cniVersion":"1.1.0","name":"unknown","type":"bcsnet-ipam"}`,
-		`{"cniVersion":"0.3.1","name":"lan","ipam":{"a":1}}`:  `{"cniVersion":"0.3.1","ipam":{"a":1},"name":"lan"}`,
-		`{"cniVersion":"9.0.0","name":"../lan","ipam":{"a":1`: `{"cniVersion":"1.1.0","name":"unknown","type":"bcsnet-ipam"}`,
-		`{"cniVersion":"9.0.0","name":"../lan","x":[1]}`:      `{"cniVersion":"1.1.0","name":"unknown","x":[1]}`,
-		`null`: `{"cniVersion":"1.1.0","name":"unknown","type":"bcsnet-ipam"}`,
-		``:     `{"cniVersion":"1.1.0","name":"unknown","type":"bcsnet-ipam"}`,
-	} {
-		if got := string(forDEL([]byte(text))); got != want || !json.Valid([]byte(got)) {
-			t.Errorf("%q: %s, want %s", text, got, want)
-		}
 	}
 }

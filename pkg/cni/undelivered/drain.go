@@ -29,9 +29,13 @@ type Drained struct {
 	Err error
 }
 
+// errUnreadable is the error of a file that cannot be read. Others can be.
+var errUnreadable = errors.New("an undelivered release cannot be read")
+
 // Drain delivers records, at most so many of them, and returns what became of each one that is not there any more. It
-// ends early with the first error that the others would have, too. Records that somebody else delivers just now stay
-// his. A record of another cluster is dropped: its container is none of this one.
+// ends early with the first error that the others would have, too; files that cannot be read stay, and are an error at
+// the end. Records that somebody else delivers just now stay his. A record of another cluster is dropped: its
+// container is none of this one.
 func (s Store) Drain(
 	ctx context.Context, cluster string, most int, deliver func(context.Context, Record) error,
 ) (all []Drained, err error) {
@@ -39,19 +43,21 @@ func (s Store) Drain(
 	if err != nil {
 		return nil, fmt.Errorf("read the undelivered releases: %w", err)
 	}
+	var unread error
 	for _, name := range names {
 		if len(all) == most || ctx.Err() != nil {
-			return all, ctx.Err()
+			return all, errors.Join(unread, ctx.Err())
 		}
-		d, gone, err := s.deliver(ctx, name, cluster, deliver)
-		if err != nil {
-			return all, err
-		}
-		if gone {
+		switch d, gone, err := s.deliver(ctx, name, cluster, deliver); {
+		case errors.Is(err, errUnreadable):
+			unread = errors.Join(unread, err)
+		case err != nil:
+			return all, errors.Join(unread, err)
+		case gone:
 			all = append(all, d)
 		}
 	}
-	return all, nil
+	return all, unread
 }
 
 // deliver delivers one record, with its file locked, and reports whether it is gone.
@@ -64,7 +70,7 @@ func (s Store) deliver(
 		return d, false, nil // somebody else delivered it
 	}
 	if err != nil {
-		return d, false, err
+		return d, false, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	defer f.Close()
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
@@ -72,7 +78,7 @@ func (s Store) deliver(
 	}
 	mine, err := f.Stat()
 	if err != nil {
-		return d, false, err
+		return d, false, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	now, err := os.Stat(path)
 	if err != nil || !os.SameFile(mine, now) {
@@ -81,7 +87,7 @@ func (s Store) deliver(
 	d.File = name
 	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
-		return d, false, err
+		return d, false, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	d.Record, err = decode(text)
 	switch {

@@ -109,6 +109,28 @@ func TestDrainErrors(t *testing.T) {
 	}
 }
 
+// TestUnreadable has an entry that cannot be read before a record that can be: that one is delivered all the same.
+func TestUnreadable(t *testing.T) {
+	s := In(t.TempDir())
+	if err := s.Put(record("b")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(s.path("a", "eth0"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var got []Record
+	all, err := s.Drain(t.Context(), "c1", Max, deliveries(&got, nil))
+	if len(got) != 1 || len(all) != 1 || all[0].Err != nil {
+		t.Errorf("delivered %v, %v", got, all)
+	}
+	if err == nil || !strings.Contains(err.Error(), s.path("a", "eth0")) {
+		t.Errorf("the error is %v", err)
+	}
+	if n, err := s.Len(); n != 1 || err != nil {
+		t.Errorf("%d are left, %v", n, err)
+	}
+}
+
 // TestUnknownCluster has a record of a node whose configuration named no cluster: whoever comes delivers it.
 func TestUnknownCluster(t *testing.T) {
 	s := In(t.TempDir())
