@@ -96,6 +96,29 @@ func TestGC(t *testing.T) {
 	n.holding(other.id) // young, too
 }
 
+// TestGCDisabled has a network whose section ipam wants no GC. The chained plugin, which answers it, does not see that
+// section.
+func TestGCDisabled(t *testing.T) {
+	n := newNode(t)
+	n.pool("", nil, 20, 21)
+	list := conflist(t, "1.1.0", "lan", bridge, `"disableGC":true`, `{"type":"bcsnet-announce"}`)
+	pod := n.container("web")
+	addrs := pod.added(list)
+	n.Aged(addrs...)
+	forgotten := n.leaked("", "lan")
+	other := *n
+	other.dir = t.TempDir() // another runtime, whose list has nothing of this one's
+	for _, dir := range []string{"etc", "var", "run"} {
+		copyDir(t, n.dir, other.dir, dir)
+	}
+	other.wantCollected(forgotten, list)
+	n.wantHeld(pod.id, addrs...)
+	if err := pod.del(list); err != nil {
+		t.Error(err)
+	}
+	n.wantFree(addrs...)
+}
+
 // TestGCRefused has lists that are none, and networks that want no GC: nothing is freed.
 func TestGCRefused(t *testing.T) {
 	n := newNode(t)

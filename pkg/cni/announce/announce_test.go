@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
@@ -34,7 +33,7 @@ type call struct {
 func newCall(t *testing.T, netNS, config string, x *attach.Attachment) *call {
 	t.Helper()
 	c := &call{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
-	c.plugin = &Plugin{Attachments: attach.Dir(t.TempDir()), Stdout: c.stdout, Stderr: c.stderr, Now: time.Now}
+	c.plugin = &Plugin{Attachments: attach.Dir(t.TempDir()), Stdout: c.stdout, Stderr: c.stderr}
 	c.args = &skel.CmdArgs{ContainerID: id, Netns: netNS, IfName: "eth0", StdinData: []byte(config)}
 	if x != nil {
 		x.ContainerID, x.IfName, x.CNINetwork = id, "eth0", "lan"

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
@@ -20,10 +19,8 @@ type Plugin struct {
 	Attachments attach.Dir
 	// Stdout gets the result, and Stderr what the runtime's log shows.
 	Stdout, Stderr io.Writer
-	// Now returns the time.
-	Now func() time.Time
 	// Collect answers a GC for the IPAM plugin, with the configuration as the runtime passed it on: the main plugins of
-	// the CNI project do not pass GC on to it. Nil: nothing is collected.
+	// the CNI project do not pass GC on to it.
 	Collect func(ctx context.Context, config []byte) error
 }
 

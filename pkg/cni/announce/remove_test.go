@@ -3,17 +3,9 @@ package announce
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/bcsnet/bcsnet/pkg/cni/attach"
 )
 
 // TestDel forgets the attachment and does not fail, whatever is gone.
@@ -65,83 +57,21 @@ func tree(t *testing.T, c *call) {
 	}
 }
 
-// TestGC forgets old attachments of its own network that are in no list, and hands the call on.
+// TestGC hands the call on as it is, and the error back. A configuration that cannot be read is not handed on.
 func TestGC(t *testing.T) {
-	all := []string{"gone", "other", "valid", "young"}
-	for name, c := range map[string]struct {
-		more string
-		keep []string
-		want string
-	}{
-		"some are valid":       {`,"cni.dev/valid-attachments":[{"containerID":"valid","ifname":"eth0"}]`, []string{"other", "valid", "young"}, ""},
-		"the draft's name":     {`,"cni.dev/attachments":[{"containerID":"valid","ifname":"eth0"}]`, []string{"other", "valid", "young"}, ""},
-		"none is valid":        {`,"cni.dev/valid-attachments":[]`, []string{"other", "young"}, ""},
-		"none, as libcni says": {`,"cni.dev/valid-attachments":null`, []string{"other", "young"}, ""},
-		"another interface":    {`,"cni.dev/valid-attachments":[{"containerID":"valid","ifname":"net1"}]`, []string{"other", "young"}, ""},
-		"no list":              {``, all, "without cni.dev/valid-attachments"},
-		"a list of no form":    {`,"cni.dev/valid-attachments":{}`, all, "cannot be read"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			text := fmt.Sprintf(`{"cniVersion":"1.1.0","name":"lan","type":"bcsnet-announce"%s}`, c.more)
-			x := newCall(t, "", text, nil)
-			x.plugin.Now = func() time.Time { return time.Now().Add(time.Hour) }
-			for _, container := range all {
-				a := attachment("192.0.2.7")
-				a.ContainerID, a.IfName, a.CNINetwork = container, "eth0", "lan"
-				if container == "other" {
-					a.CNINetwork = "storage"
-				}
-				if err := x.plugin.Attachments.Write(a); err != nil {
-					t.Fatal(err)
-				}
-			}
-			young := filepath.Join(string(x.plugin.Attachments), "young-eth0.json")
-			if err := os.Chtimes(young, time.Time{}, x.plugin.Now()); err != nil {
-				t.Fatal(err)
-			}
-			var collected string
-			x.plugin.Collect = func(_ context.Context, config []byte) error {
-				collected = string(config)
-				return nil
-			}
-			err := x.plugin.gc(x.args)
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Errorf("GC: %v, want %q", err, c.want)
-			}
-			if (collected == text) != (c.want == "") {
-				t.Errorf("the IPAM plugin was called with %q", collected)
-			}
-			var kept []string
-			for _, container := range all {
-				if _, err := x.plugin.Attachments.Read(container, "eth0"); err == nil {
-					kept = append(kept, container)
-				}
-			}
-			slices.Sort(c.keep)
-			if diff := cmp.Diff(c.keep, kept); diff != "" {
-				t.Errorf("kept (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestGCErrors has a collection that fails, a directory that is not there, and files that nobody can read.
-func TestGCErrors(t *testing.T) {
 	const text = `{"cniVersion":"1.1.0","name":"lan","type":"bcsnet-announce","cni.dev/valid-attachments":[]}`
-	x := newCall(t, "", text, attachment("192.0.2.7"))
-	damage(t, x)
-	x.plugin.Now = func() time.Time { return time.Now().Add(time.Hour) }
-	if err := x.plugin.gc(x.args); err != nil {
-		t.Errorf("a damaged file: %v", err)
+	x := newCall(t, "", text, nil)
+	no, got := errors.New("no replica answers"), ""
+	x.plugin.Collect = func(_ context.Context, config []byte) error {
+		got += string(config)
+		return no
 	}
-	if _, err := os.Stat(filepath.Join(string(x.plugin.Attachments), id+"-eth0.json")); err != nil {
-		t.Errorf("a file of nobody knows whom is gone: %v", err)
+	if err := x.plugin.gc(x.args); !errors.Is(err, no) || got != text {
+		t.Errorf("GC: %v, with %q", err, got)
 	}
-	no := errors.New("no replica answers")
-	x.plugin.Collect = func(context.Context, []byte) error { return no }
-	x.plugin.Attachments = attach.Dir(filepath.Join(t.TempDir(), "none"))
-	if err := x.plugin.gc(x.args); !errors.Is(err, no) {
-		t.Errorf("GC: %v, want %v", err, no)
+	x.args.StdinData = []byte(`{"cniVersion":"1.1.0","name":"lan","mac":"yes","cni.dev/valid-attachments":[]}`)
+	if err := x.plugin.gc(x.args); err == nil || errors.Is(err, no) || got != text {
+		t.Errorf("GC of a wrong configuration: %v, with %q", err, got)
 	}
 }
 
@@ -160,11 +90,7 @@ func TestStatus(t *testing.T) {
 func FuzzConfig(f *testing.F) {
 	f.Add([]byte(config(`,"mac":true`, "192.0.2.1", "192.0.2.7/24", "2001:db8::7/64")))
 	f.Add([]byte(`{"cniVersion":"0.3.0","prevResult":{"interfaces":[null],"ips":[{"interface":-1,"address":"x"}]}}`))
-	f.Add([]byte(`{"cniVersion":"1.1.0","cni.dev/valid-attachments":[{"containerID":"a","ifname":"b"}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if _, err := validAttachments(text); err == nil && len(text) == 0 {
-			t.Error("no list, and no error")
-		}
 		c, err := decode(text)
 		if err != nil {
 			return

@@ -57,7 +57,7 @@ func (c *call) ready() error {
 // hand writes down what goes with the addresses and prints the result.
 func (c *call) hand(a *allocation) error {
 	x := &attach.Attachment{
-		ContainerID: c.line.ContainerID, IfName: c.line.IfName, CNINetwork: c.conf.Name, MAC: a.mac(c.conf.Wish.MAC),
+		ContainerID: c.line.ContainerID, IfName: c.line.IfName, CNINetwork: c.cniNetwork(), MAC: a.mac(c.conf.Wish.MAC),
 		Addrs: a.netips(), Pool: a.addrs[0].Pool, Migration: a.Migration,
 	}
 	for _, addr := range a.addrs {

@@ -33,7 +33,7 @@ func (c *call) allocate(ctx context.Context) (*allocation, error) {
 		Host: c.settings.Host.String(), ContainerID: c.line.ContainerID, IfName: c.line.IfName,
 		PodName: c.conf.Pod.Name, PodNamespace: c.conf.Pod.Namespace, PodUID: c.conf.Pod.UID,
 		IPAddr: strings.Join(texts, ","), Network: c.conf.Network, IPFamilyPolicy: c.conf.FamilyPolicy,
-		IPFamilies: c.conf.Families, StartedAt: c.startedAt(), CNINetwork: c.conf.Name,
+		IPFamilies: c.conf.Families, StartedAt: c.startedAt(), CNINetwork: c.cniNetwork(),
 	}
 	var got *allocation
 	err := c.ask(ctx, http.MethodPost, "", request, func(data json.RawMessage) (err error) {
@@ -44,6 +44,15 @@ func (c *call) allocate(ctx context.Context) (*allocation, error) {
 		return nil, err
 	}
 	return got, nil
+}
+
+// cniNetwork returns the network by which a GC finds the lease: none where GC is disabled. The plugin that answers a GC
+// may be another one, which does not see this one's configuration.
+func (c *call) cniNetwork() string {
+	if c.conf.DisableGC {
+		return ""
+	}
+	return c.conf.Name
 }
 
 // acceptRelease takes the answer to a DEL of a container, and writes down which addresses it freed.

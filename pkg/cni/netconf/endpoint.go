@@ -1,7 +1,6 @@
 package netconf
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -59,37 +58,4 @@ func ParseEndpoint(text string) (*url.URL, error) {
 		return nil, errors.New("has more than scheme, host and port")
 	}
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
-}
-
-// Attachment is one interface of one container.
-type Attachment struct {
-	ContainerID string `json:"containerID"`
-	IfName      string `json:"ifname"`
-}
-
-// parseValid reads the attachments of a GC: nil where there is no list. There are two names for it, as a draft of the
-// specification had another one; a list that is null is empty, as libcni writes it.
-func parseValid(top object) []Attachment {
-	name := "cni.dev/valid-attachments"
-	if !top.has(name) {
-		name = "cni.dev/attachments"
-	}
-	if !top.has(name) {
-		return nil
-	}
-	var all []Attachment
-	if err := json.Unmarshal(top.fields[name], &all); err != nil {
-		top.problems.add(name, "it is not a list of attachments: %v", err)
-		return nil
-	}
-	for i, a := range all {
-		if a.ContainerID == "" || a.IfName == "" {
-			top.problems.add(fmt.Sprintf("%s[%d]", name, i), "it lacks containerID or ifname")
-			return nil
-		}
-	}
-	if all == nil {
-		all = []Attachment{}
-	}
-	return all
 }

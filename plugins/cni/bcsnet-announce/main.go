@@ -3,7 +3,6 @@ package main
 
 import (
 	"os"
-	"time"
 
 	"github.com/containernetworking/cni/pkg/skel"
 
@@ -17,7 +16,7 @@ var version = "dev"
 
 func main() {
 	plugin := &announce.Plugin{
-		Attachments: attach.DefaultDir, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
+		Attachments: attach.DefaultDir, Stdout: os.Stdout, Stderr: os.Stderr,
 		Collect: ipam.New(os.Stdout, os.Stderr).Collect,
 	}
 	skel.PluginMainFuncs(plugin.Funcs(), announce.Versions(), "CNI plugin bcsnet-announce "+version)

@@ -1,0 +1,110 @@
+package ipam
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/attach"
+)
+
+// TestGC has each list that a runtime may send: what the allocator is asked, and which attachments' files stay. A list
+// that is none is refused, and nothing goes.
+func TestGC(t *testing.T) {
+	all := []string{"gone", "other", "valid", "young"}
+	const list = `[{"containerID":"valid","ifName":"eth0"}]`
+	for name, c := range map[string]struct {
+		// more goes into the configuration, and own into its section ipam.
+		more, own  string
+		asked, err string
+		keep       []string
+	}{
+		"some are valid":   {`,"cni.dev/valid-attachments":[{"containerID":"valid","ifname":"eth0"}]`, "", list, "", []string{"other", "valid", "young"}},
+		"the draft's name": {`,"cni.dev/attachments":[{"containerID":"valid","ifname":"eth0"}]`, "", list, "", []string{"other", "valid", "young"}},
+		"both names": {
+			`,"cni.dev/attachments":[{"containerID":"valid","ifname":"eth0"}],"cni.dev/valid-attachments":[{"containerID":"valid","ifname":"eth0"}]`,
+			"", list, "", []string{"other", "valid", "young"},
+		},
+		"another interface":    {`,"cni.dev/valid-attachments":[{"containerID":"valid","ifname":"net1"}]`, "", `[{"containerID":"valid","ifName":"net1"}]`, "", []string{"other", "young"}},
+		"none is valid":        {`,"cni.dev/valid-attachments":[]`, "", `[]`, "", []string{"other", "young"}},
+		"none, as libcni says": {`,"cni.dev/valid-attachments":null,"cni.dev/attachments":null`, "", `[]`, "", []string{"other", "young"}},
+		"no list":              {"", "", "", "without cni.dev/valid-attachments", all},
+		"an object":            {`,"cni.dev/valid-attachments":{}`, "", "", "cni.dev/valid-attachments", all},
+		"strings":              {`,"cni.dev/valid-attachments":["valid"]`, "", "", "cni.dev/valid-attachments", all},
+		"an entry of null":     {`,"cni.dev/valid-attachments":[null]`, "", "", "cni.dev/valid-attachments[0]", all},
+		"no interface":         {`,"cni.dev/valid-attachments":[{"containerID":"valid"}]`, "", "", "cni.dev/valid-attachments[0]", all},
+		"another word":         {`,"cni.dev/valid_attachments":[]`, "", "", "without cni.dev/valid-attachments", all},
+		"two lists": {
+			`,"cni.dev/valid-attachments":[],"cni.dev/attachments":[{"containerID":"valid","ifname":"eth0"}]`, "", "", "cni.dev/attachments", all,
+		},
+		"too many": {
+			`,"cni.dev/valid-attachments":[{"containerID":"valid","ifname":"eth0"}` + strings.Repeat(`,{"containerID":"c","ifname":"eth0"}`, 4096) + `]`,
+			"", "", "4097 attachments", all,
+		},
+		"disableGC":      {`,"cni.dev/valid-attachments":[],"disableGC":true`, "", "", "", all},
+		"ipam.disableGC": {`,"cni.dev/valid-attachments":[]`, `,"disableGC":true`, "", "", all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := ""
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				text, _ := io.ReadAll(q.Body)
+				var body struct{ Attachments json.RawMessage }
+				_ = json.Unmarshal(text, &body)
+				asked = string(body.Attachments)
+				fmt.Fprintf(w, `{"code":0,"result":true,"request_id":%q,"data":{"host":"10.0.0.11","cniNetwork":"lan","ips":[]}}`,
+					q.Header.Get("X-Request-Id"))
+			}))
+			defer server.Close()
+			dir := t.TempDir()
+			files := attach.Dir(dir + "/r/attach")
+			for _, id := range all {
+				network := "lan"
+				if id == "other" {
+					network = "storage"
+				}
+				a := &attach.Attachment{ContainerID: id, IfName: "eth0", CNINetwork: network, Addrs: []netip.Addr{netip.MustParseAddr("10.0.0.21")}}
+				if err := files.Write(a); err != nil {
+					t.Fatal(err)
+				}
+				if id == "young" {
+					continue
+				}
+				before := time.Now().Add(-time.Hour)
+				if err := os.Chtimes(filepath.Join(string(files), id+"-eth0.json"), before, before); err != nil {
+					t.Fatal(err)
+				}
+			}
+			config := strings.TrimSuffix(string(configured(server.URL, dir, c.own)), "}") + c.more + "}"
+			var out, log bytes.Buffer
+			err := New(&out, &log).Collect(context.Background(), []byte(config))
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("GC: %v, want %q", err, c.err)
+			}
+			if asked != c.asked {
+				t.Errorf("asked with %.200s, want %.200s", asked, c.asked)
+			}
+			var kept []string
+			for _, id := range all {
+				if _, err := files.Read(id, "eth0"); err == nil {
+					kept = append(kept, id)
+				}
+			}
+			if diff := cmp.Diff(slices.Sorted(slices.Values(c.keep)), kept); diff != "" {
+				t.Errorf("files kept (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
