@@ -120,6 +120,22 @@ func TestQuarantineEnds(t *testing.T) {
 	}
 }
 
+// An operator sets a quarantined address aside: it does not become free with the quarantine. No claim gets it.
+func TestReserveQuarantined(t *testing.T) {
+	l, _ := Quarantine(contested(Active, nil), mac, now)
+	if next, ok := ReserveFor(l, newParams, Retention{Claim: "shop/web", Fixed: true}, at(1), Change{}); ok {
+		t.Errorf("a claim got %+v", next)
+	}
+	byHand := Change{Verb: VerbReserve, By: "ann"}
+	next, ok := Reserve(l, newParams, l.Updated, byHand)
+	if !ok || !next.IsSetAside() || next.QuarantineOver(at(1<<20)) || next.Conflict == nil || !next.HeldFinalizer {
+		t.Errorf("%t: %+v", ok, next)
+	}
+	if _, ok := Reserve(next, newParams, at(2), byHand); ok {
+		t.Error("it was set aside twice")
+	}
+}
+
 // Where a brake holds the quarantine back, the holder gives the address up.
 func TestContest(t *testing.T) {
 	from := contested(Active, nil)

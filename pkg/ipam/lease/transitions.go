@@ -183,22 +183,22 @@ func ChangeRetention(l Lease, s Retention) (next Lease, ok bool) {
 	return l, true
 }
 
-// Reserve sets a free address aside by hand. It is refused (ok false) when somebody has the address, when
-// it is reserved already, and when its object is being deleted.
+// Reserve sets an address aside by hand that is free or quarantined. It is refused (ok false) when somebody has the
+// address, when it is set aside or retained already, and when its object is being deleted.
 func Reserve(l Lease, p Params, now time.Time, c Change) (next Lease, ok bool) {
-	if l.State != Available || l.Deleting {
+	if l.State != Available && !l.IsQuarantined() || l.Deleting {
 		return l, false
 	}
 	next = l
-	next.State, next.Params, next.Updated, next.HeldFinalizer = Reserved, p, now, true
+	next.State, next.Params, next.Updated, next.HeldFinalizer = Reserved, p, l.given(now), true
 	next.History = l.History.Add(past(l, now, c))
 	return next, true
 }
 
 // ReserveFor sets a free address aside for a claim that keeps it, before any pod asks for one. It is refused (ok false)
-// where Reserve is, and for a claim that keeps nothing.
+// where Reserve is, for a quarantined address, and for a claim that keeps nothing.
 func ReserveFor(l Lease, p Params, s Retention, now time.Time, c Change) (next Lease, ok bool) {
-	if !s.KeptOnRelease() {
+	if l.State != Available || !s.KeptOnRelease() {
 		return l, false
 	}
 	if next, ok = Reserve(l, p, now, c); ok {
