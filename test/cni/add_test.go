@@ -46,6 +46,7 @@ func (c *container) configured() (addrs, routes []string) {
 // TestMainPlugins has the life of a pod with each of the reference main plugins, and in each version of CNI: ADD, what
 // the kernel has then, CHECK, DEL, and DEL once more.
 func TestMainPlugins(t *testing.T) {
+	t.Parallel()
 	macvlan := `"type":"macvlan","master":"eth0","mode":"bridge"`
 	for name, c := range map[string]struct{ version, main string }{
 		"bridge, 1.1.0":  {"1.1.0", bridge},
@@ -59,6 +60,7 @@ func TestMainPlugins(t *testing.T) {
 		"ptp, 0.4.0":     {"0.4.0", `"type":"ptp"`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			n := newNode(t)
 			n.lan.Attach(t, n.host, "eth0")
 			n.pool("", func(s *v1.BCSNetPoolSpec) {
@@ -114,6 +116,7 @@ func TestMainPlugins(t *testing.T) {
 // TestFamilies has a network of two families, and pods with both and with one. Routes of a family that a pod has no
 // address of are left out.
 func TestFamilies(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	network := fmt.Sprintf("net-%d", n.ten)
 	n.pool("", func(s *v1.BCSNetPoolSpec) { s.Network = network }, 20, 21)
@@ -163,6 +166,7 @@ func TestFamilies(t *testing.T) {
 
 // TestInterfaces has two interfaces of one pod, in two networks with pools of their own.
 func TestInterfaces(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	blue, red := fmt.Sprintf("blue-%d", n.ten), fmt.Sprintf("red-%d", n.ten)
 	n.pool("-blue", func(s *v1.BCSNetPoolSpec) { s.Network = blue }, 20)
@@ -191,6 +195,7 @@ func TestInterfaces(t *testing.T) {
 
 // TestWishes has an address asked for in each way that the ecosystem has, and a MAC for the chained plugin.
 func TestWishes(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.pool("", nil, 20, 21, 22, 23, 24)
 	capable := bridge + `,"capabilities":{"ips":true,"mac":true}`
@@ -236,6 +241,7 @@ func TestWishes(t *testing.T) {
 
 // TestAnnounced has bcsnet-announce after the main plugin: it finds what bcsnet-ipam left for it.
 func TestAnnounced(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	mtu := int32(1400)
 	n.pool("", func(s *v1.BCSNetPoolSpec) { s.MTU = mtu }, 20)
@@ -259,6 +265,7 @@ func TestAnnounced(t *testing.T) {
 
 // TestVLAN has pools in another VLAN than the main plugin's configuration: nothing stays taken.
 func TestVLAN(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.pool("", func(s *v1.BCSNetPoolSpec) { s.VLAN = 7 }, 20)
 	for name, c := range map[string]struct{ main, want string }{
@@ -294,6 +301,7 @@ func TestVLAN(t *testing.T) {
 // TestAtOnce has two ADDs of one container at once, and twenty containers at once: the former have one answer, the
 // latter an address each.
 func TestAtOnce(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.pool("", nil, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29)
 	stdin := `{"cniVersion":"1.1.0","name":"lan","ipam":{"type":"bcsnet-ipam"}}`

@@ -109,6 +109,7 @@ func TestRouterThatAnswersEveryARP(t *testing.T) {
 
 // TestFailover has replicas that are gone, silent about pods, or somebody else, before one that works.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.pool("", nil, 20)
 	bad := n.newRelay()

@@ -36,6 +36,7 @@ func (n *node) lines(command string) (outcomes []string) {
 // TestDELWhateverIsSaid has DELs with as little as runtimes say, and with configurations that were damaged since the
 // ADD: each ends with 0 and frees the address.
 func TestDELWhateverIsSaid(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		stdin string
 		env   []string
@@ -56,6 +57,7 @@ func TestDELWhateverIsSaid(t *testing.T) {
 		"CNI_ARGS that are none":     {direct, []string{"CNI_ARGS=K8S_POD_NAME"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			n := newNode(t)
 			n.pool("", nil, 20)
 			pod := n.container("web")
@@ -72,6 +74,7 @@ func TestDELWhateverIsSaid(t *testing.T) {
 
 // TestDELWithoutVariables has DELs that do not say of which container.
 func TestDELWithoutVariables(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	pod := n.container("web")
 	for _, missing := range []string{"CNI_CONTAINERID", "CNI_IFNAME", "CNI_PATH"} {
@@ -85,6 +88,7 @@ func TestDELWithoutVariables(t *testing.T) {
 
 // TestUndelivered has no replica at a DEL: it ends with 0, and the next call, or drain, delivers.
 func TestUndelivered(t *testing.T) {
+	t.Parallel()
 	for name, deliver := range map[string]func(*node, *container){
 		"the next ADD": func(n *node, _ *container) { n.container("next").addDirect() },
 		"the next DEL": func(n *node, _ *container) {
@@ -151,6 +155,7 @@ func (c *container) drain() (string, error) {
 
 // TestRecords has records that must not, or cannot, be delivered.
 func TestRecords(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.pool("", nil, 20)
 	pod := n.container("web")
@@ -211,6 +216,7 @@ func TestRecords(t *testing.T) {
 // TestDisk has a disk that takes nothing: a DEL ends with 0 all the same, and is counted; an ADD with a record that
 // cannot be removed fails.
 func TestDisk(t *testing.T) {
+	t.Parallel()
 	for name, before := range map[string]string{
 		"full":      `mount -t tmpfs -o size=4k,nr_inodes=2 tmpfs /var/lib/cni/bcsnet`,
 		"read-only": `mount -o remount,ro,bind /var/lib/cni/bcsnet`,

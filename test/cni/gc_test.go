@@ -59,6 +59,7 @@ func (n *node) wantCollected(id string, list *libcni.NetworkConfigList, valid ..
 // TestGC has two networks on one host and a GC of one: what the runtime does not know in this network goes, and nothing
 // else. The bridge plugin passes no GC on, so the chained plugin has it.
 func TestGC(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	blue, red := fmt.Sprintf("blue-%d", n.ten), fmt.Sprintf("red-%d", n.ten)
 	n.pool("-blue", func(s *v1.BCSNetPoolSpec) { s.Network = blue }, 20, 21, 22)
@@ -99,6 +100,7 @@ func TestGC(t *testing.T) {
 // TestGCDisabled has a network whose section ipam wants no GC. The chained plugin, which answers it, does not see that
 // section.
 func TestGCDisabled(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.pool("", nil, 20, 21)
 	list := conflist(t, "1.1.0", "lan", bridge, `"disableGC":true`, `{"type":"bcsnet-announce"}`)
@@ -121,6 +123,7 @@ func TestGCDisabled(t *testing.T) {
 
 // TestGCRefused has lists that are none, and networks that want no GC: nothing is freed.
 func TestGCRefused(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.pool("", nil, 20, 21)
 	id := n.leaked("", "lan")

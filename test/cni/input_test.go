@@ -16,6 +16,7 @@ import (
 // TestBadInput has ADDs with configurations and variables that cannot be: an error of CNI's with its code and a
 // sentence, and nothing is taken.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.pool("", nil, 20)
 	pod := n.container("web")
@@ -78,6 +79,7 @@ func TestBadInput(t *testing.T) {
 
 // TestClocks has nodes whose clocks are hours off, and are set right between ADD and DEL.
 func TestClocks(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ atADD, atDEL time.Duration }{
 		"hours ahead":         {3 * time.Hour, 3 * time.Hour},
 		"hours behind":        {-3 * time.Hour, -3 * time.Hour},

@@ -10,11 +10,13 @@ import (
 // TestKilled kills the plugin at each step of an ADD and of a DEL, as kill -9 and a power cut do. The runtime sends a
 // DEL afterwards: nothing stays held, and the pod's next container gets an address.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	if err := buildKilled(); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []string{"add-begun", "add-taken", "add-probed", "add-attached", "add-answered"} {
 		t.Run(step, func(t *testing.T) {
+			t.Parallel()
 			n := newNode(t)
 			n.pool("", nil, 20)
 			n.programs = shared.killed
@@ -40,6 +42,7 @@ func TestKilled(t *testing.T) {
 		"del-begun": false, "del-asked": false, "record-written": true, "del-recorded": true,
 	} {
 		t.Run(step, func(t *testing.T) {
+			t.Parallel()
 			n := newNode(t)
 			n.pool("", nil, 20)
 			n.programs = shared.killed
@@ -63,6 +66,7 @@ func TestKilled(t *testing.T) {
 		})
 	}
 	t.Run("record-delivered", func(t *testing.T) {
+		t.Parallel()
 		n := newNode(t)
 		n.pool("", nil, 20)
 		n.programs = shared.killed
@@ -87,6 +91,7 @@ func TestKilled(t *testing.T) {
 		n.wantHeld(next.id, n.addr(20))
 	})
 	t.Run("add-reported", func(t *testing.T) {
+		t.Parallel()
 		n := newNode(t)
 		n.pool("", nil, 20, 21)
 		n.squatter(n.addr(20), n.addr(21))

@@ -5,6 +5,7 @@ package cni_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -30,7 +31,18 @@ var shared struct {
 	programs, killed string
 }
 
-func TestMain(m *testing.M) { os.Exit(controlplane.MainWith(m, setUp)) }
+// atOnce is how many tests run at once where nobody says how many: most of them wait for a plugin's pauses.
+const atOnce = "8"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		_ = flag.Set("test.parallel", atOnce) // the flag exists
+	}
+	os.Exit(controlplane.MainWith(m, setUp))
+}
 
 func setUp(ctx context.Context, cp *controlplane.ControlPlane) (tearDown func() error, err error) {
 	if err := cp.InstallManifests(ctx); err != nil {

@@ -21,6 +21,7 @@ func (n *node) status(ipam string) (err error) {
 
 // TestStatus has a node from its boot on: no replica has answered, one has, and then none does any more.
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.pool("", nil, 20)
 	both := `"statusFails":["allocator","pools"]`
@@ -83,6 +84,7 @@ func TestStatus(t *testing.T) {
 
 // TestStatusOfConfigurations has nodes that are not configured so that an ADD could be done.
 func TestStatusOfConfigurations(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		files map[string]string
 		words []string
@@ -98,6 +100,7 @@ func TestStatusOfConfigurations(t *testing.T) {
 		}, []string{`"code": 50`, "ca.crt has no certificate"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			n := newNode(t)
 			for file, text := range c.files {
 				n.write("etc/"+file, text)
@@ -110,6 +113,7 @@ func TestStatusOfConfigurations(t *testing.T) {
 
 // TestCheck has a CHECK after the allocator, or the runtime, forgot.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	n := newNode(t)
 	n.pool("", nil, 20, 21)
 	pod := n.container("web")
