@@ -65,6 +65,49 @@ func TestConflict(t *testing.T) {
 	n.wantHeld(asked.id)
 }
 
+// TestConflictOfOneFamily has somebody else use the address of one of two families: the interface keeps the other one,
+// and gets another beside it. A pod for which there is no other holds neither.
+func TestConflictOfOneFamily(t *testing.T) {
+	n := newNode(t)
+	network := fmt.Sprintf("net-%d", n.ten)
+	n.pool("", func(s *v1.BCSNetPoolSpec) { s.Network = network }, 20, 21)
+	n.WantReady(n.NewPool(fmt.Sprintf("cni-%d-six", n.ten), func(s *v1.BCSNetPoolSpec) {
+		s.Net, s.Mask, s.Gateway, s.Network = fmt.Sprintf("fd77:%x::", n.ten), 64, n.addr6(0xfe), network
+	}, n.addr6(0x20), n.addr6(0x21)))
+	n.squatter(n.addr(20))
+	list := conflist(t, "1.1.0", "lan", bridge, `"probe":true,"ipFamilyPolicy":"RequireDualStack"`)
+	var pods []*container
+	for _, name := range []string{"web", "db"} {
+		pod := n.container(name)
+		result, err := pod.add(list)
+		if len(pods) == 1 { // one IPv4 address is in quarantine, and the other one is the first pod's
+			n.wantError(err, "(PoolExhausted)")
+			n.wantHeld(pod.id)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods = append(pods, pod)
+		if len(result.IPs) != 2 || result.IPs[0].Address.IP.String() != n.addr(21) {
+			t.Errorf("the result is %v", result)
+		}
+		if held := n.held(pod.id); len(held) != 2 {
+			t.Errorf("held are %v", held)
+		}
+		if err := pod.check(list); err != nil {
+			t.Errorf("CHECK: %v", err)
+		}
+	}
+	if l := n.lease(n.addr(20)); l.Status == v1.IPActive {
+		t.Errorf("%s is %s, of container %s", n.addr(20), l.Status, l.ContainerID)
+	}
+	if err := pods[0].del(list); err != nil {
+		t.Error(err)
+	}
+	n.wantHeld(pods[0].id)
+}
+
 // TestConflictOfAnAddressAskedFor has an address that was asked for by name: the ADD fails with who answered, and the
 // address is free after its DEL.
 func TestConflictOfAnAddressAskedFor(t *testing.T) {

@@ -63,6 +63,10 @@ func (c *call) take(ctx context.Context) (*allocation, error) {
 	for range maxTakes {
 		a, err := c.allocate(ctx)
 		if err != nil {
+			if len(found.answers) > 0 { // of two families, one may be held still
+				c.note("%v", &found)
+				c.giveBack(ctx)
+			}
 			return nil, err
 		}
 		failpoint.Kill("ipam-add-taken")
@@ -87,8 +91,7 @@ func (c *call) take(ctx context.Context) (*allocation, error) {
 		}
 		failpoint.Kill("ipam-add-reported")
 	}
-	// Of two families, one may be held still.
-	c.giveBack(ctx)
+	c.giveBack(ctx) // as above
 	return nil, &found
 }
 

@@ -28,6 +28,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // at will.
 type script struct {
 	migration bool
+	// few: there is one address, and no other.
+	few bool
 	// conflict is the envelope of a conflict's report, but for the request's ID.
 	conflict string
 	// asked counts requests by method and the end of the path.
@@ -42,6 +44,10 @@ func (s *script) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		fmt.Fprintf(w, `{"request_id":%q,%s}`, id, s.conflict)
 	case q.Method == http.MethodPost:
 		n := s.adds.Add(1)
+		if s.few && n > 1 {
+			fmt.Fprintf(w, `{"code":2,"result":false,"data":null,"message":"full","reason":"HostNotInPool","request_id":%q}`, id)
+			return
+		}
 		data := answered(func(a *wire.Allocation) {
 			a.Migration = s.migration
 			a.IPs = []wire.Address{{IPAddr: fmt.Sprintf("10.0.0.%d", 20+n), Mask: 24}}
@@ -125,6 +131,10 @@ func TestTake(t *testing.T) {
 				return "", nil
 			}, "10.0.0.22/24", "", nil, 2, 0, 1,
 		},
+		"there is no other": { // of two families, one may be held
+			&script{few: true, conflict: quarantined("10.0.0.21")}, everybody, "", mac + " answers for 10.0.0.21",
+			[]string{"full (HostNotInPool)"}, 2, 1, 1,
+		},
 		"by two": {
 			&script{conflict: quarantined("10.0.0.21")}, func(a netip.Addr) (string, error) {
 				if a == netip.MustParseAddr("10.0.0.21") {
@@ -160,8 +170,12 @@ func TestTake(t *testing.T) {
 			if c.words == nil && (err != nil || !strings.Contains(out, c.want)) {
 				t.Errorf("%s, %v", out, err)
 			}
+			code := types.ErrTryAgainLater
+			if c.script.few {
+				code = codeRefused
+			}
 			for _, word := range c.words {
-				if coded, ok := errors.AsType[*types.Error](err); !ok || coded.Code != types.ErrTryAgainLater || !strings.Contains(coded.Error(), word) {
+				if coded, ok := errors.AsType[*types.Error](err); !ok || coded.Code != code || !strings.Contains(coded.Error(), word) {
 					t.Errorf("%v, want %q", err, word)
 				}
 			}

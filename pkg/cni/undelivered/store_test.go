@@ -7,7 +7,9 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -106,6 +108,58 @@ func TestDrainErrors(t *testing.T) {
 				t.Errorf("%d are left, %v; %v", n, err, all)
 			}
 		})
+	}
+}
+
+// TestDrainsAtOnce has several drains among DELs that keep records: each record is delivered, and by one of them at a
+// time.
+func TestDrainsAtOnce(t *testing.T) {
+	const records = 40
+	s := In(t.TempDir())
+	var mu sync.Mutex
+	under, delivered := map[string]bool{}, map[string]bool{}
+	deliver := func(_ context.Context, r Record) error {
+		mu.Lock()
+		twice := under[r.ContainerID]
+		under[r.ContainerID] = true
+		mu.Unlock()
+		if twice {
+			t.Errorf("%s is delivered by two at once", r.ContainerID)
+		}
+		runtime.Gosched()
+		mu.Lock()
+		defer mu.Unlock()
+		under[r.ContainerID], delivered[r.ContainerID] = false, true
+		return nil
+	}
+	var puts, drains sync.WaitGroup
+	done := make(chan struct{})
+	for range 3 {
+		drains.Go(func() {
+			for over := false; !over; {
+				select {
+				case <-done:
+					over = true
+				default:
+				}
+				if _, err := s.Drain(t.Context(), "c1", Max, deliver); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range records {
+		puts.Go(func() {
+			if err := s.Put(record(fmt.Sprint("c", i))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	puts.Wait()
+	close(done)
+	drains.Wait()
+	if n, err := s.Len(); n != 0 || err != nil || len(delivered) != records {
+		t.Errorf("%d of %d were delivered, and %d are left, %v", len(delivered), records, n, err)
 	}
 }
 
