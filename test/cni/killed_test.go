@@ -14,7 +14,7 @@ func TestKilled(t *testing.T) {
 	if err := buildKilled(); err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []string{"add-begun", "add-taken", "add-probed", "add-attached", "add-answered"} {
+	for _, step := range []string{"add-begun", "add-taken", "add-probed", "file-written", "add-attached", "add-answered"} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			n := newNode(t)
@@ -39,7 +39,7 @@ func TestKilled(t *testing.T) {
 		})
 	}
 	for step, outage := range map[string]bool{
-		"del-begun": false, "del-asked": false, "record-written": true, "del-recorded": true,
+		"del-begun": false, "del-asked": false, "file-written": true, "del-recorded": true,
 	} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()

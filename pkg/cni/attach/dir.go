@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 
 	"github.com/containernetworking/cni/pkg/utils"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/nodefile"
 )
 
 const (
@@ -63,27 +65,7 @@ func (d Dir) Write(a *Attachment) error {
 	if len(content) > maxSize {
 		return fmt.Errorf("write %s: %d octets are more than %d", path, len(content), maxSize)
 	}
-	if err := os.MkdirAll(string(d), 0o700); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return replace(path, content)
-}
-
-// replace writes a file beside its place and renames it. The name of the file beside does not end as an attachment's.
-func replace(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(f.Name())))
-	}
-	return nil
+	return nodefile.Replace(path, content)
 }
 
 // Read returns the attachment of a container's interface. The error wraps fs.ErrNotExist where there is none.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/cni/nodefile"
 )
 
 // ErrFull is the error of a record for which there is no room.
@@ -34,13 +34,10 @@ func (s Store) Put(r Record) error {
 	if err != nil {
 		return fmt.Errorf("keep an undelivered release: %w", err)
 	}
-	if err := os.MkdirAll(string(s), 0o700); err != nil {
-		return fmt.Errorf("keep an undelivered release: %w", err)
-	}
 	if err := s.room(r); err != nil {
 		return err
 	}
-	if err := s.write(s.path(r.ContainerID, r.IfName), content); err != nil {
+	if err := nodefile.Keep(s.path(r.ContainerID, r.IfName), content); err != nil {
 		return fmt.Errorf("keep an undelivered release: %w", err)
 	}
 	return nil
@@ -61,50 +58,15 @@ func (s Store) room(r Record) error {
 	return nil
 }
 
-// write puts a file on the disk, beside its place and by a rename: there is all of it or nothing after a crash.
-func (s Store) write(path string, content []byte) error {
-	f, err := os.CreateTemp(string(s), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		failpoint.Kill("ipam-record-written")
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return s.sync()
-}
-
-// sync writes the names of the files to the disk.
-func (s Store) sync() error {
-	dir, err := os.Open(string(s))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
-// names returns the names of the files of records. What a process that was killed left beside them goes after an
-// hour.
+// names returns the names of the files of records.
 func (s Store) names() (names []string, err error) {
 	entries, err := os.ReadDir(string(s))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		switch {
-		case strings.HasSuffix(e.Name(), suffix):
+		if strings.HasSuffix(e.Name(), suffix) {
 			names = append(names, e.Name())
-		case strings.HasPrefix(e.Name(), ".new-"):
-			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Hour {
-				_ = os.Remove(filepath.Join(string(s), e.Name())) // the next one tries again
-			}
 		}
 	}
 	return names, err
