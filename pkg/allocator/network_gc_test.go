@@ -225,6 +225,33 @@ func TestCollectNetworkOfAMachine(t *testing.T) {
 	}
 }
 
+// The host that a machine leaves collects its own attachment alone: the address stays the target's.
+func TestCollectNetworkOfTheSource(t *testing.T) {
+	cluster.InstallKubeVirt(t)
+	r := newReplica(t)
+	v := newVM(t, r)
+	source := v.from(v.source)
+	source.ContainerID, source.CNINetwork = source.ContainerID+"-again", "pods"
+	r.one(source)
+	target := v.from(v.target())
+	target.CNINetwork = "pods"
+	if got := r.one(target); got != v.addr {
+		t.Fatalf("%s, want %s", got, v.addr)
+	}
+	r.aged(v.addr)
+	gc := NetworkGC{Host: v.host, CNINetwork: "pods", StartedAt: time.Now()}
+	if freed, err := r.CollectNetwork(t.Context(), gc); err != nil || len(freed) != 1 {
+		t.Errorf("the source freed %v, %v", freed, err)
+	}
+	if l := r.lease(v.addr); l.Other != nil || l.State != lease.Active || l.ContainerID != target.ContainerID {
+		t.Errorf("left is %+v", l)
+	}
+	gc.StartedAt = time.Now().Add(time.Second)
+	if freed, err := r.CollectNetwork(t.Context(), gc); err != nil || len(freed) != 0 {
+		t.Errorf("the source freed %v more, %v", freed, err)
+	}
+}
+
 // An ADD that is under way when its network is collected keeps its address: a first one, whose lease is not written
 // yet, and one that asks again for what it has long had.
 func TestAddDuringCollection(t *testing.T) {
