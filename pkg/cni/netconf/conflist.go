@@ -127,6 +127,9 @@ func (c *Conflist) parseOwn(o object) {
 	for i, f := range c.Families {
 		checkWord(o, fmt.Sprintf("ipFamilies[%d]", i), f, "IPv4", "IPv6")
 	}
+	if once := slices.Compact(slices.Sorted(slices.Values(c.Families))); len(once) < len(c.Families) {
+		o.problems.add(o.path+"ipFamilies", "it names a family twice")
+	}
 	c.Routes = parseRoutes(o)
 	c.Probe = read[bool](o, "probe")
 	c.DisableGC = c.DisableGC || read[bool](o, "disableGC")

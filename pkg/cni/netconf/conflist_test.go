@@ -148,6 +148,8 @@ func TestParseWrong(t *testing.T) {
 		"network":              {text: `{"ipam":{"network":true}}`, field: "ipam.network", want: "not a string"},
 		"ipFamilyPolicy":       {text: `{"ipam":{"ipFamilyPolicy":"DualStack"}}`, field: "ipam.ipFamilyPolicy", want: "SingleStack PreferDualStack RequireDualStack"},
 		"ipFamilies":           {text: `{"ipam":{"ipFamilies":["IPv4","ipv6"]}}`, field: "ipam.ipFamilies[1]", want: `"ipv6"`},
+		"ipFamilies, a third":  {text: `{"ipam":{"ipFamilies":["IPv4","IPv6","IPv4"]}}`, field: "ipam.ipFamilies", want: "twice"},
+		"ipFamilies, twice":    {text: `{"ipam":{"ipFamilies":["IPv6","IPv6"]}}`, field: "ipam.ipFamilies", want: "twice"},
 		"ipFamilies, a string": {text: `{"ipam":{"ipFamilies":"IPv4"}}`, field: "ipam.ipFamilies", want: "not a list of strings"},
 		"routes":               {text: `{"ipam":{"routes":{}}}`, field: "ipam.routes", want: "documented"},
 		"route":                {text: `{"ipam":{"routes":["0.0.0.0/0"]}}`, field: "ipam.routes[0]", want: "not an object"},

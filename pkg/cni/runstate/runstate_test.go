@@ -119,11 +119,11 @@ func TestLog(t *testing.T) {
 func TestLongLine(t *testing.T) {
 	d := Dir(t.TempDir())
 	long := strings.Repeat("x", maxLine)
-	if err := d.Log(Call{Command: "ADD", RequestID: "r", Error: long, Notes: []string{long, long}, Addrs: []string{long}}); err != nil {
+	if err := d.Log(Call{Command: "ADD", RequestID: "r", Error: long, Notes: []string{long, long}, Pod: long, Addrs: []string{long}}); err != nil {
 		t.Fatal(err)
 	}
 	got := lines(t, filepath.Join(string(d), callsFile))
-	if len(got) != 1 || got[0].RequestID != "r" || len(got[0].Error) > 600 || len(got[0].Notes) != 1 {
+	if len(got) != 1 || got[0].RequestID != "r" || len(got[0].Error) > 600 || len(got[0].Pod) > 600 || len(got[0].Notes) != 1 {
 		t.Errorf("%+v", got)
 	}
 }
