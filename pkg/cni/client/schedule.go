@@ -89,12 +89,12 @@ func (s *schedule) note(t *turn, o outcome, now time.Time) {
 	}
 	t.from = now.Add(pause)
 	if o.everywhere {
-		s.all(t.from)
+		s.pause(t.from)
 	}
 }
 
-// all postpones every replica: none is asked before a time.
-func (s *schedule) all(from time.Time) {
+// pause keeps all replicas from being asked before a time.
+func (s *schedule) pause(from time.Time) {
 	for _, t := range s.turns {
 		if t.from.Before(from) {
 			t.from = from
@@ -109,7 +109,7 @@ func (s *schedule) patient(now time.Time) bool {
 	}
 	from := now.Add(refusalPause << s.refusals)
 	s.refusals++
-	s.all(from)
+	s.pause(from)
 	return from.Sub(s.refusedAt) <= refusalPatience
 }
 

@@ -93,7 +93,7 @@ func Parse(text []byte, args string) (c Conflist, err error) {
 	return c, p.err()
 }
 
-// ownFields returns the fields of the section ipam.
+// ownFields returns the names of the fields of the section ipam.
 func ownFields() []string {
 	return []string{
 		"type", "host", "cluster", "netserviceEndpoint", "serverName", "configDir", "dataDir", "runDir", "logDir", "network",
