@@ -89,7 +89,7 @@ func TestConflictOfOneFamily(t *testing.T) {
 			t.Fatal(err)
 		}
 		pods = append(pods, pod)
-		if len(result.IPs) != 2 || result.IPs[0].Address.IP.String() != n.addr(21) {
+		if len(result.IPs) != 2 || result.IPs[0].Address.String() != n.addr(21)+"/24" {
 			t.Errorf("the result is %v", result)
 		}
 		if held := n.held(pod.id); len(held) != 2 {

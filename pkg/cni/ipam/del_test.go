@@ -73,7 +73,7 @@ func TestForDEL(t *testing.T) {
 	}
 }
 
-// TestStdinOfDEL has an input that cannot be read, and one without an end: the DEL is done as by the plugin's type alone.
+// TestStdinOfDEL has an input that cannot be read, and one that is too long: the DEL is done as by the type alone.
 func TestStdinOfDEL(t *testing.T) {
 	dir := t.TempDir()
 	long := filepath.Join(dir, "long")
@@ -85,13 +85,13 @@ func TestStdinOfDEL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer in.Close()
+		t.Cleanup(func() { _ = in.Close() })
 		out, err := Stdin("DEL", in)
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
-		defer out.Close()
+		t.Cleanup(func() { _ = out.Close() })
 		if text, err := io.ReadAll(out); err != nil || !bytes.Contains(text, []byte(`"type":"bcsnet-ipam"`)) {
 			t.Errorf("%s: %s, %v", path, text, err)
 		}

@@ -61,7 +61,9 @@ func TestGC(t *testing.T) {
 			asked := ""
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 				text, _ := io.ReadAll(q.Body)
-				var body struct{ Attachments json.RawMessage }
+				var body struct {
+					Attachments json.RawMessage `json:"attachments"`
+				}
 				_ = json.Unmarshal(text, &body)
 				asked = string(body.Attachments)
 				fmt.Fprintf(w, `{"code":0,"result":true,"request_id":%q,"data":{"host":"10.0.0.11","cniNetwork":"lan","ips":[]}}`,

@@ -18,8 +18,8 @@ const (
 	oldest = time.Hour
 )
 
-// Replace writes a file, with mode 0600, in the place of an earlier one, and makes its directory. Whoever reads meanwhile
-// gets one of the two.
+// Replace writes a file, with mode 0600, in the place of an earlier one, and makes its directory. Whoever reads
+// meanwhile gets one of the two.
 func Replace(path string, content []byte) error { return write(path, content, false) }
 
 // Keep does what Replace does, and returns when the file and its name are on the disk.
