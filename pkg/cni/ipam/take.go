@@ -19,8 +19,9 @@ import (
 // maxTakes is how many addresses one ADD takes, one after the other, when somebody else has them.
 const maxTakes = 3
 
-// endingTime is how long after an answer the network is asked again. A pod's interface is gone by then.
-const endingTime = 300 * time.Millisecond
+// endingTime is how long after an answer the network is asked again. The interface of a pod that ends is gone by then:
+// its DEL delivers earlier ones for deliverTime at most, after it has given the address back.
+const endingTime = 2 * deliverTime
 
 // conflictError is that somebody else has the addresses that an ADD got.
 type conflictError struct {
