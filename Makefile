@@ -9,10 +9,11 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 ##@ Build
 
 .PHONY: build
-build: ## Build the controller, the CLI, the kubectl plugin and the CNI plugins into bin/.
+build: ## Build the controller, the CLI, the kubectl plugin, the CNI plugins and the program of check nodes into bin/.
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-controller ./cmd/controller
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnetctl ./cmd/bcsnetctl
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/kubectl-bcsnet ./plugins/kubectl
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-podcheck ./cmd/podcheck
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-ipam ./plugins/cni/bcsnet-ipam
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-announce ./plugins/cni/bcsnet-announce
 	install -m 755 plugins/kubectl/kubectl_complete-bcsnet bin/

@@ -56,7 +56,8 @@ version_of() { "$1" --version | awk 'NR == 1 { print $NF }'; }
 without() { echo "node: no real nodes: $*" >&2 && rm -rf "$out/runc"; }
 provide_runc
 
-# The image of the pods: one static program.
+# The image of the pods: static programs, that of tests and that of bcsnetctl check nodes.
 cd ../..
 CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$out/podtool" ./hack/node/podtool
-GOFLAGS= go run ./hack/node/image -o "$out/podtool.tar" "$out/podtool"
+CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$out/bcsnet-podcheck" ./cmd/podcheck
+GOFLAGS= go run ./hack/node/image -o "$out/podtool.tar" "$out/podtool" "$out/bcsnet-podcheck"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/address"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/check"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/cleanup"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/doctor"
@@ -69,6 +70,7 @@ func newRoot(s *app.App) *cobra.Command {
 		top.New(s),
 		inspect.New(s), inspect.NewTrace(s), inspect.NewExplain(s),
 		doctor.New(s),
+		check.New(s),
 		rebuild.New(s),
 		importer.New(s),
 		wait.New(s),

@@ -1,6 +1,7 @@
-// Image packs one static program into an image, an OCI layout in a tar archive as container runtimes import it:
+// Image packs static programs into an image, an OCI layout in a tar archive as container runtimes import it. The first one
+// runs where a pod names none:
 //
-//	go run ./hack/node/image -o podtool.tar PROGRAM
+//	go run ./hack/node/image -o podtool.tar PROGRAM...
 package main
 
 import (
@@ -43,28 +44,30 @@ func main() {
 	out := flag.String("o", "", "`file` to write")
 	name := flag.String("name", "bcsnet.test/podtool:1", "`name` of the image")
 	flag.Parse()
-	if *out == "" || flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: image -o FILE [-name NAME] PROGRAM")
+	if *out == "" || flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: image -o FILE [-name NAME] PROGRAM...")
 		os.Exit(2)
 	}
-	if err := pack(*out, *name, flag.Arg(0)); err != nil {
+	if err := pack(*out, *name, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "✗", err)
 		os.Exit(1)
 	}
 }
 
-// pack writes the archive by rename, and the same bytes for the same program.
-func pack(out, name, program string) error {
-	text, err := os.ReadFile(program)
-	if err != nil {
-		return err
+// pack writes the archive by rename, and the same bytes for the same programs.
+func pack(out, name string, programs []string) error {
+	var a, files archive
+	for _, program := range programs {
+		text, err := os.ReadFile(program)
+		if err != nil {
+			return err
+		}
+		files.file(inImage(program), text)
 	}
-	var a archive
-	base := path.Base(filepath.ToSlash(program))
-	layer := a.blob(layerType, single(base, text))
+	layer := a.blob(layerType, files.bytes())
 	config, err := json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
-		"config": map[string]any{"Entrypoint": []string{"/" + base}, "Cmd": []string{"pause"}},
+		"config": map[string]any{"Entrypoint": []string{"/" + inImage(programs[0])}, "Cmd": []string{"pause"}},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{layer.Digest}},
 	})
 	if err != nil {
@@ -116,9 +119,5 @@ func (a *archive) bytes() []byte {
 	return a.buffer.Bytes()
 }
 
-// single returns an archive with one file.
-func single(name string, data []byte) []byte {
-	var a archive
-	a.file(name, data)
-	return a.bytes()
-}
+// inImage returns the name that a program has in the image.
+func inImage(program string) string { return path.Base(filepath.ToSlash(program)) }

@@ -158,6 +158,17 @@ func CompleteNodes(s *app.App) cobra.CompletionFunc {
 	}
 }
 
+// CompleteNodesUnnamed offers the names of the nodes that are not named yet.
+func CompleteNodesUnnamed(s *app.App) app.Completer {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		offered, directive := CompleteNodes(s)(cmd, args, typed)
+		return slices.DeleteFunc(offered, func(text string) bool {
+			name, _, _ := strings.Cut(text, "\t")
+			return slices.Contains(args, name)
+		}), directive
+	}
+}
+
 // CompleteOneHost offers the hosts of pools and the names of nodes for the first argument, and nothing after it.
 func CompleteOneHost(s *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {

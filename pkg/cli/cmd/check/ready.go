@@ -1,0 +1,124 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/nodecheck"
+)
+
+// leaseLag is how long a pod may run before it counts as one without a lease.
+const leaseLag = 3 * time.Second
+
+// awaitReady waits until each pod runs with its addresses, or has failed for good, for --timeout at most.
+func (r *run) awaitReady(ctx context.Context) error {
+	r.Say.Wait("waiting until they run with an address")
+	within, stop := context.WithTimeout(ctx, r.timeout)
+	defer stop()
+	waiting := r.running()
+	trouble := map[types.UID]*trouble{}
+	err := wait.PollUntilContextCancel(within, pollEvery, true, func(ctx context.Context) (bool, error) {
+		pods, err := r.pods(ctx)
+		if err != nil {
+			return false, err
+		}
+		leases, err := r.leases(ctx)
+		if err != nil {
+			return false, err
+		}
+		if trouble, err = r.troubles(ctx); err != nil {
+			return false, err
+		}
+		var left []*target
+		for _, t := range waiting {
+			if !r.look(t, pods[t.uid], leases[t.Pod], trouble[t.uid]) {
+				left = append(left, t)
+			}
+		}
+		waiting = left
+		return len(waiting) == 0, nil
+	})
+	if ctx.Err() != nil || err != nil && within.Err() == nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	for _, t := range waiting {
+		if x := trouble[t.uid]; x != nil {
+			x.fail(t)
+		} else {
+			t.fail(nodecheck.CheckPod, "see whether the kubelet of the node runs: kubectl describe node "+t.Name,
+				"the pod does not run after %s, and no event says why", r.timeout)
+		}
+	}
+	if n := len(r.running()); n > 0 {
+		r.Say.Done("%s of %d run with an address", humanize.Plural(n, "pod"), len(r.targets))
+	}
+	return nil
+}
+
+// look looks at one pod, and reports whether it is ready or has failed for good.
+func (r *run) look(t *target, pod *corev1.Pod, leases []lease.Lease, x *trouble) bool {
+	switch why := hopeless(pod); {
+	case why != "":
+		t.fail(nodecheck.CheckPod, fixOf(why), "%s", why)
+		return true
+	case x.final():
+		x.fail(t)
+		return true
+	case !isServing(pod):
+		return false
+	}
+	now := r.Now()
+	if t.startedAt.IsZero() {
+		t.startedAt = now
+	}
+	if len(leases) == 0 {
+		if now.Sub(t.startedAt) < leaseLag {
+			return false
+		}
+		t.fail(nodecheck.CheckAddress, "see the CNI configuration in /etc/cni/net.d of the node: the first one counts, and its "+
+			"ipam is to be bcsnet-ipam", "its pod runs with %s, which is of no pool: another plugin gave it", podIPs(pod))
+		return true
+	}
+	for _, l := range leases {
+		t.Addrs = append(t.Addrs, nodecheck.Address{Addr: l.Addr, Pool: l.Pool, Gateway: l.Gateway})
+	}
+	t.ReadyIn = now.Sub(t.created)
+	return true
+}
+
+// pods reads the pods of this run, by UID.
+func (r *run) pods(ctx context.Context) (map[types.UID]*corev1.Pod, error) {
+	list, err := r.core.Pods(r.in.Name).List(ctx, metav1.ListOptions{LabelSelector: ours(labelRun) + "=" + r.id})
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[types.UID]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		out[list.Items[i].UID] = &list.Items[i]
+	}
+	return out, nil
+}
+
+// leases reads the addresses that pods of this run have, by the name of the pod.
+func (r *run) leases(ctx context.Context) (map[string][]lease.Lease, error) {
+	ours := map[string]bool{}
+	for _, t := range r.targets {
+		ours[t.Pod] = t.Pod != ""
+	}
+	held, err := resource.HeldLeases(ctx, r.App, resource.LeaseQuery{Namespace: r.in.Name, Status: lease.Active.String()},
+		func(l lease.Lease) bool { return ours[l.PodName] && l.Namespace == r.in.Name })
+	out := map[string][]lease.Lease{}
+	for _, l := range held {
+		out[l.PodName] = append(out[l.PodName], l)
+	}
+	return out, err
+}

@@ -1,0 +1,136 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/nodecheck"
+)
+
+// release deletes the pods, and waits until they are gone and nobody has their addresses.
+func (r *run) release(ctx context.Context) error {
+	began := r.Now()
+	if err := r.deletePods(ctx); err != nil {
+		return err
+	}
+	r.Say.Wait("waiting until the pods are gone and their addresses are back")
+	within, stop := context.WithTimeout(ctx, releaseTime)
+	defer stop()
+	var pods map[types.UID]*corev1.Pod
+	var leases map[string][]lease.Lease
+	err := wait.PollUntilContextCancel(within, pollEvery, true, func(ctx context.Context) (_ bool, err error) {
+		if pods, err = r.pods(ctx); err != nil {
+			return false, err
+		}
+		leases, err = r.leases(ctx)
+		return len(pods)+len(leases) == 0, err
+	})
+	if ctx.Err() != nil || err != nil && within.Err() == nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	for _, t := range r.targets {
+		if t.uid == "" {
+			continue
+		}
+		t.Release = nodecheck.Release{Asked: true, Left: pods[t.uid] != nil, Held: addrsOf(leases[t.Pod]), Within: r.Now().Sub(began)}
+	}
+	return nil
+}
+
+func addrsOf(leases []lease.Lease) (out []netip.Addr) {
+	for _, l := range leases {
+		out = append(out, l.Addr)
+	}
+	return out
+}
+
+// deletePods deletes all pods of this run, also those whose creation had no answer.
+func (r *run) deletePods(ctx context.Context) error {
+	pods, err := r.pods(ctx)
+	if err != nil {
+		return err
+	}
+	var group errgroup.Group
+	group.SetLimit(resource.AtOnce)
+	for _, pod := range pods {
+		group.Go(func() error { return r.deletePod(ctx, pod) })
+	}
+	return group.Wait()
+}
+
+func (r *run) deletePod(ctx context.Context, pod *corev1.Pod) error {
+	err := r.core.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: new(int64(1)), Preconditions: &metav1.Preconditions{UID: &pod.UID},
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// abort deletes the pods of a run that does not go on, and does not wait for their addresses.
+func (r *run) abort(interrupted context.Context) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(interrupted), abortTime)
+	defer stop()
+	r.Say.Wait("deleting the pods; what a second Ctrl-C leaves ends by itself within %s", r.timeout+afterwards)
+	if err := r.deletePods(ctx); err != nil {
+		r.Say.Warn("pods are left in namespace %s: %v", r.in.Name, resource.Explain(r.App, err))
+		r.Hint("kubectl -n %s delete pods -l %s=%s", r.in.Name, ours(labelRun), r.id)
+		return
+	}
+	r.Say.Done("the pods are deleted")
+}
+
+// removeEarlier deletes the pods that an earlier run in this namespace left. Those of one that may be going on stay.
+func (r *run) removeEarlier(ctx context.Context) error {
+	list, err := r.core.Pods(r.in.Name).List(ctx, metav1.ListOptions{LabelSelector: ours(labelRun)})
+	if err != nil || len(list.Items) == 0 {
+		return err
+	}
+	removed, going := 0, 0
+	var until time.Time
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if ends := endOf(pod); ends.After(r.Now()) && pod.DeletionTimestamp == nil {
+			if going++; ends.After(until) {
+				until = ends
+			}
+			continue
+		}
+		if r.DryRun == "none" {
+			if err := r.deletePod(ctx, pod); err != nil {
+				return err
+			}
+		}
+		removed++
+	}
+	if removed > 0 {
+		r.Say.Done("%s of an earlier run deleted", humanize.Plural(removed, "pod"))
+	}
+	if going > 0 {
+		r.Say.Warn("namespace %s has %s of another run, which goes on or was killed; they end by themselves until %s", r.in.Name,
+			humanize.Plural(going, "pod"), until.Format(time.TimeOnly))
+	}
+	return nil
+}
+
+// endOf returns when a pod of a check ends by itself; one that has ended is over at once.
+func endOf(pod *corev1.Pod) time.Time {
+	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || pod.Spec.ActiveDeadlineSeconds == nil {
+		return time.Time{}
+	}
+	return pod.CreationTimestamp.Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second)
+}

@@ -1,0 +1,164 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/nodecheck"
+)
+
+// Reasons of events about a pod that gets no address: the first has what the plugin said, the second is from our
+// controller, which refused it.
+const (
+	sandboxFailed = "FailedCreatePodSandBox"
+	notAllocated  = "AddressNotAllocated"
+)
+
+// trouble is what the events of a pod say of its start.
+type trouble struct {
+	latest resource.Event
+	// network is the newest one about its network; nil where there is none.
+	network  *resource.Event
+	failures int32 // of its network, as its kubelet says
+}
+
+// enough is how many failures of the network are waited for: one may pass by itself.
+const enough = 2
+
+// final reports whether nothing better is to be expected.
+func (x *trouble) final() bool { return x != nil && x.failures >= enough }
+
+// note takes one more event.
+func (x *trouble) note(e resource.Event) {
+	if e.When.After(x.latest.When) {
+		x.latest = e
+	}
+	if e.Reason == sandboxFailed {
+		x.failures += e.Count
+	}
+	if e.Reason != sandboxFailed && e.Reason != notAllocated {
+		return
+	}
+	if n := x.network; n == nil || e.Reason == sandboxFailed && (n.Reason == notAllocated || e.When.After(n.When)) {
+		x.network = &e
+	}
+}
+
+// fail makes a finding of what the events say.
+func (x *trouble) fail(t *target) {
+	if x.network == nil {
+		note := strings.TrimSpace(x.latest.Note)
+		t.fail(nodecheck.CheckPod, fixOf(note), "the pod does not start: %s", note)
+		return
+	}
+	cause, hint := pluginSentence(x.network.Note)
+	t.fail(nodecheck.CheckAddress, cmp.Or(hint, "see /run/bcsnet/calls.log on the node; what the sentence means is in "+
+		"docs/cni.md"), "the pod gets no address: %s", cause)
+}
+
+// pluginSentence returns what a CNI plugin said, without what kubelet and runtime put before it, and its hint.
+func pluginSentence(note string) (cause, hint string) {
+	for _, before := range []string{" failed (add): ", "desc = "} {
+		if i := strings.LastIndex(note, before); i >= 0 {
+			note = note[i+len(before):]
+			break
+		}
+	}
+	cause, hint, _ = strings.Cut(strings.TrimSpace(note), "; hint: ")
+	return cause, hint
+}
+
+// troubles reads the warnings about the pods of this run, by the UID of the pod.
+func (r *run) troubles(ctx context.Context) (map[types.UID]*trouble, error) {
+	c, err := r.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	all, err := resource.ListPages(ctx, c.Resource(resource.EventResource()).Namespace(r.in.Name), metav1.ListOptions{
+		FieldSelector: "type=" + corev1.EventTypeWarning + ",regarding.kind=Pod",
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := map[types.UID]*trouble{}
+	for i := range all {
+		e, err := resource.ReadEvent(&all[i])
+		if err != nil {
+			return nil, err
+		}
+		x := out[e.Regarding.UID]
+		if x == nil {
+			x = &trouble{}
+			out[e.Regarding.UID] = x
+		}
+		x.note(e)
+	}
+	return out, nil
+}
+
+// hopeless returns why a pod will never run; empty where it may.
+func hopeless(pod *corev1.Pod) string {
+	switch {
+	case pod == nil:
+		return "the pod was deleted by somebody else"
+	case pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "":
+		return strings.TrimSuffix(fmt.Sprintf("the pod has failed: %s: %s", pod.Status.Reason, pod.Status.Message), ": ")
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil && isFinal(w.Reason) {
+			return strings.TrimSuffix(fmt.Sprintf("the container %s does not start: %s: %s", c.Name, w.Reason, w.Message), ": ")
+		}
+		if e := c.State.Terminated; e != nil && (c.Name == containerServe || e.ExitCode != 0) {
+			return fmt.Sprintf("the container %s has ended: %s", c.Name,
+				cmp.Or(strings.TrimSpace(e.Message), fmt.Sprintf("%s, exit code %d", e.Reason, e.ExitCode)))
+		}
+	}
+	return ""
+}
+
+// isFinal reports whether a container that waits for a reason waits for ever, as far as one can know in a minute.
+func isFinal(reason string) bool {
+	switch reason {
+	case "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable",
+		"SignatureValidationFailed", "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+		return true
+	}
+	return false
+}
+
+// fixOf returns the next step for a pod that does not start.
+func fixOf(why string) string {
+	for _, word := range []string{"Image", "image"} {
+		if strings.Contains(why, word) {
+			return "name an image that the node has or can pull: --image IMAGE"
+		}
+	}
+	if strings.Contains(why, program) {
+		return "name an image that has " + program + ": --image IMAGE"
+	}
+	return "mend it, and check the node again"
+}
+
+func isServing(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Name == containerServe && c.State.Running != nil {
+			return len(pod.Status.PodIPs) > 0
+		}
+	}
+	return false
+}
+
+func podIPs(pod *corev1.Pod) string {
+	var out []string
+	for _, ip := range pod.Status.PodIPs {
+		out = append(out, ip.IP)
+	}
+	return strings.Join(out, " and ")
+}

@@ -1,0 +1,118 @@
+package check
+
+import (
+	"bufio"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
+	"github.com/bcsnet/bcsnet/pkg/nodecheck"
+)
+
+// print prints a table of nodes and the findings below, or objects.
+func (v *nodesVerb) print(nodes []nodecheck.Node, findings []nodecheck.Finding) error {
+	if v.output.Printer != nil {
+		return v.output.Object(v.Out, v.objects(nodes, findings))
+	}
+	b := bufio.NewWriter(v.Out)
+	if err := printer.NewTable(&v.output, columns()).Write(b, nodes); err != nil {
+		return err
+	}
+	if len(findings) > 0 {
+		fmt.Fprintln(b)
+	}
+	for _, f := range findings {
+		mark := "✗"
+		if !v.Terminal.Utf8 {
+			mark = "x"
+		}
+		fmt.Fprintf(b, "%s %s: %s: %s\n", v.Terminal.Paint(terminal.Red, mark), f.Node, f.Check, printers.EscapeTerminal(f.Cause))
+		fmt.Fprintf(b, "    fix: %s\n", v.Called(printers.EscapeTerminal(f.Fix)))
+	}
+	return b.Flush()
+}
+
+func columns() []printer.Column[nodecheck.Node] {
+	return []printer.Column[nodecheck.Node]{
+		{Name: "NODE", Cell: func(n nodecheck.Node) string { return n.Name }},
+		{Name: "ADDRESS", Cell: func(n nodecheck.Node) string {
+			return joined(n.Addrs, func(_ int, a nodecheck.Address) string { return a.Addr.String() })
+		}},
+		{Name: "POOL", Cell: func(n nodecheck.Node) string {
+			return joined(n.Addrs, func(_ int, a nodecheck.Address) string { return a.Pool })
+		}},
+		{Name: "READY IN", Cell: func(n nodecheck.Node) string {
+			if len(n.Addrs) == 0 {
+				return ""
+			}
+			return strconv.FormatFloat(n.ReadyIn.Round(time.Second/10).Seconds(), 'f', 1, 64) + "s"
+		}},
+		{Name: "PEERS", Cell: func(n nodecheck.Node) string {
+			if n.Report == nil {
+				return ""
+			}
+			reached, asked := n.Reached()
+			return fmt.Sprintf("%d/%d", reached, asked)
+		}},
+		{Name: "GATEWAY", Cell: func(n nodecheck.Node) string { return links(n, gateway) }},
+		{Name: "GATEWAY MAC", Wide: true, Cell: func(n nodecheck.Node) string {
+			return links(n, func(_ nodecheck.Address, l nodecheck.Link) string { return l.GatewayMAC })
+		}},
+		{Name: "DUPLICATES", Cell: func(n nodecheck.Node) string { return links(n, duplicates) }},
+		{Name: "RELEASED", Cell: released},
+		{Name: "POD", Wide: true, Cell: func(n nodecheck.Node) string { return n.Pod }},
+	}
+}
+
+// joined returns the cell of the addresses of a pod. What is the same for all stands once.
+func joined[T any](all []T, cell func(int, T) string) string {
+	var out []string
+	same := true
+	for i, x := range all {
+		out = append(out, cell(i, x))
+		same = same && out[i] == out[0]
+	}
+	if same && len(out) > 0 {
+		return out[0]
+	}
+	return strings.Join(out, ",")
+}
+
+func links(n nodecheck.Node, cell func(nodecheck.Address, nodecheck.Link) string) string {
+	if n.Report == nil {
+		return ""
+	}
+	return joined(n.Report.Links, func(i int, l nodecheck.Link) string { return cell(n.Addrs[i], l) })
+}
+
+func gateway(a nodecheck.Address, l nodecheck.Link) string {
+	switch {
+	case !a.Gateway.IsValid():
+		return "none"
+	case l.Gateway:
+		return "answers"
+	}
+	return "silent"
+}
+
+func duplicates(_ nodecheck.Address, l nodecheck.Link) string {
+	if l.Unasked != "" {
+		return "not asked"
+	}
+	return strconv.Itoa(len(l.Others))
+}
+
+func released(n nodecheck.Node) string {
+	switch r := n.Release; {
+	case !r.Asked || len(n.Addrs)+len(r.Held) == 0:
+		return ""
+	case r.Left || len(r.Held) > 0:
+		return "no"
+	}
+	return "yes"
+}

@@ -1,0 +1,53 @@
+package podcheck
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/nodecheck"
+)
+
+// planEvery is how often the plan is looked for.
+const planEvery = 100 * time.Millisecond
+
+// Ask waits for the plan in a file, does what it says, and returns the report.
+func Ask(ctx context.Context, file string) (nodecheck.Report, error) {
+	plan, err := awaitPlan(ctx, file)
+	if err != nil {
+		return nodecheck.Report{}, err
+	}
+	r := nodecheck.Report{Links: make([]nodecheck.Link, len(plan.Own))}
+	var work sync.WaitGroup
+	for i, own := range plan.Own {
+		work.Go(func() { r.Links[i] = AskLink(ctx, own) })
+	}
+	r.Lost = AskPeers(ctx, plan.Peers, nodecheck.Port)
+	work.Wait()
+	return r, ctx.Err()
+}
+
+// awaitPlan reads the plan as soon as the file has one. The kubelet writes the file anew, by rename, when the pod gets it.
+func awaitPlan(ctx context.Context, file string) (nodecheck.Plan, error) {
+	ticker := time.NewTicker(planEvery)
+	defer ticker.Stop()
+	for {
+		text, err := os.ReadFile(file)
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return nodecheck.Plan{}, fmt.Errorf("read the plan: %w", err)
+		case len(bytes.TrimSpace(text)) > 0:
+			return nodecheck.ReadPlan(text)
+		}
+		select {
+		case <-ctx.Done():
+			return nodecheck.Plan{}, fmt.Errorf("no plan came in %s: %w", file, ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}
