@@ -66,7 +66,7 @@ func releases(n *Node) []Finding {
 	case !r.Asked:
 		return nil
 	case r.Left:
-		return []Finding{n.finding(CheckRelease, "see whether the kubelet of the node answers; the pod ends with it",
+		return []Finding{n.finding(CheckRelease, "see whether the kubelet of the node runs: the pod ends once it does",
 			"the pod %s was deleted and is still there after %s", n.Pod, within)}
 	case len(r.Held) > 0:
 		texts := make([]string, 0, len(r.Held))

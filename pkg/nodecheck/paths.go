@@ -102,7 +102,7 @@ func (p *paths) findings(n *Node) []Finding {
 		out = append(out, n.finding(CheckPeers, fix, "its pod does not reach that of %s", humanize.List(one)))
 	}
 	if len(both) > 0 {
-		out = append(out, n.finding(CheckPeers, fix, "its pod and that of %s do not reach each other", humanize.List(both)))
+		out = append(out, n.finding(CheckPeers, fix, "its pod does not reach that of %s, and is not reached from there", humanize.List(both)))
 	}
 	return out
 }

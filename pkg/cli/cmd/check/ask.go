@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -86,7 +85,7 @@ func (r *run) awaitReports(ctx context.Context) error {
 		return len(waiting) == 0, nil
 	})
 	if ctx.Err() != nil || err != nil && within.Err() == nil {
-		return errors.Join(ctx.Err(), err)
+		return cmp.Or(ctx.Err(), err)
 	}
 	for _, t := range waiting {
 		t.fail(nodecheck.CheckPod, "see the kubelet's log on the node", "its pod has not asked within %s", askTime)

@@ -150,9 +150,13 @@ func (r *run) rehearse(ctx context.Context) error {
 				r.Say.Warn("Pod Security of namespace %s refuses NET_RAW: the pods have %s", r.in.Name, r.rights)
 			}
 			return nil
-		case !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "PodSecurity"):
+		case apierrors.IsNotFound(err):
+			return app.Refuse(app.ReasonNamespaceNotFound, "there is no namespace %s", r.in.Name).
+				WithHint("see them: kubectl get namespaces")
+		case !apierrors.IsForbidden(err):
 			return err
-		case r.rights == rightNone:
+		case r.rights == rightNone || !strings.Contains(err.Error(), "PodSecurity"):
+			// The right to create pods was there: an admission controller refuses this one.
 			return (&app.Failure{Cause: err, Message: err.Error()}).
 				WithHint("make the pods in another namespace: -n NAMESPACE")
 		}

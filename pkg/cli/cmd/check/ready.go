@@ -1,8 +1,8 @@
 package check
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,7 +48,7 @@ func (r *run) awaitReady(ctx context.Context) error {
 		return len(waiting) == 0, nil
 	})
 	if ctx.Err() != nil || err != nil && within.Err() == nil {
-		return errors.Join(ctx.Err(), err)
+		return cmp.Or(ctx.Err(), err)
 	}
 	for _, t := range waiting {
 		if x := trouble[t.uid]; x != nil {
@@ -59,7 +59,7 @@ func (r *run) awaitReady(ctx context.Context) error {
 		}
 	}
 	if n := len(r.running()); n > 0 {
-		r.Say.Done("%s of %d run with an address", humanize.Plural(n, "pod"), len(r.targets))
+		r.Say.Done("%d of %s: a pod runs with an address", n, humanize.Plural(len(r.targets), "node"))
 	}
 	return nil
 }

@@ -1,19 +1,20 @@
 package check
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"net/netip"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -39,7 +40,7 @@ func (r *run) release(ctx context.Context) error {
 		return len(pods)+len(leases) == 0, err
 	})
 	if ctx.Err() != nil || err != nil && within.Err() == nil {
-		return errors.Join(ctx.Err(), err)
+		return cmp.Or(ctx.Err(), err)
 	}
 	for _, t := range r.targets {
 		if t.uid == "" {
@@ -81,17 +82,29 @@ func (r *run) deletePod(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// abort deletes the pods of a run that does not go on, and does not wait for their addresses.
+// abort deletes the pods of a run that does not go on, and waits a moment until they are gone.
 func (r *run) abort(interrupted context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(interrupted), abortTime)
 	defer stop()
 	r.Say.Wait("deleting the pods; what a second Ctrl-C leaves ends by itself within %s", r.timeout+afterwards)
-	if err := r.deletePods(ctx); err != nil {
-		r.Say.Warn("pods are left in namespace %s: %v", r.in.Name, resource.Explain(r.App, err))
-		r.Hint("kubectl -n %s delete pods -l %s=%s", r.in.Name, ours(labelRun), r.id)
+	err := r.deletePods(ctx)
+	if err == nil {
+		err = wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+			pods, err := r.pods(ctx)
+			return len(pods) == 0, err
+		})
+	}
+	if err == nil {
+		r.Say.Done("the pods are gone")
 		return
 	}
-	r.Say.Done("the pods are deleted")
+	r.Say.Warn("pods may be left in namespace %s: %v", r.in.Name, resource.Explain(r.App, err))
+	r.Hint("delete them: %s", deleting(r.in.Name, r.id))
+}
+
+// deleting returns the command that deletes the pods of a run.
+func deleting(namespace, id string) string {
+	return fmt.Sprintf("kubectl -n %s delete pods -l %s=%s", namespace, ours(labelRun), id)
 }
 
 // removeEarlier deletes the pods that an earlier run in this namespace left. Those of one that may be going on stay.
@@ -100,17 +113,20 @@ func (r *run) removeEarlier(ctx context.Context) error {
 	if err != nil || len(list.Items) == 0 {
 		return err
 	}
-	removed, going := 0, 0
+	removed, going, id := 0, 0, ""
 	var until time.Time
 	for i := range list.Items {
 		pod := &list.Items[i]
-		if ends := endOf(pod); ends.After(r.Now()) && pod.DeletionTimestamp == nil {
+		if pod.DeletionTimestamp != nil {
+			continue // its kubelet does the rest
+		}
+		if ends := endOf(pod); ends.After(r.Now()) {
 			if going++; ends.After(until) {
-				until = ends
+				until, id = ends, pod.Labels[ours(labelRun)]
 			}
 			continue
 		}
-		if r.DryRun == "none" {
+		if r.DryRun == app.DryRunNone {
 			if err := r.deletePod(ctx, pod); err != nil {
 				return err
 			}
@@ -123,6 +139,7 @@ func (r *run) removeEarlier(ctx context.Context) error {
 	if going > 0 {
 		r.Say.Warn("namespace %s has %s of another run, which goes on or was killed; they end by themselves until %s", r.in.Name,
 			humanize.Plural(going, "pod"), until.Format(time.TimeOnly))
+		r.Hint("if it was killed: %s", deleting(r.in.Name, id))
 	}
 	return nil
 }

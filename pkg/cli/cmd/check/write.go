@@ -26,15 +26,35 @@ func (v *nodesVerb) print(nodes []nodecheck.Node, findings []nodecheck.Finding) 
 	if len(findings) > 0 {
 		fmt.Fprintln(b)
 	}
-	for _, f := range findings {
-		mark := "✗"
-		if !v.Terminal.Utf8 {
-			mark = "x"
+	for _, same := range byFix(findings) {
+		for _, f := range same {
+			fmt.Fprintf(b, "%s %s: %s: %s\n", v.mark(), f.Node, f.Check, printers.EscapeTerminal(f.Cause))
 		}
-		fmt.Fprintf(b, "%s %s: %s: %s\n", v.Terminal.Paint(terminal.Red, mark), f.Node, f.Check, printers.EscapeTerminal(f.Cause))
-		fmt.Fprintf(b, "    fix: %s\n", v.Called(printers.EscapeTerminal(f.Fix)))
+		fmt.Fprintf(b, "    fix: %s\n", v.Called(printers.EscapeTerminal(same[0].Fix)))
 	}
 	return b.Flush()
+}
+
+// mark returns the sign of a finding.
+func (v *nodesVerb) mark() string {
+	if !v.Terminal.Utf8 {
+		return v.Terminal.Paint(terminal.Red, "x")
+	}
+	return v.Terminal.Paint(terminal.Red, "✗")
+}
+
+// byFix puts findings together that have the same next step, which then stands once.
+func byFix(findings []nodecheck.Finding) (out [][]nodecheck.Finding) {
+	at := map[string]int{}
+	for _, f := range findings {
+		i, known := at[f.Fix]
+		if !known {
+			i, at[f.Fix] = len(out), len(out)
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], f)
+	}
+	return out
 }
 
 func columns() []printer.Column[nodecheck.Node] {
