@@ -60,7 +60,8 @@ func (r *run) chooseNodes(ctx context.Context) error {
 	return nil
 }
 
-// choosePool refuses a pool of which the check would take every free address: others need some meanwhile.
+// choosePool refuses a pool that has fewer free addresses than there are pods. Counts that nobody has made yet are no
+// reason.
 func (r *run) choosePool(ctx context.Context) error {
 	if r.pool == "" {
 		return nil
@@ -73,9 +74,9 @@ func (r *run) choosePool(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if n := len(r.running()); p.Status.Available < int64(n) {
-		return app.Refuse(ipam.ReasonPoolExhausted, "pool %s has %s, and a pod on each of %s takes one", r.pool,
-			humanize.Plural(p.Status.Available, "free address"), humanize.Plural(n, "node")).
+	if n := len(r.running()); p.Status.ObservedGeneration > 0 && p.Status.Available < int64(n) {
+		return app.Refuse(ipam.ReasonPoolExhausted, "pool %s has %s for %s", r.pool,
+			humanize.Plural(p.Status.Available, "free address"), humanize.Plural(n, "pod")).
 			WithHint("name some of the nodes, or see what is free: bcsnetctl usage %s", r.pool)
 	}
 	return nil

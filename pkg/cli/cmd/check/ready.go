@@ -7,8 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -97,15 +99,22 @@ func (r *run) look(t *target, pod *corev1.Pod, leases []lease.Lease, x *trouble)
 
 // pods reads the pods of this run, by UID.
 func (r *run) pods(ctx context.Context) (map[types.UID]*corev1.Pod, error) {
-	list, err := r.core.Pods(r.in.Name).List(ctx, metav1.ListOptions{LabelSelector: ours(labelRun) + "=" + r.id})
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[types.UID]*corev1.Pod, len(list.Items))
-	for i := range list.Items {
-		out[list.Items[i].UID] = &list.Items[i]
-	}
-	return out, nil
+	out := map[types.UID]*corev1.Pod{}
+	return out, r.eachPod(ctx, ours(labelRun)+"="+r.id, func(pod *corev1.Pod) { out[pod.UID] = pod })
+}
+
+// eachPod reads the pods of the namespace that a selector matches, in pages.
+func (r *run) eachPod(ctx context.Context, selector string, do func(*corev1.Pod)) error {
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return r.core.Pods(r.in.Name).List(ctx, o)
+	})
+	pages.PageSize = resource.PageSize
+	return pages.EachListItem(ctx, metav1.ListOptions{LabelSelector: selector}, func(o runtime.Object) error {
+		if pod, is := o.(*corev1.Pod); is {
+			do(pod)
+		}
+		return nil
+	})
 }
 
 // leases reads the addresses that pods of this run have, by the name of the pod.

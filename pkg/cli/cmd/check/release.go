@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -14,9 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
@@ -105,49 +102,4 @@ func (r *run) abort(interrupted context.Context) {
 // deleting returns the command that deletes the pods of a run.
 func deleting(namespace, id string) string {
 	return fmt.Sprintf("kubectl -n %s delete pods -l %s=%s", namespace, ours(labelRun), id)
-}
-
-// removeEarlier deletes the pods that an earlier run in this namespace left. Those of one that may be going on stay.
-func (r *run) removeEarlier(ctx context.Context) error {
-	list, err := r.core.Pods(r.in.Name).List(ctx, metav1.ListOptions{LabelSelector: ours(labelRun)})
-	if err != nil || len(list.Items) == 0 {
-		return err
-	}
-	removed, going, id := 0, 0, ""
-	var until time.Time
-	for i := range list.Items {
-		pod := &list.Items[i]
-		if pod.DeletionTimestamp != nil {
-			continue // its kubelet does the rest
-		}
-		if ends := endOf(pod); ends.After(r.Now()) {
-			if going++; ends.After(until) {
-				until, id = ends, pod.Labels[ours(labelRun)]
-			}
-			continue
-		}
-		if r.DryRun == app.DryRunNone {
-			if err := r.deletePod(ctx, pod); err != nil {
-				return err
-			}
-		}
-		removed++
-	}
-	if removed > 0 {
-		r.Say.Done("%s of an earlier run deleted", humanize.Plural(removed, "pod"))
-	}
-	if going > 0 {
-		r.Say.Warn("namespace %s has %s of another run, which goes on or was killed; they end by themselves until %s", r.in.Name,
-			humanize.Plural(going, "pod"), until.Format(time.TimeOnly))
-		r.Hint("if it was killed: %s", deleting(r.in.Name, id))
-	}
-	return nil
-}
-
-// endOf returns when a pod of a check ends by itself; one that has ended is over at once.
-func endOf(pod *corev1.Pod) time.Time {
-	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || pod.Spec.ActiveDeadlineSeconds == nil {
-		return time.Time{}
-	}
-	return pod.CreationTimestamp.Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second)
 }

@@ -74,6 +74,9 @@ const (
 
 // run makes the pods, has them ask each other, and deletes them whatever happens.
 func (r *run) run(ctx context.Context) (err error) {
+	if len(r.running()) == 0 {
+		return nil
+	}
 	resource.OutlivePipes()
 	deleted := false
 	defer func() {

@@ -37,7 +37,7 @@ func (x *trouble) final() bool { return x != nil && x.failures >= enough }
 
 // note takes one more event.
 func (x *trouble) note(e resource.Event) {
-	if e.When.After(x.latest.When) {
+	if x.latest.Event == nil || e.When.After(x.latest.When) {
 		x.latest = e
 	}
 	if e.Reason == sandboxFailed {

@@ -1,0 +1,60 @@
+package check
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+)
+
+// removeEarlier deletes the pods that an earlier run in this namespace left. Those of one that may be going on stay.
+func (r *run) removeEarlier(ctx context.Context) error {
+	var over, going []*corev1.Pod
+	err := r.eachPod(ctx, ours(labelRun), func(pod *corev1.Pod) {
+		switch {
+		case pod.DeletionTimestamp != nil: // its kubelet does the rest
+		case endOf(pod).After(r.Now()):
+			going = append(going, pod)
+		default:
+			over = append(over, pod)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, pod := range over {
+		if r.DryRun != app.DryRunNone {
+			break
+		}
+		if err := r.deletePod(ctx, pod); err != nil {
+			return err
+		}
+	}
+	if len(over) > 0 {
+		r.Say.Done("%s of an earlier run deleted", humanize.Plural(len(over), "pod"))
+	}
+	if len(going) > 0 {
+		last := going[0]
+		for _, pod := range going {
+			if endOf(pod).After(endOf(last)) {
+				last = pod
+			}
+		}
+		r.Say.Warn("namespace %s has %s of another run, which goes on or was killed; %s until %s", r.in.Name,
+			humanize.Plural(len(going), "pod"), humanize.OneOr(len(going), "it ends by itself", "they end by themselves"),
+			endOf(last).Format(time.TimeOnly))
+		r.Hint("if it was killed: %s", deleting(r.in.Name, last.Labels[ours(labelRun)]))
+	}
+	return nil
+}
+
+// endOf returns when a pod of a check ends by itself; one that has ended is over at once.
+func endOf(pod *corev1.Pod) time.Time {
+	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || pod.Spec.ActiveDeadlineSeconds == nil {
+		return time.Time{}
+	}
+	return pod.CreationTimestamp.Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second)
+}
