@@ -35,5 +35,5 @@ const (
 	atOnce = 16
 )
 
-// everywhere is where a pod answers: at all its addresses, of both families.
+// everywhere returns where a pod answers: at all its addresses, of both families.
 func everywhere() netip.AddrPort { return netip.AddrPortFrom(netip.IPv6Unspecified(), nodecheck.Port) }

@@ -43,8 +43,8 @@ func (r *run) removeEarlier(ctx context.Context) error {
 				last = pod
 			}
 		}
-		r.Say.Warn("namespace %s has %s of another run, which goes on or was killed; %s until %s", r.in.Name,
-			humanize.Plural(len(going), "pod"), humanize.OneOr(len(going), "it ends by itself", "they end by themselves"),
+		r.Say.Warn("namespace %s has %s of another run, which goes on or was killed; %s until %s",
+			r.in.Name, humanize.Plural(len(going), "pod"), humanize.OneOr(len(going), "it ends by itself", "they end by themselves"),
 			endOf(last).Format(time.TimeOnly))
 		r.Hint("if it was killed: %s", deleting(r.in.Name, last.Labels[ours(labelRun)]))
 	}
@@ -53,8 +53,9 @@ func (r *run) removeEarlier(ctx context.Context) error {
 
 // endOf returns when a pod of a check ends by itself; one that has ended is over at once.
 func endOf(pod *corev1.Pod) time.Time {
-	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || pod.Spec.ActiveDeadlineSeconds == nil {
+	phase, seconds := pod.Status.Phase, pod.Spec.ActiveDeadlineSeconds
+	if phase == corev1.PodFailed || phase == corev1.PodSucceeded || seconds == nil {
 		return time.Time{}
 	}
-	return pod.CreationTimestamp.Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second)
+	return pod.CreationTimestamp.Add(time.Duration(*seconds) * time.Second)
 }

@@ -69,8 +69,8 @@ func (r rights) security() *corev1.SecurityContext {
 	return s
 }
 
-// pod returns the pod for a node. It goes there without the scheduler, which would keep it from nodes that are cordoned,
-// tainted, or without a free address, and these are to be checked.
+// pod returns the pod for a node. It goes there without the scheduler, which would keep it from nodes that are
+// cordoned, tainted, or without a free address, and these are to be checked.
 func (r *run) pod(t *target) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -84,11 +84,7 @@ func (r *run) pod(t *target) *corev1.Pod {
 			ActiveDeadlineSeconds:         new(int64((r.timeout + afterwards).Seconds())),
 			TerminationGracePeriodSeconds: new(int64(1)),
 			AutomountServiceAccountToken:  new(false), EnableServiceLinks: new(false),
-			Volumes: []corev1.Volume{{Name: planFile, VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
-				Items: []corev1.DownwardAPIVolumeFile{{Path: planFile, FieldRef: &corev1.ObjectFieldSelector{
-					FieldPath: "metadata.annotations['" + ours(annotationPlan) + "']",
-				}}},
-			}}}},
+			Volumes: []corev1.Volume{planVolume()},
 			Containers: []corev1.Container{
 				r.container(containerServe, rightNone, "serve", podName(t.Name, r.id)),
 				r.container(containerAsk, r.rights, "ask", planDir+"/"+planFile, corev1.TerminationMessagePathDefault),
@@ -100,6 +96,16 @@ func (r *run) pod(t *target) *corev1.Pod {
 		p.Annotations[ours(annotationPool)] = r.pool
 	}
 	return p
+}
+
+// planVolume returns the volume in which a pod finds its plan.
+func planVolume() corev1.Volume {
+	file := corev1.DownwardAPIVolumeFile{Path: planFile, FieldRef: &corev1.ObjectFieldSelector{
+		FieldPath: "metadata.annotations['" + ours(annotationPlan) + "']",
+	}}
+	return corev1.Volume{Name: planFile, VolumeSource: corev1.VolumeSource{
+		DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{file}},
+	}}
 }
 
 func (r *run) container(name string, may rights, args ...string) corev1.Container {

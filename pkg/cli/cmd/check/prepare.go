@@ -137,7 +137,8 @@ func (r *run) chooseImage(ctx context.Context) error {
 	return nil
 }
 
-// rehearse has the API server judge a pod without keeping it, and takes the most rights that Pod Security lets it have.
+// rehearse sends a pod that the API server judges and does not keep, and takes the most rights that Pod Security lets it
+// have.
 func (r *run) rehearse(ctx context.Context) error {
 	running := r.running()
 	if len(running) == 0 {

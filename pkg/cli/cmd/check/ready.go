@@ -42,7 +42,7 @@ func (r *run) awaitReady(ctx context.Context) error {
 		}
 		var left []*target
 		for _, t := range waiting {
-			if !r.look(t, pods[t.uid], leases[t.Pod], trouble[t.uid]) {
+			if !r.judge(t, pods[t.uid], leases[t.Pod], trouble[t.uid]) {
 				left = append(left, t)
 			}
 		}
@@ -66,8 +66,8 @@ func (r *run) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// look looks at one pod, and reports whether it is ready or has failed for good.
-func (r *run) look(t *target, pod *corev1.Pod, leases []lease.Lease, x *trouble) bool {
+// judge takes what there is about one pod, and reports whether it is ready or has failed for good.
+func (r *run) judge(t *target, pod *corev1.Pod, leases []lease.Lease, x *trouble) bool {
 	switch why := hopeless(pod); {
 	case why != "":
 		t.fail(nodecheck.CheckPod, fixOf(why), "%s", why)
