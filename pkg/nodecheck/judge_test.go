@@ -126,7 +126,8 @@ func TestJudge(t *testing.T) {
 		},
 		"both addresses are held": {
 			damage: func(n []Node) {
-				n[3].Release = Release{Asked: true, Held: []netip.Addr{n[3].Addrs[0].Addr, n[3].Addrs[1].Addr}, Within: 45 * time.Second}
+				held := []netip.Addr{n[3].Addrs[0].Addr, n[3].Addrs[1].Addr}
+				n[3].Release = Release{Asked: true, Held: held, Within: 45 * time.Second}
 			},
 			want: []string{"n4 release: 10.0.0.4, 2001:db8::4 are still in use for the pod pod-4 45s after its end"},
 		},

@@ -78,11 +78,12 @@ func (p *paths) lost(from string) (names []string) {
 // findings returns what a node does not reach. A node that is cut off has one finding of its own, and others have none
 // about it; two that do not reach each other have one, at the first.
 func (p *paths) findings(n *Node) []Finding {
-	const fix = "see whether the port of the node's switch carries the pool's VLAN, and whether something filters between " +
-		"the nodes"
+	const fix = "see whether the port of the node's switch carries the pool's VLAN, and whether something filters " +
+		"between the nodes"
 	lost := p.lost(n.Name)
 	if p.cutOff[n.Name] {
-		return []Finding{n.finding(CheckPeers, fix, "its pod is cut off: it reaches none of %s, and none of them reaches it (%s)",
+		return []Finding{n.finding(CheckPeers, fix,
+			"its pod is cut off: it reaches none of %s, and none of them reaches it (%s)",
 			humanize.Plural(len(lost), "other"), p.tried[n.Name][lost[0]].why)}
 	}
 	var one, both []string
@@ -102,7 +103,8 @@ func (p *paths) findings(n *Node) []Finding {
 		out = append(out, n.finding(CheckPeers, fix, "its pod does not reach that of %s", humanize.List(one)))
 	}
 	if len(both) > 0 {
-		out = append(out, n.finding(CheckPeers, fix, "its pod does not reach that of %s, and is not reached from there", humanize.List(both)))
+		out = append(out, n.finding(CheckPeers, fix, "its pod does not reach that of %s, and is not reached from there",
+			humanize.List(both)))
 	}
 	return out
 }

@@ -15,8 +15,8 @@ const (
 	Drawn = 4
 )
 
-// ChoosePeers returns, for each of n pods, whom it asks: all others up to AllPeers, else those of a ring that follow it,
-// and some at random.
+// ChoosePeers returns, for each of n pods, whom it asks: all others up to AllPeers, else those of a ring that follow
+// it, and some at random.
 func ChoosePeers(n int, random *rand.Rand) [][]int {
 	out := make([][]int, n)
 	for i := range out {

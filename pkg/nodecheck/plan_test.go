@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestChoosePeers: nobody asks itself or anybody twice, each is asked by Ring others at least, and all by all where they
-// are few.
+// TestChoosePeers: nobody asks itself or anybody twice, each is asked by Ring others at least, and all by all where
+// they are few.
 func TestChoosePeers(t *testing.T) {
 	for _, n := range []int{0, 1, 2, AllPeers, AllPeers + 1, AllPeers + 2, 500} {
 		want := n - 1

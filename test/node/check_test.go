@@ -93,16 +93,24 @@ type checker struct {
 // checkList is what the command prints with -o json.
 type checkList struct {
 	Items []struct {
-		Node      string
+		Node      string `json:"node"`
 		Addresses []struct {
-			Address, Pool, GatewayMAC string
-			GatewayAnswers            bool
-			Duplicates                []string
-		}
-		Peers    struct{ Asked, Reached int }
-		Released *bool
-		Findings []struct{ Check, Cause, Fix string }
-	}
+			Address        string   `json:"address"`
+			GatewayMAC     string   `json:"gatewayMAC"`
+			GatewayAnswers bool     `json:"gatewayAnswers"`
+			Duplicates     []string `json:"duplicates"`
+		} `json:"addresses"`
+		Peers struct {
+			Asked   int `json:"asked"`
+			Reached int `json:"reached"`
+		} `json:"peers"`
+		Released *bool `json:"released"`
+		Findings []struct {
+			Check string `json:"check"`
+			Cause string `json:"cause"`
+			Fix   string `json:"fix"`
+		} `json:"findings"`
+	} `json:"items"`
 }
 
 func newChecker(t *testing.T, x *tenant) *checker {

@@ -1,5 +1,5 @@
-// Image packs static programs into an image, an OCI layout in a tar archive as container runtimes import it. The first one
-// runs where a pod names none:
+// Image packs static programs into an image, an OCI layout in a tar archive as container runtimes import it. The first
+// one runs where a pod names none:
 //
 //	go run ./hack/node/image -o podtool.tar PROGRAM...
 package main

@@ -32,7 +32,8 @@ func Ask(ctx context.Context, file string) (nodecheck.Report, error) {
 	return r, ctx.Err()
 }
 
-// awaitPlan reads the plan as soon as the file has one. The kubelet writes the file anew, by rename, when the pod gets it.
+// awaitPlan reads the plan as soon as the file has one. The kubelet writes the file anew, by rename, when the pod gets
+// it.
 func awaitPlan(ctx context.Context, file string) (nodecheck.Plan, error) {
 	ticker := time.NewTicker(planEvery)
 	defer ticker.Stop()

@@ -115,8 +115,8 @@ func askByFrames(ctx context.Context, device *net.Interface, own nodecheck.Own) 
 	return l, nil
 }
 
-// askByKernel opens a connection to an address, so that the kernel resolves it, and returns an error when it finds no such
-// neighbour or no way to it. A connection that is refused, or not answered, shows that the neighbour was found.
+// askByKernel opens a connection to an address, so that the kernel resolves it, and returns an error when it finds no
+// such neighbour or no way to it. A connection that is refused, or not answered, shows that the neighbour was found.
 func askByKernel(ctx context.Context, addr netip.Addr) error {
 	within, stop := context.WithTimeout(ctx, kernelTime)
 	defer stop()

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,18 +38,18 @@ func (r *run) removeEarlier(ctx context.Context) error {
 		r.Say.Done("%s of an earlier run deleted", humanize.Plural(len(over), "pod"))
 	}
 	if len(going) > 0 {
-		last := going[0]
-		for _, pod := range going {
-			if endOf(pod).After(endOf(last)) {
-				last = pod
-			}
-		}
-		r.Say.Warn("namespace %s has %s of another run, which goes on or was killed; %s until %s",
-			r.in.Name, humanize.Plural(len(going), "pod"), humanize.OneOr(len(going), "it ends by itself", "they end by themselves"),
-			endOf(last).Format(time.TimeOnly))
-		r.Hint("if it was killed: %s", deleting(r.in.Name, last.Labels[ours(labelRun)]))
+		r.sayGoing(going)
 	}
 	return nil
+}
+
+// sayGoing says that another run has pods, until when, and how to delete them.
+func (r *run) sayGoing(going []*corev1.Pod) {
+	last := slices.MaxFunc(going, func(a, b *corev1.Pod) int { return endOf(a).Compare(endOf(b)) })
+	r.Say.Warn("namespace %s has %s of another run, which goes on or was killed; %s until %s", r.in.Name,
+		humanize.Plural(len(going), "pod"), humanize.OneOr(len(going), "it ends by itself", "they end by themselves"),
+		endOf(last).Format(time.TimeOnly))
+	r.Hint("if it was killed: %s", deleting(r.in.Name, last.Labels[ours(labelRun)]))
 }
 
 // endOf returns when a pod of a check ends by itself; one that has ended is over at once.

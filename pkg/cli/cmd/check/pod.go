@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bcsnet/bcsnet/api/v1"
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
 // What the pods carry: the run that they are of, and the plan, once there is one.

@@ -9,8 +9,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
-	"k8s.io/client-go/kubernetes/typed/authorization/v1"
+	typedappsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
+	typedauthorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
@@ -84,7 +84,7 @@ func (r *run) choosePool(ctx context.Context) error {
 
 // checkRights refuses a user who may not do all that the check needs, before something is made that they cannot delete.
 func (r *run) checkRights(ctx context.Context) error {
-	reviews, err := v1.NewForConfig(r.Config)
+	reviews, err := typedauthorizationv1.NewForConfig(r.Config)
 	if err != nil {
 		return err
 	}
@@ -106,10 +106,11 @@ func (r *run) checkRights(ctx context.Context) error {
 	if missing == nil {
 		return nil
 	}
-	return app.Refuse(ipam.ReasonForbidden, "your user may not %s pods in namespace %s", strings.Join(missing, ", "), r.in.Name).
+	return app.Refuse(ipam.ReasonForbidden, "your user may not %s pods in namespace %s",
+		strings.Join(missing, ", "), r.in.Name).
 		WithHint("an administrator gives the right: kubectl -n %s create role bcsnet-check --verb=%s --resource=pods, and "+
-			"kubectl -n %s create rolebinding bcsnet-check --role=bcsnet-check --user=YOU", r.in.Name, strings.Join(verbs, ","),
-			r.in.Name)
+			"kubectl -n %s create rolebinding bcsnet-check --role=bcsnet-check --user=YOU",
+			r.in.Name, strings.Join(verbs, ","), r.in.Name)
 }
 
 // installerName is the DaemonSet whose image has the program, and which each node has therefore.
@@ -120,7 +121,7 @@ func (r *run) chooseImage(ctx context.Context) error {
 	if r.image = r.nodesVerb.image; r.image != "" {
 		return nil
 	}
-	apps, err := appsv1client.NewForConfig(r.Config)
+	apps, err := typedappsv1.NewForConfig(r.Config)
 	if err != nil {
 		return err
 	}
@@ -137,15 +138,16 @@ func (r *run) chooseImage(ctx context.Context) error {
 	return nil
 }
 
-// rehearse sends a pod that the API server judges and does not keep, and takes the most rights that Pod Security lets it
-// have.
+// rehearse sends a pod that the API server judges and does not keep, and takes the most rights that Pod Security lets
+// it have.
 func (r *run) rehearse(ctx context.Context) error {
 	running := r.running()
 	if len(running) == 0 {
 		return nil
 	}
+	rehearsal := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 	for _, r.rights = range allRights() {
-		_, err := r.core.Pods(r.in.Name).Create(ctx, r.pod(running[0]), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := r.core.Pods(r.in.Name).Create(ctx, r.pod(running[0]), rehearsal)
 		switch {
 		case err == nil:
 			if r.rights != rightRaw {

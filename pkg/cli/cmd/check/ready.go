@@ -86,8 +86,8 @@ func (r *run) judge(t *target, pod *corev1.Pod, leases []lease.Lease, x *trouble
 		if now.Sub(t.startedAt) < leaseLag {
 			return false
 		}
-		t.fail(nodecheck.CheckAddress, "see the CNI configuration in /etc/cni/net.d of the node: the first one counts, and its "+
-			"ipam is to be bcsnet-ipam", "its pod runs with %s, which is of no pool: another plugin gave it", podIPs(pod))
+		t.fail(nodecheck.CheckAddress, "see the CNI configuration in /etc/cni/net.d of the node: the first one counts, and "+
+			"its ipam is to be bcsnet-ipam", "its pod runs with %s, which is of no pool: another plugin gave it", podIPs(pod))
 		return true
 	}
 	for _, l := range leases {

@@ -43,7 +43,9 @@ func (r *run) release(ctx context.Context) error {
 		if t.uid == "" {
 			continue
 		}
-		t.Release = nodecheck.Release{Asked: true, Left: pods[t.uid] != nil, Held: addrsOf(leases[t.Pod]), Within: r.Now().Sub(began)}
+		t.Release = nodecheck.Release{
+			Asked: true, Left: pods[t.uid] != nil, Held: addrsOf(leases[t.Pod]), Within: r.Now().Sub(began),
+		}
 	}
 	return nil
 }

@@ -39,9 +39,6 @@ func (t *target) fail(check, fix, format string, args ...any) {
 	t.Failure = &nodecheck.Finding{Check: check, Node: t.Name, Cause: fmt.Sprintf(format, args...), Fix: fix}
 }
 
-// ready reports whether the pod runs with addresses.
-func (t *target) ready() bool { return t.Failure == nil && len(t.Addrs) > 0 }
-
 // running returns the nodes that have, or are to have, a working pod.
 func (r *run) running() (out []*target) {
 	for _, t := range r.targets {
