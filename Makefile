@@ -9,14 +9,17 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 ##@ Build
 
 .PHONY: build
-build: ## Build the controller, the CLI, the kubectl plugin, the CNI plugins and the program of check nodes into bin/.
+build: ## Build the controller, the CLI, the kubectl plugin, the CNI plugins and the image of nodes into bin/.
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-controller ./cmd/controller
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnetctl ./cmd/bcsnetctl
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/kubectl-bcsnet ./plugins/kubectl
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-podcheck ./cmd/podcheck
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-ipam ./plugins/cni/bcsnet-ipam
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-announce ./plugins/cni/bcsnet-announce
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-node ./cmd/node
 	install -m 755 plugins/kubectl/kubectl_complete-bcsnet bin/
+	@go run ./hack/node/image -o bin/bcsnet-node.tar -name docker.io/library/bcsnet-node:latest -cmd install \
+		bin/bcsnet-node programs/bcsnet-ipam=bin/bcsnet-ipam programs/bcsnet-announce=bin/bcsnet-announce
 
 .PHONY: kube
 kube: ## Build etcd, the Kubernetes binaries and kwok into bin/kube/ (minutes once, then instant).

@@ -1,7 +1,8 @@
 // Image packs static programs into an image, an OCI layout in a tar archive as container runtimes import it. The first
 // one runs where a pod names none:
 //
-//	go run ./hack/node/image -o podtool.tar PROGRAM...
+//	go run ./hack/node/image -o podtool.tar PROGRAM OTHER
+//	go run ./hack/node/image -o node.tar -name NAME -cmd install PROGRAM programs/OTHER=FILE
 package main
 
 import (
@@ -15,6 +16,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // descriptor points from one part of an image to another, by its digest.
@@ -43,31 +45,30 @@ const (
 func main() {
 	out := flag.String("o", "", "`file` to write")
 	name := flag.String("name", "bcsnet.test/podtool:1", "`name` of the image")
+	verb := flag.String("cmd", "pause", "`argument` of the program where a pod names none")
 	flag.Parse()
-	if *out == "" || flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: image -o FILE [-name NAME] PROGRAM...")
+	if *out == "" || flag.NArg() < 1 {
+		fmt.Fprintln(os.Stderr, "usage: image -o FILE [-name NAME] [-cmd ARGUMENT] PROGRAM [[PATH=]FILE]...")
 		os.Exit(2)
 	}
-	if err := pack(*out, *name, flag.Args()); err != nil {
+	if err := pack(*out, *name, *verb, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "✗", err)
 		os.Exit(1)
 	}
 }
 
-// pack writes the archive by rename, and the same bytes for the same programs.
-func pack(out, name string, programs []string) error {
-	var a, files archive
-	for _, program := range programs {
-		text, err := os.ReadFile(program)
-		if err != nil {
-			return err
-		}
-		files.file(inImage(program), text)
+// pack writes the archive by rename, and the same bytes for the same files: the program, which is run, and others.
+func pack(out, name, verb string, files []string) error {
+	first, _ := inImage(files[0])
+	content, err := packLayer(files)
+	if err != nil {
+		return err
 	}
-	layer := a.blob(layerType, files.bytes())
+	var a archive
+	layer := a.blob(layerType, content)
 	config, err := json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
-		"config": map[string]any{"Entrypoint": []string{"/" + inImage(programs[0])}, "Cmd": []string{"pause"}},
+		"config": map[string]any{"Entrypoint": []string{"/" + first}, "Cmd": []string{verb}},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{layer.Digest}},
 	})
 	if err != nil {
@@ -99,12 +100,21 @@ type archive struct {
 }
 
 func (a *archive) file(name string, data []byte) {
-	if a.tar == nil {
-		a.tar = tar.NewWriter(&a.buffer)
-	}
+	a.begin()
 	// A buffer takes all that it is given.
 	_ = a.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(data))})
 	_, _ = a.tar.Write(data)
+}
+
+func (a *archive) dir(name string) {
+	a.begin()
+	_ = a.tar.WriteHeader(&tar.Header{Name: name + "/", Typeflag: tar.TypeDir, Mode: 0o755})
+}
+
+func (a *archive) begin() {
+	if a.tar == nil {
+		a.tar = tar.NewWriter(&a.buffer)
+	}
 }
 
 // blob adds a part of the image under its digest.
@@ -119,5 +129,33 @@ func (a *archive) bytes() []byte {
 	return a.buffer.Bytes()
 }
 
-// inImage returns the name that a program has in the image.
-func inImage(program string) string { return path.Base(filepath.ToSlash(program)) }
+// inImage splits PATH=FILE. A FILE alone has its own name in the image.
+func inImage(arg string) (name, from string) {
+	if name, from, ok := strings.Cut(arg, "="); ok {
+		return name, from
+	}
+	return path.Base(filepath.ToSlash(arg)), arg
+}
+
+// packLayer returns an archive of files, each given as PATH=FILE or FILE, with the directories that they are in. All are
+// root's.
+func packLayer(files []string) ([]byte, error) {
+	var a archive
+	made := map[string]bool{".": true}
+	for _, f := range files {
+		name, from := inImage(f)
+		if !filepath.IsLocal(name) {
+			return nil, fmt.Errorf("%q is no path in an image", name)
+		}
+		if dir := path.Dir(name); !made[dir] {
+			made[dir] = true
+			a.dir(dir)
+		}
+		text, err := os.ReadFile(from)
+		if err != nil {
+			return nil, err
+		}
+		a.file(name, text)
+	}
+	return a.bytes(), nil
+}
