@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/pem"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -159,6 +158,7 @@ func inodes(t *testing.T, o node.Options) map[string]uint64 {
 // TestRun follows a node through its life, with the rights of the manifests and no more: it waits for the cluster, is
 // installed, follows replicas, token and conflist, says what goes wrong, and ends without a trace of its end.
 func TestRun(t *testing.T) {
+	t.Parallel()
 	s := newSuite(t)
 	o := newOptions(t, s)
 	var log controlplane.Buffer
@@ -386,21 +386,11 @@ func wantReplicas(t *testing.T, o node.Options, n int) {
 // get returns what the pod serves.
 func get(t *testing.T, o node.Options, path string) (string, int) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+o.HTTPBindAddress+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Close = true
-	answer, err := http.DefaultClient.Do(request)
+	status, text, err := fetch(t, "http://"+o.HTTPBindAddress+path)
 	if err != nil {
 		return err.Error(), 0
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text), answer.StatusCode
+	return text, status
 }
 
 func wantMetric(t *testing.T, o node.Options, line string) {

@@ -129,32 +129,47 @@ func (s *suite) condition(t *testing.T, name string) *corev1.NodeCondition {
 	return nil
 }
 
-// page returns what the pod of the DaemonSet on a node serves.
-func page(t *testing.T, n *bed.Node, path string) string {
+// page returns what the pod of the DaemonSet on a node serves, once it has a status and a text in it.
+func page(t *testing.T, n *bed.Node, path string, status int, part string) (text string) {
 	t.Helper()
-	var text string
 	controlplane.Eventually(t, func() error {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+n.Address4.Addr().String()+":8093"+path, http.NoBody)
-		if err != nil {
-			return err
+		got, body, err := fetch(t, "http://"+n.Address4.Addr().String()+":8093"+path)
+		if err == nil && (got != status || !strings.Contains(body, part)) {
+			err = fmt.Errorf("%s of %s: %d, %s", path, n.Name, got, body)
 		}
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		defer answer.Body.Close()
-		body, err := io.ReadAll(answer.Body)
-		text = string(body)
-		if err == nil && answer.StatusCode != http.StatusOK {
-			err = fmt.Errorf("%s: %s: %s", path, answer.Status, text)
-		}
+		text = body
 		return err
 	})
 	return text
 }
 
-// TestInstalled has the nodes as the DaemonSet made them: they were empty, and are Ready, or there would be no bed.
-func TestInstalled(t *testing.T) {
+func fetch(t *testing.T, at string) (status int, text string, err error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, http.NoBody)
+	if err != nil {
+		return 0, "", err
+	}
+	request.Close = true
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(body), err
+}
+
+// TestNodes has one step after the other, as they are about the same nodes.
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	t.Run("installed", nodesAreInstalled)
+	t.Run("rolled", aRollFailsNoADD)
+	t.Run("booted", aBootInstalls)
+	t.Run("uninstalled", nodesAreUninstalled)
+}
+
+// nodesAreInstalled checks the nodes as the DaemonSet made them: they were empty, and are Ready, or there would be no bed.
+func nodesAreInstalled(t *testing.T) {
 	s := newSuite(t)
 	one, two := s.create(t, "one", "n1"), s.create(t, "two", "n2")
 	a, b := s.ready(t, one), s.ready(t, two)
@@ -178,10 +193,10 @@ func TestInstalled(t *testing.T) {
 			fmt.Sprint(config["replicas"]) != fmt.Sprintf("[http://%s:%d]", s.Gateway4(), bed.AllocatorPort) {
 			t.Errorf("%s has %s", n.Name, text)
 		}
-		page(t, n, "/readyz")
-		metrics := page(t, n, "/metrics")
+		page(t, n, "/readyz", http.StatusOK, "ok")
+		metrics := page(t, n, "/metrics", http.StatusOK, "bcsnet_node_installed 1")
 		for _, line := range []string{
-			`bcsnet_node_calls_total{command="ADD",outcome="ok",reason=""} 1`, "bcsnet_node_installed 1",
+			`bcsnet_node_calls_total{command="ADD",outcome="ok",reason=""} 1`,
 			"bcsnet_node_undelivered_records 0", `bcsnet_node_call_duration_seconds_count{command="ADD"} 1`,
 		} {
 			if !strings.Contains(metrics, "\n"+line+"\n") {
@@ -197,8 +212,8 @@ func TestInstalled(t *testing.T) {
 	}
 }
 
-// TestRollFailsNoADD starts 20 pods over both nodes while the DaemonSet is rolled, and no call of theirs fails.
-func TestRollFailsNoADD(t *testing.T) {
+// aRollFailsNoADD starts 20 pods over both nodes while the DaemonSet is rolled, and no call of theirs fails.
+func aRollFailsNoADD(t *testing.T) {
 	s := newSuite(t)
 	before := s.installers(t)
 	if _, err := kubectl(t.Context(), s.Bed, nil, "--namespace", controlplane.SystemNamespace, "rollout", "restart",
@@ -279,8 +294,31 @@ func (s *suite) calls(t *testing.T, n *bed.Node) (all []runstate.Call) {
 	return all
 }
 
-// TestUninstall comes last. Nothing goes from a node while it has a pod, which could not end; then all does.
-func TestUninstall(t *testing.T) {
+// aBootInstalls has a node lose its power, and its configuration with it: after the boot the pod writes it again, and
+// the node is Ready by that.
+func aBootInstalls(t *testing.T) {
+	s := newSuite(t)
+	n := s.Node("n2")
+	if err := n.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	netD := filepath.Join(n.EtcCNI(), "net.d")
+	err := errors.Join(os.Remove(filepath.Join(netD, conflist)), os.RemoveAll(filepath.Join(netD, "bcsnet.d")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pod := s.create(t, "after-the-boot", n.Name)
+	s.ready(t, pod)
+	if err := errors.Join(s.has(n, conflist, true), s.has(n, "bcsnet.d/config.json", true)); err != nil {
+		t.Error(err)
+	}
+}
+
+// nodesAreUninstalled comes last. Nothing goes from a node while it has a pod, which could not end; then all does.
+func nodesAreUninstalled(t *testing.T) {
 	s := newSuite(t)
 	pod := s.create(t, "stays", "n1")
 	s.ready(t, pod)
@@ -291,6 +329,7 @@ func TestUninstall(t *testing.T) {
 	controlplane.Eventually(t, func() error {
 		return errors.Join(s.has(n2, conflist, false), s.has(n2, "bcsnet.d/config.json", false), s.hasProgram(n2, false))
 	})
+	page(t, n1, "/readyz", http.StatusServiceUnavailable, "1 interfaces of pods on n1 have addresses")
 	err := errors.Join(s.has(n1, conflist, true), s.has(n1, "bcsnet.d/config.json", true), s.hasProgram(n1, true))
 	if err != nil {
 		t.Errorf("while there is a pod: %v", err)
