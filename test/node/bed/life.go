@@ -79,6 +79,9 @@ func (n *Node) boot(ctx context.Context) error {
 
 // importImage gives the node an image. One that it got in an earlier life changes nothing.
 func (n *Node) importImage(ctx context.Context, archive string) error {
+	if _, err := os.Stat(archive); err != nil {
+		return fmt.Errorf("import an image: %w; hint: run `make build node`", err)
+	}
 	r, err := n.Run(ctx, Call{Args: []string{filepath.Join(n.Bin, "ctr"), "-n", "k8s.io", "images", "import", archive}})
 	if err == nil && r.Code != 0 {
 		err = fmt.Errorf("exit code %d: %s", r.Code, r.Errors)
