@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/nodefile"
 )
 
 // positionFile says up to where calls.log was read.
@@ -118,7 +120,7 @@ func (f *Follower) keep() error {
 	p := position{f.now.inode, f.now.offset}
 	content, err := json.Marshal(p)
 	if err == nil {
-		err = f.dir.replace(positionFile, content)
+		err = nodefile.Replace(filepath.Join(string(f.dir), positionFile), content)
 	}
 	if err == nil {
 		f.kept = p
