@@ -31,6 +31,8 @@ func (n *node) squatter(addrs ...string) *container {
 	return c
 }
 
+// The tests of conflicts run alone: what is asked has to be answered within the time of a probe.
+
 // TestConflict has somebody else use addresses of the pool: they are kept back, and the same ADD takes another.
 func TestConflict(t *testing.T) {
 	n := newNode(t)

@@ -32,7 +32,7 @@ var shared struct {
 }
 
 // atOnce is how many tests run at once where nobody says how many: most of them wait for a plugin's pauses.
-const atOnce = "8"
+const atOnce = "6"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
