@@ -87,6 +87,9 @@ func parentProblem(name string, parent *Pool, c Pool) string {
 		return fmt.Sprintf("parent %s has a parent itself, %s: a child cannot have children", name, parent.Parent)
 	case !parent.Valid():
 		return fmt.Sprintf("parent %s cannot be used: %s", name, parent.Problem)
+	case c.Network != "" && parent.Network != "" && c.Network != parent.Network:
+		return fmt.Sprintf("its network %s is not %s, that of parent %s: a group is part of the network of its parent",
+			c.Network, parent.Network, name)
 	case c.Plan.Subnet != parent.Plan.Subnet:
 		return notSubset(c, parent.Plan.Subnet, fmt.Sprintf("its net and mask, %s, are not those of parent %s", c.Plan.Subnet,
 			name))
@@ -140,6 +143,9 @@ func (p *Pool) InheritHosts(parent Pool) {
 // inherit gives a child what it takes from its parent.
 func (p *Pool) inherit(parent Pool) {
 	p.InheritHosts(parent)
+	if p.Network == "" {
+		p.Network = parent.Network
+	}
 	if !p.Bound() {
 		p.Namespaces, p.NamespaceSelector = parent.Namespaces, parent.NamespaceSelector
 		p.NotDefault = p.NotDefault || parent.NotDefault

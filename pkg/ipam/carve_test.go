@@ -137,6 +137,20 @@ func TestWhatFitsAParent(t *testing.T) {
 				"ops": "10.0.0.29 is also in pool eng, a child of parent blue that comes first: children never overlap",
 			}, "10.0.0.10-10.0.0.19, 10.0.0.30-10.0.0.38, 10.0.0.50-10.0.0.99",
 		},
+		"the network of its parent, or none": {
+			[]Pool{
+				blue(network("prod")), eng("10.0.0.20-10.0.0.29", network("prod")),
+				part(t, "ops", "10.0.0.30-10.0.0.39", childOf("blue")),
+			}, nil, "10.0.0.10-10.0.0.19, 10.0.0.40-10.0.0.99",
+		},
+		"a network where its parent is in none": {
+			[]Pool{blue(), eng("10.0.0.20-10.0.0.29", network("lab"))}, nil, "10.0.0.10-10.0.0.19, 10.0.0.30-10.0.0.99",
+		},
+		"another network": {
+			[]Pool{blue(network("prod")), eng("10.0.0.20-10.0.0.29", network("lab"))}, map[string]string{
+				"eng": "its network lab is not prod, that of parent blue: a group is part of the network of its parent",
+			}, "10.0.0.10-10.0.0.99",
+		},
 		"many ranges outside": {
 			[]Pool{blue(), pool(t, "eng", "10.0.0.0/24", []string{
 				"10.0.0.2", "10.0.0.4", "10.0.0.6", "10.0.0.8", "10.0.0.100", "10.0.0.102", "10.0.0.20",
@@ -208,6 +222,20 @@ func TestChildInherits(t *testing.T) {
 			}
 		})
 	}
+	t.Run("network", func(t *testing.T) {
+		prod := blue
+		prod.Network = "prod"
+		got := map[string]string{}
+		for _, p := range Arrange([]Pool{
+			prod, part(t, "eng", "10.0.0.20-10.0.0.29", childOf("blue")),
+			part(t, "ops", "10.0.0.30-10.0.0.39", childOf("blue"), network("prod")),
+		}) {
+			got[p.Name] = p.Network
+		}
+		if diff := cmp.Diff(map[string]string{"blue": "prod", "eng": "prod", "ops": "prod"}, got); diff != "" {
+			t.Errorf("networks (-want +got):\n%s", diff)
+		}
+	})
 	t.Run("gateway", func(t *testing.T) {
 		p := child(func(p *Pool) { p.Plan.Gateway = ip("10.0.0.254") })
 		want := "gateway 10.0.0.254 is not that of parent blue, 10.0.0.1, which is used"
@@ -252,6 +280,10 @@ func TestPickBesideChildren(t *testing.T) {
 		},
 		"both serve who has no pool of its own": {
 			pools: []Pool{blue(), eng(done, priority(1))}, want: want(), picks: []string{"eng 10.0.0.9"},
+		},
+		"the network of its parent is its own": {
+			pools: []Pool{blue(network("prod")), eng(namespaces("bank"), done)}, want: want(inBank, ofNetwork("prod")),
+			picks: []string{"eng 10.0.0.9"},
 		},
 		"a cordoned parent cordons it": {
 			pools: []Pool{blue(cordoned), eng(namespaces("bank"), done)}, want: want(inBank),
@@ -441,6 +473,7 @@ func TestFamiliesInAnyOrder(t *testing.T) {
 				p := part(t, name, fmt.Sprintf("10.0.0.%d-10.0.0.%d", from, from+rapid.IntRange(0, 12).Draw(rt, "size")),
 					created(rapid.IntRange(0, 2).Draw(rt, "age")))
 				p.Parent = rapid.SampledFrom([]string{"", "", "a", "a", "b"}).Draw(rt, "parent")
+				p.Network = rapid.SampledFrom([]string{"", "", "prod", "lab"}).Draw(rt, "network")
 				p.Cordoned = rapid.IntRange(0, 5).Draw(rt, "cordoned") == 0
 				p.Terminating = rapid.IntRange(0, 5).Draw(rt, "terminating") == 0
 				if rapid.IntRange(0, 9).Draw(rt, "bad") == 0 {
@@ -468,11 +501,18 @@ func checkFamilies(t *rapid.T, x *Index, there map[string]Pool) {
 	for _, p := range Arrange(slices.Collect(maps.Values(there))) {
 		got, ok := x.Pool(p.Name)
 		if !ok || got.Problem != p.Problem || got.Serves() != p.Serves() || !got.Usable().Equal(p.Usable()) ||
-			!maps.Equal(got.Hosts, p.Hosts) || !maps.Equal(got.Namespaces, p.Namespaces) || got.ByParent != p.ByParent {
+			!maps.Equal(got.Hosts, p.Hosts) || !maps.Equal(got.Namespaces, p.Namespaces) || got.ByParent != p.ByParent ||
+			got.Network != p.Network {
 			t.Fatalf("pool %s:\n got %+v\nwant %+v", p.Name, got, p)
 		}
 		if found := slices.Contains(x.PoolsOf(ip(host1)), p.Name); found != p.Draws(ip(host1)) {
 			t.Fatalf("pool %s is found by its host: %v", p.Name, found)
+		}
+		for _, name := range []string{"prod", "lab"} {
+			if found := slices.ContainsFunc(x.networks[name], func(s *poolState) bool { return s.Name == p.Name }); found !=
+				(p.Network == name) {
+				t.Fatalf("pool %s is found by network %s: %v", p.Name, name, found)
+			}
 		}
 		fresh.SetPool(there[p.Name])
 	}

@@ -186,6 +186,18 @@ func TestGroupsThatDoNotFit(t *testing.T) {
 		s.WantCondition(wrong, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonInvalidParent, tc.words)
 		s.WantObjects(name)
 	}
+	s.Edit(parent, func(s *v1.BCSNetPoolSpec) { s.Network = "fits" })
+	lab := s.NewPool("fits-lab", func(s *v1.BCSNetPoolSpec) { s.Parent, s.Hosts, s.Network = "fits", nil, "lab" },
+		"10.62.0.22")
+	s.WantCondition(lab, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonInvalidParent,
+		"its network lab is not fits, that of parent fits")
+	s.Edit(lab, func(s *v1.BCSNetPoolSpec) { s.Network = "" })
+	s.WantReady(lab)
+	s.WantStatus(parent, 7, 7, 0)
+	if err := s.Admin.Delete(t.Context(), lab); err != nil {
+		t.Fatal(err)
+	}
+	s.WantStatus(parent, 8, 8, 0)
 	grandchild := newGroup(s, "fits-grandchild", "fits-orphan", "10.62.0.20")
 	s.WantCondition(grandchild, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonInvalidParent,
 		"parent fits-orphan has a parent itself, fits: a child cannot have children")

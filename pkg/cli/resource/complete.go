@@ -191,8 +191,8 @@ func CompleteNetworks(s *app.App) cobra.CompletionFunc {
 			all, err := AllPools(ctx, s)
 			var out []string
 			for _, p := range all {
-				if p.Spec.Network != "" {
-					out = append(out, p.Spec.Network)
+				if of := NetworkOf(p); of != "" {
+					out = append(out, of)
 				}
 			}
 			slices.Sort(out)

@@ -43,7 +43,7 @@ func PoolColumns(s *app.App) []printer.Column[Pool] {
 		{Name: "SELECTOR", Wide: true, Cell: SelectorCell},
 		{Name: "NAMESPACES", Wide: true, Cell: NamespacesCell},
 		{Name: "PARENT", Wide: true, Cell: func(p Pool) string { return p.Spec.Parent }},
-		{Name: "NETWORK", Wide: true, Cell: func(p Pool) string { return p.Spec.Network }},
+		{Name: "NETWORK", Wide: true, Cell: NetworkOf},
 		{Name: "PRIORITY", Wide: true, Cell: func(p Pool) string { return strconv.Itoa(int(p.Spec.Priority)) }},
 		{Name: "AGE", Cell: func(p Pool) string { return s.Age(p.CreationTimestamp.Time) }},
 	}

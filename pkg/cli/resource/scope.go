@@ -25,11 +25,22 @@ func LeasePools(all []Pool, some []string, groups bool) (names []string) {
 
 // WithGroups returns some pools, each with its groups behind it. Blocks are counted with the pool that they are of.
 func WithGroups(all, some []Pool) (out []Pool) {
+	given := map[string]Pool{}
 	for _, p := range some {
+		given[p.Name] = p
+	}
+	behind := func(p Pool) bool { // a group of a group, which does not fit, stands by itself
+		parent, is := given[p.Spec.Parent]
+		return is && parent.Spec.Parent == ""
+	}
+	for _, p := range some {
+		if behind(p) {
+			continue
+		}
 		out = append(out, p)
 		for _, g := range all {
-			given := slices.ContainsFunc(some, func(o Pool) bool { return o.Name == g.Name })
-			if g.Spec.Parent == p.Name && p.Spec.BlockSize == 0 && !given {
+			_, is := given[g.Name]
+			if g.Spec.Parent == p.Name && p.Spec.BlockSize == 0 && (!is || behind(g)) {
 				out = append(out, g)
 			}
 		}
@@ -37,17 +48,32 @@ func WithGroups(all, some []Pool) (out []Pool) {
 	return out
 }
 
-// InNetwork returns the pools of a network, by name; one without pools is an error that knows a better name.
+// NetworkOf returns the network that a pool is part of: that of its spec, or of its parent where a group names none. A
+// block is part of that of the pool that it is of.
+func NetworkOf(p Pool) string {
+	switch {
+	case p.whole != nil:
+		return p.whole.Spec.Network
+	case p.parent != nil && p.Spec.Network == "":
+		return p.parent.Spec.Network
+	default:
+		return p.Spec.Network
+	}
+}
+
+// InNetwork returns the pools of a network, by name, with the groups that are part of it by their parents. Blocks are
+// counted with the pool that they are of. A network without pools is an error that knows a better name.
 func InNetwork(all []Pool, network string) ([]Pool, error) {
 	var in []Pool
 	var names []string
 	isPool := false
 	for _, p := range all {
-		if p.Spec.Network == network && network != "" {
+		of := NetworkOf(p)
+		if of == network && network != "" && p.whole == nil {
 			in = append(in, p)
 		}
-		if p.Spec.Network != "" {
-			names = append(names, p.Spec.Network)
+		if of != "" {
+			names = append(names, of)
 		}
 		isPool = isPool || p.Name == network
 	}

@@ -103,8 +103,8 @@ func (d *description) head(b *bytes.Buffer) {
 	if text := d.namespaces(); text != "" {
 		line("Namespaces", "%s", text)
 	}
-	if p.Spec.Network != "" {
-		line("Network", "%s", p.Spec.Network)
+	if of := resource.NetworkOf(p); of != "" {
+		line("Network", "%s", of)
 	}
 	if p.Spec.Priority != 0 {
 		line("Priority", "%d", p.Spec.Priority)

@@ -57,8 +57,8 @@ func servicesOf(pools []resource.Pool, nodes []resource.Node) services {
 		if len(p.Spec.AvailableIPs) == 0 {
 			continue
 		}
-		if p.Spec.Network != "" {
-			s.families[familyOf(p)+" of network "+p.Spec.Network] = true
+		if of := resource.NetworkOf(p); of != "" {
+			s.families[familyOf(p)+" of network "+of] = true
 		}
 		for _, ns := range p.Spec.Namespaces {
 			s.namespaces[ns] = true

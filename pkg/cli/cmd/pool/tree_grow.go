@@ -56,7 +56,8 @@ func growTree(
 	}
 	byNetwork := map[string][]poolNode{}
 	for _, p := range all {
-		byNetwork[p.Spec.Network] = append(byNetwork[p.Spec.Network], growWithBlocks(p, blocks[p.Name], byPool, nodes))
+		of := resource.NetworkOf(p)
+		byNetwork[of] = append(byNetwork[of], growWithBlocks(p, blocks[p.Name], byPool, nodes))
 	}
 	names := slices.SortedFunc(maps.Keys(byNetwork), func(a, b string) int {
 		if (a == "") != (b == "") {
