@@ -87,7 +87,7 @@ func parentProblem(name string, parent *Pool, c Pool) string {
 		return fmt.Sprintf("parent %s has a parent itself, %s: a child cannot have children", name, parent.Parent)
 	case !parent.Valid():
 		return fmt.Sprintf("parent %s cannot be used: %s", name, parent.Problem)
-	case c.Network != "" && parent.Network != "" && c.Network != parent.Network:
+	case c.InOtherNetwork(*parent):
 		return fmt.Sprintf("its network %s is not %s, that of parent %s: a group is part of the network of its parent",
 			c.Network, parent.Network, name)
 	case c.Plan.Subnet != parent.Plan.Subnet:
@@ -110,6 +110,11 @@ func parentProblem(name string, parent *Pool, c Pool) string {
 		return notSubset(c, parent.Plan.Subnet, fmt.Sprintf("it is all that parent %s has", name))
 	}
 	return ""
+}
+
+// InOtherNetwork reports whether a group names another network than its parent, which it would be part of without.
+func (p Pool) InOtherNetwork(parent Pool) bool {
+	return p.Network != "" && parent.Network != "" && p.Network != parent.Network
 }
 
 // notSubset returns the message of Contiv for addresses that are no strict subset of those of the parent, with the

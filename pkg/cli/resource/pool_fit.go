@@ -89,7 +89,26 @@ func (f *Fit) CheckOne(ctx context.Context, s *app.App, name string) error {
 	if err := f.misfit(name); err != nil {
 		return err
 	}
+	if err := f.unheeded(name); err != nil {
+		return err
+	}
 	return f.held(ctx, s, name)
+}
+
+// unheeded refuses what a change says of a block and nobody reads there, as its parent has it.
+func (f *Fit) unheeded(name string) error {
+	p := f.is[name]
+	parent, ok := f.is[p.Parent]
+	if !ok || parent.BlockSize == 0 || !p.Valid() {
+		return nil
+	}
+	fields := p.Unheeded(f.was[name], parent)
+	if len(fields) == 0 {
+		return nil
+	}
+	return app.Refuse(app.ReasonPoolInvalid, "pool %s is a block of pool %s, which has the %s for all of its blocks: %s "+
+		"would do nothing here", name, parent.Name, humanize.OneOr(len(fields), "field", "fields"), humanize.List(fields)).
+		WithHint("say it of that one: bcsnetctl pool edit %s", parent.Name)
 }
 
 // spoilt reports whether a pool would not fit any more, or as a new one would not fit.
@@ -103,8 +122,11 @@ func (f *Fit) misfit(name string) error {
 			WithHint("see the blocks that there are: bcsnetctl pool tree")
 	}
 	if f.spoilt(name) {
-		return app.Refuse(app.ReasonInvalidParent, "pool %s: %s", name, p.Problem).
-			WithHint("see what the parent has: bcsnetctl inspect pool %s", p.Parent)
+		refusal := app.Refuse(app.ReasonInvalidParent, "pool %s: %s", name, p.Problem)
+		if p.InOtherNetwork(f.is[p.Parent]) {
+			return refusal.WithHint("leave its network out: it is that of pool %s", p.Parent)
+		}
+		return refusal.WithHint("see what the parent has: bcsnetctl inspect pool %s", p.Parent)
 	}
 	var others []string
 	for _, other := range slices.Sorted(maps.Keys(f.is)) {
@@ -121,9 +143,14 @@ func (f *Fit) misfit(name string) error {
 		return nil
 	}
 	first := f.is[others[0]]
-	return app.Refuse(app.ReasonInvalidParent, "pool %s cannot change so, for it would leave %s %s without addresses: %s",
-		name, humanize.OneOr(len(others), "pool", "pools"), humanize.List(others), first.Problem).
-		WithHint("change that one first: bcsnetctl pool remove-ip %s ADDRESS...; or delete it: bcsnetctl pool delete %s",
+	refusal := app.Refuse(app.ReasonInvalidParent,
+		"pool %s cannot change so, for it would leave %s %s without addresses: %s",
+		name, humanize.OneOr(len(others), "pool", "pools"), humanize.List(others), first.Problem)
+	if first.InOtherNetwork(p) {
+		return refusal.WithHint("take the network out of that one first, which then has its parent's: bcsnetctl pool edit %s",
+			first.Name)
+	}
+	return refusal.WithHint("change that one first: bcsnetctl pool remove-ip %s ADDRESS...; or delete it: bcsnetctl pool delete %s",
 			first.Name, first.Name)
 }
 

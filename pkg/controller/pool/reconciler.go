@@ -256,7 +256,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return r.terminate(ctx, &pool, known)
 	}
 	if !controllerutil.ContainsFinalizer(&pool, v1.PoolFinalizer) {
-		if behind, err := r.addFinalizer(ctx, &pool); behind || err != nil {
+		if behind, err := r.addFinalizer(ctx, &pool, known); behind || err != nil {
 			return reconcile.Result{RequeueAfter: conditions.WriteDelay}, err
 		}
 	}
@@ -295,11 +295,15 @@ func (r *Reconciler) nextLook(name string) time.Duration {
 	return min(fullPass, max(counts.NextFree.Sub(now), conditions.WriteDelay))
 }
 
-// addFinalizer writes the finalizer alone. behind: the cache has an older pool than the API server, or one that is no
-// more.
-func (r *Reconciler) addFinalizer(ctx context.Context, pool *v1.BCSNetPool) (behind bool, err error) {
+// addFinalizer writes the finalizer alone, and that the objects of a block which somebody made by hand come on demand,
+// as those of all blocks do: by that the API server knows it, and keeps its namespace. behind: the cache has an older
+// pool than the API server, or one that is no more.
+func (r *Reconciler) addFinalizer(ctx context.Context, pool *v1.BCSNetPool, known ipam.Pool) (behind bool, err error) {
 	changed := pool.DeepCopy()
 	controllerutil.AddFinalizer(changed, v1.PoolFinalizer)
+	if known.Block {
+		changed.Spec.Materialize = v1.MaterializeOnDemand
+	}
 	err = r.client.Patch(ctx, changed, client.MergeFromWithOptions(pool, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return true, nil
