@@ -39,6 +39,7 @@ const (
 	ReasonAddressReserved    ipam.Reason = "AddressReserved"
 	ReasonAddressKept        ipam.Reason = "AddressKept"
 	ReasonPodLives           ipam.Reason = "PodLives"
+	ReasonHolderUnverified   ipam.Reason = "HolderUnverified"
 	ReasonLeaseChanged       ipam.Reason = "LeaseChanged"
 	ReasonClaimExists        ipam.Reason = "ClaimExists"
 	ReasonClaimInvalid       ipam.Reason = "ClaimInvalid"

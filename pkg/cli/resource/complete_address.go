@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,19 +29,14 @@ func CompleteAddresses(s *app.App, states ...lease.State) app.Completer {
 func CompleteLeases(s *app.App, queries ...LeaseQuery) app.Completer {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
-			c, err := s.Dynamic()
-			if err != nil {
-				return nil, err
-			}
 			var out []string
 			for _, query := range queries {
-				page, err := c.Resource(Of(v1.IPResource)).List(ctx,
-					metav1.ListOptions{FieldSelector: query.Selector(), Limit: maxOffered})
+				found, err := offeredLeases(ctx, s, query)
 				if err != nil {
 					return nil, err
 				}
-				for i := range page.Items {
-					if l, err := ReadLease(&page.Items[i]); err == nil && !slices.Contains(args, l.Addr.String()) {
+				for _, l := range found {
+					if !slices.Contains(args, l.Addr.String()) {
 						out = append(out, cobra.CompletionWithDesc(l.Addr.String(), leaseInShort(l)))
 					}
 				}
@@ -48,6 +44,49 @@ func CompleteLeases(s *app.App, queries ...LeaseQuery) app.Completer {
 			return out[:min(len(out), maxOffered)], nil
 		})
 	}
+}
+
+// CompleteEndpoints offers, for the first argument, the pods that have addresses, as NAMESPACE/POD, the owners that are
+// no pods, and the addresses.
+func CompleteEndpoints(s *app.App) app.Completer {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
+			held, err := offeredLeases(ctx, s, LeaseQuery{Status: lease.Active.String()})
+			var addresses, out []string
+			seen := map[string]bool{}
+			for _, l := range held {
+				addresses = append(addresses, cobra.CompletionWithDesc(l.Addr.String(), leaseInShort(l)))
+				if who := l.Who(); (l.PodName != "" || l.Owner != "") && !seen[who] {
+					seen[who] = true
+					out = append(out, cobra.CompletionWithDesc(who, "has "+l.Addr.String()))
+				}
+			}
+			out = slices.DeleteFunc(append(out, addresses...), func(o string) bool { return !strings.HasPrefix(o, typed) })
+			return out[:min(len(out), maxOffered)], err
+		})
+	}
+}
+
+// offeredLeases lists the first leases that a query finds.
+func offeredLeases(ctx context.Context, s *app.App, query LeaseQuery) (out []lease.Lease, err error) {
+	c, err := s.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	page, err := c.Resource(Of(v1.IPResource)).List(ctx,
+		metav1.ListOptions{FieldSelector: query.Selector(), Limit: maxOffered})
+	if err != nil {
+		return nil, err
+	}
+	for i := range page.Items {
+		if l, err := ReadLease(&page.Items[i]); err == nil {
+			out = append(out, l)
+		}
+	}
+	return out, nil
 }
 
 // leaseInShort describes in a few words who has an address.

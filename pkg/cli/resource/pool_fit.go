@@ -151,7 +151,7 @@ func (f *Fit) misfit(name string) error {
 			first.Name)
 	}
 	return refusal.WithHint("change that one first: bcsnetctl pool remove-ip %s ADDRESS...; or delete it: bcsnetctl pool delete %s",
-			first.Name, first.Name)
+		first.Name, first.Name)
 }
 
 // held refuses addresses that a group would take while somebody has them as another pool's: it would wait for that.

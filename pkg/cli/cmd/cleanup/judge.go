@@ -195,7 +195,11 @@ func (j *judgement) refused(v *cleanup) error {
 		return app.Refuse(app.ReasonAddressKept, "address %s of pool %s is not in use: %s", f.Addr, f.Pool, f.why).
 			WithHint("to give it back to its pool: bcsnetctl cleanup %s --kept", v.title())
 	}
-	refusal := app.Refuse(app.ReasonPodLives, "address %s of pool %s is held by %s: %s", f.Addr, f.Pool, f.Where(), f.why)
+	reason := app.ReasonPodLives
+	if f.fate == noPod { // whether it is gone nobody can look up
+		reason = app.ReasonHolderUnverified
+	}
+	refusal := app.Refuse(reason, "address %s of pool %s is held by %s: %s", f.Addr, f.Pool, f.Where(), f.why)
 	if f.fate == mayRun {
 		return refusal.WithHint("the controller frees it once nobody surely has it; to end it at once: "+
 			"bcsnetctl cleanup %s --force", v.title())

@@ -50,7 +50,7 @@ NAMESPACE/POD, a container, by its ID or the first 4 digits or more of it, an
 owner that is no pod, or whoever has an address.`,
 			example: `  bcsnetctl cleanup endpoint shop/web-0
   bcsnetctl cleanup endpoint 10.0.0.20 --force --yes`,
-			completes: resource.CompleteLeases(s, resource.LeaseQuery{Status: lease.Active.String()}),
+			completes: resource.CompleteEndpoints(s),
 			check:     checkEndpoint, find: ofEndpoint, single: true,
 		},
 	}

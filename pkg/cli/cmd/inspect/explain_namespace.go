@@ -30,7 +30,9 @@ type explainNamespace struct {
 	// labels of the namespace; exists is false where there is none of that name.
 	labels map[string]string
 	exists bool
-	host   netip.Addr
+	// addrs are those of the node, host the one by which it draws.
+	addrs []netip.Addr
+	host  netip.Addr
 	// pools are as they are stored, served as they serve: a group may have the namespaces of its parent.
 	pools  map[string]resource.Pool
 	served map[string]ipam.Pool
@@ -91,7 +93,7 @@ func (v *explainNamespace) Run(ctx context.Context) error {
 		case len(n.Addrs) == 0:
 			return app.Refuse(app.ReasonNodeNotFound, "node %s has no address by which it could draw", v.node)
 		}
-		v.host = n.Addrs[0]
+		v.addrs = n.Addrs
 	}
 	x := resource.IndexOf(v.App, all)
 	x.SetNamespace(v.name, v.labels)
@@ -100,6 +102,7 @@ func (v *explainNamespace) Run(ctx context.Context) error {
 		v.served[p.Name] = p
 	}
 	resource.SetNodes(ctx, v.App, x, all)
+	v.chooseHost(x)
 	c := chain{own: x.Own(v.name, v.host)}
 	for _, p := range x.Chain(v.name, v.host) {
 		if p.Tried {
@@ -117,6 +120,29 @@ func (v *explainNamespace) Run(ctx context.Context) error {
 		err = &app.Failure{Code: app.ExitFindings} // the output has said why
 	}
 	return err
+}
+
+// chooseHost takes the address of the node by which the namespace draws: the first for which there is a pool, as that is
+// by which pools know the node, or else the first of all.
+func (v *explainNamespace) chooseHost(x *ipam.Index) {
+	for i, a := range v.addrs {
+		draws := slices.ContainsFunc(x.Chain(v.name, a), func(p ipam.Place) bool { return p.Tried })
+		if i == 0 || draws {
+			v.host = a
+		}
+		if draws {
+			return
+		}
+	}
+}
+
+// hostText writes the address of the node, and which others it has, by which it does not draw.
+func (v *explainNamespace) hostText() string {
+	text := v.host.String()
+	if others := slices.DeleteFunc(slices.Clone(v.addrs), func(a netip.Addr) bool { return a == v.host }); len(others) > 0 {
+		text += " (the node also has " + resource.JoinAddrs(others) + ")"
+	}
+	return text
 }
 
 // readNamespace reads the labels of the namespace. One that does not exist has none.
@@ -169,7 +195,7 @@ func (v *explainNamespace) write(c chain) error {
 		line("Labels", printer.OrNone(labels.FormatLabels(v.labels)))
 	}
 	if v.host.IsValid() {
-		line("Host", v.host.String())
+		line("Host", v.hostText())
 	}
 	line("Draws from", v.source(c))
 	order := map[string]string{}
