@@ -173,8 +173,8 @@ type BCSNetPoolSpec struct {
 	Network string `json:"network,omitempty"`
 
 	// parent names the pool that this one is carved from: its addresses are some of the parent's, not all, and the parent
-	// hands them out no more. net and mask are the parent's. A group takes hosts and namespaces of the parent where it has
-	// none of its own. It cannot change.
+	// hands them out no more. net and mask are the parent's. A group takes hosts, namespaces and network of the parent
+	// where it has none of its own. It cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')`,message=`must be the name of a pool: lower-case letters, digits, - and ., with a letter or digit at both ends and around each dot`

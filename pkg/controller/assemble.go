@@ -63,7 +63,7 @@ func assemble(
 	}
 	reclaimer := pool.NewReclaimer(pool.ReclaimerConfig{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Leases: c.leases, After: o.AbandonedFor,
-		Ready: c.ready, Log: log,
+		Mapping: o.HostnicIPAMConfig, Ready: c.ready, Log: log,
 	})
 	c.leads.OnTerm(reclaimer.Start)
 	quarantines := &pool.Quarantines{

@@ -18,7 +18,8 @@ func (s *Snapshot) wholePools() (whole *Snapshot, blocks map[string][]string) {
 	parents := map[string]string{}
 	blocks = map[string][]string{}
 	for i := range s.Pools {
-		if p := s.Pools[i].Pool; split[p.Parent] && ipam.IsBlockName(p.Name, p.Parent, p.Plan.CIDR) {
+		p := s.Pools[i].Pool
+		if split[p.Parent] && ipam.IsBlockName(p.Name, p.Parent, p.Plan.CIDR) && len(p.Namespaces) == 1 {
 			parents[p.Name] = p.Parent
 			blocks[p.Parent] = append(blocks[p.Parent], p.Name)
 		}

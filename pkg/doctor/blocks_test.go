@@ -11,8 +11,11 @@ import (
 // TestWholePools: blocks are their parents', what only looks like one is not.
 func TestWholePools(t *testing.T) {
 	cidr := netip.MustParsePrefix("10.0.0.32/27")
-	of := func(name, parent string, size int) Pool {
-		p := ipam.Pool{Name: name, Parent: parent, BlockSize: size}
+	of := func(name, parent string, size int, namespaces ...string) Pool {
+		p := ipam.Pool{Name: name, Parent: parent, BlockSize: size, Namespaces: map[string]struct{}{"shop": {}}}
+		for _, ns := range namespaces {
+			p.Namespaces[ns] = struct{}{}
+		}
 		if parent != "" {
 			p.Plan.CIDR = cidr
 		}
@@ -21,14 +24,14 @@ func TestWholePools(t *testing.T) {
 	s := Snapshot{
 		Pools: []Pool{
 			of("net", "", 27), of("net-10-0-0-32-27", "net", 0), of("mine", "net", 0), of("flat", "", 0),
-			of("flat-10-0-0-32-27", "flat", 0),
+			of("flat-10-0-0-32-27", "flat", 0), of("two", "", 27), of("two-10-0-0-32-27", "two", 0, "bank"),
 		},
 		Leases: []lease.Lease{
 			{Params: lease.Params{Pool: "net-10-0-0-32-27"}}, {Params: lease.Params{Pool: "mine"}}, {Params: lease.Params{Pool: "net"}},
 		},
 	}
 	whole, blocks := s.wholePools()
-	if n := len(whole.Pools); n != 4 {
+	if n := len(whole.Pools); n != 6 {
 		t.Errorf("%d pools", n)
 	}
 	for i, want := range []string{"net", "mine", "net"} {

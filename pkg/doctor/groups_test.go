@@ -98,7 +98,9 @@ func groupCases() map[string]checkCase {
 			[]string{"stuck-deletion pool/blue: deleted 60m ago; it goes when its children are gone: eng, ops"}},
 		"one that waits for blocks": {func(s *doctor.Snapshot) {
 			split := func(p *v1.BCSNetPool) { p.Spec.BlockSize = 30 }
-			alone(pool("blue-10-1-0-20-30", "10.1.0.20/30", func(p *v1.BCSNetPool) { p.Spec.Parent = "blue" }))(s)
+			alone(pool("blue-10-1-0-20-30", "10.1.0.20/30", func(p *v1.BCSNetPool) {
+				p.Spec.Parent, p.Spec.Namespaces = "blue", []string{"shop"}
+			}))(s)
 			s.Pools[0] = pool("blue", "10.1.0.20-10.1.0.29", deleted, split)
 		}, []string{"stuck-deletion pool/blue: deleted 60m ago; it goes when 1 block is taken back: blue-10-1-0-20-30"}},
 	}

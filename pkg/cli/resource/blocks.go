@@ -8,6 +8,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
+// IsBlock reports whether a pool is a block. One that is only called so, while its parent is known and not split, is a
+// group.
+func IsBlock(p Pool) bool { return p.parent == nil && store.IsBlock(p.BCSNetPool) }
+
 // WithoutBlocks leaves out the blocks of pools that are split, which are counted with them. A pool stays that is called
 // like a block while its parent, which is listed, too, has none.
 func WithoutBlocks(all []Pool) []Pool {
@@ -16,7 +20,7 @@ func WithoutBlocks(all []Pool) []Pool {
 		whole[p.Name] = p.Spec.BlockSize == 0
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(p Pool) bool {
-		return store.IsBlock(p.BCSNetPool) && !whole[p.Spec.Parent]
+		return IsBlock(p) && !whole[p.Spec.Parent]
 	})
 }
 

@@ -150,7 +150,8 @@ func (f *Fit) misfit(name string) error {
 		return refusal.WithHint("take the network out of that one first, which then has its parent's: bcsnetctl pool edit %s",
 			first.Name)
 	}
-	return refusal.WithHint("change that one first: bcsnetctl pool remove-ip %s ADDRESS...; or delete it: bcsnetctl pool delete %s",
+	return refusal.WithHint(
+		"change that one first: bcsnetctl pool remove-ip %s ADDRESS...; or delete it: bcsnetctl pool delete %s",
 		first.Name, first.Name)
 }
 

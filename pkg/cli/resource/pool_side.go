@@ -18,7 +18,7 @@ import (
 // ipam.Arrange.
 
 // IsGroup reports whether a pool is a group: it has a parent, and is no block.
-func IsGroup(p Pool) bool { return p.Spec.Parent != "" && !store.IsBlock(p.BCSNetPool) }
+func IsGroup(p Pool) bool { return p.Spec.Parent != "" && !IsBlock(p) }
 
 // CheckGroup refuses a pool that is no group. A name without a pool passes: who looks for it knows a better one.
 func CheckGroup(all []Pool, name string) error {

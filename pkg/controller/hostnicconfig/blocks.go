@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -170,6 +171,9 @@ func (p *pass) ensure(ctx context.Context, b hostnic.Block) error {
 func (p *pass) keep(ctx context.Context, o *v1.BCSNetPool, b hostnic.Block) error {
 	next := o.DeepCopy()
 	p.mark(next, b)
+	if o.Annotations[v1.HostnicConfigAnnotation] == "" { // it is its namespace's already, and stays so
+		next.Annotations[v1.HostnicFoundAnnotation] = strconv.Itoa(int(o.Spec.Priority))
+	}
 	if isGone(next) { // it is back
 		delete(next.Annotations, v1.HostnicGoneAnnotation)
 		next.Spec.Cordoned = false
@@ -221,7 +225,26 @@ func (r *reconciler) mark(o *v1.BCSNetPool, b hostnic.Block) {
 	o.Spec.Priority = b.Priority()
 }
 
+// leave makes a block as it was before the document named it, which its namespace had got already.
+func (p *pass) leave(ctx context.Context, o *v1.BCSNetPool) error {
+	next := o.DeepCopy()
+	priority, _ := strconv.ParseInt(o.Annotations[v1.HostnicFoundAnnotation], 10, 32) // 0 where somebody has edited it
+	next.Spec.Priority = int32(priority)
+	delete(next.Labels, v1.SourceLabel)
+	delete(next.Annotations, v1.HostnicConfigAnnotation)
+	delete(next.Annotations, v1.HostnicFoundAnnotation)
+	changed, err := configmap.Patch(ctx, p.client, o, next)
+	if changed {
+		p.done.changed = append(p.done.changed, o.Name)
+	}
+	if err == nil {
+		p.objects[o.Name] = next
+	}
+	return err
+}
+
 // retire cordons blocks that the document gives to their namespaces no more, and takes back those that nothing is in.
+// Those that it did not give it leaves as they were.
 // An address that is taken in between holds it up all the same: a pool that is being deleted waits for its addresses.
 func (p *pass) retire(ctx context.Context, gone []*v1.BCSNetPool) {
 	gone = slices.DeleteFunc(gone, func(o *v1.BCSNetPool) bool { return !o.DeletionTimestamp.IsZero() })
@@ -235,6 +258,12 @@ func (p *pass) retire(ctx context.Context, gone []*v1.BCSNetPool) {
 	for _, o := range gone {
 		if ctx.Err() != nil || len(p.failed) == maxFailures {
 			return
+		}
+		if _, found := o.Annotations[v1.HostnicFoundAnnotation]; found {
+			if err := p.leave(ctx, o); err != nil {
+				p.failed = append(p.failed, err)
+			}
+			continue
 		}
 		next := o.DeepCopy()
 		next.Annotations[v1.HostnicGoneAnnotation] = "true"

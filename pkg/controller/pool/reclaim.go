@@ -40,6 +40,9 @@ type ReclaimerConfig struct {
 	Live   client.Reader
 	Index  *ipam.Index
 	Leases *store.Client
+	// Mapping is the ConfigMap, NAMESPACE/NAME, that says which blocks stay; empty for none. The marks of another one,
+	// which no controller follows any more, keep nothing.
+	Mapping string
 	// After is how long a block stays whose namespace is gone; 0 for AbandonedFor.
 	After time.Duration
 	Ready func() error
@@ -87,12 +90,14 @@ func (r *Reclaimer) pass(ctx context.Context) {
 	seen, taken := idleSince{}, map[string]bool{}
 	for _, b := range r.Index.IdleBlocks(r.Leases.Now()) {
 		b.Others = slices.DeleteFunc(b.Others, func(o string) bool { return taken[o] })
-		after := r.After
+		after, may := r.After, r.may
 		switch {
 		case b.ParentGoes:
 			after = 0
-		case r.kept(ctx, b):
+		case r.isMapped(ctx, b, r.keeps):
 			continue
+		case r.isMapped(ctx, b, r.leftover):
+			after, may = 0, always
 		case b.Abandoned:
 		case b.After == 0 || len(b.Others) == 0:
 			continue
@@ -104,7 +109,7 @@ func (r *Reclaimer) pass(ctx context.Context) {
 		if seen[keyOf(b)] = since; now.Sub(since) < after || ctx.Err() != nil {
 			continue
 		}
-		done, err := r.takeBack(ctx, b, r.may)
+		done, err := r.takeBack(ctx, b, may)
 		switch {
 		case err != nil:
 			r.Log.Warn("a block is not taken back yet", "block", b.Block, "namespace", b.Namespace, "error", err)
@@ -116,20 +121,31 @@ func (r *Reclaimer) pass(ctx context.Context) {
 	r.idle = seen
 }
 
-// kept reports whether a ConfigMap says how long a block stays.
-func (r *Reclaimer) kept(ctx context.Context, b ipam.IdleBlock) bool {
+// isMapped reports whether a block is of a ConfigMap, and which is so.
+func (r *Reclaimer) isMapped(ctx context.Context, b ipam.IdleBlock, so func(*v1.BCSNetPool) bool) bool {
 	var o v1.BCSNetPool
-	return r.Client.Get(ctx, types.NamespacedName{Name: b.Block}, &o) == nil && isKept(&o)
+	return r.Client.Get(ctx, types.NamespacedName{Name: b.Block}, &o) == nil &&
+		o.Annotations[v1.HostnicConfigAnnotation] != "" && so(&o)
 }
 
-func isKept(o *v1.BCSNetPool) bool {
-	return o.Annotations[v1.HostnicConfigAnnotation] != "" && o.Annotations[v1.HostnicGoneAnnotation] == ""
+// keeps reports whether the ConfigMap that is followed says how long a block stays.
+func (r *Reclaimer) keeps(o *v1.BCSNetPool) bool {
+	return r.Mapping != "" && o.Annotations[v1.HostnicConfigAnnotation] == r.Mapping &&
+		o.Annotations[v1.HostnicGoneAnnotation] == ""
 }
+
+// leftover reports whether a ConfigMap that is followed no more had given up a block, which was to go.
+func (r *Reclaimer) leftover(o *v1.BCSNetPool) bool {
+	return o.Annotations[v1.HostnicConfigAnnotation] != r.Mapping && o.Annotations[v1.HostnicGoneAnnotation] != ""
+}
+
+// always lets a block go of which that is known already.
+func always(context.Context, ipam.IdleBlock) (bool, error) { return true, nil }
 
 // TakeBack deletes a block whose ConfigMap gives it to its namespace no more, unless the API server itself shows that
 // it is another by now, that it is given to the namespace again, or that somebody has an address of it.
 func (r *Reclaimer) TakeBack(ctx context.Context, b ipam.IdleBlock) (done bool, err error) {
-	return r.takeBack(ctx, b, func(context.Context, ipam.IdleBlock) (bool, error) { return true, nil })
+	return r.takeBack(ctx, b, always)
 }
 
 // takeBack deletes a block, unless the API server itself shows that it is another by now, that a ConfigMap keeps it,
@@ -143,7 +159,7 @@ func (r *Reclaimer) takeBack(
 		return false, client.IgnoreNotFound(err)
 	}
 	if !o.DeletionTimestamp.IsZero() || !slices.Equal(o.Spec.Namespaces, []string{b.Namespace}) ||
-		!o.CreationTimestamp.Time.Equal(b.Created) || !b.ParentGoes && isKept(&o) {
+		!o.CreationTimestamp.Time.Equal(b.Created) || !b.ParentGoes && r.keeps(&o) {
 		return false, nil
 	}
 	if allowed, err := may(ctx, b); !allowed || err != nil {

@@ -122,8 +122,8 @@ func (v *explainNamespace) Run(ctx context.Context) error {
 	return err
 }
 
-// chooseHost takes the address of the node by which the namespace draws: the first for which there is a pool, as that is
-// by which pools know the node, or else the first of all.
+// chooseHost takes the address of the node by which the namespace draws: the first for which there is a pool, as by that
+// pools know the node, or else the first of all.
 func (v *explainNamespace) chooseHost(x *ipam.Index) {
 	for i, a := range v.addrs {
 		draws := slices.ContainsFunc(x.Chain(v.name, a), func(p ipam.Place) bool { return p.Tried })
@@ -139,7 +139,8 @@ func (v *explainNamespace) chooseHost(x *ipam.Index) {
 // hostText writes the address of the node, and which others it has, by which it does not draw.
 func (v *explainNamespace) hostText() string {
 	text := v.host.String()
-	if others := slices.DeleteFunc(slices.Clone(v.addrs), func(a netip.Addr) bool { return a == v.host }); len(others) > 0 {
+	others := slices.DeleteFunc(slices.Clone(v.addrs), func(a netip.Addr) bool { return a == v.host })
+	if len(others) > 0 {
 		text += " (the node also has " + resource.JoinAddrs(others) + ")"
 	}
 	return text

@@ -43,7 +43,7 @@ func (v *poolBind) checkBlocks() (err error) {
 
 // isBlock reports whether a pool is a block of one that is split.
 func (v *poolBind) isBlock(ctx context.Context, api *resource.Pools, p resource.Pool) (bool, error) {
-	if !store.IsBlock(p.BCSNetPool) {
+	if !resource.IsBlock(p) {
 		return false, nil
 	}
 	parent, err := api.Get(ctx, p.Spec.Parent)

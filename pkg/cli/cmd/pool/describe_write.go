@@ -17,7 +17,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
-	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // write prints the sections that have something to say.
@@ -87,7 +86,7 @@ func (d *description) head(b *bytes.Buffer) {
 	if room.Free < room.Total {
 		text += ", used " + d.Terminal.Used(room.Total-room.Free, room.Total)
 	}
-	if !room.Counted && !store.IsBlock(p.BCSNetPool) {
+	if !room.Counted && !resource.IsBlock(p) {
 		text += " (counted here: no controller has seen the pool as it is now)"
 	}
 	line("Capacity", "%s", text)
@@ -112,7 +111,7 @@ func (d *description) head(b *bytes.Buffer) {
 	if cooldown := d.plan.Cooldown; cooldown > 0 {
 		line("Cooldown", "%s", explain.FormatSpan(cooldown))
 	}
-	if word, _ := resource.PoolState(d.App, p.BCSNetPool); word != resource.StateUnseen || !store.IsBlock(p.BCSNetPool) {
+	if word, _ := resource.PoolState(d.App, p.BCSNetPool); word != resource.StateUnseen || !resource.IsBlock(p) {
 		line("State", "%s", d.Terminal.Paint(resource.PoolStateColor(d.App, p.BCSNetPool), word))
 	} else { // a block has no status of its own
 		line("State", "that of pool %s: %s", p.Spec.Parent, d.Called("bcsnetctl pool describe "+p.Spec.Parent))
@@ -185,7 +184,7 @@ func (d *description) hosts(b *bytes.Buffer) error {
 	}
 	var rows []*hostUse
 	of := resource.HostsOf(d.pool, d.nodes)
-	if store.IsBlock(d.pool.BCSNetPool) {
+	if resource.IsBlock(d.pool) {
 		of = d.parent.WithNodes(resource.Known(d.nodes))
 	}
 	for _, u := range d.byHost {
@@ -221,7 +220,7 @@ func (d *description) next(b *bytes.Buffer) {
 	word, _ := resource.PoolState(d.App, d.pool.BCSNetPool)
 	switch word {
 	case resource.StateUnseen, resource.StateUpdating:
-		if store.IsBlock(d.pool.BCSNetPool) {
+		if resource.IsBlock(d.pool) {
 			break
 		}
 		lines = append(lines, "  "+resource.HintController)

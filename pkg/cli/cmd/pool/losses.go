@@ -9,7 +9,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
-	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // losses describes who has no pool any more once pools go, or serve less than today: what changes beside their leases.
@@ -30,7 +29,7 @@ func lossesOf(before, after []resource.Pool, nodes []resource.Node) losses {
 	}
 	l := losses{families: gone(was.families, is.families), namespaces: gone(was.namespaces, is.namespaces)}
 	for _, p := range after {
-		if store.IsBlock(p.BCSNetPool) { // who has a block has something of its own
+		if resource.IsBlock(p) { // who has a block has something of its own
 			l.namespaces = slices.DeleteFunc(l.namespaces, func(ns string) bool {
 				return slices.Contains(p.Spec.Namespaces, ns)
 			})

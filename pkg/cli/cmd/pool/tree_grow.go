@@ -16,7 +16,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
-	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // networkNode is a network in the tree: its pools. The pools of no network stand under one without a name.
@@ -158,7 +157,7 @@ func (n poolNode) branch() printer.Branch {
 	if resource.IsGroup(n.pool) {
 		b.About += ", a group of pool " + n.pool.Spec.Parent
 	}
-	if store.IsBlock(n.pool.BCSNetPool) {
+	if resource.IsBlock(n.pool) {
 		b.About = strings.Join(n.pool.Spec.Namespaces, ", ") + ": " + n.pool.Spec.AvailableIPs[0] +
 			resource.TakenText(n.active, n.reserved)
 	}
@@ -232,7 +231,7 @@ func (n poolNode) object(depth int) map[string]any {
 	if resource.IsGroup(n.pool) {
 		o["parent"] = n.pool.Spec.Parent
 	}
-	if store.IsBlock(n.pool.BCSNetPool) {
+	if resource.IsBlock(n.pool) {
 		o["namespace"], o["cidr"] = strings.Join(n.pool.Spec.Namespaces, ", "), n.pool.Spec.AvailableIPs[0]
 	}
 	if len(n.blocks) > 0 {
