@@ -44,8 +44,8 @@ func render(t *testing.T, folder string) (set appsv1.DaemonSet, conflist *corev1
 	return set, conflist
 }
 
-// TestManifests has each folder for nodes: the commands take the arguments, what they name is mounted, and the container
-// has no rights beyond its directories.
+// TestManifests has each folder for nodes: the commands take the arguments, what they name is mounted, and the
+// container has no rights beyond its directories.
 func TestManifests(t *testing.T) {
 	for folder, c := range map[string]struct {
 		bin, net, command string

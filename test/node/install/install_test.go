@@ -168,7 +168,8 @@ func TestNodes(t *testing.T) {
 	t.Run("uninstalled", nodesAreUninstalled)
 }
 
-// nodesAreInstalled checks the nodes as the DaemonSet made them: they were empty, and are Ready, or there would be no bed.
+// nodesAreInstalled checks the nodes as the DaemonSet made them: they were empty, and are Ready, or there would be no
+// bed.
 func nodesAreInstalled(t *testing.T) {
 	s := newSuite(t)
 	one, two := s.create(t, "one", "n1"), s.create(t, "two", "n2")
