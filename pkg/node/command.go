@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 )
 
 // NewCommand returns the command line of bcsnet-node.
@@ -45,6 +46,7 @@ serves metrics of the plugins' calls.`,
 		PreRunE: func(*cobra.Command, []string) error { return o.ValidateInstall() },
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.LogOutput = c.ErrOrStderr()
+			klog.SetSlogLogger(o.logger())
 			return Run(c.Context(), o)
 		},
 	}

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 )
 
 // lastPause is the longest pause before a step that failed is done again.
@@ -25,7 +24,6 @@ const lastPause = 15 * time.Second
 func Run(ctx context.Context, o Options) error {
 	o.Every.fill()
 	log := o.logger()
-	klog.SetSlogLogger(log)
 	cfg, err := restConfig(o)
 	if err != nil {
 		return err
