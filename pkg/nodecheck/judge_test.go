@@ -68,6 +68,18 @@ func TestJudge(t *testing.T) {
 			},
 			want: []string{"n3 duplicate: somebody else answers for 2001:db8::3 of pool blue6: 02:00:00:00:00:01, 02:00:00:00:00:02"},
 		},
+		"what a duplicate explains": {
+			damage: func(n []Node) {
+				n[2].Report.Links[0].Others = []string{"02:00:00:00:00:01"}
+				lose(n, 0, 2, 0)
+				lose(n, 2, 1, 0)
+				lose(n, 3, 2)
+			},
+			want: []string{
+				"n3 duplicate: somebody else answers for 10.0.0.3 of pool blue: 02:00:00:00:00:01",
+				"n4 peers: its pod does not reach that of n3 (2001:db8::3: no answer)",
+			},
+		},
 		"one way": {
 			damage: func(n []Node) { lose(n, 0, 2) },
 			want:   []string{"n1 peers: its pod does not reach that of n3 (10.0.0.3: no answer)"},

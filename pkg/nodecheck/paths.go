@@ -2,6 +2,7 @@ package nodecheck
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -14,7 +15,8 @@ type path struct {
 	why         string // of the first address that was lost
 }
 
-// paths are the ways between pods that were tried, by the names of the nodes: from, to.
+// paths are the ways between pods that were tried, by the names of the nodes: from, to. Those from and to addresses that
+// somebody else has are left out: he may get what is sent to them, which that finding explains.
 type paths struct {
 	tried  map[string]map[string]*path
 	cutOff map[string]bool
@@ -22,31 +24,58 @@ type paths struct {
 
 func newPaths(nodes []Node) *paths {
 	p := &paths{tried: map[string]map[string]*path{}, cutOff: map[string]bool{}}
-	nodeOf := map[string]string{}
-	for i := range nodes {
-		nodeOf[nodes[i].Pod] = nodes[i].Name
-	}
+	nodeOf, twice := map[string]string{}, map[netip.Addr]bool{}
 	for i := range nodes {
 		n := &nodes[i]
+		nodeOf[n.Pod] = n.Name
 		if n.Report == nil {
 			continue
 		}
-		p.tried[n.Name] = map[string]*path{}
-		for _, peer := range n.Plan.Peers {
-			p.tried[n.Name][nodeOf[peer.Name]] = &path{addrs: len(peer.Addrs)}
+		for j, l := range n.Report.Links {
+			twice[n.Addrs[j].Addr] = len(l.Others) > 0
 		}
-		for _, l := range n.Report.Lost {
-			peer := n.Plan.Peers[l.Peer]
-			way := p.tried[n.Name][nodeOf[peer.Name]]
-			if way.lost++; way.why == "" {
-				way.why = strings.TrimSuffix(fmt.Sprintf("%s: %s", peer.Addrs[l.Addr], l.Why), ": ")
-			}
+	}
+	for i := range nodes {
+		if n := &nodes[i]; n.Report != nil {
+			p.tried[n.Name] = ways(n, nodeOf, twice)
 		}
 	}
 	for name := range p.tried {
 		p.cutOff[name] = p.isCutOff(name)
 	}
 	return p
+}
+
+// ways returns what a node found of the others, by their names.
+func ways(n *Node, nodeOf map[string]string, twice map[netip.Addr]bool) map[string]*path {
+	out := map[string]*path{}
+	skip := func(to netip.Addr) bool {
+		return twice[to] || slices.ContainsFunc(n.Addrs, func(from Address) bool {
+			return twice[from.Addr] && from.Addr.Is4() == to.Is4()
+		})
+	}
+	for _, peer := range n.Plan.Peers {
+		way := &path{}
+		for _, addr := range peer.Addrs {
+			if !skip(addr) {
+				way.addrs++
+			}
+		}
+		if way.addrs > 0 {
+			out[nodeOf[peer.Name]] = way
+		}
+	}
+	for _, l := range n.Report.Lost {
+		peer := n.Plan.Peers[l.Peer]
+		way, addr := out[nodeOf[peer.Name]], peer.Addrs[l.Addr]
+		if skip(addr) {
+			continue
+		}
+		if way.lost++; way.why == "" {
+			way.why = strings.TrimSuffix(fmt.Sprintf("%s: %s", addr, l.Why), ": ")
+		}
+	}
+	return out
 }
 
 // isCutOff reports whether a node reaches no address of at least two others, and none of them any of its own.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,7 +35,8 @@ func TestCheckNodes(t *testing.T) {
 	x := newTenant(t)
 	c := newChecker(t, x)
 	t.Run("all well", func(t *testing.T) {
-		seen := c.wantExit(t, 0, c.command(t, "n1", "n2", "n3"))
+		c.shareImage(t)
+		seen := c.wantExit(t, 0, c.command(t, "n1", "n2", "n3", "--image="))
 		for _, n := range seen.Items {
 			if len(n.Addresses) != 2 || n.Peers.Asked != 2 || n.Peers.Reached != 2 || n.Released == nil || !*n.Released {
 				t.Errorf("%+v, want two addresses that reach two others and are released", n)
@@ -153,6 +155,28 @@ func (c *checker) command(t *testing.T, args ...string) *exec.Cmd {
 	}, args...)...)
 	cmd.Stderr = t.Output()
 	return cmd
+}
+
+// shareImage makes the DaemonSet whose image is the default, until the end of the test. It is for no node.
+func (c *checker) shareImage(t *testing.T) {
+	t.Helper()
+	labels := map[string]string{"app": "bcsnet-node"}
+	set := &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: controlplane.SystemNamespace, Name: "bcsnet-node"},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: bed.PodSpec("")},
+		},
+	}
+	set.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "none"}
+	if err := c.Create(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Delete(context.WithoutCancel(t.Context()), set); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // wantExit runs a call, wants an exit code, and returns what was printed.

@@ -21,24 +21,29 @@ import (
 // leaseLag is how long a pod may run before it counts as one without a lease.
 const leaseLag = 3 * time.Second
 
+// eventPolls is at how many looks the events are read once: a namespace may have thousands.
+const eventPolls = 4
+
 // awaitReady waits until each pod runs with its addresses, or has failed for good, for --timeout at most.
 func (r *run) awaitReady(ctx context.Context) error {
 	r.Say.Wait("waiting until they run with an address")
 	within, stop := context.WithTimeout(ctx, r.timeout)
 	defer stop()
 	waiting := r.running()
-	trouble := map[types.UID]*trouble{}
+	trouble, polls := map[types.UID]*trouble{}, 0
 	err := wait.PollUntilContextCancel(within, pollEvery, true, func(ctx context.Context) (bool, error) {
 		pods, err := r.pods(ctx)
 		if err != nil {
 			return false, err
 		}
-		leases, err := r.leases(ctx)
+		leases, err := r.leasesOf(ctx, waiting, pods)
 		if err != nil {
 			return false, err
 		}
-		if trouble, err = r.troubles(ctx); err != nil {
-			return false, err
+		if polls++; polls%eventPolls == 0 {
+			if trouble, err = r.troubles(ctx); err != nil {
+				return false, err
+			}
 		}
 		var left []*target
 		for _, t := range waiting {
@@ -115,6 +120,18 @@ func (r *run) eachPod(ctx context.Context, selector string, do func(*corev1.Pod)
 		}
 		return nil
 	})
+}
+
+// leasesOf reads the addresses where one of the nodes has a pod that runs.
+func (r *run) leasesOf(
+	ctx context.Context, targets []*target, pods map[types.UID]*corev1.Pod,
+) (map[string][]lease.Lease, error) {
+	for _, t := range targets {
+		if pod := pods[t.uid]; pod != nil && isServing(pod) {
+			return r.leases(ctx)
+		}
+	}
+	return nil, nil
 }
 
 // leases reads the addresses that pods of this run have, by the name of the pod.
