@@ -133,9 +133,17 @@ func newChecker(t *testing.T, x *tenant) *checker {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := x.Delete(context.WithoutCancel(t.Context()), pool); err != nil {
+		ctx := context.WithoutCancel(t.Context())
+		if err := x.Delete(ctx, pool); err != nil {
 			t.Error(err)
 		}
+		controlplane.Eventually(t, func() error {
+			err := x.Get(ctx, client.ObjectKeyFromObject(pool), pool)
+			if err == nil {
+				return fmt.Errorf("pool %s is still there: %+v", pool.Name, pool.Status)
+			}
+			return client.IgnoreNotFound(err)
+		})
 	})
 	controlplane.Eventually(t, func() error {
 		err := x.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)

@@ -65,8 +65,6 @@ n5    -                     -           -         -      -            -         
 
 x n2: address: no ^[[2Jaddress
     fix: kubectl bcsnet pool add-host blue 10.9.0.2
-x n3: peers: its pod does not reach that of n1 (10.0.0.1: no route to host)
-    fix: see whether the port of the node's switch carries the pool's VLAN, and whether something filters between the nodes
 x n3: gateway: the gateway 10.0.0.254 of pool blue does not answer on the link of 10.0.0.3: no answer
     fix: see that the gateway of pool blue is right (kubectl bcsnet pool describe blue), and that the port of the switch carries the pool's VLAN to it
 x n3: duplicate: somebody else answers for 10.0.0.3 of pool blue: 02:00:00:00:00:01
