@@ -137,13 +137,16 @@ func newChecker(t *testing.T, x *tenant) *checker {
 		if err := x.Delete(ctx, pool); err != nil {
 			t.Error(err)
 		}
-		controlplane.Eventually(t, func() error {
+		err := controlplane.WaitFor(ctx, time.Minute, func() error {
 			err := x.Get(ctx, client.ObjectKeyFromObject(pool), pool)
 			if err == nil {
 				return fmt.Errorf("pool %s is still there: %+v", pool.Name, pool.Status)
 			}
 			return client.IgnoreNotFound(err)
 		})
+		if err != nil {
+			t.Error(err)
+		}
 	})
 	controlplane.Eventually(t, func() error {
 		err := x.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)
