@@ -19,7 +19,8 @@ build: ## Build the controller, the CLI, the kubectl plugin, the CNI plugins and
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-node ./cmd/node
 	install -m 755 plugins/kubectl/kubectl_complete-bcsnet bin/
 	@go run ./hack/node/image -o bin/bcsnet-node.tar -name docker.io/library/bcsnet-node:latest -cmd install \
-		bin/bcsnet-node programs/bcsnet-ipam=bin/bcsnet-ipam programs/bcsnet-announce=bin/bcsnet-announce
+		bin/bcsnet-node bin/bcsnet-podcheck \
+		programs/bcsnet-ipam=bin/bcsnet-ipam programs/bcsnet-announce=bin/bcsnet-announce
 
 .PHONY: kube
 kube: ## Build etcd, the Kubernetes binaries and kwok into bin/kube/ (minutes once, then instant).
