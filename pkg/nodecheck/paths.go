@@ -15,8 +15,8 @@ type path struct {
 	why         string // of the first address that was lost
 }
 
-// paths are the ways between pods that were tried, by the names of the nodes: from, to. Those from and to addresses that
-// somebody else has are left out: he may get what is sent to them, which that finding explains.
+// paths are the ways between pods that were tried, by the names of the nodes: from, to. Those from and to addresses
+// that somebody else has are left out: he may get what is sent to them, which that finding explains.
 type paths struct {
 	tried  map[string]map[string]*path
 	cutOff map[string]bool

@@ -137,8 +137,8 @@ func inImage(arg string) (name, from string) {
 	return path.Base(filepath.ToSlash(arg)), arg
 }
 
-// packLayer returns an archive of files, each given as PATH=FILE or FILE, with the directories that they are in. All are of
-// root.
+// packLayer returns an archive of files, each given as PATH=FILE or FILE, with the directories that they are in. All
+// are of root.
 func packLayer(files []string) ([]byte, error) {
 	var a archive
 	made := map[string]bool{".": true}

@@ -122,8 +122,8 @@ func (v *explainNamespace) Run(ctx context.Context) error {
 	return err
 }
 
-// chooseHost takes the address of the node by which the namespace draws: the first for which there is a pool, as by that
-// pools know the node, or else the first of all.
+// chooseHost takes the address of the node by which the namespace draws: the first for which there is a pool, as
+// pools know the node by that one, or else the first of all.
 func (v *explainNamespace) chooseHost(x *ipam.Index) {
 	for i, a := range v.addrs {
 		draws := slices.ContainsFunc(x.Chain(v.name, a), func(p ipam.Place) bool { return p.Tried })
