@@ -33,6 +33,7 @@ var formatCalls = map[string]string{
 	"cleanup host":      "10.0.0.11 --force --settle=0s --dry-run=client",
 	"cleanup network":   "prod --force --settle=0s --dry-run=client",
 	"cleanup pool":      "blue --force --settle=0s --dry-run=client",
+	"check nodes":       "silent --image registry.example.com/bcsnet:v1",
 	"claim create":      "fresh --dry-run=client",
 	"claim describe":    "sts-db",
 	"claim list":        "",
@@ -105,6 +106,10 @@ func TestFormats(t *testing.T) {
 	f.haveLease(t, "10.1.0.21", "10.0.0.11", "reserved")
 	f.haveRunningPod(t, "web-0", "10.1.0.40")
 	f.haveClaims(t)
+	// A node without a kubelet gets no pod of check nodes: that is what it finds.
+	if err := f.client.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "silent"}}); err != nil {
+		t.Fatal(err)
+	}
 	f.haveEvent(t, f.haveClosedPool(t))
 	f.haveReleased(t, released)
 	t.Setenv("EDITOR", "sed -i -e s/10.1.0.99/10.1.0.98/")
