@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -108,6 +109,7 @@ func (s shares) read(
 		return nil, b.release, http.StatusUnsupportedMediaType, err
 	}
 	if r.ContentLength > most {
+		meetLimit(w)
 		status, err = checkBody(nil, most, &http.MaxBytesError{Limit: most})
 		return nil, b.release, status, err
 	}
@@ -133,6 +135,13 @@ func (s shares) read(
 	}
 	status, err = checkBody(b.bytes, most, err)
 	return b.bytes, b.release, status, err
+}
+
+// meetLimit has the server close the connection some time after the answer, as it does when it has read as much as it may
+// of a body. A caller that is still sending would get a reset in place of the answer otherwise. Nothing of the request is
+// read.
+func meetLimit(w http.ResponseWriter) {
+	_, _ = http.MaxBytesReader(w, io.NopCloser(strings.NewReader(" ")), 0).Read(make([]byte, 1))
 }
 
 // patience returns how long a body may take from its beginning while so many bytes of it have come.
