@@ -17,6 +17,10 @@ build: ## Build the controller, the CLI, the kubectl plugin and the CNI plugins 
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-announce ./plugins/cni/bcsnet-announce
 	install -m 755 plugins/kubectl/kubectl_complete-bcsnet bin/
 
+.PHONY: image
+image: ## Build container images for amd64 and arm64 into dist/images/, with SBOMs; no container engine is needed.
+	@go run ./hack/image -version $(VERSION) -o dist/images
+
 .PHONY: kube
 kube: ## Build etcd, the Kubernetes binaries and kwok into bin/kube/ (minutes once, then instant).
 	@hack/kube/build.sh

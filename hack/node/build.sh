@@ -59,4 +59,4 @@ provide_runc
 # The image of the pods: one static program.
 cd ../..
 CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$out/podtool" ./hack/node/podtool
-GOFLAGS= go run ./hack/node/image -o "$out/podtool.tar" "$out/podtool"
+GOFLAGS= go run ./hack/image -program "$out/podtool" -cmd pause -name bcsnet.test/podtool:1 -o "$out/podtool.tar"
