@@ -14,11 +14,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/bcsnet/bcsnet/hack/build"
 )
 
 // writeArchive writes, by rename, an OCI layout in a tar archive: an index of the platforms under the image's name, as
 // containerd imports it and as tools copy it to a registry.
-func writeArchive(out, name string, s source, platforms []platformImage) error {
+func writeArchive(out, name string, s build.Source, platforms []platformImage) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range platforms {
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
@@ -48,7 +50,7 @@ func writeArchive(out, name string, s source, platforms []platformImage) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(tarDirectory(f, dir, s.created), f.Close()); err != nil {
+	if err := errors.Join(tarDirectory(f, dir, s.Created), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(out+".new", out)

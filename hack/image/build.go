@@ -7,54 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"time"
+
+	"github.com/bcsnet/bcsnet/hack/build"
 )
 
-// source says what an image is built from.
-type source struct {
-	version  string
-	revision string    // of git; empty where there is none
-	created  time.Time // of the commit, so that the same sources have the same one
-}
-
-// sourceOf asks git. SOURCE_DATE_EPOCH, in seconds, goes before the time of the commit.
-func sourceOf(ctx context.Context, root, version string) (source, error) {
-	s := source{version: version, created: time.Unix(0, 0).UTC()}
-	out, err := exec.CommandContext(ctx, "git", "-C", root, "log", "-1", "--format=%H %ct").Output()
-	seconds := ""
-	if revision, at, ok := strings.Cut(strings.TrimSpace(string(out)), " "); err == nil && ok {
-		s.revision, seconds = revision, at
-	}
-	if epoch, ok := os.LookupEnv("SOURCE_DATE_EPOCH"); ok {
-		seconds = epoch
-	}
-	if seconds == "" {
-		return s, nil
-	}
-	at, err := strconv.ParseInt(seconds, 10, 64)
-	if err != nil {
-		return s, fmt.Errorf("SOURCE_DATE_EPOCH=%q is no number of seconds: %w", seconds, err)
-	}
-	s.created = time.Unix(at, 0).UTC()
-	return s, nil
-}
-
-func moduleRoot(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	if err != nil {
-		return "", fmt.Errorf("go env GOMOD: %w", err)
-	}
-	return filepath.Dir(strings.TrimSpace(string(out))), nil
-}
-
 type builder struct {
-	root     string
-	source   source
+	source   build.Source
 	registry string
 	arch     []string
 	log      io.Writer
@@ -90,18 +50,13 @@ func (b builder) build(ctx context.Context, i image, dir string) error {
 			return err
 		}
 	}
-	return writeArchive(filepath.Join(dir, i.name+".tar"), b.registry+"/"+i.name+":"+b.source.version, b.source, platforms)
+	return writeArchive(filepath.Join(dir, i.name+".tar"), b.registry+"/"+i.name+":"+b.source.Version, b.source, platforms)
 }
 
-// compile builds a static program that depends on its sources, the Go version and the version alone.
+// compile builds a static program for Linux, and checks whom it is for.
 func (b builder) compile(ctx context.Context, pkg, arch, out string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -X main.version="+b.source.version, "-o", out, pkg)
-	cmd.Dir = b.root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0",
-		"GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build %s: %w: %s", pkg, err, text)
+	if err := b.source.Compile(ctx, pkg, "linux", arch, out); err != nil {
+		return err
 	}
 	have, err := platformOf(out)
 	if err == nil && have != arch {

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/bcsnet/bcsnet/hack/build"
 )
 
 func main() {
@@ -44,11 +46,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	if *program != "" {
 		return packProgram(*out, *name, *program, *command)
 	}
-	root, err := moduleRoot(ctx)
-	if err != nil {
-		return err
-	}
-	source, err := sourceOf(ctx, root, *version)
+	source, err := build.SourceOf(ctx, *version)
 	if err != nil {
 		return err
 	}
@@ -56,7 +54,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := builder{root: root, source: source, registry: *registry, arch: strings.Split(*arch, ","), log: log}
+	b := builder{source: source, registry: *registry, arch: strings.Split(*arch, ","), log: log}
 	for _, image := range wanted {
 		if err := b.build(ctx, image, *out); err != nil {
 			return fmt.Errorf("build the image %s: %w", image.name, err)
@@ -96,9 +94,9 @@ func packProgram(out, name, program, command string) error {
 	if err != nil {
 		return err
 	}
-	packed, err := pack(one, source{}, platform, []file{{from: program, to: base}})
+	packed, err := pack(one, build.Source{}, platform, []file{{from: program, to: base}})
 	if err != nil {
 		return err
 	}
-	return writeArchive(out, name, source{}, []platformImage{packed})
+	return writeArchive(out, name, build.Source{}, []platformImage{packed})
 }

@@ -11,27 +11,29 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
-	"github.com/google/go-cmp/cmp"
 	spdxjson "github.com/spdx/tools-golang/json"
 	"github.com/spdx/tools-golang/spdx/v2/common"
 	"github.com/spdx/tools-golang/spdxlib"
+
+	"github.com/bcsnet/bcsnet/hack/build"
 )
 
 // TestReproducible builds images of two copies of the sources at different places, and compares every byte.
 func TestReproducible(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	wanted := []string{"bcsnet-controller", "bcsnet-node"}
-	root, err := moduleRoot(t.Context())
+	here, err := build.SourceOf(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var built []map[string][]byte
 	for range 2 {
-		copied, out := sources(t, root), t.TempDir()
+		copied, out := sources(t, here.Root), t.TempDir()
 		t.Chdir(copied)
 		if err := run(t.Context(), append([]string{"-version", "v1.2.3", "-o", out}, wanted...), io.Discard); err != nil {
 			t.Fatal(err)
@@ -46,7 +48,9 @@ func TestReproducible(t *testing.T) {
 			t.Errorf("%s is not the same from the same sources", name)
 		}
 	}
-	t.Run("controller", func(t *testing.T) { checkImage(t, built[0], "bcsnet-controller", nonRoot, []string{"/bcsnet-controller"}) })
+	t.Run("controller", func(t *testing.T) {
+		checkImage(t, built[0], "bcsnet-controller", nonRoot, []string{"/bcsnet-controller"})
+	})
 	t.Run("node", func(t *testing.T) {
 		checkImage(t, built[0], "bcsnet-node", "0:0", []string{"/opt/cni/bin/bcsnet-announce", "/opt/cni/bin/bcsnet-ipam"})
 	})

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/bcsnet/bcsnet/hack/build"
 )
 
 // home is where the sources are.
@@ -30,8 +32,8 @@ type platformImage struct {
 }
 
 // pack makes the image of one platform, with one layer.
-func pack(i image, s source, arch string, files []file) (platformImage, error) {
-	text, err := layerOf(files, s.created)
+func pack(i image, s build.Source, arch string, files []file) (platformImage, error) {
+	text, err := layerOf(files, s.Created)
 	if err != nil {
 		return platformImage{}, err
 	}
@@ -41,7 +43,7 @@ func pack(i image, s source, arch string, files []file) (platformImage, error) {
 		return platformImage{}, err
 	}
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	created := v1.Time{Time: s.created}
+	created := v1.Time{Time: s.Created}
 	img, err := mutate.Append(base, mutate.Addendum{
 		Layer: layer, History: v1.History{Created: created, CreatedBy: "hack/image"}, MediaType: types.OCILayer,
 	})
@@ -68,18 +70,18 @@ func pack(i image, s source, arch string, files []file) (platformImage, error) {
 }
 
 // labels returns the labels of an image that is released; none of one that is not.
-func labels(i image, s source) map[string]string {
+func labels(i image, s build.Source) map[string]string {
 	if i.title == "" {
 		return nil
 	}
 	const prefix = "org.opencontainers.image."
 	all := map[string]string{
-		prefix + "title": i.title, prefix + "description": i.description, prefix + "version": s.version,
-		prefix + "created": s.created.Format(time.RFC3339), prefix + "licenses": "Apache-2.0",
+		prefix + "title": i.title, prefix + "description": i.description, prefix + "version": s.Version,
+		prefix + "created": s.Created.Format(time.RFC3339), prefix + "licenses": "Apache-2.0",
 		prefix + "source": home, prefix + "url": home, prefix + "documentation": home + "/tree/main/docs",
 	}
-	if s.revision != "" {
-		all[prefix+"revision"] = s.revision
+	if s.Revision != "" {
+		all[prefix+"revision"] = s.Revision
 	}
 	return all
 }

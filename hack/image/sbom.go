@@ -16,10 +16,12 @@ import (
 	spdxjson "github.com/spdx/tools-golang/json"
 	"github.com/spdx/tools-golang/spdx"
 	"github.com/spdx/tools-golang/spdx/v2/common"
+
+	"github.com/bcsnet/bcsnet/hack/build"
 )
 
 // writeSBOM writes, as SPDX, which modules the programs of an image are built from, as the programs themselves say.
-func writeSBOM(out string, i image, s source, p platformImage, files []file) error {
+func writeSBOM(out string, i image, s build.Source, p platformImage, files []file) error {
 	digest, err := p.Digest()
 	if err != nil {
 		return err
@@ -29,10 +31,10 @@ func writeSBOM(out string, i image, s source, p platformImage, files []file) err
 		DocumentName:      i.name + "_linux_" + p.arch,
 		DocumentNamespace: home + "/spdx/" + i.name + "/" + digest.Hex,
 		CreationInfo: &spdx.CreationInfo{
-			Created: s.created.Format(time.RFC3339), Creators: []common.Creator{{CreatorType: "Tool", Creator: "bcsnet-hack-image"}},
+			Created: s.Created.Format(time.RFC3339), Creators: []common.Creator{{CreatorType: "Tool", Creator: "bcsnet-hack-image"}},
 		},
 	}
-	root := component("image-"+i.name, i.name, s.version, "CONTAINER")
+	root := component("image-"+i.name, i.name, s.Version, "CONTAINER")
 	root.PackageChecksums = []common.Checksum{{Algorithm: common.SHA256, Value: digest.Hex}}
 	root.PackageLicenseDeclared = "Apache-2.0"
 	d.Packages = append(d.Packages, root)
@@ -40,7 +42,7 @@ func writeSBOM(out string, i image, s source, p platformImage, files []file) err
 
 	modules := map[string]*spdx.Package{}
 	for _, f := range files {
-		program, info, err := programOf(f, s.version)
+		program, info, err := programOf(f, s.Version)
 		if err != nil {
 			return err
 		}
