@@ -37,14 +37,14 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	version := f.String("version", "dev", "`version` of the programs, which is the images' tag")
 	registry := f.String("registry", registry, "what stands before the names of the images")
 	arch := f.String("arch", "amd64,arm64", "`processors` to build for")
-	program := f.String("program", "", "pack this one static `file`, as it is")
+	program := f.String("program", "", "pack this static `file`, as it is, and run it; arguments PATH=FILE are packed with it")
 	name := f.String("name", "", "with -program: the image's `name` with its tag")
 	command := f.String("cmd", "", "with -program: its first argument where a container has none")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	if *program != "" {
-		return packProgram(*out, *name, *program, *command)
+		return packProgram(*out, *name, *command, *program, f.Args())
 	}
 	source, err := build.SourceOf(ctx, *version)
 	if err != nil {
@@ -80,8 +80,8 @@ func named(names []string) ([]image, error) {
 	return wanted, nil
 }
 
-// packProgram packs one program that is there.
-func packProgram(out, name, program, command string) error {
+// packProgram packs a program that is there, which is run, and further files, each given as PATH=FILE.
+func packProgram(out, name, command, program string, further []string) error {
 	if name == "" {
 		return fmt.Errorf("-program %s wants -name, such as bcsnet.test/%s:1", program, filepath.Base(program))
 	}
@@ -94,7 +94,15 @@ func packProgram(out, name, program, command string) error {
 	if err != nil {
 		return err
 	}
-	packed, err := pack(one, build.Source{}, platform, []file{{from: program, to: base}})
+	files := []file{{from: program, to: base}}
+	for _, f := range further {
+		to, from, ok := strings.Cut(f, "=")
+		if !ok || !filepath.IsLocal(to) {
+			return fmt.Errorf("%q is not PATH=FILE, such as programs/bcsnet-ipam=bin/bcsnet-ipam", f)
+		}
+		files = append(files, file{from: from, to: "/" + to})
+	}
+	packed, err := pack(one, build.Source{}, platform, files)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func TestReproducible(t *testing.T) {
 		checkImage(t, built[0], "bcsnet-controller", nonRoot, []string{"/bcsnet-controller"})
 	})
 	t.Run("node", func(t *testing.T) {
-		checkImage(t, built[0], "bcsnet-node", "0:0", []string{"/opt/cni/bin/bcsnet-announce", "/opt/cni/bin/bcsnet-ipam"})
+		checkImage(t, built[0], "bcsnet-node", "0:0", []string{"/programs/bcsnet-announce", "/programs/bcsnet-ipam"})
 	})
 }
 
@@ -217,7 +217,11 @@ func TestProgram(t *testing.T) {
 	if err := run(t.Context(), args, io.Discard); err == nil || !strings.Contains(err.Error(), "wants -name") {
 		t.Errorf("without a name: %v", err)
 	}
-	if err := run(t.Context(), append(args, "-name", "x/podtool:1", "-cmd", "pause"), io.Discard); err != nil {
+	args = append(args, "-name", "x/podtool:1", "-cmd", "pause")
+	if err := run(t.Context(), append(args, "../out=LICENSE"), io.Discard); err == nil || !strings.Contains(err.Error(), "is not PATH=FILE") {
+		t.Errorf("a file outside of the image: %v", err)
+	}
+	if err := run(t.Context(), append(args, "programs/table.go=table.go"), io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "out.tar"))

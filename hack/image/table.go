@@ -42,13 +42,12 @@ func images() []image {
 			entrypoint:  []string{"/bcsnetctl"}, user: nonRoot,
 		},
 		{
-			// It writes into directories of the node that belong to root. The plugins are where nodes have them, so that
-			// the image can be mounted as a volume, too.
+			// It writes into directories of the node that belong to root.
 			name: "bcsnet-node", title: "bcsnet-node",
 			description: "CNI plugins of bcsnet, for nodes",
 			programs: []program{
-				{"./plugins/cni/bcsnet-ipam", "/opt/cni/bin/bcsnet-ipam"},
-				{"./plugins/cni/bcsnet-announce", "/opt/cni/bin/bcsnet-announce"},
+				{"./plugins/cni/bcsnet-ipam", "/programs/bcsnet-ipam"},
+				{"./plugins/cni/bcsnet-announce", "/programs/bcsnet-announce"},
 			},
 			user: "0:0",
 		},

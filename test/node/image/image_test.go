@@ -1,6 +1,6 @@
 //go:build linux
 
-package install
+package image
 
 import (
 	"context"
