@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	version := f.String("version", "dev", "`version` of the programs, which is the images' tag")
 	registry := f.String("registry", registry, "what stands before the names of the images")
 	arch := f.String("arch", "amd64,arm64", "`processors` to build for")
-	program := f.String("program", "", "pack this static `file`, as it is, and run it; arguments PATH=FILE are packed with it")
+	program := f.String("program", "", "pack this static `file`, which is run, and arguments PATH=FILE")
 	name := f.String("name", "", "with -program: the image's `name` with its tag")
 	command := f.String("cmd", "", "with -program: its first argument where a container has none")
 	if err := f.Parse(args); err != nil {

@@ -91,7 +91,8 @@ func layerOf(files []file, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	made := map[string]bool{}
-	for _, f := range slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.to, b.to) }) {
+	byPlace := func(a, b file) int { return strings.Compare(a.to, b.to) }
+	for _, f := range slices.SortedFunc(slices.Values(files), byPlace) {
 		for _, dir := range parents(f.to) {
 			if made[dir] {
 				continue

@@ -31,7 +31,8 @@ func writeSBOM(out string, i image, s build.Source, p platformImage, files []fil
 		DocumentName:      i.name + "_linux_" + p.arch,
 		DocumentNamespace: home + "/spdx/" + i.name + "/" + digest.Hex,
 		CreationInfo: &spdx.CreationInfo{
-			Created: s.Created.Format(time.RFC3339), Creators: []common.Creator{{CreatorType: "Tool", Creator: "bcsnet-hack-image"}},
+			Created:  s.Created.Format(time.RFC3339),
+			Creators: []common.Creator{{CreatorType: "Tool", Creator: "bcsnet-hack-image"}},
 		},
 	}
 	root := component("image-"+i.name, i.name, s.Version, "CONTAINER")
@@ -48,7 +49,8 @@ func writeSBOM(out string, i image, s build.Source, p platformImage, files []fil
 		}
 		d.Packages = append(d.Packages, program)
 		relate(d, root.PackageSPDXIdentifier, program.PackageSPDXIdentifier, common.TypeRelationshipContains)
-		for _, m := range append(info.Deps, &debug.Module{Path: "stdlib", Version: strings.TrimPrefix(info.GoVersion, "go")}) {
+		library := &debug.Module{Path: "stdlib", Version: strings.TrimPrefix(info.GoVersion, "go")}
+		for _, m := range append(info.Deps, library) {
 			if m.Replace != nil {
 				m = m.Replace
 			}

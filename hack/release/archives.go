@@ -71,7 +71,8 @@ func (r *release) archive(name string, files []entry) error {
 	defer f.Close()
 	z := gzip.NewWriter(f)
 	w := tar.NewWriter(z)
-	for _, e := range slices.SortedFunc(slices.Values(files), func(a, b entry) int { return strings.Compare(a.to, b.to) }) {
+	byPlace := func(a, b entry) int { return strings.Compare(a.to, b.to) }
+	for _, e := range slices.SortedFunc(slices.Values(files), byPlace) {
 		if err := r.add(w, e); err != nil {
 			return err
 		}

@@ -1,5 +1,5 @@
-// Release makes what a release consists of beside the images: archives, packages and a krew manifest of the command line,
-// the chart, install.yaml, notes and checksums:
+// Release makes what a release consists of beside the images: archives, packages and a krew manifest of the command
+// line, the chart, install.yaml, notes and checksums:
 //
 //	go run ./hack/release -version v1.2.3 -o dist/v1.2.3
 package main

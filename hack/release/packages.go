@@ -51,7 +51,8 @@ func (r *release) tool(ctx context.Context, name string, args ...string) error {
 // packageConfig returns what nfpm reads.
 func (r *release) packageConfig(p platform) ([]byte, error) {
 	content := func(from, to string, mode int) map[string]any {
-		return map[string]any{"src": from, "dst": to, "file_info": map[string]any{"mode": mode, "mtime": r.Created.Format(time.RFC3339)}}
+		info := map[string]any{"mode": mode, "mtime": r.Created.Format(time.RFC3339)}
+		return map[string]any{"src": from, "dst": to, "file_info": info}
 	}
 	completions := filepath.Join(r.work, "completions")
 	contents := []map[string]any{
@@ -73,7 +74,7 @@ func (r *release) packageConfig(p platform) ([]byte, error) {
 		"name": ctl, "arch": p.arch, "platform": "linux", "version": r.Version, "section": "admin", "priority": "optional",
 		"maintainer": "The bcsnet authors <https://github.com/bcsnet/bcsnet>", "license": "Apache-2.0",
 		"homepage": "https://github.com/bcsnet/bcsnet", "mtime": r.Created.Format(time.RFC3339),
-		"description": "Manage pod address pools, hosts and leases\nThe command line of bcsnet, bcsnetctl and kubectl bcsnet.",
+		"description": "Manage pod address pools, hosts and leases\nThe command line of bcsnet: bcsnetctl, kubectl bcsnet.",
 		"contents":    contents, "rpm": map[string]any{"buildhost": "bcsnet"},
 	})
 }

@@ -61,7 +61,9 @@ func (r *release) completions(ctx context.Context) error {
 }
 
 func shells() map[string]string {
-	return map[string]string{"bash": "bcsnetctl.bash", "zsh": "_bcsnetctl", "fish": "bcsnetctl.fish", "powershell": "bcsnetctl.ps1"}
+	return map[string]string{
+		"bash": "bcsnetctl.bash", "zsh": "_bcsnetctl", "fish": "bcsnetctl.fish", "powershell": "bcsnetctl.ps1",
+	}
 }
 
 // manifests writes install.yaml, which has the image of this release.

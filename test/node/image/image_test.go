@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	}}, func(context.Context, *bed.Bed) (func() error, error) { return func() error { return nil }, nil }))
 }
 
-// TestImage builds the controller's image, imports it on a node, installs the chart there by Helm and has bcsnetctl take
-// over: the controller becomes ready each time, as nobody and with nothing but the ServiceAccount's rights.
+// TestImage builds the controller's image, imports it on a node, installs the chart there by Helm and has bcsnetctl
+// take over: the controller becomes ready each time, as nobody and with nothing but the ServiceAccount's rights.
 func TestImage(t *testing.T) {
 	b := shared.For(t)
 	root, err := controlplane.ModuleRoot()

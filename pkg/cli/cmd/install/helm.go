@@ -38,8 +38,8 @@ func releases(steps []step) (names []string) {
 	return names
 }
 
-// adopt takes the objects over from Helm: the records of the releases go first, so that no Helm takes away or turns back
-// what is installed from now on, then the marks. Whoever is interrupted does the rest next time.
+// adopt takes the objects over from Helm: the records of the releases go first, so that no Helm takes away or turns
+// back what is installed from now on, then the marks. Whoever is interrupted does the rest next time.
 func (v *install) adopt(ctx context.Context, c dynamic.Interface, steps []step) error {
 	for _, name := range releases(steps) {
 		if v.DryRun != app.DryRunClient {
@@ -75,7 +75,8 @@ func (v *install) adopt(ctx context.Context, c dynamic.Interface, steps []step) 
 
 // forget deletes the Secrets in which Helm keeps a release.
 func (v *install) forget(ctx context.Context, c dynamic.Interface, name string) error {
-	secrets := c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(resource.SystemNamespace)
+	kind := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	secrets := c.Resource(kind).Namespace(resource.SystemNamespace)
 	records := labels.SelectorFromSet(labels.Set{"owner": "helm", "name": name}).String()
 	found, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: records})
 	if err != nil {
