@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/containernetworking/cni/pkg/utils"
 )
@@ -148,4 +149,18 @@ func (d Dir) Remove(id, ifName string) error {
 		return err
 	}
 	return nil
+}
+
+// Len counts the attachments.
+func (d Dir) Len() (n int, err error) {
+	files, err := os.ReadDir(string(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file.Name(), suffix) {
+			n++
+		}
+	}
+	return n, err
 }

@@ -91,23 +91,41 @@ func (p *Plugin) Drain(ctx context.Context, args []string) int {
 		return 2
 	}
 	p.ConfigDir = *dir
+	d, err := p.Deliver(ctx)
+	if err != nil {
+		fmt.Fprintln(p.Stderr, err)
+	}
+	fmt.Fprintln(p.Stdout, d)
+	if err != nil || d.Left > 0 {
+		return 1
+	}
+	return 0
+}
+
+// Deliveries counts what became of the releases that no replica had taken.
+type Deliveries struct{ Delivered, Dropped, Left int }
+
+// String returns the counts as a line.
+func (d Deliveries) String() string {
+	return fmt.Sprintf("delivered %d, dropped %d, left %d", d.Delivered, d.Dropped, d.Left)
+}
+
+// Deliver delivers the releases that no replica took, for a minute at most. Its caller calls it again where some are
+// left.
+func (p *Plugin) Deliver(ctx context.Context) (d Deliveries, err error) {
 	ctx, stop := context.WithTimeout(ctx, drainTime)
 	defer stop()
 	c, err := p.begin("DRAIN", &skel.CmdArgs{StdinData: []byte("{}")})
 	if err == nil {
 		err = c.settings.Complete()
 	}
-	var delivered, dropped int
 	if err == nil {
-		delivered, dropped, err = c.drain(ctx, undelivered.Max)
+		d.Delivered, d.Dropped, err = c.drain(ctx, undelivered.Max)
 	}
-	left, lenErr := c.records().Len()
+	var lenErr error
+	d.Left, lenErr = c.records().Len()
 	if err = errors.Join(err, lenErr); err != nil {
-		fmt.Fprintln(p.Stderr, asCNI(err))
+		return d, asCNI(err)
 	}
-	fmt.Fprintf(p.Stdout, "delivered %d, dropped %d, left %d\n", delivered, dropped, left)
-	if err != nil || left > 0 {
-		return 1
-	}
-	return 0
+	return d, nil
 }

@@ -85,6 +85,12 @@ func (d Dir) Write(s State) (err error) {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
+	return d.replace(stateFile, content)
+}
+
+// replace puts a file in the place of an earlier one. Whoever reads meanwhile gets one of the two.
+func (d Dir) replace(name string, content []byte) error {
+	path := filepath.Join(string(d), name)
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}

@@ -1,0 +1,185 @@
+package runstate
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// positionFile says up to where calls.log was read.
+const positionFile = "calls.read"
+
+// Follower reads calls.log as it grows, over rotations, and goes on where the last Follower of the directory stopped.
+type Follower struct {
+	dir Dir
+	now *reading
+	// earlier is the file before: a call that had it open before the rotation can still write a line to it.
+	earlier *reading
+	kept    position
+}
+
+// reading is a file that is read, up to a line.
+type reading struct {
+	file   *os.File
+	inode  uint64
+	offset int64
+}
+
+// position is what positionFile has.
+type position struct {
+	Inode  uint64 `json:"inode"`
+	Offset int64  `json:"offset"`
+}
+
+// Follow returns a Follower of the directory. Where nobody has read before, it begins with the oldest line.
+func (d Dir) Follow() *Follower { return &Follower{dir: d} }
+
+// Close closes the files.
+func (f *Follower) Close() error {
+	err := errors.Join(f.now.close(), f.earlier.close())
+	f.now, f.earlier = nil, nil
+	return err
+}
+
+// Next reads the lines since the last Next, hands each on, and returns how many cannot be read. After two rotations
+// within one Next the lines of the file between are lost.
+func (f *Follower) Next(each func(Call)) (unreadable int, err error) {
+	if f.now == nil {
+		if err := f.begin(); err != nil {
+			return 0, err
+		}
+	}
+	for {
+		bad, err := f.earlier.lines(each)
+		unreadable += bad
+		if err != nil {
+			return unreadable, err
+		}
+		bad, err = f.now.lines(each)
+		unreadable += bad
+		if err != nil {
+			return unreadable, err
+		}
+		next, err := open(filepath.Join(string(f.dir), callsFile))
+		switch {
+		case err != nil:
+			return unreadable, err
+		case next == nil, f.now != nil && next.inode == f.now.inode:
+			return unreadable, errors.Join(next.close(), f.keep())
+		}
+		err = f.earlier.close()
+		f.earlier, f.now = f.now, next
+		if err != nil {
+			return unreadable, err
+		}
+	}
+}
+
+// begin opens the file in which the last Follower stopped; without one, the oldest.
+func (f *Follower) begin() error {
+	var last position
+	text, err := os.ReadFile(filepath.Join(string(f.dir), positionFile))
+	if err == nil && json.Unmarshal(text, &last) != nil {
+		last = position{} // all lines are read, once more
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, name := range []string{callsFile, olderFile} {
+		r, err := open(filepath.Join(string(f.dir), name))
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			continue
+		}
+		if err := f.now.close(); err != nil {
+			return err
+		}
+		f.now = r // of the two the older one, unless the newer one was read before
+		if r.inode == last.Inode {
+			r.offset, f.kept = last.Offset, last
+			return nil
+		}
+	}
+	return nil
+}
+
+// keep writes down up to where the file was read.
+func (f *Follower) keep() error {
+	if f.now == nil || f.kept == (position{f.now.inode, f.now.offset}) {
+		return nil
+	}
+	p := position{f.now.inode, f.now.offset}
+	content, err := json.Marshal(p)
+	if err == nil {
+		err = f.dir.replace(positionFile, content)
+	}
+	if err == nil {
+		f.kept = p
+	}
+	return err
+}
+
+// open returns a file that is read from its beginning; nil where there is none.
+func open(path string) (*reading, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // a nil reading reads nothing
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil, errors.Join(errors.New("the file system numbers no files"), file.Close())
+	}
+	return &reading{file: file, inode: stat.Ino}, nil
+}
+
+// lines hands on all whole lines from the offset on, and moves it behind them.
+func (r *reading) lines(each func(Call)) (unreadable int, err error) {
+	if r == nil {
+		return 0, nil
+	}
+	info, err := r.file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if info.Size() < r.offset { // somebody has emptied it, or it has the number of one that is gone
+		r.offset = 0
+	}
+	text, err := io.ReadAll(io.NewSectionReader(r.file, r.offset, info.Size()-r.offset))
+	if err != nil {
+		return 0, err
+	}
+	for line := range bytes.Lines(text) {
+		if line[len(line)-1] != '\n' {
+			break // it is being written
+		}
+		r.offset += int64(len(line))
+		var c Call
+		if json.Unmarshal(line, &c) != nil {
+			unreadable++
+			continue
+		}
+		each(c)
+	}
+	return unreadable, nil
+}
+
+func (r *reading) close() error {
+	if r == nil {
+		return nil
+	}
+	return r.file.Close()
+}
