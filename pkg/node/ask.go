@@ -1,0 +1,61 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/client"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
+)
+
+const (
+	// askTime bounds one question, over all replicas.
+	askTime = 5 * time.Second
+	// nobody is a container that does not exist: what it holds is a question that every replica answers from memory.
+	nobody = "bcsnet-node"
+)
+
+// asker asks the allocator as the plugins do: by the files that they read, with their token, at the replicas that they
+// know.
+type asker struct {
+	configDir string
+	now       func() time.Time
+	// replica is the URL that answered last.
+	replica string
+}
+
+// ask returns nil when a replica answered. A refusal is an answer, too: the replica knows who asks.
+func (a *asker) ask(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, askTime)
+	defer stop()
+	c := client.Client{Access: a.access, Preferred: a.replica, Now: a.now}
+	err := c.Do(ctx, client.Call{
+		Method: http.MethodGet, Path: wire.Prefix + "/container/" + nobody, RequestID: uuid.NewString(), Once: true,
+		Accept: func(data json.RawMessage) error { return json.Unmarshal(data, &wire.LeaseList{}) },
+	})
+	if _, refused := errors.AsType[*client.Refusal](err); refused {
+		err = nil
+	}
+	if err == nil {
+		a.replica = c.Replica
+	}
+	return err
+}
+
+func (a *asker) access() (client.Access, error) {
+	now, err := readConfig(a.configDir)
+	if err != nil {
+		return client.Access{}, err
+	}
+	access, err := client.Credentials(a.configDir)
+	if err != nil {
+		return access, err
+	}
+	access.Replicas, access.ServerName = now.Replicas, now.ServerName
+	return access, access.Check()
+}

@@ -1,0 +1,88 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// NewCommand returns the command line of bcsnet-node.
+func NewCommand(version string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "bcsnet-node",
+		Short: "Install bcsnet's CNI plugins on a node, and keep there what they need",
+		Long: `bcsnet-node runs as a DaemonSet, on each node: install puts the CNI plugins, config.json, CA and token and
+the conflist in their places, in an order in which no ADD fails, and keeps them there; uninstall removes them.`,
+		Version: version, SilenceUsage: true, SilenceErrors: true,
+	}
+	root.AddCommand(newInstall(), newUninstall())
+	return root
+}
+
+func newInstall() *cobra.Command {
+	o := Options{Now: time.Now}
+	c := &cobra.Command{
+		Use:   "install",
+		Short: "Install the plugins and follow the cluster until the pod ends",
+		Long: `install copies the plugins, the CA, the token and config.json with the replicas of the allocator, asks one of
+these, and writes the conflist last, by which the node becomes Ready; each file by a rename, and only where
+it differs. Then it follows the EndpointSlices of the Service and the files that are mounted into the pod,
+and repairs what others change. When the pod ends all stays, so that a roll of the DaemonSet fails no ADD.
+
+It also delivers releases that the plugins could not deliver, writes the Node's condition BcsnetReady, and
+serves metrics of the plugins' calls.`,
+		Example: `  # as the DaemonSet of config/node does
+  bcsnet-node install --node=node-1 --host=10.0.0.11 --conflist-file=/conflist/10-bcsnet.conflist
+
+  # where Multus names the networks of pods, and the replicas are reached over https with a token
+  bcsnet-node install --node=node-1 --host=10.0.0.11 --ca-file=/ca/ca.crt --token-file=/token/token
+
+  # k3s, with its directories
+  bcsnet-node install --node=node-1 --host=10.0.0.11 --conflist-file=/conflist/10-bcsnet.conflist \
+    --bin-dir=/var/lib/rancher/k3s/data/cni --net-dir=/var/lib/rancher/k3s/agent/etc/cni/net.d`,
+		Args:    cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return o.ValidateInstall() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.LogOutput = c.ErrOrStderr()
+			return Run(c.Context(), o)
+		},
+	}
+	o.addDirs(c.Flags())
+	o.addInstall(c.Flags())
+	return c
+}
+
+func newUninstall() *cobra.Command {
+	o := Options{Now: time.Now}
+	c := &cobra.Command{
+		Use:   "uninstall",
+		Short: "Remove the plugins from the node",
+		Long: `uninstall withdraws the conflist first, so that no pod begins by it. While pods of the node have addresses by
+the plugins it removes nothing else and fails, as such pods could not end: drain the node. Then it delivers
+the releases that are left, and removes configuration and plugins. Releases that no replica takes stay on the
+disk and are reported.
+
+The DaemonSet of install has to be deleted before: it would install all again.`,
+		Example: `  # one node, by a Job that is placed there
+  bcsnet-node uninstall --node=node-1
+
+  # all nodes, by a DaemonSet that is deleted when all of its pods say that they are done
+  bcsnet-node uninstall --node=node-1 --stay`,
+		Args:    cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return o.Validate() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.LogOutput = c.ErrOrStderr()
+			ctx := c.Context()
+			if !o.Stay {
+				var stop context.CancelFunc
+				ctx, stop = context.WithTimeout(ctx, 2*time.Minute)
+				defer stop()
+			}
+			return Uninstall(ctx, o)
+		},
+	}
+	o.addDirs(c.Flags())
+	o.addUninstall(c.Flags())
+	return c
+}

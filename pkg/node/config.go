@@ -1,0 +1,83 @@
+package node
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/client"
+	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
+)
+
+// Files that the plugins read in their configuration directory.
+const (
+	configFile = "config.json"
+	caFile     = "ca.crt"
+	tokenFile  = "token"
+)
+
+// config is config.json, as netconf.ParseNode reads it.
+type config struct {
+	Cluster    string   `json:"cluster"`
+	Node       string   `json:"node"`
+	Host       string   `json:"host"`
+	Replicas   []string `json:"replicas"`
+	ServerName string   `json:"serverName"`
+	DataDir    string   `json:"dataDir,omitempty"`
+	RunDir     string   `json:"runDir,omitempty"`
+}
+
+// errFacts is the error of an installation that waits for the cluster's word.
+var errFacts = errors.New("not known yet")
+
+// newConfig returns config.json of what the cluster says. What the cluster has not said, or where it names no replica,
+// stays as the node has it: old replicas are better than none.
+func newConfig(o Options, f facts, now netconf.Node) ([]byte, error) {
+	c := config{
+		Cluster: cmp.Or(f.cluster, now.Cluster), Node: o.Node, Host: o.Host, ServerName: o.serverName(),
+		DataDir: unusual(o.DataDir, netconf.DefaultDataDir), RunDir: unusual(o.RunDir, netconf.DefaultRunDir),
+	}
+	scheme := "http://"
+	if o.CAFile != "" {
+		scheme = "https://"
+	}
+	for _, at := range f.endpoints {
+		c.Replicas = append(c.Replicas, scheme+at)
+	}
+	if len(c.Replicas) == 0 && now.Cluster == c.Cluster {
+		for _, u := range now.Replicas {
+			c.Replicas = append(c.Replicas, scheme+u.Host)
+		}
+	}
+	switch {
+	case c.Cluster == "":
+		return nil, fmt.Errorf("the UID of kube-system is %w: the API server has not answered; hint: see whether this node "+
+			"reaches it, and whether the ServiceAccount may get the namespace", errFacts)
+	case len(c.Replicas) == 0:
+		return nil, fmt.Errorf("the replicas of the allocator are %w: no EndpointSlice of the Service %s names one with the "+
+			"port %s; hint: see whether pods of bcsnet-controller run", errFacts, o.Service, o.ServicePort)
+	}
+	text, err := json.Marshal(c)
+	return append(text, '\n'), err
+}
+
+func unusual(dir, usual string) string {
+	if dir == usual {
+		return ""
+	}
+	return dir
+}
+
+// readConfig returns the config.json that the node has; an empty one where there is none, or it is damaged.
+func readConfig(dir string) (netconf.Node, error) {
+	text, err := client.NodeFile(dir)
+	if err != nil || text == nil {
+		return netconf.Node{}, err
+	}
+	n, err := netconf.ParseNode(text)
+	if err != nil {
+		return netconf.Node{}, nil //nolint:nilerr // it is written anew
+	}
+	return n, nil
+}

@@ -1,0 +1,73 @@
+package node
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/containernetworking/cni/libcni"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
+)
+
+// checkConflist returns an error for a conflist by which no ADD of the node could be done, before a runtime reads it.
+func checkConflist(text []byte, o Options) error {
+	list, err := libcni.NetworkConfFromBytes(text)
+	if err != nil {
+		return fmt.Errorf("it is no network configuration: %w", err)
+	}
+	if list.CNIVersion == "" {
+		return errors.New("cniVersion is missing")
+	}
+	var errs []error
+	for _, p := range list.Plugins {
+		if p.Network.IPAM.Type != netconf.Type {
+			continue
+		}
+		c, err := netconf.Parse(p.Bytes, "")
+		if err != nil {
+			errs = append(errs, fmt.Errorf("the plugin %s: %s", p.Network.Type, strings.ReplaceAll(err.Error(), "\n", "; ")))
+		}
+		for _, d := range []struct{ name, has, usual, wants string }{
+			{"configDir", c.ConfigDir, netconf.DefaultConfigDir, o.ConfigDir},
+			{"dataDir", c.DataDir, o.DataDir, o.DataDir},
+			{"runDir", c.RunDir, o.RunDir, o.RunDir},
+		} {
+			if has := cmp.Or(d.has, d.usual); has != d.wants {
+				errs = append(errs, fmt.Errorf("the plugin %s: ipam.%s is %s, and this pod has %s", p.Network.Type, d.name, has,
+					d.wants))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// missingPlugins returns the plugins of a conflist that --bin-dir lacks. A runtime can have further directories.
+func missingPlugins(text []byte, o Options) (names []string) {
+	list, err := libcni.NetworkConfFromBytes(text)
+	if err != nil {
+		return nil // checkConflist says so
+	}
+	for _, p := range list.Plugins {
+		for _, name := range []string{p.Network.Type, p.Network.IPAM.Type} {
+			if _, err := os.Stat(filepath.Join(o.BinDir, filepath.Base(name))); name != "" && err != nil {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// earlierConflists returns the names of other network configurations that a runtime takes before ours.
+func earlierConflists(o Options) (names []string, err error) {
+	files, err := libcni.ConfFiles(o.NetDir, []string{".conf", ".conflist", ".json"})
+	for _, f := range files {
+		if name := filepath.Base(f); name < o.ConflistName {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}

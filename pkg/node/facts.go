@@ -1,0 +1,105 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	discoverylisters "k8s.io/client-go/listers/discovery/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// facts are what the cluster says. The zero facts are those of a cluster that has not been asked yet.
+type facts struct {
+	// cluster is the UID of kube-system.
+	cluster string
+	// endpoints are HOST:PORT of the replicas.
+	endpoints []string
+}
+
+// source keeps the facts.
+type source struct {
+	options Options
+	client  kubernetes.Interface
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	now     facts
+	changed chan struct{}
+}
+
+func newSource(o Options, client kubernetes.Interface, log *slog.Logger) *source {
+	return &source{options: o, client: client, log: log, changed: make(chan struct{}, 1)}
+}
+
+// facts returns what is known.
+func (s *source) facts() facts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// change changes the facts and has the installer see to it.
+func (s *source) change(f func(*facts)) {
+	s.mu.Lock()
+	f(&s.now)
+	s.mu.Unlock()
+	select {
+	case s.changed <- struct{}{}:
+	default: // it does so already
+	}
+}
+
+// run follows the cluster until the context ends.
+func (s *source) run(ctx context.Context) error {
+	namespace, name, _ := strings.Cut(s.options.Service, "/")
+	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector = labels.Set{discoveryv1.LabelServiceName: name}.String()
+		}))
+	endpointSlices := factory.Discovery().V1().EndpointSlices()
+	read := func(any) { s.readEndpoints(endpointSlices.Lister()) }
+	if _, err := endpointSlices.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: read, UpdateFunc: func(_, o any) { read(o) }, DeleteFunc: read,
+	}); err != nil {
+		return err
+	}
+	factory.StartWithContext(ctx)
+	defer factory.Shutdown()
+	s.readCluster(ctx)
+	<-ctx.Done()
+	return nil
+}
+
+func (s *source) readEndpoints(lister discoverylisters.EndpointSliceLister) {
+	all, err := lister.List(labels.Everything())
+	if err != nil {
+		s.log.Error("read the EndpointSlices", "error", err) // they are in memory
+		return
+	}
+	s.change(func(f *facts) { f.endpoints = endpointsOf(all, s.options.ServicePort) })
+}
+
+// readCluster asks for the identity of the cluster until it is known. It never changes while this process runs.
+func (s *source) readCluster(ctx context.Context) {
+	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
+		namespace, err := s.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		if err == nil {
+			s.change(func(f *facts) { f.cluster = string(namespace.UID) })
+			return
+		}
+		s.log.Warn("the identity of the cluster is not known yet", "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}

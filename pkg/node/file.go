@@ -1,0 +1,120 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// file is a file of the node as it is to be.
+type file struct {
+	dir, name string
+	content   []byte
+	mode      fs.FileMode
+}
+
+func (f file) path() string { return filepath.Join(f.dir, f.name) }
+
+// inPlace reports whether the file is there as it is to be.
+func (f file) inPlace() (bool, error) {
+	info, err := os.Lstat(f.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || info.Mode() != f.mode || info.Size() != int64(len(f.content)) { // a link is none of ours
+		return false, err
+	}
+	content, err := os.ReadFile(f.path())
+	return err == nil && bytes.Equal(content, f.content), err
+}
+
+// write puts the file in its place, unless it is there as it is to be, and reports whether it did. Whoever reads
+// meanwhile, and a node that loses its power, have the earlier file or this one. The name beside its place is always
+// the same, so that one who is killed often fills no disk; and no runtime takes it for a configuration.
+func (f file) write() (bool, error) {
+	done, err := f.inPlace()
+	if err != nil || done {
+		return false, err
+	}
+	beside := filepath.Join(f.dir, "."+f.name+".new")
+	err = writeNew(beside, f.content, f.mode)
+	if err == nil {
+		err = os.Rename(beside, f.path())
+	}
+	if err != nil {
+		_ = os.Remove(beside) // the next one does it again
+		return false, err
+	}
+	return true, syncDir(f.dir)
+}
+
+// writeNew writes a file that is on the disk when it returns, in the place of what somebody left who was killed.
+func writeNew(path string, content []byte, mode fs.FileMode) error {
+	if err := removeAll(path); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Chmod(mode) // whatever the umask is
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// removeAll removes files and writes that to the disk. Those that are not there are no error.
+func removeAll(paths ...string) error {
+	for _, path := range paths {
+		if err := os.Remove(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if err := syncDir(filepath.Dir(path)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// makeDir makes a directory that root alone reads.
+func makeDir(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() == 0o700 {
+		return err
+	}
+	return os.Chmod(path, 0o700) //nolint:gosec // a directory
+}
+
+// lock has one process alone change the node: a pod that ends may still run when the next one starts.
+func lock(dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("another process installs here: lock %s: %w", dir, err), f.Close())
+	}
+	return func() { _ = f.Close() }, nil
+}

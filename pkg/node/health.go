@@ -1,0 +1,165 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/ipam"
+	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
+	"github.com/bcsnet/bcsnet/pkg/cni/undelivered"
+)
+
+// Values of the label result.
+const (
+	answered   = "answered"
+	unanswered = "unanswered"
+)
+
+// writeTime bounds a write of the condition.
+const writeTime = 10 * time.Second
+
+// health says how the node is, and delivers what the plugins could not.
+type health struct {
+	options   Options
+	installed func() error
+	tokens    *tokens
+	metrics   *metrics
+	log       *slog.Logger
+	client    kubernetes.Interface
+	asker     *asker
+	writer    *writer
+
+	// began is when this process did.
+	began time.Time
+	// failures counts the questions in a row that no replica answered, and why has the last error.
+	failures int
+	why      error
+	// written is the error of the last write of the condition, next when the next one may be, and pause how long after
+	// it.
+	written string
+	next    time.Time
+	pause   time.Duration
+}
+
+func newHealth(
+	o Options, installed func() error, client kubernetes.Interface, m *metrics, age *tokens, log *slog.Logger,
+) *health {
+	return &health{
+		options: o, installed: installed, tokens: age, metrics: m, log: log, client: client, began: o.Now(),
+		asker:  &asker{configDir: o.ConfigDir, now: o.Now},
+		writer: &writer{node: o.Node, client: client, now: o.Now, beat: o.Every.Beat, words: o.Every.Check},
+	}
+}
+
+// run checks the node until the context ends: often whether it is in order, and less often whether the allocator
+// answers.
+func (h *health) run(ctx context.Context) error {
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: h.client.EventsV1()})
+	defer broadcaster.Shutdown()
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return fmt.Errorf("record events: %w", err)
+	}
+	h.writer.recorder = broadcaster.NewRecorder(scheme.Scheme, "bcsnet-node")
+	ctx = klog.NewContext(ctx, klog.Background())
+	compare := time.NewTicker(h.options.Every.Compare)
+	defer compare.Stop()
+	var asked time.Time
+	for ctx.Err() == nil {
+		if now := h.options.Now(); now.Sub(asked).Abs() >= h.options.Every.Check && h.options.installed() {
+			asked = now
+			h.check(ctx)
+		}
+		if ctx.Err() == nil {
+			h.say(ctx)
+		}
+		select {
+		case <-ctx.Done():
+		case <-compare.C:
+		}
+	}
+	return nil
+}
+
+// check asks the allocator, unless a plugin has had an answer meanwhile, and delivers releases where there are some.
+func (h *health) check(ctx context.Context) {
+	state, err := runstate.Dir(h.options.RunDir).Read()
+	if err != nil {
+		h.log.Warn("the state of the plugins cannot be read", "error", err)
+	}
+	if age := h.options.Now().Sub(state.AnsweredAt); age < 0 || age > h.options.Every.Check || h.failures > 0 {
+		if err := h.asker.ask(ctx); err != nil {
+			if ctx.Err() == nil {
+				h.failures, h.why = h.failures+1, err
+				h.metrics.asked.WithLabelValues(unanswered).Inc()
+			}
+			return
+		}
+		h.metrics.asked.WithLabelValues(answered).Inc()
+	}
+	h.failures, h.why = 0, nil
+	if err := deliver(ctx, h.options, h.log); err != nil {
+		h.log.Warn("undelivered releases stay", "error", err)
+	}
+}
+
+// deliver delivers the releases that no replica took, where there are some.
+func deliver(ctx context.Context, o Options, log *slog.Logger) error {
+	n, err := undelivered.In(o.DataDir).Len()
+	if err != nil || n == 0 {
+		return err
+	}
+	p := ipam.New(o.LogOutput, o.LogOutput)
+	p.ConfigDir, p.Now = o.ConfigDir, o.Now
+	d, err := p.Deliver(ctx)
+	log.Info("undelivered releases", "delivered", d.Delivered, "dropped", d.Dropped, "left", d.Left)
+	return err
+}
+
+// say writes the condition of the Node. The next one tries again where it cannot be written.
+func (h *health) say(ctx context.Context) {
+	v := judge(h.signs())
+	h.metrics.condition.Reset()
+	for _, r := range Reasons() {
+		value := 0.0
+		if r == v.reason {
+			value = 1
+		}
+		h.metrics.condition.WithLabelValues(string(r)).Set(value)
+	}
+	now := h.options.Now()
+	starting := v.reason == ReasonNotInstalled && now.Sub(h.began) < h.options.Every.Grace
+	if starting || now.Before(h.next) {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, writeTime)
+	defer stop()
+	err := h.writer.write(ctx, v)
+	if err == nil {
+		h.written, h.pause = "", 0
+		return
+	}
+	h.pause = min(max(2*h.pause, time.Second), lastPause)
+	h.next = now.Add(h.pause)
+	if text := err.Error(); text != h.written && ctx.Err() == nil {
+		h.log.Warn("the Node does not say how it is", "error", err)
+		h.written = text
+	}
+}
+
+func (h *health) signs() signs {
+	s := signs{installed: h.installed(), unanswered: h.why, questions: h.failures, now: h.options.Now()}
+	if h.options.TokenFile != "" {
+		s.age, s.life, _ = h.tokens.age() // a token that is missing is not installed
+	}
+	if state, err := runstate.Dir(h.options.RunDir).Read(); err == nil {
+		s.full = state.PoolsFull
+	}
+	return s
+}

@@ -1,0 +1,157 @@
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+)
+
+// lastPause is the longest pause before a step that failed is done again.
+const lastPause = 15 * time.Second
+
+// Run installs the plugins and keeps the node in order until the context ends. It leaves everything in place: the pod
+// that comes next goes on with it, and the plugins need no pod.
+func Run(ctx context.Context, o Options) error {
+	o.Every.fill()
+	log := o.logger()
+	klog.SetSlogLogger(log)
+	cfg, err := restConfig(o)
+	if err != nil {
+		return err
+	}
+	clients, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return err
+	}
+	age := &tokens{options: o}
+	a := &agent{options: o, log: log, source: newSource(o, clients, log), metrics: newMetrics(o, age)}
+	a.state.Store(errors.New("nothing is installed yet"))
+	h := newHealth(o, a.state.Load, clients, a.metrics, age, log)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.source.run(ctx) })
+	group.Go(func() error { return a.run(ctx) })
+	group.Go(func() error { return h.run(ctx) })
+	group.Go(func() error { return a.metrics.run(ctx) })
+	group.Go(func() error { return serve(ctx, o, a.ready, a.metrics.registry) })
+	err = group.Wait()
+	log.Info("bcsnet-node ends; what it installed stays")
+	return err
+}
+
+// restConfig returns the way to the API server.
+func restConfig(o Options) (*rest.Config, error) {
+	cfg, err := rest.InClusterConfig()
+	if o.Kubeconfig != "" {
+		cfg, err = clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find the API server: %w; hint: --kubeconfig, where this is no pod", err)
+	}
+	cfg.UserAgent = "bcsnet-node"
+	return cfg, nil
+}
+
+// outcome is what the last installation came to.
+type outcome struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (s *outcome) Store(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+func (s *outcome) Load() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// agent installs whenever something has changed.
+type agent struct {
+	options Options
+	log     *slog.Logger
+	source  *source
+	metrics *metrics
+	state   outcome
+}
+
+// run installs at once, when the cluster or a mounted file has changed, when something failed, and every half minute,
+// as somebody may have changed the node.
+func (a *agent) run(ctx context.Context) error {
+	ask := &asker{configDir: a.options.ConfigDir, now: a.options.Now}
+	i := &installer{options: a.options, log: a.log, ask: ask.ask, failed: a.metrics.failed, said: map[string]bool{}}
+	compare := time.NewTicker(a.options.Every.Compare)
+	defer compare.Stop()
+	var digest [sha256.Size]byte
+	var from time.Time // when the next one is due, whatever happens
+	pause := time.Duration(0)
+	for changed := true; ctx.Err() == nil; {
+		now := mounted(a.options)
+		if changed || now != digest || !a.options.Now().Before(from) {
+			digest = now
+			err := i.install(ctx, a.source.facts())
+			a.say(ctx, err)
+			pause = min(max(2*pause, a.options.Every.Compare), lastPause)
+			if err == nil {
+				pause = 0
+			}
+			from = a.options.Now().Add(a.options.Every.Repair)
+			if err != nil {
+				from = a.options.Now().Add(pause)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-a.source.changed:
+			changed = true
+			continue
+		case <-compare.C:
+		}
+		changed = false
+	}
+	return nil
+}
+
+// say keeps what an installation came to, and logs what is new of it.
+func (a *agent) say(ctx context.Context, err error) {
+	last := a.state.Load()
+	a.state.Store(err)
+	a.metrics.installed(err == nil)
+	switch {
+	case ctx.Err() != nil:
+	case err == nil && last != nil:
+		a.log.Info("the node is in order")
+	case err != nil && (last == nil || last.Error() != err.Error()):
+		a.log.Error("the node is not in order; it is tried again", "error", err)
+	}
+}
+
+// ready returns why the node is not in order; nil once it is.
+func (a *agent) ready() error { return a.state.Load() }
+
+// mounted returns a digest of the files that are copied from mounts of the pod.
+func mounted(o Options) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	for _, path := range []string{o.CAFile, o.TokenFile, o.ConflistFile} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			text = []byte(err.Error()) // who copies it says so
+		}
+		h.Write(append(text, 0))
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}

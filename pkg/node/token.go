@@ -1,0 +1,67 @@
+package node
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// tokens says how old the token of the plugins is. It goes by the time for which this process has seen it, as clocks may
+// be hours off, and may be set meanwhile.
+type tokens struct {
+	options Options
+
+	mu    sync.Mutex
+	text  string
+	since time.Time
+}
+
+// age returns how long ago the token was renewed, and how long tokens of its kind are good; 0 where it does not say.
+func (t *tokens) age() (age, life time.Duration, err error) {
+	path := filepath.Join(t.options.ConfigDir, tokenFile)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	text := strings.TrimSpace(string(content))
+	life = tokenLife(text)
+	now := t.options.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if text != t.text {
+		first := t.text == ""
+		t.text, t.since = text, now
+		if info, err := os.Stat(path); first && err == nil { // a process before this one has copied it
+			if before := now.Sub(info.ModTime()); before > 0 && before <= life {
+				t.since = now.Add(-before)
+			}
+		}
+	}
+	return now.Sub(t.since), life, nil
+}
+
+// tokenLife returns the time from the issue of a token to its end; 0 for what is no token of an API server. Nobody
+// trusts what it says.
+func tokenLife(text string) time.Duration {
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 {
+		return 0
+	}
+	claims, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return 0
+	}
+	var c struct {
+		Issued  int64 `json:"iat"`
+		Expires int64 `json:"exp"`
+	}
+	const longest = 1 << 32 // seconds, more than any token has
+	if json.Unmarshal(claims, &c) != nil || c.Issued <= 0 || c.Expires <= c.Issued || c.Expires-c.Issued > longest {
+		return 0
+	}
+	return time.Duration(c.Expires-c.Issued) * time.Second
+}
