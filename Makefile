@@ -9,13 +9,16 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 ##@ Build
 
 .PHONY: build
-build: ## Build the controller, the CLI, the kubectl plugin and the CNI plugins into bin/.
+build: ## Build the controller, the CLI, the kubectl plugin, the CNI plugins and the image of nodes into bin/.
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-controller ./cmd/controller
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnetctl ./cmd/bcsnetctl
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/kubectl-bcsnet ./plugins/kubectl
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-ipam ./plugins/cni/bcsnet-ipam
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-announce ./plugins/cni/bcsnet-announce
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-node ./cmd/node
 	install -m 755 plugins/kubectl/kubectl_complete-bcsnet bin/
+	@go run ./hack/image -o bin/bcsnet-node.tar -name docker.io/library/bcsnet-node:latest -cmd install \
+		-program bin/bcsnet-node programs/bcsnet-ipam=bin/bcsnet-ipam programs/bcsnet-announce=bin/bcsnet-announce
 
 .PHONY: image
 image: ## Build container images for amd64 and arm64 into dist/images/, with SBOMs; no container engine is needed.

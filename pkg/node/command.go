@@ -58,10 +58,10 @@ func newUninstall() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Remove the plugins from the node",
-		Long: `uninstall withdraws the conflist first, so that no pod begins by it. While pods of the node have addresses by
-the plugins it removes nothing else and fails, as such pods could not end: drain the node. Then it delivers
-the releases that are left, and removes configuration and plugins. Releases that no replica takes stay on the
-disk and are reported.
+		Long: `uninstall removes nothing while pods of the node have addresses by the plugins, as these could not end without
+them: drain the node. Then it withdraws the conflist, so that no pod begins by it, delivers the releases that
+are left, and removes configuration and plugins. Releases that no replica takes stay on the disk and are
+reported.
 
 The DaemonSet of install has to be deleted before: it would install all again.`,
 		Example: `  # one node, by a Job that is placed there

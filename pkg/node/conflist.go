@@ -53,7 +53,7 @@ func missingPlugins(text []byte, o Options) (names []string) {
 	}
 	for _, p := range list.Plugins {
 		for _, name := range []string{p.Network.Type, p.Network.IPAM.Type} {
-			if _, err := os.Stat(filepath.Join(o.BinDir, filepath.Base(name))); name != "" && err != nil {
+			if _, err := os.Lstat(filepath.Join(o.BinDir, filepath.Base(name))); name != "" && err != nil {
 				names = append(names, name)
 			}
 		}

@@ -97,6 +97,8 @@ func (o *Options) addDirs(f *pflag.FlagSet) {
 		"directory of what the plugins keep until a boot, by the path that it has on the node")
 	f.StringVar(&o.ConflistName, "conflist-name", "10-bcsnet.conflist",
 		"name of the conflist in --net-dir; the runtime takes the first one by name")
+	f.StringVar(&o.HTTPBindAddress, "http-bind-address", "127.0.0.1:8093",
+		"address of /metrics, /healthz and /readyz; 0 for none")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
 
@@ -114,8 +116,6 @@ func (o *Options) addInstall(f *pflag.FlagSet) {
 	f.StringVar(&o.ServicePort, "service-port", "allocator", "name of the Service's port")
 	f.StringVar(&o.ServerName, "server-name", "",
 		"name in the certificates of the replicas; empty for NAME.NAMESPACE.svc of --service")
-	f.StringVar(&o.HTTPBindAddress, "http-bind-address", "127.0.0.1:8093",
-		"address of /metrics, /healthz and /readyz; 0 for none")
 }
 
 // addUninstall adds the flags of uninstall.
@@ -144,6 +144,11 @@ func (o *Options) Validate() error {
 	if n := o.ConflistName; n == "" || filepath.Base(n) != n || filepath.Ext(n) != ".conflist" || n[0] == '.' {
 		wrong("--conflist-name %q is not the name of a file that ends in .conflist", n)
 	}
+	if o.HTTPBindAddress != "0" {
+		if _, _, err := net.SplitHostPort(o.HTTPBindAddress); err != nil {
+			wrong("--http-bind-address %q is neither HOST:PORT nor 0", o.HTTPBindAddress)
+		}
+	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, o.LogLevel) {
 		wrong("--log-level %q is not debug, info, warn or error", o.LogLevel)
 	}
@@ -163,11 +168,6 @@ func (o *Options) ValidateInstall() error {
 	}
 	if o.TokenFile != "" && o.CAFile == "" {
 		wrong("--token-file without --ca-file: a token is shown to nobody over plain HTTP")
-	}
-	if o.HTTPBindAddress != "0" {
-		if _, _, err := net.SplitHostPort(o.HTTPBindAddress); err != nil {
-			wrong("--http-bind-address %q is neither HOST:PORT nor 0", o.HTTPBindAddress)
-		}
 	}
 	return errors.Join(errs...)
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 
@@ -20,45 +22,41 @@ import (
 // stayPause is how long a pod that stays waits before it tries again.
 const stayPause = 10 * time.Second
 
-// Uninstall removes what Run installs: the conflist first, so that no pod begins by it, then the rest, once no pod has
-// an address by it. With Options.Stay it tries until that is so, and then waits for the end of the context.
+// Uninstall removes what Run installs, once no pod has an address by it: the conflist first, so that no pod begins by
+// it, then the rest. With Options.Stay it tries until that is so, is ready then, and waits for the end of the context.
 func Uninstall(ctx context.Context, o Options) error {
 	log := o.logger()
-	for {
-		err := uninstall(ctx, o, log)
-		if err == nil {
-			log.Info("the plugins are removed from the node", "node", o.Node)
-		}
-		if !o.Stay {
-			return err
-		}
-		if err == nil {
-			<-ctx.Done()
-			return nil
-		}
-		log.Warn("the plugins are not removed yet", "error", err)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(stayPause):
-		}
+	if !o.Stay {
+		return uninstall(ctx, o, log)
 	}
+	var state outcome
+	state.Store(errors.New("nothing is removed yet"))
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return serve(ctx, o, state.Load, prometheus.NewRegistry()) })
+	group.Go(func() error {
+		for state.Load() != nil && ctx.Err() == nil {
+			err := uninstall(ctx, o, log)
+			state.Store(err)
+			if err == nil {
+				break
+			}
+			log.Warn("the plugins are not removed yet", "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(stayPause):
+			}
+		}
+		<-ctx.Done()
+		return nil
+	})
+	return group.Wait()
 }
 
 func uninstall(ctx context.Context, o Options, log *slog.Logger) error {
-	if err := removeAll(filepath.Join(o.NetDir, o.ConflistName)); err != nil {
-		return fmt.Errorf("withdraw the conflist: %w", err)
+	if err := o.withdraw(); err != nil {
+		return err
 	}
 	o.reached(stepConflist)
-	attached, err := attach.Dir(filepath.Join(o.RunDir, "attach")).Len()
-	if err != nil {
-		return fmt.Errorf("count the attachments: %w", err)
-	}
-	if attached > 0 && !o.Force {
-		return fmt.Errorf("the conflist is withdrawn, and the plugins stay: %d interfaces of pods on %s have addresses by "+
-			"them, and end by them; hint: kubectl drain %s, or delete these pods; --force removes the plugins anyway",
-			attached, o.Node, o.Node)
-	}
 	if err := deliver(ctx, o, log); err != nil {
 		log.Warn("undelivered releases stay", "error", err)
 	}
@@ -76,7 +74,47 @@ func uninstall(ctx context.Context, o Options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	return o.removeCondition(ctx)
+	if err := o.removeCondition(ctx); err != nil {
+		return err
+	}
+	log.Info("the plugins are removed from the node", "node", o.Node)
+	return nil
+}
+
+// withdraw removes the conflist. A container runtime ends no pod without one, and by another one it would end pods by
+// other plugins than they began with: a conflist by which pods have addresses stays.
+func (o *Options) withdraw() error {
+	path := filepath.Join(o.NetDir, o.ConflistName)
+	aside := filepath.Join(o.NetDir, "."+o.ConflistName+".withdrawn")
+	if err := o.unattached(); err != nil {
+		return err
+	}
+	if err := os.Rename(path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("withdraw the conflist: %w", err)
+	}
+	if err := o.unattached(); err != nil { // a pod has begun meanwhile
+		if back := os.Rename(aside, path); !errors.Is(back, fs.ErrNotExist) {
+			err = errors.Join(err, back)
+		}
+		return err
+	}
+	if err := removeAll(aside); err != nil {
+		return fmt.Errorf("withdraw the conflist: %w", err)
+	}
+	return nil
+}
+
+// unattached returns an error while pods of the node have addresses by the plugins.
+func (o *Options) unattached() error {
+	n, err := attach.Dir(filepath.Join(o.RunDir, "attach")).Len()
+	if err != nil {
+		return fmt.Errorf("count the attachments: %w", err)
+	}
+	if n > 0 && !o.Force {
+		return fmt.Errorf("the plugins stay: %d interfaces of pods on %s have addresses by them, and end by them; hint: "+
+			"kubectl drain %s, or delete these pods; --force removes the plugins anyway", n, o.Node, o.Node)
+	}
+	return nil
 }
 
 // remove removes configuration and plugins.

@@ -28,6 +28,7 @@ type Bed struct {
 	machine  *os.File // the network namespace of the machine
 	logs     string   // the directory of the control plane's logs
 	networks []string
+	images   []string
 	nodes    []*Node
 }
 
@@ -37,6 +38,8 @@ type Setup struct {
 	// Networks are the names of further networks, each of which a pod gets that has it as its runtimeClassName. A node
 	// needs a conflist for it: WriteConflist.
 	Networks []string
+	// Images are further images that nodes have, as archives below bin of this module.
+	Images []string
 	// Prepare is called with each node before it starts. It writes a conflist at least: without one for pods by default a
 	// node does not become Ready.
 	Prepare func(*Node) error
@@ -129,7 +132,7 @@ func (b *Bed) Start(ctx context.Context, more ...controlplane.Option) error {
 
 // Up adds nodes n1, n2 and so on to the control plane, and returns when the API server has each of them Ready.
 func (b *Bed) Up(ctx context.Context, s Setup) error {
-	b.networks = s.Networks
+	b.networks, b.images = s.Networks, s.Images
 	if err := b.makeRuntimeClasses(ctx); err != nil {
 		return err
 	}

@@ -69,13 +69,24 @@ func (n *Node) boot(ctx context.Context) error {
 	if err := n.StartContainerd(ctx); err != nil {
 		return err
 	}
-	// An import that was made in an earlier life changes nothing.
-	archive := filepath.Join(n.Bin, "podtool.tar")
-	r, err := n.Run(ctx, Call{Args: []string{filepath.Join(n.Bin, "ctr"), "-n", "k8s.io", "images", "import", archive}})
-	if err != nil || r.Code != 0 {
-		return fmt.Errorf("import the image: %w: exit code %d: %s", err, r.Code, r.Errors)
+	for _, archive := range append([]string{"node/podtool.tar"}, n.bed.images...) {
+		if err := n.importImage(ctx, filepath.Join(n.bed.dir, "bin", archive)); err != nil {
+			return err
+		}
 	}
 	return n.StartKubelet(ctx)
+}
+
+// importImage gives the node an image. One that it got in an earlier life changes nothing.
+func (n *Node) importImage(ctx context.Context, archive string) error {
+	r, err := n.Run(ctx, Call{Args: []string{filepath.Join(n.Bin, "ctr"), "-n", "k8s.io", "images", "import", archive}})
+	if err == nil && r.Code != 0 {
+		err = fmt.Errorf("exit code %d: %s", r.Code, r.Errors)
+	}
+	if err != nil {
+		return fmt.Errorf("import the image %s: %w", filepath.Base(archive), err)
+	}
+	return nil
 }
 
 // spawn starts process 1 in namespaces of the node. The kernel ends it when the thread ends that started it, so that
