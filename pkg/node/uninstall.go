@@ -53,25 +53,7 @@ func Uninstall(ctx context.Context, o Options) error {
 }
 
 func uninstall(ctx context.Context, o Options, log *slog.Logger) error {
-	if err := o.withdraw(); err != nil {
-		return err
-	}
-	o.reached(stepConflist)
-	if err := deliver(ctx, o, log); err != nil {
-		log.Warn("undelivered releases stay", "error", err)
-	}
-	if n, err := undelivered.In(o.DataDir).Len(); err != nil || n > 0 {
-		log.Warn("releases stay undelivered, and the garbage collection of the controller frees their addresses",
-			"count", n, "dir", undelivered.In(o.DataDir), "error", err)
-	}
-	unlock, err := lock(o.ConfigDir)
-	if err == nil {
-		defer unlock()
-		err = o.remove()
-	} else if errors.Is(err, fs.ErrNotExist) {
-		err = o.remove()
-	}
-	if err != nil {
+	if err := o.removeFiles(ctx, log); err != nil {
 		return err
 	}
 	if err := o.removeCondition(ctx); err != nil {
@@ -79,6 +61,22 @@ func uninstall(ctx context.Context, o Options, log *slog.Logger) error {
 	}
 	log.Info("the plugins are removed from the node", "node", o.Node)
 	return nil
+}
+
+// removeFiles removes what is installed, and reports the releases that stay.
+func (o *Options) removeFiles(ctx context.Context, log *slog.Logger) error {
+	if err := o.withdraw(); err != nil {
+		return err
+	}
+	o.reached(stepConflist)
+	if err := deliver(ctx, *o, log); err != nil {
+		log.Warn("undelivered releases stay", "error", err)
+	}
+	if n, err := undelivered.In(o.DataDir).Len(); err != nil || n > 0 {
+		log.Warn("releases stay undelivered, and the garbage collection of the controller frees their addresses",
+			"count", n, "dir", undelivered.In(o.DataDir), "error", err)
+	}
+	return o.remove()
 }
 
 // withdraw removes the conflist. A container runtime ends no pod without one, and by another one it would end pods by
