@@ -49,7 +49,7 @@ clean: ## Stop what runs locally and remove what was built.
 # Packages are tested in the order in which they are named, three at a time: the longest ones first, which wait more than
 # they work, so that at the end none runs alone. A program with the race detector lives on for GORACE's atexit_sleep_ms (a
 # second, where nothing is said) after its end, so that what runs beside it can still be found.
-PKG ?= ./pkg/cli ./test/node ./test/pools ./test/groups ./api/... ./pkg/... ./test/storm ./test/floatingip ./...
+PKG ?= ./pkg/cli ./test/node ./test/node/install ./test/pools ./test/groups ./api/... ./pkg/... ./test/storm ./test/floatingip ./...
 TESTFLAGS ?=
 TESTFORMAT ?= pkgname-and-test-fails
 

@@ -95,7 +95,8 @@ func patchConditions(ctx context.Context, client kubernetes.Interface, node stri
 	if err != nil {
 		return err
 	}
-	_, err = client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{},
+		"status")
 	if err != nil {
 		return fmt.Errorf("write the condition %s of the Node: %w", ConditionType, err)
 	}

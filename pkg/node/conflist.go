@@ -19,8 +19,11 @@ func checkConflist(text []byte, o Options) error {
 	if err != nil {
 		return fmt.Errorf("it is no network configuration: %w", err)
 	}
-	if list.CNIVersion == "" {
+	switch {
+	case list.CNIVersion == "":
 		return errors.New("cniVersion is missing")
+	case len(list.Plugins) == 0: // CNI's library would read them from further files
+		return errors.New("plugins are missing")
 	}
 	var errs []error
 	for _, p := range list.Plugins {

@@ -11,18 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
-
-	"github.com/bcsnet/bcsnet/test/controlplane"
 )
-
-var cluster *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
 	if os.Getenv(killedEnv) != "" {
 		playKilled()
 	}
-	os.Exit(controlplane.Main(m, &cluster))
+	goleak.VerifyTestMain(m)
 }
 
 // conflistText is a conflist as users write one.
@@ -75,12 +72,12 @@ func newInstaller(o Options, answer error) *installer {
 	}
 }
 
-// known are the facts of a cluster.
+// knownFacts returns those of a cluster.
 func knownFacts() facts { return facts{cluster: "c1", endpoints: []string{"10.0.0.1:8090"}} }
 
 var errSilent = errors.New("no replica answers")
 
-// files returns what a directory has, by name, but for directories.
+// filesOf returns what a directory has, by name, but for directories.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -43,8 +43,8 @@ func newMetrics(o Options, age *tokens) *metrics {
 		options: o, tokens: age, registry: prometheus.NewRegistry(), follower: runstate.Dir(o.RunDir).Follow(),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_node_calls_total",
-			Help: "Calls of bcsnet-ipam on this node, by command, by outcome as calls.log has it, and by the allocator's reason " +
-				"for a refusal. Delivered and dropped are records of releases.",
+			Help: "Calls of bcsnet-ipam on this node, by command, by outcome as calls.log has it, and by the allocator's " +
+				"reason for a refusal. Delivered and dropped are records of releases.",
 		}, []string{"command", "outcome", "reason"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "bcsnet_node_call_duration_seconds", Help: "Time that a call of bcsnet-ipam took, by command.",
@@ -173,13 +173,17 @@ func (m *metrics) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			m.log(m.read())
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			return m.follower.Close()
+			return m.close()
 		case <-tick.C:
 			m.log(m.read())
 		}
 	}
+}
+
+func (m *metrics) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.follower.Close()
 }
 
 func (m *metrics) log(err error) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// tokens says how old the token of the plugins is. It goes by the time for which this process has seen it, as clocks may
-// be hours off, and may be set meanwhile.
+// tokens says how old the token of the plugins is. It goes by the time for which this process has seen it, as clocks
+// may be hours off, and may be set meanwhile.
 type tokens struct {
 	options Options
 

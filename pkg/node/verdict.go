@@ -63,8 +63,8 @@ func judge(s signs) verdict {
 	case s.installed != nil:
 		return newVerdict(ReasonNotInstalled, "%v", s.installed)
 	case s.life > 0 && s.age > s.life:
-		return newVerdict(ReasonTokenExpired, "the token was renewed %s ago and is good for %s; hint: see whether the kubelet "+
-			"reaches the API server", s.age.Round(time.Second), s.life)
+		return newVerdict(ReasonTokenExpired, "the token was renewed %s ago and is good for %s; hint: see whether the "+
+			"kubelet reaches the API server", s.age.Round(time.Second), s.life)
 	case s.unanswered != nil && s.questions >= deaf:
 		return newVerdict(ReasonAllocatorUnreachable, "no replica answers: %v; pods that run keep their addresses",
 			s.unanswered)
