@@ -63,7 +63,8 @@ them: drain the node. Then it withdraws the conflist, so that no pod begins by i
 are left, and removes configuration and plugins. Releases that no replica takes stay on the disk and are
 reported.
 
-The DaemonSet of install has to be deleted before: it would install all again.`,
+No pod of install may run on the node any more, as it would install all again: config/node-uninstall turns the
+DaemonSet into one of uninstall.`,
 		Example: `  # one node, by a Job that is placed there
   bcsnet-node uninstall --node=node-1
 

@@ -107,7 +107,7 @@ func makeDir(path string) error {
 	return os.Chmod(path, 0o700)
 }
 
-// lock has one process alone change the node: a pod that ends may still run when the next one starts.
+// lock lets one process alone change the node: a pod that ends may still run when the next one starts.
 func lock(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -97,8 +97,6 @@ func (o *Options) addDirs(f *pflag.FlagSet) {
 		"directory of what the plugins keep until a boot, by the path that it has on the node")
 	f.StringVar(&o.ConflistName, "conflist-name", "10-bcsnet.conflist",
 		"name of the conflist in --net-dir; the runtime takes the first one by name")
-	f.StringVar(&o.HTTPBindAddress, "http-bind-address", "127.0.0.1:8093",
-		"address of /metrics, /healthz and /readyz; 0 for none")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
 
@@ -116,6 +114,8 @@ func (o *Options) addInstall(f *pflag.FlagSet) {
 	f.StringVar(&o.ServicePort, "service-port", "allocator", "name of the Service's port")
 	f.StringVar(&o.ServerName, "server-name", "",
 		"name in the certificates of the replicas; empty for NAME.NAMESPACE.svc of --service")
+	f.StringVar(&o.HTTPBindAddress, "http-bind-address", "127.0.0.1:8093",
+		"address of /metrics, /healthz and /readyz; 0 for none")
 }
 
 // addUninstall adds the flags of uninstall.
@@ -124,6 +124,8 @@ func (o *Options) addUninstall(f *pflag.FlagSet) {
 		"remove the plugins although pods of the node have addresses by them; such pods cannot end then")
 	f.BoolVar(&o.Stay, "stay", false,
 		"try again every ten seconds until all is removed, then wait to be ended; for a DaemonSet")
+	f.StringVar(&o.HTTPBindAddress, "http-bind-address", "127.0.0.1:8093",
+		"with --stay, address of /healthz and of /readyz, which is well once all is removed; 0 for none")
 }
 
 // Validate checks the flags. The error names all that are wrong.
