@@ -24,6 +24,7 @@ func TestRendered(t *testing.T) {
 		"crds":       nil,
 		"rbac":       nil,
 		"manager":    nil,
+		"node":       {"--set", "node.enabled=true", "--set", "node.image.repository=bcsnet-node", "--set", "node.image.tag=latest"},
 		"floatingip": {"--set", "floatingipConfig=kube-system/floatingip-config"},
 		"hostnic":    {"--set", "hostnicIPAMConfig=kube-system/hostnic-ipam-config"},
 		"ipamclaims": {"--set", "ipamClaims=true"},

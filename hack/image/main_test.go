@@ -52,7 +52,7 @@ func TestReproducible(t *testing.T) {
 		checkImage(t, built[0], "bcsnet-controller", nonRoot, []string{"/bcsnet-controller"})
 	})
 	t.Run("node", func(t *testing.T) {
-		checkImage(t, built[0], "bcsnet-node", "0:0", []string{"/programs/bcsnet-announce", "/programs/bcsnet-ipam"})
+		checkImage(t, built[0], "bcsnet-node", "0:0", []string{"/bcsnet-node", "/programs/bcsnet-announce", "/programs/bcsnet-ipam"})
 	})
 }
 

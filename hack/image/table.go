@@ -44,12 +44,13 @@ func images() []image {
 		{
 			// It writes into directories of the node that belong to root.
 			name: "bcsnet-node", title: "bcsnet-node",
-			description: "CNI plugins of bcsnet, for nodes",
+			description: "Installs the CNI plugins of bcsnet on nodes",
 			programs: []program{
+				{"./cmd/node", "/bcsnet-node"},
 				{"./plugins/cni/bcsnet-ipam", "/programs/bcsnet-ipam"},
 				{"./plugins/cni/bcsnet-announce", "/programs/bcsnet-announce"},
 			},
-			user: "0:0",
+			entrypoint: []string{"/bcsnet-node"}, command: []string{"install"}, user: "0:0",
 		},
 	}
 }
