@@ -14,11 +14,26 @@ import (
 // by which a list says what is releasable and a release is decided.
 func galaxyRoutes() []route {
 	return []route{
-		{http.MethodGet, "/v1/ip", "listIPs", galaxyrest.Parameters(), false, true, galaxyrest.Rows, (*Service).listIPs},
-		{http.MethodPost, "/v1/ip", "releaseIPs", nil, true, true, nil, (*Service).releaseIPs},
-		{http.MethodGet, "/v1/pool/{name}", "getSharedPool", nil, false, true, nil, (*Service).getSharedPool},
-		{http.MethodDelete, "/v1/pool/{name}", "deleteSharedPool", nil, false, true, nil, (*Service).deleteSharedPool},
-		{http.MethodPost, "/v1/pool", "setSharedPool", nil, true, true, nil, (*Service).setSharedPool},
+		{
+			http.MethodGet, "/v1/ip", "listIPs", galaxyrest.Parameters(), false, true,
+			access{"list", allocations, byNobody}, galaxyrest.Rows, (*Service).listIPs,
+		},
+		{
+			http.MethodPost, "/v1/ip", "releaseIPs", nil, true, true,
+			access{"delete", allocations, byNobody}, nil, (*Service).releaseIPs,
+		},
+		{
+			http.MethodGet, "/v1/pool/{name}", "getSharedPool", nil, false, true,
+			access{"get", claims, byNobody}, nil, (*Service).getSharedPool,
+		},
+		{
+			http.MethodDelete, "/v1/pool/{name}", "deleteSharedPool", nil, false, true,
+			access{"delete", claims, byNobody}, nil, (*Service).deleteSharedPool,
+		},
+		{
+			http.MethodPost, "/v1/pool", "setSharedPool", nil, true, true,
+			access{"update", claims, byNobody}, nil, (*Service).setSharedPool,
+		},
 	}
 }
 

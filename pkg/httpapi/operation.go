@@ -115,7 +115,10 @@ func (s *Service) admit(
 // come records when a request came, and admits or refuses it. leave has to be called when it has ended.
 func (s *Service) come(r *http.Request, op route, body []byte) (_ *http.Request, leave func(), err error) {
 	leave = func() {}
-	if r, err = s.arrive(r, body); err != nil || !op.adds() {
+	if r, err = s.arrive(r, body); err != nil {
+		return r, leave, err
+	}
+	if r, err = s.identify(r, op, body); err != nil || !op.adds() {
 		return r, leave, err
 	}
 	ended, err := s.admitAdd(body)

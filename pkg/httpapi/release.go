@@ -25,7 +25,7 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 		return nil, "", err
 	}
 	s.alsoRelease(r.Context(), in)
-	request.ArrivedAt = forwardingOf(r).arrived
+	request.ArrivedAt, request.OnHosts = forwardingOf(r).arrived, forwardingOf(r).by.Hosts
 	released, err := s.Allocator.Release(r.Context(), request)
 	s.logReleased(r, released)
 	if err != nil {
@@ -123,7 +123,8 @@ func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, err
 	if err := bounded(releaseAddressFields(in)...); err != nil {
 		return nil, "", err
 	}
-	l, released, err := s.Allocator.ReleaseAddress(r.Context(), addr, in.ContainerID, in.Owner)
+	l, released, err := s.Allocator.ReleaseAddress(r.Context(), addr, in.ContainerID, in.Owner,
+		forwardingOf(r).by.Hosts)
 	if err != nil {
 		return nil, "", err
 	}

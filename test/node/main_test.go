@@ -68,6 +68,7 @@ func setUp(ctx context.Context, b *bed.Bed) (func() error, error) {
 	w := &fixture{Bed: b}
 	w.controller, err = cp.StartController(ctx, controlplane.ControllerOptions{
 		HTTPAddress: netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort).String(),
+		Args:        []string{"--plain-http"}, // the nodes' plugins call by it
 	})
 	if err != nil {
 		return nil, err

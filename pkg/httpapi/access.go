@@ -1,0 +1,30 @@
+package httpapi
+
+// access is who may use a route.
+type access struct {
+	// verb and resource are what RBAC is asked about: resource is one of our API group, most of which have no objects.
+	verb, resource string
+	// by is what a caller may ask who acts for hosts alone.
+	by scope
+}
+
+// Resources of access.
+const (
+	allocations  = "allocations"
+	hostReleases = "hostreleases"
+	conflicts    = "conflicts"
+	collections  = "gc"
+	claims       = "bcsnetipclaims"
+)
+
+// scope is what a caller may ask who acts for hosts alone.
+type scope int
+
+const (
+	// byNobody: nothing.
+	byNobody scope = iota
+	// byHost: what names one of the hosts.
+	byHost
+	// byLease: anything, but only leases of the hosts are shown and changed.
+	byLease
+)
