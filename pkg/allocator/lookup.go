@@ -86,10 +86,6 @@ func lackingFamily(f ipam.Families, held []lease.Lease) (lacks ipaddr.Family, ok
 // lease over by one write; together is how many it takes over.
 func (a *Allocator) verifyHeld(ctx context.Context, t *attempt, l lease.Lease, together int) (lease.Lease, error) {
 	h := &t.holder
-	if !within(t.OnHosts, l.Host) && l.PodUID != h.PodUID { // its pod was found on the caller's host
-		return l, ipam.Refuse(ipam.ReasonNotPermitted, "container %s has address %s on another host than the one that asks",
-			t.ContainerID, l.Addr).WithHint("a node asks for its own containers alone")
-	}
 	mine := l.ContainerID == t.ContainerID || t.ContainerID == "" // an owner need not name its container
 	if !mine && t.olderThan(l) {
 		if slices.Contains(l.Superseded, t.ContainerID) {

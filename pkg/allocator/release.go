@@ -122,7 +122,7 @@ func (r ReleaseRequest) names(l lease.Lease) bool {
 	switch {
 	case l.State != lease.Active, r.IfName != "" && l.IfName != r.IfName:
 		return false
-	case !within(r.OnHosts, l.Host):
+	case !within(r.OnHosts, l.Host), r.Namespace != "" && l.Namespace != r.Namespace:
 		return false
 	case r.ContainerID != "" && l.ContainerID == r.ContainerID:
 		return true

@@ -83,8 +83,10 @@ type ReleaseRequest struct {
 	// ArrivedAt is when the first replica got the request; zero stands for the present. An ADD that began later is not
 	// overtaken.
 	ArrivedAt time.Time
-	// OnHosts are the hosts whose leases may be released; nil for all.
-	OnHosts []netip.Addr
+	// OnHosts are the hosts whose leases may be released; nil for all. Namespace is the one whose leases are; empty for
+	// all.
+	OnHosts   []netip.Addr
+	Namespace string
 }
 
 // Address is one address of an answer with what its pool says about it.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 
+	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/bcsnet/bcsnet/pkg/access"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/serving"
 )
@@ -42,4 +44,14 @@ func addCertificates(
 	}
 	certificates := serving.New(config)
 	return certificates, mgr.Add(manager.RunnableFunc(certificates.Run))
+}
+
+// addGate adds what knows callers and asks for their rights.
+func addGate(mgr ctrl.Manager, cfg *rest.Config, log *slog.Logger) (*access.Gate, error) {
+	client, err := kubernetes.NewForConfigAndClient(cfg, mgr.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	gate := access.New(client, log)
+	return gate, mgr.Add(manager.RunnableFunc(gate.Run))
 }

@@ -16,7 +16,8 @@ const recheck = time.Minute
 // what was found out once need not be found out for each request.
 type connection struct {
 	net.Conn
-	replica atomic.Pointer[verdict]
+	replica  atomic.Pointer[verdict]
+	identity atomic.Pointer[identity]
 }
 
 // verdict is whether a connection is one of a replica, as found at a time.

@@ -63,21 +63,3 @@ func subjectOf(r *http.Request, op route, body []byte) (of subject) {
 	}
 	return of
 }
-
-// identify finds out who sends a request, and refuses what he may not do. By plain HTTP a host asks for itself alone.
-func (s *Service) identify(r *http.Request, op route, body []byte) (*http.Request, error) {
-	h := forwardingOf(r)
-	if h.from != "" || r.TLS != nil || isLocal(r) {
-		return r, nil // the other replica has found out
-	}
-	source, _ := sourceOf(r)
-	h.by = Caller{Name: "plain HTTP", Hosts: []netip.Addr{source}}
-	of := subjectOf(r, op, body)
-	host, err := parseHost(of.Host)
-	if op.access.by == byNobody || op.access.by == byHost && (err != nil || host != source) {
-		return r, ipam.Refuse(ipam.ReasonPlainHTTP,
-			"by plain HTTP, host %s asks for itself alone: %s of host %q is not answered", source, op.name, clip(of.Host)).
-			WithHint("use https")
-	}
-	return h.on(r), nil
-}

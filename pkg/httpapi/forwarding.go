@@ -54,6 +54,14 @@ type Caller struct {
 	Hosts []netip.Addr
 }
 
+// author returns who changes something, and from where, for the history of addresses.
+func (f forwarding) author() string {
+	if f.by.Name == "" {
+		return "HTTP from " + f.caller
+	}
+	return f.by.Name + " from " + f.caller
+}
+
 // writeTo writes a caller into the headers of a request to another replica.
 func (c Caller) writeTo(h http.Header) {
 	if c.Name != "" {

@@ -16,23 +16,23 @@ func galaxyRoutes() []route {
 	return []route{
 		{
 			http.MethodGet, "/v1/ip", "listIPs", galaxyrest.Parameters(), false, true,
-			access{"list", allocations, byNobody}, galaxyrest.Rows, (*Service).listIPs,
+			permission{"list", allocations, byNobody}, galaxyrest.Rows, (*Service).listIPs,
 		},
 		{
 			http.MethodPost, "/v1/ip", "releaseIPs", nil, true, true,
-			access{"delete", allocations, byNobody}, nil, (*Service).releaseIPs,
+			permission{"delete", allocations, byNobody}, nil, (*Service).releaseIPs,
 		},
 		{
 			http.MethodGet, "/v1/pool/{name}", "getSharedPool", nil, false, true,
-			access{"get", claims, byNobody}, nil, (*Service).getSharedPool,
+			permission{"get", claims, byNobody}, nil, (*Service).getSharedPool,
 		},
 		{
 			http.MethodDelete, "/v1/pool/{name}", "deleteSharedPool", nil, false, true,
-			access{"delete", claims, byNobody}, nil, (*Service).deleteSharedPool,
+			permission{"delete", claims, byNobody}, nil, (*Service).deleteSharedPool,
 		},
 		{
 			http.MethodPost, "/v1/pool", "setSharedPool", nil, true, true,
-			access{"update", claims, byNobody}, nil, (*Service).setSharedPool,
+			permission{"update", claims, byNobody}, nil, (*Service).setSharedPool,
 		},
 	}
 }
@@ -99,7 +99,7 @@ func (s *Service) releaseIPs(r *http.Request, body []byte) (any, string, error) 
 		return nil, "", err
 	}
 	out, released, err := s.Galaxy.ReleaseIPs(r.Context(), in,
-		lease.Change{Verb: lease.VerbRelease, By: "HTTP from " + forwardingOf(r).caller})
+		lease.Change{Verb: lease.VerbRelease, By: forwardingOf(r).author()})
 	s.logReleased(r, released)
 	return out, "", err
 }

@@ -53,6 +53,9 @@ type Service struct {
 	Contested func(context.Context, allocator.Contested)
 	// IsReplica reports whether who calls by a TLS connection is a replica; nil where no replica calls by one.
 	IsReplica func(*tls.ConnectionState) bool
+	// Gate finds out who calls by TLS, and HostsOf has the addresses that a node asks for.
+	Gate    Gate
+	HostsOf func(node string) []netip.Addr
 	// PlainHTTP: other machines are answered by plain HTTP, too, each for itself.
 	PlainHTTP bool
 	// Tracing makes the spans of requests; nil when nobody collects them.
