@@ -137,7 +137,7 @@ func (s shares) read(
 	return b.bytes, b.release, status, err
 }
 
-// meetLimit has the server close the connection some time after the answer, as it does when it has read as much as it
+// meetLimit lets the server close the connection some time after the answer, as it does when it has read as much as it
 // may of a body. A caller that is still sending would get a reset in place of the answer otherwise. Nothing of the
 // request is read.
 func meetLimit(w http.ResponseWriter) {
