@@ -39,7 +39,7 @@ clean: ## Stop what runs locally and remove what was built.
 ##@ Check
 
 # What to test and how, say: make test PKG=./pkg/ipam TESTFLAGS='-run Pick -count 10'
-# Packages are tested in the order in which they are named, four at a time: the longest ones first, which wait more than
+# Packages are tested in the order in which they are named, three at a time: the longest ones first, which wait more than
 # they work (for hand-overs, nodes that die, leases that end), so that at the end none runs alone. A program with the race
 # detector lives on for GORACE's atexit_sleep_ms (a second, where nothing is said) after its end, so that what runs beside it
 # can still be found.
@@ -51,7 +51,7 @@ TESTFORMAT ?= pkgname-and-test-fails
 .PHONY: test
 test: kube build node bin/tools/gotestsum bin/tools/promtool ## Run all tests with the race detector (PKG=./pkg/ipam for some).
 	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg -- \
-		-race -vet=off -p 4 -timeout 20m $(TESTFLAGS) $(PKG)
+		-race -vet=off -p 3 -timeout 20m $(TESTFLAGS) $(PKG)
 
 .PHONY: test-faults
 test-faults: kube build ## Break everything at random under load (FAULTS_MINUTES=60, FAULTS_SEED=N).
