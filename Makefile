@@ -18,9 +18,17 @@ build: ## Build the controller, the CLI, the kubectl plugin, the CNI plugins and
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-announce ./plugins/cni/bcsnet-announce
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-node ./cmd/node
 	install -m 755 plugins/kubectl/kubectl_complete-bcsnet bin/
-	@go run ./hack/node/image -o bin/bcsnet-node.tar -name docker.io/library/bcsnet-node:latest -cmd install \
-		bin/bcsnet-node bin/bcsnet-podcheck \
-		programs/bcsnet-ipam=bin/bcsnet-ipam programs/bcsnet-announce=bin/bcsnet-announce
+	@go run ./hack/image -program bin/bcsnet-node -cmd install -name docker.io/library/bcsnet-node:latest -o bin/bcsnet-node.tar \
+		bcsnet-podcheck=bin/bcsnet-podcheck programs/bcsnet-ipam=bin/bcsnet-ipam programs/bcsnet-announce=bin/bcsnet-announce
+
+.PHONY: image
+image: ## Build container images for amd64 and arm64 into dist/images/, with SBOMs; no container engine is needed.
+	@go run ./hack/image -version $(VERSION) -o dist/images
+
+.PHONY: release
+release: bin/tools/helm bin/tools/nfpm ## Make a release in dist/VERSION/ (VERSION=v1.2.3): images, archives, packages, krew manifest, chart, checksums.
+	@go run ./hack/image -version $(VERSION) -o dist/$(VERSION)
+	@go run ./hack/release -version $(VERSION) -o dist/$(VERSION)
 
 .PHONY: kube
 kube: ## Build etcd, the Kubernetes binaries and kwok into bin/kube/ (minutes once, then instant).
@@ -49,7 +57,7 @@ TESTFLAGS ?=
 TESTFORMAT ?= pkgname-and-test-fails
 
 .PHONY: test
-test: kube build node bin/tools/gotestsum bin/tools/promtool ## Run all tests with the race detector (PKG=./pkg/ipam for some).
+test: kube build node bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm ## Run all tests with the race detector (PKG=./pkg/ipam for some).
 	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg -- \
 		-race -vet=off -p 3 -timeout 20m $(TESTFLAGS) $(PKG)
 
@@ -104,9 +112,9 @@ bench: kube build ## Measure throughput and latency beside their floors (docs/be
 ##@ Change
 
 .PHONY: generate
-generate: bin/tools/controller-gen ## Write again what is generated: deepcopy, CRDs, go generate.
+generate: bin/tools/controller-gen bin/tools/helm ## Write again what is generated: deepcopy, CRDs, the manifests of the chart, go generate.
 	bin/tools/controller-gen object paths=./api/...
-	bin/tools/controller-gen crd paths=./api/... output:crd:dir=config/crd
+	bin/tools/controller-gen crd paths=./api/... output:crd:dir=charts/bcsnet/files/crd
 	go generate ./...
 
 .PHONY: fmt
@@ -118,7 +126,7 @@ lint: bin/tools/golangci-lint ## Run the linters (make lint LINTFLAGS=--fix mend
 	bin/tools/golangci-lint run $(LINTFLAGS) ./...
 
 .PHONY: tools
-tools: bin/tools/controller-gen bin/tools/golangci-lint bin/tools/gotestsum bin/tools/promtool ## Build the tools into bin/tools/.
+tools: bin/tools/controller-gen bin/tools/golangci-lint bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm ## Build the tools into bin/tools/.
 
 # A tool is built again when its pins or the Go version change: a linter built with an older Go
 # refuses code for a newer one.
@@ -140,7 +148,10 @@ bin/tools/.$(GOVERSION):
 ##@ Try it
 
 .PHONY: demo
-demo: kube build ## Take the whole tour on a control plane of its own; leaves nothing behind.
+demo: ## Take the whole tour on a control plane of its own, $KUBEBUILDER_ASSETS if that is set; leaves nothing behind.
+	@[ -n "$$KUBEBUILDER_ASSETS" ] || hack/kube/build.sh etcd kube-apiserver kubectl
+	@echo "demo: building bcsnet, then the tour of half a minute" >&2
+	@$(MAKE) --no-print-directory -s build
 	@go run ./hack/demo
 
 .PHONY: up

@@ -32,6 +32,17 @@ kubernetes_stamps() {
 	printf '%s' "$stamps"
 }
 
+# compiled NAME TOTAL reads what go build -v says: it counts packages, and passes on what is none.
+compiled() {
+	awk -v into="$into" -v name="$1" -v total="$2" '
+		/^[a-zA-Z0-9._~\/+-]+$/ {
+			if (++n % 100 == 0) { printf "%s: %s: %d packages compiled, of %d at most\n", into, name, n, total; fflush() }
+			next
+		}
+		/^go: downloading / { if (++d % 50 == 0) { printf "%s: %s: %d modules downloaded\n", into, name, d; fflush() } next }
+		{ print; fflush() }'
+}
+
 # What is left to do after the next build, for its message; empty to say nothing.
 left=
 
@@ -46,7 +57,8 @@ build() {
 	fi
 	echo "$into: building $name $version${left:+, then $left}" >&2
 	# Renamed into place: what runs keeps its binary, an interrupted build leaves none.
-	go build -C "$module" -trimpath -buildvcs=false -ldflags "$ldflags" -tags "$tags" -o "$out/.$name.new" "$package"
+	go build -C "$module" -v -trimpath -buildvcs=false -ldflags "$ldflags" -tags "$tags" -o "$out/.$name.new" "$package" 2> >(
+		compiled "$name" "$(go list -C "$module" -tags "$tags" -deps "$package" 2>/dev/null | wc -l)" >&2)
 	mv "$out/.$name.new" "$out/$name"
 	echo "$want" >"$stamp"
 	echo "$into: built $name $version in $((SECONDS - started)) s" >&2

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -34,11 +33,10 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	d := &demo{root: root, out: out}
-	d.title("A control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok",
+	d.title("A control plane: etcd, kube-apiserver",
 		"real binaries on loopback, fsync on; they end with this tour")
 	began := time.Now()
-	d.cp, err = controlplane.Start(ctx, controlplane.WithControllerManager(), controlplane.WithScheduler(),
-		controlplane.WithKwok())
+	d.cp, err = controlplane.Start(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,10 +52,6 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	if d.controller, err = d.cp.StartController(ctx, controlplane.ControllerOptions{}); err != nil {
-		return err
-	}
-	d.kubeconfig = filepath.Join(d.cp.Dir, "demo.kubeconfig")
-	if err := d.cp.WriteKubeconfig(d.kubeconfig); err != nil {
 		return err
 	}
 	d.note("the allocator answers at %s", d.controller.URL)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,11 +18,11 @@ import (
 
 // demo is the stage: what runs, and where the tour is shown.
 type demo struct {
-	root, kubeconfig string
-	cp               *controlplane.ControlPlane
-	controller       *controlplane.Controller
-	out              io.Writer
-	step             int
+	root       string
+	cp         *controlplane.ControlPlane
+	controller *controlplane.Controller
+	out        io.Writer
+	step       int
 }
 
 func (d *demo) title(what, why string) {
@@ -36,10 +35,9 @@ func (d *demo) note(format string, args ...any) { fmt.Fprintf(d.out, "✔ "+form
 // kubectl shows a command and its output, and wants the output to hold some words.
 func (d *demo) kubectl(ctx context.Context, wants []string, args ...string) error {
 	fmt.Fprintf(d.out, "$ kubectl %s\n", strings.Join(args, " "))
-	cmd := exec.CommandContext(ctx, filepath.Join(d.root, "bin", "kube", "kubectl"), args...)
+	cmd := d.cp.Kubectl(ctx, args...)
 	cmd.Dir = d.root
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+d.kubeconfig, "KUBECACHEDIR="+filepath.Join(d.cp.Dir, "kubectl-cache"),
-		"PATH="+filepath.Join(d.root, "bin")+":"+filepath.Join(d.root, "bin", "kube")+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Join(d.root, "bin")+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	fmt.Fprint(d.out, string(out))
 	if err != nil {

@@ -36,11 +36,19 @@ const (
 func (d *demo) steps() []step {
 	var first string
 	return []step{
-		{"Two nodes and four pods", "kwok plays their kubelets; the pods are what asks for addresses",
+		{"Two nodes and four pods", "no kubelet runs here: the tour writes what theirs would; the pods ask for addresses",
 			func(ctx context.Context) error {
 				if err := d.kubectl(ctx, []string{"node/node-1 created", "pod/web-4 created"}, "apply", "-f",
 					"hack/demo/cluster.yaml"); err != nil {
 					return err
+				}
+				for n, host := range []string{host1, host2, host2, host2} {
+					running := fmt.Sprintf(
+						`{"status":{"phase":"Running","hostIP":%q,"conditions":[{"type":"Ready","status":"True"}]}}`, host)
+					if err := d.kubectl(ctx, []string{"patched"}, "patch", "pod", fmt.Sprintf("web-%d", n+1), "--subresource=status",
+						"--type=merge", "--patch", running); err != nil {
+						return err
+					}
 				}
 				return d.kubectl(ctx, nil, "wait", "--for=condition=Ready", "pods", "--all", "--timeout=60s")
 			}},

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the binaries of the local control plane into bin/kube, each from the module beside this
-# script that pins it. A binary whose pins, flags and Go version have not changed is left alone.
+# script that pins it: all, or those that are named. A binary whose pins, flags and Go version have not changed is left alone.
 set -euo pipefail
 
 cd "$(dirname "$0")"
@@ -13,8 +13,17 @@ kubernetes=$(pinned kubernetes k8s.io/kubernetes)
 
 stamps=$(kubernetes_stamps "$kubernetes")
 
-build etcd etcd go.etcd.io/etcd/server/v3 "$etcd"
-for name in kube-apiserver kubectl kube-controller-manager kube-scheduler; do
-	build "$name" kubernetes "k8s.io/kubernetes/cmd/$name" "$kubernetes" "$stamps"
+[[ $# -gt 0 ]] || set -- etcd kube-apiserver kubectl kube-controller-manager kube-scheduler kwok
+while [[ $# -gt 0 ]]; do
+	name=$1
+	shift
+	left="$*"
+	case $name in
+	etcd) build etcd etcd go.etcd.io/etcd/server/v3 "$etcd" ;;
+	kwok) build kwok kwok sigs.k8s.io/kwok/cmd/kwok "$kwok" ;;
+	kube-apiserver | kubectl | kube-controller-manager | kube-scheduler)
+		build "$name" kubernetes "k8s.io/kubernetes/cmd/$name" "$kubernetes" "$stamps"
+		;;
+	*) echo "kube: there is no $name to build" >&2 && exit 2 ;;
+	esac
 done
-build kwok kwok sigs.k8s.io/kwok/cmd/kwok "$kwok"

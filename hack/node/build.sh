@@ -60,4 +60,5 @@ provide_runc
 cd ../..
 CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$out/podtool" ./hack/node/podtool
 CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$out/bcsnet-podcheck" ./cmd/podcheck
-GOFLAGS= go run ./hack/node/image -o "$out/podtool.tar" "$out/podtool" "$out/bcsnet-podcheck"
+GOFLAGS= go run ./hack/image -program "$out/podtool" -cmd pause -name bcsnet.test/podtool:1 -o "$out/podtool.tar" \
+	bcsnet-podcheck="$out/bcsnet-podcheck"

@@ -24,7 +24,7 @@ func TestDashboard(t *testing.T) {
 			} `json:"list"`
 		} `json:"templating"`
 	}
-	if err := json.Unmarshal([]byte(read(t, "config", "grafana", "bcsnet.json")), &dashboard); err != nil {
+	if err := json.Unmarshal([]byte(read(t, "charts", "bcsnet", "files", "dashboard.json")), &dashboard); err != nil {
 		t.Fatal(err)
 	}
 	check := func(title, query string) {

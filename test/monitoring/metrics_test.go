@@ -20,7 +20,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 
 What ` + "`/metrics`" + ` shows (port 8091) beside the metrics of Go, client-go and controller-runtime. Written by
 ` + "`go test ./test/monitoring -run Documented -args -update`" + ` from a running controller; the rules in
-[config/prometheus](../../config/prometheus) and the dashboard in [config/grafana](../../config/grafana) use them.
+[config/prometheus](../../config/prometheus) and the [dashboard](../../charts/bcsnet/files/dashboard.json) use them.
 
 | metric | type | labels | meaning |
 | --- | --- | --- | --- |

@@ -19,10 +19,10 @@ type rules struct {
 func alerts(t *testing.T) (out map[string]string) {
 	t.Helper()
 	var r rules
-	if err := yaml.UnmarshalStrict([]byte(read(t, "config", "prometheus", "rules.yaml")), &map[string]any{}); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(read(t, "charts", "bcsnet", "files", "rules.yaml")), &map[string]any{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := yaml.Unmarshal([]byte(read(t, "config", "prometheus", "rules.yaml")), &r); err != nil {
+	if err := yaml.Unmarshal([]byte(read(t, "charts", "bcsnet", "files", "rules.yaml")), &r); err != nil {
 		t.Fatal(err)
 	}
 	out = map[string]string{}
@@ -37,7 +37,7 @@ func alerts(t *testing.T) (out map[string]string) {
 // The rules are sound and do what their tests say.
 func TestRules(t *testing.T) {
 	t.Parallel()
-	promtool(t, "check", "rules", "--lint-fatal", in(t, "config", "prometheus", "rules.yaml"))
+	promtool(t, "check", "rules", "--lint-fatal", in(t, "charts", "bcsnet", "files", "rules.yaml"))
 	promtool(t, "test", "rules", in(t, "config", "prometheus", "rules_test.yaml"))
 }
 

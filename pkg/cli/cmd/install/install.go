@@ -21,6 +21,7 @@ type install struct {
 	image    string
 	crdsOnly bool
 	print    bool
+	wait     bool
 	yes      bool
 	timeout  time.Duration
 }
@@ -37,6 +38,9 @@ up to the release of this program; pools and addresses stay as they are, and so
 do the controller's image, unless --image names another, and its number of
 replicas.
 
+What kubectl or Helm installed is taken over: Helm forgets its release. With
+--wait it returns when all replicas of the controller are ready.
+
 --print writes the manifests to standard output and asks no cluster.`,
 		Example: `  bcsnetctl install --image registry.example.com/bcsnet-controller:v1
   bcsnetctl install --crds-only --dry-run=server
@@ -46,9 +50,10 @@ replicas.
 	cmd.Flags().StringVar(&v.image, "image", "", "run this `IMAGE` of bcsnet-controller")
 	cmd.Flags().BoolVar(&v.crdsOnly, "crds-only", false, "only the definitions of the objects")
 	cmd.Flags().BoolVar(&v.print, "print", false, "print the manifests as YAML and change nothing")
+	cmd.Flags().BoolVar(&v.wait, "wait", false, "wait until the controller is ready")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute,
-		"how long to wait for the definitions to be served; 0 is for ever")
+		"how long to wait for the definitions, and with --wait for the controller; 0 is for ever")
 	app.Complete(cmd, "image")
 	s.DryRun.AddTo(cmd)
 	v.output.AddToChange(cmd)
@@ -61,6 +66,8 @@ func (v *install) Validate() error {
 	switch {
 	case v.crdsOnly && v.image != "":
 		return app.Usagef("--crds-only installs no controller: --image does not go with it")
+	case v.wait && (v.crdsOnly || v.print || v.DryRun != app.DryRunNone):
+		return app.Usagef("--wait waits for the controller, which neither --crds-only nor --print nor --dry-run starts")
 	case v.print && (v.output.Given() || v.DryRun != app.DryRunNone):
 		return app.Usagef("--print changes nothing and prints YAML: neither --dry-run nor -o goes with it")
 	case v.timeout < 0:
@@ -93,11 +100,22 @@ func (v *install) Run(ctx context.Context) error {
 	}
 	v.Say.Start("%s for %s: %d new, %d there already", humanize.Plural(len(steps), "object"), v.Where(), fresh,
 		len(steps)-fresh)
+	for _, name := range releases(steps) {
+		v.Say.Warn("Helm has this as the release %s: it forgets it, and its values count no more; to keep both, answer no "+
+			"and use helm upgrade", name)
+	}
 	if err := v.Confirm(ctx, v.yes, "Apply them?"); err != nil {
 		return err
 	}
 	applied, err := v.applyAll(ctx, steps)
-	if err == nil && !v.crdsOnly && v.DryRun == app.DryRunNone {
+	if err == nil {
+		err = v.adopt(ctx, c, steps)
+	}
+	switch {
+	case err != nil || v.crdsOnly || v.DryRun != app.DryRunNone:
+	case v.wait:
+		err = v.rolledOut(ctx, c)
+	default:
 		v.Hint("see the controller start: kubectl -n %s rollout status deployment %s", resource.SystemNamespace,
 			resource.ControllerName)
 	}

@@ -1,0 +1,92 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+)
+
+// The marks of what Helm installed.
+const (
+	managedBy        = "app.kubernetes.io/managed-by"
+	helm             = "Helm"
+	releaseName      = "meta.helm.sh/release-name"
+	releaseNamespace = "meta.helm.sh/release-namespace"
+)
+
+// releases returns the names of the Helm releases that the objects belong to.
+func releases(steps []step) (names []string) {
+	for _, s := range steps {
+		if s.have == nil {
+			continue
+		}
+		if name := s.have.GetAnnotations()[releaseName]; name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// adopt takes the objects over from Helm: the records of the releases go first, so that no Helm takes away or turns
+// back what is installed from now on, then the marks. Whoever is interrupted does the rest next time.
+func (v *install) adopt(ctx context.Context, c dynamic.Interface, steps []step) error {
+	for _, name := range releases(steps) {
+		if v.DryRun != app.DryRunClient {
+			if err := v.forget(ctx, c, name); err != nil {
+				return err
+			}
+		}
+		v.Say.Done("the Helm release %s is forgotten", name)
+	}
+	if v.DryRun != app.DryRunNone {
+		return nil
+	}
+	for _, s := range steps {
+		if s.have == nil || s.have.GetAnnotations()[releaseName] == "" {
+			continue
+		}
+		meta := map[string]any{"annotations": map[string]any{releaseName: nil, releaseNamespace: nil}}
+		if s.have.GetLabels()[managedBy] == helm {
+			meta["labels"] = map[string]any{managedBy: nil}
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": meta})
+		if err != nil {
+			return err
+		}
+		_, err = s.api.Patch(ctx, s.want.GetName(), types.MergePatchType, patch,
+			metav1.PatchOptions{FieldManager: app.ProgramName})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return needAdministrator(v.App, err)
+		}
+	}
+	return nil
+}
+
+// forget deletes the Secrets in which Helm keeps a release.
+func (v *install) forget(ctx context.Context, c dynamic.Interface, name string) error {
+	kind := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	secrets := c.Resource(kind).Namespace(resource.SystemNamespace)
+	records := labels.SelectorFromSet(labels.Set{"owner": "helm", "name": name}).String()
+	found, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: records})
+	if err != nil {
+		return needAdministrator(v.App, err)
+	}
+	for _, secret := range found.Items {
+		err := secrets.Delete(ctx, secret.GetName(), metav1.DeleteOptions{DryRun: v.DryRun.Options()})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return needAdministrator(v.App, err)
+		}
+	}
+	return nil
+}

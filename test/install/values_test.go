@@ -1,0 +1,145 @@
+package install
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// template renders the chart with values, and returns what it makes or what Helm says against it.
+func template(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(root, "bin", "tools", "helm"), append([]string{
+		"template", "bcsnet", filepath.Join(root, "charts", "bcsnet"), "--namespace", controlplane.SystemNamespace,
+	}, args...)...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// TestValuesRefused checks that what means nothing is refused, with a word that leads to it.
+func TestValuesRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"typo":               {[]string{"--set", "replica=3"}, "replica"},
+		"typo below":         {[]string{"--set", "image.repo=x"}, "repo"},
+		"number":             {[]string{"--set-string", "replicas=two"}, "replicas"},
+		"ConfigMap":          {[]string{"--set", "floatingipConfig=floatingip-config"}, "floatingipConfig"},
+		"digest":             {[]string{"--set", "image.digest=sha256:12"}, "digest"},
+		"budget of nothing":  {[]string{"--set", "podDisruptionBudget.maxUnavailable=0"}, "maxUnavailable"},
+		"memory":             {[]string{"--set", "goMemLimit=much"}, "goMemLimit"},
+		"argument":           {[]string{"--set", "extraArgs={log-level=debug}"}, "extraArgs"},
+		"another namespace":  {[]string{"--namespace", "kube-system"}, "bcsnet goes into the namespace bcsnet-system, not kube-system"},
+		"old Kubernetes":     {[]string{"--kube-version", "1.30.0"}, "kubeVersion"},
+		"interval":           {[]string{"--set", "serviceMonitor.interval=often"}, "interval"},
+		"no place for files": {[]string{"--set", "image.repository="}, "repository"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if out, err := template(t, test.args...); err == nil || !strings.Contains(out, test.want) {
+				t.Errorf("helm says %v, without %q: %.300s", err, test.want, out)
+			}
+		})
+	}
+}
+
+// TestValues sets what can be set, and finds it in the objects.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	digest := "sha256:" + strings.Repeat("0a", 32)
+	out, err := template(t, "--set", "image.digest="+digest, "--set", "image.pullPolicy=Always", "--set", "imagePullSecrets[0].name=pull",
+		"--set", "replicas=3", "--set", "forwardPlainHTTP=false", "--set", "extraArgs={--log-format=json}",
+		"--set", "extraEnv[0].name=A,extraEnv[0].value=b", "--set", "nodeSelector.role=infra", "--set", "apiServer.host=10.0.0.1",
+		"--set", "apiServer.port=6443", "--set", "floatingipConfig=a/b", "--set", "hostnicIPAMConfig=c/d", "--set", "ipamClaims=true",
+		"--set", "serviceMonitor.enabled=true", "--set", "serviceMonitor.labels.release=prom", "--set", "prometheusRule.enabled=true",
+		"--set", "prometheusRule.labels.release=prom", "--set", "dashboard.enabled=true", "--set", "crds.install=false")
+	if err != nil {
+		t.Fatal(out)
+	}
+	var names []string
+	objects := map[string]map[string]any{}
+	for document := range strings.SplitSeq(out, "\n---\n") {
+		var o struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Spec     map[string]any
+			Data     map[string]string
+		}
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+			t.Fatalf("%v in %s", err, document)
+		}
+		names = append(names, o.Kind+" "+o.Metadata.Name)
+		objects[o.Kind] = o.Spec
+		if o.Kind == "ConfigMap" && !strings.Contains(o.Data["bcsnet.json"], `"title"`) {
+			t.Errorf("the dashboard is %.100s", o.Data["bcsnet.json"])
+		}
+	}
+	for _, want := range []string{
+		"ServiceMonitor bcsnet-controller", "Service bcsnet-controller-metrics", "PrometheusRule bcsnet", "ConfigMap bcsnet-dashboard",
+		"Role bcsnet-controller-floatingip", "Role bcsnet-controller-hostnic", "ClusterRole bcsnet-controller-ipamclaims",
+	} {
+		if !strings.Contains(strings.Join(names, "\n"), want) {
+			t.Errorf("there is no %s among\n%s", want, strings.Join(names, "\n"))
+		}
+	}
+	if strings.Contains(out, "CustomResourceDefinition\n") {
+		t.Error("there are definitions although crds.install is false")
+	}
+	type spec = struct {
+		Replicas int
+		Template struct {
+			Spec struct {
+				NodeSelector     map[string]string
+				ImagePullSecrets []map[string]string
+				Containers       []struct {
+					Image, ImagePullPolicy string
+					Args                   []string
+					Env                    []struct{ Name, Value string }
+				}
+			}
+		}
+	}
+	var d spec
+	text, err := yaml.Marshal(objects["Deployment"])
+	if err == nil {
+		err = yaml.Unmarshal(text, &d)
+	}
+	if err != nil || len(d.Template.Spec.Containers) != 1 {
+		t.Fatalf("the Deployment is %s: %v", text, err)
+	}
+	container := d.Template.Spec.Containers[0]
+	env := map[string]string{}
+	for _, e := range container.Env {
+		env[e.Name] = e.Value
+	}
+	got := map[string]any{
+		"image": container.Image, "policy": container.ImagePullPolicy, "replicas": d.Replicas, "args": container.Args, "env": env,
+		"nodes": d.Template.Spec.NodeSelector, "secrets": d.Template.Spec.ImagePullSecrets,
+	}
+	want := map[string]any{
+		"image": "ghcr.io/bcsnet/bcsnet-controller@" + digest, "policy": "Always", "replicas": 3,
+		"args": []string{
+			"--http-bind-address=:8090", "--metrics-bind-address=:8091", "--health-probe-bind-address=:8092", "--log-format=json",
+		},
+		"env": map[string]string{
+			"BCSNET_POD_IP": "", "GOMEMLIMIT": "900MiB", "A": "b", "KUBERNETES_SERVICE_HOST": "10.0.0.1",
+			"KUBERNETES_SERVICE_PORT": "6443", "BCSNET_FLOATINGIP_CONFIG": "a/b", "BCSNET_HOSTNIC_IPAM_CONFIG": "c/d",
+			"BCSNET_IPAM_CLAIMS": "true",
+		},
+		"nodes": map[string]string{"role": "infra"}, "secrets": []map[string]string{{"name": "pull"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the Deployment (-want +got):\n%s", diff)
+	}
+}
