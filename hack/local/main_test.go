@@ -36,6 +36,7 @@ func playController(args []string) error {
 	flags := flag.NewFlagSet("controller", flag.ContinueOnError)
 	flags.String("kubeconfig", "", "")
 	flags.String("http-bind-address", "", "")
+	flags.Bool("plain-http", false, "")
 	flags.String("metrics-bind-address", "", "")
 	health := flags.String("health-probe-bind-address", "", "")
 	if err := flags.Parse(args); err != nil {

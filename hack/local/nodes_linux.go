@@ -52,6 +52,7 @@ func bringUpNodes(ctx context.Context, o options, report func(string)) (_ *clust
 	}
 	c.controller, err = b.Cluster.StartController(ctx, controlplane.ControllerOptions{
 		Binary: o.controller, HTTPAddress: netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort).String(),
+		Args: []string{"--plain-http"},
 	})
 	if err != nil {
 		return nil, err

@@ -18,6 +18,8 @@ import (
 type PodFinder interface {
 	Find(ctx context.Context, namespace, name, uid string, host netip.Addr) (workload.Pod, error)
 	FindLive(ctx context.Context, namespace, name, uid string) (workload.Pod, error)
+	// On reports whether a pod is on one of some hosts; nil stands for all hosts.
+	On(pod workload.Pod, hosts []netip.Addr) bool
 }
 
 // Pods finds pods by what they are doing, too; workload.Pods is one.

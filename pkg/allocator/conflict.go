@@ -22,6 +22,8 @@ type ConflictReport struct {
 	IfName string
 	// MAC that answered, in lower case with colons.
 	MAC string
+	// OnHosts are the hosts whose containers may report; nil for all.
+	OnHosts []netip.Addr
 }
 
 // Contested is what a conflict report led to.
@@ -75,7 +77,8 @@ func (a *Allocator) ReportConflict(ctx context.Context, r ConflictReport) (Conte
 
 // holds reports whether the container of a report has the address, on its interface.
 func (r ConflictReport) holds(l lease.Lease) bool {
-	return l.State == lease.Active && r.ContainerID != "" && l.ContainerID == r.ContainerID && l.IfName == r.IfName
+	return l.State == lease.Active && r.ContainerID != "" && l.ContainerID == r.ContainerID && l.IfName == r.IfName &&
+		within(r.OnHosts, l.Host)
 }
 
 // contest writes what the report of a holder leads to.

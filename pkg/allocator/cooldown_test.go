@@ -46,7 +46,7 @@ func TestCooldownAtReplicasWithWrongClocks(t *testing.T) {
 			return err
 		},
 		"by address": func(r *replica, _ site, request Request, a netip.Addr) error {
-			_, _, err := r.ReleaseAddress(r.t.Context(), a, "", request.Owner)
+			_, _, err := r.ReleaseAddress(r.t.Context(), a, "", request.Owner, nil)
 			return err
 		},
 	} {

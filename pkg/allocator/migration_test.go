@@ -396,7 +396,7 @@ func TestMigration(t *testing.T) {
 		"by address and container": func(v *vm) {
 			t := v.t
 			p := v.migrates()
-			l, released, err := v.r.ReleaseAddress(t.Context(), v.addr, p.Name, "")
+			l, released, err := v.r.ReleaseAddress(t.Context(), v.addr, p.Name, "", nil)
 			if err != nil || !released || l.PodName != p.Name {
 				t.Fatalf("%+v, %t, %v", l, released, err)
 			}

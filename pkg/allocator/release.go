@@ -116,10 +116,13 @@ func (r ReleaseRequest) before(l lease.Lease) bool {
 }
 
 // names reports whether a lease is of the holder of the DEL: by container ID; by pod UID only where the
-// lease has no container; by owner, unless the two name different containers; never by pod name.
+// lease has no container; by owner, unless the two name different containers; never by pod name. A lease of a host that
+// the caller does not act for is nobody's here.
 func (r ReleaseRequest) names(l lease.Lease) bool {
 	switch {
 	case l.State != lease.Active, r.IfName != "" && l.IfName != r.IfName:
+		return false
+	case !within(r.OnHosts, l.Host), r.Namespace != "" && l.Namespace != r.Namespace:
 		return false
 	case r.ContainerID != "" && l.ContainerID == r.ContainerID:
 		return true
@@ -131,9 +134,10 @@ func (r ReleaseRequest) names(l lease.Lease) bool {
 }
 
 // ReleaseAddress gives up one address if the given container or owner holds it. An address that nobody
-// holds is no error (released false).
+// holds is no error (released false). One on another host than those of onHosts is held by somebody else; nil is for all
+// hosts.
 func (a *Allocator) ReleaseAddress(
-	ctx context.Context, addr netip.Addr, containerID, owner string,
+	ctx context.Context, addr netip.Addr, containerID, owner string, onHosts []netip.Addr,
 ) (l lease.Lease, released bool, err error) {
 	l, err = a.leases.Get(ctx, addr)
 	switch {
@@ -149,7 +153,7 @@ func (a *Allocator) ReleaseAddress(
 		return l, false, nil
 	}
 	mine := func(l lease.Lease) bool {
-		return l.State == lease.Active &&
+		return l.State == lease.Active && within(onHosts, l.Host) &&
 			(containerID != "" && l.ContainerID == containerID || owner != "" && l.Owner == owner)
 	}
 	from, ok := l.From(mine)

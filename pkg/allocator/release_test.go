@@ -362,7 +362,7 @@ func TestReleaseAddress(t *testing.T) {
 		"nobody, of an owner's lease": {b, "", "", ipam.ReasonAddressNotHeld},
 	} {
 		t.Run(what, func(t *testing.T) {
-			_, released, err := r.ReleaseAddress(t.Context(), test.addr, test.container, test.owner)
+			_, released, err := r.ReleaseAddress(t.Context(), test.addr, test.container, test.owner, nil)
 			refused(t, err, test.want)
 			if released {
 				t.Error("released")
@@ -377,17 +377,17 @@ func TestReleaseAddress(t *testing.T) {
 		container, owner string
 	}{{a, "address-c", ""}, {b, "", "vm-address"}} {
 		r.tap.Forget()
-		if l, released, err := r.ReleaseAddress(t.Context(), test.addr, test.container, test.owner); err != nil ||
+		if l, released, err := r.ReleaseAddress(t.Context(), test.addr, test.container, test.owner, nil); err != nil ||
 			!released || l.Addr != test.addr {
 			t.Errorf("%+v, released %v, %v", l, released, err)
 		}
 		r.cost("release by address", 1, 1)
-		if _, released, err := r.ReleaseAddress(t.Context(), test.addr, test.container, test.owner); err != nil || released {
+		if _, released, err := r.ReleaseAddress(t.Context(), test.addr, test.container, test.owner, nil); err != nil || released {
 			t.Errorf("again: released %v, %v", released, err)
 		}
 		r.cost("again", 0, 1)
 	}
-	if _, released, err := r.ReleaseAddress(t.Context(), s.addr(12), "c", ""); err != nil || released {
+	if _, released, err := r.ReleaseAddress(t.Context(), s.addr(12), "c", "", nil); err != nil || released {
 		t.Errorf("one that was never used: released %v, %v", released, err)
 	}
 }

@@ -247,7 +247,7 @@ func TestOldPictureOfTwoLeases(t *testing.T) {
 	two.picture(s, both)
 
 	two.watch.Shut()
-	if _, released, err := one.ReleaseAddress(t.Context(), a, "picture-c", ""); err != nil || !released {
+	if _, released, err := one.ReleaseAddress(t.Context(), a, "picture-c", "", nil); err != nil || !released {
 		t.Fatal(released, err)
 	}
 	one.picture(s, map[netip.Addr]string{b: "picture-c"})

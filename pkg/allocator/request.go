@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -41,6 +42,8 @@ type Request struct {
 	StartedAt time.Time
 	// ArrivedAt is when the first replica got the request; zero stands for the present.
 	ArrivedAt time.Time
+	// OnHosts are the hosts whose pods may get addresses; nil for all. An owner is on no host.
+	OnHosts []netip.Addr
 }
 
 // key names the attachment that a request is about, by what every caller knows.
@@ -59,6 +62,11 @@ func (r Request) who() string {
 	return "pod " + r.Namespace + "/" + r.PodName
 }
 
+// within reports whether a host is one of those that a caller acts for; nil stands for all.
+func within(hosts []netip.Addr, host netip.Addr) bool {
+	return hosts == nil || slices.Contains(hosts, host)
+}
+
 // ReleaseRequest gives up what a container holds.
 type ReleaseRequest struct {
 	ContainerID string
@@ -75,6 +83,10 @@ type ReleaseRequest struct {
 	// ArrivedAt is when the first replica got the request; zero stands for the present. An ADD that began later is not
 	// overtaken.
 	ArrivedAt time.Time
+	// OnHosts are the hosts whose leases may be released; nil for all. Namespace is the one whose leases are; empty for
+	// all.
+	OnHosts   []netip.Addr
+	Namespace string
 }
 
 // Address is one address of an answer with what its pool says about it.

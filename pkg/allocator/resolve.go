@@ -19,13 +19,24 @@ func (a *Allocator) resolve(ctx context.Context, t *attempt) error {
 		CNINetwork: t.CNINetwork,
 	}
 	if t.Owner != "" {
+		if t.OnHosts != nil {
+			return ipam.Refuse(ipam.ReasonNotPermitted, "a host asks for its pods alone, and owner %s is no pod", t.Owner).
+				WithHint("ask with a token that names no node")
+		}
 		return nil
 	}
 	end := a.leases.Begin(ctx, store.StagePod)
 	pod, err := a.pods.Find(ctx, t.Namespace, t.PodName, t.PodUID, t.Host)
+	if err == nil && !a.pods.On(pod, t.OnHosts) { // the cache may be older than the pod's binding
+		pod, err = a.pods.FindLive(ctx, t.Namespace, t.PodName, t.PodUID)
+	}
 	end(err)
 	if err := unfit(t.Request, pod, err); err != nil {
 		return err
+	}
+	if !a.pods.On(pod, t.OnHosts) {
+		return ipam.Refuse(ipam.ReasonNotPermitted, "pod %s/%s is on node %q, which is not the one that asks", t.Namespace,
+			t.PodName, pod.Node).WithHint("a node asks for its own pods alone")
 	}
 	h := &t.holder
 	h.PodUID, h.UIDNamed, h.Termination, t.podVersion = pod.UID, t.PodUID != "", pod.LongTermination(), pod.Version

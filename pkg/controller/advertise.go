@@ -9,7 +9,8 @@ import (
 const noAddress = "none"
 
 // advertised returns the URL that other replicas call, empty for none. It is the option's; without one it is the
-// address that the service listens on, with the pod's IP where that is any address of the machine.
+// address that the service listens on, with the pod's IP where that is any address of the machine. On its own machine a
+// replica is called by plain HTTP.
 func advertised(o Options, listen net.Addr) string {
 	switch o.AdvertiseAddress {
 	case noAddress:
@@ -28,5 +29,9 @@ func advertised(o Options, listen net.Addr) string {
 			return ""
 		}
 	}
-	return "http://" + netip.AddrPortFrom(host.WithZone(""), at.Port()).String()
+	scheme := "https://"
+	if host.IsLoopback() {
+		scheme = "http://"
+	}
+	return scheme + netip.AddrPortFrom(host.WithZone(""), at.Port()).String()
 }

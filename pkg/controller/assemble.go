@@ -28,6 +28,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/kubevirt"
+	"github.com/bcsnet/bcsnet/pkg/serving"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -84,7 +85,15 @@ func assemble(
 	if o.IPAMClaims {
 		podEvents.note = c.states.Refused
 	}
-	forwarder := httpapi.NewForwarder(here.Peers, o.ForwardPlainHTTP, c.registry, log)
+	certificates, err := addCertificates(mgr, cfg, c, here.Peers.Self().ID(), o, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	gate, err := addGate(mgr, cfg, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	forwarder := httpapi.NewForwarder(here.Peers, certificates.ClientConfig(), c.registry, log)
 	service := &httpapi.Service{
 		Index: c.index, Leases: c.leases, Allocator: c.alloc, Ready: c.ready, Trouble: here.Health.Err,
 		Galaxy: &galaxyrest.Service{
@@ -98,6 +107,7 @@ func assemble(
 		Scheduling: extender, Peers: here.Peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
 		// What controller-runtime and client-go count is the same for all that run in this process.
 		Metrics: requests, Gatherer: prometheus.Gatherers{metrics.Registry, c.registry},
+		IsReplica: certificates.IsReplica, Gate: gate, HostsOf: c.nodes.Hosts, PlainHTTP: o.PlainHTTP,
 		Log: log, Tracing: tracing, Refused: podEvents.refused, Contested: conflictEvents(c.pools),
 	}
 	server := service.Server()
@@ -105,7 +115,8 @@ func assemble(
 		mgr.Add(manager.RunnableFunc(forwarder.Run)),
 		mgr.Add(podEvents),
 		mgr.Add(&manager.Server{
-			Name: "allocator", Server: server, Listener: listener, ShutdownTimeout: new(time.Second), // it has drained
+			Name: "allocator", Server: server, Listener: serving.Listen(listener, certificates.ServerConfig()),
+			ShutdownTimeout: new(time.Second), // it has drained
 		}),
 		addServer(mgr, "metrics", o.MetricsBindAddress, service.Pages("/metrics")),
 		addServer(mgr, "health-probe", o.HealthProbeBindAddress, service.Pages("/healthz", "/readyz")),

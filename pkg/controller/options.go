@@ -39,7 +39,9 @@ type Options struct {
 	RenewDeadline           time.Duration
 	RetryPeriod             time.Duration
 	AdvertiseAddress        string
-	ForwardPlainHTTP        bool
+	PlainHTTP               bool
+	TLSCertFile             string
+	TLSPrivateKeyFile       string
 	GatewaySource           string
 	GarbageCollection       gc.Mode
 	HostGrace               time.Duration
@@ -53,6 +55,8 @@ type Options struct {
 	// CollectEvery is the interval of the garbage collection. CollectAfter is how long a lease must look given up whose
 	// pod did not ask for more. Zero means what the documentation promises, which is why they are no flags.
 	CollectEvery, CollectAfter time.Duration
+	// CertificatesEvery is how often the CA is looked at; zero for half a minute.
+	CertificatesEvery time.Duration
 	// AbandonedFor is how long a block stays whose namespace is gone; zero likewise.
 	AbandonedFor time.Duration
 	// PodIP is the IP of the pod that this process runs in; empty when it is none. It comes from PodIPEnv.
@@ -88,11 +92,15 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", timing.Retry,
 		"time between two attempts to renew or to take the Lease")
 	f.StringVar(&o.AdvertiseAddress, "advertise-address", "",
-		`URL where other replicas reach this one, such as http://10.0.0.11:8090; empty for the address that `+
+		`URL where other replicas reach this one, such as https://10.0.0.11:8090; empty for the address that `+
 			`--http-bind-address names, or else the pod's ($`+PodIPEnv+`); "none" for none`)
-	f.BoolVar(&o.ForwardPlainHTTP, "forward-plain-http", false,
-		"forward requests to a leader on another machine although its URL is http: whoever can read or change the traffic "+
-			"between the machines can read or change the requests")
+	f.BoolVar(&o.PlainHTTP, "plain-http", false,
+		"answer plain HTTP of other machines, too, each for itself alone: for plugins of the released system; whoever is "+
+			"between the machines can read and change it")
+	f.StringVar(&o.TLSCertFile, "tls-cert-file", "",
+		"file with the certificate that clients of the HTTP service are shown, in PEM, read anew when it changes; empty for "+
+			"one of the controller's own CA")
+	f.StringVar(&o.TLSPrivateKeyFile, "tls-private-key-file", "", "file with the key of --tls-cert-file, in PEM")
 	f.StringVar(&o.GatewaySource, "gateway-source", string(httpapi.GatewayPool),
 		`where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, `+
 			`else the node's annotation, else the pool's`)
@@ -202,6 +210,9 @@ func (o *Options) Validate() error {
 		if _, err := replica.ParseURL(a); err != nil {
 			return fmt.Errorf("--advertise-address %q is not the URL of a replica: %w", a, err)
 		}
+	}
+	if (o.TLSCertFile == "") != (o.TLSPrivateKeyFile == "") {
+		return errors.New("--tls-cert-file and --tls-private-key-file go together: give both or none")
 	}
 	if o.PodIP != "" {
 		if _, err := netip.ParseAddr(o.PodIP); err != nil {

@@ -73,13 +73,13 @@ func TestOptions(t *testing.T) {
 			[]string{
 				"--kubeconfig", "/k", "--http-bind-address", ":80", "--metrics-bind-address=[::1]:81", "--health-probe-bind-address=0",
 				"--leader-elect=false", "--leader-election-namespace=net", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s",
-				"--leader-elect-retry-period=1s", "--advertise-address=https://a.example", "--forward-plain-http", "--gateway-source=host", "--garbage-collection=dry-run", "--host-grace=10m", "--floatingip-config=kube-system/floatingip-config", "--hostnic-ipam-config=kube-system/hostnic-ipam-config", "--ipam-claims", "--node-resources=a.b/c,d.e/f", "--log-level=debug", "--log-format=json",
+				"--leader-elect-retry-period=1s", "--advertise-address=https://a.example", "--plain-http", "--tls-cert-file=/c", "--tls-private-key-file=/p", "--gateway-source=host", "--garbage-collection=dry-run", "--host-grace=10m", "--floatingip-config=kube-system/floatingip-config", "--hostnic-ipam-config=kube-system/hostnic-ipam-config", "--ipam-claims", "--node-resources=a.b/c,d.e/f", "--log-level=debug", "--log-format=json",
 			}, nil,
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: ":80", MetricsBindAddress: "[::1]:81", HealthProbeBindAddress: "0",
 				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second,
 				RetryPeriod:      time.Second,
-				AdvertiseAddress: "https://a.example", ForwardPlainHTTP: true, GatewaySource: "host",
+				AdvertiseAddress: "https://a.example", PlainHTTP: true, TLSCertFile: "/c", TLSPrivateKeyFile: "/p", GatewaySource: "host",
 				GarbageCollection: gc.DryRun, HostGrace: 10 * time.Minute, FloatingIPConfig: "kube-system/floatingip-config",
 				HostnicIPAMConfig: "kube-system/hostnic-ipam-config", IPAMClaims: true,
 				NodeResources: []string{"a.b/c", "d.e/f"}, LogLevel: "debug", LogFormat: "json",
@@ -90,7 +90,7 @@ func TestOptions(t *testing.T) {
 				"BCSNET_KUBECONFIG": "/k", "BCSNET_HTTP_BIND_ADDRESS": "localhost:80", "BCSNET_METRICS_BIND_ADDRESS": "0",
 				"BCSNET_HEALTH_PROBE_BIND_ADDRESS": "10.0.0.1:82", "BCSNET_LEADER_ELECT": "false", "BCSNET_LEADER_ELECTION_NAMESPACE": "net",
 				"BCSNET_LEADER_ELECT_LEASE_DURATION": "4s", "BCSNET_LEADER_ELECT_RENEW_DEADLINE": "3s", "BCSNET_LEADER_ELECT_RETRY_PERIOD": "1s",
-				"BCSNET_ADVERTISE_ADDRESS": "none", "BCSNET_FORWARD_PLAIN_HTTP": "true",
+				"BCSNET_ADVERTISE_ADDRESS": "none", "BCSNET_PLAIN_HTTP": "true", "BCSNET_TLS_CERT_FILE": "/c", "BCSNET_TLS_PRIVATE_KEY_FILE": "/p",
 				"BCSNET_GATEWAY_SOURCE": "host", "BCSNET_GARBAGE_COLLECTION": "off", "BCSNET_HOST_GRACE": "0",
 				"BCSNET_FLOATINGIP_CONFIG": "net/fips", "BCSNET_HOSTNIC_IPAM_CONFIG": "net/blocks", "BCSNET_NODE_RESOURCES": "", "BCSNET_LOG_LEVEL": "ERROR", "BCSNET_LOG_FORMAT": "json",
 			},
@@ -98,7 +98,7 @@ func TestOptions(t *testing.T) {
 				Kubeconfig: "/k", HTTPBindAddress: "localhost:80", MetricsBindAddress: "0", HealthProbeBindAddress: "10.0.0.1:82",
 				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second,
 				RetryPeriod:      time.Second,
-				AdvertiseAddress: "none", ForwardPlainHTTP: true, GatewaySource: "host",
+				AdvertiseAddress: "none", PlainHTTP: true, TLSCertFile: "/c", TLSPrivateKeyFile: "/p", GatewaySource: "host",
 				GarbageCollection: gc.Off, FloatingIPConfig: "net/fips", HostnicIPAMConfig: "net/blocks", NodeResources: []string{}, LogLevel: "ERROR",
 				LogFormat: "json",
 			},
@@ -137,6 +137,8 @@ func TestBadOptions(t *testing.T) {
 		env  map[string]string
 		want []string
 	}{
+		"a certificate alone":      {[]string{"--tls-cert-file=/c"}, nil, []string{"--tls-cert-file and --tls-private-key-file go together"}},
+		"a key alone":              {[]string{"--tls-private-key-file=/c"}, nil, []string{"--tls-cert-file and --tls-private-key-file go together"}},
 		"http address":             {[]string{"--http-bind-address=8090"}, nil, []string{`--http-bind-address "8090" is not HOST:PORT`}},
 		"no http address":          {[]string{"--http-bind-address=0"}, nil, []string{`--http-bind-address "0" is not HOST:PORT`}},
 		"empty http address":       {nil, map[string]string{"BCSNET_HTTP_BIND_ADDRESS": ""}, []string{`--http-bind-address "" is not HOST:PORT`}},
@@ -206,10 +208,10 @@ func TestAdvertised(t *testing.T) {
 	for name, c := range map[string]struct{ option, pod, listen, want string }{
 		"told":               {"https://a.example", "10.0.0.1", "0.0.0.0:8090", "https://a.example"},
 		"told none":          {"none", "10.0.0.1", "10.0.0.1:8090", ""},
-		"its own address":    {"", "10.0.0.1", "10.0.0.9:8090", "http://10.0.0.9:8090"},
+		"its own address":    {"", "10.0.0.1", "10.0.0.9:8090", "https://10.0.0.9:8090"},
 		"loopback":           {"", "10.0.0.1", "127.0.0.1:8090", "http://127.0.0.1:8090"},
-		"every address":      {"", "10.0.0.1", "[::]:8090", "http://10.0.0.1:8090"},
-		"every IPv4 address": {"", "fd00::1", "0.0.0.0:8090", "http://[fd00::1]:8090"},
+		"every address":      {"", "10.0.0.1", "[::]:8090", "https://10.0.0.1:8090"},
+		"every IPv4 address": {"", "fd00::1", "0.0.0.0:8090", "https://[fd00::1]:8090"},
 		"no pod":             {"", "", "[::]:8090", ""},
 	} {
 		o := Options{AdvertiseAddress: c.option, PodIP: c.pod}

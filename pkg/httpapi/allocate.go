@@ -22,7 +22,7 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	request.ArrivedAt = forwardingOf(r).arrived
+	request.ArrivedAt, request.OnHosts = forwardingOf(r).arrived, forwardingOf(r).by.Hosts
 	addresses, err := s.Allocator.Allocate(r.Context(), request)
 	if err != nil {
 		s.reportRefusal(request, err)

@@ -32,6 +32,10 @@ func (envelopeCodec) status(why *ipam.Refusal) int {
 		return http.StatusServiceUnavailable
 	case ipam.ReasonInternal:
 		return http.StatusInternalServerError
+	case ipam.ReasonUnauthenticated:
+		return http.StatusUnauthorized
+	case ipam.ReasonPlainHTTP, ipam.ReasonNotPermitted:
+		return http.StatusForbidden
 	default:
 		return http.StatusOK
 	}

@@ -118,6 +118,9 @@ func (s *Service) consult(
 	if r, err = s.arrive(r, body); err != nil {
 		return nil, nil, envelopeCodec{}.status(asRefusal(err)), err
 	}
+	if r, err = s.identify(r, route{name: op.name, access: permission{"create", placements, byLease}}, nil); err != nil {
+		return nil, nil, envelopeCodec{}.status(asRefusal(err)), err
+	}
 	// nothing is written for a question
 	if reply, _ := s.Forwarder.forward(r, q.short()); reply != nil && reply.status == http.StatusOK {
 		if answer, err := op.passed(q, reply.body); err == nil {

@@ -42,6 +42,8 @@ func (*allPods) Find(_ context.Context, namespace, name, uid string, _ netip.Add
 	return workload.Pod{Namespace: namespace, Name: name, UID: uid}, nil
 }
 
+func (*allPods) On(workload.Pod, []netip.Addr) bool { return true }
+
 func (p *allPods) FindLive(ctx context.Context, namespace, name, uid string) (workload.Pod, error) {
 	return p.Find(ctx, namespace, name, uid, netip.Addr{})
 }
@@ -84,7 +86,7 @@ func askingPod(name string) *corev1.Pod {
 func (f *fixture) post(t *testing.T, path string, question, answer any) int {
 	t.Helper()
 	w := httptest.NewRecorder()
-	f.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, bytes.NewReader(marshal(question))))
+	f.handler.ServeHTTP(w, localRequest(http.MethodPost, path, bytes.NewReader(marshal(question))))
 	if err := json.Unmarshal(w.Body.Bytes(), answer); err != nil {
 		t.Errorf("%d %s: %v", w.Code, w.Body, err)
 	}
@@ -184,7 +186,7 @@ func TestExtenderBadInput(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	f.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/filter", &endless{left: maxQuestion + 1}))
+	f.handler.ServeHTTP(w, localRequest(http.MethodPost, "/v1/filter", &endless{left: maxQuestion + 1}))
 	if w.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("an endless body: %d %s", w.Code, w.Body)
 	}
@@ -296,7 +298,7 @@ func BenchmarkExtender(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			for b.Loop() {
 				w := httptest.NewRecorder()
-				s.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/filter", bytes.NewReader(body)))
+				s.handler.ServeHTTP(w, localRequest(http.MethodPost, "/v1/filter", bytes.NewReader(body)))
 				if w.Code != http.StatusOK {
 					b.Fatal(w.Code)
 				}

@@ -19,6 +19,6 @@ func (s *Service) alsoRelease(ctx context.Context, in wire.ReleaseRequest) {
 	for _, l := range s.Index.Find(func(l lease.Lease) bool {
 		return l.State == lease.Active && l.Namespace == in.PodNamespace && l.PodName == in.PodName
 	}) {
-		_, _, _ = s.Allocator.ReleaseAddress(ctx, l.Addr, l.ContainerID, "") // the DEL itself says what went wrong
+		_, _, _ = s.Allocator.ReleaseAddress(ctx, l.Addr, l.ContainerID, "", nil) // the DEL itself says what went wrong
 	}
 }

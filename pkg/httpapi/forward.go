@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -56,7 +57,6 @@ const (
 // follower does, by the same protocol.
 type Forwarder struct {
 	peers     Peers
-	plainHTTP bool
 	transport *http.Transport
 	// signs is for signs of life, which never wait for a connection.
 	signs *http.Transport
@@ -75,12 +75,12 @@ type Forwarder struct {
 	trouble chan struct{}
 }
 
-// NewForwarder makes a forwarder. plainHTTP lets it use http to other machines.
-func NewForwarder(p Peers, plainHTTP bool, r prometheus.Registerer, log *slog.Logger) *Forwarder {
+// NewForwarder makes a forwarder. secure is by which the replicas know each other; nil where none of them has https.
+func NewForwarder(p Peers, secure *tls.Config, r prometheus.Registerer, log *slog.Logger) *Forwarder {
 	f := &Forwarder{
-		peers: p, plainHTTP: plainHTTP, log: log, troubles: rate.Sometimes{Interval: time.Second},
+		peers: p, log: log, troubles: rate.Sometimes{Interval: time.Second},
 		openly:    rate.Sometimes{First: 1},
-		transport: newTransport(maxForwarded), signs: newTransport(1),
+		transport: newTransport(maxForwarded, secure), signs: newTransport(1, secure),
 		limiters: [2]*limiter.Limiter{
 			limiter.Take: limiter.New(maxForwarded - maxForwardedBack), limiter.GiveBack: limiter.New(maxForwardedBack),
 		},
@@ -99,8 +99,9 @@ func NewForwarder(p Peers, plainHTTP bool, r prometheus.Registerer, log *slog.Lo
 }
 
 // newTransport makes a transport that keeps the connections to a replica that it opens.
-func newTransport(connections int) *http.Transport {
+func newTransport(connections int, secure *tls.Config) *http.Transport {
 	return &http.Transport{
+		TLSClientConfig:     secure.Clone(),
 		DialContext:         (&net.Dialer{Timeout: quietTime + signTime}).DialContext,
 		MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTime / 2, TLSHandshakeTimeout: quietTime + signTime,
 		DisableCompression: true,
@@ -137,8 +138,8 @@ func (f *Forwarder) target() (Leader, string) {
 		return leader, "the leader's URL cannot be used: " + err.Error()
 	case replica.Loopback(u) && leader.Name != self.Name:
 		return leader, "the leader's URL " + leader.URL + " leads back to this machine"
-	case u.Scheme == "http" && !replica.Loopback(u) && !f.plainHTTP:
-		why := "the leader's URL " + leader.URL + " is plain HTTP to another machine, and --forward-plain-http is not set"
+	case u.Scheme == "http" && !replica.Loopback(u):
+		why := "the leader's URL " + leader.URL + " is plain HTTP to another machine, as a release before this one has it"
 		f.openly.Do(func() { f.log.Warn("requests are not forwarded to the leader", "reason", why) })
 		return leader, why
 	}
@@ -205,6 +206,7 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	out.Header.Set(headerTimeout, strconv.FormatInt(max(1, budget.Milliseconds()), 10))
 	out.Header.Set(headerArrived, h.arrived.Format(time.RFC3339Nano))
 	out.Header.Set(headerCaller, h.caller)
+	h.by.writeTo(out.Header)
 	f.prove(out, leader, body)
 	propagate(r, out)
 	answer, result, err := f.ask(out, leader)

@@ -47,24 +47,22 @@ func TestTarget(t *testing.T) {
 	leads.leading = true
 	for name, c := range map[string]struct {
 		peers *fakePeers
-		plain bool
 		why   string
 	}{
-		"TLS":                     {leader("there", "https://10.0.0.2:8090"), false, ""},
-		"plain and allowed":       {leader("there", "http://10.0.0.2:8090"), true, ""},
-		"plain":                   {leader("there", "http://10.0.0.2:8090"), false, "the leader's URL http://10.0.0.2:8090 is plain HTTP to another machine, and --forward-plain-http is not set"},
-		"plain on this machine":   {leader("here", "http://127.0.0.1:8091"), false, ""},
-		"another's loopback":      {leader("there", "http://127.0.0.1:8091"), true, "the leader's URL http://127.0.0.1:8091 leads back to this machine"},
-		"another's localhost":     {leader("there", "https://localhost:8091"), true, "the leader's URL https://localhost:8091 leads back to this machine"},
-		"the same URL":            {leader("there", self.URL), true, "the leader's URL is that of this replica"},
-		"no URL":                  {leader("there", ""), true, "the leader names no URL"},
-		"no leader":               {&fakePeers{self: self}, true, "no leader is known"},
-		"leading":                 {leads, true, "this replica leads"},
-		"this replica, not begun": {&fakePeers{self: self, leader: self}, true, "this replica holds the Lease"},
+		"TLS":                     {leader("there", "https://10.0.0.2:8090"), ""},
+		"plain":                   {leader("there", "http://10.0.0.2:8090"), "the leader's URL http://10.0.0.2:8090 is plain HTTP to another machine, as a release before this one has it"},
+		"plain on this machine":   {leader("here", "http://127.0.0.1:8091"), ""},
+		"another's loopback":      {leader("there", "http://127.0.0.1:8091"), "the leader's URL http://127.0.0.1:8091 leads back to this machine"},
+		"another's localhost":     {leader("there", "https://localhost:8091"), "the leader's URL https://localhost:8091 leads back to this machine"},
+		"the same URL":            {leader("there", self.URL), "the leader's URL is that of this replica"},
+		"no URL":                  {leader("there", ""), "the leader names no URL"},
+		"no leader":               {&fakePeers{self: self}, "no leader is known"},
+		"leading":                 {leads, "this replica leads"},
+		"this replica, not begun": {&fakePeers{self: self, leader: self}, "this replica holds the Lease"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := NewForwarder(c.peers, c.plain, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+			f := NewForwarder(c.peers, nil, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 			if _, why := f.target(); why != c.why {
 				t.Errorf("%q, want %q", why, c.why)
 			}
@@ -78,7 +76,7 @@ func TestReadTimeout(t *testing.T) {
 		"": "15s", "1": "1ms", "2500": "2.5s", "99999999": "15s", "0": "error", "-1": "error", "x": "error", "1.5": "error",
 		"99999999999999999999": "error",
 	} {
-		r := httptest.NewRequest(http.MethodPost, wire.Prefix, http.NoBody)
+		r := localRequest(http.MethodPost, wire.Prefix, http.NoBody)
 		r.Header.Set(headerTimeout, v)
 		d, err := readTimeout(r)
 		got := d.String()
@@ -102,7 +100,7 @@ func TestReplicaPages(t *testing.T) {
 			`"replicas":[{"id":%q,"name":"here"}],"forwarding":{"active":false,"reason":"no leader is known"}}`, self.ID(), self.ID()),
 	} {
 		w := httptest.NewRecorder()
-		f.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+		f.handler.ServeHTTP(w, localRequest(http.MethodGet, path, http.NoBody))
 		if got := w.Body.String(); w.Code != http.StatusOK || got != want+"\n" || w.Header().
 			Get(headerAnsweredBy) != self.ID() {
 			t.Errorf("%s: %d %s, answered by %s", path, w.Code, got, w.Header().Get(headerAnsweredBy))
@@ -134,7 +132,7 @@ func newStorm(t *testing.T, handle http.HandlerFunc) (*storm, *Forwarder) {
 	peers := &fakePeers{
 		self: replica.Identity{Name: "here", Life: "a"}, leader: replica.Identity{Name: "here", Life: "b", URL: leader.URL},
 	}
-	f := NewForwarder(peers, true, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	f := NewForwarder(peers, nil, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	t.Cleanup(func() {
 		f.transport.CloseIdleConnections()
 		f.signs.CloseIdleConnections()
@@ -151,7 +149,7 @@ func (s *storm) ask(t *testing.T, f *Forwarder, n int) (all *sync.WaitGroup) {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			answer, err := f.forward(httptest.NewRequest(http.MethodPost, wire.Prefix, http.NoBody).WithContext(ctx), nil)
+			answer, err := f.forward(localRequest(http.MethodPost, wire.Prefix, http.NoBody).WithContext(ctx), nil)
 			switch {
 			case err != nil:
 				s.refused.Add(1)
@@ -203,10 +201,10 @@ func TestReleasePassesWhatWaitsForIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		peers := &fakePeers{self: replica.Identity{Name: "here", Life: "a"}}
-		f := NewForwarder(peers, true, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+		f := NewForwarder(peers, nil, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 		ctx, end := context.WithTimeout(t.Context(), time.Minute)
 		enter := func(method string) error {
-			_, err := f.enter(httptest.NewRequest(method, wire.Prefix, http.NoBody).WithContext(ctx))
+			_, err := f.enter(localRequest(method, wire.Prefix, http.NoBody).WithContext(ctx))
 			return err
 		}
 		var all sync.WaitGroup
@@ -233,7 +231,7 @@ func TestRefusalOfAnOverloadedLeaderIsPassedOn(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	answer, err := f.forward(httptest.NewRequest(http.MethodPost, wire.Prefix, http.NoBody).WithContext(ctx), nil)
+	answer, err := f.forward(localRequest(http.MethodPost, wire.Prefix, http.NoBody).WithContext(ctx), nil)
 	if err != nil || answer == nil {
 		t.Fatalf("%v, %v: the follower does it itself", answer, err)
 	}

@@ -3,7 +3,9 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
@@ -22,7 +24,10 @@ const (
 	headerReason = "Bcsnet-Reason"
 	// headerCaller is the IP address of the client of the first replica.
 	headerCaller = "Bcsnet-Caller"
-	// headerProof is what only the replica of that name can write; the two headers before it count with it alone.
+	// headerUser is who the client of the first replica is. headerHosts are the hosts that the client acts for, with
+	// commas between; absent for all.
+	headerUser, headerHosts = "Bcsnet-User", "Bcsnet-Hosts"
+	// headerProof is what only the replica of that name can write; the headers before it count with it alone.
 	headerProof = "Bcsnet-Proof"
 )
 
@@ -37,6 +42,54 @@ type forwarding struct {
 	socketAge time.Duration
 	// caller is the IP address of the client.
 	caller string
+	// by is who the client is.
+	by Caller
+}
+
+// Caller is who sends a request.
+type Caller struct {
+	// Name is for the log and the history of addresses.
+	Name string
+	// Hosts are those that the caller acts for; nil for all.
+	Hosts []netip.Addr
+}
+
+// author returns who changes something, and from where, for the history of addresses.
+func (f forwarding) author() string {
+	if f.by.Name == "" {
+		return "HTTP from " + f.caller
+	}
+	return f.by.Name + " from " + f.caller
+}
+
+// writeTo writes a caller into the headers of a request to another replica.
+func (c Caller) writeTo(h http.Header) {
+	if c.Name != "" {
+		h.Set(headerUser, c.Name)
+	}
+	if c.Hosts == nil {
+		return
+	}
+	hosts := make([]string, 0, len(c.Hosts))
+	for _, host := range c.Hosts {
+		hosts = append(hosts, host.String())
+	}
+	h.Set(headerHosts, strings.Join(hosts, ","))
+}
+
+// toldCaller reads the caller that another replica has told of. What cannot be read is no host.
+func toldCaller(h http.Header) Caller {
+	c := Caller{Name: h.Get(headerUser)}
+	if _, restricted := h[headerHosts]; !restricted {
+		return c
+	}
+	c.Hosts = []netip.Addr{}
+	for host := range strings.SplitSeq(h.Get(headerHosts), ",") {
+		if a, err := netip.ParseAddr(host); err == nil {
+			c.Hosts = append(c.Hosts, a)
+		}
+	}
+	return c
 }
 
 type forwardingKey struct{}

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
@@ -26,7 +25,7 @@ func FuzzBody(f *testing.F) {
 	}
 	s := &Service{Log: slog.New(slog.DiscardHandler)}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r := httptest.NewRequest(http.MethodPost, wire.Prefix, nil)
+		r := localRequest(http.MethodPost, wire.Prefix, nil)
 		refused := func(err error) bool {
 			switch reason := asRefusal(err).Reason; {
 			case err == nil:
@@ -83,7 +82,7 @@ func FuzzHeaders(f *testing.F) {
 	b := newFixture(f)
 	b.Peers.(*fakePeers).secrets = map[string][]byte{"replica-0_abc": []byte("nobody knows this")}
 	f.Fuzz(func(t *testing.T, timeout, forwarded, arrived, from, proof string) {
-		r := httptest.NewRequest(http.MethodPost, wire.Prefix, nil)
+		r := localRequest(http.MethodPost, wire.Prefix, nil)
 		for name, value := range map[string]string{
 			headerTimeout: timeout, headerForwarded: forwarded, headerArrived: arrived, headerCaller: from, headerProof: proof,
 		} {

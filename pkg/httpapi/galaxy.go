@@ -14,11 +14,26 @@ import (
 // by which a list says what is releasable and a release is decided.
 func galaxyRoutes() []route {
 	return []route{
-		{http.MethodGet, "/v1/ip", "listIPs", galaxyrest.Parameters(), false, true, galaxyrest.Rows, (*Service).listIPs},
-		{http.MethodPost, "/v1/ip", "releaseIPs", nil, true, true, nil, (*Service).releaseIPs},
-		{http.MethodGet, "/v1/pool/{name}", "getSharedPool", nil, false, true, nil, (*Service).getSharedPool},
-		{http.MethodDelete, "/v1/pool/{name}", "deleteSharedPool", nil, false, true, nil, (*Service).deleteSharedPool},
-		{http.MethodPost, "/v1/pool", "setSharedPool", nil, true, true, nil, (*Service).setSharedPool},
+		{
+			http.MethodGet, "/v1/ip", "listIPs", galaxyrest.Parameters(), false, true,
+			permission{"list", allocations, byNobody}, galaxyrest.Rows, (*Service).listIPs,
+		},
+		{
+			http.MethodPost, "/v1/ip", "releaseIPs", nil, true, true,
+			permission{"delete", allocations, byNobody}, nil, (*Service).releaseIPs,
+		},
+		{
+			http.MethodGet, "/v1/pool/{name}", "getSharedPool", nil, false, true,
+			permission{"get", claims, byNobody}, nil, (*Service).getSharedPool,
+		},
+		{
+			http.MethodDelete, "/v1/pool/{name}", "deleteSharedPool", nil, false, true,
+			permission{"delete", claims, byNobody}, nil, (*Service).deleteSharedPool,
+		},
+		{
+			http.MethodPost, "/v1/pool", "setSharedPool", nil, true, true,
+			permission{"update", claims, byNobody}, nil, (*Service).setSharedPool,
+		},
 	}
 }
 
@@ -84,7 +99,7 @@ func (s *Service) releaseIPs(r *http.Request, body []byte) (any, string, error) 
 		return nil, "", err
 	}
 	out, released, err := s.Galaxy.ReleaseIPs(r.Context(), in,
-		lease.Change{Verb: lease.VerbRelease, By: "HTTP from " + forwardingOf(r).caller})
+		lease.Change{Verb: lease.VerbRelease, By: forwardingOf(r).author()})
 	s.logReleased(r, released)
 	return out, "", err
 }

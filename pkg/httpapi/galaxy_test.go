@@ -23,7 +23,7 @@ func galaxyBench(t *testing.T) *fixture {
 }
 
 func (f *fixture) ask(method, path, body string, headers ...string) (int, string) {
-	w, r := httptest.NewRecorder(), httptest.NewRequest(method, path, strings.NewReader(body))
+	w, r := httptest.NewRecorder(), localRequest(method, path, strings.NewReader(body))
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

@@ -61,7 +61,7 @@ func TestMalformedRequests(t *testing.T) {
 	statuses := []int{200, 400, 403, 404, 405, 413, 415, 500, 503} // galaxy has 500 for what cannot be decided
 	ask := func(what, method, path, body string, change func(*http.Request)) {
 		t.Helper()
-		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		r := localRequest(method, path, strings.NewReader(body))
 		change(r)
 		w := httptest.NewRecorder()
 		f.handler.ServeHTTP(w, r)

@@ -79,6 +79,7 @@ func (s *Service) page(r *http.Request, f ipam.Filter) (out wire.LeaseList, err 
 			return out, err
 		}
 	}
+	f.OnHosts = forwardingOf(r).by.Hosts
 	leases, total, more := s.Index.Page(f, after, limit)
 	out = wire.LeaseList{Items: make([]wire.Lease, 0, len(leases)), Total: total}
 	for _, l := range leases {

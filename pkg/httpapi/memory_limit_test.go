@@ -30,7 +30,7 @@ func (*discarded) Write(b []byte) (n int, _ error) { return len(b), nil }
 func (f *fixture) allocates(body []byte, enough uint64) (took uint64, status int) {
 	var before, after runtime.MemStats
 	for n := 0; n < 8 && (n == 0 || took > enough); n++ {
-		r := httptest.NewRequest(http.MethodPost, "/v1/filter", bytes.NewReader(body))
+		r := localRequest(http.MethodPost, "/v1/filter", bytes.NewReader(body))
 		w := &discarded{status: http.StatusOK}
 		runtime.ReadMemStats(&before)
 		f.handler.ServeHTTP(w, r)
@@ -132,7 +132,7 @@ func TestSmallQuestionsPass(t *testing.T) {
 		for range 12 {
 			reader, writer := io.Pipe()
 			writers = append(writers, writer)
-			r := httptest.NewRequest(http.MethodPost, "/v1/filter", reader)
+			r := localRequest(http.MethodPost, "/v1/filter", reader)
 			r.ContentLength = announced
 			go func() {
 				w := &discarded{status: http.StatusOK}
@@ -149,7 +149,7 @@ func TestSmallQuestionsPass(t *testing.T) {
 	defer cancel()
 	for range 20 {
 		w := httptest.NewRecorder()
-		f.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/filter",
+		f.handler.ServeHTTP(w, localRequest(http.MethodPost, "/v1/filter",
 			bytes.NewReader(marshal(byName("small", "node-1")))).WithContext(soon))
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"node-1"`) {
 			t.Errorf("a small question: %d %s", w.Code, w.Body)
@@ -184,7 +184,7 @@ func TestLargeQuestions(t *testing.T) {
 	reader, writer := io.Pipe()
 	answered := make(chan int, 1)
 	send := func(from io.Reader, announced int64) int {
-		r := httptest.NewRequest(http.MethodPost, "/v1/filter", from)
+		r := localRequest(http.MethodPost, "/v1/filter", from)
 		r.ContentLength = announced
 		w := &discarded{status: http.StatusOK}
 		f.handler.ServeHTTP(w, r)

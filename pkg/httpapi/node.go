@@ -110,7 +110,9 @@ func (s *Service) reportConflict(r *http.Request, body []byte) (any, string, err
 		return nil, "", err
 	}
 	addHolderAttrs(r.Context(), "", in.ContainerID, "", "", "")
-	report := allocator.ConflictReport{Addr: addr, ContainerID: in.ContainerID, IfName: in.IfName}
+	report := allocator.ConflictReport{
+		Addr: addr, ContainerID: in.ContainerID, IfName: in.IfName, OnHosts: forwardingOf(r).by.Hosts,
+	}
 	if report.MAC, err = parseConflict(in); err != nil {
 		return nil, "", err
 	}

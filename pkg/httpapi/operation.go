@@ -115,7 +115,12 @@ func (s *Service) admit(
 // come records when a request came, and admits or refuses it. leave has to be called when it has ended.
 func (s *Service) come(r *http.Request, op route, body []byte) (_ *http.Request, leave func(), err error) {
 	leave = func() {}
-	if r, err = s.arrive(r, body); err != nil || !op.adds() {
+	if r, err = s.arrive(r, body); err != nil {
+		return r, leave, err
+	}
+	r, err = s.identify(r, op, body)
+	audit(r)
+	if err != nil || !op.adds() {
 		return r, leave, err
 	}
 	ended, err := s.admitAdd(body)
@@ -145,7 +150,7 @@ func asRefusal(err error) *ipam.Refusal {
 }
 
 // refuse answers with a refusal, counts it and logs it: as an error what should not happen, as a warning, once
-// a second at most, what the cluster's operator has to mend. Other refused ADDs come again every few seconds.
+// a second at most, what the cluster's operator has to mend or to know. Other refused ADDs come again every few seconds.
 func (s *Service) refuse(
 	w http.ResponseWriter, r *http.Request, operation string, status int, why *ipam.Refusal, c codec,
 ) {
@@ -153,7 +158,8 @@ func (s *Service) refuse(
 	switch why.Reason {
 	case ipam.ReasonInternal:
 		level = slog.LevelError
-	case ipam.ReasonForbidden, ipam.ReasonUnavailable, ipam.ReasonOverloaded, ipam.ReasonOutcomeUnknown:
+	case ipam.ReasonForbidden, ipam.ReasonUnavailable, ipam.ReasonOverloaded, ipam.ReasonOutcomeUnknown,
+		ipam.ReasonUnauthenticated, ipam.ReasonNotPermitted, ipam.ReasonPlainHTTP:
 		s.troubles.Do(func() { level = slog.LevelWarn })
 	default:
 	}
@@ -164,6 +170,9 @@ func (s *Service) refuse(
 		}, requestAttrsOf(r.Context())...)...)
 	}
 	s.Metrics.count(operation, why.Reason)
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
 	if status == http.StatusServiceUnavailable || why.Reason == ipam.ReasonOverloaded {
 		w.Header().Set("Retry-After", s.retryAfter(why.Reason))
 		w.Header().Set(headerReason, string(why.Reason))

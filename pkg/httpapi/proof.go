@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"net/http"
 	"net/netip"
+	"strconv"
+	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
@@ -19,6 +21,7 @@ func prove(secret []byte, from, to, method, uri string, h http.Header, body [sha
 	mac := hmac.New(sha256.New, secret)
 	for _, part := range []string{
 		from, to, method, uri, h.Get(headerArrived), h.Get(headerCaller), h.Get(headerTimeout), h.Get("X-Request-Id"),
+		h.Get(headerUser), strings.Join(h[headerHosts], ";"), strconv.Itoa(len(h[headerHosts])),
 	} {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
@@ -40,6 +43,11 @@ func (s *Service) arrive(r *http.Request, body []byte) (*http.Request, error) {
 		h.arrived = now.Add(-h.socketAge)
 		return h.on(r), nil
 	}
+	if !isLocal(r) && !s.fromReplica(r) {
+		return r, ipam.Refuse(ipam.ReasonUnavailable,
+			"the connection is not one of replica %q: it shows no certificate of a replica", clip(h.from)).
+			WithHint("a client sends no %s", headerForwarded)
+	}
 	secret := s.Peers.Secret(h.from)
 	want := prove(secret, h.from, s.Peers.Self().ID(), r.Method, r.RequestURI, r.Header, sha256.Sum256(body))
 	if (secret == nil || !hmac.Equal([]byte(want), []byte(r.Header.Get(headerProof)))) && !failpoint.Broken("proof") {
@@ -58,6 +66,7 @@ func (s *Service) arrive(r *http.Request, body []byte) (*http.Request, error) {
 	if a, err := netip.ParseAddr(r.Header.Get(headerCaller)); err == nil {
 		h.caller = a.String()
 	}
+	h.by = toldCaller(r.Header)
 	return h.on(r), nil
 }
 

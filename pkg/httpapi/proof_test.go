@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +19,7 @@ func (f *fixture) forwarded(secret []byte, arrived time.Time, change func(*http.
 		self: replica.Identity{Name: "there", Life: "b"}, secrets: map[string][]byte{f.Peers.Self().ID(): secret},
 	}
 	leader := Leader{Identity: f.Peers.Self()}
-	out := httptest.NewRequest(http.MethodPost, wire.Prefix+"?x=1", bytes.NewReader(body)) // it comes from 192.0.2.1
+	out := localRequest(http.MethodPost, wire.Prefix+"?x=1", bytes.NewReader(body)) // it comes from 192.0.2.1
 	out.Header.Set(headerForwarded, from.self.ID())
 	out.Header.Set(headerArrived, arrived.Format(time.RFC3339Nano))
 	out.Header.Set(headerCaller, "10.0.0.9")
@@ -76,7 +75,7 @@ func TestForwardedRequestsAreProven(t *testing.T) {
 		"another request ID":   {secret, now, set("X-Request-Id", "x")},
 		"another method":       {secret, now, func(r *http.Request) { r.Method = http.MethodDelete }},
 		"another path":         {secret, now, func(r *http.Request) { r.RequestURI = wire.Prefix }},
-		"another body":         {secret, now, func(r *http.Request) { r.Body = httptest.NewRequest("", "/", bytes.NewReader([]byte("{}"))).Body }},
+		"another body":         {secret, now, func(r *http.Request) { r.Body = localRequest("", "/", bytes.NewReader([]byte("{}"))).Body }},
 		"a minute ago":         {secret, now.Add(-time.Minute), nil},
 	} {
 		if h, err := f.forwarded(c.secret, c.arrived, c.change); err == nil ||
@@ -93,7 +92,7 @@ func TestForgedHop(t *testing.T) {
 		if _, page := f.pages()[op[1]]; page {
 			continue
 		}
-		r := httptest.NewRequest(op[0], op[1], bytes.NewReader([]byte(`{"Pod":{},"NodeNames":[]}`)))
+		r := localRequest(op[0], op[1], bytes.NewReader([]byte(`{"Pod":{},"NodeNames":[]}`)))
 		r.Header.Set(headerForwarded, "anything")
 		r.Header.Set(headerArrived, "2199-01-02T03:04:05Z")
 		r.Header.Set(headerCaller, "10.0.0.9")

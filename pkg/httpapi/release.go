@@ -25,7 +25,10 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 		return nil, "", err
 	}
 	s.alsoRelease(r.Context(), in)
-	request.ArrivedAt = forwardingOf(r).arrived
+	request.ArrivedAt, request.OnHosts = forwardingOf(r).arrived, forwardingOf(r).by.Hosts
+	if forwardingOf(r).by.Name != "" {
+		request.Namespace = in.PodNamespace
+	}
 	released, err := s.Allocator.Release(r.Context(), request)
 	s.logReleased(r, released)
 	if err != nil {
@@ -87,7 +90,7 @@ func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
 	}
 	addAttrs(r.Context(), slog.String("host", host.String()))
 	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host, forwardingOf(r).arrived,
-		lease.Change{Verb: lease.VerbReleaseHost, By: "HTTP from " + forwardingOf(r).caller})
+		lease.Change{Verb: lease.VerbReleaseHost, By: forwardingOf(r).author()})
 	s.logReleased(r, released)
 	switch {
 	case err != nil && len(released) > 0:
@@ -123,7 +126,8 @@ func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, err
 	if err := bounded(releaseAddressFields(in)...); err != nil {
 		return nil, "", err
 	}
-	l, released, err := s.Allocator.ReleaseAddress(r.Context(), addr, in.ContainerID, in.Owner)
+	l, released, err := s.Allocator.ReleaseAddress(r.Context(), addr, in.ContainerID, in.Owner,
+		forwardingOf(r).by.Hosts)
 	if err != nil {
 		return nil, "", err
 	}

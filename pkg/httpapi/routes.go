@@ -22,6 +22,8 @@ type route struct {
 	hasBody bool
 	// forward: a follower has the leader answer.
 	forward bool
+	// access is who may ask.
+	access permission
 	// rows is how many rows a list may have at most; nil of what is no list.
 	rows func(query string) int
 	// handle returns the data and message of a success.
@@ -36,34 +38,55 @@ const collectNetwork = "collectNetwork"
 
 func routes() []route {
 	return []route{
-		{http.MethodPost, wire.Prefix, "allocate", nil, true, true, nil, (*Service).allocate},
-		{http.MethodDelete, wire.Prefix, "release", nil, true, true, nil, (*Service).release},
-		{http.MethodDelete, wire.Prefix + "/host/{host}", "releaseHost", nil, false, true, nil, (*Service).releaseHost},
-		{http.MethodDelete, wire.Prefix + "/ip/{address}", "releaseAddress", nil, true, true, nil, (*Service).releaseAddress},
-		{http.MethodPost, wire.Prefix + "/gc", collectNetwork, nil, true, true, nil, (*Service).collectNetwork},
 		{
-			http.MethodPost, wire.Prefix + "/ip/{address}/conflict", "reportConflict", nil, true, true, nil,
-			(*Service).reportConflict,
+			http.MethodPost, wire.Prefix, "allocate", nil, true, true, permission{"create", allocations, byHost}, nil,
+			(*Service).allocate,
 		},
-		{http.MethodGet, wire.Prefix, "list", slices.Concat(filters(), paging()), false, false, pageRows, (*Service).list},
+		{
+			http.MethodDelete, wire.Prefix, "release", nil, true, true, permission{"delete", allocations, byHost}, nil,
+			(*Service).release,
+		},
+		{
+			http.MethodDelete, wire.Prefix + "/host/{host}", "releaseHost", nil, false, true,
+			permission{"create", hostReleases, byHost}, nil, (*Service).releaseHost,
+		},
+		{
+			http.MethodDelete, wire.Prefix + "/ip/{address}", "releaseAddress", nil, true, true,
+			permission{"delete", allocations, byLease}, nil, (*Service).releaseAddress,
+		},
+		{
+			http.MethodPost, wire.Prefix + "/gc", collectNetwork, nil, true, true, permission{"create", collections, byHost}, nil,
+			(*Service).collectNetwork,
+		},
+		{
+			http.MethodPost, wire.Prefix + "/ip/{address}/conflict", "reportConflict", nil, true, true,
+			permission{"create", conflicts, byLease}, nil, (*Service).reportConflict,
+		},
+		{
+			http.MethodGet, wire.Prefix, "list", slices.Concat(filters(), paging()), false, false,
+			permission{"list", allocations, byLease}, pageRows, (*Service).list,
+		},
 		{
 			http.MethodGet, wire.Prefix + "/container/{container}", "inspectContainer",
 			slices.Concat([]string{"ifName"}, paging()),
-			false, false, nil, (*Service).inspectContainer,
+			false, false, permission{"list", allocations, byLease}, nil, (*Service).inspectContainer,
 		},
 		{
-			http.MethodGet, wire.Prefix + "/pod/{namespace}/{pod}", "inspectPod", paging(), false, false, pageRows,
-			(*Service).inspectPod,
+			http.MethodGet, wire.Prefix + "/pod/{namespace}/{pod}", "inspectPod", paging(), false, false,
+			permission{"list", allocations, byLease}, pageRows, (*Service).inspectPod,
 		},
 		{
-			http.MethodGet, wire.Prefix + "/host/{host}", "inspectHost", paging(), false, false, pageRows,
-			(*Service).inspectHost,
+			http.MethodGet, wire.Prefix + "/host/{host}", "inspectHost", paging(), false, false,
+			permission{"list", allocations, byHost}, pageRows, (*Service).inspectHost,
 		},
 		{
-			http.MethodGet, wire.Prefix + "/pool/{pool}", "inspectPool", paging(), false, false, pageRows,
-			(*Service).inspectPool,
+			http.MethodGet, wire.Prefix + "/pool/{pool}", "inspectPool", paging(), false, false,
+			permission{"list", allocations, byLease}, pageRows, (*Service).inspectPool,
 		},
-		{http.MethodGet, wire.Prefix + "/ip/{address}", "inspectAddress", nil, false, false, nil, (*Service).inspectAddress},
+		{
+			http.MethodGet, wire.Prefix + "/ip/{address}", "inspectAddress", nil, false, false,
+			permission{"get", allocations, byNobody}, nil, (*Service).inspectAddress,
+		},
 	}
 }
 
@@ -111,7 +134,7 @@ func (s *Service) able() error {
 // Handler serves the allocator routes, those of galaxy, the scheduler extender, /healthz, /readyz, /version, /info,
 // /metrics and the documents that describe them.
 func (s *Service) Handler() http.Handler {
-	s.troubles.Interval, s.memory, s.lists = time.Second, newMemoryLimit(), newLists()
+	s.troubles.Interval, s.openly.Interval, s.memory, s.lists = time.Second, time.Minute, newMemoryLimit(), newLists()
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	handle := func(method, path string, h http.Handler) {
@@ -144,7 +167,7 @@ func (s *Service) Handler() http.Handler {
 		mux.Handle(path, s.otherMethods(allowed))
 	}
 	mux.HandleFunc("/", s.noSuchPath)
-	return s.answeredBy(requestID(s.screen(mux)))
+	return s.answeredBy(requestID(s.door(s.screen(mux))))
 }
 
 // otherMethods answers for a path the methods that it does not have.

@@ -48,7 +48,7 @@ func TestOtherSitesAreRefused(t *testing.T) {
 			{"Sec-Fetch-Site", "cross-site", true}, {"Sec-Fetch-Site", "same-site", true}, {"Sec-Fetch-Site", "same-origin", false}, {"Sec-Fetch-Site", "none", false},
 			{"Origin", "https://attacker.example", true}, {"Origin", "null", true}, {"Origin", "http://example.com", false}, {"Accept", "*/*", false},
 		} {
-			r := httptest.NewRequest(op[0], op[1], strings.NewReader("{")) // of example.com; no route takes the body
+			r := localRequest(op[0], op[1], strings.NewReader("{")) // of example.com; no route takes the body
 			r.Header.Set(c.name, c.value)
 			status, e := f.send(t, r)
 			if refused := status == http.StatusForbidden; refused != c.refused {
@@ -73,7 +73,7 @@ func TestNoRedirects(t *testing.T) {
 			if path == "*" && method != http.MethodOptions {
 				continue
 			}
-			status, e := f.send(t, httptest.NewRequest(method, path, http.NoBody))
+			status, e := f.send(t, localRequest(method, path, http.NoBody))
 			if status != http.StatusNotFound || e.Reason != ipam.ReasonNotFound || e.Code != 2 || e.RequestID == "" {
 				t.Errorf("%s %s: %d %+v", method, path, status, e)
 			}
@@ -82,7 +82,7 @@ func TestNoRedirects(t *testing.T) {
 	// none of these is cleaned
 	for _, path := range []string{"/healthz", "/", wire.Prefix + "/", wire.Prefix + "/host/", "/v1/pool/", wire.Prefix +
 		"/container/%2e%2e"} {
-		if status, _ := f.send(t, httptest.NewRequest(http.MethodGet, path, http.NoBody)); status >= 300 && status < 400 {
+		if status, _ := f.send(t, localRequest(http.MethodGet, path, http.NoBody)); status >= 300 && status < 400 {
 			t.Errorf("GET %s: %d", path, status)
 		}
 	}
@@ -96,7 +96,7 @@ func TestCharset(t *testing.T) {
 		"application/json; charset=utf8": 200, "application/json; Charset=UTF8": 200, "APPLICATION/JSON;CHARSET=Utf-8": 200,
 		"application/json; charset=utf-16": 415, "application/json; charset=iso-8859-1": 415, "application/json; charset=": 415,
 	} {
-		r := httptest.NewRequest(http.MethodPost, wire.Prefix, strings.NewReader("{}"))
+		r := localRequest(http.MethodPost, wire.Prefix, strings.NewReader("{}"))
 		r.Header.Set("Content-Type", ct)
 		if status, e := f.send(t, r); status != want || want == 415 && e.Reason != ipam.ReasonBadRequest {
 			t.Errorf("%q: %d %+v", ct, status, e)

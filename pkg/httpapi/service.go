@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -50,6 +51,13 @@ type Service struct {
 	// Contested is called for every address that a container was given and that somebody else answers for, unless the same
 	// was reported before. It may be nil.
 	Contested func(context.Context, allocator.Contested)
+	// IsReplica reports whether who calls by a TLS connection is a replica; nil where no replica calls by one.
+	IsReplica func(*tls.ConnectionState) bool
+	// Gate finds out who calls by TLS, and HostsOf has the addresses that a node asks for.
+	Gate    Gate
+	HostsOf func(node string) []netip.Addr
+	// PlainHTTP: other machines are answered by plain HTTP, too, each for itself.
+	PlainHTTP bool
 	// Tracing makes the spans of requests; nil when nobody collects them.
 	Tracing trace.TracerProvider
 	// Scheduling answers the scheduler.
@@ -66,6 +74,7 @@ type Service struct {
 
 	unknown   unknownFields
 	troubles  rate.Sometimes
+	openly    rate.Sometimes
 	memory    memoryLimit
 	lists     lists
 	admission admission

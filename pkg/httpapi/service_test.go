@@ -44,7 +44,7 @@ func newFixture(t testing.TB) *fixture {
 	log := slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	peers := &fakePeers{self: replica.New("here", "")}
 	f.Service = &Service{
-		Peers: peers, Forwarder: NewForwarder(peers, false, f.registry, log),
+		Peers: peers, Forwarder: NewForwarder(peers, nil, f.registry, log),
 		Index: ipam.NewIndex(), Leases: leases, Ready: func() error { return nil }, Metrics: NewMetrics(f.registry),
 		Gatherer: f.registry,
 		Version:  func(context.Context) Versions { return Versions{Version: "v1", Go: "go1"} },
@@ -57,7 +57,7 @@ func newFixture(t testing.TB) *fixture {
 func (f *fixture) do(t *testing.T, method, path, body string) (int, wire.Envelope) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	f.handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+	f.handler.ServeHTTP(w, localRequest(method, path, strings.NewReader(body)))
 	var e wire.Envelope
 	if w.Body.Len() > 0 {
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil {
@@ -150,7 +150,7 @@ func TestMetricLabelsAreBounded(t *testing.T) {
 					{fmt.Sprintf("M%d-%d", i, j), wire.Prefix}, {"GET", fmt.Sprintf("/path-%d-%d", i, j)}, {"GET", fmt.Sprintf("%s/host/x%d-%d", wire.Prefix, i, j)},
 					{"POST", wire.Prefix}, {"GET", fmt.Sprintf("%s?q%d-%d=1", wire.Prefix, i, j)}, {"GET", wire.Prefix},
 				} {
-					b.handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(r[0], r[1], strings.NewReader("x")))
+					b.handler.ServeHTTP(httptest.NewRecorder(), localRequest(r[0], r[1], strings.NewReader("x")))
 				}
 			}
 		})

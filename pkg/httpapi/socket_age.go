@@ -1,19 +1,10 @@
 package httpapi
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"syscall"
 	"time"
 )
-
-type connKey struct{}
-
-// withConn puts a connection into the context of its requests.
-func withConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, c)
-}
 
 // kernelTick is how far off the kernel's times may be: they count in ticks, of ten milliseconds at most.
 const kernelTick = 10 * time.Millisecond
@@ -22,8 +13,10 @@ const kernelTick = 10 * time.Millisecond
 // kernel does not say, it is zero. A process that was stopped, or had no processor, finds requests that are old. No
 // request is made older than it is: one that was sent after the answer to another stays the later one.
 func socketAge(r *http.Request) time.Duration {
-	if c, ok := r.Context().Value(connKey{}).(syscall.Conn); ok {
-		return max(0, sinceData(c)-kernelTick)
+	if of := connectionOf(r); of != nil {
+		if c, ok := of.Conn.(syscall.Conn); ok {
+			return max(0, sinceData(c)-kernelTick)
+		}
 	}
 	return 0
 }

@@ -15,6 +15,13 @@ type Filter struct {
 	// Status is a State as text.
 	Status string
 	Host   netip.Addr
+	// OnHosts are the hosts whose leases are shown; nil for all, and for those on no host.
+	OnHosts []netip.Addr
+}
+
+// on reports whether a lease of a host is shown.
+func (f *Filter) on(host netip.Addr) bool {
+	return (!f.Host.IsValid() || host == f.Host) && (f.OnHosts == nil || slices.Contains(f.OnHosts, host))
 }
 
 // match reports whether an entry matches as one of its attachments has it, and which one: the first rather than the
@@ -26,12 +33,12 @@ func (f *Filter) match(r *record, container compact) (at attachment, ok bool) {
 		return attachment{r, false}, false
 	}
 	if (f.ContainerID == "" || r.container() == container) && equal(f.IfName, r.ifName()) &&
-		equal(f.PodName, r.podName()) && (!f.Host.IsValid() || r.host.Value() == f.Host) {
+		equal(f.PodName, r.podName()) && f.on(r.host.Value()) {
 		return attachment{r, false}, true
 	}
 	h := r.other()
 	return attachment{r, true}, h != nil && (f.ContainerID == "" || compactHex(h.ContainerID) == container) &&
-		equal(f.IfName, h.IfName) && equal(f.PodName, h.PodName) && (!f.Host.IsValid() || h.Host == f.Host)
+		equal(f.IfName, h.IfName) && equal(f.PodName, h.PodName) && f.on(h.Host)
 }
 
 // Page returns the first so many addresses behind one, in order, that have an object and match, each once, seen from

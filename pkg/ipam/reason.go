@@ -44,6 +44,9 @@ const (
 	ReasonUnavailable         Reason = "Unavailable"
 	ReasonOverloaded          Reason = "Overloaded"
 	ReasonForbidden           Reason = "Forbidden"
+	ReasonPlainHTTP           Reason = "PlainHTTP"
+	ReasonUnauthenticated     Reason = "Unauthenticated"
+	ReasonNotPermitted        Reason = "NotPermitted"
 	ReasonClaimNotFound       Reason = "ClaimNotFound"
 	ReasonClaimFull           Reason = "ClaimFull"
 	ReasonNotFound            Reason = "NotFound"
@@ -146,6 +149,18 @@ func ReasonTable() []ReasonInfo {
 				"Nothing was changed, and another replica would say the same: ask again after Retry-After.",
 		},
 		{ReasonForbidden, 2, false, "The API server does not allow the controller to do this."},
+		{
+			ReasonPlainHTTP, 1, false, "The request came by plain HTTP from another machine. With --plain-http it is " +
+				"answered all the same, where it asks for the very host that it comes from.",
+		},
+		{
+			ReasonUnauthenticated, 1, false, "The request does not show who sent it, or what it shows does not count: no " +
+				"token and no client certificate, or one that has expired or is for somebody else.",
+		},
+		{
+			ReasonNotPermitted, 1, false, "Who sent the request may not do this: no role allows it, or a node asks for what is " +
+				"not its own.",
+		},
 		{
 			ReasonClaimConflict,
 			2, true, "Two annotations contradict each other, or an annotation, the request and the claim; or two claims are " +

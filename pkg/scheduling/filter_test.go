@@ -49,6 +49,8 @@ func (f *fixture) Find(_ context.Context, namespace, name, uid string, _ netip.A
 	return workload.Pod{Namespace: namespace, Name: name, UID: uid}, nil
 }
 
+func (*fixture) On(workload.Pod, []netip.Addr) bool { return true }
+
 func (f *fixture) FindLive(ctx context.Context, namespace, name, uid string) (workload.Pod, error) {
 	return f.Find(ctx, namespace, name, uid, netip.Addr{})
 }

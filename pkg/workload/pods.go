@@ -316,6 +316,13 @@ func (p *Pods) FindLive(ctx context.Context, namespace, name, uid string) (Pod, 
 	return pod, nil
 }
 
+// On reports whether a pod is on one of some hosts; nil stands for all hosts.
+func (p *Pods) On(pod Pod, hosts []netip.Addr) bool {
+	return hosts == nil || pod.Node != "" && slices.ContainsFunc(hosts, func(host netip.Addr) bool {
+		return slices.Contains(pod.HostIPs, host) || slices.Contains(p.NodeAddrs(pod.Node), host)
+	})
+}
+
 func (p *Pods) trusted(pod Pod, uid string, host netip.Addr) bool {
 	if pod.Ended {
 		return false

@@ -317,7 +317,7 @@ func TestForwardedAddIsOvertaken(t *testing.T) {
 	leader.caller().do(t, "POST", prefix, body).done(t)
 }
 
-// Plain HTTP to another machine needs its flag.
+// Nothing is forwarded by plain HTTP to another machine: a leader there is of a release before this one.
 func TestForwardPlainHTTP(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t)
@@ -325,8 +325,8 @@ func TestForwardPlainHTTP(t *testing.T) {
 	i := g.start(account(t, shared.cluster))
 	controlplane.Eventually(t, func() error {
 		info := i.caller().info(t)
-		if want := "the leader's URL http://192.0.2.1:8090 is plain HTTP to another machine, and --forward-plain-http is " +
-			"not set"; info.Forwarding.Reason != want {
+		if want := "the leader's URL http://192.0.2.1:8090 is plain HTTP to another machine, as a release before this one " +
+			"has it"; info.Forwarding.Reason != want {
 			return fmt.Errorf("%+v", info)
 		}
 		return nil
@@ -336,7 +336,7 @@ func TestForwardPlainHTTP(t *testing.T) {
 	s.call = i.caller()
 	s.knownTo(s.call)
 	s.add(object{"host": s.Host, "owner": s.owner("vm")}).answeredBy(t, idOf(t, s.call)).done(t)
-	if i.Log.Line("level=WARN", "requests are not forwarded to the leader", "--forward-plain-http") == "" {
+	if i.Log.Line("level=WARN", "requests are not forwarded to the leader", "plain HTTP") == "" {
 		t.Errorf("the log does not say why:\n%s", i.Log)
 	}
 }

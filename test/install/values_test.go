@@ -59,7 +59,7 @@ func TestValues(t *testing.T) {
 	t.Parallel()
 	digest := "sha256:" + strings.Repeat("0a", 32)
 	out, err := template(t, "--set", "image.digest="+digest, "--set", "image.pullPolicy=Always", "--set", "imagePullSecrets[0].name=pull",
-		"--set", "replicas=3", "--set", "forwardPlainHTTP=false", "--set", "extraArgs={--log-format=json}",
+		"--set", "replicas=3", "--set", "plainHTTP=false", "--set", "extraArgs={--log-format=json}",
 		"--set", "extraEnv[0].name=A,extraEnv[0].value=b", "--set", "nodeSelector.role=infra", "--set", "apiServer.host=10.0.0.1",
 		"--set", "apiServer.port=6443", "--set", "floatingipConfig=a/b", "--set", "hostnicIPAMConfig=c/d", "--set", "ipamClaims=true",
 		"--set", "serviceMonitor.enabled=true", "--set", "serviceMonitor.labels.release=prom", "--set", "prometheusRule.enabled=true",

@@ -3,11 +3,14 @@ package node
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bcsnet/bcsnet/pkg/access"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
@@ -26,7 +29,8 @@ type Nodes struct {
 	now      func() time.Time
 	mu       sync.RWMutex
 	addrs    map[string][]netip.Addr
-	has      map[netip.Addr]int // how many nodes have an address
+	further  map[string][]netip.Addr // those of the annotation
+	has      map[netip.Addr]int      // how many nodes have an address
 	gateways map[netip.Addr]netip.Addr
 	// ready has the ready node of an address; away has since when there is none.
 	ready map[netip.Addr]string
@@ -38,7 +42,7 @@ type Nodes struct {
 func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
 	return &Nodes{
 		index: index, changed: changed, now: now,
-		addrs: map[string][]netip.Addr{}, has: map[netip.Addr]int{}, gateways: map[netip.Addr]netip.Addr{},
+		addrs: map[string][]netip.Addr{}, further: map[string][]netip.Addr{}, has: map[netip.Addr]int{}, gateways: map[netip.Addr]netip.Addr{},
 		ready: map[netip.Addr]string{}, away: map[netip.Addr]time.Time{},
 	}
 }
@@ -47,6 +51,9 @@ func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), no
 func (n *Nodes) Set(o *corev1.Node) {
 	gateway, _ := ipaddr.ParseAddr(o.Annotations[GatewayAnnotation])
 	ready, since := readiness(o)
+	n.mu.Lock()
+	n.further[o.Name] = furtherOf(o)
+	n.mu.Unlock()
 	n.put(o.Name, nodeOf(o), gateway, ready, since)
 }
 
@@ -82,7 +89,22 @@ func readiness(o *corev1.Node) (ready bool, since time.Time) {
 }
 
 // Remove forgets a node.
-func (n *Nodes) Remove(o *corev1.Node) { n.put(o.Name, ipam.Node{}, netip.Addr{}, false, time.Time{}) }
+func (n *Nodes) Remove(o *corev1.Node) {
+	n.mu.Lock()
+	delete(n.further, o.Name)
+	n.mu.Unlock()
+	n.put(o.Name, ipam.Node{}, netip.Addr{}, false, time.Time{})
+}
+
+// furtherOf reads the addresses that an operator lets a node ask for, beside its own. What cannot be read is none.
+func furtherOf(o *corev1.Node) (addrs []netip.Addr) {
+	for text := range strings.SplitSeq(o.Annotations[access.HostsAnnotation], ",") {
+		if a, err := ipaddr.ParseAddr(strings.TrimSpace(text)); err == nil {
+			addrs = append(addrs, a)
+		}
+	}
+	return addrs
+}
 
 func (n *Nodes) put(name string, o ipam.Node, gateway netip.Addr, ready bool, since time.Time) {
 	addrs := o.Addrs
@@ -182,6 +204,13 @@ func (n *Nodes) Of(name string) []netip.Addr {
 	return n.addrs[name]
 }
 
+// Hosts returns the addresses that a node asks for: its own, and those that an operator has added.
+func (n *Nodes) Hosts(name string) []netip.Addr {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return slices.Concat(n.addrs[name], n.further[name])
+}
+
 // Gateway returns the gateway in the annotation of a host's node; invalid when there is none.
 func (n *Nodes) Gateway(host netip.Addr) netip.Addr {
 	n.mu.RLock()
@@ -194,8 +223,10 @@ func (n *Nodes) Gateway(host netip.Addr) netip.Addr {
 func Trim(o *corev1.Node, resources scheduling.Resources) *corev1.Node {
 	t := &corev1.Node{}
 	t.Name, t.UID, t.ResourceVersion, t.Labels = o.Name, o.UID, o.ResourceVersion, o.Labels
-	if g, ok := o.Annotations[GatewayAnnotation]; ok {
-		t.Annotations = map[string]string{GatewayAnnotation: g}
+	for _, name := range []string{GatewayAnnotation, access.HostsAnnotation} {
+		if v, ok := o.Annotations[name]; ok {
+			metav1.SetMetaDataAnnotation(&t.ObjectMeta, name, v)
+		}
 	}
 	t.Status.Addresses = o.Status.Addresses
 	if at := slices.IndexFunc(o.ManagedFields, publishes); at >= 0 {

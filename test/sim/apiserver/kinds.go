@@ -44,6 +44,7 @@ func builtIn() []*kind {
 		{version: "v1", resource: "pods", kind: "Pod", namespaced: true, status: true, blind: true},
 		{version: "v1", resource: "nodes", kind: "Node", status: true, blind: true},
 		{version: "v1", resource: "namespaces", kind: "Namespace", blind: true},
+		{version: "v1", resource: "secrets", kind: "Secret", namespaced: true, blind: true},
 		{version: "v1", resource: "configmaps", kind: "ConfigMap", namespaced: true, blind: true},
 		{group: "coordination.k8s.io", version: "v1", resource: "leases", kind: "Lease", namespaced: true},
 		{group: "events.k8s.io", version: "v1", resource: "events", kind: "Event", namespaced: true, blind: true},

@@ -12,6 +12,10 @@ func StatusOf(why *ipam.Refusal) int {
 	switch why.Reason {
 	case ipam.ReasonBadRequest, ipam.ReasonMissingField, ipam.ReasonBadAddress, ipam.ReasonAddressInUse:
 		return http.StatusBadRequest
+	case ipam.ReasonUnauthenticated:
+		return http.StatusUnauthorized
+	case ipam.ReasonPlainHTTP, ipam.ReasonNotPermitted:
+		return http.StatusForbidden
 	case ipam.ReasonNotFound:
 		return http.StatusNotFound
 	default:

@@ -1,0 +1,96 @@
+package access
+
+import (
+	"context"
+	"crypto/x509"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// The API server publishes the CA of its clients for servers like this one.
+const (
+	clientCANamespace, clientCAName = "kube-system", "extension-apiserver-authentication"
+	clientCAKey                     = "client-ca-file"
+	// readEvery is how often it is read, and retryEvery how long after a failure.
+	readEvery, retryEvery = time.Minute, 2 * time.Second
+)
+
+// clientCA knows people and components by certificates of the cluster's client CA.
+type clientCA struct {
+	core corev1client.CoreV1Interface
+	log  *slog.Logger
+	pool atomic.Pointer[x509.CertPool] // nil before it was read
+}
+
+// run reads the CA until the context ends.
+func (c *clientCA) run(ctx context.Context) {
+	failing := false
+	for {
+		pause := readEvery
+		err := c.read(ctx)
+		if err != nil {
+			pause = retryEvery
+			if !failing && ctx.Err() == nil {
+				c.log.Warn("callers are not known by client certificates", "error", err)
+			}
+		}
+		failing = err != nil
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// read reads the CA. A cluster without one has no client certificates.
+func (c *clientCA) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	o, err := c.core.ConfigMaps(clientCANamespace).Get(ctx, clientCAName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		c.pool.Store(x509.NewCertPool())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(o.Data[clientCAKey]))
+	c.pool.Store(pool)
+	return nil
+}
+
+// identify returns who shows a chain of certificates: as for the API server, the name is the common name, and the groups
+// are the organizations.
+func (c *clientCA) identify(chain []*x509.Certificate, now time.Time) (User, error) {
+	pool := c.pool.Load()
+	if pool == nil {
+		return User{}, ipam.Refuse(ipam.ReasonUnavailable, "the cluster's client CA has not been read yet").
+			WithHint("ask again")
+	}
+	between := x509.NewCertPool()
+	for _, other := range chain[1:] {
+		between.AddCert(other)
+	}
+	leaf := chain[0]
+	if _, err := leaf.Verify(x509.VerifyOptions{
+		Roots: pool, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}); err != nil || leaf.Subject.CommonName == "" {
+		c.log.Debug("a client certificate does not count", "subject", leaf.Subject.String(), "error", err)
+		return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the client certificate does not count here: it is not one of "+
+			"the cluster's client CA, or has expired").WithHint("kubectl config view has the one that kubectl uses")
+	}
+	return User{
+		Username: leaf.Subject.CommonName, Groups: append(leaf.Subject.Organization, "system:authenticated"),
+	}, nil
+}

@@ -1,0 +1,160 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/client-go/kubernetes"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Audience is whom tokens have to be for.
+const Audience = "bcsnet"
+
+const (
+	// remembered is how long an answer of the API server counts here. What a connection remembers comes on top: a token or
+	// a role that is taken away counts for a minute at most.
+	remembered = 40 * time.Second
+	// refused is how long a refusal counts.
+	refused = 5 * time.Second
+	// most bounds how many answers of each kind are remembered.
+	most = 16384
+	// maxToken is longer than any token, in octets.
+	maxToken = 16 << 10
+)
+
+// User is who calls.
+type User = authenticationv1.UserInfo
+
+// Gate knows callers by tokens and by certificates of the cluster's client CA, and asks RBAC what they may.
+type Gate struct {
+	client kubernetes.Interface
+	log    *slog.Logger
+	// tokens has a *User by the hash of his token, nil for one that does not count; rights has a bool by question.
+	tokens, rights *cache.LRUExpireCache
+	clients        *clientCA
+}
+
+// New returns a Gate that asks by a client.
+func New(client kubernetes.Interface, log *slog.Logger) *Gate {
+	return &Gate{
+		client: client, log: log, tokens: cache.NewLRUExpireCache(most), rights: cache.NewLRUExpireCache(most),
+		clients: &clientCA{core: client.CoreV1(), log: log},
+	}
+}
+
+// Run keeps the cluster's client CA until the context ends.
+func (g *Gate) Run(ctx context.Context) error {
+	g.clients.run(ctx)
+	return nil
+}
+
+// Identify returns who sends a request that came by TLS: by its token, or else by its client certificate. The error is a
+// refusal.
+func (g *Gate) Identify(r *http.Request) (User, error) {
+	if shown := r.Header.Get("Authorization"); shown != "" {
+		scheme, token, _ := strings.Cut(shown, " ")
+		if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
+			return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the header Authorization has no bearer token").
+				WithHint("send a token for the audience %s: kubectl create token NAME --audience %s", Audience, Audience)
+		}
+		return g.byToken(r.Context(), token)
+	}
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		return g.clients.identify(r.TLS.PeerCertificates, time.Now())
+	}
+	return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the request shows neither a token nor a client certificate").
+		WithHint("send a token for the audience %s: kubectl create token NAME --audience %s", Audience, Audience)
+}
+
+func (g *Gate) byToken(ctx context.Context, token string) (User, error) {
+	key := sha256.Sum256([]byte(token))
+	known, ok := g.tokens.Get(key)
+	if !ok {
+		review, err := g.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
+			Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{Audience}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return User{}, ipam.Refuse(ipam.ReasonUnavailable, "the API server does not say whose token it is: %v", err).
+				WithHint("ask again; the controller's ClusterRole has to allow it to create tokenreviews")
+		}
+		var who *User
+		lasts := refused
+		if s := review.Status; s.Authenticated && slices.Contains(s.Audiences, Audience) {
+			who, lasts = &s.User, remembered
+		} else {
+			g.log.Debug("a token does not count", "why", s.Error, "audiences", s.Audiences)
+		}
+		known = who
+		g.tokens.Add(key, known, lasts)
+	}
+	if who := known.(*User); who != nil {
+		return *who, nil
+	}
+	return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the token does not count here: it is not for the audience %s, "+
+		"has expired, or is none of this cluster", Audience).
+		WithHint("kubectl create token NAME --audience %s", Audience)
+}
+
+// Question is what RBAC is asked: may a user do this. An empty namespace stands for all.
+type Question struct{ Verb, Resource, Namespace string }
+
+// Allow refuses what RBAC does not allow a user.
+func (g *Gate) Allow(ctx context.Context, who User, q Question) error {
+	key := rightKey(who, q)
+	known, ok := g.rights.Get(key)
+	if !ok {
+		extra := make(map[string]authorizationv1.ExtraValue, len(who.Extra))
+		for name, values := range who.Extra {
+			extra[name] = authorizationv1.ExtraValue(values)
+		}
+		review, err := g.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: who.Username, Groups: who.Groups, UID: who.UID, Extra: extra,
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Verb: q.Verb, Group: v1.GroupVersion.Group, Version: v1.GroupVersion.Version, Resource: q.Resource,
+					Namespace: q.Namespace,
+				},
+			},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return ipam.Refuse(ipam.ReasonUnavailable, "the API server does not say what %s may do: %v", who.Username, err).
+				WithHint("ask again; the controller's ClusterRole has to allow it to create subjectaccessreviews")
+		}
+		lasts := refused
+		if review.Status.Allowed {
+			lasts = remembered
+		}
+		known = review.Status.Allowed
+		g.rights.Add(key, known, lasts)
+	}
+	if known.(bool) {
+		return nil
+	}
+	where := "in all namespaces"
+	if q.Namespace != "" {
+		where = "in namespace " + q.Namespace
+	}
+	return ipam.Refuse(ipam.ReasonNotPermitted, "%s may not %s %s.%s %s", who.Username, q.Verb, q.Resource,
+		v1.GroupVersion.Group, where).WithHint("bind a role that allows it, such as bcsnet-node or bcsnet-operator")
+}
+
+// rightKey names a question about a user. No name has a newline; groups and extra come as the API server gave them.
+func rightKey(who User, q Question) [sha256.Size]byte {
+	parts := append([]string{who.Username, who.UID, q.Verb, q.Resource, q.Namespace}, who.Groups...)
+	for _, name := range sortedKeys(who.Extra) {
+		parts = append(parts, name+"="+strings.Join(who.Extra[name], ","))
+	}
+	return sha256.Sum256([]byte(strings.Join(parts, "\n")))
+}

@@ -1,0 +1,45 @@
+package node
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/access"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// A node asks for its own addresses and those that its annotation has; what cannot be read there is none.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	n := New(ipam.NewIndex(), func([]netip.Addr, []string) {}, time.Now)
+	o := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "n", Annotations: map[string]string{access.HostsAnnotation: "10.8.0.11, x,,fd00:8::11", "other": "x"},
+		},
+		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.11"}}},
+	}
+	hosts := func() (all []string) {
+		for _, a := range n.Hosts("n") {
+			all = append(all, a.String())
+		}
+		return all
+	}
+	n.Set(Trim(o, nil))
+	if diff := cmp.Diff([]string{"10.0.0.11", "10.8.0.11", "fd00:8::11"}, hosts()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	o.Annotations = nil
+	n.Set(Trim(o, nil))
+	if diff := cmp.Diff([]string{"10.0.0.11"}, hosts()); diff != "" {
+		t.Errorf("without the annotation (-want +got):\n%s", diff)
+	}
+	n.Remove(o)
+	if got := hosts(); len(got) != 0 {
+		t.Errorf("removed: %v", got)
+	}
+}

@@ -1,0 +1,159 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/access"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// Gate finds out who calls by TLS, and what they may; access.Gate is one. Errors are refusals.
+type Gate interface {
+	Identify(r *http.Request) (access.User, error)
+	Allow(ctx context.Context, who access.User, q access.Question) error
+}
+
+const (
+	// trusted is how long a connection remembers who calls by it and what they may. It comes on top of what the Gate
+	// remembers.
+	trusted = 10 * time.Second
+	// maxAllowed is how many permissions a connection remembers.
+	maxAllowed = 256
+)
+
+// identity is who calls by a connection. Those who share nothing but the replica share no lock for it.
+type identity struct {
+	user access.User
+	// authorization is the header by which the caller is known.
+	authorization string
+	until         time.Time
+
+	mu      sync.Mutex
+	allowed map[access.Question]struct{}
+}
+
+// identify finds out who sends a request, and refuses what they may not do. What another replica forwards, it has
+// looked at. Whoever calls from this machine without TLS may do anything.
+func (s *Service) identify(r *http.Request, op route, body []byte) (*http.Request, error) {
+	h := forwardingOf(r)
+	switch {
+	case h.from != "":
+		return r, nil
+	case r.TLS != nil:
+		return s.identifyUser(r, op, subjectOf(r, op, body))
+	case isLocal(r):
+		return r, nil
+	}
+	source, _ := sourceOf(r)
+	h.by = Caller{Name: "plain HTTP", Hosts: []netip.Addr{source}}
+	of := subjectOf(r, op, body)
+	if !h.by.mayAsk(op.access.by, of) {
+		return h.on(r), ipam.Refuse(ipam.ReasonPlainHTTP,
+			"by plain HTTP, host %s asks for itself alone: %s of host %q is not answered", source, op.name, clip(of.Host)).
+			WithHint("use https")
+	}
+	return h.on(r), nil
+}
+
+// audit adds who sends a request, and from where, to what the log says of it.
+func audit(r *http.Request) {
+	h := forwardingOf(r)
+	addAttrs(r.Context(), slog.String("user", h.by.Name), slog.String("from", h.caller))
+}
+
+// identifyUser does it for who calls by TLS: RBAC is asked, and who is on a node acts for that node's hosts alone.
+func (s *Service) identifyUser(r *http.Request, op route, of subject) (*http.Request, error) {
+	if s.Gate == nil {
+		return r, ipam.Refuse(ipam.ReasonUnavailable, "this replica knows no callers yet").WithHint("ask again")
+	}
+	who, err := s.known(r)
+	if err != nil {
+		return r, err
+	}
+	h := forwardingOf(r)
+	h.by = Caller{Name: clip(who.user.Username)}
+	if node := access.NodeOf(who.user); node != "" {
+		h.by.Name = clip(who.user.Username + " on " + node)
+		h.by.Hosts = slices.Concat([]netip.Addr{}, s.HostsOf(node))
+		if !h.by.mayAsk(op.access.by, of) {
+			return h.on(r), ipam.Refuse(ipam.ReasonNotPermitted,
+				"%s acts for its own node alone, whose addresses are %s: %s of host %q is not answered", h.by.Name,
+				h.by.hosts(), op.name, clip(of.Host)).
+				WithHint("further addresses of a node stand in its annotation %s", access.HostsAnnotation)
+		}
+	}
+	q := access.Question{Verb: op.access.verb, Resource: op.access.resource, Namespace: of.Namespace}
+	if op.access.resource == claims {
+		q.Namespace = s.Galaxy.Namespace
+	}
+	return h.on(r), who.allow(r.Context(), s.Gate, q)
+}
+
+// known returns who calls by a connection, as the connection remembers it or as the Gate finds out.
+func (s *Service) known(r *http.Request) (*identity, error) {
+	c, shown := connectionOf(r), r.Header.Get("Authorization")
+	if c != nil {
+		if who := c.identity.Load(); who != nil && who.authorization == shown && time.Now().Before(who.until) {
+			return who, nil
+		}
+	}
+	user, err := s.Gate.Identify(r)
+	if err != nil {
+		return nil, err
+	}
+	who := &identity{
+		user: user, authorization: shown, until: time.Now().Add(trusted), allowed: map[access.Question]struct{}{},
+	}
+	if c != nil {
+		c.identity.Store(who)
+	}
+	return who, nil
+}
+
+// allow refuses what RBAC does not allow.
+func (i *identity) allow(ctx context.Context, g Gate, q access.Question) error {
+	i.mu.Lock()
+	_, ok := i.allowed[q]
+	i.mu.Unlock()
+	if ok {
+		return nil
+	}
+	if err := g.Allow(ctx, i.user, q); err != nil {
+		return err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.allowed) >= maxAllowed {
+		clear(i.allowed)
+	}
+	i.allowed[q] = struct{}{}
+	return nil
+}
+
+// mayAsk reports whether a caller may ask about a subject, as far as hosts matter.
+func (c Caller) mayAsk(by scope, of subject) bool {
+	if c.Hosts == nil || by == byLease {
+		return true
+	}
+	host, err := parseHost(of.Host)
+	return by == byHost && err == nil && slices.Contains(c.Hosts, host)
+}
+
+// hosts returns the hosts of a caller for messages.
+func (c Caller) hosts() string {
+	if len(c.Hosts) == 0 {
+		return "not known"
+	}
+	all := make([]string, 0, len(c.Hosts))
+	for _, host := range c.Hosts {
+		all = append(all, host.String())
+	}
+	return strings.Join(all, ", ")
+}

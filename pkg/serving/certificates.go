@@ -1,0 +1,196 @@
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+const (
+	// lookEvery is how often the Secret is read, and retryEvery how long after a failure.
+	lookEvery, retryEvery = 30 * time.Second, time.Second
+	// callTime bounds one look, in which five objects at most are read or written.
+	callTime = 20 * time.Second
+)
+
+// Config has what Certificates need.
+type Config struct {
+	Core corev1client.CoreV1Interface
+	// Namespace is that of the Secret and of the Service.
+	Namespace string
+	// Replica names this replica in its certificates, for people.
+	Replica string
+	// Now is the API server's time.
+	Now func() time.Time
+	// Every is how often the Secret is read; zero for half a minute.
+	Every time.Duration
+	// Mounted has the certificate that clients are shown in place of one of the own CA; nil for none.
+	Mounted func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	Log     *slog.Logger
+}
+
+// Certificates keep the CA that all replicas share, and the certificate of this one. Its key is in memory alone.
+type Certificates struct {
+	Config
+	names   Names
+	objects store
+	current atomic.Pointer[served]
+
+	// What follows is Run's alone: known is the Secret as it was last, and held is since when a CA counts that nobody
+	// announced.
+	known *trust
+	held  time.Time
+}
+
+// served is what connections are made with.
+type served struct {
+	leaf *tls.Certificate
+	// by is the CA of the leaf.
+	by   *x509.Certificate
+	pool *x509.CertPool
+	// bundle is what clients trust, in PEM.
+	bundle []byte
+}
+
+// New returns Certificates that have none before Run.
+func New(c Config) *Certificates {
+	if c.Every == 0 {
+		c.Every = lookEvery
+	}
+	return &Certificates{Config: c, names: Names{c.Namespace}, objects: store{c.Core, c.Namespace}}
+}
+
+// Run keeps CA and certificate until the context ends.
+func (c *Certificates) Run(ctx context.Context) error {
+	failing := false
+	for {
+		pause := c.Every
+		err := c.renew(ctx)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // it is asked to end
+		}
+		if err != nil {
+			pause = min(retryEvery, c.Every)
+			if !failing {
+				c.Log.Warn("the certificates of the allocator's port are not kept", "error", err, "serves", c.current.Load() != nil)
+			}
+		} else if failing {
+			c.Log.Info("the certificates of the allocator's port are kept again")
+		}
+		failing = err != nil
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+	}
+}
+
+// renew reads the Secret and does what is due: of the CA, which any replica does, and of this replica's certificate.
+func (c *Certificates) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	secret, err := c.secret(ctx)
+	if err != nil {
+		return err
+	}
+	now := c.Now()
+	t, err := parseTrust(secret.Data)
+	if err != nil {
+		return fmt.Errorf("the Secret %s/%s is damaged (%w): restore it, or delete it to have a new CA made", c.Namespace,
+			SecretName, err)
+	}
+	adopted := false
+	if s := c.current.Load(); s != nil && !t.has(s.by) && now.Before(s.leaf.Leaf.NotAfter) {
+		c.Log.Warn("the Secret of the CA has another CA than before: both are published, and this replica goes over to it "+
+			"in an hour", "namespace", c.Namespace, "secret", SecretName)
+		t, adopted = t.adopt(s.by, now), true
+	}
+	var unpublished error
+	if !adopted {
+		unpublished = c.objects.publish(ctx, t.bundle())
+	}
+	_, asked := secret.Annotations[RotateAnnotation]
+	t, rotated, err := t.rotate(now, asked, !adopted && unpublished == nil)
+	if err != nil {
+		return err
+	}
+	if adopted || rotated {
+		if _, err := c.objects.update(ctx, secret, t); err != nil {
+			if apierrors.IsConflict(err) {
+				err = fmt.Errorf("another replica was first: %w", err)
+			}
+			return err
+		}
+		unpublished = c.objects.publish(ctx, t.bundle())
+		c.Log.Info("the CA of the allocator's port", "signs", t.signs.cert.Subject.CommonName, "published",
+			len(t.certificates()))
+	}
+	if unpublished != nil {
+		unpublished = fmt.Errorf("publish the CA in the ConfigMap %s/%s: %w", c.Namespace, ConfigMapName, unpublished)
+	}
+	return errors.Join(c.serve(t, now), unpublished)
+}
+
+// secret returns the Secret, which it makes where there is none: with the CA that was there before, or with a new one.
+func (c *Certificates) secret(ctx context.Context) (*corev1.Secret, error) {
+	secret, err := c.objects.read(ctx)
+	if secret != nil || err != nil {
+		return secret, err
+	}
+	t := c.known
+	if t == nil {
+		made, err := newTrust(c.Now())
+		if err != nil {
+			return nil, err
+		}
+		t = &made
+	} else {
+		c.Log.Warn("the Secret of the CA is gone: it is made again with the same CA", "namespace", c.Namespace, "secret",
+			SecretName)
+	}
+	return c.objects.create(ctx, *t)
+}
+
+// serve takes a trust over for new connections, with a new certificate where one is due.
+func (c *Certificates) serve(t trust, now time.Time) error {
+	s := c.current.Load()
+	announcedNext := c.known != nil && c.known.next != nil && c.known.next.cert.Equal(t.signs.cert)
+	c.known = &t
+	next := served{pool: t.pool(), bundle: t.bundle()}
+	due := true
+	switch {
+	case s == nil || !now.Before(s.leaf.Leaf.NotAfter):
+	case s.by.Equal(t.signs.cert):
+		c.held = time.Time{}
+		due = now.Sub(s.leaf.Leaf.NotBefore.Add(behind)) >= leafRenew
+	case announcedNext:
+	case c.held.IsZero():
+		c.held, due = now.Add(announced), false
+	default:
+		due = !now.Before(c.held)
+	}
+	if !due {
+		next.leaf, next.by = s.leaf, s.by
+		c.current.Store(&next)
+		return nil
+	}
+	leaf, err := t.signs.leaf(c.names, c.Replica, now)
+	if err != nil {
+		return err
+	}
+	next.leaf, next.by, c.held = leaf, t.signs.cert, time.Time{}
+	c.current.Store(&next)
+	return nil
+}

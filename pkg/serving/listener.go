@@ -1,0 +1,153 @@
+package serving
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// recordHandshake is the first octet of every TLS connection. No HTTP request begins with it.
+	recordHandshake = 0x16
+	// firstByteTime is how long a connection may say nothing.
+	firstByteTime = 5 * time.Second
+)
+
+// Listen returns a listener that takes TLS and plain connections from another one: the first octet tells which one it
+// is. Connections that say nothing wait on their own, and are closed after five seconds.
+func Listen(inner net.Listener, config *tls.Config) net.Listener {
+	return &listener{
+		Listener: inner, config: config, come: make(chan arrival), closed: make(chan struct{}),
+		quiet: map[net.Conn]struct{}{},
+	}
+}
+
+type listener struct {
+	net.Listener
+	config *tls.Config
+	come   chan arrival
+	closed chan struct{}
+	// begun and ended are for the first Accept and the first Close.
+	begun, ended sync.Once
+	parts        sync.WaitGroup
+
+	mu    sync.Mutex
+	quiet map[net.Conn]struct{} // those that have said nothing yet; nil after Close
+}
+
+type arrival struct {
+	net.Conn
+	err error
+}
+
+// Accept returns a connection that has said something, or the error of the other listener.
+func (l *listener) Accept() (net.Conn, error) {
+	l.begun.Do(func() { l.parts.Go(l.accept) })
+	select {
+	case a := <-l.come:
+		return a.Conn, a.err
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close closes the other listener and the connections that have said nothing yet.
+func (l *listener) Close() error {
+	err := net.ErrClosed
+	l.ended.Do(func() {
+		close(l.closed)
+		err = l.Listener.Close()
+		l.mu.Lock()
+		for c := range l.quiet {
+			_ = c.Close() // nobody has seen it
+		}
+		l.quiet = nil
+		l.mu.Unlock()
+		l.parts.Wait()
+	})
+	return err
+}
+
+func (l *listener) accept() {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			if l.hand(arrival{nil, err}); errors.Is(err, net.ErrClosed) {
+				return
+			}
+			continue
+		}
+		l.mu.Lock()
+		if l.quiet == nil {
+			l.mu.Unlock()
+			_ = c.Close() // the listener is closed
+			return
+		}
+		l.quiet[c] = struct{}{}
+		l.mu.Unlock()
+		l.parts.Go(func() { l.first(c) })
+	}
+}
+
+// hand gives a connection or an error to who accepts, and reports whether somebody took it.
+func (l *listener) hand(a arrival) bool {
+	select {
+	case l.come <- a:
+		return true
+	case <-l.closed:
+		return false
+	}
+}
+
+// first waits for the first octet of a connection and hands the connection on.
+func (l *listener) first(c net.Conn) {
+	p := &peeked{Conn: c}
+	err := c.SetReadDeadline(time.Now().Add(firstByteTime))
+	if err == nil {
+		_, err = c.Read(p.octet[:])
+	}
+	if err == nil {
+		err = c.SetReadDeadline(time.Time{})
+	}
+	l.mu.Lock()
+	delete(l.quiet, c)
+	l.mu.Unlock()
+	if err != nil {
+		_ = c.Close() // it has said nothing
+		return
+	}
+	var out net.Conn = p
+	if p.octet[0] == recordHandshake {
+		out = tls.Server(p, l.config)
+	}
+	if !l.hand(arrival{out, nil}) {
+		_ = c.Close() // nobody takes it
+	}
+}
+
+// peeked is a connection of which one octet was read already.
+type peeked struct {
+	net.Conn
+	octet [1]byte
+	given bool
+}
+
+// Read returns the octet first.
+func (p *peeked) Read(b []byte) (int, error) {
+	if p.given || len(b) == 0 {
+		return p.Conn.Read(b)
+	}
+	p.given = true
+	return copy(b, p.octet[:]), nil
+}
+
+// SyscallConn lets who asks the kernel about the connection find it.
+func (p *peeked) SyscallConn() (syscall.RawConn, error) {
+	if c, ok := p.Conn.(syscall.Conn); ok {
+		return c.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
+}
