@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -60,8 +61,8 @@ func (g *Gate) Run(ctx context.Context) error {
 	return nil
 }
 
-// Identify returns who sends a request that came by TLS: by its token, or else by its client certificate. The error is a
-// refusal.
+// Identify returns who sends a request that came by TLS: by its token, or else by its client certificate. The error is
+// a refusal.
 func (g *Gate) Identify(r *http.Request) (User, error) {
 	if shown := r.Header.Get("Authorization"); shown != "" {
 		scheme, token, _ := strings.Cut(shown, " ")
@@ -102,8 +103,8 @@ func (g *Gate) byToken(ctx context.Context, token string) (User, error) {
 	if who := known.(*User); who != nil {
 		return *who, nil
 	}
-	return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the token does not count here: it is not for the audience %s, "+
-		"has expired, or is none of this cluster", Audience).
+	return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the token does not count here: it is not for the audience "+
+		"%s, has expired, or is none of this cluster", Audience).
 		WithHint("kubectl create token NAME --audience %s", Audience)
 }
 
@@ -150,11 +151,9 @@ func (g *Gate) Allow(ctx context.Context, who User, q Question) error {
 		v1.GroupVersion.Group, where).WithHint("bind a role that allows it, such as bcsnet-node or bcsnet-operator")
 }
 
-// rightKey names a question about a user. No name has a newline; groups and extra come as the API server gave them.
+// rightKey names a question about a user. It is made of their JSON, which differs wherever they do: names out of
+// certificates can have any character.
 func rightKey(who User, q Question) [sha256.Size]byte {
-	parts := append([]string{who.Username, who.UID, q.Verb, q.Resource, q.Namespace}, who.Groups...)
-	for _, name := range sortedKeys(who.Extra) {
-		parts = append(parts, name+"="+strings.Join(who.Extra[name], ","))
-	}
-	return sha256.Sum256([]byte(strings.Join(parts, "\n")))
+	text, _ := json.Marshal([]any{who, q}) // strings, and lists and maps of them
+	return sha256.Sum256(text)
 }

@@ -1,11 +1,8 @@
 package access
 
 import (
-	"maps"
 	"slices"
 	"strings"
-
-	authenticationv1 "k8s.io/api/authentication/v1"
 )
 
 // HostsAnnotation on a Node has further addresses that the node asks for, with commas between: an operator's word.
@@ -28,8 +25,4 @@ func NodeOf(who User) string {
 		return name
 	}
 	return ""
-}
-
-func sortedKeys(extra map[string]authenticationv1.ExtraValue) []string {
-	return slices.Sorted(maps.Keys(extra))
 }

@@ -38,15 +38,17 @@ func TestRightKey(t *testing.T) {
 	q := Question{"create", "allocations", "a"}
 	seen := map[[32]byte]string{}
 	for name, key := range map[string][32]byte{
-		"one":            rightKey(who("a", "1", "g"), q),
-		"another user":   rightKey(who("b", "1", "g"), q),
-		"another UID":    rightKey(who("a", "2", "g"), q),
-		"another group":  rightKey(who("a", "1", "h"), q),
-		"no group":       rightKey(who("a", "1"), q),
-		"two groups":     rightKey(who("a", "1", "g", "h"), q),
-		"another verb":   rightKey(who("a", "1", "g"), Question{"delete", "allocations", "a"}),
-		"another kind":   rightKey(who("a", "1", "g"), Question{"create", "gc", "a"}),
-		"all namespaces": rightKey(who("a", "1", "g"), Question{"create", "allocations", ""}),
+		"one":                    rightKey(who("a", "1", "g"), q),
+		"another user":           rightKey(who("b", "1", "g"), q),
+		"another UID":            rightKey(who("a", "2", "g"), q),
+		"another group":          rightKey(who("a", "1", "h"), q),
+		"no group":               rightKey(who("a", "1"), q),
+		"two groups":             rightKey(who("a", "1", "g", "h"), q),
+		"another verb":           rightKey(who("a", "1", "g"), Question{"delete", "allocations", "a"}),
+		"another kind":           rightKey(who("a", "1", "g"), Question{"create", "gc", "a"}),
+		"all namespaces":         rightKey(who("a", "1", "g"), Question{"create", "allocations", ""}),
+		"a group with a newline": rightKey(who("a", "1", "g\nh"), q),
+		"a group like an extra":  rightKey(who("a", "1", "g", "x=y"), q),
 		"an extra": rightKey(User{
 			Username: "a", UID: "1", Groups: []string{"g"}, Extra: map[string]authenticationv1.ExtraValue{"x": {"y"}},
 		}, q),
@@ -56,7 +58,7 @@ func TestRightKey(t *testing.T) {
 		}
 		seen[key] = name
 	}
-	if rightKey(who("a", "1", "g"), q) != rightKey(who("a", "1", "g"), q) {
+	if seen[rightKey(who("a", "1", "g"), q)] != "one" {
 		t.Error("the same question is two")
 	}
 }

@@ -134,8 +134,8 @@ func (r ReleaseRequest) names(l lease.Lease) bool {
 }
 
 // ReleaseAddress gives up one address if the given container or owner holds it. An address that nobody
-// holds is no error (released false). One on another host than those of onHosts is held by somebody else; nil is for all
-// hosts.
+// holds is no error (released false). One on another host than those of onHosts is held by somebody else; nil is for
+// all hosts.
 func (a *Allocator) ReleaseAddress(
 	ctx context.Context, addr netip.Addr, containerID, owner string, onHosts []netip.Addr,
 ) (l lease.Lease, released bool, err error) {

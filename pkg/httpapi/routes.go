@@ -55,8 +55,8 @@ func routes() []route {
 			permission{"delete", allocations, byLease}, nil, (*Service).releaseAddress,
 		},
 		{
-			http.MethodPost, wire.Prefix + "/gc", collectNetwork, nil, true, true, permission{"create", collections, byHost}, nil,
-			(*Service).collectNetwork,
+			http.MethodPost, wire.Prefix + "/gc", collectNetwork, nil, true, true,
+			permission{"create", collections, byHost}, nil, (*Service).collectNetwork,
 		},
 		{
 			http.MethodPost, wire.Prefix + "/ip/{address}/conflict", "reportConflict", nil, true, true,

@@ -158,8 +158,8 @@ func ReasonTable() []ReasonInfo {
 				"token and no client certificate, or one that has expired or is for somebody else.",
 		},
 		{
-			ReasonNotPermitted, 1, false, "Who sent the request may not do this: no role allows it, or a node asks for what is " +
-				"not its own.",
+			ReasonNotPermitted, 1, false, "Who sent the request may not do this: no role allows it, or a node asks for what " +
+				"is not its own.",
 		},
 		{
 			ReasonClaimConflict,

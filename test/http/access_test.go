@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"testing"
@@ -214,9 +215,7 @@ func TestWhoMayWhat(t *testing.T) {
 		for name := range asks {
 			out[name] = r
 		}
-		for name, r := range except {
-			out[name] = r
-		}
+		maps.Copy(out, except)
 		return out
 	}
 	reads := map[string]ipam.Reason{"list": ok, "list of a namespace": ok, "address": ok, "galaxy's list": ok}
