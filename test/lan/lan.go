@@ -146,6 +146,18 @@ func (h *Host) Down(t testing.TB, name string) {
 	})
 }
 
+// Remove removes a link.
+func (h *Host) Remove(t testing.TB, name string) {
+	t.Helper()
+	h.Do(t, func() error {
+		l, err := netlink.LinkByName(name)
+		if err != nil {
+			return err
+		}
+		return netlink.LinkDel(l)
+	})
+}
+
 // Link returns a link as it is now.
 func (h *Host) Link(t testing.TB, name string) (found netlink.Link) {
 	t.Helper()

@@ -13,7 +13,6 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cni/attach"
 	"github.com/bcsnet/bcsnet/pkg/cni/link"
-	"github.com/bcsnet/bcsnet/pkg/cni/neighbour"
 )
 
 // carrierWait bounds how long an ADD waits for a link that has no carrier yet: some adapters negotiate for a second.
@@ -101,16 +100,11 @@ func (p *Plugin) announce(ctx context.Context, conf *Config, l netlink.Link, hav
 	case err != nil:
 		return err
 	}
-	conn, err := neighbour.Listen(link.Interface(l))
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if err := send(ctx, conn, l.Attrs().HardwareAddr, have); err != nil {
+	if err := p.send(l, have); err != nil {
 		return fmt.Errorf("announce %s: %w", have.addrs(), err)
 	}
 	if conf.CheckGateway {
-		return askGateways(ctx, conn, l, have)
+		return askGateways(ctx, l, have)
 	}
 	return nil
 }

@@ -4,21 +4,33 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/mdlayher/packet"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/bcsnet/bcsnet/pkg/cni/attach"
 	"github.com/bcsnet/bcsnet/test/lan"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain is also the process that a call of the plugin starts.
+func TestMain(m *testing.M) {
+	if slices.Equal(os.Args[1:], []string{"repeat"}) {
+		Repeat(os.Stdin)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const id = "3f1c9a"
 
@@ -33,7 +45,8 @@ type call struct {
 func newCall(t *testing.T, netNS, config string, x *attach.Attachment) *call {
 	t.Helper()
 	c := &call{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
-	c.plugin = &Plugin{Attachments: attach.Dir(t.TempDir()), Stdout: c.stdout, Stderr: c.stderr}
+	c.plugin = &Plugin{Attachments: attach.Dir(t.TempDir()), Stdout: c.stdout, Stderr: c.stderr,
+		Repeater: []string{"/proc/self/exe", "repeat"}}
 	c.args = &skel.CmdArgs{ContainerID: id, Netns: netNS, IfName: "eth0", StdinData: []byte(config)}
 	if x != nil {
 		x.ContainerID, x.IfName, x.CNINetwork = id, "eth0", "lan"
@@ -120,6 +133,68 @@ func TestAnnounce(t *testing.T) {
 				t.Errorf("the peer does not reach the address: %v", err)
 			}
 		})
+	}
+}
+
+// TestRepeated reads what a peer receives: the announcement, and each repetition after the answer.
+func TestRepeated(t *testing.T) {
+	for name, c := range map[string]struct {
+		addr, prefix string
+		protocol     int
+		want         int // frames in all
+	}{
+		"IPv4": {"192.0.2.7", "/24", unix.ETH_P_ARP, 2 * (1 + len(pauses()))},
+		"IPv6": {"2001:db8::7", "/64", unix.ETH_P_IPV6, 1 + len(pauses())},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := lan.New(t)
+			peer, pod := l.Attached(t), l.Attached(t, c.addr+c.prefix)
+			var conn *packet.Conn
+			peer.Do(t, func() error {
+				i, err := net.InterfaceByName("eth0")
+				if err == nil {
+					conn, err = packet.Listen(i, packet.Datagram, c.protocol, nil)
+				}
+				return err
+			})
+			t.Cleanup(func() { _ = conn.Close() })
+			x := newCall(t, pod.Path(), config("", "", c.addr+c.prefix), attachment(c.addr))
+			if err := x.plugin.add(x.args); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			addr, frame := netip.MustParseAddr(c.addr).AsSlice(), make([]byte, 2048)
+			for got := 0; got < c.want; {
+				n, from, err := conn.ReadFrom(frame)
+				if err != nil {
+					t.Fatalf("%v after %d of %d frames", err, got, c.want)
+				}
+				if from.(*packet.Addr).HardwareAddr.String() == pod.MAC(t, "eth0").String() && bytes.Contains(frame[:n], addr) {
+					got++
+				}
+			}
+			if x.stderr.Len() > 0 {
+				t.Errorf("the log has %q", x.stderr)
+			}
+		})
+	}
+}
+
+// TestNotRepeated announces once where no process can be started: that is no reason to fail a pod.
+func TestNotRepeated(t *testing.T) {
+	r := reuse(t, "192.0.2.1", "192.0.2.7", "/24")
+	x := newCall(t, r.next.Path(), config("", "", "192.0.2.7/24"), attachment("192.0.2.7"))
+	x.plugin.Repeater = []string{filepath.Join(t.TempDir(), "nothing")}
+	if err := x.plugin.add(x.args); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.peer.Neighbour(t, "192.0.2.7").String(), r.next.MAC(t, "eth0").String(); got != want {
+		t.Errorf("the peer has %s, want the new pod's %s", got, want)
+	}
+	if !strings.Contains(x.stderr.String(), "announced once") {
+		t.Errorf("the log has %q", x.stderr)
 	}
 }
 

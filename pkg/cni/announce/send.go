@@ -3,7 +3,6 @@ package announce
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/vishvananda/netlink"
 
+	"github.com/bcsnet/bcsnet/pkg/cni/link"
 	"github.com/bcsnet/bcsnet/pkg/cni/neighbour"
 )
 
@@ -21,25 +21,36 @@ const (
 	gatewayEvery = 100 * time.Millisecond
 )
 
-// pauses returns the pauses between announcements: a frame may get lost, above all right after a port came up. A pod's
-// start waits for them.
-func pauses() []time.Duration { return []time.Duration{10 * time.Millisecond, 20 * time.Millisecond} }
-
-// send announces every address.
-func send(ctx context.Context, conn *neighbour.Conn, mac net.HardwareAddr, have *attached) error {
+// send announces every address over a link, and has that repeated after the answer.
+func (p *Plugin) send(l netlink.Link, have *attached) error {
 	var messages []neighbour.Message
 	for _, addr := range have.addrs() {
-		of, err := neighbour.Announcements(addr, mac)
+		of, err := neighbour.Announcements(addr, l.Attrs().HardwareAddr)
 		if err != nil {
 			return err
 		}
 		messages = append(messages, of...)
 	}
-	return conn.Send(ctx, messages, pauses()...)
+	sender, err := neighbour.OpenSender(link.Interface(l))
+	if err != nil {
+		return err
+	}
+	if err := sender.Send(messages); err != nil {
+		return err
+	}
+	if err := p.repeatLater(sender, messages); err != nil {
+		p.logf("%s is announced once, as that cannot be repeated: %v", have.addrs(), err)
+	}
+	return nil
 }
 
 // askGateways returns an error that names the gateways which do not answer.
-func askGateways(ctx context.Context, conn *neighbour.Conn, l netlink.Link, have *attached) error {
+func askGateways(ctx context.Context, l netlink.Link, have *attached) error {
+	conn, err := neighbour.Listen(link.Interface(l))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
 	ctx, stop := context.WithTimeout(ctx, gatewayWait)
 	defer stop()
 	var gateways []netip.Addr

@@ -49,7 +49,7 @@ func TestDecode(t *testing.T) {
 		"advertisement through proxy": {must(Announcements(six, router))[0], Claim{Addr: six, MAC: router}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, is := decode(c.message.protocol, c.message.payload, us)
+			got, is := decode(int(c.message.Protocol), c.message.Payload, us)
 			if diff := cmp.Diff(c.want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); !is || diff != "" {
 				t.Errorf("decode = %v (-want +got):\n%s", is, diff)
 			}
@@ -64,12 +64,12 @@ func TestDecodeNothing(t *testing.T) {
 	announced4 := must(Announcements(netip.MustParseAddr("192.0.2.7"), us))[0]
 	announced6 := must(Announcements(netip.MustParseAddr("2001:db8::7"), us))[0]
 	with := func(m Message, at int, octet byte) Message {
-		m.payload = append([]byte(nil), m.payload...)
-		m.payload[at] = octet
+		m.Payload = append([]byte(nil), m.Payload...)
+		m.Payload[at] = octet
 		return m
 	}
 	cut := func(m Message, n int) Message {
-		m.payload = m.payload[:n]
+		m.Payload = m.Payload[:n]
 		return m
 	}
 	for name, m := range map[string]Message{
@@ -93,7 +93,7 @@ func TestDecodeNothing(t *testing.T) {
 		"IPv6: a router's solicitation": with(announced6, 40, 133),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, is := decode(m.protocol, m.payload, us); is {
+			if got, is := decode(int(m.Protocol), m.Payload, us); is {
 				t.Errorf("decode = %+v", got)
 			}
 		})
@@ -126,7 +126,7 @@ func FuzzDecode(f *testing.F) {
 		addr := netip.MustParseAddr(text)
 		messages := append(must(Announcements(addr, us)), must(Probe(addr, us)), must(Query(addr, addr, us)))
 		for _, m := range messages {
-			f.Add(m.protocol == unix.ETH_P_ARP, m.payload)
+			f.Add(m.Protocol == unix.ETH_P_ARP, m.Payload)
 		}
 	}
 	f.Fuzz(func(t *testing.T, arp bool, payload []byte) {

@@ -54,13 +54,14 @@ func neighbourDiscovery() []bpf.Instruction {
 	}
 }
 
-// Close closes the link.
+// Close closes the link. The kernel takes some 10 ms to end a packet socket, so both end at the same time.
 func (c *Conn) Close() error {
-	err := c.arp.Close()
-	if c.icmp6 != nil {
-		err = errors.Join(err, c.icmp6.Close())
+	if c.icmp6 == nil {
+		return c.arp.Close()
 	}
-	return err
+	done := make(chan error, 1)
+	go func() { done <- c.icmp6.Close() }()
+	return errors.Join(c.arp.Close(), <-done)
 }
 
 // Send sends the messages at once, and once more after each pause.
@@ -68,10 +69,10 @@ func (c *Conn) Send(ctx context.Context, messages []Message, pauses ...time.Dura
 	for round := 0; ; round++ {
 		for _, m := range messages {
 			conn := c.arp
-			if m.protocol == unix.ETH_P_IPV6 {
+			if m.Protocol == unix.ETH_P_IPV6 {
 				conn = c.icmp6
 			}
-			if _, err := conn.WriteTo(m.payload, &packet.Addr{HardwareAddr: m.to}); err != nil {
+			if _, err := conn.WriteTo(m.Payload, &packet.Addr{HardwareAddr: m.To}); err != nil {
 				return fmt.Errorf("send: %w", err)
 			}
 		}

@@ -18,11 +18,11 @@ const (
 	hopLimit = 255
 )
 
-// Message is the payload of a frame, and which protocol and MAC it is for.
+// Message is the payload of a frame, its EtherType, and the MAC that it is for.
 type Message struct {
-	protocol int
-	to       net.HardwareAddr
-	payload  []byte
+	Protocol uint16           `json:"protocol"`
+	To       net.HardwareAddr `json:"to"`
+	Payload  []byte           `json:"payload"`
 }
 
 // Probe returns the question who has an address, from an interface that does not have it yet: it leaves no trace in the
@@ -73,7 +73,7 @@ func arpMessage(op arp.Operation, mac net.HardwareAddr, sender netip.Addr, targe
 		return Message{}, fmt.Errorf("ARP about %s from %s at %s: %w", addr, sender, mac, err)
 	}
 	payload, err := packet.MarshalBinary()
-	return Message{protocol: unix.ETH_P_ARP, to: broadcast(), payload: payload}, err
+	return Message{Protocol: unix.ETH_P_ARP, To: broadcast(), Payload: payload}, err
 }
 
 func solicitation(addr, from netip.Addr, options []ndp.Option) (Message, error) {
@@ -98,7 +98,7 @@ func discovery(from, to netip.Addr, m ndp.Message) (Message, error) {
 	binary.BigEndian.PutUint16(header[4:], uint16(len(body)))
 	header[6], header[7] = icmp, hopLimit
 	payload := append(append(append(header, from.AsSlice()...), to.AsSlice()...), body...)
-	return Message{protocol: unix.ETH_P_IPV6, to: multicast(to), payload: payload}, nil
+	return Message{Protocol: unix.ETH_P_IPV6, To: multicast(to), Payload: payload}, nil
 }
 
 // multicast returns the MAC of an IPv6 multicast group.

@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	"slices"
 
 	"github.com/containernetworking/cni/pkg/skel"
 
@@ -14,10 +15,18 @@ import (
 // version is set by the linker.
 var version = "dev"
 
+// repeat is the argument of a process that goes on announcing. A runtime gives a plugin no argument.
+const repeat = "repeat"
+
 func main() {
+	if slices.Equal(os.Args[1:], []string{repeat}) {
+		announce.Repeat(os.Stdin)
+		return
+	}
 	plugin := &announce.Plugin{
 		Attachments: attach.DefaultDir, Stdout: os.Stdout, Stderr: os.Stderr,
-		Collect: ipam.New(os.Stdout, os.Stderr).Collect,
+		Repeater: []string{"/proc/self/exe", repeat},
+		Collect:  ipam.New(os.Stdout, os.Stderr).Collect,
 	}
 	skel.PluginMainFuncs(plugin.Funcs(), announce.Versions(), "CNI plugin bcsnet-announce "+version)
 }

@@ -1,0 +1,69 @@
+package announce
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/neighbour"
+)
+
+// pauses returns the pauses before each repetition: a frame may get lost, above all right after a port came up.
+func pauses() []time.Duration {
+	return []time.Duration{20 * time.Millisecond, 180 * time.Millisecond, 800 * time.Millisecond}
+}
+
+// linkFile is the descriptor of the socket in the process that repeats.
+const linkFile = 3
+
+// repetition is what a process reads that repeats announcements.
+type repetition struct {
+	// Link is the index of the link in the socket's namespace.
+	Link     int                 `json:"link"`
+	Messages []neighbour.Message `json:"messages"`
+}
+
+// repeatLater starts a process that repeats the messages and ends within a second, so that a pod's start does not wait
+// for it. The process has the sender's socket, and nothing of the runtime's that the runtime waits for.
+func (p *Plugin) repeatLater(sender *neighbour.Sender, messages []neighbour.Message) error {
+	text, err := json.Marshal(repetition{sender.Index(), messages})
+	if err != nil {
+		return err
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	defer write.Close()
+	later := exec.Command(p.Repeater[0], p.Repeater[1:]...)
+	later.Args[0] = "bcsnet-announce" // what ps shows
+	later.Stdin, later.ExtraFiles = read, []*os.File{sender.File()}
+	later.Dir, later.Env, later.SysProcAttr = "/", []string{}, &syscall.SysProcAttr{Setsid: true}
+	if err := later.Start(); err != nil {
+		return err
+	}
+	if _, err := write.Write(text); err != nil { // a pipe takes 64 KiB without a reader
+		return err
+	}
+	return later.Process.Release()
+}
+
+// Repeat is all that the process of Plugin.Repeater does, with its standard input. It ends early when the link has
+// gone: the pod has, too.
+func Repeat(in io.Reader) {
+	var r repetition
+	if err := json.NewDecoder(in).Decode(&r); err != nil {
+		return
+	}
+	sender := neighbour.NewSender(os.NewFile(linkFile, "link"), r.Link)
+	for _, pause := range pauses() {
+		<-time.After(pause)
+		if err := sender.Send(r.Messages); err != nil {
+			return
+		}
+	}
+}
