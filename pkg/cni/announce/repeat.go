@@ -52,8 +52,8 @@ func (p *Plugin) repeatLater(sender *neighbour.Sender, messages []neighbour.Mess
 	return later.Process.Release()
 }
 
-// Repeat is all that the process of Plugin.Repeater does, with its standard input. It ends early when the link has
-// gone: the pod has, too.
+// Repeat sends again what it reads from standard input, with the socket of a plugin that has ended. It ends early when
+// the link has gone: the pod has, too.
 func Repeat(in io.Reader) {
 	var r repetition
 	if err := json.NewDecoder(in).Decode(&r); err != nil {
