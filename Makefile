@@ -106,7 +106,7 @@ verify: tools ## Check that all is generated, tidy, formatted and without findin
 	@hack/verify.sh
 
 .PHONY: bench
-bench: kube build ## Measure throughput and latency beside their floors (docs/benchmarks.md).
+bench: kube build node ## Measure throughput and latency beside their floors (docs/benchmarks.md).
 	@go run ./test/bench
 
 ##@ Change
