@@ -24,6 +24,7 @@ func TestRendered(t *testing.T) {
 		"crds":       nil,
 		"rbac":       nil,
 		"manager":    nil,
+		"policies":   nil,
 		"floatingip": {"--set", "floatingipConfig=kube-system/floatingip-config"},
 		"hostnic":    {"--set", "hostnicIPAMConfig=kube-system/hostnic-ipam-config"},
 		"ipamclaims": {"--set", "ipamClaims=true"},

@@ -20,6 +20,8 @@ type report struct {
 	overloads []string
 	// blocks are of a network in blocks.
 	blocks []string
+	// policies are of allocations with admission policies and without.
+	policies []string
 	// plugins are of bcsnet-ipam as a process, nodes of pods on real nodes.
 	plugins, nodes []string
 	// lists and quicks are of the command line, scale is what the lists go over.
@@ -81,13 +83,19 @@ func spent(r result) (all float64) {
 	return all
 }
 
+// ratios returns the ratios of a quantity of two results in turn, in order of their size.
+func ratios(a, b []result, of func(result) float64) []float64 {
+	all := make([]float64, len(a))
+	for i := range a {
+		all[i] = of(a[i]) / of(b[i])
+	}
+	slices.Sort(all)
+	return all
+}
+
 // byTurn formats the ratio of a quantity of two results in turn: the median and the quartiles.
 func byTurn(a, b []result, of func(result) float64) string {
-	ratios := make([]float64, len(a))
-	for i := range a {
-		ratios[i] = of(a[i]) / of(b[i])
-	}
-	slices.Sort(ratios)
+	ratios := ratios(a, b, of)
 	n := len(ratios)
 	return fmt.Sprintf("%.2f (%.2f to %.2f)", ratios[n/2], ratios[n/4], ratios[n*3/4])
 }
@@ -280,6 +288,7 @@ func (r *report) service() string {
 		table("The largest pool", "| what | median |", r.large),
 		table(fmt.Sprintf("A network of which %d blocks are owned", owned),
 			"| what | turn by turn: median (quartiles), and the medians |", r.blocks),
+		r.policyTable(),
 		table("Beside another build",
 			"| operation | callers | other /s | this /s | of the other, turn by turn: median (quartiles) | processor time of "+
 				"the other's | p99 ms other / this |", r.builds))

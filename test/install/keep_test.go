@@ -20,7 +20,7 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	pool := &v1.BCSNetPool{
-		ObjectMeta: metav1.ObjectMeta{Name: "kept"},
+		ObjectMeta: metav1.ObjectMeta{Name: "kept", Finalizers: []string{v1.PoolFinalizer}}, // as by a controller
 		Spec:       v1.BCSNetPoolSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", AvailableIPs: []string{"10.0.0.20"}},
 	}
 	if err := admin.Create(t.Context(), pool); err != nil {
@@ -55,5 +55,19 @@ func TestKept(t *testing.T) {
 	code, _, said = c.command("install", "--image", image, "--dry-run=server", "--yes")
 	if code != 0 || c.releases() != before || !strings.Contains(said, "Helm release bcsnet is forgotten") {
 		t.Errorf("a dry run: exit code %d, %d records, then %d: %s", code, before, c.releases(), said)
+	}
+
+	// Nobody else takes the finalizers off where no controller runs.
+	held := &v1.BCSNetIP{
+		ObjectMeta: metav1.ObjectMeta{Name: "10.0.0.20", Finalizers: []string{v1.HeldFinalizer}},
+		Spec:       v1.BCSNetIPSpec{Pool: "kept", Mask: 24, Gateway: "10.0.0.1"},
+		Status:     v1.BCSNetIPStatus{Status: v1.IPActive, Host: "10.0.0.11", Owner: "vm-1"},
+	}
+	if err := admin.Create(t.Context(), held); err != nil {
+		t.Fatal(err)
+	}
+	code, _, said = c.command("uninstall", "--crds", "--delete-leases", "--yes")
+	if code != 0 || !strings.Contains(said, "bcsnetips.networkextension.bkbcs.tencent.com deleted") {
+		t.Errorf("uninstall --crds --delete-leases: exit code %d: %s", code, said)
 	}
 }

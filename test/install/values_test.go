@@ -43,6 +43,8 @@ func TestValuesRefused(t *testing.T) {
 		"another namespace":  {[]string{"--namespace", "kube-system"}, "bcsnet goes into the namespace bcsnet-system, not kube-system"},
 		"old Kubernetes":     {[]string{"--kube-version", "1.30.0"}, "kubeVersion"},
 		"interval":           {[]string{"--set", "serviceMonitor.interval=often"}, "interval"},
+		"rule of policies":   {[]string{"--set", "policies.enable=false"}, "enable"},
+		"node capacity":      {[]string{"--set", "nodeCapacity=false"}, "nodeCapacity"},
 		"no place for files": {[]string{"--set", "image.repository="}, "repository"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +65,8 @@ func TestValues(t *testing.T) {
 		"--set", "extraEnv[0].name=A,extraEnv[0].value=b", "--set", "nodeSelector.role=infra", "--set", "apiServer.host=10.0.0.1",
 		"--set", "apiServer.port=6443", "--set", "floatingipConfig=a/b", "--set", "hostnicIPAMConfig=c/d", "--set", "ipamClaims=true",
 		"--set", "serviceMonitor.enabled=true", "--set", "serviceMonitor.labels.release=prom", "--set", "prometheusRule.enabled=true",
-		"--set", "prometheusRule.labels.release=prom", "--set", "dashboard.enabled=true", "--set", "crds.install=false")
+		"--set", "prometheusRule.labels.release=prom", "--set", "dashboard.enabled=true", "--set", "crds.install=false",
+		"--set", "policies.enabled=false", "--set", "nodeCapacity.enabled=false")
 	if err != nil {
 		t.Fatal(out)
 	}
@@ -95,6 +98,11 @@ func TestValues(t *testing.T) {
 	}
 	if strings.Contains(out, "CustomResourceDefinition\n") {
 		t.Error("there are definitions although crds.install is false")
+	}
+	for _, absent := range []string{"ValidatingAdmissionPolicy", "node-capacity"} {
+		if strings.Contains(strings.Join(names, "\n"), absent) {
+			t.Errorf("there is a %s although it is switched off", absent)
+		}
 	}
 	type spec = struct {
 		Replicas int
@@ -130,7 +138,8 @@ func TestValues(t *testing.T) {
 	want := map[string]any{
 		"image": "ghcr.io/bcsnet/bcsnet-controller@" + digest, "policy": "Always", "replicas": 3,
 		"args": []string{
-			"--http-bind-address=:8090", "--metrics-bind-address=:8091", "--health-probe-bind-address=:8092", "--log-format=json",
+			"--http-bind-address=:8090", "--metrics-bind-address=:8091", "--health-probe-bind-address=:8092", "--node-resources=",
+			"--log-format=json",
 		},
 		"env": map[string]string{
 			"BCSNET_POD_IP": "", "GOMEMLIMIT": "900MiB", "A": "b", "KUBERNETES_SERVICE_HOST": "10.0.0.1",

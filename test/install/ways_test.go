@@ -30,7 +30,7 @@ func TestWays(t *testing.T) {
 		got := c.objects()
 		if first == nil {
 			first = got
-			if len(first) < 15 {
+			if len(first) < 25 {
 				t.Fatalf("there are only %v", slices.Sorted(maps.Keys(first)))
 			}
 		} else if diff := cmp.Diff(first, got); diff != "" {
@@ -93,6 +93,8 @@ func kinds() []schema.GroupVersionResource {
 		kind("rbac.authorization.k8s.io", "v1", "roles"), kind("rbac.authorization.k8s.io", "v1", "rolebindings"),
 		kind("", "v1", "namespaces"), kind("", "v1", "serviceaccounts"), kind("", "v1", "services"), kind("", "v1", "configmaps"),
 		kind("apps", "v1", "deployments"), kind("policy", "v1", "poddisruptionbudgets"),
+		kind("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies"),
+		kind("admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings"),
 	}
 }
 

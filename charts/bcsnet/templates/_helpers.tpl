@@ -8,3 +8,55 @@
 {{- define "bcsnet.image" -}}
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
+
+{{- /* Rules that several roles for people have. */}}
+{{- define "bcsnet.rules.see" -}}
+- apiGroups: [networkextension.bkbcs.tencent.com]
+  resources: [bcsnetpools, bcsnetips, bcsnetipclaims]
+  verbs: [get, list, watch]
+# By HTTPS of the controller.
+- apiGroups: [networkextension.bkbcs.tencent.com]
+  resources: [allocations]
+  verbs: [get, list]
+{{- end }}
+
+{{- define "bcsnet.rules.installation" -}}
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [get, list, watch]
+# What bcsnetctl version and doctor show of the installation.
+- apiGroups: [apps]
+  resources: [deployments]
+  resourceNames: [bcsnet-controller]
+  verbs: [get, list]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [bcsnet-controller]
+  verbs: [get]
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  resourceNames: [bcsnetipclaims.networkextension.bkbcs.tencent.com, bcsnetips.networkextension.bkbcs.tencent.com, bcsnetpools.networkextension.bkbcs.tencent.com]
+  verbs: [get, list]
+- apiGroups: [networking.k8s.io]
+  resources: [servicecidrs]
+  verbs: [get, list]
+{{- end }}
+
+{{- define "bcsnet.rules.workloads" -}}
+# What bcsnetctl trace and explain read of the workloads of pods.
+- apiGroups: [""]
+  resources: [replicationcontrollers]
+  verbs: [get]
+- apiGroups: [apps]
+  resources: [deployments, replicasets, statefulsets, daemonsets]
+  verbs: [get]
+- apiGroups: [batch]
+  resources: [jobs, cronjobs]
+  verbs: [get]
+- apiGroups: [apps.kruise.io, apps.tkestack.io, tkex.tencent.com, argoproj.io, kubevirt.io]
+  resources: [clonesets, statefulsets, tapps, gamedeployments, gamestatefulsets, rollouts, virtualmachines, virtualmachineinstances, virtualmachineinstancereplicasets, virtualmachineinstancemigrations]
+  verbs: [get]
+- apiGroups: [k8s.cni.cncf.io]
+  resources: [ipamclaims]
+  verbs: [get]
+{{- end }}
