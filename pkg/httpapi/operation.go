@@ -37,6 +37,11 @@ func (s *Service) operation(op route, c codec) http.Handler {
 		var data any
 		var message string
 		if err == nil {
+			if err = s.greet(r, op); err != nil {
+				status = c.status(asRefusal(err))
+			}
+		}
+		if err == nil {
 			var release func()
 			body, release, status, err = s.admit(w, r, op, c)
 			defer release()
