@@ -10,6 +10,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
+// galaxyRelease is galaxy's operation that releases addresses.
+const galaxyRelease = "releaseIPs"
+
 // galaxyRoutes returns the routes of galaxy-ipam. The leader answers all: it alone has seen for how long pods are gone,
 // by which a list says what is releasable and a release is decided.
 func galaxyRoutes() []route {
@@ -19,7 +22,7 @@ func galaxyRoutes() []route {
 			permission{"list", allocations, byNobody, everywhere}, galaxyrest.Rows, (*Service).listIPs,
 		},
 		{
-			http.MethodPost, "/v1/ip", "releaseIPs", nil, true, true,
+			http.MethodPost, "/v1/ip", galaxyRelease, nil, true, true,
 			permission{"delete", allocations, byNobody, everywhere}, nil, (*Service).releaseIPs,
 		},
 		{

@@ -70,6 +70,9 @@ func (s *Service) identify(r *http.Request, op route, body []byte) (*http.Reques
 	}
 	source, _ := sourceOf(r)
 	h.by = Caller{Name: "plain HTTP", Hosts: []netip.Addr{source}}
+	if err := s.keepRate(op, rateHost, source.String()); err != nil {
+		return h.on(r), err
+	}
 	of := subjectOf(r, op, body)
 	if !h.by.mayAsk(op.access.by, of) {
 		return h.on(r), ipam.Refuse(ipam.ReasonPlainHTTP,
@@ -93,7 +96,11 @@ func (s *Service) identifyUser(r *http.Request, op route, of subject) (*http.Req
 	}
 	h := forwardingOf(r)
 	h.by = Caller{Name: clip(who.user.Username)}
-	if node, bound := access.NodeOf(who.user); bound {
+	node, bound := access.NodeOf(who.user)
+	if err := s.keepUserRate(r, op, who, node, bound, of); err != nil {
+		return h.on(r), err
+	}
+	if bound {
 		h.by.Name = clip(who.user.Username + " on " + node)
 		h.by.Hosts = append([]netip.Addr{}, s.HostsOf(node)...) // never nil, which stands for all
 		if !h.by.mayAsk(op.access.by, of) {
@@ -129,8 +136,14 @@ func (s *Service) known(r *http.Request, op route) (*identity, error) {
 			return who, nil
 		}
 	}
+	if err := s.askWho(r, op); err != nil {
+		return nil, err
+	}
 	user, err := s.Gate.Identify(r)
 	if err != nil {
+		if asRefusal(err).Reason == ipam.ReasonUnauthenticated {
+			s.noteUnknown(r)
+		}
 		return nil, err
 	}
 	who := &identity{

@@ -135,6 +135,7 @@ func (s *Service) able() error {
 // /metrics and the documents that describe them.
 func (s *Service) Handler() http.Handler {
 	s.troubles.Interval, s.openly.Interval, s.memory, s.lists = time.Second, time.Minute, newMemoryLimit(), newLists()
+	s.rates = newRates()
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	handle := func(method, path string, h http.Handler) {

@@ -78,6 +78,7 @@ type Service struct {
 	memory    memoryLimit
 	lists     lists
 	admission admission
+	rates     *rates
 }
 
 // Bounds that keep slow and large requests from doing harm.
