@@ -22,6 +22,9 @@ func (s *Service) door(next http.Handler) http.Handler {
 						"--plain-http"), envelopeCodec{})
 				return
 			}
+			if source, ok := sourceOf(r); ok && s.Openly != nil {
+				s.Openly(source)
+			}
 			s.openly.Do(func() {
 				s.Log.Warn("plain HTTP was answered", "caller", caller(r), "hint",
 					"have this node's plugin use https, and take --plain-http away when all do")

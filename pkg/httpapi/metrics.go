@@ -19,7 +19,7 @@ type Metrics struct {
 	conflicts *prometheus.CounterVec
 	// limited counts requests that were refused for the rate of their caller.
 	limited *prometheus.CounterVec
-	stages    map[store.Stage]prometheus.Observer
+	stages  map[store.Stage]prometheus.Observer
 }
 
 // NewMetrics registers the service's metrics.

@@ -47,8 +47,9 @@ func setUp(ctx context.Context, cp *controlplane.ControlPlane) (tearDown func() 
 	}
 	start := func(plain bool) (*inprocess.Controller, error) {
 		return inprocess.Start(cfg, func(o *controller.Options) {
-			// Each answers what it is asked, and looks at the CA often.
-			o.PlainHTTP, o.AdvertiseAddress, o.CertificatesEvery = plain, "none", 200*time.Millisecond
+			// Each answers what it is asked, and looks at its objects often.
+			o.PlainHTTP, o.AdvertiseAddress = plain, "none"
+			o.CertificatesEvery, o.PlainCallersEvery = 200*time.Millisecond, 200*time.Millisecond
 		})
 	}
 	if shared.shipped, err = start(true); err != nil {
