@@ -66,7 +66,7 @@ func (g *Gate) Run(ctx context.Context) error {
 func (g *Gate) Identify(r *http.Request) (User, error) {
 	if shown := r.Header.Get("Authorization"); shown != "" {
 		scheme, token, _ := strings.Cut(shown, " ")
-		if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
+		if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || !isToken(token) {
 			return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the header Authorization has no bearer token").
 				WithHint("send a token for the audience %s: kubectl create token NAME --audience %s", Audience, Audience)
 		}
@@ -77,6 +77,22 @@ func (g *Gate) Identify(r *http.Request) (User, error) {
 	}
 	return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the request shows neither a token nor a client certificate").
 		WithHint("send a token for the audience %s: kubectl create token NAME --audience %s", Audience, Audience)
+}
+
+// isToken reports whether a text can be a token: one word. The API server would take the first of several.
+func isToken(text string) bool {
+	return text != "" && len(text) <= maxToken && !strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' })
+}
+
+// Remembers reports whether the API server need not be asked who sends a request.
+func (g *Gate) Remembers(r *http.Request) bool {
+	shown := r.Header.Get("Authorization")
+	if shown == "" {
+		return true
+	}
+	_, token, _ := strings.Cut(shown, " ")
+	_, ok := g.tokens.Get(sha256.Sum256([]byte(strings.TrimSpace(token))))
+	return ok
 }
 
 func (g *Gate) byToken(ctx context.Context, token string) (User, error) {

@@ -13,20 +13,23 @@ func TestNodeOf(t *testing.T) {
 		return map[string]authenticationv1.ExtraValue{name: {value}}
 	}
 	for name, c := range map[string]struct {
-		who  User
-		want string
+		who   User
+		want  string
+		bound bool
 	}{
-		"nobody":                   {User{}, ""},
-		"a token of a pod":         {User{Username: "system:serviceaccount:a:b", Extra: extra(nodeName, "n1")}, "n1"},
-		"a token of no pod":        {User{Username: "system:serviceaccount:a:b"}, ""},
-		"another extra":            {User{Username: "alice", Extra: extra("example.org/node-name", "n1")}, ""},
-		"a kubelet":                {User{Username: "system:node:n1", Groups: []string{"system:nodes"}}, "n1"},
-		"the name of one alone":    {User{Username: "system:node:n1"}, ""},
-		"the group of one alone":   {User{Username: "alice", Groups: []string{"system:nodes"}}, ""},
-		"a kubelet without a name": {User{Username: "system:node:", Groups: []string{"system:nodes"}}, ""},
+		"nobody":                   {User{}, "", false},
+		"a token of a pod":         {User{Username: "system:serviceaccount:a:b", Extra: extra(nodeName, "n1")}, "n1", true},
+		"a token of no pod":        {User{Username: "system:serviceaccount:a:b"}, "", false},
+		"a pod of no node":         {User{Username: "system:serviceaccount:a:b", Extra: extra(podName, "p1")}, "", true},
+		"an empty node":            {User{Username: "system:serviceaccount:a:b", Extra: extra(nodeName, "")}, "", true},
+		"another extra":            {User{Username: "alice", Extra: extra("example.org/node-name", "n1")}, "", false},
+		"a kubelet":                {User{Username: "system:node:n1", Groups: []string{"system:nodes"}}, "n1", true},
+		"the name of one alone":    {User{Username: "system:node:n1"}, "", false},
+		"the group of one alone":   {User{Username: "alice", Groups: []string{"system:nodes"}}, "", true},
+		"a kubelet without a name": {User{Username: "system:node:", Groups: []string{"system:nodes"}}, "", true},
 	} {
-		if got := NodeOf(c.who); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
+		if got, bound := NodeOf(c.who); got != c.want || bound != c.bound {
+			t.Errorf("%s: %q %t, want %q %t", name, got, bound, c.want, c.bound)
 		}
 	}
 }
@@ -35,20 +38,26 @@ func TestNodeOf(t *testing.T) {
 func TestRightKey(t *testing.T) {
 	t.Parallel()
 	who := func(name, uid string, groups ...string) User { return User{Username: name, UID: uid, Groups: groups} }
+	withExtra := func(name string, values ...string) User {
+		return User{Username: "a", UID: "1", Extra: map[string]authenticationv1.ExtraValue{name: values}}
+	}
 	q := Question{"create", "allocations", "a"}
 	seen := map[[32]byte]string{}
 	for name, key := range map[string][32]byte{
-		"one":                    rightKey(who("a", "1", "g"), q),
-		"another user":           rightKey(who("b", "1", "g"), q),
-		"another UID":            rightKey(who("a", "2", "g"), q),
-		"another group":          rightKey(who("a", "1", "h"), q),
-		"no group":               rightKey(who("a", "1"), q),
-		"two groups":             rightKey(who("a", "1", "g", "h"), q),
-		"another verb":           rightKey(who("a", "1", "g"), Question{"delete", "allocations", "a"}),
-		"another kind":           rightKey(who("a", "1", "g"), Question{"create", "gc", "a"}),
-		"all namespaces":         rightKey(who("a", "1", "g"), Question{"create", "allocations", ""}),
-		"a group with a newline": rightKey(who("a", "1", "g\nh"), q),
-		"a group like an extra":  rightKey(who("a", "1", "g", "x=y"), q),
+		"one":                         rightKey(who("a", "1", "g"), q),
+		"another user":                rightKey(who("b", "1", "g"), q),
+		"another UID":                 rightKey(who("a", "2", "g"), q),
+		"another group":               rightKey(who("a", "1", "h"), q),
+		"no group":                    rightKey(who("a", "1"), q),
+		"two groups":                  rightKey(who("a", "1", "g", "h"), q),
+		"another verb":                rightKey(who("a", "1", "g"), Question{"delete", "allocations", "a"}),
+		"another kind":                rightKey(who("a", "1", "g"), Question{"create", "gc", "a"}),
+		"a namespace with a line end": rightKey(who("a", "1"), Question{"create", "allocations", "a\ng"}),
+		"two extras of one value":     rightKey(withExtra("x", "y", "z"), q),
+		"one extra of two values":     rightKey(withExtra("x", "y,z"), q),
+		"all namespaces":              rightKey(who("a", "1", "g"), Question{"create", "allocations", ""}),
+		"a group with a newline":      rightKey(who("a", "1", "g\nh"), q),
+		"a group like an extra":       rightKey(who("a", "1", "g", "x=y"), q),
 		"an extra": rightKey(User{
 			Username: "a", UID: "1", Groups: []string{"g"}, Extra: map[string]authenticationv1.ExtraValue{"x": {"y"}},
 		}, q),

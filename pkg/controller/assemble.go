@@ -93,6 +93,10 @@ func assemble(
 	if err != nil {
 		return nil, nil, err
 	}
+	openly, err := addPlainCallers(mgr, cfg, c, o, log)
+	if err != nil {
+		return nil, nil, err
+	}
 	forwarder := httpapi.NewForwarder(here.Peers, certificates.ClientConfig(), c.registry, log)
 	service := &httpapi.Service{
 		Index: c.index, Leases: c.leases, Allocator: c.alloc, Ready: c.ready, Trouble: here.Health.Err,
@@ -108,7 +112,8 @@ func assemble(
 		// What controller-runtime and client-go count is the same for all that run in this process.
 		Metrics: requests, Gatherer: prometheus.Gatherers{metrics.Registry, c.registry},
 		IsReplica: certificates.IsReplica, Gate: gate, HostsOf: c.nodes.Hosts, PlainHTTP: o.PlainHTTP,
-		Log: log, Tracing: tracing, Refused: podEvents.refused, Contested: conflictEvents(c.pools),
+		Openly: openly,
+		Log:    log, Tracing: tracing, Refused: podEvents.refused, Contested: conflictEvents(c.pools),
 	}
 	server := service.Server()
 	return server, here.Elect, errors.Join(

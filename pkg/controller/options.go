@@ -57,6 +57,8 @@ type Options struct {
 	CollectEvery, CollectAfter time.Duration
 	// CertificatesEvery is how often the CA is looked at; zero for half a minute.
 	CertificatesEvery time.Duration
+	// PlainCallersEvery is how often it is written down who calls by plain HTTP; zero for a minute.
+	PlainCallersEvery time.Duration
 	// AbandonedFor is how long a block stays whose namespace is gone; zero likewise.
 	AbandonedFor time.Duration
 	// PodIP is the IP of the pod that this process runs in; empty when it is none. It comes from PodIPEnv.

@@ -46,6 +46,21 @@ func installChecks() []Check {
 		Meaning: "The holder of the Lease has not renewed it for twice its term, and no other controller has taken it over.",
 		Impact:  "requests are answered, but pools are not reconciled",
 		Mend:    "See the log of the controller; a replica that hangs is best deleted.",
+	}, {
+		ID: "plain-http-callers", Group: GroupInstall, Severity: Warning, Needs: []Part{PartPlain}, run: plainCallers,
+		Title: "a machine calls the controller by plain HTTP",
+		Meaning: "The machine was answered by plain HTTP within a day, as `--plain-http` allows. Pages such as `/metrics` " +
+			"count, and so do questions of schedulers.",
+		Impact: "whoever is on the way reads and changes what it asks; without `--plain-http` it would be refused",
+		Mend: "Install the CNI plugins of this release on the node, or have the program use https. The flag can go when " +
+			"`plain-http-unused` is found.",
+	}, {
+		ID: "plain-http-unused", Group: GroupInstall, Severity: Info, Needs: []Part{PartPlain}, run: plainUnused,
+		Title: "plain HTTP is answered, and nobody needs it",
+		Meaning: "The controller runs with `--plain-http`, has written down who calls that way for 24 hours at least, and " +
+			"nobody has for so long.",
+		Impact: "any machine of the network may ask for itself, and as a scheduler",
+		Mend:   "Take the flag away: the chart's value `plainHTTP: false`, or the argument of the Deployment.",
 	}}
 }
 

@@ -82,6 +82,26 @@ func installCases() map[string]checkCase {
 			[]string{"no-leader lease/bcsnet-system/bcsnet-controller: 2 controllers are ready, but nobody leads"}},
 		"the leader hangs": {func(s *doctor.Snapshot) { s.Controller.Renewed = old },
 			[]string{"leader-stale lease/bcsnet-system/bcsnet-controller: a leads by the Lease, but was last heard of 2d ago"}},
+		"machines call by plain HTTP": {func(s *doctor.Snapshot) {
+			s.PlainCallers = doctor.PlainCallers{Since: old, Kept: now.Add(-time.Hour), Hosts: map[netip.Addr]time.Time{
+				addr("10.0.0.12"): now.Add(-3 * time.Minute), addr("10.0.0.11"): now.Add(-23 * time.Hour), addr("10.0.0.13"): old,
+			}}
+		}, []string{
+			"plain-http-callers host/10.0.0.11: it called by plain HTTP 23h ago",
+			"plain-http-callers host/10.0.0.12: it called by plain HTTP 3m ago",
+		}},
+		"nobody calls by plain HTTP": {func(s *doctor.Snapshot) {
+			s.PlainCallers = doctor.PlainCallers{Since: old, Kept: now.Add(-time.Hour)}
+		}, []string{"plain-http-unused deployment/bcsnet-system/bcsnet-controller: no other machine has called by plain HTTP " +
+			"for 24 hours"}},
+		"plain HTTP is answered since lately": {func(s *doctor.Snapshot) {
+			s.PlainCallers = doctor.PlainCallers{Since: now.Add(-23 * time.Hour), Kept: now}
+		}, nil},
+		"plain HTTP is answered no more": {func(s *doctor.Snapshot) {
+			s.PlainCallers = doctor.PlainCallers{
+				Since: old, Kept: now.Add(-4 * time.Hour), Hosts: map[netip.Addr]time.Time{addr("10.0.0.12"): now.Add(-5 * time.Hour)},
+			}
+		}, nil},
 		"the leader is a little late": {func(s *doctor.Snapshot) { s.Controller.Renewed = now.Add(-25 * time.Second) }, nil},
 	}
 }

@@ -30,11 +30,14 @@ const (
 	PartPods       Part = "pods"
 	PartNodes      Part = "nodes"
 	PartServices   Part = "service networks"
+	PartPlain      Part = "plain callers"
 )
 
 // Parts returns all parts.
 func Parts() []Part {
-	return []Part{PartCRDs, PartController, PartPools, PartAddresses, PartClaims, PartPods, PartNodes, PartServices}
+	return []Part{
+		PartCRDs, PartController, PartPools, PartAddresses, PartClaims, PartPods, PartNodes, PartServices, PartPlain,
+	}
 }
 
 // Snapshot is the cluster as the checks see it.
@@ -55,6 +58,8 @@ type Snapshot struct {
 	Nodes  []Node
 	// Services are the networks of the cluster's Services.
 	Services []netip.Prefix
+	// PlainCallers are the machines that call the controller by plain HTTP.
+	PlainCallers PlainCallers
 }
 
 // Settling is how long a lease or a pod is not judged after it has changed: the status of a pod follows

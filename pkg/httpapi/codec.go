@@ -26,12 +26,15 @@ func (envelopeCodec) checkQuery(r *http.Request, known []string) error { return 
 
 // status returns 200 for most refusals, because clients of the released allocator drop the body of any other status.
 // 503 makes a client ask another replica, or the same one again; after Overloaded, the same one.
+// 429 makes it wait.
 func (envelopeCodec) status(why *ipam.Refusal) int {
 	switch why.Reason {
 	case ipam.ReasonUnavailable, ipam.ReasonOverloaded, ipam.ReasonOutcomeUnknown:
 		return http.StatusServiceUnavailable
 	case ipam.ReasonInternal:
 		return http.StatusInternalServerError
+	case ipam.ReasonTooManyRequests:
+		return http.StatusTooManyRequests
 	case ipam.ReasonUnauthenticated:
 		return http.StatusUnauthorized
 	case ipam.ReasonPlainHTTP, ipam.ReasonNotPermitted:

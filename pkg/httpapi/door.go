@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -20,6 +22,9 @@ func (s *Service) door(next http.Handler) http.Handler {
 						"--plain-http"), envelopeCodec{})
 				return
 			}
+			if source, ok := sourceOf(r); ok && s.Openly != nil {
+				s.Openly(source)
+			}
 			s.openly.Do(func() {
 				s.Log.Warn("plain HTTP was answered", "caller", caller(r), "hint",
 					"have this node's plugin use https, and take --plain-http away when all do")
@@ -29,10 +34,40 @@ func (s *Service) door(next http.Handler) http.Handler {
 	})
 }
 
-// isLocal reports whether a request came from this machine: from a loopback address, or over no network at all.
+// isLocal reports whether a request was sent on this machine: both ends of its connection are loopback addresses, or it
+// came over no network at all. What a proxy of this machine passes on is somebody else's, and so is what names another
+// machine: a web page whose name leads to a loopback address can have a browser send that.
 func isLocal(r *http.Request) bool {
 	source, ok := sourceOf(r)
-	return !ok || source.IsLoopback()
+	if !ok {
+		return true
+	}
+	if here, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		if at, err := netip.ParseAddrPort(here.String()); err != nil || !at.Addr().Unmap().IsLoopback() {
+			return false
+		}
+	}
+	return source.IsLoopback() && !isProxied(r.Header) && namesLoopback(r.Host)
+}
+
+// isProxied reports whether a proxy says that it passes a request on.
+func isProxied(h http.Header) bool {
+	for _, name := range []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"} {
+		if _, ok := h[name]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// namesLoopback reports whether the name by which a request calls the server is this machine's on any machine: an
+// address, localhost, or none.
+func namesLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil || host == "" || strings.EqualFold(host, "localhost")
 }
 
 // sourceOf returns the address that a request came from; false where it came over no network.

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -81,6 +83,41 @@ func TestPlainHTTP(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A request counts as one of this machine where both ends are loopback addresses, no proxy passes it on, and it names no
+// other machine.
+func TestOwnMachine(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		here   string
+		change func(*http.Request)
+		want   bool
+	}{
+		"loopback": {"127.0.0.1:8090", nil, true}, "loopback by IPv6": {"[::1]:8090", nil, true},
+		"by a name": {"127.0.0.1:8090", func(r *http.Request) { r.Host = "LocalHost:8090" }, true},
+		"by none":   {"127.0.0.1:8090", func(r *http.Request) { r.Host = "" }, true},
+		"by IPv6":   {"127.0.0.1:8090", func(r *http.Request) { r.Host = "[::1]" }, true},
+		// The sidecar of a mesh connects from a loopback address to the pod's own.
+		"a sidecar":     {"10.0.0.5:8090", nil, false},
+		"a proxy":       {"127.0.0.1:8090", func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }, false},
+		"an old proxy":  {"127.0.0.1:8090", func(r *http.Request) { r.Header.Set("Via", "1.1 p") }, false},
+		"a quiet proxy": {"127.0.0.1:8090", func(r *http.Request) { r.Header["Forwarded"] = []string{""} }, false},
+		// A web page's name that leads to a loopback address.
+		"a rebound name":  {"127.0.0.1:8090", func(r *http.Request) { r.Host = "evil.example:8090" }, false},
+		"a look-alike":    {"127.0.0.1:8090", func(r *http.Request) { r.Host = "localhost.evil.example" }, false},
+		"another machine": {"127.0.0.1:8090", func(r *http.Request) { r.RemoteAddr = "192.0.2.7:1" }, false},
+	} {
+		r := localRequest("GET", wire.Prefix, http.NoBody)
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey,
+			net.Addr(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(c.here)))))
+		if c.change != nil {
+			c.change(r)
+		}
+		if got := isLocal(r); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 

@@ -73,6 +73,12 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 		var answer any
 		var why *ipam.Refusal
 		status := http.StatusBadRequest
+		placement := route{name: op.name, access: permission{"create", placements, byLease, everywhere}}
+		if err == nil {
+			if r, err = s.admitQuestion(r, placement); err != nil {
+				status = envelopeCodec{}.status(asRefusal(err))
+			}
+		}
 		if err == nil {
 			var body []byte
 			var release func()
@@ -98,6 +104,16 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 	})
 }
 
+// admitQuestion finds out who asks, and refuses who may not, before the body is read: it may be large.
+func (s *Service) admitQuestion(r *http.Request, placement route) (*http.Request, error) {
+	if err := s.greet(r, placement); err != nil {
+		return r, err
+	}
+	r, err := s.identify(r, placement, nil)
+	audit(r)
+	return r, err
+}
+
 // consult gets the answer from the leader, or from this replica. The status goes with the error.
 func (s *Service) consult(
 	r *http.Request, op extenderRoute, body []byte,
@@ -116,9 +132,6 @@ func (s *Service) consult(
 			WithHint("ask again")
 	}
 	if r, err = s.arrive(r, body); err != nil {
-		return nil, nil, envelopeCodec{}.status(asRefusal(err)), err
-	}
-	if r, err = s.identify(r, route{name: op.name, access: permission{"create", placements, byLease}}, nil); err != nil {
 		return nil, nil, envelopeCodec{}.status(asRefusal(err)), err
 	}
 	// nothing is written for a question

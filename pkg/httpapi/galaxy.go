@@ -10,29 +10,32 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
+// galaxyRelease is galaxy's operation that releases addresses.
+const galaxyRelease = "releaseIPs"
+
 // galaxyRoutes returns the routes of galaxy-ipam. The leader answers all: it alone has seen for how long pods are gone,
 // by which a list says what is releasable and a release is decided.
 func galaxyRoutes() []route {
 	return []route{
 		{
 			http.MethodGet, "/v1/ip", "listIPs", galaxyrest.Parameters(), false, true,
-			permission{"list", allocations, byNobody}, galaxyrest.Rows, (*Service).listIPs,
+			permission{"list", allocations, byNobody, everywhere}, galaxyrest.Rows, (*Service).listIPs,
 		},
 		{
-			http.MethodPost, "/v1/ip", "releaseIPs", nil, true, true,
-			permission{"delete", allocations, byNobody}, nil, (*Service).releaseIPs,
+			http.MethodPost, "/v1/ip", galaxyRelease, nil, true, true,
+			permission{"delete", allocations, byNobody, everywhere}, nil, (*Service).releaseIPs,
 		},
 		{
 			http.MethodGet, "/v1/pool/{name}", "getSharedPool", nil, false, true,
-			permission{"get", claims, byNobody}, nil, (*Service).getSharedPool,
+			permission{"get", claims, byNobody, ofController}, nil, (*Service).getSharedPool,
 		},
 		{
 			http.MethodDelete, "/v1/pool/{name}", "deleteSharedPool", nil, false, true,
-			permission{"delete", claims, byNobody}, nil, (*Service).deleteSharedPool,
+			permission{"delete", claims, byNobody, ofController}, nil, (*Service).deleteSharedPool,
 		},
 		{
 			http.MethodPost, "/v1/pool", "setSharedPool", nil, true, true,
-			permission{"update", claims, byNobody}, nil, (*Service).setSharedPool,
+			permission{"update", claims, byNobody, ofController}, nil, (*Service).setSharedPool,
 		},
 	}
 }

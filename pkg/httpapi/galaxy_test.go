@@ -97,7 +97,7 @@ func TestGalaxyAnswers(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 	for path, part := range map[string]string{
-		"/apidocs.json": `"path": "/v1"`, "/apidocs.json/v1": `"basePath": "http://example.com"`,
+		"/apidocs.json": `"path": "/v1"`, "/apidocs.json/v1": `"basePath": "http://127.0.0.1:8090"`,
 	} {
 		if status, text := f.ask("GET", path, ""); status != 200 || !strings.Contains(text, part) {
 			t.Errorf("%s: %d %s", path, status, text)

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/bcsnet/bcsnet/pkg/access"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -17,6 +19,8 @@ import (
 // Gate finds out who calls by TLS, and what they may; access.Gate is one. Errors are refusals.
 type Gate interface {
 	Identify(r *http.Request) (access.User, error)
+	// Remembers reports whether Identify asks nobody.
+	Remembers(r *http.Request) bool
 	Allow(ctx context.Context, who access.User, q access.Question) error
 }
 
@@ -39,6 +43,19 @@ type identity struct {
 	allowed map[access.Question]struct{}
 }
 
+// greet finds out who sends a request by TLS, before its body is read: nobody unknown has bodies kept here. What is
+// said to be forwarded has to come by a connection of a replica.
+func (s *Service) greet(r *http.Request, op route) error {
+	switch h := forwardingOf(r); {
+	case h.from != "":
+		return s.fromPeer(r, h.from)
+	case r.TLS == nil:
+		return nil
+	}
+	_, err := s.known(r, op)
+	return err
+}
+
 // identify finds out who sends a request, and refuses what they may not do. What another replica forwards, it has
 // looked at. Whoever calls from this machine without TLS may do anything.
 func (s *Service) identify(r *http.Request, op route, body []byte) (*http.Request, error) {
@@ -53,6 +70,9 @@ func (s *Service) identify(r *http.Request, op route, body []byte) (*http.Reques
 	}
 	source, _ := sourceOf(r)
 	h.by = Caller{Name: "plain HTTP", Hosts: []netip.Addr{source}}
+	if err := s.keepRate(op, rateHost, source.String()); err != nil {
+		return h.on(r), err
+	}
 	of := subjectOf(r, op, body)
 	if !h.by.mayAsk(op.access.by, of) {
 		return h.on(r), ipam.Refuse(ipam.ReasonPlainHTTP,
@@ -70,18 +90,19 @@ func audit(r *http.Request) {
 
 // identifyUser does it for who calls by TLS: RBAC is asked, and who is on a node acts for that node's hosts alone.
 func (s *Service) identifyUser(r *http.Request, op route, of subject) (*http.Request, error) {
-	if s.Gate == nil {
-		return r, ipam.Refuse(ipam.ReasonUnavailable, "this replica knows no callers yet").WithHint("ask again")
-	}
-	who, err := s.known(r)
+	who, err := s.known(r, op)
 	if err != nil {
 		return r, err
 	}
 	h := forwardingOf(r)
 	h.by = Caller{Name: clip(who.user.Username)}
-	if node := access.NodeOf(who.user); node != "" {
+	node, bound := access.NodeOf(who.user)
+	if err := s.keepUserRate(r, op, who, node, bound, of); err != nil {
+		return h.on(r), err
+	}
+	if bound {
 		h.by.Name = clip(who.user.Username + " on " + node)
-		h.by.Hosts = slices.Concat([]netip.Addr{}, s.HostsOf(node))
+		h.by.Hosts = append([]netip.Addr{}, s.HostsOf(node)...) // never nil, which stands for all
 		if !h.by.mayAsk(op.access.by, of) {
 			return h.on(r), ipam.Refuse(ipam.ReasonNotPermitted,
 				"%s acts for its own node alone, whose addresses are %s: %s of host %q is not answered", h.by.Name,
@@ -89,23 +110,40 @@ func (s *Service) identifyUser(r *http.Request, op route, of subject) (*http.Req
 				WithHint("further addresses of a node stand in its annotation %s", access.HostsAnnotation)
 		}
 	}
-	q := access.Question{Verb: op.access.verb, Resource: op.access.resource, Namespace: of.Namespace}
-	if op.access.resource == claims {
+	q := access.Question{Verb: op.access.verb, Resource: op.access.resource}
+	switch op.access.where {
+	case everywhere:
+	case ofSubject:
+		q.Namespace = of.Namespace
+	case ofController:
 		q.Namespace = s.Galaxy.Namespace
+	}
+	if q.Namespace != "" && len(validation.IsDNS1123Label(q.Namespace)) > 0 { // RBAC is not asked about what cannot be
+		return h.on(r), ipam.Refuse(ipam.ReasonBadRequest, "podNamespace %q cannot be the name of a namespace",
+			clip(q.Namespace))
 	}
 	return h.on(r), who.allow(r.Context(), s.Gate, q)
 }
 
 // known returns who calls by a connection, as the connection remembers it or as the Gate finds out.
-func (s *Service) known(r *http.Request) (*identity, error) {
+func (s *Service) known(r *http.Request, op route) (*identity, error) {
+	if s.Gate == nil {
+		return nil, ipam.Refuse(ipam.ReasonUnavailable, "this replica knows no callers yet").WithHint("ask again")
+	}
 	c, shown := connectionOf(r), r.Header.Get("Authorization")
 	if c != nil {
 		if who := c.identity.Load(); who != nil && who.authorization == shown && time.Now().Before(who.until) {
 			return who, nil
 		}
 	}
+	if err := s.askWho(r, op); err != nil {
+		return nil, err
+	}
 	user, err := s.Gate.Identify(r)
 	if err != nil {
+		if asRefusal(err).Reason == ipam.ReasonUnauthenticated {
+			s.noteUnknown(r)
+		}
 		return nil, err
 	}
 	who := &identity{

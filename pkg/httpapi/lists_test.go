@@ -94,7 +94,7 @@ func TestListsToSlowReaders(t *testing.T) {
 		}
 		conns[i] = c
 		_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
-		if _, err := fmt.Fprintf(c, "GET %s?limit=%d HTTP/1.1\r\nHost: x\r\n\r\n", wire.Prefix, maxPage); err != nil {
+		if _, err := fmt.Fprintf(c, "GET %s?limit=%d HTTP/1.1\r\nHost: localhost\r\n\r\n", wire.Prefix, maxPage); err != nil {
 			t.Fatal(err)
 		}
 		head := make([]byte, 512)

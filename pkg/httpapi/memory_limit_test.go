@@ -237,7 +237,7 @@ func TestSlowQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := fmt.Fprintf(c, "POST /v1/filter HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{",
+	if _, err := fmt.Fprintf(c, "POST /v1/filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n{",
 		smallQuestion); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,9 @@ type Metrics struct {
 	seconds  *prometheus.HistogramVec
 	// conflicts counts addresses that somebody else answers for.
 	conflicts *prometheus.CounterVec
-	stages    map[store.Stage]prometheus.Observer
+	// limited counts requests that were refused for the rate of their caller.
+	limited *prometheus.CounterVec
+	stages  map[store.Stage]prometheus.Observer
 }
 
 // NewMetrics registers the service's metrics.
@@ -37,8 +39,16 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Reports that somebody else answers for an address which a container was given, by outcome: the address is " +
 				"Quarantined, Released because a brake held that back, or Kept by its holder.",
 		}, []string{"outcome"}),
+		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bcsnet_rate_limited_total",
+			Help: "Requests that were refused with HTTP 429 because their caller had sent too many, by what is counted: a node, " +
+				"a host that calls by plain HTTP, a user for a host, or an address whose callers are unknown.",
+		}, []string{"caller"}),
 	}
-	r.MustRegister(m.requests, m.seconds, m.conflicts)
+	r.MustRegister(m.requests, m.seconds, m.conflicts, m.limited)
+	for _, kind := range rateKinds() {
+		m.limited.WithLabelValues(string(kind))
+	}
 	for _, o := range [...]lease.ConflictOutcome{
 		lease.ConflictQuarantined, lease.ConflictReleased, lease.ConflictKept,
 	} {

@@ -223,7 +223,7 @@ func TestOpenAPIHasTheBounds(t *testing.T) {
 		t.Errorf("the bounds are %s and %d bytes", readTime, maxBody)
 	}
 	statuses := slices.Sorted(maps.Keys(doc.Paths.Find(wire.Prefix).Post.Responses.Map()))
-	if diff := cmp.Diff([]string{"200", "400", "401", "403", "408", "413", "415", "500", "503"}, statuses); diff != "" {
+	if diff := cmp.Diff([]string{"200", "400", "401", "403", "408", "413", "415", "429", "500", "503"}, statuses); diff != "" {
 		t.Errorf("statuses of POST (-want +got):\n%s", diff)
 	}
 }

@@ -37,6 +37,11 @@ func (s *Service) operation(op route, c codec) http.Handler {
 		var data any
 		var message string
 		if err == nil {
+			if err = s.greet(r, op); err != nil {
+				status = c.status(asRefusal(err))
+			}
+		}
+		if err == nil {
 			var release func()
 			body, release, status, err = s.admit(w, r, op, c)
 			defer release()
@@ -159,7 +164,7 @@ func (s *Service) refuse(
 	case ipam.ReasonInternal:
 		level = slog.LevelError
 	case ipam.ReasonForbidden, ipam.ReasonUnavailable, ipam.ReasonOverloaded, ipam.ReasonOutcomeUnknown,
-		ipam.ReasonUnauthenticated, ipam.ReasonNotPermitted, ipam.ReasonPlainHTTP:
+		ipam.ReasonUnauthenticated, ipam.ReasonNotPermitted, ipam.ReasonPlainHTTP, ipam.ReasonTooManyRequests:
 		s.troubles.Do(func() { level = slog.LevelWarn })
 	default:
 	}
@@ -172,6 +177,10 @@ func (s *Service) refuse(
 	s.Metrics.count(operation, why.Reason)
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if why.Reason == ipam.ReasonTooManyRequests {
+		w.Header().Set("Retry-After", comeLater())
+		w.Header().Set(headerReason, string(why.Reason))
 	}
 	if status == http.StatusServiceUnavailable || why.Reason == ipam.ReasonOverloaded {
 		w.Header().Set("Retry-After", s.retryAfter(why.Reason))

@@ -6,7 +6,21 @@ type permission struct {
 	verb, resource string
 	// by is what a caller may ask who acts for hosts alone.
 	by scope
+	// where says of which namespace RBAC is asked.
+	where place
 }
+
+// place is of which namespace RBAC is asked.
+type place int
+
+const (
+	// everywhere: of all, whatever path, query and body say of one.
+	everywhere place = iota
+	// ofSubject: of the one that the request names. Nothing of others may be shown or changed by it.
+	ofSubject
+	// ofController: of the controller's.
+	ofController
+)
 
 // Resources of permissions.
 const (

@@ -43,10 +43,8 @@ func (s *Service) arrive(r *http.Request, body []byte) (*http.Request, error) {
 		h.arrived = now.Add(-h.socketAge)
 		return h.on(r), nil
 	}
-	if !isLocal(r) && !s.fromReplica(r) {
-		return r, ipam.Refuse(ipam.ReasonUnavailable,
-			"the connection is not one of replica %q: it shows no certificate of a replica", clip(h.from)).
-			WithHint("a client sends no %s", headerForwarded)
+	if err := s.fromPeer(r, h.from); err != nil {
+		return r, err
 	}
 	secret := s.Peers.Secret(h.from)
 	want := prove(secret, h.from, s.Peers.Self().ID(), r.Method, r.RequestURI, r.Header, sha256.Sum256(body))
@@ -68,6 +66,16 @@ func (s *Service) arrive(r *http.Request, body []byte) (*http.Request, error) {
 	}
 	h.by = toldCaller(r.Header)
 	return h.on(r), nil
+}
+
+// fromPeer refuses a request that says to be forwarded and comes neither from this machine nor from a replica.
+func (s *Service) fromPeer(r *http.Request, from string) error {
+	if isLocal(r) || s.fromReplica(r) {
+		return nil
+	}
+	return ipam.Refuse(ipam.ReasonUnavailable,
+		"the connection is not one of replica %q: it shows no certificate of a replica", clip(from)).
+		WithHint("a client sends no %s", headerForwarded)
 }
 
 // prove adds the proof of who forwards it to a request to the leader. A leader of a release without keys asks for no

@@ -39,53 +39,53 @@ const collectNetwork = "collectNetwork"
 func routes() []route {
 	return []route{
 		{
-			http.MethodPost, wire.Prefix, "allocate", nil, true, true, permission{"create", allocations, byHost}, nil,
+			http.MethodPost, wire.Prefix, "allocate", nil, true, true, permission{"create", allocations, byHost, ofSubject}, nil,
 			(*Service).allocate,
 		},
 		{
-			http.MethodDelete, wire.Prefix, "release", nil, true, true, permission{"delete", allocations, byHost}, nil,
+			http.MethodDelete, wire.Prefix, "release", nil, true, true, permission{"delete", allocations, byHost, ofSubject}, nil,
 			(*Service).release,
 		},
 		{
 			http.MethodDelete, wire.Prefix + "/host/{host}", "releaseHost", nil, false, true,
-			permission{"create", hostReleases, byHost}, nil, (*Service).releaseHost,
+			permission{"create", hostReleases, byHost, everywhere}, nil, (*Service).releaseHost,
 		},
 		{
 			http.MethodDelete, wire.Prefix + "/ip/{address}", "releaseAddress", nil, true, true,
-			permission{"delete", allocations, byLease}, nil, (*Service).releaseAddress,
+			permission{"delete", allocations, byLease, everywhere}, nil, (*Service).releaseAddress,
 		},
 		{
 			http.MethodPost, wire.Prefix + "/gc", collectNetwork, nil, true, true,
-			permission{"create", collections, byHost}, nil, (*Service).collectNetwork,
+			permission{"create", collections, byHost, everywhere}, nil, (*Service).collectNetwork,
 		},
 		{
 			http.MethodPost, wire.Prefix + "/ip/{address}/conflict", "reportConflict", nil, true, true,
-			permission{"create", conflicts, byLease}, nil, (*Service).reportConflict,
+			permission{"create", conflicts, byLease, everywhere}, nil, (*Service).reportConflict,
 		},
 		{
 			http.MethodGet, wire.Prefix, "list", slices.Concat(filters(), paging()), false, false,
-			permission{"list", allocations, byLease}, pageRows, (*Service).list,
+			permission{"list", allocations, byLease, ofSubject}, pageRows, (*Service).list,
 		},
 		{
 			http.MethodGet, wire.Prefix + "/container/{container}", "inspectContainer",
 			slices.Concat([]string{"ifName"}, paging()),
-			false, false, permission{"list", allocations, byLease}, nil, (*Service).inspectContainer,
+			false, false, permission{"list", allocations, byLease, everywhere}, nil, (*Service).inspectContainer,
 		},
 		{
 			http.MethodGet, wire.Prefix + "/pod/{namespace}/{pod}", "inspectPod", paging(), false, false,
-			permission{"list", allocations, byLease}, pageRows, (*Service).inspectPod,
+			permission{"list", allocations, byLease, ofSubject}, pageRows, (*Service).inspectPod,
 		},
 		{
 			http.MethodGet, wire.Prefix + "/host/{host}", "inspectHost", paging(), false, false,
-			permission{"list", allocations, byHost}, pageRows, (*Service).inspectHost,
+			permission{"list", allocations, byHost, everywhere}, pageRows, (*Service).inspectHost,
 		},
 		{
 			http.MethodGet, wire.Prefix + "/pool/{pool}", "inspectPool", paging(), false, false,
-			permission{"list", allocations, byLease}, pageRows, (*Service).inspectPool,
+			permission{"list", allocations, byLease, everywhere}, pageRows, (*Service).inspectPool,
 		},
 		{
 			http.MethodGet, wire.Prefix + "/ip/{address}", "inspectAddress", nil, false, false,
-			permission{"get", allocations, byNobody}, nil, (*Service).inspectAddress,
+			permission{"get", allocations, byNobody, everywhere}, nil, (*Service).inspectAddress,
 		},
 	}
 }
@@ -135,6 +135,7 @@ func (s *Service) able() error {
 // /metrics and the documents that describe them.
 func (s *Service) Handler() http.Handler {
 	s.troubles.Interval, s.openly.Interval, s.memory, s.lists = time.Second, time.Minute, newMemoryLimit(), newLists()
+	s.rates = newRates()
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	handle := func(method, path string, h http.Handler) {

@@ -56,8 +56,10 @@ type Service struct {
 	// Gate finds out who calls by TLS, and HostsOf has the addresses that a node asks for.
 	Gate    Gate
 	HostsOf func(node string) []netip.Addr
-	// PlainHTTP: other machines are answered by plain HTTP, too, each for itself.
+	// PlainHTTP: other machines are answered by plain HTTP, too, each for itself. Openly is called with each that is; it
+	// must not wait, and may be nil.
 	PlainHTTP bool
+	Openly    func(netip.Addr)
 	// Tracing makes the spans of requests; nil when nobody collects them.
 	Tracing trace.TracerProvider
 	// Scheduling answers the scheduler.
@@ -78,6 +80,7 @@ type Service struct {
 	memory    memoryLimit
 	lists     lists
 	admission admission
+	rates     *rates
 }
 
 // Bounds that keep slow and large requests from doing harm.

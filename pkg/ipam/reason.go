@@ -43,6 +43,7 @@ const (
 	ReasonOutcomeUnknown      Reason = "OutcomeUnknown"
 	ReasonUnavailable         Reason = "Unavailable"
 	ReasonOverloaded          Reason = "Overloaded"
+	ReasonTooManyRequests     Reason = "TooManyRequests"
 	ReasonForbidden           Reason = "Forbidden"
 	ReasonPlainHTTP           Reason = "PlainHTTP"
 	ReasonUnauthenticated     Reason = "Unauthenticated"
@@ -147,6 +148,12 @@ func ReasonTable() []ReasonInfo {
 			ReasonOverloaded,
 			2, true, "More requests for addresses, writes or lists wait than can be served before the request's time is over. " +
 				"Nothing was changed, and another replica would say the same: ask again after Retry-After.",
+		},
+		{
+			ReasonTooManyRequests,
+			2, true, "The node, or the host, has sent this replica more than 50 requests a second after 300 at once, or its " +
+				"address has sent as many whose senders are unknown. Nothing was changed: ask again after Retry-After. What " +
+				"gives addresses back is never refused so.",
 		},
 		{ReasonForbidden, 2, false, "The API server does not allow the controller to do this."},
 		{

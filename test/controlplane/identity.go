@@ -2,8 +2,10 @@ package controlplane
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -64,6 +66,16 @@ func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, nam
 // NodeConfig returns the identity of a node's kubelet, to which the Node authorizer and NodeRestriction apply.
 func (cp *ControlPlane) NodeConfig(name string) (*rest.Config, error) {
 	return cp.identity(cp.Config.Host, "system:node:"+name, "system:nodes")
+}
+
+// ClientCertificate returns a client certificate of the cluster's client CA that ends at a time, an hour ago at the
+// earliest.
+func (cp *ControlPlane) ClientCertificate(end time.Time, user string, groups ...string) (tls.Certificate, error) {
+	pair, err := cp.pki.clientUntil(end, user, groups...)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(pair.cert, pair.key)
 }
 
 func (cp *ControlPlane) ensureNamespace(ctx context.Context, name string) error {

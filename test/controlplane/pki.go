@@ -75,7 +75,13 @@ func newPKI(dir string, at netip.Addr) (*pki, error) {
 // client issues a client certificate: in Kubernetes the common name is the user, the
 // organization the group.
 func (p *pki) client(user string, groups ...string) (keyPair, error) {
+	return p.clientUntil(time.Now().Add(certificateLife), user, groups...)
+}
+
+// clientUntil issues a client certificate that ends at a time.
+func (p *pki) clientUntil(end time.Time, user string, groups ...string) (keyPair, error) {
 	template := certificate(pkix.Name{CommonName: user, Organization: groups})
+	template.NotAfter = end
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return p.issue(template)
 }

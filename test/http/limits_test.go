@@ -86,7 +86,7 @@ func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	t.Run("header", func(t *testing.T) {
 		t.Parallel()
-		text, after := cutOff(t, "POST "+prefix+" HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+		text, after := cutOff(t, "POST "+prefix+" HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
 		cutOffIn(t, after, headerTime)
 		if strings.Contains(text, " 200 ") {
 			t.Errorf("answered %q", text)
@@ -106,7 +106,7 @@ func TestSlowClients(t *testing.T) {
 		t.Parallel()
 		text, after := cutOff(
 			t, "POST "+prefix+
-				" HTTP/1.1\r\nHost: x\r\nX-Request-Id: slow\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n{")
+				" HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: slow\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n{")
 		cutOffIn(t, after, bodyTime)
 		for _, part := range []string{
 			"HTTP/1.1 408 ", `"code":1`, "the body did not arrive within 15s", `"reason":"BadRequest"`, `"request_id":"slow"`,
@@ -119,7 +119,7 @@ func TestSlowClients(t *testing.T) {
 	t.Run("question", func(t *testing.T) {
 		t.Parallel()
 		text, after := cutOff(
-			t, "POST /v1/filter HTTP/1.1\r\nHost: x\r\nX-Request-Id: slow\r\nContent-Length: 60000000\r\n\r\n{")
+			t, "POST /v1/filter HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: slow\r\nContent-Length: 60000000\r\n\r\n{")
 		cutOffIn(t, after, questionTime)
 		for _, part := range []string{
 			"HTTP/1.1 408 ", "the body comes too slowly", `"reason":"BadRequest"`, `"request_id":"slow"`,
@@ -133,7 +133,7 @@ func TestSlowClients(t *testing.T) {
 		t.Parallel()
 		// A client that sends requests and reads no answer fills the buffers, and is cut off.
 		c := dial(t)
-		request := "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+		request := "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
 		_ = c.SetWriteDeadline(time.Now().Add(time.Minute))
 		for {
 			if _, err := io.WriteString(c, request); err != nil {
@@ -176,7 +176,7 @@ func TestLargeHeader(t *testing.T) {
 func TestShortBody(t *testing.T) {
 	t.Parallel()
 	c := dial(t)
-	if _, err := io.WriteString(c, "POST "+prefix+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{}"); err != nil {
+	if _, err := io.WriteString(c, "POST "+prefix+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{}"); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
@@ -197,7 +197,7 @@ func TestIdleConnections(t *testing.T) {
 		if i%2 == 0 {
 			continue // not a byte
 		}
-		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)

@@ -25,7 +25,7 @@ func (p program2) put(t *testing.T, replica int, method, path string, body []byt
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: replica\r\nContent-Length: %d\r\n\r\n%s", method, path,
+	if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", method, path,
 		len(body), body); err != nil {
 		t.Fatal(err)
 	}

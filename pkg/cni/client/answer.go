@@ -58,8 +58,10 @@ func (c Call) read(resp *http.Response) outcome {
 	}
 	if *e.Code != 0 {
 		o := outcome{refused: newRefusal(e.Reason, e.Message, e.Hint)}
-		if resp.StatusCode == http.StatusServiceUnavailable {
-			o.wait, o.everywhere = retryAfter(resp.Header), e.Reason == ipam.ReasonOverloaded
+		switch resp.StatusCode {
+		case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+			o.wait = retryAfter(resp.Header)
+			o.everywhere = e.Reason == ipam.ReasonOverloaded || resp.StatusCode == http.StatusTooManyRequests
 			o.failed = fmt.Errorf("%s (%s)", e.Message, e.Reason)
 		}
 		return o

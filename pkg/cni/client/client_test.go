@@ -242,19 +242,21 @@ func TestRefusalPasses(t *testing.T) {
 }
 
 // TestUnavailable has a replica that wants to be asked later: the others may be asked at once, but for an overload,
-// which is that of all of them.
+// which is that of all of them, and a node that has asked too often.
 func TestUnavailable(t *testing.T) {
 	for name, c := range map[string]struct {
+		status int
 		reason ipam.Reason
 		passes bool
 	}{
-		"not ready":  {ipam.ReasonUnavailable, true},
-		"overloaded": {ipam.ReasonOverloaded, false},
+		"not ready":         {http.StatusServiceUnavailable, ipam.ReasonUnavailable, true},
+		"overloaded":        {http.StatusServiceUnavailable, ipam.ReasonOverloaded, false},
+		"too many requests": {http.StatusTooManyRequests, ipam.ReasonTooManyRequests, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := serve(t, func(w http.ResponseWriter, q *http.Request) {
 				w.Header().Set("Retry-After", "60")
-				refusing(http.StatusServiceUnavailable, c.reason)(w, q)
+				refusing(c.status, c.reason)(w, q)
 			})
 			good := serve(t, well)
 			one := clientOf(bad.url(t), good.url(t))
@@ -270,22 +272,27 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestRetryAfter has a replica that wants to be asked in a second, and is not asked before.
+// TestRetryAfter has a replica that wants to be asked in a second, and is not asked before. The call goes on until it is
+// answered.
 func TestRetryAfter(t *testing.T) {
-	var r *replica
-	var first, second time.Time
-	r = serve(t, func(w http.ResponseWriter, q *http.Request) {
-		if r.asked.Load() == 1 {
-			first = time.Now()
-			w.Header().Set("Retry-After", "1")
-			refusing(http.StatusServiceUnavailable, ipam.ReasonOverloaded)(w, q)
-			return
+	for reason, status := range map[ipam.Reason]int{
+		ipam.ReasonOverloaded: http.StatusServiceUnavailable, ipam.ReasonTooManyRequests: http.StatusTooManyRequests,
+	} {
+		var r *replica
+		var first, second time.Time
+		r = serve(t, func(w http.ResponseWriter, q *http.Request) {
+			if r.asked.Load() == 1 {
+				first = time.Now()
+				w.Header().Set("Retry-After", "1")
+				refusing(status, reason)(w, q)
+				return
+			}
+			second = time.Now()
+			well(w, q)
+		})
+		if err := clientOf(r.url(t)).Do(within(t, time.Minute), question()); err != nil || second.Sub(first) < time.Second {
+			t.Errorf("%s: %v, asked again after %v", reason, err, second.Sub(first))
 		}
-		second = time.Now()
-		well(w, q)
-	})
-	if err := clientOf(r.url(t)).Do(within(t, time.Minute), question()); err != nil || second.Sub(first) < time.Second {
-		t.Errorf("%v, asked again after %v", err, second.Sub(first))
 	}
 }
 

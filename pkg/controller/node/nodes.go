@@ -205,11 +205,18 @@ func (n *Nodes) Of(name string) []netip.Addr {
 	return n.addrs[name]
 }
 
-// Hosts returns the addresses that a node asks for: its own, and those that an operator has added.
+// Hosts returns the addresses that a node asks for: its own, and those that an operator has added. One that is another
+// node's own is not among the added ones: a kubelet may annotate its own Node.
 func (n *Nodes) Hosts(name string) []netip.Addr {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	return slices.Concat(n.addrs[name], n.further[name])
+	all := slices.Clone(n.addrs[name])
+	for _, a := range n.further[name] {
+		if n.has[a] == 0 {
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 // Gateway returns the gateway in the annotation of a host's node; invalid when there is none.

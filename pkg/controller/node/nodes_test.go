@@ -33,6 +33,15 @@ func TestHosts(t *testing.T) {
 	if diff := cmp.Diff([]string{"10.0.0.11", "10.8.0.11", "fd00:8::11"}, hosts()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	other := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "m"},
+		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.8.0.11"}}},
+	}
+	n.Set(other)
+	if diff := cmp.Diff([]string{"10.0.0.11", "fd00:8::11"}, hosts()); diff != "" {
+		t.Errorf("an address in the annotation is another node's own (-want +got):\n%s", diff)
+	}
+	n.Remove(other)
 	o.Annotations = nil
 	n.Set(Trim(o, nil))
 	if diff := cmp.Diff([]string{"10.0.0.11"}, hosts()); diff != "" {

@@ -39,7 +39,7 @@ func takeSnapshot(ctx context.Context, s *app.App, parts []doctor.Part) (*doctor
 	read := map[doctor.Part]func(context.Context) error{
 		doctor.PartCRDs: r.readCRDs, doctor.PartController: r.readController, doctor.PartServices: r.readServices,
 		doctor.PartPools: r.readPools, doctor.PartPods: r.readPods, doctor.PartNodes: r.readNodes,
-		doctor.PartClaims:    r.readClaims,
+		doctor.PartClaims: r.readClaims, doctor.PartPlain: r.readPlainCallers,
 		doctor.PartAddresses: func(ctx context.Context) error { return r.readLeases(ctx, leases) },
 	}
 	var mu sync.Mutex

@@ -50,6 +50,24 @@ func (r *snapshotReader) readController(ctx context.Context) error {
 	return nil
 }
 
+// readPlainCallers reads who calls the controller by plain HTTP. Without the ConfigMap nobody was answered so.
+func (r *snapshotReader) readPlainCallers(ctx context.Context) error {
+	core, err := resource.CoreClient(r.App)
+	if err != nil {
+		return err
+	}
+	o, err := core.ConfigMaps(doctor.ControllerNamespace).Get(ctx, doctor.PlainCallersName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// What is damaged a replica mends within a minute: the rest counts until then.
+	r.snapshot.PlainCallers, _ = doctor.ParsePlainCallers(o.Data)
+	return nil
+}
+
 func (r *snapshotReader) readServices(ctx context.Context) error {
 	all, err := r.api.Resource(networkingv1.SchemeGroupVersion.WithResource("servicecidrs")).
 		List(ctx, metav1.ListOptions{})

@@ -16,6 +16,8 @@ func StatusOf(why *ipam.Refusal) int {
 		return http.StatusUnauthorized
 	case ipam.ReasonPlainHTTP, ipam.ReasonNotPermitted:
 		return http.StatusForbidden
+	case ipam.ReasonTooManyRequests:
+		return http.StatusTooManyRequests
 	case ipam.ReasonNotFound:
 		return http.StatusNotFound
 	default:

@@ -1,0 +1,128 @@
+package httpapi
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+
+	"golang.org/x/time/rate"
+	"k8s.io/utils/lru"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+const (
+	// perSecond is how many requests a second a node may send, and burst how many at once: as many as a full node sends
+	// that starts.
+	perSecond, burst = 50, 300
+	// maxRates is of how many callers of each kind it is counted. The ones that were seen longest ago are forgotten.
+	maxRates = 16384
+	// unknownBits is the prefix by which unknown callers of IPv6 are counted: a machine has a whole one of these.
+	unknownBits = 64
+)
+
+// rateKind is what a rate is counted by.
+type rateKind string
+
+// Kinds of rates, which are labels of a metric.
+const (
+	// rateNode is of a node, by its name.
+	rateNode rateKind = "node"
+	// rateHost is of a machine that calls by plain HTTP, by its address.
+	rateHost rateKind = "host"
+	// rateUser is of a user that is on no node, by the host that the request names.
+	rateUser rateKind = "user"
+	// rateUnknown is of the callers of an address who are not known, by their failures.
+	rateUnknown rateKind = "unknown"
+)
+
+func rateKinds() []rateKind { return []rateKind{rateNode, rateHost, rateUser, rateUnknown} }
+
+// rates bound how many requests a second each caller may send to this replica.
+type rates struct {
+	mu sync.Mutex
+	by map[rateKind]*lru.Cache // of *rate.Limiter
+}
+
+func newRates() *rates {
+	all := &rates{by: map[rateKind]*lru.Cache{}}
+	for _, kind := range rateKinds() {
+		all.by[kind] = lru.New(maxRates)
+	}
+	return all
+}
+
+// of returns the rate of a caller.
+func (a *rates) of(kind rateKind, key string) *rate.Limiter {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known, ok := a.by[kind].Get(key); ok {
+		return known.(*rate.Limiter)
+	}
+	l := rate.NewLimiter(perSecond, burst)
+	a.by[kind].Add(key, l)
+	return l
+}
+
+// givesBack reports whether an operation gives addresses back. Such ones are always taken: an address that cannot be
+// given back is lost to everybody.
+func (op route) givesBack() bool {
+	return op.method == http.MethodDelete || op.name == collectNetwork || op.name == galaxyRelease
+}
+
+// keepRate refuses a request of a caller who has sent too many. What gives addresses back does not count, and neither
+// do questions of schedulers, whose memory is bounded.
+func (s *Service) keepRate(op route, kind rateKind, key string) error {
+	if op.givesBack() || op.access.resource == placements || s.rates.of(kind, key).Allow() {
+		return nil
+	}
+	return s.tooFast(kind)
+}
+
+// tooFast counts a request that is refused for its caller's rate, and returns the refusal.
+func (s *Service) tooFast(kind rateKind) error {
+	s.Metrics.limited.WithLabelValues(string(kind)).Inc()
+	return ipam.Refuse(ipam.ReasonTooManyRequests, "more than %d requests a second came from this %s, after %d at once",
+		perSecond, kind, burst).WithHint("ask again, not before the time that Retry-After tells")
+}
+
+// askWho refuses to find out who an unknown caller is whose address has sent too many that were nobody: the API server
+// is asked about each.
+func (s *Service) askWho(r *http.Request, op route) error {
+	if op.givesBack() || s.Gate.Remembers(r) || s.rates.of(rateUnknown, unknownKey(r)).Tokens() >= 1 {
+		return nil
+	}
+	return s.tooFast(rateUnknown)
+}
+
+// noteUnknown counts a caller who is nobody.
+func (s *Service) noteUnknown(r *http.Request) { s.rates.of(rateUnknown, unknownKey(r)).Allow() }
+
+// unknownKey returns by what an unknown caller is counted.
+func unknownKey(r *http.Request) string {
+	source, _ := sourceOf(r)
+	if source.Is6() {
+		if p, err := source.Prefix(unknownBits); err == nil {
+			return p.String()
+		}
+	}
+	return source.String()
+}
+
+// keepUserRate refuses a request of a known user who has sent too many. A node is one caller, whatever it asks for. A
+// user on no node acts for many hosts and is counted by each; on this machine he is not.
+func (s *Service) keepUserRate(r *http.Request, op route, who *identity, node string, bound bool, of subject) error {
+	if bound {
+		return s.keepRate(op, rateNode, node)
+	}
+	if source, ok := sourceOf(r); ok && source.IsLoopback() {
+		return nil
+	}
+	host, _ := netip.ParseAddr(of.Host) // whatever is none is one
+	return s.keepRate(op, rateUser, who.user.Username+" "+host.String())
+}
+
+// comeLater returns after how many seconds a caller that has sent too many may come again: not all at once.
+func comeLater() string { return strconv.Itoa(1 + rand.IntN(4)) }

@@ -1,0 +1,155 @@
+package httpapi
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/access"
+)
+
+// onNode is a user on a node, as the API server names it.
+func onNode(name string) access.User {
+	return access.User{
+		Username: "plugin", Extra: map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/node-name": {name}},
+	}
+}
+
+// A node has a burst of requests, and then so many a second, from whatever address it calls. What gives addresses back
+// is taken all the same; other nodes, other hosts and this machine are none of it.
+func TestRateOfANode(t *testing.T) {
+	t.Parallel()
+	g := &questions{user: onNode("a")}
+	f := newFixture(t)
+	f.Gate, f.PlainHTTP = g, true
+	f.HostsOf = func(string) []netip.Addr { return []netip.Addr{netip.MustParseAddr("10.0.0.1")} }
+	const body = `{"host":"10.0.0.1","podNamespace":"a"}`
+	status := func(secure bool, source, method, path string) int {
+		code, _ := f.from(t, source, secure, method, path, body)
+		return code
+	}
+	refused := 0
+	for range 2 * burst {
+		if status(true, "192.0.2.7:1", "POST", prefixOf("")) == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	if refused == 0 || refused > burst {
+		t.Fatalf("%d of %d requests were refused", refused, 2*burst)
+	}
+	until := func() bool { // tokens come back while the test runs: it is empty once more, then
+		for range burst {
+			if status(true, "192.0.2.8:1", "GET", prefixOf("")) == http.StatusTooManyRequests {
+				return true
+			}
+		}
+		return false
+	}
+	if !until() {
+		t.Error("lists are not counted, or another address of the node is another caller")
+	}
+	for _, op := range [][2]string{
+		{"DELETE", prefixOf("")}, {"DELETE", prefixOf("/ip/10.0.0.9")}, {"DELETE", prefixOf("/host/10.0.0.1")},
+		{"POST", prefixOf("/gc")}, {"POST", "/v1/ip"}, {"POST", "/v1/filter"},
+	} {
+		if until() && status(true, "192.0.2.7:1", op[0], op[1]) == http.StatusTooManyRequests {
+			t.Errorf("%s %s is refused", op[0], op[1])
+		}
+	}
+	if status(false, "127.0.0.1:1", "POST", prefixOf("")) == http.StatusTooManyRequests {
+		t.Error("the own machine is refused")
+	}
+	g.user = onNode("b")
+	if status(true, "192.0.2.7:1", "POST", prefixOf("")) == http.StatusTooManyRequests {
+		t.Error("another node is refused")
+	}
+}
+
+// A host that calls by plain HTTP is counted by its address, whatever it says to be.
+func TestRateOfAHost(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.PlainHTTP = true
+	send := func(source, path string) *httptest.ResponseRecorder {
+		r := localRequest("POST", path, strings.NewReader(`{"host":"192.0.2.7"}`))
+		r.RemoteAddr = source
+		r.Header.Set("X-Forwarded-For", "192.0.2.200")
+		w := httptest.NewRecorder()
+		f.handler.ServeHTTP(w, r)
+		return w
+	}
+	var last *httptest.ResponseRecorder
+	for range 2 * burst {
+		if last = send("192.0.2.7:1", prefixOf("")); last.Code == http.StatusTooManyRequests {
+			break
+		}
+	}
+	if last.Code != http.StatusTooManyRequests || last.Header().Get("Retry-After") == "" ||
+		last.Header().Get("Bcsnet-Reason") != "TooManyRequests" {
+		t.Errorf("%d %v", last.Code, last.Header())
+	}
+	if send("192.0.2.8:1", prefixOf("")).Code == http.StatusTooManyRequests {
+		t.Error("another host is refused")
+	}
+}
+
+// Callers of an address who are nobody are not looked for without end: the API server is asked about each. Who is
+// remembered is answered all the same, and so is who gives back.
+func TestRateOfTheUnknown(t *testing.T) {
+	t.Parallel()
+	g := &questions{unknown: true}
+	f := newFixture(t)
+	f.Gate = g
+	send := func(source, method string) int {
+		r := localRequest(method, prefixOf(""), strings.NewReader(`{}`))
+		r.RemoteAddr, r.TLS = source, &tls.ConnectionState{}
+		w := httptest.NewRecorder()
+		f.handler.ServeHTTP(w, r)
+		return w.Code
+	}
+	until := func() bool {
+		for range 2 * burst {
+			if send("[2001:db8::7]:1", "POST") == http.StatusTooManyRequests {
+				return true
+			}
+		}
+		return false
+	}
+	if !until() {
+		t.Fatal("nobody is refused")
+	}
+	if until() && send("[2001:db8::8]:1", "POST") == http.StatusUnauthorized {
+		t.Error("another address of the same network is looked for")
+	}
+	if until() && send("[2001:db8::7]:1", "DELETE") != http.StatusUnauthorized {
+		t.Error("who gives back is not looked for")
+	}
+	if send("[2001:db8:1::7]:1", "POST") != http.StatusUnauthorized {
+		t.Error("another network is not looked for")
+	}
+	until()
+	g.unknown, g.user = false, access.User{Username: "known"}
+	if send("[2001:db8::7]:1", "POST") == http.StatusTooManyRequests {
+		t.Error("who is remembered is refused")
+	}
+}
+
+// What is remembered of callers is bounded.
+func TestRatesAreBounded(t *testing.T) {
+	t.Parallel()
+	a := newRates()
+	for i := range 2 * maxRates {
+		a.of(rateHost, netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}).String())
+	}
+	if n := a.by[rateHost].Len(); n > maxRates {
+		t.Errorf("%d hosts are remembered", n)
+	}
+	if a.of(rateNode, "a") != a.of(rateNode, "a") || a.of(rateNode, "a") == a.of(rateHost, "a") {
+		t.Error("a caller has several rates, or shares one")
+	}
+}
