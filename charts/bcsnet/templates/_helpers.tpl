@@ -8,3 +8,7 @@
 {{- define "bcsnet.image" -}}
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
+
+{{- define "bcsnet.nodeImage" -}}
+{{ .Values.node.image.repository }}{{ if .Values.node.image.digest }}@{{ .Values.node.image.digest }}{{ else }}:{{ .Values.node.image.tag | default .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end }}

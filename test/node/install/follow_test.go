@@ -184,8 +184,7 @@ func TestRun(t *testing.T) {
 	}()
 	wantCondition(t, admin, o, corev1.ConditionFalse, node.ReasonNotInstalled)
 	wantEvent(t, admin, o, node.ReasonNotInstalled)
-	slice := endpoints(must(netip.ParseAddrPort(g.Listener.Addr().String())))
-	slice.Name, slice.Labels[discoveryv1.LabelServiceName] = "gate", "gate"
+	slice := bed.Endpoints("gate", must(netip.ParseAddrPort(g.Listener.Addr().String())))
 	if err := admin.Create(t.Context(), slice); err != nil {
 		t.Fatal(err)
 	}
