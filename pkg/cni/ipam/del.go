@@ -55,10 +55,8 @@ func (c *call) del(ctx context.Context) {
 }
 
 // later reports whether a replica that refused a release can take it later: by itself, or once this node asks over
-// https, or has the right.
-func later(r *client.Refusal) bool {
-	return r.Retry || r.Reason == ipam.ReasonPlainHTTP || r.Reason == ipam.ReasonNotPermitted
-}
+// https, as nodes do that are on their way to it.
+func later(r *client.Refusal) bool { return r.Retry || r.Reason == ipam.ReasonPlainHTTP }
 
 func (c *call) record() undelivered.Record {
 	return undelivered.Record{

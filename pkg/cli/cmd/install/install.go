@@ -43,10 +43,10 @@ replicas.
 What kubectl or Helm installed is taken over: Helm forgets its release. With
 --wait it returns when all replicas of the controller are ready.
 
---node installs the CNI plugins on all nodes, too, by a DaemonSet. With its network
-(ConfigMap bcsnet-conflist) pods that begin from then on have addresses of bcsnet:
-change it before nodes have pods. It stays as it is when it exists. Without --node
-the node side stays as it is.
+With --node the CNI plugins are installed on all nodes, too, by a DaemonSet.
+Pods that begin from then on are in the network of the ConfigMap
+bcsnet-conflist. One that is there already stays, and so does the image, unless
+--node-image names another. Without --node nothing changes on nodes.
 
 --print writes the manifests to standard output and asks no cluster.`,
 		Example: `  bcsnetctl install --image registry.example.com/bcsnet-controller:v1
