@@ -44,6 +44,15 @@ func TestValuesRefused(t *testing.T) {
 		"old Kubernetes":     {[]string{"--kube-version", "1.30.0"}, "kubeVersion"},
 		"interval":           {[]string{"--set", "serviceMonitor.interval=often"}, "interval"},
 		"no place for files": {[]string{"--set", "image.repository="}, "repository"},
+		"typo of the node":   {[]string{"--set", "node.enable=true"}, "enable"},
+		"no conflist":        {[]string{"--set", "node.conflist=br0"}, "conflist"},
+		"name of a conflist": {[]string{"--set", "node.conflistName=../10-bcsnet.conflist"}, "conflistName"},
+		"hidden conflist":    {[]string{"--set", "node.conflistName=.conflist"}, "conflistName"},
+		"directory":          {[]string{"--set", "node.binDir=opt/cni/bin"}, "binDir"},
+		"port":               {[]string{"--set", "node.metricsPort=0"}, "metricsPort"},
+		"roll of nothing":    {[]string{"--set", "node.maxUnavailable=0"}, "maxUnavailable"},
+		"capability":         {[]string{"--set", "node.capabilities={dac_override}"}, "capabilities"},
+		"image of nodes":     {[]string{"--set", "node.image.digest=12"}, "digest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
