@@ -28,6 +28,7 @@ func TestRendered(t *testing.T) {
 		"floatingip": {"--set", "floatingipConfig=kube-system/floatingip-config"},
 		"hostnic":    {"--set", "hostnicIPAMConfig=kube-system/hostnic-ipam-config"},
 		"ipamclaims": {"--set", "ipamClaims=true"},
+		"node":       {"--set", "node.enabled=true", "--set", "node.image.repository=bcsnet-node", "--set", "node.image.tag=latest"},
 		"prometheus": {"--set", "prometheusRule.enabled=true"},
 	}
 	for folder, args := range values {

@@ -46,21 +46,25 @@ func bringUpNodes(ctx context.Context, o options, report func(string)) (_ *clust
 	if err := b.Start(ctx, controlplane.WithLogDir(o.file("logs"))); err != nil {
 		return nil, err
 	}
-	report("bcsnet: 2 of 3, 2 s")
+	report("bcsnet: 2 of 3, 3 s")
 	if err := b.Cluster.InstallManifests(ctx); err != nil {
 		return nil, err
 	}
+	replica := netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort)
 	c.controller, err = b.Cluster.StartController(ctx, controlplane.ControllerOptions{
-		Binary: o.controller, HTTPAddress: netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort).String(),
-		Args: []string{"--plain-http"},
+		Binary: o.controller, HTTPAddress: replica.String(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	report(fmt.Sprintf("nodes: 3 of 3, %d s", 3*o.nodes))
-	err = b.Up(ctx, bed.Setup{Nodes: o.nodes, Prepare: func(n *bed.Node) error {
-		return errors.Join(n.InstallBcsnet(ctx, c.controller.URL), n.WriteConflist("", []byte(bed.Conflist)))
-	}})
+	// As users install it: nodes are Ready by what the DaemonSet gives them.
+	if err := errors.Join(b.Publish(ctx, replica), b.ApplyNodes(ctx, "node")); err != nil {
+		return nil, err
+	}
+	report(fmt.Sprintf("nodes: 3 of 3, %d s", 5*o.nodes))
+	err = b.Up(ctx, bed.Setup{
+		Nodes: o.nodes, Images: []string{bed.NodeImage}, Prepare: func(*bed.Node) error { return nil },
+	})
 	if err != nil {
 		return nil, err
 	}

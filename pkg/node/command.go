@@ -34,13 +34,15 @@ and repairs what others change. When the pod ends all stays, so that a roll of t
 It also delivers releases that the plugins could not deliver, writes the Node's condition BcsnetReady, and
 serves metrics of the plugins' calls.`,
 		Example: `  # as the DaemonSet of config/node does
-  bcsnet-node install --node=node-1 --host=10.0.0.11 --conflist-file=/conflist/10-bcsnet.conflist
+  bcsnet-node install --node=node-1 --host=10.0.0.11 --conflist-file=/conflist/10-bcsnet.conflist \
+    --ca-config-map=bcsnet-system/bcsnet-controller-ca --token-file=/token/token
 
-  # where Multus names the networks of pods, and the replicas are reached over https with a token
+  # where Multus names the networks of pods, and the controller's certificate is one of your own
   bcsnet-node install --node=node-1 --host=10.0.0.11 --ca-file=/ca/ca.crt --token-file=/token/token
 
   # k3s, with its directories
   bcsnet-node install --node=node-1 --host=10.0.0.11 --conflist-file=/conflist/10-bcsnet.conflist \
+    --ca-config-map=bcsnet-system/bcsnet-controller-ca --token-file=/token/token \
     --bin-dir=/var/lib/rancher/k3s/data/cni --net-dir=/var/lib/rancher/k3s/agent/etc/cni/net.d`,
 		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return o.ValidateInstall() },

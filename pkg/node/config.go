@@ -39,7 +39,7 @@ func newConfig(o Options, f facts, now netconf.Node) ([]byte, error) {
 		DataDir: unusual(o.DataDir, netconf.DefaultDataDir), RunDir: unusual(o.RunDir, netconf.DefaultRunDir),
 	}
 	scheme := "http://"
-	if o.CAFile != "" {
+	if o.secure() {
 		scheme = "https://"
 	}
 	for _, at := range f.endpoints {

@@ -7,8 +7,10 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -22,6 +24,8 @@ type facts struct {
 	cluster string
 	// endpoints are HOST:PORT of the replicas.
 	endpoints []string
+	// ca has the certificates of the ConfigMap.
+	ca string
 }
 
 // source keeps the facts.
@@ -73,6 +77,11 @@ func (s *source) run(ctx context.Context) error {
 	}
 	factory.StartWithContext(ctx)
 	defer factory.Shutdown()
+	shutdown, err := s.followCA(ctx)
+	if err != nil {
+		return err
+	}
+	defer shutdown()
 	s.readCluster(ctx)
 	<-ctx.Done()
 	return nil
@@ -85,6 +94,29 @@ func (s *source) readEndpoints(lister discoverylisters.EndpointSliceLister) {
 		return
 	}
 	s.change(func(f *facts) { f.endpoints = endpointsOf(all, s.options.ServicePort) })
+}
+
+// followCA follows the ConfigMap of the CA, where the options name one, until the context ends. A ConfigMap that is
+// deleted changes nothing: the node keeps what it has.
+func (s *source) followCA(ctx context.Context) (shutdown func(), err error) {
+	if s.options.CAConfigMap == "" {
+		return func() {}, nil
+	}
+	namespace, name, _ := strings.Cut(s.options.CAConfigMap, "/")
+	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		}))
+	read := func(o any) {
+		if m, ok := o.(*corev1.ConfigMap); ok {
+			s.change(func(f *facts) { f.ca = m.Data[caFile] })
+		}
+	}
+	_, err = factory.Core().V1().ConfigMaps().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: read, UpdateFunc: func(_, o any) { read(o) },
+	})
+	factory.StartWithContext(ctx)
+	return factory.Shutdown, err
 }
 
 // readCluster asks for the identity of the cluster until it is known. It never changes while this process runs.

@@ -60,7 +60,7 @@ func (i *installer) install(ctx context.Context, f facts) error {
 	}{
 		{stepWithdraw, func() error { return i.withdraw(f, now) }},
 		{stepPrograms, i.programs},
-		{stepCA, func() error { return i.copyFile(i.options.CAFile, caFile) }},
+		{stepCA, func() error { return i.ca(f) }},
 		{stepToken, func() error { return i.copyFile(i.options.TokenFile, tokenFile) }},
 		{stepConfig, func() error { return i.config(f, now) }},
 	} {
@@ -144,10 +144,32 @@ func (i *installer) copyFile(from, name string) error {
 	return i.write(file{i.options.ConfigDir, name, content, 0o600})
 }
 
+// ca gives the node the CA of the file or of the ConfigMap. Where the cluster has not said it, or there is no such
+// ConfigMap any more, the node keeps the one that it has.
+func (i *installer) ca(f facts) error {
+	switch {
+	case i.options.CAConfigMap == "":
+		return i.copyFile(i.options.CAFile, caFile)
+	case f.ca != "":
+		return i.write(file{i.options.ConfigDir, caFile, []byte(f.ca), 0o600})
+	case i.options.has(caFile):
+		return nil
+	}
+	return fmt.Errorf("the CA of the allocator is %w: there is no ConfigMap %s with %s; hint: the controller writes it when "+
+		"it starts: see whether pods of bcsnet-controller run", errFacts, i.options.CAConfigMap, caFile)
+}
+
+// config writes config.json. It sends the plugins to replicas over https only where they have what that takes: until
+// then those of an earlier installation over plain HTTP stay.
 func (i *installer) config(f facts, now netconf.Node) error {
 	content, err := newConfig(i.options, f, now)
 	if err != nil {
 		return err
+	}
+	for name, wanted := range map[string]bool{caFile: i.options.secure(), tokenFile: i.options.TokenFile != ""} {
+		if wanted && !i.options.has(name) {
+			return fmt.Errorf("%s is not written before the node has %s", configFile, name)
+		}
 	}
 	return i.write(file{i.options.ConfigDir, configFile, content, 0o600})
 }
@@ -220,7 +242,7 @@ func (i *installer) write(f file) error {
 // installed reports whether all that the node needs for an ADD is there, in whichever version.
 func (o *Options) installed() bool {
 	paths := []string{filepath.Join(o.ConfigDir, configFile)}
-	if o.CAFile != "" {
+	if o.secure() {
 		paths = append(paths, filepath.Join(o.ConfigDir, caFile))
 	}
 	if o.TokenFile != "" {
@@ -233,6 +255,12 @@ func (o *Options) installed() bool {
 		_, err := os.Stat(path)
 		return err != nil
 	})
+}
+
+// has reports whether the node has a file of the plugins' configuration.
+func (o *Options) has(name string) bool {
+	_, err := os.Stat(filepath.Join(o.ConfigDir, name))
+	return err == nil
 }
 
 // readFile returns the content of a file that is not larger than what is copied.

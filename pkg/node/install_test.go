@@ -103,18 +103,20 @@ func TestInstallIncomplete(t *testing.T) {
 			installed: []string{"ca.crt", "config.json", "token"}},
 		"the API server is silent": {want: "UID of kube-system is not known yet", installed: []string{"ca.crt", "token"}},
 		"no replica":               {facts: facts{cluster: "c1"}, want: "no EndpointSlice", installed: []string{"ca.crt", "token"}},
-		"no token": {facts: knownFacts(), want: "what token is copied from", installed: []string{"ca.crt", "config.json"},
+		"no token": {facts: knownFacts(), want: "what token is copied from", installed: []string{"ca.crt"},
 			change: func(t *testing.T, o *Options) {
 				t.Helper()
 				if err := os.Remove(o.TokenFile); err != nil {
 					t.Fatal(err)
 				}
 			}},
-		"an empty CA": {facts: knownFacts(), want: "it is empty", installed: []string{"config.json", "token"},
+		"an empty CA": {facts: knownFacts(), want: "it is empty", installed: []string{"token"},
 			change: func(t *testing.T, o *Options) {
 				t.Helper()
 				put(t, o.CAFile, "")
 			}},
+		"no ConfigMap of the CA": {facts: knownFacts(), want: "there is no ConfigMap bcsnet-system/bcsnet-controller-ca",
+			installed: []string{"token"}, change: byConfigMap},
 		"no plugins": {facts: knownFacts(), want: "hint: --programs-dir", installed: []string{"ca.crt", "config.json", "token"},
 			change: func(_ *testing.T, o *Options) { o.ProgramsDir += "-elsewhere" }},
 		"a wrong conflist": {facts: knownFacts(), want: "it is no network configuration",
@@ -143,10 +145,46 @@ func TestInstallIncomplete(t *testing.T) {
 	}
 }
 
+// byConfigMap has the CA come from the ConfigMap in place of a file.
+func byConfigMap(_ *testing.T, o *Options) {
+	o.CAFile, o.CAConfigMap = "", "bcsnet-system/bcsnet-controller-ca"
+}
+
+// TestCAFromConfigMap follows the CA of the ConfigMap: plugins are sent over https once it is there, and not before.
+func TestCAFromConfigMap(t *testing.T) {
+	o := newOptions(t)
+	if err := newInstaller(o, nil).install(t.Context(), knownFacts()); err != nil {
+		t.Fatal(err)
+	}
+	plain := o
+	plain.CAFile, plain.TokenFile = "", ""
+	if err := newInstaller(plain, nil).install(t.Context(), knownFacts()); err != nil {
+		t.Fatal(err)
+	}
+	before := filesOf(t, o.ConfigDir)["config.json"]
+	if err := removeAll(filepath.Join(o.ConfigDir, caFile)); err != nil || !strings.Contains(before, "http://10.0.0.1:8090") {
+		t.Fatalf("%v, %s", err, before)
+	}
+	byConfigMap(t, &o)
+	f := knownFacts()
+	err := newInstaller(o, nil).install(t.Context(), f)
+	if !errors.Is(err, errFacts) || filesOf(t, o.ConfigDir)["config.json"] != before {
+		t.Errorf("without the ConfigMap: %v, and config.json is %s", err, filesOf(t, o.ConfigDir)["config.json"])
+	}
+	for _, ca := range []string{"a certificate", "a certificate and the next one", "a certificate"} {
+		f.ca = ca
+		err := newInstaller(o, nil).install(t.Context(), f)
+		if got := filesOf(t, o.ConfigDir)[caFile]; err != nil || got != ca {
+			t.Errorf("%v, and the node has %q, want %q", err, got, ca)
+		}
+	}
+	wantInstalled(t, o, "c1")
+}
+
 // TestInstalledStays has a node that is in order, and what goes wrong later: what it has stays, and is good.
 func TestInstalledStays(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(t *testing.T, o Options)
+		change func(t *testing.T, o *Options)
 		facts  facts
 		answer error
 		want   string
@@ -154,18 +192,19 @@ func TestInstalledStays(t *testing.T) {
 		"no answer":          {facts: knownFacts(), answer: errSilent},
 		"no API server":      {answer: errSilent},
 		"no replica is left": {facts: facts{cluster: "c1"}, answer: errSilent},
-		"the token is gone": {facts: knownFacts(), want: "keeps the one that it has", change: func(t *testing.T, o Options) {
+		"no CA is known":     {facts: knownFacts(), answer: errSilent, change: byConfigMap},
+		"the token is gone": {facts: knownFacts(), want: "keeps the one that it has", change: func(t *testing.T, o *Options) {
 			t.Helper()
 			if err := os.Remove(o.TokenFile); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		"a new conflist is wrong": {facts: knownFacts(), want: "an earlier one stays", change: func(t *testing.T, o Options) {
+		"a new conflist is wrong": {facts: knownFacts(), want: "an earlier one stays", change: func(t *testing.T, o *Options) {
 			t.Helper()
 			put(t, o.ConflistFile, "{}")
 		}},
 		"a new conflist, and no answer": {facts: knownFacts(), answer: errSilent, want: "before the allocator has answered",
-			change: func(t *testing.T, o Options) {
+			change: func(t *testing.T, o *Options) {
 				t.Helper()
 				put(t, o.ConflistFile, strings.ReplaceAll(string(must(os.ReadFile(o.ConflistFile))), "br0", "br1"))
 			}},
@@ -177,7 +216,7 @@ func TestInstalledStays(t *testing.T) {
 			}
 			before := inodes(t, o)
 			if c.change != nil {
-				c.change(t, o)
+				c.change(t, &o)
 			}
 			err := newInstaller(o, c.answer).install(t.Context(), c.facts)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -201,7 +240,7 @@ func must[T any](v T, err error) T {
 // allocator has answered.
 func TestAnotherCluster(t *testing.T) {
 	o := newOptions(t)
-	if err := newInstaller(o, nil).install(t.Context(), facts{"c0", []string{"10.9.9.9:8090"}}); err != nil {
+	if err := newInstaller(o, nil).install(t.Context(), facts{cluster: "c0", endpoints: []string{"10.9.9.9:8090"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := newInstaller(o, errSilent).install(t.Context(), facts{cluster: "c1"}); err == nil {
@@ -298,7 +337,7 @@ func TestKilledAtEachStep(t *testing.T) {
 				t.Parallel()
 				o := newOptions(t)
 				if from != "an empty node" {
-					if err := newInstaller(o, nil).install(t.Context(), facts{"c0", []string{"10.9.9.9:8090"}}); err != nil {
+					if err := newInstaller(o, nil).install(t.Context(), facts{cluster: "c0", endpoints: []string{"10.9.9.9:8090"}}); err != nil {
 						t.Fatal(err)
 					}
 				}

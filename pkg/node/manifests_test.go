@@ -73,6 +73,12 @@ func TestManifests(t *testing.T) {
 			if err := command.PreRunE(command, nil); err != nil {
 				t.Error(err)
 			}
+			if ca := command.Flag("ca-config-map"); ca != nil && ca.Value.String() != "bcsnet-system/bcsnet-controller-ca" {
+				t.Errorf("--ca-config-map is %s", ca.Value)
+			}
+			if at := command.Flag("token-file").Value.String(); at != tokenPath(spec) {
+				t.Errorf("--token-file is %s, and a token for bcsnet is at %q", at, tokenPath(spec))
+			}
 			host := hostPaths(spec)
 			for flag, want := range map[string]string{
 				"bin-dir": c.bin, "net-dir": c.net, "config-dir": netconf.DefaultConfigDir, "data-dir": netconf.DefaultDataDir,
@@ -108,6 +114,22 @@ func hostPaths(spec corev1.PodSpec) map[string]string {
 		}
 	}
 	return all
+}
+
+// tokenPath returns where the container has a token for the audience bcsnet that is good for an hour.
+func tokenPath(spec corev1.PodSpec) string {
+	for _, v := range spec.Volumes {
+		if v.Projected == nil || len(v.Projected.Sources) != 1 || v.Projected.Sources[0].ServiceAccountToken == nil {
+			continue
+		}
+		token := v.Projected.Sources[0].ServiceAccountToken
+		for _, m := range spec.Containers[0].VolumeMounts {
+			if m.Name == v.Name && token.Audience == "bcsnet" && *token.ExpirationSeconds == 3600 {
+				return filepath.Join(m.MountPath, token.Path)
+			}
+		}
+	}
+	return ""
 }
 
 // TestShippedConflists has the networks that we ship as examples: each is one that would be installed.

@@ -32,8 +32,9 @@ type Options struct {
 
 	// ConflistFile is the conflist that is copied to NetDir as ConflistName; empty for none.
 	ConflistFile, ConflistName string
-	// CAFile and TokenFile are copied to ConfigDir; empty for plain HTTP.
-	CAFile, TokenFile string
+	// CAFile and TokenFile are copied to ConfigDir. CAConfigMap, NAMESPACE/NAME, has the CA in place of CAFile. With
+	// neither the replicas are reached over plain HTTP.
+	CAFile, CAConfigMap, TokenFile string
 	// Service is the allocator's, NAMESPACE/NAME, and ServicePort the name of its port.
 	Service, ServicePort string
 	// ServerName is the name in the certificates of the replicas; empty for that of the Service.
@@ -106,9 +107,12 @@ func (o *Options) addInstall(f *pflag.FlagSet) {
 	f.StringVar(&o.ConflistFile, "conflist-file", "",
 		"conflist that is copied to --net-dir, last of all; empty for none, where Multus names the networks of pods")
 	f.StringVar(&o.CAFile, "ca-file", "",
-		"certificates that sign those of the replicas; they are reached over https then, else over plain HTTP")
+		"the same from a file; with neither, the replicas are reached over plain HTTP")
+	f.StringVar(&o.CAConfigMap, "ca-config-map", "",
+		"`NAMESPACE/NAME` of a ConfigMap with ca.crt, the certificates that sign those of the replicas, which are reached "+
+			"over https then; it is followed")
 	f.StringVar(&o.TokenFile, "token-file", "",
-		"token that the plugins show to the replicas, which is copied as often as it changes; needs --ca-file")
+		"token that the plugins show to the replicas, which is copied as often as it changes; needs the CA")
 	f.StringVar(&o.Service, "service", "bcsnet-system/bcsnet-controller",
 		"`NAMESPACE/NAME` of the allocator's Service, whose EndpointSlices name the replicas")
 	f.StringVar(&o.ServicePort, "service-port", "allocator", "name of the Service's port")
@@ -124,6 +128,8 @@ func (o *Options) addUninstall(f *pflag.FlagSet) {
 		"remove the plugins although pods of the node have addresses by them; such pods cannot end then")
 	f.BoolVar(&o.Stay, "stay", false,
 		"try again every ten seconds until all is removed, then wait to be ended; for a DaemonSet")
+	f.StringVar(&o.TokenFile, "token-file", "",
+		"token by which pods that still end release their addresses; empty for the one that the node has")
 	f.StringVar(&o.HTTPBindAddress, "http-bind-address", "127.0.0.1:8093",
 		"with --stay, address of /healthz and of /readyz, which is well once all is removed; 0 for none")
 }
@@ -164,15 +170,29 @@ func (o *Options) ValidateInstall() error {
 	if host, err := netip.ParseAddr(o.Host); err != nil || host.IsUnspecified() || host.Zone() != "" {
 		wrong("--host %q is not the IP address of a node; hint: status.hostIP of the pod, by the downward API", o.Host)
 	}
-	if namespace, name, ok := strings.Cut(o.Service, "/"); !ok || namespace == "" || name == "" ||
-		strings.Contains(name, "/") {
+	if !isObject(o.Service) {
 		wrong("--service %q is not NAMESPACE/NAME", o.Service)
 	}
-	if o.TokenFile != "" && o.CAFile == "" {
-		wrong("--token-file without --ca-file: a token is shown to nobody over plain HTTP")
+	if o.CAConfigMap != "" && !isObject(o.CAConfigMap) {
+		wrong("--ca-config-map %q is not NAMESPACE/NAME", o.CAConfigMap)
+	}
+	if o.CAConfigMap != "" && o.CAFile != "" {
+		wrong("--ca-file and --ca-config-map: the CA comes from one of them")
+	}
+	if o.TokenFile != "" && !o.secure() {
+		wrong("--token-file without --ca-file or --ca-config-map: a token is shown to nobody over plain HTTP")
 	}
 	return errors.Join(errs...)
 }
+
+// isObject reports whether a text is NAMESPACE/NAME.
+func isObject(text string) bool {
+	namespace, name, ok := strings.Cut(text, "/")
+	return ok && namespace != "" && name != "" && !strings.Contains(name, "/")
+}
+
+// secure reports whether the replicas are reached over https.
+func (o *Options) secure() bool { return o.CAFile != "" || o.CAConfigMap != "" }
 
 // serverName returns the name in the certificates of the replicas.
 func (o *Options) serverName() string {

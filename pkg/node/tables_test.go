@@ -84,7 +84,7 @@ func TestNewConfig(t *testing.T) {
 	}{
 		"all is known": {facts: knownFacts(), has: old,
 			want: `{"cluster":"c1","node":"node-1","host":"10.0.0.11","replicas":["https://10.0.0.1:8090"],"serverName":"bcsnet-controller.bcsnet-system.svc"}`},
-		"without TLS": {facts: facts{"c1", []string{"10.0.0.1:8090", "[fd00::1]:8090"}}, change: func(o *Options) { o.CAFile = "" },
+		"without TLS": {facts: facts{cluster: "c1", endpoints: []string{"10.0.0.1:8090", "[fd00::1]:8090"}}, change: func(o *Options) { o.CAFile = "" },
 			want: `{"cluster":"c1","node":"node-1","host":"10.0.0.11","replicas":["http://10.0.0.1:8090","http://[fd00::1]:8090"],"serverName":"bcsnet-controller.bcsnet-system.svc"}`},
 		"nothing is known, and the node has it": {has: old,
 			want: `{"cluster":"c1","node":"node-1","host":"10.0.0.11","replicas":["https://10.0.0.7:8090"],"serverName":"bcsnet-controller.bcsnet-system.svc"}`},
@@ -251,6 +251,8 @@ func TestValidate(t *testing.T) {
 		"another extension":    {change: func(o *Options) { o.ConflistName = "10-bcsnet.yaml" }, want: "--conflist-name"},
 		"service":              {change: func(o *Options) { o.Service = "bcsnet-controller" }, want: "--service"},
 		"a token over HTTP":    {change: func(o *Options) { o.CAFile = "" }, want: "--token-file without --ca-file"},
+		"a CA of two places":   {change: func(o *Options) { o.CAConfigMap = "a/b" }, want: "--ca-file and --ca-config-map"},
+		"a CA by name alone":   {change: func(o *Options) { o.CAFile, o.CAConfigMap = "", "ca" }, want: `--ca-config-map "ca" is not NAMESPACE/NAME`},
 		"address":              {change: func(o *Options) { o.HTTPBindAddress = "8093" }, want: "--http-bind-address"},
 		"log level":            {change: func(o *Options) { o.LogLevel = "loud" }, want: "--log-level"},
 		"two at the same time": {change: func(o *Options) { o.Node, o.LogLevel = "", "loud" }, want: "--log-level"},

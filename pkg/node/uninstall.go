@@ -65,6 +65,9 @@ func uninstall(ctx context.Context, o Options, log *slog.Logger) error {
 
 // removeFiles removes what is installed, and reports the releases that stay.
 func (o *Options) removeFiles(ctx context.Context, log *slog.Logger) error {
+	if err := o.renewToken(); err != nil {
+		log.Warn("the plugins go on with the token that they have", "error", err)
+	}
 	if err := o.withdraw(); err != nil {
 		return err
 	}
@@ -77,6 +80,19 @@ func (o *Options) removeFiles(ctx context.Context, log *slog.Logger) error {
 			"count", n, "dir", undelivered.In(o.DataDir), "error", err)
 	}
 	return o.remove()
+}
+
+// renewToken gives the plugins the token of this pod: that of the pod which installed them ended with it.
+func (o *Options) renewToken() error {
+	if o.TokenFile == "" || !o.has(tokenFile) {
+		return nil
+	}
+	content, err := readFile(o.TokenFile)
+	if err != nil {
+		return err
+	}
+	_, err = file{o.ConfigDir, tokenFile, content, 0o600}.write()
+	return err
 }
 
 // withdraw removes the conflist. A container runtime ends no pod without one, and by another one it would end pods by

@@ -67,6 +67,10 @@ func TestRemoveWhilePodsHaveAddresses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	wantInstalled(t, o, "c1")
+	put(t, o.TokenFile, "the token of this pod") // by which the pods that are left release theirs
+	if err := o.removeFiles(t.Context(), quiet); err == nil || filesOf(t, o.ConfigDir)["token"] != "the token of this pod" {
+		t.Errorf("%v, and the node has %s", err, filesOf(t, o.ConfigDir)["token"])
+	}
 	o.Force = true
 	if err := o.removeFiles(t.Context(), quiet); err != nil {
 		t.Error(err)

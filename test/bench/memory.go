@@ -47,7 +47,7 @@ func highWater(path string) (size int64, ok bool) {
 // memory returns the most memory, in bytes, that an ADD had.
 func (p *plugin) memory(ctx context.Context) (most int64, err error) {
 	for n := range memoryRuns {
-		cmd := p.command(ctx, "ADD", -1-n)
+		cmd := p.command(ctx, "ADD", -1-n, p.secure)
 		if err := cmd.Start(); err != nil {
 			return 0, err
 		}
@@ -56,7 +56,7 @@ func (p *plugin) memory(ctx context.Context) (most int64, err error) {
 			return 0, err
 		}
 		most = max(most, peak())
-		if err := p.process("DEL")(ctx, 0, -1-n); err != nil {
+		if err := p.process("DEL", p.secure)(ctx, 0, -1-n); err != nil {
 			return 0, err
 		}
 	}

@@ -130,15 +130,18 @@ func furnish(ctx context.Context, b *bed.Bed) error {
 			return err
 		}
 	}
-	controller, err := b.Cluster.StartController(ctx, controlplane.ControllerOptions{
-		HTTPAddress: netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort).String(),
-	})
+	replica := netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort)
+	_, err = b.Cluster.StartController(ctx, controlplane.ControllerOptions{HTTPAddress: replica.String()})
 	if err != nil {
+		return err
+	}
+	if err := b.ApplyRights(ctx); err != nil {
 		return err
 	}
 	networks := []string{hostLocal, leased, announced, probed, reused, silent}
 	return b.Up(ctx, bed.Setup{Nodes: 2, Networks: networks, Prepare: func(n *bed.Node) error {
-		err := errors.Join(n.InstallBcsnet(ctx, controller.URL), n.WriteConflist("", []byte(bed.Conflist)))
+		access, err := n.Access(ctx, "https://"+replica.String())
+		err = errors.Join(err, n.InstallBcsnet(ctx, access), n.WriteConflist("", []byte(bed.Conflist)))
 		for _, network := range networks {
 			err = errors.Join(err, n.WriteConflist(network, conflist(n, network)))
 		}

@@ -24,6 +24,7 @@ import (
 // Goals of bcsnet-ipam.
 const (
 	addGoal    = 8 * time.Millisecond
+	secureGoal = 12 * time.Millisecond
 	statusGoal = 5 * time.Millisecond
 	sizeGoal   = 12 << 20
 	memoryGoal = 24 << 20
@@ -44,11 +45,13 @@ type plugin struct {
 	// dir is on the disk, as /var/lib is on a node, and run in memory, as /run is: there, a rename costs nothing.
 	dir, run string
 	stdin    []byte
+	// secure is the configuration by which the plugin calls over TLS with a token.
+	secure []byte
 }
 
 // cni measures the calls of bcsnet-ipam beside the same requests over a connection that is kept.
 func (b *bench) cni(ctx context.Context) error {
-	p, end, err := b.newPlugin()
+	p, end, err := b.newPlugin(ctx)
 	if err != nil {
 		say("the part cni is skipped: %v", err)
 		return nil
@@ -89,7 +92,7 @@ func (b *bench) cni(ctx context.Context) error {
 
 // newPlugin returns the plugin of bin/, with directories and a network namespace of its own. Its error says why there
 // is none.
-func (b *bench) newPlugin() (p *plugin, end func(), err error) {
+func (b *bench) newPlugin(ctx context.Context) (p *plugin, end func(), err error) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		return nil, nil, err
@@ -111,13 +114,27 @@ func (b *bench) newPlugin() (p *plugin, end func(), err error) {
 		return nil, nil, err
 	}
 	p.netns = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), netns.Fd())
-	p.stdin, err = json.Marshal(map[string]any{
+	p.stdin, err = p.configuration(b.controller.URL, p.run)
+	if err == nil { // calls.log of the ones is not that of the others
+		p.secure, err = p.configuration(b.overTLS(), filepath.Join(p.run, "tls"))
+	}
+	if err == nil {
+		err = b.credentials(ctx, p.dir)
+	}
+	if err != nil {
+		end()
+	}
+	return p, end, err
+}
+
+// configuration returns the network configuration of the plugin. A token goes with https alone.
+func (p *plugin) configuration(url, run string) ([]byte, error) {
+	return json.Marshal(map[string]any{
 		"cniVersion": "1.1.0", "name": network, "type": "bridge", "ipam": map[string]any{
-			"type": "bcsnet-ipam", "host": host(0), "netserviceEndpoint": b.controller.URL, "cluster": "bench",
-			"configDir": p.dir, "dataDir": p.dir, "runDir": p.run,
+			"type": "bcsnet-ipam", "host": host(0), "netserviceEndpoint": url, "serverName": "bcsnet-controller.bcsnet-system.svc",
+			"cluster": "bench", "configDir": p.dir, "dataDir": p.dir, "runDir": run,
 		},
 	})
-	return p, end, err
 }
 
 // inMemory makes a directory in a file system that is in memory.
@@ -134,9 +151,9 @@ func inMemory() (string, error) {
 }
 
 // command prepares a call of a container.
-func (p *plugin) command(ctx context.Context, verb string, n int) *exec.Cmd {
+func (p *plugin) command(ctx context.Context, verb string, n int, stdin []byte) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.program)
-	cmd.Stdin = bytes.NewReader(p.stdin)
+	cmd.Stdin = bytes.NewReader(stdin)
 	cmd.Env = []string{
 		"CNI_COMMAND=" + verb, "CNI_CONTAINERID=" + p.container(n), "CNI_NETNS=" + p.netns, "CNI_IFNAME=eth0",
 		"CNI_PATH=" + filepath.Dir(p.program), "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
@@ -148,10 +165,10 @@ func (p *plugin) command(ctx context.Context, verb string, n int) *exec.Cmd {
 
 func (p *plugin) container(n int) string { return containerID(p.kind, 0, n) }
 
-// process makes a call as a process.
-func (p *plugin) process(verb string) operation {
+// process makes a call as a process, by a network configuration.
+func (p *plugin) process(verb string, stdin []byte) operation {
 	return func(ctx context.Context, _, n int) error {
-		out, err := p.command(ctx, verb, n).CombinedOutput()
+		out, err := p.command(ctx, verb, n, stdin).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%s: %w: %s", verb, err, out)
 		}

@@ -14,30 +14,29 @@ import (
 
 // pluginTimes are the times of calls by turn, and of ADDs as calls.log has them.
 type pluginTimes struct {
-	rawAdd, rawDel, add, del, status, version []time.Duration
-	inside                                    []time.Duration
+	rawAdd, rawDel, add, del, secureAdd, secureDel, status, version []time.Duration
+	inside                                                          []time.Duration
 }
 
 // turns makes all calls in turn, in an order that changes, so that whatever else the machine does meets all alike. The
 // first turns do not count.
 func (p *plugin) turns(ctx context.Context, n int) (t pluginTimes, err error) {
 	const warm = 5
-	raw, called := p.pair(p.raw(http.MethodPost), p.raw(http.MethodDelete), &t.rawAdd, &t.rawDel),
-		p.pair(p.process("ADD"), p.process("DEL"), &t.add, &t.del)
+	each := []func(context.Context, int) error{
+		p.pair(p.raw(http.MethodPost), p.raw(http.MethodDelete), &t.rawAdd, &t.rawDel),
+		p.pair(p.process("ADD", p.stdin), p.process("DEL", p.stdin), &t.add, &t.del),
+		p.pair(p.process("ADD", p.secure), p.process("DEL", p.secure), &t.secureAdd, &t.secureDel),
+	}
 	for i := range warm + n {
-		each := []func(context.Context, int) error{raw, called}
-		if i%2 == 1 {
-			each[0], each[1] = called, raw
-		}
-		for j, do := range each {
-			if err := do(ctx, 2*i+j); err != nil {
+		for j := range each {
+			if err := each[(i+j)%len(each)](ctx, len(each)*i+j); err != nil {
 				return t, err
 			}
 		}
-		if err := p.timed(ctx, p.process("STATUS"), i, &t.status); err != nil {
+		if err := p.timed(ctx, p.process("STATUS", p.stdin), i, &t.status); err != nil {
 			return t, err
 		}
-		if err := p.timed(ctx, p.process("VERSION"), i, &t.version); err != nil {
+		if err := p.timed(ctx, p.process("VERSION", p.stdin), i, &t.version); err != nil {
 			return t, err
 		}
 		if i == warm-1 {

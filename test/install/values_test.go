@@ -46,6 +46,15 @@ func TestValuesRefused(t *testing.T) {
 		"rule of policies":   {[]string{"--set", "policies.enable=false"}, "enable"},
 		"node capacity":      {[]string{"--set", "nodeCapacity=false"}, "nodeCapacity"},
 		"no place for files": {[]string{"--set", "image.repository="}, "repository"},
+		"typo of the node":   {[]string{"--set", "node.enable=true"}, "enable"},
+		"no conflist":        {[]string{"--set", "node.conflist=br0"}, "conflist"},
+		"name of a conflist": {[]string{"--set", "node.conflistName=../10-bcsnet.conflist"}, "conflistName"},
+		"hidden conflist":    {[]string{"--set", "node.conflistName=.conflist"}, "conflistName"},
+		"directory":          {[]string{"--set", "node.binDir=opt/cni/bin"}, "binDir"},
+		"port":               {[]string{"--set", "node.metricsPort=0"}, "metricsPort"},
+		"roll of nothing":    {[]string{"--set", "node.maxUnavailable=0"}, "maxUnavailable"},
+		"capability":         {[]string{"--set", "node.capabilities={dac_override}"}, "capabilities"},
+		"image of nodes":     {[]string{"--set", "node.image.digest=12"}, "digest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,8 +18,11 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// image is that of the controller, which nothing here pulls.
-const image = "registry.example.com/bcsnet-controller:v1.2.3"
+// The images, which nothing here pulls.
+const (
+	image     = "registry.example.com/bcsnet-controller:v1.2.3"
+	nodeImage = "registry.example.com/bcsnet-node:v1.2.3"
+)
 
 // TestWays installs in three ways on a control plane each, compares them, and has each way take over from each other.
 func TestWays(t *testing.T) {
@@ -66,11 +69,12 @@ func ways() []way {
 		{"helm", func(c *clusterOf) {
 			c.helm("upgrade", "bcsnet", c.chart(), "--install", "--namespace", controlplane.SystemNamespace, "--create-namespace",
 				"--set", "image.repository=registry.example.com/bcsnet-controller", "--set", "image.tag=v1.2.3",
+				"--set", "node.enabled=true", "--set", "node.image.repository=registry.example.com/bcsnet-node",
 				"--take-ownership", "--server-side=true", "--force-conflicts")
 		}},
 		{"kubectl", func(c *clusterOf) {
 			manifests := filepath.Join(c.t.TempDir(), "install.yaml")
-			if err := os.WriteFile(manifests, []byte(c.bcsnetctl("install", "--print", "--image", image)), 0o600); err != nil {
+			if err := os.WriteFile(manifests, []byte(c.bcsnetctl("install", "--print", "--image", image, "--node", "--node-image", nodeImage)), 0o600); err != nil {
 				c.t.Fatal(err)
 			}
 			out, err := c.Kubectl(c.t.Context(), "apply", "--server-side", "--force-conflicts", "-f", manifests).CombinedOutput()
@@ -78,7 +82,9 @@ func ways() []way {
 				c.t.Fatalf("kubectl apply: %v: %s", err, out)
 			}
 		}},
-		{"bcsnetctl", func(c *clusterOf) { c.bcsnetctl("install", "--yes", "--image", image) }},
+		{"bcsnetctl", func(c *clusterOf) {
+			c.bcsnetctl("install", "--yes", "--image", image, "--node", "--node-image", nodeImage)
+		}},
 	}
 }
 
@@ -92,7 +98,7 @@ func kinds() []schema.GroupVersionResource {
 		kind("rbac.authorization.k8s.io", "v1", "clusterroles"), kind("rbac.authorization.k8s.io", "v1", "clusterrolebindings"),
 		kind("rbac.authorization.k8s.io", "v1", "roles"), kind("rbac.authorization.k8s.io", "v1", "rolebindings"),
 		kind("", "v1", "namespaces"), kind("", "v1", "serviceaccounts"), kind("", "v1", "services"), kind("", "v1", "configmaps"),
-		kind("apps", "v1", "deployments"), kind("policy", "v1", "poddisruptionbudgets"),
+		kind("apps", "v1", "deployments"), kind("apps", "v1", "daemonsets"), kind("policy", "v1", "poddisruptionbudgets"),
 		kind("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies"),
 		kind("admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings"),
 	}
@@ -129,6 +135,7 @@ func bare(o unstructured.Unstructured) map[string]any {
 		{"metadata", "labels", "app.kubernetes.io/managed-by"}, {"metadata", "annotations", "meta.helm.sh/release-name"},
 		{"metadata", "annotations", "meta.helm.sh/release-namespace"},
 		{"metadata", "annotations", "deployment.kubernetes.io/revision"},
+		{"metadata", "annotations", "deprecated.daemonset.template.generation"},
 	} {
 		unstructured.RemoveNestedField(o.Object, field...)
 	}

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
@@ -36,11 +34,7 @@ func TestVLANsStopAtTheConfiguration(t *testing.T) {
 			t.Logf("this kernel has no links of the type %s: the test stops at the configuration (%s)", link, strings.TrimSpace(string(out)))
 		}
 	}
-	pod := bed.Pod(x.namespace, "by-hand", "")
-	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "none"}
-	if err := x.Create(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	pod := x.byHand(t)
 	for name, config := range map[string]string{
 		"vlan":   `{"cniVersion": "1.1.0", "name": "underlay", "type": "vlan", "master": "br0", "vlanId": 7, "ipam": {"type": "bcsnet-ipam", "network": "tagged"}}`,
 		"bridge": `{"cniVersion": "1.1.0", "name": "underlay", "type": "bridge", "bridge": "br0", "vlan": 7, "ipam": {"type": "bcsnet-ipam", "network": "tagged"}}`,

@@ -18,12 +18,7 @@ import (
 func TestDelWithTheBareType(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
-	// A pod that no kubelet takes: the allocator wants to know whom it is for.
-	pod := bed.Pod(x.namespace, "by-hand", "")
-	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "none"}
-	if err := x.Create(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	x.byHand(t)
 	x.run(t, bed.Call{Args: []string{"ip", "netns", "add", "bare"}})
 	t.Cleanup(func() { x.run(t, bed.Call{Args: []string{"ip", "netns", "del", "bare"}}) })
 	added := x.call(t, "ADD", "/run/netns/bare", `{"cniVersion": "1.1.0", "name": "underlay", "type": "bridge", "ipam": {"type": "bcsnet-ipam"}}`)
@@ -41,6 +36,21 @@ func TestDelWithTheBareType(t *testing.T) {
 		t.Errorf("after the DEL: %v", err)
 	}
 	x.call(t, "DEL", "", bare) // once more: it has gone
+}
+
+// byHand makes the pod for which a test calls the plugin itself: the allocator wants to know whom an address is for, and
+// that the pod is on the node that asks. Its kubelet makes no sandbox for it, as it waits for a volume.
+func (x *tenant) byHand(t *testing.T) *corev1.Pod {
+	t.Helper()
+	pod := bed.Pod(x.namespace, "by-hand", "n1")
+	pod.Spec.Volumes = []corev1.Volume{{Name: "never", VolumeSource: corev1.VolumeSource{
+		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "never"}},
+	}}}
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "never", MountPath: "/never"}}
+	if err := x.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	return pod
 }
 
 // call runs the IPAM plugin by hand, and returns what it printed.

@@ -5,22 +5,33 @@ package node
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
 	"errors"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
-// door is what the plugins take for the controller: it passes all on to it, unless a test stands in it.
+// door is what the plugins take for the controller: it has a certificate of the CA, and passes all on, with their
+// tokens, unless a test stands in it.
 type door struct {
 	url    string
 	server *http.Server
@@ -31,25 +42,59 @@ type door struct {
 	stands []*stand
 }
 
-func openDoor(listen, controller string) (*door, error) {
+func openDoor(ctx context.Context, b *bed.Bed, controller string) (*door, error) {
 	target, err := url.Parse(controller)
 	if err != nil {
 		return nil, err
 	}
+	target.Scheme = "https"
+	trusted, err := b.CA(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own, err := certificate(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	listen := netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort+1).String()
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return nil, err
 	}
-	d := &door{url: "http://" + listen, pass: &httputil.ReverseProxy{
+	listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS12})
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(trusted))
+	d := &door{url: "https://" + listen, pass: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		// A connection for each request: a controller that is killed and comes back is met anew.
-		Transport: &http.Transport{DisableKeepAlives: true},
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			TLSClientConfig:   &tls.Config{RootCAs: pool, ServerName: bed.ServerName, MinVersion: tls.VersionTLS13},
+		},
 		// As if there was no door.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}}
 	d.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: d}
 	go func() { _ = d.server.Serve(listener) }()
 	return d, nil
+}
+
+// certificate makes one of the controller's CA, by the name of the controller.
+func certificate(ctx context.Context, b *bed.Bed) (tls.Certificate, error) {
+	ca, err := b.Authority(ctx)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "door"}, DNSNames: []string{bed.ServerName},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, ca.Leaf, key.Public(), ca.PrivateKey)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
 func (d *door) close() error { return d.server.Close() }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"testing"
 
@@ -66,12 +65,14 @@ func setUp(ctx context.Context, b *bed.Bed) (func() error, error) {
 		}
 	}
 	w := &fixture{Bed: b}
-	// Nodes ask through the door, which is on the controller's machine: what comes from there may be plain HTTP.
 	w.controller, err = cp.StartController(ctx, controlplane.ControllerOptions{})
 	if err != nil {
 		return nil, err
 	}
-	if w.door, err = openDoor(netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort+1).String(), w.controller.URL); err != nil {
+	if err := b.ApplyRights(ctx); err != nil {
+		return nil, err
+	}
+	if w.door, err = openDoor(ctx, b, w.controller.URL); err != nil {
 		return nil, err
 	}
 	w.judge = startJudge(b, poolAddresses())
@@ -113,7 +114,11 @@ func pools() []*v1.BCSNetPool {
 
 // equip gives a node bcsnet, and a conflist for each network.
 func (w *fixture) equip(n *bed.Node) error {
-	if err := n.InstallBcsnet(context.Background(), w.door.url); err != nil {
+	access, err := n.Access(context.Background(), w.door.url)
+	if err != nil {
+		return err
+	}
+	if err := n.InstallBcsnet(context.Background(), access); err != nil {
 		return err
 	}
 	for network, text := range map[string]string{

@@ -64,3 +64,7 @@
   resources: [ipamclaims]
   verbs: [get]
 {{- end }}
+
+{{- define "bcsnet.nodeImage" -}}
+{{ .Values.node.image.repository }}{{ if .Values.node.image.digest }}@{{ .Values.node.image.digest }}{{ else }}:{{ .Values.node.image.tag | default .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end }}

@@ -23,6 +23,8 @@ const (
 const (
 	KindCRD        = "CustomResourceDefinition"
 	KindDeployment = "Deployment"
+	KindDaemonSet  = "DaemonSet"
+	KindConfigMap  = "ConfigMap"
 	KindNamespace  = "Namespace"
 )
 
@@ -76,16 +78,19 @@ func rank(o unstructured.Unstructured) int {
 // Title names an object in a sentence.
 func Title(o unstructured.Unstructured) string { return o.GetKind() + " " + o.GetName() }
 
-// Image returns the image of the controller in its Deployment; empty for other objects.
+// NodeFolder is the folder of the plugins' DaemonSet, for Render.
+const NodeFolder = "node"
+
+// Image returns the image of a Deployment or DaemonSet; empty for other objects.
 func Image(o unstructured.Unstructured) string {
-	c, _, _ := controllerContainer(o)
+	c, _, _ := onlyContainer(o)
 	text, _, _ := unstructured.NestedString(c, "image")
 	return text
 }
 
-// SetImage sets the image of the controller in its Deployment.
+// SetImage sets the image of a Deployment or DaemonSet.
 func SetImage(o unstructured.Unstructured, name string) error {
-	c, all, err := controllerContainer(o)
+	c, all, err := onlyContainer(o)
 	if err != nil {
 		return err
 	}
@@ -93,7 +98,7 @@ func SetImage(o unstructured.Unstructured, name string) error {
 	return unstructured.SetNestedSlice(o.Object, all, "spec", "template", "spec", "containers")
 }
 
-func controllerContainer(o unstructured.Unstructured) (map[string]any, []any, error) {
+func onlyContainer(o unstructured.Unstructured) (map[string]any, []any, error) {
 	all, _, err := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
 	if err != nil || len(all) == 0 {
 		return nil, nil, fmt.Errorf("%s has no container", Title(o))

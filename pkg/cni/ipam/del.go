@@ -10,6 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
 	"github.com/bcsnet/bcsnet/pkg/cni/undelivered"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // del answers a DEL. It never fails: nothing of a pod's end depends on it. What no replica takes is kept on the disk
@@ -39,7 +40,7 @@ func (c *call) del(ctx context.Context) {
 	switch {
 	case err == nil:
 		return
-	case is && (!refused.Retry || errors.Is(err, errAttachedAgain)): // later it would be the same
+	case is && (!later(refused) || errors.Is(err, errAttachedAgain)): // later it would be the same
 		c.line.Outcome = runstate.Refused
 		c.note("%s (%s)", refused.Message, refused.Reason)
 		return
@@ -52,6 +53,10 @@ func (c *call) del(ctx context.Context) {
 	}
 	failpoint.Kill("ipam-del-recorded")
 }
+
+// later reports whether a replica that refused a release can take it later: by itself, or once this node asks over
+// https, as nodes do that are on their way to it.
+func later(r *client.Refusal) bool { return r.Retry || r.Reason == ipam.ReasonPlainHTTP }
 
 func (c *call) record() undelivered.Record {
 	return undelivered.Record{

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cni/attach"
 	"github.com/bcsnet/bcsnet/pkg/cni/undelivered"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // TestDELOvertakenByAnADD has a DEL whose interface is attached again while the allocator is asked: what the new ADD
@@ -49,6 +50,49 @@ func TestDELOvertakenByAnADD(t *testing.T) {
 	if text, err := os.ReadFile(dir + "/r/calls.log"); err != nil || !bytes.Contains(text, []byte(`"outcome":"refused"`)) {
 		t.Errorf("calls.log has %s, %v", text, err)
 	}
+}
+
+// TestDELByPlainHTTP has a network configuration that calls by plain HTTP, as that of a pod from before the move to HTTPS.
+// What it gives back is recorded, stays while that is so, and is delivered once the node has moved.
+func TestDELByPlainHTTP(t *testing.T) {
+	dir := t.TempDir()
+	status, answer := http.StatusForbidden, fmt.Sprintf(`"code":1,"result":false,"data":null,"message":"no","reason":%q`, ipam.ReasonPlainHTTP)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{%s,"request_id":%q}`, answer, q.Header.Get("X-Request-Id"))
+	}))
+	defer server.Close()
+	if err := os.Mkdir(dir+"/e", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	config := fmt.Sprintf(`{"cluster":"c1","host":"10.0.0.11","replicas":[%q],"dataDir":"%s/v","runDir":"%s/r"}`, server.URL, dir, dir)
+	if err := os.WriteFile(dir+"/e/config.json", []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	left := func(want int) {
+		t.Helper()
+		if n, err := undelivered.In(dir + "/v").Len(); n != want || err != nil {
+			t.Errorf("%d records are left, want %d, %v", n, want, err)
+		}
+	}
+	err := New(io.Discard, io.Discard).Funcs().Del(&skel.CmdArgs{
+		ContainerID: "3f4e", IfName: "eth0", StdinData: configured(server.URL, dir, `,"cluster":"c1"`),
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	left(1)
+	p := New(io.Discard, io.Discard)
+	p.ConfigDir = dir + "/e"
+	if d, err := p.Deliver(t.Context()); d.Dropped != 0 || d.Left != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	left(1)
+	status, answer = http.StatusOK, `"code":0,"result":true,"data":{"containerID":"3f4e","released":[]},"message":""`
+	if d, err := p.Deliver(t.Context()); d.Delivered != 1 || err != nil {
+		t.Errorf("%+v, %v", d, err)
+	}
+	left(0)
 }
 
 // configured returns a network configuration that needs no other file, with its directories below one.

@@ -60,7 +60,7 @@ func (c *call) deliverOne(ctx context.Context, r undelivered.Record) error {
 		return fmt.Errorf("%w: %w", undelivered.ErrRefused, err)
 	case !errors.As(err, &refused):
 		return err
-	case refused.Retry:
+	case later(refused):
 		return fmt.Errorf("%w: %w", undelivered.ErrLater, err)
 	}
 	return fmt.Errorf("%w: %w", undelivered.ErrRefused, err)

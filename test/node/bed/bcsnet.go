@@ -39,9 +39,9 @@ const Conflist = `{
 }
 `
 
-// InstallBcsnet gives the node our plugins, and config.json, which names the replicas of the allocator by their URLs,
-// as an installer writes it. It does not write a conflist.
-func (n *Node) InstallBcsnet(ctx context.Context, replicas ...string) error {
+// InstallBcsnet gives the node our plugins, and config.json, CA and token, as the DaemonSet of config/node writes them. It
+// does not write a conflist.
+func (n *Node) InstallBcsnet(ctx context.Context, a Access) error {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		return err
@@ -60,11 +60,15 @@ func (n *Node) InstallBcsnet(ctx context.Context, replicas ...string) error {
 		return err
 	}
 	config, err := json.Marshal(map[string]any{
-		"cluster": system.UID, "node": n.Name, "host": n.Address4.Addr(), "replicas": replicas,
+		"cluster": system.UID, "node": n.Name, "host": n.Address4.Addr(), "replicas": a.Replicas, "serverName": ServerName,
 	})
 	if err != nil {
 		return err
 	}
 	dir := filepath.Join(n.EtcCNI(), "net.d", "bcsnet.d")
-	return errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "config.json"), config, 0o600))
+	err = os.MkdirAll(dir, 0o700)
+	for name, text := range map[string]string{"config.json": string(config), "ca.crt": a.CA, "token": a.Token} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	return err
 }

@@ -3,167 +3,135 @@
 package image
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/bcsnet/bcsnet/pkg/cli"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
-const (
-	registry = "registry.example.com/bcsnet"
-	version  = "v0.0.1-test"
-)
-
-// shared is the bed of the tests here.
-var shared bed.Shared
-
-// TestMain gives the node a network that no pod here is in: the controller's are in the node's own.
-func TestMain(m *testing.M) {
-	os.Exit(shared.Main(m, bed.Setup{Nodes: 1, Prepare: func(n *bed.Node) error {
-		return n.WriteConflist("", []byte(`{"cniVersion": "1.1.0", "name": "none", "plugins": [{"type": "loopback"}]}`))
-	}}, func(context.Context, *bed.Bed) (func() error, error) { return func() error { return nil }, nil }))
-}
-
-// TestImage builds the controller's image, imports it on a node, installs the chart there by Helm and has bcsnetctl
-// take over: the controller becomes ready each time, as nobody and with nothing but the ServiceAccount's rights.
-func TestImage(t *testing.T) {
-	b := shared.For(t)
-	root, err := controlplane.ModuleRoot()
-	if err != nil {
-		t.Fatal(err)
+// TestImages has one step after the other, as they are about one installation: from nothing to the first address by the
+// three commands of the documentation, bcsnetctl takes the installation over from Helm, and plugins of the released
+// system go over to TLS and back.
+func TestImages(t *testing.T) {
+	s := newSite(t)
+	s.imported("bcsnet-controller", "bcsnet-node")
+	for _, n := range s.Nodes() {
+		s.ctr(n, "tag", bed.Image, "docker.io/library/nginx:1.29") // that of the example, which nothing here can pull
+		if err := n.WriteConflist("", nil); err != nil {
+			t.Fatal(err)
+		}
 	}
-	node := b.Nodes()[0]
-	imported(t, root, node)
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := b.Cluster.WriteKubeconfig(kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	server, err := url.Parse(b.Cluster.Config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The bed has no proxy for Services.
-	helm := exec.Command(filepath.Join(root, "bin", "tools", "helm"), "install", "bcsnet", filepath.Join(root, "charts", "bcsnet"),
-		"--namespace", controlplane.SystemNamespace, "--create-namespace", "--wait", "--timeout", "3m",
-		"--set", "image.repository="+registry+"/bcsnet-controller", "--set", "image.tag="+version,
-		"--set", "image.pullPolicy=Never", "--set", "replicas=1",
-		"--set", "apiServer.host="+server.Hostname(), "--set-string", "apiServer.port="+server.Port())
-	helm.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+t.TempDir())
-	if out, err := helm.CombinedOutput(); err != nil {
-		t.Fatalf("helm install: %v: %s\n%s", err, out, describe(t, b))
-	}
-	serves(t, node.Address4.Addr())
-	asNobody(t, node)
-
-	var out, said strings.Builder
-	code := cli.Main([]string{"bcsnetctl", "--kubeconfig", kubeconfig, "install", "--yes", "--wait", "--timeout", "3m"}, version,
-		genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &said})
-	if code != 0 || !strings.Contains(said.String(), "Helm release bcsnet is forgotten") ||
-		!strings.Contains(said.String(), "Deployment bcsnet-controller is ready") {
-		t.Errorf("bcsnetctl install: exit code %d: %s", code, &said)
-	}
-	serves(t, node.Address4.Addr())
-	deployment := &appsv1.Deployment{}
-	admin, err := b.Cluster.Admin()
-	if err == nil {
-		err = admin.Get(t.Context(), types.NamespacedName{Namespace: controlplane.SystemNamespace, Name: "bcsnet-controller"}, deployment)
-	}
-	if err != nil || deployment.Status.ReadyReplicas != 1 {
-		t.Errorf("the Deployment has %d ready replicas: %v", deployment.Status.ReadyReplicas, err)
+	for _, step := range []struct {
+		name string
+		do   func(*testing.T)
+	}{
+		{"first contact", firstContact}, {"bcsnetctl takes over", takenOver}, {"to TLS and back", toTLSAndBack},
+	} {
+		if !t.Run(step.name, step.do) {
+			return
+		}
 	}
 }
 
-// imported builds the image from these sources and gives it to the node's containerd.
-func imported(t *testing.T, root string, node *bed.Node) {
-	t.Helper()
-	dir := t.TempDir()
-	build := exec.Command("go", "run", "./hack/image", "-version", version, "-registry", registry, "-o", dir, "bcsnet-controller")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the image: %v: %s", err, out)
+// firstContact goes from a cluster without bcsnet to the first pod with an address of it, as docs/install.md says. How
+// long that takes is logged; images are not pulled here.
+func firstContact(t *testing.T) {
+	s := newSite(t)
+	began := time.Now()
+	s.helm("install", "bcsnet", s.chart(), "--namespace", controlplane.SystemNamespace, "--create-namespace",
+		"--set", "node.enabled=true")
+	s.bcsnetctl("pool", "create", "underlay", "--cidr", "192.168.77.0/24", "--gateway", "192.168.77.1",
+		"--range", "192.168.77.100-192.168.77.199", "--host-subnet", "192.168.77.0/27")
+	s.kubectl("apply", "-f", filepath.Join(s.root, "examples", "pod-with-pod.yaml"))
+	s.kubectl("wait", "--for=condition=Ready", "pod/scratch", "--timeout=3m")
+	t.Logf("helm install to the first pod that is Ready: %.1f s", time.Since(began).Seconds())
+
+	address, err := netip.ParseAddr(s.kubectl("get", "pod", "scratch", "-o", "jsonpath={.status.podIP}"))
+	if err != nil || !netip.MustParsePrefix("192.168.77.0/24").Contains(address) {
+		t.Errorf("the pod has %s, %v", address, err)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "bcsnet-controller.tar"))
-	if err != nil {
-		t.Fatal(err)
+	s.rolledOut("deployment/bcsnet-controller")
+	s.rolledOut("daemonset/bcsnet-node")
+	for _, n := range s.Nodes() {
+		s.serves(n.Address4.Addr())
+		s.asNobody(n)
+		dir := filepath.Join(n.EtcCNI(), "net.d", "bcsnet.d")
+		for _, name := range []string{"config.json", "ca.crt", "token"} {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil || name == "config.json" && (!strings.Contains(string(text), `"https://`) || strings.Contains(string(text), `"http://`)) {
+				t.Errorf("%s of %s: %s, %v", name, n.Name, text, err)
+			}
+		}
 	}
-	// The node sees its own directory alone.
-	archive := filepath.Join(node.Dir, "bcsnet-controller.tar")
-	if err := os.WriteFile(archive, text, 0o644); err != nil {
-		t.Fatal(err)
+	// It was asked for by the node's token.
+	logs := s.kubectl("-n", controlplane.SystemNamespace, "logs", "--selector", "app.kubernetes.io/name=bcsnet-controller", "--tail", "-1")
+	if want := "system:serviceaccount:bcsnet-system:bcsnet-node on n"; !strings.Contains(logs, want) ||
+		!strings.Contains(logs, "["+address.String()+"]") {
+		t.Errorf("no replica's log has %q and %s:\n%s", want, address, logs)
 	}
-	r, err := node.Run(t.Context(), bed.Call{Args: []string{
-		filepath.Join(node.Bin, "ctr"), "-n", "k8s.io", "images", "import", archive,
-	}})
-	if err != nil || r.Code != 0 {
-		t.Fatalf("import the image: %v: exit code %d: %s", err, r.Code, r.Errors)
+	s.kubectl("delete", "pod", "scratch")
+}
+
+// takenOver has bcsnetctl install what Helm has installed.
+func takenOver(t *testing.T) {
+	s := newSite(t)
+	said := s.bcsnetctl("install", "--yes", "--wait", "--timeout", "3m")
+	for _, want := range []string{"Helm release bcsnet is forgotten", "Deployment bcsnet-controller is ready"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("bcsnetctl install says %s", said)
+		}
+	}
+	for _, n := range s.Nodes() {
+		s.serves(n.Address4.Addr())
 	}
 }
 
 // serves checks that the controller answers at the node's address, and that it has read the objects.
-func serves(t *testing.T, at netip.Addr) {
-	t.Helper()
-	for port, want := range map[uint16]string{8092: "ok", 8091: "bcsnet_index_addresses 0"} {
+func (s *site) serves(at netip.Addr) {
+	s.t.Helper()
+	for port, want := range map[uint16]string{8092: "ok", 8091: "bcsnet_index_addresses 100"} {
 		path := map[uint16]string{8092: "/readyz", 8091: "/metrics"}[port]
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-			fmt.Sprintf("http://%s%s", netip.AddrPortFrom(at, port), path), http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(text), want) {
-			t.Errorf("%s: %s: %v, want %q", path, response.Status, err, want)
+		status, text, err := s.get(fmt.Sprintf("http://%s%s", netip.AddrPortFrom(at, port), path))
+		if err != nil || status != http.StatusOK || !strings.Contains(text, want) {
+			s.t.Errorf("%s: %d: %v, want %q", path, status, err, want)
 		}
 	}
 }
 
-// asNobody finds the controller among the processes of the node, and checks whose it is.
-func asNobody(t *testing.T, node *bed.Node) {
-	t.Helper()
-	r, err := node.Run(t.Context(), bed.Call{Args: []string{"/bin/sh", "-c",
+func (s *site) get(at string) (status int, text string, err error) {
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, at, http.NoBody)
+	if err != nil {
+		return 0, "", err
+	}
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
+}
+
+// asNobody finds the controller among the processes of a node, and checks whose it is.
+func (s *site) asNobody(n *bed.Node) {
+	s.t.Helper()
+	r, err := n.Run(s.t.Context(), bed.Call{Args: []string{"/bin/sh", "-c",
 		`for p in /proc/[0-9]*; do [ "$(tr '\0' ' ' <$p/cmdline 2>/dev/null | cut -d' ' -f1)" = /bcsnet-controller ] && grep -E '^(Uid|CapEff|Seccomp):' $p/status; done; true`,
 	}})
 	if err != nil || r.Code != 0 {
-		t.Fatalf("look for the process: %v: exit code %d: %s", err, r.Code, r.Errors)
+		s.t.Fatalf("look for the process: %v: exit code %d: %s", err, r.Code, r.Errors)
 	}
 	got := strings.Join(strings.Fields(string(r.Output)), " ")
 	if want := "Uid: 65532 65532 65532 65532 CapEff: 0000000000000000 Seccomp: 2"; got != want {
-		t.Errorf("the process has %q, want %q", got, want)
+		s.t.Errorf("the process has %q, want %q", got, want)
 	}
-}
-
-// describe returns what the kubelet says of the pods.
-func describe(t *testing.T, b *bed.Bed) string {
-	t.Helper()
-	admin, err := b.Cluster.Admin()
-	if err != nil {
-		return err.Error()
-	}
-	pods := &corev1.PodList{}
-	if err := admin.List(context.WithoutCancel(t.Context()), pods, client.InNamespace(controlplane.SystemNamespace)); err != nil {
-		return err.Error()
-	}
-	out, _ := b.Cluster.Kubectl(context.WithoutCancel(t.Context()), "-n", controlplane.SystemNamespace, "describe", "pods").Output()
-	return fmt.Sprintf("%d pods\n%s", len(pods.Items), out)
 }

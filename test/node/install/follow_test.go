@@ -4,6 +4,8 @@ package install
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"net"
@@ -35,7 +37,7 @@ import (
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
-// gate stands before the controller: it serves https, and wants a token, which the controller does not do.
+// gate stands before the controller with a certificate and a token of a test's own, and shuts when a test says so.
 type gate struct {
 	*httptest.Server
 	shut  atomic.Bool
@@ -44,12 +46,23 @@ type gate struct {
 
 func newGate(t *testing.T, b *bed.Bed) *gate {
 	t.Helper()
-	target := &url.URL{Scheme: "http", Host: netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort).String()}
+	target := &url.URL{Scheme: "https", Host: netip.AddrPortFrom(b.Gateway4(), bed.AllocatorPort).String()}
 	g := &gate{}
 	g.token.Store(new("a token"))
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM([]byte(must(b.CA(t.Context())))) {
+		t.Fatal("no certificate is published")
+	}
+	token := must(b.Token(t.Context(), "")) // of no node: the one of the test is none of the cluster's
 	pass := &httputil.ReverseProxy{
-		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport: &http.Transport{DisableKeepAlives: true},
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Header.Set("Authorization", "Bearer "+token)
+		},
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			TLSClientConfig:   &tls.Config{RootCAs: pool, ServerName: bed.ServerName, MinVersion: tls.VersionTLS13},
+		},
 	}
 	g.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -184,8 +197,7 @@ func TestRun(t *testing.T) {
 	}()
 	wantCondition(t, admin, o, corev1.ConditionFalse, node.ReasonNotInstalled)
 	wantEvent(t, admin, o, node.ReasonNotInstalled)
-	slice := endpoints(must(netip.ParseAddrPort(g.Listener.Addr().String())))
-	slice.Name, slice.Labels[discoveryv1.LabelServiceName] = "gate", "gate"
+	slice := bed.Endpoints("gate", must(netip.ParseAddrPort(g.Listener.Addr().String())))
 	if err := admin.Create(t.Context(), slice); err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func (s *suite) noPods(ctx context.Context) error {
 // logPods logs what the pods of the DaemonSet say.
 func (s *suite) logPods(t *testing.T) {
 	t.Helper()
-	out, err := kubectl(context.WithoutCancel(t.Context()), s.Bed, nil, "--namespace", controlplane.SystemNamespace, "logs",
+	out, err := s.Kubectl(context.WithoutCancel(t.Context()), nil, "--namespace", controlplane.SystemNamespace, "logs",
 		"--selector", "app.kubernetes.io/name=bcsnet-node", "--prefix", "--tail", "-1")
 	t.Logf("%s%v", out, err)
 }
@@ -164,6 +164,7 @@ func TestNodes(t *testing.T) {
 	t.Parallel()
 	t.Run("installed", nodesAreInstalled)
 	t.Run("rolled", aRollFailsNoADD)
+	t.Run("another CA", anotherCAFailsNoADD)
 	t.Run("booted", aBootInstalls)
 	t.Run("uninstalled", nodesAreUninstalled)
 }
@@ -191,7 +192,7 @@ func nodesAreInstalled(t *testing.T) {
 			t.Fatal(err)
 		}
 		if config["cluster"] != string(system.UID) || config["node"] != n.Name || config["host"] != n.Address4.Addr().String() ||
-			fmt.Sprint(config["replicas"]) != fmt.Sprintf("[http://%s:%d]", s.Gateway4(), bed.AllocatorPort) {
+			fmt.Sprint(config["replicas"]) != fmt.Sprintf("[https://%s:%d]", s.Gateway4(), bed.AllocatorPort) {
 			t.Errorf("%s has %s", n.Name, text)
 		}
 		page(t, n, "/readyz", http.StatusOK, "ok")
@@ -213,14 +214,77 @@ func nodesAreInstalled(t *testing.T) {
 	}
 }
 
-// aRollFailsNoADD starts 20 pods over both nodes while the DaemonSet is rolled, and no call of theirs fails.
+// aRollFailsNoADD starts 20 pods over both nodes while the DaemonSet is rolled, and no call of theirs fails. The
+// plugins have another token then: the earlier one ended with the pod that it was bound to.
 func aRollFailsNoADD(t *testing.T) {
 	s := newSuite(t)
-	before := s.installers(t)
-	if _, err := kubectl(t.Context(), s.Bed, nil, "--namespace", controlplane.SystemNamespace, "rollout", "restart",
+	before, tokens := s.installers(t), map[string]string{}
+	for _, n := range s.Nodes() {
+		tokens[n.Name] = s.credential(t, n, "token")
+	}
+	if _, err := s.Kubectl(t.Context(), nil, "--namespace", controlplane.SystemNamespace, "rollout", "restart",
 		"daemonset/bcsnet-node"); err != nil {
 		t.Fatal(err)
 	}
+	s.comeAndGo(t, func() error {
+		for name, uid := range s.installers(t) {
+			if before[name] == uid || uid == "" {
+				return fmt.Errorf("the pod of %s is still the one before", name)
+			}
+		}
+		for _, n := range s.Nodes() {
+			if s.credential(t, n, "token") == tokens[n.Name] {
+				return fmt.Errorf("the token of %s is still the one before", n.Name)
+			}
+		}
+		return nil
+	})
+}
+
+// anotherCAFailsNoADD has the controller publish another CA: nodes trust both, and no call fails.
+func anotherCAFailsNoADD(t *testing.T) {
+	s := newSuite(t)
+	if _, err := s.Kubectl(t.Context(), nil, "--namespace", controlplane.SystemNamespace, "annotate", "secret",
+		"bcsnet-controller-ca", "networkextension.bkbcs.tencent.com/rotate=now"); err != nil {
+		t.Fatal(err)
+	}
+	s.comeAndGo(t, func() error {
+		published := &corev1.ConfigMap{}
+		key := types.NamespacedName{Namespace: controlplane.SystemNamespace, Name: "bcsnet-controller-ca"}
+		if err := s.Get(t.Context(), key, published); err != nil {
+			return err
+		}
+		want := published.Data["ca.crt"]
+		if n := strings.Count(want, "BEGIN CERTIFICATE"); n != 2 {
+			return fmt.Errorf("%d certificates are published", n)
+		}
+		for _, n := range s.Nodes() {
+			if s.credential(t, n, "ca.crt") != want {
+				return fmt.Errorf("%s does not trust what is published", n.Name)
+			}
+		}
+		return nil
+	})
+}
+
+// credential returns a file of the plugins on a node, which root alone may read.
+func (s *suite) credential(t *testing.T, n *bed.Node, name string) string {
+	t.Helper()
+	path := filepath.Join(n.EtcCNI(), "net.d", "bcsnet.d", name)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%s of %s: %v, %v", name, n.Name, info.Mode(), err)
+	}
+	return string(text)
+}
+
+// comeAndGo starts 20 pods over both nodes and ends half of them, has as many again come until the condition holds, and
+// checks that no call failed.
+func (s *suite) comeAndGo(t *testing.T, holds func() error) {
+	t.Helper()
 	var pods []*corev1.Pod
 	for i := range 20 {
 		pods = append(pods, s.create(t, fmt.Sprintf("pod-%02d", i), fmt.Sprintf("n%d", 1+i%2)))
@@ -232,14 +296,15 @@ func aRollFailsNoADD(t *testing.T) {
 	if len(addrs) != len(pods) {
 		t.Errorf("%d pods have %d addresses", len(pods), len(addrs))
 	}
-	controlplane.Eventually(t, func() error {
-		for name, uid := range s.installers(t) {
-			if before[name] == uid || uid == "" {
-				return fmt.Errorf("the pod of %s is still the one before", name)
-			}
+	for _, pod := range pods[:10] {
+		if err := s.Delete(t.Context(), pod); err != nil {
+			t.Error(err)
 		}
-		return nil
-	})
+	}
+	controlplane.EventuallyWithin(t, 90*time.Second, holds)
+	for i := range 4 {
+		s.ready(t, s.create(t, fmt.Sprintf("later-%d", i), fmt.Sprintf("n%d", 1+i%2)))
+	}
 	for _, n := range s.Nodes() {
 		for _, c := range s.calls(t, n) {
 			if strings.HasPrefix(c.Pod, s.namespace+"/") && c.Outcome != runstate.OK {
@@ -323,7 +388,7 @@ func nodesAreUninstalled(t *testing.T) {
 	s := newSuite(t)
 	pod := s.create(t, "stays", "n1")
 	s.ready(t, pod)
-	if err := apply(t.Context(), s.Bed, "node-uninstall"); err != nil {
+	if err := s.ApplyNodes(t.Context(), "node-uninstall"); err != nil {
 		t.Fatal(err)
 	}
 	n1, n2 := s.Node("n1"), s.Node("n2")

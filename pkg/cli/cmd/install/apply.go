@@ -63,6 +63,9 @@ func (v *install) plan(ctx context.Context, c dynamic.Interface, all []unstructu
 				return nil, err
 			}
 		}
+		if err := v.keepNode(one); err != nil {
+			return nil, err
+		}
 		steps = append(steps, one)
 	}
 	return steps, nil

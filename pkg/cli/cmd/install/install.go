@@ -17,13 +17,15 @@ import (
 
 type install struct {
 	*app.App
-	output   printer.Output
-	image    string
-	crdsOnly bool
-	print    bool
-	wait     bool
-	yes      bool
-	timeout  time.Duration
+	output    printer.Output
+	image     string
+	node      bool
+	nodeImage string
+	crdsOnly  bool
+	print     bool
+	wait      bool
+	yes       bool
+	timeout   time.Duration
 }
 
 // New returns the command install.
@@ -41,13 +43,21 @@ replicas.
 What kubectl or Helm installed is taken over: Helm forgets its release. With
 --wait it returns when all replicas of the controller are ready.
 
+With --node the CNI plugins are installed on all nodes, too, by a DaemonSet.
+Pods that begin from then on are in the network of the ConfigMap
+bcsnet-conflist. One that is there already stays, and so does the image, unless
+--node-image names another. Without --node nothing changes on nodes.
+
 --print writes the manifests to standard output and asks no cluster.`,
 		Example: `  bcsnetctl install --image registry.example.com/bcsnet-controller:v1
+  bcsnetctl install --node --node-image registry.example.com/bcsnet-node:v1
   bcsnetctl install --crds-only --dry-run=server
   bcsnetctl install --print --image bcsnet-controller:dev | kubectl apply -f -`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringVar(&v.image, "image", "", "run this `IMAGE` of bcsnet-controller")
+	cmd.Flags().BoolVar(&v.node, "node", false, "the CNI plugins on all nodes, too")
+	cmd.Flags().StringVar(&v.nodeImage, "node-image", "", "with --node: run this `IMAGE` of bcsnet-node")
 	cmd.Flags().BoolVar(&v.crdsOnly, "crds-only", false, "only the definitions of the objects")
 	cmd.Flags().BoolVar(&v.print, "print", false, "print the manifests as YAML and change nothing")
 	cmd.Flags().BoolVar(&v.wait, "wait", false, "wait until the controller is ready")
@@ -55,6 +65,7 @@ What kubectl or Helm installed is taken over: Helm forgets its release. With
 	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute,
 		"how long to wait for the definitions, and with --wait for the controller; 0 is for ever")
 	app.Complete(cmd, "image")
+	app.Complete(cmd, "node-image")
 	s.DryRun.AddTo(cmd)
 	v.output.AddToChange(cmd)
 	return cmd
@@ -66,6 +77,10 @@ func (v *install) Validate() error {
 	switch {
 	case v.crdsOnly && v.image != "":
 		return app.Usagef("--crds-only installs no controller: --image does not go with it")
+	case v.crdsOnly && v.node:
+		return app.Usagef("--crds-only installs definitions alone: --node does not go with it")
+	case v.nodeImage != "" && !v.node:
+		return app.Usagef("--node-image goes with --node alone: without it nothing is installed on nodes")
 	case v.wait && (v.crdsOnly || v.print || v.DryRun != app.DryRunNone):
 		return app.Usagef("--wait waits for the controller, which neither --crds-only nor --print nor --dry-run starts")
 	case v.print && (v.output.Given() || v.DryRun != app.DryRunNone):
@@ -119,6 +134,9 @@ func (v *install) Run(ctx context.Context) error {
 		v.Hint("see the controller start: kubectl -n %s rollout status deployment %s", resource.SystemNamespace,
 			resource.ControllerName)
 	}
+	if err == nil && v.node && v.DryRun == app.DryRunNone {
+		v.Hint("see nodes get the plugins: kubectl -n %s rollout status daemonset bcsnet-node", resource.SystemNamespace)
+	}
 	if v.output.Printer == nil {
 		return err
 	}
@@ -132,6 +150,9 @@ func (v *install) wanted() ([]unstructured.Unstructured, error) {
 		folder = "crd"
 	}
 	all, err := resource.Render(folder)
+	if err == nil {
+		all, err = v.wantNode(all)
+	}
 	if err != nil || v.image == "" {
 		return all, err
 	}
@@ -159,6 +180,9 @@ func (v *install) printAll(all []unstructured.Unstructured) error {
 	}
 	if !v.crdsOnly && v.image == "" {
 		v.Say.Warn("the image of the controller is a placeholder; name yours with --image")
+	}
+	if v.node && v.nodeImage == "" {
+		v.Say.Warn("the image of the node side is a placeholder; name yours with --node-image")
 	}
 	return nil
 }

@@ -1,0 +1,247 @@
+//go:build linux
+
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
+	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/node/bed"
+)
+
+// released is the conflist of nodes of the released system: the address of the node, and the allocator by plain HTTP.
+// By its name it comes before that of the chart.
+const released = "05-released.conflist"
+
+// patience is how long a pod may take to be ready.
+const patience = time.Minute
+
+// toTLSAndBack has nodes with plugins that call by plain HTTP, as those of the released system do. They go over to HTTPS
+// with a token, plain HTTP is switched off, and all goes back, while pods come and go: no ADD fails.
+func toTLSAndBack(t *testing.T) {
+	s := newSite(t)
+	upgrade := func(plainHTTP, node bool) {
+		t.Helper()
+		s.helm("upgrade", "bcsnet", s.chart(), "--install", "--namespace", controlplane.SystemNamespace, "--take-ownership",
+			"--server-side=true", "--force-conflicts", "--set", fmt.Sprintf("plainHTTP=%t", plainHTTP),
+			"--set", fmt.Sprintf("node.enabled=%t", node))
+		s.rolledOut("deployment/bcsnet-controller")
+		if node {
+			s.rolledOut("daemonset/bcsnet-node")
+		}
+	}
+	asReleased := func() {
+		t.Helper()
+		for _, n := range s.Nodes() {
+			s.writeReleased(n)
+		}
+	}
+	// As it was before: the plugin, a conflist, and nothing else of ours.
+	upgrade(true, true) // Helm has it again
+	asReleased()
+	upgrade(true, false)
+	for _, n := range s.Nodes() {
+		netD := filepath.Join(n.EtcCNI(), "net.d")
+		if err := errors.Join(os.RemoveAll(filepath.Join(netD, "bcsnet.d")), os.Remove(filepath.Join(netD, "10-bcsnet.conflist"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	come := s.startTraffic()
+	come.atLeast(2)
+
+	upgrade(true, true)
+	come.atLeast(2)
+	for _, n := range s.Nodes() {
+		if err := os.Remove(filepath.Join(n.EtcCNI(), "net.d", released)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	come.atLeast(2)
+	upgrade(false, true)
+	come.atLeast(4)
+	status, text, err := s.get(fmt.Sprintf("http://%s:%d/netservicecontroller/v1/allocator", s.Nodes()[0].Address4.Addr(), bed.AllocatorPort))
+	if err != nil || status != http.StatusForbidden || !strings.Contains(text, "PlainHTTP") {
+		t.Errorf("plain HTTP is answered with %d, %s, %v", status, text, err)
+	}
+
+	upgrade(true, true)
+	asReleased()
+	come.atLeast(2)
+	upgrade(true, false)
+	come.atLeast(4)
+	pods := come.end()
+	t.Logf("%d pods came and went", pods)
+}
+
+// writeReleased gives a node the conflist of the released system, by rename.
+func (s *site) writeReleased(n *bed.Node) {
+	s.t.Helper()
+	var replicas []string
+	for _, other := range s.Nodes() {
+		replicas = append(replicas, fmt.Sprintf("http://%s:%d", other.Address4.Addr(), bed.AllocatorPort))
+	}
+	text := fmt.Appendf(nil, `{"cniVersion": "1.1.0", "name": "underlay", "plugins": [{"type": "bridge", "bridge": "br0", "ipam": {
+		"type": "bcsnet-ipam", "host": %q, "netserviceEndpoint": %q, "routes": [{"dst": "0.0.0.0/0"}]}}]}`,
+		n.Address4.Addr(), strings.Join(replicas, ","))
+	path := filepath.Join(n.EtcCNI(), "net.d", released)
+	err := errors.Join(os.WriteFile(path+".new", text, 0o600), os.Rename(path+".new", path))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// traffic are pods that come and go on each node, one after the other.
+type traffic struct {
+	s         *site
+	client    client.Client
+	namespace string
+	stop      context.CancelFunc
+	nodes     sync.WaitGroup
+
+	mu    sync.Mutex
+	ready map[string]int // by node
+	errs  []error
+}
+
+func (s *site) startTraffic() *traffic {
+	s.t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "traffic-"}}
+	c := s.Cluster.AdminFor(s.t)
+	if err := c.Create(s.t.Context(), namespace); err != nil {
+		s.t.Fatal(err)
+	}
+	controlplane.Eventually(s.t, func() error { // pods need it
+		return c.Get(s.t.Context(), types.NamespacedName{Namespace: namespace.Name, Name: "default"}, &corev1.ServiceAccount{})
+	})
+	ctx, stop := context.WithCancel(s.t.Context())
+	t := &traffic{s: s, client: c, namespace: namespace.Name, stop: stop, ready: map[string]int{}}
+	s.t.Cleanup(func() {
+		stop()
+		t.nodes.Wait()
+	})
+	for _, n := range s.Nodes() {
+		t.nodes.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				err := t.comeAndGo(context.WithoutCancel(ctx), fmt.Sprintf("%s-%d", n.Name, i), n.Name)
+				t.mu.Lock()
+				t.ready[n.Name]++
+				if err != nil {
+					t.errs = append(t.errs, err)
+					stop()
+				}
+				t.mu.Unlock()
+			}
+		})
+	}
+	return t
+}
+
+// comeAndGo starts a pod, waits until it is ready, and has it end.
+func (t *traffic) comeAndGo(ctx context.Context, name, node string) error {
+	pod := bed.Pod(t.namespace, name, node)
+	if err := t.client.Create(ctx, pod); err != nil {
+		return err
+	}
+	if err := controlplane.WaitFor(ctx, patience, func() error {
+		if err := t.client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+			return err
+		}
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+				return nil
+			}
+		}
+		return fmt.Errorf("the pod %s is not ready: %+v", name, pod.Status)
+	}); err != nil {
+		return err
+	}
+	return t.client.Delete(ctx, pod)
+}
+
+// atLeast waits until so many pods more have become ready on each node.
+func (t *traffic) atLeast(n int) {
+	t.s.t.Helper()
+	before := t.counts()
+	controlplane.EventuallyWithin(t.s.t, 2*patience, func() error {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		for _, node := range t.s.Nodes() {
+			if more := t.ready[node.Name] - before[node.Name]; more < n && len(t.errs) == 0 {
+				return fmt.Errorf("%d pods more became ready on %s, want %d", more, node.Name, n)
+			}
+		}
+		return nil
+	})
+}
+
+func (t *traffic) counts() map[string]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[string]int{}
+	for node, n := range t.ready {
+		all[node] = n
+	}
+	return all
+}
+
+// end ends the traffic, checks that no ADD failed and no address is left, and returns how many pods there were.
+func (t *traffic) end() (pods int) {
+	t.s.t.Helper()
+	t.stop()
+	t.nodes.Wait()
+	if err := errors.Join(t.errs...); err != nil {
+		t.s.t.Errorf("%v\n%s", err, t.s.describe())
+	}
+	for _, n := range t.counts() {
+		pods += n
+	}
+	events := &corev1.EventList{}
+	if err := t.client.List(t.s.t.Context(), events, client.InNamespace(t.namespace)); err != nil {
+		t.s.t.Fatal(err)
+	}
+	for i := range events.Items {
+		if e := &events.Items[i]; e.Reason == "FailedCreatePodSandBox" {
+			t.s.t.Errorf("%s: %s", e.InvolvedObject.Name, e.Message)
+		}
+	}
+	adds := 0
+	for _, n := range t.s.Nodes() {
+		r, err := n.Run(t.s.t.Context(), bed.Call{Args: []string{"cat", "/run/bcsnet/calls.log"}})
+		if err != nil || r.Code != 0 {
+			t.s.t.Fatalf("%v, %s", err, r.Errors)
+		}
+		for line := range strings.Lines(string(r.Output)) {
+			var c runstate.Call
+			if err := json.Unmarshal([]byte(line), &c); err != nil {
+				t.s.t.Fatal(err)
+			}
+			if !strings.HasPrefix(c.Pod, t.namespace+"/") || c.Command != "ADD" {
+				continue
+			}
+			adds++
+			if c.Outcome != runstate.OK {
+				t.s.t.Errorf("on %s: %+v", n.Name, c)
+			}
+		}
+	}
+	if adds != pods {
+		t.s.t.Errorf("%d ADDs of %d pods", adds, pods)
+	}
+	return pods
+}
