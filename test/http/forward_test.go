@@ -219,7 +219,9 @@ func TestForwardLeaderFails(t *testing.T) {
 func TestForwardLeaderIsBusy(t *testing.T) {
 	t.Parallel()
 	done := make(chan struct{})
+	answer := sync.OnceFunc(func() { close(done) })
 	l, i := newFake(t, nil)
+	defer answer() // a test that fails must not leave the fake's server with a request that never ends
 	l.set(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Bcsnet-Answered-By", l.id)
 		w.Header().Set("Content-Type", "application/json")
@@ -240,7 +242,7 @@ func TestForwardLeaderIsBusy(t *testing.T) {
 		}
 		return nil
 	})
-	close(done)
+	answer()
 	a := (<-answered).must(t)
 	a.answeredBy(t, l.id).refusedWith(t, "PoolExhausted")
 	l.mu.Lock()

@@ -99,7 +99,7 @@ func TestNetworkGC(t *testing.T) {
 		t.Errorf("a repeated ADD leaves %+v", o.Status)
 	}
 	// the call began before the lease, or its clock says so
-	for _, began := range []string{stamp(-20), stamp(-60)} {
+	for _, began := range []string{stamp(-60), stamp(-120)} {
 		if s.gc(leader.caller(), "pods", began).doneInto(t, &again); len(again.IPs) != 0 {
 			t.Errorf("of %s: %+v", began, again)
 		}
