@@ -121,7 +121,9 @@ func (f *fixture) identities(t *testing.T) map[string]string {
 	if err := f.cluster.WriteKubeconfig(paths["ADMIN"]); err != nil {
 		t.Fatal(err)
 	}
-	for name, role := range map[string]string{"OPERATOR": "bcsnet-operator", "VIEWER": "bcsnet-viewer"} {
+	for name, role := range map[string]string{
+		"OPERATOR": "bcsnet-operator", "VIEWER": "bcsnet-viewer", "VIEW": "bcsnet-aggregate-to-view",
+	} {
 		cfg, err := f.cluster.ServiceAccountConfig(t.Context(), "people", role)
 		if err != nil {
 			t.Fatal(err)

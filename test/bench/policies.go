@@ -124,7 +124,8 @@ func (g *guard) set(ctx context.Context, on bool) error {
 		}
 	}
 	o := &v1.BCSNetIP{
-		ObjectMeta: metav1.ObjectMeta{Name: "10.255.255.1"}, Spec: v1.BCSNetIPSpec{Pool: "none", Mask: 24, Gateway: "10.255.255.2"},
+		ObjectMeta: metav1.ObjectMeta{Name: "10.255.255.1"},
+		Spec:       v1.BCSNetIPSpec{Pool: "none", Mask: 24, Gateway: "10.255.255.2"},
 	}
 	return controlplane.WaitFor(ctx, time.Minute, func() error {
 		err := g.writer.Create(ctx, o.DeepCopy(), client.DryRunAll)
@@ -132,6 +133,6 @@ func (g *guard) set(ctx context.Context, on bool) error {
 		if denied == on && (on || err == nil) {
 			return nil
 		}
-		return fmt.Errorf("policies are to be bound: %t; who has no manage makes an address: %v", on, err)
+		return errors.Join(fmt.Errorf("policies are to be bound: %t; who has no manage makes an address or not", on), err)
 	})
 }

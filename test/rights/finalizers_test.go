@@ -96,8 +96,8 @@ func TestFinalizersAreTakenOffByWhoManages(t *testing.T) {
 		t.Run(user, func(t *testing.T) {
 			t.Parallel()
 			name := "f-" + strings.ReplaceAll(user, " ", "-")
-			for may, make := range map[*string]func(*testing.T, string) client.Object{&test.pool: pool, &test.claim: claim} {
-				o := make(t, name)
+			for may, create := range map[*string]func(*testing.T, string) client.Object{&test.pool: pool, &test.claim: claim} {
+				o := create(t, name)
 				want := func(what string, err error, ours bool) {
 					t.Helper()
 					ok := *may == yes || *may == no && !ours

@@ -2,6 +2,7 @@ package rights
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -151,7 +152,7 @@ func effective(ctx context.Context, policies bool) error {
 	return controlplane.WaitFor(ctx, time.Minute, func() error {
 		err := writer.Create(ctx, address("10.255.255.1"), client.DryRunAll)
 		if denied := refusedBy(err, addresses); denied != policies || !denied && err != nil {
-			return fmt.Errorf("who has no manage makes an address: %v", err)
+			return errors.Join(fmt.Errorf("policies: %t; who has no manage makes an address or not", policies), err)
 		}
 		return backup.Create(ctx, address("10.255.255.1"), client.DryRunAll)
 	})
