@@ -65,8 +65,8 @@ func (g *Gate) Run(ctx context.Context) error {
 // a refusal.
 func (g *Gate) Identify(r *http.Request) (User, error) {
 	if shown := r.Header.Get("Authorization"); shown != "" {
-		scheme, token, _ := strings.Cut(shown, " ")
-		if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || !isToken(token) {
+		token, ok := bearer(shown)
+		if !ok {
 			return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the header Authorization has no bearer token").
 				WithHint("send a token for the audience %s: kubectl create token NAME --audience %s", Audience, Audience)
 		}
@@ -79,9 +79,12 @@ func (g *Gate) Identify(r *http.Request) (User, error) {
 		WithHint("send a token for the audience %s: kubectl create token NAME --audience %s", Audience, Audience)
 }
 
-// isToken reports whether a text can be a token: one word. The API server would take the first of several.
-func isToken(text string) bool {
-	return text != "" && len(text) <= maxToken && !strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' })
+// bearer returns the token of a header. It is one word: the API server would take the first of several.
+func bearer(shown string) (token string, ok bool) {
+	scheme, token, _ := strings.Cut(shown, " ")
+	token = strings.TrimSpace(token)
+	word := !strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' })
+	return token, strings.EqualFold(scheme, "Bearer") && token != "" && len(token) <= maxToken && word
 }
 
 // Remembers reports whether the API server need not be asked who sends a request.
@@ -90,9 +93,12 @@ func (g *Gate) Remembers(r *http.Request) bool {
 	if shown == "" {
 		return true
 	}
-	_, token, _ := strings.Cut(shown, " ")
-	_, ok := g.tokens.Get(sha256.Sum256([]byte(strings.TrimSpace(token))))
-	return ok
+	token, ok := bearer(shown)
+	if ok {
+		_, ok = g.tokens.Get(sha256.Sum256([]byte(token)))
+		return ok
+	}
+	return true // such a header is refused as it is
 }
 
 func (g *Gate) byToken(ctx context.Context, token string) (User, error) {

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"strings"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -70,4 +71,18 @@ func TestRightKey(t *testing.T) {
 	if seen[rightKey(who("a", "1", "g"), q)] != "one" {
 		t.Error("the same question is two")
 	}
+}
+
+// FuzzBearer: whatever a header is, a token of it is one word of some length, and the header names the scheme.
+func FuzzBearer(f *testing.F) {
+	for _, shown := range []string{"Bearer a.b.c", "bearer  a", "Basic YTpi", "Bearer a b", "Bearer\ta", "Bearer \u00a0a", ""} {
+		f.Add(shown)
+	}
+	f.Fuzz(func(t *testing.T, shown string) {
+		token, ok := bearer(shown)
+		if ok && (token == "" || len(token) > maxToken || len(strings.Fields(token)) != 1 ||
+			!strings.EqualFold(shown[:len("Bearer ")], "Bearer ")) {
+			t.Errorf("%q has the token %q", shown, token)
+		}
+	})
 }

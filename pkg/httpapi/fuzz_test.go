@@ -106,3 +106,34 @@ func FuzzHeaders(f *testing.F) {
 		}
 	})
 }
+
+// FuzzSubject: what decides who may send a request reads the same host and namespace from a body as what acts on it.
+func FuzzSubject(f *testing.F) {
+	for _, body := range []string{
+		`{"host":"10.0.0.1","podNamespace":"a"}`, `{"host":"10.0.0.1","Host":"10.0.0.2","HOST":null}`,
+		`{"hoſt":"10.0.0.1","\u0068ost":"x","podNamespace":1,"podNamespace":"b"}`, `{"host":{"host":"x"}}`, `[{"host":"x"}]`,
+		`{"PODNAMESPACE":"a","podnamespace":"b","attachments":[{"host":"c"}]}`,
+	} {
+		f.Add([]byte(body))
+	}
+	s := &Service{Log: slog.New(slog.DiscardHandler)}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := localRequest(http.MethodPost, wire.Prefix, nil)
+		if status, err := checkBody(body, maxBody, nil); err != nil || status != http.StatusOK {
+			return // nobody reads it
+		}
+		of := subjectOf(r, route{hasBody: true}, body)
+		var add wire.AllocateRequest
+		if s.decode(r, body, &add) == nil && of != (subject{add.Host, add.PodNamespace}) {
+			t.Errorf("%q: %+v decides about an ADD of %q in %q", body, of, add.Host, add.PodNamespace)
+		}
+		var del wire.ReleaseRequest
+		if s.decode(r, body, &del) == nil && of != (subject{del.Host, del.PodNamespace}) {
+			t.Errorf("%q: %+v decides about a DEL of %q in %q", body, of, del.Host, del.PodNamespace)
+		}
+		var gc wire.GCRequest
+		if s.decode(r, body, &gc) == nil && of.Host != gc.Host {
+			t.Errorf("%q: %+v decides about a collection of %q", body, of, gc.Host)
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -97,4 +98,16 @@ func TestReadOnlyDisk(t *testing.T) {
 	if _, err := f.write(); !errors.Is(err, unix.EROFS) {
 		t.Errorf("%v, want %v", err, unix.EROFS)
 	}
+}
+
+// FuzzTokenLife: whatever a token is, its life is none, or one that a token can have.
+func FuzzTokenLife(f *testing.F) {
+	f.Add("a.eyJpYXQiOjEsImV4cCI6M30.b")
+	f.Add("a.e30.b")
+	f.Add("..")
+	f.Fuzz(func(t *testing.T, text string) {
+		if life := tokenLife(text); life < 0 || life > (1<<32)*time.Second {
+			t.Errorf("%q lasts %s", text, life)
+		}
+	})
 }

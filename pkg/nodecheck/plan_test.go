@@ -133,3 +133,25 @@ func TestPlan(t *testing.T) {
 		t.Error("a plan that is cut is read")
 	}
 }
+
+// FuzzReport: a report that is taken is about the plan's addresses and peers alone.
+func FuzzReport(f *testing.F) {
+	f.Add(`{"own":["10.0.0.1"],"peers":[{"name":"a","addrs":["10.0.0.2"]}]}`, `{"lost":[{"peer":0,"addr":0}],"links":[{}]}`)
+	f.Add(`{}`, `{"lost":[{"peer":-1}]}`)
+	f.Fuzz(func(t *testing.T, plan, text string) {
+		p, err := ReadPlan([]byte(plan))
+		if err != nil {
+			return
+		}
+		r, err := ReadReport(text, p)
+		if err != nil {
+			return
+		}
+		if len(r.Links) != len(p.Own) {
+			t.Errorf("%q is about %d addresses of %d", text, len(r.Links), len(p.Own))
+		}
+		for _, l := range r.Lost {
+			_ = p.Peers[l.Peer].Addrs[l.Addr]
+		}
+	})
+}

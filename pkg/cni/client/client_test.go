@@ -449,3 +449,24 @@ func TestFiles(t *testing.T) {
 		t.Errorf("too large: %v", err)
 	}
 }
+
+// FuzzAnswer: whatever a server answers, it is a success with the envelope of this very request, a refusal, or none.
+func FuzzAnswer(f *testing.F) {
+	f.Add(200, `{"code":0,"result":true,"request_id":"r1","data":"data"}`, "")
+	f.Add(429, `{"code":2,"result":false,"request_id":"r1","reason":"TooManyRequests"}`, "99999999")
+	f.Add(503, `{"code":2,"result":false,"request_id":"r1","reason":"Overloaded"}`, "-1")
+	f.Add(200, `{"code":0,"result":true,"request_id":"r2","data":"data"}`, "1")
+	f.Fuzz(func(t *testing.T, status int, body, later string) {
+		o := question().read(&http.Response{
+			StatusCode: status, Header: http.Header{"Retry-After": {later}}, Body: io.NopCloser(strings.NewReader(body)),
+		})
+		var e envelope
+		if o.failed == nil && o.refused == nil && (json.Unmarshal([]byte(body), &e) != nil || status != http.StatusOK ||
+			*e.Code != 0 || e.RequestID != "r1" || string(e.Data) != `"data"`) {
+			t.Errorf("HTTP %d with %q is taken for a success", status, body)
+		}
+		if o.wait < 0 || o.wait > 1<<16*time.Second {
+			t.Errorf("%q has it wait for %s", later, o.wait)
+		}
+	})
+}

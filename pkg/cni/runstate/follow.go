@@ -157,7 +157,7 @@ func (r *reading) lines(each func(Call)) (unreadable int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if info.Size() < r.offset { // somebody has emptied it, or it has the number of one that is gone
+	if r.offset < 0 || info.Size() < r.offset { // somebody has emptied it, or it has the number of one that is gone
 		r.offset = 0
 	}
 	text, err := io.ReadAll(io.NewSectionReader(r.file, r.offset, info.Size()-r.offset))

@@ -146,3 +146,41 @@ func TestFollowRotates(t *testing.T) {
 		t.Error("there was no rotation")
 	}
 }
+
+// FuzzCalls: whatever the log and the position in it are, each whole line is handed on or counted, once.
+func FuzzCalls(f *testing.F) {
+	f.Add("{}\n{\"command\":\"ADD\"}\nx\n{", int64(0))
+	f.Add("\n\n", int64(-7))
+	f.Add("{}\n", int64(1<<62))
+	f.Fuzz(func(t *testing.T, text string, offset int64) {
+		d := Dir(t.TempDir())
+		path := filepath.Join(string(d), callsFile)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		at, err := open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		position := fmt.Sprintf(`{"inode":%d,"offset":%d}`, at.inode, offset)
+		if err := at.close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(string(d), positionFile), []byte(position), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if offset < 0 || offset > int64(len(text)) {
+			offset = 0
+		}
+		follower := d.Follow()
+		defer follower.Close()
+		read := 0
+		unreadable, err := follower.Next(func(Call) { read++ })
+		if want := strings.Count(text[offset:], "\n"); err != nil || read+unreadable != want {
+			t.Errorf("%d lines and %d that cannot be read, of %d: %v", read, unreadable, want, err)
+		}
+		if unreadable, err = follower.Next(func(Call) { read++ }); err != nil || unreadable != 0 {
+			t.Errorf("again: %d, %v", unreadable, err)
+		}
+	})
+}
