@@ -155,8 +155,8 @@ func (i *installer) ca(f facts) error {
 	case i.options.has(caFile):
 		return nil
 	}
-	return fmt.Errorf("the CA of the allocator is %w: there is no ConfigMap %s with %s; hint: the controller writes it when "+
-		"it starts: see whether pods of bcsnet-controller run", errFacts, i.options.CAConfigMap, caFile)
+	return fmt.Errorf("the CA of the allocator is %w: there is no ConfigMap %s with %s; hint: the controller writes it "+
+		"when it starts: see whether pods of bcsnet-controller run", errFacts, i.options.CAConfigMap, caFile)
 }
 
 // config writes config.json. It sends the plugins to replicas over https only where they have what that takes: until

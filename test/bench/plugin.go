@@ -131,8 +131,8 @@ func (b *bench) newPlugin(ctx context.Context) (p *plugin, end func(), err error
 func (p *plugin) configuration(url, run string) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"cniVersion": "1.1.0", "name": network, "type": "bridge", "ipam": map[string]any{
-			"type": "bcsnet-ipam", "host": host(0), "netserviceEndpoint": url, "serverName": "bcsnet-controller.bcsnet-system.svc",
-			"cluster": "bench", "configDir": p.dir, "dataDir": p.dir, "runDir": run,
+			"type": "bcsnet-ipam", "host": host(0), "netserviceEndpoint": url, "cluster": "bench", "configDir": p.dir,
+			"serverName": "bcsnet-controller.bcsnet-system.svc", "dataDir": p.dir, "runDir": run,
 		},
 	})
 }

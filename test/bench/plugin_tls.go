@@ -41,7 +41,8 @@ func (b *bench) credentials(ctx context.Context, dir string) error {
 	}
 	published := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: of.Namespace, Name: "bcsnet-controller-ca"}
-	if err := controlplane.WaitFor(ctx, time.Minute, func() error { return b.admin.Get(ctx, key, published) }); err != nil {
+	err := controlplane.WaitFor(ctx, time.Minute, func() error { return b.admin.Get(ctx, key, published) })
+	if err != nil {
 		return err
 	}
 	return errors.Join(

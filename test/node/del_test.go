@@ -38,8 +38,8 @@ func TestDelWithTheBareType(t *testing.T) {
 	x.call(t, "DEL", "", bare) // once more: it has gone
 }
 
-// byHand makes the pod for which a test calls the plugin itself: the allocator wants to know whom an address is for, and
-// that the pod is on the node that asks. Its kubelet makes no sandbox for it, as it waits for a volume.
+// byHand makes the pod for which a test calls the plugin itself: the allocator wants to know whom an address is for,
+// and that the pod is on the node that asks. Its kubelet makes no sandbox for it, as it waits for a volume.
 func (x *tenant) byHand(t *testing.T) *corev1.Pod {
 	t.Helper()
 	pod := bed.Pod(x.namespace, "by-hand", "n1")

@@ -52,8 +52,8 @@ func TestDELOvertakenByAnADD(t *testing.T) {
 	}
 }
 
-// TestDELByPlainHTTP has a network configuration that calls by plain HTTP, as that of a pod from before the move to HTTPS.
-// What it gives back is recorded, stays while that is so, and is delivered once the node has moved.
+// TestDELByPlainHTTP has a network configuration that calls by plain HTTP, as that of a pod from before the move to
+// HTTPS. What it gives back is recorded, stays while that is so, and is delivered once the node has moved.
 func TestDELByPlainHTTP(t *testing.T) {
 	dir := t.TempDir()
 	status, answer := http.StatusForbidden, fmt.Sprintf(`"code":1,"result":false,"data":null,"message":"no","reason":%q`, ipam.ReasonPlainHTTP)

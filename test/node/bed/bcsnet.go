@@ -39,8 +39,8 @@ const Conflist = `{
 }
 `
 
-// InstallBcsnet gives the node our plugins, and config.json, CA and token, as the DaemonSet of config/node writes them. It
-// does not write a conflist.
+// InstallBcsnet gives the node our plugins, and config.json, CA and token, as the DaemonSet of config/node writes them.
+// It does not write a conflist.
 func (n *Node) InstallBcsnet(ctx context.Context, a Access) error {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {

@@ -29,15 +29,9 @@ func TestImages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, step := range []struct {
-		name string
-		do   func(*testing.T)
-	}{
-		{"first contact", firstContact}, {"bcsnetctl takes over", takenOver}, {"to TLS and back", toTLSAndBack},
-	} {
-		if !t.Run(step.name, step.do) {
-			return
-		}
+	if t.Run("first contact", firstContact) {
+		t.Run("bcsnetctl takes over", takenOver)
+		t.Run("to TLS and back", toTLSAndBack)
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,8 +34,8 @@ const released = "05-released.conflist"
 // patience is how long a pod may take to be ready.
 const patience = time.Minute
 
-// toTLSAndBack has nodes with plugins that call by plain HTTP, as those of the released system do. They go over to HTTPS
-// with a token, plain HTTP is switched off, and all goes back, while pods come and go: no ADD fails.
+// toTLSAndBack has nodes with plugins that call by plain HTTP, as those of the released system do. They go over to
+// HTTPS with a token, plain HTTP is switched off, and all goes back, while pods come and go: no ADD fails.
 func toTLSAndBack(t *testing.T) {
 	s := newSite(t)
 	upgrade := func(plainHTTP, node bool) {
@@ -75,7 +77,7 @@ func toTLSAndBack(t *testing.T) {
 	come.atLeast(2)
 	upgrade(false, true)
 	come.atLeast(4)
-	status, text, err := s.get(fmt.Sprintf("http://%s:%d/netservicecontroller/v1/allocator", s.Nodes()[0].Address4.Addr(), bed.AllocatorPort))
+	status, text, err := s.get(plain(s.Nodes()[0]) + "/netservicecontroller/v1/allocator")
 	if err != nil || status != http.StatusForbidden || !strings.Contains(text, "PlainHTTP") {
 		t.Errorf("plain HTTP is answered with %d, %s, %v", status, text, err)
 	}
@@ -89,12 +91,17 @@ func toTLSAndBack(t *testing.T) {
 	t.Logf("%d pods came and went", pods)
 }
 
+// plain returns the URL of the replica on a node, by plain HTTP.
+func plain(n *bed.Node) string {
+	return "http://" + netip.AddrPortFrom(n.Address4.Addr(), bed.AllocatorPort).String()
+}
+
 // writeReleased gives a node the conflist of the released system, by rename.
 func (s *site) writeReleased(n *bed.Node) {
 	s.t.Helper()
 	var replicas []string
 	for _, other := range s.Nodes() {
-		replicas = append(replicas, fmt.Sprintf("http://%s:%d", other.Address4.Addr(), bed.AllocatorPort))
+		replicas = append(replicas, plain(other))
 	}
 	text := fmt.Appendf(nil, `{"cniVersion": "1.1.0", "name": "underlay", "plugins": [{"type": "bridge", "bridge": "br0", "ipam": {
 		"type": "bcsnet-ipam", "host": %q, "netserviceEndpoint": %q, "routes": [{"dst": "0.0.0.0/0"}]}}]}`,
@@ -193,11 +200,7 @@ func (t *traffic) atLeast(n int) {
 func (t *traffic) counts() map[string]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := map[string]int{}
-	for node, n := range t.ready {
-		all[node] = n
-	}
-	return all
+	return maps.Clone(t.ready)
 }
 
 // end ends the traffic, checks that no ADD failed and no address is left, and returns how many pods there were.
