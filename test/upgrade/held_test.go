@@ -84,7 +84,8 @@ func (h *held) ask(method string, request wire.AllocateRequest) plugin.Answer {
 	var a plugin.Answer
 	controlplane.Eventually(h, func() error {
 		var ok bool
-		a, ok = callers.Ask(h.Context(), h.rng, method, "", request, func() bool { return false })
+		n := 0
+		a, ok = callers.Ask(h.Context(), h.rng, method, "", request, func() bool { n++; return n == 10 })
 		if !ok || a.Code != 0 {
 			return fmt.Errorf("%s %+v: %s: %s", method, request, a.Reason, a.Message)
 		}
@@ -168,11 +169,13 @@ func (h *held) check(when string) {
 		}
 	}
 	active := map[string]string{}
-	for _, pool := range []string{"held", "dual", "dual-6", "sticky", "machines"} {
-		for _, ip := range h.leases(pool) {
-			if ip.Status.Status == v1.IPActive {
-				active[ip.Name] = ip.Status.ContainerID + ip.Status.Owner
-			}
+	var list v1.BCSNetIPList
+	if err := h.admin.List(h.Context(), &list); err != nil {
+		h.Fatal(err)
+	}
+	for _, ip := range list.Items {
+		if ip.Status.Status == v1.IPActive && ip.Spec.Pool != "traffic" && ip.Spec.Pool != "conflict" {
+			active[ip.Name] = ip.Status.ContainerID + ip.Status.Owner
 		}
 	}
 	want := map[string]string{}

@@ -10,34 +10,40 @@ import (
 
 func objectName(addr string) string { return ipaddr.ObjectName(netip.MustParseAddr(addr)) }
 
-// TestUpgrade goes from the release before this one to this one and back, one replica after the other, while plugins
-// add and delete. The definitions of this release stay.
+// TestUpgrade goes from the release before this one to this one and back, and to this one again, one replica after the
+// other, while plugins add and delete. The definitions of this release stay.
 func TestUpgrade(t *testing.T) {
 	s := newSite(t)
 	h := s.hold()
 	tr := s.traffic()
-	operations := long(400, 60)
+	s.namespace("plugin", 0, subnet(6, 20))
+	s.pools("plugin")
+	check, steps := h.check, 0
 	step := func(what string) {
 		t.Helper()
-		tr.goesOn(operations)
-		h.check(what)
+		tr.goesOn(long(400, 60))
+		check(what)
+		s.plugin(what, steps)
+		steps++
+	}
+	move := func(r release) {
+		t.Helper()
+		s.rights(r)
+		step("roles of " + r.name)
+		for i := range s.replicas {
+			s.run(i, r)
+			step(fmt.Sprintf("%d replicas of %s", i+1, r.name))
+		}
 	}
 	step("before")
-	for round := range long(3, 1) {
-		s.definitions(s.now)
-		step("definitions of this release")
-		s.rights(s.now)
-		step("roles of this release")
-		for i := range s.replicas {
-			s.run(i, s.now)
-			step(fmt.Sprintf("round %d: %d replicas of this release", round, i+1))
-		}
-		s.rights(s.old)
-		step("roles of the release before")
-		for i := range s.replicas {
-			s.run(i, s.old)
-			step(fmt.Sprintf("round %d: %d replicas of the release before", round, i+1))
-		}
+	s.definitions(s.now)
+	step("definitions of this release")
+	move(s.now)
+	check = h.news().check
+	step("with what only this release knows")
+	for range long(3, 1) {
+		move(s.old)
+		move(s.now)
 	}
 	tr.judge()
 }
