@@ -104,3 +104,22 @@ func controllerContainer(o unstructured.Unstructured) (map[string]any, []any, er
 	}
 	return c, all, nil
 }
+
+// ControllerArguments returns those of the controller in its Deployment; none for other objects.
+func ControllerArguments(o unstructured.Unstructured) []string {
+	c, _, _ := controllerContainer(o)
+	args, _, _ := unstructured.NestedStringSlice(c, "args")
+	return args
+}
+
+// SetControllerArguments sets the arguments of the controller in its Deployment.
+func SetControllerArguments(o unstructured.Unstructured, args []string) error {
+	c, all, err := controllerContainer(o)
+	if err != nil {
+		return err
+	}
+	if err := unstructured.SetNestedStringSlice(c, args, "args"); err != nil {
+		return err
+	}
+	return unstructured.SetNestedSlice(o.Object, all, "spec", "template", "spec", "containers")
+}
