@@ -94,6 +94,10 @@ test-node: kube build node ## Pods on real nodes in full, with outages of five m
 test-storm: kube build ## Many callers at once on two replicas, in full.
 	@STORM_LONG=1 go test ./test/storm -count 1 -v -timeout 0
 
+.PHONY: test-upgrade
+test-upgrade: kube build ## From the release before this one to this one and back, under traffic, in full.
+	@UPGRADE_LONG=1 go test ./test/upgrade -count 1 -v -timeout 0
+
 # How long each target of make fuzz runs.
 FUZZTIME ?= 60s
 

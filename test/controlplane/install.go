@@ -89,7 +89,7 @@ func (cp *ControlPlane) InstallManifests(ctx context.Context) error {
 	if err := cp.InstallCRDs(ctx, filepath.Join(root, "config", "crd")); err != nil {
 		return err
 	}
-	return cp.InstallRights(ctx)
+	return cp.InstallRightsOf(ctx, root)
 }
 
 // InstallRights installs what config/default has beside the CRDs and the controller's Deployment: its namespace, roles
@@ -99,6 +99,11 @@ func (cp *ControlPlane) InstallRights(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return cp.InstallRightsOf(ctx, root)
+}
+
+// InstallRightsOf does what InstallRights does, with the config/default of another release, whose sources are in root.
+func (cp *ControlPlane) InstallRightsOf(ctx context.Context, root string) error {
 	if err := cp.ensureNamespace(ctx, SystemNamespace); err != nil {
 		return err
 	}
@@ -112,7 +117,7 @@ func (cp *ControlPlane) InstallRights(ctx context.Context) error {
 	if manifests, err = without(manifests, "CustomResourceDefinition", "Deployment"); err != nil {
 		return fmt.Errorf("read config/default: %w", err)
 	}
-	apply := cp.Kubectl(ctx, "apply", "--server-side", "--filename", "-")
+	apply := cp.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "--filename", "-")
 	apply.Stdin = bytes.NewReader(manifests)
 	if out, err := apply.CombinedOutput(); err != nil {
 		return fmt.Errorf("apply config/default: %w: %s", err, out)

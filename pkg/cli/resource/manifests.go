@@ -109,3 +109,22 @@ func onlyContainer(o unstructured.Unstructured) (map[string]any, []any, error) {
 	}
 	return c, all, nil
 }
+
+// ControllerArguments returns those of the controller in its Deployment; none for objects without a container.
+func ControllerArguments(o unstructured.Unstructured) []string {
+	c, _, _ := onlyContainer(o)
+	args, _, _ := unstructured.NestedStringSlice(c, "args")
+	return args
+}
+
+// SetControllerArguments sets the arguments of the controller in its Deployment.
+func SetControllerArguments(o unstructured.Unstructured, args []string) error {
+	c, all, err := onlyContainer(o)
+	if err != nil {
+		return err
+	}
+	if err := unstructured.SetNestedStringSlice(c, args, "args"); err != nil {
+		return err
+	}
+	return unstructured.SetNestedSlice(o.Object, all, "spec", "template", "spec", "containers")
+}

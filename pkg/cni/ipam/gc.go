@@ -3,6 +3,7 @@ package ipam
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,8 +12,10 @@ import (
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 
+	"github.com/bcsnet/bcsnet/pkg/cni/client"
 	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // youngest is the age below which a GC leaves files alone: an ADD may be under way that its list does not know.
@@ -73,6 +76,11 @@ func (c *call) gc(ctx context.Context) error {
 		c.line.Addrs = r.IPs
 		return nil
 	})
+	if refused, ok := errors.AsType[*client.Refusal](err); ok && refused.Reason == ipam.ReasonNotFound {
+		// While releases are mixed, or after going back to one, the files stay: the leases do, too.
+		c.note("nothing was collected: the allocator is of a release that collects for no network: %v", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -110,3 +110,33 @@ func TestGC(t *testing.T) {
 		})
 	}
 }
+
+// TestGCOfAnEarlierRelease has an allocator that collects for no network: nothing is collected, and that is no failure
+// while releases are mixed. The files stay.
+func TestGCOfAnEarlierRelease(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprintf(w, `{"code":2,"result":false,"reason":"NotFound","message":"there is no %s","request_id":%q,"data":null}`,
+			q.URL.Path, q.Header.Get("X-Request-Id"))
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	files := attach.Dir(dir + "/r/attach")
+	a := &attach.Attachment{ContainerID: "gone", IfName: "eth0", CNINetwork: "lan", Addrs: []netip.Addr{netip.MustParseAddr("10.0.0.21")}}
+	if err := files.Write(a); err != nil {
+		t.Fatal(err)
+	}
+	before := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(string(files), "gone-eth0.json"), before, before); err != nil {
+		t.Fatal(err)
+	}
+	config := strings.TrimSuffix(string(configured(server.URL, dir, "")), "}") + `,"cni.dev/valid-attachments":[]}`
+	var out, log bytes.Buffer
+	if err := New(&out, &log).Collect(context.Background(), []byte(config)); err != nil {
+		t.Errorf("GC: %v", err)
+	}
+	if _, err := files.Read("gone", "eth0"); err != nil {
+		t.Errorf("the file of a lease that nobody collected: %v", err)
+	}
+}

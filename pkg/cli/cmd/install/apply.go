@@ -74,6 +74,8 @@ func (v *install) plan(ctx context.Context, c dynamic.Interface, all []unstructu
 // keep makes a Deployment that exists keep its replicas and its image, which people set, and nothing else.
 func (v *install) keep(d step) error {
 	switch {
+	case d.have == nil && v.upgrade:
+		return nothingToUpgrade(v.App)
 	case d.have == nil && v.image == "":
 		return app.Usagef("--image is missing: there is no controller in the cluster yet whose image could stay").
 			WithHint("name the image that you built: bcsnetctl install --image REGISTRY/bcsnet-controller:TAG")

@@ -45,13 +45,15 @@ func served(crd *unstructured.Unstructured) (bool, error) {
 
 // sameObject compares two versions of an object but for what every write changes.
 func sameObject(a, b *unstructured.Unstructured) bool {
-	bare := func(o *unstructured.Unstructured) map[string]any {
-		o = o.DeepCopy()
-		o.SetManagedFields(nil)
-		o.SetResourceVersion("")
-		o.SetGeneration(0)
-		unstructured.RemoveNestedField(o.Object, "status")
-		return o.Object
-	}
 	return equality.Semantic.DeepEqual(bare(a), bare(b))
+}
+
+// bare returns the fields of an object without those that every write changes.
+func bare(o *unstructured.Unstructured) map[string]any {
+	o = o.DeepCopy()
+	o.SetManagedFields(nil)
+	o.SetResourceVersion("")
+	o.SetGeneration(0)
+	unstructured.RemoveNestedField(o.Object, "status")
+	return o.Object
 }

@@ -26,19 +26,20 @@ type install struct {
 	wait      bool
 	yes       bool
 	timeout   time.Duration
+	looks
 }
 
 // New returns the command install.
-func New(s *app.App) *cobra.Command {
-	v := &install{App: s}
+func New(s *app.App, examine Examination) *cobra.Command {
+	v := &install{App: s, looks: looks{examine: examine}}
 	cmd := &cobra.Command{
-		Use: "install", Aliases: []string{"upgrade"}, GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
+		Use: "install", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Install bcsnet into the cluster, or bring it up to date",
 		Long: `Install the definitions of the objects (CRDs), the roles and the controller into
-the namespace bcsnet-system, after a question. What is there already is brought
-up to the release of this program; pools and addresses stay as they are, and so
-do the controller's image, unless --image names another, and its number of
-replicas.
+the namespace bcsnet-system, after a question. What is there already is upgraded
+as by bcsnetctl upgrade, once the cluster is fit for that; pools and addresses
+stay as they are, and so do the controller's image, unless --image names
+another, and its number of replicas.
 
 What kubectl or Helm installed is taken over: Helm forgets its release. With
 --wait it returns when all replicas of the controller are ready.
@@ -60,6 +61,7 @@ bcsnet-conflist. One that is there already stays, and so does the image, unless
 	cmd.Flags().StringVar(&v.nodeImage, "node-image", "", "with --node: run this `IMAGE` of bcsnet-node")
 	cmd.Flags().BoolVar(&v.crdsOnly, "crds-only", false, "only the definitions of the objects")
 	cmd.Flags().BoolVar(&v.print, "print", false, "print the manifests as YAML and change nothing")
+	cmd.Flags().BoolVar(&v.force, "force", false, "upgrade although doctor finds errors")
 	cmd.Flags().BoolVar(&v.wait, "wait", false, "wait until the controller is ready")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute,
@@ -81,7 +83,7 @@ func (v *install) Validate() error {
 		return app.Usagef("--crds-only installs definitions alone: --node does not go with it")
 	case v.nodeImage != "" && !v.node:
 		return app.Usagef("--node-image goes with --node alone: without it nothing is installed on nodes")
-	case v.wait && (v.crdsOnly || v.print || v.DryRun != app.DryRunNone):
+	case v.wait && !v.upgrade && (v.crdsOnly || v.print || v.DryRun != app.DryRunNone):
 		return app.Usagef("--wait waits for the controller, which neither --crds-only nor --print nor --dry-run starts")
 	case v.print && (v.output.Given() || v.DryRun != app.DryRunNone):
 		return app.Usagef("--print changes nothing and prints YAML: neither --dry-run nor -o goes with it")
@@ -103,7 +105,7 @@ func (v *install) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	steps, err := v.plan(ctx, c, all)
+	steps, err := v.prepare(ctx, c, all)
 	if err != nil {
 		return err
 	}
@@ -118,6 +120,9 @@ func (v *install) Run(ctx context.Context) error {
 	for _, name := range releases(steps) {
 		v.Say.Warn("Helm has this as the release %s: it forgets it, and its values count no more; to keep both, answer no "+
 			"and use helm upgrade", name)
+	}
+	if err := v.preview(ctx, steps); err != nil {
+		return err
 	}
 	if err := v.Confirm(ctx, v.yes, "Apply them?"); err != nil {
 		return err

@@ -135,7 +135,7 @@ func (v *versionVerb) askMore(ctx context.Context, all *versions) error {
 	default:
 		all.Schemas = schemasCurrent
 	}
-	all.Controller, err = v.controller(ctx, c)
+	all.Controller, err = controllerOf(ctx, c)
 	if err != nil {
 		v.Say.Warn("the controller cannot be looked at in full: %v", resource.Explain(v.App, err))
 	}

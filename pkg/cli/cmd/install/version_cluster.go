@@ -25,8 +25,8 @@ type controllerVersion struct {
 	Leader string `json:"leader,omitempty"`
 }
 
-// controller looks at the Deployment and the Lease.
-func (v *versionVerb) controller(ctx context.Context, c dynamic.Interface) (*controllerVersion, error) {
+// controllerOf looks at the Deployment and the Lease.
+func controllerOf(ctx context.Context, c dynamic.Interface) (*controllerVersion, error) {
 	d, err := c.Resource(resource.DeploymentResource()).Namespace(resource.SystemNamespace).
 		Get(ctx, resource.ControllerName, metav1.GetOptions{})
 	switch {

@@ -1,0 +1,24 @@
+package doctor
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/doctor"
+)
+
+// Examine returns a function that runs all checks but those that it is told to skip, for commands that change nothing
+// while something is wrong. It returns what they find, and the parts of the cluster that could not be read.
+func Examine(s *app.App) func(ctx context.Context, skip ...string) ([]doctor.Finding, []doctor.Part, error) {
+	return func(ctx context.Context, skip ...string) ([]doctor.Finding, []doctor.Part, error) {
+		checks, _ := doctor.Select(nil, skip)
+		snapshot, err := takeSnapshot(ctx, s, doctor.Reads(checks))
+		if err != nil {
+			return nil, nil, err
+		}
+		report := doctor.Examine(snapshot, checks)
+		return report.Findings, slices.Sorted(maps.Keys(report.Skipped)), nil
+	}
+}

@@ -1,0 +1,123 @@
+package install
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/netservice"
+)
+
+const reasonNewerDefinitions ipam.Reason = "NewerDefinitions"
+
+// foreign says whose objects there are besides ours. They are left alone.
+func (v *install) foreign(ctx context.Context, c dynamic.Interface) error {
+	for _, other := range []struct{ name, says string }{
+		{"bcsnetpools." + netservice.GroupVersion().Group,
+			"the released system has objects here, which stay as they are: bcsnetctl import netservice takes them over; its " +
+				"controller must not answer on port 8090, too"},
+		{"floatingips.galaxy.k8s.io",
+			"galaxy has objects here, which stay as they are: see docs/floatingip-config.md for its ConfigMap"},
+	} {
+		_, err := c.Resource(resource.CRDResource()).Get(ctx, other.name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		case err != nil:
+			return needAdministrator(v.App, err)
+		default:
+			v.Say.Warn("%s", other.says)
+		}
+	}
+	return nil
+}
+
+// newer refuses to apply definitions over those of a newer release, or of another system with the same names: the API
+// server would drop the fields that these have more.
+func (v *install) newer(steps []step) error {
+	for _, s := range steps {
+		if s.have == nil || s.want.GetKind() != resource.KindCRD {
+			continue
+		}
+		more := s.more()
+		if len(more) == 0 {
+			continue
+		}
+		return app.Refuse(reasonNewerDefinitions, "nothing was changed: %s is not of an earlier release: %s, which this "+
+			"program does not know, and objects would lose it", resource.Title(s.want), first(more)).
+			WithHint("use the program of the release that installed it; to go back to an earlier release, leave the "+
+				"definitions: bcsnetctl upgrade --keep-crds; those of another system in the group %s have to go first",
+				v1.GroupVersion.Group)
+	}
+	return nil
+}
+
+// more returns what the definition in the cluster has beside what the wanted one has: versions, and fields.
+func (s step) more() (all []string) {
+	ours, theirs := schemas(&s.want), schemas(s.have)
+	stored, _, _ := unstructured.NestedStringSlice(s.have.Object, "status", "storedVersions")
+	for _, version := range app.SortedOnce(append(stored, slices.Collect(maps.Keys(theirs))...)) {
+		if _, ok := ours[version]; !ok {
+			all = append(all, "it has the version "+version)
+		}
+	}
+	for _, version := range slices.Sorted(maps.Keys(theirs)) {
+		for _, field := range fieldsMore("", ours[version], theirs[version]) {
+			all = append(all, "it has the field "+strings.TrimPrefix(field, "."))
+		}
+	}
+	return all
+}
+
+// first returns one text, and how many others there are.
+func first(texts []string) string {
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return texts[0] + ", and more"
+}
+
+// schemas returns the schemas of a definition by its versions.
+func schemas(crd *unstructured.Unstructured) map[string]any {
+	all := map[string]any{}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, version := range versions {
+		if m, ok := version.(map[string]any); ok {
+			name, _, _ := unstructured.NestedString(m, "name")
+			all[name], _, _ = unstructured.NestedFieldNoCopy(m, "schema", "openAPIV3Schema")
+		}
+	}
+	return all
+}
+
+// fieldsMore returns the fields of the second schema that the first lacks; none where there is no first one.
+func fieldsMore(path string, ours, theirs any) (all []string) {
+	o, known := ours.(map[string]any)
+	t, ok := theirs.(map[string]any)
+	if !known || !ok {
+		return nil
+	}
+	if o["x-kubernetes-preserve-unknown-fields"] == true {
+		return nil
+	}
+	all = fieldsMore(path+"[]", o["items"], t["items"])
+	mine, _ := o["properties"].(map[string]any)
+	properties, _ := t["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if _, has := mine[name]; !has {
+			all = append(all, path+"."+name)
+			continue
+		}
+		all = append(all, fieldsMore(path+"."+name, mine[name], properties[name])...)
+	}
+	return all
+}

@@ -1,0 +1,39 @@
+package install
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+)
+
+// plainHTTP has the controller answer plain HTTP of other machines.
+const plainHTTP = "--plain-http"
+
+// keepPlainHTTP makes a Deployment that exists go on answering plain HTTP of other machines, or refusing it. A release
+// without HTTPS answers it always, and has published no CA.
+func (v *install) keepPlainHTTP(ctx context.Context, c dynamic.Interface, d step) error {
+	if slices.Contains(resource.ControllerArguments(*d.have), plainHTTP) {
+		v.Say.Note("plain HTTP of other machines is answered, as now; docs/upgrading.md says when that can end")
+		return nil
+	}
+	_, err := c.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(resource.SystemNamespace).
+		Get(ctx, resource.ControllerName+"-ca", metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		v.Say.Note("the release that runs has no HTTPS: plain HTTP of other machines is answered as before, to each for " +
+			"its own host alone")
+		return nil
+	case err != nil:
+		return needAdministrator(v.App, err)
+	}
+	v.Say.Note("plain HTTP of other machines is refused, as now")
+	return resource.SetControllerArguments(d.want, slices.DeleteFunc(resource.ControllerArguments(d.want), func(arg string) bool {
+		return arg == plainHTTP
+	}))
+}

@@ -1,0 +1,55 @@
+package install
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+)
+
+// NewUpgrade returns the command upgrade: install, where there is something to upgrade.
+func NewUpgrade(s *app.App, examine Examination) *cobra.Command {
+	v := &install{App: s, looks: looks{examine: examine, upgrade: true}}
+	cmd := &cobra.Command{
+		Use: "upgrade", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
+		Short: "Upgrade bcsnet in the cluster, once it is fit for that",
+		Long: `Bring the bcsnet that is in the cluster to the release of this program: the
+definitions of the objects (CRDs) first, then the roles, then the controller,
+one replica after the other. Pods keep their addresses, and others get theirs
+meanwhile. The controller's number of replicas stays, and so does whether it
+answers plain HTTP, which a release without HTTPS did.
+
+It looks before it touches: whether the definitions in the cluster are newer,
+whether you may do all of it, and what doctor finds. Errors of doctor are to be
+mended first; --force goes on all the same. See all that would change with
+--dry-run=server. What was interrupted is done by running it again.
+
+Definitions never go back: older ones lose fields of newer objects. To go back
+to an earlier release, use its program and, if it has it, --keep-crds.`,
+		Example: `  bcsnetctl upgrade --image registry.example.com/bcsnet-controller:v2 --dry-run=server
+  bcsnetctl upgrade --image registry.example.com/bcsnet-controller:v2
+  bcsnetctl upgrade --image registry.example.com/bcsnet-controller:v1 --keep-crds`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().StringVar(&v.image, "image", "", "run this `IMAGE` of bcsnet-controller; the one that runs if empty")
+	cmd.Flags().BoolVar(&v.keepCRDs, "keep-crds", false, "leave the definitions of the objects as they are")
+	cmd.Flags().BoolVar(&v.force, "force", false, "go on although doctor finds errors")
+	cmd.Flags().BoolVar(&v.wait, "wait", true, "wait until the controller is ready")
+	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute,
+		"how long to wait for the definitions, and for the controller; 0 is for ever")
+	app.Complete(cmd, "image")
+	s.DryRun.AddTo(cmd)
+	v.output.AddToChange(cmd)
+	return cmd
+}
+
+// nothingToUpgrade is the error of an upgrade where there is no controller.
+func nothingToUpgrade(s *app.App) error {
+	return (&app.Failure{
+		Message: "there is no Deployment " + resource.SystemNamespace + "/" + resource.ControllerName + " in " + s.Where() +
+			": nothing to upgrade",
+	}).WithHint("to install bcsnet: bcsnetctl install --image REGISTRY/bcsnet-controller:TAG")
+}

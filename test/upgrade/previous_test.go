@@ -1,0 +1,99 @@
+package upgrade
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// before is the commit that counts as the release before this one as long as no release has a tag.
+const before = "ed76b383"
+
+// errNoHistory says that the sources of the release before this one are not there.
+var errNoHistory = errors.New("the release before this one is not in this clone: git fetch --unshallow --tags")
+
+// release is a release as users have it: its manifests, and its controller.
+type release struct {
+	name string
+	// root is the directory of its sources.
+	root, controller string
+}
+
+// current returns what this checkout builds.
+func current() (release, error) {
+	root, err := controlplane.ModuleRoot()
+	return release{"this release", root, filepath.Join(root, "bin", "bcsnet-controller")}, err
+}
+
+// previous returns the release before this one, the last tag before this commit or else a commit of its time. It is
+// built once, into bin/upgrade.
+func previous(ctx context.Context) (release, error) {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return release{}, err
+	}
+	name := before
+	if tag, err := git(ctx, root, "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD^"); err == nil {
+		name = strings.TrimSpace(string(tag))
+	}
+	commit, err := git(ctx, root, "rev-parse", "--verify", "--quiet", name+"^{commit}")
+	if err != nil {
+		return release{}, fmt.Errorf("%w: %s: %w", errNoHistory, name, err)
+	}
+	all := filepath.Join(root, "bin", "upgrade")
+	dir := filepath.Join(all, strings.TrimSpace(string(commit))[:12])
+	r := release{name, dir, filepath.Join(dir, "bin", "bcsnet-controller")}
+	if _, err := os.Stat(r.controller); err == nil {
+		return r, nil
+	}
+	if err := os.MkdirAll(all, 0o750); err != nil {
+		return r, err
+	}
+	made, err := os.MkdirTemp(all, "building-")
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(made)
+	if err := build(ctx, root, name, made); err != nil {
+		return r, fmt.Errorf("build %s: %w", name, err)
+	}
+	// Somebody else may have been faster, with the same.
+	if err := os.Rename(made, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return r, err
+	}
+	return r, nil
+}
+
+// build unpacks the sources of a commit into a directory, and builds its controller there.
+func build(ctx context.Context, root, commit, into string) error {
+	sources, err := git(ctx, root, "archive", "--format=tar", commit)
+	if err != nil {
+		return err
+	}
+	unpack := exec.CommandContext(ctx, "tar", "-x", "-C", into)
+	unpack.Stdin = bytes.NewReader(sources)
+	if out, err := unpack.CombinedOutput(); err != nil {
+		return fmt.Errorf("unpack: %w: %s", err, out)
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w",
+		"-o", "bin/bcsnet-controller", "./cmd/controller")
+	cmd.Dir, cmd.Env = into, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = dir
+	return cmd.Output()
+}
