@@ -70,8 +70,8 @@ func (c *clientCA) read(ctx context.Context) error {
 	return nil
 }
 
-// identify returns who shows a chain of certificates: as for the API server, the name is the common name, and the groups
-// are the organizations.
+// identify returns who shows a chain of certificates: as for the API server, the name is the common name, and the
+// groups are the organizations.
 func (c *clientCA) identify(chain []*x509.Certificate, now time.Time) (User, error) {
 	pool := c.pool.Load()
 	if pool == nil {
@@ -87,8 +87,8 @@ func (c *clientCA) identify(chain []*x509.Certificate, now time.Time) (User, err
 		Roots: pool, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}); err != nil || leaf.Subject.CommonName == "" {
 		c.log.Debug("a client certificate does not count", "subject", leaf.Subject.String(), "error", err)
-		return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the client certificate does not count here: it is not one of "+
-			"the cluster's client CA, or has expired").WithHint("kubectl config view has the one that kubectl uses")
+		return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the client certificate does not count here: it is not one "+
+			"of the cluster's client CA, or has expired").WithHint("kubectl config view has the one that kubectl uses")
 	}
 	return User{
 		Username: leaf.Subject.CommonName, Groups: append(leaf.Subject.Organization, "system:authenticated"),

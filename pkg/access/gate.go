@@ -62,8 +62,8 @@ func (g *Gate) Run(ctx context.Context) error {
 	return nil
 }
 
-// Identify returns who sends a request that came by TLS: by its token, or else by its client certificate. The error is a
-// refusal.
+// Identify returns who sends a request that came by TLS: by its token, or else by its client certificate. The error is
+// a refusal.
 func (g *Gate) Identify(r *http.Request) (User, error) {
 	if shown := r.Header.Get("Authorization"); shown != "" {
 		token, ok := bearer(shown)
@@ -126,8 +126,8 @@ func (g *Gate) byToken(ctx context.Context, token string) (User, error) {
 	if who := known.(*User); who != nil {
 		return *who, nil
 	}
-	return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the token does not count here: it is not for the audience %s, "+
-		"has expired, or is none of this cluster", Audience).
+	return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the token does not count here: it is not for the audience "+
+		"%s, has expired, or is none of this cluster", Audience).
 		WithHint("kubectl create token NAME --audience %s", Audience)
 }
 

@@ -66,7 +66,7 @@ func TestRightKey(t *testing.T) {
 		}
 		seen[key] = name
 	}
-	if rightKey(who("a", "1", "g"), q) != rightKey(who("a", "1", "g"), q) {
+	if one, again := rightKey(who("a", "1", "g"), q), rightKey(who("a", "1", "g"), q); one != again {
 		t.Error("the same question is two")
 	}
 }

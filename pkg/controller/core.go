@@ -63,7 +63,8 @@ func newCore(
 	queue := pool.NewQueue(c.leads, c.index)
 	c.nodes = node.New(c.index, queue.NodeChanged, c.leases.Now)
 	c.pods = &workload.Pods{
-		Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: c.nodes.Hosts, Endings: workload.NewEndings(c.leases.Now),
+		Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), NodeAddrs: c.nodes.Hosts,
+		Endings: workload.NewEndings(c.leases.Now),
 	}
 	synced := inputs{"BCSNetIPs": c.feed.Synced}
 	checker := recovery.NewChecker(recovery.CheckerConfig{

@@ -155,7 +155,8 @@ func asRefusal(err error) *ipam.Refusal {
 }
 
 // refuse answers with a refusal, counts it and logs it: as an error what should not happen, as a warning, once
-// a second at most, what the cluster's operator has to mend or to know. Other refused ADDs come again every few seconds.
+// a second at most, what the cluster's operator has to mend or to know. Other refused ADDs come again every few
+// seconds.
 func (s *Service) refuse(
 	w http.ResponseWriter, r *http.Request, operation string, status int, why *ipam.Refusal, c codec,
 ) {

@@ -43,8 +43,8 @@ func routes() []route {
 			(*Service).allocate,
 		},
 		{
-			http.MethodDelete, wire.Prefix, "release", nil, true, true, permission{"delete", allocations, byHost, ofSubject}, nil,
-			(*Service).release,
+			http.MethodDelete, wire.Prefix, "release", nil, true, true,
+			permission{"delete", allocations, byHost, ofSubject}, nil, (*Service).release,
 		},
 		{
 			http.MethodDelete, wire.Prefix + "/host/{host}", "releaseHost", nil, false, true,
@@ -55,8 +55,8 @@ func routes() []route {
 			permission{"delete", allocations, byLease, everywhere}, nil, (*Service).releaseAddress,
 		},
 		{
-			http.MethodPost, wire.Prefix + "/gc", collectNetwork, nil, true, true, permission{"create", collections, byHost, everywhere}, nil,
-			(*Service).collectNetwork,
+			http.MethodPost, wire.Prefix + "/gc", collectNetwork, nil, true, true,
+			permission{"create", collections, byHost, everywhere}, nil, (*Service).collectNetwork,
 		},
 		{
 			http.MethodPost, wire.Prefix + "/ip/{address}/conflict", "reportConflict", nil, true, true,

@@ -138,7 +138,7 @@ type part struct {
 }
 
 // together lists all parts but nodesPart, those that share a control plane side by side. The largest pool, the
-// overload, the plugin and the command line each have a control plane with nothing but their own objects.
+// overload, HTTPS, the plugin and the command line each have a control plane with nothing but their own objects.
 func together() [][]part {
 	return [][]part{
 		{
@@ -148,6 +148,7 @@ func together() [][]part {
 		{{"large", (*bench).largest}},
 		{{"blocks", (*bench).blocks}},
 		{{"overload", (*bench).overload}},
+		{{"tls", (*bench).secure}},
 		{{"cni", (*bench).cni}},
 		{{"cli", (*bench).cli}},
 	}

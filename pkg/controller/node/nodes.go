@@ -42,8 +42,9 @@ type Nodes struct {
 func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
 	return &Nodes{
 		index: index, changed: changed, now: now,
-		addrs: map[string][]netip.Addr{}, further: map[string][]netip.Addr{}, has: map[netip.Addr]int{}, gateways: map[netip.Addr]netip.Addr{},
-		ready: map[netip.Addr]string{}, away: map[netip.Addr]time.Time{},
+		addrs: map[string][]netip.Addr{}, further: map[string][]netip.Addr{}, has: map[netip.Addr]int{},
+		gateways: map[netip.Addr]netip.Addr{},
+		ready:    map[netip.Addr]string{}, away: map[netip.Addr]time.Time{},
 	}
 }
 
