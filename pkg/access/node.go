@@ -17,9 +17,9 @@ const (
 	kubelets, kubelet = "system:nodes", "system:node:"
 )
 
-// NodeOf returns the node that a user is on, and whether he is on one: a token that is bound to a pod or a node names it,
-// and so does the certificate of a kubelet. Where one is bound and the API server does not name the node, the name is
-// empty: such a user acts for no host, rather than for all.
+// NodeOf returns the node that a user is on, and whether he is on one: a token that is bound to a pod or a node names
+// it, and so does the certificate of a kubelet. Where one is bound and the API server does not name the node, the name
+// is empty: such a user acts for no host, rather than for all.
 func NodeOf(who User) (name string, bound bool) {
 	if names, ok := who.Extra[nodeName]; ok {
 		return strings.Join(names, ","), true

@@ -86,8 +86,8 @@ func TestPlainHTTP(t *testing.T) {
 	}
 }
 
-// A request counts as one of this machine where both ends are loopback addresses, no proxy passes it on, and it names no
-// other machine.
+// A request counts as one of this machine where both ends are loopback addresses, no proxy passes it on, and it names
+// no other machine.
 func TestOwnMachine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

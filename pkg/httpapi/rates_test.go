@@ -149,7 +149,7 @@ func TestRatesAreBounded(t *testing.T) {
 	if n := a.by[rateHost].Len(); n > maxRates {
 		t.Errorf("%d hosts are remembered", n)
 	}
-	if a.of(rateNode, "a") != a.of(rateNode, "a") || a.of(rateNode, "a") == a.of(rateHost, "a") {
+	if one, again := a.of(rateNode, "a"), a.of(rateNode, "a"); one != again || one == a.of(rateHost, "a") {
 		t.Error("a caller has several rates, or shares one")
 	}
 }

@@ -43,8 +43,8 @@ func routes() []route {
 			(*Service).allocate,
 		},
 		{
-			http.MethodDelete, wire.Prefix, "release", nil, true, true, permission{"delete", allocations, byHost, ofSubject}, nil,
-			(*Service).release,
+			http.MethodDelete, wire.Prefix, "release", nil, true, true,
+			permission{"delete", allocations, byHost, ofSubject}, nil, (*Service).release,
 		},
 		{
 			http.MethodDelete, wire.Prefix + "/host/{host}", "releaseHost", nil, false, true,

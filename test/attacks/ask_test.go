@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -137,7 +138,7 @@ func (w *world) trust() *tls.Config {
 func from(source string) func(context.Context, string, string) (net.Conn, error) {
 	d := &net.Dialer{Timeout: 10 * time.Second}
 	if source != "" {
-		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(source)}
+		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(source), 0))
 	}
 	return d.DialContext
 }

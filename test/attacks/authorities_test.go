@@ -117,7 +117,7 @@ func twoReplicas(t *testing.T, w *world) {
 }
 
 // Who may write the ConfigMap of the CA has it for moments.
-func changedBundle(t *testing.T, w *world) {
+func changedBundle(t *testing.T, _ *world) {
 	key := client.ObjectKey{Namespace: controlplane.SystemNamespace, Name: "bcsnet-controller-ca"}
 	var before corev1.ConfigMap
 	if err := shared.admin.Get(t.Context(), key, &before); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// TestPlainCallersAreWrittenDown: who is answered by plain HTTP stands in a ConfigMap, with those that other replicas or
-// an earlier life have written there. Who is refused does not, and neither does the own machine.
+// TestPlainCallersAreWrittenDown: who is answered by plain HTTP stands in a ConfigMap, with those that other replicas
+// or an earlier life have written there. Who is refused does not, and neither does the own machine.
 func TestPlainCallersAreWrittenDown(t *testing.T) {
 	w := &world{}
 	key := client.ObjectKey{Namespace: controlplane.SystemNamespace, Name: doctor.PlainCallersName}

@@ -1,6 +1,7 @@
 package attacks_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -86,7 +87,7 @@ func otherSite(t *testing.T, w *world) {
 			{method: "DELETE", path: prefix, body: w.victim}, {method: "GET", path: prefix},
 			{method: "DELETE", path: prefix + "/host/" + theirs},
 		} {
-			a.plain, a.headers = true, append(header, "Content-Type", "text/plain")
+			a.plain, a.headers = true, slices.Concat(header, []string{"Content-Type", "text/plain"})
 			w.send(t, a).refused(t, header[0]+": "+a.method, ipam.ReasonBadRequest)
 		}
 	}

@@ -2,6 +2,7 @@ package attacks_test
 
 import (
 	"crypto/x509"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,8 +57,10 @@ func headersBesideToken(t *testing.T, w *world) {
 		default:
 			continue
 		}
-		a.token, a.headers = w.node, append(stolen(w)[2:], "X-Forwarded-For", theirs, "X-Real-Ip", theirs,
-			"X-Remote-User", "admin", "X-Remote-Group", admins, "Impersonate-User", "admin", "Impersonate-Group", admins)
+		a.token, a.headers = w.node, slices.Concat(stolen(w)[2:], []string{
+			"X-Forwarded-For", theirs, "X-Real-Ip", theirs, "X-Remote-User", "admin", "X-Remote-Group", admins,
+			"Impersonate-User", "admin", "Impersonate-Group", admins,
+		})
 		w.send(t, a).refused(t, name, ipam.ReasonNotPermitted)
 	}
 }

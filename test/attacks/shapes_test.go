@@ -3,6 +3,7 @@ package attacks_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -174,7 +175,7 @@ func slowSenders(t *testing.T, w *world) {
 	w.send(t, list(w.operator)).done(t, "a list meanwhile")
 	w.send(t, ask{token: w.node, method: "POST", path: prefix, body: w.add("web-mine", mine)}).done(t, "an ADD meanwhile")
 	for range each * len(slow) {
-		if e, ok := (<-ends).(net.Error); ok && e.Timeout() {
+		if e, ok := errors.AsType[net.Error](<-ends); ok && e.Timeout() {
 			t.Error("a connection that says nothing is kept")
 		}
 	}

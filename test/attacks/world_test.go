@@ -203,8 +203,8 @@ func (w *world) untouched(t *testing.T) {
 	}
 }
 
-// calls returns a request for each route of the port that shows or changes something, as it would be answered to whoever
-// may: of the victim's where it is about somebody.
+// calls returns a request for each route of the port that shows or changes something, as it would be answered to
+// whoever may: of the victim's where it is about somebody.
 func (w *world) calls() map[string]ask {
 	ip := prefix + "/ip/" + w.address
 	holder := object{"containerID": w.victim["containerID"], "ifName": "eth0"}

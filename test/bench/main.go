@@ -138,7 +138,8 @@ type part struct {
 }
 
 // together lists all parts but nodesPart, those that share a control plane side by side. The largest pool, the
-// overload, the policies, the plugin and the command line each have a control plane with nothing but their own objects.
+// overload, the policies, HTTPS, the plugin and the command line each have a control plane with nothing but their own
+// objects.
 func together() [][]part {
 	return [][]part{
 		{
@@ -149,6 +150,7 @@ func together() [][]part {
 		{{"blocks", (*bench).blocks}},
 		{{"overload", (*bench).overload}},
 		{{"policies", (*bench).policies}},
+		{{"tls", (*bench).secure}},
 		{{"cni", (*bench).cni}},
 		{{"cli", (*bench).cli}},
 	}

@@ -12,6 +12,8 @@ import (
 // report gathers the tables.
 type report struct {
 	floors, cpu, sizes, costs, numbers, builds []string
+	// https is of HTTPS beside plain HTTP.
+	https []string
 	// firsts and firstCPU are of first allocations, large of the largest pool.
 	firsts, firstCPU, large []string
 	// duels and their costs are of sticky addresses.
@@ -66,11 +68,21 @@ func (r *report) floor(what string, callers int, c compared) {
 
 // build reports what this build and another one did in turn.
 func (r *report) build(what string, callers int, other, this []result) {
+	r.builds = append(r.builds, inTurn(what, callers, other, this))
+}
+
+// secured reports what HTTPS with a token and plain HTTP did in turn.
+func (r *report) secured(what string, callers int, plain, secure []result) {
+	r.https = append(r.https, inTurn(what, callers, plain, secure))
+}
+
+// inTurn returns the row of two that took turns, and shows it.
+func inTurn(what string, callers int, other, this []result) string {
 	o, t := median(other), median(this)
 	row := fmt.Sprintf("| %s | %d | %.0f | %.0f | %s | %s | %s / %s |", what, callers, o.perSecond, t.perSecond,
 		byTurn(this, other, rate), byTurn(this, other, spent), ms(o.p99), ms(t.p99))
 	fmt.Println(row)
-	r.builds = append(r.builds, row)
+	return row
 }
 
 func rate(r result) float64 { return r.perSecond }
@@ -289,6 +301,9 @@ func (r *report) service() string {
 		table(fmt.Sprintf("A network of which %d blocks are owned", owned),
 			"| what | turn by turn: median (quartiles), and the medians |", r.blocks),
 		r.policyTable(),
+		table("HTTPS with a token beside plain HTTP on loopback",
+			"| requests | callers | plain /s | HTTPS /s | of plain, turn by turn: median (quartiles) | processor time of "+
+				"plain's | p99 ms plain / HTTPS |", r.https),
 		table("Beside another build",
 			"| operation | callers | other /s | this /s | of the other, turn by turn: median (quartiles) | processor time of "+
 				"the other's | p99 ms other / this |", r.builds))

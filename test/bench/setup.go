@@ -260,6 +260,8 @@ type service struct {
 	pod func(caller int) string
 	// network that the address is asked of; empty for any.
 	network string
+	// over is how the controller is reached; nil for plain HTTP on connections that are kept.
+	over *way
 }
 
 func (s service) add(ctx context.Context, caller, n int) error {
@@ -293,7 +295,11 @@ func (s service) send(ctx context.Context, method string, request wire.AllocateR
 	if err != nil {
 		return err
 	}
-	answer, err := send(ctx, s.b.http, method, s.b.controller.URL+wire.Prefix, body)
+	w := way{s.b.http, s.b.controller.URL}
+	if s.over != nil {
+		w = *s.over
+	}
+	answer, err := send(ctx, w.http, method, w.url+wire.Prefix, body)
 	if err != nil {
 		return err
 	}

@@ -272,8 +272,8 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestRetryAfter has a replica that wants to be asked in a second, and is not asked before. The call goes on until it is
-// answered.
+// TestRetryAfter has a replica that wants to be asked in a second, and is not asked before. The call goes on until it
+// is answered.
 func TestRetryAfter(t *testing.T) {
 	for reason, status := range map[ipam.Reason]int{
 		ipam.ReasonOverloaded: http.StatusServiceUnavailable, ipam.ReasonTooManyRequests: http.StatusTooManyRequests,
