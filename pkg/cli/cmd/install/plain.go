@@ -37,4 +37,3 @@ func (v *install) keepPlainHTTP(ctx context.Context, c dynamic.Interface, d step
 		return arg == plainHTTP
 	}))
 }
-
