@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/signal"
@@ -23,6 +24,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/usage"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
 // formatCalls are calls that have something to print, by command. They change nothing, so that each can be made
@@ -89,8 +91,30 @@ var formatCalls = map[string]string{
 	"top namespace":     "",
 	"top pool":          "",
 	"trace":             "web-0",
+	"upgrade":           "--force --dry-run=client",
 	"usage":             "blue",
 	"version":           "--client",
+}
+
+// haveController makes a Deployment of the controller as manifests have it, of which nobody makes pods.
+func (f *fixture) haveController(t *testing.T) {
+	t.Helper()
+	all, err := resource.Render("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		if o.GetKind() == resource.KindDeployment {
+			if err := f.client.Create(t.Context(), &o); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := f.client.Delete(context.Background(), &o); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
 }
 
 // TestFormats: every command that takes -o prints every format that its help names, and scripts show how.
@@ -106,6 +130,7 @@ func TestFormats(t *testing.T) {
 	f.haveLease(t, "10.1.0.21", "10.0.0.11", "reserved")
 	f.haveRunningPod(t, "web-0", "10.1.0.40")
 	f.haveClaims(t)
+	f.haveController(t)
 	// A node without a kubelet gets no pod of check nodes: that is what it finds.
 	if err := f.client.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "silent"}}); err != nil {
 		t.Fatal(err)
@@ -275,8 +300,9 @@ func TestFormatGoldens(t *testing.T) {
 	}
 	for _, cmd := range commands {
 		for _, format := range formatsOf(cmd) {
-			if !slices.Contains([]string{"wide", "json", usage.FormatSVG}, format) || cmd.Name() == "install" {
-				continue // what install prints are files of this repository
+			if !slices.Contains([]string{"wide", "json", usage.FormatSVG}, format) ||
+				slices.Contains([]string{"install", "upgrade"}, cmd.Name()) {
+				continue // what these print are files of this repository
 			}
 			path := "(" + strings.Join(names[cmd.Short], "|") + ")"
 			run := regexp.MustCompile(`(?m)^(! )?exec (bcsnetctl|kubectl-bcsnet) (.*\b)?` + path + `\b.* (-o|--output)[ =]` +

@@ -61,11 +61,11 @@ func (v *install) prepare(ctx context.Context, c dynamic.Interface, all []unstru
 			return nil, err
 		}
 	}
-	return steps, v.look(ctx, c, steps)
+	return steps, v.inspect(ctx, c, steps)
 }
 
-// look finds out whether the cluster is fit for what comes, and says what runs there. It changes nothing.
-func (v *install) look(ctx context.Context, c dynamic.Interface, steps []step) error {
+// inspect finds out whether the cluster is fit for what comes, and says what runs there. It changes nothing.
+func (v *install) inspect(ctx context.Context, c dynamic.Interface, steps []step) error {
 	if err := v.foreign(ctx, c); err != nil {
 		return err
 	}
@@ -115,12 +115,12 @@ func (v *install) healthy(ctx context.Context) error {
 	if v.force {
 		return nil
 	}
-	return app.Refuse(reasonErrorsFound, "nothing was changed: doctor finds %s, which are to be mended first",
+	return app.Refuse(reasonErrorsFound, "nothing was changed: doctor finds %s, to be mended first",
 		humanize.Plural(len(found), "error")).
 		WithHint("see them, and what mends them: bcsnetctl doctor --severity error; to go on all the same: --force")
 }
 
-// preview has the API server try the objects of an upgrade, and says what would change. What is in a namespace or of a kind that is
+// preview sends the objects of an upgrade as a dry run, and writes what would change. What is in a namespace or of a kind that is
 // not there yet cannot be tried.
 func (v *install) preview(ctx context.Context, steps []step) error {
 	if v.DryRun == app.DryRunClient || !slices.ContainsFunc(steps, isController) {

@@ -46,7 +46,7 @@ to an earlier release, use its program and, if it has it, --keep-crds.`,
 	return cmd
 }
 
-// nothingToUpgrade is the error of an upgrade where there is no controller.
+// nothingToUpgrade returns the error of an upgrade where there is no controller.
 func nothingToUpgrade(s *app.App) error {
 	return (&app.Failure{
 		Message: "there is no Deployment " + resource.SystemNamespace + "/" + resource.ControllerName + " in " + s.Where() +
