@@ -51,7 +51,7 @@ clean: ## Stop what runs locally and remove what was built.
 # they work (for hand-overs, nodes that die, leases that end), so that at the end none runs alone. A program with the race
 # detector lives on for GORACE's atexit_sleep_ms (a second, where nothing is said) after its end, so that what runs beside it
 # can still be found.
-PKG ?= ./pkg/cli ./test/floatingip ./test/pools ./test/collect ./test/hostnic ./test/node ./test/node/install ./test/groups ./test/ipamclaim \
+PKG ?= ./pkg/cli ./test/floatingip ./test/pools ./test/collect ./test/hostnic ./test/node ./test/node/install ./test/node/image ./test/groups ./test/ipamclaim \
 	./api/... ./pkg/... ./test/storm ./...
 TESTFLAGS ?=
 TESTFORMAT ?= pkgname-and-test-fails
