@@ -177,7 +177,7 @@ func pod(namespace string, i int, annotations map[string]string) *corev1.Pod {
 	}
 }
 
-// readyPools waits until every replica can serve the pools: each has answered for them.
+// pools waits until the controller has seen the pools.
 func (s *site) pools(names ...string) {
 	s.Helper()
 	controlplane.Eventually(s, func() error {

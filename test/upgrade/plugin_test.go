@@ -79,7 +79,8 @@ func (s *site) plugin(when string, number int) {
 			if err != nil || len(got.IPs) != 1 {
 				t.Fatalf("%s: an ADD got %+v: %v", when, got, err)
 			}
-			return got.IPs[0].Address.IP.String()
+			addr, _, _ := strings.Cut(got.IPs[0].Address.String(), "/")
+			return addr
 		}
 		first := addr()
 		if got := addr(); got != first {

@@ -120,8 +120,8 @@ func (v *install) healthy(ctx context.Context) error {
 		WithHint("see them, and what mends them: bcsnetctl doctor --severity error; to go on all the same: --force")
 }
 
-// preview sends the objects of an upgrade as a dry run, and writes what would change. What is in a namespace or of a kind that is
-// not there yet cannot be tried.
+// preview sends the objects of an upgrade as a dry run, and writes what would change. What is in a namespace or of a
+// kind that is not there yet cannot be tried.
 func (v *install) preview(ctx context.Context, steps []step) error {
 	if v.DryRun == app.DryRunClient || !slices.ContainsFunc(steps, isController) {
 		return nil

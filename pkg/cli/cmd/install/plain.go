@@ -33,7 +33,6 @@ func (v *install) keepPlainHTTP(ctx context.Context, c dynamic.Interface, d step
 		return needAdministrator(v.App, err)
 	}
 	v.Say.Note("plain HTTP of other machines is refused, as now")
-	return resource.SetControllerArguments(d.want, slices.DeleteFunc(resource.ControllerArguments(d.want), func(arg string) bool {
-		return arg == plainHTTP
-	}))
+	args := slices.DeleteFunc(resource.ControllerArguments(d.want), func(arg string) bool { return arg == plainHTTP })
+	return resource.SetControllerArguments(d.want, args)
 }
