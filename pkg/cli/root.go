@@ -75,7 +75,8 @@ func newRoot(s *app.App) *cobra.Command {
 		importer.New(s),
 		wait.New(s),
 		events.New(s),
-		install.New(s, doctor.Examine(s)), install.NewUpgrade(s, doctor.Examine(s)), install.NewUninstall(s), install.NewVersion(s),
+		install.New(s, doctor.Examine(s)), install.NewUpgrade(s, doctor.Examine(s)), install.NewUninstall(s),
+		install.NewVersion(s),
 		report.New(s),
 		newCompletion(s), newOptions())
 	root.SetUsageTemplate(usageTemplate)

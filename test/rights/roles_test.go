@@ -50,6 +50,8 @@ func roles() map[string]role {
 		"scheduler": {"scheduler", map[string]string{"placements": "create"}},
 		"node": {serviceAccount(system, "bcsnet-node"), map[string]string{
 			"namespaces=kube-system": "get", "nodes": "get", "nodes/status": "patch",
+			"allocations": "get list create delete", "conflicts": "create", "gc": "create",
+			"configmaps@bcsnet-system=bcsnet-controller-ca": "list watch",
 			"endpointslices.discovery.k8s.io@bcsnet-system": "list watch", "events.events.k8s.io@default": "create patch update",
 		}},
 		// With the roles that nodeCapacity, floatingipConfig, hostnicIPAMConfig and ipamClaims add.
