@@ -163,20 +163,6 @@ func TestAPluginDies(t *testing.T) {
 			release()
 		})
 	}
-	t.Run("announce", func(t *testing.T) { // the address is configured then, and perhaps not yet announced
-		t.Parallel()
-		n := x.Node("n2")
-		pod := x.create(t, "announce", n.Name, bridged)
-		controlplane.Eventually(t, func() error {
-			pids := n.Plugins("bcsnet-announce", pod.Name)
-			if len(pids) == 0 {
-				return fmt.Errorf("no announcement on %s", n.Name)
-			}
-			return unix.Kill(pids[0], unix.SIGKILL)
-		})
-		x.answersFabric(t, pod.Name, x.ready(t, pod))
-		x.wantLeases(t, pod)
-	})
 }
 
 // kill ends the instances of a program on a node that are about a pod, of which there must be some.

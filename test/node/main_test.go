@@ -21,7 +21,7 @@ const (
 	bridged = ""
 	plain   = "plain"   // a bridge whose pods have a MAC of their own each time
 	macvlan = "macvlan" // links of the node's bridge
-	killed  = "killed"  // as plain, by a plugin that dies where a test wants it
+	killed  = "killed"  // as plain, by plugins that die where a test wants it
 	pointed = "ptp"     // routed by the node
 	meta    = "meta"    // two interfaces: of the default network, and of macvlan
 )
@@ -126,7 +126,7 @@ func (w *fixture) equip(n *bed.Node) error {
 		plain: `{"cniVersion": "1.1.0", "name": "plain", "plugins": [
 			{"type": "bridge", "bridge": "br0", "ipam": {"type": "bcsnet-ipam"}}, {"type": "bcsnet-announce"}]}`,
 		killed: `{"cniVersion": "1.1.0", "name": "killed", "plugins": [
-			{"type": "bridge", "bridge": "br0", "ipam": {"type": "killed-ipam"}}, {"type": "bcsnet-announce"}]}`,
+			{"type": "bridge", "bridge": "br0", "ipam": {"type": "killed-ipam"}}, {"type": "killed-announce"}]}`,
 		pointed: `{"cniVersion": "1.1.0", "name": "ptp", "plugins": [
 			{"type": "ptp", "ipam": {"type": "bcsnet-ipam", "network": "routed", "routes": [{"dst": "0.0.0.0/0"}]}}]}`,
 		meta: `{"cniVersion": "1.1.0", "name": "meta", "plugins": [{"type": "` + playMeta + `", "networks": ["net", "macvlan"]}]}`,

@@ -15,24 +15,26 @@ import (
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
 
-// killer runs the plugin with failpoints, which dies in its first call for a pod at the step that the pod is named for.
+// killer runs a plugin with failpoints, which dies in its first call for a pod at the step that the pod is named for.
 const killer = `#!/bin/sh
 pod=$(echo "$CNI_ARGS" | tr ';' '\n' | sed -n 's/^K8S_POD_NAME=//p')
-case "$CNI_COMMAND $pod" in "ADD ipam-add-"* | "DEL ipam-del-"*)
+case "$CNI_COMMAND $pod" in "ADD PLUGIN-add-"* | "DEL PLUGIN-del-"*)
 	mkdir "/run/killed-$pod" 2>/dev/null && export FAULTS_BREAK="$pod" ;;
 esac
-exec /opt/cni/bin/ipam-with-failpoints
+exec /opt/cni/bin/PLUGIN-with-failpoints
 `
 
-// TestThePluginDiesAtEachStep kills the IPAM plugin at each of its steps of an ADD and a DEL, once for each pod.
+// TestThePluginDiesAtEachStep kills the plugins at each of their steps of an ADD and a DEL, once for each pod.
 func TestThePluginDiesAtEachStep(t *testing.T) {
 	t.Parallel()
 	x := newTenant(t)
 	n := x.Node("n2")
-	x.installKiller(t, n)
+	x.installKiller(t, n, "ipam")
+	x.installKiller(t, n, "announce")
 	for _, step := range []string{
 		"ipam-add-begun", "ipam-add-taken", "ipam-add-probed", "ipam-add-attached", "ipam-add-answered",
 		"ipam-del-begun", "ipam-del-asked",
+		"announce-add-set-up", "announce-add-sent",
 	} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
@@ -55,21 +57,21 @@ func TestThePluginDiesAtEachStep(t *testing.T) {
 	}
 }
 
-// installKiller builds the IPAM plugin with failpoints, and gives it to a node as the plugin of the network killed.
-func (x *tenant) installKiller(t *testing.T, n *bed.Node) {
+// installKiller builds a plugin with failpoints, ipam or announce, and gives it to a node for the network killed.
+func (x *tenant) installKiller(t *testing.T, n *bed.Node, plugin string) {
 	t.Helper()
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(t.TempDir(), "ipam-with-failpoints")
-	build := exec.Command("go", "build", "-tags", "faults", "-o", program, "./plugins/cni/bcsnet-ipam")
+	program := filepath.Join(t.TempDir(), plugin+"-with-failpoints")
+	build := exec.Command("go", "build", "-tags", "faults", "-o", program, "./plugins/cni/bcsnet-"+plugin)
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the plugin with failpoints: %v: %s", err, out)
 	}
-	script := filepath.Join(t.TempDir(), "killed-ipam")
-	if err := os.WriteFile(script, []byte(killer), 0o600); err != nil {
+	script := filepath.Join(t.TempDir(), "killed-"+plugin)
+	if err := os.WriteFile(script, []byte(strings.ReplaceAll(killer, "PLUGIN", plugin)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range []string{program, script} {

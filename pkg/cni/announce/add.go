@@ -13,6 +13,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cni/attach"
 	"github.com/bcsnet/bcsnet/pkg/cni/link"
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
 // carrierWait bounds how long an ADD waits for a link that has no carrier yet: some adapters negotiate for a second.
@@ -40,6 +41,7 @@ func (p *Plugin) add(args *skel.CmdArgs) error {
 		if err != nil {
 			return err
 		}
+		failpoint.Kill("announce-add-set-up")
 		have.iface.Mac, have.iface.Mtu = l.Attrs().HardwareAddr.String(), l.Attrs().MTU
 		if x.Migration {
 			p.logf("%s migrates: %s is not announced, as the other pod still uses it", args.ContainerID, x.Addrs)
@@ -103,6 +105,7 @@ func (p *Plugin) announce(ctx context.Context, conf *Config, l netlink.Link, hav
 	if err := p.send(l, have); err != nil {
 		return fmt.Errorf("announce %s: %w", have.addrs(), err)
 	}
+	failpoint.Kill("announce-add-sent")
 	if conf.CheckGateway {
 		return askGateways(ctx, l, have)
 	}
