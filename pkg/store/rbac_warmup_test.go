@@ -78,7 +78,7 @@ func (r *reader) may(t *testing.T, permitted bool) {
 // permitted is forbidden at once, and so is what a policy refuses, and what is forbidden for long.
 func TestAwaitRoles(t *testing.T) {
 	ofAddresses := intercept.Of(v1.IPResource)
-	r := newReader(t, "create", "get")
+	r := newReader(t, "create", "get", "manage")
 	l := available(subnet()(1))
 	if _, err := r.Write(t.Context(), l); !apierrors.IsForbidden(err) {
 		t.Fatalf("before any right: %v", err)
