@@ -19,7 +19,7 @@ import (
 	"github.com/bcsnet/bcsnet/hack/build"
 )
 
-// platforms are those that archives are made for: what plugins/kubectl/bcsnet.yaml has.
+// platforms lists those that archives are made for, as plugins/kubectl/bcsnet.yaml does.
 const platforms = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64"
 
 func main() {

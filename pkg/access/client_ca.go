@@ -18,7 +18,7 @@ import (
 const (
 	clientCANamespace, clientCAName = "kube-system", "extension-apiserver-authentication"
 	clientCAKey                     = "client-ca-file"
-	// readEvery is how often it is read, and retryEvery how long after a failure.
+	// readEvery passes between two readings of it. retryEvery passes after one that failed.
 	readEvery, retryEvery = time.Minute, 2 * time.Second
 )
 

@@ -24,10 +24,10 @@ import (
 const Audience = "bcsnet"
 
 const (
-	// remembered is how long an answer of the API server counts here. What a connection remembers comes on top: a token or
-	// a role that is taken away counts for a minute at most.
+	// remembered bounds the age of an answer of the API server that still counts. A connection remembers it for 10 s more,
+	// so a token or a role that is taken away counts for a minute at most.
 	remembered = 40 * time.Second
-	// refused is how long a refusal counts.
+	// refused bounds the age of a refusal that still counts.
 	refused = 5 * time.Second
 	// most bounds how many answers of each kind are remembered.
 	most = 16384
@@ -94,11 +94,11 @@ func (g *Gate) Remembers(r *http.Request) bool {
 		return true
 	}
 	token, ok := bearer(shown)
-	if ok {
-		_, ok = g.tokens.Get(sha256.Sum256([]byte(token)))
-		return ok
+	if !ok {
+		return true // such a header is refused as it is
 	}
-	return true // such a header is refused as it is
+	_, ok = g.tokens.Get(sha256.Sum256([]byte(token)))
+	return ok
 }
 
 func (g *Gate) byToken(ctx context.Context, token string) (User, error) {
@@ -130,7 +130,7 @@ func (g *Gate) byToken(ctx context.Context, token string) (User, error) {
 		WithHint("kubectl create token NAME --audience %s", Audience)
 }
 
-// Question is what RBAC is asked: may a user do this. An empty namespace stands for all.
+// Question asks RBAC whether a user may do something. An empty namespace stands for all.
 type Question struct{ Verb, Resource, Namespace string }
 
 // Allow refuses what RBAC does not allow a user.

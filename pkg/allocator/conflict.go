@@ -26,7 +26,7 @@ type ConflictReport struct {
 	OnHosts []netip.Addr
 }
 
-// Contested is what a conflict report led to.
+// Contested holds what a conflict report led to.
 type Contested struct {
 	// Was is the lease as the container had it, and Now as it is since.
 	Was, Now lease.Lease

@@ -237,10 +237,10 @@ func letGo(ctx context.Context, leases *store.Client, l lease.Lease) {
 	}
 }
 
-// parallelWrites is how many addresses are released at once, of a host or of deleted containers.
+// parallelWrites bounds how many addresses are released at once, of a host or of deleted containers.
 const parallelWrites = 16
 
-// clockError is how far apart the times may be that two processes take for the API server's: it sends them in whole
+// clockError bounds how far apart two processes may take the API server's time to be: it sends its time in whole
 // seconds.
 const clockError = 2 * time.Second
 
