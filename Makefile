@@ -8,18 +8,24 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 
 ##@ Build
 
-.PHONY: build
-build: ## Build the controller, the CLI, the kubectl plugin, the CNI plugins and the image of nodes into bin/.
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-controller ./cmd/controller
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnetctl ./cmd/bcsnetctl
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/kubectl-bcsnet ./plugins/kubectl
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-podcheck ./cmd/podcheck
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-ipam ./plugins/cni/bcsnet-ipam
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-announce ./plugins/cni/bcsnet-announce
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bcsnet-node ./cmd/node
+# Each program of bin/ and the package that it is built from.
+PACKAGE_bcsnet-controller := ./cmd/controller
+PACKAGE_bcsnetctl := ./cmd/bcsnetctl
+PACKAGE_kubectl-bcsnet := ./plugins/kubectl
+PACKAGE_bcsnet-podcheck := ./cmd/podcheck
+PACKAGE_bcsnet-ipam := ./plugins/cni/bcsnet-ipam
+PACKAGE_bcsnet-announce := ./plugins/cni/bcsnet-announce
+PACKAGE_bcsnet-node := ./cmd/node
+PROGRAMS := $(patsubst PACKAGE_%,bin/%,$(filter PACKAGE_%,$(.VARIABLES)))
+
+.PHONY: build $(PROGRAMS)
+build: $(PROGRAMS) ## Build the controller, the CLI, the kubectl plugin, the CNI plugins and the image of nodes into bin/.
 	install -m 755 plugins/kubectl/kubectl_complete-bcsnet bin/
 	@go run ./hack/image -program bin/bcsnet-node -cmd install -name docker.io/library/bcsnet-node:latest -o bin/bcsnet-node.tar \
 		bcsnet-podcheck=bin/bcsnet-podcheck programs/bcsnet-ipam=bin/bcsnet-ipam programs/bcsnet-announce=bin/bcsnet-announce
+
+$(PROGRAMS): bin/%:
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $@ $(PACKAGE_$*)
 
 .PHONY: image
 image: ## Build container images for amd64 and arm64 into dist/images/, with SBOMs; no container engine is needed.
@@ -54,12 +60,17 @@ clean: ## Stop what runs locally and remove what was built.
 PKG ?= ./pkg/cli ./test/floatingip ./test/pools ./test/collect ./test/hostnic ./test/node ./test/node/install ./test/node/image ./test/groups ./test/ipamclaim \
 	./api/... ./pkg/... ./test/storm ./...
 TESTFLAGS ?=
+SHORT ?= -short
 TESTFORMAT ?= pkgname-and-test-fails
 
 .PHONY: test
-test: kube build node bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm ## Run all tests with the race detector (PKG=./pkg/ipam for some).
+test: kube build node bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm ## Run the tests with the race detector, in their short form (PKG=./pkg/ipam for some).
 	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg -- \
-		-race -vet=off -p 3 -timeout 20m $(TESTFLAGS) $(PKG)
+		-race -vet=off -p 3 -timeout 20m $(SHORT) $(TESTFLAGS) $(PKG)
+
+.PHONY: test-all
+test-all: ## Run all tests with the race detector: also those that make test leaves out, as they take long.
+	@$(MAKE) --no-print-directory test SHORT=
 
 .PHONY: test-faults
 test-faults: kube build ## Break everything at random under load (FAULTS_MINUTES=60, FAULTS_SEED=N).
@@ -151,12 +162,14 @@ bin/tools/.$(GOVERSION):
 
 ##@ Try it
 
-.PHONY: demo
+.PHONY: demo demo-kube
 demo: ## Take the whole tour on a control plane of its own, $KUBEBUILDER_ASSETS if that is set; leaves nothing behind.
-	@[ -n "$$KUBEBUILDER_ASSETS" ] || hack/kube/build.sh etcd kube-apiserver kubectl
-	@echo "demo: building bcsnet, then the tour of half a minute" >&2
-	@$(MAKE) --no-print-directory -s build
+	@echo "demo: building bcsnet, and beside it what there is not yet of etcd, kube-apiserver and kubectl; then the tour of half a minute" >&2
+	@$(MAKE) --no-print-directory -s -j 2 demo-kube bin/bcsnet-controller bin/kubectl-bcsnet
 	@go run ./hack/demo
+
+demo-kube:
+	@[ -n "$$KUBEBUILDER_ASSETS" ] || hack/kube/build.sh etcd kube-apiserver kubectl
 
 .PHONY: up
 up: kube build ## Start a local control plane with the controller; the files are in .local/.

@@ -14,6 +14,11 @@ kubernetes=$(pinned kubernetes k8s.io/kubernetes)
 stamps=$(kubernetes_stamps "$kubernetes")
 
 [[ $# -gt 0 ]] || set -- etcd kube-apiserver kubectl kube-controller-manager kube-scheduler kwok
+
+# Download what Kubernetes is made of while etcd compiles: to list the packages takes their sources.
+if [[ ! -x $out/kube-apiserver ]]; then
+	go list -C kubernetes -deps k8s.io/kubernetes/cmd/{kube-apiserver,kubectl} >/dev/null 2>&1 &
+fi
 while [[ $# -gt 0 ]]; do
 	name=$1
 	shift

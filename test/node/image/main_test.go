@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -104,7 +105,7 @@ func (s *site) rolledOut(what string) {
 func (s *site) imported(names ...string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
-	build := exec.Command("go", append([]string{"run", "./hack/image", "-version", version, "-o", dir}, names...)...)
+	build := exec.Command("go", append([]string{"run", "./hack/image", "-version", version, "-arch", runtime.GOARCH, "-o", dir}, names...)...)
 	build.Dir = s.root
 	if out, err := build.CombinedOutput(); err != nil {
 		s.t.Fatalf("build the images: %v: %s", err, out)
