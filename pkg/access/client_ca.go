@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +27,13 @@ const (
 type clientCA struct {
 	core corev1client.CoreV1Interface
 	log  *slog.Logger
+	// now is the API server's time, by which it judges the same certificates.
+	now  func() time.Time
 	pool atomic.Pointer[x509.CertPool] // nil before it was read
+}
+
+func newClientCA(core corev1client.CoreV1Interface, now func() time.Time, log *slog.Logger) *clientCA {
+	return &clientCA{core: core, log: log, now: now}
 }
 
 // run reads the CA until the context ends.
@@ -72,7 +79,7 @@ func (c *clientCA) read(ctx context.Context) error {
 
 // identify returns who shows a chain of certificates: as for the API server, the name is the common name, and the
 // groups are the organizations.
-func (c *clientCA) identify(chain []*x509.Certificate, now time.Time) (User, error) {
+func (c *clientCA) identify(chain []*x509.Certificate) (User, error) {
 	pool := c.pool.Load()
 	if pool == nil {
 		return User{}, ipam.Refuse(ipam.ReasonUnavailable, "the cluster's client CA has not been read yet").
@@ -84,13 +91,14 @@ func (c *clientCA) identify(chain []*x509.Certificate, now time.Time) (User, err
 	}
 	leaf := chain[0]
 	if _, err := leaf.Verify(x509.VerifyOptions{
-		Roots: pool, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		Roots: pool, Intermediates: between, CurrentTime: c.now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}); err != nil || leaf.Subject.CommonName == "" {
 		c.log.Debug("a client certificate does not count", "subject", leaf.Subject.String(), "error", err)
 		return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the client certificate does not count here: it is not one "+
 			"of the cluster's client CA, or has expired").WithHint("kubectl config view has the one that kubectl uses")
 	}
+	// Package tls gives connections that show the same certificate one and the same object: nothing may be appended in it.
 	return User{
-		Username: leaf.Subject.CommonName, Groups: append(leaf.Subject.Organization, "system:authenticated"),
+		Username: leaf.Subject.CommonName, Groups: slices.Concat(leaf.Subject.Organization, []string{"system:authenticated"}),
 	}, nil
 }

@@ -47,11 +47,11 @@ type Gate struct {
 	clients        *clientCA
 }
 
-// New returns a Gate that asks by a client.
-func New(client kubernetes.Interface, log *slog.Logger) *Gate {
+// New returns a Gate that asks by a client. now is the API server's time: the clock of this machine may be off.
+func New(client kubernetes.Interface, now func() time.Time, log *slog.Logger) *Gate {
 	return &Gate{
 		client: client, log: log, tokens: cache.NewLRUExpireCache(most), rights: cache.NewLRUExpireCache(most),
-		clients: &clientCA{core: client.CoreV1(), log: log},
+		clients: newClientCA(client.CoreV1(), now, log),
 	}
 }
 
@@ -73,7 +73,7 @@ func (g *Gate) Identify(r *http.Request) (User, error) {
 		return g.byToken(r.Context(), token)
 	}
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-		return g.clients.identify(r.TLS.PeerCertificates, time.Now())
+		return g.clients.identify(r.TLS.PeerCertificates)
 	}
 	return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the request shows neither a token nor a client certificate").
 		WithHint("send a token for the audience %s: kubectl create token NAME --audience %s", Audience, Audience)

@@ -89,7 +89,7 @@ func assemble(
 	if err != nil {
 		return nil, nil, err
 	}
-	gate, err := addGate(mgr, cfg, log)
+	gate, err := addGate(mgr, cfg, c, log)
 	if err != nil {
 		return nil, nil, err
 	}
