@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -107,4 +108,64 @@ func TestCertificateOfManyConnections(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// Names that would write lines of their own into a log, or that a header cannot have, are nobody's.
+func TestNamesThatCannotBePrinted(t *testing.T) {
+	t.Parallel()
+	c := newCertified(t, time.Now)
+	for name, counts := range map[string]bool{
+		"alice": true, "system:node:n1": true, "J\u00fcrgen \u738b": true, "a b": true, "": false, "a\nb": false, "a\rb": false,
+		"a\x00b": false, "a\x1b[2Jb": false, "a\tb": false, "a\u202eb": false, "a\u200bb": false, "a\u2028b": false,
+		"a\u0085b": false, "\x7f": false,
+	} {
+		chain := []*x509.Certificate{c.of(t, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), name)}
+		if who, err := c.identify(chain); (err == nil) != counts || counts && who.Username != name {
+			t.Errorf("%q: %v", name, err)
+		}
+		if name == "" {
+			continue
+		}
+		chain[0] = c.of(t, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), "alice", "staff", name)
+		if _, err := c.identify(chain); (err == nil) != counts {
+			t.Errorf("a group %q: %v", name, err)
+		}
+	}
+	if checkNames("a\xffb") == nil {
+		t.Error("what is no UTF-8 is a name")
+	}
+}
+
+// A chain that was refused is refused again without a look, for five seconds. One that counted is looked at again.
+func TestRefusedChainsAreRemembered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ahead := time.Duration(0)
+		c := newCertified(t, func() time.Time { return time.Now().Add(ahead) })
+		chain := []*x509.Certificate{c.of(t, time.Now().Add(time.Hour), time.Now().Add(3*time.Hour), "alice")}
+		g := &Gate{clients: c.clientCA}
+		r := &http.Request{TLS: &tls.ConnectionState{PeerCertificates: chain}}
+		counts := func(want bool, when string) {
+			t.Helper()
+			if _, err := g.Identify(r); (err == nil) != want {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		if g.Remembers(r) {
+			t.Error("a chain that nobody saw is remembered")
+		}
+		counts(false, "before it begins")
+		ahead = 2 * time.Hour
+		counts(false, "right after it was refused")
+		if !g.Remembers(r) {
+			t.Error("a refused chain is not remembered")
+		}
+		time.Sleep(refused + time.Millisecond)
+		if g.Remembers(r) {
+			t.Error("a refused chain is remembered for longer")
+		}
+		counts(true, "later")
+		ahead = 4 * time.Hour
+		counts(false, "after its end")
+	})
 }

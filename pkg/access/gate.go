@@ -87,11 +87,12 @@ func bearer(shown string) (token string, ok bool) {
 	return token, strings.EqualFold(scheme, "Bearer") && token != "" && len(token) <= maxToken && word
 }
 
-// Remembers reports whether the API server need not be asked who sends a request.
+// Remembers reports whether who sends a request is found out without asking the API server, and without verifying a
+// certificate that was not seen lately.
 func (g *Gate) Remembers(r *http.Request) bool {
 	shown := r.Header.Get("Authorization")
 	if shown == "" {
-		return true
+		return r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || g.clients.remembers(r.TLS.PeerCertificates)
 	}
 	token, ok := bearer(shown)
 	if !ok {
@@ -114,10 +115,12 @@ func (g *Gate) byToken(ctx context.Context, token string) (User, error) {
 		}
 		var who *User
 		lasts := refused
-		if s := review.Status; s.Authenticated && slices.Contains(s.Audiences, Audience) {
+		s := review.Status
+		odd := checkNames(s.User.Username)
+		if s.Authenticated && slices.Contains(s.Audiences, Audience) && odd == nil {
 			who, lasts = &s.User, remembered
 		} else {
-			g.log.Debug("a token does not count", "why", s.Error, "audiences", s.Audiences)
+			g.log.Debug("a token does not count", "why", s.Error, "audiences", s.Audiences, "name", odd)
 		}
 		known = who
 		g.tokens.Add(key, known, lasts)
