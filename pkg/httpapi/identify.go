@@ -148,6 +148,9 @@ func (s *Service) known(r *http.Request, op route) (*identity, error) {
 	user, err := s.Gate.Identify(r)
 	nobody := err != nil && asRefusal(err).Reason == ipam.ReasonUnauthenticated
 	ended(nobody)
+	if c != nil && nobody {
+		c.setKnown(false)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -156,6 +159,7 @@ func (s *Service) known(r *http.Request, op route) (*identity, error) {
 	}
 	if c != nil {
 		c.identity.Store(who)
+		c.setKnown(true)
 	}
 	return who, nil
 }
