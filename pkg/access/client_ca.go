@@ -2,13 +2,16 @@ package access
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/x509"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -26,7 +29,15 @@ const (
 type clientCA struct {
 	core corev1client.CoreV1Interface
 	log  *slog.Logger
+	// now is the API server's time, by which it judges the same certificates.
+	now  func() time.Time
 	pool atomic.Pointer[x509.CertPool] // nil before it was read
+	// looked has, by chain, whether it counted.
+	looked *cache.LRUExpireCache
+}
+
+func newClientCA(core corev1client.CoreV1Interface, now func() time.Time, log *slog.Logger) *clientCA {
+	return &clientCA{core: core, log: log, now: now, looked: cache.NewLRUExpireCache(most)}
 }
 
 // run reads the CA until the context ends.
@@ -71,26 +82,64 @@ func (c *clientCA) read(ctx context.Context) error {
 }
 
 // identify returns who shows a chain of certificates: as for the API server, the name is the common name, and the
-// groups are the organizations.
-func (c *clientCA) identify(chain []*x509.Certificate, now time.Time) (User, error) {
+// groups are the organizations. A chain that was refused is refused again without a look for as long as refusals count.
+func (c *clientCA) identify(chain []*x509.Certificate) (User, error) {
 	pool := c.pool.Load()
 	if pool == nil {
 		return User{}, ipam.Refuse(ipam.ReasonUnavailable, "the cluster's client CA has not been read yet").
 			WithHint("ask again")
 	}
-	between := x509.NewCertPool()
+	key := chainKey(chain)
+	if good, ok := c.looked.Get(key); ok && !good.(bool) {
+		return User{}, refuseChain()
+	}
+	if err := c.verify(chain, pool); err != nil {
+		c.looked.Add(key, false, refused)
+		c.log.Debug("a client certificate does not count", "subject", chain[0].Subject.String(), "error", err)
+		return User{}, refuseChain()
+	}
+	c.looked.Add(key, true, remembered)
+	// Package tls gives connections that show the same certificate one and the same object: nothing may be appended in it.
+	name := chain[0].Subject
+	return User{
+		Username: name.CommonName, Groups: slices.Concat(name.Organization, []string{"system:authenticated"}),
+	}, nil
+}
+
+// verify returns why a chain does not count.
+func (c *clientCA) verify(chain []*x509.Certificate, pool *x509.CertPool) error {
+	leaf, between := chain[0], x509.NewCertPool()
 	for _, other := range chain[1:] {
 		between.AddCert(other)
 	}
-	leaf := chain[0]
-	if _, err := leaf.Verify(x509.VerifyOptions{
-		Roots: pool, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}); err != nil || leaf.Subject.CommonName == "" {
-		c.log.Debug("a client certificate does not count", "subject", leaf.Subject.String(), "error", err)
-		return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the client certificate does not count here: it is not one "+
-			"of the cluster's client CA, or has expired").WithHint("kubectl config view has the one that kubectl uses")
+	if err := checkNames(leaf.Subject.CommonName, leaf.Subject.Organization...); err != nil {
+		return err
 	}
-	return User{
-		Username: leaf.Subject.CommonName, Groups: append(leaf.Subject.Organization, "system:authenticated"),
-	}, nil
+	_, err := leaf.Verify(x509.VerifyOptions{
+		Roots: pool, Intermediates: between, CurrentTime: c.now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	return err
+}
+
+func refuseChain() *ipam.Refusal {
+	return ipam.Refuse(ipam.ReasonUnauthenticated, "the client certificate does not count here: it is not one of the "+
+		"cluster's client CA, has expired, or names nobody").
+		WithHint("kubectl config view has the one that kubectl uses")
+}
+
+// remembers reports whether a chain was looked at lately: for one that counted it is verified once more all the same.
+func (c *clientCA) remembers(chain []*x509.Certificate) bool {
+	_, ok := c.looked.Get(chainKey(chain))
+	return ok
+}
+
+// chainKey names a chain of certificates.
+func chainKey(chain []*x509.Certificate) (key [sha256.Size]byte) {
+	all := sha256.New()
+	for _, c := range chain {
+		one := sha256.Sum256(c.Raw)
+		_, _ = all.Write(one[:]) // never fails
+	}
+	all.Sum(key[:0])
+	return key
 }

@@ -47,11 +47,11 @@ type Gate struct {
 	clients        *clientCA
 }
 
-// New returns a Gate that asks by a client.
-func New(client kubernetes.Interface, log *slog.Logger) *Gate {
+// New returns a Gate that asks by a client. now is the API server's time: the clock of this machine may be off.
+func New(client kubernetes.Interface, now func() time.Time, log *slog.Logger) *Gate {
 	return &Gate{
 		client: client, log: log, tokens: cache.NewLRUExpireCache(most), rights: cache.NewLRUExpireCache(most),
-		clients: &clientCA{core: client.CoreV1(), log: log},
+		clients: newClientCA(client.CoreV1(), now, log),
 	}
 }
 
@@ -73,7 +73,7 @@ func (g *Gate) Identify(r *http.Request) (User, error) {
 		return g.byToken(r.Context(), token)
 	}
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-		return g.clients.identify(r.TLS.PeerCertificates, time.Now())
+		return g.clients.identify(r.TLS.PeerCertificates)
 	}
 	return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the request shows neither a token nor a client certificate").
 		WithHint("send a token for the audience %s: kubectl create token NAME --audience %s", Audience, Audience)
@@ -87,11 +87,12 @@ func bearer(shown string) (token string, ok bool) {
 	return token, strings.EqualFold(scheme, "Bearer") && token != "" && len(token) <= maxToken && word
 }
 
-// Remembers reports whether the API server need not be asked who sends a request.
+// Remembers reports whether who sends a request is found out without asking the API server, and without verifying a
+// certificate that was not seen lately.
 func (g *Gate) Remembers(r *http.Request) bool {
 	shown := r.Header.Get("Authorization")
 	if shown == "" {
-		return true
+		return r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || g.clients.remembers(r.TLS.PeerCertificates)
 	}
 	token, ok := bearer(shown)
 	if !ok {
@@ -114,10 +115,12 @@ func (g *Gate) byToken(ctx context.Context, token string) (User, error) {
 		}
 		var who *User
 		lasts := refused
-		if s := review.Status; s.Authenticated && slices.Contains(s.Audiences, Audience) {
+		s := review.Status
+		odd := checkNames(s.User.Username)
+		if s.Authenticated && slices.Contains(s.Audiences, Audience) && odd == nil {
 			who, lasts = &s.User, remembered
 		} else {
-			g.log.Debug("a token does not count", "why", s.Error, "audiences", s.Audiences)
+			g.log.Debug("a token does not count", "why", s.Error, "audiences", s.Audiences, "name", odd)
 		}
 		known = who
 		g.tokens.Add(key, known, lasts)
@@ -171,6 +174,12 @@ func (g *Gate) Allow(ctx context.Context, who User, q Question) error {
 	}
 	return ipam.Refuse(ipam.ReasonNotPermitted, "%s may not %s %s.%s %s", who.Username, q.Verb, q.Resource,
 		v1.GroupVersion.Group, where).WithHint("bind a role that allows it, such as bcsnet-node or bcsnet-operator")
+}
+
+// Recalls reports whether the API server need not be asked whether a user may do something.
+func (g *Gate) Recalls(who User, q Question) bool {
+	_, ok := g.rights.Get(rightKey(who, q))
+	return ok
 }
 
 // rightKey names a question about a user. It is made of their JSON, which differs wherever they do: names out of

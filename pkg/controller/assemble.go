@@ -89,7 +89,7 @@ func assemble(
 	if err != nil {
 		return nil, nil, err
 	}
-	gate, err := addGate(mgr, cfg, log)
+	gate, err := addGate(mgr, cfg, c, log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,12 +115,12 @@ func assemble(
 		Openly: openly,
 		Log:    log, Tracing: tracing, Refused: podEvents.refused, Contested: conflictEvents(c.pools),
 	}
-	server := service.Server()
+	server, strangers := service.Server(), &serving.Strangers{Log: log, CountLoopback: o.CountLoopback}
 	return server, here.Elect, errors.Join(
 		mgr.Add(manager.RunnableFunc(forwarder.Run)),
 		mgr.Add(podEvents),
 		mgr.Add(&manager.Server{
-			Name: "allocator", Server: server, Listener: serving.Listen(listener, certificates.ServerConfig()),
+			Name: "allocator", Server: server, Listener: serving.Listen(listener, certificates.ServerConfig(), strangers),
 			ShutdownTimeout: new(time.Second), // it has drained
 		}),
 		addServer(mgr, "metrics", o.MetricsBindAddress, service.Pages("/metrics")),

@@ -47,11 +47,11 @@ func addCertificates(
 }
 
 // addGate adds what knows callers and asks for their rights.
-func addGate(mgr ctrl.Manager, cfg *rest.Config, log *slog.Logger) (*access.Gate, error) {
+func addGate(mgr ctrl.Manager, cfg *rest.Config, c *core, log *slog.Logger) (*access.Gate, error) {
 	client, err := kubernetes.NewForConfigAndClient(cfg, mgr.GetHTTPClient())
 	if err != nil {
 		return nil, err
 	}
-	gate := access.New(client, log)
+	gate := access.New(client, c.leases.Now, log)
 	return gate, mgr.Add(manager.RunnableFunc(gate.Run))
 }

@@ -57,6 +57,8 @@ type Options struct {
 	CollectEvery, CollectAfter time.Duration
 	// CertificatesEvery is how often the CA is looked at; zero for half a minute.
 	CertificatesEvery time.Duration
+	// CountLoopback counts the connections of loopback addresses as those of others. It is for tests.
+	CountLoopback bool
 	// PlainCallersEvery is how often it is written down who calls by plain HTTP; zero for a minute.
 	PlainCallersEvery time.Duration
 	// AbandonedFor is how long a block stays whose namespace is gone; zero likewise.

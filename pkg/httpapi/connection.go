@@ -36,6 +36,13 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, &connection{Conn: c})
 }
 
+// setKnown records with the listener whether the caller is known. Those who are not have few connections.
+func (c *connection) setKnown(known bool) {
+	if counted, ok := c.Conn.(interface{ SetKnown(known bool) }); ok {
+		counted.SetKnown(known)
+	}
+}
+
 func connectionOf(r *http.Request) *connection {
 	c, _ := r.Context().Value(connKey{}).(*connection)
 	return c
@@ -52,5 +59,8 @@ func (s *Service) fromReplica(r *http.Request) bool {
 	}
 	v := &verdict{s.IsReplica(r.TLS), time.Now()}
 	c.replica.Store(v)
+	if v.yes {
+		c.setKnown(true)
+	}
 	return v.yes
 }

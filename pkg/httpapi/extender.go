@@ -82,7 +82,7 @@ func (s *Service) extender(op extenderRoute) http.Handler {
 		if err == nil {
 			var body []byte
 			var release func()
-			body, release, status, err = s.memory.arriving.read(w, r, maxQuestion)
+			body, release, status, err = s.memory.read(w, r, maxQuestion, "")
 			defer release()
 			if err == nil {
 				answer, why, status, err = s.consult(r, op, body)

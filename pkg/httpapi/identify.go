@@ -22,6 +22,8 @@ type Gate interface {
 	// Remembers reports whether Identify asks nobody.
 	Remembers(r *http.Request) bool
 	Allow(ctx context.Context, who access.User, q access.Question) error
+	// Recalls reports whether Allow asks nobody.
+	Recalls(who access.User, q access.Question) bool
 }
 
 const (
@@ -122,7 +124,7 @@ func (s *Service) identifyUser(r *http.Request, op route, of subject) (*http.Req
 		return h.on(r), ipam.Refuse(ipam.ReasonBadRequest, "podNamespace %q cannot be the name of a namespace",
 			clip(q.Namespace))
 	}
-	return h.on(r), who.allow(r.Context(), s.Gate, q)
+	return h.on(r), s.allow(r.Context(), op, who, q)
 }
 
 // known returns who calls by a connection, as the connection remembers it or as the Gate finds out.
@@ -136,14 +138,20 @@ func (s *Service) known(r *http.Request, op route) (*identity, error) {
 			return who, nil
 		}
 	}
-	if err := s.askWho(r, op); err != nil {
-		return nil, err
+	ended := settle(func(bool) {})
+	if !s.Gate.Remembers(r) {
+		var err error
+		if ended, err = s.turn(r.Context(), op, rateUnknown, unknownKey(r)); err != nil {
+			return nil, err
+		}
 	}
 	user, err := s.Gate.Identify(r)
+	nobody := err != nil && asRefusal(err).Reason == ipam.ReasonUnauthenticated
+	ended(nobody)
+	if c != nil && nobody {
+		c.setKnown(false)
+	}
 	if err != nil {
-		if asRefusal(err).Reason == ipam.ReasonUnauthenticated {
-			s.noteUnknown(r)
-		}
 		return nil, err
 	}
 	who := &identity{
@@ -151,28 +159,48 @@ func (s *Service) known(r *http.Request, op route) (*identity, error) {
 	}
 	if c != nil {
 		c.identity.Store(who)
+		c.setKnown(true)
 	}
 	return who, nil
 }
 
-// allow refuses what RBAC does not allow.
-func (i *identity) allow(ctx context.Context, g Gate, q access.Question) error {
-	i.mu.Lock()
-	_, ok := i.allowed[q]
-	i.mu.Unlock()
-	if ok {
+// allow refuses what RBAC does not allow a user, whom a node's name tells from those of other nodes.
+func (s *Service) allow(ctx context.Context, op route, who *identity, q access.Question) error {
+	if who.may(q) {
 		return nil
 	}
-	if err := g.Allow(ctx, i.user, q); err != nil {
-		return err
+	ended := settle(func(bool) {})
+	if !s.Gate.Recalls(who.user, q) {
+		node, _ := access.NodeOf(who.user)
+		var err error
+		if ended, err = s.turn(ctx, op, rateDenied, who.user.Username+" "+node); err != nil {
+			return err
+		}
 	}
+	err := s.Gate.Allow(ctx, who.user, q)
+	ended(err != nil && asRefusal(err).Reason == ipam.ReasonNotPermitted)
+	if err == nil {
+		who.keep(q)
+	}
+	return err
+}
+
+// may reports whether the connection remembers that its caller may do something.
+func (i *identity) may(q access.Question) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	_, ok := i.allowed[q]
+	return ok
+}
+
+// keep remembers that the caller may do something.
+func (i *identity) keep(q access.Question) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if len(i.allowed) >= maxAllowed {
 		clear(i.allowed)
 	}
 	i.allowed[q] = struct{}{}
-	return nil
 }
 
 // mayAsk reports whether a caller may ask about a subject, as far as hosts matter.

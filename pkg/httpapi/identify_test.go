@@ -21,6 +21,8 @@ import (
 type questions struct {
 	user    access.User
 	unknown bool
+	// recalls: what RBAC says is remembered.
+	recalls bool
 
 	mu    sync.Mutex
 	asked []access.Question
@@ -34,6 +36,8 @@ func (g *questions) Identify(*http.Request) (access.User, error) {
 }
 
 func (g *questions) Remembers(*http.Request) bool { return !g.unknown }
+
+func (g *questions) Recalls(access.User, access.Question) bool { return g.recalls }
 
 func (g *questions) Allow(_ context.Context, _ access.User, q access.Question) error {
 	g.mu.Lock()

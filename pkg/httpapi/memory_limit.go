@@ -49,7 +49,11 @@ const (
 // arrives counts as it arrives, by the buffers that it fills: who announces much and sends little takes little. What
 // has arrived waits for room to be decided in. In both stages small questions have their own share: they do not wait
 // for large ones.
-type memoryLimit struct{ arriving, deciding shares }
+type memoryLimit struct {
+	arriving, deciding shares
+	// senders have a share each of what arrives.
+	senders *senders
+}
 
 type shares struct{ small, large *semaphore.Weighted }
 
@@ -57,18 +61,21 @@ func newMemoryLimit() memoryLimit {
 	return memoryLimit{
 		arriving: shares{semaphore.NewWeighted(arrivingSmall), semaphore.NewWeighted(arrivingLarge)},
 		deciding: shares{semaphore.NewWeighted(maxSmall), semaphore.NewWeighted(maxLarge)},
+		senders:  &senders{},
 	}
 }
 
-// buffer is a body that arrives, with its place in a share.
+// buffer is a body that arrives, with its place in a share and in that of who sends it.
 type buffer struct {
 	arriving shares
+	senders  *senders
+	who      string
 	bytes    []byte
 	share    *semaphore.Weighted
 }
 
-// grow makes room for more. It does not wait: those that wait with half a body would wait for each other.
-func (b *buffer) grow(length int64) bool {
+// grow makes room for more, or refuses. It does not wait: those that wait with half a body would wait for each other.
+func (b *buffer) grow(length int64) error {
 	next := max(firstBuffer, 2*cap(b.bytes))
 	// one more, to meet the end
 	if announced := int(min(length, maxQuestion)) + 1; length >= 0 && announced > cap(b.bytes) {
@@ -81,30 +88,35 @@ func (b *buffer) grow(length int64) bool {
 	if next > smallArrival {
 		share = b.arriving.large
 	}
+	if !b.senders.take(b.who, int64(next)) {
+		return tooManyOfSender()
+	}
 	if !share.TryAcquire(int64(next)) {
-		return false
+		b.senders.giveBack(b.who, int64(next))
+		return tooMany()
 	}
 	bytes := make([]byte, len(b.bytes), next)
 	copy(bytes, b.bytes)
 	b.release()
 	b.bytes, b.share = bytes, share
-	return true
+	return nil
 }
 
 // release gives the place back.
 func (b *buffer) release() {
 	if b.share != nil {
 		b.share.Release(int64(cap(b.bytes)))
+		b.senders.giveBack(b.who, int64(cap(b.bytes)))
 		b.share = nil
 	}
 }
 
-// read reads a JSON body that may be large, of at most so many bytes. release gives the memory back, also after an
-// error. The status goes with the error.
-func (s shares) read(
-	w http.ResponseWriter, r *http.Request, most int64,
+// read reads a JSON body that may be large, of at most so many bytes and by who sends it. release gives the memory back,
+// also after an error. The status goes with the error.
+func (m memoryLimit) read(
+	w http.ResponseWriter, r *http.Request, most int64, who string,
 ) (body []byte, release func(), status int, err error) {
-	b := &buffer{arriving: s}
+	b := &buffer{arriving: m.arriving, senders: m.senders, who: who}
 	if err := checkType(r); err != nil {
 		return nil, b.release, http.StatusUnsupportedMediaType, err
 	}
@@ -116,8 +128,10 @@ func (s shares) read(
 	began, conn := time.Now(), http.NewResponseController(w)
 	source := http.MaxBytesReader(w, r.Body, most)
 	for err == nil {
-		if len(b.bytes) == cap(b.bytes) && !b.grow(r.ContentLength) {
-			return nil, b.release, http.StatusServiceUnavailable, tooMany()
+		if len(b.bytes) == cap(b.bytes) {
+			if err := b.grow(r.ContentLength); err != nil {
+				return nil, b.release, http.StatusServiceUnavailable, err
+			}
 		}
 		_ = conn.SetReadDeadline(began.Add(patience(len(b.bytes)))) // a test's recorder has none
 		var n int
@@ -168,6 +182,19 @@ func (m memoryLimit) enter(ctx context.Context, body []byte) (leave func(), err 
 		return nil, tooMany()
 	}
 	return func() { share.Release(n) }, nil
+}
+
+// readSmall reads a JSON body of at most so many bytes, whose memory is counted until it is there.
+func (m memoryLimit) readSmall(w http.ResponseWriter, r *http.Request, most int64, who string) ([]byte, int, error) {
+	may := most
+	if r.ContentLength >= 0 {
+		may = min(most, r.ContentLength)
+	}
+	if !m.senders.take(who, may) {
+		return nil, http.StatusServiceUnavailable, tooManyOfSender()
+	}
+	defer m.senders.giveBack(who, may)
+	return readBody(w, r, most)
 }
 
 func tooMany() *ipam.Refusal {

@@ -100,9 +100,9 @@ func (s *Service) admit(
 	release = func() {}
 	switch {
 	case op.hasBody && c.maxBody() > maxBody:
-		body, release, status, err = s.memory.arriving.read(w, r, c.maxBody())
+		body, release, status, err = s.memory.read(w, r, c.maxBody(), senderOf(r))
 	case op.hasBody:
-		body, status, err = readBody(w, r, c.maxBody())
+		body, status, err = s.memory.readSmall(w, r, c.maxBody(), senderOf(r))
 	}
 	if err != nil {
 		return nil, release, status, err

@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"context"
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 	"k8s.io/utils/lru"
@@ -19,6 +21,8 @@ const (
 	perSecond, burst = 50, 300
 	// maxRates is of how many callers of each kind it is counted. The ones that were seen longest ago are forgotten.
 	maxRates = 16384
+	// turnTime is how long what gives addresses back waits to be asked about.
+	turnTime = 2 * time.Second
 	// unknownBits is the prefix by which unknown callers of IPv6 are counted: a machine has a whole one of these.
 	unknownBits = 64
 )
@@ -36,9 +40,11 @@ const (
 	rateUser rateKind = "user"
 	// rateUnknown is of the callers of an address who are not known, by their failures.
 	rateUnknown rateKind = "unknown"
+	// rateDenied is of a known user, by what RBAC refused.
+	rateDenied rateKind = "denied"
 )
 
-func rateKinds() []rateKind { return []rateKind{rateNode, rateHost, rateUser, rateUnknown} }
+func rateKinds() []rateKind { return []rateKind{rateNode, rateHost, rateUser, rateUnknown, rateDenied} }
 
 // rates bound how many requests a second each caller may send to this replica.
 type rates struct {
@@ -88,17 +94,43 @@ func (s *Service) tooFast(kind rateKind) error {
 		perSecond, kind, burst).WithHint("ask again, not before the time that Retry-After tells")
 }
 
-// askWho refuses to find out who an unknown caller is whose address has sent too many that were nobody: the API server
-// is asked about each.
-func (s *Service) askWho(r *http.Request, op route) error {
-	if op.givesBack() || s.Gate.Remembers(r) || s.rates.of(rateUnknown, unknownKey(r)).Tokens() >= 1 {
-		return nil
-	}
-	return s.tooFast(rateUnknown)
+// tooOften counts a request that gives addresses back and got no turn, and returns the refusal. HTTP 429 is for those who
+// may stay away: who gives back has to come again until it is done.
+func (s *Service) tooOften(kind rateKind) error {
+	s.Metrics.limited.WithLabelValues(string(kind)).Inc()
+	return ipam.Refuse(ipam.ReasonUnavailable, "the API server is asked about %d callers a second that are %s, and the turn "+
+		"of this one did not come within %s", perSecond, kind, turnTime).WithHint("ask again")
 }
 
-// noteUnknown counts a caller who is nobody.
-func (s *Service) noteUnknown(r *http.Request) { s.rates.of(rateUnknown, unknownKey(r)).Allow() }
+// settle records how a question to the API server ended.
+type settle func(refused bool)
+
+// turn admits a question to the API server about a caller. Only answers that refuse count: who has had too many of them
+// is refused without a question. What gives addresses back waits for its turn among its like. Of many questions at once
+// all are asked, and those too many delay the next ones.
+func (s *Service) turn(ctx context.Context, op route, kind rateKind, key string) (settle, error) {
+	l := s.rates.of(kind, key)
+	if l.Tokens() >= 1 {
+		return func(refused bool) {
+			if refused {
+				l.ReserveN(time.Now(), 1) // below zero, too
+			}
+		}, nil
+	}
+	if !op.givesBack() {
+		return nil, s.tooFast(kind)
+	}
+	ctx, cancel := context.WithTimeout(ctx, turnTime)
+	defer cancel()
+	if err := l.Wait(ctx); err != nil {
+		return nil, s.tooOften(kind)
+	}
+	return func(refused bool) {
+		if !refused {
+			l.ReserveN(time.Now(), -1) // the turn was paid for
+		}
+	}, nil
+}
 
 // unknownKey returns by what an unknown caller is counted.
 func unknownKey(r *http.Request) string {

@@ -2,11 +2,15 @@ package httpapi
 
 import (
 	"crypto/tls"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 
@@ -24,7 +28,7 @@ func onNode(name string) access.User {
 // is taken all the same; other nodes, other hosts and this machine are none of it.
 func TestRateOfANode(t *testing.T) {
 	t.Parallel()
-	g := &questions{user: onNode("a")}
+	g := &questions{user: onNode("a"), recalls: true}
 	f := newFixture(t)
 	f.Gate, f.PlainHTTP = g, true
 	f.HostsOf = func(string) []netip.Addr { return []netip.Addr{netip.MustParseAddr("10.0.0.1")} }
@@ -151,5 +155,68 @@ func TestRatesAreBounded(t *testing.T) {
 	}
 	if one, again := a.of(rateNode, "a"), a.of(rateNode, "a"); one != again || one == a.of(rateHost, "a") {
 		t.Error("a caller has several rates, or shares one")
+	}
+}
+
+// What gives addresses back and is nobody's waits for its turn above the rate, and is refused by 503 then, never by 429. A
+// known caller is answered meanwhile.
+func TestTurnsOfTheUnknown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &questions{unknown: true}
+		f := newFixture(t)
+		f.Gate = g
+		flood(t, f, func(int) string { return `{}` }, http.StatusUnauthorized)
+		g.unknown, g.user = false, access.User{Username: "known"}
+		if status, _ := f.from(t, "192.0.2.7:1", true, "DELETE", prefixOf(""), `{}`); status == http.StatusServiceUnavailable {
+			t.Error("who is remembered waits")
+		}
+	})
+}
+
+// RBAC is asked about a user who is refused again and again at a rate, whatever namespaces or hosts he names.
+func TestTurnsOfTheDenied(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &questions{user: access.User{Username: "nobody"}}
+		f := newFixture(t)
+		f.Gate = g
+		body := func(i int) string { return fmt.Sprintf(`{"host":"10.0.0.1","podNamespace":"n%d"}`, i) }
+		flood(t, f, body, http.StatusForbidden)
+		if n := len(g.asked); n != burst+int(turnTime.Seconds())*perSecond {
+			t.Errorf("RBAC is asked %d times", n)
+		}
+		if status, _ := f.from(t, "192.0.2.7:1", true, "POST", prefixOf(""), body(0)); status != http.StatusTooManyRequests {
+			t.Errorf("an ADD of him: %d", status)
+		}
+		g.user = access.User{Username: "other"}
+		if status, _ := f.from(t, "192.0.2.7:1", true, "DELETE", prefixOf(""), body(0)); status != http.StatusForbidden {
+			t.Errorf("another user: %d", status)
+		}
+	})
+}
+
+// flood sends DELs that are refused with a status, twice as many as are asked about within the time of a turn.
+func flood(t *testing.T, f *fixture, body func(i int) string, refused int) {
+	t.Helper()
+	const asked = burst + 2*perSecond
+	var mu sync.Mutex
+	got := map[int]int{}
+	send := func(i int) {
+		status, _ := f.from(t, "192.0.2.7:1", true, "DELETE", prefixOf(""), body(i))
+		mu.Lock()
+		defer mu.Unlock()
+		got[status]++
+	}
+	for i := range burst { // one after the other: of those at once all are asked
+		send(i)
+	}
+	var all sync.WaitGroup
+	for i := range 2*asked - burst {
+		all.Go(func() { send(burst + i) })
+	}
+	all.Wait()
+	if want := map[int]int{refused: asked, http.StatusServiceUnavailable: asked}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -126,7 +126,7 @@ func server(t *testing.T, config *tls.Config, h http.Handler) net.Addr {
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	var ended sync.WaitGroup
 	ended.Go(func() {
-		if err := s.Serve(Listen(inner, config)); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.Serve(Listen(inner, config, &Strangers{})); !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
 	})

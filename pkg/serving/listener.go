@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"container/list"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -17,19 +18,21 @@ const (
 )
 
 // Listen returns a listener that takes TLS and plain connections from another one: the first octet tells which one it
-// is. Connections that say nothing wait on their own, and are closed after five seconds.
-func Listen(inner net.Listener, config *tls.Config) net.Listener {
+// is. Connections that say nothing wait on their own, and are closed after five seconds. Those whose caller is not known
+// are counted until SetKnown.
+func Listen(inner net.Listener, config *tls.Config, strangers *Strangers) net.Listener {
 	return &listener{
-		Listener: inner, config: config, come: make(chan arrival), closed: make(chan struct{}),
+		Listener: inner, config: config, strangers: strangers, come: make(chan arrival), closed: make(chan struct{}),
 		quiet: map[net.Conn]struct{}{},
 	}
 }
 
 type listener struct {
 	net.Listener
-	config *tls.Config
-	come   chan arrival
-	closed chan struct{}
+	config    *tls.Config
+	strangers *Strangers
+	come      chan arrival
+	closed    chan struct{}
 	// begun and ended are for the first Accept and the first Close.
 	begun, ended sync.Once
 	parts        sync.WaitGroup
@@ -86,9 +89,11 @@ func (l *listener) accept() {
 			_ = c.Close() // the listener is closed
 			return
 		}
-		l.quiet[c] = struct{}{}
+		p := &peeked{Conn: c, strangers: l.strangers}
+		l.quiet[p] = struct{}{}
 		l.mu.Unlock()
-		l.parts.Go(func() { l.first(c) })
+		l.strangers.add(p)
+		l.parts.Go(func() { l.first(p) })
 	}
 }
 
@@ -103,20 +108,19 @@ func (l *listener) hand(a arrival) bool {
 }
 
 // first waits for the first octet of a connection and hands the connection on.
-func (l *listener) first(c net.Conn) {
-	p := &peeked{Conn: c}
-	err := c.SetReadDeadline(time.Now().Add(firstByteTime))
+func (l *listener) first(p *peeked) {
+	err := p.SetReadDeadline(time.Now().Add(firstByteTime))
 	if err == nil {
-		_, err = c.Read(p.octet[:])
+		_, err = p.Conn.Read(p.octet[:])
 	}
 	if err == nil {
-		err = c.SetReadDeadline(time.Time{})
+		err = p.SetReadDeadline(time.Time{})
 	}
 	l.mu.Lock()
-	delete(l.quiet, c)
+	delete(l.quiet, p)
 	l.mu.Unlock()
 	if err != nil {
-		_ = c.Close() // it has said nothing
+		_ = p.Close() // it has said nothing
 		return
 	}
 	var out net.Conn = p
@@ -124,7 +128,7 @@ func (l *listener) first(c net.Conn) {
 		out = tls.Server(p, l.config)
 	}
 	if !l.hand(arrival{out, nil}) {
-		_ = c.Close() // nobody takes it
+		_ = p.Close() // nobody takes it
 	}
 }
 
@@ -133,6 +137,27 @@ type peeked struct {
 	net.Conn
 	octet [1]byte
 	given bool
+
+	strangers *Strangers
+	// What follows is of strangers, under its lock: where the connection is counted, and whether it has ended.
+	source   *source
+	stranger *list.Element
+	closed   bool
+}
+
+// SetKnown records whether the caller of the connection is known: only the others are counted.
+func (p *peeked) SetKnown(known bool) {
+	if known {
+		p.strangers.forget(p, false)
+		return
+	}
+	p.strangers.add(p)
+}
+
+// Close closes the connection, which is no longer counted.
+func (p *peeked) Close() error {
+	p.strangers.forget(p, true)
+	return p.Conn.Close()
 }
 
 // Read returns the octet first.

@@ -79,7 +79,7 @@ func TestQuietConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Listen(inner, (&Certificates{}).ServerConfig())
+	l := Listen(inner, (&Certificates{}).ServerConfig(), &Strangers{})
 	var accepting sync.WaitGroup
 	accepting.Go(func() {
 		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
@@ -126,7 +126,7 @@ func TestQuietConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Listen(never, nil).Close(); err != nil { // nobody accepted
+	if err := Listen(never, nil, &Strangers{}).Close(); err != nil { // nobody accepted
 		t.Error(err)
 	}
 }

@@ -37,7 +37,7 @@ func FuzzFirstOctet(f *testing.F) {
 		come := make(chan net.Conn, 1)
 		come <- there
 		close(come)
-		l := Listen(piped{come: come}, &tls.Config{MinVersion: tls.VersionTLS12})
+		l := Listen(piped{come: come}, &tls.Config{MinVersion: tls.VersionTLS12}, &Strangers{})
 		accepted := make(chan struct{})
 		go func() {
 			_, _ = here.Write(text) // the other side may close first
