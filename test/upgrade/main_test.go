@@ -43,6 +43,7 @@ func TestMain(m *testing.M) { os.Exit(controlplane.Main(m, &cluster)) }
 // site is the control plane of the test, with two replicas of the controller, each of one of the releases.
 type site struct {
 	*testing.T
+	cluster  *controlplane.ControlPlane
 	admin    client.Client
 	caller   *http.Client
 	old, now release
@@ -51,10 +52,10 @@ type site struct {
 	made int
 }
 
-// newSite installs the release before this one, or skips the test.
-func newSite(t *testing.T) *site {
+// newSite installs the release before this one on a control plane, or skips the test.
+func newSite(t *testing.T, on *controlplane.ControlPlane) *site {
 	t.Helper()
-	s := &site{T: t, admin: cluster.AdminFor(t), caller: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	s := &site{T: t, cluster: on, admin: on.AdminFor(t), caller: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	t.Cleanup(s.caller.CloseIdleConnections)
 	var err error
 	if s.now, err = current(); err != nil {
@@ -79,7 +80,7 @@ func newSite(t *testing.T) *site {
 // definitions installs the CRDs of a release.
 func (s *site) definitions(r release) {
 	s.Helper()
-	if err := cluster.InstallCRDs(s.Context(), filepath.Join(r.root, "config", "crd")); err != nil {
+	if err := s.cluster.InstallCRDs(s.Context(), filepath.Join(r.root, "config", "crd")); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -87,7 +88,7 @@ func (s *site) definitions(r release) {
 // rights installs what else a release has, but for its Deployment.
 func (s *site) rights(r release) {
 	s.Helper()
-	if err := cluster.InstallRightsOf(s.Context(), r.root); err != nil {
+	if err := s.cluster.InstallRightsOf(s.Context(), r.root); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -103,7 +104,7 @@ func (s *site) run(place int, r release) {
 		}
 	}
 	s.made++
-	c, err := cluster.StartController(s.Context(), controlplane.ControllerOptions{
+	c, err := s.cluster.StartController(s.Context(), controlplane.ControllerOptions{
 		Name: fmt.Sprintf("replica-%d-%d", place, s.made), Binary: r.controller, HTTPAddress: address, Args: arguments(s.T, r),
 	})
 	if err != nil {

@@ -13,7 +13,8 @@ func objectName(addr string) string { return ipaddr.ObjectName(netip.MustParseAd
 // TestUpgrade goes from the release before this one to this one and back, and to this one again, one replica after the
 // other, while plugins add and delete. The definitions of this release stay.
 func TestUpgrade(t *testing.T) {
-	s := newSite(t)
+	t.Parallel()
+	s := newSite(t, cluster)
 	h := s.hold()
 	tr := s.traffic()
 	s.namespace("plugin", 0, subnet(6, 20))

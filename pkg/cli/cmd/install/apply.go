@@ -21,6 +21,9 @@ type step struct {
 	want unstructured.Unstructured
 	// have is the object in the cluster; nil when there is none.
 	have *unstructured.Unstructured
+	// tried: the API server was asked what would change, which are changes.
+	tried   bool
+	changes []string
 }
 
 // stepFor looks an object up.
@@ -50,8 +53,8 @@ func needAdministrator(s *app.App, err error) error {
 	return err
 }
 
-// plan looks at what is there.
-func (v *install) plan(ctx context.Context, c dynamic.Interface, all []unstructured.Unstructured) ([]step, error) {
+// stepsFor looks at what is there.
+func (v *install) stepsFor(ctx context.Context, c dynamic.Interface, all []unstructured.Unstructured) ([]step, error) {
 	var steps []step
 	for _, want := range all {
 		one, err := stepFor(ctx, v.App, c, want)
@@ -111,7 +114,9 @@ func (v *install) applyAll(ctx context.Context, steps []step) ([]unstructured.Un
 			return applied, f
 		}
 		applied = append(applied, *stored)
-		v.Say.Done("%s %s", resource.Title(one.want), v.outcome(one.have, stored))
+		outcome := v.outcome(one.have, stored)
+		v.plan.applied(one, outcome)
+		v.Say.Done("%s %s", resource.Title(one.want), outcome)
 		if one.want.GetKind() == resource.KindCRD && v.DryRun == app.DryRunNone {
 			if err := v.established(ctx, one); err != nil {
 				return applied, err

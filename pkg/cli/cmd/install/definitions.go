@@ -36,6 +36,7 @@ func (v *install) foreign(ctx context.Context, c dynamic.Interface) error {
 			return needAdministrator(v.App, err)
 		default:
 			v.Say.Warn("%s", other.says)
+			v.warned(checkOthers, other.says)
 		}
 	}
 	return nil

@@ -26,6 +26,8 @@ type install struct {
 	wait      bool
 	yes       bool
 	timeout   time.Duration
+	// onNodes are the titles of the objects of the node side, as far as they are wanted.
+	onNodes map[string]bool
 	looks
 }
 
@@ -42,7 +44,8 @@ stay as they are, and so do the controller's image, unless --image names
 another, and its number of replicas.
 
 What kubectl or Helm installed is taken over: Helm forgets its release. With
---wait it returns when all replicas of the controller are ready.
+--wait it returns when all replicas of the controller are ready, and with
+--node all nodes.
 
 With --node the CNI plugins are installed on all nodes, too, by a DaemonSet.
 Pods that begin from then on are in the network of the ConfigMap
@@ -62,10 +65,10 @@ bcsnet-conflist. One that is there already stays, and so does the image, unless
 	cmd.Flags().BoolVar(&v.crdsOnly, "crds-only", false, "only the definitions of the objects")
 	cmd.Flags().BoolVar(&v.print, "print", false, "print the manifests as YAML and change nothing")
 	cmd.Flags().BoolVar(&v.force, "force", false, "upgrade although doctor finds errors")
-	cmd.Flags().BoolVar(&v.wait, "wait", false, "wait until the controller is ready")
+	cmd.Flags().BoolVar(&v.wait, "wait", false, "wait until the controller is ready, and with --node the nodes")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute,
-		"how long to wait for the definitions, and with --wait for the controller; 0 is for ever")
+		"how long to wait for the definitions, and with --wait for controller and nodes each; 0 is for ever")
 	app.Complete(cmd, "image")
 	app.Complete(cmd, "node-image")
 	s.DryRun.AddTo(cmd)
@@ -94,20 +97,37 @@ func (v *install) Validate() error {
 }
 
 func (v *install) Run(ctx context.Context) error {
-	all, err := v.wanted()
-	if err != nil {
+	applied, err := v.run(ctx)
+	switch {
+	case v.output.Printer == nil:
+		return err
+	case v.upgrade:
+		return app.Several{err, v.output.Object(v.Out, v.planObject(err))}.Compact()
+	case applied == nil:
 		return err
 	}
+	return app.Several{err, v.output.List(v.Out, applied)}.Compact()
+}
+
+// run does all of it, and returns the objects that were applied.
+func (v *install) run(ctx context.Context) ([]unstructured.Unstructured, error) {
 	if v.print {
-		return v.printAll(all)
+		return nil, v.printAll()
 	}
 	c, err := v.Dynamic()
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if err := v.findNode(ctx, c); err != nil {
+		return nil, err
+	}
+	all, err := v.wanted()
+	if err != nil {
+		return nil, err
 	}
 	steps, err := v.prepare(ctx, c, all)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fresh := 0
 	for _, s := range steps {
@@ -122,30 +142,12 @@ func (v *install) Run(ctx context.Context) error {
 			"and use helm upgrade", name)
 	}
 	if err := v.preview(ctx, steps); err != nil {
-		return err
+		return nil, err
 	}
 	if err := v.Confirm(ctx, v.yes, "Apply them?"); err != nil {
-		return err
+		return nil, err
 	}
-	applied, err := v.applyAll(ctx, steps)
-	if err == nil {
-		err = v.adopt(ctx, c, steps)
-	}
-	switch {
-	case err != nil || v.crdsOnly || v.DryRun != app.DryRunNone:
-	case v.wait:
-		err = v.rolledOut(ctx, c)
-	default:
-		v.Hint("see the controller start: kubectl -n %s rollout status deployment %s", resource.SystemNamespace,
-			resource.ControllerName)
-	}
-	if err == nil && v.node && v.DryRun == app.DryRunNone {
-		v.Hint("see nodes get the plugins: kubectl -n %s rollout status daemonset bcsnet-node", resource.SystemNamespace)
-	}
-	if v.output.Printer == nil {
-		return err
-	}
-	return app.Several{err, v.output.List(v.Out, applied)}.Compact()
+	return v.carryOut(ctx, c, steps)
 }
 
 // wanted returns the manifests, changed as the flags ask for.
@@ -169,7 +171,11 @@ func (v *install) wanted() ([]unstructured.Unstructured, error) {
 	return all, err
 }
 
-func (v *install) printAll(all []unstructured.Unstructured) error {
+func (v *install) printAll() error {
+	all, err := v.wanted()
+	if err != nil {
+		return err
+	}
 	for i, o := range all {
 		text, err := yaml.Marshal(o.Object)
 		if err != nil {

@@ -27,6 +27,8 @@ type looks struct {
 	force bool
 	// keepCRDs leaves the definitions of the objects alone.
 	keepCRDs bool
+	// plan is what was found and what is done about it.
+	plan plan
 }
 
 const reasonErrorsFound ipam.Reason = "ErrorsFound"
@@ -36,6 +38,7 @@ const mostShown = 5
 
 // prepare looks at the cluster, and returns what there is to do. It changes nothing.
 func (v *install) prepare(ctx context.Context, c dynamic.Interface, all []unstructured.Unstructured) ([]step, error) {
+	defer v.Say.WaitLater("looking at what is in " + v.Where())()
 	if v.keepCRDs {
 		all = slices.DeleteFunc(all, func(o unstructured.Unstructured) bool { return o.GetKind() == resource.KindCRD })
 	}
@@ -43,23 +46,28 @@ func (v *install) prepare(ctx context.Context, c dynamic.Interface, all []unstru
 	if v.DryRun == app.DryRunClient {
 		verbs = verbs[:1]
 	}
-	if err := v.permitted(ctx, c, all, verbs...); err != nil {
+	if err := v.checked(checkRights, "", v.permitted(ctx, c, all, verbs...)); err != nil {
 		return nil, err
 	}
-	steps, err := v.plan(ctx, c, all)
+	steps, err := v.stepsFor(ctx, c, all)
 	if err != nil {
 		return nil, err
 	}
+	v.plan.steps = steps
 	var fresh []unstructured.Unstructured
 	for _, s := range steps {
 		if s.have == nil {
 			fresh = append(fresh, s.want)
 		}
 	}
-	if v.DryRun != app.DryRunClient {
-		if err := v.permitted(ctx, c, fresh, "create"); err != nil {
-			return nil, err
-		}
+	allowed := "you may do all of it"
+	if v.DryRun == app.DryRunClient {
+		allowed = "you may read all of it"
+	} else {
+		err = v.permitted(ctx, c, fresh, "create")
+	}
+	if err := v.checked(checkRights, allowed, err); err != nil {
+		return nil, err
 	}
 	return steps, v.inspect(ctx, c, steps)
 }
@@ -69,7 +77,7 @@ func (v *install) inspect(ctx context.Context, c dynamic.Interface, steps []step
 	if err := v.foreign(ctx, c); err != nil {
 		return err
 	}
-	if err := v.newer(steps); err != nil {
+	if err := v.checked(checkDefinitions, "none is newer than those of this program", v.newer(steps)); err != nil {
 		return err
 	}
 	controller := slices.IndexFunc(steps, isController)
@@ -84,6 +92,7 @@ func (v *install) inspect(ctx context.Context, c dynamic.Interface, steps []step
 	if image := resource.Image(steps[controller].want); image != runs.Image {
 		v.Say.Note("it is to run %s", image)
 	}
+	v.noteNodeImage(steps)
 	if err := v.keepPlainHTTP(ctx, c, steps[controller]); err != nil {
 		return err
 	}
@@ -100,14 +109,20 @@ func (v *install) healthy(ctx context.Context) error {
 		return err
 	}
 	for _, part := range unread {
-		v.Say.Warn("%s cannot be read, so doctor's checks of them were skipped: bcsnetctl doctor says why", part)
+		what := fmt.Sprintf("%s cannot be read, so doctor's checks of them were skipped", part)
+		v.Say.Warn("%s: bcsnetctl doctor says why", what)
+		v.warned(checkDoctor, what)
 	}
 	found = slices.DeleteFunc(found, func(f doctor.Finding) bool { return f.Severity != doctor.Error })
 	if len(found) == 0 {
-		return nil
+		return v.checked(checkDoctor, "it finds no error", nil)
 	}
-	for _, f := range found[:min(len(found), mostShown)] {
-		v.Say.Warn("doctor finds %s on %s: %s", f.Check, f.Object, f.Cause)
+	for i, f := range found {
+		what := fmt.Sprintf("doctor finds %s on %s: %s", f.Check, f.Object, f.Cause)
+		v.warned(checkDoctor, what)
+		if i < mostShown {
+			v.Say.Warn("%s", what)
+		}
 	}
 	if n := len(found) - mostShown; n > 0 {
 		v.Say.Note("  and %d more", n)
@@ -115,9 +130,10 @@ func (v *install) healthy(ctx context.Context) error {
 	if v.force {
 		return nil
 	}
-	return app.Refuse(reasonErrorsFound, "nothing was changed: doctor finds %s, to be mended first",
+	refusal := app.Refuse(reasonErrorsFound, "nothing was changed: doctor finds %s, to be mended first",
 		humanize.Plural(len(found), "error")).
 		WithHint("see them, and what mends them: bcsnetctl doctor --severity error; to go on all the same: --force")
+	return v.checked(checkDoctor, "", refusal)
 }
 
 // preview sends the objects of an upgrade as a dry run, and writes what would change. What is in a namespace or of a
@@ -126,20 +142,22 @@ func (v *install) preview(ctx context.Context, steps []step) error {
 	if v.DryRun == app.DryRunClient || !slices.ContainsFunc(steps, isController) {
 		return nil
 	}
+	defer v.Say.WaitLater("trying what would change")()
 	options := v.DryRun
 	defer func() { v.DryRun = options }()
 	v.DryRun = app.DryRunServer
-	for _, one := range steps {
+	for i, one := range steps {
 		if one.have == nil {
 			v.Say.Note("  new: %s", resource.Title(one.want))
 			continue
 		}
 		after, err := v.apply(ctx, one, false)
 		if err != nil {
-			return fmt.Errorf("nothing was changed: %s would not be applied: %w", resource.Title(one.want), err)
+			return v.checked(checkTrial, "",
+				fmt.Errorf("nothing was changed: %s would not be applied: %w", resource.Title(one.want), err))
 		}
 		lines := changes(one.have, after)
-		if len(lines) == 0 {
+		if steps[i].tried, steps[i].changes = true, lines; len(lines) == 0 {
 			continue
 		}
 		v.Say.Note("  changed: %s", resource.Title(one.want))
@@ -150,5 +168,5 @@ func (v *install) preview(ctx context.Context, steps []step) error {
 			v.Say.Note("    and %d more", n)
 		}
 	}
-	return nil
+	return v.checked(checkTrial, "the API server takes every object", nil)
 }

@@ -1,15 +1,99 @@
 package install
 
 import (
+	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
+
+// nodeName is the name of the DaemonSet of the node side.
+const nodeName = "bcsnet-node"
+
+// findNode decides whether an upgrade brings the node side, too: where its DaemonSet is in the cluster, made as this
+// command makes it, unless --node=false.
+func (v *install) findNode(ctx context.Context, c dynamic.Interface) error {
+	if !v.upgrade || !v.node {
+		return nil
+	}
+	have, err := c.Resource(appsv1.SchemeGroupVersion.WithResource("daemonsets")).Namespace(resource.SystemNamespace).
+		Get(ctx, nodeName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil // with all else that the user may not, the question about rights names it
+	case apierrors.IsNotFound(err) && v.nodeImage != "":
+		return app.Usagef("--node-image: there is no DaemonSet %s in %s whose image it could be", nodeName, v.Where()).
+			WithHint("to install the node side: bcsnetctl install --node --node-image REGISTRY/bcsnet-node:TAG")
+	case apierrors.IsNotFound(err):
+		v.node = false
+		return nil
+	case err != nil:
+		return needAdministrator(v.App, err)
+	}
+	why, err := otherwise(*have)
+	if slices.Contains(resource.ControllerArguments(*have), "uninstall") {
+		why = "removes the plugins from nodes"
+	}
+	if err != nil || why == "" {
+		return err
+	}
+	if v.nodeImage != "" {
+		return madeOtherwise(*have, why, "--node-image")
+	}
+	v.Say.Warn("%s %s: it stays as it is; update it as it was installed: by helm, or by kubectl apply -k",
+		resource.Title(*have), why)
+	v.node = false
+	return nil
+}
+
+// otherwise returns how a DaemonSet was made in another way than this command makes it; empty where it was not.
+func otherwise(have unstructured.Unstructured) (string, error) {
+	node, err := resource.Render(resource.NodeFolder)
+	if err != nil {
+		return "", err
+	}
+	for _, want := range node {
+		if want.GetKind() != resource.KindDaemonSet {
+			continue
+		}
+		name, err := elsewhere(have, want)
+		if err != nil || name == "" {
+			return "", err
+		}
+		return fmt.Sprintf("has the directory %s elsewhere than this command puts it, or has it not", name), nil
+	}
+	return "", nil
+}
+
+// madeOtherwise returns the error of a flag that asks for a DaemonSet which was made in another way.
+func madeOtherwise(have unstructured.Unstructured, why, flag string) error {
+	return app.Usagef("%s %s", resource.Title(have), why).
+		WithHint("leave %s out, and update the node side as it was installed: by helm, or by kubectl apply -k", flag)
+}
+
+// noteNodeImage says which image an upgrade of the controller leaves on nodes.
+func (v *install) noteNodeImage(steps []step) {
+	if !v.upgrade || v.image == "" || v.nodeImage != "" {
+		return
+	}
+	for _, s := range steps {
+		if s.want.GetKind() == resource.KindDaemonSet && s.have != nil {
+			v.Say.Note("nodes go on with the image %s; --node-image names another", resource.Image(*s.have))
+		}
+	}
+}
+
+// isOnNodes reports whether a step is about the node side.
+func (v *install) isOnNodes(s step) bool { return v.onNodes[resource.Title(s.want)] }
 
 // wantNode adds the objects of the node side, with the image that was asked for.
 func (v *install) wantNode(all []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
@@ -20,7 +104,9 @@ func (v *install) wantNode(all []unstructured.Unstructured) ([]unstructured.Unst
 	if err != nil {
 		return nil, err
 	}
+	v.onNodes = map[string]bool{}
 	for _, o := range node {
+		v.onNodes[resource.Title(o)] = true
 		if o.GetKind() == resource.KindDaemonSet && v.nodeImage != "" {
 			err = resource.SetImage(o, v.nodeImage)
 		}
@@ -47,13 +133,12 @@ func (v *install) keepNode(s step) error {
 	case s.have == nil:
 		return nil
 	}
-	if name, err := elsewhere(*s.have, s.want); err != nil || name != "" {
-		if err != nil {
-			return err
-		}
-		return app.Usagef("%s has the directory %s elsewhere than this command puts it, or has it not",
-			resource.Title(*s.have), name).WithHint("leave --node out, and update the node side as it was installed: by " +
-			"helm, or by kubectl apply -k")
+	why, err := otherwise(*s.have)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		return madeOtherwise(*s.have, why, "--node")
 	}
 	if v.nodeImage != "" {
 		return nil

@@ -2,13 +2,16 @@ package install
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
@@ -16,53 +19,188 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// progress is how far a Deployment is with its newest version.
+// progress is how far a Deployment or DaemonSet is with its newest version.
 type progress struct {
-	wanted, ready int32
+	wanted, ready int
 	done          bool
+	// why is what keeps its pods from being made; mostly empty.
+	why string
 }
 
-// rolledOut waits until every replica of the controller runs the version that was applied, and is ready.
-func (v *install) rolledOut(ctx context.Context, c dynamic.Interface) error {
-	title := resource.KindDeployment + " " + resource.ControllerName
-	var said progress
-	deployments := c.Resource(appsv1.SchemeGroupVersion.WithResource("deployments")).Namespace(resource.SystemNamespace)
-	err := follow.WaitSet[progress]{App: v.App, API: deployments, Fields: follow.Named(resource.ControllerName),
-		Read: readProgress,
-		See: func(set map[string]progress) (bool, error) {
-			for _, p := range set {
-				if p != said && !p.done {
-					v.Say.Wait("%s: %d of %s ready", title, p.ready, humanize.Plural(int(p.wanted), "replica"))
-				}
-				said = p
-				return p.done, nil
-			}
-			return false, nil
-		}}.Until(ctx, v.timeout)
-	if errors.Is(err, follow.ErrTooLong) {
-		f := &app.Failure{Code: app.ExitTimeout, Message: fmt.Sprintf("%s: %d of %s ready after %s", title, said.ready,
-			humanize.Plural(int(said.wanted), "replica"), v.timeout), Cause: err}
-		return f.WithHint("see why: kubectl -n %s describe pods; all is applied: nothing has to be run again",
-			resource.SystemNamespace)
+// rollout is a Deployment or DaemonSet that is waited for, and its pods as the API server has them.
+type rollout struct {
+	*install
+	title, unit string
+	now         progress
+	pods        map[string]*corev1.Pod
+	// shown are the lines about progress and pods that were written.
+	shown map[string]bool
+	// lastLines are the last lines of containers that ended, by pod and number of restarts.
+	lastLines map[string]string
+}
+
+// The sources of what a rollout follows.
+const (
+	ofWorkload = iota
+	ofPods
+)
+
+// rolledOut waits until every pod of a step runs the version that was applied, and is ready. So many steps are left to
+// do then.
+func (v *install) rolledOut(ctx context.Context, of step, left int) error {
+	r := &rollout{
+		install: v, title: resource.Title(of.want), unit: "replica", pods: map[string]*corev1.Pod{}, shown: map[string]bool{},
+		lastLines: map[string]string{},
 	}
-	if err == nil {
-		v.Say.Done("%s is ready", title)
+	if of.want.GetKind() == resource.KindDaemonSet {
+		r.unit = "node"
+	}
+	done, err := r.follow(ctx, of)
+	v.plan.rollouts = append(v.plan.rollouts, rolled{r.title, r.now.wanted, r.now.ready, done})
+	if done || err != nil {
+		if done {
+			v.Say.Done("%s is ready", r.title)
+		}
+		return err
+	}
+	return r.late(ctx, left)
+}
+
+// follow reads until all is ready, which it reports, or the time is over.
+func (r *rollout) follow(ctx context.Context, of step) (done bool, err error) {
+	selector, _, err := unstructured.NestedStringMap(of.want.Object, "spec", "selector", "matchLabels")
+	if err != nil {
+		return false, err
+	}
+	c, err := r.Dynamic()
+	if err != nil {
+		return false, err
+	}
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	changes, ended := make(chan follow.Change), make(chan error, 1)
+	go func() {
+		ended <- follow.NewFollower(r.App, of.api, metav1.ListOptions{FieldSelector: follow.Named(of.want.GetName())},
+			ofWorkload, changes).Run(following)
+	}()
+	go func() {
+		// Who may not read pods does without what is said of them.
+		_ = follow.NewFollower(r.App, c.Resource(resource.PodResource()).Namespace(of.want.GetNamespace()),
+			metav1.ListOptions{LabelSelector: labels.SelectorFromSet(selector).String()}, ofPods, changes).Run(following)
+	}()
+	var over <-chan time.Time
+	if r.timeout > 0 {
+		over = time.After(r.timeout)
+	}
+	for {
+		select {
+		case change := <-changes:
+			if err := r.take(change); err != nil || r.now.done {
+				return r.now.done, err
+			}
+			r.show(ctx)
+		case err := <-ended:
+			return false, err
+		case <-over:
+			return false, nil
+		}
+	}
+}
+
+func (r *rollout) take(change follow.Change) (err error) {
+	switch {
+	case change.Object == nil:
+		delete(r.pods, change.Name)
+	case change.Source == ofWorkload:
+		r.now, err = readProgress(change.Object)
+	case change.Kind == watch.Deleted:
+		delete(r.pods, change.Name)
+	default:
+		pod := &corev1.Pod{}
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(change.Object.Object, pod)
+		r.pods[change.Name] = pod
 	}
 	return err
 }
 
+// show writes what is new: how many are ready, and which pods do not come up.
+func (r *rollout) show(ctx context.Context) {
+	line := fmt.Sprintf("%s: %d of %s ready", r.title, r.now.ready, humanize.Plural(r.now.wanted, r.unit))
+	if r.now.wanted > 0 && !r.shown[line] {
+		r.Say.Wait("%s", line)
+		r.shown[line] = true
+	}
+	if r.now.why != "" && !r.shown[r.now.why] {
+		r.Say.Warn("%s: its pods cannot be made: %s", r.title, r.now.why)
+		r.shown[r.now.why] = true
+	}
+	for _, t := range troubles(r.pods) {
+		if key := t.pod + " " + t.what; !t.early && !r.shown[key] {
+			r.Say.Warn("%s", r.text(ctx, t))
+			r.shown[key] = true
+		}
+	}
+}
+
+// late returns the error of a rollout that took too long: which pod does not come up, and why.
+func (r *rollout) late(ctx context.Context, left int) error {
+	message := fmt.Sprintf("%s: %d of %s ready after %s", r.title, r.now.ready, humanize.Plural(r.now.wanted, r.unit),
+		r.timeout)
+	hint := "see why: kubectl -n " + resource.SystemNamespace + " describe pods"
+	all := troubles(r.pods)
+	switch {
+	case len(all) > 0:
+		message += ": " + r.text(ctx, all[0])
+		hint = "see more: kubectl -n " + resource.SystemNamespace + " " + all[0].command()
+		if n := len(all) - 1; n > 0 {
+			message += "; and " + humanize.Plural(n, "more pod")
+		}
+	case r.now.why != "":
+		message += ": its pods cannot be made: " + r.now.why
+	}
+	if left > 0 {
+		hint += "; once that is mended run it again: the node side comes after the controller"
+	} else {
+		hint += "; all is applied: nothing has to be run again"
+	}
+	return (&app.Failure{Code: app.ExitTimeout, Message: message, Cause: follow.ErrTooLong}).WithHint("%s", hint)
+}
+
 func readProgress(o *unstructured.Unstructured) (progress, error) {
+	if o.GetKind() == resource.KindDaemonSet {
+		return progressOfSet(o)
+	}
 	var d appsv1.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
 		return progress{}, err
 	}
-	wanted := int32(1)
+	p := progress{wanted: 1}
 	if d.Spec.Replicas != nil {
-		wanted = *d.Spec.Replicas
+		p.wanted = int(*d.Spec.Replicas)
 	}
 	if d.Status.ObservedGeneration < d.Generation {
-		return progress{wanted: wanted}, nil
+		return p, nil
 	}
-	ready := min(d.Status.UpdatedReplicas, d.Status.AvailableReplicas)
-	return progress{wanted, ready, ready >= wanted && d.Status.Replicas == wanted}, nil
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			p.why = c.Message
+		}
+	}
+	p.ready = int(min(d.Status.UpdatedReplicas, d.Status.AvailableReplicas))
+	p.done = p.ready >= p.wanted && int(d.Status.Replicas) == p.wanted
+	return p, nil
+}
+
+func progressOfSet(o *unstructured.Unstructured) (progress, error) {
+	var d appsv1.DaemonSet
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
+		return progress{}, err
+	}
+	p := progress{wanted: int(d.Status.DesiredNumberScheduled)}
+	if d.Status.ObservedGeneration < d.Generation {
+		return p, nil
+	}
+	p.ready = int(min(d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable))
+	p.done = p.ready >= p.wanted
+	return p, nil
 }

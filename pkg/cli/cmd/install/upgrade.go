@@ -17,32 +17,49 @@ func NewUpgrade(s *app.App, examine Examination) *cobra.Command {
 		Short: "Upgrade bcsnet in the cluster, once it is fit for that",
 		Long: `Bring the bcsnet that is in the cluster to the release of this program: the
 definitions of the objects (CRDs) first, then the roles, then the controller,
-one replica after the other. Pods keep their addresses, and others get theirs
-meanwhile. The controller's number of replicas stays, and so does whether it
-answers plain HTTP, which a release without HTTPS did.
+one replica after the other, and last the node side, where it is installed.
+Pods keep their addresses, and others get theirs meanwhile. The controller's
+number of replicas stays, and so does whether it answers plain HTTP, which a
+release without HTTPS did; so do both images, unless others are named.
 
 It looks before it touches: whether the definitions in the cluster are newer,
 whether you may do all of it, and what doctor finds. Errors of doctor are to be
 mended first; --force goes on all the same. See all that would change with
 --dry-run=server. What was interrupted is done by running it again.
 
+It waits until all replicas run the new version, and then until all nodes do. A
+pod that does not come up is named, with the reason: its image, its place, or
+the last line that it wrote.
+
+The node side is the DaemonSet bcsnet-node. One that is made in another way, for
+other directories or without a conflist, is left alone, and so are all nodes
+with --node=false. Its conflist stays in any case.
+
 Definitions never go back: older ones lose fields of newer objects. To go back
-to an earlier release, use its program and, if it has it, --keep-crds.`,
+to an earlier release, use its program and, if it has it, --keep-crds.
+
+-o prints what was looked at, each step with what it changes and what became of
+it, and an error, as one object of the kind Upgrade: with --dry-run the plan.`,
 		Example: `  bcsnetctl upgrade --image registry.example.com/bcsnet-controller:v2 --dry-run=server
-  bcsnetctl upgrade --image registry.example.com/bcsnet-controller:v2
+  bcsnetctl upgrade --image registry.example.com/bcsnet-controller:v2 --node-image registry.example.com/bcsnet-node:v2
+  bcsnetctl upgrade --node=false --timeout 10m
+  bcsnetctl upgrade --dry-run=server -o jsonpath='{range .steps[?(@.plan=="change")]}{.kind} {.name}{"\n"}{end}'
   bcsnetctl upgrade --image registry.example.com/bcsnet-controller:v1 --keep-crds`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringVar(&v.image, "image", "", "run this `IMAGE` of bcsnet-controller; the one that runs if empty")
+	cmd.Flags().BoolVar(&v.node, "node", true, "the node side, too, where it is installed")
+	cmd.Flags().StringVar(&v.nodeImage, "node-image", "", "run this `IMAGE` of bcsnet-node; the one that runs if empty")
 	cmd.Flags().BoolVar(&v.keepCRDs, "keep-crds", false, "leave the definitions of the objects as they are")
 	cmd.Flags().BoolVar(&v.force, "force", false, "go on although doctor finds errors")
-	cmd.Flags().BoolVar(&v.wait, "wait", true, "wait until the controller is ready")
+	cmd.Flags().BoolVar(&v.wait, "wait", true, "wait until the controller is ready, and then the nodes")
 	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Minute,
-		"how long to wait for the definitions, and for the controller; 0 is for ever")
+		"how long to wait for each of definitions, controller and nodes; 0 is for ever")
 	app.Complete(cmd, "image")
+	app.Complete(cmd, "node-image")
 	s.DryRun.AddTo(cmd)
-	v.output.AddToChange(cmd)
+	v.output.AddToView(cmd)
 	return cmd
 }
 

@@ -1,0 +1,79 @@
+package install
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+)
+
+// carryOut applies the steps, and waits for what they start where that was asked for. It returns the objects that were
+// applied. An upgrade that waits does so for the controller before it touches the nodes.
+func (v *install) carryOut(
+	ctx context.Context, c dynamic.Interface, steps []step,
+) (applied []unstructured.Unstructured, err error) {
+	waits := v.wait && !v.crdsOnly && v.DryRun == app.DryRunNone
+	first, nodes := steps, []step(nil)
+	if waits && v.upgrade {
+		first, nodes = v.parts(steps)
+	}
+	if applied, err = v.applyAll(ctx, first); err != nil {
+		return applied, err
+	}
+	if err := v.adopt(ctx, c, steps); err != nil {
+		return applied, err
+	}
+	if !waits {
+		v.hintRollouts()
+		return applied, nil
+	}
+	if err := v.awaitKind(ctx, steps, resource.KindDeployment, len(nodes)); err != nil {
+		return applied, err
+	}
+	more, err := v.applyAll(ctx, nodes)
+	applied = append(applied, more...)
+	if err != nil {
+		return applied, err
+	}
+	return applied, v.awaitKind(ctx, steps, resource.KindDaemonSet, 0)
+}
+
+// parts returns the steps of the cluster, and those of the node side.
+func (v *install) parts(steps []step) (cluster, nodes []step) {
+	for _, s := range steps {
+		if v.isOnNodes(s) {
+			nodes = append(nodes, s)
+		} else {
+			cluster = append(cluster, s)
+		}
+	}
+	return cluster, nodes
+}
+
+// awaitKind waits until what the steps have of one kind runs everywhere. So many steps are left to do then.
+func (v *install) awaitKind(ctx context.Context, steps []step, kind string, left int) error {
+	for _, s := range steps {
+		if s.want.GetKind() != kind {
+			continue
+		}
+		if err := v.rolledOut(ctx, s, left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hintRollouts names the commands that show how far it is.
+func (v *install) hintRollouts() {
+	if v.crdsOnly || v.DryRun != app.DryRunNone {
+		return
+	}
+	v.Hint("see the controller start: kubectl -n %s rollout status deployment %s", resource.SystemNamespace,
+		resource.ControllerName)
+	if v.node {
+		v.Hint("see nodes get the plugins: kubectl -n %s rollout status daemonset %s", resource.SystemNamespace, nodeName)
+	}
+}

@@ -1,0 +1,134 @@
+package install
+
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+)
+
+// plan is what an upgrade has looked at, what there is to do, and what became of it. With -o it is the output.
+type plan struct {
+	checks []check
+	steps  []step
+	// outcomes are those of the steps that were done, by title.
+	outcomes map[string]string
+	rollouts []rolled
+}
+
+// check is something that was looked at before the first change.
+type check struct{ name, outcome, message string }
+
+// rolled is a Deployment or DaemonSet that was waited for.
+type rolled struct {
+	title         string
+	wanted, ready int
+	done          bool
+}
+
+// What is looked at.
+const (
+	checkRights      = "rights"
+	checkOthers      = "others"
+	checkDefinitions = "definitions"
+	checkDoctor      = "doctor"
+	checkTrial       = "trial"
+)
+
+// What a check comes to.
+const (
+	outcomePassed  = "passed"
+	outcomeWarned  = "warned"
+	outcomeRefused = "refused"
+)
+
+// checked notes what a check came to, says it of an upgrade, and returns the error. Without an error and without a text
+// the check is not over yet.
+func (v *install) checked(name, passed string, err error) error {
+	switch {
+	case err != nil:
+		text, _ := v.Texts(err)
+		v.plan.checks = append(v.plan.checks, check{name, outcomeRefused, text})
+	case passed != "":
+		v.plan.checks = append(v.plan.checks, check{name, outcomePassed, passed})
+		if v.upgrade {
+			v.Say.Note("checked %s: %s", name, passed)
+		}
+	}
+	return err
+}
+
+// warned notes that a check found something that does not stop an upgrade by itself.
+func (v *install) warned(name, what string) {
+	v.plan.checks = append(v.plan.checks, check{name, outcomeWarned, what})
+}
+
+// applied notes what became of a step.
+func (p *plan) applied(s step, outcome string) {
+	if p.outcomes == nil {
+		p.outcomes = map[string]string{}
+	}
+	p.outcomes[resource.Title(s.want)] = outcome
+}
+
+// planObject returns the plan and what became of it, for -o json and the like; err is how the upgrade ended.
+func (v *install) planObject(err error) *unstructured.Unstructured {
+	checks, steps, rollouts := []any{}, []any{}, []any{}
+	for _, c := range v.plan.checks {
+		checks = append(checks, map[string]any{"check": c.name, "outcome": c.outcome, "message": c.message})
+	}
+	for _, s := range v.plan.steps {
+		one := map[string]any{
+			"kind": s.want.GetKind(), "name": s.want.GetName(), "plan": s.intent(), "changes": resource.Values(s.changes),
+			"outcome": v.plan.outcome(s, v.DryRun),
+		}
+		if ns := s.want.GetNamespace(); ns != "" {
+			one["namespace"] = ns
+		}
+		if image := resource.Image(s.want); image != "" {
+			one["image"] = image
+		}
+		steps = append(steps, one)
+	}
+	for _, r := range v.plan.rollouts {
+		rollouts = append(rollouts, map[string]any{
+			"object": r.title, "wanted": int64(r.wanted), "ready": int64(r.ready), "done": r.done,
+		})
+	}
+	o := map[string]any{
+		"apiVersion": app.ProgramName + "/v1", "kind": "Upgrade", "dryRun": v.DryRun.String(), "checks": checks,
+		"steps": steps, "rollouts": rollouts, "done": err == nil && v.DryRun == app.DryRunNone,
+	}
+	if err != nil {
+		text, hint := v.Texts(err)
+		o["error"] = map[string]any{"message": text, "hint": v.Called(hint)}
+		if f, ok := errors.AsType[*app.Failure](err); ok && f.Reason != "" {
+			o["reason"] = string(f.Reason)
+		}
+	}
+	return &unstructured.Unstructured{Object: o}
+}
+
+// intent returns what there is to do about an object: to create it, to change it, nothing, or to apply it where nobody
+// was asked what that changes.
+func (s step) intent() string {
+	switch {
+	case s.have == nil:
+		return "create"
+	case !s.tried:
+		return "apply"
+	case len(s.changes) > 0:
+		return "change"
+	}
+	return "none"
+}
+
+// outcome returns what became of a step; pending of one that was not done.
+func (p *plan) outcome(s step, dry app.DryRun) string {
+	if outcome := p.outcomes[resource.Title(s.want)]; outcome != "" && dry == app.DryRunNone {
+		return outcome
+	}
+	return "pending"
+}
