@@ -106,8 +106,9 @@ test-storm: kube build ## Many callers at once on two replicas, in full.
 	@STORM_LONG=1 go test ./test/storm -count 1 -v -timeout 0
 
 .PHONY: test-upgrade
-test-upgrade: kube build ## From the release before this one to this one and back, under traffic, in full.
+test-upgrade: kube build bin/tools/helm ## From the release before this one to this one and back, under traffic, in full; upgrades that are killed.
 	@UPGRADE_LONG=1 go test ./test/upgrade -count 1 -v -timeout 0
+	@UPGRADE_LONG=1 go test ./test/install -run 'TestUpgrade|TestHelm' -count 1 -v -timeout 0
 
 # How long each target of make fuzz runs.
 FUZZTIME ?= 60s

@@ -92,7 +92,9 @@ func (b *brake) run(c *clusterOf, let int, args ...string) (changes []string, ki
 		if err := cmd.Process.Kill(); err != nil {
 			c.t.Fatal(err)
 		}
-		<-ended
+		if err := <-ended; err == nil {
+			c.t.Error("it ended before it was killed")
+		}
 	}
 	if err != nil {
 		c.t.Fatalf("bcsnetctl %v: %v: %s", args, err, &said)

@@ -66,8 +66,8 @@ func (c *clusterOf) repaired(want map[string]any, after string) {
 	}
 }
 
-// damage leaves an installation as an earlier release of Helm may have: definitions, roles, bindings, the controller and
-// the node side differ. Both roll out at once, as nothing runs them here.
+// damage leaves an installation as an earlier release may have, by Helm: definitions, roles, bindings, the controller
+// and the node side differ. Both roll out at once, as nothing runs them here.
 func (c *clusterOf) damage() {
 	c.t.Helper()
 	client, err := dynamic.NewForConfig(c.Config)

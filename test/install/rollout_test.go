@@ -22,19 +22,35 @@ import (
 
 // upgraded is what upgrade -o json prints.
 type upgraded struct {
-	Kind, DryRun, Reason string
-	Done                 bool
-	Checks               []struct{ Check, Outcome, Message string }
-	Steps                []struct {
-		Kind, Namespace, Name, Plan, Outcome, Image string
-		Changes                                     []string
-	}
-	Rollouts []struct {
-		Object        string
-		Wanted, Ready int
-		Done          bool
-	}
-	Error struct{ Message, Hint string }
+	Kind     string      `json:"kind"`
+	DryRun   string      `json:"dryRun"`
+	Done     bool        `json:"done"`
+	Checks   []lookedAt  `json:"checks"`
+	Steps    []stepDone  `json:"steps"`
+	Rollouts []rolledOut `json:"rollouts"`
+	Error    struct {
+		Message string `json:"message"`
+		Hint    string `json:"hint"`
+	} `json:"error"`
+}
+
+type lookedAt struct {
+	Check   string `json:"check"`
+	Outcome string `json:"outcome"`
+}
+
+type stepDone struct {
+	Kind    string   `json:"kind"`
+	Name    string   `json:"name"`
+	Plan    string   `json:"plan"`
+	Outcome string   `json:"outcome"`
+	Changes []string `json:"changes"`
+}
+
+type rolledOut struct {
+	Object string `json:"object"`
+	Ready  int    `json:"ready"`
+	Done   bool   `json:"done"`
 }
 
 // upgrade runs an upgrade with -o json, and returns its exit code, what it prints, and what it says.
@@ -73,7 +89,8 @@ func (c *clusterOf) node(api kubernetes.Interface, name string, annotations map[
 	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
 	n.Status.DaemonEndpoints.KubeletEndpoint.Port = kubelet
 	n.Status.Conditions = []corev1.NodeCondition{{
-		Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now(),
+		LastTransitionTime: metav1.Now(),
 	}}
 	if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		now, err := api.CoreV1().Nodes().Get(c.t.Context(), name, metav1.GetOptions{})

@@ -69,7 +69,7 @@ func TestPoliciesBefore(t *testing.T) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("the pool is still there: %v: %+v", err, p.Status)
+		return fmt.Errorf("the pool is still there: %+v: %w", p.Status, err)
 	})
 }
 
