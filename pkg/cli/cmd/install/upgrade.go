@@ -19,7 +19,8 @@ func NewUpgrade(s *app.App, examine Examination) *cobra.Command {
 definitions of the objects (CRDs) first, then the roles, then the controller,
 one replica after the other. Pods keep their addresses, and others get theirs
 meanwhile. The controller's number of replicas stays, and so does whether it
-answers plain HTTP, which a release without HTTPS did.
+answers plain HTTP of other machines, which a release without HTTPS did:
+--plain-http=false ends that.
 
 It looks before it touches: whether the definitions in the cluster are newer,
 whether you may do all of it, and what doctor finds. Errors of doctor are to be
@@ -30,10 +31,12 @@ Definitions never go back: older ones lose fields of newer objects. To go back
 to an earlier release, use its program and, if it has it, --keep-crds.`,
 		Example: `  bcsnetctl upgrade --image registry.example.com/bcsnet-controller:v2 --dry-run=server
   bcsnetctl upgrade --image registry.example.com/bcsnet-controller:v2
+  bcsnetctl upgrade --plain-http=false
   bcsnetctl upgrade --image registry.example.com/bcsnet-controller:v1 --keep-crds`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringVar(&v.image, "image", "", "run this `IMAGE` of bcsnet-controller; the one that runs if empty")
+	v.addPlainHTTP(cmd)
 	cmd.Flags().BoolVar(&v.keepCRDs, "keep-crds", false, "leave the definitions of the objects as they are")
 	cmd.Flags().BoolVar(&v.force, "force", false, "go on although doctor finds errors")
 	cmd.Flags().BoolVar(&v.wait, "wait", true, "wait until the controller is ready")
