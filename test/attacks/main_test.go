@@ -21,8 +21,8 @@ import (
 var shared struct {
 	cluster *controlplane.ControlPlane
 	admin   client.Client
-	// shipped is a replica with the flags of the manifests, which answers plain HTTP of other machines. strict is one
-	// without --plain-http.
+	// shipped is a replica with the flags of the manifests and --plain-http. strict is one without it, as a new
+	// installation has them.
 	shipped, strict *inprocess.Controller
 }
 

@@ -138,3 +138,41 @@ func TestNodeWithoutConflist(t *testing.T) {
 		t.Errorf("%s, %v", args, set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable)
 	}
 }
+
+// TestNodeMonitor has the node side scraped where it is installed, at the port that it has, and nowhere else.
+func TestNodeMonitor(t *testing.T) {
+	t.Parallel()
+	monitored := []string{"--set", "serviceMonitor.enabled=true", "--set", "serviceMonitor.labels.release=prom"}
+	out, err := template(t, monitored...)
+	if err != nil || strings.Contains(out, "bcsnet-node-metrics") {
+		t.Errorf("without a node side: %v, %s", err, out)
+	}
+	out, err = template(t, append(monitored, "--set", "node.enabled=true", "--set", "node.metricsPort=9999")...)
+	if err != nil {
+		t.Fatal(out)
+	}
+	found := map[string]any{}
+	for _, o := range parse(t, out) {
+		if name := o.GetName(); name == "bcsnet-node-metrics" || name == "bcsnet-node" && o.GetKind() == "ServiceMonitor" {
+			found[o.GetKind()] = o.Object["spec"]
+			if o.GetKind() == "ServiceMonitor" && o.GetLabels()["release"] != "prom" {
+				t.Errorf("the labels are %v", o.GetLabels())
+			}
+		}
+	}
+	want := map[string]any{
+		"Service": map[string]any{
+			"clusterIP": "None", "selector": map[string]any{"app.kubernetes.io/name": "bcsnet-node"},
+			"ports": []any{map[string]any{"name": "metrics", "port": float64(9999)}},
+		},
+		"ServiceMonitor": map[string]any{
+			"selector": map[string]any{"matchLabels": map[string]any{"app.kubernetes.io/name": "bcsnet-node-metrics"}},
+			"endpoints": []any{map[string]any{"port": "metrics", "interval": "30s", "relabelings": []any{
+				map[string]any{"sourceLabels": []any{"__meta_kubernetes_pod_node_name"}, "targetLabel": "instance"},
+			}}},
+		},
+	}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

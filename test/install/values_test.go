@@ -52,6 +52,17 @@ func TestValuesRefused(t *testing.T) {
 		"hidden conflist":    {[]string{"--set", "node.conflistName=.conflist"}, "conflistName"},
 		"directory":          {[]string{"--set", "node.binDir=opt/cni/bin"}, "binDir"},
 		"port":               {[]string{"--set", "node.metricsPort=0"}, "metricsPort"},
+		"plain HTTP":         {[]string{"--set", "plainHTTP=yes"}, "plainHTTP"},
+		"plain HTTP quoted":  {[]string{"--set-string", "plainHTTP=true"}, "plainHTTP"},
+		"URL of the server":  {[]string{"--set", "apiServer.host=https://10.0.0.1"}, "apiServer"},
+		"host with a port":   {[]string{"--set", "apiServer.host=10.0.0.1:6443"}, "apiServer"},
+		"host in brackets":   {[]string{"--set", "apiServer.host=[fd00::1]"}, "apiServer"},
+		"port of the server": {[]string{"--set", "apiServer.port=70000"}, "apiServer"},
+		"name of a port":     {[]string{"--set", "apiServer.port=https"}, "apiServer"},
+		"port in quotes":     {[]string{"--set-string", "apiServer.port=65536"}, "apiServer"},
+		"allocator's port":   {[]string{"--set", "node.metricsPort=8090"}, "metricsPort"},
+		"controller's port":  {[]string{"--set", "node.metricsPort=8091"}, "metricsPort"},
+		"port of probes":     {[]string{"--set", "node.metricsPort=8092"}, "metricsPort"},
 		"roll of nothing":    {[]string{"--set", "node.maxUnavailable=0"}, "maxUnavailable"},
 		"capability":         {[]string{"--set", "node.capabilities={dac_override}"}, "capabilities"},
 		"image of nodes":     {[]string{"--set", "node.image.digest=12"}, "digest"},
@@ -62,6 +73,19 @@ func TestValuesRefused(t *testing.T) {
 				t.Errorf("helm says %v, without %q: %.300s", err, test.want, out)
 			}
 		})
+	}
+}
+
+// TestAPIServer takes what a host and a port can be.
+func TestAPIServer(t *testing.T) {
+	for _, args := range [][]string{
+		{"--set", "apiServer.host=api.example.com", "--set", "apiServer.port=6443"},
+		{"--set", "apiServer.host=fd00::1", "--set-string", "apiServer.port=65535"},
+		{"--set", "apiServer.host=::ffff:10.0.0.1", "--set-string", "apiServer.port="},
+	} {
+		if out, err := template(t, args...); err != nil {
+			t.Errorf("%v: %s", args, out)
+		}
 	}
 }
 

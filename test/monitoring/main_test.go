@@ -173,9 +173,13 @@ func promtool(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// known says whether a controller shows a metric of that name. A histogram is shown as three.
+// known reports whether a controller shows a metric of that name, or the reference of bcsnet-node has it, which its own
+// test holds. A histogram is shown as three.
 func known(t *testing.T, name string) bool {
 	t.Helper()
+	if strings.Contains(read(t, "docs", "reference", "bcsnet-node.md"), "| `"+name+"` |") {
+		return true
+	}
 	text, err := metrics()
 	if err != nil {
 		t.Fatal(err)

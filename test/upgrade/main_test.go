@@ -105,7 +105,7 @@ func (s *site) run(place int, r release) {
 	}
 	s.made++
 	c, err := s.cluster.StartController(s.Context(), controlplane.ControllerOptions{
-		Name: fmt.Sprintf("replica-%d-%d", place, s.made), Binary: r.controller, HTTPAddress: address, Args: arguments(s.T, r),
+		Name: fmt.Sprintf("replica-%d-%d", place, s.made), Binary: r.controller, HTTPAddress: address, Args: s.arguments(r),
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -114,23 +114,28 @@ func (s *site) run(place int, r release) {
 	s.Logf("replica %d is of %s", place, r.name)
 }
 
-// arguments returns those of the Deployment of a release, but for the addresses, which a test chooses.
-func arguments(t *testing.T, r release) []string {
-	t.Helper()
+// arguments returns those of the Deployment of a release, but for the addresses, which a test chooses. An upgrade to
+// this release goes on answering plain HTTP, which the release before it did.
+func (s *site) arguments(r release) []string {
+	s.Helper()
 	text, err := os.ReadFile(filepath.Join(r.root, "config", "manager", "deployment.yaml"))
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	var d appsv1.Deployment
 	if err := yaml.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	if len(d.Spec.Template.Spec.Containers) != 1 {
-		t.Fatalf("the Deployment of %s is %s", r.name, text)
+		s.Fatalf("the Deployment of %s is %s", r.name, text)
 	}
-	return slices.DeleteFunc(slices.Clone(d.Spec.Template.Spec.Containers[0].Args), func(arg string) bool {
+	args := slices.DeleteFunc(slices.Clone(d.Spec.Template.Spec.Containers[0].Args), func(arg string) bool {
 		return strings.Contains(arg, "-bind-address=")
 	})
+	if r.name == s.now.name {
+		args = append(args, "--plain-http")
+	}
+	return args
 }
 
 // urls returns where the replicas answer; these stay when releases change.

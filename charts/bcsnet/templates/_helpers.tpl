@@ -9,6 +9,30 @@
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
+{{- /*
+Whether the controller answers plain HTTP of other machines. "auto" goes on as the controller that runs, by the rule of
+pkg/cli/cmd/install/plain.go: a release without HTTPS answered it, and is known by an argument of its manifests, or as it
+came up and published no CA. Where Helm asks no cluster, lookup finds nothing.
+*/}}
+{{- define "bcsnet.plainHTTP" -}}
+{{- if ne (toString .Values.plainHTTP) "auto" -}}
+{{- .Values.plainHTTP -}}
+{{- else -}}
+{{- with lookup "apps/v1" "Deployment" "bcsnet-system" "bcsnet-controller" -}}
+{{- $args := (first .spec.template.spec.containers).args | default list -}}
+{{- $cameUp := gt (dig "status" "readyReplicas" 0 . | int) 0 -}}
+{{- range dig "status" "conditions" list . -}}
+{{- $cameUp = or $cameUp (eq (.reason | default "") "NewReplicaSetAvailable") -}}
+{{- end -}}
+{{- if or (has "--plain-http" $args) (has "--forward-plain-http" $args) -}}
+true
+{{- else if $cameUp -}}
+{{- empty (lookup "v1" "ConfigMap" "bcsnet-system" "bcsnet-controller-ca") -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{- /* Rules that several roles for people have. */}}
 {{- define "bcsnet.rules.see" -}}
 - apiGroups: [networkextension.bkbcs.tencent.com]

@@ -25,7 +25,7 @@ func (v *install) foreign(ctx context.Context, c dynamic.Interface) error {
 	for _, other := range []struct{ name, says string }{
 		{"bcsnetpools." + netservice.GroupVersion().Group,
 			"the released system has objects here, which stay as they are: bcsnetctl import netservice takes them over; its " +
-				"controller must not answer on port 8090, too"},
+				"controller must not answer on port 8090, too, and its plugins are answered with --plain-http alone"},
 		{"floatingips.galaxy.k8s.io",
 			"galaxy has objects here, which stay as they are: see docs/floatingip-config.md for its ConfigMap"},
 	} {

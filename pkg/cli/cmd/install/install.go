@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,11 +18,13 @@ import (
 
 type install struct {
 	*app.App
+	cmd       *cobra.Command
 	output    printer.Output
 	image     string
 	node      bool
 	nodeImage string
 	crdsOnly  bool
+	plain     bool
 	print     bool
 	wait      bool
 	yes       bool
@@ -52,9 +55,14 @@ Pods that begin from then on are in the network of the ConfigMap
 bcsnet-conflist. One that is there already stays, and so does the image, unless
 --node-image names another. Without --node nothing changes on nodes.
 
+A new controller refuses plain HTTP of other machines, which is all that plugins
+of the released system know: --plain-http has it answered, to each machine for
+itself alone. One that is there already goes on as it does.
+
 --print writes the manifests to standard output and asks no cluster.`,
 		Example: `  bcsnetctl install --image registry.example.com/bcsnet-controller:v1
   bcsnetctl install --node --node-image registry.example.com/bcsnet-node:v1
+  bcsnetctl install --image registry.example.com/bcsnet-controller:v1 --plain-http
   bcsnetctl install --crds-only --dry-run=server
   bcsnetctl install --print --image bcsnet-controller:dev | kubectl apply -f -`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -62,6 +70,7 @@ bcsnet-conflist. One that is there already stays, and so does the image, unless
 	cmd.Flags().StringVar(&v.image, "image", "", "run this `IMAGE` of bcsnet-controller")
 	cmd.Flags().BoolVar(&v.node, "node", false, "the CNI plugins on all nodes, too")
 	cmd.Flags().StringVar(&v.nodeImage, "node-image", "", "with --node: run this `IMAGE` of bcsnet-node")
+	v.addPlainHTTP(cmd)
 	cmd.Flags().BoolVar(&v.crdsOnly, "crds-only", false, "only the definitions of the objects")
 	cmd.Flags().BoolVar(&v.print, "print", false, "print the manifests as YAML and change nothing")
 	cmd.Flags().BoolVar(&v.force, "force", false, "upgrade although doctor finds errors")
@@ -84,6 +93,8 @@ func (v *install) Validate() error {
 		return app.Usagef("--crds-only installs no controller: --image does not go with it")
 	case v.crdsOnly && v.node:
 		return app.Usagef("--crds-only installs definitions alone: --node does not go with it")
+	case v.crdsOnly && v.plainAsked():
+		return app.Usagef("--crds-only installs no controller: --plain-http does not go with it")
 	case v.nodeImage != "" && !v.node:
 		return app.Usagef("--node-image goes with --node alone: without it nothing is installed on nodes")
 	case v.wait && !v.upgrade && (v.crdsOnly || v.print || v.DryRun != app.DryRunNone):
@@ -160,13 +171,14 @@ func (v *install) wanted() ([]unstructured.Unstructured, error) {
 	if err == nil {
 		all, err = v.wantNode(all)
 	}
-	if err != nil || v.image == "" {
-		return all, err
-	}
 	for _, o := range all {
-		if o.GetKind() == resource.KindDeployment {
-			err = resource.SetImage(o, v.image)
+		if o.GetKind() != resource.KindDeployment {
+			continue
 		}
+		if v.image != "" {
+			err = errors.Join(err, resource.SetImage(o, v.image))
+		}
+		err = errors.Join(err, setPlainHTTP(o, v.plain))
 	}
 	return all, err
 }

@@ -30,9 +30,10 @@ func NewUninstall(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "uninstall", GroupID: "other", Args: app.Takes(0, 0), RunE: app.Runs(v),
 		Short: "Remove the controller and its roles; pools and addresses stay",
-		Long: `Remove the controller, its roles and the namespace bcsnet-system with everything
-in it, after a question. Pools, claims and addresses stay: nothing is handed out
-or freed until bcsnet is installed again, which goes on where this one ended.
+		Long: `Remove the controller, its roles, what values of the chart have added, and the
+namespace bcsnet-system with everything in it, after a question. Pools, claims
+and addresses stay: nothing is handed out or freed until bcsnet is installed
+again, which goes on where this one ended.
 
 --crds removes the definitions of the objects, too, and with them every object.
 That is refused while there are pools, claims, or addresses in use or reserved,
@@ -105,7 +106,10 @@ func (v *uninstall) plan(ctx context.Context, c dynamic.Interface) ([]step, erro
 		return nil, err
 	}
 	all = append(all, node...)
-	var steps []step
+	steps, err := v.findOptional(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	for _, o := range slices.Backward(all) {
 		if o.GetKind() == resource.KindCRD && !v.crds {
 			continue

@@ -19,8 +19,9 @@ func NewUpgrade(s *app.App, examine Examination) *cobra.Command {
 definitions of the objects (CRDs) first, then the roles, then the controller,
 one replica after the other, and last the node side, where it is installed.
 Pods keep their addresses, and others get theirs meanwhile. The controller's
-number of replicas stays, and so does whether it answers plain HTTP, which a
-release without HTTPS did; so do both images, unless others are named.
+number of replicas stays; so does whether it answers plain HTTP of other
+machines, which a release without HTTPS did: --plain-http=false ends that. Both
+images stay, unless others are named.
 
 It looks before it touches: whether the definitions in the cluster are newer,
 whether you may do all of it, and what doctor finds. Errors of doctor are to be
@@ -44,12 +45,14 @@ it, and an error, as one object of the kind Upgrade: with --dry-run the plan.`,
   bcsnetctl upgrade --image registry.example.com/bcsnet-controller:v2 --node-image registry.example.com/bcsnet-node:v2
   bcsnetctl upgrade --node=false --timeout 10m
   bcsnetctl upgrade --dry-run=server -o jsonpath='{range .steps[?(@.plan=="change")]}{.kind} {.name}{"\n"}{end}'
+  bcsnetctl upgrade --plain-http=false
   bcsnetctl upgrade --image registry.example.com/bcsnet-controller:v1 --keep-crds`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringVar(&v.image, "image", "", "run this `IMAGE` of bcsnet-controller; the one that runs if empty")
 	cmd.Flags().BoolVar(&v.node, "node", true, "the node side, too, where it is installed")
 	cmd.Flags().StringVar(&v.nodeImage, "node-image", "", "run this `IMAGE` of bcsnet-node; the one that runs if empty")
+	v.addPlainHTTP(cmd)
 	cmd.Flags().BoolVar(&v.keepCRDs, "keep-crds", false, "leave the definitions of the objects as they are")
 	cmd.Flags().BoolVar(&v.force, "force", false, "go on although doctor finds errors")
 	cmd.Flags().BoolVar(&v.wait, "wait", true, "wait until the controller is ready, and then the nodes")

@@ -1,0 +1,131 @@
+package install
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
+)
+
+// plainFlag has the controller answer plain HTTP of other machines.
+const plainFlag = "--plain-http"
+
+// TestPlainHTTPOfANewInstallation: it answers none of other machines, unless that is asked for; nor does what is
+// rendered without a cluster.
+func TestPlainHTTPOfANewInstallation(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	for name, args := range map[string]struct{ helm, bcsnetctl []string }{
+		"by default":    {},
+		"asked for":     {[]string{"--set", "plainHTTP=true"}, []string{plainFlag}},
+		"not asked for": {[]string{"--set", "plainHTTP=false"}, []string{plainFlag + "=false"}},
+	} {
+		want := name == "asked for"
+		rendered, err := template(t, args.helm...)
+		if err != nil {
+			t.Fatal(rendered)
+		}
+		for way, out := range map[string]string{
+			"helm template": rendered, "helm install": c.tryHelm(args.helm...),
+			"bcsnetctl install --print": c.bcsnetctl(append([]string{"install", "--print", "--image", image}, args.bcsnetctl...)...),
+			"bcsnetctl install": c.bcsnetctl(append([]string{
+				"install", "--image", image, "--dry-run=client", "--yes", "-o", "yaml",
+			}, args.bcsnetctl...)...),
+		} {
+			if got := plainIn(out); got != want {
+				t.Errorf("%s, %s: plain HTTP of other machines is answered: %t, want %t", way, name, got, want)
+			}
+		}
+	}
+}
+
+// tryHelm has Helm show what an upgrade or installation would bring to the cluster.
+func (c *clusterOf) tryHelm(args ...string) string {
+	c.t.Helper()
+	return c.helm(append([]string{
+		"upgrade", "bcsnet", c.chart(), "--install", "--namespace", controlplane.SystemNamespace, "--create-namespace",
+		"--take-ownership", "--server-side=true", "--force-conflicts", "--dry-run=server",
+	}, args...)...)
+}
+
+// plainIn reports whether manifests have the flag.
+func plainIn(manifests string) bool { return strings.Contains(manifests, "- "+plainFlag+"\n") }
+
+// TestPlainHTTPOfAnUpgrade: it goes on as the controller that runs, Helm's way and ours by the same rule, unless
+// something else is asked for.
+func TestPlainHTTPOfAnUpgrade(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.bcsnetctl("install", "--yes", "--image", image)
+	const bind = "--http-bind-address=:8090"
+	ended := `{"conditions":[{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}`
+	for name, test := range map[string]struct {
+		args   []string
+		status string
+		ca     bool
+		want   bool
+	}{
+		"never came up":                          {args: []string{bind}},
+		"never came up, though it tried":         {args: []string{bind}, status: `{"conditions":[{"type":"Progressing","status":"False","reason":"ProgressDeadlineExceeded"}]}`},
+		"never came up, and was to answer":       {args: []string{bind, plainFlag}, want: true},
+		"refuses":                                {args: []string{bind}, status: `{"replicas":1,"readyReplicas":1}`, ca: true},
+		"answers":                                {args: []string{bind, plainFlag}, status: ended, ca: true, want: true},
+		"the manifests of a release without":     {args: []string{bind, "--forward-plain-http"}, want: true},
+		"went back to a release without":         {args: []string{bind, "--forward-plain-http"}, status: ended, ca: true, want: true},
+		"manifests of one's own, ready":          {args: []string{bind}, status: `{"replicas":1,"readyReplicas":1}`, want: true},
+		"manifests of one's own, were ready":     {args: []string{bind}, status: ended, want: true},
+		"no arguments at all, and it never came": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &clusterOf{c.ControlPlane, t, c.root, c.kubeconfig}
+			c.runs(test.args, test.status, test.ca)
+			for way, got := range map[string]bool{
+				"helm":      plainIn(c.tryHelm()),
+				"bcsnetctl": plainIn(c.bcsnetctl("upgrade", "--dry-run=server", "-o", "yaml")),
+			} {
+				if got != test.want {
+					t.Errorf("%s: plain HTTP of other machines is answered: %t, want %t", way, got, test.want)
+				}
+			}
+			if !plainIn(c.tryHelm("--set", "plainHTTP=true")) ||
+				!plainIn(c.bcsnetctl("upgrade", "--dry-run=server", "-o", "yaml", plainFlag)) {
+				t.Error("it is not answered although that is asked for")
+			}
+			if plainIn(c.tryHelm("--set", "plainHTTP=false")) ||
+				plainIn(c.bcsnetctl("install", "--dry-run=server", "--yes", "-o", "yaml", plainFlag+"=false")) {
+				t.Error("it is answered although that is not to be")
+			}
+		})
+	}
+}
+
+// runs makes the Deployment in the cluster what some controller would be: with arguments, a status, and a CA or none.
+func (c *clusterOf) runs(args []string, status string, ca bool) {
+	c.t.Helper()
+	if args == nil {
+		args = []string{}
+	}
+	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/spec/template/spec/containers/0/args", "value": args}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if status == "" {
+		status = "{}"
+	}
+	calls := [][]string{
+		{"patch", "deployment", controlplane.ControllerName, "--type=json", "-p", string(patch)},
+		{"patch", "deployment", controlplane.ControllerName, "--subresource=status", "--type=json", "-p",
+			`[{"op":"replace","path":"/status","value":` + status + `}]`},
+		{"delete", "configmap", controlplane.ControllerName + "-ca", "--ignore-not-found"},
+	}
+	if ca {
+		calls = append(calls, []string{"create", "configmap", controlplane.ControllerName + "-ca"})
+	}
+	for _, call := range calls {
+		call = append([]string{"-n", controlplane.SystemNamespace}, call...)
+		if out, err := c.Kubectl(c.t.Context(), call...).CombinedOutput(); err != nil {
+			c.t.Fatalf("kubectl %v: %v: %s", call, err, out)
+		}
+	}
+}
