@@ -160,7 +160,7 @@ func TestRefusedChainsAreRemembered(t *testing.T) {
 		if !g.Remembers(r) {
 			t.Error("a refused chain is not remembered")
 		}
-		time.Sleep(refused + time.Millisecond)
+		<-time.After(refused + time.Millisecond)
 		if g.Remembers(r) {
 			t.Error("a refused chain is remembered for longer")
 		}

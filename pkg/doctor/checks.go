@@ -50,7 +50,7 @@ func installChecks() []Check {
 		ID: "plain-http-callers", Group: GroupInstall, Severity: Warning, Needs: []Part{PartPlain}, run: plainCallers,
 		Title: "a machine calls the controller by plain HTTP",
 		Meaning: "The machine was answered by plain HTTP within a day, as `--plain-http` allows. Pages such as `/metrics` " +
-			"count, and so do questions of schedulers.",
+			"count, and so do questions of schedulers, which are answered to addresses of Nodes alone.",
 		Impact: "whoever is on the way reads and changes what it asks; without `--plain-http` it would be refused",
 		Mend: "Install the CNI plugins of this release on the node, or have the program use https. The flag can go when " +
 			"`plain-http-unused` is found.",
@@ -59,7 +59,7 @@ func installChecks() []Check {
 		Title: "plain HTTP is answered, and nobody needs it",
 		Meaning: "The controller runs with `--plain-http`, has written down who calls that way for 24 hours at least, and " +
 			"nobody has for so long.",
-		Impact: "any machine of the network may ask for itself, and as a scheduler",
+		Impact: "any machine of the network may ask for itself, and any node as a scheduler",
 		Mend:   "Take the flag away: the chart's value `plainHTTP: false`, or the argument of the Deployment.",
 	}}
 }

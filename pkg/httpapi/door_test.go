@@ -67,16 +67,20 @@ func TestPlainHTTP(t *testing.T) {
 		"its conflict": {
 			there, "POST", wire.Prefix + "/ip/10.0.0.1/conflict", `{}`, ipam.ReasonPlainHTTP, ipam.ReasonMissingField,
 		},
-		"an address": {there, "GET", wire.Prefix + "/ip/10.0.0.1", "", ipam.ReasonPlainHTTP, ipam.ReasonPlainHTTP},
-		"a list":     {there, "GET", wire.Prefix, "", ipam.ReasonPlainHTTP, ""},
-		"a page":     {there, "GET", "/info", "", ipam.ReasonPlainHTTP, ""},
-		"no path":    {there, "GET", "/nowhere", "", ipam.ReasonPlainHTTP, ipam.ReasonNotFound},
+		"an address":             {there, "GET", wire.Prefix + "/ip/10.0.0.1", "", ipam.ReasonPlainHTTP, ipam.ReasonPlainHTTP},
+		"a scheduler on a node":  {"192.0.2.9:1", "POST", "/v1/filter", `{}`, ipam.ReasonPlainHTTP, ipam.ReasonMissingField},
+		"a scheduler on no node": {there, "POST", "/v1/priority", `{}`, ipam.ReasonPlainHTTP, ipam.ReasonPlainHTTP},
+		"a scheduler here":       {here, "POST", "/v1/filter", `{}`, ipam.ReasonMissingField, ipam.ReasonMissingField},
+		"a list":                 {there, "GET", wire.Prefix, "", ipam.ReasonPlainHTTP, ""},
+		"a page":                 {there, "GET", "/info", "", ipam.ReasonPlainHTTP, ""},
+		"no path":                {there, "GET", "/nowhere", "", ipam.ReasonPlainHTTP, ipam.ReasonNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for plain, want := range map[bool]ipam.Reason{false: c.strict, true: c.open} {
 				f := newFixture(t)
 				f.PlainHTTP = plain
+				f.IsHost = func(a netip.Addr) bool { return a == netip.MustParseAddr("192.0.2.9") }
 				status, got := f.from(t, c.source, false, c.method, c.path, c.body)
 				if got != want || (want == ipam.ReasonPlainHTTP) != (status == http.StatusForbidden) {
 					t.Errorf("--plain-http=%t: %d %s, want %s", plain, status, got, want)

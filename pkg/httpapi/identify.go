@@ -75,6 +75,12 @@ func (s *Service) identify(r *http.Request, op route, body []byte) (*http.Reques
 	if err := s.keepRate(op, rateHost, source.String()); err != nil {
 		return h.on(r), err
 	}
+	if op.access.resource == placements && (s.IsHost == nil || !s.IsHost(source)) {
+		return h.on(r), ipam.Refuse(ipam.ReasonPlainHTTP,
+			"by plain HTTP, schedulers on nodes are answered alone, and no Node has the address %s", source).
+			WithHint("have the scheduler use https, as docs/scheduler.md shows, or put its address into the annotation %s of its Node",
+				access.HostsAnnotation)
+	}
 	of := subjectOf(r, op, body)
 	if !h.by.mayAsk(op.access.by, of) {
 		return h.on(r), ipam.Refuse(ipam.ReasonPlainHTTP,

@@ -41,8 +41,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"outcome"}),
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_rate_limited_total",
-			Help: "Requests that were refused with HTTP 429 because their caller had sent too many, by what is counted: a " +
-				"node, a host that calls by plain HTTP, a user for a host, or an address whose callers are unknown.",
+			Help: "Requests that were refused with HTTP 429, or 503 where they give addresses back, because their caller had " +
+				"sent too many, by what is counted: a node, a host that calls by plain HTTP, a user for a host, an address " +
+				"whose callers are unknown, or a user whom RBAC denied.",
 		}, []string{"caller"}),
 	}
 	r.MustRegister(m.requests, m.seconds, m.conflicts, m.limited)

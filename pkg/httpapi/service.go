@@ -56,6 +56,8 @@ type Service struct {
 	// Gate finds out who calls by TLS, and HostsOf has the addresses that a node asks for.
 	Gate    Gate
 	HostsOf func(node string) []netip.Addr
+	// IsHost reports whether any Node asks for a host. Schedulers by plain HTTP have to be at such a one; nil for none.
+	IsHost func(netip.Addr) bool
 	// PlainHTTP: other machines are answered by plain HTTP, too, each for itself. Openly is called with each that is; it
 	// must not wait, and may be nil.
 	PlainHTTP bool

@@ -18,8 +18,8 @@ const (
 )
 
 // Listen returns a listener that takes TLS and plain connections from another one: the first octet tells which one it
-// is. Connections that say nothing wait on their own, and are closed after five seconds. Those whose caller is not known
-// are counted until SetKnown.
+// is. Connections that say nothing wait on their own, and are closed after five seconds. They are counted as strangers'
+// until SetKnown.
 func Listen(inner net.Listener, config *tls.Config, strangers *Strangers) net.Listener {
 	return &listener{
 		Listener: inner, config: config, strangers: strangers, come: make(chan arrival), closed: make(chan struct{}),

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// mostOfSource is how many connections of unknown callers one address may have, and mostStrangers how many all of them.
+	// mostOfSource is how many connections of unknown callers one address may have, and mostStrangers how many all.
 	mostOfSource, mostStrangers = 1024, 8192
 	// sourceBits is the prefix by which addresses of IPv6 are one: a machine has a whole one of these.
 	sourceBits = 64

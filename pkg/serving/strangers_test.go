@@ -43,8 +43,8 @@ func closed(all []*peeked) (n int) {
 	return n
 }
 
-// An address has so many connections of unknown callers; for one more the oldest goes. Those of known callers and of this
-// machine do not count, and one whose caller is known no more does again.
+// An address has so many connections of unknown callers; for one more the oldest goes. Those of known callers and of
+// this machine do not count, and one whose caller is known no more does again.
 func TestStrangersOfAnAddress(t *testing.T) {
 	t.Parallel()
 	s := &Strangers{}

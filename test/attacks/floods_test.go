@@ -1,8 +1,12 @@
 package attacks_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -10,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/inprocess"
 )
 
 // floods are attacks by how many requests come.
@@ -92,18 +97,37 @@ func floodOfTokens(t *testing.T, w *world) {
 // kept sends requests by connections that are kept.
 type kept struct {
 	http *http.Client
+	// opened is how many connections there have been.
+	opened *atomic.Int64
 }
 
 func (w *world) keep(t *testing.T, source string) kept {
 	t.Helper()
-	transport := &http.Transport{TLSClientConfig: w.trust(), DialContext: from(source), MaxIdleConnsPerHost: 16}
+	opened, dial := &atomic.Int64{}, from(source)
+	transport := &http.Transport{
+		TLSClientConfig: w.trust(), MaxIdleConnsPerHost: 256,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			opened.Add(1)
+			return dial(ctx, network, address)
+		},
+	}
 	t.Cleanup(transport.CloseIdleConnections)
-	return kept{&http.Client{Transport: transport, Timeout: time.Minute}}
+	return kept{&http.Client{Transport: transport, Timeout: time.Minute}, opened}
 }
 
-// send returns the status of an answer; 0 for none.
-func (k kept) send(ctx context.Context, a ask) int {
-	r, err := http.NewRequestWithContext(ctx, a.method, "https"+shared.shipped.URL[len("http"):]+a.path, http.NoBody)
+// send returns the status of an answer of the shipped replica; 0 for none.
+func (k kept) send(ctx context.Context, a ask) int { return k.sendTo(ctx, shared.shipped, a) }
+
+func (k kept) sendTo(ctx context.Context, to *inprocess.Controller, a ask) int {
+	var body io.Reader = http.NoBody
+	if a.body != nil {
+		text, err := json.Marshal(a.body)
+		if err != nil {
+			return 0
+		}
+		body = bytes.NewReader(text)
+	}
+	r, err := http.NewRequestWithContext(ctx, a.method, "https"+to.URL[len("http"):]+a.path, body)
 	if err != nil {
 		return 0
 	}
@@ -112,6 +136,7 @@ func (k kept) send(ctx context.Context, a ask) int {
 	if err != nil {
 		return 0
 	}
-	_ = resp.Body.Close() // small answers are read by then
+	_, _ = io.Copy(io.Discard, resp.Body) // so that the connection is kept
+	_ = resp.Body.Close()                 // it is read
 	return resp.StatusCode
 }

@@ -49,6 +49,7 @@ func setUp(ctx context.Context, cp *controlplane.ControlPlane) (tearDown func() 
 		return inprocess.Start(cfg, func(o *controller.Options) {
 			// Each answers what it is asked, and looks at its objects often.
 			o.PlainHTTP, o.AdvertiseAddress = plain, "none"
+			o.CountLoopback = !plain // attackers have no other addresses here
 			o.CertificatesEvery, o.PlainCallersEvery = 200*time.Millisecond, 200*time.Millisecond
 		})
 	}

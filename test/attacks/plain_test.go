@@ -40,7 +40,6 @@ func plainForAnother(t *testing.T, w *world) {
 			}
 		case "release", "conflict":
 			w.send(t, a.elsewhere(elsewhere)).refused(t, name, ipam.ReasonAddressNotHeld)
-		case "filter", "priority": // are answered to whoever calls: the flag is for schedulers, too
 		default:
 			w.send(t, a.elsewhere(elsewhere)).refused(t, name, ipam.ReasonPlainHTTP)
 		}

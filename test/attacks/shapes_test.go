@@ -23,6 +23,18 @@ func shapes() []attack {
 	}
 }
 
+// dialTLS returns a connection over TLS.
+func (w *world) dialTLS(t *testing.T, address string) net.Conn {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	c, err := (&tls.Dialer{Config: w.trust()}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // raw sends text over TLS, and returns what comes back until the connection ends.
 func (w *world) raw(t *testing.T, config *tls.Config, text string) string {
 	t.Helper()

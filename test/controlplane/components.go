@@ -2,7 +2,9 @@ package controlplane
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -135,7 +137,7 @@ func (cp *ControlPlane) layoutControllerManager(listen netip.AddrPort, o options
 }
 
 func (cp *ControlPlane) layoutScheduler(listen netip.AddrPort, o options) error {
-	kubeconfig, err := cp.componentKubeconfig(schedulerBinary, "system:kube-scheduler")
+	kubeconfig, err := cp.componentKubeconfig(schedulerBinary, SchedulerUser)
 	if err != nil {
 		return err
 	}
@@ -146,7 +148,9 @@ func (cp *ControlPlane) layoutScheduler(listen netip.AddrPort, o options) error 
 		"leaderElection":   map[string]any{"leaderElect": false},
 	}
 	if len(o.extenders) > 0 {
-		settings["extenders"] = o.extenders
+		if settings["extenders"], err = cp.secured(o.extenders); err != nil {
+			return err
+		}
 	}
 	config, err := yaml.Marshal(settings)
 	if err != nil {
@@ -160,6 +164,26 @@ func (cp *ControlPlane) layoutScheduler(listen netip.AddrPort, o options) error 
 		append(cp.serving(listen, kubeconfig), "--config="+file)...)
 	cp.scheduler.ready = cp.answersOK("https://" + listen.String() + "/readyz")
 	return nil
+}
+
+// secured returns the configuration of extenders, with files for those that are asked over HTTPS.
+func (cp *ControlPlane) secured(extenders []map[string]any) ([]map[string]any, error) {
+	pair, err := cp.pki.client(SchedulerUser)
+	if err := errors.Join(err, cp.pki.write("scheduler.crt", pair.cert), cp.pki.write("scheduler.key", pair.key)); err != nil {
+		return nil, err
+	}
+	out := make([]map[string]any, 0, len(extenders))
+	for _, extender := range extenders {
+		extender = maps.Clone(extender)
+		if extender["enableHTTPS"] == true {
+			extender["tlsConfig"] = map[string]any{
+				"serverName": allocatorName, "caFile": cp.pki.path("ca.crt"),
+				"certFile": cp.pki.path("scheduler.crt"), "keyFile": cp.pki.path("scheduler.key"),
+			}
+		}
+		out = append(out, extender)
+	}
+	return out, nil
 }
 
 func (cp *ControlPlane) layoutKwok(o options) error {

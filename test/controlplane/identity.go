@@ -3,6 +3,9 @@ package controlplane
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -76,6 +79,25 @@ func (cp *ControlPlane) ClientCertificate(end time.Time, user string, groups ...
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(pair.cert, pair.key)
+}
+
+const (
+	// SchedulerUser is who kube-scheduler is.
+	SchedulerUser = "system:kube-scheduler"
+	// allocatorName is the name by which clients know the allocator.
+	allocatorName = "bcsnet-controller." + SystemNamespace + ".svc"
+)
+
+// AllocatorCertificate writes a certificate of the cluster's CA for the allocator's port, and returns its files and
+// those of its key.
+func (cp *ControlPlane) AllocatorCertificate() (certFile, keyFile string, err error) {
+	template := certificate(pkix.Name{CommonName: "allocator"})
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	template.DNSNames = []string{allocatorName}
+	pair, err := cp.pki.issue(template)
+	const certName, keyName = "allocator.crt", "allocator.key"
+	err = errors.Join(err, cp.pki.write(certName, pair.cert), cp.pki.write(keyName, pair.key))
+	return cp.pki.path(certName), cp.pki.path(keyName), err
 }
 
 func (cp *ControlPlane) ensureNamespace(ctx context.Context, name string) error {

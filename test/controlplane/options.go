@@ -45,6 +45,15 @@ func WithWholeNodeExtender(url string, resources ...string) Option {
 	return withExtender(url, false, resources)
 }
 
+// WithSecureExtender does what WithExtender does over HTTPS: kube-scheduler shows a client certificate of its user, and
+// trusts the certificates of AllocatorCertificate.
+func WithSecureExtender(url string, resources ...string) Option {
+	return func(o *options) {
+		WithExtender(url, resources...)(o)
+		o.extenders[len(o.extenders)-1]["enableHTTPS"] = true
+	}
+}
+
 func withExtender(url string, names bool, resources []string) Option {
 	var managed []map[string]any
 	for _, name := range resources {

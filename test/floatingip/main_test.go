@@ -36,7 +36,7 @@ var (
 )
 
 // eniIP is the resource by which galaxy's pods ask for an address, ourIP the other one. The scheduler sends whole nodes
-// with its questions about ourIP, and names with the others.
+// with its questions about ourIP, by plain HTTP, and names with the others, over HTTPS with a client certificate.
 const (
 	eniIP corev1.ResourceName = "tke.cloud.tencent.com/eni-ip"
 	ourIP corev1.ResourceName = "netservice.bkbcs.tencent.com/bcsnetip"
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Exit(controlplane.Main(m, &cluster, controlplane.WithControllerManager(), controlplane.WithKwok(),
-		controlplane.WithExtender("http://"+listen.String()+"/v1", string(eniIP)),
+		controlplane.WithSecureExtender("https://"+listen.String()+"/v1", string(eniIP)),
 		controlplane.WithWholeNodeExtender("http://"+listen.String()+"/v1", string(ourIP))))
 }
 
@@ -70,9 +70,19 @@ var prepared = sync.OnceValue(func() error {
 	if admin, err = cluster.Admin(); err != nil {
 		return err
 	}
+	if out, err := cluster.Kubectl(ctx, "create", "clusterrolebinding", "bcsnet-scheduler", "--clusterrole=bcsnet-scheduler",
+		"--user="+controlplane.SchedulerUser).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	certFile, keyFile, err := cluster.AllocatorCertificate()
+	if err != nil {
+		return err
+	}
 	controller, err = cluster.StartController(ctx,
 		controlplane.ControllerOptions{
-			HTTPAddress: listen.String(), Args: []string{"--floatingip-config", "kube-system/floatingip-config"},
+			HTTPAddress: listen.String(), Args: []string{
+				"--floatingip-config", "kube-system/floatingip-config", "--tls-cert-file", certFile, "--tls-private-key-file", keyFile,
+			},
 		})
 	return err
 })

@@ -219,6 +219,21 @@ func (n *Nodes) Hosts(name string) []netip.Addr {
 	return all
 }
 
+// IsHost reports whether any node asks for a host, by its own addresses or by those that an operator has added.
+func (n *Nodes) IsHost(host netip.Addr) bool {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	if n.has[host] > 0 {
+		return true
+	}
+	for _, further := range n.further {
+		if slices.Contains(further, host) {
+			return true
+		}
+	}
+	return false
+}
+
 // Gateway returns the gateway in the annotation of a host's node; invalid when there is none.
 func (n *Nodes) Gateway(host netip.Addr) netip.Addr {
 	n.mu.RLock()

@@ -41,6 +41,11 @@ func TestHosts(t *testing.T) {
 	if diff := cmp.Diff([]string{"10.0.0.11", "fd00:8::11"}, hosts()); diff != "" {
 		t.Errorf("an address in the annotation is another node's own (-want +got):\n%s", diff)
 	}
+	for host, want := range map[string]bool{"10.0.0.11": true, "fd00:8::11": true, "10.8.0.11": true, "10.0.0.12": false} {
+		if got := n.IsHost(netip.MustParseAddr(host)); got != want {
+			t.Errorf("%s is a host: %t", host, got)
+		}
+	}
 	n.Remove(other)
 	o.Annotations = nil
 	n.Set(Trim(o, nil))
