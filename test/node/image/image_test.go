@@ -24,7 +24,7 @@ func TestImages(t *testing.T) {
 	s := newSite(t)
 	s.imported("bcsnet-controller", "bcsnet-node")
 	for _, n := range s.Nodes() {
-		s.ctr(n, "tag", bed.Image, "docker.io/library/nginx:1.29") // that of the example, which nothing here can pull
+		s.ctr(n, "tag", bed.Image, "docker.io/library/nginx:1.29") // that of README.md, which nothing here can pull
 		if err := n.WriteConflist("", nil); err != nil {
 			t.Fatal(err)
 		}
@@ -35,20 +35,27 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// firstContact goes from a cluster without bcsnet to the first pod with an address of it, as docs/install.md says. How
-// long that takes is logged; images are not pulled here.
+// firstContact goes from a cluster without bcsnet to the first pod with an address of it, by the commands on the first
+// screen of README.md. How long that takes is logged; images are not pulled here.
 func firstContact(t *testing.T) {
 	s := newSite(t)
 	began := time.Now()
-	s.helm("install", "bcsnet", s.chart(), "--namespace", controlplane.SystemNamespace, "--create-namespace",
-		"--set", "node.enabled=true")
-	s.bcsnetctl("pool", "create", "underlay", "--cidr", "192.168.77.0/24", "--gateway", "192.168.77.1",
-		"--range", "192.168.77.100-192.168.77.199", "--host-subnet", "192.168.77.0/27")
-	s.kubectl("apply", "-f", filepath.Join(s.root, "examples", "pod-with-pod.yaml"))
-	s.kubectl("wait", "--for=condition=Ready", "pod/scratch", "--timeout=3m")
+	for _, command := range s.threeCommands() {
+		switch command[0] {
+		case "helm":
+			s.helm(command[1:]...)
+		case "bcsnetctl":
+			s.bcsnetctl(command[1:]...)
+		case "kubectl":
+			s.kubectl(command[1:]...)
+		default:
+			t.Fatalf("README.md has the command %q", command)
+		}
+	}
+	s.kubectl("wait", "--for=condition=Ready", "pod/first", "--timeout=3m")
 	t.Logf("helm install to the first pod that is Ready: %.1f s", time.Since(began).Seconds())
 
-	address, err := netip.ParseAddr(s.kubectl("get", "pod", "scratch", "-o", "jsonpath={.status.podIP}"))
+	address, err := netip.ParseAddr(s.kubectl("get", "pod", "first", "-o", "jsonpath={.status.podIP}"))
 	if err != nil || !netip.MustParsePrefix("192.168.77.0/24").Contains(address) {
 		t.Errorf("the pod has %s, %v", address, err)
 	}
@@ -71,7 +78,33 @@ func firstContact(t *testing.T) {
 		!strings.Contains(logs, "["+address.String()+"]") {
 		t.Errorf("no replica's log has %q and %s:\n%s", want, address, logs)
 	}
-	s.kubectl("delete", "pod", "scratch")
+	s.kubectl("delete", "pod", "first")
+}
+
+// threeCommands returns the first commands of README.md, for the chart of this tree and the network of the nodes.
+func (s *site) threeCommands() (all [][]string) {
+	s.t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.root, "README.md"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\n```sh\n")
+	block, _, _ := strings.Cut(rest, "\n```\n")
+	for _, here := range []struct{ there, here string }{
+		{"oci://ghcr.io/bcsnet/charts/bcsnet", s.chart()}, {"10.0.0.", "192.168.77."},
+	} {
+		if !strings.Contains(block, here.there) {
+			s.t.Fatalf("the first commands of README.md have no %s: %s", here.there, block)
+		}
+		block = strings.ReplaceAll(block, here.there, here.here)
+	}
+	for line := range strings.Lines(block) {
+		all = append(all, strings.Fields(line))
+	}
+	if len(all) != 3 {
+		s.t.Fatalf("the first commands of README.md are not three: %s", block)
+	}
+	return all
 }
 
 // takenOver has bcsnetctl install what Helm has installed.
