@@ -106,6 +106,10 @@ func TestRateOfAHost(t *testing.T) {
 // remembered is answered all the same, and so is who gives back.
 func TestRateOfTheUnknown(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, rateOfTheUnknown) // no time passes between two requests there
+}
+
+func rateOfTheUnknown(t *testing.T) {
 	g := &questions{unknown: true}
 	f := newFixture(t)
 	f.Gate = g

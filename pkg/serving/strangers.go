@@ -105,7 +105,7 @@ func (s *Strangers) end(p *peeked) {
 	if s.Log != nil {
 		s.seldom.Do(func() {
 			s.Log.Warn("connections of unknown callers are closed: there are too many", "address", p.RemoteAddr().String(),
-				"most of an address", mostOfSource, "most of all", mostStrangers)
+				"most_of_address", mostOfSource, "most", mostStrangers)
 		})
 	}
 }

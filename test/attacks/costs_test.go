@@ -121,7 +121,7 @@ func connections(t *testing.T, w *world) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
+		t.Cleanup(func() { _ = c.Close() }) // it may have gone before
 		// It is answered, and then kept: that is not slow.
 		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			continue // it has gone for a later one
