@@ -23,8 +23,8 @@ import (
 	"github.com/bcsnet/bcsnet/hack/build"
 )
 
-// TestImages builds images of two copies of the sources at different places, and compares every byte. The short form builds
-// the small one, once.
+// TestImages builds images of two copies of the sources at different places, and compares every byte. The short form
+// builds the small one, once.
 func TestImages(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	wanted, places := []string{"bcsnet-node", "bcsnet-controller"}, 2

@@ -78,8 +78,8 @@ func (s *Service) identify(r *http.Request, op route, body []byte) (*http.Reques
 	if op.access.resource == placements && (s.IsHost == nil || !s.IsHost(source)) {
 		return h.on(r), ipam.Refuse(ipam.ReasonPlainHTTP,
 			"by plain HTTP, schedulers on nodes are answered alone, and no Node has the address %s", source).
-			WithHint("have the scheduler use https, as docs/scheduler.md shows, or put its address into the annotation %s of its Node",
-				access.HostsAnnotation)
+			WithHint("have the scheduler use https, as docs/scheduler.md shows, or put its address into the annotation %s of "+
+				"its Node", access.HostsAnnotation)
 	}
 	of := subjectOf(r, op, body)
 	if !h.by.mayAsk(op.access.by, of) {

@@ -111,8 +111,8 @@ func (b *buffer) release() {
 	}
 }
 
-// read reads a JSON body that may be large, of at most so many bytes and by who sends it. release gives the memory back,
-// also after an error. The status goes with the error.
+// read reads a JSON body that may be large, of at most so many bytes and by who sends it. release gives the memory
+// back, also after an error. The status goes with the error.
 func (m memoryLimit) read(
 	w http.ResponseWriter, r *http.Request, most int64, who string,
 ) (body []byte, release func(), status int, err error) {

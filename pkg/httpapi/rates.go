@@ -94,12 +94,12 @@ func (s *Service) tooFast(kind rateKind) error {
 		perSecond, kind, burst).WithHint("ask again, not before the time that Retry-After tells")
 }
 
-// tooOften counts a request that gives addresses back and got no turn, and returns the refusal. HTTP 429 is for those who
-// may stay away: who gives back has to come again until it is done.
+// tooOften counts a request that gives addresses back and got no turn, and returns the refusal. HTTP 429 is for those
+// who may stay away: who gives back has to come again until it is done.
 func (s *Service) tooOften(kind rateKind) error {
 	s.Metrics.limited.WithLabelValues(string(kind)).Inc()
-	return ipam.Refuse(ipam.ReasonUnavailable, "the API server is asked about %d callers a second that are %s, and the turn "+
-		"of this one did not come within %s", perSecond, kind, turnTime).WithHint("ask again")
+	return ipam.Refuse(ipam.ReasonUnavailable, "the API server is asked about %d callers a second that are %s, and the "+
+		"turn of this one did not come within %s", perSecond, kind, turnTime).WithHint("ask again")
 }
 
 // settle records how a question to the API server ended.

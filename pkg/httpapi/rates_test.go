@@ -162,8 +162,8 @@ func TestRatesAreBounded(t *testing.T) {
 	}
 }
 
-// What gives addresses back and is nobody's waits for its turn above the rate, and is refused by 503 then, never by 429. A
-// known caller is answered meanwhile.
+// What gives addresses back and is nobody's waits for its turn above the rate, and is refused by 503 then, never by
+// 429. A known caller is answered meanwhile.
 func TestTurnsOfTheUnknown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

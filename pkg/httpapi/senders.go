@@ -8,8 +8,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// mostOfSender bounds the memory of the bodies of one caller that have come in part, in bytes. The largest one of galaxy's
-// fits in, with the buffer before its last one. What all callers share is many times that.
+// mostOfSender bounds the memory of the bodies of one caller that have come in part, in bytes. The largest one of
+// galaxy's fits in, with the buffer before its last one. What all callers share is many times that.
 const mostOfSender = 2 * maxGalaxyBody
 
 // senders count the memory of bodies that arrive by who sends them: a caller who begins many and ends none takes nobody
@@ -65,6 +65,6 @@ func senderOf(r *http.Request) string {
 }
 
 func tooManyOfSender() *ipam.Refusal {
-	return ipam.Refuse(ipam.ReasonUnavailable, "bodies of this caller that have not ended yet take %d bytes, and more are not "+
-		"kept", mostOfSender).WithHint("ask again when they have ended")
+	return ipam.Refuse(ipam.ReasonUnavailable, "bodies of this caller that have not ended yet take %d bytes, and more "+
+		"are not kept", mostOfSender).WithHint("ask again when they have ended")
 }

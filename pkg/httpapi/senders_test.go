@@ -12,14 +12,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// A caller that begins many large bodies and ends none is refused more of them, and nobody else is. When they end, it is
-// answered again.
+// A caller that begins many large bodies and ends none is refused more of them, and nobody else is. When they end, it
+// is answered again.
 func TestBodiesOfOneSender(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.Gate = &questions{}
 	send := func(source string, body io.Reader, length int64) int {
-		r := localRequest("POST", prefixOf("/gc"), body)
+		r := localRequest(http.MethodPost, prefixOf("/gc"), body)
 		r.RemoteAddr, r.TLS, r.ContentLength = source, &tls.ConnectionState{}, length
 		w := httptest.NewRecorder()
 		f.handler.ServeHTTP(w, r)
@@ -70,7 +70,7 @@ func TestSmallBodiesOfOneSender(t *testing.T) {
 		t.Fatal("there is no room")
 	}
 	read := func(who string, length int64) error {
-		r := httptest.NewRequest("POST", "/", strings.NewReader("{}"))
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
 		r.ContentLength = length
 		_, _, err := m.readSmall(httptest.NewRecorder(), r, maxBody, who)
 		return err

@@ -50,8 +50,8 @@ func questions(t *testing.T, resource string) (n float64) {
 	return n
 }
 
-// DELs are never answered with 429. With tokens that are nobody's, or that are denied, they do not cost the API server a
-// question each all the same.
+// DELs are never answered with 429. With tokens that are nobody's, or that are denied, they do not cost the API server
+// a question each all the same.
 func floodOfDELs(t *testing.T, w *world) {
 	const most, workers = 4000, 200
 	body := w.add("web-none", mine)

@@ -169,7 +169,8 @@ func (cp *ControlPlane) layoutScheduler(listen netip.AddrPort, o options) error 
 // secured returns the configuration of extenders, with files for those that are asked over HTTPS.
 func (cp *ControlPlane) secured(extenders []map[string]any) ([]map[string]any, error) {
 	pair, err := cp.pki.client(SchedulerUser)
-	if err := errors.Join(err, cp.pki.write("scheduler.crt", pair.cert), cp.pki.write("scheduler.key", pair.key)); err != nil {
+	err = errors.Join(err, cp.pki.write("scheduler.crt", pair.cert), cp.pki.write("scheduler.key", pair.key))
+	if err != nil {
 		return nil, err
 	}
 	out := make([]map[string]any, 0, len(extenders))

@@ -72,8 +72,8 @@ func condition(kind, status string) map[string]any {
 	return map[string]any{"type": kind, "status": status, "reason": "Test", "message": "test"}
 }
 
-// The node side writes its condition on the Node that its token names, and nothing else; kubelets and administrators are
-// not looked at.
+// The node side writes its condition on the Node that its token names, and nothing else; kubelets and administrators
+// are not looked at.
 func TestNodeSideWritesItsCondition(t *testing.T) {
 	ready(t)
 	own := node(t, "own-node")
