@@ -66,7 +66,7 @@ TESTFORMAT ?= pkgname-and-test-fails
 .PHONY: test
 test: kube build node bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm ## Run the tests with the race detector, in their short form (PKG=./pkg/ipam for some).
 	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg -- \
-		-race -vet=off -p 3 -timeout 20m $(SHORT) $(TESTFLAGS) $(PKG)
+		-race -vet=off -p 3 -timeout 45m $(SHORT) $(TESTFLAGS) $(PKG)
 
 .PHONY: test-all
 test-all: ## Run all tests with the race detector: also those that make test leaves out, as they take long.

@@ -52,6 +52,9 @@ func TestOneFamily(t *testing.T) {
 
 // TestManyPodsAtOnce starts 20 pods over both nodes at the same time, and ends them so.
 func TestManyPodsAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all")
+	}
 	x := newTenant(t)
 	var pods []*corev1.Pod
 	for i := range 20 {

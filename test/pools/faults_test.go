@@ -119,6 +119,9 @@ func TestAPIServerRestarts(t *testing.T) {
 
 // TestManyPools: pools that come at once are all served, and cost nothing when nothing changes.
 func TestManyPools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all")
+	}
 	const n = 100
 	pools := make([]*v1.BCSNetPool, n)
 	for i := range pools {

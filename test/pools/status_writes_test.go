@@ -93,6 +93,9 @@ func TestOneBusyClaimHasFewStatusWrites(t *testing.T) {
 // TestManyBusyPoolsShareTheStatusWrites: 500 pools that all change all the time are written no more often than the
 // budget has it.
 func TestManyBusyPoolsShareTheStatusWrites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all")
+	}
 	const pools, rounds = 500, 4
 	if err := prepared(); err != nil {
 		t.Fatal(err)

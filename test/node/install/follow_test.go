@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -93,8 +94,7 @@ func (g *gate) certificate() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw}))
 }
 
-// newOptions returns the options of a node in a directory of a test's own, with what is mounted into the pod, and with
-// the rights of the manifests.
+// newOptions returns the options of a node in a directory of a test's own, with what is mounted into the pod.
 func newOptions(t *testing.T, s *suite) node.Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -119,14 +119,27 @@ func newOptions(t *testing.T, s *suite) node.Options {
 	put(t, o.TokenFile, "a token")
 	put(t, o.ConflistFile, fmt.Sprintf(`{"cniVersion": "1.1.0", "name": "lan", "plugins": [{"type": "bridge", "ipam":
 		{"type": "bcsnet-ipam", "configDir": %q, "dataDir": %q, "runDir": %q}}]}`, o.ConfigDir, o.DataDir, o.RunDir))
-	cfg, err := s.Cluster.ServiceAccountConfig(t.Context(), controlplane.SystemNamespace, "bcsnet-node")
+	return o
+}
+
+// allow gives a node the rights of the manifests, by a token that is bound to its Node as that of a pod there is.
+func allow(t *testing.T, s *suite, o node.Options) {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: controlplane.SystemNamespace, Name: "bcsnet-node"}}
+	cfg, err := s.Cluster.ServiceAccountConfig(t.Context(), account.Namespace, account.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	bound := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Node", APIVersion: "v1", Name: o.Node},
+	}}
+	if err := s.Client.SubResource("token").Create(t.Context(), account, bound); err != nil {
+		t.Fatal(err)
+	}
+	cfg.BearerToken = bound.Status.Token
 	if err := controlplane.WriteKubeconfigFor(cfg, o.Kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	return o
 }
 
 func put(t *testing.T, path, text string) {
@@ -186,6 +199,7 @@ func TestRun(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	allow(t, s, o)
 	g := newGate(t, s.Bed)
 	put(t, o.CAFile, g.certificate())
 
