@@ -95,7 +95,7 @@ func (g *gate) certificate() string {
 }
 
 // newOptions returns the options of a node in a directory of a test's own, with what is mounted into the pod.
-func newOptions(t *testing.T, s *suite) node.Options {
+func newOptions(t *testing.T) node.Options {
 	t.Helper()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -186,7 +186,7 @@ func inodes(t *testing.T, o node.Options) map[string]uint64 {
 func TestRun(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	o := newOptions(t, s)
+	o := newOptions(t)
 	var log controlplane.Buffer
 	o.LogOutput = &log
 	admin := s.Client
