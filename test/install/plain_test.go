@@ -82,14 +82,14 @@ func TestPlainHTTPOfAnUpgrade(t *testing.T) {
 			c.runs(test.args, test.status, test.ca)
 			for way, got := range map[string]bool{
 				"helm":      plainIn(c.tryHelm()),
-				"bcsnetctl": plainIn(c.bcsnetctl("upgrade", "--dry-run=server", "-o", "yaml")),
+				"bcsnetctl": plainIn(c.bcsnetctl("install", "--dry-run=server", "--yes", "-o", "yaml")),
 			} {
 				if got != test.want {
 					t.Errorf("%s: plain HTTP of other machines is answered: %t, want %t", way, got, test.want)
 				}
 			}
 			if !plainIn(c.tryHelm("--set", "plainHTTP=true")) ||
-				!plainIn(c.bcsnetctl("upgrade", "--dry-run=server", "-o", "yaml", plainFlag)) {
+				!plainIn(c.bcsnetctl("install", "--dry-run=server", "--yes", "-o", "yaml", plainFlag)) {
 				t.Error("it is not answered although that is asked for")
 			}
 			if plainIn(c.tryHelm("--set", "plainHTTP=false")) ||

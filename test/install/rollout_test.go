@@ -121,6 +121,7 @@ func TestUpgradeRollsOut(t *testing.T) {
 		c.node(c.clients(), name, map[string]string{"kwok.x-k8s.io/node": "fake"}, 0)
 	}
 	c.bcsnetctl("install", "--yes", "--image", image, "--node", "--node-image", nodeImage, "--wait")
+	c.publishCA()
 
 	// A plan changes nothing.
 	to := []string{"--image", image + ".1", "--node-image", nodeImage + ".1"}
@@ -214,6 +215,7 @@ func TestUpgradeStuck(t *testing.T) {
 	}
 	c.node(api, "n1", nil, int32(port))
 	c.bcsnetctl("install", "--yes", "--image", image, "--node", "--node-image", nodeImage)
+	c.publishCA()
 	stuck := func(what, want string) {
 		t.Helper()
 		code, u, said := c.upgrade("--timeout", "2s")
@@ -300,4 +302,10 @@ func (c *clusterOf) report(api kubernetes.Interface, pods []corev1.Pod, status c
 			c.t.Fatal(err)
 		}
 	}
+}
+
+// publishCA makes the ConfigMap by which an upgrade knows a controller with HTTPS. No controller runs in the pods here.
+func (c *clusterOf) publishCA() {
+	c.t.Helper()
+	c.kubectl("-n", controlplane.SystemNamespace, "create", "configmap", controlplane.ControllerName+"-ca")
 }
