@@ -18,7 +18,7 @@ import (
 // Examination returns what checks of doctor find, and which parts of the cluster they could not read.
 type Examination func(ctx context.Context, skip ...string) (found []doctor.Finding, unread []doctor.Part, err error)
 
-// looks is what an installation looks at before it changes something.
+// looks holds how an installation looks at the cluster before it changes something.
 type looks struct {
 	examine Examination
 	// upgrade: there has to be a controller in the cluster.
@@ -27,13 +27,13 @@ type looks struct {
 	force bool
 	// keepCRDs leaves the definitions of the objects alone.
 	keepCRDs bool
-	// plan is what was found and what is done about it.
+	// plan collects what was found and what is done about it.
 	plan plan
 }
 
 const reasonErrorsFound ipam.Reason = "ErrorsFound"
 
-// mostShown is how many findings and changes are written out; the others are counted.
+// mostShown bounds the findings and changes that are written out. The others are counted.
 const mostShown = 5
 
 // prepare looks at the cluster, and returns what there is to do. It changes nothing.

@@ -169,5 +169,5 @@ func elsewhere(have, want unstructured.Unstructured) (string, error) {
 	return "", nil
 }
 
-// tokenVolume is what a DaemonSet of an earlier release has not.
+// tokenVolume names the volume that a DaemonSet of an earlier release lacks.
 const tokenVolume = "token"

@@ -9,11 +9,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// plan is what an upgrade has looked at, what there is to do, and what became of it. With -o it is the output.
+// plan collects what an upgrade looked at, what there is to do, and what became of it. -o prints it.
 type plan struct {
 	checks []check
 	steps  []step
-	// outcomes are those of the steps that were done, by title.
+	// outcomes has what became of the steps that were done, by title.
 	outcomes map[string]string
 	rollouts []rolled
 }

@@ -19,11 +19,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// progress is how far a Deployment or DaemonSet is with its newest version.
+// progress counts the pods of a Deployment or DaemonSet that run its newest version.
 type progress struct {
 	wanted, ready int
 	done          bool
-	// why is what keeps its pods from being made; mostly empty.
+	// why holds the error that keeps its pods from being made. It is empty where they are made.
 	why string
 }
 
