@@ -1,6 +1,7 @@
 package http_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/controller"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -51,8 +53,7 @@ func agree(t *testing.T, other caller) {
 		for j := range 2 * each {
 			call := []caller{s.call, other}[j%2]
 			all.Go(func() {
-				a, err := call.send(t.Context(), "POST", prefix, bodies[i])
-				answers[i][j] = result{a, err}
+				answers[i][j] = call.untilAnswered(t.Context(), bodies[i])
 			})
 		}
 	}
@@ -96,4 +97,14 @@ func agree(t *testing.T, other caller) {
 			return nil
 		})
 	}
+}
+
+// untilAnswered asks for an address until there is time to answer, as a plugin does.
+func (c caller) untilAnswered(ctx context.Context, body object) (r result) {
+	for ctx.Err() == nil {
+		if r.answer, r.err = c.send(ctx, "POST", prefix, body); r.err != nil || r.Reason != ipam.ReasonUnavailable {
+			break
+		}
+	}
+	return r
 }

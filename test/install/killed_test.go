@@ -24,6 +24,7 @@ const longEnv = "UPGRADE_LONG"
 func TestUpgradeKilled(t *testing.T) {
 	c := newCluster(t)
 	c.bcsnetctl("install", "--yes", "--image", image, "--node", "--node-image", nodeImage)
+	c.publishCA()
 	want, b := c.objects(), newBrake(c)
 	upgrade := []string{"upgrade", "--yes"}
 	c.damage()

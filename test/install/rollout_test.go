@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -216,12 +217,16 @@ func TestUpgradeStuck(t *testing.T) {
 	c.node(api, "n1", nil, int32(port))
 	c.bcsnetctl("install", "--yes", "--image", image, "--node", "--node-image", nodeImage)
 	c.publishCA()
+	// What is true of a pod, its Deployment shows later.
 	stuck := func(what, want string) {
 		t.Helper()
-		code, u, said := c.upgrade("--timeout", "2s")
-		if code != 124 || u.Done || !strings.Contains(u.Error.Message, want) || !strings.Contains(said, "✗ "+u.Error.Message) {
-			t.Errorf("%s: exit code %d, not %q: %+v: %s", what, code, want, u.Error, said)
-		}
+		controlplane.EventuallyWithin(t, 3*time.Minute, func() error {
+			code, u, said := c.upgrade("--timeout", "2s")
+			if code != 124 || u.Done || !strings.Contains(u.Error.Message, want) || !strings.Contains(said, "✗ "+u.Error.Message) {
+				return fmt.Errorf("%s: exit code %d, not %q: %+v: %s", what, code, want, u.Error, said)
+			}
+			return nil
+		})
 	}
 	pods := c.pods(api, 2)
 	stuck("nobody schedules", "Deployment bcsnet-controller: 0 of 2 replicas ready after 2s: pod bcsnet-controller-")
