@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bcsnet/bcsnet/test/controlplane"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -28,6 +30,7 @@ type migrant struct {
 // TestMigrationsAtRandom: whatever machines do, each pod that lives has the machine's address, alone or with the other
 // one, and nobody else ever has it: not at the moment of any answer, and not in what is stored.
 func TestMigrationsAtRandom(t *testing.T) {
+	controlplane.TakesLong(t)
 	cluster.InstallKubeVirt(t)
 	replicas := []*replica{newReplica(t), newReplica(t), newReplica(t)}
 	seed := uint64(time.Now().UnixNano())

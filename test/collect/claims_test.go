@@ -28,6 +28,7 @@ import (
 // its kind is down, nothing is given back on its account. What does not depend on that goes back, and the claim says
 // why.
 func TestWorkloadThatDoesNotAnswer(t *testing.T) {
+	controlplane.TakesLong(t)
 	cfg := account(t)
 	node(t, "silent", "10.0.0.11", corev1.ConditionTrue, time.Hour)
 	labels := map[string]string{"app": "silent"}

@@ -68,6 +68,7 @@ func TestMigrating(t *testing.T) {
 // TestMigratingBetweenDeadNodes: of two halves the one ends whose node has been dead for its grace period and whose pod
 // is gone; one whose node died lately may run on.
 func TestMigratingBetweenDeadNodes(t *testing.T) {
+	controlplane.TakesLong(t)
 	cfg := account(t)
 	node(t, "migrating-up", "10.0.0.11", corev1.ConditionTrue, time.Hour)
 	node(t, "migrating-dead", "10.0.0.12", corev1.ConditionFalse, 2*hostGrace)
@@ -124,6 +125,7 @@ func TestMigratingBetweenDeadNodes(t *testing.T) {
 // TestMigratingObjectIsRemovedByForce: the object of an address that two pods have, whose finalizer somebody took off,
 // is written again for both.
 func TestMigratingObjectIsRemovedByForce(t *testing.T) {
+	controlplane.TakesLong(t)
 	cfg := account(t)
 	node(t, "removed-1", "10.0.0.11", corev1.ConditionTrue, time.Hour)
 	node(t, "removed-2", "10.0.0.12", corev1.ConditionTrue, time.Hour)

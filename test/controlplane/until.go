@@ -7,12 +7,23 @@ import (
 	"time"
 )
 
-// Until waits for a condition, for at most half a minute.
+// patience is long enough for what must come on a machine that is busy or stalls. Only a test that fails waits for so long.
+const patience = 3 * time.Minute
+
+// TakesLong leaves a test to make test-all: its rule has another test, too, and make test is to take minutes.
+func TakesLong(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long: make test-all")
+	}
+}
+
+// Until waits for a condition, for at most three minutes.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	limit := time.After(30 * time.Second)
+	limit := time.After(patience)
 	for !ok() {
 		select {
 		case <-tick.C:
@@ -22,10 +33,10 @@ func Until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// Eventually repeats a check until it finds nothing wrong, for at most a minute.
+// Eventually repeats a check until it finds nothing wrong, for at most three minutes.
 func Eventually(t testing.TB, check func() error) {
 	t.Helper()
-	EventuallyWithin(t, time.Minute, check)
+	EventuallyWithin(t, patience, check)
 }
 
 // EventuallyWithin does what Eventually does, with another limit.

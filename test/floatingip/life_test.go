@@ -124,6 +124,7 @@ func TestLife(t *testing.T) {
 // TestGroupOfPool: a group that somebody has carved from a pool of the document keeps the pool, cordoned, when its
 // entry goes, and serves again when the entry is back. The pool goes after the group.
 func TestGroupOfPool(t *testing.T) {
+	controlplane.TakesLong(t)
 	prepare(t)
 	document(t, list(rackA))
 	isA, gone := is("10.3.0.1 vlan 3, 10.3.0.10~10.3.0.19, for 10.2.0.0/24"),
@@ -171,6 +172,7 @@ func TestGroupOfPool(t *testing.T) {
 
 // TestForeignPool: a pool of that name that somebody has made is not touched.
 func TestForeignPool(t *testing.T) {
+	controlplane.TakesLong(t)
 	prepare(t)
 	mine := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: poolA}, Spec: v1.BCSNetPoolSpec{
 		Net: "10.4.0.0", Mask: 24, Gateway: "10.4.0.1", AvailableIPs: []string{"10.4.0.9"},

@@ -13,6 +13,7 @@ import (
 // TestReleaseKilled: a replica is killed in the middle of a large release, and a client ends in the middle of the next.
 // Run again, it has released what it names and nothing else.
 func TestReleaseKilled(t *testing.T) {
+	controlplane.TakesLong(t)
 	prepare(t)
 	victim, err := cluster.StartController(t.Context(), controlplane.ControllerOptions{Name: "victim"})
 	if err != nil {

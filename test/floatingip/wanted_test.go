@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bcsnet/bcsnet/test/controlplane"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +32,7 @@ const (
 // TestWantedTwice: a bare pod and a Deployment want one address. Who asks first has it, the other is told that it is
 // not free, and gets it when the first has gone: a Deployment with all that it keeps.
 func TestWantedTwice(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel() // with the other that waits
 	prepare(t)
 	restPool(t, "wanted", "10.0.74", "10.0.74.2-10.0.74.9")
@@ -128,6 +131,7 @@ func podOf(t *testing.T, app, other string) (name string) {
 // TestTakenForNoClaim: addresses that somebody took ahead for a claim that is no more go back. Those that a pod has had
 // stay, as those that are old: the claim may have been lost, and is made again. So do those of a claim that there is.
 func TestTakenForNoClaim(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	prepare(t)
 	restPool(t, "ahead", "10.0.75", "10.0.75.2-10.0.75.9")

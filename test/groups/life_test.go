@@ -141,6 +141,7 @@ func TestGroupGivesBack(t *testing.T) {
 
 // TestGroupLeavesWhatCools: an address that rests when its group goes rests on in the parent, and in the next group.
 func TestGroupLeavesWhatCools(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	s := at(t)
 	cools := func(s *v1.BCSNetPoolSpec) { s.Cooldown = &metav1.Duration{Duration: time.Hour} }

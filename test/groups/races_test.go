@@ -23,6 +23,7 @@ import (
 // TestGroupMadeAgain: a group that is deleted by force and made again at once, by the same name, is a new one: its
 // parent could hand its addresses out in between. What somebody has of the group before is the new one's.
 func TestGroupMadeAgain(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	s := at(t)
 	s.NewPool("again", nil, "10.64.0.20-10.64.0.29")
@@ -96,6 +97,7 @@ func TestParentDeletedMeanwhile(t *testing.T) {
 // TestGroupsForOneRange: of two groups that are made for one range at once one has it, and the other says so; it gets
 // the range when the first has gone, and not before everything of that is over.
 func TestGroupsForOneRange(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	s := at(t)
 	s.NewPool("range", nil, "10.66.0.20-10.66.0.29")
@@ -152,6 +154,7 @@ func TestGroupsForOneRange(t *testing.T) {
 
 // TestGroupOnCoolingAddress: an address that cools is handed over when it has cooled down, by its pool's cooldown.
 func TestGroupOnCoolingAddress(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	s := at(t)
 	const cooldown = 25 * time.Second
@@ -178,6 +181,7 @@ func TestGroupOnCoolingAddress(t *testing.T) {
 // TestGroupThatDidNotFitMeanwhile: while a group does not fit, its parent hands its addresses out. What is given then
 // is not the group's when it fits again, until it is released, however short that was.
 func TestGroupThatDidNotFitMeanwhile(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	s := at(t)
 	parent := s.NewPool("misfit", nil, "10.68.0.20-10.68.0.29")
@@ -220,6 +224,7 @@ func TestGroupThatDidNotFitMeanwhile(t *testing.T) {
 // TestGroupOfPoolThatLostItsLeases: while leases of the parent are lost, and not all of its pods have told of their
 // addresses, a group of it takes none. The lease that is made again is the parent's.
 func TestGroupOfPoolThatLostItsLeases(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	s, _, controller := aloneWith(t)
 	parent := s.NewPool("bereft", nil, "10.69.0.20-10.69.0.29")

@@ -50,6 +50,7 @@ func movingName(i int) string { return fmt.Sprintf("moving-%d", i) }
 // TestGroupsMoveWhileAsked: whatever becomes of the groups, no address has two holders at any time; and when nobody
 // changes them any more, each pool has and serves what its spec says, and nothing stays behind.
 func TestGroupsMoveWhileAsked(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	s, own, _ := aloneWith(t)
 	length := 25 * time.Second

@@ -121,6 +121,7 @@ func TestLastGoodState(t *testing.T) {
 
 // TestInTheWay: of a good document, what pools and others do not allow is told, and all else is done.
 func TestInTheWay(t *testing.T) {
+	controlplane.TakesLong(t)
 	s := start(t)
 	for _, ns := range []string{"test", "abc"} {
 		s.namespace(ns)

@@ -12,6 +12,7 @@ import (
 // TestKilled: a leader that ends half-way through a long document, which is edited meanwhile; the next one finishes it.
 // No block is made twice, or for two.
 func TestKilled(t *testing.T) {
+	controlplane.TakesLong(t)
 	s := start(t)
 	const blocks = 256
 	s.pool("many", 9, split(32))

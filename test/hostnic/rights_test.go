@@ -62,6 +62,7 @@ func TestKept(t *testing.T) {
 // TestFlagGoes: a controller without the flag treats the blocks of a ConfigMap as any others: they go an hour after
 // their namespaces, here a second, and at once where the ConfigMap had given them up.
 func TestFlagGoes(t *testing.T) {
+	controlplane.TakesLong(t)
 	s := start(t, func(o *controller.Options) { o.AbandonedFor = time.Second })
 	s.namespace("lives")
 	s.pool("vxnet-d", 7, split(28))

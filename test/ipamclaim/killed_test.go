@@ -146,9 +146,7 @@ const manyEnv = "IPAMCLAIMS"
 
 // Many machines start, stop, and start again: each has its own address.
 func TestMany(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long: make test-all")
-	}
+	controlplane.TakesLong(t)
 	n := 40
 	if text := os.Getenv(manyEnv); text != "" {
 		_, _ = fmt.Sscan(text, &n)

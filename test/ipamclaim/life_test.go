@@ -114,6 +114,7 @@ func (s *site) typed(name, ips, pod string) {
 
 // An IPAMClaim that is deleted takes nothing from a pod that runs: the address goes with the pod.
 func TestDeletedWhileItsPodRuns(t *testing.T) {
+	controlplane.TakesLong(t)
 	c := start(t)
 	install(t, asPublished)
 	s := newSite(t, c.URL)

@@ -205,6 +205,7 @@ func TestClaimsToBeATarget(t *testing.T) {
 // An IPAMClaim that is deleted while its machine migrates takes nothing from either pod. The address goes back when
 // both have ended.
 func TestDeletedWhileItsMachineMigrates(t *testing.T) {
+	controlplane.TakesLong(t)
 	cluster.InstallKubeVirt(t)
 	c := start(t)
 	install(t, asPublished)
@@ -226,6 +227,7 @@ func TestDeletedWhileItsMachineMigrates(t *testing.T) {
 // Both pods go without a DEL, as with nodes that are lost: the machine's next pod has the address when neither is
 // there. What the earlier ones say late changes nothing.
 func TestPodsGoWhileTheMachineMigrates(t *testing.T) {
+	controlplane.TakesLong(t)
 	cluster.InstallKubeVirt(t)
 	c := start(t)
 	install(t, asPublished)
@@ -264,6 +266,7 @@ func TestPodsGoWhileTheMachineMigrates(t *testing.T) {
 
 // The controller is killed after each step of a migration.
 func TestKilledWhileMigrating(t *testing.T) {
+	controlplane.TakesLong(t)
 	_ = account(t)
 	cluster.InstallKubeVirt(t)
 	install(t, asPublished)

@@ -32,6 +32,7 @@ const checkLabel = "networkextension.bkbcs.tencent.com/node-check"
 // TestCheckNodes runs bcsnetctl check nodes: where all is well, with a node whose plugin is configured wrongly, with an
 // address that somebody else has, and ended half way. Each time nothing is left behind.
 func TestCheckNodes(t *testing.T) {
+	controlplane.TakesLong(t)
 	x := newTenant(t)
 	c := newChecker(t, x)
 	t.Run("all well", func(t *testing.T) {

@@ -60,6 +60,7 @@ func TestANodeDiesAndComesBack(t *testing.T) {
 // is down, the pod comes up on the other one with the addresses that it had. The node comes back, and takes nothing
 // from it.
 func TestAStickyPodLeavesADeadNode(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	x := newTenant(t)
 	n := x.Node("n3")

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/bcsnet/bcsnet/test/controlplane"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bcsnet/bcsnet/test/node/bed"
@@ -16,6 +18,7 @@ import (
 // TestDelWithTheBareType calls the IPAM plugin by hand, as a main plugin does, for a container that has gone: Multus
 // hands DEL a configuration that has nothing but the type, and after the node was down there is no network namespace.
 func TestDelWithTheBareType(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	x := newTenant(t)
 	x.byHand(t)

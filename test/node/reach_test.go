@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/bcsnet/bcsnet/test/controlplane"
+
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -52,9 +54,7 @@ func TestOneFamily(t *testing.T) {
 
 // TestManyPodsAtOnce starts 20 pods over both nodes at the same time, and ends them so.
 func TestManyPodsAtOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long: make test-all")
-	}
+	controlplane.TakesLong(t)
 	x := newTenant(t)
 	var pods []*corev1.Pod
 	for i := range 20 {

@@ -16,7 +16,7 @@ import (
 // TestKilledHalfWay: a controller that is killed while it makes or removes the objects of a pool goes on
 // where it was, with one write per object in all.
 func TestKilledHalfWay(t *testing.T) {
-	const size = 4096
+	const size = 1024
 	p := newPool(t, "killed", nil)
 	wantCondition(t, p, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonNoAddresses)
 	before := requests(t)
@@ -35,7 +35,7 @@ func TestKilledHalfWay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.32.0.0/20"} })
+	edit(t, p, func(s *v1.BCSNetPoolSpec) { s.AvailableIPs = []string{"10.32.0.0/22"} })
 	at(t).WaitForObjects(p.Name, func(n int) bool { return n > size/8 })
 	crash()
 	wantStatus(t, p, size, size, 0)
@@ -119,9 +119,7 @@ func TestAPIServerRestarts(t *testing.T) {
 
 // TestManyPools: pools that come at once are all served, and cost nothing when nothing changes.
 func TestManyPools(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long: make test-all")
-	}
+	controlplane.TakesLong(t)
 	const n = 100
 	pools := make([]*v1.BCSNetPool, n)
 	for i := range pools {

@@ -248,9 +248,7 @@ func label(line, name string) string {
 // TestLargePoolAtOnce: 65,536 addresses can be drawn from before any of them has an object, and, with
 // Always, while the objects are being created.
 func TestLargePoolAtOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long: make test-all")
-	}
+	controlplane.TakesLong(t)
 	newPod(t, "large")
 	for i, mode := range []v1.Materialize{v1.MaterializeOnDemand, v1.MaterializeAlways} {
 		p := newPool(t, "large-"+strings.ToLower(string(mode)), func(s *v1.BCSNetPoolSpec) { s.Materialize = mode },

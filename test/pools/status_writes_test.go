@@ -32,6 +32,7 @@ const (
 
 // TestOneBusyPoolHasFewStatusWrites: the controller's own status write does not bring about the next.
 func TestOneBusyPoolHasFewStatusWrites(t *testing.T) {
+	controlplane.TakesLong(t)
 	p := newPool(t, "busy", nil, "10.41.0.0/24")
 	wantStatus(t, p, 256, 256, 0)
 	for i := range busyCallers {
@@ -49,6 +50,7 @@ func TestOneBusyPoolHasFewStatusWrites(t *testing.T) {
 
 // TestOneBusyClaimHasFewStatusWrites: the same of a claim whose addresses come and go.
 func TestOneBusyClaimHasFewStatusWrites(t *testing.T) {
+	controlplane.TakesLong(t)
 	p := newPool(t, "busy-claim", nil, "10.42.0.0/24")
 	wantStatus(t, p, 256, 256, 0)
 	c := &v1.BCSNetIPClaim{
@@ -93,9 +95,7 @@ func TestOneBusyClaimHasFewStatusWrites(t *testing.T) {
 // TestManyBusyPoolsShareTheStatusWrites: 500 pools that all change all the time are written no more often than the
 // budget has it.
 func TestManyBusyPoolsShareTheStatusWrites(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long: make test-all")
-	}
+	controlplane.TakesLong(t)
 	const pools, rounds = 500, 4
 	if err := prepared(); err != nil {
 		t.Fatal(err)

@@ -109,9 +109,7 @@ func (s *site) threeCommands() (all [][]string) {
 
 // takenOver has bcsnetctl install what Helm has installed.
 func takenOver(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long: make test-all")
-	}
+	controlplane.TakesLong(t)
 	s := newSite(t)
 	said := s.bcsnetctl("install", "--yes", "--wait", "--timeout", "3m")
 	for _, want := range []string{"Helm release bcsnet is forgotten", "Deployment bcsnet-controller is ready"} {

@@ -37,9 +37,7 @@ const patience = time.Minute
 // toTLSAndBack has nodes with plugins that call by plain HTTP, as those of the released system do. They go over to
 // HTTPS with a token, plain HTTP is switched off, and all goes back, while pods come and go: no ADD fails.
 func toTLSAndBack(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long: make test-all")
-	}
+	controlplane.TakesLong(t)
 	s := newSite(t)
 	upgrade := func(plainHTTP, node bool) {
 		t.Helper()
