@@ -147,6 +147,9 @@ func TestMemoryPerAddress(t *testing.T) {
 	for name, p := range memoryPools(t) {
 		leases := fleet(p, 65536)
 		t.Run(name, func(t *testing.T) { within(t, bytesPerAddress(p, leases), memoryBudget) })
+		if testing.Short() {
+			continue // the others take a minute with the race detector: make test-all
+		}
 		t.Run(name+", cooling", func(t *testing.T) {
 			cold := p
 			cold.Cooldown = time.Hour

@@ -104,6 +104,9 @@ func (f *fixture) pod(ctx context.Context, key string) {
 // ever get their address meanwhile, next to nothing is written for those who have gone, and soon after the excess has
 // ended all have theirs.
 func TestGoodputUnderOverload(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all")
+	}
 	t.Parallel()
 	for name, c := range map[string]struct {
 		times float64

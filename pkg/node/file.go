@@ -104,7 +104,7 @@ func makeDir(path string) error {
 	if err != nil || info.Mode().Perm() == 0o700 {
 		return err
 	}
-	return os.Chmod(path, 0o700)
+	return os.Chmod(path, 0o700) //nolint:gosec // a directory has to be entered
 }
 
 // lock lets one process alone change the node: a pod that ends may still run when the next one starts.

@@ -13,7 +13,7 @@ import (
 
 const (
 	// SecretName is the Secret that has the CA, with its key.
-	SecretName = "bcsnet-controller-ca"
+	SecretName = "bcsnet-controller-ca" //nolint:gosec // a name, and no secret
 	// ConfigMapName is the ConfigMap that has the certificates that clients trust.
 	ConfigMapName = SecretName
 	// RotateAnnotation on the Secret asks for a new CA, whatever its value. It goes when there is one.

@@ -68,6 +68,9 @@ func podOf(i, replicaSet int) *corev1.Pod {
 
 // 20,000 pods and 5,000 Deployments with three ReplicaSets each are kept in 100 MB.
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-all")
+	}
 	const pods, deployments = 20_000, 5_000
 	heap := func() uint64 {
 		runtime.GC()

@@ -190,18 +190,14 @@ func (f *fixture) create(t *testing.T, o client.Object) {
 	}
 }
 
-// patience is for what must come, however slow the machine is, and however often the controller is killed.
-func patience() time.Duration {
-	if isLong() {
-		return 5 * time.Minute
-	}
-	return 2 * time.Minute
-}
+// patience is for what must come, however slow the machine is, and however often the controller is killed. Only a test
+// that fails waits for so long.
+const patience = 5 * time.Minute
 
 // eventually repeats a check until it finds nothing wrong.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	if err := controlplane.WaitFor(t.Context(), patience(), check); err != nil {
+	if err := controlplane.WaitFor(t.Context(), patience, check); err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}
 }

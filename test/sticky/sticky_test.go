@@ -41,25 +41,25 @@ func exists(k kind, policy string, op operation) bool {
 	return true
 }
 
-// brief says whether a case is in the short form: each operation with each kind, each policy with each kind, and
-// whatever waits for something in the one place where it matters most.
+// brief says whether a case is in the short form: the workloads that most people run with each policy, the others with
+// the policy where it matters most, and each operation twice.
 func brief(k kind, policy string, op operation) bool {
+	most := map[kind]string{fleet: immutable, daemonSet: shared, barePod: timed}[k]
 	switch op {
-	case podDelete, rollInPlace, rollWithSurge:
-		return true
-	case forceDelete:
-		return policy != timed
+	case podDelete, rollInPlace, forceDelete:
+		return most == "" || policy == most
+	case rollWithSurge:
+		return k == deployment && policy == immutable || k == daemonSet && policy == most
 	case nodeLoss:
-		return k == deployment && policy == never || k == statefulSet && policy == immutable || k == fleet &&
-			policy == immutable || policy == shared && k == daemonSet || k == barePod && policy == timed
+		return k == deployment && policy == never || k == statefulSet && policy == immutable
 	case scaleToOne:
-		return policy == immutable || k == deployment && policy == timed || k == statefulSet && policy == plain
+		return k == deployment && policy == timed || k == statefulSet && policy == plain
 	case scaleToZero:
-		return policy == never || policy == immutable && k != statefulSet
+		return k == deployment && policy == never || k == fleet && policy == most
 	case foreground:
-		return policy == immutable && k != fleet || k == daemonSet && policy == shared
+		return k == deployment && policy == immutable || k == daemonSet && policy == most
 	case background:
-		return policy == never && k != fleet || k == fleet && policy == immutable
+		return k == statefulSet && policy == never || k == barePod && policy == most
 	}
 	return false
 }

@@ -27,6 +27,7 @@ import (
 // with another one, as kubelets do. All get an address in the end, and what was written for callers who had gone is
 // free again.
 func TestOverload(t *testing.T) {
+	controlplane.TakesLong(t)
 	const containers, patience = 2000, 1500 * time.Millisecond
 	name := pool(t, "10.5.0.0/20", hosts)
 	var refused, again atomic.Int64

@@ -71,7 +71,7 @@ func (v *claimResize) Validate() error {
 		if err := checkReplicas("the size", n); err != nil {
 			return err
 		}
-		v.replicas = new(int32(n))
+		v.replicas = new(int32(n)) //nolint:gosec // checkReplicas bounds it
 	}
 	if err := checkReplicas("--surge", int(v.surge)); err != nil {
 		return err
