@@ -53,20 +53,17 @@ clean: ## Stop what runs locally and remove what was built.
 ##@ Check
 
 # What to test and how, say: make test PKG=./pkg/ipam TESTFLAGS='-run Pick -count 10'
-# Packages are tested in the order in which they are named, three at a time: the longest ones first, which wait more than
-# they work (for hand-overs, nodes that die, leases that end), so that at the end none runs alone. A program with the race
-# detector lives on for GORACE's atexit_sleep_ms (a second, where nothing is said) after its end, so that what runs beside it
-# can still be found.
-PKG ?= ./pkg/cli ./test/floatingip ./test/pools ./test/collect ./test/hostnic ./test/node ./test/node/install ./test/node/image ./test/groups ./test/ipamclaim \
-	./api/... ./pkg/... ./test/storm ./...
+# Packages are tested three at a time: they wait more than they work. A program with the race detector lives on for GORACE's
+# atexit_sleep_ms (a second, where nothing is said) after its end, so that what runs beside it can still be found.
+PKG ?=
 TESTFLAGS ?=
 SHORT ?= -short
 TESTFORMAT ?= pkgname-and-test-fails
 
 .PHONY: test
-test: kube build node bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm ## Run the tests with the race detector, in their short form (PKG=./pkg/ipam for some).
-	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=10 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg -- \
-		-race -vet=off -p 3 -timeout 45m $(SHORT) $(TESTFLAGS) $(PKG)
+test: kube build node bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm ## Run the tests in their short form, our code with the race detector (PKG=./pkg/ipam for some).
+	@GORACE=atexit_sleep_ms=10 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg --raw-command -- \
+		hack/test.sh $(SHORT) $(TESTFLAGS) -- $(PKG)
 
 .PHONY: test-all
 test-all: ## Run all tests with the race detector: also those that make test leaves out, as they take long.

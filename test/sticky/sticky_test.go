@@ -59,7 +59,7 @@ func brief(k kind, policy string, op operation) bool {
 	case foreground:
 		return k == deployment && policy == immutable || k == daemonSet && policy == most
 	case background:
-		return k == statefulSet && policy == never || k == barePod && policy == most
+		return k == statefulSet && policy == never || k == fleet && policy == most
 	}
 	return false
 }
