@@ -118,7 +118,6 @@ func wantEvent(t *testing.T, note string) {
 // TestContainersThatTakeLong: a pod that was deleted by force runs for as long as its spec says, whether its lease
 // tells so or is of a release that does not write it down.
 func TestContainersThatTakeLong(t *testing.T) {
-	controlplane.TakesLong(t)
 	cfg := account(t)
 	node(t, "long", "10.0.0.11", corev1.ConditionTrue, time.Hour)
 	takes := func(seconds int64) func(*corev1.Pod) {
@@ -200,7 +199,6 @@ func TestDryRun(t *testing.T) {
 // TestLookAgain: a cache that is minutes behind, and an API server that does not let the pod be read, take nothing
 // from a pod that lives.
 func TestLookAgain(t *testing.T) {
-	controlplane.TakesLong(t)
 	cfg := account(t)
 	node(t, "stale", "10.0.0.11", corev1.ConditionTrue, time.Hour)
 	var frozen atomic.Bool

@@ -22,7 +22,6 @@ import (
 // that time runs on there. Its address is taken back when the host goes on renewing its Lease: one renewal may have
 // been under way when it was cut off.
 func TestHostIsCutOff(t *testing.T) {
-	controlplane.TakesLong(t)
 	cfg := account(t)
 	node(t, "in-touch", "10.0.0.11", corev1.ConditionTrue, time.Hour)
 	silentNode(t, "cut-off", "10.0.0.12", corev1.ConditionTrue, time.Hour)

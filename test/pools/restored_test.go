@@ -19,7 +19,6 @@ import (
 // controller runs. It notices, has all leases again, also those of pods that are newer than the copy, gives none of
 // these addresses to anybody else, and follows what is made from then on.
 func TestStoreIsPutBack(t *testing.T) {
-	controlplane.TakesLong(t)
 	shared, sharedAdmin, sharedController := cluster, admin, controller
 	t.Cleanup(func() { cluster, admin, controller = shared, sharedAdmin, sharedController })
 	if err := prepared(); err != nil { // of the shared one: what follows is not its business
