@@ -164,7 +164,7 @@ func (a *reply) passOn(w http.ResponseWriter) {
 		}
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) //nolint:gosec // JSON of another replica; the client may have gone
+	_, _ = w.Write(a.body) // the client may have gone
 }
 
 // forward asks the leader to answer a request that has not been forwarded yet. The reply is nil when this replica has
