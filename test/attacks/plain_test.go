@@ -71,6 +71,8 @@ func localProxy(t *testing.T, w *world) {
 		"a name":         {host: "attacker.example:8090"},
 		"a like name":    {host: "localhost.attacker.example"},
 		"our own's name": {host: serverName},
+		"its address":    {host: "10.0.0.11:8090"},
+		"that by IPv6":   {host: "[fd00::11]:8090"},
 	} {
 		a.to, a.plain, a.method, a.path, a.body = shared.strict, true, "DELETE", prefix, w.victim
 		w.send(t, a).refused(t, name, ipam.ReasonPlainHTTP)
