@@ -110,8 +110,8 @@ func TestOwnMachine(t *testing.T) {
 		"an old proxy":  {"127.0.0.1:8090", func(r *http.Request) { r.Header.Set("Via", "1.1 p") }, false},
 		"a quiet proxy": {"127.0.0.1:8090", func(r *http.Request) { r.Header["Forwarded"] = []string{""} }, false},
 		// A web page's name that leads to a loopback address.
-		"a rebound name":  {"127.0.0.1:8090", func(r *http.Request) { r.Host = "evil.example:8090" }, false},
-		"a look-alike":    {"127.0.0.1:8090", func(r *http.Request) { r.Host = "localhost.evil.example" }, false},
+		"a rebound name": {"127.0.0.1:8090", func(r *http.Request) { r.Host = "evil.example:8090" }, false},
+		"a look-alike":   {"127.0.0.1:8090", func(r *http.Request) { r.Host = "localhost.evil.example" }, false},
 		// A proxy of connections on this machine, which adds no header.
 		"its own address": {"127.0.0.1:8090", func(r *http.Request) { r.Host = "10.0.0.11:8090" }, false},
 		"that by IPv6":    {"127.0.0.1:8090", func(r *http.Request) { r.Host = "[fd00::11]:8090" }, false},
