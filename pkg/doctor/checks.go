@@ -1,6 +1,10 @@
 package doctor
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/access"
+)
 
 // Checks returns all checks, in the order in which they are shown.
 func Checks() []Check {
@@ -267,9 +271,10 @@ func hostChecks() []Check {
 		ID: "duplicate-host", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes}, run: duplicateHosts,
 		Title: "two nodes have the same IP",
 		Meaning: "More than one Node reports the address, most often because one was left behind when a machine was set up " +
-			"anew.",
-		Impact: "it is unclear which node an address in use belongs to",
-		Mend:   "Delete the Node that is no machine any more.",
+			"anew. Or the annotation `" + access.HostsAnnotation + "` gives it to two Nodes, or to one while it is another's.",
+		Impact: "it is unclear which node an address in use belongs to; by an annotation none acts for it",
+		Mend: "Delete the Node that is no machine any more. Take the annotation off the Node that was not meant; if no " +
+			"operator set it, somebody on that node did.",
 	}, {
 		ID: "host-not-a-node", Group: GroupHosts, Severity: Info, Needs: all, run: hostsGone(false),
 		Title:   "a pool lists a host that is no node",

@@ -477,6 +477,13 @@ func hostCases() map[string]checkCase {
 		"two nodes with one address": {func(s *doctor.Snapshot) {
 			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-0", Addrs: s.Nodes[0].Addrs})
 		}, []string{"duplicate-host host/10.0.0.11: nodes node-0, node-1 have the same IP"}},
+		"two nodes that were given one address": {func(s *doctor.Snapshot) {
+			s.Nodes[0].Further = []netip.Addr{addr("10.0.0.99"), addr("10.0.0.11"), addr("10.0.0.98")}
+			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-0", Further: []netip.Addr{addr("10.0.0.99")}})
+		}, []string{"duplicate-host host/10.0.0.99: the annotation of nodes node-0, node-1 names it"}},
+		"a node that was given another's address": {func(s *doctor.Snapshot) {
+			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-0", Further: []netip.Addr{addr("10.0.0.11")}})
+		}, []string{"duplicate-host host/10.0.0.11: it is the IP of node node-1, and the annotation of node node-0 names it"}},
 		"a node that says its address twice": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.0.0.11")) }, nil},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/bcsnet/bcsnet/pkg/access"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -103,21 +104,43 @@ func emptyHostSelectors(f *facts) []Finding {
 	})(f)
 }
 
+// duplicateHosts finds addresses that more than one node has, by its own status or by the annotation that gives it
+// further ones. One that is annotated twice, or is annotated while another node has it, acts for no annotation.
 func duplicateHosts(f *facts) (out []Finding) {
-	by := map[netip.Addr][]string{}
+	own, given := map[netip.Addr][]string{}, map[netip.Addr][]string{}
 	for _, n := range f.Nodes {
 		for _, a := range n.Addrs {
-			by[a] = append(by[a], n.Name)
+			own[a] = append(own[a], n.Name)
+		}
+		for _, a := range n.Further {
+			if !slices.Contains(n.Addrs, a) {
+				given[a] = append(given[a], n.Name)
+			}
 		}
 	}
-	for _, a := range inOrder(by) {
-		names := slices.Compact(slices.Sorted(slices.Values(by[a])))
+	for _, a := range inOrder(own) {
+		names := slices.Compact(slices.Sorted(slices.Values(own[a])))
 		if len(names) > 1 {
 			out = append(out, Finding{
 				Object: host(a), Cause: fmt.Sprintf("nodes %s have the same IP", humanize.List(names)),
 				Fix: "kubectl get nodes -o wide",
 			})
 		}
+	}
+	for _, a := range inOrder(given) {
+		names := slices.Sorted(slices.Values(given[a]))
+		has := slices.Compact(slices.Sorted(slices.Values(own[a])))
+		cause := fmt.Sprintf("the annotation of nodes %s names it", humanize.List(names))
+		switch {
+		case len(has) > 0:
+			cause = fmt.Sprintf("it is the IP of node %s, and the annotation of node %s names it", humanize.List(has),
+				humanize.List(names))
+		case len(names) == 1:
+			continue
+		}
+		out = append(out, Finding{
+			Object: host(a), Cause: cause, Fix: fmt.Sprintf("kubectl annotate node %s %s-", names[0], access.HostsAnnotation),
+		})
 	}
 	return out
 }

@@ -101,6 +101,7 @@ type Pool struct {
 type Node struct {
 	Name            string
 	Addrs, Internal []netip.Addr // internal first
+	Further         []netip.Addr // those that its annotation gives it
 	Labels          map[string]string
 	Ready           bool
 }

@@ -103,14 +103,19 @@ func TestOwnMachine(t *testing.T) {
 		"by a name": {"127.0.0.1:8090", func(r *http.Request) { r.Host = "LocalHost:8090" }, true},
 		"by none":   {"127.0.0.1:8090", func(r *http.Request) { r.Host = "" }, true},
 		"by IPv6":   {"127.0.0.1:8090", func(r *http.Request) { r.Host = "[::1]" }, true},
+		"mapped":    {"127.0.0.1:8090", func(r *http.Request) { r.Host = "[::ffff:127.0.0.1]:8090" }, true},
 		// The sidecar of a mesh connects from a loopback address to the pod's own.
 		"a sidecar":     {"10.0.0.5:8090", nil, false},
 		"a proxy":       {"127.0.0.1:8090", func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }, false},
 		"an old proxy":  {"127.0.0.1:8090", func(r *http.Request) { r.Header.Set("Via", "1.1 p") }, false},
 		"a quiet proxy": {"127.0.0.1:8090", func(r *http.Request) { r.Header["Forwarded"] = []string{""} }, false},
 		// A web page's name that leads to a loopback address.
-		"a rebound name":  {"127.0.0.1:8090", func(r *http.Request) { r.Host = "evil.example:8090" }, false},
-		"a look-alike":    {"127.0.0.1:8090", func(r *http.Request) { r.Host = "localhost.evil.example" }, false},
+		"a rebound name": {"127.0.0.1:8090", func(r *http.Request) { r.Host = "evil.example:8090" }, false},
+		"a look-alike":   {"127.0.0.1:8090", func(r *http.Request) { r.Host = "localhost.evil.example" }, false},
+		// A proxy of connections on this machine, which adds no header.
+		"its own address": {"127.0.0.1:8090", func(r *http.Request) { r.Host = "10.0.0.11:8090" }, false},
+		"that by IPv6":    {"127.0.0.1:8090", func(r *http.Request) { r.Host = "[fd00::11]:8090" }, false},
+		"no address":      {"127.0.0.1:8090", func(r *http.Request) { r.Host = "0.0.0.0:8090" }, false},
 		"another machine": {"127.0.0.1:8090", func(r *http.Request) { r.RemoteAddr = "192.0.2.7:1" }, false},
 	} {
 		r := localRequest("GET", wire.Prefix, http.NoBody)

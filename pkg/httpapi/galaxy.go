@@ -141,6 +141,10 @@ func (s *Service) setSharedPool(r *http.Request, body []byte) (any, string, erro
 // swaggerHandler serves one of the documents of package galaxy; it names the server as the client does.
 func swaggerHandler(which func(list, v1 any) any) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		respondIndented(w, http.StatusOK, which(galaxyrest.SwaggerDocuments("http://"+r.Host)))
+		scheme := "http://"
+		if r.TLS != nil {
+			scheme = "https://"
+		}
+		respondIndented(w, http.StatusOK, which(galaxyrest.SwaggerDocuments(scheme+r.Host)))
 	})
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -138,6 +139,24 @@ func TestGalaxyForwards(t *testing.T) {
 	for _, r := range galaxyRoutes() {
 		if !r.forward {
 			t.Errorf("%s %s is answered by whoever is asked", r.method, r.path)
+		}
+	}
+}
+
+// The document of the API names the server as its reader reached it.
+func TestSwaggerNamesTheServer(t *testing.T) {
+	t.Parallel()
+	f := galaxyBench(t)
+	f.PlainHTTP = true // the name is none of this machine
+	for want, state := range map[string]*tls.ConnectionState{
+		"http://ipam.example:8090": nil, "https://ipam.example:8090": {},
+	} {
+		r := localRequest("GET", galaxyrest.SwaggerV1, http.NoBody)
+		r.Host, r.TLS = "ipam.example:8090", state
+		w := httptest.NewRecorder()
+		f.handler.ServeHTTP(w, r)
+		if !strings.Contains(w.Body.String(), `"basePath": "`+want+`"`) {
+			t.Errorf("%d %.300s, want %s", w.Code, w.Body, want)
 		}
 	}
 }

@@ -145,3 +145,29 @@ func TestBodiesOfStrangers(t *testing.T) {
 }
 
 func prefixOf(path string) string { return "/netservicecontroller/v1/allocator" + path }
+
+// silent is a Gate whose API server does not answer.
+type silent struct{ questions }
+
+func (*silent) Identify(*http.Request) (access.User, error) {
+	return access.User{}, ipam.Refuse(ipam.ReasonUnavailable, "the API server does not say whose token it is")
+}
+
+// Who a caller is cannot be found out: he is to come again, in each API.
+func TestNobodySaysWhoCalls(t *testing.T) {
+	t.Parallel()
+	f := galaxyBench(t)
+	f.Gate = &silent{}
+	for _, c := range []struct{ method, path, body string }{
+		{"DELETE", prefixOf(""), `{}`}, {"POST", "/v1/ip", `{"ips":[]}`}, {"GET", "/v1/pool/p", ""},
+		{"POST", "/v1/filter", `{"Pod":{},"NodeNames":[]}`},
+	} {
+		r := localRequest(c.method, c.path, strings.NewReader(c.body))
+		r.RemoteAddr, r.TLS = "192.0.2.7:1", &tls.ConnectionState{}
+		w := httptest.NewRecorder()
+		f.handler.ServeHTTP(w, r)
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+			t.Errorf("%s %s: %d %v %s", c.method, c.path, w.Code, w.Header(), w.Body)
+		}
+	}
+}

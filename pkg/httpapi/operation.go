@@ -38,7 +38,7 @@ func (s *Service) operation(op route, c codec) http.Handler {
 		var message string
 		if err == nil {
 			if err = s.greet(r, op); err != nil {
-				status = c.status(asRefusal(err))
+				status = unheard(c, err)
 			}
 		}
 		if err == nil {
@@ -49,7 +49,7 @@ func (s *Service) operation(op route, c codec) http.Handler {
 		if err == nil {
 			var leave func()
 			if r, leave, err = s.come(r, op, body); err != nil {
-				status = c.status(asRefusal(err))
+				status = unheard(c, err)
 			}
 			defer leave()
 		}
@@ -90,6 +90,16 @@ func (s *Service) operation(op route, c codec) http.Handler {
 		s.Metrics.count(op.name, "")
 		c.done(w, r, data, message)
 	})
+}
+
+// unheard returns the status of a refusal before anything was decided. Where that is for nothing that the request has,
+// it is 503 in each API, as when this replica is not ready: galaxy's 500 is for what went wrong while it was done.
+func unheard(c codec, err error) int {
+	why := asRefusal(err)
+	if why.Reason == ipam.ReasonUnavailable {
+		return http.StatusServiceUnavailable
+	}
+	return c.status(why)
 }
 
 // admit reads a request's body and reports whether the request can be decided. release gives the memory of the body

@@ -170,7 +170,7 @@ func TestTurnsOfTheUnknown(t *testing.T) {
 		g := &questions{unknown: true}
 		f := newFixture(t)
 		f.Gate = g
-		flood(t, f, func(int) string { return `{}` }, http.StatusUnauthorized)
+		flood(t, f, "DELETE", prefixOf(""), func(int) string { return `{}` }, http.StatusUnauthorized)
 		g.unknown, g.user = false, access.User{Username: "known"}
 		if status, _ := f.from(t, "192.0.2.7:1", true, "DELETE", prefixOf(""), `{}`); status == http.StatusServiceUnavailable {
 			t.Error("who is remembered waits")
@@ -186,7 +186,7 @@ func TestTurnsOfTheDenied(t *testing.T) {
 		f := newFixture(t)
 		f.Gate = g
 		body := func(i int) string { return fmt.Sprintf(`{"host":"10.0.0.1","podNamespace":"n%d"}`, i) }
-		flood(t, f, body, http.StatusForbidden)
+		flood(t, f, "DELETE", prefixOf(""), body, http.StatusForbidden)
 		if n := len(g.asked); n != burst+int(turnTime.Seconds())*perSecond {
 			t.Errorf("RBAC is asked %d times", n)
 		}
@@ -200,14 +200,24 @@ func TestTurnsOfTheDenied(t *testing.T) {
 	})
 }
 
-// flood sends DELs that are refused with a status, twice as many as are asked about within the time of a turn.
-func flood(t *testing.T, f *fixture, body func(i int) string, refused int) {
+// galaxy's release gives addresses back, too.
+func TestTurnsOfGalaxysReleases(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := galaxyBench(t)
+		f.Gate = &questions{unknown: true}
+		flood(t, f, "POST", "/v1/ip", func(int) string { return `{"ips":[]}` }, http.StatusUnauthorized)
+	})
+}
+
+// flood sends requests that are refused with a status, twice as many as are asked about within the time of a turn.
+func flood(t *testing.T, f *fixture, method, path string, body func(i int) string, refused int) {
 	t.Helper()
 	const asked = burst + 2*perSecond
 	var mu sync.Mutex
 	got := map[int]int{}
 	send := func(i int) {
-		status, _ := f.from(t, "192.0.2.7:1", true, "DELETE", prefixOf(""), body(i))
+		status, _ := f.from(t, "192.0.2.7:1", true, method, path, body(i))
 		mu.Lock()
 		defer mu.Unlock()
 		got[status]++

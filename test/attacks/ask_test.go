@@ -42,7 +42,9 @@ type ask struct {
 	// plain sends it by plain HTTP.
 	plain bool
 	// source is the loopback address that it comes from; empty for 127.0.0.1.
-	source       string
+	source string
+	// dial connects to the replica; nil for a connection on this machine.
+	dial         func(context.Context, *inprocess.Controller) (net.Conn, error)
 	method, path string
 	// body is text, or anything that becomes JSON; nil for none.
 	body any
@@ -53,7 +55,7 @@ type ask struct {
 }
 
 // elsewhere makes a request by plain HTTP one of another machine: it comes by way of a proxy at an address of its own.
-// No other source than loopback exists on a machine that runs tests.
+// Without root no other source than loopback exists on a machine that runs tests; byEachWay has others.
 func (a ask) elsewhere(source string) ask {
 	a.plain, a.source, a.headers = true, source, append(a.headers, "Via", "1.1 proxy")
 	return a
@@ -113,6 +115,9 @@ func (w *world) trySend(ctx context.Context, a ask) (h heard, err error) {
 	}
 	r.Host = a.host
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: w.trust(), DialContext: from(a.source)}
+	if a.dial != nil {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return a.dial(ctx, to) }
+	}
 	if a.cert != nil {
 		transport.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			return a.cert, nil // whatever CAs the server asks for

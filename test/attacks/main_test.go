@@ -24,6 +24,8 @@ var shared struct {
 	// shipped is a replica with the flags of the manifests and --plain-http. strict is one without it, as a new
 	// installation has them.
 	shipped, strict *inprocess.Controller
+	// doors are where each of them is reached.
+	doors map[*inprocess.Controller]*doors
 }
 
 func TestMain(m *testing.M) { os.Exit(controlplane.MainWith(m, setUp)) }
@@ -45,13 +47,20 @@ func setUp(ctx context.Context, cp *controlplane.ControlPlane) (tearDown func() 
 	if shared.admin, err = client.New(cp.Config, client.Options{HTTPClient: httpClient, Scheme: scheme}); err != nil {
 		return nil, err
 	}
+	shared.doors = map[*inprocess.Controller]*doors{}
 	start := func(plain bool) (*inprocess.Controller, error) {
-		return inprocess.Start(cfg, func(o *controller.Options) {
+		d, err := newDoors()
+		if err != nil {
+			return nil, err
+		}
+		c, err := inprocess.StartOn(cfg, d, func(o *controller.Options) {
 			// Each answers what it is asked, and looks at its objects often.
 			o.PlainHTTP, o.AdvertiseAddress = plain, "none"
-			o.CountLoopback = !plain // attackers have no other addresses here
+			o.CountLoopback = !plain // most attackers have no other addresses here
 			o.CertificatesEvery, o.PlainCallersEvery = 200*time.Millisecond, 200*time.Millisecond
 		})
+		shared.doors[c] = d
+		return c, err
 	}
 	if shared.shipped, err = start(true); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -105,7 +106,8 @@ func listsOfOthers(t *testing.T, w *world) {
 	}
 }
 
-// A kubelet may annotate its Node. What is another node's own it does not get by that.
+// A kubelet writes its own Node: the annotation that gives it hosts it may not. Where no policy refuses that, it gets
+// by it neither what is another node's own nor what an operator gave another node.
 func ownAnnotation(t *testing.T, w *world) {
 	cfg, err := shared.cluster.NodeConfig(nodeMine)
 	if err != nil {
@@ -115,26 +117,48 @@ func ownAnnotation(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const further = "10.77.0.99"
-	annotate := func(value string) {
-		t.Helper()
+	// further is nobody's, and given the victim's by an operator.
+	const further, given = "10.77.0.99", "10.77.0.98"
+	annotate := func(c client.Client, node, value string) error {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, access.HostsAnnotation, value)
-		if err := kubelet.Patch(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeMine}},
-			client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		return c.Patch(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}},
+			client.RawPatch(types.MergePatchType, []byte(patch)))
+	}
+	byOperator := func(node, value string) {
+		t.Helper()
+		if err := annotate(shared.admin, node, value); err != nil {
 			t.Fatal(err)
 		}
 	}
-	annotate(theirs + "," + further)
-	defer annotate("")
-	controlplane.Eventually(t, func() error { // the controller has seen it: the address that nobody has is the node's
-		h, err := w.trySend(t.Context(), ask{token: w.node, method: "GET", path: prefix + "/host/" + further})
-		if err == nil && h.Code != 0 {
-			err = errors.New(h.text)
-		}
-		return err
-	})
+	asksFor := func(token, host string) {
+		t.Helper()
+		controlplane.Eventually(t, func() error { // the controller has seen it
+			h, err := w.trySend(t.Context(), ask{token: token, method: "GET", path: prefix + "/host/" + host})
+			if err == nil && h.Code != 0 {
+				err = errors.New(h.text)
+			}
+			return err
+		})
+	}
+	byOperator(nodeTheirs, given)
+	defer byOperator(nodeTheirs, "")
+	asksFor(w.theirNode, given)
+	if err := annotate(kubelet, nodeMine, given); !apierrors.IsForbidden(err) {
+		t.Errorf("the policy: %v", err)
+	}
+	byOperator(nodeMine, theirs+","+given+","+further) // as without the policy
+	defer byOperator(nodeMine, "")
+	asksFor(w.node, further)
 	w.send(t, ask{token: w.node, method: "DELETE", path: prefix, body: w.victim}).
 		refused(t, "another node's own address", ipam.ReasonNotPermitted)
+	for name, a := range map[string]ask{
+		"list": {method: "GET", path: prefix + "/host/" + given}, "release": {method: "DELETE", path: prefix + "/host/" + given},
+		"DEL": {method: "DELETE", path: prefix, body: with(w.victim, "host", given)},
+		"GC":  {method: "POST", path: prefix + "/gc", body: gcOf(given)},
+	} {
+		a.token = w.node
+		w.send(t, a).refused(t, "what another node was given: "+name, ipam.ReasonNotPermitted)
+	}
 }
 
 // A pod whose node has no Node, or one without addresses, acts for no host rather than for all.

@@ -10,55 +10,53 @@ import (
 // plainCallers are attacks by plain HTTP.
 func plainCallers() []attack {
 	return []attack{
-		{"plain_HTTP_from_another_machine", plainFromElsewhere}, {"plain_HTTP_for_another_host", plainForAnother},
-		{"address_in_a_proxys_header", proxyHeader}, {"proxy_on_the_controllers_machine", localProxy},
-		{"page_of_another_site", otherSite}, {"token_over_plain_HTTP", plainToken},
+		{"plain_HTTP_from_another_machine", byEachWay(plainFromElsewhere)}, {"plain_HTTP_for_another_host", byEachWay(plainForAnother)},
+		{"address_in_a_proxys_header", byEachWay(proxyHeader)}, {"proxy_on_the_controllers_machine", localProxy},
+		{"page_of_another_site", otherSite}, {"token_over_plain_HTTP", byEachWay(plainToken)},
 	}
 }
 
-const elsewhere = "127.0.0.7"
-
-func plainFromElsewhere(t *testing.T, w *world) {
+func plainFromElsewhere(t *testing.T, w *world, by way) {
 	calls := w.calls()
 	for _, page := range []string{"/metrics", "/info", "/openapi.json", "/nowhere"} {
 		calls[page] = ask{method: "GET", path: page}
 	}
 	for name, a := range calls {
 		a.to = shared.strict
-		w.send(t, a.elsewhere(elsewhere)).refused(t, name, ipam.ReasonPlainHTTP)
+		w.send(t, by.bring(a)).refused(t, name, ipam.ReasonPlainHTTP)
 	}
 }
 
 // With --plain-http a host is answered for itself.
-func plainForAnother(t *testing.T, w *world) {
+func plainForAnother(t *testing.T, w *world, by way) {
 	for name, a := range w.calls() {
 		switch name {
 		case "list", "container", "pod", "pool": // show what is on the host: nothing
-			h := w.send(t, a.elsewhere(elsewhere))
+			h := w.send(t, by.bring(a))
 			if data := h.done(t, name); data["total"] != 0.0 {
 				t.Errorf("%s shows %.300s", name, h.text)
 			}
 		case "release", "conflict":
-			w.send(t, a.elsewhere(elsewhere)).refused(t, name, ipam.ReasonAddressNotHeld)
+			w.send(t, by.bring(a)).refused(t, name, ipam.ReasonAddressNotHeld)
 		default:
-			w.send(t, a.elsewhere(elsewhere)).refused(t, name, ipam.ReasonPlainHTTP)
+			w.send(t, by.bring(a)).refused(t, name, ipam.ReasonPlainHTTP)
 		}
 	}
 	// The own host, and the container or the pod of another.
-	h := w.send(t, ask{method: "DELETE", path: prefix, body: with(w.victim, "host", elsewhere)}.elsewhere(elsewhere))
+	h := w.send(t, by.bring(ask{method: "DELETE", path: prefix, body: with(w.victim, "host", by.source)}))
 	if data := h.done(t, "DEL"); len(data["ips"].([]any)) > 0 {
 		t.Errorf("DEL released %v", data["ips"])
 	}
-	w.send(t, ask{method: "POST", path: prefix, body: with(w.victim, "host", elsewhere)}.elsewhere(elsewhere)).
+	w.send(t, by.bring(ask{method: "POST", path: prefix, body: with(w.victim, "host", by.source)})).
 		refused(t, "ADD", ipam.ReasonNotPermitted)
 }
 
 // The source is the connection's, whatever a header says.
-func proxyHeader(t *testing.T, w *world) {
+func proxyHeader(t *testing.T, w *world, by way) {
 	for _, header := range []string{"X-Forwarded-For", "X-Real-Ip", "Forwarded", "X-Client-Ip", "True-Client-Ip"} {
 		for _, value := range []string{theirs, "127.0.0.1", "for=" + theirs} {
 			a := ask{method: "DELETE", path: prefix, body: w.victim, headers: []string{header, value}}
-			w.send(t, a.elsewhere(elsewhere)).refused(t, header+": "+value, ipam.ReasonPlainHTTP)
+			w.send(t, by.bring(a)).refused(t, header+": "+value, ipam.ReasonPlainHTTP)
 		}
 	}
 }
@@ -71,6 +69,8 @@ func localProxy(t *testing.T, w *world) {
 		"a name":         {host: "attacker.example:8090"},
 		"a like name":    {host: "localhost.attacker.example"},
 		"our own's name": {host: serverName},
+		"its address":    {host: "10.0.0.11:8090"},
+		"that by IPv6":   {host: "[fd00::11]:8090"},
 	} {
 		a.to, a.plain, a.method, a.path, a.body = shared.strict, true, "DELETE", prefix, w.victim
 		w.send(t, a).refused(t, name, ipam.ReasonPlainHTTP)
@@ -93,11 +93,11 @@ func otherSite(t *testing.T, w *world) {
 }
 
 // A token counts over TLS alone: what is sent openly is everybody's.
-func plainToken(t *testing.T, w *world) {
+func plainToken(t *testing.T, w *world, by way) {
 	a := w.calls()["DEL"]
 	a.token = w.operator
-	w.send(t, a.elsewhere(elsewhere)).refused(t, "with --plain-http", ipam.ReasonPlainHTTP)
+	w.send(t, by.bring(a)).refused(t, "with --plain-http", ipam.ReasonPlainHTTP)
 	a = w.calls()["DEL"]
 	a.to, a.token = shared.strict, w.operator
-	w.send(t, a.elsewhere(elsewhere)).refused(t, "without", ipam.ReasonPlainHTTP)
+	w.send(t, by.bring(a)).refused(t, "without", ipam.ReasonPlainHTTP)
 }

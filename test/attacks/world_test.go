@@ -52,7 +52,7 @@ func newWorld(t *testing.T) *world {
 		w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	pool := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: v1.BCSNetPoolSpec{
-		Net: "10.78.0.0", Mask: 24, Gateway: "10.78.0.1", Hosts: []string{mine, theirs, "127.0.0.7"},
+		Net: "10.78.0.0", Mask: 24, Gateway: "10.78.0.1", Hosts: []string{mine, theirs, "127.0.0.7", another, ledFrom},
 		AvailableIPs: []string{"10.78.0.20-10.78.0.89"},
 	}}
 	w.create(t, pool)

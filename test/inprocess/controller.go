@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,19 +35,32 @@ type Controller struct {
 
 // Start runs a controller as cfg, with default flags but for what change does; nil for nothing. It need not be ready.
 func Start(cfg *rest.Config, change func(*controller.Options)) (*Controller, error) {
-	dir, err := os.MkdirTemp("", "bcsnet-controller-")
+	listen, err := controlplane.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
-	listen, err := controlplane.FreeAddress()
+	return start(cfg, listen.String(), change, controller.Run)
+}
+
+// StartOn does what Start does, and answers on a listener of the test's.
+func StartOn(cfg *rest.Config, listener net.Listener, change func(*controller.Options)) (*Controller, error) {
+	return start(cfg, listener.Addr().String(), change, func(ctx context.Context, o controller.Options) error {
+		return controller.Serve(ctx, cfg, listener, o)
+	})
+}
+
+func start(
+	cfg *rest.Config, listen string, change func(*controller.Options), run func(context.Context, controller.Options) error,
+) (*Controller, error) {
+	dir, err := os.MkdirTemp("", "bcsnet-controller-")
 	if err != nil {
 		return nil, err
 	}
 	var o controller.Options
 	o.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError)) // sets the defaults
-	c := &Controller{URL: "http://" + listen.String(), Log: &controlplane.Buffer{}, dir: dir, ended: make(chan struct{})}
+	c := &Controller{URL: "http://" + listen, Log: &controlplane.Buffer{}, dir: dir, ended: make(chan struct{})}
 	o.Kubeconfig = filepath.Join(dir, "kubeconfig")
-	o.HTTPBindAddress, o.MetricsBindAddress, o.HealthProbeBindAddress = listen.String(), "0", "0"
+	o.HTTPBindAddress, o.MetricsBindAddress, o.HealthProbeBindAddress = listen, "0", "0"
 	o.LogOutput = c.Log
 	if change != nil {
 		change(&o)
@@ -58,7 +72,7 @@ func Start(cfg *rest.Config, change func(*controller.Options)) (*Controller, err
 	ctx, c.cancel = context.WithCancel(context.Background())
 	go func() {
 		defer close(c.ended)
-		c.err = controller.Run(ctx, o)
+		c.err = run(ctx, o)
 	}()
 	return c, nil
 }

@@ -177,9 +177,14 @@ func (h *Host) MAC(t testing.TB, name string) net.HardwareAddr {
 // Do runs a function in the namespace and fails the test with its error.
 func (h *Host) Do(t testing.TB, do func() error) {
 	t.Helper()
-	if err := h.namespace.Do(func(ns.NetNS) error { return do() }); err != nil {
+	if err := h.Try(do); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Try runs a function in the namespace, and returns its error.
+func (h *Host) Try(do func() error) error {
+	return h.namespace.Do(func(ns.NetNS) error { return do() })
 }
 
 func (l *LAN) do(t testing.TB, do func() error) {

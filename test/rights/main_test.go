@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,6 +42,13 @@ var prepared = sync.OnceValue(func() error {
 	if err := cluster.InstallManifests(ctx); err != nil {
 		return err
 	}
+	var err error
+	if admin, err = cluster.Admin(); err != nil {
+		return err
+	}
+	if err := bindAlone(ctx); err != nil {
+		return err
+	}
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
 		return err
@@ -55,9 +63,6 @@ var prepared = sync.OnceValue(func() error {
 	}
 	if out, err := cluster.Kubectl(ctx, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
-	}
-	if admin, err = cluster.Admin(); err != nil {
-		return err
 	}
 	for _, role := range ownRoles() {
 		if err := admin.Create(ctx, role); err != nil {
@@ -78,6 +83,45 @@ func ready(t *testing.T) {
 	if err := prepared(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// alone is an account with the roles that the controller has before any are added: those of the installation without
+// nodeCapacity, and of nothing that is off by default.
+const alone = "bcsnet-controller-alone"
+
+// bindAlone binds the controller's roles to that account.
+func bindAlone(ctx context.Context) error {
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: system, Name: alone}}
+	controllers := func(s rbacv1.Subject) bool {
+		return s.Kind == rbacv1.ServiceAccountKind && s.Namespace == system && s.Name == controlplane.ControllerName
+	}
+	var everywhere rbacv1.ClusterRoleBindingList
+	var inNamespaces rbacv1.RoleBindingList
+	if err := errors.Join(admin.List(ctx, &everywhere), admin.List(ctx, &inNamespaces)); err != nil {
+		return err
+	}
+	var all []client.Object
+	for _, b := range everywhere.Items {
+		if slices.ContainsFunc(b.Subjects, controllers) && b.RoleRef.Name != "bcsnet-controller-node-capacity" {
+			all = append(all, &rbacv1.ClusterRoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: "alone-" + b.Name}, RoleRef: b.RoleRef, Subjects: subjects,
+			})
+		}
+	}
+	for _, b := range inNamespaces.Items {
+		if slices.ContainsFunc(b.Subjects, controllers) {
+			all = append(all, &rbacv1.RoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: "alone-" + b.Name}, RoleRef: b.RoleRef,
+				Subjects: subjects,
+			})
+		}
+	}
+	for _, o := range all {
+		if err := admin.Create(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // users are those of the tests, and the ClusterRole of each.

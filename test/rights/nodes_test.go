@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bcsnet/bcsnet/pkg/access"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -182,5 +183,56 @@ func TestRefusalOfNodes(t *testing.T) {
 		statusPatch(types.StrategicMergePatchType, conditions(condition("BcsnetReady", "True"))))
 	if !apierrors.IsForbidden(err) || !strings.Contains(fmt.Sprint(err), "not that of refusing-node") {
 		t.Error(err)
+	}
+}
+
+// A kubelet writes its own Node, but for the annotation by which a node acts for further hosts: an operator sets that.
+func TestKubeletAnnotatesNoHosts(t *testing.T) {
+	ready(t)
+	o := node(t, "annotated-node")
+	const annotation = access.HostsAnnotation
+	kubelet := as(t, "system:node:"+o.Name, "system:nodes")
+	metadata := func(name string, value any) client.Patch {
+		text, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{name: value}}})
+		return client.RawPatch(types.MergePatchType, text)
+	}
+	status := statusPatch(types.StrategicMergePatchType, conditions(condition("Ready", "True")))
+	for _, test := range []struct {
+		what   string
+		client client.Client
+		patch  client.Patch
+		ok     bool
+	}{
+		{"a kubelet, its own status", kubelet, status, true},
+		{"a kubelet, another annotation", kubelet, metadata("a", "c"), true},
+		{"a kubelet", kubelet, metadata(annotation, "10.0.0.78"), false},
+		{"an administrator", admin, metadata(annotation, "10.0.0.78"), true},
+		{"a kubelet, its own status beside it", kubelet, status, true},
+		{"a kubelet, with one more", kubelet, metadata(annotation, "10.0.0.78,10.0.0.79"), false},
+		{"a kubelet, off", kubelet, metadata(annotation, nil), false},
+		{"an administrator, off", admin, metadata(annotation, nil), true},
+	} {
+		tryPatch(t, test.what+", as status", test.client, o, test.patch, test.ok)
+		err := test.client.Patch(t.Context(), o.DeepCopy(), test.patch)
+		if test.ok && err != nil || !test.ok && !refusedBy(err, nodePolicy) {
+			t.Errorf("%s: %v, want it done: %t", test.what, err, test.ok)
+		}
+	}
+	fresh := func(name, value string) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"a": "b"}}}
+		if value != "" {
+			n.Annotations[annotation] = value
+		}
+		return n
+	}
+	newcomer := as(t, "system:node:new-node", "system:nodes")
+	if err := newcomer.Create(t.Context(), fresh("new-node", "10.0.0.78")); !refusedBy(err, nodePolicy) {
+		t.Errorf("a kubelet registers with it: %v", err)
+	}
+	if err := newcomer.Create(t.Context(), fresh("new-node", ""), client.DryRunAll); err != nil {
+		t.Errorf("a kubelet registers: %v", err)
+	}
+	if err := admin.Create(t.Context(), fresh("new-node", "10.0.0.78"), client.DryRunAll); err != nil {
+		t.Errorf("an administrator makes one with it: %v", err)
 	}
 }

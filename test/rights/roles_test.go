@@ -38,6 +38,32 @@ func roles() map[string]role {
 		"replicationcontrollers": "get", "deployments.apps": "get", "statefulsets.apps": "get", "daemonsets.apps": "get", "jobs.batch": "get", "clonesets.apps.kruise.io": "get",
 		"virtualmachines.kubevirt.io": "get", "ipamclaims.k8s.cni.cncf.io": "get",
 	}
+	controller := map[string]string{
+		"bcsnetpools": read + " " + write, "bcsnetipclaims": read + " " + write,
+		"bcsnetpools/status": "update patch", "bcsnetipclaims/status": "update patch",
+		"bcsnetpools/finalizers": "update patch", "bcsnetipclaims/finalizers": "update patch",
+		"bcsnetips": read + " create update delete",
+		"pods":      read, "nodes": read, "namespaces": read, "replicationcontrollers": read, "deployments.apps": read, "statefulsets.apps": read, "daemonsets.apps": read,
+		"jobs.batch": read, "clonesets.apps.kruise.io": read, "virtualmachines.kubevirt.io": read,
+		"deployments/scale.apps": "get", "events.events.k8s.io": "create patch update",
+		"tokenreviews.authentication.k8s.io": "create", "subjectaccessreviews.authorization.k8s.io": "create",
+		"leases.coordination.k8s.io@bcsnet-system":                  read + " " + write,
+		"leases.coordination.k8s.io@kube-node-lease":                "get",
+		"secrets@bcsnet-system":                                     "create",
+		"secrets@bcsnet-system=bcsnet-controller-ca":                "get update",
+		"configmaps@bcsnet-system":                                  "create",
+		"configmaps@bcsnet-system=bcsnet-controller-ca":             "get update",
+		"configmaps@kube-system=extension-apiserver-authentication": read,
+	}
+	// What nodeCapacity, floatingipConfig, hostnicIPAMConfig and ipamClaims add.
+	optional := map[string]string{
+		"nodes/status": "patch",
+		"configmaps@kube-system=floatingip-config":                                  read,
+		"configmaps@kube-system=hostnic-ipam-config":                                read,
+		"ipamclaims.k8s.cni.cncf.io":                                                read,
+		"ipamclaims/status.k8s.cni.cncf.io":                                         "patch",
+		"customresourcedefinitions.apiextensions.k8s.io=ipamclaims.k8s.cni.cncf.io": "get",
+	}
 	return map[string]role{
 		"viewer": {"viewer", with(see, workloads, map[string]string{"pods": "get", "nodes": "get", "namespaces": "get"})},
 		"operator": {"operator", with(see, workloads, map[string]string{
@@ -54,30 +80,8 @@ func roles() map[string]role {
 			"configmaps@bcsnet-system=bcsnet-controller-ca": "list watch",
 			"endpointslices.discovery.k8s.io@bcsnet-system": "list watch", "events.events.k8s.io@default": "create patch update",
 		}},
-		// With the roles that nodeCapacity, floatingipConfig, hostnicIPAMConfig and ipamClaims add.
-		"controller": {serviceAccount(system, "bcsnet-controller"), map[string]string{
-			"bcsnetpools": read + " " + write, "bcsnetipclaims": read + " " + write,
-			"bcsnetpools/status": "update patch", "bcsnetipclaims/status": "update patch",
-			"bcsnetpools/finalizers": "update patch", "bcsnetipclaims/finalizers": "update patch",
-			"bcsnetips": read + " create update delete",
-			"pods":      read, "nodes": read, "namespaces": read, "replicationcontrollers": read, "deployments.apps": read, "statefulsets.apps": read, "daemonsets.apps": read,
-			"jobs.batch": read, "clonesets.apps.kruise.io": read, "virtualmachines.kubevirt.io": read,
-			"deployments/scale.apps": "get", "events.events.k8s.io": "create patch update",
-			"tokenreviews.authentication.k8s.io": "create", "subjectaccessreviews.authorization.k8s.io": "create",
-			"leases.coordination.k8s.io@bcsnet-system":                  read + " " + write,
-			"leases.coordination.k8s.io@kube-node-lease":                "get",
-			"secrets@bcsnet-system":                                     "create",
-			"secrets@bcsnet-system=bcsnet-controller-ca":                "get update",
-			"configmaps@bcsnet-system":                                  "create",
-			"configmaps@bcsnet-system=bcsnet-controller-ca":             "get update",
-			"configmaps@kube-system=extension-apiserver-authentication": read,
-			"nodes/status": "patch",
-			"configmaps@kube-system=floatingip-config":                                  read,
-			"configmaps@kube-system=hostnic-ipam-config":                                read,
-			"ipamclaims.k8s.cni.cncf.io":                                                read,
-			"ipamclaims/status.k8s.cni.cncf.io":                                         "patch",
-			"customresourcedefinitions.apiextensions.k8s.io=ipamclaims.k8s.cni.cncf.io": "get",
-		}},
+		"controller":       {serviceAccount(system, "bcsnet-controller"), with(controller, optional)},
+		"controller alone": {serviceAccount(system, alone), controller},
 	}
 }
 

@@ -32,8 +32,8 @@ func long(all, short int) int {
 	return short
 }
 
-// host is that of all pools and pods. Requests come from it: a controller that answers plain HTTP to each host for
-// itself alone answers them.
+// host is that of all pools and pods, and what requests come from: this machine, which both releases answer by plain HTTP
+// whatever it asks. What is refused of other machines is nothing that this traffic shows; test/attacks has that.
 const host = "127.0.0.1"
 
 var cluster *controlplane.ControlPlane
@@ -132,7 +132,7 @@ func (s *site) arguments(r release) []string {
 	args := slices.DeleteFunc(slices.Clone(d.Spec.Template.Spec.Containers[0].Args), func(arg string) bool {
 		return strings.Contains(arg, "-bind-address=")
 	})
-	if r.name == s.now.name {
+	if r.name == s.now.name { // as upgrades go on; nothing here comes from another machine
 		args = append(args, "--plain-http")
 	}
 	return args

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/bcsnet/bcsnet/pkg/access"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -23,6 +24,7 @@ type Node struct {
 	Since       time.Time    // of State, where the node says
 	Addrs       []netip.Addr // internal first
 	Internal    []netip.Addr
+	Further     []netip.Addr // those that its annotation gives it
 	Labels      map[string]string
 }
 
@@ -94,6 +96,7 @@ func ReadNode(u *unstructured.Unstructured) (Node, error) {
 		return Node{}, err
 	}
 	n := Node{Name: o.Name, State: HostNotReady, Labels: o.Labels}
+	n.Further = access.FurtherHosts(o.Annotations[access.HostsAnnotation])
 	for _, kind := range []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP} {
 		for _, a := range o.Status.Addresses {
 			if ip, err := ipaddr.ParseAddr(a.Address); err == nil && a.Type == kind {

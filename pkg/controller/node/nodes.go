@@ -3,7 +3,6 @@ package node
 import (
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -29,7 +28,8 @@ type Nodes struct {
 	now      func() time.Time
 	mu       sync.RWMutex
 	addrs    map[string][]netip.Addr
-	further  map[string][]netip.Addr // those of the annotation
+	further  map[string][]netip.Addr // those of the annotation, each once
+	given    map[netip.Addr]int      // to how many nodes annotations give an address
 	has      map[netip.Addr]int      // how many nodes have an address
 	gateways map[netip.Addr]netip.Addr
 	// ready has the ready node of an address; away has since when there is none.
@@ -42,9 +42,9 @@ type Nodes struct {
 func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
 	return &Nodes{
 		index: index, changed: changed, now: now,
-		addrs: map[string][]netip.Addr{}, further: map[string][]netip.Addr{}, has: map[netip.Addr]int{},
-		gateways: map[netip.Addr]netip.Addr{},
-		ready:    map[netip.Addr]string{}, away: map[netip.Addr]time.Time{},
+		addrs: map[string][]netip.Addr{}, further: map[string][]netip.Addr{}, given: map[netip.Addr]int{},
+		has: map[netip.Addr]int{}, gateways: map[netip.Addr]netip.Addr{},
+		ready: map[netip.Addr]string{}, away: map[netip.Addr]time.Time{},
 	}
 }
 
@@ -52,9 +52,7 @@ func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), no
 func (n *Nodes) Set(o *corev1.Node) {
 	gateway, _ := ipaddr.ParseAddr(o.Annotations[GatewayAnnotation])
 	ready, since := readiness(o)
-	n.mu.Lock()
-	n.further[o.Name] = furtherOf(o)
-	n.mu.Unlock()
+	n.give(o.Name, furtherOf(o))
 	n.put(o.Name, nodeOf(o), gateway, ready, since)
 }
 
@@ -91,20 +89,31 @@ func readiness(o *corev1.Node) (ready bool, since time.Time) {
 
 // Remove forgets a node.
 func (n *Nodes) Remove(o *corev1.Node) {
-	n.mu.Lock()
-	delete(n.further, o.Name)
-	n.mu.Unlock()
+	n.give(o.Name, nil)
 	n.put(o.Name, ipam.Node{}, netip.Addr{}, false, time.Time{})
 }
 
-// furtherOf reads the addresses that an operator lets a node ask for, beside its own. What cannot be read is none.
-func furtherOf(o *corev1.Node) (addrs []netip.Addr) {
-	for text := range strings.SplitSeq(o.Annotations[access.HostsAnnotation], ",") {
-		if a, err := ipaddr.ParseAddr(strings.TrimSpace(text)); err == nil {
-			addrs = append(addrs, a)
+// give records the further addresses of a node.
+func (n *Nodes) give(name string, further []netip.Addr) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, a := range n.further[name] {
+		if n.given[a]--; n.given[a] == 0 {
+			delete(n.given, a)
 		}
 	}
-	return addrs
+	delete(n.further, name)
+	if len(further) > 0 {
+		n.further[name] = further
+	}
+	for _, a := range further {
+		n.given[a]++
+	}
+}
+
+// furtherOf reads the addresses that an operator lets a node ask for, beside its own. What cannot be read is none.
+func furtherOf(o *corev1.Node) []netip.Addr {
+	return access.FurtherHosts(o.Annotations[access.HostsAnnotation])
 }
 
 func (n *Nodes) put(name string, o ipam.Node, gateway netip.Addr, ready bool, since time.Time) {
@@ -206,13 +215,14 @@ func (n *Nodes) Of(name string) []netip.Addr {
 }
 
 // Hosts returns the addresses that a node asks for: its own, and those that an operator has added. One that is another
-// node's own is not among the added ones: a kubelet may annotate its own Node.
+// node's own, or that another node was given, too, is not among the added ones: where no policy refuses it, a kubelet may
+// annotate its own Node. Which of the two was meant cannot be seen, so it is neither's.
 func (n *Nodes) Hosts(name string) []netip.Addr {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	all := slices.Clone(n.addrs[name])
 	for _, a := range n.further[name] {
-		if n.has[a] == 0 {
+		if n.has[a] == 0 && n.given[a] == 1 {
 			all = append(all, a)
 		}
 	}
@@ -223,15 +233,7 @@ func (n *Nodes) Hosts(name string) []netip.Addr {
 func (n *Nodes) IsHost(host netip.Addr) bool {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	if n.has[host] > 0 {
-		return true
-	}
-	for _, further := range n.further {
-		if slices.Contains(further, host) {
-			return true
-		}
-	}
-	return false
+	return n.has[host] > 0 || n.given[host] > 0
 }
 
 // Gateway returns the gateway in the annotation of a host's node; invalid when there is none.

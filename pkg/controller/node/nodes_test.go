@@ -2,6 +2,7 @@ package node
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func TestHosts(t *testing.T) {
 	n := New(ipam.NewIndex(), func([]netip.Addr, []string) {}, time.Now)
 	o := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "n", Annotations: map[string]string{access.HostsAnnotation: "10.8.0.11, x,,fd00:8::11", "other": "x"},
+			Name: "n", Annotations: map[string]string{access.HostsAnnotation: "10.8.0.11, x,,fd00:8::11,10.8.0.11", "other": "x"},
 		},
 		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.11"}}},
 	}
@@ -55,5 +56,46 @@ func TestHosts(t *testing.T) {
 	n.Remove(o)
 	if got := hosts(); len(got) != 0 {
 		t.Errorf("removed: %v", got)
+	}
+}
+
+// A further address that two nodes were given is neither's: a kubelet may have annotated its own Node with it.
+func TestHostsThatTwoWereGiven(t *testing.T) {
+	t.Parallel()
+	n := New(ipam.NewIndex(), func([]netip.Addr, []string) {}, time.Now)
+	annotated := func(name, hosts string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Annotations: map[string]string{access.HostsAnnotation: hosts},
+		}}
+	}
+	shared := netip.MustParseAddr("10.8.0.11")
+	want := func(when string, nodes ...string) {
+		t.Helper()
+		for _, name := range []string{"a", "b"} {
+			if got := slices.Contains(n.Hosts(name), shared); got != slices.Contains(nodes, name) {
+				t.Errorf("%s: %s has it: %t", when, name, got)
+			}
+		}
+	}
+	b := annotated("b", "10.8.0.11,10.8.0.12")
+	n.Set(b)
+	n.Set(b)
+	want("one", "b")
+	n.Set(annotated("a", "10.8.0.11"))
+	want("both")
+	if got := n.Hosts("b"); !slices.Contains(got, netip.MustParseAddr("10.8.0.12")) {
+		t.Errorf("b has %v", got)
+	}
+	if !n.IsHost(shared) {
+		t.Error("it is a host's no more")
+	}
+	n.Set(annotated("a", "10.8.0.13"))
+	want("taken back", "b")
+	n.Remove(b)
+	n.Set(annotated("a", "10.8.0.11"))
+	want("the other is gone", "a")
+	n.Remove(annotated("a", ""))
+	if n.IsHost(shared) {
+		t.Error("it is a host's still")
 	}
 }

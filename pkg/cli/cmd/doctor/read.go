@@ -98,7 +98,8 @@ func (r *snapshotReader) readNodes(ctx context.Context) error {
 	all, err := resource.ListNodes(ctx, r.App)
 	for _, n := range all {
 		r.snapshot.Nodes = append(r.snapshot.Nodes, doctor.Node{
-			Name: n.Name, Addrs: n.Addrs, Internal: n.Internal, Labels: n.Labels, Ready: n.State == resource.HostReady,
+			Name: n.Name, Addrs: n.Addrs, Internal: n.Internal, Further: n.Further, Labels: n.Labels,
+			Ready: n.State == resource.HostReady,
 		})
 	}
 	return err
