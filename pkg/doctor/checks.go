@@ -64,7 +64,8 @@ func installChecks() []Check {
 		Meaning: "The controller runs with `--plain-http`, has written down who calls that way for 24 hours at least, and " +
 			"nobody has for so long.",
 		Impact: "any machine of the network may ask for itself, and any node as a scheduler",
-		Mend:   "Take the flag away: the chart's value `plainHTTP: false`, or the argument of the Deployment.",
+		Mend: "Switch it off: `bcsnetctl upgrade --plain-http=false`, or what Helm installed by " +
+			"`helm upgrade … --set plainHTTP=false`; otherwise write the argument `--plain-http=false` into the Deployment.",
 	}}
 }
 

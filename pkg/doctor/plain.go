@@ -129,6 +129,6 @@ func plainUnused(f *facts) []Finding {
 	return []Finding{{
 		Object: Object{"deployment", ControllerNamespace + "/" + ControllerName},
 		Cause:  "no other machine has called by plain HTTP for 24 hours",
-		Fix:    "kubectl -n " + ControllerNamespace + " edit deployment " + ControllerName,
+		Fix:    "bcsnetctl upgrade --plain-http=false; what Helm installed: helm upgrade … --set plainHTTP=false",
 	}}
 }

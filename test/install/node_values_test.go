@@ -139,6 +139,35 @@ func TestNodeWithoutConflist(t *testing.T) {
 	}
 }
 
+// TestNodeCA has the node side trust another CA than the controller's own, from one of two places, and the removal need
+// none.
+func TestNodeCA(t *testing.T) {
+	t.Parallel()
+	file := []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}
+	for value, want := range map[string]corev1.VolumeSource{
+		"tls.caSecretName": {Secret: &corev1.SecretVolumeSource{SecretName: "mine", Items: file}},
+		"tls.caConfigMap": {ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "mine"}, Items: file,
+		}},
+	} {
+		set, _, _ := nodeSide(t, "--set", "node.enabled=true", "--set", "tls.secretName=web", "--set", value+"=mine")
+		spec := set.Spec.Template.Spec
+		at := slices.IndexFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == "ca" })
+		if at < 0 || !cmp.Equal(spec.Volumes[at].VolumeSource, want) {
+			t.Errorf("%s: the volumes are %+v", value, spec.Volumes)
+		}
+		mounted := func(m corev1.VolumeMount) bool { return m.Name == "ca" && m.MountPath == "/ca" && m.ReadOnly }
+		if c := spec.Containers[0]; !slices.ContainsFunc(c.VolumeMounts, mounted) || !slices.Contains(c.Args, "--ca-file=/ca/ca.crt") ||
+			strings.Contains(strings.Join(c.Args, " "), "--ca-config-map") {
+			t.Errorf("%s: %v, %+v", value, c.Args, c.VolumeMounts)
+		}
+	}
+	set, _, _ := nodeSide(t, "--set", "node.enabled=true", "--set", "node.uninstall=true", "--set", "tls.secretName=web")
+	if slices.ContainsFunc(set.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "ca" }) {
+		t.Error("what removes the plugins has a CA")
+	}
+}
+
 // TestNodeMonitor has the node side scraped where it is installed, at the port that it has, and nowhere else.
 func TestNodeMonitor(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package install
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestPlainHTTPOfANewInstallation(t *testing.T) {
 				"install", "--image", image, "--dry-run=client", "--yes", "-o", "yaml",
 			}, args.bcsnetctl...)...),
 		} {
-			if got := plainIn(out); got != want {
+			if got := c.plainIn(out); got != want {
 				t.Errorf("%s, %s: plain HTTP of other machines is answered: %t, want %t", way, name, got, want)
 			}
 		}
@@ -49,8 +50,15 @@ func (c *clusterOf) tryHelm(args ...string) string {
 	}, args...)...)
 }
 
-// plainIn reports whether manifests have the flag.
-func plainIn(manifests string) bool { return strings.Contains(manifests, "- "+plainFlag+"\n") }
+// plainIn returns what the flag of manifests is set to. It stands there in any case, and once.
+func (c *clusterOf) plainIn(manifests string) bool {
+	c.t.Helper()
+	on, off := strings.Count(manifests, "- "+plainFlag+"=true\n"), strings.Count(manifests, "- "+plainFlag+"=false\n")
+	if on+off != 1 || strings.Count(manifests, "- "+plainFlag) != 1 {
+		c.t.Errorf("%s is not set once in\n%s", plainFlag, manifests)
+	}
+	return on == 1
+}
 
 // TestPlainHTTPOfAnUpgrade: it goes on as the controller that runs, Helm's way and ours by the same rule, unless
 // something else is asked for.
@@ -60,8 +68,15 @@ func TestPlainHTTPOfAnUpgrade(t *testing.T) {
 	c.bcsnetctl("install", "--yes", "--image", image)
 	const bind = "--http-bind-address=:8090"
 	ended := `{"conditions":[{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable"}]}`
+	variable := func(value string) map[string]any {
+		return map[string]any{"name": "BCSNET_PLAIN_HTTP", "value": value}
+	}
+	elsewhere := map[string]any{"name": "BCSNET_PLAIN_HTTP", "valueFrom": map[string]any{
+		"fieldRef": map[string]any{"fieldPath": "status.podIP"},
+	}}
 	for name, test := range map[string]struct {
 		args   []string
+		env    []map[string]any
 		status string
 		ca     bool
 		want   bool
@@ -76,37 +91,52 @@ func TestPlainHTTPOfAnUpgrade(t *testing.T) {
 		"manifests of one's own, ready":          {args: []string{bind}, status: `{"replicas":1,"readyReplicas":1}`, want: true},
 		"manifests of one's own, were ready":     {args: []string{bind}, status: ended, want: true},
 		"no arguments at all, and it never came": {},
+		"refuses, and its CA was deleted":        {args: []string{bind, plainFlag + "=false"}, status: ended},
+		"refuses by the environment":             {args: []string{bind}, env: []map[string]any{variable("false")}, status: ended},
+		"answers by the environment":             {args: []string{bind}, env: []map[string]any{variable("true")}, ca: true, want: true},
+		"answers by the last variable":           {args: []string{bind}, env: []map[string]any{variable("f"), variable("T")}, ca: true, want: true},
+		"a variable from elsewhere":              {args: []string{bind}, env: []map[string]any{elsewhere}, status: ended},
+		"the flag goes before the variable":      {args: []string{plainFlag + "=false"}, env: []map[string]any{variable("true")}, ca: true},
+		"answers by a value":                     {args: []string{plainFlag + "=true", bind}, status: ended, ca: true, want: true},
+		"answers by a short value":               {args: []string{plainFlag + "=1"}, ca: true, want: true},
+		"the last flag counts, on":               {args: []string{plainFlag + "=false", bind, plainFlag}, ca: true, want: true},
+		"the last flag counts, off":              {args: []string{plainFlag, plainFlag + "=0"}, ca: true},
+		"a value that is none":                   {args: []string{plainFlag + "=yes"}, status: ended},
+		"another flag":                           {args: []string{plainFlag + "s=true"}, status: ended, ca: true},
+		"a release without, and the variable":    {args: []string{"--forward-plain-http"}, env: []map[string]any{variable("false")}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &clusterOf{c.ControlPlane, t, c.root, c.kubeconfig}
-			c.runs(test.args, test.status, test.ca)
+			c.runs(test.args, test.env, test.status, test.ca)
 			for way, got := range map[string]bool{
-				"helm":      plainIn(c.tryHelm()),
-				"bcsnetctl": plainIn(c.bcsnetctl("install", "--dry-run=server", "--yes", "-o", "yaml")),
+				"helm":      c.plainIn(c.tryHelm()),
+				"bcsnetctl": c.plainIn(c.bcsnetctl("install", "--dry-run=server", "--yes", "-o", "yaml")),
 			} {
 				if got != test.want {
 					t.Errorf("%s: plain HTTP of other machines is answered: %t, want %t", way, got, test.want)
 				}
 			}
-			if !plainIn(c.tryHelm("--set", "plainHTTP=true")) ||
-				!plainIn(c.bcsnetctl("install", "--dry-run=server", "--yes", "-o", "yaml", plainFlag)) {
-				t.Error("it is not answered although that is asked for")
-			}
-			if plainIn(c.tryHelm("--set", "plainHTTP=false")) ||
-				plainIn(c.bcsnetctl("install", "--dry-run=server", "--yes", "-o", "yaml", plainFlag+"=false")) {
-				t.Error("it is answered although that is not to be")
-			}
 		})
+	}
+	for runs, on := range map[string]bool{"=false": true, "=true": false} {
+		c.runs([]string{plainFlag + runs}, nil, ended, true)
+		asked := fmt.Sprintf("=%t", on)
+		if c.plainIn(c.tryHelm("--set", "plainHTTP"+asked)) != on ||
+			c.plainIn(c.bcsnetctl("install", "--dry-run=server", "--yes", "-o", "yaml", plainFlag+asked)) != on {
+			t.Errorf("%s%s: it is not so although that is asked for", plainFlag, asked)
+		}
 	}
 }
 
-// runs makes the Deployment in the cluster what some controller would be: with arguments, a status, and a CA or none.
-func (c *clusterOf) runs(args []string, status string, ca bool) {
+// runs makes the Deployment in the cluster what some controller would be: with arguments, variables, a status, and a CA or
+// none.
+func (c *clusterOf) runs(args []string, env []map[string]any, status string, ca bool) {
 	c.t.Helper()
-	if args == nil {
-		args = []string{}
-	}
-	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/spec/template/spec/containers/0/args", "value": args}})
+	const container = "/spec/template/spec/containers/0/"
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "add", "path": container + "args", "value": append([]string{}, args...)},
+		{"op": "add", "path": container + "env", "value": append([]map[string]any{}, env...)},
+	})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -60,6 +60,10 @@ func TestValuesRefused(t *testing.T) {
 		"port of the server": {[]string{"--set", "apiServer.port=70000"}, "apiServer"},
 		"name of a port":     {[]string{"--set", "apiServer.port=https"}, "apiServer"},
 		"port in quotes":     {[]string{"--set-string", "apiServer.port=65536"}, "apiServer"},
+		"one's own TLS":      {[]string{"--set", "tls.secretName=a/b"}, "secretName"},
+		"typo of TLS":        {[]string{"--set", "tls.secret=a"}, "secret"},
+		"TLS of no CA":       {[]string{"--set", "tls.secretName=a", "--set", "node.enabled=true"}, "tls.caSecretName or tls.caConfigMap"},
+		"two CAs":            {[]string{"--set", "tls.caConfigMap=a", "--set", "tls.caSecretName=b", "--set", "node.enabled=true"}, "one of tls.caConfigMap"},
 		"allocator's port":   {[]string{"--set", "node.metricsPort=8090"}, "metricsPort"},
 		"controller's port":  {[]string{"--set", "node.metricsPort=8091"}, "metricsPort"},
 		"port of probes":     {[]string{"--set", "node.metricsPort=8092"}, "metricsPort"},
@@ -99,7 +103,7 @@ func TestValues(t *testing.T) {
 		"--set", "apiServer.port=6443", "--set", "floatingipConfig=a/b", "--set", "hostnicIPAMConfig=c/d", "--set", "ipamClaims=true",
 		"--set", "serviceMonitor.enabled=true", "--set", "serviceMonitor.labels.release=prom", "--set", "prometheusRule.enabled=true",
 		"--set", "prometheusRule.labels.release=prom", "--set", "dashboard.enabled=true", "--set", "crds.install=false",
-		"--set", "policies.enabled=false", "--set", "nodeCapacity.enabled=false")
+		"--set", "policies.enabled=false", "--set", "nodeCapacity.enabled=false", "--set", "tls.secretName=web")
 	if err != nil {
 		t.Fatal(out)
 	}
@@ -143,10 +147,12 @@ func TestValues(t *testing.T) {
 			Spec struct {
 				NodeSelector     map[string]string
 				ImagePullSecrets []map[string]string
+				Volumes          []any
 				Containers       []struct {
 					Image, ImagePullPolicy string
 					Args                   []string
 					Env                    []struct{ Name, Value string }
+					VolumeMounts           []any
 				}
 			}
 		}
@@ -167,19 +173,22 @@ func TestValues(t *testing.T) {
 	got := map[string]any{
 		"image": container.Image, "policy": container.ImagePullPolicy, "replicas": d.Replicas, "args": container.Args, "env": env,
 		"nodes": d.Template.Spec.NodeSelector, "secrets": d.Template.Spec.ImagePullSecrets,
+		"volumes": d.Template.Spec.Volumes, "mounts": container.VolumeMounts,
 	}
 	want := map[string]any{
 		"image": "ghcr.io/bcsnet/bcsnet-controller@" + digest, "policy": "Always", "replicas": 3,
 		"args": []string{
-			"--http-bind-address=:8090", "--metrics-bind-address=:8091", "--health-probe-bind-address=:8092", "--node-resources=",
-			"--log-format=json",
+			"--http-bind-address=:8090", "--metrics-bind-address=:8091", "--health-probe-bind-address=:8092", "--plain-http=false",
+			"--node-resources=", "--log-format=json",
 		},
 		"env": map[string]string{
 			"BCSNET_POD_IP": "", "GOMEMLIMIT": "900MiB", "A": "b", "KUBERNETES_SERVICE_HOST": "10.0.0.1",
 			"KUBERNETES_SERVICE_PORT": "6443", "BCSNET_FLOATINGIP_CONFIG": "a/b", "BCSNET_HOSTNIC_IPAM_CONFIG": "c/d",
-			"BCSNET_IPAM_CLAIMS": "true",
+			"BCSNET_IPAM_CLAIMS": "true", "BCSNET_TLS_CERT_FILE": "/tls/tls.crt", "BCSNET_TLS_PRIVATE_KEY_FILE": "/tls/tls.key",
 		},
-		"nodes": map[string]string{"role": "infra"}, "secrets": []map[string]string{{"name": "pull"}},
+		"volumes": []any{map[string]any{"name": "tls", "secret": map[string]any{"secretName": "web"}}},
+		"mounts":  []any{map[string]any{"name": "tls", "mountPath": "/tls", "readOnly": true}},
+		"nodes":   map[string]string{"role": "infra"}, "secrets": []map[string]string{{"name": "pull"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the Deployment (-want +got):\n%s", diff)

@@ -11,23 +11,57 @@
 
 {{- /*
 Whether the controller answers plain HTTP of other machines. "auto" goes on as the controller that runs, by the rule of
-pkg/cli/cmd/install/plain.go: a release without HTTPS answered it, and is known by an argument of its manifests, or as it
-came up and published no CA. Where Helm asks no cluster, lookup finds nothing.
+pkg/cli/cmd/install/plain.go: its last argument about it counts, which manifests of this release have in any case, else
+the variable of its environment. Else a release without HTTPS answered it, and is known by an argument of its manifests,
+or as it came up and published no CA. Where Helm asks no cluster, lookup finds nothing.
 */}}
 {{- define "bcsnet.plainHTTP" -}}
 {{- if ne (toString .Values.plainHTTP) "auto" -}}
 {{- .Values.plainHTTP -}}
 {{- else -}}
 {{- with lookup "apps/v1" "Deployment" "bcsnet-system" "bcsnet-controller" -}}
-{{- $args := (first .spec.template.spec.containers).args | default list -}}
+{{- $container := first .spec.template.spec.containers -}}
+{{- $set := "not set" -}}
+{{- range $container.env -}}
+{{- if eq .name "BCSNET_PLAIN_HTTP" -}}
+{{- $set = .value | default "" -}}
+{{- end -}}
+{{- end -}}
+{{- if has "--forward-plain-http" ($container.args | default list) -}}
+{{- $set = "true" -}}
+{{- end -}}
+{{- range $container.args -}}
+{{- if eq . "--plain-http" -}}
+{{- $set = "true" -}}
+{{- else if hasPrefix "--plain-http=" . -}}
+{{- $set = trimPrefix "--plain-http=" . -}}
+{{- end -}}
+{{- end -}}
 {{- $cameUp := gt (dig "status" "readyReplicas" 0 . | int) 0 -}}
 {{- range dig "status" "conditions" list . -}}
 {{- $cameUp = or $cameUp (eq (.reason | default "") "NewReplicaSetAvailable") -}}
 {{- end -}}
-{{- if or (has "--plain-http" $args) (has "--forward-plain-http" $args) -}}
-true
+{{- if ne $set "not set" -}}
+{{- has $set (list "1" "t" "T" "true" "TRUE" "True") -}}
 {{- else if $cameUp -}}
 {{- empty (lookup "v1" "ConfigMap" "bcsnet-system" "bcsnet-controller-ca") -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- /* The volume with the CA that the node side trusts; empty where that is the controller's own, or it needs none. */}}
+{{- define "bcsnet.caVolume" -}}
+{{- if not .Values.node.uninstall -}}
+{{- with .Values.tls -}}
+{{- if and .caConfigMap .caSecretName -}}
+{{- fail "the CA of the node side comes from one of tls.caConfigMap and tls.caSecretName" -}}
+{{- else if .caConfigMap -}}
+configMap: {name: {{ .caConfigMap }}, items: [{key: ca.crt, path: ca.crt}]}
+{{- else if .caSecretName -}}
+secret: {secretName: {{ .caSecretName }}, items: [{key: ca.crt, path: ca.crt}]}
+{{- else if .secretName -}}
+{{- fail "the node side has to trust the certificate in tls.secretName; hint: tls.caSecretName or tls.caConfigMap, with the key ca.crt" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

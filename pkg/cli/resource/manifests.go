@@ -117,6 +117,20 @@ func ControllerArguments(o unstructured.Unstructured) []string {
 	return args
 }
 
+// ControllerVariable returns the value of a variable of the controller's environment in its Deployment; empty where it
+// comes from elsewhere.
+func ControllerVariable(o unstructured.Unstructured, name string) (value string, found bool) {
+	c, _, _ := onlyContainer(o)
+	env, _, _ := unstructured.NestedSlice(c, "env")
+	for _, variable := range env {
+		if m, ok := variable.(map[string]any); ok && m["name"] == name {
+			value, _, _ = unstructured.NestedString(m, "value")
+			found = true
+		}
+	}
+	return value, found
+}
+
 // SetControllerArguments sets the arguments of the controller in its Deployment.
 func SetControllerArguments(o unstructured.Unstructured, args []string) error {
 	c, all, err := onlyContainer(o)

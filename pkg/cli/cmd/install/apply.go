@@ -74,7 +74,7 @@ func (v *install) stepsFor(ctx context.Context, c dynamic.Interface, all []unstr
 	return steps, nil
 }
 
-// keep makes a Deployment that exists keep its replicas and its image, which people set, and nothing else.
+// keep makes a Deployment that exists keep its replicas, its image and its certificate, which people set, and nothing else.
 func (v *install) keep(d step) error {
 	switch {
 	case d.have == nil && v.upgrade:
@@ -90,8 +90,8 @@ func (v *install) keep(d step) error {
 			return err
 		}
 	}
-	if v.image != "" {
-		return nil
+	if err := keepArguments(d, "--tls-cert-file", "--tls-private-key-file"); err != nil || v.image != "" {
+		return err
 	}
 	return resource.SetImage(d.want, resource.Image(*d.have))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -71,6 +72,16 @@ func (v *install) adopt(ctx context.Context, c dynamic.Interface, steps []step) 
 		}
 	}
 	return nil
+}
+
+// rightsToForget are those that forget takes.
+func rightsToForget() (r rights) {
+	for _, verb := range []string{"list", "delete"} {
+		r = append(r, authorizationv1.ResourceAttributes{
+			Verb: verb, Version: "v1", Resource: "secrets", Namespace: resource.SystemNamespace,
+		})
+	}
+	return r
 }
 
 // forget deletes the Secrets in which Helm keeps a release.

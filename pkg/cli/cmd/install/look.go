@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
@@ -46,8 +47,12 @@ func (v *install) prepare(ctx context.Context, c dynamic.Interface, all []unstru
 	if v.DryRun == app.DryRunClient {
 		verbs = verbs[:1]
 	}
-	if err := v.checked(checkRights, "", v.permitted(ctx, c, all, verbs...)); err != nil {
-		return nil, err
+	missing, err := v.missing(ctx, c, rightsTo(all, verbs...))
+	if err != nil {
+		return nil, v.checked(checkRights, "", err)
+	}
+	if slices.ContainsFunc(missing, func(r authorizationv1.ResourceAttributes) bool { return r.Verb == "get" }) {
+		return nil, v.checked(checkRights, "", missing.refusal())
 	}
 	steps, err := v.stepsFor(ctx, c, all)
 	if err != nil {
@@ -64,7 +69,13 @@ func (v *install) prepare(ctx context.Context, c dynamic.Interface, all []unstru
 	if v.DryRun == app.DryRunClient {
 		allowed = "you may read all of it"
 	} else {
-		err = v.permitted(ctx, c, fresh, "create")
+		more := rightsTo(fresh, "create")
+		if len(releases(steps)) > 0 {
+			more = append(more, rightsToForget()...)
+		}
+		if more, err = v.missing(ctx, c, more); err == nil {
+			err = append(missing, more...).refusal()
+		}
 	}
 	if err := v.checked(checkRights, allowed, err); err != nil {
 		return nil, err

@@ -114,8 +114,8 @@ func (v *install) wantNode(all []unstructured.Unstructured) ([]unstructured.Unst
 	return append(all, node...), err
 }
 
-// keepNode makes the DaemonSet and the conflist that exist keep what people set: the image, and the network of pods. A
-// DaemonSet that is made in another way than this one, for other directories or without a conflist, is refused: nodes
+// keepNode makes the DaemonSet and the conflist that exist keep what people set: the image, the network of pods with the
+// name that it has in the ConfigMap, and the CA that they trust. A DaemonSet that is made in another way than this one, for other directories or without a conflist, is refused: nodes
 // would lose their plugins.
 func (v *install) keepNode(s step) error {
 	switch {
@@ -139,6 +139,12 @@ func (v *install) keepNode(s step) error {
 	}
 	if why != "" {
 		return madeOtherwise(*s.have, why, "--node")
+	}
+	// Volumes of values stay: they belong to whoever applied them.
+	for _, flags := range [][]string{{"--conflist-name", "--conflist-file"}, {"--ca-config-map", "--ca-file"}} {
+		if err := keepArguments(s, flags...); err != nil {
+			return err
+		}
 	}
 	if v.nodeImage != "" {
 		return nil

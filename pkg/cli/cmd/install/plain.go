@@ -3,6 +3,8 @@ package install
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,6 +21,8 @@ import (
 const (
 	// plainHTTP has the controller answer plain HTTP of other machines.
 	plainHTTP = "--plain-http"
+	// plainHTTPVariable does the same where the flag is not given.
+	plainHTTPVariable = "BCSNET_PLAIN_HTTP"
 	// withoutHTTPS is an argument that the manifests of releases without HTTPS have, and no later release knows.
 	withoutHTTPS = "--forward-plain-http"
 	// rolloutEnded is the reason of a condition of Deployments whose replicas were all available once.
@@ -36,27 +40,51 @@ func (v *install) keepPlainHTTP(ctx context.Context, c dynamic.Interface, d step
 		}
 		return setPlainHTTP(d.want, v.plain)
 	}
-	runs := resource.ControllerArguments(*d.have)
-	if slices.Contains(runs, plainHTTP) {
-		v.Say.Note("plain HTTP of other machines is answered, as now; docs/upgrading.md says when that can end")
-		return setPlainHTTP(d.want, true)
+	on, set := plainHTTPOf(*d.have)
+	if !set {
+		var err error
+		if on, err = hadNoHTTPS(ctx, c, *d.have); err != nil {
+			return needAdministrator(v.App, err)
+		}
 	}
-	before, err := hadNoHTTPS(ctx, c, *d.have)
 	switch {
-	case err != nil:
-		return needAdministrator(v.App, err)
-	case before:
+	case !on:
+		v.Say.Note("plain HTTP of other machines is refused, as now")
+	case set:
+		v.Say.Note("plain HTTP of other machines is answered, as now; docs/upgrading.md says when that can end")
+	default:
 		v.Say.Note("the release that runs has no HTTPS: plain HTTP of other machines is answered as before, to each for " +
 			"its own host alone")
-	default:
-		v.Say.Note("plain HTTP of other machines is refused, as now")
 	}
-	return setPlainHTTP(d.want, before)
+	return setPlainHTTP(d.want, on)
 }
 
-// hadNoHTTPS reports whether a Deployment is of a release without HTTPS, which answered plain HTTP always. It has an
-// argument of its own, or came up and published no CA. What never came up served nobody. The chart has the same rule in
-// templates/_helpers.tpl.
+// plainHTTPOf returns whether the controller of a Deployment answers plain HTTP of other machines by its last argument
+// about it, else by its environment; set is false where neither is about it. A controller does not start with what is
+// neither yes nor no, and answers nothing. The chart has the same rule in templates/_helpers.tpl.
+func plainHTTPOf(have unstructured.Unstructured) (on, set bool) {
+	args := resource.ControllerArguments(have)
+	value, set := resource.ControllerVariable(have, plainHTTPVariable)
+	if slices.Contains(args, withoutHTTPS) {
+		set = false // a release that does not know the variable
+	}
+	for _, arg := range args {
+		switch name, given, valued := strings.Cut(arg, "="); {
+		case name != plainHTTP:
+		case valued:
+			value, set = given, true
+		default:
+			value, set = "true", true
+		}
+	}
+	on, _ = strconv.ParseBool(value)
+	return on && set, set
+}
+
+// hadNoHTTPS reports whether a Deployment that has neither flag nor variable is of a release without HTTPS, which
+// answered plain HTTP always. It has an argument of its own, or came up and published no CA. What never came up served
+// nobody. The manifests of this release have the flag always: without it, one that refuses plain HTTP would be taken for
+// such a release where its CA was deleted. The chart has the same rule.
 func hadNoHTTPS(ctx context.Context, c dynamic.Interface, have unstructured.Unstructured) (bool, error) {
 	if slices.Contains(resource.ControllerArguments(have), withoutHTTPS) {
 		return true, nil // whoever published a CA: the cluster may have gone back to it
@@ -87,11 +115,8 @@ func (v *install) addPlainHTTP(cmd *cobra.Command) {
 // plainAsked reports whether the flag was given.
 func (v *install) plainAsked() bool { return v.cmd.Flags().Changed("plain-http") }
 
-// setPlainHTTP writes the flag into the arguments of a Deployment, or takes it out.
+// setPlainHTTP writes the flag into the arguments of a Deployment, on or off: in the place that it has there.
 func setPlainHTTP(d unstructured.Unstructured, on bool) error {
-	args := slices.DeleteFunc(resource.ControllerArguments(d), func(arg string) bool { return arg == plainHTTP })
-	if on {
-		args = append(args, plainHTTP)
-	}
-	return resource.SetControllerArguments(d, args)
+	isFlag := func(arg string) bool { return arg == plainHTTP || strings.HasPrefix(arg, plainHTTP+"=") }
+	return replaceArguments(d, isFlag, plainHTTP+"="+strconv.FormatBool(on))
 }

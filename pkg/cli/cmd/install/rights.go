@@ -21,45 +21,57 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// permitted asks the API server whether the user may do something with each of the objects, before the first of them
-// is changed. The error has all that the user may not.
-func (v *install) permitted(
-	ctx context.Context, c dynamic.Interface, all []unstructured.Unstructured, verbs ...string,
-) error {
-	type question struct {
-		authorizationv1.ResourceAttributes
-		allowed bool
-	}
-	var questions []question
+// rights are verbs on objects.
+type rights []authorizationv1.ResourceAttributes
+
+// rightsTo returns the rights to do something with each of the objects.
+func rightsTo(all []unstructured.Unstructured, verbs ...string) (r rights) {
 	for _, o := range all {
 		kind, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind()) // right for the kinds in the manifests
 		for _, verb := range verbs {
-			questions = append(questions, question{ResourceAttributes: authorizationv1.ResourceAttributes{
+			r = append(r, authorizationv1.ResourceAttributes{
 				Verb: verb, Group: kind.Group, Version: kind.Version, Resource: kind.Resource, Namespace: o.GetNamespace(),
 				Name: o.GetName(),
-			}})
+			})
 		}
 	}
+	return r
+}
+
+// missing asks the API server which of the rights the user does not have.
+func (v *install) missing(ctx context.Context, c dynamic.Interface, all rights) (rights, error) {
+	allowed := make([]bool, len(all))
 	var group errgroup.Group
 	group.SetLimit(resource.AtOnce)
-	for i := range questions {
+	for i := range all {
 		group.Go(func() (err error) {
-			questions[i].allowed, err = may(ctx, c, questions[i].ResourceAttributes)
+			allowed[i], err = may(ctx, c, all[i])
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return resource.Explain(v.App, err)
+		return nil, resource.Explain(v.App, err)
 	}
-	missing := map[string][]string{}
-	for _, q := range questions {
-		kind := schema.GroupResource{Group: q.Group, Resource: q.Resource}.String()
-		if !q.allowed && !slices.Contains(missing[kind], q.Verb) {
-			missing[kind] = append(missing[kind], q.Verb)
+	var left rights
+	for i, right := range all {
+		if !allowed[i] {
+			left = append(left, right)
 		}
 	}
-	if len(missing) == 0 {
+	return left, nil
+}
+
+// refusal returns the error that has all rights that are missing; nil where none is.
+func (r rights) refusal() error {
+	if len(r) == 0 {
 		return nil
+	}
+	missing := map[string][]string{}
+	for _, right := range r {
+		kind := schema.GroupResource{Group: right.Group, Resource: right.Resource}.String()
+		if !slices.Contains(missing[kind], right.Verb) {
+			missing[kind] = append(missing[kind], right.Verb)
+		}
 	}
 	var what []string
 	for _, kind := range slices.Sorted(maps.Keys(missing)) {
