@@ -13,6 +13,7 @@ import (
 // TestInstall runs the scripts that install and uninstall, as the administrator of a cluster of their own:
 // they take away what the other scripts need.
 func TestInstall(t *testing.T) {
+	t.Parallel() // with TestScripts
 	cp := controlplane.ForTest(t, controlplane.WithControllerManager())
 	admin := filepath.Join(t.TempDir(), "admin")
 	if err := cp.WriteKubeconfig(admin); err != nil {

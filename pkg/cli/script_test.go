@@ -26,6 +26,7 @@ var update = flag.Bool("update", false, "write what the commands print into the 
 // one after the other, each beginning with an empty cluster; two nouns at a time run side by side, each on a control
 // plane of its own. The commands run as a user with the ClusterRole bcsnet-operator.
 func TestScripts(t *testing.T) {
+	t.Parallel() // with TestInstall
 	fixtures := []*fixture{newFixture(t)}
 	if !strings.Contains(flag.Lookup("test.run").Value.String(), "/") { // for single scripts one will do
 		second := controlplane.ForTest(t, lists.option())
