@@ -74,7 +74,8 @@ func (v *install) stepsFor(ctx context.Context, c dynamic.Interface, all []unstr
 	return steps, nil
 }
 
-// keep makes a Deployment that exists keep its replicas, its image and its certificate, which people set, and nothing else.
+// keep makes a Deployment that exists keep its replicas, its image and its certificate, which people set, and nothing
+// else.
 func (v *install) keep(d step) error {
 	switch {
 	case d.have == nil && v.upgrade:

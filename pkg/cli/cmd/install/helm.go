@@ -74,7 +74,7 @@ func (v *install) adopt(ctx context.Context, c dynamic.Interface, steps []step) 
 	return nil
 }
 
-// rightsToForget are those that forget takes.
+// rightsToForget returns those that forget takes.
 func rightsToForget() (r rights) {
 	for _, verb := range []string{"list", "delete"} {
 		r = append(r, authorizationv1.ResourceAttributes{

@@ -83,8 +83,8 @@ func plainHTTPOf(have unstructured.Unstructured) (on, set bool) {
 
 // hadNoHTTPS reports whether a Deployment that has neither flag nor variable is of a release without HTTPS, which
 // answered plain HTTP always. It has an argument of its own, or came up and published no CA. What never came up served
-// nobody. The manifests of this release have the flag always: without it, one that refuses plain HTTP would be taken for
-// such a release where its CA was deleted. The chart has the same rule.
+// nobody. The manifests of this release have the flag always: without it one that refuses plain HTTP, and whose CA was
+// deleted, would be taken for such a release. The chart has the same rule.
 func hadNoHTTPS(ctx context.Context, c dynamic.Interface, have unstructured.Unstructured) (bool, error) {
 	if slices.Contains(resource.ControllerArguments(have), withoutHTTPS) {
 		return true, nil // whoever published a CA: the cluster may have gone back to it
