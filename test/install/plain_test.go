@@ -28,7 +28,7 @@ func TestPlainHTTPOfANewInstallation(t *testing.T) {
 			t.Fatal(rendered)
 		}
 		for way, out := range map[string]string{
-			"helm template": rendered, "helm install": c.tryHelm(args.helm...),
+			"helm template": rendered, "helm, with a cluster": c.tryHelm(args.helm...),
 			"bcsnetctl install --print": c.bcsnetctl(append([]string{"install", "--print", "--image", image}, args.bcsnetctl...)...),
 			"bcsnetctl install": c.bcsnetctl(append([]string{
 				"install", "--image", image, "--dry-run=client", "--yes", "-o", "yaml",
@@ -41,12 +41,11 @@ func TestPlainHTTPOfANewInstallation(t *testing.T) {
 	}
 }
 
-// tryHelm has Helm show what an upgrade or installation would bring to the cluster.
+// tryHelm has Helm render what an upgrade or installation would bring to the cluster, with what it looks up there.
 func (c *clusterOf) tryHelm(args ...string) string {
 	c.t.Helper()
 	return c.helm(append([]string{
-		"upgrade", "bcsnet", c.chart(), "--install", "--namespace", controlplane.SystemNamespace, "--create-namespace",
-		"--take-ownership", "--server-side=true", "--force-conflicts", "--dry-run=server",
+		"template", "bcsnet", c.chart(), "--namespace", controlplane.SystemNamespace, "--dry-run=server", "--is-upgrade",
 	}, args...)...)
 }
 
@@ -110,7 +109,7 @@ func TestPlainHTTPOfAnUpgrade(t *testing.T) {
 			c.runs(test.args, test.env, test.status, test.ca)
 			for way, got := range map[string]bool{
 				"helm":      c.plainIn(c.tryHelm()),
-				"bcsnetctl": c.plainIn(c.bcsnetctl("install", "--dry-run=server", "--yes", "-o", "yaml")),
+				"bcsnetctl": c.plainIn(c.bcsnetctl("install", "--dry-run=client", "--yes", "-o", "yaml")),
 			} {
 				if got != test.want {
 					t.Errorf("%s: plain HTTP of other machines is answered: %t, want %t", way, got, test.want)
@@ -122,7 +121,7 @@ func TestPlainHTTPOfAnUpgrade(t *testing.T) {
 		c.runs([]string{plainFlag + runs}, nil, ended, true)
 		asked := fmt.Sprintf("=%t", on)
 		if c.plainIn(c.tryHelm("--set", "plainHTTP"+asked)) != on ||
-			c.plainIn(c.bcsnetctl("install", "--dry-run=server", "--yes", "-o", "yaml", plainFlag+asked)) != on {
+			c.plainIn(c.bcsnetctl("install", "--dry-run=client", "--yes", "-o", "yaml", plainFlag+asked)) != on {
 			t.Errorf("%s%s: it is not so although that is asked for", plainFlag, asked)
 		}
 	}
