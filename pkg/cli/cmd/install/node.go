@@ -114,9 +114,9 @@ func (v *install) wantNode(all []unstructured.Unstructured) ([]unstructured.Unst
 	return append(all, node...), err
 }
 
-// keepNode makes the DaemonSet and the conflist that exist keep what people set: the image, the network of pods with its
-// name in the ConfigMap, and the CA that they trust. A DaemonSet that is made in another way than this one, for other
-// directories or without a conflist, is refused: nodes would lose their plugins.
+// keepNode makes the DaemonSet and the conflist that exist keep what people set: the image, the network of pods with
+// its name in the ConfigMap, and the CA that they trust. A DaemonSet that is made in another way than this one, for
+// other directories or without a conflist, is refused: nodes would lose their plugins.
 func (v *install) keepNode(s step) error {
 	switch {
 	case s.want.GetKind() == resource.KindConfigMap && s.have != nil:
