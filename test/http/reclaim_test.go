@@ -91,6 +91,7 @@ func TestReclaimAbandoned(t *testing.T) {
 // TestReclaimFromTheLiving: without reclaimAfter nothing is taken from a namespace that lives; with it, not the last
 // block. ADDs that come meanwhile, at two replicas, all have an address of their own.
 func TestReclaimFromTheLiving(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	call := reclaiming(t, time.Hour)
 	s := newSite(t)

@@ -61,6 +61,7 @@ func (s *site) condition(within time.Duration, reason string) *v1.BCSNetPool {
 // TestSplitWhilePodsAsk: a pool is split while pods of two namespaces ask two replicas, one of which hears of it late.
 // What this one hands out meanwhile lies in no block that the other has given to another namespace; leases stay.
 func TestSplitWhilePodsAsk(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	proxy := newProxy(t, shared.cluster)
 	late := startFor(t, proxy.config(), nil).caller()

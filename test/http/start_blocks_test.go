@@ -51,6 +51,7 @@ func ownedBlocks(
 // TestStartBesideBlocks: a controller that starts lists the blocks that are owned, once, and neither reads nor writes
 // any of them by itself: what it asks of pools is the same beside one block and beside 200.
 func TestStartBesideBlocks(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	asked := map[int][]string{}
 	for _, n := range []int{1, 200} {

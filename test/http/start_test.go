@@ -126,6 +126,7 @@ func TestStartWithoutCRDs(t *testing.T) {
 
 // The program as users run it, started before the API server: it waits, and its log says for what.
 func TestProgramStartsWithoutAPIServer(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	cp := controlplane.ForTest(t)
 	if err := cp.InstallManifests(t.Context()); err != nil {
