@@ -60,9 +60,9 @@ func isProxied(h http.Header) bool {
 	return false
 }
 
-// namesLoopback reports whether the name by which a request calls the server is this machine's on any machine: a loopback
-// address, localhost, or none. A name server is asked about none of them, so no page of a browser can have them lead here,
-// and who means another machine uses none of them: the machine's own address came through a proxy.
+// namesLoopback reports whether the name by which a request calls the server is this machine's on any machine: a
+// loopback address, localhost, or none. A name server is asked about none of them, so no page of a browser can have
+// them lead here, and who means another machine uses none of them: the machine's own address came through a proxy.
 func namesLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// patience is long enough for what must come on a machine that is busy or stalls. Only a test that fails waits for so long.
+// patience is long enough for what must come on a machine that is busy or stalls. Only a test that fails waits for so
+// long.
 const patience = 3 * time.Minute
 
 // TakesLong leaves a test to make test-all: its rule has another test, too, and make test is to take minutes.

@@ -127,8 +127,8 @@ func TestPlainHTTPOfAnUpgrade(t *testing.T) {
 	}
 }
 
-// runs makes the Deployment in the cluster what some controller would be: with arguments, variables, a status, and a CA or
-// none.
+// runs makes the Deployment in the cluster what some controller would be: with arguments, variables, a status, and a
+// CA or none.
 func (c *clusterOf) runs(args []string, env []map[string]any, status string, ca bool) {
 	c.t.Helper()
 	const container = "/spec/template/spec/containers/0/"

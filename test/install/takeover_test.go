@@ -11,8 +11,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// TestTakeover has our command upgrade what Helm installed with values: who may not do all of it changes nothing, and what
-// values have set of the network of pods and of certificates stays.
+// TestTakeover has our command upgrade what Helm installed with values: who may not do all of it changes nothing, and
+// what values have set of the network of pods and of certificates stays.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -32,8 +32,8 @@ func long(all, short int) int {
 	return short
 }
 
-// host is that of all pools and pods, and what requests come from: this machine, which both releases answer by plain HTTP
-// whatever it asks. What is refused of other machines is nothing that this traffic shows; test/attacks has that.
+// host is that of all pools and pods, and what requests come from: this machine, which both releases answer by plain
+// HTTP whatever it asks. What is refused of other machines is nothing that this traffic shows; test/attacks has that.
 const host = "127.0.0.1"
 
 var cluster *controlplane.ControlPlane

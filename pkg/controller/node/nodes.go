@@ -215,8 +215,8 @@ func (n *Nodes) Of(name string) []netip.Addr {
 }
 
 // Hosts returns the addresses that a node asks for: its own, and those that an operator has added. One that is another
-// node's own, or that another node was given, too, is not among the added ones: where no policy refuses it, a kubelet may
-// annotate its own Node. Which of the two was meant cannot be seen, so it is neither's.
+// node's own, or that another node was given, too, is not among the added ones: where no policy refuses it, a kubelet
+// may annotate its own Node. Which of the two was meant cannot be seen, so it is neither's.
 func (n *Nodes) Hosts(name string) []netip.Addr {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
