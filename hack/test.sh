@@ -4,8 +4,8 @@
 # where tests run programs: these are built without it, so it would see the tests alone, and make them slow.
 set -euo pipefail
 
-# The longest ones come first, which wait more than they work (for hand-overs, nodes that die, leases that end), so that at
-# the end none runs alone.
+# Three at a time, as they wait more than they work (for hand-overs, nodes that die, leases that end). The longest ones come
+# first, so that at the end none runs alone.
 programs=(./pkg/cli ./test/sticky ./test/node ./test/node/install ./test/node/image ./test/floatingip ./test/pools ./test/upgrade
 	./test/install ./test/storm ./test/faults ./test/monitoring ./test/api ./test/controlplane ./test/node/bed
 	./hack/... ./cmd/... ./plugins/...)
@@ -25,7 +25,9 @@ if (($# > 1)); then
 elif [[ " ${flags[*]} " != *" -short "* ]]; then
 	race "${programs[@]}" "${code[@]}"
 else
-	mapfile -t all < <(go list "${code[@]}" | awk '!seen[$0]++' | grep --fixed-strings --line-regexp --invert-match "$(go list "${programs[@]}")")
+	all=$(go list "${code[@]}")
+	run=$(go list "${programs[@]}")
+	mapfile -t all < <(grep --fixed-strings --line-regexp --invert-match "$run" <<<"$all")
 	plain "${programs[@]}"
 	race "${all[@]}"
 fi

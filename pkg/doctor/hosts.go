@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/access"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -131,15 +132,17 @@ func duplicateHosts(f *facts) (out []Finding) {
 		names := slices.Sorted(slices.Values(given[a]))
 		has := slices.Compact(slices.Sorted(slices.Values(own[a])))
 		cause := fmt.Sprintf("the annotation of nodes %s names it", humanize.List(names))
+		mend := fmt.Sprintf("kubectl annotate node NODE %s-", access.HostsAnnotation)
 		switch {
 		case len(has) > 0:
+			mend = strings.Replace(mend, "NODE", names[0], 1)
 			cause = fmt.Sprintf("it is the IP of node %s, and the annotation of node %s names it", humanize.List(has),
 				humanize.List(names))
 		case len(names) == 1:
 			continue
 		}
 		out = append(out, Finding{
-			Object: host(a), Cause: cause, Fix: fmt.Sprintf("kubectl annotate node %s %s-", names[0], access.HostsAnnotation),
+			Object: host(a), Cause: cause, Fix: mend,
 		})
 	}
 	return out

@@ -16,12 +16,12 @@ import (
 const PlainCallersName = ControllerName + "-plain-callers"
 
 const (
-	// PlainCallersFor is how long a host stays there after its last call, and for how long nobody may have called before
+	// PlainCallersFor bounds how long a host stays there after its last call. When nobody has called for as long,
 	// --plain-http can go.
 	PlainCallersFor = 24 * time.Hour
 	// MaxPlainCallers bounds the hosts there. The latest ones stay.
 	MaxPlainCallers = 1024
-	// plainCallersStale is how long after the last writing nobody answers by plain HTTP any more.
+	// plainCallersStale bounds the age of the last writing: after it no controller answers by plain HTTP any more.
 	plainCallersStale = 3 * time.Hour
 )
 

@@ -80,7 +80,7 @@ func sourceOf(r *http.Request) (netip.Addr, bool) {
 	return at.Addr().Unmap().WithZone(""), err == nil
 }
 
-// subject is what a request is about, as far as it matters to who may send it.
+// subject has the fields of a request that decide who may send it.
 type subject struct {
 	Host      string `json:"host"`
 	Namespace string `json:"podNamespace"`

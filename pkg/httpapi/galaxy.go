@@ -43,8 +43,8 @@ func galaxyRoutes() []route {
 // maxGalaxyBody has room for the largest page of addresses as a list shows it.
 const maxGalaxyBody = 8 << 20
 
-// maxGalaxyItems is how many items are looked at, before anything is made of them; how many addresses may be released
-// at a time is galaxy's to say.
+// maxGalaxyItems bounds the items of a list that are read. galaxyrest bounds how many addresses may be released at a
+// time.
 const maxGalaxyItems = 4 * galaxyrest.MaxSize
 
 // galaxyCodec answers as galaxy does: the HTTP status shows whether it was done, and refusals repeat the status beside

@@ -15,10 +15,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// memoryBudget is what an address may take in the index, in bytes, maps included.
+// memoryBudget bounds the bytes of an address in the index, maps included.
 const memoryBudget = 400
 
-// historyBudget is what the earlier holders of an address may take on top.
+// historyBudget bounds the bytes that the earlier holders of an address add.
 const historyBudget = 100
 
 // secondBudget is what a second attachment may take on top.

@@ -11,7 +11,7 @@ import (
 // long.
 const patience = 3 * time.Minute
 
-// TakesLong leaves a test to make test-all: its rule has another test, too, and make test is to take minutes.
+// TakesLong leaves a test to make test-all, so that make test takes minutes.
 func TakesLong(t testing.TB) {
 	t.Helper()
 	if testing.Short() {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -101,10 +102,14 @@ func agree(t *testing.T, other caller) {
 
 // untilAnswered asks for an address until there is time to answer, as a plugin does.
 func (c caller) untilAnswered(ctx context.Context, body object) (r result) {
-	for ctx.Err() == nil {
+	for {
 		if r.answer, r.err = c.send(ctx, "POST", prefix, body); r.err != nil || r.Reason != ipam.ReasonUnavailable {
-			break
+			return r
+		}
+		select {
+		case <-time.After(time.Second): // Retry-After
+		case <-ctx.Done():
+			return r
 		}
 	}
-	return r
 }

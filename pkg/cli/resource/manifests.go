@@ -110,16 +110,16 @@ func onlyContainer(o unstructured.Unstructured) (map[string]any, []any, error) {
 	return c, all, nil
 }
 
-// ControllerArguments returns those of the controller in its Deployment; none for objects without a container.
-func ControllerArguments(o unstructured.Unstructured) []string {
+// ContainerArguments returns those of the first container of a Deployment or DaemonSet; none where there is none.
+func ContainerArguments(o unstructured.Unstructured) []string {
 	c, _, _ := onlyContainer(o)
 	args, _, _ := unstructured.NestedStringSlice(c, "args")
 	return args
 }
 
-// ControllerVariable returns the value of a variable of the controller's environment in its Deployment; empty where it
-// comes from elsewhere.
-func ControllerVariable(o unstructured.Unstructured, name string) (value string, found bool) {
+// ContainerVariable returns the value of a variable of the first container of a Deployment or DaemonSet. It is empty
+// where the value comes from elsewhere, such as from a Secret.
+func ContainerVariable(o unstructured.Unstructured, name string) (value string, found bool) {
 	c, _, _ := onlyContainer(o)
 	env, _, _ := unstructured.NestedSlice(c, "env")
 	for _, variable := range env {
@@ -131,8 +131,8 @@ func ControllerVariable(o unstructured.Unstructured, name string) (value string,
 	return value, found
 }
 
-// SetControllerArguments sets the arguments of the controller in its Deployment.
-func SetControllerArguments(o unstructured.Unstructured, args []string) error {
+// SetContainerArguments sets the arguments of the first container of a Deployment or DaemonSet.
+func SetContainerArguments(o unstructured.Unstructured, args []string) error {
 	c, all, err := onlyContainer(o)
 	if err != nil {
 		return err

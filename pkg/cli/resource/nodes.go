@@ -18,7 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Node is what is of interest of a Node.
+// Node has the fields of a Node that commands show and compare.
 type Node struct {
 	Name, State string
 	Since       time.Time    // of State, where the node says

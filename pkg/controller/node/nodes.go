@@ -52,7 +52,7 @@ func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), no
 func (n *Nodes) Set(o *corev1.Node) {
 	gateway, _ := ipaddr.ParseAddr(o.Annotations[GatewayAnnotation])
 	ready, since := readiness(o)
-	n.give(o.Name, furtherOf(o))
+	n.give(o.Name, access.FurtherHosts(o.Annotations[access.HostsAnnotation]))
 	n.put(o.Name, nodeOf(o), gateway, ready, since)
 }
 
@@ -109,11 +109,6 @@ func (n *Nodes) give(name string, further []netip.Addr) {
 	for _, a := range further {
 		n.given[a]++
 	}
-}
-
-// furtherOf reads the addresses that an operator lets a node ask for, beside its own. What cannot be read is none.
-func furtherOf(o *corev1.Node) []netip.Addr {
-	return access.FurtherHosts(o.Annotations[access.HostsAnnotation])
 }
 
 func (n *Nodes) put(name string, o ipam.Node, gateway netip.Addr, ready bool, since time.Time) {

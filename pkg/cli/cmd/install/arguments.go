@@ -9,26 +9,36 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// keepArguments gives what is wanted the arguments of some flags as the object in the cluster has them, in place of its
-// own for these flags. Where that one has none of them nothing changes.
+// keepArguments replaces the arguments for some flags by those of the object in the cluster. These flags have values,
+// behind = or as the next argument. Where the object has none of the flags nothing changes.
 func keepArguments(s step, flags ...string) error {
-	ofThese := func(arg string) bool {
-		name, _, valued := strings.Cut(arg, "=")
-		return valued && slices.Contains(flags, name)
+	isOne := func(arg string) bool {
+		name, _, _ := strings.Cut(arg, "=")
+		return slices.Contains(flags, name)
 	}
-	kept := slices.DeleteFunc(resource.ControllerArguments(*s.have), func(arg string) bool { return !ofThese(arg) })
+	var kept []string
+	args := resource.ContainerArguments(*s.have)
+	for i, arg := range args {
+		if !isOne(arg) {
+			continue
+		}
+		if !strings.Contains(arg, "=") && i+1 < len(args) {
+			arg += "=" + args[i+1]
+		}
+		kept = append(kept, arg)
+	}
 	if len(kept) == 0 {
 		return nil
 	}
-	return replaceArguments(s.want, ofThese, kept...)
+	return replaceArguments(s.want, isOne, kept...)
 }
 
 // replaceArguments puts arguments in the place of others, which is the end where there are no others.
 func replaceArguments(o unstructured.Unstructured, others func(arg string) bool, by ...string) error {
-	args := resource.ControllerArguments(o)
+	args := resource.ContainerArguments(o)
 	at := slices.IndexFunc(args, others)
 	if at < 0 {
 		at = len(args)
 	}
-	return resource.SetControllerArguments(o, slices.Insert(slices.DeleteFunc(args, others), at, by...))
+	return resource.SetContainerArguments(o, slices.Insert(slices.DeleteFunc(args, others), at, by...))
 }

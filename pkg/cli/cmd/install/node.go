@@ -40,7 +40,7 @@ func (v *install) findNode(ctx context.Context, c dynamic.Interface) error {
 		return needAdministrator(v.App, err)
 	}
 	why, err := otherwise(*have)
-	if slices.Contains(resource.ControllerArguments(*have), "uninstall") {
+	if slices.Contains(resource.ContainerArguments(*have), "uninstall") {
 		why = "removes the plugins from nodes"
 	}
 	if err != nil || why == "" {

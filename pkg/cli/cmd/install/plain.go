@@ -63,8 +63,8 @@ func (v *install) keepPlainHTTP(ctx context.Context, c dynamic.Interface, d step
 // about it, else by its environment; set is false where neither is about it. A controller does not start with what is
 // neither yes nor no, and answers nothing. The chart has the same rule in templates/_helpers.tpl.
 func plainHTTPOf(have unstructured.Unstructured) (on, set bool) {
-	args := resource.ControllerArguments(have)
-	value, set := resource.ControllerVariable(have, plainHTTPVariable)
+	args := resource.ContainerArguments(have)
+	value, set := resource.ContainerVariable(have, plainHTTPVariable)
 	if slices.Contains(args, withoutHTTPS) {
 		set = false // a release that does not know the variable
 	}
@@ -86,7 +86,7 @@ func plainHTTPOf(have unstructured.Unstructured) (on, set bool) {
 // nobody. The manifests of this release have the flag always: without it one that refuses plain HTTP, and whose CA was
 // deleted, would be taken for such a release. The chart has the same rule.
 func hadNoHTTPS(ctx context.Context, c dynamic.Interface, have unstructured.Unstructured) (bool, error) {
-	if slices.Contains(resource.ControllerArguments(have), withoutHTTPS) {
+	if slices.Contains(resource.ContainerArguments(have), withoutHTTPS) {
 		return true, nil // whoever published a CA: the cluster may have gone back to it
 	}
 	var d appsv1.Deployment
