@@ -62,8 +62,8 @@ type Snapshot struct {
 	PlainCallers PlainCallers
 }
 
-// Settling spares a lease or a pod that changed less long ago. The status of a pod follows its addresses by seconds, and
-// an address follows the end of its pod.
+// Settling spares a lease or a pod that changed less long ago. The status of a pod follows its addresses by seconds,
+// and an address follows the end of its pod.
 const Settling = time.Minute
 
 // Concerns reports whether a snapshot needs a lease.

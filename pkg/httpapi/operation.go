@@ -92,9 +92,9 @@ func (s *Service) operation(op route, c codec) http.Handler {
 	})
 }
 
-// unheard returns the status of a refusal before anything was decided. It is 503 in each API where the request is not at
-// fault: the API server does not say who calls, or a release has to wait. galaxy's own status would be 500, which is for
-// what went wrong while a request was done.
+// unheard returns the status of a refusal before anything was decided. It is 503 in each API where the request is not
+// at fault: the API server does not say who calls, or a release has to wait. galaxy's own status would be 500, which
+// is for what went wrong while a request was done.
 func unheard(c codec, err error) int {
 	why := asRefusal(err)
 	if why.Reason == ipam.ReasonUnavailable {
