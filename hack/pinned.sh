@@ -5,6 +5,8 @@
 # Whatever surrounds this checkout (a workspace, -mod=mod, a cross build) must not change what is built.
 export GOWORK=off GOFLAGS=-mod=readonly CGO_ENABLED=0
 unset GOOS GOARCH
+# Nothing is compiled for debuggers, as the linker drops that: it saves an eighth of the time.
+slim=-gcflags=all=-dwarf=false
 goversion=$(go env GOVERSION)
 
 # to NAME: what is built goes into bin/NAME, and messages begin with NAME.
@@ -57,8 +59,8 @@ build() {
 	fi
 	echo "$into: building $name $version${left:+, then $left}" >&2
 	# Renamed into place: what runs keeps its binary, an interrupted build leaves none. The compiler collects garbage
-	# less often, which takes an eighth of its time.
-	GOGC=400 GOMEMLIMIT=2GiB go build -C "$module" -v -trimpath -buildvcs=false -ldflags "$ldflags" -tags "$tags" -o "$out/.$name.new" "$package" 2> >(
+	# less often, which saves an eighth of its time.
+	GOGC=400 GOMEMLIMIT=2GiB go build -C "$module" -v -trimpath "$slim" -buildvcs=false -ldflags "$ldflags" -tags "$tags" -o "$out/.$name.new" "$package" 2> >(
 		compiled "$name" "$(go list -C "$module" -tags "$tags" -deps "$package" 2>/dev/null | wc -l)" >&2)
 	mv "$out/.$name.new" "$out/$name"
 	echo "$want" >"$stamp"

@@ -51,7 +51,7 @@ func SourceOf(ctx context.Context, version string) (Source, error) {
 // Compile builds a static program for a system and processor, in Go's words. It depends on the sources, the version and
 // the Go version alone, not on what this machine sets.
 func (s Source) Compile(ctx context.Context, pkg, system, arch, out string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false",
 		"-ldflags", "-s -w -X main.version="+s.Version, "-o", out, pkg)
 	cmd.Dir = s.Root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0",

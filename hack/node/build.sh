@@ -58,7 +58,8 @@ provide_runc
 
 # The image of the pods: static programs, that of tests and that of bcsnetctl check nodes.
 cd ../..
-CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$out/podtool" ./hack/node/podtool
-CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$out/bcsnet-podcheck" ./cmd/podcheck
-GOFLAGS= go run ./hack/image -program "$out/podtool" -cmd pause -name bcsnet.test/podtool:1 -o "$out/podtool.tar" \
+export GOFLAGS="-trimpath $slim"
+go build -buildvcs=false -ldflags '-s -w' -o "$out/podtool" ./hack/node/podtool
+go build -buildvcs=false -ldflags '-s -w' -o "$out/bcsnet-podcheck" ./cmd/podcheck
+go run ./hack/image -program "$out/podtool" -cmd pause -name bcsnet.test/podtool:1 -o "$out/podtool.tar" \
 	bcsnet-podcheck="$out/bcsnet-podcheck"

@@ -58,6 +58,8 @@ type Client struct {
 	index *ipam.Index
 	// behind is called when an answer shows that the store was put back to an older state.
 	behind func()
+	// watched reports whether a watch feeds the index; nil where none is to.
+	watched func() bool
 	// lag is how long a write that was answered keeps its place at most.
 	lag      time.Duration
 	dry      bool
@@ -113,7 +115,7 @@ func (c *Client) Get(ctx context.Context, a netip.Addr) (lease.Lease, error) {
 	}
 	l, err := decodeLease(body)
 	if err == nil && l.Version < known {
-		return l, fmt.Errorf("%w: %w", ErrUnavailable, c.restored(l.Version, known))
+		return l, fmt.Errorf("%w: %w", ErrUnavailable, c.restored(behindSeen, l.Version, known))
 	}
 	l.Epoch = epoch
 	return l, err
@@ -129,14 +131,16 @@ func (c *Client) known(a netip.Addr) uint64 {
 	return l.Version
 }
 
-// restored makes the watches list after an answer showed that the store was put back to an older state, and returns
-// the error for that answer.
-func (c *Client) restored(version, seen uint64) error {
+// behindSeen says that an answer has an earlier version than was seen before.
+const behindSeen = "the API server has version %d after version %d was seen"
+
+// restored makes the watches list after something showed that the store was put back to an older state, and returns the
+// error that says what did.
+func (c *Client) restored(what string, args ...any) error {
 	if c.behind != nil {
 		c.behind()
 	}
-	return fmt.Errorf("the API server has version %d after version %d was seen: its store was put back to an older state",
-		version, seen)
+	return fmt.Errorf(what+": its store was put back to an older state", args...)
 }
 
 // epoch returns the epoch of versions that are read from now on.
@@ -229,6 +233,9 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 			return l, fmt.Errorf("%w: it was decided on before the API server's store was put back to an older state",
 				ErrConflict)
 		}
+		if err := c.unchanged(sending, l); err != nil {
+			return l, err
+		}
 	}
 	raw, err := c.send(ctx, sending, request.Body(body))
 	switch {
@@ -245,7 +252,7 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 		stored = stored.Turned() // whoever wrote goes on from the same attachment
 	}
 	if stored.Version <= seen && stored.Version != l.Version { // which is how a write that changes nothing is answered
-		return stored, fmt.Errorf("%w: %w", ErrUnknown, c.restored(stored.Version, seen))
+		return stored, fmt.Errorf("%w: %w", ErrUnknown, c.restored(behindSeen, stored.Version, seen))
 	}
 	if c.index != nil {
 		c.counts.answers(stored.Version)
@@ -253,6 +260,24 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 		leave = c.onceDelivered(stored.Version, leave)
 	}
 	return stored, nil
+}
+
+// unchanged makes sure, while no watch runs, that the object which a lease replaces is the one that the index has. The API
+// server may be back with a store that was put back to an older state, in which somebody else's write has the very version
+// that is believed in. The error is ErrConflict, or why the object could not be read.
+func (c *Client) unchanged(ctx context.Context, l lease.Lease) error {
+	if l.Version == 0 || c.watched == nil || c.watched() || failpoint.Broken("unwatched") {
+		return nil
+	}
+	switch live, err := c.Get(ctx, l.Addr); {
+	case errors.Is(err, ErrNotFound):
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	case err != nil:
+		return err
+	case c.index.Rewritten(live):
+		return fmt.Errorf("%w: %w", ErrConflict, c.restored("version %d of %s at the API server is another than was seen", live.Version, l.Addr))
+	}
+	return nil
 }
 
 func (c *Client) encode(ctx context.Context, l lease.Lease) ([]byte, error) {

@@ -45,6 +45,7 @@ type Feed struct {
 // NewFeed makes the feed of a client that has an index.
 func NewFeed(c *Client) *Feed {
 	f := &Feed{client: c, made: time.Now(), restored: func() {}}
+	c.watched = func() bool { return f.open.Load() != nil }
 	c.behind = func() {
 		f.told.Store(true)
 		f.synced.Store(false)

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -215,29 +217,76 @@ func TestVersionOfTheFuture(t *testing.T) {
 }
 
 // After the API server was out of reach the leases are listed as the store has them, not as new as what was seen: a
-// store that was put back would keep the list waiting until it has come that far.
+// store that was put back would keep the list waiting until it has come that far. A watch that went on where it stopped
+// would miss what came before that.
 func TestListAfterAnOutage(t *testing.T) {
-	tap, gate := &intercept.Tap{}, intercept.NewGate()
-	gate.Open()
-	tap.On(watches, gate.HoldStream)
+	for name, answer := range map[string]intercept.Hook{
+		"not available": intercept.Answer(503, metav1.StatusReasonServiceUnavailable, 0),
+		"refused": func(*http.Request, http.RoundTripper) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tap, gate := &intercept.Tap{}, intercept.NewGate()
+			gate.Open()
+			tap.On(watches, gate.HoldStream)
+			direct, addr := connect(t, nil), subnet()
+			c, f := feeding(t, tap)
+			controlplane.Until(t, "the feed has a list", f.Synced)
+			first := write(t, direct, available(addr(1)))
+			controlplane.Until(t, "the watch works", has(c.index, first.Addr, first.Version))
+			var asked atomic.Value
+			away := tap.On(watches, answer)
+			tap.On(lists, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				away()
+				asked.CompareAndSwap(nil, "version "+versionOf(r)) // the first
+				return next.RoundTrip(r)
+			})
+			gate.Cut()
+			l := write(t, direct, available(addr(2)))
+			controlplane.Until(t, "it has listed", func() bool { return asked.Load() != nil })
+			controlplane.Until(t, "the feed works again", has(c.index, l.Addr, l.Version))
+			if got := asked.Load(); got != "version " {
+				t.Errorf("listed as of %v", got)
+			}
+		})
+	}
+}
+
+// While no watch runs, the API server may be back with a store that was put back to an older state: a write replaces
+// nothing of another content, although the versions are the same.
+func TestWriteWhileNoWatchRuns(t *testing.T) {
 	direct, addr := connect(t, nil), subnet()
-	c, f := feeding(t, tap)
-	controlplane.Until(t, "the feed has a list", f.Synced)
-	first := write(t, direct, available(addr(1)))
-	controlplane.Until(t, "the watch works", has(c.index, first.Addr, first.Version))
-	var asked atomic.Value
-	away := tap.On(watches, intercept.Answer(503, metav1.StatusReasonServiceUnavailable, 0))
-	tap.On(lists, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-		away()
-		asked.CompareAndSwap(nil, "version "+versionOf(r)) // the first
-		return next.RoundTrip(r)
-	})
-	gate.Cut()
-	l := write(t, direct, available(addr(2)))
-	controlplane.Until(t, "the feed works again", has(c.index, l.Addr, l.Version))
-	controlplane.Until(t, "it has listed", func() bool { return asked.Load() != nil })
-	if got := asked.Load(); got != "version " {
-		t.Errorf("listed as of %v", got)
+	for n, name := range []string{"no watch", "no watch, and the object has gone", "no watch, as it was seen", "a watch runs"} {
+		t.Run(name, func(t *testing.T) {
+			c := connectTo(t, config(t, nil), ipam.NewIndex())
+			noticed := false
+			c.watched, c.behind = func() bool { return name == "a watch runs" }, func() { noticed = true }
+			now := write(t, direct, active(t, write(t, direct, available(addr(n))), "now"))
+			believed := now
+			if name != "no watch, as it was seen" {
+				believed = active(t, available(addr(n)), "before")
+				believed.Version = now.Version
+			}
+			c.index.Watched(believed)
+			if name == "no watch, and the object has gone" {
+				if err := objects(t).Delete(t.Context(), ipaddr.ObjectName(now.Addr), metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				patch(t, now.Addr, `{"metadata":{"finalizers":null}}`)
+			}
+			next, _ := lease.Release(believed, c.Now(), lease.Change{})
+			_, err := c.Write(t.Context(), next)
+			want := name == "no watch" || name == "no watch, and the object has gone"
+			if errors.Is(err, ErrConflict) != want || noticed != (name == "no watch") {
+				t.Errorf("%v, noticed %v", err, noticed)
+			}
+			if name == "no watch" {
+				if l := read(t, direct, now.Addr); l.Version != now.Version || l.ContainerID != "now" {
+					t.Errorf("stored: %+v", l)
+				}
+			}
+		})
 	}
 }
 

@@ -61,6 +61,7 @@ func guards() map[string]guard {
 		"returning":    {"nothing new is given right after a restore, while other replicas may know who has it", "pkg/allocator", "TestAskedAgainAfterARestore"},
 		"bound":        {"of two leases the one from before a restore came first", "pkg/allocator", "TestOneSet"},
 		"restores":     {"a restore that one watch notices has all watches list", "pkg/store", "TestRestoreThatOneWatchNotices"},
+		"unwatched":    {"a write while no watch runs replaces what was seen, not what has its version", "pkg/store", "TestWriteWhileNoWatchRuns"},
 		"epoch":        {"what was learnt before a restore says nothing of the versions after it", "pkg/allocator", "TestRequestAcrossARestore"},
 		"restore":      {"a lost address is made again for whoever had it", "pkg/recovery", "TestRestore"},
 	}

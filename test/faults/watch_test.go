@@ -23,21 +23,22 @@ type watcher struct {
 	// cut ends the watch of this moment; reading is held while there is one.
 	cut     context.CancelFunc
 	reading sync.Mutex
+	// from is the version to go on from, empty where there is none; reading is held by who looks at it.
+	from    string
 	stopped bool
 }
 
 // watch judges every version of every address as the API server tells of them, until the context ends. When
 // it cannot go on where it was cut, it judges what is there.
 func (l *watcher) watch(ctx context.Context, f *fixture) {
-	var from string
 	for ctx.Err() == nil {
-		from = l.read(ctx, f, from)
+		l.read(ctx, f)
 		pause(ctx, 20*time.Millisecond)
 	}
 }
 
-// read lists, or watches until it is cut. It returns the version to go on from.
-func (l *watcher) read(ctx context.Context, f *fixture, from string) string {
+// read lists, or watches until it is cut.
+func (l *watcher) read(ctx context.Context, f *fixture) {
 	l.reading.Lock()
 	defer l.reading.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
@@ -48,19 +49,19 @@ func (l *watcher) read(ctx context.Context, f *fixture, from string) string {
 	l.mu.Unlock()
 	switch {
 	case stopped:
-		return ""
-	case from != "":
-		return l.follow(ctx, f, from)
+		return
+	case l.from != "":
+		l.from = l.follow(ctx, f, l.from)
+		return
 	}
 	var list v1.BCSNetIPList
 	if f.admin.List(ctx, &list) == nil {
 		for _, o := range list.Items {
 			l.judge(f, &o)
 		}
-		from = list.ResourceVersion
+		l.from = list.ResourceVersion
 		l.Count("watch list")
 	}
-	return from
 }
 
 // restart begins anew after the store was put back by a function: versions go back, and every holder must be seen
@@ -78,6 +79,7 @@ func (l *watcher) restart(ctx context.Context, putBack func()) {
 	defer l.reading.Unlock()
 	putBack()
 	l.PutBack()
+	l.from = "" // a version of before says nothing of the store that is there now
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stopped = false
