@@ -105,6 +105,11 @@ func TestPlainHTTPOfAnUpgrade(t *testing.T) {
 		"a release without, and the variable":    {args: []string{"--forward-plain-http"}, env: []map[string]any{variable("false")}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if _, first := map[string]bool{
+				"refuses": true, "answers": true, "the manifests of a release without": true, "answers by the environment": true,
+			}[name]; !first {
+				controlplane.TakesLong(t)
+			}
 			c := &clusterOf{c.ControlPlane, t, c.root, c.kubeconfig}
 			c.runs(test.args, test.env, test.status, test.ca)
 			for way, got := range map[string]bool{

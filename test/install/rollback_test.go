@@ -16,6 +16,7 @@ import (
 // TestHelmBack runs Helm's commands of docs/upgrading.md: to the next release, back to the one before, and to the next
 // one again. The definitions stay as the newest release has them, and values as the user has set them.
 func TestHelmBack(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	c := newCluster(t, controlplane.WithControllerManager(), controlplane.WithScheduler(), controlplane.WithKwok())
 	for _, name := range []string{"n1", "n2"} {

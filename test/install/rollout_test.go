@@ -194,6 +194,7 @@ func TestUpgradeRollsOut(t *testing.T) {
 
 // TestUpgradeStuck finds that an upgrade which does not come up names the pod and the reason.
 func TestUpgradeStuck(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	c := newCluster(t, controlplane.WithControllerManager())
 	api := c.clients()

@@ -54,12 +54,12 @@ func pods(t *testing.T, n int) []*corev1.Pod {
 // nodes is how many hosts start at once.
 const nodes = 10
 
-// TestNodesStartAtOnce: ten hosts start, with 500 pods each (200 in the short form), and ask for all of their addresses
+// TestNodesStartAtOnce: ten hosts start, with 500 pods each (50 in the short form), and ask for all of their addresses
 // in one moment, of two replicas. Each gets an address of its own; what the pool lacks is refused as exhausted; nothing
 // else happens. A plugin that hears 503 comes again when it is told to, and one that hears nothing asks the next
 // replica, as the API asks of them.
 func TestNodesStartAtOnce(t *testing.T) {
-	perNode := long(500, 200)
+	perNode := long(500, 50)
 	capacity := nodes*perNode - 40 // less than are asked for
 	last := capacity - 1
 	name := pool(t, fmt.Sprintf("10.3.0.0-10.3.%d.%d", last/256, last%256), nodes)

@@ -212,7 +212,7 @@ type change struct {
 // TestNoAddressTwice: 64 callers, each with up to eight interfaces, on one pool of 256 through two
 // replicas, with repeated requests; the pool runs full again and again.
 func TestNoAddressTwice(t *testing.T) {
-	operations := long(8000, 4000)
+	operations := long(8000, 2000)
 	pool(t, "10.1.0.0-10.1.0.255", hosts)
 	var (
 		mu        sync.Mutex
@@ -294,7 +294,7 @@ func TestNoAddressTwice(t *testing.T) {
 // The system that bcsnet takes over from leaks the address in every second such cycle.
 func TestCyclesLeaveNothing(t *testing.T) {
 	const at = 16
-	cycles := long(10000, 2500)
+	cycles := long(10000, 500)
 	name := pool(t, "10.2.0.0/22", hosts)
 	var left atomic.Int64
 	var wg sync.WaitGroup

@@ -20,6 +20,7 @@ import (
 // TestPoliciesBefore has controllers of the release before this one work under what this release installs: its
 // definitions, roles and admission policies. So it is in the middle of an upgrade, and where one was taken back.
 func TestPoliciesBefore(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	s := newSite(t, controlplane.ForTest(t))
 	s.definitions(s.now)

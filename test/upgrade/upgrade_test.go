@@ -22,7 +22,7 @@ func TestUpgrade(t *testing.T) {
 	check, steps := h.check, 0
 	step := func(what string) {
 		t.Helper()
-		tr.goesOn(long(400, 60))
+		tr.goesOn(long(400, 20))
 		check(what)
 		s.plugin(what, steps)
 		steps++
