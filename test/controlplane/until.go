@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -19,18 +20,26 @@ func TakesLong(t testing.TB) {
 	}
 }
 
+// Who waits looks again after rest times as long as the look took, at least minRest and at most maxRest. One that asks the
+// API server without a pause would keep it from what is waited for, and all other tests with it.
+const (
+	restsPerLook     = 5
+	minRest, maxRest = 2 * time.Millisecond, 100 * time.Millisecond
+)
+
 // Until waits for a condition, for at most three minutes.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(patience)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("waited in vain: %s", what)
+	waits := errors.New("waited in vain: " + what)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience) // it serves cleanups, too
+	defer cancel()
+	if err := poll(ctx, func() error {
+		if ok() {
+			return nil
 		}
+		return waits
+	}); err != nil {
+		t.Fatal(waits)
 	}
 }
 
@@ -53,17 +62,22 @@ func EventuallyWithin(t testing.TB, limit time.Duration, check func() error) {
 func WaitFor(ctx context.Context, limit time.Duration, check func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
+	return poll(ctx, check)
+}
+
+func poll(ctx context.Context, check func() error) error {
 	for {
+		began := time.Now()
 		err := check()
 		if err == nil {
 			return nil
 		}
+		again := time.NewTimer(min(max(restsPerLook*time.Since(began), minRest), maxRest))
 		select {
 		case <-ctx.Done():
+			again.Stop()
 			return fmt.Errorf("%w; at last: %w", ctx.Err(), err)
-		case <-tick.C:
+		case <-again.C:
 		}
 	}
 }

@@ -124,9 +124,7 @@ func pool(t *testing.T, cidr string, hosts int) string {
 		}
 	})
 	for _, url := range metrics {
-		for !served(t, url, p.Name) {
-			<-time.After(10 * time.Millisecond)
-		}
+		controlplane.Until(t, "replicas know the pool", func() bool { return served(t, url, p.Name) })
 	}
 	return p.Name
 }
@@ -319,13 +317,10 @@ func TestCyclesLeaveNothing(t *testing.T) {
 	wg.Wait()
 	t.Logf("%d cycles in %s", cycles, time.Since(began).Round(time.Millisecond))
 	// A DEL at a replica that had not seen its ADD yet is done when that replica's watch delivers it.
-	deadline := time.Now().Add(time.Minute)
-	for len(active(t, name)) > 0 && time.Now().Before(deadline) {
-		if err := admin.List(t.Context(), &v1.BCSNetPoolList{}); err != nil {
-			t.Fatal(err)
+	controlplane.Eventually(t, func() error {
+		if rest := active(t, name); len(rest) > 0 {
+			return fmt.Errorf("%d addresses are still Active: %v", len(rest), rest[:min(5, len(rest))])
 		}
-	}
-	if rest := active(t, name); len(rest) > 0 {
-		t.Errorf("%d addresses are still Active: %v", len(rest), rest[:min(5, len(rest))])
-	}
+		return nil
+	})
 }
