@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -142,13 +143,18 @@ func (f *fixture) wipe(ctx context.Context) error {
 		for i := range ips.Items {
 			left = append(left, &ips.Items[i])
 		}
+		var group errgroup.Group
+		group.SetLimit(16)
 		for _, o := range left {
-			o.SetFinalizers(nil)
-			if err := f.client.Update(ctx, o); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-				return false, err
-			}
+			group.Go(func() error {
+				o.SetFinalizers(nil)
+				if err := f.client.Update(ctx, o); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+					return err
+				}
+				return nil
+			})
 		}
-		return len(left) == 0, nil
+		return len(left) == 0, group.Wait()
 	})
 }
 

@@ -233,9 +233,9 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 			return l, fmt.Errorf("%w: it was decided on before the API server's store was put back to an older state",
 				ErrConflict)
 		}
-		if err := c.unchanged(sending, l); err != nil {
-			return l, err
-		}
+	}
+	if err := c.unchanged(sending, l.Addr, l.Version); err != nil {
+		return l, err
 	}
 	raw, err := c.send(ctx, sending, request.Body(body))
 	switch {
@@ -262,20 +262,20 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 	return stored, nil
 }
 
-// unchanged makes sure, while no watch runs, that the object which a lease replaces is the one that the index has. The API
+// unchanged makes sure, while no watch runs, that the object which is replaced or deleted is the one that the index has. The API
 // server may be back with a store that was put back to an older state, in which somebody else's write has the very version
 // that is believed in. The error is ErrConflict, or why the object could not be read.
-func (c *Client) unchanged(ctx context.Context, l lease.Lease) error {
-	if l.Version == 0 || c.watched == nil || c.watched() || failpoint.Broken("unwatched") {
+func (c *Client) unchanged(ctx context.Context, a netip.Addr, version uint64) error {
+	if version == 0 || c.watched == nil || c.watched() || failpoint.Broken("unwatched") {
 		return nil
 	}
-	switch live, err := c.Get(ctx, l.Addr); {
+	switch live, err := c.Get(ctx, a); {
 	case errors.Is(err, ErrNotFound):
 		return fmt.Errorf("%w: %w", ErrConflict, err)
 	case err != nil:
 		return err
 	case c.index.Rewritten(live):
-		return fmt.Errorf("%w: %w", ErrConflict, c.restored("version %d of %s at the API server is another than was seen", live.Version, l.Addr))
+		return fmt.Errorf("%w: %w", ErrConflict, c.restored("version %d of %s at the API server is another than was seen", live.Version, a))
 	}
 	return nil
 }
@@ -316,6 +316,9 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 	epoch := c.epoch()
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
 	defer cancel()
+	if err := c.unchanged(sending, a, version); err != nil {
+		return err
+	}
 	request := c.rest.Delete().Resource(v1.IPResource).Name(ipaddr.ObjectName(a)).Body(body)
 	if _, err := c.send(ctx, sending, request); err != nil {
 		if apierrors.IsNotFound(err) {

@@ -254,37 +254,55 @@ func TestListAfterAnOutage(t *testing.T) {
 }
 
 // While no watch runs, the API server may be back with a store that was put back to an older state: a write replaces
-// nothing of another content, although the versions are the same.
+// nothing of another content, and deletes nothing, although the versions are the same.
 func TestWriteWhileNoWatchRuns(t *testing.T) {
 	direct, addr := connect(t, nil), subnet()
-	for n, name := range []string{"no watch", "no watch, and the object has gone", "no watch, as it was seen", "a watch runs"} {
+	release := func(c *Client, l lease.Lease) error {
+		next, _ := lease.Release(l, c.Now(), lease.Change{})
+		_, err := c.Write(t.Context(), next)
+		return err
+	}
+	remove := func(c *Client, l lease.Lease) error { return c.Delete(t.Context(), l.Addr, l.Pool, l.Version) }
+	n := 0
+	for name, tc := range map[string]struct {
+		watched, asSeen, gone bool
+		do                    func(*Client, lease.Lease) error
+		conflict              bool
+	}{
+		"a write":                 {do: release, conflict: true},
+		"a deletion":              {do: remove, conflict: true},
+		"the object has gone":     {do: release, gone: true, conflict: true},
+		"it is as it was seen":    {do: release, asSeen: true},
+		"a watch runs":            {do: release, watched: true}, // and the version alone is asked for
+		"a watch runs, and it is": {do: release, watched: true, asSeen: true},
+	} {
+		n++
 		t.Run(name, func(t *testing.T) {
 			c := connectTo(t, config(t, nil), ipam.NewIndex())
 			noticed := false
-			c.watched, c.behind = func() bool { return name == "a watch runs" }, func() { noticed = true }
+			c.watched, c.behind = func() bool { return tc.watched }, func() { noticed = true }
 			now := write(t, direct, active(t, write(t, direct, available(addr(n))), "now"))
 			believed := now
-			if name != "no watch, as it was seen" {
+			if !tc.asSeen {
 				believed = active(t, available(addr(n)), "before")
 				believed.Version = now.Version
 			}
 			c.index.Watched(believed)
-			if name == "no watch, and the object has gone" {
+			if tc.gone {
 				if err := objects(t).Delete(t.Context(), ipaddr.ObjectName(now.Addr), metav1.DeleteOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				patch(t, now.Addr, `{"metadata":{"finalizers":null}}`)
 			}
-			next, _ := lease.Release(believed, c.Now(), lease.Change{})
-			_, err := c.Write(t.Context(), next)
-			want := name == "no watch" || name == "no watch, and the object has gone"
-			if errors.Is(err, ErrConflict) != want || noticed != (name == "no watch") {
+			err := tc.do(c, believed)
+			if errors.Is(err, ErrConflict) != tc.conflict || noticed != (tc.conflict && !tc.gone) {
 				t.Errorf("%v, noticed %v", err, noticed)
 			}
-			if name == "no watch" {
-				if l := read(t, direct, now.Addr); l.Version != now.Version || l.ContainerID != "now" {
-					t.Errorf("stored: %+v", l)
-				}
+			if !tc.conflict || tc.gone {
+				return
+			}
+			if l := read(t, direct, now.Addr); l.Version != now.Version || l.ContainerID != "now" || l.Deleting {
+				t.Errorf("stored: %+v", l)
 			}
 		})
 	}

@@ -19,6 +19,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/previous"
 )
 
 // longEnv has the tests take as long as they were made for: make test-upgrade.
@@ -46,7 +47,7 @@ type site struct {
 	cluster  *controlplane.ControlPlane
 	admin    client.Client
 	caller   *http.Client
-	old, now release
+	old, now previous.Release
 	replicas []*controlplane.Controller
 	// made counts the programs that were started.
 	made int
@@ -58,11 +59,11 @@ func newSite(t *testing.T, on *controlplane.ControlPlane) *site {
 	s := &site{T: t, cluster: on, admin: on.AdminFor(t), caller: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	t.Cleanup(s.caller.CloseIdleConnections)
 	var err error
-	if s.now, err = current(); err != nil {
+	if s.now, err = previous.Current(); err != nil {
 		t.Fatal(err)
 	}
-	s.old, err = previous(t.Context())
-	if errors.Is(err, errNoHistory) {
+	s.old, err = previous.Get(t.Context())
+	if errors.Is(err, previous.ErrNoHistory) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -78,23 +79,23 @@ func newSite(t *testing.T, on *controlplane.ControlPlane) *site {
 }
 
 // definitions installs the CRDs of a release.
-func (s *site) definitions(r release) {
+func (s *site) definitions(r previous.Release) {
 	s.Helper()
-	if err := s.cluster.InstallCRDs(s.Context(), filepath.Join(r.root, "config", "crd")); err != nil {
+	if err := s.cluster.InstallCRDs(s.Context(), filepath.Join(r.Root, "config", "crd")); err != nil {
 		s.Fatal(err)
 	}
 }
 
 // rights installs what else a release has, but for its Deployment.
-func (s *site) rights(r release) {
+func (s *site) rights(r previous.Release) {
 	s.Helper()
-	if err := s.cluster.InstallRightsOf(s.Context(), r.root); err != nil {
+	if err := s.cluster.InstallRightsOf(s.Context(), r.Root); err != nil {
 		s.Fatal(err)
 	}
 }
 
 // run puts a replica of a release into a place, as a Deployment does: what runs there ends first.
-func (s *site) run(place int, r release) {
+func (s *site) run(place int, r previous.Release) {
 	s.Helper()
 	address := ""
 	if c := s.replicas[place]; c != nil {
@@ -105,20 +106,20 @@ func (s *site) run(place int, r release) {
 	}
 	s.made++
 	c, err := s.cluster.StartController(s.Context(), controlplane.ControllerOptions{
-		Name: fmt.Sprintf("replica-%d-%d", place, s.made), Binary: r.controller, HTTPAddress: address, Args: s.arguments(r),
+		Name: fmt.Sprintf("replica-%d-%d", place, s.made), Binary: r.Controller, HTTPAddress: address, Args: s.arguments(r),
 	})
 	if err != nil {
 		s.Fatal(err)
 	}
 	s.replicas[place] = c
-	s.Logf("replica %d is of %s", place, r.name)
+	s.Logf("replica %d is of %s", place, r.Name)
 }
 
 // arguments returns those of the Deployment of a release, but for the addresses, which a test chooses. An upgrade to
 // this release goes on answering plain HTTP, which the release before it did.
-func (s *site) arguments(r release) []string {
+func (s *site) arguments(r previous.Release) []string {
 	s.Helper()
-	text, err := os.ReadFile(filepath.Join(r.root, "config", "manager", "deployment.yaml"))
+	text, err := os.ReadFile(filepath.Join(r.Root, "config", "manager", "deployment.yaml"))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -127,12 +128,12 @@ func (s *site) arguments(r release) []string {
 		s.Fatal(err)
 	}
 	if len(d.Spec.Template.Spec.Containers) != 1 {
-		s.Fatalf("the Deployment of %s is %s", r.name, text)
+		s.Fatalf("the Deployment of %s is %s", r.Name, text)
 	}
 	args := slices.DeleteFunc(slices.Clone(d.Spec.Template.Spec.Containers[0].Args), func(arg string) bool {
 		return strings.Contains(arg, "-bind-address=")
 	})
-	if r.name == s.now.name { // as upgrades go on; nothing here comes from another machine
+	if r.Name == s.now.Name { // as upgrades go on; nothing here comes from another machine
 		args = append(args, "--plain-http")
 	}
 	return args

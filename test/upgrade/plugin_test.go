@@ -55,9 +55,9 @@ func (s *site) plugin(when string, number int) {
 		namespace := l.Host(t).Path()
 		call := func(command, stdin string) []byte {
 			t.Helper()
-			cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", script, "sh", filepath.Join(s.now.root, "bin", "bcsnet-ipam"))
+			cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", script, "sh", filepath.Join(s.now.Root, "bin", "bcsnet-ipam"))
 			cmd.Env = append(os.Environ(), "TEST_DIR="+dir, "CNI_COMMAND="+command, "CNI_CONTAINERID="+name, "CNI_NETNS="+namespace,
-				"CNI_IFNAME=eth0", "CNI_PATH="+filepath.Join(s.now.root, "bin"),
+				"CNI_IFNAME=eth0", "CNI_PATH="+filepath.Join(s.now.Root, "bin"),
 				fmt.Sprintf("CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=plugin;K8S_POD_NAME=%s;K8S_POD_UID=%s", name, p.UID))
 			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 			var out bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/test/previous"
 )
 
 func objectName(addr string) string { return ipaddr.ObjectName(netip.MustParseAddr(addr)) }
@@ -27,13 +28,13 @@ func TestUpgrade(t *testing.T) {
 		s.plugin(what, steps)
 		steps++
 	}
-	move := func(r release) {
+	move := func(r previous.Release) {
 		t.Helper()
 		s.rights(r)
-		step("roles of " + r.name)
+		step("roles of " + r.Name)
 		for i := range s.replicas {
 			s.run(i, r)
-			step(fmt.Sprintf("%d replicas of %s", i+1, r.name))
+			step(fmt.Sprintf("%d replicas of %s", i+1, r.Name))
 		}
 	}
 	step("before")

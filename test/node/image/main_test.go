@@ -105,26 +105,37 @@ func (s *site) rolledOut(what string) {
 func (s *site) imported(names ...string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
-	build := exec.Command("go", append([]string{"run", "./hack/image", "-version", version, "-arch", runtime.GOARCH, "-o", dir}, names...)...)
-	build.Dir = s.root
-	if out, err := build.CombinedOutput(); err != nil {
-		s.t.Fatalf("build the images: %v: %s", err, out)
-	}
+	s.tool("go", append([]string{"run", "./hack/image", "-version", version, "-arch", runtime.GOARCH, "-o", dir}, names...)...)
 	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join(dir, name+".tar"))
-		if err != nil {
+		s.importArchive(filepath.Join(dir, name+".tar"))
+	}
+}
+
+// tool runs a program in the root of these sources.
+func (s *site) tool(name string, args ...string) {
+	s.t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = s.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("%s %v: %v: %s", name, args, err, out)
+	}
+}
+
+// importArchive gives an image to the nodes' containerd.
+func (s *site) importArchive(archive string) {
+	s.t.Helper()
+	text, err := os.ReadFile(archive)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, n := range s.Nodes() {
+		own := filepath.Join(n.Dir, filepath.Base(archive)) // a node sees its own directory alone
+		if err := os.WriteFile(own, text, 0o600); err != nil {
 			s.t.Fatal(err)
 		}
-		for _, n := range s.Nodes() {
-			// A node sees its own directory alone.
-			archive := filepath.Join(n.Dir, name+".tar")
-			if err := os.WriteFile(archive, text, 0o600); err != nil {
-				s.t.Fatal(err)
-			}
-			s.ctr(n, "import", archive)
-			if err := os.Remove(archive); err != nil { // it is in memory
-				s.t.Fatal(err)
-			}
+		s.ctr(n, "import", own)
+		if err := os.Remove(own); err != nil { // it is in memory
+			s.t.Fatal(err)
 		}
 	}
 }

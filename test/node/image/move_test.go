@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/node/bed"
+	"github.com/bcsnet/bcsnet/test/previous"
 )
 
 // released is the conflist of nodes of the released system: the address of the node, and the allocator by plain HTTP.
@@ -34,15 +36,16 @@ const released = "05-released.conflist"
 // patience is how long a pod may take to be ready.
 const patience = time.Minute
 
-// toTLSAndBack has nodes with plugins that call by plain HTTP, as those of the released system do. They go over to
-// HTTPS with a token, plain HTTP is switched off, and all goes back, while pods come and go: no ADD fails.
+// toTLSAndBack begins with the release before this one, and with plugins on nodes that call it by plain HTTP, as those of
+// the released system do: each asks the replicas on both machines. The controller is upgraded, the nodes go over to HTTPS
+// with a token, plain HTTP is switched off, and all goes back, while pods come and go: no ADD fails.
 func toTLSAndBack(t *testing.T) {
 	controlplane.TakesLong(t)
 	s := newSite(t)
-	upgrade := func(plainHTTP, node bool) {
+	upgrade := func(plainHTTP string, node bool) {
 		t.Helper()
 		s.helm("upgrade", "bcsnet", s.chart(), "--install", "--namespace", controlplane.SystemNamespace, "--take-ownership",
-			"--server-side=true", "--force-conflicts", "--set", fmt.Sprintf("plainHTTP=%t", plainHTTP),
+			"--server-side=true", "--force-conflicts", "--set", "plainHTTP="+plainHTTP,
 			"--set", fmt.Sprintf("node.enabled=%t", node))
 		s.rolledOut("deployment/bcsnet-controller")
 		if node {
@@ -55,20 +58,21 @@ func toTLSAndBack(t *testing.T) {
 			s.writeReleased(n)
 		}
 	}
-	// As it was before: the plugin, a conflist, and nothing else of ours.
-	upgrade(true, true) // Helm has it again
+	// As it was before: the controller of that time, on nodes the plugin, a conflist, and nothing else of ours.
 	asReleased()
-	upgrade(true, false)
+	s.before()
 	for _, n := range s.Nodes() {
 		netD := filepath.Join(n.EtcCNI(), "net.d")
-		if err := errors.Join(os.RemoveAll(filepath.Join(netD, "bcsnet.d")), os.Remove(filepath.Join(netD, "10-bcsnet.conflist"))); err != nil {
+		if err := errors.Join(os.RemoveAll(filepath.Join(netD, "bcsnet.d")), os.RemoveAll(filepath.Join(netD, "10-bcsnet.conflist"))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	come := s.startTraffic()
 	come.atLeast(2)
 
-	upgrade(true, true)
+	upgrade("auto", false) // which finds that the one that runs answers plain HTTP
+	come.atLeast(2)
+	upgrade("auto", true)
 	come.atLeast(2)
 	for _, n := range s.Nodes() {
 		if err := os.Remove(filepath.Join(n.EtcCNI(), "net.d", released)); err != nil {
@@ -76,20 +80,51 @@ func toTLSAndBack(t *testing.T) {
 		}
 	}
 	come.atLeast(2)
-	upgrade(false, true)
+	upgrade("false", true)
 	come.atLeast(4)
 	status, text, err := s.get(plain(s.Nodes()[0]) + "/netservicecontroller/v1/allocator")
 	if err != nil || status != http.StatusForbidden || !strings.Contains(text, "PlainHTTP") {
 		t.Errorf("plain HTTP is answered with %d, %s, %v", status, text, err)
 	}
 
-	upgrade(true, true)
+	upgrade("true", true)
 	asReleased()
 	come.atLeast(2)
-	upgrade(true, false)
+	upgrade("true", false)
 	come.atLeast(4)
 	pods := come.end()
 	t.Logf("%d pods came and went", pods)
+}
+
+// before has the release before this one in the place of what is installed, as its manifests have it, and the pool of the
+// documentation.
+func (s *site) before() {
+	s.t.Helper()
+	old, err := previous.Get(s.t.Context())
+	if errors.Is(err, previous.ErrNoHistory) {
+		s.t.Skip(err)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	const image = "bcsnet.test/bcsnet-controller:before"
+	archive := filepath.Join(s.t.TempDir(), "before.tar")
+	s.tool("go", "run", "./hack/image", "-program", old.Controller, "-name", image, "-o", archive)
+	s.importArchive(archive)
+
+	s.bcsnetctl("uninstall", "--crds", "--delete-leases", "--yes")
+	s.kubectl("wait", "--for=delete", "namespace/"+controlplane.SystemNamespace, "--timeout=2m")
+	s.kubectl("apply", "--server-side", "-k", filepath.Join(old.Root, "config", "default"))
+	server, err := url.Parse(s.Cluster.Config.Host)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	// Where the API server is: the bed has no proxy for Services.
+	s.kubectl("-n", controlplane.SystemNamespace, "set", "env", "deployment/bcsnet-controller",
+		"KUBERNETES_SERVICE_HOST="+server.Hostname(), "KUBERNETES_SERVICE_PORT="+server.Port())
+	s.kubectl("-n", controlplane.SystemNamespace, "set", "image", "deployment/bcsnet-controller", "controller="+image)
+	s.rolledOut("deployment/bcsnet-controller")
+	s.bcsnetctl(s.threeCommands()[1][1:]...)
 }
 
 // plain returns the URL of the replica on a node, by plain HTTP.

@@ -1,4 +1,5 @@
-package upgrade
+// Package previous has the release before this one, for tests that go from it to this one and back.
+package previous
 
 import (
 	"bytes"
@@ -17,28 +18,28 @@ import (
 // before is the commit that counts as the release before this one as long as no release has a tag.
 const before = "ed76b383"
 
-// errNoHistory says that the sources of the release before this one are not there.
-var errNoHistory = errors.New("the release before this one is not in this clone: git fetch --unshallow --tags")
+// ErrNoHistory says that the sources of the release before this one are not there.
+var ErrNoHistory = errors.New("the release before this one is not in this clone: git fetch --unshallow --tags")
 
-// release is a release as users have it: its manifests, and its controller.
-type release struct {
-	name string
-	// root is the directory of its sources.
-	root, controller string
+// Release is a release as users have it: its manifests, and its controller.
+type Release struct {
+	Name string
+	// Root is the directory of its sources.
+	Root, Controller string
 }
 
-// current returns what this checkout builds.
-func current() (release, error) {
+// Current returns what this checkout builds.
+func Current() (Release, error) {
 	root, err := controlplane.ModuleRoot()
-	return release{"this release", root, filepath.Join(root, "bin", "bcsnet-controller")}, err
+	return Release{"this release", root, filepath.Join(root, "bin", "bcsnet-controller")}, err
 }
 
-// previous returns the release before this one, the last tag before this commit or else a commit of its time. It is
-// built once, into bin/upgrade.
-func previous(ctx context.Context) (release, error) {
+// Get returns the release before this one, the last tag before this commit or else a commit of its time. It is built
+// once, into bin/upgrade. The error is ErrNoHistory where its sources are not there, or why it could not be built.
+func Get(ctx context.Context) (Release, error) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
-		return release{}, err
+		return Release{}, err
 	}
 	name := before
 	if tag, err := git(ctx, root, "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD^"); err == nil {
@@ -46,12 +47,12 @@ func previous(ctx context.Context) (release, error) {
 	}
 	commit, err := git(ctx, root, "rev-parse", "--verify", "--quiet", name+"^{commit}")
 	if err != nil {
-		return release{}, fmt.Errorf("%w: %s: %w", errNoHistory, name, err)
+		return Release{}, fmt.Errorf("%w: %s: %w", ErrNoHistory, name, err)
 	}
 	all := filepath.Join(root, "bin", "upgrade")
 	dir := filepath.Join(all, strings.TrimSpace(string(commit))[:12])
-	r := release{name, dir, filepath.Join(dir, "bin", "bcsnet-controller")}
-	if _, err := os.Stat(r.controller); err == nil {
+	r := Release{name, dir, filepath.Join(dir, "bin", "bcsnet-controller")}
+	if _, err := os.Stat(r.Controller); err == nil {
 		return r, nil
 	}
 	if err := os.MkdirAll(all, 0o750); err != nil {
