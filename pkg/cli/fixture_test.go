@@ -159,7 +159,7 @@ func (f *fixture) wipe(ctx context.Context) error {
 }
 
 func eventually(ctx context.Context, ok wait.ConditionWithContextFunc) error {
-	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, ok)
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, ok)
 }
 
 // commands are those of the scripts beside testscript's own.

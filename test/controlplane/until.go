@@ -20,11 +20,11 @@ func TakesLong(t testing.TB) {
 	}
 }
 
-// Who waits looks again after rest times as long as the look took, at least minRest and at most maxRest. One that asks the
-// API server without a pause would keep it from what is waited for, and all other tests with it.
+// Who waits looks again after restsPerLook times as long as the look took, at least minRest and at most maxRest. One that
+// asks the API server without a pause would keep it from what is waited for, and all other tests with it.
 const (
-	restsPerLook     = 5
-	minRest, maxRest = 2 * time.Millisecond, 100 * time.Millisecond
+	restsPerLook     = 20
+	minRest, maxRest = 2 * time.Millisecond, 200 * time.Millisecond
 )
 
 // Until waits for a condition, for at most three minutes.

@@ -116,6 +116,7 @@ func (c *clusterOf) clients() kubernetes.Interface {
 
 // TestUpgradeRollsOut upgrades the controller and then the nodes, where both come up.
 func TestUpgradeRollsOut(t *testing.T) {
+	controlplane.TakesLong(t)
 	t.Parallel()
 	c := newCluster(t, controlplane.WithControllerManager(), controlplane.WithScheduler(), controlplane.WithKwok())
 	for _, name := range []string{"n1", "n2"} {

@@ -41,13 +41,14 @@ func exists(k kind, policy string, op operation) bool {
 	return true
 }
 
-// brief says whether a case is in the short form: the workloads that most people run with each policy, the others with
+// brief says whether a case is in the short form: the workloads that most people run with three policies, the others with
 // the policy where it matters most, and each operation twice.
 func brief(k kind, policy string, op operation) bool {
 	most := map[kind]string{fleet: immutable, daemonSet: shared, barePod: timed}[k]
 	switch op {
 	case podDelete, rollInPlace, forceDelete:
-		return most == "" || policy == most
+		return k == deployment && slices.Contains([]string{plain, immutable, timed}, policy) ||
+			k == statefulSet && slices.Contains([]string{immutable, never, shared}, policy) || policy == most
 	case rollWithSurge:
 		return k == deployment && policy == immutable || k == daemonSet && policy == most
 	case nodeLoss:
