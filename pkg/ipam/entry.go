@@ -31,8 +31,8 @@ func (x *state) rewritten(r *record, l lease.Lease) bool {
 	return l.Version < r.version || l.Version == r.version && !behind && nanos(l.Updated) != r.updated
 }
 
-// Rewritten reports whether an object that was just read has the version of the index's entry, or an earlier one, and is
-// another: the store was put back to an older state.
+// Rewritten reports whether an object that was just read has the version of the index's entry, or an earlier one, and
+// is another: the store was put back to an older state.
 func (x *feed) Rewritten(l lease.Lease) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -20,8 +20,8 @@ func TakesLong(t testing.TB) {
 	}
 }
 
-// Who waits looks again after restsPerLook times as long as the look took, at least minRest and at most maxRest. One that
-// asks the API server without a pause would keep it from what is waited for, and all other tests with it.
+// Who waits looks again after restsPerLook times as long as the look took, at least minRest and at most maxRest. One
+// that asks the API server without a pause would keep it from what is waited for, and all other tests with it.
 const (
 	restsPerLook     = 20
 	minRest, maxRest = 2 * time.Millisecond, 200 * time.Millisecond

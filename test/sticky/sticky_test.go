@@ -41,8 +41,8 @@ func exists(k kind, policy string, op operation) bool {
 	return true
 }
 
-// brief says whether a case is in the short form: the workloads that most people run with three policies, the others with
-// the policy where it matters most, and each operation twice.
+// brief says whether a case is in the short form: the workloads that most people run with three policies, the others
+// with the policy where it matters most, and each operation twice.
 func brief(k kind, policy string, op operation) bool {
 	most := map[kind]string{fleet: immutable, daemonSet: shared, barePod: timed}[k]
 	switch op {

@@ -36,9 +36,9 @@ const released = "05-released.conflist"
 // patience is how long a pod may take to be ready.
 const patience = time.Minute
 
-// toTLSAndBack begins with the release before this one, and with plugins on nodes that call it by plain HTTP, as those of
-// the released system do: each asks the replicas on both machines. The controller is upgraded, the nodes go over to HTTPS
-// with a token, plain HTTP is switched off, and all goes back, while pods come and go: no ADD fails.
+// toTLSAndBack begins with the release before this one, and with plugins on nodes that call it by plain HTTP, as those
+// of the released system do: each asks the replicas on both machines. The controller is upgraded, the nodes go over to
+// HTTPS with a token, plain HTTP is switched off, and all goes back, while pods come and go: no ADD fails.
 func toTLSAndBack(t *testing.T) {
 	controlplane.TakesLong(t)
 	s := newSite(t)
@@ -96,8 +96,8 @@ func toTLSAndBack(t *testing.T) {
 	t.Logf("%d pods came and went", pods)
 }
 
-// before has the release before this one in the place of what is installed, as its manifests have it, and the pool of the
-// documentation.
+// before has the release before this one in the place of what is installed, as its manifests have it, and the pool of
+// the documentation.
 func (s *site) before() {
 	s.t.Helper()
 	old, err := previous.Get(s.t.Context())
