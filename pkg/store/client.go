@@ -262,9 +262,9 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 	return stored, nil
 }
 
-// unchanged makes sure, while no watch runs, that the object which is replaced or deleted is the one that the index has.
-// The API server may be back with a store that was put back to an older state, in which somebody else's write has the
-// very version that is believed in. The error is ErrConflict, or why the object could not be read.
+// unchanged makes sure, while no watch runs, that the object which is replaced or deleted is the one that the index
+// has. The API server may be back with a store that was put back to an older state, in which somebody else's write has
+// the very version that is believed in. The error is ErrConflict, or why the object could not be read.
 func (c *Client) unchanged(ctx context.Context, a netip.Addr, version uint64) error {
 	if version == 0 || c.watched == nil || c.watched() || failpoint.Broken("unwatched") {
 		return nil
