@@ -31,13 +31,13 @@ func (x *state) rewritten(r *record, l lease.Lease) bool {
 	return l.Version < r.version || l.Version == r.version && !behind && nanos(l.Updated) != r.updated
 }
 
-// Rewritten reports whether an object that was just read has the version of the index's entry, or an earlier one, and
-// is another: the store was put back to an older state.
+// Rewritten reports whether an object that was read has the version of the index's entry, and is another: the store was
+// put back to an older state. An entry of a later version says nothing, as it may have come since.
 func (x *feed) Rewritten(l lease.Lease) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	r := x.record(l.Addr)
-	return r != nil && x.rewritten(r, l)
+	return r != nil && r.version == l.Version && x.rewritten(r, l)
 }
 
 // apply enters a lease unless something newer is known.

@@ -319,3 +319,30 @@ func TestRestoredWhileMigrating(t *testing.T) {
 		})
 	}
 }
+
+// Another content at the version of the entry shows that the store was put back. An object of another version shows
+// nothing: it may have been read before the entry came, or after.
+func TestRewritten(t *testing.T) {
+	x := NewIndex()
+	held := leased("10.0.0.9", "a", 5)
+	held.Updated = at(5)
+	x.Watched(held)
+	other := leased("10.0.0.9", "a", 5)
+	other.Updated, other.PodUID = at(6), "another"
+	earlier, later := other, other
+	earlier.Version, later.Version = 4, 6
+	for name, tc := range map[string]struct {
+		l    lease.Lease
+		want bool
+	}{
+		"itself":               {held, false},
+		"another":              {other, true},
+		"an earlier version":   {earlier, false},
+		"a later version":      {later, false},
+		"an address of nobody": {leased("10.0.0.10", "a", 5), false},
+	} {
+		if got := x.Rewritten(tc.l); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}

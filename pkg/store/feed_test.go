@@ -308,6 +308,32 @@ func TestWriteWhileNoWatchRuns(t *testing.T) {
 	}
 }
 
+// What shows that the store was put back while no watch is open has the leases listed, too: the watch that begins after
+// it, once the versions have caught up, would find nothing wrong, and the replica would never be ready again.
+func TestToldWhileNoWatchRuns(t *testing.T) {
+	tap := &intercept.Tap{}
+	begins, goOn := make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() {
+		close(begins)
+		<-goOn
+	})
+	tap.On(watches, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		first()
+		return next.RoundTrip(r)
+	})
+	c, f := feeding(t, tap)
+	<-begins
+	if !f.Synced() || f.Watching() {
+		t.Errorf("synced %v, watching %v before", f.Synced(), f.Watching())
+	}
+	_ = c.restored("a test says so")
+	if f.Synced() {
+		t.Error("it is still taken for synced")
+	}
+	close(goOn)
+	controlplane.Until(t, "the leases are listed anew", func() bool { return f.Restarts() == 1 && f.Synced() })
+}
+
 // A lease that is read at an earlier version than it was seen at is of a store that was put back.
 func TestReadBehindWhatWasSeen(t *testing.T) {
 	tap, addr := &intercept.Tap{}, subnet()

@@ -62,6 +62,9 @@ func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 	lw.f.watching.Store(true)
 	w := &watcher{events: make(chan watch.Event), done: ctx.Done(), stop: stop, cut: cut, opened: lw.f.looks.Load()}
 	lw.f.open.Store(w)
+	if lw.f.told.Load() { // while none was open that could be ended for it
+		w.end(true)
+	}
 	go func() {
 		defer lw.f.open.CompareAndSwap(w, nil)
 		if delivered := w.read(body); running.Err() == nil {
