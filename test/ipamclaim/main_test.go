@@ -165,13 +165,31 @@ func install(t *testing.T, as form) {
 		crd.SetResourceVersion(now.GetResourceVersion())
 		return admin.Update(t.Context(), crd)
 	})
+	_, requests := properties(crd.Object, "spec")["ipRequests"]
 	controlplane.Eventually(t, func() error {
 		out, err := cluster.Kubectl(t.Context(), "get", "ipamclaims.k8s.cni.cncf.io", "-A", "-o", "name").CombinedOutput()
 		if err != nil {
-			err = fmt.Errorf("%w: %s", err, out)
+			return fmt.Errorf("%w: %s", err, out)
 		}
-		return err
+		return serves(t.Context(), requests)
 	})
+}
+
+// serves checks that the API server knows the fields of a form: for a moment after a change it drops those that are new.
+func serves(ctx context.Context, requests bool) error {
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"interface": ifName, "network": "probe", "ipRequests": []any{"10.0.0.1/24"}},
+	}}
+	o.SetGroupVersionKind(schema.GroupVersionKind{Group: "k8s.cni.cncf.io", Version: "v1alpha1", Kind: "IPAMClaim"})
+	o.SetNamespace(metav1.NamespaceDefault)
+	o.SetName("probe")
+	if err := admin.Create(ctx, o, client.DryRunAll); err != nil {
+		return err
+	}
+	if _, known, err := unstructured.NestedSlice(o.Object, "spec", "ipRequests"); err != nil || known != requests {
+		return fmt.Errorf("the API server knows spec.ipRequests: %t (%v)", known, err)
+	}
+	return nil
 }
 
 // uninstall deletes the CRD, and waits until that is done.
