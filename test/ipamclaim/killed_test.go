@@ -105,8 +105,8 @@ func TestWithoutTheRole(t *testing.T) {
 
 // The example is what it says.
 func TestExample(t *testing.T) {
-	c := start(t)
 	install(t, asPublished)
+	c := start(t)
 	s := newSite(t, c.URL)
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
@@ -151,8 +151,8 @@ func TestMany(t *testing.T) {
 	if text := os.Getenv(manyEnv); text != "" {
 		_, _ = fmt.Sscan(text, &n)
 	}
-	c := start(t)
 	install(t, asPublished)
+	c := start(t)
 	s := newSite(t, c.URL)
 	s.create(&v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: s.pool + "-many"}, Spec: v1.BCSNetPoolSpec{
 		Net: "10.64.0.0", Mask: 16, Gateway: "10.64.255.254", AvailableIPs: []string{"10.64.0.0/17"}, Priority: 100,

@@ -20,8 +20,8 @@ import (
 // A machine keeps its address while its IPAMClaim is there: stopped, started again on another host, and only one pod
 // has it at a time. It goes back when the machine is deleted, and the IPAMClaim with it.
 func TestMachineLife(t *testing.T) {
-	c := start(t)
 	install(t, asPublished)
+	c := start(t)
 	s := newSite(t, c.URL)
 	s.claim("vm.tenantred")
 	first := s.launch(hostA, networks("vm.tenantred"))
@@ -115,8 +115,8 @@ func (s *site) typed(name, ips, pod string) {
 // An IPAMClaim that is deleted takes nothing from a pod that runs: the address goes with the pod.
 func TestDeletedWhileItsPodRuns(t *testing.T) {
 	controlplane.TakesLong(t)
-	c := start(t)
 	install(t, asPublished)
+	c := start(t)
 	s := newSite(t, c.URL)
 	s.claim("vm.a")
 	pod := s.launch(hostA, networks("vm.a"))
@@ -132,8 +132,8 @@ func TestDeletedWhileItsPodRuns(t *testing.T) {
 // An IPAMClaim that is made again with its name before the address went back has that address, as a claim of any
 // workload has: backups and replaced CRDs bring IPAMClaims with other UIDs.
 func TestRecreated(t *testing.T) {
-	c := start(t)
 	install(t, withRequests)
+	c := start(t)
 	s := newSite(t, c.URL)
 	s.claim("vm.a")
 	pod := s.launch(hostA, networks("vm.a"))

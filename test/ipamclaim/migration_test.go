@@ -118,8 +118,8 @@ func TestMigratesLive(t *testing.T) {
 	cluster.InstallKubeVirt(t)
 	for name, as := range map[string]form{"as published": asPublished, "with requests": withRequests} {
 		t.Run(name, func(t *testing.T) {
-			c := start(t)
 			install(t, as)
+			c := start(t)
 			s := newSite(t, c.URL, "v4", "v6")
 			s.claim("vm.tenantred")
 			m, annotation := s.machine("vm"), networks("vm.tenantred")
@@ -184,8 +184,8 @@ func TestMigratesLive(t *testing.T) {
 // same IPAMClaim.
 func TestClaimsToBeATarget(t *testing.T) {
 	cluster.InstallKubeVirt(t)
-	c := start(t)
 	install(t, asPublished)
+	c := start(t)
 	s := newSite(t, c.URL)
 	s.claim("vm.a")
 	m, annotation := s.machine("vm"), networks("vm.a")
@@ -207,8 +207,8 @@ func TestClaimsToBeATarget(t *testing.T) {
 func TestDeletedWhileItsMachineMigrates(t *testing.T) {
 	controlplane.TakesLong(t)
 	cluster.InstallKubeVirt(t)
-	c := start(t)
 	install(t, asPublished)
+	c := start(t)
 	s := newSite(t, c.URL)
 	s.claim("vm.a")
 	m, annotation := s.machine("vm"), networks("vm.a")
@@ -229,8 +229,8 @@ func TestDeletedWhileItsMachineMigrates(t *testing.T) {
 func TestPodsGoWhileTheMachineMigrates(t *testing.T) {
 	controlplane.TakesLong(t)
 	cluster.InstallKubeVirt(t)
-	c := start(t)
 	install(t, asPublished)
+	c := start(t)
 	for name, sourceFirst := range map[string]bool{"the source first": true, "the target first": false} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, c.URL)

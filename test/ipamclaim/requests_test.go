@@ -18,8 +18,8 @@ func errDiffers(got, want status) error {
 
 // The addresses that an IPAMClaim asks for are those that its interface gets, or it gets none and says why.
 func TestRequests(t *testing.T) {
-	c := start(t)
 	install(t, unchecked)
+	c := start(t)
 	s := newSite(t, c.URL, "v4", "v6")
 	v6 := func(n int) string { return fmt.Sprintf("2001:db8:%d::%x", s.number(), n) }
 	other := s.launch(hostA, networks("other"))
@@ -89,8 +89,8 @@ func TestRequests(t *testing.T) {
 
 // What the pod's networks say has to make sense where it names IPAMClaims.
 func TestNetworks(t *testing.T) {
-	c := start(t)
 	install(t, asPublished)
+	c := start(t)
 	s := newSite(t, c.URL)
 	s.claim("vm.a")
 	element := func(more string) string { return `{"name":"n","ipam-claim-reference":"vm.a"` + more + `}` }
