@@ -175,7 +175,8 @@ func install(t *testing.T, as form) {
 	})
 }
 
-// serves checks that the API server knows the fields of a form: for a moment after a change it drops those that are new.
+// serves checks that the API server knows the fields of a form: for a moment after a change it drops those that are
+// new.
 func serves(ctx context.Context, requests bool) error {
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"interface": ifName, "network": "probe", "ipRequests": []any{"10.0.0.1/24"}},

@@ -86,7 +86,8 @@ func build(ctx context.Context, root, commit, into string) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w",
 		"-o", "bin/bcsnet-controller", "./cmd/controller")
-	cmd.Dir, cmd.Env = into, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly -gcflags=all=-dwarf=false")
+	cmd.Dir = into
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-mod=readonly -gcflags=all=-dwarf=false")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
