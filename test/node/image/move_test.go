@@ -114,15 +114,19 @@ func (s *site) before() {
 
 	s.bcsnetctl("uninstall", "--crds", "--delete-leases", "--yes")
 	s.kubectl("wait", "--for=delete", "namespace/"+controlplane.SystemNamespace, "--timeout=2m")
-	s.kubectl("apply", "--server-side", "-k", filepath.Join(old.Root, "config", "default"))
 	server, err := url.Parse(s.Cluster.Config.Host)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	// Where the API server is: the bed has no proxy for Services.
-	s.kubectl("-n", controlplane.SystemNamespace, "set", "env", "deployment/bcsnet-controller",
-		"KUBERNETES_SERVICE_HOST="+server.Hostname(), "KUBERNETES_SERVICE_PORT="+server.Port())
-	s.kubectl("-n", controlplane.SystemNamespace, "set", "image", "deployment/bcsnet-controller", "controller="+image)
+	// With the image, and where the API server is: the bed has no proxy for Services.
+	const ip = "        - name: BCSNET_POD_IP\n"
+	objects := strings.NewReplacer("image: bcsnet-controller:latest", "image: "+image, ip, fmt.Sprintf(
+		"        - {name: KUBERNETES_SERVICE_HOST, value: %q}\n        - {name: KUBERNETES_SERVICE_PORT, value: %q}\n",
+		server.Hostname(), server.Port())+ip,
+	).Replace(s.kubectl("kustomize", filepath.Join(old.Root, "config", "default")))
+	if out, err := s.Kubectl(s.t.Context(), []byte(objects), "apply", "--server-side", "-f", "-"); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
 	s.rolledOut("deployment/bcsnet-controller")
 	s.bcsnetctl(s.threeCommands()[1][1:]...)
 }
