@@ -121,28 +121,6 @@ func (c *Client) Get(ctx context.Context, a netip.Addr) (lease.Lease, error) {
 	return l, err
 }
 
-// known returns the version of an address that whoever reads it from now on cannot fall behind, unless the store was
-// put back.
-func (c *Client) known(a netip.Addr) uint64 {
-	if c.index == nil {
-		return 0
-	}
-	l, _ := c.index.Get(a)
-	return l.Version
-}
-
-// behindSeen says that an answer has an earlier version than was seen before.
-const behindSeen = "the API server has version %d after version %d was seen"
-
-// restored makes the watches list after something showed that the store was put back to an older state, and returns the
-// error that says what did.
-func (c *Client) restored(what string, args ...any) error {
-	if c.behind != nil {
-		c.behind()
-	}
-	return fmt.Errorf(what+": its store was put back to an older state", args...)
-}
-
 // epoch returns the epoch of versions that are read from now on.
 func (c *Client) epoch() uint32 {
 	if c.index == nil {
@@ -260,25 +238,6 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 		leave = c.onceDelivered(stored.Version, leave)
 	}
 	return stored, nil
-}
-
-// unchanged makes sure, while no watch runs, that the object which is replaced or deleted is the one that the index
-// has. The API server may be back with a store that was put back to an older state, in which somebody else's write has
-// the very version that is believed in. The error is ErrConflict, or why the object could not be read.
-func (c *Client) unchanged(ctx context.Context, a netip.Addr, version uint64) error {
-	if version == 0 || c.watched == nil || c.watched() || failpoint.Broken("unwatched") {
-		return nil
-	}
-	switch live, err := c.Get(ctx, a); {
-	case errors.Is(err, ErrNotFound):
-		return fmt.Errorf("%w: %w", ErrConflict, err)
-	case err != nil:
-		return err
-	case c.index.Rewritten(live):
-		return fmt.Errorf("%w: %w", ErrConflict,
-			c.restored("version %d of %s at the API server is another than was seen", live.Version, a))
-	}
-	return nil
 }
 
 func (c *Client) encode(ctx context.Context, l lease.Lease) ([]byte, error) {

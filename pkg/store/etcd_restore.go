@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -191,4 +193,45 @@ func respond(r *http.Request, why metav1.Status) *http.Response {
 func isRestored(err error) bool {
 	return err != nil && (apierrors.HasStatusCause(err, causeRestored) ||
 		strings.Contains(err.Error(), string(causeRestored)))
+}
+
+// known returns the version of an address that whoever reads it from now on cannot fall behind, unless the store was
+// put back.
+func (c *Client) known(a netip.Addr) uint64 {
+	if c.index == nil {
+		return 0
+	}
+	l, _ := c.index.Get(a)
+	return l.Version
+}
+
+// behindSeen says that an answer has an earlier version than was seen before.
+const behindSeen = "the API server has version %d after version %d was seen"
+
+// restored makes the watches list after something showed that the store was put back to an older state, and returns the
+// error that says what did.
+func (c *Client) restored(what string, args ...any) error {
+	if c.behind != nil {
+		c.behind()
+	}
+	return fmt.Errorf(what+": its store was put back to an older state", args...)
+}
+
+// unchanged makes sure, while no watch runs, that the object which is replaced or deleted is the one that the index
+// has. The API server may be back with a store that was put back to an older state, in which somebody else's write has
+// the very version that is believed in. The error is ErrConflict, or why the object could not be read.
+func (c *Client) unchanged(ctx context.Context, a netip.Addr, version uint64) error {
+	if version == 0 || c.watched == nil || c.watched() || failpoint.Broken("unwatched") {
+		return nil
+	}
+	switch live, err := c.Get(ctx, a); {
+	case errors.Is(err, ErrNotFound):
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	case err != nil:
+		return err
+	case c.index.Rewritten(live):
+		return fmt.Errorf("%w: %w", ErrConflict,
+			c.restored("version %d of %s at the API server is another than was seen", live.Version, a))
+	}
+	return nil
 }

@@ -65,6 +65,7 @@ func WaitFor(ctx context.Context, limit time.Duration, check func() error) error
 	return poll(ctx, check)
 }
 
+// poll repeats a check, with rests, until it finds nothing wrong or the context ends.
 func poll(ctx context.Context, check func() error) error {
 	for {
 		began := time.Now()
