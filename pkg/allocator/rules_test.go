@@ -87,12 +87,12 @@ func TestObjectIsRemovedAtAnotherReplica(t *testing.T) {
 			defer one.watch.Open()
 			if allocatedFirst {
 				two.one(s.vm("first"))
-				if err := one.leases.Delete(t.Context(), free.Addr, free.Pool, free.Version); !errors.Is(err, store.ErrConflict) {
+				if err := one.leases.Delete(t.Context(), free); !errors.Is(err, store.ErrConflict) {
 					t.Errorf("the removal: %v", err)
 				}
 			} else {
 				two.watch.Shut()
-				if err := one.leases.Delete(t.Context(), free.Addr, free.Pool, free.Version); err != nil {
+				if err := one.leases.Delete(t.Context(), free); err != nil {
 					t.Fatal(err)
 				}
 				done := two.adding(t.Context(), s.vm("second"))

@@ -65,7 +65,8 @@ func installChecks() []Check {
 			"nobody has for so long.",
 		Impact: "any machine of the network may ask for itself, and any node as a scheduler",
 		Mend: "Switch it off: `bcsnetctl upgrade --plain-http=false`, or what Helm installed by " +
-			"`helm upgrade … --set plainHTTP=false`; otherwise write the argument `--plain-http=false` into the Deployment.",
+			"`helm upgrade … --reset-then-reuse-values --set plainHTTP=false`; otherwise write the argument " +
+			"`--plain-http=false` into the Deployment.",
 	}}
 }
 

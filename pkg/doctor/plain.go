@@ -129,6 +129,7 @@ func plainUnused(f *facts) []Finding {
 	return []Finding{{
 		Object: Object{"deployment", ControllerNamespace + "/" + ControllerName},
 		Cause:  "no other machine has called by plain HTTP for 24 hours",
-		Fix:    "bcsnetctl upgrade --plain-http=false; what Helm installed: helm upgrade … --set plainHTTP=false",
+		Fix: "bcsnetctl upgrade --plain-http=false; what Helm installed: helm upgrade … --reset-then-reuse-values " +
+			"--set plainHTTP=false",
 	}}
 }

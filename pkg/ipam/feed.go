@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -97,24 +98,18 @@ func (x *feed) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
 
 // Replace takes a full list as of version: entries that it does not hold go, unless they are newer than the list. A
 // list older than what the watch delivered changes nothing. It reports whether the list shows that the store was put
-// back to an older state, and its versions were raised so that everybody lists: then, too, nothing new is given until
-// Returned.
+// back to an older state, and its versions were raised so that everybody lists: then it is taken as by ResetTo.
 func (x *feed) Replace(all []lease.Lease, version uint64) (restored bool) {
 	x.update(func() (changes []change) {
 		if version < x.seen {
 			return nil
 		}
+		if restored = x.contradicted(all, version); restored {
+			return x.reset(all, version)
+		}
 		listed := make(map[netip.Addr]struct{}, len(all))
 		for _, l := range all {
 			listed[l.Addr] = struct{}{}
-			if old := x.record(l.Addr); old != nil && old.version <= version && x.rewritten(old, l) {
-				if !restored {
-					x.returning++
-				}
-				restored = true
-				changes = append(changes, x.put(old, pack(l), true))
-				continue
-			}
 			changes = x.apply(changes, l)
 		}
 		for r := range x.byAddr.all() {
@@ -131,4 +126,12 @@ func (x *feed) Replace(all []lease.Lease, version uint64) (restored bool) {
 		return changes
 	})
 	return restored
+}
+
+// contradicted reports whether a list as of version has an older or another object than an entry that is not newer.
+func (x *feed) contradicted(all []lease.Lease, version uint64) bool {
+	return slices.ContainsFunc(all, func(l lease.Lease) bool {
+		r := x.record(l.Addr)
+		return r != nil && r.version <= version && x.rewritten(r, l)
+	})
 }

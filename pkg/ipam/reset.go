@@ -21,35 +21,37 @@ var ErrReset = errors.New("the store was put back to an older state")
 // for a version end with ErrReset, and no outcome is unknown any more: the write was for a store that is no more. From
 // then on nothing new is given, until Returned is called.
 func (x *feed) ResetTo(all []lease.Lease, version uint64) {
-	x.update(func() (changes []change) {
-		for _, w := range x.waiters {
-			w.done(ErrReset)
+	x.update(func() []change { return x.reset(all, version) })
+}
+
+func (x *feed) reset(all []lease.Lease, version uint64) (changes []change) {
+	for _, w := range x.waiters {
+		w.done(ErrReset)
+	}
+	x.waiters, x.seen = nil, version
+	x.returning++
+	x.epoch++
+	clear(x.deleted)
+	listed := make(map[*record]struct{}, len(all))
+	for _, l := range all {
+		old, r := x.record(l.Addr), pack(l)
+		c := x.put(old, r, true)
+		changes = append(changes, c)
+		listed[c.new] = struct{}{}
+	}
+	for r := range x.byAddr.all() {
+		if _, ok := listed[r]; !ok {
+			changes = x.drop(changes, r)
 		}
-		x.waiters, x.seen = nil, version
-		x.returning++
-		x.epoch++
-		clear(x.deleted)
-		listed := make(map[*record]struct{}, len(all))
-		for _, l := range all {
-			old, r := x.record(l.Addr), pack(l)
-			c := x.put(old, r, true)
-			changes = append(changes, c)
-			listed[c.new] = struct{}{}
+	}
+	for a, h := range x.assumed {
+		if h.Unknown {
+			x.removeAssumed(a)
+			x.unknown--
+			x.refresh(a)
 		}
-		for r := range x.byAddr.all() {
-			if _, ok := listed[r]; !ok {
-				changes = x.drop(changes, r)
-			}
-		}
-		for a, h := range x.assumed {
-			if h.Unknown {
-				x.removeAssumed(a)
-				x.unknown--
-				x.refresh(a)
-			}
-		}
-		return changes
-	})
+	}
+	return changes
 }
 
 // Epoch counts the restores that were noticed.

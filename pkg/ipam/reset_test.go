@@ -59,7 +59,7 @@ func TestRestart(t *testing.T) {
 func TestListBehindItsOwnVersion(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.1-10.0.0.2"}))
 	x.Watched(leased("10.0.0.1", "a", 8))
-	x.Wrote(leased("10.0.0.2", "a", 2000)) // newer than the list: nothing is known of it there
+	x.Wrote(leased("10.0.0.2", "a", 2000)) // newer than the list: of which store, nobody knows
 	if !x.Replace([]lease.Lease{available("10.0.0.1", "a", 3), available("10.0.0.2", "a", 4)}, 1000) {
 		t.Error("the restore is not noticed")
 	}
@@ -69,11 +69,15 @@ func TestListBehindItsOwnVersion(t *testing.T) {
 	if _, lost := x.Missing(ip("10.0.0.1")); !lost {
 		t.Error("what was held before is not lost")
 	}
-	if l, _ := x.Get(ip("10.0.0.2")); l.Version != 2000 {
-		t.Errorf("the newer write is gone: version %d", l.Version)
+	if _, lost := x.Missing(ip("10.0.0.2")); !lost {
+		t.Error("what was held by the newer write is not lost")
 	}
 	if x.Replace([]lease.Lease{available("10.0.0.1", "a", 3), available("10.0.0.2", "a", 4)}, 1001) {
 		t.Error("the next list counts as a restore, too")
+	}
+	x.Watched(leased("10.0.0.2", "a", 2000))
+	if l, _ := x.Get(ip("10.0.0.2")); l.Version != 2000 || l.Epoch != 1 {
+		t.Errorf("delivered after all: version %d of epoch %d", l.Version, l.Epoch)
 	}
 	checkFreeSets(t, x)
 }
@@ -343,6 +347,28 @@ func TestRewritten(t *testing.T) {
 	} {
 		if got := x.Rewritten(tc.l); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// A list that shows another object at the version of an entry begins another epoch: what was decided on before cannot
+// be told from what is there by its version.
+func TestAnotherObjectAtTheSameVersion(t *testing.T) {
+	x := NewIndex()
+	held := leased("10.0.0.9", "a", 5)
+	held.Updated = at(5)
+	free := available("10.0.0.10", "a", 6)
+	x.Replace([]lease.Lease{held, free}, 7)
+	if epoch := x.Epoch(); epoch != 0 || x.Replace([]lease.Lease{held, free}, 8) {
+		t.Fatalf("epoch %d after lists of one store", epoch)
+	}
+	held.Updated, held.PodUID = at(6), "another"
+	if !x.Replace([]lease.Lease{held, free}, 9) || x.Epoch() != 1 {
+		t.Errorf("epoch %d", x.Epoch())
+	}
+	for _, l := range []lease.Lease{held, free} {
+		if got, _ := x.Get(l.Addr); got.Epoch != 1 || got.PodUID != l.PodUID {
+			t.Errorf("%s: epoch %d, pod %s", l.Addr, got.Epoch, got.PodUID)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (c *Client) CreateBlock(ctx context.Context, b ipam.Pool, marks ...func(*v1
 	if c.dry {
 		request = request.Param("dryRun", metav1.DryRunAll)
 	}
-	raw, err := c.send(ctx, sending, request)
+	raw, err := c.send(ctx, sending, request, func() error { return nil }) // it replaces nothing
 	if errors.Is(err, ErrConflict) {
 		raw, err = c.ask(sending, c.rest.Get().Resource(v1.PoolResource).Name(b.Name))
 		if errors.Is(err, ErrNotFound) {

@@ -207,15 +207,8 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 	epoch := c.epoch()
 	if c.index != nil {
 		seen = c.index.Seen()
-		if l.Version != 0 && l.Epoch != epoch {
-			return l, fmt.Errorf("%w: it was decided on before the API server's store was put back to an older state",
-				ErrConflict)
-		}
 	}
-	if err := c.unchanged(sending, l.Addr, l.Version); err != nil {
-		return l, err
-	}
-	raw, err := c.send(ctx, sending, request.Body(body))
+	raw, err := c.send(ctx, sending, request.Body(body), func() error { return c.guarded(ctx, sending, l) })
 	switch {
 	case err != nil:
 		return l, err
@@ -254,14 +247,14 @@ func (c *Client) encode(ctx context.Context, l lease.Lease) ([]byte, error) {
 	return mergeInto(stored, l)
 }
 
-// Delete removes the object of an address if it still has the given version.
-func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version uint64) error {
-	leave, err := c.enter(ctx, limiter.Take, pool)
+// Delete removes the object of a lease if it still has the lease's version.
+func (c *Client) Delete(ctx context.Context, l lease.Lease) error {
+	leave, err := c.enter(ctx, limiter.Take, l.Pool)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	rv := strconv.FormatUint(version, 10)
+	rv := strconv.FormatUint(l.Version, 10)
 	options := metav1.DeleteOptions{
 		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions: &metav1.Preconditions{ResourceVersion: &rv},
@@ -273,21 +266,17 @@ func (c *Client) Delete(ctx context.Context, a netip.Addr, pool string, version 
 	if err != nil {
 		return err
 	}
-	epoch := c.epoch()
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
 	defer cancel()
-	if err := c.unchanged(sending, a, version); err != nil {
-		return err
-	}
-	request := c.rest.Delete().Resource(v1.IPResource).Name(ipaddr.ObjectName(a)).Body(body)
-	if _, err := c.send(ctx, sending, request); err != nil {
+	request := c.rest.Delete().Resource(v1.IPResource).Name(ipaddr.ObjectName(l.Addr)).Body(body)
+	if _, err := c.send(ctx, sending, request, func() error { return c.guarded(ctx, sending, l) }); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		return err
 	}
 	if c.index != nil && !c.dry {
-		c.index.WroteDelete(a, version, epoch)
+		c.index.WroteDelete(l.Addr, l.Version, l.Epoch)
 	}
 	return nil
 }

@@ -7,21 +7,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// causeRestored marks the answer to a watch that began before the store was put back.
-const causeRestored metav1.CauseType = "StoreRestored"
+// Causes in the answer to a watch that has to list first.
+const (
+	// causeRestored: it began before the store was put back.
+	causeRestored metav1.CauseType = "StoreRestored"
+	// causeAway: the API server was away, and nobody knows which store it came back with.
+	causeAway metav1.CauseType = "APIServerWasAway"
+)
 
 // Restores notices for all watches of a process that the API server's store was put back to an older state.
 //
@@ -31,24 +40,40 @@ const causeRestored metav1.CauseType = "StoreRestored"
 // a consistent read: a server that merely lags does not pass for one whose store was put back.
 //
 // A watch that begins when the versions have caught up already finds nothing wrong, and would miss what was lost in
-// between. So what one notices counts for all: the others end, and list before they go on. Watches that ask for the
-// same are taken for one.
+// between. So what one notices counts for all: the others end, and list before they go on. One that ended before its
+// time, or did not begin, lists, too: the API server was away, and nobody knows which store it came back with. Watches
+// that ask for the same are taken for one.
 type Restores struct {
 	mu   sync.Mutex
 	open map[*restorable]struct{}
-	// known are the watches so far, by what they ask for; true for one that has to list.
-	known map[string]bool
+	// known are the watches so far, by what they ask for.
+	known map[string]gap
 }
+
+// gap is what a watch may have missed since the list before it.
+type gap int
+
+const (
+	noGap gap = iota
+	// away: the API server was.
+	away
+	// putBack: its store was.
+	putBack
+)
 
 // restorable is a watch that runs, or begins.
 type restorable struct {
 	asks string
+	ctx  context.Context
 	end  context.CancelFunc
+	// begun is when it did, and lasts how long it goes on where nothing happens.
+	begun time.Time
+	lasts time.Duration
 }
 
 // NewRestores makes one for a process.
 func NewRestores() *Restores {
-	return &Restores{open: map[*restorable]struct{}{}, known: map[string]bool{}}
+	return &Restores{open: map[*restorable]struct{}{}, known: map[string]gap{}}
 }
 
 // Noticed makes all watches list, except those of a resource such as "pods": their users know already.
@@ -64,7 +89,9 @@ func (s *Restores) others(knows func(asks string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for asks := range s.known {
-		s.known[asks] = !knows(asks)
+		if s.known[asks] = putBack; knows(asks) {
+			s.known[asks] = noGap
+		}
 	}
 	for w := range s.open {
 		if !knows(w.asks) {
@@ -73,17 +100,29 @@ func (s *Restores) others(knows func(asks string) bool) {
 	}
 }
 
-// begins notes a watch. It returns false for a watch that has to list first. One that receives the whole state anyway
-// does not.
-func (s *Restores) begins(w *restorable, whole bool) bool {
+// begins notes a watch. It returns the gap for which it has to list first. One that receives the whole state anyway
+// has none.
+func (s *Restores) begins(w *restorable, whole bool) gap {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	must := s.known[w.asks] && !whole && !failpoint.Broken("restores")
-	s.known[w.asks] = false
-	if !must {
+	must := s.known[w.asks]
+	s.known[w.asks] = noGap
+	if whole || failpoint.Broken("restores") {
+		must = noGap
+	}
+	if must == noGap {
 		s.open[w] = struct{}{}
 	}
-	return !must
+	return must
+}
+
+// broke notes that a watch ended before its time, or did not begin.
+func (s *Restores) broke(w *restorable) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !failpoint.Broken("away") {
+		s.known[w.asks] = max(s.known[w.asks], away)
+	}
 }
 
 func (s *Restores) ends(w *restorable) {
@@ -101,21 +140,28 @@ func (s *Restores) Wrap(next http.RoundTripper) http.RoundTripper {
 			return next.RoundTrip(r)
 		}
 		ctx, cancel := context.WithCancel(r.Context())
-		w := &restorable{end: cancel, asks: r.URL.Path + "?" + url.Values{
-			"labelSelector": q["labelSelector"], "fieldSelector": q["fieldSelector"],
-		}.Encode()}
+		w := &restorable{ctx: ctx, end: cancel, begun: time.Now(), lasts: math.MaxInt64,
+			asks: r.URL.Path + "?" + url.Values{
+				"labelSelector": q["labelSelector"], "fieldSelector": q["fieldSelector"],
+			}.Encode()}
+		if seconds, err := strconv.Atoi(q.Get("timeoutSeconds")); err == nil {
+			w.lasts = time.Duration(seconds) * time.Second
+		}
 		from := parseVersion(q.Get("resourceVersion"))
 		whole := q.Get("sendInitialEvents") != "" || from == 0
-		if !s.begins(w, whole) {
+		if must := s.begins(w, whole); must != noGap {
 			cancel()
-			return expired(r), nil
+			return expired(r, must), nil
 		}
 		resp, err := s.watch(next, r.WithContext(ctx), w, from, whole)
+		if err != nil || resp.StatusCode >= http.StatusInternalServerError {
+			s.broke(w)
+		}
 		if err != nil {
 			s.ends(w)
 			return nil, err
 		}
-		resp.Body = &restorableBody{ReadCloser: resp.Body, ends: func() { s.ends(w) }}
+		resp.Body = &restorableBody{ReadCloser: resp.Body, of: s, w: w, streams: resp.StatusCode == http.StatusOK}
 		return resp, nil
 	})
 }
@@ -126,56 +172,72 @@ func (s *Restores) watch(
 	if whole {
 		return next.RoundTrip(r)
 	}
-	switch present, err := presentVersion(next, r); {
+	switch present, refused, err := presentVersion(next, r); {
 	case err != nil:
 		return nil, err
+	case refused != nil:
+		return refused, nil // else the watch alone could begin, at a store that nobody has looked at
 	case present != 0 && present < from:
 		s.others(func(asks string) bool { return asks == w.asks })
-		return expired(r), nil
+		return expired(r, putBack), nil
 	}
 	return next.RoundTrip(r)
 }
 
-// restorableBody is the stream of a watch.
+// restorableBody is the answer to a watch.
 type restorableBody struct {
 	io.ReadCloser
-	ends func()
+	of *Restores
+	w  *restorable
+	// streams: it is no refusal.
+	streams bool
+}
+
+// Read notes an end that nobody here asked for.
+func (b *restorableBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && b.streams && b.w.ctx.Err() == nil && time.Since(b.w.begun) < b.w.lasts {
+		b.of.broke(b.w)
+	}
+	return n, err
 }
 
 func (b *restorableBody) Close() error {
 	err := b.ReadCloser.Close()
-	b.ends()
+	b.of.ends(b.w)
 	return err
 }
 
-// presentVersion returns the version of a list of what a watch is about; 0 when the API server does not give one.
-func presentVersion(next http.RoundTripper, watch *http.Request) (uint64, error) {
+// presentVersion returns the version of a list of what a watch is about, 0 when the API server does not give one; or the
+// answer of an API server that refuses the list.
+func presentVersion(next http.RoundTripper, watch *http.Request) (uint64, *http.Response, error) {
 	r := watch.Clone(watch.Context())
 	r.URL.RawQuery = url.Values{"limit": {"1"}}.Encode()
 	r.Header.Set("Accept", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json")
 	resp, err := next.RoundTrip(r)
-	if err != nil {
-		return 0, err
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return 0, resp, err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		_, _ = io.Copy(io.Discard, resp.Body) // the watch itself will say what is wrong
-		return 0, nil
-	}
 	var list metav1.PartialObjectMetadataList
 	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	return parseVersion(list.ResourceVersion), nil
+	return parseVersion(list.ResourceVersion), nil, nil
 }
 
 // expired returns the answer of an API server that no longer knows a version.
-func expired(r *http.Request) *http.Response {
-	return respond(r, metav1.Status{
+func expired(r *http.Request, why gap) *http.Response {
+	status := metav1.Status{
 		Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
-		Message: "the store was put back to an older version than the watch has seen",
-		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: causeRestored}}},
-	})
+		Message: "the API server was away, and may have come back with another store",
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: causeAway}}},
+	}
+	if why == putBack {
+		status.Message = "the store was put back to an older version than the watch has seen"
+		status.Details.Causes[0].Type = causeRestored
+	}
+	return respond(r, status)
 }
 
 // respond returns an answer that refuses a request in the API server's place.
@@ -190,9 +252,10 @@ func respond(r *http.Request, why metav1.Status) *http.Response {
 	}
 }
 
-func isRestored(err error) bool {
-	return err != nil && (apierrors.HasStatusCause(err, causeRestored) ||
-		strings.Contains(err.Error(), string(causeRestored)))
+func isRestored(err error) bool { return caused(err, causeRestored) }
+
+func caused(err error, by metav1.CauseType) bool {
+	return err != nil && (apierrors.HasStatusCause(err, by) || strings.Contains(err.Error(), string(by)))
 }
 
 // known returns the version of an address that whoever reads it from now on cannot fall behind, unless the store was
@@ -217,21 +280,39 @@ func (c *Client) restored(what string, args ...any) error {
 	return fmt.Errorf(what+": its store was put back to an older state", args...)
 }
 
-// unchanged makes sure, while no watch runs, that the object which is replaced or deleted is the one that the index
-// has. The API server may be back with a store that was put back to an older state, in which somebody else's write has
-// the very version that is believed in. The error is ErrConflict, or why the object could not be read.
-func (c *Client) unchanged(ctx context.Context, a netip.Addr, version uint64) error {
-	if version == 0 || c.watched == nil || c.watched() || failpoint.Broken("unwatched") {
+// guarded makes sure, before each attempt of a write, that it replaces or deletes what it was decided on. After the store
+// was put back to an older state a version alone does not tell that: somebody else's write may have the very one. So it
+// has to be of this epoch, and while no watch runs, the object is read first. The error is ErrConflict, or
+// ErrUnavailable where the object could not be read, or is another: then the index has to be made anew first.
+func (c *Client) guarded(caller, sending context.Context, l lease.Lease) error {
+	if c.index == nil {
 		return nil
 	}
-	switch live, err := c.Get(ctx, a); {
+	if err := c.sameEpoch(l); err != nil || l.Version == 0 {
+		return err
+	}
+	if c.watched == nil || c.watched() || failpoint.Broken("unwatched") {
+		return nil
+	}
+	switch live, err := c.Get(sending, l.Addr); {
 	case errors.Is(err, ErrNotFound):
 		return fmt.Errorf("%w: %w", ErrConflict, err)
 	case err != nil:
 		return err
+	case caller.Err() != nil: // nobody waits any more, and nothing was sent
+		return fmt.Errorf("%w: %w", ErrUnavailable, caller.Err())
 	case c.index.Rewritten(live):
-		return fmt.Errorf("%w: %w", ErrConflict,
-			c.restored("version %d of %s at the API server is another than was seen", live.Version, a))
+		return fmt.Errorf("%w: %w", ErrUnavailable,
+			c.restored("version %d of %s at the API server is another than was seen", live.Version, l.Addr))
 	}
-	return nil
+	return c.sameEpoch(l) // what it was compared with may have been made anew meanwhile
+}
+
+// sameEpoch returns ErrConflict for a write that was decided on in an earlier epoch. Where there is no object, that is a
+// write which gives the address to somebody: the objects that pools make carry no epoch.
+func (c *Client) sameEpoch(l lease.Lease) error {
+	if l.Version == 0 && l.State != lease.Active || l.Epoch == c.epoch() {
+		return nil
+	}
+	return fmt.Errorf("%w: it was decided on before the API server's store was put back to an older state", ErrConflict)
 }

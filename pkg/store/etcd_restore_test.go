@@ -118,6 +118,82 @@ func TestRestoreThatOneWatchNotices(t *testing.T) {
 	}
 }
 
+// A watch that ended before its time, or did not begin, lists before it goes on: the API server was away. One that
+// ended in order, or because whoever watched wanted it, goes on where it was.
+func TestListsAfterTheAPIServerWasAway(t *testing.T) {
+	ok := func(body string) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body))}, nil
+	}
+	const list = `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"9"}}`
+	code := func(n int) (*http.Response, error) {
+		return &http.Response{StatusCode: n, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+	}
+	for name, tc := range map[string]struct {
+		look, watch func() (*http.Response, error)
+		seconds     string
+		status      int
+		lists       bool
+	}{
+		"it ended before its time":     {seconds: "300", status: 200, lists: true},
+		"it has no time":               {status: 200, lists: true},
+		"it ended in order":            {seconds: "0", status: 200},
+		"nobody answers the look":      {look: func() (*http.Response, error) { return nil, io.EOF }, lists: true},
+		"nobody answers":               {watch: func() (*http.Response, error) { return nil, io.EOF }, lists: true},
+		"a proxy without a server":     {watch: func() (*http.Response, error) { return code(502) }, status: 502, lists: true},
+		"the look is refused":          {look: func() (*http.Response, error) { return code(403) }, status: 403},
+		"the watch is told to go away": {watch: func() (*http.Response, error) { return code(429) }, status: 429},
+	} {
+		t.Run(name, func(t *testing.T) {
+			watches := 0
+			server := roundTripper(func(r *http.Request) (*http.Response, error) {
+				switch {
+				case r.URL.Query().Get("watch") == "" && tc.look != nil:
+					return tc.look()
+				case r.URL.Query().Get("watch") == "":
+					return ok(list)
+				}
+				if watches++; tc.watch != nil {
+					return tc.watch()
+				}
+				return ok("")
+			})
+			client := NewRestores().Wrap(server)
+			begin := func() (int, error) {
+				q := url.Values{"watch": {"1"}, "resourceVersion": {"9"}}
+				if tc.seconds != "" {
+					q.Set("timeoutSeconds", tc.seconds)
+				}
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://127.0.0.1/api/v1/pods?"+q.Encode(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := client.RoundTrip(r)
+				if err != nil {
+					return 0, err
+				}
+				_, _ = io.Copy(io.Discard, resp.Body) // the end of the stream is what counts
+				return resp.StatusCode, resp.Body.Close()
+			}
+			if status, err := begin(); status != tc.status || (err != nil) != (tc.status == 0) {
+				t.Fatalf("%d, %v, want %d", status, err, tc.status)
+			}
+			if tc.status == 403 && watches > 0 {
+				t.Error("it has begun without a look")
+			}
+			tc.look, tc.watch = nil, nil
+			if status, err := begin(); err != nil || (status == http.StatusGone) != tc.lists {
+				t.Errorf("the next one: %d, %v, to list first: %v", status, err, tc.lists)
+			}
+			if tc.lists {
+				tc.seconds = "0"
+				if status, err := begin(); status != http.StatusOK {
+					t.Errorf("after the list: %d, %v", status, err)
+				}
+			}
+		})
+	}
+}
+
 // A restore that another watch noticed counts for the leases, too, whatever the versions say.
 func TestRestoreThatTheFeedIsToldOf(t *testing.T) {
 	cfg, restores, addr := config(t, nil), NewRestores(), subnet()

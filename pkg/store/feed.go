@@ -42,10 +42,13 @@ type Feed struct {
 	silences atomic.Uint64
 }
 
-// NewFeed makes the feed of a client that has an index.
+// NewFeed makes the feed of a client that has an index. The client's watches go through Restores.
 func NewFeed(c *Client) *Feed {
 	f := &Feed{client: c, made: time.Now(), restored: func() {}}
-	c.watched = func() bool { return f.open.Load() != nil }
+	c.watched = func() bool {
+		w := f.open.Load()
+		return w != nil && !w.ended.Load() && !f.told.Load()
+	}
 	c.behind = func() {
 		f.told.Store(true)
 		f.synced.Store(false)
@@ -113,7 +116,7 @@ func (f *Feed) began(err error) {
 	switch {
 	case isRestored(err):
 		f.told.Store(true)
-	case errors.Is(err, ErrUnavailable):
+	case errors.Is(err, ErrUnavailable), caused(err, causeAway):
 		f.lost.Store(true)
 	}
 	if err == nil {

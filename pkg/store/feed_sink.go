@@ -37,14 +37,19 @@ func (s sink) Replace(all []any, rv string) error {
 		leases = append(leases, i.Lease)
 	}
 	index, version := s.f.client.index, parseVersion(rv)
-	if s.f.anew.Load() || s.f.consistent.Load() && version < index.Seen() {
-		s.f.client.counts.answered.Store(0) // what was answered before may be lost
+	restored := s.f.anew.Load() || s.f.consistent.Load() && version < index.Seen()
+	if restored {
 		index.ResetTo(leases, version)
-		s.f.restarted()
-	} else if index.Replace(leases, version) {
+	} else {
+		restored = index.Replace(leases, version)
+	}
+	if restored {
+		s.f.client.counts.answered.Store(0) // what was answered before may be lost
 		s.f.restarted()
 	}
-	s.f.synced.Store(true)
+	if s.f.synced.Store(true); s.f.told.Load() { // since the list began
+		s.f.synced.Store(false)
+	}
 	s.f.hears()
 	return nil
 }

@@ -35,8 +35,7 @@ import (
 func TestFeed(t *testing.T) {
 	direct, addr := connect(t, nil), subnet()
 	before := write(t, direct, active(t, available(addr(1)), "c"))
-	tap := &intercept.Tap{}
-	c, f := feeding(t, tap)
+	c, f := feeding(t, nil)
 	controlplane.Until(t, "the feed has a list", f.Synced)
 	if got, _ := c.index.Get(before.Addr); got.Version != before.Version || got.ContainerID != "c" {
 		t.Errorf("the list brought %+v", got)
@@ -46,12 +45,12 @@ func TestFeed(t *testing.T) {
 	released, _ := lease.Release(before, now(), lease.Change{})
 	changed := write(t, direct, released)
 	controlplane.Until(t, "the watch brings a change", has(c.index, changed.Addr, changed.Version))
-	if err := direct.Delete(t.Context(), made.Addr, made.Pool, made.Version); err != nil {
+	if err := direct.Delete(t.Context(), made); err != nil {
 		t.Fatal(err)
 	}
 	controlplane.Until(t, "the watch brings a deletion", func() bool { _, ok := c.index.Get(made.Addr); return !ok })
-	if l, w := tap.Count(lists), tap.Count(watches); l != 1 || w != 1 {
-		t.Errorf("%d lists and %d watches, want one of each", l, w)
+	if s := f.Stats(); s.Lists != 1 || s.Watches != 1 {
+		t.Errorf("%d lists and %d watches, want one of each", s.Lists, s.Watches)
 	}
 }
 
@@ -80,8 +79,8 @@ func TestFeedIsSyncedWithTheWholeList(t *testing.T) {
 	}
 }
 
-// A watch that ends is taken up where it ended: nothing is missed, nothing is listed again.
-func TestWatchCutAndResumed(t *testing.T) {
+// A watch that is cut misses nothing: the leases are listed, once each time.
+func TestWatchIsCut(t *testing.T) {
 	tap, gate := &intercept.Tap{}, intercept.NewGate()
 	gate.Open()
 	tap.On(watches, gate.HoldStream)
@@ -94,7 +93,7 @@ func TestWatchCutAndResumed(t *testing.T) {
 		gate.Shut()
 		kept := write(t, direct, active(t, available(addr(10+n)), "c"))
 		gone := write(t, direct, available(addr(20+n)))
-		if err := direct.Delete(t.Context(), gone.Addr, gone.Pool, gone.Version); err != nil {
+		if err := direct.Delete(t.Context(), gone); err != nil {
 			t.Fatal(err)
 		}
 		gate.Cut()
@@ -102,8 +101,8 @@ func TestWatchCutAndResumed(t *testing.T) {
 		controlplane.Until(t, "the change made meanwhile", has(c.index, kept.Addr, kept.Version))
 		controlplane.Until(t, "the deletion made meanwhile", func() bool { _, ok := c.index.Get(gone.Addr); return !ok })
 	}
-	if n := tap.Count(lists); n != 1 {
-		t.Errorf("%d lists, want 1", n)
+	if n := f.Stats().Lists; n != 4 || f.Restarts() != 0 {
+		t.Errorf("%d lists, %d restores, want 4 and none", n, f.Restarts())
 	}
 }
 
@@ -129,16 +128,18 @@ func TestExpired(t *testing.T) {
 			var asked atomic.Value
 			remove := tap.On(watches, expired)
 			tap.On(lists, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				remove()
-				asked.Store(r.URL.Query().Get("resourceVersionMatch") + " " + versionOf(r))
+				if r.URL.Query().Get("limit") != "1" { // which is the look before a watch
+					remove()
+					asked.CompareAndSwap(nil, r.URL.Query().Get("resourceVersionMatch")+" "+versionOf(r)) // the first
+				}
 				return next.RoundTrip(r)
 			})
 			gate.Shut()
-			if err := direct.Delete(t.Context(), gone.Addr, gone.Pool, gone.Version); err != nil {
+			if err := direct.Delete(t.Context(), gone); err != nil {
 				t.Fatal(err)
 			}
 			held := write(t, direct, active(t, kept, "c"))
-			gate.Cut()
+			f.open.Load().end(false) // in order, as after its time
 			gate.Open()
 			controlplane.Until(t, "what changed meanwhile", has(c.index, held.Addr, held.Version))
 			controlplane.Until(t, "what went meanwhile", func() bool { _, ok := c.index.Get(gone.Addr); return !ok })
@@ -225,6 +226,10 @@ func TestListAfterAnOutage(t *testing.T) {
 		"refused": func(*http.Request, http.RoundTripper) (*http.Response, error) {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 		},
+		"too busy, as it has just started": intercept.Answer(429, metav1.StatusReasonTooManyRequests, 1),
+		"back at once": func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			return next.RoundTrip(r)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tap, gate := &intercept.Tap{}, intercept.NewGate()
@@ -257,21 +262,15 @@ func TestListAfterAnOutage(t *testing.T) {
 // nothing of another content, and deletes nothing, although the versions are the same.
 func TestWriteWhileNoWatchRuns(t *testing.T) {
 	direct, addr := connect(t, nil), subnet()
-	release := func(c *Client, l lease.Lease) error {
-		next, _ := lease.Release(l, c.Now(), lease.Change{})
-		_, err := c.Write(t.Context(), next)
-		return err
-	}
-	remove := func(c *Client, l lease.Lease) error { return c.Delete(t.Context(), l.Addr, l.Pool, l.Version) }
 	n := 0
 	for name, tc := range map[string]struct {
 		watched, asSeen, gone bool
-		do                    func(*Client, lease.Lease) error
-		conflict              bool
+		do                    func(*testing.T, *Client, lease.Lease) error
+		want                  error
 	}{
-		"a write":                 {do: release, conflict: true},
-		"a deletion":              {do: remove, conflict: true},
-		"the object has gone":     {do: release, gone: true, conflict: true},
+		"a write":                 {do: release, want: ErrUnavailable},
+		"a deletion":              {do: remove, want: ErrUnavailable},
+		"the object has gone":     {do: release, gone: true, want: ErrConflict},
 		"it is as it was seen":    {do: release, asSeen: true},
 		"a watch runs":            {do: release, watched: true}, // and the version alone is asked for
 		"a watch runs, and it is": {do: release, watched: true, asSeen: true},
@@ -284,8 +283,7 @@ func TestWriteWhileNoWatchRuns(t *testing.T) {
 			now := write(t, direct, active(t, write(t, direct, available(addr(n))), "now"))
 			believed := now
 			if !tc.asSeen {
-				believed = active(t, available(addr(n)), "before")
-				believed.Version = now.Version
+				believed = at(active(t, available(addr(n)), "before"), now.Version)
 			}
 			c.index.Watched(believed)
 			if tc.gone {
@@ -294,18 +292,100 @@ func TestWriteWhileNoWatchRuns(t *testing.T) {
 				}
 				patch(t, now.Addr, `{"metadata":{"finalizers":null}}`)
 			}
-			err := tc.do(c, believed)
-			if errors.Is(err, ErrConflict) != tc.conflict || noticed != (tc.conflict && !tc.gone) {
+			if err := tc.do(t, c, believed); !errors.Is(err, tc.want) || noticed != (tc.want == ErrUnavailable) {
 				t.Errorf("%v, noticed %v", err, noticed)
 			}
-			if !tc.conflict || tc.gone {
-				return
-			}
-			if l := read(t, direct, now.Addr); l.Version != now.Version || l.ContainerID != "now" || l.Deleting {
-				t.Errorf("stored: %+v", l)
+			if tc.want == ErrUnavailable {
+				unwritten(t, now)
 			}
 		})
 	}
+}
+
+func release(t *testing.T, c *Client, l lease.Lease) error {
+	next, _ := lease.Release(l, c.Now(), lease.Change{})
+	_, err := c.Write(t.Context(), next)
+	return err
+}
+
+func remove(t *testing.T, c *Client, l lease.Lease) error { return c.Delete(t.Context(), l) }
+
+// at is a lease at a version.
+func at(l lease.Lease, version uint64) lease.Lease {
+	l.Version = version
+	return l
+}
+
+// unwritten fails the test if the object of a lease is not as it was.
+func unwritten(t *testing.T, l lease.Lease) {
+	t.Helper()
+	if now := read(t, connect(t, nil), l.Addr); now.Version != l.Version || now.ContainerID != l.ContainerID || now.Deleting {
+		t.Errorf("stored: %+v", now)
+	}
+}
+
+// What was decided on before the leases were read anew is neither written nor deleted after it, whenever that comes: the
+// object may be another's at the same version.
+func TestWriteOfAnEarlierEpoch(t *testing.T) {
+	direct, addr := connect(t, nil), subnet()
+	n := 0
+	for name, do := range map[string]func(*testing.T, *Client, lease.Lease) error{"a write": release, "a deletion": remove} {
+		for _, when := range []string{"before it", "while its object is read", "before it is sent again", "while no watch runs"} {
+			n++
+			t.Run(name+"/"+when, func(t *testing.T) {
+				now := write(t, direct, active(t, write(t, direct, available(addr(n))), "now"))
+				believed := at(active(t, available(addr(n)), "before"), now.Version)
+				tap := &intercept.Tap{}
+				c := connectTo(t, config(t, tap), ipam.NewIndex())
+				var watched atomic.Bool
+				watched.Store(when != "while its object is read")
+				c.watched = watched.Load
+				c.index.Watched(believed)
+				want := ErrConflict
+				anew := func() { c.index.ResetTo([]lease.Lease{now}, now.Version) }
+				on := func(match func(*http.Request) bool, then func(*http.Request, http.RoundTripper) (*http.Response, error)) {
+					var off func()
+					off = tap.On(match, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+						off()
+						return then(r, next)
+					})
+				}
+				busy := intercept.Answer(429, metav1.StatusReasonTooManyRequests, 1)
+				switch when {
+				case "before it":
+					anew()
+				case "while its object is read":
+					on(func(r *http.Request) bool { return r.Method == http.MethodGet },
+						func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+							anew()
+							return next.RoundTrip(r)
+						})
+				default:
+					on(func(r *http.Request) bool { return r.Method != http.MethodGet },
+						func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+							if when == "before it is sent again" {
+								anew()
+							} else {
+								watched.Store(false)
+								want = ErrUnavailable
+							}
+							return busy(r, next)
+						})
+				}
+				if err := do(t, c, believed); !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+				unwritten(t, now)
+			})
+		}
+	}
+	c := connectTo(t, config(t, nil), ipam.NewIndex())
+	picked := active(t, available(addr(200)), "picked")
+	c.index.ResetTo(nil, 1)
+	if _, err := c.Write(t.Context(), picked); !errors.Is(err, ErrConflict) {
+		t.Errorf("an address that was picked before: %v", err)
+	}
+	write(t, c, available(addr(200))) // as a pool does, which knows no epoch
 }
 
 // What shows that the store was put back while no watch is open has the leases listed, too: the watch that begins after
@@ -329,6 +409,9 @@ func TestToldWhileNoWatchRuns(t *testing.T) {
 	_ = c.restored("a test says so")
 	if f.Synced() {
 		t.Error("it is still taken for synced")
+	}
+	if err := (sink{f}).Replace(nil, formatVersion(c.index.Seen())); err != nil || f.Synced() { // of a list that began before
+		t.Errorf("it is taken for synced by an earlier list, %v", err)
 	}
 	close(goOn)
 	controlplane.Until(t, "the leases are listed anew", func() bool { return f.Restarts() == 1 && f.Synced() })
@@ -423,7 +506,7 @@ func TestRelistDoesNotGoBack(t *testing.T) {
 	gate.Shut()
 	held := write(t, c, active(t, kept, "c"))
 	made := write(t, c, active(t, available(addr(3)), "d"))
-	if err := c.Delete(t.Context(), gone.Addr, gone.Pool, gone.Version); err != nil {
+	if err := c.Delete(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
 	check := func(when string) {
@@ -650,7 +733,7 @@ func TestFeedUnderFire(t *testing.T) {
 						l, _ = lease.Release(l, now(), lease.Change{})
 						l, err = by.Write(t.Context(), l)
 					case l.Version != 0 && round%5 == 4:
-						err = by.Delete(t.Context(), a, l.Pool, l.Version)
+						err = by.Delete(t.Context(), l)
 					default:
 						l, err = by.Write(t.Context(), active(t, l, fmt.Sprintf("c%d-%d", n, round)))
 					}

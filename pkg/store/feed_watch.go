@@ -12,7 +12,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
@@ -24,9 +23,6 @@ const watchStall = 10 * time.Second
 
 // errNoWatch ends the wait for a watch that does not begin.
 var errNoWatch = fmt.Errorf("%w: the watch did not begin within %s", ErrUnavailable, watchStall)
-
-// errAway ends a watch that finds no API server, so that the leases are listed.
-var errAway = fmt.Errorf("%w: nobody listens at the API server's address", ErrUnavailable)
 
 // WatchWithContext begins a watch.
 func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -51,10 +47,6 @@ func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 		stop()
 		if isRestored(err) {
 			lw.f.synced.Store(false)
-		}
-		if utilnet.IsConnectionRefused(err) {
-			// Else the Reflector goes on from the version that was seen, and the store may be another by then.
-			err = errAway
 		}
 		return nil, err
 	}

@@ -154,7 +154,9 @@ func read(t testing.TB, c *Client, a netip.Addr) lease.Lease {
 // feeding runs the feed of a new client until the test ends.
 func feeding(t testing.TB, tap *intercept.Tap) (*Client, *Feed) {
 	t.Helper()
-	c := connectTo(t, config(t, tap), ipam.NewIndex())
+	cfg := config(t, tap)
+	cfg.Wrap(NewRestores().Wrap)
+	c := connectTo(t, cfg, ipam.NewIndex())
 	f := NewFeed(c)
 	start(t, f)
 	return c, f

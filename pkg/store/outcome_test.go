@@ -59,7 +59,7 @@ func writings() map[string]writing {
 		"delete": {
 			write,
 			func(ctx context.Context, c *Client, l lease.Lease) error {
-				return c.Delete(ctx, l.Addr, l.Pool, l.Version)
+				return c.Delete(ctx, l)
 			},
 			func(_ lease.Lease, err error) bool { return errors.Is(err, ErrNotFound) },
 		},
@@ -347,7 +347,7 @@ func TestRealRefusals(t *testing.T) {
 		!strings.Contains(err.Error(), `User "system:serviceaccount:default:nobody" cannot create`) {
 		t.Errorf("without rights: %v", err)
 	}
-	if err := connectTo(t, nobody, nil).Delete(t.Context(), l.Addr, l.Pool, 1); !apierrors.IsForbidden(err) {
+	if err := connectTo(t, nobody, nil).Delete(t.Context(), lease.Lease{Addr: l.Addr, Params: l.Params, Version: 1}); !apierrors.IsForbidden(err) {
 		t.Errorf("delete without rights: %v", err)
 	}
 	stranger := rest.CopyConfig(nobody)

@@ -67,11 +67,13 @@ func classOf(l lease.Lease) limiter.Class {
 	return limiter.Take
 }
 
-// send sends a write and says what became of it.
-func (c *Client) send(caller, sending context.Context, write *rest.Request) ([]byte, error) {
+// send sends a write and says what became of it. guard is asked before each attempt.
+func (c *Client) send(
+	caller, sending context.Context, write *rest.Request, guard func() error,
+) ([]byte, error) {
 	end := c.Begin(caller, StageWrite)
 	c.counts.answering.begin()
-	raw, err := c.persist(caller, sending, write)
+	raw, err := c.persist(caller, sending, write, guard)
 	c.counts.writes.Add(1)
 	if err != nil {
 		err = writeError(err)
@@ -87,11 +89,16 @@ func (c *Client) send(caller, sending context.Context, write *rest.Request) ([]b
 // first may have been stored, and the conflict with it would pass for somebody else's.) It waits at least as
 // long as the API server says, longer each time, and a random part more: those that were turned away together
 // do not come back together. Meanwhile it keeps its place, so an API server that is slow gets fewer writes.
-func (c *Client) persist(caller, sending context.Context, write *rest.Request) ([]byte, error) {
+func (c *Client) persist(
+	caller, sending context.Context, write *rest.Request, guard func() error,
+) ([]byte, error) {
 	const jitter = 0.5
 	backoff := wait.Backoff{Duration: time.Second, Factor: 1.5, Jitter: jitter, Cap: 4 * time.Second, Steps: math.MaxInt32}
 	write.MaxRetries(0)
 	for {
+		if err := guard(); err != nil {
+			return nil, err
+		}
 		raw, err := answer(write.Do(sending))
 		if !apierrors.IsTooManyRequests(err) {
 			return raw, err
@@ -117,6 +124,8 @@ func writeError(err error) error {
 	var op *net.OpError
 	var asURL *url.Error
 	switch {
+	case errors.Is(err, ErrConflict), errors.Is(err, ErrUnavailable): // of the guard
+		return err
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
 		return fmt.Errorf("%w: %w", ErrConflict, err)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsInvalid(err),

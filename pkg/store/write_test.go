@@ -169,22 +169,22 @@ func TestDelete(t *testing.T) {
 	newer := write(t, c, lease.Lease{
 		Addr: l.Addr, Version: l.Version, Params: lease.Params{Pool: "q", Bits: 24, Gateway: params.Gateway},
 	})
-	if err := c.Delete(t.Context(), l.Addr, l.Pool, l.Version); !errors.Is(err, ErrConflict) {
+	if err := c.Delete(t.Context(), l); !errors.Is(err, ErrConflict) {
 		t.Fatalf("deleted by an old version: %v", err)
 	}
 	if got := read(t, c, l.Addr); got.Version != newer.Version {
 		t.Fatalf("the object is %+v, want version %d", got, newer.Version)
 	}
-	if err := c.Delete(t.Context(), l.Addr, l.Pool, newer.Version); err != nil {
+	if err := c.Delete(t.Context(), newer); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := index.Get(l.Addr); ok {
 		t.Error("the index still has what was deleted")
 	}
-	if err := c.Delete(t.Context(), l.Addr, l.Pool, newer.Version); err != nil {
+	if err := c.Delete(t.Context(), newer); err != nil {
 		t.Errorf("deleted again: %v", err)
 	}
-	if err := c.Delete(t.Context(), addr(99), l.Pool, 1); err != nil {
+	if err := c.Delete(t.Context(), lease.Lease{Addr: addr(99), Params: l.Params, Version: 1}); err != nil {
 		t.Errorf("deleted what never was: %v", err)
 	}
 	// The address can be given out at once: the marker of the deletion does not stop the new object.
@@ -324,7 +324,7 @@ func TestDeleteHeldUpByAnotherFinalizer(t *testing.T) {
 	l := write(t, c, available(addr(1)))
 	patch(t, l.Addr, `{"metadata":{"finalizers":["example.org/other"]}}`)
 	l = read(t, c, l.Addr)
-	if err := c.Delete(t.Context(), l.Addr, l.Pool, l.Version); err != nil {
+	if err := c.Delete(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
 	controlplane.Until(t, "the index knows that the object is being deleted", func() bool {
@@ -460,7 +460,7 @@ func TestDry(t *testing.T) {
 	if _, err := dry.Write(t.Context(), next); err != nil {
 		t.Errorf("update: %v", err)
 	}
-	if err := dry.Delete(t.Context(), l.Addr, l.Pool, stored.Version); err != nil {
+	if err := dry.Delete(t.Context(), stored); err != nil {
 		t.Errorf("delete: %v", err)
 	}
 	if got := read(t, c, l.Addr); got.Version != stored.Version || got.State != lease.Available {

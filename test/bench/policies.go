@@ -20,7 +20,7 @@ import (
 )
 
 // policies compares allocations while the API server holds the policies of the manifests with those while it has none,
-// in short turns.
+// in turns that are long enough for each to have its share of what API server and etcd do now and then.
 func (b *bench) policies(ctx context.Context) error {
 	p, err := b.pool(ctx, "bench-policies", "10.16.0.0/20", v1.MaterializeAlways)
 	if err != nil {
@@ -46,7 +46,7 @@ func (b *bench) policies(ctx context.Context) error {
 					return err
 				}
 				s := service{b: b, kind: fmt.Sprintf("policies/%d/%d/%t", callers, turn, on)}
-				r, err := load(ctx, callers, b.slice/largeTurns, cycle{timed: s.add, after: s.del})
+				r, err := load(ctx, callers, b.slice, cycle{timed: s.add, after: s.del})
 				if err != nil {
 					return err
 				}

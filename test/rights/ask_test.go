@@ -1,6 +1,7 @@
 package rights
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -8,6 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
@@ -25,6 +28,67 @@ func place(text string) *authorizationv1.ResourceAttributes {
 		a.Group = v1.GroupVersion.Group
 	}
 	return a
+}
+
+// bound returns what the rules of a user's roles give: verbs by place.
+func bound(t *testing.T, user string) map[string]map[string]bool {
+	t.Helper()
+	var everywhere rbacv1.ClusterRoleBindingList
+	var inNamespaces rbacv1.RoleBindingList
+	if err := errors.Join(admin.List(t.Context(), &everywhere), admin.List(t.Context(), &inNamespaces)); err != nil {
+		t.Fatal(err)
+	}
+	is := func(s rbacv1.Subject) bool {
+		return s.Name == user || s.Kind == rbacv1.ServiceAccountKind && serviceAccount(s.Namespace, s.Name) == user
+	}
+	may := map[string]map[string]bool{}
+	for _, b := range everywhere.Items {
+		if slices.ContainsFunc(b.Subjects, is) {
+			var role rbacv1.ClusterRole
+			if err := admin.Get(t.Context(), client.ObjectKey{Name: b.RoleRef.Name}, &role); err != nil {
+				t.Fatal(err)
+			}
+			give(may, role.Rules, "")
+		}
+	}
+	for _, b := range inNamespaces.Items {
+		if slices.ContainsFunc(b.Subjects, is) {
+			var role rbacv1.Role
+			if err := admin.Get(t.Context(), client.ObjectKey{Namespace: b.Namespace, Name: b.RoleRef.Name}, &role); err != nil {
+				t.Fatal(err)
+			}
+			give(may, role.Rules, "@"+b.Namespace)
+		}
+	}
+	if len(may) == 0 {
+		t.Errorf("nothing is bound to %s", user)
+	}
+	return may
+}
+
+// give enters rules, each place of which ends by in.
+func give(may map[string]map[string]bool, rules []rbacv1.PolicyRule, in string) {
+	for _, r := range rules {
+		for _, group := range r.APIGroups {
+			for _, resource := range r.Resources {
+				for _, name := range append(slices.Clone(r.ResourceNames), "")[:max(1, len(r.ResourceNames))] {
+					at := resource
+					if group != "" && place(resource).Group != group {
+						at += "." + group
+					}
+					if at += in; name != "" {
+						at += "=" + name
+					}
+					for _, verb := range r.Verbs {
+						if may[at] == nil {
+							may[at] = map[string]bool{}
+						}
+						may[at][verb] = true
+					}
+				}
+			}
+		}
+	}
 }
 
 // given reports whether a table gives a verb on a place: there, or wherever that is part of.

@@ -117,6 +117,15 @@ func with(tables ...map[string]string) map[string]string {
 // Every role may what the table says, and nothing else of all that stands there.
 func TestRoles(t *testing.T) {
 	ready(t)
+	for name, r := range roles() {
+		for at, verbs := range bound(t, r.user) {
+			for verb := range verbs {
+				if !given(r.may, at, verb) {
+					t.Errorf("the role %s gives %s on %s, which no table has", name, verb, at)
+				}
+			}
+		}
+	}
 	all := roles()
 	var places []string
 	for _, r := range all {

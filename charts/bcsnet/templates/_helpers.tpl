@@ -3,6 +3,9 @@
 {{- if ne .Release.Namespace "bcsnet-system" }}
 {{- fail (printf "bcsnet goes into the namespace bcsnet-system, not %s; hint: --namespace bcsnet-system --create-namespace" .Release.Namespace) }}
 {{- end }}
+{{- if ne (empty .Values.apiServer.host) (empty .Values.apiServer.port) }}
+{{- fail "apiServer.host and apiServer.port belong together; hint: kubectl cluster-info names both" }}
+{{- end }}
 {{- end }}
 
 {{- define "bcsnet.image" -}}

@@ -118,6 +118,9 @@ func (s *App) LeasesWith(index *ipam.Index) (*store.Client, error) {
 	limit := timeLimit(cfg.Timeout)
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(limit.wrap)
+	if index != nil { // which a feed fills
+		cfg.Wrap(store.NewRestores().Wrap)
+	}
 	c, err := store.New(cfg, index, store.NewClock(s.Now))
 	if err != nil {
 		return nil, s.ConfigProblem(err)

@@ -190,7 +190,7 @@ func (r *Reconciler) apply(
 func (r *Reconciler) write(ctx context.Context, pool string, w write) error {
 	var err error
 	if w.remove {
-		err = r.leases.Delete(ctx, w.lease.Addr, pool, w.lease.Version)
+		err = r.leases.Delete(ctx, w.lease)
 	} else {
 		_, err = r.leases.Write(ctx, w.lease)
 	}
