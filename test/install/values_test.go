@@ -39,6 +39,16 @@ func TestValuesRefused(t *testing.T) {
 		"digest":             {[]string{"--set", "image.digest=sha256:12"}, "digest"},
 		"budget of nothing":  {[]string{"--set", "podDisruptionBudget.maxUnavailable=0"}, "maxUnavailable"},
 		"memory":             {[]string{"--set", "goMemLimit=much"}, "goMemLimit"},
+		"memory of no bytes": {[]string{"--set", "goMemLimit=900Mi"}, "goMemLimit"},
+		"memory of nodes":    {[]string{"--set", "node.goMemLimit=100M"}, "goMemLimit"},
+		"no budget at all":   {[]string{"--set", "podDisruptionBudget.maxUnavailable=0%"}, "maxUnavailable"},
+		"port of its own":    {[]string{"--set", "extraArgs={--http-bind-address=:80}"}, "extraArgs"},
+		"plain HTTP beside":  {[]string{"--set", "extraArgs={--plain-http}"}, "extraArgs"},
+		"resources beside":   {[]string{"--set", "extraArgs={--node-resources=}"}, "extraArgs"},
+		"variable beside":    {[]string{"--set", "extraEnv[0].name=BCSNET_NODE_RESOURCES"}, "extraEnv"},
+		"typo of a variable": {[]string{"--set", "extraEnv[0].name=A,extraEnv[0].vlaue=b"}, "vlaue"},
+		"server of no port":  {[]string{"--set", "apiServer.host=10.0.0.1"}, "apiServer.host and apiServer.port"},
+		"port of no server":  {[]string{"--set", "apiServer.port=6443"}, "apiServer.host and apiServer.port"},
 		"argument":           {[]string{"--set", "extraArgs={log-level=debug}"}, "extraArgs"},
 		"another namespace":  {[]string{"--namespace", "kube-system"}, "bcsnet goes into the namespace bcsnet-system, not kube-system"},
 		"old Kubernetes":     {[]string{"--kube-version", "1.30.0"}, "kubeVersion"},
@@ -85,11 +95,21 @@ func TestAPIServer(t *testing.T) {
 	for _, args := range [][]string{
 		{"--set", "apiServer.host=api.example.com", "--set", "apiServer.port=6443"},
 		{"--set", "apiServer.host=fd00::1", "--set-string", "apiServer.port=65535"},
-		{"--set", "apiServer.host=::ffff:10.0.0.1", "--set-string", "apiServer.port="},
+		{"--set", "apiServer.host=::ffff:10.0.0.1", "--set", "apiServer.port=443"},
+		{"--set", "apiServer.host=", "--set-string", "apiServer.port="},
 	} {
 		if out, err := template(t, args...); err != nil {
 			t.Errorf("%v: %s", args, out)
 		}
+	}
+}
+
+// TestTakesBack checks that no names of resources are what has the controller take back what nodes publish.
+func TestTakesBack(t *testing.T) {
+	t.Parallel()
+	out, err := template(t, "--set-json", "nodeCapacity.resources=[]")
+	if err != nil || !strings.Contains(out, "- --node-resources=\n") {
+		t.Errorf("%v: %.300s", err, out)
 	}
 }
 

@@ -32,20 +32,34 @@ func roles() map[string]role {
 		"bcsnetpools": read, "bcsnetips": read, "bcsnetipclaims": read, "allocations": "get list",
 		"events.events.k8s.io": read, "deployments.apps=bcsnet-controller": "get list",
 		"leases.coordination.k8s.io=bcsnet-controller": "get", "servicecidrs.networking.k8s.io": "get list",
-		"customresourcedefinitions.apiextensions.k8s.io=bcsnetips.networkextension.bkbcs.tencent.com": "get list",
+		"configmaps=bcsnet-controller-plain-callers": "get",
 	}
-	workloads := map[string]string{
-		"replicationcontrollers": "get", "deployments.apps": "get", "statefulsets.apps": "get", "daemonsets.apps": "get", "jobs.batch": "get", "clonesets.apps.kruise.io": "get",
-		"virtualmachines.kubevirt.io": "get", "ipamclaims.k8s.cni.cncf.io": "get",
+	for _, resource := range []string{"bcsnetips", "bcsnetpools", "bcsnetipclaims"} {
+		see["customresourcedefinitions.apiextensions.k8s.io="+resource+".networkextension.bkbcs.tencent.com"] = "get list"
+	}
+	workloads := map[string]string{}
+	for _, resource := range []string{
+		"replicationcontrollers", "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch",
+		"cronjobs.batch", "clonesets.apps.kruise.io", "statefulsets.apps.kruise.io", "tapps.apps.tkestack.io",
+		"gamedeployments.tkex.tencent.com", "gamestatefulsets.tkex.tencent.com", "rollouts.argoproj.io",
+		"virtualmachines.kubevirt.io", "virtualmachineinstances.kubevirt.io", "virtualmachineinstancereplicasets.kubevirt.io",
+		"virtualmachineinstancemigrations.kubevirt.io", "ipamclaims.k8s.cni.cncf.io",
+	} {
+		workloads[resource] = "get"
 	}
 	controller := map[string]string{
 		"bcsnetpools": read + " " + write, "bcsnetipclaims": read + " " + write,
 		"bcsnetpools/status": "update patch", "bcsnetipclaims/status": "update patch",
 		"bcsnetpools/finalizers": "update patch", "bcsnetipclaims/finalizers": "update patch",
 		"bcsnetips": read + " create update delete",
-		"pods":      read, "nodes": read, "namespaces": read, "replicationcontrollers": read, "deployments.apps": read, "statefulsets.apps": read, "daemonsets.apps": read,
-		"jobs.batch": read, "clonesets.apps.kruise.io": read, "virtualmachines.kubevirt.io": read,
-		"deployments/scale.apps": "get", "events.events.k8s.io": "create patch update",
+		"pods":      read, "nodes": read, "namespaces": read, "replicationcontrollers": read, "deployments.apps": read,
+		"replicasets.apps": read, "statefulsets.apps": read, "daemonsets.apps": read, "jobs.batch": read, "cronjobs.batch": read,
+		"*.apps.kruise.io": read, "*.apps.tkestack.io": read, "*.tkex.tencent.com": read, "rollouts.argoproj.io": read,
+		"clonesets.apps.kruise.io": read, "statefulsets.apps.kruise.io": read, "tapps.apps.tkestack.io": read,
+		"gamedeployments.tkex.tencent.com": read, "gamestatefulsets.tkex.tencent.com": read,
+		"virtualmachines.kubevirt.io": read, "virtualmachineinstances.kubevirt.io": read,
+		"virtualmachineinstancereplicasets.kubevirt.io": read, "virtualmachineinstancemigrations.kubevirt.io": "get",
+		"*/scale.*": "get", "deployments/scale.apps": "get", "events.events.k8s.io": "create patch update",
 		"tokenreviews.authentication.k8s.io": "create", "subjectaccessreviews.authorization.k8s.io": "create",
 		"leases.coordination.k8s.io@bcsnet-system":                  read + " " + write,
 		"leases.coordination.k8s.io@kube-node-lease":                "get",
@@ -53,6 +67,8 @@ func roles() map[string]role {
 		"secrets@bcsnet-system=bcsnet-controller-ca":                "get update",
 		"configmaps@bcsnet-system":                                  "create",
 		"configmaps@bcsnet-system=bcsnet-controller-ca":             "get update",
+		"configmaps@bcsnet-system=bcsnet-controller-waits":          "get update",
+		"configmaps@bcsnet-system=bcsnet-controller-plain-callers":  "get update",
 		"configmaps@kube-system=extension-apiserver-authentication": read,
 	}
 	// What nodeCapacity, floatingipConfig, hostnicIPAMConfig and ipamClaims add.
@@ -71,6 +87,7 @@ func roles() map[string]role {
 			"bcsnetips":   read + " create update manage",
 			"allocations": "create delete get list", "hostreleases": "create", "conflicts": "create", "gc": "create",
 			"pods": read, "nodes": read, "namespaces": "get list", "bcsnetips.netservice.bkbcs.tencent.com": "get list",
+			"bcsnetpools.netservice.bkbcs.tencent.com": "get list", "bcsnetipclaims.netservice.bkbcs.tencent.com": "get list",
 		})},
 		"plugins":   {"plugin", map[string]string{"allocations": "create delete get list", "conflicts": "create", "gc": "create"}},
 		"scheduler": {"scheduler", map[string]string{"placements": "create"}},
