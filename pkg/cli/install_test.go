@@ -34,6 +34,7 @@ func TestInstall(t *testing.T) {
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			e.Setenv("LANG", "C.UTF-8")
 			e.Setenv("KUBECONFIG", admin)
+			e.Setenv("OTHERS", filepath.Join(root, "test", "install", "testdata", "others.yaml"))
 			return nil
 		},
 	})

@@ -208,8 +208,8 @@ func (b *restorableBody) Close() error {
 	return err
 }
 
-// presentVersion returns the version of a list of what a watch is about, 0 when the API server does not give one; or the
-// answer of an API server that refuses the list.
+// presentVersion returns the version of a list of what a watch is about, 0 when the API server does not give one; or
+// the answer of an API server that refuses the list.
 func presentVersion(next http.RoundTripper, watch *http.Request) (uint64, *http.Response, error) {
 	r := watch.Clone(watch.Context())
 	r.URL.RawQuery = url.Values{"limit": {"1"}}.Encode()
@@ -280,9 +280,9 @@ func (c *Client) restored(what string, args ...any) error {
 	return fmt.Errorf(what+": its store was put back to an older state", args...)
 }
 
-// guarded makes sure, before each attempt of a write, that it replaces or deletes what it was decided on. After the store
-// was put back to an older state a version alone does not tell that: somebody else's write may have the very one. So it
-// has to be of this epoch, and while no watch runs, the object is read first. The error is ErrConflict, or
+// guarded makes sure, before each attempt of a write, that it replaces or deletes what it was decided on. After the
+// store was put back to an older state a version alone does not tell that: somebody else's write may have the very
+// one. So it has to be of this epoch, and while no watch runs, the object is read first. The error is ErrConflict, or
 // ErrUnavailable where the object could not be read, or is another: then the index has to be made anew first.
 func (c *Client) guarded(caller, sending context.Context, l lease.Lease) error {
 	if c.index == nil {
@@ -308,8 +308,8 @@ func (c *Client) guarded(caller, sending context.Context, l lease.Lease) error {
 	return c.sameEpoch(l) // what it was compared with may have been made anew meanwhile
 }
 
-// sameEpoch returns ErrConflict for a write that was decided on in an earlier epoch. Where there is no object, that is a
-// write which gives the address to somebody: the objects that pools make carry no epoch.
+// sameEpoch returns ErrConflict for a write that was decided on in an earlier epoch. Where there is no object, that is
+// a write which gives the address to somebody: the objects that pools make carry no epoch.
 func (c *Client) sameEpoch(l lease.Lease) error {
 	if l.Version == 0 && l.State != lease.Active || l.Epoch == c.epoch() {
 		return nil

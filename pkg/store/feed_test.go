@@ -292,10 +292,10 @@ func TestWriteWhileNoWatchRuns(t *testing.T) {
 				}
 				patch(t, now.Addr, `{"metadata":{"finalizers":null}}`)
 			}
-			if err := tc.do(t, c, believed); !errors.Is(err, tc.want) || noticed != (tc.want == ErrUnavailable) {
+			if err := tc.do(t, c, believed); !errors.Is(err, tc.want) || noticed != errors.Is(tc.want, ErrUnavailable) {
 				t.Errorf("%v, noticed %v", err, noticed)
 			}
-			if tc.want == ErrUnavailable {
+			if errors.Is(tc.want, ErrUnavailable) {
 				unwritten(t, now)
 			}
 		})
@@ -303,12 +303,16 @@ func TestWriteWhileNoWatchRuns(t *testing.T) {
 }
 
 func release(t *testing.T, c *Client, l lease.Lease) error {
+	t.Helper()
 	next, _ := lease.Release(l, c.Now(), lease.Change{})
 	_, err := c.Write(t.Context(), next)
 	return err
 }
 
-func remove(t *testing.T, c *Client, l lease.Lease) error { return c.Delete(t.Context(), l) }
+func remove(t *testing.T, c *Client, l lease.Lease) error {
+	t.Helper()
+	return c.Delete(t.Context(), l)
+}
 
 // at is a lease at a version.
 func at(l lease.Lease, version uint64) lease.Lease {
@@ -324,8 +328,8 @@ func unwritten(t *testing.T, l lease.Lease) {
 	}
 }
 
-// What was decided on before the leases were read anew is neither written nor deleted after it, whenever that comes: the
-// object may be another's at the same version.
+// What was decided on before the leases were read anew is neither written nor deleted after it, whenever that comes:
+// the object may be another's at the same version.
 func TestWriteOfAnEarlierEpoch(t *testing.T) {
 	direct, addr := connect(t, nil), subnet()
 	n := 0

@@ -144,7 +144,7 @@ func (b *bench) empty(ctx context.Context, p *v1.BCSNetPool) error {
 					l = stored
 				}
 			}
-			_ = b.filler.Delete(ctx, l.Addr, l.Pool, l.Version) // the controller may be faster
+			_ = b.filler.Delete(ctx, l) // the controller may be faster
 			return nil
 		})
 	}

@@ -24,11 +24,16 @@ const (
 	nodeImage = "registry.example.com/bcsnet-node:v1.2.3"
 )
 
-// TestWays installs in three ways on a control plane each, compares them, and has each way take over from each other.
+// TestWays installs in three ways on a control plane each, beside definitions of bcs-netservice-controller and of
+// galaxy, compares them, and has each way take over from each other.
 func TestWays(t *testing.T) {
 	var first map[string]any
 	for _, way := range ways() {
 		c := newCluster(t)
+		others := []string{"--filename", filepath.Join("testdata", "others.yaml")}
+		if out, err := c.Kubectl(t.Context(), append([]string{"create"}, others...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 		way.install(c)
 		got := c.objects()
 		if first == nil {
@@ -54,6 +59,9 @@ func TestWays(t *testing.T) {
 			if diff := cmp.Diff(first, c.objects()); diff != "" {
 				t.Errorf("%s after %s after %s leaves something else (-fresh +got):\n%s", way.name, next.name, way.name, diff)
 			}
+		}
+		if out, err := c.Kubectl(t.Context(), append([]string{"get"}, others...)...).CombinedOutput(); err != nil {
+			t.Errorf("definitions of others are not as they were: %v: %s", err, out)
 		}
 	}
 }

@@ -63,7 +63,8 @@ func firstContact(t *testing.T) {
 	s.rolledOut("daemonset/bcsnet-node")
 	for _, n := range s.Nodes() {
 		s.serves(n.Address4.Addr())
-		s.asNobody(n)
+		s.runsAs(n, "/bcsnet-controller", 65532)
+		s.runsAs(n, "/bcsnet-node", 0) // it writes directories of the node
 		dir := filepath.Join(n.EtcCNI(), "net.d", "bcsnet.d")
 		for _, name := range []string{"config.json", "ca.crt", "token"} {
 			text, err := os.ReadFile(filepath.Join(dir, name))
@@ -149,17 +150,19 @@ func (s *site) get(at string) (status int, text string, err error) {
 	return response.StatusCode, string(body), err
 }
 
-// asNobody finds the controller among the processes of a node, and checks whose it is.
-func (s *site) asNobody(n *bed.Node) {
+// runsAs finds a program among the processes of a node, and checks that it is a user's, without a capability and with
+// the runtime's filter of system calls.
+func (s *site) runsAs(n *bed.Node, program string, user int) {
 	s.t.Helper()
 	r, err := n.Run(s.t.Context(), bed.Call{Args: []string{"/bin/sh", "-c",
-		`for p in /proc/[0-9]*; do [ "$(tr '\0' ' ' <$p/cmdline 2>/dev/null | cut -d' ' -f1)" = /bcsnet-controller ] && grep -E '^(Uid|CapEff|Seccomp):' $p/status; done; true`,
+		`for p in /proc/[0-9]*; do [ "$(tr '\0' ' ' <$p/cmdline 2>/dev/null | cut -d' ' -f1)" = ` + program + ` ] && grep -E '^(Uid|CapEff|Seccomp):' $p/status; done; true`,
 	}})
 	if err != nil || r.Code != 0 {
 		s.t.Fatalf("look for the process: %v: exit code %d: %s", err, r.Code, r.Errors)
 	}
 	got := strings.Join(strings.Fields(string(r.Output)), " ")
-	if want := "Uid: 65532 65532 65532 65532 CapEff: 0000000000000000 Seccomp: 2"; got != want {
-		s.t.Errorf("the process has %q, want %q", got, want)
+	want := fmt.Sprintf("Uid: %[1]d %[1]d %[1]d %[1]d CapEff: 0000000000000000 Seccomp: 2", user)
+	if got != want {
+		s.t.Errorf("%s has %q, want %q", program, got, want)
 	}
 }
