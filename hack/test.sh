@@ -4,14 +4,15 @@
 # where tests run programs, which are built without it, and where the controller runs in the test as it does in test/http.
 set -euo pipefail
 
-# Three at a time, as they wait more than they work (for hand-overs, nodes that die, leases that end). The longest ones come
+# Four at a time, as they wait more than they work (for hand-overs, nodes that die, leases that end). The longest ones come
 # first, so that at the end none runs alone.
-plainly=(./pkg/cli ./test/sticky ./test/node ./test/node/install ./test/node/image ./test/pools ./test/collect ./test/hostnic
-	./test/floatingip ./test/upgrade ./test/install ./test/groups ./test/ipamclaim ./test/faults ./test/storm ./test/monitoring ./test/api
-	./test/attacks ./test/rights ./test/controlplane ./test/cni ./test/node/bed ./test/sim/... ./hack/... ./cmd/... ./plugins/...)
+plainly=(./pkg/cli ./test/pools ./test/collect ./test/sticky ./test/faults ./test/floatingip ./test/hostnic ./test/node/install
+	./test/node ./test/groups ./test/install ./test/ipamclaim ./test/upgrade ./test/rights ./test/controlplane ./test/node/image
+	./test/attacks ./test/node/bed ./test/cni ./test/storm ./test/monitoring ./test/api ./test/sim/... ./hack/... ./cmd/... ./plugins/...)
 rest=(./test/http ./pkg/allocator ./pkg/httpapi ./pkg/... ./...)
 
-flags=(-json -vet=off -p 3 -timeout 45m)
+# Symbols are for debuggers: stacks and the race detector do without.
+flags=(-json -vet=off -ldflags="-s -w" -p 4 -timeout 45m)
 while (($#)) && [[ $1 != -- ]]; do
 	flags+=("$1")
 	shift

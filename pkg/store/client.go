@@ -111,7 +111,7 @@ func (c *Client) Get(ctx context.Context, a netip.Addr) (lease.Lease, error) {
 	epoch, known := c.epoch(), c.known(a)
 	body, err := c.get(ctx, a)
 	if err != nil {
-		return lease.Lease{Addr: a}, err
+		return lease.Lease{Addr: a, Epoch: epoch}, err
 	}
 	l, err := decodeLease(body)
 	if err == nil && l.Version < known {

@@ -47,7 +47,14 @@ type Restores struct {
 	mu   sync.Mutex
 	open map[*restorable]struct{}
 	// known are the watches so far, by what they ask for.
-	known map[string]gap
+	known map[string]missed
+}
+
+// missed is what a watch has to list for. Where it did not begin, from is the version that it was to begin at: one that
+// begins at another has listed since.
+type missed struct {
+	gap
+	from uint64
 }
 
 // gap is what a watch may have missed since the list before it.
@@ -64,6 +71,7 @@ const (
 // restorable is a watch that runs, or begins.
 type restorable struct {
 	asks string
+	from uint64
 	ctx  context.Context
 	end  context.CancelFunc
 	// begun is when it did, and lasts how long it goes on where nothing happens.
@@ -73,7 +81,7 @@ type restorable struct {
 
 // NewRestores makes one for a process.
 func NewRestores() *Restores {
-	return &Restores{open: map[*restorable]struct{}{}, known: map[string]gap{}}
+	return &Restores{open: map[*restorable]struct{}{}, known: map[string]missed{}}
 }
 
 // Noticed makes all watches list, except those of a resource such as "pods": their users know already.
@@ -89,8 +97,8 @@ func (s *Restores) others(knows func(asks string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for asks := range s.known {
-		if s.known[asks] = putBack; knows(asks) {
-			s.known[asks] = noGap
+		if s.known[asks] = (missed{gap: putBack}); knows(asks) {
+			s.known[asks] = missed{}
 		}
 	}
 	for w := range s.open {
@@ -105,23 +113,24 @@ func (s *Restores) others(knows func(asks string) bool) {
 func (s *Restores) begins(w *restorable, whole bool) gap {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	must := s.known[w.asks]
-	s.known[w.asks] = noGap
-	if whole || failpoint.Broken("restores") {
-		must = noGap
+	before := s.known[w.asks]
+	s.known[w.asks] = missed{}
+	hasListed := before.gap == away && before.from != 0 && before.from != w.from
+	if whole || hasListed || failpoint.Broken("restores") {
+		before.gap = noGap
 	}
-	if must == noGap {
+	if before.gap == noGap {
 		s.open[w] = struct{}{}
 	}
-	return must
+	return before.gap
 }
 
-// broke notes that a watch ended before its time, or did not begin.
-func (s *Restores) broke(w *restorable) {
+// broke notes that a watch ended before its time, for which from is 0, or did not begin.
+func (s *Restores) broke(w *restorable, from uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !failpoint.Broken("away") {
-		s.known[w.asks] = max(s.known[w.asks], away)
+	if s.known[w.asks].gap == noGap && !failpoint.Broken("away") {
+		s.known[w.asks] = missed{away, from}
 	}
 }
 
@@ -140,22 +149,22 @@ func (s *Restores) Wrap(next http.RoundTripper) http.RoundTripper {
 			return next.RoundTrip(r)
 		}
 		ctx, cancel := context.WithCancel(r.Context())
-		w := &restorable{ctx: ctx, end: cancel, begun: time.Now(), lasts: math.MaxInt64,
-			asks: r.URL.Path + "?" + url.Values{
-				"labelSelector": q["labelSelector"], "fieldSelector": q["fieldSelector"],
-			}.Encode()}
+		w := &restorable{
+			ctx: ctx, end: cancel, from: parseVersion(q.Get("resourceVersion")), begun: time.Now(), lasts: math.MaxInt64,
+			// One of whole objects and one of their metadata are two.
+			asks: r.URL.Path + "?" + selectors(q).Encode() + " " + r.Header.Get("Accept"),
+		}
 		if seconds, err := strconv.Atoi(q.Get("timeoutSeconds")); err == nil {
 			w.lasts = time.Duration(seconds) * time.Second
 		}
-		from := parseVersion(q.Get("resourceVersion"))
-		whole := q.Get("sendInitialEvents") != "" || from == 0
+		whole := q.Get("sendInitialEvents") != "" || w.from == 0
 		if must := s.begins(w, whole); must != noGap {
 			cancel()
 			return expired(r, must), nil
 		}
-		resp, err := s.watch(next, r.WithContext(ctx), w, from, whole)
+		resp, err := s.watch(next, r.WithContext(ctx), w, whole)
 		if err != nil || resp.StatusCode >= http.StatusInternalServerError {
-			s.broke(w)
+			s.broke(w, w.from)
 		}
 		if err != nil {
 			s.ends(w)
@@ -167,7 +176,7 @@ func (s *Restores) Wrap(next http.RoundTripper) http.RoundTripper {
 }
 
 func (s *Restores) watch(
-	next http.RoundTripper, r *http.Request, w *restorable, from uint64, whole bool,
+	next http.RoundTripper, r *http.Request, w *restorable, whole bool,
 ) (*http.Response, error) {
 	if whole {
 		return next.RoundTrip(r)
@@ -177,7 +186,7 @@ func (s *Restores) watch(
 		return nil, err
 	case refused != nil:
 		return refused, nil // else the watch alone could begin, at a store that nobody has looked at
-	case present != 0 && present < from:
+	case present != 0 && present < w.from:
 		s.others(func(asks string) bool { return asks == w.asks })
 		return expired(r, putBack), nil
 	}
@@ -193,11 +202,15 @@ type restorableBody struct {
 	streams bool
 }
 
-// Read notes an end that nobody here asked for.
+// Read notes an end that nobody here asked for. One in order comes at its time, and not as an error.
 func (b *restorableBody) Read(p []byte) (int, error) {
+	const late = 5 * time.Second
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && b.streams && b.w.ctx.Err() == nil && time.Since(b.w.begun) < b.w.lasts {
-		b.of.broke(b.w)
+	if err != nil && b.streams && b.w.ctx.Err() == nil {
+		lasted := time.Since(b.w.begun)
+		if !errors.Is(err, io.EOF) || lasted < b.w.lasts || lasted-b.w.lasts > late {
+			b.of.broke(b.w, 0)
+		}
 	}
 	return n, err
 }
@@ -208,11 +221,24 @@ func (b *restorableBody) Close() error {
 	return err
 }
 
+// selectors returns the parameters that say which objects a request is about.
+func selectors(q url.Values) url.Values {
+	some := url.Values{}
+	for _, name := range []string{"labelSelector", "fieldSelector"} {
+		if values := q[name]; len(values) > 0 {
+			some[name] = values
+		}
+	}
+	return some
+}
+
 // presentVersion returns the version of a list of what a watch is about, 0 when the API server does not give one; or
 // the answer of an API server that refuses the list.
 func presentVersion(next http.RoundTripper, watch *http.Request) (uint64, *http.Response, error) {
 	r := watch.Clone(watch.Context())
-	r.URL.RawQuery = url.Values{"limit": {"1"}}.Encode()
+	q := selectors(r.URL.Query()) // a right may be for one name alone
+	q.Set("limit", "1")
+	r.URL.RawQuery = q.Encode()
 	r.Header.Set("Accept", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json")
 	resp, err := next.RoundTrip(r)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -308,10 +334,10 @@ func (c *Client) guarded(caller, sending context.Context, l lease.Lease) error {
 	return c.sameEpoch(l) // what it was compared with may have been made anew meanwhile
 }
 
-// sameEpoch returns ErrConflict for a write that was decided on in an earlier epoch. Where there is no object, that is
-// a write which gives the address to somebody: the objects that pools make carry no epoch.
+// sameEpoch returns ErrConflict for a write that was decided on in an earlier epoch. An object that a pool makes of a free
+// address carries none.
 func (c *Client) sameEpoch(l lease.Lease) error {
-	if l.Version == 0 && l.State != lease.Active || l.Epoch == c.epoch() {
+	if l.Version == 0 && l.State == lease.Available || l.Epoch == c.epoch() {
 		return nil
 	}
 	return fmt.Errorf("%w: it was decided on before the API server's store was put back to an older state", ErrConflict)

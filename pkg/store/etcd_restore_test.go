@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -124,28 +126,39 @@ func TestListsAfterTheAPIServerWasAway(t *testing.T) {
 	ok := func(body string) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body))}, nil
 	}
-	const list = `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"9"}}`
+	const list = `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"10"}}`
 	code := func(n int) (*http.Response, error) {
 		return &http.Response{StatusCode: n, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 	}
+	away := func() (*http.Response, error) { return nil, io.EOF }
 	for name, tc := range map[string]struct {
 		look, watch func() (*http.Response, error)
 		seconds     string
 		status      int
-		lists       bool
+		// next is the version of the next watch, in place of the same.
+		next  string
+		lists bool
 	}{
-		"it ended before its time":     {seconds: "300", status: 200, lists: true},
-		"it has no time":               {status: 200, lists: true},
-		"it ended in order":            {seconds: "0", status: 200},
-		"nobody answers the look":      {look: func() (*http.Response, error) { return nil, io.EOF }, lists: true},
-		"nobody answers":               {watch: func() (*http.Response, error) { return nil, io.EOF }, lists: true},
+		"it ended before its time": {seconds: "300", status: 200, lists: true},
+		"it has no time":           {status: 200, lists: true},
+		"it ended in order":        {seconds: "0", status: 200},
+		"its connection broke then": {seconds: "0", status: 200, lists: true, watch: func() (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))}, nil
+		}},
+		"nobody answers the look":      {look: away, lists: true},
+		"nobody answers":               {watch: away, lists: true},
+		"it has listed since":          {watch: away, next: "10"},
+		"it ended, whatever came":      {seconds: "300", status: 200, next: "10", lists: true},
 		"a proxy without a server":     {watch: func() (*http.Response, error) { return code(502) }, status: 502, lists: true},
 		"the look is refused":          {look: func() (*http.Response, error) { return code(403) }, status: 403},
 		"the watch is told to go away": {watch: func() (*http.Response, error) { return code(429) }, status: 429},
 	} {
 		t.Run(name, func(t *testing.T) {
-			watches := 0
+			watches, from := 0, "9"
 			server := roundTripper(func(r *http.Request) (*http.Response, error) {
+				if q := r.URL.Query(); q.Get("fieldSelector") != "metadata.name=a" || q.Get("labelSelector") != "b=c" {
+					t.Errorf("asked for %v", q) // which a right for that one may not allow
+				}
 				switch {
 				case r.URL.Query().Get("watch") == "" && tc.look != nil:
 					return tc.look()
@@ -159,7 +172,9 @@ func TestListsAfterTheAPIServerWasAway(t *testing.T) {
 			})
 			client := NewRestores().Wrap(server)
 			begin := func() (int, error) {
-				q := url.Values{"watch": {"1"}, "resourceVersion": {"9"}}
+				q := url.Values{
+					"watch": {"1"}, "resourceVersion": {from}, "fieldSelector": {"metadata.name=a"}, "labelSelector": {"b=c"},
+				}
 				if tc.seconds != "" {
 					q.Set("timeoutSeconds", tc.seconds)
 				}
@@ -181,6 +196,7 @@ func TestListsAfterTheAPIServerWasAway(t *testing.T) {
 				t.Error("it has begun without a look")
 			}
 			tc.look, tc.watch = nil, nil
+			from = cmp.Or(tc.next, from)
 			if status, err := begin(); err != nil || (status == http.StatusGone) != tc.lists {
 				t.Errorf("the next one: %d, %v, to list first: %v", status, err, tc.lists)
 			}
@@ -191,6 +207,32 @@ func TestListsAfterTheAPIServerWasAway(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Watches of the same objects, whole and as metadata, are two: the gap of one is not listed for by the other.
+func TestTwoWatchesOfTheSame(t *testing.T) {
+	client, ctx := NewRestores(), t.Context()
+	watch := client.Wrap(roundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"metadata":{}}`))}, nil
+	}))
+	for round, want := range []int{http.StatusOK, http.StatusGone, http.StatusOK} {
+		for _, as := range []string{"application/json", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"} {
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://127.0.0.1/api/v1/namespaces?watch=1&resourceVersion=9", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept", as)
+			resp, err := watch.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.StatusCode != want {
+				t.Errorf("round %d, %s: %d, want %d", round, as, resp.StatusCode, want)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body) // until it ends, before its time
+			_ = resp.Body.Close()                 // nothing is left of it
+		}
 	}
 }
 

@@ -90,6 +90,9 @@ func TestWatchIsCut(t *testing.T) {
 	first := write(t, direct, available(addr(1)))
 	controlplane.Until(t, "the watch works", has(c.index, first.Addr, first.Version))
 	for n := range 3 {
+		controlplane.Until(t, "it watches again", func() bool { return f.Stats().Watches == uint64(n)+1 })
+		heard := write(t, direct, available(addr(30+n)))
+		controlplane.Until(t, "the watch works", has(c.index, heard.Addr, heard.Version))
 		gate.Shut()
 		kept := write(t, direct, active(t, available(addr(10+n)), "c"))
 		gone := write(t, direct, available(addr(20+n)))
@@ -388,6 +391,14 @@ func TestWriteOfAnEarlierEpoch(t *testing.T) {
 	c.index.ResetTo(nil, 1)
 	if _, err := c.Write(t.Context(), picked); !errors.Is(err, ErrConflict) {
 		t.Errorf("an address that was picked before: %v", err)
+	}
+	reserved := available(addr(200))
+	reserved.State = lease.Reserved
+	if _, err := c.Write(t.Context(), reserved); !errors.Is(err, ErrConflict) {
+		t.Errorf("an address that was set aside before: %v", err)
+	}
+	if l, err := c.Get(t.Context(), addr(200)); !errors.Is(err, ErrNotFound) || l.Epoch != 1 {
+		t.Errorf("read in epoch %d: %v", l.Epoch, err)
 	}
 	write(t, c, available(addr(200))) // as a pool does, which knows no epoch
 }

@@ -67,10 +67,13 @@ func classOf(l lease.Lease) limiter.Class {
 	return limiter.Take
 }
 
-// send sends a write and says what became of it. guard is asked before each attempt.
+// send sends a write and says what became of it. guard is asked before each attempt, and its error returned.
 func (c *Client) send(
 	caller, sending context.Context, write *rest.Request, guard func() error,
 ) ([]byte, error) {
+	if err := guard(); err != nil {
+		return nil, err
+	}
 	end := c.Begin(caller, StageWrite)
 	c.counts.answering.begin()
 	raw, err := c.persist(caller, sending, write, guard)
@@ -96,9 +99,6 @@ func (c *Client) persist(
 	backoff := wait.Backoff{Duration: time.Second, Factor: 1.5, Jitter: jitter, Cap: 4 * time.Second, Steps: math.MaxInt32}
 	write.MaxRetries(0)
 	for {
-		if err := guard(); err != nil {
-			return nil, err
-		}
 		raw, err := answer(write.Do(sending))
 		if !apierrors.IsTooManyRequests(err) {
 			return raw, err
@@ -109,6 +109,9 @@ func (c *Client) persist(
 		again := time.NewTimer(delay)
 		select {
 		case <-again.C:
+			if err := guard(); err != nil {
+				return nil, err
+			}
 			continue
 		case <-caller.Done():
 		case <-sending.Done():
