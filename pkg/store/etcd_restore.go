@@ -334,8 +334,8 @@ func (c *Client) guarded(caller, sending context.Context, l lease.Lease) error {
 	return c.sameEpoch(l) // what it was compared with may have been made anew meanwhile
 }
 
-// sameEpoch returns ErrConflict for a write that was decided on in an earlier epoch. An object that a pool makes of a free
-// address carries none.
+// sameEpoch returns ErrConflict for a write that was decided on in an earlier epoch. An object that a pool makes of a
+// free address carries none.
 func (c *Client) sameEpoch(l lease.Lease) error {
 	if l.Version == 0 && l.State == lease.Available || l.Epoch == c.epoch() {
 		return nil

@@ -143,7 +143,7 @@ func TestListsAfterTheAPIServerWasAway(t *testing.T) {
 		"it has no time":           {status: 200, lists: true},
 		"it ended in order":        {seconds: "0", status: 200},
 		"its connection broke then": {seconds: "0", status: 200, lists: true, watch: func() (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Body: io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))}, nil
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))}, nil
 		}},
 		"nobody answers the look":      {look: away, lists: true},
 		"nobody answers":               {watch: away, lists: true},
@@ -213,7 +213,7 @@ func TestListsAfterTheAPIServerWasAway(t *testing.T) {
 // Watches of the same objects, whole and as metadata, are two: the gap of one is not listed for by the other.
 func TestTwoWatchesOfTheSame(t *testing.T) {
 	client, ctx := NewRestores(), t.Context()
-	watch := client.Wrap(roundTripper(func(r *http.Request) (*http.Response, error) {
+	watch := client.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"metadata":{}}`))}, nil
 	}))
 	for round, want := range []int{http.StatusOK, http.StatusGone, http.StatusOK} {
