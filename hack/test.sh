@@ -4,22 +4,22 @@
 # where tests run programs, which are built without it, and where the controller runs in the test as it does in test/http.
 set -euo pipefail
 
-# Four at a time, as they wait more than they work (for hand-overs, nodes that die, leases that end). The longest ones come
-# first, so that at the end none runs alone.
+# Four at a time, three with the race detector, as they wait more than they work (for hand-overs, nodes that die, leases that
+# end). The longest ones come first, so that at the end none runs alone.
 plainly=(./pkg/cli ./test/pools ./test/collect ./test/sticky ./test/faults ./test/floatingip ./test/hostnic ./test/node/install
 	./test/node ./test/groups ./test/install ./test/ipamclaim ./test/upgrade ./test/rights ./test/controlplane ./test/node/image
 	./test/attacks ./test/node/bed ./test/cni ./test/storm ./test/monitoring ./test/api ./test/sim/... ./hack/... ./cmd/... ./plugins/...)
 rest=(./test/http ./pkg/allocator ./pkg/httpapi ./pkg/... ./...)
 
 # Symbols are for debuggers: stacks and the race detector do without.
-flags=(-json -vet=off -ldflags="-s -w" -p 4 -timeout 45m)
+flags=(-json -vet=off -ldflags="-s -w" -timeout 45m)
 while (($#)) && [[ $1 != -- ]]; do
 	flags+=("$1")
 	shift
 done
 result=0
-race() { CGO_ENABLED=1 go test -race "${flags[@]}" "$@" || result=$?; }
-plain() { CGO_ENABLED=0 go test -trimpath "${flags[@]}" "$@" || result=$?; }
+race() { CGO_ENABLED=1 go test -race -p 3 "${flags[@]}" "$@" || result=$?; }
+plain() { CGO_ENABLED=0 go test -trimpath -p 4 "${flags[@]}" "$@" || result=$?; }
 
 if (($# > 1)); then
 	race "${@:2}"

@@ -78,6 +78,7 @@ func (l *lists) idle(t *testing.T) {
 // TestListsToSlowReaders: who asks for the largest pages and does not read them is refused once they would take more
 // memory than there is for them. Others get theirs, and what no list is does not wait.
 func TestListsToSlowReaders(t *testing.T) {
+	takesLong(t)
 	f, addr := listed(t, 65536)
 	page, _, _ := f.Index.Page(ipam.Filter{}, netip.Addr{}, maxPage)
 	rows := make([]wire.Lease, len(page))
@@ -138,6 +139,7 @@ func TestListsToSlowReaders(t *testing.T) {
 // TestManyLists: of many lists at once one is made at a time, each gets an answer or hears when to come again, and a
 // caller who asks for one waits for his turn, not for all that another asks for.
 func TestManyLists(t *testing.T) {
+	takesLong(t)
 	f, addr := listed(t, 65536)
 	var most atomic.Int64
 	ended := make(chan struct{})

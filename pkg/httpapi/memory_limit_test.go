@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/allocator"
 )
 
 // discarded is an answer that nobody keeps.
@@ -24,6 +26,14 @@ type discarded struct{ status int }
 func (*discarded) Header() http.Header             { return http.Header{} }
 func (d *discarded) WriteHeader(status int)        { d.status = status }
 func (*discarded) Write(b []byte) (n int, _ error) { return len(b), nil }
+
+// takesLong leaves a test to the long form: questions of 64 MiB take seconds, with the race detector ten times as long.
+func takesLong(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long: make test-all")
+	}
+}
 
 // allocates is how many bytes answering a question allocates in all, the buffers of its body included. What is used
 // again counts the first time alone, and with -race at random.
@@ -48,6 +58,7 @@ func counted(body []byte) uint64 {
 
 // TestCostOfQuestions: what a question counts for is at least what answering it allocates.
 func TestCostOfQuestions(t *testing.T) {
+	takesLong(t)
 	f, _ := judged(t, 250)
 	names, nodes := []string{}, &corev1.NodeList{}
 	for i := range 2000 {
@@ -85,6 +96,7 @@ func TestCostOfQuestions(t *testing.T) {
 
 // TestHostileQuestions: what is short in JSON and long in memory is passed over, or refused before it is read.
 func TestHostileQuestions(t *testing.T) {
+	takesLong(t)
 	f, _ := judged(t, 250)
 	times := func(part string, bytes int) string {
 		return strings.TrimSuffix(strings.Repeat(part+",", bytes/(len(part)+1)), ",")
@@ -178,6 +190,7 @@ func (f *fixture) roomIsBack(t *testing.T) {
 // TestLargeQuestions: the largest question has room, a second one at the same time is told to come again, and one that
 // announces more than that is refused unread.
 func TestLargeQuestions(t *testing.T) {
+	takesLong(t)
 	f, _ := judged(t, 250)
 	body := marshal(byName("large", "node-1"))
 	body = append(body, bytes.Repeat([]byte(" "), maxQuestion-len(body))...)
@@ -190,6 +203,7 @@ func TestLargeQuestions(t *testing.T) {
 		f.handler.ServeHTTP(w, r)
 		return w.status
 	}
+	began := time.Now()
 	go func() { answered <- send(reader, maxQuestion) }()
 	if _, err := writer.Write(body[:maxQuestion-1]); err != nil { // what it has takes its last buffer
 		t.Fatal(err)
@@ -204,7 +218,8 @@ func TestLargeQuestions(t *testing.T) {
 		_, _ = writer.Write(body[maxQuestion-1:])
 		_ = writer.Close()
 	}()
-	if status := <-answered; status != http.StatusOK {
+	// With the race detector on a busy machine its time may be over before it is read.
+	if status := <-answered; status != http.StatusOK && time.Since(began) < allocator.MaxRequestTime {
 		t.Errorf("the first large one: %d", status)
 	}
 	f.roomIsBack(t)

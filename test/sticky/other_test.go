@@ -1,7 +1,8 @@
 package sticky_test
 
 import (
-	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,14 +110,17 @@ func (f *fixture) expiry(t *testing.T, k kind) {
 		if err := f.admin.List(t.Context(), &all, client.MatchingFields{"spec.pool": s.pool}); err != nil {
 			return err
 		}
+		var terms []string
 		for _, ip := range all.Items {
 			since, _ := store.ParseTime(ip.Status.UpdateTime)
 			if until, _ := store.ParseTime(ip.Status.FixedIPExpiredTime); ip.Status.Status == v1.IPReserved &&
 				until.Sub(since) == 40*time.Second {
 				return nil
 			}
+			terms = append(terms, fmt.Sprintf("%s %s from %s to %s", ip.Name, ip.Status.Status, ip.Status.UpdateTime,
+				ip.Status.FixedIPExpiredTime))
 		}
-		return errors.New("none has such a term")
+		return fmt.Errorf("none has such a term: %s", strings.Join(terms, ", "))
 	})
 	a.expect(t, "all to be given back", want{})
 }
