@@ -131,10 +131,8 @@ func TestExpired(t *testing.T) {
 			var asked atomic.Value
 			remove := tap.On(watches, expired)
 			tap.On(lists, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				if r.URL.Query().Get("limit") != "1" { // which is the look before a watch
-					remove()
-					asked.CompareAndSwap(nil, r.URL.Query().Get("resourceVersionMatch")+" "+versionOf(r)) // the first
-				}
+				remove()
+				asked.CompareAndSwap(nil, r.URL.Query().Get("resourceVersionMatch")+" "+versionOf(r)) // the first
 				return next.RoundTrip(r)
 			})
 			gate.Shut()

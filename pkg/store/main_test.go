@@ -187,8 +187,9 @@ func has(index *ipam.Index, a netip.Addr, version uint64) func() bool {
 func versionOf(r *http.Request) string { return r.URL.Query().Get("resourceVersion") }
 
 var (
+	// lists are not the looks before watches, which are for one object.
 	lists = intercept.All(intercept.Method(http.MethodGet), func(r *http.Request) bool {
-		return !intercept.Watches(r) && strings.HasSuffix(r.URL.Path, "/"+v1.IPResource)
+		return !intercept.Watches(r) && strings.HasSuffix(r.URL.Path, "/"+v1.IPResource) && r.URL.Query().Get("limit") != "1"
 	})
 	watches = intercept.All(intercept.Watches, intercept.Of(v1.IPResource))
 )

@@ -62,7 +62,7 @@ func guards() map[string]guard {
 		"bound":        {"of two leases the one from before a restore came first", "pkg/allocator", "TestOneSet"},
 		"restores":     {"a restore that one watch notices has all watches list", "pkg/store", "TestRestoreThatOneWatchNotices"},
 		"unwatched":    {"a write while no watch runs replaces what was seen, not what has its version", "pkg/store", "TestWriteWhileNoWatchRuns"},
-		"away":         {"a watch whose API server was away begins after a list", "pkg/store", "TestListAfterAnOutage"},
+		"away":         {"a watch whose API server was away begins after a list", "pkg/store", "TestListsAfterTheAPIServerWasAway"},
 		"epoch":        {"what was learnt before a restore says nothing of the versions after it", "pkg/allocator", "TestRequestAcrossARestore"},
 		"restore":      {"a lost address is made again for whoever had it", "pkg/recovery", "TestRestore"},
 	}
