@@ -99,7 +99,8 @@ func (f *fixture) expiry(t *testing.T, k kind) {
 	a.replicas = replicas
 	a.apply(t)
 	now := a.expect(t, "all to come again", a.scaledBack(had, 0))
-	a.terms = terms{timed, map[string]string{ownKeep: "40s"}}
+	// Longer than both replicas are away after they were killed: a leader writes down until when.
+	a.terms = terms{timed, map[string]string{ownKeep: "80s"}}
 	a.rev++
 	a.apply(t)
 	a.expect(t, "the update to end", want{pods: replicas, gone: now.uids})
@@ -114,7 +115,7 @@ func (f *fixture) expiry(t *testing.T, k kind) {
 		for _, ip := range all.Items {
 			since, _ := store.ParseTime(ip.Status.UpdateTime)
 			if until, _ := store.ParseTime(ip.Status.FixedIPExpiredTime); ip.Status.Status == v1.IPReserved &&
-				until.Sub(since) == 40*time.Second {
+				until.Sub(since) == 80*time.Second {
 				return nil
 			}
 			terms = append(terms, fmt.Sprintf("%s %s from %s to %s", ip.Name, ip.Status.Status, ip.Status.UpdateTime,
