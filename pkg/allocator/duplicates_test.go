@@ -29,6 +29,7 @@ func TestSecondAddressOfAnOwner(t *testing.T) {
 		"an old container, after none": {"", func(l *lease.Lease) { l.ContainerID, l.StartedAt = l.Owner+"-b", l.StartedAt.Add(-time.Second) }},
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel() // each waits, and has addresses of its own
 			s := newSite("9-12")
 			one := newReplica(t, s.pool)
 			request := s.vm("second")
