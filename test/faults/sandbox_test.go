@@ -106,11 +106,12 @@ func (r *round) note(b *sandbox, a netip.Addr, take bool, from, to time.Duration
 
 // last is the last look at the address of a sandbox that is about to end: it was its own until now.
 func (r *round) last(b *sandbox) {
+	awaited := r.ledger.Awaits(b.addr) // what is read next may be from before the holder was restored
 	live, err := r.site.read(r.ctx, b.addr)
 	if err == nil {
 		r.ledger.Seen(live) // it may have been the holder's for no longer than until its host had ended it
 	}
-	if err == nil && !b.holds(live) && r.ledger.Holds(b.addr, b.id) && !r.ledger.Awaits(b.addr) {
+	if err == nil && !b.holds(live) && r.ledger.Holds(b.addr, b.id) && !awaited {
 		r.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
 			b.who(), b.id, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
 	}

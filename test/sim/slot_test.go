@@ -337,8 +337,9 @@ func (s *slot) repeat() {
 // last is the last look at the addresses of a sandbox that is about to end: they were its own until now.
 func (s *slot) last(b *sandbox) {
 	for _, a := range b.addrs {
+		awaited := s.ledger.Awaits(a) // what is read next may be from before the holder was restored
 		live := s.read(a)
-		if _, held := live.From(b.holds); s.steady() && !held && !s.ledger.Awaits(a) {
+		if _, held := live.From(b.holds); s.steady() && !held && !awaited {
 			s.verdict.Wrong("live pod %s (container %.8s) lost %s: version %d is %s, container %.8s of %s; history %v",
 				b.pod, b.id, a, live.Version, live.State, live.ContainerID, live.Who(), live.History.Entries())
 		}
