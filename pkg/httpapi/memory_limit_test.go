@@ -35,8 +35,8 @@ func takesLong(t *testing.T) {
 	}
 }
 
-// allocates is how many bytes answering a question allocates in all, the buffers of its body included. What is used
-// again counts the first time alone, and with -race at random.
+// allocates answers a question and returns the bytes that this allocates, buffers of the body included. It asks up to
+// eight times, as memory that is used again counts the first time alone, and with -race at random.
 func (f *fixture) allocates(body []byte, enough uint64) (took uint64, status int) {
 	var before, after runtime.MemStats
 	for n := 0; n < 8 && (n == 0 || took > enough); n++ {
@@ -50,7 +50,7 @@ func (f *fixture) allocates(body []byte, enough uint64) (took uint64, status int
 	return took, status
 }
 
-// counted is what a question counts for in all: deciding it, its last buffer, and those before that.
+// counted returns the bytes that a question counts for: to decide it, and for its buffers.
 func counted(body []byte) uint64 {
 	n, _ := cost(body)
 	return uint64(n) + uint64(3*len(body)) + 2*firstBuffer
@@ -218,8 +218,10 @@ func TestLargeQuestions(t *testing.T) {
 		_, _ = writer.Write(body[maxQuestion-1:])
 		_ = writer.Close()
 	}()
+	status := <-answered
 	// With the race detector on a busy machine its time may be over before it is read.
-	if status := <-answered; status != http.StatusOK && time.Since(began) < allocator.MaxRequestTime {
+	late := status == http.StatusServiceUnavailable && time.Since(began) >= allocator.MaxRequestTime
+	if status != http.StatusOK && !late {
 		t.Errorf("the first large one: %d", status)
 	}
 	f.roomIsBack(t)

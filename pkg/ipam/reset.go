@@ -7,10 +7,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// ReturnTime is how long nobody is given a new address after the store was put back to an older state. No replica is
-// sure to know every holder: one whose watch had not delivered the last write would give a container that asks again a
-// second address, and the first to somebody else. Meanwhile the other replicas notice, too, and write again what they
-// know.
+// ReturnTime bounds the time without new addresses after the store was put back to an older state. No replica is sure
+// to know every holder. One whose watch had not delivered the last write would give a container that asks again a second
+// address, and the first one to somebody else. Meanwhile the other replicas notice, too, and write what they know.
 const ReturnTime = 15 * time.Second
 
 // ErrReset says that the index was made anew while somebody waited for it to reach a version.

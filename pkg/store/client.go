@@ -40,10 +40,10 @@ var (
 )
 
 const (
-	// MaxWrites is how many writes may be in flight, or stored and not yet delivered by the watch; more wait their turn.
+	// MaxWrites bounds the writes that are in flight, or stored and not yet delivered by the watch. Others wait for it.
 	MaxWrites = 128
-	// maxLag is how long a write that was answered keeps its place while the watch does not deliver it. Where the watch is
-	// silent, releases, which need no confirmation, go on at MaxWrites in this time.
+	// maxLag bounds the time that an answered write keeps its place while the watch does not deliver it. Releases need no
+	// confirmation, so where the watch is silent they go on, at MaxWrites in this time.
 	maxLag = time.Second
 	// WriteTimeout bounds one write. A write that was sent is waited for even when its caller has gone.
 	WriteTimeout = 10 * time.Second
@@ -60,7 +60,7 @@ type Client struct {
 	behind func()
 	// watched reports whether a watch feeds the index; nil where none is to.
 	watched func() bool
-	// lag is how long a write that was answered keeps its place at most.
+	// lag bounds the time that an answered write keeps its place.
 	lag      time.Duration
 	dry      bool
 	observer Observer

@@ -42,7 +42,8 @@ type Feed struct {
 	silences atomic.Uint64
 }
 
-// NewFeed makes the feed of a client that has an index. The client's watches go through Restores.
+// NewFeed makes the feed of a client that has an index. The client's requests go through Restores.Wrap: without it the
+// leases are not listed after the API server was away.
 func NewFeed(c *Client) *Feed {
 	f := &Feed{client: c, made: time.Now(), restored: func() {}}
 	c.watched = func() bool {

@@ -68,9 +68,7 @@ func classOf(l lease.Lease) limiter.Class {
 }
 
 // send sends a write and says what became of it. guard is asked before each attempt, and its error returned.
-func (c *Client) send(
-	caller, sending context.Context, write *rest.Request, guard func() error,
-) ([]byte, error) {
+func (c *Client) send(caller, sending context.Context, write *rest.Request, guard func() error) ([]byte, error) {
 	if err := guard(); err != nil {
 		return nil, err
 	}
@@ -92,9 +90,7 @@ func (c *Client) send(
 // first may have been stored, and the conflict with it would pass for somebody else's.) It waits at least as
 // long as the API server says, longer each time, and a random part more: those that were turned away together
 // do not come back together. Meanwhile it keeps its place, so an API server that is slow gets fewer writes.
-func (c *Client) persist(
-	caller, sending context.Context, write *rest.Request, guard func() error,
-) ([]byte, error) {
+func (c *Client) persist(caller, sending context.Context, write *rest.Request, guard func() error) ([]byte, error) {
 	const jitter = 0.5
 	backoff := wait.Backoff{Duration: time.Second, Factor: 1.5, Jitter: jitter, Cap: 4 * time.Second, Steps: math.MaxInt32}
 	write.MaxRetries(0)

@@ -69,26 +69,35 @@ func bound(t *testing.T, user string) map[string]map[string]bool {
 // give enters rules, each place of which ends by in.
 func give(may map[string]map[string]bool, rules []rbacv1.PolicyRule, in string) {
 	for _, r := range rules {
-		for _, group := range r.APIGroups {
-			for _, resource := range r.Resources {
-				for _, name := range append(slices.Clone(r.ResourceNames), "")[:max(1, len(r.ResourceNames))] {
-					at := resource
-					if group != "" && place(resource).Group != group {
-						at += "." + group
-					}
-					if at += in; name != "" {
-						at += "=" + name
-					}
-					for _, verb := range r.Verbs {
-						if may[at] == nil {
-							may[at] = map[string]bool{}
-						}
-						may[at][verb] = true
-					}
-				}
+		for _, at := range placesOf(r, in) {
+			if may[at] == nil {
+				may[at] = map[string]bool{}
+			}
+			for _, verb := range r.Verbs {
+				may[at][verb] = true
 			}
 		}
 	}
+}
+
+// placesOf returns the places of a rule, as place reads them.
+func placesOf(r rbacv1.PolicyRule, in string) (all []string) {
+	for _, group := range r.APIGroups {
+		for _, resource := range r.Resources {
+			at := resource
+			if place(resource).Group != group {
+				at += "." + group
+			}
+			at += in
+			if len(r.ResourceNames) == 0 {
+				all = append(all, at)
+			}
+			for _, name := range r.ResourceNames {
+				all = append(all, at+"="+name)
+			}
+		}
+	}
+	return all
 }
 
 // given reports whether a table gives a verb on a place: there, or wherever that is part of.

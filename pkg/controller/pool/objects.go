@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// parallelWrites is how many objects of a pool are written at once: enough to keep the API server
-	// busy, few enough to leave room for requests.
+	// parallelWrites bounds the objects of a pool that are written at once. The API server is kept busy by so many, and
+	// requests still have room.
 	parallelWrites = 16
 	// passTime bounds one pass over a pool's objects, so that its status follows.
 	passTime = 800 * time.Millisecond
-	// sweepKeep is how many Available objects a large pool keeps; the rest go, as nobody needs them.
+	// sweepKeep bounds the Available objects of a large pool. Those above it are deleted.
 	sweepKeep = 4096
 	// sweepAbove is the size above which an IPv4 pool counts as large; IPv6 pools always do.
 	sweepAbove = 65536
