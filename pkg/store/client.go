@@ -40,10 +40,10 @@ var (
 )
 
 const (
-	// MaxWrites bounds the writes that are in flight, or stored and not yet delivered by the watch. Others wait for it.
+	// MaxWrites bounds the writes that are in flight, or stored and not yet delivered by the watch. Others wait.
 	MaxWrites = 128
-	// maxLag bounds the time that an answered write keeps its place while the watch does not deliver it. Releases need no
-	// confirmation, so where the watch is silent they go on, at MaxWrites in this time.
+	// maxLag bounds the time that an answered write keeps its place while the watch does not deliver it. Releases need
+	// no confirmation, so where the watch is silent they go on, at MaxWrites in this time.
 	maxLag = time.Second
 	// WriteTimeout bounds one write. A write that was sent is waited for even when its caller has gone.
 	WriteTimeout = 10 * time.Second
