@@ -8,8 +8,9 @@ import (
 )
 
 // ReturnTime bounds the time without new addresses after the store was put back to an older state. No replica is sure
-// to know every holder. One whose watch had not delivered the last write would give a container that asks again a second
-// address, and the first one to somebody else. Meanwhile the other replicas notice, too, and write what they know.
+// to know every holder. One whose watch had not delivered the last write would give a container that asks again a
+// second address, and the first one to somebody else. Meanwhile the other replicas notice, too, and write what they
+// know.
 const ReturnTime = 15 * time.Second
 
 // ErrReset says that the index was made anew while somebody waited for it to reach a version.
