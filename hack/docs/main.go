@@ -1,9 +1,13 @@
-// docs writes the reference of the command line: a Markdown page and a man page for every command. What it
-// writes depends on the commands alone, not on the day or the machine.
+// docs writes a page for every command: Markdown for the reference, or a man page for a release. The pages depend
+// on the commands alone, not on the day or the machine.
+//
+//	go run ./hack/docs docs/reference/cli
+//	go run ./hack/docs -man dist/man
 package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,27 +17,46 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli"
 )
 
-//go:generate go run . ../../docs
+//go:generate go run . ../../docs/reference/cli
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: docs DIRECTORY")
+	man := flag.Bool("man", false, "write man pages in place of Markdown")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: docs [-man] DIRECTORY")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() != 1 {
+		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(os.Args[1]); err != nil {
+	write := writeReference
+	if *man {
+		write = writeManPages
+	}
+	if err := write(flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(dir string) error {
+// writeReference writes a Markdown page for every command, and an index of them.
+func writeReference(dir string) error {
+	root := reference()
+	return errors.Join(
+		writeAll(dir, ".md", root, page),
+		writeFile(filepath.Join(dir, "README.md"), index(root)),
+	)
+}
+
+// writeManPages writes a man page for every command.
+func writeManPages(dir string) error { return writeAll(dir, ".1", reference(), manPage) }
+
+// reference returns the root of the command tree as the pages show it.
+func reference() *cobra.Command {
 	root := cli.Reference()
 	gatherFlags(root)
-	return errors.Join(
-		writeAll(filepath.Join(dir, "reference", "cli"), ".md", root, page),
-		writeFile(filepath.Join(dir, "reference", "cli", "README.md"), index(root)),
-		writeAll(filepath.Join(dir, "man"), ".1", root, manPage),
-	)
+	return root
 }
 
 // gatherFlags lists the flags that go with every command once, in the command options, and hides them in the pages of
@@ -49,7 +72,7 @@ func gatherFlags(root *cobra.Command) {
 	}
 }
 
-// writeAll writes a file for every command, and removes those of commands that are gone.
+// writeAll writes a file for every command, and removes the files of commands that no longer exist.
 func writeAll(dir, extension string, root *cobra.Command, text func(*cobra.Command) ([]byte, error)) error {
 	old, err := filepath.Glob(filepath.Join(dir, root.Name()+"*"+extension))
 	if err != nil {

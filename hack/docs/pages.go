@@ -88,7 +88,7 @@ func index(root *cobra.Command) []byte {
 	fmt.Fprintf(&b,
 		"# Commands\n\nThese pages are made from the help of the commands by `make generate`. `kubectl bcsnet` is the same\n"+
 			"program under another name: where a page says `%s pool list`, `kubectl bcsnet pool list` does the\nsame. "+
-			"The man pages are in [docs/man](../../man).\n\n| command | what it does |\n|---|---|\n", root.Name())
+			"A release has man pages of the same text.\n\n| command | what it does |\n|---|---|\n", root.Name())
 	for _, c := range commands(root) {
 		fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", c.CommandPath(), fileName(c), c.Short)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,11 +54,18 @@ func (r *release) archives(context.Context) error {
 
 func (r *release) shim() string { return filepath.Join(r.Root, "plugins", "kubectl", shim) }
 
-// pages returns the man pages.
+// manPages writes the man pages.
+func (r *release) manPages(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, "go", "run", "./hack/docs", "-man", filepath.Join(r.work, "man"))
+	cmd.Dir, cmd.Stdout, cmd.Stderr = r.Root, r.log, r.log
+	return cmd.Run()
+}
+
+// pages returns the paths of the man pages.
 func (r *release) pages() ([]string, error) {
-	pages, err := filepath.Glob(filepath.Join(r.Root, "docs", "man", "*.1"))
+	pages, err := filepath.Glob(filepath.Join(r.work, "man", "*.1"))
 	if err == nil && len(pages) == 0 {
-		err = errors.New("docs/man has no pages; hint: make generate")
+		err = errors.New("there are no man pages")
 	}
 	return pages, err
 }

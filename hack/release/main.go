@@ -91,6 +91,7 @@ func (r *release) run(ctx context.Context) error {
 		{"notes", r.notes},
 		{"the programs", r.programs},
 		{"completions", r.completions},
+		{"man pages", r.manPages},
 		{"archives", r.archives},
 		{"deb and rpm", r.packages},
 		{"the krew manifest", r.krew},
