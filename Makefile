@@ -203,6 +203,13 @@ node-start: ## Start a real node again (NODE=n1).
 node-down: ## Stop the real nodes and remove .local/node/.
 	@$(GORUN) ./hack/local down -dir .local/node
 
+.PHONY: kind-up kind-down
+kind-up: bin/tools/kind bin/tools/helm ## Make a kind cluster with bcsnet as its pod network; needs Docker and kubectl.
+	@hack/kind/up.sh
+
+kind-down: bin/tools/kind ## Delete the kind cluster.
+	@bin/tools/kind delete cluster --name bcsnet
+
 ##@ Help
 
 .PHONY: help
