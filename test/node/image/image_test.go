@@ -82,20 +82,20 @@ func firstContact(t *testing.T) {
 	s.kubectl("delete", "pod", "first")
 }
 
-// threeCommands returns the first commands of README.md, for the chart of this tree and the network of the nodes.
+// threeCommands returns the commands of README.md that go from a cluster to the first address, for the chart of this tree and the network of the nodes.
 func (s *site) threeCommands() (all [][]string) {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.root, "README.md"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "\n```sh\n")
-	block, _, _ := strings.Cut(rest, "\n```\n")
+	_, rest, _ := strings.Cut(string(text), "\n```sh\nhelm install ")
+	block, _, _ := strings.Cut("helm install "+rest, "\n```\n")
 	for _, here := range []struct{ there, here string }{
 		{"oci://ghcr.io/bcsnet/charts/bcsnet", s.chart()}, {"10.0.0.", "192.168.77."},
 	} {
 		if !strings.Contains(block, here.there) {
-			s.t.Fatalf("the first commands of README.md have no %s: %s", here.there, block)
+			s.t.Fatalf("the commands of README.md have no %s: %s", here.there, block)
 		}
 		block = strings.ReplaceAll(block, here.there, here.here)
 	}
@@ -103,7 +103,7 @@ func (s *site) threeCommands() (all [][]string) {
 		all = append(all, strings.Fields(line))
 	}
 	if len(all) != 3 {
-		s.t.Fatalf("the first commands of README.md are not three: %s", block)
+		s.t.Fatalf("the commands of README.md are not three: %s", block)
 	}
 	return all
 }
