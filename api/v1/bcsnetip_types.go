@@ -54,10 +54,11 @@ type BCSNetIPSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=128
 	Mask int32 `json:"mask"`
-	// gateway of the subnet.
+	// gateway of the subnet, if it has one.
+	// +optional
 	// +kubebuilder:validation:MaxLength=39
-	// +kubebuilder:validation:XValidation:rule=`isIP(self)`,message=`must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
-	Gateway string `json:"gateway"`
+	// +kubebuilder:validation:XValidation:rule=`self == "" || isIP(self)`,message=`must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
+	Gateway string `json:"gateway,omitempty"`
 	// address in its usual notation where the object's name is not one: set for IPv6.
 	// +optional
 	// +kubebuilder:validation:MaxLength=39
@@ -301,6 +302,14 @@ type HistoryEntry struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Holder string `json:"holder,omitempty"`
+	// podUID of the holder, in the newest entry that has one: that pod need not wait for the cooldown.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	PodUID string `json:"podUID,omitempty"`
+	// ifName is the interface of that pod which had the address, where it is not eth0.
+	// +optional
+	// +kubebuilder:validation:MaxLength=15
+	IfName string `json:"ifName,omitempty"`
 	// host that the holder ran on.
 	// +optional
 	// +kubebuilder:validation:MaxLength=39

@@ -25,6 +25,7 @@ import (
 // +kubebuilder:printcolumn:name=Network,type=string,JSONPath=`.spec.network`,priority=1
 // +kubebuilder:printcolumn:name=VLAN,type=integer,JSONPath=`.spec.vlan`,priority=1
 // +kubebuilder:printcolumn:name=Priority,type=integer,JSONPath=`.spec.priority`,priority=1
+// +kubebuilder:printcolumn:name=Order,type=string,JSONPath=`.spec.allocationOrder`,priority=1
 // +kubebuilder:printcolumn:name=Cordoned,type=boolean,JSONPath=`.spec.cordoned`,priority=1
 // +kubebuilder:printcolumn:name=Cooling,type=integer,JSONPath=`.status.cooling`,priority=1
 // +kubebuilder:printcolumn:name=Hosts,type=integer,JSONPath=`.status.hosts`,priority=1
@@ -65,12 +66,13 @@ type BCSNetPool struct {
 //
 // +kubebuilder:validation:XValidation:rule=`self.mask <= 32 || self.mask > 128 || !isIP(self.net) || ip(self.net).family() == 6`,messageExpression=`'mask %d is too long for the IPv4 subnet %s: use 1 to 32'.format([self.mask, self.net])`,fieldPath=`.mask`
 // +kubebuilder:validation:XValidation:rule=`self.mask < 1 || self.mask > 128 || [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, c.ip() in [c.masked().ip()]))`,messageExpression=`'net %s has bits set beyond mask %d: the address of that subnet is %s'.format([self.net, self.mask, string(cidr(self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]).masked().ip())])`,fieldPath=`.net`
-// +kubebuilder:validation:XValidation:rule=`!isIP(self.net) || !isIP(self.gateway) || ip(self.net).family() == ip(self.gateway).family()`,messageExpression=`'gateway %s is not of the family of net %s: use an address of the subnet'.format([self.gateway, self.net])`,fieldPath=`.gateway`
-// +kubebuilder:validation:XValidation:rule=`self.mask < 1 || self.mask > 128 || [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, c.prefixLength() == (c.ip().family() == 4 ? 32 : 128) || !isIP(self.gateway) || ip(self.gateway).family() != c.ip().family() || c.containsIP(self.gateway)))`,messageExpression=`'gateway %s does not lie in the subnet %s/%d: use an address of the subnet'.format([self.gateway, self.net, self.mask])`,fieldPath=`.gateway`
-// +kubebuilder:validation:XValidation:rule=`self.mask < 1 || self.mask > 30 || ![self.net, self.gateway].all(a, isIP(a) && ip(a).family() == 4) || [[self.net, self.gateway].map(a, a.split('.', 4)).map(o, ((int(o[0]) * 256 + int(o[1])) * 256 + int(o[2])) * 256 + int(o[3]))].all(n, n[1] != n[0] && n[1] != n[0] + [1, 2, 4, 8, 16, 32, 64, 128][(32 - self.mask) % 8] * [1, 256, 65536, 16777216][(32 - self.mask) / 8] - 1)`,messageExpression=`'gateway %s is the %s address of the subnet %s/%d: use an address between the two'.format([self.gateway, self.gateway == self.net ? 'network' : 'broadcast', self.net, self.mask])`,fieldPath=`.gateway`
+// +kubebuilder:validation:XValidation:rule=`!has(self.gateway) || !isIP(self.net) || !isIP(self.gateway) || ip(self.net).family() == ip(self.gateway).family()`,messageExpression=`'gateway %s is not of the family of net %s: use an address of the subnet'.format([self.gateway, self.net])`,fieldPath=`.gateway`
+// +kubebuilder:validation:XValidation:rule=`!has(self.gateway) || self.mask < 1 || self.mask > 128 || [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, c.prefixLength() == (c.ip().family() == 4 ? 32 : 128) || !isIP(self.gateway) || ip(self.gateway).family() != c.ip().family() || c.containsIP(self.gateway)))`,messageExpression=`'gateway %s does not lie in the subnet %s/%d: use an address of the subnet'.format([self.gateway, self.net, self.mask])`,fieldPath=`.gateway`
+// +kubebuilder:validation:XValidation:rule=`!has(self.gateway) || self.mask < 1 || self.mask > 30 || ![self.net, self.gateway].all(a, isIP(a) && ip(a).family() == 4) || [[self.net, self.gateway].map(a, a.split('.', 4)).map(o, ((int(o[0]) * 256 + int(o[1])) * 256 + int(o[2])) * 256 + int(o[3]))].all(n, n[1] != n[0] && n[1] != n[0] + [1, 2, 4, 8, 16, 32, 64, 128][(32 - self.mask) % 8] * [1, 256, 65536, 16777216][(32 - self.mask) / 8] - 1)`,messageExpression=`'gateway %s is the %s address of the subnet %s/%d: use an address between the two'.format([self.gateway, self.gateway == self.net ? 'network' : 'broadcast', self.net, self.mask])`,fieldPath=`.gateway`
 // +kubebuilder:validation:XValidation:rule=`!has(self.availableIPs) || self.availableIPs.size() > 4096 || self.mask < 1 || self.mask > 128 || [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, self.availableIPs.all(x, isIP(x) ? c.containsIP(x) : isCIDR(x) ? c.containsIP(cidr(x).ip()) && cidr(x).prefixLength() >= c.prefixLength() : x.replace('~', '-').split('-', 2).all(a, !isIP(a) || c.containsIP(a)))))`,messageExpression=`'%s does not lie in the subnet %s/%d: list only addresses of the subnet'.format([self.availableIPs.filter(x, [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].exists(p, [cidr(p)].exists(c, !(isIP(x) ? c.containsIP(x) : isCIDR(x) ? c.containsIP(cidr(x).ip()) && cidr(x).prefixLength() >= c.prefixLength() : x.replace('~', '-').split('-', 2).all(a, !isIP(a) || c.containsIP(a))))))[0], self.net, self.mask])`,message=`every entry must lie in the subnet`,fieldPath=`.availableIPs`
 // +kubebuilder:validation:XValidation:rule=`!has(self.excludeIPs) || self.mask < 1 || self.mask > 128 || [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].all(p, !isCIDR(p) || [cidr(p)].all(c, self.excludeIPs.all(x, isIP(x) ? c.containsIP(x) : isCIDR(x) ? c.containsIP(cidr(x).ip()) && cidr(x).prefixLength() >= c.prefixLength() : x.replace('~', '-').split('-', 2).all(a, !isIP(a) || c.containsIP(a)))))`,messageExpression=`'%s does not lie in the subnet %s/%d: list only addresses of the subnet'.format([self.excludeIPs.filter(x, [self.net + '/' + ["",'1','2','3','4','5','6','7','8','9','10','11','12'][self.mask / 10] + ['0','1','2','3','4','5','6','7','8','9'][self.mask % 10]].exists(p, [cidr(p)].exists(c, !(isIP(x) ? c.containsIP(x) : isCIDR(x) ? c.containsIP(cidr(x).ip()) && cidr(x).prefixLength() >= c.prefixLength() : x.replace('~', '-').split('-', 2).all(a, !isIP(a) || c.containsIP(a))))))[0], self.net, self.mask])`,message=`every entry must lie in the subnet`,fieldPath=`.excludeIPs`
 // +kubebuilder:validation:XValidation:rule=`!has(self.routes) || !isIP(self.net) || self.routes.all(r, (has(r.gw) && r.gw != "") || !isCIDR(r.dst) || cidr(r.dst).ip().family() == ip(self.net).family())`,messageExpression=`'the route to %s has no gw, and the gateway of the pool is not of its family: set gw'.format([self.routes.filter(r, (!has(r.gw) || r.gw == "") && isCIDR(r.dst) && cidr(r.dst).ip().family() != ip(self.net).family())[0].dst])`,fieldPath=`.routes`
+// +kubebuilder:validation:XValidation:rule=`!has(self.routes) || has(self.gateway) && self.gateway != "" || has(self.parent) && self.parent != "" || self.routes.all(r, has(r.gw) && r.gw != "")`,messageExpression=`'the route to %s has no gw, and the pool has no gateway: set one of them'.format([self.routes.filter(r, !has(r.gw) || r.gw == "")[0].dst])`,fieldPath=`.routes`
 // +kubebuilder:validation:XValidation:rule=`!has(self.mtu) || self.mtu < 68 || self.mtu >= 1280 || !isIP(self.net) || ip(self.net).family() == 4`,messageExpression=`'mtu %d is too small for IPv6: use at least 1280, or 0 to leave it to the plugin'.format([self.mtu])`,fieldPath=`.mtu`
 // +kubebuilder:validation:XValidation:rule=`has(self.parent) ? has(oldSelf.parent) && self.parent == oldSelf.parent : !has(oldSelf.parent)`,message=`cannot change: delete the pool, and make it again`,fieldPath=`.parent`,reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule=`!has(self.blockSize) || !isIP(self.net) || self.blockSize > self.mask && self.blockSize <= (ip(self.net).family() == 4 ? 32 : 128)`,messageExpression=`'blockSize %d is not between %d and %d: a block is a part of the subnet %s/%d'.format([self.blockSize, self.mask + 1, ip(self.net).family() == 4 ? 32 : 128, self.net, self.mask])`,fieldPath=`.blockSize`
@@ -92,10 +94,12 @@ type BCSNetPoolSpec struct {
 	Mask int32 `json:"mask"`
 
 	// gateway of the subnet. It lies inside the subnet, unless that is a /32 or /128, and is never
-	// handed out. It may change at any time.
+	// handed out. It may change at any time. A network without a router has none: pods get no gateway, and no
+	// default route.
+	// +optional
 	// +kubebuilder:validation:MaxLength=39
-	// +kubebuilder:validation:XValidation:rule=`isIP(self)`,message=`must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
-	Gateway string `json:"gateway"`
+	// +kubebuilder:validation:XValidation:rule=`self == "" || isIP(self)`,message=`must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
+	Gateway string `json:"gateway,omitempty"`
 
 	// hosts are the IPs of the hosts that may draw from the pool. Without hosts, hostSubnets and hostSelector,
 	// no host may.
@@ -272,10 +276,28 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^(0|([0-9]{1,3}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?)$') && self != "" && duration(self) <= duration('720h')`,message=`must be whole hours, minutes and seconds such as 90s, 5m or 1h30m, and at most 720h`
 	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
 
+	// allocationOrder says which free address a request gets: Spread, the default, the first one at or after a place that
+	// follows from the pod, so that replicas seldom want the same; Lowest, the lowest one that has rested. A pool with a
+	// parent that does not say has its parent's.
+	// +optional
+	// +kubebuilder:validation:Enum=Spread;Lowest
+	AllocationOrder AllocationOrder `json:"allocationOrder,omitempty"`
+
 	// cordoned stops new allocations from the pool; addresses in use stay as they are.
 	// +optional
 	Cordoned bool `json:"cordoned,omitempty"`
 }
+
+// AllocationOrder is which free address of a pool a request gets.
+type AllocationOrder string
+
+// Values of AllocationOrder.
+const (
+	// AllocationSpread: the first free address at or after a place that follows from the pod.
+	AllocationSpread AllocationOrder = "Spread"
+	// AllocationLowest: the lowest free address.
+	AllocationLowest AllocationOrder = "Lowest"
+)
 
 // NamespaceQuota is how many addresses of a pool one namespace may have.
 type NamespaceQuota struct {
@@ -318,7 +340,7 @@ type Route struct {
 	// +kubebuilder:validation:MaxLength=43
 	// +kubebuilder:validation:XValidation:rule=`isCIDR(self) && cidr(self).ip() in [cidr(self).masked().ip()]`,messageExpression=`!isCIDR(self) ? 'must be a CIDR, such as 10.8.0.0/16 or 0.0.0.0/0' : 'has bits set beyond the prefix length: write %s'.format([string(cidr(self).masked())])`
 	Dst string `json:"dst"`
-	// gw is the next hop; without it, the pool's gateway.
+	// gw is the next hop; without it, the pool's gateway. In a pool without a gateway it is required.
 	// +optional
 	// +kubebuilder:validation:MaxLength=39
 	// +kubebuilder:validation:XValidation:rule=`self == "" || isIP(self)`,message=`must be an IPv4 or IPv6 address; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`

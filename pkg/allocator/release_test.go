@@ -36,7 +36,7 @@ func TestRelease(t *testing.T) {
 		Addr: a, Params: lease.Params{Pool: s.pool.Name, Bits: 24, Gateway: s.addr(254)}, Version: got.Version,
 		Updated: got.Updated,
 		History: lease.NewHistory([]lease.Past{{
-			Holder: "default/releases", Host: s.host, Since: held.Updated, Until: got.Updated,
+			Holder: "default/releases", PodUID: string(p.UID), Host: s.host, Since: held.Updated, Until: got.Updated,
 		}}),
 	}
 	if diff := cmp.Diff(want, got, compareAddrs); diff != "" {

@@ -124,8 +124,12 @@ func complete(host, containerID, podName, podNamespace, owner string) error {
 }
 
 // gateway returns what the answer names: the pool's, or, where the service is configured so and the address
-// lies in the subnet, the one of the request or of the node.
+// lies in the subnet, the one of the request or of the node. That replaces a gateway: a network without a router has
+// none.
 func (s *Service) gateway(a allocator.Address, host, asked netip.Addr) string {
+	if !a.Lease.Gateway.IsValid() {
+		return ""
+	}
 	subnet := netip.PrefixFrom(a.Addr, a.Bits)
 	if s.Gateway == GatewayHost {
 		for _, g := range []netip.Addr{asked, s.NodeGateway(host)} {
@@ -133,9 +137,6 @@ func (s *Service) gateway(a allocator.Address, host, asked netip.Addr) string {
 				return g.String()
 			}
 		}
-	}
-	if !a.Lease.Gateway.IsValid() {
-		return ""
 	}
 	return a.Lease.Gateway.String()
 }

@@ -90,7 +90,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 			})},
 			want: want(asking("10.0.0.9")),
 			text: "AddressNotInPool: address 10.0.0.9 is among the excludeIPs of pool a (10.0.0.0/24); hint: ask for another " +
-				"address, or take it out of spec.excludeIPs",
+				"address; see the pool: bcsnetctl pool describe a",
 		},
 		"of a pool of other hosts": {
 			pools: []Pool{a(hosts(host2)), b()}, want: want(asking("10.0.0.9")),

@@ -3,8 +3,6 @@ package ipam
 import (
 	"net/netip"
 	"time"
-
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
 // Candidate finds the pool that serves an address. A refusal says why nobody who asks gets the address now;
@@ -18,7 +16,7 @@ func (x *Index) Candidate(a netip.Addr, now time.Time) (Pool, *Refusal) {
 	case !ok:
 		return Pool{}, x.notServed(PickRequest{}, a)
 	case !p.Serves():
-		return p.Pool, RefuseFacts(p.stopped(), explain.Facts{Kind: explain.PoolStopped, Pool: p.Name, Stop: p.stop()})
+		return p.Pool, notGiven(a, p)
 	}
 	return p.Pool, x.taken(a, p, PickRequest{})
 }

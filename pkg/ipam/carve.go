@@ -151,15 +151,15 @@ func (p *Pool) inherit(parent Pool) {
 	if p.Network == "" {
 		p.Network = parent.Network
 	}
+	p.Order = cmp.Or(p.Order, parent.Order)
 	if !p.Bound() {
 		p.Namespaces, p.NamespaceSelector = parent.Namespaces, parent.NamespaceSelector
 		p.NotDefault = p.NotDefault || parent.NotDefault
 	}
-	if gateway := parent.Plan.Gateway; p.Plan.Gateway != gateway {
-		p.Plan.Notes = append(slices.Clip(p.Plan.Notes),
-			fmt.Sprintf("gateway %s is not that of parent %s, %s, which is used", p.Plan.Gateway, parent.Name, gateway))
-		p.Plan.Gateway = gateway
+	if note := p.otherGateway(parent); note != "" {
+		p.Plan.Notes = append(slices.Clip(p.Plan.Notes), note)
 	}
+	p.Plan.Gateway = parent.Plan.Gateway
 	switch {
 	case parent.Terminating:
 		p.ByParent = explain.Terminating
@@ -171,6 +171,19 @@ func (p *Pool) inherit(parent Pool) {
 		p.Withheld = ipaddr.Subtract(p.Plan.Usable, p.Carved)
 	}
 	p.Carving = len(p.Withheld.Ranges()) > 0 && p.Withheld.Equal(p.Plan.Usable)
+}
+
+// otherGateway says that a child names another gateway than its parent has, which is used; empty for one that names
+// none.
+func (p Pool) otherGateway(parent Pool) string {
+	switch own, used := p.Plan.Gateway, parent.Plan.Gateway; {
+	case !own.IsValid(), own == used:
+		return ""
+	case !used.IsValid():
+		return fmt.Sprintf("gateway %s is not used: parent %s has no gateway", own, parent.Name)
+	default:
+		return fmt.Sprintf("gateway %s is not that of parent %s, %s, which is used", own, parent.Name, used)
+	}
 }
 
 // dropAddresses takes the addresses of a pool away that cannot be used.

@@ -41,12 +41,23 @@ func TestPickLetsAddressesRest(t *testing.T) {
 			text: exhausted +
 				", 1 is cooling and free in 1s; hint: ask again in 1s, or add addresses: bcsnetctl pool add-ip a RANGE",
 		},
-		"in time":                                {want: want(), now: ends},
-		"later":                                  {want: want(), now: ends.Add(time.Hour)},
-		"by name":                                {want: want(asking("10.0.0.8")), now: at(28), text: fmt.Sprintf(cooling, "12s", "12s")},
-		"by name, by another":                    {want: want(asking("10.0.0.8"), holder("shop/other")), now: at(28), text: fmt.Sprintf(cooling, "12s", "12s")},
-		"by name, by the one who had it":         {want: want(asking("10.0.0.8"), holder("shop/pod-of-10.0.0.8")), now: at(28)},
-		"not by name, by the one who had it":     {want: want(holder("shop/pod-of-10.0.0.8")), now: at(28), text: exhausted + ", 1 is cooling and free in 12s; hint: ask again in 12s, or add addresses: bcsnetctl pool add-ip a RANGE"},
+		"in time":                            {want: want(), now: ends},
+		"later":                              {want: want(), now: ends.Add(time.Hour)},
+		"by name":                            {want: want(asking("10.0.0.8")), now: at(28), text: fmt.Sprintf(cooling, "12s", "12s")},
+		"by name, by another":                {want: want(asking("10.0.0.8"), holder("shop/other")), now: at(28), text: fmt.Sprintf(cooling, "12s", "12s")},
+		"by name, by the one who had it":     {want: want(asking("10.0.0.8"), holder("shop/pod-of-10.0.0.8")), now: at(28)},
+		"not by name, by the one who had it": {want: want(holder("shop/pod-of-10.0.0.8")), now: at(28), text: exhausted + ", 1 is cooling and free in 12s; hint: ask again in 12s, or add addresses: bcsnetctl pool add-ip a RANGE"},
+		"the same interface of the same pod": {want: want(lastHolder("uid-of-10.0.0.8", "eth0")), now: at(10)},
+		"the same by name":                   {want: want(lastHolder("uid-of-10.0.0.8", "eth0"), asking("10.0.0.8")), now: at(10)},
+		"another interface of the pod": {want: want(lastHolder("uid-of-10.0.0.8", "net1")), now: at(10), text: exhausted +
+			", 1 is cooling and free in 30s; hint: ask again in 30s, or add addresses: bcsnetctl pool add-ip a RANGE"},
+		"the next pod of the name": {want: want(lastHolder("u2", "eth0"), holder("shop/pod-of-10.0.0.8")), now: at(28), text: exhausted +
+			", 1 is cooling and free in 12s; hint: ask again in 12s, or add addresses: bcsnetctl pool add-ip a RANGE"},
+		"the same pod, of a cordoned pool": {
+			change: func(x *Index) { x.SetPool(pool(t, "a", "10.0.0.0/24", entry, coolFor(30*time.Second), cordoned)) },
+			want:   want(lastHolder("uid-of-10.0.0.8", "eth0")), now: at(10),
+			text: "PoolCordoned: no available IP for pod shop/a: pool a is cordoned; hint: let it hand out addresses again: bcsnetctl pool uncordon a",
+		},
 		"by name, in time":                       {want: want(asking("10.0.0.8")), now: ends},
 		"the cooldown is taken away":             {change: func(x *Index) { x.SetPool(pool(t, "a", "10.0.0.0/24", entry)) }, want: want(), now: at(11)},
 		"the cooldown gets shorter":              {change: func(x *Index) { x.SetPool(pool(t, "a", "10.0.0.0/24", entry, coolFor(time.Second))) }, want: want(), now: at(11)},
@@ -72,6 +83,87 @@ func TestPickLetsAddressesRest(t *testing.T) {
 			}
 			if len(picks) == 1 != (tc.text == "") {
 				t.Errorf("picks %v", picked(picks))
+			}
+			checkFreeSets(t, x)
+		})
+	}
+}
+
+// lastHolder is a request of an interface of a pod.
+func lastHolder(uid, ifName string) func(*PickRequest) {
+	return func(w *PickRequest) { w.PodUID, w.IfName = uid, ifName }
+}
+
+// A pod gets back what it had last while that cools, also where another address is free, and of each family. One that
+// somebody else had since is not its own any more, nor one at which somebody else answered.
+func TestPickReturnsToTheLastHolder(t *testing.T) {
+	cools := coolFor(time.Hour)
+	four := pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, cools, network("blue"))
+	six := pool(t, "a6", "2001:db8::/64", []string{"2001:db8::8-2001:db8::c"}, cools, network("blue"))
+	other := pool(t, "b", "10.0.1.0/24", []string{"10.0.1.8-10.0.1.12"}, cools, priority(9))
+	had := func(addr, pool string, version uint64, seconds int, change lease.Change) lease.Lease {
+		l := leased(addr, pool, version)
+		l.PodUID, l.PodName = "u1", "web"
+		l, _ = lease.Release(l, at(seconds), change)
+		return l
+	}
+	mine := func(addr, pool string, version uint64, seconds int) lease.Lease {
+		return had(addr, pool, version, seconds, lease.Change{})
+	}
+	for name, tc := range map[string]struct {
+		leases []lease.Lease
+		want   PickRequest
+		not    bool
+		picks  []string
+	}{
+		"one": {
+			leases: []lease.Lease{mine("10.0.0.9", "a", 1, 10), mine("2001:db8::9", "a6", 2, 10)},
+			want:   want(lastHolder("u1", "eth0")), picks: []string{"a 10.0.0.9", "a6 2001:db8::9"},
+		},
+		"the one given up last": {
+			leases: []lease.Lease{mine("10.0.0.9", "a", 1, 10), mine("10.0.0.11", "a", 2, 20), mine("2001:db8::9", "a6", 3, 10)},
+			want:   want(lastHolder("u1", "eth0")), picks: []string{"a 10.0.0.11", "a6 2001:db8::9"},
+		},
+		"of the pool that is asked for": {
+			leases: []lease.Lease{mine("10.0.0.9", "a", 1, 10), mine("10.0.1.11", "b", 2, 5)},
+			want:   want(lastHolder("u1", "eth0"), func(w *PickRequest) { w.Pool = "b" }), picks: []string{"b 10.0.1.11"},
+		},
+		"set aside and back by hand": {
+			leases: []lease.Lease{func() lease.Lease {
+				l, _ := lease.Reserve(mine("10.0.1.9", "b", 1, 10), lease.Params{Pool: "b", Bits: 24}, at(12), lease.Change{Verb: lease.VerbReserve, By: "ann"})
+				l, _ = lease.Release(l, at(14), lease.Change{Verb: lease.VerbUnreserve, By: "ann"})
+				return l
+			}()},
+			want: want(lastHolder("u1", "eth0")), picks: []string{"b 10.0.1.9"},
+		},
+		"another's since": {
+			leases: []lease.Lease{func() lease.Lease {
+				l, _ := lease.Bind(mine("10.0.0.9", "a", 1, 10), lease.Params{Pool: "a", Bits: 24}, leased("10.0.0.9", "a", 1).Holder, lease.Retention{}, at(12))
+				l, _ = lease.Release(l, at(14), lease.Change{})
+				return l
+			}()},
+			want: want(lastHolder("u1", "eth0")), not: true, picks: []string{"a 10.0.0.9"},
+		},
+		"somebody else answers for it": {
+			leases: []lease.Lease{had("10.0.0.9", "a", 1, 10, lease.Change{Verb: lease.VerbConflict, By: "02:00:5e:10:00:01"})},
+			want:   want(lastHolder("u1", "eth0")), not: true, picks: []string{"a 10.0.0.9"},
+		},
+		"not one of the addresses it may have": {
+			leases: []lease.Lease{mine("10.0.0.9", "a", 1, 10)},
+			want:   want(lastHolder("u1", "eth0"), among("10.0.0.10")), picks: []string{"a 10.0.0.10"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(four, six, other)
+			for _, l := range tc.leases {
+				x.Watched(l)
+			}
+			picks, refusal := x.Pick(tc.want, at(20))
+			if refusal != nil {
+				t.Fatal(refusal)
+			}
+			if same := cmp.Equal(tc.picks, picked(picks)); same == tc.not {
+				t.Errorf("picks %v, want %v: %t", picked(picks), tc.picks, !tc.not)
 			}
 			checkFreeSets(t, x)
 		})

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
-	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // exhausted returns why pools that fit gave no address, with their counts. The refusal is about the pool that is in the
@@ -86,68 +85,6 @@ func (x *picker) barredBy(p *poolState, w PickRequest) (host bool, namespace str
 		}
 	}
 	return false, ""
-}
-
-// noneAmong returns why none of the addresses that a request is restricted to could be had.
-func (x *picker) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choice) *Refusal {
-	facts := explain.Facts{
-		Who: w.Who, Host: w.Host, Namespace: w.Namespace, Claim: w.Claim,
-		Ranges: ipaddr.FormatSet(n.among), Size: ipaddr.SizeOfSet(n.among),
-	}
-	is := func(kind explain.Kind, reason Reason) *Refusal {
-		facts.Kind = kind
-		return RefuseFacts(reason, facts)
-	}
-	none := !slices.ContainsFunc(fit, func(p *poolState) bool { return p.among(n.among) })
-	switch {
-	case none && w.Ahead:
-		return is(explain.RangesInNoPool, ReasonAddressNotInPool)
-	case w.Ahead:
-		return is(explain.RangesHeld, ReasonPoolExhausted)
-	case none:
-		facts.Pools = poolNames(fit)
-		return is(explain.RangesNotOnHost, ReasonAddressNotInPool)
-	}
-	for _, p := range fit {
-		if p.Family() != n.family || !p.Valid() || !x.barred(p, w, netip.Addr{}, chosen) {
-			continue
-		}
-		x.expireCooldowns(p)
-		a, free := p.firstAmong(n.among, w, chosen)
-		if !free || !p.Serves() {
-			if a = x.retainedFor(p, w, n); !a.IsValid() {
-				continue
-			}
-		}
-		if refusal := x.bars(p, w, a, chosen); refusal != nil {
-			return refusal
-		}
-	}
-	facts.Because = x.whoHas(w, n, fit)
-	if len(facts.Because) == 1 && facts.Size == 1 {
-		return is(explain.RangeNotFree, ReasonPoolExhausted)
-	}
-	return is(explain.RangesNotFree, ReasonPoolExhausted)
-}
-
-// whoHas explains for each address that a request is restricted to why it cannot be had, where these addresses are
-// few.
-func (x *picker) whoHas(w PickRequest, n need, fit []*poolState) (why []string) {
-	if ipaddr.SizeOfSet(n.among) > explain.MaxNamed {
-		return nil
-	}
-	for _, r := range n.among.Ranges() {
-		for a := r.From(); r.Contains(a); a = a.Next() {
-			p, _, served := x.serving(a)
-			if !served || !slices.Contains(fit, p) {
-				continue
-			}
-			if refusal := x.taken(a, p, w); refusal != nil {
-				why = append(why, refusal.Message)
-			}
-		}
-	}
-	return why
 }
 
 // stateOf returns the counts of a pool that gave a request no address.

@@ -96,7 +96,7 @@ func (x *picker) fromNewBlock(p *poolState, n need, w PickRequest, chosen []choi
 		if n.among != nil {
 			a, ok = b.firstAmong(n.among, w, chosen)
 		} else {
-			a, ok = b.firstAfter(start, w)
+			a, ok = b.firstAfter(b.start(start), w)
 		}
 		if ok {
 			return choice{b, a, n.slot}, true

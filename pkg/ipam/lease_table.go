@@ -9,13 +9,14 @@ import (
 )
 
 // leaseTable finds the entries of addresses by what they are looked for. Each address has at most one entry. An entry
-// is in every table whose key it has, and what is Available is found by its address alone.
+// is in every table whose key it has, and what is Available is found by its address and by the pod that had it last.
 type leaseTable struct {
 	seed         maphash.Seed
 	byAddr       table
 	byContainer  table // of held addresses, like the next two
 	byAttachment table
 	byKey        table // of the addresses that claims have for one pod
+	byLast       table // of the addresses that are Available, by the UID of the pod that had them last
 	byHost       map[netip.Addr]map[*record]struct{}
 	second       secondTable
 	// contested are the addresses with a report that somebody else answers for them, in use or not.
@@ -38,6 +39,10 @@ func newLeaseTable() leaseTable {
 		hash: func(r *record) uint64 { return hash.attachment(r.owner(), r.uid()) },
 		next: func(r *record) **record { return &r.nextAttachment },
 	}
+	x.byLast = table{
+		hash: func(r *record) uint64 { return hash.last(r.lastUID()) },
+		next: func(r *record) **record { return &r.nextAttachment },
+	}
 	x.byKey = table{
 		hash: func(r *record) uint64 { return hash.key(r.claim(), r.key()) },
 		next: func(r *record) **record { return &r.extra.nextKey },
@@ -52,6 +57,9 @@ func (x *leaseTable) enter(r *record) {
 		x.contested[r] = struct{}{}
 	}
 	if r.state == lease.Available {
+		if r.lastUID() != "" {
+			x.byLast.add(r)
+		}
 		return
 	}
 	if r.container().bytes != "" {
@@ -77,6 +85,9 @@ func (x *leaseTable) leave(r *record) {
 	x.byAddr.remove(r)
 	delete(x.contested, r)
 	if r.state == lease.Available {
+		if r.lastUID() != "" {
+			x.byLast.remove(r)
+		}
 		return
 	}
 	if r.container().bytes != "" {
@@ -107,6 +118,17 @@ func (x *leaseTable) record(a netip.Addr) *record {
 	return nil
 }
 
+// lastHad returns the entries of the addresses that are Available and that an interface of a pod had last.
+func (x *leaseTable) lastHad(podUID, ifName string) iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		for r := x.byLast.first(x.hash().last(podUID)); r != nil; r = r.nextAttachment {
+			if uid, name := r.history().LastAttachment(); uid == podUID && name == ifName && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
 func (x *leaseTable) keyed(claim, key string) iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		for r := x.byKey.first(x.hash().key(claim, key)); r != nil; r = r.extra.nextKey {
@@ -135,6 +157,8 @@ func (h hasher) attachment(owner string, uid compact) uint64 {
 	}
 	return maphash.String(h.seed, uid.bytes)
 }
+
+func (h hasher) last(podUID string) uint64 { return maphash.String(h.seed, podUID) }
 
 func (h hasher) key(claim, key string) uint64 {
 	return maphash.Comparable(h.seed, [2]string{claim, key})

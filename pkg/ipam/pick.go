@@ -69,6 +69,7 @@ func (x *picker) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 		if asked, refusal = x.pickRetained(w, asked); refusal != nil {
 			return nil, refusal
 		}
+		asked = x.pickOwnCooling(w, asked)
 	}
 	choices, refusal := x.completeAny(w, asked)
 	if refusal != nil {
@@ -118,7 +119,7 @@ func (x *picker) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
 	switch {
 	case len(w.Sets) > 0: // they say themselves what belongs together
 		if together = slices.Collect(x.fitting(w)); len(together) == 0 {
-			return nil, x.unserved(w)
+			return nil, x.unservedAmong(w)
 		}
 	case len(w.Have) > 0:
 		together = x.heldTogether(w)
@@ -215,7 +216,7 @@ func (x *picker) firstFree(pools []*poolState, n need, w PickRequest, chosen []c
 			}
 			continue
 		}
-		if a, ok := p.firstAfter(start, w); ok {
+		if a, ok := p.firstAfter(p.start(start), w); ok {
 			return choice{p, a, n.slot}, true
 		}
 	}

@@ -13,8 +13,9 @@ import (
 
 // PlanSpec is what a pool's spec says about its addresses.
 type PlanSpec struct {
-	Net       string
-	Mask      int
+	Net  string
+	Mask int
+	// Gateway is empty for a network without a router.
 	Gateway   string
 	Available []string
 	Exclude   []string
@@ -22,7 +23,8 @@ type PlanSpec struct {
 
 // Plan is the addresses of a pool.
 type Plan struct {
-	Subnet  netip.Prefix
+	Subnet netip.Prefix
+	// Gateway is invalid for a network without a router.
 	Gateway netip.Addr
 	// CIDR is the one entry of the available addresses, where they are a single CIDR; invalid otherwise.
 	CIDR netip.Prefix
@@ -75,6 +77,9 @@ func newSubnet(s PlanSpec) (p Plan, err error) {
 	if p.Subnet != p.Subnet.Masked() {
 		return p, fmt.Errorf("net %s has host bits set: the subnet is %s", net, p.Subnet.Masked())
 	}
+	if s.Gateway == "" {
+		return p, nil
+	}
 	if p.Gateway, err = ipaddr.ParseAddr(s.Gateway); err != nil {
 		return p, fmt.Errorf("gateway: %w", err)
 	}
@@ -85,11 +90,14 @@ func newSubnet(s PlanSpec) (p Plan, err error) {
 	return p, nil
 }
 
-// unusable returns the addresses of the subnet that nobody gets: the network, broadcast and gateway
-// addresses. A subnet of one or two addresses has neither network nor broadcast address (RFC 3021,
-// RFC 6164); IPv6 has no broadcast.
+// unusable returns the addresses of the subnet that nobody gets: the network and broadcast addresses, and the gateway if
+// there is one. A subnet of one or two addresses has neither network nor broadcast address (RFC 3021, RFC 6164); IPv6
+// has no broadcast.
 func (p Plan) unusable() []netip.Addr {
-	addrs := []netip.Addr{p.Gateway}
+	var addrs []netip.Addr
+	if p.Gateway.IsValid() {
+		addrs = append(addrs, p.Gateway)
+	}
 	if p.Subnet.Bits() < p.Subnet.Addr().BitLen()-1 {
 		addrs = append(addrs, p.Subnet.Addr())
 		if p.Subnet.Addr().Is4() {

@@ -26,6 +26,12 @@ func TestNewPlan(t *testing.T) {
 			spec: PlanSpec{Net: "10.0.0.0", Mask: 29, Gateway: "10.0.0.1", Available: []string{"10.0.0.0/29"}},
 			want: ranged("10.0.0.2-10.0.0.6", 5),
 		},
+		"without a gateway no address is left out for one": {
+			spec: PlanSpec{Net: "10.0.0.0", Mask: 29, Available: []string{"10.0.0.0/29"}},
+			want: ranged("10.0.0.1-10.0.0.6", 6),
+		},
+		"a /31 without a gateway":  {spec: PlanSpec{Net: "10.0.0.4", Mask: 31, Available: []string{"10.0.0.4/31"}}, want: ranged("10.0.0.4-10.0.0.5", 2)},
+		"a /127 without a gateway": {spec: PlanSpec{Net: "2001:db8::", Mask: 127, Available: []string{"2001:db8::/127"}}, want: ranged("2001:db8::-2001:db8::1", 2)},
 		"also when written singly": {
 			spec: PlanSpec{
 				Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1",
@@ -157,7 +163,6 @@ func TestNewPlanRefuses(t *testing.T) {
 		"mask 0":                  {PlanSpec{Net: "0.0.0.0", Mask: 0, Gateway: "10.0.0.1"}, "mask 0 is not between 1 and 32"},
 		"mask 33":                 {PlanSpec{Net: "10.0.0.0", Mask: 33, Gateway: "10.0.0.1"}, "mask 33 is not between 1 and 32"},
 		"mask 129":                {PlanSpec{Net: "2001:db8::", Mask: 129, Gateway: "2001:db8::1"}, "mask 129 is not between 1 and 128"},
-		"no gateway":              {PlanSpec{Net: "10.0.0.0", Mask: 24}, `gateway: "" is not an IP address`},
 		"gateway elsewhere":       {PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.1.1"}, "gateway 10.0.1.1 is not in subnet 10.0.0.0/24"},
 		"gateway of other family": {PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "2001:db8::1"}, "gateway 2001:db8::1 is not in subnet 10.0.0.0/24"},
 		"entries of both lists out of the subnet": {

@@ -54,6 +54,8 @@ type Pool struct {
 	Quotas          map[string]int
 	// Cooldown is how long an address that was given up rests before the pool hands it out again.
 	Cooldown time.Duration
+	// Order is which free address a request gets; empty for the parent's, and that of Spread for a pool without one.
+	Order Order
 	// BlockSize is the prefix length of the blocks that the pool is split into; 0 for a pool that is not. With AutoAssign
 	// a namespace is given a block by itself. After ReclaimAfter a block that nothing is in goes back although its
 	// namespace lives, unless it is the last one; 0 for never.
@@ -65,6 +67,26 @@ type Pool struct {
 	// Cordoned and Terminating pools hand out nothing.
 	Cordoned, Terminating bool
 	Link                  Link
+}
+
+// Order is which free address of a pool a request gets.
+type Order string
+
+// Values of Order.
+const (
+	// Spread: the first free address at or after a place that follows from the attachment.
+	Spread Order = "Spread"
+	// Lowest: the lowest free address.
+	Lowest Order = "Lowest"
+)
+
+// start returns the number at or after which a pool looks for a free address. The numbers of a pool are in the order of
+// its addresses.
+func (p Pool) start(spread uint64) uint64 {
+	if p.Order == Lowest {
+		return 0
+	}
+	return spread
 }
 
 // Link has what the CNI plugin gets of a pool beside the address.

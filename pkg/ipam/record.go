@@ -24,7 +24,8 @@ type record struct {
 	ids       string // container ID, pod UID, pod name, history, one behind the other
 	extra     *extra // nil for nearly all
 
-	nextAddr, nextContainer, nextAttachment *record // chains of the index's tables
+	// These are chains of the index's tables. One that is Available is in byLast by nextAttachment.
+	nextAddr, nextContainer, nextAttachment *record
 
 	epoch                uint32
 	lenContainer, lenUID uint16
@@ -133,6 +134,12 @@ func (r *record) uid() compact {
 }
 
 func (r *record) history() lease.History { return lease.History(r.ids[r.names()+int(r.lenName):]) }
+
+// lastUID returns the UID of the pod that had the address last; empty if it is not known.
+func (r *record) lastUID() string {
+	uid, _ := r.history().LastAttachment()
+	return uid
+}
 
 // names returns where the pod's name begins.
 func (r *record) names() int { return int(r.lenContainer) + int(r.lenUID) }

@@ -29,8 +29,10 @@ type PickRequest struct {
 	// Have are the addresses that the attachment holds already, fewer than it takes together.
 	Have []lease.Lease
 	// Claim and PodPrimaryKey are those of the terms that the addresses are taken on, IfName is the interface that
-	// they are for: addresses that are kept for them come first. Without a claim all are empty.
+	// they are for: addresses that are kept for them come first. Without a claim Claim and PodPrimaryKey are empty.
 	Claim, PodPrimaryKey, IfName string
+	// PodUID is that of the pod that asks, on its interface IfName; empty if it is not known.
+	PodUID string
 	// Ahead: no pod asks yet. The claim is to have addresses that it does not keep already, of pools for any host.
 	Ahead bool
 	// Room is how many addresses of a family the claim may have in all; 0 for no bound, negative for none at all.

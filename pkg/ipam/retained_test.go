@@ -133,7 +133,7 @@ func TestPickOfAClaim(t *testing.T) {
 			pools: []Pool{a(), b()}, leases: []lease.Lease{leased("10.0.1.9", "b", 1)},
 			want: want(sets(mustSet(t, "10.0.0.10"), mustSet(t, "10.0.1.9"))),
 			text: "PoolExhausted: no available IP for pod shop/a: address 10.0.1.9 of pool b is held by shop/pod-of-10.0.1.9 " +
-				"on host 192.168.0.1; hint: see: bcsnetctl pool list",
+				"on host 192.168.0.1; hint: ask for another address, or wait until it is released",
 		},
 		"another host's pool": {
 			pools: []Pool{a(hosts(host2)), b()}, leases: []lease.Lease{keptFor("10.0.0.9", "a", "web-0", "web-0", 0)},

@@ -8,8 +8,7 @@ import (
 
 // Unheeded names the fields that a spec sets of a block, each otherwise than its parent does, and otherwise than the
 // spec did before: they do nothing, as all but its addresses, its namespace, its priority above 0 and whether it is
-// cordoned is read from the parent. before is the zero Pool for one that is new; that has a gateway because every pool
-// has one.
+// cordoned is read from the parent. before is the zero Pool for one that is new; its gateway is written by itself.
 func (p Pool) Unheeded(before, parent Pool) (fields []string) {
 	for _, f := range []struct {
 		name      string
@@ -36,6 +35,7 @@ func (p Pool) Unheeded(before, parent Pool) (fields []string) {
 		{"mtu", p.Link.MTU != 0, func(o Pool) bool { return p.Link.MTU != o.Link.MTU }},
 		{"routes", len(p.Link.Routes) > 0, func(o Pool) bool { return !slices.Equal(p.Link.Routes, o.Link.Routes) }},
 		{"dns", p.Link.DNS != nil, func(o Pool) bool { return !reflect.DeepEqual(p.Link.DNS, o.Link.DNS) }},
+		{"allocationOrder", p.Order != "", func(o Pool) bool { return p.Order != o.Order }},
 		{"cooldown", p.Cooldown != 0, func(o Pool) bool { return p.Cooldown != o.Cooldown }},
 	} {
 		if f.set && f.different(parent) && f.different(before) {

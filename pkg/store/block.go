@@ -17,14 +17,14 @@ import (
 )
 
 // BlockObject returns the object of a block: its name, finalizer and namespace go with it, so that its CREATE is the
-// assignment. What it does not have itself it takes from its parent; net, mask and gateway are there because every pool
-// has them.
+// assignment. What it does not have itself it takes from its parent; net and mask are there because every pool
+// has them, and the gateway because those of earlier releases have.
 func BlockObject(b ipam.Pool) *v1.BCSNetPool {
 	return &v1.BCSNetPool{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetPool"},
 		ObjectMeta: metav1.ObjectMeta{Name: b.Name, Finalizers: []string{v1.PoolFinalizer}},
 		Spec: v1.BCSNetPoolSpec{
-			Net: b.Plan.Subnet.Addr().String(), Mask: int32(b.Plan.Subnet.Bits()), Gateway: b.Plan.Gateway.String(),
+			Net: b.Plan.Subnet.Addr().String(), Mask: int32(b.Plan.Subnet.Bits()), Gateway: addrString(b.Plan.Gateway),
 			Parent: b.Parent, AvailableIPs: []string{b.Plan.CIDR.String()},
 			Namespaces: slices.Sorted(maps.Keys(b.Namespaces)), Materialize: v1.MaterializeOnDemand,
 		},

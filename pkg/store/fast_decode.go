@@ -193,6 +193,10 @@ func (q *fastDecoder) past(name []byte, e *v1.HistoryEntry) {
 		q.text(&e.Holder)
 	case "host":
 		q.text(&e.Host)
+	case "podUID":
+		q.text(&e.PodUID)
+	case "ifName":
+		q.text(&e.IfName)
 	case "since":
 		q.text(&e.Since)
 	case "until":

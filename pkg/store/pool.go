@@ -19,6 +19,7 @@ func Pool(o *v1.BCSNetPool) ipam.Pool {
 		Parent: o.Spec.Parent, Carved: Carved(o), BlockSize: int(o.Spec.BlockSize), AutoAssign: o.Spec.AutoAssign,
 		Network: o.Spec.Network, Priority: o.Spec.Priority, MaxPerHost: int(o.Spec.MaxPerHost),
 		MaxPerNamespace: int(o.Spec.MaxPerNamespace), Quotas: quotas(o),
+		Order:    ipam.Order(o.Spec.AllocationOrder),
 		Cordoned: o.Spec.Cordoned, Terminating: o.DeletionTimestamp != nil,
 		Namespaces: map[string]struct{}{},
 		NotDefault: o.Spec.Default != nil && !*o.Spec.Default,

@@ -147,7 +147,7 @@ func history(h lease.History) (out []v1.HistoryEntry) {
 	for _, p := range h.Entries() {
 		out = append(out, v1.HistoryEntry{
 			Holder: p.Holder, Host: addrString(p.Host), Since: FormatTime(p.Since), Until: FormatTime(p.Until),
-			Verb: p.Verb, By: p.By, Reason: p.Reason,
+			Verb: p.Verb, By: p.By, Reason: p.Reason, PodUID: p.PodUID, IfName: p.IfName,
 		})
 	}
 	return out
@@ -161,7 +161,10 @@ func readHistory(entries []v1.HistoryEntry) (h lease.History, known bool) {
 	known = true
 	var all []lease.Past
 	for _, e := range entries {
-		p := lease.Past{Holder: e.Holder, Change: lease.Change{Verb: e.Verb, By: e.By, Reason: e.Reason}}
+		p := lease.Past{
+			Holder: e.Holder, PodUID: e.PodUID, IfName: e.IfName,
+			Change: lease.Change{Verb: e.Verb, By: e.By, Reason: e.Reason},
+		}
 		var ok [3]bool
 		p.Host, ok[0] = parseAddr(e.Host)
 		p.Since, ok[1] = ParseTime(e.Since)

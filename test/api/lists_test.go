@@ -124,9 +124,9 @@ func TestColumns(t *testing.T) {
 	tests := map[string]table{
 		v1.PoolResource: {
 			Columns: []string{"Name", "Net", "Mask", "Total", "Active", "Reserved", "Free", "State", "Age"},
-			Wide:    []string{"Gateway", "Parent", "Network", "VLAN", "Priority", "Cordoned", "Cooling", "Hosts", "Status", "Ready"},
+			Wide:    []string{"Gateway", "Parent", "Network", "VLAN", "Priority", "Order", "Cordoned", "Cooling", "Hosts", "Status", "Ready"},
 			Rows: [][]any{{
-				"10.0.0.0", "10.0.0.0", 24., 3., 1., 1., 1., "Ready", "10.0.0.1", nil, "blue", 7., nil, nil, 0., 0., "Normal", "True",
+				"10.0.0.0", "10.0.0.0", 24., 3., 1., 1., 1., "Ready", "10.0.0.1", nil, "blue", 7., nil, nil, nil, 0., 0., "Normal", "True",
 			}},
 		},
 		v1.IPResource: {
@@ -167,7 +167,7 @@ func TestColumns(t *testing.T) {
 	// kubectl knows the short names, the category, and shows when a lease last changed as an age.
 	for args, want := range map[string]string{
 		"bnp":          "NAME NET MASK TOTAL ACTIVE RESERVED FREE STATE AGE",
-		"bnp -o wide":  "NAME NET MASK TOTAL ACTIVE RESERVED FREE STATE GATEWAY PARENT NETWORK VLAN PRIORITY CORDONED COOLING HOSTS STATUS READY AGE",
+		"bnp -o wide":  "NAME NET MASK TOTAL ACTIVE RESERVED FREE STATE GATEWAY PARENT NETWORK VLAN PRIORITY ORDER CORDONED COOLING HOSTS STATUS READY AGE",
 		"bnip":         "NAME POOL STATUS HOST NAMESPACE POD AGE",
 		"bnip -o wide": "NAME POOL STATUS HOST NAMESPACE POD OWNER CLAIM CONTAINER INTERFACE CNINETWORK GATEWAY UPDATED AGE",
 	} {

@@ -79,6 +79,12 @@ func TestPoolScopeAndLink(t *testing.T) {
 			`spec.materialize: Unsupported value: "Never": supported values: "Always", "OnDemand", "Auto"`,
 			unchecked,
 		}},
+		"allocationOrder Spread": {edits: edits{func(s *v1.BCSNetPoolSpec) { s.AllocationOrder = v1.AllocationSpread }}},
+		"allocationOrder Lowest": {edits: edits{func(s *v1.BCSNetPoolSpec) { s.AllocationOrder = v1.AllocationLowest }}},
+		"allocationOrder First": {edits: edits{func(s *v1.BCSNetPoolSpec) { s.AllocationOrder = "First" }}, want: []string{
+			`spec.allocationOrder: Unsupported value: "First": supported values: "Spread", "Lowest"`,
+			unchecked,
+		}},
 
 		"routes": {edits: edits{route("0.0.0.0/0", ""), route("10.8.0.0/16", "10.0.0.9"), route("fd00::/8", "2001:db8::1")}},
 		"route is no CIDR": {edits: edits{route("10.8.0.0", "")}, want: []string{
@@ -96,7 +102,12 @@ func TestPoolScopeAndLink(t *testing.T) {
 		"route without gw, other family": {edits: edits{route("10.8.0.0/16", ""), route("fd00::/8", "")}, want: []string{
 			"spec.routes: Invalid value: the route to fd00::/8 has no gw, and the gateway of the pool is not of its family: set gw",
 		}},
-		"nameservers": {edits: edits{nameservers("10.0.0.53", "2001:db8::53")}},
+		"no gateway, route without gw": {edits: edits{subnet("10.0.0.0", 24, ""), route("10.8.0.0/16", "10.0.0.9"),
+			route("10.9.0.0/16", "")}, want: []string{
+			"spec.routes: Invalid value: the route to 10.9.0.0/16 has no gw, and the pool has no gateway: set one of them",
+		}},
+		"no gateway, route with gw": {edits: edits{subnet("10.0.0.0", 24, ""), route("10.8.0.0/16", "10.0.0.9")}},
+		"nameservers":               {edits: edits{nameservers("10.0.0.53", "2001:db8::53")}},
 		"nameserver is no address": {edits: edits{nameservers("10.0.0.53", "dns.local")}, want: []string{
 			`spec.dns.nameservers[1]: Invalid value: "dns.local": ` + notNameserver,
 		}},

@@ -67,9 +67,9 @@ func TestPoolSubnet(t *testing.T) {
 		"gateway is no address": {edits: edits{subnet("10.0.0.0", 24, "10.0.0.256")}, want: []string{
 			`spec.gateway: Invalid value: "10.0.0.256": ` + notAddress,
 		}},
-		"gateway missing": {edits: edits{subnet("10.0.0.0", 24, "")}, want: []string{
-			`spec.gateway: Invalid value: "": ` + notAddress,
-		}},
+		"no gateway":           {edits: edits{subnet("10.0.0.0", 24, "")}},
+		"no gateway, one host": {edits: edits{subnet("10.0.0.20", 32, ""), available("10.0.0.20")}},
+		"no gateway, IPv6":     {edits: edits{subnet("2001:db8::", 64, ""), available("2001:db8::20")}},
 		"gateway of other family": {edits: edits{subnet("10.0.0.0", 24, "2001:db8::1")}, want: []string{
 			"spec.gateway: Invalid value: gateway 2001:db8::1 is not of the family of net 10.0.0.0: use an address of the subnet",
 		}},

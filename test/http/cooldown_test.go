@@ -42,6 +42,9 @@ func TestCooldown(t *testing.T) {
 		call.do(t, "POST", prefix, with(next, "ipAddr", s.ip(20))).
 			refusedWith(t, "AddressCooling", "address "+s.ip(20), "after "+s.Namespace+"/web-0")
 	}
+	again := with(first, "containerID", newID()) // the pod whose it was does not wait
+	s.add(again).done(t)
+	s.del(again).done(t)
 	status := func(available, cooling int64) func() error {
 		return func() error {
 			var p v1.BCSNetPool

@@ -98,16 +98,8 @@ func leaseInShort(l lease.Lease) string {
 	if l.Claim != "" {
 		text = "kept for claim " + l.Claim
 	}
-	if c := Reservation(l); c.Reason != "" {
+	if c := l.Reservation(); c.Reason != "" {
 		text += ": " + c.Reason
 	}
 	return text
-}
-
-// Reservation returns who set a reserved address aside and why, as far as its history shows.
-func Reservation(l lease.Lease) lease.Change {
-	if past := l.History.Entries(); l.State == lease.Reserved && len(past) > 0 && past[0].Verb == lease.VerbReserve {
-		return past[0].Change
-	}
-	return lease.Change{}
 }

@@ -12,12 +12,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // State words of a pool beside the reasons of its Ready condition.
 const (
 	stateReady    = "Ready"
 	StateUnseen   = "Unseen"   // no controller has looked at the pool
+	StateBlock    = "Block"    // a block, which has no status of its own
 	StateUpdating = "Updating" // nor at its last change
 	stateShort    = "Short"    // a claim that could not take all addresses that it is to have
 )
@@ -30,6 +32,8 @@ func PoolState(s *app.App, p *v1.BCSNetPool) (word string, attention bool) {
 	switch {
 	case p.DeletionTimestamp != nil:
 		return v1.ReasonTerminating, true
+	case p.Status.ObservedGeneration == 0 && store.IsBlock(p): // its parent's status counts its addresses
+		return StateBlock, false
 	case p.Status.ObservedGeneration == 0:
 		return StateUnseen, s.Now().Sub(p.CreationTimestamp.Time) > doctor.Patience
 	case p.Status.ObservedGeneration < p.Generation:
@@ -51,7 +55,7 @@ func PoolStateColor(s *app.App, p *v1.BCSNetPool) terminal.Color {
 	switch {
 	case attention:
 		return terminal.Red
-	case word == stateReady:
+	case word == stateReady, word == StateBlock:
 		return terminal.Green
 	default:
 		return terminal.Yellow
@@ -60,6 +64,14 @@ func PoolStateColor(s *app.App, p *v1.BCSNetPool) terminal.Color {
 
 // CidrOf returns the subnet of a pool as its spec writes it.
 func CidrOf(p *v1.BCSNetPool) string { return fmt.Sprintf("%s/%d", p.Spec.Net, p.Spec.Mask) }
+
+// GatewayText names a gateway, or says that there is none.
+func GatewayText(gateway string) string {
+	if gateway == "" {
+		return "no gateway"
+	}
+	return "gateway " + gateway
+}
 
 // Counted reports whether the pool's status holds counts. It does once a controller has seen the pool.
 func Counted(p *v1.BCSNetPool) bool { return p.Status.ObservedGeneration != 0 }

@@ -95,6 +95,31 @@ func TestForeignAllocations(t *testing.T) {
 	}
 }
 
+// A network without a router makes no default route, whoever writes one down without a next hop.
+func TestResultWithoutGateway(t *testing.T) {
+	a, err := decodeAllocation(answered(func(a *wire.Allocation) { a.IPs[0].Gateway = "" }), asked, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.addrs = a.addrs[:1]
+	c := &call{conf: netconf.Conflist{Routes: []netconf.Route{
+		{Dst: netip.MustParsePrefix("0.0.0.0/0")},
+		{Dst: netip.MustParsePrefix("192.0.2.0/24"), GW: netip.MustParseAddr("10.0.0.9")},
+	}}}
+	r := c.result(a)
+	if r.IPs[0].Gateway != nil {
+		t.Errorf("gateway %s", r.IPs[0].Gateway)
+	}
+	text, err := json.Marshal(r.Routes)
+	if diff := cmp.Diff(`[{"dst":"192.0.2.0/24","gw":"10.0.0.9"}]`, string(text)); err != nil || diff != "" {
+		t.Errorf("%v, routes (-want +got):\n%s", err, diff)
+	}
+	c.conf.Routes = []netconf.Route{{Dst: netip.MustParsePrefix("0.0.0.0/0"), GW: netip.MustParseAddr("10.0.0.9")}}
+	if got := c.result(a).Routes; len(got) == 0 || got[0].GW == nil {
+		t.Errorf("a default route with a next hop of its own: %v", got)
+	}
+}
+
 // TestResult has routes of the configuration before those of the pools, and none of a family without an address.
 func TestResult(t *testing.T) {
 	a, err := decodeAllocation(answered(nil), asked, nil)

@@ -25,14 +25,17 @@ func (c *call) result(a *allocation) *types100.Result {
 }
 
 // routes returns those of the network configuration, then those of the pools to other networks. A route of a family
-// that the interface has no address of is left out: a configuration of two families serves pods of one.
+// that the interface has no address of is left out: a configuration of two families serves pods of one. So is a default
+// route by the gateway of an address that has none: it would lead nowhere.
 func (c *call) routes(a *allocation) (all []*types.Route) {
 	var seen []netip.Prefix
-	usable := func(dst netip.Prefix) bool {
-		return slices.ContainsFunc(a.addrs, func(x address) bool { return x.prefix.Addr().Is4() == dst.Addr().Is4() })
+	usable := func(dst netip.Prefix, gw netip.Addr) bool {
+		return slices.ContainsFunc(a.addrs, func(x address) bool {
+			return x.prefix.Addr().Is4() == dst.Addr().Is4() && (dst.Bits() > 0 || gw.IsValid() || x.gateway.IsValid())
+		})
 	}
 	for _, r := range c.conf.Routes {
-		if !usable(r.Dst) {
+		if !usable(r.Dst, r.GW) {
 			continue
 		}
 		seen = append(seen, r.Dst)
@@ -46,7 +49,7 @@ func (c *call) routes(a *allocation) (all []*types.Route) {
 	}
 	for _, addr := range a.addrs {
 		for _, r := range addr.routes {
-			if !usable(r.dst) || slices.Contains(seen, r.dst) {
+			if !usable(r.dst, r.gw) || slices.Contains(seen, r.dst) {
 				continue
 			}
 			seen = append(seen, r.dst)

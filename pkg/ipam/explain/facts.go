@@ -54,6 +54,8 @@ type Facts struct {
 	Size   uint64
 	// Because are messages of other refusals, which led to this one, or the state of the pod that is in the way.
 	Because []string
+	// Next is the hint of the first of those refusals.
+	Next string
 	// States are those of the pools that were looked at; of more than MaxNamed the rest is counted.
 	States []PoolState
 	More   int
@@ -162,10 +164,22 @@ func (f *Facts) phrase(name string) string {
 		return "all namespaces"
 	case name == "served":
 		return "namespace " + f.Namespace
-	case name == "see" && f.Claim == "":
+	case name == "next" && f.Next != "":
+		return f.Next
+	case (name == "see" || name == "next") && f.Claim == "":
 		return "see: bcsnetctl pool list"
-	case name == "see":
+	case name == "see", name == "next":
 		return "see: bcsnetctl claim describe " + f.Claim
+	case name == "taken" && f.By != "":
+		return "held by " + f.By
+	case name == "taken" && f.Claim != "":
+		return "kept for claim " + f.Claim
+	case name == "taken":
+		return "reserved"
+	case name == "by whom" && f.By != "":
+		return " by " + f.By
+	case name == "on host" && f.Host.IsValid():
+		return " on host " + f.Host.String()
 	case name == "after" && f.By != "":
 		return " after " + f.By
 	case name == "nor subnets" && f.HostSubnets != "":

@@ -32,6 +32,7 @@ const (
 	AddressBeingGiven
 	AddressCooling
 	AddressWithheld
+	AddressDraining
 	OwnAddressBeingGiven
 	OwnAddressElsewhere
 )

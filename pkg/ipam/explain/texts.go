@@ -23,7 +23,7 @@ func (k Kind) addressNotServed() (message, hint string) {
 		return "address {address} is the {role} of pool {pool} ({subnet})", "ask for another address"
 	case AddressExcluded:
 		return "address {address} is among the excludeIPs of pool {pool} ({subnet})",
-			"ask for another address, or take it out of spec.excludeIPs"
+			"ask for another address; see the pool: bcsnetctl pool describe {pool}"
 	case AddressNotListed:
 		return "address {address} is not one of the addresses of pool {pool} ({subnet})",
 			"add it with: bcsnetctl pool add-ip {pool} {address}"
@@ -62,7 +62,7 @@ func (k Kind) addressTaken() (message, hint string) {
 		return "address {address} of pool {pool} is kept for claim {claim}",
 			"ask for another address; see for whom: bcsnetctl ip describe {address}"
 	case AddressReserved:
-		return "address {address} of pool {pool} is reserved",
+		return "address {address} of pool {pool} is reserved{by whom}{reasons}",
 			"ask for another address; see by whom and why: bcsnetctl ip describe {address}"
 	case AddressQuarantined:
 		return "address {address} of pool {pool} is quarantined until {until}: {by} answered for it",
@@ -80,6 +80,9 @@ func (k Kind) addressTaken() (message, hint string) {
 	case AddressWithheld:
 		return "address {address} is being carved out of pool {other} for pool {pool}, which does not hand it out yet",
 			"ask for another address; see what it waits for: bcsnetctl pool describe {pool}"
+	case AddressDraining:
+		return "address {address} is {taken}, and pool {pool} does not have it any more: it drains",
+			"ask for another address; see: bcsnetctl ip describe {address}"
 	case OwnAddressBeingGiven:
 		return "address {address}, which is kept for {who}, is being given to another request", "ask again in a moment"
 	default: // OwnAddressElsewhere
@@ -172,14 +175,14 @@ func (k Kind) nothingLeft() (message, hint string) {
 		return none + "{ranges} is in no pool that it may draw from on host {host} ({pools})",
 			"add the addresses to a pool of the host, or let the pod run on a host of theirs; {see}"
 	case RangesNotFree:
-		return none + "none of the {size} addresses of {ranges} is free on host {host}{reasons}", "{see}"
+		return none + "none of the {size} addresses of {ranges} is free{on host}{reasons}", "{next}"
 	case NoFreeBlock:
 		return none + "{states}",
 			"add addresses: bcsnetctl pool add-ip {pool} RANGE; see who has the blocks: bcsnetctl pool tree"
 	case NoBlockByItself:
 		return none + "{states}", "give it a block: bcsnetctl pool bind {pool} --namespace {namespace}"
 	default: // RangeNotFree
-		return none + "{because}", "{see}"
+		return none + "{because}", "{next}"
 	}
 }
 

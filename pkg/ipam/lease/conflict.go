@@ -92,6 +92,15 @@ func (l Lease) IsQuarantined() bool {
 // IsSetAside reports whether somebody set the address aside by hand.
 func (l Lease) IsSetAside() bool { return l.State == Reserved && l.Claim == "" && !l.IsQuarantined() }
 
+// Reservation returns who set the address aside and why, as far as its history shows; the zero Change for one that is
+// not set aside.
+func (l Lease) Reservation() Change {
+	if last, some := l.History.Last(); some && l.State == Reserved && last.Verb == VerbReserve {
+		return last.Change
+	}
+	return Change{}
+}
+
 // KeptInConflict reports whether the holder of an address keeps it although somebody else answers for it: a claim
 // keeps the address, the holder asked for this very one, or two pods have it while a virtual machine migrates.
 func (l Lease) KeptInConflict() bool { return l.KeptOnRelease() || l.AddressNamed || l.Other != nil }

@@ -34,13 +34,3 @@ func givenUp(updated time.Time, h History) time.Time {
 		return updated
 	}
 }
-
-// LastHolder returns the newest holder in the history; empty for none.
-func (h History) LastHolder() string {
-	for _, p := range h.Entries() {
-		if p.Holder != "" {
-			return p.Holder
-		}
-	}
-	return ""
-}

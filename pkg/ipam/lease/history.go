@@ -38,6 +38,9 @@ type Change struct{ Verb, By, Reason string }
 type Past struct {
 	// Holder is namespace/pod or the owner; empty when nobody held the address.
 	Holder string
+	// PodUID and IfName are the holder's attachment, in the newest entry that has a holder: empty in others, for a holder
+	// whose pod is not known, and IfName for DefaultIfName.
+	PodUID, IfName string
 	// Host is where the holder ran; invalid when it is not known.
 	Host netip.Addr
 	// Since and Until bound the time of the entry, to the second; Since may be zero.
@@ -52,10 +55,11 @@ type History string
 // PastHolder returns a holder's name as an entry of a history has it.
 func PastHolder(name string) string { return cut(name, MaxPastHolder) }
 
-// NewHistory packs entries, newest first. Those beyond MaxHistory are dropped, long texts are cut.
+// NewHistory packs entries, newest first. Those beyond MaxHistory are dropped, long texts are cut. Attachments are kept
+// in the newest entry that has a holder alone.
 func NewHistory(entries []Past) History {
 	var b []byte
-	previous := ""
+	previous, last := "", true
 	for _, p := range entries[:min(len(entries), MaxHistory)] {
 		holder := PastHolder(p.Holder)
 		shared := commonPrefix(previous, holder)
@@ -69,6 +73,11 @@ func NewHistory(entries []Past) History {
 		b = appendText(b, cut(p.Verb, MaxPastVerb))
 		b = appendText(b, cut(p.By, MaxPastBy))
 		b = appendText(b, cut(p.Reason, MaxPastReason))
+		if !last || holder == "" {
+			p.PodUID = ""
+		}
+		b = appendAttachment(b, p.PodUID, p.IfName)
+		last = last && holder == ""
 		previous = holder
 	}
 	return History(b)
@@ -104,6 +113,7 @@ func (h History) All() iter.Seq[Past] {
 			p.Verb, b = text(b)
 			p.By, b = text(b)
 			p.Reason, b = text(b)
+			p.PodUID, p.IfName, b = attachment(b)
 			if previous = p.Holder; !yield(p) {
 				return
 			}
@@ -119,6 +129,12 @@ func past(l Lease, now time.Time, c Change) Past {
 	p := Past{Until: now, Change: c}
 	if l.State == Active {
 		p.Holder, p.Host, p.Since = l.Who(), l.Host, l.Updated
+		if l.Owner == "" && c.Verb != VerbConflict { // where somebody else answers, another address is better
+			p.PodUID = l.PodUID
+		}
+		if p.PodUID != "" && l.IfName != DefaultIfName {
+			p.IfName = l.IfName
+		}
 	}
 	return p
 }

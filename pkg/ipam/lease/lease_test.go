@@ -274,7 +274,7 @@ func TestSucceed(t *testing.T) {
 			want := tc.from
 			if tc.ok {
 				want.Params, want.Holder, want.Retention, want.Updated = newParams, tc.to, tc.sticky, now
-				want.History = want.History.Add(Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Until: now})
+				want.History = want.History.Add(Past{Holder: l.Who(), PodUID: l.PodUID, Host: l.Host, Since: l.Updated, Until: now})
 			}
 			if ok != tc.ok {
 				t.Errorf("ok = %v", ok)
@@ -294,7 +294,7 @@ func TestReleaseOfAClaim(t *testing.T) {
 	want := l
 	want.State, want.Updated = Reserved, now
 	want.Holder = Holder{IfName: l.IfName, Namespace: l.Namespace, PodName: l.PodName}
-	want.History = want.History.Add(Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Until: now})
+	want.History = want.History.Add(Past{Holder: l.Who(), PodUID: l.PodUID, Host: l.Host, Since: l.Updated, Until: now})
 	if diff := cmp.Diff(want, got, equal); !ok || diff != "" {
 		t.Errorf("ok = %v, lease (-want +got):\n%s", ok, diff)
 	}
@@ -349,7 +349,7 @@ func TestRestick(t *testing.T) {
 func TestRelease(t *testing.T) {
 	free := func(l Lease) Lease {
 		if l.State == Active {
-			l.History = l.History.Add(Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Until: now})
+			l.History = l.History.Add(Past{Holder: l.Who(), PodUID: l.PodUID, Host: l.Host, Since: l.Updated, Until: now})
 		}
 		l.HeldFinalizer = l.HeldFinalizer && l.Deleting && l.State != Available // goes by a second release
 		l.State, l.Holder, l.Retention, l.Updated = Available, Holder{}, Retention{}, now

@@ -64,10 +64,10 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	if a.State == lease.Active {
 		line("Held by", "%s", a.holder())
 	}
-	if c := resource.Reservation(a.Lease); c.By != "" {
+	if c := a.Reservation(); c.By != "" {
 		line("By", "%s", c.By)
 	}
-	if c := resource.Reservation(a.Lease); c.Reason != "" {
+	if c := a.Reservation(); c.Reason != "" {
 		line("Reason", "%s", c.Reason)
 	}
 	if c := a.Conflict; c != nil {
@@ -173,7 +173,7 @@ func (v *ipDescribe) earlier(b *bytes.Buffer, a addressView) error {
 			rows = append(rows, r)
 		}
 	}
-	if resource.Reservation(a.Lease) != (lease.Change{}) {
+	if a.Reservation() != (lease.Change{}) {
 		rows = rows[1:] // the head shows it
 	}
 	if len(rows) == 0 {

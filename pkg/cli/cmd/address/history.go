@@ -104,7 +104,7 @@ func pastRows(l lease.Lease) (rows []pastRow) {
 			l.Addr, lease.Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Change: lease.Change{Verb: whatHolds}}, true,
 		})
 	case lease.Reserved:
-		change := resource.Reservation(l)
+		change := l.Reservation()
 		if change.Verb = whatReserved; l.IsQuarantined() {
 			change = lease.Change{Verb: whatRests, By: l.Conflict.MAC}
 		}

@@ -246,5 +246,5 @@ func (t *lineage) poolText(name string) string {
 	if p == nil {
 		return cmp.Or(name, "none") + ", which does not exist"
 	}
-	return name + ", " + resource.CidrOf(p) + ", gateway " + p.Spec.Gateway
+	return name + ", " + resource.CidrOf(p) + ", " + resource.GatewayText(p.Spec.Gateway)
 }

@@ -68,7 +68,8 @@ func (v *inspection) write(views []view) error {
 
 // title names a pool and its subnet, and says why it hands out nothing where that is so.
 func (v *inspection) title(o view) string {
-	text := fmt.Sprintf("Pool %s (%s, gateway %s)", o.pool.Name, resource.CidrOf(o.pool.BCSNetPool), o.pool.Spec.Gateway)
+	text := fmt.Sprintf("Pool %s (%s, %s)", o.pool.Name, resource.CidrOf(o.pool.BCSNetPool),
+		resource.GatewayText(o.pool.Spec.Gateway))
 	if o.beside {
 		return text + ", which it draws from no more"
 	}

@@ -28,6 +28,7 @@ type poolCreate struct {
 	output      printer.Output
 	cidr        string
 	materialize string
+	order       string
 	cooldown    time.Duration
 	// selector is that of hosts, tenants that of namespaces.
 	selector, tenants string
@@ -41,11 +42,12 @@ func newCreate(s *app.App) *cobra.Command {
 	v := &poolCreate{App: s}
 	spec := &v.object.Spec
 	cmd := &cobra.Command{
-		Use: "create NAME --cidr CIDR --gateway IP --range A-B", Args: app.Takes(1, 1), RunE: app.Runs(v),
+		Use: "create NAME --cidr CIDR [--gateway IP] --range A-B", Args: app.Takes(1, 1), RunE: app.Runs(v),
 		Short: "Create a pool",
 		Long: `Create a pool. Nothing is filled in: the subnet, the gateway and the addresses
 to hand out are for you to say. Network, broadcast and gateway addresses inside
-the ranges are left out.
+the ranges are left out. Without --gateway the network has no router: pods get
+no gateway, and no default route.
 
 With --parent it is a group: some of the addresses of another pool, with hosts
 and namespaces of its own; those of the parent where none is named. Subnet,
@@ -58,13 +60,15 @@ refused.`,
     --network blue --namespace payments --dry-run=server -o yaml
   bcsnetctl pool create rack7 --cidr 10.0.7.0/24 --gateway 10.0.7.1 --range 10.0.7.20-10.0.7.99 \
     --host-selector topology.example.com/rack=7 --namespace-selector tier=gold
+  bcsnetctl pool create storage --cidr 10.9.0.0/24 --range 10.9.0.20-10.9.0.99 --host-subnet 10.0.0.0/24
   bcsnetctl pool create blue-payments --parent blue --range 10.0.0.64-10.0.0.95 --namespace payments`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := cmd.Flags()
 	v.flags = f
 	f.StringVar(&v.cidr, "cidr", "", "the subnet as a `CIDR` (required, but for a group)")
-	f.StringVar(&spec.Gateway, "gateway", "", "the gateway's `IP` in the subnet (required, but for a group)")
+	f.StringVar(&spec.Gateway, "gateway", "",
+		"the gateway's `IP` in the subnet; leave it out if the network has no router")
 	f.StringVar(&spec.Parent, "parent", "", "make it a group of this `POOL`: a part of its addresses")
 	f.StringSliceVar(&spec.AvailableIPs, "range", nil,
 		"`ADDRESSES` to hand out: a-b, a CIDR or a single one; repeatable (required)")
@@ -92,11 +96,14 @@ refused.`,
 	f.Int32Var(&spec.Priority, "priority", 0, "order `N` among the pools that fit a request; the higher goes first")
 	f.StringVar(&v.materialize, "materialize", "",
 		"`WHEN` addresses get their objects: Auto (the default), Always or OnDemand")
+	f.StringVar(&v.order, "allocation-order", "",
+		"`WHICH` free address a request gets: Spread (the default) or Lowest")
 	f.DurationVar(&v.cooldown, "cooldown", 0,
 		"`TIME` that a released address rests before it is handed out again, such as 90s or 1h30m")
 	s.DryRun.AddTo(cmd)
 	v.output.AddToChange(cmd)
 	app.Complete(cmd, "materialize", materializeValues()...)
+	app.Complete(cmd, "allocation-order", string(v1.AllocationSpread), string(v1.AllocationLowest))
 	app.CompleteWith(cmd, "namespace", resource.CompleteNamespaces(s))
 	app.CompleteWith(cmd, "parent", resource.CompleteParents(s))
 	app.CompleteWith(cmd, "host", resource.CompleteHosts(s))
@@ -149,6 +156,9 @@ func (v *poolCreate) Validate() error {
 	if err := v.setMaterialize(); err != nil {
 		return err
 	}
+	if err := v.setOrder(); err != nil {
+		return err
+	}
 	if err := v.setNamespaces(); err != nil {
 		return err
 	}
@@ -169,7 +179,9 @@ func (v *poolCreate) Validate() error {
 // checkNarrowing refuses flags that narrow whom the pool is for and were given without a value, as from a shell
 // variable that is not set: the pool would serve everybody.
 func (v *poolCreate) checkNarrowing() error {
-	for _, name := range []string{"parent", "host", "host-subnet", "host-selector", "namespace", "namespace-selector"} {
+	for _, name := range []string{
+		"parent", "gateway", "host", "host-subnet", "host-selector", "namespace", "namespace-selector",
+	} {
 		f := v.flags.Lookup(name)
 		if text := f.Value.String(); f.Changed && (text == "" || text == "[]") {
 			return app.Usagef("--%s is empty", name).WithHint("say what it is, or leave --%s out", name)
@@ -218,6 +230,16 @@ func (v *poolCreate) setMaterialize() error {
 	return app.Usagef("--materialize %q is not Auto, Always or OnDemand", v.materialize)
 }
 
+func (v *poolCreate) setOrder() error {
+	for _, value := range []v1.AllocationOrder{"", v1.AllocationSpread, v1.AllocationLowest} {
+		if strings.EqualFold(string(value), v.order) {
+			v.object.Spec.AllocationOrder = value
+			return nil
+		}
+	}
+	return app.Usagef("--allocation-order %q is not Spread or Lowest", v.order)
+}
+
 func (v *poolCreate) Run(ctx context.Context) error {
 	api, err := resource.NewPools(v.App)
 	if err != nil {
@@ -252,6 +274,9 @@ func (v *poolCreate) Run(ctx context.Context) error {
 		what += " of pool " + v.object.Spec.Parent
 	}
 	v.Say.Done("pool %s created: %s for %s", v.object.Name, what, resource.ForHosts(resource.Pool{BCSNetPool: &v.object}))
+	if v.object.Spec.Gateway == "" {
+		v.Say.Note("  it has no gateway: pods get no default route with its addresses")
+	}
 	_, is := fit.Pool(v.object.Name)
 	v.warnHostless(ctx, is)
 	if err := v.sayChain(ctx, is, others); err != nil {

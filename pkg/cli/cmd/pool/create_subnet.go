@@ -23,8 +23,7 @@ func (v *poolCreate) setSubnet() error {
 		flag string
 		set  bool
 	}{
-		{"--cidr", v.cidr != "" || spec.Parent != ""}, {"--gateway", spec.Gateway != "" || spec.Parent != ""},
-		{"--range", len(spec.AvailableIPs) > 0},
+		{"--cidr", v.cidr != "" || spec.Parent != ""}, {"--range", len(spec.AvailableIPs) > 0},
 	} {
 		if !required.set {
 			missing = append(missing, required.flag)

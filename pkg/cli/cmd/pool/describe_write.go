@@ -15,6 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -45,7 +46,7 @@ func (d *description) head(b *bytes.Buffer) {
 		fmt.Fprintf(b, "%-12s %s\n", label, fmt.Sprintf(format, args...))
 	}
 	line("Pool", "%s", p.Name)
-	line("Subnet", "%s, gateway %s", resource.CidrOf(p.BCSNetPool), p.Spec.Gateway)
+	line("Subnet", "%s, %s", resource.CidrOf(p.BCSNetPool), resource.GatewayText(p.Spec.Gateway))
 	if p.Spec.Parent != "" {
 		line("Parent", "%s", p.Spec.Parent)
 	}
@@ -111,7 +112,10 @@ func (d *description) head(b *bytes.Buffer) {
 	if cooldown := d.plan.Cooldown; cooldown > 0 {
 		line("Cooldown", "%s", explain.FormatSpan(cooldown))
 	}
-	if word, _ := resource.PoolState(d.App, p.BCSNetPool); word != resource.StateUnseen || !resource.IsBlock(p) {
+	if d.plan.Order == ipam.Lowest {
+		line("Order", "the lowest free address first")
+	}
+	if word, _ := resource.PoolState(d.App, p.BCSNetPool); word != resource.StateBlock {
 		line("State", "%s", d.Terminal.Paint(resource.PoolStateColor(d.App, p.BCSNetPool), word))
 	} else { // a block has no status of its own
 		line("State", "that of pool %s: %s", p.Spec.Parent, d.Called("bcsnetctl pool describe "+p.Spec.Parent))
@@ -220,9 +224,6 @@ func (d *description) next(b *bytes.Buffer) {
 	word, _ := resource.PoolState(d.App, d.pool.BCSNetPool)
 	switch word {
 	case resource.StateUnseen, resource.StateUpdating:
-		if resource.IsBlock(d.pool) {
-			break
-		}
 		lines = append(lines, "  "+resource.HintController)
 	case v1.ReasonInvalidSpec:
 		add("mend the spec", "bcsnetctl pool edit "+name)

@@ -26,7 +26,9 @@ type effects struct {
 	cutOff []hostShare
 	// hostless: the pool would lose its last host.
 	hostless bool
-	// gateway is the new one where it changes; oldGateway how many leases keep the old one.
+	// newGateway: the gateway changes, to gateway, which is invalid for none; oldGateway is how many leases keep the old
+	// one.
+	newGateway bool
 	gateway    netip.Addr
 	oldGateway int
 	overlaps   []resource.Share
@@ -49,10 +51,8 @@ func effectsOf(before, after ipam.Pool, leases []lease.Lease, fit *resource.Fit)
 		hostless: !before.NoHosts() && after.NoHosts(),
 	}
 	held := map[netip.Addr]int{}
-	changed := before.Plan.Gateway.IsValid() && before.Plan.Gateway != after.Plan.Gateway
-	if changed {
-		e.gateway = after.Plan.Gateway
-	}
+	e.gateway = after.Plan.Gateway
+	e.newGateway = before.Plan.Subnet.IsValid() && before.Plan.Gateway != e.gateway
 	for _, l := range leases {
 		if e.fewer.Contains(l.Addr) {
 			e.drains = append(e.drains, l)
@@ -61,7 +61,7 @@ func effectsOf(before, after ipam.Pool, leases []lease.Lease, fit *resource.Fit)
 			continue
 		}
 		held[l.Host]++
-		if changed && l.Gateway != after.Plan.Gateway {
+		if e.newGateway && l.Gateway != e.gateway {
 			e.oldGateway++
 		}
 	}
@@ -113,8 +113,16 @@ func (e effects) say() (out []effect) {
 	if e.hostless {
 		add(true, "no host could draw from the pool any more")
 	}
-	if e.gateway.IsValid() {
-		text := fmt.Sprintf("new leases would get the gateway %s", e.gateway)
+	if e.newGateway {
+		for _, l := range e.drains {
+			if l.Addr == e.gateway {
+				add(true, "%s, the gateway, is held by %s: pods with that gateway would send to it", l.Addr, l.UsedBy())
+			}
+		}
+		text := "new leases would get no gateway"
+		if e.gateway.IsValid() {
+			text = fmt.Sprintf("new leases would get the gateway %s", e.gateway)
+		}
 		if e.oldGateway > 0 {
 			text += fmt.Sprintf("; %s in use %s another until %s", humanize.Plural(e.oldGateway, "address"),
 				humanize.OneOr(e.oldGateway, "keeps", "keep"), humanize.OneOr(e.oldGateway, "its pod ends", "their pods end"))

@@ -63,7 +63,27 @@ func TestEffects(t *testing.T) {
 		"host that holds nothing": {before: before, after: hostless, want: []string{"no host could draw from the pool any more"}},
 		"host that was not in it": {before: hostless, after: hostless, leases: []lease.Lease{held("10.1.0.20")}},
 		"gateway":                 {before: before, after: moved, want: []string{"new leases would get the gateway 10.1.0.254"}},
-		"gateway that pods have":  {before: before, after: moved, leases: []lease.Lease{held("10.1.0.20"), clitest.Reserved("10.1.0.21")}, touches: true, want: []string{"new leases would get the gateway 10.1.0.254; 1 address in use keeps another until its pod ends"}},
+		"gateway where there was none": {
+			before: clitest.Pool(t, subnet, "", "10.1.0.20-10.1.0.29"), after: before,
+			leases: []lease.Lease{clitest.Active("10.1.0.20", "10.0.0.11")}, touches: true,
+			want: []string{"new leases would get the gateway 10.1.0.1; 1 address in use keeps another until its pod ends"},
+		},
+		"gateway that a pod has the address of": {
+			before: clitest.Pool(t, subnet, "", "10.1.0.20-10.1.0.29"), after: clitest.Pool(t, subnet, "10.1.0.20", "10.1.0.20-10.1.0.29"),
+			leases: []lease.Lease{clitest.Active("10.1.0.20", "10.0.0.11")}, touches: true,
+			want: []string{
+				"1 address that is held would drain: 10.1.0.20 (default/web-0 on 10.0.0.11)",
+				"10.1.0.20, the gateway, is held by default/web-0 on host 10.0.0.11: pods with that gateway would send to it",
+				"new leases would get the gateway 10.1.0.20; 1 address in use keeps another until its pod ends",
+				"1 address fewer: 10.1.0.20",
+			},
+		},
+		"no gateway any more": {
+			before: before, after: clitest.Pool(t, subnet, "", "10.1.0.20-10.1.0.29"),
+			leases: []lease.Lease{held("10.1.0.20")}, touches: true,
+			want: []string{"new leases would get no gateway; 1 address in use keeps another until its pod ends"},
+		},
+		"gateway that pods have": {before: before, after: moved, leases: []lease.Lease{held("10.1.0.20"), clitest.Reserved("10.1.0.21")}, touches: true, want: []string{"new leases would get the gateway 10.1.0.254; 1 address in use keeps another until its pod ends"}},
 		"a spec that cannot be read": {before: broken, after: before, leases: []lease.Lease{held("10.1.0.20")}, want: []string{
 			"2 addresses would be in pool green, too: 10.1.0.28-10.1.0.29", "10 addresses more: 10.1.0.20-10.1.0.29",
 		}},

@@ -1,0 +1,104 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+// noneAmong returns why none of the addresses that a request is restricted to could be had.
+func (x *picker) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choice) *Refusal {
+	none := !slices.ContainsFunc(fit, func(p *poolState) bool { return p.among(n.among) })
+	if !none && !w.Ahead {
+		for _, p := range fit {
+			if p.Family() != n.family || !p.Valid() || !x.barred(p, w, netip.Addr{}, chosen) {
+				continue
+			}
+			x.expireCooldowns(p)
+			a, free := p.firstAmong(n.among, w, chosen)
+			if !free || !p.Serves() {
+				if a = x.retainedFor(p, w, n); !a.IsValid() {
+					continue
+				}
+			}
+			if refusal := x.bars(p, w, a, chosen); refusal != nil {
+				return refusal
+			}
+		}
+	}
+	why := x.whyFew(w, n.among)
+	facts := restricted(w, n.among, why)
+	switch {
+	case none && len(why) > 0:
+	case none && w.Ahead:
+		facts.Kind = explain.RangesInNoPool
+	case none:
+		facts.Kind, facts.Pools = explain.RangesNotOnHost, poolNames(fit)
+	case w.Ahead:
+		facts.Kind = explain.RangesHeld
+	case w.Claim != "": // it knows more of who has them
+		facts.Next = ""
+	}
+	if none {
+		return RefuseFacts(ReasonAddressNotInPool, facts)
+	}
+	return RefuseFacts(ReasonPoolExhausted, facts)
+}
+
+// restricted returns the facts of a request that gets none of some addresses, with the reasons for each.
+func restricted(w PickRequest, among *netipx.IPSet, why []*Refusal) explain.Facts {
+	facts := explain.Facts{
+		Kind: explain.RangesNotFree, Who: w.Who, Host: w.Host, Namespace: w.Namespace, Claim: w.Claim,
+		Ranges: ipaddr.FormatSet(among), Size: ipaddr.SizeOfSet(among),
+	}
+	for _, refusal := range why {
+		facts.Because = append(facts.Because, refusal.Message)
+	}
+	if len(why) > 0 {
+		facts.Next = why[0].Hint
+	}
+	if len(why) == 1 && facts.Size == 1 {
+		facts.Kind = explain.RangeNotFree
+	}
+	return facts
+}
+
+// whyFew explains for each of some addresses why it cannot be had, if these addresses are few. It leaves out those that
+// no pool has anything to do with.
+func (x *picker) whyFew(w PickRequest, among *netipx.IPSet) (why []*Refusal) {
+	if ipaddr.SizeOfSet(among) > explain.MaxNamed {
+		return nil
+	}
+	for a := range addressesOf(among) {
+		if _, _, served := x.serving(a); !served && len(x.around(a)) == 0 {
+			continue
+		}
+		if refusal := x.whyNot(w, a); refusal != nil {
+			why = append(why, refusal)
+		}
+	}
+	return why
+}
+
+// unservedAmong returns why no pool serves a request that is restricted to some addresses.
+func (x *picker) unservedAmong(w PickRequest) *Refusal {
+	refusal := x.unserved(w)
+	among := w.Sets[0]
+	if ipaddr.SizeOfSet(among) > explain.MaxNamed {
+		return refusal
+	}
+	var why []*Refusal
+	for a := range addressesOf(among) {
+		if other := x.otherPool(w, a, refusal); other != nil {
+			why = append(why, other)
+		}
+	}
+	if len(why) == 0 {
+		return refusal
+	}
+	return RefuseFacts(why[0].Reason, restricted(w, among, why))
+}

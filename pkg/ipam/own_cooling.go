@@ -1,0 +1,61 @@
+package ipam
+
+import (
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+// The cooldown keeps an address from others while the network remembers its last holder. That holder itself has nothing
+// to wait for: when a node restarts, each of its pods comes back with the same UID and another container.
+
+// hadLast reports whether the interface of the pod that asks had an address last.
+func (w PickRequest) hadLast(r *record) bool {
+	if w.PodUID == "" {
+		return false
+	}
+	uid, ifName := r.history().LastAttachment()
+	return uid == w.PodUID && ifName == w.IfName
+}
+
+// pickOwnCooling chooses, of the addresses that cool and that the request's own interface had last, one for each need
+// that is open: the one given up last. They are of one network with what the request has.
+func (x *picker) pickOwnCooling(w PickRequest, chosen []choice) []choice {
+	if w.PodUID == "" {
+		return chosen
+	}
+	for _, n := range w.needs() {
+		if w.covers(n, chosen) || w.Families.Single() && len(chosen) > 0 && ipaddr.FamilyOf(chosen[0].addr) != n.family {
+			continue
+		}
+		var latest *record
+		var own choice
+		for r := range x.lastHad(w.PodUID, w.IfName) {
+			if latest != nil && latest.updated >= r.updated {
+				continue
+			}
+			if p := x.mayReturn(r, n, w, chosen); p != nil {
+				latest, own = r, choice{p, r.addr, n.slot}
+			}
+		}
+		if latest != nil {
+			chosen = append(slices.Clip(chosen), own)
+		}
+	}
+	return chosen
+}
+
+// mayReturn returns the pool by which an address that cools goes back to the request that had it last; nil if the
+// request cannot have it.
+func (x *picker) mayReturn(r *record, n need, w PickRequest, chosen []choice) *poolState {
+	if ipaddr.FamilyOf(r.addr) != n.family || n.among != nil && !n.among.Contains(r.addr) {
+		return nil
+	}
+	p, number, served := x.serving(r.addr)
+	if !served || !p.home().cooldowns.set.isTaken(number) || !p.Serves() || p.split != nil || !x.fits(p, w) ||
+		w.promised(r.addr) || x.taken(r.addr, p, w) != nil || x.barred(p, w, r.addr, chosen) ||
+		x.apart(w, append(slices.Clip(chosen), choice{pool: p, addr: r.addr})) != nil {
+		return nil
+	}
+	return p
+}

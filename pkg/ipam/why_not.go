@@ -1,0 +1,196 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// whyNot returns why an address is not given to who asks for it, in whichever way it asks; nil if nothing about the
+// address is in the way. Requests, annotations, claims and commands all have their words from here.
+func (x *picker) whyNot(w PickRequest, a netip.Addr) *Refusal {
+	p, _, ok := x.serving(a)
+	switch {
+	case !ok:
+		return x.notServed(w, a)
+	case !x.fits(p, w):
+		return x.unfit(w, a, p)
+	case !p.Serves():
+		return notGiven(a, p)
+	}
+	return x.taken(a, p, w)
+}
+
+// notGiven refuses an address of a pool that hands out nothing.
+func notGiven(a netip.Addr, p *poolState) *Refusal {
+	return RefuseFacts(p.stopped(), explain.Facts{
+		Kind: explain.AddressPoolStopped, Address: a, Pool: p.Name, Stop: p.stop(),
+	})
+}
+
+// notServed returns why no pool serves an address: somebody has it still, it has a role, or it is not listed. Of the
+// pools around it, it names one that fits, unless only another one says why.
+func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
+	if facts := x.drainingBy(a); facts.Kind != 0 {
+		return RefuseFacts(ReasonAddressInUse, facts)
+	}
+	around := x.around(a)
+	if len(around) == 0 {
+		return RefuseFacts(ReasonAddressNotInPool, explain.Facts{Kind: explain.AddressInNoPool, Address: a})
+	}
+	slices.SortStableFunc(around, func(p, q *poolState) int { return compareBool(x.fits(q, w), x.fits(p, w)) })
+	for _, p := range around {
+		facts := explain.Facts{Address: a, Pool: p.Name, Subnet: p.Plan.Subnet}
+		switch {
+		case slices.Contains(p.Plan.unusable(), a):
+			facts.Kind, facts.Role = explain.AddressHasRole, p.Plan.role(a)
+		case p.Plan.Excluded.Contains(a):
+			facts.Kind = explain.AddressExcluded
+		default:
+			continue
+		}
+		return RefuseFacts(ReasonAddressNotInPool, facts)
+	}
+	return RefuseFacts(ReasonAddressNotInPool, explain.Facts{
+		Kind: explain.AddressNotListed, Address: a, Pool: around[0].Name, Subnet: around[0].Plan.Subnet,
+	})
+}
+
+// around returns the pools whose subnet has an address, in the order of preference.
+func (x *catalogue) around(a netip.Addr) (all []*poolState) {
+	for _, p := range x.roots {
+		if p.Valid() && p.Plan.Subnet.Contains(a) {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, preference)
+	return all
+}
+
+// drainingBy returns who keeps an address that its pool does not have any more; of no kind if nobody does.
+func (x *picker) drainingBy(a netip.Addr) (facts explain.Facts) {
+	r := x.record(a)
+	if r == nil || !x.drains(r) {
+		return facts
+	}
+	facts = explain.Facts{
+		Kind: explain.AddressDraining, Address: a, Pool: r.params.Value().Pool, Claim: r.claim(),
+	}
+	if r.state == lease.Active {
+		facts.By = r.lease().Where()
+	}
+	return facts
+}
+
+// otherPool returns what an address that is asked for adds to the refusal of a request that no pool serves: the pool of
+// that address is the one that would have to serve it. It is nil for a refusal that is about the host or about a pool
+// that was named, and for an address that no pool serves.
+func (x *picker) otherPool(w PickRequest, a netip.Addr, unserved *Refusal) *Refusal {
+	if w.Pool != "" || unserved.Reason != ReasonNamespaceNotServed && unserved.Reason != ReasonNetworkNotFound {
+		return nil
+	}
+	p, _, ok := x.serving(a)
+	if !ok || x.fits(p, w) {
+		return nil
+	}
+	return x.unfit(w, a, p)
+}
+
+// unfit returns why the pool of an address asked for does not fit.
+func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
+	facts := explain.Facts{
+		Address: a, Pool: p.Name, Other: w.Pool, Host: w.Host, Namespace: w.Namespace, Network: w.Network,
+	}
+	switch {
+	case w.Pool != "" && w.Pool != p.Name:
+		facts.Kind = explain.AddressInOtherPool
+		return RefuseFacts(ReasonAddressNotInPool, facts)
+	case !p.lists(w):
+		facts.Kind, facts.Whole = explain.AddressNotForHost, p.CountedAs()
+		return RefuseFacts(ReasonHostNotInPool, facts)
+	case !p.Bound() && p.NotDefault && !w.names(p):
+		facts.Kind = explain.AddressForWhoNamesPool
+		return RefuseFacts(ReasonNamespaceNotServed, facts)
+	case !x.servesNamespace(p, w):
+		facts.Kind, facts.Block = explain.AddressNotForNamespace, p.Block
+		return RefuseFacts(ReasonNamespaceNotServed, facts)
+	default:
+		facts.Kind = explain.AddressNotOfNetwork
+		return RefuseFacts(ReasonNetworkNotFound, facts)
+	}
+}
+
+// taken returns why an address of a pool cannot be handed out to who asks for it, nil when it can.
+func (x *picker) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
+	if facts := x.usedBy(a, w); facts.Kind != 0 {
+		facts.Address, facts.Pool = a, p.Name
+		return RefuseFacts(ReasonAddressInUse, facts)
+	}
+	if p.withholds(a) {
+		return RefuseFacts(ReasonAddressInUse, explain.Facts{
+			Kind: explain.AddressWithheld, Address: a, Pool: p.Name, Other: p.Parent,
+		})
+	}
+	x.expireCooldowns(p)
+	return x.cooling(a, p, w)
+}
+
+// usedBy returns why an address, its cooldown apart, is not to be had by who asks for it; of no kind where it is.
+func (x *picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts) {
+	if node, ok := x.nodeOf(a); ok {
+		return explain.Facts{Kind: explain.AddressOfNode, By: node}
+	}
+	if r := x.record(a); r != nil {
+		switch {
+		case r.state == lease.Active:
+			l := r.lease()
+			return explain.Facts{Kind: explain.AddressHeld, By: l.Where()}
+		case r.state == lease.Reserved && r.claim() != "" && w.admitted(r.lease()):
+		case r.state == lease.Reserved && r.claim() != "":
+			return explain.Facts{Kind: explain.AddressKept, Claim: r.claim()}
+		case r.state == lease.Reserved:
+			return keptByNobody(r.lease())
+		case r.has(flagDeleting):
+			return explain.Facts{Kind: explain.AddressBeingDeleted}
+		}
+	}
+	if r, ok := x.missing[a]; ok {
+		return explain.Facts{Kind: explain.AddressMissing, By: r.lease().UsedBy()}
+	}
+	if _, ok := x.assumed[a]; ok {
+		return explain.Facts{Kind: explain.AddressBeingGiven}
+	}
+	return facts
+}
+
+// keptByNobody returns why an address that no claim keeps is Reserved, and who set it aside.
+func keptByNobody(l lease.Lease) explain.Facts {
+	if l.IsQuarantined() {
+		return explain.Facts{Kind: explain.AddressQuarantined, By: l.Conflict.MAC, Until: l.Conflict.Until}
+	}
+	facts, c := explain.Facts{Kind: explain.AddressReserved}, l.Reservation()
+	if facts.By = c.By; c.Reason != "" {
+		facts.Because = []string{c.Reason}
+	}
+	return facts
+}
+
+// cooling returns why an address that rests is not given to who asks for it by name; nil when it does not
+// rest, and for the one who had it last: to everybody else the address still means them.
+func (x *picker) cooling(a netip.Addr, p *poolState, w PickRequest) *Refusal {
+	_, number, _ := x.serving(a)
+	if !p.home().cooldowns.set.isTaken(number) {
+		return nil
+	}
+	r := x.record(a)
+	last := r.history().LastHolder()
+	if last != "" && last == w.Holder || w.hadLast(r) {
+		return nil
+	}
+	left := x.until(fromNanos(p.coolsUntil(r)))
+	return RefuseFacts(ReasonAddressCooling, explain.Facts{
+		Kind: explain.AddressCooling, Address: a, Pool: p.Name, By: last, In: left,
+	})
+}
