@@ -3,7 +3,7 @@ package doctor
 import (
 	"slices"
 
-	"github.com/bcsnet/bcsnet/pkg/access"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 )
 
 // Checks returns all checks, in the order in which they are shown.
@@ -273,7 +273,7 @@ func hostChecks() []Check {
 		ID: "duplicate-host", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes}, run: duplicateHosts,
 		Title: "two nodes have the same IP",
 		Meaning: "More than one Node reports the address, most often because one was left behind when a machine was set up " +
-			"anew. Or the annotation `" + access.HostsAnnotation + "` gives it to two Nodes, or to one while it is another's.",
+			"anew. Or the annotation `" + hosts.Annotation + "` gives it to two Nodes, or to one while it is another's.",
 		Impact: "it is unclear which node an address in use belongs to; by an annotation none acts for it",
 		Mend: "Delete the Node that is no machine any more. Take the annotation off the Node that was not meant; if no " +
 			"operator set it, somebody on that node did.",
