@@ -278,6 +278,12 @@ func hostChecks() []Check {
 		Mend: "Delete the Node that is no machine any more. Take the annotation off the Node that was not meant; if no " +
 			"operator set it, somebody on that node did.",
 	}, {
+		ID: "host-addresses-invalid", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes}, run: unreadAddresses,
+		Title:   "an annotation of a node has what is no address",
+		Meaning: "A part of the annotation `" + hosts.Annotation + "` is no IP. The other parts count.",
+		Impact:  "the node does not act for the address that was meant, and an address in use on it counts as that of no node",
+		Mend:    "Write single IPs with commas between.",
+	}, {
 		ID: "host-not-a-node", Group: GroupHosts, Severity: Info, Needs: all, run: hostsGone(false),
 		Title:   "a pool lists a host that is no node",
 		Meaning: "No Node has the host's IP, and nothing is in use on it. A cluster without any Node is no finding.",

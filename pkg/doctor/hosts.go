@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/hosts"
@@ -136,6 +137,25 @@ func duplicateHosts(f *facts) (out []Finding) {
 		}
 		out = append(out, Finding{
 			Object: host(a), Cause: cause, Fix: mend,
+		})
+	}
+	return out
+}
+
+// unreadAddresses finds parts of annotations with further addresses that are none.
+func unreadAddresses(f *facts) (out []Finding) {
+	for _, n := range f.Nodes {
+		if len(n.Unread) == 0 {
+			continue
+		}
+		var parts []string
+		for _, text := range n.Unread {
+			parts = append(parts, strconv.Quote(text))
+		}
+		out = append(out, Finding{
+			Object: Object{"node", n.Name}, Fix: fmt.Sprintf("kubectl annotate node %s --overwrite %s=IP,IP", n.Name, hosts.Annotation),
+			Cause: fmt.Sprintf("its annotation has %s, which %s", humanize.List(parts),
+				humanize.OneOr(len(parts), "is no address", "are no addresses")),
 		})
 	}
 	return out
