@@ -105,7 +105,8 @@ func poolChecks() []Check {
 		Impact: "nobody gets an address from the pool",
 		Mend:   "Add what is missing.",
 	}, {
-		ID: "pool-exhausted", Group: GroupPools, Severity: Error, Needs: leases, run: eachPool(poolExhausted),
+		ID: "pool-exhausted", Group: GroupPools, Severity: Error, Needs: leases, Wants: []Part{PartPods, PartNodes},
+		run:   eachPool(poolExhausted),
 		Title: "a pool has no free address",
 		Meaning: "Every address of the pool is in use, reserved, or a node's own. Pools that are cordoned or being deleted " +
 			"do not count.",

@@ -147,6 +147,17 @@ func poolCases() map[string]checkCase {
 		"a cordoned pool": {pools(pool("blue", "10.1.0.20-10.1.0.29", ready(metav1.ConditionFalse, v1.ReasonCordoned, "cordoned"))), nil},
 
 		"a full pool":                  {pools(pool("blue", "10.1.0.20-10.1.0.22")), []string{"pool-exhausted pool/blue: all of its 3 addresses are taken"}},
+		"a full pool whose holder is gone": {func(s *doctor.Snapshot) {
+			pools(pool("blue", "10.1.0.20-10.1.0.22"))(s)
+			s.Pods = s.Pods[1:]
+		}, []string{
+			"leak-pod-gone ip/10.1.0.20: pod default/web-0 does not exist; held for 2d on 10.0.0.11",
+			"pool-exhausted pool/blue: all of its 3 addresses are taken; 1 is held for pods that are gone",
+		}},
+		"a full pool whose holders cannot be read": {func(s *doctor.Snapshot) {
+			pools(pool("blue", "10.1.0.20-10.1.0.22"))(s)
+			s.Missing[doctor.PartPods], s.Pods = errForbidden, nil
+		}, []string{"pool-exhausted pool/blue: all of its 3 addresses are taken"}},
 		"a full pool that is cordoned": {pools(pool("blue", "10.1.0.20-10.1.0.22", func(p *v1.BCSNetPool) { p.Spec.Cordoned = true })), nil},
 		"a pool filled by a node": {func(s *doctor.Snapshot) {
 			s.Pools = []doctor.Pool{pool("blue", "10.1.0.20-10.1.0.23")}

@@ -56,6 +56,26 @@ func (f *facts) findLeaks() {
 	}
 }
 
+// leaked counts the addresses of a pool that are held for pods that are gone; none if the pods were not read.
+func (f *facts) leaked(pool string) (n int) {
+	if f.Pods == nil || f.Missing[PartPods] != nil {
+		return 0
+	}
+	if f.leaks == nil {
+		f.findLeaks()
+	}
+	for check, all := range f.leaks {
+		if check != LeakPodOtherAddress {
+			for _, one := range all {
+				if one.Release.Pool == pool {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
 // long is longer than anybody has to wait for a second look: what speaks against a leak then stays.
 const long = 100 * 365 * 24 * time.Hour
 

@@ -100,7 +100,12 @@ func poolExhausted(f *facts, p *Pool) (Finding, bool) {
 	if cooling > 0 {
 		cause += fmt.Sprintf(", %d of them by the cooldown", cooling)
 	}
-	return onPool(p, cause, fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), capacity > 0 && used >= capacity
+	mend := fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)
+	if n := f.leaked(p.Name); n > 0 {
+		cause += fmt.Sprintf("; %d %s held for pods that are gone", n, humanize.OneOr(n, "is", "are"))
+		mend = "bcsnetctl doctor --only leaks"
+	}
+	return onPool(p, cause, mend), capacity > 0 && used >= capacity
 }
 
 func poolNearExhaustion(f *facts, p *Pool) (Finding, bool) {
