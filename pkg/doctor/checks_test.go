@@ -151,8 +151,8 @@ func poolCases() map[string]checkCase {
 			pools(pool("blue", "10.1.0.20-10.1.0.22"))(s)
 			s.Pods = s.Pods[1:]
 		}, []string{
-			"leak-pod-gone ip/10.1.0.20: pod default/web-0 does not exist; held for 2d on 10.0.0.11",
 			"pool-exhausted pool/blue: all of its 3 addresses are taken; 1 is held for pods that are gone",
+			"leak-pod-gone ip/10.1.0.20: pod default/web-0 does not exist; held for 2d on 10.0.0.11",
 		}},
 		"a full pool whose holders cannot be read": {func(s *doctor.Snapshot) {
 			pools(pool("blue", "10.1.0.20-10.1.0.22"))(s)
