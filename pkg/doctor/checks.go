@@ -282,8 +282,9 @@ func hostChecks() []Check {
 		ID: "host-addresses-invalid", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes}, run: unreadAddresses,
 		Title:   "an annotation of a node has what is no address",
 		Meaning: "A part of the annotation `" + hosts.Annotation + "` is no IP. The other parts count.",
-		Impact:  "the node does not act for the address that was meant, and an address in use on it counts as that of no node",
-		Mend:    "Write single IPs with commas between.",
+		Impact: "the node does not act for the address that was meant, and an address in use on it counts as that of no " +
+			"node",
+		Mend: "Write single IPs with commas between.",
 	}, {
 		ID: "host-not-a-node", Group: GroupHosts, Severity: Info, Needs: all, run: hostsGone(false),
 		Title:   "a pool lists a host that is no node",

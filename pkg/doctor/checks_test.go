@@ -146,7 +146,7 @@ func poolCases() map[string]checkCase {
 			[]string{"pool-not-ready pool/blue: 3 left: forbidden"}},
 		"a cordoned pool": {pools(pool("blue", "10.1.0.20-10.1.0.29", ready(metav1.ConditionFalse, v1.ReasonCordoned, "cordoned"))), nil},
 
-		"a full pool":                  {pools(pool("blue", "10.1.0.20-10.1.0.22")), []string{"pool-exhausted pool/blue: all of its 3 addresses are taken"}},
+		"a full pool": {pools(pool("blue", "10.1.0.20-10.1.0.22")), []string{"pool-exhausted pool/blue: all of its 3 addresses are taken"}},
 		"a full pool whose holder is gone": {func(s *doctor.Snapshot) {
 			pools(pool("blue", "10.1.0.20-10.1.0.22"))(s)
 			s.Pods = s.Pods[1:]

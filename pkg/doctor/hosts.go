@@ -153,7 +153,8 @@ func unreadAddresses(f *facts) (out []Finding) {
 			parts = append(parts, strconv.Quote(text))
 		}
 		out = append(out, Finding{
-			Object: Object{"node", n.Name}, Fix: fmt.Sprintf("kubectl annotate node %s --overwrite %s=IP,IP", n.Name, hosts.Annotation),
+			Object: Object{"node", n.Name},
+			Fix:    fmt.Sprintf("kubectl annotate node %s --overwrite %s=IP,IP", n.Name, hosts.Annotation),
 			Cause: fmt.Sprintf("its annotation has %s, which %s", humanize.List(parts),
 				humanize.OneOr(len(parts), "is no address", "are no addresses")),
 		})

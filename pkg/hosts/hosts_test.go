@@ -35,7 +35,7 @@ func texts(addrs []netip.Addr) string {
 
 // TestOf: all that a Node says of addresses, in an order that does not change; what cannot be read is told apart.
 func TestOf(t *testing.T) {
-	plain := func(o *corev1.Node) {}
+	plain := func(*corev1.Node) {}
 	for name, tc := range map[string]struct {
 		further string
 		change  func(*corev1.Node)

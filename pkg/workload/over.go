@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ended reports whether a pod is Succeeded or Failed, whoever says so: kube-controller-manager, too, writes that of pods
-// whose node is gone, and knows nothing of their containers.
+// ended reports whether a pod is Succeeded or Failed, whoever says so: kube-controller-manager, too, writes that of a
+// pod whose node is gone, and knows nothing of its containers.
 func ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }

@@ -17,8 +17,8 @@ func container(name string, code int32) corev1.ContainerStatus {
 	}}
 }
 
-// TestOver: what a kubelet says of each container is proof that a pod has ended for good; the phase, which others write,
-// too, is none.
+// TestOver: what a kubelet says of each container is proof that a pod has ended for good. The phase is none: others
+// write it, too.
 func TestOver(t *testing.T) {
 	running := corev1.ContainerStatus{Name: "c", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 	waiting := corev1.ContainerStatus{Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}}
