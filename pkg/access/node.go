@@ -1,25 +1,9 @@
 package access
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
-
-	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
-
-// HostsAnnotation on a Node has further addresses that the node asks for, with commas between: an operator's word.
-const HostsAnnotation = "networkextension.bkbcs.tencent.com/host-addresses"
-
-// FurtherHosts reads the value of HostsAnnotation: each address once. What cannot be read is none.
-func FurtherHosts(value string) (addrs []netip.Addr) {
-	for text := range strings.SplitSeq(value, ",") {
-		if a, err := ipaddr.ParseAddr(strings.TrimSpace(text)); err == nil && !slices.Contains(addrs, a) {
-			addrs = append(addrs, a)
-		}
-	}
-	return addrs
-}
 
 const (
 	// nodeName is where the API server names the node of the pod that a token is bound to.

@@ -72,7 +72,7 @@ func newCore(
 		Synced: synced.missing, Changed: queue.Now, Restarts: c.feed.Restarts, Log: log,
 	})
 	c.ready = checker.Ready
-	c.breaker = gc.NewBreaker(mgr.GetAPIReader(), c.nodes.ReadyNode, queue.Now, log)
+	c.breaker = gc.NewBreaker(mgr.GetAPIReader(), c.nodes.At, queue.Now, log)
 	c.pools = pool.New(pool.Config{
 		Client: mgr.GetClient(), Index: c.index, Leases: c.leases, Events: recorder, Terms: c.leads,
 		Queue: queue, Breaker: c.breaker, Budget: budget, Ready: c.ready, Log: log,

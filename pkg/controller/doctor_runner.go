@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -106,11 +106,12 @@ func (e *doctorRunner) snapshot(ctx context.Context) (*doctor.Snapshot, error) {
 	for i := range pods.Items {
 		s.Pods = append(s.Pods, workload.FromObject(&pods.Items[i]))
 	}
-	nodes := e.index.Nodes()
-	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		s.Nodes = append(s.Nodes, doctor.Node{
-			Name: name, Addrs: nodes[name].Addrs, Internal: nodes[name].Internal, Labels: nodes[name].Labels,
-		})
+	var nodes corev1.NodeList
+	if err := e.cache.List(ctx, &nodes); err != nil {
+		return nil, err
+	}
+	for i := range nodes.Items {
+		s.Nodes = append(s.Nodes, hosts.Of(&nodes.Items[i]))
 	}
 	s.Leases = e.index.Find(func(l lease.Lease) bool { return doctor.Concerns(l, s.Now) })
 	return s, nil

@@ -32,7 +32,7 @@ func addScheduling(
 	}
 	// A finder without Missing: a pod that is asked about needs no claim yet.
 	constraints := &claim.ConstraintsFinder{Policies: c.policies, Claims: mgr.GetCache(), Index: c.index}
-	extender := scheduling.New(c.index, constraints, c.pods, c.nodes.Of, c.leases.Now, resources)
+	extender := scheduling.New(c.index, constraints, c.pods, c.nodes.Hosts, c.leases.Now, resources)
 	pods := informers.Handler(extender.PodChanged, extender.PodGone)
 	if _, err := informers.Watch(ctx, mgr.GetCache(), &corev1.Pod{}, pods); err != nil {
 		return nil, err

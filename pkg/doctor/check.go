@@ -3,6 +3,8 @@ package doctor
 import (
 	"slices"
 
+	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -74,6 +76,16 @@ type Finding struct {
 	Fix string
 	// Release is the lease to give back where that mends it; nil where it does not, or is for people to decide.
 	Release *lease.Lease
+	// evidence is what is known of the lease beside its host.
+	evidence gone.Evidence
+}
+
+// Doubt returns why the lease is not to be given back however long its holder has been no more: containers may run on
+// its host, by what the Nodes that claim it say. It is empty for no doubt.
+func (f Finding) Doubt(claim []hosts.Node) string {
+	e := f.evidence
+	e.Host = gone.HostOf(claim)
+	return gone.Default().Doubt(e, gone.Check(f.Check))
 }
 
 // Object is what a finding is about: its kind in lower case, and its name.

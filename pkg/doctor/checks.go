@@ -3,7 +3,7 @@ package doctor
 import (
 	"slices"
 
-	"github.com/bcsnet/bcsnet/pkg/access"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 )
 
 // Checks returns all checks, in the order in which they are shown.
@@ -105,7 +105,8 @@ func poolChecks() []Check {
 		Impact: "nobody gets an address from the pool",
 		Mend:   "Add what is missing.",
 	}, {
-		ID: "pool-exhausted", Group: GroupPools, Severity: Error, Needs: leases, run: eachPool(poolExhausted),
+		ID: "pool-exhausted", Group: GroupPools, Severity: Error, Needs: leases, Wants: []Part{PartPods, PartNodes},
+		run:   eachPool(poolExhausted),
 		Title: "a pool has no free address",
 		Meaning: "Every address of the pool is in use, reserved, or a node's own. Pools that are cordoned or being deleted " +
 			"do not count.",
@@ -273,10 +274,17 @@ func hostChecks() []Check {
 		ID: "duplicate-host", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes}, run: duplicateHosts,
 		Title: "two nodes have the same IP",
 		Meaning: "More than one Node reports the address, most often because one was left behind when a machine was set up " +
-			"anew. Or the annotation `" + access.HostsAnnotation + "` gives it to two Nodes, or to one while it is another's.",
+			"anew. Or the annotation `" + hosts.Annotation + "` gives it to two Nodes, or to one while it is another's.",
 		Impact: "it is unclear which node an address in use belongs to; by an annotation none acts for it",
 		Mend: "Delete the Node that is no machine any more. Take the annotation off the Node that was not meant; if no " +
 			"operator set it, somebody on that node did.",
+	}, {
+		ID: "host-addresses-invalid", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes}, run: unreadAddresses,
+		Title:   "an annotation of a node has what is no address",
+		Meaning: "A part of the annotation `" + hosts.Annotation + "` is no IP. The other parts count.",
+		Impact: "the node does not act for the address that was meant, and an address in use on it counts as that of no " +
+			"node",
+		Mend: "Write single IPs with commas between.",
 	}, {
 		ID: "host-not-a-node", Group: GroupHosts, Severity: Info, Needs: all, run: hostsGone(false),
 		Title:   "a pool lists a host that is no node",

@@ -40,6 +40,13 @@ func inRack(name, rack, internal string) doctor.Node {
 	return doctor.Node{Name: name, Addrs: a, Internal: a, Labels: map[string]string{"rack": rack}, Ready: true}
 }
 
+// give gives a node addresses by its annotation.
+func give(n *doctor.Node, addrs ...string) {
+	for _, a := range addrs {
+		n.Addrs, n.Further = append(n.Addrs, addr(a)), append(n.Further, addr(a))
+	}
+}
+
 func bySelector(rack string) func(*v1.BCSNetPool) {
 	return func(p *v1.BCSNetPool) {
 		p.Spec.Hosts = nil
@@ -139,7 +146,18 @@ func poolCases() map[string]checkCase {
 			[]string{"pool-not-ready pool/blue: 3 left: forbidden"}},
 		"a cordoned pool": {pools(pool("blue", "10.1.0.20-10.1.0.29", ready(metav1.ConditionFalse, v1.ReasonCordoned, "cordoned"))), nil},
 
-		"a full pool":                  {pools(pool("blue", "10.1.0.20-10.1.0.22")), []string{"pool-exhausted pool/blue: all of its 3 addresses are taken"}},
+		"a full pool": {pools(pool("blue", "10.1.0.20-10.1.0.22")), []string{"pool-exhausted pool/blue: all of its 3 addresses are taken"}},
+		"a full pool whose holder is gone": {func(s *doctor.Snapshot) {
+			pools(pool("blue", "10.1.0.20-10.1.0.22"))(s)
+			s.Pods = s.Pods[1:]
+		}, []string{
+			"pool-exhausted pool/blue: all of its 3 addresses are taken; 1 is held for pods that are gone",
+			"leak-pod-gone ip/10.1.0.20: pod default/web-0 does not exist; held for 2d on 10.0.0.11",
+		}},
+		"a full pool whose holders cannot be read": {func(s *doctor.Snapshot) {
+			pools(pool("blue", "10.1.0.20-10.1.0.22"))(s)
+			s.Missing[doctor.PartPods], s.Pods = errForbidden, nil
+		}, []string{"pool-exhausted pool/blue: all of its 3 addresses are taken"}},
 		"a full pool that is cordoned": {pools(pool("blue", "10.1.0.20-10.1.0.22", func(p *v1.BCSNetPool) { p.Spec.Cordoned = true })), nil},
 		"a pool filled by a node": {func(s *doctor.Snapshot) {
 			s.Pools = []doctor.Pool{pool("blue", "10.1.0.20-10.1.0.23")}
@@ -229,6 +247,31 @@ func leakCases() map[string]checkCase {
 			with()(s)
 			s.Nodes[0].Ready = false
 		}, []string{noPod + ", which is no ready node: its container may still run"}},
+		"a pod that is gone, on a further address of its node": {func(s *doctor.Snapshot) {
+			with(func(l *lease.Lease) { l.Host = addr("10.8.0.11") })(s)
+			give(&s.Nodes[0], "10.8.0.11")
+			s.Pools[0] = pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) { p.Spec.Hosts = []string{"10.0.0.11", "10.8.0.11"} })
+		}, []string{"leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist; held for 2d on 10.8.0.11"}},
+		"a pod that is gone, on a host of two nodes, one of them not ready": {func(s *doctor.Snapshot) {
+			with()(s)
+			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-0"})
+			give(&s.Nodes[1], "10.0.0.11")
+		}, []string{noPod + ", which 2 nodes claim, not all of them ready: its container may still run",
+			"duplicate-host host/10.0.0.11: it is the IP of node node-1, and the annotation of node node-0 names it"}},
+		"a pod that is gone, its machine is off": {func(s *doctor.Snapshot) {
+			with()(s)
+			s.Nodes[0].Ready, s.Nodes[0].OutOfService, s.Nodes[0].Since = false, true, now.Add(-time.Hour)
+		}, []string{noPod}},
+		"a pod that is being deleted, its machine is off": {func(s *doctor.Snapshot) {
+			s.Pods[0].Deleting = true
+			s.Nodes[0].Ready, s.Nodes[0].OutOfService, s.Nodes[0].Since = false, true, now.Add(-time.Hour)
+		}, []string{"leak-pod-gone ip/10.1.0.20: pod default/web-0 is being deleted, and host 10.0.0.11 is out of service" + since}},
+		"a pod that has ended, its node is not ready": {func(s *doctor.Snapshot) {
+			s.Pods[0].Ended, s.Pods[0].EndedAt, s.Nodes[0].Ready = true, old, false
+		}, []string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since + ", which is no ready node: its container may still run"}},
+		"a pod whose containers have all ended, its node is not ready": {func(s *doctor.Snapshot) {
+			s.Pods[0].Ended, s.Pods[0].Over, s.Pods[0].EndedAt, s.Nodes[0].Ready = true, true, old, false
+		}, []string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since}},
 		"a pod that is gone, nodes unknown": {func(s *doctor.Snapshot) {
 			with()(s)
 			s.Missing[doctor.PartNodes], s.Nodes = errForbidden, nil
@@ -478,12 +521,26 @@ func hostCases() map[string]checkCase {
 			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-0", Addrs: s.Nodes[0].Addrs})
 		}, []string{"duplicate-host host/10.0.0.11: nodes node-0, node-1 have the same IP"}},
 		"two nodes that were given one address": {func(s *doctor.Snapshot) {
-			s.Nodes[0].Further = []netip.Addr{addr("10.0.0.99"), addr("10.0.0.11"), addr("10.0.0.98")}
-			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-0", Further: []netip.Addr{addr("10.0.0.99")}})
-		}, []string{"duplicate-host host/10.0.0.99: the annotation of nodes node-0, node-1 names it"}},
+			give(&s.Nodes[0], "10.0.0.99", "10.0.0.98")
+			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-0"})
+			give(&s.Nodes[1], "10.0.0.99")
+		}, []string{
+			"duplicate-host host/10.0.0.99: the annotation of nodes node-0, node-1 names it",
+			"node-in-no-pool node/node-0: no pool lists 10.0.0.99",
+		}},
 		"a node that was given another's address": {func(s *doctor.Snapshot) {
-			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-0", Further: []netip.Addr{addr("10.0.0.11")}})
+			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-0"})
+			give(&s.Nodes[1], "10.0.0.11")
 		}, []string{"duplicate-host host/10.0.0.11: it is the IP of node node-1, and the annotation of node node-0 names it"}},
+		"an annotation that cannot be read": {func(s *doctor.Snapshot) { s.Nodes[0].Unread = []string{"10.8.0.0/24", "x"} },
+			[]string{`host-addresses-invalid node/node-1: its annotation has "10.8.0.0/24", "x", which are no addresses`}},
+		"addresses on a further address of a node": {func(s *doctor.Snapshot) {
+			give(&s.Nodes[0], "10.8.0.11")
+			s.Pools[0] = pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) { p.Spec.Hosts = []string{"10.0.0.11", "10.8.0.11"} })
+			s.Leases[0].Host = addr("10.8.0.11")
+		}, nil},
+		"a pool that has a further address of a node": {func(s *doctor.Snapshot) { give(&s.Nodes[0], "10.1.0.23") },
+			[]string{"node-address-in-pool ip/10.1.0.23: node node-1 has it, pool blue, too"}},
 		"a node that says its address twice": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.0.0.11")) }, nil},
 	}
 }

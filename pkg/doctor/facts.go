@@ -10,6 +10,7 @@ import (
 	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -24,7 +25,7 @@ type facts struct {
 	pods   map[podKey]*workload.Pod
 	// blocks are the names of the blocks of pools that are split, by pool and in order.
 	blocks map[string][]string
-	nodes  map[netip.Addr]*Node
+	nodes  *hosts.Table
 	// listed are the pools that list a host; active counts the addresses in use on it. covering are the pools that have
 	// host subnets or a host selector.
 	listed   map[netip.Addr][]string
@@ -57,15 +58,10 @@ func newFacts(s *Snapshot) *facts {
 		leases: make(map[netip.Addr]*lease.Lease, len(s.Leases)),
 		byName: map[podKey][]*lease.Lease{},
 		pods:   make(map[podKey]*workload.Pod, len(s.Pods)),
-		nodes:  make(map[netip.Addr]*Node, len(s.Nodes)),
+		nodes:  hosts.NewTable(s.Nodes...),
 		listed: map[netip.Addr][]string{}, active: map[netip.Addr]int{}, used: map[string]uint64{},
 	}
 	f.addPools()
-	for i := range s.Nodes {
-		for _, a := range s.Nodes[i].Addrs {
-			f.nodes[a] = &s.Nodes[i]
-		}
-	}
 	for i := range s.Pods {
 		f.pods[podKey{s.Pods[i].Namespace, s.Pods[i].Name}] = &s.Pods[i]
 	}

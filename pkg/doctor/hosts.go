@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/bcsnet/bcsnet/pkg/access"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -16,7 +17,7 @@ func host(a netip.Addr) Object { return Object{"host", a.String()} }
 // hostsInNoPool finds hosts that hold addresses and may draw none.
 func hostsInNoPool(f *facts) (out []Finding) {
 	for _, h := range inOrder(f.active) {
-		gone := len(f.Nodes) > 0 && f.nodes[h] == nil
+		gone := len(f.Nodes) > 0 && !f.nodes.Claimed(h)
 		if h.IsValid() && !gone && !f.drawsFrom(h) {
 			out = append(out, Finding{
 				Object: host(h), Fix: "bcsnetctl pool add-host POOL " + h.String(),
@@ -45,15 +46,15 @@ func hostsGone(holding bool) func(*facts) []Finding {
 		if len(f.Nodes) == 0 {
 			return nil // a cluster that has no nodes (yet) says nothing about hosts
 		}
-		hosts := map[netip.Addr]bool{}
+		known := map[netip.Addr]bool{}
 		for h := range f.listed {
-			hosts[h] = true
+			known[h] = true
 		}
 		for h := range f.active {
-			hosts[h] = h.IsValid()
+			known[h] = h.IsValid()
 		}
-		for _, h := range inOrder(hosts) {
-			if !hosts[h] || f.nodes[h] != nil || f.active[h] > 0 != holding {
+		for _, h := range inOrder(known) {
+			if !known[h] || f.nodes.Claimed(h) || f.active[h] > 0 != holding {
 				continue
 			}
 			pools := slices.Sorted(slices.Values(f.listed[h]))
@@ -79,13 +80,7 @@ func emptyHostSubnets(f *facts) (out []Finding) {
 	}
 	for _, p := range f.covering {
 		for _, n := range p.HostSubnets.Sorted() {
-			inside := false
-			for a := range f.nodes {
-				if inside = n.Contains(a); inside {
-					break
-				}
-			}
-			if !inside {
+			if !slices.ContainsFunc(f.nodes.Addrs(), n.Contains) {
 				out = append(out, onPool(p, fmt.Sprintf("no node lies in its host subnet %s", n), "bcsnetctl pool edit "+p.Name))
 			}
 		}
@@ -111,12 +106,11 @@ func duplicateHosts(f *facts) (out []Finding) {
 	own, given := map[netip.Addr][]string{}, map[netip.Addr][]string{}
 	for _, n := range f.Nodes {
 		for _, a := range n.Addrs {
-			own[a] = append(own[a], n.Name)
-		}
-		for _, a := range n.Further {
-			if !slices.Contains(n.Addrs, a) {
-				given[a] = append(given[a], n.Name)
+			by := own
+			if slices.Contains(n.Further, a) {
+				by = given
 			}
+			by[a] = append(by[a], n.Name)
 		}
 	}
 	for _, a := range inOrder(own) {
@@ -132,7 +126,7 @@ func duplicateHosts(f *facts) (out []Finding) {
 		names := slices.Sorted(slices.Values(given[a]))
 		has := slices.Compact(slices.Sorted(slices.Values(own[a])))
 		cause := fmt.Sprintf("the annotation of nodes %s names it", humanize.List(names))
-		mend := fmt.Sprintf("kubectl annotate node NODE %s-", access.HostsAnnotation)
+		mend := fmt.Sprintf("kubectl annotate node NODE %s-", hosts.Annotation)
 		switch {
 		case len(has) > 0:
 			mend = strings.Replace(mend, "NODE", names[0], 1)
@@ -143,6 +137,26 @@ func duplicateHosts(f *facts) (out []Finding) {
 		}
 		out = append(out, Finding{
 			Object: host(a), Cause: cause, Fix: mend,
+		})
+	}
+	return out
+}
+
+// unreadAddresses finds parts of annotations with further addresses that are none.
+func unreadAddresses(f *facts) (out []Finding) {
+	for _, n := range f.Nodes {
+		if len(n.Unread) == 0 {
+			continue
+		}
+		var parts []string
+		for _, text := range n.Unread {
+			parts = append(parts, strconv.Quote(text))
+		}
+		out = append(out, Finding{
+			Object: Object{"node", n.Name},
+			Fix:    fmt.Sprintf("kubectl annotate node %s --overwrite %s=IP,IP", n.Name, hosts.Annotation),
+			Cause: fmt.Sprintf("its annotation has %s, which %s", humanize.List(parts),
+				humanize.OneOr(len(parts), "is no address", "are no addresses")),
 		})
 	}
 	return out

@@ -1,14 +1,12 @@
 package doctor
 
 import (
+	"fmt"
 	"iter"
-	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
-	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // IDs of the leaks.
@@ -18,19 +16,6 @@ const (
 	LeakPodReplaced     = string(gone.PodReplaced)
 	LeakPodOtherAddress = string(gone.PodOtherAddress)
 )
-
-// Leak returns the check by which a lease is a leak, and why; check is empty when it is none, or when it is too early
-// to decide. pod is the one of the holder's name, nil when there is none.
-func Leak(l lease.Lease, pod *workload.Pod, others gone.Others, now time.Time) (check, cause string) {
-	if settling(l.Updated, now) || pod != nil && pod.Ended && settling(pod.EndedAt, now) {
-		return "", ""
-	}
-	found, cause := gone.Record(l, pod, others, now)
-	if found != "" {
-		cause += "; " + held(l, now)
-	}
-	return string(found), cause
-}
 
 // leak returns a check that finds the leases that are a leak by its ID.
 func leak(check string) func(*facts) []Finding {
@@ -46,31 +31,71 @@ func leak(check string) func(*facts) []Finding {
 func (f *facts) findLeaks() {
 	f.leaks = map[string][]Finding{}
 	for l := range f.attachments() {
-		check, cause := Leak(*l, f.pod(l.Holder), f.others, f.Now)
+		pod, claim := f.pod(l.Holder), f.nodes.At(l.Host)
+		if settling(l.Updated, f.Now) || pod != nil && pod.Ended && settling(pod.EndedAt, f.Now) {
+			continue // it is too early to decide
+		}
+		e := gone.Evidence{
+			Lease: *l, Pod: pod, Live: true, Others: f.others, Host: gone.HostOf(claim), Now: f.Now, For: long,
+		}
+		check, cause := gone.Suspect(e)
 		if check == "" {
 			continue
 		}
 		found := Finding{
-			Object: ip(l.Addr), Pools: []string{l.Pool}, Cause: cause, Release: l,
-			Fix: "bcsnetctl doctor --fix --only " + check,
+			Check: string(check), Object: ip(l.Addr), Pools: []string{l.Pool}, Cause: cause + "; " + held(*l, f.Now), Release: l,
+			Fix: "bcsnetctl doctor --fix --only " + string(check), evidence: e,
 		}
-		if check == LeakPodOtherAddress { // the status need not list every interface: people decide
+		if check == gone.PodOtherAddress { // the status need not list every interface: people decide
 			found.Release, found.Fix = nil, "bcsnetctl ip describe "+l.Addr.String()
-			f.leaks[check] = append(f.leaks[check], found)
-			continue
-		}
-		switch n := f.nodes[l.Host]; {
-		case !l.Host.IsValid():
-			found.Cause += " on a host that is not known"
-			found.Fix = "bcsnetctl ip release " + l.Addr.String() + " --force"
-		case f.Missing[PartNodes] == nil && (n == nil || !n.Ready):
-			found.Cause += ", which is no ready node: its container may still run"
-			found.Fix = "bcsnetctl ip release " + l.Addr.String() + " --force"
-		case check == LeakPodGone && workload.Static(l.PodUID):
-			found.Cause += ": a static pod, which may run all the same"
+		} else if doubt := found.Doubt(claim); doubt != "" && f.Missing[PartNodes] == nil || !l.Host.IsValid() {
+			found.Cause += f.mayRun(*l, claim)
 			found.Fix = "bcsnetctl ip release " + l.Addr.String() + " --force"
 		}
-		f.leaks[check] = append(f.leaks[check], found)
+		f.leaks[found.Check] = append(f.leaks[found.Check], found)
+	}
+}
+
+// leaked counts the addresses of a pool that are held for pods that are gone; none if the pods were not read.
+func (f *facts) leaked(pool string) (n int) {
+	if f.Pods == nil || f.Missing[PartPods] != nil {
+		return 0
+	}
+	if f.leaks == nil {
+		f.findLeaks()
+	}
+	for check, all := range f.leaks {
+		if check != LeakPodOtherAddress {
+			for _, one := range all {
+				if one.Release.Pool == pool {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// long is longer than anybody has to wait for a second look: what speaks against a leak then stays.
+const long = 100 * 365 * 24 * time.Hour
+
+// mayRun says, after the host of a leak, why containers may run there.
+func (f *facts) mayRun(l lease.Lease, claim []Node) string {
+	ready := 0
+	for _, n := range claim {
+		if n.Ready {
+			ready++
+		}
+	}
+	switch {
+	case !l.Host.IsValid():
+		return " on a host that is not known"
+	case ready == 0:
+		return ", which is no ready node: its container may still run"
+	case ready < len(claim):
+		return fmt.Sprintf(", which %d nodes claim, not all of them ready: its container may still run", len(claim))
+	default:
+		return ": a static pod, which may run all the same"
 	}
 }
 
@@ -92,10 +117,4 @@ func (f *facts) attachments() iter.Seq[*lease.Lease] {
 			}
 		}
 	}
-}
-
-// HostReady reports whether a host is a node that is ready: only there a pod that is gone has surely left no container
-// behind.
-func (s *Snapshot) HostReady(host netip.Addr) bool {
-	return slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Ready && slices.Contains(n.Addrs, host) })
 }

@@ -79,7 +79,7 @@ func poolNotReady(f *facts, p *Pool) (Finding, bool) {
 // the controller counts them, those that are cooling.
 func (f *facts) fill(p *Pool) (used, cooling, capacity uint64) {
 	used, capacity = f.used[p.Name], ipaddr.SizeOfSet(p.Plan.Usable)
-	for a := range f.nodes {
+	for _, a := range f.nodes.Addrs() {
 		if l := f.leases[a]; p.Plan.Usable.Contains(a) && (l == nil || l.State == lease.Available) {
 			capacity--
 		}
@@ -100,7 +100,12 @@ func poolExhausted(f *facts, p *Pool) (Finding, bool) {
 	if cooling > 0 {
 		cause += fmt.Sprintf(", %d of them by the cooldown", cooling)
 	}
-	return onPool(p, cause, fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), capacity > 0 && used >= capacity
+	mend := fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)
+	if n := f.leaked(p.Name); n > 0 {
+		cause += fmt.Sprintf("; %d %s held for pods that are gone", n, humanize.OneOr(n, "is", "are"))
+		mend = "bcsnetctl doctor --only leaks"
+	}
+	return onPool(p, cause, mend), capacity > 0 && used >= capacity
 }
 
 func poolNearExhaustion(f *facts, p *Pool) (Finding, bool) {
@@ -193,7 +198,7 @@ func poolOverlapsServices(f *facts) (out []Finding) {
 // nodesInPools returns a check for nodes' addresses that pools have: those that somebody holds, or the others.
 func nodesInPools(leased bool) func(*facts) []Finding {
 	return func(f *facts) (out []Finding) {
-		for _, a := range inOrder(f.nodes) {
+		for _, a := range f.nodes.Addrs() {
 			l := f.leases[a]
 			if held := l != nil && l.State == lease.Active; held != leased {
 				continue
@@ -202,9 +207,10 @@ func nodesInPools(leased bool) func(*facts) []Finding {
 				found := Finding{
 					Object: ip(a), Pools: []string{p.Name}, Fix: fmt.Sprintf("bcsnetctl pool remove-ip %s %s", p.Name, a),
 				}
-				found.Cause = fmt.Sprintf("node %s has it, pool %s, too", f.nodes[a].Name, p.Name)
+				n, _ := f.nodes.Best(a)
+				found.Cause = fmt.Sprintf("node %s has it, pool %s, too", n.Name, p.Name)
 				if leased {
-					found.Cause = fmt.Sprintf("node %s has it, and so has %s", f.nodes[a].Name, l.Who())
+					found.Cause = fmt.Sprintf("node %s has it, and so has %s", n.Name, l.Who())
 				}
 				out = append(out, found)
 			}

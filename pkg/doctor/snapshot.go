@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -98,10 +99,4 @@ type Pool struct {
 }
 
 // Node has what matters of a Node.
-type Node struct {
-	Name            string
-	Addrs, Internal []netip.Addr // internal first
-	Further         []netip.Addr // those that its annotation gives it
-	Labels          map[string]string
-	Ready           bool
-}
+type Node = hosts.Node

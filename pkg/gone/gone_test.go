@@ -45,6 +45,10 @@ func made(at time.Time) func(*workload.Pod) { return func(p *workload.Pod) { p.C
 
 func ended(p *workload.Pod) { p.Ended = true }
 
+func over(p *workload.Pod) { p.Ended, p.Over = true, true }
+
+func deleting(p *workload.Pod) { p.Deleting = true }
+
 func named(l *lease.Lease) { l.UIDNamed = true }
 
 func second(l *lease.Lease) { l.IfName = "net1" }
@@ -118,6 +122,16 @@ func TestDecide(t *testing.T) {
 		return func(e *gone.Evidence) { e.Host = gone.Host{Away: since} }
 	}
 	static := func(e *gone.Evidence) { e.Lease.PodUID = manifest }
+	of := func(p *workload.Pod) func(*gone.Evidence) { return func(e *gone.Evidence) { e.Pod = p } }
+	looked := func(since time.Duration) func(*gone.Evidence) { return func(e *gone.Evidence) { e.For = since } }
+	cached := func(e *gone.Evidence) { e.Live = false }
+	// off is a host whose machine is off, by an operator's word, since half an hour after the lease.
+	off := func(e *gone.Evidence) { e.Host = gone.Host{OutOfService: true, Away: now.Add(-30 * time.Minute)} }
+	also := func(others ...gone.Host) func(*gone.Evidence) {
+		return func(e *gone.Evidence) { e.Host.Also = append(e.Host.Also, others...) }
+	}
+	sureHost, awayHost := gone.Host{Ready: true, Renewal: gone.Since}, gone.Host{Away: now.Add(-time.Hour)}
+	offHost := gone.Host{OutOfService: true, Away: now.Add(-30 * time.Minute)}
 	for name, tc := range map[string]struct {
 		evidence gone.Evidence
 		forever  bool
@@ -157,17 +171,61 @@ func TestDecide(t *testing.T) {
 		"no Lease, back lately": {evidence: sure(renewal(gone.NoLease, time.Hour), func(e *gone.Evidence) {
 			e.Host.Missed = time.Hour - time.Second
 		}), want: gone.MayRun},
-		"no Lease, ready for long":           {evidence: sure(renewal(gone.NoLease, gone.Silence)), want: gone.Gone},
-		"no Lease, ready lately":             {evidence: sure(renewal(gone.NoLease, gone.Silence-time.Second)), want: gone.MayRun},
-		"the host is away":                   {evidence: sure(away(now.Add(-time.Hour))), want: gone.MayRun},
-		"the host is away for a day":         {evidence: sure(away(now.Add(-gone.Grace))), want: gone.Gone},
-		"away for a day, at the first look":  {evidence: sure(away(now.Add(-gone.Grace)), func(e *gone.Evidence) { e.For = 0 }), want: gone.MayRun},
-		"away for a day, for ever":           {evidence: sure(away(now.Add(-gone.Grace))), forever: true, want: gone.MayRun},
-		"away since nobody knows":            {evidence: sure(away(time.Time{})), want: gone.MayRun},
-		"a static pod, without a mirror":     {evidence: sure(static), want: gone.MayRun},
-		"a static pod, for a day":            {evidence: sure(static, func(e *gone.Evidence) { e.Since = now.Add(-gone.Grace) }), want: gone.Gone},
-		"a static pod, with another mirror":  {evidence: sure(static, func(e *gone.Evidence) { e.Pod = pod(manifest) })},
-		"a static pod, with a new manifest":  {evidence: sure(static, func(e *gone.Evidence) { e.Pod = pod("f"+manifest[1:], made(now)) }), want: gone.Gone},
+		"no Lease, ready for long":          {evidence: sure(renewal(gone.NoLease, gone.Silence)), want: gone.Gone},
+		"no Lease, ready lately":            {evidence: sure(renewal(gone.NoLease, gone.Silence-time.Second)), want: gone.MayRun},
+		"the host is away":                  {evidence: sure(away(now.Add(-time.Hour))), want: gone.MayRun},
+		"the host is away for a day":        {evidence: sure(away(now.Add(-gone.Grace))), want: gone.Gone},
+		"away for a day, at the first look": {evidence: sure(away(now.Add(-gone.Grace)), func(e *gone.Evidence) { e.For = 0 }), want: gone.MayRun},
+		"away for a day, for ever":          {evidence: sure(away(now.Add(-gone.Grace))), forever: true, want: gone.MayRun},
+		"away since nobody knows":           {evidence: sure(away(time.Time{})), want: gone.MayRun},
+		"a static pod, without a mirror":    {evidence: sure(static), want: gone.MayRun},
+		"a static pod, for a day":           {evidence: sure(static, func(e *gone.Evidence) { e.Since = now.Add(-gone.Grace) }), want: gone.Gone},
+		"a static pod, with another mirror": {evidence: sure(static, func(e *gone.Evidence) { e.Pod = pod(manifest) })},
+		"a static pod, with a new manifest": {evidence: sure(static, func(e *gone.Evidence) { e.Pod = pod("f"+manifest[1:], made(now)) }), want: gone.Gone},
+
+		// What the kubelet said of the containers counts on any host.
+		"over, host away":                     {evidence: sure(of(pod("u1", over)), away(now), looked(gone.Apart)), want: gone.Gone},
+		"over, no Node":                       {evidence: sure(of(pod("u1", over)), away(time.Time{}), looked(gone.Apart)), want: gone.Gone},
+		"over, host says nothing":             {evidence: sure(of(pod("u1", over)), renewal(gone.Unread, gone.Apart)), want: gone.Gone},
+		"over, the host was cut off":          {evidence: sure(of(pod("u1", over)), looked(gone.Apart), func(e *gone.Evidence) { e.Host.Missed = gone.Apart }), want: gone.Gone},
+		"over, one of two Nodes is away":      {evidence: sure(of(pod("u1", over)), also(awayHost)), want: gone.Gone},
+		"over, too soon":                      {evidence: sure(of(pod("u1", over)), away(now), looked(gone.Apart-time.Second)), want: gone.MayRun},
+		"over, by the word of a cache":        {evidence: sure(of(pod("u1", over)), away(now), cached), want: gone.MayRun},
+		"ended by its phase alone, host away": {evidence: sure(of(pod("u1", ended)), away(now)), want: gone.MayRun},
+		"over, but of another UID":            {evidence: sure(of(pod("u2", over)), away(now)), want: gone.MayRun},
+		"over, but the lease has no UID":      {evidence: sure(of(pod("u1", over)), away(now), func(e *gone.Evidence) { e.Lease.PodUID = "" }), want: gone.MayRun},
+		"over, but it is static":              {evidence: sure(of(pod(manifest, over)), away(now), static), want: gone.MayRun},
+
+		// An operator's word that the machine is off.
+		"off":                                 {evidence: sure(off, looked(gone.Apart)), want: gone.Gone},
+		"off, and its pod takes an hour":      {evidence: sure(off, looked(gone.Apart), func(e *gone.Evidence) { e.Lease.Termination = time.Hour }), want: gone.Gone},
+		"off, and replaced":                   {evidence: sure(off, of(pod("u2")), func(e *gone.Evidence) { e.Lease.UIDNamed = true }), want: gone.Gone},
+		"off, and ended by its phase":         {evidence: sure(off, of(pod("u1", ended))), want: gone.Gone},
+		"off, and being deleted":              {evidence: sure(off, of(pod("u1", deleting))), want: gone.Gone},
+		"off, another of the name is deleted": {evidence: sure(off, of(pod("u2", deleting)))},
+		"off, and the pod is there":           {evidence: sure(off, of(pod("u1")))},
+		"off, too soon":                       {evidence: sure(off, looked(gone.Apart-time.Second)), want: gone.MayRun},
+		"off, by the word of a cache":         {evidence: sure(off, cached), want: gone.MayRun},
+		"off, and ready all the same":         {evidence: sure(off, renewal(gone.Before, time.Hour), func(e *gone.Evidence) { e.Host.Ready = true }), want: gone.MayRun},
+		"off, since nobody knows":             {evidence: sure(off, func(e *gone.Evidence) { e.Host.Away = time.Time{} }), want: gone.MayRun},
+		"off, and it asked after that":        {evidence: sure(off, func(e *gone.Evidence) { e.Lease.Updated = now.Add(-20 * time.Minute) }), want: gone.MayRun},
+		"off, and it is static":               {evidence: sure(off, static), want: gone.MayRun},
+		"being deleted, host away":            {evidence: sure(away(now.Add(-time.Hour)), of(pod("u1", deleting)))},
+		"being deleted, host away for a day":  {evidence: sure(away(now.Add(-gone.Grace)), of(pod("u1", deleting)))},
+		"being deleted, host ready":           {evidence: sure(of(pod("u1", deleting)))},
+
+		// Several Nodes claim the host: each of them has to say so.
+		"two in touch":                     {evidence: sure(also(sureHost)), want: gone.Gone},
+		"one in touch, one away":           {evidence: sure(also(awayHost)), want: gone.MayRun},
+		"one away, one in touch":           {evidence: sure(away(now.Add(-time.Hour)), also(sureHost)), want: gone.MayRun},
+		"one in touch, one away for a day": {evidence: sure(also(gone.Host{Away: now.Add(-gone.Grace)})), want: gone.Gone},
+		"one in touch, one off":            {evidence: sure(also(offHost)), want: gone.Gone},
+		"one off, one away":                {evidence: sure(off, also(awayHost)), want: gone.MayRun},
+		"two off":                          {evidence: sure(off, also(offHost)), want: gone.Gone},
+		"being deleted, two off":           {evidence: sure(off, also(offHost), of(pod("u1", deleting))), want: gone.Gone},
+		"being deleted, one of two off":    {evidence: sure(off, also(sureHost), of(pod("u1", deleting)))},
+		"three, the last of them cut off":  {evidence: sure(also(sureHost, gone.Host{Ready: true, Renewal: gone.Once})), want: gone.MayRun},
+
 		"another UID that may be its own":    {evidence: sure(func(e *gone.Evidence) { e.Pod = pod("u2") })},
 		"another UID than the request named": {evidence: sure(func(e *gone.Evidence) { e.Pod, e.Lease.UIDNamed = pod("u2"), true }), want: gone.Gone},
 	} {

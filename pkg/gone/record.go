@@ -46,7 +46,7 @@ func Indexed(x *ipam.Index) Others {
 // against the lease of an owner that is no pod, or of a container of an unknown pod.
 func Record(l lease.Lease, pod *workload.Pod, others Others, now time.Time) (check Check, cause string) {
 	switch {
-	case l.State != lease.Active || l.Owner != "" || l.PodName == "":
+	case !ofPod(l):
 		return "", ""
 	case pod == nil:
 		return PodGone, fmt.Sprintf("pod %s does not exist", l.Who())
@@ -62,6 +62,9 @@ func Record(l lease.Lease, pod *workload.Pod, others Others, now time.Time) (che
 		return PodOtherAddress, fmt.Sprintf("pod %s has %s instead", l.Who(), list(pod.Addrs))
 	}
 }
+
+// ofPod reports whether a pod has the address of a lease, by its name.
+func ofPod(l lease.Lease) bool { return l.State == lease.Active && l.Owner == "" && l.PodName != "" }
 
 // Misnamed reports whether a lease carries an older UID of the pod that has its address: one that reports it, under the
 // name that the lease says.

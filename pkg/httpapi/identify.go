@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/bcsnet/bcsnet/pkg/access"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -79,7 +80,7 @@ func (s *Service) identify(r *http.Request, op route, body []byte) (*http.Reques
 		return h.on(r), ipam.Refuse(ipam.ReasonPlainHTTP,
 			"by plain HTTP, schedulers on nodes are answered alone, and no Node has the address %s", source).
 			WithHint("have the scheduler use https, as docs/scheduler.md shows, or put its address into the annotation %s of "+
-				"its Node", access.HostsAnnotation)
+				"its Node", hosts.Annotation)
 	}
 	of := subjectOf(r, op, body)
 	if !h.by.mayAsk(op.access.by, of) {
@@ -115,7 +116,7 @@ func (s *Service) identifyUser(r *http.Request, op route, of subject) (*http.Req
 			return h.on(r), ipam.Refuse(ipam.ReasonNotPermitted,
 				"%s acts for its own node alone, whose addresses are %s: %s of host %q is not answered", h.by.Name,
 				h.by.hosts(), op.name, clip(of.Host)).
-				WithHint("further addresses of a node stand in its annotation %s", access.HostsAnnotation)
+				WithHint("further addresses of a node stand in its annotation %s", hosts.Annotation)
 		}
 	}
 	q := access.Question{Verb: op.access.verb, Resource: op.access.resource}

@@ -1,7 +1,6 @@
 package ipam
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 )
@@ -25,13 +24,6 @@ func (x *poolView) SetNode(name string, n Node) (reselected []string) {
 		p.hosts = uncounted
 	}
 	return x.reselect(old, n)
-}
-
-// Nodes returns the nodes by name.
-func (x *poolView) Nodes() map[string]Node {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return maps.Clone(x.nodes)
 }
 
 // NodeOf names the node that has an address itself, the first by name when there are several.

@@ -38,8 +38,9 @@ type Pod struct {
 	Node string
 	// HostIPs are the addresses that the pod's status gives for its host; empty until the kubelet reports.
 	HostIPs []netip.Addr
-	// Ended: the pod is Succeeded or Failed. Deleting: it has a deletionTimestamp.
-	Ended, Deleting bool
+	// Ended: the pod is Succeeded or Failed. Over: more than that, its kubelet has said of each container that it has
+	// ended, for good. Deleting: it has a deletionTimestamp.
+	Ended, Over, Deleting bool
 	// DeletedAt is when somebody deleted a pod that is being deleted, to the second; zero for any other.
 	DeletedAt time.Time
 	// EndsBy is the end of the grace period of a pod that is being deleted, its deletionTimestamp, or when it was seen to
@@ -111,7 +112,7 @@ func Static(uid string) bool { return staticUID.MatchString(uid) }
 func FromObject(p *corev1.Pod) Pod {
 	pod := Pod{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Node: p.Spec.NodeName,
-		Ended:    p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
+		Ended:    ended(p),
 		Deleting: p.DeletionTimestamp != nil,
 	}
 	pod.Version, _ = strconv.ParseUint(p.ResourceVersion, 10, 64)
@@ -135,7 +136,7 @@ func FromObject(p *corev1.Pod) Pod {
 		pod.Started = p.Status.StartTime.Time
 	}
 	if pod.Ended {
-		pod.EndedAt = endedAt(p)
+		pod.EndedAt, pod.Over = endedAt(p), over(p)
 	}
 	pod.Controller, pod.Generated = controllerOf(p), p.GenerateName != ""
 	pod.Annotations, pod.VM = understood(p.Annotations), p.Labels[VMLabel]
@@ -245,8 +246,11 @@ func Trim(p *corev1.Pod) *corev1.Pod {
 		text, _ := json.Marshal(all) // cannot fail
 		metav1.SetMetaDataAnnotation(&t.ObjectMeta, NetworkStatus, string(text))
 	}
-	if at := endedAt(p); !at.IsZero() && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed) {
-		t.Status.Conditions = []corev1.PodCondition{{LastTransitionTime: metav1.NewTime(at)}}
+	if ended(p) {
+		if at := endedAt(p); !at.IsZero() {
+			t.Status.Conditions = []corev1.PodCondition{{LastTransitionTime: metav1.NewTime(at)}}
+		}
+		trimOver(p, t)
 	}
 	return t
 }

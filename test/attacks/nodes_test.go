@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bcsnet/bcsnet/pkg/access"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -120,7 +120,7 @@ func ownAnnotation(t *testing.T, w *world) {
 	// further is nobody's, and given the victim's by an operator.
 	const further, given = "10.77.0.99", "10.77.0.98"
 	annotate := func(c client.Client, node, value string) error {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, access.HostsAnnotation, value)
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, hosts.Annotation, value)
 		return c.Patch(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}},
 			client.RawPatch(types.MergePatchType, []byte(patch)))
 	}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/access"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -125,7 +125,7 @@ func (d *door) node(t *testing.T, name, host, further string) {
 	t.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if further != "" {
-		n.Annotations = map[string]string{access.HostsAnnotation: further}
+		n.Annotations = map[string]string{hosts.Annotation: further}
 	}
 	d.create(n)
 	t.Cleanup(func() { _ = shared.admin.Delete(context.Background(), n) })

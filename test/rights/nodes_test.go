@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/bcsnet/bcsnet/pkg/access"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -190,7 +190,7 @@ func TestRefusalOfNodes(t *testing.T) {
 func TestKubeletAnnotatesNoHosts(t *testing.T) {
 	ready(t)
 	o := node(t, "annotated-node")
-	const annotation = access.HostsAnnotation
+	const annotation = hosts.Annotation
 	kubelet := as(t, "system:node:"+o.Name, "system:nodes")
 	metadata := func(name string, value any) client.Patch {
 		text, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{name: value}}})

@@ -57,8 +57,11 @@ func FindHost(ctx context.Context, s *app.App, word string) (*FoundHost, error) 
 		h.Blind = true // no node at all says nothing of this host
 	}
 	for _, n := range nodes {
-		if slices.Contains(n.Addrs, host) {
-			h.Node, h.Addrs, h.Nodes = &n, n.Addrs, append(h.Nodes, n)
+		if !slices.Contains(n.Addrs, host) {
+			continue
+		}
+		if h.Nodes = append(h.Nodes, n); h.Node == nil || n.Ready && !h.Node.Ready { // alive while one of them is
+			h.Node, h.Addrs = &n, n.Addrs
 		}
 	}
 	return h, nil

@@ -107,7 +107,15 @@ func podStateOf(
 		return PodState{}, err
 	}
 	e := gone.Evidence{Lease: l, Pod: pod.Pod, Live: true, Others: others, Now: leases.Now()}
-	check, _ := gone.Record(l, pod.Pod, others, e.Now)
+	check, _ := gone.Suspect(e)
+	if check != "" && check != gone.PodOtherAddress || pod.Pod != nil && pod.Deleting {
+		all, err := nodes()
+		if err != nil {
+			return PodState{}, err
+		}
+		e.Host = gone.HostOf(Table(all).At(l.Host))
+		check, _ = gone.Suspect(e)
+	}
 	if check == "" || check == gone.PodOtherAddress {
 		return PodState{Lives: true, Phase: pod.phase, Text: presence(l, pod)}, nil
 	}
@@ -115,19 +123,13 @@ func podStateOf(
 	if !e.Since.IsZero() {
 		e.For = e.Now.Sub(e.Since)
 	}
-	all, err := nodes()
-	if err != nil {
-		return PodState{}, err
-	}
-	for _, n := range all {
-		if slices.Contains(n.Addrs, l.Host) {
-			e.Host = gone.Host{Ready: n.State == HostReady, Away: n.Since, Renewal: gone.NoLease}
-		}
-	}
 	text := map[gone.Check]string{
 		gone.PodGone: "is gone", gone.PodReplaced: "is gone; there is another of its name", gone.PodEnded: "has ended (" +
 			string(pod.phase) + ")",
 	}[check]
+	if check == gone.PodGone && pod.Pod != nil {
+		text = "is being deleted, and its host is out of service"
+	}
 	d := gone.Default().Decide(e)
 	if d.Verdict == gone.MayRun {
 		text += ", but its containers may still run: " + d.Doubt

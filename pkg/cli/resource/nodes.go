@@ -3,8 +3,6 @@ package resource
 import (
 	"context"
 	"iter"
-	"net/netip"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,20 +10,24 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/bcsnet/bcsnet/pkg/access"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Node has the fields of a Node that commands show and compare.
+// Node is a Node as commands show and compare it.
 type Node struct {
-	Name, State string
-	Since       time.Time    // of State, where the node says
-	Addrs       []netip.Addr // internal first
-	Internal    []netip.Addr
-	Further     []netip.Addr // those that its annotation gives it
-	Labels      map[string]string
+	hosts.Node
+	State string
+}
+
+// Table returns nodes by their addresses.
+func Table(nodes []Node) *hosts.Table {
+	t := hosts.NewTable()
+	for _, n := range nodes {
+		t.Set(n.Node)
+	}
+	return t
 }
 
 // Known returns a node as an index takes it.
@@ -95,26 +97,9 @@ func ReadNode(u *unstructured.Unstructured) (Node, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
 		return Node{}, err
 	}
-	n := Node{Name: o.Name, State: HostNotReady, Labels: o.Labels}
-	n.Further = access.FurtherHosts(o.Annotations[access.HostsAnnotation])
-	for _, kind := range []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP} {
-		for _, a := range o.Status.Addresses {
-			if ip, err := ipaddr.ParseAddr(a.Address); err == nil && a.Type == kind {
-				n.Addrs = append(n.Addrs, ip)
-				if kind == corev1.NodeInternalIP {
-					n.Internal = append(n.Internal, ip)
-				}
-			}
-		}
-	}
-	for _, c := range o.Status.Conditions {
-		if c.Type != corev1.NodeReady {
-			continue
-		}
-		n.Since = c.LastTransitionTime.Time
-		if c.Status == corev1.ConditionTrue {
-			n.State = HostReady
-		}
+	n := Node{Node: hosts.Of(&o), State: HostNotReady}
+	if n.Ready {
+		n.State = HostReady
 	}
 	return n, nil
 }

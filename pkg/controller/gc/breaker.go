@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
@@ -36,8 +37,8 @@ const (
 // then. Of a host that has been away for longer than its grace period no node is required.
 type Breaker struct {
 	live client.Reader
-	// node returns the ready node that a host is; ok is false when it is none.
-	node    func(host netip.Addr) (name string, ok bool)
+	// nodes returns the nodes that claim the address of a host.
+	nodes   func(host netip.Addr) []node.Claim
 	gauge   prometheus.Gauge
 	changed func(pool string)
 	log     *slog.Logger
@@ -54,9 +55,9 @@ type Breaker struct {
 
 // NewBreaker returns a closed breaker. changed is called for a pool whose leases begin or cease to wait.
 func NewBreaker(
-	live client.Reader, node func(netip.Addr) (string, bool), changed func(pool string), log *slog.Logger,
+	live client.Reader, nodes func(netip.Addr) []node.Claim, changed func(pool string), log *slog.Logger,
 ) *Breaker {
-	return &Breaker{live: live, node: node, changed: changed, log: log, gauge: prometheus.NewGauge(prometheus.GaugeOpts{
+	return &Breaker{live: live, nodes: nodes, changed: changed, log: log, gauge: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "bcsnet_collection_braked", Help: "1 while no addresses are taken back because there are too many at once.",
 	})}
 }
@@ -171,8 +172,10 @@ func (b *Breaker) verify(ctx context.Context, due []suspect) (seen, unseen []sus
 	wanted := map[object]error{}
 	of := func(s suspect) []object {
 		all := []object{{"Namespace", s.lease.Namespace}}
-		if node, ok := b.node(s.lease.Host); ok {
-			all = append(all, object{"Node", node})
+		for _, n := range b.nodes(s.lease.Host) {
+			if n.Ready {
+				all = append(all, object{"Node", n.Name})
+			}
 		}
 		return all
 	}

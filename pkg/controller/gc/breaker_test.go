@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -33,7 +34,7 @@ func (namespaces) List(context.Context, client.ObjectList, ...client.ListOption)
 
 // A circuit breaker that waits for one namespace takes a second look at others that go all at once meanwhile.
 func TestBrakeLooksAgain(t *testing.T) {
-	b := NewBreaker(namespaces{"shop": true}, func(netip.Addr) (string, bool) { return "", false }, func(string) {},
+	b := NewBreaker(namespaces{"shop": true}, func(netip.Addr) []node.Claim { return nil }, func(string) {},
 		slog.New(slog.DiscardHandler))
 	due := func(namespace string, from, n byte) (all []suspect) {
 		for i := range n {

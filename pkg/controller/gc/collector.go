@@ -225,11 +225,10 @@ func (c *Collector) collect(ctx context.Context, s suspect, now time.Time) (aliv
 	l := s.lease
 	ctx, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
 	defer cancel()
-	e := c.evidence(s, now)
-	if e.Pod, e.Live, err = c.lastLook(ctx, l); err != nil {
+	d, err := c.lastLook(ctx, s, now)
+	if err != nil {
 		return false, err
 	}
-	d := c.timed().Decide(e)
 	if d.Verdict != gone.Gone {
 		return true, nil
 	}

@@ -54,45 +54,60 @@ func (b *beats) of(ctx context.Context, nodes map[string]struct{}) map[string]st
 	return out
 }
 
-// listen notes which hosts have renewed their Leases since their suspects were seen first, and until when they had not.
+// touch is how a ready node that claims a suspect's host was heard of since the suspect was seen first.
+type touch struct {
+	// beat is when it renewed its Lease at the last look; renewal is what became of that.
+	beat    string
+	renewal gone.Renewal
+	// missed is how long after the first look it was seen last not to be in touch.
+	missed time.Duration
+}
+
+// next returns what one more look at the Lease amounts to. read: it could be read.
+func (t touch) next(beat string, read bool) touch {
+	switch {
+	case t.renewal == gone.Since, !read:
+	case beat == "":
+		t.beat, t.renewal = "", gone.NoLease
+	case t.beat == "":
+		t.beat, t.renewal = beat, gone.Before
+	case beat != t.beat && t.renewal == gone.Once:
+		t.renewal = gone.Since
+	case beat != t.beat:
+		t.beat, t.renewal = beat, gone.Once
+	}
+	return t
+}
+
+// inTouch reports whether the kubelet was in touch with the API server at this look.
+func (t touch) inTouch() bool { return t.renewal == gone.Since || t.renewal == gone.NoLease }
+
+// listen notes which nodes have renewed their Leases since their suspects were seen first, and until when they had not.
 func (c *Collector) listen(ctx context.Context, seen map[spot]suspect, now time.Time) {
 	wanted := map[string]struct{}{}
 	for _, s := range seen {
-		if node, ready := c.Nodes.ReadyNode(s.lease.Host); ready && (s.renewal != gone.Since || s.node != node) {
-			wanted[node] = struct{}{}
+		for _, n := range c.Nodes.At(s.lease.Host) {
+			if n.Ready && s.nodes[n.Name].renewal != gone.Since {
+				wanted[n.Name] = struct{}{}
+			}
 		}
 	}
 	heard := c.beats.of(ctx, wanted)
 	for at, s := range seen {
-		node, _ := c.Nodes.ReadyNode(s.lease.Host)
-		beat, ok := heard[node]
-		switch {
-		case s.node != node:
-			s.node, s.beat, s.renewal = node, beat, before(beat, ok)
-		case s.renewal == gone.Since, !ok:
-		case s.renewal == gone.Unread, beat == "":
-			s.beat, s.renewal = beat, before(beat, ok)
-		case beat != s.beat && s.renewal == gone.Once:
-			s.renewal = gone.Since
-		case beat != s.beat:
-			s.beat, s.renewal = beat, gone.Once
+		nodes := map[string]touch{}
+		for _, n := range c.Nodes.At(s.lease.Host) {
+			t, known := s.nodes[n.Name]
+			if beat, read := heard[n.Name]; n.Ready {
+				t = t.next(beat, read)
+			} else {
+				t.beat, t.renewal = "", gone.Unread
+			}
+			if (!known || !t.inTouch()) && !failpoint.Broken("back") {
+				t.missed = now.Sub(s.since)
+			}
+			nodes[n.Name] = t
 		}
-		if touch := s.renewal == gone.Since || s.renewal == gone.NoLease; (node == "" || !touch) &&
-			!failpoint.Broken("back") {
-			s.missed = now.Sub(s.since)
-		}
+		s.nodes = nodes
 		seen[at] = s
-	}
-}
-
-// before returns the renewal that the first look at a Lease amounts to.
-func before(beat string, read bool) gone.Renewal {
-	switch {
-	case !read:
-		return gone.Unread
-	case beat == "":
-		return gone.NoLease
-	default:
-		return gone.Before
 	}
 }

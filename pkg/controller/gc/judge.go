@@ -5,7 +5,13 @@ import (
 	"errors"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -36,17 +42,17 @@ func (c *Collector) judge(ctx context.Context, l lease.Lease, live bool) (d gone
 	if !ok || s.lease.Version != l.Version {
 		s = suspect{lease: l, since: now, first: c.Leases.Now()}
 	}
-	e := c.evidence(s, now)
-	if e.Live = true; live {
-		e.Pod, err = c.livePod(ctx, l)
-	} else {
-		e.Pod, err = c.cachedPod(ctx, l.Holder)
+	if live {
+		return c.lastLook(ctx, s, now)
 	}
+	e := c.evidence(s, now)
+	e.Live = true
+	e.Pod, err = c.cachedPod(ctx, l.Holder)
 	return c.timed().Decide(e), err
 }
 
-// doubt returns why the containers of a suspect may still run, as far as that is known without asking the API server
-// for its pod; empty for no doubt.
+// doubt returns why the containers of a suspect may still run, as far as that is known without asking the API server;
+// empty for no doubt.
 func (c *Collector) doubt(s suspect, now time.Time) string {
 	e := c.evidence(s, now)
 	e.Live = true
@@ -55,15 +61,25 @@ func (c *Collector) doubt(s suspect, now time.Time) string {
 
 // evidence returns what the passes know of a suspect.
 func (c *Collector) evidence(s suspect, now time.Time) gone.Evidence {
+	return c.evidenceOn(c.Nodes.At(s.lease.Host), s, now)
+}
+
+// evidenceOn returns what the passes know of a suspect, and what some nodes that claim its host say.
+func (c *Collector) evidenceOn(claims []node.Claim, s suspect, now time.Time) gone.Evidence {
 	e := gone.Evidence{
-		Lease: s.lease, Others: gone.Indexed(c.Index), Now: c.Leases.Now(), Since: s.first, For: now.Sub(s.since),
-		Host: gone.Host{Ready: true, Renewal: s.renewal, Missed: s.missed},
+		Lease: s.lease, Pod: s.pod, Others: gone.Indexed(c.Index), Now: c.Leases.Now(), Since: s.first, For: now.Sub(s.since),
+		Host: gone.Host{Away: s.first}, // no Node: it may be there for all that is known
 	}
 	e.Lease.Termination = c.longest(s.lease)
-	if since, away := c.Nodes.AwaySince(s.lease.Host); away {
-		e.Host = gone.Host{Away: since}
-		if !c.Nodes.Known(s.lease.Host) {
-			e.Host.Away = s.first // it may be there for all that is known, as with a second network card
+	for i, n := range claims {
+		t := s.nodes[n.Name]
+		h := gone.Host{
+			Ready: n.Ready, Away: n.Away, OutOfService: n.OutOfService, Renewal: t.renewal, Missed: t.missed,
+		}
+		if i == 0 {
+			e.Host = h
+		} else {
+			e.Host.Also = append(e.Host.Also, h)
 		}
 	}
 	return e
@@ -77,15 +93,39 @@ func (c *Collector) timed() gone.Rule {
 	return r
 }
 
-// lastLook reads the pod of a lease from the API server before its address is taken back. live is false where that
-// could not be read.
-func (c *Collector) lastLook(ctx context.Context, l lease.Lease) (pod *workload.Pod, live bool, err error) {
+// lastLook decides about a suspect by what the API server says, before its address is taken back.
+func (c *Collector) lastLook(ctx context.Context, s suspect, now time.Time) (d gone.Decision, err error) {
 	if failpoint.Broken("collect", "live") { // relies on the cache
-		pod, err = c.cachedPod(ctx, l.Holder)
-		return pod, false, err
+		e := c.evidence(s, now)
+		e.Pod, err = c.cachedPod(ctx, s.lease.Holder)
+		return c.timed().Decide(e), err
 	}
-	pod, err = c.livePod(ctx, l)
-	return pod, err == nil, err
+	claims := c.Nodes.At(s.lease.Host)
+	if err := c.confirmOff(ctx, claims); err != nil {
+		return d, err
+	}
+	e := c.evidenceOn(claims, s, now)
+	if e.Pod, err = c.livePod(ctx, s.lease); err != nil {
+		return d, err
+	}
+	e.Live = true
+	return c.timed().Decide(e), nil
+}
+
+// confirmOff asks the API server whether nodes that are out of service are so still: the cache may be behind, and the
+// machine back.
+func (c *Collector) confirmOff(ctx context.Context, claims []node.Claim) error {
+	for i := range claims {
+		if n := &claims[i]; n.OutOfService && !n.Ready {
+			var o corev1.Node
+			if err := c.Live.Get(ctx, types.NamespacedName{Name: n.Name}, &o); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			is := hosts.Of(&o) // nothing, if the Node is gone
+			n.OutOfService = is.OutOfService && !is.Ready
+		}
+	}
+	return nil
 }
 
 // livePod returns the pod of a lease as the API server has it; nil when there is none.

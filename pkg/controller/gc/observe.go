@@ -18,18 +18,16 @@ import (
 // suspect is a lease that looks given up.
 type suspect struct {
 	lease lease.Lease
+	// pod is the one of the holder's name, as the cache has it; nil when there is none.
+	pod *workload.Pod
 	// check is by which check, cause why; since is when this process saw it so first, by the local clock, and first when
 	// any did, by the API server's.
 	check gone.Check
 	cause string
 	since time.Time
 	first time.Time
-	// node is the ready node that the host was when its Lease was looked at first, beat how that was then; renewal is what
-	// became of it.
-	node, beat string
-	renewal    gone.Renewal
-	// missed is how long after since the host was seen last not to be in touch.
-	missed time.Duration
+	// nodes are those that claim its host.
+	nodes map[string]touch
 	// reported: a dry run has logged it.
 	reported bool
 }
@@ -86,15 +84,12 @@ func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 			c.identify(ctx, l)
 			continue
 		}
-		check, cause := gone.Record(l, pod, gone.Indexed(c.Index), c.Leases.Now())
-		if check == "" || check == gone.PodOtherAddress {
+		s := suspect{lease: l, pod: pod, since: now, first: c.Leases.Now()}
+		if s.check, s.cause = gone.Suspect(c.evidence(s, now)); s.check == "" || s.check == gone.PodOtherAddress {
 			continue
 		}
-		s := suspect{lease: l, check: check, cause: cause, since: now, first: c.Leases.Now()}
-		if before, ok := c.suspects[spotOf(l)]; ok && before.lease.Version == l.Version && before.check == check {
-			s.since, s.first, s.reported = before.since, before.first, before.reported
-			s.node, s.beat, s.renewal = before.node, before.beat, before.renewal
-			s.missed = before.missed
+		if before, ok := c.suspects[spotOf(l)]; ok && before.lease.Version == l.Version && before.check == s.check {
+			s.since, s.first, s.reported, s.nodes = before.since, before.first, before.reported, before.nodes
 		}
 		if at, ok := c.waits.since(l); ok && at.Before(s.first) {
 			s.first = at // an earlier process saw it

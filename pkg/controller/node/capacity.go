@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
@@ -117,7 +118,7 @@ func (c *Capacity) Set(o *corev1.Node) {
 		n = &nodeCapacity{name: o.Name, uid: o.UID}
 		c.nodes[o.Name] = n
 	}
-	if addrs := nodeOf(o).Addrs; !slices.Equal(n.addrs, addrs) {
+	if addrs := hosts.Of(o).Addrs; !slices.Equal(n.addrs, addrs) {
 		c.unlist(n)
 		n.addrs, n.fresh = addrs, false
 		for _, a := range addrs {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bcsnet/bcsnet/pkg/access"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
@@ -18,7 +18,7 @@ import (
 // GatewayAnnotation on a node gives the gateway of its pods, where --gateway-source is host.
 const GatewayAnnotation = "netservicecontroller.bkbcs.tencent.com/gateway"
 
-// Nodes keeps the addresses and gateway annotations of the nodes, and which hosts are away.
+// Nodes keeps the nodes of the cluster: which addresses they claim, their gateways, and since when they are away.
 type Nodes struct {
 	index *ipam.Index
 	// changed is called with the addresses that a node has got or lost, and with the pools whose host selectors choose
@@ -27,14 +27,10 @@ type Nodes struct {
 	// now is the API server's time.
 	now      func() time.Time
 	mu       sync.RWMutex
-	addrs    map[string][]netip.Addr
-	further  map[string][]netip.Addr // those of the annotation, each once
-	given    map[netip.Addr]int      // to how many nodes annotations give an address
-	has      map[netip.Addr]int      // how many nodes have an address
-	gateways map[netip.Addr]netip.Addr
-	// ready has the ready node of an address; away has since when there is none.
-	ready map[netip.Addr]string
-	away  map[netip.Addr]time.Time
+	table    *hosts.Table
+	gateways map[string]netip.Addr
+	// away has since when a node is not ready.
+	away map[string]time.Time
 }
 
 // New returns Nodes that know no node. changed is called with the addresses that a node has got or lost, and with the
@@ -42,200 +38,107 @@ type Nodes struct {
 func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
 	return &Nodes{
 		index: index, changed: changed, now: now,
-		addrs: map[string][]netip.Addr{}, further: map[string][]netip.Addr{}, given: map[netip.Addr]int{},
-		has: map[netip.Addr]int{}, gateways: map[netip.Addr]netip.Addr{},
-		ready: map[netip.Addr]string{}, away: map[netip.Addr]time.Time{},
+		table: hosts.NewTable(), gateways: map[string]netip.Addr{}, away: map[string]time.Time{},
 	}
 }
 
 // Set records a node as the cache has it.
 func (n *Nodes) Set(o *corev1.Node) {
+	is := hosts.Of(o)
 	gateway, _ := ipaddr.ParseAddr(o.Annotations[GatewayAnnotation])
-	ready, since := readiness(o)
-	n.give(o.Name, access.FurtherHosts(o.Annotations[access.HostsAnnotation]))
-	n.put(o.Name, nodeOf(o), gateway, ready, since)
-}
-
-// nodeOf reads the addresses by which a node may ask for its pods, and its labels.
-func nodeOf(o *corev1.Node) (n ipam.Node) {
-	for _, a := range o.Status.Addresses {
-		if a.Type != corev1.NodeInternalIP && a.Type != corev1.NodeExternalIP {
-			continue
-		}
-		ip, err := ipaddr.ParseAddr(a.Address)
-		if err != nil {
-			continue
-		}
-		if !slices.Contains(n.Addrs, ip) {
-			n.Addrs = append(n.Addrs, ip)
-		}
-		if a.Type == corev1.NodeInternalIP && !slices.Contains(n.Internal, ip) {
-			n.Internal = append(n.Internal, ip)
-		}
+	n.mu.Lock()
+	was := n.table.Set(is)
+	if n.gateways[is.Name] = gateway; !gateway.IsValid() {
+		delete(n.gateways, is.Name)
 	}
-	n.Labels = o.Labels
-	return n
-}
-
-// readiness reports whether a node is ready, and since when it is as it is.
-func readiness(o *corev1.Node) (ready bool, since time.Time) {
-	for _, c := range o.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
-		}
-	}
-	return false, time.Time{}
+	n.noteAway(is)
+	n.mu.Unlock()
+	n.publish(o.Name, was.Addrs, is)
 }
 
 // Remove forgets a node.
 func (n *Nodes) Remove(o *corev1.Node) {
-	n.give(o.Name, nil)
-	n.put(o.Name, ipam.Node{}, netip.Addr{}, false, time.Time{})
-}
-
-// give records the further addresses of a node.
-func (n *Nodes) give(name string, further []netip.Addr) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, a := range n.further[name] {
-		if n.given[a]--; n.given[a] == 0 {
-			delete(n.given, a)
-		}
-	}
-	delete(n.further, name)
-	if len(further) > 0 {
-		n.further[name] = further
-	}
-	for _, a := range further {
-		n.given[a]++
-	}
-}
-
-func (n *Nodes) put(name string, o ipam.Node, gateway netip.Addr, ready bool, since time.Time) {
-	addrs := o.Addrs
-	n.mu.Lock()
-	n.noteReady(name, addrs, ready, since)
-	before := n.addrs[name]
-	for _, a := range before {
-		delete(n.gateways, a)
-		if n.has[a]--; n.has[a] == 0 {
-			delete(n.has, a)
-		}
-	}
-	n.addrs[name] = addrs
-	if len(addrs) == 0 {
-		delete(n.addrs, name)
-	}
-	for _, a := range addrs {
-		n.has[a]++
-		if gateway.IsValid() {
-			n.gateways[a] = gateway
-		}
-	}
+	was := n.table.Remove(o.Name)
+	delete(n.gateways, o.Name)
+	delete(n.away, o.Name)
 	n.mu.Unlock()
-	pools := n.index.SetNode(name, o)
-	if slices.Equal(before, addrs) {
-		before, addrs = nil, nil
+	n.publish(o.Name, was.Addrs, hosts.Node{})
+}
+
+// publish tells the index and the pools about a node.
+func (n *Nodes) publish(name string, before []netip.Addr, is hosts.Node) {
+	pools, after := n.index.SetNode(name, indexed(is)), is.Addrs
+	if slices.Equal(before, after) {
+		before, after = nil, nil
 	}
-	if all := slices.Concat(before, addrs); len(all)+len(pools) > 0 {
+	if all := slices.Concat(before, after); len(all)+len(pools) > 0 {
 		n.changed(all, pools)
 	}
 }
 
-// noteReady records which addresses are a ready node's.
-func (n *Nodes) noteReady(name string, addrs []netip.Addr, ready bool, since time.Time) {
-	before := n.addrs[name]
-	for _, a := range before {
-		if n.ready[a] == name {
-			delete(n.ready, a)
-		}
-	}
-	if ready {
-		for _, a := range addrs {
-			n.ready[a] = name
-			delete(n.away, a)
-		}
-	}
-	for _, a := range slices.Concat(before, addrs) {
-		if _, ok := n.ready[a]; ok {
-			continue
-		}
-		if len(addrs) == 0 && len(n.index.ByHost(a)) == 0 {
-			delete(n.away, a) // it has gone and left nothing
-			continue
-		}
-		if _, known := n.away[a]; !known {
-			n.away[a] = n.now()
-		}
-		if !since.IsZero() && since.Before(n.away[a]) && slices.Contains(addrs, a) {
-			n.away[a] = since // it was not ready before this process looked
-		}
-	}
+// indexed returns a node as an index takes it.
+func indexed(n hosts.Node) ipam.Node {
+	return ipam.Node{Addrs: n.Addrs, Internal: n.Internal, Labels: n.Labels}
 }
 
-// AwaySince returns since when no ready node has the address of a host; away is false while one has. For a host that is
-// new to this process, it is the time of the first call.
-func (n *Nodes) AwaySince(host netip.Addr) (since time.Time, away bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if _, ready := n.ready[host]; ready {
-		return time.Time{}, false
+// noteAway records since when a node is not ready: since when it says so itself, or was seen so first, whichever was
+// earlier.
+func (n *Nodes) noteAway(is hosts.Node) {
+	if is.Ready {
+		delete(n.away, is.Name)
+		return
 	}
-	if _, known := n.away[host]; !known {
-		n.away[host] = n.now()
+	since, known := n.away[is.Name]
+	if !known {
+		since = n.now()
 	}
-	return n.away[host], true
+	if !is.Since.IsZero() && is.Since.Before(since) {
+		since = is.Since // it was not ready before this process looked
+	}
+	n.away[is.Name] = since
 }
 
-// Known reports whether any node, ready or not, has the address of a host.
-func (n *Nodes) Known(host netip.Addr) bool {
+// Claim is a node that claims an address, and since when it is away; zero for one that is ready.
+type Claim struct {
+	hosts.Node
+	Away time.Time
+}
+
+// At returns the nodes that claim the address of a host, ready or not, in the order of their names.
+func (n *Nodes) At(host netip.Addr) (all []Claim) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	return n.has[host] > 0
-}
-
-// ReadyNode returns the ready node that has the address of a host.
-func (n *Nodes) ReadyNode(host netip.Addr) (name string, ok bool) {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	name, ok = n.ready[host]
-	return name, ok
-}
-
-// Of returns the addresses of a node.
-func (n *Nodes) Of(name string) []netip.Addr {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return n.addrs[name]
-}
-
-// Hosts returns the addresses that a node asks for: its own, and those that an operator has added. One that is another
-// node's own, or that another node was given, too, is not among the added ones: where no policy refuses it, a kubelet
-// may annotate its own Node. Which of the two was meant cannot be seen, so it is neither's.
-func (n *Nodes) Hosts(name string) []netip.Addr {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	all := slices.Clone(n.addrs[name])
-	for _, a := range n.further[name] {
-		if n.has[a] == 0 && n.given[a] == 1 {
-			all = append(all, a)
-		}
+	for _, is := range n.table.At(host) {
+		all = append(all, Claim{is, n.away[is.Name]})
 	}
 	return all
 }
 
-// IsHost reports whether any node asks for a host, by its own addresses or by those that an operator has added.
-func (n *Nodes) IsHost(host netip.Addr) bool {
+// Known reports whether any node, ready or not, claims the address of a host.
+func (n *Nodes) Known(host netip.Addr) bool {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	return n.has[host] > 0 || n.given[host] > 0
+	return n.table.Claimed(host)
 }
 
-// Gateway returns the gateway in the annotation of a host's node; invalid when there is none.
-func (n *Nodes) Gateway(host netip.Addr) netip.Addr {
+// Hosts returns the addresses for which callers on a node may act (hosts.Table.ActsFor).
+func (n *Nodes) Hosts(name string) []netip.Addr {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	return n.gateways[host]
+	return n.table.ActsFor(name)
+}
+
+// Gateway returns the gateway in the annotation of a host's node; invalid if there is none.
+func (n *Nodes) Gateway(host netip.Addr) (gateway netip.Addr) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	for _, is := range n.table.At(host) {
+		if g := n.gateways[is.Name]; g.IsValid() && slices.Contains(n.table.ActsFor(is.Name), host) {
+			return g
+		}
+	}
+	return netip.Addr{}
 }
 
 // Trim returns a node with no more than is read here: what the cache keeps. Of the node's resources these are those
@@ -243,12 +146,15 @@ func (n *Nodes) Gateway(host netip.Addr) netip.Addr {
 func Trim(o *corev1.Node, resources scheduling.Resources) *corev1.Node {
 	t := &corev1.Node{}
 	t.Name, t.UID, t.ResourceVersion, t.Labels = o.Name, o.UID, o.ResourceVersion, o.Labels
-	for _, name := range []string{GatewayAnnotation, access.HostsAnnotation} {
+	for _, name := range []string{GatewayAnnotation, hosts.Annotation} {
 		if v, ok := o.Annotations[name]; ok {
 			metav1.SetMetaDataAnnotation(&t.ObjectMeta, name, v)
 		}
 	}
 	t.Status.Addresses = o.Status.Addresses
+	if i := slices.IndexFunc(o.Spec.Taints, hosts.IsOutOfService); i >= 0 {
+		t.Spec.Taints = o.Spec.Taints[i : i+1 : i+1]
+	}
 	if at := slices.IndexFunc(o.ManagedFields, publishes); at >= 0 {
 		t.ManagedFields = o.ManagedFields[at : at+1 : at+1]
 	}

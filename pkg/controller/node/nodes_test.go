@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bcsnet/bcsnet/pkg/access"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -20,18 +20,18 @@ func TestHosts(t *testing.T) {
 	n := New(ipam.NewIndex(), func([]netip.Addr, []string) {}, time.Now)
 	o := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "n", Annotations: map[string]string{access.HostsAnnotation: "10.8.0.11, x,,fd00:8::11,10.8.0.11", "other": "x"},
+			Name: "n", Annotations: map[string]string{hosts.Annotation: "10.8.0.11, x,,fd00:8::11,10.8.0.11", "other": "x"},
 		},
 		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.11"}}},
 	}
-	hosts := func() (all []string) {
+	own := func() (all []string) {
 		for _, a := range n.Hosts("n") {
 			all = append(all, a.String())
 		}
 		return all
 	}
 	n.Set(Trim(o, nil))
-	if diff := cmp.Diff([]string{"10.0.0.11", "10.8.0.11", "fd00:8::11"}, hosts()); diff != "" {
+	if diff := cmp.Diff([]string{"10.0.0.11", "10.8.0.11", "fd00:8::11"}, own()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	other := &corev1.Node{
@@ -39,22 +39,22 @@ func TestHosts(t *testing.T) {
 		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.8.0.11"}}},
 	}
 	n.Set(other)
-	if diff := cmp.Diff([]string{"10.0.0.11", "fd00:8::11"}, hosts()); diff != "" {
+	if diff := cmp.Diff([]string{"10.0.0.11", "fd00:8::11"}, own()); diff != "" {
 		t.Errorf("an address in the annotation is another node's own (-want +got):\n%s", diff)
 	}
 	for host, want := range map[string]bool{"10.0.0.11": true, "fd00:8::11": true, "10.8.0.11": true, "10.0.0.12": false} {
-		if got := n.IsHost(netip.MustParseAddr(host)); got != want {
+		if got := n.Known(netip.MustParseAddr(host)); got != want {
 			t.Errorf("%s is a host: %t", host, got)
 		}
 	}
 	n.Remove(other)
 	o.Annotations = nil
 	n.Set(Trim(o, nil))
-	if diff := cmp.Diff([]string{"10.0.0.11"}, hosts()); diff != "" {
+	if diff := cmp.Diff([]string{"10.0.0.11"}, own()); diff != "" {
 		t.Errorf("without the annotation (-want +got):\n%s", diff)
 	}
 	n.Remove(o)
-	if got := hosts(); len(got) != 0 {
+	if got := own(); len(got) != 0 {
 		t.Errorf("removed: %v", got)
 	}
 }
@@ -63,9 +63,9 @@ func TestHosts(t *testing.T) {
 func TestHostsThatTwoWereGiven(t *testing.T) {
 	t.Parallel()
 	n := New(ipam.NewIndex(), func([]netip.Addr, []string) {}, time.Now)
-	annotated := func(name, hosts string) *corev1.Node {
+	annotated := func(name, further string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-			Name: name, Annotations: map[string]string{access.HostsAnnotation: hosts},
+			Name: name, Annotations: map[string]string{hosts.Annotation: further},
 		}}
 	}
 	shared := netip.MustParseAddr("10.8.0.11")
@@ -86,7 +86,7 @@ func TestHostsThatTwoWereGiven(t *testing.T) {
 	if got := n.Hosts("b"); !slices.Contains(got, netip.MustParseAddr("10.8.0.12")) {
 		t.Errorf("b has %v", got)
 	}
-	if !n.IsHost(shared) {
+	if !n.Known(shared) {
 		t.Error("it is a host's no more")
 	}
 	n.Set(annotated("a", "10.8.0.13"))
@@ -95,7 +95,7 @@ func TestHostsThatTwoWereGiven(t *testing.T) {
 	n.Set(annotated("a", "10.8.0.11"))
 	want("the other is gone", "a")
 	n.Remove(annotated("a", ""))
-	if n.IsHost(shared) {
+	if n.Known(shared) {
 		t.Error("it is a host's still")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -29,7 +30,7 @@ func (v *cleanup) end(ctx context.Context, j *judgement) error {
 	if err := v.wait(ctx, j); err != nil {
 		return err
 	}
-	hosts, err := v.hosts(ctx)
+	nodes, err := v.hosts(ctx)
 	if err != nil && !v.force {
 		return err
 	}
@@ -43,7 +44,7 @@ func (v *cleanup) end(ctx context.Context, j *judgement) error {
 		change := lease.Change{Verb: lease.VerbRelease, By: author, Reason: v.reason}
 		if !v.force && f.fate == isGone {
 			change.Reason = cmp.Or(v.reason, "cleanup: "+string(f.check))
-			kept, err := j.again.Release(ctx, l, f.check, hosts[l.Host], change, v.kept)
+			kept, err := j.again.Release(ctx, l, f.check, gone.HostOf(nodes.At(l.Host)), change, v.kept)
 			if err == nil && kept != "" {
 				return leftAlone(kept)
 			}

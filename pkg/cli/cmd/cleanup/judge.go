@@ -3,7 +3,6 @@ package cleanup
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -13,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -66,12 +66,12 @@ func (v *cleanup) judge(ctx context.Context, held []lease.Lease) (*judgement, er
 	if unread != nil && !v.force {
 		return nil, fmt.Errorf("nothing is released: whether the holders live is unknown: %w", unread)
 	}
-	hosts, err := v.hosts(ctx)
+	nodes, err := v.hosts(ctx)
 	if err != nil && !v.force {
 		return nil, fmt.Errorf("nothing is released: whether the hosts are ready is unknown: %w", err)
 	}
 	for _, l := range held {
-		f, err := v.judgeOne(ctx, j.again, l, held, pods, hosts, unread)
+		f, err := v.judgeOne(ctx, j.again, l, held, pods, nodes, unread)
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func (v *cleanup) judge(ctx context.Context, held []lease.Lease) (*judgement, er
 func (v *cleanup) judgeOne(
 	ctx context.Context, again leasing.Recheck, l lease.Lease, held []lease.Lease,
 	pods map[types.NamespacedName]*workload.Pod,
-	hosts map[netip.Addr]gone.Host, unread error,
+	nodes *hosts.Table, unread error,
 ) (finding, error) {
 	f := finding{Lease: l}
 	switch {
@@ -116,7 +116,7 @@ func (v *cleanup) judgeOne(
 			return f, err
 		}
 	}
-	switch d := again.Decide(l, pod, others, hosts[l.Host]); {
+	switch d := again.Decide(l, pod, others, gone.HostOf(nodes.At(l.Host))); {
 	case d.Check == gone.PodOtherAddress:
 		f.fate, f.why = lives, d.Cause
 	case d.Check == "":
@@ -162,20 +162,10 @@ func (v *cleanup) podsOf(ctx context.Context, held []lease.Lease) (map[types.Nam
 	return pods, err
 }
 
-// hosts reads the nodes, and says of each address that one has what package gone wants to know of it.
-func (v *cleanup) hosts(ctx context.Context) (map[netip.Addr]gone.Host, error) {
+// hosts reads the nodes.
+func (v *cleanup) hosts(ctx context.Context) (*hosts.Table, error) {
 	nodes, err := resource.ListNodes(ctx, v.App)
-	hosts := map[netip.Addr]gone.Host{}
-	for _, n := range nodes {
-		h := gone.Host{Ready: true, Renewal: gone.NoLease}
-		if n.State != resource.HostReady {
-			h = gone.Host{Away: n.Since}
-		}
-		for _, a := range n.Addrs {
-			hosts[a] = h
-		}
-	}
-	return hosts, err
+	return resource.Table(nodes), err
 }
 
 // of counts the findings of a fate.

@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/gone"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -27,6 +28,8 @@ type leakFixer struct {
 	*verb
 	snapshot *doctor.Snapshot
 	leases   *store.Client
+	// nodes are those of the last look.
+	nodes *hosts.Table
 }
 
 // run releases the leaks that the user agrees to, and returns the findings that are left.
@@ -39,19 +42,8 @@ func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doc
 	if f.leases, err = f.verb.Leases(); err != nil {
 		return nil, err
 	}
-	var fixable []doctor.Finding
-	alone := map[netip.Addr]bool{}
-	for _, one := range found {
-		switch {
-		case one.Release == nil:
-			left = append(left, one)
-		case !f.snapshot.HostReady(one.Release.Host):
-			left, alone[one.Release.Host] = append(left, one), true
-		default:
-			fixable = append(fixable, one)
-		}
-	}
-	f.leftAlone(alone)
+	f.nodes = hosts.NewTable(f.snapshot.Nodes...)
+	fixable, left := f.choose(found)
 	if len(fixable) == 0 {
 		f.Say.Note("nothing that --fix can release")
 		return left, nil
@@ -66,7 +58,7 @@ func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doc
 }
 
 // recheck waits for --settle, because a kubelet may need that long to end the containers of a pod that was deleted by
-// force. It returns the leaks whose nodes are still ready then; the others join left.
+// force. It returns the leaks that can be released then, too; the others join left.
 func (f *leakFixer) recheck(ctx context.Context, fixable, left []doctor.Finding) (_, _ []doctor.Finding, err error) {
 	if f.settle > 0 {
 		f.Say.Wait("waiting %s before a second look at the pods of %s", f.settle, humanize.Plural(len(fixable), "leak"))
@@ -80,22 +72,27 @@ func (f *leakFixer) recheck(ctx context.Context, fixable, left []doctor.Finding)
 	if err != nil {
 		return fixable, left, err
 	}
+	f.nodes = resource.Table(nodes)
+	still, others := f.choose(fixable)
+	return still, append(left, others...), nil
+}
+
+// choose separates the leaks that can be released, by the nodes of the last look, from all other findings, and says on
+// which hosts leaks stay.
+func (f *leakFixer) choose(found []doctor.Finding) (fixable, left []doctor.Finding) {
 	alone := map[netip.Addr]bool{}
-	ready := func(one doctor.Finding) bool {
-		return slices.ContainsFunc(nodes, func(n resource.Node) bool {
-			return n.State == resource.HostReady && slices.Contains(n.Addrs, one.Release.Host)
-		})
-	}
-	var still []doctor.Finding
-	for _, one := range fixable {
-		if ready(one) {
-			still = append(still, one)
-		} else {
+	for _, one := range found {
+		switch {
+		case one.Release == nil:
+			left = append(left, one)
+		case one.Doubt(f.nodes.At(one.Release.Host)) != "":
 			left, alone[one.Release.Host] = append(left, one), true
+		default:
+			fixable = append(fixable, one)
 		}
 	}
 	f.leftAlone(alone)
-	return still, left, nil
+	return fixable, left
 }
 
 // leakChecks returns the checks whose findings --fix can release.
@@ -115,8 +112,7 @@ func (f *leakFixer) leftAlone(hosts map[netip.Addr]bool) {
 		f.Say.Warn("left alone: what is held on hosts that are not known")
 	}
 	if len(names) > 0 {
-		f.Say.Warn("left alone: what is held on %s, no ready %s: containers may still run there", humanize.List(names),
-			humanize.OneOr(len(names), "node", "nodes"))
+		f.Say.Warn("left alone: what is held on %s: containers may still run there", humanize.List(names))
 		f.Hint("when a machine is off: bcsnetctl release-host %s", names[0])
 	}
 }
@@ -157,16 +153,16 @@ const maxBatch = 128
 func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left []doctor.Finding, err error) {
 	kept, failed := make([]string, len(batch)), make([]error, len(batch))
 	change := lease.Change{Verb: lease.VerbRelease, By: f.Author(ctx)}
-	// Both checks found the hosts ready; the time between them is the one that the user chose.
+	// Both looks found no doubt about the hosts; the time between them is the one that the user chose.
 	again := leasing.Recheck{App: f.verb.App, Leases: f.leases, First: f.snapshot.Now, Between: f.settle}
-	ready := gone.Host{Ready: true, Renewal: gone.NoLease}
 	var group errgroup.Group
 	group.SetLimit(resource.AtOnce)
 	for i, one := range batch {
 		group.Go(func() error {
 			change := change
 			change.Reason = "doctor: " + one.Check
-			kept[i], failed[i] = again.Release(ctx, *one.Release, gone.Check(one.Check), ready, change, false)
+			kept[i], failed[i] = again.Release(ctx, *one.Release, gone.Check(one.Check),
+				gone.HostOf(f.nodes.At(one.Release.Host)), change, false)
 			return nil
 		})
 	}

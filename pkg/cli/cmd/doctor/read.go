@@ -97,10 +97,7 @@ func (r *snapshotReader) readLeases(ctx context.Context, leases *store.Client) e
 func (r *snapshotReader) readNodes(ctx context.Context) error {
 	all, err := resource.ListNodes(ctx, r.App)
 	for _, n := range all {
-		r.snapshot.Nodes = append(r.snapshot.Nodes, doctor.Node{
-			Name: n.Name, Addrs: n.Addrs, Internal: n.Internal, Further: n.Further, Labels: n.Labels,
-			Ready: n.State == resource.HostReady,
-		})
+		r.snapshot.Nodes = append(r.snapshot.Nodes, n.Node)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -131,6 +132,7 @@ func (v *verb) looked(s *doctor.Snapshot, r doctor.Report) string {
 func (v *verb) findingObjects(
 	s *doctor.Snapshot, r doctor.Report, found []doctor.Finding,
 ) *unstructured.UnstructuredList {
+	nodes := hosts.NewTable(s.Nodes...)
 	counts, summary := countSeverities(found), map[string]any{"checks": int64(len(r.Ran))}
 	for _, severity := range doctor.Severities() {
 		summary[string(severity)] = int64(counts[severity])
@@ -152,7 +154,7 @@ func (v *verb) findingObjects(
 			"check": f.Check, "group": string(f.Group), "severity": string(f.Severity), "object": f.Object.String(),
 			"pools": resource.Values(f.Pools),
 			"cause": f.Cause, "impact": f.Impact, "fix": v.Called(f.Fix), "fixable": f.Release != nil &&
-				s.HostReady(f.Release.Host),
+				s.Missing[doctor.PartNodes] == nil && f.Doubt(nodes.At(f.Release.Host)) == "",
 		}})
 	}
 	return l

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -35,21 +36,14 @@ func (r *releaseRun) refusals(ctx context.Context, held map[netip.Addr][]lease.L
 		return out
 	}
 	nodes, err := resource.ListNodes(ctx, r.releaseVerb.App)
-	ready := map[netip.Addr]resource.Node{}
-	for _, n := range nodes {
-		for _, a := range n.Addrs {
-			if n.State == resource.HostReady {
-				ready[a] = n
-			}
-		}
-	}
+	table := resource.Table(nodes)
 	for h, leases := range held {
-		n, isReady := ready[h]
+		n, _ := table.Best(h)
 		switch {
 		case len(leases) == 0:
 		case err != nil:
 			out[h] = unknownHost(h, err)
-		case isReady:
+		case n.Ready:
 			out[h] = r.readyNode(ctx, h, n, leases)
 		}
 	}
@@ -75,7 +69,7 @@ func unknownHost(h netip.Addr, err error) error {
 }
 
 // readyNode refuses a host that is a Ready node; the message counts the pods that would lose their addresses.
-func (r *releaseRun) readyNode(ctx context.Context, h netip.Addr, n resource.Node, held []lease.Lease) error {
+func (r *releaseRun) readyNode(ctx context.Context, h netip.Addr, n hosts.Node, held []lease.Lease) error {
 	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.Name,
 		humanize.Plural(len(held), "address"))
 	states, failed := resource.PodStates(ctx, r.releaseVerb.App, held)

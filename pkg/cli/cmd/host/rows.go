@@ -96,7 +96,10 @@ func joinNodes(all map[netip.Addr]*hostRow, nodes []resource.Node) {
 		known := false
 		for _, a := range n.Addrs {
 			if r := all[a]; r != nil {
-				r.node, r.state, known = n.Name, n.State, true
+				known = true
+				if r.node == "" || n.Ready && r.state != resource.HostReady { // alive while one of them is
+					r.node, r.state = n.Name, n.State
+				}
 			}
 		}
 		if !known && len(n.Addrs) > 0 {

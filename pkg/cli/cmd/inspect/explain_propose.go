@@ -55,6 +55,7 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 		IfName: e.policy.IfName,
 	})
 	if errors.As(err, &e.none) {
+		v.blameGone(ctx, e, a.Index)
 		return nil
 	}
 	e.addresses, e.keeps = slices.Concat(held, fresh), map[netip.Addr]bool{}
@@ -63,6 +64,23 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 		e.keeps[l.Addr] = now.State != lease.Available
 	}
 	return resource.Explain(v.App, err)
+}
+
+// blameGone adds to the refusal of exhausted pools how many of their addresses are held for pods that are gone: more
+// addresses are not what is missing then. If pods or nodes cannot be read, nothing is added.
+func (v *explainPod) blameGone(ctx context.Context, e *explanation, x *ipam.Index) {
+	if e.none.Reason != ipam.ReasonPoolExhausted {
+		return
+	}
+	pools := x.PoolsOf(e.host)
+	taken := x.Find(func(l lease.Lease) bool { return l.State == lease.Active && slices.Contains(pools, l.Pool) })
+	text, next, err := resource.GoneHolders(ctx, v.App, taken)
+	if err != nil || text == "" {
+		return
+	}
+	none := *e.none
+	none.Message, none.Hint = none.Message+"; "+text, next
+	e.none = &none
 }
 
 // newMigrations returns what asks KubeVirt's objects whether the pod is the target of a live migration. Whether all

@@ -34,10 +34,7 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 	if err != nil {
 		return plan, err
 	}
-	hosts := map[string][]netip.Addr{}
-	for _, n := range nodes {
-		hosts[n.Name] = n.Addrs
-	}
+	table := resource.Table(nodes)
 	now := a.Leases.Now()
 	pods, err := resource.AllPods(ctx, v.App)
 	if err != nil {
@@ -45,7 +42,7 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 	}
 	plan = recovery.Make(recovery.Input{
 		Now: now, Index: a.Index, Pods: slices.Values(pods),
-		Hosts: func(p workload.Pod) []netip.Addr { return slices.Concat(hosts[p.Node], p.HostIPs) },
+		Hosts: func(p workload.Pod) []netip.Addr { return slices.Concat(table.ActsFor(p.Node), p.HostIPs) },
 	})
 	if len(v.names) > 0 {
 		other := func(pool string) bool { return !slices.Contains(v.names, pool) }

@@ -1,0 +1,70 @@
+package hosts
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+// Annotation on a Node has further addresses that the machine has, with commas between: an operator's word. Its pods'
+// addresses may be asked for by any of them.
+const Annotation = "networkextension.bkbcs.tencent.com/host-addresses"
+
+// Node is what matters of a Node.
+type Node struct {
+	Name string
+	// Addrs are all addresses that the Node claims, each once: its InternalIPs, its ExternalIPs, and then those that the
+	// annotation alone gives it. Internal are those of them that are InternalIPs, Further those of the annotation.
+	Addrs, Internal, Further []netip.Addr
+	// Unread are the parts of the annotation that are no address.
+	Unread []string
+	Labels map[string]string
+	// Ready: its kubelet is in touch with the API server. Since is from when on it is as it is, by the clock of whoever
+	// wrote the condition; zero if the Node does not say.
+	Ready bool
+	Since time.Time
+	// OutOfService: somebody vouches by the taint node.kubernetes.io/out-of-service that the machine is off.
+	OutOfService bool
+}
+
+// Of reads a Node.
+func Of(o *corev1.Node) Node {
+	n := Node{Name: o.Name, Labels: o.Labels}
+	for _, kind := range []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP} {
+		for _, a := range o.Status.Addresses {
+			ip, err := ipaddr.ParseAddr(a.Address)
+			if err != nil || a.Type != kind || slices.Contains(n.Addrs, ip) {
+				continue
+			}
+			if n.Addrs = append(n.Addrs, ip); kind == corev1.NodeInternalIP {
+				n.Internal = append(n.Internal, ip)
+			}
+		}
+	}
+	for text := range strings.SplitSeq(o.Annotations[Annotation], ",") {
+		text = strings.TrimSpace(text)
+		switch ip, err := ipaddr.ParseAddr(text); {
+		case text == "":
+		case err != nil:
+			n.Unread = append(n.Unread, text)
+		case !slices.Contains(n.Addrs, ip):
+			n.Addrs, n.Further = append(n.Addrs, ip), append(n.Further, ip)
+		}
+	}
+	for _, c := range o.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			n.Ready, n.Since = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
+		}
+	}
+	n.OutOfService = slices.ContainsFunc(o.Spec.Taints, IsOutOfService)
+	return n
+}
+
+// IsOutOfService reports whether a taint says that nothing runs on the machine, whatever its effect is: so
+// kube-controller-manager reads it, too.
+func IsOutOfService(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }

@@ -1,0 +1,58 @@
+package workload
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ended reports whether a pod is Succeeded or Failed, whoever says so: kube-controller-manager, too, writes that of a
+// pod whose node is gone, and knows nothing of its containers.
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// over reports whether the kubelet itself has said of an ended pod that each of its containers has ended, and none will
+// start again. Kubelets alone write the states of containers. One that could not be found has no time at which it
+// finished, and proves nothing. If a container may be started again, it matters who wrote the phase: the kubelet, which
+// gives the pod up by that, or somebody who deletes a pod whose kubelet is out of reach.
+func over(p *corev1.Pod) bool {
+	if len(p.Spec.Containers) == 0 || len(p.Status.ContainerStatuses) < len(p.Spec.Containers) ||
+		len(p.Status.InitContainerStatuses) < len(p.Spec.InitContainers) {
+		return false
+	}
+	final := p.DeletionTimestamp == nil && !slices.ContainsFunc(p.Status.Conditions, byPodGC)
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses,
+		p.Status.EphemeralContainerStatuses) {
+		t := c.State.Terminated
+		if t == nil || t.FinishedAt.IsZero() || !final && restarts(p.Spec.RestartPolicy, t.ExitCode) {
+			return false
+		}
+	}
+	return true
+}
+
+// byPodGC reports whether a condition says that kube-controller-manager ended a pod because its node is gone.
+func byPodGC(c corev1.PodCondition) bool {
+	return c.Type == corev1.DisruptionTarget && c.Reason == reasonPodGC
+}
+
+// reasonPodGC is the reason by which the garbage collection of pods marks those of nodes that are gone.
+const reasonPodGC = "DeletionByPodGC"
+
+// restarts reports whether a kubelet that has not given a pod up starts a container again that has ended.
+func restarts(policy corev1.RestartPolicy, code int32) bool {
+	return policy != corev1.RestartPolicyNever && (policy != corev1.RestartPolicyOnFailure || code != 0)
+}
+
+// trimOver keeps of a pod that has ended whether it is over, and not all that this is read from.
+func trimOver(p, t *corev1.Pod) {
+	if over(p) {
+		t.Spec.Containers = []corev1.Container{{}}
+		t.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.Unix(1, 0)},
+		}}}
+		t.Spec.RestartPolicy = corev1.RestartPolicyNever
+	}
+}
