@@ -10,3 +10,10 @@ to cni
 for path in main/{bridge,host-device,loopback,macvlan,ptp} ipam/{host-local,static}; do
 	build "${path#*/}" . "github.com/containernetworking/plugins/plugins/$path" "$(pinned . github.com/containernetworking/plugins)"
 done
+
+# What calls plugins on some nodes: CRI-O's CNI library, and Multus with and without its daemon.
+build ocicni ../ocicni . "$(pinned ../ocicni github.com/cri-o/ocicni)"
+multus=gopkg.in/k8snetworkplumbingwg/multus-cni.v4
+for name in multus multus-daemon multus-shim; do
+	build "$name" ../multus "$multus/cmd/$name" "$(pinned ../multus "$multus")"
+done

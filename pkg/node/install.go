@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -23,12 +24,14 @@ const (
 	stepToken    = "token"
 	stepConfig   = "config"
 	stepAnswer   = "answer"
+	stepNote     = "note"
 	stepConflist = "conflist"
+	stepEarlier  = "earlier"
 )
 
 // Steps returns the steps of an installation, in their order.
 func Steps() []string {
-	return []string{stepWithdraw, stepPrograms, stepCA, stepToken, stepConfig, stepAnswer, stepConflist}
+	return []string{stepWithdraw, stepPrograms, stepCA, stepToken, stepConfig, stepAnswer, stepNote, stepConflist, stepEarlier}
 }
 
 // installer brings the node's files in order.
@@ -100,7 +103,16 @@ func (i *installer) withdraw(f facts, now netconf.Node) error {
 	}
 	i.log.Warn("the node was one of another cluster: its conflist is withdrawn until all is that of this one",
 		"was", now.Cluster, "is", f.cluster)
-	return removeAll(filepath.Join(i.options.NetDir, i.options.ConflistName))
+	written, err := i.options.written()
+	if err != nil {
+		return err
+	}
+	for _, name := range written {
+		if err := removeAll(filepath.Join(i.options.NetDir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // programs copies the plugins. One that runs just now goes on with its own file.
@@ -174,10 +186,16 @@ func (i *installer) config(f facts, now netconf.Node) error {
 	return i.write(file{i.options.ConfigDir, configFile, content, 0o600})
 }
 
-// conflist gives the node its conflist once a replica has answered. One that is in place stays, whether any answers.
+// conflist gives the node its conflist once a replica has answered, and then takes away those that pods wrote under
+// other names: at no moment the node has none. One that is in place stays, whether any replica answers.
 func (i *installer) conflist(ctx context.Context) error {
+	written, err := i.options.written()
+	if err != nil {
+		i.failed(stepNote)
+		return err
+	}
 	if i.options.ConflistFile == "" {
-		return nil
+		return i.withdrawAll(written)
 	}
 	content, err := readFile(i.options.ConflistFile)
 	if err == nil {
@@ -189,19 +207,69 @@ func (i *installer) conflist(ctx context.Context) error {
 	}
 	i.warn(content)
 	target := file{i.options.NetDir, i.options.ConflistName, content, 0o600}
-	if done, err := target.inPlace(); err != nil || done {
+	if done, err := target.inPlace(); err != nil {
+		return err
+	} else if !done {
+		if err := i.ask(ctx); err != nil {
+			i.failed(stepAnswer)
+			return fmt.Errorf("the conflist is not installed before the allocator has answered: %w", err)
+		}
+		i.options.reached(stepAnswer)
+	}
+	if err := i.options.note(append(written, target.name)...); err != nil {
+		i.failed(stepNote)
 		return err
 	}
-	if err := i.ask(ctx); err != nil {
-		i.failed(stepAnswer)
-		return fmt.Errorf("the conflist is not installed before the allocator has answered: %w", err)
-	}
-	i.options.reached(stepAnswer)
+	i.options.reached(stepNote)
 	if err := i.write(target); err != nil {
 		i.failed(stepConflist)
 		return err
 	}
 	i.options.reached(stepConflist)
+	if err := i.earlier(written); err != nil {
+		i.failed(stepEarlier)
+		return err
+	}
+	i.options.reached(stepEarlier)
+	return nil
+}
+
+// earlier removes the conflists that pods wrote under other names than this one's.
+func (i *installer) earlier(written []string) error {
+	for _, name := range written {
+		path := filepath.Join(i.options.NetDir, name)
+		if _, err := os.Lstat(path); name == i.options.ConflistName || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := removeAll(path); err != nil {
+			return fmt.Errorf("remove the conflist of an earlier name: %w", err)
+		}
+		i.log.Info("the conflist of an earlier name is removed", "file", path, "now", i.options.ConflistName)
+	}
+	return i.options.note(i.options.ConflistName)
+}
+
+// withdrawAll removes the conflists that pods wrote when this one has none, as where Multus names the networks of pods
+// now. One by which pods have addresses stays, as they end by it, and so does one without which the node has none.
+func (i *installer) withdrawAll(written []string) error {
+	if len(written) == 0 {
+		return nil
+	}
+	others, err := otherConflists(i.options, written)
+	if err == nil && len(others) == 0 {
+		err = errors.New("the runtime has no other network configuration")
+	}
+	for _, name := range written {
+		if err == nil {
+			err = i.options.withdraw(name, i.options.attachedBy(name))
+		}
+	}
+	if err == nil {
+		err = i.options.note()
+	}
+	if err != nil {
+		i.once("this pod has no conflist, and that of an earlier one is not removed yet", "conflists", written, "reason", err)
+	}
 	return nil
 }
 
