@@ -73,6 +73,17 @@ func earlierConflists(o Options) (names []string, err error) {
 	return slices.DeleteFunc(names, func(name string) bool { return name > o.ConflistName }), err
 }
 
+// independent returns the names of the network configurations that a runtime finds and that neither are some conflists
+// of ours nor name one of them, as Multus does for the cluster's own network, or our plugins.
+func independent(o Options, ours []string) (names []string, err error) {
+	names, err = otherConflists(o, ours)
+	return slices.DeleteFunc(names, func(name string) bool {
+		text, err := readFile(filepath.Join(o.NetDir, name))
+		return err != nil || namesOurs(text) ||
+			slices.ContainsFunc(ours, func(our string) bool { return strings.Contains(string(text), our) })
+	}), err
+}
+
 // otherConflists returns the names of the network configurations that a runtime finds, but for some and for that of
 // this pod.
 func otherConflists(o Options, but []string) (names []string, err error) {

@@ -255,9 +255,9 @@ func (i *installer) withdrawAll(written []string) error {
 	if len(written) == 0 {
 		return nil
 	}
-	others, err := otherConflists(i.options, written)
+	others, err := independent(i.options, written)
 	if err == nil && len(others) == 0 {
-		err = errors.New("the runtime has no other network configuration")
+		err = errors.New("the runtime has no network configuration that can do without it")
 	}
 	for _, name := range written {
 		if err == nil {

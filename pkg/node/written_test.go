@@ -105,6 +105,9 @@ func TestNoConflistAnyMore(t *testing.T) {
 		}
 	}
 	install("10-bcsnet.conflist") // the node has no other
+	put(t, filepath.Join(o.NetDir, "00-multus.conf"), `{"cniVersion":"1.0.0","name":"multus","type":"multus",
+		"clusterNetwork":"/etc/cni/net.d/10-bcsnet.conflist"}`)
+	install("00-multus.conf", "10-bcsnet.conflist") // this one goes by it
 	put(t, filepath.Join(o.NetDir, "00-multus.conf"), `{"cniVersion":"1.0.0","name":"multus","type":"multus"}`)
 	dir := filepath.Join(o.RunDir, "attach")
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -57,9 +57,9 @@ func TestGC(t *testing.T) {
 			`,"cni.dev/valid-attachments":[{"containerID":"valid","ifname":"eth0"}` + strings.Repeat(`,{"containerID":"c","ifname":"eth0"}`, wire.MaxAttachments) + `]`,
 			"", "", fmt.Sprint(wire.MaxAttachments+1, " attachments"), all, kept,
 		},
-		"disableGC":      {`,"cni.dev/valid-attachments":[],"disableGC":true`, "", "", "", all, kept},
-		"ipam.disableGC": {`,"cni.dev/valid-attachments":[]`, `,"disableGC":true`, "", "", all, kept},
-		"the allocator has it":      {`,"cni.dev/valid-attachments":null`, "", `[]`, "", []string{"gone", "other", "young"}, `,"kept":[{"containerID":"gone","ifName":"eth0"}]`},
+		"disableGC":                          {`,"cni.dev/valid-attachments":[],"disableGC":true`, "", "", "", all, kept},
+		"ipam.disableGC":                     {`,"cni.dev/valid-attachments":[]`, `,"disableGC":true`, "", "", all, kept},
+		"the allocator has it":               {`,"cni.dev/valid-attachments":null`, "", `[]`, "", []string{"gone", "other", "young"}, `,"kept":[{"containerID":"gone","ifName":"eth0"}]`},
 		"an allocator of an earlier release": {`,"cni.dev/valid-attachments":null`, "", `[]`, "", all, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
