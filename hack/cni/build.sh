@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the reference CNI plugins into bin/cni, where a container runtime finds them (and tests of our plugins do), at the
-# version that the module beside this script pins; and a program around CRI-O's CNI library, and Multus, as ../ocicni and
-# ../multus pin them. A binary whose pins, flags and Go version have not changed is left alone. A minute the first time.
+# Builds the reference CNI plugins into bin/cni, where a container runtime finds them (and tests of our plugins do),
+# at the version that the module beside this script pins; and a program around CRI-O's CNI library, and Multus, as
+# ../ocicni and ../multus pin them. A binary whose pins, flags and Go version have not changed is left alone. A minute the first time.
 set -euo pipefail
 
 cd "$(dirname "$0")"

@@ -1,6 +1,7 @@
 // Ocicni does what CRI-O does with its CNI library, for the pods on standard input:
 //
-//	echo '{"Pods": [{"Name": …, "Namespace": …, "ID": …, "UID": …, "NetNS": …}]}' | ocicni start DIR CACHE BIN…
+//	echo '{"Pods": [{"Name": "web", "Namespace": "default", "ID": "3f4e", "UID": "9a", "NetNS": "/proc/7/ns/net"}]}' |
+//		ocicni start DIR CACHE BIN
 //
 // DIR has the network configurations. The commands are those moments in which CRI-O uses the library: start checks the
 // pods that it has and collects garbage, add and del set a sandbox up and take it down, status asks whether that can be

@@ -197,13 +197,13 @@ func (g networkGC) forgotten(l lease.Lease) bool {
 // kept returns the attachments of this network that are neither listed nor released.
 func (g networkGC) kept(all, released []lease.Lease) (kept []Attachment) {
 	kept = []Attachment{}
-	gone := make(map[netip.Addr]bool, len(released))
+	freed := make(map[netip.Addr]bool, len(released))
 	for _, l := range released {
-		gone[l.Addr] = true
+		freed[l.Addr] = true
 	}
 	for _, l := range all {
 		of, unlisted := l.From(func(l lease.Lease) bool { return g.has(l) && !g.lists(l) })
-		if unlisted && !gone[l.Addr] {
+		if unlisted && !freed[l.Addr] {
 			kept = append(kept, Attachment{of.ContainerID, of.IfName})
 		}
 	}

@@ -19,10 +19,12 @@ func (d Dir) LenOf(cniNetwork string) (n int, err error) {
 			continue
 		}
 		a, err := read(filepath.Join(string(d), file.Name()))
-		if err != nil && errors.Is(err, fs.ErrNotExist) || err == nil && a.CNINetwork != "" && a.CNINetwork != cniNetwork {
-			continue
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it has gone meanwhile
+		case err == nil && a.CNINetwork != "" && a.CNINetwork != cniNetwork:
+		default:
+			n++
 		}
-		n++
 	}
 	return n, err
 }
