@@ -26,7 +26,7 @@ const usualConflist = "10-bcsnet.conflist"
 const announceType = "bcsnet-announce"
 
 // written returns the names of the conflists that pods of this node wrote, and that may be there. Where nobody kept a
-// list, or it is damaged, these are the usual one and that of this pod, if they name our plugins.
+// list, or it is damaged, these are the usual one and that of this pod, if they name our plugins and only root reads them.
 func (o *Options) written() (names []string, err error) {
 	text, err := os.ReadFile(filepath.Join(o.ConfigDir, writtenFile))
 	switch {
@@ -37,7 +37,11 @@ func (o *Options) written() (names []string, err error) {
 	}
 	names = nil
 	for _, name := range []string{usualConflist, o.ConflistName} {
-		if text, err := readFile(filepath.Join(o.NetDir, name)); err == nil && namesOurs(text) {
+		path := filepath.Join(o.NetDir, name)
+		if info, err := os.Lstat(path); err != nil || info.Mode() != 0o600 { // people write what others may read
+			continue
+		}
+		if text, err := readFile(path); err == nil && namesOurs(text) {
 			names = append(names, name)
 		}
 	}
