@@ -25,8 +25,9 @@ const usualConflist = "10-bcsnet.conflist"
 // announceType is what network configurations call the chained plugin.
 const announceType = "bcsnet-announce"
 
-// written returns the names of the conflists that pods of this node wrote, and that may be there. Where nobody kept a
-// list, or it is damaged, these are the usual one and that of this pod, if they name our plugins and only root reads them.
+// written returns the names of the conflists that pods of this node wrote, and that may be there. If nobody kept a
+// list, or it is damaged, these are the usual one and that of this pod, provided that they name our plugins and that
+// only root reads them.
 func (o *Options) written() (names []string, err error) {
 	text, err := os.ReadFile(filepath.Join(o.ConfigDir, writtenFile))
 	switch {
@@ -132,8 +133,8 @@ func (o *Options) broken() string {
 	}
 	for _, f := range all {
 		if missing := missingPlugins(f.text, *o); len(missing) > 0 {
-			return fmt.Sprintf("the network configuration %s, which bcsnet did not write, names bcsnet's plugins, and %s is not "+
-				"in %s", f.name, strings.Join(missing, " and "), o.BinDir)
+			return fmt.Sprintf("the network configuration %s, which bcsnet did not write, names bcsnet's plugins, and %s is "+
+				"not in %s", f.name, strings.Join(missing, " and "), o.BinDir)
 		}
 	}
 	return ""
