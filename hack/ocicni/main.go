@@ -1,4 +1,4 @@
-// Ocicni does what CRI-O does with its CNI library, for the pods on standard input:
+// Ocicni calls CRI-O's CNI library as CRI-O does, for the pods that it reads from standard input.
 //
 //	echo '{"Pods": [{"Name": "web", "Namespace": "default", "ID": "3f4e", "UID": "9a", "NetNS": "/proc/7/ns/net"}]}' |
 //		ocicni start DIR CACHE BIN
