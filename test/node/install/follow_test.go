@@ -327,6 +327,10 @@ func TestRun(t *testing.T) {
 	})
 	foreign := filepath.Join(o.NetDir, "20-other.conflist")
 	t.Run("a conflist of somebody else names the plugins", func(t *testing.T) {
+		if err := life.end(); err != nil { // it has ended with its part of the test
+			t.Error(err)
+		}
+		life = start(t, o)
 		put(t, foreign, `{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"not-there","ipam":{"type":"bcsnet-ipam"}}]}`)
 		controlplane.Eventually(t, func() error {
 			c := conditionOf(t, admin, o)
