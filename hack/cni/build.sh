@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the reference CNI plugins into bin/cni, where a container runtime finds them (and tests of our plugins do), at the
-# version that the module beside this script pins. A binary whose pins, flags and Go version have not changed is left alone.
+# Builds the reference CNI plugins into bin/cni, where a container runtime finds them (and tests of our plugins do),
+# at the version that the module beside this script pins; and a program around CRI-O's CNI library, and Multus, as
+# ../ocicni and ../multus pin them. A binary whose pins, flags and Go version have not changed is left alone. A minute the first time.
 set -euo pipefail
 
 cd "$(dirname "$0")"
@@ -9,4 +10,11 @@ to cni
 
 for path in main/{bridge,host-device,loopback,macvlan,ptp} ipam/{host-local,static}; do
 	build "${path#*/}" . "github.com/containernetworking/plugins/plugins/$path" "$(pinned . github.com/containernetworking/plugins)"
+done
+
+# What calls plugins on some nodes: CRI-O's CNI library, and Multus with and without its daemon.
+build ocicni ../ocicni . "$(pinned ../ocicni github.com/cri-o/ocicni)"
+multus=gopkg.in/k8snetworkplumbingwg/multus-cni.v4
+for name in multus multus-daemon multus-shim; do
+	build "$name" ../multus "$multus/cmd/$name" "$(pinned ../multus "$multus")"
 done

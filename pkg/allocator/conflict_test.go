@@ -408,3 +408,10 @@ func TestConflictWithAnEarlierCRD(t *testing.T) {
 		t.Errorf("left is %+v", l)
 	}
 }
+
+// by is the request of a container of an owner that a network configuration attaches, which began at a time.
+func (s site) by(name, network string, began time.Time) Request {
+	r := s.vm(name)
+	r.ContainerID, r.CNINetwork, r.StartedAt = r.Owner+"-c", network, began
+	return r
+}

@@ -10,6 +10,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
+// What becomes of leases that the list of a CNI GC lacks.
+const (
+	outcomeReleased = "Released"
+	outcomeRunning  = "Running"
+	outcomeWaiting  = "Waiting"
+)
+
 // Metrics counts and times the operations of the service. Its labels have few values: the names of the
 // operations and the reasons, never what a caller sent.
 type Metrics struct {
@@ -19,7 +26,9 @@ type Metrics struct {
 	conflicts *prometheus.CounterVec
 	// limited counts requests that were refused for the rate of their caller.
 	limited *prometheus.CounterVec
-	stages  map[store.Stage]prometheus.Observer
+	// unlisted counts leases that the list of a CNI GC lacks.
+	unlisted *prometheus.CounterVec
+	stages   map[store.Stage]prometheus.Observer
 }
 
 // NewMetrics registers the service's metrics.
@@ -45,8 +54,16 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 				"sent too many, by what is counted: a node, a host that calls by plain HTTP, a user for a host, an address " +
 				"whose callers are unknown, or a user whom RBAC denied.",
 		}, []string{"caller"}),
+		unlisted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bcsnet_gc_unlisted_total",
+			Help: "Leases that the list of a CNI GC lacks, by what became of them: Released because their pod is gone, " +
+				"Running as their pod is there, or Waiting for the garbage collection because their containers may still run.",
+		}, []string{"outcome"}),
 	}
-	r.MustRegister(m.requests, m.seconds, m.conflicts, m.limited)
+	r.MustRegister(m.requests, m.seconds, m.conflicts, m.limited, m.unlisted)
+	for _, outcome := range []string{outcomeReleased, outcomeRunning, outcomeWaiting} {
+		m.unlisted.WithLabelValues(outcome)
+	}
 	for _, kind := range rateKinds() {
 		m.limited.WithLabelValues(string(kind))
 	}

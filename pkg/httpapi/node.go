@@ -17,7 +17,7 @@ import (
 type attachmentsCodec struct{ envelopeCodec }
 
 // maxAttachmentsBody has room for wire.MaxAttachments with IDs and names as long as may be.
-const maxAttachmentsBody = 2 << 20
+const maxAttachmentsBody = 4 << 20
 
 func (attachmentsCodec) maxBody() int64 { return maxAttachmentsBody }
 
@@ -32,18 +32,46 @@ func (s *Service) collectNetwork(r *http.Request, body []byte) (any, string, err
 		return nil, "", err
 	}
 	request.ArrivedAt = forwardingOf(r).arrived
-	released, err := s.Allocator.CollectNetwork(r.Context(), request)
-	s.logReleased(r, released)
+	done, err := s.Allocator.CollectNetwork(r.Context(), request)
+	s.logReleased(r, done.Released)
+	s.unlisted(r, done)
 	switch {
-	case err != nil && len(released) > 0:
-		return nil, "", partly(err, request.Host, released)
+	case err != nil && len(done.Released) > 0:
+		return nil, "", partly(err, request.Host, done.Released)
 	case err != nil:
 		return nil, "", err
 	}
-	return wire.GCResult{Host: in.Host, CNINetwork: in.CNINetwork, IPs: names(released)}, "", nil
+	out := wire.GCResult{
+		Host: in.Host, CNINetwork: in.CNINetwork, IPs: names(done.Released), Kept: make([]wire.Attachment, 0, len(done.Kept)),
+	}
+	for _, at := range done.Kept {
+		out.Kept = append(out.Kept, wire.Attachment(at))
+	}
+	return out, "", nil
 }
 
-// parseGC reads a list of attachments. What is wrong with any of them refuses all: what the list lacks is given up.
+// maxNamed is how many addresses a line of the log names.
+const maxNamed = 16
+
+// unlisted counts what became of the leases that a list lacks, and logs those that keep their address.
+func (s *Service) unlisted(r *http.Request, done allocator.NetworkCollected) {
+	for _, of := range []struct {
+		outcome, message string
+		leases           []lease.Lease
+	}{
+		{outcomeReleased, "", done.Released},
+		{outcomeRunning, "a garbage collection's list lacks pods that are there: they keep their addresses", done.Running},
+		{outcomeWaiting, "a garbage collection's list lacks pods that are gone and may still end: they are collected later",
+			done.Waiting},
+	} {
+		s.Metrics.unlisted.WithLabelValues(of.outcome).Add(float64(len(of.leases)))
+		if n := len(of.leases); n > 0 && of.message != "" {
+			s.logDone(r, of.message, slog.Int("count", n), slog.Any("addresses", names(of.leases[:min(n, maxNamed)])))
+		}
+	}
+}
+
+// parseGC reads a list of attachments. What is wrong with any of them refuses all, so that whoever sends it learns of it.
 func parseGC(in wire.GCRequest) (g allocator.NetworkGC, err error) {
 	for _, f := range gcFields(in) {
 		if f.value == "" {

@@ -185,6 +185,9 @@ func TestMetricLabelsAreBounded(t *testing.T) {
 	for _, result := range []string{"answered", "refused", "unreachable", "silent", "avoided"} { // nothing was forwarded
 		want["bcsnet_forwarded_total "+result] = 0
 	}
+	for _, outcome := range []string{"Released", "Running", "Waiting"} {
+		want["bcsnet_gc_unlisted_total "+outcome] = 0
+	}
 	for _, kind := range rateKinds() { // nobody has sent too many
 		want["bcsnet_rate_limited_total "+string(kind)] = 0
 	}

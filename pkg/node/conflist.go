@@ -2,10 +2,12 @@ package node
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/containernetworking/cni/libcni"
@@ -48,27 +50,46 @@ func checkConflist(text []byte, o Options) error {
 	return errors.Join(errs...)
 }
 
-// missingPlugins returns the plugins of a conflist that --bin-dir lacks. A runtime can have further directories.
-func missingPlugins(text []byte, o Options) (names []string) {
-	list, err := libcni.NetworkConfFromBytes(text)
-	if err != nil {
+// missingPlugins returns the plugins of a network configuration that --bin-dir lacks. A runtime can have further
+// directories.
+func missingPlugins(text []byte, o Options) []string {
+	var value any
+	if json.Unmarshal(text, &value) != nil {
 		return nil // checkConflist says so
 	}
-	for _, p := range list.Plugins {
-		for _, name := range []string{p.Network.Type, p.Network.IPAM.Type} {
-			if _, err := os.Lstat(filepath.Join(o.BinDir, filepath.Base(name))); name != "" && err != nil {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
+	return typesIn(value, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(o.BinDir, filepath.Base(name)))
+		return name != "" && err != nil
+	})
 }
 
 // earlierConflists returns the names of other network configurations that a runtime takes before ours.
 func earlierConflists(o Options) (names []string, err error) {
+	written, err := o.written()
+	if err != nil {
+		return nil, err
+	}
+	names, err = otherConflists(o, written)
+	return slices.DeleteFunc(names, func(name string) bool { return name > o.ConflistName }), err
+}
+
+// independent returns the names of the network configurations that a runtime finds and that neither are some conflists
+// of ours nor name one of them, as Multus does for the cluster's own network, or our plugins.
+func independent(o Options, ours []string) (names []string, err error) {
+	names, err = otherConflists(o, ours)
+	return slices.DeleteFunc(names, func(name string) bool {
+		text, err := readFile(filepath.Join(o.NetDir, name))
+		return err != nil || namesOurs(text) ||
+			slices.ContainsFunc(ours, func(our string) bool { return strings.Contains(string(text), our) })
+	}), err
+}
+
+// otherConflists returns the names of the network configurations that a runtime finds, but for some and for that of
+// this pod.
+func otherConflists(o Options, but []string) (names []string, err error) {
 	files, err := libcni.ConfFiles(o.NetDir, []string{".conf", ".conflist", ".json"})
 	for _, f := range files {
-		if name := filepath.Base(f); name < o.ConflistName {
+		if name := filepath.Base(f); name != o.ConflistName && !slices.Contains(but, name) {
 			names = append(names, name)
 		}
 	}

@@ -23,12 +23,14 @@ const (
 	stepToken    = "token"
 	stepConfig   = "config"
 	stepAnswer   = "answer"
+	stepNote     = "note"
 	stepConflist = "conflist"
+	stepEarlier  = "earlier"
 )
 
 // Steps returns the steps of an installation, in their order.
 func Steps() []string {
-	return []string{stepWithdraw, stepPrograms, stepCA, stepToken, stepConfig, stepAnswer, stepConflist}
+	return []string{stepWithdraw, stepPrograms, stepCA, stepToken, stepConfig, stepAnswer, stepNote, stepConflist, stepEarlier}
 }
 
 // installer brings the node's files in order.
@@ -100,7 +102,16 @@ func (i *installer) withdraw(f facts, now netconf.Node) error {
 	}
 	i.log.Warn("the node was one of another cluster: its conflist is withdrawn until all is that of this one",
 		"was", now.Cluster, "is", f.cluster)
-	return removeAll(filepath.Join(i.options.NetDir, i.options.ConflistName))
+	written, err := i.options.written()
+	if err != nil {
+		return err
+	}
+	for _, name := range written {
+		if err := removeAll(filepath.Join(i.options.NetDir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // programs copies the plugins. One that runs just now goes on with its own file.
@@ -172,59 +183,6 @@ func (i *installer) config(f facts, now netconf.Node) error {
 		}
 	}
 	return i.write(file{i.options.ConfigDir, configFile, content, 0o600})
-}
-
-// conflist gives the node its conflist once a replica has answered. One that is in place stays, whether any answers.
-func (i *installer) conflist(ctx context.Context) error {
-	if i.options.ConflistFile == "" {
-		return nil
-	}
-	content, err := readFile(i.options.ConflistFile)
-	if err == nil {
-		err = checkConflist(content, i.options)
-	}
-	if err != nil {
-		i.failed(stepConflist)
-		return fmt.Errorf("the conflist %s is not installed, and an earlier one stays: %w", i.options.ConflistFile, err)
-	}
-	i.warn(content)
-	target := file{i.options.NetDir, i.options.ConflistName, content, 0o600}
-	if done, err := target.inPlace(); err != nil || done {
-		return err
-	}
-	if err := i.ask(ctx); err != nil {
-		i.failed(stepAnswer)
-		return fmt.Errorf("the conflist is not installed before the allocator has answered: %w", err)
-	}
-	i.options.reached(stepAnswer)
-	if err := i.write(target); err != nil {
-		i.failed(stepConflist)
-		return err
-	}
-	i.options.reached(stepConflist)
-	return nil
-}
-
-// warn says, once, what may keep pods from having the network of the conflist.
-func (i *installer) warn(conflist []byte) {
-	for _, name := range missingPlugins(conflist, i.options) {
-		i.once("a plugin of the conflist is not in --bin-dir", "plugin", name, "dir", i.options.BinDir)
-	}
-	names, err := earlierConflists(i.options)
-	if err != nil {
-		i.once("other network configurations cannot be read", "error", err)
-	}
-	if len(names) > 0 {
-		i.once("the runtime takes another network configuration, which comes before ours by its name", "others", names,
-			"ours", i.options.ConflistName)
-	}
-}
-
-func (i *installer) once(message string, args ...any) {
-	if key := fmt.Sprint(append([]any{message}, args...)...); !i.said[key] {
-		i.said[key] = true
-		i.log.Warn(message, args...)
-	}
 }
 
 // write writes a file and says so.

@@ -33,9 +33,10 @@ func wantInstalled(t *testing.T, o Options, cluster string) {
 		t.Fatal(err)
 	}
 	for dir, want := range map[string]map[string]string{
-		o.BinDir:    filesOf(t, o.ProgramsDir),
-		o.ConfigDir: {"config.json": configText(o, cluster), "ca.crt": "a certificate", "token": "a token"},
-		o.NetDir:    {"10-bcsnet.conflist": string(conflist)},
+		o.BinDir: filesOf(t, o.ProgramsDir),
+		o.ConfigDir: {"config.json": configText(o, cluster), "ca.crt": "a certificate", "token": "a token",
+			"conflists.json": `["10-bcsnet.conflist"]` + "\n"},
+		o.NetDir: {"10-bcsnet.conflist": string(conflist)},
 	} {
 		if diff := cmp.Diff(want, filesOf(t, dir)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", dir, diff)

@@ -96,7 +96,7 @@ func (o *Options) addDirs(f *pflag.FlagSet) {
 		"directory of what the plugins keep over a boot, by the path that it has on the node")
 	f.StringVar(&o.RunDir, "run-dir", netconf.DefaultRunDir,
 		"directory of what the plugins keep until a boot, by the path that it has on the node")
-	f.StringVar(&o.ConflistName, "conflist-name", "10-bcsnet.conflist",
+	f.StringVar(&o.ConflistName, "conflist-name", usualConflist,
 		"name of the conflist in --net-dir; the runtime takes the first one by name")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
@@ -149,8 +149,8 @@ func (o *Options) Validate() error {
 			wrong("--%s %q is not an absolute path", d.name, d.dir)
 		}
 	}
-	if n := o.ConflistName; n == "" || filepath.Base(n) != n || filepath.Ext(n) != ".conflist" || n[0] == '.' {
-		wrong("--conflist-name %q is not the name of a file that ends in .conflist", n)
+	if !isConflistName(o.ConflistName) {
+		wrong("--conflist-name %q is not the name of a file that ends in .conflist", o.ConflistName)
 	}
 	if o.HTTPBindAddress != "0" {
 		if _, _, err := net.SplitHostPort(o.HTTPBindAddress); err != nil {

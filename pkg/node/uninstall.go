@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,10 +69,13 @@ func (o *Options) removeFiles(ctx context.Context, log *slog.Logger) error {
 	if err := o.renewToken(); err != nil {
 		log.Warn("the plugins go on with the token that they have", "error", err)
 	}
-	if err := o.withdraw(); err != nil {
+	if err := o.withdrawAll(); err != nil {
 		return err
 	}
 	o.reached(stepConflist)
+	if err := o.unnamed(); err != nil {
+		return err
+	}
 	if err := deliver(ctx, *o, log); err != nil {
 		log.Warn("undelivered releases stay", "error", err)
 	}
@@ -95,18 +99,32 @@ func (o *Options) renewToken() error {
 	return err
 }
 
-// withdraw removes the conflist. A container runtime ends no pod without one, and by another one it would end pods by
-// other plugins than they began with: a conflist by which pods have addresses stays.
-func (o *Options) withdraw() error {
-	path := filepath.Join(o.NetDir, o.ConflistName)
-	aside := filepath.Join(o.NetDir, "."+o.ConflistName+".withdrawn")
-	if err := o.unattached(); err != nil {
+// withdrawAll removes the conflists that pods of bcsnet-node wrote.
+func (o *Options) withdrawAll() error {
+	written, err := o.written()
+	if err != nil {
+		return err
+	}
+	for _, name := range written {
+		if err := o.withdraw(name, o.unattached); err != nil {
+			return err
+		}
+	}
+	return o.unattached()
+}
+
+// withdraw removes a conflist, unless pods have addresses by it as attached says. A container runtime ends no pod
+// without one, and by another one it would end pods by other plugins than they began with.
+func (o *Options) withdraw(name string, attached func() error) error {
+	path := filepath.Join(o.NetDir, name)
+	aside := filepath.Join(o.NetDir, "."+name+".withdrawn")
+	if err := attached(); err != nil {
 		return err
 	}
 	if err := os.Rename(path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("withdraw the conflist: %w", err)
 	}
-	if err := o.unattached(); err != nil { // a pod has begun meanwhile
+	if err := attached(); err != nil { // a pod has begun meanwhile
 		if back := os.Rename(aside, path); !errors.Is(back, fs.ErrNotExist) {
 			err = errors.Join(err, back)
 		}
@@ -118,9 +136,27 @@ func (o *Options) withdraw() error {
 	return nil
 }
 
+// attachedBy returns what finds out whether pods have addresses by the network of a conflist.
+func (o *Options) attachedBy(name string) func() error {
+	text, err := readFile(filepath.Join(o.NetDir, name))
+	var conf struct{ Name string }
+	if err != nil || json.Unmarshal(text, &conf) != nil {
+		return func() error { return nil } // no pod begins or ends by it
+	}
+	return func() error {
+		n, err := o.attachments().LenOf(conf.Name)
+		if err == nil && n > 0 {
+			err = fmt.Errorf("%d interfaces of pods on %s have addresses by it; hint: kubectl drain %s", n, o.Node, o.Node)
+		}
+		return err
+	}
+}
+
+func (o *Options) attachments() attach.Dir { return attach.Dir(filepath.Join(o.RunDir, "attach")) }
+
 // unattached returns an error while pods of the node have addresses by the plugins.
 func (o *Options) unattached() error {
-	n, err := attach.Dir(filepath.Join(o.RunDir, "attach")).Len()
+	n, err := o.attachments().Len()
 	if err != nil {
 		return fmt.Errorf("count the attachments: %w", err)
 	}
@@ -131,9 +167,20 @@ func (o *Options) unattached() error {
 	return nil
 }
 
+// unnamed returns an error while a network configuration that bcsnet did not write names the plugins: no pod could
+// begin by it without them.
+func (o *Options) unnamed() error {
+	all, err := o.foreigners()
+	if err != nil || len(all) == 0 || o.Force {
+		return err
+	}
+	return fmt.Errorf("the plugins stay: %s, which bcsnet did not write, names them; hint: remove that file, or what it "+
+		"says of bcsnet-ipam and bcsnet-announce; --force removes the plugins anyway", filepath.Join(o.NetDir, all[0].name))
+}
+
 // remove removes configuration and plugins.
 func (o *Options) remove() error {
-	for _, name := range []string{configFile, caFile, tokenFile} {
+	for _, name := range []string{configFile, caFile, tokenFile, writtenFile} {
 		if err := removeAll(filepath.Join(o.ConfigDir, name), filepath.Join(o.ConfigDir, "."+name+".new")); err != nil {
 			return fmt.Errorf("remove the configuration: %w", err)
 		}

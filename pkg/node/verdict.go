@@ -54,7 +54,9 @@ type signs struct {
 	unanswered error
 	questions  int
 	full       *runstate.Full
-	now        time.Time
+	// broken is what pods lack that get their network by a configuration which is none of ours; empty for nothing.
+	broken string
+	now    time.Time
 }
 
 // judge returns how the node is: of several troubles the one that the others may come from.
@@ -70,6 +72,8 @@ func judge(s signs) verdict {
 			s.unanswered)
 	case s.full != nil && s.now.Sub(s.full.At).Abs() < fullTime:
 		return newVerdict(ReasonPoolsFull, "%s", s.full.Message)
+	case s.broken != "":
+		return newVerdict(ReasonReady, "the CNI plugins are installed, and the allocator answers; but %s", s.broken)
 	default:
 		return newVerdict(ReasonReady, "the CNI plugins are installed, and the allocator answers")
 	}

@@ -9,26 +9,40 @@ import (
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/plugin"
 )
 
-// leaked has a network hold an address, since ten minutes ago, for a container that the runtime does not know.
-func (n *node) leaked(network, cniNetwork string) (id string) {
+// leased has a network hold an address for a container.
+func (n *node) leased(network, cniNetwork string) *container {
 	n.Helper()
-	id = uuid.NewString()
-	pod := n.container("leaked" + id[:4])
+	pod := n.container("leased" + uuid.NewString()[:4])
 	answer, err := plugin.Ask(n.Context(), n.Caller, http.MethodPost, n.URL, wire.AllocateRequest{
-		Host: n.Host, ContainerID: id, PodName: pod.pod, PodNamespace: "default", PodUID: pod.uid, Network: network,
+		Host: n.Host, ContainerID: pod.id, PodName: pod.pod, PodNamespace: "default", PodUID: pod.uid, Network: network,
 		CNINetwork: cniNetwork,
 	})
 	if err != nil || answer.Code != 0 {
 		n.Fatal(answer, err)
 	}
-	n.Aged(n.holding(id))
-	return id
+	return pod
+}
+
+// leaked has a network hold an address, since ten minutes ago, for a container that the runtime does not know, of a pod
+// that is gone.
+func (n *node) leaked(network, cniNetwork string) (id string) {
+	n.Helper()
+	pod := n.leased(network, cniNetwork)
+	n.Aged(n.holding(pod.id))
+	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: pod.pod}}
+	if err := n.Admin.Delete(n.Context(), o, client.GracePeriodSeconds(0)); err != nil {
+		n.Fatal(err)
+	}
+	return pod.id
 }
 
 // gc sends a GC through libcni with these containers as those that are there.
@@ -56,8 +70,8 @@ func (n *node) wantCollected(id string, list *libcni.NetworkConfigList, valid ..
 	})
 }
 
-// TestGC has two networks on one host and a GC of one: what the runtime does not know in this network goes, and nothing
-// else. The bridge plugin passes no GC on, so the chained plugin has it.
+// TestGC has two networks on one host and a GC of one: what the runtime does not know in this network goes if its pod is
+// gone, and nothing else. The bridge plugin passes no GC on, so the chained plugin has it.
 func TestGC(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -93,7 +107,7 @@ func TestGC(t *testing.T) {
 	}
 	n.holding(young.id)
 
-	cacheless.wantCollected(inRed, lists["red"])
+	cacheless.wantCollected(inRed, lists["red"], other)
 	n.holding(other.id) // young, too
 }
 
@@ -102,18 +116,18 @@ func TestGC(t *testing.T) {
 func TestGCDisabled(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.pool("", nil, 20, 21)
+	n.pool("", nil, 20, 21, 22)
 	list := conflist(t, "1.1.0", "lan", bridge, `"disableGC":true`, `{"type":"bcsnet-announce"}`)
 	pod := n.container("web")
 	addrs := pod.added(list)
 	n.Aged(addrs...)
-	forgotten := n.leaked("", "lan")
+	forgotten, latest := n.leaked("", "lan"), n.leased("", "lan")
 	other := *n
 	other.dir = t.TempDir() // another runtime, whose list has nothing of this one's
 	for _, dir := range []string{"etc", "var", "run"} {
 		copyDir(t, n.dir, other.dir, dir)
 	}
-	other.wantCollected(forgotten, list)
+	other.wantCollected(forgotten, list, latest)
 	n.wantHeld(pod.id, addrs...)
 	if err := pod.del(list); err != nil {
 		t.Error(err)
@@ -126,7 +140,7 @@ func TestGCRefused(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	n.pool("", nil, 20, 21)
-	id := n.leaked("", "lan")
+	id, latest := n.leaked("", "lan"), n.leased("", "lan")
 	pod := n.container("web")
 	for name, c := range map[string]struct{ fields, want string }{
 		"no list":            {``, "a GC without cni.dev/valid-attachments"},
@@ -150,7 +164,8 @@ func TestGCRefused(t *testing.T) {
 		})
 	}
 	n.eventually(func() bool {
-		_, err := pod.call("GC", `{"cniVersion":"1.1.0","name":"lan","type":"bcsnet-ipam","cni.dev/valid-attachments":[]}`)
+		_, err := pod.call("GC", fmt.Sprintf(`{"cniVersion":"1.1.0","name":"lan","type":"bcsnet-ipam",
+			"cni.dev/valid-attachments":[{"containerID":%q,"ifname":"eth0"}]}`, latest.id))
 		if err != nil {
 			t.Error(err)
 		}

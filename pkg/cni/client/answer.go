@@ -11,8 +11,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// maxAnswer bounds an answer, in octets: 4,096 addresses are 200 KiB.
-const maxAnswer = 1 << 20
+// maxAnswer bounds an answer, in octets: one to a GC names as many attachments as its list may.
+const maxAnswer = 4 << 20
 
 // envelope is wire.Envelope as it is read: what must be there is a pointer, and the data is decoded by who asked.
 type envelope struct {

@@ -13,7 +13,6 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/bcsnet/bcsnet/pkg/cni/client"
-	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -21,7 +20,7 @@ import (
 // youngest is the age below which a GC leaves files alone: an ADD may be under way that its list does not know.
 const youngest = 10 * time.Minute
 
-// gc answers a GC: of this network, the leases of this host that are not in the list go back.
+// gc answers a GC: of this network, the leases of this host go back that are not in the list, and whose pods are gone.
 func (p *Plugin) gc(args *skel.CmdArgs) error {
 	ctx, stop := context.WithTimeout(context.Background(), gcTime)
 	defer stop()
@@ -65,8 +64,8 @@ func (c *call) gc(ctx context.Context) error {
 	for _, a := range c.conf.Valid {
 		request.Attachments = append(request.Attachments, wire.Attachment{ContainerID: a.ContainerID, IfName: a.IfName})
 	}
+	var r wire.GCResult
 	err := c.ask(ctx, http.MethodPost, "/gc", request, func(data json.RawMessage) error {
-		var r wire.GCResult
 		if err := json.Unmarshal(data, &r); err != nil {
 			return err
 		}
@@ -84,11 +83,24 @@ func (c *call) gc(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = c.attachments().Prune(c.conf.Name, c.began.Add(-youngest), func(id, ifName string) bool {
-		return slices.Contains(c.conf.Valid, netconf.Attachment{ContainerID: id, IfName: ifName})
+	c.prune(request.Attachments, r.Kept)
+	return nil
+}
+
+// prune removes the files of attachments of this network that neither the runtime has nor the allocator: files of pods
+// that another program attached stay. A replica of an earlier release does not say what it has: all files stay.
+func (c *call) prune(listed, kept []wire.Attachment) {
+	if kept == nil {
+		return
+	}
+	stays := make(map[wire.Attachment]bool, len(listed)+len(kept))
+	for _, a := range slices.Concat(listed, kept) {
+		stays[a] = true
+	}
+	err := c.attachments().Prune(c.conf.Name, c.began.Add(-youngest), func(id, ifName string) bool {
+		return stays[wire.Attachment{ContainerID: id, IfName: ifName}]
 	})
 	if err != nil {
 		c.note("%v", err)
 	}
-	return nil
 }

@@ -19,43 +19,48 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bcsnet/bcsnet/pkg/cni/attach"
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 )
 
 // TestGC has each list that a runtime may send: what the allocator is asked, and which attachments' files stay. A list
 // that is none is refused, and nothing goes.
 func TestGC(t *testing.T) {
 	all := []string{"gone", "other", "valid", "young"}
-	const list = `[{"containerID":"valid","ifName":"eth0"}]`
+	const list, kept = `[{"containerID":"valid","ifName":"eth0"}]`, `,"kept":[]`
 	for name, c := range map[string]struct {
 		// more goes into the configuration, and own into its section ipam.
 		more, own  string
 		asked, err string
 		keep       []string
+		// kept is what the answer has beside the addresses.
+		kept string
 	}{
-		"some are valid":   {`,"cni.dev/valid-attachments":[{"containerID":"valid","ifname":"eth0"}]`, "", list, "", []string{"other", "valid", "young"}},
-		"the draft's name": {`,"cni.dev/attachments":[{"containerID":"valid","ifname":"eth0"}]`, "", list, "", []string{"other", "valid", "young"}},
+		"some are valid":   {`,"cni.dev/valid-attachments":[{"containerID":"valid","ifname":"eth0"}]`, "", list, "", []string{"other", "valid", "young"}, kept},
+		"the draft's name": {`,"cni.dev/attachments":[{"containerID":"valid","ifname":"eth0"}]`, "", list, "", []string{"other", "valid", "young"}, kept},
 		"both names": {
 			`,"cni.dev/attachments":[{"containerID":"valid","ifname":"eth0"}],"cni.dev/valid-attachments":[{"containerID":"valid","ifname":"eth0"}]`,
-			"", list, "", []string{"other", "valid", "young"},
+			"", list, "", []string{"other", "valid", "young"}, kept,
 		},
-		"another interface":    {`,"cni.dev/valid-attachments":[{"containerID":"valid","ifname":"net1"}]`, "", `[{"containerID":"valid","ifName":"net1"}]`, "", []string{"other", "young"}},
-		"none is valid":        {`,"cni.dev/valid-attachments":[]`, "", `[]`, "", []string{"other", "young"}},
-		"none, as libcni says": {`,"cni.dev/valid-attachments":null,"cni.dev/attachments":null`, "", `[]`, "", []string{"other", "young"}},
-		"no list":              {"", "", "", "without cni.dev/valid-attachments", all},
-		"an object":            {`,"cni.dev/valid-attachments":{}`, "", "", "cni.dev/valid-attachments", all},
-		"strings":              {`,"cni.dev/valid-attachments":["valid"]`, "", "", "cni.dev/valid-attachments", all},
-		"an entry of null":     {`,"cni.dev/valid-attachments":[null]`, "", "", "cni.dev/valid-attachments[0]", all},
-		"no interface":         {`,"cni.dev/valid-attachments":[{"containerID":"valid"}]`, "", "", "cni.dev/valid-attachments[0]", all},
-		"another word":         {`,"cni.dev/valid_attachments":[]`, "", "", "without cni.dev/valid-attachments", all},
+		"another interface":    {`,"cni.dev/valid-attachments":[{"containerID":"valid","ifname":"net1"}]`, "", `[{"containerID":"valid","ifName":"net1"}]`, "", []string{"other", "young"}, kept},
+		"none is valid":        {`,"cni.dev/valid-attachments":[]`, "", `[]`, "", []string{"other", "young"}, kept},
+		"none, as libcni says": {`,"cni.dev/valid-attachments":null,"cni.dev/attachments":null`, "", `[]`, "", []string{"other", "young"}, kept},
+		"no list":              {"", "", "", "without cni.dev/valid-attachments", all, kept},
+		"an object":            {`,"cni.dev/valid-attachments":{}`, "", "", "cni.dev/valid-attachments", all, kept},
+		"strings":              {`,"cni.dev/valid-attachments":["valid"]`, "", "", "cni.dev/valid-attachments", all, kept},
+		"an entry of null":     {`,"cni.dev/valid-attachments":[null]`, "", "", "cni.dev/valid-attachments[0]", all, kept},
+		"no interface":         {`,"cni.dev/valid-attachments":[{"containerID":"valid"}]`, "", "", "cni.dev/valid-attachments[0]", all, kept},
+		"another word":         {`,"cni.dev/valid_attachments":[]`, "", "", "without cni.dev/valid-attachments", all, kept},
 		"two lists": {
-			`,"cni.dev/valid-attachments":[],"cni.dev/attachments":[{"containerID":"valid","ifname":"eth0"}]`, "", "", "cni.dev/attachments", all,
+			`,"cni.dev/valid-attachments":[],"cni.dev/attachments":[{"containerID":"valid","ifname":"eth0"}]`, "", "", "cni.dev/attachments", all, kept,
 		},
 		"too many": {
-			`,"cni.dev/valid-attachments":[{"containerID":"valid","ifname":"eth0"}` + strings.Repeat(`,{"containerID":"c","ifname":"eth0"}`, 4096) + `]`,
-			"", "", "4097 attachments", all,
+			`,"cni.dev/valid-attachments":[{"containerID":"valid","ifname":"eth0"}` + strings.Repeat(`,{"containerID":"c","ifname":"eth0"}`, wire.MaxAttachments) + `]`,
+			"", "", fmt.Sprint(wire.MaxAttachments+1, " attachments"), all, kept,
 		},
-		"disableGC":      {`,"cni.dev/valid-attachments":[],"disableGC":true`, "", "", "", all},
-		"ipam.disableGC": {`,"cni.dev/valid-attachments":[]`, `,"disableGC":true`, "", "", all},
+		"disableGC":                          {`,"cni.dev/valid-attachments":[],"disableGC":true`, "", "", "", all, kept},
+		"ipam.disableGC":                     {`,"cni.dev/valid-attachments":[]`, `,"disableGC":true`, "", "", all, kept},
+		"the allocator has it":               {`,"cni.dev/valid-attachments":null`, "", `[]`, "", []string{"gone", "other", "young"}, `,"kept":[{"containerID":"gone","ifName":"eth0"}]`},
+		"an allocator of an earlier release": {`,"cni.dev/valid-attachments":null`, "", `[]`, "", all, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := ""
@@ -66,8 +71,8 @@ func TestGC(t *testing.T) {
 				}
 				_ = json.Unmarshal(text, &body)
 				asked = string(body.Attachments)
-				fmt.Fprintf(w, `{"code":0,"result":true,"request_id":%q,"data":{"host":"10.0.0.11","cniNetwork":"lan","ips":[]}}`,
-					q.Header.Get("X-Request-Id"))
+				fmt.Fprintf(w, `{"code":0,"result":true,"request_id":%q,"data":{"host":"10.0.0.11","cniNetwork":"lan","ips":[]%s}}`,
+					q.Header.Get("X-Request-Id"), c.kept)
 			}))
 			defer server.Close()
 			dir := t.TempDir()

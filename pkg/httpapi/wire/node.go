@@ -1,7 +1,7 @@
 package wire
 
 // MaxAttachments is how many attachments one garbage collection may name.
-const MaxAttachments = 4096
+const MaxAttachments = 12288
 
 // Attachment is one interface of one container.
 type Attachment struct {
@@ -10,8 +10,8 @@ type Attachment struct {
 	IfName string `json:"ifName"`
 }
 
-// GCRequest is the body of POST /netservicecontroller/v1/allocator/gc: the attachments that a host still has of one
-// network. Every field is required.
+// GCRequest is the body of POST /netservicecontroller/v1/allocator/gc: the attachments that a runtime still has of one
+// network on a host. Every field is required.
 type GCRequest struct {
 	Host string `json:"host"`
 	// CNINetwork is the name of the conflist that the list is of.
@@ -20,6 +20,7 @@ type GCRequest struct {
 	// minutes ago, by the API server's time: the list may have been made while its pod was set up.
 	StartedAt string `json:"startedAt"`
 	// Attachments are those that stay. A network without any sends an empty list: a missing one, and null, are refused.
+	// Pods that are there keep their addresses, listed or not.
 	Attachments []Attachment `json:"attachments"`
 }
 
@@ -29,6 +30,8 @@ type GCResult struct {
 	CNINetwork string `json:"cniNetwork"`
 	// IPs are the addresses that this call released.
 	IPs []string `json:"ips"`
+	// Kept are the attachments that the network has and the list lacks; missing from a replica of an earlier release.
+	Kept []Attachment `json:"kept"`
 }
 
 // ConflictRequest is the body of POST /netservicecontroller/v1/allocator/ip/{address}/conflict: the container that

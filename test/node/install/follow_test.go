@@ -7,7 +7,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -308,9 +310,47 @@ func TestRun(t *testing.T) {
 			}
 		}
 	})
+	t.Run("the conflist gets another name", func(t *testing.T) {
+		earlier := filepath.Join(o.NetDir, o.ConflistName)
+		if err := life.end(); err != nil {
+			t.Error(err)
+		}
+		o.ConflistName = "05-lan.conflist"
+		life = start(t, o)
+		wantFile(t, filepath.Join(o.NetDir, o.ConflistName), string(must(os.ReadFile(o.ConflistFile))))
+		controlplane.Eventually(t, func() error {
+			if _, err := os.Lstat(earlier); !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("the earlier one is there: %w", err)
+			}
+			return nil
+		})
+	})
+	foreign := filepath.Join(o.NetDir, "20-other.conflist")
+	t.Run("a conflist of somebody else names the plugins", func(t *testing.T) {
+		if err := life.end(); err != nil { // it has ended with its part of the test
+			t.Error(err)
+		}
+		life = start(t, o)
+		put(t, foreign, `{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"not-there","ipam":{"type":"bcsnet-ipam"}}]}`)
+		controlplane.Eventually(t, func() error {
+			c := conditionOf(t, admin, o)
+			if c == nil || c.Status != corev1.ConditionTrue || !strings.Contains(c.Message, "20-other.conflist") {
+				return fmt.Errorf("the condition is %+v", c)
+			}
+			return nil
+		})
+	})
 	if err := life.end(); err != nil {
 		t.Error(err)
 	}
+	t.Run("it is not removed while that is so", func(t *testing.T) {
+		if err := node.Uninstall(t.Context(), o); err == nil || !strings.Contains(err.Error(), foreign) {
+			t.Errorf("%v", err)
+		}
+		if err := os.Remove(foreign); err != nil {
+			t.Fatal(err)
+		}
+	})
 	t.Run("it is removed", func(t *testing.T) {
 		if err := node.Uninstall(t.Context(), o); err != nil {
 			t.Fatal(err)
