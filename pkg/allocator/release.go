@@ -21,15 +21,16 @@ import (
 // Release gives up what a container or an owner holds. One that holds nothing is no error: the DEL is remembered,
 // so that an ADD that it overtook does not bring an address back. The answer is what was released.
 func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]lease.Lease, error) {
+	if err := ownerOfHost(r.Owner, r.OnHosts); err != nil {
+		return nil, err
+	}
 	a.releases.Add(1)
 	defer a.releases.Add(-1)
-	began := a.moment(r.StartedAt, r.ArrivedAt)
+	began := a.moment(r.Host, r.StartedAt, r.ArrivedAt)
 	if !r.StartedAt.IsZero() {
 		r.StartedAt = began.counts()
 	}
-	for _, of := range r.holders() {
-		a.tombstones.put(of, r.IfName, r.Network, began)
-	}
+	a.tombstones.put(r, began)
 	var released []lease.Lease
 	var later *lease.Lease
 	still := func(l lease.Lease) bool {
