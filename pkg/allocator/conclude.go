@@ -3,7 +3,6 @@ package allocator
 import (
 	"context"
 
-	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -36,7 +35,7 @@ func (a *Allocator) conclude(ctx context.Context, t *attempt) error {
 // given by an earlier request stays: the DEL itself has released that, if it was about it.
 func (a *Allocator) undo(ctx context.Context, r Request, held []lease.Lease) error {
 	for _, l := range held {
-		if !l.StartedAt.Equal(r.StartedAt) && !failpoint.Broken("undo") {
+		if !l.StartedAt.Equal(r.StartedAt) {
 			continue
 		}
 		if err := a.releaseUnconfirmed(ctx, l); err != nil {

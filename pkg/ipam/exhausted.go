@@ -123,16 +123,16 @@ func (x *picker) noneAmong(w PickRequest, n need, fit []*poolState, chosen []cho
 			return refusal
 		}
 	}
-	facts.Because = x.whoHas(w, n, fit)
-	if len(facts.Because) == 1 && facts.Size == 1 {
-		return is(explain.RangeNotFree, ReasonPoolExhausted)
+	because := x.whoHas(w, n, fit)
+	if facts.Kind = explain.RangesNotFree; len(because) == 1 && facts.Size == 1 {
+		facts.Kind = explain.RangeNotFree
 	}
-	return is(explain.RangesNotFree, ReasonPoolExhausted)
+	return refuseBecause(ReasonPoolExhausted, facts, because)
 }
 
 // whoHas explains for each address that a request is restricted to why it cannot be had, where these addresses are
 // few.
-func (x *picker) whoHas(w PickRequest, n need, fit []*poolState) (why []string) {
+func (x *picker) whoHas(w PickRequest, n need, fit []*poolState) (why []*Refusal) {
 	if ipaddr.SizeOfSet(n.among) > explain.MaxNamed {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (x *picker) whoHas(w PickRequest, n need, fit []*poolState) (why []string) 
 				continue
 			}
 			if refusal := x.taken(a, p, w); refusal != nil {
-				why = append(why, refusal.Message)
+				why = append(why, refusal)
 			}
 		}
 	}
