@@ -188,7 +188,7 @@ func mirrorPod(t *testing.T, w *world) {
 	}
 	for name, annotations := range map[string]map[string]string{
 		"claim":  {workload.ClaimAnnotation: "of-the-shop"},
-		"policy": {workload.ReleasePolicyAnnotation: "never"},
+		"policy": {"networkextension.bkbcs.tencent.com/release-policy": "never"},
 	} {
 		o := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "static-" + name, Annotations: annotations,
