@@ -47,7 +47,7 @@ func (a *Allocator) begin(ctx context.Context, r Request) *attempt {
 		r.IfName = lease.DefaultIfName
 	}
 	t := &attempt{
-		Request: r, began: a.moment(r.StartedAt, r.ArrivedAt), waitUntil: waitDeadline(ctx), families: r.Families,
+		Request: r, began: a.moment(r.Host, r.StartedAt, r.ArrivedAt), waitUntil: waitDeadline(ctx), families: r.Families,
 	}
 	t.StartedAt = t.began.counts()
 	return t

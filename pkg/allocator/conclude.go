@@ -9,8 +9,9 @@ import (
 
 // overtaken reports whether this replica knows of a DEL that came after the request began.
 func (a *Allocator) overtaken(t *attempt) bool {
-	return a.tombstones.overtook(lease.Holder{ContainerID: t.ContainerID, Owner: t.Owner, IfName: t.IfName}, t.Network,
-		t.began)
+	return a.tombstones.overtook(lease.Holder{
+		Host: t.Host, ContainerID: t.ContainerID, Owner: t.Owner, Namespace: t.Namespace, IfName: t.IfName,
+	}, t.Network, t.began)
 }
 
 func deleted(r Request) *ipam.Refusal {
@@ -30,13 +31,14 @@ func (a *Allocator) conclude(ctx context.Context, t *attempt) error {
 	return a.renew(ctx, t.Request, t.held)
 }
 
-// undo gives back what a request took although a DEL had overtaken it, and refuses the request.
+// undo gives back what a request took although a DEL had overtaken it, and refuses the request. What its holder was
+// given by an earlier request stays: the DEL itself has released that, if it was about it.
 func (a *Allocator) undo(ctx context.Context, r Request, held []lease.Lease) error {
 	for _, l := range held {
-		if _, err := a.releaseOne(ctx, l, func(now lease.Lease) bool {
-			return now.ContainerID == r.ContainerID && now.IfName == r.IfName && now.Owner == r.Owner &&
-				!now.StartedAt.After(r.StartedAt)
-		}); err != nil {
+		if !l.StartedAt.Equal(r.StartedAt) {
+			continue
+		}
+		if err := a.releaseUnconfirmed(ctx, l); err != nil {
 			return err
 		}
 	}

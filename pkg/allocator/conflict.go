@@ -60,7 +60,8 @@ func (a *Allocator) ReportConflict(ctx context.Context, r ConflictReport) (Conte
 	}
 	from, held := l.From(r.holds)
 	switch {
-	case !held && l.Conflict.From(r.ContainerID, r.MAC) && l.Conflict.Outcome != lease.ConflictKept:
+	case !held && l.Conflict.From(r.ContainerID, r.MAC) && l.Conflict.Outcome != lease.ConflictKept &&
+		within(r.OnHosts, l.Conflict.Host):
 		return Contested{Was: l, Now: l, Repeated: true}, nil
 	case !held:
 		return Contested{}, notHeld(l)

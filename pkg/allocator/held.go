@@ -21,7 +21,10 @@ func (a *Allocator) held(ctx context.Context, h lease.Holder) (held []lease.Leas
 			if l.State == lease.Active && !sameRequester(l.Holder, h) {
 				return nil, ipam.Refuse(ipam.ReasonContainerHoldsOther,
 					"container %s holds address %s for %s, the request is for %s",
-					h.ContainerID, l.Addr, l.Who(), h.Who())
+					h.ContainerID, l.Addr, l.Who(), h.Who()).Naming(l.Holder, func(other string) *ipam.Refusal {
+					return ipam.Refuse(ipam.ReasonContainerHoldsOther, "container %s is of %s, the request is for %s",
+						h.ContainerID, other, h.Who())
+				})
 			}
 			if !slices.ContainsFunc(all, func(o lease.Lease) bool { return o.Addr == l.Addr }) {
 				all = append(all, l)

@@ -309,7 +309,7 @@ func (s site) vm(name string) Request {
 
 // del is the DEL of a request.
 func del(r Request) ReleaseRequest {
-	return ReleaseRequest{ContainerID: r.ContainerID, IfName: r.IfName, Owner: r.Owner}
+	return ReleaseRequest{Host: r.Host, ContainerID: r.ContainerID, IfName: r.IfName, Owner: r.Owner}
 }
 
 // add asks for addresses and fails the test if there are none.

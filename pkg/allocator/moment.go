@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
@@ -12,6 +13,8 @@ const maxAge = 5 * time.Minute
 
 // moment has when a request began.
 type moment struct {
+	// clock is the host by whose clock the start was told; invalid when the caller is on no host.
+	clock netip.Addr
 	// told is the start by the clock of the caller's host; zero when the request does not state it.
 	told time.Time
 	// arrived is by the API server's time.
@@ -19,11 +22,11 @@ type moment struct {
 }
 
 // moment makes one of what a request says of itself; arrived is zero for the present. Nothing arrives in the future.
-func (a *Allocator) moment(told, arrived time.Time) moment {
+func (a *Allocator) moment(clock netip.Addr, told, arrived time.Time) moment {
 	if now := a.leases.Now(); arrived.IsZero() || arrived.After(now) {
 		arrived = now
 	}
-	return moment{told, arrived}
+	return moment{clock, told, arrived}
 }
 
 // counts returns the time from which a request counts beside those of other hosts, and beside those that a lease does
@@ -42,10 +45,11 @@ func (m moment) counts() time.Time {
 	return m.told
 }
 
-// after reports whether a request began after another one of its host. Their host's clock decides, however wrong it is,
-// unless it was set in between: then the times lag behind the arrivals by different amounts.
+// after reports whether a request began after another one. Of two requests of one host the host's clock decides,
+// however wrong it is, unless it was set in between: then the times lag behind the arrivals by different amounts. The
+// clock of one host says nothing about a request of another one: between these each counts by its bounds.
 func (m moment) after(o moment) bool {
-	if !m.told.IsZero() && !o.told.IsZero() && (m.lag()-o.lag()).Abs() <= maxAge {
+	if (m.clock == o.clock || failpoint.Broken("future")) && !m.told.IsZero() && !o.told.IsZero() && (m.lag()-o.lag()).Abs() <= maxAge {
 		return m.told.After(o.told)
 	}
 	return m.counts().After(o.counts())

@@ -206,8 +206,8 @@ func TestMomentIsMonotone(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	for lead := -maxAge; lead <= maxAge; lead += time.Second / 2 {
 		for _, jitter := range []time.Duration{-time.Millisecond, 0, time.Millisecond} {
-			add := moment{start.Add(lead), start}
-			next := moment{add.told.Add(10*time.Millisecond + jitter), start.Add(10 * time.Millisecond)}
+			add := moment{told: start.Add(lead), arrived: start}
+			next := moment{told: add.told.Add(10*time.Millisecond + jitter), arrived: start.Add(10 * time.Millisecond)}
 			if !next.counts().After(add.counts()) {
 				t.Errorf("by a clock that is %s ahead, and then %s more: %s, and then %s", lead, jitter, add.counts(),
 					next.counts())
@@ -219,7 +219,9 @@ func TestMomentIsMonotone(t *testing.T) {
 // When a request counts as begun, beside others.
 func TestMoment(t *testing.T) {
 	arrived := time.Unix(1_700_000_000, 0)
-	told := func(told, after time.Duration) moment { return moment{arrived.Add(told), arrived.Add(after)} }
+	told := func(told, after time.Duration) moment {
+		return moment{told: arrived.Add(told), arrived: arrived.Add(after)}
+	}
 	for what, test := range map[string]struct {
 		of   moment
 		want time.Duration // after arrived

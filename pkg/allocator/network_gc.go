@@ -61,7 +61,7 @@ type NetworkCollected struct {
 // in between. What is taken after the call came is not in the index yet, or under another holder, and stays: only
 // holdings that are known at the beginning are given up.
 func (a *Allocator) CollectNetwork(ctx context.Context, r NetworkGC) (NetworkCollected, error) {
-	began := a.moment(r.StartedAt, r.ArrivedAt)
+	began := a.moment(r.Host, r.StartedAt, r.ArrivedAt)
 	g := networkGC{
 		host: r.Host, network: r.CNINetwork, listed: make(map[Attachment]struct{}, len(r.Attachments)),
 		asked: began.counts(), bound: began.arrived.Add(-maxAge),

@@ -135,9 +135,7 @@ func TestMarksOfOwners(t *testing.T) {
 		"a pod's DEL without either": {ReleaseRequest{PodUID: "u"}, leased("", "", "eth0"), "", false},
 	} {
 		m := newTombstones(func() time.Time { return began })
-		for _, of := range test.del.holders() {
-			m.put(of, test.del.IfName, test.del.Network, begun(began))
-		}
+		m.put(test.del, begun(began))
 		if got := m.overtook(test.holder, test.network, begun(test.holder.StartedAt)); got != test.want {
 			t.Errorf("%s: %v, want %v", what, got, test.want)
 		}

@@ -21,15 +21,13 @@ import (
 // Release gives up what a container or an owner holds. One that holds nothing is no error: the DEL is remembered,
 // so that an ADD that it overtook does not bring an address back. The answer is what was released.
 func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]lease.Lease, error) {
+	if err := ownerOfHost(r.Owner, r.OnHosts); err != nil {
+		return nil, err
+	}
 	a.releases.Add(1)
 	defer a.releases.Add(-1)
-	began := a.moment(r.StartedAt, r.ArrivedAt)
-	if !r.StartedAt.IsZero() {
-		r.StartedAt = began.counts()
-	}
-	for _, of := range r.holders() {
-		a.tombstones.put(of, r.IfName, r.Network, began)
-	}
+	began := a.began(&r)
+	a.tombstones.put(r, began)
 	var released []lease.Lease
 	var later *lease.Lease
 	still := func(l lease.Lease) bool {
@@ -60,6 +58,24 @@ func (a *Allocator) Release(ctx context.Context, r ReleaseRequest) ([]lease.Leas
 		return released, outdated(*later)
 	}
 	return released, nil
+}
+
+// began returns when a DEL began, and bounds its StartedAt by what can be true.
+func (a *Allocator) began(r *ReleaseRequest) moment {
+	began := a.moment(r.Host, r.StartedAt, r.ArrivedAt)
+	if !r.StartedAt.IsZero() {
+		r.StartedAt = began.counts()
+	}
+	return began
+}
+
+// Frees reports whether a DEL frees an address by the index, without a question to the API server. What a pod holds
+// without a container takes such a question, and is no part of it.
+func (a *Allocator) Frees(r ReleaseRequest) bool {
+	a.began(&r)
+	return slices.ContainsFunc(a.releasable(r), func(l lease.Lease) bool {
+		return r.matches(l) && (l.ContainerID != "" || l.Owner != "")
+	})
 }
 
 // outdated refuses a DEL of what its container or owner holds since later than the DEL began. Silence would leave the
@@ -139,6 +155,9 @@ func (r ReleaseRequest) names(l lease.Lease) bool {
 func (a *Allocator) ReleaseAddress(
 	ctx context.Context, addr netip.Addr, containerID, owner string, onHosts []netip.Addr,
 ) (l lease.Lease, released bool, err error) {
+	if err := ownerOfHost(owner, onHosts); err != nil {
+		return l, false, err
+	}
 	l, err = a.leases.Get(ctx, addr)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -152,16 +171,31 @@ func (a *Allocator) ReleaseAddress(
 	case l.State == lease.Available:
 		return l, false, nil
 	}
-	mine := func(l lease.Lease) bool {
-		return l.State == lease.Active && within(onHosts, l.Host) &&
-			(containerID != "" && l.ContainerID == containerID || owner != "" && l.Owner == owner)
-	}
+	mine := heldFor(containerID, owner, onHosts)
 	from, ok := l.From(mine)
 	if !ok {
 		return l, false, notHeld(l)
 	}
 	released, err = a.releaseOne(ctx, from, mine)
 	return from, released, err
+}
+
+// heldFor returns what reports whether a container or an owner has a lease on one of the hosts.
+func heldFor(containerID, owner string, onHosts []netip.Addr) func(lease.Lease) bool {
+	return func(l lease.Lease) bool {
+		return l.State == lease.Active && within(onHosts, l.Host) &&
+			(containerID != "" && l.ContainerID == containerID || owner != "" && l.Owner == owner)
+	}
+}
+
+// FreesAddress reports by the index whether ReleaseAddress frees an address.
+func (a *Allocator) FreesAddress(addr netip.Addr, containerID, owner string, onHosts []netip.Addr) bool {
+	l, ok := a.index.Get(addr)
+	if !ok {
+		return false
+	}
+	_, ok = l.From(heldFor(containerID, owner, onHosts))
+	return ok
 }
 
 // notHeld refuses a change of an address by somebody who does not hold it.
@@ -174,12 +208,15 @@ func notHeld(l lease.Lease) *ipam.Refusal {
 		return ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is reserved, nobody holds it", l.Addr)
 	case l.State == lease.Available:
 		return ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is not in use, nobody holds it", l.Addr)
-	case l.ContainerID == "":
-		return ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is held by %s", l.Addr, l.Who())
-	default:
-		return ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is held by %s (container %s)", l.Addr, l.Who(),
-			l.ContainerID)
 	}
+	who := l.Who()
+	if l.ContainerID != "" {
+		who += " (container " + l.ContainerID + ")"
+	}
+	heldBy := func(who string) *ipam.Refusal {
+		return ipam.Refuse(ipam.ReasonAddressNotHeld, "address %s is held by %s", l.Addr, who)
+	}
+	return heldBy(who).Naming(l.Holder, heldBy)
 }
 
 func (a *Allocator) releaseOne(ctx context.Context, l lease.Lease, still func(lease.Lease) bool) (bool, error) {

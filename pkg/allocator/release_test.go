@@ -294,53 +294,6 @@ func TestMarkSparesALaterAdd(t *testing.T) {
 	}
 }
 
-// Marks last ten minutes and are bounded.
-func TestMarks(t *testing.T) {
-	now := time.Unix(1_700_000_000, 0)
-	container := func(id string) deletedHolder { return deletedHolder{ofContainer, id} }
-	m := newTombstones(func() time.Time { return now })
-	began := now
-	m.put(container("c"), "eth0", "", begun(began))
-	if !m.deleted(container("c"), "eth0", "", begun(began)) || m.deleted(container("c"), "net1", "", begun(began)) ||
-		m.deleted(container("d"), "eth0", "", begun(began)) ||
-		m.deleted(deletedHolder{ofOwner, "c"}, "eth0", "", begun(began)) ||
-		m.deleted(container("c"), "eth0", "", begun(began.Add(1))) {
-		t.Error("the tombstone is not for what began until then, on that interface of that container")
-	}
-	m.put(container("c"), "eth0", "", begun(began.Add(-time.Hour))) // a DEL of long ago, late
-	if !m.deleted(container("c"), "eth0", "", begun(began)) {
-		t.Error("an older DEL took the newer one's tombstone back")
-	}
-	now = now.Add(tombstoneLife - time.Second)
-	if !m.deleted(container("c"), "eth0", "", begun(began)) {
-		t.Error("the tombstone is gone too early")
-	}
-	now = now.Add(2 * time.Second)
-	if m.deleted(container("c"), "eth0", "", begun(began)) {
-		t.Error("the tombstone is still there")
-	}
-	for n := range maxTombstones + 1000 {
-		m.put(container(fmt.Sprint(n)), "", "", begun(now))
-	}
-	if len(m.by) > maxTombstones || len(m.order) > maxTombstones {
-		t.Errorf("%d tombstones, %d in order; want at most %d", len(m.by), len(m.order), maxTombstones)
-	}
-	if m.deleted(container("0"), "eth0", "", begun(now)) ||
-		!m.deleted(container(fmt.Sprint(maxTombstones+999)), "eth0", "", begun(now)) {
-		t.Error("not the oldest were dropped")
-	}
-	now = now.Add(tombstoneLife)
-	m.put(container("last"), "", "", begun(now))
-	if len(m.by) != 1 || len(m.order) != 1 {
-		t.Errorf("%d tombstones are left, want 1", len(m.by))
-	}
-	now = now.Add(-time.Hour) // a clock that was set back
-	m.put(container("back"), "", "", begun(now))
-	if !m.deleted(container("back"), "eth0", "", begun(now)) {
-		t.Error("no tombstone after the clock was set back")
-	}
-}
-
 // The release of one address asks who holds it, of the API server.
 func TestReleaseAddress(t *testing.T) {
 	s := newSite("9-12")

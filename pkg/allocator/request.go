@@ -67,8 +67,19 @@ func within(hosts []netip.Addr, host netip.Addr) bool {
 	return hosts == nil || slices.Contains(hosts, host)
 }
 
+// ownerOfHost refuses what a caller who acts for hosts alone asks for an owner: an owner is on no host.
+func ownerOfHost(owner string, onHosts []netip.Addr) error {
+	if owner == "" || onHosts == nil {
+		return nil
+	}
+	return ipam.Refuse(ipam.ReasonNotPermitted, "a host asks for its pods alone, and owner %s is no pod", owner).
+		WithHint("ask with a token that names no node")
+}
+
 // ReleaseRequest gives up what a container holds.
 type ReleaseRequest struct {
+	// Host that asks; invalid for a caller that is on none. StartedAt is by its clock.
+	Host        netip.Addr
 	ContainerID string
 	// IfName of the interface; empty means all of the container.
 	IfName string

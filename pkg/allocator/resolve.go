@@ -19,11 +19,7 @@ func (a *Allocator) resolve(ctx context.Context, t *attempt) error {
 		CNINetwork: t.CNINetwork,
 	}
 	if t.Owner != "" {
-		if t.OnHosts != nil {
-			return ipam.Refuse(ipam.ReasonNotPermitted, "a host asks for its pods alone, and owner %s is no pod", t.Owner).
-				WithHint("ask with a token that names no node")
-		}
-		return nil
+		return ownerOfHost(t.Owner, t.OnHosts)
 	}
 	end := a.leases.Begin(ctx, store.StagePod)
 	pod, err := a.pods.Find(ctx, t.Namespace, t.PodName, t.PodUID, t.Host)

@@ -44,6 +44,13 @@ type forwarding struct {
 	caller string
 	// by is who the client is.
 	by Caller
+	// namespace is the one that a client on no host may know of; empty for all.
+	namespace string
+}
+
+// reader returns what the client may know of the holders of addresses.
+func (f forwarding) reader() ipam.Reader {
+	return ipam.Reader{Hosts: f.by.Hosts, Namespace: f.namespace}
 }
 
 // Caller is who sends a request.

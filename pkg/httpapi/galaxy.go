@@ -19,23 +19,23 @@ func galaxyRoutes() []route {
 	return []route{
 		{
 			http.MethodGet, "/v1/ip", "listIPs", galaxyrest.Parameters(), false, true,
-			permission{"list", allocations, byNobody, everywhere}, galaxyrest.Rows, (*Service).listIPs,
+			permission{"list", allocations, byNobody, everywhere}, galaxyrest.Rows, (*Service).listIPs, nil,
 		},
 		{
 			http.MethodPost, "/v1/ip", galaxyRelease, nil, true, true,
-			permission{"delete", allocations, byNobody, everywhere}, nil, (*Service).releaseIPs,
+			permission{"delete", allocations, byNobody, everywhere}, nil, (*Service).releaseIPs, nil,
 		},
 		{
 			http.MethodGet, "/v1/pool/{name}", "getSharedPool", nil, false, true,
-			permission{"get", claims, byNobody, ofController}, nil, (*Service).getSharedPool,
+			permission{"get", claims, byNobody, ofController}, nil, (*Service).getSharedPool, nil,
 		},
 		{
 			http.MethodDelete, "/v1/pool/{name}", "deleteSharedPool", nil, false, true,
-			permission{"delete", claims, byNobody, ofController}, nil, (*Service).deleteSharedPool,
+			permission{"delete", claims, byNobody, ofController}, nil, (*Service).deleteSharedPool, nil,
 		},
 		{
 			http.MethodPost, "/v1/pool", "setSharedPool", nil, true, true,
-			permission{"update", claims, byNobody, ofController}, nil, (*Service).setSharedPool,
+			permission{"update", claims, byNobody, ofController}, nil, (*Service).setSharedPool, nil,
 		},
 	}
 }

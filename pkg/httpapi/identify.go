@@ -67,13 +67,13 @@ func (s *Service) identify(r *http.Request, op route, body []byte) (*http.Reques
 	case h.from != "":
 		return r, nil
 	case r.TLS != nil:
-		return s.identifyUser(r, op, subjectOf(r, op, body))
+		return s.identifyUser(r, op, body)
 	case isLocal(r):
 		return r, nil
 	}
 	source, _ := sourceOf(r)
 	h.by = Caller{Name: "plain HTTP", Hosts: []netip.Addr{source}}
-	if err := s.keepRate(op, rateHost, source.String()); err != nil {
+	if err := s.keepRate(h.on(r), op, body, rateHost, source.String()); err != nil {
 		return h.on(r), err
 	}
 	if op.access.resource == placements && (s.IsHost == nil || !s.IsHost(source)) {
@@ -98,7 +98,8 @@ func audit(r *http.Request) {
 }
 
 // identifyUser does it for who calls by TLS: RBAC is asked, and who is on a node acts for that node's hosts alone.
-func (s *Service) identifyUser(r *http.Request, op route, of subject) (*http.Request, error) {
+func (s *Service) identifyUser(r *http.Request, op route, body []byte) (*http.Request, error) {
+	of := subjectOf(r, op, body)
 	who, err := s.known(r, op)
 	if err != nil {
 		return r, err
@@ -106,12 +107,14 @@ func (s *Service) identifyUser(r *http.Request, op route, of subject) (*http.Req
 	h := forwardingOf(r)
 	h.by = Caller{Name: clip(who.user.Username)}
 	node, bound := access.NodeOf(who.user)
-	if err := s.keepUserRate(r, op, who, node, bound, of); err != nil {
-		return h.on(r), err
-	}
 	if bound {
 		h.by.Name = clip(who.user.Username + " on " + node)
 		h.by.Hosts = append([]netip.Addr{}, s.HostsOf(node)...) // never nil, which stands for all
+	}
+	if err := s.keepUserRate(h.on(r), op, body, who, node, bound, of); err != nil {
+		return h.on(r), err
+	}
+	if bound {
 		if !h.by.mayAsk(op.access.by, of) {
 			return h.on(r), ipam.Refuse(ipam.ReasonNotPermitted,
 				"%s acts for its own node alone, whose addresses are %s: %s of host %q is not answered", h.by.Name,

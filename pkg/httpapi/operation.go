@@ -135,6 +135,10 @@ func (s *Service) come(r *http.Request, op route, body []byte) (_ *http.Request,
 		return r, leave, err
 	}
 	r, err = s.identify(r, op, body)
+	if h := forwardingOf(r); op.access.where == ofSubject && h.by.Name != "" && h.by.Hosts == nil {
+		h.namespace = subjectOf(r, op, body).Namespace // what RBAC was asked about
+		r = h.on(r)
+	}
 	audit(r)
 	if err != nil || !op.adds() {
 		return r, leave, err
@@ -165,7 +169,7 @@ func asRefusal(err error) *ipam.Refusal {
 	return ipam.Refuse(ipam.ReasonInternal, "%v", err)
 }
 
-// refuse answers with a refusal, counts it and logs it: as an error what should not happen, as a warning, once a second
+// refuse answers with what the caller may know of a refusal, counts it and logs all of it: as an error what should not happen, as a warning, once a second
 // at most, what the cluster's operator has to mend or to know. Other refused ADDs come again every few seconds.
 func (s *Service) refuse(
 	w http.ResponseWriter, r *http.Request, operation string, status int, why *ipam.Refusal, c codec,
@@ -197,7 +201,7 @@ func (s *Service) refuse(
 		w.Header().Set("Retry-After", s.retryAfter(why.Reason))
 		w.Header().Set(headerReason, string(why.Reason))
 	}
-	c.refuse(w, r, status, why)
+	c.refuse(w, r, status, why.For(forwardingOf(r).reader()))
 }
 
 // retryAfter returns when to come again, in seconds: when about as many writes or forwarded requests as wait now are

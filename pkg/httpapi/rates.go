@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/utils/lru"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -42,9 +43,13 @@ const (
 	rateUnknown rateKind = "unknown"
 	// rateDenied is of a known user, by what RBAC refused.
 	rateDenied rateKind = "denied"
+	// rateFruitless is of whoever is counted by the first three, by the releases that free nothing.
+	rateFruitless rateKind = "fruitless"
 )
 
-func rateKinds() []rateKind { return []rateKind{rateNode, rateHost, rateUser, rateUnknown, rateDenied} }
+func rateKinds() []rateKind {
+	return []rateKind{rateNode, rateHost, rateUser, rateUnknown, rateDenied, rateFruitless}
+}
 
 // rates bound how many requests a second each caller may send to this replica.
 type rates struct {
@@ -78,13 +83,31 @@ func (op route) givesBack() bool {
 	return op.method == http.MethodDelete || op.name == collectNetwork || op.name == galaxyRelease
 }
 
-// keepRate refuses a request of a caller who has sent too many. What gives addresses back does not count, and neither
-// do questions of schedulers, whose memory is bounded.
-func (s *Service) keepRate(op route, kind rateKind, key string) error {
-	if op.givesBack() || op.access.resource == placements || s.rates.of(kind, key).Allow() {
+// keepRate refuses a request of a caller who has sent too many. What gives addresses back does not count, as long as it
+// frees any, and neither do questions of schedulers, whose memory is bounded.
+func (s *Service) keepRate(r *http.Request, op route, body []byte, kind rateKind, key string) error {
+	switch {
+	case op.access.resource == placements:
+		return nil
+	case op.frees != nil:
+		return s.keepFruitless(r, op, body, string(kind)+" "+key)
+	case op.givesBack():
+		return nil
+	case s.rates.of(kind, key).Allow():
 		return nil
 	}
 	return s.tooFast(kind)
+}
+
+// keepFruitless refuses a release that frees nothing by what this replica knows, of a caller who has sent too many of
+// these. One that frees an address is always taken. A refused one comes again: what it is about may be on its way.
+func (s *Service) keepFruitless(r *http.Request, op route, body []byte, key string) error {
+	if op.frees(s, r, body) || s.rates.of(rateFruitless, key).Allow() || failpoint.Broken("fruitless") {
+		return nil
+	}
+	s.Metrics.limited.WithLabelValues(string(rateFruitless)).Inc()
+	return ipam.Refuse(ipam.ReasonUnavailable, "more than %d releases a second that free nothing came from this %s, after "+
+		"%d at once", perSecond, key, burst).WithHint("ask again")
 }
 
 // tooFast counts a request that is refused for its caller's rate, and returns the refusal.
@@ -145,15 +168,17 @@ func unknownKey(r *http.Request) string {
 
 // keepUserRate refuses a request of a known user who has sent too many. A node is one caller, whatever it asks for. A
 // user on no node acts for many hosts and is counted by each; on this machine he is not.
-func (s *Service) keepUserRate(r *http.Request, op route, who *identity, node string, bound bool, of subject) error {
+func (s *Service) keepUserRate(
+	r *http.Request, op route, body []byte, who *identity, node string, bound bool, of subject,
+) error {
 	if bound {
-		return s.keepRate(op, rateNode, node)
+		return s.keepRate(r, op, body, rateNode, node)
 	}
 	if source, ok := sourceOf(r); ok && source.IsLoopback() {
 		return nil
 	}
 	host, _ := netip.ParseAddr(of.Host) // whatever is none is one
-	return s.keepRate(op, rateUser, who.user.Username+" "+host.String())
+	return s.keepRate(r, op, body, rateUser, who.user.Username+" "+host.String())
 }
 
 // comeLater returns after how many seconds a caller that has sent too many may come again: not all at once.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -25,10 +26,7 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 		return nil, "", err
 	}
 	s.alsoRelease(r.Context(), in)
-	request.ArrivedAt, request.OnHosts = forwardingOf(r).arrived, forwardingOf(r).by.Hosts
-	if forwardingOf(r).by.Name != "" {
-		request.Namespace = in.PodNamespace
-	}
+	reach(r, in, &request)
 	released, err := s.Allocator.Release(r.Context(), request)
 	s.logReleased(r, released)
 	if err != nil {
@@ -47,6 +45,33 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	return out, fmt.Sprintf("didn't find related BCSNetIP instance for container %s", in.ContainerID), nil
 }
 
+// reach says for whom a release is, and when it came.
+func reach(r *http.Request, in wire.ReleaseRequest, request *allocator.ReleaseRequest) {
+	h := forwardingOf(r)
+	if request.ArrivedAt, request.OnHosts = h.arrived, h.by.Hosts; h.by.Name != "" {
+		request.Namespace = in.PodNamespace
+	}
+}
+
+// releaseFrees reports whether a DEL frees an address by what this replica knows. What is malformed frees none.
+func (s *Service) releaseFrees(r *http.Request, body []byte) bool {
+	var in wire.ReleaseRequest
+	if json.Unmarshal(body, &in) != nil {
+		return false
+	}
+	request, err := parseRelease(in)
+	reach(r, in, &request)
+	return err == nil && s.Allocator.Frees(request)
+}
+
+// releaseAddressFrees is releaseFrees of the release of one address.
+func (s *Service) releaseAddressFrees(r *http.Request, body []byte) bool {
+	var in wire.ReleaseAddressRequest
+	addr, err := parseAddress(r.PathValue("address"))
+	return err == nil && json.Unmarshal(body, &in) == nil &&
+		s.Allocator.FreesAddress(addr, in.ContainerID, in.Owner, forwardingOf(r).by.Hosts)
+}
+
 // parseRelease asks for less than a POST does: a DEL that is refused comes again and again.
 func parseRelease(in wire.ReleaseRequest) (r allocator.ReleaseRequest, err error) {
 	if err := complete(in.Host, in.ContainerID, in.PodName, in.PodNamespace, in.Owner); err != nil {
@@ -55,12 +80,13 @@ func parseRelease(in wire.ReleaseRequest) (r allocator.ReleaseRequest, err error
 	if err := bounded(releaseFields(in)...); err != nil {
 		return r, err
 	}
-	if _, err := parseHost(in.Host); err != nil {
+	host, err := parseHost(in.Host)
+	if err != nil {
 		return r, err
 	}
 	started, err := parseStarted(in.StartedAt)
 	return allocator.ReleaseRequest{
-		ContainerID: in.ContainerID, IfName: in.IfName, PodUID: in.PodUID, Owner: in.Owner, Network: in.Network,
+		Host: host, ContainerID: in.ContainerID, IfName: in.IfName, PodUID: in.PodUID, Owner: in.Owner, Network: in.Network,
 		StartedAt: started,
 	}, err
 }

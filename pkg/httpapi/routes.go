@@ -28,6 +28,8 @@ type route struct {
 	rows func(query string) int
 	// handle returns the data and message of a success.
 	handle func(s *Service, r *http.Request, body []byte) (data any, message string, err error)
+	// frees reports whether a release frees an address by what this replica knows; nil for what is never refused so.
+	frees func(s *Service, r *http.Request, body []byte) bool
 }
 
 // adds reports whether it takes addresses: many may ask at once.
@@ -40,52 +42,52 @@ func routes() []route {
 	return []route{
 		{
 			http.MethodPost, wire.Prefix, "allocate", nil, true, true, permission{"create", allocations, byHost, ofSubject}, nil,
-			(*Service).allocate,
+			(*Service).allocate, nil,
 		},
 		{
 			http.MethodDelete, wire.Prefix, "release", nil, true, true,
-			permission{"delete", allocations, byHost, ofSubject}, nil, (*Service).release,
+			permission{"delete", allocations, byHost, ofSubject}, nil, (*Service).release, (*Service).releaseFrees,
 		},
 		{
 			http.MethodDelete, wire.Prefix + "/host/{host}", "releaseHost", nil, false, true,
-			permission{"create", hostReleases, byHost, everywhere}, nil, (*Service).releaseHost,
+			permission{"create", hostReleases, byHost, everywhere}, nil, (*Service).releaseHost, nil,
 		},
 		{
 			http.MethodDelete, wire.Prefix + "/ip/{address}", "releaseAddress", nil, true, true,
-			permission{"delete", allocations, byLease, everywhere}, nil, (*Service).releaseAddress,
+			permission{"delete", allocations, byLease, everywhere}, nil, (*Service).releaseAddress, (*Service).releaseAddressFrees,
 		},
 		{
 			http.MethodPost, wire.Prefix + "/gc", collectNetwork, nil, true, true,
-			permission{"create", collections, byHost, everywhere}, nil, (*Service).collectNetwork,
+			permission{"create", collections, byHost, everywhere}, nil, (*Service).collectNetwork, nil,
 		},
 		{
 			http.MethodPost, wire.Prefix + "/ip/{address}/conflict", "reportConflict", nil, true, true,
-			permission{"create", conflicts, byLease, everywhere}, nil, (*Service).reportConflict,
+			permission{"create", conflicts, byLease, everywhere}, nil, (*Service).reportConflict, nil,
 		},
 		{
 			http.MethodGet, wire.Prefix, "list", slices.Concat(filters(), paging()), false, false,
-			permission{"list", allocations, byLease, ofSubject}, pageRows, (*Service).list,
+			permission{"list", allocations, byLease, ofSubject}, pageRows, (*Service).list, nil,
 		},
 		{
 			http.MethodGet, wire.Prefix + "/container/{container}", "inspectContainer",
 			slices.Concat([]string{"ifName"}, paging()),
-			false, false, permission{"list", allocations, byLease, everywhere}, nil, (*Service).inspectContainer,
+			false, false, permission{"list", allocations, byLease, everywhere}, nil, (*Service).inspectContainer, nil,
 		},
 		{
 			http.MethodGet, wire.Prefix + "/pod/{namespace}/{pod}", "inspectPod", paging(), false, false,
-			permission{"list", allocations, byLease, ofSubject}, pageRows, (*Service).inspectPod,
+			permission{"list", allocations, byLease, ofSubject}, pageRows, (*Service).inspectPod, nil,
 		},
 		{
 			http.MethodGet, wire.Prefix + "/host/{host}", "inspectHost", paging(), false, false,
-			permission{"list", allocations, byHost, everywhere}, pageRows, (*Service).inspectHost,
+			permission{"list", allocations, byHost, everywhere}, pageRows, (*Service).inspectHost, nil,
 		},
 		{
 			http.MethodGet, wire.Prefix + "/pool/{pool}", "inspectPool", paging(), false, false,
-			permission{"list", allocations, byLease, everywhere}, pageRows, (*Service).inspectPool,
+			permission{"list", allocations, byLease, everywhere}, pageRows, (*Service).inspectPool, nil,
 		},
 		{
 			http.MethodGet, wire.Prefix + "/ip/{address}", "inspectAddress", nil, false, false,
-			permission{"get", allocations, byNobody, everywhere}, nil, (*Service).inspectAddress,
+			permission{"get", allocations, byNobody, everywhere}, nil, (*Service).inspectAddress, nil,
 		},
 	}
 }

@@ -44,19 +44,16 @@ func (x *picker) noneAmong(w PickRequest, n need, fit []*poolState, chosen []cho
 		facts.Next = ""
 	}
 	if none {
-		return RefuseFacts(ReasonAddressNotInPool, facts)
+		return refuseBecause(ReasonAddressNotInPool, facts, why)
 	}
-	return RefuseFacts(ReasonPoolExhausted, facts)
+	return refuseBecause(ReasonPoolExhausted, facts, why)
 }
 
-// restricted returns the facts of a request that gets none of some addresses, with the reasons for each.
+// restricted returns the facts of a request that gets none of some addresses for the reasons given.
 func restricted(w PickRequest, among *netipx.IPSet, why []*Refusal) explain.Facts {
 	facts := explain.Facts{
 		Kind: explain.RangesNotFree, Who: w.Who, Host: w.Host, Namespace: w.Namespace, Claim: w.Claim,
 		Ranges: ipaddr.FormatSet(among), Size: ipaddr.SizeOfSet(among),
-	}
-	for _, refusal := range why {
-		facts.Because = append(facts.Because, refusal.Message)
 	}
 	if len(why) > 0 {
 		facts.Next = why[0].Hint
@@ -100,5 +97,5 @@ func (x *picker) unservedAmong(w PickRequest) *Refusal {
 	if len(why) == 0 {
 		return refusal
 	}
-	return RefuseFacts(why[0].Reason, restricted(w, among, why))
+	return refuseBecause(why[0].Reason, restricted(w, among, why), why)
 }

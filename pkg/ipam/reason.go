@@ -2,8 +2,12 @@ package ipam
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Reason is a stable word for why a request was not done.
@@ -189,6 +193,49 @@ type Refusal struct {
 	Message string
 	// Hint is the next step, in words or as a command; may be empty.
 	Hint string
+	// to returns what a reader may know of it; nil if it names no holder.
+	to func(Reader) *Refusal
+}
+
+// Reader is who reads an answer. It may know who has an address on one of its hosts, or in its namespace.
+type Reader struct {
+	// Hosts are those that the reader acts for; nil for all.
+	Hosts []netip.Addr
+	// Namespace is the only one that a reader without hosts may know of; empty for all.
+	Namespace string
+}
+
+// MayKnow reports whether a reader may know what a holder has. It decides for every answer that names a holder.
+func (r Reader) MayKnow(h lease.Holder) bool {
+	if r.Hosts != nil {
+		return slices.Contains(r.Hosts, h.Host)
+	}
+	return r.Namespace == "" || r.Namespace == h.Namespace
+}
+
+// Naming returns the same refusal, whose message names a holder. Those who may not know of that one are told what
+// outside returns: other says in general where such a holder is, such as "another host".
+func (r *Refusal) Naming(h lease.Holder, outside func(other string) *Refusal) *Refusal {
+	named := *r
+	named.to = func(reader Reader) *Refusal {
+		switch {
+		case reader.MayKnow(h) || failpoint.Broken("reader"):
+			return r
+		case reader.Hosts != nil:
+			return outside("another host")
+		default:
+			return outside("another namespace")
+		}
+	}
+	return &named
+}
+
+// For returns what a reader may know of a refusal.
+func (r *Refusal) For(reader Reader) *Refusal {
+	if r.to == nil {
+		return r
+	}
+	return r.to(reader)
 }
 
 // Error returns the message with the hint behind it.
@@ -204,6 +251,33 @@ func RefuseFacts(reason Reason, facts explain.Facts) *Refusal {
 	return &Refusal{Reason: reason, Message: facts.Message(), Hint: facts.Hint()}
 }
 
+// refuseHeld makes a Refusal of facts that name a holder in By.
+func refuseHeld(reason Reason, facts explain.Facts, by lease.Holder) *Refusal {
+	return RefuseFacts(reason, facts).Naming(by, func(other string) *Refusal {
+		facts.By = other
+		return RefuseFacts(reason, facts)
+	})
+}
+
+// refuseBecause makes a Refusal of facts and of the refusals that led to it, each of which may name a holder. The next
+// step, if the facts have one, is that of the first.
+func refuseBecause(reason Reason, facts explain.Facts, because []*Refusal) *Refusal {
+	to := func(reader Reader) *Refusal {
+		told := facts
+		for i, why := range because {
+			why = why.For(reader)
+			told.Because = append(told.Because, why.Message)
+			if i == 0 && facts.Next != "" {
+				told.Next = why.Hint
+			}
+		}
+		return RefuseFacts(reason, told)
+	}
+	all := to(Reader{})
+	all.to = to
+	return all
+}
+
 // Refuse makes a Refusal without a hint.
 func Refuse(reason Reason, format string, args ...any) *Refusal {
 	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}
@@ -211,5 +285,7 @@ func Refuse(reason Reason, format string, args ...any) *Refusal {
 
 // WithHint returns the same refusal with a next step.
 func (r *Refusal) WithHint(format string, args ...any) *Refusal {
-	return &Refusal{Reason: r.Reason, Message: r.Message, Hint: fmt.Sprintf(format, args...)}
+	hinted := *r
+	hinted.Hint = fmt.Sprintf(format, args...)
+	return &hinted
 }

@@ -3,6 +3,7 @@ package ipam
 import (
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -33,7 +34,9 @@ func notGiven(a netip.Addr, p *poolState) *Refusal {
 // notServed returns why no pool serves an address: somebody has it still, it has a role, or it is not listed. Of the
 // pools around it, it names one that fits, unless only another one says why.
 func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
-	if facts := x.drainingBy(a); facts.Kind != 0 {
+	if facts, by := x.drainingBy(a); by != nil {
+		return refuseHeld(ReasonAddressInUse, facts, *by)
+	} else if facts.Kind != 0 {
 		return RefuseFacts(ReasonAddressInUse, facts)
 	}
 	around := x.around(a)
@@ -69,19 +72,22 @@ func (x *catalogue) around(a netip.Addr) (all []*poolState) {
 	return all
 }
 
-// drainingBy returns who keeps an address that its pool does not have any more; of no kind if nobody does.
-func (x *picker) drainingBy(a netip.Addr) (facts explain.Facts) {
+// drainingBy returns who keeps an address that its pool does not have any more; of no kind if nobody does. by is the
+// holder that the facts name; nil for none.
+func (x *picker) drainingBy(a netip.Addr) (facts explain.Facts, by *lease.Holder) {
 	r := x.record(a)
 	if r == nil || !x.drains(r) {
-		return facts
+		return facts, nil
 	}
 	facts = explain.Facts{
 		Kind: explain.AddressDraining, Address: a, Pool: r.params.Value().Pool, Claim: r.claim(),
 	}
-	if r.state == lease.Active {
-		facts.By = r.lease().Where()
+	if r.state != lease.Active {
+		return facts, nil
 	}
-	return facts
+	l := r.lease()
+	facts.By = l.Where()
+	return facts, &l.Holder
 }
 
 // otherPool returns what an address that is asked for adds to the refusal of a request that no pool serves: the pool of
@@ -124,9 +130,12 @@ func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 
 // taken returns why an address of a pool cannot be handed out to who asks for it, nil when it can.
 func (x *picker) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
-	if facts := x.usedBy(a, w); facts.Kind != 0 {
+	if facts, by := x.usedBy(a, w); facts.Kind != 0 {
 		facts.Address, facts.Pool = a, p.Name
-		return RefuseFacts(ReasonAddressInUse, facts)
+		if by == nil {
+			return RefuseFacts(ReasonAddressInUse, facts)
+		}
+		return refuseHeld(ReasonAddressInUse, facts, *by)
 	}
 	if p.withholds(a) {
 		return RefuseFacts(ReasonAddressInUse, explain.Facts{
@@ -137,32 +146,34 @@ func (x *picker) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 	return x.cooling(a, p, w)
 }
 
-// usedBy returns why an address, its cooldown apart, is not to be had by who asks for it; of no kind where it is.
-func (x *picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts) {
+// usedBy returns why an address, its cooldown apart, is not to be had by who asks for it; of no kind if it is free. by is
+// the holder that the facts name; nil for none.
+func (x *picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts, by *lease.Holder) {
 	if node, ok := x.nodeOf(a); ok {
-		return explain.Facts{Kind: explain.AddressOfNode, By: node}
+		return explain.Facts{Kind: explain.AddressOfNode, By: node}, nil
 	}
 	if r := x.record(a); r != nil {
 		switch {
 		case r.state == lease.Active:
 			l := r.lease()
-			return explain.Facts{Kind: explain.AddressHeld, By: l.Where()}
+			return explain.Facts{Kind: explain.AddressHeld, By: l.Where()}, &l.Holder
 		case r.state == lease.Reserved && r.claim() != "" && w.admitted(r.lease()):
 		case r.state == lease.Reserved && r.claim() != "":
-			return explain.Facts{Kind: explain.AddressKept, Claim: r.claim()}
+			return explain.Facts{Kind: explain.AddressKept, Claim: r.claim()}, nil
 		case r.state == lease.Reserved:
-			return keptByNobody(r.lease())
+			return keptByNobody(r.lease()), nil
 		case r.has(flagDeleting):
-			return explain.Facts{Kind: explain.AddressBeingDeleted}
+			return explain.Facts{Kind: explain.AddressBeingDeleted}, nil
 		}
 	}
 	if r, ok := x.missing[a]; ok {
-		return explain.Facts{Kind: explain.AddressMissing, By: r.lease().UsedBy()}
+		l := r.lease()
+		return explain.Facts{Kind: explain.AddressMissing, By: l.UsedBy()}, &l.Holder
 	}
 	if _, ok := x.assumed[a]; ok {
-		return explain.Facts{Kind: explain.AddressBeingGiven}
+		return explain.Facts{Kind: explain.AddressBeingGiven}, nil
 	}
-	return facts
+	return facts, nil
 }
 
 // keptByNobody returns why an address that no claim keeps is Reserved, and who set it aside.
@@ -190,7 +201,8 @@ func (x *picker) cooling(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 		return nil
 	}
 	left := x.until(fromNanos(p.coolsUntil(r)))
-	return RefuseFacts(ReasonAddressCooling, explain.Facts{
+	namespace, _, _ := strings.Cut(last, "/")
+	return refuseHeld(ReasonAddressCooling, explain.Facts{
 		Kind: explain.AddressCooling, Address: a, Pool: p.Name, By: last, In: left,
-	})
+	}, lease.Holder{Namespace: namespace}) // its host is not known any more
 }

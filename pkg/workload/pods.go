@@ -57,6 +57,8 @@ type Pod struct {
 	Networks bool
 	// IfNames are the interfaces of Addrs, one by one; empty where the annotation does not say.
 	IfNames []string
+	// Mirror: a kubelet made it of a static pod, in a namespace and with annotations of its choice.
+	Mirror bool
 	// HostNetwork: its addresses are those of its host.
 	HostNetwork bool
 	// Created is when the pod was created, to the second below. Started is when the kubelet took it on; until
@@ -128,7 +130,8 @@ func FromObject(p *corev1.Pod) Pod {
 			pod.HostIPs = append(pod.HostIPs, a)
 		}
 	}
-	if hash := p.Annotations[hashAnnotation]; p.Annotations[mirrorAnnotation] != "" && Static(hash) {
+	pod.Mirror = p.Annotations[mirrorAnnotation] != ""
+	if hash := p.Annotations[hashAnnotation]; pod.Mirror && Static(hash) {
 		pod.UID = hash
 	}
 	pod.HostNetwork, pod.Created, pod.Started = p.Spec.HostNetwork, p.CreationTimestamp.Time, p.CreationTimestamp.Time
@@ -141,6 +144,9 @@ func FromObject(p *corev1.Pod) Pod {
 	pod.Controller, pod.Generated = controllerOf(p), p.GenerateName != ""
 	pod.Annotations, pod.VM = understood(p.Annotations), p.Labels[VMLabel]
 	pod.References, pod.ReferenceProblem = references(p.Annotations)
+	if pod.Mirror && len(pod.References) > 0 {
+		pod.References, pod.ReferenceProblem = nil, "a static pod, which its kubelet has made up, draws from no IPAMClaim"
+	}
 	pod.Migration = migrationOf(p)
 	listed, ok := networks(p)
 	pod.Networks = ok

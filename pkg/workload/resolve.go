@@ -5,11 +5,19 @@ import (
 	"strings"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // resolve makes the policy of what was collected, or refuses.
 func (b *policyBuilder) resolve(own owned, pod Pod, system string) (Policy, *ipam.Refusal) {
+	if pod.Mirror {
+		for _, f := range []Field{fieldClaim, fieldShared, fieldRelease, fieldKeep} {
+			if b.isDefault(f) {
+				b.drop(f)
+			}
+		}
+	}
 	if refusal := b.reconcile(); refusal != nil {
 		return Policy{}, refusal
 	}
@@ -23,6 +31,11 @@ func (b *policyBuilder) resolve(own owned, pod Pod, system string) (Policy, *ipa
 	}
 	if refusal := b.claim(&p, own, pod, system); refusal != nil {
 		return Policy{}, refusal
+	}
+	if pod.Mirror && (p.Claim != "" || p.Identity != "") && !failpoint.Broken("mirror") {
+		return Policy{}, ipam.Refuse(ipam.ReasonInvalidAnnotation,
+			"pod %s/%s is static: its kubelet has made it up, so nothing is kept for it, and it draws from no claim",
+			pod.Namespace, pod.Name).WithHint("use a DaemonSet, or no annotation that keeps addresses")
 	}
 	if s := b.said[fieldFamilyPolicy]; s != nil {
 		p.Families.Policy = s.families.Policy

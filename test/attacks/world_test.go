@@ -15,7 +15,6 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/access"
-	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -40,6 +39,9 @@ type world struct {
 	// victim is the request by which the other node's pod got address.
 	victim  object
 	address string
+	// owner is the request by which an owner got ownerAddress.
+	owner        object
+	ownerAddress string
 	// replicaID is what the other replica is known by.
 	replicaID string
 }
@@ -52,7 +54,7 @@ func newWorld(t *testing.T) *world {
 		w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	pool := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: v1.BCSNetPoolSpec{
-		Net: "10.78.0.0", Mask: 24, Gateway: "10.78.0.1", Hosts: []string{mine, theirs, "127.0.0.7", another, ledFrom},
+		Net: "10.78.0.0", Mask: 24, Gateway: "10.78.0.1", Hosts: []string{mine, theirs, "127.0.0.7", another, ledFrom, "10.77.0.14"},
 		AvailableIPs: []string{"10.78.0.20-10.78.0.89"},
 	}}
 	w.create(t, pool)
@@ -75,26 +77,11 @@ func newWorld(t *testing.T) *world {
 	w.viewer, w.nobody, w.tenant = w.token(t, "viewer", ""), w.token(t, "nobody", ""), w.token(t, "tenant", "")
 	w.knowCA(t)
 	w.victim = w.add("web-theirs", theirs)
-	controlplane.Eventually(t, func() error { // the controller has not seen all of this yet
-		h, err := w.trySend(t.Context(), ask{token: w.theirNode, method: "POST", path: prefix, body: w.victim})
-		if err == nil && h.Code != 0 {
-			err = errors.New(h.text)
-		}
-		if err == nil {
-			w.address = h.Data.(object)["ipAddr"].(string)
-		}
-		return err
-	})
+	w.address = w.eventuallyAdd(t, w.theirNode, w.victim, "")
+	w.owner = object{"host": theirs, "owner": "vm-9"}
+	w.ownerAddress = w.eventuallyAdd(t, w.operator, w.owner, "")
 	w.replicaID = w.send(t, ask{to: shared.strict, method: "GET", path: "/readyz"}).header.Get("Bcsnet-Answered-By")
-	controlplane.Eventually(t, func() error { // the other replica, too
-		h, err := w.trySend(t.Context(), ask{
-			to: shared.strict, token: w.operator, method: "GET", path: prefix + "/ip/" + w.address,
-		})
-		if data, ok := h.Data.(object); err == nil && (!ok || data["containerID"] != w.victim["containerID"]) {
-			err = errors.New(h.text)
-		}
-		return err
-	})
+	w.seen(t)
 	return w
 }
 
@@ -184,23 +171,6 @@ func (w *world) tokenFor(t *testing.T, account, pod, audience string) string {
 // add returns the body of a pod's ADD or DEL.
 func (w *world) add(pod, host string) object {
 	return object{"host": host, "containerID": uuid.NewString(), "podName": pod, "podNamespace": shop}
-}
-
-// untouched fails the test unless the victim has its address as before.
-func (w *world) untouched(t *testing.T) {
-	t.Helper()
-	a, err := ipaddr.ParseAddr(w.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var o v1.BCSNetIP
-	if err := shared.admin.Get(t.Context(), client.ObjectKey{Name: ipaddr.ObjectName(a)}, &o); err != nil {
-		t.Fatal(err)
-	}
-	if s := o.Status; s.Status != v1.IPActive || s.ContainerID != w.victim["containerID"] || s.Host != theirs ||
-		s.PodName != "web-theirs" || s.Conflict != nil {
-		t.Fatalf("the victim's address was touched: %+v", s)
-	}
 }
 
 // calls returns a request for each route of the port that shows or changes something, as it would be answered to

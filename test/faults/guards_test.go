@@ -23,6 +23,12 @@ type guard struct{ does, pkg, tests string }
 func guards() map[string]guard {
 	return map[string]guard{
 		"marks":        {"a DEL that comes before its ADD is remembered", "pkg/allocator", "TestDelBeforeItsAdd|TestMarkSparesALaterAdd"},
+		"reach":        {"a DEL bars what its caller may act for", "pkg/allocator", "TestMarksReachAsFarAsTheirCaller|TestMarksOfOthersStay"},
+		"share":        {"whoever sends DELs without end drops its own tombstones", "pkg/allocator", "TestMarksOfOthersStay"},
+		"future":       {"the clock of a host says nothing of the requests of another one", "pkg/allocator", "TestClockOfAnotherHost"},
+		"reader":       {"a refusal names no holder to those who may not know of it", "test/attacks", "TestAttacks"},
+		"fruitless":    {"releases that free nothing have a rate", "test/attacks", "TestAttacks"},
+		"mirror":       {"static pods draw from no claim", "test/attacks", "TestAttacks"},
 		"supersession": {"an older container of a pod does not get its address back", "pkg/allocator", "TestLateAddOfAReplacedContainer"},
 		"second":       {"a DEL ends one of two attachments", "pkg/allocator", "TestMigration"},
 		"migrating":    {"a second attachment is for whom KubeVirt names", "pkg/allocator", "TestMigrationIsProved"},
