@@ -118,6 +118,24 @@ func poolChecks() []Check {
 		Impact:  "soon new pods will not start",
 		Mend:    "Give the pool more addresses in time.",
 	}, {
+		ID: "pool-shadowed", Group: GroupPools, Severity: Warning, Needs: pools, Wants: []Part{PartNodes}, run: poolsShadowed,
+		Title: "a pool of the default chain serves nobody",
+		Meaning: "On each of its hosts a pool with `autoAssign` gives every namespace blocks by itself, and a namespace " +
+			"draws from its blocks alone there. A pool that has other hosts, too, is no finding.",
+		Impact: "nobody gets an address of the pool without naming it",
+		Mend: "Give the pool other hosts, bind it to the namespaces that it is for, or bind the pool with `autoAssign` to " +
+			"those that are to have blocks.",
+	}, {
+		ID: "namespace-cut-off", Group: GroupPools, Severity: Warning, Needs: leases, Wants: []Part{PartNodes},
+		run:   namespacesCutOff,
+		Title: "a namespace has addresses on a host that serves it no more",
+		Meaning: "Pods of the namespace have addresses on the host, and no pool that the host may draw from serves the " +
+			"namespace. Pods that name a pool or network do not count, and neither do namespaces that a selector of a pool " +
+			"may match.",
+		Impact: "addresses in use stay; new pods of the namespace on the host are refused with `NamespaceNotServed`",
+		Mend: "Let the host draw from a pool of the namespace, or end the binding that keeps the namespace out of the " +
+			"default chain: `bcsnetctl explain namespace NAMESPACE`.",
+	}, {
 		ID: "pool-overlap", Group: GroupPools, Severity: Warning, Needs: pools, Wants: []Part{PartAddresses},
 		run:     poolOverlap,
 		Title:   "two pools have the same addresses",
