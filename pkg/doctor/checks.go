@@ -20,6 +20,14 @@ func installChecks() []Check {
 		Impact:  "nothing of bcsnet works",
 		Mend:    "Install the manifests of this release.",
 	}, {
+		ID: "crds-not-served", Group: GroupInstall, Severity: Error, Needs: crds, run: crdsNotServed,
+		Title: "a CustomResourceDefinition is not served, or is being deleted",
+		Meaning: "The definition is there, and it is being deleted, its names are those of another one, its version is not " +
+			"served, or objects may be stored as a version that this release does not have.",
+		Impact: "with a definition all of its objects go; without a served version nothing of bcsnet works",
+		Mend: "Back up what is left: `bcsnetctl pool export --all`. A deletion cannot be taken back: when it is over, " +
+			"install the manifests of this release and import. Of two definitions with the same names one has to go.",
+	}, {
 		ID: "crds-outdated", Group: GroupInstall, Severity: Warning, Needs: crds, run: crdsOutdated,
 		Title: "a CustomResourceDefinition is not that of this release",
 		Meaning: "The definition in the cluster lacks something that the one in this program has, or has another value " +

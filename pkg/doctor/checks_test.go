@@ -66,6 +66,8 @@ func installCases() map[string]checkCase {
 	return map[string]checkCase{
 		"a CRD is missing": {func(s *doctor.Snapshot) { s.CRDs[0].Missing = true },
 			[]string{"crds-missing crd/bcsnetpools: the cluster does not have it"}},
+		"a CRD is being deleted": {func(s *doctor.Snapshot) { s.CRDs[0].NotServed = "it goes" },
+			[]string{"crds-not-served crd/bcsnetpools: it goes"}},
 		"a CRD differs": {func(s *doctor.Snapshot) { s.CRDs[0].Difference = "scope differs" },
 			[]string{"crds-outdated crd/bcsnetpools: it is not that of this release: scope differs"}},
 		"no controller at all": {func(s *doctor.Snapshot) { s.Controller = doctor.Controller{} },

@@ -131,7 +131,9 @@ func (v *verb) looked(s *doctor.Snapshot, r doctor.Report) string {
 func (v *verb) findingObjects(
 	s *doctor.Snapshot, r doctor.Report, found []doctor.Finding,
 ) *unstructured.UnstructuredList {
-	counts, summary := countSeverities(found), map[string]any{"checks": int64(len(r.Ran))}
+	counts, summary := countSeverities(found), map[string]any{
+		"checks": int64(len(r.Ran)), "skipped": int64(notRun(r)),
+	}
 	for _, severity := range doctor.Severities() {
 		summary[string(severity)] = int64(counts[severity])
 	}
