@@ -56,6 +56,12 @@ func (c *Collector) attachments() iter.Seq[lease.Lease] {
 	}
 }
 
+// sameHolding reports whether a lease is held as it was when it was seen before. Its version may be another one: when a
+// pool's gateway or mask changes, all of its leases are written, and nobody has asked for them.
+func sameHolding(before, now lease.Lease) bool {
+	return before.Bound() == now.Bound() && before.SameHolding(now)
+}
+
 func (s suspect) fields() []any {
 	l := s.lease
 	return []any{
@@ -91,7 +97,7 @@ func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 			continue
 		}
 		s := suspect{lease: l, check: check, cause: cause, since: now, first: c.Leases.Now()}
-		if before, ok := c.suspects[spotOf(l)]; ok && before.lease.Version == l.Version && before.check == check {
+		if before, ok := c.suspects[spotOf(l)]; ok && sameHolding(before.lease, l) && before.check == check {
 			s.since, s.first, s.reported = before.since, before.first, before.reported
 			s.node, s.beat, s.renewal = before.node, before.beat, before.renewal
 			s.missed = before.missed
