@@ -44,13 +44,7 @@ func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
 		r.calm.Unlock()
 		return
 	}
-	leader, what := r.leader(rng), "etcd put back"
-	if rng.IntN(2) == 0 { // the others know of the pods that the copy does not have
-		what = "etcd put back, and the leader killed"
-	} else {
-		leader = nil
-	}
-	r.journaled(what, "", func() {
+	r.journaled("etcd put back", "", func() {
 		r.halted.Store(true) // a request that waits for an address of another pod would wait for ever
 		for _, s := range r.slots {
 			s.mu.Lock()
@@ -60,17 +54,11 @@ func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
 		var back time.Time
 		r.ledger.restart(r.ctx, func() {
 			check(cp.StopAPIServer())
-			if leader != nil {
-				check(leader.Kill())
-			}
 			check(cp.StopEtcd())
 			check(os.RemoveAll(data))
 			check(os.CopyFS(data, os.DirFS(dir)))
 			check(cp.StartEtcd(ctx))
 			check(cp.StartAPIServer(ctx))
-			if leader != nil {
-				check(leader.Start(ctx))
-			}
 			back = time.Now()
 		})
 		r.reconcile(rng, back)
