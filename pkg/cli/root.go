@@ -125,7 +125,7 @@ from them, and who holds which. Works on the objects in the cluster, also while
 the controller is down.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 findings or differences,
-124 out of time, 130 interrupted.`
+4 not all looked at, 124 out of time, 130 interrupted.`
 
 // rename makes the help use the name that was called.
 func rename(s *app.App, cmd *cobra.Command) {

@@ -20,6 +20,14 @@ func installChecks() []Check {
 		Impact:  "nothing of bcsnet works",
 		Mend:    "Install the manifests of this release.",
 	}, {
+		ID: "crds-not-served", Group: GroupInstall, Severity: Error, Needs: crds, run: crdsNotServed,
+		Title: "a CustomResourceDefinition is not served, or is being deleted",
+		Meaning: "The definition is there, and it is being deleted, its names are those of another one, its version is not " +
+			"served, or objects may be stored as a version that this release does not have.",
+		Impact: "with a definition all of its objects go; without a served version nothing of bcsnet works",
+		Mend: "Back up what is left: `bcsnetctl pool export --all`. A deletion cannot be taken back: when it is over, " +
+			"install the manifests of this release and import. Of two definitions with the same names one has to go.",
+	}, {
 		ID: "crds-outdated", Group: GroupInstall, Severity: Warning, Needs: crds, run: crdsOutdated,
 		Title: "a CustomResourceDefinition is not that of this release",
 		Meaning: "The definition in the cluster lacks something that the one in this program has, or has another value " +
@@ -118,6 +126,24 @@ func poolChecks() []Check {
 		Meaning: "At least 90 % of the addresses of the pool are in use or reserved.",
 		Impact:  "soon new pods will not start",
 		Mend:    "Give the pool more addresses in time.",
+	}, {
+		ID: "pool-shadowed", Group: GroupPools, Severity: Warning, Needs: pools, Wants: []Part{PartNodes}, run: poolsShadowed,
+		Title: "a pool of the default chain serves nobody",
+		Meaning: "On each of its hosts a pool with `autoAssign` gives every namespace blocks by itself, and a namespace " +
+			"draws from its blocks alone there. A pool that has other hosts, too, is no finding.",
+		Impact: "nobody gets an address of the pool without naming it",
+		Mend: "Give the pool other hosts, bind it to the namespaces that it is for, or bind the pool with `autoAssign` to " +
+			"those that are to have blocks.",
+	}, {
+		ID: "namespace-cut-off", Group: GroupPools, Severity: Warning, Needs: leases, Wants: []Part{PartNodes},
+		run:   namespacesCutOff,
+		Title: "a namespace has addresses on a host that serves it no more",
+		Meaning: "Pods of the namespace have addresses on the host, and no pool that the host may draw from serves the " +
+			"namespace. Pods that name a pool or network do not count, and neither do namespaces that a selector of a pool " +
+			"may match.",
+		Impact: "addresses in use stay; new pods of the namespace on the host are refused with `NamespaceNotServed`",
+		Mend: "Let the host draw from a pool of the namespace, or end the binding that keeps the namespace out of the " +
+			"default chain: `bcsnetctl explain namespace NAMESPACE`.",
 	}, {
 		ID: "pool-overlap", Group: GroupPools, Severity: Warning, Needs: pools, Wants: []Part{PartAddresses},
 		run:     poolOverlap,

@@ -73,6 +73,8 @@ func installCases() map[string]checkCase {
 	return map[string]checkCase{
 		"a CRD is missing": {func(s *doctor.Snapshot) { s.CRDs[0].Missing = true },
 			[]string{"crds-missing crd/bcsnetpools: the cluster does not have it"}},
+		"a CRD is being deleted": {func(s *doctor.Snapshot) { s.CRDs[0].NotServed = "it goes" },
+			[]string{"crds-not-served crd/bcsnetpools: it goes"}},
 		"a CRD differs": {func(s *doctor.Snapshot) { s.CRDs[0].Difference = "scope differs" },
 			[]string{"crds-outdated crd/bcsnetpools: it is not that of this release: scope differs"}},
 		"no controller at all": {func(s *doctor.Snapshot) { s.Controller = doctor.Controller{} },
@@ -124,7 +126,27 @@ func poolCases() map[string]checkCase {
 	noLeases := func(pools ...doctor.Pool) func(*doctor.Snapshot) {
 		return func(s *doctor.Snapshot) { s.Pools, s.Leases, s.Pods = pools, nil, nil }
 	}
+	blocks := pool("net", "10.1.0.128-10.1.0.191", func(p *v1.BCSNetPool) {
+		p.Spec.BlockSize, p.Spec.AutoAssign = 28, true
+	})
+	bound := pool("shop", "10.1.0.64-10.1.0.67", func(p *v1.BCSNetPool) {
+		p.Spec.Namespaces, p.Spec.Hosts = []string{"default"}, []string{"10.0.0.12"}
+	})
+	other := inRack("node-2", "1", "10.0.0.12")
 	return map[string]checkCase{
+		"a pool that gives blocks on all hosts of another": {pools(blue, blocks),
+			[]string{"pool-shadowed pool/blue: it serves nobody: on each of its hosts every namespace gets blocks of net by itself"}},
+		"a pool that gives blocks on some hosts of another": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) {
+			p.Spec.Hosts, p.Spec.HostSubnets = nil, []string{"10.0.0.0/24"}
+		}), blocks), nil},
+		"a namespace with addresses where nothing serves it": {func(s *doctor.Snapshot) {
+			s.Pools, s.Nodes = []doctor.Pool{blue, bound}, append(s.Nodes, other)
+		}, []string{"namespace-cut-off namespace/default: it has 1 address on host 10.0.0.11, and no pool serves it there any more"}},
+		"a namespace that a selector may match": {func(s *doctor.Snapshot) {
+			s.Pools, s.Nodes = []doctor.Pool{blue, bound, pool("gold", "10.1.0.80-10.1.0.83", func(p *v1.BCSNetPool) {
+				p.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
+			})}, append(s.Nodes, other)
+		}, nil},
 		"an invalid pool": {pools(pool("blue", "10.2.0.5")),
 			[]string{`pool-invalid pool/blue: availableIPs[0]: "10.2.0.5" is not in subnet 10.1.0.0/24`}},
 		"a pool without addresses": {noLeases(pool("blue", "10.1.0.1", ready(metav1.ConditionFalse, v1.ReasonNoAddresses, "none"))),

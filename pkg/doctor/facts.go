@@ -19,6 +19,8 @@ import (
 // facts are a snapshot with its indexes, which are built once for all checks.
 type facts struct {
 	*Snapshot
+	// given are the pools, blocks included, as the snapshot has them.
+	given  []Pool
 	pools  map[string]*Pool
 	leases map[netip.Addr]*lease.Lease
 	byName map[podKey][]*lease.Lease
@@ -51,9 +53,10 @@ type poolRange struct {
 }
 
 func newFacts(s *Snapshot) *facts {
+	given := s.Pools
 	s, blocks := s.wholePools()
 	f := &facts{
-		Snapshot: s, blocks: blocks,
+		Snapshot: s, given: given, blocks: blocks,
 		pools:  make(map[string]*Pool, len(s.Pools)),
 		leases: make(map[netip.Addr]*lease.Lease, len(s.Leases)),
 		byName: map[podKey][]*lease.Lease{},

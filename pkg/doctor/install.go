@@ -22,6 +22,18 @@ func crdsMissing(f *facts) (out []Finding) {
 	return out
 }
 
+func crdsNotServed(f *facts) (out []Finding) {
+	for _, c := range f.CRDs {
+		if c.NotServed != "" {
+			out = append(out, Finding{
+				Object: Object{"crd", c.Name}, Cause: c.NotServed,
+				Fix: "kubectl get crd " + c.Name + ".networkextension.bkbcs.tencent.com -o yaml",
+			})
+		}
+	}
+	return out
+}
+
 func crdsOutdated(f *facts) (out []Finding) {
 	for _, c := range f.CRDs {
 		if c.Difference != "" {

@@ -75,9 +75,10 @@ func Concerns(l lease.Lease, now time.Time) bool {
 // CRD is one of the CustomResourceDefinitions of this release, as the cluster has it.
 type CRD struct {
 	Name string
-	// Missing: the cluster does not have it. Difference is where it is not that of this release.
-	Missing    bool
-	Difference string
+	// Missing: the cluster does not have it. Difference is where it is not that of this release, NotServed why the API
+	// server does not serve it, or will not for long.
+	Missing               bool
+	Difference, NotServed string
 }
 
 // Controller is the state of bcsnet-controller in the cluster.

@@ -100,12 +100,12 @@ func TestPickAddressesAskedFor(t *testing.T) {
 		"of a pool of another namespace": {
 			pools: []Pool{a(namespaces("x")), b()}, want: want(asking("10.0.0.9")),
 			text: "NamespaceNotServed: address 10.0.0.9 is in pool a, which does not serve namespace shop; hint: see why: bcsnetctl explain " +
-				"namespace shop; to bind the pool to it: bcsnetctl pool bind a --namespace shop",
+				"namespace shop; to see what binding the pool to it would do: bcsnetctl pool bind a --namespace shop --dry-run=server",
 		},
 		"of an unbound pool, for a namespace with its own": {
 			pools: []Pool{a(), b(namespaces("shop"))}, want: want(asking("10.0.0.9")),
 			text: "NamespaceNotServed: address 10.0.0.9 is in pool a, which does not serve namespace shop; hint: see why: bcsnetctl explain " +
-				"namespace shop; to bind the pool to it: bcsnetctl pool bind a --namespace shop",
+				"namespace shop; to see what binding the pool to it would do: bcsnetctl pool bind a --namespace shop --dry-run=server",
 		},
 		"of a pool of another network": {
 			pools: []Pool{a(blue), b(network("red"))}, want: want(asking("10.0.0.9"), ofNetwork("red")),

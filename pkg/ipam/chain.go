@@ -18,6 +18,9 @@ const (
 	BoundByLabels Standing = "BoundByLabels"
 	// InDefaultChain: the namespace has nothing of its own, and the pool is for such namespaces.
 	InDefaultChain Standing = "InDefaultChain"
+	// BesideItsOwn: the pool is in the default chain, and the namespace draws from it on hosts for which it has nothing of
+	// its own.
+	BesideItsOwn Standing = "BesideItsOwn"
 	// OwnBlock: the pool is a block of the namespace.
 	OwnBlock Standing = "OwnBlock"
 	// SplitIntoBlocks: the pool hands out nothing itself; the namespace has blocks of it, or could get one by itself.
@@ -50,7 +53,8 @@ type Place struct {
 }
 
 // Chain returns the places of all pools for a namespace: first those that its requests try, in their order, then those
-// that are passed over, without the blocks of other namespaces. Without a valid host it is that of any host.
+// that are passed over, without the blocks of other namespaces. Without a valid host it is that of any host: a pool is
+// tried if it is tried on one of its hosts.
 func (x *poolView) Chain(namespace string, host netip.Addr) (all []Place) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -60,6 +64,14 @@ func (x *poolView) Chain(namespace string, host netip.Addr) (all []Place) {
 		tried[p] = true
 		all = append(all, Place{p.Name, x.standing(p, w), true, p.stop()})
 	}
+	if !host.IsValid() {
+		for _, p := range x.beside(namespace) {
+			if !tried[p] {
+				tried[p] = true
+				all = append(all, Place{p.Name, BesideItsOwn, true, p.stop()})
+			}
+		}
+	}
 	for _, p := range slices.SortedFunc(maps.Values(x.pools), preference) {
 		if !tried[p] && !p.Block {
 			all = append(all, Place{p.Name, x.standing(p, w), false, p.stop()})
@@ -68,16 +80,8 @@ func (x *poolView) Chain(namespace string, host netip.Addr) (all []Place) {
 	return all
 }
 
-// Own names what a namespace has of its own, or could be given a block of. With anything of its own it is not in the
-// default chain. Without a valid host it is that on any host.
-func (x *poolView) Own(namespace string, host netip.Addr) []string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.ownNames(PickRequest{Namespace: namespace, Host: host, Ahead: !host.IsValid()})
-}
-
-// ServesNamespace reports whether a pool is for requests of a namespace that name neither a pool nor a network,
-// whichever hosts they are from.
+// ServesNamespace reports whether a pool is for requests of a namespace that name neither a pool nor a network, on hosts
+// for which the namespace could be given no block.
 func (x *poolView) ServesNamespace(pool, namespace string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -73,8 +73,8 @@ func TestPickByTheChain(t *testing.T) {
 	ahead := func(w *PickRequest) { w.Ahead, w.Host, w.Claim = true, netip.Addr{}, w.Namespace+"/c" }
 	vm := func(w *PickRequest) { w.Owner, w.Who = "vm-1", "owner vm-1" }
 	hint := func(pool string) string {
-		return "; hint: see why: bcsnetctl explain namespace shop; to bind the pool to it: bcsnetctl pool bind " + pool +
-			" --namespace shop"
+		return "; hint: see why: bcsnetctl explain namespace shop; to see what binding the pool to it would do: bcsnetctl " +
+			"pool bind " + pool + " --namespace shop --dry-run=server"
 	}
 	for name, tc := range map[string]pickCase{
 		"bound by a selector": {
@@ -122,7 +122,8 @@ func TestPickByTheChain(t *testing.T) {
 		"its own is of another host: never the default chain": {
 			pools: []Pool{a(), b(ofTier("gold"), hosts(host2))}, before: gold, want: want(),
 			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: a; it draws from its own " +
-				"alone: b" + hint("a"),
+				"alone: b; hint: see why: bcsnetctl explain namespace shop; to let the host draw from what the namespace has: " +
+				"bcsnetctl pool add-host b 192.168.0.1",
 		},
 		"ahead, by a selector": {
 			pools: []Pool{a(), b(ofTier("gold"))}, before: gold, want: want(ahead), picks: []string{"b 10.0.2.9"},

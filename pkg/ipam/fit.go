@@ -1,7 +1,6 @@
 package ipam
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 )
@@ -35,37 +34,6 @@ func (x *catalogue) chain(w PickRequest) iter.Seq[*poolState] {
 		return x.unbound.of(w.Host)
 	}
 }
-
-// own returns what the namespace of a request has of its own: the pools that are bound to it, then those in which it
-// has blocks, or of which it could be given one; of equal priority, those first in which it has some.
-func (x *catalogue) own(w PickRequest) iter.Seq[*poolState] {
-	bound := x.bound[w.Namespace]
-	if x.splits == 0 { // as nearly always
-		return slices.Values(bound)
-	}
-	split := slices.Clone(x.owning[w.Namespace])
-	for _, p := range x.growing {
-		if len(bound) == 0 && p.lists(w) && !slices.Contains(split, p) {
-			split = append(split, p)
-		}
-	}
-	split = slices.DeleteFunc(split, func(p *poolState) bool { return slices.Contains(bound, p) })
-	slices.SortFunc(split, func(a, b *poolState) int {
-		has := func(p *poolState) bool { return len(p.split.of[w.Namespace]) > 0 }
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), compareBool(has(b), has(a)), preference(a, b))
-	})
-	return slices.Values(slices.Concat(bound, split))
-}
-
-// hasOwn reports whether the namespace of a request has anything of its own, for whichever host, or could be given a
-// block for its host. Then it draws from nothing else, however full that is.
-func (x *catalogue) hasOwn(w PickRequest) bool {
-	return len(x.bound[w.Namespace]) > 0 || len(x.owning[w.Namespace]) > 0 ||
-		w.Namespace != "" && slices.ContainsFunc(x.growing, func(p *poolState) bool { return p.lists(w) })
-}
-
-// ownNames names what the namespace of a request has of its own.
-func (x *catalogue) ownNames(w PickRequest) []string { return poolNames(slices.Collect(x.own(w))) }
 
 func (x *catalogue) fits(p *poolState, w PickRequest) bool {
 	return (w.Pool == "" || w.Pool == p.Name || w.Pool == p.CountedAs()) && p.lists(w) && x.servesNamespace(p, w) &&

@@ -51,7 +51,7 @@ func TestPickFromANamedPool(t *testing.T) {
 		"another namespace": {
 			pools: []Pool{a(namespaces("x"))}, want: want(from("a")),
 			text: "NamespaceNotServed: pool a does not serve namespace shop; hint: see why: bcsnetctl explain " +
-				"namespace shop; to bind the pool to it: bcsnetctl pool bind a --namespace shop",
+				"namespace shop; to see what binding the pool to it would do: bcsnetctl pool bind a --namespace shop --dry-run=server",
 		},
 		"another network": {
 			pools: []Pool{a(network("blue"))}, want: want(from("a"), ofNetwork("red")),

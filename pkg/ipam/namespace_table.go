@@ -38,8 +38,7 @@ func (t *namespaceTable) unmatch(p *poolState) {
 // undetermined reports whether pools might be bound to the namespace of a request by labels that are not known yet. A
 // request of an owner may come from a namespace that Kubernetes does not have; nobody will ever know its labels.
 func (x *catalogue) undetermined(w PickRequest) bool {
-	if len(x.choosing) == 0 || w.Namespace == "" || w.Owner != "" ||
-		len(x.bound[w.Namespace])+len(x.owning[w.Namespace]) > 0 {
+	if len(x.choosing) == 0 || w.Namespace == "" || w.Owner != "" || x.hasCertainly(w) {
 		return false
 	}
 	_, known := x.labels[w.Namespace]

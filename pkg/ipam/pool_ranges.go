@@ -124,13 +124,10 @@ func (x *state) perhapsTaken() iter.Seq[netip.Addr] {
 
 // PoolsFor names the pools that pods of a namespace draw from where they name none, on whichever host, in the order in
 // which these are tried.
-func (x *poolView) PoolsFor(namespace string) []string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	var names []string
-	for p := range x.fitting(PickRequest{Namespace: namespace, Ahead: true}) {
-		if p.BlockSize == 0 || p.AutoAssign { // else it gives blocks by hand alone
-			names = append(names, p.Name)
+func (x *poolView) PoolsFor(namespace string) (names []string) {
+	for _, p := range x.Chain(namespace, netip.Addr{}) {
+		if of, _ := x.Pool(p.Pool); p.Tried && (of.BlockSize == 0 || of.AutoAssign) { // else it gives blocks by hand alone
+			names = append(names, p.Pool)
 		}
 	}
 	return names

@@ -49,19 +49,19 @@ func TestPickRefuses(t *testing.T) {
 		"pools of other namespaces": {
 			pools: []Pool{a(namespaces("x")), b(namespaces("y"), priority(1))}, want: want(),
 			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: b, a; hint: see why: bcsnetctl explain " +
-				"namespace shop; to bind the pool to it: bcsnetctl pool bind b --namespace shop",
+				"namespace shop; to see what binding the pool to it would do: bcsnetctl pool bind b --namespace shop --dry-run=server",
 		},
 		"many pools of other namespaces": {
 			pools: many(namespaces("x")), want: want(),
 			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: p0, p1, p2, p3, p4, and 2 " +
 				"more pools; hint: see why: bcsnetctl explain " +
-				"namespace shop; to bind the pool to it: bcsnetctl pool bind p0 --namespace shop",
+				"namespace shop; to see what binding the pool to it would do: bcsnetctl pool bind p0 --namespace shop --dry-run=server",
 		},
 		"a namespace bound to a pool of another host": {
 			pools: []Pool{a(), b(namespaces("shop"), hosts(host2))}, want: want(),
 			text: "NamespaceNotServed: none of the pools of host 192.168.0.1 serves namespace shop: a; it draws " +
 				"from its own alone: b; hint: see why: bcsnetctl explain " +
-				"namespace shop; to bind the pool to it: bcsnetctl pool bind a --namespace shop",
+				"namespace shop; to let the host draw from what the namespace has: bcsnetctl pool add-host b 192.168.0.1",
 		},
 		"an unknown network": {
 			pools: []Pool{a(network("blue")), b()}, want: want(ofNetwork("red")),

@@ -55,7 +55,13 @@ type Restores struct {
 type missed struct {
 	gap
 	from uint64
+	// ended is when the last watch ended in order; zero where none has since.
+	ended time.Time
 }
+
+// longestPause is how long after the end of a watch the next one may begin without a list. A store cannot be put back
+// and served again in less, and a process that was stopped for longer has not seen whether the API server was away.
+const longestPause = 2 * time.Second
 
 // gap is what a watch may have missed since the list before it.
 type gap int
@@ -114,6 +120,9 @@ func (s *Restores) begins(w *restorable, whole bool) gap {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.known[w.asks]
+	if before.gap == noGap && !before.ended.IsZero() && time.Since(before.ended) > longestPause {
+		before.gap = away
+	}
 	s.known[w.asks] = missed{}
 	hasListed := before.gap == away && before.from != 0 && before.from != w.from
 	if whole || hasListed || failpoint.Broken("restores") {
@@ -130,7 +139,16 @@ func (s *Restores) broke(w *restorable, from uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known[w.asks].gap == noGap && !failpoint.Broken("away") {
-		s.known[w.asks] = missed{away, from}
+		s.known[w.asks] = missed{gap: away, from: from}
+	}
+}
+
+// endedInOrder notes that a watch ended at its time.
+func (s *Restores) endedInOrder(w *restorable) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[w.asks].gap == noGap {
+		s.known[w.asks] = missed{ended: time.Now()}
 	}
 }
 
@@ -210,6 +228,8 @@ func (b *restorableBody) Read(p []byte) (int, error) {
 		lasted := time.Since(b.w.begun)
 		if !errors.Is(err, io.EOF) || lasted < b.w.lasts || lasted-b.w.lasts > late {
 			b.of.broke(b.w, 0)
+		} else {
+			b.of.endedInOrder(b.w)
 		}
 	}
 	return n, err

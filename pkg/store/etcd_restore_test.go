@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -235,6 +237,55 @@ func TestTwoWatchesOfTheSame(t *testing.T) {
 		}
 	}
 }
+
+// A watch that ended at its time goes on where it was, unless nobody watched for so long that the API server may have
+// gone and come back with another store, as while the process was stopped.
+func TestPauseAfterAWatch(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pause time.Duration
+		want  int
+	}{"at once": {0, http.StatusOK}, "after a pause": {longestPause + time.Second, http.StatusGone}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				watch := NewRestores().Wrap(roundTripper(func(r *http.Request) (*http.Response, error) {
+					var body io.Reader = strings.NewReader(`{"metadata":{"resourceVersion":"20"}}`)
+					if r.URL.Query().Get("watch") != "" && r.URL.Query().Get("limit") == "" {
+						body = readerFunc(func([]byte) (int, error) {
+							time.Sleep(300 * time.Second) // of the time in this bubble
+							return 0, io.EOF
+						})
+					}
+					return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(body)}, nil
+				}))
+				begin := func() *http.Response {
+					r, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+						"https://127.0.0.1/api/v1/pods?watch=1&resourceVersion=9&timeoutSeconds=300", nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					resp, err := watch.RoundTrip(r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return resp
+				}
+				first := begin()
+				_, _ = io.Copy(io.Discard, first.Body)
+				_ = first.Body.Close()
+				time.Sleep(tc.pause)
+				again := begin()
+				defer again.Body.Close()
+				if again.StatusCode != tc.want {
+					t.Errorf("the next watch: %d, want %d", again.StatusCode, tc.want)
+				}
+			})
+		})
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // A restore that another watch noticed counts for the leases, too, whatever the versions say.
 func TestRestoreThatTheFeedIsToldOf(t *testing.T) {

@@ -51,13 +51,28 @@ func (c *Client) Swap(ctx context.Context, believed, next lease.Lease) (lease.Le
 	return stored, err
 }
 
-// Update changes a lease by compare-and-swap, and needs no index. change decides what the lease becomes, and whether it
+// Update changes a lease by compare-and-swap, and needs no index. A client without one has nothing that notices a restore
+// of the store: what it read a while ago may be another write of the same version. So it reads the lease first, and goes
+// on with what is there only if that is what it read, or again agrees. change decides what the lease becomes, and whether it
 // changes at all. After a conflict Update reads the lease, whose version is 0 where it has no object, and begins again
 // if again agrees. now is the lease as it is in the end, and stored reports whether the change was. The error is that
 // of the write, a *ReadError, an *ExpiredError, or ErrContended after MaxConflicts.
 func (c *Client) Update(
 	ctx context.Context, l lease.Lease, change func(lease.Lease) (lease.Lease, bool), again func(lease.Lease) bool,
 ) (now lease.Lease, stored bool, err error) {
+	if _, changes := change(l); changes && c.index == nil && l.Version != 0 {
+		switch live, err := c.Get(ctx, l.Addr); {
+		case err != nil && !errors.Is(err, ErrNotFound):
+			return l, false, &ReadError{err}
+		case !sameWrite(live, l):
+			if l = live; !again(l) {
+				return l, false, nil
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return l, false, &ExpiredError{err}
+		}
+	}
 	for range MaxConflicts {
 		next, changed := change(l)
 		if !changed {
@@ -78,4 +93,11 @@ func (c *Client) Update(
 		}
 	}
 	return l, false, ErrContended
+}
+
+// sameWrite reports whether two leases were read from one write of an object, also of one that a virtual machine's two
+// pods are told apart in.
+func sameWrite(a, b lease.Lease) bool {
+	return a.Version == b.Version && a.State == b.State && a.Updated.Equal(b.Updated) &&
+		(a.FromSecond != b.FromSecond || a.ContainerID == b.ContainerID && a.PodUID == b.PodUID && a.Owner == b.Owner)
 }

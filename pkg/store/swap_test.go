@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -71,5 +72,22 @@ func TestUpdate(t *testing.T) {
 				t.Errorf("%s, stored: %t, %v; want %s, %t", l.ContainerID, stored, err, test.want, test.stored)
 			}
 		})
+	}
+}
+
+// TestUpdateAfterARestore: a client without an index reads what it changes. What it read before may have been another
+// write of the same version, of a store that was put back since.
+func TestUpdateAfterARestore(t *testing.T) {
+	c, addr := connect(t, nil), subnet()
+	l := write(t, c, active(t, available(addr(1)), "one that runs"))
+	before := l // as a command saw it
+	before.ContainerID, before.PodUID, before.Updated = "an earlier one", "an earlier pod", l.Updated.Add(-time.Hour)
+	release := func(l lease.Lease) (lease.Lease, bool) { return lease.Release(l, time.Now(), lease.Change{}) }
+	now, stored, err := c.Update(t.Context(), before, release, before.SameHolding)
+	if err != nil || stored || now.ContainerID != l.ContainerID {
+		t.Errorf("released %t, %v: %+v", stored, err, now)
+	}
+	if _, stored, err := c.Update(t.Context(), l, release, l.SameHolding); err != nil || !stored {
+		t.Errorf("as it was read: released %t, %v", stored, err)
 	}
 }

@@ -58,7 +58,11 @@ func (r *round) member(ctx context.Context, i int, rng *rand.Rand) {
 		if r.ADD(ctx, b, rng) {
 			r.Count("operation ADD")
 			pause(ctx, time.Duration(rng.IntN(300))*time.Millisecond)
-			r.again(ctx, b, rng)
+			if rng.IntN(20) == 0 {
+				r.conflict(ctx, b, rng)
+			} else {
+				r.again(ctx, b, rng)
+			}
 		} else {
 			r.Count("container given up")
 		}

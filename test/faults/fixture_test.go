@@ -203,6 +203,10 @@ func (f *fixture) populate(ctx context.Context) error {
 			AvailableIPs: []string{span("10.3.0.10", 0, 2*crowdSize(hosts*f.slots))},
 			Materialize:  v1.MaterializeOnDemand, Namespaces: []string{crowdNamespace},
 		}},
+		{ObjectMeta: metav1.ObjectMeta{Name: tenantPool}, Spec: v1.BCSNetPoolSpec{
+			Net: "10.4.0.0", Mask: 16, Gateway: "10.4.0.1", AvailableIPs: []string{"10.4.1.0/24"},
+			BlockSize: 28, AutoAssign: true, Default: new(false), Network: tenantPool,
+		}},
 	} {
 		p.Spec.Hosts = all
 		if err := f.admin.Create(ctx, &p); err != nil {

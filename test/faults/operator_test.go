@@ -29,6 +29,8 @@ func (r *round) operate(rng *rand.Rand) {
 		{3, "pool grown", func() { _, _ = r.site.bcsnetctl(r.ctx, soon, "pool", "add-ip", rangePool, r.site.rangeTail) }},
 		{1, "gateway changed", edit(rangePool, fmt.Sprintf(`{"spec":{"gateway":"10.1.0.%d"}}`, 1+rng.IntN(5)))},
 		{1, "MTU changed", edit(demandPool, fmt.Sprintf(`{"spec":{"mtu":%d}}`, 1400+rng.IntN(100)))},
+		{2, "group carved and dropped", func() { r.carve(rng) }},
+		{3, "collection of a host's network", func() { r.collectNetwork(rng) }},
 		{1, "pool cordoned", func() {
 			_ = r.patch(demandPool, `{"spec":{"cordoned":true}}`)
 			r.while(rng, time.Second/2, 2*time.Second)
@@ -42,6 +44,7 @@ func (r *round) operate(rng *rand.Rand) {
 		c := choose(rng, all)
 		r.fault(c.what, "", c.do)
 	}
+	r.dropGroups()
 	until(r.ctx, func(context.Context) error {
 		return r.patch(rangePool, fmt.Sprintf(`{"spec":{"availableIPs":[%q]}}`, r.site.rangeAddrs))
 	})

@@ -24,9 +24,10 @@ type sandbox struct {
 	started            time.Time
 	told               bool // its requests say truly when they began; with FAULTS_UNTOLD those of one host say nothing
 	// wrong is how far the clock of its host is ahead: its requests say what cannot be true.
-	wrong time.Duration
-	byUID bool // its requests name the pod's UID
-	addr  netip.Addr
+	wrong   time.Duration
+	network string // that its ADD names; empty for none
+	byUID   bool   // its requests name the pod's UID
+	addr    netip.Addr
 	// until is when it has ended for certain, by the history, where its pod is no more; zero for any other.
 	until time.Duration
 	// over is set before anything is sent that ends it.
@@ -66,7 +67,7 @@ func (b *sandbox) who() string { return b.namespace + "/" + b.pod }
 func (b *sandbox) add() wire.AllocateRequest {
 	r := wire.AllocateRequest{
 		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace,
-		StartedAt: b.at(b.started),
+		StartedAt: b.at(b.started), CNINetwork: cniNetwork, Network: b.network,
 	}
 	if b.byUID {
 		r.PodUID = b.uid

@@ -49,7 +49,9 @@ func (r *round) tenant(name string, rng *rand.Rand) {
 			return
 		}
 		b := r.container(rng.Uint64(), rng.Uint64(), name, pod, uid, h)
-		b.client = 200_000 + i
+		if b.client = 200_000 + i; i%2 == 0 {
+			b.network = tenantPool // and the namespace gets a block
+		}
 		from := r.history.Now()
 		a, ok := r.callers.Ask(r.ctx, rng, http.MethodPost, "", b.add(), func() bool { return !r.loading() })
 		if !ok || a.Code != 0 {

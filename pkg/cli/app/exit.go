@@ -11,6 +11,7 @@ const (
 	ExitFailed      = 1
 	ExitUsage       = 2
 	ExitFindings    = 3 // findings or differences
+	ExitSkipped     = 4 // not all was looked at, and that was to be an error
 	ExitTimeout     = 124
 	ExitInterrupted = 130
 )

@@ -27,6 +27,7 @@ func Definitions(ctx context.Context, c dynamic.Interface) ([]doctor.CRD, error)
 		switch {
 		case err == nil:
 			crd.Difference = doctor.Difference(want.Object["spec"], stored.Object["spec"])
+			crd.NotServed = doctor.NotServed(want.Object, stored.Object)
 		case !crd.Missing:
 			return nil, err
 		}

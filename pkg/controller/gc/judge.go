@@ -39,7 +39,7 @@ func (c *Collector) judge(ctx context.Context, l lease.Lease, live bool) (d gone
 	c.mu.Lock()
 	s, ok := c.suspects[spotOf(l)]
 	c.mu.Unlock()
-	if !ok || s.lease.Version != l.Version {
+	if !ok || !sameHolding(s.lease, l) {
 		s = suspect{lease: l, since: now, first: c.Leases.Now()}
 	}
 	if live {

@@ -54,6 +54,12 @@ func (c *Collector) attachments() iter.Seq[lease.Lease] {
 	}
 }
 
+// sameHolding reports whether a lease is held as it was when it was seen before. Its version may be another one: when a
+// pool's gateway or mask changes, all of its leases are written, and nobody has asked for them.
+func sameHolding(before, now lease.Lease) bool {
+	return before.Bound() == now.Bound() && before.SameHolding(now)
+}
+
 func (s suspect) fields() []any {
 	l := s.lease
 	return []any{
@@ -88,7 +94,7 @@ func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 		if s.check, s.cause = gone.Suspect(c.evidence(s, now)); s.check == "" || s.check == gone.PodOtherAddress {
 			continue
 		}
-		if before, ok := c.suspects[spotOf(l)]; ok && before.lease.Version == l.Version && before.check == s.check {
+		if before, ok := c.suspects[spotOf(l)]; ok && sameHolding(before.lease, l) && before.check == s.check {
 			s.since, s.first, s.reported, s.nodes = before.since, before.first, before.reported, before.nodes
 		}
 		if at, ok := c.waits.since(l); ok && at.Before(s.first) {

@@ -54,13 +54,13 @@ func (w *waits) load(ctx context.Context) error {
 	return nil
 }
 
-// since returns when a lease was first seen given up, if that is recorded for this very version of it.
+// since returns when a lease was first seen given up, if that is recorded for this very holding of it.
 func (w *waits) since(l lease.Lease) (at time.Time, ok bool) {
 	if w.object == nil {
 		return at, false
 	}
 	text, version, _ := strings.Cut(w.object.Data[waitKey(l)], " ")
-	if version != strconv.FormatUint(l.Version, 10) {
+	if version != strconv.FormatUint(l.Bound(), 10) {
 		return at, false
 	}
 	at, ok = store.ParseTime(text)
@@ -86,7 +86,7 @@ func (w *waits) save(ctx context.Context, all []suspect) error {
 	})
 	data := map[string]string{}
 	for _, s := range all[:min(len(all), maxWaits)] {
-		data[waitKey(s.lease)] = store.FormatTime(s.first) + " " + strconv.FormatUint(s.lease.Version, 10)
+		data[waitKey(s.lease)] = store.FormatTime(s.first) + " " + strconv.FormatUint(s.lease.Bound(), 10)
 	}
 	if maps.Equal(data, w.object.Data) {
 		return nil

@@ -186,9 +186,12 @@ func (f *Facts) phrase(name string) string {
 		return ", nor is it in its host subnets " + f.HostSubnets
 	case name == "bind" && (f.Namespace == "" || f.Block):
 		return "see: bcsnetctl pool describe " + f.Pool
+	case name == "bind" && len(f.Own) > 0:
+		return "see why: bcsnetctl explain namespace " + f.Namespace + "; to let the host draw from what the namespace has: " +
+			"bcsnetctl pool add-host " + f.Own[0] + " " + f.Host.String()
 	case name == "bind":
-		return "see why: bcsnetctl explain namespace " + f.Namespace + "; to bind the pool to it: bcsnetctl pool bind " +
-			f.Pool + " --namespace " + f.Namespace
+		return "see why: bcsnetctl explain namespace " + f.Namespace + "; to see what binding the pool to it would do: " +
+			"bcsnetctl pool bind " + f.Pool + " --namespace " + f.Namespace + " --dry-run=server"
 	case name == "only own" && len(f.Own) > 0:
 		return "; it draws from its own alone: " + FirstFew(f.Own, "pools")
 	case name == "own" && len(f.Own) > 0:

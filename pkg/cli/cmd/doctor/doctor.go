@@ -25,8 +25,10 @@ type verb struct {
 	pool       string
 	all, list  bool
 	fix, yes   bool
-	settle     time.Duration
-	checks     []doctor.Check
+	// failOnSkipped: checks that could not run are as bad as findings.
+	failOnSkipped bool
+	settle        time.Duration
+	checks        []doctor.Check
 }
 
 // New returns the command doctor.
@@ -41,10 +43,13 @@ nothing without --fix, which releases leaked addresses: it asks for each, reads
 the pod and the address again first, and leaves alone what is on hosts that are
 no ready nodes.
 
-Exit code 3 says that there are findings of severity error. See the checks with
---list; --only and --skip take their ids and groups.`,
+Exit code 3 says that there are findings of severity error. Checks whose objects
+you may not read are skipped and named; with --fail-on-skipped the exit code is 4
+where there are such, and no error was found. See the checks with --list; --only
+and --skip take their ids and groups.`,
 		Example: `  bcsnetctl doctor
   bcsnetctl doctor --only leaks --fix
+  bcsnetctl doctor --fail-on-skipped
   bcsnetctl doctor --skip install,node-in-no-pool --severity warning -o json`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -55,6 +60,7 @@ Exit code 3 says that there are findings of severity error. See the checks with
 		"show findings of this `SEVERITY` and graver: error, warning or info")
 	f.StringVar(&v.pool, "pool", "", "show only findings about this `POOL`")
 	f.BoolVar(&v.all, "all", false, "show all findings of a check, not only the first ten")
+	f.BoolVar(&v.failOnSkipped, "fail-on-skipped", false, "exit with 4 if a check was skipped and no error was found")
 	f.BoolVar(&v.list, "list", false, "list the checks; the cluster is not asked")
 	f.BoolVar(&v.fix, "fix", false, "release leaked addresses")
 	f.BoolVarP(&v.yes, "yes", "y", false, "with --fix: do not ask")
@@ -157,7 +163,15 @@ func (v *verb) Run(ctx context.Context) error {
 			looked = "after that"
 		}
 	}
-	return v.sumUp(looked, found)
+	n := notRun(report)
+	if n > 0 {
+		looked += fmt.Sprintf(", %d skipped", n)
+	}
+	if err := v.sumUp(looked, found, n); err != nil || n == 0 || !v.failOnSkipped {
+		return err
+	}
+	return &app.Failure{Code: app.ExitSkipped, Message: humanize.Plural(n, "check") + humanize.OneOr(n, " was", " were") +
+		" skipped"}
 }
 
 // chosen returns the findings that --severity and --pool select. A pool that does not exist is an error.
@@ -195,7 +209,7 @@ func (v *verb) skipped(s *doctor.Snapshot, r doctor.Report) error {
 }
 
 // sumUp counts the findings by severity: as an error where one of them is an error, else on standard error.
-func (v *verb) sumUp(looked string, found []doctor.Finding) error {
+func (v *verb) sumUp(looked string, found []doctor.Finding, skipped int) error {
 	counts := countSeverities(found)
 	var parts []string
 	for _, s := range []struct {
@@ -212,10 +226,20 @@ func (v *verb) sumUp(looked string, found []doctor.Finding) error {
 		return &app.Failure{Message: text, Code: app.ExitFindings}
 	case len(found) > 0:
 		v.Say.Warn("%s", text)
+	case skipped > 0:
+		v.Say.Warn("%s: no findings", looked)
 	default:
 		v.Say.Line(terminal.Green, "✔", "+", "%s: no findings", looked)
 	}
 	return nil
+}
+
+// notRun counts the checks that were skipped.
+func notRun(r doctor.Report) (n int) {
+	for _, ids := range r.Skipped {
+		n += len(ids)
+	}
+	return n
 }
 
 func countSeverities(found []doctor.Finding) map[doctor.Severity]int {

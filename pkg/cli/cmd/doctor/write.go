@@ -133,7 +133,9 @@ func (v *verb) findingObjects(
 	s *doctor.Snapshot, r doctor.Report, found []doctor.Finding,
 ) *unstructured.UnstructuredList {
 	nodes := hosts.NewTable(s.Nodes...)
-	counts, summary := countSeverities(found), map[string]any{"checks": int64(len(r.Ran))}
+	counts, summary := countSeverities(found), map[string]any{
+		"checks": int64(len(r.Ran)), "skipped": int64(notRun(r)),
+	}
 	for _, severity := range doctor.Severities() {
 		summary[string(severity)] = int64(counts[severity])
 	}

@@ -46,8 +46,9 @@ func newExplainNamespace(s *app.App) *cobra.Command {
 		Long: `Show from which pools the pods of a namespace draw that name none, in the order
 in which these are tried, and of the other pools why they are passed over. A
 namespace with pools of its own draws from these alone; any other draws from the
-default chain. That is decided here as the controller decides it, from the
-objects as they are.
+default chain. What a pool with autoAssign gives it is its own on the hosts of
+that pool; on others it stays in the default chain. That is decided here as the
+controller decides it, from the objects as they are.
 
 With --node it is what holds for pods there. The exit code is 3 when there is no
 pool for the namespace.`,
@@ -172,10 +173,14 @@ func (v *explainNamespace) source(c chain) string {
 	switch {
 	case len(c.own) > 0 && len(c.tried) == 0:
 		return "nothing: its own pools are not for " + v.where()
+	case slices.ContainsFunc(c.tried, func(p ipam.Place) bool { return p.Standing == ipam.BesideItsOwn }):
+		return "its own blocks on the hosts of " + app.Those("pool", c.own) + ", the default chain on others"
 	case len(c.own) > 0:
 		return "its own alone, in this order"
 	case len(c.tried) == 0:
 		return "nothing: no pool is for it on " + v.where()
+	case v.host.IsValid():
+		return "the default chain, in this order, as it has nothing of its own for this host"
 	default:
 		return "the default chain, in this order, as it has nothing of its own"
 	}
@@ -243,7 +248,7 @@ func (v *explainNamespace) next(b *bytes.Buffer, c chain) {
 		return
 	}
 	printer.Section(b, "Next", []string{
-		"  bind a pool to it: " + v.Called("bcsnetctl pool bind POOL --namespace "+v.name),
+		"  bind a pool to it: " + v.Called("bcsnetctl pool bind POOL --namespace "+v.name+" --dry-run=server"),
 		"  let hosts draw from one: " + v.Called("bcsnetctl pool add-host POOL HOST"),
 	})
 }
@@ -277,6 +282,8 @@ func (v *explainNamespace) standing(p ipam.Place, o resource.Pool) string {
 		return "bound to it by its selector " + selector + from
 	case ipam.InDefaultChain:
 		return "in the default chain"
+	case ipam.BesideItsOwn:
+		return "in the default chain, on hosts for which the namespace has nothing of its own"
 	case ipam.OwnBlock:
 		return "its block of pool " + o.Spec.Parent
 	case ipam.SplitIntoBlocks:

@@ -18,7 +18,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/netservice"
 )
 
-const reasonNewerDefinitions ipam.Reason = "NewerDefinitions"
+const (
+	reasonNewerDefinitions   ipam.Reason = "NewerDefinitions"
+	reasonLeavingDefinitions ipam.Reason = "LeavingDefinitions"
+)
 
 // foreign says whose objects there are besides ours. They are left alone.
 func (v *install) foreign(ctx context.Context, c dynamic.Interface) error {
@@ -58,6 +61,21 @@ func (v *install) newer(steps []step) error {
 			WithHint("use the program of the release that installed it; to go back to an earlier release, leave the "+
 				"definitions: bcsnetctl upgrade --keep-crds; those of another system in the group %s have to go first",
 				v1.GroupVersion.Group)
+	}
+	return nil
+}
+
+// leaving refuses to go on while a definition is being deleted: the API server takes an apply of it as if nothing were
+// the matter, and then it is gone with all of its objects.
+func (v *install) leaving(steps []step) error {
+	for _, s := range steps {
+		if s.have == nil || s.want.GetKind() != resource.KindCRD || s.have.GetDeletionTimestamp() == nil {
+			continue
+		}
+		return app.Refuse(reasonLeavingDefinitions, "nothing was changed: %s is being deleted, and its objects with it",
+			resource.Title(s.want)).
+			WithHint("save what is left: bcsnetctl pool export --all; run it again when the definition is gone: kubectl wait "+
+				"--for=delete crd/%s", s.want.GetName())
 	}
 	return nil
 }

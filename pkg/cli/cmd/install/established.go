@@ -3,6 +3,8 @@ package install
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -10,11 +12,16 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/doctor"
 )
 
 // established waits until the API server serves a definition.
 func (v *install) established(ctx context.Context, crd step) error {
-	name, said := crd.want.GetName(), false
+	name, said, why := crd.want.GetName(), false, ""
+	served := func(o *unstructured.Unstructured) (bool, error) {
+		why = doctor.NotServed(crd.want.Object, o.Object)
+		return why == "", nil
+	}
 	err := follow.WaitSet[bool]{App: v.App, API: crd.api, Fields: follow.Named(name), Read: served,
 		See: func(set map[string]bool) (bool, error) {
 			if !set[name] && !said {
@@ -24,23 +31,11 @@ func (v *install) established(ctx context.Context, crd step) error {
 			return set[name], nil
 		}}.Until(ctx, v.timeout)
 	if errors.Is(err, follow.ErrTooLong) {
-		f := &app.Failure{Code: app.ExitTimeout, Message: resource.Title(crd.want) + " is not served after " +
-			v.timeout.String(), Cause: err}
+		f := &app.Failure{Code: app.ExitTimeout, Cause: err, Message: strings.TrimSuffix(fmt.Sprintf(
+			"%s is not served after %s: %s", resource.Title(crd.want), v.timeout, why), ": ")}
 		return f.WithHint("see why: kubectl get crd %s -o yaml; then run it again: it does the rest", name)
 	}
 	return err
-}
-
-// served reports whether the API server serves the objects of a definition.
-func served(crd *unstructured.Unstructured) (bool, error) {
-	field, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "status", "conditions") // null at first
-	conditions, _ := field.([]any)
-	for _, c := range conditions {
-		if m, ok := c.(map[string]any); ok && m["type"] == "Established" {
-			return m["status"] == "True", nil
-		}
-	}
-	return false, nil
 }
 
 // sameObject compares two versions of an object but for what every write changes.

@@ -88,6 +88,9 @@ func (v *install) inspect(ctx context.Context, c dynamic.Interface, steps []step
 	if err := v.foreign(ctx, c); err != nil {
 		return err
 	}
+	if err := v.checked(checkDefinitions, "", v.leaving(steps)); err != nil {
+		return err
+	}
 	if err := v.checked(checkDefinitions, "none is newer than those of this program", v.newer(steps)); err != nil {
 		return err
 	}

@@ -7,12 +7,14 @@ import (
 	"net/netip"
 	"slices"
 
+	"go4.org/netipx"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -20,12 +22,22 @@ import (
 type chainEffects struct {
 	pool string
 	// leave are the namespaces that get something of their own, join those that would have nothing of their own any more.
-	leave, join []string
+	// What a pool gives by itself is their own on its hosts alone: that of leaveThere and joinThere.
+	leave, join, leaveThere, joinThere []string
+	// unserved are the hosts on which those that leave get no address any more.
+	unserved []unservedHosts
+	// shadows are pools of the default chain that serve fewer hosts, or none any more, as pools give blocks there.
+	shadows []ipam.Shadow
 	// poolLeaves and poolJoins: the pool itself is in the default chain no more, or from now on. onlyByName: it serves
 	// only who names it.
 	poolLeaves, poolJoins, onlyByName bool
 	// cutOff are the namespaces that the pool serves no more and that have addresses of it, with how many.
 	cutOff []namespaceShare
+}
+
+type unservedHosts struct {
+	namespace string
+	hosts     *netipx.IPSet
 }
 
 type namespaceShare struct {
@@ -36,15 +48,24 @@ type namespaceShare struct {
 // sameChains reports whether two states of a pool mean the same to the chains of all namespaces, whatever labels these
 // have: both are for the same ones, and both give them blocks by themselves or neither does.
 func sameChains(a, b ipam.Pool) bool {
-	grows := func(p ipam.Pool) bool { return p.BlockSize > 0 && p.AutoAssign }
-	text := func(p ipam.Pool) string {
-		if p.NamespaceSelector == nil {
-			return ""
-		}
-		return p.NamespaceSelector.String()
+	return a.NotDefault == b.NotDefault && gives(a) == gives(b) && selectorText(a.NamespaceSelector) ==
+		selectorText(b.NamespaceSelector) && maps.EqualFunc(a.Namespaces, b.Namespaces, func(struct{}, struct{}) bool { return true })
+}
+
+// sameShadows reports whether two states of a pool mean the same to which hosts the pools of the default chain serve.
+func sameShadows(a, b ipam.Pool, others []ipam.Pool) bool {
+	return !slices.ContainsFunc(append(others, a, b), gives) || gives(a) == gives(b) &&
+		maps.Equal(a.Hosts, b.Hosts) && maps.Equal(a.HostSubnets, b.HostSubnets)
+}
+
+// gives reports whether a pool gives blocks by itself.
+func gives(p ipam.Pool) bool { return p.BlockSize > 0 && p.AutoAssign }
+
+func selectorText(s ipam.Selector) string {
+	if s == nil {
+		return ""
 	}
-	return a.NotDefault == b.NotDefault && grows(a) == grows(b) && text(a) == text(b) &&
-		maps.EqualFunc(a.Namespaces, b.Namespaces, func(struct{}, struct{}) bool { return true })
+	return s.String()
 }
 
 // chainEffectsOf compares the chains of namespaces before and after a change of a pool. before has no name for a pool
@@ -79,11 +100,28 @@ func chainEffectsOf(
 	}
 	var anyHost netip.Addr
 	for _, ns := range slices.Sorted(maps.Keys(names)) {
-		switch had, has := len(was.Own(ns, anyHost)) > 0, len(is.Own(ns, anyHost)) > 0; {
-		case has && !had:
+		had, has := len(was.Own(ns, anyHost)) > 0, len(is.Own(ns, anyHost)) > 0
+		hadAll, hasAll := was.OwnsEverywhere(ns), is.OwnsEverywhere(ns)
+		switch {
+		case hasAll && !hadAll:
 			e.leave = append(e.leave, ns)
-		case had && !has:
+			if hosts := ipaddr.Subtract(is.Unserved(ns), was.Unserved(ns)); len(hosts.Ranges()) > 0 {
+				e.unserved = append(e.unserved, unservedHosts{ns, hosts})
+			}
+		case hadAll && !hasAll && !has:
 			e.join = append(e.join, ns)
+		case has && !had:
+			e.leaveThere = append(e.leaveThere, ns)
+		case had && !has || hadAll && !hasAll:
+			e.joinThere = append(e.joinThere, ns)
+		}
+	}
+	known := was.Shadows()
+	for _, o := range is.Shadows() {
+		if !slices.ContainsFunc(known, func(k ipam.Shadow) bool {
+			return k.Pool == o.Pool && k.Whole == o.Whole && slices.Equal(k.By, o.By)
+		}) {
+			e.shadows = append(e.shadows, o)
 		}
 	}
 	held := map[string]int{}
@@ -118,9 +156,30 @@ func (e chainEffects) say() (out []effect) {
 			humanize.OneOr(n, "leaves", "leave"), humanize.OneOr(n, "it draws from its own alone",
 				"they draw from their own alone"))
 	}
+	for _, u := range e.unserved {
+		add(true, "namespace %s gets no address any more on hosts that may not draw from what it has of its own: %s",
+			u.namespace, resource.Spell(u.hosts))
+	}
 	if n := len(e.join); n > 0 {
 		add(false, "%s %s %s the default chain: %s", humanize.OneOr(n, "namespace", "namespaces"), humanize.List(e.join),
 			humanize.OneOr(n, "joins", "join"), humanize.OneOr(n, "it has nothing of its own", "they have nothing of their own"))
+	}
+	if n := len(e.leaveThere); n > 0 {
+		add(false, "%s %s %s from %s blocks on the hosts of pool %s, and %s in the default chain on others alone",
+			humanize.OneOr(n, "namespace", "namespaces"), humanize.List(e.leaveThere), humanize.OneOr(n, "draws", "draw"),
+			humanize.OneOr(n, "its", "their"), e.pool, humanize.OneOr(n, "is", "are"))
+	}
+	if n := len(e.joinThere); n > 0 {
+		add(false, "%s %s %s the default chain on hosts for which %s nothing of %s own",
+			humanize.OneOr(n, "namespace", "namespaces"), humanize.List(e.joinThere), humanize.OneOr(n, "joins", "join"),
+			humanize.OneOr(n, "it has", "they have"), humanize.OneOr(n, "its", "their"))
+	}
+	for _, o := range e.shadows {
+		where := fmt.Sprintf("on the hosts of %s", app.Those("pool", o.By))
+		if o.Whole {
+			where = fmt.Sprintf("on any of its hosts, which are those of %s", app.Those("pool", o.By))
+		}
+		add(true, "pool %s of the default chain serves nobody %s: every namespace gets blocks there by itself", o.Pool, where)
 	}
 	if len(e.cutOff) > 0 {
 		total := 0

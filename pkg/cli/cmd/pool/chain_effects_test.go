@@ -41,6 +41,13 @@ func TestChainEffects(t *testing.T) {
 	})
 	byHand := pool("a", func(s *v1.BCSNetPoolSpec) { s.AvailableIPs, s.BlockSize = []string{"10.0.0.0/24"}, 27 })
 	other := pool("b", func(s *v1.BCSNetPoolSpec) { s.Namespaces = []string{"bank"} })
+	onHosts := func(name string, hosts ...string) ipam.Pool {
+		return pool(name, func(s *v1.BCSNetPoolSpec) { s.Hosts = hosts })
+	}
+	there := func(namespaces string) string {
+		return "namespaces " + namespaces + " draw from their blocks on the hosts of pool a, and are in the default chain on " +
+			"others alone"
+	}
 	labels := map[string]map[string]string{"shop": {"tier": "gold"}, "bank": {}, "rich": {"tier": "gold"}}
 	held := func(namespaces ...string) (out []lease.Lease) {
 		for i, ns := range namespaces {
@@ -64,6 +71,14 @@ func TestChainEffects(t *testing.T) {
 		"a new one": {after: open},
 		"a new one for one": {
 			after: named("shop"), want: []string{"namespace shop leaves the default chain: it draws from its own alone"},
+		},
+		"a new one for one, for other hosts": {
+			after:  pool("a", func(s *v1.BCSNetPoolSpec) { s.Namespaces, s.Hosts = []string{"shop"}, []string{"10.1.0.1"} }),
+			others: []ipam.Pool{onHosts("c", "10.1.0.1", "10.1.0.2", "10.1.0.3")},
+			want: []string{
+				"namespace shop leaves the default chain: it draws from its own alone",
+				"!namespace shop gets no address any more on hosts that may not draw from what it has of its own: 10.1.0.2-10.1.0.3",
+			},
 		},
 		"bound to one that has another": {before: open, after: named("bank"), others: []ipam.Pool{other}, want: []string{aLeaves}},
 		"bound by labels": {
@@ -96,14 +111,33 @@ func TestChainEffects(t *testing.T) {
 				"1 address in use by namespaces that pool a serves no more stays until its pod ends: bank (1)",
 			},
 		},
-		"a new one that gives blocks": {
-			after: grows, others: []ipam.Pool{other},
-			want: []string{"namespaces rich, shop leave the default chain: they draw from their own alone"},
+		"a new one that gives blocks": {after: grows, others: []ipam.Pool{other}, want: []string{there("rich, shop")}},
+		"a new one that gives blocks on hosts of others": {
+			after: grows, others: []ipam.Pool{other, onHosts("c", "10.1.0.1"), onHosts("d", "10.1.0.1", "10.1.0.2")},
+			want: []string{there("rich, shop"),
+				"!pool c of the default chain serves nobody on any of its hosts, which are those of pool a: every namespace gets " +
+					"blocks there by itself",
+				"!pool d of the default chain serves nobody on the hosts of pool a: every namespace gets blocks there by itself",
+			},
+		},
+		"a new one on hosts where another gives blocks": {
+			after: onHosts("c", "10.1.0.1"), others: []ipam.Pool{grows},
+			want: []string{"!pool c of the default chain serves nobody on any of its hosts, which are those of pool a: every " +
+				"namespace gets blocks there by itself"},
+		},
+		"bound, as it gives blocks": {
+			before: grows, after: pool("a", func(s *v1.BCSNetPoolSpec) {
+				s.AvailableIPs, s.BlockSize, s.AutoAssign, s.Hosts = []string{"10.0.0.0/24"}, 27, true, []string{"10.1.0.1"}
+				s.Namespaces = []string{"shop"}
+			}), others: []ipam.Pool{other},
+			want: []string{
+				aLeaves, "namespace shop leaves the default chain: it draws from its own alone",
+				"namespace rich joins the default chain on hosts for which it has nothing of its own",
+			},
 		},
 		"a new one that gives them by hand": {after: byHand},
 		"split": {
-			before: open, after: grows,
-			want: []string{"namespaces bank, rich, shop leave the default chain: they draw from their own alone"},
+			before: open, after: grows, want: []string{there("bank, rich, shop")},
 		},
 		"no longer set aside": {before: aside, after: open, want: []string{aJoins}},
 	} {
@@ -115,7 +149,7 @@ func TestChainEffects(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if same := sameChains(tc.before, tc.after); same && len(got) > 0 {
+			if sameChains(tc.before, tc.after) && sameShadows(tc.before, tc.after, tc.others) && len(got) > 0 {
 				t.Error("taken for the same namespaces")
 			}
 		})

@@ -25,6 +25,7 @@ func cleaned(o *unstructured.Unstructured) *unstructured.Unstructured {
 	annotations := o.GetAnnotations()
 	delete(annotations, lastApplied)
 	delete(annotations, reservationsAnnotation)
+	delete(annotations, ownersAnnotation)
 	if len(annotations) > 0 {
 		out.SetAnnotations(annotations)
 	}

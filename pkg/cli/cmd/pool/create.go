@@ -305,14 +305,14 @@ func (v *poolCreate) warnHostless(ctx context.Context, is ipam.Pool) {
 	}
 }
 
-// sayChain prints which namespaces the pool takes out of the default chain.
+// sayChain prints which namespaces the pool takes out of the default chain, and where it serves nobody.
 func (v *poolCreate) sayChain(ctx context.Context, is ipam.Pool, others []ipam.Pool) error {
-	if is.InDefaultChain() {
-		return nil
-	}
-	labels, err := labelsOfNamespaces(ctx, v.App)
-	if err != nil {
-		return err
+	var labels map[string]map[string]string
+	if !is.InDefaultChain() { // else no namespace leaves it
+		var err error
+		if labels, err = labelsOfNamespaces(ctx, v.App); err != nil {
+			return err
+		}
 	}
 	sayEffects(v.App, chainEffectsOf(ipam.Pool{}, store.Pool(&v.object), others, labels, nil).say())
 	return nil

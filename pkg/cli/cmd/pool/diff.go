@@ -199,16 +199,21 @@ func changeEffects(
 	}
 	nodes := resource.Known(resource.NodesFor(ctx, s, pools...))
 	e := effectsOf(was.WithNodes(nodes), is.WithNodes(nodes), held, fit)
-	if !sameChains(was, is) {
-		labels, err := labelsOfNamespaces(ctx, s)
-		if err != nil {
+	others := fit.Others(after.Name)
+	var labels map[string]map[string]string
+	same := sameChains(was, is)
+	if !same {
+		var err error
+		if labels, err = labelsOfNamespaces(ctx, s); err != nil {
 			return e, err
 		}
+	}
+	if !same || !sameShadows(was, is, others) {
 		var given ipam.Pool
 		if before.Stored != nil {
 			given = store.Pool(before.BCSNetPool)
 		}
-		e.chain = chainEffectsOf(given, store.Pool(after.BCSNetPool), fit.Others(after.Name), labels, held)
+		e.chain = chainEffectsOf(given, store.Pool(after.BCSNetPool), others, labels, held)
 	}
 	return e, nil
 }

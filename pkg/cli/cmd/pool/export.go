@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -9,7 +10,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type poolExport struct {
@@ -29,9 +29,11 @@ cluster keeps in them for itself. kubectl apply --server-side -f takes the
 output, in this cluster or another one; bcsnetctl pool diff -f compares it.
 
 Addresses that are set aside are in it, with who did that and why, as an
-annotation: bcsnetctl pool import -f sets them aside again, kubectl apply does
-not. Leases and claims are not in it. With --all, pools that are being deleted
-are left out.`,
+annotation, and so are those that owners have who are no pods, such as machines
+(bcsnetctl ip allocate --for): bcsnetctl pool import -f makes them again, kubectl
+apply does not. Addresses of pods, claims and what they keep, quarantines and the
+history of addresses are not in it, and it says so. With --all, pools that are
+being deleted are left out.`,
 		Example: `  bcsnetctl pool export blue > blue.yaml
   bcsnetctl pool export --all | bcsnetctl --context other pool diff -f -`,
 		ValidArgsFunction: resource.CompletePools(s),
@@ -63,12 +65,12 @@ func (v *poolExport) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	reserved, err := listReservations(ctx, v.App)
+	inPools, err := listHeld(ctx, v.App)
 	if err != nil {
 		return err
 	}
 	var items []unstructured.Unstructured
-	count := 0
+	var all held
 	for _, p := range found {
 		if p.DeletionTimestamp != nil && v.all {
 			v.Say.Warn("pool %s is being deleted and left out", p.Name)
@@ -77,20 +79,18 @@ func (v *poolExport) Run(ctx context.Context) error {
 			v.Say.Warn("pool %s is being deleted", p.Name)
 		}
 		o := cleaned(p.Stored)
-		if err := writeReservations(o, reserved[p.Name]); err != nil {
+		h := inPools[p.Name]
+		if err := errors.Join(writeReservations(o, h.reserved), writeOwners(o, h.owned)); err != nil {
 			return err
 		}
-		count += len(reserved[p.Name])
+		all.add(h)
 		items = append(items, *o)
 	}
-	switch {
-	case len(items) == 0:
+	if len(items) == 0 {
 		v.Say.Note("no pools in %s", v.Where())
 		return nil
-	case count > 0:
-		v.Say.Note("%s %s: bcsnetctl pool import -f FILE sets them aside again, kubectl apply makes the pools alone",
-			humanize.Plural(count, "reserved address"), humanize.OneOr(count, "is in it", "are in it"))
 	}
+	all.say(v.App)
 	if *v.output.Flags.OutputFormat != "yaml" && (v.all || len(v.names) > 1) {
 		return v.output.List(v.Out, items)
 	}

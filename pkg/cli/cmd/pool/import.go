@@ -28,12 +28,13 @@ func newImport(s *app.App) *cobra.Command {
 	v := &poolImport{App: s}
 	cmd := &cobra.Command{
 		Use: "import -f FILE", Aliases: []string{"restore"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
-		Short: "Make pools again that pool export wrote, with their reservations",
+		Short: "Make pools again that pool export wrote, with what was held in them",
 		Long: `Make the pools of a file that are not in the cluster, and set aside the
 addresses that were set aside when bcsnetctl pool export wrote it, in the name
-of who did and with the reason. A new pool is cordoned until that is done, so
-that nobody gets one of them. Pools that are there stay as they are, but for
-reservations that they lack; what somebody holds by now is named and left alone.
+of who did and with the reason. Owners that are no pods, such as machines, get
+the addresses that they had. A new pool is cordoned until that is done, so that
+nobody else gets one of them. Pools that are there stay as they are, but for
+what they lack of that; what somebody holds by now is named and left alone.
 
 What failed or was interrupted can be run again: it does the rest.`,
 		Example: `  bcsnetctl pool import -f pools.yaml --dry-run=client
@@ -112,11 +113,12 @@ func (v *poolImport) one(ctx context.Context, api *resource.Pools, m manifest) e
 	for _, r := range m.reserved {
 		failed = append(failed, app.Flatten(v.reserve(ctx, r, created))...)
 	}
-	if !created || m.pool.Spec.Cordoned || len(m.reserved) == 0 || v.DryRun != app.DryRunNone {
+	failed = append(failed, v.giveBack(ctx, m.pool.Name, m.owners, created)...)
+	if !created || m.pool.Spec.Cordoned || !m.holds() || v.DryRun != app.DryRunNone {
 		return failed.OrNil()
 	}
 	if ctx.Err() != nil {
-		v.Say.Warn("pool %s stays cordoned: not all of its reservations are made", m.pool.Name)
+		v.Say.Warn("pool %s stays cordoned: not all that was held in it is made again", m.pool.Name)
 		v.Hint("run it again, then: bcsnetctl pool uncordon %s", m.pool.Name)
 		return failed.OrNil()
 	}
@@ -127,13 +129,16 @@ func (v *poolImport) one(ctx context.Context, api *resource.Pools, m manifest) e
 	return failed.OrNil()
 }
 
-// create makes a pool, which hands out nothing until its reservations are made.
+// holds reports whether addresses of the pool are to be made again before anybody gets one.
+func (m manifest) holds() bool { return len(m.reserved)+len(m.owners) > 0 }
+
+// create makes a pool, which hands out nothing until its reservations are made and its owners have their addresses.
 func (v *poolImport) create(ctx context.Context, api *resource.Pools, m manifest) error {
 	if v.DryRun == app.DryRunClient {
 		return nil
 	}
 	o := m.pool.Stored.DeepCopy()
-	if len(m.reserved) > 0 {
+	if m.holds() {
 		if err := unstructured.SetNestedField(o.Object, true, "spec", "cordoned"); err != nil {
 			return err
 		}

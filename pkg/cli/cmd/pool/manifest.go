@@ -17,6 +17,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -26,6 +27,8 @@ type manifest struct {
 	pool resource.Pool
 	// reserved was set aside in it when the file was written.
 	reserved []reservedRange
+	// owners had these addresses then, who are no pods.
+	owners []lease.Lease
 }
 
 // readManifests reads the pools of files; - is standard input. What is no pool is left out, and said.
@@ -50,6 +53,10 @@ func readManifests(s *app.App, files []string) ([]manifest, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
+			owners, err := readOwners(o)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
 			p, err := parseManifest(o)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
@@ -58,7 +65,7 @@ func readManifests(s *app.App, files []string) ([]manifest, error) {
 				return nil, app.Usagef("pool %s is in %s and again in %s", p.Name, first, name).WithHint("name every pool once")
 			}
 			seen[p.Name] = name
-			all = append(all, manifest{from: name, pool: p, reserved: reserved})
+			all = append(all, manifest{from: name, pool: p, reserved: reserved, owners: owners})
 		}
 	}
 	return all, nil

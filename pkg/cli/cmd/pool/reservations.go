@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"context"
 	"encoding/json"
 	"net/netip"
 	"strings"
@@ -24,16 +23,6 @@ type reservedRange struct {
 	Addresses string `json:"addresses"`
 	By        string `json:"by,omitempty"`
 	Reason    string `json:"reason,omitempty"`
-}
-
-// listReservations reads what is set aside, by the names of pools.
-func listReservations(ctx context.Context, s *app.App) (map[string][]lease.Lease, error) {
-	found, err := resource.HeldLeases(ctx, s, resource.SetAside(), lease.Lease.IsSetAside)
-	out := map[string][]lease.Lease{}
-	for _, l := range found {
-		out[l.Pool] = append(out[l.Pool], l)
-	}
-	return out, err
 }
 
 // writeReservations enters what is set aside into a pool that is exported.
@@ -60,7 +49,12 @@ func writeReservations(o *unstructured.Unstructured, leases []lease.Lease) error
 			Addresses: ipaddr.FormatSet(ipaddr.SetOfAddrs(addrs[k]...)), By: k.by, Reason: k.reason,
 		})
 	}
-	text, err := json.Marshal(all)
+	return annotate(o, reservationsAnnotation, all)
+}
+
+// annotate writes a value into a pool that is exported.
+func annotate(o *unstructured.Unstructured, key string, value any) error {
+	text, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
@@ -68,7 +62,7 @@ func writeReservations(o *unstructured.Unstructured, leases []lease.Lease) error
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[reservationsAnnotation] = string(text)
+	annotations[key] = string(text)
 	o.SetAnnotations(annotations)
 	return nil
 }

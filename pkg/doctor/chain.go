@@ -1,0 +1,84 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// index returns the pools, blocks included, as requests find them; nil where all of them are for every namespace, so that
+// there is nothing to find.
+func (f *facts) index() *ipam.Index {
+	if !slices.ContainsFunc(f.Pools, func(p Pool) bool { return p.Bound() || p.BlockSize > 0 }) {
+		return nil
+	}
+	x := ipam.NewIndex()
+	for _, p := range f.given {
+		x.SetPool(p.Pool)
+	}
+	for _, n := range f.Nodes {
+		x.SetNode(n.Name, ipam.Node{Addrs: n.Addrs, Internal: n.Internal, Labels: n.Labels})
+	}
+	return x
+}
+
+// poolsShadowed finds pools of the default chain that serve nobody, as other pools give blocks on all of their hosts.
+func poolsShadowed(f *facts) (out []Finding) {
+	x := f.index()
+	if x == nil {
+		return nil
+	}
+	for _, s := range x.Shadows() {
+		if s.Whole {
+			out = append(out, onPool(f.pools[s.Pool], fmt.Sprintf("it serves nobody: on each of its hosts every namespace gets "+
+				"blocks of %s by itself", humanize.List(s.By)), "bcsnetctl pool describe "+s.By[0]))
+		}
+	}
+	return out
+}
+
+// namespacesCutOff finds namespaces with addresses on hosts on which nothing serves them any more.
+func namespacesCutOff(f *facts) (out []Finding) {
+	x := f.index()
+	if x == nil {
+		return nil
+	}
+	held := map[string]map[netip.Addr]int{}
+	for i := range f.Leases {
+		l := &f.Leases[i]
+		p := f.pools[l.Pool]
+		if l.State != lease.Active || l.PodName == "" || !l.Host.IsValid() || p == nil || p.NotDefault && !p.Bound() {
+			continue
+		}
+		if held[l.Namespace] == nil {
+			held[l.Namespace] = map[netip.Addr]int{}
+		}
+		held[l.Namespace][l.Host]++
+	}
+	for _, ns := range slices.Sorted(maps.Keys(held)) {
+		n, hosts := 0, []string{}
+		for _, h := range inOrder(held[ns]) {
+			if f.drawsFrom(h) && !x.Serves(ns, h) && !f.choosesByLabels(h) {
+				n, hosts = n+held[ns][h], append(hosts, h.String())
+			}
+		}
+		if n > 0 {
+			out = append(out, Finding{
+				Object: Object{"namespace", ns}, Fix: "bcsnetctl explain namespace " + ns,
+				Cause: fmt.Sprintf("it has %s on %s %s, and no pool serves it there any more", humanize.Plural(n, "address"),
+					humanize.OneOr(len(hosts), "host", "hosts"), humanize.List(hosts)),
+			})
+		}
+	}
+	return out
+}
+
+// choosesByLabels reports whether a pool of a host is for namespaces by their labels, which a snapshot does not have.
+func (f *facts) choosesByLabels(h netip.Addr) bool {
+	return f.blind || slices.ContainsFunc(f.Pools, func(p Pool) bool { return p.NamespaceSelector != nil && p.Draws(h) })
+}
