@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
 // Section writes lines under a title, or nothing when there are none.
@@ -12,7 +14,10 @@ func Section(b *bytes.Buffer, title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s:\n%s\n", title, strings.Join(lines, "\n"))
+	fmt.Fprintf(b, "\n%s:\n", title)
+	for _, line := range lines {
+		b.WriteString(terminal.Visible(line) + "\n")
+	}
 }
 
 // Indented prints a table as a section, or nothing when it has no rows.

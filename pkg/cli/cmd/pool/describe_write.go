@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/printers"
-
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
@@ -149,7 +147,7 @@ func (d *description) fullHosts(limit int) string {
 func (d *description) ranges(list []string) string {
 	for _, entry := range list {
 		if _, err := ipaddr.ParseRange(entry); err != nil {
-			return printers.EscapeTerminal(humanize.List(list))
+			return humanize.List(list)
 		}
 	}
 	return resource.Spell(resource.SetOfEntries(list))
