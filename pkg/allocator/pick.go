@@ -76,7 +76,8 @@ func (t *attempt) want(held []lease.Lease) ipam.PickRequest {
 		Pool: cmp.Or(t.Pool, t.constraints.Pool), Network: t.Network, Families: t.families,
 		Addrs: t.Addrs, Have: held,
 		Claim: t.constraints.Claim, PodPrimaryKey: t.constraints.PodPrimaryKey, IfName: t.holder.IfName,
-		Room: t.constraints.Room, Sets: t.constraints.Sets,
+		Keeps: t.constraints.Claim != "" && t.constraints.Fixed,
+		Room:  t.constraints.Room, Sets: t.constraints.Sets,
 		Key: t.seed(), Who: t.who(), Holder: t.holder.Who(),
 	}
 }

@@ -31,6 +31,8 @@ type PickRequest struct {
 	// Claim and PodPrimaryKey are those of the terms that the addresses are taken on, IfName is the interface that
 	// they are for: addresses that are kept for them come first. Without a claim all are empty.
 	Claim, PodPrimaryKey, IfName string
+	// Keeps: the claim keeps the addresses when the pod ends.
+	Keeps bool
 	// Ahead: no pod asks yet. The claim is to have addresses that it does not keep already, of pools for any host.
 	Ahead bool
 	// Room is how many addresses of a family the claim may have in all; 0 for no bound, negative for none at all.

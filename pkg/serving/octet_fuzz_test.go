@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/serving/port"
 )
 
 // piped is a listener with one connection.

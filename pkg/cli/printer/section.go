@@ -20,6 +20,11 @@ func Section(b *bytes.Buffer, title string, lines []string) {
 	}
 }
 
+// Line writes a line that begins with a label, in a column of its own. Everything in the text is seen.
+func Line(b *bytes.Buffer, width int, label, text string) {
+	fmt.Fprintf(b, "%-*s %s\n", width, label, terminal.Visible(text))
+}
+
 // Indented prints a table as a section, or nothing when it has no rows.
 func Indented[T any](b *bytes.Buffer, title string, t Table[T], rows []T) error {
 	var text bytes.Buffer

@@ -31,7 +31,7 @@ func (v *ipDescribe) write(views []addressView) error {
 
 func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	line := func(label, format string, args ...any) {
-		fmt.Fprintf(b, "%-12s %s\n", label+":", terminal.Visible(fmt.Sprintf(format, args...)))
+		printer.Line(b, 12, label+":", fmt.Sprintf(format, args...))
 	}
 	line("Address", "%s", a.text())
 	state := a.State.String()

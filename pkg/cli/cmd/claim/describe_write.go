@@ -35,7 +35,7 @@ func (d *description) write() error {
 func (d *description) head(b *bytes.Buffer) {
 	c := d.claim
 	line := func(label, format string, args ...any) {
-		fmt.Fprintf(b, "%-12s %s\n", label+":", terminal.Visible(fmt.Sprintf(format, args...)))
+		printer.Line(b, 12, label+":", fmt.Sprintf(format, args...))
 	}
 	line("Claim", "%s", c.Name)
 	line("Namespace", "%s", c.Namespace)

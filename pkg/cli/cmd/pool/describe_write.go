@@ -40,7 +40,7 @@ func (d *description) head(b *bytes.Buffer) {
 		if label != "" {
 			label += ":"
 		}
-		fmt.Fprintf(b, "%-12s %s\n", label, fmt.Sprintf(format, args...))
+		printer.Line(b, 12, label, fmt.Sprintf(format, args...))
 	}
 	line("Pool", "%s", p.Name)
 	line("Subnet", "%s, gateway %s", resource.CidrOf(p.BCSNetPool), p.Spec.Gateway)
