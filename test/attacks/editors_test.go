@@ -15,9 +15,9 @@ import (
 // editors are attacks by who may make pods in one namespace, or claims.
 func editors() []attack {
 	return []attack{
-		{name: "pool_that_one_namespace_keeps", try: keepOnePodAtATime},
-		{name: "shared_pool_of_another_namespace", try: anothersSharedPool},
-		{name: "names_that_a_terminal_obeys", try: namesForTerminals},
+		{"pool_that_one_namespace_keeps", keepOnePodAtATime},
+		{"shared_pool_of_another_namespace", anothersSharedPool},
+		{"names_that_a_terminal_obeys", namesForTerminals},
 	}
 }
 

@@ -12,35 +12,37 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// attack is one of the attacks of the threat model, by its number there.
+// attack is one of the attacks of the threat model.
 type attack struct {
 	name string
 	try  func(*testing.T, *world)
-	// number is that of the attack; 0 for the one after that of the attack before.
+}
+
+// numbered is an attack with its number in the threat model.
+type numbered struct {
+	attack
 	number int
 }
 
-// attacks returns all, in the order of their numbers, which begin at 1.
-func attacks() []attack {
-	all := slices.Concat(strangers(), forgedTokens(), nodes(), certificates(), replicas(), tenants(), plainCallers(),
-		shapes(), floods(), authorities(), costs(), nodeStatus(), from70(pages(), editors()))
-	last := 0
-	for i := range all {
-		all[i].number = max(all[i].number, last+1)
-		last = all[i].number
+// attacks returns all, in the order of their numbers.
+func attacks() []numbered {
+	return slices.Concat(
+		numberedFrom(1, strangers(), forgedTokens(), nodes(), certificates(), replicas(), tenants(), plainCallers(), shapes(),
+			floods(), authorities(), costs(), nodeStatus()),
+		numberedFrom(70, pages(), editors()),
+	)
+}
+
+// numberedFrom numbers attacks.
+func numberedFrom(first int, groups ...[]attack) (all []numbered) {
+	for i, a := range slices.Concat(groups...) {
+		all = append(all, numbered{a, first + i})
 	}
 	return all
 }
 
-// from70 numbers attacks from 70 on.
-func from70(groups ...[]attack) []attack {
-	all := slices.Concat(groups...)
-	all[0].number = 70
-	return all
-}
-
 // testName is how the page names the test of an attack.
-func (a attack) testName() string { return fmt.Sprintf("%02d_%s", a.number, a.name) }
+func (a numbered) testName() string { return fmt.Sprintf("%02d_%s", a.number, a.name) }
 
 // TestAttacks tries each attack. After each the victim has its address as before.
 func TestAttacks(t *testing.T) {
