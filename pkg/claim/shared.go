@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,8 +27,8 @@ func ServesShared(claims client.Reader, system string) func(ctx context.Context,
 	}
 }
 
-// ServesElsewhere reports whether a claim serves the pods of a namespace that is not its own.
+// ServesElsewhere reports whether a claim serves the pods of a namespace, and not as that of its namespace alone.
 func ServesElsewhere(o *v1.BCSNetIPClaim, namespace string) bool {
-	c, err := FromObject(o) // its condition says what is wrong
-	return err == nil && !c.Deleting && namespace != o.Namespace && c.Serves(namespace)
+	return o.DeletionTimestamp == nil &&
+		(slices.Contains(o.Spec.Namespaces, AllNamespaces) || slices.Contains(o.Spec.Namespaces, namespace))
 }
