@@ -123,8 +123,8 @@ func poolChecks() []Check {
 		Meaning: "Claims keep the addresses for pods of the namespace that have ended, as the policy `never` has it. Pools " +
 			"that are bound to namespaces do not count, and neither do namespaces that have a quota of the pool.",
 		Impact: "other namespaces run out of addresses; this one gets no more of the pool that are to be kept",
-		Mend: "Release what is needed no more: `bcsnetctl ip release ADDRESS`. If the namespace may have so many, give it a " +
-			"quota of the pool (`spec.quotas`) or a pool of its own.",
+		Mend: "Release what is needed no more: `bcsnetctl ip release ADDRESS`. If the namespace may have so many, give it " +
+			"a quota of the pool (`spec.quotas`) or a pool of its own.",
 	}, {
 		ID: "pool-overlap", Group: GroupPools, Severity: Warning, Needs: pools, Wants: []Part{PartAddresses},
 		run:     poolOverlap,

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -47,13 +48,13 @@ func TestPagesHaveBounds(t *testing.T) {
 	}
 	controlplane.Eventually(t, func() error { return page("/readyz") })
 	var conns []net.Conn
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}
+	dialer := &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.2:0"))}
 	for range 4 * most {
 		c, err := dialer.DialContext(t.Context(), "tcp", at.String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()                                                      //nolint:errcheck // the port may have closed it
+		t.Cleanup(func() { _ = c.Close() })                                  // the port may have closed it
 		_, _ = io.WriteString(c, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n") // it may be closed already
 		conns = append(conns, c)
 	}

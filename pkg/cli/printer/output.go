@@ -146,7 +146,8 @@ func (o *Output) Object(w io.Writer, obj runtime.Object) error {
 // stream returns where objects are printed. In JSON what cannot be seen may be written as people see it, which means
 // the same. In other formats that would be another text: programs get it as it is, and a terminal does not.
 func (o *Output) stream(w io.Writer) io.Writer {
-	if _, columns := o.Printer.(customColumns); columns || *o.Flags.OutputFormat == "json" || terminal.Is(terminal.Raw(w)) {
+	_, columns := o.Printer.(customColumns)
+	if columns || *o.Flags.OutputFormat == "json" || terminal.Is(terminal.Raw(w)) {
 		return w
 	}
 	return terminal.Raw(w)

@@ -16,7 +16,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// However a text is cut into parts, the same is written: colours where there are any, and nothing else that is not seen.
+// However a text is cut into parts, the same is written: colours if there are any, and nothing else that is not seen.
 func TestWriter(t *testing.T) {
 	const text = "köln\x1b[31m日本\x1b[0m\t\x1b[33;1mW\x1b[0m \x1b[2J\u202e\n\xff."
 	for colors, want := range map[bool]string{

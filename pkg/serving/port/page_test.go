@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,7 +41,7 @@ func pages(t *testing.T, h http.Handler) string {
 // dial connects to a port from an address of this machine.
 func dial(t *testing.T, at, source string) net.Conn {
 	t.Helper()
-	d := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(source)}}
+	d := &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(source), 0))}
 	c, err := d.DialContext(t.Context(), "tcp", at)
 	if err != nil {
 		t.Fatal(err)

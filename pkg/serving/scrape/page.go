@@ -23,7 +23,7 @@ func Page(metrics prometheus.Gatherer) http.Handler {
 // plainly returns a request that differs in few ways from others: each way is a kind of page.
 func plainly(r *http.Request) *http.Request {
 	format := expfmt.TypeTextPlain
-	if expfmt.Negotiate(r.Header).FormatType() == expfmt.TypeProtoDelim {
+	if expfmt.NegotiateAccept(r.Header, expfmt.DefaultAcceptedFormats()...).FormatType() == expfmt.TypeProtoDelim {
 		format = expfmt.TypeProtoDelim
 	}
 	out := r.Clone(r.Context())
