@@ -24,8 +24,11 @@ func painted() []string {
 	return []string{Red.begin(), Green.begin(), Yellow.begin(), Cyan.begin(), reset, warning}
 }
 
-// Visible returns a text of one line in which everything is seen; see humanize.Visible. It leaves colours.
-func Visible(text string) string { return visible(text, true, humanize.Visible) }
+// Visible returns a text of one line in which everything is seen; see humanize.Visible. It leaves colours that begin and
+// end in the text.
+func Visible(text string) string {
+	return visible(text, strings.Contains(text, reset), humanize.Visible)
+}
 
 // visible makes what is between the sequences of colours visible, and the sequences, too, unless colours are left.
 func visible(text string, colors bool, part func(string) string) string {
