@@ -87,6 +87,7 @@ type BCSNetIPClaimSpec struct {
 	// pool that the claim's addresses come from; any that serves the pod without it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-.0-9a-z]*$`
 	Pool string `json:"pool,omitempty"`
 
 	// preallocate has the claim take its addresses before any pod asks for one: as many as replicas says, or all of
@@ -115,6 +116,7 @@ type BCSNetIPClaimSpec struct {
 	// claim's own name is made from it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$`
 	SharedName string `json:"sharedName,omitempty"`
 
 	// namespaces whose pods may use the claim beside those of its own, naming it as namespace/name; * stands for all.
@@ -122,6 +124,7 @@ type BCSNetIPClaimSpec struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^([-0-9a-z]+|[*])$`
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
@@ -130,14 +133,17 @@ type ClaimOwner struct {
 	// apiVersion of the workload, such as apps/v1.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-./0-9A-Za-z]+$`
 	APIVersion string `json:"apiVersion"`
 	// kind of the workload, such as Deployment.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[-0-9A-Za-z]+$`
 	Kind string `json:"kind"`
 	// name of the workload.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-.:_0-9A-Za-z]+$`
 	Name string `json:"name"`
 }
 

@@ -77,6 +77,7 @@ func (t *attempt) want(held []lease.Lease) ipam.PickRequest {
 		Addrs: t.Addrs, Have: held,
 		Claim: t.constraints.Claim, PodPrimaryKey: t.constraints.PodPrimaryKey, IfName: t.holder.IfName,
 		PodUID: t.holder.PodUID,
+		Keeps:  t.constraints.Claim != "" && t.constraints.Fixed,
 		Room:   t.constraints.Room, Sets: t.constraints.Sets,
 		Key: t.seed(), Who: t.who(), Holder: t.holder.Who(),
 	}

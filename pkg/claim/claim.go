@@ -140,7 +140,9 @@ func Derive(p workload.Policy, versionOf func(workload.Workload) string) v1.BCSN
 	spec := v1.BCSNetIPClaimSpec{ReleasePolicy: v1.ReleasePolicy(p.Release), Pool: p.Pool}
 	switch {
 	case p.Shared != "":
-		spec.SharedName, spec.Namespaces = p.Shared, []string{AllNamespaces}
+		if spec.SharedName = p.Shared; p.ForAll {
+			spec.Namespaces = []string{AllNamespaces}
+		}
 	default:
 		spec.Owner = &v1.ClaimOwner{APIVersion: versionOf(p.Workload), Kind: p.Workload.Kind, Name: p.Workload.Name}
 	}

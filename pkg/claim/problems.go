@@ -36,6 +36,8 @@ type Others struct {
 	Above           workload.Workload
 	// System is the namespace of the claims of shared pools.
 	System string
+	// SharedForAll: shared pools are for all namespaces.
+	SharedForAll bool
 }
 
 // Problems returns why a claim cannot have what its spec asks for, the gravest reason first: its addresses are in no
@@ -49,7 +51,11 @@ func Problems(c Claim, x *ipam.Index, o Others) []Problem {
 	add := func(reason, format string, args ...any) {
 		all = append(all, Problem{reason, fmt.Sprintf(format, args...)})
 	}
-	if found := o.System + "/" + workload.SharedClaim(c.SharedName); c.SharedName != "" && c.Name != found {
+	finder := c.namespace
+	if o.SharedForAll {
+		finder = o.System
+	}
+	if found := finder + "/" + workload.SharedClaim(c.SharedName); c.SharedName != "" && c.Name != found {
 		add(v1.ReasonSharedNameElsewhere, "pods that name the shared pool %s use claim %s, not this one", c.SharedName, found)
 	}
 	if o.Above.Kind != "" {

@@ -51,6 +51,7 @@ func TestProblems(t *testing.T) {
 		namespace  string
 		spec       v1.BCSNetIPClaimSpec
 		deleting   bool
+		forAll     bool
 		rivals     map[string]*netipx.IPSet
 		duplicates []string
 		above      workload.Workload
@@ -82,7 +83,8 @@ func TestProblems(t *testing.T) {
 		"owned by what belongs to another": {above: workload.Workload{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, want: []Problem{{"OwnerControlled", "ReplicaSet shop/web-7d belongs to Deployment shop/web, and its pods draw from the claims of that: spec.owner has to name it"}}, spec: v1.BCSNetIPClaimSpec{Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-7d"}}},
 		"others for its workload":          {duplicates: []string{"shop/a", "shop/b"}, want: []Problem{{"OwnerShared", "shop/a, shop/b are for Deployment shop/web, too: a pod draws from one, which an annotation has to name"}}, spec: v1.BCSNetIPClaimSpec{Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}}},
 		"in another pool than it says":     {spec: v1.BCSNetIPClaimSpec{Pool: "six", Addresses: []string{"10.0.0.9", "2001:db8::9"}}, want: []Problem{{"AddressNotInPool", "10.0.0.9 is not in pool six"}}},
-		"a shared pool that no pod finds":  {spec: v1.BCSNetIPClaimSpec{SharedName: "blue"}, want: []Problem{{"SharedNameElsewhere", "pods that name the shared pool blue use claim bcsnet-system/pool-blue, not this one"}}},
+		"a shared pool that no pod finds":  {spec: v1.BCSNetIPClaimSpec{SharedName: "blue"}, want: []Problem{{"SharedNameElsewhere", "pods that name the shared pool blue use claim shop/pool-blue, not this one"}}},
+		"not the one that is for all":      {forAll: true, spec: v1.BCSNetIPClaimSpec{SharedName: "blue"}, want: []Problem{{"SharedNameElsewhere", "pods that name the shared pool blue use claim bcsnet-system/pool-blue, not this one"}}},
 		"being deleted":                    {spec: v1.BCSNetIPClaimSpec{Pool: "c"}, deleting: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +99,7 @@ func TestProblems(t *testing.T) {
 			}
 			c.Deleting = tc.deleting
 			if diff := cmp.Diff(tc.want, Problems(c, x,
-				Others{tc.rivals, tc.duplicates, tc.above, "bcsnet-system"})); diff != "" {
+				Others{tc.rivals, tc.duplicates, tc.above, "bcsnet-system", tc.forAll})); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})

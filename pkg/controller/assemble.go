@@ -29,8 +29,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/kubevirt"
 	"github.com/bcsnet/bcsnet/pkg/serving"
+	"github.com/bcsnet/bcsnet/pkg/serving/port"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
+
+// strangersOfSource and allStrangers bound the connections of unknown callers to the allocator's port: those of one
+// address, and all.
+const strangersOfSource, allStrangers = 1024, 8192
 
 // assemble connects the components: the core, what runs on the leader alone, and the service. It returns the
 // allocator's server, and the function that has this replica lead at times until its context ends.
@@ -116,7 +121,9 @@ func assemble(
 		Openly:    openly,
 		Log:       log, Tracing: tracing, Refused: podEvents.refused, Contested: conflictEvents(c.pools),
 	}
-	server, strangers := service.Server(), &serving.Strangers{Log: log, CountLoopback: o.CountLoopback}
+	server, strangers := service.Server(), &port.Connections{
+		OfSource: strangersOfSource, All: allStrangers, Log: log, CountLoopback: o.CountLoopback,
+	}
 	return server, here.Elect, errors.Join(
 		mgr.Add(manager.RunnableFunc(forwarder.Run)),
 		mgr.Add(podEvents),
@@ -124,8 +131,8 @@ func assemble(
 			Name: "allocator", Server: server, Listener: serving.Listen(listener, certificates.ServerConfig(), strangers),
 			ShutdownTimeout: new(time.Second), // it has drained
 		}),
-		addServer(mgr, "metrics", o.MetricsBindAddress, service.Pages("/metrics")),
-		addServer(mgr, "health-probe", o.HealthProbeBindAddress, service.Pages("/healthz", "/readyz")),
+		addServer(mgr, "metrics", o.MetricsBindAddress, service.Pages("/metrics"), log),
+		addServer(mgr, "health-probe", o.HealthProbeBindAddress, service.Pages("/healthz", "/readyz"), log),
 	)
 }
 

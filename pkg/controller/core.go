@@ -116,6 +116,9 @@ func (c *core) newClaims(
 	c.policies = &workload.Resolver{
 		Owners: c.owners, Namespace: o.LeaderElectionNamespace, ClaimsFor: claimsFor, IPAMClaims: o.IPAMClaims,
 	}
+	if !o.SharedPoolsForAll {
+		c.policies.ServesShared = claim.ServesShared(mgr.GetCache(), o.LeaderElectionNamespace)
+	}
 	states := claimcontroller.NewStates(c.leads)
 	c.states = states
 	constraints := &claim.ConstraintsFinder{
@@ -125,7 +128,7 @@ func (c *core) newClaims(
 	return claimcontroller.New(claimcontroller.Config{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Leases: c.leases, Owners: c.owners,
 		Policies: c.policies, Constraints: constraints, Allocator: c.alloc, Namespace: o.LeaderElectionNamespace,
-		IPAMClaims: o.IPAMClaims, ClaimsFor: claimsFor, Events: recorder,
+		IPAMClaims: o.IPAMClaims, ClaimsFor: claimsFor, SharedForAll: o.SharedPoolsForAll, Events: recorder,
 		Terms: c.leads, States: states, Budget: budget, Ready: c.ready, Log: log,
 	}), nil
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/serving/port"
 )
 
 // poolMetrics reads the counts of the pools when it is scraped, so series go with their pool.
@@ -87,7 +89,7 @@ func (m *poolMetrics) Collect(ch chan<- prometheus.Metric) {
 }
 
 // addServer serves some pages on an address of their own; "0" means none. name is the one in its flag.
-func addServer(mgr ctrl.Manager, name, address string, pages http.Handler) error {
+func addServer(mgr ctrl.Manager, name, address string, pages http.Handler, log *slog.Logger) error {
 	if address == "0" {
 		return nil
 	}
@@ -95,8 +97,8 @@ func addServer(mgr ctrl.Manager, name, address string, pages http.Handler) error
 	if err != nil {
 		return fmt.Errorf("--%s-bind-address: %w", name, err)
 	}
+	server, bounded := port.Pages(listener, pages, log)
 	return mgr.Add(&manager.Server{
-		Name: name, Listener: listener, ShutdownTimeout: new(time.Second),
-		Server: &http.Server{Handler: pages, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute},
+		Name: name, Listener: bounded, ShutdownTimeout: new(time.Second), Server: server,
 	})
 }

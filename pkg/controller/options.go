@@ -48,6 +48,7 @@ type Options struct {
 	FloatingIPConfig        string
 	HostnicIPAMConfig       string
 	IPAMClaims              bool
+	SharedPoolsForAll       bool
 	NodeResources           []string
 	LogLevel                string
 	LogFormat               string
@@ -122,6 +123,9 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.IPAMClaims, "ipam-claims", false,
 		"keep the addresses of interfaces for which pods name an IPAMClaim of k8s.cni.cncf.io (ipam-claim-reference) until "+
 			"that is gone; takes the roles of config/ipamclaims")
+	f.BoolVar(&o.SharedPoolsForAll, "shared-pools-for-all", false,
+		"a shared pool that pods name (tke.cloud.tencent.com/eni-ip-pool) is one for all namespaces, as with galaxy: "+
+			"whoever may make pods gets what it keeps; otherwise each namespace has one of its own")
 	f.StringSliceVar(&o.NodeResources, "node-resources",
 		[]string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"},
 		"extended resources by which pods ask the scheduler for an address: nodes publish under these names how many there "+

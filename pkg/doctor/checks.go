@@ -145,6 +145,14 @@ func poolChecks() []Check {
 		Mend: "Let the host draw from a pool of the namespace, or end the binding that keeps the namespace out of the " +
 			"default chain: `bcsnetctl explain namespace NAMESPACE`.",
 	}, {
+		ID: "namespace-keeps-too-many", Group: GroupPools, Severity: Warning, Needs: leases, run: keepTooMany,
+		Title: "a namespace keeps more of a pool, unused, than the pool has free",
+		Meaning: "Claims keep the addresses for pods of the namespace that have ended, as the policy `never` has it. Pools " +
+			"that are bound to namespaces do not count, and neither do namespaces that have a quota of the pool.",
+		Impact: "other namespaces run out of addresses; this one gets no more of the pool that are to be kept",
+		Mend: "Release what is needed no more: `bcsnetctl ip release ADDRESS`. If the namespace may have so many, give it " +
+			"a quota of the pool (`spec.quotas`) or a pool of its own.",
+	}, {
 		ID: "pool-overlap", Group: GroupPools, Severity: Warning, Needs: pools, Wants: []Part{PartAddresses},
 		run:     poolOverlap,
 		Title:   "two pools have the same addresses",

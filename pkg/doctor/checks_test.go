@@ -194,6 +194,15 @@ func poolCases() map[string]checkCase {
 			}
 		}, []string{"pool-near-exhaustion pool/blue: 9 of its 10 addresses are in use or reserved, 1 is free"}},
 
+		"a namespace that keeps more than is free": {func(s *doctor.Snapshot) {
+			for _, a := range []string{"10.1.0.24", "10.1.0.25", "10.1.0.26", "10.1.0.27"} {
+				s.Leases = append(s.Leases, leased(a, "", func(l *lease.Lease) {
+					l.State, l.Holder = lease.Reserved, lease.Holder{Namespace: "tenant"}
+					l.Retention = lease.Retention{Claim: "default/web", Fixed: true}
+				}))
+			}
+		}, []string{"namespace-keeps-too-many pool/blue: namespace tenant keeps 4 of its addresses that no pod uses, and 3 are free"}},
+
 		"a pool that is full as long as some of it cools": {pools(pool("blue", "10.1.0.20-10.1.0.24", func(p *v1.BCSNetPool) { p.Status.Cooling = 2 })),
 			[]string{"pool-exhausted pool/blue: all of its 5 addresses are taken, 2 of them by the cooldown"}},
 		"a pool that is nearly full as long as some of it cools": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) { p.Status.Cooling = 6 })),

@@ -123,6 +123,32 @@ func poolNearExhaustion(f *facts, p *Pool) (Finding, bool) {
 			float64(used) >= float64(capacity)*nearlyFull/100
 }
 
+// keepTooMany finds namespaces that keep more addresses of a pool, unused, than the pool has free.
+func keepTooMany(f *facts) (out []Finding) {
+	type share struct{ pool, namespace string }
+	kept := map[share]uint64{}
+	for i := range f.Leases {
+		if l := &f.Leases[i]; l.State == lease.Reserved && l.Claim != "" {
+			kept[share{l.Pool, cmp.Or(l.Namespace, lease.ClaimNamespace(l.Claim))}]++
+		}
+	}
+	for at, n := range kept {
+		p := f.pools[at.pool]
+		if p == nil || !p.Serves() || !p.BoundsKept(at.namespace) {
+			continue
+		}
+		used, _, capacity := f.fill(p)
+		if free := capacity - min(used, capacity); n > free {
+			out = append(out, onPool(p, fmt.Sprintf("namespace %s keeps %d of its addresses that no pod uses, and %d %s free",
+				at.namespace, n, free, humanize.OneOr(free, "is", "are")), "bcsnetctl claim list -n "+at.namespace))
+		}
+	}
+	slices.SortFunc(out, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Object.Name, b.Object.Name), cmp.Compare(a.Cause, b.Cause))
+	})
+	return out
+}
+
 // poolOverlap finds pairs of pools by going through all ranges in order.
 func poolOverlap(f *facts) (out []Finding) {
 	seen := map[[2]*Pool]bool{}

@@ -6,11 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/serving/scrape"
 )
 
 // route is one operation of the allocator.
@@ -99,7 +98,7 @@ func (s *Service) pages() map[string]http.Handler {
 		"/readyz":       http.HandlerFunc(s.readyz),
 		"/version":      http.HandlerFunc(s.version),
 		"/info":         http.HandlerFunc(s.info),
-		"/metrics":      promhttp.HandlerFor(s.Gatherer, promhttp.HandlerOpts{}),
+		"/metrics":      scrape.Page(s.Gatherer),
 		"/openapi.json": openAPIHandler(),
 		// Where galaxy has its description.
 		galaxyrest.SwaggerList: swaggerHandler(func(list, _ any) any { return list }),

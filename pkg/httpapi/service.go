@@ -16,6 +16,7 @@ import (
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
+	"github.com/bcsnet/bcsnet/pkg/serving/port"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -98,14 +99,8 @@ const (
 
 // Server returns an http.Server with these bounds.
 func (s *Service) Server() *http.Server {
-	return &http.Server{
-		Handler:           s.Handler(),
-		ReadHeaderTimeout: headerTime,
-		ReadTimeout:       readTime,
-		WriteTimeout:      writeTime,
-		IdleTimeout:       idleTime,
-		MaxHeaderBytes:    maxHeader,
-		ConnContext:       withConn,
-		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
-	}
+	server := port.Server(s.Handler(), port.Times{Header: headerTime, Read: readTime, Write: writeTime, Idle: idleTime},
+		maxHeader, s.Log)
+	server.ConnContext = withConn
+	return server
 }

@@ -13,7 +13,7 @@ type bounds struct{ state }
 // barred reports whether a pool gives a request no address beside those chosen for it, because of what its host or a
 // namespace may have. a is the address where it is known already.
 func (x *bounds) barred(p *poolState, w PickRequest, a netip.Addr, chosen []choice) bool {
-	return x.hostFull(p, w, chosen) || x.overQuota(p, w, a, chosen) != ""
+	return x.hostFull(p, w, chosen) || x.overQuota(p, w, a, chosen) != "" || x.overKept(p, w, a)
 }
 
 // bars refuses a request that a pool is barred to, nil for any other.
@@ -23,6 +23,9 @@ func (x *bounds) bars(p *poolState, w PickRequest, a netip.Addr, chosen []choice
 	}
 	if ns := x.overQuota(p, w, a, chosen); ns != "" {
 		return x.quotaExceeded(p, w, ns, chosen)
+	}
+	if x.overKept(p, w, a) {
+		return x.keepsTooMany(p, w)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -32,9 +33,24 @@ func (c *charges) addRecord(r *record, countedAs func(pool string) string) {
 
 func (c *charges) has(at charge) bool { return slices.Contains(c.of[:c.n], at) }
 
-// namespaceUsage counts, by pool and namespace, the addresses that count for namespaces, those missing and those being
-// given included; none that counts for nothing.
-type namespaceUsage struct{ charged map[string]map[string]int }
+// namespaceUsage counts addresses by pool and namespace. charged are those that count for the namespace, those missing
+// and those being given included. kept are those that a claim keeps and nobody uses, by the namespace of the pod that
+// had them last. There is no count of nothing.
+type namespaceUsage struct {
+	charged map[string]map[string]int
+	kept    map[charge]int
+}
+
+// keep counts an address if a claim keeps it and nobody uses it.
+func (x *namespaceUsage) keep(r *record, countedAs func(pool string) string, by int) {
+	if r == nil || r.state != lease.Reserved || r.claim() == "" {
+		return
+	}
+	at := charge{countedAs(r.params.Value().Pool), cmp.Or(r.namespace.Value(), lease.ClaimNamespace(r.claim()))}
+	if x.kept[at] += by; x.kept[at] == 0 {
+		delete(x.kept, at)
+	}
+}
 
 func (x *namespaceUsage) charge(at charge, by int) {
 	of := x.charged[at.pool]

@@ -42,6 +42,8 @@ func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 				facts.Own = nil
 			}
 			return is(explain.ExhaustedByQuota, p, ReasonQuotaExceeded)
+		case p.hasFree() && x.overKept(p, w, netip.Addr{}):
+			return x.keepsTooMany(p, w)
 		}
 	}
 	if split := slices.IndexFunc(fit, func(p *poolState) bool { return p.split != nil && p.Serves() }); split >= 0 {

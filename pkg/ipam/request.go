@@ -33,6 +33,8 @@ type PickRequest struct {
 	Claim, PodPrimaryKey, IfName string
 	// PodUID is that of the pod that asks, on its interface IfName; empty if it is not known.
 	PodUID string
+	// Keeps: the claim keeps the addresses when the pod ends.
+	Keeps bool
 	// Ahead: no pod asks yet. The claim is to have addresses that it does not keep already, of pools for any host.
 	Ahead bool
 	// Room is how many addresses of a family the claim may have in all; 0 for no bound, negative for none at all.

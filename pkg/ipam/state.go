@@ -32,7 +32,7 @@ func newState() state {
 		leaseTable: newLeaseTable(), claimTable: newClaimTable(), poolMembers: poolMembers{byPool: map[string]*members{}},
 		catalogue: newCatalogue(), nodeTable: newNodeTable(), assumptions: newAssumptions(),
 		missingLeases: newMissingLeases(), hostUsage: hostUsage{inUse: map[hostPool]int{}},
-		namespaceUsage: namespaceUsage{charged: map[string]map[string]int{}},
+		namespaceUsage: namespaceUsage{charged: map[string]map[string]int{}, kept: map[charge]int{}},
 		progress:       progress{deleted: map[netip.Addr]uint64{}},
 	}
 }
@@ -84,6 +84,7 @@ func (x *state) adjustCharges(a netip.Addr, r *record, by int) {
 	for _, at := range c.of[:c.n] {
 		x.charge(at, by)
 	}
+	x.keep(r, x.countedAs, by)
 	x.adjustHeld(a, r, by)
 }
 

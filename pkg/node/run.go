@@ -41,7 +41,7 @@ func Run(ctx context.Context, o Options) error {
 	group.Go(func() error { return a.run(ctx) })
 	group.Go(func() error { return h.run(ctx) })
 	group.Go(func() error { return a.metrics.run(ctx) })
-	group.Go(func() error { return serve(ctx, o, a.ready, a.metrics.registry) })
+	group.Go(func() error { return serve(ctx, o, a.ready, a.metrics.registry, log) })
 	err = group.Wait()
 	log.Info("bcsnet-node ends; what it installed stays")
 	return err

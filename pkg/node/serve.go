@@ -2,18 +2,21 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/bcsnet/bcsnet/pkg/serving/port"
+	"github.com/bcsnet/bcsnet/pkg/serving/scrape"
 )
 
 // serve serves metrics and probes until the context ends.
-func serve(ctx context.Context, o Options, ready func() error, registry *prometheus.Registry) error {
+func serve(
+	ctx context.Context, o Options, ready func() error, registry *prometheus.Registry, log *slog.Logger,
+) error {
 	if o.HTTPBindAddress == "0" {
 		return nil
 	}
@@ -22,7 +25,7 @@ func serve(ctx context.Context, o Options, ready func() error, registry *prometh
 		return fmt.Errorf("serve metrics and probes: %w; hint: --http-bind-address", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", scrape.Page(registry))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := ready(); err != nil {
@@ -31,13 +34,5 @@ func serve(ctx context.Context, o Options, ready func() error, registry *prometh
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10,
-	}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // nobody waits for metrics
-	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return port.Serve(ctx, listener, mux, log)
 }

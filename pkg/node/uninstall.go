@@ -33,7 +33,7 @@ func Uninstall(ctx context.Context, o Options) error {
 	var state outcome
 	state.Store(errors.New("nothing is removed yet"))
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return serve(ctx, o, state.Load, prometheus.NewRegistry()) })
+	group.Go(func() error { return serve(ctx, o, state.Load, prometheus.NewRegistry(), log) })
 	group.Go(func() error {
 		for state.Load() != nil && ctx.Err() == nil {
 			err := uninstall(ctx, o, log)

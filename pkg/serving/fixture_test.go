@@ -17,6 +17,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/bcsnet/bcsnet/pkg/serving/port"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -126,7 +127,7 @@ func server(t *testing.T, config *tls.Config, h http.Handler) net.Addr {
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	var ended sync.WaitGroup
 	ended.Go(func() {
-		if err := s.Serve(Listen(inner, config, &Strangers{})); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.Serve(Listen(inner, config, &port.Connections{OfSource: 1024, All: 8192})); !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
 	})

@@ -1,13 +1,13 @@
 package serving
 
 import (
-	"container/list"
 	"crypto/tls"
 	"errors"
 	"net"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/serving/port"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 // Listen returns a listener that takes TLS and plain connections from another one: the first octet tells which one it
 // is. Connections that say nothing wait on their own, and are closed after five seconds. They are counted as strangers'
 // until SetKnown.
-func Listen(inner net.Listener, config *tls.Config, strangers *Strangers) net.Listener {
+func Listen(inner net.Listener, config *tls.Config, strangers *port.Connections) net.Listener {
 	return &listener{
 		Listener: inner, config: config, strangers: strangers, come: make(chan arrival), closed: make(chan struct{}),
 		quiet: map[net.Conn]struct{}{},
@@ -30,7 +30,7 @@ func Listen(inner net.Listener, config *tls.Config, strangers *Strangers) net.Li
 type listener struct {
 	net.Listener
 	config    *tls.Config
-	strangers *Strangers
+	strangers *port.Connections
 	come      chan arrival
 	closed    chan struct{}
 	// begun and ended are for the first Accept and the first Close.
@@ -89,10 +89,9 @@ func (l *listener) accept() {
 			_ = c.Close() // the listener is closed
 			return
 		}
-		p := &peeked{Conn: c, strangers: l.strangers}
+		p := &peeked{Conn: l.strangers.Take(c)}
 		l.quiet[p] = struct{}{}
 		l.mu.Unlock()
-		l.strangers.add(p)
 		l.parts.Go(func() { l.first(p) })
 	}
 }
@@ -134,30 +133,9 @@ func (l *listener) first(p *peeked) {
 
 // peeked is a connection of which one octet was read already.
 type peeked struct {
-	net.Conn
+	*port.Conn
 	octet [1]byte
 	given bool
-
-	strangers *Strangers
-	// What follows is of strangers, under its lock: where the connection is counted, and whether it has ended.
-	source   *source
-	stranger *list.Element
-	closed   bool
-}
-
-// SetKnown records whether the caller of the connection is known: only the others are counted.
-func (p *peeked) SetKnown(known bool) {
-	if known {
-		p.strangers.forget(p, false)
-		return
-	}
-	p.strangers.add(p)
-}
-
-// Close closes the connection, which is no longer counted.
-func (p *peeked) Close() error {
-	p.strangers.forget(p, true)
-	return p.Conn.Close()
 }
 
 // Read returns the octet first.
@@ -167,12 +145,4 @@ func (p *peeked) Read(b []byte) (int, error) {
 	}
 	p.given = true
 	return copy(b, p.octet[:]), nil
-}
-
-// SyscallConn lets who asks the kernel about the connection find it.
-func (p *peeked) SyscallConn() (syscall.RawConn, error) {
-	if c, ok := p.Conn.(syscall.Conn); ok {
-		return c.SyscallConn()
-	}
-	return nil, errors.ErrUnsupported
 }

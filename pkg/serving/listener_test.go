@@ -17,6 +17,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
+	"github.com/bcsnet/bcsnet/pkg/serving/port"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -79,7 +80,7 @@ func TestQuietConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Listen(inner, (&Certificates{}).ServerConfig(), &Strangers{})
+	l := Listen(inner, (&Certificates{}).ServerConfig(), &port.Connections{OfSource: 1024, All: 8192})
 	var accepting sync.WaitGroup
 	accepting.Go(func() {
 		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
@@ -126,7 +127,7 @@ func TestQuietConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Listen(never, nil, &Strangers{}).Close(); err != nil { // nobody accepted
+	if err := Listen(never, nil, &port.Connections{OfSource: 1024, All: 8192}).Close(); err != nil { // nobody accepted
 		t.Error(err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/serving/port"
 )
 
 // piped is a listener with one connection.
@@ -37,7 +39,7 @@ func FuzzFirstOctet(f *testing.F) {
 		come := make(chan net.Conn, 1)
 		come <- there
 		close(come)
-		l := Listen(piped{come: come}, &tls.Config{MinVersion: tls.VersionTLS12}, &Strangers{})
+		l := Listen(piped{come: come}, &tls.Config{MinVersion: tls.VersionTLS12}, &port.Connections{OfSource: 1024, All: 8192})
 		accepted := make(chan struct{})
 		go func() {
 			_, _ = here.Write(text) // the other side may close first

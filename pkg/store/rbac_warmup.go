@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -46,6 +47,9 @@ func (o *rbacWarmup) wrap(next http.RoundTripper) http.RoundTripper {
 		resp, err := next.RoundTrip(r)
 		switch {
 		case err != nil:
+			if r.Context().Err() == nil {
+				o.restart()
+			}
 			return nil, err
 		case resp.StatusCode == http.StatusForbidden:
 			return o.judge(r, resp)
@@ -66,6 +70,14 @@ func (o *rbacWarmup) permit(r *http.Request) {
 		o.permitted[about] = true
 	}
 	delete(o.forbidden, r.Method+" "+about.String())
+}
+
+// restart forgets since when requests are forbidden that are believed to be so: the API server did not answer, and may
+// be another one when it answers again.
+func (o *rbacWarmup) restart() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.forbidden, func(_ string, since time.Time) bool { return o.now().Sub(since) >= maxWarmup })
 }
 
 // judge passes on that a request is forbidden, or turns it away for a while.

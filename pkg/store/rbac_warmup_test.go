@@ -1,9 +1,13 @@
 package store
 
 import (
+	"context"
+	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -168,5 +172,52 @@ func TestRolesOfNamespaces(t *testing.T) {
 		if got := o.waits(ask(path)); got != want {
 			t.Errorf("%s: waits is %v, want %v", path, got, want)
 		}
+	}
+}
+
+// What one start of the API server forbids until it is believed is waited for again in the next start. A request that
+// its caller gives up says nothing about the API server.
+func TestEachStartIsWaitedFor(t *testing.T) {
+	now := time.Now()
+	const forbidden = `{"kind":"Status","code":403,"message":"User \"a\" cannot delete resource"}`
+	answer, lost := http.StatusOK, error(nil)
+	o := newRBACWarmup(slog.New(slog.DiscardHandler), func() time.Time { return now })
+	server := o.wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+		if lost != nil {
+			return nil, lost
+		}
+		return &http.Response{StatusCode: answer, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(forbidden))}, nil
+	}))
+	ask := func(ctx context.Context, method string) int {
+		r, err := http.NewRequestWithContext(ctx, method, "http://api/apis/g/v1/things/x", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := server.RoundTrip(r)
+		if err != nil {
+			return 0
+		}
+		_ = resp.Body.Close() // always nil
+		return resp.StatusCode
+	}
+	ask(t.Context(), http.MethodGet)
+	answer = http.StatusForbidden
+	if got := ask(t.Context(), http.MethodDelete); got != http.StatusTooManyRequests {
+		t.Fatalf("in the first start: %d", got)
+	}
+	now = now.Add(time.Hour)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	lost = context.Canceled
+	ask(gone, http.MethodGet)
+	lost = nil
+	if got := ask(t.Context(), http.MethodDelete); got != http.StatusForbidden {
+		t.Fatalf("forbidden for an hour: %d", got)
+	}
+	lost = errors.New("connection refused")
+	ask(t.Context(), http.MethodGet)
+	lost = nil
+	if got := ask(t.Context(), http.MethodDelete); got != http.StatusTooManyRequests {
+		t.Fatalf("in the next start: %d", got)
 	}
 }

@@ -132,8 +132,8 @@ func Annotations() [annotations]Annotation {
 		},
 		{
 			"tke.cloud.tencent.com/eni-ip-pool", dialectB, onPodOrWorkload, fieldShared, "up to 253 bytes of text",
-			"Name of a pool of addresses that several workloads share, also of several namespaces. The policy is `never`, " +
-				"whatever else is said.", readText,
+			"Name of a pool of addresses that several workloads of the namespace share; of all namespaces with " +
+				"`--shared-pools-for-all`. The policy is `never`, whatever else is said.", readText,
 		},
 		{
 			galaxyPrefix + "args", dialectB, onPodOrWorkload, fieldSets,

@@ -15,13 +15,15 @@ import (
 // ReleaseWithPod is that of a pod without annotations.
 type Policy struct {
 	// Claim is "namespace/name" of the claim that holds the pod's addresses; empty for a plain address. The claim
-	// of a shared pool is in the controller's namespace.
+	// of a shared pool for all namespaces is in the controller's namespace.
 	Claim string
 	// Named: somebody named the claim, so it has to exist, or made it for the workload. Any other is made when the first
 	// pod needs it.
 	Named bool
 	// Shared is the name of a shared pool as its users wrote it; Claim's name is derived from it.
 	Shared string
+	// ForAll: the shared pool is for all namespaces.
+	ForAll bool
 	// Identity is what the address is kept for within the claim: a pod's stable name, a primary key, the name
 	// of a virtual machine. Empty: for the app as a whole, whose pods are interchangeable.
 	Identity string

@@ -11,6 +11,10 @@ type Resolver struct {
 	ClaimsFor func(context.Context, Workload) ([]string, error)
 	// IPAMClaims: what the networks of a pod name as ipam-claim-reference counts.
 	IPAMClaims bool
+	// ServesShared reports whether a claim of a shared pool, in the controller's namespace, is there and serves the pods
+	// of a namespace. The others have a shared pool of that name of their own, in their namespace. nil: a shared pool is
+	// for all namespaces.
+	ServesShared func(ctx context.Context, claim, namespace string) (bool, error)
 
 	readings readings
 }
@@ -44,7 +48,25 @@ func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {
 	if len(claims) == 0 && pod.Annotations == nil && own.annotations == nil && defaults == nil {
 		return Policy{Release: ReleaseWithPod, Workload: own.Workload}, nil
 	}
-	return decide(own, pod, claims, defaults, r.Namespace, &r.readings)
+	p, err := decide(own, pod, claims, defaults, r.Namespace, &r.readings)
+	if err != nil || p.Shared == "" || p.Named {
+		return p, err
+	}
+	return p, r.placeShared(ctx, pod, &p)
+}
+
+// placeShared decides in which namespace the claim of a shared pool is, and whom it serves if it is made.
+func (r *Resolver) placeShared(ctx context.Context, pod Pod, p *Policy) (err error) {
+	p.ForAll = true
+	if r.ServesShared == nil {
+		return nil
+	}
+	name := SharedClaim(p.Shared)
+	if p.ForAll, err = r.ServesShared(ctx, name, pod.Namespace); err != nil || p.ForAll {
+		return err
+	}
+	p.Claim = pod.Namespace + "/" + name
+	return nil
 }
 
 // decide makes a policy of what is known.

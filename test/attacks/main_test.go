@@ -26,6 +26,8 @@ var shared struct {
 	shipped, strict *inprocess.Controller
 	// doors are where each of them is reached.
 	doors map[*inprocess.Controller]*doors
+	// pages are where the shipped replica shows its pages for monitoring and probes, and a page of each.
+	pages map[string]string
 }
 
 func TestMain(m *testing.M) { os.Exit(controlplane.MainWith(m, setUp)) }
@@ -47,6 +49,15 @@ func setUp(ctx context.Context, cp *controlplane.ControlPlane) (tearDown func() 
 	if shared.admin, err = client.New(cp.Config, client.Options{HTTPClient: httpClient, Scheme: scheme}); err != nil {
 		return nil, err
 	}
+	metrics, err := controlplane.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	health, err := controlplane.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	shared.pages = map[string]string{metrics.String(): "/metrics", health.String(): "/readyz"}
 	shared.doors = map[*inprocess.Controller]*doors{}
 	start := func(plain bool) (*inprocess.Controller, error) {
 		d, err := newDoors()
@@ -57,6 +68,9 @@ func setUp(ctx context.Context, cp *controlplane.ControlPlane) (tearDown func() 
 			// Each answers what it is asked, and looks at its objects often.
 			o.PlainHTTP, o.AdvertiseAddress = plain, "none"
 			o.CountLoopback = !plain // most attackers have no other addresses here
+			if plain {
+				o.MetricsBindAddress, o.HealthProbeBindAddress = metrics.String(), health.String()
+			}
 			o.CertificatesEvery, o.PlainCallersEvery = 200*time.Millisecond, 200*time.Millisecond
 		})
 		shared.doors[c] = d

@@ -12,26 +12,36 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// attack is one of the attacks of the threat model, by its number there.
+// attack is one of the attacks of the threat model.
 type attack struct {
 	name string
 	try  func(*testing.T, *world)
 }
 
+// numbered is an attack with its number in the threat model.
+type numbered struct {
+	attack
+	number int
+}
+
 // attacks returns all, in the order of their numbers, which begin at 1.
-func attacks() []attack {
-	return slices.Concat(strangers(), forgedTokens(), nodes(), certificates(), replicas(), tenants(), plainCallers(),
-		shapes(), floods(), authorities(), costs(), nodeStatus(), beyondReach())
+func attacks() (all []numbered) {
+	those := slices.Concat(strangers(), forgedTokens(), nodes(), certificates(), replicas(), tenants(), plainCallers(),
+		shapes(), floods(), authorities(), costs(), nodeStatus(), beyondReach(), pages(), editors())
+	for i, a := range those {
+		all = append(all, numbered{a, i + 1})
+	}
+	return all
 }
 
 // testName is how the page names the test of an attack.
-func testName(i int, a attack) string { return fmt.Sprintf("TestAttacks/%02d_%s", i+1, a.name) }
+func (a numbered) testName() string { return fmt.Sprintf("%02d_%s", a.number, a.name) }
 
 // TestAttacks tries each attack. After each the victim has its address as before.
 func TestAttacks(t *testing.T) {
 	w := newWorld(t)
-	for i, a := range attacks() {
-		t.Run(fmt.Sprintf("%02d_%s", i+1, a.name), func(t *testing.T) {
+	for _, a := range attacks() {
+		t.Run(a.testName(), func(t *testing.T) {
 			a.try(t, w)
 			w.untouched(t)
 		})
@@ -47,8 +57,8 @@ func TestThreatModel(t *testing.T) {
 	}
 	row := regexp.MustCompile("(?m)^\\| (\\d+) \\| .* \\| .+ \\| .+ \\| `(TestAttacks/[0-9A-Za-z_]+)` \\|$")
 	var want []string
-	for i, a := range attacks() {
-		want = append(want, strconv.Itoa(i+1)+" "+testName(i, a))
+	for _, a := range attacks() {
+		want = append(want, strconv.Itoa(a.number)+" TestAttacks/"+a.testName())
 	}
 	if len(want) < 30 {
 		t.Errorf("%d attacks", len(want))

@@ -81,7 +81,7 @@ var prepared = sync.OnceValue(func() error {
 	controller, err = cluster.StartController(ctx,
 		controlplane.ControllerOptions{
 			HTTPAddress: listen.String(), Args: []string{
-				"--floatingip-config", "kube-system/floatingip-config", "--tls-cert-file", certFile, "--tls-private-key-file", keyFile,
+				"--shared-pools-for-all", "--floatingip-config", "kube-system/floatingip-config", "--tls-cert-file", certFile, "--tls-private-key-file", keyFile,
 			},
 		})
 	return err

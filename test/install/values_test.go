@@ -79,6 +79,20 @@ func TestValuesRefused(t *testing.T) {
 		"port of probes":     {[]string{"--set", "node.metricsPort=8092"}, "metricsPort"},
 		"roll of nothing":    {[]string{"--set", "node.maxUnavailable=0"}, "maxUnavailable"},
 		"capability":         {[]string{"--set", "node.capabilities={dac_override}"}, "capabilities"},
+		"memory in GB":       {[]string{"--set", "resources.limits.memory=1GB"}, "memory"},
+		"memory of the node": {[]string{"--set", "node.resources.limits.memory=128MB"}, "memory"},
+		"typo of a taint":    {[]string{"--set", "tolerations[0].efect=NoSchedule"}, "efect"},
+		"effect of a taint":  {[]string{"--set", "node.tolerations[0].effect=NoScheduling"}, "effect"},
+		"typo of a spread":   {[]string{"--set", "topologySpreadConstraints[0].maxskew=1"}, "maxskew"},
+		"two tags":           {[]string{"--set", "image.repository=registry:5000/bcsnet:v1"}, "repository"},
+		"tag with a digest":  {[]string{"--set", "node.image.tag=v1@sha256:12"}, "tag"},
+		"more than all":      {[]string{"--set", "podDisruptionBudget.maxUnavailable=200%"}, "maxUnavailable"},
+		"prefix of a right":  {[]string{"--set", "node.capabilities={CAP_NET_ADMIN}"}, "capabilities"},
+		"root as directory":  {[]string{"--set", "node.binDir=/"}, "binDir"},
+		"one directory":      {[]string{"--set", "node.enabled=true,node.binDir=/etc/cni,node.netDir=/etc/cni"}, "node.binDir and node.netDir"},
+		"removal of nothing": {[]string{"--set", "node.uninstall=true"}, "node.uninstall"},
+		"blocks beside":      {[]string{"--set", "extraArgs={--hostnic-ipam-config=a/b}"}, "extraArgs"},
+		"limit beside":       {[]string{"--set", "extraEnv[0].name=GOMEMLIMIT"}, "extraEnv"},
 		"image of nodes":     {[]string{"--set", "node.image.digest=12"}, "digest"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,6 +114,24 @@ func TestAPIServer(t *testing.T) {
 	} {
 		if out, err := template(t, args...); err != nil {
 			t.Errorf("%v: %s", args, out)
+		}
+	}
+}
+
+// TestTextsAreQuoted: what is a text in the objects is one, whatever it would be without quotes.
+func TestTextsAreQuoted(t *testing.T) {
+	t.Parallel()
+	out, err := template(t, "--set", "goMemLimit=off", "--set", "node.enabled=true", "--set", "node.goMemLimit=943718400",
+		"--set-string", "tls.secretName=123", "--set-string", "tls.caSecretName=456", "--set-string", "priorityClassName=7",
+		"--set", "image.repository=registry:5000/bcsnet")
+	if err != nil {
+		t.Fatal(out)
+	}
+	for _, want := range []string{
+		`value: "off"`, `value: "943718400"`, `secretName: "123"`, `priorityClassName: "7"`, "image: registry:5000/bcsnet:",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%s is not there", want)
 		}
 	}
 }

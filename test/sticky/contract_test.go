@@ -16,7 +16,6 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
-	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // settles is enough for whatever the controller gives back by itself: when a workload changes it asks at once,
@@ -86,7 +85,7 @@ func (a *app) claimName() (name types.NamespacedName) {
 	case a.claim != "":
 		return types.NamespacedName{Namespace: a.namespace, Name: a.claim}
 	case a.policy == shared:
-		return types.NamespacedName{Namespace: controlplane.SystemNamespace, Name: "pool-" + a.annotations[galaxyPool]}
+		return types.NamespacedName{Namespace: a.namespace, Name: "pool-" + a.annotations[galaxyPool]}
 	case a.policy == plain, a.kind == barePod:
 		return name
 	}

@@ -6,6 +6,17 @@
 {{- if ne (empty .Values.apiServer.host) (empty .Values.apiServer.port) }}
 {{- fail "apiServer.host and apiServer.port belong together; hint: kubectl cluster-info names both" }}
 {{- end }}
+{{- if and .Values.node.enabled (eq .Values.node.binDir .Values.node.netDir) }}
+{{- fail "node.binDir and node.netDir are one directory; hint: the runtime's configuration names both" }}
+{{- end }}
+{{- if and .Values.node.uninstall (not .Values.node.enabled) }}
+{{- fail "node.uninstall removes the node side by its own pods: it goes with node.enabled=true" }}
+{{- end }}
+{{- end }}
+
+{{- /* A memory limit of Go as text: Helm reads a number of a file as one with a fraction. */}}
+{{- define "bcsnet.memory" -}}
+{{- if kindIs "string" . }}{{ quote . }}{{ else }}{{ printf "%.0f" (float64 .) | quote }}{{ end }}
 {{- end }}
 
 {{- define "bcsnet.image" -}}

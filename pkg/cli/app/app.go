@@ -20,6 +20,7 @@ const ProgramName = "bcsnetctl"
 // App is one call of the program: its streams, what it knows of the terminal, and the way to the
 // cluster.
 type App struct {
+	// The streams make what is printed visible: see terminal.Writer.
 	genericiooptions.IOStreams
 	Name    string
 	Version string
@@ -46,7 +47,9 @@ func New(name, version string, streams genericiooptions.IOStreams) *App {
 		Flags: genericclioptions.NewConfigFlags(true),
 	}
 	s.Terminal = terminal.Of(streams.Out, s.getenv)
-	s.Say = &Narrator{W: streams.ErrOut, Terminal: terminal.Of(streams.ErrOut, s.getenv), dry: &s.DryRun}
+	errors := terminal.Of(streams.ErrOut, s.getenv)
+	s.Out, s.ErrOut = terminal.NewWriter(streams.Out, s.Terminal), terminal.NewWriter(streams.ErrOut, errors)
+	s.Say = &Narrator{W: s.ErrOut, Terminal: errors, dry: &s.DryRun}
 	// Namespaces are a filter of few commands here, and nothing is cached.
 	s.Flags.Namespace, s.Flags.CacheDir = nil, nil
 	return s

@@ -27,9 +27,9 @@ func (s *App) EditorNeedsTerminal() bool {
 func (s *App) RunEditor(ctx context.Context, path string) error {
 	args := editorArgs(s.Editor())
 	cmd := exec.CommandContext(ctx, args[0], append(args[1:], path)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.ErrOut
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, terminal.Raw(s.Out), terminal.Raw(s.ErrOut)
 	if !s.Terminal.Tty {
-		cmd.Stdout = s.ErrOut // what the editor draws is no output of ours
+		cmd.Stdout = cmd.Stderr // what the editor draws is no output of ours
 	}
 	return cmd.Run()
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Narrator prints on standard error what happens. Every line begins with a mark, so that colour is
-// never the only sign.
+// never the only sign. What is said is one line: see terminal.Visible.
 type Narrator struct {
 	W        io.Writer
 	Terminal terminal.Terminal
@@ -67,7 +67,7 @@ func (n *Narrator) Warn(format string, args ...any) {
 
 // Note prints a remark, without a mark.
 func (n *Narrator) Note(format string, args ...any) {
-	fmt.Fprintf(n.W, format+"\n", args...)
+	fmt.Fprintln(n.W, terminal.Visible(fmt.Sprintf(format, args...)))
 }
 
 // Line writes a line that begins with a coloured mark, or with plain where the terminal has no UTF-8.
@@ -75,5 +75,5 @@ func (n *Narrator) Line(c terminal.Color, mark, plain, format string, args ...an
 	if !n.Terminal.Utf8 {
 		mark = plain
 	}
-	fmt.Fprintf(n.W, "%s %s\n", n.Terminal.Paint(c, mark), fmt.Sprintf(format, args...))
+	fmt.Fprintf(n.W, "%s %s\n", n.Terminal.Paint(c, mark), terminal.Visible(fmt.Sprintf(format, args...)))
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
 // screen draws a list again and again in the same place of a terminal. Between two drawings the terminal is in
@@ -61,7 +62,7 @@ func (s *screen[T]) draw(all []T, latest func() []T) error {
 	if more > 0 {
 		fmt.Fprintf(&b, "%d more; ", more)
 	}
-	fmt.Fprintln(&b, s.note(all))
+	fmt.Fprintln(&b, terminal.Visible(s.note(all)))
 	var out strings.Builder
 	if s.drawn > 0 {
 		fmt.Fprintf(&out, "\x1b[%dA\r", s.drawn)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
 // lines shows every change as a line, or as an object where -o asks for them.
@@ -30,7 +31,9 @@ func NewView[T any](
 	s *app.App, o *printer.Output, columns []printer.Column[T], object func(io.Writer, T) error, note func([]T) string,
 ) View[T] {
 	if s.Terminal.Tty && o.Printer == nil {
-		return &screen[T]{w: s.Out, size: s.Terminal.Size, table: printer.NewTable(o, columns), note: note, now: s.Now}
+		return &screen[T]{
+			w: terminal.Raw(s.Out), size: s.Terminal.Size, table: printer.NewTable(o, columns), note: note, now: s.Now,
+		}
 	}
 	with := []printer.Column[line[T]]{{
 		Name: "EVENT", Least: len(watch.Modified), Cell: func(e line[T]) string { return string(e.kind) },

@@ -71,7 +71,7 @@ func fieldCell(text string) (func(map[string]any) string, error) {
 		var out []string
 		for _, values := range found {
 			for _, v := range values {
-				out = append(out, printers.EscapeTerminal(fmt.Sprint(v.Interface())))
+				out = append(out, fmt.Sprint(v.Interface()))
 			}
 		}
 		return strings.Join(out, ",")

@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
 // Output is the flag -o. Tables are ours, everything else is printed as kubectl does.
@@ -135,11 +136,21 @@ func (o *Output) Object(w io.Writer, obj runtime.Object) error {
 	if o.Printer == nil || obj == nil {
 		return nil
 	}
-	b := bufio.NewWriter(w)
+	b := bufio.NewWriter(o.stream(w))
 	if err := o.Printer.PrintObj(obj, b); err != nil {
 		return err
 	}
 	return b.Flush()
+}
+
+// stream returns where objects are printed. In JSON what cannot be seen may be written as people see it, which means
+// the same. In other formats that would be another text: programs get it as it is, and a terminal does not.
+func (o *Output) stream(w io.Writer) io.Writer {
+	_, columns := o.Printer.(customColumns)
+	if columns || *o.Flags.OutputFormat == "json" || terminal.Is(terminal.Raw(w)) {
+		return w
+	}
+	return terminal.Raw(w)
 }
 
 // List prints objects as one list, in the form that kubectl gives it.

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
 // Section writes lines under a title, or nothing when there are none.
@@ -12,7 +14,15 @@ func Section(b *bytes.Buffer, title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s:\n%s\n", title, strings.Join(lines, "\n"))
+	fmt.Fprintf(b, "\n%s:\n", title)
+	for _, line := range lines {
+		b.WriteString(terminal.Visible(line) + "\n")
+	}
+}
+
+// Line writes a line that begins with a label, in a column of its own. Everything in the text is seen.
+func Line(b *bytes.Buffer, width int, label, text string) {
+	fmt.Fprintf(b, "%-*s %s\n", width, label, terminal.Visible(text))
 }
 
 // Indented prints a table as a section, or nothing when it has no rows.

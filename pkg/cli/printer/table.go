@@ -9,6 +9,8 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
 // Column is one column of a table of Ts.
@@ -20,6 +22,9 @@ type Column[T any] struct {
 	Least int
 	Cell  func(T) string
 }
+
+// visible returns the text of a cell, in which everything is seen.
+func (c Column[T]) visible(row T) string { return terminal.Visible(c.Cell(row)) }
 
 // Table prints rows in columns of the width that they need, whatever the terminal.
 type Table[T any] struct {
@@ -69,7 +74,7 @@ func (t *GrowingTable[T]) Write(w io.Writer, rows []T) error {
 	for _, row := range rows {
 		cells := make([]string, len(t.Columns))
 		for i, c := range t.Columns {
-			cells[i] = cmp.Or(c.Cell(row), t.empty, emptyCell)
+			cells[i] = cmp.Or(c.visible(row), t.empty, emptyCell)
 		}
 		lines = append(lines, cells)
 	}

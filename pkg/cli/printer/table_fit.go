@@ -19,7 +19,7 @@ func (t Table[T]) Within(width int, rows []T) Table[T] {
 			widths[i] = twwidth.Width(c.Name)
 		}
 		for _, row := range rows {
-			widths[i] = max(widths[i], twwidth.Width(c.Cell(row)))
+			widths[i] = max(widths[i], twwidth.Width(c.visible(row)))
 		}
 		total += widths[i] + len(columnGap)
 	}
@@ -39,7 +39,7 @@ func (t Table[T]) Within(width int, rows []T) Table[T] {
 	out.Columns = make([]Column[T], len(t.Columns))
 	for i, c := range t.Columns {
 		out.Columns[i] = c
-		out.Columns[i].Cell = func(row T) string { return shortened(c.Cell(row), widths[i]) }
+		out.Columns[i].Cell = func(row T) string { return shortened(c.visible(row), widths[i]) }
 	}
 	return out
 }

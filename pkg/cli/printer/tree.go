@@ -29,7 +29,7 @@ func StrokesOf(t terminal.Terminal) Strokes {
 func DrawTree(b *bytes.Buffer, trees []Branch, s Strokes, depth int) {
 	width := widest(trees)
 	for _, t := range trees {
-		b.WriteString(label(t, width) + "\n")
+		b.WriteString(terminal.Visible(label(t, width)) + "\n")
 		drawUnder(b, t.Under, s, "", depth-1)
 	}
 }
@@ -44,7 +44,7 @@ func drawUnder(b *bytes.Buffer, branches []Branch, s Strokes, before string, dep
 		if i == len(branches)-1 {
 			joint, next = s.last, s.none
 		}
-		b.WriteString(before + joint + label(one, width) + "\n")
+		b.WriteString(before + joint + terminal.Visible(label(one, width)) + "\n")
 		drawUnder(b, one.Under, s, before+next, depth-1)
 	}
 }

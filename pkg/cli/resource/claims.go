@@ -132,6 +132,22 @@ func (c *Claims) List(ctx context.Context, namespace string, which metav1.ListOp
 	return all, nil
 }
 
+// servesShared reports whether a claim of the controller's namespace is there and serves the pods of a namespace.
+func (c *Claims) servesShared(ctx context.Context, name, namespace string) (bool, error) {
+	stored, err := c.API.Namespace(SystemNamespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	o, err := ReadClaim(stored)
+	if err != nil {
+		return false, err
+	}
+	return claim.ServesElsewhere(o.BCSNetIPClaim, namespace), nil
+}
+
 // MadeFor names the claims that somebody made for a workload.
 func (c *Claims) MadeFor(ctx context.Context, w workload.Workload) (names []string, err error) {
 	all, err := c.List(ctx, w.Namespace, metav1.ListOptions{})

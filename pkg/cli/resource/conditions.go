@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
 // ConditionLines formats the conditions that are not as they should be.
@@ -19,7 +19,7 @@ func ConditionLines(s *app.App, all []metav1.Condition) (lines []string) {
 		}
 		if c.Status != good {
 			lines = append(lines, fmt.Sprintf("  %s=%s, %s: %s", c.Type, c.Status, c.Reason,
-				s.Called(printers.EscapeTerminal(c.Message))))
+				s.Called(terminal.Visible(c.Message))))
 		}
 	}
 	return lines

@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
@@ -40,14 +39,14 @@ func LeaseColumns(s *app.App, status bool) []printer.Column[lease.Lease] {
 		{Name: "HOST", Least: 15, Cell: func(l lease.Lease) string { return AddrText(l.Host) }},
 		{Name: "NAMESPACE", Least: 16, Cell: func(l lease.Lease) string { return l.Namespace }},
 		{Name: "POD", Least: 32, Cell: HolderText},
-		{Name: "IF", Least: 4, Cell: func(l lease.Lease) string { return printers.EscapeTerminal(l.IfName) }},
+		{Name: "IF", Least: 4, Cell: func(l lease.Lease) string { return l.IfName }},
 		{
 			Name: "CONTAINER", Wide: true, Least: 12,
-			Cell: func(l lease.Lease) string { return printers.EscapeTerminal(l.ContainerID) },
+			Cell: func(l lease.Lease) string { return l.ContainerID },
 		},
 		{
 			Name: "CNINETWORK", Wide: true, Least: 10,
-			Cell: func(l lease.Lease) string { return printers.EscapeTerminal(l.CNINetwork) },
+			Cell: func(l lease.Lease) string { return l.CNINetwork },
 		},
 		{Name: "GATEWAY", Wide: true, Least: 15, Cell: func(l lease.Lease) string { return AddrText(l.Gateway) }},
 		{Name: "CLAIM", Wide: true, Least: 16, Cell: func(l lease.Lease) string { return l.Claim }},

@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/printers"
-
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -39,7 +38,7 @@ func MigrationText(l lease.Lease) string {
 	if l.FromSecond {
 		text = "migrates from "
 	}
-	if text += printers.EscapeTerminal(h.Who()); h.Host.IsValid() {
+	if text += terminal.Visible(h.Who()); h.Host.IsValid() {
 		text += " on " + h.Host.String()
 	}
 	return text
@@ -65,9 +64,9 @@ func HeldBy(held []lease.Lease) []string {
 		who := "reserved"
 		switch {
 		case l.State == lease.Active && l.Host.IsValid():
-			who = printers.EscapeTerminal(l.Who()) + " on " + l.Host.String()
+			who = terminal.Visible(l.Who()) + " on " + l.Host.String()
 		case l.State == lease.Active:
-			who = printers.EscapeTerminal(l.Who())
+			who = terminal.Visible(l.Who())
 		}
 		out = append(out, fmt.Sprintf("%s (%s)", l.Addr, who))
 	}

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -52,7 +51,7 @@ func HeldLeases(ctx context.Context, s *app.App, q LeaseQuery, match func(lease.
 // HolderText returns the pod, or the owner where that is no pod.
 func HolderText(l lease.Lease) string {
 	if l.Owner != "" {
-		return fmt.Sprintf("%s (owner)", printers.EscapeTerminal(l.Owner))
+		return fmt.Sprintf("%s (owner)", l.Owner)
 	}
 	return l.PodName
 }

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
@@ -51,7 +50,7 @@ func EventLines(s *app.App, events []Event) (lines []string) {
 		if e.Type == corev1.EventTypeWarning {
 			reason = s.Terminal.Paint(terminal.Yellow, reason)
 		}
-		text := fmt.Sprintf("  %s ago, %s: %s", s.Age(e.When), reason, s.Called(printers.EscapeTerminal(e.Note)))
+		text := fmt.Sprintf("  %s ago, %s: %s", s.Age(e.When), reason, s.Called(terminal.Visible(e.Note)))
 		if e.Count > 1 {
 			text += fmt.Sprintf(" (%d times)", e.Count)
 		}

@@ -10,7 +10,8 @@ import (
 )
 
 // NewResolver returns a resolver that finds the policies of pods by reads from the API server, as the user. IPAMClaims
-// count, as for a controller with --ipam-claims: whether it has that flag nothing in the cluster says.
+// count, as for a controller with --ipam-claims, and shared pools are of one namespace, as without
+// --shared-pools-for-all: whether it has these flags nothing in the cluster says.
 func NewResolver(s *app.App) (*workload.Resolver, error) {
 	cfg, err := s.Connect()
 	if err != nil {
@@ -30,5 +31,6 @@ func NewResolver(s *app.App) (*workload.Resolver, error) {
 	}
 	return &workload.Resolver{
 		Owners: owners, Namespace: SystemNamespace, ClaimsFor: api.MadeFor, IPAMClaims: true,
+		ServesShared: api.servesShared,
 	}, nil
 }

@@ -3,8 +3,6 @@ package resource
 import (
 	"time"
 
-	"k8s.io/cli-runtime/pkg/printers"
-
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -12,7 +10,7 @@ import (
 func UntilText(stored string) string {
 	t, err := time.Parse(time.RFC3339Nano, stored)
 	if err != nil {
-		return printers.EscapeTerminal(stored)
+		return stored
 	}
 	return TimeText(t)
 }

@@ -73,7 +73,7 @@ func (t Terminal) Paint(c Color, text string) string {
 	if !t.Color || text == "" {
 		return text
 	}
-	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+	return c.begin() + text + reset
 }
 
 // barWidth is how many cells a bar has.

@@ -2,23 +2,26 @@ package podcheck
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
+	"github.com/bcsnet/bcsnet/pkg/serving/port"
 )
 
 // Serve answers everybody who asks by HTTP with a name, until the context ends.
 func Serve(ctx context.Context, at netip.AddrPort, name string) error {
-	server := &http.Server{
-		Addr: at.String(), ReadHeaderTimeout: tryTime,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, name) }),
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at.String())
+	if err == nil {
+		err = port.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, name)
+		}), slog.New(slog.DiscardHandler))
 	}
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+	if err != nil {
 		return fmt.Errorf("answer others at %s: %w", at, err)
 	}
 	return nil

@@ -29,7 +29,7 @@ func (r *Reconciler) findProblems(ctx context.Context, s *scope) (result reconci
 	}
 	others := claim.Others{
 		Rivals: r.States.rivals(c.Name, names), DuplicateOwners: r.duplicateOwners(ctx, c),
-		Above: owner.above, System: r.Namespace,
+		Above: owner.above, System: r.Namespace, SharedForAll: r.SharedForAll,
 	}
 	s.view.ownerless, s.view.problems = owner.missing, claim.Problems(c, r.Index, others)
 	if f := r.States.noteNeed(c.Name, s.unknown); f != nil {

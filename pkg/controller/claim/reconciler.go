@@ -52,8 +52,9 @@ type Config struct {
 	Policies    claim.Policies
 	Constraints allocator.ConstraintsFinder
 	Allocator   *allocator.Allocator
-	// Namespace has the claims of shared pools.
-	Namespace string
+	// Namespace has the claims of shared pools for all namespaces. SharedForAll: every shared pool is one.
+	Namespace    string
+	SharedForAll bool
 	// IPAMClaims: the status of IPAMClaims is kept. ClaimsFor names the claims that somebody made for one.
 	IPAMClaims bool
 	ClaimsFor  func(context.Context, workload.Workload) ([]string, error)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 // The longest messages that the API server takes, in bytes.
@@ -59,8 +60,9 @@ func EmitTurned(recorder events.EventRecorder, o runtime.Object, before, now []m
 	}
 }
 
-// Clip shortens a text to a number of bytes.
+// Clip shortens a text to a number of bytes. Everything in it is seen: see humanize.Visible.
 func Clip(text string, limit int) string {
+	text = humanize.Visible(text)
 	if len(text) <= limit {
 		return text
 	}

@@ -75,6 +75,7 @@ const (
 	RangeNotFree
 	NoFreeBlock
 	NoBlockByItself
+	KeepsTooMany
 )
 
 // Kinds of a request that contradicts its claim, or that waits for an earlier holder of its claim's address.

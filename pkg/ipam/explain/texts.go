@@ -145,6 +145,10 @@ func (k Kind) nothingLeft() (message, hint string) {
 		return none + "host {host} has {has} of the {limit} addresses of pool {whole} that one host may have", raiseLimit
 	case QuotaExceeded:
 		return none + "namespace {namespace} has {has} of the {limit} addresses of pool {whole} that it may have", raiseQuota
+	case KeepsTooMany:
+		return none + "namespace {namespace} keeps {held} addresses of pool {whole} that no pod uses, and {limit} are " +
+				"free: it gets no more that are to be kept", "give back what it needs no more: bcsnetctl claim list -n {namespace}; " +
+				"or give it a quota of its own: bcsnetctl pool edit {whole}"
 	case ClaimFull:
 		return none + "claim {claim} holds {held} of {limit} addresses{coming}, and none of them is free for it",
 			"wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize {claim} N"

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/printers"
-
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
@@ -33,7 +31,7 @@ func (v *ipDescribe) write(views []addressView) error {
 
 func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	line := func(label, format string, args ...any) {
-		fmt.Fprintf(b, "%-12s %s\n", label+":", printers.EscapeTerminal(fmt.Sprintf(format, args...)))
+		printer.Line(b, 12, label+":", fmt.Sprintf(format, args...))
 	}
 	line("Address", "%s", a.text())
 	state := a.State.String()

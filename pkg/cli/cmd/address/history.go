@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
@@ -135,11 +134,11 @@ func pastColumns() []printer.Column[pastRow] {
 			}
 			return resource.TimeText(r.Until)
 		}},
-		{Name: "HOLDER", Cell: func(r pastRow) string { return printers.EscapeTerminal(r.Holder) }},
+		{Name: "HOLDER", Cell: func(r pastRow) string { return r.Holder }},
 		{Name: "HOST", Cell: func(r pastRow) string { return resource.AddrText(r.Host) }},
-		{Name: "WHAT", Cell: func(r pastRow) string { return printers.EscapeTerminal(r.Verb) }},
-		{Name: "BY", Cell: func(r pastRow) string { return printers.EscapeTerminal(r.By) }},
-		{Name: "REASON", Cell: func(r pastRow) string { return printers.EscapeTerminal(r.Reason) }},
+		{Name: "WHAT", Cell: func(r pastRow) string { return r.Verb }},
+		{Name: "BY", Cell: func(r pastRow) string { return r.By }},
+		{Name: "REASON", Cell: func(r pastRow) string { return r.Reason }},
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/cli-runtime/pkg/printers"
-
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
@@ -28,9 +26,9 @@ func (v *nodesVerb) print(nodes []nodecheck.Node, findings []nodecheck.Finding) 
 	}
 	for _, same := range byFix(findings) {
 		for _, f := range same {
-			fmt.Fprintf(b, "%s %s: %s: %s\n", v.mark(), f.Node, f.Check, printers.EscapeTerminal(f.Cause))
+			fmt.Fprintf(b, "%s %s: %s: %s\n", v.mark(), f.Node, f.Check, terminal.Visible(f.Cause))
 		}
-		fmt.Fprintf(b, "    fix: %s\n", v.Called(printers.EscapeTerminal(same[0].Fix)))
+		fmt.Fprintf(b, "    fix: %s\n", v.Called(terminal.Visible(same[0].Fix)))
 	}
 	return b.Flush()
 }

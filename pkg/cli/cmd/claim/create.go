@@ -122,7 +122,8 @@ func (v *claimCreate) Run(ctx context.Context) error {
 	v.Say.Done("claim %s/%s created: %s, for %s", v.object.Namespace, v.object.Name, resource.SizeText(&v.object),
 		resource.OwnerText(&v.object))
 	if spec.SharedName != "" && v.object.Namespace != resource.SystemNamespace {
-		v.Say.Warn("pods look for shared pools in namespace %s, and do not find this one", resource.SystemNamespace)
+		v.Say.Warn("pods of namespace %s use it, unless the controller has --shared-pools-for-all: then they look in %s",
+			v.object.Namespace, resource.SystemNamespace)
 	}
 	if spec.SharedName == "" && spec.Owner == nil {
 		v.Hint("have pods use it: annotation %s: %s on them, their workload or its template", workload.ClaimAnnotation,

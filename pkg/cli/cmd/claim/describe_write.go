@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/printers"
-
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -37,7 +35,7 @@ func (d *description) write() error {
 func (d *description) head(b *bytes.Buffer) {
 	c := d.claim
 	line := func(label, format string, args ...any) {
-		fmt.Fprintf(b, "%-12s %s\n", label+":", printers.EscapeTerminal(fmt.Sprintf(format, args...)))
+		printer.Line(b, 12, label+":", fmt.Sprintf(format, args...))
 	}
 	line("Claim", "%s", c.Name)
 	line("Namespace", "%s", c.Namespace)
@@ -93,7 +91,7 @@ func (d *description) columns() []printer.Column[lease.Lease] {
 		{Name: "STATUS", Cell: resource.StatusText},
 		{Name: "POD", Cell: resource.PodText},
 		{Name: "HOST", Cell: func(l lease.Lease) string { return resource.AddrText(l.Host) }},
-		{Name: "FOR", Cell: func(l lease.Lease) string { return printers.EscapeTerminal(l.PodPrimaryKey) }},
+		{Name: "FOR", Cell: func(l lease.Lease) string { return l.PodPrimaryKey }},
 		{Name: "UNTIL", Cell: func(l lease.Lease) string { return resource.UntilText(l.ExpiredTime) }},
 		{Name: "AGE", Cell: func(l lease.Lease) string { return d.Age(l.Updated) }},
 	}

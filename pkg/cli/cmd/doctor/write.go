@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
@@ -64,7 +63,7 @@ func (v *verb) paragraph(b *bufio.Writer, title string, found []doctor.Finding) 
 		shown = shown[:maxFindings]
 	}
 	for _, f := range shown {
-		fmt.Fprintf(b, "    %s: %s\n", f.Object, printers.EscapeTerminal(f.Cause))
+		fmt.Fprintf(b, "    %s: %s\n", f.Object, terminal.Visible(f.Cause))
 		if !common {
 			fmt.Fprintf(b, "        fix: %s\n", v.Called(f.Fix))
 		}

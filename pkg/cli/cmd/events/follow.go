@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
@@ -95,11 +94,11 @@ func (v *eventList) columns() []printer.Column[resource.Event] {
 			}
 			return e.Type
 		}},
-		{Name: "REASON", Least: 22, Cell: func(e resource.Event) string { return printers.EscapeTerminal(e.Reason) }},
+		{Name: "REASON", Least: 22, Cell: func(e resource.Event) string { return e.Reason }},
 		{Name: "OBJECT", Least: 12, Cell: objectText},
 		{Name: "COUNT", Wide: true, Least: 5, Cell: func(e resource.Event) string { return strconv.Itoa(int(e.Count)) }},
 		{Name: "FROM", Wide: true, Least: 17, Cell: func(e resource.Event) string { return e.ReportingController }},
-		{Name: "MESSAGE", Cell: func(e resource.Event) string { return v.Called(printers.EscapeTerminal(e.Note)) }},
+		{Name: "MESSAGE", Cell: func(e resource.Event) string { return v.Called(e.Note) }},
 	}
 }
 
@@ -109,5 +108,5 @@ func objectText(e resource.Event) string {
 	if e.Regarding.Kind == resource.ClaimKind {
 		text = strings.ToLower(e.Regarding.Kind) + "/" + e.Regarding.Namespace + "/" + e.Regarding.Name
 	}
-	return printers.EscapeTerminal(text)
+	return text
 }

@@ -19,7 +19,7 @@ import (
 // write prints the sections that have something to say.
 func (v *hostDescribe) write(h *hostView) error {
 	var b bytes.Buffer
-	line := func(label, text string) { fmt.Fprintf(&b, "%-6s %s\n", label+":", text) }
+	line := func(label, text string) { printer.Line(&b, 6, label+":", text) }
 	also := resource.JoinAddrs(slices.DeleteFunc(slices.Clone(h.Addrs), func(a netip.Addr) bool { return a == h.Host }))
 	if also != "" {
 		also = ", also " + also

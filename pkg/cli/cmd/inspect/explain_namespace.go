@@ -3,7 +3,6 @@ package inspect
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -195,7 +194,7 @@ func (v *explainNamespace) where() string {
 
 func (v *explainNamespace) write(c chain) error {
 	var b bytes.Buffer
-	line := func(label, text string) { fmt.Fprintf(&b, "%-11s %s\n", label+":", text) }
+	line := func(label, text string) { printer.Line(&b, 11, label+":", text) }
 	line("Namespace", v.name)
 	if v.exists {
 		line("Labels", printer.OrNone(labels.FormatLabels(v.labels)))

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -57,7 +57,7 @@ func labelled(b *bytes.Buffer, label, format string, args ...any) {
 	if label != "" {
 		label += ":"
 	}
-	fmt.Fprintf(b, "%-12s %s\n", label, printers.EscapeTerminal(fmt.Sprintf(format, args...)))
+	printer.Line(b, 12, label, fmt.Sprintf(format, args...))
 }
 
 // podLines prints the pod, its workload, its policy, and the sources of that.

@@ -10,6 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -34,14 +35,14 @@ func (o view) parts() []part {
 func (v *inspection) write(views []view) error {
 	var b bytes.Buffer
 	for _, line := range v.head {
-		fmt.Fprintf(&b, "%-10s %s\n", line.label+":", line.text)
+		printer.Line(&b, 10, line.label+":", line.text)
 	}
 	var total [5]uint64
 	for i, one := range views {
 		if i > 0 || len(v.head) > 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "%s:\n", v.title(one))
+		fmt.Fprintf(&b, "%s:\n", terminal.Visible(v.title(one)))
 		var rows []part
 		for i, p := range one.parts() {
 			n := ipaddr.SizeOfSet(p.set)

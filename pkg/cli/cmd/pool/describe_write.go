@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/printers"
-
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
@@ -43,7 +41,7 @@ func (d *description) head(b *bytes.Buffer) {
 		if label != "" {
 			label += ":"
 		}
-		fmt.Fprintf(b, "%-12s %s\n", label, fmt.Sprintf(format, args...))
+		printer.Line(b, 12, label, fmt.Sprintf(format, args...))
 	}
 	line("Pool", "%s", p.Name)
 	line("Subnet", "%s, %s", resource.CidrOf(p.BCSNetPool), resource.GatewayText(p.Spec.Gateway))
@@ -153,7 +151,7 @@ func (d *description) fullHosts(limit int) string {
 func (d *description) ranges(list []string) string {
 	for _, entry := range list {
 		if _, err := ipaddr.ParseRange(entry); err != nil {
-			return printers.EscapeTerminal(humanize.List(list))
+			return humanize.List(list)
 		}
 	}
 	return resource.Spell(resource.SetOfEntries(list))

@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -185,7 +185,7 @@ func (n hostNode) branch() printer.Branch {
 	for _, l := range n.held {
 		who := "reserved"
 		if l.State == lease.Active {
-			who = printers.EscapeTerminal(l.Who())
+			who = terminal.Visible(l.Who())
 		}
 		if also := resource.MigrationText(l); also != "" {
 			who += ", " + also

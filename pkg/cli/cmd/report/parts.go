@@ -17,6 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
 // maxLog bounds the log of one pod, in bytes.
@@ -140,7 +141,7 @@ func (v *report) has(name string) bool {
 func (v *report) command(file, what string, args ...string) part {
 	return part{file: file, what: what, write: func(ctx context.Context, w io.Writer) (int, error) {
 		out, errOut := v.Out, v.Say.W
-		v.App.Out, v.Say.W = w, io.Discard
+		v.App.Out, v.Say.W = terminal.NewWriter(w, terminal.Terminal{}), io.Discard
 		defer func() { v.App.Out, v.Say.W = out, errOut }()
 		cmd, rest, err := v.cmd.Root().Find(args)
 		if err != nil {

@@ -67,7 +67,7 @@ func (v *report) Validate() error {
 	switch {
 	case v.file == "":
 		return app.Usagef("FILE is empty")
-	case v.file == "-" && terminal.Is(v.Out):
+	case v.file == "-" && v.Terminal.Tty:
 		return app.Usagef("an archive is nothing for a terminal").WithHint("write a file: bcsnetctl report FILE")
 	case v.file == "-":
 		return nil
@@ -85,7 +85,7 @@ func (v *report) Validate() error {
 
 func (v *report) Run(ctx context.Context) error {
 	if v.file == "-" {
-		return v.write(ctx, v.Out)
+		return v.write(ctx, terminal.Raw(v.Out))
 	}
 	// The file appears when it is whole.
 	f, err := os.CreateTemp(filepath.Dir(v.file), ".bcsnet-report-*")

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -118,7 +117,7 @@ func (g goal) met(s state) (ok bool, how string) {
 	case (c.Status == metav1.ConditionTrue) == g.want:
 		return true, ""
 	}
-	return false, c.Reason + ": " + printers.EscapeTerminal(c.Message)
+	return false, c.Reason + ": " + c.Message
 }
 
 const (
@@ -143,8 +142,8 @@ func holding(l lease.Lease) string {
 	case l.State == lease.Reserved:
 		return "it is reserved"
 	case l.Host.IsValid():
-		return "it is in use by " + printers.EscapeTerminal(l.Who()) + " on " + l.Host.String()
+		return "it is in use by " + l.Who() + " on " + l.Host.String()
 	default:
-		return "it is in use by " + printers.EscapeTerminal(l.Who())
+		return "it is in use by " + l.Who()
 	}
 }

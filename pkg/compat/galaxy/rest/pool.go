@@ -119,7 +119,7 @@ func poolName(text string) (string, error) {
 
 // shared returns the claim of a shared pool as pods alone ask for it.
 func shared(name string) v1.BCSNetIPClaimSpec {
-	return claim.Derive(workload.Policy{Shared: name, Release: workload.ReleaseNever}, nil)
+	return claim.Derive(workload.Policy{Shared: name, ForAll: true, Release: workload.ReleaseNever}, nil)
 }
 
 // define makes the claim of a pool, or changes the existing one to what the request asks for.

@@ -1,4 +1,4 @@
-package serving
+package port
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 )
+
+const mostOfSource, mostStrangers = 1024, 8192
 
 // come is a connection from an address, which knows whether it was closed.
 type come struct {
@@ -23,18 +25,16 @@ func (c *come) Close() error {
 }
 
 // arrivals is a number of connections from each of some addresses, in turn.
-func arrivals(s *Strangers, n int, from ...string) (all []*peeked) {
+func arrivals(s *Connections, n int, from ...string) (all []*Conn) {
 	for range n {
 		for _, at := range from {
-			p := &peeked{Conn: &come{from: at}, strangers: s}
-			s.add(p)
-			all = append(all, p)
+			all = append(all, s.Take(&come{from: at}))
 		}
 	}
 	return all
 }
 
-func closed(all []*peeked) (n int) {
+func closed(all []*Conn) (n int) {
 	for _, p := range all {
 		if p.Conn.(*come).closed {
 			n++
@@ -47,7 +47,7 @@ func closed(all []*peeked) (n int) {
 // this machine do not count, and one whose caller is known no more does again.
 func TestStrangersOfAnAddress(t *testing.T) {
 	t.Parallel()
-	s := &Strangers{}
+	s := &Connections{OfSource: mostOfSource, All: mostStrangers}
 	first := arrivals(s, mostOfSource, "192.0.2.7:1")
 	first[0].SetKnown(true)
 	more := arrivals(s, 1, "192.0.2.7:2")
@@ -81,7 +81,7 @@ func TestStrangersOfAnAddress(t *testing.T) {
 // Where all have too many, one of the address that has most goes, and never one that an address has alone.
 func TestStrangersOfAll(t *testing.T) {
 	t.Parallel()
-	s := &Strangers{}
+	s := &Connections{OfSource: mostOfSource, All: mostStrangers}
 	alone := arrivals(s, 1, "192.0.2.7:1")
 	var from []string
 	for i := range 2 * mostStrangers / mostOfSource {

@@ -1,4 +1,4 @@
-package serving
+package port
 
 import (
 	"container/heap"
@@ -12,20 +12,18 @@ import (
 	"golang.org/x/time/rate"
 )
 
-const (
-	// mostOfSource is how many connections of unknown callers one address may have, and mostStrangers how many all.
-	mostOfSource, mostStrangers = 1024, 8192
-	// sourceBits is the prefix by which addresses of IPv6 are one: a machine has a whole one of these.
-	sourceBits = 64
-)
+// sourceBits is the prefix by which addresses of IPv6 are one: a machine has a whole one of these.
+const sourceBits = 64
 
-// Strangers bounds the connections whose callers are not known, or not yet. A new one is always taken, since whoever is
-// known comes by such a one: what has been there longest is closed for it. Where one address has too many it is one of
-// that address, and where all have, one of the address that has most.
-type Strangers struct {
+// Connections bounds the connections of a port whose callers are not known. A new connection is always taken, and the
+// oldest one is closed for it: the oldest of the same address if that address has too many, else the oldest of the
+// address that has most.
+type Connections struct {
+	// OfSource is how many connections one address may have, and All how many there may be.
+	OfSource, All int
 	// Log names an address whose connections are closed, once a minute; nil for no log.
 	Log *slog.Logger
-	// CountLoopback counts this machine, too. It is for tests.
+	// CountLoopback counts the connections of this machine, too.
 	CountLoopback bool
 
 	seldom rate.Sometimes
@@ -39,12 +37,12 @@ type Strangers struct {
 // source is an address with its connections, the oldest first.
 type source struct {
 	at    netip.Prefix
-	conns *list.List // of *peeked
+	conns *list.List // of *Conn
 	place int        // in the heap
 }
 
 // sourceOf returns by what a connection is counted; false for one that is not.
-func (s *Strangers) sourceOf(c net.Conn) (netip.Prefix, bool) {
+func (s *Connections) sourceOf(c net.Conn) (netip.Prefix, bool) {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	a := at.Addr().Unmap().WithZone("")
 	if err != nil || a.IsLoopback() && !s.CountLoopback {
@@ -58,23 +56,30 @@ func (s *Strangers) sourceOf(c net.Conn) (netip.Prefix, bool) {
 	return p, err == nil
 }
 
-// add counts a connection as a stranger's.
-func (s *Strangers) add(p *peeked) {
+// Take counts a connection that was accepted, until it is closed or its caller is known.
+func (s *Connections) Take(c net.Conn) *Conn {
+	taken := &Conn{Conn: c, of: s}
+	s.add(taken)
+	return taken
+}
+
+// add counts a connection.
+func (s *Connections) add(p *Conn) {
 	at, counts := s.sourceOf(p)
 	if !counts {
 		return
 	}
 	s.mu.Lock()
-	if p.closed || p.stranger != nil {
+	if p.closed || p.place != nil {
 		s.mu.Unlock()
 		return
 	}
 	of := s.by[at]
-	var goes *peeked
+	var goes *Conn
 	switch {
-	case of != nil && of.conns.Len() >= mostOfSource:
+	case of != nil && of.conns.Len() >= s.OfSource:
 		goes = of.oldest()
-	case s.all >= mostStrangers:
+	case s.all >= s.All:
 		goes = s.largest[0].oldest()
 	}
 	if goes != nil {
@@ -90,7 +95,7 @@ func (s *Strangers) add(p *peeked) {
 		s.by[at] = of
 		heap.Push(&s.largest, of)
 	}
-	p.source, p.stranger = of, of.conns.PushBack(p)
+	p.source, p.place = of, of.conns.PushBack(p)
 	s.all++
 	heap.Fix(&s.largest, of.place)
 	s.mu.Unlock()
@@ -100,31 +105,31 @@ func (s *Strangers) add(p *peeked) {
 }
 
 // end closes a connection that has to go for another one.
-func (s *Strangers) end(p *peeked) {
+func (s *Connections) end(p *Conn) {
 	_ = p.Conn.Close() // nobody is known to wait for it
 	if s.Log != nil {
 		s.seldom.Do(func() {
 			s.Log.Warn("connections of unknown callers are closed: there are too many", "address", p.RemoteAddr().String(),
-				"most_of_address", mostOfSource, "most", mostStrangers)
+				"most_of_address", s.OfSource, "most", s.All)
 		})
 	}
 }
 
 // forget no longer counts a connection: its caller is known, or it has ended.
-func (s *Strangers) forget(p *peeked, ended bool) {
+func (s *Connections) forget(p *Conn, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remove(p)
 	p.closed = p.closed || ended
 }
 
-func (s *Strangers) remove(p *peeked) {
+func (s *Connections) remove(p *Conn) {
 	of := p.source
-	if p.stranger == nil {
+	if p.place == nil {
 		return
 	}
-	of.conns.Remove(p.stranger)
-	p.source, p.stranger = nil, nil
+	of.conns.Remove(p.place)
+	p.source, p.place = nil, nil
 	s.all--
 	if of.conns.Len() > 0 {
 		heap.Fix(&s.largest, of.place)
@@ -134,7 +139,7 @@ func (s *Strangers) remove(p *peeked) {
 	delete(s.by, of.at)
 }
 
-func (s *source) oldest() *peeked { return s.conns.Front().Value.(*peeked) }
+func (s *source) oldest() *Conn { return s.conns.Front().Value.(*Conn) }
 
 // sources is a heap.
 type sources []*source
