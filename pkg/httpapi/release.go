@@ -27,7 +27,7 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	s.alsoRelease(r.Context(), in)
 	request.ArrivedAt, request.OnHosts = forwardingOf(r).arrived, forwardingOf(r).by.Hosts
 	if forwardingOf(r).by.Name != "" {
-		request.Namespace = in.PodNamespace
+		request.Namespace = in.PodNamespace // empty: RBAC was asked of all namespaces
 	}
 	released, err := s.Allocator.Release(r.Context(), request)
 	s.logReleased(r, released)
@@ -47,9 +47,10 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	return out, fmt.Sprintf("didn't find related BCSNetIP instance for container %s", in.ContainerID), nil
 }
 
-// parseRelease asks for less than a POST does: a DEL that is refused comes again and again.
+// parseRelease asks for less than a POST does: a DEL that is refused comes again and again. The pod's names free nothing,
+// and runtimes do not always say them.
 func parseRelease(in wire.ReleaseRequest) (r allocator.ReleaseRequest, err error) {
-	if err := complete(in.Host, in.ContainerID, in.PodName, in.PodNamespace, in.Owner); err != nil {
+	if err := whose(in.Host, in.ContainerID, in.PodName, in.PodNamespace, in.Owner); err != nil {
 		return r, err
 	}
 	if err := bounded(releaseFields(in)...); err != nil {

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +13,7 @@ import (
 )
 
 // checkConflist returns an error for a conflist by which no ADD of the node could be done, before a runtime reads it.
-func checkConflist(text []byte, o Options) error {
+func checkConflist(text []byte) error {
 	list, err := libcni.NetworkConfFromBytes(text)
 	if err != nil {
 		return fmt.Errorf("it is no network configuration: %w", err)
@@ -34,15 +33,15 @@ func checkConflist(text []byte, o Options) error {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("the plugin %s: %s", p.Network.Type, strings.ReplaceAll(err.Error(), "\n", "; ")))
 		}
-		for _, d := range []struct{ name, has, usual, wants string }{
-			{"configDir", c.ConfigDir, netconf.DefaultConfigDir, o.ConfigDir},
-			{"dataDir", c.DataDir, o.DataDir, o.DataDir},
-			{"runDir", c.RunDir, o.RunDir, o.RunDir},
-		} {
-			if has := cmp.Or(d.has, d.usual); has != d.wants {
-				errs = append(errs, fmt.Errorf("the plugin %s: ipam.%s is %s, and this pod has %s", p.Network.Type, d.name, has,
-					d.wants))
-			}
+		for _, unknown := range c.Unknown {
+			errs = append(errs, fmt.Errorf("the plugin %s: %w", p.Network.Type, unknown))
+		}
+		if len(c.Replicas) > 0 {
+			c.Former = append(c.Former, "ipam.netserviceEndpoint")
+		}
+		for _, name := range c.Former {
+			errs = append(errs, fmt.Errorf("the plugin %s: %s: config.json of the node says this, so leave it out", p.Network.Type,
+				name))
 		}
 	}
 	return errors.Join(errs...)

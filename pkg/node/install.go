@@ -181,7 +181,7 @@ func (i *installer) conflist(ctx context.Context) error {
 	}
 	content, err := readFile(i.options.ConflistFile)
 	if err == nil {
-		err = checkConflist(content, i.options)
+		err = checkConflist(content)
 	}
 	if err != nil {
 		i.failed(stepConflist)
