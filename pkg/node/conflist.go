@@ -36,15 +36,27 @@ func checkConflist(text []byte) error {
 		for _, unknown := range c.Unknown {
 			errs = append(errs, fmt.Errorf("the plugin %s: %w", p.Network.Type, unknown))
 		}
-		if len(c.Replicas) > 0 {
-			c.Former = append(c.Former, "ipam.netserviceEndpoint")
-		}
-		for _, name := range c.Former {
-			errs = append(errs, fmt.Errorf("the plugin %s: %s: config.json of the node says this, so leave it out", p.Network.Type,
-				name))
-		}
 	}
 	return errors.Join(errs...)
+}
+
+// leftAlone returns the fields of a conflist that config.json says in their place.
+func leftAlone(text []byte) (names []string) {
+	list, err := libcni.NetworkConfFromBytes(text)
+	if err != nil {
+		return nil // checkConflist says so
+	}
+	for _, p := range list.Plugins {
+		if p.Network.IPAM.Type != netconf.Type {
+			continue
+		}
+		c, _ := netconf.Parse(p.Bytes, "")
+		names = append(names, c.Former...)
+		if len(c.Replicas) > 0 {
+			names = append(names, "ipam.netserviceEndpoint")
+		}
+	}
+	return names
 }
 
 // missingPlugins returns the plugins of a conflist that --bin-dir lacks. A runtime can have further directories.

@@ -210,6 +210,13 @@ func (i *installer) warn(conflist []byte) {
 	for _, name := range missingPlugins(conflist, i.options) {
 		i.once("a plugin of the conflist is not in --bin-dir", "plugin", name, "dir", i.options.BinDir)
 	}
+	if names := leftAlone(conflist); len(names) > 0 {
+		i.once("the plugins go by config.json and not by these fields of the conflist: leave them out", "fields", names)
+	}
+	if i.options.ConfigDir != netconf.DefaultConfigDir {
+		i.once("the plugins find --config-dir by a variable of the runtime's environment", "variable", netconf.ConfigDirVariable,
+			"dir", i.options.ConfigDir)
+	}
 	names, err := earlierConflists(i.options)
 	if err != nil {
 		i.once("other network configurations cannot be read", "error", err)
