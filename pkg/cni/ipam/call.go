@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -38,6 +39,7 @@ func (p *Plugin) begin(command string, args *skel.CmdArgs) (*call, error) {
 	}
 	conf, err := netconf.Parse(args.StdinData, args.Args)
 	c.conf = conf
+	c.conf.CNIVersion = cmp.Or(conf.CNIVersion, "0.1.0") // as CNI takes one without
 	c.line.CNINetwork, c.line.Pod = conf.Name, conf.Pod.String()
 	var nodeErr error
 	c.files, c.settings, nodeErr = c.read()
