@@ -21,7 +21,7 @@ type attack struct {
 // attacks returns all, in the order of their numbers, which begin at 1.
 func attacks() []attack {
 	return slices.Concat(strangers(), forgedTokens(), nodes(), certificates(), replicas(), tenants(), plainCallers(),
-		shapes(), floods(), authorities(), costs(), nodeStatus())
+		shapes(), floods(), authorities(), costs(), nodeStatus(), authors())
 }
 
 // testName is how the page names the test of an attack.
