@@ -24,17 +24,17 @@ func (c *call) result(a *allocation) *types100.Result {
 	r.Routes, r.DNS = c.routes(a), a.dns()
 	for _, route := range r.Routes {
 		if route.GW == nil && (route.Scope == nil || *route.Scope == unix.RT_SCOPE_UNIVERSE) {
-			route.GW = a.gateway(len(route.Dst.IP) == net.IPv4len)
+			route.GW = a.gatewayOf(route)
 		}
 	}
 	return r
 }
 
-// gateway returns the one that routes of a family without one go by: main plugins take it, and others, such as
-// Multus, show what the result says. It is nil for none.
-func (a *allocation) gateway(is4 bool) net.IP { //nolint:forbidigo // the library wants it
+// gatewayOf returns the one that a route without one goes by: main plugins take it, and others, such as Multus, show
+// what the result says. It is nil for none.
+func (a *allocation) gatewayOf(r *types.Route) net.IP { //nolint:forbidigo // the library wants it
 	for _, addr := range a.addrs {
-		if addr.gateway.IsValid() && addr.gateway.Is4() == is4 {
+		if addr.gateway.IsValid() && addr.gateway.BitLen() == 8*len(r.Dst.IP) {
 			return addr.gateway.AsSlice()
 		}
 	}
