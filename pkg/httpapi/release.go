@@ -47,8 +47,8 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	return out, fmt.Sprintf("didn't find related BCSNetIP instance for container %s", in.ContainerID), nil
 }
 
-// parseRelease asks for less than a POST does: a DEL that is refused comes again and again. The pod's names free nothing,
-// and runtimes do not always say them.
+// parseRelease asks for less than a POST does: a DEL that is refused comes again and again. The pod's names free
+// nothing, and runtimes do not always say them.
 func parseRelease(in wire.ReleaseRequest) (r allocator.ReleaseRequest, err error) {
 	if err := whose(in.Host, in.ContainerID, in.PodName, in.PodNamespace, in.Owner); err != nil {
 		return r, err

@@ -214,8 +214,8 @@ func (i *installer) warn(conflist []byte) {
 		i.once("the plugins go by config.json and not by these fields of the conflist: leave them out", "fields", names)
 	}
 	if i.options.ConfigDir != netconf.DefaultConfigDir {
-		i.once("the plugins find --config-dir by a variable of the runtime's environment", "variable", netconf.ConfigDirVariable,
-			"dir", i.options.ConfigDir)
+		i.once("the plugins find --config-dir by a variable of the runtime's environment", "variable",
+			netconf.ConfigDirVariable, "dir", i.options.ConfigDir)
 	}
 	names, err := earlierConflists(i.options)
 	if err != nil {

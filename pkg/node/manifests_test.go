@@ -135,7 +135,6 @@ func tokenPath(spec corev1.PodSpec) string {
 // TestShippedConflists has the networks that we ship as examples: each is one that would be installed.
 func TestShippedConflists(t *testing.T) {
 	o := optionsIn("/")
-	o.ConfigDir, o.DataDir, o.RunDir = netconf.DefaultConfigDir, netconf.DefaultDataDir, netconf.DefaultRunDir
 	_, conflist := render(t, "node")
 	if err := checkConflist([]byte(conflist.Data[o.ConflistName])); err != nil {
 		t.Error(err)

@@ -378,8 +378,8 @@ func TestReleasedConfiguration(t *testing.T) {
 	n.wantFree(n.addr(20))
 }
 
-// TestOldVersions has configurations of the first versions of CNI, and one without a version, as NetworkAttachmentDefinitions
-// have them: the result has the address in their form.
+// TestOldVersions has configurations of the first versions of CNI, and one without a version, as
+// NetworkAttachmentDefinitions have them: the result has the address in their form.
 func TestOldVersions(t *testing.T) {
 	t.Parallel()
 	for name, version := range map[string]string{"0.1.0": `"cniVersion":"0.1.0",`, "0.2.0": `"cniVersion":"0.2.0",`, "none": ""} {

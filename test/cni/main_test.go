@@ -52,7 +52,7 @@ func setUp(ctx context.Context, cp *controlplane.ControlPlane) (tearDown func() 
 		return nil, err
 	}
 	shared.cluster, shared.caller = cp, &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // its own controller
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	if shared.admin, err = cp.Admin(); err != nil {
 		return nil, err

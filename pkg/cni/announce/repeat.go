@@ -27,8 +27,8 @@ type repetition struct {
 	Addrs []netip.Addr `json:"addrs"`
 }
 
-// repeatLater starts a process that repeats the announcements and ends within a second, so that a pod's start does not wait
-// for it. The process has the sender's socket, and nothing of the runtime's that the runtime waits for.
+// repeatLater starts a process that repeats the announcements and ends within a second, so that a pod's start does not
+// wait for it. The process has the sender's socket, and nothing of the runtime's that the runtime waits for.
 func (p *Plugin) repeatLater(sender *neighbour.Sender, addrs []netip.Addr) error {
 	text, err := json.Marshal(repetition{sender.Index(), addrs})
 	if err != nil {
@@ -54,8 +54,8 @@ func (p *Plugin) repeatLater(sender *neighbour.Sender, addrs []netip.Addr) error
 }
 
 // Repeat announces again the addresses that it reads from standard input, with the socket of a plugin that has ended,
-// at the MAC that the link has then: a plugin behind may have set another one. It ends early when the link has gone: the
-// pod has, too.
+// at the MAC that the link has then: a plugin behind may have set another one. It ends early when the link has gone:
+// the pod has, too.
 func Repeat(in io.Reader) {
 	var r repetition
 	if err := json.NewDecoder(in).Decode(&r); err != nil {

@@ -44,7 +44,8 @@ type Plugin struct {
 // New returns the plugin as it runs on a node.
 func New(stdout, stderr io.Writer) *Plugin {
 	return &Plugin{
-		ConfigDir: cmp.Or(os.Getenv(netconf.ConfigDirVariable), netconf.DefaultConfigDir), Stdout: stdout, Stderr: stderr, Now: time.Now, NewID: uuid.NewString,
+		ConfigDir: cmp.Or(os.Getenv(netconf.ConfigDirVariable), netconf.DefaultConfigDir), Stdout: stdout,
+		Stderr: stderr, Now: time.Now, NewID: uuid.NewString,
 		Probe: probe.Probe, LinkVLAN: linkVLAN,
 	}
 }

@@ -34,7 +34,7 @@ func (c *call) result(a *allocation) *types100.Result {
 // what the result says. It is nil for none.
 func (a *allocation) gatewayOf(r *types.Route) net.IP { //nolint:forbidigo // the library wants it
 	for _, addr := range a.addrs {
-		if addr.gateway.IsValid() && addr.gateway.BitLen() == 8*len(r.Dst.IP) {
+		if addr.gateway.IsValid() && addr.gateway.BitLen() == 8*len(r.Dst.IP) { //nolint:forbidigo // as above
 			return addr.gateway.AsSlice()
 		}
 	}

@@ -133,7 +133,8 @@ func (c *call) ofOwnEarlier(answer probe.Answer) bool {
 	if err != nil || earlier == nil {
 		return false
 	}
-	c.note("%s answers for %s: container %s of the same pod is not deleted yet", answer.MAC, answer.Addr, earlier.ContainerID)
+	c.note("%s answers for %s: container %s of the same pod is not deleted yet", answer.MAC, answer.Addr,
+		earlier.ContainerID)
 	return true
 }
 

@@ -57,7 +57,8 @@ func (c *Conflist) Followed() error {
 
 // Which field of ours is meant by one of another plugin.
 const (
-	meansAddresses = "write a pool whose availableIPs has these addresses, with a spec.network, and name that by \"network\""
+	meansAddresses = "write a pool whose availableIPs has these addresses, with a spec.network, and name that by " +
+		"\"network\""
 	meansExcluded  = "write these addresses into excludeIPs of the pool"
 	meansPool      = "name the pool's spec.network by \"network\", or the pool by the annotation " +
 		"networkextension.bkbcs.tencent.com/pool of the pod"
@@ -79,9 +80,9 @@ func meant(name string) string {
 		meansExcluded: {"exclude", "excludes", "excludeIPs"},
 		// spiderpool; calico-ipam; nv-ipam; kube-ovn; whereabouts
 		meansPool: {
-			"default_ipv4_ippool", "default_ipv6_ippool", "default_cluster_ipv4_ippool", "default_cluster_ipv6_ippool", "ipv4_pools",
-			"ipv6_pools", "ip_pools_label_selector_keys", "match_master_subnet", "poolName", "poolType", "pool", "pools", "ippool",
-			"provider", "network_name", "includeNetwork",
+			"default_ipv4_ippool", "default_ipv6_ippool", "default_cluster_ipv4_ippool", "default_cluster_ipv6_ippool",
+			"ipv4_pools", "ipv6_pools", "ip_pools_label_selector_keys", "match_master_subnet", "poolName", "poolType", "pool",
+			"pools", "ippool", "provider", "network_name", "includeNetwork",
 		},
 		meansGateway:  {"gateway", "gateways", "clean_gateway", "hostGateway"},
 		meansAddress:  {"addresses", "address", "ips", "ip", "ipAddr"},
