@@ -59,8 +59,8 @@ func (c *Conflist) Followed() error {
 const (
 	meansAddresses = "write a pool whose availableIPs has these addresses, with a spec.network, and name that by " +
 		"\"network\""
-	meansExcluded  = "write these addresses into excludeIPs of the pool"
-	meansPool      = "name the pool's spec.network by \"network\", or the pool by the annotation " +
+	meansExcluded = "write these addresses into excludeIPs of the pool"
+	meansPool     = "name the pool's spec.network by \"network\", or the pool by the annotation " +
 		"networkextension.bkbcs.tencent.com/pool of the pod"
 	meansGateway  = "write it into the pool's gateway"
 	meansAddress  = "ask for one address by the annotation networkextension.bkbcs.tencent.com/ip of the pod"
