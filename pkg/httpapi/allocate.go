@@ -112,13 +112,22 @@ func allocateFields(in wire.AllocateRequest) []field {
 
 // complete refuses a request that does not say who it is for: a container of a pod, or an owner.
 func complete(host, containerID, podName, podNamespace, owner string) error {
+	if err := whose(host, containerID, podName, podNamespace, owner); err != nil {
+		return err
+	}
+	if owner == "" && (podName == "" || podNamespace == "") {
+		return ipam.Refuse(ipam.ReasonMissingField, "lost PodNamespace/PodName info in request")
+	}
+	return nil
+}
+
+// whose refuses a request that says neither of which container it is nor of which owner.
+func whose(host, containerID, podName, podNamespace, owner string) error {
 	switch {
 	case host == "" || containerID == "" && owner == "":
 		return ipam.Refuse(ipam.ReasonMissingField, "lost Host/ContainerID info in request")
 	case owner != "" && (podName != "" || podNamespace != ""):
 		return ipam.Refuse(ipam.ReasonBadRequest, "owner stands in place of podName and podNamespace: give one or the other")
-	case owner == "" && (podName == "" || podNamespace == ""):
-		return ipam.Refuse(ipam.ReasonMissingField, "lost PodNamespace/PodName info in request")
 	}
 	return nil
 }

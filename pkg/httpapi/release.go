@@ -49,7 +49,7 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 func reach(r *http.Request, in wire.ReleaseRequest, request *allocator.ReleaseRequest) {
 	h := forwardingOf(r)
 	if request.ArrivedAt, request.OnHosts = h.arrived, h.by.Hosts; h.by.Name != "" {
-		request.Namespace = in.PodNamespace
+		request.Namespace = in.PodNamespace // empty: RBAC was asked of all namespaces
 	}
 }
 
@@ -72,9 +72,10 @@ func (s *Service) releaseAddressFrees(r *http.Request, body []byte) bool {
 		s.Allocator.FreesAddress(addr, in.ContainerID, in.Owner, forwardingOf(r).by.Hosts)
 }
 
-// parseRelease asks for less than a POST does: a DEL that is refused comes again and again.
+// parseRelease asks for less than a POST does: a DEL that is refused comes again and again. The pod's names free
+// nothing, and runtimes do not always say them.
 func parseRelease(in wire.ReleaseRequest) (r allocator.ReleaseRequest, err error) {
-	if err := complete(in.Host, in.ContainerID, in.PodName, in.PodNamespace, in.Owner); err != nil {
+	if err := whose(in.Host, in.ContainerID, in.PodName, in.PodNamespace, in.Owner); err != nil {
 		return r, err
 	}
 	if err := bounded(releaseFields(in)...); err != nil {

@@ -48,14 +48,11 @@ func (a *asker) ask(ctx context.Context) error {
 }
 
 func (a *asker) access() (client.Access, error) {
-	now, err := readConfig(a.configDir)
+	files, err := client.ReadFiles(a.configDir)
 	if err != nil {
 		return client.Access{}, err
 	}
-	access, err := client.Credentials(a.configDir)
-	if err != nil {
-		return access, err
-	}
-	access.Replicas, access.ServerName = now.Replicas, now.ServerName
+	now := parseConfig(files.Config)
+	access := files.Access(now.Replicas, now.ServerName)
 	return access, access.Check()
 }

@@ -71,13 +71,17 @@ func unusual(dir, usual string) string {
 
 // readConfig returns the config.json that the node has; an empty one where there is none, or it is damaged.
 func readConfig(dir string) (netconf.Node, error) {
-	text, err := client.NodeFile(dir)
-	if err != nil || text == nil {
+	files, err := client.ReadFiles(dir)
+	if err != nil {
 		return netconf.Node{}, err
 	}
+	return parseConfig(files.Config), nil
+}
+
+func parseConfig(text []byte) netconf.Node {
 	n, err := netconf.ParseNode(text)
 	if err != nil {
-		return netconf.Node{}, nil //nolint:nilerr // it is written anew
+		return netconf.Node{} // it is written anew
 	}
-	return n, nil
+	return n
 }

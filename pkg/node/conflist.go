@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +15,7 @@ import (
 )
 
 // checkConflist returns an error for a conflist by which no ADD of the node could be done, before a runtime reads it.
-func checkConflist(text []byte, o Options) error {
+func checkConflist(text []byte) error {
 	list, err := libcni.NetworkConfFromBytes(text)
 	if err != nil {
 		return fmt.Errorf("it is no network configuration: %w", err)
@@ -36,18 +35,30 @@ func checkConflist(text []byte, o Options) error {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("the plugin %s: %s", p.Network.Type, strings.ReplaceAll(err.Error(), "\n", "; ")))
 		}
-		for _, d := range []struct{ name, has, usual, wants string }{
-			{"configDir", c.ConfigDir, netconf.DefaultConfigDir, o.ConfigDir},
-			{"dataDir", c.DataDir, o.DataDir, o.DataDir},
-			{"runDir", c.RunDir, o.RunDir, o.RunDir},
-		} {
-			if has := cmp.Or(d.has, d.usual); has != d.wants {
-				errs = append(errs, fmt.Errorf("the plugin %s: ipam.%s is %s, and this pod has %s", p.Network.Type, d.name, has,
-					d.wants))
-			}
+		for _, unknown := range c.Unknown {
+			errs = append(errs, fmt.Errorf("the plugin %s: %w", p.Network.Type, unknown))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// leftAlone returns the fields of a conflist that config.json says in their place.
+func leftAlone(text []byte) (names []string) {
+	list, err := libcni.NetworkConfFromBytes(text)
+	if err != nil {
+		return nil // checkConflist says so
+	}
+	for _, p := range list.Plugins {
+		if p.Network.IPAM.Type != netconf.Type {
+			continue
+		}
+		c, _ := netconf.Parse(p.Bytes, "")
+		names = append(names, c.Former...)
+		if len(c.Replicas) > 0 {
+			names = append(names, "ipam.netserviceEndpoint")
+		}
+	}
+	return names
 }
 
 // missingPlugins returns the plugins of a network configuration that --bin-dir lacks. A runtime can have further

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
 )
 
 // conflist gives the node its conflist once a replica has answered, and then takes away those that pods wrote under
@@ -22,7 +24,7 @@ func (i *installer) conflist(ctx context.Context) error {
 	}
 	content, err := readFile(i.options.ConflistFile)
 	if err == nil {
-		err = checkConflist(content, i.options)
+		err = checkConflist(content)
 	}
 	if err != nil {
 		i.failed(stepConflist)
@@ -100,6 +102,13 @@ func (i *installer) withdrawAll(written []string) error {
 func (i *installer) warn(conflist []byte) {
 	for _, name := range missingPlugins(conflist, i.options) {
 		i.once("a plugin of the conflist is not in --bin-dir", "plugin", name, "dir", i.options.BinDir)
+	}
+	if names := leftAlone(conflist); len(names) > 0 {
+		i.once("the plugins go by config.json and not by these fields of the conflist: leave them out", "fields", names)
+	}
+	if i.options.ConfigDir != netconf.DefaultConfigDir {
+		i.once("the plugins find --config-dir by a variable of the runtime's environment", "variable",
+			netconf.ConfigDirVariable, "dir", i.options.ConfigDir)
 	}
 	names, err := earlierConflists(i.options)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +23,7 @@ func TestMain(m *testing.M) {
 
 // conflistText is a conflist as users write one.
 const conflistText = `{"cniVersion": "1.1.0", "name": "lan", "plugins": [
-	{"type": "bridge", "bridge": "br0", "ipam": {"type": "bcsnet-ipam", "configDir": "CONFIG", "dataDir": "DATA", "runDir": "RUN"}},
+	{"type": "bridge", "bridge": "br0", "ipam": {"type": "bcsnet-ipam"}},
 	{"type": "bcsnet-announce"}]}`
 
 // newOptions returns the options of a node in a directory of a test's own, with what is mounted into the pod.
@@ -41,7 +40,7 @@ func newOptions(t testing.TB) Options {
 	put(t, filepath.Join(o.ProgramsDir, "bcsnet-announce"), "the first release of announce")
 	put(t, o.CAFile, "a certificate")
 	put(t, o.TokenFile, "a token")
-	put(t, o.ConflistFile, strings.NewReplacer("CONFIG", o.ConfigDir, "DATA", o.DataDir, "RUN", o.RunDir).Replace(conflistText))
+	put(t, o.ConflistFile, conflistText)
 	return o
 }
 

@@ -135,9 +135,8 @@ func tokenPath(spec corev1.PodSpec) string {
 // TestShippedConflists has the networks that we ship as examples: each is one that would be installed.
 func TestShippedConflists(t *testing.T) {
 	o := optionsIn("/")
-	o.ConfigDir, o.DataDir, o.RunDir = netconf.DefaultConfigDir, netconf.DefaultDataDir, netconf.DefaultRunDir
 	_, conflist := render(t, "node")
-	if err := checkConflist([]byte(conflist.Data[o.ConflistName]), o); err != nil {
+	if err := checkConflist([]byte(conflist.Data[o.ConflistName])); err != nil {
 		t.Error(err)
 	}
 	file, err := os.ReadFile(filepath.Join("..", "..", "examples", "multus", "network.yaml"))
@@ -162,7 +161,7 @@ func TestShippedConflists(t *testing.T) {
 			continue
 		}
 		n++
-		if err := checkConflist([]byte(object.Spec.Config), o); err != nil {
+		if err := checkConflist([]byte(object.Spec.Config)); err != nil {
 			t.Error(err)
 		}
 	}

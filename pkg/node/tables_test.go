@@ -123,8 +123,6 @@ func TestNewConfig(t *testing.T) {
 }
 
 func TestCheckConflist(t *testing.T) {
-	o := optionsIn("/")
-	o.ConfigDir, o.DataDir, o.RunDir = netconf.DefaultConfigDir, netconf.DefaultDataDir, netconf.DefaultRunDir
 	list := func(ipam string) string {
 		return `{"cniVersion":"1.1.0","name":"lan","plugins":[{"type":"bridge","ipam":` + ipam + `}]}`
 	}
@@ -137,13 +135,12 @@ func TestCheckConflist(t *testing.T) {
 		"no plugins":             {text: `{"cniVersion":"1.1.0","name":"lan"}`, want: "plugins are missing"},
 		"no version":             {text: `{"name":"lan","plugins":[{"type":"bridge"}]}`, want: "cniVersion is missing"},
 		"a wrong field":          {text: list(`{"type":"bcsnet-ipam","host":"node-1"}`), want: `ipam.host: "node-1" is not the IP address of a host`},
-		"another directory":      {text: list(`{"type":"bcsnet-ipam","configDir":"/elsewhere"}`), want: "ipam.configDir is /elsewhere, and this pod has /etc/cni/net.d/bcsnet.d"},
-		"another dataDir":        {text: list(`{"type":"bcsnet-ipam","dataDir":"/elsewhere"}`), want: "ipam.dataDir"},
-		"another runDir":         {text: list(`{"type":"bcsnet-ipam","runDir":"/elsewhere"}`), want: "ipam.runDir"},
+		"what config.json says":  {text: list(`{"type":"bcsnet-ipam","configDir":"/elsewhere","netserviceEndpoint":"http://10.0.0.1:8090"}`)},
+		"another plugin's field": {text: list(`{"type":"bcsnet-ipam","range":"10.0.0.0/24"}`), want: "the plugin bridge: ipam.range: bcsnet-ipam has no such field: write a pool"},
 		"a single plugin's conf": {text: `{"cniVersion":"1.1.0","name":"lan","type":"bridge"}`, want: "plugins are missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := checkConflist([]byte(c.text), o)
+			err := checkConflist([]byte(c.text))
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}

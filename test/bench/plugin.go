@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/containernetworking/plugins/pkg/ns"
@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -44,9 +45,8 @@ type plugin struct {
 	program, netns, podUID string
 	// dir is on the disk, as /var/lib is on a node, and run in memory, as /run is: there, a rename costs nothing.
 	dir, run string
-	stdin    []byte
-	// secure is the configuration by which the plugin calls over TLS with a token.
-	secure []byte
+	// plain and secure are directories with a config.json: by the latter the plugin calls over TLS with a token.
+	plain, secure string
 }
 
 // cni measures the calls of bcsnet-ipam beside the same requests over a connection that is kept.
@@ -114,12 +114,12 @@ func (b *bench) newPlugin(ctx context.Context) (p *plugin, end func(), err error
 		return nil, nil, err
 	}
 	p.netns = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), netns.Fd())
-	p.stdin, err = p.configuration(b.controller.URL, p.run)
+	p.plain, err = p.configuration("plain", b.controller.URL)
 	if err == nil { // calls.log of the ones is not that of the others
-		p.secure, err = p.configuration(b.overTLS(), filepath.Join(p.run, "tls"))
+		p.secure, err = p.configuration("tls", b.overTLS())
 	}
 	if err == nil {
-		err = b.credentials(ctx, p.dir)
+		err = b.credentials(ctx, p.secure)
 	}
 	if err != nil {
 		end()
@@ -127,14 +127,14 @@ func (b *bench) newPlugin(ctx context.Context) (p *plugin, end func(), err error
 	return p, end, err
 }
 
-// configuration returns the network configuration of the plugin. A token goes with https alone.
-func (p *plugin) configuration(url, run string) ([]byte, error) {
-	return json.Marshal(map[string]any{
-		"cniVersion": "1.1.0", "name": network, "type": "bridge", "ipam": map[string]any{
-			"type": "bcsnet-ipam", "host": host(0), "netserviceEndpoint": url, "cluster": "bench", "configDir": p.dir,
-			"serverName": "bcsnet-controller.bcsnet-system.svc", "dataDir": p.dir, "runDir": run,
-		},
+// configuration makes a directory with a config.json of the plugin.
+func (p *plugin) configuration(name, url string) (dir string, err error) {
+	dir = filepath.Join(p.dir, name)
+	text, err := json.Marshal(map[string]any{
+		"cluster": "bench", "host": host(0), "replicas": []string{url}, "serverName": "bcsnet-controller.bcsnet-system.svc",
+		"dataDir": p.dir, "runDir": filepath.Join(p.run, name),
 	})
+	return dir, errors.Join(err, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600))
 }
 
 // inMemory makes a directory in a file system that is in memory.
@@ -151,10 +151,11 @@ func inMemory() (string, error) {
 }
 
 // command prepares a call of a container.
-func (p *plugin) command(ctx context.Context, verb string, n int, stdin []byte) *exec.Cmd {
+func (p *plugin) command(ctx context.Context, verb string, n int, dir string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.program)
-	cmd.Stdin = bytes.NewReader(stdin)
+	cmd.Stdin = strings.NewReader(`{"cniVersion":"1.1.0","name":"` + network + `","type":"bridge","ipam":{"type":"bcsnet-ipam"}}`)
 	cmd.Env = []string{
+		netconf.ConfigDirVariable + "=" + dir,
 		"CNI_COMMAND=" + verb, "CNI_CONTAINERID=" + p.container(n), "CNI_NETNS=" + p.netns, "CNI_IFNAME=eth0",
 		"CNI_PATH=" + filepath.Dir(p.program), "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
 		fmt.Sprintf("CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=%s;K8S_POD_NAME=%s;K8S_POD_INFRA_CONTAINER_ID=%s;"+
@@ -165,10 +166,10 @@ func (p *plugin) command(ctx context.Context, verb string, n int, stdin []byte) 
 
 func (p *plugin) container(n int) string { return containerID(p.kind, 0, n) }
 
-// process makes a call as a process, by a network configuration.
-func (p *plugin) process(verb string, stdin []byte) operation {
+// process makes a call as a process, by the configuration of a directory.
+func (p *plugin) process(verb, dir string) operation {
 	return func(ctx context.Context, _, n int) error {
-		out, err := p.command(ctx, verb, n, stdin).CombinedOutput()
+		out, err := p.command(ctx, verb, n, dir).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%s: %w: %s", verb, err, out)
 		}

@@ -24,7 +24,7 @@ func (p *plugin) turns(ctx context.Context, n int) (t pluginTimes, err error) {
 	const warm = 5
 	each := []func(context.Context, int) error{
 		p.pair(p.raw(http.MethodPost), p.raw(http.MethodDelete), &t.rawAdd, &t.rawDel),
-		p.pair(p.process("ADD", p.stdin), p.process("DEL", p.stdin), &t.add, &t.del),
+		p.pair(p.process("ADD", p.plain), p.process("DEL", p.plain), &t.add, &t.del),
 		p.pair(p.process("ADD", p.secure), p.process("DEL", p.secure), &t.secureAdd, &t.secureDel),
 	}
 	for i := range warm + n {
@@ -33,10 +33,10 @@ func (p *plugin) turns(ctx context.Context, n int) (t pluginTimes, err error) {
 				return t, err
 			}
 		}
-		if err := p.timed(ctx, p.process("STATUS", p.stdin), i, &t.status); err != nil {
+		if err := p.timed(ctx, p.process("STATUS", p.plain), i, &t.status); err != nil {
 			return t, err
 		}
-		if err := p.timed(ctx, p.process("VERSION", p.stdin), i, &t.version); err != nil {
+		if err := p.timed(ctx, p.process("VERSION", p.plain), i, &t.version); err != nil {
 			return t, err
 		}
 		if i == warm-1 {
@@ -65,7 +65,7 @@ func (p *plugin) timed(ctx context.Context, do operation, n int, to *[]time.Dura
 
 // inside returns the times of ADDs without the start of the process, as calls.log has them.
 func (p *plugin) inside() (all []time.Duration, err error) {
-	text, err := os.ReadFile(filepath.Join(p.run, "calls.log"))
+	text, err := os.ReadFile(filepath.Join(p.run, "plain", "calls.log"))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,7 +98,7 @@ func TestMainPlugins(t *testing.T) {
 					t.Errorf("CHECK: %v", err)
 				}
 			}
-			if got := n.files("run/attach"); !slices.Equal(got, []string{pod.id + "-eth0.json"}) {
+			if got := n.files("run/attach"); !slices.Equal(got, []string{pod.id + ":eth0.json"}) {
 				t.Errorf("attachments: %v", got)
 			}
 			for range 2 {
@@ -356,4 +357,47 @@ func TestAtOnce(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestReleasedConfiguration has a node as the released plugin has it: it asks over plain HTTP, and its network
+// configuration says whom.
+func TestReleasedConfiguration(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.pool("", nil, 20)
+	n.remove("etc/config.json")
+	list := conflist(t, "0.3.0", "lan", bridge, fmt.Sprintf(`"host":%q,"netserviceEndpoint":%q,"routes":[{"dst":"0.0.0.0/0"}],`+
+		`"logDir":"/data/bcs/logs"`, n.Host, n.plainRelay().url))
+	pod := n.container("web")
+	if got := pod.added(list); !slices.Equal(got, []string{n.addr(20)}) {
+		t.Errorf("addresses %v", got)
+	}
+	if err := pod.del(list); err != nil {
+		t.Error(err)
+	}
+	n.wantFree(n.addr(20))
+}
+
+// TestOldVersions has configurations of the first versions of CNI, and one without a version, as
+// NetworkAttachmentDefinitions have them: the result has the address in their form.
+func TestOldVersions(t *testing.T) {
+	t.Parallel()
+	for name, version := range map[string]string{"0.1.0": `"cniVersion":"0.1.0",`, "0.2.0": `"cniVersion":"0.2.0",`, "none": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNode(t)
+			n.pool("", nil, 20)
+			pod := n.container("web")
+			stdin := "{" + version + `"name":"lan","ipam":{"type":"bcsnet-ipam","routes":[{"dst":"0.0.0.0/0"}]}}`
+			out, err := pod.call("ADD", stdin)
+			if err != nil || !strings.Contains(out, `"ip4"`) || !strings.Contains(out, n.addr(20)+"/24") ||
+				!strings.Contains(out, `"gw": "`+n.addr(254)) {
+				t.Errorf("%s, %v", out, err)
+			}
+			if _, err := pod.call("DEL", stdin); err != nil {
+				t.Error(err)
+			}
+			n.wantFree(n.addr(20))
+		})
+	}
 }

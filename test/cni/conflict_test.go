@@ -50,7 +50,7 @@ func TestConflict(t *testing.T) {
 			t.Errorf("%s is %s, of container %s", n.addr(last), l.Status, l.ContainerID)
 		}
 	}
-	if got := n.files("run/attach"); !slices.Equal(got, []string{pod.id + "-eth0.json"}) {
+	if got := n.files("run/attach"); !slices.Equal(got, []string{pod.id + ":eth0.json"}) {
 		t.Errorf("attachments: %v", got)
 	}
 

@@ -113,10 +113,10 @@ func TestUndelivered(t *testing.T) {
 			if out, err := pod.call("DEL", direct, "CNI_NETNS="); err != nil || out != "" {
 				t.Errorf("DEL: %q, %v", out, err)
 			}
-			if got := n.files("var/undelivered"); !slices.Equal(got, []string{pod.id + "-eth0.json"}) {
+			if got := n.files("var/undelivered"); !slices.Equal(got, []string{pod.id + ":eth0.json"}) {
 				t.Fatalf("records: %v", got)
 			}
-			record := n.read("var/undelivered/" + pod.id + "-eth0.json")
+			record := n.read("var/undelivered/" + pod.id + ":eth0.json")
 			for _, want := range []string{
 				`"cluster":"c1"`, fmt.Sprintf(`"host":%q`, n.Host), fmt.Sprintf(`"pod":"default/%s"`, pod.pod),
 				fmt.Sprintf(`"podUID":%q`, pod.uid), `"startedAt":"`,
@@ -169,8 +169,8 @@ func TestRecords(t *testing.T) {
 	}
 	t.Run("of another cluster, and damaged", func(t *testing.T) {
 		// The first would free what the pod has.
-		n.write("var/undelivered/"+pod.id+"-eth0.json", record("c2", pod.id, time.Now()))
-		n.write("var/undelivered/cut-eth0.json", record("c1", "cut", time.Now())[:40])
+		n.write("var/undelivered/"+pod.id+":eth0.json", record("c2", pod.id, time.Now()))
+		n.write("var/undelivered/cut:eth0.json", record("c1", "cut", time.Now())[:40])
 		if out, err := pod.drain(); err != nil || out != "delivered 0, dropped 2, left 0\n" {
 			t.Errorf("drain: %q, %v", out, err)
 		}
@@ -181,7 +181,7 @@ func TestRecords(t *testing.T) {
 	})
 	t.Run("of a container that is attached again", func(t *testing.T) {
 		// So old that the allocator would take it for a release of now.
-		n.write("var/undelivered/"+pod.id+"-eth0.json", record("c1", pod.id, time.Now().Add(-time.Hour)))
+		n.write("var/undelivered/"+pod.id+":eth0.json", record("c1", pod.id, time.Now().Add(-time.Hour)))
 		pod.addDirect()
 		if out, err := pod.drain(); err != nil || out != "delivered 0, dropped 0, left 0\n" {
 			t.Errorf("drain: %q, %v", out, err)
@@ -189,7 +189,7 @@ func TestRecords(t *testing.T) {
 		n.wantHeld(pod.id, n.addr(20))
 	})
 	t.Run("no replica", func(t *testing.T) {
-		n.write("var/undelivered/x-eth0.json", record("c1", "x", time.Now()))
+		n.write("var/undelivered/x:eth0.json", record("c1", "x", time.Now()))
 		n.relay.instead(unreachable)
 		defer n.relay.instead(nil)
 		n.configure("cluster", "c1", "host", n.Host, "replicas", []string{"http://127.0.0.1:1"})
@@ -262,13 +262,14 @@ func TestClusterIsGone(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	pod := n.container("web")
-	stdin := strings.Replace(direct, `"type"`, `"cluster":"gone","netserviceEndpoint":"http://127.0.0.1:1","type"`, 1)
-	_, err := pod.call("ADD", stdin) // takes its 30 s
+	n.configure("cluster", "gone", "host", n.Host, "replicas", []string{"http://127.0.0.1:1"})
+	_, err := pod.call("ADD", direct) // takes its 30 s
 	n.wantError(err, `"code": 11`, "no replica of the allocator answered: http://127.0.0.1:1: ", "refused")
-	if out, err := pod.call("DEL", stdin); err != nil || out != "" {
+	if out, err := pod.call("DEL", direct); err != nil || out != "" {
 		t.Errorf("DEL: %q, %v", out, err)
 	}
 	// The cluster that the node is in now has nothing to do with it.
+	n.configure("cluster", "c1", "host", n.Host, "replicas", []string{n.relay.url})
 	other := n.container("other")
 	if _, err := other.call("DEL", direct); err != nil {
 		t.Error(err)

@@ -180,7 +180,7 @@ func TestGCNeedsConfigJSON(t *testing.T) {
 	n.pool("", nil, 20, 21)
 	id := n.leaked("", "lan")
 	n.configure()
-	own := fmt.Sprintf(`"host":%q,"netserviceEndpoint":%q`, n.Host, n.relay.url)
+	own := fmt.Sprintf(`"host":%q,"netserviceEndpoint":%q`, n.Host, n.plainRelay().url)
 	err := n.gc(conflist(t, "1.1.0", "lan", bridge, own, `{"type":"bcsnet-announce"}`))
 	n.wantError(err, "the configuration is wrong; no host")
 	n.holding(id)

@@ -3,6 +3,7 @@ package cni_test
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,14 +28,15 @@ func TestBadInput(t *testing.T) {
 		words []string
 	}{
 		"unknown version":   {strings.Replace(direct, "1.1.0", "7.0.0", 1), nil, []string{`"code": 1`, "incompatible CNI versions"}},
-		"too old a version": {strings.Replace(direct, "1.1.0", "0.2.0", 1), nil, []string{`"code": 1`}},
-		"no version":        {`{"name":"lan","ipam":{"type":"bcsnet-ipam"}}`, nil, []string{`"code": 1`}},
+		"too old a version": {strings.Replace(direct, "1.1.0", "0.0.9", 1), nil, []string{`"code": 1`}},
 		"no name":           {`{"cniVersion":"1.1.0","ipam":{"type":"bcsnet-ipam"}}`, nil, []string{`"code": 7`, "name"}},
 		"the type alone":    {`{"type":"bcsnet-ipam"}`, nil, []string{`"code": 7`, "name"}},
 		"not JSON":          {direct[:30], nil, []string{`"code": 6`}},
 		"nothing":           {"", nil, []string{`"code": 6`}},
 		"host":              {own(`"host":"node-1"`), nil, []string{`"code": 7`, "the network configuration is wrong", "ipam.host"}},
 		"endpoint":          {own(`"netserviceEndpoint":"ftp://x"`), nil, []string{`"code": 7`, "ipam.netserviceEndpoint[0]"}},
+		"range":             {own(`"range":"10.1.0.0/24"`), nil, []string{`"code": 7`, "ipam.range", "availableIPs"}},
+		"networks":          {own(`"networks":"storage"`), nil, []string{`"code": 7`, "ipam.networks", "is meant"}},
 		"several":           {own(`"probe":1,"routes":7`), nil, []string{`"code": 7`, "ipam.probe", "ipam.routes"}},
 		"no CNI_NETNS":      {direct, []string{"CNI_NETNS="}, []string{`"code": 4`, "CNI_NETNS"}},
 		"no CNI_IFNAME":     {direct, []string{"CNI_IFNAME="}, []string{`"code": 4`, "CNI_IFNAME"}},
@@ -54,7 +56,7 @@ func TestBadInput(t *testing.T) {
 			[]string{`"code": 100`, "(PodReplaced)"},
 		},
 		"a network of no pool": {own(`"network":"none"`), nil, []string{`"code": 100`, "(NetworkNotFound)", "none"}},
-		"another host":         {own(`"host":"10.250.250.250"`), nil, []string{`"code": 100`, "(HostNotInPool)", "10.250.250.250"}},
+		"another host":         {own(`"host":"10.250.250.250"`), nil, []string{`"code": 100`, "(NotPermitted)", "10.250.250.250"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := n.on(t)
@@ -69,7 +71,7 @@ func TestBadInput(t *testing.T) {
 	})
 	t.Run("VERSION", func(t *testing.T) {
 		out, err := pod.call("VERSION", `{"cniVersion":"1.1.0"}`)
-		for _, v := range []string{"0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"} {
+		for _, v := range []string{"0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"} {
 			if err != nil || !strings.Contains(out, `"`+v+`"`) {
 				t.Errorf("%q lacks %s: %v", out, v, err)
 			}
@@ -95,15 +97,17 @@ func TestClocks(t *testing.T) {
 			n := newNode(t)
 			n.pool("", nil, 20)
 			pod := n.container("web")
-			dir := t.TempDir()
 			args := &skel.CmdArgs{
 				ContainerID: pod.id, IfName: "eth0", Netns: pod.netns.Path(),
-				Args: fmt.Sprintf("K8S_POD_NAMESPACE=default;K8S_POD_NAME=%s;K8S_POD_UID=%s;IgnoreUnknown=1", pod.pod, pod.uid),
-				StdinData: fmt.Appendf(nil, `{"cniVersion":"1.1.0","name":"lan","ipam":{"type":"bcsnet-ipam","host":%q,
-					"netserviceEndpoint":%q,"configDir":"%s/etc","dataDir":"%s/var","runDir":"%s/run"}}`, n.Host, n.URL, dir, dir, dir),
+				Args:      fmt.Sprintf("K8S_POD_NAMESPACE=default;K8S_POD_NAME=%s;K8S_POD_UID=%s;IgnoreUnknown=1", pod.pod, pod.uid),
+				StdinData: []byte(direct),
 			}
+			n.write("etc/ca.crt", shared.ca)
+			n.configure("cluster", "c1", "host", n.Host, "replicas", []string{n.secureURL()}, "serverName",
+				"bcsnet-controller.bcsnet-system.svc", "dataDir", n.dir+"/var", "runDir", n.dir+"/run")
 			at := func(off time.Duration) *ipam.Plugin {
 				p := ipam.New(&bytes.Buffer{}, &bytes.Buffer{})
+				p.ConfigDir = filepath.Join(n.dir, "etc")
 				p.Now = func() time.Time { return time.Now().Add(off) }
 				return p
 			}

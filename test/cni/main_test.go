@@ -4,6 +4,7 @@ package cni_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -27,6 +28,8 @@ var shared struct {
 	admin      client.Client
 	controller *inprocess.Controller
 	caller     *http.Client
+	// ca is the CA of the controller's certificate.
+	ca string
 	// programs has our plugins, and killed those that a failpoint can kill.
 	programs, killed string
 }
@@ -48,7 +51,9 @@ func setUp(ctx context.Context, cp *controlplane.ControlPlane) (tearDown func() 
 	if err := cp.InstallManifests(ctx); err != nil {
 		return nil, err
 	}
-	shared.cluster, shared.caller = cp, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	shared.cluster, shared.caller = cp, &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}}
 	if shared.admin, err = cp.Admin(); err != nil {
 		return nil, err
 	}
@@ -65,7 +70,11 @@ func setUp(ctx context.Context, cp *controlplane.ControlPlane) (tearDown func() 
 		return nil, err
 	}
 	tearDown = func() error { return errors.Join(shared.controller.Stop(), os.RemoveAll(dir)) }
-	if err := errors.Join(build(ctx, shared.programs), shared.controller.WaitReady(ctx)); err != nil {
+	err = errors.Join(build(ctx, shared.programs), shared.controller.WaitReady(ctx))
+	if err == nil {
+		shared.ca, err = setUpAccount(ctx, shared.admin)
+	}
+	if err != nil {
 		return nil, errors.Join(err, tearDown())
 	}
 	return tearDown, nil

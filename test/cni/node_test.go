@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -33,6 +34,8 @@ type node struct {
 	dir string
 	// relay leads from the node to the controller.
 	relay *relay
+	// token is that of the node side's pod.
+	token string
 	// programs is where our plugins are.
 	programs string
 	// before runs in the shell that starts a plugin, once the directories are there.
@@ -43,7 +46,7 @@ type node struct {
 	ten int32
 }
 
-// newNode makes a node that is configured by a config.json, as by the installer's pod.
+// newNode makes a node that is configured as by the installer's pod: it asks over https with a token of its own.
 func newNode(t *testing.T) *node {
 	t.Helper()
 	l := lan.New(t)
@@ -66,7 +69,9 @@ func newNode(t *testing.T) *node {
 			t.Fatal(err)
 		}
 	}
-	n.relay = n.newRelay()
+	n.relay, n.token = n.newRelay(), n.identify()
+	n.write("etc/token", n.token)
+	n.write("etc/ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: n.relay.server.Certificate().Raw})))
 	n.configure("cluster", "c1", "host", n.Host, "replicas", []string{n.relay.url})
 	return n
 }
@@ -83,7 +88,7 @@ func (n *node) on(t *testing.T) *node {
 // configure writes config.json; fields come in pairs.
 func (n *node) configure(fields ...any) {
 	n.Helper()
-	config := map[string]any{}
+	config := map[string]any{"serverName": "example.com"} // that of the relay's certificate
 	for i := 0; i < len(fields); i += 2 {
 		config[fields[i].(string)] = fields[i+1]
 	}
@@ -97,6 +102,13 @@ func (n *node) configure(fields ...any) {
 func (n *node) write(name, text string) {
 	n.Helper()
 	if err := os.WriteFile(filepath.Join(n.dir, name), []byte(text), 0o600); err != nil {
+		n.Fatal(err)
+	}
+}
+
+func (n *node) remove(name string) {
+	n.Helper()
+	if err := os.Remove(filepath.Join(n.dir, name)); err != nil {
 		n.Fatal(err)
 	}
 }

@@ -1,19 +1,19 @@
 package cni_test
 
 import (
-	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"sync/atomic"
-	"time"
 )
 
-// relay is a replica as a node reaches it: it listens in the node's namespace and passes on to the controller.
+// relay is a replica as a node reaches it: it listens in the node's namespace and passes on to the controller. Over
+// https it has a certificate of its own, and passes the token on.
 type relay struct {
 	url    string
-	server *http.Server
+	server *httptest.Server
 	// asked counts requests.
 	asked atomic.Int32
 	// answer answers in place of the controller, where it is set.
@@ -23,7 +23,18 @@ type relay struct {
 // newRelay makes one that works.
 func (n *node) newRelay() *relay {
 	n.Helper()
-	target, err := url.Parse(n.URL)
+	return n.relayTo(n.secureURL(), true)
+}
+
+// plainRelay makes one that is asked over plain HTTP from the controller's own machine, and asks so.
+func (n *node) plainRelay() *relay {
+	n.Helper()
+	return n.relayTo(n.URL, false)
+}
+
+func (n *node) relayTo(controller string, secure bool) *relay {
+	n.Helper()
+	target, err := url.Parse(controller)
 	if err != nil {
 		n.Fatal(err)
 	}
@@ -34,26 +45,26 @@ func (n *node) newRelay() *relay {
 	})
 	proxy := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = r.In.Host },
-		Transport: &http.Transport{DisableKeepAlives: true},
+		Transport: shared.caller.Transport,
 	}
-	r := &relay{url: "http://" + listener.Addr().String()}
-	r.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(
-		func(w http.ResponseWriter, q *http.Request) {
-			r.asked.Add(1)
-			if answer := r.answer.Load(); answer != nil {
-				(*answer)(w, q)
-				return
-			}
-			proxy.ServeHTTP(w, q)
-		})}
-	served := make(chan error, 1)
-	go func() { served <- r.server.Serve(listener) }()
-	n.Cleanup(func() {
-		_ = r.server.Close()
-		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-			n.Error(err)
+	r := &relay{}
+	r.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		r.asked.Add(1)
+		if answer := r.answer.Load(); answer != nil {
+			(*answer)(w, q)
+			return
 		}
-	})
+		proxy.ServeHTTP(w, q)
+	}))
+	_ = r.server.Listener.Close()
+	r.server.Listener = listener
+	if secure {
+		r.server.StartTLS()
+	} else {
+		r.server.Start()
+	}
+	n.Cleanup(r.server.Close)
+	r.url = r.server.URL
 	return r
 }
 

@@ -102,6 +102,7 @@ func TestStatusOfConfigurations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := newNode(t)
+			n.remove("etc/ca.crt")
 			for file, text := range c.files {
 				n.write("etc/"+file, text)
 			}

@@ -43,7 +43,7 @@ func TestDel(t *testing.T) {
 
 func damage(t *testing.T, c *call) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(string(c.plugin.Attachments), id+"-eth0.json"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(string(c.plugin.Attachments), id+":eth0.json"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -51,7 +51,7 @@ func damage(t *testing.T, c *call) {
 // tree puts a directory with something in it into the place of the file, which then cannot be removed.
 func tree(t *testing.T, c *call) {
 	t.Helper()
-	path := filepath.Join(string(c.plugin.Attachments), id+"-eth0.json")
+	path := filepath.Join(string(c.plugin.Attachments), id+":eth0.json")
 	if err := errors.Join(os.Remove(path), os.MkdirAll(filepath.Join(path, "x"), 0o700)); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package announce
 import (
 	"encoding/json"
 	"io"
+	"net/netip"
 	"os"
 	"os/exec"
 	"syscall"
@@ -22,14 +23,14 @@ const linkFile = 3
 // repetition is what a process reads that repeats announcements.
 type repetition struct {
 	// Link is the index of the link in the socket's namespace.
-	Link     int                 `json:"link"`
-	Messages []neighbour.Message `json:"messages"`
+	Link  int          `json:"link"`
+	Addrs []netip.Addr `json:"addrs"`
 }
 
-// repeatLater starts a process that repeats the messages and ends within a second, so that a pod's start does not wait
-// for it. The process has the sender's socket, and nothing of the runtime's that the runtime waits for.
-func (p *Plugin) repeatLater(sender *neighbour.Sender, messages []neighbour.Message) error {
-	text, err := json.Marshal(repetition{sender.Index(), messages})
+// repeatLater starts a process that repeats the announcements and ends within a second, so that a pod's start does not
+// wait for it. The process has the sender's socket, and nothing of the runtime's that the runtime waits for.
+func (p *Plugin) repeatLater(sender *neighbour.Sender, addrs []netip.Addr) error {
+	text, err := json.Marshal(repetition{sender.Index(), addrs})
 	if err != nil {
 		return err
 	}
@@ -52,8 +53,9 @@ func (p *Plugin) repeatLater(sender *neighbour.Sender, messages []neighbour.Mess
 	return later.Process.Release()
 }
 
-// Repeat sends again what it reads from standard input, with the socket of a plugin that has ended. It ends early when
-// the link has gone: the pod has, too.
+// Repeat announces again the addresses that it reads from standard input, with the socket of a plugin that has ended,
+// at the MAC that the link has then: a plugin behind may have set another one. It ends early when the link has gone:
+// the pod has, too.
 func Repeat(in io.Reader) {
 	var r repetition
 	if err := json.NewDecoder(in).Decode(&r); err != nil {
@@ -62,7 +64,7 @@ func Repeat(in io.Reader) {
 	sender := neighbour.NewSender(os.NewFile(linkFile, "link"), r.Link)
 	for _, pause := range pauses() {
 		<-time.After(pause)
-		if err := sender.Send(r.Messages); err != nil {
+		if err := announceOn(sender, r.Addrs); err != nil {
 			return
 		}
 	}

@@ -23,25 +23,34 @@ const (
 
 // send announces every address over a link, and has that repeated after the answer.
 func (p *Plugin) send(l netlink.Link, have *attached) error {
+	sender, err := neighbour.OpenSender(link.Interface(l))
+	if err != nil {
+		return err
+	}
+	if err := announceOn(sender, have.addrs()); err != nil {
+		return err
+	}
+	if err := p.repeatLater(sender, have.addrs()); err != nil {
+		p.logf("%s is announced once, as that cannot be repeated: %v", have.addrs(), err)
+	}
+	return nil
+}
+
+// announceOn announces addresses over a link, at the MAC that it has now.
+func announceOn(sender *neighbour.Sender, addrs []netip.Addr) error {
+	mac, err := sender.MAC()
+	if err != nil {
+		return err
+	}
 	var messages []neighbour.Message
-	for _, addr := range have.addrs() {
-		of, err := neighbour.Announcements(addr, l.Attrs().HardwareAddr)
+	for _, addr := range addrs {
+		of, err := neighbour.Announcements(addr, mac)
 		if err != nil {
 			return err
 		}
 		messages = append(messages, of...)
 	}
-	sender, err := neighbour.OpenSender(link.Interface(l))
-	if err != nil {
-		return err
-	}
-	if err := sender.Send(messages); err != nil {
-		return err
-	}
-	if err := p.repeatLater(sender, messages); err != nil {
-		p.logf("%s is announced once, as that cannot be repeated: %v", have.addrs(), err)
-	}
-	return nil
+	return sender.Send(messages)
 }
 
 // askGateways returns an error that names the gateways which do not answer.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/nodefile"
 )
 
 const (
@@ -21,6 +23,9 @@ type Attachment struct {
 	IfName      string `json:"ifName"`
 	// CNINetwork is the name of the network configuration that the ADD was for.
 	CNINetwork string `json:"cniNetwork,omitempty"`
+	// Pod is namespace/name of whom the container is of, and PodUID the UID, empty where the runtime names none.
+	Pod    string `json:"pod,omitempty"`
+	PodUID string `json:"podUID,omitempty"`
 	// MAC is the MAC that goes with the address; empty where the allocator names none, as for IPv6 alone.
 	MAC string `json:"mac,omitempty"`
 	// MTU is the pool's in octets; 0 where the pool does not say.
@@ -47,9 +52,12 @@ func (a *Attachment) HardwareAddr() (net.HardwareAddr, error) {
 	return mac, nil
 }
 
-// validate returns an error that names the first field which cannot be right.
-func (a *Attachment) validate() error {
-	if err := validName(a.ContainerID, a.IfName); err != nil {
+// Attachment returns whose it is.
+func (a *Attachment) Attachment() (id, ifName string) { return a.ContainerID, a.IfName }
+
+// Validate returns an error that names the first field which cannot be right.
+func (a *Attachment) Validate() error {
+	if err := nodefile.ValidNames(a.ContainerID, a.IfName); err != nil {
 		return err
 	}
 	if _, err := a.HardwareAddr(); err != nil {

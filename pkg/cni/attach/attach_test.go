@@ -40,10 +40,10 @@ func TestWriteReadRemove(t *testing.T) {
 		}
 	}
 	files, err := os.ReadDir(string(dir))
-	if err != nil || len(files) != 1 || files[0].Name() != "3f1c9a-eth0.json" {
+	if err != nil || len(files) != 1 || files[0].Name() != "3f1c9a:eth0.json" {
 		t.Errorf("the directory has %v, %v", files, err)
 	}
-	if info, err := os.Stat(filepath.Join(string(dir), "3f1c9a-eth0.json")); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(filepath.Join(string(dir), "3f1c9a:eth0.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file's mode is %v, %v", info.Mode(), err)
 	}
 	for range 2 {
@@ -60,7 +60,7 @@ func TestWriteReadRemove(t *testing.T) {
 func TestNames(t *testing.T) {
 	parent := t.TempDir()
 	dir := Dir(filepath.Join(parent, "attach"))
-	if err := os.WriteFile(filepath.Join(parent, "x-eth0.json"), []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(parent, "x:eth0.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ id, ifName string }{
@@ -139,7 +139,7 @@ func TestWriteFails(t *testing.T) {
 		t.Error("a file in the place of the directory: no error")
 	}
 	taken := Dir(filepath.Join(parent, "taken"))
-	if err := os.MkdirAll(filepath.Join(string(taken), "3f1c9a-eth0.json", "x"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(string(taken), "3f1c9a:eth0.json", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := taken.Write(attachment()); err == nil {
@@ -167,7 +167,7 @@ func TestReadDamaged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			path := filepath.Join(dir, "3f1c9a-eth0.json")
+			path := filepath.Join(dir, "3f1c9a:eth0.json")
 			if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func TestReadDamaged(t *testing.T) {
 			}
 		})
 	}
-	if a, err := decode([]byte(right[:len(right)-1] + `,"later":1}`)); err != nil {
+	if a, err := Dir("").files().Decode([]byte(right[:len(right)-1] + `,"later":1}`)); err != nil {
 		t.Errorf("a field of a newer release: %v, %v", a, err)
 	}
 }
@@ -188,7 +188,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"containerID":"../x","ifName":"..","addrs":null}`))
 	dir := Dir(f.TempDir())
 	f.Fuzz(func(t *testing.T, content []byte) {
-		a, err := decode(content)
+		a, err := dir.files().Decode(content)
 		if err != nil {
 			return
 		}

@@ -6,28 +6,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
 // Prune removes the files of one network's attachments that are older than a time, but those that valid reports. Files
 // that cannot be read stay: nobody knows whose they are, and the directory does not outlive a boot.
 func (d Dir) Prune(cniNetwork string, before time.Time, valid func(id, ifName string) bool) error {
-	files, err := os.ReadDir(string(d))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	names, err := d.files().Names()
 	var failed error
-	for _, file := range files {
-		info, err := file.Info()
-		if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(file.Name(), suffix) {
+	for _, name := range names {
+		path := filepath.Join(string(d), name)
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() || !info.ModTime().Before(before) {
 			continue
 		}
-		if !info.ModTime().Before(before) {
-			continue
-		}
-		path := filepath.Join(string(d), file.Name())
-		a, err := read(path)
+		a, err := d.files().Load(path)
 		if err != nil || a.CNINetwork != cniNetwork || valid(a.ContainerID, a.IfName) {
 			continue
 		}

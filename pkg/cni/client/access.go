@@ -4,16 +4,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/cni/nodefile"
 )
 
 const (
@@ -37,37 +35,30 @@ type Access struct {
 	Token string
 }
 
-// ReadFile returns the content of a file of the node's configuration; nil where there is none.
-func ReadFile(dir, name string) ([]byte, error) {
-	f, err := os.Open(filepath.Join(dir, name))
+// Files are what the node's directory has. Each is nil where there is no such file.
+type Files struct{ Config, CA, Token []byte }
+
+// ReadFiles reads the node's directory, which is root's, as is all in it.
+func ReadFiles(dir string) (f Files, err error) {
+	d, err := nodefile.OpenRoots(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return f, nil
 	}
 	if err != nil {
-		return nil, err
+		return f, err
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
-	case len(text) > maxFile:
-		return nil, fmt.Errorf("%s has more than %d octets", f.Name(), maxFile)
+	defer d.Close()
+	for name, text := range map[string]*[]byte{nodeFile: &f.Config, caFile: &f.CA, tokenFile: &f.Token} {
+		var bad error
+		*text, bad = d.Read(name, maxFile)
+		err = errors.Join(err, bad)
 	}
-	return text, nil
+	return f, err
 }
 
-// NodeFile returns the text of config.json; nil where there is none.
-func NodeFile(dir string) ([]byte, error) { return ReadFile(dir, nodeFile) }
-
-// Credentials returns an Access with what the node's directory has of CA and token.
-func Credentials(dir string) (a Access, err error) {
-	if a.CA, err = ReadFile(dir, caFile); err != nil {
-		return a, err
-	}
-	token, err := ReadFile(dir, tokenFile)
-	a.Token = strings.TrimSpace(string(token))
-	return a, err
+// Access returns the way to replicas whom the node's own configuration names.
+func (f Files) Access(replicas []*url.URL, serverName string) Access {
+	return Access{Replicas: replicas, ServerName: serverName, CA: f.CA, Token: strings.TrimSpace(string(f.Token))}
 }
 
 // Check returns an error where the replicas cannot be reached by what the node has: one is reached over https, and

@@ -341,8 +341,8 @@ func write(t *testing.T, dir, name, text string) {
 func nodeClient(t *testing.T, dir, serverName string, replicas ...*url.URL) *Client {
 	t.Helper()
 	return &Client{Now: time.Now, Access: func() (Access, error) {
-		a, err := Credentials(dir)
-		a.Replicas, a.ServerName = replicas, serverName
+		files, err := ReadFiles(dir)
+		a := files.Access(replicas, serverName)
 		return a, errors.Join(err, a.Check())
 	}}
 }
@@ -435,17 +435,17 @@ func TestPing(t *testing.T) {
 // TestFiles has files of the node that cannot be what they are to be.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
-	if text, err := NodeFile(dir); text != nil || err != nil {
-		t.Errorf("none: %q, %v", text, err)
+	if files, err := ReadFiles(dir); files.Config != nil || err != nil {
+		t.Errorf("none: %+v, %v", files, err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, tokenFile), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Credentials(dir); err == nil || !strings.Contains(err.Error(), tokenFile) {
+	if _, err := ReadFiles(dir); err == nil || !strings.Contains(err.Error(), tokenFile) {
 		t.Errorf("a directory: %v", err)
 	}
 	write(t, dir, nodeFile, strings.Repeat(" ", maxFile+1))
-	if _, err := NodeFile(dir); err == nil || !strings.Contains(err.Error(), "octets") {
+	if _, err := ReadFiles(dir); err == nil || !strings.Contains(err.Error(), "octets") {
 		t.Errorf("too large: %v", err)
 	}
 }

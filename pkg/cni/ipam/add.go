@@ -51,6 +51,10 @@ func (c *call) ready() error {
 	if err := c.settings.Complete(); err != nil {
 		return configError("the configuration", err)
 	}
+	// Many of them say which addresses are meant. Those of any other pool would be of the wrong network.
+	if err := c.conf.Followed(); err != nil {
+		return configError("the network configuration", err)
+	}
 	return nil
 }
 
@@ -58,7 +62,7 @@ func (c *call) ready() error {
 func (c *call) hand(a *allocation) error {
 	x := &attach.Attachment{
 		ContainerID: c.line.ContainerID, IfName: c.line.IfName, CNINetwork: c.cniNetwork(), MAC: a.mac(c.conf.Wish.MAC),
-		Addrs: a.netips(), Pool: a.addrs[0].Pool, Migration: a.Migration,
+		Addrs: a.netips(), Pool: a.addrs[0].Pool, Migration: a.Migration, Pod: c.conf.Pod.String(), PodUID: c.conf.Pod.UID,
 	}
 	for _, addr := range a.addrs {
 		x.MTU = smaller(x.MTU, addr.MTU)

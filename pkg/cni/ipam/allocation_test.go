@@ -136,13 +136,13 @@ func TestResult(t *testing.T) {
 	}
 	want := `{"cniVersion":"1.1.0","dns":{"domain":"a.example","nameservers":["192.0.2.53","2001:db8::53"],` +
 		`"search":["a","b"]},"ips":[{"address":"10.0.0.21/24","gateway":"10.0.0.1"},{"address":"2001:db8::21/64"}],` +
-		`"routes":[{"dst":"0.0.0.0/0"},{"dst":"192.0.2.0/24","gw":"10.0.0.9","mtu":1000},{"dst":"2001:db8:2::/48"}]}`
+		`"routes":[{"dst":"0.0.0.0/0","gw":"10.0.0.1"},{"dst":"192.0.2.0/24","gw":"10.0.0.9","mtu":1000},{"dst":"2001:db8:2::/48"}]}`
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Errorf("two families (-want +got):\n%s", diff)
 	}
 	a.addrs = a.addrs[:1]
 	text, err = json.Marshal(c.result(a).Routes)
-	if diff := cmp.Diff(`[{"dst":"0.0.0.0/0"},{"dst":"192.0.2.0/24","gw":"10.0.0.9","mtu":1000}]`, string(text)); err != nil || diff != "" {
+	if diff := cmp.Diff(`[{"dst":"0.0.0.0/0","gw":"10.0.0.1"},{"dst":"192.0.2.0/24","gw":"10.0.0.9","mtu":1000}]`, string(text)); err != nil || diff != "" {
 		t.Errorf("IPv4 alone: %v (-want +got):\n%s", err, diff)
 	}
 }

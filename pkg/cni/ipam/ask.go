@@ -12,10 +12,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 )
 
-// noPod stands in for the names of a pod that the runtime did not name. The allocator wants some at a DEL, and frees
-// by the container alone.
-const noPod = "unknown"
-
 // ask sends one request of the call.
 func (c *call) ask(ctx context.Context, method, path string, body any, accept func(json.RawMessage) error) error {
 	return c.client.Do(ctx, client.Call{

@@ -1,8 +1,10 @@
 package ipam
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/containernetworking/cni/pkg/skel"
@@ -19,10 +21,12 @@ type call struct {
 	plugin   *Plugin
 	conf     netconf.Conflist
 	settings netconf.Settings
-	client   *client.Client
-	state    runstate.State
-	netns    string
-	began    time.Time
+	// files are those of the node's directory until they are used.
+	files  *client.Files
+	client *client.Client
+	state  runstate.State
+	netns  string
+	began  time.Time
 	// line is what calls.log says of the call.
 	line runstate.Call
 }
@@ -35,13 +39,12 @@ func (p *Plugin) begin(command string, args *skel.CmdArgs) (*call, error) {
 	}
 	conf, err := netconf.Parse(args.StdinData, args.Args)
 	c.conf = conf
+	c.conf.CNIVersion = cmp.Or(conf.CNIVersion, "0.1.0") // as CNI takes one without
 	c.line.CNINetwork, c.line.Pod = conf.Name, conf.Pod.String()
-	node, nodeErr := c.node()
-	c.settings = netconf.Merge(conf, node)
+	var nodeErr error
+	c.files, c.settings, nodeErr = c.read()
 	c.client = &client.Client{Access: c.access, Now: p.Now}
-	if len(conf.Unknown) > 0 {
-		c.note("ipam has fields that this release does not know: %v", conf.Unknown)
-	}
+	c.noteUnfollowed()
 	switch {
 	case err != nil:
 		return c, configError("the network configuration", err)
@@ -55,48 +58,58 @@ func (p *Plugin) begin(command string, args *skel.CmdArgs) (*call, error) {
 	return c, nil
 }
 
-func (c *call) configDir() string {
-	if c.conf.ConfigDir != "" {
-		return c.conf.ConfigDir
+// noteUnfollowed writes down which fields of the network configuration say nothing here.
+func (c *call) noteUnfollowed() {
+	if len(c.conf.Former) > 0 {
+		c.note("config.json in %s says what these fields do not say any more: %s", c.plugin.ConfigDir,
+			strings.Join(c.conf.Former, ", "))
 	}
-	return c.plugin.ConfigDir
+	if len(c.conf.Replicas) > 0 && !c.settings.ByConflist {
+		c.note("replicas of config.json in %s go before ipam.netserviceEndpoint", c.plugin.ConfigDir)
+	}
+	for _, unknown := range c.conf.Unknown {
+		c.note("%v", unknown)
+	}
 }
 
-// node reads config.json. A node without one is configured by the network configuration alone.
-func (c *call) node() (n netconf.Node, err error) {
-	text, err := client.NodeFile(c.configDir())
+// read reads the node's directory. A node without config.json is configured by the network configuration alone.
+func (c *call) read() (*client.Files, netconf.Settings, error) {
+	var n netconf.Node
+	files, err := client.ReadFiles(c.plugin.ConfigDir)
 	if err != nil {
-		return n, ioError("config.json cannot be read", err)
+		return nil, netconf.Merge(c.conf, n), ioError("the node's configuration cannot be read", err)
 	}
-	if text == nil {
-		return n, nil
+	if files.Config != nil {
+		if n, err = netconf.ParseNode(files.Config); err != nil {
+			err = configError("config.json in "+c.plugin.ConfigDir, err)
+		}
 	}
-	if n, err = netconf.ParseNode(text); err != nil {
-		return n, configError("config.json in "+c.configDir(), err)
-	}
-	return n, nil
+	return &files, netconf.Merge(c.conf, n), err
 }
 
-// access reads how the replicas are reached, as the files are now.
+// access returns how the replicas are reached: at first by what the call began with, then as the files are now. Whoever
+// may write a network configuration does not choose who is shown the node's token: replicas that it names get none.
 func (c *call) access() (client.Access, error) {
-	node, err := c.node()
-	if err != nil {
-		return client.Access{}, err
+	files, s := c.files, c.settings
+	c.files = nil
+	if files == nil {
+		var err error
+		if files, s, err = c.read(); err != nil {
+			return client.Access{}, err
+		}
 	}
-	a, err := client.Credentials(c.configDir())
-	if err != nil {
-		return a, ioError("ca.crt or token cannot be read", err)
+	if s.ByConflist {
+		files = &client.Files{}
 	}
-	s := netconf.Merge(c.conf, node)
-	a.Replicas, a.ServerName = s.Replicas, s.ServerName
+	a := files.Access(s.Replicas, s.ServerName)
 	if err := a.Check(); err != nil {
-		return a, configError(c.configDir(), err)
+		return a, configError(c.plugin.ConfigDir, err)
 	}
 	return a, nil
 }
 
 func (c *call) run() runstate.Dir          { return runstate.Dir(c.settings.RunDir) }
-func (c *call) attachments() attach.Dir    { return attach.Dir(c.settings.RunDir + "/attach") }
+func (c *call) attachments() attach.Dir    { return attach.In(c.settings.RunDir) }
 func (c *call) records() undelivered.Store { return undelivered.In(c.settings.DataDir) }
 
 // startedAt returns when the call began, in the form of the allocator.
@@ -137,23 +150,24 @@ func (c *call) end(err error) error {
 
 // log appends a line to calls.log. Without it the call is the same.
 func (c *call) log(line runstate.Call) {
-	if err := runstate.Dir(c.settings.LogDir).Log(line); err != nil {
+	if err := c.run().Log(line); err != nil {
 		fmt.Fprintf(c.plugin.Stderr, "bcsnet-ipam: %v\n", err)
 	}
 }
 
 // keepState writes down that a replica answered, and whether pools are full.
 func (c *call) keepState(err error) {
-	c.state.AnsweredAt, c.state.Replica = c.plugin.Now(), c.client.Replica
-	if c.line.Command == "ADD" {
+	failed := c.run().Update(func(s *runstate.State) {
+		s.AnsweredAt, s.Replica = c.plugin.Now(), c.client.Replica
 		switch full := fullOf(err); {
+		case c.line.Command != "ADD":
 		case full != "":
-			c.state.PoolsFull = &runstate.Full{At: c.plugin.Now(), Message: full}
+			s.PoolsFull = &runstate.Full{At: c.plugin.Now(), Message: full}
 		case err == nil:
-			c.state.PoolsFull = nil
+			s.PoolsFull = nil
 		}
-	}
-	if err := c.run().Write(c.state); err != nil {
-		c.note("%v", err)
+	})
+	if failed != nil {
+		c.note("%v", failed)
 	}
 }

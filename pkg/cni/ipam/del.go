@@ -54,13 +54,19 @@ func (c *call) del(ctx context.Context) {
 	failpoint.Kill("ipam-del-recorded")
 }
 
-// later reports whether a replica that refused a release can take it later: by itself, or once this node asks over
-// https, as nodes do that are on their way to it.
-func later(r *client.Refusal) bool { return r.Retry || r.Reason == ipam.ReasonPlainHTTP }
+// later reports whether a replica that refused a release can take it later: by itself, once this node asks over https,
+// as nodes do that are on their way to it, or once the replica is of this release, which wants no pod's names.
+func later(r *client.Refusal) bool {
+	return r.Retry || r.Reason == ipam.ReasonPlainHTTP || r.Reason == ipam.ReasonMissingField
+}
 
 func (c *call) record() undelivered.Record {
-	return undelivered.Record{
+	r := undelivered.Record{
 		Cluster: c.settings.Cluster, Host: c.settings.Host, ContainerID: c.line.ContainerID, IfName: c.line.IfName,
 		Pod: c.conf.Pod.String(), PodUID: c.conf.Pod.UID, StartedAt: c.began,
 	}
+	if c.settings.ByConflist {
+		r.Replicas = texts(c.settings.Replicas)
+	}
+	return r
 }

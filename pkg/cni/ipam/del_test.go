@@ -40,7 +40,7 @@ func TestDELOvertakenByAnADD(t *testing.T) {
 	}))
 	defer server.Close()
 	var out, log bytes.Buffer
-	err := New(&out, &log).Funcs().Del(&skel.CmdArgs{ContainerID: "3f4e", IfName: "eth0", StdinData: configured(server.URL, dir, "")})
+	err := onNode(t, dir, &out, &log, server.URL).Funcs().Del(&skel.CmdArgs{ContainerID: "3f4e", IfName: "eth0", StdinData: configured("")})
 	if err != nil || !strings.Contains(log.String(), "asked for since (ReleaseOutdated)") {
 		t.Errorf("DEL: %v, with notes %q", err, &log)
 	}
@@ -62,28 +62,18 @@ func TestDELByPlainHTTP(t *testing.T) {
 		fmt.Fprintf(w, `{%s,"request_id":%q}`, answer, q.Header.Get("X-Request-Id"))
 	}))
 	defer server.Close()
-	if err := os.Mkdir(dir+"/e", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	config := fmt.Sprintf(`{"cluster":"c1","host":"10.0.0.11","replicas":[%q],"dataDir":"%s/v","runDir":"%s/r"}`, server.URL, dir, dir)
-	if err := os.WriteFile(dir+"/e/config.json", []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p := onNode(t, dir, io.Discard, io.Discard, server.URL)
 	left := func(want int) {
 		t.Helper()
 		if n, err := undelivered.In(dir + "/v").Len(); n != want || err != nil {
 			t.Errorf("%d records are left, want %d, %v", n, want, err)
 		}
 	}
-	err := New(io.Discard, io.Discard).Funcs().Del(&skel.CmdArgs{
-		ContainerID: "3f4e", IfName: "eth0", StdinData: configured(server.URL, dir, `,"cluster":"c1"`),
-	})
+	err := p.Funcs().Del(&skel.CmdArgs{ContainerID: "3f4e", IfName: "eth0", StdinData: configured("")})
 	if err != nil {
 		t.Error(err)
 	}
 	left(1)
-	p := New(io.Discard, io.Discard)
-	p.ConfigDir = dir + "/e"
 	if d, err := p.Deliver(t.Context()); d.Dropped != 0 || d.Left != 1 {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -95,10 +85,23 @@ func TestDELByPlainHTTP(t *testing.T) {
 	left(0)
 }
 
-// configured returns a network configuration that needs no other file, with its directories below one.
-func configured(url, dir, more string) []byte {
-	return fmt.Appendf(nil, `{"cniVersion":"1.1.0","name":"lan","ipam":{"type":"bcsnet-ipam","host":"10.0.0.11",
-		"netserviceEndpoint":%q,"configDir":"%s/e","dataDir":"%s/v","runDir":"%s/r"%s}}`, url, dir, dir, dir, more)
+// configured returns a network configuration, with more fields in its section ipam.
+func configured(more string) []byte {
+	return fmt.Appendf(nil, `{"cniVersion":"1.1.0","name":"lan","ipam":{"type":"bcsnet-ipam"%s}}`, more)
+}
+
+// onNode returns a plugin whose directories are below one: its config.json is in e, and v and r are those of data.
+func onNode(t *testing.T, dir string, out, log io.Writer, replicas ...string) *Plugin {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{
+		"cluster": "c1", "host": "10.0.0.11", "replicas": replicas, "dataDir": dir + "/v", "runDir": dir + "/r",
+	})
+	if err := errors.Join(err, os.MkdirAll(dir+"/e", 0o700), os.WriteFile(dir+"/e/config.json", text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	p := New(out, log)
+	p.ConfigDir = dir + "/e"
+	return p
 }
 
 // TestForDEL has what libraries would refuse; all that can be used is kept.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"slices"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/cni/client"
@@ -50,8 +52,11 @@ func (c *call) deliverOne(ctx context.Context, r undelivered.Record) error {
 	if !r.Host.IsValid() {
 		r.Host = c.settings.Host
 	}
-	if !r.Host.IsValid() {
+	switch {
+	case !r.Host.IsValid():
 		return fmt.Errorf("%w: no host is known", undelivered.ErrLater)
+	case c.settings.ByConflist && !slices.Equal(r.Replicas, texts(c.settings.Replicas)):
+		return fmt.Errorf("%w: it is for others than the network configuration names", undelivered.ErrLater)
 	}
 	err := c.send(ctx, r, true)
 	var refused *client.Refusal
@@ -64,4 +69,12 @@ func (c *call) deliverOne(ctx context.Context, r undelivered.Record) error {
 		return fmt.Errorf("%w: %w", undelivered.ErrLater, err)
 	}
 	return fmt.Errorf("%w: %w", undelivered.ErrRefused, err)
+}
+
+// texts returns URLs as they are written.
+func texts(urls []*url.URL) (all []string) {
+	for _, u := range urls {
+		all = append(all, u.String())
+	}
+	return all
 }

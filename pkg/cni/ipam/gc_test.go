@@ -90,13 +90,13 @@ func TestGC(t *testing.T) {
 					continue
 				}
 				before := time.Now().Add(-time.Hour)
-				if err := os.Chtimes(filepath.Join(string(files), id+"-eth0.json"), before, before); err != nil {
+				if err := os.Chtimes(filepath.Join(string(files), id+":eth0.json"), before, before); err != nil {
 					t.Fatal(err)
 				}
 			}
-			config := strings.TrimSuffix(string(configured(server.URL, dir, c.own)), "}") + c.more + "}"
+			config := strings.TrimSuffix(string(configured(c.own)), "}") + c.more + "}"
 			var out, log bytes.Buffer
-			err := New(&out, &log).Collect(context.Background(), []byte(config))
+			err := onNode(t, dir, &out, &log, server.URL).Collect(context.Background(), []byte(config))
 			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 				t.Errorf("GC: %v, want %q", err, c.err)
 			}
@@ -133,12 +133,12 @@ func TestGCOfAnEarlierRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(filepath.Join(string(files), "gone-eth0.json"), before, before); err != nil {
+	if err := os.Chtimes(filepath.Join(string(files), "gone:eth0.json"), before, before); err != nil {
 		t.Fatal(err)
 	}
-	config := strings.TrimSuffix(string(configured(server.URL, dir, "")), "}") + `,"cni.dev/valid-attachments":[]}`
+	config := strings.TrimSuffix(string(configured("")), "}") + `,"cni.dev/valid-attachments":[]}`
 	var out, log bytes.Buffer
-	if err := New(&out, &log).Collect(context.Background(), []byte(config)); err != nil {
+	if err := onNode(t, dir, &out, &log, server.URL).Collect(context.Background(), []byte(config)); err != nil {
 		t.Errorf("GC: %v", err)
 	}
 	if _, err := files.Read("gone", "eth0"); err != nil {

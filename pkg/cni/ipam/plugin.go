@@ -1,14 +1,17 @@
 package ipam
 
 import (
+	"cmp"
 	"context"
 	"io"
+	"os"
 	"time"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/version"
 	"github.com/google/uuid"
 
+	"github.com/bcsnet/bcsnet/pkg/cni/attach"
 	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
 	"github.com/bcsnet/bcsnet/pkg/cni/probe"
 )
@@ -17,14 +20,14 @@ import (
 const (
 	addTime    = 30 * time.Second
 	delTime    = 5 * time.Second
-	checkTime  = 30 * time.Second
+	checkTime  = 5 * time.Second
 	gcTime     = 30 * time.Second
 	statusTime = time.Second
 )
 
 // Plugin answers the commands of CNI.
 type Plugin struct {
-	// ConfigDir has config.json, ca.crt and token, where the network configuration names no other directory.
+	// ConfigDir has config.json, ca.crt and token.
 	ConfigDir string
 	// Stdout gets results, and Stderr what the runtime's log shows.
 	Stdout, Stderr io.Writer
@@ -41,7 +44,8 @@ type Plugin struct {
 // New returns the plugin as it runs on a node.
 func New(stdout, stderr io.Writer) *Plugin {
 	return &Plugin{
-		ConfigDir: netconf.DefaultConfigDir, Stdout: stdout, Stderr: stderr, Now: time.Now, NewID: uuid.NewString,
+		ConfigDir: cmp.Or(os.Getenv(netconf.ConfigDirVariable), netconf.DefaultConfigDir), Stdout: stdout,
+		Stderr: stderr, Now: time.Now, NewID: uuid.NewString,
 		Probe: probe.Probe, LinkVLAN: linkVLAN,
 	}
 }
@@ -51,5 +55,13 @@ func (p *Plugin) Funcs() skel.CNIFuncs {
 	return skel.CNIFuncs{Add: p.add, Del: p.del, Check: p.check, GC: p.gc, Status: p.status}
 }
 
-// Versions returns the versions of the CNI specification that the plugin answers in.
-func Versions() version.PluginInfo { return version.VersionsStartingFrom("0.3.0") }
+// Versions returns the versions of the CNI specification that the plugin answers in: all, as those of other IPAM
+// plugins. A network configuration without one is of 0.1.0.
+func Versions() version.PluginInfo { return version.All }
+
+// Attachments returns the directory that ADDs leave what they were answered in.
+func (p *Plugin) Attachments() (attach.Dir, error) {
+	c := &call{plugin: p}
+	_, settings, err := c.read()
+	return attach.In(settings.RunDir), err
+}

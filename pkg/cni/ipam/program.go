@@ -24,6 +24,8 @@ const (
 	drainTime = time.Minute
 	// maxConfig bounds a network configuration, in octets: the list of a GC is in it.
 	maxConfig = 16 << 20
+	// noName stands in for the name of a network that has none.
+	noName = "unknown"
 )
 
 // Stdin returns what CNI's library is to read as standard input: for a DEL, another text than the runtime's. A DEL
@@ -57,7 +59,7 @@ func forDEL(text []byte) []byte {
 	}
 	var name, version string
 	if json.Unmarshal(fields["name"], &name) != nil || utils.ValidateNetworkName(name) != nil {
-		fields["name"] = marshal(noPod)
+		fields["name"] = marshal(noName)
 	}
 	versions := Versions().SupportedVersions()
 	if json.Unmarshal(fields["cniVersion"], &version) != nil || !slices.Contains(versions, version) {

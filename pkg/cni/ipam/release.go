@@ -1,7 +1,6 @@
 package ipam
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +29,8 @@ func (c *call) release(ctx context.Context, at time.Time) error {
 func (c *call) send(ctx context.Context, r undelivered.Record, once bool) error {
 	namespace, name, _ := strings.Cut(r.Pod, "/")
 	request := wire.ReleaseRequest{
-		Host: r.Host.String(), ContainerID: r.ContainerID, IfName: r.IfName, PodName: cmp.Or(name, noPod),
-		PodNamespace: cmp.Or(namespace, noPod), PodUID: r.PodUID, StartedAt: r.StartedAt.Format(time.RFC3339Nano),
+		Host: r.Host.String(), ContainerID: r.ContainerID, IfName: r.IfName, PodName: name, PodNamespace: namespace,
+		PodUID: r.PodUID, StartedAt: r.StartedAt.Format(time.RFC3339Nano),
 	}
 	question := client.Call{
 		Method: http.MethodDelete, Path: wire.Prefix, RequestID: c.line.RequestID, Body: request, Once: true,

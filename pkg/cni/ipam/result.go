@@ -7,6 +7,7 @@ import (
 
 	"github.com/containernetworking/cni/pkg/types"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
+	"golang.org/x/sys/unix"
 )
 
 // result returns what the main plugin gets: addresses, routes and DNS. The interfaces are the main plugin's, as the
@@ -21,7 +22,23 @@ func (c *call) result(a *allocation) *types100.Result {
 		r.IPs = append(r.IPs, ip)
 	}
 	r.Routes, r.DNS = c.routes(a), a.dns()
+	for _, route := range r.Routes {
+		if route.GW == nil && (route.Scope == nil || *route.Scope == unix.RT_SCOPE_UNIVERSE) {
+			route.GW = a.gatewayOf(route)
+		}
+	}
 	return r
+}
+
+// gatewayOf returns the one that a route without one goes by: main plugins take it, and others, such as Multus, show
+// what the result says. It is nil for none.
+func (a *allocation) gatewayOf(r *types.Route) net.IP { //nolint:forbidigo // the library wants it
+	for _, addr := range a.addrs {
+		if addr.gateway.IsValid() && addr.gateway.BitLen() == 8*len(r.Dst.IP) { //nolint:forbidigo // as above
+			return addr.gateway.AsSlice()
+		}
+	}
+	return nil
 }
 
 // routes returns those of the network configuration, then those of the pools to other networks. A route of a family

@@ -39,7 +39,7 @@ func (c *call) status(ctx context.Context) error {
 	}
 	if access.Secure() && access.Token == "" {
 		return cniError(types.ErrPluginNotAvailable, "hint: the installer's pod on this node writes it",
-			"the token in %s is missing or empty", c.configDir())
+			"the token in %s is missing or empty", c.plugin.ConfigDir)
 	}
 	fails := func(word string) bool { return slices.Contains(c.conf.StatusFails, word) }
 	if c.state == (runstate.State{}) || fails(netconf.StatusAllocator) {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/bcsnet/bcsnet/pkg/cni/attach"
 	"github.com/bcsnet/bcsnet/pkg/cni/client"
 	"github.com/bcsnet/bcsnet/pkg/cni/probe"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
@@ -113,11 +115,27 @@ func (c *call) probe(ctx context.Context, a *allocation) []probe.Answer {
 		if still, err := c.plugin.Probe(ctx, request); err == nil {
 			answers = still
 		}
+		answers = slices.DeleteFunc(answers, c.ofOwnEarlier)
 	}
 	if err != nil && !errors.Is(err, probe.ErrNoLink) {
 		c.note("nobody was asked whether %v are in use: %v", a.netips(), err)
 	}
 	return answers
+}
+
+// ofOwnEarlier reports whether an answer is of an earlier container of the same pod, whose DEL has not come yet: the
+// allocator has given its address to this one.
+func (c *call) ofOwnEarlier(answer probe.Answer) bool {
+	earlier, err := c.attachments().Find(func(x *attach.Attachment) bool {
+		return x.ContainerID != c.line.ContainerID && x.IfName == c.line.IfName && slices.Contains(x.Addrs, answer.Addr) &&
+			x.Pod == c.conf.Pod.String() && x.PodUID == c.conf.Pod.UID
+	})
+	if err != nil || earlier == nil {
+		return false
+	}
+	c.note("%s answers for %s: container %s of the same pod is not deleted yet", answer.MAC, answer.Addr,
+		earlier.ContainerID)
+	return true
 }
 
 // report says to the allocator who answers for an address. The interface does not have it any more afterwards, unless

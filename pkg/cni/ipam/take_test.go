@@ -66,7 +66,7 @@ func (s *script) add(t *testing.T, found func(netip.Addr) (macs string, err erro
 	defer server.Close()
 	dir := t.TempDir()
 	var out, log bytes.Buffer
-	p := New(&out, &log)
+	p := onNode(t, dir, &out, &log, server.URL)
 	p.Probe = func(_ context.Context, r probe.Request) (answers []probe.Answer, err error) {
 		for _, addr := range r.Addrs {
 			macs, err := found(addr)
@@ -85,7 +85,7 @@ func (s *script) add(t *testing.T, found func(netip.Addr) (macs string, err erro
 	}
 	err = p.Funcs().Add(&skel.CmdArgs{
 		ContainerID: "3f4e", IfName: "eth0", Netns: "/proc/self/ns/net", Args: "K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0",
-		StdinData: configured(server.URL, dir, `,"probe":true`),
+		StdinData: configured(`,"probe":true`),
 	})
 	return out.String(), log.String(), err
 }

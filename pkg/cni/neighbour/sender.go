@@ -2,6 +2,7 @@ package neighbour
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -21,7 +22,12 @@ func OpenSender(i *net.Interface) (*Sender, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s to send: %w", i.Name, err)
 	}
-	return NewSender(os.NewFile(uintptr(fd), i.Name), i.Index), nil
+	s := NewSender(os.NewFile(uintptr(fd), i.Name), i.Index)
+	// Without a protocol it receives nothing. The kernel says of a bound socket which MAC its link has.
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: i.Index}); err != nil {
+		return nil, errors.Join(fmt.Errorf("bind to %s: %w", i.Name, err), s.file.Close())
+	}
+	return s, nil
 }
 
 // NewSender returns a Sender of another one's file, which a process has got from that one's, for the link of an index.
@@ -33,6 +39,19 @@ func (s *Sender) File() *os.File { return s.file }
 
 // Index returns the index of the link in its namespace.
 func (s *Sender) Index() int { return s.index }
+
+// MAC returns the MAC that the link has now. The error is ENODEV when the link has gone.
+func (s *Sender) MAC() (net.HardwareAddr, error) {
+	at, err := unix.Getsockname(int(s.file.Fd()))
+	if err != nil {
+		return nil, fmt.Errorf("read the MAC: %w", err)
+	}
+	link, is := at.(*unix.SockaddrLinklayer)
+	if !is || link.Halen == 0 || int(link.Halen) > len(link.Addr) {
+		return nil, fmt.Errorf("read the MAC: %w", unix.ENODEV)
+	}
+	return net.HardwareAddr(link.Addr[:link.Halen]), nil
+}
 
 // Send sends the messages. The error is ENXIO or ENODEV when the link has gone.
 func (s *Sender) Send(messages []Message) error {

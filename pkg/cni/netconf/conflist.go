@@ -29,14 +29,9 @@ type Conflist struct {
 
 	// Host is the address that pools list the node by; the zero Addr where config.json says it.
 	Host netip.Addr
-	// Cluster is the UID of kube-system; empty where config.json says it.
-	Cluster string
-	// Replicas are the URLs of the allocator; none where config.json says them.
+	// Replicas are the URLs of the allocator that the released plugin's field netserviceEndpoint has. They count on a
+	// node whose config.json names none.
 	Replicas []*url.URL
-	// ServerName is the name in the certificates of the replicas; empty where config.json, or the URL, says it.
-	ServerName string
-	// ConfigDir, DataDir, RunDir and LogDir are directories; empty for the usual ones.
-	ConfigDir, DataDir, RunDir, LogDir string
 
 	// Network asks for pools with this spec.network; empty for the pools of the namespace.
 	Network string
@@ -60,8 +55,10 @@ type Conflist struct {
 	PrevResult json.RawMessage
 	// Valid is the list of a GC; nil without one.
 	Valid []Attachment
-	// Unknown are the fields of ipam that this release does not know.
-	Unknown []string
+	// Unknown are the fields of ipam that the plugin does not have, with the ones that are meant.
+	Unknown []*Problem
+	// Former are the fields that earlier releases took and this one leaves alone.
+	Former []string
 }
 
 // Parse reads a network configuration and CNI_ARGS. Its error joins a Problem for each field that is wrong, and the
@@ -82,44 +79,18 @@ func Parse(text []byte, args string) (c Conflist, err error) {
 		c.PrevResult = raw
 	}
 	c.Valid = parseValid(top)
-	own := top.inner("ipam")
+	own, beside := top.inner("ipam"), func(string) bool { return false }
 	if !top.has("ipam") && read[string](top, "type") == Type { // called without a main plugin: all of it is ours
-		own = object{fields: top.fields, problems: &p}
+		own, beside = object{fields: top.fields, problems: &p}, isCNIs
 	}
 	c.parseOwn(own)
-	if top.has("ipam") {
-		c.Unknown = unknown(own)
-	}
+	c.parseUnfollowed(own, beside)
 	return c, p.err()
-}
-
-// ownFields returns the names of the fields of the section ipam.
-func ownFields() []string {
-	return []string{
-		"type", "host", "cluster", "netserviceEndpoint", "serverName", "configDir", "dataDir", "runDir", "logDir", "network",
-		"ipFamilyPolicy", "ipFamilies", "routes", "probe", "disableGC", "statusFails",
-	}
-}
-
-func unknown(o object) (names []string) {
-	for name := range o.fields {
-		if !slices.Contains(ownFields(), name) {
-			names = append(names, clip(name))
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 func (c *Conflist) parseOwn(o object) {
 	c.Host = parseHost(o, "host")
-	c.Cluster, c.ServerName = readName(o, "cluster"), readName(o, "serverName")
 	c.Replicas = parseEndpoints(o, "netserviceEndpoint")
-	for name, dir := range map[string]*string{
-		"configDir": &c.ConfigDir, "dataDir": &c.DataDir, "runDir": &c.RunDir, "logDir": &c.LogDir,
-	} {
-		*dir = readDir(o, name)
-	}
 	c.Network = readName(o, "network")
 	c.FamilyPolicy = read[string](o, "ipFamilyPolicy")
 	checkWord(o, "ipFamilyPolicy", c.FamilyPolicy, "SingleStack", "PreferDualStack", "RequireDualStack")

@@ -46,8 +46,8 @@ func TestParse(t *testing.T) {
 			args: "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0;K8S_POD_INFRA_CONTAINER_ID=3f4e;K8S_POD_UID=u1",
 			want: Conflist{
 				CNIVersion: "0.3.0", Name: "lan", Pod: Pod{"shop", "web-0", "u1"}, Host: netip.MustParseAddr("10.0.0.11"),
-				Replicas: urls("http://127.0.0.1:8090"), LogDir: "/data/bcs/logs",
-				Routes: []Route{{Dst: netip.MustParsePrefix("0.0.0.0/0")}},
+				Replicas: urls("http://127.0.0.1:8090"),
+				Routes:   []Route{{Dst: netip.MustParsePrefix("0.0.0.0/0")}},
 			},
 		},
 		"every field": {
@@ -58,9 +58,8 @@ func TestParse(t *testing.T) {
 				"routes":[{"dst":"10.1.2.3/8","gw":"10.0.0.254","mtu":1400,"advmss":1360,"priority":5,"table":100},{"dst":"::/0"}],
 				"probe":true,"disableGC":true,"statusFails":["allocator","pools"],"later":1}}`,
 			want: Conflist{
-				CNIVersion: "1.1.0", Name: "lan", Host: netip.MustParseAddr("2001:db8::1"), Cluster: "c1",
-				Replicas: urls("https://10.0.0.1:8090", "https://10.0.0.2:8090"), ServerName: "s", ConfigDir: "/a", DataDir: "/b",
-				RunDir: "/c", LogDir: "/d", Network: "blue", FamilyPolicy: "PreferDualStack", Families: []string{"IPv6", "IPv4"},
+				CNIVersion: "1.1.0", Name: "lan", Host: netip.MustParseAddr("2001:db8::1"),
+				Replicas: urls("https://10.0.0.1:8090", "https://10.0.0.2:8090"), Network: "blue", FamilyPolicy: "PreferDualStack", Families: []string{"IPv6", "IPv4"},
 				Routes: []Route{
 					{
 						Dst: netip.MustParsePrefix("10.0.0.0/8"), GW: netip.MustParseAddr("10.0.0.254"), MTU: 1400, AdvMSS: 1360,
@@ -69,7 +68,9 @@ func TestParse(t *testing.T) {
 					{Dst: netip.MustParsePrefix("::/0")},
 				},
 				VLAN: VLAN{Master: "eth0.7"}, Probe: true, DisableGC: true, StatusFails: []string{"allocator", "pools"},
-				Unknown: []string{"later"},
+				Former: []string{"ipam.cluster", "ipam.configDir", "ipam.dataDir", "ipam.runDir", "ipam.serverName"},
+				Unknown: []*Problem{{"ipam.later", "bcsnet-ipam has no such field: leave it out, or write it right: there are " +
+					strings.Join(ownFields(), ", ")}},
 			},
 		},
 		"several URLs with commas": {
@@ -130,8 +131,6 @@ func TestParseWrong(t *testing.T) {
 		"host 0.0.0.0":         {text: `{"ipam":{"host":"0.0.0.0"}}`, field: "ipam.host", want: "0.0.0.0"},
 		"host with a zone":     {text: `{"ipam":{"host":"fe80::1%eth0"}}`, field: "ipam.host", want: "fe80::1%eth0"},
 		"host, a number":       {text: `{"ipam":{"host":10}}`, field: "ipam.host", want: "not a string"},
-		"cluster":              {text: `{"ipam":{"cluster":{}}}`, field: "ipam.cluster", want: "not a string"},
-		"cluster too long":     {text: `{"ipam":{"cluster":"` + strings.Repeat("c", 254) + `"}}`, field: "ipam.cluster", want: "253"},
 		"endpoint, no host":    {text: `{"ipam":{"netserviceEndpoint":"http://"}}`, field: "ipam.netserviceEndpoint[0]", want: "names no host"},
 		"endpoint, a scheme":   {text: `{"ipam":{"netserviceEndpoint":"ftp://a"}}`, field: "ipam.netserviceEndpoint[0]", want: "neither"},
 		"endpoint, a path":     {text: `{"ipam":{"netserviceEndpoint":["http://a","http://b/v1"]}}`, field: "ipam.netserviceEndpoint[1]", want: "more than"},
@@ -140,11 +139,6 @@ func TestParseWrong(t *testing.T) {
 		"endpoint, a comma":    {text: `{"ipam":{"netserviceEndpoint":"http://a,"}}`, field: "ipam.netserviceEndpoint[1]", want: `""`},
 		"endpoint, a number":   {text: `{"ipam":{"netserviceEndpoint":8090}}`, field: "ipam.netserviceEndpoint", want: "not a string"},
 		"endpoint, numbers":    {text: `{"ipam":{"netserviceEndpoint":[8090]}}`, field: "ipam.netserviceEndpoint", want: "not a list of strings"},
-		"serverName":           {text: `{"ipam":{"serverName":[]}}`, field: "ipam.serverName", want: "not a string"},
-		"configDir":            {text: `{"ipam":{"configDir":"etc"}}`, field: "ipam.configDir", want: `"etc" is not an absolute path`},
-		"dataDir":              {text: `{"ipam":{"dataDir":"./x"}}`, field: "ipam.dataDir", want: "absolute"},
-		"runDir":               {text: `{"ipam":{"runDir":"run"}}`, field: "ipam.runDir", want: "absolute"},
-		"logDir":               {text: `{"ipam":{"logDir":1}}`, field: "ipam.logDir", want: "not a string"},
 		"network":              {text: `{"ipam":{"network":true}}`, field: "ipam.network", want: "not a string"},
 		"ipFamilyPolicy":       {text: `{"ipam":{"ipFamilyPolicy":"DualStack"}}`, field: "ipam.ipFamilyPolicy", want: "SingleStack PreferDualStack RequireDualStack"},
 		"ipFamilies":           {text: `{"ipam":{"ipFamilies":["IPv4","ipv6"]}}`, field: "ipam.ipFamilies[1]", want: `"ipv6"`},
@@ -197,8 +191,8 @@ func TestParseWrong(t *testing.T) {
 
 // TestParseKeeps has one wrong field among others: a DEL goes by those.
 func TestParseKeeps(t *testing.T) {
-	got, err := Parse([]byte(`{"name":"lan","ipam":{"host":"10.0.0.11","netserviceEndpoint":["http://a:1","://"],"probe":"no","runDir":"/r"}}`), "")
-	want := Conflist{Name: "lan", Host: netip.MustParseAddr("10.0.0.11"), Replicas: urls("http://a:1"), RunDir: "/r"}
+	got, err := Parse([]byte(`{"name":"lan","ipam":{"host":"10.0.0.11","netserviceEndpoint":["http://a:1","://"],"probe":"no"}}`), "")
+	want := Conflist{Name: "lan", Host: netip.MustParseAddr("10.0.0.11"), Replicas: urls("http://a:1")}
 	if diff := cmp.Diff(want, got, compare); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -17,6 +17,10 @@ const (
 	DefaultRunDir = "/run/bcsnet"
 )
 
+// ConfigDirVariable is the variable of the runtime's environment that names another directory than DefaultConfigDir. No
+// network configuration does: whoever may write one would choose whose files the plugins believe.
+const ConfigDirVariable = "BCSNET_CONFIG_DIR"
+
 // Node is the node's config.json.
 type Node struct {
 	// Cluster is the UID of the namespace kube-system.
@@ -51,26 +55,29 @@ func ParseNode(text []byte) (n Node, err error) {
 	return n, p.err()
 }
 
-// Settings are what a call goes by: each field is the conflist's, or else config.json's.
+// Settings are what a call goes by.
 type Settings struct {
-	Cluster    string
-	Host       netip.Addr
+	Cluster string
+	// Host is the conflist's, or else config.json's.
+	Host netip.Addr
+	// Replicas are config.json's, or else the conflist's.
 	Replicas   []*url.URL
 	ServerName string
-	// DataDir, RunDir and LogDir are directories.
-	DataDir, RunDir, LogDir string
+	// ByConflist: the replicas are those of the conflist, which whoever may write one chose.
+	ByConflist bool
+	// DataDir and RunDir are directories.
+	DataDir, RunDir string
 }
 
-// Merge returns the settings of a call.
+// Merge returns the settings of a call. A conflist names what is given to the pod, and config.json, which is root's,
+// whom the node believes and where its files are.
 func Merge(c Conflist, n Node) Settings {
 	s := Settings{
-		Cluster: cmp.Or(c.Cluster, n.Cluster), Host: cmp.Or(c.Host, n.Host), Replicas: c.Replicas,
-		ServerName: cmp.Or(c.ServerName, n.ServerName), DataDir: cmp.Or(c.DataDir, n.DataDir, DefaultDataDir),
-		RunDir: cmp.Or(c.RunDir, n.RunDir, DefaultRunDir),
+		Cluster: n.Cluster, Host: cmp.Or(c.Host, n.Host), Replicas: n.Replicas, ServerName: n.ServerName,
+		DataDir: cmp.Or(n.DataDir, DefaultDataDir), RunDir: cmp.Or(n.RunDir, DefaultRunDir),
 	}
-	s.LogDir = cmp.Or(c.LogDir, s.RunDir)
 	if len(s.Replicas) == 0 {
-		s.Replicas = n.Replicas
+		s.Replicas, s.ByConflist = c.Replicas, len(c.Replicas) > 0
 	}
 	return s
 }
@@ -82,8 +89,8 @@ func (s Settings) Complete() error {
 		return errors.New("no host: neither ipam.host of the network configuration nor host in config.json says by which " +
 			"address pools list this node")
 	case len(s.Replicas) == 0:
-		return errors.New("no replica: neither ipam.netserviceEndpoint of the network configuration nor replicas in " +
-			"config.json says where the allocator is")
+		return errors.New("no replica: neither replicas in config.json nor ipam.netserviceEndpoint of the network " +
+			"configuration says where the allocator is")
 	}
 	return nil
 }

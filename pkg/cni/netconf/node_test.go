@@ -41,7 +41,7 @@ func TestParseNodeWrong(t *testing.T) {
 	}
 }
 
-// TestMerge has the conflist's fields before those of config.json, one by one.
+// TestMerge has each field of the two: the conflist names the host, and config.json all that is root's.
 func TestMerge(t *testing.T) {
 	node := Node{
 		Cluster: "c1", Host: netip.MustParseAddr("10.0.0.11"), Replicas: urls("https://10.0.0.1:8090"), ServerName: "s",
@@ -55,33 +55,22 @@ func TestMerge(t *testing.T) {
 		"config.json alone": {
 			node: node,
 			want: Settings{
-				Cluster: "c1", Host: node.Host, Replicas: node.Replicas, ServerName: "s", DataDir: "/b", RunDir: "/c", LogDir: "/c",
+				Cluster: "c1", Host: node.Host, Replicas: node.Replicas, ServerName: "s", DataDir: "/b", RunDir: "/c",
 			},
 		},
 		"conflist alone": {
 			conf: Conflist{Host: netip.MustParseAddr("10.0.0.12"), Replicas: urls("http://a")},
 			want: Settings{
-				Host: netip.MustParseAddr("10.0.0.12"), Replicas: urls("http://a"), DataDir: DefaultDataDir, RunDir: DefaultRunDir,
-				LogDir: DefaultRunDir,
+				Host: netip.MustParseAddr("10.0.0.12"), Replicas: urls("http://a"), ByConflist: true, DataDir: DefaultDataDir,
+				RunDir: DefaultRunDir,
 			},
 		},
 		"each": {
-			conf: Conflist{
-				Host: netip.MustParseAddr("10.0.0.12"), Replicas: urls("http://a"), Cluster: "c2", ServerName: "t", DataDir: "/x",
-				RunDir: "/y", LogDir: "/z",
-			},
-			node: node,
-			want: Settings{
-				Cluster: "c2", Host: netip.MustParseAddr("10.0.0.12"), Replicas: urls("http://a"), ServerName: "t", DataDir: "/x",
-				RunDir: "/y", LogDir: "/z",
-			},
-		},
-		"some": {
-			conf: Conflist{Host: netip.MustParseAddr("10.0.0.12")},
+			conf: Conflist{Host: netip.MustParseAddr("10.0.0.12"), Replicas: urls("http://a")},
 			node: node,
 			want: Settings{
 				Cluster: "c1", Host: netip.MustParseAddr("10.0.0.12"), Replicas: node.Replicas, ServerName: "s", DataDir: "/b",
-				RunDir: "/c", LogDir: "/c",
+				RunDir: "/c",
 			},
 		},
 	} {

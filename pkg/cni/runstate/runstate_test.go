@@ -20,7 +20,7 @@ func TestState(t *testing.T) {
 	}
 	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	want := State{AnsweredAt: at, Replica: "http://a", PoolsFull: &Full{At: at, Message: "m"}}
-	if err := d.Write(want); err != nil {
+	if err := d.write(want); err != nil {
 		t.Fatal(err)
 	}
 	got, err := d.Read()
@@ -46,14 +46,14 @@ func TestState(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
-	if err := d.Write(want); err != nil {
+	if err := d.write(want); err != nil {
 		t.Errorf("over a damaged one: %v", err)
 	}
 	if files, err := os.ReadDir(string(d)); err != nil || len(files) != 1 {
 		t.Errorf("the directory has %v, %v", files, err)
 	}
 	file := Dir(path)
-	if err := file.Write(want); err == nil {
+	if err := file.Update(func(*State) {}); err == nil {
 		t.Error("a file in the place of the directory: no error")
 	}
 	if _, err := file.Read(); err == nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/bcsnet/bcsnet/pkg/cni/nodefile"
 )
 
@@ -77,8 +79,38 @@ func (d Dir) Read() (s State, err error) {
 	return s, nil
 }
 
-// Write replaces the state. Whoever reads meanwhile gets the one or the other.
-func (d Dir) Write(s State) (err error) {
+// Update changes the state, with what other calls have written since it was read. Whoever reads meanwhile gets the
+// state before or after it.
+func (d Dir) Update(change func(*State)) error {
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return err
+	}
+	lock, err := os.Open(string(d))
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := flock(lock); err != nil {
+		return fmt.Errorf("lock %s: %w", d, err)
+	}
+	s, err := d.Read()
+	if err != nil {
+		return err
+	}
+	change(&s)
+	return d.write(s)
+}
+
+// flock waits for a lock. Whoever has it reads and writes one small file.
+func flock(f *os.File) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+func (d Dir) write(s State) (err error) {
 	path := filepath.Join(string(d), stateFile)
 	if s.Boot, err = Boot(); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

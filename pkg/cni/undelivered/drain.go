@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bcsnet/bcsnet/pkg/cni/nodefile"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
@@ -39,7 +39,7 @@ var errUnreadable = errors.New("an undelivered release cannot be read")
 func (s Store) Drain(
 	ctx context.Context, cluster string, most int, deliver func(context.Context, Record) error,
 ) (all []Drained, err error) {
-	names, err := s.names()
+	names, err := s.files().Names()
 	if err != nil {
 		return nil, fmt.Errorf("read the undelivered releases: %w", err)
 	}
@@ -85,14 +85,12 @@ func (s Store) deliver(
 		return d, false, nil // it was delivered or replaced before the lock was there
 	}
 	d.File = name
-	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err != nil {
-		return d, false, fmt.Errorf("%w: %w", errUnreadable, err)
-	}
-	d.Record, err = decode(text)
+	d.Record, err = s.files().LoadFrom(f)
 	switch {
+	case errors.Is(err, nodefile.ErrDamaged):
+		d.Record, d.Err = Record{}, err
 	case err != nil:
-		d.Record, d.Err = Record{}, fmt.Errorf("it is damaged: %w", err)
+		return d, false, fmt.Errorf("%w: %w", errUnreadable, err)
 	case d.Record.Cluster != "" && cluster == "":
 		return d, false, nil // whoever knows its cluster delivers it
 	case d.Record.Cluster != "" && d.Record.Cluster != cluster:

@@ -1,16 +1,11 @@
 package undelivered
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/netip"
-	"path/filepath"
 	"time"
 
-	"github.com/containernetworking/cni/pkg/utils"
+	"github.com/bcsnet/bcsnet/pkg/cni/nodefile"
 )
 
 const (
@@ -18,9 +13,6 @@ const (
 	Max = 4096
 	// maxSize bounds a record, in octets.
 	maxSize = 8 << 10
-	// maxID bounds a container ID, so that the name of its file stays below the 255 octets of Linux.
-	maxID  = 200
-	suffix = ".json"
 )
 
 // Record is one release.
@@ -34,38 +26,19 @@ type Record struct {
 	// Pod is namespace/name; empty where the runtime named none.
 	Pod    string `json:"pod"`
 	PodUID string `json:"podUID"`
+	// Replicas are the URLs that the network configuration had, where the node itself knew none: nobody else's are asked.
+	Replicas []string `json:"replicas,omitempty"`
 	// StartedAt is when the DEL began.
 	StartedAt time.Time `json:"startedAt"`
 }
 
-func (r Record) validate() error {
-	if err := utils.ValidateContainerID(r.ContainerID); err != nil || len(r.ContainerID) > maxID {
-		return fmt.Errorf("container ID %.80q is none", r.ContainerID)
-	}
-	if err := utils.ValidateInterfaceName(r.IfName); err != nil {
-		return fmt.Errorf("interface name %.80q is none", r.IfName)
-	}
+// Attachment returns whose it is.
+func (r Record) Attachment() (id, ifName string) { return r.ContainerID, r.IfName }
+
+// Validate returns an error that names the first field which cannot be right.
+func (r Record) Validate() error {
 	if r.StartedAt.IsZero() {
 		return errors.New("startedAt is missing")
 	}
-	return nil
-}
-
-// path returns where a record of an attachment is. The names were validated, so it is inside the directory.
-func (s Store) path(id, ifName string) string {
-	return filepath.Join(string(s), id+"-"+ifName+suffix)
-}
-
-func decode(text []byte) (r Record, err error) {
-	if len(text) > maxSize {
-		return r, fmt.Errorf("it has more than %d octets", maxSize)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	if err := decoder.Decode(&r); err != nil {
-		return r, err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return r, errors.New("something comes after the object")
-	}
-	return r, r.validate()
+	return nodefile.ValidNames(r.ContainerID, r.IfName)
 }

@@ -2,13 +2,11 @@ package undelivered
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,25 +17,26 @@ import (
 // ErrFull is the error of a record for which there is no room.
 var ErrFull = errors.New("there are as many undelivered releases as may be")
 
-// Store is the directory with a file ID-IF.json for each record.
+// Store is the directory with a file for each record.
 type Store string
 
 // In returns the store of a node's data directory.
 func In(dataDir string) Store { return Store(filepath.Join(dataDir, "undelivered")) }
 
+func (s Store) files() nodefile.Store[Record] {
+	return nodefile.Store[Record]{Dir: string(s), MaxSize: maxSize}
+}
+
 // Put keeps a record. It returns when the record is on the disk.
 func (s Store) Put(r Record) error {
-	if err := r.validate(); err != nil {
-		return fmt.Errorf("keep an undelivered release: %w", err)
+	content, err := s.files().Encode(r)
+	if err == nil {
+		err = s.room(r)
 	}
-	content, err := json.Marshal(r)
+	if err == nil {
+		err = nodefile.Keep(s.files().Path(r.ContainerID, r.IfName), content)
+	}
 	if err != nil {
-		return fmt.Errorf("keep an undelivered release: %w", err)
-	}
-	if err := s.room(r); err != nil {
-		return err
-	}
-	if err := nodefile.Keep(s.path(r.ContainerID, r.IfName), content); err != nil {
 		return fmt.Errorf("keep an undelivered release: %w", err)
 	}
 	return nil
@@ -45,43 +44,34 @@ func (s Store) Put(r Record) error {
 
 // room returns ErrFull unless there is room for a record. One that replaces an earlier one needs none.
 func (s Store) room(r Record) error {
-	if _, err := os.Stat(s.path(r.ContainerID, r.IfName)); err == nil {
+	if _, err := os.Stat(s.files().Path(r.ContainerID, r.IfName)); err == nil {
 		return nil
 	}
-	names, err := s.names()
-	if err != nil {
-		return fmt.Errorf("count the undelivered releases: %w", err)
+	n, err := s.Len()
+	if err == nil && n >= Max {
+		err = fmt.Errorf("%w: %d in %s", ErrFull, n, s)
 	}
-	if len(names) >= Max {
-		return fmt.Errorf("%w: %d in %s", ErrFull, len(names), s)
-	}
-	return nil
-}
-
-// names returns the names of the files of records.
-func (s Store) names() (names []string, err error) {
-	entries, err := os.ReadDir(string(s))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), suffix) {
-			names = append(names, e.Name())
-		}
-	}
-	return names, err
+	return err
 }
 
 // Len counts the records.
 func (s Store) Len() (int, error) {
-	names, err := s.names()
+	names, err := s.files().Names()
 	return len(names), err
 }
 
 // Forget removes the record of an attachment, if there is one, and waits for whoever delivers it just now. After that
 // nothing releases what a new ADD of the attachment takes.
 func (s Store) Forget(ctx context.Context, id, ifName string) error {
-	f, err := os.Open(s.path(id, ifName))
+	paths, err := s.files().Paths(id, ifName)
+	for _, path := range paths {
+		err = errors.Join(err, forget(ctx, path))
+	}
+	return err
+}
+
+func forget(ctx context.Context, path string) error {
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -47,7 +47,7 @@ func TestPutAndDrain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if info, err := os.Stat(filepath.Join(string(s), "a-eth0.json")); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(filepath.Join(string(s), "a:eth0.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
 	var got []Record
@@ -169,7 +169,7 @@ func TestUnreadable(t *testing.T) {
 	if err := s.Put(record("b")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(s.path("a", "eth0"), 0o700); err != nil {
+	if err := os.MkdirAll(s.files().Path("a", "eth0"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	var got []Record
@@ -177,7 +177,7 @@ func TestUnreadable(t *testing.T) {
 	if len(got) != 1 || len(all) != 1 || all[0].Err != nil {
 		t.Errorf("delivered %v, %v", got, all)
 	}
-	if err == nil || !strings.Contains(err.Error(), s.path("a", "eth0")) {
+	if err == nil || !strings.Contains(err.Error(), s.files().Path("a", "eth0")) {
 		t.Errorf("the error is %v", err)
 	}
 	if n, err := s.Len(); n != 1 || err != nil {
@@ -214,7 +214,7 @@ func TestDamaged(t *testing.T) {
 			if err := s.Put(record("z")); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(string(s), "x-eth0.json"), []byte(text), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(string(s), "x:eth0.json"), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			var got []Record
@@ -222,7 +222,7 @@ func TestDamaged(t *testing.T) {
 			if err != nil || len(all) != 2 || len(got) != 1 || got[0].ContainerID != "z" {
 				t.Fatalf("%v, %v, delivered %v", all, err, got)
 			}
-			if d := all[0]; d.File != "x-eth0.json" || d.Err == nil || !strings.Contains(d.Err.Error(), "damaged") {
+			if d := all[0]; d.File != "x:eth0.json" || d.Err == nil || !strings.Contains(d.Err.Error(), "damaged") {
 				t.Errorf("%+v", d)
 			}
 		})
@@ -233,7 +233,7 @@ func TestPutRefuses(t *testing.T) {
 	for name, change := range map[string]func(*Record){
 		"no ID":           func(r *Record) { r.ContainerID = "" },
 		"a path":          func(r *Record) { r.ContainerID = "../x" },
-		"too long":        func(r *Record) { r.ContainerID = strings.Repeat("a", maxID+1) },
+		"too long":        func(r *Record) { r.ContainerID = strings.Repeat("a", 201) },
 		"no interface":    func(r *Record) { r.IfName = "" },
 		"a bad interface": func(r *Record) { r.IfName = "a/b" },
 		"no time":         func(r *Record) { r.StartedAt = time.Time{} },
@@ -259,7 +259,7 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range Max {
-		if err := os.WriteFile(filepath.Join(string(s), fmt.Sprintf("a%d-eth0.json", i)), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(string(s), fmt.Sprintf("a%d:eth0.json", i)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -371,7 +371,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"cluster":"c1","host":"10.0.0.11","containerID":"x","ifName":"eth0","startedAt":"2026-01-02T15:04:05Z"}`))
 	s := In(f.TempDir())
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := decode(text)
+		r, err := Store("").files().Decode(text)
 		if err != nil {
 			return
 		}

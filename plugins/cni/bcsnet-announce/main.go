@@ -2,13 +2,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 
 	"github.com/containernetworking/cni/pkg/skel"
 
 	"github.com/bcsnet/bcsnet/pkg/cni/announce"
-	"github.com/bcsnet/bcsnet/pkg/cni/attach"
 	"github.com/bcsnet/bcsnet/pkg/cni/ipam"
 )
 
@@ -23,10 +23,14 @@ func main() {
 		announce.Repeat(os.Stdin)
 		return
 	}
+	asks := ipam.New(os.Stdout, os.Stderr)
+	attachments, err := asks.Attachments()
+	if err != nil { // the ADD before this one has failed for it; a DEL is done all the same
+		fmt.Fprintf(os.Stderr, "bcsnet-announce: %v\n", err)
+	}
 	plugin := &announce.Plugin{
-		Attachments: attach.DefaultDir, Stdout: os.Stdout, Stderr: os.Stderr,
-		Repeater: []string{"/proc/self/exe", repeat},
-		Collect:  ipam.New(os.Stdout, os.Stderr).Collect,
+		Attachments: attachments, Stdout: os.Stdout, Stderr: os.Stderr,
+		Repeater: []string{"/proc/self/exe", repeat}, Collect: asks.Collect,
 	}
 	skel.PluginMainFuncs(plugin.Funcs(), announce.Versions(), "CNI plugin bcsnet-announce "+version)
 }

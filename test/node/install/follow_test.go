@@ -119,8 +119,8 @@ func newOptions(t *testing.T) node.Options {
 	}
 	put(t, filepath.Join(o.ProgramsDir, "bcsnet-ipam"), "a program")
 	put(t, o.TokenFile, "a token")
-	put(t, o.ConflistFile, fmt.Sprintf(`{"cniVersion": "1.1.0", "name": "lan", "plugins": [{"type": "bridge", "ipam":
-		{"type": "bcsnet-ipam", "configDir": %q, "dataDir": %q, "runDir": %q}}]}`, o.ConfigDir, o.DataDir, o.RunDir))
+	put(t, o.ConflistFile, `{"cniVersion": "1.1.0", "name": "lan", "plugins": [{"type": "bridge", "ipam":
+		{"type": "bcsnet-ipam"}}]}`)
 	return o
 }
 
@@ -282,12 +282,12 @@ func TestRun(t *testing.T) {
 	t.Run("pools that are full", func(t *testing.T) {
 		dir := runstate.Dir(o.RunDir)
 		full := &runstate.Full{At: time.Now(), Message: "no available IP for pod shop/web-0"}
-		if err := dir.Write(runstate.State{AnsweredAt: time.Now(), PoolsFull: full}); err != nil {
+		if err := dir.Update(func(s *runstate.State) { s.AnsweredAt, s.PoolsFull = time.Now(), full }); err != nil {
 			t.Fatal(err)
 		}
 		wantCondition(t, admin, o, corev1.ConditionFalse, node.ReasonPoolsFull)
 		wantMetric(t, o, `bcsnet_node_condition{reason="PoolsFull"} 1`)
-		if err := dir.Write(runstate.State{AnsweredAt: time.Now()}); err != nil {
+		if err := dir.Update(func(s *runstate.State) { s.AnsweredAt, s.PoolsFull = time.Now(), nil }); err != nil {
 			t.Fatal(err)
 		}
 		wantCondition(t, admin, o, corev1.ConditionTrue, node.ReasonReady)

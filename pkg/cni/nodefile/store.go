@@ -1,0 +1,184 @@
+package nodefile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/containernetworking/cni/pkg/utils"
+)
+
+const (
+	// maxID bounds a container ID, so that the name of its file stays below the 255 octets of Linux.
+	maxID  = 200
+	suffix = ".json"
+	// between stands between the two parts of a name. CNI allows it in neither.
+	between = ":"
+	// formerly is what earlier releases wrote there. Both parts may have it, so two attachments may share such a name,
+	// and what is in the file says whose it is.
+	formerly = "-"
+)
+
+// Entry is what one file holds: something about one interface of one container.
+type Entry interface {
+	// Attachment returns the container's ID and the name of the interface.
+	Attachment() (id, ifName string)
+	// Validate returns an error that names the first field which cannot be right.
+	Validate() error
+}
+
+// Store is a directory with a file ID:IF.json for each container and interface.
+type Store[T Entry] struct {
+	Dir string
+	// MaxSize bounds a file, in octets.
+	MaxSize int
+}
+
+// ValidNames returns an error unless both names are as CNI has them, which also keeps the file inside its directory.
+func ValidNames(id, ifName string) error {
+	if err := utils.ValidateContainerID(id); err != nil {
+		return fmt.Errorf("container ID %.80q is none: %w", id, err)
+	}
+	if len(id) > maxID {
+		return fmt.Errorf("container ID %.80q has %d characters, %d at most are possible", id, len(id), maxID)
+	}
+	if err := utils.ValidateInterfaceName(ifName); err != nil {
+		return fmt.Errorf("interface name %.80q is none: %w", ifName, err)
+	}
+	return nil
+}
+
+// Path returns where the file of an attachment is.
+func (s Store[T]) Path(id, ifName string) string {
+	return filepath.Join(s.Dir, id+between+ifName+suffix)
+}
+
+// Encode returns the content of a file.
+func (s Store[T]) Encode(e T) ([]byte, error) {
+	if err := e.Validate(); err != nil {
+		return nil, err
+	}
+	content, err := json.Marshal(e)
+	if err == nil && len(content) > s.MaxSize {
+		err = fmt.Errorf("%d octets are more than %d", len(content), s.MaxSize)
+	}
+	return content, err
+}
+
+// Decode reads the content of a file. Fields that it does not know are those of a newer release.
+func (s Store[T]) Decode(content []byte) (e T, err error) {
+	if len(content) > s.MaxSize {
+		return e, fmt.Errorf("it has more than %d octets", s.MaxSize)
+	}
+	var read *T
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	if err := decoder.Decode(&read); err != nil {
+		return e, err
+	}
+	if read == nil {
+		return e, errors.New("it is null")
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return e, errors.New("something comes after the object")
+	}
+	return *read, (*read).Validate()
+}
+
+// Load reads a file.
+func (s Store[T]) Load(path string) (e T, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return e, err
+	}
+	defer f.Close()
+	return s.LoadFrom(f)
+}
+
+// LoadFrom reads a file that is open. The error of a content that cannot be right is an ErrDamaged.
+func (s Store[T]) LoadFrom(f *os.File) (e T, err error) {
+	content, err := io.ReadAll(io.LimitReader(f, int64(s.MaxSize)+1))
+	if err != nil {
+		return e, err
+	}
+	if e, err = s.Decode(content); err != nil {
+		return e, fmt.Errorf("%s %w: %w", f.Name(), ErrDamaged, err)
+	}
+	return e, nil
+}
+
+// ErrDamaged is the error of a file whose content cannot be right.
+var ErrDamaged = errors.New("is damaged")
+
+// Read returns what the directory has of an attachment. The error wraps fs.ErrNotExist where it has nothing.
+func (s Store[T]) Read(id, ifName string) (e T, err error) {
+	paths, err := s.Paths(id, ifName)
+	if err != nil {
+		return e, err
+	}
+	if len(paths) == 0 {
+		return e, &fs.PathError{Op: "open", Path: s.Path(id, ifName), Err: fs.ErrNotExist}
+	}
+	if e, err = s.Load(paths[0]); err != nil {
+		return e, err
+	}
+	if gotID, gotIf := e.Attachment(); gotID != id || gotIf != ifName {
+		return e, fmt.Errorf("%s is of interface %s in container %s", paths[0], gotIf, gotID)
+	}
+	return e, nil
+}
+
+// Paths returns the files that there are of an attachment: its own, and one that an earlier release wrote.
+func (s Store[T]) Paths(id, ifName string) (paths []string, err error) {
+	if err := ValidNames(id, ifName); err != nil {
+		return nil, err
+	}
+	own, former := s.Path(id, ifName), filepath.Join(s.Dir, id+formerly+ifName+suffix)
+	if _, err := os.Lstat(own); err == nil {
+		paths = append(paths, own)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	switch e, err := s.Load(former); {
+	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, ErrDamaged): // nobody's any more
+		paths = append(paths, former)
+	case err != nil:
+		return nil, err
+	default:
+		if gotID, gotIf := e.Attachment(); gotID == id && gotIf == ifName {
+			paths = append(paths, former)
+		}
+	}
+	return paths, nil
+}
+
+// Remove removes the files of an attachment. It is no error that there is none.
+func (s Store[T]) Remove(id, ifName string) error {
+	paths, err := s.Paths(id, ifName)
+	for _, path := range paths {
+		if gone := os.Remove(path); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
+}
+
+// Names returns the names of all files, sorted.
+func (s Store[T]) Names() (names []string, err error) {
+	entries, err := os.ReadDir(s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), suffix) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
