@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -46,14 +47,19 @@ func (f *ConstraintsFinder) Of(ctx context.Context, pod workload.Pod) (allocator
 	if f.Asked != nil {
 		f.Asked(p)
 	}
-	return f.of(ctx, pod, p)
+	constraints, err := f.of(ctx, pod, p)
+	if refusal, refused := errors.AsType[*ipam.Refusal](err); refused && p.Otherwise != nil &&
+		refusal.Reason == ipam.ReasonClaimConflict { // the claim is a default, and does not allow what the pod says
+		return f.of(ctx, pod, *p.Otherwise)
+	}
+	return constraints, err
 }
 
 func (f *ConstraintsFinder) of(
 	ctx context.Context, pod workload.Pod, p workload.Policy,
 ) (allocator.Constraints, error) {
 	constraints := allocator.Constraints{
-		Pool: p.Pool, Sets: p.Sets, Gateway: p.Gateway, Families: p.Families, IfName: p.IfName, Room: p.Replicas,
+		Pools: p.Pools, Sets: p.Sets, Gateway: p.Gateway, Families: p.Families, IfName: p.IfName, Room: p.Replicas,
 	}
 	if refusal := f.fits(pod, p); refusal != nil {
 		return constraints, refusal
@@ -74,17 +80,32 @@ func (f *ConstraintsFinder) of(
 		}
 		return constraints, nil
 	}
+	if f.elsewhere(c, pod, p) {
+		constraints.Retention = lease.Retention{}
+		return constraints, nil
+	}
 	if refusal := allows(c, pod, p); refusal != nil {
 		return constraints, refusal
 	}
 	constraints.Fixed, constraints.Room = c.Release != v1.ReleaseWithPod && !c.Deleting, c.Room()
-	if constraints.Pool == "" {
-		constraints.Pool = c.Pool
+	if len(constraints.Pools) == 0 {
+		constraints.Pools = c.Pools
 	}
 	if len(constraints.Sets) == 0 && c.Addresses != nil {
 		constraints.Sets = []*netipx.IPSet{c.Addresses}
 	}
 	return constraints, nil
+}
+
+// elsewhere reports whether all that a claim may have, which was named for the whole pod, is of another network than the
+// interface's: the claim is about another interface.
+func (f *ConstraintsFinder) elsewhere(c Claim, pod workload.Pod, p workload.Policy) bool {
+	if !p.Named || !p.PodWideClaim {
+		return false
+	}
+	scope := pod.Scope()
+	return len(c.Pools) > 0 && len(f.Index.PoolsInScope(scope, c.Pools)) == 0 ||
+		c.Addresses != nil && f.Index.SetElsewhere(scope, c.Addresses, c.Pools)
 }
 
 // claim returns the claim of a policy, if it exists. A claim that somebody named has to exist.
@@ -138,9 +159,9 @@ func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
 		func(s *netipx.IPSet) bool { return !within(s, c.Addresses) }):
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s has other addresses than %s", c.Name, Source(p, "Sets")).
 			WithHint("add them to spec.addresses of the claim, or remove the annotation")
-	case p.Pool != "" && c.Pool != "" && p.Pool != c.Pool && !c.Managed:
-		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for pool %s, %s for pool %s", c.Name, c.Pool,
-			Source(p, "Pool"), p.Pool).WithHint("remove one of the two")
+	case len(p.Pools) > 0 && len(c.Pools) > 0 && !slices.Equal(p.Pools, c.Pools) && !c.Managed:
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for pool %s, %s for pool %s", c.Name,
+			strings.Join(c.Pools, ","), Source(p, "Pool"), strings.Join(p.Pools, ",")).WithHint("remove one of the two")
 	}
 	return nil
 }

@@ -115,6 +115,7 @@ func (c *core) newClaims(
 	}
 	c.policies = &workload.Resolver{
 		Owners: c.owners, Namespace: o.LeaderElectionNamespace, ClaimsFor: claimsFor, IPAMClaims: o.IPAMClaims,
+		Index: c.index,
 	}
 	states := claimcontroller.NewStates(c.leads)
 	c.states = states

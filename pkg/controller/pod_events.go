@@ -37,6 +37,7 @@ type podEvents struct {
 type refused struct {
 	pod         types.NamespacedName
 	uid, ifName string
+	network     string
 	why         *ipam.Refusal
 }
 
@@ -65,7 +66,7 @@ func (e *podEvents) refused(r allocator.Request, why *ipam.Refusal) {
 		return
 	}
 	select {
-	case e.waiting <- refused{types.NamespacedName{Namespace: r.Namespace, Name: r.PodName}, r.PodUID, r.IfName, why}:
+	case e.waiting <- refused{types.NamespacedName{Namespace: r.Namespace, Name: r.PodName}, r.PodUID, r.IfName, r.Network, why}:
 	default:
 	}
 }
@@ -104,7 +105,7 @@ func (e *podEvents) handle(ctx context.Context, r refused) {
 		return
 	}
 	if e.note != nil {
-		e.note(workload.FromObject(pod).At(cmp.Or(r.ifName, lease.DefaultIfName)), r.why)
+		e.note(workload.FromObject(pod).At(cmp.Or(r.ifName, lease.DefaultIfName), r.network), r.why)
 	}
 	if !e.limit.Allow() {
 		return

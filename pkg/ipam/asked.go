@@ -3,6 +3,7 @@ package ipam
 import (
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -82,10 +83,10 @@ func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
 // unfit returns why the pool of an address asked for does not fit.
 func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	facts := explain.Facts{
-		Address: a, Pool: p.Name, Other: w.Pool, Host: w.Host, Namespace: w.Namespace, Network: w.Network,
+		Address: a, Pool: p.Name, Other: strings.Join(w.Pools, ", "), Host: w.Host, Namespace: w.Namespace, Network: w.Network,
 	}
 	switch {
-	case w.Pool != "" && w.Pool != p.Name:
+	case len(w.Pools) > 0 && !slices.Contains(w.Pools, p.Name):
 		facts.Kind = explain.AddressInOtherPool
 		return RefuseFacts(ReasonAddressNotInPool, facts)
 	case !p.lists(w):

@@ -21,6 +21,7 @@ import (
 // parsedValue holds what the value of one annotation says about its field.
 type parsedValue struct {
 	text    string
+	pools   []string
 	release ReleasePolicy
 	keep    time.Duration
 	sets    []*netipx.IPSet
@@ -35,7 +36,7 @@ type parsedValue struct {
 
 // equal: two annotations that say it do not contradict each other.
 func (m parsedValue) equal(o parsedValue) bool {
-	return m.text == o.text && m.release == o.release && m.keep == o.keep && m.gateway == o.gateway &&
+	return m.text == o.text && slices.Equal(m.pools, o.pools) && m.release == o.release && m.keep == o.keep && m.gateway == o.gateway &&
 		m.families.Policy == o.families.Policy && slices.Equal(m.families.Order, o.families.Order) &&
 		(m.mask == o.mask || m.mask == 0 || o.mask == 0) &&
 		slices.EqualFunc(m.sets, o.sets, func(a, b *netipx.IPSet) bool { return a.Equal(b) })
@@ -59,6 +60,31 @@ func readObjectName(value string) (parsedValue, error) {
 			"it is no name of an object: lower case letters, digits, - and . in at most 253 characters")
 	}
 	return parsedValue{text: value}, nil
+}
+
+// readPools reads the names of pools, in the order in which they are tried.
+func readPools(value string) (m parsedValue, err error) {
+	for name := range strings.SplitSeq(value, ",") {
+		one, err := readObjectName(strings.TrimSpace(name))
+		switch {
+		case err != nil:
+			return one, err
+		case slices.Contains(m.pools, one.text):
+			return m, fmt.Errorf("it names pool %s twice", one.text)
+		}
+		m.pools = append(m.pools, one.text)
+	}
+	if len(m.pools) > v1.MaxPoolsNamed {
+		return m, fmt.Errorf("it names %d pools, and %d are the most", len(m.pools), v1.MaxPoolsNamed)
+	}
+	return m, nil
+}
+
+// offers reports whether some addresses are of each family without which a request is not served.
+func (m parsedValue) offers(f ipam.Families) bool {
+	return !slices.ContainsFunc(f.Needed(), func(f ipaddr.Family) bool {
+		return !slices.ContainsFunc(m.sets, func(s *netipx.IPSet) bool { return ipaddr.HasFamily(s, f) })
+	})
 }
 
 // readClaimName reads the name of a claim, with its namespace where that is not the pod's.

@@ -1,6 +1,13 @@
 package workload
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
 
 // Resolver finds the workload and the policy of pods.
 type Resolver struct {
@@ -11,6 +18,9 @@ type Resolver struct {
 	ClaimsFor func(context.Context, Workload) ([]string, error)
 	// IPAMClaims: what the networks of a pod name as ipam-claim-reference counts.
 	IPAMClaims bool
+	// Index says of which networks pools and addresses are; nil where that is not known: what is said for the whole pod
+	// binds every interface then.
+	Index *ipam.Index
 
 	readings readings
 }
@@ -44,30 +54,63 @@ func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {
 	if len(claims) == 0 && pod.Annotations == nil && own.annotations == nil && defaults == nil {
 		return Policy{Release: ReleaseWithPod, Workload: own.Workload}, nil
 	}
-	return decide(own, pod, claims, defaults, r.Namespace, &r.readings)
+	b := policyBuilder{pod: pod, readings: &r.readings}
+	return decide(b, own, claims, defaults, r.Namespace, r.Index)
 }
 
 // decide makes a policy of what is known.
 func decide(
-	own owned, pod Pod, claims []string, defaults map[string]string, system string, known *readings,
+	b policyBuilder, own owned, claims []string, defaults map[string]string, system string, x *ipam.Index,
 ) (Policy, error) {
-	b := policyBuilder{readings: known}
-	refusal := b.read(OnPod, podKind+" "+pod.Namespace+"/"+pod.Name, pod.Annotations)
+	refusal := b.readAll(own, defaults)
 	if refusal == nil {
-		refusal = b.read(OnWorkload, own.String(), own.annotations)
+		refusal = b.addAll(0, podWideClaim)
 	}
 	if refusal == nil {
 		refusal = b.readClaims(own, claims)
 	}
 	if refusal == nil {
-		refusal = b.read(OnNamespace, namespaceKind+" "+pod.Namespace, defaults)
+		refusal = b.addAll(podWideClaim, math.MaxUint16)
 	}
 	if refusal != nil {
 		return Policy{}, refusal
 	}
-	p, refusal := b.resolve(own, pod, system)
+	var otherwise *Policy
+	if b.isDefault(fieldClaim) && b.saysMoreThanDefaults() {
+		without := b
+		without.drop(fieldClaim)
+		without.bind(x)
+		if p, refusal := without.resolve(own, b.pod, system); refusal == nil {
+			otherwise = &p
+		}
+	}
+	b.bind(x)
+	p, refusal := b.resolve(own, b.pod, system)
 	if refusal != nil {
+		if otherwise != nil {
+			return *otherwise, nil
+		}
 		return Policy{}, refusal
 	}
+	p.Otherwise = otherwise
 	return p, nil
+}
+
+// podWideClaim is the rank of a claim that somebody made for the workload.
+const podWideClaim = onClaim << (4 * ofInterface)
+
+// readAll reads what stands on the pod, its workload and its namespace.
+func (b *policyBuilder) readAll(own owned, defaults map[string]string) *ipam.Refusal {
+	return cmp.Or(
+		b.read(OnPod, podKind+" "+b.pod.Namespace+"/"+b.pod.Name, b.pod.Annotations),
+		b.read(OnWorkload, own.String(), own.annotations),
+		b.read(OnNamespace, namespaceKind+" "+b.pod.Namespace, defaults),
+	)
+}
+
+// saysMoreThanDefaults reports whether the pod or its workload says what a claim may not allow.
+func (b *policyBuilder) saysMoreThanDefaults() bool {
+	return slices.ContainsFunc([]Field{fieldSets, fieldPool, fieldRelease, fieldKeep, fieldFamilies, fieldFamilyPolicy}, func(f Field) bool {
+		return b.said[f] != nil && !b.isDefault(f)
+	})
 }

@@ -173,8 +173,8 @@ func policyParts(p workload.Policy) (out []string) {
 	for _, set := range p.Sets {
 		out = append(out, "one address of "+ipaddr.FormatSet(set))
 	}
-	if p.Pool != "" {
-		out = append(out, "from pool "+p.Pool)
+	if len(p.Pools) > 0 {
+		out = append(out, "from pool "+strings.Join(p.Pools, ", else from pool "))
 	}
 	if p.Gateway.IsValid() {
 		out = append(out, "with gateway "+p.Gateway.String())
