@@ -34,6 +34,8 @@ type ConstraintsFinder struct {
 	// Asked is called with the policy of every pod that was looked at. Missing is called with the policies whose claim
 	// does not exist and is to be made. Both may be nil.
 	Asked, Missing func(workload.Policy)
+	// Ignored is called with the annotations of a pod that say nothing although they look so; nil for nobody.
+	Ignored func(workload.Pod, []workload.Ignored)
 
 	parsed parsed
 }
@@ -46,6 +48,9 @@ func (f *ConstraintsFinder) Of(ctx context.Context, pod workload.Pod) (allocator
 	}
 	if f.Asked != nil {
 		f.Asked(p)
+	}
+	if f.Ignored != nil && len(p.Ignored) > 0 {
+		f.Ignored(pod, p.Ignored)
 	}
 	constraints, err := f.of(ctx, pod, p)
 	if refusal, refused := errors.AsType[*ipam.Refusal](err); refused && p.Otherwise != nil &&
@@ -199,12 +204,12 @@ func within(s, in *netipx.IPSet) bool {
 // fits refuses addresses whose pool has another prefix length than the annotation gives, and a gateway outside the
 // pool's subnet.
 func (f *ConstraintsFinder) fits(pod workload.Pod, p workload.Policy) *ipam.Refusal {
-	for _, r := range p.Requests {
+	for _, r := range slices.Concat(p.Requests, p.Lengths) {
 		name, _ := f.Index.PoolOf(r.Addr())
 		if pool, ok := f.Index.Pool(name); ok && !r.IsSingleIP() && pool.Plan.Subnet.Bits() != r.Bits() {
 			return ipam.Refuse(ipam.ReasonClaimConflict, "%s has the mask /%d, and pool %s of %s the mask /%d",
 				Source(p, "Sets"), r.Bits(), name, r.Addr(), pool.Plan.Subnet.Bits()).
-				WithHint("write the mask of the pool")
+				WithHint("write %s, or %s/%d", r.Addr(), r.Addr(), pool.Plan.Subnet.Bits())
 		}
 	}
 	if p.Mask == 0 && !p.Gateway.IsValid() {

@@ -37,6 +37,8 @@ type core struct {
 	pods     *workload.Pods
 	owners   *workload.Owners
 	policies *workload.Resolver
+	// constraints are what the allocator finds for pods.
+	constraints *claim.ConstraintsFinder
 	alloc    *allocator.Allocator
 	leads    *leadership.Terms
 	breaker  *gc.Breaker
@@ -122,6 +124,7 @@ func (c *core) newClaims(
 	constraints := &claim.ConstraintsFinder{
 		Policies: c.policies, Claims: mgr.GetCache(), Index: c.index, Asked: states.Asked, Missing: states.Missing,
 	}
+	c.constraints = constraints
 	c.alloc = allocator.New(c.index, c.leases, c.pods, constraints, o.goneRule(), log)
 	return claimcontroller.New(claimcontroller.Config{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Leases: c.leases, Owners: c.owners,

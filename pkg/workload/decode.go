@@ -26,6 +26,8 @@ type parsedValue struct {
 	keep    time.Duration
 	sets    []*netipx.IPSet
 	mask    int
+	// lengths are the addresses that were written with a length, which their pools have to have.
+	lengths []netip.Prefix
 	gateway netip.Addr
 	// families has the policy, or the order.
 	families ipam.Families
@@ -191,9 +193,14 @@ func readAddresses(value string) (parsedValue, error) {
 	if len(entries) > maxRanges {
 		return parsedValue{}, fmt.Errorf("there are more than %d ranges", maxRanges)
 	}
+	var m parsedValue
 	var v4, v6 []netipx.IPRange
 	for _, entry := range entries {
 		r, err := ipaddr.ParseRange(entry)
+		if a, bits, one := ipaddr.ParseHost(entry); err != nil && one == nil { // an address with the length of its subnet
+			r, err = netipx.IPRangeFrom(a, a), nil
+			m.lengths = append(m.lengths, netip.PrefixFrom(a, bits))
+		}
 		switch {
 		case err != nil:
 			return parsedValue{}, err
@@ -203,7 +210,6 @@ func readAddresses(value string) (parsedValue, error) {
 			v6 = append(v6, r)
 		}
 	}
-	var m parsedValue
 	for _, ranges := range [][]netipx.IPRange{v4, v6} {
 		if len(ranges) > 0 {
 			m.sets = append(m.sets, ipaddr.SetOf(ranges...))
@@ -293,7 +299,7 @@ func readKeeperPool(value string) (parsedValue, error) {
 	m := parsedValue{claims: true}
 	var ranges []netipx.IPRange
 	for i, entry := range entries {
-		a, mask, err := readMasked(strings.TrimSpace(entry))
+		a, mask, err := ipaddr.ParseHost(entry)
 		switch {
 		case err != nil:
 			return parsedValue{}, err
@@ -307,17 +313,4 @@ func readKeeperPool(value string) (parsedValue, error) {
 	}
 	m.sets = []*netipx.IPSet{ipaddr.SetOf(ranges...)}
 	return m, nil
-}
-
-// readMasked reads an address with or without a prefix length, 0 for none.
-func readMasked(s string) (a netip.Addr, mask int, err error) {
-	if !strings.Contains(s, "/") {
-		a, err = ipaddr.ParseAddr(s)
-		return a, 0, err
-	}
-	p, err := netip.ParsePrefix(s)
-	if err != nil || p.Addr().Is4In6() || p.Bits() == 0 {
-		return netip.Addr{}, 0, fmt.Errorf("%q is not an address with a prefix length, as in 172.16.91.181/24", s)
-	}
-	return p.Addr(), p.Bits(), nil
 }

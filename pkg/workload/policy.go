@@ -42,6 +42,8 @@ type Policy struct {
 	Families ipam.Families
 	// Mask is the prefix length that the pool has to have; 0 for any.
 	Mask int
+	// Lengths are addresses of Sets that were written with the prefix length which their pools have to have.
+	Lengths []netip.Prefix
 	// Workload is who the pod belongs to, or the IPAMClaim that its networks name for the interface.
 	Workload Workload
 	// IfName is the interface of that IPAMClaim; empty where the policy is for all interfaces.
@@ -53,6 +55,8 @@ type Policy struct {
 	// Sources are the annotations that all this is from. Unbound are those that are about other interfaces of the pod.
 	Sources []Source
 	Unbound []Unbound
+	// Ignored are annotations that look as if they were meant for bcsnet, and say nothing.
+	Ignored []Ignored
 	// Otherwise is the policy without the claim, if that is a default of the namespace and the pod or its workload says
 	// more: if the claim does not allow that, it gives way; nil for no other.
 	Otherwise *Policy

@@ -78,6 +78,7 @@ type policyBuilder struct {
 	// unbound is about other interfaces. apart: the claim of the interface differs from that of the pod's others.
 	unbound []Unbound
 	apart   bool
+	ignored []Ignored
 }
 
 // read reads the annotations of one object; read the levels from the nearest on.

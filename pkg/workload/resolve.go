@@ -24,7 +24,7 @@ func (b *policyBuilder) resolve(own owned, pod Pod, system string) (Policy, *ipa
 	if refusal := b.claim(&p, own, pod, system); refusal != nil {
 		return Policy{}, refusal
 	}
-	p.Sources, p.Unbound = b.sources, b.unbound
+	p.Sources, p.Unbound, p.Ignored = b.sources, b.unbound, b.ignored
 	return p, nil
 }
 
@@ -126,7 +126,7 @@ func unfit(r ReleasePolicy, own owned, pod Pod, primaryKey bool) string {
 func (b *policyBuilder) addresses(p *Policy, own owned) *ipam.Refusal {
 	sets, gateway := b.said[fieldSets], b.said[fieldGateway]
 	if sets != nil {
-		p.Sets, p.Mask = sets.sets, sets.mask
+		p.Sets, p.Mask, p.Lengths = sets.sets, sets.mask, sets.lengths
 		if p.Release != ReleaseWithPod && p.Identity == "" && several(sets) {
 			by, hint := "", "use a StatefulSet, or let the addresses go with the pod"
 			if claim := b.said[fieldClaim]; claim != nil {

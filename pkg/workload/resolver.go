@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -101,16 +100,25 @@ const podWideClaim = onClaim << (4 * ofInterface)
 
 // readAll reads what stands on the pod, its workload and its namespace.
 func (b *policyBuilder) readAll(own owned, defaults map[string]string) *ipam.Refusal {
-	return cmp.Or(
-		b.read(OnPod, podKind+" "+b.pod.Namespace+"/"+b.pod.Name, b.pod.Annotations),
-		b.read(OnWorkload, own.String(), own.annotations),
-		b.read(OnNamespace, namespaceKind+" "+b.pod.Namespace, defaults),
-	)
+	for _, from := range []struct {
+		level  Level
+		object string
+		values map[string]string
+	}{
+		{OnPod, podKind + " " + b.pod.Namespace + "/" + b.pod.Name, b.pod.Annotations},
+		{OnWorkload, own.String(), own.annotations},
+		{OnNamespace, namespaceKind + " " + b.pod.Namespace, defaults},
+	} {
+		b.ignored = append(b.ignored, ignored(from.level, from.object, from.values)...)
+		if refusal := b.read(from.level, from.object, from.values); refusal != nil {
+			return refusal
+		}
+	}
+	return nil
 }
 
 // saysMoreThanDefaults reports whether the pod or its workload says what a claim may not allow.
 func (b *policyBuilder) saysMoreThanDefaults() bool {
-	return slices.ContainsFunc([]Field{fieldSets, fieldPool, fieldRelease, fieldKeep, fieldFamilies, fieldFamilyPolicy}, func(f Field) bool {
-		return b.said[f] != nil && !b.isDefault(f)
-	})
+	more := []Field{fieldSets, fieldPool, fieldRelease, fieldKeep, fieldFamilies, fieldFamilyPolicy}
+	return slices.ContainsFunc(more, func(f Field) bool { return b.said[f] != nil && !b.isDefault(f) })
 }

@@ -24,7 +24,9 @@ const (
 func (s *statement) rank() Level { return s.level << (4 * (ofInterface - s.binds)) }
 
 // isNarrowedBy reports whether a statement may only choose among what another says of the same field.
-func (s *statement) isNarrowedBy(o *statement, f Field) bool { return f == fieldSets && s.binds == o.binds }
+func (s *statement) isNarrowedBy(o *statement, f Field) bool {
+	return f == fieldSets && s.binds == o.binds
+}
 
 // annotationOf returns the annotation of a key, and the name of the interface or network that the key is for; empty for
 // the whole pod.
