@@ -39,11 +39,11 @@ type core struct {
 	policies *workload.Resolver
 	// constraints are what the allocator finds for pods.
 	constraints *claim.ConstraintsFinder
-	alloc    *allocator.Allocator
-	leads    *leadership.Terms
-	breaker  *gc.Breaker
-	pools    *pool.Reconciler
-	states   *claimcontroller.States
+	alloc       *allocator.Allocator
+	leads       *leadership.Terms
+	breaker     *gc.Breaker
+	pools       *pool.Reconciler
+	states      *claimcontroller.States
 	// ready returns why no request may be decided yet: lost leases are being made again. It gates requests and fails
 	// /readyz.
 	ready    func() error

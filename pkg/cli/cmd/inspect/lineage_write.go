@@ -98,7 +98,7 @@ func podLines(b *bytes.Buffer, t *lineage) {
 // ignoredLines prints the annotations that have no effect although they look as if they had.
 func (t *lineage) ignoredLines(b *bytes.Buffer) {
 	for _, i := range t.ignored {
-		labelled(b, "Ignored", "%s", i)
+		labelled(b, "Ignored", "%s", i.String())
 	}
 	for _, u := range t.policy.Unbound {
 		labelled(b, "Unbound", "%s: %s", strings.TrimPrefix(u.String(), "annotation "), u.Why)
