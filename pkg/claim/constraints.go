@@ -2,7 +2,6 @@ package claim
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -52,12 +51,7 @@ func (f *ConstraintsFinder) Of(ctx context.Context, pod workload.Pod) (allocator
 	if f.Ignored != nil && len(p.Ignored) > 0 {
 		f.Ignored(pod, p.Ignored)
 	}
-	constraints, err := f.of(ctx, pod, p)
-	if refusal, refused := errors.AsType[*ipam.Refusal](err); refused && p.Otherwise != nil &&
-		refusal.Reason == ipam.ReasonClaimConflict { // the claim is a default, and does not allow what the pod says
-		return f.of(ctx, pod, *p.Otherwise)
-	}
-	return constraints, err
+	return f.of(ctx, pod, p)
 }
 
 func (f *ConstraintsFinder) of(

@@ -55,11 +55,8 @@ type Policy struct {
 	// Sources are the annotations that all this is from. Unbound are those that are about other interfaces of the pod.
 	Sources []Source
 	Unbound []Unbound
-	// Ignored are annotations that look as if they were meant for bcsnet, and say nothing.
+	// Ignored are annotations with bcsnet's own prefix that are unknown, as misspelt ones are.
 	Ignored []Ignored
-	// Otherwise is the policy without the claim, if that is a default of the namespace and the pod or its workload says
-	// more: if the claim does not allow that, it gives way; nil for no other.
-	Otherwise *Policy
 }
 
 // Sticky reports whether the pod's address outlives it.

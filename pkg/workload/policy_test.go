@@ -122,7 +122,7 @@ func same() cmp.Option {
 	return cmp.Options{
 		cmp.Comparer(func(a, b *netipx.IPSet) bool { return a.Equal(b) }),
 		cmpopts.EquateComparable(netip.Addr{}),
-		cmpopts.IgnoreFields(Policy{}, "Workload", "Sources", "Otherwise", "PodWideClaim"),
+		cmpopts.IgnoreFields(Policy{}, "Workload", "Sources", "PodWideClaim"),
 		cmpopts.EquateEmpty(),
 	}
 }
@@ -233,7 +233,7 @@ func TestPolicy(t *testing.T) {
 		"both families, kept":                     {sample: deployment().on(notes{ownIP: "10.0.0.0/28,2001:db8::/64", ownRelease: "immutable"}), want: Policy{Release: ReleaseImmutable, Claim: "shop/deploy-web", Sets: []*netipx.IPSet{set(t, "10.0.0.0/28"), set(t, "2001:db8::/64")}}},
 		"pool":                                    {sample: deployment().on(notes{ownPool: "blue"}), want: Policy{Release: ReleaseWithPod, Pools: []string{"blue"}}},
 		"default pool":                            {sample: deployment(), namespace: notes{ownPool: "blue"}, want: Policy{Release: ReleaseWithPod, Pools: []string{"blue"}}},
-		"default pool and an address":             {sample: deployment().on(notes{ownIP: "10.0.0.5"}), namespace: notes{ownPool: "blue"}, want: Policy{Release: ReleaseWithPod, Sets: []*netipx.IPSet{set(t, "10.0.0.5")}}},
+		"default pool and an address":             {sample: deployment().on(notes{ownIP: "10.0.0.5"}), namespace: notes{ownPool: "blue"}, want: Policy{Release: ReleaseWithPod, Pools: []string{"blue"}, Sets: []*netipx.IPSet{set(t, "10.0.0.5")}}},
 		"claim":                                   {sample: deployment().on(notes{ownClaim: "mine"}), namespace: notes{ownPool: "blue"}, want: Policy{Claim: "shop/mine", Named: true}},
 		"claim of a numbered pod":                 {sample: statefulSet().on(notes{ipClaim: "mine", ownClaim: "mine"}), want: Policy{Claim: "shop/mine", Named: true, Identity: "db-1"}},
 		"claim and policy":                        {sample: deployment().on(notes{ipClaim: "mine", fixedIP: "fixed-ip"}), want: Policy{Claim: "shop/mine", Named: true, Release: ReleaseTimed, Keep: 48 * time.Hour}},

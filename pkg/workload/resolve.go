@@ -40,6 +40,10 @@ func (b *policyBuilder) reconcile() *ipam.Refusal {
 	default:
 		b.drop(fieldShared)
 	}
+	// A default claim gives way to what it may not allow.
+	if b.isDefault(fieldClaim) && (b.said[fieldSets] != nil || b.said[fieldPool] != nil && !b.isDefault(fieldPool)) {
+		b.drop(fieldClaim)
+	}
 	if b.isDefault(fieldPool) && b.said[fieldClaim] != nil { // which says itself where its addresses are from
 		b.drop(fieldPool)
 	}

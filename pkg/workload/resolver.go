@@ -3,7 +3,6 @@ package workload
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -74,24 +73,11 @@ func decide(
 	if refusal != nil {
 		return Policy{}, refusal
 	}
-	var otherwise *Policy
-	if b.isDefault(fieldClaim) && b.saysMoreThanDefaults() {
-		without := b
-		without.drop(fieldClaim)
-		without.bind(x)
-		if p, refusal := without.resolve(own, b.pod, system); refusal == nil {
-			otherwise = &p
-		}
-	}
 	b.bind(x)
 	p, refusal := b.resolve(own, b.pod, system)
 	if refusal != nil {
-		if otherwise != nil {
-			return *otherwise, nil
-		}
 		return Policy{}, refusal
 	}
-	p.Otherwise = otherwise
 	return p, nil
 }
 
@@ -109,16 +95,14 @@ func (b *policyBuilder) readAll(own owned, defaults map[string]string) *ipam.Ref
 		{OnWorkload, own.String(), own.annotations},
 		{OnNamespace, namespaceKind + " " + b.pod.Namespace, defaults},
 	} {
-		b.ignored = append(b.ignored, ignored(from.level, from.object, from.values)...)
+		for _, i := range ignored(from.level, from.object, from.values) {
+			if !i.Known {
+				b.ignored = append(b.ignored, i)
+			}
+		}
 		if refusal := b.read(from.level, from.object, from.values); refusal != nil {
 			return refusal
 		}
 	}
 	return nil
-}
-
-// saysMoreThanDefaults reports whether the pod or its workload says what a claim may not allow.
-func (b *policyBuilder) saysMoreThanDefaults() bool {
-	more := []Field{fieldSets, fieldPool, fieldRelease, fieldKeep, fieldFamilies, fieldFamilyPolicy}
-	return slices.ContainsFunc(more, func(f Field) bool { return b.said[f] != nil && !b.isDefault(f) })
 }

@@ -46,7 +46,7 @@ func TestTermsByInterface(t *testing.T) {
 		"an address of the network":          {"eth0", lan, notes{ownIP: "10.206.0.12"}, nil, "10.206.0.12", "", "", ReleaseWithPod, ""},
 		"an address of another network":      {"net1", sto, notes{ownIP: "10.206.0.12"}, nil, "", "", "", ReleaseWithPod, ""},
 		"an address of no pool":              {"net1", sto, notes{ownIP: "10.99.0.12"}, nil, "10.99.0.12", "", "", ReleaseWithPod, ""},
-		"one of the two in no pool":          {"net1", sto, notes{ownIP: "10.206.0.12,10.99.0.1"}, nil, "10.206.0.12, 10.99.0.1", "", "", ReleaseWithPod, ""},
+		"one of the two in no pool":          {"net1", sto, notes{ownIP: "10.206.0.12,10.99.0.1"}, nil, "10.99.0.1, 10.206.0.12", "", "", ReleaseWithPod, ""},
 		"one of each network":                {"net1", sto, notes{ownIP: "10.206.0.12,10.207.0.12"}, nil, "10.206.0.12, 10.207.0.12", "", "", ReleaseWithPod, ""},
 		"galaxy's lists":                     {"net1", sto, notes{galaxyArgs: `{"request_ip_range":[["10.206.0.12"],["10.207.0.13"]]}`}, nil, "10.207.0.13", "", "", ReleaseWithPod, ""},
 		"a term of the interface":            {"net1", sto, notes{ownIP: "10.206.0.12", ownIP + ".net1": "10.207.0.14"}, nil, "10.207.0.14", "", "", ReleaseWithPod, ""},
