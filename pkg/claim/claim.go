@@ -102,6 +102,9 @@ func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 
 // PoolsOf returns the pools that the spec of a claim names, in the order in which they are tried.
 func PoolsOf(spec v1.BCSNetIPClaimSpec) []string {
+	if spec.Pool == "" {
+		return nil
+	}
 	return strings.FieldsFunc(spec.Pool, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
