@@ -44,6 +44,9 @@ const (
 	ReleaseTimed ReleasePolicy = "Timed"
 )
 
+// MaxPoolsNamed is how many pools a claim or an annotation may name.
+const MaxPoolsNamed = 8
+
 // MaxClaimAddresses is how many addresses, ranges and CIDRs a claim may name.
 const MaxClaimAddresses = 1024
 

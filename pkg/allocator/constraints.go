@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"go4.org/netipx"
 
@@ -22,8 +23,8 @@ type Constraints struct {
 	lease.Retention
 	// Room bounds how many addresses of a family the claim may have in all; 0 for no bound, negative for none at all.
 	Room int
-	// Pool that addresses come from; empty for any.
-	Pool string
+	// Pools that addresses come from, in the order in which they are tried; none for any.
+	Pools []string
 	// Sets restrict the addresses, one of each; none for any.
 	Sets []*netipx.IPSet
 	// Gateway in place of the pool's; invalid for that.
@@ -37,7 +38,7 @@ type Constraints struct {
 // RetentionFor returns the retention to store on a lease already held; none if the claim may not have that address,
 // which would count as one of those that it may have.
 func (t Constraints) RetentionFor(x *ipam.Index, l lease.Lease) lease.Retention {
-	if t.Claim != l.Claim && (t.Pool != "" && !x.OfPool(l, t.Pool) || len(t.Sets) > 0 &&
+	if t.Claim != l.Claim && (len(t.Pools) > 0 && !x.OfPools(l, t.Pools) || len(t.Sets) > 0 &&
 		!slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(l.Addr) })) {
 		return lease.Retention{}
 	}
@@ -71,8 +72,8 @@ func (t *attempt) agree() *ipam.Refusal {
 			t.who(), err).WithHint("say it in one of the two places")
 	}
 	t.families = families
-	if t.Pool != "" && c.Pool != "" && t.Pool != c.Pool {
-		facts.Kind, facts.Pool, facts.Other = explain.ConstraintsOnPool, t.Pool, c.Pool
+	if t.Pool != "" && len(c.Pools) > 0 && !slices.Contains(c.Pools, t.Pool) {
+		facts.Kind, facts.Pool, facts.Other = explain.ConstraintsOnPool, t.Pool, strings.Join(c.Pools, ",")
 		return ipam.RefuseFacts(ipam.ReasonClaimConflict, facts)
 	}
 	for _, a := range t.Addrs {

@@ -396,7 +396,7 @@ func TestTermsOfARequest(t *testing.T) {
 		t.Errorf("lease: %+v", l)
 	}
 	q := newPod(t, "terms-1", s.host, r)
-	on.Sets, on.Pool = []*netipx.IPSet{s.set(t, 15, 15)}, s.pool.Name
+	on.Sets, on.Pools = []*netipx.IPSet{s.set(t, 15, 15)}, []string{s.pool.Name}
 	on.PodPrimaryKey = "default/terms-1"
 	terms.set(q.Name, on)
 	wrong := s.of(q, "terms-c3")
@@ -464,7 +464,7 @@ func TestHeldWithTermsThatBecameWrong(t *testing.T) {
 	request = s.of(q, "wrong-c4")
 	request.Pool = s.pool.Name
 	b := r.one(request)
-	terms.set(q.Name, Constraints{Pool: "another"})
+	terms.set(q.Name, Constraints{Pools: []string{"another"}})
 	if got := r.one(request); got != b {
 		t.Errorf("got %s, want %s", got, b)
 	}
@@ -505,12 +505,12 @@ func TestTermsFor(t *testing.T) {
 		want  lease.Retention
 	}{
 		"any address":            {Constraints{Retention: web}, has("10.0.0.10", "a", ""), web},
-		"one of its own":         {Constraints{Retention: web, Pool: "a", Sets: []*netipx.IPSet{nine}}, has("10.0.0.9", "a", "shop/other"), web},
+		"one of its own":         {Constraints{Retention: web, Pools: []string{"a"}, Sets: []*netipx.IPSet{nine}}, has("10.0.0.9", "a", "shop/other"), web},
 		"not one of its own":     {Constraints{Retention: web, Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/other"), lease.Retention{}},
-		"of another pool":        {Constraints{Retention: web, Pool: "b"}, has("10.0.0.9", "a", ""), lease.Retention{}},
-		"of a block of its pool": {Constraints{Retention: web, Pool: "net"}, has("10.0.0.9", "net-10-0-0-8-29", ""), web},
-		"its own, and no longer": {Constraints{Retention: web, Pool: "b", Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/web"), web},
-		"no claim":               {Constraints{Pool: "b"}, has("10.0.0.9", "a", "shop/web"), lease.Retention{}},
+		"of another pool":        {Constraints{Retention: web, Pools: []string{"b"}}, has("10.0.0.9", "a", ""), lease.Retention{}},
+		"of a block of its pool": {Constraints{Retention: web, Pools: []string{"net"}}, has("10.0.0.9", "net-10-0-0-8-29", ""), web},
+		"its own, and no longer": {Constraints{Retention: web, Pools: []string{"b"}, Sets: []*netipx.IPSet{nine}}, has("10.0.0.10", "a", "shop/web"), web},
+		"no claim":               {Constraints{Pools: []string{"b"}}, has("10.0.0.9", "a", "shop/web"), lease.Retention{}},
 	} {
 		if got := tc.terms.RetentionFor(x, tc.lease); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)

@@ -1,7 +1,6 @@
 package allocator
 
 import (
-	"cmp"
 	"context"
 	"net/netip"
 
@@ -71,9 +70,13 @@ func (a *Allocator) decide(
 
 // want returns what the request lacks beside the leases that it holds.
 func (t *attempt) want(held []lease.Lease) ipam.PickRequest {
+	pools := t.constraints.Pools
+	if t.Pool != "" {
+		pools = []string{t.Pool}
+	}
 	return ipam.PickRequest{
 		Host: t.Host, Namespace: t.Namespace, Owner: t.Owner,
-		Pool: cmp.Or(t.Pool, t.constraints.Pool), Network: t.Network, Families: t.families,
+		Pools: pools, Network: t.Network, Families: t.families,
 		Addrs: t.Addrs, Have: held,
 		Claim: t.constraints.Claim, PodPrimaryKey: t.constraints.PodPrimaryKey, IfName: t.holder.IfName,
 		PodUID: t.holder.PodUID,

@@ -24,8 +24,9 @@ type Preallocation struct {
 	// Namespaces whose pods the addresses are for, at least one: pools that serve the first are tried first. An empty
 	// one stands for pools that are bound to no namespace.
 	Namespaces []string
-	// Pool that the addresses come from; empty for any that has a host and serves one of the namespaces.
-	Pool string
+	// Pools that the addresses come from, in the order in which they are tried; none for any that has a host and serves
+	// one of the namespaces.
+	Pools []string
 	// Addresses that the claim may have; nil for any.
 	Addresses *netipx.IPSet
 	// Size is how many addresses of a family the claim is to have in all, those that pods have included; of Addresses
@@ -124,7 +125,7 @@ type lack struct {
 
 // lacks returns what a claim lacks beside what it has.
 func (a *Allocator) lacks(r Preallocation, held ipam.ClaimUsage) (all []lack) {
-	want := ipam.PickRequest{Ahead: true, Pool: r.Pool, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim,
+	want := ipam.PickRequest{Ahead: true, Pools: r.Pools, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim,
 		Claim: r.Claim}
 	if r.Addresses != nil {
 		for _, f := range ipaddr.Families() {

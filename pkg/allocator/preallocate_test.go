@@ -161,7 +161,7 @@ func TestPreallocateTooFew(t *testing.T) {
 	r.preallocate(s.ahead(4), 4, 0)
 
 	for name, change := range map[string]func(*Preallocation){
-		"a pool that there is not": func(a *Preallocation) { a.Pool = "none" },
+		"a pool that there is not": func(a *Preallocation) { a.Pools = []string{"none"} },
 		"addresses of no pool":     func(a *Preallocation) { a.Addresses = newSite().set(t, 9, 12) },
 	} {
 		y := newSite("9-12").ahead(2)
@@ -191,7 +191,7 @@ func TestPreallocateByAddress(t *testing.T) {
 		t.Errorf("taken for a size of %d, %v", size, ok)
 	}
 	a = bound.ahead(2)
-	a.Pool = bound.pool.Name
+	a.Pools = []string{bound.pool.Name}
 	if got := r.preallocate(a, 0, 2); got.Why.Reason != ipam.ReasonNamespaceNotServed {
 		t.Errorf("missing because of %v", got.Why)
 	}
@@ -212,7 +212,7 @@ func TestPreallocateBothFamilies(t *testing.T) {
 	s.pool.Spec.Network, six.Spec.Network = "ahead", "ahead"
 	r := newReplica(t, s.pool, six)
 	four := s.ahead(2)
-	four.Pool = s.pool.Name
+	four.Pools = []string{s.pool.Name}
 	r.preallocate(four, 2, 0)
 	r.preallocate(s.ahead(3), 3, 0)
 	if n := len(r.index.ByClaim(s.app().Claim)); n != 6 {

@@ -39,7 +39,9 @@ func (a *Allocator) resolve(ctx context.Context, t *attempt) error {
 	if a.constraints == nil {
 		return nil
 	}
-	if t.constraints, err = a.constraints.Of(ctx, pod.At(t.IfName)); err == nil {
+	pod = pod.At(t.IfName, t.Network)
+	pod.Asks = workload.Asked{Addrs: t.Addrs, Families: t.Families}
+	if t.constraints, err = a.constraints.Of(ctx, pod); err == nil {
 		t.refused = t.agree()
 		return nil
 	}

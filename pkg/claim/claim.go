@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go4.org/netipx"
@@ -41,8 +42,8 @@ type Claim struct {
 	Size, Surge int
 	// Addresses that the claim may have; nil for any.
 	Addresses *netipx.IPSet
-	// Pool of the addresses; empty for any.
-	Pool string
+	// Pools of the addresses, in the order in which they are tried; none for any.
+	Pools []string
 	// Preallocate: it takes its addresses before pods ask for them.
 	Preallocate bool
 	// SharedName is the name by which pods use the claim as a shared pool; empty for one that is none.
@@ -60,7 +61,7 @@ type Claim struct {
 func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	c := Claim{
 		Name: o.Namespace + "/" + o.Name, Release: cmp.Or(o.Spec.ReleasePolicy, v1.ReleaseImmutable), Size: -1,
-		Surge: int(o.Spec.Surge), Pool: o.Spec.Pool,
+		Surge: int(o.Spec.Surge), Pools: PoolsOf(o.Spec),
 		Preallocate: o.Spec.Preallocate, SharedName: o.Spec.SharedName,
 		Managed: o.Labels[Managed] == "true", Deleting: o.DeletionTimestamp != nil, namespace: o.Namespace,
 		namespaces: o.Spec.Namespaces,
@@ -97,6 +98,14 @@ func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 		return c, fmt.Errorf("spec.preallocate: %d addresses are more than %d: set spec.replicas", n, MaxPreallocated)
 	}
 	return c, nil
+}
+
+// PoolsOf returns the pools that the spec of a claim names, in the order in which they are tried.
+func PoolsOf(spec v1.BCSNetIPClaimSpec) []string {
+	if spec.Pool == "" {
+		return nil
+	}
+	return strings.FieldsFunc(spec.Pool, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // Room returns how many addresses of a family the claim may have, with its surge; 0 for no bound, negative for none at
@@ -137,7 +146,7 @@ func SameSpec(a, b v1.BCSNetIPClaimSpec) bool { return equality.Semantic.DeepEqu
 
 // Derive returns the spec of the claim that a policy asks for.
 func Derive(p workload.Policy, versionOf func(workload.Workload) string) v1.BCSNetIPClaimSpec {
-	spec := v1.BCSNetIPClaimSpec{ReleasePolicy: v1.ReleasePolicy(p.Release), Pool: p.Pool}
+	spec := v1.BCSNetIPClaimSpec{ReleasePolicy: v1.ReleasePolicy(p.Release), Pool: strings.Join(p.Pools, ",")}
 	switch {
 	case p.Shared != "":
 		if spec.SharedName = p.Shared; p.ForAll {

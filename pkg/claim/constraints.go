@@ -33,6 +33,8 @@ type ConstraintsFinder struct {
 	// Asked is called with the policy of every pod that was looked at. Missing is called with the policies whose claim
 	// does not exist and is to be made. Both may be nil.
 	Asked, Missing func(workload.Policy)
+	// Ignored is called with the annotations of a pod that say nothing although they look so; nil for nobody.
+	Ignored func(workload.Pod, []workload.Ignored)
 
 	parsed parsed
 }
@@ -46,6 +48,9 @@ func (f *ConstraintsFinder) Of(ctx context.Context, pod workload.Pod) (allocator
 	if f.Asked != nil {
 		f.Asked(p)
 	}
+	if f.Ignored != nil && len(p.Ignored) > 0 {
+		f.Ignored(pod, p.Ignored)
+	}
 	return f.of(ctx, pod, p)
 }
 
@@ -53,7 +58,7 @@ func (f *ConstraintsFinder) of(
 	ctx context.Context, pod workload.Pod, p workload.Policy,
 ) (allocator.Constraints, error) {
 	constraints := allocator.Constraints{
-		Pool: p.Pool, Sets: p.Sets, Gateway: p.Gateway, Families: p.Families, IfName: p.IfName, Room: p.Replicas,
+		Pools: p.Pools, Sets: p.Sets, Gateway: p.Gateway, Families: p.Families, IfName: p.IfName, Room: p.Replicas,
 	}
 	if refusal := f.fits(pod, p); refusal != nil {
 		return constraints, refusal
@@ -74,17 +79,32 @@ func (f *ConstraintsFinder) of(
 		}
 		return constraints, nil
 	}
+	if f.elsewhere(c, pod, p) {
+		constraints.Retention = lease.Retention{}
+		return constraints, nil
+	}
 	if refusal := allows(c, pod, p); refusal != nil {
 		return constraints, refusal
 	}
 	constraints.Fixed, constraints.Room = c.Release != v1.ReleaseWithPod && !c.Deleting, c.Room()
-	if constraints.Pool == "" {
-		constraints.Pool = c.Pool
+	if len(constraints.Pools) == 0 {
+		constraints.Pools = c.Pools
 	}
 	if len(constraints.Sets) == 0 && c.Addresses != nil {
 		constraints.Sets = []*netipx.IPSet{c.Addresses}
 	}
 	return constraints, nil
+}
+
+// elsewhere reports whether all that a claim may have, which was named for the whole pod, is of another network than the
+// interface's: the claim is about another interface.
+func (f *ConstraintsFinder) elsewhere(c Claim, pod workload.Pod, p workload.Policy) bool {
+	if !p.Named || !p.PodWideClaim {
+		return false
+	}
+	scope := pod.Scope()
+	return len(c.Pools) > 0 && len(f.Index.PoolsInScope(scope, c.Pools)) == 0 ||
+		c.Addresses != nil && f.Index.SetElsewhere(scope, c.Addresses, c.Pools)
 }
 
 // claim returns the claim of a policy, if it exists. A claim that somebody named has to exist.
@@ -138,9 +158,9 @@ func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
 		func(s *netipx.IPSet) bool { return !within(s, c.Addresses) }):
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s has other addresses than %s", c.Name, Source(p, "Sets")).
 			WithHint("add them to spec.addresses of the claim, or remove the annotation")
-	case p.Pool != "" && c.Pool != "" && p.Pool != c.Pool && !c.Managed:
-		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for pool %s, %s for pool %s", c.Name, c.Pool,
-			Source(p, "Pool"), p.Pool).WithHint("remove one of the two")
+	case len(p.Pools) > 0 && len(c.Pools) > 0 && !slices.Equal(p.Pools, c.Pools) && !c.Managed:
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for pool %s, %s for pool %s", c.Name,
+			strings.Join(c.Pools, ","), Source(p, "Pool"), strings.Join(p.Pools, ",")).WithHint("remove one of the two")
 	}
 	return nil
 }
@@ -178,12 +198,12 @@ func within(s, in *netipx.IPSet) bool {
 // fits refuses addresses whose pool has another prefix length than the annotation gives, and a gateway outside the
 // pool's subnet.
 func (f *ConstraintsFinder) fits(pod workload.Pod, p workload.Policy) *ipam.Refusal {
-	for _, r := range p.Requests {
+	for _, r := range slices.Concat(p.Requests, p.Lengths) {
 		name, _ := f.Index.PoolOf(r.Addr())
 		if pool, ok := f.Index.Pool(name); ok && !r.IsSingleIP() && pool.Plan.Subnet.Bits() != r.Bits() {
 			return ipam.Refuse(ipam.ReasonClaimConflict, "%s has the mask /%d, and pool %s of %s the mask /%d",
 				Source(p, "Sets"), r.Bits(), name, r.Addr(), pool.Plan.Subnet.Bits()).
-				WithHint("write the mask of the pool")
+				WithHint("write %s, or %s/%d", r.Addr(), r.Addr(), pool.Plan.Subnet.Bits())
 		}
 	}
 	if p.Mask == 0 && !p.Gateway.IsValid() {

@@ -76,7 +76,7 @@ func TestTerms(t *testing.T) {
 		missing bool // the claim is to be made
 	}{
 		"nothing said": {policy: workload.Policy{Release: workload.ReleaseWithPod}},
-		"a pool":       {policy: workload.Policy{Release: workload.ReleaseWithPod, Pool: "a"}, want: allocator.Constraints{Pool: "a"}},
+		"a pool":       {policy: workload.Policy{Release: workload.ReleaseWithPod, Pools: []string{"a"}}, want: allocator.Constraints{Pools: []string{"a"}}},
 		"a claim that is not made yet": {
 			policy: workload.Policy{Claim: "shop/deploy-web", Release: workload.ReleaseImmutable},
 			want:   allocator.Constraints{Retention: lease.Retention{Claim: "shop/deploy-web", Fixed: true}}, missing: true,
@@ -99,7 +99,7 @@ func TestTerms(t *testing.T) {
 				o.Spec.Replicas, o.Spec.Surge, o.Spec.Pool, o.Spec.Addresses = new(int32(3)), 1, "a", []string{"10.0.0.9-10.0.0.12"}
 			})},
 			want: allocator.Constraints{
-				Retention: held, Room: 4, Pool: "a", Sets: []*netipx.IPSet{set("10.0.0.9", "10.0.0.12")},
+				Retention: held, Room: 4, Pools: []string{"a"}, Sets: []*netipx.IPSet{set("10.0.0.9", "10.0.0.12")},
 			},
 		},
 		"of another namespace": {
@@ -202,7 +202,7 @@ func TestTerms(t *testing.T) {
 				"shop/web; hint: add them to spec.addresses of the claim, or remove the annotation",
 		},
 		"another pool": {
-			policy: with(named, func(p *workload.Policy) { p.Pool = "b" }),
+			policy: with(named, func(p *workload.Policy) { p.Pools = []string{"b"} }),
 			claims: []v1.BCSNetIPClaim{object(func(o *v1.BCSNetIPClaim) { o.Spec.Pool = "a" })},
 			refusal: "ClaimConflict: claim shop/held is for pool a, annotation pool=b of Pod shop/web-x for pool b; hint: " +
 				"remove one of the two",

@@ -75,24 +75,24 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 	add := func(reason, format string, args ...any) {
 		all = append(all, Problem{reason, fmt.Sprintf(format, args...)})
 	}
-	if c.Pool != "" {
-		if _, ok := x.Pool(c.Pool); !ok {
-			add(v1.ReasonPoolNotFound, "there is no pool %s", c.Pool)
+	for _, name := range c.Pools {
+		if _, ok := x.Pool(name); !ok {
+			add(v1.ReasonPoolNotFound, "there is no pool %s", name)
 			return all
 		}
 	}
 	if c.Addresses == nil {
-		if n, pools := x.Capacity(ipam.PickRequest{Ahead: true, Pool: c.Pool}, c.drawsFor()); c.Size > 0 &&
+		if n, pools := x.Capacity(ipam.PickRequest{Ahead: true, Pools: c.Pools}, c.drawsFor()); c.Size > 0 &&
 			uint64(c.Size) > n {
 			add(v1.ReasonLargerThanPools, "it may have %s of a family, and its pools have %s in all",
 				humanize.Plural(c.Size, "address"), supply(n, pools))
 		}
 		return all
 	}
-	if outside := x.Outside(c.Addresses, c.Pool); ipaddr.SizeOfSet(outside) > 0 {
+	if outside := x.Outside(c.Addresses, c.Pools); ipaddr.SizeOfSet(outside) > 0 {
 		where := "in no pool"
-		if c.Pool != "" {
-			where = "not in pool " + c.Pool
+		if len(c.Pools) > 0 {
+			where = "not in pool " + strings.Join(c.Pools, ",")
 		}
 		add(string(ipam.ReasonAddressNotInPool), "%s %s %s", ipaddr.FormatSet(outside),
 			humanize.OneOr(ipaddr.SizeOfSet(outside), "is", "are"), where)

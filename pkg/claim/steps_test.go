@@ -237,12 +237,12 @@ func TestSteps(t *testing.T) {
 			want:   []string{"free 10.0.0.6: it is no longer one of the addresses of its claim"},
 		},
 		"another pool": {
-			claim:  of(v1.ReleaseNever, deployment, func(c *Claim) { c.Pool = "b" }),
+			claim:  of(v1.ReleaseNever, deployment, func(c *Claim) { c.Pools = []string{"b"} }),
 			leases: []lease.Lease{kept(5, "", 0), used(7, "")},
 			want:   []string{"free 10.0.0.5: its claim is for pool b"},
 		},
 		"the pool is split": {
-			claim: of(v1.ReleaseNever, deployment, func(c *Claim) { c.Pool = "net" }),
+			claim: of(v1.ReleaseNever, deployment, func(c *Claim) { c.Pools = []string{"net"} }),
 			leases: []lease.Lease{
 				kept(8, "", 0, func(l *lease.Lease) { l.Pool = "net-10-0-0-8-29" }),
 				kept(16, "", 0, func(l *lease.Lease) { l.Pool = "net-10-0-0-16-29" }), // was removed by force

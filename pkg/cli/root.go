@@ -26,6 +26,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/usage"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/wait"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 )
 
 // helpFunc wraps cobra's way to show a help text, which ignores an error in writing the text. App.Unshown keeps that
@@ -147,7 +148,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := app.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+		if near := suggest.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 			return f.WithHint("did you mean --%s? See %s --help", near, cmd.CommandPath())
 		}
 	}
@@ -168,7 +169,7 @@ func group(cmd *cobra.Command, args []string) error {
 		names = append(names, sub.Name())
 	}
 	// A word of few letters has something in common with many.
-	if near := app.Nearest(args[0], names); near != "" && app.Distance(args[0], near) <= (len(args[0])+1)/3 {
+	if near := suggest.Nearest(args[0], names); near != "" && suggest.Distance(args[0], near) <= (len(args[0])+1)/3 {
 		return f.WithHint("did you mean %s %s?", cmd.CommandPath(), near)
 	}
 	return f.WithHint("see %s --help", cmd.CommandPath())

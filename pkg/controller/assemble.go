@@ -87,6 +87,7 @@ func assemble(
 	requests := httpapi.NewMetrics(c.registry)
 	c.leases.Observe(requests.Stage)
 	podEvents := newPodEvents(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetEventRecorder(leadership.LeaseName))
+	c.constraints.Ignored = podEvents.ignored
 	if o.IPAMClaims {
 		podEvents.note = c.states.Refused
 	}

@@ -37,11 +37,13 @@ type core struct {
 	pods     *workload.Pods
 	owners   *workload.Owners
 	policies *workload.Resolver
-	alloc    *allocator.Allocator
-	leads    *leadership.Terms
-	breaker  *gc.Breaker
-	pools    *pool.Reconciler
-	states   *claimcontroller.States
+	// constraints are what the allocator finds for pods.
+	constraints *claim.ConstraintsFinder
+	alloc       *allocator.Allocator
+	leads       *leadership.Terms
+	breaker     *gc.Breaker
+	pools       *pool.Reconciler
+	states      *claimcontroller.States
 	// ready returns why no request may be decided yet: lost leases are being made again. It gates requests and fails
 	// /readyz.
 	ready    func() error
@@ -115,6 +117,7 @@ func (c *core) newClaims(
 	}
 	c.policies = &workload.Resolver{
 		Owners: c.owners, Namespace: o.LeaderElectionNamespace, ClaimsFor: claimsFor, IPAMClaims: o.IPAMClaims,
+		Index: c.index,
 	}
 	if !o.SharedPoolsForAll {
 		c.policies.ServesShared = claim.ServesShared(mgr.GetCache(), o.LeaderElectionNamespace)
@@ -124,6 +127,7 @@ func (c *core) newClaims(
 	constraints := &claim.ConstraintsFinder{
 		Policies: c.policies, Claims: mgr.GetCache(), Index: c.index, Asked: states.Asked, Missing: states.Missing,
 	}
+	c.constraints = constraints
 	c.alloc = allocator.New(c.index, c.leases, c.pods, constraints, o.goneRule(), log)
 	return claimcontroller.New(claimcontroller.Config{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Leases: c.leases, Owners: c.owners,

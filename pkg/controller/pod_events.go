@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -32,11 +34,15 @@ type podEvents struct {
 	note    func(workload.Pod, *ipam.Refusal)
 	waiting chan refused
 	limit   *rate.Limiter
+	// told are the UIDs of pods that have got an event about ignored annotations.
+	mu   sync.Mutex
+	told map[string]bool
 }
 
 type refused struct {
 	pod         types.NamespacedName
 	uid, ifName string
+	network     string
 	why         *ipam.Refusal
 }
 
@@ -65,9 +71,38 @@ func (e *podEvents) refused(r allocator.Request, why *ipam.Refusal) {
 		return
 	}
 	select {
-	case e.waiting <- refused{types.NamespacedName{Namespace: r.Namespace, Name: r.PodName}, r.PodUID, r.IfName, why}:
+	case e.waiting <- refused{types.NamespacedName{Namespace: r.Namespace, Name: r.PodName}, r.PodUID, r.IfName, r.Network, why}:
 	default:
 	}
+}
+
+const (
+	// reasonIgnored is the reason of events about annotations that say nothing.
+	reasonIgnored = "AnnotationIgnored"
+	// maxTold bounds the pods that are remembered as told.
+	maxTold = 4096
+)
+
+// ignored makes an event on a pod about annotations that say nothing, once for each pod.
+func (e *podEvents) ignored(pod workload.Pod, all []workload.Ignored) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.told[pod.UID] || !e.limit.Allow() {
+		return
+	}
+	if e.told == nil || len(e.told) >= maxTold {
+		e.told = map[string]bool{}
+	}
+	e.told[pod.UID] = true
+	texts := make([]string, 0, len(all))
+	for _, i := range all {
+		texts = append(texts, i.String())
+	}
+	regarding := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)},
+	}
+	e.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, reasonIgnored, "Allocate", "%s",
+		conditions.Clip(strings.Join(texts, "; "), conditions.MaxNote))
 }
 
 // forOperator reports whether a refusal lasts until somebody changes a pool, a claim or the pod's annotations, or an
@@ -104,7 +139,7 @@ func (e *podEvents) handle(ctx context.Context, r refused) {
 		return
 	}
 	if e.note != nil {
-		e.note(workload.FromObject(pod).At(cmp.Or(r.ifName, lease.DefaultIfName)), r.why)
+		e.note(workload.FromObject(pod).At(cmp.Or(r.ifName, lease.DefaultIfName), r.network), r.why)
 	}
 	if !e.limit.Allow() {
 		return

@@ -19,6 +19,9 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 	}
 	addHolderAttrs(r.Context(), in.Host, in.ContainerID, in.PodNamespace, in.PodName, in.Owner)
 	request, gateway, err := parseAllocate(in)
+	if err == nil {
+		err = s.fitLengths(in.IPAddr)
+	}
 	if err != nil {
 		return nil, "", err
 	}

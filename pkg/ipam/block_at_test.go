@@ -72,7 +72,7 @@ func TestBlocksInOrder(t *testing.T) {
 		t.Errorf("in another order of coming (-want +got):\n%s", diff)
 	}
 	ofA := []string{"a-10-0-0-4-31", "a-10-0-0-2-31", "a-10-0-0-8-31"}
-	got := drawn(indexOf(append(blocks, b, a)...), func(w *PickRequest) { w.Pool = "a" })
+	got := drawn(indexOf(append(blocks, b, a)...), func(w *PickRequest) { w.Pools = []string{"a"} })
 	if diff := cmp.Diff(ofA, got); diff != "" {
 		t.Errorf("of one pool (-want +got):\n%s", diff)
 	}

@@ -54,11 +54,11 @@ func TestBlocksServe(t *testing.T) {
 			pools: []Pool{his, mine, net}, want: want(), picks: []string{"net-10-0-0-32-30 10.0.0.32"},
 		},
 		"asked for by the pool": {
-			pools: []Pool{net, mine}, want: want(func(w *PickRequest) { w.Pool = "net" }),
+			pools: []Pool{net, mine}, want: want(func(w *PickRequest) { w.Pools = []string{"net"} }),
 			picks: []string{"net-10-0-0-32-30 10.0.0.32"},
 		},
 		"asked for by the block": {
-			pools: []Pool{net, mine}, want: want(func(w *PickRequest) { w.Pool = "net-10-0-0-32-30" }),
+			pools: []Pool{net, mine}, want: want(func(w *PickRequest) { w.Pools = []string{"net-10-0-0-32-30"} }),
 			picks: []string{"net-10-0-0-32-30 10.0.0.32"},
 		},
 		"an address of the block": {
@@ -75,20 +75,20 @@ func TestBlocksServe(t *testing.T) {
 				"10.0.0.76/30 cannot be given to it; hint: ask for an address of its own blocks; see: bcsnetctl pool tree",
 		},
 		"the block that was named is full": {
-			pools: []Pool{net, mine}, want: want(func(w *PickRequest) { w.Pool = mine.Name }),
+			pools: []Pool{net, mine}, want: want(func(w *PickRequest) { w.Pools = []string{mine.Name} }),
 			before: func(x *Index) { x.take(mine.Name, "10.0.0.32", "10.0.0.33", "10.0.0.34", "10.0.0.35") },
 			text: "PoolExhausted: no available IP for pod shop/a: pool net-10-0-0-32-30 (10.0.0.0/24) has 0 of 4 addresses " +
 				"free, 4 active, 0 reserved; hint: see who holds them: bcsnetctl ip list --pool net-10-0-0-32-30; " +
 				"add addresses: bcsnetctl pool add-ip net RANGE",
 		},
 		"the block that was named, on another host": {
-			pools: []Pool{net, mine}, want: want(onHost(host2), func(w *PickRequest) { w.Pool = mine.Name }),
+			pools: []Pool{net, mine}, want: want(onHost(host2), func(w *PickRequest) { w.Pools = []string{mine.Name} }),
 			text: "HostNotInPool: host 192.168.0.2 may not draw from pool net-10-0-0-32-30; hint: add the host with: " +
 				"bcsnetctl pool add-host net 192.168.0.2",
 		},
 		"the parent of the block that was named is cordoned": {
 			pools: []Pool{pool(t, "net", "10.0.0.0/24", []string{"10.0.0.0/24"}, splitInto(30), cordoned), mine},
-			want:  want(func(w *PickRequest) { w.Pool = mine.Name }),
+			want:  want(func(w *PickRequest) { w.Pools = []string{mine.Name} }),
 			text: "PoolCordoned: no available IP for pod shop/a: pool net-10-0-0-32-30 is a child of pool net, which is " +
 				"cordoned; hint: see: bcsnetctl pool describe net-10-0-0-32-30",
 		},

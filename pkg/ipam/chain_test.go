@@ -69,7 +69,7 @@ func TestPickByTheChain(t *testing.T) {
 			}
 		}
 	}
-	from := func(name string) func(*PickRequest) { return func(w *PickRequest) { w.Pool = name } }
+	from := func(name string) func(*PickRequest) { return func(w *PickRequest) { w.Pools = []string{name} } }
 	ahead := func(w *PickRequest) { w.Ahead, w.Host, w.Claim = true, netip.Addr{}, w.Namespace+"/c" }
 	vm := func(w *PickRequest) { w.Owner, w.Who = "vm-1", "owner vm-1" }
 	hint := func(pool string) string {

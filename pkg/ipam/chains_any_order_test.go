@@ -231,7 +231,9 @@ func chains(x *Index, names []string) (all []string) {
 						continue
 					}
 					w := want(inNamespace(ns), onHost(h.String()), ofNetwork(network))
-					w.Pool = pool
+					if pool != "" {
+						w.Pools = []string{pool}
+					}
 					picks, refusal := x.Propose(w, now)
 					say("%s on %s of %q %q: %v %s", ns, h, pool, network, picked(picks), refused(refusal))
 				}

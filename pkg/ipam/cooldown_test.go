@@ -126,7 +126,7 @@ func TestPickReturnsToTheLastHolder(t *testing.T) {
 		},
 		"of the pool that is asked for": {
 			leases: []lease.Lease{mine("10.0.0.9", "a", 1, 10), mine("10.0.1.11", "b", 2, 5)},
-			want:   want(lastHolder("u1", "eth0"), func(w *PickRequest) { w.Pool = "b" }), picks: []string{"b 10.0.1.11"},
+			want:   want(lastHolder("u1", "eth0"), func(w *PickRequest) { w.Pools = []string{"b"} }), picks: []string{"b 10.0.1.11"},
 		},
 		"set aside and back by hand": {
 			leases: []lease.Lease{func() lease.Lease {

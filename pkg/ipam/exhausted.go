@@ -15,7 +15,7 @@ func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 	}
 	slices.SortStableFunc(fit, func(a, b *poolState) int { return compareBool(b.split != nil, a.split != nil) })
 	facts := explain.Facts{Who: w.Who, Namespace: w.Namespace, More: max(0, len(fit)-explain.MaxNamed)}
-	if w.Pool == "" && w.Network == "" {
+	if len(w.Pools) == 0 && w.Network == "" {
 		facts.Own = x.ownNames(w)
 	}
 	for _, p := range fit[:min(len(fit), explain.MaxNamed)] {

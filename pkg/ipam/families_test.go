@@ -55,7 +55,7 @@ func TestFamilies(t *testing.T) {
 			w.Have = append(w.Have, lease.Lease{Addr: ip(addr), State: lease.Active, Params: lease.Params{Pool: pool}, Holder: lease.Holder{SetSize: size}})
 		}
 	}
-	named := func(name string) func(*PickRequest) { return func(w *PickRequest) { w.Pool = name } }
+	named := func(name string) func(*PickRequest) { return func(w *PickRequest) { w.Pools = []string{name} } }
 	for name, tc := range map[string]struct {
 		pools   []Pool
 		w       PickRequest

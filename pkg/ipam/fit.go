@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 )
@@ -22,8 +23,8 @@ func (x *catalogue) fitting(w PickRequest) iter.Seq[*poolState] {
 // of its own, and only where that is nothing, in the default chain.
 func (x *catalogue) chain(w PickRequest) iter.Seq[*poolState] {
 	switch {
-	case w.Pool != "":
-		return slices.Values(x.named(w.Pool))
+	case len(w.Pools) > 0:
+		return slices.Values(x.named(w.Pools))
 	case w.Network != "":
 		return slices.Values(x.networks[w.Network])
 	case x.hasOwn(w):
@@ -36,16 +37,28 @@ func (x *catalogue) chain(w PickRequest) iter.Seq[*poolState] {
 }
 
 func (x *catalogue) fits(p *poolState, w PickRequest) bool {
-	return (w.Pool == "" || w.Pool == p.Name || w.Pool == p.CountedAs()) && p.lists(w) && x.servesNamespace(p, w) &&
+	return (len(w.Pools) == 0 || w.nameOf(p) >= 0) && p.lists(w) && x.servesNamespace(p, w) &&
 		(w.Network == "" || w.Network == p.Network)
 }
 
-// named returns the pool of a name, if there is one.
-func (x *catalogue) named(name string) []*poolState {
-	if p, ok := x.pools[name]; ok {
-		return []*poolState{p}
+// named returns the pools of some names, in the order of these. If there is none of one of the names, it returns none: a
+// mistyped name must not give an address of another pool.
+func (x *catalogue) named(names []string) []*poolState {
+	all := make([]*poolState, 0, len(names))
+	for _, name := range names {
+		p, ok := x.pools[name]
+		if !ok {
+			return nil
+		}
+		all = append(all, p)
 	}
-	return nil
+	return all
+}
+
+// nameOf returns which of the names that a request gives is that of a pool, or of the whole of which the pool is a block;
+// -1 for none.
+func (w PickRequest) nameOf(p *poolState) int {
+	return slices.IndexFunc(w.Pools, func(name string) bool { return name == p.Name || name == p.CountedAs() })
 }
 
 // servesNamespace reports whether a pool is for the namespace of a request. A pool that is bound is for its namespaces,
@@ -82,6 +95,9 @@ func (x *catalogue) together(p *poolState, w PickRequest) []*poolState {
 		if q.Network == p.Network && x.fits(q, w) {
 			fit = append(fit, q)
 		}
+	}
+	if len(w.Pools) > 1 {
+		slices.SortStableFunc(fit, func(a, b *poolState) int { return cmp.Compare(w.nameOf(a), w.nameOf(b)) })
 	}
 	return fit
 }

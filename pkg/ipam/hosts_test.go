@@ -113,7 +113,7 @@ func TestParseNetwork(t *testing.T) {
 
 func TestRefusalOfAHostBesideTheSubnets(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/28", []string{"10.0.0.2"}, hostSubnets("192.168.0.0/16")))
-	_, refusal := x.Pick(want(onHost("172.16.0.1"), func(w *PickRequest) { w.Pool = "a" }), now)
+	_, refusal := x.Pick(want(onHost("172.16.0.1"), func(w *PickRequest) { w.Pools = []string{"a"} }), now)
 	const text = "HostNotInPool: host 172.16.0.1 may not draw from pool a, nor is it in its host subnets 192.168.0.0/16; " +
 		"hint: add the host with: bcsnetctl pool add-host a 172.16.0.1"
 	if diff := cmp.Diff(text, refused(refusal)); diff != "" {

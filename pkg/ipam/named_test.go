@@ -17,7 +17,7 @@ func TestPickFromANamedPool(t *testing.T) {
 	}
 	b := func(options ...option) Pool { return pool(t, "b", "10.0.1.0/24", []string{"10.0.1.9"}, options...) }
 	a6 := pool(t, "a6", "2001:db8::/64", []string{"2001:db8::8-2001:db8::9"}, network("blue"))
-	from := func(name string) func(*PickRequest) { return func(w *PickRequest) { w.Pool = name } }
+	from := func(name string) func(*PickRequest) { return func(w *PickRequest) { w.Pools = []string{name} } }
 	byHand := func(w *PickRequest) {
 		w.Host, w.Namespace, w.Owner, w.Who = netip.Addr{}, "", "vm-1", "owner vm-1"
 	}

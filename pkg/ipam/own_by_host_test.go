@@ -25,7 +25,7 @@ func TestOwnByHost(t *testing.T) {
 	for name, tc := range map[string]pickCase{
 		"a block by itself, on a host of its pool":   {pools: []Pool{auto, mine, open}, want: want(), picks: []string{first}},
 		"a block by itself, on another host":         {pools: []Pool{auto, mine, open}, want: want(onHost(host2)), picks: []string{"open 10.0.1.9"}},
-		"a block by itself, another host, by name":   {pools: []Pool{auto, mine, open}, want: want(onHost(host2), func(w *PickRequest) { w.Pool = "open" }), picks: []string{"open 10.0.1.9"}},
+		"a block by itself, another host, by name":   {pools: []Pool{auto, mine, open}, want: want(onHost(host2), func(w *PickRequest) { w.Pools = []string{"open"} }), picks: []string{"open 10.0.1.9"}},
 		"a block by itself, another host, by addr":   {pools: []Pool{auto, mine, open}, want: want(onHost(host2), asking("10.0.1.9")), picks: []string{"open 10.0.1.9"}},
 		"the pool is cordoned, on a host of it":      {pools: []Pool{pool(t, "auto", "10.0.0.0/24", []string{"10.0.0.0/24"}, splitInto(30), cordoned), mine, open}, want: want(), text: "PoolCordoned: no available IP for pod shop/a: pool auto is cordoned; pool auto-10-0-0-32-30 is a child of pool auto, which is cordoned; namespace shop draws from its own alone; hint: let it hand out addresses again: bcsnetctl pool uncordon auto"},
 		"a block by itself, ahead of its pods":       {pools: []Pool{auto, mine, open}, want: want(func(w *PickRequest) { w.Ahead, w.Host, w.Claim = true, netip.Addr{}, "shop/c" }), picks: []string{first}},
@@ -34,7 +34,7 @@ func TestOwnByHost(t *testing.T) {
 		"bound, on another host":                     {pools: []Pool{bound, open}, want: want(onHost(host2)), text: "NamespaceNotServed: none of the pools of host 192.168.0.2 serves namespace shop: open; it draws from its own alone: bound" + hint("bound")},
 		"of a pool that is not default, not named":   {pools: []Pool{named, mine, open}, want: want(), picks: []string{"open 10.0.1.9"}},
 		"of a pool that is not default, by network":  {pools: []Pool{named, mine, open}, want: want(ofNetwork("store")), picks: []string{first}},
-		"of a pool that is not default, by its name": {pools: []Pool{named, mine, open}, want: want(func(w *PickRequest) { w.Pool = "auto" }), picks: []string{first}},
+		"of a pool that is not default, by its name": {pools: []Pool{named, mine, open}, want: want(func(w *PickRequest) { w.Pools = []string{"auto"} }), picks: []string{first}},
 	} {
 		t.Run(name, tc.check)
 	}

@@ -34,7 +34,7 @@ func TestMaxPerHost(t *testing.T) {
 		"another pool's do not count":  {pools: []Pool{a(perHost(1)), b}, leases: []lease.Lease{leased("10.0.1.9", "b", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"what is kept does not count":  {pools: []Pool{a(perHost(1))}, leases: []lease.Lease{keptFor("10.0.0.8", "a", "", "", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"the next pool":                {pools: []Pool{a(perHost(2)), b}, leases: []lease.Lease{eight, nine}, want: want(), picks: []string{"b 10.0.1.9"}},
-		"by hand":                      {pools: []Pool{a(perHost(1))}, leases: []lease.Lease{eight}, want: PickRequest{Owner: "vm", Pool: "a", Addrs: ips("10.0.0.10"), Key: "k", Who: "vm"}, picks: []string{"a 10.0.0.10"}},
+		"by hand":                      {pools: []Pool{a(perHost(1))}, leases: []lease.Lease{eight}, want: PickRequest{Owner: "vm", Pools: []string{"a"}, Addrs: ips("10.0.0.10"), Key: "k", Who: "vm"}, picks: []string{"a 10.0.0.10"}},
 		"what it holds":                {pools: []Pool{a(perHost(1))}, leases: []lease.Lease{eight}, want: want(having(eight))},
 		"kept for the app, elsewhere":  {pools: []Pool{a(perHost(1)), b}, leases: []lease.Lease{eight, keptFor("10.0.0.9", "a", "", "", 1)}, want: want(of("")), picks: []string{"b 10.0.1.9"}},
 		"both families, one at a time": {pools: []Pool{a(network("blue"), perHost(1)), six}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10", "six 2001:db8::8"}},

@@ -173,7 +173,7 @@ func (p *poolState) firstAmong(some *netipx.IPSet, w PickRequest, chosen []choic
 // the pool has one or was named.
 func (p *poolState) lists(w PickRequest) bool {
 	if w.Ahead {
-		return w.Pool != "" || len(w.Sets) > 0 || !p.NoHosts()
+		return len(w.Pools) > 0 || len(w.Sets) > 0 || !p.NoHosts()
 	}
 	return p.Draws(w.Host) || w.byHand()
 }

@@ -162,12 +162,12 @@ func (x *poolView) ServedRevision(name string) uint64 {
 }
 
 // Outside returns the part of some addresses that a pool does not serve; with an empty name, that none does.
-func (x *poolView) Outside(some *netipx.IPSet, pool string) *netipx.IPSet {
+func (x *poolView) Outside(some *netipx.IPSet, pools []string) *netipx.IPSet {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var served []netipx.IPRange
 	for _, s := range x.segments {
-		if (pool == "" || s.pool.Name == pool) && some.OverlapsRange(s.IPRange) {
+		if (len(pools) == 0 || slices.Contains(pools, s.pool.Name)) && some.OverlapsRange(s.IPRange) {
 			served = append(served, s.IPRange)
 		}
 	}
@@ -203,6 +203,11 @@ func (x *poolView) OfPool(l lease.Lease, pool string) bool {
 	}
 	p, _, served := x.segmentOf(l.Addr)
 	return x.pools[l.Pool] == nil && served && p.split != nil && p.Name == pool
+}
+
+// OfPools reports whether a lease is of one of some pools, as OfPool does.
+func (x *poolView) OfPools(l lease.Lease, pools []string) bool {
+	return slices.ContainsFunc(pools, func(pool string) bool { return x.OfPool(l, pool) })
 }
 
 // BlocksOf names the blocks that exist of a pool, in address order; none for one that is not split.

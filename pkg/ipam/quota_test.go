@@ -57,7 +57,7 @@ func TestQuota(t *testing.T) {
 		"another pool's are not":      {pools: []Pool{a(perNamespace(1)), b}, leases: []lease.Lease{leased("10.0.1.9", "b", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"set aside by hand is not":    {pools: []Pool{a(perNamespace(1))}, leases: []lease.Lease{reserved("10.0.0.8", "a", 1)}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"}},
 		"the next pool":               {pools: []Pool{a(perNamespace(2)), b}, leases: []lease.Lease{eight, nine}, want: want(), picks: []string{"b 10.0.1.9"}},
-		"by hand":                     {pools: []Pool{a(perNamespace(1))}, leases: []lease.Lease{eight}, want: PickRequest{Owner: "vm", Namespace: "shop", Pool: "a", Addrs: ips("10.0.0.10"), Key: "k", Who: "vm"}, picks: []string{"a 10.0.0.10"}},
+		"by hand":                     {pools: []Pool{a(perNamespace(1))}, leases: []lease.Lease{eight}, want: PickRequest{Owner: "vm", Namespace: "shop", Pools: []string{"a"}, Addrs: ips("10.0.0.10"), Key: "k", Who: "vm"}, picks: []string{"a 10.0.0.10"}},
 		"what it holds":               {pools: []Pool{a(quota("shop", 0))}, leases: []lease.Lease{eight}, want: want(having(eight))},
 		"its own, which is kept":      {pools: []Pool{a(quota("shop", 1))}, leases: []lease.Lease{nine, keptFor("10.0.0.8", "a", "web-0", "web-0", 1)}, want: want(of("shop/web", "web-0")), picks: []string{"a 10.0.0.8"}},
 		"one that is kept for any":    {pools: []Pool{a(quota("shop", 1))}, leases: []lease.Lease{nine, keptFor("10.0.0.8", "a", "", "", 1)}, want: want(of("shop/web", "")), picks: []string{"a 10.0.0.8"}},
@@ -95,7 +95,7 @@ func TestQuota(t *testing.T) {
 			pools:  []Pool{a(quota("shop", 1), quota("pools", 2), hosts(host1))},
 			leases: []lease.Lease{eight, ofClaim("pools/db", nine)},
 			want: PickRequest{
-				Ahead: true, Namespace: "shop", Claim: "pools/db", Key: "k", Who: "claim pools/db", Pool: "a",
+				Ahead: true, Namespace: "shop", Claim: "pools/db", Key: "k", Who: "claim pools/db", Pools: []string{"a"},
 				Addrs: ips("10.0.0.10"),
 			}, picks: []string{"a 10.0.0.10"},
 		},

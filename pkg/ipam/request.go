@@ -18,8 +18,8 @@ type PickRequest struct {
 	Namespace string
 	// Owner in place of a pod.
 	Owner string
-	// Pool restricts the request to one pool, and with it to the pool's family; empty for any.
-	Pool string
+	// Pools restrict the request to pools, which are tried in this order, and with them to their families; none for any.
+	Pools []string
 	// Network restricts the request to the pools of one network; empty for any.
 	Network string
 	// Families says of which families addresses are taken.
@@ -66,11 +66,11 @@ type PickRequest struct {
 
 // byHand reports whether an operator names the pool for an owner that is on no host: which hosts and
 // namespaces the pool is for does not matter then.
-func (w PickRequest) byHand() bool { return w.Owner != "" && w.Pool != "" && !w.Host.IsValid() }
+func (w PickRequest) byHand() bool { return w.Owner != "" && len(w.Pools) > 0 && !w.Host.IsValid() }
 
 // names reports whether the request asks for a pool by its name or by that of its network.
 func (w PickRequest) names(p *poolState) bool {
-	return w.Pool == p.Name || w.Network != "" && w.Network == p.Network
+	return slices.Contains(w.Pools, p.Name) || w.Network != "" && w.Network == p.Network
 }
 
 // need is one address that a request takes.

@@ -134,7 +134,7 @@ func TestSelectedIsNotChanged(t *testing.T) {
 func TestRefusalOfAHostBesideTheSelector(t *testing.T) {
 	x := indexOf(poolOf(t, "a", hosts(), hostSelector("rack=7")))
 	x.SetNode("n", inRack("8", "172.16.0.1"))
-	_, refusal := x.Pick(want(onHost("172.16.0.1"), func(w *PickRequest) { w.Pool = "a" }), now)
+	_, refusal := x.Pick(want(onHost("172.16.0.1"), func(w *PickRequest) { w.Pools = []string{"a"} }), now)
 	const text = "HostNotInPool: host 172.16.0.1 may not draw from pool a, nor does its host selector rack=7 match the " +
 		"host's node; hint: add the host with: bcsnetctl pool add-host a 172.16.0.1"
 	if diff := cmp.Diff(text, refused(refusal)); diff != "" {

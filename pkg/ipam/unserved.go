@@ -9,12 +9,13 @@ import (
 // unserved returns why no pool fits a request.
 func (x *picker) unserved(w PickRequest) *Refusal {
 	switch {
-	case w.Ahead && w.Pool == "":
+	case w.Ahead && len(w.Pools) == 0:
 		return RefuseFacts(ReasonNamespaceNotServed, explain.Facts{Kind: explain.NoPoolForClaim, Namespace: w.Namespace})
 	case !w.Host.IsValid() && !w.byHand() && !w.Ahead:
 		return RefuseFacts(ReasonMissingField, explain.Facts{Kind: explain.NoHostNamed})
-	case w.Pool != "":
-		return x.unservedBy(w.Pool, w)
+	case len(w.Pools) > 0:
+		missing := func(name string) bool { return x.pools[name] == nil }
+		return x.unservedBy(w.Pools[max(0, slices.IndexFunc(w.Pools, missing))], w)
 	}
 	var listed []*poolState
 	serving := false
@@ -41,7 +42,7 @@ func (x *picker) unserved(w PickRequest) *Refusal {
 	}
 }
 
-// unservedBy returns why the one pool that a request names does not fit.
+// unservedBy returns why a pool that a request names does not fit.
 func (x *picker) unservedBy(name string, w PickRequest) *Refusal {
 	p, ok := x.pools[name]
 	facts := explain.Facts{Pool: name, Host: w.Host, Namespace: w.Namespace, Network: w.Network}

@@ -94,7 +94,7 @@ func (x *picker) drainingBy(a netip.Addr) (facts explain.Facts, by *lease.Holder
 // that address is the one that would have to serve it. It is nil for a refusal that is about the host or about a pool
 // that was named, and for an address that no pool serves.
 func (x *picker) otherPool(w PickRequest, a netip.Addr, unserved *Refusal) *Refusal {
-	if w.Pool != "" || unserved.Reason != ReasonNamespaceNotServed && unserved.Reason != ReasonNetworkNotFound {
+	if len(w.Pools) > 0 || unserved.Reason != ReasonNamespaceNotServed && unserved.Reason != ReasonNetworkNotFound {
 		return nil
 	}
 	p, _, ok := x.serving(a)
@@ -107,10 +107,10 @@ func (x *picker) otherPool(w PickRequest, a netip.Addr, unserved *Refusal) *Refu
 // unfit returns why the pool of an address asked for does not fit.
 func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	facts := explain.Facts{
-		Address: a, Pool: p.Name, Other: w.Pool, Host: w.Host, Namespace: w.Namespace, Network: w.Network,
+		Address: a, Pool: p.Name, Other: strings.Join(w.Pools, ", "), Host: w.Host, Namespace: w.Namespace, Network: w.Network,
 	}
 	switch {
-	case w.Pool != "" && w.Pool != p.Name:
+	case len(w.Pools) > 0 && !slices.Contains(w.Pools, p.Name):
 		facts.Kind = explain.AddressInOtherPool
 		return RefuseFacts(ReasonAddressNotInPool, facts)
 	case !p.lists(w):

@@ -170,7 +170,7 @@ func TestFilter(t *testing.T) {
 			f.lease("10.1.0.10", "x", lease.Active, lease.Retention{})
 			f.lease("10.2.0.10", "y", lease.Reserved, lease.Retention{})
 		}, want: nowhere},
-		"a pool by its name": {sizes: []int{2, 2}, terms: allocator.Constraints{Pool: "rack2"}, want: rack2},
+		"a pool by its name": {sizes: []int{2, 2}, terms: allocator.Constraints{Pools: []string{"rack2"}}, want: rack2},
 		"one address":        {sizes: []int{2, 2}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.11")}}, want: rack1},
 		"two ranges":         {sizes: []int{4, 4}, terms: allocator.Constraints{Sets: []*netipx.IPSet{ofSet(t, "10.1.0.10-10.1.0.11"), ofSet(t, "10.1.0.12")}}, want: rack1},
 		"two ranges, one of them used up": {
@@ -632,7 +632,7 @@ func TestScores(t *testing.T) {
 	if diff := cmp.Diff([]int64{10, 10, 3, 3, 0, 0}, scores); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
 	}
-	f.terms["p"] = allocator.Constraints{Pool: "rack2"}
+	f.terms["p"] = allocator.Constraints{Pools: []string{"rack2"}}
 	if scores, err = f.Scores(t.Context(), newPod("p"), everywhere); !slices.Equal(scores, []int64{0, 0, 10, 10, 0, 0}) ||
 		err != nil {
 		t.Errorf("of one pool: %v, %v", scores, err)

@@ -3,7 +3,7 @@ package workload
 import "strings"
 
 // Level is where an annotation stands. What stands nearer to the pod counts for more.
-type Level uint8
+type Level uint16
 
 // Levels, the nearest first.
 const (
@@ -83,8 +83,9 @@ func Annotations() [annotations]Annotation {
 			"Addresses, ranges and CIDRs of which the pod gets one, of each family that is named. On the template of a " +
 				"Deployment they are a set that its pods share.", readAddresses},
 		{
-			ownPrefix + "pool", ownDialect, anywhere, fieldPool, "name of a BCSNetPool", "The pool to draw from.",
-			readObjectName,
+			ownPrefix + "pool", ownDialect, anywhere, fieldPool, "name of a BCSNetPool, or several: `blue,green`",
+			"The pool to draw from. Several are tried in this order; those of one network serve a request together, each family " +
+				"by the first that has an address.", readPools,
 		},
 		{
 			ClaimAnnotation, ownDialect, anywhere, fieldClaim,
@@ -156,18 +157,21 @@ func Annotations() [annotations]Annotation {
 	}
 }
 
-// understood returns those of an object's annotations that mean something to us; nil when none does.
+// understood returns those of an object's annotations that mean something to us, and, with an empty value, those that
+// begin as bcsnet's own and are unknown; nil if there are none.
 func understood(all map[string]string) (ours map[string]string) {
-	if len(all) == 0 {
-		return nil
-	}
-	for _, a := range Annotations() {
-		if v, ok := all[a.Key]; ok {
-			if ours == nil {
-				ours = map[string]string{}
-			}
-			ours[a.Key] = v
+	for key, value := range all {
+		_, _, known := annotationOf(key)
+		if !known && !IsOwn(key) {
+			continue
 		}
+		if !known {
+			value = ""
+		}
+		if ours == nil {
+			ours = map[string]string{}
+		}
+		ours[key] = value
 	}
 	return ours
 }

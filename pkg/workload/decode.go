@@ -21,10 +21,13 @@ import (
 // parsedValue holds what the value of one annotation says about its field.
 type parsedValue struct {
 	text    string
+	pools   []string
 	release ReleasePolicy
 	keep    time.Duration
 	sets    []*netipx.IPSet
 	mask    int
+	// lengths are the addresses that were written with a length, which their pools have to have.
+	lengths []netip.Prefix
 	gateway netip.Addr
 	// families has the policy, or the order.
 	families ipam.Families
@@ -35,7 +38,7 @@ type parsedValue struct {
 
 // equal: two annotations that say it do not contradict each other.
 func (m parsedValue) equal(o parsedValue) bool {
-	return m.text == o.text && m.release == o.release && m.keep == o.keep && m.gateway == o.gateway &&
+	return m.text == o.text && slices.Equal(m.pools, o.pools) && m.release == o.release && m.keep == o.keep && m.gateway == o.gateway &&
 		m.families.Policy == o.families.Policy && slices.Equal(m.families.Order, o.families.Order) &&
 		(m.mask == o.mask || m.mask == 0 || o.mask == 0) &&
 		slices.EqualFunc(m.sets, o.sets, func(a, b *netipx.IPSet) bool { return a.Equal(b) })
@@ -59,6 +62,31 @@ func readObjectName(value string) (parsedValue, error) {
 			"it is no name of an object: lower case letters, digits, - and . in at most 253 characters")
 	}
 	return parsedValue{text: value}, nil
+}
+
+// readPools reads the names of pools, in the order in which they are tried.
+func readPools(value string) (m parsedValue, err error) {
+	for name := range strings.SplitSeq(value, ",") {
+		one, err := readObjectName(strings.TrimSpace(name))
+		switch {
+		case err != nil:
+			return one, err
+		case slices.Contains(m.pools, one.text):
+			return m, fmt.Errorf("it names pool %s twice", one.text)
+		}
+		m.pools = append(m.pools, one.text)
+	}
+	if len(m.pools) > v1.MaxPoolsNamed {
+		return m, fmt.Errorf("it names %d pools, and %d are the most", len(m.pools), v1.MaxPoolsNamed)
+	}
+	return m, nil
+}
+
+// offers reports whether some addresses are of each family without which a request is not served.
+func (m parsedValue) offers(f ipam.Families) bool {
+	return !slices.ContainsFunc(f.Needed(), func(f ipaddr.Family) bool {
+		return !slices.ContainsFunc(m.sets, func(s *netipx.IPSet) bool { return ipaddr.HasFamily(s, f) })
+	})
 }
 
 // readClaimName reads the name of a claim, with its namespace where that is not the pod's.
@@ -165,9 +193,14 @@ func readAddresses(value string) (parsedValue, error) {
 	if len(entries) > maxRanges {
 		return parsedValue{}, fmt.Errorf("there are more than %d ranges", maxRanges)
 	}
+	var m parsedValue
 	var v4, v6 []netipx.IPRange
 	for _, entry := range entries {
 		r, err := ipaddr.ParseRange(entry)
+		if a, bits, one := ipaddr.ParseHost(entry); err != nil && one == nil { // an address with the length of its subnet
+			r, err = netipx.IPRangeFrom(a, a), nil
+			m.lengths = append(m.lengths, netip.PrefixFrom(a, bits))
+		}
 		switch {
 		case err != nil:
 			return parsedValue{}, err
@@ -177,7 +210,6 @@ func readAddresses(value string) (parsedValue, error) {
 			v6 = append(v6, r)
 		}
 	}
-	var m parsedValue
 	for _, ranges := range [][]netipx.IPRange{v4, v6} {
 		if len(ranges) > 0 {
 			m.sets = append(m.sets, ipaddr.SetOf(ranges...))
@@ -267,7 +299,7 @@ func readKeeperPool(value string) (parsedValue, error) {
 	m := parsedValue{claims: true}
 	var ranges []netipx.IPRange
 	for i, entry := range entries {
-		a, mask, err := readMasked(strings.TrimSpace(entry))
+		a, mask, err := ipaddr.ParseHost(entry)
 		switch {
 		case err != nil:
 			return parsedValue{}, err
@@ -281,17 +313,4 @@ func readKeeperPool(value string) (parsedValue, error) {
 	}
 	m.sets = []*netipx.IPSet{ipaddr.SetOf(ranges...)}
 	return m, nil
-}
-
-// readMasked reads an address with or without a prefix length, 0 for none.
-func readMasked(s string) (a netip.Addr, mask int, err error) {
-	if !strings.Contains(s, "/") {
-		a, err = ipaddr.ParseAddr(s)
-		return a, 0, err
-	}
-	p, err := netip.ParsePrefix(s)
-	if err != nil || p.Addr().Is4In6() || p.Bits() == 0 {
-		return netip.Addr{}, 0, fmt.Errorf("%q is not an address with a prefix length, as in 172.16.91.181/24", s)
-	}
-	return p.Addr(), p.Bits(), nil
 }

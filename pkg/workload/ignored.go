@@ -5,8 +5,11 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 )
 
 // Ignored is an annotation that looks as if it were meant for bcsnet, and says nothing where it stands.
@@ -48,13 +51,36 @@ func (o *Owners) Ignored(ctx context.Context, pod Pod, annotations map[string]st
 	return found, nil
 }
 
+// ignored returns the ignored annotations of one object.
 func ignored(level Level, object string, annotations map[string]string) (out []Ignored) {
-	all := Annotations()
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		at := slices.IndexFunc(all[:], func(a Annotation) bool { return a.Key == key })
-		if known := at >= 0; known && all[at].On&level == 0 || !known && IsOwn(key) {
+		if a, _, known := annotationOf(key); known && a.On&level == 0 || !known && IsOwn(key) {
 			out = append(out, Ignored{Object: object, Key: key, Known: known})
 		}
 	}
 	return out
+}
+
+// String says which annotation is ignored, and why.
+func (i Ignored) String() string {
+	text := i.Key + " of " + i.Object + ": "
+	if i.Known {
+		return text + "it does not count there"
+	}
+	text += "there is no such annotation"
+	name, target, _ := strings.Cut(strings.TrimPrefix(i.Key, ownPrefix), ".")
+	var names []string
+	for _, a := range Annotations() {
+		if name, own := strings.CutPrefix(a.Key, ownPrefix); own {
+			names = append(names, name)
+		}
+	}
+	near := suggest.Nearest(name, names)
+	if near == "" {
+		return text
+	}
+	if target != "" {
+		near += "." + target
+	}
+	return text + ", did you mean " + ownPrefix + near + "?"
 }

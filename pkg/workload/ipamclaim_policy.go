@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"go4.org/netipx"
@@ -42,7 +43,8 @@ func (r *Resolver) ofIPAMClaim(ctx context.Context, pod Pod, ref Reference) (Pol
 	if err != nil {
 		return Policy{}, err
 	}
-	p, refusal := decideIPAMClaim(c, ref, own, pod, claims, defaults, &r.readings)
+	b := policyBuilder{pod: pod, readings: &r.readings}
+	p, refusal := decideIPAMClaim(b, c, ref, own, claims, defaults, r.Index)
 	if refusal != nil {
 		return Policy{}, refusal
 	}
@@ -83,21 +85,14 @@ func (r Reference) unfit(pod Pod, c *IPAMClaim) *ipam.Refusal {
 
 // decideIPAMClaim makes the policy of what is known. claims are those that somebody made for the IPAMClaim.
 func decideIPAMClaim(
-	c *IPAMClaim, ref Reference, own owned, pod Pod, claims []string, defaults map[string]string, known *readings,
+	b policyBuilder, c *IPAMClaim, ref Reference, own owned, claims []string, defaults map[string]string, x *ipam.Index,
 ) (Policy, *ipam.Refusal) {
-	b := policyBuilder{readings: known}
-	for _, from := range []struct {
-		level  Level
-		object string
-		values map[string]string
-	}{
-		{OnPod, podKind + " " + pod.Namespace + "/" + pod.Name, pod.Annotations},
-		{OnWorkload, own.String(), own.annotations},
-		{OnNamespace, namespaceKind + " " + pod.Namespace, defaults},
-	} {
-		if refusal := b.read(from.level, from.object, from.values); refusal != nil {
-			return Policy{}, refusal
-		}
+	refusal := b.readAll(own, defaults)
+	if refusal == nil {
+		refusal = b.addAll(0, math.MaxUint16)
+	}
+	if refusal != nil {
+		return Policy{}, refusal
 	}
 	for _, f := range []Field{fieldClaim, fieldShared, fieldRelease, fieldKeep, fieldIdentity} {
 		b.drop(f)
@@ -105,18 +100,19 @@ func decideIPAMClaim(
 	self := owned{Workload: ipamClaimNamed(c.Namespace, c.Name), nature: attachment, prefix: ipamClaimPrefix}
 	if len(c.Requests) > 0 {
 		b.drop(fieldSets)
-		if refusal := b.add(fieldSets, c.requested()); refusal != nil {
+		if refusal := b.add(c.requested()); refusal != nil {
 			return Policy{}, refusal
 		}
 	}
 	if refusal := b.readClaims(self, claims); refusal != nil {
 		return Policy{}, refusal
 	}
-	if b.isDefault(fieldPool) && (b.said[fieldSets] != nil || b.said[fieldClaim] != nil) {
+	if b.isDefault(fieldPool) && b.said[fieldClaim] != nil {
 		b.drop(fieldPool)
 	}
+	b.bind(x)
 	p := Policy{
-		Workload: self.Workload, Identity: c.Name, Release: ReleaseImmutable, Pool: b.text(fieldPool),
+		Workload: self.Workload, Identity: c.Name, Release: ReleaseImmutable, Pools: b.pools(), Unbound: b.unbound, Ignored: b.ignored,
 		IfName: ref.IfName, Replicas: 1, Requests: c.Requests,
 		Claim: c.Namespace + "/" + ClaimOfIPAMClaim(c.Name),
 	}
@@ -127,7 +123,7 @@ func decideIPAMClaim(
 		return Policy{}, refusal
 	}
 	b.sources = append(b.sources, Source{
-		Object: podKind + " " + pod.Namespace + "/" + pod.Name, Key: ReferenceField, Gave: fieldClaim.String(),
+		Object: podKind + " " + b.pod.Namespace + "/" + b.pod.Name, Key: ReferenceField, Gave: fieldClaim.String(),
 		Value: ref.Claim + " of interface " + ref.IfName,
 	})
 	p.Sources = b.sources
@@ -145,5 +141,6 @@ func (c *IPAMClaim) requested() *statement {
 	return &statement{
 		parsedValue: parsedValue{sets: sets}, key: RequestsField, value: strings.Join(texts, ","),
 		object: fmt.Sprintf("%s %s/%s", ipamClaimKind, c.Namespace, c.Name), level: onClaim,
+		field: fieldSets, binds: ofInterface,
 	}
 }

@@ -313,7 +313,7 @@ func TestOwnersThatGo(t *testing.T) {
 	}
 	controlplane.Until(t, "the default is known", func() bool {
 		p, err := f.Resolve(t.Context(), f.pod("bare"))
-		return err == nil && p.Pool == "blue"
+		return err == nil && strings.Join(p.Pools, ",") == "blue"
 	})
 }
 

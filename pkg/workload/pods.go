@@ -13,12 +13,14 @@ import (
 	"strings"
 	"time"
 
+	"go4.org/netipx"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -76,14 +78,28 @@ type Pod struct {
 	// References are the IPAMClaims that its networks name for interfaces. ReferenceProblem is why that cannot be read.
 	References       []Reference
 	ReferenceProblem string
+	// Several: its annotations name networks beside the first.
+	Several bool
 	// IfName is the interface that a policy is asked for; empty for the first that the pod names an IPAMClaim for, or
-	// else any. No object says it: whoever asks sets it.
-	IfName string
+	// else any. Network is the one that the interface's request names; empty for none. No object says them, nor Asks: whoever
+	// asks sets them.
+	IfName, Network string
+	Asks            Asked
 }
 
-// At returns the pod as it is asked about for an interface.
-func (p Pod) At(ifName string) Pod {
-	p.IfName = ifName
+// Asked is what a request for an interface names itself: the defaults of a namespace give way to it.
+type Asked struct {
+	Addrs    []netip.Addr
+	Families ipam.Families
+}
+
+// set returns the addresses as a set.
+func (a Asked) set() *netipx.IPSet { return ipaddr.SetOfAddrs(a.Addrs...) }
+
+// At returns the pod as it is asked about for an interface of a network; the network is empty where the interface's
+// configuration names none.
+func (p Pod) At(ifName, network string) Pod {
+	p.IfName, p.Network = ifName, network
 	return p
 }
 
@@ -147,7 +163,7 @@ func FromObject(p *corev1.Pod) Pod {
 	if pod.Mirror && len(pod.References) > 0 {
 		pod.References, pod.ReferenceProblem = nil, "a static pod, which its kubelet has made up, draws from no IPAMClaim"
 	}
-	pod.Migration = migrationOf(p)
+	pod.Migration, pod.Several = migrationOf(p), p.Annotations[networksAnnotation] != ""
 	listed, ok := networks(p)
 	pod.Networks = ok
 	add := func(text, ifName string) {
@@ -244,8 +260,11 @@ func Trim(p *corev1.Pod) *corev1.Pod {
 		}
 	}
 	for _, key := range []string{networksAnnotation, defaultNetworkAnnotation} {
-		if v := p.Annotations[key]; strings.Contains(v, ReferenceField) {
+		switch v := p.Annotations[key]; {
+		case strings.Contains(v, ReferenceField):
 			metav1.SetMetaDataAnnotation(&t.ObjectMeta, key, v)
+		case key == networksAnnotation && v != "":
+			metav1.SetMetaDataAnnotation(&t.ObjectMeta, key, "[]") // that there are some is all that is asked
 		}
 	}
 	if all, ok := networks(p); ok {

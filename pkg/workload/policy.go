@@ -20,6 +20,8 @@ type Policy struct {
 	// Named: somebody named the claim, so it has to exist, or made it for the workload. Any other is made when the first
 	// pod needs it.
 	Named bool
+	// PodWideClaim: the claim was named for the whole pod, not for the interface.
+	PodWideClaim bool
 	// Shared is the name of a shared pool as its users wrote it; Claim's name is derived from it.
 	Shared string
 	// ForAll: the shared pool is for all namespaces.
@@ -31,8 +33,9 @@ type Policy struct {
 	Release ReleasePolicy
 	// Keep is how long a Timed address is kept after its pod ended; zero for other policies.
 	Keep time.Duration
-	// Pool to draw from; empty for any that fits. Beside a Named claim it has to be the claim's.
-	Pool string
+	// Pools to draw from, in the order in which they are tried; none for any that fits. Beside a Named claim they have to
+	// be the claim's.
+	Pools []string
 	// Sets: one address out of each, all or nothing; none for any address.
 	Sets []*netipx.IPSet
 	// Gateway for this pod in place of the pool's; the zero Addr for the pool's.
@@ -41,6 +44,8 @@ type Policy struct {
 	Families ipam.Families
 	// Mask is the prefix length that the pool has to have; 0 for any.
 	Mask int
+	// Lengths are addresses of Sets that were written with the prefix length which their pools have to have.
+	Lengths []netip.Prefix
 	// Workload is who the pod belongs to, or the IPAMClaim that its networks name for the interface.
 	Workload Workload
 	// IfName is the interface of that IPAMClaim; empty where the policy is for all interfaces.
@@ -49,8 +54,11 @@ type Policy struct {
 	Replicas int
 	// Requests are the addresses of the IPAMClaim's ipRequests with the prefix lengths that their pools have to have.
 	Requests []netip.Prefix
-	// Sources are the annotations that all this is from.
+	// Sources are the annotations that all this is from. Unbound are those that are about other interfaces of the pod.
 	Sources []Source
+	Unbound []Unbound
+	// Ignored are annotations with bcsnet's own prefix that are unknown, as misspelt ones are.
+	Ignored []Ignored
 }
 
 // Sticky reports whether the pod's address outlives it.

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,8 @@ type statement struct {
 	parsedValue
 	key, value, object string
 	level              Level
+	binds              uint8
+	field              Field
 }
 
 // String names the annotation with its value and object, as refusals do.
@@ -38,9 +41,9 @@ func (b *policyBuilder) readClaims(own owned, names []string) *ipam.Refusal {
 			listed(names), own.Namespace, own).
 			WithHint("name one in the pods' template by the annotation %s, or delete the others", ClaimAnnotation)
 	}
-	return b.add(fieldClaim, &statement{
+	return b.add(&statement{
 		parsedValue: parsedValue{text: names[0]}, key: OwnerField, value: own.Kind + " " + own.Name,
-		object: "BCSNetIPClaim " + own.Namespace + "/" + names[0], level: onClaim,
+		object: "BCSNetIPClaim " + own.Namespace + "/" + names[0], level: onClaim, field: fieldClaim,
 	})
 }
 
@@ -66,44 +69,63 @@ func clip(value string) string {
 // policyBuilder collects what the annotations of a pod, its workload and its namespace say, field by field. Of each
 // field the nearest level counts.
 type policyBuilder struct {
+	pod Pod
+	// all is what was read, in the order of reading.
+	all      []*statement
 	said     [fields]*statement
 	sources  []Source
 	readings *readings
+	// unbound is about other interfaces. apart: the claim of the interface differs from that of the pod's others.
+	unbound []Unbound
+	apart   bool
+	ignored []Ignored
 }
 
-// read adds the annotations of one object; read the levels from the nearest on.
+// read reads the annotations of one object; read the levels from the nearest on.
 func (b *policyBuilder) read(level Level, object string, values map[string]string) *ipam.Refusal {
 	if len(values) == 0 {
 		return nil
 	}
-	for _, a := range Annotations() {
-		value := strings.TrimSpace(values[a.Key])
-		if value == "" || a.On&level == 0 {
+	for _, t := range b.pod.terms(values) {
+		if t.On&level == 0 {
 			continue
 		}
-		s := &statement{key: a.Key, value: value, object: object, level: level}
+		s := &statement{key: t.key, value: t.value, object: object, level: level, binds: t.binds, field: t.Field}
 		var err error
-		if s.parsedValue, err = b.readings.of(a, value); err != nil {
+		if s.parsedValue, err = b.readings.of(t.Annotation, t.value); err != nil {
 			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: %v", s, err).
 				WithHint("mend or remove the annotation; docs/reference/annotations.md lists all")
 		}
-		if a.Field == fieldSets && len(s.sets) == 0 {
-			continue // arguments that ask for no address
+		if t.Field != fieldSets || len(s.sets) > 0 { // arguments may ask for no address
+			b.all = append(b.all, s)
 		}
-		if refusal := b.add(a.Field, s); refusal != nil {
+	}
+	return nil
+}
+
+// addAll adds what was read, the nearest first, as far as it ranks from one level on and before another.
+func (b *policyBuilder) addAll(from, before Level) *ipam.Refusal {
+	slices.SortStableFunc(b.all, func(x, y *statement) int { return cmp.Compare(x.rank(), y.rank()) })
+	for _, s := range b.all {
+		if s.rank() < from || s.rank() >= before {
+			continue
+		}
+		if refusal := b.add(s); refusal != nil {
 			return refusal
 		}
 	}
 	return nil
 }
 
-func (b *policyBuilder) add(f Field, s *statement) *ipam.Refusal {
+// add adds a statement that ranks no higher than those before it.
+func (b *policyBuilder) add(s *statement) *ipam.Refusal {
+	f := s.field
 	before := b.said[f]
 	switch {
 	case before == nil:
 		b.said[f] = s
-	case before.level != s.level:
-		if f != fieldSets {
+	case before.rank() != s.rank():
+		if !before.isNarrowedBy(s, f) {
 			return nil // the nearer one counts
 		}
 		if refusal := narrows(before, s); refusal != nil {
@@ -151,13 +173,26 @@ func contradict(a, b *statement, why string) *ipam.Refusal {
 // drop forgets a field, and that it was said.
 func (b *policyBuilder) drop(f Field) {
 	b.said[f] = nil
-	kept := b.sources[:0]
-	for _, source := range b.sources {
-		if source.Gave != f.String() {
-			kept = append(kept, source)
-		}
+	b.sources = slices.DeleteFunc(slices.Clone(b.sources), func(s Source) bool { return s.Gave == f.String() })
+}
+
+// pools returns the pools that were said; none if none were.
+func (b *policyBuilder) pools() []string {
+	if s := b.said[fieldPool]; s != nil {
+		return s.pools
 	}
-	b.sources = kept
+	return nil
+}
+
+// families returns what was said of families.
+func (b *policyBuilder) families() (f ipam.Families) {
+	if s := b.said[fieldFamilyPolicy]; s != nil {
+		f.Policy = s.families.Policy
+	}
+	if s := b.said[fieldFamilies]; s != nil {
+		f.Order = s.families.Order
+	}
+	return f
 }
 
 // text returns what was said of a field that is a word; empty when nothing was.

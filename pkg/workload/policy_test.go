@@ -92,8 +92,13 @@ func (s sample) itself(workload notes) sample { s.own.annotations = workload; re
 // decide is what the annotations come to, as it is found the second time.
 func (s sample) decide(namespace notes) (Policy, error) {
 	var known readings
-	_, _ = decide(s.own, s.pod, s.claims, namespace, "bcsnet-system", &known) // the second one counts
-	return decide(s.own, s.pod, s.claims, namespace, "bcsnet-system", &known)
+	_, _ = s.decideIn(nil, namespace, &known) // the second one counts
+	return s.decideIn(nil, namespace, &known)
+}
+
+// decideIn is what the annotations come to beside the pools of an index, if there is one.
+func (s sample) decideIn(x *ipam.Index, namespace notes, known *readings) (Policy, error) {
+	return decide(policyBuilder{pod: s.pod, readings: known}, s.own, s.claims, namespace, "bcsnet-system", x)
 }
 
 func set(t testing.TB, ranges ...string) *netipx.IPSet {
@@ -117,7 +122,7 @@ func same() cmp.Option {
 	return cmp.Options{
 		cmp.Comparer(func(a, b *netipx.IPSet) bool { return a.Equal(b) }),
 		cmpopts.EquateComparable(netip.Addr{}),
-		cmpopts.IgnoreFields(Policy{}, "Workload", "Sources"),
+		cmpopts.IgnoreFields(Policy{}, "Workload", "Sources", "PodWideClaim"),
 		cmpopts.EquateEmpty(),
 	}
 }
@@ -226,16 +231,16 @@ func TestPolicy(t *testing.T) {
 		"our address":                             {sample: deployment().on(notes{ownIP: "10.0.0.5, 10.0.0.7~10.0.0.9 ,2001:db8::5"}), want: Policy{Release: ReleaseWithPod, Sets: []*netipx.IPSet{set(t, "10.0.0.5", "10.0.0.7-10.0.0.9"), set(t, "2001:db8::5")}}},
 		"our addresses, kept":                     {sample: deployment().on(notes{ownIP: "10.0.0.5-10.0.0.9", ownRelease: "immutable"}), want: Policy{Release: ReleaseImmutable, Claim: "shop/deploy-web", Sets: []*netipx.IPSet{set(t, "10.0.0.5-10.0.0.9")}}},
 		"both families, kept":                     {sample: deployment().on(notes{ownIP: "10.0.0.0/28,2001:db8::/64", ownRelease: "immutable"}), want: Policy{Release: ReleaseImmutable, Claim: "shop/deploy-web", Sets: []*netipx.IPSet{set(t, "10.0.0.0/28"), set(t, "2001:db8::/64")}}},
-		"pool":                                    {sample: deployment().on(notes{ownPool: "blue"}), want: Policy{Release: ReleaseWithPod, Pool: "blue"}},
-		"default pool":                            {sample: deployment(), namespace: notes{ownPool: "blue"}, want: Policy{Release: ReleaseWithPod, Pool: "blue"}},
-		"default pool and an address":             {sample: deployment().on(notes{ownIP: "10.0.0.5"}), namespace: notes{ownPool: "blue"}, want: Policy{Release: ReleaseWithPod, Sets: []*netipx.IPSet{set(t, "10.0.0.5")}}},
+		"pool":                                    {sample: deployment().on(notes{ownPool: "blue"}), want: Policy{Release: ReleaseWithPod, Pools: []string{"blue"}}},
+		"default pool":                            {sample: deployment(), namespace: notes{ownPool: "blue"}, want: Policy{Release: ReleaseWithPod, Pools: []string{"blue"}}},
+		"default pool and an address":             {sample: deployment().on(notes{ownIP: "10.0.0.5"}), namespace: notes{ownPool: "blue"}, want: Policy{Release: ReleaseWithPod, Pools: []string{"blue"}, Sets: []*netipx.IPSet{set(t, "10.0.0.5")}}},
 		"claim":                                   {sample: deployment().on(notes{ownClaim: "mine"}), namespace: notes{ownPool: "blue"}, want: Policy{Claim: "shop/mine", Named: true}},
 		"claim of a numbered pod":                 {sample: statefulSet().on(notes{ipClaim: "mine", ownClaim: "mine"}), want: Policy{Claim: "shop/mine", Named: true, Identity: "db-1"}},
 		"claim and policy":                        {sample: deployment().on(notes{ipClaim: "mine", fixedIP: "fixed-ip"}), want: Policy{Claim: "shop/mine", Named: true, Release: ReleaseTimed, Keep: 48 * time.Hour}},
 		"claim of another namespace":              {sample: statefulSet().on(notes{ownClaim: "common/mine"}), want: Policy{Claim: "common/mine", Named: true, Identity: "shop/db-1"}},
 		"claim with its own namespace":            {sample: statefulSet().on(notes{ownClaim: "shop/mine"}), want: Policy{Claim: "shop/mine", Named: true, Identity: "db-1"}},
 		"claim and a default policy":              {sample: deployment().on(notes{ownClaim: "mine"}), namespace: notes{ownRelease: "timed", ownKeep: "1h"}, want: Policy{Claim: "shop/mine", Named: true}},
-		"claim and pool":                          {sample: deployment().on(notes{ownClaim: "mine", ownPool: "blue"}), want: Policy{Claim: "shop/mine", Named: true, Pool: "blue"}},
+		"claim and pool":                          {sample: deployment().on(notes{ownClaim: "mine", ownPool: "blue"}), want: Policy{Claim: "shop/mine", Named: true, Pools: []string{"blue"}}},
 		"default claim":                           {sample: deployment(), namespace: notes{ownClaim: "all"}, want: Policy{Claim: "shop/all", Named: true}},
 		"claim for the workload":                  {sample: deployment().having("mine"), want: Policy{Claim: "shop/mine", Named: true}},
 		"claim for a numbered pod's workload":     {sample: statefulSet().having("mine"), want: Policy{Claim: "shop/mine", Named: true, Identity: "db-1"}},
@@ -245,8 +250,8 @@ func TestPolicy(t *testing.T) {
 		"claim for the workload, shared pool":     {sample: deployment().on(notes{eniPool: "blue"}).having("mine"), want: Policy{Release: ReleaseNever, Claim: "bcsnet-system/pool-blue", Shared: "blue"}},
 		"claim for the workload and defaults":     {sample: deployment().having("mine"), namespace: notes{ownClaim: "all", ownPool: "blue", ownRelease: "never"}, want: Policy{Claim: "shop/mine", Named: true}},
 		"claim for the workload and a policy":     {sample: deployment().on(notes{ownRelease: "never"}).having("mine"), want: Policy{Claim: "shop/mine", Named: true, Release: ReleaseNever}},
-		"claim for the workload and a pool":       {sample: deployment().on(notes{ownPool: "blue"}).having("mine"), want: Policy{Claim: "shop/mine", Named: true, Pool: "blue"}},
-		"default claim, own pool":                 {sample: deployment().on(notes{ownPool: "blue"}), namespace: notes{ownClaim: "all"}, want: Policy{Release: ReleaseWithPod, Pool: "blue"}},
+		"claim for the workload and a pool":       {sample: deployment().on(notes{ownPool: "blue"}).having("mine"), want: Policy{Claim: "shop/mine", Named: true, Pools: []string{"blue"}}},
+		"default claim, own pool":                 {sample: deployment().on(notes{ownPool: "blue"}), namespace: notes{ownClaim: "all"}, want: Policy{Release: ReleaseWithPod, Pools: []string{"blue"}}},
 		"default claim, shared pool":              {sample: deployment().on(notes{eniPool: "blue"}), namespace: notes{ownClaim: "all"}, want: Policy{Release: ReleaseNever, Claim: "bcsnet-system/pool-blue", Shared: "blue"}},
 		"ranges":                                  {sample: deployment().on(notes{galaxyArgs: `{"request_ip_range":[["10.0.0.2~10.0.0.30"],["10.0.0.60"]],"common":{"ipinfos":[{"ip":"10.0.0.3/24"}]}}`}), want: Policy{Release: ReleaseWithPod, Sets: []*netipx.IPSet{set(t, "10.0.0.2-10.0.0.30"), set(t, "10.0.0.60")}}},
 		"ranges of a numbered pod, kept":          {sample: statefulSet().on(notes{galaxyArgs: `{"request_ip_range":[["10.0.0.2~10.0.0.30"],["10.0.0.60"]]}`, galaxy: "immutable"}), want: Policy{Release: ReleaseImmutable, Claim: "shop/sts-db", Identity: "db-1", Sets: []*netipx.IPSet{set(t, "10.0.0.2-10.0.0.30"), set(t, "10.0.0.60")}}},

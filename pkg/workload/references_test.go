@@ -72,7 +72,7 @@ func TestReferenceOf(t *testing.T) {
 		"others' faults do not count": {all: append(two, Reference{IfName: "net3", Claim: "B!"}), ifName: "net1", want: "vm.a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ref, ok, refusal := Pod{Namespace: "shop", Name: "p", References: tc.all}.At(tc.ifName).reference()
+			ref, ok, refusal := Pod{Namespace: "shop", Name: "p", References: tc.all}.At(tc.ifName, "").reference()
 			switch {
 			case tc.part != "":
 				if refusal == nil || refusal.Reason != ipam.ReasonInvalidAnnotation ||
@@ -105,7 +105,7 @@ func FuzzReferences(f *testing.F) {
 				t.Errorf("%+v", r)
 			}
 		}
-		if ref, ok, refusal := p.At(ifName).reference(); ok && (refusal != nil || ifName != "" && ref.IfName != ifName) {
+		if ref, ok, refusal := p.At(ifName, "").reference(); ok && (refusal != nil || ifName != "" && ref.IfName != ifName) {
 			t.Errorf("%+v, %v", ref, refusal)
 		}
 		if diff := cmp.Diff(p.References, FromObject(Trim(o)).References); diff != "" {

@@ -110,6 +110,7 @@ func TestSources(t *testing.T) {
 		{"Pod shop/web-5d4f8c7b9-x2x4z", ownRelease, "immutable", "Release"},
 		{"Pod shop/web-5d4f8c7b9-x2x4z", galaxy, "immutable", "Release"},
 		{"Deployment shop/web", keeperPool, "10.0.0.2/24", "Sets"},
+		{"Namespace shop", ownPool, "blue", "Pool"},
 	}
 	if diff := cmp.Diff(want, p.Sources); err != nil || diff != "" {
 		t.Errorf("%v, -want +got:\n%s", err, diff)

@@ -21,7 +21,7 @@ func (b *policyBuilder) resolve(own owned, pod Pod, system string) (Policy, *ipa
 	if refusal := b.reconcile(); refusal != nil {
 		return Policy{}, refusal
 	}
-	p := Policy{Workload: own.Workload, Pool: b.text(fieldPool), Shared: b.text(fieldShared)}
+	p := Policy{Workload: own.Workload, Pools: b.pools(), Shared: b.text(fieldShared), Families: b.families()}
 	p.Identity = identity(b.text(fieldIdentity), own.Workload, own.nature, pod)
 	if refusal := b.release(&p, own, pod); refusal != nil {
 		return Policy{}, refusal
@@ -37,13 +37,7 @@ func (b *policyBuilder) resolve(own owned, pod Pod, system string) (Policy, *ipa
 			"pod %s/%s is static: its kubelet has made it up, so nothing is kept for it, and it draws from no claim",
 			pod.Namespace, pod.Name).WithHint("use a DaemonSet, or no annotation that keeps addresses")
 	}
-	if s := b.said[fieldFamilyPolicy]; s != nil {
-		p.Families.Policy = s.families.Policy
-	}
-	if s := b.said[fieldFamilies]; s != nil {
-		p.Families.Order = s.families.Order
-	}
-	p.Sources = b.sources
+	p.Sources, p.Unbound, p.Ignored = b.sources, b.unbound, b.ignored
 	return p, nil
 }
 
@@ -52,18 +46,18 @@ func (b *policyBuilder) reconcile() *ipam.Refusal {
 	claim, shared := b.said[fieldClaim], b.said[fieldShared]
 	switch {
 	case claim == nil || shared == nil:
-	case claim.level == shared.level:
+	case claim.rank() == shared.rank():
 		return contradict(claim, shared, ": a pod draws from one claim")
-	case claim.level > shared.level:
+	case claim.rank() > shared.rank():
 		b.drop(fieldClaim)
 	default:
 		b.drop(fieldShared)
 	}
-	// Defaults of a namespace give way to what they do not go with.
+	// A default claim gives way to what it may not allow.
 	if b.isDefault(fieldClaim) && (b.said[fieldSets] != nil || b.said[fieldPool] != nil && !b.isDefault(fieldPool)) {
 		b.drop(fieldClaim)
 	}
-	if b.isDefault(fieldPool) && (b.said[fieldSets] != nil || b.said[fieldClaim] != nil) {
+	if b.isDefault(fieldPool) && b.said[fieldClaim] != nil { // which says itself where its addresses are from
 		b.drop(fieldPool)
 	}
 	for _, f := range []Field{fieldRelease, fieldKeep} {
@@ -80,9 +74,9 @@ func (b *policyBuilder) reconcile() *ipam.Refusal {
 		return nil
 	}
 	switch {
-	case !keep.implies, keep.level > release.level:
+	case !keep.implies, keep.rank() > release.rank():
 		b.drop(fieldKeep)
-	case keep.level < release.level:
+	case keep.rank() < release.rank():
 		b.drop(fieldRelease)
 	default:
 		return contradict(release, keep, ": a duration goes with the policy timed")
@@ -149,7 +143,7 @@ func unfit(r ReleasePolicy, own owned, pod Pod, primaryKey bool) string {
 func (b *policyBuilder) addresses(p *Policy, own owned) *ipam.Refusal {
 	sets, gateway := b.said[fieldSets], b.said[fieldGateway]
 	if sets != nil {
-		p.Sets, p.Mask = sets.sets, sets.mask
+		p.Sets, p.Mask, p.Lengths = sets.sets, sets.mask, sets.lengths
 		if p.Release != ReleaseWithPod && p.Identity == "" && several(sets) {
 			by, hint := "", "use a StatefulSet, or let the addresses go with the pod"
 			if claim := b.said[fieldClaim]; claim != nil {
@@ -200,7 +194,7 @@ func (b *policyBuilder) claim(p *Policy, own owned, pod Pod, system string) *ipa
 	sets := b.said[fieldSets]
 	switch name := b.text(fieldClaim); {
 	case name != "":
-		p.Claim, p.Named = pod.Namespace+"/"+name, true
+		p.Claim, p.Named, p.PodWideClaim = pod.Namespace+"/"+name, true, b.podWide(fieldClaim) != nil
 		if namespace, _, elsewhere := strings.Cut(name, "/"); elsewhere {
 			if p.Claim = name; namespace != pod.Namespace && p.Identity != "" {
 				p.Identity = pod.Namespace + "/" + p.Identity // it serves other namespaces, too
@@ -219,6 +213,9 @@ func (b *policyBuilder) claim(p *Policy, own owned, pod Pod, system string) *ipa
 		text := own.Name
 		if own.nature == bare && b.said[fieldIdentity] != nil {
 			text = p.Identity // another pod may come back under it
+		}
+		if b.apart {
+			text += "/" + pod.interfaceName()
 		}
 		p.Claim = pod.Namespace + "/" + claimName(own.prefix, text)
 	}

@@ -1,6 +1,11 @@
 package workload
 
-import "context"
+import (
+	"context"
+	"math"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
 
 // Resolver finds the workload and the policy of pods.
 type Resolver struct {
@@ -15,6 +20,9 @@ type Resolver struct {
 	// of a namespace. The others have a shared pool of that name of their own, in their namespace. nil: a shared pool is
 	// for all namespaces.
 	ServesShared func(ctx context.Context, claim, namespace string) (bool, error)
+	// Index says of which networks pools and addresses are; nil where that is not known: what is said for the whole pod
+	// binds every interface then.
+	Index *ipam.Index
 
 	readings readings
 }
@@ -48,7 +56,8 @@ func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {
 	if len(claims) == 0 && pod.Annotations == nil && own.annotations == nil && defaults == nil {
 		return Policy{Release: ReleaseWithPod, Workload: own.Workload}, nil
 	}
-	p, err := decide(own, pod, claims, defaults, r.Namespace, &r.readings)
+	b := policyBuilder{pod: pod, readings: &r.readings}
+	p, err := decide(b, own, claims, defaults, r.Namespace, r.Index)
 	if err != nil || p.Shared == "" || p.Named {
 		return p, err
 	}
@@ -71,25 +80,51 @@ func (r *Resolver) placeShared(ctx context.Context, pod Pod, p *Policy) (err err
 
 // decide makes a policy of what is known.
 func decide(
-	own owned, pod Pod, claims []string, defaults map[string]string, system string, known *readings,
+	b policyBuilder, own owned, claims []string, defaults map[string]string, system string, x *ipam.Index,
 ) (Policy, error) {
-	b := policyBuilder{readings: known}
-	refusal := b.read(OnPod, podKind+" "+pod.Namespace+"/"+pod.Name, pod.Annotations)
+	refusal := b.readAll(own, defaults)
 	if refusal == nil {
-		refusal = b.read(OnWorkload, own.String(), own.annotations)
+		refusal = b.addAll(0, podWideClaim)
 	}
 	if refusal == nil {
 		refusal = b.readClaims(own, claims)
 	}
 	if refusal == nil {
-		refusal = b.read(OnNamespace, namespaceKind+" "+pod.Namespace, defaults)
+		refusal = b.addAll(podWideClaim, math.MaxUint16)
 	}
 	if refusal != nil {
 		return Policy{}, refusal
 	}
-	p, refusal := b.resolve(own, pod, system)
+	b.bind(x)
+	p, refusal := b.resolve(own, b.pod, system)
 	if refusal != nil {
 		return Policy{}, refusal
 	}
 	return p, nil
+}
+
+// podWideClaim is the rank of a claim that somebody made for the workload.
+const podWideClaim = onClaim << (4 * ofInterface)
+
+// readAll reads what stands on the pod, its workload and its namespace.
+func (b *policyBuilder) readAll(own owned, defaults map[string]string) *ipam.Refusal {
+	for _, from := range []struct {
+		level  Level
+		object string
+		values map[string]string
+	}{
+		{OnPod, podKind + " " + b.pod.Namespace + "/" + b.pod.Name, b.pod.Annotations},
+		{OnWorkload, own.String(), own.annotations},
+		{OnNamespace, namespaceKind + " " + b.pod.Namespace, defaults},
+	} {
+		for _, i := range ignored(from.level, from.object, from.values) {
+			if !i.Known {
+				b.ignored = append(b.ignored, i)
+			}
+		}
+		if refusal := b.read(from.level, from.object, from.values); refusal != nil {
+			return refusal
+		}
+	}
+	return nil
 }

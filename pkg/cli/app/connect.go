@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -65,7 +66,7 @@ func (s *App) ConfigProblem(err error) error {
 	if raw, readErr := s.Flags.ToRawKubeConfigLoader().RawConfig(); readErr == nil &&
 		raw.Contexts[*s.Flags.Context] == nil && *s.Flags.Context != "" {
 		f := &Failure{Message: "the kubeconfig has no context " + *s.Flags.Context, Cause: err}
-		if near := Nearest(*s.Flags.Context, slices.Sorted(maps.Keys(raw.Contexts))); near != "" {
+		if near := suggest.Nearest(*s.Flags.Context, slices.Sorted(maps.Keys(raw.Contexts))); near != "" {
 			return f.WithHint("did you mean %s? All contexts: kubectl config get-contexts", near)
 		}
 		return f.WithHint("see the contexts: kubectl config get-contexts")

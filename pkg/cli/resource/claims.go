@@ -17,6 +17,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -180,7 +181,7 @@ func (c *Claims) unknown(ctx context.Context, key types.NamespacedName) error {
 			return f.WithHint("there is one in namespace %s: bcsnetctl claim describe %s", o.Namespace, o.FullName())
 		}
 	}
-	if near := app.Nearest(key.Name, here); near != "" {
+	if near := suggest.Nearest(key.Name, here); near != "" {
 		return f.WithHint("did you mean %s? All claims: bcsnetctl claim list -A", near)
 	}
 	return f.WithHint("see all claims: bcsnetctl claim list -A")

@@ -19,6 +19,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -159,7 +160,7 @@ func (p *Pools) unknown(ctx context.Context, name string) error {
 	for _, o := range all {
 		names = append(names, o.Name)
 	}
-	if near := app.Nearest(name, names); near != "" {
+	if near := suggest.Nearest(name, names); near != "" {
 		return f.WithHint("did you mean %s? All pools: bcsnetctl pool list", near)
 	}
 	if len(names) == 0 {

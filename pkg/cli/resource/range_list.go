@@ -162,8 +162,8 @@ func ParseAddresses(args []string) ([]netip.Addr, error) {
 // prints it, so that lists can be piped into commands. It may be an address with the length of its subnet, as ip
 // describe prints it. Other words stay as they are, CIDRs among them.
 func AddressWord(word string) string {
-	if p, err := netip.ParsePrefix(strings.TrimSpace(word)); err == nil && p != p.Masked() {
-		return p.Addr().String()
+	if a, bits, err := ipaddr.ParseHost(word); err == nil && bits > 0 && bits < a.BitLen() {
+		return a.String()
 	}
 	return objectWord(word)
 }

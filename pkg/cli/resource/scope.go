@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -82,7 +83,7 @@ func InNetwork(all []Pool, network string) ([]Pool, error) {
 	}
 	f := app.Refuse(ipam.ReasonNetworkNotFound, "no pool is of network %s", network)
 	slices.Sort(names)
-	near := app.Nearest(network, slices.Compact(names))
+	near := suggest.Nearest(network, slices.Compact(names))
 	switch {
 	case isPool:
 		return nil, f.WithHint("there is a pool of this name: write pool in place of network")

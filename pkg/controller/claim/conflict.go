@@ -37,7 +37,7 @@ func (r *Reconciler) findProblems(ctx context.Context, s *scope) (result reconci
 			claim.Problem{Reason: string(ipam.ReasonWorkloadUnknown), Message: fmt.Sprintf(
 				"what %s needs is not known, and nothing is given back on its account: %s", c.Workload, f.message)})
 	}
-	if c.Addresses != nil || c.Size >= 0 || c.Pool != "" || c.Workload.Kind != "" && !c.Managed {
+	if c.Addresses != nil || c.Size >= 0 || len(c.Pools) > 0 || c.Workload.Kind != "" && !c.Managed {
 		result.RequeueAfter = conflictEvery
 	}
 	return result, nil

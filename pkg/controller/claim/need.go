@@ -3,6 +3,7 @@ package claim
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,6 +76,19 @@ func (r *Reconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, erro
 	return &claim.Need{Gone: true}, nil
 }
 
+// draws reports whether a pod draws from a claim for one of the interfaces that the claim has addresses for: each
+// interface may have a claim of its own.
+func (r *Reconciler) draws(ctx context.Context, pod workload.Pod, name string) bool {
+	at := []workload.Pod{pod}
+	for _, part := range r.Index.ClaimUsage(name) {
+		at = append(at, pod.At(part.IfName, r.Index.NetworkOf(part.One)))
+	}
+	return slices.ContainsFunc(at, func(pod workload.Pod) bool {
+		p, err := r.Policies.Resolve(ctx, pod)
+		return err == nil && p.Claim == name
+	})
+}
+
 // checkMigrated decides whether the workload of a claim has migrated: whether its newest pod draws its addresses from
 // another claim, or from none. It is asked only after some pod did. What earlier pods gave up is of no use to such a
 // workload, and its pool may have no other addresses.
@@ -99,7 +113,7 @@ func (r *Reconciler) checkMigrated(ctx context.Context, c claim.Claim) error {
 		if pod.Created.After(newest) {
 			migrated, newest = true, pod.Created
 		}
-		migrated = migrated && p.Claim != c.Name // of two of one second: the claim's is enough
+		migrated = migrated && !r.draws(ctx, pod, c.Name) // of two of one second: the claim's is enough
 	}
 	if !migrated || !c.Managed {
 		r.States.change(c.Name, func(of *state) { of.migrated = false })

@@ -46,7 +46,7 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 			if !found {
 				continue
 			}
-			pod = pod.At(l.IfName)
+			pod = pod.At(l.IfName, r.Index.NetworkOf(l))
 			terms, err := r.Constraints.Of(ctx, pod)
 			switch {
 			case err != nil && r.claimLost(ctx, l, err): // nobody is left whom it could be kept for

@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
@@ -35,7 +36,7 @@ func (r *run) chooseNodes(ctx context.Context) error {
 		for _, name := range r.names {
 			if _, known := byName[name]; !known {
 				f := app.Refuse(app.ReasonNodeNotFound, "there is no node %s", name).WithHint("see them: kubectl get nodes")
-				if near := app.Nearest(name, names); near != "" {
+				if near := suggest.Nearest(name, names); near != "" {
 					f = f.WithHint("did you mean %s? All nodes: kubectl get nodes", near)
 				}
 				unknown = append(unknown, f)

@@ -15,6 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 )
 
 type verb struct {
@@ -108,7 +109,7 @@ func (v *verb) Validate() error {
 	var unknown string
 	if v.checks, unknown = doctor.Select(v.only, v.skip); unknown != "" {
 		f := app.Usagef("there is no check or group %q", unknown)
-		if near := app.Nearest(unknown, doctor.Names()); near != "" {
+		if near := suggest.Nearest(unknown, doctor.Names()); near != "" {
 			return f.WithHint("did you mean %s? All checks: bcsnetctl doctor --list", near)
 		}
 		return f.WithHint("see all checks: bcsnetctl doctor --list")

@@ -3,6 +3,7 @@ package inspect
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -85,9 +86,9 @@ func (e *explanation) because(l lease.Lease) (out []string) {
 	}
 	pool := e.pools[l.Pool]
 	switch c := e.claims[l.Claim]; {
-	case p.Pool == l.Pool && l.Pool != "":
+	case slices.Contains(p.Pools, l.Pool):
 		out = append(out, "pool "+l.Pool+" is the one that "+claim.Source(p, "Pool")+" asks for")
-	case c != nil && c.Spec.Pool == l.Pool && l.Pool != "":
+	case c != nil && slices.Contains(claim.PoolsOf(c.Spec), l.Pool):
 		out = append(out, "pool "+l.Pool+" is that of the claim")
 	case pool != nil && e.boundTo(pool):
 		out = append(out, "pool "+l.Pool+" is bound to namespace "+e.key.Namespace)

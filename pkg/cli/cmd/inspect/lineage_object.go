@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -63,7 +65,7 @@ func (t *lineage) policyObject() map[string]any {
 		sets = append(sets, ipaddr.FormatSet(set))
 	}
 	o := map[string]any{
-		"releasePolicy": string(p.Release), "claim": p.Claim, "sharedName": p.Shared, "for": p.Identity, "pool": p.Pool,
+		"releasePolicy": string(p.Release), "claim": p.Claim, "sharedName": p.Shared, "for": p.Identity, "pool": strings.Join(p.Pools, ","),
 		"addresses": sets, "gateway": resource.AddrText(p.Gateway), "sources": sources,
 	}
 	if p.IfName != "" {

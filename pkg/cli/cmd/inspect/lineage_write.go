@@ -98,30 +98,11 @@ func podLines(b *bytes.Buffer, t *lineage) {
 // ignoredLines prints the annotations that have no effect although they look as if they had.
 func (t *lineage) ignoredLines(b *bytes.Buffer) {
 	for _, i := range t.ignored {
-		text := "it does not count there"
-		if !i.Known {
-			text = "there is no such annotation"
-			if near := nearestAnnotation(i.Key); near != "" {
-				text += ", did you mean " + near + "?"
-			}
-		}
-		labelled(b, "Ignored", "%s of %s: %s", i.Key, i.Object, text)
+		labelled(b, "Ignored", "%s", i.String())
 	}
-}
-
-// nearestAnnotation returns the annotation of bcsnet that a misspelt one may have meant; empty when none is near.
-func nearestAnnotation(key string) string {
-	prefix, word, _ := strings.Cut(key, "/")
-	var names []string
-	for _, a := range workload.Annotations() {
-		if name, ours := strings.CutPrefix(a.Key, prefix+"/"); ours {
-			names = append(names, name)
-		}
+	for _, u := range t.policy.Unbound {
+		labelled(b, "Unbound", "%s: %s", strings.TrimPrefix(u.String(), "annotation "), u.Why)
 	}
-	if near := app.Nearest(word, names); near != "" {
-		return prefix + "/" + near
-	}
-	return ""
 }
 
 // podState returns the phase of a pod and the node that it is on.
@@ -173,8 +154,8 @@ func policyParts(p workload.Policy) (out []string) {
 	for _, set := range p.Sets {
 		out = append(out, "one address of "+ipaddr.FormatSet(set))
 	}
-	if p.Pool != "" {
-		out = append(out, "from pool "+p.Pool)
+	if len(p.Pools) > 0 {
+		out = append(out, "from pool "+strings.Join(p.Pools, ", else from pool "))
 	}
 	if p.Gateway.IsValid() {
 		out = append(out, "with gateway "+p.Gateway.String())

@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -164,7 +165,7 @@ func (v *poolRemoveHost) report(gone []netip.Addr, others []string, left int, pa
 
 func (v *poolRemoveHost) absent(p resource.Pool, h netip.Addr) error {
 	f := app.Refuse(ipam.ReasonHostNotInPool, "host %s is not in pool %s", h, v.name)
-	if near := app.Nearest(h.String(), p.Spec.Hosts); near != "" {
+	if near := suggest.Nearest(h.String(), p.Spec.Hosts); near != "" {
 		return f.WithHint("did you mean %s? Its hosts: bcsnetctl pool describe %s", near, v.name)
 	}
 	return f.WithHint("see its hosts: bcsnetctl pool describe %s", v.name)

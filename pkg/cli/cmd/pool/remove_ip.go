@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -117,7 +118,7 @@ func (v *poolRemoveIP) Run(ctx context.Context) error {
 
 func (v *poolRemoveIP) absent(p resource.Pool, e resource.Entry) error {
 	f := app.Refuse(ipam.ReasonAddressNotInPool, "%s is not in pool %s", e.Text, v.name)
-	if near := app.Nearest(e.Text, p.Spec.AvailableIPs); near != "" {
+	if near := suggest.Nearest(e.Text, p.Spec.AvailableIPs); near != "" {
 		return f.WithHint("did you mean %s? Its addresses: bcsnetctl pool describe %s", near, v.name)
 	}
 	return f.WithHint("see its addresses: bcsnetctl pool describe %s", v.name)

@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -61,7 +62,7 @@ func parseGoal(text string) (goal, error) {
 		return goal{word: word}, nil
 	}
 	f := app.Usagef("--for %q is nothing that one can wait for", text)
-	if near := app.Nearest(text, goals()); near != "" {
+	if near := suggest.Nearest(text, goals()); near != "" {
 		return goal{}, f.WithHint("did you mean %s? There are: %s", near, strings.Join(goals(), ", "))
 	}
 	return goal{}, f.WithHint("there are: %s", strings.Join(goals(), ", "))

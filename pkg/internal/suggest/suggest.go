@@ -1,4 +1,5 @@
-package app
+// Package suggest finds the word that a misspelt one may have meant.
+package suggest
 
 // Nearest returns the candidate that a misspelt word may have meant; empty when none is near.
 func Nearest(word string, candidates []string) string {

@@ -1,0 +1,190 @@
+package workload
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// What a term binds: the whole pod, the interfaces of one network, or one interface. A term of one interface ranks before
+// one of one network, and that before one of the whole pod, wherever they stand.
+const (
+	ofPod uint8 = iota
+	ofNetwork
+	ofInterface
+)
+
+// rank orders statements: the lowest one counts.
+func (s *statement) rank() Level { return s.level << (4 * (ofInterface - s.binds)) }
+
+// isNarrowedBy reports whether a statement may only choose among what another says of the same field.
+func (s *statement) isNarrowedBy(o *statement, f Field) bool {
+	return f == fieldSets && s.binds == o.binds
+}
+
+// annotationOf returns the annotation of a key, and the name of the interface or network that the key is for; empty for
+// the whole pod.
+func annotationOf(key string) (a Annotation, target string, known bool) {
+	base := key
+	if rest, own := strings.CutPrefix(key, ownPrefix); own {
+		name, of, _ := strings.Cut(rest, ".")
+		base, target = ownPrefix+name, of
+	}
+	for _, a := range Annotations() {
+		if a.Key == base {
+			return a, target, true
+		}
+	}
+	return a, "", false
+}
+
+// binding returns how near a term that names a target is to the interface that the pod is asked about; ok is false for a
+// term of another interface.
+func (p Pod) binding(target string) (binds uint8, ok bool) {
+	switch target {
+	case "":
+		return ofPod, true
+	case p.interfaceName():
+		return ofInterface, true
+	case p.Network:
+		return ofNetwork, true
+	}
+	return 0, false
+}
+
+// interfaceName returns the interface that the pod is asked about.
+func (p Pod) interfaceName() string { return cmp.Or(p.IfName, lease.DefaultIfName) }
+
+// Scope returns where the interface's addresses come from.
+func (p Pod) Scope() ipam.Scope {
+	return ipam.Scope{Network: p.Network, Namespace: p.Namespace, Several: p.Several}
+}
+
+// terms returns the annotations of one object that bind the interface of the pod, with how near they are to it: in the
+// order of Annotations, each with its terms of the interface and of the network.
+func (p Pod) terms(values map[string]string) (all []term) {
+	for _, a := range Annotations() {
+		if value := strings.TrimSpace(values[a.Key]); value != "" {
+			all = append(all, term{a, a.Key, value, ofPod})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		a, target, known := annotationOf(key)
+		value := strings.TrimSpace(values[key])
+		if binds, ok := p.binding(target); known && ok && target != "" && value != "" {
+			all = append(all, term{a, key, value, binds})
+		}
+	}
+	return all
+}
+
+// term is an annotation as it stands on an object.
+type term struct {
+	Annotation
+	key, value string
+	binds      uint8
+}
+
+// Unbound is an annotation that says nothing for an interface, and why.
+type Unbound struct {
+	Source
+	Why string
+}
+
+const elsewhere = "what it names is of another network"
+
+// bind leaves out what the pod's annotations name in other networks than the interface's. Without an index it leaves out
+// nothing. Terms of the interface or of its network bind it whatever they name.
+func (b *policyBuilder) bind(x *ipam.Index) {
+	for f, s := range b.said {
+		b.apart = b.apart || s != nil && s.binds != ofPod && ofClaim(Field(f))
+	}
+	if x == nil {
+		return
+	}
+	scope := b.pod.Scope()
+	if s := b.podWide(fieldPool); s != nil {
+		if s.pools = x.PoolsInScope(scope, s.pools); len(s.pools) == 0 {
+			b.unbind(fieldPool, elsewhere)
+		} else {
+			b.apart = b.apart || len(s.pools) < len(b.said[fieldPool].pools)
+			b.said[fieldPool] = s
+		}
+	}
+	if s := b.podWide(fieldSets); s != nil {
+		s.sets = slices.DeleteFunc(slices.Clone(s.sets), func(set *netipx.IPSet) bool {
+			return x.SetElsewhere(scope, set, b.pools())
+		})
+		if len(s.sets) == 0 {
+			b.unbind(fieldSets, elsewhere)
+		} else {
+			b.said[fieldSets] = s
+		}
+	}
+	if s := b.podWide(fieldGateway); s != nil && x.GatewayElsewhere(scope, s.gateway) {
+		b.unbind(fieldGateway, elsewhere)
+	}
+	if f := b.families(); x.FamiliesElsewhere(scope, f) {
+		for _, field := range []Field{fieldFamilyPolicy, fieldFamilies} {
+			if b.podWide(field) != nil {
+				b.unbind(field, "the network has no addresses of the family")
+			}
+		}
+	}
+	b.fitDefaults(x)
+}
+
+// podWide returns a copy of what was said of a field for the whole pod; nil if nothing was.
+func (b *policyBuilder) podWide(f Field) *statement {
+	if b.said[f] == nil || b.said[f].binds != ofPod {
+		return nil
+	}
+	s := *b.said[f]
+	return &s
+}
+
+// unbind drops what was said of a field, as it is about another interface.
+func (b *policyBuilder) unbind(f Field, why string) {
+	s := b.said[f]
+	b.unbound = append(b.unbound, Unbound{Source{Object: s.object, Key: s.key, Value: s.value, Gave: f.String()}, why})
+	b.apart = b.apart || ofClaim(f)
+	b.drop(f)
+}
+
+// fitDefaults drops the defaults of the namespace that what the request, the pod or its workload say leaves no room for.
+func (b *policyBuilder) fitDefaults(x *ipam.Index) {
+	sets := b.said[fieldSets]
+	for _, f := range []Field{fieldFamilies, fieldFamilyPolicy} {
+		if !b.isDefault(f) {
+			continue
+		}
+		_, agree := b.pod.Asks.Families.With(b.families())
+		switch {
+		case !agree, b.families().Admit(b.pod.Asks.Addrs) != nil,
+			sets != nil && !sets.offers(b.families()),
+			b.said[fieldPool] != nil && !b.isDefault(fieldPool) && !x.PoolsOffer(b.pools(), b.families()):
+			b.drop(f)
+		}
+	}
+	if !b.isDefault(fieldPool) {
+		return
+	}
+	switch {
+	case sets != nil && !slices.ContainsFunc(sets.sets, func(s *netipx.IPSet) bool { return x.PoolsMeet(b.pools(), s) }),
+		!x.PoolsOffer(b.pools(), b.families()):
+		b.drop(fieldPool)
+	case len(b.pod.Asks.Addrs) > 0 && !x.PoolsMeet(b.pools(), b.pod.Asks.set()):
+		b.unbind(fieldPool, "the request names an address of another pool")
+	}
+}
+
+// ofClaim reports whether a field decides what a claim that is made for the policy is like.
+func ofClaim(f Field) bool {
+	return f == fieldSets || f == fieldPool || f == fieldRelease || f == fieldKeep || f == fieldClaim || f == fieldShared
+}
