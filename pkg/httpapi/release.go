@@ -64,7 +64,7 @@ func (s *Service) releaseFrees(r *http.Request, body []byte) bool {
 	return err == nil && s.Allocator.Frees(request)
 }
 
-// releaseAddressFrees is releaseFrees of the release of one address.
+// releaseAddressFrees reports the same of the release of one address.
 func (s *Service) releaseAddressFrees(r *http.Request, body []byte) bool {
 	var in wire.ReleaseAddressRequest
 	addr, err := parseAddress(r.PathValue("address"))

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -42,10 +43,11 @@ func newFixture(t testing.TB) *fixture {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	peers := &fakePeers{self: replica.New("here", "")}
+	peers, index := &fakePeers{self: replica.New("here", "")}, ipam.NewIndex()
 	f.Service = &Service{
-		Peers: peers, Forwarder: NewForwarder(peers, nil, f.registry, log),
-		Index: ipam.NewIndex(), Leases: leases, Ready: func() error { return nil }, Metrics: NewMetrics(f.registry),
+		Allocator: allocator.New(index, leases, nil, nil, gone.Rule{}, log),
+		Peers:     peers, Forwarder: NewForwarder(peers, nil, f.registry, log),
+		Index: index, Leases: leases, Ready: func() error { return nil }, Metrics: NewMetrics(f.registry),
 		Gatherer: f.registry,
 		Version:  func(context.Context) Versions { return Versions{Version: "v1", Go: "go1"} },
 		Log:      log,

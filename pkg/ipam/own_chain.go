@@ -39,7 +39,7 @@ func (x *catalogue) hasOwn(w PickRequest) bool {
 		w.Namespace != "" && slices.ContainsFunc(x.growing, func(p *poolState) bool { return p.lists(w) })
 }
 
-// hasCertainly is hasOwn without the blocks that the namespace could be given.
+// hasCertainly reports what hasOwn does, without the blocks that the namespace could be given.
 func (x *catalogue) hasCertainly(w PickRequest) bool {
 	return len(x.bound[w.Namespace]) > 0 ||
 		slices.ContainsFunc(x.owning[w.Namespace], func(p *poolState) bool { return p.ownsBlocks(w) })

@@ -104,7 +104,7 @@ func TestWhyNotAnAddress(t *testing.T) {
 			"annotation": want(among("10.0.0.5"), inNamespace("new"))} {
 			_, refusal := world().Pick(w, at(10))
 			if refusal == nil || !strings.Contains(refusal.Message, "in pool own, which does not serve namespace new") ||
-				!strings.HasSuffix(refusal.Hint, "pool bind own --namespace new") {
+				!strings.HasSuffix(refusal.Hint, "pool bind own --namespace new --dry-run=server") {
 				t.Errorf("%s: %v", who, refusal)
 			}
 		}

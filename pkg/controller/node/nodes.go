@@ -66,7 +66,7 @@ func (n *Nodes) Remove(o *corev1.Node) {
 	n.publish(o.Name, was.Addrs, hosts.Node{})
 }
 
-// publish tells the index and the pools about a node.
+// publish reports a node to the index and the pools.
 func (n *Nodes) publish(name string, before []netip.Addr, is hosts.Node) {
 	pools, after := n.index.SetNode(name, indexed(is)), is.Addrs
 	if slices.Equal(before, after) {

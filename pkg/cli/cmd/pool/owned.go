@@ -79,7 +79,7 @@ func readOwners(o *unstructured.Unstructured) (leases []lease.Lease, err error) 
 	return leases, nil
 }
 
-// giveBack has owners have their addresses again. What somebody else holds by now is named and left alone, and so is an
+// giveBack returns addresses to the owners who had them. What somebody else holds by now is named and left alone, and so is an
 // owner who holds another address of the pool.
 func (v *poolImport) giveBack(ctx context.Context, pool string, all []lease.Lease, created bool) app.Several {
 	if len(all) == 0 {
@@ -134,7 +134,7 @@ func (v *poolImport) sayGivenBack(addrs []netip.Addr) {
 	}
 }
 
-// giveOne has one owner have its address again; now is the address as it is. given is false where it has it already.
+// giveOne returns an address to its owner; now is the address as it is. given is false if the owner has it already.
 func (v *poolImport) giveOne(
 	ctx context.Context, x *ipam.Index, leases *store.Client, l, now lease.Lease, others []lease.Lease,
 ) (given bool, err error) {
