@@ -46,6 +46,8 @@ type app struct {
 	surge    intstr.IntOrString
 	// claim is one that somebody made, which the pods name; empty for none.
 	claim string
+	// system: the claim of the shared pool is the operator's, in the controller's namespace.
+	system bool
 	// beside is how many pods of other apps have addresses of the same pool.
 	beside int
 	// hasty: what is kept shows when the app comes again, and is not watched until then.

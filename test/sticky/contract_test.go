@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/claim"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // settles is enough for whatever the controller gives back by itself: when a workload changes it asks at once,
@@ -84,6 +85,8 @@ func (a *app) claimName() (name types.NamespacedName) {
 	switch {
 	case a.claim != "":
 		return types.NamespacedName{Namespace: a.namespace, Name: a.claim}
+	case a.policy == shared && a.system:
+		return types.NamespacedName{Namespace: controlplane.SystemNamespace, Name: "pool-" + a.annotations[galaxyPool]}
 	case a.policy == shared:
 		return types.NamespacedName{Namespace: a.namespace, Name: "pool-" + a.annotations[galaxyPool]}
 	case a.policy == plain, a.kind == barePod:

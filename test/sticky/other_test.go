@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/store"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // otherParts are the cases that stand beside the table.
@@ -41,12 +42,17 @@ func (f *fixture) otherParts() []part {
 	}
 }
 
-// blueGreen: two apps of two namespaces share a pool. What one gives up the other gets, but the numbered pods of the
-// one are not those of the other.
+// blueGreen: two apps of two namespaces share a pool by a claim that an operator made for both. What one gives up the
+// other gets, but the numbered pods of the one are not those of the other.
 func (f *fixture) blueGreen(t *testing.T, k kind) {
 	t.Helper()
 	s := f.newSite(t, "blue-"+string(k), 8*replicas, sharedNodes, "-green")
+	both := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: controlplane.SystemNamespace, Name: "pool-" + s.pool}}
+	both.Spec.SharedName, both.Spec.ReleasePolicy = s.pool, v1.ReleaseNever
+	both.Spec.Namespaces = []string{s.namespace, s.namespace + "-green"}
+	f.create(t, both)
 	blue := s.newApp(k, asks(shared, k, s.pool), replicas)
+	blue.system = true
 	had := blue.start(t)
 	blue.replicas = 0
 	blue.apply(t)
@@ -54,6 +60,7 @@ func (f *fixture) blueGreen(t *testing.T, k kind) {
 	beside := *s
 	beside.namespace += "-green"
 	green := beside.newApp(k, asks(shared, k, s.pool), replicas)
+	green.system = true
 	green.apply(t)
 	if k == deployment {
 		green.expect(t, "green to take what blue gave up", want{pods: replicas, same: had.held})
@@ -66,9 +73,9 @@ func (f *fixture) blueGreen(t *testing.T, k kind) {
 	if k != deployment {
 		w2.names = had.pods
 	}
-	both := blue.expect(t, "blue to run again", w2)
+	again := blue.expect(t, "blue to run again", w2)
 	blue.delete(t, metav1.DeletePropagationBackground)
-	blue.keeps(t, "blue's end", want{same: both.held})
+	blue.keeps(t, "blue's end", want{same: again.held})
 }
 
 // passedOn: an app keeps its addresses in a pool that has many others free, which pods could take that come before

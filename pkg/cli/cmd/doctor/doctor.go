@@ -45,9 +45,9 @@ the pod and the address again first, and leaves alone what is on hosts that are
 no ready nodes.
 
 Exit code 3 says that there are findings of severity error. Checks whose objects
-you may not read are skipped and named; with --fail-on-skipped the exit code is 4
-where there are such, and no error was found. See the checks with --list; --only
-and --skip take their ids and groups.`,
+you may not read are skipped and named; with --fail-on-skipped the exit code is
+then 4, unless there are errors. See the checks with --list; --only and --skip
+take their ids and groups.`,
 		Example: `  bcsnetctl doctor
   bcsnetctl doctor --only leaks --fix
   bcsnetctl doctor --fail-on-skipped

@@ -28,12 +28,12 @@ func newExport(s *app.App) *cobra.Command {
 cluster keeps in them for itself. kubectl apply --server-side -f takes the
 output, in this cluster or another one; bcsnetctl pool diff -f compares it.
 
-Addresses that are set aside are in it, with who did that and why, as an
-annotation, and so are those that owners have who are no pods, such as machines
-(bcsnetctl ip allocate --for): bcsnetctl pool import -f makes them again, kubectl
-apply does not. Addresses of pods, claims and what they keep, quarantines and the
-history of addresses are not in it, and it says so. With --all, pools that are
-being deleted are left out.`,
+Reserved addresses are in it, with who reserved them and why, as an annotation.
+So are addresses of owners that are no pods, such as machines (bcsnetctl ip
+allocate --for). bcsnetctl pool import -f restores both; kubectl apply does not.
+Addresses of pods, claims and the addresses that they keep, quarantines and the
+history of addresses are not in it, and a message says so. With --all, pools
+that are being deleted are left out.`,
 		Example: `  bcsnetctl pool export blue > blue.yaml
   bcsnetctl pool export --all | bcsnetctl --context other pool diff -f -`,
 		ValidArgsFunction: resource.CompletePools(s),
