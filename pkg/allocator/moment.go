@@ -49,7 +49,8 @@ func (m moment) counts() time.Time {
 // however wrong it is, unless it was set in between: then the times lag behind the arrivals by different amounts. The
 // clock of one host says nothing about a request of another one: between these each counts by its bounds.
 func (m moment) after(o moment) bool {
-	if (m.clock == o.clock || failpoint.Broken("future")) && !m.told.IsZero() && !o.told.IsZero() && (m.lag()-o.lag()).Abs() <= maxAge {
+	if told := !m.told.IsZero() && !o.told.IsZero(); told && (m.clock == o.clock || failpoint.Broken("future")) &&
+		(m.lag()-o.lag()).Abs() <= maxAge {
 		return m.told.After(o.told)
 	}
 	return m.counts().After(o.counts())

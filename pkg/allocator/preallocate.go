@@ -125,7 +125,8 @@ type lack struct {
 
 // lacks returns what a claim lacks beside what it has.
 func (a *Allocator) lacks(r Preallocation, held ipam.ClaimUsage) (all []lack) {
-	want := ipam.PickRequest{Ahead: true, Pools: r.Pools, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim,
+	want := ipam.PickRequest{
+		Ahead: true, Pools: r.Pools, Key: r.key(), Who: "claim " + r.Claim, Holder: "claim " + r.Claim,
 		Claim: r.Claim}
 	if r.Addresses != nil {
 		for _, f := range ipaddr.Families() {

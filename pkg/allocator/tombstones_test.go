@@ -49,7 +49,7 @@ func TestMarks(t *testing.T) {
 	for n := range maxTombstones + 1000 {
 		put(fmt.Sprint(n), "", now)
 	}
-	if got := m.sum(t); got > maxTombstones {
+	if got := sum(t, m); got > maxTombstones {
 		t.Errorf("%d tombstones, want at most %d", got, maxTombstones)
 	}
 	if deleted("0", now) || !deleted(fmt.Sprint(maxTombstones+999), now) {
@@ -57,13 +57,13 @@ func TestMarks(t *testing.T) {
 	}
 	now = now.Add(tombstoneLife)
 	put("last", "", now)
-	if got := m.sum(t); got != 1 {
+	if got := sum(t, m); got != 1 {
 		t.Errorf("%d tombstones are left, want 1", got)
 	}
 	m.put(ReleaseRequest{PodUID: "u", OnHosts: []netip.Addr{host(1)}}, begun(now)) // is for no container
 	now = now.Add(tombstoneLife)
 	m.put(ReleaseRequest{ContainerID: "c", OnHosts: []netip.Addr{host(1)}}, begun(now))
-	if got := m.sum(t); got != 1 || len(m.by) != 1 {
+	if got := sum(t, m); got != 1 || len(m.by) != 1 {
 		t.Errorf("%d tombstones of %d callers, want those of the caller that sent none since gone, too", got, len(m.by))
 	}
 	now = now.Add(-time.Hour) // a clock that was set back
@@ -74,15 +74,15 @@ func TestMarks(t *testing.T) {
 }
 
 // sum returns how many there are of all callers, and fails the test if they are not counted so.
-func (t *tombstones) sum(test *testing.T) (n int) {
-	test.Helper()
-	for c, of := range t.by {
+func sum(t *testing.T, all *tombstones) (n int) {
+	t.Helper()
+	for c, of := range all.by {
 		if n += len(of.order); len(of.order) == 0 || len(of.by) > len(of.order) {
-			test.Errorf("caller %v has %d tombstones, %d in order", c, len(of.by), len(of.order))
+			t.Errorf("caller %v has %d tombstones, %d in order", c, len(of.by), len(of.order))
 		}
 	}
-	if n != t.count {
-		test.Errorf("%d tombstones are counted, there are %d", t.count, n)
+	if n != all.count {
+		t.Errorf("%d tombstones are counted, there are %d", all.count, n)
 	}
 	return n
 }
@@ -150,7 +150,7 @@ func TestMarksOfOthersStay(t *testing.T) {
 			}
 		}
 	}
-	if got := m.sum(t); got != maxTombstones {
+	if got := sum(t, m); got != maxTombstones {
 		t.Errorf("%d tombstones, want %d", got, maxTombstones)
 	}
 }

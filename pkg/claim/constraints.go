@@ -96,8 +96,8 @@ func (f *ConstraintsFinder) of(
 	return constraints, nil
 }
 
-// elsewhere reports whether all that a claim may have, which was named for the whole pod, is of another network than the
-// interface's: the claim is about another interface.
+// elsewhere reports whether all that a claim may have, which was named for the whole pod, is of another network than
+// the interface's: the claim is about another interface.
 func (f *ConstraintsFinder) elsewhere(c Claim, pod workload.Pod, p workload.Policy) bool {
 	if !p.Named || !p.PodWideClaim {
 		return false

@@ -27,7 +27,8 @@ func Preallocate(
 		return allocator.Stock{}, fmt.Errorf("claim %s cannot be used: %w", c.Name, err)
 	}
 	return a.Preallocate(ctx, allocator.Preallocation{
-		Claim: c.Name, Namespaces: c.drawsFor(), Pools: c.Pools, Addresses: c.Addresses, Size: c.preallocates(), AtMost: atMost,
+		Claim: c.Name, Namespaces: c.drawsFor(), Pools: c.Pools, Addresses: c.Addresses,
+		Size: c.preallocates(), AtMost: atMost,
 		Void: func(ctx context.Context) (bool, error) {
 			var now v1.BCSNetIPClaim
 			err := live.Get(ctx, client.ObjectKeyFromObject(o), &now)

@@ -71,7 +71,9 @@ func (e *podEvents) refused(r allocator.Request, why *ipam.Refusal) {
 		return
 	}
 	select {
-	case e.waiting <- refused{types.NamespacedName{Namespace: r.Namespace, Name: r.PodName}, r.PodUID, r.IfName, r.Network, why}:
+	case e.waiting <- refused{
+		types.NamespacedName{Namespace: r.Namespace, Name: r.PodName}, r.PodUID, r.IfName, r.Network, why,
+	}:
 	default:
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// index returns the pools, blocks included, as requests find them; nil where all of them are for every namespace, so that
-// there is nothing to find.
+// index returns the pools, blocks included, as requests find them; nil where all of them are for every namespace, so
+// that there is nothing to find.
 func (f *facts) index() *ipam.Index {
 	if !slices.ContainsFunc(f.Pools, func(p Pool) bool { return p.Bound() || p.BlockSize > 0 }) {
 		return nil

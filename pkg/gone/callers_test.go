@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCallers: who asks whether nobody has an address asks by all of the evidence. Record alone says what the API server
-// has of a pod, and nothing of its containers. That is enough only if more is known.
+// TestCallers: who asks whether nobody has an address asks by all of the evidence. Record alone says what the API
+// server has of a pod, and nothing of its containers. That is enough only if more is known.
 func TestCallers(t *testing.T) {
 	except := map[string]string{
 		"allocator/earlier.go":       "the workload's next pod vouches for the earlier one",

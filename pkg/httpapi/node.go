@@ -71,7 +71,8 @@ func (s *Service) unlisted(r *http.Request, done allocator.NetworkCollected) {
 	}
 }
 
-// parseGC reads a list of attachments. What is wrong with any of them refuses all, so that whoever sends it learns of it.
+// parseGC reads a list of attachments. What is wrong with any of them refuses all, so that whoever sends it learns of
+// it.
 func parseGC(in wire.GCRequest) (g allocator.NetworkGC, err error) {
 	for _, f := range gcFields(in) {
 		if f.value == "" {

@@ -169,8 +169,9 @@ func asRefusal(err error) *ipam.Refusal {
 	return ipam.Refuse(ipam.ReasonInternal, "%v", err)
 }
 
-// refuse answers with what the caller may know of a refusal, counts it and logs all of it: as an error what should not happen, as a warning, once a second
-// at most, what the cluster's operator has to mend or to know. Other refused ADDs come again every few seconds.
+// refuse answers with what the caller may know of a refusal, counts it and logs all of it: as an error what should not
+// happen, as a warning, once a second at most, what the cluster's operator has to mend or to know. Other refused ADDs
+// come again every few seconds.
 func (s *Service) refuse(
 	w http.ResponseWriter, r *http.Request, operation string, status int, why *ipam.Refusal, c codec,
 ) {

@@ -106,8 +106,8 @@ func (s *Service) keepFruitless(r *http.Request, op route, body []byte, key stri
 		return nil
 	}
 	s.Metrics.limited.WithLabelValues(string(rateFruitless)).Inc()
-	return ipam.Refuse(ipam.ReasonUnavailable, "more than %d releases a second that free nothing came from this %s, after "+
-		"%d at once", perSecond, key, burst).WithHint("ask again")
+	return ipam.Refuse(ipam.ReasonUnavailable, "more than %d releases a second that free nothing came from this "+
+		"%s, after %d at once", perSecond, key, burst).WithHint("ask again")
 }
 
 // tooFast counts a request that is refused for its caller's rate, and returns the refusal.

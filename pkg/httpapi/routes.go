@@ -53,7 +53,8 @@ func routes() []route {
 		},
 		{
 			http.MethodDelete, wire.Prefix + "/ip/{address}", "releaseAddress", nil, true, true,
-			permission{"delete", allocations, byLease, everywhere}, nil, (*Service).releaseAddress, (*Service).releaseAddressFrees,
+			permission{"delete", allocations, byLease, everywhere}, nil, (*Service).releaseAddress,
+			(*Service).releaseAddressFrees,
 		},
 		{
 			http.MethodPost, wire.Prefix + "/gc", collectNetwork, nil, true, true,

@@ -80,8 +80,8 @@ func (x *poolView) Chain(namespace string, host netip.Addr) (all []Place) {
 	return all
 }
 
-// ServesNamespace reports whether a pool is for requests of a namespace that name neither a pool nor a network, on hosts
-// for which the namespace could be given no block.
+// ServesNamespace reports whether a pool is for requests of a namespace that name neither a pool nor a network, on
+// hosts for which the namespace could be given no block.
 func (x *poolView) ServesNamespace(pool, namespace string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -41,8 +41,8 @@ func (x *catalogue) fits(p *poolState, w PickRequest) bool {
 		(w.Network == "" || w.Network == p.Network)
 }
 
-// named returns the pools of some names, in the order of these. If there is none of one of the names, it returns none: a
-// mistyped name must not give an address of another pool.
+// named returns the pools of some names, in the order of these. If there is none of one of the names, it returns none:
+// a mistyped name must not give an address of another pool.
 func (x *catalogue) named(names []string) []*poolState {
 	all := make([]*poolState, 0, len(names))
 	for _, name := range names {
@@ -55,8 +55,8 @@ func (x *catalogue) named(names []string) []*poolState {
 	return all
 }
 
-// nameOf returns which of the names that a request gives is that of a pool, or of the whole of which the pool is a block;
-// -1 for none.
+// nameOf returns which of the names that a request gives is that of a pool, or of the whole of which the pool is a
+// block; -1 for none.
 func (w PickRequest) nameOf(p *poolState) int {
 	return slices.IndexFunc(w.Pools, func(name string) bool { return name == p.Name || name == p.CountedAs() })
 }

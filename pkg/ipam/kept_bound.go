@@ -15,8 +15,8 @@ func (p Pool) BoundsKept(namespace string) bool {
 }
 
 // overKept reports whether a request would have another address kept of a pool of which its namespace keeps more,
-// unused, than there are free. a is the address where it is known already: one that is kept or in use makes no difference. An
-// operator who names the pool is not bound by it.
+// unused, than there are free. a is the address where it is known already: one that is kept or in use makes no
+// difference. An operator who names the pool is not bound by it.
 func (x *bounds) overKept(p *poolState, w PickRequest, a netip.Addr) bool {
 	if !w.Keeps || w.Ahead || w.byHand() || !p.BoundsKept(w.Namespace) {
 		return false

@@ -45,10 +45,10 @@ func (x *catalogue) hasCertainly(w PickRequest) bool {
 		slices.ContainsFunc(x.owning[w.Namespace], func(p *poolState) bool { return p.ownsBlocks(w) })
 }
 
-// ownsBlocks reports whether the blocks that the namespace of a request has of a pool are its own for that request. What
-// somebody gave it by hand or in an order is, on every host, as a pool is that is bound to it. What the pool gave by
-// itself nobody decided on: one pod on one host would take the namespace off the default chain everywhere. It counts on
-// the hosts of the pool alone, and where the pool is for who names it, for who does.
+// ownsBlocks reports whether the blocks that the namespace of a request has of a pool are its own for that request.
+// What somebody gave it by hand or in an order is, on every host, as a pool is that is bound to it. What the pool gave
+// by itself nobody decided on: one pod on one host would take the namespace off the default chain everywhere. It counts
+// on the hosts of the pool alone, and where the pool is for who names it, for who does.
 func (p *poolState) ownsBlocks(w PickRequest) bool {
 	switch {
 	case !p.AutoAssign || slices.ContainsFunc(p.split.of[w.Namespace], (*poolState).inOrder):

@@ -90,9 +90,9 @@ func newSubnet(s PlanSpec) (p Plan, err error) {
 	return p, nil
 }
 
-// unusable returns the addresses of the subnet that nobody gets: the network and broadcast addresses, and the gateway if
-// there is one. A subnet of one or two addresses has neither network nor broadcast address (RFC 3021, RFC 6164); IPv6
-// has no broadcast.
+// unusable returns the addresses of the subnet that nobody gets: the network and broadcast addresses, and the gateway
+// if there is one. A subnet of one or two addresses has neither network nor broadcast address (RFC 3021, RFC 6164);
+// IPv6 has no broadcast.
 func (p Plan) unusable() []netip.Addr {
 	var addrs []netip.Addr
 	if p.Gateway.IsValid() {

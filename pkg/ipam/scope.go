@@ -24,9 +24,9 @@ type Scope struct {
 
 // SetElsewhere reports whether addresses are of other networks alone: each range has addresses of a pool of another
 // network, and none of them is of the scope's. A range without an address of any pool may be mistyped, so that the set
-// is not elsewhere. If the request names no network, all pools are of its network, but for those of a named network from
-// which its namespace draws only by name; and these as well if the pod has no other interface. named are the pools that
-// the interface draws from by name.
+// is not elsewhere. If the request names no network, all pools are of its network, but for those of a named network
+// from which its namespace draws only by name; and these as well if the pod has no other interface. named are the pools
+// that the interface draws from by name.
 func (x *poolView) SetElsewhere(s Scope, set *netipx.IPSet, named []string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -51,8 +51,8 @@ func (x *poolView) inScope(p *poolState, s Scope) bool {
 	return !s.Several || p.Network == "" || x.servesNamespace(p, PickRequest{Namespace: s.Namespace})
 }
 
-// PoolsInScope returns those of some pools that are of the scope's network, and those that do not exist: a mistyped name
-// is refused later. If the request names no network, all are.
+// PoolsInScope returns those of some pools that are of the scope's network, and those that do not exist: a mistyped
+// name is refused later. If the request names no network, all are.
 func (x *poolView) PoolsInScope(s Scope, names []string) []string {
 	if s.Network == "" {
 		return names
@@ -65,8 +65,8 @@ func (x *poolView) PoolsInScope(s Scope, names []string) []string {
 	})
 }
 
-// FamiliesElsewhere reports whether the scope's network lacks a family that is asked for, and another network has all of
-// them.
+// FamiliesElsewhere reports whether the scope's network lacks a family that is asked for, and another network has all
+// of them.
 func (x *poolView) FamiliesElsewhere(s Scope, f Families) bool {
 	wanted := f.Needed()
 	if s.Network == "" || len(wanted) == 0 {

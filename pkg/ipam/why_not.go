@@ -107,7 +107,8 @@ func (x *picker) otherPool(w PickRequest, a netip.Addr, unserved *Refusal) *Refu
 // unfit returns why the pool of an address asked for does not fit.
 func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	facts := explain.Facts{
-		Address: a, Pool: p.Name, Other: strings.Join(w.Pools, ", "), Host: w.Host, Namespace: w.Namespace, Network: w.Network,
+		Address: a, Pool: p.Name, Other: strings.Join(w.Pools, ", "), Host: w.Host,
+		Namespace: w.Namespace, Network: w.Network,
 	}
 	switch {
 	case len(w.Pools) > 0 && !slices.Contains(w.Pools, p.Name):
@@ -146,8 +147,8 @@ func (x *picker) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 	return x.cooling(a, p, w)
 }
 
-// usedBy returns why an address, its cooldown apart, is not to be had by who asks for it; of no kind if it is free. by is
-// the holder that the facts name; nil for none.
+// usedBy returns why an address, its cooldown apart, is not to be had by who asks for it; of no kind if it is free. by
+// is the holder that the facts name; nil for none.
 func (x *picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts, by *lease.Holder) {
 	if node, ok := x.nodeOf(a); ok {
 		return explain.Facts{Kind: explain.AddressOfNode, By: node}, nil

@@ -30,7 +30,9 @@ const (
 
 // Steps returns the steps of an installation, in their order.
 func Steps() []string {
-	return []string{stepWithdraw, stepPrograms, stepCA, stepToken, stepConfig, stepAnswer, stepNote, stepConflist, stepEarlier}
+	return []string{
+		stepWithdraw, stepPrograms, stepCA, stepToken, stepConfig, stepAnswer, stepNote, stepConflist, stepEarlier,
+	}
 }
 
 // installer brings the node's files in order.

@@ -139,7 +139,9 @@ func (o *Options) withdraw(name string, attached func() error) error {
 // attachedBy returns what finds out whether pods have addresses by the network of a conflist.
 func (o *Options) attachedBy(name string) func() error {
 	text, err := readFile(filepath.Join(o.NetDir, name))
-	var conf struct{ Name string }
+	var conf struct {
+		Name string `json:"name"`
+	}
 	if err != nil || json.Unmarshal(text, &conf) != nil {
 		return func() error { return nil } // no pod begins or ends by it
 	}

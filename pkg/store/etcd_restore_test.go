@@ -251,7 +251,7 @@ func TestPauseAfterAWatch(t *testing.T) {
 					var body io.Reader = strings.NewReader(`{"metadata":{"resourceVersion":"20"}}`)
 					if r.URL.Query().Get("watch") != "" && r.URL.Query().Get("limit") == "" {
 						body = readerFunc(func([]byte) (int, error) {
-							time.Sleep(300 * time.Second) // of the time in this bubble
+							time.Sleep(300 * time.Second) //nolint:forbidigo // of the time in this bubble
 							return 0, io.EOF
 						})
 					}
@@ -272,7 +272,7 @@ func TestPauseAfterAWatch(t *testing.T) {
 				first := begin()
 				_, _ = io.Copy(io.Discard, first.Body)
 				_ = first.Body.Close()
-				time.Sleep(tc.pause)
+				time.Sleep(tc.pause) //nolint:forbidigo // of the time in this bubble
 				again := begin()
 				defer again.Body.Close()
 				if again.StatusCode != tc.want {

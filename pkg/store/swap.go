@@ -51,12 +51,12 @@ func (c *Client) Swap(ctx context.Context, believed, next lease.Lease) (lease.Le
 	return stored, err
 }
 
-// Update changes a lease by compare-and-swap, and needs no index. A client without one has nothing that notices a restore
-// of the store: what it read a while ago may be another write of the same version. So it reads the lease first, and goes
-// on with what is there only if that is what it read, or again agrees. change decides what the lease becomes, and whether it
-// changes at all. After a conflict Update reads the lease, whose version is 0 where it has no object, and begins again
-// if again agrees. now is the lease as it is in the end, and stored reports whether the change was. The error is that
-// of the write, a *ReadError, an *ExpiredError, or ErrContended after MaxConflicts.
+// Update changes a lease by compare-and-swap, and needs no index. A client without one has nothing that notices a
+// restore of the store: what it read a while ago may be another write of the same version. So it reads the lease first,
+// and goes on with what is there only if that is what it read, or again agrees. change decides what the lease becomes,
+// and whether it changes at all. After a conflict Update reads the lease, whose version is 0 where it has no object,
+// and begins again if again agrees. now is the lease as it is in the end, and stored reports whether the change was.
+// The error is that of the write, a *ReadError, an *ExpiredError, or ErrContended after MaxConflicts.
 func (c *Client) Update(
 	ctx context.Context, l lease.Lease, change func(lease.Lease) (lease.Lease, bool), again func(lease.Lease) bool,
 ) (now lease.Lease, stored bool, err error) {

@@ -84,7 +84,8 @@ func Annotations() [annotations]Annotation {
 				"Deployment they are a set that its pods share.", readAddresses},
 		{
 			ownPrefix + "pool", ownDialect, anywhere, fieldPool, "name of a BCSNetPool, or several: `blue,green`",
-			"The pool to draw from. Several are tried in this order; those of one network serve a request together, each family " +
+			"The pool to draw from. Several are tried in this order; those of one network serve a request together, " +
+				"each family " +
 				"by the first that has an address.", readPools,
 		},
 		{

@@ -38,7 +38,8 @@ type parsedValue struct {
 
 // equal: two annotations that say it do not contradict each other.
 func (m parsedValue) equal(o parsedValue) bool {
-	return m.text == o.text && slices.Equal(m.pools, o.pools) && m.release == o.release && m.keep == o.keep && m.gateway == o.gateway &&
+	return m.text == o.text && slices.Equal(m.pools, o.pools) && m.release == o.release && m.keep == o.keep &&
+		m.gateway == o.gateway &&
 		m.families.Policy == o.families.Policy && slices.Equal(m.families.Order, o.families.Order) &&
 		(m.mask == o.mask || m.mask == 0 || o.mask == 0) &&
 		slices.EqualFunc(m.sets, o.sets, func(a, b *netipx.IPSet) bool { return a.Equal(b) })

@@ -112,7 +112,8 @@ func decideIPAMClaim(
 	}
 	b.bind(x)
 	p := Policy{
-		Workload: self.Workload, Identity: c.Name, Release: ReleaseImmutable, Pools: b.pools(), Unbound: b.unbound, Ignored: b.ignored,
+		Workload: self.Workload, Identity: c.Name, Release: ReleaseImmutable, Pools: b.pools(),
+		Unbound: b.unbound, Ignored: b.ignored,
 		IfName: ref.IfName, Replicas: 1, Requests: c.Requests,
 		Claim: c.Namespace + "/" + ClaimOfIPAMClaim(c.Name),
 	}

@@ -81,8 +81,8 @@ type Pod struct {
 	// Several: its annotations name networks beside the first.
 	Several bool
 	// IfName is the interface that a policy is asked for; empty for the first that the pod names an IPAMClaim for, or
-	// else any. Network is the one that the interface's request names; empty for none. No object says them, nor Asks: whoever
-	// asks sets them.
+	// else any. Network is the one that the interface's request names; empty for none. No object says them, nor Asks:
+	// whoever asks sets them.
 	IfName, Network string
 	Asks            Asked
 }

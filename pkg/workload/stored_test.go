@@ -65,7 +65,8 @@ func TestPoliciesCanBeStored(t *testing.T) {
 		switch {
 		case err != nil:
 			t.Fatalf("the claim of %+v: %v", p, err)
-		case c.Keep != p.Keep || string(c.Release) != string(p.Release) || !slices.Equal(c.Pools, p.Pools) || c.SharedName != p.Shared:
+		case c.Keep != p.Keep || string(c.Release) != string(p.Release) || !slices.Equal(c.Pools, p.Pools) ||
+			c.SharedName != p.Shared:
 			t.Fatalf("claim %+v of policy %+v", c, p)
 		case c.Addresses != nil && !c.Addresses.Equal(p.Sets[0]):
 			t.Fatalf("claim for %v of policy for %v", c.Addresses.Ranges(), p.Sets[0].Ranges())

@@ -12,8 +12,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// What a term binds: the whole pod, the interfaces of one network, or one interface. A term of one interface ranks before
-// one of one network, and that before one of the whole pod, wherever they stand.
+// What a term binds: the whole pod, the interfaces of one network, or one interface. A term of one interface ranks
+// before one of one network, and that before one of the whole pod, wherever they stand.
 const (
 	ofPod uint8 = iota
 	ofNetwork
@@ -44,8 +44,8 @@ func annotationOf(key string) (a Annotation, target string, known bool) {
 	return a, "", false
 }
 
-// binding returns how near a term that names a target is to the interface that the pod is asked about; ok is false for a
-// term of another interface.
+// binding returns how near a term that names a target is to the interface that the pod is asked about; ok is false for
+// a term of another interface.
 func (p Pod) binding(target string) (binds uint8, ok bool) {
 	switch target {
 	case "":
@@ -99,8 +99,8 @@ type Unbound struct {
 
 const elsewhere = "what it names is of another network"
 
-// bind leaves out what the pod's annotations name in other networks than the interface's. Without an index it leaves out
-// nothing. Terms of the interface or of its network bind it whatever they name.
+// bind leaves out what the pod's annotations name in other networks than the interface's. Without an index it leaves
+// out nothing. Terms of the interface or of its network bind it whatever they name.
 func (b *policyBuilder) bind(x *ipam.Index) {
 	for f, s := range b.said {
 		b.apart = b.apart || s != nil && s.binds != ofPod && ofClaim(Field(f))
@@ -157,7 +157,8 @@ func (b *policyBuilder) unbind(f Field, why string) {
 	b.drop(f)
 }
 
-// fitDefaults drops the defaults of the namespace that what the request, the pod or its workload say leaves no room for.
+// fitDefaults drops the defaults of the namespace that what the request, the pod or its workload say leaves no room
+// for.
 func (b *policyBuilder) fitDefaults(x *ipam.Index) {
 	sets := b.said[fieldSets]
 	for _, f := range []Field{fieldFamilies, fieldFamilyPolicy} {

@@ -153,7 +153,8 @@ func inMemory() (string, error) {
 // command prepares a call of a container.
 func (p *plugin) command(ctx context.Context, verb string, n int, dir string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.program)
-	cmd.Stdin = strings.NewReader(`{"cniVersion":"1.1.0","name":"` + network + `","type":"bridge","ipam":{"type":"bcsnet-ipam"}}`)
+	cmd.Stdin = strings.NewReader(`{"cniVersion":"1.1.0","name":"` + network +
+		`","type":"bridge","ipam":{"type":"bcsnet-ipam"}}`)
 	cmd.Env = []string{
 		netconf.ConfigDirVariable + "=" + dir,
 		"CNI_COMMAND=" + verb, "CNI_CONTAINERID=" + p.container(n), "CNI_NETNS=" + p.netns, "CNI_IFNAME=eth0",

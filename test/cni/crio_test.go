@@ -195,11 +195,13 @@ func join(ctx context.Context, from net.Conn, address string) {
 func (c *crio) call(verb string, pods ...*container) error {
 	c.Helper()
 	type podNetwork struct{ Name, Namespace, ID, UID, NetNS string }
-	in := struct{ Pods []podNetwork }{}
+	in := struct {
+		Pods []podNetwork `json:"Pods"`
+	}{}
 	for _, p := range pods {
 		in.Pods = append(in.Pods, podNetwork{p.pod, "default", p.id, p.uid, p.netns.Path()})
 	}
-	text, err := json.Marshal(in)
+	text, err := json.Marshal(in) //nolint:musttag // the program of hack/ocicni reads the names of Go
 	if err != nil {
 		c.Fatal(err)
 	}

@@ -70,8 +70,8 @@ func (n *node) wantCollected(id string, list *libcni.NetworkConfigList, valid ..
 	})
 }
 
-// TestGC has two networks on one host and a GC of one: what the runtime does not know in this network goes if its pod is
-// gone, and nothing else. The bridge plugin passes no GC on, so the chained plugin has it.
+// TestGC has two networks on one host and a GC of one: what the runtime does not know in this network goes if its pod
+// is gone, and nothing else. The bridge plugin passes no GC on, so the chained plugin has it.
 func TestGC(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -49,8 +49,8 @@ func (c *crio) thin(name, delegate string) {
 }
 
 // thick starts Multus' daemon, which writes the configuration of its shim, above the first one that it finds. The
-// version is the one that its own manifests have: by 1.1.0 STATUS and GC come, too, and the daemon refuses both, as they
-// are about no pod.
+// version is the one that its own manifests have: by 1.1.0 STATUS and GC come, too, and the daemon refuses both, as
+// they are about no pod.
 func (c *crio) thick() {
 	c.Helper()
 	host, port, err := net.SplitHostPort(c.tunnel(strings.TrimPrefix(shared.cluster.Config.Host, "https://")))

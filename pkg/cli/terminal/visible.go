@@ -24,8 +24,8 @@ func painted() []string {
 	return []string{Red.begin(), Green.begin(), Yellow.begin(), Cyan.begin(), reset, warning}
 }
 
-// Visible returns a text of one line in which everything is seen; see humanize.Visible. It leaves colours that begin and
-// end in the text.
+// Visible returns a text of one line in which everything is seen; see humanize.Visible. It leaves colours that begin
+// and end in the text.
 func Visible(text string) string {
 	return visible(text, strings.Contains(text, reset), humanize.Visible)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// TestWaitsOutliveAPoolsEdit: a pool whose gateway changes has all of its leases written anew. Those whose pods are gone
-// have waited all the same; a lease that was bound anew begins to wait.
+// TestWaitsOutliveAPoolsEdit: a pool whose gateway changes has all of its leases written anew. Those whose pods are
+// gone have waited all the same; a lease that was bound anew begins to wait.
 func TestWaitsOutliveAPoolsEdit(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	params := lease.Params{Pool: "blue", Bits: 24, Gateway: netip.MustParseAddr("10.0.0.1")}

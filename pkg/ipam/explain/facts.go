@@ -187,7 +187,8 @@ func (f *Facts) phrase(name string) string {
 	case name == "bind" && (f.Namespace == "" || f.Block):
 		return "see: bcsnetctl pool describe " + f.Pool
 	case name == "bind" && len(f.Own) > 0:
-		return "see why: bcsnetctl explain namespace " + f.Namespace + "; to let the host draw from what the namespace has: " +
+		return "see why: bcsnetctl explain namespace " + f.Namespace +
+			"; to let the host draw from what the namespace has: " +
 			"bcsnetctl pool add-host " + f.Own[0] + " " + f.Host.String()
 	case name == "bind":
 		return "see why: bcsnetctl explain namespace " + f.Namespace + "; to see what binding the pool to it would do: " +

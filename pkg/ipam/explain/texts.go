@@ -147,7 +147,8 @@ func (k Kind) nothingLeft() (message, hint string) {
 		return none + "namespace {namespace} has {has} of the {limit} addresses of pool {whole} that it may have", raiseQuota
 	case KeepsTooMany:
 		return none + "namespace {namespace} keeps {held} addresses of pool {whole} that no pod uses, and {limit} are " +
-				"free: it gets no more that are to be kept", "give back what it needs no more: bcsnetctl claim list -n {namespace}; " +
+				"free: it gets no more that are to be kept",
+			"give back what it needs no more: bcsnetctl claim list -n {namespace}; " +
 				"or give it a quota of its own: bcsnetctl pool edit {whole}"
 	case ClaimFull:
 		return none + "claim {claim} holds {held} of {limit} addresses{coming}, and none of them is free for it",

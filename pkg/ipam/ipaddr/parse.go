@@ -57,7 +57,8 @@ func parseCIDR(s string) (netipx.IPRange, error) {
 		return netipx.IPRange{}, fmt.Errorf("%q is not an address, a range a-b or a CIDR", s)
 	}
 	if p != p.Masked() {
-		return netipx.IPRange{}, fmt.Errorf("%q is one address with a length: write %s for the address, or %s for all of them",
+		return netipx.IPRange{}, fmt.Errorf("%q is one address with a length: write %s for the address, "+
+			"or %s for all of them",
 			s, p.Addr(), p.Masked())
 	}
 	if p.Addr().BitLen()-p.Bits() > 64 {

@@ -26,9 +26,9 @@ func ClaimNamespace(claim string) string {
 	return namespace
 }
 
-// ChargedTo returns the namespaces that an address counts for: that of the pod or owner that has it, or had it before it
-// was kept, and that of the claim that it belongs to. Where both are one it is named once. An address that is free, or
-// set aside by hand, counts for none.
+// ChargedTo returns the namespaces that an address counts for: that of the pod or owner that has it, or had it before
+// it was kept, and that of the claim that it belongs to. Where both are one it is named once. An address that is free,
+// or set aside by hand, counts for none.
 func (l Lease) ChargedTo() []string {
 	return Charged(l.State, l.Namespace, l.Claim).Distinct()
 }

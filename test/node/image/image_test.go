@@ -82,7 +82,8 @@ func firstContact(t *testing.T) {
 	s.kubectl("delete", "pod", "first")
 }
 
-// threeCommands returns the commands of README.md that go from a cluster to the first address, for the chart of this tree and the network of the nodes.
+// threeCommands returns the commands of README.md that go from a cluster to the first address, for the chart of this
+// tree and the network of the nodes.
 func (s *site) threeCommands() (all [][]string) {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.root, "README.md"))

@@ -65,7 +65,8 @@ func (t *lineage) policyObject() map[string]any {
 		sets = append(sets, ipaddr.FormatSet(set))
 	}
 	o := map[string]any{
-		"releasePolicy": string(p.Release), "claim": p.Claim, "sharedName": p.Shared, "for": p.Identity, "pool": strings.Join(p.Pools, ","),
+		"releasePolicy": string(p.Release), "claim": p.Claim, "sharedName": p.Shared, "for": p.Identity,
+		"pool":      strings.Join(p.Pools, ","),
 		"addresses": sets, "gateway": resource.AddrText(p.Gateway), "sources": sources,
 	}
 	if p.IfName != "" {

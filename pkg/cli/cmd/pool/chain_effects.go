@@ -49,7 +49,8 @@ type namespaceShare struct {
 // have: both are for the same ones, and both give them blocks by themselves or neither does.
 func sameChains(a, b ipam.Pool) bool {
 	return a.NotDefault == b.NotDefault && gives(a) == gives(b) && selectorText(a.NamespaceSelector) ==
-		selectorText(b.NamespaceSelector) && maps.EqualFunc(a.Namespaces, b.Namespaces, func(struct{}, struct{}) bool { return true })
+		selectorText(b.NamespaceSelector) &&
+		maps.EqualFunc(a.Namespaces, b.Namespaces, func(struct{}, struct{}) bool { return true })
 }
 
 // sameShadows reports whether two states of a pool mean the same to which hosts the pools of the default chain serve.

@@ -79,8 +79,8 @@ func readOwners(o *unstructured.Unstructured) (leases []lease.Lease, err error) 
 	return leases, nil
 }
 
-// giveBack returns addresses to the owners who had them. What somebody else holds by now is named and left alone, and so is an
-// owner who holds another address of the pool.
+// giveBack returns addresses to the owners who had them. What somebody else holds by now is named and left alone, and
+// so is an owner who holds another address of the pool.
 func (v *poolImport) giveBack(ctx context.Context, pool string, all []lease.Lease, created bool) app.Several {
 	if len(all) == 0 {
 		return nil

@@ -102,7 +102,8 @@ func (v *view) read(l lease.Lease) *terms {
 		return &terms{workload: c.Workload, policy: policyOf(c.Release), shared: o.Spec.SharedName}
 	}
 	if pod, ok := v.pod(l.Namespace, l.PodName); ok && l.State == lease.Active {
-		if p, err := v.Policies.Resolve(v.ctx, workload.FromObject(pod).At(l.IfName, v.Index.NetworkOf(l))); err == nil && p.Claim == l.Claim {
+		at := workload.FromObject(pod).At(l.IfName, v.Index.NetworkOf(l))
+		if p, err := v.Policies.Resolve(v.ctx, at); err == nil && p.Claim == l.Claim {
 			t := &terms{policy: policyOf(v1.ReleasePolicy(p.Release)), shared: p.Shared}
 			if p.Shared == "" {
 				t.workload = p.Workload
