@@ -138,7 +138,7 @@ func hugeHeaders(t *testing.T, w *world) {
 
 // Of who is not known no body is read; of who is, none that is longer or deeper than can be of use.
 func hugeBodies(t *testing.T, w *world) {
-	long := `{"host":"` + strings.Repeat("a", 3<<20) + `"}`
+	long := `{"host":"` + strings.Repeat("a", 5<<20) + `"}`
 	deep := strings.Repeat(`{"a":`, 10100) + "1" + strings.Repeat("}", 10100)
 	for _, name := range []string{"ADD", "GC", "galaxy's release", "filter"} {
 		a := w.calls()[name]
