@@ -12,10 +12,8 @@ import (
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -46,6 +44,8 @@ type Checker struct {
 	checked atomic.Uint64
 	// rebuiltAt is when somebody else rebuilt a pool; pods created after that are not waited for.
 	rebuiltAt map[string]time.Time
+	// fewer is what the evidence had at the first check.
+	fewer map[string]bool
 }
 
 // CheckerConfig is what a Checker works with.
@@ -97,7 +97,7 @@ func (c *Checker) Run(ctx context.Context) error {
 		switch now := time.Now(); {
 		case c.Synced() != nil, !fresh && now.Sub(looked) < rebuildEvery:
 		case fresh, now.Before(again):
-			found, err := c.check(ctx, waiting, fresh)
+			found, lone, err := c.check(ctx, waiting, fresh)
 			if err != nil {
 				c.troubles.Do(func() { c.Log.Warn("could not check whether leases were lost", "error", err) })
 				continue
@@ -105,6 +105,9 @@ func (c *Checker) Run(ctx context.Context) error {
 			if fresh && restarts > 0 {
 				c.Log.Warn("the API server's store was put back to an older state; the leases were read anew")
 				again = now.Add(recheckTime)
+			}
+			if fresh && lone { // other nodes may report, too
+				again = now.Add(MaxWait)
 			}
 			waiting, looked = found, now
 			c.checked.Store(restarts + 1)
@@ -116,24 +119,79 @@ func (c *Checker) Run(ctx context.Context) error {
 }
 
 // check finds the pools that lost leases, and until when they wait for their pods. first is true where this replica has
-// not checked since it started, or since the store was put back.
-func (c *Checker) check(ctx context.Context, waiting map[string]time.Time, first bool) (map[string]time.Time, error) {
-	until, err := c.suspects(ctx)
+// not checked since it started, or since the store was put back. lone: pods report addresses that nobody holds, and
+// there is no evidence beside the word of their node, so that it is to be checked again for MaxWait.
+func (c *Checker) check(
+	ctx context.Context, waiting map[string]time.Time, first bool,
+) (until map[string]time.Time, lone bool, err error) {
+	e, err := c.evidence(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
+	}
+	if !first && !e.putBack { // the status of a pool follows what is handed out
+		e.lost, e.fewer = map[string]time.Time{}, c.fewer
+	}
+	until, c.fewer = e.lost, e.fewer
+	plan, err := c.plan(ctx, until)
+	if err != nil {
+		return nil, false, err
 	}
 	if first {
-		c.rebuilt(until)
-	}
-	plan, err := c.plan(ctx)
-	if err != nil {
-		return nil, err
+		c.rebuilt(until, e, plan)
 	}
 	maps.Copy(until, waiting)
-	more := false
-	for _, l := range plan.Create {
-		pool := c.Index.CountedAs(l.Pool)
-		if _, known := until[pool]; known && c.rebuiltAt[pool].IsZero() {
+	reports, err := c.reports(ctx, until, e, plan)
+	if err != nil {
+		return nil, false, err
+	}
+	for pool, nodes := range reports {
+		for _, l := range c.Index.Find(lease.Lease.Rebuilt) {
+			if c.poolOf(l) == pool && c.recent(l) {
+				nodes[c.nodeOf(l.Host)] = true
+			}
+		}
+		if e.enough(pool, nodes, plan) {
+			delete(c.rebuiltAt, pool)
+			until[pool] = c.Leases.Now().Add(MaxWait)
+		}
+	}
+	if plan, err = c.plan(ctx, until); err != nil {
+		return nil, false, err
+	}
+	if first {
+		c.doubts(plan.Conflicts)
+	}
+	c.rebuild(ctx, plan, until)
+	return until, c.alone(ctx, plan, until), nil
+}
+
+// reports returns, for each pool of which it is not known yet that it lost leases, the nodes with pods that really
+// report addresses which nobody holds. Reports that would prove nothing are not looked at.
+func (c *Checker) reports(
+	ctx context.Context, until map[string]time.Time, e evidence, plan Plan,
+) (map[string]map[string]bool, error) {
+	said, confirmed := map[string]map[string]bool{}, map[string]map[string]bool{}
+	note := func(in map[string]map[string]bool, pool, node string) {
+		if in[pool] == nil {
+			in[pool] = map[string]bool{}
+		}
+		in[pool][node] = true
+	}
+	all := slices.DeleteFunc(slices.Concat(plan.Create, plan.Doubtful), func(l lease.Lease) bool {
+		_, known := until[c.poolOf(l)]
+		return known && c.rebuiltAt[c.poolOf(l)].IsZero()
+	})
+	for _, l := range all {
+		note(said, c.poolOf(l), plan.Reporters[l.Addr])
+	}
+	for _, l := range c.Index.Find(lease.Lease.Rebuilt) {
+		if pool := c.poolOf(l); said[pool] != nil && c.recent(l) {
+			note(said, pool, c.nodeOf(l.Host))
+		}
+	}
+	for _, l := range all {
+		pool, node := c.poolOf(l), plan.Reporters[l.Addr]
+		if confirmed[pool][node] || !e.enough(pool, said[pool], plan) {
 			continue
 		}
 		lost, err := c.confirmed(ctx, l)
@@ -141,63 +199,67 @@ func (c *Checker) check(ctx context.Context, waiting map[string]time.Time, first
 			return nil, err
 		}
 		if lost {
-			more = more || !c.rebuiltAt[pool].IsZero()
-			delete(c.rebuiltAt, pool)
-			until[pool] = c.Leases.Now().Add(MaxWait)
+			note(confirmed, pool, node)
 		}
 	}
-	if more {
-		if plan, err = c.plan(ctx); err != nil {
-			return nil, err
-		}
-	}
-	c.rebuild(ctx, plan, until)
-	return until, nil
+	return confirmed, nil
 }
 
-// suspects returns the pools whose status shows that they lost their leases: those that had some and have no object
-// now, and those that another replica, or this one before it ended, was rebuilding.
-func (c *Checker) suspects(ctx context.Context) (map[string]time.Time, error) {
-	var pools v1.BCSNetPoolList
-	if err := c.Cache.List(ctx, &pools); err != nil {
-		return nil, err
-	}
-	until := map[string]time.Time{}
-	for i := range pools.Items {
-		p := &pools.Items[i]
-		if p.Status.Active > 0 && c.Index.Counts(p.Name, c.Leases.Now()).Objects == 0 {
-			until[p.Name] = c.Leases.Now().Add(MaxWait)
+// alone makes the leases that pods report in pools of which nothing else shows that they lost any. Such a pool hands
+// out meanwhile. some is whether there are such reports.
+func (c *Checker) alone(ctx context.Context, plan Plan, until map[string]time.Time) (some bool) {
+	for _, l := range plan.Doubtful {
+		if _, lost := until[c.poolOf(l)]; !lost {
+			some = true
 		}
-		ready := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionReady)
-		if ready == nil || ready.Reason != v1.ReasonRebuilding {
+	}
+	for _, l := range plan.Create {
+		pool := c.poolOf(l)
+		if _, lost := until[pool]; lost || c.Index.Rebuilding(pool) != "" {
 			continue
 		}
-		if end := ready.LastTransitionTime.Add(MaxWait); end.After(c.Leases.Now()) {
-			until[p.Name] = end
+		some = true
+		lost, err := c.confirmed(ctx, l)
+		if current, _ := c.Index.Get(l.Addr); current.State == lease.Available && !named(current, l.Who()) &&
+			offer(c.Index, l, c.Leases.Now()) != nil {
+			continue // what was made before counts for the bounds of the pool
+		}
+		if err == nil && lost {
+			_, lost, err = Create(ctx, c.Leases, l)
+		}
+		switch {
+		case err != nil:
+			c.Log.Warn("could not make a lease again", "address", l.Addr.String(), "holder", l.Who(), "error", err)
+		case lost:
+			c.Log.Info("made a lease again from its pod", "address", l.Addr.String(), "holder", l.Who(), "pool", l.Pool)
 		}
 	}
-	return until, nil
+	return some
 }
 
-// rebuilt adds the pools with leases that were made again from pods a short while ago. Whoever made them, such as a
-// replica that ended before its status was written, or an operator, made only those of the pods that had reported their
-// addresses. Pods that were created after that, by more than clockError, have lost nothing: nobody waits for them.
-func (c *Checker) rebuilt(until map[string]time.Time) {
-	c.rebuiltAt = map[string]time.Time{}
-	for _, l := range c.Index.Find(lease.Lease.Rebuilt) {
-		pool, known := c.Index.OwnerOf(l.Addr)
-		pool = c.Index.CountedAs(pool)
-		end := l.Updated.Add(MaxWait)
-		if !known || !end.After(c.Leases.Now()) {
-			continue
-		}
-		if _, suspect := until[pool]; suspect && c.rebuiltAt[pool].IsZero() {
-			continue // more than that may be lost
-		}
-		if end.After(until[pool]) {
-			until[pool], c.rebuiltAt[pool] = end, l.Updated.Add(clockError)
-		}
+// doubts logs the reports that contradict what the store has, or are not believed.
+func (c *Checker) doubts(all []Conflict) {
+	for _, d := range all[:min(len(all), maxNamed)] {
+		c.Log.Warn("a pod reports an address that is not its own by the leases", "address", d.Addr.String(), "pod", d.Pod,
+			"pool", d.Pool, "cause", d.Cause)
 	}
+	if more := len(all) - maxNamed; more > 0 {
+		c.Log.Warn("more pods report addresses that are not their own; bcsnetctl rebuild --dry-run=client names all",
+			"more", more)
+	}
+}
+
+func (c *Checker) poolOf(l lease.Lease) string { return c.Index.CountedAs(l.Pool) }
+
+// recent reports whether a lease was made again while pods may still be waited for.
+func (c *Checker) recent(l lease.Lease) bool { return l.Updated.Add(MaxWait).After(c.Leases.Now()) }
+
+// nodeOf names the node of a host; the host itself if no Node has it.
+func (c *Checker) nodeOf(host netip.Addr) string {
+	if node, ok := c.Index.NodeOf(host); ok {
+		return node
+	}
+	return host.String()
 }
 
 // confirmed asks the API server whether a pod really has an address that nobody holds: the caches of pods and of leases
@@ -215,7 +277,8 @@ func (c *Checker) confirmed(ctx context.Context, l lease.Lease) (bool, error) {
 		slices.Contains(pod.Addrs, l.Addr) && !GaveUp(live, pod), err
 }
 
-func (c *Checker) plan(ctx context.Context) (Plan, error) {
+// plan makes a plan, by which all is believed that is reported in the pools that lost leases.
+func (c *Checker) plan(ctx context.Context, lost map[string]time.Time) (Plan, error) {
 	now := c.Leases.Now()
 	var pods corev1.PodList
 	if err := c.Cache.List(ctx, &pods); err != nil {
@@ -230,6 +293,7 @@ func (c *Checker) plan(ctx context.Context) (Plan, error) {
 				}
 			}
 		},
-		Hosts: func(p workload.Pod) []netip.Addr { return slices.Concat(c.Pods.NodeAddrs(p.Node), p.HostIPs) },
+		Hosts: func(p workload.Pod) []netip.Addr { return c.Pods.NodeAddrs(p.Node) },
+		Lost:  func(pool string) bool { _, ok := lost[pool]; return ok },
 	}), nil
 }

@@ -51,14 +51,15 @@ func TestMoreIsLostThanWasRebuilt(t *testing.T) {
 					Host: host, IfName: "eth0", Namespace: "default", PodName: rebuilt.Name, PodUID: string(rebuilt.UID),
 				},
 			})
+			r.index.SetNode("node-1", ipam.Node{Addrs: []netip.Addr{host}})
 			c := NewChecker(CheckerConfig{
 				Cache: r.admin, Index: r.index, Leases: r.leases, Log: slog.New(slog.DiscardHandler),
 				Pods: &workload.Pods{
 					Cached: r.admin, Live: r.admin, NodeAddrs: func(string) []netip.Addr { return []netip.Addr{host} },
 				},
-				Changed: func(string) {},
+				Changed: func(string) {}, Restarts: func() uint64 { return 0 },
 			})
-			if _, err := c.check(t.Context(), map[string]time.Time{}, true); err != nil {
+			if _, _, err := c.check(t.Context(), map[string]time.Time{}, true); err != nil {
 				t.Fatal(err)
 			}
 			if text := r.index.Rebuilding(p.Name); !strings.Contains(text, "default/"+silent.Name) {

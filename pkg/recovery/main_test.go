@@ -81,9 +81,14 @@ func newReplica(t *testing.T) *replica {
 // newPod makes a pod that reports addresses.
 func (r *replica) newPod(t *testing.T, name string, addrs ...netip.Addr) *corev1.Pod {
 	t.Helper()
+	return r.newPodOn(t, "node-1", name, addrs...)
+}
+
+func (r *replica) newPodOn(t *testing.T, node, name string, addrs ...netip.Addr) *corev1.Pod {
+	t.Helper()
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
-		Spec:       corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	}
 	if err := r.admin.Create(t.Context(), p); err != nil {
 		t.Fatal(err)

@@ -24,8 +24,11 @@ type Input struct {
 	// Index has the pools and the leases that are left.
 	Index *ipam.Index
 	Pods  iter.Seq[workload.Pod]
-	// Hosts returns the addresses of the host that a pod is bound to, as far as they are known.
+	// Hosts returns the addresses of the Node that a pod is bound to; none while the Node is not known.
 	Hosts func(workload.Pod) []netip.Addr
+	// Lost reports whether a pool has lost leases, by other evidence than the reports of one node. Then all reports of its
+	// addresses are believed. nil stands for no pool.
+	Lost func(pool string) bool
 	// RebuiltAt is when somebody else rebuilt a pool. Pods that were created after that are not waited for.
 	RebuiltAt map[string]time.Time
 }
@@ -35,14 +38,21 @@ type Plan struct {
 	// Create are the leases, by address. Their versions are those of the objects that they replace, 0 where
 	// there is none.
 	Create []lease.Lease
+	// Doubtful are the leases of reports that are not believed: no more than a pod's status, or an annotation of it, says
+	// so, and the pool would not give the pod that address. Each has a conflict.
+	Doubtful []lease.Lease
 	// Conflicts are the reported addresses that cannot be the pod's.
 	Conflicts []Conflict
 	// Waiting has, for each pool, the pods on its hosts that may have an address and do not report it yet.
 	Waiting map[string][]string
+	// Reporters are the nodes of the pods that report what is in Create and Doubtful. Nodes are, for each pool, the nodes
+	// with pods on hosts that draw from it.
+	Reporters map[netip.Addr]string
+	Nodes     map[string]map[string]bool
 }
 
-// Conflict is an address that a pod reports and that cannot be given to it: somebody else has it, it is reserved, or
-// the pod has another one in its place.
+// Conflict is an address that a pod reports and that cannot be given to it: somebody else has it, it is reserved, the
+// pod has another one in its place, or the report is not believed.
 type Conflict struct {
 	Addr  netip.Addr
 	Pool  string
@@ -54,10 +64,14 @@ type Conflict struct {
 // holds. None is made where the address's history shows that the pod gave it up, or that an operator took it from the
 // pod. An address that a claim keeps stays with the claim. Of two pods that report an address, the one that started
 // first gets it. A pod that is being deleted may have given its address up. Such a pod is planned last, and only in
-// pools that have lost other leases.
+// pools that have lost other leases. What only a pod's report says is believed if the pool would give the pod that
+// address, or has lost leases.
 func Make(in Input) Plan {
 	m := maker{
-		Input: in, plan: Plan{Waiting: map[string][]string{}}, byHost: map[netip.Addr][]string{},
+		Input: in, byHost: map[netip.Addr][]string{}, drawing: map[string][]string{},
+		plan: Plan{
+			Waiting: map[string][]string{}, Reporters: map[netip.Addr]string{}, Nodes: map[string]map[string]bool{},
+		},
 		by: map[netip.Addr]workload.Pod{}, pools: map[string]ipam.Pool{}, lost: map[string]bool{},
 	}
 	for _, p := range in.Index.Pools() {
@@ -76,8 +90,10 @@ func Make(in Input) Plan {
 			m.plan.Create = append(m.plan.Create, l)
 		}
 	}
-	slices.SortFunc(m.plan.Create, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
-	slices.SortFunc(m.plan.Conflicts, func(a, b Conflict) int { return a.Addr.Compare(b.Addr) })
+	for _, leases := range [][]lease.Lease{m.plan.Create, m.plan.Doubtful} {
+		slices.SortStableFunc(leases, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
+	}
+	slices.SortStableFunc(m.plan.Conflicts, func(a, b Conflict) int { return a.Addr.Compare(b.Addr) })
 	for _, names := range m.plan.Waiting {
 		slices.Sort(names)
 	}
@@ -100,7 +116,9 @@ type maker struct {
 	plan   Plan
 	pools  map[string]ipam.Pool
 	byHost map[netip.Addr][]string
-	by     map[netip.Addr]workload.Pod // who reports an address that nobody holds
+	// drawing are the pools that a node draws from.
+	drawing map[string][]string
+	by      map[netip.Addr]workload.Pod // who reports an address that nobody holds
 	ending []lease.Lease               // of pods that are being deleted
 	lost   map[string]bool
 }
@@ -109,6 +127,12 @@ type maker struct {
 func (m *maker) add(pod workload.Pod) {
 	if pod.HostNetwork || pod.Ended || pod.Node == "" {
 		return
+	}
+	for _, pool := range m.draws(pod) {
+		if m.plan.Nodes[pool] == nil {
+			m.plan.Nodes[pool] = map[string]bool{}
+		}
+		m.plan.Nodes[pool][pod.Node] = true
 	}
 	if len(pod.Addrs) == 0 {
 		m.wait(pod)
@@ -133,19 +157,36 @@ func (m *maker) add(pod workload.Pod) {
 }
 
 func (m *maker) wait(pod workload.Pod) {
-	var pools []string
-	hosts := m.Hosts(pod)
-	for _, h := range hosts {
-		pools = append(pools, m.byHost[h]...)
+	pools := m.draws(pod)
+	if len(m.Hosts(pod)) == 0 {
+		pools = m.poolsOf(pod.HostIPs) // waiting for one more is no harm
 	}
-	pools = append(pools, m.Index.Covering(hosts)...)
-	slices.Sort(pools)
-	for _, name := range slices.Compact(pools) {
+	for _, name := range pools {
 		if at, whole := m.RebuiltAt[name]; whole && pod.Created.After(at) {
 			continue
 		}
 		m.plan.Waiting[name] = append(m.plan.Waiting[name], pod.Namespace+"/"+pod.Name)
 	}
+}
+
+// draws returns the pools that the node of a pod draws from.
+func (m *maker) draws(pod workload.Pod) []string {
+	pools, known := m.drawing[pod.Node]
+	if !known {
+		pools = m.poolsOf(m.Hosts(pod))
+		m.drawing[pod.Node] = pools
+	}
+	return pools
+}
+
+// poolsOf returns the pools that any of some hosts draws from.
+func (m *maker) poolsOf(hosts []netip.Addr) (pools []string) {
+	for _, h := range hosts {
+		pools = append(pools, m.byHost[h]...)
+	}
+	pools = append(pools, m.Index.Covering(hosts)...)
+	slices.Sort(pools)
+	return slices.Compact(pools)
 }
 
 // lease returns the lease of a reported address; ok is false when none is to be made.
@@ -171,6 +212,11 @@ func (m *maker) lease(
 	if _, lost := m.Index.Missing(a); lost {
 		return l, false // the restorer knows more than the pod does
 	}
+	if cause := m.doubt(pod, a, pool, current); cause != "" { // whoever reports it, too, may be right
+		m.plan.Doubtful = append(m.plan.Doubtful, m.made(current, pod, ifName, pool))
+		m.plan.Reporters[a] = pod.Node
+		return conflict("%s", cause)
+	}
 	switch other, twice := m.by[a]; {
 	case twice && pod.Controller.IsMachine() && pod.Controller == other.Controller && pod.Namespace == other.Namespace:
 		return conflict("its virtual machine migrates, and %s/%s of it has the address: rebuild again when that pod has "+
@@ -188,9 +234,13 @@ func (m *maker) lease(
 			ifName = "" // an interface takes one address of a family: whose this one is, is not known
 		}
 	}
-	m.by[a] = pod
-	p := m.pools[pool]
-	l = current
+	m.by[a], m.plan.Reporters[a] = pod, pod.Node
+	return m.made(current, pod, ifName, pool), !current.Deleting
+}
+
+// made returns the lease of a pod on an address that nobody holds.
+func (m *maker) made(current lease.Lease, pod workload.Pod, ifName, pool string) lease.Lease {
+	p, l := m.pools[pool], current
 	l.ExpiredTime = ""
 	l.State, l.Params, l.Updated, l.HeldFinalizer = lease.Active, p.Params(), m.Now, true
 	// A request that began before is refused, as its container may be gone, and so is a late release.
@@ -198,7 +248,7 @@ func (m *maker) lease(
 		Host: m.host(pod, p), IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID,
 		Termination: pod.LongTermination(), StartedAt: m.Now,
 	}
-	return l, !current.Deleting
+	return l
 }
 
 // heldBy reports whether a lease in use is a pod's, or may be, as it names none. While a virtual machine migrates, two
@@ -210,9 +260,14 @@ func heldBy(l lease.Lease, pod workload.Pod) bool {
 	return ok
 }
 
-// host returns the address of the pod's host by which the pool lists it, or else the host's first address.
+// host returns the address of the pod's host by which the pool lists it, or else the host's first address. While the
+// Node is not known, it is what the pod's status says.
 func (m *maker) host(pod workload.Pod, p ipam.Pool) (host netip.Addr) {
-	for i, h := range m.Hosts(pod) {
+	hosts := m.Hosts(pod)
+	if len(hosts) == 0 {
+		hosts = pod.HostIPs
+	}
+	for i, h := range hosts {
 		if p.Draws(h) {
 			return h
 		}

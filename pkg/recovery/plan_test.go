@@ -43,6 +43,16 @@ func has(ifName string, addrs ...string) func(*workload.Pod) {
 	}
 }
 
+// on has a pod be on a node with other addresses.
+func on(addrs ...string) func(*workload.Pod) {
+	return func(p *workload.Pod) {
+		p.HostIPs = nil
+		for _, a := range addrs {
+			p.HostIPs = append(p.HostIPs, ip(a))
+		}
+	}
+}
+
 // ofMachine makes a pod one of a virtual machine of KubeVirt.
 func ofMachine(uid string) func(*workload.Pod) {
 	return func(p *workload.Pod) {
@@ -75,6 +85,9 @@ func TestMake(t *testing.T) {
 		conflicts []string // address cause
 		waiting   map[string][]string
 		whole     map[string]time.Time
+		doubtful  []string // addresses
+		lost      []string
+		change    func(*ipam.Pool) // of a
 	}{
 		"made after all leases were made again": {
 			pods:    []workload.Pod{aPod("old"), aPod("new", func(p *workload.Pod) { p.Created = now.Add(time.Second) })},
@@ -129,6 +142,68 @@ func TestMake(t *testing.T) {
 			leases: []lease.Lease{{Addr: ip("10.0.0.10"), State: lease.Reserved, Params: lease.Params{Pool: "a"}}},
 			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, conflicts: []string{"10.0.0.10 it is reserved"},
 		},
+		"of a host that does not draw from the pool": {
+			pods:      []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), on("192.168.7.7"))},
+			conflicts: []string{"10.0.0.10 the pool is not for its host 192.168.7.7"}, doubtful: []string{"10.0.0.10"},
+		},
+		"of a node that nobody knows": {
+			pods:      []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), on())},
+			conflicts: []string{"10.0.0.10 no address of its node n is known"}, doubtful: []string{"10.0.0.10"},
+		},
+		"of a host that was taken out of the pool, which lost leases": {
+			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), on("192.168.7.7"))},
+			lost: []string{"a"}, create: []string{"10.0.0.10 eth0 x"},
+		},
+		"of a host that was taken out of the pool, and the pod's name had the address": {
+			leases: []lease.Lease{freed("10.0.0.10", "x", now.Add(-2*time.Hour))},
+			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), on("192.168.7.7"))}, create: []string{"10.0.0.10 eth0 x"},
+		},
+		"of another namespace than the pool's": {
+			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, doubtful: []string{"10.0.0.10"},
+			change: func(p *ipam.Pool) { p.Namespaces = map[string]struct{}{"bank": {}} },
+			conflicts: []string{"10.0.0.10 it would not be given to it: pool a does not serve namespace shop"},
+		},
+		"of another namespace, to which the pool was bound since": {
+			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, lost: []string{"a"}, create: []string{"10.0.0.10 eth0 x"},
+			change: func(p *ipam.Pool) { p.Namespaces = map[string]struct{}{"bank": {}} },
+		},
+		"of a pool that is cordoned": {
+			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, doubtful: []string{"10.0.0.10"},
+			change:    func(p *ipam.Pool) { p.Cordoned = true },
+			conflicts: []string{"10.0.0.10 it would not be given to it: address 10.0.0.10 is in pool a, which hands " +
+				"out nothing: it is cordoned"},
+		},
+		"beyond what a host may have": {
+			leases: []lease.Lease{func() lease.Lease { l := held("10.0.0.11", "y"); l.Host = onHost; return l }()},
+			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, doubtful: []string{"10.0.0.10"},
+			change:    func(p *ipam.Pool) { p.MaxPerHost = 1 },
+			conflicts: []string{"10.0.0.10 it would not be given to it: no available IP for pod shop/x: host " +
+				"192.168.0.1 has 1 of the 1 addresses of pool a that one host may have"},
+		},
+		"one that is not believed reports it, too, and is older": {
+			pods: []workload.Pod{
+				aPod("x", has("eth0", "10.0.0.10"), on("192.168.7.7"), func(p *workload.Pod) { p.Started = now.Add(-9 * time.Hour) }),
+				aPod("y", has("eth0", "10.0.0.10")),
+			},
+			conflicts: []string{"10.0.0.10 the pool is not for its host 192.168.7.7"}, doubtful: []string{"10.0.0.10"},
+			create: []string{"10.0.0.10 eth0 y"},
+		},
+		"kept for a claim of another namespace": {
+			leases: []lease.Lease{{
+				Addr: ip("10.0.0.10"), State: lease.Reserved, Params: lease.Params{Pool: "a"},
+				Retention: lease.Retention{Claim: "bank/x", Fixed: true},
+			}},
+			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, doubtful: []string{"10.0.0.10"},
+			conflicts: []string{"10.0.0.10 claim bank/x keeps it"},
+		},
+		"kept for another pod of its claim": {
+			leases: []lease.Lease{{
+				Addr: ip("10.0.0.10"), State: lease.Reserved, Params: lease.Params{Pool: "a"},
+				Retention: lease.Retention{Claim: "shop/x", PodPrimaryKey: "x-1", Fixed: true},
+			}},
+			pods: []workload.Pod{aPod("x-0", has("eth0", "10.0.0.10"))}, doubtful: []string{"10.0.0.10"},
+			conflicts: []string{"10.0.0.10 claim shop/x keeps it"},
+		},
 		"kept for a claim": {
 			leases: []lease.Lease{{
 				Addr: ip("10.0.0.10"), State: lease.Reserved, Params: lease.Params{Pool: "a"},
@@ -177,7 +252,7 @@ func TestMake(t *testing.T) {
 		"two interfaces":                   {pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"), has("net1", "10.0.0.11"))}, create: []string{"10.0.0.10 eth0 x", "10.0.0.11 net1 x"}},
 		"two of a family on one interface": {pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10", "10.0.0.11"))}, create: []string{"10.0.0.10 eth0 x", "10.0.0.11  x"}},
 		"who has not told": {
-			pods:    []workload.Pod{aPod("y"), aPod("x"), aPod("elsewhere", func(p *workload.Pod) { p.HostIPs = nil })},
+			pods:    []workload.Pod{aPod("y"), aPod("x"), aPod("elsewhere", on(), func(p *workload.Pod) { p.Node = "m" })},
 			waiting: map[string][]string{"a": {"shop/x", "shop/y"}, "b": {"shop/x", "shop/y"}},
 		},
 	} {
@@ -195,6 +270,9 @@ func TestMake(t *testing.T) {
 				if pool == "b" { // the host may draw because of its subnet
 					p.Hosts, p.HostSubnets = nil, ipam.Networks{netip.PrefixFrom(onHost, onHost.BitLen()-8).Masked(): {}}
 				}
+				if pool == "a" && tc.change != nil {
+					tc.change(&p)
+				}
 				x.SetPool(p)
 			}
 			for i, l := range tc.leases {
@@ -203,16 +281,22 @@ func TestMake(t *testing.T) {
 			}
 			got := Make(Input{
 				Now: now, Index: x, Pods: slices.Values(tc.pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs },
-				RebuiltAt: tc.whole,
+				RebuiltAt: tc.whole, Lost: func(pool string) bool { return slices.Contains(tc.lost, pool) },
 			})
-			var create, conflicts []string
+			hostOf := func(pod string) netip.Addr {
+				return tc.pods[slices.IndexFunc(tc.pods, func(p workload.Pod) bool { return p.Name == pod })].HostIPs[0]
+			}
+			var create, conflicts, doubtful []string
+			for _, l := range got.Doubtful {
+				doubtful = append(doubtful, l.Addr.String())
+			}
 			for _, l := range got.Create {
 				text := l.Addr.String() + " " + l.IfName + " " + l.PodName
 				if l.SetSize == 2 {
 					text += " of 2"
 				}
 				create = append(create, text)
-				if l.State != lease.Active || !l.HeldFinalizer || l.Host != onHost || l.PodUID != "u-"+l.PodName ||
+				if l.State != lease.Active || !l.HeldFinalizer || l.Host != hostOf(l.PodName) || l.PodUID != "u-"+l.PodName ||
 					l.ContainerID != "" || l.Gateway == (netip.Addr{}) ||
 					!l.Updated.Equal(now) || !l.StartedAt.Equal(now) {
 					t.Errorf("lease %+v", l)
@@ -224,6 +308,7 @@ func TestMake(t *testing.T) {
 			for what, diff := range map[string]string{
 				"create":    cmp.Diff(tc.create, create),
 				"conflicts": cmp.Diff(tc.conflicts, conflicts),
+				"doubtful":  cmp.Diff(tc.doubtful, doubtful),
 				"waiting":   cmp.Diff(tc.waiting, got.Waiting, cmpopts.EquateEmpty()),
 			} {
 				if diff != "" {
@@ -261,6 +346,7 @@ func TestMakeBesideGroup(t *testing.T) {
 	got := map[string]string{}
 	for _, l := range Make(Input{
 		Now: now, Index: x, Pods: slices.Values(pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs },
+		Lost: func(pool string) bool { return pool == "blue" },
 	}).Create {
 		got[l.Addr.String()] = l.Pool
 	}

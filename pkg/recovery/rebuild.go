@@ -25,7 +25,7 @@ const maxNamed = 10
 // resume makes the leases of pods that have reported their addresses meanwhile, and ends the wait of pools that wait
 // for nobody any more.
 func (c *Checker) resume(ctx context.Context, until map[string]time.Time) {
-	plan, err := c.plan(ctx)
+	plan, err := c.plan(ctx, until)
 	if err != nil {
 		c.Log.Warn("could not look at the pods of pools that are being rebuilt", "error", err)
 		return

@@ -27,7 +27,8 @@ type numbered struct {
 // attacks returns all, in the order of their numbers, which begin at 1.
 func attacks() (all []numbered) {
 	those := slices.Concat(strangers(), forgedTokens(), nodes(), certificates(), replicas(), tenants(), plainCallers(),
-		shapes(), floods(), authorities(), costs(), nodeStatus(), beyondReach(), pages(), editors(), authors())
+		shapes(), floods(), authorities(), costs(), nodeStatus(), beyondReach(), pages(), editors(), authors(),
+		kubelets())
 	for i, a := range those {
 		all = append(all, numbered{a, i + 1})
 	}

@@ -42,7 +42,8 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 	}
 	plan = recovery.Make(recovery.Input{
 		Now: now, Index: a.Index, Pods: slices.Values(pods),
-		Hosts: func(p workload.Pod) []netip.Addr { return slices.Concat(table.ActsFor(p.Node), p.HostIPs) },
+		Hosts: func(p workload.Pod) []netip.Addr { return table.ActsFor(p.Node) },
+		Lost:  func(string) bool { return true }, // so says whoever calls the command, and is asked about what it shows
 	})
 	if len(v.names) > 0 {
 		other := func(pool string) bool { return !slices.Contains(v.names, pool) }
