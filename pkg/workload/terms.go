@@ -100,13 +100,17 @@ type Unbound struct {
 const elsewhere = "what it names is of another network"
 
 // bind leaves out what the pod's annotations name in other networks than the interface's. Without an index it leaves
-// out nothing. Terms of the interface or of its network bind it whatever they name.
-func (b *policyBuilder) bind(x *ipam.Index) {
+// out nothing. Terms of the interface or of its network bind it whatever they name. It refuses terms for an interface or
+// network that there is not.
+func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 	for f, s := range b.said {
 		b.apart = b.apart || s != nil && s.binds != ofPod && ofClaim(Field(f))
 	}
 	if x == nil {
-		return
+		return nil
+	}
+	if refusal := b.place(x); refusal != nil {
+		return refusal
 	}
 	scope := b.pod.Scope()
 	if s := b.podWide(fieldPool); s != nil {
@@ -138,6 +142,7 @@ func (b *policyBuilder) bind(x *ipam.Index) {
 		}
 	}
 	b.fitDefaults(x)
+	return nil
 }
 
 // podWide returns a copy of what was said of a field for the whole pod; nil if nothing was.
