@@ -113,7 +113,7 @@ func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 		return refusal
 	}
 	scope := b.pod.Scope()
-	if s := b.podWide(fieldPool); s != nil {
+	if s := b.maybeElsewhere(fieldPool); s != nil {
 		if s.pools = x.PoolsInScope(scope, s.pools); len(s.pools) == 0 {
 			b.unbind(fieldPool, elsewhere)
 		} else {
@@ -121,7 +121,7 @@ func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 			b.said[fieldPool] = s
 		}
 	}
-	if s := b.podWide(fieldSets); s != nil {
+	if s := b.maybeElsewhere(fieldSets); s != nil {
 		s.sets = slices.DeleteFunc(slices.Clone(s.sets), func(set *netipx.IPSet) bool {
 			return x.SetElsewhere(scope, set, b.pools())
 		})
@@ -131,12 +131,12 @@ func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 			b.said[fieldSets] = s
 		}
 	}
-	if s := b.podWide(fieldGateway); s != nil && x.GatewayElsewhere(scope, s.gateway) {
+	if s := b.maybeElsewhere(fieldGateway); s != nil && x.GatewayElsewhere(scope, s.gateway) {
 		b.unbind(fieldGateway, elsewhere)
 	}
 	if f := b.families(); x.FamiliesElsewhere(scope, f) {
 		for _, field := range []Field{fieldFamilyPolicy, fieldFamilies} {
-			if b.podWide(field) != nil {
+			if b.maybeElsewhere(field) != nil {
 				b.unbind(field, "the network has no addresses of the family")
 			}
 		}
@@ -145,14 +145,19 @@ func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 	return nil
 }
 
-// podWide returns a copy of what was said of a field for the whole pod; nil if nothing was.
-func (b *policyBuilder) podWide(f Field) *statement {
-	if b.said[f] == nil || b.said[f].binds != ofPod {
+// maybeElsewhere returns a copy of what was said of a field for the whole pod, and so may be about another interface; nil
+// if nothing was. All that is said of a pod with one interface binds that, but for defaults of its namespace.
+func (b *policyBuilder) maybeElsewhere(f Field) *statement {
+	s := b.said[f]
+	if s == nil || s.binds != ofPod || !b.pod.hasSeveral() && !b.isDefault(f) {
 		return nil
 	}
-	s := *b.said[f]
-	return &s
+	c := *s
+	return &c
 }
+
+// hasSeveral reports whether the pod has further interfaces: its networks say so, or it is asked about one of them.
+func (p Pod) hasSeveral() bool { return p.Several || p.interfaceName() != lease.DefaultIfName }
 
 // unbind drops what was said of a field, as it is about another interface.
 func (b *policyBuilder) unbind(f Field, why string) {
