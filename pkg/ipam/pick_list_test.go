@@ -18,8 +18,8 @@ func TestPoolsInOrder(t *testing.T) {
 		"in the other order":      {pools: []string{"a", "b"}, want: "a"},
 		"the first is full":       {pools: []string{"b", "a"}, full: []string{"b"}, want: "a"},
 		"all are full":            {pools: []string{"b", "a"}, full: []string{"a", "b"}, reason: ReasonPoolExhausted},
-		"one there is not, last":  {pools: []string{"a", "nowhere"}, reason: ReasonPoolNotFound},
-		"one there is not, first": {pools: []string{"nowhere", "a"}, reason: ReasonPoolNotFound},
+		"one there is not, last":  {pools: []string{"a", "nowhere"}, reason: ReasonNotFound},
+		"one there is not, first": {pools: []string{"nowhere", "a"}, reason: ReasonNotFound},
 		"with a network":          {pools: []string{"b", "c"}, network: "san", want: "c"},
 		"full in the network":     {pools: []string{"b", "c"}, network: "san", full: []string{"c"}, reason: ReasonPoolExhausted},
 	} {
