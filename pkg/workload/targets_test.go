@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // A term for an interface or network that there is not is never without effect in silence.
@@ -71,6 +73,25 @@ func TestTrimKeepsInterfaces(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s as %q: -want +got:\n%s", text, o.Annotations[networksAnnotation], diff)
 			}
+		}
+	}
+}
+
+// Families that the network lacks are another interface's only if the pod has one.
+func TestFamiliesOfOneInterface(t *testing.T) {
+	x := twoNetworks(t)
+	six, err := ipam.NewPlan(ipam.PlanSpec{Net: "fd00::", Mask: 64, Gateway: "fd00::1", Available: []string{"fd00::10-fd00::19"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.SetPool(ipam.Pool{Name: "lan6", Plan: six, Network: "lan"})
+	for networks, said := range map[string]ipam.FamilyPolicy{"": ipam.RequireDualStack, "[]": ipam.RequireDualStack, "lan": ""} {
+		s := deployment().on(notes{ownFamilyPolicy: "RequireDualStack"})
+		s.pod.Interfaces, s.pod.Several = furtherInterfaces(map[string]string{networksAnnotation: networks})
+		s.pod = s.pod.At("eth0", "sto")
+		p, err := s.decideIn(x, nil, nil)
+		if err != nil || p.Families.Policy != said {
+			t.Errorf("networks %q: %s, %v, want %q", networks, p.Families, err, said)
 		}
 	}
 }
