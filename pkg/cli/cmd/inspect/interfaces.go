@@ -104,7 +104,7 @@ func (i *interfaceTerms) write(s *app.App, b *bytes.Buffer, t *lineage) {
 	}
 	if i.wrong != nil {
 		labelled(b, "Policy", "none: what annotations and claims say cannot be followed")
-		if i != t.interfaces[0] { // of the first, whoever prints the pod says why
+		if first := t.interfaces[0].wrong; first == nil || first.Error() != i.wrong.Error() { // which is printed anyway
 			wrongLines(s, b, i.wrong)
 		}
 		return
