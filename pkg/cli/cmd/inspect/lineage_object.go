@@ -32,9 +32,11 @@ func (t *lineage) object(kind string) *unstructured.Unstructured {
 	if len(t.ignored) > 0 {
 		var ignored []any
 		for _, i := range t.ignored {
-			ignored = append(ignored, map[string]any{
-				"object": i.Object, "annotation": i.Key, "known": i.Known, "target": i.Target,
-			})
+			one := map[string]any{"object": i.Object, "annotation": i.Key, "known": i.Known}
+			if i.Target != "" {
+				one["target"] = i.Target
+			}
+			ignored = append(ignored, one)
 		}
 		o["ignored"] = ignored
 	}
