@@ -7,6 +7,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -52,7 +53,7 @@ func holdsOther(r Request, held []lease.Lease, x *ipam.Index) *ipam.Refusal {
 			if missing && (complete(held) || want.Is4() == l.Addr.Is4()) {
 				return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s, the request is for %s", r.who(), l.Addr,
 					want).
-					WithHint("release %s first, or ask without an address", l.Addr)
+					WithHint("release %s first, or ask without an address; %s", l.Addr, explain.NameInterface)
 			}
 		}
 		if r.Pool != "" && !x.OfPool(l, r.Pool) {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -94,9 +95,7 @@ func eachClaim(check func(*v1.BCSNetIPClaim) (cause string)) func(*facts) []Find
 			}
 			name := c.Namespace + "/" + c.Name
 			found := Finding{Object: claimObject(name), Cause: cause, Fix: "bcsnetctl claim describe " + name}
-			if c.Spec.Pool != "" {
-				found.Pools = []string{c.Spec.Pool}
-			}
+			found.Pools = claim.PoolsOf(c.Spec)
 			out = append(out, found)
 		}
 		slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(a.Object.Name, b.Object.Name) })

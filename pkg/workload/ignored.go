@@ -18,6 +18,8 @@ type Ignored struct {
 	Object, Key string
 	// Known: there is such an annotation, and it does not count on such an object.
 	Known bool
+	// Target is what the annotation is for, if no such interface or network is known; empty for any other reason.
+	Target string
 }
 
 // Ignored returns the ignored annotations of a pod, of its workload and of its namespace, in this order: of bcsnet's
@@ -64,7 +66,10 @@ func ignored(level Level, object string, annotations map[string]string) (out []I
 // String says which annotation is ignored, and why.
 func (i Ignored) String() string {
 	text := i.Key + " of " + i.Object + ": "
-	if i.Known {
+	switch {
+	case i.Target != "":
+		return text + noTarget(i.Target)
+	case i.Known:
 		return text + "it does not count there"
 	}
 	text += "there is no such annotation"

@@ -110,7 +110,9 @@ func decideIPAMClaim(
 	if b.isDefault(fieldPool) && b.said[fieldClaim] != nil {
 		b.drop(fieldPool)
 	}
-	b.bind(x)
+	if refusal := b.bind(x); refusal != nil {
+		return Policy{}, refusal
+	}
 	p := Policy{
 		Workload: self.Workload, Identity: c.Name, Release: ReleaseImmutable, Pools: b.pools(),
 		Unbound: b.unbound, Ignored: b.ignored,

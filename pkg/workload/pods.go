@@ -78,8 +78,10 @@ type Pod struct {
 	// References are the IPAMClaims that its networks name for interfaces. ReferenceProblem is why that cannot be read.
 	References       []Reference
 	ReferenceProblem string
-	// Several: its annotations name networks beside the first.
-	Several bool
+	// Several: its annotations name networks beside the first. Interfaces are those that they make; none if that cannot be
+	// read.
+	Several    bool
+	Interfaces []Interface
 	// IfName is the interface that a policy is asked for; empty for the first that the pod names an IPAMClaim for, or
 	// else any. Network is the one that the interface's request names; empty for none. No object says them, nor Asks:
 	// whoever asks sets them.
@@ -163,7 +165,8 @@ func FromObject(p *corev1.Pod) Pod {
 	if pod.Mirror && len(pod.References) > 0 {
 		pod.References, pod.ReferenceProblem = nil, "a static pod, which its kubelet has made up, draws from no IPAMClaim"
 	}
-	pod.Migration, pod.Several = migrationOf(p), p.Annotations[networksAnnotation] != ""
+	pod.Migration = migrationOf(p)
+	pod.Interfaces, pod.Several = furtherInterfaces(p.Annotations)
 	listed, ok := networks(p)
 	pod.Networks = ok
 	add := func(text, ifName string) {
@@ -264,7 +267,7 @@ func Trim(p *corev1.Pod) *corev1.Pod {
 		case strings.Contains(v, ReferenceField):
 			metav1.SetMetaDataAnnotation(&t.ObjectMeta, key, v)
 		case key == networksAnnotation && v != "":
-			metav1.SetMetaDataAnnotation(&t.ObjectMeta, key, "[]") // that there are some is all that is asked
+			metav1.SetMetaDataAnnotation(&t.ObjectMeta, key, trimNetworks(v))
 		}
 	}
 	if all, ok := networks(p); ok {

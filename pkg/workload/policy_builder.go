@@ -79,6 +79,8 @@ type policyBuilder struct {
 	unbound []Unbound
 	apart   bool
 	ignored []Ignored
+	// others are terms of other interfaces and networks than the one that is asked about.
+	others []otherTerm
 }
 
 // read reads the annotations of one object; read the levels from the nearest on.

@@ -31,12 +31,6 @@ type Reference struct {
 	First bool
 }
 
-// element is what is read of an element of a Multus annotation.
-type element struct {
-	Interface string `json:"interface"`
-	Reference string `json:"ipam-claim-reference"`
-}
-
 // references returns the elements that name an IPAMClaim, in their order. An interface without a name is called by the
 // element's position, as Multus does: net1, net2. problem is why an annotation that seems to name one cannot be read;
 // one that names none is of no account.
@@ -57,8 +51,8 @@ func references(annotations map[string]string) (all []Reference, problem string)
 				continue
 			case first:
 				e.Interface = lease.DefaultIfName
-			case e.Interface == "":
-				e.Interface = fmt.Sprintf("net%d", i+1)
+			default:
+				e.Interface = e.ifName(i)
 			}
 			all = append(all, Reference{IfName: e.Interface, Claim: e.Reference, First: first})
 		}

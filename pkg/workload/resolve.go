@@ -194,7 +194,7 @@ func (b *policyBuilder) claim(p *Policy, own owned, pod Pod, system string) *ipa
 	sets := b.said[fieldSets]
 	switch name := b.text(fieldClaim); {
 	case name != "":
-		p.Claim, p.Named, p.PodWideClaim = pod.Namespace+"/"+name, true, b.podWide(fieldClaim) != nil
+		p.Claim, p.Named, p.PodWideClaim = pod.Namespace+"/"+name, true, b.maybeElsewhere(fieldClaim) != nil
 		if namespace, _, elsewhere := strings.Cut(name, "/"); elsewhere {
 			if p.Claim = name; namespace != pod.Namespace && p.Identity != "" {
 				p.Identity = pod.Namespace + "/" + p.Identity // it serves other namespaces, too

@@ -95,7 +95,9 @@ func decide(
 	if refusal != nil {
 		return Policy{}, refusal
 	}
-	b.bind(x)
+	if refusal := b.bind(x); refusal != nil {
+		return Policy{}, refusal
+	}
 	p, refusal := b.resolve(own, b.pod, system)
 	if refusal != nil {
 		return Policy{}, refusal
@@ -122,6 +124,7 @@ func (b *policyBuilder) readAll(own owned, defaults map[string]string) *ipam.Ref
 				b.ignored = append(b.ignored, i)
 			}
 		}
+		b.others = append(b.others, b.pod.otherTerms(from.level, from.object, from.values)...)
 		if refusal := b.read(from.level, from.object, from.values); refusal != nil {
 			return refusal
 		}

@@ -100,16 +100,20 @@ type Unbound struct {
 const elsewhere = "what it names is of another network"
 
 // bind leaves out what the pod's annotations name in other networks than the interface's. Without an index it leaves
-// out nothing. Terms of the interface or of its network bind it whatever they name.
-func (b *policyBuilder) bind(x *ipam.Index) {
+// out nothing. Terms of the interface or of its network bind it whatever they name. It refuses terms for an interface or
+// network that there is not.
+func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 	for f, s := range b.said {
 		b.apart = b.apart || s != nil && s.binds != ofPod && ofClaim(Field(f))
 	}
 	if x == nil {
-		return
+		return nil
+	}
+	if refusal := b.place(x); refusal != nil {
+		return refusal
 	}
 	scope := b.pod.Scope()
-	if s := b.podWide(fieldPool); s != nil {
+	if s := b.maybeElsewhere(fieldPool); s != nil {
 		if s.pools = x.PoolsInScope(scope, s.pools); len(s.pools) == 0 {
 			b.unbind(fieldPool, elsewhere)
 		} else {
@@ -117,7 +121,7 @@ func (b *policyBuilder) bind(x *ipam.Index) {
 			b.said[fieldPool] = s
 		}
 	}
-	if s := b.podWide(fieldSets); s != nil {
+	if s := b.maybeElsewhere(fieldSets); s != nil {
 		s.sets = slices.DeleteFunc(slices.Clone(s.sets), func(set *netipx.IPSet) bool {
 			return x.SetElsewhere(scope, set, b.pools())
 		})
@@ -127,27 +131,33 @@ func (b *policyBuilder) bind(x *ipam.Index) {
 			b.said[fieldSets] = s
 		}
 	}
-	if s := b.podWide(fieldGateway); s != nil && x.GatewayElsewhere(scope, s.gateway) {
+	if s := b.maybeElsewhere(fieldGateway); s != nil && x.GatewayElsewhere(scope, s.gateway) {
 		b.unbind(fieldGateway, elsewhere)
 	}
 	if f := b.families(); x.FamiliesElsewhere(scope, f) {
 		for _, field := range []Field{fieldFamilyPolicy, fieldFamilies} {
-			if b.podWide(field) != nil {
+			if b.maybeElsewhere(field) != nil {
 				b.unbind(field, "the network has no addresses of the family")
 			}
 		}
 	}
 	b.fitDefaults(x)
+	return nil
 }
 
-// podWide returns a copy of what was said of a field for the whole pod; nil if nothing was.
-func (b *policyBuilder) podWide(f Field) *statement {
-	if b.said[f] == nil || b.said[f].binds != ofPod {
+// maybeElsewhere returns a copy of what was said of a field for the whole pod, and so may be about another interface; nil
+// if nothing was. All that is said of a pod with one interface binds that, but for defaults of its namespace.
+func (b *policyBuilder) maybeElsewhere(f Field) *statement {
+	s := b.said[f]
+	if s == nil || s.binds != ofPod || !b.pod.hasSeveral() && !b.isDefault(f) {
 		return nil
 	}
-	s := *b.said[f]
-	return &s
+	c := *s
+	return &c
 }
+
+// hasSeveral reports whether the pod has further interfaces: its networks say so, or it is asked about one of them.
+func (p Pod) hasSeveral() bool { return p.Several || p.interfaceName() != lease.DefaultIfName }
 
 // unbind drops what was said of a field, as it is about another interface.
 func (b *policyBuilder) unbind(f Field, why string) {

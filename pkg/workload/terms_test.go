@@ -67,6 +67,9 @@ func TestTermsByInterface(t *testing.T) {
 		"an address elsewhere, and a policy": {"net1", sto, notes{ownRelease: "immutable", ownIP: "10.206.0.12"}, nil, "", "", claimName("deploy", "web/net1"), ReleaseImmutable, ""},
 		"families of no network":             {"net1", sto, notes{ownFamilyPolicy: "RequireDualStack"}, nil, "", "", "", ReleaseWithPod, ""},
 		"an address with a length":           {"eth0", lan, notes{ownIP: "10.206.0.12/24"}, nil, "10.206.0.12", "", "", ReleaseWithPod, ""},
+		"another network, but one interface": {"eth0", lan, notes{ownIP: "10.207.0.12"}, nil, "10.207.0.12", "", "", ReleaseWithPod, ""},
+		"another pool, but one interface":    {"eth0", lan, notes{ownPool: "sto"}, nil, "", "sto", "", ReleaseWithPod, ""},
+		"a default pool, but one interface":  {"eth0", lan, nil, notes{ownPool: "sto"}, "", "", "", ReleaseWithPod, ""},
 		"a pool named twice":                 {"eth0", lan, notes{ownPool: "lan,lan"}, nil, "", "", "", "", ipam.ReasonInvalidAnnotation},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -145,7 +145,7 @@ secret: {secretName: {{ .caSecretName }}, items: [{key: ca.crt, path: ca.crt}]}
   resources: [virtualmachines, virtualmachineinstances, virtualmachineinstancereplicasets, virtualmachineinstancemigrations]
   verbs: [get]
 - apiGroups: [k8s.cni.cncf.io]
-  resources: [ipamclaims]
+  resources: [ipamclaims, network-attachment-definitions]
   verbs: [get]
 {{- end }}
 

@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -62,8 +63,14 @@ func PoolStateColor(s *app.App, p *v1.BCSNetPool) terminal.Color {
 	}
 }
 
-// CidrOf returns the subnet of a pool as its spec writes it.
-func CidrOf(p *v1.BCSNetPool) string { return fmt.Sprintf("%s/%d", p.Spec.Net, p.Spec.Mask) }
+// CidrOf returns the subnet of a pool in its canonical form; as its spec writes it if that is no address.
+func CidrOf(p *v1.BCSNetPool) string {
+	net := p.Spec.Net
+	if a, err := ipaddr.ParseAddr(net); err == nil {
+		net = a.String()
+	}
+	return fmt.Sprintf("%s/%d", net, p.Spec.Mask)
+}
 
 // GatewayText names a gateway, or says that there is none.
 func GatewayText(gateway string) string {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
-	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/cni/client"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
@@ -21,14 +20,10 @@ func (c *call) ask(ctx context.Context, method, path string, body any, accept fu
 
 // allocate asks for the addresses of the interface.
 func (c *call) allocate(ctx context.Context) (*allocation, error) {
-	texts := make([]string, 0, 2)
-	for _, addr := range c.conf.Wish.Addrs {
-		texts = append(texts, addr.String())
-	}
 	request := wire.AllocateRequest{
 		Host: c.settings.Host.String(), ContainerID: c.line.ContainerID, IfName: c.line.IfName,
 		PodName: c.conf.Pod.Name, PodNamespace: c.conf.Pod.Namespace, PodUID: c.conf.Pod.UID,
-		IPAddr: strings.Join(texts, ","), Network: c.conf.Network, IPFamilyPolicy: c.conf.FamilyPolicy,
+		IPAddr: c.conf.Wish.IPAddr(), Network: c.conf.Network, IPFamilyPolicy: c.conf.FamilyPolicy,
 		IPFamilies: c.conf.Families, StartedAt: c.startedAt(), CNINetwork: c.cniNetwork(),
 	}
 	var got *allocation

@@ -90,7 +90,10 @@ func TestParse(t *testing.T) {
 			text: `{"runtimeConfig":{"ips":["10.0.0.5/24","2001:db8::5"],"mac":"02:00:00:00:00:0A"},
 				"args":{"cni":{"ips":["2001:db8::5","10.0.0.5"],"mac":"02-00-00-00-00-0a"}}}`,
 			args: "IP=10.0.0.5,2001:db8::5/64;MAC=02:00:00:00:00:0a",
-			want: Conflist{Wish: Wish{Addrs: addrs("10.0.0.5", "2001:db8::5"), MAC: "02:00:00:00:00:0a"}},
+			want: Conflist{Wish: Wish{
+				Addrs: addrs("10.0.0.5", "2001:db8::5"), MAC: "02:00:00:00:00:0a",
+				Lengths: []netip.Prefix{netip.MustParsePrefix("10.0.0.5/24"), netip.MustParsePrefix("2001:db8::5/64")},
+			}},
 		},
 		"IP of CNI_ARGS":   {text: `{}`, args: "IP=10.0.0.5", want: Conflist{Wish: Wish{Addrs: addrs("10.0.0.5")}}},
 		"vlan of a bridge": {text: `{"vlan":7}`, want: Conflist{VLAN: VLAN{ID: 7, Field: "vlan"}}},
@@ -160,6 +163,7 @@ func TestParseWrong(t *testing.T) {
 		"a length of 33":       {text: `{"runtimeConfig":{"ips":["10.0.0.5/33"]}}`, field: "runtimeConfig.ips[0]", want: "10.0.0.5/33"},
 		"two of a family":      {text: `{"runtimeConfig":{"ips":["10.0.0.5","10.0.0.6"]}}`, field: "runtimeConfig.ips[1]", want: "second address"},
 		"multicast":            {text: `{"runtimeConfig":{"ips":["224.0.0.1"]}}`, field: "runtimeConfig.ips[0]", want: "224.0.0.1"},
+		"lengths that differ":  {text: `{"runtimeConfig":{"ips":["10.0.0.5/24"]},"args":{"cni":{"ips":["10.0.0.5/25"]}}}`, field: "args.cni.ips[0]", want: "10.0.0.5/24"},
 		"wishes that differ":   {text: `{"runtimeConfig":{"ips":["10.0.0.5"]},"args":{"cni":{"ips":["10.0.0.6"]}}}`, field: "args.cni.ips", want: "[10.0.0.5]"},
 		"mac":                  {text: `{"runtimeConfig":{"mac":"02:00"}}`, field: "runtimeConfig.mac", want: `"02:00"`},
 		"mac of many":          {text: `{"args":{"cni":{"mac":"01:00:5e:00:00:01"}}}`, field: "args.cni.mac", want: "one Ethernet interface"},
@@ -242,4 +246,12 @@ func FuzzParse(f *testing.F) {
 		}
 		_, _ = ParseNode(text)
 	})
+}
+
+// The length that a wish is written with goes to the allocator, which knows the pool's.
+func TestWishKeepsLengths(t *testing.T) {
+	c, err := Parse([]byte(`{"runtimeConfig":{"ips":["10.0.0.5/24"," 2001:db8::5 "]}}`), "")
+	if got, want := c.Wish.IPAddr(), "10.0.0.5/24,2001:db8::5"; err != nil || got != want {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
 }

@@ -12,8 +12,23 @@ import (
 type Wish struct {
 	// Addrs are addresses, one of each family at most.
 	Addrs []netip.Addr
+	// Lengths are those of Addrs that were written with the length that their pool has to have.
+	Lengths []netip.Prefix
 	// MAC is the one that the interface has or is to have; empty where nobody asks.
 	MAC string
+}
+
+// IPAddr returns the addresses as a request names them, with their lengths: the allocator compares these with the pools.
+func (w Wish) IPAddr() string {
+	var texts []string
+	for _, a := range w.Addrs {
+		text := a.String()
+		if i := slices.IndexFunc(w.Lengths, func(p netip.Prefix) bool { return p.Addr() == a }); i >= 0 {
+			text = w.Lengths[i].String()
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ",")
 }
 
 // parseWish reads the wishes: runtimeConfig (the capabilities ips and mac; Multus' annotation comes by them),
@@ -29,7 +44,7 @@ func parseWish(top object, asked argsWish) (w Wish) {
 		{"args.cni.ips", read[[]string](convention, "ips")},
 		{FieldArgs, asked.ips},
 	} {
-		addrs := parseAddrs(from.field, from.ips, top.problems)
+		addrs := w.parseAddrs(from.field, from.ips, top.problems)
 		switch {
 		case len(addrs) == 0:
 		case w.Addrs == nil:
@@ -59,15 +74,16 @@ func parseWish(top object, asked argsWish) (w Wish) {
 	return w
 }
 
-// parseAddrs reads addresses. A length behind one is not the allocator's to follow: the pool has the mask.
-func parseAddrs(field string, texts []string, p *problems) (all []netip.Addr) {
+// parseAddrs reads addresses, and adds the lengths behind them.
+func (w *Wish) parseAddrs(field string, texts []string, p *problems) (all []netip.Addr) {
 	for i, text := range texts {
 		name := fmt.Sprintf("%s[%d]", field, i)
 		text = strings.TrimSpace(text)
 		bare, _, _ := strings.Cut(text, "/")
 		addr, err := netip.ParseAddr(bare)
+		var length netip.Prefix
 		if err == nil && bare != text {
-			_, err = netip.ParsePrefix(text)
+			length, err = netip.ParsePrefix(text)
 		}
 		if err != nil || addr.IsUnspecified() || addr.IsMulticast() || addr.IsLoopback() || addr.Zone() != "" {
 			p.add(name, "%q is not an address that a pod can have", clip(text))
@@ -79,6 +95,15 @@ func parseAddrs(field string, texts []string, p *problems) (all []netip.Addr) {
 			continue
 		}
 		all = append(all, addr)
+		if length.Addr() != addr { // none, or of an IPv4 address that is written as an IPv6 one
+			continue
+		}
+		same := func(p netip.Prefix) bool { return p.Addr() == addr && p != length }
+		if i := slices.IndexFunc(w.Lengths, same); i >= 0 {
+			p.add(name, "it asks for %s, and another field for %s", length, w.Lengths[i])
+		} else if !slices.Contains(w.Lengths, length) {
+			w.Lengths = append(w.Lengths, length)
+		}
 	}
 	return all
 }

@@ -171,7 +171,7 @@ func (r *Reconciler) readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.P
 	case v.failure != nil:
 		return no(v1.ReasonObjectsFailing, "%d objects are still to be written: %v", v.left, v.failure)
 	}
-	message := fmt.Sprintf("%d addresses for %s", counts.Served, humanize.Plural(o.Status.Hosts, "host"))
+	message := fmt.Sprintf("%s for %s", humanize.Plural(counts.Served, "address"), humanize.Plural(o.Status.Hosts, "host"))
 	if n := len(p.HostSubnets); n > 0 {
 		message += fmt.Sprintf(", with the nodes in %s", p.HostSubnets)
 	}

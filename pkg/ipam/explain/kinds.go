@@ -90,3 +90,7 @@ const (
 	MigrationDenied
 	MigrationOff
 )
+
+// NameInterface is the part of a hint for a request with an address that an annotation of the pod is against.
+const NameInterface = "an annotation for another interface names that in its key, as in " +
+	"networkextension.bkbcs.tencent.com/ip.eth0"

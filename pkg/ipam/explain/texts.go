@@ -201,7 +201,7 @@ func (k Kind) claimStopsIt() (message, hint string) {
 			"ask without a pool; see: bcsnetctl explain {pod}"
 	case ConstraintsOnAddress:
 		return "the request is for address {address}, the terms of {who} are for {ranges}",
-			"ask without an address; see: bcsnetctl explain {pod}"
+			"ask without an address; " + NameInterface + "; see: bcsnetctl explain {pod}"
 	case EarlierHolderIsNoPod:
 		return "address {address}, which is kept for {who} by claim {claim}, is held by {by}",
 			"release it when that has ended: bcsnetctl ip release {address}"

@@ -78,6 +78,9 @@ func (v *ipAllocate) Validate() error {
 }
 
 func (v *ipAllocate) Run(ctx context.Context) error {
+	if err := resource.FitLengths(ctx, v.App, []string{v.address}); err != nil {
+		return err
+	}
 	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err

@@ -57,6 +57,9 @@ func (v *ipDescribe) Validate() (err error) {
 }
 
 func (v *ipDescribe) Run(ctx context.Context) error {
+	if err := resource.FitLengths(ctx, v.App, v.args); err != nil {
+		return err
+	}
 	c, err := v.Dynamic()
 	if err != nil {
 		return err

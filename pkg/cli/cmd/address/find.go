@@ -24,6 +24,7 @@ type ipFind struct {
 	*app.App
 	output printer.Output
 	text   string
+	typed  string // text, before it is read
 	// only are the kinds that the flags name, by the name of the flag; none for all.
 	only map[string]*bool
 	// active leaves out what is reserved.
@@ -59,7 +60,8 @@ A flag has TEXT mean only that; several flags, any of those.`,
 }
 
 func (v *ipFind) Complete(args []string) error {
-	v.text = resource.AddressWord(strings.TrimSpace(args[0]))
+	v.typed = strings.TrimSpace(args[0])
+	v.text = resource.AddressWord(v.typed)
 	if _, id, ok := strings.Cut(v.text, "://"); ok { // as kubectl shows container IDs
 		v.text = id
 	}
@@ -95,6 +97,9 @@ func (v *ipFind) kinds() []findKind {
 }
 
 func (v *ipFind) Run(ctx context.Context) error {
+	if err := resource.FitLengths(ctx, v.App, []string{v.typed}); err != nil {
+		return err
+	}
 	leases, err := v.Leases()
 	if err != nil {
 		return err

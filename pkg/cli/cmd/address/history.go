@@ -53,6 +53,9 @@ func (v *ipHistory) Validate() (err error) {
 }
 
 func (v *ipHistory) Run(ctx context.Context) error {
+	if err := resource.FitLengths(ctx, v.App, v.args); err != nil {
+		return err
+	}
 	leases, err := v.Leases()
 	if err != nil {
 		return err

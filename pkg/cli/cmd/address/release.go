@@ -78,6 +78,9 @@ func (v *ipRelease) Validate() (err error) {
 }
 
 func (v *ipRelease) Run(ctx context.Context) error {
+	if err := resource.FitLengths(ctx, v.App, v.args); err != nil {
+		return err
+	}
 	if len(v.addrs) == 0 {
 		v.Say.Note("standard input named no address: nothing to release")
 		return resource.PrintLeases(v.App, &v.output, resource.LeaseColumns(v.App, false), nil)

@@ -65,7 +65,7 @@ the Deployment, not its ReplicaSet; the CronJob, not its Jobs.`,
 		"take the addresses now, before any pod asks: as many as --replicas, or all of --address")
 	f.Int32Var(&spec.Surge, "surge", 0, "how many more than --replicas for a while, as in a rolling update")
 	f.StringSliceVar(&spec.Addresses, "address", nil, "only these `ADDRESSES`: a-b, a CIDR or a single one; repeatable")
-	f.StringVar(&spec.Pool, "pool", "", "only addresses of this `POOL`")
+	f.StringVar(&spec.Pool, "pool", "", "only addresses of this `POOL`; of several, a,b, the first with a free one")
 	f.StringVar(&v.policy, "release-policy", "", "`WHEN` addresses go back to their pool: "+
 		strings.Join(releasePolicies(), ", ")+"; without it, Immutable, or Timed with --keep")
 	f.DurationVar(&v.keep, "keep", 0, "how long an address is kept after its pod ended, with Timed")
@@ -101,14 +101,17 @@ func (v *claimCreate) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	if spec.Pool != "" {
+	if named := claim.PoolsOf(*spec); len(named) > 0 {
 		api, err := resource.NewPools(v.App)
 		if err != nil {
 			return err
 		}
-		if _, err := api.Get(ctx, spec.Pool); err != nil {
-			return err
+		for _, name := range named {
+			if _, err := api.Get(ctx, name); err != nil {
+				return err
+			}
 		}
+		spec.Pool = strings.Join(named, ",")
 	}
 	api, err := resource.NewClaims(v.App)
 	if err != nil {

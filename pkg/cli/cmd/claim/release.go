@@ -68,6 +68,9 @@ func (v *claimRelease) Validate() (err error) {
 }
 
 func (v *claimRelease) Run(ctx context.Context) error {
+	if err := resource.FitLengths(ctx, v.App, v.texts); err != nil {
+		return err
+	}
 	key, err := v.in.Key(v.arg)
 	if err != nil {
 		return err

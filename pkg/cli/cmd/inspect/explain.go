@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -31,8 +32,11 @@ func NewExplain(s *app.App) *cobra.Command {
 it would get now, or why it gets none. That is decided here as the controller
 decides it, from the objects as they are; nothing is changed.
 
-A pod on no node yet has no pools: --node says what it would get there. The exit
-code is 3 when the pod has no address and gets none as things are.`,
+A pod on no node yet has no pools: --node says what it would get there. Of a pod
+with several interfaces it says for each which annotations bind it, and why
+others do not: of the first, of those with an address, and of those whose
+NetworkAttachmentDefinition names bcsnet-ipam. The exit code is 3 when the pod
+has no address, or lacks one of an interface, and gets none as things are.`,
 		Example: `  bcsnetctl explain db-0 -n shop
   bcsnetctl explain shop/db-0 --node node-1 -o yaml
   bcsnetctl explain namespace shop`,
@@ -71,7 +75,8 @@ func (v *explainPod) Run(ctx context.Context) error {
 	} else {
 		err = v.writeExplanation(e)
 	}
-	if err == nil && len(e.addresses) == 0 {
+	lacks := slices.ContainsFunc(e.interfaces, func(i *interfaceTerms) bool { return i.none != nil })
+	if err == nil && (len(e.addresses) == 0 || lacks) {
 		err = &app.Failure{Code: app.ExitFindings} // the output has said why
 	}
 	return err

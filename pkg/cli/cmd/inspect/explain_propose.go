@@ -35,6 +35,7 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 	}
 	policies.IPAMClaims = e.policy.IfName != ""
 	a, err := leasing.Start(ctx, v.App, func(x *ipam.Index) (allocator.Pods, allocator.ConstraintsFinder) {
+		policies.Index = x
 		pods := &workload.Pods{Cached: reader, Live: reader, NodeAddrs: func(string) []netip.Addr { return nil }}
 		return pods, &claim.ConstraintsFinder{Policies: policies, Claims: reader, Index: x}
 	})
@@ -50,37 +51,46 @@ func (v *explainPod) propose(ctx context.Context, e *explanation) error {
 	if err := a.Open(ctx, v.App); err != nil {
 		return err
 	}
-	held, fresh, err := a.Propose(ctx, allocator.Request{
-		Host: e.host, Namespace: e.key.Namespace, PodName: e.key.Name, PodUID: e.pod.UID,
-		IfName: e.policy.IfName,
-	})
-	if errors.As(err, &e.none) {
-		v.blameGone(ctx, e, a.Index)
-		return nil
+	e.keeps = map[netip.Addr]bool{}
+	for _, i := range e.interfaces {
+		held, fresh, err := a.Propose(ctx, allocator.Request{
+			Host: e.host, Namespace: e.key.Namespace, PodName: e.key.Name, PodUID: e.pod.UID,
+			IfName: i.ifName, Network: i.network,
+		})
+		if errors.As(err, &i.none) {
+			v.blameGone(ctx, i, e.host, a.Index)
+			continue
+		}
+		if err != nil {
+			return resource.Explain(v.App, err)
+		}
+		e.addresses = slices.Concat(e.addresses, held, fresh)
+		for _, l := range fresh {
+			now, _ := a.Index.Get(l.Addr)
+			e.keeps[l.Addr] = now.State != lease.Available
+		}
 	}
-	e.addresses, e.keeps = slices.Concat(held, fresh), map[netip.Addr]bool{}
-	for _, l := range fresh {
-		now, _ := a.Index.Get(l.Addr)
-		e.keeps[l.Addr] = now.State != lease.Available
+	if len(e.interfaces) == 1 {
+		e.none, e.interfaces[0].none = e.interfaces[0].none, nil
 	}
-	return resource.Explain(v.App, err)
+	return nil
 }
 
 // blameGone adds to the refusal of exhausted pools how many of their addresses are held for pods that are gone: more
 // addresses are not what is missing then. If pods or nodes cannot be read, nothing is added.
-func (v *explainPod) blameGone(ctx context.Context, e *explanation, x *ipam.Index) {
-	if e.none.Reason != ipam.ReasonPoolExhausted {
+func (v *explainPod) blameGone(ctx context.Context, i *interfaceTerms, host netip.Addr, x *ipam.Index) {
+	if i.none.Reason != ipam.ReasonPoolExhausted {
 		return
 	}
-	pools := x.PoolsOf(e.host)
+	pools := x.PoolsOf(host)
 	taken := x.Find(func(l lease.Lease) bool { return l.State == lease.Active && slices.Contains(pools, l.Pool) })
 	text, next, err := resource.GoneHolders(ctx, v.App, taken)
 	if err != nil || text == "" {
 		return
 	}
-	none := *e.none
+	none := *i.none
 	none.Message, none.Hint = none.Message+"; "+text, next
-	e.none = &none
+	i.none = &none
 }
 
 // newMigrations returns what asks KubeVirt's objects whether the pod is the target of a live migration. Whether all

@@ -21,9 +21,9 @@ import (
 // writeExplanation prints what decides on a pod's addresses, and what that comes to.
 func (v *explainPod) writeExplanation(e *explanation) error {
 	var b bytes.Buffer
-	podLines(&b, e.lineage)
+	podLines(v.App, &b, e.lineage)
 	if e.has { // otherwise it is why there is none
-		wrongLines(v.App, &b, e.lineage)
+		wrongLines(v.App, &b, e.wrong)
 	}
 	e.ignoredLines(&b)
 	name := e.policy.Claim
@@ -42,18 +42,33 @@ func (v *explainPod) writeExplanation(e *explanation) error {
 		if e.has {
 			what = "which it has"
 		}
+		if len(e.interfaces) > 1 {
+			what += " for interface " + l.IfName
+		}
 		labelled(&b, "Address", "%s/%d of pool %s, %s", l.Addr, l.Bits, l.Pool, what)
 		for i, why := range e.because(l) {
 			labelled(&b, []string{"Because", ""}[min(i, 1)], "%s", why)
 		}
 	}
-	if len(e.addresses) == 0 {
-		labelled(&b, "Address", "none")
-		text, hint := v.Texts(e.none)
+	var next []string
+	none := func(what string, why *ipam.Refusal) {
+		labelled(&b, "Address", "%s", what)
+		text, hint := v.Texts(why)
 		labelled(&b, "Because", "%s", text)
-		if hint != "" {
-			printer.Section(&b, "Next", []string{"  " + v.Called(hint)})
+		if hint = "  " + v.Called(hint); hint != "  " && !slices.Contains(next, hint) {
+			next = append(next, hint)
 		}
+	}
+	if len(e.addresses) == 0 && e.none != nil {
+		none("none", e.none)
+	}
+	for _, i := range e.interfaces {
+		if i.none != nil {
+			none("none for interface "+i.ifName, i.none)
+		}
+	}
+	if len(next) > 0 {
+		printer.Section(&b, "Next", next)
 	}
 	_, err := v.Out.Write(b.Bytes())
 	return err
@@ -61,7 +76,7 @@ func (v *explainPod) writeExplanation(e *explanation) error {
 
 // because lists why it is that address and no other; what decides comes first.
 func (e *explanation) because(l lease.Lease) (out []string) {
-	p := e.policy
+	p := e.policyOf(l)
 	for _, set := range p.Sets {
 		if set.Contains(l.Addr) {
 			out = append(out, "it is one of "+ipaddr.FormatSet(set)+", which "+claim.Source(p, "Sets")+" asks for")
@@ -125,6 +140,9 @@ func (e *explanation) object() *unstructured.Unstructured {
 		outcome = "has"
 	case len(e.addresses) == 0:
 		outcome = "none"
+		if e.none == nil {
+			e.none = e.interfaces[0].none
+		}
 		o.Object["reason"], o.Object["message"], o.Object["hint"] = string(e.none.Reason), e.none.Message, e.none.Hint
 	}
 	o.Object["outcome"] = outcome
@@ -135,7 +153,7 @@ func (e *explanation) object() *unstructured.Unstructured {
 			because = append(because, why)
 		}
 		answers = append(answers, map[string]any{
-			"address": l.Addr.String(), "pool": l.Pool, "claim": l.Claim, "because": because, "migration": l.Other != nil,
+			"address": l.Addr.String(), "interface": l.IfName, "pool": l.Pool, "claim": l.Claim, "because": because, "migration": l.Other != nil,
 		})
 	}
 	o.Object["answers"] = answers

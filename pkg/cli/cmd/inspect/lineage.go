@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -29,9 +28,10 @@ type lineage struct {
 	// pod is as it was read; nil where it is gone. phase is what its status says.
 	pod   *workload.Pod
 	phase string
-	// policy is what its annotations come to, wrong why they come to nothing.
-	policy workload.Policy
-	wrong  error
+	// interfaces are what its annotations come to for each of its interfaces. policy and wrong are those of the first.
+	interfaces []*interfaceTerms
+	policy     workload.Policy
+	wrong      error
 	// annotations are the pod's, ignored what of them, and of its workload's and namespace's, says nothing although it
 	// looks so.
 	annotations map[string]string
@@ -86,18 +86,26 @@ func lineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *le
 	if err != nil {
 		return nil, err
 	}
-	t.policy, t.wrong = resolver.Resolve(ctx, *t.pod)
-	if len(t.pod.References) > 0 && apierrors.IsForbidden(t.wrong) { // the rest of the output does not depend on that
-		s.Say.Warn("what the pod's networks say of IPAMClaims is left out: %v", resource.Explain(s, t.wrong))
-		resolver.IPAMClaims = false
-		t.policy, t.wrong = resolver.Resolve(ctx, *t.pod)
+	pools, err := resource.AllPools(ctx, s)
+	if err != nil {
+		return nil, err
 	}
-	if _, refused := errors.AsType[*ipam.Refusal](t.wrong); t.wrong != nil && !refused {
-		return nil, resource.Explain(s, t.wrong)
+	resolver.Index = ipam.NewIndex()
+	if err := resource.SetNamespaces(ctx, s, resolver.Index, pools); err != nil {
+		return nil, err
+	}
+	resource.SetPools(resolver.Index, pools, s.Now())
+	if err := t.resolve(ctx, s, resolver); err != nil {
+		return nil, err
 	}
 	if t.ignored, err = resolver.Owners.Ignored(ctx, *t.pod, t.annotations, t.policy.Workload); err != nil {
 		// the rest of the output does not depend on that
 		s.Say.Warn("it is not known whether annotations are misspelt: %v", resource.Explain(s, err))
+	}
+	for _, i := range t.policy.Ignored {
+		if i.Target != "" { // the others are among those
+			t.ignored = append(t.ignored, i)
+		}
 	}
 	return t, fillLineage(ctx, s, t)
 }
@@ -127,8 +135,10 @@ func findPod(ctx context.Context, s *app.App, t *lineage) error {
 // fillLineage reads the claims and pools that the leases and the policy name.
 func fillLineage(ctx context.Context, s *app.App, t *lineage) error {
 	named := slices.Clone(t.leases)
-	if t.policy.Claim != "" {
-		named = append(named, lease.Lease{Retention: lease.Retention{Claim: t.policy.Claim}})
+	for _, i := range t.interfaces {
+		if i.policy.Claim != "" {
+			named = append(named, lease.Lease{Retention: lease.Retention{Claim: i.policy.Claim}})
+		}
 	}
 	t.claims, t.pools = resource.ClaimsOfLeases(ctx, s, named), map[string]*v1.BCSNetPool{}
 	all, err := resource.AllPools(ctx, s)

@@ -32,24 +32,34 @@ func (t *lineage) object(kind string) *unstructured.Unstructured {
 	if len(t.ignored) > 0 {
 		var ignored []any
 		for _, i := range t.ignored {
-			ignored = append(ignored, map[string]any{"object": i.Object, "annotation": i.Key, "known": i.Known})
+			one := map[string]any{"object": i.Object, "annotation": i.Key, "known": i.Known}
+			if i.Target != "" {
+				one["target"] = i.Target
+			}
+			ignored = append(ignored, one)
 		}
 		o["ignored"] = ignored
+	}
+	if len(t.interfaces) > 0 {
+		var all []any
+		for _, i := range t.interfaces {
+			all = append(all, i.object())
+		}
+		o["interfaces"] = all
 	}
 	switch {
 	case t.pod == nil:
 	case t.wrong != nil:
 		o["problem"] = t.wrong.Error()
 	default:
-		o["policy"] = t.policyObject()
+		o["policy"] = policyObject(t.policy)
 		w := t.policy.Workload
 		o["workload"] = map[string]any{"group": w.Group, "kind": w.Kind, "namespace": w.Namespace, "name": w.Name}
 	}
 	return &unstructured.Unstructured{Object: o}
 }
 
-func (t *lineage) policyObject() map[string]any {
-	p := t.policy
+func policyObject(p workload.Policy) map[string]any {
 	sources, sets := []any{}, []any{}
 	for _, from := range p.Sources {
 		what := "annotation"

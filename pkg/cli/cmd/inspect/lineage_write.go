@@ -22,8 +22,8 @@ import (
 // writeLineage prints a lineage, one step a line.
 func writeLineage(s *app.App, t *lineage) error {
 	var b bytes.Buffer
-	podLines(&b, t)
-	wrongLines(s, &b, t)
+	podLines(s, &b, t)
+	wrongLines(s, &b, t.wrong)
 	t.ignoredLines(&b)
 	for i, l := range t.leases {
 		if i == 0 || l.Claim != t.leases[i-1].Claim {
@@ -41,11 +41,11 @@ func writeLineage(s *app.App, t *lineage) error {
 }
 
 // wrongLines prints why annotations and claims come to no policy.
-func wrongLines(s *app.App, b *bytes.Buffer, t *lineage) {
-	if t.wrong == nil {
+func wrongLines(s *app.App, b *bytes.Buffer, wrong error) {
+	if wrong == nil {
 		return
 	}
-	text, hint := s.Texts(t.wrong)
+	text, hint := s.Texts(wrong)
 	labelled(b, "", "%s", text)
 	if hint != "" {
 		labelled(b, "", "hint: %s", s.Called(hint))
@@ -60,8 +60,8 @@ func labelled(b *bytes.Buffer, label, format string, args ...any) {
 	printer.Line(b, 12, label, fmt.Sprintf(format, args...))
 }
 
-// podLines prints the pod, its workload, its policy, and the sources of that.
-func podLines(b *bytes.Buffer, t *lineage) {
+// podLines prints the pod, its workload, and the policies of its interfaces with their sources.
+func podLines(s *app.App, b *bytes.Buffer, t *lineage) {
 	switch {
 	case t.key.Name == "":
 		return
@@ -74,21 +74,11 @@ func podLines(b *bytes.Buffer, t *lineage) {
 		return
 	}
 	labelled(b, "Pod", "%s, %s", t.key, t.podState())
-	if t.wrong != nil {
-		labelled(b, "Policy", "none: what annotations and claims say cannot be followed")
-		return
-	}
-	p := t.policy
-	labelled(b, "Workload", "%s", p.Workload)
-	labelled(b, "Policy", "%s", t.policyText())
-	for _, from := range p.Sources {
-		labelled(b, "", "from %s (%s)", strings.TrimPrefix(from.String(), "annotation "), gives(from))
-	}
-	for _, more := range policyParts(p) {
-		labelled(b, "", "%s", more)
+	for _, i := range t.interfaces {
+		i.write(s, b, t)
 	}
 	for _, l := range t.leases {
-		if p.Workload.IsIPAMClaim() && l.State == lease.Active && l.IfName == p.IfName && l.Claim == "" {
+		if p := t.policy; p.Workload.IsIPAMClaim() && l.State == lease.Active && l.IfName == p.IfName && l.Claim == "" {
 			labelled(b, "", "%s is not kept for it yet: that takes the controller's flag --ipam-claims, and half a minute",
 				l.Addr)
 		}
@@ -99,9 +89,6 @@ func podLines(b *bytes.Buffer, t *lineage) {
 func (t *lineage) ignoredLines(b *bytes.Buffer) {
 	for _, i := range t.ignored {
 		labelled(b, "Ignored", "%s", i.String())
-	}
-	for _, u := range t.policy.Unbound {
-		labelled(b, "Unbound", "%s: %s", strings.TrimPrefix(u.String(), "annotation "), u.Why)
 	}
 }
 
@@ -121,8 +108,7 @@ func (t *lineage) podState() string {
 }
 
 // policyText returns the policy in words: that of the claim where it exists, else that of the annotations.
-func (t *lineage) policyText() string {
-	p := t.policy
+func (t *lineage) policyText(p workload.Policy) string {
 	if c := t.claims[p.Claim]; c != nil {
 		return resource.ClaimPolicyText(c)
 	}
@@ -169,6 +155,11 @@ func policyParts(p workload.Policy) (out []string) {
 	return out
 }
 
+// names reports whether a claim was named, so that nobody makes it.
+func (t *lineage) names(claim string) bool {
+	return slices.ContainsFunc(t.interfaces, func(i *interfaceTerms) bool { return i.policy.Named && i.policy.Claim == claim })
+}
+
 func claimLine(b *bytes.Buffer, t *lineage, name string) {
 	if name == "" {
 		return
@@ -176,7 +167,7 @@ func claimLine(b *bytes.Buffer, t *lineage, name string) {
 	c := t.claims[name]
 	if c == nil {
 		text := name + ", which does not exist"
-		if !t.policy.Named || t.policy.Claim != name {
+		if !t.names(name) {
 			text += "; the controller makes it with the first address"
 		}
 		labelled(b, "Claim", "%s", text)

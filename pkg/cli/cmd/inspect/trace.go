@@ -19,6 +19,7 @@ type trace struct {
 	output printer.Output
 	in     resource.InNamespace
 	arg    string
+	typed  string     // arg, before it is read
 	addr   netip.Addr // invalid for a pod
 }
 
@@ -42,7 +43,8 @@ the addresses and their pools.`,
 }
 
 func (v *trace) Complete(args []string) error {
-	v.arg = resource.AddressWord(podArg(args)[0])
+	v.typed = podArg(args)[0]
+	v.arg = resource.AddressWord(v.typed)
 	if a, err := ipaddr.ParseAddr(v.arg); err == nil {
 		v.addr = a
 		return nil
@@ -53,6 +55,9 @@ func (v *trace) Complete(args []string) error {
 func (v *trace) Validate() error { return v.output.Validate() }
 
 func (v *trace) Run(ctx context.Context) error {
+	if err := resource.FitLengths(ctx, v.App, []string{v.typed}); err != nil {
+		return err
+	}
 	t, err := v.find(ctx)
 	if err != nil {
 		return err

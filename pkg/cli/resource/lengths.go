@@ -1,0 +1,33 @@
+package resource
+
+import (
+	"context"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+// FitLengths refuses an address that is typed with another length than the pool has that it is in, as in 10.0.0.5/25: one
+// of the two is mistyped. It reads the pools only if a word has a length.
+func FitLengths(ctx context.Context, s *app.App, words []string) error {
+	var pools []Pool
+	for _, word := range words {
+		a, bits, err := ipaddr.ParseHost(word)
+		if err != nil || bits == 0 || bits == a.BitLen() {
+			continue
+		}
+		if pools == nil {
+			if pools, err = AllPools(ctx, s); err != nil {
+				return err
+			}
+		}
+		name, _ := IndexOf(s, pools).PoolOf(a)
+		for _, p := range pools {
+			if p.Name == name && int(p.Spec.Mask) != bits {
+				return app.Usagef("%s has the length /%d, and pool %s of %s the length /%d", word, bits, name, a, p.Spec.Mask).
+					WithHint("write %s", a)
+			}
+		}
+	}
+	return nil
+}

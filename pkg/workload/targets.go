@@ -1,0 +1,72 @@
+package workload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// otherTerm is a term that names another interface or network than the one that is asked about.
+type otherTerm struct {
+	Source
+	target string
+	level  Level
+}
+
+// otherTerms returns those of one object.
+func (p Pod) otherTerms(level Level, object string, values map[string]string) (all []otherTerm) {
+	for key, value := range values {
+		a, target, known := annotationOf(key)
+		if !known || a.On&level == 0 || strings.TrimSpace(value) == "" {
+			continue
+		}
+		if _, binds := p.binding(target); !binds {
+			from := Source{Object: object, Key: key, Value: strings.TrimSpace(value), Gave: a.Field.String()}
+			all = append(all, otherTerm{from, target, level})
+		}
+	}
+	slices.SortFunc(all, func(x, y otherTerm) int { return strings.Compare(x.Key, y.Key) })
+	return all
+}
+
+// place says of each term for something else what it is for: an interface of the pod, or a network of pools. What names
+// neither is mistyped: it is refused if the interfaces of the pod are known, and is said to be ignored if not. A default
+// of the namespace is also for pods that have the interface.
+func (b *policyBuilder) place(x *ipam.Index) *ipam.Refusal {
+	for _, o := range b.others {
+		has, may := b.pod.mayHave(o.target)
+		switch {
+		case has:
+			b.unbound = append(b.unbound, Unbound{o.Source, "it is for interface " + o.target})
+		case x.HasNetwork(o.target):
+			b.unbound = append(b.unbound, Unbound{o.Source, "it is for network " + o.target})
+		case o.level == OnNamespace:
+			b.unbound = append(b.unbound, Unbound{o.Source, noTarget(o.target)})
+		case may:
+			b.ignored = append(b.ignored, Ignored{Object: o.Object, Key: o.Key, Known: true, Target: o.target})
+		default:
+			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "annotation %s=%q of %s: %s", o.Key, clip(o.Value), o.Object,
+				noTarget(o.target)).
+				WithHint("name one of the pod's interfaces, %s, or the spec.network of a pool: bcsnetctl pool list -o wide",
+					b.pod.interfaceNames())
+		}
+	}
+	return nil
+}
+
+func noTarget(target string) string {
+	return fmt.Sprintf("no interface of the pod is known to be called %s, and no pool is of a network of that name", target)
+}
+
+// interfaceNames lists the interfaces of a pod as far as they are known.
+func (p Pod) interfaceNames() string {
+	names := map[string]bool{lease.DefaultIfName: true, p.interfaceName(): true}
+	for _, i := range p.Interfaces {
+		names[i.IfName] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(names)), ", ")
+}
