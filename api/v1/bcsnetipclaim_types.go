@@ -189,5 +189,8 @@ type BCSNetIPClaimList struct {
 
 // PoolNames returns the pools that the claim names, in the order in which they are tried; none for any.
 func (s BCSNetIPClaimSpec) PoolNames() []string {
+	if s.Pool == "" {
+		return nil
+	}
 	return strings.FieldsFunc(s.Pool, func(r rune) bool { return r == ',' || r == ' ' })
 }
