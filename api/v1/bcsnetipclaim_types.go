@@ -1,6 +1,8 @@
 package v1
 
 import (
+	"strings"
+
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -183,4 +185,12 @@ type BCSNetIPClaimList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []BCSNetIPClaim `json:"items"`
+}
+
+// PoolNames returns the pools that the claim names, in the order in which they are tried; none for any.
+func (s BCSNetIPClaimSpec) PoolNames() []string {
+	if s.Pool == "" {
+		return nil
+	}
+	return strings.FieldsFunc(s.Pool, func(r rune) bool { return r == ',' || r == ' ' })
 }

@@ -61,7 +61,7 @@ type Claim struct {
 func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	c := Claim{
 		Name: o.Namespace + "/" + o.Name, Release: cmp.Or(o.Spec.ReleasePolicy, v1.ReleaseImmutable), Size: -1,
-		Surge: int(o.Spec.Surge), Pools: PoolsOf(o.Spec),
+		Surge: int(o.Spec.Surge), Pools: o.Spec.PoolNames(),
 		Preallocate: o.Spec.Preallocate, SharedName: o.Spec.SharedName,
 		Managed: o.Labels[Managed] == "true", Deleting: o.DeletionTimestamp != nil, namespace: o.Namespace,
 		namespaces: o.Spec.Namespaces,
@@ -98,14 +98,6 @@ func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 		return c, fmt.Errorf("spec.preallocate: %d addresses are more than %d: set spec.replicas", n, MaxPreallocated)
 	}
 	return c, nil
-}
-
-// PoolsOf returns the pools that the spec of a claim names, in the order in which they are tried.
-func PoolsOf(spec v1.BCSNetIPClaimSpec) []string {
-	if spec.Pool == "" {
-		return nil
-	}
-	return strings.FieldsFunc(spec.Pool, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // Room returns how many addresses of a family the claim may have, with its surge; 0 for no bound, negative for none at

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -95,7 +94,7 @@ func eachClaim(check func(*v1.BCSNetIPClaim) (cause string)) func(*facts) []Find
 			}
 			name := c.Namespace + "/" + c.Name
 			found := Finding{Object: claimObject(name), Cause: cause, Fix: "bcsnetctl claim describe " + name}
-			found.Pools = claim.PoolsOf(c.Spec)
+			found.Pools = c.Spec.PoolNames()
 			out = append(out, found)
 		}
 		slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(a.Object.Name, b.Object.Name) })

@@ -51,8 +51,8 @@ func elementsOf(text string) (all []element, err error) {
 	return all, nil
 }
 
-// furtherInterfaces returns the interfaces that the annotation asks for. several: there are some, also if the annotation
-// cannot be read.
+// furtherInterfaces returns the interfaces that the annotation asks for. several: there are some, also if the
+// annotation cannot be read.
 func furtherInterfaces(annotations map[string]string) (all []Interface, several bool) {
 	text := annotations[networksAnnotation]
 	if text == "" {

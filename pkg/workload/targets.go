@@ -34,8 +34,8 @@ func (p Pod) otherTerms(level Level, object string, values map[string]string) (a
 }
 
 // place says of each term for something else what it is for: an interface of the pod, or a network of pools. What names
-// neither is mistyped: it is refused if the interfaces of the pod are known, and is said to be ignored if not. A default
-// of the namespace is also for pods that have the interface.
+// neither is mistyped: it is refused if the interfaces of the pod are known, and is said to be ignored if not. A
+// default of the namespace is also for pods that have the interface.
 func (b *policyBuilder) place(x *ipam.Index) *ipam.Refusal {
 	for _, o := range b.others {
 		has, may := b.pod.mayHave(o.target)
@@ -59,7 +59,8 @@ func (b *policyBuilder) place(x *ipam.Index) *ipam.Refusal {
 }
 
 func noTarget(target string) string {
-	return fmt.Sprintf("no interface of the pod is known to be called %s, and no pool is of a network of that name", target)
+	return fmt.Sprintf("no interface of the pod is known to be called %s, and no pool is of a network of that name",
+		target)
 }
 
 // interfaceNames lists the interfaces of a pod as far as they are known.

@@ -100,8 +100,8 @@ type Unbound struct {
 const elsewhere = "what it names is of another network"
 
 // bind leaves out what the pod's annotations name in other networks than the interface's. Without an index it leaves
-// out nothing. Terms of the interface or of its network bind it whatever they name. It refuses terms for an interface or
-// network that there is not.
+// out nothing. Terms of the interface or of its network bind it whatever they name. It refuses terms for an interface
+// or network that there is not.
 func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 	for f, s := range b.said {
 		b.apart = b.apart || s != nil && s.binds != ofPod && ofClaim(Field(f))
@@ -145,8 +145,8 @@ func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 	return nil
 }
 
-// maybeElsewhere returns a copy of what was said of a field for the whole pod, and so may be about another interface; nil
-// if nothing was. All that is said of a pod with one interface binds that, but for defaults of its namespace.
+// maybeElsewhere returns a copy of what was said of a field for the whole pod, and so may be about another interface;
+// nil if nothing was. All that is said of a pod with one interface binds that, but for defaults of its namespace.
 func (b *policyBuilder) maybeElsewhere(f Field) *statement {
 	s := b.said[f]
 	if s == nil || s.binds != ofPod || !b.pod.hasSeveral() && !b.isDefault(f) {

@@ -27,7 +27,9 @@ type attachment struct {
 
 // NetworkOfInterface returns the network that the request for an interface of a pod names, as its
 // NetworkAttachmentDefinition says; empty for none. asks is false if it does not ask bcsnet, or cannot be read.
-func NetworkOfInterface(ctx context.Context, s *app.App, namespace string, i workload.Interface) (network string, asks bool) {
+func NetworkOfInterface(
+	ctx context.Context, s *app.App, namespace string, i workload.Interface,
+) (network string, asks bool) {
 	c, err := s.Dynamic()
 	if err != nil {
 		return "", false
@@ -36,7 +38,9 @@ func NetworkOfInterface(ctx context.Context, s *app.App, namespace string, i wor
 	if of, rest, ok := strings.Cut(name, "/"); ok {
 		namespace, name = of, rest
 	}
-	kind := schema.GroupVersionResource{Group: "k8s.cni.cncf.io", Version: "v1", Resource: "network-attachment-definitions"}
+	kind := schema.GroupVersionResource{
+		Group: "k8s.cni.cncf.io", Version: "v1", Resource: "network-attachment-definitions",
+	}
 	o, err := c.Resource(kind).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", false

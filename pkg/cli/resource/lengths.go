@@ -7,8 +7,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// FitLengths refuses an address that is typed with another length than the pool has that it is in, as in 10.0.0.5/25: one
-// of the two is mistyped. It reads the pools only if a word has a length.
+// FitLengths refuses an address that is typed with another length than its pool has, as in 10.0.0.5/25: one of the two
+// is mistyped. It reads the pools only if a word has a length.
 func FitLengths(ctx context.Context, s *app.App, words []string) error {
 	var pools []Pool
 	for _, word := range words {

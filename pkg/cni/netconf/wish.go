@@ -18,7 +18,7 @@ type Wish struct {
 	MAC string
 }
 
-// IPAddr returns the addresses as a request names them, with their lengths: the allocator compares these with the pools.
+// IPAddr returns the addresses as a request names them. The allocator compares their lengths with those of the pools.
 func (w Wish) IPAddr() string {
 	var texts []string
 	for _, a := range w.Addrs {

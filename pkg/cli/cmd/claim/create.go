@@ -101,7 +101,7 @@ func (v *claimCreate) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	if named := claim.PoolsOf(*spec); len(named) > 0 {
+	if named := spec.PoolNames(); len(named) > 0 {
 		api, err := resource.NewPools(v.App)
 		if err != nil {
 			return err

@@ -103,7 +103,7 @@ func (e *explanation) because(l lease.Lease) (out []string) {
 	switch c := e.claims[l.Claim]; {
 	case slices.Contains(p.Pools, l.Pool):
 		out = append(out, "pool "+l.Pool+" is the one that "+claim.Source(p, "Pool")+" asks for")
-	case c != nil && slices.Contains(claim.PoolsOf(c.Spec), l.Pool):
+	case c != nil && slices.Contains(c.Spec.PoolNames(), l.Pool):
 		out = append(out, "pool "+l.Pool+" is that of the claim")
 	case pool != nil && e.boundTo(pool):
 		out = append(out, "pool "+l.Pool+" is bound to namespace "+e.key.Namespace)
@@ -153,7 +153,8 @@ func (e *explanation) object() *unstructured.Unstructured {
 			because = append(because, why)
 		}
 		answers = append(answers, map[string]any{
-			"address": l.Addr.String(), "interface": l.IfName, "pool": l.Pool, "claim": l.Claim, "because": because, "migration": l.Other != nil,
+			"address": l.Addr.String(), "interface": l.IfName,
+			"pool": l.Pool, "claim": l.Claim, "because": because, "migration": l.Other != nil,
 		})
 	}
 	o.Object["answers"] = answers

@@ -157,7 +157,9 @@ func policyParts(p workload.Policy) (out []string) {
 
 // names reports whether a claim was named, so that nobody makes it.
 func (t *lineage) names(claim string) bool {
-	return slices.ContainsFunc(t.interfaces, func(i *interfaceTerms) bool { return i.policy.Named && i.policy.Claim == claim })
+	return slices.ContainsFunc(t.interfaces, func(i *interfaceTerms) bool {
+		return i.policy.Named && i.policy.Claim == claim
+	})
 }
 
 func claimLine(b *bytes.Buffer, t *lineage, name string) {
