@@ -106,7 +106,7 @@ func namesForTerminals(t *testing.T, _ *world) {
 	}
 	for _, name := range []string{"payments 支付", "a/b: (c)"} { // free text
 		o := &v1.BCSNetIPClaim{
-			ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "free-text"}, Spec: v1.BCSNetIPClaimSpec{SharedName: name},
+			ObjectMeta: metav1.ObjectMeta{Namespace: tenant, GenerateName: "free-text-"}, Spec: v1.BCSNetIPClaimSpec{SharedName: name},
 		}
 		if err := shared.admin.Create(t.Context(), o); err != nil {
 			t.Errorf("%q: %v", name, err)

@@ -28,7 +28,7 @@ func newImport(s *app.App) *cobra.Command {
 	v := &poolImport{App: s}
 	cmd := &cobra.Command{
 		Use: "import -f FILE", Aliases: []string{"restore"}, Args: app.Takes(0, 0), RunE: app.Runs(v),
-		Short: "Create pools from an export, with their reserved and owned addresses",
+		Short: "Create pools from an export, with addresses that were held",
 		Long: `Make the pools of a file that are not in the cluster, and set aside the
 addresses that were set aside when bcsnetctl pool export wrote it, in the name
 of who did and with the reason. Owners that are no pods, such as machines, get
