@@ -119,8 +119,8 @@ type maker struct {
 	// drawing are the pools that a node draws from.
 	drawing map[string][]string
 	by      map[netip.Addr]workload.Pod // who reports an address that nobody holds
-	ending []lease.Lease               // of pods that are being deleted
-	lost   map[string]bool
+	ending  []lease.Lease               // of pods that are being deleted
+	lost    map[string]bool
 }
 
 // add plans for one pod.

@@ -160,7 +160,7 @@ func TestMake(t *testing.T) {
 		},
 		"of another namespace than the pool's": {
 			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, doubtful: []string{"10.0.0.10"},
-			change: func(p *ipam.Pool) { p.Namespaces = map[string]struct{}{"bank": {}} },
+			change:    func(p *ipam.Pool) { p.Namespaces = map[string]struct{}{"bank": {}} },
 			conflicts: []string{"10.0.0.10 it would not be given to it: pool a does not serve namespace shop"},
 		},
 		"of another namespace, to which the pool was bound since": {
@@ -169,14 +169,14 @@ func TestMake(t *testing.T) {
 		},
 		"of a pool that is cordoned": {
 			pods: []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, doubtful: []string{"10.0.0.10"},
-			change:    func(p *ipam.Pool) { p.Cordoned = true },
+			change: func(p *ipam.Pool) { p.Cordoned = true },
 			conflicts: []string{"10.0.0.10 it would not be given to it: address 10.0.0.10 is in pool a, which hands " +
 				"out nothing: it is cordoned"},
 		},
 		"beyond what a host may have": {
 			leases: []lease.Lease{func() lease.Lease { l := held("10.0.0.11", "y"); l.Host = onHost; return l }()},
 			pods:   []workload.Pod{aPod("x", has("eth0", "10.0.0.10"))}, doubtful: []string{"10.0.0.10"},
-			change:    func(p *ipam.Pool) { p.MaxPerHost = 1 },
+			change: func(p *ipam.Pool) { p.MaxPerHost = 1 },
 			conflicts: []string{"10.0.0.10 it would not be given to it: no available IP for pod shop/x: host " +
 				"192.168.0.1 has 1 of the 1 addresses of pool a that one host may have"},
 		},

@@ -206,10 +206,9 @@ func TestWishes(t *testing.T) {
 		args         [][2]string
 		mac          bool
 	}{
-		"CNI_ARGS":           {main: bridge, args: [][2]string{{"IP", n.addr(23)}}},
-		"args.cni.ips":       {main: bridge + fmt.Sprintf(`,"args":{"cni":{"ips":["%s/24"]}}`, n.addr(23))},
-		"runtimeConfig":      {main: capable, capabilities: map[string]any{"ips": []string{n.addr(23) + "/24"}, "mac": "02:00:00:00:00:17"}, mac: true},
-		"a length of Multus": {main: capable, capabilities: map[string]any{"ips": []string{n.addr(23) + "/16"}}},
+		"CNI_ARGS":      {main: bridge, args: [][2]string{{"IP", n.addr(23)}}},
+		"args.cni.ips":  {main: bridge + fmt.Sprintf(`,"args":{"cni":{"ips":["%s/24"]}}`, n.addr(23))},
+		"runtimeConfig": {main: capable, capabilities: map[string]any{"ips": []string{n.addr(23) + "/24"}, "mac": "02:00:00:00:00:17"}, mac: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := n.on(t)
@@ -231,6 +230,17 @@ func TestWishes(t *testing.T) {
 			n.wantFree(n.addr(23))
 		})
 	}
+	t.Run("another length than the pool's", func(t *testing.T) {
+		n := n.on(t)
+		pod := n.container("web")
+		pod.capabilities = map[string]any{"ips": []string{n.addr(23) + "/16"}}
+		list := conflist(t, "1.1.0", "lan", capable, "")
+		_, err := pod.add(list)
+		n.wantError(err, "has the length /16", "(BadAddress)")
+		if err := pod.del(list); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("of no pool", func(t *testing.T) {
 		n := n.on(t)
 		pod := n.container("web")
