@@ -75,8 +75,8 @@ func (c *Checker) evidence(ctx context.Context) (evidence, error) {
 
 // rebuilt adds the pools with leases that were made again from pods a short while ago. Whoever made them, such as a
 // replica that ended before its status was written, or an operator, made only those of the pods that had reported their
-// addresses. Pods that were created after that, by more than clockError, have lost nothing: nobody waits for them. Leases
-// of one node prove no more than its reports did.
+// addresses. Pods that were created after that, by more than clockError, have lost nothing: nobody waits for them.
+// Leases of one node prove no more than its reports did.
 func (c *Checker) rebuilt(until map[string]time.Time, e evidence, plan Plan) {
 	c.rebuiltAt = map[string]time.Time{}
 	nodes, last := map[string]map[string]bool{}, map[string]time.Time{}

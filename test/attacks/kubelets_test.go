@@ -17,8 +17,8 @@ import (
 // kubelets are attacks by who may write the status of the pods of a node.
 func kubelets() []attack { return []attack{{"pods_that_report_addresses", reportedAddresses}} }
 
-// The attacker's kubelet says that pods have addresses of others' pools, and a controller starts: it takes none of them,
-// and the pools hand out.
+// The attacker's kubelet says that pods have addresses of others' pools, and a controller starts: it takes
+// none of them, and the pools hand out.
 func reportedAddresses(t *testing.T, w *world) {
 	w.create(t, &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}, Spec: v1.BCSNetPoolSpec{
 		Net: "10.80.0.0", Mask: 24, Gateway: "10.80.0.1", Hosts: []string{theirs}, Priority: -2,
