@@ -98,7 +98,7 @@ func parseAddresses(s string) ([]netip.Addr, error) {
 	for part := range strings.SplitSeq(s, ",") {
 		a, _, err := ipaddr.ParseHost(part)
 		if err != nil {
-			return nil, ipam.Refuse(ipam.ReasonBadAddress, "ipAddr: %q is not an IP address", clip(part))
+			return nil, ipam.Refuse(ipam.ReasonBadAddress, "ipAddr: %v", err)
 		}
 		for _, o := range out {
 			if o.Is4() == a.Is4() {

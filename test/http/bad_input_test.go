@@ -163,7 +163,7 @@ func TestBadFields(t *testing.T) {
 		"podName of dots":        {post, with(pod, "podName", ".."), "BadRequest", `podName ".." cannot be the name of a pod`},
 		"podNamespace with dots": {post, with(pod, "podNamespace", "a.b"), "BadRequest", `podNamespace "a.b" cannot be the name of a namespace`},
 		"bad ipAddr":             {post, with(pod, "ipAddr", "10.0.0.256"), "BadAddress", `ipAddr: "10.0.0.256" is not an IP address`},
-		"ipAddr is a CIDR":       {post, with(pod, "ipAddr", "10.0.0.21/24"), "BadAddress", `ipAddr: "10.0.0.21/24" is not an IP address`},
+		"ipAddr is a CIDR":       {post, with(pod, "ipAddr", "10.0.0.0/24"), "BadAddress", `ipAddr: "10.0.0.0/24" is a CIDR, not an address`},
 		"ipAddr ends in a comma": {post, with(pod, "ipAddr", "10.0.0.21,"), "BadAddress", `ipAddr: "" is not an IP address`},
 		"two of one family":      {post, with(pod, "ipAddr", "10.0.0.21,10.0.0.22"), "BadAddress", "ipAddr asks for 10.0.0.21 and 10.0.0.22: one address of each family at most"},
 		"the same twice":         {post, with(pod, "ipAddr", "fd00::1, fd00::1"), "BadAddress", "ipAddr asks for fd00::1 and fd00::1: one address of each family at most"},

@@ -44,6 +44,7 @@ func roles() map[string]role {
 		"gamedeployments.tkex.tencent.com", "gamestatefulsets.tkex.tencent.com", "rollouts.argoproj.io",
 		"virtualmachines.kubevirt.io", "virtualmachineinstances.kubevirt.io", "virtualmachineinstancereplicasets.kubevirt.io",
 		"virtualmachineinstancemigrations.kubevirt.io", "ipamclaims.k8s.cni.cncf.io",
+		"network-attachment-definitions.k8s.cni.cncf.io",
 	} {
 		workloads[resource] = "get"
 	}

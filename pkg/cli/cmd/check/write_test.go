@@ -63,7 +63,7 @@ n3    10.0.0.3,2001:db8::3  blue,blue6  60.0s     1/2    silent,none  1,0       
 n4    10.0.0.4              blue        1.0s      0/0    answers      not asked   yes
 n5    -                     -           -         -      -            -           -
 
-x n2: address: no ^[[2Jaddress
+x n2: address: no \u001b[2Jaddress
     fix: kubectl bcsnet pool add-host blue 10.9.0.2
 x n3: gateway: the gateway 10.0.0.254 of pool blue does not answer on the link of 10.0.0.3: no answer
     fix: see that the gateway of pool blue is right (kubectl bcsnet pool describe blue), and that the port of the switch carries the pool's VLAN to it

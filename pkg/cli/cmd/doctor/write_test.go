@@ -46,7 +46,7 @@ func TestParagraph(t *testing.T) {
 		"twelve":       {false, findings(12, "mend it"), "x x: title\n" + rows(10) + "    and 2 more: --all shows them\n    impact: lost\n    fix: mend it\n\n"},
 		"all of them":  {true, findings(12, "mend it"), "x x: title\n" + rows(12) + "    impact: lost\n    fix: mend it\n\n"},
 		"own commands": {false, findings(2, ""), "x x: title\n    ip/0: held\n        fix: kubectl bcsnet fix 0\n    ip/1: held\n        fix: kubectl bcsnet fix 1\n    impact: lost\n\n"},
-		"an escape":    {false, evil, "x x: title\n    ip/0: held by ^[[2Jvm\n    impact: lost\n    fix: mend it\n\n"},
+		"an escape":    {false, evil, "x x: title\n    ip/0: held by \\u001b[2Jvm\n    impact: lost\n    fix: mend it\n\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
