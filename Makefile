@@ -131,9 +131,11 @@ bench: kube build node ## Measure throughput and latency beside their floors (do
 ##@ Change
 
 .PHONY: generate
-generate: bin/tools/controller-gen bin/tools/helm ## Write again what is generated: deepcopy, CRDs, the manifests of the chart, go generate.
+generate: bin/tools/controller-gen bin/tools/crd-ref-docs bin/tools/helm ## Write again what is generated: deepcopy, CRDs and their reference, the manifests of the chart, go generate.
 	bin/tools/controller-gen object paths=./api/...
 	bin/tools/controller-gen crd paths=./api/... output:crd:dir=charts/bcsnet/files/crd
+	bin/tools/crd-ref-docs --source-path=api/v1 --config=hack/docs/fields/config.yaml --templates-dir=hack/docs/fields --renderer=markdown \
+		--output-path=docs/reference/fields.md --log-level=ERROR
 	go generate ./...
 
 .PHONY: fmt
@@ -145,7 +147,7 @@ lint: bin/tools/golangci-lint ## Run the linters (make lint LINTFLAGS=--fix mend
 	bin/tools/golangci-lint run $(LINTFLAGS) ./...
 
 .PHONY: tools
-tools: bin/tools/controller-gen bin/tools/golangci-lint bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm ## Build the tools into bin/tools/.
+tools: bin/tools/controller-gen bin/tools/crd-ref-docs bin/tools/golangci-lint bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm ## Build the tools into bin/tools/.
 
 # A tool is built again when its pins or the Go version change: a linter built with an older Go
 # refuses code for a newer one.
