@@ -125,6 +125,10 @@ func assemble(
 	server, strangers := service.Server(), &port.Connections{
 		OfSource: strangersOfSource, All: allStrangers, Log: log, CountLoopback: o.CountLoopback,
 	}
+	metricPages := service.Pages("/metrics")
+	if o.Profiling {
+		metricPages = withProfiles(metricPages, gate)
+	}
 	return server, here.Elect, errors.Join(
 		mgr.Add(manager.RunnableFunc(forwarder.Run)),
 		mgr.Add(podEvents),
@@ -132,7 +136,7 @@ func assemble(
 			Name: "allocator", Server: server, Listener: serving.Listen(listener, certificates.ServerConfig(), strangers),
 			ShutdownTimeout: new(time.Second), // it has drained
 		}),
-		addServer(mgr, "metrics", o.MetricsBindAddress, service.Pages("/metrics"), log),
+		addServer(mgr, "metrics", o.MetricsBindAddress, metricPages, log),
 		addServer(mgr, "health-probe", o.HealthProbeBindAddress, service.Pages("/healthz", "/readyz"), log),
 	)
 }
