@@ -23,8 +23,8 @@ const (
 	roomsEnd   = "<!-- end of the map of rooms -->"
 )
 
-// TestRooms writes the map of rooms in CONTRIBUTING.md: each package, with the first sentence of its comment. A package
-// without a comment is an error.
+// TestRooms writes the map of rooms in CONTRIBUTING.md: each package, with the first sentence of its comment up to a colon.
+// A package without a comment is an error.
 //
 //go:generate go test -run TestRooms -update .
 func TestRooms(t *testing.T) {
@@ -91,10 +91,11 @@ func packageComment(dir string) (text string, is bool, err error) {
 
 func commentOf(file *ast.File) string { return new(doc.Package).Synopsis(file.Doc.Text()) }
 
-// inTable returns a sentence without its subject, as the row begins with that.
+// inTable returns the part of a sentence before its colon, without its subject, as the row begins with that.
 func inTable(sentence string) string {
 	if rest, ok := strings.CutPrefix(sentence, "Package "); ok {
 		_, sentence, _ = strings.Cut(rest, " ")
 	}
-	return strings.ReplaceAll(strings.TrimSuffix(sentence, "."), "|", `\|`)
+	sentence, _, _ = strings.Cut(sentence, ": ")
+	return strings.ReplaceAll(strings.TrimRight(sentence, ".:"), "|", `\|`)
 }
