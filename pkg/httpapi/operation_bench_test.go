@@ -3,7 +3,6 @@ package httpapi
 import (
 	"crypto/tls"
 	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -13,9 +12,7 @@ import (
 // BenchmarkOperation is what a request costs beside what it asks for: a DEL that finds nothing, of a node by TLS, and a
 // read of this machine.
 func BenchmarkOperation(b *testing.B) {
-	f := newFixture(b)
-	f.Gate = &questions{user: onNode("a"), recalls: true, allows: true}
-	f.HostsOf = func(string) []netip.Addr { return []netip.Addr{netip.MustParseAddr("10.0.0.1")} }
+	f := newFixture(b, knows(&questions{user: onNode("a"), recalls: true, allows: true}), onOneHost)
 	const body = `{"host":"10.0.0.1","containerID":"c","podName":"p","podNamespace":"n"}`
 	for name, c := range map[string]struct {
 		method, path, body string
