@@ -231,8 +231,8 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	return nil, nil
 }
 
-// leaderFirst has the leader answer the operations that followers forward. The leader counts and logs what it has
-// answered.
+// leaderFirst returns the middleware by which the leader answers the operations that followers forward. The leader counts
+// and logs what it has answered.
 func (f *Forwarder) leaderFirst(refusals *refusals) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
