@@ -104,7 +104,7 @@ func assemble(
 		return nil, nil, err
 	}
 	forwarder := httpapi.NewForwarder(here.Peers, certificates.ClientConfig(), c.registry, log)
-	service := &httpapi.Service{
+	service, err := httpapi.New(httpapi.Options{
 		Index: c.index, Leases: c.leases, Allocator: c.alloc, Ready: c.ready, Trouble: here.Health.Err,
 		Galaxy: &galaxyrest.Service{
 			Index: c.index, Leases: c.leases, Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Claims: mgr.GetClient(),
@@ -121,6 +121,9 @@ func assemble(
 		PlainHTTP: o.PlainHTTP,
 		Openly:    openly,
 		Log:       log, Tracing: tracing, Refused: podEvents.refused, Contested: conflictEvents(c.pools),
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	server, strangers := service.Server(), &port.Connections{
 		OfSource: strangersOfSource, All: allStrangers, Log: log, CountLoopback: o.CountLoopback,
