@@ -39,7 +39,8 @@ func (x *Pools) IdleBlocks(now time.Time) (idle []IdleBlock) {
 		}
 		for name, given := range x.core.state.pools.children[p.Name] {
 			b := x.core.state.pools.roots[name]
-			if b != nil && IsBlockName(name, p.Name, given.Plan.CIDR) && len(given.Namespaces) == 1 && x.core.state.isIdle(b, p) &&
+			if b != nil && IsBlockName(name, p.Name, given.Plan.CIDR) && len(given.Namespaces) == 1 &&
+				x.core.state.isIdle(b, p) &&
 				!x.core.state.isMissingAny(name) {
 				idle = append(idle, x.core.state.idleBlock(b, p))
 			}

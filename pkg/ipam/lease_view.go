@@ -39,7 +39,7 @@ func (x *Leases) ByContainer(id, ifName string) []lease.Lease {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
 	var out []lease.Lease
-	for r := x.core.state.leases.byContainer.first(x.core.state.leases.hash().container(key)); r != nil; r = r.nextContainer {
+	for r := x.core.state.leases.ofContainer(key); r != nil; r = r.nextContainer {
 		if r.container() == key && (ifName == "" || r.ifName() == ifName) {
 			out = append(out, r.lease())
 		}

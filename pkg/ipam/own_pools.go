@@ -46,7 +46,8 @@ func (x *Pools) MakePool(name string) (add func(Pool), done func()) {
 func (x *Pools) addPool(p Pool, one *making) {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
-	if known, ok := x.core.state.pools.byName[p.Name]; ok && !known.given.Created.Before(p.Created) || !one.gone.Before(p.Created) {
+	if known, ok := x.core.state.pools.byName[p.Name]; ok && !known.given.Created.Before(p.Created) ||
+		!one.gone.Before(p.Created) {
 		return
 	}
 	x.takePool(p)

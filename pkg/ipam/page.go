@@ -80,7 +80,7 @@ func (x *Leases) candidates(f *Filter, container compact, visit func(*record)) (
 	switch {
 	case f.ContainerID != "":
 		defer x.core.mu.RUnlock()
-		for r := x.core.state.leases.byContainer.first(x.core.state.leases.hash().container(container)); r != nil; r = r.nextContainer {
+		for r := x.core.state.leases.ofContainer(container); r != nil; r = r.nextContainer {
 			if r.container() == container { // others of its chain may have it as their second one
 				visit(r)
 			}

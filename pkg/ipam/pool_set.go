@@ -92,7 +92,8 @@ func (x *state) adopt(p *poolState, replanned bool) {
 			}
 			continue
 		}
-		if parent, _, problem := x.pools.blockOf(child); b == nil || parent != nil || p.BlockSize > 0 && problem != b.Problem {
+		if parent, _, problem := x.pools.blockOf(child); b == nil || parent != nil || p.BlockSize > 0 &&
+			problem != b.Problem {
 			x.setPool(child)
 		}
 	}

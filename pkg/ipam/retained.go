@@ -122,7 +122,8 @@ func (x *picker) retainedForAny(w PickRequest, n need, chosen []choice) (best ch
 				return part.of.ifName == "" || part.of.ifName == w.IfName
 			}
 			p, _, served := x.state.pools.serving(r.addr)
-			if x.state.busy(r) || w.promised(r.addr) || !served || p.Terminating || !x.state.pools.fits(p, w) || x.bounds.barred(p, w, r.addr, chosen) {
+			if x.state.busy(r) || w.promised(r.addr) || !served || p.Terminating || !x.state.pools.fits(p, w) ||
+				x.bounds.barred(p, w, r.addr, chosen) {
 				return true
 			}
 			first, best = r, choice{p, r.addr, n.slot}
@@ -160,5 +161,6 @@ func (x *picker) retainedFor(p *poolState, w PickRequest, n need) (found netip.A
 func (x *picker) mayServe(part *claimPart, w PickRequest, chosen []choice) bool {
 	p := x.state.pools.byName[part.of.pool]
 	first, _ := part.all.Min()
-	return !x.state.servesItsOwn(part.of.pool) || !p.Terminating && x.state.pools.fits(p, w) && !x.bounds.barred(p, w, first.addr, chosen)
+	return !x.state.servesItsOwn(part.of.pool) || !p.Terminating && x.state.pools.fits(p, w) &&
+		!x.bounds.barred(p, w, first.addr, chosen)
 }

@@ -31,7 +31,8 @@ func (x *Pools) SetElsewhere(s Scope, set *netipx.IPSet, named []string) bool {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
 	for _, r := range set.Ranges() {
-		at := sort.Search(len(x.core.state.pools.segments), func(i int) bool { return !x.core.state.pools.segments[i].To().Less(r.From()) })
+		at := sort.Search(len(x.core.state.pools.segments),
+			func(i int) bool { return !x.core.state.pools.segments[i].To().Less(r.From()) })
 		if at == len(x.core.state.pools.segments) || !x.core.state.pools.segments[at].Overlaps(r) {
 			return false
 		}

@@ -50,7 +50,8 @@ func (x *state) refresh(a netip.Addr) {
 
 // occupied reports whether an address cannot be handed out at present, its cooldown apart.
 func (x *state) occupied(a netip.Addr) bool {
-	if r := x.leases.record(a); r != nil && (r.state != lease.Available || r.has(flagDeleting) && !failpoint.Broken("deleting")) {
+	if r := x.leases.record(a); r != nil &&
+		(r.state != lease.Available || r.has(flagDeleting) && !failpoint.Broken("deleting")) {
 		return true
 	}
 	if _, held := x.assumed.byAddr[a]; held {

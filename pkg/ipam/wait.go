@@ -46,6 +46,7 @@ func (x *Feed) WhenSeen(version uint64, done func(error)) (forget func()) {
 	return func() {
 		x.core.mu.Lock()
 		defer x.core.mu.Unlock()
-		x.core.state.progress.waiters = slices.DeleteFunc(x.core.state.progress.waiters, func(o *waiter) bool { return o == w })
+		x.core.state.progress.waiters = slices.DeleteFunc(x.core.state.progress.waiters,
+			func(o *waiter) bool { return o == w })
 	}
 }

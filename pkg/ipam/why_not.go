@@ -43,7 +43,8 @@ func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
 	if len(around) == 0 {
 		return RefuseFacts(ReasonAddressNotInPool, explain.Facts{Kind: explain.AddressInNoPool, Address: a})
 	}
-	slices.SortStableFunc(around, func(p, q *poolState) int { return compareBool(x.state.pools.fits(q, w), x.state.pools.fits(p, w)) })
+	slices.SortStableFunc(around,
+		func(p, q *poolState) int { return compareBool(x.state.pools.fits(q, w), x.state.pools.fits(p, w)) })
 	for _, p := range around {
 		facts := explain.Facts{Address: a, Pool: p.Name, Subnet: p.Plan.Subnet}
 		switch {

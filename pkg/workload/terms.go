@@ -187,7 +187,8 @@ func (b *policyBuilder) fitDefaults(x *ipam.Index) {
 		return
 	}
 	switch {
-	case sets != nil && !slices.ContainsFunc(sets.sets, func(s *netipx.IPSet) bool { return x.Pools.PoolsMeet(b.pools(), s) }),
+	case sets != nil && !slices.ContainsFunc(sets.sets,
+		func(s *netipx.IPSet) bool { return x.Pools.PoolsMeet(b.pools(), s) }),
 		!x.Pools.PoolsOffer(b.pools(), b.families()):
 		b.drop(fieldPool)
 	case len(b.pod.Asks.Addrs) > 0 && !x.Pools.PoolsMeet(b.pools(), b.pod.Asks.set()):

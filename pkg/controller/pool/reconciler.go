@@ -114,7 +114,10 @@ func (r *Reconciler) onTerm(ctx context.Context) error {
 		r.queue.Enqueue(p.Name, 0)
 	}
 	// Pools that went while nobody led have left objects, perhaps.
-	for _, l := range r.index.Leases.Find(func(l lease.Lease) bool { _, known := r.index.Pools.Get(l.Pool); return !known }) {
+	for _, l := range r.index.Leases.Find(func(l lease.Lease) bool {
+		_, known := r.index.Pools.Get(l.Pool)
+		return !known
+	}) {
 		r.queue.Enqueue(l.Pool, 0)
 	}
 	return nil
