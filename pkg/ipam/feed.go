@@ -7,7 +7,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// feed takes what the watch delivers and what this process writes. An entry changes only to a higher version of its
+// Feed takes what the watch delivers and what this process writes. An entry changes only to a higher version of its
 // epoch, or to one of the next.
 type Feed struct {
 	core        *core

@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// leaseView answers questions about leases and claims.
+// Leases answers questions about leases and claims.
 type Leases struct{ core *core }
 
 // Get returns the entry of an address; ok is false when it has no object.

@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// poolView takes pools and nodes, and answers questions about them.
+// Pools takes pools and nodes, and answers questions about them.
 type Pools struct{ core *core }
 
 // SetRebuilding keeps a pool, whether or not there is one of that name yet, from handing out addresses while it
@@ -71,7 +71,7 @@ func (x *Pools) dropPool(name string) {
 	x.core.state.forget(p)
 }
 
-// Pools returns all pools, by name.
+// All returns all pools, by name.
 func (x *Pools) All() []Pool {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
@@ -83,7 +83,7 @@ func (x *Pools) All() []Pool {
 	return out
 }
 
-// Pool returns one pool by name.
+// Get returns one pool by name.
 func (x *Pools) Get(name string) (Pool, bool) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
