@@ -103,8 +103,8 @@ func (f *ConstraintsFinder) elsewhere(c Claim, pod workload.Pod, p workload.Poli
 		return false
 	}
 	scope := pod.Scope()
-	return len(c.Pools) > 0 && len(f.Index.PoolsInScope(scope, c.Pools)) == 0 ||
-		c.Addresses != nil && f.Index.SetElsewhere(scope, c.Addresses, c.Pools)
+	return len(c.Pools) > 0 && len(f.Index.Pools.PoolsInScope(scope, c.Pools)) == 0 ||
+		c.Addresses != nil && f.Index.Pools.SetElsewhere(scope, c.Addresses, c.Pools)
 }
 
 // claim returns the claim of a policy, if it exists. A claim that somebody named has to exist.
@@ -199,8 +199,8 @@ func within(s, in *netipx.IPSet) bool {
 // pool's subnet.
 func (f *ConstraintsFinder) fits(pod workload.Pod, p workload.Policy) *ipam.Refusal {
 	for _, r := range slices.Concat(p.Requests, p.Lengths) {
-		name, _ := f.Index.PoolOf(r.Addr())
-		if pool, ok := f.Index.Pool(name); ok && !r.IsSingleIP() && pool.Plan.Subnet.Bits() != r.Bits() {
+		name, _ := f.Index.Pools.PoolOf(r.Addr())
+		if pool, ok := f.Index.Pools.Get(name); ok && !r.IsSingleIP() && pool.Plan.Subnet.Bits() != r.Bits() {
 			return ipam.Refuse(ipam.ReasonClaimConflict, "%s has the mask /%d, and pool %s of %s the mask /%d",
 				Source(p, "Sets"), r.Bits(), name, r.Addr(), pool.Plan.Subnet.Bits()).
 				WithHint("write %s, or %s/%d", r.Addr(), r.Addr(), pool.Plan.Subnet.Bits())
@@ -211,8 +211,8 @@ func (f *ConstraintsFinder) fits(pod workload.Pod, p workload.Policy) *ipam.Refu
 	}
 	for _, s := range p.Sets {
 		for _, r := range s.Ranges() {
-			name, _ := f.Index.PoolOf(r.From())
-			pool, ok := f.Index.Pool(name)
+			name, _ := f.Index.Pools.PoolOf(r.From())
+			pool, ok := f.Index.Pools.Get(name)
 			switch {
 			case !ok:
 			case p.Mask != 0 && pool.Plan.Subnet.Bits() != p.Mask:

@@ -76,7 +76,7 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 		all = append(all, Problem{reason, fmt.Sprintf(format, args...)})
 	}
 	for _, name := range c.Pools {
-		if _, ok := x.Pool(name); !ok {
+		if _, ok := x.Pools.Get(name); !ok {
 			add(v1.ReasonPoolNotFound, "there is no pool %s", name)
 			return all
 		}
@@ -89,7 +89,7 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 		}
 		return all
 	}
-	if outside := x.Outside(c.Addresses, c.Pools); ipaddr.SizeOfSet(outside) > 0 {
+	if outside := x.Pools.Outside(c.Addresses, c.Pools); ipaddr.SizeOfSet(outside) > 0 {
 		where := "in no pool"
 		if len(c.Pools) > 0 {
 			where = "not in pool " + strings.Join(c.Pools, ",")
@@ -136,7 +136,7 @@ func (c Claim) takenByOthers(x *ipam.Index, mine *netipx.IPSet) (n uint64, by st
 	var named []string
 	for _, r := range mine.Ranges() {
 		for a := r.From(); r.Contains(a); a = a.Next() {
-			l, ok := x.Get(a)
+			l, ok := x.Leases.Get(a)
 			if !ok || l.State == lease.Available || l.Claim == c.Name {
 				continue
 			}

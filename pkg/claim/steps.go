@@ -158,7 +158,7 @@ func (s *stepper) decideAlone(l lease.Lease, sameKey []lease.Lease) bool {
 		s.free(l, "its claim is being deleted")
 	case c.Addresses != nil && !c.Addresses.Contains(l.Addr):
 		s.free(l, "it is no longer one of the addresses of its claim")
-	case len(c.Pools) > 0 && !s.index.OfPools(l, c.Pools):
+	case len(c.Pools) > 0 && !s.index.Pools.OfPools(l, c.Pools):
 		s.free(l, "its claim is for pool "+strings.Join(c.Pools, ","))
 	case c.Release == v1.ReleaseWithPod:
 		s.free(l, "its claim keeps no addresses")

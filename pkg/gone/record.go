@@ -37,7 +37,7 @@ type Others func(l lease.Lease, uid string) []lease.Lease
 // Indexed finds them in an index.
 func Indexed(x *ipam.Index) Others {
 	return func(l lease.Lease, uid string) []lease.Lease {
-		return append(x.ByAttachment(lease.Holder{PodUID: uid, IfName: l.IfName}), x.ByHost(l.Host)...)
+		return append(x.Leases.ByAttachment(lease.Holder{PodUID: uid, IfName: l.IfName}), x.Leases.ByHost(l.Host)...)
 	}
 }
 

@@ -162,8 +162,8 @@ func (s *Service) fitLengths(text string) error {
 		if err != nil || bits == 0 {
 			continue
 		}
-		name, _ := s.options.Index.PoolOf(a)
-		if p, ok := s.options.Index.Pool(name); ok && p.Plan.Subnet.Bits() != bits {
+		name, _ := s.options.Index.Pools.PoolOf(a)
+		if p, ok := s.options.Index.Pools.Get(name); ok && p.Plan.Subnet.Bits() != bits {
 			return ipam.Refuse(ipam.ReasonBadAddress, "ipAddr: %s has the length /%d, and pool %s the length /%d", a, bits, name,
 				p.Plan.Subnet.Bits()).WithHint("write %s", a)
 		}

@@ -69,7 +69,7 @@ func judged(t *testing.T, addresses int, change ...func(*Options)) (*fixture, *a
 	f := newFixture(t, append(change, func(o *Options) {
 		o.Scheduling = scheduling.New(o.Index, pods, pods, addr, time.Now, scheduling.Resources{eniIP})
 	})...)
-	f.Index.SetPool(ipam.Pool{
+	f.Index.Pools.SetPool(ipam.Pool{
 		Name: "a", Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix("192.0.0.0/16"): {}},
 	})
 	return f, pods

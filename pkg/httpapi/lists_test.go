@@ -39,7 +39,7 @@ func listed(t *testing.T, leases int) (f *fixture, addr string) {
 	f = newFixture(t)
 	a := netip.MustParseAddr("10.0.0.0")
 	for i := range leases {
-		f.Index.Watched(lease.Lease{Addr: a, Version: uint64(i + 1), Params: lease.Params{Pool: "p", Bits: 8},
+		f.Index.Feed.Watched(lease.Lease{Addr: a, Version: uint64(i + 1), Params: lease.Params{Pool: "p", Bits: 8},
 			State: lease.Active, Holder: lease.Holder{
 				Owner: strings.Repeat("x", 200) + strconv.Itoa(i), ContainerID: fmt.Sprintf("%0256x", i),
 			}})
@@ -79,7 +79,7 @@ func (l *lists) idle(t *testing.T) {
 func TestListsToSlowReaders(t *testing.T) {
 	takesLong(t)
 	f, addr := listed(t, 65536)
-	page, _, _ := f.Index.Page(ipam.Filter{}, netip.Addr{}, maxPage)
+	page, _, _ := f.Index.Leases.Page(ipam.Filter{}, netip.Addr{}, maxPage)
 	rows := make([]wire.Lease, len(page))
 	for i, l := range page {
 		rows[i] = wireLease(l)

@@ -19,7 +19,7 @@ import (
 func (m *maker) doubt(pod workload.Pod, a netip.Addr, pool string, current lease.Lease) string {
 	who := pod.Namespace + "/" + pod.Name
 	switch {
-	case m.Lost != nil && m.Lost(m.Index.CountedAs(pool)), named(current, who):
+	case m.Lost != nil && m.Lost(m.Index.Pools.CountedAs(pool)), named(current, who):
 		return ""
 	case current.State == lease.Reserved && keptFor(current, pod):
 		return ""
@@ -27,7 +27,7 @@ func (m *maker) doubt(pod workload.Pod, a netip.Addr, pool string, current lease
 		return fmt.Sprintf("claim %s keeps it", current.Claim)
 	}
 	hosts := m.Hosts(pod)
-	at := slices.IndexFunc(hosts, m.pools[m.Index.CountedAs(pool)].Draws)
+	at := slices.IndexFunc(hosts, m.pools[m.Index.Pools.CountedAs(pool)].Draws)
 	switch {
 	case len(hosts) == 0:
 		return fmt.Sprintf("no address of its node %s is known", pod.Node)

@@ -145,7 +145,7 @@ func (c *Checker) check(
 		return nil, false, err
 	}
 	for pool, nodes := range reports {
-		for _, l := range c.Index.Find(lease.Lease.Rebuilt) {
+		for _, l := range c.Index.Leases.Find(lease.Lease.Rebuilt) {
 			if c.poolOf(l) == pool && c.recent(l) {
 				nodes[c.nodeOf(l.Host)] = true
 			}
@@ -184,7 +184,7 @@ func (c *Checker) reports(
 	for _, l := range all {
 		note(said, c.poolOf(l), plan.Reporters[l.Addr])
 	}
-	for _, l := range c.Index.Find(lease.Lease.Rebuilt) {
+	for _, l := range c.Index.Leases.Find(lease.Lease.Rebuilt) {
 		if pool := c.poolOf(l); said[pool] != nil && c.recent(l) {
 			note(said, pool, c.nodeOf(l.Host))
 		}
@@ -215,12 +215,12 @@ func (c *Checker) alone(ctx context.Context, plan Plan, until map[string]time.Ti
 	}
 	for _, l := range plan.Create {
 		pool := c.poolOf(l)
-		if _, lost := until[pool]; lost || c.Index.Rebuilding(pool) != "" {
+		if _, lost := until[pool]; lost || c.Index.Pools.Rebuilding(pool) != "" {
 			continue
 		}
 		some = true
 		lost, err := c.confirmed(ctx, l)
-		if current, _ := c.Index.Get(l.Addr); current.State == lease.Available && !named(current, l.Who()) &&
+		if current, _ := c.Index.Leases.Get(l.Addr); current.State == lease.Available && !named(current, l.Who()) &&
 			offer(c.Index, l, c.Leases.Now()) != nil {
 			continue // what was made before counts for the bounds of the pool
 		}
@@ -249,14 +249,14 @@ func (c *Checker) doubts(all []Conflict) {
 	}
 }
 
-func (c *Checker) poolOf(l lease.Lease) string { return c.Index.CountedAs(l.Pool) }
+func (c *Checker) poolOf(l lease.Lease) string { return c.Index.Pools.CountedAs(l.Pool) }
 
 // recent reports whether a lease was made again while pods may still be waited for.
 func (c *Checker) recent(l lease.Lease) bool { return l.Updated.Add(MaxWait).After(c.Leases.Now()) }
 
 // nodeOf names the node of a host; the host itself if no Node has it.
 func (c *Checker) nodeOf(host netip.Addr) string {
-	if node, ok := c.Index.NodeOf(host); ok {
+	if node, ok := c.Index.Pools.NodeOf(host); ok {
 		return node
 	}
 	return host.String()

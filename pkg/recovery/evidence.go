@@ -48,14 +48,14 @@ func (c *Checker) evidence(ctx context.Context) (evidence, error) {
 		return e, err
 	}
 	now, givenUp := c.Leases.Now(), map[string]int64{}
-	for _, l := range c.Index.Find(func(l lease.Lease) bool {
+	for _, l := range c.Index.Leases.Find(func(l lease.Lease) bool {
 		return l.State != lease.Active && l.History != "" && l.Updated.Add(givenUpTime).After(now)
 	}) {
 		givenUp[c.poolOf(l)]++
 	}
 	for i := range pools.Items {
 		p := &pools.Items[i]
-		counts := c.Index.Counts(p.Name, now)
+		counts := c.Index.Pools.Counts(p.Name, now)
 		if p.Status.Active > 0 && counts.Objects == 0 {
 			e.lost[p.Name] = now.Add(MaxWait)
 		}
@@ -80,12 +80,12 @@ func (c *Checker) evidence(ctx context.Context) (evidence, error) {
 func (c *Checker) rebuilt(until map[string]time.Time, e evidence, plan Plan) {
 	c.rebuiltAt = map[string]time.Time{}
 	nodes, last := map[string]map[string]bool{}, map[string]time.Time{}
-	for _, l := range c.Index.Find(lease.Lease.Rebuilt) {
-		owner, known := c.Index.OwnerOf(l.Addr)
+	for _, l := range c.Index.Leases.Find(lease.Lease.Rebuilt) {
+		owner, known := c.Index.Pools.OwnerOf(l.Addr)
 		if !known || !c.recent(l) {
 			continue
 		}
-		pool := c.Index.CountedAs(owner)
+		pool := c.Index.Pools.CountedAs(owner)
 		if nodes[pool] == nil {
 			nodes[pool] = map[string]bool{}
 		}

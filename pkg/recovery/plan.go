@@ -74,7 +74,7 @@ func Make(in Input) Plan {
 		},
 		by: map[netip.Addr]workload.Pod{}, pools: map[string]ipam.Pool{}, lost: map[string]bool{},
 	}
-	for _, p := range in.Index.Pools() {
+	for _, p := range in.Index.Pools.All() {
 		if m.pools[p.Name] = p; p.Block { // its hosts are its parent's, which is rebuilt with all its blocks
 			continue
 		}
@@ -86,7 +86,7 @@ func Make(in Input) Plan {
 		m.add(pod)
 	}
 	for _, l := range m.ending {
-		if m.lost[m.Index.CountedAs(l.Pool)] {
+		if m.lost[m.Index.Pools.CountedAs(l.Pool)] {
 			m.plan.Create = append(m.plan.Create, l)
 		}
 	}
@@ -140,7 +140,7 @@ func (m *maker) add(pod workload.Pod) {
 	}
 	var mine []lease.Lease
 	for i, a := range pod.Addrs {
-		if pool, ok := m.Index.OwnerOf(a); ok {
+		if pool, ok := m.Index.Pools.OwnerOf(a); ok {
 			if l, ok := m.lease(pod, a, pod.IfNames[i], pool, mine); ok {
 				mine = append(mine, l)
 			}
@@ -151,7 +151,7 @@ func (m *maker) add(pod workload.Pod) {
 			m.ending = append(m.ending, l)
 			continue
 		}
-		m.lost[m.Index.CountedAs(l.Pool)] = true
+		m.lost[m.Index.Pools.CountedAs(l.Pool)] = true
 		m.plan.Create = append(m.plan.Create, l)
 	}
 }
@@ -184,7 +184,7 @@ func (m *maker) poolsOf(hosts []netip.Addr) (pools []string) {
 	for _, h := range hosts {
 		pools = append(pools, m.byHost[h]...)
 	}
-	pools = append(pools, m.Index.Covering(hosts)...)
+	pools = append(pools, m.Index.Pools.Covering(hosts)...)
 	slices.Sort(pools)
 	return slices.Compact(pools)
 }
@@ -193,7 +193,7 @@ func (m *maker) poolsOf(hosts []netip.Addr) (pools []string) {
 func (m *maker) lease(
 	pod workload.Pod, a netip.Addr, ifName, pool string, before []lease.Lease,
 ) (l lease.Lease, ok bool) {
-	current, _ := m.Index.Get(a)
+	current, _ := m.Index.Leases.Get(a)
 	who := pod.Namespace + "/" + pod.Name
 	conflict := func(format string, args ...any) (lease.Lease, bool) {
 		m.plan.Conflicts = append(m.plan.Conflicts, Conflict{a, pool, who, fmt.Sprintf(format, args...)})
@@ -209,7 +209,7 @@ func (m *maker) lease(
 	case current.State == lease.Active || GaveUp(current, pod):
 		return l, false
 	}
-	if _, lost := m.Index.Missing(a); lost {
+	if _, lost := m.Index.Leases.Missing(a); lost {
 		return l, false // the restorer knows more than the pod does
 	}
 	if cause := m.doubt(pod, a, pool, current); cause != "" { // whoever reports it, too, may be right
@@ -224,7 +224,7 @@ func (m *maker) lease(
 	case twice:
 		return conflict("%s/%s reports it, too", other.Namespace, other.Name)
 	}
-	for _, held := range m.Index.ByAttachment(lease.Holder{PodUID: pod.UID, IfName: ifName}) {
+	for _, held := range m.Index.Leases.ByAttachment(lease.Holder{PodUID: pod.UID, IfName: ifName}) {
 		if ifName != "" && held.State == lease.Active && held.Addr.Is4() == a.Is4() {
 			return conflict("the pod holds %s on %s", held.Addr, ifName)
 		}
@@ -284,7 +284,7 @@ func (m *maker) setSize(l lease.Lease, mine []lease.Lease) (n int) {
 	if network == "" || l.IfName == "" {
 		return 0
 	}
-	all := append(m.Index.ByAttachment(lease.Holder{PodUID: l.PodUID, IfName: l.IfName}), mine...)
+	all := append(m.Index.Leases.ByAttachment(lease.Holder{PodUID: l.PodUID, IfName: l.IfName}), mine...)
 	for _, o := range all {
 		if o.IfName == l.IfName && m.pools[o.Pool].Network == network {
 			n++

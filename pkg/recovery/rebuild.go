@@ -40,8 +40,8 @@ func (c *Checker) rebuild(ctx context.Context, plan Plan, until map[string]time.
 		if names := plan.Waiting[pool]; len(names) > 0 && c.Leases.Now().Before(end) {
 			waiting[pool] = waitingText(names, end)
 		}
-		first := c.Index.Rebuilding(pool) == ""
-		c.Index.SetRebuilding(pool, cmp.Or(waiting[pool], making))
+		first := c.Index.Pools.Rebuilding(pool) == ""
+		c.Index.Pools.SetRebuilding(pool, cmp.Or(waiting[pool], making))
 		if first {
 			c.Log.Warn("leases of a pool were lost: it is rebuilt from its pods", "pool", pool, "waiting", plan.Waiting[pool])
 		}
@@ -49,7 +49,7 @@ func (c *Checker) rebuild(ctx context.Context, plan Plan, until map[string]time.
 	failed := c.create(ctx, plan.Create, until)
 	for _, pool := range slices.Sorted(maps.Keys(until)) {
 		if waiting[pool] != "" || failed[pool] {
-			c.Index.SetRebuilding(pool, cmp.Or(waiting[pool], making))
+			c.Index.Pools.SetRebuilding(pool, cmp.Or(waiting[pool], making))
 			c.Changed(pool)
 			continue
 		}
@@ -57,7 +57,7 @@ func (c *Checker) rebuild(ctx context.Context, plan Plan, until map[string]time.
 			c.Log.Warn("a pool hands out again although pods have not told of their addresses", "pool", pool, "pods", names)
 		}
 		delete(until, pool)
-		c.Index.SetRebuilding(pool, "")
+		c.Index.Pools.SetRebuilding(pool, "")
 		c.Log.Info("a pool is rebuilt", "pool", pool)
 		c.Changed(pool)
 	}
@@ -69,7 +69,7 @@ func (c *Checker) create(ctx context.Context, all []lease.Lease, in map[string]t
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for _, l := range all {
-		pool := c.Index.CountedAs(l.Pool)
+		pool := c.Index.Pools.CountedAs(l.Pool)
 		if _, lost := in[pool]; !lost {
 			continue
 		}

@@ -44,14 +44,14 @@ func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, rest
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[netip.Addr](minBackoff,
 			maxBackoff)),
 	}
-	index.Subscribe(r.changed)
+	index.Feed.Subscribe(r.changed)
 	return r
 }
 
 // changed handles a change of the index. It queues the address when its object was lost, or was deleted by hand
 // although the address is held or kept.
 func (r *Restorer) changed(_, l lease.Lease) {
-	if _, lost := r.index.Missing(l.Addr); lost || deletedAndFree(l) || deletedAndKept(l) {
+	if _, lost := r.index.Leases.Missing(l.Addr); lost || deletedAndFree(l) || deletedAndKept(l) {
 		r.queue.Add(l.Addr)
 	}
 }
@@ -105,8 +105,8 @@ func (r *Restorer) process(ctx context.Context, addr netip.Addr) {
 
 // sync brings the object of one address in order. After an error it is to be called again.
 func (r *Restorer) sync(ctx context.Context, addr netip.Addr) error {
-	current, _ := r.index.Get(addr)
-	l, lost := r.index.Missing(addr)
+	current, _ := r.index.Leases.Get(addr)
+	l, lost := r.index.Leases.Missing(addr)
 	if !lost && deletedAndFree(current) {
 		next, _ := lease.Release(current, r.leases.Now(), lease.Change{})
 		_, err := r.leases.Write(ctx, next)
@@ -121,7 +121,7 @@ func (r *Restorer) sync(ctx context.Context, addr netip.Addr) error {
 		return nil
 	}
 	stored, err := r.leases.Swap(ctx, current, lease.Restore(l, current))
-	if _, lost := r.index.Missing(addr); !lost && errors.Is(err, store.ErrConflict) {
+	if _, lost := r.index.Leases.Missing(addr); !lost && errors.Is(err, store.ErrConflict) {
 		return nil // another replica was faster, as a rule
 	}
 	if err != nil {

@@ -42,7 +42,7 @@ func (b *policyBuilder) place(x *ipam.Index) *ipam.Refusal {
 		switch {
 		case has:
 			b.unbound = append(b.unbound, Unbound{o.Source, "it is for interface " + o.target})
-		case x.HasNetwork(o.target):
+		case x.Pools.HasNetwork(o.target):
 			b.unbound = append(b.unbound, Unbound{o.Source, "it is for network " + o.target})
 		case o.level == OnNamespace:
 			b.unbound = append(b.unbound, Unbound{o.Source, noTarget(o.target)})

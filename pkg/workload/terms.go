@@ -114,7 +114,7 @@ func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 	}
 	scope := b.pod.Scope()
 	if s := b.maybeElsewhere(fieldPool); s != nil {
-		if s.pools = x.PoolsInScope(scope, s.pools); len(s.pools) == 0 {
+		if s.pools = x.Pools.PoolsInScope(scope, s.pools); len(s.pools) == 0 {
 			b.unbind(fieldPool, elsewhere)
 		} else {
 			b.apart = b.apart || len(s.pools) < len(b.said[fieldPool].pools)
@@ -123,7 +123,7 @@ func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 	}
 	if s := b.maybeElsewhere(fieldSets); s != nil {
 		s.sets = slices.DeleteFunc(slices.Clone(s.sets), func(set *netipx.IPSet) bool {
-			return x.SetElsewhere(scope, set, b.pools())
+			return x.Pools.SetElsewhere(scope, set, b.pools())
 		})
 		if len(s.sets) == 0 {
 			b.unbind(fieldSets, elsewhere)
@@ -131,10 +131,10 @@ func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 			b.said[fieldSets] = s
 		}
 	}
-	if s := b.maybeElsewhere(fieldGateway); s != nil && x.GatewayElsewhere(scope, s.gateway) {
+	if s := b.maybeElsewhere(fieldGateway); s != nil && x.Pools.GatewayElsewhere(scope, s.gateway) {
 		b.unbind(fieldGateway, elsewhere)
 	}
-	if f := b.families(); x.FamiliesElsewhere(scope, f) {
+	if f := b.families(); x.Pools.FamiliesElsewhere(scope, f) {
 		for _, field := range []Field{fieldFamilyPolicy, fieldFamilies} {
 			if b.maybeElsewhere(field) != nil {
 				b.unbind(field, "the network has no addresses of the family")
@@ -179,7 +179,7 @@ func (b *policyBuilder) fitDefaults(x *ipam.Index) {
 		switch {
 		case !agree, b.families().Admit(b.pod.Asks.Addrs) != nil,
 			sets != nil && !sets.offers(b.families()),
-			b.said[fieldPool] != nil && !b.isDefault(fieldPool) && !x.PoolsOffer(b.pools(), b.families()):
+			b.said[fieldPool] != nil && !b.isDefault(fieldPool) && !x.Pools.PoolsOffer(b.pools(), b.families()):
 			b.drop(f)
 		}
 	}
@@ -187,10 +187,11 @@ func (b *policyBuilder) fitDefaults(x *ipam.Index) {
 		return
 	}
 	switch {
-	case sets != nil && !slices.ContainsFunc(sets.sets, func(s *netipx.IPSet) bool { return x.PoolsMeet(b.pools(), s) }),
-		!x.PoolsOffer(b.pools(), b.families()):
+	case sets != nil && !slices.ContainsFunc(sets.sets,
+		func(s *netipx.IPSet) bool { return x.Pools.PoolsMeet(b.pools(), s) }),
+		!x.Pools.PoolsOffer(b.pools(), b.families()):
 		b.drop(fieldPool)
-	case len(b.pod.Asks.Addrs) > 0 && !x.PoolsMeet(b.pools(), b.pod.Asks.set()):
+	case len(b.pod.Asks.Addrs) > 0 && !x.Pools.PoolsMeet(b.pools(), b.pod.Asks.set()):
 		b.unbind(fieldPool, "the request names an address of another pool")
 	}
 }

@@ -133,7 +133,7 @@ func (v *ipDescribe) views(
 			}
 		}
 		free = free || all[i].State == lease.Available
-		plans.Wrote(all[i])
+		plans.Feed.Wrote(all[i])
 	}
 	if free {
 		nodes, err := resource.ListNodes(ctx, v.App)
@@ -141,7 +141,7 @@ func (v *ipDescribe) views(
 			v.Say.Warn("nodes cannot be read, so it is unknown whether one has the address itself: %v", err)
 		}
 		for _, n := range nodes {
-			plans.SetNode(n.Name, n.Known())
+			plans.Pools.SetNode(n.Name, n.Known())
 		}
 	}
 	pods, unread := resource.PodStates(ctx, v.App, all)
@@ -149,10 +149,10 @@ func (v *ipDescribe) views(
 	var views []addressView
 	for i, l := range all {
 		view := addressView{Lease: l, stored: objects[i], pod: pods[i], unread: unread[i]}
-		view.named, view.exists = plans.Pool(l.Pool)
+		view.named, view.exists = plans.Pools.Get(l.Pool)
 		view.serving, view.refusal = plans.Candidate(l.Addr, v.Now())
 		view.claim = claims[l.Claim]
-		view.near = nearestPool(l.Addr, plans.Pools())
+		view.near = nearestPool(l.Addr, plans.Pools.All())
 		views = append(views, view)
 	}
 	return views, nil

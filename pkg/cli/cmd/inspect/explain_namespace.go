@@ -96,15 +96,15 @@ func (v *explainNamespace) Run(ctx context.Context) error {
 		v.addrs = n.Addrs
 	}
 	x := resource.IndexOf(v.App, all)
-	x.SetNamespace(v.name, v.labels)
+	x.Pools.SetNamespace(v.name, v.labels)
 	v.served = map[string]ipam.Pool{}
-	for _, p := range x.Pools() {
+	for _, p := range x.Pools.All() {
 		v.served[p.Name] = p
 	}
 	resource.SetNodes(ctx, v.App, x, all)
 	v.chooseHost(x)
-	c := chain{own: x.Own(v.name, v.host)}
-	for _, p := range x.Chain(v.name, v.host) {
+	c := chain{own: x.Pools.Own(v.name, v.host)}
+	for _, p := range x.Pools.Chain(v.name, v.host) {
 		if p.Tried {
 			c.tried = append(c.tried, p)
 		} else {
@@ -126,7 +126,7 @@ func (v *explainNamespace) Run(ctx context.Context) error {
 // pools know the node by that one, or else the first of all.
 func (v *explainNamespace) chooseHost(x *ipam.Index) {
 	for i, a := range v.addrs {
-		draws := slices.ContainsFunc(x.Chain(v.name, a), func(p ipam.Place) bool { return p.Tried })
+		draws := slices.ContainsFunc(x.Pools.Chain(v.name, a), func(p ipam.Place) bool { return p.Tried })
 		if i == 0 || draws {
 			v.host = a
 		}

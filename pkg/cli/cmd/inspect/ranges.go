@@ -138,12 +138,12 @@ func (v *inspection) views() (out []view) {
 	}
 	mine := map[string][2][]netip.Addr{} // allocated and reserved
 	if v.mine != nil {
-		v.index.Each(func(l lease.Lease) {
+		v.index.Leases.Each(func(l lease.Lease) {
 			if l.State == lease.Available || !v.mine(l) {
 				return
 			}
 			name := l.Pool
-			if p, _ := v.index.Pool(name); v.whole && p.Block {
+			if p, _ := v.index.Pools.Get(name); v.whole && p.Block {
 				name = p.Parent
 			}
 			of, at := mine[name], 0
@@ -163,7 +163,7 @@ func (v *inspection) views() (out []view) {
 		}
 	}
 	for _, name := range names {
-		one := view{pool: byName[name], Ranges: v.index.Ranges(name, v.Now()), beside: !chosen[name]}
+		one := view{pool: byName[name], Ranges: v.index.Pools.Ranges(name, v.Now()), beside: !chosen[name]}
 		if v.mine != nil {
 			one.Active, one.Reserved = ipaddr.SetOfAddrs(mine[name][0]...), ipaddr.SetOfAddrs(mine[name][1]...)
 			one.Others = ipaddr.SetOf() // theirs are not the question

@@ -89,7 +89,7 @@ func chooseGroup(ctx context.Context, v *inspection) error {
 	if err := choosePool(ctx, v); err != nil {
 		return err
 	}
-	p, _ := v.index.Pool(v.name)
+	p, _ := v.index.Pools.Get(v.name)
 	v.head = []headLine{{"Group", v.name}, {"Parent", p.Parent}}
 	return nil
 }
@@ -145,7 +145,7 @@ func chooseNamespace(ctx context.Context, v *inspection) error {
 	v.head = []headLine{{"Namespace", v.name}}
 	switch {
 	case err == nil:
-		v.index.SetNamespace(v.name, labels)
+		v.index.Pools.SetNamespace(v.name, labels)
 	case apierrors.IsNotFound(err):
 		v.head[0].text += ", which does not exist"
 		v.Say.Warn("there is no namespace %s: see what its pods had and its claims keep", v.name)
@@ -154,7 +154,7 @@ func chooseNamespace(ctx context.Context, v *inspection) error {
 		return resource.Explain(v.App, err)
 	}
 	resource.SetNodes(ctx, v.App, v.index, v.all)
-	v.chosen = v.index.PoolsFor(v.name)
+	v.chosen = v.index.Pools.PoolsFor(v.name)
 	v.mine = func(l lease.Lease) bool { return slices.Contains(l.ChargedTo(), v.name) }
 	v.head = append(v.head, headLine{"Pools", v.pools()})
 	return nil

@@ -85,7 +85,7 @@ func (v *inspection) title(o view) string {
 
 // stopped says why a pool hands out nothing; empty where it does.
 func (v *inspection) stopped(name string) string {
-	switch p, _ := v.index.Pool(name); {
+	switch p, _ := v.index.Pools.Get(name); {
 	case !p.Valid():
 		return "its spec cannot be used: " + p.Problem
 	case p.Terminating:
@@ -93,7 +93,7 @@ func (v *inspection) stopped(name string) string {
 	case p.Cordoned:
 		return "it is cordoned"
 	default:
-		return v.index.Rebuilding(name)
+		return v.index.Pools.Rebuilding(name)
 	}
 }
 

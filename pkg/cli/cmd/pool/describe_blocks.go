@@ -20,13 +20,13 @@ func (d *description) readBlocks(ctx context.Context, api *resource.Pools) error
 		return err
 	}
 	x := ipam.NewIndex()
-	x.SetPool(store.Pool(d.pool.BCSNetPool))
+	x.Pools.SetPool(store.Pool(d.pool.BCSNetPool))
 	d.blocks = map[string]resource.Pool{}
 	for _, b := range resource.BlocksOf(all)[d.pool.Name] {
-		x.SetPool(store.Pool(b.BCSNetPool))
+		x.Pools.SetPool(store.Pool(b.BCSNetPool))
 		d.blocks[b.Name] = b
 	}
-	d.split = x.Blocks(d.pool.Name)
+	d.split = x.Pools.Blocks(d.pool.Name)
 	return nil
 }
 
