@@ -46,9 +46,9 @@ If the user may not read a part of the cluster, a warning names it and the skipp
 
 `)
 	checks := doctor.Checks()
-	b.WriteString("| id | group | severity | what is wrong |\n|---|---|---|---|\n")
+	b.WriteString("| id | severity | what is wrong |\n|---|---|---|\n")
 	for _, c := range checks {
-		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | %s |\n", c.ID, c.ID, c.Group, c.Severity, c.Title)
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s |\n", c.ID, c.ID, c.Severity, c.Title)
 	}
 	for i, c := range checks {
 		if i == 0 || checks[i-1].Group != c.Group {
