@@ -16,14 +16,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// making is what a pool waits for whose pods have all reported their addresses.
+// making says what a pool waits for after all its pods have reported their addresses.
 const making = "until the leases of its pods are made again"
 
-// maxNamed is how many pods a message names.
+// maxNamed is the maximum of pods that a message names.
 const maxNamed = 10
 
-// resume makes the leases of pods that have reported their addresses meanwhile, and ends the wait of pools that wait
-// for nobody any more.
+// resume creates the leases of pods that have reported their addresses meanwhile, and ends the wait of pools without
+// missing pods.
 func (c *Checker) resume(ctx context.Context, until map[string]time.Time) {
 	plan, err := c.plan(ctx, until)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *Checker) resume(ctx context.Context, until map[string]time.Time) {
 	c.rebuild(ctx, plan, until)
 }
 
-// rebuild makes the leases of a plan in the pools that lost some, and ends the wait of those that are done.
+// rebuild creates the leases of a plan in the pools that lost some, and ends the wait of pools that are done.
 func (c *Checker) rebuild(ctx context.Context, plan Plan, until map[string]time.Time) {
 	waiting := map[string]string{}
 	for pool, end := range until {
@@ -91,7 +91,7 @@ func (c *Checker) create(ctx context.Context, all []lease.Lease, in map[string]t
 	return failed
 }
 
-// waitingText describes which pods have not reported their addresses, and until when they are waited for.
+// waitingText names the pods that have not reported their addresses, and until when the pool waits for them.
 func waitingText(names []string, end time.Time) string {
 	shown := names[:min(len(names), maxNamed)]
 	text := strings.Join(shown, ", ")
