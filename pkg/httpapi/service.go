@@ -20,17 +20,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// GatewaySource says where the gateway of an answer comes from.
-type GatewaySource string
-
-// Values of GatewaySource.
-const (
-	// GatewayPool: always the pool's.
-	GatewayPool GatewaySource = "pool"
-	// GatewayHost: the request's hostGateway, else the annotation of the node, else the pool's.
-	GatewayHost GatewaySource = "host"
-)
-
 // Service holds what the handlers need.
 type Service struct {
 	Index     *ipam.Index
@@ -43,10 +32,6 @@ type Service struct {
 	// Trouble returns why this replica, although it is ready, can decide nothing at present; nil when it can. It fails
 	// /readyz alone: requests are tried all the same.
 	Trouble func() error
-	// Gateway reports whether a host may replace the pool's gateway.
-	Gateway GatewaySource
-	// NodeGateway is the gateway that the node of a host names in its annotation; invalid for none.
-	NodeGateway func(host netip.Addr) netip.Addr
 	// Refused is called for every pod that got no address; it must not wait. It may be nil.
 	Refused func(allocator.Request, *ipam.Refusal)
 	// Contested is called for every address that a container was given and that somebody else answers for, unless the same
