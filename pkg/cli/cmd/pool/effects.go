@@ -73,15 +73,11 @@ func effectsOf(before, after ipam.Pool, leases []lease.Lease, fit *resource.Fit)
 	return e
 }
 
-// touches reports whether the change touches something that is in use.
-func (e effects) touches() bool { return len(e.drains)+len(e.cutOff)+e.keep()+e.unknown() > 0 }
-
-// keep returns how many leases were given something else than what changes.
-func (e effects) keep() (n int) {
-	for _, name := range e.changed {
-		n += e.kept.By[name]
-	}
-	return n
+// touches reports whether the change touches something that is in use. Pods that keep another gateway may lose it with
+// the change.
+func (e effects) touches() bool {
+	gateway := slices.Contains(e.changed, lease.SettingGateway) && e.kept.By[lease.SettingGateway]+e.kept.Unknown > 0
+	return gateway || len(e.drains)+len(e.cutOff) > 0
 }
 
 // unknown returns of how many leases it is not known whether they keep something that changes.
@@ -143,7 +139,8 @@ func (e effects) say() (out []effect) {
 		add(n > 0, "%s", text)
 	}
 	if n := e.unknown(); n > 0 {
-		add(true, "%s: %s", resource.UnknownGiven(n), "pods keep it until they end")
+		add(true, "%s: %s that until %s", resource.UnknownGiven(n), humanize.OneOr(n, "it keeps", "they keep"),
+			humanize.OneOr(n, "its pod ends", "their pods end"))
 	}
 	if len(e.more.Ranges()) > 0 {
 		add(false, "%s more: %s", resource.Addresses(e.more), resource.Spell(e.more))
