@@ -99,7 +99,8 @@ func migrating(leases []lease.Lease) {
 		h := leases[i].Holder
 		h.ContainerID, h.PodName = "f"+h.ContainerID[1:], h.PodName+"-target"
 		h.PodUID, h.Namespace, h.IfName = "f"+h.PodUID[1:], strings.Clone(h.Namespace), strings.Clone(h.IfName)
-		h.Given = lease.Given(strings.Clone(string(h.Given)))
+		fields, _ := h.Given.Fields()
+		h.Given = lease.GivenOf(fields)
 		h.Host = ipaddr.Advance(h.Host, 20)
 		leases[i].Other = &h
 	}

@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -61,12 +62,12 @@ func (o *Outdated) text(l lease.Lease) string {
 	return ""
 }
 
-// in adds a column that says in what leases are outdated.
+// in adds a column before the last that says in what leases are outdated.
 func (o *Outdated) in(columns []printer.Column[lease.Lease]) []printer.Column[lease.Lease] {
 	if o == nil {
 		return columns
 	}
-	return append(columns, printer.Column[lease.Lease]{Name: "OUTDATED", Cell: o.text})
+	return slices.Insert(columns, len(columns)-1, printer.Column[lease.Lease]{Name: "OUTDATED", Cell: o.text})
 }
 
 // Remark notes of how many leases it is not known whether they are outdated.

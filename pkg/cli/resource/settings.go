@@ -35,6 +35,7 @@ func settingValue(s lease.Settings, name string) string {
 	case lease.SettingRoutes:
 		lines := s.RouteLines()
 		for i, r := range s.Routes {
+			lines[i] = "route " + lines[i]
 			if !r.GW.IsValid() && s.Gateway.IsValid() {
 				lines[i] += " via " + s.Gateway.String()
 			}
@@ -51,10 +52,14 @@ func settingValue(s lease.Settings, name string) string {
 
 // SettingText puts a setting into words: "gateway 10.20.0.1", "no VLAN".
 func SettingText(s lease.Settings, name string) string {
-	if v := settingValue(s, name); v != "" {
+	switch v := settingValue(s, name); {
+	case v == "":
+		return "no " + SettingWord(name)
+	case name == lease.SettingRoutes:
+		return v
+	default:
 		return SettingWord(name) + " " + v
 	}
-	return "no " + SettingWord(name)
 }
 
 // settingChange puts into words what a setting was and is: "VLAN 100, now 200".
@@ -79,10 +84,10 @@ func SettingChanges(g lease.Given, now lease.Settings) string {
 	return strings.Join(parts, "; ")
 }
 
-// SettingsText lists the settings that have a value.
-func SettingsText(s lease.Settings) string {
+// SettingsText lists those of some settings that have a value.
+func SettingsText(s lease.Settings, names []string) string {
 	var parts []string
-	for _, name := range lease.SettingNames() {
+	for _, name := range names {
 		if settingValue(s, name) != "" {
 			parts = append(parts, SettingText(s, name))
 		}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -34,10 +35,11 @@ const maxList = 120
 // NewGiven returns the text of settings.
 func NewGiven(s Settings) Given { return GivenOf(s.fields()) }
 
-// GivenOf returns the text of fields as an object has them. What cannot be read of them stays as it is.
+// GivenOf returns the text of fields as an object has them. What cannot be read of them stays as it is. All leases with
+// the same text share it.
 func GivenOf(f GivenFields) Given {
 	text, _ := json.Marshal(f) // cannot fail
-	return Given(text)
+	return unique.Make(Given(text)).Value()
 }
 
 // Fields returns the fields of the text; ok is false if they are not known.

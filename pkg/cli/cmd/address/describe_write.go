@@ -126,7 +126,7 @@ func (a addressView) givenLines(line func(label, format string, args ...any)) {
 	if !known {
 		return
 	}
-	if text := resource.SettingsText(given); text != "" {
+	if text := resource.SettingsText(given, lease.SettingNames()); text != "" {
 		line("Given", "%s", text)
 	}
 	if !a.exists || !a.named.Valid() {

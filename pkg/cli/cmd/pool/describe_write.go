@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
@@ -15,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // write prints the sections that have something to say.
@@ -94,9 +94,8 @@ func (d *description) head(b *bytes.Buffer) {
 	if limit := int(p.Spec.MaxPerNamespace); limit > 0 {
 		line("Quota", "%s for each namespace", humanize.Plural(limit, "address"))
 	}
-	link := d.settled().Settings()
-	if link.Gateway = (netip.Addr{}); resource.SettingsText(link) != "" {
-		line("Link", "%s", resource.SettingsText(link))
+	if link := resource.SettingsText(d.settled().Settings(), lease.SettingNames()[1:]); link != "" {
+		line("Link", "%s", link)
 	}
 	if text := resource.OutdatedText(d.outdated); text != "" {
 		line("Outdated", "%s", text)

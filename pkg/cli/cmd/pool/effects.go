@@ -131,6 +131,9 @@ func (e effects) say() (out []effect) {
 			}
 		}
 		text, n := "new leases would get "+resource.SettingText(e.settings, name), e.kept.By[name]
+		if name == lease.SettingGateway && e.settings.Gateway.IsValid() {
+			text = fmt.Sprintf("new leases would get the gateway %s", e.settings.Gateway)
+		}
 		if n > 0 {
 			text += fmt.Sprintf("; %s in use %s what %s given until %s", humanize.Plural(n, "address"),
 				humanize.OneOr(n, "keeps", "keep"), humanize.OneOr(n, "it was", "they were"),

@@ -73,11 +73,11 @@ func TestEffects(t *testing.T) {
 		},
 		"host that holds nothing": {before: before, after: hostless, want: []string{"no host could draw from the pool any more"}},
 		"host that was not in it": {before: hostless, after: hostless, leases: []lease.Lease{held("10.1.0.20")}},
-		"gateway":                 {before: before, after: moved, want: []string{"new leases would get gateway 10.1.0.254"}},
+		"gateway":                 {before: before, after: moved, want: []string{"new leases would get the gateway 10.1.0.254"}},
 		"gateway where there was none": {
 			before: clitest.Pool(t, subnet, "", "10.1.0.20-10.1.0.29"), after: before,
 			leases: []lease.Lease{without("10.1.0.20")}, touches: true,
-			want: []string{"new leases would get gateway 10.1.0.1" + kept},
+			want: []string{"new leases would get the gateway 10.1.0.1" + kept},
 		},
 		"gateway that a pod has the address of": {
 			before: clitest.Pool(t, subnet, "", "10.1.0.20-10.1.0.29"), after: clitest.Pool(t, subnet, "10.1.0.20", "10.1.0.20-10.1.0.29"),
@@ -85,7 +85,7 @@ func TestEffects(t *testing.T) {
 			want: []string{
 				"1 address that is held would drain: 10.1.0.20 (default/web-0 on 10.0.0.11)",
 				"10.1.0.20, the gateway, is held by default/web-0 on host 10.0.0.11: pods with that gateway would send to it",
-				"new leases would get gateway 10.1.0.20" + kept,
+				"new leases would get the gateway 10.1.0.20" + kept,
 				"1 address fewer: 10.1.0.20",
 			},
 		},
@@ -94,11 +94,11 @@ func TestEffects(t *testing.T) {
 			leases: []lease.Lease{held("10.1.0.20")}, touches: true,
 			want: []string{"new leases would get no gateway" + kept},
 		},
-		"gateway that pods have": {before: before, after: moved, leases: []lease.Lease{held("10.1.0.20"), clitest.Reserved("10.1.0.21")}, touches: true, want: []string{"new leases would get gateway 10.1.0.254" + kept}},
+		"gateway that pods have": {before: before, after: moved, leases: []lease.Lease{held("10.1.0.20"), clitest.Reserved("10.1.0.21")}, touches: true, want: []string{"new leases would get the gateway 10.1.0.254" + kept}},
 		"gateway of a lease of which nothing is known": {
 			before: before, after: moved, leases: []lease.Lease{clitest.Active("10.1.0.20", "10.0.0.11")}, touches: true,
 			want: []string{
-				"new leases would get gateway 10.1.0.254",
+				"new leases would get the gateway 10.1.0.254",
 				"of 1 address in use it is not known what it was given: it keeps that until its pod ends",
 			},
 		},
@@ -106,7 +106,7 @@ func TestEffects(t *testing.T) {
 			before: before, after: linked, leases: []lease.Lease{held("10.1.0.20"), clitest.Reserved("10.1.0.21")},
 			want: []string{
 				"new leases would get VLAN 100" + kept, "new leases would get MTU 9000" + kept,
-				"new leases would get routes 10.8.0.0/16 via 10.1.0.1" + kept,
+				"new leases would get route 10.8.0.0/16 via 10.1.0.1" + kept,
 				"new leases would get DNS 10.0.0.2, search corp.example" + kept,
 			},
 		},
