@@ -83,8 +83,8 @@ func (a *Allocator) phases(ctx context.Context, t *attempt) error {
 	return nil
 }
 
-// addresses adds to the leases of an answer what their holder was given. A lease that is no newer than what the watch had
-// seen when the request came was held before.
+// addresses adds to the leases of an answer what their holder was given. A lease that is no newer than what the watch
+// had seen when the request came was held before.
 func (a *Allocator) addresses(t *attempt, seen uint64) []Address {
 	slices.SortFunc(t.held, func(x, y lease.Lease) int {
 		return cmp.Or(cmp.Compare(t.families.Of(ipaddr.FamilyOf(x.Addr)), t.families.Of(ipaddr.FamilyOf(y.Addr))),

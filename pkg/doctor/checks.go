@@ -263,8 +263,8 @@ func addressChecks() []Check {
 	}, {
 		ID: "lease-outdated", Group: GroupAddresses, Severity: Warning, Needs: leases, run: leasesOutdated,
 		Title: "pods run with other settings than their pool has",
-		Meaning: "The gateway, VLAN, MTU, routes or DNS of the pool have changed since the pods were given theirs. A gateway " +
-			"that a host or an annotation named does not count, and neither do leases of which it is not known what was " +
+		Meaning: "The gateway, VLAN, MTU, routes or DNS of the pool have changed since the pods were given theirs. A " +
+			"gateway that a host or an annotation named does not count, and neither do leases of which it is not known what was " +
 			"given: those of an earlier release, of owners without a container, and those made again from what pods report.",
 		Impact: "the pods keep what they were given until they end, and it may not fit the network any more",
 		Mend:   "Make the pods again that the command lists, as with `kubectl rollout restart`, or change the pool back.",
