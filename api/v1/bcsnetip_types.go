@@ -148,6 +148,15 @@ type BCSNetIPStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	AddressNamedBy string `json:"addressNamedBy,omitempty"`
+	// given is what the answer to the holder's container said beside the address. The container runs with it, whatever the
+	// pool says later.
+	// +optional
+	Given *GivenSettings `json:"given,omitempty"`
+	// givenTo is the beginning of the ID of the container that was given it. Where it is not the holder's containerID,
+	// given is that of an earlier holder.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	GivenTo string `json:"givenTo,omitempty"`
 	// terminationGracePeriodSeconds of the holder's pod, where it is longer than the usual 30: for so long its containers
 	// may run after its object has gone.
 	// +optional
@@ -252,6 +261,57 @@ type SecondAttachment struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	CNINetwork string `json:"cniNetwork,omitempty"`
+	// given is what the answer to the container of the pod said beside the address.
+	// +optional
+	Given *GivenSettings `json:"given,omitempty"`
+}
+
+// GivenSettings are what an answer said of an address beside the address itself. A field that is not there was not in
+// the answer.
+type GivenSettings struct {
+	// gateway of the answer.
+	// +optional
+	// +kubebuilder:validation:MaxLength=39
+	// +kubebuilder:validation:Pattern=`^[0-9a-f.:]*$`
+	Gateway string `json:"gateway,omitempty"`
+	// gatewayFrom is who named the gateway in place of the pool: Host for the request or the Node, Annotation for the pod
+	// or its workload.
+	// +optional
+	// +kubebuilder:validation:Enum=Host;Annotation
+	GatewayFrom string `json:"gatewayFrom,omitempty"`
+	// vlan is the VLAN ID.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4094
+	VLAN int32 `json:"vlan,omitempty"`
+	// mtu in bytes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	MTU int32 `json:"mtu,omitempty"`
+	// routes as "10.8.0.0/16 via 10.20.0.9", without via for those by the gateway.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=87
+	// +kubebuilder:validation:items:Pattern=`^[0-9a-f.:]+/[0-9]{1,3}( via [0-9a-f.:]+)?$`
+	Routes []string `json:"routes,omitempty"`
+	// routesDigest stands for routes that take more than 120 bytes.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{16}$`
+	// +kubebuilder:validation:MaxLength=16
+	RoutesDigest string `json:"routesDigest,omitempty"`
+	// dns as the lines of a resolv.conf, each with one value.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=128
+	DNS []string `json:"dns,omitempty"`
+	// dnsDigest stands for dns that takes more than 120 bytes.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{16}$`
+	// +kubebuilder:validation:MaxLength=16
+	DNSDigest string `json:"dnsDigest,omitempty"`
 }
 
 // ConflictOutcome is what a report of a conflict led to.

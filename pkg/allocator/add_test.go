@@ -44,19 +44,20 @@ func TestFirstAllocation(t *testing.T) {
 			}
 			r.cost("the first ADD", 1, 0)
 			stored := r.lease(got[0].Addr)
+			given := lease.Settings{Gateway: s.addr(254), Link: lease.Link{VLAN: 7, MTU: 9000}}
 			want := lease.Lease{
 				Addr: got[0].Addr, Version: stored.Version, State: lease.Active,
 				Params: lease.Params{Pool: s.pool.Name, Bits: 24, Gateway: s.addr(254)},
 				Holder: lease.Holder{
 					Host: s.host, ContainerID: request.ContainerID, IfName: "eth0", Namespace: "default", PodName: p.Name,
-					PodUID: string(p.UID), StartedAt: request.StartedAt,
+					PodUID: string(p.UID), StartedAt: request.StartedAt, Given: lease.NewGiven(given),
 				},
 				Updated: stored.Updated, HeldFinalizer: true,
 			}
 			if diff := cmp.Diff(want, stored, compareAddrs); diff != "" {
 				t.Errorf("stored: -want +got:\n%s", diff)
 			}
-			if diff := cmp.Diff([]Address{{Lease: want, Link: ipam.Link{VLAN: 7, MTU: 9000}}}, got, compareAddrs); diff != "" {
+			if diff := cmp.Diff([]Address{{Lease: want, Settings: given}}, got, compareAddrs); diff != "" {
 				t.Errorf("answered: -want +got:\n%s", diff)
 			}
 			if age := time.Since(stored.Updated); age < -2*time.Second || age > time.Minute {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/netip"
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -84,8 +83,8 @@ func (a *Allocator) phases(ctx context.Context, t *attempt) error {
 	return nil
 }
 
-// addresses adds what the pools say now to the leases of an answer. A lease that is no newer than what the watch had
-// seen when the request came was held before.
+// addresses adds to the leases of an answer what their holder was given. A lease that is no newer than what the watch
+// had seen when the request came was held before.
 func (a *Allocator) addresses(t *attempt, seen uint64) []Address {
 	slices.SortFunc(t.held, func(x, y lease.Lease) int {
 		return cmp.Or(cmp.Compare(t.families.Of(ipaddr.FamilyOf(x.Addr)), t.families.Of(ipaddr.FamilyOf(y.Addr))),
@@ -94,10 +93,11 @@ func (a *Allocator) addresses(t *attempt, seen uint64) []Address {
 	out := make([]Address, 0, len(t.held))
 	for _, l := range t.held {
 		p, _ := a.index.Pools.Get(l.Pool)
-		if g := t.constraints.Gateway; g.IsValid() && netip.PrefixFrom(l.Addr, l.Bits).Contains(g) {
-			l.Gateway = g
+		settings := a.settings(t, l, p)
+		if given, known := l.Given.Settings(settings); known {
+			settings = given
 		}
-		out = append(out, Address{Lease: l, Link: p.Link, Repeated: l.Version <= seen, Migration: l.Other != nil})
+		out = append(out, Address{Lease: l, Settings: settings, Repeated: l.Version <= seen, Migration: l.Other != nil})
 	}
 	return out
 }

@@ -49,7 +49,9 @@ type Allocator struct {
 	log      *slog.Logger
 	// migrations knows which virtual machines migrate; nil where none gets a second attachment.
 	migrations Migrations
-	again      atomic.Uint64
+	// gatewayOf is the gateway of a host in place of the pool's; nil if hosts replace none.
+	gatewayOf func(host netip.Addr) netip.Addr
+	again     atomic.Uint64
 }
 
 // AdmitMigrations lets pods that virtual machines migrate to get second attachments of addresses. Call it before the

@@ -18,7 +18,7 @@ func (a *Allocator) commit(ctx context.Context, t *attempt) error {
 		h.SetSize = n
 	}
 	for i, p := range t.picks {
-		h.Slot, h.AddressNamed = p.Slot, t.asksFor(p.Current.Addr)
+		h.Slot, h.AddressNamed, h.Given = p.Slot, t.asksFor(p.Current.Addr), a.give(t, p.Current.Addr, p.Pool)
 		next, ok := lease.Bind(p.Current, p.Pool.Params(), h, t.constraints.Retention, a.leases.Now())
 		stored, err := a.writePicked(ctx, t.key(), p.Current, next, ok)
 		if err != nil {

@@ -389,7 +389,7 @@ func TestTermsOfARequest(t *testing.T) {
 	newer := s.of(p, "terms-c2")
 	newer.StartedAt = time.Now()
 	got, err := r.Allocate(t.Context(), newer)
-	if err != nil || got[0].Addr != first || got[0].Gateway != s.addr(99) {
+	if err != nil || got[0].Addr != first || got[0].Settings.Gateway != s.addr(99) {
 		t.Fatalf("%v, %v", got, err)
 	}
 	if l := r.lease(first); l.Retention != on.Retention || l.Gateway == s.addr(99) {

@@ -114,7 +114,7 @@ func (a *Allocator) verifyHeld(ctx context.Context, t *attempt, l lease.Lease, t
 		return a.unchanged(ctx, l)
 	}
 	bound := *h
-	bound.AddressNamed = l.AddressNamed || t.asksFor(l.Addr)
+	bound.AddressNamed, bound.Given = l.AddressNamed || t.asksFor(l.Addr), a.giveAgain(t, l)
 	if bound.SetSize, bound.Slot = l.SetSize, l.Slot; together > 1 {
 		bound.SetSize = max(l.SetSize, together)
 	}

@@ -80,7 +80,7 @@ func (a *Allocator) secondAttachment(
 		return l, ipam.RefuseFacts(ipam.ReasonClaimConflict, facts)
 	}
 	h := t.holder
-	h.PodUID, h.Termination, h.Slot = to.UID, to.LongTermination(), l.Slot
+	h.PodUID, h.Termination, h.Slot, h.Given = to.UID, to.LongTermination(), l.Slot, a.giveAgain(t, l)
 	next, ok := lease.Attach(l, h, t.constraints.Retention, a.leases.Now())
 	if !ok {
 		return l, there

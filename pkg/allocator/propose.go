@@ -60,7 +60,7 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []lease.
 		h.SetSize = n
 	}
 	for _, p := range picks {
-		h.Slot = p.Slot
+		h.Slot, h.Given = p.Slot, a.give(t, p.Current.Addr, p.Pool)
 		if next, ok := lease.Bind(p.Current, p.Pool.Params(), h, t.constraints.Retention, a.leases.Now()); ok {
 			free = append(free, next)
 		}

@@ -36,6 +36,8 @@ type Request struct {
 	Families ipam.Families
 	// CNINetwork is the network configuration that the container is attached by; empty where the caller names none.
 	CNINetwork string
+	// HostGateway replaces the gateway of the pool if hosts may do that; invalid for none.
+	HostGateway netip.Addr
 	// StartedAt is when the caller began, by its own clock; zero when it did not send it. A time more than two seconds
 	// after the arrival, or five minutes before it, is that of a wrong clock, and counts as two seconds after it, or as
 	// the arrival.
@@ -100,10 +102,11 @@ type ReleaseRequest struct {
 	Namespace string
 }
 
-// Address is one address of an answer with what its pool says about it.
+// Address is one address of an answer.
 type Address struct {
 	lease.Lease
-	Link ipam.Link
+	// Settings are what the holder's container was given; if that is not known, what it would be given now.
+	Settings lease.Settings
 	// Repeated: it was held before the request came.
 	Repeated bool
 	// Migration: another pod of the virtual machine has it, too.

@@ -102,6 +102,7 @@ func (a *Allocator) successor(ctx context.Context, t *attempt, l lease.Lease) (n
 	}
 	h := t.holder
 	h.SetSize, h.Slot = t.setSize(l), l.Slot
+	h.Given = a.giveAgain(t, lease.Lease{Addr: l.Addr, Params: params})
 	if next, ok = lease.TakeOver(l, params, h, t.constraints.Retention, a.leases.Now()); !ok {
 		return l, false, ipam.Refuse(ipam.ReasonAddressInUse,
 			"the object of address %s, which is kept for %s, is being deleted", l.Addr, t.who()).

@@ -113,7 +113,6 @@ func assemble(
 				return claim.Preallocate(ctx, c.alloc, mgr.GetAPIReader(), o, claim.MaxPreallocated)
 			},
 		},
-		Gateway: httpapi.GatewaySource(o.GatewaySource), NodeGateway: c.nodes.Gateway,
 		Scheduling: extender, Peers: here.Peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
 		// What controller-runtime and client-go count is the same for all that run in this process.
 		Metrics: requests, Gatherer: prometheus.Gatherers{metrics.Registry, c.registry},

@@ -129,6 +129,9 @@ func (c *core) newClaims(
 	}
 	c.constraints = constraints
 	c.alloc = allocator.New(c.index, c.leases, c.pods, constraints, o.goneRule(), log)
+	if o.GatewaySource == gatewayHost {
+		c.alloc.PreferHostGateways(c.nodes.Gateway)
+	}
 	return claimcontroller.New(claimcontroller.Config{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Leases: c.leases, Owners: c.owners,
 		Policies: c.policies, Constraints: constraints, Allocator: c.alloc, Namespace: o.LeaderElectionNamespace,

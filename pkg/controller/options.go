@@ -22,10 +22,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/gc"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/replica"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
+
+// Values of --gateway-source.
+const gatewayPool, gatewayHost = "pool", "host"
 
 // Options are the flags of bcsnet-controller.
 type Options struct {
@@ -110,7 +112,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 		"file with the certificate that clients of the HTTP service are shown, in PEM, read anew when it changes; empty for "+
 			"one of the controller's own CA")
 	f.StringVar(&o.TLSPrivateKeyFile, "tls-private-key-file", "", "file with the key of --tls-cert-file, in PEM")
-	f.StringVar(&o.GatewaySource, "gateway-source", string(httpapi.GatewayPool),
+	f.StringVar(&o.GatewaySource, "gateway-source", gatewayPool,
 		`where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, `+
 			`else the node's annotation, else the pool's`)
 	f.StringVar((*string)(&o.GarbageCollection), "garbage-collection", string(gc.On),
@@ -191,8 +193,8 @@ func (o *Options) Validate() error {
 	if err := o.validateAddresses(); err != nil {
 		return err
 	}
-	switch httpapi.GatewaySource(o.GatewaySource) {
-	case httpapi.GatewayPool, httpapi.GatewayHost:
+	switch o.GatewaySource {
+	case gatewayPool, gatewayHost:
 	default:
 		return fmt.Errorf("--gateway-source %q is not pool or host", o.GatewaySource)
 	}

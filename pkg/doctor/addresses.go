@@ -3,8 +3,10 @@ package doctor
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -115,6 +117,38 @@ func leasesDraining(f *facts) (out []Finding) {
 		})
 	}
 	return out
+}
+
+// leasesOutdated finds pools with leases that were given other settings than the pool has now.
+func leasesOutdated(f *facts) []Finding {
+	counts := map[string]*lease.Outdated{}
+	for i := range f.Leases {
+		l := &f.Leases[i]
+		if p := f.pools[l.Pool]; counts[l.Pool] == nil && p != nil && p.Valid() && !p.Terminating {
+			counts[l.Pool] = lease.NewOutdated(p.Settings())
+		}
+		if o := counts[l.Pool]; o != nil {
+			o.Add(*l)
+		}
+	}
+	return eachPool(func(_ *facts, p *Pool) (Finding, bool) {
+		o := counts[p.Name]
+		if o == nil || o.Leases == 0 {
+			return Finding{}, false
+		}
+		var by []string
+		for _, name := range lease.SettingNames() {
+			if n := o.By[name]; n > 0 {
+				by = append(by, fmt.Sprintf("%s (%d)", name, n))
+			}
+		}
+		fix := "bcsnetctl lease list --outdated"
+		if p.BlockSize == 0 { // leases of blocks name the block
+			fix += " --pool " + p.Name
+		}
+		return onPool(p, fmt.Sprintf("%s %s given something else than the pool says now: %s",
+			humanize.Plural(o.Leases, "lease"), humanize.OneOr(o.Leases, "was", "were"), strings.Join(by, ", ")), fix), true
+	})(f)
 }
 
 // longMigration is for how long two pods of a virtual machine may have its address before that is a finding.

@@ -261,6 +261,14 @@ func addressChecks() []Check {
 		Impact:  "none: the holder keeps the address, and nobody gets it afterwards",
 		Mend:    "Nothing, or recreate the pod to finish at once.",
 	}, {
+		ID: "lease-outdated", Group: GroupAddresses, Severity: Warning, Needs: leases, run: leasesOutdated,
+		Title: "pods run with other settings than their pool has",
+		Meaning: "The gateway, VLAN, MTU, routes or DNS of the pool have changed since the pods were given theirs. A " +
+			"gateway that a host or an annotation named does not count, and neither do leases of which it is not known what was " +
+			"given: those of an earlier release, of owners without a container, and those made again from what pods report.",
+		Impact: "the pods keep what they were given until they end, and it may not fit the network any more",
+		Mend:   "Make the pods again that the command lists, as with `kubectl rollout restart`, or change the pool back.",
+	}, {
 		ID: "lease-two-pods", Group: GroupAddresses, Severity: Warning, Needs: []Part{PartAddresses}, run: leasesOfTwoPods,
 		Title: "a virtual machine has had its address in two pods for long",
 		Meaning: "The machine has been migrating live for more than an hour, or its migration has ended and one " +

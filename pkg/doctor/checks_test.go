@@ -222,6 +222,19 @@ func poolCases() map[string]checkCase {
 		"a pool in the Service network": {func(s *doctor.Snapshot) { s.Services = []netip.Prefix{netip.MustParsePrefix("10.1.0.28/30")} },
 			[]string{"pool-overlaps-service-network pool/blue: 10.1.0.28-10.1.0.29 are in the network 10.1.0.28/30 of the " +
 				"cluster's Services"}},
+		"pods of a pool that has changed": {func(s *doctor.Snapshot) {
+			was := s.Pools[0].Settings()
+			was.VLAN, was.DNS = 7, &lease.DNS{Nameservers: []string{"10.0.0.2"}}
+			s.Leases[0].Given = lease.NewGiven(was)
+		}, []string{"lease-outdated pool/blue: 1 lease was given something else than the pool says now: vlan (1), dns (1)"}},
+		"pods of a pool that has not changed": {func(s *doctor.Snapshot) {
+			s.Leases[0].Given = lease.NewGiven(s.Pools[0].Settings())
+		}, nil},
+		"a pod whose host named its gateway": {func(s *doctor.Snapshot) {
+			was := s.Pools[0].Settings()
+			was.Gateway, was.GatewayFrom = addr("10.1.0.9"), lease.FromHost
+			s.Leases[0].Given = lease.NewGiven(was)
+		}, nil},
 		"a pool in the nodes' subnet": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.9")) }, nil},
 		"a node's address that a pod holds": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.20")) },
 			[]string{"node-address-held ip/10.1.0.20: node node-1 has it, and so has default/web-0"}},

@@ -20,7 +20,7 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 		return nil, "", err
 	}
 	addHolderAttrs(r.Context(), in.Host, in.ContainerID, in.PodNamespace, in.PodName, in.Owner)
-	request, gateway, err := parseAllocate(in)
+	request, err := parseAllocate(in)
 	if err == nil {
 		err = s.fitLengths(in.IPAddr)
 	}
@@ -40,7 +40,7 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 	}
 	answered := make([]string, 0, len(addresses))
 	for _, a := range addresses {
-		out.IPs = append(out.IPs, wireAddress(a, s.gateway(a, request.Host, gateway)))
+		out.IPs = append(out.IPs, wireAddress(a))
 		answered = append(answered, a.Addr.String())
 		out.Migration = out.Migration || a.Migration
 	}
@@ -67,19 +67,19 @@ func hostOf(a allocator.Address, r allocator.Request) netip.Addr {
 }
 
 // parseAllocate checks the fields of an ADD in the order in which the released allocator does.
-func parseAllocate(in wire.AllocateRequest) (r allocator.Request, gateway netip.Addr, err error) {
+func parseAllocate(in wire.AllocateRequest) (r allocator.Request, err error) {
 	if err := complete(in.Host, in.ContainerID, in.PodName, in.PodNamespace, in.Owner); err != nil {
-		return r, gateway, err
+		return r, err
 	}
 	if err := bounded(allocateFields(in)...); err != nil {
-		return r, gateway, err
+		return r, err
 	}
 	if err := interfaceName(in.IfName); err != nil {
-		return r, gateway, err
+		return r, err
 	}
 	if in.Owner == "" {
 		if err := podNames(in.PodNamespace, in.PodName); err != nil {
-			return r, gateway, err
+			return r, err
 		}
 	}
 	r = allocator.Request{
@@ -88,19 +88,19 @@ func parseAllocate(in wire.AllocateRequest) (r allocator.Request, gateway netip.
 		CNINetwork: in.CNINetwork,
 	}
 	if r.Host, err = parseHost(in.Host); err != nil {
-		return r, gateway, err
+		return r, err
 	}
 	if r.Addrs, err = parseAddresses(in.IPAddr); err != nil {
-		return r, gateway, err
+		return r, err
 	}
 	if r.Families, err = parseFamilies(in.IPFamilyPolicy, in.IPFamilies, r.Addrs); err != nil {
-		return r, gateway, err
+		return r, err
 	}
 	if r.StartedAt, err = parseStarted(in.StartedAt); err != nil {
-		return r, gateway, err
+		return r, err
 	}
-	gateway, err = parseGateway(in.HostGateway)
-	return r, gateway, err
+	r.HostGateway, err = parseGateway(in.HostGateway)
+	return r, err
 }
 
 func allocateFields(in wire.AllocateRequest) []field {
@@ -135,24 +135,6 @@ func whose(host, containerID, podName, podNamespace, owner string) error {
 		return ipam.Refuse(ipam.ReasonBadRequest, "owner stands in place of podName and podNamespace: give one or the other")
 	}
 	return nil
-}
-
-// gateway returns what the answer names: the pool's, or, where the service is configured so and the address
-// lies in the subnet, the one of the request or of the node. That replaces a gateway: a network without a router has
-// none.
-func (s *Service) gateway(a allocator.Address, host, asked netip.Addr) string {
-	if !a.Lease.Gateway.IsValid() {
-		return ""
-	}
-	subnet := netip.PrefixFrom(a.Addr, a.Bits)
-	if s.options.Gateway == GatewayHost {
-		for _, g := range []netip.Addr{asked, s.options.NodeGateway(host)} {
-			if g.IsValid() && subnet.Contains(g) && g != a.Addr {
-				return g.String()
-			}
-		}
-	}
-	return a.Lease.Gateway.String()
 }
 
 // fitLengths refuses an address of ipAddr that is written with another length than its pool has.

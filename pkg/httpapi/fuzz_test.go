@@ -39,7 +39,7 @@ func FuzzBody(f *testing.F) {
 		}
 		var in wire.AllocateRequest
 		if !refused(s.decode(r, body, &in)) {
-			got, _, err := parseAllocate(in)
+			got, err := parseAllocate(in)
 			if !refused(err) && (!got.Host.IsValid() || got.ContainerID == "" && got.Owner == "" || got.Owner == "" &&
 				(got.PodName == "" || got.Namespace == "") ||
 				len(got.Addrs) > 2 || len(got.ContainerID) > maxContainerID || len(got.IfName) > maxIfName ||

@@ -17,17 +17,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// GatewaySource says where the gateway of an answer comes from.
-type GatewaySource string
-
-// Values of GatewaySource.
-const (
-	// GatewayPool: always the pool's.
-	GatewayPool GatewaySource = "pool"
-	// GatewayHost: the request's hostGateway, else the annotation of the node, else the pool's.
-	GatewayHost GatewaySource = "host"
-)
-
 // Options are what a service is configured with. New checks them, and nothing changes them afterwards. What may be nil
 // says so.
 type Options struct {
@@ -43,11 +32,6 @@ type Options struct {
 	// Trouble returns why this replica, although it is ready, can decide nothing at present; nil when it can. It fails
 	// /readyz alone: requests are tried all the same. It may be nil.
 	Trouble func() error
-	// Gateway reports whether a host may replace the pool's gateway.
-	Gateway GatewaySource
-	// NodeGateway is the gateway that the node of a host names in its annotation; invalid for none. With GatewayPool it
-	// may be nil.
-	NodeGateway func(host netip.Addr) netip.Addr
 	// Refused is called for every pod that got no address; it must not wait. It may be nil.
 	Refused func(allocator.Request, *ipam.Refusal)
 	// Contested is called for every address that a container was given and that somebody else answers for, unless the same
@@ -78,7 +62,7 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// validate returns the first thing that is missing or that cannot be.
+// validate returns the first thing that is missing.
 func (o Options) validate() error {
 	for _, of := range []struct {
 		name  string
@@ -86,16 +70,12 @@ func (o Options) validate() error {
 	}{
 		{"Index", o.Index != nil}, {"Leases", o.Leases != nil}, {"Allocator", o.Allocator != nil},
 		{"Galaxy", o.Galaxy != nil}, {"Scheduling", o.Scheduling != nil}, {"Ready", o.Ready != nil},
-		{"NodeGateway", o.NodeGateway != nil || o.Gateway == GatewayPool},
 		{"Peers", o.Peers != nil}, {"Forwarder", o.Forwarder != nil}, {"Version", o.Version != nil},
 		{"Metrics", o.Metrics != nil}, {"Gatherer", o.Gatherer != nil}, {"Log", o.Log != nil},
 	} {
 		if !of.given {
 			return fmt.Errorf("the HTTP service cannot do without the option %s", of.name)
 		}
-	}
-	if o.Gateway != GatewayPool && o.Gateway != GatewayHost {
-		return fmt.Errorf("the gateway source %q is neither %s nor %s", o.Gateway, GatewayPool, GatewayHost)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func newFixture(t testing.TB, change ...func(*Options)) *fixture {
 	f.Options = Options{
 		Allocator: allocator.New(index, leases, nil, nil, gone.Rule{}, log),
 		Peers:     peers, Forwarder: NewForwarder(peers, nil, f.registry, log),
-		Galaxy: &galaxyrest.Service{Index: index}, Scheduling: &scheduling.Extender{}, Gateway: GatewayPool,
+		Galaxy: &galaxyrest.Service{Index: index}, Scheduling: &scheduling.Extender{},
 		Index: index, Leases: leases, Ready: func() error { return nil }, Metrics: NewMetrics(f.registry),
 		Gatherer: f.registry,
 		Version:  func(context.Context) Versions { return Versions{Version: "v1", Go: "go1"} },
@@ -78,16 +78,12 @@ func knows(g Gate) func(*Options) { return func(o *Options) { o.Gate = g } }
 
 func plainHTTP(o *Options) { o.PlainHTTP = true }
 
-// No service is made without what it needs, or with what cannot be.
+// No service is made without what it needs.
 func TestOptions(t *testing.T) {
 	good := newFixture(t).Options
 	for name, change := range map[string]func(*Options){
 		"the option Index": func(o *Options) { o.Index = nil }, "the option Ready": func(o *Options) { o.Ready = nil },
-		"the option Log":         func(o *Options) { o.Log = nil },
-		"the option NodeGateway": func(o *Options) { o.Gateway = GatewayHost },
-		`the gateway source "elsewhere"`: func(o *Options) {
-			o.Gateway, o.NodeGateway = "elsewhere", func(a netip.Addr) netip.Addr { return a }
-		},
+		"the option Log": func(o *Options) { o.Log = nil },
 	} {
 		o := good
 		change(&o)

@@ -14,8 +14,8 @@ func wireLease(l lease.Lease) wire.Lease {
 		ContainerID: l.ContainerID, IfName: l.IfName, PodName: l.PodName, PodNamespace: l.Namespace,
 		PodUID: l.PodUID, Owner: l.Owner, CNINetwork: l.CNINetwork, UpdateTime: store.FormatTime(l.Updated),
 	}
-	if l.Gateway.IsValid() {
-		w.Gateway = l.Gateway.String()
+	if g := l.UsedGateway(); g.IsValid() {
+		w.Gateway = g.String()
 	}
 	if l.Host.IsValid() {
 		w.Host = l.Host.String()
@@ -34,19 +34,22 @@ func wireLease(l lease.Lease) wire.Lease {
 	return w
 }
 
-func wireAddress(a allocator.Address, gateway string) wire.Address {
+func wireAddress(a allocator.Address) wire.Address {
+	link := a.Settings.Link
 	w := wire.Address{
-		IPAddr: a.Addr.String(), Gateway: gateway, Mask: a.Bits, Pool: a.Pool,
-		VLAN: a.Link.VLAN, MTU: a.Link.MTU, MacAddr: ipaddr.MAC(a.Addr),
+		IPAddr: a.Addr.String(), Mask: a.Bits, Pool: a.Pool, VLAN: link.VLAN, MTU: link.MTU, MacAddr: ipaddr.MAC(a.Addr),
 	}
-	for _, r := range a.Link.Routes {
+	if g := a.Settings.Gateway; g.IsValid() {
+		w.Gateway = g.String()
+	}
+	for _, r := range link.Routes {
 		route := wire.Route{Dst: r.Dst.String()}
 		if r.GW.IsValid() {
 			route.GW = r.GW.String()
 		}
 		w.Routes = append(w.Routes, route)
 	}
-	if d := a.Link.DNS; d != nil {
+	if d := link.DNS; d != nil {
 		w.DNS = &wire.DNS{Nameservers: d.Nameservers, Domain: d.Domain, Search: d.Search, Options: d.Options}
 	}
 	return w

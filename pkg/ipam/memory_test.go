@@ -59,6 +59,8 @@ func fleet(p Pool, n int) []lease.Lease {
 		return a
 	}
 	leases := make([]lease.Lease, 0, n)
+	given := p.Settings()
+	given.VLAN, given.MTU, given.DNS = 120, 9000, &lease.DNS{Nameservers: []string{"10.0.0.2", "10.0.0.3"}}
 	for i := range n {
 		u := bytes(16)
 		leases = append(leases, lease.Lease{
@@ -68,6 +70,7 @@ func fleet(p Pool, n int) []lease.Lease {
 				IfName:    lease.DefaultIfName,
 				Namespace: fmt.Sprintf("team-%02d", i%40), PodName: fmt.Sprintf("checkout-services-%x-%x", bytes(5), bytes(3)),
 				PodUID: fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]), StartedAt: now,
+				Given: lease.NewGiven(given),
 			},
 			Updated: now, HeldFinalizer: true,
 		})
@@ -96,6 +99,8 @@ func migrating(leases []lease.Lease) {
 		h := leases[i].Holder
 		h.ContainerID, h.PodName = "f"+h.ContainerID[1:], h.PodName+"-target"
 		h.PodUID, h.Namespace, h.IfName = "f"+h.PodUID[1:], strings.Clone(h.Namespace), strings.Clone(h.IfName)
+		fields, _ := h.Given.Fields()
+		h.Given = lease.GivenOf(fields)
 		h.Host = ipaddr.Advance(h.Host, 20)
 		leases[i].Other = &h
 	}

@@ -66,7 +66,7 @@ type Pool struct {
 	Block bool
 	// Cordoned and Terminating pools hand out nothing.
 	Cordoned, Terminating bool
-	Link                  Link
+	Link                  lease.Link
 }
 
 // Order is which free address of a pool a request gets.
@@ -89,30 +89,15 @@ func (p Pool) start(spread uint64) uint64 {
 	return spread
 }
 
-// Link has what the CNI plugin gets of a pool beside the address.
-type Link struct {
-	VLAN, MTU int
-	Routes    []Route
-	DNS       *DNS
-}
-
-// Route for the pod; GW is invalid where the gateway of the pool is meant.
-type Route struct {
-	Dst netip.Prefix
-	GW  netip.Addr
-}
-
-// DNS is the resolver configuration of the CNI specification.
-type DNS struct {
-	Nameservers []string
-	Domain      string
-	Search      []string
-	Options     []string
-}
-
 // Params returns what an address of the pool takes from it.
 func (p Pool) Params() lease.Params {
 	return lease.Params{Pool: p.Name, Bits: p.Plan.Subnet.Bits(), Gateway: p.Plan.Gateway}
+}
+
+// Settings returns what an answer says of an address of the pool beside the address itself, unless a host or an
+// annotation names another gateway.
+func (p Pool) Settings() lease.Settings {
+	return lease.Settings{Gateway: p.Plan.Gateway, Link: p.Link}
 }
 
 // Bound reports whether the pool is for certain namespaces alone, whether or not there are any of them at present.

@@ -35,7 +35,10 @@ type record struct {
 }
 
 // attachedBy is what the interfaces of very many containers have in common.
-type attachedBy struct{ ifName, cniNetwork string }
+type attachedBy struct {
+	ifName, cniNetwork string
+	given              lease.Given
+}
 
 // extra is what few leases have.
 type extra struct {
@@ -72,7 +75,7 @@ func pack(l lease.Lease) *record {
 		addr: l.Addr, version: l.Version, epoch: l.Epoch, bound: l.BoundVersion, state: l.State,
 		updated: nanos(l.Updated), started: nanos(l.StartedAt),
 		params: unique.Make(l.Params), host: unique.Make(l.Host),
-		attached: unique.Make(attachedBy{l.IfName, l.CNINetwork}), namespace: unique.Make(l.Namespace),
+		attached: unique.Make(attachedBy{l.IfName, l.CNINetwork, l.Given}), namespace: unique.Make(l.Namespace),
 		ids:          container.bytes + uid.bytes + podName + string(l.History),
 		lenContainer: uint16(len(container.bytes)), lenUID: uint16(len(uid.bytes)), lenName: uint8(len(podName)),
 		setSize: uint8(l.SetSize), slot: uint8(l.Slot),
@@ -99,8 +102,9 @@ func (r *record) lease() lease.Lease {
 		Addr: r.addr, Version: r.version, Epoch: r.epoch, State: r.state, Params: r.params.Value(),
 		Holder: lease.Holder{
 			Host: r.host.Value(), ContainerID: r.container().hex(), IfName: r.ifName(),
-			CNINetwork: r.attached.Value().cniNetwork, AddressNamed: r.has(flagAddressNamed),
-			Namespace: r.namespace.Value(), PodName: r.podName(), PodUID: r.uid().uuid(), UIDNamed: r.has(flagUIDNamed),
+			CNINetwork: r.attached.Value().cniNetwork, Given: r.attached.Value().given,
+			AddressNamed: r.has(flagAddressNamed),
+			Namespace:    r.namespace.Value(), PodName: r.podName(), PodUID: r.uid().uuid(), UIDNamed: r.has(flagUIDNamed),
 			SetSize: int(r.setSize), Slot: int(r.slot), StartedAt: fromNanos(r.started), BoundVersion: r.bound,
 		},
 		Updated:       fromNanos(r.updated),

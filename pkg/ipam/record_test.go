@@ -34,7 +34,7 @@ func aWildLease(t *rapid.T) lease.Lease {
 			PodUID: text("uid", realisticUID, strings.Replace(realisticUID, "-", "0", 1), "{"+realisticUID[1:35]+"}"),
 			Owner:  text("owner"), SetSize: rapid.IntRange(0, 16).Draw(t, "set size"), StartedAt: when("started"),
 			Termination:  time.Duration(rapid.Int32Range(0, math.MaxInt32).Draw(t, "termination")) * time.Second,
-			BoundVersion: rapid.Uint64().Draw(t, "bound"),
+			BoundVersion: rapid.Uint64().Draw(t, "bound"), Given: lease.Given(text("given", "{}", `{"vlan":7}`)),
 		},
 		Retention: lease.Retention{
 			Fixed: rapid.Bool().Draw(t, "fixed"), PodPrimaryKey: text("key"), ExpiredTime: text("expired"),

@@ -6,16 +6,18 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Which fields of a block do nothing: those that it sets otherwise than its parent, as far as it did not before.
 func TestUnheeded(t *testing.T) {
 	dns := func(server string) option {
-		return func(p *Pool) { p.Link.DNS = &DNS{Nameservers: []string{server}} }
+		return func(p *Pool) { p.Link.DNS = &lease.DNS{Nameservers: []string{server}} }
 	}
 	linked := func(p *Pool) {
 		p.Link.VLAN, p.Link.MTU, p.Cooldown, p.MaxPerHost, p.MaxPerNamespace = 7, 1400, time.Minute, 3, 5
-		p.Quotas, p.Link.Routes = map[string]int{"shop": 2}, []Route{{GW: ip("10.0.0.9")}}
+		p.Quotas, p.Link.Routes = map[string]int{"shop": 2}, []lease.Route{{GW: ip("10.0.0.9")}}
 	}
 	gateway := func(a string) option { return func(p *Pool) { p.Plan.Gateway = ip(a) } }
 	parent := part(t, "net", "10.0.0.0/24", splitInto(27), hosts(host1), network("prod"), linked, dns("10.0.0.53"))
@@ -41,7 +43,7 @@ func TestUnheeded(t *testing.T) {
 				func(p *Pool) {
 					p.NamespaceSelector, p.NotDefault, p.Plan.Excluded = oneLabel("a=b"), true, mustSet(t, "10.0.0.70")
 					p.Link.VLAN, p.Link.MTU, p.Cooldown, p.MaxPerHost, p.MaxPerNamespace = 8, 1500, time.Hour, 4, 6
-					p.Quotas, p.Link.Routes = map[string]int{"shop": 3}, []Route{{}}
+					p.Quotas, p.Link.Routes = map[string]int{"shop": 3}, []lease.Route{{}}
 				}), []string{
 				"gateway", "hostSubnets", "hostSelector", "excludeIPs", "namespaceSelector", "default", "priority",
 				"maxPerHost", "maxPerNamespace", "quotas", "vlan", "mtu", "routes", "dns", "cooldown",

@@ -103,6 +103,10 @@ func (q *fastDecoder) status(name []byte, s *v1.BCSNetIPStatus) {
 		q.text(&s.CNINetworkNamedBy)
 	case "addressNamedBy":
 		q.text(&s.AddressNamedBy)
+	case "given":
+		q.given(&s.Given)
+	case "givenTo":
+		q.text(&s.GivenTo)
 	case "owner":
 		q.text(&s.Owner)
 	case "supersededContainerIDs":
@@ -163,9 +167,39 @@ func (q *fastDecoder) second(name []byte, s *v1.SecondAttachment) {
 		q.text(&s.BoundVersion)
 	case "cniNetwork":
 		q.text(&s.CNINetwork)
+	case "given":
+		q.given(&s.Given)
 	default:
 		q.failed = true
 	}
+}
+
+func (q *fastDecoder) given(to **v1.GivenSettings) {
+	q.failed = q.failed || *to != nil // twice: the JSON package mixes the two
+	s := &v1.GivenSettings{}
+	*to = s
+	q.object(func(name []byte) {
+		switch string(name) {
+		case "gateway":
+			q.text(&s.Gateway)
+		case "gatewayFrom":
+			q.text(&s.GatewayFrom)
+		case "vlan":
+			s.VLAN = int32(q.number(math.MaxInt32))
+		case "mtu":
+			s.MTU = int32(q.number(math.MaxInt32))
+		case "routes":
+			q.texts(&s.Routes)
+		case "routesDigest":
+			q.text(&s.RoutesDigest)
+		case "dns":
+			q.texts(&s.DNS)
+		case "dnsDigest":
+			q.text(&s.DNSDigest)
+		default:
+			q.failed = true
+		}
+	})
 }
 
 func (q *fastDecoder) conflict(name []byte, c *v1.AddressConflict) {

@@ -9,6 +9,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Pool reads a BCSNetPool. What is wrong with its spec stands in the Problem of the answer; such a pool
@@ -99,14 +100,14 @@ func PlanSpec(o *v1.BCSNetPool) ipam.PlanSpec {
 	}
 }
 
-func link(o *v1.BCSNetPool) (ipam.Link, error) {
-	l := ipam.Link{VLAN: int(o.Spec.VLAN), MTU: int(o.Spec.MTU)}
+func link(o *v1.BCSNetPool) (lease.Link, error) {
+	l := lease.Link{VLAN: int(o.Spec.VLAN), MTU: int(o.Spec.MTU)}
 	for i, r := range o.Spec.Routes {
 		dst, err := netip.ParsePrefix(r.Dst)
 		if err != nil {
 			return l, fmt.Errorf("routes[%d]: %q is not a CIDR", i, r.Dst)
 		}
-		route := ipam.Route{Dst: dst}
+		route := lease.Route{Dst: dst}
 		if r.GW != "" {
 			if route.GW, err = ipaddr.ParseAddr(r.GW); err != nil {
 				return l, fmt.Errorf("routes[%d]: gw: %w", i, err)
@@ -115,7 +116,7 @@ func link(o *v1.BCSNetPool) (ipam.Link, error) {
 		l.Routes = append(l.Routes, route)
 	}
 	if d := o.Spec.DNS; d != nil {
-		l.DNS = &ipam.DNS{Nameservers: d.Nameservers, Domain: d.Domain, Search: d.Search, Options: d.Options}
+		l.DNS = &lease.DNS{Nameservers: d.Nameservers, Domain: d.Domain, Search: d.Search, Options: d.Options}
 	}
 	return l, nil
 }

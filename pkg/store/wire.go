@@ -37,6 +37,7 @@ func Object(l lease.Lease) *v1.BCSNetIP {
 			PodName: l.PodName, PodNamespace: l.Namespace, PodUID: l.PodUID, PodUIDNamedBy: namedBy(l.UIDNamed, l.Holder),
 			Owner:      l.Owner,
 			CNINetwork: cniNetwork(l.Holder), CNINetworkNamedBy: namedBy(l.CNINetwork != "", l.Holder),
+			Given: given(l.Holder), GivenTo: namedBy(l.Given != "", l.Holder),
 			AddressNamedBy:                namedBy(l.AddressNamed, l.Holder),
 			TerminationGracePeriodSeconds: int32(l.Termination / time.Second),
 			SupersededContainerIDs:        l.Superseded, SetSize: int32(l.SetSize), Slot: int32(l.Slot),
@@ -99,6 +100,9 @@ func Lease(o *v1.BCSNetIP, foreign bool) (lease.Lease, error) {
 	if isNamed(o.Status.CNINetworkNamedBy, l.Holder) {
 		l.CNINetwork = o.Status.CNINetwork
 	}
+	if isNamed(o.Status.GivenTo, l.Holder) {
+		l.Given = readGiven(o.Status.Given)
+	}
 	// What does not parse is kept as it is stored until somebody writes the lease anew.
 	var ok [7]bool
 	l.Gateway, ok[0] = parseAddr(o.Spec.Gateway)
@@ -135,6 +139,22 @@ func cniNetwork(h lease.Holder) string {
 		return ""
 	}
 	return h.CNINetwork
+}
+
+// given returns the field of what a holder's container was given; nil if that is not known.
+func given(h lease.Holder) *v1.GivenSettings {
+	f, ok := h.Given.Fields()
+	if !ok || h.ContainerID == "" {
+		return nil
+	}
+	return new(v1.GivenSettings(f))
+}
+
+func readGiven(s *v1.GivenSettings) lease.Given {
+	if s == nil {
+		return ""
+	}
+	return lease.GivenOf(lease.GivenFields(*s))
 }
 
 // prefix cuts a container's ID to what distinguishes it from others that have had an address: at most 12 bytes, of

@@ -16,6 +16,7 @@ func secondAttachment(h *lease.Holder) *v1.SecondAttachment {
 		PodName: h.PodName, PodUID: h.PodUID, ContainerID: h.ContainerID, IfName: h.IfName, Host: addrString(h.Host),
 		StartedAt: FormatTime(h.StartedAt), TerminationGracePeriodSeconds: int32(h.Termination / time.Second),
 		SupersededContainerIDs: h.Superseded, BoundVersion: formatVersion(h.BoundVersion), CNINetwork: h.CNINetwork,
+		Given: given(*h),
 	}
 }
 
@@ -28,7 +29,7 @@ func readSecond(s *v1.SecondAttachment, first lease.Holder) (h *lease.Holder, ok
 	h = &lease.Holder{
 		ContainerID: s.ContainerID, IfName: s.IfName, Namespace: first.Namespace, PodName: s.PodName, PodUID: s.PodUID,
 		UIDNamed: true, CNINetwork: s.CNINetwork, Superseded: s.SupersededContainerIDs,
-		SetSize: first.SetSize, Slot: first.Slot,
+		SetSize: first.SetSize, Slot: first.Slot, Given: readGiven(s.Given),
 		Termination: time.Duration(max(0, s.TerminationGracePeriodSeconds)) * time.Second,
 	}
 	var okHost, okStart, okBound bool

@@ -77,6 +77,7 @@ func drawLease(t *rapid.T) lease.Lease {
 	if l.ContainerID != "" {
 		l.UIDNamed, l.AddressNamed = rapid.Bool().Draw(t, "UID named"), rapid.Bool().Draw(t, "address named")
 		l.CNINetwork = text("CNI network")
+		l.Given = drawGiven(t)
 	}
 	if rapid.Bool().Draw(t, "contested") {
 		l.Conflict = &lease.Conflict{
@@ -106,8 +107,31 @@ func drawLease(t *rapid.T) lease.Lease {
 
 			BoundVersion: rapid.Uint64().Draw(t, "second bound"),
 		}
+		if l.Other.ContainerID != "" {
+			l.Other.Given = drawGiven(t)
+		}
 	}
 	return l
+}
+
+// drawGiven draws what a container was given, or that it is not known.
+func drawGiven(t *rapid.T) lease.Given {
+	if rapid.Bool().Draw(t, "not known what was given") {
+		return ""
+	}
+	s := lease.Settings{Link: lease.Link{
+		VLAN: rapid.IntRange(0, 4094).Draw(t, "vlan"), MTU: rapid.IntRange(0, 65535).Draw(t, "mtu"),
+	}}
+	if rapid.Bool().Draw(t, "with a gateway") {
+		s.Gateway = drawIPv4.Draw(t, "given gateway")
+	}
+	for range rapid.IntRange(0, 8).Draw(t, "given routes") {
+		s.Routes = append(s.Routes, lease.Route{Dst: netip.PrefixFrom(drawIPv4.Draw(t, "given dst"), 16)})
+	}
+	if search := rapid.SliceOfN(drawText, 0, 8).Draw(t, "given search"); len(search) > 0 {
+		s.DNS = &lease.DNS{Search: search}
+	}
+	return lease.NewGiven(s)
 }
 
 // What is written is read back, whole.
@@ -501,13 +525,13 @@ func TestPool(t *testing.T) {
 		Hosts:       map[netip.Addr]struct{}{netip.MustParseAddr("192.0.2.1"): {}},
 		HostSubnets: ipam.Networks{netip.MustParsePrefix("198.51.100.0/24"): {}}, HostSelector: rackSelector,
 		Namespaces: map[string]struct{}{"a": {}},
-		Link: ipam.Link{
+		Link: lease.Link{
 			VLAN: 7, MTU: 9000,
-			Routes: []ipam.Route{
+			Routes: []lease.Route{
 				{Dst: netip.MustParsePrefix("10.1.0.0/16")},
 				{Dst: netip.MustParsePrefix("10.2.0.0/16"), GW: netip.MustParseAddr("10.0.0.2")},
 			},
-			DNS: &ipam.DNS{Nameservers: []string{"10.0.0.53"}, Domain: "d", Search: []string{"s"}, Options: []string{"o"}},
+			DNS: &lease.DNS{Nameservers: []string{"10.0.0.53"}, Domain: "d", Search: []string{"s"}, Options: []string{"o"}},
 		},
 	}
 	bySelector := cmp.Comparer(func(a, b ipam.Selector) bool {

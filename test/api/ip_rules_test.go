@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,9 @@ func TestIPRules(t *testing.T) {
 	type edits = []func(*v1.BCSNetIP)
 	spelled := func(a string) edits { return edits{func(o *v1.BCSNetIP) { o.Spec.Address = a }} }
 	status := func(s v1.BCSNetIPStatus) edits { return edits{func(o *v1.BCSNetIP) { o.Status = s }} }
+	given := func(s v1.GivenSettings) edits {
+		return status(v1.BCSNetIPStatus{Status: v1.IPActive, ContainerID: "c1", Given: &s, GivenTo: "c1"})
+	}
 	tests := map[string]struct {
 		name  string
 		edits edits
@@ -125,6 +129,43 @@ func TestIPRules(t *testing.T) {
 		}},
 		"interface is too long": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{IfName: strings.Repeat("e", 16)}), want: []string{
 			"status.ifName: Too long: may not be more than 15 bytes",
+			unchecked,
+		}},
+		"what was given": {name: "10.0.0.20", edits: given(v1.GivenSettings{
+			Gateway: "2001:db8::1", GatewayFrom: "Host", VLAN: 4094, MTU: 65535,
+			Routes: []string{"10.8.0.0/16", "2001:db8::/32 via 2001:db8::9"}, DNS: []string{"nameserver 10.0.0.2", "search a b"},
+		})},
+		"nothing was given":  {name: "10.0.0.20", edits: given(v1.GivenSettings{})},
+		"digests were given": {name: "10.0.0.20", edits: given(v1.GivenSettings{RoutesDigest: "0123456789abcdef", DNSDigest: "0123456789abcdef"})},
+		"a gateway that is none": {name: "10.0.0.20", edits: given(v1.GivenSettings{Gateway: "gw"}), want: []string{
+			`status.given.gateway: Invalid value: "gw": status.given.gateway in body should match '^[0-9a-f.:]*$'`,
+		}},
+		"a gateway of nobody": {name: "10.0.0.20", edits: given(v1.GivenSettings{GatewayFrom: "Router"}), want: []string{
+			`status.given.gatewayFrom: Unsupported value: "Router": supported values: "Host", "Annotation"`,
+			unchecked,
+		}},
+		"a VLAN above all": {name: "10.0.0.20", edits: given(v1.GivenSettings{VLAN: 4095}), want: []string{
+			"status.given.vlan: Invalid value: 4095: status.given.vlan in body should be less than or equal to 4094",
+		}},
+		"an MTU below zero": {name: "10.0.0.20", edits: given(v1.GivenSettings{MTU: -1}), want: []string{
+			"status.given.mtu: Invalid value: -1: status.given.mtu in body should be greater than or equal to 0",
+		}},
+		"a route that is none": {name: "10.0.0.20", edits: given(v1.GivenSettings{Routes: []string{"10.8.0.0"}}), want: []string{
+			`status.given.routes[0]: Invalid value: "10.8.0.0": status.given.routes[0] in body should match '^[0-9a-f.:]+/[0-9]{1,3}( via [0-9a-f.:]+)?$'`,
+		}},
+		"too many routes": {name: "10.0.0.20", edits: given(v1.GivenSettings{Routes: slices.Repeat([]string{"::/0"}, 33)}), want: []string{
+			"status.given.routes: Too many: 33: must have at most 32 items",
+			unchecked,
+		}},
+		"a long line of DNS": {name: "10.0.0.20", edits: given(v1.GivenSettings{DNS: []string{strings.Repeat("d", 129)}}), want: []string{
+			"status.given.dns[0]: Too long: may not be more than 128 bytes",
+			unchecked,
+		}},
+		"a digest that is none": {name: "10.0.0.20", edits: given(v1.GivenSettings{DNSDigest: "0123456789ABCDEF"}), want: []string{
+			`status.given.dnsDigest: Invalid value: "0123456789ABCDEF": status.given.dnsDigest in body should match '^[0-9a-f]{16}$'`,
+		}},
+		"given to a long name": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{GivenTo: strings.Repeat("c", 17)}), want: []string{
+			"status.givenTo: Too long: may not be more than 16 bytes",
 			unchecked,
 		}},
 		"a conflict": {name: "10.0.0.20", edits: status(v1.BCSNetIPStatus{

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -18,6 +19,9 @@ type LeaseQuery struct {
 	Selectors
 	Pool, Host, Status, Namespace, Pod, Claim string
 	allNamespaces                             bool
+	// OnlyOutdated leaves out all but the leases that outdated has.
+	OnlyOutdated bool
+	outdated     *Outdated
 	// Cooling says which of the addresses cool; nil where that is not shown.
 	Cooling *Cooldowns
 }
@@ -29,6 +33,8 @@ func (q *LeaseQuery) AddTo(s *app.App, cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&q.Namespace, "namespace", "n", "", "only addresses of pods in this `NAMESPACE`")
 	cmd.Flags().BoolVarP(&q.allNamespaces, "all-namespaces", "A", false, "addresses of all namespaces, the default")
 	cmd.Flags().StringVar(&q.Claim, "claim", "", "only addresses of this `CLAIM`, as NAMESPACE/NAME")
+	cmd.Flags().BoolVar(&q.OnlyOutdated, "outdated", false,
+		"only addresses whose pods run with another gateway, VLAN or MTU, or other routes or DNS, than their pool has now")
 	q.AddFields(cmd, "addresses", "status.podName=web-0")
 	q.AddLabels(cmd, "addresses")
 	app.CompleteWith(cmd, "pool", CompletePools(s))
@@ -65,6 +71,22 @@ func (q *LeaseQuery) Validate() error {
 	}
 	return q.Selectors.Validate()
 }
+
+// ReadOutdated reads what the query needs to know which leases are outdated, if it asks for that. It returns the
+// columns of its list, and the function that says afterwards what is not known.
+func (q *LeaseQuery) ReadOutdated(ctx context.Context, s *app.App, columns []printer.Column[lease.Lease]) (
+	all []printer.Column[lease.Lease], remark func(), err error,
+) {
+	if q.OnlyOutdated {
+		if q.outdated, err = NewOutdated(ctx, s); err != nil {
+			return nil, nil, err
+		}
+	}
+	return q.outdated.in(columns), func() { q.outdated.Remark(s) }, nil
+}
+
+// leavesOut reports whether the query is about outdated leases, and a lease is none.
+func (q *LeaseQuery) leavesOut(l lease.Lease) bool { return q.outdated != nil && !q.outdated.add(l) }
 
 // terms lists the conditions in the order of the flags: each with its field and its noun for a sentence.
 func (q *LeaseQuery) terms() (out []struct{ field, noun, value string }) {
@@ -124,6 +146,9 @@ func (q *LeaseQuery) Empty(ctx context.Context, s *app.App, noun string) error {
 		if t.field != "status.status" || noun != "leases" {
 			with = append(with, t.noun+" "+t.value)
 		}
+	}
+	if q.OnlyOutdated {
+		with = append(with, "outdated settings")
 	}
 	s.Say.Note("no %s in %s", WithWords(noun, append(with, q.Words()...)), s.Where())
 	return nil

@@ -34,6 +34,9 @@ func (q *LeaseQuery) Each(ctx context.Context, s *app.App, objects bool, fn func
 		return err
 	}
 	show := func(l lease.Lease) error {
+		if q.leavesOut(l) {
+			return nil
+		}
 		l.PodUID, l.Superseded = "", nil // no table shows these, and many leases may wait
 		if !q.Cooling.Has(l) {
 			l.History = ""
@@ -71,7 +74,7 @@ func (q *LeaseQuery) eachObject(ctx context.Context, s *app.App, fn func(LeaseRo
 		}
 		for i := range page.Items {
 			l, err := ReadLease(&page.Items[i])
-			if err != nil {
+			if err != nil || q.leavesOut(l) {
 				continue // no address; the schema refuses such names
 			}
 			if err := fn(LeaseRow{Lease: &l, Object: &page.Items[i]}); err != nil {
@@ -89,6 +92,9 @@ func (q *LeaseQuery) eachObject(ctx context.Context, s *app.App, fn func(LeaseRo
 			return err
 		}
 		return Explain(s, q.eachSecond(ctx, leases, func(l lease.Lease) error {
+			if q.leavesOut(l) {
+				return nil
+			}
 			r, err := WithObject(LeaseRow{Lease: &l})
 			if err != nil {
 				return err

@@ -48,7 +48,7 @@ func LeaseColumns(s *app.App, status bool) []printer.Column[lease.Lease] {
 			Name: "CNINETWORK", Wide: true, Least: 10,
 			Cell: func(l lease.Lease) string { return l.CNINetwork },
 		},
-		{Name: "GATEWAY", Wide: true, Least: 15, Cell: func(l lease.Lease) string { return AddrText(l.Gateway) }},
+		{Name: "GATEWAY", Wide: true, Least: 15, Cell: func(l lease.Lease) string { return AddrText(l.UsedGateway()) }},
 		{Name: "CLAIM", Wide: true, Least: 16, Cell: func(l lease.Lease) string { return l.Claim }},
 		{Name: "AGE", Cell: func(l lease.Lease) string { return s.Age(l.Updated) }},
 	}

@@ -44,6 +44,29 @@ func NewFit(before []ipam.Pool, changed ...ipam.Pool) *Fit {
 // Pool returns a pool as it serves, without a name where it is new, and as it would serve.
 func (f *Fit) Pool(name string) (was, is ipam.Pool) { return f.was[name], f.is[name] }
 
+// Children returns the names of the groups and blocks that a pool would have.
+func (f *Fit) Children(name string) (all []string) {
+	for child, p := range f.is {
+		if p.Parent == name {
+			all = append(all, child)
+		}
+	}
+	return all
+}
+
+// Settings returns what answers for addresses of a pool say beside them, and what they would say. A block has the
+// settings of its parent.
+func (f *Fit) Settings(name string) (was, is lease.Settings) {
+	of := func(all map[string]ipam.Pool) lease.Settings {
+		p := all[name]
+		if parent := all[p.Parent]; parent.BlockSize > 0 {
+			p = parent
+		}
+		return p.Settings()
+	}
+	return of(f.was), of(f.is)
+}
+
 // Others returns the other pools as they would be, each by itself.
 func (f *Fit) Others(name string) []ipam.Pool {
 	return slices.DeleteFunc(slices.Clone(f.next), func(p ipam.Pool) bool { return p.Name == name })

@@ -76,6 +76,8 @@ type Holder struct {
 	// BoundVersion is the version with which the holder got the address, where the object was written again since;
 	// 0 stands for the version of the lease.
 	BoundVersion uint64
+	// Given is what the answer to the container said beside the address; empty if that is not known.
+	Given Given
 }
 
 // Who names the holder: namespace/pod, or the owner.

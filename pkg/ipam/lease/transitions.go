@@ -21,8 +21,9 @@ func (l *Lease) stay() {
 }
 
 // Bind gives the address to a holder on the terms of its claim, or moves it to another container of the same
-// holder. It is refused (ok false) when somebody else has it, when a newer container took the holder's place,
-// when the address is reserved for anybody but the holder's claim, and when its object is being deleted.
+// holder. A container keeps what it was given; another one has what its Holder says. It is refused (ok false) when
+// somebody else has it, when a newer container took the holder's place, when the address is reserved for anybody but
+// the holder's claim, and when its object is being deleted.
 func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, ok bool) {
 	if l.Deleting && !failpoint.Broken("deleting") {
 		return l, false
@@ -51,8 +52,9 @@ func Bind(l Lease, p Params, h Holder, s Retention, now time.Time) (next Lease, 
 		switch h.ContainerID {
 		case l.ContainerID:
 			h.CNINetwork, h.BoundVersion = cmp.Or(h.CNINetwork, l.CNINetwork), l.Bound()
+			h.Given = cmp.Or(l.Given, h.Given)
 		case "": // who names no container does not take the address from the one that has it
-			h.ContainerID, h.CNINetwork, h.BoundVersion = l.ContainerID, l.CNINetwork, l.Bound()
+			h.ContainerID, h.CNINetwork, h.BoundVersion, h.Given = l.ContainerID, l.CNINetwork, l.Bound(), l.Given
 		default:
 			h.Superseded = supersede(l.Superseded, l.ContainerID)
 		}

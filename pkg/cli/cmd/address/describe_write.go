@@ -89,6 +89,7 @@ func (v *ipDescribe) head(b *bytes.Buffer, a addressView) {
 	if pool := a.pool(); pool != "" {
 		line("Pool", "%s", pool)
 	}
+	a.givenLines(line)
 	if !a.Updated.IsZero() {
 		line("Since", "%s, %s", resource.TimeText(a.Updated), v.Age(a.Updated))
 	}
@@ -109,10 +110,31 @@ func (a addressView) text() string {
 	if p.Bits > 0 {
 		text += fmt.Sprintf("/%d", p.Bits)
 	}
+	if a.Given.Known() {
+		p.Gateway = a.UsedGateway()
+	}
 	if p.Gateway.IsValid() {
 		text += ", gateway " + p.Gateway.String()
 	}
 	return text
+}
+
+// givenLines say what the holder's container was given, and in what the pool says something else now.
+func (a addressView) givenLines(line func(label, format string, args ...any)) {
+	now := a.named.Settings()
+	given, known := a.Given.Settings(now)
+	if !known {
+		return
+	}
+	if text := resource.SettingsText(given, lease.SettingNames()); text != "" {
+		line("Given", "%s", text)
+	}
+	if !a.exists || !a.named.Valid() {
+		return
+	}
+	if changes := resource.SettingChanges(a.Given, now); changes != "" {
+		line("Outdated", "%s; its pod keeps that until it is made again", changes)
+	}
 }
 
 // holder puts into words who has the address, and what became of it.

@@ -38,6 +38,7 @@ else answered for it is shown as Quarantined.`,
 		Example: `  bcsnetctl ip list --pool blue
   bcsnetctl ip list --pool blue --status Available -o name
   bcsnetctl ip list --host 10.0.0.11 --status Active
+  bcsnetctl ip list --pool blue --outdated
   bcsnetctl ip list --field-selector status.containerID=4f1c2a77 -o wide`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -53,14 +54,14 @@ else answered for it is shown as Quarantined.`,
 func (v *ipList) Complete([]string) error { return nil }
 
 func (v *ipList) Validate() error {
-	if err := v.query.Validate(); err != nil {
-		return err
-	}
-	return v.output.Validate()
+	return validateList(&v.query, &v.output)
 }
 
 func (v *ipList) Run(ctx context.Context) error {
-	columns := resource.LeaseColumns(v.App, true)
+	columns, remark, err := v.query.ReadOutdated(ctx, v.App, resource.LeaseColumns(v.App, true))
+	if err != nil {
+		return err
+	}
 	if v.output.Watch {
 		return watchLeases(ctx, &v.query, v.App, &v.output, columns, countText)
 	}
@@ -72,6 +73,7 @@ func (v *ipList) Run(ctx context.Context) error {
 		return err
 	}
 	defer found.remark(v.App, v.query.Pool)
+	defer remark()
 	if len(found.counts) == 0 {
 		return v.query.Empty(ctx, v.App, "addresses")
 	}

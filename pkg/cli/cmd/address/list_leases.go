@@ -28,6 +28,7 @@ order.`,
 		Example: `  bcsnetctl lease list --host 10.0.0.11
   bcsnetctl lease list -n payments --pod web-0
   bcsnetctl lease list --pool blue -o wide
+  bcsnetctl lease list --outdated
   bcsnetctl lease list --pool blue --watch`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -42,14 +43,14 @@ order.`,
 func (v *leaseList) Complete([]string) error { return nil }
 
 func (v *leaseList) Validate() error {
-	if err := v.query.Validate(); err != nil {
-		return err
-	}
-	return v.output.Validate()
+	return validateList(&v.query, &v.output)
 }
 
 func (v *leaseList) Run(ctx context.Context) error {
-	columns := resource.LeaseColumns(v.App, false)
+	columns, remark, err := v.query.ReadOutdated(ctx, v.App, resource.LeaseColumns(v.App, false))
+	if err != nil {
+		return err
+	}
 	if v.output.Watch {
 		return watchLeases(ctx, &v.query, v.App, &v.output, columns, useText)
 	}
@@ -57,6 +58,7 @@ func (v *leaseList) Run(ctx context.Context) error {
 	if err != nil || v.output.Printer != nil {
 		return err
 	}
+	defer remark()
 	if len(found.counts) == 0 {
 		return v.query.Empty(ctx, v.App, "leases")
 	}

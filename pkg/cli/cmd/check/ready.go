@@ -96,7 +96,7 @@ func (r *run) judge(t *target, pod *corev1.Pod, leases []lease.Lease, x *trouble
 		return true
 	}
 	for _, l := range leases {
-		t.Addrs = append(t.Addrs, nodecheck.Address{Addr: l.Addr, Pool: l.Pool, Gateway: l.Gateway})
+		t.Addrs = append(t.Addrs, nodecheck.Address{Addr: l.Addr, Pool: l.Pool, Gateway: l.UsedGateway()})
 	}
 	t.ReadyIn = now.Sub(t.created)
 	return true

@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 type poolDescribe struct {
@@ -52,7 +53,7 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if v.output.Printer != nil {
+	if v.output.Printer != nil && v.output.Names() {
 		return v.output.Object(v.Out, p.Stored)
 	}
 	side, err := api.Side(ctx, p)
@@ -63,30 +64,63 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 		App: v.App, pool: p, plan: side[p.Name], parent: side[p.Spec.Parent], groups: groupsOf(side, p.Name),
 		byHost: map[netip.Addr]*hostUse{}, charged: map[string]int{}, kept: map[string]int{},
 	}
-	d.nodes = resource.NodesFor(ctx, v.App, p)
+	if from := d.settled(); from.Name != "" && from.Valid() {
+		d.outdated = lease.NewOutdated(from.Settings())
+	}
 	leases, err := v.Leases()
 	if err != nil {
 		return err
 	}
+	if v.output.Printer != nil {
+		return v.print(ctx, api, d, leases)
+	}
+	d.nodes = resource.NodesFor(ctx, v.App, p)
 	if d.plan.NamespaceSelector != nil {
 		if d.labels, err = labelsOfNamespaces(ctx, v.App); err != nil {
 			return err
 		}
 	}
-	query, of := resource.LeaseQuery{Pool: v.name}, d.count
-	if p.Spec.BlockSize > 0 {
-		if err := d.readBlocks(ctx, api); err != nil {
-			return err
-		}
-		query, of = resource.LeaseQuery{}, d.countWithBlocks
-	}
-	if err := leases.Each(ctx, query.Selector(), of); err != nil {
-		return resource.Explain(v.App, err)
+	if err := d.readLeases(ctx, api, leases); err != nil {
+		return err
 	}
 	if d.events, err = resource.RecentEvents(ctx, v.App, p.UID); err != nil && !apierrors.IsForbidden(err) {
 		v.Say.Warn("events cannot be read: %v", resource.Explain(v.App, err))
 	}
 	return d.write()
+}
+
+// print prints the object, and beside it how many leases are outdated if any is. Who may not list leases gets the
+// object alone.
+func (v *poolDescribe) print(ctx context.Context, api *resource.Pools, d *description, leases *store.Client) error {
+	if err := d.readLeases(ctx, api, leases); err != nil && !apierrors.IsForbidden(err) {
+		return err
+	}
+	o := d.pool.Stored
+	if d.outdated != nil && d.outdated.Leases > 0 {
+		o = o.DeepCopy()
+		o.Object["outdated"] = resource.OutdatedObject(d.outdated)
+	}
+	return v.output.Object(v.Out, o)
+}
+
+// settled returns the pool that the settings of leases come from: of a block its parent.
+func (d *description) settled() ipam.Pool {
+	if resource.IsBlock(d.pool) {
+		return d.parent
+	}
+	return d.plan
+}
+
+// readLeases counts the leases of the pool, and of its blocks.
+func (d *description) readLeases(ctx context.Context, api *resource.Pools, leases *store.Client) error {
+	query, of := resource.LeaseQuery{Pool: d.pool.Name}, d.count
+	if d.pool.Spec.BlockSize > 0 {
+		if err := d.readBlocks(ctx, api); err != nil {
+			return err
+		}
+		query, of = resource.LeaseQuery{}, d.countWithBlocks
+	}
+	return resource.Explain(d.App, leases.Each(ctx, query.Selector(), of))
 }
 
 // description gathers what describe shows of a pool.
@@ -110,6 +144,8 @@ type description struct {
 	kept map[string]int
 	// nodes are all, where the pool has host subnets or a host selector.
 	nodes []resource.Node
+	// outdated counts the leases that were given other settings; nil if the pool says nothing that can be read.
+	outdated *lease.Outdated
 	// active and reserved count the leases, retired those of them that the pool no longer lists.
 	active, reserved, retired int64
 	events                    []resource.Event
@@ -132,6 +168,9 @@ func (d *description) count(l lease.Lease) error {
 	}
 	if l.IsRetained() {
 		d.kept[l.Claim]++
+	}
+	if d.outdated != nil {
+		d.outdated.Add(l)
 	}
 	u := d.byHost[l.Host]
 	if u == nil {

@@ -2,11 +2,9 @@ package pool
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -16,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // write prints the sections that have something to say.
@@ -95,8 +94,11 @@ func (d *description) head(b *bytes.Buffer) {
 	if limit := int(p.Spec.MaxPerNamespace); limit > 0 {
 		line("Quota", "%s for each namespace", humanize.Plural(limit, "address"))
 	}
-	if link := linkText(p.Spec); link != "" {
+	if link := resource.SettingsText(d.settled().Settings(), lease.SettingNames()[1:]); link != "" {
 		line("Link", "%s", link)
+	}
+	if text := resource.OutdatedText(d.outdated); text != "" {
+		line("Outdated", "%s", text)
 	}
 	if text := d.namespaces(); text != "" {
 		line("Namespaces", "%s", text)
@@ -155,23 +157,6 @@ func (d *description) ranges(list []string) string {
 		}
 	}
 	return resource.Spell(resource.SetOfEntries(list))
-}
-
-func linkText(s v1.BCSNetPoolSpec) string {
-	var parts []string
-	if s.VLAN != 0 {
-		parts = append(parts, fmt.Sprintf("VLAN %d", s.VLAN))
-	}
-	if s.MTU != 0 {
-		parts = append(parts, fmt.Sprintf("MTU %d", s.MTU))
-	}
-	for _, r := range s.Routes {
-		parts = append(parts, "route "+r.Dst+" via "+cmp.Or(r.GW, s.Gateway))
-	}
-	if s.DNS != nil && len(s.DNS.Nameservers) > 0 {
-		parts = append(parts, "DNS "+strings.Join(s.DNS.Nameservers, ", "))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // maxIdle bounds how many hosts that hold nothing are listed.
@@ -236,6 +221,13 @@ func (d *description) next(b *bytes.Buffer) {
 		}
 	case v1.ConditionOverlap:
 		add("leave the addresses to one of the pools", "bcsnetctl pool remove-ip POOL ADDRESS...")
+	}
+	if d.outdated != nil && d.outdated.Leases > 0 {
+		command := "bcsnetctl lease list --outdated"
+		if p := d.pool.Spec; p.BlockSize == 0 {
+			command += " --pool " + name
+		}
+		add("see which pods keep what the pool said before", command)
 	}
 	if d.retired > 0 && word != v1.ReasonTerminating {
 		add("see who holds the addresses that drain", "bcsnetctl ip list --pool "+name)

@@ -199,6 +199,9 @@ func changeEffects(
 	}
 	nodes := resource.Known(resource.NodesFor(ctx, s, pools...))
 	e := effectsOf(was.WithNodes(nodes), is.WithNodes(nodes), held, fit)
+	if err := e.addChildren(ctx, s, after.Name, fit); err != nil {
+		return e, err
+	}
 	others := fit.Others(after.Name)
 	var labels map[string]map[string]string
 	same := sameChains(was, is)

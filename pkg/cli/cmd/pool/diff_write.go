@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // write prints the pools that would change: the lines of their files, then what that does to leases.
@@ -143,10 +144,17 @@ func effectObject(e effects) map[string]any {
 	for _, n := range e.chain.cutOff {
 		namespacesCutOff = append(namespacesCutOff, map[string]any{"namespace": n.namespace, "leases": int64(n.held)})
 	}
+	keepGiven, keepOldGateway := map[string]any{}, 0
+	for _, name := range e.changed {
+		if keepGiven[name] = int64(e.kept.By[name]); name == lease.SettingGateway {
+			keepOldGateway = e.kept.By[name]
+		}
+	}
 	return map[string]any{
 		"leaveDefaultChain": resource.Values(e.chain.leave), "joinDefaultChain": resource.Values(e.chain.join),
 		"namespacesCutOff": namespacesCutOff,
 		"added":            ipaddr.FormatSet(e.more), "removed": ipaddr.FormatSet(e.fewer), "drains": drains,
-		"hostsCutOff": cutOff, "overlaps": overlaps, "keepOldGateway": int64(e.oldGateway),
+		"hostsCutOff": cutOff, "overlaps": overlaps, "keepOldGateway": int64(keepOldGateway),
+		"keepGiven": keepGiven, "givenUnknown": int64(e.unknown()),
 	}
 }

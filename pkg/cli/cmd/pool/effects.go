@@ -26,12 +26,11 @@ type effects struct {
 	cutOff []hostShare
 	// hostless: the pool would lose its last host.
 	hostless bool
-	// newGateway: the gateway changes, to gateway, which is invalid for none; oldGateway is how many leases keep the old
-	// one.
-	newGateway bool
-	gateway    netip.Addr
-	oldGateway int
-	overlaps   []resource.Share
+	// settings are what new leases would get, changed the names of those that change. Leases keep what they were given.
+	settings lease.Settings
+	changed  []string
+	kept     *lease.Outdated
+	overlaps []resource.Share
 	// shifts are what its parent and its groups get or lose by it.
 	shifts []resource.Shift
 	chain  chainEffects
@@ -51,9 +50,12 @@ func effectsOf(before, after ipam.Pool, leases []lease.Lease, fit *resource.Fit)
 		hostless: !before.NoHosts() && after.NoHosts(),
 	}
 	held := map[netip.Addr]int{}
-	e.gateway = after.Plan.Gateway
-	e.newGateway = before.Plan.Subnet.IsValid() && before.Plan.Gateway != e.gateway
+	e.settings, e.kept = after.Settings(), lease.NewOutdated(after.Settings())
+	if before.Plan.Subnet.IsValid() {
+		e.changed = before.Settings().Differ(e.settings)
+	}
 	for _, l := range leases {
+		e.kept.Add(l)
 		if e.fewer.Contains(l.Addr) {
 			e.drains = append(e.drains, l)
 		}
@@ -61,9 +63,6 @@ func effectsOf(before, after ipam.Pool, leases []lease.Lease, fit *resource.Fit)
 			continue
 		}
 		held[l.Host]++
-		if e.newGateway && l.Gateway != e.gateway {
-			e.oldGateway++
-		}
 	}
 	for _, h := range slices.SortedFunc(maps.Keys(held), netip.Addr.Compare) {
 		if before.Draws(h) && !after.Draws(h) {
@@ -74,8 +73,20 @@ func effectsOf(before, after ipam.Pool, leases []lease.Lease, fit *resource.Fit)
 	return e
 }
 
-// touches reports whether the change touches something that is in use.
-func (e effects) touches() bool { return len(e.drains)+len(e.cutOff)+e.oldGateway > 0 }
+// touches reports whether the change touches something that is in use. Pods that keep another gateway may lose it with
+// the change.
+func (e effects) touches() bool {
+	gateway := slices.Contains(e.changed, lease.SettingGateway) && e.kept.By[lease.SettingGateway]+e.kept.Unknown > 0
+	return gateway || len(e.drains)+len(e.cutOff) > 0
+}
+
+// unknown returns of how many leases it is not known whether they keep something that changes.
+func (e effects) unknown() int {
+	if len(e.changed) == 0 {
+		return 0
+	}
+	return e.kept.Unknown
+}
 
 // effect is one of the effects in words; grave ones want to be read first.
 type effect struct {
@@ -113,21 +124,26 @@ func (e effects) say() (out []effect) {
 	if e.hostless {
 		add(true, "no host could draw from the pool any more")
 	}
-	if e.newGateway {
+	for _, name := range e.changed {
 		for _, l := range e.drains {
-			if l.Addr == e.gateway {
+			if name == lease.SettingGateway && l.Addr == e.settings.Gateway {
 				add(true, "%s, the gateway, is held by %s: pods with that gateway would send to it", l.Addr, l.UsedBy())
 			}
 		}
-		text := "new leases would get no gateway"
-		if e.gateway.IsValid() {
-			text = fmt.Sprintf("new leases would get the gateway %s", e.gateway)
+		text, n := "new leases would get "+resource.SettingText(e.settings, name), e.kept.By[name]
+		if name == lease.SettingGateway && e.settings.Gateway.IsValid() {
+			text = fmt.Sprintf("new leases would get the gateway %s", e.settings.Gateway)
 		}
-		if e.oldGateway > 0 {
-			text += fmt.Sprintf("; %s in use %s another until %s", humanize.Plural(e.oldGateway, "address"),
-				humanize.OneOr(e.oldGateway, "keeps", "keep"), humanize.OneOr(e.oldGateway, "its pod ends", "their pods end"))
+		if n > 0 {
+			text += fmt.Sprintf("; %s in use %s what %s given until %s", humanize.Plural(n, "address"),
+				humanize.OneOr(n, "keeps", "keep"), humanize.OneOr(n, "it was", "they were"),
+				humanize.OneOr(n, "its pod ends", "their pods end"))
 		}
-		add(e.oldGateway > 0, "%s", text)
+		add(n > 0, "%s", text)
+	}
+	if n := e.unknown(); n > 0 {
+		add(true, "%s: %s that until %s", resource.UnknownGiven(n), humanize.OneOr(n, "it keeps", "they keep"),
+			humanize.OneOr(n, "its pod ends", "their pods end"))
 	}
 	if len(e.more.Ranges()) > 0 {
 		add(false, "%s more: %s", resource.Addresses(e.more), resource.Spell(e.more))

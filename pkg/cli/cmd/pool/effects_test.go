@@ -25,9 +25,20 @@ func TestEffects(t *testing.T) {
 	green.Name = "green"
 	held := func(addr string) lease.Lease {
 		l := clitest.Active(addr, "10.0.0.11")
-		l.Gateway = netip.MustParseAddr(gateway)
+		l.Given = lease.NewGiven(before.Settings())
 		return l
 	}
+	without := func(addr string) lease.Lease {
+		l := clitest.Active(addr, "10.0.0.11")
+		l.Given = lease.NewGiven(lease.Settings{})
+		return l
+	}
+	linked := before
+	linked.Link = lease.Link{
+		VLAN: 100, MTU: 9000, Routes: []lease.Route{{Dst: netip.MustParsePrefix("10.8.0.0/16")}},
+		DNS: &lease.DNS{Nameservers: []string{"10.0.0.2"}, Search: []string{"corp.example"}},
+	}
+	const kept = "; 1 address in use keeps what it was given until its pod ends"
 	tests := map[string]struct {
 		before, after ipam.Pool
 		leases        []lease.Lease
@@ -65,25 +76,46 @@ func TestEffects(t *testing.T) {
 		"gateway":                 {before: before, after: moved, want: []string{"new leases would get the gateway 10.1.0.254"}},
 		"gateway where there was none": {
 			before: clitest.Pool(t, subnet, "", "10.1.0.20-10.1.0.29"), after: before,
-			leases: []lease.Lease{clitest.Active("10.1.0.20", "10.0.0.11")}, touches: true,
-			want: []string{"new leases would get the gateway 10.1.0.1; 1 address in use keeps another until its pod ends"},
+			leases: []lease.Lease{without("10.1.0.20")}, touches: true,
+			want: []string{"new leases would get the gateway 10.1.0.1" + kept},
 		},
 		"gateway that a pod has the address of": {
 			before: clitest.Pool(t, subnet, "", "10.1.0.20-10.1.0.29"), after: clitest.Pool(t, subnet, "10.1.0.20", "10.1.0.20-10.1.0.29"),
-			leases: []lease.Lease{clitest.Active("10.1.0.20", "10.0.0.11")}, touches: true,
+			leases: []lease.Lease{without("10.1.0.20")}, touches: true,
 			want: []string{
 				"1 address that is held would drain: 10.1.0.20 (default/web-0 on 10.0.0.11)",
 				"10.1.0.20, the gateway, is held by default/web-0 on host 10.0.0.11: pods with that gateway would send to it",
-				"new leases would get the gateway 10.1.0.20; 1 address in use keeps another until its pod ends",
+				"new leases would get the gateway 10.1.0.20" + kept,
 				"1 address fewer: 10.1.0.20",
 			},
 		},
 		"no gateway any more": {
 			before: before, after: clitest.Pool(t, subnet, "", "10.1.0.20-10.1.0.29"),
 			leases: []lease.Lease{held("10.1.0.20")}, touches: true,
-			want: []string{"new leases would get no gateway; 1 address in use keeps another until its pod ends"},
+			want: []string{"new leases would get no gateway" + kept},
 		},
-		"gateway that pods have": {before: before, after: moved, leases: []lease.Lease{held("10.1.0.20"), clitest.Reserved("10.1.0.21")}, touches: true, want: []string{"new leases would get the gateway 10.1.0.254; 1 address in use keeps another until its pod ends"}},
+		"gateway that pods have": {before: before, after: moved, leases: []lease.Lease{held("10.1.0.20"), clitest.Reserved("10.1.0.21")}, touches: true, want: []string{"new leases would get the gateway 10.1.0.254" + kept}},
+		"gateway of a lease of which nothing is known": {
+			before: before, after: moved, leases: []lease.Lease{clitest.Active("10.1.0.20", "10.0.0.11")}, touches: true,
+			want: []string{
+				"new leases would get the gateway 10.1.0.254",
+				"of 1 address in use it is not known what it was given: it keeps that until its pod ends",
+			},
+		},
+		"VLAN, MTU, routes and DNS": {
+			before: before, after: linked, leases: []lease.Lease{held("10.1.0.20"), clitest.Reserved("10.1.0.21")},
+			want: []string{
+				"new leases would get VLAN 100" + kept, "new leases would get MTU 9000" + kept,
+				"new leases would get route 10.8.0.0/16 via 10.1.0.1" + kept,
+				"new leases would get DNS 10.0.0.2, search corp.example" + kept,
+			},
+		},
+		"VLAN, MTU, routes and DNS as pods have them": {
+			before: linked, after: before, leases: []lease.Lease{held("10.1.0.20")},
+			want: []string{
+				"new leases would get no VLAN", "new leases would get no MTU", "new leases would get no routes", "new leases would get no DNS",
+			},
+		},
 		"a spec that cannot be read": {before: broken, after: before, leases: []lease.Lease{held("10.1.0.20")}, want: []string{
 			"2 addresses would be in pool green, too: 10.1.0.28-10.1.0.29", "10 addresses more: 10.1.0.20-10.1.0.29",
 		}},

@@ -1,0 +1,46 @@
+package allocator
+
+import (
+	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// PreferHostGateways lets a host replace the gateway of the pool: by the HostGateway of its request, else by what of
+// returns for it, which is invalid for none. Call it before the feed runs.
+func (a *Allocator) PreferHostGateways(of func(host netip.Addr) netip.Addr) { a.gatewayOf = of }
+
+// settings returns what an answer of now says of an address of a pool beside the address. The gateway of the pool may
+// be replaced by another one of the subnet: by that of the pod, and that by the one of the host. A host replaces a
+// gateway: a network without a router has none.
+func (a *Allocator) settings(t *attempt, l lease.Lease, p ipam.Pool) lease.Settings {
+	s, subnet := p.Settings(), netip.PrefixFrom(l.Addr, l.Bits)
+	if p.Name == "" || !p.Valid() {
+		s.Gateway = l.Gateway
+	}
+	if g := t.constraints.Gateway; g.IsValid() && subnet.Contains(g) {
+		s.Gateway, s.GatewayFrom = g, lease.FromAnnotation
+	}
+	if a.gatewayOf == nil || !s.Gateway.IsValid() {
+		return s
+	}
+	for _, g := range [...]netip.Addr{t.HostGateway, a.gatewayOf(t.Host)} {
+		if g.IsValid() && subnet.Contains(g) && g != l.Addr {
+			s.Gateway, s.GatewayFrom = g, lease.FromHost
+			break
+		}
+	}
+	return s
+}
+
+// give returns what the answer for an address is about to say, for the lease.
+func (a *Allocator) give(t *attempt, addr netip.Addr, p ipam.Pool) lease.Given {
+	return lease.NewGiven(a.settings(t, lease.Lease{Addr: addr, Params: p.Params()}, p))
+}
+
+// giveAgain returns what the answer for an address that somebody has had is about to say.
+func (a *Allocator) giveAgain(t *attempt, l lease.Lease) lease.Given {
+	p, _ := a.index.Pools.Get(l.Pool)
+	return lease.NewGiven(a.settings(t, l, p))
+}

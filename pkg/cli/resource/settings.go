@@ -1,0 +1,96 @@
+package resource
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// SettingWord returns the word for a setting in sentences.
+func SettingWord(name string) string {
+	switch name {
+	case lease.SettingVLAN, lease.SettingMTU, lease.SettingDNS:
+		return strings.ToUpper(name)
+	default:
+		return name
+	}
+}
+
+// settingValue returns the value of a setting as text; empty if it has none.
+func settingValue(s lease.Settings, name string) string {
+	number := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
+	switch name {
+	case lease.SettingGateway:
+		return AddrText(s.Gateway)
+	case lease.SettingVLAN:
+		return number(s.VLAN)
+	case lease.SettingMTU:
+		return number(s.MTU)
+	case lease.SettingRoutes:
+		lines := s.RouteLines()
+		for i, r := range s.Routes {
+			lines[i] = "route " + lines[i]
+			if !r.GW.IsValid() && s.Gateway.IsValid() {
+				lines[i] += " via " + s.Gateway.String()
+			}
+		}
+		return strings.Join(lines, ", ")
+	default:
+		lines := s.DNSLines()
+		for i, line := range lines {
+			lines[i] = strings.TrimPrefix(line, "nameserver ")
+		}
+		return strings.Join(lines, ", ")
+	}
+}
+
+// SettingText puts a setting into words: "gateway 10.20.0.1", "no VLAN".
+func SettingText(s lease.Settings, name string) string {
+	switch v := settingValue(s, name); {
+	case v == "":
+		return "no " + SettingWord(name)
+	case name == lease.SettingRoutes:
+		return v
+	default:
+		return SettingWord(name) + " " + v
+	}
+}
+
+// settingChange puts into words what a setting was and is: "VLAN 100, now 200".
+func settingChange(was, now lease.Settings, name string) string {
+	v := settingValue(now, name)
+	if v == "" {
+		v = "none"
+	}
+	if settingValue(was, name) == settingValue(now, name) { // a digest stands for what was
+		return "other " + SettingWord(name) + ", now " + v
+	}
+	return SettingText(was, name) + ", now " + v
+}
+
+// SettingChanges puts into words in what a pool says something else now than was given; empty if it does not.
+func SettingChanges(g lease.Given, now lease.Settings) string {
+	was, _ := g.Settings(now)
+	var parts []string
+	for _, name := range g.Differs(now) {
+		parts = append(parts, settingChange(was, now, name))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// SettingsText lists those of some settings that have a value.
+func SettingsText(s lease.Settings, names []string) string {
+	var parts []string
+	for _, name := range names {
+		if settingValue(s, name) != "" {
+			parts = append(parts, SettingText(s, name))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
