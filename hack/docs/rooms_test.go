@@ -23,8 +23,8 @@ const (
 	roomsEnd   = "<!-- end of the map of rooms -->"
 )
 
-// TestRooms writes the map of rooms in CONTRIBUTING.md: each package, with the first sentence of its comment up to a colon.
-// A package without a comment is an error. Those below test are in test/README.md.
+// TestRooms writes the map of rooms in CONTRIBUTING.md: each package, with the first sentence of its comment up to a
+// colon. A package without a comment is an error. Those below test are in test/README.md.
 //
 //go:generate go test -run TestRooms -update .
 func TestRooms(t *testing.T) {

@@ -33,10 +33,10 @@ func claimChecks() []Check {
 		Mend:   "Change the claim, or the other party that the cause names.",
 	}, {
 		ID: "claim-short", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims}, run: eachClaim(claimShort),
-		Title: "a claim that preallocates lacks addresses",
+		Title:   "a claim that preallocates lacks addresses",
 		Meaning: "It could not take all its addresses; the cause says why. It takes the rest when it can.",
-		Impact: "its last pods get no address",
-		Mend:   "Add addresses to its pool, release some, or reduce the claim.",
+		Impact:  "its last pods get no address",
+		Mend:    "Add addresses to its pool, release some, or reduce the claim.",
 	}}
 }
 
