@@ -104,6 +104,9 @@ func assemble(
 		return nil, nil, err
 	}
 	forwarder := httpapi.NewForwarder(here.Peers, certificates.ClientConfig(), c.registry, log)
+	if err := c.ask(mgr, here.Peers, forwarder, log); err != nil {
+		return nil, nil, err
+	}
 	service := &httpapi.Service{
 		Index: c.index, Leases: c.leases, Allocator: c.alloc, Ready: c.ready, Trouble: here.Health.Err,
 		Galaxy: &galaxyrest.Service{

@@ -43,6 +43,17 @@ type Info struct {
 	Leader     *LeaderInfo   `json:"leader"`
 	Replicas   []ReplicaInfo `json:"replicas"`
 	Forwarding Forwarding    `json:"forwarding"`
+	// Store is nil where nothing was read of it yet, and from a release before this one.
+	Store *StoreInfo `json:"store,omitempty"`
+}
+
+// StoreInfo is what a replica has seen of the API server's store.
+type StoreInfo struct {
+	// Version is the newest.
+	Version uint64 `json:"version,string"`
+	// Doubtful: it has noticed within ipam.ReturnTime that the store was put back to an older state, or its watch of the
+	// addresses has ended, and it is still to find out.
+	Doubtful bool `json:"doubtful"`
 }
 
 // ReplicaInfo is a replica.
@@ -95,6 +106,9 @@ func (s *Service) info(w http.ResponseWriter, _ *http.Request) {
 	}
 	_, why := s.Forwarder.target()
 	out.Forwarding = Forwarding{Active: why == "", Reason: why}
+	if version := s.Index.Seen(); version > 0 {
+		out.Store = &StoreInfo{Version: version, Doubtful: s.Index.Returning() || !s.Leases.Follows()}
+	}
 	page(w, out)
 }
 

@@ -35,6 +35,9 @@ type Pick struct {
 func (x *Index) Pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if refusal := x.compares(w); refusal != nil {
+		return nil, refusal
+	}
 	picks, refusal := x.pick(w, now)
 	for _, p := range picks {
 		x.assume(p.Current.Addr, Assumed{
@@ -221,6 +224,14 @@ func (x *picker) firstFree(pools []*poolState, n need, w PickRequest, chosen []c
 		}
 	}
 	return choice{}, false
+}
+
+// compares refuses new addresses while it is not known whether other replicas have seen more of the store.
+func (x *picker) compares(w PickRequest) *Refusal {
+	if !x.comparing || failpoint.Broken("witness") {
+		return nil
+	}
+	return RefuseFacts(ReasonUnavailable, explain.Facts{Kind: explain.StoreIsCompared, Who: w.Who})
 }
 
 // returns refuses new addresses while other replicas may not have written again what they know since the store was put

@@ -68,3 +68,18 @@ func (x *feed) Returned() {
 	defer x.mu.Unlock()
 	x.returning--
 }
+
+// Returning reports whether nothing new is given because the store was put back to an older state.
+func (x *feed) Returning() bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.returning > 0
+}
+
+// SetComparing begins or ends the time in which nothing new is given because it is not known whether other replicas have
+// seen more of the store than there is.
+func (x *feed) SetComparing(on bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.comparing = on
+}

@@ -326,6 +326,12 @@ func (c *Client) restored(what string, args ...any) error {
 	return fmt.Errorf(what+": its store was put back to an older state", args...)
 }
 
+// PutBack records what somebody else has seen: the store had a later version than it has now. The leases are listed anew.
+func (c *Client) PutBack(seen, now uint64) error { return c.restored(behindSeen, now, seen) }
+
+// Follows reports whether a watch feeds the index, so that what becomes of the store is noticed.
+func (c *Client) Follows() bool { return c.watched != nil && c.watched() }
+
 // guarded makes sure, before each attempt of a write, that it replaces or deletes what it was decided on. After the
 // store was put back to an older state a version alone does not tell that: somebody else's write may have the very
 // one. So it has to be of this epoch, and while no watch runs, the object is read first. The error is ErrConflict, or

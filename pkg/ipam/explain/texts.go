@@ -156,6 +156,9 @@ func (k Kind) nothingLeft() (message, hint string) {
 	case StoreWasReset:
 		return "{who} is given no new address for {in}: the store of the API server was put back to an older state, " +
 			"and other replicas may know who has which address", "ask again"
+	case StoreIsCompared:
+		return "{who} is given no new address yet: this replica has just started, and asks the others whether the store " +
+			"of the API server was put back to an older state", "ask again"
 	case ExhaustedByOverlap:
 		return none + "{states}{own}", "leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; " +
 			"see: bcsnetctl pool describe {pool}"
