@@ -41,5 +41,9 @@ func (f *Forwarder) AskStore(ctx context.Context, url string) (w recovery.Witnes
 	case err != nil || resp.StatusCode != http.StatusOK || resp.Header.Get(headerAnsweredBy) == "" || info.Store == nil:
 		return w, false, nil //nolint:nilerr // it is no answer of a replica
 	}
-	return recovery.Witness{Version: info.Store.Version, Doubtful: info.Store.Doubtful}, true, nil
+	w = recovery.Witness{Version: info.Store.Version, Doubtful: info.Store.Doubtful}
+	if at := info.Store.PutBack; at != nil {
+		w.PutBack = *at
+	}
+	return w, true, nil
 }

@@ -70,6 +70,11 @@ func (s *Service) operation(op route, c codec) http.Handler {
 				return
 			}
 		}
+		if err == nil {
+			if err = s.compare(w, r, op); err != nil {
+				status = unheard(c, err)
+			}
+		}
 		if err == nil && list != nil {
 			err = list.begin(ctx, forwardingOf(r).caller)
 		}
@@ -88,6 +93,7 @@ func (s *Service) operation(op route, c codec) http.Handler {
 			return
 		}
 		s.Metrics.count(op.name, "")
+		s.giveReceipt(w, data)
 		c.done(w, r, data, message)
 	})
 }

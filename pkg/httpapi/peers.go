@@ -54,6 +54,8 @@ type StoreInfo struct {
 	// Doubtful: it has noticed within ipam.ReturnTime that the store was put back to an older state, or its watch of the
 	// addresses has ended, and it is still to find out.
 	Doubtful bool `json:"doubtful"`
+	// PutBack is when it was noticed last that the store was put back; nil for never.
+	PutBack *time.Time `json:"putBack,omitempty"`
 }
 
 // ReplicaInfo is a replica.
@@ -108,6 +110,9 @@ func (s *Service) info(w http.ResponseWriter, _ *http.Request) {
 	out.Forwarding = Forwarding{Active: why == "", Reason: why}
 	if version := s.Index.Seen(); version > 0 {
 		out.Store = &StoreInfo{Version: version, Doubtful: s.Index.Returning() || !s.Leases.Follows()}
+		if at := s.Leases.Noticed(); !at.IsZero() {
+			out.Store.PutBack = &at
+		}
 	}
 	page(w, out)
 }

@@ -67,6 +67,8 @@ type Service struct {
 	Tracing trace.TracerProvider
 	// Scheduling answers the scheduler.
 	Scheduling *scheduling.Extender
+	// Shared is a secret that the replicas share; nil for none.
+	Shared func() []byte
 	// Peers are the replicas; Forwarder has the leader among them answer.
 	Peers     Peers
 	Forwarder *Forwarder

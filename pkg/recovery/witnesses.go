@@ -27,6 +27,8 @@ type Witness struct {
 	// Doubtful: it is about to find out whether the store was put back to an older state, or has not yet written again
 	// what it knows.
 	Doubtful bool
+	// PutBack is when it was noticed last that the store was put back, by the API server's time; zero for never.
+	PutBack time.Time
 }
 
 // Witnesses finds out, once after the start, whether the store was put back to an older state before this replica began
@@ -125,6 +127,9 @@ func (w *Witnesses) ask(ctx context.Context, urls []string) (f findings, err err
 			case err != nil:
 				f.silent = true
 			case seen:
+				if !one.PutBack.IsZero() {
+					w.Leases.Learn(one.PutBack)
+				}
 				versions, f.doubtful = append(versions, one.Version), f.doubtful || one.Doubtful
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -108,4 +109,74 @@ func copyEtcd(t *testing.T, cp *controlplane.ControlPlane) (restore func()) {
 		t.Helper()
 		swap(func() error { return errors.Join(os.RemoveAll(data), os.CopyFS(data, os.DirFS(backup))) })
 	}
+}
+
+// All replicas end while etcd is put back, and nobody knows of the address that a pod got after the copy. Its node shows
+// what it was answered: from then on nothing is given for a while. What nobody has signed shows nothing.
+func TestReceiptOfAForgottenAddress(t *testing.T) {
+	t.Parallel()
+	const host, receipt = "10.0.0.11", "Bcsnet-Receipt"
+	cp := controlplane.ForTest(t)
+	if err := cp.InstallManifests(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	admin := adminFor(t, cp)
+	before := startFor(t, account(t, cp), nil)
+	for _, p := range []v1.BCSNetPool{
+		{ObjectMeta: metav1.ObjectMeta{Name: "forgotten"}, Spec: v1.BCSNetPoolSpec{
+			Net: "10.62.0.0", Mask: 24, Gateway: "10.62.0.1", Hosts: []string{host}, AvailableIPs: []string{"10.62.0.20-10.62.0.29"},
+		}},
+	} {
+		if err := admin.Create(t.Context(), &p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask := func(c caller, name, addr string, headers ...string) (a answer) {
+		t.Helper()
+		controlplane.Eventually(t, func() error {
+			a = c.do(t, "POST", prefix, object{"host": host, "owner": "default/" + name, "ipAddr": addr}, headers...)
+			if a.Status != 200 && !strings.Contains(a.Message, "put back") && !strings.Contains(a.Message, "as its node was answered") {
+				return errors.New(a.Message)
+			}
+			return nil
+		})
+		return a
+	}
+	controlplane.Eventually(t, func() error {
+		var addresses v1.BCSNetIPList
+		if err := admin.List(t.Context(), &addresses); err != nil || len(addresses.Items) < 10 {
+			return fmt.Errorf("%d addresses, %w", len(addresses.Items), err)
+		}
+		return nil
+	})
+	restore := copyEtcd(t, cp)
+	first := ask(before.caller(), "vm-1", "10.62.0.20")
+	first.done(t)
+	shown := first.Header.Get(receipt)
+	if shown == "" {
+		t.Fatal("an ADD has no receipt")
+	}
+	before.End()
+	<-before.Ended()
+	restore()
+	after := startFor(t, account(t, cp), nil).caller()
+	forged := strings.Replace(shown, "10.62.0.20,", "10.62.0.21,", 1)
+	ask(after, "vm-2", "10.62.0.22", receipt, forged).done(t)
+	ask(after, "vm-2", "10.62.0.22", receipt, "nonsense").done(t)
+
+	// The address is free as far as the store goes.
+	if a := ask(after, "vm-3", "10.62.0.20", receipt, shown); a.Reason != ipam.ReasonUnavailable {
+		t.Fatalf("an address that is in use is given to somebody else: %s", a.Raw)
+	}
+	// Its holder, too, gets no new one now.
+	if a := ask(after, "vm-1", ""); a.Reason != ipam.ReasonUnavailable {
+		t.Errorf("right after the restore was noticed: %s", a.Raw)
+	}
+	controlplane.Eventually(t, func() error { // what is held is answered, and the node shows the old receipt no more
+		a := after.do(t, "POST", prefix, object{"host": host, "owner": "default/vm-2"}, receipt, shown)
+		if a.Code != 0 || a.Header.Get(receipt) == "" || a.Header.Get(receipt) == shown {
+			return fmt.Errorf("%s with receipt %q", a.Raw, a.Header.Get(receipt))
+		}
+		return nil
+	})
 }

@@ -54,7 +54,7 @@ func (p *Plugin) begin(command string, args *skel.CmdArgs) (*call, error) {
 	if c.state, err = c.run().Read(); err != nil {
 		c.note("%v", err)
 	}
-	c.client.Preferred = c.state.Replica
+	c.client.Preferred, c.client.Receipt = c.state.Replica, c.state.Receipt
 	return c, nil
 }
 
@@ -159,6 +159,9 @@ func (c *call) log(line runstate.Call) {
 func (c *call) keepState(err error) {
 	failed := c.run().Update(func(s *runstate.State) {
 		s.AnsweredAt, s.Replica = c.plugin.Now(), c.client.Replica
+		if c.client.Receipt != c.state.Receipt { // another call may have written a newer one
+			s.Receipt = c.client.Receipt
+		}
 		switch full := fullOf(err); {
 		case c.line.Command != "ADD":
 		case full != "":
