@@ -104,7 +104,7 @@ func assemble(
 		return nil, nil, err
 	}
 	forwarder := httpapi.NewForwarder(here.Peers, certificates.ClientConfig(), c.registry, log)
-	if err := c.ask(mgr, here.Peers, forwarder, log); err != nil {
+	if err := c.addWitnesses(mgr, here.Peers, forwarder, log); err != nil {
 		return nil, nil, err
 	}
 	service := &httpapi.Service{

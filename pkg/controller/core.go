@@ -142,9 +142,9 @@ func (c *core) newClaims(
 	}), nil
 }
 
-// ask has a replica that starts ask the others what they have seen of the API server's store. Call it before the manager
+// addWitnesses adds what asks the other replicas, at the start, what they have seen of the store. Call it before the manager
 // starts.
-func (c *core) ask(mgr ctrl.Manager, peers *leadership.Peers, by *httpapi.Forwarder, log *slog.Logger) error {
+func (c *core) addWitnesses(mgr ctrl.Manager, peers *leadership.Peers, by *httpapi.Forwarder, log *slog.Logger) error {
 	w := recovery.NewWitnesses(recovery.WitnessesConfig{
 		Others: peers.Others, Ask: by.AskStore, Index: c.index, Leases: c.leases, Synced: c.feed.Synced, Log: log,
 	})

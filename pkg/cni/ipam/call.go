@@ -54,7 +54,10 @@ func (p *Plugin) begin(command string, args *skel.CmdArgs) (*call, error) {
 	if c.state, err = c.run().Read(); err != nil {
 		c.note("%v", err)
 	}
-	c.client.Preferred, c.client.Receipt = c.state.Replica, c.state.Receipt
+	c.client.Preferred = c.state.Replica
+	if !c.settings.ByConflist {
+		c.client.Receipt = c.state.Receipt
+	}
 	return c, nil
 }
 
@@ -159,7 +162,7 @@ func (c *call) log(line runstate.Call) {
 func (c *call) keepState(err error) {
 	failed := c.run().Update(func(s *runstate.State) {
 		s.AnsweredAt, s.Replica = c.plugin.Now(), c.client.Replica
-		if c.client.Receipt != c.state.Receipt { // another call may have written a newer one
+		if !c.settings.ByConflist && c.client.Receipt != c.state.Receipt { // another call may have written a newer one
 			s.Receipt = c.client.Receipt
 		}
 		switch full := fullOf(err); {
