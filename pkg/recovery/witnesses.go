@@ -87,7 +87,8 @@ func (w *Witnesses) Run(ctx context.Context) error {
 			for w.Index.Epoch() == epoch && ctx.Err() == nil {
 				w.next(ctx, tick)
 			}
-		case found.silent && time.Since(began) < silenceTime, found.doubtful && time.Since(began) < ipam.ReturnTime, err != nil:
+		case err != nil, found.silent && time.Since(began) < silenceTime,
+			found.doubtful && time.Since(began) < ipam.ReturnTime:
 			w.told.Store(err == nil)
 			continue
 		}

@@ -35,7 +35,8 @@ func TestStartsAfterARestore(t *testing.T) {
 	before := startFor(t, p.config(), nil).caller()
 	leads(t, before)
 	o := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: pool}, Spec: v1.BCSNetPoolSpec{
-		Net: "10.61.0.0", Mask: 24, Gateway: "10.61.0.1", Hosts: []string{host}, AvailableIPs: []string{"10.61.0.20-10.61.0.23"},
+		Net: "10.61.0.0", Mask: 24, Gateway: "10.61.0.1", Hosts: []string{host},
+		AvailableIPs: []string{"10.61.0.20-10.61.0.23"},
 	}}
 	if err := admin.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -97,7 +98,8 @@ func copyEtcd(t *testing.T, cp *controlplane.ControlPlane) (restore func()) {
 	swap := func(do func() error) {
 		t.Helper()
 		for _, step := range []func() error{
-			cp.StopAPIServer, cp.StopEtcd, do, func() error { return cp.StartEtcd(ctx) }, func() error { return cp.StartAPIServer(ctx) },
+			cp.StopAPIServer, cp.StopEtcd, do,
+			func() error { return cp.StartEtcd(ctx) }, func() error { return cp.StartAPIServer(ctx) },
 		} {
 			if err := step(); err != nil {
 				t.Fatal(err)
@@ -122,20 +124,20 @@ func TestReceiptOfAForgottenAddress(t *testing.T) {
 	}
 	admin := adminFor(t, cp)
 	before := startFor(t, account(t, cp), nil)
-	for _, p := range []v1.BCSNetPool{
-		{ObjectMeta: metav1.ObjectMeta{Name: "forgotten"}, Spec: v1.BCSNetPoolSpec{
-			Net: "10.62.0.0", Mask: 24, Gateway: "10.62.0.1", Hosts: []string{host}, AvailableIPs: []string{"10.62.0.20-10.62.0.29"},
-		}},
-	} {
-		if err := admin.Create(t.Context(), &p); err != nil {
-			t.Fatal(err)
-		}
+	if err := admin.Create(t.Context(), &v1.BCSNetPool{
+		ObjectMeta: metav1.ObjectMeta{Name: "forgotten"}, Spec: v1.BCSNetPoolSpec{
+			Net: "10.62.0.0", Mask: 24, Gateway: "10.62.0.1", Hosts: []string{host},
+			AvailableIPs: []string{"10.62.0.20-10.62.0.29"},
+		},
+	}); err != nil {
+		t.Fatal(err)
 	}
 	ask := func(c caller, name, addr string, headers ...string) (a answer) {
 		t.Helper()
 		controlplane.Eventually(t, func() error {
 			a = c.do(t, "POST", prefix, object{"host": host, "owner": "default/" + name, "ipAddr": addr}, headers...)
-			if a.Status != 200 && !strings.Contains(a.Message, "put back") && !strings.Contains(a.Message, "as its node was answered") {
+			if a.Status != 200 && !strings.Contains(a.Message, "put back") &&
+				!strings.Contains(a.Message, "as its node was answered") {
 				return errors.New(a.Message)
 			}
 			return nil
