@@ -104,6 +104,9 @@ func assemble(
 		return nil, nil, err
 	}
 	forwarder := httpapi.NewForwarder(here.Peers, certificates.ClientConfig(), c.registry, log)
+	if err := c.addWitnesses(mgr, here.Peers, forwarder, log); err != nil {
+		return nil, nil, err
+	}
 	service, err := httpapi.New(httpapi.Options{
 		Index: c.index, Leases: c.leases, Allocator: c.alloc, Ready: c.ready, Trouble: here.Health.Err,
 		Galaxy: &galaxyrest.Service{
@@ -116,7 +119,7 @@ func assemble(
 		Scheduling: extender, Peers: here.Peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
 		// What controller-runtime and client-go count is the same for all that run in this process.
 		Metrics: requests, Gatherer: prometheus.Gatherers{metrics.Registry, c.registry},
-		IsReplica: certificates.IsReplica, Gate: gate, HostsOf: c.nodes.Hosts, IsHost: c.nodes.Known,
+		IsReplica: certificates.IsReplica, Shared: certificates.Shared, Gate: gate, HostsOf: c.nodes.Hosts, IsHost: c.nodes.Known,
 		PlainHTTP: o.PlainHTTP,
 		Openly:    openly,
 		Log:       log, Tracing: tracing, Refused: podEvents.refused, Contested: conflictEvents(c.pools),

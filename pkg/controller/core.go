@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -21,6 +22,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/controller/pool"
+	"github.com/bcsnet/bcsnet/pkg/httpapi"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -48,6 +50,8 @@ type core struct {
 	// /readyz.
 	ready    func() error
 	registry *prometheus.Registry
+	// told reports whether the other replicas were asked what they have seen of the store; nil where nobody asks.
+	told func() bool
 }
 
 // newCore constructs the core and has the manager run it.
@@ -71,7 +75,8 @@ func newCore(
 	synced := inputs{"BCSNetIPs": c.feed.Synced}
 	checker := recovery.NewChecker(recovery.CheckerConfig{
 		Cache: mgr.GetCache(), Index: c.index, Leases: c.leases, Pods: c.pods,
-		Synced: synced.missing, Changed: queue.Now, Restarts: c.feed.Restarts, Log: log,
+		Synced: func() error { return cmp.Or(synced.missing(), c.untold()) }, Changed: queue.Now,
+		Restarts: c.feed.Restarts, Log: log,
 	})
 	c.ready = checker.Ready
 	c.breaker = gc.NewBreaker(mgr.GetAPIReader(), c.nodes.At, queue.Now, log)
@@ -138,4 +143,22 @@ func (c *core) newClaims(
 		IPAMClaims: o.IPAMClaims, ClaimsFor: claimsFor, SharedForAll: o.SharedPoolsForAll, Events: recorder,
 		Terms: c.leads, States: states, Budget: budget, Ready: c.ready, Log: log,
 	}), nil
+}
+
+// addWitnesses adds what asks the other replicas, at the start, what they have seen of the store. Call it before the manager
+// starts.
+func (c *core) addWitnesses(mgr ctrl.Manager, peers *leadership.Peers, by *httpapi.Forwarder, log *slog.Logger) error {
+	w := recovery.NewWitnesses(recovery.WitnessesConfig{
+		Others: peers.Others, Ask: by.AskStore, Index: c.index, Leases: c.leases, Synced: c.feed.Synced, Log: log,
+	})
+	c.told = w.Told
+	return mgr.Add(manager.RunnableFunc(w.Run))
+}
+
+// untold returns an error until the other replicas were asked what they have seen of the API server's store.
+func (c *core) untold() error {
+	if c.told == nil || c.told() {
+		return nil
+	}
+	return errors.New("other replicas are being asked whether the API server's store was put back")
 }

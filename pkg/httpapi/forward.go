@@ -161,7 +161,7 @@ func (a *reply) overloaded() bool { return a.header.Get(headerReason) == string(
 
 // passOn answers with it, byte for byte.
 func (a *reply) passOn(w http.ResponseWriter) {
-	for _, name := range []string{"Content-Type", "Retry-After", headerReason, headerAnsweredBy} {
+	for _, name := range []string{"Content-Type", "Retry-After", headerReason, headerAnsweredBy, headerReceipt} {
 		if v := a.header.Get(name); v != "" {
 			w.Header().Set(name, v)
 		}
@@ -209,6 +209,9 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	out.Header.Set(headerTimeout, strconv.FormatInt(max(1, budget.Milliseconds()), 10))
 	out.Header.Set(headerArrived, h.arrived.Format(time.RFC3339Nano))
 	out.Header.Set(headerCaller, h.caller)
+	if receipt := r.Header.Get(headerReceipt); receipt != "" {
+		out.Header.Set(headerReceipt, receipt)
+	}
 	h.by.writeTo(out.Header)
 	f.prove(out, leader, body)
 	propagate(r, out)

@@ -51,6 +51,8 @@ type Options struct {
 	Openly    func(netip.Addr)
 	// Tracing makes the spans of requests; nil when nobody collects them.
 	Tracing trace.TracerProvider
+	// Shared is a secret that the replicas share; nil for none.
+	Shared func() []byte
 	// Peers are the replicas; Forwarder has the leader among them answer.
 	Peers     Peers
 	Forwarder *Forwarder

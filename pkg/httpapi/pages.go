@@ -71,6 +71,12 @@ func (s *Service) info(w http.ResponseWriter, _ *http.Request) {
 	}
 	_, why := s.options.Forwarder.target()
 	out.Forwarding = Forwarding{Active: why == "", Reason: why}
+	if version := s.options.Index.Feed.Seen(); version > 0 {
+		out.Store = &StoreInfo{Version: version, Doubtful: s.options.Index.Feed.Returning() || !s.options.Leases.Follows()}
+		if at := s.options.Leases.Noticed(); !at.IsZero() {
+			out.Store.PutBack = &at
+		}
+	}
 	page(w, out)
 }
 

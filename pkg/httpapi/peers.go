@@ -42,6 +42,19 @@ type Info struct {
 	Leader     *LeaderInfo   `json:"leader"`
 	Replicas   []ReplicaInfo `json:"replicas"`
 	Forwarding Forwarding    `json:"forwarding"`
+	// Store is nil where nothing was read of it yet, and from a release before this one.
+	Store *StoreInfo `json:"store,omitempty"`
+}
+
+// StoreInfo is what a replica has seen of the API server's store.
+type StoreInfo struct {
+	// Version is the newest.
+	Version uint64 `json:"version,string"`
+	// Doubtful: it has noticed within ipam.ReturnTime that the store was put back to an older state, or its watch of the
+	// addresses has ended, and it is still to find out.
+	Doubtful bool `json:"doubtful"`
+	// PutBack is when it was noticed last that the store was put back; nil for never.
+	PutBack *time.Time `json:"putBack,omitempty"`
 }
 
 // ReplicaInfo is a replica.

@@ -38,6 +38,9 @@ type Pick struct {
 func (x *Index) Pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
+	if refusal := x.core.picker.compares(w); refusal != nil {
+		return nil, refusal
+	}
 	picks, refusal := x.core.picker.pick(w, now)
 	for _, p := range picks {
 		x.core.state.assume(p.Current.Addr, Assumed{
@@ -224,6 +227,14 @@ func (x *picker) firstFree(pools []*poolState, n need, w PickRequest, chosen []c
 		}
 	}
 	return choice{}, false
+}
+
+// compares refuses new addresses while it is not known whether other replicas have seen more of the store.
+func (x *picker) compares(w PickRequest) *Refusal {
+	if !x.state.progress.comparing || failpoint.Broken("witness") {
+		return nil
+	}
+	return RefuseFacts(ReasonUnavailable, explain.Facts{Kind: explain.StoreIsCompared, Who: w.Who})
 }
 
 // returns refuses new addresses while other replicas may not have written again what they know since the store was put

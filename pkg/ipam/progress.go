@@ -18,6 +18,8 @@ type progress struct {
 	deleted map[netip.Addr]uint64
 	// returning counts the restores of the store for which nothing new is given at present.
 	returning int
+	// comparing: nothing new is given, because it is not known yet whether other replicas have seen more of the store.
+	comparing bool
 }
 
 type waiter struct {

@@ -13,6 +13,11 @@ import (
 // know.
 const ReturnTime = 15 * time.Second
 
+// OrphanTime bounds that time if no replica knew the store as it was. The containers of pods that the API server knows
+// nothing of have addresses that nobody can tell; their kubelets end them in that time. It is what package gone grants
+// the containers of a pod that is gone.
+const OrphanTime = 45 * time.Second
+
 // ErrReset says that the index was made anew while somebody waited for it to reach a version.
 var ErrReset = errors.New("the store was put back to an older state")
 
@@ -67,4 +72,19 @@ func (x *Feed) Returned() {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
 	x.core.state.progress.returning--
+}
+
+// Returning reports whether nothing new is given because the store was put back to an older state.
+func (x *Feed) Returning() bool {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return x.core.state.progress.returning > 0
+}
+
+// SetComparing begins or ends the time in which nothing new is given because it is not known whether other replicas have
+// seen more of the store than there is.
+func (x *Feed) SetComparing(on bool) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	x.core.state.progress.comparing = on
 }

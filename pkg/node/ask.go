@@ -29,11 +29,12 @@ type asker struct {
 	replica string
 }
 
-// ask returns nil when a replica answered. A refusal is an answer, too: the replica knows who asks.
-func (a *asker) ask(ctx context.Context) error {
+// ask returns nil when a replica answered. A refusal is an answer, too: the replica knows who asks. The receipt is that of
+// the last ADD on this node; empty for none.
+func (a *asker) ask(ctx context.Context, receipt string) error {
 	ctx, stop := context.WithTimeout(ctx, askTime)
 	defer stop()
-	c := client.Client{Access: a.access, Preferred: a.replica, Now: a.now}
+	c := client.Client{Access: a.access, Preferred: a.replica, Receipt: receipt, Now: a.now}
 	err := c.Do(ctx, client.Call{
 		Method: http.MethodGet, Path: wire.Prefix + "/container/" + nobody, RequestID: uuid.NewString(), Once: true,
 		Accept: func(data json.RawMessage) error { return json.Unmarshal(data, &wire.LeaseList{}) },

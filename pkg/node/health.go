@@ -94,7 +94,7 @@ func (h *health) check(ctx context.Context) {
 		h.log.Warn("the state of the plugins cannot be read", "error", err)
 	}
 	if age := h.options.Now().Sub(state.AnsweredAt); age < 0 || age > h.options.Every.Check || h.failures > 0 {
-		if err := h.asker.ask(ctx); err != nil {
+		if err := h.asker.ask(ctx, state.Receipt); err != nil {
 			if ctx.Err() == nil {
 				h.failures, h.why = h.failures+1, err
 				h.metrics.asked.WithLabelValues(unanswered).Inc()

@@ -3,7 +3,9 @@ package serving
 import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -51,6 +53,15 @@ func newAuthority(now time.Time) (a authority, err error) {
 	}
 	a.cert, err = x509.ParseCertificate(der)
 	return a, err
+}
+
+// shared derives a secret from the key, which does not tell the key.
+func (a authority) shared() ([]byte, error) {
+	key, err := x509.MarshalECPrivateKey(a.key)
+	if err != nil {
+		return nil, err
+	}
+	return hkdf.Key(sha256.New, key, nil, "bcsnet: what replicas share", sha256.Size)
 }
 
 // leaf makes the certificate of a replica, with a key of its own.

@@ -59,6 +59,17 @@ type served struct {
 	pool *x509.CertPool
 	// bundle is what clients trust, in PEM.
 	bundle []byte
+	// shared is known to all who can read the key of the CA that signs.
+	shared []byte
+}
+
+// Shared returns a secret that all replicas share, and nobody else has; nil before there is a CA. Another CA has another
+// one.
+func (c *Certificates) Shared() []byte {
+	if s := c.current.Load(); s != nil {
+		return s.shared
+	}
+	return nil
 }
 
 // New returns Certificates that have none before Run.
@@ -168,7 +179,11 @@ func (c *Certificates) serve(t trust, now time.Time) error {
 	s := c.current.Load()
 	announcedNext := c.known != nil && c.known.next != nil && c.known.next.cert.Equal(t.signs.cert)
 	c.known = &t
-	next := served{pool: t.pool(), bundle: t.bundle()}
+	shared, err := t.signs.shared()
+	if err != nil {
+		return err
+	}
+	next := served{pool: t.pool(), bundle: t.bundle(), shared: shared}
 	due := true
 	switch {
 	case s == nil || !now.Before(s.leaf.Leaf.NotAfter):

@@ -95,8 +95,13 @@ func (f *Feed) OnRestore(do func()) { f.restored = do }
 // restarted records that the store was put back.
 func (f *Feed) restarted() {
 	f.restarts.Add(1)
+	now, quiet := f.client.Now(), ipam.ReturnTime
+	f.client.counts.noticed.Store(&now)
+	if f.client.counts.forgetful.Swap(false) {
+		quiet = ipam.OrphanTime
+	}
 	f.restored()
-	time.AfterFunc(ipam.ReturnTime, f.client.index.Feed.Returned)
+	time.AfterFunc(quiet, f.client.index.Feed.Returned)
 }
 
 // Synced reports whether the index holds a full list.

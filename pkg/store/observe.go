@@ -66,6 +66,10 @@ type counts struct {
 	answering                                      answering
 	// answered is the newest version that a write got.
 	answered atomic.Uint64
+	// noticed is when it was noticed last that the store was put back; nil for never. forgetful: nobody had noticed before
+	// somebody else showed it.
+	noticed   atomic.Pointer[time.Time]
+	forgetful atomic.Bool
 	// paused is until when the API server wants no writes, in Unix nanoseconds.
 	paused atomic.Int64
 }

@@ -71,7 +71,7 @@ func (r *round) collectNetwork(rng *rand.Rand) {
 		Host: host(h), CNINetwork: cniNetwork, StartedAt: began.UTC().Format(time.RFC3339Nano), Attachments: []wire.Attachment{},
 	}
 	for _, l := range all {
-		if l.Host.String() == host(h) {
+		if l.Host.String() == host(h) && l.ContainerID != "" { // one that was made from its pod names no container yet
 			request.Attachments = append(request.Attachments, wire.Attachment{ContainerID: l.ContainerID, IfName: l.IfName})
 		}
 	}

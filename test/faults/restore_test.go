@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,7 +46,8 @@ func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
 		r.calm.Unlock()
 		return
 	}
-	r.journaled("etcd put back", "", func() {
+	killed, what := r.dies(rng)
+	r.journaled("etcd put back"+what, namesOf(killed), func() {
 		r.halted.Store(true) // a request that waits for an address of another pod would wait for ever
 		for _, s := range r.slots {
 			s.mu.Lock()
@@ -54,17 +57,48 @@ func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
 		var back time.Time
 		r.ledger.restart(r.ctx, func() {
 			check(cp.StopAPIServer())
+			for _, one := range killed {
+				check(one.Kill())
+			}
 			check(cp.StopEtcd())
 			check(os.RemoveAll(data))
 			check(os.CopyFS(data, os.DirFS(dir)))
 			check(cp.StartEtcd(ctx))
 			check(cp.StartAPIServer(ctx))
+			for _, one := range killed {
+				check(one.Start(ctx))
+			}
 			back = time.Now()
 		})
 		r.reconcile(rng, back)
 	})
 	r.awaitReturn() // until then only the replicas know of the pods that the API server does not
 	r.calm.Unlock()
+}
+
+// dies returns the replicas that are killed while etcd is put back: none, the leader, or all but one. The one that is
+// left knows of the pods that the copy does not have, and those that begin have to ask it.
+func (r *round) dies(rng *rand.Rand) (all []*replica, what string) {
+	switch leader := r.leader(rng); rng.IntN(3) {
+	case 0:
+		return []*replica{leader}, ", and the leader killed"
+	case 1:
+		left := r.site.replicas[rng.IntN(len(r.site.replicas))]
+		if left.silent.Load() {
+			return nil, "" // what it does not know nobody would
+		}
+		return slices.DeleteFunc(slices.Clone(r.site.replicas), func(one *replica) bool { return one == left }),
+			", and all replicas but one killed"
+	}
+	return nil, ""
+}
+
+func namesOf(all []*replica) string {
+	var out []string
+	for _, one := range all {
+		out = append(out, one.name)
+	}
+	return strings.Join(out, " ")
 }
 
 // reconcile does what kubelets do when the API server knows of other pods than they run, since it is back. The locks of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
@@ -21,6 +22,9 @@ type Callers struct {
 	Count func(string)
 	// Delay is how long a message is on its way beside what the network takes; nil for no longer.
 	Delay func(*rand.Rand) time.Duration
+
+	// receipts are those that each host was given last.
+	receipts sync.Map
 }
 
 // Once sends one request to one replica. An error means that there is no answer; the request may yet be served.
@@ -42,8 +46,13 @@ func (c *Callers) once(
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	c.Count("request " + method)
-	a, err := send(ctx, c.HTTP, method, url+wire.Prefix+path, body, told)
-	a.URL = url
+	host := hostOf(body)
+	shown, _ := c.receipts.Load(host)
+	receipt, _ := shown.(string)
+	a, err := send(ctx, c.HTTP, method, url+wire.Prefix+path, body, told, &receipt)
+	if a.URL = url; host != "" && receipt != "" {
+		c.receipts.Store(host, receipt)
+	}
 	c.travel(ctx, rng)
 	if err == nil && a.Code != 0 {
 		c.Count("refusal " + string(a.Reason))
@@ -74,6 +83,17 @@ func (c *Callers) Ask(
 		}
 	}
 	return a, false
+}
+
+// hostOf returns the host that a request is of; empty for none.
+func hostOf(body any) string {
+	switch r := body.(type) {
+	case wire.AllocateRequest:
+		return r.Host
+	case wire.ReleaseRequest:
+		return r.Host
+	}
+	return ""
 }
 
 func (c *Callers) travel(ctx context.Context, rng *rand.Rand) {

@@ -55,12 +55,12 @@ func (a Answer) Temporary() bool {
 func Ask(
 	ctx context.Context, h *http.Client, method, url string, request wire.AllocateRequest,
 ) (a Answer, err error) {
-	return send(ctx, h, method, url+wire.Prefix, request, 0)
+	return send(ctx, h, method, url+wire.Prefix, request, 0, new(string))
 }
 
 // send asks. A caller who waits for no longer than a time may state that time; 0 for one who does not.
 func send(
-	ctx context.Context, h *http.Client, method, url string, request any, wait time.Duration,
+	ctx context.Context, h *http.Client, method, url string, request any, wait time.Duration, receipt *string,
 ) (a Answer, err error) {
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -73,6 +73,10 @@ func send(
 	if wait > 0 {
 		r.Header.Set("Bcsnet-Timeout-Ms", strconv.FormatInt(wait.Milliseconds(), 10))
 	}
+	const header = "Bcsnet-Receipt"
+	if *receipt != "" {
+		r.Header.Set(header, *receipt)
+	}
 	resp, err := h.Do(r)
 	if err != nil {
 		return a, err
@@ -84,6 +88,9 @@ func send(
 	}
 	if err := json.Unmarshal(text, &a); err != nil {
 		return a, fmt.Errorf("%s: %q: %w", resp.Status, text, err)
+	}
+	if given := resp.Header.Get(header); given != "" {
+		*receipt = given
 	}
 	_ = json.Unmarshal(a.Data, &a.Address) // null after a refusal
 	return a, nil

@@ -20,6 +20,9 @@ const (
 	margin        = 200 * time.Millisecond
 	headerTimeout = "Bcsnet-Timeout-Ms"
 	headerID      = "X-Request-Id"
+	headerReceipt = "Bcsnet-Receipt"
+	// maxReceipt bounds a receipt that is kept, in octets.
+	maxReceipt = 256
 )
 
 // Client asks the replicas of one allocator.
@@ -30,6 +33,10 @@ type Client struct {
 	Preferred string
 	// Now returns the time.
 	Now func() time.Time
+
+	// Receipt is that of the last ADD that was answered on this node, which each request shows; empty for none. It becomes
+	// that of an answer which has one.
+	Receipt string
 
 	// Tries counts the requests, and Replica is the URL that answered last.
 	Tries   int
@@ -133,13 +140,20 @@ func (c *Client) try(ctx context.Context, access Access, replica *url.URL, call 
 	if access.Token != "" && replica.Scheme == "https" { // nobody on the way is to read it
 		r.Header.Set("Authorization", "Bearer "+access.Token)
 	}
+	if c.Receipt != "" {
+		r.Header.Set(headerReceipt, c.Receipt)
+	}
 	c.Tries++
 	resp, end, err := send(access, r) //nolint:bodyclose // end closes it
 	if err != nil {
 		return outcome{failed: err}
 	}
 	defer end()
-	return call.read(resp)
+	o := call.read(resp)
+	if given := resp.Header.Get(headerReceipt); given != "" && len(given) <= maxReceipt && o == (outcome{}) {
+		c.Receipt = given
+	}
+	return o
 }
 
 // send sends one request. end has to be called when the answer was read.

@@ -470,3 +470,30 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+// A request shows the last receipt, and the one that an answer has replaces it. A refusal's does not, nor one that is too
+// long.
+func TestReceipt(t *testing.T) {
+	shown, given, answer := "", "second", http.HandlerFunc(well)
+	r := serve(t, func(w http.ResponseWriter, q *http.Request) {
+		shown = q.Header.Get(headerReceipt)
+		w.Header().Set(headerReceipt, given)
+		answer(w, q)
+	})
+	c := clientOf(r.url(t))
+	c.Receipt = "first"
+	ask := func(wantShown, wantKept string) {
+		t.Helper()
+		_ = c.Do(within(t, time.Minute), question()) // a refusal is an error
+		if shown != wantShown || c.Receipt != wantKept {
+			t.Errorf("shown is %q, kept %q; want %q and %q", shown, c.Receipt, wantShown, wantKept)
+		}
+	}
+	ask("first", "second")
+	given = ""
+	ask("second", "second")
+	given = strings.Repeat("x", maxReceipt+1)
+	ask("second", "second")
+	given, answer = "third", refusing(http.StatusOK, ipam.ReasonPoolExhausted)
+	ask("second", "second")
+}

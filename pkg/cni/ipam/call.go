@@ -55,6 +55,9 @@ func (p *Plugin) begin(command string, args *skel.CmdArgs) (*call, error) {
 		c.note("%v", err)
 	}
 	c.client.Preferred = c.state.Replica
+	if !c.settings.ByConflist {
+		c.client.Receipt = c.state.Receipt
+	}
 	return c, nil
 }
 
@@ -159,6 +162,9 @@ func (c *call) log(line runstate.Call) {
 func (c *call) keepState(err error) {
 	failed := c.run().Update(func(s *runstate.State) {
 		s.AnsweredAt, s.Replica = c.plugin.Now(), c.client.Replica
+		if !c.settings.ByConflist && c.client.Receipt != c.state.Receipt { // another call may have written a newer one
+			s.Receipt = c.client.Receipt
+		}
 		switch full := fullOf(err); {
 		case c.line.Command != "ADD":
 		case full != "":

@@ -19,7 +19,7 @@ func TestState(t *testing.T) {
 		t.Errorf("none: %+v, %v", s, err)
 	}
 	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
-	want := State{AnsweredAt: at, Replica: "http://a", PoolsFull: &Full{At: at, Message: "m"}}
+	want := State{AnsweredAt: at, Replica: "http://a", Receipt: "r", PoolsFull: &Full{At: at, Message: "m"}}
 	if err := d.write(want); err != nil {
 		t.Fatal(err)
 	}

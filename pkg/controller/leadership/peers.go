@@ -145,6 +145,27 @@ func (p *Peers) Replicas() []replica.Identity {
 	return all
 }
 
+// Others returns the URLs at which other replicas are, or were: a Lease of one that has ended stays for a while, and
+// after the store was put back those of later lives are missing, which often have the URL of an earlier one. known is
+// false until the Leases have been read.
+func (p *Peers) Others() (urls []string, known bool) {
+	if p.synced == nil {
+		return nil, true
+	}
+	if !p.synced() {
+		return nil, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.leases {
+		if at := replica.Parse(s.holder).URL; at != "" && at != p.self.URL {
+			urls = append(urls, at)
+		}
+	}
+	slices.Sort(urls)
+	return slices.Compact(urls), true
+}
+
 // Unaware names a replica that does not say that it knows a field; empty where all do. One that was killed, or is cut
 // off, counts for as long as its Lease is there: it may come back. So does who leads without a heartbeat of its own.
 func (p *Peers) Unaware(field string) string {

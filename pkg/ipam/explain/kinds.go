@@ -76,6 +76,7 @@ const (
 	NoFreeBlock
 	NoBlockByItself
 	KeepsTooMany
+	StoreIsCompared
 )
 
 // Kinds of a request that contradicts its claim, or that waits for an earlier holder of its claim's address.

@@ -154,8 +154,11 @@ func (k Kind) nothingLeft() (message, hint string) {
 		return none + "claim {claim} holds {held} of {limit} addresses{coming}, and none of them is free for it",
 			"wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize {claim} N"
 	case StoreWasReset:
-		return "{who} is given no new address for {in}: the store of the API server was put back to an older state, " +
-			"and other replicas may know who has which address", "ask again"
+		return "{who} is given no new address for a while ({in} at least): the store of the API server was put back to an " +
+			"older state, and other replicas may know who has which address", "ask again"
+	case StoreIsCompared:
+		return "{who} is given no new address yet: this replica has just started, and asks the others whether the store " +
+			"of the API server was put back to an older state", "ask again"
 	case ExhaustedByOverlap:
 		return none + "{states}{own}", "leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; " +
 			"see: bcsnetctl pool describe {pool}"

@@ -11,7 +11,7 @@ import (
 // kinds are all kinds, by their ranges.
 func kinds() (all []Kind) {
 	for _, r := range [][2]Kind{
-		{AddressInNoPool, AddressPoolStopped}, {AddressOfNode, OwnAddressElsewhere}, {NoPoolForClaim, PoolStopped}, {HostFull, RangeNotFree},
+		{AddressInNoPool, AddressPoolStopped}, {AddressOfNode, OwnAddressElsewhere}, {NoPoolForClaim, PoolStopped}, {HostFull, StoreIsCompared},
 		{NoSuchClaim, MigrationOff},
 	} {
 		for k := r[0]; k <= r[1]; k++ {

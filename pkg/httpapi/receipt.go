@@ -1,0 +1,116 @@
+package httpapi
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
+	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
+
+// headerReceipt is on the answer to an ADD, and on the next requests of its node: an address, the version at which it was
+// given, and when, signed by who answered. It is the only trace of an ADD outside the store.
+const headerReceipt = "Bcsnet-Receipt"
+
+// receipt is what a node shows.
+type receipt struct {
+	addr    netip.Addr
+	version uint64
+	// at is when the ADD was answered, by the API server's time, in whole seconds.
+	at time.Time
+}
+
+func (g receipt) String() string {
+	return g.addr.String() + "," + strconv.FormatUint(g.version, 10) + "," + strconv.FormatInt(g.at.Unix(), 10)
+}
+
+// sign returns the signature of a receipt by a secret that replicas share.
+func (g receipt) sign(secret []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("receipt " + g.String()))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// readReceipt returns the receipt of a header; ok is false for none, and for what no replica has signed.
+func readReceipt(text string, secret []byte) (g receipt, ok bool) {
+	parts := strings.Split(text, ",")
+	if len(parts) != 4 || secret == nil {
+		return g, false
+	}
+	var errs [3]error
+	var seconds int64
+	g.addr, errs[0] = netip.ParseAddr(parts[0])
+	g.version, errs[1] = strconv.ParseUint(parts[1], 10, 64)
+	seconds, errs[2] = strconv.ParseInt(parts[2], 10, 64)
+	g.at = time.Unix(seconds, 0)
+	return g, errs == [3]error{} && hmac.Equal([]byte(g.sign(secret)), []byte(parts[3]))
+}
+
+// giveReceipt adds the receipt to the answer of an ADD. data is what is answered.
+func (s *Service) giveReceipt(w http.ResponseWriter, data any) {
+	given, ok := data.(wire.Allocation)
+	if !ok || s.options.Shared == nil {
+		return
+	}
+	addr, err := netip.ParseAddr(given.Address.IPAddr)
+	if l, known := s.options.Index.Leases.Get(addr); err == nil && known {
+		s.writeReceipt(w, receipt{addr, l.Version, s.options.Leases.Now()})
+	}
+}
+
+func (s *Service) writeReceipt(w http.ResponseWriter, g receipt) {
+	if secret := s.options.Shared(); secret != nil {
+		w.Header().Set(headerReceipt, g.String()+","+g.sign(secret))
+	}
+}
+
+// compareStore refuses a request for an address if the store may have been put back; see compare.
+func (s *Service) compareStore(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.compare(w, r, callOf(r).route); err != nil {
+			s.refusals.answer(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// compare looks whether the API server still has what a node was answered. If it has an older version of the address, its
+// store was put back, and no replica that knew it as it was has told this one. A request for an address is refused then;
+// others are answered as ever. A receipt of before the last restore that was noticed says nothing new: the node gets one
+// of the store as it is, so that it shows no old one to replicas that begin later.
+func (s *Service) compare(w http.ResponseWriter, r *http.Request, op route) error {
+	text := r.Header.Get(headerReceipt)
+	if text == "" || s.options.Shared == nil || failpoint.Broken("receipt") {
+		return nil
+	}
+	shown, ok := readReceipt(text, s.options.Shared())
+	if !ok {
+		return nil
+	}
+	// The time of a receipt has whole seconds: one of the second of a restore is taken for an earlier one.
+	switch l, _ := s.options.Index.Leases.Get(shown.addr); {
+	case l.Version >= shown.version || !s.options.Leases.Follows():
+		return nil
+	case !shown.at.After(s.options.Leases.Noticed()):
+		s.writeReceipt(w, receipt{shown.addr, l.Version, s.options.Leases.Now()})
+		return nil
+	}
+	forgotten, err := s.options.Leases.Forgotten(r.Context(), shown.addr, shown.version)
+	if forgotten {
+		s.options.Log.Warn("the store was put back before this replica began to watch it: the leases are read anew, and nothing "+
+			"new is given for a while", "error", err, "request_id", idOf(r), "given_at", shown.at, "wait", ipam.OrphanTime)
+	}
+	if err == nil || !op.adds() {
+		return nil
+	}
+	return ipam.Refuse(ipam.ReasonUnavailable, "it is not known whether %s is still as its node was answered: %v",
+		shown.addr, err).WithHint("ask again")
+}
