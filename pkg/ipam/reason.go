@@ -110,7 +110,8 @@ func ReasonTable() []ReasonInfo {
 			ReasonQuotaExceeded,
 			2, true, "The namespace of the pod, or that of its claim, has as many addresses of the pool as its quotas or its " +
 				"maxPerNamespace allow. Or it keeps more addresses of a pool of the default chain, unused, than the pool " +
-				"has free, and asks for another one that is to be kept.",
+				"has free, and asks for another one that is to be kept. Or the pod has addresses on as many interfaces as a " +
+				"pod may have.",
 		},
 		{ReasonAddressNotInPool, 2, false, "The address asked for is in no pool."},
 		{ReasonAddressInUse, 2, true, "The address asked for is held by somebody else, reserved, or a node's own."},
