@@ -1,6 +1,7 @@
 package allocator
 
 import (
+	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -162,5 +163,32 @@ func TestFamiliesOfASuccessor(t *testing.T) {
 				t.Errorf("again: %v, want %v", repeated, got)
 			}
 		})
+	}
+}
+
+// Two pods ask two replicas for the last address of each family, in opposite orders: one gets both. Neither is left
+// with one that the other needs.
+func TestLastPair(t *testing.T) {
+	four, six := dual([]string{"9"}, "9")
+	one, two := newReplica(t, four.pool, six.pool), newReplica(t, four.pool, six.pool)
+	for i := range 8 {
+		p, q := newPod(t, fmt.Sprintf("pair-%d-a", i), four.host, one, two), newPod(t, fmt.Sprintf("pair-%d-b", i), four.host, one, two)
+		a := taking(four.of(p, fmt.Sprintf("pair-c%d-a", i)), ipam.RequireDualStack, ipaddr.IPv4, ipaddr.IPv6)
+		b := taking(four.of(q, fmt.Sprintf("pair-c%d-b", i)), ipam.RequireDualStack, ipaddr.IPv6, ipaddr.IPv4)
+		first, second := one.adding(t.Context(), a), two.adding(t.Context(), b)
+		x, y := <-first, <-second
+		if x.err != nil {
+			x, y = y, x
+		}
+		if x.err != nil || len(x.addrs) != 2 {
+			t.Fatalf("neither got both: %v, %v; %v, %v", x.addrs, x.err, y.addrs, y.err)
+		}
+		refused(t, y.err, ipam.ReasonPoolExhausted)
+		one.del(del(a))
+		two.del(del(b))
+		for _, r := range []*replica{one, two} {
+			r.picture(four, nil)
+			r.picture(six, nil)
+		}
 	}
 }

@@ -9,11 +9,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
+// maxInterfaces bounds the interfaces on which a pod has addresses. Without it the maker of one pod, who writes its list
+// of networks, could take a whole pool.
+const maxInterfaces = 64
+
 // pick chooses the addresses that the request lacks, and assumes them for it. Where they are of a block that does not
 // exist yet it makes that.
 func (a *Allocator) pick(ctx context.Context, t *attempt) error {
 	if complete(t.held) {
 		return nil
+	}
+	if len(t.held) == 0 && t.holder.PodUID != "" && a.index.Leases.Interfaces(t.holder.PodUID) >= maxInterfaces {
+		return ipam.Refuse(ipam.ReasonQuotaExceeded, "%s has addresses on %d interfaces, and a pod may have no more",
+			t.who(), maxInterfaces).WithHint("attach the pod to fewer networks")
 	}
 	picks, err := a.decide(ctx, t.want(t.held), t.prefer)
 	if err != nil {

@@ -14,19 +14,19 @@ import (
 // Preallocate takes the addresses that a claim preallocates, and returns what it has then. Others may do the same
 // concurrently. atMost limits how many addresses of a family the claim has in the end; with MaxPreallocated only the
 // claim's own size limits it. The reader is uncached: a claim that is gone at the end, is being deleted, or no longer
-// preallocates gets nothing.
+// preallocates gets nothing. system is the controller's namespace.
 //
 // If there are too few addresses, the claim gets the available ones (Stock.Missing and Stock.Why), and the leader takes
 // the rest later. An error is a *ipam.Refusal or one of the API server; the stock may then count too few addresses.
 func Preallocate(
-	ctx context.Context, a *allocator.Allocator, live client.Reader, o *v1.BCSNetIPClaim, atMost int,
+	ctx context.Context, a *allocator.Allocator, live client.Reader, o *v1.BCSNetIPClaim, system string, atMost int,
 ) (allocator.Stock, error) {
 	c, err := FromObject(o)
 	if err != nil {
 		return allocator.Stock{}, fmt.Errorf("claim %s cannot be used: %w", c.Name, err)
 	}
 	return a.Preallocate(ctx, allocator.Preallocation{
-		Claim: c.Name, Namespaces: c.drawsFor(), Pools: c.Pools, Addresses: c.Addresses,
+		Claim: c.Name, Namespaces: c.drawsFor(system), Pools: c.Pools, Addresses: c.Addresses,
 		Size: c.preallocates(), AtMost: atMost,
 		Void: func(ctx context.Context) (bool, error) {
 			var now v1.BCSNetIPClaim
@@ -50,9 +50,13 @@ func (c Claim) preallocates() int {
 }
 
 // drawsFor returns the namespaces from whose pools the claim draws, beginning with that of most of its pods. An empty
-// name means the unbound pools.
-func (c Claim) drawsFor() []string {
-	if slices.Contains(c.namespaces, AllNamespaces) {
+// name means the unbound pools. A claim that preallocates draws only from the pools of its own namespace, unless it is
+// in the controller's namespace: who may write claims in one namespace takes no addresses of others' pools.
+func (c Claim) drawsFor(system string) []string {
+	switch {
+	case c.Preallocate && c.namespace != system:
+		return []string{c.namespace}
+	case slices.Contains(c.namespaces, AllNamespaces):
 		return []string{"", c.namespace}
 	}
 	return append([]string{c.namespace}, c.namespaces...)

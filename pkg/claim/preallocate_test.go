@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,11 +12,12 @@ import (
 // TestPreallocates: how many addresses a claim is to have before pods ask, and for which namespaces.
 func TestPreallocates(t *testing.T) {
 	for name, tc := range map[string]struct {
-		spec     v1.BCSNetIPClaimSpec
-		deleting bool
-		want     int
-		of       []string
-		problem  string
+		namespace string
+		spec      v1.BCSNetIPClaimSpec
+		deleting  bool
+		want      int
+		of        []string
+		problem   string
 	}{
 		"nothing said":      {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(3))}, of: []string{"shop"}},
 		"a size":            {spec: v1.BCSNetIPClaimSpec{Preallocate: true, Replicas: new(int32(3)), Surge: 2}, want: 3, of: []string{"shop"}},
@@ -24,10 +26,13 @@ func TestPreallocates(t *testing.T) {
 		"some of them": {
 			spec: v1.BCSNetIPClaimSpec{
 				Preallocate: true, Addresses: []string{"10.0.0.0/8"}, Replicas: new(int32(3)), Namespaces: []string{"pay"},
-			}, want: 3, of: []string{"shop", "pay"},
+			}, want: 3, of: []string{"shop"},
 		},
-		"of all namespaces": {spec: v1.BCSNetIPClaimSpec{Preallocate: true, Replicas: new(int32(3)), Namespaces: []string{"pay", "*"}}, want: 3, of: []string{"", "shop"}},
-		"being deleted":     {spec: v1.BCSNetIPClaimSpec{Preallocate: true, Replicas: new(int32(3))}, deleting: true, of: []string{"shop"}},
+		"of other namespaces, by pods alone": {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(3)), Namespaces: []string{"pay"}}, of: []string{"shop", "pay"}},
+		"of other namespaces":                {namespace: "bcsnet-system", spec: v1.BCSNetIPClaimSpec{Preallocate: true, Replicas: new(int32(3)), Namespaces: []string{"pay"}}, want: 3, of: []string{"bcsnet-system", "pay"}},
+		"of all namespaces":                  {namespace: "bcsnet-system", spec: v1.BCSNetIPClaimSpec{Preallocate: true, Replicas: new(int32(3)), Namespaces: []string{"pay", "*"}}, want: 3, of: []string{"", "bcsnet-system"}},
+		"of all namespaces, in another one":  {spec: v1.BCSNetIPClaimSpec{Preallocate: true, Replicas: new(int32(3)), Namespaces: []string{"*"}}, want: 3, of: []string{"shop"}},
+		"being deleted":                      {spec: v1.BCSNetIPClaimSpec{Preallocate: true, Replicas: new(int32(3))}, deleting: true, of: []string{"shop"}},
 		"more than there may be": {
 			spec:    v1.BCSNetIPClaimSpec{Preallocate: true, Addresses: []string{"2001:db8::/64"}},
 			problem: "more than 65536: set spec.replicas",
@@ -36,7 +41,7 @@ func TestPreallocates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &v1.BCSNetIPClaim{Spec: tc.spec}
-			o.Namespace, o.Name = "shop", "web"
+			o.Namespace, o.Name = cmp.Or(tc.namespace, "shop"), "web"
 			c, err := FromObject(o)
 			if tc.problem != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.problem) {
@@ -51,7 +56,7 @@ func TestPreallocates(t *testing.T) {
 			if got := c.preallocates(); got != tc.want {
 				t.Errorf("it is to have %d, want %d", got, tc.want)
 			}
-			if got := c.drawsFor(); !slices.Equal(got, tc.of) {
+			if got := c.drawsFor("bcsnet-system"); !slices.Equal(got, tc.of) {
 				t.Errorf("it draws for %q, want %q", got, tc.of)
 			}
 		})

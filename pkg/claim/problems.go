@@ -46,7 +46,7 @@ func Problems(c Claim, x *ipam.Index, o Others) []Problem {
 	if c.Deleting {
 		return nil
 	}
-	all := c.unsupplied(x, o.Rivals)
+	all := c.unsupplied(x, o)
 	add := func(reason, format string, args ...any) {
 		all = append(all, Problem{reason, fmt.Sprintf(format, args...)})
 	}
@@ -70,7 +70,7 @@ func Problems(c Claim, x *ipam.Index, o Others) []Problem {
 }
 
 // unsupplied returns the problems with the addresses that the claim may have.
-func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all []Problem) {
+func (c Claim) unsupplied(x *ipam.Index, o Others) (all []Problem) {
 	add := func(reason, format string, args ...any) {
 		all = append(all, Problem{reason, fmt.Sprintf(format, args...)})
 	}
@@ -81,7 +81,7 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 		}
 	}
 	if c.Addresses == nil {
-		if n, pools := x.Capacity(ipam.PickRequest{Ahead: true, Pools: c.Pools}, c.drawsFor()); c.Size > 0 &&
+		if n, pools := x.Capacity(ipam.PickRequest{Ahead: true, Pools: c.Pools}, c.drawsFor(o.System)); c.Size > 0 &&
 			uint64(c.Size) > n {
 			add(v1.ReasonLargerThanPools, "it may have %s of a family, and its pools have %s in all",
 				humanize.Plural(c.Size, "address"), supply(n, pools))
@@ -96,8 +96,8 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 		add(string(ipam.ReasonAddressNotInPool), "%s %s %s", ipaddr.FormatSet(outside),
 			humanize.OneOr(ipaddr.SizeOfSet(outside), "is", "are"), where)
 	}
-	for _, name := range slices.Sorted(maps.Keys(rivals)) {
-		if both := ipaddr.Intersect(c.Addresses, rivals[name]); ipaddr.SizeOfSet(both) > 0 {
+	for _, name := range slices.Sorted(maps.Keys(o.Rivals)) {
+		if both := ipaddr.Intersect(c.Addresses, o.Rivals[name]); ipaddr.SizeOfSet(both) > 0 {
 			add(v1.ReasonAddressesShared, "claim %s names %s, too", name, ipaddr.FormatSet(both))
 		}
 	}

@@ -62,6 +62,7 @@ func TestProblems(t *testing.T) {
 		"more than its pool has":                                {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(5)), Pool: "a"}, want: []Problem{{"LargerThanPools", "it may have 5 addresses of a family, and its pools have 4 (a) in all"}}},
 		"more than the pools have":                              {namespace: "bound", spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(5))}, want: []Problem{{"LargerThanPools", "it may have 5 addresses of a family, and its pools have 4 (b) in all"}}},
 		"of several namespaces":                                 {namespace: "bound", spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(8)), Namespaces: []string{"shop"}}},
+		"preallocated for several namespaces":                   {namespace: "bound", spec: v1.BCSNetIPClaimSpec{Preallocate: true, Replicas: new(int32(8)), Namespaces: []string{"shop"}}, want: []Problem{{"LargerThanPools", "it may have 8 addresses of a family, and its pools have 4 (b) in all"}}},
 		"a pool that does not serve it":                         {spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(1)), Pool: "b"}, want: []Problem{{"LargerThanPools", "it may have 1 address of a family, and its pools have none (no pool serves it) in all"}}},
 		"no such pool":                                          {spec: v1.BCSNetIPClaimSpec{Pool: "c"}, want: []Problem{{"PoolNotFound", "there is no pool c"}}},
 		"an address of its own":                                 {spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.0.0.9", "10.0.0.12"}}},

@@ -45,7 +45,7 @@ func guess(cmd *cobra.Command, args []string) string {
 func guessFlag(cmd *cobra.Command, flag string) string {
 	switch {
 	case flag == "yes" || flag == "y":
-		return cmd.CommandPath() + " asks nothing: leave it out"
+		return cmd.CommandPath() + " asks for no confirmation: leave the flag out"
 	case cmd.Name() == "allocate" && (flag == "owner" || flag == "name"):
 		return "--for NAME says who holds the address"
 	case cmd.Name() == "events" && flag == "since":
@@ -74,7 +74,7 @@ func nounFirst(root *cobra.Command, args []string) string {
 	}
 	switch args[0] {
 	case "get", "list", "ls":
-		return "what to list comes first, as in bcsnetctl pool list, bcsnetctl ip list, bcsnetctl claim list"
+		return "name the kind of object first, as in bcsnetctl pool list, bcsnetctl ip list, bcsnetctl claim list"
 	case "network", "networks", "net":
 		return "a network is the pools that name it: bcsnetctl pool tree shows them, bcsnetctl inspect network NAME their " +
 			"addresses"

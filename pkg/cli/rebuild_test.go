@@ -108,7 +108,7 @@ func TestRebuildMeetsAnother(t *testing.T) {
 	if stdout != "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.21\n" {
 		t.Errorf("it printed %q", stdout)
 	}
-	contains(t, stderr, "! 10.1.0.20 of pool blue: pod default/web-0 reports it, and vm-1 holds it by now\n",
+	contains(t, stderr, "! 10.1.0.20 of pool blue: pod default/web-0 reports it, and vm-1 holds it now\n",
 		"✗ 1 conflict stays: 10.1.0.20\n", "[exit 3]")
 }
 

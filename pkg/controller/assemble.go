@@ -112,8 +112,9 @@ func assemble(
 		Galaxy: &galaxyrest.Service{
 			Index: c.index, Leases: c.leases, Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Claims: mgr.GetClient(),
 			Owners: c.owners, Policies: c.policies, Namespace: o.LeaderElectionNamespace, Gone: collector.Judge,
-			Preallocate: func(ctx context.Context, o *v1.BCSNetIPClaim) (allocator.Stock, error) {
-				return claim.Preallocate(ctx, c.alloc, mgr.GetAPIReader(), o, claim.MaxPreallocated)
+			Preallocate: func(ctx context.Context, shared *v1.BCSNetIPClaim) (allocator.Stock, error) {
+				return claim.Preallocate(ctx, c.alloc, mgr.GetAPIReader(), shared, o.LeaderElectionNamespace,
+					claim.MaxPreallocated)
 			},
 		},
 		Scheduling: extender, Peers: here.Peers, Forwarder: forwarder, Version: versions(o.Version, cfg),

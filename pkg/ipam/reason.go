@@ -97,8 +97,8 @@ func ReasonTable() []ReasonInfo {
 		},
 		{
 			ReasonPoolRebuilding,
-			2, true, "Leases of the pool were lost; it hands out nothing until its pods have told which addresses they have, " +
-				"at most five minutes.",
+			2, true, "Leases of the pool were lost; it hands out nothing until its pods have reported their addresses, for " +
+				"five minutes at most.",
 		},
 		{ReasonPoolExhausted, 2, true, "Every address of the pools that fit is taken."},
 		{
@@ -110,7 +110,8 @@ func ReasonTable() []ReasonInfo {
 			ReasonQuotaExceeded,
 			2, true, "The namespace of the pod, or that of its claim, has as many addresses of the pool as its quotas or its " +
 				"maxPerNamespace allow. Or it keeps more addresses of a pool of the default chain, unused, than the pool " +
-				"has free, and asks for another one that is to be kept.",
+				"has free, and asks for another one that is to be kept. Or the pod has addresses on as many interfaces as a " +
+				"pod may have.",
 		},
 		{ReasonAddressNotInPool, 2, false, "The address asked for is in no pool."},
 		{ReasonAddressInUse, 2, true, "The address asked for is held by somebody else, reserved, or a node's own."},
@@ -122,8 +123,8 @@ func ReasonTable() []ReasonInfo {
 		{
 			ReasonAddressConflict,
 			2, true, "Somebody else in the network answers for the address, which a claim keeps for the container, or which " +
-				"was asked for by name: it is not quarantined and stays the container's. Mostly an earlier instance of the pod " +
-				"runs on a node that is cut off.",
+				"was asked for by name: it is not quarantined and stays the container's. Usually an earlier instance of the " +
+				"pod still runs on a node that is cut off.",
 		},
 		{
 			ReasonTooManyConflicts,
@@ -134,8 +135,9 @@ func ReasonTable() []ReasonInfo {
 		{ReasonContainerSuperseded, 2, false, "A newer container of the same pod holds its address."},
 		{
 			ReasonReleaseOutdated,
-			2, true, "The container, or the owner, asked for its address after this DEL began, by the startedAt of both: it " +
-				"keeps it. Also while the clock of its host, which was set back, has not caught up; five minutes at most.",
+			2, true, "The startedAt of both requests says that the container, or the owner, asked for its address after this " +
+				"DEL began, so it keeps the address. After the clock of a host was set back that is also said until the clock " +
+				"has caught up, for five minutes at most.",
 		},
 		{
 			ReasonInvalidAnnotation,
@@ -156,22 +158,22 @@ func ReasonTable() []ReasonInfo {
 		},
 		{
 			ReasonTooManyRequests,
-			2, true, "The node, or the host, has sent this replica more than 50 requests a second after 300 at once, or its " +
-				"address has sent as many whose senders are unknown. Nothing was changed: ask again after Retry-After. What " +
-				"gives addresses back is never refused so.",
+			2, true, "The node, or the host, has sent this replica more than 50 requests a second after 300 at once, or unknown " +
+				"senders at its address have. Nothing was changed: ask again after Retry-After. Requests that give addresses " +
+				"back are never refused for this reason.",
 		},
 		{ReasonForbidden, 2, false, "The API server does not allow the controller to do this."},
 		{
 			ReasonPlainHTTP, 1, false, "The request came by plain HTTP from another machine. With --plain-http it is " +
-				"answered all the same, where it asks for the very host that it comes from.",
+				"answered if it asks for the host that it comes from.",
 		},
 		{
-			ReasonUnauthenticated, 1, false, "The request does not show who sent it, or what it shows does not count: no " +
-				"token and no client certificate, or one that has expired or is for somebody else.",
+			ReasonUnauthenticated, 1, false, "The request does not prove who sent it: it has no token and no client " +
+				"certificate, or one that has expired or is for another service.",
 		},
 		{
-			ReasonNotPermitted, 1, false, "Who sent the request may not do this: no role allows it, or a node asks for what " +
-				"is not its own.",
+			ReasonNotPermitted, 1, false, "The sender may not do this: no role allows it, or a node asks for what is not its " +
+				"own.",
 		},
 		{
 			ReasonClaimConflict,

@@ -34,6 +34,9 @@ func (o *Owners) kind(ctx context.Context, group, name string) (*kind, error) {
 
 // discovered asks the API server for a kind, once for all concurrent callers.
 func (o *Owners) discovered(ctx context.Context, gk schema.GroupKind) (*kind, error) {
+	if !servable(gk) {
+		return newKind(gk, o.now()), nil
+	}
 	answer := o.discoveries.DoChan(gk.String(), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discoveryTimeout)
 		defer cancel()
@@ -45,6 +48,9 @@ func (o *Owners) discovered(ctx context.Context, gk schema.GroupKind) (*kind, er
 		defer o.mu.Unlock()
 		if old := o.kinds[gk]; old != nil && old.stop != nil {
 			old.stop()
+		}
+		if k.resource.Empty() && o.kinds[gk] == nil {
+			o.forgetUnserved()
 		}
 		o.kinds[gk] = k
 		if k.nature != foreign && !k.resource.Empty() {
@@ -64,12 +70,17 @@ func (o *Owners) discovered(ctx context.Context, gk schema.GroupKind) (*kind, er
 	}
 }
 
+// newKind returns a kind of which nothing is known, and that the API server does not serve as far as is known.
+func newKind(gk schema.GroupKind, discovered time.Time) *kind {
+	return &kind{
+		kindInfo: kindInfo{group: gk.Group, kind: gk.Kind, prefix: prefixOf(gk.Group, gk.Kind)}, discovered: discovered,
+	}
+}
+
 // discover finds the resource of a kind, and whether it has a scale. The version is the one that the API server
 // prefers, else the first that has both.
 func (o *Owners) discover(ctx context.Context, gk schema.GroupKind) (*kind, error) {
-	k := &kind{
-		kindInfo: kindInfo{group: gk.Group, kind: gk.Kind, prefix: prefixOf(gk.Group, gk.Kind)}, discovered: o.now(),
-	}
+	k := newKind(gk, o.now())
 	for _, i := range known() {
 		if i.group == gk.Group && i.kind == gk.Kind {
 			k.kindInfo = i

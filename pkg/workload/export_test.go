@@ -142,3 +142,10 @@ func LargestPolicies() map[string]Largest {
 		"a key in another's claims": of(false, notes{primaryKey: strings.Repeat("K", 253), ownClaim: "bank/" + strings.Repeat("c", 253)}),
 	}
 }
+
+// Remembered returns how many kinds are remembered.
+func (o *Owners) Remembered() int {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	return len(o.kinds)
+}

@@ -128,8 +128,11 @@ func (o *Owners) read(ctx context.Context, k *kind, namespace, name string) (*ob
 func (o *Owners) metadataOf(
 	ctx context.Context, k *kind, namespace, name string,
 ) (*metav1.PartialObjectMetadata, error) {
-	if k.resource.Empty() {
+	switch {
+	case k.resource.Empty():
 		return nil, errKindGone
+	case !nameable(name):
+		return nil, errGone
 	}
 	m, err := o.metadata.Resource(k.resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {

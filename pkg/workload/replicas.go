@@ -67,6 +67,8 @@ func (o *Owners) Replicas(ctx context.Context, w Workload) (Replicas, error) {
 		return Replicas{}, fmt.Errorf("%s: %w", w, ErrNoReplicas)
 	case k.nature == bare, k.nature == machine, k.nature == attachment: // one, as long as it is there
 		return Replicas{Count: 1}, o.there(ctx, w)
+	case !nameable(w.Name):
+		return Replicas{}, ErrGone
 	}
 	path := k.path(w)
 	if k.version == "" { // not one of Kubernetes

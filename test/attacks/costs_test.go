@@ -26,7 +26,13 @@ func costs() []attack {
 }
 
 // questions returns how often the API server was asked to make objects of a resource.
-func questions(t *testing.T, resource string) (n float64) {
+func questions(t *testing.T, resource string) float64 {
+	t.Helper()
+	return asked(t, resource, "POST")
+}
+
+// asked returns how often the API server was asked to do something with a resource.
+func asked(t *testing.T, resource, verb string) (n float64) {
 	t.Helper()
 	set, err := kubernetes.NewForConfig(shared.cluster.Config)
 	if err != nil {
@@ -38,7 +44,7 @@ func questions(t *testing.T, resource string) (n float64) {
 	}
 	for line := range strings.Lines(string(text)) {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "apiserver_request_total{")
-		if !ok || !strings.Contains(rest, `resource="`+resource+`"`) || !strings.Contains(rest, `verb="POST"`) {
+		if !ok || !strings.Contains(rest, `resource="`+resource+`"`) || !strings.Contains(rest, `verb="`+verb+`"`) {
 			continue
 		}
 		var count float64

@@ -42,7 +42,7 @@ func CheckOwnHosts(p Pool, verb string) error {
 		return nil
 	}
 	return app.Refuse(app.ReasonPoolInvalid, "pool %s is a block of pool %s, whose hosts are its own", p.Name,
-		p.whole.Name).WithHint("say it of that one: bcsnetctl pool %s %s HOST", verb, p.whole.Name)
+		p.whole.Name).WithHint("change that pool instead: bcsnetctl pool %s %s HOST", verb, p.whole.Name)
 }
 
 // OwnerOf returns the namespace of a block.

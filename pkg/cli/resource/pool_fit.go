@@ -131,7 +131,7 @@ func (f *Fit) unheeded(name string) error {
 	}
 	return app.Refuse(app.ReasonPoolInvalid, "pool %s is a block of pool %s, which has the %s for all of its blocks: %s "+
 		"would do nothing here", name, parent.Name, humanize.OneOr(len(fields), "field", "fields"), humanize.List(fields)).
-		WithHint("say it of that one: bcsnetctl pool edit %s", parent.Name)
+		WithHint("change that pool instead: bcsnetctl pool edit %s", parent.Name)
 }
 
 // spoilt reports whether a pool would not fit any more, or as a new one would not fit.

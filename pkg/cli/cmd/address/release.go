@@ -127,7 +127,7 @@ func (v *ipRelease) check(ctx context.Context, all []lease.Lease) (held []lease.
 			live = append(live, l.Who())
 			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s, and the pod %s", l.Addr,
 				holders(l), pods[i].Text).
-				WithHint("a pod that is deleted gives it back; to take it away all the same: bcsnetctl ip release %s --force",
+				WithHint("delete the pod, and the address is released; to take it from the running pod: bcsnetctl ip release %s --force",
 					l.Addr))
 		case pods[i].MayRun && !v.force:
 			failed = append(failed, app.Refuse(app.ReasonPodLives, "address %s is held by %s; the pod %s", l.Addr, holders(l),

@@ -64,7 +64,7 @@ func (v *cleanup) judge(ctx context.Context, held []lease.Lease) (*judgement, er
 	pods, err := v.podsOf(ctx, held)
 	unread := resource.Explain(v.App, err)
 	if unread != nil && !v.force {
-		return nil, fmt.Errorf("nothing is released: whether the holders live is unknown: %w", unread)
+		return nil, fmt.Errorf("nothing is released, as it is not known whether the holders still exist: %w", unread)
 	}
 	nodes, err := v.hosts(ctx)
 	if err != nil && !v.force {

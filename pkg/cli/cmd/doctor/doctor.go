@@ -129,7 +129,7 @@ func (v *verb) Validate() error {
 		return app.Usagef("--yes and --dry-run go with --fix: nothing is changed without it")
 	case v.fix && v.DryRun == app.DryRunNone && !v.yes && !terminal.Is(v.In):
 		return app.Usagef("standard input is no terminal to ask on").
-			WithHint("to go on without questions: --yes; to only look: --dry-run=client")
+			WithHint("to do it without a question: --yes; to see what would be done: --dry-run=client")
 	}
 	return v.output.Validate()
 }

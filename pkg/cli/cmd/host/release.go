@@ -101,7 +101,7 @@ func (v *releaseVerb) Run(ctx context.Context) error {
 	}
 	nodes, err := v.from.Matched(ctx, v.App)
 	if f, ok := errors.AsType[*app.Failure](err); ok && f.Reason == app.ReasonNodeNotFound {
-		return f.WithHint("a machine whose node is gone is named by its IP; see them: bcsnetctl host list")
+		return f.WithHint("if the node is gone, name the machine by its IP; see them: bcsnetctl host list")
 	} else if err != nil {
 		return err
 	}

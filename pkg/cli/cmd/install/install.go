@@ -92,7 +92,7 @@ func (v *install) Validate() error {
 	case v.crdsOnly && v.image != "":
 		return app.Usagef("--crds-only installs no controller: --image does not go with it")
 	case v.crdsOnly && v.node:
-		return app.Usagef("--crds-only installs definitions alone: --node does not go with it")
+		return app.Usagef("--crds-only installs nothing but the CRDs: --node cannot be given with it")
 	case v.crdsOnly && v.plainAsked():
 		return app.Usagef("--crds-only installs no controller: --plain-http does not go with it")
 	case v.nodeImage != "" && !v.node:

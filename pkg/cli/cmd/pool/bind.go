@@ -144,7 +144,7 @@ func (v *poolBind) Run(ctx context.Context) error {
 		return v.give(ctx, api, p)
 	case v.chosen("block") || v.chosen("blocks"):
 		return app.Refuse(app.ReasonPoolInvalid, "pool %s is not split into blocks", v.pool).
-			WithHint("blocks are of pools that have blockSize; see: bcsnetctl pool describe %s", v.pool)
+			WithHint("only a pool with blockSize has blocks; see: bcsnetctl pool describe %s", v.pool)
 	}
 	edited, err := v.bindNames(ctx, api, v.namespaces)
 	if err != nil {

@@ -339,7 +339,7 @@ func (v *poolCreate) create(ctx context.Context, api *resource.Pools) (*unstruct
 func (v *poolCreate) existing(ctx context.Context, api *resource.Pools) error {
 	if p, err := api.Get(ctx, v.object.Name); err == nil && p.DeletionTimestamp != nil {
 		return app.Refuse(app.ReasonPoolTerminating, "there is a pool %s already, which is being deleted", v.object.Name).
-			WithHint("create it when that one is gone; see what it waits for: bcsnetctl pool describe %s", v.object.Name)
+			WithHint("create it after that one is deleted; see what the deletion waits for: bcsnetctl pool describe %s", v.object.Name)
 	}
 	return app.Refuse(app.ReasonPoolExists, "there is a pool %s already", v.object.Name).
 		WithHint("see it: bcsnetctl pool describe %s; give it more: bcsnetctl pool add-ip %s ADDRESS...", v.object.Name,

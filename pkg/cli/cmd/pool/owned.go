@@ -165,7 +165,7 @@ func (v *poolImport) giveOne(
 	}
 	by := "it is reserved"
 	if now.State == lease.Active {
-		by = now.Where() + " holds it by now"
+		by = now.Where() + " holds it now"
 	}
 	return false, app.Refuse(ipam.ReasonAddressInUse, "address %s of pool %s is not given back to %s: %s", l.Addr,
 		pool.Name, l.Owner, by).WithHint("see what would free it: bcsnetctl ip describe %s", l.Addr)

@@ -36,7 +36,7 @@ func (v *verb) create(
 			made, addrs = append(made, l), append(addrs, l.Addr)
 		case l.State == lease.Active:
 			late = append(late, recovery.Conflict{Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: l.Who() +
-				" holds it by now"})
+				" holds it now"})
 		case l.State == lease.Reserved:
 			late = append(late, recovery.Conflict{
 				Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: "it is reserved by now",

@@ -54,7 +54,7 @@ func (o *order[T]) validate(watch bool) error {
 	case !slices.Contains(o.words(), o.text):
 		return app.Usagef("--sort-by %q is not one of %s", o.text, strings.Join(o.words(), ", "))
 	case o.text == orderRate && !watch:
-		return app.Usagef("--sort-by %s needs --watch: how fast it goes shows in time", orderRate)
+		return app.Usagef("--sort-by %s needs --watch: a rate is measured from one look to the next", orderRate)
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (v *usage) Validate() (err error) {
 			"--sort-by is for the tables of --by").WithHint("for example: %s usage %s --by host --sort-by .active", v.Name,
 			v.names[0])
 	case v.block != "" && v.by != "":
-		return app.Usagef("--block is for the map of a pool").WithHint("name a pool, and leave out --by")
+		return app.Usagef("--block applies to the map of a pool alone").WithHint("name a pool, and leave out --by")
 	case v.svg() && (v.by != "" || len(v.names) != 1):
 		return app.Usagef("-o svg draws the map of one pool").WithHint("for example: %s usage POOL -o svg > pool.svg", v.Name)
 	}
