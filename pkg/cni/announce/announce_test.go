@@ -45,7 +45,7 @@ type call struct {
 func newCall(t *testing.T, netNS, config string, x *attach.Attachment) *call {
 	t.Helper()
 	c := &call{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
-	c.plugin = &Plugin{Attachments: attach.Dir(t.TempDir()), Stdout: c.stdout, Stderr: c.stderr,
+	c.plugin = &Plugin{Attachments: attach.At(t.TempDir()), Stdout: c.stdout, Stderr: c.stderr,
 		Repeater: []string{"/proc/self/exe", "repeat"}}
 	c.args = &skel.CmdArgs{ContainerID: id, Netns: netNS, IfName: "eth0", StdinData: []byte(config)}
 	if x != nil {

@@ -76,7 +76,7 @@ func TestGC(t *testing.T) {
 			}))
 			defer server.Close()
 			dir := t.TempDir()
-			files := attach.Dir(dir + "/r/attach")
+			files := attach.In(dir + "/r")
 			for _, id := range all {
 				network := "lan"
 				if id == "other" {
@@ -127,7 +127,7 @@ func TestGCOfAnEarlierRelease(t *testing.T) {
 	}))
 	defer server.Close()
 	dir := t.TempDir()
-	files := attach.Dir(dir + "/r/attach")
+	files := attach.In(dir + "/r")
 	a := &attach.Attachment{ContainerID: "gone", IfName: "eth0", CNINetwork: "lan", Addrs: []netip.Addr{netip.MustParseAddr("10.0.0.21")}}
 	if err := files.Write(a); err != nil {
 		t.Fatal(err)
