@@ -14,10 +14,10 @@ kubectl bcsnet inspect namespace "$namespace"
 kubectl bcsnet inspect pool "$pool" -o jsonpath='{.pools[0].free.ranges[0]}{"\n"}'
 
 # A dry run counts: pods that live, that are gone, that may still run, and what claims keep.
-kubectl bcsnet cleanup pool "$pool" --dry-run=client
+kubectl bcsnet ip release --pool "$pool" --dry-run=client
 
 # The same for good. It looks twice, a minute apart; what is not sure is left alone.
-kubectl bcsnet cleanup pool "$pool" --yes --settle "${SETTLE:-1m}" --reason 'monthly look'
+kubectl bcsnet ip release --pool "$pool" --yes --settle "${SETTLE:-1m}" --reason 'monthly look'
 
 # What a deletion would meet, and what would change with it.
 kubectl bcsnet pool delete "$pool" --dry-run=client

@@ -67,21 +67,7 @@ func tarDirectory(out io.Writer, dir string, at time.Time) error {
 		if err != nil {
 			return err
 		}
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		header := &tar.Header{Name: filepath.ToSlash(name), Mode: 0o644, Size: info.Size(), ModTime: at}
-		if err := w.WriteHeader(header); err != nil {
-			return err
-		}
-		_, err = io.Copy(w, f)
-		return err
+		return build.AddFile(w, path, filepath.ToSlash(name), 0o644, at)
 	})
 	return errors.Join(err, w.Close())
 }

@@ -5,12 +5,13 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/bcsnet/bcsnet/hack/build"
 )
 
 // entry is a file of this machine, its place in an archive or package, and its mode.
@@ -81,26 +82,9 @@ func (r *release) archive(name string, files []entry) error {
 	w := tar.NewWriter(z)
 	byPlace := func(a, b entry) int { return strings.Compare(a.to, b.to) }
 	for _, e := range slices.SortedFunc(slices.Values(files), byPlace) {
-		if err := r.add(w, e); err != nil {
+		if err := build.AddFile(w, e.from, e.to, e.mode, r.Created); err != nil {
 			return err
 		}
 	}
 	return errors.Join(w.Close(), z.Close(), f.Close())
-}
-
-func (r *release) add(w *tar.Writer, e entry) error {
-	f, err := os.Open(e.from)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if err := w.WriteHeader(&tar.Header{Name: e.to, Mode: e.mode, Size: info.Size(), ModTime: r.Created}); err != nil {
-		return err
-	}
-	_, err = io.Copy(w, f)
-	return err
 }

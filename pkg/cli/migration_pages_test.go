@@ -15,7 +15,7 @@ import (
 
 // command finds the commands of a page, each with its verb where it has one.
 var command = regexp.MustCompile(
-	"`(?:bcsnetctl|kubectl bcsnet) ((?:pool|ip|lease|claim|host|inspect|cleanup|explain) [a-z-]+|[a-z-]+)")
+	"`(?:bcsnetctl|kubectl bcsnet) ((?:pool|ip|lease|claim|host|inspect|explain) [a-z-]+|[a-z-]+)")
 
 // TestMigrationPages: each command that the pages for those who come from Contiv and hostnic put beside theirs is run
 // by a script that compares what comes of it, and both languages name the same ones.

@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/address"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/check"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/claim"
-	"github.com/bcsnet/bcsnet/pkg/cli/cmd/cleanup"
+
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/doctor"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/events"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/host"
@@ -66,7 +66,7 @@ func newRoot(s *app.App) *cobra.Command {
 		address.NewIP(s), address.NewLease(s),
 		claim.New(s),
 		host.New(s), host.NewReleaseHost(s),
-		cleanup.New(s),
+		address.NewCleanup(s),
 		usage.New(s),
 		top.New(s),
 		inspect.New(s), inspect.NewTrace(s), inspect.NewExplain(s),

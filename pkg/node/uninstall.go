@@ -82,7 +82,7 @@ func (o *Options) removeFiles(ctx context.Context, log *slog.Logger) error {
 	}
 	if n, err := undelivered.In(o.DataDir).Len(); err != nil || n > 0 {
 		log.Warn("releases stay undelivered, and the garbage collection of the controller frees their addresses",
-			"count", n, "dir", undelivered.In(o.DataDir), "error", err)
+			"count", n, "dir", undelivered.In(o.DataDir).Dir, "error", err)
 	}
 	return o.remove()
 }
@@ -155,7 +155,7 @@ func (o *Options) attachedBy(name string) func() error {
 	}
 }
 
-func (o *Options) attachments() attach.Dir { return attach.Dir(filepath.Join(o.RunDir, "attach")) }
+func (o *Options) attachments() attach.Dir { return attach.In(o.RunDir) }
 
 // unattached returns an error while pods of the node have addresses by the plugins.
 func (o *Options) unattached() error {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 )
@@ -90,6 +91,24 @@ func (cp *ControlPlane) InstallManifests(ctx context.Context) error {
 		return err
 	}
 	return cp.InstallRightsOf(ctx, root)
+}
+
+// Prepare installs the manifests and the roles that folders of config add to them, and returns a client with all rights.
+func (cp *ControlPlane) Prepare(ctx context.Context, roles ...string) (client.Client, error) {
+	root, err := ModuleRoot()
+	if err != nil {
+		return nil, err
+	}
+	if err := cp.InstallManifests(ctx); err != nil {
+		return nil, err
+	}
+	for _, folder := range roles {
+		file := filepath.Join(root, "config", folder, "role.yaml")
+		if out, err := cp.Kubectl(ctx, "apply", "-f", file).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%w: %s", err, out)
+		}
+	}
+	return cp.Admin()
 }
 
 // InstallRights installs what config/default has beside the CRDs and the controller's Deployment: its namespace, roles

@@ -223,7 +223,7 @@ func free(other string) string {
 // wantMetric waits for a line of the controller's metrics.
 func wantMetric(t *testing.T, line string) {
 	t.Helper()
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, controller.MetricsURL+"/metrics", nil)
 		if err != nil {
 			return err

@@ -9,14 +9,11 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,20 +51,9 @@ func TestMain(m *testing.M) {
 }
 
 // prepared starts the controller with the rights that config/floatingip adds.
-var prepared = sync.OnceValue(func() error {
+var prepared = sync.OnceValue(func() (err error) {
 	ctx := context.Background()
-	if err := cluster.InstallManifests(ctx); err != nil {
-		return err
-	}
-	root, err := controlplane.ModuleRoot()
-	if err != nil {
-		return err
-	}
-	if out, err := cluster.Kubectl(ctx, "apply", "-f", filepath.Join(root, "config", "floatingip", "role.yaml")).
-		CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	if admin, err = cluster.Admin(); err != nil {
+	if admin, err = cluster.Prepare(ctx, "floatingip"); err != nil {
 		return err
 	}
 	if out, err := cluster.Kubectl(ctx, "create", "clusterrolebinding", "bcsnet-scheduler", "--clusterrole=bcsnet-scheduler",
@@ -95,27 +81,6 @@ func prepare(t *testing.T) {
 	t.Cleanup(caller.CloseIdleConnections)
 }
 
-// patience is for what must come, however slow the machine is.
-const patience = 60 * time.Second
-
-// eventually repeats a check until it finds nothing wrong.
-func eventually(t *testing.T, check func() error) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		<-tick.C
-	}
-}
-
 // document makes the ConfigMap hold a document.
 func document(t *testing.T, text string) {
 	t.Helper()
@@ -135,7 +100,7 @@ func document(t *testing.T, text string) {
 // pools waits until the pools that there are, and what a check says of each, are as wanted.
 func pools(t *testing.T, want map[string]func(*v1.BCSNetPool) error) {
 	t.Helper()
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		var list v1.BCSNetPoolList
 		if err := admin.List(t.Context(), &list); err != nil {
 			return err
@@ -179,23 +144,7 @@ func is(want string) func(*v1.BCSNetPool) error {
 // told waits for an event about the ConfigMap with some words in it.
 func told(t *testing.T, reason, words string) {
 	t.Helper()
-	eventually(t, func() error {
-		var list eventsv1.EventList
-		if err := admin.List(t.Context(), &list, client.InNamespace("kube-system")); err != nil {
-			return err
-		}
-		var notes []string
-		for _, e := range list.Items {
-			if e.Regarding.Name != "floatingip-config" || e.Reason != reason {
-				continue
-			}
-			if strings.Contains(e.Note, words) {
-				return nil
-			}
-			notes = append(notes, e.Note)
-		}
-		return fmt.Errorf("no event %s says %q, but %q", reason, words, notes)
-	})
+	controlplane.Told(t, admin, "floatingip-config", reason, words)
 }
 
 // ask sends an ADD or a DEL for a pod on a host.
@@ -217,6 +166,6 @@ func newPod(t *testing.T, name string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 		Spec:       corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "c"}}},
 	}
-	eventually(t, func() error { return admin.Create(t.Context(), p) }) // its ServiceAccount comes by itself
+	controlplane.Eventually(t, func() error { return admin.Create(t.Context(), p) }) // its ServiceAccount comes by itself
 	t.Cleanup(func() { _ = admin.Delete(context.Background(), p, client.GracePeriodSeconds(0)) })
 }

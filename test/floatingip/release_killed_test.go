@@ -37,7 +37,7 @@ func TestReleaseKilled(t *testing.T) {
 		return `{"ips":[` + strings.Join(asks, ",") + `]}`
 	}
 	kept := func() int { return len(held(t, "poolName=large&size=1000")) }
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if n := kept(); n != 250 {
 			return fmt.Errorf("%d addresses are kept", n)
 		}
@@ -54,7 +54,7 @@ func TestReleaseKilled(t *testing.T) {
 			_, _, err := restAt(ctx, url, http.MethodPost, "/v1/ip", release(first, last))
 			ended <- err
 		}()
-		eventually(t, func() error {
+		controlplane.Eventually(t, func() error {
 			if n := kept(); n >= below {
 				return fmt.Errorf("%d addresses are kept", n)
 			}
@@ -73,7 +73,7 @@ func TestReleaseKilled(t *testing.T) {
 	}
 	halfway(victim.URL, max(kept(), 51), func(cancel context.CancelFunc) { cancel() })
 
-	eventually(t, func() error { // what the client asked for may still be on its way
+	controlplane.Eventually(t, func() error { // what the client asked for may still be on its way
 		if status, text := rest(t, http.MethodPost, "/v1/ip", release(first, last)); status != http.StatusOK && kept() != 50 {
 			return fmt.Errorf("%d %s", status, text)
 		}

@@ -124,7 +124,7 @@ func held(t *testing.T, query string) (lines []string) {
 
 func shows(t *testing.T, query string, want ...string) {
 	t.Helper()
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if diff := cmp.Diff(want, held(t, query)); diff != "" {
 			return fmt.Errorf("GET /v1/ip?%s (-want +got):\n%s", query, diff)
 		}
@@ -144,7 +144,7 @@ func restPool(t *testing.T, name, subnet string, addresses ...string) {
 	t.Cleanup(func() {
 		kubectlCleanup(t, "delete", "bnp/"+name, "--timeout=60s")
 	})
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if _, text := rest(t, http.MethodGet, wire.Prefix+"/pool/"+name, ""); !strings.Contains(text, subnet) {
 			return fmt.Errorf("the controller does not know pool %s yet: %s", name, text)
 		}
@@ -169,8 +169,8 @@ func restPod(t *testing.T, name, address string, annotations map[string]string, 
 	if owner != nil {
 		p.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
-	eventually(t, func() error { return admin.Create(t.Context(), p) }) // its ServiceAccount comes by itself
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error { return admin.Create(t.Context(), p) }) // its ServiceAccount comes by itself
+	controlplane.Eventually(t, func() error {
 		a, err := plugin.Ask(t.Context(), caller, http.MethodPost, controller.URL, wire.AllocateRequest{
 			Host: "10.0.0.11", ContainerID: "sandbox-" + name, PodName: name, PodNamespace: "default", IPAddr: address,
 		})
@@ -340,7 +340,7 @@ func TestSharedPools(t *testing.T) {
 	if lines := held(t, all); len(lines) != 0 {
 		t.Errorf("the pool has %q", lines)
 	}
-	eventually(t, func() error { // the claim goes with its last address
+	controlplane.Eventually(t, func() error { // the claim goes with its last address
 		var claims v1.BCSNetIPClaimList
 		if err := admin.List(t.Context(), &claims, client.InNamespace("bcsnet-system")); err != nil || len(claims.Items) > 0 {
 			return fmt.Errorf("%d claims, %v", len(claims.Items), err) //nolint:errorlint // may be nil
@@ -350,7 +350,7 @@ func TestSharedPools(t *testing.T) {
 
 	// A pool that pods alone have named is there, too, and is as large as what it has.
 	restPod(t, "green", "10.0.71.4", map[string]string{"tke.cloud.tencent.com/eni-ip-pool": "payments"}, nil)
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		if status, text := rest(t, http.MethodGet, "/v1/pool/payments", ""); status != http.StatusOK ||
 			!strings.Contains(text, `"size": 1,`) {
 			return fmt.Errorf("%d %s", status, text)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // Rack A has two nodes and two addresses, rack B one node and five addresses: the better one, where a pod has the
@@ -80,7 +81,7 @@ func TestScheduler(t *testing.T) {
 	kubectl(t, "cordon", "b1")
 	pods := []string{asking(t, "burst-0"), asking(t, "burst-1", ourIP)}
 	var first, second string
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		for i, name := range pods {
 			if p, err := get(t, name); err == nil && p.Spec.NodeName != "" {
 				first, second = name, pods[1-i]
@@ -146,7 +147,7 @@ func TestScheduler(t *testing.T) {
 	// Pools that are for other hosts are nothing to offer, when the last pod has gone.
 	kubectl(t, "delete", "statefulset/db", "--timeout=60s")
 	ask(t, http.MethodDelete, hostOf(home), "db-0")
-	eventually(t, func() error { return client.IgnoreNotFound(present(t, "db-0")) })
+	controlplane.Eventually(t, func() error { return client.IgnoreNotFound(present(t, "db-0")) })
 	elsewhere := strings.NewReplacer("10.5.0.0/24", "10.5.8.0/24", "10.5.1.0/24", "10.5.9.0/24")
 	document(t, elsewhere.Replace(list(schedA, schedB)))
 	offers(t, nil)
@@ -159,7 +160,7 @@ func asking(t *testing.T, name string, by ...corev1.ResourceName) string {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: askingSpec(append(by, eniIP)[0]),
 	}
-	eventually(t, func() error { return admin.Create(t.Context(), p) })
+	controlplane.Eventually(t, func() error { return admin.Create(t.Context(), p) })
 	t.Cleanup(func() { _ = admin.Delete(context.Background(), p, client.GracePeriodSeconds(0)) })
 	return name
 }
@@ -210,7 +211,7 @@ func present(t *testing.T, name string) error {
 // placed waits until a pod is on a node.
 func placed(t *testing.T, name string) (node string) {
 	t.Helper()
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		p, err := get(t, name)
 		if err == nil && (p.Spec.NodeName == "" || p.DeletionTimestamp != nil) {
 			err = fmt.Errorf("pod %s is on no node: %s", name, why(&p))
@@ -224,7 +225,7 @@ func placed(t *testing.T, name string) (node string) {
 // waits waits until the scheduler has said why it does not place a pod.
 func waits(t *testing.T, name, because string) {
 	t.Helper()
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		p, err := get(t, name)
 		switch {
 		case err != nil:
@@ -258,7 +259,7 @@ func gone(t *testing.T, name, host string) {
 // offers waits until the nodes say for how many pods they have addresses; those that are not named say nothing.
 func offers(t *testing.T, want map[string]int64) {
 	t.Helper()
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		var nodes corev1.NodeList
 		if err := admin.List(t.Context(), &nodes); err != nil {
 			return err

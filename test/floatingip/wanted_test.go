@@ -39,7 +39,7 @@ func TestWantedTwice(t *testing.T) {
 	wants := map[string]string{"networkextension.bkbcs.tencent.com/ip": wanted}
 	answer := func(pod string, is func(plugin.Answer) bool) (a plugin.Answer) {
 		t.Helper()
-		eventually(t, func() error {
+		controlplane.Eventually(t, func() error {
 			if a = ask(t, http.MethodPost, wantedHost, pod); !is(a) {
 				return fmt.Errorf("pod %s: %+v", pod, a)
 			}
@@ -104,14 +104,14 @@ func bare(t *testing.T, name string, annotations map[string]string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: annotations},
 		Spec:       corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "c"}}},
 	}
-	eventually(t, func() error { return admin.Create(t.Context(), p) }) // its ServiceAccount comes by itself
+	controlplane.Eventually(t, func() error { return admin.Create(t.Context(), p) }) // its ServiceAccount comes by itself
 	t.Cleanup(func() { _ = admin.Delete(context.Background(), p, client.GracePeriodSeconds(0)) })
 }
 
 // podOf waits for a pod of an app other than one that there was.
 func podOf(t *testing.T, app, other string) (name string) {
 	t.Helper()
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		var all corev1.PodList
 		if err := admin.List(t.Context(), &all, client.InNamespace("default"),
 			client.MatchingLabels{"app": app}); err != nil {
@@ -148,7 +148,7 @@ func TestTakenForNoClaim(t *testing.T) {
 	}
 	keep := func(address, claim, pod string, ago time.Duration) {
 		t.Helper()
-		eventually(t, func() error {
+		controlplane.Eventually(t, func() error {
 			l, err := leases.Get(t.Context(), netip.MustParseAddr(address))
 			if err != nil {
 				return err
@@ -166,7 +166,7 @@ func TestTakenForNoClaim(t *testing.T) {
 	keep("10.0.75.4", "default/long-ago", "", time.Hour)
 	keep("10.0.75.5", "default/there", "", 0)
 	keep("10.0.75.6", "default/nobody", "", 0)
-	eventually(t, func() error {
+	controlplane.Eventually(t, func() error {
 		for address, want := range map[string]lease.State{
 			"10.0.75.2": lease.Available, "10.0.75.3": lease.Reserved, "10.0.75.4": lease.Reserved, "10.0.75.5": lease.Reserved, "10.0.75.6": lease.Available,
 		} {
@@ -182,7 +182,7 @@ func TestTakenForNoClaim(t *testing.T) {
 	})
 	kubectl(t, "delete", "bcsnetipclaim/there", "--timeout=60s")
 	for _, a := range []string{"10.0.75.3", "10.0.75.4"} {
-		eventually(t, func() error {
+		controlplane.Eventually(t, func() error {
 			l, err := leases.Get(t.Context(), netip.MustParseAddr(a))
 			if err != nil {
 				return err

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -43,20 +42,8 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(controlplane.Main(m, &cluster)) }
 
-var prepared = sync.OnceValue(func() error {
-	ctx := context.Background()
-	if err := cluster.InstallManifests(ctx); err != nil {
-		return err
-	}
-	root, err := controlplane.ModuleRoot()
-	if err != nil {
-		return err
-	}
-	if out, err := cluster.Kubectl(ctx, "apply", "-f", filepath.Join(root, "config", "hostnic", "role.yaml")).
-		CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	admin, err = cluster.Admin()
+var prepared = sync.OnceValue(func() (err error) {
+	admin, err = cluster.Prepare(context.Background(), "hostnic")
 	return err
 })
 
@@ -206,23 +193,7 @@ func (s *site) blocks(want map[string]string) {
 // told waits for an event about the ConfigMap with some words in it.
 func (s *site) told(reason, words string) {
 	s.Helper()
-	controlplane.Eventually(s.T, func() error {
-		var list eventsv1.EventList
-		if err := admin.List(s.Context(), &list, client.InNamespace("kube-system")); err != nil {
-			return err
-		}
-		var notes []string
-		for _, e := range list.Items {
-			if e.Regarding.Name != "hostnic-ipam-config" || e.Reason != reason {
-				continue
-			}
-			if strings.Contains(e.Note, words) {
-				return nil
-			}
-			notes = append(notes, e.Note)
-		}
-		return fmt.Errorf("no event %s says %q, but %q", reason, words, notes)
-	})
+	controlplane.Told(s.T, admin, "hostnic-ipam-config", reason, words)
 }
 
 // applied waits until the metric says whether namespaces have the blocks that the ConfigMap says.

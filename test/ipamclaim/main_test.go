@@ -44,20 +44,8 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(controlplane.Main(m, &cluster)) }
 
-var prepared = sync.OnceValue(func() error {
-	ctx := context.Background()
-	if err := cluster.InstallManifests(ctx); err != nil {
-		return err
-	}
-	root, err := controlplane.ModuleRoot()
-	if err != nil {
-		return err
-	}
-	if out, err := cluster.Kubectl(ctx, "apply", "-f", filepath.Join(root, "config", "ipamclaims", "role.yaml")).
-		CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	admin, err = cluster.Admin()
+var prepared = sync.OnceValue(func() (err error) {
+	admin, err = cluster.Prepare(context.Background(), "ipamclaims")
 	return err
 })
 

@@ -29,13 +29,9 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(controlplane.Main(m, &cluster)) }
 
-var prepared = sync.OnceValue(func() error {
+var prepared = sync.OnceValue(func() (err error) {
 	ctx := context.Background()
-	if err := cluster.InstallManifests(ctx); err != nil {
-		return err
-	}
-	var err error
-	if admin, err = cluster.Admin(); err != nil {
+	if admin, err = cluster.Prepare(ctx); err != nil {
 		return err
 	}
 	controller, err = cluster.StartController(ctx, controlplane.ControllerOptions{})

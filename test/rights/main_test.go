@@ -37,13 +37,9 @@ func TestMain(m *testing.M) {
 }
 
 // prepared installs the manifests, with the roles that users add to them, and binds roles to users of tests.
-var prepared = sync.OnceValue(func() error {
+var prepared = sync.OnceValue(func() (err error) {
 	ctx := context.Background()
-	if err := cluster.InstallManifests(ctx); err != nil {
-		return err
-	}
-	var err error
-	if admin, err = cluster.Admin(); err != nil {
+	if admin, err = cluster.Prepare(ctx); err != nil {
 		return err
 	}
 	if err := bindAlone(ctx); err != nil {

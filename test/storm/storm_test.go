@@ -56,12 +56,8 @@ func TestMain(m *testing.M) { os.Exit(controlplane.Main(m, &cluster)) }
 
 var prepared = sync.OnceValue(func() error { return prepare(context.Background()) })
 
-func prepare(ctx context.Context) error {
-	if err := cluster.InstallManifests(ctx); err != nil {
-		return err
-	}
-	var err error
-	if admin, err = cluster.Admin(); err != nil {
+func prepare(ctx context.Context) (err error) {
+	if admin, err = cluster.Prepare(ctx); err != nil {
 		return err
 	}
 	for i := range 2 {

@@ -17,36 +17,51 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// GiveUp gives addresses up, prints those that were, as they were before, and says what was not done. done is the word
-// for it, then says more about them; it may be nil.
+// LeftAlone is why an address is not given up after all: not a failure.
+type LeftAlone string
+
+func (l LeftAlone) Error() string { return string(l) }
+
+// GiveUp gives addresses up by give, prints those that were, as they were before, and says what was not done. done is
+// the word for it; tell says what was done, and may be nil.
 func GiveUp(
-	ctx context.Context, s *app.App, leases *store.Client, o *printer.Output, held []lease.Lease, done, reason string,
-	then func([]lease.Lease),
+	ctx context.Context, s *app.App, o *printer.Output, held []lease.Lease, done string,
+	give func(int, lease.Lease) error, tell func([]lease.Lease),
 ) error {
-	change := lease.Change{}
-	if s.DryRun != app.DryRunClient && len(held) > 0 {
-		change = s.Change(ctx, lease.VerbRelease, reason)
-	}
-	failed := resource.InBulk(ctx, s, held, done, func(_ int, l lease.Lease) error {
-		if s.DryRun == app.DryRunClient {
-			return nil
-		}
-		return GiveUpOne(ctx, s, leases, l, change, Giving{})
-	})
-	var given []lease.Lease
+	failed := resource.InBulk(ctx, s, held, done, give)
+	var given, tried []lease.Lease
+	var errs []error
+	left := 0
 	for i, l := range held {
+		if alone, ok := errors.AsType[LeftAlone](failed[i]); ok {
+			if left++; left <= MaxLines {
+				s.Say.Note("%s is not %s: %s", l.Addr, done, alone)
+			}
+			continue
+		}
+		tried, errs = append(tried, l), append(errs, failed[i])
 		if failed[i] == nil {
 			given = append(given, l)
 		}
 	}
-	if len(given) > 0 {
+	if left > MaxLines {
+		s.Say.Note("  and %s are not", humanize.Plural(left-MaxLines, "more lease"))
+	}
+	if tell != nil {
+		tell(given)
+	} else if len(given) > 0 {
 		s.Say.Done("%s %s", humanize.Plural(len(given), "address"), done)
 	}
-	if then != nil {
-		then(given)
-	}
 	printed := resource.PrintLeases(s, o, resource.LeaseColumns(s, false), given)
-	return app.Several{resource.Unfinished(ctx, done, held, failed), printed}.Compact()
+	return app.Several{resource.Unfinished(ctx, done, tried, errs), printed}.Compact()
+}
+
+// ReleaseBy returns the change that releasing n addresses is, for their history. A dry run on the client needs no author.
+func ReleaseBy(ctx context.Context, s *app.App, n int, reason string) lease.Change {
+	if s.DryRun == app.DryRunClient || n == 0 {
+		return lease.Change{Verb: lease.VerbRelease, Reason: reason}
+	}
+	return s.Change(ctx, lease.VerbRelease, reason)
 }
 
 // WarnRefill names the claims for which the controller takes other addresses at once: they lose kept ones, and take
@@ -94,7 +109,8 @@ type Giving struct {
 	Side bool
 }
 
-// GiveUpOne releases an address that is held, or frees one that is kept, unless that has changed since it was read.
+// GiveUpOne releases an address that is held, or frees one that is kept, unless that has changed since it was read. In
+// a dry run on the client nothing is sent.
 func GiveUpOne(
 	ctx context.Context, s *app.App, leases *store.Client, was lease.Lease, c lease.Change, giving Giving,
 ) error {
@@ -112,6 +128,9 @@ func GiveUpOne(
 		give, still = allocator.FreeLease, func(now lease.Lease) bool {
 			return now.State == lease.Reserved && now.Claim == was.Claim && now.Updated.Equal(was.Updated)
 		}
+	}
+	if s.DryRun == app.DryRunClient {
+		return nil
 	}
 	gone, err := give(ctx, leases, was, c, still)
 	if err != nil || gone {

@@ -10,7 +10,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
-	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
 // Recheck is the second of two looks at leases whose holders seemed to be gone at the first. Package gone decides; what
@@ -18,19 +17,21 @@ import (
 type Recheck struct {
 	App    *app.App
 	Leases *store.Client
-	// First is when the first look was, by the API server's time. Between is how much later the second one is, at least.
-	First   time.Time
-	Between time.Duration
+	resource.Looks
 }
 
-// Decide judges a lease, as if the second look was now. The host is as both looks found it.
-func (r Recheck) Decide(l lease.Lease, pod *workload.Pod, others gone.Others, host gone.Host) gone.Decision {
-	rule := gone.Rule{
-		Apart: r.Between, Margin: min(r.Between, gone.Margin), Silence: r.Between, Grace: gone.Grace,
+// Wait lets the time go by that is between the two looks at the pods of what.
+func (r Recheck) Wait(ctx context.Context, what string) error {
+	if r.Between == 0 {
+		return nil
 	}
-	return rule.Decide(gone.Evidence{
-		Lease: l, Pod: pod, Live: true, Others: others, Now: r.Leases.Now(), Since: r.First, For: r.Between, Host: host,
-	})
+	r.App.Say.Wait("waiting %s before a second look at the pods of %s", r.Between, what)
+	select {
+	case <-time.After(r.Between):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Release reads the pod of a lease once more, and releases the address where it is still gone for the same reason as
@@ -50,7 +51,9 @@ func (r Recheck) Release(
 	if err != nil {
 		return "", err
 	}
-	d := r.Decide(l, pod.Pod, others, host)
+	d := r.Decide(gone.Evidence{
+		Lease: l, Pod: pod.Pod, Live: true, Others: others, Now: r.Leases.Now(), Host: host,
+	})
 	switch {
 	case d.Check != check:
 		return "pod " + l.Who() + " is there and may use it", nil

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/gone"
@@ -19,21 +21,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// LivePods names the pods among the holders that exist and have not ended.
-func LivePods(ctx context.Context, s *app.App, held []lease.Lease) ([]string, error) {
-	states, failed := podStates(ctx, s, held)
-	var names []string
+// LivePods names the pods among the holders that exist and have not ended, and counts those that are Running.
+func LivePods(ctx context.Context, s *app.App, held []lease.Lease) (names []string, running int, unread error) {
+	states, failed := Looks{Side: true}.PodStates(ctx, s, held)
 	for i, l := range held {
 		if states[i].Lives && !slices.Contains(names, l.Who()) {
 			names = append(names, l.Who())
+			if states[i].Phase == corev1.PodRunning {
+				running++
+			}
 		}
+		unread = cmp.Or(unread, failed[i]) // the first by address, so that the same is said every time
 	}
-	for _, err := range failed {
-		if err != nil { // the first by address, so that the same is said every time
-			return names, err
-		}
-	}
-	return names, nil
+	return names, running, unread
 }
 
 // PodState is what became of the pod that holds an address.
@@ -43,19 +43,51 @@ type PodState struct {
 	Lives, MayRun bool
 	// Phase is that of a pod that lives.
 	Phase corev1.PodPhase
+	// Check is what speaks against the lease of a pod that does not live.
+	Check gone.Check
 	// Text goes on after "the pod".
 	Text string
 }
 
-// PodStates reads the pods of leases; one that cannot be read has an error. Of two attachments the pod counts that is
-// nearer to life.
+// Looks is how pods are looked at; the zero value looks once, and takes a pod's own word for since when it is no more.
+type Looks struct {
+	// First and Between are for two looks: when the first one is, by the API server's time, and how much later the second
+	// one is, at least.
+	First   time.Time
+	Between time.Duration
+	// Side looks, of two attachments, at the one alone that the lease is seen from. Without it the pod counts that is
+	// nearer to life.
+	Side bool
+}
+
+// Decide asks package gone about a lease.
+func (k Looks) Decide(e gone.Evidence) gone.Decision {
+	if k.First.IsZero() {
+		check, _ := gone.Suspect(e)
+		if e.Since = gone.Told(check, e.Pod); !e.Since.IsZero() {
+			e.For = e.Now.Sub(e.Since)
+		}
+		return gone.Default().Decide(e)
+	}
+	e.Since, e.For = k.First, k.Between
+	return gone.Rule{
+		Apart: k.Between, Margin: min(k.Between, gone.Margin), Silence: k.Between, Grace: gone.Grace,
+	}.Decide(e)
+}
+
+// PodStates looks once at the pods of leases; one that cannot be read has an error.
 func PodStates(ctx context.Context, s *app.App, leases []lease.Lease) ([]PodState, []error) {
-	states, failed := podStates(ctx, s, leases)
+	return Looks{}.PodStates(ctx, s, leases)
+}
+
+// PodStates looks at the pods of leases; one that cannot be read has an error.
+func (k Looks) PodStates(ctx context.Context, s *app.App, leases []lease.Lease) ([]PodState, []error) {
+	states, failed := k.podStates(ctx, s, leases)
 	for i, l := range leases {
-		if l.Other == nil {
+		if l.Other == nil || k.Side {
 			continue
 		}
-		other, unread := podStates(ctx, s, []lease.Lease{l.Turned()})
+		other, unread := k.podStates(ctx, s, []lease.Lease{l.Turned()})
 		failed[i] = cmp.Or(failed[i], unread[0])
 		if was := states[i]; !was.Lives && (other[0].Lives || other[0].MayRun && !was.MayRun) {
 			states[i] = other[0]
@@ -66,9 +98,40 @@ func PodStates(ctx context.Context, s *app.App, leases []lease.Lease) ([]PodStat
 }
 
 // podStates reads the pods of the attachments that leases are seen from.
-func podStates(ctx context.Context, s *app.App, leases []lease.Lease) ([]PodState, []error) {
-	states, failed := make([]PodState, len(leases)), make([]error, len(leases))
-	pods := make([]LivePod, len(leases))
+func (k Looks) podStates(ctx context.Context, s *app.App, leases []lease.Lease) ([]PodState, []error) {
+	states := make([]PodState, len(leases))
+	pods, failed := podsOf(ctx, s, leases)
+	nodes := sync.OnceValues(func() ([]Node, error) { return ListNodes(ctx, s) })
+	for i, l := range leases {
+		if OfPod(l) && failed[i] == nil {
+			states[i], failed[i] = k.podStateOf(ctx, s, l, pods[i], leases, nodes)
+		}
+		failed[i] = Explain(s, failed[i])
+	}
+	return states, failed
+}
+
+// manyPods is from how many leases on the pods of all namespaces are listed, and not read one by one.
+const manyPods = 512
+
+// podsOf reads the pods of leases.
+func podsOf(ctx context.Context, s *app.App, leases []lease.Lease) ([]LivePod, []error) {
+	defer s.Say.WaitLater("reading pods")()
+	pods, failed := make([]LivePod, len(leases)), make([]error, len(leases))
+	if len(leases) >= manyPods {
+		all, err := AllPods(ctx, s)
+		named := map[types.NamespacedName]*workload.Pod{}
+		for _, p := range all {
+			named[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = &p
+		}
+		for i, l := range leases {
+			pods[i].Pod = named[types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}]
+			if OfPod(l) {
+				failed[i] = err
+			}
+		}
+		return pods, failed
+	}
 	var group errgroup.Group
 	group.SetLimit(AtOnce)
 	for i, l := range leases {
@@ -80,31 +143,26 @@ func podStates(ctx context.Context, s *app.App, leases []lease.Lease) ([]PodStat
 		}
 	}
 	_ = group.Wait() // what failed is in failed
-	nodes := sync.OnceValues(func() ([]Node, error) { return ListNodes(ctx, s) })
-	for i, l := range leases {
-		if OfPod(l) && failed[i] == nil {
-			states[i], failed[i] = podStateOf(ctx, s, l, pods[i], nodes)
-		}
-		failed[i] = Explain(s, failed[i])
-	}
-	return states, failed
+	return pods, failed
 }
 
 // OfPod reports whether a lease is in use by a pod.
 func OfPod(l lease.Lease) bool { return l.State == lease.Active && l.PodName != "" && l.Owner == "" }
 
-// podStateOf asks package gone about a lease. It looks only once: the pod itself has to show since when something is
-// so.
-func podStateOf(
-	ctx context.Context, s *app.App, l lease.Lease, pod LivePod, nodes func() ([]Node, error),
+// podStateOf asks package gone about a lease. Of very many leases it compares each with the others alone, and asks the
+// API server for none: what that misses is taken to live.
+func (k Looks) podStateOf(
+	ctx context.Context, s *app.App, l lease.Lease, pod LivePod, all []lease.Lease, nodes func() ([]Node, error),
 ) (PodState, error) {
 	leases, err := s.Leases()
 	if err != nil {
 		return PodState{}, err
 	}
-	others, err := SameName(ctx, s, l, pod.Pod)
-	if err != nil {
-		return PodState{}, err
+	others := func(lease.Lease, string) []lease.Lease { return all }
+	if len(all) < manyPods {
+		if others, err = SameName(ctx, s, l, pod.Pod); err != nil {
+			return PodState{}, err
+		}
 	}
 	e := gone.Evidence{Lease: l, Pod: pod.Pod, Live: true, Others: others, Now: leases.Now()}
 	check, _ := gone.Suspect(e)
@@ -114,27 +172,22 @@ func podStateOf(
 			return PodState{}, err
 		}
 		e.Host = gone.HostOf(Table(all).At(l.Host))
-		check, _ = gone.Suspect(e)
 	}
-	if check == "" || check == gone.PodOtherAddress {
+	d := k.Decide(e)
+	if d.Verdict == gone.Held {
 		return PodState{Lives: true, Phase: pod.phase, Text: presence(l, pod)}, nil
-	}
-	e.Since = gone.Told(check, pod.Pod)
-	if !e.Since.IsZero() {
-		e.For = e.Now.Sub(e.Since)
 	}
 	text := map[gone.Check]string{
 		gone.PodGone: "is gone", gone.PodReplaced: "is gone; there is another of its name", gone.PodEnded: "has ended (" +
-			string(pod.phase) + ")",
-	}[check]
-	if check == gone.PodGone && pod.Pod != nil {
+			cmp.Or(string(pod.phase), "Succeeded or Failed") + ")",
+	}[d.Check]
+	if d.Check == gone.PodGone && pod.Pod != nil {
 		text = "is being deleted, and its host is out of service"
 	}
-	d := gone.Default().Decide(e)
 	if d.Verdict == gone.MayRun {
 		text += ", but its containers may still run: " + d.Doubt
 	}
-	return PodState{MayRun: d.Verdict != gone.Gone, Text: text}, nil
+	return PodState{MayRun: d.Verdict != gone.Gone, Check: d.Check, Text: text}, nil
 }
 
 // presence describes the state of a pod that has an address.

@@ -45,7 +45,7 @@ type call struct {
 func newCall(t *testing.T, netNS, config string, x *attach.Attachment) *call {
 	t.Helper()
 	c := &call{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
-	c.plugin = &Plugin{Attachments: attach.Dir(t.TempDir()), Stdout: c.stdout, Stderr: c.stderr,
+	c.plugin = &Plugin{Attachments: attach.At(t.TempDir()), Stdout: c.stdout, Stderr: c.stderr,
 		Repeater: []string{"/proc/self/exe", "repeat"}}
 	c.args = &skel.CmdArgs{ContainerID: id, Netns: netNS, IfName: "eth0", StdinData: []byte(config)}
 	if x != nil {
@@ -398,7 +398,7 @@ func TestBadInput(t *testing.T) {
 	pod := l.Attached(t, "192.0.2.7/24")
 	right := config("", "", "192.0.2.7/24")
 	damaged := func(c *call) {
-		if err := os.WriteFile(filepath.Join(string(c.plugin.Attachments), id+":eth0.json"), []byte(`{"containerID`), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(c.plugin.Attachments.Dir, id+":eth0.json"), []byte(`{"containerID`), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

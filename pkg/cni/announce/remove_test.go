@@ -19,7 +19,7 @@ func TestDel(t *testing.T) {
 		"no prevResult":          {config: `{"cniVersion":"1.1.0","name":"lan","type":"bcsnet-announce"}`},
 		"a wrong configuration":  {config: `{"cniVersion":"1.1.0","name":"lan","type":"bcsnet-announce","mac":7}`},
 		"a damaged file":         {change: func(c *call) { damage(t, c) }},
-		"the directory is gone":  {change: func(c *call) { os.RemoveAll(string(c.plugin.Attachments)) }},
+		"the directory is gone":  {change: func(c *call) { os.RemoveAll(c.plugin.Attachments.Dir) }},
 		"the file is a tree":     {change: func(c *call) { tree(t, c) }},
 		"an ID that leads out":   {change: func(c *call) { c.args.ContainerID = "../x" }},
 		"DEL before there is it": {change: func(c *call) { _ = c.plugin.Attachments.Remove(id, "eth0") }},
@@ -43,7 +43,7 @@ func TestDel(t *testing.T) {
 
 func damage(t *testing.T, c *call) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(string(c.plugin.Attachments), id+":eth0.json"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.plugin.Attachments.Dir, id+":eth0.json"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -51,7 +51,7 @@ func damage(t *testing.T, c *call) {
 // tree puts a directory with something in it into the place of the file, which then cannot be removed.
 func tree(t *testing.T, c *call) {
 	t.Helper()
-	path := filepath.Join(string(c.plugin.Attachments), id+":eth0.json")
+	path := filepath.Join(c.plugin.Attachments.Dir, id+":eth0.json")
 	if err := errors.Join(os.Remove(path), os.MkdirAll(filepath.Join(path, "x"), 0o700)); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func attachment() *Attachment {
 var compareAddrs = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 
 func TestWriteReadRemove(t *testing.T) {
-	dir := Dir(filepath.Join(t.TempDir(), "run", "attach"))
+	dir := At(filepath.Join(t.TempDir(), "run", "attach"))
 	if _, err := dir.Read(id, "eth0"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Read before any Write: %v", err)
 	}
@@ -39,11 +39,11 @@ func TestWriteReadRemove(t *testing.T) {
 			t.Errorf("Read: %v (-want +got):\n%s", err, diff)
 		}
 	}
-	files, err := os.ReadDir(string(dir))
+	files, err := os.ReadDir(dir.Dir)
 	if err != nil || len(files) != 1 || files[0].Name() != "3f1c9a:eth0.json" {
 		t.Errorf("the directory has %v, %v", files, err)
 	}
-	if info, err := os.Stat(filepath.Join(string(dir), "3f1c9a:eth0.json")); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(filepath.Join(dir.Dir, "3f1c9a:eth0.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file's mode is %v, %v", info.Mode(), err)
 	}
 	for range 2 {
@@ -59,7 +59,7 @@ func TestWriteReadRemove(t *testing.T) {
 // TestNames has names that no container or interface can have, some of which lead out of the directory.
 func TestNames(t *testing.T) {
 	parent := t.TempDir()
-	dir := Dir(filepath.Join(parent, "attach"))
+	dir := At(filepath.Join(parent, "attach"))
 	if err := os.WriteFile(filepath.Join(parent, "x:eth0.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -115,13 +115,13 @@ func TestWriteRefuses(t *testing.T) {
 		"a name too large": {func(a *Attachment) { a.Pool = strings.Repeat("p", 20<<10) }, "octets"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := Dir(t.TempDir())
+			dir := At(t.TempDir())
 			a := attachment()
 			c.change(a)
 			if err := dir.Write(a); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("Write: %v, want %q", err, c.want)
 			}
-			if files, err := os.ReadDir(string(dir)); err != nil || len(files) != 0 {
+			if files, err := os.ReadDir(dir.Dir); err != nil || len(files) != 0 {
 				t.Errorf("the directory has %v, %v", files, err)
 			}
 		})
@@ -135,17 +135,17 @@ func TestWriteFails(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Dir(file).Write(attachment()); err == nil {
+	if err := At(file).Write(attachment()); err == nil {
 		t.Error("a file in the place of the directory: no error")
 	}
-	taken := Dir(filepath.Join(parent, "taken"))
-	if err := os.MkdirAll(filepath.Join(string(taken), "3f1c9a:eth0.json", "x"), 0o700); err != nil {
+	taken := At(filepath.Join(parent, "taken"))
+	if err := os.MkdirAll(filepath.Join(taken.Dir, "3f1c9a:eth0.json", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := taken.Write(attachment()); err == nil {
 		t.Error("a directory in the place of the file: no error")
 	}
-	if files, err := os.ReadDir(string(taken)); err != nil || len(files) != 1 {
+	if files, err := os.ReadDir(taken.Dir); err != nil || len(files) != 1 {
 		t.Errorf("the directory has %v, %v", files, err)
 	}
 }
@@ -171,13 +171,13 @@ func TestReadDamaged(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, err := Dir(dir).Read(id, "eth0")
+			got, err := At(dir).Read(id, "eth0")
 			if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("Read = %v, %v, want an error with %q and the file", got, err, c.want)
 			}
 		})
 	}
-	if a, err := Dir("").files().Decode([]byte(right[:len(right)-1] + `,"later":1}`)); err != nil {
+	if a, err := At("").Decode([]byte(right[:len(right)-1] + `,"later":1}`)); err != nil {
 		t.Errorf("a field of a newer release: %v, %v", a, err)
 	}
 }
@@ -186,9 +186,9 @@ func TestReadDamaged(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"containerID":"3f1c9a","ifName":"eth0","mac":"02:02:0a:00:00:15","mtu":1400,"addrs":["10.0.0.21"]}`))
 	f.Add([]byte(`{"containerID":"../x","ifName":"..","addrs":null}`))
-	dir := Dir(f.TempDir())
+	dir := At(f.TempDir())
 	f.Fuzz(func(t *testing.T, content []byte) {
-		a, err := dir.files().Decode(content)
+		a, err := dir.Decode(content)
 		if err != nil {
 			return
 		}

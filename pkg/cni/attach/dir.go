@@ -1,8 +1,12 @@
 package attach
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/cni/nodefile"
 )
@@ -12,43 +16,65 @@ const maxSize = 16 << 10
 
 // Dir is the directory with a file for each container and interface. It is empty after a boot, as the containers are
 // gone then.
-type Dir string
+type Dir struct{ nodefile.Store[*Attachment] }
 
-// In returns the directory of a node's directory of what does not outlive a boot.
-func In(runDir string) Dir { return Dir(filepath.Join(runDir, "attach")) }
+// At returns what a directory has.
+func At(dir string) Dir { return Dir{nodefile.Store[*Attachment]{Dir: dir, MaxSize: maxSize}} }
 
-func (d Dir) files() nodefile.Store[*Attachment] {
-	return nodefile.Store[*Attachment]{Dir: string(d), MaxSize: maxSize}
-}
+// In returns what a node's directory of what does not outlive a boot has.
+func In(runDir string) Dir { return At(filepath.Join(runDir, "attach")) }
 
 // Write writes the file of an attachment in the place of an earlier one. Whoever reads meanwhile gets one of the two.
 func (d Dir) Write(a *Attachment) error {
-	content, err := d.files().Encode(a)
+	content, err := d.Encode(a)
 	if err != nil {
 		return fmt.Errorf("write an attachment: %w", err)
 	}
-	return nodefile.Replace(d.files().Path(a.ContainerID, a.IfName), content)
+	return nodefile.Replace(d.Path(a.ContainerID, a.IfName), content)
 }
-
-// Read returns the attachment of a container's interface. The error wraps fs.ErrNotExist where there is none.
-func (d Dir) Read(id, ifName string) (*Attachment, error) { return d.files().Read(id, ifName) }
-
-// Remove removes the file of a container's interface. It is no error that there is none.
-func (d Dir) Remove(id, ifName string) error { return d.files().Remove(id, ifName) }
 
 // Find returns the first attachment that is asked for; nil for none. Files that cannot be read are left out.
-func (d Dir) Find(wanted func(*Attachment) bool) (*Attachment, error) {
-	names, err := d.files().Names()
-	for _, name := range names {
-		if a, err := d.files().Load(filepath.Join(string(d), name)); err == nil && wanted(a) {
-			return a, nil
+func (d Dir) Find(wanted func(*Attachment) bool) (found *Attachment, err error) {
+	err = d.Each(func(_ string, a *Attachment, err error) bool {
+		if err == nil && wanted(a) {
+			found = a
 		}
-	}
-	return nil, err
+		return found == nil
+	})
+	return found, err
 }
 
-// Len counts the attachments.
-func (d Dir) Len() (int, error) {
-	names, err := d.files().Names()
-	return len(names), err
+// LenOf counts the attachments that may be of a network: a file that names no network, or cannot be read, counts.
+func (d Dir) LenOf(cniNetwork string) (n int, err error) {
+	err = d.Each(func(_ string, a *Attachment, err error) bool {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it has gone meanwhile
+		case err == nil && a.CNINetwork != "" && a.CNINetwork != cniNetwork:
+		default:
+			n++
+		}
+		return true
+	})
+	return n, err
+}
+
+// Prune removes the files of one network's attachments that are older than a time, but those that valid reports. Files
+// that cannot be read stay: nobody knows whose they are, and the directory does not outlive a boot.
+func (d Dir) Prune(cniNetwork string, before time.Time, valid func(id, ifName string) bool) error {
+	var failed error
+	err := d.Each(func(path string, a *Attachment, err error) bool {
+		info, gone := os.Lstat(path)
+		if err != nil || gone != nil || !info.Mode().IsRegular() || !info.ModTime().Before(before) ||
+			a.CNINetwork != cniNetwork || valid(a.ContainerID, a.IfName) {
+			return true
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, err)
+		}
+		return true
+	})
+	if err := errors.Join(err, failed); err != nil {
+		return fmt.Errorf("remove old attachments: %w", err)
+	}
+	return nil
 }

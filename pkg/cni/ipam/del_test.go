@@ -28,7 +28,7 @@ func TestDELOvertakenByAnADD(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		asked++
-		err := attach.Dir(dir + "/r/attach").Write(&attach.Attachment{
+		err := attach.In(dir + "/r").Write(&attach.Attachment{
 			ContainerID: "3f4e", IfName: "eth0", Addrs: []netip.Addr{netip.MustParseAddr("10.0.0.21")},
 		})
 		if err != nil {

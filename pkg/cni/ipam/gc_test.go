@@ -76,7 +76,7 @@ func TestGC(t *testing.T) {
 			}))
 			defer server.Close()
 			dir := t.TempDir()
-			files := attach.Dir(dir + "/r/attach")
+			files := attach.In(dir + "/r")
 			for _, id := range all {
 				network := "lan"
 				if id == "other" {
@@ -90,7 +90,7 @@ func TestGC(t *testing.T) {
 					continue
 				}
 				before := time.Now().Add(-time.Hour)
-				if err := os.Chtimes(filepath.Join(string(files), id+":eth0.json"), before, before); err != nil {
+				if err := os.Chtimes(filepath.Join(files.Dir, id+":eth0.json"), before, before); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -127,13 +127,13 @@ func TestGCOfAnEarlierRelease(t *testing.T) {
 	}))
 	defer server.Close()
 	dir := t.TempDir()
-	files := attach.Dir(dir + "/r/attach")
+	files := attach.In(dir + "/r")
 	a := &attach.Attachment{ContainerID: "gone", IfName: "eth0", CNINetwork: "lan", Addrs: []netip.Addr{netip.MustParseAddr("10.0.0.21")}}
 	if err := files.Write(a); err != nil {
 		t.Fatal(err)
 	}
 	before := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(filepath.Join(string(files), "gone:eth0.json"), before, before); err != nil {
+	if err := os.Chtimes(filepath.Join(files.Dir, "gone:eth0.json"), before, before); err != nil {
 		t.Fatal(err)
 	}
 	config := strings.TrimSuffix(string(configured("")), "}") + `,"cni.dev/valid-attachments":[]}`

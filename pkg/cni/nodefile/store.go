@@ -169,6 +169,26 @@ func (s Store[T]) Remove(id, ifName string) error {
 	return err
 }
 
+// Len counts the files.
+func (s Store[T]) Len() (int, error) {
+	names, err := s.Names()
+	return len(names), err
+}
+
+// Each calls do with the path of each file, and with what it says or why that cannot be read, until do returns false.
+// The error is that of listing the files.
+func (s Store[T]) Each(do func(path string, e T, err error) (more bool)) error {
+	names, err := s.Names()
+	for _, name := range names {
+		path := filepath.Join(s.Dir, name)
+		e, err := s.Load(path)
+		if !do(path, e, err) {
+			break
+		}
+	}
+	return err
+}
+
 // Names returns the names of all files, sorted.
 func (s Store[T]) Names() (names []string, err error) {
 	entries, err := os.ReadDir(s.Dir)

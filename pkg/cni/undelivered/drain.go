@@ -39,7 +39,7 @@ var errUnreadable = errors.New("an undelivered release cannot be read")
 func (s Store) Drain(
 	ctx context.Context, cluster string, most int, deliver func(context.Context, Record) error,
 ) (all []Drained, err error) {
-	names, err := s.files().Names()
+	names, err := s.Names()
 	if err != nil {
 		return nil, fmt.Errorf("read the undelivered releases: %w", err)
 	}
@@ -64,7 +64,7 @@ func (s Store) Drain(
 func (s Store) deliver(
 	ctx context.Context, name, cluster string, deliver func(context.Context, Record) error,
 ) (d Drained, gone bool, err error) {
-	path := filepath.Join(string(s), name)
+	path := filepath.Join(s.Dir, name)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return d, false, nil // somebody else delivered it
@@ -85,7 +85,7 @@ func (s Store) deliver(
 		return d, false, nil // it was delivered or replaced before the lock was there
 	}
 	d.File = name
-	d.Record, err = s.files().LoadFrom(f)
+	d.Record, err = s.LoadFrom(f)
 	switch {
 	case errors.Is(err, nodefile.ErrDamaged):
 		d.Record, d.Err = Record{}, err

@@ -18,23 +18,21 @@ import (
 var ErrFull = errors.New("there are as many undelivered releases as may be")
 
 // Store is the directory with a file for each record.
-type Store string
+type Store struct{ nodefile.Store[Record] }
 
 // In returns the store of a node's data directory.
-func In(dataDir string) Store { return Store(filepath.Join(dataDir, "undelivered")) }
-
-func (s Store) files() nodefile.Store[Record] {
-	return nodefile.Store[Record]{Dir: string(s), MaxSize: maxSize}
+func In(dataDir string) Store {
+	return Store{nodefile.Store[Record]{Dir: filepath.Join(dataDir, "undelivered"), MaxSize: maxSize}}
 }
 
 // Put keeps a record. It returns when the record is on the disk.
 func (s Store) Put(r Record) error {
-	content, err := s.files().Encode(r)
+	content, err := s.Encode(r)
 	if err == nil {
 		err = s.room(r)
 	}
 	if err == nil {
-		err = nodefile.Keep(s.files().Path(r.ContainerID, r.IfName), content)
+		err = nodefile.Keep(s.Path(r.ContainerID, r.IfName), content)
 	}
 	if err != nil {
 		return fmt.Errorf("keep an undelivered release: %w", err)
@@ -44,26 +42,20 @@ func (s Store) Put(r Record) error {
 
 // room returns ErrFull unless there is room for a record. One that replaces an earlier one needs none.
 func (s Store) room(r Record) error {
-	if _, err := os.Stat(s.files().Path(r.ContainerID, r.IfName)); err == nil {
+	if _, err := os.Stat(s.Path(r.ContainerID, r.IfName)); err == nil {
 		return nil
 	}
 	n, err := s.Len()
 	if err == nil && n >= Max {
-		err = fmt.Errorf("%w: %d in %s", ErrFull, n, s)
+		err = fmt.Errorf("%w: %d in %s", ErrFull, n, s.Dir)
 	}
 	return err
-}
-
-// Len counts the records.
-func (s Store) Len() (int, error) {
-	names, err := s.files().Names()
-	return len(names), err
 }
 
 // Forget removes the record of an attachment, if there is one, and waits for whoever delivers it just now. After that
 // nothing releases what a new ADD of the attachment takes.
 func (s Store) Forget(ctx context.Context, id, ifName string) error {
-	paths, err := s.files().Paths(id, ifName)
+	paths, err := s.Paths(id, ifName)
 	for _, path := range paths {
 		err = errors.Join(err, forget(ctx, path))
 	}

@@ -47,7 +47,7 @@ func TestPutAndDrain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if info, err := os.Stat(filepath.Join(string(s), "a:eth0.json")); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(filepath.Join(s.Dir, "a:eth0.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
 	var got []Record
@@ -169,7 +169,7 @@ func TestUnreadable(t *testing.T) {
 	if err := s.Put(record("b")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(s.files().Path("a", "eth0"), 0o700); err != nil {
+	if err := os.MkdirAll(s.Path("a", "eth0"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	var got []Record
@@ -177,7 +177,7 @@ func TestUnreadable(t *testing.T) {
 	if len(got) != 1 || len(all) != 1 || all[0].Err != nil {
 		t.Errorf("delivered %v, %v", got, all)
 	}
-	if err == nil || !strings.Contains(err.Error(), s.files().Path("a", "eth0")) {
+	if err == nil || !strings.Contains(err.Error(), s.Path("a", "eth0")) {
 		t.Errorf("the error is %v", err)
 	}
 	if n, err := s.Len(); n != 1 || err != nil {
@@ -214,7 +214,7 @@ func TestDamaged(t *testing.T) {
 			if err := s.Put(record("z")); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(string(s), "x:eth0.json"), []byte(text), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(s.Dir, "x:eth0.json"), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			var got []Record
@@ -245,7 +245,7 @@ func TestPutRefuses(t *testing.T) {
 			if err := s.Put(r); err == nil {
 				t.Error("no error")
 			}
-			if _, err := os.Stat(string(s)); err == nil {
+			if _, err := os.Stat(s.Dir); err == nil {
 				t.Error("something was written")
 			}
 		})
@@ -255,11 +255,11 @@ func TestPutRefuses(t *testing.T) {
 // TestFull has as many records as may be: one more is refused, one that replaces another is not.
 func TestFull(t *testing.T) {
 	s := In(t.TempDir())
-	if err := os.MkdirAll(string(s), 0o700); err != nil {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for i := range Max {
-		if err := os.WriteFile(filepath.Join(string(s), fmt.Sprintf("a%d:eth0.json", i)), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(s.Dir, fmt.Sprintf("a%d:eth0.json", i)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -277,7 +277,7 @@ func TestLeftovers(t *testing.T) {
 	if err := s.Put(record("a")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(string(s), ".new-1"), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.Dir, ".new-1"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var got []Record
@@ -371,7 +371,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"cluster":"c1","host":"10.0.0.11","containerID":"x","ifName":"eth0","startedAt":"2026-01-02T15:04:05Z"}`))
 	s := In(f.TempDir())
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := Store("").files().Decode(text)
+		r, err := s.Decode(text)
 		if err != nil {
 			return
 		}

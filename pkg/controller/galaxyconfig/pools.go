@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -27,27 +26,13 @@ func (r *reconciler) owns(o *v1.BCSNetPool) bool {
 func isGone(o *v1.BCSNetPool) bool { return o.Annotations[v1.FloatingIPGoneAnnotation] != "" }
 
 // poolHandler triggers a comparison of the pools when somebody changes one that was made from the ConfigMap, and when
-// one that is to go may have become empty. It ignores other changes of a status, which are frequent and do not
-// matter.
+// one that is to go may have become empty.
 func (r *reconciler) poolHandler() toolscache.ResourceEventHandler {
-	look := func(o *v1.BCSNetPool) {
+	return informers.SpecHandler(func(o *v1.BCSNetPool) {
 		if r.owns(o) {
 			r.wakeUp()
 		}
-	}
-	every := informers.Handler(look, look)
-	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(o any) { every.OnAdd(o, false) },
-		UpdateFunc: func(old, o any) {
-			before, after := old.(*v1.BCSNetPool), o.(*v1.BCSNetPool)
-			if before.Generation != after.Generation || isGone(after) ||
-				!maps.Equal(before.Annotations, after.Annotations) || !maps.Equal(before.Labels, after.Labels) {
-				look(before)
-				look(after)
-			}
-		},
-		DeleteFunc: every.OnDelete,
-	}
+	}, isGone)
 }
 
 // changes are what a pass has done, by names of pools.

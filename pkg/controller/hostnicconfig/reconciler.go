@@ -3,7 +3,6 @@ package hostnicconfig
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -79,24 +78,11 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Config) error {
 // poolHandler triggers a look at the blocks when one that the ConfigMap names or named comes, changes or goes, and when
 // a pool does that is split into blocks, or that has the name of a default one. Changes of a status do not matter.
 func (r *reconciler) poolHandler() toolscache.ResourceEventHandler {
-	look := func(o *v1.BCSNetPool) {
+	return informers.SpecHandler(func(o *v1.BCSNetPool) {
 		if r.concerns(o) {
 			r.wakeUp()
 		}
-	}
-	every := informers.Handler(look, look)
-	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(o any) { every.OnAdd(o, false) },
-		UpdateFunc: func(old, o any) {
-			before, after := old.(*v1.BCSNetPool), o.(*v1.BCSNetPool)
-			if before.Generation != after.Generation || !maps.Equal(before.Annotations, after.Annotations) ||
-				!maps.Equal(before.Labels, after.Labels) {
-				look(before)
-				look(after)
-			}
-		},
-		DeleteFunc: every.OnDelete,
-	}
+	}, nil)
 }
 
 // concerns reports whether a pool may matter to the ConfigMap. Blocks that namespaces get by themselves, which come in

@@ -4,6 +4,7 @@ package informers
 
 import (
 	"context"
+	"maps"
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -39,5 +40,25 @@ func Handler[T any](set, remove func(T)) toolscache.ResourceEventHandler {
 				remove(t)
 			}
 		},
+	}
+}
+
+// SpecHandler calls look for objects that come or go, and for both states of one whose spec, annotations or labels
+// change. It ignores other changes of a status, which are frequent, but those after which matters reports true; it may
+// be nil.
+func SpecHandler[T client.Object](look func(T), matters func(T) bool) toolscache.ResourceEventHandler {
+	every := Handler(look, look)
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) { every.OnAdd(o, false) },
+		UpdateFunc: func(old, o any) {
+			before, after := old.(T), o.(T)
+			if before.GetGeneration() != after.GetGeneration() || matters != nil && matters(after) ||
+				!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+				!maps.Equal(before.GetLabels(), after.GetLabels()) {
+				look(before)
+				look(after)
+			}
+		},
+		DeleteFunc: every.OnDelete,
 	}
 }

@@ -101,7 +101,10 @@ func (v *claimRelease) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return leasing.GiveUp(ctx, v.App, leases, &v.output, kept, "given back", v.reason, nil)
+	change := leasing.ReleaseBy(ctx, v.App, len(kept), v.reason)
+	return leasing.GiveUp(ctx, v.App, &v.output, kept, "given back", func(_ int, l lease.Lease) error {
+		return leasing.GiveUpOne(ctx, v.App, leases, l, change, leasing.Giving{})
+	}, nil)
 }
 
 // known refuses addresses that are not the claim's.

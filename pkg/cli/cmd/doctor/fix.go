@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -60,13 +59,8 @@ func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doc
 // recheck waits for --settle, because a kubelet may need that long to end the containers of a pod that was deleted by
 // force. It returns the leaks that can be released then, too; the others join left.
 func (f *leakFixer) recheck(ctx context.Context, fixable, left []doctor.Finding) (_, _ []doctor.Finding, err error) {
-	if f.settle > 0 {
-		f.Say.Wait("waiting %s before a second look at the pods of %s", f.settle, humanize.Plural(len(fixable), "leak"))
-		select {
-		case <-time.After(f.settle):
-		case <-ctx.Done():
-			return fixable, left, ctx.Err()
-		}
+	if err := f.looks().Wait(ctx, humanize.Plural(len(fixable), "leak")); err != nil {
+		return fixable, left, err
 	}
 	nodes, err := resource.ListNodes(ctx, f.verb.App)
 	if err != nil {
@@ -75,6 +69,14 @@ func (f *leakFixer) recheck(ctx context.Context, fixable, left []doctor.Finding)
 	f.nodes = resource.Table(nodes)
 	still, others := f.choose(fixable)
 	return still, append(left, others...), nil
+}
+
+// looks are the two at the holders of leaks. Both found no doubt about the hosts; the time between them is the one that
+// the user chose.
+func (f *leakFixer) looks() leasing.Recheck {
+	return leasing.Recheck{
+		App: f.verb.App, Leases: f.leases, Looks: resource.Looks{First: f.snapshot.Now, Between: f.settle},
+	}
 }
 
 // choose separates the leaks that can be released, by the nodes of the last look, from all other findings, and says on
@@ -153,8 +155,7 @@ const maxBatch = 128
 func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left []doctor.Finding, err error) {
 	kept, failed := make([]string, len(batch)), make([]error, len(batch))
 	change := lease.Change{Verb: lease.VerbRelease, By: f.Author(ctx)}
-	// Both looks found no doubt about the hosts; the time between them is the one that the user chose.
-	again := leasing.Recheck{App: f.verb.App, Leases: f.leases, First: f.snapshot.Now, Between: f.settle}
+	again := f.looks()
 	var group errgroup.Group
 	group.SetLimit(resource.AtOnce)
 	for i, one := range batch {

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
@@ -18,7 +15,7 @@ import (
 
 // warnLive warns which of the pods that hold addresses on a host still exist.
 func (v *releaseVerb) warnLive(ctx context.Context, h netip.Addr, held []lease.Lease) {
-	live, err := resource.LivePods(ctx, v.App, held)
+	live, _, err := resource.LivePods(ctx, v.App, held)
 	if err != nil && ctx.Err() == nil {
 		v.Say.Warn("host %s: it is unknown whether its pods still exist: %v", h, err)
 	}
@@ -72,23 +69,13 @@ func unknownHost(h netip.Addr, err error) error {
 func (r *releaseRun) readyNode(ctx context.Context, h netip.Addr, n hosts.Node, held []lease.Lease) error {
 	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.Name,
 		humanize.Plural(len(held), "address"))
-	states, failed := resource.PodStates(ctx, r.releaseVerb.App, held)
-	var pods []string
-	running := 0
-	for i, l := range held {
-		if states[i].Lives && !slices.Contains(pods, l.Who()) {
-			pods = append(pods, l.Who())
-			if states[i].Phase == corev1.PodRunning {
-				running++
-			}
-		}
-	}
+	pods, running, unread := resource.LivePods(ctx, r.releaseVerb.App, held)
 	if len(pods) > 0 {
 		text += fmt.Sprintf(", and %s still %s (%d Running): %s",
 			humanize.Plural(len(pods), "pod"), humanize.OneOr(len(pods), "exists", "exist"), running, humanize.List(pods))
 	}
-	if i := slices.IndexFunc(failed, func(err error) bool { return err != nil }); i >= 0 {
-		text += fmt.Sprintf("; whether its pods run is unknown: %v", failed[i])
+	if unread != nil {
+		text += fmt.Sprintf("; whether its pods run is unknown: %v", unread)
 	}
 	return app.Refuse(app.ReasonNodeReady, "%s", text).
 		WithHint(

@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/pager"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -48,11 +51,9 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 		v.objects("system/pods.jsonl", "pods of "+resource.SystemNamespace, pods, "", nil),
 		v.objects("system/events.jsonl", "events of "+resource.SystemNamespace, events.Namespace(resource.SystemNamespace),
 			"", nil),
+		v.command("doctor.json", "findings of doctor", "doctor", "-o", "json"),
 	}
-	if v.has("doctor") {
-		parts = append(parts, v.command("doctor.json", "findings of doctor", "doctor", "-o", "json"))
-	}
-	return append(parts, v.logs(ctx, pods)...), nil
+	return append(parts, v.logs(ctx)...), nil
 }
 
 func (v *report) definition(c dynamic.Interface, name string) part {
@@ -66,61 +67,49 @@ func (v *report) objects(
 ) part {
 	return part{file: file, what: what, write: func(ctx context.Context, w io.Writer) (n int, err error) {
 		lines := json.NewEncoder(w)
-		for options := (metav1.ListOptions{FieldSelector: selector, Limit: resource.PageSize}); ; {
-			page, err := api.List(ctx, options)
-			if err != nil {
-				return n, err
+		pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return api.List(ctx, o) })
+		err = pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: selector}, func(item runtime.Object) error {
+			o := item.(*unstructured.Unstructured)
+			if trim != nil {
+				trim(o)
 			}
-			for i := range page.Items {
-				o := &page.Items[i]
-				if trim != nil {
-					trim(o)
-				}
-				strip(o)
-				if err := lines.Encode(o.Object); err != nil {
-					return n, err
-				}
-				n++
-			}
-			if options.Continue = page.GetContinue(); options.Continue == "" {
-				return n, nil
-			}
-		}
+			strip(o)
+			n++
+			return lines.Encode(o.Object)
+		})
+		return n, err
 	}}
 }
 
 // logs returns a file for each pod of the controller, and one more for the container before its restart, where there
 // was one.
-func (v *report) logs(ctx context.Context, pods dynamic.ResourceInterface) []part {
+func (v *report) logs(ctx context.Context) (parts []part) {
+	c, err := resource.CoreClient(v.App)
+	if err != nil {
+		return nil // so says every part
+	}
+	pods := c.Pods(resource.SystemNamespace)
 	found, err := pods.List(ctx, metav1.ListOptions{Limit: resource.PageSize})
 	if err != nil {
 		return nil // the list of pods says that, too
 	}
-	var parts []part
 	for _, p := range found.Items {
-		parts = append(parts, v.log(p.GetName(), false))
-		if restarted(p) {
-			parts = append(parts, v.log(p.GetName(), true))
+		parts = append(parts, log(pods, p.Name, false))
+		if slices.ContainsFunc(p.Status.ContainerStatuses,
+			func(c corev1.ContainerStatus) bool { return c.RestartCount > 0 }) {
+			parts = append(parts, log(pods, p.Name, true))
 		}
 	}
 	return parts
 }
 
-func (v *report) log(pod string, previous bool) part {
+func log(pods corev1client.PodInterface, pod string, previous bool) part {
 	p := part{file: "system/logs/" + pod + ".log", what: "log of " + pod}
 	if previous {
 		p = part{file: "system/logs/" + pod + ".previous.log", what: "log of " + pod + " before its restart"}
 	}
 	p.write = func(ctx context.Context, w io.Writer) (int, error) {
-		cfg, err := v.Connect()
-		if err != nil {
-			return -1, err
-		}
-		c, err := corev1client.NewForConfig(cfg)
-		if err != nil {
-			return -1, err
-		}
-		stream, err := c.Pods(resource.SystemNamespace).GetLogs(pod,
+		stream, err := pods.GetLogs(pod,
 			&corev1.PodLogOptions{Previous: previous, LimitBytes: new(int64(maxLog)), Timestamps: true}).Stream(ctx)
 		if err != nil {
 			return -1, err
@@ -130,11 +119,6 @@ func (v *report) log(pod string, previous bool) part {
 		return -1, err
 	}
 	return p
-}
-
-func (v *report) has(name string) bool {
-	found, _, err := v.cmd.Root().Find([]string{name})
-	return err == nil && found.Name() == name
 }
 
 // command returns a file with the output of another command of this program. Findings of that command are no error.
@@ -157,18 +141,4 @@ func (v *report) command(file, what string, args ...string) part {
 		}
 		return -1, err
 	}}
-}
-
-// restarted reports whether a container of a pod has restarted.
-func restarted(pod unstructured.Unstructured) bool {
-	all, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
-	for _, c := range all {
-		if m, ok := c.(map[string]any); ok {
-			n, _, _ := unstructured.NestedInt64(m, "restartCount")
-			if n > 0 {
-				return true
-			}
-		}
-	}
-	return false
 }

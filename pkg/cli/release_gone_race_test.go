@@ -21,8 +21,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// TestCleanupBesidesOthers: what comes back between the two looks, or between the second and the write, is left alone.
-func TestCleanupBesidesOthers(t *testing.T) {
+// TestReleaseGoneBesidesOthers: what comes back between the two looks, or between the second and the write, is left alone.
+func TestReleaseGoneBesidesOthers(t *testing.T) {
 	f := newFixture(t)
 	for name, tc := range map[string]struct {
 		// after is how many requests of the method for the path come before the change.
@@ -34,7 +34,7 @@ func TestCleanupBesidesOthers(t *testing.T) {
 	}{
 		"the pod, before the second look": {
 			http.MethodGet, "/pods/gone-0", 1, func() error { f.haveRunningPod(t, "gone-0", "10.1.0.20"); return nil },
-			[]string{"10.1.0.20 is not released: pod default/gone-0 is there and may use it\n", "✔ 0 addresses released\n"}, false,
+			[]string{"10.1.0.20 is not released: pod default/gone-0 is there and may use it\n"}, false,
 		},
 		"the container, before the write": {
 			http.MethodPut, "/bcsnetips/10.1.0.20", 0, func() error {
@@ -79,7 +79,7 @@ func TestCleanupBesidesOthers(t *testing.T) {
 				}
 				next.ServeHTTP(rw, r)
 			})
-			_, stderr := f.call(t, "--server", url, "cleanup", "pool", "blue", "--yes", "--settle", "1ms")
+			_, stderr := f.call(t, "--server", url, "ip", "release", "--pool", "blue", "--yes", "--settle", "1ms")
 			contains(t, stderr, tc.wants...)
 			if freed := f.object(t, "10.1.0.20").Status.Status == v1.IPAvailable; freed != tc.freed {
 				t.Errorf("it is free: %v, want %v\n%s", freed, tc.freed, stderr)
@@ -88,8 +88,8 @@ func TestCleanupBesidesOthers(t *testing.T) {
 	}
 }
 
-// TestCleanupPartly: what fails is counted, and can be run again; what was released is printed.
-func TestCleanupPartly(t *testing.T) {
+// TestReleaseGonePartly: what fails is counted, and can be run again; what was released is printed.
+func TestReleaseGonePartly(t *testing.T) {
 	f := newFixture(t)
 	f.havePool(t)
 	f.haveReadyNode(t, "node-1", "10.0.0.11")
@@ -106,17 +106,17 @@ func TestCleanupPartly(t *testing.T) {
 		}
 		next.ServeHTTP(rw, r)
 	})
-	stdout, stderr := f.call(t, "--server", url, "cleanup", "host", "node-1", "--yes", "--settle=0s", "-o", "name")
+	stdout, stderr := f.call(t, "--server", url, "ip", "release", "--host", "node-1", "--yes", "--settle=0s", "-o", "name")
 	if want := "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\nbcsnetip.networkextension.bkbcs.tencent.com/10.1.0.22\n"; stdout != want {
 		t.Errorf("got %q, want %q", stdout, want)
 	}
 	contains(t, stderr, "✗ 2 of 3 addresses released, not 10.1.0.21: a webhook says no (Forbidden)\n", "[exit 1]")
-	_, stderr = f.call(t, "cleanup", "host", "node-1", "--yes", "--settle=0s")
+	_, stderr = f.call(t, "ip", "release", "--host", "node-1", "--yes", "--settle=0s")
 	contains(t, stderr, "✔ 1 address released\n")
 }
 
-// TestCleanupInterrupted: Ctrl-C after the first look, while it waits for the second, releases nothing.
-func TestCleanupInterrupted(t *testing.T) {
+// TestReleaseGoneInterrupted: Ctrl-C after the first look, while it waits for the second, releases nothing.
+func TestReleaseGoneInterrupted(t *testing.T) {
 	f := newFixture(t)
 	f.havePool(t)
 	f.haveReadyNode(t, "node-1", "10.0.0.11")
@@ -129,7 +129,7 @@ func TestCleanupInterrupted(t *testing.T) {
 		}
 	})
 	var stdout, stderr bytes.Buffer
-	cmd := f.command(t, "--server", url, "cleanup", "pool", "blue", "--yes", "--settle", "1h")
+	cmd := f.command(t, "--server", url, "ip", "release", "--pool", "blue", "--yes", "--settle", "1h")
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -148,9 +148,9 @@ func TestCleanupInterrupted(t *testing.T) {
 	}
 }
 
-// TestCleanupInterruptedWhileItWrites: after Ctrl-C no further lease ends, those under way do, both parts are said, and
+// TestReleaseGoneInterruptedWhileItWrites: after Ctrl-C no further lease ends, those under way do, both parts are said, and
 // running it again does the rest.
-func TestCleanupInterruptedWhileItWrites(t *testing.T) {
+func TestReleaseGoneInterruptedWhileItWrites(t *testing.T) {
 	f := newFixture(t)
 	f.havePool(t)
 	f.haveReadyNode(t, "node-1", "10.0.0.11")
@@ -176,7 +176,7 @@ func TestCleanupInterruptedWhileItWrites(t *testing.T) {
 		}
 	})
 	var stdout, stderr bytes.Buffer
-	cmd := f.command(t, "--server", url, "cleanup", "pool", "blue", "--yes", "--settle", "0s", "-o", "name")
+	cmd := f.command(t, "--server", url, "ip", "release", "--pool", "blue", "--yes", "--settle", "0s", "-o", "name")
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -197,6 +197,6 @@ func TestCleanupInterruptedWhileItWrites(t *testing.T) {
 	if got := strings.Count(stdout.String(), "\n"); got != 15 {
 		t.Errorf("%d addresses on standard output:\n%s", got, stdout.String())
 	}
-	_, again := f.call(t, "cleanup", "pool", "blue", "--yes", "--settle", "0s")
+	_, again := f.call(t, "ip", "release", "--pool", "blue", "--yes", "--settle", "0s")
 	contains(t, again, "► pool blue: 5 addresses, 5 of holders that are gone\n", "✔ 5 addresses released\n")
 }

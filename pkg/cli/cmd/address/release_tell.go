@@ -1,0 +1,140 @@
+package address
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// fates are what the leases of a selection are counted by, and what releases those that stay.
+var fates = []struct {
+	fate       fate
+	what, with string
+}{
+	{isGone, "of holders that are gone", ""}, {lives, "of pods that live", "--force"},
+	{mayRun, "of pods that are gone and may still run", "--force"},
+	{noPod, "of holders that are no pods", "--force"}, {unread, "of pods that cannot be read", ""},
+	{isKept, "kept by claims", "--kept"},
+}
+
+// announce names what is released, and says what is free already. Of a selection it counts the leases by what is known
+// of their holders, and says why others stay.
+func (v *ipRelease) announce(j *judgement) {
+	counted := v.by != nil && !v.by.single
+	if counted {
+		v.Say.Start("%s %s: %s", v.by.name, v.word, sums(slices.Concat(j.ends, j.stays)))
+	}
+	var ends []leasing.Ending
+	for _, f := range j.ends {
+		ends = append(ends, v.ending(f))
+	}
+	leasing.Announce(v.App, ends)
+	if n := len(j.free); n > 0 {
+		v.Say.Note("%s %s free already", resource.Spell(ipaddr.SetOfAddrs(distinct(leasesOf(j.free))...)), humanize.OneOr(n, "is", "are"))
+	}
+	if !counted {
+		return
+	}
+	for _, row := range fates {
+		if n := count(j.stays, row.fate); n > 0 {
+			v.Say.Note("left alone: %s %s; with %s %s released", humanize.Plural(n, "lease"), row.what, row.with,
+				humanize.OneOr(n, "it is", "they are"))
+		}
+	}
+	if i := first(j.stays, mayRun); i >= 0 {
+		f := j.stays[i]
+		v.Say.Warn("the pod of %s, %s, %s", f.Addr, f.Where(), f.pod.Text)
+		v.Hint("the controller ends such leases once that is over; when a machine is off: bcsnetctl release-host HOST")
+	}
+	if len(j.ends) == 0 {
+		v.Say.Note("nothing to release")
+	}
+}
+
+// sums counts leases by what is known of their holders.
+func sums(all []finding) string {
+	if len(all) == 0 {
+		return "nothing is in use"
+	}
+	parts := []string{humanize.Plural(len(distinct(leasesOf(all))), "address")}
+	for _, row := range fates {
+		if n := count(all, row.fate); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, row.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// count counts the findings of a fate, first finds one: -1 for none.
+func count(all []finding, of fate) (n int) {
+	for _, f := range all {
+		if f.fate == of {
+			n++
+		}
+	}
+	return n
+}
+
+func first(all []finding, of fate) int {
+	return slices.IndexFunc(all, func(f finding) bool { return f.fate == of })
+}
+
+// losers names the pods that live.
+func losers(all []finding) (names []string) {
+	for _, f := range all {
+		if f.fate == lives {
+			names = append(names, f.Who())
+		}
+	}
+	return names
+}
+
+// ending says what releasing an address does.
+func (v *ipRelease) ending(f finding) leasing.Ending {
+	l := f.Lease
+	what := fmt.Sprintf("%s of pool %s: ", l.Addr, l.Pool)
+	switch {
+	case l.IsQuarantined():
+		return leasing.Ending{Text: what + "quarantined, as " + l.Conflict.MAC + " answered for it; it goes back to the pool"}
+	case f.fate == isKept:
+		return leasing.Ending{Text: what + resource.RetainedText(l) + "; no pod has it, and it goes back to the pool"}
+	}
+	what += v.holders(l)
+	switch {
+	case v.by != nil && l.Other != nil:
+		what += ", whose virtual machine " + resource.MigrationText(l)
+	case l.KeptOnRelease() && !v.kept:
+		what += ", by claim " + l.Claim + ", for which it stays reserved"
+	}
+	switch {
+	case f.fate == unread:
+		return leasing.Ending{
+			Text: fmt.Sprintf("%s; it is unknown whether the pod lives: %v", what, f.err), Grave: true, Loser: l.Who(),
+		}
+	case f.fate == lives:
+		return leasing.Ending{Text: what + "; the pod " + f.pod.Text + " and loses the address", Grave: true, Loser: l.Who()}
+	case f.fate != noPod:
+		return leasing.Ending{Text: what + "; the pod " + f.pod.Text, Grave: f.fate == mayRun}
+	case l.Owner != "":
+		return leasing.Ending{Text: what + ", which is no pod", Grave: v.by != nil}
+	}
+	return leasing.Ending{Text: what + "; its pod is unknown", Grave: v.by != nil}
+}
+
+// holders names who has an address, and where: two pods while a virtual machine migrates live.
+func (v *ipRelease) holders(l lease.Lease) string {
+	if v.by != nil {
+		return l.Where()
+	}
+	var all []string
+	for side := range l.Attachments() {
+		all = append(all, side.Where())
+	}
+	return strings.Join(all, " and ")
+}
