@@ -128,7 +128,7 @@ func (x *state) count(r *record, by int) {
 // drains reports whether a held address is outside what its pool, if there is one, has now.
 func (x *state) drains(r *record) bool {
 	p := x.pools[r.params.Value().Pool]
-	return p != nil && p.Valid() && r.state != lease.Available && !p.Plan.Usable.Contains(r.addr)
+	return p != nil && r.state != lease.Available && p.Lacks(r.addr)
 }
 
 // findDraining looks at all addresses of a pool whose plan has changed.

@@ -238,7 +238,7 @@ func (d *description) next(b *bytes.Buffer) {
 		add("leave the addresses to one of the pools", "bcsnetctl pool remove-ip POOL ADDRESS...")
 	}
 	if d.retired > 0 && word != v1.ReasonTerminating {
-		add("see who holds the addresses that drain", "bcsnetctl ip list --pool "+name)
+		add("see who holds the addresses that drain", "bcsnetctl ip list --pool "+name+" --status Draining")
 	}
 	for _, u := range d.byHost {
 		if !u.listed && u.active > 0 && u.host.IsValid() {
