@@ -17,6 +17,9 @@ type Dir string
 // In returns the directory of a node's directory of what does not outlive a boot.
 func In(runDir string) Dir { return Dir(filepath.Join(runDir, "attach")) }
 
+// Beside returns the path of another file of the node's directory of what does not outlive a boot.
+func (d Dir) Beside(name string) string { return filepath.Join(filepath.Dir(string(d)), name) }
+
 func (d Dir) files() nodefile.Store[*Attachment] {
 	return nodefile.Store[*Attachment]{Dir: string(d), MaxSize: maxSize}
 }
