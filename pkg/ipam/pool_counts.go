@@ -90,6 +90,13 @@ func (x *state) tallyOf(name string) (t tally) {
 	return t
 }
 
+// SetGone says how many leases of each pool are held for pods that are gone. Refusals tell it; nothing is decided by it.
+func (x *poolView) SetGone(byPool map[string]int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.gone = byPool
+}
+
 // Draining counts, per host, the held addresses of a pool that are no longer in its plan.
 func (x *poolView) Draining(name string) map[netip.Addr]int {
 	x.mu.RLock()

@@ -23,6 +23,8 @@ type state struct {
 
 	// now is the time of whoever looked last, in Unix nanoseconds.
 	now int64
+	// gone counts, per pool, the leases whose holders are gone as far as anybody has looked.
+	gone map[string]int
 	// staleOverlaps are those on whose shared addresses leases came or went since it was decided who serves them.
 	staleOverlaps []*overlap
 }
