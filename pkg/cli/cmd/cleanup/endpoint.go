@@ -40,6 +40,9 @@ func checkEndpoint(word string) error {
 // ofEndpoint lists what one pod, container or owner has; of an address, what is known of that one alone, and nothing
 // where it is free, which is said.
 func ofEndpoint(ctx context.Context, v *cleanup) ([]lease.Lease, error) {
+	if err := resource.FitLengths(ctx, v.App, []string{v.name}); err != nil {
+		return nil, err
+	}
 	word := endpointWord(v.name)
 	if a, err := ipaddr.ParseAddr(word); err == nil {
 		return v.ofAddress(ctx, a)
