@@ -100,7 +100,8 @@ func (x *picker) stateOf(p *poolState, w PickRequest) explain.PoolState {
 	c := x.countsOf(p.Name)
 	state := explain.PoolState{
 		Pool: p.Name, Subnet: p.Plan.Subnet, Free: c.Free, Capacity: c.Capacity, Active: c.Active, Reserved: c.Reserved,
-		Gone: min(x.gone[p.Name], c.Active), Cooling: c.Cooling, Elsewhere: p.servedByOthers(), Namespaces: x.quotaShares(p, w),
+		Gone: min(x.gone[p.Name], c.Active), Cooling: c.Cooling, Elsewhere: p.servedByOthers(),
+		Namespaces: x.quotaShares(p, w),
 	}
 	if c.Cooling > 0 {
 		state.NextFree = x.until(c.NextFree)

@@ -90,7 +90,7 @@ func (x *state) tallyOf(name string) (t tally) {
 	return t
 }
 
-// SetGone says how many leases of each pool are held for pods that are gone. Refusals tell it; nothing is decided by it.
+// SetGone says how many leases of each pool are held for pods that are gone. Refusals tell it, and nothing goes by it.
 func (x *poolView) SetGone(byPool map[string]int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -70,7 +70,8 @@ func (w *writer) readOnce(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the Node: %w", err)
 	}
-	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == hosts.ConditionType })
+	i := slices.IndexFunc(node.Status.Conditions,
+		func(c corev1.NodeCondition) bool { return c.Type == hosts.ConditionType })
 	if i >= 0 {
 		w.last = node.Status.Conditions[i]
 	}

@@ -40,8 +40,8 @@ func (o *Options) preferred() string {
 		return ""
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("%s in %s before %s: pods that begin get no address of bcsnet; hint: remove the file, or give bcsnet's "+
-		"an earlier name by --conflist-name", strings.Join(names, ", "), o.NetDir, o.ConflistName)
+	return fmt.Sprintf("%s in %s before %s: pods that begin get no address of bcsnet; hint: remove the file, or give "+
+		"bcsnet's an earlier name by --conflist-name", strings.Join(names, ", "), o.NetDir, o.ConflistName)
 }
 
 // usable reports whether a runtime can go by a network configuration: it passes over others.

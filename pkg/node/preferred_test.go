@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPreferred has files in the runtime's directory beside our conflist: those that a runtime takes before it are named
-// first of all, and others are not named.
+// TestPreferred has files in the runtime's directory beside our conflist: those that a runtime takes before it are
+// named first of all, and others are not named.
 func TestPreferred(t *testing.T) {
 	const (
 		single = `{"cniVersion":"1.0.0","name":"other","type":"bridge","ipam":{"type":"host-local"}}`
@@ -17,12 +17,12 @@ func TestPreferred(t *testing.T) {
 		files map[string]string
 		named string
 	}{
-		"none":                    {},
-		"behind ours":             {files: map[string]string{"20-other.conflist": list, "11-other.conf": single}},
-		"before ours":             {files: map[string]string{"05-other.conflist": list}, named: "05-other.conflist"},
-		"several, of all kinds":   {files: map[string]string{"05-other.conflist": list, "00-a.conf": single, "1-b.json": single}, named: "00-a.conf, 05-other.conflist, 1-b.json"},
-		"the names of ours sorts": {files: map[string]string{"10-aaa.conflist": list, "10-bcsnet.conf": single}, named: "10-aaa.conflist, 10-bcsnet.conf"},
-		"another kind of file":    {files: map[string]string{"05-other.conflist.bak": list, "05-other.txt": list}},
+		"none":                       {},
+		"behind ours":                {files: map[string]string{"20-other.conflist": list, "11-other.conf": single}},
+		"before ours":                {files: map[string]string{"05-other.conflist": list}, named: "05-other.conflist"},
+		"several, of all kinds":      {files: map[string]string{"05-other.conflist": list, "00-a.conf": single, "1-b.json": single}, named: "00-a.conf, 05-other.conflist, 1-b.json"},
+		"names that begin like ours": {files: map[string]string{"10-aaa.conflist": list, "10-bcsnet.conf": single}, named: "10-aaa.conflist, 10-bcsnet.conf"},
+		"another kind of file":       {files: map[string]string{"05-other.conflist.bak": list, "05-other.txt": list}},
 		"what no runtime can read": {files: map[string]string{
 			"01-x.conflist": "{", "02-x.conf": "", "03-x.conflist": `{"cniVersion":"1.0.0","name":"x"}`, "04-x.conf": `{"name":"x"}`,
 		}},

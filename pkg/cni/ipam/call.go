@@ -26,7 +26,7 @@ type call struct {
 	client *client.Client
 	state  runstate.State
 	netns  string
-	// began is when the call did by the node's clock; up is the time since boot then, and told what the allocator hears.
+	// began is when the call did, by the node's clock; up is the time since boot then, told what the allocator hears.
 	began, told time.Time
 	up          time.Duration
 	// line is what calls.log says of the call.

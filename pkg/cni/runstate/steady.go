@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxSetBack bounds how far a clock that was set back is followed as if it had not been: the allocator takes a start
-	// that is more than this off for that of another clock, and goes by the arrivals.
+	// maxSetBack bounds how far back a clock is set for which that does not count. The allocator takes a start that is
+	// more than this off for that of another clock, and goes by the arrivals.
 	maxSetBack = 5 * time.Minute
 	// stepAhead is from when on a clock was set ahead, and does not only run faster than the time since boot.
 	stepAhead = 100 * time.Millisecond

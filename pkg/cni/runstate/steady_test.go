@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestSteady has a node whose clock is set, call by call: the calls keep their order, unless the clock was so far off that
-// it says nothing.
+// TestSteady has a node whose clock is set, call by call: the calls keep their order, unless the clock was so far off
+// that it says nothing.
 func TestSteady(t *testing.T) {
 	boot := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var s State

@@ -51,7 +51,8 @@ so on. With --watch nothing is shown as Cooling or Draining.`,
 	v.output.AddSort(cmd, ".status.updateTime")
 	follow.AddWatch(&v.output, cmd)
 	v.query.AddTo(s, cmd)
-	cmd.Flags().StringVar(&v.query.Status, "status", "", "only addresses that are `STATUS`: Available, Active, Reserved, or a word of lists")
+	cmd.Flags().StringVar(&v.query.Status, "status", "",
+		"only addresses that are `STATUS`: Available, Active, Reserved, or a word of lists")
 	app.Complete(cmd, "status", resource.StatusWords()...)
 	return cmd
 }

@@ -37,7 +37,8 @@ func printList(
 	}
 	l := &listing{
 		output: o, table: &printer.GrowingTable[lease.Lease]{Table: printer.NewTable(o, columns)}, w: s.Out,
-		stream: printer.NewListStream(o), status: q.Status, free: free, counts: map[lease.State]int{}, statuses: q.Statuses,
+		stream: printer.NewListStream(o), status: q.Status, free: free, counts: map[lease.State]int{},
+		statuses: q.Statuses,
 	}
 	asked := *q
 	if free != nil {
