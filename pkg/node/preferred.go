@@ -50,7 +50,7 @@ func usable(name string, text []byte) bool {
 		list, err := libcni.ConfListFromBytes(text)
 		return err == nil && len(list.Plugins) > 0
 	}
-	_, err := libcni.ConfFromBytes(text)
+	_, err := libcni.NetworkPluginConfFromBytes(text)
 	return err == nil
 }
 
