@@ -20,8 +20,8 @@ import (
 // +kubebuilder:printcolumn:name=Reserved,type=integer,JSONPath=`.status.reserved`
 // +kubebuilder:printcolumn:name=Free,type=integer,JSONPath=`.status.available`
 // +kubebuilder:printcolumn:name=State,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name=Parent,type=string,JSONPath=`.spec.parent`
 // +kubebuilder:printcolumn:name=Gateway,type=string,JSONPath=`.spec.gateway`,priority=1
-// +kubebuilder:printcolumn:name=Parent,type=string,JSONPath=`.spec.parent`,priority=1
 // +kubebuilder:printcolumn:name=Network,type=string,JSONPath=`.spec.network`,priority=1
 // +kubebuilder:printcolumn:name=VLAN,type=integer,JSONPath=`.spec.vlan`,priority=1
 // +kubebuilder:printcolumn:name=Priority,type=integer,JSONPath=`.spec.priority`,priority=1

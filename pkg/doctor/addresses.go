@@ -108,7 +108,7 @@ func leasesDraining(f *facts) (out []Finding) {
 	for i := range f.Leases {
 		l := &f.Leases[i]
 		p := f.pools[l.Pool]
-		if p == nil || !p.Valid() || l.State != lease.Active || p.Plan.Usable.Contains(l.Addr) {
+		if p == nil || l.State != lease.Active || !p.Lacks(l.Addr) {
 			continue
 		}
 		out = append(out, Finding{

@@ -329,6 +329,17 @@ func hostChecks() []Check {
 			"node",
 		Mend: "Write single IPs with commas between.",
 	}, {
+		ID: "node-foreign-conflist", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes},
+		run:   foreignConflists,
+		Title: "a node's runtime goes by another network configuration",
+		Meaning: "In the directory of network configurations a file that is not of bcsnet sorts before its conflist, " +
+			"and a runtime takes the first. The node side says so by the Node's condition `BcsnetReady`. Multus, and " +
+			"files that name bcsnet's plugins, are no finding.",
+		Impact: "pods that start on the node get no address from bcsnet; those that run keep theirs",
+		Mend: "Remove the file, with the program that writes it, or give bcsnet's conflist an earlier name " +
+			"(`--conflist-name`, value `node.conflistName`). If the other network is meant to come first, install " +
+			"without a conflist: `config/node-multus`.",
+	}, {
 		ID: "host-not-a-node", Group: GroupHosts, Severity: Info, Needs: all, run: hostsGone(false),
 		Title: "a pool lists a host that is no node",
 		Meaning: "No Node has the host's IP, and nothing is in use on it. Clusters without Nodes are not " +

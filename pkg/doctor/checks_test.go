@@ -578,6 +578,8 @@ func hostCases() map[string]checkCase {
 		}, []string{"duplicate-host host/10.0.0.11: it is the IP of node node-1, and the annotation of node node-0 names it"}},
 		"an annotation that cannot be read": {func(s *doctor.Snapshot) { s.Nodes[0].Unread = []string{"10.8.0.0/24", "x"} },
 			[]string{`host-addresses-invalid node/node-1: its annotation has "10.8.0.0/24", "x", which are no addresses`}},
+		"a conflist of others before ours": {func(s *doctor.Snapshot) { s.Nodes[0].OtherFirst = "05-x.conflist in /d before ours" },
+			[]string{"node-foreign-conflist node/node-1: 05-x.conflist in /d before ours"}},
 		"addresses on a further address of a node": {func(s *doctor.Snapshot) {
 			give(&s.Nodes[0], "10.8.0.11")
 			s.Pools[0] = pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) { p.Spec.Hosts = []string{"10.0.0.11", "10.8.0.11"} })

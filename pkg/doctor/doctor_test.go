@@ -114,7 +114,7 @@ func TestMissingParts(t *testing.T) {
 	for _, c := range r.Ran {
 		ran = append(ran, c.ID)
 	}
-	if diff := cmp.Diff([]string{"duplicate-host", "host-addresses-invalid"}, ran); diff != "" {
+	if diff := cmp.Diff([]string{"duplicate-host", "host-addresses-invalid", "node-foreign-conflist"}, ran); diff != "" {
 		t.Error(diff)
 	}
 	skipped := 0
@@ -139,7 +139,7 @@ func TestSelect(t *testing.T) {
 		"nothing left":     {only: []string{"leaks"}, skip: []string{"leaks"}},
 		"unknown":          {only: []string{"leak"}, unknown: "leak"},
 		"unknown to skip":  {skip: []string{"leaks", "pols"}, unknown: "pols"},
-		"all but a few":    {skip: []string{"leaks", "pools", "install", "addresses", "claims"}, want: "host-gone host-in-no-pool duplicate-host host-addresses-invalid host-not-a-node host-subnet-empty host-selector-empty node-in-no-pool"},
+		"all but a few":    {skip: []string{"leaks", "pools", "install", "addresses", "claims"}, want: "host-gone host-in-no-pool duplicate-host host-addresses-invalid node-foreign-conflist host-not-a-node host-subnet-empty host-selector-empty node-in-no-pool"},
 		"a title is no ID": {only: []string{"no controller runs"}, unknown: "no controller runs"},
 	} {
 		t.Run(name, func(t *testing.T) {

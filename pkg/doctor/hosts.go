@@ -161,3 +161,15 @@ func unreadAddresses(f *facts) (out []Finding) {
 	}
 	return out
 }
+
+// foreignConflists finds nodes whose runtime prefers another network configuration.
+func foreignConflists(f *facts) (out []Finding) {
+	for _, n := range f.Nodes {
+		if n.OtherFirst != "" {
+			out = append(out, Finding{
+				Object: Object{"node", n.Name}, Cause: n.OtherFirst, Fix: "kubectl describe node " + n.Name,
+			})
+		}
+	}
+	return out
+}

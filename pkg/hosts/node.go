@@ -15,6 +15,13 @@ import (
 // addresses may be asked for by any of them.
 const Annotation = "networkextension.bkbcs.tencent.com/host-addresses"
 
+// ConditionType is the Node's condition of ours, which the node side writes. No part of Kubernetes acts on it.
+const ConditionType corev1.NodeConditionType = "BcsnetReady"
+
+// OtherConflistFirst is the reason of that condition on a node whose runtime goes by another network configuration than
+// that of bcsnet. The message begins with the names of the files.
+const OtherConflistFirst = "OtherConflistFirst"
+
 // Node is what matters of a Node.
 type Node struct {
 	Name string
@@ -30,6 +37,8 @@ type Node struct {
 	Since time.Time
 	// OutOfService: somebody vouches by the taint node.kubernetes.io/out-of-service that the machine is off.
 	OutOfService bool
+	// OtherFirst is the message of the condition with the reason OtherConflistFirst; empty without.
+	OtherFirst string
 }
 
 // Of reads a Node.
@@ -57,8 +66,11 @@ func Of(o *corev1.Node) Node {
 		}
 	}
 	for _, c := range o.Status.Conditions {
-		if c.Type == corev1.NodeReady {
+		switch {
+		case c.Type == corev1.NodeReady:
 			n.Ready, n.Since = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
+		case c.Type == ConditionType && c.Reason == OtherConflistFirst:
+			n.OtherFirst = c.Message
 		}
 	}
 	n.OutOfService = slices.ContainsFunc(o.Spec.Taints, IsOutOfService)

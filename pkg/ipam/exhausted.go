@@ -100,7 +100,8 @@ func (x *picker) stateOf(p *poolState, w PickRequest) explain.PoolState {
 	c := x.state.countsOf(p.Name)
 	state := explain.PoolState{
 		Pool: p.Name, Subnet: p.Plan.Subnet, Free: c.Free, Capacity: c.Capacity, Active: c.Active, Reserved: c.Reserved,
-		Cooling: c.Cooling, Elsewhere: p.servedByOthers(), Namespaces: x.bounds.quotaShares(p, w),
+		Gone: min(x.state.gone[p.Name], c.Active), Cooling: c.Cooling, Elsewhere: p.servedByOthers(),
+		Namespaces: x.bounds.quotaShares(p, w),
 	}
 	if c.Cooling > 0 {
 		state.NextFree = x.state.until(c.NextFree)

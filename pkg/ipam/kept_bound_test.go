@@ -55,6 +55,12 @@ func TestKeptOnePodAtATime(t *testing.T) {
 	if _, refusal := x.Pick(keeping("tenant", "more"), now); refused(refusal) != text {
 		t.Errorf("refused:\n got %s\nwant %s", refused(refusal), text)
 	}
+	if room := x.RoomFor(keeping("tenant", "more"), now); room != 0 {
+		t.Errorf("a node has room for %d more pods of which it is to be kept", room)
+	}
+	if room := x.RoomFor(keeping("bank", "first"), now); room != 25 {
+		t.Errorf("a node has room for %d pods of another namespace, want 25", room)
+	}
 	x = indexOf(p) // nothing is on its way
 	for _, w := range all {
 		end(w.request, w.addr)

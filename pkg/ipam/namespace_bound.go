@@ -84,9 +84,12 @@ func (x *bounds) quotaShare(p *poolState, w PickRequest, namespace string, chose
 	return explain.Share{Has: n, Coming: coming, Limit: limit}
 }
 
-// leftIn returns how many more addresses of a pool may count for the namespaces of a request; ok is false where that
-// is not bounded.
+// leftIn returns how many more addresses of a pool may count for the namespaces of a request, none if it asks for one
+// that is to be kept and its namespace keeps its share; ok is false where that is not bounded.
 func (x *bounds) leftIn(p *poolState, w PickRequest) (left int, ok bool) {
+	if x.overKept(p, w, netip.Addr{}) {
+		return 0, true
+	}
 	for _, ns := range w.chargedTo() {
 		if limit, bounded := p.Quota(ns); ns != "" && bounded {
 			n, coming := x.inNamespace(p, w, ns, nil)

@@ -122,5 +122,11 @@ func (p Pool) Usable() *netipx.IPSet {
 	return p.Plan.Usable
 }
 
+// Lacks reports whether an address is outside what the pool has now, so that one in use drains; false for a pool whose
+// spec cannot be used.
+func (p Pool) Lacks(a netip.Addr) bool {
+	return p.Valid() && p.Plan.Usable != nil && !p.Plan.Usable.Contains(a)
+}
+
 // Family returns the family of the addresses of the pool.
 func (p Pool) Family() ipaddr.Family { return ipaddr.FamilyOf(p.Plan.Subnet.Addr()) }

@@ -90,6 +90,13 @@ func (x *state) tallyOf(name string) (t tally) {
 	return t
 }
 
+// SetGone says how many leases of each pool are held for pods that are gone. Refusals tell it, and nothing goes by it.
+func (x *Pools) SetGone(byPool map[string]int) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	x.core.state.gone = byPool
+}
+
 // Draining counts, per host, the held addresses of a pool that are no longer in its plan.
 func (x *Pools) Draining(name string) map[netip.Addr]int {
 	x.core.mu.RLock()

@@ -23,6 +23,8 @@ type state struct {
 
 	// now is the time of whoever looked last, in Unix nanoseconds.
 	now int64
+	// gone counts, per pool, the leases whose holders are gone as far as anybody has looked.
+	gone map[string]int
 	// staleOverlaps are those on whose shared addresses leases came or went since it was decided who serves them.
 	staleOverlaps []*overlap
 }
@@ -128,7 +130,7 @@ func (x *state) count(r *record, by int) {
 // drains reports whether a held address is outside what its pool, if there is one, has now.
 func (x *state) drains(r *record) bool {
 	p := x.pools.byName[r.params.Value().Pool]
-	return p != nil && p.Valid() && r.state != lease.Available && !p.Plan.Usable.Contains(r.addr)
+	return p != nil && r.state != lease.Available && p.Lacks(r.addr)
 }
 
 // findDraining looks at all addresses of a pool whose plan has changed.

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
+
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 )
 
-// ConditionType is bcsnet's condition of a Node. Kubernetes does not act on it.
-const ConditionType corev1.NodeConditionType = "BcsnetReady"
 
 // writer writes the condition of the Node, and an event when it turns.
 type writer struct {
@@ -41,7 +41,7 @@ func (w *writer) write(ctx context.Context, v verdict) error {
 	}
 	now := metav1.NewTime(w.now().Truncate(time.Second))
 	c := corev1.NodeCondition{
-		Type: ConditionType, Status: status, Reason: string(v.reason), Message: v.message, LastHeartbeatTime: now,
+		Type: hosts.ConditionType, Status: status, Reason: string(v.reason), Message: v.message, LastHeartbeatTime: now,
 		LastTransitionTime: now,
 	}
 	age := now.Sub(w.last.LastHeartbeatTime.Time).Abs()
@@ -71,7 +71,8 @@ func (w *writer) readOnce(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the Node: %w", err)
 	}
-	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == ConditionType })
+	i := slices.IndexFunc(node.Status.Conditions,
+		func(c corev1.NodeCondition) bool { return c.Type == hosts.ConditionType })
 	if i >= 0 {
 		w.last = node.Status.Conditions[i]
 	}
@@ -98,12 +99,12 @@ func patchConditions(ctx context.Context, client kubernetes.Interface, node stri
 	_, err = client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{},
 		"status")
 	if err != nil {
-		return fmt.Errorf("write the condition %s of the Node: %w", ConditionType, err)
+		return fmt.Errorf("write the condition %s of the Node: %w", hosts.ConditionType, err)
 	}
 	return nil
 }
 
 // removeCondition removes the condition from the Node.
 func removeCondition(ctx context.Context, client kubernetes.Interface, node string) error {
-	return patchConditions(ctx, client, node, map[string]any{"type": ConditionType, "$patch": "delete"})
+	return patchConditions(ctx, client, node, map[string]any{"type": hosts.ConditionType, "$patch": "delete"})
 }

@@ -155,7 +155,8 @@ func (h *health) say(ctx context.Context) {
 
 func (h *health) signs() signs {
 	s := signs{
-		installed: h.installed(), unanswered: h.why, questions: h.failures, broken: h.options.broken(), now: h.options.Now(),
+		installed: h.installed(), unanswered: h.why, questions: h.failures, broken: h.options.broken(),
+		first: h.options.preferred(), now: h.options.Now(),
 	}
 	if h.options.TokenFile != "" {
 		s.age, s.life, _ = h.tokens.age() // a token that is missing is not installed

@@ -168,6 +168,7 @@ func TestJudge(t *testing.T) {
 		"pools are full":              {signs: signs{full: full(time.Minute)}, want: ReasonPoolsFull, text: "no available IP"},
 		"pools were full":             {signs: signs{full: full(2 * time.Minute)}, want: ReasonReady},
 		"a clock that was set back":   {signs: signs{full: full(-3 * time.Hour)}, want: ReasonReady},
+		"another conflist first":      {signs: signs{first: "05-x.conf in /d before 10-bcsnet.conflist", broken: "x"}, want: ReasonOtherConflistFirst, text: "05-x.conf in"},
 		"a long message":              {signs: signs{installed: errors.New(strings.Repeat("x", 5000))}, want: ReasonNotInstalled, text: "…"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 )
 
 // Reason is the reason of the Node's condition.
@@ -22,11 +23,16 @@ const (
 	ReasonAllocatorUnreachable Reason = "AllocatorUnreachable"
 	// ReasonPoolsFull: the last ADD was refused because the pools of the node are full.
 	ReasonPoolsFull Reason = "PoolsFull"
+	// ReasonOtherConflistFirst: the runtime goes by another network configuration.
+	ReasonOtherConflistFirst Reason = hosts.OtherConflistFirst
 )
 
 // Reasons returns all reasons.
 func Reasons() []Reason {
-	return []Reason{ReasonReady, ReasonNotInstalled, ReasonTokenExpired, ReasonAllocatorUnreachable, ReasonPoolsFull}
+	return []Reason{
+		ReasonReady, ReasonNotInstalled, ReasonTokenExpired, ReasonAllocatorUnreachable, ReasonPoolsFull,
+		ReasonOtherConflistFirst,
+	}
 }
 
 const (
@@ -56,7 +62,9 @@ type signs struct {
 	full       *runstate.Full
 	// broken is what pods lack that get their network by a configuration which is none of ours; empty for nothing.
 	broken string
-	now    time.Time
+	// first says which network configurations the runtime prefers to ours; empty for none.
+	first string
+	now   time.Time
 }
 
 // judge returns how the node is: of several troubles the one that the others may come from.
@@ -72,6 +80,8 @@ func judge(s signs) verdict {
 			s.unanswered)
 	case s.full != nil && s.now.Sub(s.full.At).Abs() < fullTime:
 		return newVerdict(ReasonPoolsFull, "%s", s.full.Message)
+	case s.first != "":
+		return newVerdict(ReasonOtherConflistFirst, "%s", s.first)
 	case s.broken != "":
 		return newVerdict(ReasonReady, "the CNI plugins are installed, and the allocator answers; but %s", s.broken)
 	default:

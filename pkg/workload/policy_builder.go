@@ -66,6 +66,15 @@ func clip(value string) string {
 	return value
 }
 
+// clipMiddle returns what a message shows of an error about a value: its beginning, which may quote the value, and its
+// end, which says what is wrong.
+func clipMiddle(text string) string {
+	if len(text) <= 3*maxShown {
+		return text
+	}
+	return clip(text) + strings.ToValidUTF8(text[len(text)-2*maxShown:], "")
+}
+
 // policyBuilder collects the annotations of a pod, its workload and its namespace, field by field. For each field the
 // nearest level counts.
 type policyBuilder struct {
@@ -95,7 +104,7 @@ func (b *policyBuilder) read(level Level, object string, values map[string]strin
 		s := &statement{key: t.key, value: t.value, object: object, level: level, binds: t.binds, field: t.Field}
 		var err error
 		if s.parsedValue, err = b.readings.of(t.Annotation, t.value); err != nil {
-			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: %v", s, err).
+			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "%s: %s", s, clipMiddle(err.Error())).
 				WithHint("mend or remove the annotation; docs/reference/annotations.md lists all")
 		}
 		if t.Field != fieldSets || len(s.sets) > 0 { // arguments may ask for no address

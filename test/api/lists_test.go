@@ -123,10 +123,10 @@ func TestColumns(t *testing.T) {
 	}
 	tests := map[string]table{
 		v1.PoolResource: {
-			Columns: []string{"Name", "Net", "Mask", "Total", "Active", "Reserved", "Free", "State", "Age"},
-			Wide:    []string{"Gateway", "Parent", "Network", "VLAN", "Priority", "Order", "Cordoned", "Cooling", "Hosts", "Status", "Ready"},
+			Columns: []string{"Name", "Net", "Mask", "Total", "Active", "Reserved", "Free", "State", "Parent", "Age"},
+			Wide:    []string{"Gateway", "Network", "VLAN", "Priority", "Order", "Cordoned", "Cooling", "Hosts", "Status", "Ready"},
 			Rows: [][]any{{
-				"10.0.0.0", "10.0.0.0", 24., 3., 1., 1., 1., "Ready", "10.0.0.1", nil, "blue", 7., nil, nil, nil, 0., 0., "Normal", "True",
+				"10.0.0.0", "10.0.0.0", 24., 3., 1., 1., 1., "Ready", nil, "10.0.0.1", "blue", 7., nil, nil, nil, 0., 0., "Normal", "True",
 			}},
 		},
 		v1.IPResource: {
@@ -166,8 +166,8 @@ func TestColumns(t *testing.T) {
 
 	// kubectl knows the short names, the category, and shows when a lease last changed as an age.
 	for args, want := range map[string]string{
-		"bnp":          "NAME NET MASK TOTAL ACTIVE RESERVED FREE STATE AGE",
-		"bnp -o wide":  "NAME NET MASK TOTAL ACTIVE RESERVED FREE STATE GATEWAY PARENT NETWORK VLAN PRIORITY ORDER CORDONED COOLING HOSTS STATUS READY AGE",
+		"bnp":          "NAME NET MASK TOTAL ACTIVE RESERVED FREE STATE PARENT AGE",
+		"bnp -o wide":  "NAME NET MASK TOTAL ACTIVE RESERVED FREE STATE PARENT GATEWAY NETWORK VLAN PRIORITY ORDER CORDONED COOLING HOSTS STATUS READY AGE",
 		"bnip":         "NAME POOL STATUS HOST NAMESPACE POD AGE",
 		"bnip -o wide": "NAME POOL STATUS HOST NAMESPACE POD OWNER CLAIM CONTAINER INTERFACE CNINETWORK GATEWAY UPDATED AGE",
 	} {

@@ -134,3 +134,42 @@ func TestClocks(t *testing.T) {
 		})
 	}
 }
+
+// TestClockSetBack: between two containers of a pod the node's clock is set back by minutes, as by NTP on any day. The
+// second container gets the pod's address at once, and its DEL frees it.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.pool("", nil, 20)
+	pod := n.container("web")
+	args := &skel.CmdArgs{
+		ContainerID: pod.id, IfName: "eth0", Netns: pod.netns.Path(),
+		Args:      fmt.Sprintf("K8S_POD_NAMESPACE=default;K8S_POD_NAME=%s;K8S_POD_UID=%s;IgnoreUnknown=1", pod.pod, pod.uid),
+		StdinData: []byte(direct),
+	}
+	n.write("etc/ca.crt", shared.ca)
+	n.configure("cluster", "c1", "host", n.Host, "replicas", []string{n.secureURL()}, "serverName",
+		"bcsnet-controller.bcsnet-system.svc", "dataDir", n.dir+"/var", "runDir", n.dir+"/run")
+	at := func(off time.Duration) *ipam.Plugin {
+		p := ipam.New(&bytes.Buffer{}, &bytes.Buffer{})
+		p.ConfigDir = filepath.Join(n.dir, "etc")
+		p.Now = func() time.Time { return time.Now().Add(off) }
+		return p
+	}
+	if err := at(0).Funcs().Add(args); err != nil {
+		t.Fatal(err)
+	}
+	for i, off := range []time.Duration{-4 * time.Minute, -time.Second, -4*time.Minute - 30*time.Second} {
+		next := *args
+		next.ContainerID = fmt.Sprintf("%s-%d", pod.id, i)
+		if err := at(off).Funcs().Add(&next); err != nil {
+			t.Fatalf("the next container, clock set back by %s: %v", -off, err)
+		}
+		n.wantHeld(next.ContainerID, n.addr(20))
+		args = &next
+	}
+	if err := at(-4 * time.Minute).Funcs().Del(args); err != nil {
+		t.Fatal(err)
+	}
+	n.wantFree(n.addr(20))
+}

@@ -58,6 +58,8 @@ const refreshEvery = 250 * time.Millisecond
 type Watched[T any] struct {
 	View    View[T]
 	Compare func(a, b T) int
+	// Shows reports whether an object belongs to the list, of those that the API server selects; nil for all.
+	Shows func(T) bool
 	// Ranked: the order is what the list is about, and what changed last does not come first.
 	Ranked bool
 	Items  map[string]T
@@ -166,6 +168,9 @@ func WatchObjects[T any](
 		item, err := read(c.Object)
 		if err != nil {
 			return err
+		}
+		if w.Shows != nil && !w.Shows(item) {
+			return w.drop(c.Name)
 		}
 		return w.put(c.Name, item)
 	}

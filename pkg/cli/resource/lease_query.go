@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,8 +21,10 @@ type LeaseQuery struct {
 	// OnlyOutdated leaves out all but the leases that outdated has.
 	OnlyOutdated bool
 	outdated     *Outdated
-	// Cooling says which of the addresses cool; nil where that is not shown.
-	Cooling *Cooldowns
+	// Word is a status that lists show and objects do not have; empty for any.
+	Word string
+	// Statuses has what the pools tell about the status of addresses; nil if nobody asks for that.
+	Statuses *Statuses
 }
 
 // AddTo adds the flags that every list of addresses has.
@@ -53,12 +54,9 @@ func (q *LeaseQuery) Validate() error {
 		q.Host = a.String()
 	}
 	if q.Status != "" {
-		states := []lease.State{lease.Available, lease.Active, lease.Reserved}
-		i := slices.IndexFunc(states, func(s lease.State) bool { return strings.EqualFold(s.String(), q.Status) })
-		if i < 0 {
-			return app.Usagef("--status %q is not Available, Active or Reserved", q.Status)
+		if err := q.setStatus(q.Status); err != nil {
+			return err
 		}
-		q.Status = states[i].String()
 	}
 	if q.allNamespaces {
 		q.Namespace = ""
@@ -128,6 +126,7 @@ func (q *LeaseQuery) Selector() string {
 	for _, t := range q.terms() {
 		all = append(all, fields.OneTermEqualSelector(t.field, t.value).String())
 	}
+	all = append(all, q.ofWord()...)
 	if q.Fields != "" {
 		all = append(all, q.Fields)
 	}
@@ -149,6 +148,9 @@ func (q *LeaseQuery) Empty(ctx context.Context, s *app.App, noun string) error {
 	}
 	if q.OnlyOutdated {
 		with = append(with, "outdated settings")
+	}
+	if q.Word != "" {
+		with = append(with, "status "+q.Word)
 	}
 	s.Say.Note("no %s in %s", WithWords(noun, append(with, q.Words()...)), s.Where())
 	return nil

@@ -38,7 +38,7 @@ func (q *LeaseQuery) Each(ctx context.Context, s *app.App, objects bool, fn func
 			return nil
 		}
 		l.PodUID, l.Superseded = "", nil // no table shows these, and many leases may wait
-		if !q.Cooling.Has(l) {
+		if !q.Statuses.IsCooling(l) {
 			l.History = ""
 		}
 		return fn(LeaseRow{Lease: &l})

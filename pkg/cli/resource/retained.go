@@ -8,23 +8,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// StatusRetained stands in lists for an address that is Reserved because a claim keeps it, and not set aside by hand.
-const StatusRetained = "Kept"
-
-// StatusQuarantined stands in lists for an address that is Reserved because somebody else answered for it.
-const StatusQuarantined = "Quarantined"
-
-// StatusText returns the state of an address as lists show it.
-func StatusText(l lease.Lease) string {
-	switch {
-	case l.IsRetained():
-		return StatusRetained
-	case l.IsQuarantined():
-		return StatusQuarantined
-	}
-	return l.State.String()
-}
-
 // Retained finds the addresses that claims keep and no pod has.
 func Retained() LeaseQuery {
 	return LeaseQuery{Status: lease.Reserved.String(), Selectors: Selectors{Fields: "status.claim!="}}

@@ -65,7 +65,7 @@ func (p *Plugin) attachment(args *skel.CmdArgs) (*attach.Attachment, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, invalid("the allocator's answer for %s of container %s is not in %s: bcsnet-announce goes after a "+
-			"plugin whose ipam is bcsnet-ipam", args.IfName, args.ContainerID, p.Attachments)
+			"plugin whose ipam is bcsnet-ipam", args.IfName, args.ContainerID, p.Attachments.Dir)
 	case err != nil:
 		return nil, types.NewError(types.ErrIOFailure, "the allocator's answer cannot be read", err.Error())
 	}

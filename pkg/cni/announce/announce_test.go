@@ -3,10 +3,12 @@ package announce
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,7 +47,7 @@ type call struct {
 func newCall(t *testing.T, netNS, config string, x *attach.Attachment) *call {
 	t.Helper()
 	c := &call{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
-	c.plugin = &Plugin{Attachments: attach.At(t.TempDir()), Stdout: c.stdout, Stderr: c.stderr,
+	c.plugin = &Plugin{Attachments: attach.At(t.TempDir()), Places: filepath.Join(t.TempDir(), "places"), Stdout: c.stdout, Stderr: c.stderr,
 		Repeater: []string{"/proc/self/exe", "repeat"}}
 	c.args = &skel.CmdArgs{ContainerID: id, Netns: netNS, IfName: "eth0", StdinData: []byte(config)}
 	if x != nil {
@@ -196,6 +198,68 @@ func TestNotRepeated(t *testing.T) {
 	if !strings.Contains(x.stderr.String(), "announced once") {
 		t.Errorf("the log has %q", x.stderr)
 	}
+}
+
+// TestManyPodsAtOnce has as many processes repeat as there may be: the next pod starts none, and its plugin repeats the
+// announcement itself, once.
+func TestManyPodsAtOnce(t *testing.T) {
+	r := reuse(t, "192.0.2.1", "192.0.2.7", "/24")
+	x := newCall(t, r.next.Path(), config("", "", "192.0.2.7/24"), attachment("192.0.2.7"))
+	x.plugin.Repeater = []string{filepath.Join(t.TempDir(), "nothing")}
+	for range maxRepeaters {
+		place, err := takePlace(x.plugin.Places)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = place.Close() })
+	}
+	if err := x.plugin.add(x.args); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.peer.Neighbour(t, "192.0.2.7").String(), r.next.MAC(t, "eth0").String(); got != want {
+		t.Errorf("the peer has %s, want the new pod's %s", got, want)
+	}
+	if x.stderr.Len() > 0 {
+		t.Errorf("the log has %q", x.stderr)
+	}
+}
+
+// TestPlaceOfAProcess: a process has its place until it ends, whatever becomes of the call that started it.
+func TestPlaceOfAProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "places")
+	for range maxRepeaters - 1 {
+		place, err := takePlace(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = place.Close() })
+	}
+	place, err := takePlace(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := exec.Command("cat")
+	process.ExtraFiles = []*os.File{place}
+	end, err := process.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = place.Close()
+	if _, err := takePlace(path); !errors.Is(err, errNoPlace) {
+		t.Errorf("while the process lives: %v", err)
+	}
+	_ = end.Close()
+	if err := process.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	next, err := takePlace(path)
+	if err != nil {
+		t.Fatalf("after its end: %v", err)
+	}
+	_ = next.Close()
 }
 
 // TestMigration announces nothing: the pod at the source still has the address. Neither does it ask a gateway, which

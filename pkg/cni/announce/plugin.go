@@ -19,6 +19,8 @@ type Plugin struct {
 	Attachments attach.Dir
 	// Stdout gets the result, and Stderr what the runtime's log shows.
 	Stdout, Stderr io.Writer
+	// Places is a file by whose locks all calls on the node share the places of repeating processes.
+	Places string
 	// Repeater is the command of a process that calls Repeat.
 	Repeater []string
 	// Collect answers a GC for the IPAM plugin, with the configuration as the runtime passed it on: the main plugins of

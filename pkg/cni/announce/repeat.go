@@ -2,6 +2,7 @@ package announce
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/netip"
 	"os"
@@ -28,8 +29,18 @@ type repetition struct {
 }
 
 // repeatLater starts a process that repeats the announcements and ends within a second, so that a pod's start does not
-// wait for it. The process has the sender's socket, and nothing of the runtime's that the runtime waits for.
+// wait for it. The process has the sender's socket, and nothing of the runtime's that the runtime waits for. While too
+// many pods start for more processes, the plugin repeats the announcements itself, once.
 func (p *Plugin) repeatLater(sender *neighbour.Sender, addrs []netip.Addr) error {
+	place, err := takePlace(p.Places)
+	if errors.Is(err, errNoPlace) {
+		<-time.After(pauses()[0])
+		return announceOn(sender, addrs)
+	}
+	if err != nil {
+		return err
+	}
+	defer place.Close()
 	text, err := json.Marshal(repetition{sender.Index(), addrs})
 	if err != nil {
 		return err
@@ -42,7 +53,7 @@ func (p *Plugin) repeatLater(sender *neighbour.Sender, addrs []netip.Addr) error
 	defer write.Close()
 	later := exec.Command(p.Repeater[0], p.Repeater[1:]...)
 	later.Args[0] = "bcsnet-announce" // what ps shows
-	later.Stdin, later.ExtraFiles = read, []*os.File{sender.File()}
+	later.Stdin, later.ExtraFiles = read, []*os.File{sender.File(), place}
 	later.Dir, later.Env, later.SysProcAttr = "/", []string{}, &syscall.SysProcAttr{Setsid: true}
 	if err := later.Start(); err != nil {
 		return err

@@ -24,6 +24,9 @@ func At(dir string) Dir { return Dir{nodefile.Store[*Attachment]{Dir: dir, MaxSi
 // In returns what a node's directory of what does not outlive a boot has.
 func In(runDir string) Dir { return At(filepath.Join(runDir, "attach")) }
 
+// Beside returns the path of another file of the node's directory of what does not outlive a boot.
+func (d Dir) Beside(name string) string { return filepath.Join(filepath.Dir(d.Dir), name) }
+
 // Write writes the file of an attachment in the place of an earlier one. Whoever reads meanwhile gets one of the two.
 func (d Dir) Write(a *Attachment) error {
 	content, err := d.Encode(a)

@@ -88,7 +88,7 @@ func (c *call) hand(a *allocation) error {
 func (c *call) giveBack(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), delTime) // also when the ADD's time is over
 	defer stop()
-	if err := c.release(ctx, c.plugin.Now()); err != nil {
+	if err := c.release(ctx, c.told.Add(c.plugin.Now().Sub(c.began))); err != nil {
 		c.note("the addresses %v could not be given back: %v", c.line.Addrs, err)
 	}
 	if err := c.attachments().Remove(c.line.ContainerID, c.line.IfName); err != nil {

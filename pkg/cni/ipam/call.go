@@ -26,7 +26,9 @@ type call struct {
 	client *client.Client
 	state  runstate.State
 	netns  string
-	began  time.Time
+	// began is when the call did, by the node's clock; up is the time since boot then, told what the allocator hears.
+	began, told time.Time
+	up          time.Duration
 	// line is what calls.log says of the call.
 	line runstate.Call
 }
@@ -34,6 +36,8 @@ type call struct {
 // begin reads what a call is configured by. The call can be ended, and a DEL done, also when it returns an error.
 func (p *Plugin) begin(command string, args *skel.CmdArgs) (*call, error) {
 	c := &call{plugin: p, began: p.Now(), netns: args.Netns}
+	up, upErr := p.Up()
+	c.told, c.up = c.began, up
 	c.line = runstate.Call{
 		At: c.began, Command: command, RequestID: p.NewID(), ContainerID: args.ContainerID, IfName: args.IfName,
 	}
@@ -53,6 +57,8 @@ func (p *Plugin) begin(command string, args *skel.CmdArgs) (*call, error) {
 	}
 	if c.state, err = c.run().Read(); err != nil {
 		c.note("%v", err)
+	} else if upErr == nil {
+		c.steady()
 	}
 	c.client.Preferred = c.state.Replica
 	if !c.settings.ByConflist {
@@ -115,8 +121,20 @@ func (c *call) run() runstate.Dir          { return runstate.Dir(c.settings.RunD
 func (c *call) attachments() attach.Dir    { return attach.In(c.settings.RunDir) }
 func (c *call) records() undelivered.Store { return undelivered.In(c.settings.DataDir) }
 
+// steady has the call begin by the clock that the node's earlier calls went by: the clock may have been set back.
+func (c *call) steady() {
+	told, moved := c.state.Steady(c.began, c.up)
+	c.told = told
+	if !moved {
+		return
+	}
+	if err := c.run().Update(func(s *runstate.State) { _, _ = s.Steady(c.began, c.up) }); err != nil {
+		c.note("%v", err)
+	}
+}
+
 // startedAt returns when the call began, in the form of the allocator.
-func (c *call) startedAt() string { return c.began.Format(time.RFC3339Nano) }
+func (c *call) startedAt() string { return c.told.Format(time.RFC3339Nano) }
 
 // note records what went wrong without failing the call.
 func (c *call) note(format string, args ...any) {

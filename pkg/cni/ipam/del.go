@@ -33,7 +33,7 @@ func (c *call) del(ctx context.Context) {
 	failpoint.Kill("ipam-del-begun")
 	err := c.settings.Complete()
 	if err == nil {
-		err = c.release(ctx, c.began)
+		err = c.release(ctx, c.told)
 	}
 	failpoint.Kill("ipam-del-asked")
 	refused, is := errors.AsType[*client.Refusal](err)
@@ -63,7 +63,7 @@ func later(r *client.Refusal) bool {
 func (c *call) record() undelivered.Record {
 	r := undelivered.Record{
 		Cluster: c.settings.Cluster, Host: c.settings.Host, ContainerID: c.line.ContainerID, IfName: c.line.IfName,
-		Pod: c.conf.Pod.String(), PodUID: c.conf.Pod.UID, StartedAt: c.began,
+		Pod: c.conf.Pod.String(), PodUID: c.conf.Pod.UID, StartedAt: c.told,
 	}
 	if c.settings.ByConflist {
 		r.Replicas = texts(c.settings.Replicas)

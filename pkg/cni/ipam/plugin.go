@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/attach"
 	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
 	"github.com/bcsnet/bcsnet/pkg/cni/probe"
+	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
 )
 
 // How long commands take at most. CNI gives no deadline; runtimes give up after two to four minutes.
@@ -31,8 +32,9 @@ type Plugin struct {
 	ConfigDir string
 	// Stdout gets results, and Stderr what the runtime's log shows.
 	Stdout, Stderr io.Writer
-	// Now returns the time of this node, by which the allocator orders its calls.
+	// Now returns the time of this node, and Up the time since its boot. By both the allocator orders its calls.
 	Now func() time.Time
+	Up  func() (time.Duration, error)
 	// NewID returns the name of a request.
 	NewID func() string
 	// Probe returns who has an address already.
@@ -45,7 +47,7 @@ type Plugin struct {
 func New(stdout, stderr io.Writer) *Plugin {
 	return &Plugin{
 		ConfigDir: cmp.Or(os.Getenv(netconf.ConfigDirVariable), netconf.DefaultConfigDir), Stdout: stdout,
-		Stderr: stderr, Now: time.Now, NewID: uuid.NewString,
+		Stderr: stderr, Now: time.Now, Up: runstate.Up, NewID: uuid.NewString,
 		Probe: probe.Probe, LinkVLAN: linkVLAN,
 	}
 }

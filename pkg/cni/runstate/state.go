@@ -29,6 +29,8 @@ type Dir string
 type State struct {
 	// Boot is the kernel's ID of the boot that the state is of.
 	Boot string `json:"boot"`
+	// BootedAt is when the node booted by the clock that its calls go by.
+	BootedAt time.Time `json:"bootedAt"`
 	// AnsweredAt is when a replica last answered.
 	AnsweredAt time.Time `json:"answeredAt"`
 	// Replica is the URL of the one that did.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // Bounds of the circuit breaker: within breakerWindow, breakerCount leases may be taken back, or one in breakerOneIn of
@@ -49,8 +50,8 @@ type Breaker struct {
 	// pools counts, per pool, the leases that wait; empty while the breaker is closed. why is what they wait for.
 	pools map[string]int
 	why   string
-	// looked has the versions of the leases that were due at the last look.
-	looked map[netip.Addr]uint64
+	// looked has the leases that were due at the last look.
+	looked map[spot]lease.Lease
 }
 
 // NewBreaker returns a closed breaker. changed is called for a pool whose leases begin or cease to wait.
@@ -89,15 +90,15 @@ func (b *Breaker) passes(ctx context.Context, due []suspect, active int, now tim
 	return seen
 }
 
-// splitRepeated separates the leases that were due at the look before from those that are due for the first time, also
-// while others wait for long: the API server may have lost its pods once more.
+// splitRepeated separates the leases that were due at the look before, and are held as they were then, from those that
+// are due for the first time, also while others wait for long: the API server may have lost its pods once more.
 func (b *Breaker) splitRepeated(due []suspect) (again, fresh []suspect) {
-	now := make(map[netip.Addr]uint64, len(due))
+	now := make(map[spot]lease.Lease, len(due))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range due {
-		now[s.lease.Addr] = s.lease.Version
-		if version, ok := b.looked[s.lease.Addr]; ok && version == s.lease.Version {
+		now[spotOf(s.lease)] = s.lease
+		if before, ok := b.looked[spotOf(s.lease)]; ok && sameHolding(before, s.lease) {
 			again = append(again, s)
 		} else {
 			fresh = append(fresh, s)

@@ -107,8 +107,13 @@ func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 	return active
 }
 
-// setSuspects replaces the suspects, and what is known of pods with a long grace period.
+// setSuspects replaces the suspects, of which refusals tell, and what is known of pods with a long grace period.
 func (c *Collector) setSuspects(suspects map[spot]suspect, all map[spot]patient) {
+	byPool := map[string]int{}
+	for _, s := range suspects {
+		byPool[s.lease.Pool]++
+	}
+	c.Index.Pools.SetGone(byPool)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.suspects, c.patient = suspects, all

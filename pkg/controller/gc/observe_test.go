@@ -2,13 +2,46 @@ package gc
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
+
+// TestRefusalsTellOfSuspects: who finds a pool exhausted hears how many of its addresses are held for pods that are
+// gone, as long as the passes see that.
+func TestRefusalsTellOfSuspects(t *testing.T) {
+	plan, err := ipam.NewPlan(ipam.PlanSpec{
+		Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.20"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := netip.MustParseAddr("192.168.0.1")
+	held := lease.Lease{
+		Addr: netip.MustParseAddr("10.0.0.20"), State: lease.Active, Version: 1,
+		Params: lease.Params{Pool: "blue", Bits: 24},
+		Holder: lease.Holder{ContainerID: "c", PodName: "web-0", Namespace: "shop"},
+	}
+	c := Collector{Config: Config{Index: ipam.NewIndex()}}
+	c.Index.Pools.SetPool(ipam.Pool{Name: "blue", Plan: plan, Hosts: map[netip.Addr]struct{}{host: {}}})
+	c.Index.Feed.Watched(held)
+	for _, tells := range []bool{true, false} {
+		var suspects map[spot]suspect
+		if tells {
+			suspects = map[spot]suspect{spotOf(held): {lease: held}}
+		}
+		c.setSuspects(suspects, nil)
+		_, refusal := c.Index.Pick(ipam.PickRequest{Host: host, Namespace: "shop", Key: "k", Who: "pod shop/web-1"}, time.Now())
+		if refusal == nil || strings.Contains(refusal.Error(), "1 active (1 for pods that are gone)") != tells {
+			t.Errorf("with suspects %t: %v", tells, refusal)
+		}
+	}
+}
 
 // TestWaitsOutliveAPoolsEdit: a pool whose gateway changes has all of its leases written anew. Those whose pods are
 // gone have waited all the same; a lease that was bound anew begins to wait.

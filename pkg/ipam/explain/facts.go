@@ -201,6 +201,8 @@ func (f *Facts) phrase(name string) string {
 		return ", nor does its host selector " + f.HostSelector + " match the host's node"
 	case name == "coming" && f.Coming > 0:
 		return fmt.Sprintf(", %d more are for its pods on their way", f.Coming)
+	case name == "gone" && f.gone():
+		return "see the addresses of pods that are gone: bcsnetctl doctor --only leaks; "
 	case name == "reasons" && len(f.Because) > 0:
 		return ": " + strings.Join(f.Because, "; ")
 	}

@@ -95,8 +95,10 @@ type PoolState struct {
 	// cooldown, the first of which is free after NextFree.
 	Free, Capacity   uint64
 	Active, Reserved int
-	Cooling          uint64
-	NextFree         time.Duration
+	// Gone counts those of the Active whose pods are gone as far as this replica has looked.
+	Gone     int
+	Cooling  uint64
+	NextFree time.Duration
 	// Blocks are those of a pool that is split into blocks, nil for any other.
 	Blocks *BlockState
 	// Elsewhere counts the addresses that other pools, which have them too, serve.
@@ -111,6 +113,11 @@ type PoolState struct {
 type NamespaceShare struct {
 	Namespace string
 	Share
+}
+
+// gone reports whether addresses of the pools that were looked at are held for pods that are gone.
+func (f *Facts) gone() bool {
+	return slices.ContainsFunc(f.States, func(p PoolState) bool { return p.Gone > 0 })
 }
 
 func (f *Facts) states() string {
@@ -170,8 +177,12 @@ func (p *PoolState) String() string {
 	if p.Blocks != nil {
 		return p.Blocks.text(p)
 	}
-	text := fmt.Sprintf("pool %s (%s) has %d of %d addresses free, %d active, %d reserved",
-		p.Pool, p.Subnet, p.Free, p.Capacity, p.Active, p.Reserved)
+	active := fmt.Sprintf("%d active", p.Active)
+	if p.Gone > 0 {
+		active += fmt.Sprintf(" (%d for pods that are gone)", p.Gone)
+	}
+	text := fmt.Sprintf("pool %s (%s) has %d of %d addresses free, %s, %d reserved",
+		p.Pool, p.Subnet, p.Free, p.Capacity, active, p.Reserved)
 	if known := p.Free + uint64(p.Active+p.Reserved) + p.Cooling; p.Capacity > known {
 		text += fmt.Sprintf(", %d otherwise in use", p.Capacity-known)
 	}

@@ -169,7 +169,7 @@ func (k Kind) nothingLeft() (message, hint string) {
 	case ExhaustedCooling:
 		return none + "{states}{own}", "ask again in {in}, or " + addRange
 	case ExhaustedTaken:
-		return none + "{states}{own}", "see who holds them: bcsnetctl ip list --pool {pool}; " + addRange
+		return none + "{states}{own}", "{gone}see who holds them: bcsnetctl ip list --pool {pool}; " + addRange
 	case ExhaustedPromised:
 		return none + "{states}{own}; pods that were placed before will ask for those", addRange
 	case ExhaustedStopped:

@@ -30,7 +30,7 @@ func TestTexts(t *testing.T) {
 		Namespace: "n", Network: "net", Claim: "n/c", HostSubnets: "s", HostSelector: "l", Families: "IPv6", Pools: []string{"p"}, Own: []string{"p"},
 		Share: Share{Has: 1, Coming: 1, Limit: 2},
 		Stop:  Stop{Cause: Cordoned}, In: time.Second, Until: time.Unix(0, 0), Pod: "n/w", Key: "k", Ranges: "10.0.0.9",
-		Size: 1, Because: []string{"because"}, States: []PoolState{{Pool: "p"}},
+		Size: 1, Because: []string{"because"}, States: []PoolState{{Pool: "p", Gone: 1}},
 	}
 	var texts []string
 	braces := regexp.MustCompile(`\{([^}]*)\}`)

@@ -29,7 +29,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "bcsnet-announce: %v\n", err)
 	}
 	plugin := &announce.Plugin{
-		Attachments: attachments, Stdout: os.Stdout, Stderr: os.Stderr,
+		Attachments: attachments, Places: attachments.Beside("repeaters"), Stdout: os.Stdout, Stderr: os.Stderr,
 		Repeater: []string{"/proc/self/exe", repeat}, Collect: asks.Collect,
 	}
 	skel.PluginMainFuncs(plugin.Funcs(), announce.Versions(), "CNI plugin bcsnet-announce "+version)

@@ -35,6 +35,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
 	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
 	"github.com/bcsnet/bcsnet/pkg/cni/undelivered"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/node"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/node/bed"
@@ -392,7 +393,7 @@ func conditionOf(t *testing.T, admin client.Client, o node.Options) *corev1.Node
 		t.Fatal(err)
 	}
 	for _, c := range object.Status.Conditions {
-		if c.Type == node.ConditionType {
+		if c.Type == hosts.ConditionType {
 			return &c
 		}
 	}

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
-	"github.com/bcsnet/bcsnet/pkg/node"
+	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/node/bed"
 )
@@ -122,7 +122,7 @@ func (s *suite) condition(t *testing.T, name string) *corev1.NodeCondition {
 		t.Fatal(err)
 	}
 	for _, c := range object.Status.Conditions {
-		if c.Type == node.ConditionType {
+		if c.Type == hosts.ConditionType {
 			return &c
 		}
 	}

@@ -165,7 +165,7 @@ func (a addressView) pool() string {
 		name += ", which does not exist any more"
 	case a.named.Terminating:
 		name += ", which is being deleted"
-	case a.named.Valid() && !a.named.Plan.Usable.Contains(a.Addr) && a.State != lease.Available:
+	case a.State != lease.Available && a.named.Lacks(a.Addr):
 		name += ", which does not list it any more (it drains)"
 	}
 	if a.Pool != "" && a.serving.Name != "" && a.serving.Name != a.Pool {

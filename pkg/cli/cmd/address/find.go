@@ -121,7 +121,12 @@ func (v *ipFind) Run(ctx context.Context) error {
 		func(l lease.Lease) (printer.SortKey, error) { return resource.LeaseSortKey(&v.output.Sort, l) }); err != nil {
 		return err
 	}
-	if err := resource.PrintLeases(v.App, &v.output, resource.LeaseColumns(v.App, !v.active), rows); err != nil {
+	columns := resource.LeaseColumns(v.App, !v.active)
+	if !v.active && v.output.Printer == nil {
+		statuses, _ := resource.NewStatuses(ctx, v.App) // nil for somebody who may not read pools
+		columns = statuses.In(columns)
+	}
+	if err := resource.PrintLeases(v.App, &v.output, columns, rows); err != nil {
 		return err
 	}
 	v.Say.Note("%s", found.summary(v.text, prefix))

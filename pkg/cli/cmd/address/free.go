@@ -35,7 +35,7 @@ type freeAddresses struct {
 // freeOf returns the free addresses that belong to what the query finds: those of one pool, unless it asks for what
 // only addresses with an object have.
 func freeOf(ctx context.Context, q *resource.LeaseQuery, s *app.App) (*freeAddresses, error) {
-	if q.Pool == "" || q.OnlyOutdated || q.Host+q.Namespace+q.Pod+q.Fields+q.Labels != "" || q.Status != "" &&
+	if q.Pool == "" || q.OnlyOutdated || q.Host+q.Namespace+q.Pod+q.Fields+q.Labels+q.Word != "" || q.Status != "" &&
 		q.Status != lease.Available.String() {
 		return nil, nil
 	}

@@ -21,9 +21,9 @@ type listing struct {
 	status string // only this one; empty is any
 	free   *freeAddresses
 	counts map[lease.State]int
-	rests  *resource.Cooldowns
-	// cooling is how many of them rest.
-	cooling int
+	// statuses tell which of them cool and drain, and these are how many.
+	statuses          *resource.Statuses
+	cooling, draining int
 	// waiting are rows that cannot be printed before all are known.
 	waiting []resource.LeaseRow
 }
@@ -75,8 +75,12 @@ func (l *listing) part(rows []resource.LeaseRow, below netip.Addr) error {
 			}
 		}
 		shown = append(shown, r)
-		if l.counts[r.State]++; l.rests.Has(*r.Lease) {
+		l.counts[r.State]++
+		switch {
+		case l.statuses.IsCooling(*r.Lease):
 			l.cooling++
+		case l.statuses.IsDraining(*r.Lease):
+			l.draining++
 		}
 	}
 	if l.waits() {

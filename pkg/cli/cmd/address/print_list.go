@@ -18,8 +18,8 @@ import (
 // tally counts what a query found.
 type tally struct {
 	counts map[lease.State]int
-	// cooling is how many of the Available ones rest.
-	cooling int
+	// cooling is how many of the Available ones rest, draining how many of the others have left their pools.
+	cooling, draining int
 	// late came out of order, and unlisted are free ones that were left out.
 	late     int
 	unlisted uint64
@@ -37,7 +37,8 @@ func printList(
 	}
 	l := &listing{
 		output: o, table: &printer.GrowingTable[lease.Lease]{Table: printer.NewTable(o, columns)}, w: s.Out,
-		stream: printer.NewListStream(o), status: q.Status, free: free, counts: map[lease.State]int{}, rests: q.Cooling,
+		stream: printer.NewListStream(o), status: q.Status, free: free, counts: map[lease.State]int{},
+		statuses: q.Statuses,
 	}
 	asked := *q
 	if free != nil {
@@ -45,6 +46,9 @@ func printList(
 	}
 	rows := &sortStream{begin: func() nameOrder { return comingNames(ctx, q, s, free) }, emit: l.part}
 	err = asked.Each(ctx, s, l.needsObjects(), func(r resource.LeaseRow) error {
+		if q.Word != "" && !q.Statuses.Is(*r.Lease, q.Word) {
+			return nil
+		}
 		r, err := l.read(r)
 		if err != nil {
 			return err
@@ -58,7 +62,7 @@ func printList(
 	if err == nil { // a list that broke off has no end
 		err = l.end()
 	}
-	return tally{counts: l.counts, cooling: l.cooling, late: late, unlisted: free.unlisted()}, err
+	return tally{counts: l.counts, cooling: l.cooling, draining: l.draining, late: late, unlisted: free.unlisted()}, err
 }
 
 // comingNames returns the subnets where addresses come from. Without them, rows wait until all have come.

@@ -148,6 +148,9 @@ func checkEndpoint(word string) error {
 
 // ofEndpoint lists what one pod, container or owner has, or what is known of an address.
 func ofEndpoint(ctx context.Context, v *ipRelease) ([]lease.Lease, error) {
+	if err := resource.FitLengths(ctx, v.App, []string{v.word}); err != nil {
+		return nil, err
+	}
 	word := endpointWord(v.word)
 	if a, err := ipaddr.ParseAddr(word); err == nil {
 		all, err := resource.ReadAddresses(ctx, v.App, v.leases, []netip.Addr{a})

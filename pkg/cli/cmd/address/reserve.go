@@ -1,6 +1,8 @@
 package address
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -59,6 +61,14 @@ func (v *ipReserve) command(cmd *cobra.Command) *cobra.Command {
 func (v *ipReserve) Complete(args []string) (err error) {
 	v.args, err = resource.ArgsOrLines(v.App, "addresses", args)
 	return err
+}
+
+// Run sets the addresses aside, or ends that.
+func (v *ipReserve) Run(ctx context.Context) error {
+	if err := resource.FitLengths(ctx, v.App, v.args); err != nil {
+		return err
+	}
+	return v.SetAside.Run(ctx)
 }
 
 func (v *ipReserve) Validate() (err error) {

@@ -63,6 +63,7 @@ func watchLeases(
 	return follow.WatchObjects(ctx, s, from, read, &follow.Watched[resource.LeaseRow]{
 		View:    follow.NewView(s, o, rows, show, note),
 		Compare: func(a, b resource.LeaseRow) int { return a.Addr.Compare(b.Addr) },
+		Shows:   func(r resource.LeaseRow) bool { return q.Word == "" || q.Statuses.Is(*r.Lease, q.Word) },
 		Items:   map[string]resource.LeaseRow{},
 	})
 }

@@ -31,6 +31,8 @@ type claimCreate struct {
 	keep          time.Duration
 	object        v1.BCSNetIPClaim
 	ownerResource string
+	// addresses are those of --address as they were typed.
+	addresses []string
 }
 
 func newCreate(s *app.App) *cobra.Command {
@@ -95,6 +97,9 @@ func (v *claimCreate) Complete(args []string) error {
 }
 
 func (v *claimCreate) Run(ctx context.Context) error {
+	if err := resource.FitLengths(ctx, v.App, v.addresses); err != nil {
+		return err
+	}
 	spec := &v.object.Spec
 	if spec.Owner != nil {
 		if err := v.findKind(); err != nil {

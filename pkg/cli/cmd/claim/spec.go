@@ -25,7 +25,7 @@ func (v *claimCreate) Validate() error {
 	}
 	v.object.Namespace, v.object.Name = key.Namespace, key.Name
 	spec := &v.object.Spec
-	spec.Addresses = resource.AddressWords(spec.Addresses)
+	v.addresses, spec.Addresses = spec.Addresses, resource.AddressWords(spec.Addresses)
 	if _, err := resource.ParseEntries(spec.Addresses); err != nil {
 		return err
 	}

@@ -184,7 +184,7 @@ func (d *description) count(l lease.Lease) error {
 		d.reserved++
 		u.reserved++
 	}
-	if d.plan.Valid() && !d.plan.Plan.Usable.Contains(l.Addr) {
+	if d.plan.Lacks(l.Addr) {
 		d.retired++
 	}
 	return nil

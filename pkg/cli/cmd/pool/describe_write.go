@@ -230,7 +230,7 @@ func (d *description) next(b *bytes.Buffer) {
 		add("see which pods keep what the pool said before", command)
 	}
 	if d.retired > 0 && word != v1.ReasonTerminating {
-		add("see who holds the addresses that drain", "bcsnetctl ip list --pool "+name)
+		add("see who holds the addresses that drain", "bcsnetctl ip list --pool "+name+" --status Draining")
 	}
 	for _, u := range d.byHost {
 		if !u.listed && u.active > 0 && u.host.IsValid() {

@@ -25,6 +25,8 @@ type waiting struct {
 	goal  goal
 	pools []string
 	addrs []netip.Addr
+	// typed are all arguments.
+	typed []string
 	// claims are those named NAMESPACE/NAME.
 	claims []string
 }
@@ -64,6 +66,7 @@ yet. A claim is written NAMESPACE/NAME.
 }
 
 func (v *waiting) Complete(args []string) error {
+	v.typed = args
 	for _, arg := range args {
 		if a, err := ipaddr.ParseAddr(resource.AddressWord(arg)); err == nil {
 			v.addrs = append(v.addrs, a)
@@ -102,6 +105,9 @@ func (v *waiting) Validate() (err error) {
 }
 
 func (v *waiting) Run(ctx context.Context) error {
+	if err := resource.FitLengths(ctx, v.App, v.typed); err != nil {
+		return err
+	}
 	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return err
