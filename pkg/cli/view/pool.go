@@ -58,12 +58,12 @@ func PoolOf(ctx context.Context, s *app.App, p resource.Pool, keep bool) (*Pool,
 	if err := leases.Each(ctx, query.Selector(), of); err != nil {
 		return nil, resource.Explain(s, err)
 	}
-	of := resource.HostsOf(d.Pool, d.nodes)
+	may := resource.HostsOf(d.Pool, d.nodes)
 	if resource.IsBlock(d.Pool) {
-		of = d.parent.WithNodes(resource.Known(d.nodes))
+		may = d.parent.WithNodes(resource.Known(d.nodes))
 	}
 	for _, u := range d.byHost {
-		u.Listed = of.Draws(u.Host)
+		u.Listed = may.Draws(u.Host)
 	}
 	d.Events = eventsOf(ctx, s, p.UID)
 	return d, nil
