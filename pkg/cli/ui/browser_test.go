@@ -130,7 +130,7 @@ func (b *tab) screen(width int64) {
 func TestBrowser(t *testing.T) {
 	b := browser(t)
 	s := newSite(t, "")
-	s.scene(t)
+	s.scene(t, " "+hostile)
 	b.open(s.at + Link(s.server.Token(), "/pool/blue"))
 	b.until(`location.pathname == "/pool/blue" && document.querySelector("#live")?.className == "on"`)
 	b.do(chromedp.Focus(chromedp.CSS(`.cells a[href="/ip/10.1.0.20"]`)), chromedp.KeyEvent(kb.ArrowRight))
@@ -165,7 +165,7 @@ func TestBrowser(t *testing.T) {
 func TestScreenshots(t *testing.T) {
 	b := browser(t)
 	s := newSite(t, "")
-	s.scene(t)
+	s.scene(t, "")
 	b.open(s.at + Link(s.server.Token(), "/"))
 	b.until(`location.pathname == "/"`)
 	for _, one := range []struct{ name, path string }{
@@ -179,7 +179,9 @@ func TestScreenshots(t *testing.T) {
 			if wide := b.text("`${document.documentElement.scrollWidth}`"); wide != fmt.Sprint(width) {
 				t.Errorf("%s is %s pixels wide on a screen of %d", one.path, wide, width)
 			}
-			b.shoot(fmt.Sprintf("%s-%d", one.name, width))
+			if name := one.name + map[int64]string{360: "-phone"}[width]; width > 360 || one.name == "pool" {
+				b.shoot(name)
+			}
 		}
 	}
 	b.screen(1280)
@@ -204,7 +206,7 @@ func (b *tab) shoot(name string) {
 	}
 	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
 	if err == nil {
-		err = os.WriteFile(filepath.Join(*screenshots, name+".png"), png, 0o600)
+		err = os.WriteFile(filepath.Join(*screenshots, "ui-"+name+".png"), png, 0o600)
 	}
 	if err != nil {
 		b.Fatal(err)

@@ -1,9 +1,9 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,8 +16,8 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
-// scene makes pools, addresses and whoever has them.
-func (s *site) scene(t *testing.T) {
+// scene makes pools, addresses and whoever has them. odd is what some of their texts end in.
+func (s *site) scene(t *testing.T, odd string) {
 	t.Helper()
 	blue := pool("blue", "10.1.0.0", 24, 253, 40, 6)
 	blue.Spec.Network, blue.Spec.VLAN = "prod", 100
@@ -25,13 +25,13 @@ func (s *site) scene(t *testing.T) {
 	full := pool("edge", "10.3.0.0", 28, 13, 13, 0)
 	full.Status.Conditions = append(full.Status.Conditions, metav1.Condition{
 		Type: v1.ConditionExhausted, Status: metav1.ConditionTrue, Reason: "NoFreeAddress", LastTransitionTime: metav1.Now(),
-		Message: "no free address " + hostile,
+		Message: "no free address" + odd,
 	})
 	objects := []client.Object{
 		node("node-1", "10.0.0.11"), node("node-2", "10.0.0.12"),
 		blue, full, pool("large", "10.16.0.0", 16, 65533, 300, 0), pool("lab", "10.4.0.0", 22, 1021, 120, 0),
 		pool("six", "fd00:0:0:1::", 64, 1<<62, 2, 0),
-		aside("10.1.0.200", "blue", "ann", "printers of the lab "+hostile), aside("10.1.0.201", "blue", "ann", "printers of the lab "+hostile),
+		aside("10.1.0.200", "blue", "ann", "printers of the lab"+odd), aside("10.1.0.201", "blue", "ann", "printers of the lab"+odd),
 		held("10.1.0.90", "blue", "10.0.0.99", "shop/lost-0"),
 		held("fd00:0:0:1::20", "six", "10.0.0.11", "shop/web-6"),
 	}
@@ -48,7 +48,7 @@ func (s *site) scene(t *testing.T) {
 // TestPages: every page says what there is, in both languages, and nothing of what fields hold becomes markup.
 func TestPages(t *testing.T) {
 	s := entered(t)
-	s.scene(t)
+	s.scene(t, " "+hostile)
 	for path, want := range map[string][]string{
 		"/":                           {"blue", "edge", "1 needs attention", "large", "six", "prod", "VLAN 100"},
 		"/?find=vlan100":              {"blue"},
@@ -157,9 +157,32 @@ func TestRights(t *testing.T) {
 	if status, text := s.get(t, s.viewer, "/"); status != http.StatusForbidden || !strings.Contains(text, "bcsnet-viewer") {
 		t.Errorf("%d: %s", status, text)
 	}
-	if _, err := os.Stat(path); err != nil {
-		t.Error(err)
+	kubectl := func(args ...string) {
+		t.Helper()
+		if out, err := cluster.Kubectl(context.Background(), args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
+	kubectl("create", "clusterrolebinding", "nobody", "--clusterrole=bcsnet-viewer", "--serviceaccount=default:nobody")
+	controlplane.Eventually(t, func() error {
+		if status, text := s.get(t, s.viewer, "/"); status != http.StatusOK {
+			return fmt.Errorf("%d: %s", status, text)
+		}
+		return nil
+	})
+	events := s.follow(t, "page=/&have=")
+	events.until(t, "the list", func(m sent) bool { return m.On })
+	kubectl("delete", "clusterrolebinding", "nobody")
+	controlplane.Eventually(t, func() error {
+		if status, _ := s.get(t, s.viewer, "/"); status != http.StatusForbidden {
+			return fmt.Errorf("status %d", status)
+		}
+		return nil
+	})
+	s.make(t, pool("blue", "10.1.0.0", 24, 253, 0, 0))
+	events.until(t, "that it may be read no more", func(m sent) bool {
+		return !m.On && strings.Contains(m.Problem, "Forbidden")
+	})
 }
 
 // TestManyPools: ten thousand pools are pages of a few hundred, and a name is found.
