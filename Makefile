@@ -67,7 +67,7 @@ SHORT ?= -short
 TESTFORMAT ?= pkgname-and-test-fails
 
 .PHONY: test
-test: kube build node bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm ## Run the tests in their short form, our code with the race detector (PKG=./pkg/ipam for some).
+test: kube build node bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm bin/tools/setup-envtest ## Run the tests in their short form, our code with the race detector (PKG=./pkg/ipam for some).
 	@GORACE=atexit_sleep_ms=10 bin/tools/gotestsum --format $(TESTFORMAT) --format-hide-empty-pkg --raw-command -- \
 		hack/test.sh $(SHORT) $(TESTFLAGS) -- $(PKG)
 
@@ -131,9 +131,11 @@ bench: kube build node ## Measure throughput and latency beside their floors (do
 ##@ Change
 
 .PHONY: generate
-generate: bin/tools/controller-gen bin/tools/helm ## Write again what is generated: deepcopy, CRDs, the manifests of the chart, go generate.
+generate: bin/tools/controller-gen bin/tools/crd-ref-docs bin/tools/helm ## Write again what is generated: deepcopy, CRDs and their reference, the manifests of the chart, go generate.
 	bin/tools/controller-gen object paths=./api/...
 	bin/tools/controller-gen crd paths=./api/... output:crd:dir=charts/bcsnet/files/crd
+	bin/tools/crd-ref-docs --source-path=api/v1 --config=hack/docs/fields/config.yaml --templates-dir=hack/docs/fields --renderer=markdown \
+		--output-path=docs/reference/fields.md --log-level=ERROR
 	go generate ./...
 
 .PHONY: fmt
@@ -145,7 +147,7 @@ lint: bin/tools/golangci-lint ## Run the linters (make lint LINTFLAGS=--fix mend
 	bin/tools/golangci-lint run $(LINTFLAGS) ./...
 
 .PHONY: tools
-tools: bin/tools/controller-gen bin/tools/golangci-lint bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm ## Build the tools into bin/tools/.
+tools: bin/tools/controller-gen bin/tools/crd-ref-docs bin/tools/golangci-lint bin/tools/gotestsum bin/tools/promtool bin/tools/helm bin/tools/nfpm ## Build the tools into bin/tools/.
 
 # A tool is built again when its pins or the Go version change: a linter built with an older Go
 # refuses code for a newer one.
@@ -167,13 +169,13 @@ bin/tools/.$(GOVERSION):
 ##@ Try it
 
 .PHONY: demo demo-kube
-demo: ## Take the whole tour on a control plane of its own, $KUBEBUILDER_ASSETS if that is set; leaves nothing behind.
-	@echo "demo: building bcsnet, and beside it what there is not yet of etcd, kube-apiserver and kubectl; then the tour of half a minute" >&2
+demo: ## Take the whole tour on a control plane of its own, and leave nothing behind (DEMO_SOURCE=1 builds all from source).
+	@echo "demo: building bcsnet, and getting etcd, kube-apiserver and kubectl if they are not there; then the tour of half a minute" >&2
 	@$(MAKE) --no-print-directory -s -j 2 demo-kube bin/bcsnet-controller bin/kubectl-bcsnet
-	@$(GORUN) ./hack/demo
+	@KUBEBUILDER_ASSETS="$$(cat bin/.demo-kube)" $(GORUN) ./hack/demo
 
-demo-kube:
-	@[ -n "$$KUBEBUILDER_ASSETS" ] || hack/kube/build.sh etcd kube-apiserver kubectl
+demo-kube: bin/tools/setup-envtest
+	@hack/demo/kube.sh
 
 .PHONY: up
 up: kube build ## Start a local control plane with the controller; the files are in .local/.

@@ -23,8 +23,8 @@ const (
 	roomsEnd   = "<!-- end of the map of rooms -->"
 )
 
-// TestRooms writes the map of rooms in CONTRIBUTING.md: each package, with the first sentence of its comment. A package
-// without a comment is an error.
+// TestRooms writes the map of rooms in CONTRIBUTING.md: each package, with the first sentence of its comment up to a colon.
+// A package without a comment is an error. Those below test are in test/README.md.
 //
 //go:generate go test -run TestRooms -update .
 func TestRooms(t *testing.T) {
@@ -39,7 +39,7 @@ func TestRooms(t *testing.T) {
 		})
 }
 
-// rooms returns a row for each package under a directory.
+// rooms returns a row for each package under a directory, except those in test/README.md.
 func rooms(root string) (string, error) {
 	var rows strings.Builder
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -60,7 +60,9 @@ func rooms(root string) (string, error) {
 		if text == "" {
 			return fmt.Errorf("package %s has no comment", name)
 		}
-		fmt.Fprintf(&rows, "| `%s` | %s |\n", filepath.ToSlash(name), inTable(text))
+		if name = filepath.ToSlash(name); !strings.HasPrefix(name, "test/") {
+			fmt.Fprintf(&rows, "| `%s` | %s |\n", name, inTable(text))
+		}
 		return nil
 	})
 	return rows.String(), err
@@ -91,10 +93,11 @@ func packageComment(dir string) (text string, is bool, err error) {
 
 func commentOf(file *ast.File) string { return new(doc.Package).Synopsis(file.Doc.Text()) }
 
-// inTable returns a sentence without its subject, as the row begins with that.
+// inTable returns the part of a sentence before its colon, without its subject, as the row begins with that.
 func inTable(sentence string) string {
 	if rest, ok := strings.CutPrefix(sentence, "Package "); ok {
 		_, sentence, _ = strings.Cut(rest, " ")
 	}
-	return strings.ReplaceAll(strings.TrimSuffix(sentence, "."), "|", `\|`)
+	sentence, _, _ = strings.Cut(sentence, ": ")
+	return strings.ReplaceAll(strings.TrimRight(sentence, ".:"), "|", `\|`)
 }

@@ -20,7 +20,7 @@ const maxAttempts = 64
 // idempotent: the same request gets the same answer. A *ipam.Refusal says why there is none.
 func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) {
 	t := a.begin(ctx, r)
-	seen := a.index.Seen()
+	seen := a.index.Feed.Seen()
 	end := a.leases.Begin(ctx, store.StageLock)
 	release, err := a.locks.acquire(ctx, t.key())
 	end(err)
@@ -52,7 +52,7 @@ func (a *Allocator) attempts(ctx context.Context, t *attempt) error {
 		if a.overtaken(t) {
 			return deleted(t.Request)
 		}
-		seen := a.index.Seen()
+		seen := a.index.Feed.Seen()
 		err := a.phases(ctx, t)
 		if err != nil && !errors.Is(err, errStale) && !caughtUp {
 			caughtUp = true
@@ -93,7 +93,7 @@ func (a *Allocator) addresses(t *attempt, seen uint64) []Address {
 	})
 	out := make([]Address, 0, len(t.held))
 	for _, l := range t.held {
-		p, _ := a.index.Pool(l.Pool)
+		p, _ := a.index.Pools.Get(l.Pool)
 		if g := t.constraints.Gateway; g.IsValid() && netip.PrefixFrom(l.Addr, l.Bits).Contains(g) {
 			l.Gateway = g
 		}

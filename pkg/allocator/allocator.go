@@ -82,6 +82,6 @@ func New(
 		catchUps: &catchUps{index: index, leases: leases, turn: make(chan struct{}, 1)},
 		rule:     rule, vanished: newVanished(),
 	}
-	index.Subscribe(a.changed)
+	index.Feed.Subscribe(a.changed)
 	return a
 }

@@ -28,12 +28,12 @@ func (a *Allocator) GiveBlock(
 	ctx context.Context, pool, namespace string, which netip.Prefix, marks ...func(*v1.BCSNetPool),
 ) (ipam.Pool, error) {
 	for range maxAttempts {
-		b, refusal := a.index.NextBlock(pool, namespace, which)
+		b, refusal := a.index.Pools.NextBlock(pool, namespace, which)
 		if refusal != nil {
 			return b, refusal
 		}
 		err := a.makeBlock(ctx, ipam.Pick{Pool: b, NewBlock: true}, marks...)
-		known, ok := a.index.Pool(b.Name)
+		known, ok := a.index.Pools.Get(b.Name)
 		switch {
 		case err == nil ||
 			errors.Is(err, errStale) && ok && known.Block && known.Owner() == namespace && !known.Terminating:
@@ -57,12 +57,12 @@ func (a *Allocator) makeBlock(ctx context.Context, p ipam.Pick, marks ...func(*v
 		return unavailable(err)
 	}
 	made := a.blocks.DoChan(p.Pool.Name+" "+p.Pool.Owner(), func() (any, error) {
-		if known, ok := a.index.Pool(p.Pool.Name); ok {
+		if known, ok := a.index.Pools.Get(p.Pool.Name); ok {
 			return known, nil // made between the choice and this turn
 		}
 		sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), store.WriteTimeout)
 		defer cancel()
-		add, done := a.index.MakePool(p.Pool.Name)
+		add, done := a.index.Pools.MakePool(p.Pool.Name)
 		defer done()
 		stored, err := a.leases.CreateBlock(sending, p.Pool, marks...)
 		if err != nil {
@@ -90,7 +90,7 @@ func (a *Allocator) blockMade(p ipam.Pick, err error) error {
 	case err != nil:
 		return writeFailed(err)
 	}
-	known, _ := a.index.Pool(p.Pool.Name)
+	known, _ := a.index.Pools.Get(p.Pool.Name)
 	if !known.Block || known.Owner() != p.Pool.Owner() || !known.Serves() {
 		return errStale
 	}

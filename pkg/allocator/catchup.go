@@ -71,11 +71,11 @@ func (c *catchUps) catchUp() error {
 		return err
 	}
 	for ctx.Err() == nil {
-		seen := c.index.Seen()
+		seen := c.index.Feed.Seen()
 		quiet, end := context.WithTimeout(ctx, catchUpQuiet)
-		err := c.index.WaitSeen(quiet, newest)
+		err := c.index.Feed.WaitSeen(quiet, newest)
 		end()
-		if err == nil || c.index.Seen() == seen {
+		if err == nil || c.index.Feed.Seen() == seen {
 			break
 		}
 	}
@@ -95,7 +95,7 @@ func (a *Allocator) sure(ctx context.Context, refused error, seen uint64) error 
 		return unavailable(ctx.Err())
 	case err != nil:
 		return readFailed(err)
-	case a.index.Seen() > seen:
+	case a.index.Feed.Seen() > seen:
 		return errStale
 	}
 	return refused

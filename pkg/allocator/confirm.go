@@ -21,7 +21,7 @@ func (a *Allocator) confirm(ctx context.Context, t *attempt) error {
 		version = max(version, l.Version)
 	}
 	end := a.leases.Begin(ctx, store.StageConfirm)
-	err := a.index.WaitSeen(ctx, version)
+	err := a.index.Feed.WaitSeen(ctx, version)
 	end(err)
 	if err != nil {
 		return ipam.Refuse(ipam.ReasonOutcomeUnknown, "address %s is stored, but the watch did not deliver it in time",
@@ -58,7 +58,7 @@ func (a *Allocator) yield(ctx context.Context, t *attempt) error {
 			_, passes, refusal := inherits(a.index, t.want(nil), t.holder, o) // else it is no address for this pod
 			return passes && refusal == nil && o.Slot == l.Slot && o.Addr.Is4() == l.Addr.Is4() && lease.CompareBound(o, l) < 0
 		}
-		if !slices.ContainsFunc(a.index.ByKey(c.Claim, c.PodPrimaryKey), earlier) {
+		if !slices.ContainsFunc(a.index.Leases.ByKey(c.Claim, c.PodPrimaryKey), earlier) {
 			continue
 		}
 		if _, err := FreeLease(ctx, a.leases, l, lease.Change{}, l.SameHolding); err != nil {

@@ -50,7 +50,7 @@ func (a *Allocator) ReportConflict(ctx context.Context, r ConflictReport) (Conte
 	l, err := a.leases.Get(ctx, r.Addr)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		if _, known := a.index.PoolOf(r.Addr); !known {
+		if _, known := a.index.Pools.PoolOf(r.Addr); !known {
 			return Contested{}, ipam.RefuseFacts(ipam.ReasonAddressNotInPool,
 				explain.Facts{Kind: explain.AddressInNoPool, Address: r.Addr})
 		}
@@ -68,7 +68,7 @@ func (a *Allocator) ReportConflict(ctx context.Context, r ConflictReport) (Conte
 	case from.Other != nil:
 		return Contested{}, r.kept(from)
 	}
-	reported := a.index.Contested()
+	reported := a.index.Leases.Contested()
 	if earlier := reported.Except(r.Addr).From(from.Host, a.leases.Now()); len(earlier) >= ipam.MaxReportsOfHost &&
 		from.Host.IsValid() && !from.KeptInConflict() {
 		return Contested{}, tooManyReports(from, earlier)
@@ -148,7 +148,7 @@ func (a *Allocator) unrecorded(ctx context.Context, r ConflictReport, c Conteste
 
 // sizeOf returns how many addresses a pool has.
 func (a *Allocator) sizeOf(pool string) uint64 {
-	p, ok := a.index.Pool(pool)
+	p, ok := a.index.Pools.Get(pool)
 	if !ok || !p.Valid() {
 		return 0
 	}

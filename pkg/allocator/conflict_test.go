@@ -266,7 +266,7 @@ func TestConflictBrakes(t *testing.T) {
 		}
 	}
 	// what is repeated has the answer that it had, and counts for nothing
-	c, err := r.report(t.Context(), r.index.Contested().By(s.mac(2), time.Now())[0], s.by("brakes4", "", time.Time{}), s.mac(2))
+	c, err := r.report(t.Context(), r.index.Leases.Contested().By(s.mac(2), time.Now())[0], s.by("brakes4", "", time.Time{}), s.mac(2))
 	if err != nil || !c.Repeated {
 		t.Errorf("repeated: %+v, %v", c, err)
 	}

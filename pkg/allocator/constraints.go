@@ -38,7 +38,7 @@ type Constraints struct {
 // RetentionFor returns the retention to store on a lease already held; none if the claim may not have that address,
 // which would count as one of those that it may have.
 func (t Constraints) RetentionFor(x *ipam.Index, l lease.Lease) lease.Retention {
-	if t.Claim != l.Claim && (len(t.Pools) > 0 && !x.OfPools(l, t.Pools) || len(t.Sets) > 0 &&
+	if t.Claim != l.Claim && (len(t.Pools) > 0 && !x.Pools.OfPools(l, t.Pools) || len(t.Sets) > 0 &&
 		!slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(l.Addr) })) {
 		return lease.Retention{}
 	}

@@ -200,7 +200,7 @@ func TestNextPodOfAKeyAndAnOlderUID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	controlplane.Until(t, "the index has it", func() bool { return r.index.Seen() >= stored.Version })
+	controlplane.Until(t, "the index has it", func() bool { return r.index.Feed.Seen() >= stored.Version })
 	_, err = r.Allocate(t.Context(), s.of(second, "older-c2"))
 	refused(t, err, ipam.ReasonClaimConflict, a.String(), "default/older-a")
 	if now := r.lease(a); now.ContainerID != "older-c1" {
@@ -312,7 +312,7 @@ func TestAddressThatLeftItsPool(t *testing.T) {
 			p = again(t, p, s, r)
 			shrunk := s.pool.DeepCopy()
 			shrunk.Spec.ExcludeIPs = []string{a.String()}
-			r.index.SetPool(poolOf(t, shrunk))
+			r.index.Pools.SetPool(poolOf(t, shrunk))
 			r.tap.Forget()
 			if got := r.one(s.of(p, p.Name+"-c2")); got == a {
 				t.Errorf("got %s", got)
@@ -342,7 +342,7 @@ func TestKeptBehindTheWatch(t *testing.T) {
 	if held := s.held(t); len(held) != 1 || held[a] != "behind-c2" {
 		t.Errorf("held: %v, want only %s", held, a)
 	}
-	if all := two.index.ByClaim(s.app().Claim); len(all) != 1 {
+	if all := two.index.Leases.ByClaim(s.app().Claim); len(all) != 1 {
 		t.Errorf("of the claim: %v", all)
 	}
 }
@@ -490,7 +490,7 @@ func TestTermsFor(t *testing.T) {
 		if p.Plan, err = ipam.NewPlan(spec); err != nil {
 			t.Fatal(err)
 		}
-		x.SetPool(p)
+		x.Pools.SetPool(p)
 	}
 	web := lease.Retention{Claim: "shop/web", Fixed: true}
 	has := func(addr, pool, claim string) lease.Lease {

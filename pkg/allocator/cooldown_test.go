@@ -27,7 +27,7 @@ func off(by time.Duration) func() time.Time { return func() time.Time { return t
 func (r *replica) knows(a netip.Addr, version uint64) {
 	r.t.Helper()
 	controlplane.Until(r.t, "the replica knows of the release", func() bool {
-		l, ok := r.index.Get(a)
+		l, ok := r.index.Leases.Get(a)
 		return ok && l.Version >= version && l.State == lease.Available
 	})
 }
@@ -61,12 +61,12 @@ func TestCooldownAtReplicasWithWrongClocks(t *testing.T) {
 					for _, r := range []*replica{right, ahead, behind} {
 						p := poolOf(t, s.pool)
 						p.Cooldown = 0
-						r.index.SetPool(p)
+						r.index.Pools.SetPool(p)
 					}
 				}
 				a := by.one(holder)
 				for _, r := range []*replica{right, ahead, behind} {
-					r.index.SetPool(poolOf(t, s.pool))
+					r.index.Pools.SetPool(poolOf(t, s.pool))
 				}
 				if err := release(by, s, holder, a); err != nil {
 					t.Fatal(err)
@@ -76,7 +76,7 @@ func TestCooldownAtReplicasWithWrongClocks(t *testing.T) {
 					right, ahead, behind, newReplica(t, s.pool), newReplicaBy(t, off(48*time.Hour), s.pool),
 				} {
 					r.knows(a, version)
-					if ends := r.index.Counts(s.pool.Name, time.Now()).NextFree; time.Until(ends).Round(time.Hour) != time.Hour {
+					if ends := r.index.Pools.Counts(s.pool.Name, time.Now()).NextFree; time.Until(ends).Round(time.Hour) != time.Hour {
 						t.Errorf("it rests until %s: the clock of who released it counts", ends)
 					}
 					_, err := r.Allocate(t.Context(), s.vm("next"))
@@ -97,7 +97,7 @@ func TestCooldownAtAReplicaThatLagsBehind(t *testing.T) {
 	s := cooling(time.Hour, "9")
 	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 	s.materialize(t, one)
-	controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(s.pool.Name)) == 1 })
+	controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.Leases.ByPool(s.pool.Name)) == 1 })
 	two.watch.Shut()
 	defer two.watch.Open()
 	holder := s.vm("holder")

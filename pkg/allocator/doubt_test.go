@@ -88,7 +88,7 @@ func TestUnknownOutcome(t *testing.T) {
 			_, err := r.Allocate(t.Context(), mine)
 			refused(t, err, ipam.ReasonOutcomeUnknown)
 			mend()
-			if l, ok := r.index.Get(s.addr(9)); ok {
+			if l, ok := r.index.Leases.Get(s.addr(9)); ok {
 				r.changed(lease.Lease{Addr: s.addr(9)}, l) // the watch tells late of what the write was for
 			}
 			if !r.inDoubt(s.addr(9)) {
@@ -131,7 +131,7 @@ func TestUnknownOutcomeSettledByTheWatch(t *testing.T) {
 			mend := r.tap.On(writes, func(q *http.Request, next http.RoundTripper) (*http.Response, error) {
 				resp, err := intercept.LoseAnswer(errReset)(q, next)
 				if before {
-					controlplane.Until(t, "the watch delivers the write", func() bool { _, ok := r.index.Get(s.addr(9)); return ok })
+					controlplane.Until(t, "the watch delivers the write", func() bool { _, ok := r.index.Leases.Get(s.addr(9)); return ok })
 				}
 				return resp, err
 			})
@@ -221,7 +221,7 @@ func TestWriteThatArrivesLate(t *testing.T) {
 				if materialized {
 					s.materialize(t, r)
 					controlplane.Until(t, "the index has the object",
-						func() bool { return r.index.Len() > 0 && len(r.index.ByPool(s.pool.Name)) == 1 })
+						func() bool { return r.index.Leases.Len() > 0 && len(r.index.Leases.ByPool(s.pool.Name)) == 1 })
 				}
 				mine := Request{Host: s.host, Owner: "vm-late " + name, ContainerID: "late " + name}
 				l := &late{t: t}
@@ -346,7 +346,7 @@ func TestAPIServerDown(t *testing.T) {
 						t.Errorf("%s: %v, then %v", request.Owner, got, addrs(as))
 					}
 					got = addrs(as)
-					if l, ok := r.index.Get(s.addr(60)); ok && l.Owner == "fence" {
+					if l, ok := r.index.Leases.Get(s.addr(60)); ok && l.Owner == "fence" {
 						results <- nil
 						return
 					}

@@ -54,9 +54,10 @@ func (a *Allocator) isDuplicate(l lease.Lease) bool {
 		return false
 	}
 	const few = 16 // most requests get one or two; a holder of thousands must not cost each of them all others
-	some, all := a.index.SomeInUse(l.Holder, few)
+	some, all := a.index.Leases.SomeInUse(l.Holder, few)
 	if !all && !tooMany(some, a.network) {
-		some = slices.DeleteFunc(a.index.ByAttachment(l.Holder), func(l lease.Lease) bool { return l.State != lease.Active })
+		some = slices.DeleteFunc(a.index.Leases.ByAttachment(l.Holder),
+			func(l lease.Lease) bool { return l.State != lease.Active })
 	}
 	return tooMany(some, a.network)
 }

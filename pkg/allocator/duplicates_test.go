@@ -94,7 +94,7 @@ func TestNoSecondAddressOfAnOwner(t *testing.T) {
 		leased(5, "db", "eth0"), leased(6, "db", ""),
 	}
 	for _, l := range leases {
-		x.Watched(l)
+		x.Feed.Watched(l)
 	}
 	for _, l := range leases {
 		if got, want := a.isDuplicate(l), l.Owner == "db" && l.IfName != ""; got != want {

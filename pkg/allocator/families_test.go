@@ -25,7 +25,7 @@ func TestPreferDualStackDoesNotGrow(t *testing.T) {
 	p := newPod(t, "prefer-0", four.host, r)
 	request := taking(four.of(p, "prefer-c1"), ipam.PreferDualStack)
 	first := r.one(request)
-	r.index.SetPool(poolOf(t, six.pool))
+	r.index.Pools.SetPool(poolOf(t, six.pool))
 	r.tap.Forget()
 	if again := r.one(request); again != first {
 		t.Errorf("again: %s, want %s", again, first)
@@ -90,7 +90,7 @@ func TestFamilyThatIsFull(t *testing.T) {
 	if got := r.one(request(3, ipam.SingleStack)); !got.Is4() {
 		t.Errorf("SingleStack got %s", got)
 	}
-	r.index.RemovePool(six.pool.Name)
+	r.index.Pools.RemovePool(six.pool.Name)
 	_, err = r.Allocate(t.Context(), taking(four.vm("none"), ipam.SingleStack, ipaddr.IPv6))
 	refused(t, err, ipam.ReasonFamilyNotServed)
 }
@@ -138,14 +138,14 @@ func TestFamiliesOfASuccessor(t *testing.T) {
 			four, six := dual([]string{"9-12"}, "9", "a")
 			r := newReplica(t, four.pool)
 			if tc.six {
-				r.index.SetPool(poolOf(t, six.pool))
+				r.index.Pools.SetPool(poolOf(t, six.pool))
 			}
 			p := newPod(t, "heir-"+four.pool.Name, four.host, r)
 			on := four.keyed("default/" + p.Name)
 			on.Families = tc.before
 			terms.set(p.Name, on)
 			first := r.add(four.of(p, p.Name+"-c1"))
-			r.index.SetPool(poolOf(t, six.pool))
+			r.index.Pools.SetPool(poolOf(t, six.pool))
 			on.Families = tc.after
 			terms.set(p.Name, on)
 			p = again(t, p, four, r)

@@ -131,7 +131,7 @@ func (a *Allocator) terminating(
 		return nil, nil
 	}
 	pods, err := a.pods.Ending(ctx, t.Namespace, t.podVersion, func(uid string) bool {
-		return a.index.HasOfClaim(lease.Holder{PodUID: uid, IfName: want.IfName}, want.Claim)
+		return a.index.Leases.HasOfClaim(lease.Holder{PodUID: uid, IfName: want.IfName}, want.Claim)
 	})
 	if err != nil {
 		return nil, readFailed(err)
@@ -152,7 +152,7 @@ func (a *Allocator) stillTerminating(pod workload.Pod, want ipam.PickRequest) te
 	if !a.leases.Now().Before(endsBy(pod)) {
 		return terminatingPod{pod, nil}
 	}
-	has := a.index.ByAttachment(lease.Holder{PodUID: pod.UID, IfName: want.IfName})
+	has := a.index.Leases.ByAttachment(lease.Holder{PodUID: pod.UID, IfName: want.IfName})
 	return terminatingPod{pod, slices.DeleteFunc(has, func(l lease.Lease) bool { return !a.wouldDo(l, want) })}
 }
 

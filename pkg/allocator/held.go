@@ -14,10 +14,10 @@ import (
 // held returns what an attachment holds: the addresses of one request. Where the index shows more, two replicas served
 // it at once: every replica picks the same ones, and releases the others.
 func (a *Allocator) held(ctx context.Context, h lease.Holder) (held []lease.Lease, err error) {
-	seen := a.index.Seen() // before the picture is taken
-	all := a.index.ByAttachment(h)
+	seen := a.index.Feed.Seen() // before the picture is taken
+	all := a.index.Leases.ByAttachment(h)
 	if h.ContainerID != "" {
-		for _, l := range a.index.ByContainer(h.ContainerID, h.IfName) {
+		for _, l := range a.index.Leases.ByContainer(h.ContainerID, h.IfName) {
 			if l.State == lease.Active && !sameRequester(l.Holder, h) {
 				return nil, ipam.Refuse(ipam.ReasonContainerHoldsOther,
 					"container %s holds address %s for %s, the request is for %s",
@@ -66,7 +66,7 @@ func (a *Allocator) withoutReported(h lease.Holder, held []lease.Lease) []lease.
 
 // network returns the network of a pool.
 func (a *Allocator) network(pool string) string {
-	p, _ := a.index.Pool(pool)
+	p, _ := a.index.Pools.Get(pool)
 	return p.Network
 }
 
@@ -155,7 +155,7 @@ func (a *Allocator) catchUp(ctx context.Context, seen uint64, ls []lease.Lease) 
 	if version <= seen {
 		return nil
 	}
-	if err := a.index.WaitSeen(ctx, version); err != nil {
+	if err := a.index.Feed.WaitSeen(ctx, version); err != nil {
 		return ipam.Refuse(ipam.ReasonOutcomeUnknown,
 			"container %s holds several addresses, and the watch did not deliver all in time", ls[0].ContainerID).
 			WithHint("ask again: the same request gets those that it was told first")

@@ -23,7 +23,7 @@ func (a *Allocator) lookup(ctx context.Context, t *attempt) error {
 	if refusal := holdsOther(t.Request, held, a.index); refusal != nil {
 		return refusal
 	}
-	if l, missing := a.index.MissingOf(t.holder); missing {
+	if l, missing := a.index.Leases.MissingOf(t.holder); missing {
 		return ipam.Refuse(ipam.ReasonUnavailable,
 			"the object of address %s, which %s holds, was deleted and is being restored", l.Addr, t.who()).
 			WithHint("ask again in a moment")
@@ -56,11 +56,11 @@ func holdsOther(r Request, held []lease.Lease, x *ipam.Index) *ipam.Refusal {
 					WithHint("release %s first, or ask without an address; %s", l.Addr, explain.NameInterface)
 			}
 		}
-		if r.Pool != "" && !x.OfPool(l, r.Pool) {
+		if r.Pool != "" && !x.Pools.OfPool(l, r.Pool) {
 			return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s of pool %s, the request is for pool %s",
 				r.who(), l.Addr, l.Pool, r.Pool).WithHint("release %s first, or ask in another name", l.Addr)
 		}
-		if p, ok := x.Pool(l.Pool); ok && r.Network != "" && p.Network != r.Network {
+		if p, ok := x.Pools.Get(l.Pool); ok && r.Network != "" && p.Network != r.Network {
 			return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s of pool %s, the request is for network %s",
 				r.who(), l.Addr, l.Pool, r.Network).WithHint("release %s first, or use another ifName", l.Addr)
 		}
@@ -162,7 +162,7 @@ func (a *Allocator) unchanged(ctx context.Context, l lease.Lease) (lease.Lease, 
 	live, err := a.leases.Get(ctx, l.Addr)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		a.index.WroteDelete(l.Addr, l.Version, l.Epoch)
+		a.index.Feed.WroteDelete(l.Addr, l.Version, l.Epoch)
 		return l, errStale
 	case err != nil:
 		return l, readFailed(err)
@@ -173,6 +173,6 @@ func (a *Allocator) unchanged(ctx context.Context, l lease.Lease) (lease.Lease, 
 	}); held {
 		return from, nil
 	}
-	a.index.Wrote(live)
+	a.index.Feed.Wrote(live)
 	return l, errStale
 }

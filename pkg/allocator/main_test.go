@@ -114,7 +114,7 @@ func newReplicaBy(t testing.TB, clock func() time.Time, pools ...*v1.BCSNetPool)
 	}
 	r.AdmitMigrations(migrations)
 	for _, p := range pools {
-		index.SetPool(poolOf(t, p))
+		index.Pools.SetPool(poolOf(t, p))
 	}
 	feed := store.NewFeed(leases)
 	parts.Go(func() { feed.Run(ctx) })
@@ -430,12 +430,12 @@ func (r *replica) picture(s site, want map[netip.Addr]string) {
 	r.t.Helper()
 	controlplane.Until(r.t, fmt.Sprintf("the index shows %v", want), func() bool {
 		got := map[netip.Addr]string{}
-		for _, l := range r.index.ByPool(s.pool.Name) {
+		for _, l := range r.index.Leases.ByPool(s.pool.Name) {
 			if l.State == lease.Active {
 				got[l.Addr] = l.ContainerID
 			}
 		}
-		return len(got) == len(want) && !slices.ContainsFunc(r.index.ByPool(s.pool.Name), func(l lease.Lease) bool {
+		return len(got) == len(want) && !slices.ContainsFunc(r.index.Leases.ByPool(s.pool.Name), func(l lease.Lease) bool {
 			return l.State == lease.Active && want[l.Addr] != l.ContainerID
 		})
 	})

@@ -42,7 +42,7 @@ func newVM(t testing.TB, r *replica, others ...*replica) *vm {
 	v := &vm{site: s, t: t, r: r.in(t), name: fmt.Sprint("vm-", machines.Add(1)), second: s.host.Next()}
 	s.pool.Spec.Hosts = append(s.pool.Spec.Hosts, v.second.String())
 	for _, r := range append(others, r) {
-		r.index.SetPool(poolOf(t, s.pool))
+		r.index.Pools.SetPool(poolOf(t, s.pool))
 	}
 	v.object = controlplane.KubeVirtObject("VirtualMachineInstance", "default", v.name, map[string]any{
 		"status": map[string]any{"phase": "Running"},
@@ -176,14 +176,14 @@ func (v *vm) has(pods ...*corev1.Pod) {
 		v.t.Fatalf("%s %s: %v have it, want %v", v.addr, l.State, who, want)
 	}
 	controlplane.Until(v.t, "the index shows the same", func() bool {
-		known, _ := v.r.index.Get(v.addr)
+		known, _ := v.r.index.Leases.Get(v.addr)
 		return known.Version == l.Version
 	})
 	for _, p := range pods {
 		r := v.from(p)
 		for what, got := range map[string][]lease.Lease{
-			"container": v.r.index.ByContainer(r.ContainerID, ""), "pod": v.r.index.ByAttachment(lease.Holder{PodUID: r.PodUID}),
-			"host": v.r.index.ByHost(r.Host),
+			"container": v.r.index.Leases.ByContainer(r.ContainerID, ""), "pod": v.r.index.Leases.ByAttachment(lease.Holder{PodUID: r.PodUID}),
+			"host": v.r.index.Leases.ByHost(r.Host),
 		} {
 			if len(got) != 1 || got[0].ContainerID != r.ContainerID || got[0].Host != r.Host {
 				v.t.Errorf("by %s: %+v", what, got)
@@ -287,7 +287,7 @@ func TestMigration(t *testing.T) {
 			p := v.target()
 			o := other.in(t)
 			o.sees(p)
-			controlplane.Until(t, "the other one knows the address", func() bool { _, ok := o.index.Get(v.addr); return ok })
+			controlplane.Until(t, "the other one knows the address", func() bool { _, ok := o.index.Leases.Get(v.addr); return ok })
 			a, b := v.r.adding(t.Context(), v.from(p)), o.adding(t.Context(), v.from(p))
 			for _, got := range []outcome{<-a, <-b} {
 				if got.err != nil || !slices.Equal(got.addrs, []netip.Addr{v.addr}) {
@@ -463,7 +463,7 @@ func TestMigration(t *testing.T) {
 			t := v.t
 			v.pool.Spec.MaxPerHost = 1
 			for _, r := range []*replica{r, other} {
-				r.index.SetPool(poolOf(t, v.pool))
+				r.index.Pools.SetPool(poolOf(t, v.pool))
 			}
 			p := v.migrates() // each of the two hosts has one now
 			taken := newPod(t, "full-"+v.name, v.second, v.r)

@@ -106,7 +106,7 @@ func (v *vm) keeps(p *corev1.Pod, want netip.Addr) {
 		v.t.Errorf("%s got %v, want %s", p.Name, got, want)
 	}
 	controlplane.Until(v.t, "it has one address", func() bool {
-		held := v.r.index.ByAttachment(lease.Holder{PodUID: string(p.UID)})
+		held := v.r.index.Leases.ByAttachment(lease.Holder{PodUID: string(p.UID)})
 		return len(held) == 1 && held[0].Addr == want && held[0].State == lease.Active
 	})
 }

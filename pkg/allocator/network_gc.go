@@ -72,7 +72,7 @@ func (a *Allocator) CollectNetwork(ctx context.Context, r NetworkGC) (NetworkCol
 		}
 		g.listed[at] = struct{}{}
 	}
-	all := a.index.ByHost(r.Host)
+	all := a.index.Leases.ByHost(r.Host)
 	byKey := map[string][]lease.Lease{}
 	for _, l := range all {
 		if of, listed := l.From(g.lists); listed && of.Updated.After(g.latest) {

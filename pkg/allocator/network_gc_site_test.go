@@ -100,7 +100,7 @@ func (r *replica) rewrite(a netip.Addr, change func(*lease.Lease)) {
 		r.t.Fatal(err)
 	}
 	controlplane.Until(r.t, "the index shows what "+a.String()+" is now", func() bool {
-		seen, _ := r.index.Get(a)
+		seen, _ := r.index.Leases.Get(a)
 		return seen.Version >= l.Version
 	})
 }

@@ -18,7 +18,7 @@ func TestCollectNetwork(t *testing.T) {
 	r := newReplica(t, s.pool)
 	second := s.host.Next()
 	s.pool.Spec.Hosts = append(s.pool.Spec.Hosts, second.String())
-	r.index.SetPool(poolOf(t, s.pool))
+	r.index.Pools.SetPool(poolOf(t, s.pool))
 	got := map[string]netip.Addr{}
 	var gone []Request
 	add := func(name string, q Request) Request {
@@ -113,8 +113,8 @@ func TestCollectNetworkByThePod(t *testing.T) {
 			if !c.before {
 				r.aged(addr)
 			} else {
-				r.aged(r.index.ByHost(s.host)[0].Addr, r.index.ByHost(s.host)[1].Addr)
-				r.aged(r.index.ByContainer(earlier.ContainerID, "")[0].Addr)
+				r.aged(r.index.Leases.ByHost(s.host)[0].Addr, r.index.Leases.ByHost(s.host)[1].Addr)
+				r.aged(r.index.Leases.ByContainer(earlier.ContainerID, "")[0].Addr)
 			}
 			listed := []Request{earlier}
 			if c.none {

@@ -201,7 +201,7 @@ func TestUnknownInterfaceIsNoDuplicate(t *testing.T) {
 	third.Addr, third.Version = netip.MustParseAddr("10.9.0.4"), 4
 	a := &Allocator{index: x}
 	for _, l := range []lease.Lease{known, unknown, second, third} {
-		x.Watched(l)
+		x.Feed.Watched(l)
 	}
 	for l, want := range map[*lease.Lease]bool{&known: false, &unknown: false, &second: true, &third: true} {
 		if got := a.isDuplicate(*l); got != want {
@@ -238,8 +238,8 @@ func TestPartOfTheFirstSetIsNotSeen(t *testing.T) {
 	leave()
 	<-answer
 	two.index.Forget(a.addr(9))
-	read, _ := one.index.Get(a.addr(9))
-	two.index.Wrote(read) // as after a conflict
+	read, _ := one.index.Leases.Get(a.addr(9))
+	two.index.Feed.Wrote(read) // as after a conflict
 
 	ctx, leave = context.WithTimeout(t.Context(), time.Second)
 	defer leave()

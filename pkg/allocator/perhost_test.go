@@ -53,7 +53,7 @@ func TestMaxPerHostAtOnce(t *testing.T) {
 		return false
 	})
 	next := r.one(s.vm("next"))
-	if _, held := r.index.Get(next); !held || next == (netip.Addr{}) {
+	if _, held := r.index.Leases.Get(next); !held || next == (netip.Addr{}) {
 		t.Errorf("the next got %s", next)
 	}
 	if _, err := r.Allocate(t.Context(), s.vm("one more")); err == nil {

@@ -114,7 +114,7 @@ func (a *Allocator) Preallocate(ctx context.Context, r Preallocation) (Stock, er
 
 // stock counts what a claim has, where it is not known what it lacks.
 func (a *Allocator) stock(r Preallocation) Stock {
-	return Stock{Has: a.index.ClaimUsage(r.Claim).Most()}
+	return Stock{Has: a.index.Leases.ClaimUsage(r.Claim).Most()}
 }
 
 // lack is how often a claim lacks what a request takes.
@@ -154,7 +154,7 @@ func (a *Allocator) lacks(r Preallocation, held ipam.ClaimUsage) (all []lack) {
 func (a *Allocator) byNetwork(held ipam.ClaimUsage) (groups []ipam.ClaimUsage) {
 	at := map[string]int{}
 	for _, part := range held {
-		p, _ := a.index.Pool(part.Pool)
+		p, _ := a.index.Pools.Get(part.Pool)
 		if p.Network == "" {
 			continue
 		}
@@ -171,7 +171,7 @@ func (a *Allocator) byNetwork(held ipam.ClaimUsage) (groups []ipam.ClaimUsage) {
 // pickLacking picks some of what a claim lacks, as many as are written at once. Where it picks none, there are no more,
 // and stock is what the claim has in the end.
 func (a *Allocator) pickLacking(r Preallocation) (picks []ipam.Pick, stock Stock) {
-	held := a.index.ClaimUsage(r.Claim)
+	held := a.index.Leases.ClaimUsage(r.Claim)
 	stock.Has = held.Most()
 	for _, l := range a.lacks(r, held) {
 		for left := l.n; left > 0; left-- {

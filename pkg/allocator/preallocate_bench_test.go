@@ -42,7 +42,7 @@ func preallocated(t testing.TB, size int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	index.SetPool(ipam.Pool{
+	index.Pools.SetPool(ipam.Pool{
 		Name: "large", Plan: plan, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("192.168.0.1"): {}},
 	})
 	a := New(index, leases, nil, nil, gone.Default(), slog.New(slog.DiscardHandler))
@@ -65,7 +65,7 @@ func preallocated(t testing.TB, size int) {
 			}
 			version++
 			next.Version = version
-			index.Watched(next)
+			index.Feed.Watched(next)
 			index.Forget(next.Addr)
 			taken = append(taken, next)
 		}

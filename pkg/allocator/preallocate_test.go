@@ -118,7 +118,7 @@ func TestPreallocateLateWrites(t *testing.T) {
 		others = append(others, other)
 	}
 	controlplane.Until(t, "both have seen what others hold", func() bool {
-		return !slices.ContainsFunc(picks, func(p ipam.Pick) bool { l, _ := one.index.Get(p.Current.Addr); return l.State != lease.Active })
+		return !slices.ContainsFunc(picks, func(p ipam.Pick) bool { l, _ := one.index.Leases.Get(p.Current.Addr); return l.State != lease.Active })
 	})
 	one.watch.Shut()
 	for _, other := range others {
@@ -215,7 +215,7 @@ func TestPreallocateBothFamilies(t *testing.T) {
 	four.Pools = []string{s.pool.Name}
 	r.preallocate(four, 2, 0)
 	r.preallocate(s.ahead(3), 3, 0)
-	if n := len(r.index.ByClaim(s.app().Claim)); n != 6 {
+	if n := len(r.index.Leases.ByClaim(s.app().Claim)); n != 6 {
 		t.Errorf("it has %d addresses, want 3 of each family", n)
 	}
 	r.preallocate(s.ahead(5), 4, 1)

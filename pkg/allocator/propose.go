@@ -17,7 +17,7 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []lease.
 		return nil, nil, err
 	}
 	h := t.holder
-	held = slices.DeleteFunc(a.index.ByAttachment(h), func(l lease.Lease) bool { return l.State != lease.Active })
+	held = slices.DeleteFunc(a.index.Leases.ByAttachment(h), func(l lease.Lease) bool { return l.State != lease.Active })
 	if refusal := holdsOther(t.Request, held, a.index); refusal != nil {
 		return nil, nil, refusal
 	}
@@ -28,7 +28,7 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []lease.
 		return nil, nil, t.refused
 	}
 	if len(held) == 0 && t.constraints.PodPrimaryKey != "" {
-		for _, l := range a.index.ByKey(t.constraints.Claim, t.constraints.PodPrimaryKey) {
+		for _, l := range a.index.Leases.ByKey(t.constraints.Claim, t.constraints.PodPrimaryKey) {
 			next, ok, err := a.successor(ctx, t, l)
 			switch {
 			case errors.Is(err, errStale):

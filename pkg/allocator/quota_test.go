@@ -86,7 +86,7 @@ func TestQuotaOverrun(t *testing.T) {
 	}
 	for _, r := range []*replica{one, two} {
 		r.awaitUse(s, 2)
-		if use := r.index.QuotaUse(s.pool.Name); !use[0].Over() {
+		if use := r.index.Pools.QuotaUse(s.pool.Name); !use[0].Over() {
 			t.Errorf("%v is no overrun", use)
 		}
 		if again := r.one(s.of(p, "a-"+p.Name)); again != a {
@@ -119,7 +119,7 @@ func (s site) otherThan(a netip.Addr) netip.Addr {
 func (r *replica) awaitUse(s site, n int) {
 	r.t.Helper()
 	controlplane.Until(r.t, fmt.Sprintf("the namespace has %d", n), func() bool {
-		use := r.index.QuotaUse(s.pool.Name)
+		use := r.index.Pools.QuotaUse(s.pool.Name)
 		return len(use) == 0 && n == 0 || len(use) == 1 && use[0].Has == n
 	})
 }

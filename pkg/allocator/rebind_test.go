@@ -334,7 +334,7 @@ func TestObjectIsBeingDeleted(t *testing.T) {
 	if err := c.Delete(t.Context(), o, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
-	controlplane.Until(t, "the index knows", func() bool { l, _ := r.index.Get(a); return l.Deleting })
+	controlplane.Until(t, "the index knows", func() bool { l, _ := r.index.Leases.Get(a); return l.Deleting })
 	if got := r.one(request); got != a {
 		t.Errorf("got %s, want %s", got, a)
 	}
@@ -343,7 +343,7 @@ func TestObjectIsBeingDeleted(t *testing.T) {
 	_, err = r.Allocate(t.Context(), s.vm("else"))
 	refused(t, err, ipam.ReasonPoolExhausted)
 	r.del(del(request))
-	controlplane.Until(t, "the object is gone", func() bool { _, ok := r.index.Get(a); return !ok })
+	controlplane.Until(t, "the object is gone", func() bool { _, ok := r.index.Leases.Get(a); return !ok })
 	if got := r.one(s.vm("else")); got != a {
 		t.Errorf("got %s, want %s", got, a)
 	}

@@ -108,15 +108,15 @@ func (a *Allocator) keptByPod(ctx context.Context, l lease.Lease) (bool, error) 
 func (a *Allocator) releasable(r ReleaseRequest) []lease.Lease {
 	var all []lease.Lease
 	if r.ContainerID != "" {
-		all = a.index.ByContainer(r.ContainerID, r.IfName)
+		all = a.index.Leases.ByContainer(r.ContainerID, r.IfName)
 	}
-	for _, l := range a.index.ByAttachment(lease.Holder{PodUID: r.PodUID, Owner: r.Owner, IfName: r.IfName}) {
+	for _, l := range a.index.Leases.ByAttachment(lease.Holder{PodUID: r.PodUID, Owner: r.Owner, IfName: r.IfName}) {
 		if !slices.ContainsFunc(all, func(o lease.Lease) bool { return o.Addr == l.Addr }) {
 			all = append(all, l)
 		}
 	}
 	return slices.DeleteFunc(all, func(l lease.Lease) bool {
-		if p, ok := a.index.Pool(l.Pool); ok && r.Network != "" && p.Network != r.Network {
+		if p, ok := a.index.Pools.Get(l.Pool); ok && r.Network != "" && p.Network != r.Network {
 			return true
 		}
 		return !r.names(l)
@@ -161,7 +161,7 @@ func (a *Allocator) ReleaseAddress(
 	l, err = a.leases.Get(ctx, addr)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		if _, known := a.index.PoolOf(addr); !known {
+		if _, known := a.index.Pools.PoolOf(addr); !known {
 			return l, false, ipam.RefuseFacts(ipam.ReasonAddressNotInPool,
 				explain.Facts{Kind: explain.AddressInNoPool, Address: addr})
 		}
@@ -190,7 +190,7 @@ func heldFor(containerID, owner string, onHosts []netip.Addr) func(lease.Lease) 
 
 // FreesAddress reports by the index whether ReleaseAddress frees an address.
 func (a *Allocator) FreesAddress(addr netip.Addr, containerID, owner string, onHosts []netip.Addr) bool {
-	l, ok := a.index.Get(addr)
+	l, ok := a.index.Leases.Get(addr)
 	if !ok {
 		return false
 	}

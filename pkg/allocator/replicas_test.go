@@ -51,7 +51,7 @@ func TestConflictWithAnotherReplica(t *testing.T) {
 			one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 			if materialized {
 				s.materialize(t, one)
-				controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(s.pool.Name)) == 2 })
+				controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.Leases.ByPool(s.pool.Name)) == 2 })
 			}
 			two.watch.Shut()
 			taken := s.vm("taken")
@@ -423,7 +423,7 @@ func TestFullPoolAtAReplicaThatLagsBehind(t *testing.T) {
 	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 	for i := range 2 {
 		l := one.lease(one.one(s.of(newPod(t, fmt.Sprint("full-", i), s.host, one, two), fmt.Sprint("full-c-", i))))
-		controlplane.Until(t, "the other replica knows of the lease", func() bool { return two.index.Seen() >= l.Version })
+		controlplane.Until(t, "the other replica knows of the lease", func() bool { return two.index.Feed.Seen() >= l.Version })
 	}
 	next := s.of(newPod(t, "full-next", s.host, one, two), "full-c-next")
 	two.watch.Shut()
@@ -432,7 +432,7 @@ func TestFullPoolAtAReplicaThatLagsBehind(t *testing.T) {
 	version := one.lease(a).Version
 	two.tap.On(newest, func(r *http.Request, transport http.RoundTripper) (*http.Response, error) {
 		two.watch.Open()
-		if err := two.index.WaitSeen(r.Context(), version); err != nil {
+		if err := two.index.Feed.WaitSeen(r.Context(), version); err != nil {
 			return nil, err
 		}
 		return transport.RoundTrip(r)

@@ -47,12 +47,15 @@ func TestAskedAgainAfterARestore(t *testing.T) {
 	s := newSite("9-12")
 	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 	s.materialize(t, one)
-	controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(s.pool.Name)) == 4 })
+	controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.Leases.ByPool(s.pool.Name)) == 4 })
 	request := s.of(newPod(t, "asks-again-"+s.pool.Name, s.host, one, two), "c1")
 	first := one.one(request)
 	one.del(del(request))
 	controlplane.Until(t, "the other replica knows",
-		func() bool { l, _ := two.index.Get(first); return l.State == lease.Available && !l.Updated.IsZero() })
+		func() bool {
+			l, _ := two.index.Leases.Get(first)
+			return l.State == lease.Available && !l.Updated.IsZero()
+		})
 
 	request.ContainerID = "c2"
 	two.watch.Shut()
@@ -63,17 +66,17 @@ func TestAskedAgainAfterARestore(t *testing.T) {
 	told := one.one(asks)
 	list, version := one.putBack(s, told)
 	for _, r := range []*replica{one, two} {
-		r.index.ResetTo(list, version)
+		r.index.Feed.ResetTo(list, version)
 	}
 	two.watch.Open()
 
 	_, err := two.Allocate(t.Context(), request)
 	refused(t, err, ipam.ReasonUnavailable, "put back")
-	l, lost := one.index.Missing(told)
+	l, lost := one.index.Leases.Missing(told)
 	if !lost {
 		t.Fatalf("%s is not lost to %s", told, request.ContainerID)
 	}
-	now, _ := one.index.Get(told)
+	now, _ := one.index.Leases.Get(told)
 	if _, err := one.leases.Write(t.Context(), lease.Restore(l, now)); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +87,7 @@ func TestAskedAgainAfterARestore(t *testing.T) {
 	other := s.vm("other")
 	_, err = two.Allocate(t.Context(), other)
 	refused(t, err, ipam.ReasonUnavailable, "put back")
-	two.index.Returned()
+	two.index.Feed.Returned()
 	two.one(other)
 }
 
@@ -94,7 +97,7 @@ func TestRequestAcrossARestore(t *testing.T) {
 	s := newSite("9-12")
 	one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 	const lost = 1 << 40 // versions of the store as it was
-	two.index.Watched(lease.Lease{Addr: s.addr(9), Version: lost, Params: poolOf(t, s.pool).Params()})
+	two.index.Feed.Watched(lease.Lease{Addr: s.addr(9), Version: lost, Params: poolOf(t, s.pool).Params()})
 	gate := intercept.NewGate()
 	two.tap.On(intercept.All(intercept.Method(http.MethodGet), func(r *http.Request) bool {
 		return strings.HasSuffix(r.URL.Path, "/"+ipaddr.ObjectName(s.addr(9)))
@@ -111,7 +114,7 @@ func TestRequestAcrossARestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two.index.ResetTo(list, one.index.Seen())
+	two.index.Feed.ResetTo(list, one.index.Feed.Seen())
 	gate.Open()
 	refused(t, <-answers, ipam.ReasonUnavailable, "put back")
 
@@ -119,7 +122,7 @@ func TestRequestAcrossARestore(t *testing.T) {
 	other.Addrs = asks.Addrs
 	one.one(other)
 	two.picture(s, map[netip.Addr]string{s.addr(9): ""})
-	two.index.Returned()
+	two.index.Feed.Returned()
 	_, err = two.Allocate(t.Context(), asks)
 	refused(t, err, ipam.ReasonAddressInUse, other.Owner)
 }

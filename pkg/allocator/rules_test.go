@@ -31,7 +31,7 @@ func TestUnknownOutcomeSettledByAnotherReplica(t *testing.T) {
 			one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 			if test.materialized {
 				s.materialize(t, one)
-				controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(s.pool.Name)) == 4 })
+				controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.Leases.ByPool(s.pool.Name)) == 4 })
 			}
 			request := s.vm("doubt")
 			mend := one.tap.On(writes, test.write)
@@ -81,7 +81,7 @@ func TestObjectIsRemovedAtAnotherReplica(t *testing.T) {
 			s := newSite("9")
 			one, two := newReplica(t, s.pool), newReplica(t, s.pool)
 			s.materialize(t, one)
-			controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.ByPool(s.pool.Name)) == 1 })
+			controlplane.Until(t, "the other replica knows", func() bool { return len(two.index.Leases.ByPool(s.pool.Name)) == 1 })
 			free := one.lease(s.addr(9))
 			one.watch.Shut()
 			defer one.watch.Open()

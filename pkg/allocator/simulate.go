@@ -30,7 +30,7 @@ type Feasibility struct {
 // NewSimulation makes a simulation of a pod with its constraints, for its first interface: that of the constraints,
 // else eth0, unless all addresses of its claim are of others. A pod without a UID holds nothing.
 func NewSimulation(index *ipam.Index, pod workload.Pod, c Constraints) *Simulation {
-	ifName := cmp.Or(c.IfName, interfaceOf(index.ClaimUsage(c.Claim)))
+	ifName := cmp.Or(c.IfName, interfaceOf(index.Leases.ClaimUsage(c.Claim)))
 	return &Simulation{
 		index: index,
 		pod: attempt{
@@ -113,7 +113,7 @@ func (s *Simulation) feasible(
 			}
 			return append(promised.OnHost(host, pool), mine[pool]...)
 		}
-		for _, l := range s.index.ByKey(c.Claim, c.PodPrimaryKey) {
+		for _, l := range s.index.Leases.ByKey(c.Claim, c.PodPrimaryKey) {
 			params, ok, refusal := inherits(s.index, w, t.holder, l)
 			switch {
 			case refusal != nil:
@@ -145,21 +145,21 @@ func (s *Simulation) feasible(
 
 // held returns the addresses that the pod has.
 func (s *Simulation) held() []lease.Lease {
-	return slices.DeleteFunc(s.index.ByAttachment(s.pod.holder),
+	return slices.DeleteFunc(s.index.Leases.ByAttachment(s.pod.holder),
 		func(l lease.Lease) bool { return l.State != lease.Active })
 }
 
 // Holds reports whether the pod has an address, on whichever interface.
 func (s *Simulation) Holds() bool {
-	return slices.ContainsFunc(s.index.ByAttachment(lease.Holder{PodUID: s.pod.holder.PodUID}),
+	return slices.ContainsFunc(s.index.Leases.ByAttachment(lease.Holder{PodUID: s.pod.holder.PodUID}),
 		func(l lease.Lease) bool { return l.State == lease.Active })
 }
 
 // Awaited reports whether the pod would get an address on some host that may have one more, which is kept for whichever
 // pod of its claim comes next and is not promised to another.
 func (s *Simulation) Awaited(now time.Time, promised Promises) bool {
-	for _, pool := range s.index.RetainedIn(s.pod.constraints.Claim, promised.Address) {
-		if host, ok := s.index.HostOf(pool); ok {
+	for _, pool := range s.index.Leases.RetainedIn(s.pod.constraints.Claim, promised.Address) {
+		if host, ok := s.index.Pools.HostOf(pool); ok {
 			if s.Near(host, now, promised) {
 				return true
 			}
@@ -171,7 +171,7 @@ func (s *Simulation) Awaited(now time.Time, promised Promises) bool {
 // Earlier returns the hosts on which an earlier pod of its key has an address: there it takes no more than that one
 // has.
 func (s *Simulation) Earlier() (hosts []netip.Addr) {
-	for _, l := range s.index.ByKey(s.pod.constraints.Claim, s.pod.constraints.PodPrimaryKey) {
+	for _, l := range s.index.Leases.ByKey(s.pod.constraints.Claim, s.pod.constraints.PodPrimaryKey) {
 		if l.State == lease.Active && l.Host.IsValid() {
 			hosts = append(hosts, l.Host)
 		}

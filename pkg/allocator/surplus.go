@@ -52,14 +52,14 @@ func (a *Allocator) giveBackSurplus(ctx context.Context, r Preallocation, taken 
 	for _, l := range taken {
 		version = max(version, l.Version)
 	}
-	if err := a.index.WaitSeen(ctx, version); err != nil {
+	if err := a.index.Feed.WaitSeen(ctx, version); err != nil {
 		return ipam.Refuse(ipam.ReasonUnavailable, "the watch did not deliver what was taken for claim %s in time", r.Claim).
 			WithHint("ask again")
 	}
 	if a.stock(r).Has <= r.Size {
 		return nil
 	}
-	over := surplus(a.index.ByClaim(r.Claim), r.Size)
+	over := surplus(a.index.Leases.ByClaim(r.Claim), r.Size)
 	return a.giveBack(ctx, slices.DeleteFunc(over, func(l lease.Lease) bool {
 		return !slices.ContainsFunc(taken, func(mine lease.Lease) bool {
 			return mine.Addr == l.Addr && mine.Version == l.Version

@@ -17,7 +17,7 @@ import (
 func (a *Allocator) takeOver(ctx context.Context, t *attempt) error {
 	type passing struct{ from, to lease.Lease }
 	want, all := t.want(t.held), []passing{}
-	for _, l := range a.index.ByKey(t.constraints.Claim, t.constraints.PodPrimaryKey) {
+	for _, l := range a.index.Leases.ByKey(t.constraints.Claim, t.constraints.PodPrimaryKey) {
 		if slices.ContainsFunc(t.held, func(o lease.Lease) bool { return o.Addr.Is4() == l.Addr.Is4() && o.Slot == l.Slot }) {
 			continue
 		}

@@ -19,7 +19,7 @@ func (a *Allocator) markUnknown(key string, believed lease.Lease) {
 		return
 	}
 	a.index.MarkUnknown(believed.Addr, believed.Version, key, a.leases.Now())
-	if l, ok := a.index.Get(believed.Addr); ok && l.Epoch == believed.Epoch {
+	if l, ok := a.index.Leases.Get(believed.Addr); ok && l.Epoch == believed.Epoch {
 		a.index.Settle(believed.Addr, l.Version)
 	}
 }
@@ -44,7 +44,7 @@ func (a *Allocator) resolveUnknown(ctx context.Context, key string) (prefer []ne
 			prefer = append(prefer, addr)
 			fallthrough
 		default:
-			a.index.Wrote(live)
+			a.index.Feed.Wrote(live)
 		}
 	}
 	for addr := range writes {
@@ -66,7 +66,7 @@ func (a *Allocator) forgetUnknown(ctx context.Context) {
 		case err != nil:
 			continue
 		default:
-			a.index.Wrote(live)
+			a.index.Feed.Wrote(live)
 		}
 		a.index.Forget(addr)
 	}

@@ -18,46 +18,47 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Managed is the label of claims that the controller made from annotations: it keeps their spec, and removes them
-// when they have no address left.
+// Managed is the label of claims that the controller created from annotations. It maintains their spec, and deletes
+// them when they have no address left.
 const Managed = "networkextension.bkbcs.tencent.com/managed"
 
-// AllNamespaces in spec.namespaces stands for all.
+// AllNamespaces in spec.namespaces means all namespaces.
 const AllNamespaces = "*"
 
-// MaxPreallocated is how many addresses of a family a claim takes before pods ask for them.
+// MaxPreallocated is the maximum of addresses of a family that a claim preallocates.
 const MaxPreallocated = 65_536
 
-// Claim is a claim as it is decided on.
+// Claim is a BCSNetIPClaim in the form that decisions use.
 type Claim struct {
 	// Name is namespace/name.
 	Name string
-	// Workload whose pods use the claim; its Kind is empty where the claim has no owner. The UID is not known.
+	// Workload whose pods use the claim; without an owner its Kind is empty. The UID is unknown.
 	Workload workload.Workload
 	Release  v1.ReleasePolicy
 	// Keep is how long a Timed address is kept.
 	Keep time.Duration
-	// Size is how many addresses of a family the claim may have; negative for no bound. Surge is how many more it
-	// may have for a while.
+	// Size is how many addresses of a family the claim may have; negative for no limit. Surge is how many more it may
+	// have temporarily.
 	Size, Surge int
 	// Addresses that the claim may have; nil for any.
 	Addresses *netipx.IPSet
-	// Pools of the addresses, in the order in which they are tried; none for any.
+	// Pools of the addresses, in the order in which they are tried; empty for any.
 	Pools []string
-	// Preallocate: it takes its addresses before pods ask for them.
+	// Preallocate reports whether the claim takes its addresses before pods ask for them.
 	Preallocate bool
-	// SharedName is the name by which pods use the claim as a shared pool; empty for one that is none.
+	// SharedName is the name by which pods use the claim as a shared pool; empty for other claims.
 	SharedName string
-	// Managed: the controller made it from annotations. Deleting: it has a deletionTimestamp.
+	// Managed reports whether the controller created the claim from annotations, Deleting whether it has a
+	// deletionTimestamp.
 	Managed, Deleting bool
-	// DeletedAt is when it was deleted, by the API server's time in whole seconds.
+	// DeletedAt is the time of the deletion, by the API server's clock in whole seconds.
 	DeletedAt time.Time
 
 	namespace  string
 	namespaces []string
 }
 
-// FromObject reads a claim. The error says what of its spec cannot be used.
+// FromObject reads a claim. The error names the invalid part of its spec.
 func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	c := Claim{
 		Name: o.Namespace + "/" + o.Name, Release: cmp.Or(o.Spec.ReleasePolicy, v1.ReleaseImmutable), Size: -1,
@@ -100,8 +101,8 @@ func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	return c, nil
 }
 
-// Room returns how many addresses of a family the claim may have, with its surge; 0 for no bound, negative for none at
-// all.
+// Room returns how many addresses of a family the claim may have, including its surge; 0 for no limit, negative for no
+// addresses.
 func (c Claim) Room() int {
 	switch {
 	case c.Size < 0:
@@ -112,10 +113,10 @@ func (c Claim) Room() int {
 	return c.Size + c.Surge
 }
 
-// Linger returns how much longer a claim that is being deleted stays, whatever it has; zero or less where it may go. A
-// request that found the claim before its deletion may still be on its way to an address, as may one at a replica whose
-// watch has not delivered the deletion yet. A claim that annotations made need not stay: a pod that gets an address of
-// it has it made again.
+// Linger returns how much longer a claim that is being deleted must stay, even without addresses; zero or less if it
+// may disappear. A request that found the claim before its deletion may still be in progress, as may one at a replica
+// whose watch has not delivered the deletion yet. A claim from annotations need not stay: it is created again if a pod
+// gets an address of it.
 func (c Claim) Linger(now time.Time) time.Duration {
 	if !c.Deleting || c.Managed {
 		return 0
@@ -123,8 +124,9 @@ func (c Claim) Linger(now time.Time) time.Duration {
 	return c.DeletedAt.Add(allocator.MaxRequestTime + time.Second).Sub(now) // the API server stores whole seconds
 }
 
-// KeepsAll reports whether nothing of the claim goes back because of its size. What a shared pool has is given up by
-// hand, also when the pool is made smaller. What concurrent preallocations took beyond the size goes back all the same.
+// KeepsAll reports whether the claim keeps addresses beyond its size. Addresses of a shared pool are released by hand,
+// even after the pool was made smaller. Addresses that concurrent preallocations took beyond the size are still
+// returned.
 func (c Claim) KeepsAll() bool { return c.SharedName != "" && c.Release == v1.ReleaseNever }
 
 // Serves reports whether pods of a namespace may use the claim.

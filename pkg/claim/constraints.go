@@ -27,13 +27,13 @@ type Policies interface {
 // ConstraintsFinder finds the constraints of pods for an allocator.
 type ConstraintsFinder struct {
 	Policies Policies
-	// Claims reads claims, from a cache as a rule.
+	// Claims reads claims, usually from a cache.
 	Claims client.Reader
 	Index  *ipam.Index
-	// Asked is called with the policy of every pod that was looked at. Missing is called with the policies whose claim
-	// does not exist and is to be made. Both may be nil.
+	// Asked is called with the policy of every pod. Missing is called with the policies whose claim does not exist and
+	// must be created. Both may be nil.
 	Asked, Missing func(workload.Policy)
-	// Ignored is called with the annotations of a pod that say nothing although they look so; nil for nobody.
+	// Ignored is called with annotations of a pod that have no effect although they look like bcsnet's; may be nil.
 	Ignored func(workload.Pod, []workload.Ignored)
 
 	parsed parsed
@@ -96,22 +96,22 @@ func (f *ConstraintsFinder) of(
 	return constraints, nil
 }
 
-// elsewhere reports whether all that a claim may have, which was named for the whole pod, is of another network than
-// the interface's: the claim is about another interface.
+// elsewhere reports whether a claim that was named for the whole pod only has addresses of other networks than the
+// interface's: the claim is for another interface.
 func (f *ConstraintsFinder) elsewhere(c Claim, pod workload.Pod, p workload.Policy) bool {
 	if !p.Named || !p.PodWideClaim {
 		return false
 	}
 	scope := pod.Scope()
-	return len(c.Pools) > 0 && len(f.Index.PoolsInScope(scope, c.Pools)) == 0 ||
-		c.Addresses != nil && f.Index.SetElsewhere(scope, c.Addresses, c.Pools)
+	return len(c.Pools) > 0 && len(f.Index.Pools.PoolsInScope(scope, c.Pools)) == 0 ||
+		c.Addresses != nil && f.Index.Pools.SetElsewhere(scope, c.Addresses, c.Pools)
 }
 
-// claim returns the claim of a policy, if it exists. A claim that somebody named has to exist.
+// claim returns the claim of a policy, if it exists. A claim that an annotation names must exist.
 func (f *ConstraintsFinder) claim(ctx context.Context, p workload.Policy) (c Claim, found bool, err error) {
 	namespace, name, _ := strings.Cut(p.Claim, "/")
 	var o v1.BCSNetIPClaim
-	// It is only read: a copy of its addresses would be the greater part of the work.
+	// The object is only read: a copy of its addresses would be most of the work.
 	err = f.Claims.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err) && source(p, "Claim").Key == workload.OwnerField:
@@ -133,7 +133,7 @@ func (f *ConstraintsFinder) claim(ctx context.Context, p workload.Policy) (c Cla
 	return c, true, nil
 }
 
-// allows returns why a pod may not use a claim with its policy; nil when it may.
+// allows returns why a pod may not use a claim with its policy; nil if it may.
 func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
 	switch {
 	case !c.Serves(pod.Namespace):
@@ -165,8 +165,8 @@ func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
 	return nil
 }
 
-// agrees reports whether a claim that somebody named has the policy that the pod's annotations give in bcsnet's own
-// words. Annotations of other systems may stand beside a claim: the claim's policy counts.
+// agrees reports whether a named claim has the policy that bcsnet's own annotations of the pod give. Annotations of
+// other systems may differ: the claim's policy counts.
 func agrees(c Claim, p workload.Policy) bool {
 	if !workload.IsOwn(source(p, "Release").Key) && !workload.IsOwn(source(p, "Keep").Key) {
 		return true
@@ -199,8 +199,8 @@ func within(s, in *netipx.IPSet) bool {
 // pool's subnet.
 func (f *ConstraintsFinder) fits(pod workload.Pod, p workload.Policy) *ipam.Refusal {
 	for _, r := range slices.Concat(p.Requests, p.Lengths) {
-		name, _ := f.Index.PoolOf(r.Addr())
-		if pool, ok := f.Index.Pool(name); ok && !r.IsSingleIP() && pool.Plan.Subnet.Bits() != r.Bits() {
+		name, _ := f.Index.Pools.PoolOf(r.Addr())
+		if pool, ok := f.Index.Pools.Get(name); ok && !r.IsSingleIP() && pool.Plan.Subnet.Bits() != r.Bits() {
 			return ipam.Refuse(ipam.ReasonClaimConflict, "%s has the mask /%d, and pool %s of %s the mask /%d",
 				Source(p, "Sets"), r.Bits(), name, r.Addr(), pool.Plan.Subnet.Bits()).
 				WithHint("write %s, or %s/%d", r.Addr(), r.Addr(), pool.Plan.Subnet.Bits())
@@ -211,8 +211,8 @@ func (f *ConstraintsFinder) fits(pod workload.Pod, p workload.Policy) *ipam.Refu
 	}
 	for _, s := range p.Sets {
 		for _, r := range s.Ranges() {
-			name, _ := f.Index.PoolOf(r.From())
-			pool, ok := f.Index.Pool(name)
+			name, _ := f.Index.Pools.PoolOf(r.From())
+			pool, ok := f.Index.Pools.Get(name)
 			switch {
 			case !ok:
 			case p.Mask != 0 && pool.Plan.Subnet.Bits() != p.Mask:

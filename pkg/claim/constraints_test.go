@@ -233,7 +233,7 @@ func TestTerms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x.SetPool(ipam.Pool{Name: "a", Plan: plan})
+			x.Pools.SetPool(ipam.Pool{Name: "a", Plan: plan})
 			missing := false
 			constraints := &ConstraintsFinder{
 				Policies: said(tc.policy), Claims: claims{all: tc.claims}, Index: x, Missing: func(workload.Policy) { missing = true },

@@ -1,3 +1,3 @@
-// Package claim knows what claims are: which constraints a pod's claim puts on its addresses, and what becomes of them
-// when nobody has them any more. What decides here is pure; the controller does it.
+// Package claim decides which constraints a pod's claim puts on its addresses, and what happens to kept addresses. These
+// decisions are pure; the controller carries them out.
 package claim

@@ -15,17 +15,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// What the condition of an IPAMClaim is called, in the words of those who write it elsewhere.
+// Type and reasons of the condition of an IPAMClaim, as other IPAMs write them.
 const (
 	ConditionIPsAllocated      = "IPsAllocated"
 	ReasonSuccessfulAllocation = "SuccessfulAllocation"
-	// ReasonReleased is that of an IPAMClaim whose addresses were given back by hand, or have not been asked for again.
+	// ReasonReleased: the addresses of the IPAMClaim were released by hand, or not requested again.
 	ReasonReleased = "Released"
 )
 
-// IPAMClaimStatus returns what the status of an IPAMClaim is to say: the addresses of its claim, the pod that has them,
-// and whether it has any, else why the last request was refused, nil where none was. What others wrote stays: addresses
-// of no pool (ours reports whether a pool has one) while the claim has none, and their conditions.
+// IPAMClaimStatus returns the desired status of an IPAMClaim: the addresses of its claim, the pod that has them, and a
+// condition. Without addresses the condition has the last refusal, nil for none. The status and conditions of others
+// stay: addresses of no pool (ours reports whether a pool has one) are kept while the claim has none.
 func IPAMClaimStatus(
 	c *workload.IPAMClaim, leases []lease.Lease, refused *Problem, ours func(netip.Addr) bool, now time.Time,
 ) workload.IPAMClaimStatus {
@@ -56,7 +56,7 @@ func IPAMClaimStatus(
 	return next
 }
 
-// attached returns the addresses of an IPAMClaim, one of a family: the one in use rather than the one that is kept.
+// attached returns the addresses of an IPAMClaim, one of each family, preferring the one in use to one that is kept.
 func attached(leases []lease.Lease, name string) (all []lease.Lease) {
 	for _, f := range ipaddr.Families() {
 		best := -1
@@ -85,7 +85,7 @@ func poolsOf(leases []lease.Lease) string {
 	return strings.Join(slices.Compact(names), " and ")
 }
 
-// isOurs reports whether an address with a prefix length is one of a pool.
+// isOurs reports whether an address with a prefix length is in a pool.
 func isOurs(text string, ours func(netip.Addr) bool) bool {
 	p, err := netip.ParsePrefix(text)
 	return err == nil && ours(p.Addr().Unmap())

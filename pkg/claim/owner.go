@@ -12,8 +12,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// IsFor reports whether somebody made a claim for a workload: its owner is the workload, the controller did not make it
-// from annotations, and it is not being deleted.
+// IsFor reports whether somebody created a claim for a workload: its owner is the workload, the controller did not
+// create it from annotations, and it is not being deleted.
 func IsFor(o *v1.BCSNetIPClaim, w workload.Workload) bool {
 	owner := o.Spec.Owner
 	if owner == nil || owner.Kind != w.Kind || owner.Name != w.Name || o.Namespace != w.Namespace ||
@@ -28,7 +28,7 @@ func IsFor(o *v1.BCSNetIPClaim, w workload.Workload) bool {
 const ownerName = "spec.owner.name"
 
 // Index indexes claims by their owners, in a cache that is not started yet. It returns a function that finds the claims
-// that somebody made for a workload: their names in the workload's namespace, sorted.
+// that somebody created for a workload, and returns their names in the workload's namespace, sorted.
 func Index(
 	ctx context.Context, claims cache.Cache,
 ) (func(context.Context, workload.Workload) ([]string, error), error) {

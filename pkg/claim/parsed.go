@@ -8,11 +8,11 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// maxParsed bounds how many claims are remembered as they were read. When there are more all are read anew.
+// maxParsed limits how many parsed claims are cached. Beyond it, all are parsed again.
 const maxParsed = 16_384
 
-// parsed remembers claims as they were read: pods come by the hundred for one claim, whose addresses may be a thousand.
-// The zero value is ready for use.
+// parsed caches parsed claims, since hundreds of pods may use one claim with a thousand addresses. The zero value is
+// ready for use.
 type parsed struct {
 	mu     sync.Mutex
 	claims map[types.UID]parsedClaim
@@ -23,7 +23,7 @@ type parsedClaim struct {
 	claim   Claim
 }
 
-// of does what FromObject does, once for each version of an object that the API server has given.
+// of returns what FromObject returns, computed once for each version of an object of the API server.
 func (p *parsed) of(o *v1.BCSNetIPClaim) (Claim, error) {
 	p.mu.Lock()
 	known, ok := p.claims[o.UID]

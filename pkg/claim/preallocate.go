@@ -11,14 +11,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 )
 
-// Preallocate takes the addresses that a claim is to have before its pods ask, and returns what it has then. Others may
-// do the same at the same time. atMost bounds how many addresses of a family the claim has in the end; MaxPreallocated
-// is no bound beside the claim's own size. The reader is uncached: a claim that is gone by the end, is being deleted,
-// or is no longer to have addresses beforehand gets nothing.
+// Preallocate takes the addresses that a claim preallocates, and returns what it has then. Others may do the same
+// concurrently. atMost limits how many addresses of a family the claim has in the end; with MaxPreallocated only the
+// claim's own size limits it. The reader is uncached: a claim that is gone at the end, is being deleted, or no longer
+// preallocates gets nothing.
 //
-// Where there are too few addresses the claim gets those that there are (Stock.Missing and Stock.Why), and the leader
-// takes the rest when it can. An error is a *ipam.Refusal or one of the API server; the stock may count too few
-// addresses then.
+// If there are too few addresses, the claim gets the available ones (Stock.Missing and Stock.Why), and the leader takes
+// the rest later. An error is a *ipam.Refusal or one of the API server; the stock may then count too few addresses.
 func Preallocate(
 	ctx context.Context, a *allocator.Allocator, live client.Reader, o *v1.BCSNetIPClaim, atMost int,
 ) (allocator.Stock, error) {
@@ -38,8 +37,8 @@ func Preallocate(
 	})
 }
 
-// preallocates returns how many addresses of a family the claim is to have before pods ask. Without a size, these are
-// all that it names.
+// preallocates returns how many addresses of a family the claim preallocates. Without a size, these are all that it
+// names.
 func (c Claim) preallocates() int {
 	switch {
 	case !c.Preallocate || c.Deleting:
@@ -50,8 +49,8 @@ func (c Claim) preallocates() int {
 	return c.Size
 }
 
-// drawsFor returns the namespaces whose pools the claim draws from, those first that most of its pods are in. An empty
-// one stands for the pools that are bound to no namespace.
+// drawsFor returns the namespaces from whose pools the claim draws, beginning with that of most of its pods. An empty
+// name means the unbound pools.
 func (c Claim) drawsFor() []string {
 	if slices.Contains(c.namespaces, AllNamespaces) {
 		return []string{"", c.namespace}

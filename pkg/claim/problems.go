@@ -16,33 +16,32 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Problem is why a claim cannot have what its spec says, whatever its pods do.
+// Problem is a reason why a claim cannot fulfil its spec, whatever its pods do.
 type Problem struct{ Reason, Message string }
 
 const (
-	// maxLooked is how many addresses of a family of a claim are looked at for who has them.
+	// maxLooked is the maximum of a claim's addresses of a family for which holders are looked up.
 	maxLooked = 4096
-	// maxParties is how many other parties a problem names.
+	// maxParties is the maximum of other parties that a problem names.
 	maxParties = 3
 )
 
-// Others are what stands beside a claim.
+// Others has the objects and settings that affect a claim.
 type Others struct {
 	// Rivals are other claims with the addresses that they name.
 	Rivals map[string]*netipx.IPSet
-	// DuplicateOwners are other claims that somebody made for its workload. Above is the workload that this belongs to;
-	// zero for none.
+	// DuplicateOwners are other claims that somebody created for its workload. Above is the workload that controls its
+	// workload; zero for none.
 	DuplicateOwners []string
 	Above           workload.Workload
 	// System is the namespace of the claims of shared pools.
 	System string
-	// SharedForAll: shared pools are for all namespaces.
+	// SharedForAll reports whether shared pools are for all namespaces.
 	SharedForAll bool
 }
 
-// Problems returns why a claim cannot have what its spec asks for, the gravest reason first: its addresses are in no
-// pool, another claim names them, somebody else has them, its pools are smaller than it; no pod finds it, or may use
-// it.
+// Problems returns why a claim cannot fulfil its spec, the most severe reason first: its addresses are in no pool,
+// another claim names them, somebody else has them, its pools are too small, or no pod finds it or may use it.
 func Problems(c Claim, x *ipam.Index, o Others) []Problem {
 	if c.Deleting {
 		return nil
@@ -76,7 +75,7 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 		all = append(all, Problem{reason, fmt.Sprintf(format, args...)})
 	}
 	for _, name := range c.Pools {
-		if _, ok := x.Pool(name); !ok {
+		if _, ok := x.Pools.Get(name); !ok {
 			add(v1.ReasonPoolNotFound, "there is no pool %s", name)
 			return all
 		}
@@ -89,7 +88,7 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 		}
 		return all
 	}
-	if outside := x.Outside(c.Addresses, c.Pools); ipaddr.SizeOfSet(outside) > 0 {
+	if outside := x.Pools.Outside(c.Addresses, c.Pools); ipaddr.SizeOfSet(outside) > 0 {
 		where := "in no pool"
 		if len(c.Pools) > 0 {
 			where = "not in pool " + strings.Join(c.Pools, ",")
@@ -105,8 +104,8 @@ func (c Claim) unsupplied(x *ipam.Index, rivals map[string]*netipx.IPSet) (all [
 	return append(all, slices.Concat(c.tooFew(x, ipaddr.IPv4), c.tooFew(x, ipaddr.IPv6))...)
 }
 
-// tooFew returns the problems with the addresses of a family that the claim names: there are fewer than the claim may
-// have of each family, or others hold so many of them.
+// tooFew returns the problems with the addresses of a family that the claim names: they are fewer than the claim may
+// have of each family, or others hold too many of them.
 func (c Claim) tooFew(x *ipam.Index, f ipaddr.Family) (all []Problem) {
 	named := ipaddr.OfFamily(c.Addresses, f)
 	have, family := ipaddr.SizeOfSet(named), ""
@@ -128,7 +127,7 @@ func (c Claim) tooFew(x *ipam.Index, f ipaddr.Family) (all []Problem) {
 	return all
 }
 
-// takenByOthers counts those of the claim's addresses that others have, and describes the first of them.
+// takenByOthers counts the claim's addresses that others have, and describes the first of them.
 func (c Claim) takenByOthers(x *ipam.Index, mine *netipx.IPSet) (n uint64, by string) {
 	if ipaddr.SizeOfSet(mine) > maxLooked {
 		return 0, ""
@@ -136,7 +135,7 @@ func (c Claim) takenByOthers(x *ipam.Index, mine *netipx.IPSet) (n uint64, by st
 	var named []string
 	for _, r := range mine.Ranges() {
 		for a := r.From(); r.Contains(a); a = a.Next() {
-			l, ok := x.Get(a)
+			l, ok := x.Leases.Get(a)
 			if !ok || l.State == lease.Available || l.Claim == c.Name {
 				continue
 			}

@@ -29,14 +29,14 @@ func TestProblems(t *testing.T) {
 		if name == "b" {
 			p.Namespaces = map[string]struct{}{"bound": {}}
 		}
-		x.SetPool(p)
+		x.Pools.SetPool(p)
 	}
 	hold := func(n byte, s lease.State, claim string) {
 		l := address(n, s, "", 60, func(l *lease.Lease) { l.Claim, l.Fixed, l.Version = claim, claim != "", uint64(n) })
 		if s == lease.Active {
 			l.Namespace, l.PodName, l.PodUID = "other", "pod-0", "u"
 		}
-		x.Watched(l)
+		x.Feed.Watched(l)
 	}
 	hold(10, lease.Active, "")
 	hold(11, lease.Reserved, "other/web")

@@ -11,8 +11,8 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// ServesShared returns a function that reports whether a claim of the controller's namespace is there and serves the
-// pods of a namespace; see workload.Resolver. A claim that is being deleted serves nobody.
+// ServesShared returns a function that reports whether a claim of the controller's namespace exists and serves the pods
+// of a namespace; see workload.Resolver. A claim that is being deleted serves nobody.
 func ServesShared(claims client.Reader, system string) func(ctx context.Context, name, namespace string) (bool, error) {
 	return func(ctx context.Context, name, namespace string) (bool, error) {
 		var o v1.BCSNetIPClaim // it is only read
@@ -27,7 +27,7 @@ func ServesShared(claims client.Reader, system string) func(ctx context.Context,
 	}
 }
 
-// ServesElsewhere reports whether a claim serves the pods of a namespace, and not as that of its namespace alone.
+// ServesElsewhere reports whether a claim serves the pods of a namespace by its spec.namespaces.
 func ServesElsewhere(o *v1.BCSNetIPClaim, namespace string) bool {
 	return o.DeletionTimestamp == nil &&
 		(slices.Contains(o.Spec.Namespaces, AllNamespaces) || slices.Contains(o.Spec.Namespaces, namespace))

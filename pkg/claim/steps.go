@@ -15,49 +15,47 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// ReclaimDelay is how long an address is kept that a workload seems to need no more: in a rolling update the next pod
-// takes it.
+// ReclaimDelay is how long a surplus address is still kept, because in a rolling update the next pod takes it.
 const ReclaimDelay = 15 * time.Second
 
-// Need is what the workload of a claim needs at present.
+// Need describes what the workload of a claim needs now.
 type Need struct {
-	// Gone: there is no such workload. Left: it exists, and its pods draw their addresses elsewhere now.
+	// Gone reports whether the workload does not exist, Left whether its pods now draw their addresses elsewhere.
 	Gone, Left bool
-	// Replicas is how many pods it should have, Start the first ordinal of those that are numbered.
+	// Replicas is the desired number of pods, Start the first ordinal if they are numbered.
 	Replicas, Start int
-	// Stays is set where the ordinals of the pods are not known from the workload. It reports whether the pod of an
-	// address exists and is not on its way out.
+	// Stays is set if the workload does not tell the ordinals of its pods. It reports whether the pod of an address
+	// exists and is not terminating.
 	Stays func(lease.Lease) bool
 }
 
-// Asks reports whether what becomes of the addresses depends on what the claim's workload needs.
+// Asks reports whether the fate of the addresses depends on the needs of the claim's workload.
 func (c Claim) Asks(leases []lease.Lease) bool {
 	return c.Release == v1.ReleaseImmutable && c.Workload.Kind != "" && !c.Deleting &&
 		slices.ContainsFunc(leases, func(l lease.Lease) bool { return l.State == lease.Reserved })
 }
 
-// Abandons reports whether an address goes back because its claim is being deleted. A claim that annotations made is
-// made again while pods have its addresses: what they give up from then on is kept as the annotations ask. The time of
-// the deletion is in whole seconds: what was given up in that second counts as given up before.
+// Abandons reports whether an address is returned because its claim is being deleted. A claim from annotations is
+// created again while pods have its addresses, and addresses that they release later are kept by the annotations. The
+// time of the deletion has whole seconds: an address released in that second counts as released before.
 func (c Claim) Abandons(l lease.Lease) bool {
 	return c.Deleting && l.IsRetained() && (!c.Managed || l.Updated.Before(c.DeletedAt.Add(time.Second)))
 }
 
-// Step is what is to be done with one address that is kept.
+// Step is a change of one kept address.
 type Step struct {
 	Lease lease.Lease
-	// Free gives it back to its pool; otherwise its term is set to Expires, and where it was kept for one pod and Any
-	// is set, it is kept for any.
+	// Free returns the address to its pool. Otherwise its term becomes Expires, and with Any an address that was kept
+	// for one pod is kept for any.
 	Free, Any bool
 	Expires   time.Time
 	// Why is the reason, for logs and events.
 	Why string
 }
 
-// Steps decides what becomes of the addresses that a claim keeps, as of a time. An address that somebody has is never
-// touched. need is nil where the claim has no workload, or where it is not known what the workload needs; then nothing
-// is freed on its account. The index knows the blocks of pools. next is when to decide again, zero if nothing becomes
-// due by itself.
+// Steps decides what happens to the addresses that a claim keeps, as of a time. Addresses in use are never touched. If
+// the claim has no workload, or its needs are unknown, need is nil, and nothing is freed because of them. The index has
+// the blocks of pools. next is when to decide again, zero if nothing becomes due by itself.
 func Steps(c Claim, x *ipam.Index, need *Need, leases []lease.Lease, now time.Time) (steps []Step, next time.Time) {
 	s := stepper{claim: c, index: x, need: need, now: now}
 	byKey := map[string][]lease.Lease{}
@@ -110,14 +108,14 @@ type stepper struct {
 	index *ipam.Index
 	need  *Need
 	now   time.Time
-	// stay has the ordinals that a workload needs, where they are not known from the workload.
+	// stay has the ordinals that a workload needs, if the workload does not tell them.
 	stay  map[int]bool
 	steps []Step
 	next  time.Time
 }
 
-// staying guesses the ordinals of a workload that does not give them, from its addresses: those of pods that exist,
-// then the lowest of those that nobody has, as many as there are pods to come.
+// staying guesses the ordinals of a workload that does not tell them, from its addresses: those of existing pods, then
+// the lowest without a pod, as many as there are missing pods.
 func (c Claim) staying(leases []lease.Lease, need *Need) map[int]bool {
 	stay, others := map[int]bool{}, []int{}
 	for _, l := range leases {
@@ -149,8 +147,8 @@ func (s *stepper) later(t time.Time) {
 	}
 }
 
-// decideAlone decides on an address without counting the others, where that can be done. sameKey has the addresses of
-// the same pod.
+// decideAlone decides about an address without counting the others, and reports whether it could. sameKey has the
+// addresses of the same pod.
 func (s *stepper) decideAlone(l lease.Lease, sameKey []lease.Lease) bool {
 	c := s.claim
 	switch {
@@ -158,7 +156,7 @@ func (s *stepper) decideAlone(l lease.Lease, sameKey []lease.Lease) bool {
 		s.free(l, "its claim is being deleted")
 	case c.Addresses != nil && !c.Addresses.Contains(l.Addr):
 		s.free(l, "it is no longer one of the addresses of its claim")
-	case len(c.Pools) > 0 && !s.index.OfPools(l, c.Pools):
+	case len(c.Pools) > 0 && !s.index.Pools.OfPools(l, c.Pools):
 		s.free(l, "its claim is for pool "+strings.Join(c.Pools, ","))
 	case c.Release == v1.ReleaseWithPod:
 		s.free(l, "its claim keeps no addresses")
@@ -184,7 +182,7 @@ func (s *stepper) decideAlone(l lease.Lease, sameKey []lease.Lease) bool {
 	return true
 }
 
-// scaledDown frees the address of a numbered pod that the workload does not want any more.
+// scaledDown frees the address of a numbered pod that the workload no longer wants.
 func (s *stepper) scaledDown(l lease.Lease) bool {
 	n, ok := ordinal(l.PodPrimaryKey, s.claim.Workload.Name)
 	if !ok || s.stay[n] || s.need.Stays == nil && n >= s.need.Start && n < s.need.Start+s.need.Replicas {
@@ -193,7 +191,7 @@ func (s *stepper) scaledDown(l lease.Lease) bool {
 	return s.leaveAfterDelay(l, s.claim.Workload.String()+" was scaled down")
 }
 
-// leaveAfterDelay does what leave does, once nothing has happened to the address for ReclaimDelay.
+// leaveAfterDelay calls leave if the address has not changed for ReclaimDelay.
 func (s *stepper) leaveAfterDelay(l lease.Lease, why string) bool {
 	if at := l.Updated.Add(ReclaimDelay); at.After(s.now) {
 		s.later(at)
@@ -202,7 +200,7 @@ func (s *stepper) leaveAfterDelay(l lease.Lease, why string) bool {
 	return s.leave(l, why)
 }
 
-// leave frees the address of a pod that will not come again; a claim that preallocates keeps it for others.
+// leave frees the address of a pod that will not return; a preallocating claim keeps it for any pod.
 func (s *stepper) leave(l lease.Lease, why string) bool {
 	if s.claim.Preallocate {
 		s.steps = append(s.steps, Step{Lease: l, Any: true, Why: why})
@@ -212,7 +210,7 @@ func (s *stepper) leave(l lease.Lease, why string) bool {
 	return true
 }
 
-// expire sets the term of an address, or frees it when that is over.
+// expire sets the term of an address, or frees it after its term.
 func (s *stepper) expire(l lease.Lease) {
 	at := l.Updated.Add(s.claim.Keep)
 	switch told, err := time.Parse(time.RFC3339Nano, l.ExpiredTime); {
@@ -226,8 +224,8 @@ func (s *stepper) expire(l lease.Lease) {
 	}
 }
 
-// surplus frees what the workload and the size of the claim leave no need for, the longest unused first. What pods have
-// counts, and is left to them.
+// surplus frees kept addresses beyond the needs of the workload and the size of the claim, the longest unused first.
+// Addresses in use count, and stay.
 func (s *stepper) surplus(kept []lease.Lease, active int) {
 	allowed := -1
 	if s.claim.Size >= 0 {
@@ -249,8 +247,9 @@ func (s *stepper) surplus(kept []lease.Lease, active int) {
 	s.freeAfterDelay(kept[:min(len(kept), max(0, len(kept)+active-allowed))], "its claim has more addresses than it needs")
 }
 
-// overtaken frees what concurrent preallocations took beyond the size of the claim. Of the addresses that no pod ever
-// had, those go that were written last. What was taken for a larger size than the present one was not too many then.
+// overtaken frees addresses that concurrent preallocations took beyond the size of the claim. Of the addresses that no
+// pod ever had, it frees those that were written last. Addresses that were taken for an earlier, larger size are not
+// surplus.
 func (s *stepper) overtaken(kept []lease.Lease, active int) {
 	allowed := s.claim.Size
 	var unused []lease.Lease
@@ -264,7 +263,7 @@ func (s *stepper) overtaken(kept []lease.Lease, active int) {
 		"it was taken beyond the size of its claim")
 }
 
-// freeAfterDelay frees addresses to which nothing has happened for ReclaimDelay.
+// freeAfterDelay frees addresses that have not changed for ReclaimDelay.
 func (s *stepper) freeAfterDelay(all []lease.Lease, why string) {
 	for _, l := range all {
 		if at := l.Updated.Add(ReclaimDelay); at.After(s.now) {
@@ -283,7 +282,7 @@ func replaced(l lease.Lease, sameKey []lease.Lease) bool {
 	})
 }
 
-// ordinal returns the number of a pod from its key, which is <workload>-<n>, with its namespace before it or not.
+// ordinal returns the number of a pod from its key <workload>-<n>, with or without a namespace before it.
 func ordinal(key, workload string) (n int, ok bool) {
 	_, name, found := strings.Cut(key, "/")
 	if !found {

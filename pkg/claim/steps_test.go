@@ -56,7 +56,7 @@ func splitPool(t *testing.T) *ipam.Index {
 			t.Fatal(err)
 		}
 		p.Plan = plan
-		x.SetPool(p)
+		x.Pools.SetPool(p)
 	}
 	return x
 }

@@ -104,7 +104,7 @@ func assemble(
 		return nil, nil, err
 	}
 	forwarder := httpapi.NewForwarder(here.Peers, certificates.ClientConfig(), c.registry, log)
-	service := &httpapi.Service{
+	service, err := httpapi.New(httpapi.Options{
 		Index: c.index, Leases: c.leases, Allocator: c.alloc, Ready: c.ready, Trouble: here.Health.Err,
 		Galaxy: &galaxyrest.Service{
 			Index: c.index, Leases: c.leases, Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Claims: mgr.GetClient(),
@@ -121,9 +121,16 @@ func assemble(
 		PlainHTTP: o.PlainHTTP,
 		Openly:    openly,
 		Log:       log, Tracing: tracing, Refused: podEvents.refused, Contested: conflictEvents(c.pools),
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	server, strangers := service.Server(), &port.Connections{
 		OfSource: strangersOfSource, All: allStrangers, Log: log, CountLoopback: o.CountLoopback,
+	}
+	metricPages := service.Pages("/metrics")
+	if o.Profiling {
+		metricPages = withProfiles(metricPages, gate)
 	}
 	return server, here.Elect, errors.Join(
 		mgr.Add(manager.RunnableFunc(forwarder.Run)),
@@ -132,7 +139,7 @@ func assemble(
 			Name: "allocator", Server: server, Listener: serving.Listen(listener, certificates.ServerConfig(), strangers),
 			ShutdownTimeout: new(time.Second), // it has drained
 		}),
-		addServer(mgr, "metrics", o.MetricsBindAddress, service.Pages("/metrics"), log),
+		addServer(mgr, "metrics", o.MetricsBindAddress, metricPages, log),
 		addServer(mgr, "health-probe", o.HealthProbeBindAddress, service.Pages("/healthz", "/readyz"), log),
 	)
 }

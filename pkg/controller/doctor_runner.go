@@ -113,6 +113,6 @@ func (e *doctorRunner) snapshot(ctx context.Context) (*doctor.Snapshot, error) {
 	for i := range nodes.Items {
 		s.Nodes = append(s.Nodes, hosts.Of(&nodes.Items[i]))
 	}
-	s.Leases = e.index.Find(func(l lease.Lease) bool { return doctor.Concerns(l, s.Now) })
+	s.Leases = e.index.Leases.Find(func(l lease.Lease) bool { return doctor.Concerns(l, s.Now) })
 	return s, nil
 }

@@ -50,18 +50,18 @@ func (in inputs) watch(
 	}
 	return errors.Join(
 		watch("BCSNetPools", &v1.BCSNetPool{}, informers.Handler(func(p *v1.BCSNetPool) {
-			if known, ok := index.Pool(p.Name); ok && store.Known(known, p) {
+			if known, ok := index.Pools.Get(p.Name); ok && store.Known(known, p) {
 				return
 			}
-			pools.Changed(p.Name, func() { index.WatchedPool(store.Pool(p)) })
+			pools.Changed(p.Name, func() { index.Pools.WatchedPool(store.Pool(p)) })
 		}, func(p *v1.BCSNetPool) {
-			pools.Changed(p.Name, func() { index.WatchedPoolEnd(p.Name, p.CreationTimestamp.Time) })
+			pools.Changed(p.Name, func() { index.Pools.WatchedPoolEnd(p.Name, p.CreationTimestamp.Time) })
 		})),
 		watch("BCSNetIPClaims", &v1.BCSNetIPClaim{}, toolscache.ResourceEventHandlerFuncs{}), // the cache alone is read
 		watch("Namespaces", &corev1.Namespace{}, informers.Handler(func(n *corev1.Namespace) {
-			pools.Rebound(index.SetNamespace(n.Name, n.Labels))
+			pools.Rebound(index.Pools.SetNamespace(n.Name, n.Labels))
 		}, func(n *corev1.Namespace) {
-			pools.Rebound(index.RemoveNamespace(n.Name))
+			pools.Rebound(index.Pools.RemoveNamespace(n.Name))
 		})),
 		watch("Nodes", &corev1.Node{}, informers.Handler(nodes.Set, nodes.Remove)),
 		watch("Pods", &corev1.Pod{}, endings),

@@ -63,25 +63,25 @@ func (m *poolMetrics) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	gauge(m.objects, float64(m.index.Len()))
+	gauge(m.objects, float64(m.index.Leases.Len()))
 	quarantined := map[string]int{}
-	for _, l := range m.index.Contested() {
-		if p, ok := m.index.Pool(l.Pool); ok && l.IsQuarantined() {
+	for _, l := range m.index.Leases.Contested() {
+		if p, ok := m.index.Pools.Get(l.Pool); ok && l.IsQuarantined() {
 			quarantined[p.CountedAs()]++
 		}
 	}
-	for _, p := range m.index.Pools() {
+	for _, p := range m.index.Pools.All() {
 		if p.Block { // counted with its parent
 			continue
 		}
-		c := m.index.Counts(p.Name, m.now())
+		c := m.index.Pools.Counts(p.Name, m.now())
 		gauge(m.addresses, float64(c.Capacity), p.Name, "capacity")
 		gauge(m.addresses, float64(c.Free), p.Name, "free")
 		gauge(m.addresses, float64(c.Active), p.Name, "active")
 		gauge(m.addresses, float64(c.Reserved), p.Name, "reserved")
 		gauge(m.addresses, float64(c.Cooling), p.Name, "cooling")
 		gauge(m.quarantined, float64(quarantined[p.Name]), p.Name)
-		for _, u := range m.index.QuotaUse(p.Name) {
+		for _, u := range m.index.Pools.QuotaUse(p.Name) {
 			gauge(m.used, float64(u.Has), p.Name, u.Namespace)
 			gauge(m.quota, float64(u.Quota), p.Name, u.Namespace)
 		}

@@ -29,9 +29,11 @@ import (
 
 // Options are the flags of bcsnet-controller.
 type Options struct {
-	Kubeconfig              string
-	HTTPBindAddress         string
-	MetricsBindAddress      string
+	Kubeconfig         string
+	HTTPBindAddress    string
+	MetricsBindAddress string
+	// Profiling serves Go's profiles beside the metrics.
+	Profiling               bool
 	HealthProbeBindAddress  string
 	LeaderElect             bool
 	LeaderElectionNamespace string
@@ -83,6 +85,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 		"path of a kubeconfig; empty for $KUBECONFIG, else the service account of the pod")
 	f.StringVar(&o.HTTPBindAddress, "http-bind-address", "127.0.0.1:8090", "address of the allocator's HTTP service")
 	f.StringVar(&o.MetricsBindAddress, "metrics-bind-address", "127.0.0.1:8091", "address of /metrics; 0 for none")
+	f.BoolVar(&o.Profiling, "profiling", false, "serve Go's profiles at /debug/pprof/ beside /metrics, to those who may get "+
+		"profiles.networkextension.bkbcs.tencent.com by RBAC")
 	f.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", "127.0.0.1:8092",
 		"address of /healthz and /readyz; 0 for none")
 	f.BoolVar(&o.LeaderElect, "leader-elect", true,

@@ -53,7 +53,7 @@ func addScheduling(
 	if _, err := informers.Watch(ctx, mgr.GetCache(), &corev1.Node{}, nodes); err != nil {
 		return nil, err
 	}
-	c.index.Subscribe(capacity.LeaseChanged)
+	c.index.Feed.Subscribe(capacity.LeaseChanged)
 	c.leads.OnTerm(capacity.Start)
 	return extender, nil
 }

@@ -19,10 +19,10 @@ func (f *facts) index() *ipam.Index {
 	}
 	x := ipam.NewIndex()
 	for _, p := range f.given {
-		x.SetPool(p.Pool)
+		x.Pools.SetPool(p.Pool)
 	}
 	for _, n := range f.Nodes {
-		x.SetNode(n.Name, ipam.Node{Addrs: n.Addrs, Internal: n.Internal, Labels: n.Labels})
+		x.Pools.SetNode(n.Name, ipam.Node{Addrs: n.Addrs, Internal: n.Internal, Labels: n.Labels})
 	}
 	return x
 }
@@ -33,7 +33,7 @@ func poolsShadowed(f *facts) (out []Finding) {
 	if x == nil {
 		return nil
 	}
-	for _, s := range x.Shadows() {
+	for _, s := range x.Pools.Shadows() {
 		if s.Whole {
 			out = append(out, onPool(f.pools[s.Pool], fmt.Sprintf("it serves nobody: on each of its hosts every namespace gets "+
 				"blocks of %s by itself", humanize.List(s.By)), "bcsnetctl pool describe "+s.By[0]))
@@ -63,7 +63,7 @@ func namespacesCutOff(f *facts) (out []Finding) {
 	for _, ns := range slices.Sorted(maps.Keys(held)) {
 		n, hosts := 0, []string{}
 		for _, h := range inOrder(held[ns]) {
-			if f.drawsFrom(h) && !x.Serves(ns, h) && !f.choosesByLabels(h) {
+			if f.drawsFrom(h) && !x.Pools.Serves(ns, h) && !f.choosesByLabels(h) {
 				n, hosts = n+held[ns][h], append(hosts, h.String())
 			}
 		}

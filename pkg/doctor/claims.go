@@ -19,27 +19,24 @@ func claimChecks() []Check {
 		ID: "claim-missing", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims, PartAddresses},
 		run:   claimsMissing,
 		Title: "addresses are kept for a claim that does not exist",
-		Meaning: "Addresses carry the name of a claim, for more than a minute, of which there is no object: it was lost, " +
-			"or restored without them. " +
-			"A claim that annotations ask for is made from the pods that have its addresses.",
+		Meaning: "For more than a minute, addresses have named a claim that does not exist: it was lost in a deletion or " +
+			"a restore. A claim that annotations ask for is created again from the pods that have its addresses.",
 		Impact: "what no pod has is kept for good, and counted against its pool",
-		Mend: "Make the claim again from its manifest, or give back what it keeps: `bcsnetctl claim release " +
+		Mend: "Create the claim again from its manifest, or return its addresses: `bcsnetctl claim release " +
 			"NAMESPACE/NAME`.",
 	}, {
 		ID: "claim-conflict", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims}, run: eachClaim(claimConflict),
 		Title: "a claim cannot have what its spec says",
-		Meaning: "Its addresses are in no pool, another claim names them, somebody else has them, or its pools have fewer " +
-			"than it may have; " +
-			"or its spec cannot be used. The cause names the other party.",
+		Meaning: "Its addresses are in no pool, another claim names them, somebody else has them, its pools are too small, " +
+			"or its spec is invalid. The cause names the other party.",
 		Impact: "pods of the claim get no address, or not the one that they were promised",
 		Mend:   "Change the claim, or the other party that the cause names.",
 	}, {
 		ID: "claim-short", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims}, run: eachClaim(claimShort),
 		Title: "a claim that preallocates lacks addresses",
-		Meaning: "It was to take its addresses before pods ask and could not have all; the cause says why. It takes the " +
-			"rest when it can.",
+		Meaning: "It could not take all its addresses; the cause says why. It takes the rest when it can.",
 		Impact: "its last pods get no address",
-		Mend:   "Add addresses to its pool, release some, or make the claim smaller.",
+		Mend:   "Add addresses to its pool, release some, or reduce the claim.",
 	}}
 }
 

@@ -26,35 +26,35 @@ func page() string {
 
 <!-- Generated from doctor.Checks by go generate ./pkg/doctor; do not edit. -->
 
-` + "`bcsnetctl doctor`" + ` reads the cluster once and runs these checks over what it read. It changes nothing without
-` + "`--fix`" + `. Checks are chosen by id or group with ` + "`--only` and `--skip`" + `; ids and groups are stable. It exits with 3 when
-there is a finding of severity *error*, else with 0: an error is something that does not work, or an address that is lost or used twice.
+After this page you know what each check of ` + "`bcsnetctl doctor`" + ` finds, and how to resolve it. The command reads the
+cluster once and changes nothing without ` + "`--fix`" + `. ` + "`--only` and `--skip`" + ` choose checks by id or group, which are
+stable. It exits with 3 if there is a finding of severity *error*, else with 0: an error is something that does not work, or an
+address that is lost or used twice.
 
-The leader of the controllers runs the same checks every few minutes, those of the group *install* and the one of the Service
-network left out, and publishes their counts: ` + "`bcsnet_doctor_findings{check,severity}`" + `.
+The leader runs the same checks every few minutes, except for the group *install* and the check of the Service
+network, and publishes their counts: ` + "`bcsnet_doctor_findings{check,severity}`" + `.
 
-Leases and pods that changed within the last minute are not judged: the status of a pod follows its addresses by seconds. Leases of an
-owner that is no pod are never leaks. Whether the container of a lease still exists cannot be seen through the API server; the node's
-CNI plugin knows.
+Leases and pods that changed within the last minute are skipped, because the status of a pod follows its addresses by seconds. Leases of
+owners are never leaks. The API server does not show whether a lease's container still exists; only the node's CNI plugin knows.
 
-` + "`--fix`" + ` releases what the checks of the group *leaks* find, and nothing else. Each address is read again first, and so is its pod, not from a
-cache; the write carries the version that was read, so nobody else's change is lost. Addresses on a host that is no ready node are
-left alone: their containers may still run. When the machine is off: ` + "`bcsnetctl release-host HOST`" + `.
+` + "`--fix`" + ` only releases what the group *leaks* finds. It reads each address and its pod again from the API
+server, and writes with the version that it has read. It skips addresses on a host that is not a Ready node, because their
+containers may still run. If the machine is off: ` + "`bcsnetctl release-host HOST`" + `.
 
-A part of the cluster that the user may not read is named in a warning, together with the checks that were skipped for it. The role
+If the user may not read a part of the cluster, a warning names it and the skipped checks. The role
 ` + "`bcsnet-operator`" + ` reads all parts; ` + "`bcsnet-viewer`" + ` reads all but pods and nodes.
 
 `)
 	checks := doctor.Checks()
-	b.WriteString("| id | group | severity | what is wrong |\n|---|---|---|---|\n")
+	b.WriteString("| id | severity | what is wrong |\n|---|---|---|\n")
 	for _, c := range checks {
-		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | %s |\n", c.ID, c.ID, c.Group, c.Severity, c.Title)
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s |\n", c.ID, c.ID, c.Severity, c.Title)
 	}
 	for i, c := range checks {
 		if i == 0 || checks[i-1].Group != c.Group {
 			fmt.Fprintf(&b, "\n## Group %s\n", c.Group)
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n*%s*: %s.\n\n%s\n\n", c.ID, c.Severity, c.Title, c.Meaning)
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n", c.ID, c.Meaning)
 		fmt.Fprintf(&b, "* Impact: %s.\n* Mend: %s\n* Reads: %s.\n", c.Impact, c.Mend, reads(c))
 	}
 	return b.String()

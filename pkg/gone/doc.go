@@ -1,3 +1,3 @@
-// Package gone decides whether nobody has an address any more although its lease says so. Whoever would take an address
-// away without a release asks it. They differ only in the evidence that they can gather.
+// Package gone decides from evidence whether the holder of a lease is gone. All code that takes an address away without
+// a release asks it. The callers differ only in the evidence that they can gather.
 package gone

@@ -14,29 +14,29 @@ import (
 // Verdict is what is known of the holder of a lease.
 type Verdict uint8
 
-// Values of Verdict. Only Gone lets anybody take the address away without an operator's word. Two callers in package
-// allocator read Record alone, as more is known to them: noMore, where the same workload's next pod vouches for the
-// earlier one, and releaseReported, where the pod itself reports another address in place of this one.
+// Values of Verdict. Without an operator's word, only Gone allows taking the address away. Two callers in package
+// allocator only use Record, because they know more: in noMore the next pod of the same workload vouches for the
+// earlier one, and in releaseReported the pod itself reports another address instead of this one.
 const (
-	// Held: nothing speaks against the lease, or only what people have to weigh.
+	// Held: no evidence against the lease, or only evidence that people have to judge.
 	Held Verdict = iota
-	// MayRun: the API server knows of no holder, and its containers may still run.
+	// MayRun: the API server shows no holder, but its containers may still run.
 	MayRun
 	// Gone: nobody has the address.
 	Gone
 )
 
-// Times that a verdict waits for.
+// Times for which a verdict waits.
 const (
-	// Apart is how long it takes between two looks.
+	// Apart is the time between two checks.
 	Apart = 20 * time.Second
-	// Margin is how much longer than its grace period the containers of a pod may run whose object has gone: until the
-	// kubelet knows of it, and for what it does besides.
+	// Margin is how long containers of a deleted pod may run beyond its grace period: until the kubelet learns of the
+	// deletion, and for its other work.
 	Margin = 15 * time.Second
-	// Grace is how long containers may run on a host that is away. (The grace period of a pod is Termination.)
+	// Grace is how long containers may run on a host that is not ready. (The grace period of a pod is Termination.)
 	Grace = 24 * time.Hour
-	// Silence is the time after which a node whose kubelet does not answer is no longer ready; kube-controller-manager
-	// waits for 50 seconds.
+	// Silence is the time after which a node with a silent kubelet is no longer ready; kube-controller-manager waits
+	// for 50 seconds.
 	Silence = time.Minute
 )
 
@@ -45,38 +45,37 @@ type Renewal uint8
 
 // Values of Renewal.
 const (
-	// Unread: it could not be read.
+	// Unread: the Lease could not be read.
 	Unread Renewal = iota
-	// NoLease: the node has none, or it is not asked for. That the node is ready counts after the time of Silence.
+	// NoLease: the node has no Lease, or the caller does not ask for it. A ready node counts after the time of Silence.
 	NoLease
-	// Before: it was not renewed since the first look.
+	// Before: the Lease was not renewed since the first check.
 	Before
-	// Once: it was renewed once since. That request may have been under way when the host was cut off.
+	// Once: the Lease was renewed once since. That request may have been in progress when the host was cut off.
 	Once
-	// Since: it was renewed again after that. The kubelet is in touch with the API server and knows which pods are no
-	// more.
+	// Since: the Lease was renewed again. The kubelet is in touch with the API server and knows which pods are gone.
 	Since
 )
 
-// Host is what is known of the host of a lease: of a Node that claims its address.
+// Host is the evidence about the host of a lease, from a Node that claims the host's address.
 type Host struct {
-	// Ready: a node that is ready has its address.
+	// Ready reports whether the Node is ready.
 	Ready bool
-	// Away is since when none has; zero where that is not known.
+	// Away is since when the Node is not ready; zero if that is unknown.
 	Away time.Time
-	// OutOfService: the node has the taint by which somebody vouches that its machine is off.
+	// OutOfService reports whether the node has the taint by which somebody vouches that its machine is off.
 	OutOfService bool
-	// Renewal of the node that has.
+	// Renewal of the Node's Lease.
 	Renewal Renewal
-	// Missed is how long after the first look it was seen last that the host was not in touch. Its kubelet learns of a pod
-	// that is no more when it is back, and only then begins to end the containers.
+	// Missed is how long after the first check the host was last seen out of touch. Its kubelet learns of a deleted pod
+	// when it is back, and only then starts to end the containers.
 	Missed time.Duration
-	// Also are the other Nodes that claim the address. Nobody can see on which of their machines the containers are, so
-	// nothing is certain that is not certain of each.
+	// Also are the other Nodes that claim the address. It is unknown on which of their machines the containers are, so
+	// evidence counts only if it holds for each Node.
 	Also []Host
 }
 
-// HostOf returns what the Nodes that claim a host's address say of it, to those who ask for no renewals.
+// HostOf returns the evidence of the Nodes that claim a host's address, without renewals.
 func HostOf(claim []hosts.Node) (h Host) {
 	for i, n := range claim {
 		one := Host{Ready: n.Ready, OutOfService: n.OutOfService, Renewal: NoLease}
@@ -92,12 +91,12 @@ func HostOf(claim []hosts.Node) (h Host) {
 	return h
 }
 
-// each returns a host as each Node that claims it says.
+// each returns the host's evidence separately for each Node that claims it.
 func (h Host) each() []Host { return append([]Host{h}, h.Also...) }
 
-// Off reports whether a lease rests on nothing any more because its machine is off: each Node that claims its host is
-// out of service and not ready. Who asked for the address after the node was away was there all the same, and a static
-// pod starts with its machine, whatever the API server knows.
+// Off reports whether a lease is void because its machine is off: each Node that claims its host is out of service and
+// not ready. This excludes a lease that was updated after the node was last ready, and static pods, which start with
+// their machine whatever the API server knows.
 func (h Host) Off(l lease.Lease) bool {
 	return !slices.ContainsFunc(h.each(), func(h Host) bool { return !h.off(l) })
 }
@@ -107,50 +106,50 @@ func (h Host) off(l lease.Lease) bool {
 		!workload.Static(l.PodUID)
 }
 
-// Evidence is what is known of a lease and its holder.
+// Evidence is everything that Decide considers about a lease and its holder.
 type Evidence struct {
 	Lease lease.Lease
-	// Pod is the one of the holder's name; nil when there is none. Live: the API server said so, not a cache, and where it
-	// matters that the host is out of service, it said that, too.
+	// Pod is the pod of the holder's name; nil if there is none. Live reports whether the API server said so, not a
+	// cache; the same for the host, if it matters that the host is out of service.
 	Pod  *workload.Pod
 	Live bool
 	// Others are the other leases that may belong to the pod.
 	Others Others
 	Host   Host
-	// Now is the API server's time. Since is when the holder was first seen to be no more, by the same clock; zero stands
-	// for Now.
+	// Now is the API server's time. Since is when the holder was first seen to be gone, by the same clock; zero means
+	// Now.
 	Now, Since time.Time
-	// For is how long it has been seen so, from the first look until this one: zero for who looks once.
+	// For is the time from the first check that saw it gone until this one; zero for callers that check once.
 	For time.Duration
 }
 
-// Rule is how long to wait.
+// Rule has the times to wait.
 type Rule struct {
-	// Apart is the time between two looks. Grace is how long containers may run on a host that is away, and those of a
-	// static pod that the API server does not know; zero for ever.
+	// Apart is the time between two checks. Grace is how long containers may run on a host that is not ready, and those
+	// of a static pod that the API server does not know; zero means for ever.
 	Apart, Grace time.Duration
-	// Termination is the least grace period that pods are taken to have, Margin how much longer their containers may run.
+	// Termination is the minimum grace period assumed for pods, Margin how much longer their containers may run.
 	Termination, Margin time.Duration
-	// Silence is the time after which a node that is cut off is no longer ready: it counts where there is no Lease.
+	// Silence is the time after which a node that is cut off is no longer ready; used if there is no Lease.
 	Silence time.Duration
 }
 
-// Default returns the rule that holds where nothing else is configured.
+// Default returns the rule that applies without configuration.
 func Default() Rule {
 	return Rule{Apart: Apart, Grace: Grace, Termination: lease.UsualTermination, Margin: Margin, Silence: Silence}
 }
 
-// Decision is a verdict and what it rests on.
+// Decision is a verdict with its reasons.
 type Decision struct {
 	Verdict Verdict
-	// Check is what speaks against the lease, Cause the same in words; empty for nothing.
+	// Check is the evidence against the lease, Cause the same in words; both are empty without evidence.
 	Check Check
 	Cause string
-	// Doubt says why its containers may still run, where they may.
+	// Doubt says why containers may still run; empty otherwise.
 	Doubt string
 }
 
-// Decide judges whether nobody has the address of a lease any more.
+// Decide returns whether the holder of a lease is gone.
 func (r Rule) Decide(e Evidence) Decision {
 	d := Decision{}
 	d.Check, d.Cause = Suspect(e)
@@ -165,8 +164,8 @@ func (r Rule) Decide(e Evidence) Decision {
 	return d
 }
 
-// Suspect returns what speaks against a lease, and the reason in words: what Record finds, or that its pod is being
-// deleted while its machine is off, so that no kubelet will ever end it.
+// Suspect returns the evidence against a lease, and the reason in words: what Record finds, or that its pod is being
+// deleted while its machine is off, so that no kubelet will ever end the pod.
 func Suspect(e Evidence) (Check, string) {
 	check, cause := Record(e.Lease, e.Pod, e.Others, e.Now)
 	if l := e.Lease; check == "" && ofPod(l) && e.Pod != nil && e.Pod.Deleting && e.Pod.UID == l.PodUID && e.Host.Off(l) {
@@ -175,8 +174,8 @@ func Suspect(e Evidence) (Check, string) {
 	return check, cause
 }
 
-// Doubt returns why containers of a lease may still run although a check speaks against it; empty when they surely do
-// not. What the pod itself shows counts on any host. Else each Node that claims the host has to say so.
+// Doubt returns why containers of a lease may still run in spite of a check; empty if they certainly do not. Evidence
+// of the pod itself counts on any host. Otherwise it must hold for each Node that claims the host.
 func (r Rule) Doubt(e Evidence, check Check) string {
 	if over(e, check) {
 		return r.seen(e, e.For, r.Ending(e.Lease, check))
@@ -189,8 +188,8 @@ func (r Rule) Doubt(e Evidence, check Check) string {
 	return ""
 }
 
-// over reports whether the kubelet itself has said that each container of the lease's very pod has ended, for good. A
-// static pod starts again under its UID.
+// over reports whether the kubelet has reported that each container of the lease's own pod has ended for good. A static
+// pod starts again under its UID.
 func over(e Evidence, check Check) bool {
 	return check == PodEnded && e.Pod != nil && e.Pod.Over && e.Pod.UID == e.Lease.PodUID &&
 		!workload.Static(e.Lease.PodUID)
@@ -225,7 +224,7 @@ func (r Rule) doubtOn(h Host, e Evidence, check Check) string {
 	return r.seen(e, since, r.Ending(e.Lease, check))
 }
 
-// seen returns what is missing of two looks, of which the last one asks the API server; empty for nothing.
+// seen returns what is missing for two checks, of which the last one asks the API server; empty if nothing is.
 func (r Rule) seen(e Evidence, since, need time.Duration) string {
 	switch {
 	case since < need && need > r.Apart:
@@ -238,9 +237,9 @@ func (r Rule) seen(e Evidence, since, need time.Duration) string {
 	return ""
 }
 
-// Ending returns for how long a check has to speak against a lease before the lease is given up. The object of a pod
-// that was deleted by force is gone at once, and so is one that the store does not have after it was put back: its
-// kubelet gives the containers the grace period of the pod from then on. One that has ended had its time before.
+// Ending returns for how long a check must hold before the lease is given up. After a forced deletion, or a restore of
+// an older store, the pod's object is gone at once, and the kubelet gives the containers the pod's grace period from
+// then on. A pod that has ended had its grace period before.
 func (r Rule) Ending(l lease.Lease, check Check) time.Duration {
 	switch {
 	case failpoint.Broken("look", "collect"):
@@ -251,7 +250,7 @@ func (r Rule) Ending(l lease.Lease, check Check) time.Duration {
 	return max(r.Apart, max(r.Termination, l.Termination)+r.Margin)
 }
 
-// passed reports whether the grace period has passed that began at a time.
+// passed reports whether the host's grace period has passed since a time.
 func (r Rule) passed(e Evidence, began time.Time) bool {
 	return r.Grace != 0 && !began.IsZero() && e.Now.Sub(began) >= r.Grace
 }
@@ -263,8 +262,8 @@ func name(known bool, text string) string {
 	return text
 }
 
-// Told returns since when a holder is no more, by the API server alone, for those who look once: since its pod has
-// ended, was deleted, or another was made in its place; zero where there is no pod any more.
+// Told returns since when a holder is gone according to the API server, for callers that check once: since its pod has
+// ended, was deleted, or was replaced; zero if there is no pod any more.
 func Told(check Check, pod *workload.Pod) time.Time {
 	switch {
 	case pod == nil:

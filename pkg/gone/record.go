@@ -12,8 +12,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Check names what speaks against a lease; empty for nothing. It goes into histories and metrics, and is the ID of the
-// finding that doctor makes of it.
+// Check names the evidence against a lease; empty for none. Histories and metrics contain it, and it is the ID of
+// doctor's finding.
 type Check string
 
 // Values of Check.
@@ -28,22 +28,23 @@ const (
 	PodOtherAddress Check = "leak-pod-other-address"
 )
 
-// Skew is how far the clocks of API servers and hosts may be apart, with what timestamps leave out of a second.
+// Skew is how far the clocks of API servers and hosts may differ, including the fractions of a second that timestamps
+// lack.
 const Skew = 10 * time.Second
 
-// Others finds the leases of a pod, by its UID, and those on a lease's host, at least as far as they name the same pod.
+// Others finds the leases of a pod by its UID, and at least those leases on a lease's host that name the same pod.
 type Others func(l lease.Lease, uid string) []lease.Lease
 
-// Indexed finds them in an index.
+// Indexed returns an Others that uses an index.
 func Indexed(x *ipam.Index) Others {
 	return func(l lease.Lease, uid string) []lease.Lease {
-		return append(x.ByAttachment(lease.Holder{PodUID: uid, IfName: l.IfName}), x.ByHost(l.Host)...)
+		return append(x.Leases.ByAttachment(lease.Holder{PodUID: uid, IfName: l.IfName}), x.Leases.ByHost(l.Host)...)
 	}
 }
 
-// Record compares a lease with what the API server has of its holder, and gives the reason in words. pod is the one of
-// the holder's name, nil when there is none. Whatever it finds, containers may still run: see Decide. Nothing speaks
-// against the lease of an owner that is no pod, or of a container of an unknown pod.
+// Record compares a lease with the pod of the holder's name, nil for none, and returns the evidence with the reason in
+// words. Containers may still run in any case: see Decide. There is never evidence against the lease of an owner, or of
+// a container of an unknown pod.
 func Record(l lease.Lease, pod *workload.Pod, others Others, now time.Time) (check Check, cause string) {
 	switch {
 	case !ofPod(l):

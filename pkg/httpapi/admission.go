@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"sync"
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 const (
@@ -54,21 +52,4 @@ func (a *admission) enter(who string, most int) (leave func(), in bool) {
 			delete(a.by, who)
 		}
 	}, true
-}
-
-// admitAdd admits a request for addresses, or refuses one that could not be served in time.
-func (s *Service) admitAdd(body []byte) (leave func(), err error) {
-	var from struct {
-		Namespace string `json:"podNamespace"`
-		Network   string `json:"network"`
-	}
-	_ = json.Unmarshal(body, &from) // a malformed body is refused by who reads all of it
-	most := min(maxAdds, max(leastAdds, s.Leases.Room()))
-	leave, in := s.admission.enter(from.Namespace+"/"+from.Network, most)
-	if !in {
-		return nil, ipam.Refuse(ipam.ReasonOverloaded,
-			"%d requests for addresses are under way, as many as can be answered in time", most).
-			WithHint("ask again, not before the time that Retry-After tells")
-	}
-	return leave, nil
 }

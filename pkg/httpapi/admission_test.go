@@ -54,8 +54,7 @@ func TestAdmissionIsFair(t *testing.T) {
 // An ADD that finds too many others under way is refused before anything is done for it, at once and with when to come
 // again. Other namespaces, DELs and pages get through.
 func TestTooManyAddsAreRefused(t *testing.T) {
-	f := newFixture(t)
-	f.Allocator = nil // what gets in panics there, and is answered with Internal
+	f := newFixture(t, withoutAllocator)
 	server := httptest.NewServer(f.handler)
 	defer server.Close()
 	ask := func(method, path, namespace string) (reason ipam.Reason, h http.Header) {
@@ -87,7 +86,7 @@ func TestTooManyAddsAreRefused(t *testing.T) {
 	}
 	var leave []func()
 	for range maxAdds {
-		end, in := f.admission.enter("crowd/", maxAdds)
+		end, in := f.limits.adds.enter("crowd/", maxAdds)
 		if !in {
 			t.Fatal("refused too early")
 		}
@@ -120,8 +119,8 @@ func TestTooManyAddsAreRefused(t *testing.T) {
 	if got := first(ask(http.MethodPost, wire.Prefix, "crowd")); got != ipam.ReasonInternal {
 		t.Errorf("when the others have gone: %q", got)
 	}
-	if f.admission.underWay != 0 {
-		t.Errorf("%d are still under way", f.admission.underWay)
+	if f.limits.adds.underWay != 0 {
+		t.Errorf("%d are still under way", f.limits.adds.underWay)
 	}
 }
 

@@ -6,15 +6,17 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 	var in wire.AllocateRequest
-	if err := s.decode(r, body, &in); err != nil {
+	if err := s.bodies.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
 	addHolderAttrs(r.Context(), in.Host, in.ContainerID, in.PodNamespace, in.PodName, in.Owner)
@@ -26,7 +28,7 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 		return nil, "", err
 	}
 	request.ArrivedAt, request.OnHosts = forwardingOf(r).arrived, forwardingOf(r).by.Hosts
-	addresses, err := s.Allocator.Allocate(r.Context(), request)
+	addresses, err := s.options.Allocator.Allocate(r.Context(), request)
 	if err != nil {
 		s.reportRefusal(request, err)
 		return nil, "", err
@@ -50,8 +52,8 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 
 // reportRefusal passes on why a pod got no address, if somebody wants to know.
 func (s *Service) reportRefusal(r allocator.Request, err error) {
-	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok && s.Refused != nil && r.PodName != "" {
-		s.Refused(r, refusal)
+	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok && s.options.Refused != nil && r.PodName != "" {
+		s.options.Refused(r, refusal)
 	}
 }
 
@@ -143,12 +145,28 @@ func (s *Service) gateway(a allocator.Address, host, asked netip.Addr) string {
 		return ""
 	}
 	subnet := netip.PrefixFrom(a.Addr, a.Bits)
-	if s.Gateway == GatewayHost {
-		for _, g := range []netip.Addr{asked, s.NodeGateway(host)} {
+	if s.options.Gateway == GatewayHost {
+		for _, g := range []netip.Addr{asked, s.options.NodeGateway(host)} {
 			if g.IsValid() && subnet.Contains(g) && g != a.Addr {
 				return g.String()
 			}
 		}
 	}
 	return a.Lease.Gateway.String()
+}
+
+// fitLengths refuses an address of ipAddr that is written with another length than its pool has.
+func (s *Service) fitLengths(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		a, bits, err := ipaddr.ParseHost(part)
+		if err != nil || bits == 0 {
+			continue
+		}
+		name, _ := s.options.Index.Pools.PoolOf(a)
+		if p, ok := s.options.Index.Pools.Get(name); ok && p.Plan.Subnet.Bits() != bits {
+			return ipam.Refuse(ipam.ReasonBadAddress, "ipAddr: %s has the length /%d, and pool %s the length /%d", a, bits, name,
+				p.Plan.Subnet.Bits()).WithHint("write %s", a)
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"mime"
 	"net/http"
 	"os"
@@ -11,9 +12,22 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
+
+// Bounds of the bodies of most requests.
+const (
+	readTime = 15 * time.Second
+	maxBody  = 64 << 10
+)
+
+// bodies reads requests out of their bodies, and notes which fields it does not know.
+type bodies struct {
+	log     *slog.Logger
+	unknown unknownFields
+}
 
 // checkType refuses a body that says to be something else than JSON in UTF-8.
 func checkType(r *http.Request) error {
@@ -70,7 +84,7 @@ func checkBody(body []byte, most int64, err error) (int, error) {
 
 // decode fills the fields of v, a pointer to a struct, from a body that is JSON. Fields that v lacks are
 // ignored and logged.
-func (s *Service) decode(r *http.Request, body []byte, v any) error {
+func (b *bodies) decode(r *http.Request, body []byte, v any) error {
 	strict := json.NewDecoder(bytes.NewReader(body))
 	strict.DisallowUnknownFields()
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && strict.Decode(v) == nil {
@@ -80,7 +94,7 @@ func (s *Service) decode(r *http.Request, body []byte, v any) error {
 	if err := unmarshal("", body, v); err != nil {
 		return err
 	}
-	s.logUnknown(r, body, v)
+	b.logUnknown(r, body, v)
 	return nil
 }
 
@@ -121,7 +135,7 @@ func jsonWord(t reflect.Type) string {
 
 // logUnknown names the fields of a body that a struct lacks: as a line of its own the first time that a
 // field is seen, later only for those who debug, because a plugin that sends it sends it always.
-func (s *Service) logUnknown(r *http.Request, body []byte, v any) {
+func (b *bodies) logUnknown(r *http.Request, body []byte, v any) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(body, &all); err != nil {
 		return // it was read before
@@ -134,9 +148,9 @@ func (s *Service) logUnknown(r *http.Request, body []byte, v any) {
 		}
 	}
 	slices.Sort(names)
-	log := s.Log.Debug
-	if s.unknown.add(names) {
-		log = s.Log.Info
+	log := b.log.Debug
+	if b.unknown.add(names) {
+		log = b.log.Info
 	}
 	log("the request has fields that are not known here; they are ignored", "fields", names, "method", r.Method, "path",
 		clip(r.URL.Path), "request_id", idOf(r))

@@ -53,3 +53,12 @@ func (envelopeCodec) refuse(w http.ResponseWriter, r *http.Request, status int, 
 		Code: codeOf(why.Reason), Message: why.Message, Reason: why.Reason, Hint: why.Hint, RequestID: idOf(r),
 	})
 }
+
+func codeOf(reason ipam.Reason) int {
+	for _, info := range ipam.ReasonTable() {
+		if info.Reason == reason {
+			return info.Code
+		}
+	}
+	return 2
+}

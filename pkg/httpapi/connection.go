@@ -47,20 +47,3 @@ func connectionOf(r *http.Request) *connection {
 	c, _ := r.Context().Value(connKey{}).(*connection)
 	return c
 }
-
-// fromReplica reports whether a request came by a connection of another replica.
-func (s *Service) fromReplica(r *http.Request) bool {
-	c := connectionOf(r)
-	if r.TLS == nil || s.IsReplica == nil || c == nil {
-		return false
-	}
-	if v := c.replica.Load(); v != nil && time.Since(v.at) < recheck {
-		return v.yes
-	}
-	v := &verdict{s.IsReplica(r.TLS), time.Now()}
-	c.replica.Store(v)
-	if v.yes {
-		c.setKnown(true)
-	}
-	return v.yes
-}

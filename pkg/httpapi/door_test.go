@@ -78,9 +78,10 @@ func TestPlainHTTP(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for plain, want := range map[bool]ipam.Reason{false: c.strict, true: c.open} {
-				f := newFixture(t)
-				f.PlainHTTP = plain
-				f.IsHost = func(a netip.Addr) bool { return a == netip.MustParseAddr("192.0.2.9") }
+				f := newFixture(t, func(o *Options) {
+					o.PlainHTTP = plain
+					o.IsHost = func(a netip.Addr) bool { return a == netip.MustParseAddr("192.0.2.9") }
+				})
 				status, got := f.from(t, c.source, false, c.method, c.path, c.body)
 				if got != want || (want == ipam.ReasonPlainHTTP) != (status == http.StatusForbidden) {
 					t.Errorf("--plain-http=%t: %d %s, want %s", plain, status, got, want)
@@ -133,9 +134,8 @@ func TestOwnMachine(t *testing.T) {
 // Galaxy's routes are not for hosts; they refuse in galaxy's manner.
 func TestPlainHTTPOfGalaxy(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.PlainHTTP = true
-	for _, op := range galaxyRoutes() {
+	f := newFixture(t, plainHTTP)
+	for _, op := range f.galaxyRoutes() {
 		if status, _ := f.from(t, "192.0.2.7:1", false, op.method, strings.Replace(op.path, "{name}", "p", 1), `{}`); status !=
 			http.StatusForbidden {
 			t.Errorf("%s %s: %d", op.method, op.path, status)
@@ -164,11 +164,9 @@ func TestToldCaller(t *testing.T) {
 // A request that says to be forwarded counts from this machine or by a connection of a replica alone.
 func TestForwardedBySomebody(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	secret := make([]byte, 32)
+	secret, replica := make([]byte, 32), false
+	f := newFixture(t, func(o *Options) { o.IsReplica = func(*tls.ConnectionState) bool { return replica } })
 	f.Peers.(*fakePeers).secrets = map[string][]byte{"there_b": secret}
-	replica := false
-	f.IsReplica = func(*tls.ConnectionState) bool { return replica }
 	for name, c := range map[string]struct {
 		source          string
 		secure, replica bool

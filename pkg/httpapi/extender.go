@@ -8,27 +8,26 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"time"
 
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// extenderRoute is one verb of a scheduler extender. Its answers are those that the scheduler knows, without the
-// envelope; what cannot be asked at all is refused with it.
-type extenderRoute struct {
+// placement is one verb of a scheduler extender. Its answers are those that the scheduler knows, without the envelope;
+// what cannot be asked at all is refused with it.
+type placement struct {
 	name string
 	// answer answers a question with what is written as JSON. A refusal with it is for metrics: no node is for the pod.
-	answer func(s *Service, ctx context.Context, q *question) (any, *ipam.Refusal, error)
+	answer func(ctx context.Context, q *question) (any, *ipam.Refusal, error)
 	// passed makes the answer to a question out of what the leader answered to its short form.
 	passed func(q *question, body []byte) (any, error)
 }
 
-func extenderRoutes() map[string]extenderRoute {
-	return map[string]extenderRoute{
-		"/v1/filter":   {"filter", (*Service).filter, passedFilter},
-		"/v1/priority": {"priority", (*Service).priority, passedPriority},
+func (s *Service) extenderRoutes() map[string]placement {
+	return map[string]placement{
+		"/v1/filter":   {"filter", s.filter, passedFilter},
+		"/v1/priority": {"priority", s.priority, passedPriority},
 	}
 }
 
@@ -61,64 +60,46 @@ func write(w io.Writer, answer any) error {
 	return err
 }
 
-// extender serves one verb. Only the leader remembers which pods were let through, so it answers where it can.
-func (s *Service) extender(op extenderRoute) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
-		limit, err := readTimeout(r)
-		ctx, cancel := context.WithTimeout(r.Context(), limit)
-		defer cancel()
-		ctx, end := s.trace(withRequestAttrs(ctx), r, op.name)
-		r = readForwarding(r).on(r.WithContext(ctx))
-		var answer any
-		var why *ipam.Refusal
-		status := http.StatusBadRequest
-		placement := route{name: op.name, access: permission{"create", placements, byLease, everywhere}}
-		if err == nil {
-			if r, err = s.admitQuestion(r, placement); err != nil {
-				status = envelopeCodec{}.status(asRefusal(err))
-			}
-		}
-		if err == nil {
-			var body []byte
-			var release func()
-			body, release, status, err = s.memory.read(w, r, maxQuestion, "")
-			defer release()
-			if err == nil {
-				answer, why, status, err = s.consult(r, op, body)
-			}
-		}
-		end(err)
-		s.Metrics.took(op.name, time.Since(began))
+// extender serves one verb. Only the leader remembers which pods were let through, so it answers where it can. Who may
+// not ask is refused before the body is read: it may be large.
+func (s *Service) extender(op placement) http.Handler {
+	asked := route{name: op.name, access: permission{"create", placements, byLease, everywhere}}
+	return through(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, why, status, err := s.consult(w, r, op)
 		if err != nil {
-			s.refuse(w, r, op.name, status, asRefusal(err), envelopeCodec{})
+			s.refusals.answerWith(w, r, status, err)
 			return
 		}
 		var reason ipam.Reason
 		if why != nil {
 			reason = why.Reason
 		}
-		s.Metrics.count(op.name, reason)
+		s.ended(r, reason)
 		w.Header().Set("Content-Type", "application/json")
 		_ = write(w, answer) // the client may have gone
-	})
+	}), s.begin(asked, questionCodec{}), s.callers.greet, s.callers.identify)
 }
 
-// admitQuestion finds out who asks, and refuses who may not, before the body is read: it may be large.
-func (s *Service) admitQuestion(r *http.Request, placement route) (*http.Request, error) {
-	if err := s.greet(r, placement); err != nil {
-		return r, err
+// questionCodec is the codec of questions. What is wrong with one before its body has a status that schedulers show.
+type questionCodec struct{ envelopeCodec }
+
+func (questionCodec) status(why *ipam.Refusal) int {
+	if why.Reason == ipam.ReasonBadRequest {
+		return http.StatusBadRequest
 	}
-	r, err := s.identify(r, placement, nil)
-	audit(r)
-	return r, err
+	return envelopeCodec{}.status(why)
 }
 
-// consult gets the answer from the leader, or from this replica. The status goes with the error.
+// consult reads a question and gets the answer from the leader, or from this replica. The status goes with the error.
 func (s *Service) consult(
-	r *http.Request, op extenderRoute, body []byte,
+	w http.ResponseWriter, r *http.Request, op placement,
 ) (answer any, why *ipam.Refusal, status int, err error) {
-	leave, err := s.memory.enter(r.Context(), body)
+	body, release, status, err := s.limits.memory.read(w, r, maxQuestion, "")
+	defer release()
+	if err != nil {
+		return nil, nil, status, err
+	}
+	leave, err := s.limits.memory.enter(r.Context(), body)
 	if err != nil {
 		return nil, nil, http.StatusServiceUnavailable, err
 	}
@@ -127,23 +108,22 @@ func (s *Service) consult(
 	if err != nil {
 		return nil, nil, http.StatusBadRequest, err
 	}
-	if err := s.Ready(); err != nil {
-		return nil, nil, http.StatusServiceUnavailable, ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).
-			WithHint("ask again")
+	if err := s.ready(); err != nil {
+		return nil, nil, http.StatusServiceUnavailable, err
 	}
-	if r, err = s.arrive(r, body); err != nil {
+	if err := s.callers.checkArrival(r, body); err != nil {
 		return nil, nil, envelopeCodec{}.status(asRefusal(err)), err
 	}
 	// nothing is written for a question
-	if reply, _ := s.Forwarder.forward(r, q.short()); reply != nil && reply.status == http.StatusOK {
+	if reply, _ := s.options.Forwarder.forward(r, q.short()); reply != nil && reply.status == http.StatusOK {
 		if answer, err := op.passed(q, reply.body); err == nil {
 			return answer, nil, http.StatusOK, nil
 		}
 	}
-	_, _, err = s.decide(r, route{name: op.name, handle: func(s *Service, r *http.Request, _ []byte) (any, string, error) {
-		answer, why, err = op.answer(s, r.Context(), q)
-		return nil, "", err
-	}}, nil)
+	err = decide(s.options.Log, r, func() (err error) {
+		answer, why, err = op.answer(r.Context(), q)
+		return err
+	})
 	if err != nil {
 		return nil, nil, envelopeCodec{}.status(asRefusal(err)), err
 	}
@@ -153,7 +133,7 @@ func (s *Service) consult(
 // filter returns which nodes are for a pod. What keeps it from knowing is an error of the answer, which the scheduler
 // writes into its event.
 func (s *Service) filter(ctx context.Context, q *question) (any, *ipam.Refusal, error) {
-	v, err := s.Scheduling.Filter(ctx, q.pod, q.names)
+	v, err := s.options.Scheduling.Filter(ctx, q.pod, q.names)
 	if err != nil {
 		refusal, ok := errors.AsType[*ipam.Refusal](err)
 		if !ok {
@@ -161,8 +141,8 @@ func (s *Service) filter(ctx context.Context, q *question) (any, *ipam.Refusal, 
 		}
 		return extenderv1.ExtenderFilterResult{Error: refusal.Error()}, refusal, nil
 	}
-	if v.Refusal != nil && s.Refused != nil {
-		s.Refused(v.Request, v.Refusal)
+	if v.Refusal != nil && s.options.Refused != nil {
+		s.options.Refused(v.Request, v.Refusal)
 	}
 	return q.filtered(extenderv1.ExtenderFilterResult{NodeNames: &v.Pass, FailedNodes: v.Failed}), v.Refusal, nil
 }
@@ -206,7 +186,7 @@ func passedPriority(_ *question, body []byte) (any, error) {
 
 // priority scores nodes.
 func (s *Service) priority(ctx context.Context, q *question) (any, *ipam.Refusal, error) {
-	scores, err := s.Scheduling.Scores(ctx, q.pod, q.names)
+	scores, err := s.options.Scheduling.Scores(ctx, q.pod, q.names)
 	if err != nil {
 		if _, ok := errors.AsType[*ipam.Refusal](err); !ok {
 			err = ipam.Refuse(ipam.ReasonUnavailable, "%v", err).WithHint("ask again")

@@ -49,18 +49,15 @@ func (p *allPods) FindLive(ctx context.Context, namespace, name, uid string) (wo
 }
 
 // judged is a fixture that places pods: so many addresses for node-0 and on, none for other-0 and on.
-func judged(t *testing.T, addresses int) (*fixture, *allPods) {
+func judged(t *testing.T, addresses int, change ...func(*Options)) (*fixture, *allPods) {
 	t.Helper()
-	f, pods := newFixture(t), &allPods{}
+	pods := &allPods{}
 	plan, err := ipam.NewPlan(ipam.PlanSpec{
 		Net: "10.0.0.0", Mask: 16, Gateway: "10.0.0.1", Available: []string{fmt.Sprintf("10.0.1.0-10.0.1.%d", addresses-1)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Index.SetPool(ipam.Pool{
-		Name: "a", Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix("192.0.0.0/16"): {}},
-	})
 	addr := func(name string) []netip.Addr {
 		kind, number, _ := strings.Cut(name, "-")
 		var n int
@@ -69,7 +66,12 @@ func judged(t *testing.T, addresses int) (*fixture, *allPods) {
 		}
 		return []netip.Addr{netip.AddrFrom4([4]byte{map[string]byte{"node": 192}[kind], 0, byte(n >> 8), byte(n)})}
 	}
-	f.Scheduling = scheduling.New(f.Index, pods, pods, addr, time.Now, scheduling.Resources{eniIP})
+	f := newFixture(t, append(change, func(o *Options) {
+		o.Scheduling = scheduling.New(o.Index, pods, pods, addr, time.Now, scheduling.Resources{eniIP})
+	})...)
+	f.Index.Pools.SetPool(ipam.Pool{
+		Name: "a", Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix("192.0.0.0/16"): {}},
+	})
 	return f, pods
 }
 
@@ -99,7 +101,8 @@ func byName(pod string, nodes ...string) extenderv1.ExtenderArgs {
 }
 
 func TestExtender(t *testing.T) {
-	f, pods := judged(t, 2)
+	var notYet error
+	f, pods := judged(t, 2, func(o *Options) { o.Ready = func() error { return notYet } })
 	var got extenderv1.ExtenderFilterResult
 	f.post(t, "/v1/filter", byName("p", "node-1", "other-1", "ghost"), &got)
 	want := extenderv1.ExtenderFilterResult{
@@ -148,7 +151,7 @@ func TestExtender(t *testing.T) {
 		e.Message != "the API server is away" {
 		t.Errorf("%d %+v", status, e)
 	}
-	f.Ready = func() error { return errors.New("the list of Pods has not come") }
+	notYet = errors.New("the list of Pods has not come")
 	if status := f.post(t, "/v1/filter", byName("p", "node-1"), &e); status != http.StatusServiceUnavailable {
 		t.Errorf("%d %+v", status, e)
 	}
@@ -172,14 +175,14 @@ func TestExtenderBadInput(t *testing.T) {
 		`{"Pod":{},"Nodes":{"items":[{"metadata":"x"}]}}`:                                         "Nodes.items[0] is no node: field metadata must be an object, not a JSON string",
 		`{"Pod":{"spec":{"containers":[{"resources":{"requests":{"a/b":"x"}}}]}},"NodeNames":[]}`: "the body cannot be read: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
 	} {
-		for path := range extenderRoutes() {
+		for path := range f.extenderRoutes() {
 			status, e := f.do(t, http.MethodPost, path, body)
 			if status != http.StatusBadRequest || e.Message != want || e.Result || e.Code != 1 {
 				t.Errorf("POST %s %s: %d %+v, want %s", path, body, status, e, want)
 			}
 		}
 	}
-	for path := range extenderRoutes() {
+	for path := range f.extenderRoutes() {
 		if status, e := f.do(t, http.MethodGet, path, ""); status != http.StatusMethodNotAllowed ||
 			e.Message != "method GET is not allowed here: use POST" {
 			t.Errorf("GET %s: %d %+v", path, status, e)

@@ -16,9 +16,10 @@ func (s *Service) alsoRelease(ctx context.Context, in wire.ReleaseRequest) {
 	if !failpoint.Broken("name") {
 		return
 	}
-	for _, l := range s.Index.Find(func(l lease.Lease) bool {
+	for _, l := range s.options.Index.Leases.Find(func(l lease.Lease) bool {
 		return l.State == lease.Active && l.Namespace == in.PodNamespace && l.PodName == in.PodName
 	}) {
-		_, _, _ = s.Allocator.ReleaseAddress(ctx, l.Addr, l.ContainerID, "", nil) // the DEL itself says what went wrong
+		// the DEL itself says what went wrong
+		_, _, _ = s.options.Allocator.ReleaseAddress(ctx, l.Addr, l.ContainerID, "", nil)
 	}
 }

@@ -111,22 +111,6 @@ func parseAddresses(s string) ([]netip.Addr, error) {
 	return out, nil
 }
 
-// fitLengths refuses an address of ipAddr that is written with another length than its pool has.
-func (s *Service) fitLengths(text string) error {
-	for part := range strings.SplitSeq(text, ",") {
-		a, bits, err := ipaddr.ParseHost(part)
-		if err != nil || bits == 0 {
-			continue
-		}
-		name, _ := s.Index.PoolOf(a)
-		if p, ok := s.Index.Pool(name); ok && p.Plan.Subnet.Bits() != bits {
-			return ipam.Refuse(ipam.ReasonBadAddress, "ipAddr: %s has the length /%d, and pool %s the length /%d", a, bits, name,
-				p.Plan.Subnet.Bits()).WithHint("write %s", a)
-		}
-	}
-	return nil
-}
-
 // parseFamilies reads ipFamilyPolicy and ipFamilies, and compares them with the addresses asked for.
 func parseFamilies(policy string, names []string, addrs []netip.Addr) (f ipam.Families, err error) {
 	if f.Policy, err = ipam.ParseFamilyPolicy(policy); err != nil {

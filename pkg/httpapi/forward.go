@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -40,6 +41,8 @@ const (
 	// maxForwardedBack of them are for requests that give addresses back, and the others for the rest: an ADD may wait at
 	// the leader for the very address that a DEL behind it frees. As many keep a leader busy with writes.
 	maxForwardedBack = 128
+	// idleTime is how long a connection that nobody uses is kept here.
+	idleTime = 2 * time.Minute
 	// maxReply bounds what is read of a leader's answer: the release of a host with a full pool has some megabytes.
 	maxReply = 32 << 20
 )
@@ -228,6 +231,29 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	return nil, nil
 }
 
+// leaderFirst returns the middleware by which the leader answers the operations that followers forward. The leader counts
+// and logs what it has answered.
+func (f *Forwarder) leaderFirst(refusals *refusals) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			c := callOf(r)
+			if !c.route.forward {
+				next.ServeHTTP(w, r)
+				return
+			}
+			switch answer, err := f.forward(r, c.body); {
+			case err != nil:
+				refusals.answer(w, r, err)
+			case answer != nil:
+				answer.passOn(w)
+				c.end(nil)
+			default:
+				next.ServeHTTP(w, r)
+			}
+		})
+	}
+}
+
 // enter waits for one of the connections to the leader that its kind of request has, as a write waits for its turn.
 func (f *Forwarder) enter(r *http.Request) (leave func(), err error) {
 	class := limiter.Take
@@ -361,5 +387,15 @@ func (f *Forwarder) Run(ctx context.Context) error {
 				f.silent.CompareAndSwap(silent, nil)
 			}
 		}
+	}
+}
+
+// prove adds the proof of who forwards it to a request to the leader. A leader of a release without keys asks for no
+// proof.
+func (f *Forwarder) prove(out *http.Request, leader Leader, body []byte) {
+	if secret := f.peers.Secret(leader.ID()); secret != nil {
+		from := out.Header.Get(headerForwarded)
+		out.Header.Set(headerProof, prove(secret, from, leader.ID(), out.Method, out.URL.RequestURI(), out.Header,
+			sha256.Sum256(body)))
 	}
 }

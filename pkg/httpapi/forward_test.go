@@ -225,7 +225,7 @@ func TestReleasePassesWhatWaitsForIt(t *testing.T) {
 func TestRefusalOfAnOverloadedLeaderIsPassedOn(t *testing.T) {
 	t.Parallel()
 	refusal := ipam.Refuse(ipam.ReasonOverloaded, "too much")
-	leader := &Service{Metrics: NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler)}
+	leader := newRefusals(slog.New(slog.DiscardHandler), NewMetrics(prometheus.NewRegistry()), nil)
 	_, f := newStorm(t, func(w http.ResponseWriter, r *http.Request) {
 		leader.refuse(w, r, "allocate", envelopeCodec{}.status(refusal), refusal, envelopeCodec{})
 	})

@@ -1,11 +1,8 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
-	"net/netip"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
@@ -53,61 +50,12 @@ func (f forwarding) reader() ipam.Reader {
 	return ipam.Reader{Hosts: f.by.Hosts, Namespace: f.namespace}
 }
 
-// Caller is who sends a request.
-type Caller struct {
-	// Name is for the log and the history of addresses.
-	Name string
-	// Hosts are those that the caller acts for; nil for all.
-	Hosts []netip.Addr
-}
-
 // author returns who changes something, and from where, for the history of addresses.
 func (f forwarding) author() string {
 	if f.by.Name == "" {
 		return "HTTP from " + f.caller
 	}
 	return f.by.Name + " from " + f.caller
-}
-
-// writeTo writes a caller into the headers of a request to another replica.
-func (c Caller) writeTo(h http.Header) {
-	if c.Name != "" {
-		h.Set(headerUser, c.Name)
-	}
-	if c.Hosts == nil {
-		return
-	}
-	hosts := make([]string, 0, len(c.Hosts))
-	for _, host := range c.Hosts {
-		hosts = append(hosts, host.String())
-	}
-	h.Set(headerHosts, strings.Join(hosts, ","))
-}
-
-// toldCaller reads the caller that another replica has told of. What cannot be read is no host.
-func toldCaller(h http.Header) Caller {
-	c := Caller{Name: h.Get(headerUser)}
-	if _, restricted := h[headerHosts]; !restricted {
-		return c
-	}
-	c.Hosts = []netip.Addr{}
-	for host := range strings.SplitSeq(h.Get(headerHosts), ",") {
-		if a, err := netip.ParseAddr(host); err == nil {
-			c.Hosts = append(c.Hosts, a)
-		}
-	}
-	return c
-}
-
-type forwardingKey struct{}
-
-func forwardingOf(r *http.Request) forwarding {
-	f, _ := r.Context().Value(forwardingKey{}).(forwarding)
-	return f
-}
-
-func (f forwarding) on(r *http.Request) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), forwardingKey{}, f))
 }
 
 // readForwarding returns what is known of a request before its body. What other replicas say of it has to be proven

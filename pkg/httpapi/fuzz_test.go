@@ -23,7 +23,7 @@ func FuzzBody(f *testing.F) {
 	} {
 		f.Add([]byte(body))
 	}
-	s := &Service{Log: slog.New(slog.DiscardHandler)}
+	s := &bodies{log: slog.New(slog.DiscardHandler)}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := localRequest(http.MethodPost, wire.Prefix, nil)
 		refused := func(err error) bool {
@@ -93,7 +93,8 @@ func FuzzHeaders(f *testing.F) {
 			t.Errorf("%q: %s, %v", timeout, limit, err)
 		}
 		began := b.Leases.Now()
-		r, err := b.arrive(readForwarding(r).on(r), nil)
+		r = asCall(r)
+		err := b.callers.checkArrival(r, nil)
 		if (err == nil) != (forwarded == "") {
 			t.Errorf("forwarded by %q: %v", forwarded, err)
 		}
@@ -116,7 +117,7 @@ func FuzzSubject(f *testing.F) {
 	} {
 		f.Add([]byte(body))
 	}
-	s := &Service{Log: slog.New(slog.DiscardHandler)}
+	s := &bodies{log: slog.New(slog.DiscardHandler)}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := localRequest(http.MethodPost, wire.Prefix, nil)
 		if status, err := checkBody(body, maxBody, nil); err != nil || status != http.StatusOK {

@@ -10,32 +10,29 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// galaxyRelease is galaxy's operation that releases addresses.
-const galaxyRelease = "releaseIPs"
-
 // galaxyRoutes returns the routes of galaxy-ipam. The leader answers all: it alone has seen for how long pods are gone,
 // by which a list says what is releasable and a release is decided.
-func galaxyRoutes() []route {
+func (s *Service) galaxyRoutes() []route {
 	return []route{
 		{
 			http.MethodGet, "/v1/ip", "listIPs", galaxyrest.Parameters(), false, true,
-			permission{"list", allocations, byNobody, everywhere}, galaxyrest.Rows, (*Service).listIPs, nil,
+			permission{"list", allocations, byNobody, everywhere}, galaxyrest.Rows, s.listIPs, nil,
 		},
 		{
 			http.MethodPost, "/v1/ip", galaxyRelease, nil, true, true,
-			permission{"delete", allocations, byNobody, everywhere}, nil, (*Service).releaseIPs, nil,
+			permission{"delete", allocations, byNobody, everywhere}, nil, s.releaseIPs, nil,
 		},
 		{
 			http.MethodGet, "/v1/pool/{name}", "getSharedPool", nil, false, true,
-			permission{"get", claims, byNobody, ofController}, nil, (*Service).getSharedPool, nil,
+			permission{"get", claims, byNobody, ofController}, nil, s.getSharedPool, nil,
 		},
 		{
 			http.MethodDelete, "/v1/pool/{name}", "deleteSharedPool", nil, false, true,
-			permission{"delete", claims, byNobody, ofController}, nil, (*Service).deleteSharedPool, nil,
+			permission{"delete", claims, byNobody, ofController}, nil, s.deleteSharedPool, nil,
 		},
 		{
 			http.MethodPost, "/v1/pool", "setSharedPool", nil, true, true,
-			permission{"update", claims, byNobody, ofController}, nil, (*Service).setSharedPool, nil,
+			permission{"update", claims, byNobody, ofController}, nil, s.setSharedPool, nil,
 		},
 	}
 }
@@ -88,7 +85,7 @@ func respondIndented(w http.ResponseWriter, status int, v any) {
 }
 
 func (s *Service) listIPs(r *http.Request, _ []byte) (any, string, error) {
-	out, err := s.Galaxy.ListIPs(r.Context(), r.URL.RawQuery)
+	out, err := s.options.Galaxy.ListIPs(r.Context(), r.URL.RawQuery)
 	return out, "", err
 }
 
@@ -98,22 +95,22 @@ func (s *Service) releaseIPs(r *http.Request, body []byte) (any, string, error) 
 			maxGalaxyItems)
 	}
 	var in galaxyrest.ReleaseIPRequest
-	if err := s.decode(r, body, &in); err != nil {
+	if err := s.bodies.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
-	out, released, err := s.Galaxy.ReleaseIPs(r.Context(), in,
+	out, released, err := s.options.Galaxy.ReleaseIPs(r.Context(), in,
 		lease.Change{Verb: lease.VerbRelease, By: forwardingOf(r).author()})
 	s.logReleased(r, released)
 	return out, "", err
 }
 
 func (s *Service) getSharedPool(r *http.Request, _ []byte) (any, string, error) {
-	out, err := s.Galaxy.GetPool(r.Context(), r.PathValue("name"))
+	out, err := s.options.Galaxy.GetPool(r.Context(), r.PathValue("name"))
 	return out, "", err
 }
 
 func (s *Service) deleteSharedPool(r *http.Request, _ []byte) (any, string, error) {
-	out, err := s.Galaxy.DeletePool(r.Context(), r.PathValue("name"))
+	out, err := s.options.Galaxy.DeletePool(r.Context(), r.PathValue("name"))
 	if err == nil {
 		s.logDone(r, "a shared pool was deleted; it keeps its addresses", slog.String("shared_pool", r.PathValue("name")))
 	}
@@ -122,10 +119,10 @@ func (s *Service) deleteSharedPool(r *http.Request, _ []byte) (any, string, erro
 
 func (s *Service) setSharedPool(r *http.Request, body []byte) (any, string, error) {
 	var in galaxyrest.SetPoolRequest
-	if err := s.decode(r, body, &in); err != nil {
+	if err := s.bodies.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
-	out, short, err := s.Galaxy.SetPool(r.Context(), in)
+	out, short, err := s.options.Galaxy.SetPool(r.Context(), in)
 	if err == nil {
 		attrs := []slog.Attr{
 			slog.String("shared_pool", in.Name), slog.Int("size", *in.Size), slog.Int("has", out.RealPoolSize),

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -14,14 +13,6 @@ import (
 
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 )
-
-// galaxyBench is a service whose galaxy has an empty index.
-func galaxyBench(t *testing.T) *fixture {
-	t.Helper()
-	f := newFixture(t)
-	f.Galaxy = &galaxyrest.Service{Index: f.Index}
-	return f
-}
 
 func (f *fixture) ask(method, path, body string, headers ...string) (int, string) {
 	w, r := httptest.NewRecorder(), localRequest(method, path, strings.NewReader(body))
@@ -34,7 +25,7 @@ func (f *fixture) ask(method, path, body string, headers ...string) (int, string
 
 // What is wrong about a request is said as galaxy says it: the status, and a message.
 func TestGalaxyRefuses(t *testing.T) {
-	f := galaxyBench(t)
+	f := newFixture(t)
 	large := `{"ips":[{"ip":"` + strings.Repeat("1", maxGalaxyBody) + `"}]}`
 	for _, c := range []struct {
 		method, path, body string
@@ -69,7 +60,7 @@ func TestGalaxyRefuses(t *testing.T) {
 		!strings.Contains(text, `"code": 400`) {
 		t.Errorf("%d %s", status, text)
 	}
-	f.Ready = func() error { return errors.New("the lists have not come") }
+	f = newFixture(t, notReady)
 	if status, text := f.ask("GET", "/v1/ip", ""); status != http.StatusServiceUnavailable ||
 		text != "{\n \"code\": 503,\n \"message\": \"not ready: the lists have not come\"\n}\n" {
 		t.Errorf("%d %s", status, text)
@@ -78,7 +69,7 @@ func TestGalaxyRefuses(t *testing.T) {
 
 // What does nothing is answered as galaxy does, in its lines, also with parameters that mean nothing.
 func TestGalaxyAnswers(t *testing.T) {
-	f := galaxyBench(t)
+	f := newFixture(t)
 	const empty = `{
  "last": true,
  "totalElements": 0,
@@ -109,7 +100,7 @@ func TestGalaxyAnswers(t *testing.T) {
 // TestGalaxyBodies: a body that is short in JSON and long in memory is refused before anything is made of it, and one
 // that is announced and does not come takes no room from others.
 func TestGalaxyBodies(t *testing.T) {
-	f := galaxyBench(t)
+	f := newFixture(t)
 	body := `{"ips":[` + strings.TrimSuffix(strings.Repeat("{},", maxGalaxyBody/4), ",") + `]}`
 	const most = 4 * maxGalaxyBody
 	var before, after runtime.MemStats
@@ -126,7 +117,7 @@ func TestGalaxyBodies(t *testing.T) {
 	if took > most {
 		t.Errorf("a body of %d bytes takes %d", len(body), took)
 	}
-	if !f.memory.arriving.large.TryAcquire(arrivingLarge) {
+	if !f.limits.memory.arriving.large.TryAcquire(arrivingLarge) {
 		t.Error("the room has not come back")
 	}
 	if status, text := f.ask("POST", "/v1/ip", body); status != http.StatusServiceUnavailable {
@@ -136,7 +127,7 @@ func TestGalaxyBodies(t *testing.T) {
 
 // TestGalaxyForwards: the leader answers, which alone knows for how long pods are gone.
 func TestGalaxyForwards(t *testing.T) {
-	for _, r := range galaxyRoutes() {
+	for _, r := range (&Service{}).galaxyRoutes() {
 		if !r.forward {
 			t.Errorf("%s %s is answered by whoever is asked", r.method, r.path)
 		}
@@ -146,8 +137,7 @@ func TestGalaxyForwards(t *testing.T) {
 // The document of the API names the server as its reader reached it.
 func TestSwaggerNamesTheServer(t *testing.T) {
 	t.Parallel()
-	f := galaxyBench(t)
-	f.PlainHTTP = true // the name is none of this machine
+	f := newFixture(t, plainHTTP) // the name is none of this machine
 	for want, state := range map[string]*tls.ConnectionState{
 		"http://ipam.example:8090": nil, "https://ipam.example:8090": {},
 	} {

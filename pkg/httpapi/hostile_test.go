@@ -53,7 +53,7 @@ func malformedBodies() []string {
 // TestMalformedRequests: whatever is wrong with a request, on whatever route, it is answered, with the envelope or
 // galaxy's, a status that the documents name, and a reason that they explain.
 func TestMalformedRequests(t *testing.T) {
-	f := galaxyBench(t)
+	f := newFixture(t)
 	var reasons []ipam.Reason
 	for _, info := range ipam.ReasonTable() {
 		reasons = append(reasons, info.Reason)
@@ -91,7 +91,7 @@ func TestMalformedRequests(t *testing.T) {
 		}
 	}
 	bodies := []string{"/v1/filter", "/v1/priority"}
-	for _, op := range slices.Concat(routes(), galaxyRoutes()) {
+	for _, op := range slices.Concat(f.routes(), f.galaxyRoutes()) {
 		if op.hasBody {
 			bodies = append(bodies, op.path)
 		}

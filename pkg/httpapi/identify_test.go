@@ -21,8 +21,8 @@ import (
 type questions struct {
 	user    access.User
 	unknown bool
-	// recalls: what RBAC says is remembered.
-	recalls bool
+	// recalls: what RBAC says is remembered. allows: it says yes.
+	recalls, allows bool
 
 	mu    sync.Mutex
 	asked []access.Question
@@ -43,6 +43,9 @@ func (g *questions) Allow(_ context.Context, _ access.User, q access.Question) e
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked = append(g.asked, q)
+	if g.allows {
+		return nil
+	}
 	return ipam.Refuse(ipam.ReasonNotPermitted, "no")
 }
 
@@ -75,8 +78,7 @@ func TestNamespaceOfQuestions(t *testing.T) {
 		},
 	} {
 		g := &questions{user: access.User{Username: "tenant"}}
-		f := newFixture(t)
-		f.Gate = g
+		f := newFixture(t, knows(g))
 		if status, _ := f.from(t, "192.0.2.7:1", true, c.method, c.path, c.body); status != http.StatusForbidden {
 			t.Errorf("%s: %d", name, status)
 		}
@@ -91,8 +93,7 @@ func TestNamesThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{`a\nb`, "UPPER", strings.Repeat("a", 64), "a/b", `\u0000`} {
 		g := &questions{user: access.User{Username: "tenant"}}
-		f := newFixture(t)
-		f.Gate = g
+		f := newFixture(t, knows(g))
 		_, reason := f.from(t, "192.0.2.7:1", true, "DELETE", prefixOf(""), `{"host":"10.0.0.1","podNamespace":"`+name+`"}`)
 		if len(g.asked) > 0 || reason != ipam.ReasonBadRequest {
 			t.Errorf("%q: %s, RBAC is asked %+v", name, reason, g.asked)
@@ -104,8 +105,7 @@ func TestNamesThatAreNone(t *testing.T) {
 func TestNodeWithoutName(t *testing.T) {
 	t.Parallel()
 	g := &questions{user: access.User{Username: "system:node:", Groups: []string{"system:nodes"}}}
-	f := newFixture(t)
-	f.Gate, f.HostsOf = g, func(string) []netip.Addr { return nil }
+	f := newFixture(t, knows(g), func(o *Options) { o.HostsOf = func(string) []netip.Addr { return nil } })
 	_, reason := f.from(t, "192.0.2.7:1", true, "POST", prefixOf(""), `{"host":"10.0.0.1","podNamespace":"a"}`)
 	if reason != ipam.ReasonNotPermitted || len(g.asked) > 0 {
 		t.Errorf("%s, RBAC is asked %+v", reason, g.asked)
@@ -124,8 +124,7 @@ func (u untouched) Read([]byte) (int, error) {
 func TestBodiesOfStrangers(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{prefixOf(""), prefixOf("/gc"), "/v1/ip", "/v1/filter"} {
-		f := newFixture(t)
-		f.Gate = &questions{unknown: true}
+		f := newFixture(t, knows(&questions{unknown: true}))
 		r := localRequest("POST", path, io.NopCloser(untouched{t}))
 		r.RemoteAddr, r.TLS = "192.0.2.7:1", &tls.ConnectionState{}
 		w := httptest.NewRecorder()
@@ -134,8 +133,7 @@ func TestBodiesOfStrangers(t *testing.T) {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
-	f := newFixture(t)
-	f.Gate = &questions{user: access.User{Username: "nobody"}}
+	f := newFixture(t, knows(&questions{user: access.User{Username: "nobody"}}))
 	r := localRequest("POST", "/v1/filter", io.NopCloser(untouched{t}))
 	r.RemoteAddr, r.TLS = "192.0.2.7:1", &tls.ConnectionState{}
 	w := httptest.NewRecorder()
@@ -156,8 +154,7 @@ func (*silent) Identify(*http.Request) (access.User, error) {
 // Who a caller is cannot be found out: he is to come again, in each API.
 func TestNobodySaysWhoCalls(t *testing.T) {
 	t.Parallel()
-	f := galaxyBench(t)
-	f.Gate = &silent{}
+	f := newFixture(t, knows(&silent{}))
 	for _, c := range []struct{ method, path, body string }{
 		{"DELETE", prefixOf(""), `{}`}, {"POST", "/v1/ip", `{"ips":[]}`}, {"GET", "/v1/pool/p", ""},
 		{"POST", "/v1/filter", `{"Pod":{},"NodeNames":[]}`},

@@ -80,7 +80,7 @@ func (s *Service) page(r *http.Request, f ipam.Filter) (out wire.LeaseList, err 
 		}
 	}
 	f.OnHosts = forwardingOf(r).by.Hosts
-	leases, total, more := s.Index.Page(f, after, limit)
+	leases, total, more := s.options.Index.Leases.Page(f, after, limit)
 	out = wire.LeaseList{Items: make([]wire.Lease, 0, len(leases)), Total: total}
 	for _, l := range leases {
 		out.Items = append(out.Items, wireLease(l))
@@ -113,7 +113,7 @@ func (s *Service) inspectHost(r *http.Request, _ []byte) (any, string, error) {
 func (s *Service) inspectPool(r *http.Request, _ []byte) (any, string, error) {
 	name := r.PathValue("pool")
 	out, err := s.page(r, ipam.Filter{Pool: name})
-	if _, ok := s.Index.Pool(name); err == nil && !ok && out.Total == 0 {
+	if _, ok := s.options.Index.Pools.Get(name); err == nil && !ok && out.Total == 0 {
 		err = ipam.RefuseFacts(ipam.ReasonNotFound, explain.Facts{Kind: explain.NoSuchPool, Pool: clip(name)})
 	}
 	return out, "", err
@@ -124,15 +124,15 @@ func (s *Service) inspectAddress(r *http.Request, _ []byte) (any, string, error)
 	if err != nil {
 		return nil, "", err
 	}
-	l, ok := s.Index.Get(addr)
+	l, ok := s.options.Index.Leases.Get(addr)
 	if ok {
 		return wireLease(l), "", nil
 	}
-	name, ok := s.Index.PoolOf(addr)
+	name, ok := s.options.Index.Pools.PoolOf(addr)
 	if !ok {
 		return nil, "", ipam.RefuseFacts(ipam.ReasonAddressNotInPool,
 			explain.Facts{Kind: explain.AddressInNoPool, Address: addr})
 	}
-	p, _ := s.Index.Pool(name)
+	p, _ := s.options.Index.Pools.Get(name)
 	return wireLease(lease.Lease{Addr: addr, Params: p.Params()}), "", nil
 }

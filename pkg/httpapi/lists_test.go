@@ -36,10 +36,10 @@ func (n narrow) Accept() (net.Conn, error) {
 // listed is a service on a port, with so many leases.
 func listed(t *testing.T, leases int) (f *fixture, addr string) {
 	t.Helper()
-	f = galaxyBench(t)
+	f = newFixture(t)
 	a := netip.MustParseAddr("10.0.0.0")
 	for i := range leases {
-		f.Index.Watched(lease.Lease{Addr: a, Version: uint64(i + 1), Params: lease.Params{Pool: "p", Bits: 8},
+		f.Index.Feed.Watched(lease.Lease{Addr: a, Version: uint64(i + 1), Params: lease.Params{Pool: "p", Bits: 8},
 			State: lease.Active, Holder: lease.Holder{
 				Owner: strings.Repeat("x", 200) + strconv.Itoa(i), ContainerID: fmt.Sprintf("%0256x", i),
 			}})
@@ -50,7 +50,6 @@ func listed(t *testing.T, leases int) (f *fixture, addr string) {
 		t.Fatal(err)
 	}
 	server := f.Server()
-	server.Handler = f.handler // that of b has the bounds
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(narrow{l}) }()
 	t.Cleanup(func() {
@@ -80,7 +79,7 @@ func (l *lists) idle(t *testing.T) {
 func TestListsToSlowReaders(t *testing.T) {
 	takesLong(t)
 	f, addr := listed(t, 65536)
-	page, _, _ := f.Index.Page(ipam.Filter{}, netip.Addr{}, maxPage)
+	page, _, _ := f.Index.Leases.Page(ipam.Filter{}, netip.Addr{}, maxPage)
 	rows := make([]wire.Lease, len(page))
 	for i, l := range page {
 		rows[i] = wireLease(l)
@@ -133,7 +132,7 @@ func TestListsToSlowReaders(t *testing.T) {
 	for _, c := range conns {
 		_ = c.Close()
 	}
-	f.lists.idle(t)
+	f.limits.lists.idle(t)
 }
 
 // TestManyLists: of many lists at once one is made at a time, each gets an answer or hears when to come again, and a
@@ -150,7 +149,7 @@ func TestManyLists(t *testing.T) {
 			case <-ended:
 				return
 			default:
-				taken, _ := f.lists.turns.Busy()
+				taken, _ := f.limits.lists.turns.Busy()
 				most.Store(max(most.Load(), int64(taken)))
 			}
 		}
@@ -187,7 +186,7 @@ func TestManyLists(t *testing.T) {
 		t.Errorf("%d lists were answered and %d refused, of which %d were made at the same time", done.Load(), refused.Load(),
 			most.Load())
 	}
-	f.lists.idle(t)
+	f.limits.lists.idle(t)
 }
 
 // TestRoomOfARow: the text of no row is longer than the room that is reserved for it, with each field as long as the

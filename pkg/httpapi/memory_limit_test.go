@@ -180,7 +180,7 @@ func TestSmallQuestionsPass(t *testing.T) {
 
 func (f *fixture) roomIsBack(t *testing.T) {
 	t.Helper()
-	a, d := f.memory.arriving, f.memory.deciding
+	a, d := f.limits.memory.arriving, f.limits.memory.deciding
 	if !a.small.TryAcquire(arrivingSmall) || !a.large.TryAcquire(arrivingLarge) || !d.small.TryAcquire(maxSmall) ||
 		!d.large.TryAcquire(maxLarge) {
 		t.Error("the room has not come back")

@@ -23,7 +23,7 @@ func (attachmentsCodec) maxBody() int64 { return maxAttachmentsBody }
 
 func (s *Service) collectNetwork(r *http.Request, body []byte) (any, string, error) {
 	var in wire.GCRequest
-	if err := s.decode(r, body, &in); err != nil {
+	if err := s.bodies.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
 	addAttrs(r.Context(), slog.String("host", clip(in.Host)), slog.String("cni_network", clip(in.CNINetwork)))
@@ -32,7 +32,7 @@ func (s *Service) collectNetwork(r *http.Request, body []byte) (any, string, err
 		return nil, "", err
 	}
 	request.ArrivedAt = forwardingOf(r).arrived
-	done, err := s.Allocator.CollectNetwork(r.Context(), request)
+	done, err := s.options.Allocator.CollectNetwork(r.Context(), request)
 	s.logReleased(r, done.Released)
 	s.unlisted(r, done)
 	switch {
@@ -64,7 +64,7 @@ func (s *Service) unlisted(r *http.Request, done allocator.NetworkCollected) {
 		{outcomeWaiting, "a garbage collection's list lacks pods that are gone and may still end: they are collected later",
 			done.Waiting},
 	} {
-		s.Metrics.unlisted.WithLabelValues(of.outcome).Add(float64(len(of.leases)))
+		s.options.Metrics.unlisted.WithLabelValues(of.outcome).Add(float64(len(of.leases)))
 		if n := len(of.leases); n > 0 && of.message != "" {
 			s.logDone(r, of.message, slog.Int("count", n), slog.Any("addresses", names(of.leases[:min(n, maxNamed)])))
 		}
@@ -135,7 +135,7 @@ func (s *Service) reportConflict(r *http.Request, body []byte) (any, string, err
 		return nil, "", err
 	}
 	var in wire.ConflictRequest
-	if err := s.decode(r, body, &in); err != nil {
+	if err := s.bodies.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
 	addHolderAttrs(r.Context(), "", in.ContainerID, "", "", "")
@@ -145,11 +145,11 @@ func (s *Service) reportConflict(r *http.Request, body []byte) (any, string, err
 	if report.MAC, err = parseConflict(in); err != nil {
 		return nil, "", err
 	}
-	found, err := s.Allocator.ReportConflict(r.Context(), report)
+	found, err := s.options.Allocator.ReportConflict(r.Context(), report)
 	if c := found.Now.Conflict; c != nil && !found.Repeated && (err == nil || c.Outcome == lease.ConflictKept) {
-		s.Metrics.conflicts.WithLabelValues(c.Outcome.String()).Inc()
-		if s.Contested != nil {
-			s.Contested(r.Context(), found)
+		s.options.Metrics.conflicts.WithLabelValues(c.Outcome.String()).Inc()
+		if s.options.Contested != nil {
+			s.options.Contested(r.Context(), found)
 		}
 		s.logDone(r, "address conflict", slog.String("address", addr.String()), slog.String("mac", c.MAC),
 			slog.String("outcome", c.Outcome.String()))

@@ -12,7 +12,6 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
@@ -41,14 +40,14 @@ func TestOpenAPIHasTheRoutes(t *testing.T) {
 		Query []string
 		Body  bool
 	}
+	s := newFixture(t).Service
 	want, got := map[string]operation{}, map[string]operation{}
-	for _, r := range slices.Concat(routes(), galaxyRoutes()) {
+	for _, r := range slices.Concat(s.routes(), s.galaxyRoutes()) {
 		want[r.method+" "+r.path+" "+r.name] = operation{slices.Sorted(slices.Values(r.query)), r.hasBody}
 	}
-	for path, op := range extenderRoutes() {
+	for path, op := range s.extenderRoutes() {
 		want[http.MethodPost+" "+path+" "+op.name] = operation{Body: true}
 	}
-	s := &Service{Gatherer: prometheus.NewRegistry()}
 	for path := range s.pages() {
 		name := strings.NewReplacer("/", "", ".json", "").Replace(path)
 		want[http.MethodGet+" "+path+" "+name] = operation{}

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/replica"
@@ -74,41 +73,3 @@ type Forwarding struct {
 }
 
 func infoOf(i replica.Identity) ReplicaInfo { return ReplicaInfo{ID: i.ID(), Name: i.Name, URL: i.URL} }
-
-func (s *Service) version(w http.ResponseWriter, r *http.Request) {
-	page(w, s.Version(r.Context()))
-}
-
-func (s *Service) info(w http.ResponseWriter, _ *http.Request) {
-	out := Info{
-		Replica:  ThisReplica{ReplicaInfo: infoOf(s.Peers.Self()), Leading: s.Peers.Leading(), Ready: s.able() == nil},
-		Replicas: []ReplicaInfo{},
-	}
-	if leader, ok := s.Peers.Leader(); ok {
-		out.Leader = &LeaderInfo{ReplicaInfo: infoOf(leader.Identity)}
-		if !leader.Since.IsZero() {
-			out.Leader.Since = leader.Since.UTC().Format(time.RFC3339)
-		}
-	}
-	for _, i := range s.Peers.Replicas() {
-		out.Replicas = append(out.Replicas, infoOf(i))
-	}
-	_, why := s.Forwarder.target()
-	out.Forwarding = Forwarding{Active: why == "", Reason: why}
-	page(w, out)
-}
-
-// page answers without the envelope.
-func page(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(marshal(v), '\n')) // the client may have gone
-}
-
-// answeredBy names the replica on every answer. One that is passed on names the replica that gave it.
-func (s *Service) answeredBy(next http.Handler) http.Handler {
-	id := s.Peers.Self().ID()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set(headerAnsweredBy, id)
-		next.ServeHTTP(w, r)
-	})
-}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -31,11 +32,16 @@ func (f *fixture) forwarded(secret []byte, arrived time.Time, change func(*http.
 	}
 	var read bytes.Buffer
 	_, _ = read.ReadFrom(out.Body) // it is in memory
-	r, err := f.arrive(readForwarding(out).on(out), read.Bytes())
-	if err != nil {
+	r := asCall(out)
+	if err := f.callers.checkArrival(r, read.Bytes()); err != nil {
 		return forwarding{}, err
 	}
 	return forwardingOf(r), nil
+}
+
+// asCall returns a request as it is in the middlewares.
+func asCall(r *http.Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), callKey{}, &call{forwarding: readForwarding(r)}))
 }
 
 // What a replica says of a request counts when it proves to be one, for that request alone, and its time only within
@@ -87,7 +93,7 @@ func TestForwardedRequestsAreProven(t *testing.T) {
 
 // A client that says it is a replica changes nothing: no operation answers it, whatever else it claims.
 func TestForgedHop(t *testing.T) {
-	f := galaxyBench(t)
+	f := newFixture(t)
 	for _, op := range samples(f.Service) {
 		if _, page := f.pages()[op[1]]; page {
 			continue

@@ -2,13 +2,12 @@ package httpapi
 
 import (
 	"context"
-	"math/rand/v2"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	"k8s.io/utils/lru"
 
@@ -53,12 +52,15 @@ func rateKinds() []rateKind {
 
 // rates bound how many requests a second each caller may send to this replica.
 type rates struct {
+	// limited counts what is refused.
+	limited *prometheus.CounterVec
+
 	mu sync.Mutex
 	by map[rateKind]*lru.Cache // of *rate.Limiter
 }
 
-func newRates() *rates {
-	all := &rates{by: map[rateKind]*lru.Cache{}}
+func newRates(limited *prometheus.CounterVec) *rates {
+	all := &rates{limited: limited, by: map[rateKind]*lru.Cache{}}
 	for _, kind := range rateKinds() {
 		all.by[kind] = lru.New(maxRates)
 	}
@@ -77,50 +79,44 @@ func (a *rates) of(kind rateKind, key string) *rate.Limiter {
 	return l
 }
 
-// givesBack reports whether an operation gives addresses back. Such ones are always taken: an address that cannot be
-// given back is lost to everybody.
-func (op route) givesBack() bool {
-	return op.method == http.MethodDelete || op.name == collectNetwork || op.name == galaxyRelease
-}
-
 // keepRate refuses a request of a caller who has sent too many. What gives addresses back does not count, as long as it
 // frees any, and neither do questions of schedulers, whose memory is bounded.
-func (s *Service) keepRate(r *http.Request, op route, body []byte, kind rateKind, key string) error {
-	switch {
+func (a *rates) keepRate(r *http.Request, c *call, kind rateKind, key string) error {
+	switch op := c.route; {
 	case op.access.resource == placements:
 		return nil
 	case op.frees != nil:
-		return s.keepFruitless(r, op, body, string(kind)+" "+key)
+		return a.keepFruitless(r, c, string(kind)+" "+key)
 	case op.givesBack():
 		return nil
-	case s.rates.of(kind, key).Allow():
+	case a.of(kind, key).Allow():
 		return nil
 	}
-	return s.tooFast(kind)
+	return a.tooFast(kind)
 }
 
 // keepFruitless refuses a release that frees nothing by what this replica knows, of a caller who has sent too many of
 // these. One that frees an address is always taken. A refused one comes again: what it is about may be on its way.
-func (s *Service) keepFruitless(r *http.Request, op route, body []byte, key string) error {
-	if op.frees(s, r, body) || s.rates.of(rateFruitless, key).Allow() || failpoint.Broken("fruitless") {
+func (a *rates) keepFruitless(r *http.Request, c *call, key string) error {
+	if c.route.frees(r, c.body) || a.of(rateFruitless, key).Allow() || failpoint.Broken("fruitless") {
 		return nil
 	}
-	s.Metrics.limited.WithLabelValues(string(rateFruitless)).Inc()
+	a.limited.WithLabelValues(string(rateFruitless)).Inc()
 	return ipam.Refuse(ipam.ReasonUnavailable, "more than %d releases a second that free nothing came from this "+
 		"%s, after %d at once", perSecond, key, burst).WithHint("ask again")
 }
 
 // tooFast counts a request that is refused for its caller's rate, and returns the refusal.
-func (s *Service) tooFast(kind rateKind) error {
-	s.Metrics.limited.WithLabelValues(string(kind)).Inc()
+func (a *rates) tooFast(kind rateKind) error {
+	a.limited.WithLabelValues(string(kind)).Inc()
 	return ipam.Refuse(ipam.ReasonTooManyRequests, "more than %d requests a second came from this %s, after %d at once",
 		perSecond, kind, burst).WithHint("ask again, not before the time that Retry-After tells")
 }
 
 // tooOften counts a request that gives addresses back and got no turn, and returns the refusal. HTTP 429 is for those
 // who may stay away: who gives back has to come again until it is done.
-func (s *Service) tooOften(kind rateKind) error {
-	s.Metrics.limited.WithLabelValues(string(kind)).Inc()
+func (a *rates) tooOften(kind rateKind) error {
+	a.limited.WithLabelValues(string(kind)).Inc()
 	return ipam.Refuse(ipam.ReasonUnavailable, "the API server is asked about %d callers a second that are %s, and the "+
 		"turn of this one did not come within %s", perSecond, kind, turnTime).WithHint("ask again")
 }
@@ -131,8 +127,8 @@ type settle func(refused bool)
 // turn admits a question to the API server about a caller. Only answers that refuse count: who has had too many of them
 // is refused without a question. What gives addresses back waits for its turn among its like. Of many questions at once
 // all are asked, and those too many delay the next ones.
-func (s *Service) turn(ctx context.Context, op route, kind rateKind, key string) (settle, error) {
-	l := s.rates.of(kind, key)
+func (a *rates) turn(ctx context.Context, op route, kind rateKind, key string) (settle, error) {
+	l := a.of(kind, key)
 	if l.Tokens() >= 1 {
 		return func(refused bool) {
 			if refused {
@@ -141,12 +137,12 @@ func (s *Service) turn(ctx context.Context, op route, kind rateKind, key string)
 		}, nil
 	}
 	if !op.givesBack() {
-		return nil, s.tooFast(kind)
+		return nil, a.tooFast(kind)
 	}
 	ctx, cancel := context.WithTimeout(ctx, turnTime)
 	defer cancel()
 	if err := l.Wait(ctx); err != nil {
-		return nil, s.tooOften(kind)
+		return nil, a.tooOften(kind)
 	}
 	return func(refused bool) {
 		if !refused {
@@ -168,18 +164,15 @@ func unknownKey(r *http.Request) string {
 
 // keepUserRate refuses a request of a known user who has sent too many. A node is one caller, whatever it asks for. A
 // user on no node acts for many hosts and is counted by each; on this machine he is not.
-func (s *Service) keepUserRate(
-	r *http.Request, op route, body []byte, who *identity, node string, bound bool, of subject,
+func (a *rates) keepUserRate(
+	r *http.Request, c *call, who *identity, node string, bound bool, of subject,
 ) error {
 	if bound {
-		return s.keepRate(r, op, body, rateNode, node)
+		return a.keepRate(r, c, rateNode, node)
 	}
 	if source, ok := sourceOf(r); ok && source.IsLoopback() {
 		return nil
 	}
 	host, _ := netip.ParseAddr(of.Host) // whatever is none is one
-	return s.keepRate(r, op, body, rateUser, who.user.Username+" "+host.String())
+	return a.keepRate(r, c, rateUser, who.user.Username+" "+host.String())
 }
-
-// comeLater returns after how many seconds a caller that has sent too many may come again: not all at once.
-func comeLater() string { return strconv.Itoa(1 + rand.IntN(4)) }

@@ -24,14 +24,17 @@ func onNode(name string) access.User {
 	}
 }
 
+// onOneHost has every node at one address.
+func onOneHost(o *Options) {
+	o.HostsOf = func(string) []netip.Addr { return []netip.Addr{netip.MustParseAddr("10.0.0.1")} }
+}
+
 // A node has a burst of requests, and then so many a second, from whatever address it calls. What gives addresses back
 // is taken all the same; other nodes, other hosts and this machine are none of it.
 func TestRateOfANode(t *testing.T) {
 	t.Parallel()
 	g := &questions{user: onNode("a"), recalls: true}
-	f := newFixture(t)
-	f.Gate, f.PlainHTTP = g, true
-	f.HostsOf = func(string) []netip.Addr { return []netip.Addr{netip.MustParseAddr("10.0.0.1")} }
+	f := newFixture(t, knows(g), plainHTTP, onOneHost)
 	const body = `{"host":"10.0.0.1","podNamespace":"a"}`
 	status := func(secure bool, source, method, path string) int {
 		code, _ := f.from(t, source, secure, method, path, body)
@@ -77,8 +80,7 @@ func TestRateOfANode(t *testing.T) {
 // A host that calls by plain HTTP is counted by its address, whatever it says to be.
 func TestRateOfAHost(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.PlainHTTP = true
+	f := newFixture(t, plainHTTP)
 	send := func(source, path string) *httptest.ResponseRecorder {
 		r := localRequest("POST", path, strings.NewReader(`{"host":"192.0.2.7"}`))
 		r.RemoteAddr = source
@@ -111,8 +113,7 @@ func TestRateOfTheUnknown(t *testing.T) {
 
 func rateOfTheUnknown(t *testing.T) {
 	g := &questions{unknown: true}
-	f := newFixture(t)
-	f.Gate = g
+	f := newFixture(t, knows(g))
 	send := func(source, method string) int {
 		r := localRequest(method, prefixOf(""), strings.NewReader(`{}`))
 		r.RemoteAddr, r.TLS = source, &tls.ConnectionState{}
@@ -150,7 +151,7 @@ func rateOfTheUnknown(t *testing.T) {
 // What is remembered of callers is bounded.
 func TestRatesAreBounded(t *testing.T) {
 	t.Parallel()
-	a := newRates()
+	a := newRates(nil)
 	for i := range 2 * maxRates {
 		a.of(rateHost, netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}).String())
 	}
@@ -168,8 +169,7 @@ func TestTurnsOfTheUnknown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := &questions{unknown: true}
-		f := newFixture(t)
-		f.Gate = g
+		f := newFixture(t, knows(g))
 		flood(t, f, "DELETE", prefixOf(""), func(int) string { return `{}` }, http.StatusUnauthorized, burst+2*perSecond)
 		g.unknown, g.user = false, access.User{Username: "known"}
 		if status, _ := f.from(t, "192.0.2.7:1", true, "DELETE", prefixOf(""), `{}`); status == http.StatusServiceUnavailable {
@@ -184,8 +184,7 @@ func TestTurnsOfTheDenied(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := &questions{user: access.User{Username: "nobody"}}
-		f := newFixture(t)
-		f.Gate = g
+		f := newFixture(t, knows(g))
 		body := func(i int) string { return fmt.Sprintf(`{"host":"10.0.0.1","podNamespace":"n%d"}`, i) }
 		flood(t, f, "DELETE", prefixOf(""), body, http.StatusForbidden, burst)
 		if n := len(g.asked); n != burst {
@@ -205,8 +204,7 @@ func TestTurnsOfTheDenied(t *testing.T) {
 func TestTurnsOfGalaxysReleases(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := galaxyBench(t)
-		f.Gate = &questions{unknown: true}
+		f := newFixture(t, knows(&questions{unknown: true}))
 		flood(t, f, "POST", "/v1/ip", func(int) string { return `{"ips":[]}` }, http.StatusUnauthorized, burst+2*perSecond)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 
@@ -17,7 +16,7 @@ import (
 
 func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	var in wire.ReleaseRequest
-	if err := s.decode(r, body, &in); err != nil {
+	if err := s.bodies.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
 	addHolderAttrs(r.Context(), in.Host, in.ContainerID, in.PodNamespace, in.PodName, in.Owner)
@@ -27,7 +26,7 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	}
 	s.alsoRelease(r.Context(), in)
 	reach(r, in, &request)
-	released, err := s.Allocator.Release(r.Context(), request)
+	released, err := s.options.Allocator.Release(r.Context(), request)
 	s.logReleased(r, released)
 	if err != nil {
 		return nil, "", err
@@ -61,7 +60,7 @@ func (s *Service) releaseFrees(r *http.Request, body []byte) bool {
 	}
 	request, err := parseRelease(in)
 	reach(r, in, &request)
-	return err == nil && s.Allocator.Frees(request)
+	return err == nil && s.options.Allocator.Frees(request)
 }
 
 // releaseAddressFrees reports the same of the release of one address.
@@ -69,7 +68,7 @@ func (s *Service) releaseAddressFrees(r *http.Request, body []byte) bool {
 	var in wire.ReleaseAddressRequest
 	addr, err := parseAddress(r.PathValue("address"))
 	return err == nil && json.Unmarshal(body, &in) == nil &&
-		s.Allocator.FreesAddress(addr, in.ContainerID, in.Owner, forwardingOf(r).by.Hosts)
+		s.options.Allocator.FreesAddress(addr, in.ContainerID, in.Owner, forwardingOf(r).by.Hosts)
 }
 
 // parseRelease asks for less than a POST does: a DEL that is refused comes again and again. The pod's names free
@@ -101,22 +100,13 @@ func releaseFields(in wire.ReleaseRequest) []field {
 	}
 }
 
-// caller returns the IP that a request came from.
-func caller(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
-}
-
 func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
 	host, err := parseHost(r.PathValue("host"))
 	if err != nil {
 		return nil, "", err
 	}
 	addAttrs(r.Context(), slog.String("host", host.String()))
-	released, err := allocator.ReleaseHost(r.Context(), s.Leases, host, forwardingOf(r).arrived,
+	released, err := allocator.ReleaseHost(r.Context(), s.options.Leases, host, forwardingOf(r).arrived,
 		lease.Change{Verb: lease.VerbReleaseHost, By: forwardingOf(r).author()})
 	s.logReleased(r, released)
 	switch {
@@ -143,7 +133,7 @@ func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, err
 		return nil, "", err
 	}
 	var in wire.ReleaseAddressRequest
-	if err := s.decode(r, body, &in); err != nil {
+	if err := s.bodies.decode(r, body, &in); err != nil {
 		return nil, "", err
 	}
 	addHolderAttrs(r.Context(), "", in.ContainerID, "", "", in.Owner)
@@ -153,7 +143,7 @@ func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, err
 	if err := bounded(releaseAddressFields(in)...); err != nil {
 		return nil, "", err
 	}
-	l, released, err := s.Allocator.ReleaseAddress(r.Context(), addr, in.ContainerID, in.Owner,
+	l, released, err := s.options.Allocator.ReleaseAddress(r.Context(), addr, in.ContainerID, in.Owner,
 		forwardingOf(r).by.Hosts)
 	if err != nil {
 		return nil, "", err
@@ -185,7 +175,7 @@ func (s *Service) logReleased(r *http.Request, released []lease.Lease) {
 // logDone logs what was done, with what the request is about.
 func (s *Service) logDone(r *http.Request, message string, attrs ...slog.Attr) {
 	attrs = append(append(attrs, requestAttrsOf(r.Context())...), slog.String("request_id", idOf(r)))
-	s.Log.LogAttrs(r.Context(), slog.LevelInfo, message, attrs...)
+	s.options.Log.LogAttrs(r.Context(), slog.LevelInfo, message, attrs...)
 }
 
 func names(ls []lease.Lease) []string {

@@ -7,26 +7,20 @@ import (
 
 // requestAttrs say in the log and in traces what a request is about: the pod or owner, the container, the host. An
 // operation adds them when it has read its request.
-type requestAttrs struct{ attrs []slog.Attr }
-
-type requestAttrsKey struct{}
-
-func withRequestAttrs(ctx context.Context) context.Context {
-	return context.WithValue(ctx, requestAttrsKey{}, &requestAttrs{})
-}
+type requestAttrs []slog.Attr
 
 // isRequest reports whether a context is that of a request.
-func isRequest(ctx context.Context) bool { return ctx.Value(requestAttrsKey{}) != nil }
+func isRequest(ctx context.Context) bool { return callIn(ctx) != nil }
 
 // addAttrs adds to the attributes of a request; empty values are left out.
 func addAttrs(ctx context.Context, attrs ...slog.Attr) {
-	n, ok := ctx.Value(requestAttrsKey{}).(*requestAttrs)
-	if !ok {
+	c := callIn(ctx)
+	if c == nil {
 		return
 	}
 	for _, a := range attrs {
 		if a.Value.String() != "" {
-			n.attrs = append(n.attrs, a)
+			c.attrs = append(c.attrs, a)
 		}
 	}
 }
@@ -41,8 +35,8 @@ func addHolderAttrs(ctx context.Context, host, container, namespace, pod, owner 
 }
 
 func requestAttrsOf(ctx context.Context) []slog.Attr {
-	if n, ok := ctx.Value(requestAttrsKey{}).(*requestAttrs); ok {
-		return n.attrs
+	if c := callIn(ctx); c != nil {
+		return c.attrs
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func (s *Service) screen(next http.Handler) http.Handler {
 		case !isClean(r.URL.EscapedPath()):
 			s.noSuchPath(w, r)
 		case browsers.Check(asWrite(r)) != nil:
-			s.refuse(w, r, noOperation, http.StatusForbidden,
+			s.refusals.refuse(w, r, noOperation, http.StatusForbidden,
 				ipam.Refuse(ipam.ReasonBadRequest, "a web page of another site sent the request").
 					WithHint("send it from a program, without the headers Origin and Sec-Fetch-Site"), envelopeCodec{})
 		default:
@@ -41,4 +41,22 @@ func isClean(p string) bool {
 // addresses is work for the replica although the page does not see it.
 func asWrite(r *http.Request) *http.Request {
 	return &http.Request{Method: http.MethodPost, Host: r.Host, URL: r.URL, Header: r.Header}
+}
+
+// otherMethods answers for a path the methods that it does not have.
+func (s *Service) otherMethods(allowed []string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		if r.Method == http.MethodOptions {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		s.refusals.refuse(w, r, noOperation, http.StatusMethodNotAllowed, ipam.Refuse(ipam.ReasonBadRequest,
+			"method %s is not allowed here: use %s", clip(r.Method), strings.Join(allowed, " or ")), envelopeCodec{})
+	})
+}
+
+func (s *Service) noSuchPath(w http.ResponseWriter, r *http.Request) {
+	s.refusals.refuse(w, r, noOperation, http.StatusNotFound,
+		ipam.Refuse(ipam.ReasonNotFound, "there is no %s", clip(r.URL.Path)).WithHint("see /openapi.json"), envelopeCodec{})
 }

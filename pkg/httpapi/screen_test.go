@@ -16,10 +16,10 @@ import (
 func samples(s *Service) (all [][2]string) {
 	fill := strings.NewReplacer("{host}", "10.0.0.11", "{address}", "10.0.0.21", "{container}", "c", "{namespace}", "n",
 		"{pod}", "p", "{pool}", "a", "{name}", "a")
-	for _, op := range slices.Concat(routes(), galaxyRoutes()) {
+	for _, op := range slices.Concat(s.routes(), s.galaxyRoutes()) {
 		all = append(all, [2]string{op.method, fill.Replace(op.path)})
 	}
-	for path := range extenderRoutes() {
+	for path := range s.extenderRoutes() {
 		all = append(all, [2]string{http.MethodPost, path})
 	}
 	for path := range s.pages() {
@@ -39,7 +39,7 @@ func (f *fixture) send(t *testing.T, r *http.Request) (status int, e wire.Envelo
 // A web page of another site is refused on every route, whatever it asks for, and curl, a plugin, or a page of this
 // server on none.
 func TestOtherSitesAreRefused(t *testing.T) {
-	f := galaxyBench(t)
+	f := newFixture(t)
 	for _, op := range samples(f.Service) {
 		for _, c := range []struct {
 			name, value string

@@ -16,8 +16,7 @@ import (
 // is answered again.
 func TestBodiesOfOneSender(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.Gate = &questions{}
+	f := newFixture(t, knows(&questions{}))
 	send := func(source string, body io.Reader, length int64) int {
 		r := localRequest(http.MethodPost, prefixOf("/gc"), body)
 		r.RemoteAddr, r.TLS, r.ContentLength = source, &tls.ConnectionState{}, length
@@ -57,7 +56,7 @@ func TestBodiesOfOneSender(t *testing.T) {
 	if status := again("192.0.2.7:1"); status != http.StatusForbidden {
 		t.Errorf("after they have ended: %d", status)
 	}
-	if n := len(f.memory.senders.by); n > 0 {
+	if n := len(f.limits.memory.senders.by); n > 0 {
 		t.Errorf("%d callers are remembered", n)
 	}
 }

@@ -19,23 +19,27 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bcsnet/bcsnet/pkg/allocator"
+	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/replica"
+	"github.com/bcsnet/bcsnet/pkg/scheduling"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // fixture is a service without an API server behind it: good for all that is decided before that is asked.
 type fixture struct {
 	*Service
+	Options
 	registry *prometheus.Registry
 	log      bytes.Buffer
 	handler  http.Handler
 }
 
-func newFixture(t testing.TB) *fixture {
+// newFixture makes a service with options that change may change.
+func newFixture(t testing.TB, change ...func(*Options)) *fixture {
 	t.Helper()
 	f := &fixture{registry: prometheus.NewRegistry()}
 	leases, err := store.New(&rest.Config{Host: "127.0.0.1:1"}, nil, store.NewClock(nil))
@@ -44,16 +48,53 @@ func newFixture(t testing.TB) *fixture {
 	}
 	log := slog.New(slog.NewTextHandler(&f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	peers, index := &fakePeers{self: replica.New("here", "")}, ipam.NewIndex()
-	f.Service = &Service{
+	f.Options = Options{
 		Allocator: allocator.New(index, leases, nil, nil, gone.Rule{}, log),
 		Peers:     peers, Forwarder: NewForwarder(peers, nil, f.registry, log),
+		Galaxy: &galaxyrest.Service{Index: index}, Scheduling: &scheduling.Extender{}, Gateway: GatewayPool,
 		Index: index, Leases: leases, Ready: func() error { return nil }, Metrics: NewMetrics(f.registry),
 		Gatherer: f.registry,
 		Version:  func(context.Context) Versions { return Versions{Version: "v1", Go: "go1"} },
 		Log:      log,
 	}
+	for _, c := range change {
+		c(&f.Options)
+	}
+	if f.Service, err = New(f.Options); err != nil {
+		t.Fatal(err)
+	}
 	f.handler = f.Handler()
 	return f
+}
+
+// withoutAllocator has what gets to the allocator panic, which is answered with Internal.
+func withoutAllocator(o *Options) { o.Allocator = &allocator.Allocator{} }
+
+// notReady has nothing decided.
+func notReady(o *Options) { o.Ready = func() error { return errors.New("the lists have not come") } }
+
+// knows has a Gate say who calls.
+func knows(g Gate) func(*Options) { return func(o *Options) { o.Gate = g } }
+
+func plainHTTP(o *Options) { o.PlainHTTP = true }
+
+// No service is made without what it needs, or with what cannot be.
+func TestOptions(t *testing.T) {
+	good := newFixture(t).Options
+	for name, change := range map[string]func(*Options){
+		"the option Index": func(o *Options) { o.Index = nil }, "the option Ready": func(o *Options) { o.Ready = nil },
+		"the option Log":         func(o *Options) { o.Log = nil },
+		"the option NodeGateway": func(o *Options) { o.Gateway = GatewayHost },
+		`the gateway source "elsewhere"`: func(o *Options) {
+			o.Gateway, o.NodeGateway = "elsewhere", func(a netip.Addr) netip.Addr { return a }
+		},
+	} {
+		o := good
+		change(&o)
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func (f *fixture) do(t *testing.T, method, path, body string) (int, wire.Envelope) {
@@ -71,8 +112,7 @@ func (f *fixture) do(t *testing.T, method, path, body string) (int, wire.Envelop
 
 // A handler that panics answers 500 with an envelope, and the log has the rest under the request's ID.
 func TestPanicInAHandler(t *testing.T) {
-	f := newFixture(t)
-	f.Allocator = nil // what a release asks next
+	f := newFixture(t, withoutAllocator)
 	status, e := f.do(t, "DELETE", wire.Prefix, `{"host":"10.0.0.11","containerID":"c","podName":"p","podNamespace":"n"}`)
 	want := wire.Envelope{Code: 2, Reason: ipam.ReasonInternal, RequestID: e.RequestID,
 		Message: "internal error; the controller's log has more under request_id " + e.RequestID}
@@ -136,7 +176,7 @@ func TestUnknownFieldsAreLoggedOnce(t *testing.T) {
 	for i := range 1000 {
 		f.do(t, "POST", wire.Prefix, fmt.Sprintf(`{"made-up-%d":1}`, i))
 	}
-	if n := len(f.unknown.seen); n != maxUnknown {
+	if n := len(f.bodies.unknown.seen); n != maxUnknown {
 		t.Errorf("%d names are kept, want %d", n, maxUnknown)
 	}
 }
@@ -200,8 +240,7 @@ func TestMetricLabelsAreBounded(t *testing.T) {
 
 // What is malformed is said to be so also while nothing can be decided.
 func TestNotReady(t *testing.T) {
-	f := newFixture(t)
-	f.Ready = func() error { return errors.New("the lists have not come") }
+	f := newFixture(t, notReady)
 	for _, c := range []struct {
 		method, path, body, message string
 		status                      int

@@ -13,14 +13,16 @@ import (
 // tracerName names this code as the source of spans.
 const tracerName = "github.com/bcsnet/bcsnet"
 
-// trace begins the span of a request, as a child of the one that the caller names in traceparent. Without a
+// startSpan begins the span of a request, as a child of the one that the caller names in traceparent. Without a
 // tracer provider it costs nothing.
-func (s *Service) trace(ctx context.Context, r *http.Request, operation string) (_ context.Context, end func(error)) {
-	if s.Tracing == nil {
+func startSpan(
+	ctx context.Context, by trace.TracerProvider, r *http.Request, operation string,
+) (_ context.Context, end func(error)) {
+	if by == nil {
 		return ctx, func(error) {}
 	}
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
-	ctx, span := s.Tracing.Tracer(tracerName).Start(ctx, operation, trace.WithSpanKind(trace.SpanKindServer),
+	ctx, span := by.Tracer(tracerName).Start(ctx, operation, trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(
 			attribute.String("bcsnet.request_id", idOf(r)), attribute.String("http.request.method", r.Method),
 			attribute.String("http.route", r.Pattern)))

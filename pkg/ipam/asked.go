@@ -13,7 +13,7 @@ func (x *picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 		if slices.ContainsFunc(w.Have, func(l lease.Lease) bool { return l.Addr == a }) {
 			continue
 		}
-		if len(w.Have) == 0 && !x.served(w) {
+		if len(w.Have) == 0 && !x.state.pools.served(w) {
 			refusal := x.unserved(w)
 			if why := x.otherPool(w, a, refusal); why != nil {
 				return nil, why
@@ -23,14 +23,14 @@ func (x *picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 		if refusal := x.whyNot(w, a); refusal != nil {
 			return nil, refusal
 		}
-		p, _, _ := x.serving(a)
+		p, _, _ := x.state.pools.serving(a)
 		if p.split != nil {
 			block := p
 			if p = x.proposeWith(p, a, w); p == nil {
 				return nil, block.outsideBlocks(a, w)
 			}
 		}
-		if refusal := x.bars(p, w, a, choices); refusal != nil {
+		if refusal := x.bounds.bars(p, w, a, choices); refusal != nil {
 			return nil, refusal
 		}
 		choices = append(choices, choice{p, a, w.slotOf(a)})
@@ -53,7 +53,7 @@ func (x *catalogue) served(w PickRequest) bool {
 func (x *picker) apart(w PickRequest, asked []choice) *Refusal {
 	beside := asked
 	for _, l := range w.Have {
-		if p, ok := x.pools[l.Pool]; ok {
+		if p, ok := x.state.pools.byName[l.Pool]; ok {
 			beside = append(slices.Clip(beside), choice{p, l.Addr, l.Slot})
 		}
 	}

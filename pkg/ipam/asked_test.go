@@ -138,18 +138,18 @@ func TestPickAddressesAskedFor(t *testing.T) {
 				"for another address, or wait until it is released",
 		},
 		"reserved": {
-			pools: []Pool{a()}, before: func(x *Index) { x.Watched(reserved("10.0.0.9", "a", 1)) },
+			pools: []Pool{a()}, before: func(x *Index) { x.Feed.Watched(reserved("10.0.0.9", "a", 1)) },
 			want: want(asking("10.0.0.9")),
 			text: "AddressInUse: address 10.0.0.9 of pool a is reserved; hint: ask for another address; see by whom and why: " +
 				"bcsnetctl ip describe 10.0.0.9",
 		},
 		"object being deleted": {
-			pools: []Pool{a()}, before: func(x *Index) { l := available("10.0.0.9", "a", 1); l.Deleting = true; x.Watched(l) },
+			pools: []Pool{a()}, before: func(x *Index) { l := available("10.0.0.9", "a", 1); l.Deleting = true; x.Feed.Watched(l) },
 			want: want(asking("10.0.0.9")),
 			text: "AddressInUse: the object of address 10.0.0.9 of pool a is being deleted; hint: ask again in a moment",
 		},
 		"a node's own": {
-			pools: []Pool{a()}, before: func(x *Index) { x.SetNode("node-1", node("10.0.0.9")) }, want: want(asking("10.0.0.9")),
+			pools: []Pool{a()}, before: func(x *Index) { x.Pools.SetNode("node-1", node("10.0.0.9")) }, want: want(asking("10.0.0.9")),
 			text: "AddressInUse: address 10.0.0.9 of pool a is the own address of node node-1; hint: take it out of the pool: " +
 				"bcsnetctl pool remove-ip a 10.0.0.9",
 		},
@@ -194,7 +194,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 			if tc.before != nil {
 				tc.before(x)
 			}
-			holds := len(x.assumed)
+			holds := len(x.core.state.assumed.byAddr)
 			picks, refusal := x.Pick(tc.want, now)
 			if diff := cmp.Diff(tc.picks, picked(picks)); diff != "" {
 				t.Errorf("picks (-want +got):\n%s", diff)
@@ -202,7 +202,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 			if diff := cmp.Diff(tc.text, refused(refusal)); diff != "" {
 				t.Errorf("refusal (-want +got):\n%s", diff)
 			}
-			if got := len(x.assumed) - holds; got != len(tc.picks) {
+			if got := len(x.core.state.assumed.byAddr) - holds; got != len(tc.picks) {
 				t.Errorf("%d addresses are kept for %d picks", got, len(tc.picks))
 			}
 		})

@@ -15,20 +15,20 @@ func TestHoldKeepsAnAddress(t *testing.T) {
 	for name, meanwhile := range map[string]func(*Index){
 		"nothing":           func(*Index) {},
 		"doubt":             func(x *Index) { x.MarkUnknown(ip("10.0.0.9"), 0, "key", now) },
-		"an object appears": func(x *Index) { x.Watched(available("10.0.0.9", "a", 1)) },
+		"an object appears": func(x *Index) { x.Feed.Watched(available("10.0.0.9", "a", 1)) },
 		"taken and given up": func(x *Index) {
 			x.take("a", "10.0.0.9")
 			released := available("10.0.0.9", "a", 2)
 			released.Updated = at(1)
-			x.Watched(released)
+			x.Feed.Watched(released)
 		},
-		"a full list":   func(x *Index) { x.Replace(nil, 5) },
-		"a node has it": func(x *Index) { x.SetNode("n", node("10.0.0.9")); x.SetNode("n", Node{}) },
+		"a full list":   func(x *Index) { x.Feed.Replace(nil, 5) },
+		"a node has it": func(x *Index) { x.Pools.SetNode("n", node("10.0.0.9")); x.Pools.SetNode("n", Node{}) },
 		"the pool changes": func(x *Index) {
-			x.SetPool(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9", "10.0.0.10"}, cordoned))
-			x.SetPool(p)
+			x.Pools.SetPool(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9", "10.0.0.10"}, cordoned))
+			x.Pools.SetPool(p)
 		},
-		"the pool is rebuilt": func(x *Index) { x.RemovePool("a"); x.SetPool(p) },
+		"the pool is rebuilt": func(x *Index) { x.Pools.RemovePool("a"); x.Pools.SetPool(p) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(p)
@@ -85,7 +85,7 @@ func TestDoubts(t *testing.T) {
 		}
 	}
 	doubts("", nil)
-	if got := x.Counts("a", now).Free; got != 2 {
+	if got := x.Pools.Counts("a", now).Free; got != 2 {
 		t.Errorf("%d addresses are free, want 2", got)
 	}
 }

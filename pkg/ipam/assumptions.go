@@ -10,18 +10,18 @@ import (
 
 // assumptions has the addresses that are assumed, each for one attachment, and counts those whose outcome is unknown.
 type assumptions struct {
-	assumed map[netip.Addr]Assumed
+	byAddr  map[netip.Addr]Assumed
 	unknown int
 	// coming are the addresses that are assumed for a host, by host and pool.
 	coming map[hostPool][]netip.Addr
 }
 
 func newAssumptions() assumptions {
-	return assumptions{assumed: map[netip.Addr]Assumed{}, coming: map[hostPool][]netip.Addr{}}
+	return assumptions{byAddr: map[netip.Addr]Assumed{}, coming: map[hostPool][]netip.Addr{}}
 }
 
 func (x *assumptions) add(a netip.Addr, h Assumed) {
-	x.assumed[a] = h
+	x.byAddr[a] = h
 	if h.Host.IsValid() {
 		at := hostPool{h.Host, h.Pool}
 		x.coming[at] = append(x.coming[at], a)
@@ -29,7 +29,7 @@ func (x *assumptions) add(a netip.Addr, h Assumed) {
 }
 
 func (x *assumptions) remove(a netip.Addr, h Assumed) {
-	delete(x.assumed, a)
+	delete(x.byAddr, a)
 	at := hostPool{h.Host, h.Pool}
 	if x.coming[at] = slices.DeleteFunc(x.coming[at], func(b netip.Addr) bool { return b == a }); len(x.coming[at]) == 0 {
 		delete(x.coming, at)

@@ -121,7 +121,7 @@ func (p *poolState) newBlock(number uint64, given Pool) *poolState {
 
 // blockOf finds the pool that a pool is a block of. Where it is none although it names a parent, problem says why.
 func (x *catalogue) blockOf(p Pool) (parent *poolState, number uint64, problem string) {
-	parent = x.pools[p.Parent]
+	parent = x.byName[p.Parent]
 	switch {
 	case p.Parent == "", parent == nil, parent.given.BlockSize == 0: // no block, but a group perhaps
 		return nil, 0, ""
@@ -190,19 +190,19 @@ func (p Pool) misfit(problem string) Pool {
 
 // setBlock makes a block known, or takes its changes.
 func (x *state) setBlock(p Pool, parent *poolState, number uint64) {
-	if old := x.pools[p.Name]; old != nil {
+	if old := x.pools.byName[p.Name]; old != nil {
 		x.forget(old)
 	}
 	b := parent.newBlock(number, p)
-	b.rebuilding = x.rebuilding[p.Name]
+	b.rebuilding = x.pools.rebuilding[p.Name]
 	x.recount(p.Name, func() {
-		x.pools[p.Name] = b
+		x.pools.byName[p.Name] = b
 		parent.split.enter(b)
 		if ns := b.Owner(); len(parent.split.of[ns]) == 1 {
-			x.owning[ns] = append(x.owning[ns], parent)
+			x.pools.owning[ns] = append(x.pools.owning[ns], parent)
 		}
 		if b.inOrder() {
-			x.ordered[b.Owner()] = insertedBlock(x.ordered[b.Owner()], b)
+			x.pools.ordered[b.Owner()] = insertedBlock(x.pools.ordered[b.Owner()], b)
 		}
 	})
 	parent.split.mark(number)
@@ -213,7 +213,7 @@ func (x *state) setBlock(p Pool, parent *poolState, number uint64) {
 // countBlock counts the leases of a block, of which some may have come before it, for its parent where that shares
 // addresses with other pools.
 func (x *state) countBlock(b *poolState, by int) {
-	if m := x.byPool[b.Name]; m != nil && len(b.parent.overlaps) > 0 {
+	if m := x.members.byPool[b.Name]; m != nil && len(b.parent.overlaps) > 0 {
 		for r := range m.records {
 			if r.state != lease.Available {
 				x.countOverlaps(b.parent.Name, r.addr, by)
@@ -227,13 +227,13 @@ func (x *state) countBlock(b *poolState, by int) {
 func (x *state) forgetBlock(b *poolState) {
 	parent := b.parent
 	x.recount(b.Name, func() {
-		delete(x.pools, b.Name)
+		delete(x.pools.byName, b.Name)
 		parent.split.leave(b)
 		if ns := b.Owner(); len(parent.split.of[ns]) == 0 {
-			leave(x.owning, ns, parent)
+			leave(x.pools.owning, ns, parent)
 		}
 		if b.inOrder() {
-			leave(x.ordered, b.Owner(), b)
+			leave(x.pools.ordered, b.Owner(), b)
 		}
 	})
 	parent.split.mark(b.number)
@@ -243,28 +243,28 @@ func (x *state) forgetBlock(b *poolState) {
 // parent.
 func (x *state) recount(name string, change func()) {
 	addrs := map[netip.Addr]struct{}{}
-	m := x.byPool[name]
+	m := x.members.byPool[name]
 	if m != nil {
 		for r := range m.records {
 			addrs[r.addr] = struct{}{}
 		}
 	}
-	for a, r := range x.missing {
+	for a, r := range x.missing.gone {
 		if r.params.Value().Pool == name {
 			addrs[a] = struct{}{}
 		}
 	}
 	adjust := func(by int) {
 		for a := range addrs {
-			r := x.record(a)
+			r := x.leases.record(a)
 			x.adjustCharges(a, r, by)
-			for _, r := range []*record{r, x.missing[a]} {
+			for _, r := range []*record{r, x.missing.gone[a]} {
 				if r != nil {
 					x.adjustUsage(r, by)
 				}
 			}
 		}
-		if p := x.pools[name]; p != nil && p.parent != nil && m != nil {
+		if p := x.pools.byName[name]; p != nil && p.parent != nil && m != nil {
 			p.parent.split.members.add(m, by)
 		}
 	}
@@ -278,7 +278,7 @@ func (x *catalogue) countedAs(name string) string {
 	if x.splits == 0 { // as nearly always
 		return name
 	}
-	if p := x.pools[name]; p != nil && p.parent != nil {
+	if p := x.byName[name]; p != nil && p.parent != nil {
 		return p.parent.Name
 	}
 	return name
@@ -286,10 +286,10 @@ func (x *catalogue) countedAs(name string) string {
 
 // adjustHeld counts an address for the block that it lies in.
 func (x *state) adjustHeld(a netip.Addr, r *record, by int) {
-	if x.splits == 0 {
+	if x.pools.splits == 0 {
 		return
 	}
-	p, _, ok := x.segmentOf(a)
+	p, _, ok := x.pools.segmentOf(a)
 	if !ok || p.split == nil {
 		return
 	}
@@ -322,7 +322,7 @@ func (t *tenants) add(namespace string) {
 
 // tenants returns those of an address. What an operator set aside nobody has.
 func (x *state) tenants(a netip.Addr, r *record) (all tenants) {
-	for _, r := range [...]*record{r, x.missing[a]} {
+	for _, r := range [...]*record{r, x.missing.gone[a]} {
 		if r == nil || r.state == lease.Available {
 			continue
 		}
@@ -333,7 +333,7 @@ func (x *state) tenants(a netip.Addr, r *record) (all tenants) {
 			all.add(ns)
 		}
 	}
-	if h, ok := x.assumed[a]; ok {
+	if h, ok := x.assumed.byAddr[a]; ok {
 		charged := h.Charged
 		for _, ns := range charged {
 			if ns != "" {
@@ -350,20 +350,20 @@ func (x *state) tenants(a netip.Addr, r *record) (all tenants) {
 // findHeld looks at all addresses that somebody has or is being given for the blocks of a pool.
 func (x *state) findHeld(p *poolState) {
 	look := func(a netip.Addr, r *record) {
-		if at, _, ok := x.segmentOf(a); ok && at == p {
+		if at, _, ok := x.pools.segmentOf(a); ok && at == p {
 			x.adjustHeld(a, r, +1)
 		}
 	}
-	for r := range x.byAddr.all() {
+	for r := range x.leases.byAddr.all() {
 		look(r.addr, r)
 	}
-	for a := range x.missing {
-		if x.record(a) == nil {
+	for a := range x.missing.gone {
+		if x.leases.record(a) == nil {
 			look(a, nil)
 		}
 	}
-	for a := range x.assumed {
-		if _, lost := x.missing[a]; !lost && x.record(a) == nil {
+	for a := range x.assumed.byAddr {
+		if _, lost := x.missing.gone[a]; !lost && x.leases.record(a) == nil {
 			look(a, nil)
 		}
 	}

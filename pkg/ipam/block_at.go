@@ -5,13 +5,13 @@ import "net/netip"
 // BlockAt finds the block of some addresses: the pool that is split into such blocks there, and the block itself, where
 // anybody has made it. ok is false where no pool has such a block. Where pools overlap, the one counts in which the
 // block exists, or else one that serves addresses of it.
-func (x *poolView) BlockAt(addrs netip.Prefix) (parent string, block Pool, ok bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+func (x *Pools) BlockAt(addrs netip.Prefix) (parent string, block Pool, ok bool) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	var best *poolState
 	var of uint64
 	rank := -1
-	for _, p := range x.roots {
+	for _, p := range x.core.state.pools.roots {
 		if p.split == nil || p.BlockSize != addrs.Bits() {
 			continue
 		}

@@ -26,7 +26,7 @@ func TestBlockAt(t *testing.T) {
 		"2001:db8::100/120": "net6",
 		"2001:db8:1::/120":  "",
 	} {
-		parent, b, ok := x.BlockAt(netip.MustParsePrefix(addrs))
+		parent, b, ok := x.Pools.BlockAt(netip.MustParsePrefix(addrs))
 		got := parent
 		if b.Name != "" {
 			got += ": " + b.Name + " of " + b.Owner()
@@ -79,11 +79,11 @@ func TestBlocksInOrder(t *testing.T) {
 
 	// An order that changes, a block that goes, and a parent that is split no longer and again.
 	x := indexOf(append([]Pool{a, b}, blocks...)...)
-	x.SetPool(block(t, a, "10.0.0.8/31", "shop", priority(20)))
-	x.SetPool(block(t, a, "10.0.0.4/31", "shop"))
-	x.RemovePool("b-10-0-1-2-31")
-	x.SetPool(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.0/24"}))
-	x.SetPool(a)
+	x.Pools.SetPool(block(t, a, "10.0.0.8/31", "shop", priority(20)))
+	x.Pools.SetPool(block(t, a, "10.0.0.4/31", "shop"))
+	x.Pools.RemovePool("b-10-0-1-2-31")
+	x.Pools.SetPool(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.0/24"}))
+	x.Pools.SetPool(a)
 	changed := []string{"a-10-0-0-8-31", "a-10-0-0-2-31", "b-10-0-1-4-31", "a-10-0-0-4-31"}
 	if diff := cmp.Diff(changed, drawn(x)); diff != "" {
 		t.Errorf("after changes (-want +got):\n%s", diff)

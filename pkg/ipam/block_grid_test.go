@@ -140,14 +140,14 @@ func TestBlockNames(t *testing.T) {
 				available = []string{"fd00::/112"}
 			}
 			p := pool(t, strings.Repeat("p", tc.most), tc.subnet, available, splitInto(tc.length))
-			if p, _ := indexOf(p).Pool(p.Name); !p.Valid() {
+			if p, _ := indexOf(p).Pools.Get(p.Name); !p.Valid() {
 				t.Errorf("with %d characters: %s", tc.most, p.Problem)
 			}
 			p.Name += "p"
 			want := fmt.Sprintf("its name is too long for those of its blocks, which are called like %s: "+
 				"it may have %d characters", tc.called, tc.most)
 			x := indexOf(p)
-			if p, _ := x.Pool(p.Name); p.Problem != want || x.Blocks(p.Name).All > 0 {
+			if p, _ := x.Pools.Get(p.Name); p.Problem != want || x.Pools.Blocks(p.Name).All > 0 {
 				t.Errorf("got %q, want %q", p.Problem, want)
 			}
 		})

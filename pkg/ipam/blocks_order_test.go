@@ -24,20 +24,20 @@ func TestBlocksBeforeTheirParent(t *testing.T) {
 		p := Pool{Name: BlockName("p", block), Parent: "p", Plan: plan(block.String())}
 		p.Plan.CIDR = block
 		p.Namespaces = map[string]struct{}{fmt.Sprintf("ns-%d", i): {}}
-		x.SetPool(p)
+		x.Pools.SetPool(p)
 		last = p.Name
-		if n := len(x.Relatives(p.Name)); n > 1 {
+		if n := len(x.Pools.Relatives(p.Name)); n > 1 {
 			t.Fatalf("%d pools depend on a block whose parent is not there", n)
 		}
 	}
-	if p, _ := x.Pool(last); p.Valid() || p.Block {
+	if p, _ := x.Pools.Get(last); p.Valid() || p.Block {
 		t.Errorf("a block without its parent: %+v", p)
 	}
-	x.SetPool(Pool{Name: "p", Plan: plan("10.64.0.0-10.65.255.255"), BlockSize: 27, AutoAssign: true})
-	if c := x.Blocks("p"); c.Owned != blocks {
+	x.Pools.SetPool(Pool{Name: "p", Plan: plan("10.64.0.0-10.65.255.255"), BlockSize: 27, AutoAssign: true})
+	if c := x.Pools.Blocks("p"); c.Owned != blocks {
 		t.Errorf("%+v", c)
 	}
-	if p, _ := x.Pool(last); !p.Valid() || !p.Block {
+	if p, _ := x.Pools.Get(last); !p.Valid() || !p.Block {
 		t.Errorf("a block with its parent: %s", p.Problem)
 	}
 }

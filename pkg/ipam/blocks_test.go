@@ -162,16 +162,16 @@ func TestBlocksByThemselves(t *testing.T) {
 	if diff := cmp.Diff([]string{name(second) + " new for shop"}, picks(x, want())); diff != "" {
 		t.Errorf("the fifth request:\n%s", diff)
 	}
-	x.SetPool(block(t, net, second.String(), "bank"))
+	x.Pools.SetPool(block(t, net, second.String(), "bank"))
 	if got := picks(x, want()); got[0] == name(second) {
 		t.Errorf("a block of another namespace is given away: %v", got)
 	}
-	x.SetPool(block(t, net, first.String(), "shop"))
+	x.Pools.SetPool(block(t, net, first.String(), "shop"))
 	x.Forget(first.Addr())
 	if diff := cmp.Diff([]string{name(first)}, picks(x, want())); diff != "" {
 		t.Errorf("with a block that exists:\n%s", diff)
 	}
-	c := x.Blocks("net")
+	c := x.Pools.Blocks("net")
 	if c.All != 64 || c.Owned != 2 || c.Held != 1 || c.Free != 61 || c.Void != 0 {
 		t.Errorf("counts %+v", c)
 	}
@@ -183,7 +183,7 @@ func TestNoFreeBlock(t *testing.T) {
 	other := pool(t, "other", "10.0.1.0/24", []string{"10.0.1.9"}, priority(9))
 	x := indexOf(net, other, block(t, net, "10.0.0.4/30", "bank"), block(t, net, "10.0.0.8/30", "shop"))
 	x.take("net", "10.0.0.12")
-	x.Watched(inSpace("bank", leased("10.0.0.13", "net", x.Seen()+1)))
+	x.Feed.Watched(inSpace("bank", leased("10.0.0.13", "net", x.Feed.Seen()+1)))
 	x.take("net-10-0-0-8-30", "10.0.0.8", "10.0.0.9", "10.0.0.10", "10.0.0.11")
 	_, refusal := x.Pick(want(), now)
 	if got, want := refused(refusal), "NoFreeBlock: no available IP for pod shop/a: pool net (10.0.0.0/28) has no free "+
@@ -193,9 +193,9 @@ func TestNoFreeBlock(t *testing.T) {
 		t.Errorf("refused:\n got %s\nwant %s", got, want)
 	}
 	// Once the other namespace is gone from it, the block may be given to the one that is there already.
-	freed := available("10.0.0.13", "net", x.Seen()+1)
+	freed := available("10.0.0.13", "net", x.Feed.Seen()+1)
 	freed.Updated = at(1)
-	x.Watched(freed)
+	x.Feed.Watched(freed)
 	picks, refusal := x.Pick(want(), now)
 	if diff := cmp.Diff([]string{"net-10-0-0-12-30 10.0.0.13"}, picked(picks)); diff != "" {
 		t.Errorf("%v:\n%s", refusal, diff)
@@ -230,17 +230,17 @@ func TestNoBlock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, order := range [][]Pool{{net, flat, tc.pool}, {tc.pool, flat, net}} {
 				x := indexOf(order...)
-				p, _ := x.Pool(tc.pool.Name)
+				p, _ := x.Pools.Get(tc.pool.Name)
 				if p.Problem != tc.problem && (name != "of itself" || p.Problem == "") {
 					t.Errorf("problem %q, want %q", p.Problem, tc.problem)
 				}
 				if p.Block != (tc.problem == "") {
 					t.Errorf("block: %t", p.Block)
 				}
-				if c := x.Counts(p.Name, now); (c.Served > 0) != p.Block {
+				if c := x.Pools.Counts(p.Name, now); (c.Served > 0) != p.Block {
 					t.Errorf("serves %d", c.Served)
 				}
-				if c := x.Counts("net", now); c.Capacity != 126 {
+				if c := x.Pools.Counts("net", now); c.Capacity != 126 {
 					t.Errorf("the parent has %d addresses", c.Capacity)
 				}
 			}
@@ -258,49 +258,49 @@ func TestParentChanges(t *testing.T) {
 	x.take(b.Name, "10.0.0.40", "10.0.0.60")
 	check := func(what string, usable string, serves bool, counts PoolCounts) {
 		t.Helper()
-		p, _ := x.Pool(b.Name)
+		p, _ := x.Pools.Get(b.Name)
 		if got := fmt.Sprint(p.Plan.Usable.Ranges()); got != usable || p.Serves() != serves {
 			t.Errorf("%s: usable %s, serves %t (%s)", what, got, p.Serves(), p.Problem)
 		}
-		got := x.Counts("net", now)
+		got := x.Pools.Counts("net", now)
 		if got.Active != counts.Active || got.Capacity != counts.Capacity || got.Free != counts.Free {
 			t.Errorf("%s: counts %+v, want %+v", what, got, counts)
 		}
 	}
 	check("at first", "[10.0.0.32-10.0.0.63]", true, PoolCounts{Capacity: 253, Free: 251, Active: 2})
-	x.SetPool(net("10.0.0.0/24", cordoned))
+	x.Pools.SetPool(net("10.0.0.0/24", cordoned))
 	check("cordoned", "[10.0.0.32-10.0.0.63]", false, PoolCounts{Capacity: 253, Free: 251, Active: 2})
-	x.SetPool(net("10.0.0.0/24", perHost(7), hosts(host2)))
-	if p, _ := x.Pool(b.Name); p.MaxPerHost != 7 || !p.Draws(ip(host2)) || p.Draws(ip(host1)) {
+	x.Pools.SetPool(net("10.0.0.0/24", perHost(7), hosts(host2)))
+	if p, _ := x.Pools.Get(b.Name); p.MaxPerHost != 7 || !p.Draws(ip(host2)) || p.Draws(ip(host1)) {
 		t.Errorf("the block does not read its parent: %+v", p)
 	}
-	x.SetPool(net("10.0.0.0-10.0.0.50"))
+	x.Pools.SetPool(net("10.0.0.0-10.0.0.50"))
 	check("shrunk", "[10.0.0.32-10.0.0.50]", true, PoolCounts{Capacity: 50, Free: 48, Active: 2})
-	if d := x.Draining("net"); d[ip(host1)] != 1 {
+	if d := x.Pools.Draining("net"); d[ip(host1)] != 1 {
 		t.Errorf("draining %v", d)
 	}
-	x.SetPool(net("10.0.0.128/25"))
-	if p, _ := x.Pool(b.Name); p.Block || p.Serves() {
+	x.Pools.SetPool(net("10.0.0.128/25"))
+	if p, _ := x.Pools.Get(b.Name); p.Block || p.Serves() {
 		t.Errorf("a block outside its parent: %+v", p)
 	}
-	x.RemovePool("net")
-	if p, _ := x.Pool(b.Name); p.Block || p.Problem != "parent net does not exist" {
+	x.Pools.RemovePool("net")
+	if p, _ := x.Pools.Get(b.Name); p.Block || p.Problem != "parent net does not exist" {
 		t.Errorf("a block without its parent: %+v", p)
 	}
-	x.SetPool(net("10.0.0.0/24"))
+	x.Pools.SetPool(net("10.0.0.0/24"))
 	check("back", "[10.0.0.32-10.0.0.63]", true, PoolCounts{Capacity: 253, Free: 251, Active: 2})
-	x.RemovePool(b.Name)
-	if owner, _ := x.PoolOf(ip("10.0.0.40")); owner != "net" {
+	x.Pools.RemovePool(b.Name)
+	if owner, _ := x.Pools.PoolOf(ip("10.0.0.40")); owner != "net" {
 		t.Errorf("without its block an address is served by %q", owner)
 	}
-	c := x.Counts("net", now)
+	c := x.Pools.Counts("net", now)
 	if diff := cmp.Diff(PoolCounts{Served: 253, Free: 251, Capacity: 253}, c, cmpopts.IgnoreFields(PoolCounts{}, "NextFree")); diff != "" {
 		t.Errorf("counts:\n%s", diff)
 	}
-	if got := slices.Collect(x.pools["net"].split.candidates("shop")); len(got) == 0 || got[0] != 1 {
+	if got := slices.Collect(x.core.state.pools.byName["net"].split.candidates("shop")); len(got) == 0 || got[0] != 1 {
 		t.Errorf("the block in which the namespace has addresses is not the first that it may be given: %v", got)
 	}
-	if slices.Contains(slices.Collect(x.pools["net"].split.candidates("bank")), 1) {
+	if slices.Contains(slices.Collect(x.core.state.pools.byName["net"].split.candidates("bank")), 1) {
 		t.Error("a block with addresses of another namespace may be given away")
 	}
 }
@@ -315,9 +315,9 @@ func TestParentGrows(t *testing.T) {
 	x := indexOf(net("10.0.0.32/28"), b)
 	x.take(b.Name, "10.0.0.32")
 	for _, available := range []string{"10.0.0.32/27", "10.0.0.0/25", "10.0.0.0/24"} {
-		x.SetPool(net(available))
+		x.Pools.SetPool(net(available))
 		checkPlaces(t, x)
-		if got := x.charged; len(got) != 1 || got["net"]["shop"] != 1 {
+		if got := x.core.state.usage.charged; len(got) != 1 || got["net"]["shop"] != 1 {
 			t.Errorf("of %s count %v", available, got)
 		}
 	}
@@ -346,11 +346,11 @@ func TestSplitLate(t *testing.T) {
 		t.Run(name, tc.check)
 	}
 	if x := indexOf(net); true {
-		if _, refusal := x.NextBlock("net", "shop", netip.Prefix{}); refusal == nil || refusal.Reason != ReasonPoolCordoned {
+		if _, refusal := x.Pools.NextBlock("net", "shop", netip.Prefix{}); refusal == nil || refusal.Reason != ReasonPoolCordoned {
 			t.Errorf("by hand: %v", refusal)
 		}
-		x.SetPool(handed(t, net))
-		if _, refusal := x.NextBlock("net", "shop", netip.Prefix{}); refusal != nil {
+		x.Pools.SetPool(handed(t, net))
+		if _, refusal := x.Pools.NextBlock("net", "shop", netip.Prefix{}); refusal != nil {
 			t.Errorf("by hand, once it is handed over: %v", refusal)
 		}
 	}
@@ -379,12 +379,12 @@ func TestSplitNoMore(t *testing.T) {
 		t.Run(name, pickCase{pools: pools, want: want(), picks: []string{"flat 12.0.0.7"}}.check)
 	}
 	for _, p := range Arrange([]Pool{wide, flat, tooMany}) { // as commands see it
-		if is, _ := indexOf(p).Pool(p.Name); is.Problem != p.Problem || !is.Usable().Equal(p.Usable()) {
+		if is, _ := indexOf(p).Pools.Get(p.Name); is.Problem != p.Problem || !is.Usable().Equal(p.Usable()) {
 			t.Errorf("pool %s has the problem %q for commands, and %q", p.Name, p.Problem, is.Problem)
 		}
 	}
 	x := indexOf(net, wide, flat, tooMany)
-	if own := x.Own("shop", ip(host1)); !slices.Equal(own, []string{"wide"}) {
+	if own := x.Pools.Own("shop", ip(host1)); !slices.Equal(own, []string{"wide"}) {
 		t.Errorf("shop could have blocks of %v", own)
 	}
 }

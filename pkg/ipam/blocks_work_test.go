@@ -13,9 +13,9 @@ func ownedBlocks(t testing.TB, n int) (x *Index, parent Pool) {
 	parent = pool(t, "net", "10.0.0.0/8", []string{"10.0.0.0-10.7.255.255"}, splitInto(29))
 	x = indexOf(parent)
 	for i := range n {
-		x.SetPool(tenantBlock(t, parent, i))
+		x.Pools.SetPool(tenantBlock(t, parent, i))
 	}
-	if c := x.Blocks(parent.Name); c.Owned != n {
+	if c := x.Pools.Blocks(parent.Name); c.Owned != n {
 		t.Fatalf("%+v, want %d owned", c, n)
 	}
 	return x, parent
@@ -37,11 +37,11 @@ func blockWork(t testing.TB, x *Index, parent Pool) map[string]func() {
 	return map[string]func(){
 		"an address of a block":       func() { pickAndDrop(t, x, want(in)) },
 		"an address of a new block":   func() { pickAndDrop(t, x, want(inNamespace("newcomer"))) },
-		"a block comes and goes":      func() { x.SetPool(another); x.RemovePool(another.Name) },
-		"a lease comes and goes":      func() { x.take(inBlock, "10.0.0.9"); x.WatchedDelete(ip("10.0.0.9"), x.Seen()+1) },
-		"who shares with a block":     func() { x.Relatives(inBlock); x.Overlaps(inBlock); x.BlocksOf(inBlock) },
-		"counts of block and parent":  func() { x.Counts(inBlock, now); x.Counts(parent.Name, now) },
-		"what the status has besides": func() { x.HostCount(parent.Name); x.Draining(parent.Name); x.Blocks(inBlock) },
+		"a block comes and goes":      func() { x.Pools.SetPool(another); x.Pools.RemovePool(another.Name) },
+		"a lease comes and goes":      func() { x.take(inBlock, "10.0.0.9"); x.Feed.WatchedDelete(ip("10.0.0.9"), x.Feed.Seen()+1) },
+		"who shares with a block":     func() { x.Pools.Relatives(inBlock); x.Pools.Overlaps(inBlock); x.Pools.BlocksOf(inBlock) },
+		"counts of block and parent":  func() { x.Pools.Counts(inBlock, now); x.Pools.Counts(parent.Name, now) },
+		"what the status has besides": func() { x.Pools.HostCount(parent.Name); x.Pools.Draining(parent.Name); x.Pools.Blocks(inBlock) },
 	}
 }
 

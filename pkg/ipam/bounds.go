@@ -8,7 +8,7 @@ import (
 )
 
 // bounds knows how many addresses a host, a namespace or a claim may have: none of them gets one above its bound.
-type bounds struct{ state }
+type bounds struct{ state *state }
 
 // barred reports whether a pool gives a request no address beside those chosen for it, because of what its host or a
 // namespace may have. a is the address where it is known already.
@@ -36,7 +36,7 @@ func (x *bounds) full(w PickRequest, f ipaddr.Family) *Refusal {
 		return nil
 	}
 	n := 0
-	if c := x.byClaim[w.Claim]; c != nil {
+	if c := x.state.claims.byClaim[w.Claim]; c != nil {
 		n = c.n[f]
 	}
 	coming := 0

@@ -8,15 +8,15 @@ import (
 // Candidate finds the pool that serves an address. A refusal says why nobody who asks gets the address now;
 // the pool has no name where none serves it.
 func (x *Index) Candidate(a netip.Addr, now time.Time) (Pool, *Refusal) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.now = now.UnixNano()
-	p, _, ok := x.serving(a)
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	x.core.state.now = now.UnixNano()
+	p, _, ok := x.core.state.pools.serving(a)
 	switch {
 	case !ok:
-		return Pool{}, x.notServed(PickRequest{}, a)
+		return Pool{}, x.core.picker.notServed(PickRequest{}, a)
 	case !p.Serves():
 		return p.Pool, notGiven(a, p)
 	}
-	return p.Pool, x.taken(a, p, PickRequest{})
+	return p.Pool, x.core.picker.taken(a, p, PickRequest{})
 }

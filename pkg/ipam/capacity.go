@@ -10,11 +10,11 @@ import (
 // family of which there are more; for any of some namespaces. It saturates at 2^64-1. The pools are in order of their
 // names.
 func (x *Index) Capacity(w PickRequest, namespaces []string) (n uint64, pools []string) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	var by [2]uint64
 	for _, w.Namespace = range namespaces {
-		for p := range x.fitting(w) {
+		for p := range x.core.state.pools.fitting(w) {
 			if !slices.Contains(pools, p.Name) {
 				pools = append(pools, p.Name)
 				by[p.Family()] = ipaddr.AddSaturated(by[p.Family()], p.canGive())

@@ -315,7 +315,7 @@ func TestPickBesideChildren(t *testing.T) {
 				"hint: ask for another address; see what it waits for: bcsnetctl pool describe eng",
 		},
 		"gone, it has given its part back": {
-			pools: []Pool{blue(), eng(namespaces("bank"), done)}, before: func(x *Index) { x.RemovePool("eng") },
+			pools: []Pool{blue(), eng(namespaces("bank"), done)}, before: func(x *Index) { x.Pools.RemovePool("eng") },
 			want: want(asking("10.0.0.9")), picks: []string{"blue 10.0.0.9"},
 		},
 	} {
@@ -331,12 +331,12 @@ func TestGroupKeepsItsRange(t *testing.T) {
 		do   func()
 		want string
 	}{
-		{"it comes", func() { x.SetPool(part(t, "eng", "10.0.0.15", childOf("blue"))) }, "eng"},
-		{"it is being deleted", func() { x.SetPool(part(t, "eng", "10.0.0.15", childOf("blue"), terminating)) }, "eng"},
-		{"it is gone", func() { x.RemovePool("eng") }, "blue"},
+		{"it comes", func() { x.Pools.SetPool(part(t, "eng", "10.0.0.15", childOf("blue"))) }, "eng"},
+		{"it is being deleted", func() { x.Pools.SetPool(part(t, "eng", "10.0.0.15", childOf("blue"), terminating)) }, "eng"},
+		{"it is gone", func() { x.Pools.RemovePool("eng") }, "blue"},
 	} {
 		step.do()
-		if got, _ := x.PoolOf(ip("10.0.0.15")); got != step.want {
+		if got, _ := x.Pools.PoolOf(ip("10.0.0.15")); got != step.want {
 			t.Errorf("%s: 10.0.0.15 is served by %q, want %q", step.what, got, step.want)
 		}
 	}
@@ -350,9 +350,9 @@ func TestCountsBesideChildren(t *testing.T) {
 	counts := func() string {
 		var out string
 		for _, name := range []string{"blue", "eng"} {
-			c := x.Counts(name, now)
+			c := x.Pools.Counts(name, now)
 			out += fmt.Sprintf("%s %d served %d free %d of %d active, %d draining; ", name, c.Served, c.Free, c.Active, c.Capacity,
-				len(x.byPool[name].drainingOrNone()))
+				len(x.core.state.members.byPool[name].drainingOrNone()))
 		}
 		return out
 	}
@@ -361,19 +361,19 @@ func TestCountsBesideChildren(t *testing.T) {
 		do   func()
 		want string
 	}{
-		{"a part of it", func() { x.SetPool(eng) }, "blue 6 served 5 free 3 of 8 active, 2 draining; eng 4 served 2 free 0 of 4 active, 0 draining; "},
-		{"is handed over", func() { eng.Carved = eng.Plan.Usable; x.SetPool(eng) }, "blue 6 served 5 free 3 of 8 active, 2 draining; eng 4 served 2 free 0 of 4 active, 0 draining; "},
+		{"a part of it", func() { x.Pools.SetPool(eng) }, "blue 6 served 5 free 3 of 8 active, 2 draining; eng 4 served 2 free 0 of 4 active, 0 draining; "},
+		{"is handed over", func() { eng.Carved = eng.Plan.Usable; x.Pools.SetPool(eng) }, "blue 6 served 5 free 3 of 8 active, 2 draining; eng 4 served 2 free 0 of 4 active, 0 draining; "},
 		{"one is released", func() {
-			l := available("10.0.0.15", "blue", x.Seen()+1)
+			l := available("10.0.0.15", "blue", x.Feed.Seen()+1)
 			l.Updated = at(1)
-			x.Watched(l)
+			x.Feed.Watched(l)
 		}, "blue 6 served 5 free 2 of 7 active, 1 draining; eng 4 served 3 free 0 of 4 active, 0 draining; "},
 		{"and the group's", func() { x.take("eng", "10.0.0.15") }, "blue 6 served 5 free 2 of 7 active, 1 draining; eng 4 served 2 free 1 of 4 active, 0 draining; "},
-		{"the group goes", func() { x.RemovePool("eng") }, "blue 10 served 7 free 2 of 10 active, 0 draining; eng 0 served 0 free 1 of 1 active, 0 draining; "},
-		{"and comes again", func() { x.SetPool(eng) }, "blue 6 served 5 free 2 of 7 active, 1 draining; eng 4 served 2 free 1 of 4 active, 0 draining; "},
-		{"the parent goes", func() { x.RemovePool("blue") }, "blue 0 served 0 free 2 of 2 active, 0 draining; eng 0 served 0 free 1 of 1 active, 0 draining; "},
-		{"and comes again", func() { x.SetPool(part(t, "blue", "10.0.0.10-10.0.0.19")) }, "blue 6 served 5 free 2 of 7 active, 1 draining; eng 4 served 2 free 1 of 4 active, 0 draining; "},
-		{"and shrinks", func() { x.SetPool(part(t, "blue", "10.0.0.10-10.0.0.17")) }, "blue 8 served 5 free 2 of 8 active, 0 draining; eng 0 served 0 free 1 of 1 active, 0 draining; "},
+		{"the group goes", func() { x.Pools.RemovePool("eng") }, "blue 10 served 7 free 2 of 10 active, 0 draining; eng 0 served 0 free 1 of 1 active, 0 draining; "},
+		{"and comes again", func() { x.Pools.SetPool(eng) }, "blue 6 served 5 free 2 of 7 active, 1 draining; eng 4 served 2 free 1 of 4 active, 0 draining; "},
+		{"the parent goes", func() { x.Pools.RemovePool("blue") }, "blue 0 served 0 free 2 of 2 active, 0 draining; eng 0 served 0 free 1 of 1 active, 0 draining; "},
+		{"and comes again", func() { x.Pools.SetPool(part(t, "blue", "10.0.0.10-10.0.0.19")) }, "blue 6 served 5 free 2 of 7 active, 1 draining; eng 4 served 2 free 1 of 4 active, 0 draining; "},
+		{"and shrinks", func() { x.Pools.SetPool(part(t, "blue", "10.0.0.10-10.0.0.17")) }, "blue 8 served 5 free 2 of 8 active, 0 draining; eng 0 served 0 free 1 of 1 active, 0 draining; "},
 	} {
 		step.do()
 		if got := counts(); got != step.want {
@@ -382,7 +382,7 @@ func TestCountsBesideChildren(t *testing.T) {
 		checkFreeSets(t, x)
 	}
 	for _, name := range []string{"blue", "eng"} {
-		if o := x.Overlaps(name); len(o) > 0 {
+		if o := x.Pools.Overlaps(name); len(o) > 0 {
 			t.Errorf("pool %s overlaps %v", name, o)
 		}
 	}
@@ -425,20 +425,20 @@ func TestObstacles(t *testing.T) {
 				for i := range many {
 					x.take("blue", fmt.Sprintf("10.0.0.%d", 50+i))
 				}
-				tc.lease.Version = x.Seen() + 1
-				x.Watched(tc.lease)
+				tc.lease.Version = x.Feed.Seen() + 1
+				x.Feed.Watched(tc.lease)
 				switch tc.lease.Addr {
 				case lost.Addr:
-					x.WatchedDelete(lost.Addr, x.Seen()+1)
+					x.Feed.WatchedDelete(lost.Addr, x.Feed.Seen()+1)
 				case coolsAnew.Addr: // made anew by somebody who knew of no holder
-					x.WatchedDelete(coolsAnew.Addr, x.Seen()+1)
-					anew := available("10.0.0.23", "blue", x.Seen()+1)
+					x.Feed.WatchedDelete(coolsAnew.Addr, x.Feed.Seen()+1)
+					anew := available("10.0.0.23", "blue", x.Feed.Seen()+1)
 					anew.Updated = at(-1)
-					x.Watched(anew)
+					x.Feed.Watched(anew)
 				}
 				got := ""
-				p, _ := x.Pool("eng")
-				in, next := x.Obstacles("eng", p.Withheld, now)
+				p, _ := x.Pools.Get("eng")
+				in, next := x.Leases.Obstacles("eng", p.Withheld, now)
 				for _, o := range in {
 					got += o.Lease.Addr.String()
 				}
@@ -464,7 +464,7 @@ func TestFamiliesInAnyOrder(t *testing.T) {
 			switch rapid.IntRange(0, 5).Draw(rt, "step") {
 			case 0:
 				delete(there, name)
-				x.RemovePool(name)
+				x.Pools.RemovePool(name)
 			case 1:
 				addr := fmt.Sprintf("10.0.0.%d", rapid.IntRange(10, 30).Draw(rt, "address"))
 				x.take(name, addr)
@@ -489,7 +489,7 @@ func TestFamiliesInAnyOrder(t *testing.T) {
 					p.Carved = mustSet(t, "10.0.0.10-10.0.0.20")
 				}
 				there[name] = p
-				x.SetPool(p)
+				x.Pools.SetPool(p)
 			}
 			checkFamilies(rt, x, there)
 		}
@@ -499,37 +499,37 @@ func TestFamiliesInAnyOrder(t *testing.T) {
 func checkFamilies(t *rapid.T, x *Index, there map[string]Pool) {
 	fresh := NewIndex()
 	for _, p := range Arrange(slices.Collect(maps.Values(there))) {
-		got, ok := x.Pool(p.Name)
+		got, ok := x.Pools.Get(p.Name)
 		if !ok || got.Problem != p.Problem || got.Serves() != p.Serves() || !got.Usable().Equal(p.Usable()) ||
 			!maps.Equal(got.Hosts, p.Hosts) || !maps.Equal(got.Namespaces, p.Namespaces) || got.ByParent != p.ByParent ||
 			got.Network != p.Network {
 			t.Fatalf("pool %s:\n got %+v\nwant %+v", p.Name, got, p)
 		}
-		if found := slices.Contains(x.PoolsOf(ip(host1)), p.Name); found != p.Draws(ip(host1)) {
+		if found := slices.Contains(x.Pools.PoolsOf(ip(host1)), p.Name); found != p.Draws(ip(host1)) {
 			t.Fatalf("pool %s is found by its host: %v", p.Name, found)
 		}
 		for _, name := range []string{"prod", "lab"} {
-			if found := slices.ContainsFunc(x.networks[name], func(s *poolState) bool { return s.Name == p.Name }); found !=
+			if found := slices.ContainsFunc(x.core.state.pools.networks[name], func(s *poolState) bool { return s.Name == p.Name }); found !=
 				(p.Network == name) {
 				t.Fatalf("pool %s is found by network %s: %v", p.Name, name, found)
 			}
 		}
-		fresh.SetPool(there[p.Name])
+		fresh.Pools.SetPool(there[p.Name])
 	}
-	all := x.Find(func(lease.Lease) bool { return true })
+	all := x.Leases.Find(func(lease.Lease) bool { return true })
 	slices.SortFunc(all, func(a, b lease.Lease) int { return int(a.Version) - int(b.Version) })
 	for _, l := range all {
-		fresh.Watched(l)
+		fresh.Feed.Watched(l)
 	}
 	for i := 10; i < 40; i++ {
 		a := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})
-		got, _ := x.PoolOf(a)
-		if want, _ := fresh.PoolOf(a); got != want && !losesInCircle(x, a) {
+		got, _ := x.Pools.PoolOf(a)
+		if want, _ := fresh.Pools.PoolOf(a); got != want && !losesInCircle(x, a) {
 			t.Fatalf("%s is served by %q, and by %q where nothing has changed", a, got, want)
 		}
 	}
 	for name, p := range there {
-		for _, o := range x.Overlaps(name) {
+		for _, o := range x.Pools.Overlaps(name) {
 			if q := there[o.Other]; q.Parent == name || p.Parent == o.Other || p.Parent != "" && p.Parent == q.Parent {
 				t.Fatalf("pools %s and %s overlap", name, o.Other)
 			}

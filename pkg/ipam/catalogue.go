@@ -11,7 +11,7 @@ import (
 // catalogue has the pools, and where requests look for them. Every pool is in each list that its spec names, in the
 // order of preference, and every address is in the segment of at most one pool.
 type catalogue struct {
-	pools map[string]*poolState
+	byName map[string]*poolState
 	// roots are all but the blocks: what looks at every pool looks at these. splits counts those that are split into
 	// blocks. children are the pools that name a parent, as they were given, by the parent's name: objects come in any
 	// order.
@@ -34,8 +34,8 @@ type catalogue struct {
 	// boundHosts has the pools of hosts that are not in the default chain.
 	boundHosts hostTable
 	// selecting are the pools that have a host selector.
-	selecting map[*poolState]struct{}
-	namespaceTable
+	selecting  map[*poolState]struct{}
+	namespaces namespaceTable
 	// growing are the pools of the default chain that give blocks by themselves, owning those in which a namespace has
 	// blocks.
 	growing []*poolState
@@ -48,11 +48,11 @@ type catalogue struct {
 
 func newCatalogue() catalogue {
 	return catalogue{
-		pools: map[string]*poolState{}, roots: map[string]*poolState{}, children: map[string]map[string]Pool{},
+		byName: map[string]*poolState{}, roots: map[string]*poolState{}, children: map[string]map[string]Pool{},
 		families: map[string]*family{}, making: makingPools{}, rebuilding: map[string]string{},
 		bound: map[string][]*poolState{}, unbound: newHostTable(), boundHosts: newHostTable(),
 		networks:  map[string][]*poolState{},
-		selecting: map[*poolState]struct{}{}, namespaceTable: newNamespaceTable(), owning: map[string][]*poolState{},
+		selecting: map[*poolState]struct{}{}, namespaces: newNamespaceTable(), owning: map[string][]*poolState{},
 		ordered: map[string][]*poolState{},
 	}
 }
@@ -61,7 +61,7 @@ func newCatalogue() catalogue {
 // is in the default chain, and under its network. All lists are in the order of preference.
 func (x *catalogue) list(p *poolState) {
 	p.listed = true
-	x.match(p)
+	x.namespaces.match(p)
 	for ns := range p.namespaces() {
 		enter(x.bound, ns, p)
 	}
@@ -93,7 +93,7 @@ func (x *catalogue) unlist(p *poolState) {
 	for ns := range p.namespaces() {
 		leave(x.bound, ns, p)
 	}
-	x.unmatch(p)
+	x.namespaces.unmatch(p)
 	x.hostsOf(p).leave(p)
 	if p.InDefaultChain() {
 		x.open = removed(x.open, p)

@@ -55,26 +55,26 @@ type Place struct {
 // Chain returns the places of all pools for a namespace: first those that its requests try, in their order, then those
 // that are passed over, without the blocks of other namespaces. Without a valid host it is that of any host: a pool is
 // tried if it is tried on one of its hosts.
-func (x *poolView) Chain(namespace string, host netip.Addr) (all []Place) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+func (x *Pools) Chain(namespace string, host netip.Addr) (all []Place) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	w := PickRequest{Namespace: namespace, Host: host, Ahead: !host.IsValid()}
 	tried := map[*poolState]bool{}
-	for p := range x.fitting(w) {
+	for p := range x.core.state.pools.fitting(w) {
 		tried[p] = true
-		all = append(all, Place{p.Name, x.standing(p, w), true, p.stop()})
+		all = append(all, Place{p.Name, x.core.state.pools.standing(p, w), true, p.stop()})
 	}
 	if !host.IsValid() {
-		for _, p := range x.beside(namespace) {
+		for _, p := range x.core.state.pools.beside(namespace) {
 			if !tried[p] {
 				tried[p] = true
 				all = append(all, Place{p.Name, BesideItsOwn, true, p.stop()})
 			}
 		}
 	}
-	for _, p := range slices.SortedFunc(maps.Values(x.pools), preference) {
+	for _, p := range slices.SortedFunc(maps.Values(x.core.state.pools.byName), preference) {
 		if !tried[p] && !p.Block {
-			all = append(all, Place{p.Name, x.standing(p, w), false, p.stop()})
+			all = append(all, Place{p.Name, x.core.state.pools.standing(p, w), false, p.stop()})
 		}
 	}
 	return all
@@ -82,11 +82,11 @@ func (x *poolView) Chain(namespace string, host netip.Addr) (all []Place) {
 
 // ServesNamespace reports whether a pool is for requests of a namespace that name neither a pool nor a network, on
 // hosts for which the namespace could be given no block.
-func (x *poolView) ServesNamespace(pool, namespace string) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	p := x.pools[pool]
-	return p != nil && x.servesNamespace(p, PickRequest{Namespace: namespace})
+func (x *Pools) ServesNamespace(pool, namespace string) bool {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	p := x.core.state.pools.byName[pool]
+	return p != nil && x.core.state.pools.servesNamespace(p, PickRequest{Namespace: namespace})
 }
 
 func (x *catalogue) standing(p *poolState, w PickRequest) Standing {

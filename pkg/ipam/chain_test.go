@@ -47,7 +47,7 @@ func tiers(of map[string]string) func(*Index) {
 			if tier != "" {
 				labels["tier"] = tier
 			}
-			x.SetNamespace(ns, labels)
+			x.Pools.SetNamespace(ns, labels)
 		}
 	}
 }
@@ -207,37 +207,37 @@ func TestLabelsChange(t *testing.T) {
 		}
 	}
 	gold, plain := map[string]string{"tier": "gold"}, map[string]string{}
-	step("made", x.SetNamespace("shop", plain), nil, "a")
-	step("labelled", x.SetNamespace("shop", gold), []string{"b"}, "b")
-	step("labelled again", x.SetNamespace("shop", maps.Clone(gold)), nil, "b")
+	step("made", x.Pools.SetNamespace("shop", plain), nil, "a")
+	step("labelled", x.Pools.SetNamespace("shop", gold), []string{"b"}, "b")
+	step("labelled again", x.Pools.SetNamespace("shop", maps.Clone(gold)), nil, "b")
 	held := leased("10.0.2.8", "b", 1)
-	x.Watched(held)
-	step("label gone", x.SetNamespace("shop", plain), []string{"b"}, "a")
-	if diff := leaseDiff([]lease.Lease{held}, x.ByHost(ip(host1))); diff != "" {
+	x.Feed.Watched(held)
+	step("label gone", x.Pools.SetNamespace("shop", plain), []string{"b"}, "a")
+	if diff := leaseDiff([]lease.Lease{held}, x.Leases.ByHost(ip(host1))); diff != "" {
 		t.Errorf("leases after the label went (-want +got):\n%s", diff)
 	}
-	step("label back", x.SetNamespace("shop", gold), []string{"b"}, "b")
-	x.SetPool(b(ofTier("lead")))
+	step("label back", x.Pools.SetNamespace("shop", gold), []string{"b"}, "b")
+	x.Pools.SetPool(b(ofTier("lead")))
 	step("another selector", nil, nil, "a")
-	x.SetPool(b(ofTier("lead"), namespaces("shop")))
+	x.Pools.SetPool(b(ofTier("lead"), namespaces("shop")))
 	step("by name, too", nil, nil, "b")
-	x.SetPool(b(ofTier("gold"), namespaces("shop")))
-	step("the label gone while bound by name", x.SetNamespace("shop", plain), []string{"b"}, "b")
-	x.SetPool(b(ofTier("gold")))
+	x.Pools.SetPool(b(ofTier("gold"), namespaces("shop")))
+	step("the label gone while bound by name", x.Pools.SetNamespace("shop", plain), []string{"b"}, "b")
+	x.Pools.SetPool(b(ofTier("gold")))
 	step("no longer by name", nil, nil, "a")
-	step("labelled once more", x.SetNamespace("shop", gold), []string{"b"}, "b")
-	if named, matched := x.NamespacesOf("b"); named != 0 || matched != 1 {
+	step("labelled once more", x.Pools.SetNamespace("shop", gold), []string{"b"}, "b")
+	if named, matched := x.Pools.NamespacesOf("b"); named != 0 || matched != 1 {
 		t.Errorf("pool b is bound to %d namespaces by name and %d by labels, want 0 and 1", named, matched)
 	}
-	changed := x.RemoveNamespace("shop")
-	if !slices.Equal(changed, []string{"b"}) || len(x.bound) > 0 {
-		t.Errorf("removed: %v changed, and %v is bound", changed, x.bound)
+	changed := x.Pools.RemoveNamespace("shop")
+	if !slices.Equal(changed, []string{"b"}) || len(x.core.state.pools.bound) > 0 {
+		t.Errorf("removed: %v changed, and %v is bound", changed, x.core.state.pools.bound)
 	}
-	step("made again, with its label", x.SetNamespace("shop", gold), []string{"b"}, "b")
-	x.RemovePool("b")
+	step("made again, with its label", x.Pools.SetNamespace("shop", gold), []string{"b"}, "b")
+	x.Pools.RemovePool("b")
 	step("its pool gone", nil, nil, "a")
-	if x.RemoveNamespace("shop"); len(x.labels)+len(x.choosing)+len(x.bound) > 0 {
-		t.Errorf("the index keeps %v, %v, %v", x.labels, x.choosing, x.bound)
+	if x.Pools.RemoveNamespace("shop"); len(x.core.state.pools.namespaces.labels)+len(x.core.state.pools.namespaces.choosing)+len(x.core.state.pools.bound) > 0 {
+		t.Errorf("the index keeps %v, %v, %v", x.core.state.pools.namespaces.labels, x.core.state.pools.namespaces.choosing, x.core.state.pools.bound)
 	}
 }
 
@@ -319,7 +319,7 @@ func TestChainOfBlocks(t *testing.T) {
 				host = ip(tc.host)
 			}
 			var tried, passed []string
-			for _, p := range x.Chain("shop", host) {
+			for _, p := range x.Pools.Chain("shop", host) {
 				if text := p.Pool + " " + string(p.Standing); p.Tried {
 					tried = append(tried, text)
 				} else {
@@ -327,7 +327,7 @@ func TestChainOfBlocks(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff([3][]string{tc.own, tc.tried, tc.passed},
-				[3][]string{x.Own("shop", host), tried, passed}); diff != "" {
+				[3][]string{x.Pools.Own("shop", host), tried, passed}); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -343,7 +343,7 @@ func TestChooseAll(t *testing.T) {
 		at("none", 4, ofTier("no")), at("open", 5))
 	tiers(map[string]string{"shop": "gold", "bank": ""})(x)
 	for ns, want := range map[string][]string{"shop": {"a", "b", "every"}, "bank": {"every"}} {
-		if got := x.Own(ns, netip.Addr{}); !slices.Equal(got, want) {
+		if got := x.Pools.Own(ns, netip.Addr{}); !slices.Equal(got, want) {
 			t.Errorf("namespace %s has %v of its own, want %v", ns, got, want)
 		}
 	}
@@ -359,7 +359,7 @@ func TestChooseAll(t *testing.T) {
 			t.Errorf("request %d: %v, %s", i, got, refused(refusal))
 		}
 	}
-	if named, matched := x.NamespacesOf("none"); named+matched != 0 {
+	if named, matched := x.Pools.NamespacesOf("none"); named+matched != 0 {
 		t.Errorf("pool none is bound to %d namespaces", named+matched)
 	}
 }
@@ -420,7 +420,7 @@ func TestChain(t *testing.T) {
 				host = ip(tc.host)
 			}
 			var tried, passed []string
-			for _, p := range x.Chain(tc.namespace, host) {
+			for _, p := range x.Pools.Chain(tc.namespace, host) {
 				text := p.Pool + " " + string(p.Standing)
 				if p.Stop.Cause != explain.Serves {
 					text += " (" + p.Stop.Why() + ")"
@@ -442,7 +442,7 @@ func TestChain(t *testing.T) {
 			}
 		})
 	}
-	if got := x.Own("shop", netip.Addr{}); !slices.Equal(got, []string{"gold", "named", "both"}) {
+	if got := x.Pools.Own("shop", netip.Addr{}); !slices.Equal(got, []string{"gold", "named", "both"}) {
 		t.Errorf("namespace shop has %v of its own", got)
 	}
 }

@@ -141,11 +141,11 @@ func TestChainsInAnyOrder(t *testing.T) {
 					p = changed(r, old, p)
 				}
 				pools[p.Name] = p
-				x.SetPool(p)
+				x.Pools.SetPool(p)
 			case 5:
 				name := rapid.SampledFrom(names).Draw(r, "pool")
 				delete(pools, name)
-				x.RemovePool(name)
+				x.Pools.RemovePool(name)
 			case 6:
 				name := rapid.SampledFrom([]string{"node-1", "node-2"}).Draw(r, "node")
 				n := inRack(rapid.SampledFrom([]string{"1", "2", "3"}).Draw(r, "rack"),
@@ -154,17 +154,17 @@ func TestChainsInAnyOrder(t *testing.T) {
 					n = Node{}
 					delete(nodes, name)
 				}
-				x.SetNode(name, n)
+				x.Pools.SetNode(name, n)
 			case 7:
 				ns := rapid.SampledFrom([]string{"shop", "bank"}).Draw(r, "namespace")
 				tier := rapid.SampledFrom([]string{"gold", "lead", "gone"}).Draw(r, "tier")
 				if tier == "gone" {
 					delete(labels, ns)
-					x.RemoveNamespace(ns)
+					x.Pools.RemoveNamespace(ns)
 					continue
 				}
 				labels[ns] = map[string]string{"tier": tier}
-				x.SetNamespace(ns, labels[ns])
+				x.Pools.SetNamespace(ns, labels[ns])
 			default:
 				a := netip.AddrFrom4([4]byte{10, 0, 0, byte(rapid.IntRange(2, 24).Draw(r, "address"))})
 				l := leased(a.String(), rapid.SampledFrom(names).Draw(r, "pool"), version)
@@ -177,35 +177,35 @@ func TestChainsInAnyOrder(t *testing.T) {
 				}
 				l.Updated = at(-int(version))
 				leases[a] = l
-				x.Watched(l)
+				x.Feed.Watched(l)
 			}
 		}
 		checkPlaces(r, x)
 		y := NewIndex()
 		for _, name := range slices.Backward(slices.Sorted(maps.Keys(pools))) {
-			y.SetPool(pools[name])
+			y.Pools.SetPool(pools[name])
 		}
 		for _, l := range byVersion(leases) {
-			y.Watched(l)
+			y.Feed.Watched(l)
 		}
 		for name, n := range nodes {
-			y.SetNode(name, n)
+			y.Pools.SetNode(name, n)
 		}
 		for ns, of := range labels {
-			y.SetNamespace(ns, of)
+			y.Pools.SetNamespace(ns, of)
 		}
 		z := NewIndex()
 		for ns, of := range labels {
-			z.SetNamespace(ns, of)
+			z.Pools.SetNamespace(ns, of)
 		}
 		for name, n := range nodes {
-			z.SetNode(name, n)
+			z.Pools.SetNode(name, n)
 		}
 		for _, l := range byVersion(leases) {
-			z.Watched(l)
+			z.Feed.Watched(l)
 		}
 		for _, name := range slices.Sorted(maps.Keys(pools)) {
-			z.SetPool(pools[name])
+			z.Pools.SetPool(pools[name])
 		}
 		for what, o := range map[string]*Index{"pools first": y, "pools last": z} {
 			if diff := leaseDiff(chains(o, names), chains(x, names)); diff != "" {
@@ -220,9 +220,9 @@ func chains(x *Index, names []string) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	some := []netip.Addr{ip(host1), ip(host2), ip("192.168.0.9")}
 	for _, ns := range []string{"shop", "bank", "else"} {
-		say("%s: own %v, pools %v", ns, x.Own(ns, netip.Addr{}), x.PoolsFor(ns))
+		say("%s: own %v, pools %v", ns, x.Pools.Own(ns, netip.Addr{}), x.Pools.PoolsFor(ns))
 		for _, h := range append([]netip.Addr{{}}, some...) {
-			say("%s on %s: own %v, chain %+v", ns, h, x.Own(ns, h), x.Chain(ns, h))
+			say("%s on %s: own %v, chain %+v", ns, h, x.Pools.Own(ns, h), x.Pools.Chain(ns, h))
 		}
 		for _, h := range some {
 			for _, pool := range append([]string{""}, names...) {
@@ -241,26 +241,26 @@ func chains(x *Index, names []string) (all []string) {
 		}
 	}
 	for _, h := range some {
-		say("%s: pools %v, covered by %v", h, x.PoolsOf(h), x.Covering([]netip.Addr{h}))
+		say("%s: pools %v, covered by %v", h, x.Pools.PoolsOf(h), x.Pools.Covering([]netip.Addr{h}))
 	}
 	for _, name := range names {
-		p := x.pools[name]
+		p := x.core.state.pools.byName[name]
 		if p == nil {
 			continue
 		}
-		named, matched := x.NamespacesOf(name)
-		nodes, internal := x.Selection(name)
-		say("%s: %d hosts, %d and %d namespaces, %d and %d nodes, %+v", name, x.HostCount(name), named, matched, nodes,
+		named, matched := x.Pools.NamespacesOf(name)
+		nodes, internal := x.Pools.Selection(name)
+		say("%s: %d hosts, %d and %d namespaces, %d and %d nodes, %+v", name, x.Pools.HostCount(name), named, matched, nodes,
 			internal, p.stop())
-		say("%s: children %v, blocks %v %+v, carved %v, %v", name, x.Children(name), x.BlocksOf(name), x.Blocks(name),
-			x.StillCarved(name).Ranges(), x.QuotaUse(name))
-		in, next := x.Obstacles(name, p.Plan.Usable, now)
+		say("%s: children %v, blocks %v %+v, carved %v, %v", name, x.Pools.Children(name), x.Pools.BlocksOf(name), x.Pools.Blocks(name),
+			x.Leases.StillCarved(name).Ranges(), x.Pools.QuotaUse(name))
+		in, next := x.Leases.Obstacles(name, p.Plan.Usable, now)
 		say("%s: %v %s", name, in, next)
-		r := x.Ranges(name, now)
+		r := x.Pools.Ranges(name, now)
 		say("%s: %v %v %v %v %v", name, r.Free.Ranges(), r.Cooling.Ranges(), r.Active.Ranges(), r.Reserved.Ranges(),
 			r.Others.Ranges())
 	}
-	for _, i := range x.IdleBlocks(now) {
+	for _, i := range x.Pools.IdleBlocks(now) {
 		say("idle: %+v", i)
 	}
 	return all

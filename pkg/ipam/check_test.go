@@ -16,8 +16,8 @@ import (
 // check compares the index with the model.
 func (m *machine) check(t *rapid.T) {
 	known := m.model.known()
-	if m.x.Seen() != m.model.seen {
-		t.Fatalf("seen %d, want %d", m.x.Seen(), m.model.seen)
+	if m.x.Feed.Seen() != m.model.seen {
+		t.Fatalf("seen %d, want %d", m.x.Feed.Seen(), m.model.seen)
 	}
 	m.checkLeases(t, known)
 	m.checkPools(t, known)
@@ -26,7 +26,7 @@ func (m *machine) check(t *rapid.T) {
 	checkPlaces(t, m.x)
 	m.checkQuotas(t, known)
 	for _, a := range universe {
-		if node, _ := m.x.NodeOf(a); node != m.model.nodeOf(a) {
+		if node, _ := m.x.Pools.NodeOf(a); node != m.model.nodeOf(a) {
 			t.Fatalf("NodeOf(%s) = %q, want %q", a, node, m.model.nodeOf(a))
 		}
 	}
@@ -35,7 +35,7 @@ func (m *machine) check(t *rapid.T) {
 		if !ok {
 			want = lease.Lease{Addr: a}
 		}
-		if got, lost := m.x.Missing(a); lost != ok || leaseDiff(want, got) != "" {
+		if got, lost := m.x.Leases.Missing(a); lost != ok || leaseDiff(want, got) != "" {
 			t.Fatalf("Lost(%s) = %+v, %v; want %+v, %v", a, got, lost, want, ok)
 		}
 	}
@@ -74,31 +74,31 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]lease.Lease) {
 		}
 	}
 	everything := scan(func(lease.Lease) bool { return true })
-	same("all", everything, m.x.Find(func(lease.Lease) bool { return true }))
+	same("all", everything, m.x.Leases.Find(func(lease.Lease) bool { return true }))
 	told := make([]lease.Lease, 0, len(m.mirror))
 	for _, l := range m.mirror {
 		told = append(told, l)
 	}
 	same("what subscribers were told", everything, sorted(told))
-	if m.x.Len() != len(known) {
-		t.Fatalf("Len() = %d, want %d", m.x.Len(), len(known))
+	if m.x.Leases.Len() != len(known) {
+		t.Fatalf("Len() = %d, want %d", m.x.Leases.Len(), len(known))
 	}
 	for _, a := range universe {
 		want, ok := known[a]
 		if !ok {
 			want = lease.Lease{Addr: a}
 		}
-		got, found := m.x.Get(a)
+		got, found := m.x.Leases.Get(a)
 		if diff := leaseDiff(want, got); diff != "" || found != ok {
 			t.Fatalf("Get(%s), %v (-model +index):\n%s", a, found, diff)
 		}
 	}
 	for _, id := range []string{"c1", "c2", "c3"} {
-		same("ByContainer "+id, held(func(l lease.Lease) bool { return l.ContainerID == id }), m.x.ByContainer(id, ""))
+		same("ByContainer "+id, held(func(l lease.Lease) bool { return l.ContainerID == id }), m.x.Leases.ByContainer(id, ""))
 		same("ByContainer "+id+" net1", held(func(l lease.Lease) bool { return l.ContainerID == id && l.IfName == "net1" }),
-			m.x.ByContainer(id, "net1"))
+			m.x.Leases.ByContainer(id, "net1"))
 	}
-	if got := m.x.ByContainer("", ""); got != nil {
+	if got := m.x.Leases.ByContainer("", ""); got != nil {
 		t.Fatalf("no container holds %v", got)
 	}
 	for _, h := range []lease.Holder{
@@ -109,34 +109,34 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]lease.Lease) {
 		same("ByAttachment", held(func(l lease.Lease) bool {
 			return (h.IfName == "" || l.IfName == h.IfName) && l.Owner == h.Owner &&
 				(h.Owner != "" || h.PodUID != "" && l.PodUID == h.PodUID)
-		}), m.x.ByAttachment(h))
-		inUse := slices.DeleteFunc(m.x.ByAttachment(h), func(l lease.Lease) bool { return l.State != lease.Active })
-		if some, all := m.x.SomeInUse(h, 1); len(some) != min(1, len(inUse)) || all != (len(inUse) <= 1) {
+		}), m.x.Leases.ByAttachment(h))
+		inUse := slices.DeleteFunc(m.x.Leases.ByAttachment(h), func(l lease.Lease) bool { return l.State != lease.Active })
+		if some, all := m.x.Leases.SomeInUse(h, 1); len(some) != min(1, len(inUse)) || all != (len(inUse) <= 1) {
 			t.Fatalf("%+v has %d in use, SomeInUse has %d, all %t", h, len(inUse), len(some), all)
 		}
-		if some, all := m.x.SomeInUse(h, 100); !all {
+		if some, all := m.x.Leases.SomeInUse(h, 100); !all {
 			t.Fatalf("%+v has more than 100 in use", h)
 		} else {
 			same("SomeInUse", inUse, sorted(some))
 		}
 	}
 	for _, claim := range []string{"shop/x", "shop/y", "bank/z", ""} {
-		same("ByClaim "+claim, held(func(l lease.Lease) bool { return claim != "" && l.Claim == claim }), m.x.ByClaim(claim))
+		same("ByClaim "+claim, held(func(l lease.Lease) bool { return claim != "" && l.Claim == claim }), m.x.Leases.ByClaim(claim))
 		m.checkClaim(t, claim)
 		for _, key := range []string{"k1", "k2", ""} {
 			same("ByKey "+claim+" "+key, held(func(l lease.Lease) bool {
 				return claim != "" && l.Claim == claim && key != "" && l.PodPrimaryKey == key
-			}), m.x.ByKey(claim, key))
+			}), m.x.Leases.ByKey(claim, key))
 		}
 	}
 	for _, host := range ips(host1, host2) {
-		same("ByHost", held(func(l lease.Lease) bool { return l.Host == host }), m.x.ByHost(host))
+		same("ByHost", held(func(l lease.Lease) bool { return l.Host == host }), m.x.Leases.ByHost(host))
 	}
 }
 
 // checkClaim compares what is told of a claim at no cost with what a look at all addresses tells.
 func (m *machine) checkClaim(t *rapid.T, claim string) {
-	parts, all := m.x.ClaimUsage(claim), m.x.ByClaim(claim)
+	parts, all := m.x.Leases.ClaimUsage(claim), m.x.Leases.ByClaim(claim)
 	for _, f := range ipaddr.Families() {
 		n := 0
 		for _, l := range all {
@@ -149,7 +149,7 @@ func (m *machine) checkClaim(t *rapid.T, claim string) {
 		}
 		for _, host := range ips(host1, host2) {
 			w, n := PickRequest{Host: host, Claim: claim, IfName: "eth0"}, need{family: f}
-			if got, want := m.x.retainedForAny(w, n, nil), m.lookAtAll(w, n); got != want {
+			if got, want := m.x.core.picker.retainedForAny(w, n, nil), m.lookAtAll(w, n); got != want {
 				t.Fatalf("for any pod of claim %q on host %s: %v, want %v", claim, host, got, want)
 			}
 		}
@@ -162,12 +162,12 @@ func (m *machine) checkClaim(t *rapid.T, claim string) {
 	}
 	var pools []string
 	for _, l := range all {
-		if pool, served := m.x.PoolOf(l.Addr); served && l.State == lease.Reserved && l.PodPrimaryKey == "" && !l.Deleting {
+		if pool, served := m.x.Pools.PoolOf(l.Addr); served && l.State == lease.Reserved && l.PodPrimaryKey == "" && !l.Deleting {
 			pools = append(pools, pool)
 		}
 	}
 	slices.Sort(pools)
-	if got, want := m.x.RetainedIn(claim, func(netip.Addr) bool { return false }),
+	if got, want := m.x.Leases.RetainedIn(claim, func(netip.Addr) bool { return false }),
 		slices.Compact(pools); !slices.Equal(got, want) {
 		t.Fatalf("kept for any pod of claim %q: pools %v, want %v", claim, got, want)
 	}
@@ -176,10 +176,10 @@ func (m *machine) checkClaim(t *rapid.T, claim string) {
 // lookAtAll is keptForAny in as many steps as there are addresses.
 func (m *machine) lookAtAll(w PickRequest, n need) (best choice) {
 	var first *record
-	for r := range m.x.byAddr.all() {
-		p, _, served := m.x.serving(r.addr)
-		if r.claim() != w.Claim || w.Claim == "" || r.key() != "" || !waits(r, w, n) || m.x.busy(r) || !served ||
-			p.Terminating || !m.x.fits(p, w) || m.model.hostFull(p.Pool, w, m.model.known(), nil) ||
+	for r := range m.x.core.state.leases.byAddr.all() {
+		p, _, served := m.x.core.state.pools.serving(r.addr)
+		if r.claim() != w.Claim || w.Claim == "" || r.key() != "" || !waits(r, w, n) || m.x.core.state.busy(r) || !served ||
+			p.Terminating || !m.x.core.state.pools.fits(p, w) || m.model.hostFull(p.Pool, w, m.model.known(), nil) ||
 			m.model.overQuotaWith(p.Pool, w, r.addr, m.model.known(), nil) {
 			continue
 		}
@@ -193,7 +193,7 @@ func (m *machine) lookAtAll(w PickRequest, n need) (best choice) {
 func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]lease.Lease) {
 	serving := m.model.serving(known)
 	for _, a := range universe {
-		if got, _ := m.x.PoolOf(a); got != serving[a] {
+		if got, _ := m.x.Pools.PoolOf(a); got != serving[a] {
 			t.Fatalf("%s is served by %q, want %q", a, got, serving[a])
 		}
 	}
@@ -234,7 +234,7 @@ func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]lease.Lease) {
 			}
 		}
 		want.Capacity += want.Served
-		got := m.x.Counts(name, m.model.now)
+		got := m.x.Pools.Counts(name, m.model.now)
 		if (got.Cooling > 0) != got.NextFree.After(m.model.now) {
 			t.Fatalf("pool %s has %d addresses cooling, the next is free at %s", name, got.Cooling, got.NextFree)
 		}
@@ -243,21 +243,21 @@ func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]lease.Lease) {
 			t.Fatalf("counts of pool %s (-model +index):\n%s", name, diff)
 		}
 		m.checkRanges(t, name, want)
-		if got := m.x.Draining(name); !maps.Equal(draining, got) {
+		if got := m.x.Pools.Draining(name); !maps.Equal(draining, got) {
 			t.Fatalf("draining addresses of pool %s: %v, want %v", name, got, draining)
 		}
-		if diff := leaseDiff(sorted(objects), m.x.ByPool(name)); diff != "" {
+		if diff := leaseDiff(sorted(objects), m.x.Leases.ByPool(name)); diff != "" {
 			t.Fatalf("objects of pool %s (-model +index):\n%s", name, diff)
 		}
 		for other := range m.model.pools {
-			o, _ := m.x.Pool(other)
+			o, _ := m.x.Pools.Get(other)
 			var in []lease.Lease
 			for _, l := range objects {
 				if o.Plan.Usable.Contains(l.Addr) {
 					in = append(in, l)
 				}
 			}
-			if diff := leaseDiff(in, m.x.ByPoolIn(name, o.Plan.Usable)); diff != "" {
+			if diff := leaseDiff(in, m.x.Leases.ByPoolIn(name, o.Plan.Usable)); diff != "" {
 				t.Fatalf("objects of pool %s among the addresses of %s (-model +index):\n%s", name, other, diff)
 			}
 		}
@@ -275,7 +275,7 @@ type fataler interface {
 func checkFreeSets(t fataler, x *Index) {
 	t.Helper()
 	served := map[netip.Addr]string{}
-	for name, p := range x.pools {
+	for name, p := range x.core.state.pools.byName {
 		free := uint64(0)
 		for i := range p.set.n {
 			a := p.address(i)
@@ -289,16 +289,16 @@ func checkFreeSets(t fataler, x *Index) {
 			if !p.Plan.Usable.Contains(a) {
 				t.Fatalf("%s is served by %s, which does not have it", a, name)
 			}
-			if q, n, ok := x.serving(a); !ok || q != p || n != i {
+			if q, n, ok := x.core.state.pools.serving(a); !ok || q != p || n != i {
 				t.Fatalf("%s is number %d of %s, and is looked for elsewhere", a, i, name)
 			}
 			next, ok := p.set.next(i)
 			isFree := ok && next == i
-			rests := !x.occupied(a) && p.coolsUntil(x.record(a)) > x.now
-			if isFree == (x.occupied(a) || rests) || p.cooldowns.set.isTaken(i) != rests {
-				t.Fatalf("%s of pool %s: free is %v, occupied is %v, rests is %v", a, name, isFree, x.occupied(a), rests)
+			rests := !x.core.state.occupied(a) && p.coolsUntil(x.core.state.leases.record(a)) > x.core.state.now
+			if isFree == (x.core.state.occupied(a) || rests) || p.cooldowns.set.isTaken(i) != rests {
+				t.Fatalf("%s of pool %s: free is %v, occupied is %v, rests is %v", a, name, isFree, x.core.state.occupied(a), rests)
 			}
-			if rests && !slices.Contains(p.cooldowns.queue, cooldown{p.coolsUntil(x.record(a)), i}) {
+			if rests && !slices.Contains(p.cooldowns.queue, cooldown{p.coolsUntil(x.core.state.leases.record(a)), i}) {
 				t.Fatalf("%s of pool %s rests, and nothing ends that", a, name)
 			}
 			if isFree {
@@ -312,10 +312,10 @@ func checkFreeSets(t fataler, x *Index) {
 			t.Fatalf("pool %s counts %d free, has %d", name, p.set.free(), free)
 		}
 	}
-	for _, p := range x.pools {
+	for _, p := range x.core.state.pools.byName {
 		for _, r := range p.Plan.Usable.Ranges() {
 			for a := r.From(); a.Compare(r.To()) <= 0; a = a.Next() {
-				if q, _, ok := x.serving(a); ok && q.withholds(a) { // p itself, or a group that p loses it to
+				if q, _, ok := x.core.state.pools.serving(a); ok && q.withholds(a) { // p itself, or a group that p loses it to
 					continue
 				}
 				if served[a] == "" && !losesInCircle(x, a) {
@@ -330,12 +330,12 @@ func checkFreeSets(t fataler, x *Index) {
 func checkPlaces(t fataler, x *Index) {
 	t.Helper()
 	inUse, coming, doubts := map[hostPool]int{}, map[hostPool]int{}, 0
-	for _, r := range slices.AppendSeq(slices.Collect(x.byAddr.all()), maps.Values(x.missing)) {
-		for at := range x.hostPoolsOf(r) {
+	for _, r := range slices.AppendSeq(slices.Collect(x.core.state.leases.byAddr.all()), maps.Values(x.core.state.missing.gone)) {
+		for at := range x.core.state.hostPoolsOf(r) {
 			inUse[at]++
 		}
 	}
-	for _, h := range x.assumed {
+	for _, h := range x.core.state.assumed.byAddr {
 		if h.Host.IsValid() {
 			coming[hostPool{h.Host, h.Pool}]++
 		}
@@ -344,12 +344,12 @@ func checkPlaces(t fataler, x *Index) {
 		}
 	}
 	counted := map[hostPool]int{}
-	for at, addrs := range x.coming {
+	for at, addrs := range x.core.state.assumed.coming {
 		counted[at] = len(addrs)
 	}
-	if !maps.Equal(inUse, x.inUse) || !maps.Equal(coming, counted) || doubts != x.unknown {
-		t.Fatalf("in use %v, coming %v, %d doubts; counted are %v, %v, %d", inUse, coming, doubts, x.inUse, counted,
-			x.unknown)
+	if !maps.Equal(inUse, x.core.state.hosts.inUse) || !maps.Equal(coming, counted) || doubts != x.core.state.assumed.unknown {
+		t.Fatalf("in use %v, coming %v, %d doubts; counted are %v, %v, %d", inUse, coming, doubts, x.core.state.hosts.inUse, counted,
+			x.core.state.assumed.unknown)
 	}
 }
 
@@ -357,24 +357,24 @@ func checkPlaces(t fataler, x *Index) {
 func checkLeftovers(t fataler, x *Index) {
 	t.Helper()
 	for name, table := range map[string]table{
-		"addresses": x.byAddr, "containers": x.byContainer, "attachments": x.byAttachment,
+		"addresses": x.core.state.leases.byAddr, "containers": x.core.state.leases.byContainer, "attachments": x.core.state.leases.byAttachment,
 	} {
 		if n := len(slices.Collect(table.all())); n != table.size || n > len(table.heads) {
 			t.Fatalf("the table of %s holds %d, counts %d, has room for %d", name, n, table.size, len(table.heads))
 		}
 	}
-	for h, of := range x.byHost {
+	for h, of := range x.core.state.leases.byHost {
 		if len(of) == 0 {
 			t.Fatalf("byHost keeps nothing of %s", h)
 		}
 	}
-	for name, of := range x.byPool {
+	for name, of := range x.core.state.members.byPool {
 		if len(of.records) == 0 {
 			t.Fatalf("byPool keeps nothing of %s", name)
 		}
 	}
-	if len(x.staleOverlaps) > 0 {
-		t.Fatalf("%d overlaps are not settled", len(x.staleOverlaps))
+	if len(x.core.state.staleOverlaps) > 0 {
+		t.Fatalf("%d overlaps are not settled", len(x.core.state.staleOverlaps))
 	}
 }
 
@@ -382,7 +382,7 @@ func checkLeftovers(t fataler, x *Index) {
 // rule looks at two pools at a time; such an address is served by nobody until a lease comes or goes.
 func losesInCircle(x *Index, a netip.Addr) bool {
 	sharing := 0
-	for _, p := range x.pools {
+	for _, p := range x.core.state.pools.byName {
 		if p.Plan.Usable.Contains(a) {
 			sharing++
 		}
@@ -392,7 +392,7 @@ func losesInCircle(x *Index, a netip.Addr) bool {
 
 // checkRanges compares the addresses of a pool by their state with its counts.
 func (m *machine) checkRanges(t *rapid.T, name string, want PoolCounts) {
-	r := m.x.Ranges(name, m.model.now)
+	r := m.x.Pools.Ranges(name, m.model.now)
 	var sum uint64
 	for _, of := range []struct {
 		state string

@@ -90,17 +90,17 @@ func (x *catalogue) noBlock(c Pool) Pool {
 // It returns those that may serve other addresses.
 func (x *state) place(next map[*poolState]Pool) (changed []*poolState) {
 	for s, p := range next {
-		p, blocks := p.WithNodes(maps.Values(x.nodes)).divided() // the selector of a child may be its parent's
+		p, blocks := p.WithNodes(maps.Values(x.nodes.byName)).divided() // the selector of a child may be its parent's
 		same := s.listed && sameService(s.Pool, p)
 		relist := !s.listed || !sameLists(s.Pool, p)
 		if s.listed && relist {
-			x.unlist(s)
+			x.pools.unlist(s)
 		}
-		s.Pool, s.usable, s.rebuilding = p, p.Plan.Usable.Ranges(), x.rebuilding[p.Name]
+		s.Pool, s.usable, s.rebuilding = p, p.Plan.Usable.Ranges(), x.pools.rebuilding[p.Name]
 		x.divide(s, blocks)
 		if relist {
 			s.hosts = uncounted
-			x.list(s)
+			x.pools.list(s)
 		}
 		if !same {
 			changed = append(changed, s)
@@ -150,28 +150,28 @@ func sameSelector(a, b Selector) bool {
 }
 
 // Children names the pools that name one as their parent, in order, whether or not they serve: groups and blocks.
-func (x *poolView) Children(parent string) []string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return slices.Sorted(maps.Keys(x.children[parent]))
+func (x *Pools) Children(parent string) []string {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return slices.Sorted(maps.Keys(x.core.state.pools.children[parent]))
 }
 
 // Relatives names the pools whose part depends on one: its parent, the other groups of that, and its own groups. Blocks
 // are none: they take nothing from each other.
-func (x *poolView) Relatives(name string) (names []string) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+func (x *Pools) Relatives(name string) (names []string) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	groups := func(parent string) {
-		if p := x.roots[parent]; p != nil && p.split != nil || p == nil && parent != name {
+		if p := x.core.state.pools.roots[parent]; p != nil && p.split != nil || p == nil && parent != name {
 			return
 		}
-		for c := range x.children[parent] {
+		for c := range x.core.state.pools.children[parent] {
 			if c != name {
 				names = append(names, c)
 			}
 		}
 	}
-	if p := x.roots[name]; p != nil && p.Parent != "" {
+	if p := x.core.state.pools.roots[name]; p != nil && p.Parent != "" {
 		groups(p.Parent)
 		names = append(names, p.Parent)
 	}

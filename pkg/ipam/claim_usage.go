@@ -24,10 +24,10 @@ type ClaimUsage []ClaimPart
 
 // ClaimUsage counts the addresses of a claim, those in use and those that are kept for it, at a cost that does not
 // grow with them. The parts are in the order of pools, interfaces and families.
-func (x *leaseView) ClaimUsage(claim string) (all ClaimUsage) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	c := x.byClaim[claim]
+func (x *Leases) ClaimUsage(claim string) (all ClaimUsage) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	c := x.core.state.claims.byClaim[claim]
 	if c == nil {
 		return nil
 	}
@@ -42,10 +42,10 @@ func (x *leaseView) ClaimUsage(claim string) (all ClaimUsage) {
 }
 
 // CountClaimed returns how many addresses a claim has, those in use and those that are kept for it.
-func (x *leaseView) CountClaimed(claim string) (n int) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if c := x.byClaim[claim]; c != nil {
+func (x *Leases) CountClaimed(claim string) (n int) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	if c := x.core.state.claims.byClaim[claim]; c != nil {
 		for _, p := range c.parts {
 			n += p.all.Len()
 		}
@@ -71,20 +71,20 @@ func (all ClaimUsage) Most() int { return max(all.Of(ipaddr.IPv4), all.Of(ipaddr
 
 // RetainedIn returns the pools that serve addresses which are kept for whichever pod of a claim comes, less those that
 // are promised.
-func (x *leaseView) RetainedIn(claim string, promised func(netip.Addr) bool) (pools []string) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	c := x.byClaim[claim]
+func (x *Leases) RetainedIn(claim string, promised func(netip.Addr) bool) (pools []string) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	c := x.core.state.claims.byClaim[claim]
 	if c == nil {
 		return nil
 	}
 	for _, part := range c.parts {
-		alone := x.servesItsOwn(part.of.pool)
+		alone := x.core.state.servesItsOwn(part.of.pool)
 		part.all.Ascend(func(r *record) bool {
 			if !r.forAny() {
 				return false
 			}
-			p, _, served := x.serving(r.addr)
+			p, _, served := x.core.state.pools.serving(r.addr)
 			if !served || promised(r.addr) {
 				return true
 			}

@@ -13,7 +13,7 @@ func claimOf(t testing.TB, size int, inUse bool) *Index {
 	t.Helper()
 	p := benchPool(t, 65536)
 	x := NewIndex()
-	x.SetPool(p)
+	x.Pools.SetPool(p)
 	leases := fleet(p, size)
 	for i := range leases {
 		leases[i].Retention = lease.Retention{Claim: "shop/web", Fixed: true}
@@ -21,7 +21,7 @@ func claimOf(t testing.TB, size int, inUse bool) *Index {
 			leases[i], _ = lease.Release(leases[i], at(-i), lease.Change{})
 		}
 	}
-	x.Replace(leases, uint64(size))
+	x.Feed.Replace(leases, uint64(size))
 	return x
 }
 
@@ -39,12 +39,12 @@ func giveAndTake(t testing.TB, x *Index, w PickRequest, version *uint64) {
 	}
 	*version++
 	l.Version = *version
-	x.Watched(l)
+	x.Feed.Watched(l)
 	x.Forget(l.Addr)
 	l, _ = lease.Release(l, now, lease.Change{})
 	*version++
 	l.Version = *version
-	x.Watched(l)
+	x.Feed.Watched(l)
 }
 
 // BenchmarkClaim is one allocation of a claim and its release: the cost must not grow with what the claim has.

@@ -19,7 +19,7 @@ func TestConcurrentUse(t *testing.T) {
 	version, inUse, log := uint64(0), map[netip.Addr]bool{}, make(chan func(), workers)
 
 	var told sync.Map
-	x.Subscribe(func(_, l lease.Lease) { told.Store(l.Addr, l.Version) })
+	x.Feed.Subscribe(func(_, l lease.Lease) { told.Store(l.Addr, l.Version) })
 
 	// commit is the API server: it gives a change its version and sends its event, in order.
 	commit := func(l lease.Lease, in bool) lease.Lease {
@@ -31,7 +31,7 @@ func TestConcurrentUse(t *testing.T) {
 		inUse[l.Addr] = in
 		version++
 		l.Version = version
-		log <- func() { x.Watched(l) }
+		log <- func() { x.Feed.Watched(l) }
 		return l
 	}
 
@@ -50,16 +50,16 @@ func TestConcurrentUse(t *testing.T) {
 						t.Errorf("picked %+v, which cannot be bound", p.Current)
 					}
 					stored := commit(next, true)
-					x.Wrote(stored)
+					x.Feed.Wrote(stored)
 					x.Forget(stored.Addr)
-					if err := x.WaitSeen(t.Context(), stored.Version); err != nil {
+					if err := x.Feed.WaitSeen(t.Context(), stored.Version); err != nil {
 						t.Error(err)
 					}
-					if held := x.ByContainer(h.ContainerID, ""); len(held) != 1 || len(x.ByAttachment(h)) != 1 {
+					if held := x.Leases.ByContainer(h.ContainerID, ""); len(held) != 1 || len(x.Leases.ByAttachment(h)) != 1 {
 						t.Errorf("container %s holds %v", h.ContainerID, held)
 					}
 					free, _ := lease.Release(stored, now, lease.Change{})
-					x.Wrote(commit(free, false))
+					x.Feed.Wrote(commit(free, false))
 				}
 			}
 		})
@@ -77,19 +77,19 @@ func TestConcurrentUse(t *testing.T) {
 				return
 			default:
 			}
-			x.SetPool(pool(t, "a", "10.0.0.0/24", addresses, priority(int32(i%2))))
-			x.SetPool(pool(t, "b", "10.0.0.0/24", []string{"10.0.0.20-10.0.0.39"}, hosts(host2)))
-			x.RemovePool("b")
-			x.SetNode("node-1", node("10.0.0.39"))
-			x.SetNode("node-1", Node{})
-			x.Counts("a", now)
-			x.Draining("a")
-			x.Pools()
-			x.Overlaps("a")
-			x.ByHost(ip(host1))
-			x.ByPool("a")
+			x.Pools.SetPool(pool(t, "a", "10.0.0.0/24", addresses, priority(int32(i%2))))
+			x.Pools.SetPool(pool(t, "b", "10.0.0.0/24", []string{"10.0.0.20-10.0.0.39"}, hosts(host2)))
+			x.Pools.RemovePool("b")
+			x.Pools.SetNode("node-1", node("10.0.0.39"))
+			x.Pools.SetNode("node-1", Node{})
+			x.Pools.Counts("a", now)
+			x.Pools.Draining("a")
+			x.Pools.All()
+			x.Pools.Overlaps("a")
+			x.Leases.ByHost(ip(host1))
+			x.Leases.ByPool("a")
 			x.Unknown("")
-			x.Find(func(l lease.Lease) bool { return l.State == lease.Active })
+			x.Leases.Find(func(l lease.Lease) bool { return l.State == lease.Active })
 		}
 	})
 	requests.Wait()
@@ -99,10 +99,10 @@ func TestConcurrentUse(t *testing.T) {
 
 	checkFreeSets(t, x)
 	checkLeftovers(t, x)
-	if got := x.Counts("a", now); got.Active != 0 || got.Free != got.Capacity || got.Capacity != 20 {
+	if got := x.Pools.Counts("a", now); got.Active != 0 || got.Free != got.Capacity || got.Capacity != 20 {
 		t.Errorf("in the end: %+v", got)
 	}
-	for _, l := range x.Find(func(lease.Lease) bool { return true }) {
+	for _, l := range x.Leases.Find(func(lease.Lease) bool { return true }) {
 		if v, _ := told.Load(l.Addr); v == nil {
 			t.Errorf("nobody was told of %s", l.Addr)
 		}

@@ -78,21 +78,21 @@ func TestBrakes(t *testing.T) {
 func TestIndexOfContested(t *testing.T) {
 	x := NewIndex()
 	l := contestedBy("m", 1, 1)
-	x.Watched(l)
-	x.Watched(lease.Lease{Addr: netip.MustParseAddr("10.0.0.2"), Version: 2, Params: l.Params})
+	x.Feed.Watched(l)
+	x.Feed.Watched(lease.Lease{Addr: netip.MustParseAddr("10.0.0.2"), Version: 2, Params: l.Params})
 	compare := cmpopts.EquateComparable(netip.Addr{})
-	if diff := cmp.Diff(Contested{l}, x.Contested(), compare); diff != "" {
+	if diff := cmp.Diff(Contested{l}, x.Leases.Contested(), compare); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	free, _ := lease.Free(l, l.Conflict.Until, lease.Change{})
 	free.Version = 3
-	x.Watched(free)
-	if diff := cmp.Diff(Contested{free}, x.Contested(), compare); diff != "" {
+	x.Feed.Watched(free)
+	if diff := cmp.Diff(Contested{free}, x.Leases.Contested(), compare); diff != "" {
 		t.Errorf("free again, -want +got:\n%s", diff)
 	}
 	free.Conflict, free.Version = nil, 4
-	if x.Watched(free); len(x.Contested()) != 0 {
-		t.Errorf("forgotten: %v", x.Contested())
+	if x.Feed.Watched(free); len(x.Leases.Contested()) != 0 {
+		t.Errorf("forgotten: %v", x.Leases.Contested())
 	}
 }
 
@@ -101,7 +101,7 @@ func TestQuarantinedIsRefused(t *testing.T) {
 	p := pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"})
 	x := indexOf(p)
 	l := contestedBy("02:00:5e:10:00:01", 9, 1)
-	x.Watched(l)
+	x.Feed.Watched(l)
 	for what, w := range map[string]PickRequest{"any": want(), "this one": want(asking("10.0.0.9"))} {
 		picks, refusal := x.Pick(w, l.Conflict.Until.Add(time.Hour)) // what is over is ended by a write, not by the clock
 		if refusal == nil {

@@ -54,26 +54,26 @@ func TestPickLetsAddressesRest(t *testing.T) {
 		"the next pod of the name": {want: want(lastHolder("u2", "eth0"), holder("shop/pod-of-10.0.0.8")), now: at(28), text: exhausted +
 			", 1 is cooling and free in 12s; hint: ask again in 12s, or add addresses: bcsnetctl pool add-ip a RANGE"},
 		"the same pod, of a cordoned pool": {
-			change: func(x *Index) { x.SetPool(pool(t, "a", "10.0.0.0/24", entry, coolFor(30*time.Second), cordoned)) },
+			change: func(x *Index) { x.Pools.SetPool(pool(t, "a", "10.0.0.0/24", entry, coolFor(30*time.Second), cordoned)) },
 			want:   want(lastHolder("uid-of-10.0.0.8", "eth0")), now: at(10),
 			text: "PoolCordoned: no available IP for pod shop/a: pool a is cordoned; hint: let it hand out addresses again: bcsnetctl pool uncordon a",
 		},
 		"by name, in time":                       {want: want(asking("10.0.0.8")), now: ends},
-		"the cooldown is taken away":             {change: func(x *Index) { x.SetPool(pool(t, "a", "10.0.0.0/24", entry)) }, want: want(), now: at(11)},
-		"the cooldown gets shorter":              {change: func(x *Index) { x.SetPool(pool(t, "a", "10.0.0.0/24", entry, coolFor(time.Second))) }, want: want(), now: at(11)},
+		"the cooldown is taken away":             {change: func(x *Index) { x.Pools.SetPool(pool(t, "a", "10.0.0.0/24", entry)) }, want: want(), now: at(11)},
+		"the cooldown gets shorter":              {change: func(x *Index) { x.Pools.SetPool(pool(t, "a", "10.0.0.0/24", entry, coolFor(time.Second))) }, want: want(), now: at(11)},
 		"the cooldown gets longer, after a look": {change: longer(t, entry), want: want(asking("10.0.0.8")), now: at(41), text: fmt.Sprintf(cooling, "1m29s", "1m29s")},
 		"the pool comes after the address": {change: func(x *Index) {
-			x.RemovePool("a")
-			x.SetPool(p)
+			x.Pools.RemovePool("a")
+			x.Pools.SetPool(p)
 		}, want: want(asking("10.0.0.8")), now: at(28), text: fmt.Sprintf(cooling, "12s", "12s")},
 		"the pool that has it now decides": {change: func(x *Index) {
-			x.RemovePool("a")
-			x.SetPool(pool(t, "b", "10.0.0.0/24", entry))
+			x.Pools.RemovePool("a")
+			x.Pools.SetPool(pool(t, "b", "10.0.0.0/24", entry))
 		}, want: want(), now: at(11)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(p)
-			x.Watched(cold)
+			x.Feed.Watched(cold)
 			if tc.change != nil {
 				tc.change(x)
 			}
@@ -156,7 +156,7 @@ func TestPickReturnsToTheLastHolder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(four, six, other)
 			for _, l := range tc.leases {
-				x.Watched(l)
+				x.Feed.Watched(l)
 			}
 			picks, refusal := x.Pick(tc.want, at(20))
 			if refusal != nil {
@@ -174,21 +174,21 @@ func TestPickReturnsToTheLastHolder(t *testing.T) {
 func longer(t *testing.T, entry []string) func(*Index) {
 	t.Helper()
 	return func(x *Index) {
-		x.Counts("a", at(41))
-		x.SetPool(pool(t, "a", "10.0.0.0/24", entry, coolFor(2*time.Minute)))
+		x.Pools.Counts("a", at(41))
+		x.Pools.SetPool(pool(t, "a", "10.0.0.0/24", entry, coolFor(2*time.Minute)))
 	}
 }
 
 // A release that was told before its end was, as in a list, rests from the later one.
 func TestRestBeginsAgain(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8"}, coolFor(30*time.Second)))
-	x.Watched(gaveUp("10.0.0.8", "a", 1, 0))
-	x.Replace([]lease.Lease{gaveUp("10.0.0.8", "a", 3, 20)}, 3)
+	x.Feed.Watched(gaveUp("10.0.0.8", "a", 1, 0))
+	x.Feed.Replace([]lease.Lease{gaveUp("10.0.0.8", "a", 3, 20)}, 3)
 	for _, tc := range []struct {
 		seconds int
 		free    uint64
 	}{{29, 0}, {30, 0}, {49, 0}, {50, 1}} {
-		if got := x.Counts("a", at(tc.seconds)); got.Free != tc.free || got.Cooling != 1-tc.free {
+		if got := x.Pools.Counts("a", at(tc.seconds)); got.Free != tc.free || got.Cooling != 1-tc.free {
 			t.Errorf("after %d seconds: %+v", tc.seconds, got)
 		}
 		checkFreeSets(t, x)
@@ -199,10 +199,10 @@ func TestRestBeginsAgain(t *testing.T) {
 func TestCountsOfCooling(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, coolFor(30*time.Second)))
 	for i, seconds := range []int{20, 10, 15} { // not in the order of their releases
-		x.Watched(gaveUp(fmt.Sprintf("10.0.0.%d", 8+i), "a", x.Seen()+1, seconds))
+		x.Feed.Watched(gaveUp(fmt.Sprintf("10.0.0.%d", 8+i), "a", x.Feed.Seen()+1, seconds))
 	}
 	x.take("a", "10.0.0.11")
-	x.SetNode("node-1", node("10.0.0.10")) // which keeps it whatever it rests
+	x.Pools.SetNode("node-1", node("10.0.0.10")) // which keeps it whatever it rests
 	for _, tc := range []struct {
 		seconds       int
 		free, cooling uint64
@@ -213,7 +213,7 @@ func TestCountsOfCooling(t *testing.T) {
 		want := PoolCounts{
 			Capacity: 5, Served: 5, Free: tc.free, Cooling: tc.cooling, NextFree: tc.next, Objects: 4, Active: 1,
 		}
-		if diff := cmp.Diff(want, x.Counts("a", at(tc.seconds))); diff != "" {
+		if diff := cmp.Diff(want, x.Pools.Counts("a", at(tc.seconds))); diff != "" {
 			t.Errorf("after %d seconds (-want +got):\n%s", tc.seconds, diff)
 		}
 	}
@@ -222,15 +222,15 @@ func TestCountsOfCooling(t *testing.T) {
 // An address that is set aside and back all the time does not pile up ends of its rest.
 func TestRestsDoNotPileUp(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8"}, coolFor(time.Hour)))
-	x.Watched(gaveUp("10.0.0.8", "a", 1, 1))
+	x.Feed.Watched(gaveUp("10.0.0.8", "a", 1, 1))
 	for i := range 10_000 {
-		x.SetNode("node-1", node("10.0.0.8"))
-		x.SetNode("node-1", Node{})
+		x.Pools.SetNode("node-1", node("10.0.0.8"))
+		x.Pools.SetNode("node-1", Node{})
 		if i%1000 == 0 {
 			checkFreeSets(t, x)
 		}
 	}
-	if got := x.Counts("a", at(1)); got.Cooling != 1 || !got.NextFree.Equal(at(3601)) {
+	if got := x.Pools.Counts("a", at(1)); got.Cooling != 1 || !got.NextFree.Equal(at(3601)) {
 		t.Errorf("counts %+v", got)
 	}
 }

@@ -27,33 +27,33 @@ func leaseOf(a netip.Addr, r *record) lease.Lease {
 // behind its own version, and a version is written once. The entry of a later holder has the version of another's
 // object.
 func (x *state) rewritten(r *record, l lease.Lease) bool {
-	_, behind := x.behind[l.Addr]
+	_, behind := x.missing.behind[l.Addr]
 	return l.Version < r.version || l.Version == r.version && !behind && nanos(l.Updated) != r.updated
 }
 
 // Rewritten reports whether an object that was read has the version of the index's entry, and is another: the store was
 // put back to an older state. An entry of a later version says nothing, as it may have come since.
-func (x *feed) Rewritten(l lease.Lease) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	r := x.record(l.Addr)
-	return r != nil && r.version == l.Version && x.rewritten(r, l)
+func (x *Feed) Rewritten(l lease.Lease) bool {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	r := x.core.state.leases.record(l.Addr)
+	return r != nil && r.version == l.Version && x.core.state.rewritten(r, l)
 }
 
 // apply enters a lease unless something newer is known.
 func (x *state) apply(changes []change, l lease.Lease) []change {
-	if v, ok := x.deleted[l.Addr]; ok {
+	if v, ok := x.progress.deleted[l.Addr]; ok {
 		if l.Version <= v {
 			return changes
 		}
-		delete(x.deleted, l.Addr)
+		delete(x.progress.deleted, l.Addr)
 	}
-	old := x.record(l.Addr)
+	old := x.leases.record(l.Addr)
 	if old != nil && old.version >= l.Version && !failpoint.Broken("version") {
 		return changes
 	}
 	r := pack(l)
-	if old != nil && old.epoch == x.epoch && r.continues(old) {
+	if old != nil && old.epoch == x.progress.epoch && r.continues(old) {
 		r.bound = cmp.Or(old.bound, old.version)
 	}
 	return append(changes, x.put(old, r, false))
@@ -72,22 +72,22 @@ func (r *record) continues(old *record) bool {
 // that is free is missing, and one of an earlier holder is his, with the version of the object that must be written
 // again.
 func (x *state) put(old, r *record, restored bool) change {
-	known := x.missing[r.addr]
+	known := x.missing.gone[r.addr]
 	if old != nil {
-		if _, behind := x.behind[r.addr]; (behind || restored) && old.state != lease.Available {
+		if _, behind := x.missing.behind[r.addr]; (behind || restored) && old.state != lease.Available {
 			known = old
 		}
 		x.unlink(old)
 	}
-	delete(x.behind, r.addr)
+	delete(x.missing.behind, r.addr)
 	later := known != nil && precedes(r, known) && !failpoint.Broken("earlier")
 	if later && r.state != lease.Available && !sameHolder(known, r) {
 		r = pack(lease.Restore(known.lease(), r.lease()))
 		if !failpoint.Broken("behind") {
-			x.behind[r.addr] = struct{}{}
+			x.missing.behind[r.addr] = struct{}{}
 		}
 	}
-	r.epoch = x.epoch
+	r.epoch = x.progress.epoch
 	x.link(r)
 	if old != nil && r.state == lease.Available && (later && known == old || emptied(old, r)) {
 		x.markMissing(old)
@@ -98,7 +98,7 @@ func (x *state) put(old, r *record, restored bool) change {
 }
 
 func (x *state) drop(changes []change, r *record) []change {
-	delete(x.behind, r.addr)
+	delete(x.missing.behind, r.addr)
 	x.unlink(r)
 	if !failpoint.Broken("lost") {
 		x.markMissing(r)

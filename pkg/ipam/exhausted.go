@@ -11,12 +11,12 @@ import (
 // way, not one that has room.
 func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 	for _, p := range fit {
-		x.expireCooldowns(p)
+		x.state.expireCooldowns(p)
 	}
 	slices.SortStableFunc(fit, func(a, b *poolState) int { return compareBool(b.split != nil, a.split != nil) })
 	facts := explain.Facts{Who: w.Who, Namespace: w.Namespace, More: max(0, len(fit)-explain.MaxNamed)}
 	if len(w.Pools) == 0 && w.Network == "" {
-		facts.Own = x.ownNames(w)
+		facts.Own = x.state.pools.ownNames(w)
 	}
 	for _, p := range fit[:min(len(fit), explain.MaxNamed)] {
 		facts.States = append(facts.States, x.stateOf(p, w))
@@ -42,8 +42,8 @@ func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 				facts.Own = nil
 			}
 			return is(explain.ExhaustedByQuota, p, ReasonQuotaExceeded)
-		case p.hasFree() && x.overKept(p, w, netip.Addr{}):
-			return x.keepsTooMany(p, w)
+		case p.hasFree() && x.bounds.overKept(p, w, netip.Addr{}):
+			return x.bounds.keepsTooMany(p, w)
 		}
 	}
 	if split := slices.IndexFunc(fit, func(p *poolState) bool { return p.split != nil && p.Serves() }); split >= 0 {
@@ -54,8 +54,8 @@ func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 		return is(kind, fit[split], ReasonNoFreeBlock)
 	}
 	if full := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && !p.hasFree() }); full >= 0 {
-		if next := x.nextCooled(fit[full]); !next.IsZero() {
-			facts.In = x.until(next)
+		if next := x.state.nextCooled(fit[full]); !next.IsZero() {
+			facts.In = x.state.until(next)
 			return is(explain.ExhaustedCooling, fit[full], ReasonPoolExhausted)
 		}
 		return is(explain.ExhaustedTaken, fit[full], ReasonPoolExhausted)
@@ -79,10 +79,10 @@ func (x *picker) barredBy(p *poolState, w PickRequest) (host bool, namespace str
 		addrs = append(addrs, a)
 	}
 	for _, a := range addrs {
-		if x.hostFull(p, w, nil) {
+		if x.bounds.hostFull(p, w, nil) {
 			return true, ""
 		}
-		if ns := x.overQuota(p, w, a, nil); ns != "" {
+		if ns := x.bounds.overQuota(p, w, a, nil); ns != "" {
 			return false, ns
 		}
 	}
@@ -97,16 +97,16 @@ func (x *picker) stateOf(p *poolState, w PickRequest) explain.PoolState {
 	if p.split != nil {
 		return explain.PoolState{Pool: p.Name, Subnet: p.Plan.Subnet, Blocks: p.blockState(w.Namespace)}
 	}
-	c := x.countsOf(p.Name)
+	c := x.state.countsOf(p.Name)
 	state := explain.PoolState{
 		Pool: p.Name, Subnet: p.Plan.Subnet, Free: c.Free, Capacity: c.Capacity, Active: c.Active, Reserved: c.Reserved,
-		Cooling: c.Cooling, Elsewhere: p.servedByOthers(), Namespaces: x.quotaShares(p, w),
+		Cooling: c.Cooling, Elsewhere: p.servedByOthers(), Namespaces: x.bounds.quotaShares(p, w),
 	}
 	if c.Cooling > 0 {
-		state.NextFree = x.until(c.NextFree)
+		state.NextFree = x.state.until(c.NextFree)
 	}
 	if p.MaxPerHost > 0 && w.Host.IsValid() {
-		share := x.hostShare(p, w, nil)
+		share := x.bounds.hostShare(p, w, nil)
 		state.Host, state.HostShare = w.Host, &share
 	}
 	return state

@@ -22,7 +22,7 @@ func (p *poolState) coolsUntil(r *record) int64 {
 func (x *state) refreshCooldown(p *poolState, a netip.Addr, number uint64, kept bool) bool {
 	var ends int64
 	if !kept && p.Cooldown > 0 {
-		ends = p.coolsUntil(x.record(a))
+		ends = p.coolsUntil(x.leases.record(a))
 	}
 	rests := ends > x.now
 	p.cooldowns.set.set(number, rests)
@@ -48,7 +48,7 @@ func (x *state) compactCooldowns(p *poolState) {
 
 // stillCools reports whether an address cools, and exactly that long.
 func (x *state) stillCools(p *poolState, r cooldown) bool {
-	return p.cooldowns.set.isTaken(r.number) && p.coolsUntil(x.record(p.address(r.number))) == r.ends
+	return p.cooldowns.set.isTaken(r.number) && p.coolsUntil(x.leases.record(p.address(r.number))) == r.ends
 }
 
 // expireCooldowns ends those of a pool whose time has come. It is called whenever somebody looks at what the pool
@@ -86,7 +86,7 @@ func (x *state) nextCooledIn(b *poolState) time.Time {
 	if b.n <= uint64(len(home.cooldowns.queue)) {
 		for i := b.from; i < b.from+b.n; i++ {
 			if home.cooldowns.set.isTaken(i) {
-				see(home.coolsUntil(x.record(home.address(i))))
+				see(home.coolsUntil(x.leases.record(home.address(i))))
 			}
 		}
 		return fromNanos(first)

@@ -130,7 +130,7 @@ func TestFamiliesOfWhatIsKept(t *testing.T) {
 			Params: lease.Params{Pool: []string{"blue4", "blue6"}[i]},
 		}
 		l.IfName = "eth0"
-		x.Watched(l)
+		x.Feed.Watched(l)
 	}
 	of := func(change func(*PickRequest)) []string {
 		t.Helper()

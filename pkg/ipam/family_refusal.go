@@ -16,7 +16,7 @@ func offers(pools []*poolState, f ipaddr.Family) bool {
 // their network.
 func (x *picker) able(w PickRequest, fit []*poolState) (able []*poolState) {
 	for _, p := range fit {
-		together := x.together(p, w)
+		together := x.state.pools.together(p, w)
 		lacks := func(f ipaddr.Family) bool { return !offers(together, f) }
 		if slices.Contains(w.try.families, p.Family()) && !slices.ContainsFunc(w.try.families, lacks) {
 			able = append(able, p)

@@ -27,7 +27,7 @@ func TestGroupsOneByOne(t *testing.T) {
 		there := map[string]Pool{}
 		set := func(p Pool) {
 			there[p.Name] = p
-			x.SetPool(p)
+			x.Pools.SetPool(p)
 		}
 		parent := func() Pool {
 			p := part(t, "blue", fmt.Sprintf("10.0.0.10-10.0.0.%d", rapid.SampledFrom([]int{90, 90, 60}).Draw(rt, "end")))
@@ -41,11 +41,11 @@ func TestGroupsOneByOne(t *testing.T) {
 				set(parent())
 			case 1, 2:
 				delete(there, name)
-				x.RemovePool(name)
+				x.Pools.RemovePool(name)
 			default:
 				set(anyGroup(t, rt, name))
 			}
-			if f := x.families["blue"]; f != nil && len(f.lost) > 0 {
+			if f := x.core.state.pools.families["blue"]; f != nil && len(f.lost) > 0 {
 				together++
 			} else {
 				alone++
@@ -89,7 +89,7 @@ func compareArranged(t *rapid.T, x *Index, there map[string]Pool) {
 		return fmt.Sprint(sets, p.Problem, p.BadParent, p.Carving, p.ByParent, p.Plan.Gateway, p.Plan.Notes, p.Hosts)
 	}
 	for _, want := range Arrange(slices.Collect(maps.Values(there))) {
-		got, ok := x.Pool(want.Name)
+		got, ok := x.Pools.Get(want.Name)
 		if !ok || text(got) != text(want) {
 			t.Fatalf("pool %s:\n got %s\nwant %s", want.Name, text(got), text(want))
 		}
@@ -97,14 +97,14 @@ func compareArranged(t *rapid.T, x *Index, there map[string]Pool) {
 	for i := 10; i < 100; i++ {
 		a, by := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), ""
 		for name := range there {
-			if p, _ := x.Pool(name); p.Usable().Contains(a) {
+			if p, _ := x.Pools.Get(name); p.Usable().Contains(a) {
 				if by != "" {
 					t.Fatalf("%s is of %s and of %s", a, by, name)
 				}
 				by = name
 			}
 		}
-		if got, _ := x.PoolOf(a); got != by {
+		if got, _ := x.Pools.PoolOf(a); got != by {
 			t.Fatalf("%s is served by %q, and is of %q", a, got, by)
 		}
 	}
@@ -132,7 +132,7 @@ func BenchmarkGroupsOneByOne(b *testing.B) {
 					b.StartTimer()
 					began := time.Now()
 					for _, g := range groups {
-						x.SetPool(g)
+						x.Pools.SetPool(g)
 					}
 					b.ReportMetric(float64(time.Since(began).Microseconds())/n, "µs/group")
 				}

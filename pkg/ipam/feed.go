@@ -7,23 +7,23 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// feed takes what the watch delivers and what this process writes. An entry changes only to a higher version of its
+// Feed takes what the watch delivers and what this process writes. An entry changes only to a higher version of its
 // epoch, or to one of the next.
-type feed struct {
-	*guarded
+type Feed struct {
+	core        *core
 	subscribers []func(old, new lease.Lease)
 }
 
 // Subscribe adds a function that is called after every change of an entry, outside the index's lock and possibly from
 // several goroutines at once. An entry without an object is given as a Lease of version 0. Subscribe before the index
 // is fed.
-func (x *feed) Subscribe(fn func(old, new lease.Lease)) { x.subscribers = append(x.subscribers, fn) }
+func (x *Feed) Subscribe(fn func(old, new lease.Lease)) { x.subscribers = append(x.subscribers, fn) }
 
 // update changes the index, and then calls the subscribers outside the lock.
-func (x *feed) update(do func() []change) {
-	x.mu.Lock()
+func (x *Feed) update(do func() []change) {
+	x.core.mu.Lock()
 	changes := do()
-	x.mu.Unlock()
+	x.core.mu.Unlock()
 	if len(x.subscribers) == 0 {
 		return
 	}
@@ -37,36 +37,36 @@ func (x *feed) update(do func() []change) {
 
 // Watched takes an object that the watch delivered. The watch delivers in the order of versions: an
 // event that it has passed already is old news.
-func (x *feed) Watched(l lease.Lease) {
+func (x *Feed) Watched(l lease.Lease) {
 	x.update(func() (changes []change) {
-		if l.Version > x.seen {
-			changes = x.apply(changes, l)
-			x.reached(l.Version)
+		if l.Version > x.core.state.progress.seen {
+			changes = x.core.state.apply(changes, l)
+			x.core.state.progress.reached(l.Version)
 		}
 		return changes
 	})
 }
 
 // WatchedDelete takes the deletion of an object that the watch delivered; version is the deletion's.
-func (x *feed) WatchedDelete(a netip.Addr, version uint64) {
+func (x *Feed) WatchedDelete(a netip.Addr, version uint64) {
 	x.update(func() (changes []change) {
-		if x.deleted[a] < version {
-			delete(x.deleted, a)
+		if x.core.state.progress.deleted[a] < version {
+			delete(x.core.state.progress.deleted, a)
 		}
-		if r := x.record(a); r != nil && r.version <= version {
-			changes = x.drop(changes, r)
+		if r := x.core.state.leases.record(a); r != nil && r.version <= version {
+			changes = x.core.state.drop(changes, r)
 		}
-		x.reached(version)
+		x.core.state.progress.reached(version)
 		return changes
 	})
 }
 
 // Wrote takes the result of a write of this process. What the watch has passed already is old news:
 // it was delivered, or replaced by something newer. So is an answer of an earlier epoch.
-func (x *feed) Wrote(l lease.Lease) {
+func (x *Feed) Wrote(l lease.Lease) {
 	x.update(func() (changes []change) {
-		if l.Version > x.seen && x.present(l.Epoch) {
-			changes = x.apply(changes, l)
+		if l.Version > x.core.state.progress.seen && x.core.state.progress.present(l.Epoch) {
+			changes = x.core.state.apply(changes, l)
 		}
 		return changes
 	})
@@ -77,20 +77,20 @@ func (x *feed) Wrote(l lease.Lease) {
 // earlier write can bring it back. Where the watch has passed the version and the index shows something else, the
 // deletion was delivered already. A version of an earlier epoch says nothing: noted, it would hide the object until
 // the versions have come that far again.
-func (x *feed) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
+func (x *Feed) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
 	x.update(func() (changes []change) {
-		r := x.record(a)
+		r := x.core.state.leases.record(a)
 		switch {
-		case !x.present(epoch):
+		case !x.core.state.progress.present(epoch):
 			return nil
 		case r != nil && r.version > version:
 			return nil
-		case (r == nil || r.version < version) && version <= x.seen:
+		case (r == nil || r.version < version) && version <= x.core.state.progress.seen:
 			return nil
 		}
-		x.deleted[a] = max(x.deleted[a], version)
+		x.core.state.progress.deleted[a] = max(x.core.state.progress.deleted[a], version)
 		if r != nil {
-			changes = x.drop(changes, r)
+			changes = x.core.state.drop(changes, r)
 		}
 		return changes
 	})
@@ -99,9 +99,9 @@ func (x *feed) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
 // Replace takes a full list as of version: entries that it does not hold go, unless they are newer than the list. A
 // list older than what the watch delivered changes nothing. It reports whether the list shows that the store was put
 // back to an older state, and its versions were raised so that everybody lists: then it is taken as by ResetTo.
-func (x *feed) Replace(all []lease.Lease, version uint64) (restored bool) {
+func (x *Feed) Replace(all []lease.Lease, version uint64) (restored bool) {
 	x.update(func() (changes []change) {
-		if version < x.seen {
+		if version < x.core.state.progress.seen {
 			return nil
 		}
 		if restored = x.contradicted(all, version); restored {
@@ -110,28 +110,28 @@ func (x *feed) Replace(all []lease.Lease, version uint64) (restored bool) {
 		listed := make(map[netip.Addr]struct{}, len(all))
 		for _, l := range all {
 			listed[l.Addr] = struct{}{}
-			changes = x.apply(changes, l)
+			changes = x.core.state.apply(changes, l)
 		}
-		for r := range x.byAddr.all() {
+		for r := range x.core.state.leases.byAddr.all() {
 			if _, ok := listed[r.addr]; !ok && r.version <= version {
-				changes = x.drop(changes, r)
+				changes = x.core.state.drop(changes, r)
 			}
 		}
-		for a, v := range x.deleted {
+		for a, v := range x.core.state.progress.deleted {
 			if _, ok := listed[a]; !ok && v <= version {
-				delete(x.deleted, a)
+				delete(x.core.state.progress.deleted, a)
 			}
 		}
-		x.reached(version)
+		x.core.state.progress.reached(version)
 		return changes
 	})
 	return restored
 }
 
 // contradicted reports whether a list as of version has an older or another object than an entry that is not newer.
-func (x *feed) contradicted(all []lease.Lease, version uint64) bool {
+func (x *Feed) contradicted(all []lease.Lease, version uint64) bool {
 	return slices.ContainsFunc(all, func(l lease.Lease) bool {
-		r := x.record(l.Addr)
-		return r != nil && r.version <= version && x.rewritten(r, l)
+		r := x.core.state.leases.record(l.Addr)
+		return r != nil && r.version <= version && x.core.state.rewritten(r, l)
 	})
 }

@@ -14,20 +14,20 @@ func TestNothingOldComesBack(t *testing.T) {
 	const a = "10.0.0.9"
 	v := func(version uint64) lease.Lease { return takenAt(a, version) }
 	type step = func(*Index)
-	watched := func(version uint64) step { return func(x *Index) { x.Watched(v(version)) } }
-	watchedDelete := func(version uint64) step { return func(x *Index) { x.WatchedDelete(ip(a), version) } }
-	wrote := func(version uint64) step { return func(x *Index) { x.Wrote(v(version)) } }
-	wroteDelete := func(version uint64) step { return func(x *Index) { x.WroteDelete(ip(a), version, 0) } }
+	watched := func(version uint64) step { return func(x *Index) { x.Feed.Watched(v(version)) } }
+	watchedDelete := func(version uint64) step { return func(x *Index) { x.Feed.WatchedDelete(ip(a), version) } }
+	wrote := func(version uint64) step { return func(x *Index) { x.Feed.Wrote(v(version)) } }
+	wroteDelete := func(version uint64) step { return func(x *Index) { x.Feed.WroteDelete(ip(a), version, 0) } }
 	list := func(version uint64, of ...uint64) step {
 		return func(x *Index) {
 			var all []lease.Lease
 			for _, n := range of {
 				all = append(all, v(n))
 			}
-			x.Replace(all, version)
+			x.Feed.Replace(all, version)
 		}
 	}
-	reached := func(version uint64) step { return func(x *Index) { x.Reached(version) } }
+	reached := func(version uint64) step { return func(x *Index) { x.Feed.Reached(version) } }
 	for name, tc := range map[string]struct {
 		steps []step
 		want  uint64 // version shown, 0 for none
@@ -75,26 +75,26 @@ func TestNothingOldComesBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
 			for i, step := range tc.steps {
-				before := x.Seen()
+				before := x.Feed.Seen()
 				step(x)
-				if x.Seen() < before {
-					t.Fatalf("step %d: the watch went back from %d to %d", i+1, before, x.Seen())
+				if x.Feed.Seen() < before {
+					t.Fatalf("step %d: the watch went back from %d to %d", i+1, before, x.Feed.Seen())
 				}
 			}
 			want := lease.Lease{Addr: ip(a)}
 			if tc.want > 0 {
 				want = v(tc.want)
 			}
-			got, ok := x.Get(ip(a))
+			got, ok := x.Leases.Get(ip(a))
 			if diff := cmp.Diff(want, got, equal); diff != "" || ok != (tc.want > 0) {
 				t.Errorf("Get (-want +got), %v:\n%s", ok, diff)
 			}
-			_, lost := x.Missing(ip(a)) // it was held when it went
-			if free := x.Counts("a", now).Free == 1; free != (tc.want == 0 && !lost) {
+			_, lost := x.Leases.Missing(ip(a)) // it was held when it went
+			if free := x.Pools.Counts("a", now).Free == 1; free != (tc.want == 0 && !lost) {
 				t.Errorf("free = %v", free)
 			}
-			if len(x.deleted) != tc.notes {
-				t.Errorf("%d deletes are kept in mind, want %d", len(x.deleted), tc.notes)
+			if len(x.core.state.progress.deleted) != tc.notes {
+				t.Errorf("%d deletes are kept in mind, want %d", len(x.core.state.progress.deleted), tc.notes)
 			}
 		})
 	}
@@ -112,24 +112,24 @@ func TestSubscribe(t *testing.T) {
 	x := NewIndex()
 	type change struct{ Old, New lease.Lease }
 	var got []change
-	x.Subscribe(func(old, new lease.Lease) {
-		x.Len() // outside the lock
+	x.Feed.Subscribe(func(old, new lease.Lease) {
+		x.Leases.Len() // outside the lock
 		got = append(got, change{old, new})
 	})
 	none := lease.Lease{Addr: ip("10.0.0.9")}
 	v := func(version uint64) lease.Lease { return takenAt("10.0.0.9", version) }
-	x.Wrote(v(1))
-	x.Watched(v(1))
-	x.Watched(v(2))
-	x.Wrote(v(2))
-	x.WatchedDelete(ip("10.0.0.9"), 3)
-	x.WatchedDelete(ip("10.0.0.9"), 4)
-	x.Replace([]lease.Lease{v(5)}, 6)
-	x.Replace([]lease.Lease{v(5)}, 6)
-	x.WroteDelete(ip("10.0.0.9"), 5, 0)
-	x.Replace(nil, 8)
-	x.Wrote(v(9))
-	x.Replace(nil, 10)
+	x.Feed.Wrote(v(1))
+	x.Feed.Watched(v(1))
+	x.Feed.Watched(v(2))
+	x.Feed.Wrote(v(2))
+	x.Feed.WatchedDelete(ip("10.0.0.9"), 3)
+	x.Feed.WatchedDelete(ip("10.0.0.9"), 4)
+	x.Feed.Replace([]lease.Lease{v(5)}, 6)
+	x.Feed.Replace([]lease.Lease{v(5)}, 6)
+	x.Feed.WroteDelete(ip("10.0.0.9"), 5, 0)
+	x.Feed.Replace(nil, 8)
+	x.Feed.Wrote(v(9))
+	x.Feed.Replace(nil, 10)
 	want := []change{{none, v(1)}, {v(1), v(2)}, {v(2), none}, {none, v(5)}, {v(5), none}, {none, v(9)}, {v(9), none}}
 	if diff := cmp.Diff(want, got, equal); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
@@ -161,12 +161,12 @@ func TestBoundOfWhatOthersWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := NewIndex()
-			x.SetPool(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"}))
-			x.Watched(first)
+			x.Pools.SetPool(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"}))
+			x.Feed.Watched(first)
 			for _, l := range tc.next {
-				x.Watched(l)
+				x.Feed.Watched(l)
 			}
-			if l, ok := x.Get(first.Addr); !ok || l.Bound() != tc.want {
+			if l, ok := x.Leases.Get(first.Addr); !ok || l.Bound() != tc.want {
 				t.Errorf("bound with version %d, want %d", l.Bound(), tc.want)
 			}
 		})

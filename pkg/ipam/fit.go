@@ -46,7 +46,7 @@ func (x *catalogue) fits(p *poolState, w PickRequest) bool {
 func (x *catalogue) named(names []string) []*poolState {
 	all := make([]*poolState, 0, len(names))
 	for _, name := range names {
-		p, ok := x.pools[name]
+		p, ok := x.byName[name]
 		if !ok {
 			return nil
 		}
@@ -106,7 +106,7 @@ func (x *catalogue) together(p *poolState, w PickRequest) []*poolState {
 // holds are gone or fit no longer.
 func (x *catalogue) heldTogether(w PickRequest) []*poolState {
 	for _, l := range w.Have {
-		if p, ok := x.pools[l.Pool]; ok {
+		if p, ok := x.byName[l.Pool]; ok {
 			if fit := x.together(p, w); len(fit) > 0 {
 				return fit
 			}

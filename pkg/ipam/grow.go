@@ -67,7 +67,7 @@ func (x *catalogue) propose(p *poolState, number uint64, namespace string) *pool
 	}
 	block := p.split.block(number)
 	name := BlockName(p.Name, block)
-	if x.pools[name] != nil {
+	if x.byName[name] != nil {
 		return nil
 	}
 	given := Pool{Name: name, Parent: p.Name, Namespaces: map[string]struct{}{namespace: {}}}
@@ -79,15 +79,15 @@ func (x *catalogue) propose(p *poolState, number uint64, namespace string) *pool
 
 // fromNewBlock chooses an address of the first block that could be made for a request and has one for it.
 func (x *picker) fromNewBlock(p *poolState, n need, w PickRequest, chosen []choice, start uint64) (choice, bool) {
-	x.expireCooldowns(p)
-	if !p.AutoAssign || !p.hasFree() || x.barred(p, w, netip.Addr{}, chosen) {
+	x.state.expireCooldowns(p)
+	if !p.AutoAssign || !p.hasFree() || x.bounds.barred(p, w, netip.Addr{}, chosen) {
 		return choice{}, false
 	}
 	for number := range p.split.candidates(w.Namespace) {
 		if n.among != nil && !n.among.OverlapsPrefix(p.split.block(number)) {
 			continue
 		}
-		b := x.propose(p, number, w.Namespace)
+		b := x.state.pools.propose(p, number, w.Namespace)
 		if b == nil || !b.hasFree() {
 			continue
 		}
@@ -113,10 +113,10 @@ type BlockCounts struct {
 }
 
 // Blocks counts the blocks of a pool; none for one that is not split.
-func (x *poolView) Blocks(name string) BlockCounts {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if p := x.pools[name]; p != nil && p.split != nil {
+func (x *Pools) Blocks(name string) BlockCounts {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	if p := x.core.state.pools.byName[name]; p != nil && p.split != nil {
 		return p.split.counts()
 	}
 	return BlockCounts{}
@@ -140,7 +140,7 @@ func (x *picker) proposeWith(p *poolState, a netip.Addr, w PickRequest) *poolSta
 	if !ok || !p.AutoAssign {
 		return nil
 	}
-	return x.propose(p, number, w.Namespace)
+	return x.state.pools.propose(p, number, w.Namespace)
 }
 
 // outsideBlocks refuses an address that is in no block of the namespace that asks for it.

@@ -37,7 +37,7 @@ func TestSpares(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9-10.0.0.14"}, tc.options...))
 			for i, l := range tc.leases {
 				l.Version = uint64(i + 1)
-				x.Watched(l)
+				x.Feed.Watched(l)
 			}
 			if diff := cmp.Diff(map[string]Headroom{"a": tc.want}, x.Headrooms(now)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -77,17 +77,17 @@ func TestPoolsOfNames(t *testing.T) {
 		pool(t, "bank", "10.0.2.0/24", []string{"10.0.2.9"}, namespaces("bank"), hosts(), hostSubnets("192.168.0.0/16")),
 		pool(t, "other", "10.0.3.0/24", []string{"10.0.3.9"}, hosts(host2)),
 	)
-	if got := x.PoolsOf(ip(host1)); !slices.Equal(got, []string{"b", "a", "bank"}) {
+	if got := x.Pools.PoolsOf(ip(host1)); !slices.Equal(got, []string{"b", "a", "bank"}) {
 		t.Errorf("%v", got)
 	}
-	before := x.PlansRevision()
-	x.SetRebuilding("a", "")
-	if x.PlansRevision() != before {
+	before := x.Pools.PlansRevision()
+	x.Pools.SetRebuilding("a", "")
+	if x.Pools.PlansRevision() != before {
 		t.Error("nothing has changed")
 	}
-	x.SetPool(pool(t, "bank", "10.0.2.0/24", []string{"10.0.2.9"}, namespaces("bank"), hosts(host2)))
-	x.RemovePool("a")
-	if got := x.PoolsOf(ip(host1)); !slices.Equal(got, []string{"b"}) || x.PlansRevision() == before {
+	x.Pools.SetPool(pool(t, "bank", "10.0.2.0/24", []string{"10.0.2.9"}, namespaces("bank"), hosts(host2)))
+	x.Pools.RemovePool("a")
+	if got := x.Pools.PoolsOf(ip(host1)); !slices.Equal(got, []string{"b"}) || x.Pools.PlansRevision() == before {
 		t.Errorf("%v", got)
 	}
 }
@@ -96,9 +96,9 @@ func TestPoolsOfNames(t *testing.T) {
 func TestPodsOn(t *testing.T) {
 	x := indexOf()
 	hold := func(addr string, change func(*lease.Lease)) {
-		l := leased(addr, "a", uint64(x.Len()+1))
+		l := leased(addr, "a", uint64(x.Leases.Len()+1))
 		change(&l)
-		x.Watched(l)
+		x.Feed.Watched(l)
 	}
 	hold("10.0.0.1", func(l *lease.Lease) { l.PodUID = "u1" })
 	hold("10.0.0.2", func(l *lease.Lease) { l.PodUID, l.IfName = "u1", "eth1" })
@@ -107,7 +107,7 @@ func TestPodsOn(t *testing.T) {
 	hold("10.0.0.5", func(l *lease.Lease) { l.PodUID, l.Host = "u5", ip(host2) })
 	hold("10.0.0.6", func(l *lease.Lease) { l.PodUID, l.Host = "u6", ip("172.16.0.9") })
 	hold("10.0.0.7", func(l *lease.Lease) { l.State, l.PodUID = lease.Reserved, "u7" })
-	if got := x.PodsOn([]netip.Addr{ip(host1), ip(host2)}); got != 3 {
+	if got := x.Leases.PodsOn([]netip.Addr{ip(host1), ip(host2)}); got != 3 {
 		t.Errorf("%d pods, want 3", got)
 	}
 }

@@ -161,7 +161,7 @@ func terminating(p *Pool)        { p.Terminating = true }
 func indexOf(pools ...Pool) *Index {
 	x := NewIndex()
 	for _, p := range pools {
-		x.SetPool(p)
+		x.Pools.SetPool(p)
 	}
 	return x
 }
@@ -192,7 +192,7 @@ func reserved(addr, pool string, version uint64) lease.Lease {
 // take has a pod hold each of the given addresses of a pool.
 func (x *Index) take(pool string, addrs ...string) {
 	for _, a := range addrs {
-		x.Watched(leased(a, pool, x.Seen()+1))
+		x.Feed.Watched(leased(a, pool, x.Feed.Seen()+1))
 	}
 }
 
@@ -245,7 +245,7 @@ func (tc pickCase) check(t *testing.T) {
 	x := indexOf(tc.pools...)
 	for i, l := range tc.leases {
 		l.Version = uint64(i) + 1
-		x.Watched(l)
+		x.Feed.Watched(l)
 	}
 	if tc.before != nil {
 		tc.before(x)

@@ -21,9 +21,9 @@ func (x *bounds) hostFull(p *poolState, w PickRequest, chosen []choice) bool {
 // are being given to it, that were chosen for the request, and that are expected there.
 func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming int) {
 	at := hostPool{w.Host, p.CountedAs()}
-	held := x.coming[at]
+	held := x.state.assumed.coming[at]
 	for _, a := range held {
-		if !x.has(at, a) { // the write may have arrived already
+		if !x.state.has(at, a) { // the write may have arrived already
 			coming++
 		}
 	}
@@ -37,12 +37,12 @@ func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming
 	}
 	if w.Expected != nil {
 		for _, a := range w.Expected(p.CountedAs()) {
-			if !x.has(at, a) && !slices.Contains(held, a) && !isChosen(a) {
+			if !x.state.has(at, a) && !slices.Contains(held, a) && !isChosen(a) {
 				coming++
 			}
 		}
 	}
-	return x.inUse[at], coming
+	return x.state.hosts.inUse[at], coming
 }
 
 // noneOnHost refuses an address of a pool of which the host has as many as it may have, with those that were chosen for
@@ -63,7 +63,7 @@ func (x *bounds) hostShare(p *poolState, w PickRequest, chosen []choice) explain
 
 // has reports whether an address is among those that adjustUsage counts at a place.
 func (x *state) has(at hostPool, a netip.Addr) bool {
-	for _, r := range []*record{x.record(a), x.missing[a]} {
+	for _, r := range []*record{x.leases.record(a), x.missing.gone[a]} {
 		if r == nil {
 			continue
 		}

@@ -22,7 +22,7 @@ func (x *state) hostPoolsOf(r *record) iter.Seq[hostPool] {
 		if r.state != lease.Active {
 			return
 		}
-		pool := x.countedAs(r.params.Value().Pool)
+		pool := x.pools.countedAs(r.params.Value().Pool)
 		for h := range r.hosts() {
 			if !yield(hostPool{h, pool}) {
 				return
@@ -34,8 +34,8 @@ func (x *state) hostPoolsOf(r *record) iter.Seq[hostPool] {
 // adjustUsage counts an address that is in use, or that is missing and was, where it is.
 func (x *state) adjustUsage(r *record, by int) {
 	for at := range x.hostPoolsOf(r) {
-		if x.inUse[at] += by; x.inUse[at] == 0 {
-			delete(x.inUse, at)
+		if x.hosts.inUse[at] += by; x.hosts.inUse[at] == 0 {
+			delete(x.hosts.inUse, at)
 		}
 	}
 }

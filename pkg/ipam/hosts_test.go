@@ -43,13 +43,13 @@ func TestPoolsOfAHost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for p := range x.fitting(tc.w) {
+			for p := range x.core.state.pools.fitting(tc.w) {
 				got = append(got, p.Name)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			for p := range x.fitting(tc.w) { // whoever needs one looks at one
+			for p := range x.core.state.pools.fitting(tc.w) { // whoever needs one looks at one
 				if p.Name != tc.want[0] {
 					t.Errorf("the first is %s", p.Name)
 				}
@@ -58,10 +58,10 @@ func TestPoolsOfAHost(t *testing.T) {
 		})
 	}
 	for _, p := range pools {
-		x.RemovePool(p.Name)
+		x.Pools.RemovePool(p.Name)
 	}
-	if len(x.unbound.hosts)+len(x.unbound.networks) > 0 || x.unbound.lengths != [2][129]int{} {
-		t.Errorf("pools that are gone are still listed: %+v", x.unbound)
+	if len(x.core.state.pools.unbound.hosts)+len(x.core.state.pools.unbound.networks) > 0 || x.core.state.pools.unbound.lengths != [2][129]int{} {
+		t.Errorf("pools that are gone are still listed: %+v", x.core.state.pools.unbound)
 	}
 }
 
@@ -69,23 +69,23 @@ func TestHostsOfAPool(t *testing.T) {
 	p := pool(t, "a", "10.0.0.0/28", []string{"10.0.0.2"}, hosts(host1, "172.16.0.1"),
 		hostSubnets("192.168.0.0/16", "192.168.0.0/31"))
 	x := indexOf(p, pool(t, "b", "10.0.1.0/28", []string{"10.0.1.2"}))
-	x.SetNode("listed", node(host1))
-	x.SetNode("inside", node("10.9.9.9", host2))
-	x.SetNode("outside", node("10.9.9.8"))
-	x.SetNode("listed-by-another", node("192.168.0.7", "172.16.0.1"))
+	x.Pools.SetNode("listed", node(host1))
+	x.Pools.SetNode("inside", node("10.9.9.9", host2))
+	x.Pools.SetNode("outside", node("10.9.9.8"))
+	x.Pools.SetNode("listed-by-another", node("192.168.0.7", "172.16.0.1"))
 	for name, want := range map[string]int{"a": 3, "b": 1, "c": 0} {
-		if got := x.HostCount(name); got != want {
+		if got := x.Pools.HostCount(name); got != want {
 			t.Errorf("%d hosts may draw from pool %s, want %d", got, name, want)
 		}
 	}
-	x.SetNode("inside", Node{})
-	x.SetNode("another", node("192.168.0.3"))
-	x.SetNode("yet-another", node("192.168.0.4"))
-	if got := x.HostCount("a"); got != 4 {
+	x.Pools.SetNode("inside", Node{})
+	x.Pools.SetNode("another", node("192.168.0.3"))
+	x.Pools.SetNode("yet-another", node("192.168.0.4"))
+	if got := x.Pools.HostCount("a"); got != 4 {
 		t.Errorf("%d hosts may draw from pool a after nodes have changed, want 4", got)
 	}
-	x.SetNode("inside", node("10.9.9.9", host2))
-	if got := x.Covering(ips("10.9.9.9", host2)); !slices.Equal(got, []string{"a"}) {
+	x.Pools.SetNode("inside", node("10.9.9.9", host2))
+	if got := x.Pools.Covering(ips("10.9.9.9", host2)); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("%v cover a node", got)
 	}
 	if n, ok := p.HostSubnets.Of(ip(host1)); !ok || n != netip.MustParsePrefix("192.168.0.0/31") {

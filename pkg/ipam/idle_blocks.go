@@ -23,25 +23,26 @@ type IdleBlock struct {
 // IdleBlocks returns the blocks that nothing is in at a time, by name. Those whose leases were lost are none of them:
 // it is not known what is in them. What the parent has shrunk away from is still a block that goes back. It looks at
 // all blocks.
-func (x *poolView) IdleBlocks(now time.Time) (idle []IdleBlock) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.now = now.UnixNano()
-	for _, p := range x.roots {
+func (x *Pools) IdleBlocks(now time.Time) (idle []IdleBlock) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	x.core.state.now = now.UnixNano()
+	for _, p := range x.core.state.pools.roots {
 		if p.split == nil || p.rebuilding != "" {
 			continue
 		}
-		x.expireCooldowns(p)
+		x.core.state.expireCooldowns(p)
 		for number, b := range p.split.blocks {
-			if len(p.split.held[number]) == 0 && x.isIdle(b, p) {
-				idle = append(idle, x.idleBlock(b, p))
+			if len(p.split.held[number]) == 0 && x.core.state.isIdle(b, p) {
+				idle = append(idle, x.core.state.idleBlock(b, p))
 			}
 		}
-		for name, given := range x.children[p.Name] {
-			b := x.roots[name]
-			if b != nil && IsBlockName(name, p.Name, given.Plan.CIDR) && len(given.Namespaces) == 1 && x.isIdle(b, p) &&
-				!x.isMissingAny(name) {
-				idle = append(idle, x.idleBlock(b, p))
+		for name, given := range x.core.state.pools.children[p.Name] {
+			b := x.core.state.pools.roots[name]
+			if b != nil && IsBlockName(name, p.Name, given.Plan.CIDR) && len(given.Namespaces) == 1 &&
+				x.core.state.isIdle(b, p) &&
+				!x.core.state.isMissingAny(name) {
+				idle = append(idle, x.core.state.idleBlock(b, p))
 			}
 		}
 	}
@@ -52,7 +53,7 @@ func (x *poolView) IdleBlocks(now time.Time) (idle []IdleBlock) {
 // isIdle reports whether no lease that names a block keeps it. What was set aside by hand, and what cools, goes with
 // the parent.
 func (x *state) isIdle(b, parent *poolState) bool {
-	m := x.byPool[b.Name]
+	m := x.members.byPool[b.Name]
 	switch {
 	case b.given.Terminating || b.rebuilding != "":
 		return false
@@ -64,7 +65,7 @@ func (x *state) isIdle(b, parent *poolState) bool {
 
 // isMissingAny reports whether the object of a lease that names a pool has gone while somebody had the address.
 func (x *state) isMissingAny(pool string) bool {
-	for _, r := range x.missing {
+	for _, r := range x.missing.gone {
 		if r.params.Value().Pool == pool {
 			return true
 		}
@@ -74,12 +75,12 @@ func (x *state) isMissingAny(pool string) bool {
 
 func (x *state) idleBlock(b, parent *poolState) IdleBlock {
 	ns := b.given.Owner()
-	_, lives := x.labels[ns]
+	_, lives := x.pools.namespaces.labels[ns]
 	i := IdleBlock{
 		Block: b.Name, Namespace: ns, Parent: parent.Name, Created: b.Created, Abandoned: !lives || parent.Terminating,
 		ParentGoes: parent.Terminating, After: parent.ReclaimAfter,
 	}
-	if m := x.byPool[b.Name]; m != nil {
+	if m := x.members.byPool[b.Name]; m != nil {
 		for r := range m.records {
 			if t := fromNanos(r.updated); t.After(i.Used) {
 				i.Used = t

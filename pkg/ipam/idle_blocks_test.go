@@ -29,10 +29,10 @@ func TestIdleBlocks(t *testing.T) {
 			x := indexOf(append([]Pool{net, a, b}, tc.more...)...)
 			for i, l := range tc.leases {
 				l.Version = uint64(i + 1)
-				x.Watched(l)
+				x.Feed.Watched(l)
 			}
 			var got []string
-			for _, i := range x.IdleBlocks(now.Add(tc.after)) {
+			for _, i := range x.Pools.IdleBlocks(now.Add(tc.after)) {
 				got = append(got, i.Block)
 				if i.Namespace != "shop" || !i.Abandoned || slices.Contains(i.Others, i.Block) {
 					t.Errorf("%+v", i)
@@ -52,14 +52,14 @@ func TestIdleBlocks(t *testing.T) {
 	}{
 		"nothing is in it":         {func(*Index) {}, []string{a.Name, b.Name}},
 		"one is used":              {func(x *Index) { x.take(a.Name, "10.0.0.40") }, []string{b.Name}},
-		"one is reserved":          {func(x *Index) { x.Watched(reserved("10.0.0.40", a.Name, 1)) }, []string{b.Name}},
-		"it goes already":          {func(x *Index) { x.EndPool(a.Name, a.Created) }, []string{b.Name}},
-		"its leases are not known": {func(x *Index) { x.SetRebuilding(a.Name, "until then") }, []string{b.Name}},
+		"one is reserved":          {func(x *Index) { x.Feed.Watched(reserved("10.0.0.40", a.Name, 1)) }, []string{b.Name}},
+		"it goes already":          {func(x *Index) { x.Pools.EndPool(a.Name, a.Created) }, []string{b.Name}},
+		"its leases are not known": {func(x *Index) { x.Pools.SetRebuilding(a.Name, "until then") }, []string{b.Name}},
 	} {
 		x := indexOf(net, a, b, group, shrunk)
 		tc.change(x)
 		var got []string
-		for _, i := range x.IdleBlocks(now) {
+		for _, i := range x.Pools.IdleBlocks(now) {
 			if got = append(got, i.Block); i.Namespace != "shop" || !i.Abandoned || i.Parent != "net" || !i.Created.Equal(now) {
 				t.Errorf("%+v", i)
 			}
@@ -69,26 +69,26 @@ func TestIdleBlocks(t *testing.T) {
 		}
 	}
 	x := indexOf(net, a, shrunk)
-	x.SetNamespace("shop", nil)
-	if i := x.IdleBlocks(now); len(i) != 1 || i[0].Abandoned || len(i[0].Others) != 0 {
+	x.Pools.SetNamespace("shop", nil)
+	if i := x.Pools.IdleBlocks(now); len(i) != 1 || i[0].Abandoned || len(i[0].Others) != 0 {
 		t.Errorf("the last block of a namespace that lives, of a parent that has shrunk: %+v", i)
 	}
 	for _, lost := range []string{"net", a.Name} {
 		x := indexOf(net, a)
-		x.SetRebuilding(lost, "until shop/web-0 tells")
-		if i := x.IdleBlocks(now); len(i) != 0 {
+		x.Pools.SetRebuilding(lost, "until shop/web-0 tells")
+		if i := x.Pools.IdleBlocks(now); len(i) != 0 {
 			t.Errorf("idle while the leases of %s are not known: %+v", lost, i)
 		}
 	}
 	x = indexOf(net, a)
-	x.SetNamespace("shop", nil)
-	if i := x.IdleBlocks(now); len(i) != 1 || i[0].Abandoned || len(i[0].Others) != 0 {
+	x.Pools.SetNamespace("shop", nil)
+	if i := x.Pools.IdleBlocks(now); len(i) != 1 || i[0].Abandoned || len(i[0].Others) != 0 {
 		t.Errorf("the last block of a namespace that lives: %+v", i)
 	}
 	if _, refusal := x.Pick(want(), now); refusal != nil {
 		t.Fatal(refusal)
 	}
-	if i := x.IdleBlocks(now); len(i) != 0 {
+	if i := x.Pools.IdleBlocks(now); len(i) != 0 {
 		t.Errorf("idle while an address is being given: %+v", i)
 	}
 }

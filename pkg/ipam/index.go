@@ -4,23 +4,27 @@ import "sync"
 
 // Index is the memory of the allocator: every address that has an object, every pool, and which addresses are free. It
 // is fed from the watch of the objects and from the writes of this process, and is nothing but their digest: it is
-// rebuilt from the objects at any time. Its own methods choose addresses for requests; the others come with its views.
+// rebuilt from the objects at any time. Its own methods choose addresses for requests. What it is fed with, and what it
+// is asked about, are its parts.
 type Index struct {
-	*guarded
-	feed
-	leaseView
-	poolView
+	Feed   *Feed
+	Leases *Leases
+	Pools  *Pools
+
+	core *core
 }
 
-// guarded is what the index knows, with the lock that guards all of it. The views take the lock; nothing below them
-// does.
-type guarded struct {
-	mu sync.RWMutex
-	picker
+// core is what the index knows, with the one lock that guards all of it. The exported methods of Index and of its parts
+// take the lock; nothing below them does, and nothing below them calls an exported method.
+type core struct {
+	mu     sync.RWMutex
+	state  *state
+	picker picker
 }
 
 // NewIndex makes an empty index.
 func NewIndex() *Index {
-	g := &guarded{picker: picker{bounds{newState()}}}
-	return &Index{guarded: g, feed: feed{guarded: g}, leaseView: leaseView{g}, poolView: poolView{g}}
+	s := newState()
+	c := &core{state: s, picker: picker{state: s, bounds: bounds{s}}}
+	return &Index{Feed: &Feed{core: c}, Leases: &Leases{c}, Pools: &Pools{c}, core: c}
 }

@@ -21,16 +21,16 @@ func (x *bounds) overKept(p *poolState, w PickRequest, a netip.Addr) bool {
 	if !w.Keeps || w.Ahead || w.byHand() || !p.BoundsKept(w.Namespace) {
 		return false
 	}
-	if r := x.record(a); a.IsValid() && r != nil && r.state != lease.Available {
+	if r := x.state.leases.record(a); a.IsValid() && r != nil && r.state != lease.Available {
 		return false
 	}
-	return uint64(x.kept[charge{p.CountedAs(), w.Namespace}]) > p.free()
+	return uint64(x.state.usage.kept[charge{p.CountedAs(), w.Namespace}]) > p.free()
 }
 
 // keepsTooMany refuses an address of a pool of which the namespace of a request keeps more than there are free.
 func (x *bounds) keepsTooMany(p *poolState, w PickRequest) *Refusal {
 	return RefuseFacts(ReasonQuotaExceeded, explain.Facts{
 		Kind: explain.KeepsTooMany, Who: w.Who, Namespace: w.Namespace, Pool: p.Name, Whole: p.CountedAs(),
-		Share: explain.Share{Has: x.kept[charge{p.CountedAs(), w.Namespace}], Limit: int(min(p.free(), 1<<30))},
+		Share: explain.Share{Has: x.state.usage.kept[charge{p.CountedAs(), w.Namespace}], Limit: int(min(p.free(), 1<<30))},
 	})
 }

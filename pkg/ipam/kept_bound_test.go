@@ -28,7 +28,7 @@ func TestKeptOnePodAtATime(t *testing.T) {
 		version++
 		l := reserved(a, "a", version)
 		l.Namespace, l.Claim, l.PodPrimaryKey, l.Fixed, l.IfName = w.Namespace, w.Claim, w.PodPrimaryKey, true, w.IfName
-		x.Watched(l)
+		x.Feed.Watched(l)
 	}
 	kept := func(namespace string) (n int) {
 		for i := range 51 {
@@ -71,12 +71,12 @@ func TestKeptOnePodAtATime(t *testing.T) {
 		t.Error("another namespace has nothing kept")
 	}
 	p.Quotas = map[string]int{"tenant": 40}
-	x.SetPool(p)
+	x.Pools.SetPool(p)
 	if _, refusal := x.Pick(keeping("tenant", "more"), now); refusal != nil {
 		t.Errorf("with a quota: %v", refusal)
 	}
 	p.Quotas, p.Namespaces = nil, map[string]struct{}{"tenant": {}}
-	x.SetPool(p)
+	x.Pools.SetPool(p)
 	if _, refusal := x.Pick(keeping("tenant", "more-yet"), now); refusal != nil {
 		t.Errorf("a pool of its own: %v", refusal)
 	}

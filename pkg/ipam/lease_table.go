@@ -118,6 +118,11 @@ func (x *leaseTable) record(a netip.Addr) *record {
 	return nil
 }
 
+// ofContainer returns the first of the entries that may be those of a container, by the hash of its ID.
+func (x *leaseTable) ofContainer(id compact) *record {
+	return x.byContainer.first(x.hash().container(id))
+}
+
 // lastHad returns the entries of the addresses that are Available and that an interface of a pod had last.
 func (x *leaseTable) lastHad(podUID, ifName string) iter.Seq[*record] {
 	return func(yield func(*record) bool) {

@@ -11,40 +11,40 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// leaseView answers questions about leases and claims.
-type leaseView struct{ *guarded }
+// Leases answers questions about leases and claims.
+type Leases struct{ core *core }
 
 // Get returns the entry of an address; ok is false when it has no object.
-func (x *leaseView) Get(a netip.Addr) (lease.Lease, bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	r := x.record(a)
+func (x *Leases) Get(a netip.Addr) (lease.Lease, bool) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	r := x.core.state.leases.record(a)
 	if r == nil {
-		return lease.Lease{Addr: a, Epoch: x.epoch}, false
+		return lease.Lease{Addr: a, Epoch: x.core.state.progress.epoch}, false
 	}
 	return r.lease(), true
 }
 
 // Len returns how many addresses have an object.
-func (x *leaseView) Len() int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.byAddr.size
+func (x *Leases) Len() int {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return x.core.state.leases.byAddr.size
 }
 
 // ByContainer returns the addresses that a container holds, seen from its attachment; an empty ifName means all its
 // interfaces.
-func (x *leaseView) ByContainer(id, ifName string) []lease.Lease {
+func (x *Leases) ByContainer(id, ifName string) []lease.Lease {
 	key := compactHex(id)
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	var out []lease.Lease
-	for r := x.byContainer.first(x.hash().container(key)); r != nil; r = r.nextContainer {
+	for r := x.core.state.leases.ofContainer(key); r != nil; r = r.nextContainer {
 		if r.container() == key && (ifName == "" || r.ifName() == ifName) {
 			out = append(out, r.lease())
 		}
 	}
-	for _, r := range x.second.containers[key] {
+	for _, r := range x.core.state.leases.second.containers[key] {
 		if ifName == "" || r.other().IfName == ifName {
 			out = append(out, r.lease().Turned())
 		}
@@ -55,11 +55,11 @@ func (x *leaseView) ByContainer(id, ifName string) []lease.Lease {
 // ByAttachment returns the addresses that a pod (by UID) or an owner holds on an interface, on all of them when
 // IfName is empty, seen from its attachments. The holder's other fields do not count. A holder without pod UID and
 // owner has none.
-func (x *leaseView) ByAttachment(h lease.Holder) []lease.Lease {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+func (x *Leases) ByAttachment(h lease.Holder) []lease.Lease {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	var out []lease.Lease
-	for a := range x.attached(h) {
+	for a := range x.core.state.leases.attached(h) {
 		out = append(out, a.lease())
 	}
 	return sorted(out)
@@ -67,10 +67,10 @@ func (x *leaseView) ByAttachment(h lease.Holder) []lease.Lease {
 
 // SomeInUse returns up to n of the addresses that a holder, as ByAttachment looks for it, has in use, in no order. It
 // reports whether these are all. A holder of thousands, as of objects that somebody wrote by hand, takes no longer.
-func (x *leaseView) SomeInUse(h lease.Holder, n int) (some []lease.Lease, all bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for a := range x.attached(h) {
+func (x *Leases) SomeInUse(h lease.Holder, n int) (some []lease.Lease, all bool) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	for a := range x.core.state.leases.attached(h) {
 		if a.state != lease.Active {
 			continue
 		}
@@ -83,10 +83,10 @@ func (x *leaseView) SomeInUse(h lease.Holder, n int) (some []lease.Lease, all bo
 }
 
 // HasOfClaim reports whether a holder, as ByAttachment looks for it, has an address of a claim in use.
-func (x *leaseView) HasOfClaim(h lease.Holder, claim string) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for a := range x.attached(h) {
+func (x *Leases) HasOfClaim(h lease.Holder, claim string) bool {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	for a := range x.core.state.leases.attached(h) {
 		if a.state == lease.Active && a.claim() == claim {
 			return true
 		}
@@ -95,10 +95,10 @@ func (x *leaseView) HasOfClaim(h lease.Holder, claim string) bool {
 }
 
 // ByHost returns the addresses in use or reserved on a host, seen from there.
-func (x *leaseView) ByHost(host netip.Addr) []lease.Lease {
-	x.mu.RLock()
-	out := leases(x.byHost[host])
-	x.mu.RUnlock()
+func (x *Leases) ByHost(host netip.Addr) []lease.Lease {
+	x.core.mu.RLock()
+	out := leases(x.core.state.leases.byHost[host])
+	x.core.mu.RUnlock()
 	for i, l := range out {
 		out[i], _ = l.From(func(l lease.Lease) bool { return l.Host == host })
 	}
@@ -106,36 +106,36 @@ func (x *leaseView) ByHost(host netip.Addr) []lease.Lease {
 }
 
 // Contested returns the addresses with a report that somebody else answers for them, however old it is.
-func (x *leaseView) Contested() Contested {
-	x.mu.RLock()
-	out := leases(x.contested)
-	x.mu.RUnlock()
+func (x *Leases) Contested() Contested {
+	x.core.mu.RLock()
+	out := leases(x.core.state.leases.contested)
+	x.core.mu.RUnlock()
 	return sorted(out)
 }
 
 // ByPool returns the addresses whose object names a pool.
-func (x *leaseView) ByPool(name string) []lease.Lease {
-	x.mu.RLock()
+func (x *Leases) ByPool(name string) []lease.Lease {
+	x.core.mu.RLock()
 	var out []lease.Lease
-	if m := x.byPool[name]; m != nil {
+	if m := x.core.state.members.byPool[name]; m != nil {
 		out = leases(m.records)
 	}
-	x.mu.RUnlock()
+	x.core.mu.RUnlock()
 	return sorted(out)
 }
 
 // ByPoolIn returns the leases of some addresses that name a pool, in order. It looks at those addresses, or at the
 // pool's leases where these are fewer.
-func (x *leaseView) ByPoolIn(name string, in *netipx.IPSet) (out []lease.Lease) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	m := x.byPool[name]
+func (x *Leases) ByPoolIn(name string, in *netipx.IPSet) (out []lease.Lease) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	m := x.core.state.members.byPool[name]
 	if m == nil {
 		return nil
 	}
 	if ipaddr.SizeOfSet(in) < uint64(len(m.records)) {
 		for a := range addressesOf(in) {
-			if r := x.record(a); r != nil && r.params.Value().Pool == name {
+			if r := x.core.state.leases.record(a); r != nil && r.params.Value().Pool == name {
 				out = append(out, r.lease())
 			}
 		}
@@ -176,7 +176,7 @@ func sorted(ls []lease.Lease) []lease.Lease {
 }
 
 // Find returns the addresses that have an object and match, in order.
-func (x *leaseView) Find(match func(lease.Lease) bool) []lease.Lease {
+func (x *Leases) Find(match func(lease.Lease) bool) []lease.Lease {
 	var out []lease.Lease
 	x.Each(func(l lease.Lease) {
 		if match(l) {
@@ -193,19 +193,19 @@ type Entry struct{ record *record }
 func (e Entry) Lease() lease.Lease { return e.record.lease() }
 
 // Each calls fn with every address that has an object, in no order.
-func (x *leaseView) Each(fn func(lease.Lease)) {
+func (x *Leases) Each(fn func(lease.Lease)) {
 	x.EachEntry(func(e Entry, _ lease.State) { fn(e.Lease()) })
 }
 
 // EachEntry calls fn as Each does, for those who keep some of many. It holds the index only while it takes note of the
 // entries, which never change.
-func (x *leaseView) EachEntry(fn func(Entry, lease.State)) {
-	x.mu.RLock()
-	records := make([]*record, 0, x.byAddr.size)
-	for r := range x.byAddr.all() {
+func (x *Leases) EachEntry(fn func(Entry, lease.State)) {
+	x.core.mu.RLock()
+	records := make([]*record, 0, x.core.state.leases.byAddr.size)
+	for r := range x.core.state.leases.byAddr.all() {
 		records = append(records, r)
 	}
-	x.mu.RUnlock()
+	x.core.mu.RUnlock()
 	for _, r := range records {
 		fn(Entry{r}, r.state)
 	}
@@ -213,13 +213,13 @@ func (x *leaseView) EachEntry(fn func(Entry, lease.State)) {
 
 // Missing returns the lease of an address as it was when its object went, or went back; ok is false when it is not
 // missing.
-func (x *leaseView) Missing(a netip.Addr) (l lease.Lease, ok bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if _, behind := x.behind[a]; behind {
-		return x.record(a).lease(), true
+func (x *Leases) Missing(a netip.Addr) (l lease.Lease, ok bool) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	if _, behind := x.core.state.missing.behind[a]; behind {
+		return x.core.state.leases.record(a).lease(), true
 	}
-	r, ok := x.missing[a]
+	r, ok := x.core.state.missing.gone[a]
 	if !ok {
 		return lease.Lease{Addr: a}, false
 	}
@@ -227,17 +227,17 @@ func (x *leaseView) Missing(a netip.Addr) (l lease.Lease, ok bool) {
 }
 
 // MissingOf returns an address that an attachment had when its object went; ok is false when there is none.
-func (x *leaseView) MissingOf(h lease.Holder) (l lease.Lease, ok bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+func (x *Leases) MissingOf(h lease.Holder) (l lease.Lease, ok bool) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	held := func(l lease.Lease) bool { return l.IsHeldBy(h) }
-	for _, r := range x.missing {
+	for _, r := range x.core.state.missing.gone {
 		if l, ok := r.lease().From(held); ok {
 			return l, true
 		}
 	}
-	for a := range x.behind {
-		if l, ok := x.record(a).lease().From(held); ok {
+	for a := range x.core.state.missing.behind {
+		if l, ok := x.core.state.leases.record(a).lease().From(held); ok {
 			return l, true
 		}
 	}
@@ -245,20 +245,20 @@ func (x *leaseView) MissingOf(h lease.Holder) (l lease.Lease, ok bool) {
 }
 
 // CountMissing returns how many addresses are missing.
-func (x *leaseView) CountMissing() int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return len(x.missing) + len(x.behind)
+func (x *Leases) CountMissing() int {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return len(x.core.state.missing.gone) + len(x.core.state.missing.behind)
 }
 
 // PodsOn returns how many pods hold addresses on one host, which may have several addresses itself. Its cost is that of
 // the addresses that are held there.
-func (x *leaseView) PodsOn(host []netip.Addr) int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+func (x *Leases) PodsOn(host []netip.Addr) int {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	pods := map[compact]struct{}{}
 	for _, h := range host {
-		for r := range x.byHost[h] {
+		for r := range x.core.state.leases.byHost[h] {
 			if r.state != lease.Active || r.owner() != "" {
 				continue
 			}
@@ -276,25 +276,25 @@ func (x *leaseView) PodsOn(host []netip.Addr) int {
 }
 
 // ByClaim returns the addresses of a claim: those in use and those that are kept for it.
-func (x *leaseView) ByClaim(claim string) []lease.Lease {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+func (x *Leases) ByClaim(claim string) []lease.Lease {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	var out []lease.Lease
-	for r := range x.claimed(claim) {
+	for r := range x.core.state.claims.claimed(claim) {
 		out = append(out, r.lease())
 	}
 	return sorted(out)
 }
 
 // ByKey returns the addresses of a claim that are for one pod of it, by its primary key; in use or kept.
-func (x *leaseView) ByKey(claim, key string) []lease.Lease {
+func (x *Leases) ByKey(claim, key string) []lease.Lease {
 	if claim == "" || key == "" {
 		return nil
 	}
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	var out []lease.Lease
-	for r := range x.keyed(claim, key) {
+	for r := range x.core.state.leases.keyed(claim, key) {
 		out = append(out, r.lease())
 	}
 	return sorted(out)

@@ -94,13 +94,13 @@ func (m *machine) change(t *rapid.T, p Pool) {
 	p.Cordoned = rapid.IntRange(0, 5).Draw(t, "cordoned") == 0
 	p.Terminating = rapid.IntRange(0, 5).Draw(t, "terminating") == 0
 	m.model.pools[p.Name] = p
-	m.x.SetPool(p)
+	m.x.Pools.SetPool(p)
 }
 
 func (m *machine) removePool(t *rapid.T) {
 	name := rapid.SampledFrom(slices.Concat(poolNames4, poolNames6)).Draw(t, "pool")
 	delete(m.model.pools, name)
-	m.x.RemovePool(name)
+	m.x.Pools.RemovePool(name)
 }
 
 func (m *machine) setNode(t *rapid.T) {
@@ -109,7 +109,7 @@ func (m *machine) setNode(t *rapid.T) {
 	n.Addrs = rapid.SliceOfN(rapid.SampledFrom(slices.Concat(universe[:4], ips(host1, host2))), 0, 3).Draw(t, "addresses")
 	n.Internal = n.Addrs[:rapid.IntRange(0, len(n.Addrs)).Draw(t, "internal")]
 	m.model.nodes[name] = n
-	m.x.SetNode(name, n)
+	m.x.Pools.SetNode(name, n)
 }
 
 func (m *machine) setNamespace(t *rapid.T) {
@@ -117,11 +117,11 @@ func (m *machine) setNamespace(t *rapid.T) {
 	tier := rapid.SampledFrom([]string{"gold", "lead", "", "gone"}).Draw(t, "tier")
 	if tier == "gone" {
 		delete(m.model.labels, name)
-		m.x.RemoveNamespace(name)
+		m.x.Pools.RemoveNamespace(name)
 		return
 	}
 	m.model.labels[name] = map[string]string{"tier": tier}
-	m.x.SetNamespace(name, m.model.labels[name])
+	m.x.Pools.SetNamespace(name, m.model.labels[name])
 }
 
 func (m *machine) pick(t *rapid.T) {

@@ -18,7 +18,7 @@ import (
 func TestIndexAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{x: NewIndex(), model: newModel()}
-		m.x.Subscribe(m.changed)
+		m.x.Feed.Subscribe(m.changed)
 		for range rapid.IntRange(0, 4).Draw(t, "pools") {
 			m.setPool(t)
 		}
@@ -232,17 +232,17 @@ func (m *machine) answer(t *rapid.T) {
 	m.answers = slices.Delete(m.answers, i, i+1)
 	m.model.told[f.lease.Addr] = append(m.model.told[f.lease.Addr], f)
 	if f.gone {
-		m.x.WroteDelete(f.lease.Addr, f.version, 0)
+		m.x.Feed.WroteDelete(f.lease.Addr, f.version, 0)
 	} else {
-		m.x.Wrote(f.lease)
+		m.x.Feed.Wrote(f.lease)
 	}
 }
 
 func (m *machine) deliver(f fact) {
 	if f.gone {
-		m.x.WatchedDelete(f.lease.Addr, f.version)
+		m.x.Feed.WatchedDelete(f.lease.Addr, f.version)
 	} else {
-		m.x.Watched(f.lease)
+		m.x.Feed.Watched(f.lease)
 	}
 }
 
@@ -263,7 +263,7 @@ func (m *machine) eventAgain(t *rapid.T) {
 	m.deliver(m.model.log[rapid.Uint64Range(0, m.model.seen-1).Draw(t, "old event")])
 }
 
-func (m *machine) bookmark(*rapid.T) { m.x.Reached(m.model.seen) }
+func (m *machine) bookmark(*rapid.T) { m.x.Feed.Reached(m.model.seen) }
 
 func (m *machine) list(t *rapid.T) {
 	m.replace(rapid.Uint64Range(m.model.seen, uint64(len(m.model.log))).Draw(t, "version"))
@@ -275,5 +275,5 @@ func (m *machine) listOfThePast(t *rapid.T) {
 
 func (m *machine) replace(version uint64) {
 	m.model.seen = max(m.model.seen, version)
-	m.x.Replace(slices.Collect(maps.Values(m.model.at(version))), version)
+	m.x.Feed.Replace(slices.Collect(maps.Values(m.model.at(version))), version)
 }

@@ -18,11 +18,11 @@ type members struct {
 // membersOf returns the members of a pool, and those of its blocks.
 func (x *state) membersOf(p *poolState) iter.Seq[*members] {
 	return func(yield func(*members) bool) {
-		if m := x.byPool[p.Name]; m != nil && !yield(m) || p.split == nil {
+		if m := x.members.byPool[p.Name]; m != nil && !yield(m) || p.split == nil {
 			return
 		}
 		for _, b := range p.split.blocks {
-			if m := x.byPool[b.Name]; m != nil && !yield(m) {
+			if m := x.members.byPool[b.Name]; m != nil && !yield(m) {
 				return
 			}
 		}

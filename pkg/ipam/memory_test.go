@@ -46,7 +46,7 @@ func fleet(p Pool, n int) []lease.Lease {
 		}
 		return b
 	}
-	serving := indexOf(p).pools[p.Name]
+	serving := indexOf(p).core.state.pools.byName[p.Name]
 	taken := map[netip.Addr]bool{}
 	address := func(i int) netip.Addr {
 		a := serving.address(uint64(i))
@@ -126,8 +126,8 @@ func bytesPerAddress(p Pool, leases []lease.Lease, then ...func([]lease.Lease)) 
 		change(leases)
 	}
 	x := NewIndex()
-	x.SetPool(p)
-	x.Replace(leases, uint64(n))
+	x.Pools.SetPool(p)
+	x.Feed.Replace(leases, uint64(n))
 	after := heap()
 	runtime.KeepAlive(x)
 	runtime.KeepAlive(leases)

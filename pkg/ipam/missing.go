@@ -16,9 +16,9 @@ import (
 func (x *state) markMissing(r *record) {
 	if r.state != lease.Available {
 		x.removeMissing(r.addr)
-		now := x.record(r.addr)
+		now := x.leases.record(r.addr)
 		x.adjustCharges(r.addr, now, -1)
-		x.missing[r.addr] = r
+		x.missing.gone[r.addr] = r
 		x.adjustCharges(r.addr, now, +1)
 		x.adjustUsage(r, +1)
 	}
@@ -71,17 +71,17 @@ func precedes(r, known *record) bool {
 // resolveMissing forgets that an address is missing which somebody has again, or which was released before its object
 // went. One whose object was merely made anew is still missing: whoever made it knew nothing of its holder.
 func (x *state) resolveMissing(r *record) {
-	if l, ok := x.missing[r.addr]; ok && (r.state != lease.Available || r.updated > l.updated && !precedes(r, l)) {
+	if l, ok := x.missing.gone[r.addr]; ok && (r.state != lease.Available || r.updated > l.updated && !precedes(r, l)) {
 		x.removeMissing(r.addr)
 	}
 }
 
 // removeMissing forgets that an address is missing, if it is.
 func (x *state) removeMissing(a netip.Addr) {
-	if r, ok := x.missing[a]; ok {
-		now := x.record(a)
+	if r, ok := x.missing.gone[a]; ok {
+		now := x.leases.record(a)
 		x.adjustCharges(a, now, -1)
-		delete(x.missing, a)
+		delete(x.missing.gone, a)
 		x.adjustCharges(a, now, +1)
 		x.adjustUsage(r, -1)
 	}

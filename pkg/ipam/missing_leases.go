@@ -5,11 +5,11 @@ import "net/netip"
 // missingLeases has the addresses that are missing. None is in both of its maps.
 type missingLeases struct {
 	// missing are the addresses whose object went while they were held.
-	missing map[netip.Addr]*record
+	gone map[netip.Addr]*record
 	// behind are the addresses whose object names an earlier holder than the entry does.
 	behind map[netip.Addr]struct{}
 }
 
 func newMissingLeases() missingLeases {
-	return missingLeases{missing: map[netip.Addr]*record{}, behind: map[netip.Addr]struct{}{}}
+	return missingLeases{gone: map[netip.Addr]*record{}, behind: map[netip.Addr]struct{}{}}
 }

@@ -79,7 +79,7 @@ func (m *machine) checkQuotas(t *rapid.T, known map[netip.Addr]lease.Lease) {
 		for _, ns := range slices.Sorted(maps.Keys(want)) {
 			all = append(all, want[ns])
 		}
-		if diff := cmp.Diff(all, m.x.QuotaUse(name), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(all, m.x.Pools.QuotaUse(name), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("quotas of pool %s (-model +index):\n%s", name, diff)
 		}
 	}

@@ -75,7 +75,7 @@ func TestPickFromANamedPool(t *testing.T) {
 			before: func(x *Index) {
 				l := leased("10.0.1.9", "b", 1)
 				l.Holder = lease.Holder{Owner: "vm-2", IfName: lease.DefaultIfName}
-				x.Watched(l)
+				x.Feed.Watched(l)
 			},
 			text: "AddressInUse: address 10.0.1.9 of pool b is held by vm-2; hint: ask for another address, or wait until it " +
 				"is released",
@@ -131,10 +131,10 @@ func TestOffer(t *testing.T) {
 		text   string
 	}{
 		"free":               {pool: a(), addr: "10.0.0.8", want: "a"},
-		"free, with object":  {pool: a(), before: func(x *Index) { x.Watched(available("10.0.0.8", "a", 1)) }, addr: "10.0.0.8", want: "a"},
+		"free, with object":  {pool: a(), before: func(x *Index) { x.Feed.Watched(available("10.0.0.8", "a", 1)) }, addr: "10.0.0.8", want: "a"},
 		"of no host":         {pool: a(hosts()), addr: "10.0.0.8", want: "a"},
 		"cordoned":           {pool: a(cordoned), addr: "10.0.0.8", want: "a", text: "PoolCordoned: address 10.0.0.8 is in pool a, which hands out nothing: it is cordoned; hint: let it hand out addresses again: bcsnetctl pool uncordon a"},
-		"a node's own":       {pool: a(), before: func(x *Index) { x.SetNode("n", node("10.0.0.8")) }, addr: "10.0.0.8", want: "a", text: "AddressInUse: address 10.0.0.8 of pool a is the own address of node n; hint: take it out of the pool: bcsnetctl pool remove-ip a 10.0.0.8"},
+		"a node's own":       {pool: a(), before: func(x *Index) { x.Pools.SetNode("n", node("10.0.0.8")) }, addr: "10.0.0.8", want: "a", text: "AddressInUse: address 10.0.0.8 of pool a is the own address of node n; hint: take it out of the pool: bcsnetctl pool remove-ip a 10.0.0.8"},
 		"gateway":            {pool: a(), addr: "10.0.0.1", text: "AddressNotInPool: address 10.0.0.1 is the gateway of pool a (10.0.0.0/24); hint: ask for another address"},
 		"network address":    {pool: a(), addr: "10.0.0.0", text: "AddressNotInPool: address 10.0.0.0 is the network address of pool a (10.0.0.0/24); hint: ask for another address"},
 		"broadcast address":  {pool: a(), addr: "10.0.0.255", text: "AddressNotInPool: address 10.0.0.255 is the broadcast address of pool a (10.0.0.0/24); hint: ask for another address"},

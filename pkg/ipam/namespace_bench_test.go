@@ -15,7 +15,7 @@ func choosers(t testing.TB, n int) *Index {
 	t.Helper()
 	x := NewIndex()
 	for i := range n {
-		x.SetPool(pool(t, fmt.Sprintf("pool-%d", i), fmt.Sprintf("10.%d.0.0/24", i), []string{fmt.Sprintf("10.%d.0.9", i)},
+		x.Pools.SetPool(pool(t, fmt.Sprintf("pool-%d", i), fmt.Sprintf("10.%d.0.0/24", i), []string{fmt.Sprintf("10.%d.0.9", i)},
 			func(p *Pool) { p.NamespaceSelector = oneLabel(fmt.Sprintf("team=%d", i)) }))
 	}
 	return x
@@ -41,14 +41,14 @@ func TestNamespacesInMemory(t *testing.T) {
 	x := choosers(t, pools)
 	before := used()
 	for i := range n {
-		x.SetNamespace(fmt.Sprintf("tenant-%d", i), teamLabels(i, i%pools))
+		x.Pools.SetNamespace(fmt.Sprintf("tenant-%d", i), teamLabels(i, i%pools))
 	}
 	each := int64(used()-before) / n
 	t.Logf("%d bytes a namespace", each)
 	if each > namespacesBudget {
 		t.Errorf("a namespace takes %d bytes, want at most %d", each, namespacesBudget)
 	}
-	if _, matched := x.NamespacesOf("pool-7"); matched != n/pools {
+	if _, matched := x.Pools.NamespacesOf("pool-7"); matched != n/pools {
 		t.Errorf("pool 7 is bound to %d namespaces", matched)
 	}
 }
@@ -59,11 +59,11 @@ func BenchmarkLabelChange(b *testing.B) {
 	const n, pools = 10000, 50
 	x := choosers(b, pools)
 	for i := range n {
-		x.SetNamespace(fmt.Sprintf("tenant-%d", i), teamLabels(i, i%pools))
+		x.Pools.SetNamespace(fmt.Sprintf("tenant-%d", i), teamLabels(i, i%pools))
 	}
 	b.ResetTimer()
 	for i := 0; b.Loop(); i++ {
-		x.SetNamespace("tenant-7", teamLabels(7, i%pools))
+		x.Pools.SetNamespace("tenant-7", teamLabels(7, i%pools))
 	}
 }
 
@@ -72,11 +72,11 @@ func BenchmarkSelectorChange(b *testing.B) {
 	const n, pools = 10000, 50
 	x := choosers(b, pools)
 	for i := range n {
-		x.SetNamespace(fmt.Sprintf("tenant-%d", i), teamLabels(i, i%pools))
+		x.Pools.SetNamespace(fmt.Sprintf("tenant-%d", i), teamLabels(i, i%pools))
 	}
-	p, _ := x.Pool("pool-7")
+	p, _ := x.Pools.Get("pool-7")
 	for i := 0; b.Loop(); i++ {
 		p.NamespaceSelector = oneLabel(fmt.Sprintf("team=%d", i%pools))
-		x.SetPool(p)
+		x.Pools.SetPool(p)
 	}
 }

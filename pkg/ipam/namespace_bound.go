@@ -17,7 +17,7 @@ func (x *bounds) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []c
 	}
 	var paid charges
 	if a.IsValid() {
-		paid = x.chargesOf(a, x.record(a))
+		paid = x.state.chargesOf(a, x.state.leases.record(a))
 	}
 	for _, ns := range w.chargedTo() {
 		limit, bounded := p.Quota(ns)
@@ -36,7 +36,7 @@ func (x *bounds) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []c
 func (x *bounds) inNamespace(p *poolState, w PickRequest, namespace string, chosen []choice) (n, coming int) {
 	at := charge{p.CountedAs(), namespace}
 	counted := func(a netip.Addr) bool {
-		c := x.chargesOf(a, x.record(a))
+		c := x.state.chargesOf(a, x.state.leases.record(a))
 		return c.has(at)
 	}
 	for _, c := range chosen {
@@ -51,7 +51,7 @@ func (x *bounds) inNamespace(p *poolState, w PickRequest, namespace string, chos
 			}
 		}
 	}
-	return x.charged[p.CountedAs()][namespace], coming
+	return x.state.usage.charged[p.CountedAs()][namespace], coming
 }
 
 // quotaExceeded refuses an address of a pool that a namespace may have no more of.

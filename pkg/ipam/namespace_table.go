@@ -38,18 +38,18 @@ func (t *namespaceTable) unmatch(p *poolState) {
 // undetermined reports whether pools might be bound to the namespace of a request by labels that are not known yet. A
 // request of an owner may come from a namespace that Kubernetes does not have; nobody will ever know its labels.
 func (x *catalogue) undetermined(w PickRequest) bool {
-	if len(x.choosing) == 0 || w.Namespace == "" || w.Owner != "" || x.hasCertainly(w) {
+	if len(x.namespaces.choosing) == 0 || w.Namespace == "" || w.Owner != "" || x.hasCertainly(w) {
 		return false
 	}
-	_, known := x.labels[w.Namespace]
+	_, known := x.namespaces.labels[w.Namespace]
 	return !known
 }
 
 // rematch brings up to date which pools are bound to a namespace whose labels have changed, and names the pools that
 // are now or were before.
 func (x *catalogue) rematch(ns string) (changed []string) {
-	labels, known := x.labels[ns]
-	for p := range x.choosing {
+	labels, known := x.namespaces.labels[ns]
+	for p := range x.namespaces.choosing {
 		_, was := p.matched[ns]
 		is := known && p.NamespaceSelector.Matches(labels)
 		if was == is {
@@ -97,37 +97,37 @@ func (p *poolState) boundTo(ns string) bool {
 
 // SetNamespace takes a namespace that exists, with its labels, and names the pools whose selectors match it now and did
 // not before, or the other way round. The labels must not change afterwards. Leases stay as they are.
-func (x *poolView) SetNamespace(name string, labels map[string]string) (changed []string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	old, known := x.labels[name]
+func (x *Pools) SetNamespace(name string, labels map[string]string) (changed []string) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	old, known := x.core.state.pools.namespaces.labels[name]
 	if known && maps.Equal(old, labels) {
 		return nil
 	}
-	x.labels[name] = labels
-	if changed = x.rematch(name); len(changed) > 0 {
-		x.plans++
+	x.core.state.pools.namespaces.labels[name] = labels
+	if changed = x.core.state.pools.rematch(name); len(changed) > 0 {
+		x.core.state.pools.plans++
 	}
 	return changed
 }
 
 // RemoveNamespace forgets a namespace, and names the pools whose selectors matched it.
-func (x *poolView) RemoveNamespace(name string) (changed []string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	delete(x.labels, name)
-	if changed = x.rematch(name); len(changed) > 0 {
-		x.plans++
+func (x *Pools) RemoveNamespace(name string) (changed []string) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	delete(x.core.state.pools.namespaces.labels, name)
+	if changed = x.core.state.pools.rematch(name); len(changed) > 0 {
+		x.core.state.pools.plans++
 	}
 	return changed
 }
 
 // NamespacesOf counts the namespaces that a pool is bound to by name, and those that its selector matches at present
 // beside them.
-func (x *poolView) NamespacesOf(pool string) (named, matched int) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	p := x.pools[pool]
+func (x *Pools) NamespacesOf(pool string) (named, matched int) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	p := x.core.state.pools.byName[pool]
 	if p == nil {
 		return 0, 0
 	}

@@ -13,10 +13,10 @@ import (
 
 // OwnBlocks names the blocks of a pool that a namespace owns and that are not being deleted, in the order in which it
 // draws from them.
-func (x *poolView) OwnBlocks(pool, namespace string) (names []string) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	p := x.pools[pool]
+func (x *Pools) OwnBlocks(pool, namespace string) (names []string) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	p := x.core.state.pools.byName[pool]
 	if p == nil || p.split == nil {
 		return nil
 	}
@@ -30,10 +30,10 @@ func (x *poolView) OwnBlocks(pool, namespace string) (names []string) {
 
 // NextBlock returns the block that a namespace is to be given by hand, whether or not the pool gives blocks by itself:
 // which, or, where that is the zero Prefix, the first one that it may have. Nobody knows the block before it is made.
-func (x *poolView) NextBlock(pool, namespace string, which netip.Prefix) (Pool, *Refusal) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	p := x.pools[pool]
+func (x *Pools) NextBlock(pool, namespace string, which netip.Prefix) (Pool, *Refusal) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	p := x.core.state.pools.byName[pool]
 	switch {
 	case p == nil:
 		return Pool{}, RefuseFacts(ReasonNotFound, explain.Facts{Kind: explain.NoSuchPool, Pool: pool})
@@ -45,14 +45,14 @@ func (x *poolView) NextBlock(pool, namespace string, which netip.Prefix) (Pool, 
 	}
 	candidates := p.split.candidates(namespace)
 	if which != (netip.Prefix{}) {
-		number, refusal := x.blockNumber(p, namespace, which)
+		number, refusal := x.core.state.pools.blockNumber(p, namespace, which)
 		if refusal != nil {
 			return Pool{}, refusal
 		}
 		candidates = slices.Values([]uint64{number})
 	}
 	for number := range candidates {
-		if b := x.propose(p, number, namespace); b != nil {
+		if b := x.core.state.pools.propose(p, number, namespace); b != nil {
 			return b.Pool, nil
 		}
 	}
@@ -87,9 +87,9 @@ func (x *catalogue) blockNumber(p *poolState, namespace string, which netip.Pref
 			which, p.Name, holders(p.split.held[number], namespace)).
 			WithHint("take another block, or wait until they are given up; see: bcsnetctl ip list --pool %s", p.Name)
 	}
-	if name := BlockName(p.Name, which); x.pools[name] != nil {
+	if name := BlockName(p.Name, which); x.byName[name] != nil {
 		return 0, Refuse(ReasonNoFreeBlock, "a pool is called %s, as the block is, and is none: %s", name,
-			x.pools[name].Problem).WithHint("see: bcsnetctl pool describe %s", name)
+			x.byName[name].Problem).WithHint("see: bcsnetctl pool describe %s", name)
 	}
 	return number, nil
 }

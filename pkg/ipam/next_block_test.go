@@ -73,8 +73,8 @@ func TestNextBlock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(tc.pools...)
 			for _, l := range tc.leases {
-				l.Version = x.Seen() + 1
-				x.Watched(l)
+				l.Version = x.Feed.Seen() + 1
+				x.Feed.Watched(l)
 			}
 			of, which := tc.of, netip.Prefix{}
 			if of == "" {
@@ -83,7 +83,7 @@ func TestNextBlock(t *testing.T) {
 			if tc.which != "" {
 				which = netip.MustParsePrefix(tc.which)
 			}
-			b, refusal := x.NextBlock(of, "shop", which)
+			b, refusal := x.Pools.NextBlock(of, "shop", which)
 			got := b.Name + " for " + b.Owner()
 			if refusal != nil {
 				got = refused(refusal)
@@ -100,10 +100,10 @@ func TestOwnBlocks(t *testing.T) {
 	net := pool(t, "net", "10.0.0.0/28", []string{"10.0.0.0/28"}, splitInto(30))
 	x := indexOf(net, block(t, net, "10.0.0.4/30", "shop"), block(t, net, "10.0.0.8/30", "bank"),
 		block(t, net, "10.0.0.12/30", "shop", func(p *Pool) { p.Terminating = true }))
-	if diff := cmp.Diff([]string{"net-10-0-0-4-30"}, x.OwnBlocks("net", "shop")); diff != "" {
+	if diff := cmp.Diff([]string{"net-10-0-0-4-30"}, x.Pools.OwnBlocks("net", "shop")); diff != "" {
 		t.Error(diff)
 	}
-	if got := x.OwnBlocks("gone", "shop"); got != nil {
+	if got := x.Pools.OwnBlocks("gone", "shop"); got != nil {
 		t.Errorf("of no pool: %v", got)
 	}
 }

@@ -20,17 +20,17 @@ func (n Node) equal(o Node) bool {
 
 // nodeTable has the nodes by name, and their names by the addresses that they have themselves; names are sorted.
 type nodeTable struct {
-	nodes  map[string]Node
+	byName map[string]Node
 	nodeIP map[netip.Addr][]string
 }
 
 func newNodeTable() nodeTable {
-	return nodeTable{nodes: map[string]Node{}, nodeIP: map[netip.Addr][]string{}}
+	return nodeTable{byName: map[string]Node{}, nodeIP: map[netip.Addr][]string{}}
 }
 
 // setNode puts a node in the place of the one of its name, and returns that. One without addresses and labels is none.
 func (x *nodeTable) setNode(name string, n Node) (old Node) {
-	old = x.nodes[name]
+	old = x.byName[name]
 	for _, a := range old.Addrs {
 		if x.nodeIP[a] = without(x.nodeIP[a], name); len(x.nodeIP[a]) == 0 {
 			delete(x.nodeIP, a)
@@ -41,9 +41,9 @@ func (x *nodeTable) setNode(name string, n Node) (old Node) {
 			x.nodeIP[a] = slices.Insert(x.nodeIP[a], at, name)
 		}
 	}
-	x.nodes[name] = Node{slices.Clone(n.Addrs), slices.Clone(n.Internal), n.Labels}
+	x.byName[name] = Node{slices.Clone(n.Addrs), slices.Clone(n.Internal), n.Labels}
 	if len(n.Addrs)+len(n.Labels) == 0 {
-		delete(x.nodes, name)
+		delete(x.byName, name)
 	}
 	return old
 }

@@ -13,20 +13,20 @@ func TestNodesThatShareAnAddress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"}))
-			x.SetNode("node-a", node("10.0.0.9"))
-			x.SetNode("node-b", node("10.0.0.9", "10.0.0.9"))
-			x.SetNode("node-a", node("10.0.0.9", "192.168.0.7"))
-			if got, ok := x.NodeOf(ip("10.0.0.9")); !ok || got != "node-a" {
+			x.Pools.SetNode("node-a", node("10.0.0.9"))
+			x.Pools.SetNode("node-b", node("10.0.0.9", "10.0.0.9"))
+			x.Pools.SetNode("node-a", node("10.0.0.9", "192.168.0.7"))
+			if got, ok := x.Pools.NodeOf(ip("10.0.0.9")); !ok || got != "node-a" {
 				t.Errorf("NodeOf = %q, %v", got, ok)
 			}
-			x.SetNode(order[0], Node{})
-			if got, ok := x.NodeOf(ip("10.0.0.9")); !ok || got != order[1] {
+			x.Pools.SetNode(order[0], Node{})
+			if got, ok := x.Pools.NodeOf(ip("10.0.0.9")); !ok || got != order[1] {
 				t.Errorf("NodeOf = %q, %v, want %s", got, ok, order[1])
 			}
 			if picks, _ := x.Pick(want(), now); picks != nil {
 				t.Errorf("the own address of %s was given away: %v", order[1], picked(picks))
 			}
-			x.SetNode(order[1], Node{})
+			x.Pools.SetNode(order[1], Node{})
 			picks, refusal := x.Pick(want(), now)
 			if diff := cmp.Diff([]string{"a 10.0.0.9"}, picked(picks)); diff != "" {
 				t.Errorf("when both are gone (-want +got):\n%s\n%s", diff, refused(refusal))
@@ -39,13 +39,13 @@ func TestNodesThatShareAnAddress(t *testing.T) {
 func TestSetNodeCopies(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.9"}))
 	addrs := ips("10.0.0.8")
-	x.SetNode("node", Node{Addrs: addrs})
+	x.Pools.SetNode("node", Node{Addrs: addrs})
 	addrs[0] = ip("10.0.0.9")
-	x.SetNode("node", Node{Addrs: addrs})
-	if _, ok := x.NodeOf(ip("10.0.0.8")); ok {
+	x.Pools.SetNode("node", Node{Addrs: addrs})
+	if _, ok := x.Pools.NodeOf(ip("10.0.0.8")); ok {
 		t.Error("the node still has its old address")
 	}
-	if _, ok := x.NodeOf(ip("10.0.0.9")); !ok {
+	if _, ok := x.Pools.NodeOf(ip("10.0.0.9")); !ok {
 		t.Error("the node does not have its new address")
 	}
 }

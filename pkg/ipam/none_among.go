@@ -15,17 +15,17 @@ func (x *picker) noneAmong(w PickRequest, n need, fit []*poolState, chosen []cho
 	none := !slices.ContainsFunc(fit, func(p *poolState) bool { return p.among(n.among) })
 	if !none && !w.Ahead {
 		for _, p := range fit {
-			if p.Family() != n.family || !p.Valid() || !x.barred(p, w, netip.Addr{}, chosen) {
+			if p.Family() != n.family || !p.Valid() || !x.bounds.barred(p, w, netip.Addr{}, chosen) {
 				continue
 			}
-			x.expireCooldowns(p)
+			x.state.expireCooldowns(p)
 			a, free := p.firstAmong(n.among, w, chosen)
 			if !free || !p.Serves() {
 				if a = x.retainedFor(p, w, n); !a.IsValid() {
 					continue
 				}
 			}
-			if refusal := x.bars(p, w, a, chosen); refusal != nil {
+			if refusal := x.bounds.bars(p, w, a, chosen); refusal != nil {
 				return refusal
 			}
 		}
@@ -71,7 +71,7 @@ func (x *picker) whyFew(w PickRequest, among *netipx.IPSet) (why []*Refusal) {
 		return nil
 	}
 	for a := range addressesOf(among) {
-		if _, _, served := x.serving(a); !served && len(x.around(a)) == 0 {
+		if _, _, served := x.state.pools.serving(a); !served && len(x.state.pools.around(a)) == 0 {
 			continue
 		}
 		if refusal := x.whyNot(w, a); refusal != nil {

@@ -53,10 +53,10 @@ func (p Pool) Obstacle(l lease.Lease, cooldown time.Duration, now time.Time) (o 
 // StillCarved returns which of the addresses that were handed over to a group are its own by now. What it has given
 // back, or does not serve because it does not fit, others may have handed out since; and so may a replica that learnt
 // of the group late.
-func (x *leaseView) StillCarved(group string) *netipx.IPSet {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	p := x.pools[group]
+func (x *Leases) StillCarved(group string) *netipx.IPSet {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	p := x.core.state.pools.byName[group]
 	if p == nil || p.Carved == nil || p.Block {
 		return &netipx.IPSet{}
 	}
@@ -65,11 +65,11 @@ func (x *leaseView) StillCarved(group string) *netipx.IPSet {
 		own = ipaddr.Intersect(own, p.Plan.Usable)
 	}
 	var held []netip.Addr
-	for _, q := range x.kin(p) {
+	for _, q := range x.core.state.pools.kin(p) {
 		if !p.Valid() && q.Plan.Usable.Overlaps(own) {
 			own = ipaddr.Subtract(own, q.Plan.Usable)
 		}
-		if m := x.byPool[q.Name]; m != nil {
+		if m := x.core.state.members.byPool[q.Name]; m != nil {
 			for r := range m.draining {
 				if own.Contains(r.addr) && (r.state == lease.Active || r.claim() != "") {
 					held = append(held, r.addr)
@@ -98,10 +98,10 @@ func (x *catalogue) kin(p *poolState) (all []*poolState) {
 
 // Obstacles returns the leases that keep some addresses from being handed over to a group, in order, with those whose
 // object has gone and is about to be restored; next is when the first of them that only cools has cooled down.
-func (x *leaseView) Obstacles(group string, open *netipx.IPSet, now time.Time) (in []Obstacle, next time.Time) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	p := x.pools[group]
+func (x *Leases) Obstacles(group string, open *netipx.IPSet, now time.Time) (in []Obstacle, next time.Time) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	p := x.core.state.pools.byName[group]
 	if p == nil {
 		return nil, next
 	}
@@ -110,7 +110,7 @@ func (x *leaseView) Obstacles(group string, open *netipx.IPSet, now time.Time) (
 			return
 		}
 		l := r.lease()
-		o, is := p.Obstacle(l, x.cooldownOf(l.Pool), now)
+		o, is := p.Obstacle(l, x.core.state.pools.cooldownOf(l.Pool), now)
 		if !is {
 			return
 		}
@@ -119,22 +119,22 @@ func (x *leaseView) Obstacles(group string, open *netipx.IPSet, now time.Time) (
 		}
 	}
 	object := func(r *record) {
-		if r != nil && x.missing[r.addr] == nil {
+		if r != nil && x.core.state.missing.gone[r.addr] == nil {
 			visit(r)
 		}
 	}
-	if ipaddr.SizeOfSet(open) < uint64(x.byAddr.size) {
+	if ipaddr.SizeOfSet(open) < uint64(x.core.state.leases.byAddr.size) {
 		for _, r := range open.Ranges() {
 			for a := r.From(); r.Contains(a); a = a.Next() {
-				object(x.record(a))
+				object(x.core.state.leases.record(a))
 			}
 		}
 	} else {
-		for r := range x.byAddr.all() {
+		for r := range x.core.state.leases.byAddr.all() {
 			object(r)
 		}
 	}
-	for _, r := range x.missing {
+	for _, r := range x.core.state.missing.gone {
 		visit(r)
 	}
 	slices.SortFunc(in, func(a, b Obstacle) int { return a.Lease.Addr.Compare(b.Lease.Addr) })
@@ -143,7 +143,7 @@ func (x *leaseView) Obstacles(group string, open *netipx.IPSet, now time.Time) (
 
 // cooldownOf returns the cooldown of a pool; none for one that is not there.
 func (x *catalogue) cooldownOf(pool string) time.Duration {
-	if p := x.pools[pool]; p != nil {
+	if p := x.byName[pool]; p != nil {
 		return p.Cooldown
 	}
 	return 0

@@ -39,14 +39,14 @@ func TestStillCarved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(tc.pools...)
 			for _, l := range tc.leases {
-				x.Watched(l)
+				x.Feed.Watched(l)
 			}
-			if got := ipaddr.FormatSet(x.StillCarved("eng")); got != tc.want {
+			if got := ipaddr.FormatSet(x.Leases.StillCarved("eng")); got != tc.want {
 				t.Errorf("still carved: %q, want %q", got, tc.want)
 			}
 		})
 	}
-	if got := indexOf(blue("10.0.0.10-10.0.0.99")).StillCarved("blue"); len(got.Ranges()) > 0 {
+	if got := indexOf(blue("10.0.0.10-10.0.0.99")).Leases.StillCarved("blue"); len(got.Ranges()) > 0 {
 		t.Errorf("of a pool without a parent: %v", got.Ranges())
 	}
 }

@@ -34,7 +34,7 @@ func TestPickTheLowest(t *testing.T) {
 		},
 		"not one that cools": {
 			pools:  []Pool{pool(t, "a", "10.0.0.0/24", []string{sixteen}, ordered(Lowest), coolFor(time.Hour))},
-			before: func(x *Index) { x.Watched(gaveUp("10.0.0.16", "a", 1, 0)) }, want: "a 10.0.0.17",
+			before: func(x *Index) { x.Feed.Watched(gaveUp("10.0.0.16", "a", 1, 0)) }, want: "a 10.0.0.17",
 		},
 		"a group has its parent's order": {pools: group(), want: "g 10.0.0.24"},
 	} {

@@ -18,7 +18,7 @@ func (x *state) findOverlaps(p *poolState) (changed []*poolState) {
 	if len(p.usable)+len(before) == 0 {
 		return nil // as of blocks that come before their parent, of which there may be thousands
 	}
-	for _, q := range x.roots {
+	for _, q := range x.pools.roots {
 		if q == p {
 			continue
 		}
@@ -56,7 +56,7 @@ func (x *state) heldIn(p *poolState, set *netipx.IPSet) (n int) {
 
 // countOverlaps keeps the counts of held shared addresses.
 func (x *state) countOverlaps(pool string, a netip.Addr, by int) {
-	p, ok := x.pools[pool]
+	p, ok := x.pools.byName[pool]
 	if !ok {
 		return
 	}

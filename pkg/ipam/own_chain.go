@@ -94,39 +94,39 @@ func (p *poolState) drawing() *netipx.IPSet {
 
 // Own names what a namespace has of its own, or could be given a block of. With anything of its own it is not in the
 // default chain. Without a valid host it is that on any host.
-func (x *poolView) Own(namespace string, host netip.Addr) []string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.ownNames(PickRequest{Namespace: namespace, Host: host, Ahead: !host.IsValid()})
+func (x *Pools) Own(namespace string, host netip.Addr) []string {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return x.core.state.pools.ownNames(PickRequest{Namespace: namespace, Host: host, Ahead: !host.IsValid()})
 }
 
 // OwnsEverywhere reports whether a namespace has something of its own that keeps it out of the default chain on every
 // host: a pool that is bound to it, or a block that it was given by hand.
-func (x *poolView) OwnsEverywhere(namespace string) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.hasOwn(PickRequest{Namespace: namespace})
+func (x *Pools) OwnsEverywhere(namespace string) bool {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return x.core.state.pools.hasOwn(PickRequest{Namespace: namespace})
 }
 
 // Serves reports whether any pool is for requests of a namespace from a host that name neither a pool nor a network.
-func (x *poolView) Serves(namespace string, host netip.Addr) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.served(PickRequest{Namespace: namespace, Host: host})
+func (x *Pools) Serves(namespace string, host netip.Addr) bool {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return x.core.state.pools.served(PickRequest{Namespace: namespace, Host: host})
 }
 
 // Unserved returns the hosts of the default chain on which a namespace gets no address, as it has something of its own
 // that is for other hosts.
-func (x *poolView) Unserved(namespace string) *netipx.IPSet {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+func (x *Pools) Unserved(namespace string) *netipx.IPSet {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	var hosts []netipx.IPRange
 	var own []*netipx.IPSet
-	if x.hasOwn(PickRequest{Namespace: namespace}) {
-		for p := range x.own(PickRequest{Namespace: namespace, Ahead: true}) {
+	if x.core.state.pools.hasOwn(PickRequest{Namespace: namespace}) {
+		for p := range x.core.state.pools.own(PickRequest{Namespace: namespace, Ahead: true}) {
 			own = append(own, p.drawing())
 		}
-		for _, p := range x.open {
+		for _, p := range x.core.state.pools.open {
 			hosts = append(hosts, p.drawing().Ranges()...)
 		}
 	}
@@ -143,15 +143,15 @@ type Shadow struct {
 }
 
 // Shadows returns the pools of the default chain that serve nobody on some of their hosts, in the order of preference.
-func (x *poolView) Shadows() (all []Shadow) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, p := range x.open {
-		if slices.Contains(x.growing, p) {
+func (x *Pools) Shadows() (all []Shadow) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	for _, p := range x.core.state.pools.open {
+		if slices.Contains(x.core.state.pools.growing, p) {
 			continue
 		}
 		s, left := Shadow{Pool: p.Name}, p.drawing()
-		for _, g := range x.growing {
+		for _, g := range x.core.state.pools.growing {
 			if rest := ipaddr.Subtract(left, g.drawing()); !rest.Equal(left) {
 				s.By, left = append(s.By, g.Name), rest
 			}

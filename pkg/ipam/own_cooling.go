@@ -30,7 +30,7 @@ func (x *picker) pickOwnCooling(w PickRequest, chosen []choice) []choice {
 		}
 		var latest *record
 		var own choice
-		for r := range x.lastHad(w.PodUID, w.IfName) {
+		for r := range x.state.leases.lastHad(w.PodUID, w.IfName) {
 			if latest != nil && latest.updated >= r.updated {
 				continue
 			}
@@ -51,9 +51,9 @@ func (x *picker) mayReturn(r *record, n need, w PickRequest, chosen []choice) *p
 	if ipaddr.FamilyOf(r.addr) != n.family || n.among != nil && !n.among.Contains(r.addr) {
 		return nil
 	}
-	p, number, served := x.serving(r.addr)
-	if !served || !p.home().cooldowns.set.isTaken(number) || !p.Serves() || p.split != nil || !x.fits(p, w) ||
-		w.promised(r.addr) || x.taken(r.addr, p, w) != nil || x.barred(p, w, r.addr, chosen) ||
+	p, number, served := x.state.pools.serving(r.addr)
+	if !served || !p.home().cooldowns.set.isTaken(number) || !p.Serves() || p.split != nil || !x.state.pools.fits(p, w) ||
+		w.promised(r.addr) || x.taken(r.addr, p, w) != nil || x.bounds.barred(p, w, r.addr, chosen) ||
 		x.apart(w, append(slices.Clip(chosen), choice{pool: p, addr: r.addr})) != nil {
 		return nil
 	}

@@ -25,28 +25,29 @@ func (m makingPools) ended(p Pool) {
 
 // MakePool says that this process is about to make a pool. add takes the pool that has the name then, unless the index
 // has one of the name that is as new or newer, or had it and it has ended. done says that the attempt is over.
-func (x *poolView) MakePool(name string) (add func(Pool), done func()) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	one := x.making[name]
+func (x *Pools) MakePool(name string) (add func(Pool), done func()) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	one := x.core.state.pools.making[name]
 	if one == nil {
 		one = &making{}
-		x.making[name] = one
+		x.core.state.pools.making[name] = one
 	}
 	one.n++
 	return func(p Pool) { x.addPool(p, one) }, func() {
-		x.mu.Lock()
-		defer x.mu.Unlock()
+		x.core.mu.Lock()
+		defer x.core.mu.Unlock()
 		if one.n--; one.n == 0 {
-			delete(x.making, name)
+			delete(x.core.state.pools.making, name)
 		}
 	}
 }
 
-func (x *poolView) addPool(p Pool, one *making) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if known, ok := x.pools[p.Name]; ok && !known.given.Created.Before(p.Created) || !one.gone.Before(p.Created) {
+func (x *Pools) addPool(p Pool, one *making) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	if known, ok := x.core.state.pools.byName[p.Name]; ok && !known.given.Created.Before(p.Created) ||
+		!one.gone.Before(p.Created) {
 		return
 	}
 	x.takePool(p)
@@ -55,10 +56,10 @@ func (x *poolView) addPool(p Pool, one *making) {
 // EndPool keeps a pool that this process deleted from handing out anything from now on. It changes nothing else of it:
 // the watch may have delivered the deletion before, with a later generation, or even the end. created tells it from a
 // later pool of the name.
-func (x *poolView) EndPool(name string, created time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	known, ok := x.pools[name]
+func (x *Pools) EndPool(name string, created time.Time) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	known, ok := x.core.state.pools.byName[name]
 	if !ok || known.given.Terminating || !known.given.Created.Equal(created) {
 		return
 	}
@@ -69,9 +70,9 @@ func (x *poolView) EndPool(name string, created time.Time) {
 
 // WatchedPool takes a pool that the watch delivered, unless this process made a later one of the name: that would be of
 // its earlier owner again.
-func (x *poolView) WatchedPool(p Pool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+func (x *Pools) WatchedPool(p Pool) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
 	if !x.isLater(p.Name, p.Created) {
 		x.takePool(p)
 	}
@@ -79,9 +80,9 @@ func (x *poolView) WatchedPool(p Pool) {
 
 // WatchedPoolEnd forgets a pool that was made at a time, as the watch says, unless this process made a later one of the
 // name.
-func (x *poolView) WatchedPoolEnd(name string, created time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+func (x *Pools) WatchedPoolEnd(name string, created time.Time) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
 	if !x.isLater(name, created) {
 		x.dropPool(name)
 	}
@@ -89,7 +90,7 @@ func (x *poolView) WatchedPoolEnd(name string, created time.Time) {
 
 // isLater reports whether there is a pool of a name that was made after a time. Times have whole seconds. The caller
 // holds the lock from before this until its change, as an answer may come between.
-func (x *poolView) isLater(name string, created time.Time) bool {
-	known, ok := x.pools[name]
+func (x *Pools) isLater(name string, created time.Time) bool {
+	known, ok := x.core.state.pools.byName[name]
 	return ok && known.given.Created.After(created)
 }

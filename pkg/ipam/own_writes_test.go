@@ -11,20 +11,20 @@ func TestOwnWritesOfPools(t *testing.T) {
 	made := pool(t, "a", "10.0.0.0/24", entry, created(2), generation(1))
 	deleted := pool(t, "a", "10.0.0.0/24", entry, created(2), generation(2), terminating)
 	later := pool(t, "a", "10.0.0.0/24", entry, created(9), generation(1))
-	set := func(p Pool) func(*Index) { return func(x *Index) { x.WatchedPool(p) } }
-	end := func(x *Index) { x.EndPool("a", made.Created) }
-	gone := func(p Pool) func(*Index) { return func(x *Index) { x.WatchedPoolEnd(p.Name, p.Created) } }
+	set := func(p Pool) func(*Index) { return func(x *Index) { x.Pools.WatchedPool(p) } }
+	end := func(x *Index) { x.Pools.EndPool("a", made.Created) }
+	gone := func(p Pool) func(*Index) { return func(x *Index) { x.Pools.WatchedPoolEnd(p.Name, p.Created) } }
 	// add makes a pool, while the watch delivers something.
 	add := func(p Pool, meanwhile ...func(*Index)) func(*Index) {
 		return func(x *Index) {
-			take, done := x.MakePool(p.Name)
+			take, done := x.Pools.MakePool(p.Name)
 			for _, deliver := range meanwhile {
 				deliver(x)
 			}
 			take(p)
 			done()
-			if len(x.making) > 0 {
-				t.Errorf("it is being made for ever: %v", x.making)
+			if len(x.core.state.pools.making) > 0 {
+				t.Errorf("it is being made for ever: %v", x.core.state.pools.making)
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func TestOwnWritesOfPools(t *testing.T) {
 				step(x)
 			}
 			got := "unknown"
-			if p, ok := x.Pool("a"); ok {
+			if p, ok := x.Pools.Get("a"); ok {
 				got = fmt.Sprintf("generation %d of %d, serves %v", p.Generation, int(p.Created.Sub(at(0)).Seconds()), p.Serves())
 			}
 			if got != tc.want {

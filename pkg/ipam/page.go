@@ -45,7 +45,7 @@ func (f *Filter) match(r *record, container compact) (at attachment, ok bool) {
 // the attachment that does. total counts all that match, and more reports whether there are any behind the page. It
 // takes memory for the page alone, and holds the index for a part of it at a time: of each address it sees one entry,
 // of different ones such as there were at different moments.
-func (x *leaseView) Page(f Filter, after netip.Addr, limit int) (page []lease.Lease, total int, more bool) {
+func (x *Leases) Page(f Filter, after netip.Addr, limit int) (page []lease.Lease, total int, more bool) {
 	var s selection
 	container := compactHex(f.ContainerID)
 	visit := func(r *record) {
@@ -74,36 +74,36 @@ func (x *leaseView) Page(f Filter, after netip.Addr, limit int) (page []lease.Le
 
 // candidates calls visit with every entry that may match, by the table that has fewest. grown: the table has changed
 // its size on the way, and all has to be looked at again.
-func (x *leaseView) candidates(f *Filter, container compact, visit func(*record)) (grown bool) {
-	x.mu.RLock()
+func (x *Leases) candidates(f *Filter, container compact, visit func(*record)) (grown bool) {
+	x.core.mu.RLock()
 	var some map[*record]struct{}
 	switch {
 	case f.ContainerID != "":
-		defer x.mu.RUnlock()
-		for r := x.byContainer.first(x.hash().container(container)); r != nil; r = r.nextContainer {
+		defer x.core.mu.RUnlock()
+		for r := x.core.state.leases.ofContainer(container); r != nil; r = r.nextContainer {
 			if r.container() == container { // others of its chain may have it as their second one
 				visit(r)
 			}
 		}
-		for _, r := range x.second.containers[container] {
+		for _, r := range x.core.state.leases.second.containers[container] {
 			visit(r)
 		}
 		return false
 	case f.Host.IsValid():
-		some = x.byHost[f.Host]
+		some = x.core.state.leases.byHost[f.Host]
 	case f.Pool != "":
-		if m := x.byPool[f.Pool]; m != nil {
+		if m := x.core.state.members.byPool[f.Pool]; m != nil {
 			some = m.records
 		}
 	default:
-		x.mu.RUnlock()
+		x.core.mu.RUnlock()
 		return x.scan(visit)
 	}
 	if len(some) > scanStep { // the filter is looked at for each entry, and nobody waits for all of them
-		x.mu.RUnlock()
+		x.core.mu.RUnlock()
 		return x.scan(visit)
 	}
-	defer x.mu.RUnlock()
+	defer x.core.mu.RUnlock()
 	for r := range some {
 		visit(r)
 	}
@@ -114,13 +114,13 @@ func (x *leaseView) candidates(f *Filter, container compact, visit func(*record)
 const scanStep = 4096
 
 // scan calls visit with every entry. The chain of an address is the same one until the table grows.
-func (x *leaseView) scan(visit func(*record)) (grown bool) {
+func (x *Leases) scan(visit func(*record)) (grown bool) {
 	size := -1
 	for at := 0; size < 0 || at < size; at += scanStep {
-		x.mu.RLock()
-		heads := x.byAddr.heads
+		x.core.mu.RLock()
+		heads := x.core.state.leases.byAddr.heads
 		if size >= 0 && len(heads) != size {
-			x.mu.RUnlock()
+			x.core.mu.RUnlock()
 			return true
 		}
 		size = len(heads)
@@ -129,7 +129,7 @@ func (x *leaseView) scan(visit func(*record)) (grown bool) {
 				visit(r)
 			}
 		}
-		x.mu.RUnlock()
+		x.core.mu.RUnlock()
 	}
 	return false
 }

@@ -24,7 +24,7 @@ func paged(n int) *Index {
 				IfName: lease.DefaultIfName, Namespace: fmt.Sprint("ns-", i%7), PodName: fmt.Sprint("pod-", i),
 			}
 		}
-		x.Watched(l)
+		x.Feed.Watched(l)
 		a = a.Next()
 	}
 	return x
@@ -49,12 +49,12 @@ func TestPage(t *testing.T) {
 		"nobody":    {Filter{Owner: "nobody"}, func(lease.Lease) bool { return false }},
 	} {
 		for _, limit := range []int{1, 7, 500, 5000} {
-			want, got := x.Find(c.match), []lease.Lease(nil)
+			want, got := x.Leases.Find(c.match), []lease.Lease(nil)
 			var after netip.Addr
 			for more := true; more; {
 				var page []lease.Lease
 				var total int
-				page, total, more = x.Page(c.filter, after, limit)
+				page, total, more = x.Leases.Page(c.filter, after, limit)
 				if total != len(want) || len(page) > limit || more && len(page) < limit {
 					t.Fatalf("%s by %d: %d of %d, more %v, want %d", name, limit, len(page), total, more, len(want))
 				}
@@ -77,7 +77,7 @@ func TestPageMemory(t *testing.T) {
 	took := uint64(most + 1)
 	for n := 0; n < 5 && took > most; n++ { // others may allocate meanwhile
 		runtime.ReadMemStats(&before)
-		page, total, more := x.Page(Filter{}, netip.Addr{}, 500)
+		page, total, more := x.Leases.Page(Filter{}, netip.Addr{}, 500)
 		runtime.ReadMemStats(&after)
 		if took = after.TotalAlloc - before.TotalAlloc; len(page) != 500 || total != 65536 || !more {
 			t.Fatalf("%d of %d", len(page), total)
@@ -97,13 +97,13 @@ func TestPageWhileTheIndexGrows(t *testing.T) {
 	feeding.Go(func() {
 		a := netip.MustParseAddr("10.1.0.0")
 		for i := range come {
-			x.Watched(lease.Lease{Addr: a, Version: uint64(there + i + 1), Params: lease.Params{Pool: "new", Bits: 8}})
+			x.Feed.Watched(lease.Lease{Addr: a, Version: uint64(there + i + 1), Params: lease.Params{Pool: "new", Bits: 8}})
 			a = a.Next()
 		}
 	})
 	first := netip.MustParseAddr("10.0.0.0")
 	for range 20 {
-		page, total, _ := x.Page(Filter{}, netip.Addr{}, there)
+		page, total, _ := x.Leases.Page(Filter{}, netip.Addr{}, there)
 		in := slices.IndexFunc(page, func(l lease.Lease) bool { return l.Addr != first })
 		if len(page) != there || total < there || total > there+come || page[0].Addr != first || in != 1 {
 			t.Errorf("%d of %d, the first is %s", len(page), total, page[0].Addr)
@@ -122,21 +122,21 @@ func TestPageWhileTheIndexGrows(t *testing.T) {
 func TestPageOfAMigration(t *testing.T) {
 	x := NewIndex()
 	source, target := netip.MustParseAddr("10.0.0.11"), netip.MustParseAddr("10.0.0.12")
-	x.Wrote(lease.Lease{
+	x.Feed.Wrote(lease.Lease{
 		Addr: netip.MustParseAddr("10.1.0.20"), Version: 1, State: lease.Active, Params: lease.Params{Pool: "p"},
 		Holder: lease.Holder{Host: source, ContainerID: "aa", IfName: "eth0", Namespace: "shop", PodName: "a", PodUID: "ua"},
 		Other:  &lease.Holder{Host: target, ContainerID: "bb", IfName: "eth0", Namespace: "shop", PodName: "b", PodUID: "ub"},
 	})
 	for i := range 64 { // of any hash
 		id := fmt.Sprintf("c%d", i)
-		l := x.ByContainer("bb", "")[0].Turned()
+		l := x.Leases.ByContainer("bb", "")[0].Turned()
 		l.Version, l.Other.ContainerID = l.Version+1, id
-		x.Wrote(l)
-		if page, total, _ := x.Page(Filter{ContainerID: id}, netip.Addr{}, 10); total != 1 || len(page) != 1 {
+		x.Feed.Wrote(l)
+		if page, total, _ := x.Leases.Page(Filter{ContainerID: id}, netip.Addr{}, 10); total != 1 || len(page) != 1 {
 			t.Errorf("%s has %v, %d", id, page, total)
 		}
 		l.Version, l.Other.ContainerID = l.Version+1, "bb"
-		x.Wrote(l)
+		x.Feed.Wrote(l)
 	}
 	for name, tc := range map[string]struct {
 		filter Filter
@@ -153,7 +153,7 @@ func TestPageOfAMigration(t *testing.T) {
 		"another interface":         {Filter{ContainerID: "bb", IfName: "net1"}, ""},
 		"another namespace":         {Filter{Namespace: "bank", PodName: "b"}, ""},
 	} {
-		page, total, _ := x.Page(tc.filter, netip.Addr{}, 10)
+		page, total, _ := x.Leases.Page(tc.filter, netip.Addr{}, 10)
 		got := ""
 		if len(page) > 0 {
 			got = page[0].PodName

@@ -61,8 +61,8 @@ func TestMaxPerHost(t *testing.T) {
 			pools: []Pool{a(perHost(2))}, want: want(asking("10.0.0.10")), picks: []string{"a 10.0.0.10"},
 			before: func(x *Index) {
 				_, _ = x.Pick(want(asking("10.0.0.9")), now)
-				x.Watched(nine)
-				x.WatchedDelete(nine.Addr, 99)
+				x.Feed.Watched(nine)
+				x.Feed.WatchedDelete(nine.Addr, 99)
 			},
 		},
 		"all that is free is kept for it": {
@@ -80,7 +80,7 @@ func TestMaxPerHost(t *testing.T) {
 		},
 		"lost": {
 			pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, nine}, want: want(asking("10.0.0.10")),
-			before: func(x *Index) { x.WatchedDelete(nine.Addr, 99) }, text: "HostFull: no available IP for pod shop/a: " + two,
+			before: func(x *Index) { x.Feed.WatchedDelete(nine.Addr, 99) }, text: "HostFull: no available IP for pod shop/a: " + two,
 		},
 		"one family is full": {
 			pools: []Pool{a(network("blue")), six}, leases: []lease.Lease{leased("2001:db8::9", "six", 1)}, want: want(),
@@ -100,7 +100,7 @@ func TestInheritPerHost(t *testing.T) {
 		l := leased(a, "a", uint64(i+1))
 		l.Retention = lease.Retention{Claim: "shop/web", PodPrimaryKey: a, Fixed: true}
 		l.Host = ip(host2)
-		x.Watched(l)
+		x.Feed.Watched(l)
 		all = append(all, l)
 	}
 	take := func(l lease.Lease) string {
@@ -133,7 +133,7 @@ func TestInheritsPerHost(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, hosts(host1, host2), perHost(1)))
 	mine, other := leased("10.0.0.8", "a", 1), leased("10.0.0.9", "a", 2)
 	mine.Retention = lease.Retention{Claim: "shop/web", PodPrimaryKey: "web-0", Fixed: true}
-	x.Watched(mine)
+	x.Feed.Watched(mine)
 	ask := func(host string) string {
 		t.Helper()
 		_, ok, refusal := x.TakeOverParams(want(onHost(host),
@@ -147,7 +147,7 @@ func TestInheritsPerHost(t *testing.T) {
 		t.Errorf("its own host, and one that has none: %s", got)
 	}
 	other.Host = ip(host2)
-	x.Watched(other)
+	x.Feed.Watched(other)
 	if got := ask(host1); got != "" {
 		t.Errorf("its own host: %s", got)
 	}

@@ -15,7 +15,10 @@ import (
 
 // picker chooses addresses for a request, or refuses. It changes nothing but what has expired. Choosing reserves
 // nothing: the next request may be given the same address, unless the index assumes it (Index.Pick).
-type picker struct{ bounds }
+type picker struct {
+	state  *state
+	bounds bounds
+}
 
 // Pick is an address chosen for a request. It is assumed for the request until Forget.
 type Pick struct {
@@ -33,11 +36,11 @@ type Pick struct {
 // address it returns is assumed. It returns none and no refusal in two cases: nothing is missing, or the pools of what
 // is held serve the request no more.
 func (x *Index) Pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	picks, refusal := x.pick(w, now)
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	picks, refusal := x.core.picker.pick(w, now)
 	for _, p := range picks {
-		x.assume(p.Current.Addr, Assumed{
+		x.core.state.assume(p.Current.Addr, Assumed{
 			Key: w.Key, Host: w.Host, Pool: p.Pool.CountedAs(), Charged: w.chargedTo(), Since: now,
 		})
 	}
@@ -46,17 +49,17 @@ func (x *Index) Pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 
 // Propose returns what Pick would choose. It assumes nothing.
 func (x *Index) Propose(w PickRequest, now time.Time) ([]Pick, *Refusal) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.pick(w, now)
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	return x.core.picker.pick(w, now)
 }
 
 func (x *picker) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
-	x.now = now.UnixNano()
+	x.state.now = now.UnixNano()
 	if refusal := x.returns(w); refusal != nil {
 		return nil, refusal
 	}
-	if x.undetermined(w) {
+	if x.state.pools.undetermined(w) {
 		return nil, RefuseFacts(ReasonUnavailable, explain.Facts{
 			Kind: explain.NamespaceUnknown, Who: w.Who, Namespace: w.Namespace,
 		})
@@ -77,8 +80,8 @@ func (x *picker) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	}
 	var picks []Pick
 	for _, c := range choices {
-		current := lease.Lease{Addr: c.addr, Epoch: x.epoch}
-		if r := x.record(c.addr); r != nil {
+		current := lease.Lease{Addr: c.addr, Epoch: x.state.progress.epoch}
+		if r := x.state.leases.record(c.addr); r != nil {
 			current = r.lease()
 		}
 		picks = append(picks, Pick{Pool: c.pool.Pool, Current: current, Slot: c.slot, NewBlock: c.pool.proposed})
@@ -118,13 +121,13 @@ func (x *picker) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
 	}
 	switch {
 	case len(w.Sets) > 0: // they say themselves what belongs together
-		if together = slices.Collect(x.fitting(w)); len(together) == 0 {
+		if together = slices.Collect(x.state.pools.fitting(w)); len(together) == 0 {
 			return nil, x.unservedAmong(w)
 		}
 	case len(w.Have) > 0:
-		together = x.heldTogether(w)
+		together = x.state.pools.heldTogether(w)
 	case len(asked) > 0:
-		together = x.together(asked[0].pool, w)
+		together = x.state.pools.together(asked[0].pool, w)
 	default:
 		return x.firstComplete(w)
 	}
@@ -139,8 +142,8 @@ func (x *picker) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
 }
 
 func (x *picker) firstComplete(w PickRequest) ([]choice, *Refusal) {
-	for p := range x.fitting(w) {
-		together := x.together(p, w)
+	for p := range x.state.pools.fitting(w) {
+		together := x.state.pools.together(p, w)
 		if w.try.first {
 			w.try.families = []ipaddr.Family{p.Family()}
 			together = slices.DeleteFunc(together, func(o *poolState) bool { return o.Family() != p.Family() })
@@ -156,7 +159,7 @@ func (x *picker) firstComplete(w PickRequest) ([]choice, *Refusal) {
 			return choices, nil
 		}
 	}
-	fit := slices.Collect(x.fitting(w))
+	fit := slices.Collect(x.state.pools.fitting(w))
 	switch {
 	case len(fit) == 0:
 		return nil, x.unserved(w)
@@ -180,7 +183,7 @@ func (x *picker) pickFrom(pools []*poolState, w PickRequest, asked []choice) (
 		case !offered:
 			return nil, false, nil
 		}
-		if refusal := x.full(w, n.family); refusal != nil {
+		if refusal := x.bounds.full(w, n.family); refusal != nil {
 			return nil, false, refusal
 		}
 		c, ok := x.firstFree(pools, n, w, choices)
@@ -207,7 +210,7 @@ func (x *picker) firstFree(pools []*poolState, n need, w PickRequest, chosen []c
 			}
 			continue
 		}
-		if x.expireCooldowns(p); !p.hasFree() || x.barred(p, w, netip.Addr{}, chosen) {
+		if x.state.expireCooldowns(p); !p.hasFree() || x.bounds.barred(p, w, netip.Addr{}, chosen) {
 			continue
 		}
 		if n.among != nil {
@@ -226,7 +229,7 @@ func (x *picker) firstFree(pools []*poolState, n need, w PickRequest, chosen []c
 // returns refuses new addresses while other replicas may not have written again what they know since the store was put
 // back.
 func (x *picker) returns(w PickRequest) *Refusal {
-	if x.returning == 0 || failpoint.Broken("returning") {
+	if x.state.progress.returning == 0 || failpoint.Broken("returning") {
 		return nil
 	}
 	return RefuseFacts(ReasonUnavailable, explain.Facts{Kind: explain.StoreWasReset, Who: w.Who, In: ReturnTime})

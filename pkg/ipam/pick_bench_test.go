@@ -18,12 +18,12 @@ func benchPool(t testing.TB, size int, options ...option) Pool {
 func benchIndex(t testing.TB, p Pool, filled, pools int) *Index {
 	t.Helper()
 	x := NewIndex()
-	x.SetPool(p)
+	x.Pools.SetPool(p)
 	for i := range pools - 1 {
-		x.SetPool(pool(t, fmt.Sprintf("other-%04d", i), fmt.Sprintf("10.%d.%d.0/24", 64+i/256, i%256),
+		x.Pools.SetPool(pool(t, fmt.Sprintf("other-%04d", i), fmt.Sprintf("10.%d.%d.0/24", 64+i/256, i%256),
 			[]string{fmt.Sprintf("10.%d.%d.9", 64+i/256, i%256)}))
 	}
-	x.Replace(fleet(p, filled), uint64(filled))
+	x.Feed.Replace(fleet(p, filled), uint64(filled))
 	return x
 }
 
@@ -70,9 +70,9 @@ func BenchmarkPickNetwork(b *testing.B) {
 			x := NewIndex()
 			for i := range networks {
 				net := network(fmt.Sprintf("net-%03d", i))
-				x.SetPool(pool(b, fmt.Sprintf("v4-%03d", i), fmt.Sprintf("10.%d.%d.0/24", i/256, i%256),
+				x.Pools.SetPool(pool(b, fmt.Sprintf("v4-%03d", i), fmt.Sprintf("10.%d.%d.0/24", i/256, i%256),
 					[]string{fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)}, net))
-				x.SetPool(pool(b, fmt.Sprintf("v6-%03d", i), fmt.Sprintf("2001:db8:%x::/64", i),
+				x.Pools.SetPool(pool(b, fmt.Sprintf("v6-%03d", i), fmt.Sprintf("2001:db8:%x::/64", i),
 					[]string{fmt.Sprintf("2001:db8:%x::/64", i)}, net))
 			}
 			w := want(ofNetwork(fmt.Sprintf("net-%03d", networks-1)))
@@ -91,13 +91,13 @@ func BenchmarkSetPool(b *testing.B) {
 			x := NewIndex()
 			for i := range pools {
 				entry := fmt.Sprintf("10.%d.%d.0/24", 64+i/256, i%256)
-				x.SetPool(pool(b, fmt.Sprintf("other-%04d", i), "10.0.0.0/8", []string{entry}))
+				x.Pools.SetPool(pool(b, fmt.Sprintf("other-%04d", i), "10.0.0.0/8", []string{entry}))
 			}
 			p := pool(b, "new", "10.0.0.0/8", []string{"10.1.0.0/16"})
 			b.ReportAllocs()
 			for b.Loop() {
-				x.SetPool(p)
-				x.RemovePool(p.Name)
+				x.Pools.SetPool(p)
+				x.Pools.RemovePool(p.Name)
 			}
 		})
 	}
@@ -110,8 +110,8 @@ func BenchmarkReplace(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		x := NewIndex()
-		x.SetPool(p)
-		x.Replace(leases, 65536)
+		x.Pools.SetPool(p)
+		x.Feed.Replace(leases, 65536)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/65536, "ns/lease")
 }
@@ -121,15 +121,15 @@ func BenchmarkWatched(b *testing.B) {
 	p := benchPool(b, 65536)
 	leases := fleet(p, 60000)
 	x := NewIndex()
-	x.SetPool(p)
-	x.Replace(leases, 65536)
+	x.Pools.SetPool(p)
+	x.Feed.Replace(leases, 65536)
 	version := uint64(65536)
 	b.ReportAllocs()
 	for b.Loop() {
 		version++
 		l := leases[version%60000]
 		l.Version = version
-		x.Watched(l)
+		x.Feed.Watched(l)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestPickCostDoesNotGrow(t *testing.T) {
 		return best
 	}
 	cold := benchIndex(t, benchPool(t, 65536, coolFor(time.Hour)), 0, 1000)
-	cold.Replace(released(fleet(benchPool(t, 65536), 65536*9/10)), 65536)
+	cold.Feed.Replace(released(fleet(benchPool(t, 65536), 65536*9/10)), 65536)
 	small := cost(benchIndex(t, benchPool(t, 256), 0, 1))
 	large := cost(benchIndex(t, benchPool(t, 65536), 65536*9/10, 1000))
 	if large > 5*small {

@@ -25,9 +25,9 @@ func TestPoolsInOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := NewIndex()
-			x.SetPool(pool(t, "a", "10.0.1.0/24", []string{"10.0.1.5"}, func(p *Pool) { p.Priority = 9 }))
-			x.SetPool(pool(t, "b", "10.0.2.0/24", []string{"10.0.2.5"}))
-			x.SetPool(pool(t, "c", "10.0.3.0/24", []string{"10.0.3.5"}, of("san")))
+			x.Pools.SetPool(pool(t, "a", "10.0.1.0/24", []string{"10.0.1.5"}, func(p *Pool) { p.Priority = 9 }))
+			x.Pools.SetPool(pool(t, "b", "10.0.2.0/24", []string{"10.0.2.5"}))
+			x.Pools.SetPool(pool(t, "c", "10.0.3.0/24", []string{"10.0.3.5"}, of("san")))
 			ask := func(pools []string, network string) ([]Pick, *Refusal) {
 				return x.Pick(PickRequest{Host: ip(host1), Namespace: "shop", Pools: pools, Network: network}, now)
 			}

@@ -88,7 +88,7 @@ func TestPickOrder(t *testing.T) {
 func TestPickFollowsChangesOfPools(t *testing.T) {
 	x := NewIndex()
 	set := func(options ...option) {
-		x.SetPool(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"}, options...))
+		x.Pools.SetPool(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.9"}, options...))
 	}
 	expect := func(step string, ok bool, options ...func(*PickRequest)) {
 		t.Helper()
@@ -118,10 +118,10 @@ func TestPickFollowsChangesOfPools(t *testing.T) {
 	expect("cordoned", false)
 	set()
 	expect("a pool again", true)
-	x.RemovePool("a")
+	x.Pools.RemovePool("a")
 	expect("removed", false)
-	x.RemovePool("a")
-	if len(x.unbound.hosts)+len(x.unbound.networks)+len(x.bound)+len(x.networks)+len(x.segments)+len(x.pools) > 0 {
+	x.Pools.RemovePool("a")
+	if len(x.core.state.pools.unbound.hosts)+len(x.core.state.pools.unbound.networks)+len(x.core.state.pools.bound)+len(x.core.state.pools.networks)+len(x.core.state.pools.segments)+len(x.core.state.pools.byName) > 0 {
 		t.Error("the index keeps something of a pool that was removed")
 	}
 }
@@ -161,7 +161,7 @@ func TestPickTellsTheCurrentObject(t *testing.T) {
 	}
 	x.Forget(ip("10.0.0.9"))
 	object := available("10.0.0.9", "a", 5)
-	x.Watched(object)
+	x.Feed.Watched(object)
 	picks, _ = x.Pick(want(), now)
 	if diff := cmp.Diff([]Pick{{Pool: p, Current: object}}, picks, equal); diff != "" {
 		t.Errorf("with an object (-want +got):\n%s", diff)

@@ -232,7 +232,7 @@ func TestNewPlanOfTheLongestList(t *testing.T) {
 	if got := ipaddr.SizeOfSet(p.Usable); got != entries {
 		t.Errorf("the plan holds %d addresses, want %d", got, entries)
 	}
-	if got := indexOf(Pool{Name: "a", Plan: p}).Counts("a", now).Free; got != entries {
+	if got := indexOf(Pool{Name: "a", Plan: p}).Pools.Counts("a", now).Free; got != entries {
 		t.Errorf("%d addresses are free, want %d", got, entries)
 	}
 }

@@ -26,15 +26,15 @@ type PoolCounts struct {
 }
 
 // Counts counts a pool as it is at a time, at no cost.
-func (x *poolView) Counts(name string, now time.Time) PoolCounts {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.now = now.UnixNano()
-	return x.countsOf(name)
+func (x *Pools) Counts(name string, now time.Time) PoolCounts {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	x.core.state.now = now.UnixNano()
+	return x.core.state.countsOf(name)
 }
 
 func (x *state) countsOf(name string) (c PoolCounts) {
-	if p := x.pools[name]; p != nil {
+	if p := x.pools.byName[name]; p != nil {
 		x.expireCooldowns(p)
 		c.Served, c.Free = ipaddr.AddSaturated(p.n, p.later), p.free()
 		c.Cooling, c.NextFree = p.cooling(), x.nextCooled(p)
@@ -49,7 +49,7 @@ func (x *state) countsOf(name string) (c PoolCounts) {
 // addresses to another, and all that it has only where it loses some to several: an address may be among those of
 // each.
 func (x *state) heldElsewhere(name string) (n int) {
-	p, all := x.pools[name], x.tallyOf(name)
+	p, all := x.pools.byName[name], x.tallyOf(name)
 	if p == nil || !p.Valid() {
 		return all.active + all.reserved
 	}
@@ -68,7 +68,7 @@ func (x *state) heldElsewhere(name string) (n int) {
 	for m := range x.membersOf(p) {
 		for r := range m.records {
 			if r.state != lease.Available {
-				if by, _, ok := x.segmentOf(r.addr); !ok || by != p {
+				if by, _, ok := x.pools.segmentOf(r.addr); !ok || by != p {
 					n++
 				}
 			}
@@ -79,10 +79,10 @@ func (x *state) heldElsewhere(name string) (n int) {
 
 // tallyOf counts the leases that name a pool, and those that name one of its blocks.
 func (x *state) tallyOf(name string) (t tally) {
-	if m := x.byPool[name]; m != nil {
+	if m := x.members.byPool[name]; m != nil {
 		t.add(m, +1)
 	}
-	if p := x.pools[name]; p != nil && p.split != nil {
+	if p := x.pools.byName[name]; p != nil && p.split != nil {
 		b := p.split.members
 		t.objects, t.active, t.reserved = t.objects+b.objects, t.active+b.active, t.reserved+b.reserved
 		t.retained, t.draining = t.retained+b.retained, t.draining+b.draining
@@ -91,14 +91,14 @@ func (x *state) tallyOf(name string) (t tally) {
 }
 
 // Draining counts, per host, the held addresses of a pool that are no longer in its plan.
-func (x *poolView) Draining(name string) map[netip.Addr]int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	p, by := x.pools[name], map[netip.Addr]int{}
-	if p == nil || x.tallyOf(name).draining == 0 {
+func (x *Pools) Draining(name string) map[netip.Addr]int {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	p, by := x.core.state.pools.byName[name], map[netip.Addr]int{}
+	if p == nil || x.core.state.tallyOf(name).draining == 0 {
 		return nil
 	}
-	for m := range x.membersOf(p) {
+	for m := range x.core.state.membersOf(p) {
 		for r := range m.draining {
 			by[r.host.Value()]++
 		}

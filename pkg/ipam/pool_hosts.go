@@ -8,51 +8,51 @@ import (
 // SetNode takes a node; one without addresses for a node that is gone. Addresses that nodes have themselves are never
 // handed out. Two nodes can have an address for a while, as when a machine registers under a new name. It names the
 // pools whose host selectors it matches now or did before, where that has changed.
-func (x *poolView) SetNode(name string, n Node) (reselected []string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.nodes[name].equal(n) {
+func (x *Pools) SetNode(name string, n Node) (reselected []string) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	if x.core.state.nodes.byName[name].equal(n) {
 		return nil
 	}
-	old := x.setNode(name, n)
+	old := x.core.state.nodes.setNode(name, n)
 	if !slices.Equal(old.Addrs, n.Addrs) {
 		for _, a := range slices.Concat(old.Addrs, n.Addrs) {
-			x.refresh(a)
+			x.core.state.refresh(a)
 		}
 	}
-	for _, p := range x.roots {
+	for _, p := range x.core.state.pools.roots {
 		p.hosts = uncounted
 	}
-	return x.reselect(old, n)
+	return x.core.state.reselect(old, n)
 }
 
 // NodeOf names the node that has an address itself, the first by name when there are several.
-func (x *poolView) NodeOf(a netip.Addr) (string, bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.nodeOf(a)
+func (x *Pools) NodeOf(a netip.Addr) (string, bool) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return x.core.state.nodes.nodeOf(a)
 }
 
 // HostCount returns how many hosts may draw from a pool: those that it lists, and the nodes in its host subnets and of
 // its host selector. It looks at the nodes only when one of them, or the pool, has changed.
-func (x *poolView) HostCount(name string) int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	p, ok := x.pools[name]
+func (x *Pools) HostCount(name string) int {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	p, ok := x.core.state.pools.byName[name]
 	if !ok {
 		return 0
 	}
 	if p = p.home(); p.hosts == uncounted {
-		p.hosts = len(p.Hosts) + x.nodesCovered(p)
+		p.hosts = len(p.Hosts) + x.core.state.nodesCovered(p)
 	}
 	return p.hosts
 }
 
 // Covering returns the pools that some address may draw from without being listed, by name.
-func (x *poolView) Covering(addrs []netip.Addr) (names []string) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, p := range x.roots {
+func (x *Pools) Covering(addrs []netip.Addr) (names []string) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	for _, p := range x.core.state.pools.roots {
 		if slices.ContainsFunc(addrs, p.Covers) {
 			names = append(names, p.Name)
 		}
@@ -66,7 +66,7 @@ func (x *state) nodesCovered(p *poolState) (n int) {
 	if len(p.HostSubnets)+len(p.Selected) == 0 {
 		return 0
 	}
-	for _, node := range x.nodes {
+	for _, node := range x.nodes.byName {
 		listed := slices.ContainsFunc(node.Addrs, func(a netip.Addr) bool { _, ok := p.Hosts[a]; return ok })
 		if !listed && slices.ContainsFunc(node.Addrs, p.Covers) {
 			n++
@@ -77,15 +77,15 @@ func (x *state) nodesCovered(p *poolState) (n int) {
 
 // HeldOn returns how many addresses one host, which may have several addresses itself, has of those of some pools that
 // bound how many a host may have; nil for none.
-func (x *poolView) HeldOn(host []netip.Addr, pools []string) (n map[string]int) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+func (x *Pools) HeldOn(host []netip.Addr, pools []string) (n map[string]int) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	for _, name := range pools {
-		if p := x.pools[name]; p == nil || p.MaxPerHost == 0 {
+		if p := x.core.state.pools.byName[name]; p == nil || p.MaxPerHost == 0 {
 			continue
 		}
 		for _, h := range host {
-			if held := x.inUse[hostPool{h, name}]; held > 0 {
+			if held := x.core.state.hosts.inUse[hostPool{h, name}]; held > 0 {
 				if n == nil {
 					n = map[string]int{}
 				}
@@ -98,10 +98,10 @@ func (x *poolView) HeldOn(host []netip.Addr, pools []string) (n map[string]int) 
 
 // PoolsOf names the pools that a host may draw from, for whichever namespace, in the order of preference: first those
 // of the default chain.
-func (x *poolView) PoolsOf(host netip.Addr) (names []string) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, t := range []*hostTable{&x.unbound, &x.boundHosts} {
+func (x *Pools) PoolsOf(host netip.Addr) (names []string) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	for _, t := range []*hostTable{&x.core.state.pools.unbound, &x.core.state.pools.boundHosts} {
 		for p := range t.of(host) {
 			names = append(names, p.Name)
 		}
@@ -110,10 +110,10 @@ func (x *poolView) PoolsOf(host netip.Addr) (names []string) {
 }
 
 // HostOf returns one of the hosts that may draw from a pool.
-func (x *poolView) HostOf(name string) (host netip.Addr, ok bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	p := x.pools[name]
+func (x *Pools) HostOf(name string) (host netip.Addr, ok bool) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	p := x.core.state.pools.byName[name]
 	if p == nil {
 		return host, false
 	}

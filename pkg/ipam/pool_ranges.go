@@ -25,13 +25,13 @@ type Ranges struct {
 // Ranges sorts the addresses of a pool by their state at a time. Free ones are what is left of what the pool serves:
 // the cost is that of the addresses that have an object, and not of the size of the pool. Those of a pool that is split
 // have those of its blocks.
-func (x *poolView) Ranges(name string, now time.Time) Ranges {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.now = now.UnixNano()
+func (x *Pools) Ranges(name string, now time.Time) Ranges {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	x.core.state.now = now.UnixNano()
 	var active, reserved, cooling, others []netip.Addr
-	p := x.pools[name]
-	for m := range x.namedBy(name, p) {
+	p := x.core.state.pools.byName[name]
+	for m := range x.core.state.namedBy(name, p) {
 		for r := range m.records {
 			switch r.state {
 			case lease.Active:
@@ -46,22 +46,22 @@ func (x *poolView) Ranges(name string, now time.Time) Ranges {
 	var taken []netip.Addr
 	if p != nil {
 		home := p.home()
-		x.expireCooldowns(home)
+		x.core.state.expireCooldowns(home)
 		for _, s := range p.segments {
 			if served = append(served, s.IPRange); p.later > 0 && s.base >= p.set.n {
 				withheld = append(withheld, s.IPRange)
 			}
 		}
-		for a := range x.perhapsTaken() {
-			by, i, ok := x.segmentOf(a)
+		for a := range x.core.state.perhapsTaken() {
+			by, i, ok := x.core.state.pools.segmentOf(a)
 			if !ok || by != home || i < p.from || i-p.from >= p.n || !home.set.isTaken(i) {
 				continue
 			}
 			taken = append(taken, a)
-			switch r := x.record(a); {
+			switch r := x.core.state.leases.record(a); {
 			case home.cooldowns.set.isTaken(i):
 				cooling = append(cooling, a)
-			case r == nil || r.state == lease.Available || !x.names(r, name):
+			case r == nil || r.state == lease.Available || !x.core.state.names(r, name):
 				others = append(others, a)
 			}
 		}
@@ -84,7 +84,7 @@ func (x *state) namedBy(name string, p *poolState) iter.Seq[*members] {
 		return x.membersOf(p)
 	}
 	return func(yield func(*members) bool) {
-		if m := x.byPool[name]; m != nil {
+		if m := x.members.byPool[name]; m != nil {
 			yield(m)
 		}
 	}
@@ -93,28 +93,28 @@ func (x *state) namedBy(name string, p *poolState) iter.Seq[*members] {
 // names reports whether a lease names a pool, or a block of it.
 func (x *state) names(r *record, name string) bool {
 	of := r.params.Value().Pool
-	return of == name || x.countedAs(of) == name
+	return of == name || x.pools.countedAs(of) == name
 }
 
 // perhapsTaken yields every address that may not be free, some of them more than once: nothing else can be.
 func (x *state) perhapsTaken() iter.Seq[netip.Addr] {
 	return func(yield func(netip.Addr) bool) {
-		for r := range x.byAddr.all() {
+		for r := range x.leases.byAddr.all() {
 			if !yield(r.addr) {
 				return
 			}
 		}
-		for a := range x.assumed {
+		for a := range x.assumed.byAddr {
 			if !yield(a) {
 				return
 			}
 		}
-		for a := range x.missing {
+		for a := range x.missing.gone {
 			if !yield(a) {
 				return
 			}
 		}
-		for a := range x.nodeIP {
+		for a := range x.nodes.nodeIP {
 			if !yield(a) {
 				return
 			}
@@ -124,9 +124,9 @@ func (x *state) perhapsTaken() iter.Seq[netip.Addr] {
 
 // PoolsFor names the pools that pods of a namespace draw from where they name none, on whichever host, in the order in
 // which these are tried.
-func (x *poolView) PoolsFor(namespace string) (names []string) {
+func (x *Pools) PoolsFor(namespace string) (names []string) {
 	for _, p := range x.Chain(namespace, netip.Addr{}) {
-		if of, _ := x.Pool(p.Pool); p.Tried && (of.BlockSize == 0 || of.AutoAssign) { // else it gives blocks by hand alone
+		if of, _ := x.Get(p.Pool); p.Tried && (of.BlockSize == 0 || of.AutoAssign) { // else it gives blocks by hand alone
 			names = append(names, p.Pool)
 		}
 	}

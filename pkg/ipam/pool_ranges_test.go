@@ -24,12 +24,12 @@ func TestRanges(t *testing.T) {
 		"each state": {
 			pools: []Pool{pool(t, "a", "10.0.0.0/24", []string{"10.0.0.10-10.0.0.19"}, coolFor(time.Hour))},
 			fill: func(x *Index) {
-				x.Watched(leased("10.0.0.10", "a", 1))
-				x.Watched(leased("10.0.0.11", "a", 2))
-				x.Watched(reserved("10.0.0.15", "a", 3))
-				x.Watched(gaveUp("10.0.0.17", "a", 4, 0))
-				x.SetNode("n", node("10.0.0.19"))
-				x.Watched(available("10.0.0.18", "a", 5))
+				x.Feed.Watched(leased("10.0.0.10", "a", 1))
+				x.Feed.Watched(leased("10.0.0.11", "a", 2))
+				x.Feed.Watched(reserved("10.0.0.15", "a", 3))
+				x.Feed.Watched(gaveUp("10.0.0.17", "a", 4, 0))
+				x.Pools.SetNode("n", node("10.0.0.19"))
+				x.Feed.Watched(available("10.0.0.18", "a", 5))
 			},
 			want: map[string]string{
 				"active": "10.0.0.10-10.0.0.11", "reserved": "10.0.0.15", "cooling": "10.0.0.17", "others": "10.0.0.19",
@@ -39,8 +39,8 @@ func TestRanges(t *testing.T) {
 		"leases of another pool, and beside the pool": {
 			pools: []Pool{pool(t, "a", "10.0.0.0/24", []string{"10.0.0.10-10.0.0.13"})},
 			fill: func(x *Index) {
-				x.Watched(leased("10.0.0.11", "was", 1))
-				x.Watched(leased("10.0.0.99", "a", 2))
+				x.Feed.Watched(leased("10.0.0.11", "was", 1))
+				x.Feed.Watched(leased("10.0.0.99", "a", 2))
 			},
 			want: map[string]string{"free": "10.0.0.10, 10.0.0.12-10.0.0.13", "others": "10.0.0.11", "active": "10.0.0.99"},
 		},
@@ -53,7 +53,7 @@ func TestRanges(t *testing.T) {
 		},
 		"a /64": {
 			pools: []Pool{pool(t, "a", "fd00::/64", []string{"fd00::/64"})},
-			fill:  func(x *Index) { x.Watched(leased("fd00::8000:0:0:0", "a", 1)) },
+			fill:  func(x *Index) { x.Feed.Watched(leased("fd00::8000:0:0:0", "a", 1)) },
 			want: map[string]string{
 				"active": "fd00::8000:0:0:0",
 				"free":   "fd00::2-fd00::7fff:ffff:ffff:ffff, fd00::8000:0:0:1-fd00::ffff:ffff:ffff:ffff",
@@ -65,7 +65,7 @@ func TestRanges(t *testing.T) {
 			if tc.fill != nil {
 				tc.fill(x)
 			}
-			r := x.Ranges("a", at(1))
+			r := x.Pools.Ranges("a", at(1))
 			got := map[string]string{
 				"free": ipaddr.FormatSet(r.Free), "cooling": ipaddr.FormatSet(r.Cooling), "active": ipaddr.FormatSet(r.Active),
 				"reserved": ipaddr.FormatSet(r.Reserved), "others": ipaddr.FormatSet(r.Others),
@@ -86,17 +86,17 @@ func TestRanges(t *testing.T) {
 func TestRangesOfBlocks(t *testing.T) {
 	net := pool(t, "net", "10.0.0.0/24", []string{"10.0.0.32/29"}, splitInto(30))
 	x := indexOf(net, block(t, net, "10.0.0.32/30", "shop"), block(t, net, "10.0.0.36/30", "bank"))
-	x.Watched(leased("10.0.0.33", "net-10-0-0-32-30", 1))
-	x.Watched(reserved("10.0.0.37", "net-10-0-0-36-30", 2))
-	x.Watched(leased("10.0.0.38", "net", 3))
+	x.Feed.Watched(leased("10.0.0.33", "net-10-0-0-32-30", 1))
+	x.Feed.Watched(reserved("10.0.0.37", "net-10-0-0-36-30", 2))
+	x.Feed.Watched(leased("10.0.0.38", "net", 3))
 	for name, want := range map[string][3]string{
 		"net":              {"10.0.0.33, 10.0.0.38", "10.0.0.32, 10.0.0.34-10.0.0.36, 10.0.0.39", "10.0.0.37"},
 		"net-10-0-0-32-30": {"10.0.0.33", "10.0.0.32, 10.0.0.34-10.0.0.35", ""},
 		"net-10-0-0-36-30": {"", "10.0.0.36, 10.0.0.39", "10.0.0.37"},
 	} {
-		r := x.Ranges(name, at(1))
+		r := x.Pools.Ranges(name, at(1))
 		got := [3]string{ipaddr.FormatSet(r.Active), ipaddr.FormatSet(r.Free), ipaddr.FormatSet(r.Reserved)}
-		c := x.Counts(name, at(1))
+		c := x.Pools.Counts(name, at(1))
 		if got != want || ipaddr.SizeOfSet(r.Free) != c.Free || ipaddr.SizeOfSet(r.Others) != c.Capacity-c.Free-uint64(c.Active+c.Reserved) {
 			t.Errorf("%s: %q, others %q, counts %+v; want %q", name, got, ipaddr.FormatSet(r.Others), c, want)
 		}

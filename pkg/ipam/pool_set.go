@@ -10,37 +10,37 @@ import (
 // setPool makes a pool known, or takes its changes: as a block of its parent, or as a pool with addresses of its own.
 func (x *state) setPool(p Pool) {
 	was := ""
-	if old := x.pools[p.Name]; old != nil && old.given.Parent != p.Parent {
+	if old := x.pools.byName[p.Name]; old != nil && old.given.Parent != p.Parent {
 		was = old.given.Parent
 		x.disown(old.given)
 	}
 	if p.Parent != "" {
-		if x.children[p.Parent] == nil {
-			x.children[p.Parent] = map[string]Pool{}
+		if x.pools.children[p.Parent] == nil {
+			x.pools.children[p.Parent] = map[string]Pool{}
 		}
-		x.children[p.Parent][p.Name] = p
+		x.pools.children[p.Parent][p.Name] = p
 	}
-	if parent, number, _ := x.blockOf(p); parent != nil {
+	if parent, number, _ := x.pools.blockOf(p); parent != nil {
 		x.setBlock(p, parent, number)
 		return
 	}
 	s := x.root(p.Name)
 	s.given = p
-	changed := x.place(x.arrange(s, was))
+	changed := x.place(x.pools.arrange(s, was))
 	x.serve(changed)
 	x.adopt(s, slices.Contains(changed, s))
 }
 
 // root returns the state of a pool that is no block, a new one where there is none.
 func (x *state) root(name string) *poolState {
-	if s := x.roots[name]; s != nil {
+	if s := x.pools.roots[name]; s != nil {
 		return s
 	}
-	if block := x.pools[name]; block != nil {
+	if block := x.pools.byName[name]; block != nil {
 		x.forget(block)
 	}
 	s := &poolState{set: newFreeSet(0), cooldowns: newCooldowns(0), overlaps: map[string]*overlap{}, hosts: uncounted}
-	x.pools[name], x.roots[name] = s, s
+	x.pools.byName[name], x.pools.roots[name] = s, s
 	return s
 }
 
@@ -72,11 +72,11 @@ func (x *state) divide(p *poolState, g grid) {
 		for _, b := range p.split.blocks {
 			x.forgetBlock(b)
 		}
-		x.splits-- // until then its leases count for it
+		x.pools.splits-- // until then its leases count for it
 		p.split = nil
 	}
 	if g.bits > 0 {
-		x.splits++
+		x.pools.splits++
 		p.split = newSplit(g)
 	}
 }
@@ -84,15 +84,16 @@ func (x *state) divide(p *poolState, g grid) {
 // adopt brings the blocks of a pool up to date with it, and looks once more at what names it as its parent. Two pools
 // that name each other are no blocks before and after.
 func (x *state) adopt(p *poolState, replanned bool) {
-	for _, name := range slices.Collect(maps.Keys(x.children[p.Name])) {
-		b, child := x.pools[name], x.children[p.Name][name]
+	for _, name := range slices.Collect(maps.Keys(x.pools.children[p.Name])) {
+		b, child := x.pools.byName[name], x.pools.children[p.Name][name]
 		if b != nil && b.parent == p {
 			if b.through(); replanned {
 				x.findDraining(name)
 			}
 			continue
 		}
-		if parent, _, problem := x.blockOf(child); b == nil || parent != nil || p.BlockSize > 0 && problem != b.Problem {
+		if parent, _, problem := x.pools.blockOf(child); b == nil || parent != nil || p.BlockSize > 0 &&
+			problem != b.Problem {
 			x.setPool(child)
 		}
 	}
@@ -100,8 +101,8 @@ func (x *state) adopt(p *poolState, replanned bool) {
 
 // disown forgets that a pool names its parent.
 func (x *state) disown(child Pool) {
-	if delete(x.children[child.Parent], child.Name); len(x.children[child.Parent]) == 0 {
-		delete(x.children, child.Parent)
+	if delete(x.pools.children[child.Parent], child.Name); len(x.pools.children[child.Parent]) == 0 {
+		delete(x.pools.children, child.Parent)
 	}
 }
 
@@ -112,16 +113,16 @@ func (x *state) forget(p *poolState) {
 		x.countBlock(p, -1)
 		return
 	}
-	x.unlist(p)
+	x.pools.unlist(p)
 	if p.split != nil {
 		x.divide(p, grid{})
 	}
 	p.Plan.Usable, p.usable = &netipx.IPSet{}, nil
-	delete(x.pools, p.Name)
-	delete(x.roots, p.Name)
-	x.serve(append(x.place(x.arrange(p, "")), p))
-	for _, name := range slices.Collect(maps.Keys(x.children[p.Name])) {
-		if child := x.children[p.Name][name]; child.Name != p.Name {
+	delete(x.pools.byName, p.Name)
+	delete(x.pools.roots, p.Name)
+	x.serve(append(x.place(x.pools.arrange(p, "")), p))
+	for _, name := range slices.Collect(maps.Keys(x.pools.children[p.Name])) {
+		if child := x.pools.children[p.Name][name]; child.Name != p.Name {
 			x.setPool(child)
 		}
 	}

@@ -12,92 +12,92 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// poolView takes pools and nodes, and answers questions about them.
-type poolView struct{ *guarded }
+// Pools takes pools and nodes, and answers questions about them.
+type Pools struct{ core *core }
 
 // SetRebuilding keeps a pool, whether or not there is one of that name yet, from handing out addresses while it
 // is not known which of them are in use. waiting says what has to happen first; empty ends the wait.
-func (x *poolView) SetRebuilding(name, waiting string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.rebuilding[name] = waiting; waiting == "" {
-		delete(x.rebuilding, name)
+func (x *Pools) SetRebuilding(name, waiting string) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	if x.core.state.pools.rebuilding[name] = waiting; waiting == "" {
+		delete(x.core.state.pools.rebuilding, name)
 	}
-	if p, ok := x.pools[name]; ok && p.rebuilding != waiting {
+	if p, ok := x.core.state.pools.byName[name]; ok && p.rebuilding != waiting {
 		p.rebuilding = waiting
-		x.plans++
+		x.core.state.pools.plans++
 	}
 }
 
 // Rebuilding returns what a pool waits for; empty when it does not.
-func (x *poolView) Rebuilding(name string) string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.rebuilding[name]
+func (x *Pools) Rebuilding(name string) string {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return x.core.state.pools.rebuilding[name]
 }
 
 // SetPool adds a pool or takes its changes.
-func (x *poolView) SetPool(p Pool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+func (x *Pools) SetPool(p Pool) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
 	x.takePool(p)
 }
 
 // takePool adds a pool or takes its changes. The caller holds the lock.
-func (x *poolView) takePool(p Pool) {
+func (x *Pools) takePool(p Pool) {
 	if p.Plan.Usable == nil || !p.Valid() {
 		p.dropAddresses()
 	}
-	x.plans++
-	x.setPool(p)
+	x.core.state.pools.plans++
+	x.core.state.setPool(p)
 }
 
 // RemovePool forgets a pool. Its addresses stay in the index while their objects do.
-func (x *poolView) RemovePool(name string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+func (x *Pools) RemovePool(name string) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
 	x.dropPool(name)
 }
 
 // dropPool forgets a pool. The caller holds the lock.
-func (x *poolView) dropPool(name string) {
-	p, ok := x.pools[name]
+func (x *Pools) dropPool(name string) {
+	p, ok := x.core.state.pools.byName[name]
 	if !ok {
 		return
 	}
-	x.plans++
-	x.making.ended(p.given)
-	x.disown(p.given)
-	x.forget(p)
+	x.core.state.pools.plans++
+	x.core.state.pools.making.ended(p.given)
+	x.core.state.disown(p.given)
+	x.core.state.forget(p)
 }
 
-// Pools returns all pools, by name.
-func (x *poolView) Pools() []Pool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	out := make([]Pool, 0, len(x.pools))
-	for _, p := range x.pools {
+// All returns all pools, by name.
+func (x *Pools) All() []Pool {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	out := make([]Pool, 0, len(x.core.state.pools.byName))
+	for _, p := range x.core.state.pools.byName {
 		out = append(out, p.Pool)
 	}
 	slices.SortFunc(out, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 
-// Pool returns one pool by name.
-func (x *poolView) Pool(name string) (Pool, bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if p, ok := x.pools[name]; ok {
+// Get returns one pool by name.
+func (x *Pools) Get(name string) (Pool, bool) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	if p, ok := x.core.state.pools.byName[name]; ok {
 		return p.Pool, true
 	}
 	return Pool{}, false
 }
 
 // PoolOf names the pool that serves an address.
-func (x *poolView) PoolOf(a netip.Addr) (string, bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	p, _, ok := x.serving(a)
+func (x *Pools) PoolOf(a netip.Addr) (string, bool) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	p, _, ok := x.core.state.pools.serving(a)
 	if !ok {
 		return "", false
 	}
@@ -106,10 +106,10 @@ func (x *poolView) PoolOf(a netip.Addr) (string, bool) {
 
 // OwnerOf names the pool by which somebody has an address whose lease is made from what is seen of it: the one that
 // serves the address, or the parent of a group that has not taken it yet.
-func (x *poolView) OwnerOf(a netip.Addr) (string, bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	p, _, ok := x.serving(a)
+func (x *Pools) OwnerOf(a netip.Addr) (string, bool) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	p, _, ok := x.core.state.pools.serving(a)
 	switch {
 	case !ok:
 		return "", false
@@ -120,10 +120,10 @@ func (x *poolView) OwnerOf(a netip.Addr) (string, bool) {
 }
 
 // PlansRevision returns another number whenever a pool has come, gone or changed.
-func (x *poolView) PlansRevision() uint64 {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.plans
+func (x *Pools) PlansRevision() uint64 {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return x.core.state.pools.plans
 }
 
 // Overlap is what a pool shares with another.
@@ -135,10 +135,10 @@ type Overlap struct {
 }
 
 // Overlaps returns the pools that share addresses with one, by name.
-func (x *poolView) Overlaps(name string) []Overlap {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	p, ok := x.pools[name]
+func (x *Pools) Overlaps(name string) []Overlap {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	p, ok := x.core.state.pools.byName[name]
 	if !ok {
 		return nil
 	}
@@ -152,21 +152,21 @@ func (x *poolView) Overlaps(name string) []Overlap {
 
 // ServedRevision returns another number whenever it may be other addresses that a pool serves; 0 for one that is not
 // there.
-func (x *poolView) ServedRevision(name string) uint64 {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if p := x.pools[name]; p != nil {
+func (x *Pools) ServedRevision(name string) uint64 {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	if p := x.core.state.pools.byName[name]; p != nil {
 		return p.revision
 	}
 	return 0
 }
 
 // Outside returns the part of some addresses that a pool does not serve; with an empty name, that none does.
-func (x *poolView) Outside(some *netipx.IPSet, pools []string) *netipx.IPSet {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+func (x *Pools) Outside(some *netipx.IPSet, pools []string) *netipx.IPSet {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	var served []netipx.IPRange
-	for _, s := range x.segments {
+	for _, s := range x.core.state.pools.segments {
 		if (len(pools) == 0 || slices.Contains(pools, s.pool.Name)) && some.OverlapsRange(s.IPRange) {
 			served = append(served, s.IPRange)
 		}
@@ -176,45 +176,45 @@ func (x *poolView) Outside(some *netipx.IPSet, pools []string) *netipx.IPSet {
 
 // QuotaUse returns what counts for the namespaces of a pool that bounds them, by namespace; nil for any other pool.
 // Those that have a quota of their own are there also with nothing.
-func (x *poolView) QuotaUse(pool string) []NamespaceUse {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if p := x.pools[pool]; p != nil {
-		return p.QuotaUse(x.charged[p.CountedAs()])
+func (x *Pools) QuotaUse(pool string) []NamespaceUse {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	if p := x.core.state.pools.byName[pool]; p != nil {
+		return p.QuotaUse(x.core.state.usage.charged[p.CountedAs()])
 	}
 	return nil
 }
 
 // CountedAs names the pool whose counts are those of the leases that name a pool: the parent of a block, the pool
 // itself for any other.
-func (x *poolView) CountedAs(name string) string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.countedAs(name)
+func (x *Pools) CountedAs(name string) string {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return x.core.state.pools.countedAs(name)
 }
 
 // OfPool reports whether an address is of a pool that somebody named: of the pool itself, or of a block of it. Of a
 // block that is not known here, as of one that was removed by force, that is shown by who has the address otherwise.
-func (x *poolView) OfPool(l lease.Lease, pool string) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if l.Pool == pool || x.countedAs(l.Pool) == pool {
+func (x *Pools) OfPool(l lease.Lease, pool string) bool {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	if l.Pool == pool || x.core.state.pools.countedAs(l.Pool) == pool {
 		return true
 	}
-	p, _, served := x.segmentOf(l.Addr)
-	return x.pools[l.Pool] == nil && served && p.split != nil && p.Name == pool
+	p, _, served := x.core.state.pools.segmentOf(l.Addr)
+	return x.core.state.pools.byName[l.Pool] == nil && served && p.split != nil && p.Name == pool
 }
 
 // OfPools reports whether a lease is of one of some pools, as OfPool does.
-func (x *poolView) OfPools(l lease.Lease, pools []string) bool {
+func (x *Pools) OfPools(l lease.Lease, pools []string) bool {
 	return slices.ContainsFunc(pools, func(pool string) bool { return x.OfPool(l, pool) })
 }
 
 // BlocksOf names the blocks that exist of a pool, in address order; none for one that is not split.
-func (x *poolView) BlocksOf(name string) (names []string) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	p := x.pools[name]
+func (x *Pools) BlocksOf(name string) (names []string) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	p := x.core.state.pools.byName[name]
 	if p == nil || p.split == nil {
 		return nil
 	}

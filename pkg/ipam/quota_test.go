@@ -80,7 +80,7 @@ func TestQuota(t *testing.T) {
 		},
 		"lost": {
 			pools: []Pool{a(perNamespace(2))}, leases: []lease.Lease{eight, nine}, want: want(asking("10.0.0.10")),
-			before: func(x *Index) { x.WatchedDelete(nine.Addr, 99) }, text: two,
+			before: func(x *Index) { x.Feed.WatchedDelete(nine.Addr, 99) }, text: two,
 		},
 		"all that is free is kept in a shared pool": {
 			pools: []Pool{a(quota("shop", 2))}, leases: []lease.Lease{
@@ -122,19 +122,19 @@ func TestQuotaLowered(t *testing.T) {
 	x.take("a", "10.0.0.8", "10.0.0.9")
 	uses := func(want ...NamespaceUse) {
 		t.Helper()
-		if diff := cmp.Diff(want, x.QuotaUse("a"), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, x.Pools.QuotaUse("a"), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 	uses(NamespaceUse{"idle", 0, 3}, NamespaceUse{"shop", 2, 5})
 	p.MaxPerNamespace = 1
-	x.SetPool(p)
+	x.Pools.SetPool(p)
 	uses(NamespaceUse{"idle", 0, 3}, NamespaceUse{"shop", 2, 1})
-	if l, _ := x.Get(ip("10.0.0.9")); l.State != lease.Active {
+	if l, _ := x.Leases.Get(ip("10.0.0.9")); l.State != lease.Active {
 		t.Errorf("%+v", l)
 	}
 	p.MaxPerNamespace, p.Quotas = 0, nil
-	x.SetPool(p)
+	x.Pools.SetPool(p)
 	uses()
 }
 
@@ -145,7 +145,7 @@ func TestSucceedQuota(t *testing.T) {
 		quota("pools", 1)))
 	l := leased("10.0.0.8", "a", 1)
 	l.Retention = lease.Retention{Claim: "pools/db", PodPrimaryKey: "db-0", Fixed: true}
-	x.Watched(l)
+	x.Feed.Watched(l)
 	from := func(namespace string) string {
 		_, _, refusal := x.TakeOverParams(want(inNamespace(namespace),
 			func(w *PickRequest) { w.Claim, w.PodPrimaryKey = "pools/db", "db-0" }), l)

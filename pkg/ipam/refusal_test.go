@@ -83,8 +83,8 @@ func TestPickRefuses(t *testing.T) {
 			pools: []Pool{pool(t, "a", "10.0.0.0/24", []string{"10.0.0.6-10.0.0.9"})},
 			before: func(x *Index) {
 				x.take("a", "10.0.0.6")
-				x.Watched(reserved("10.0.0.7", "a", 2))
-				x.SetNode("node-1", node("10.0.0.8"))
+				x.Feed.Watched(reserved("10.0.0.7", "a", 2))
+				x.Pools.SetNode("node-1", node("10.0.0.8"))
 				x.MarkUnknown(ip("10.0.0.9"), 0, "other", now)
 			},
 			want: want(),
@@ -97,7 +97,7 @@ func TestPickRefuses(t *testing.T) {
 			before: func(x *Index) {
 				x.take("a", "10.0.0.6")
 				for i, addr := range []string{"10.0.0.7", "10.0.0.8", "10.0.0.9"} {
-					x.Watched(gaveUp(addr, "a", x.Seen()+1, -48+i))
+					x.Feed.Watched(gaveUp(addr, "a", x.Feed.Seen()+1, -48+i))
 				}
 			},
 			want: want(),

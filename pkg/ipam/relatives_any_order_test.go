@@ -68,11 +68,11 @@ func TestRelativesInAnyOrder(t *testing.T) {
 			case 0, 1, 2:
 				p := draw(r, rapid.SampledFrom(names).Draw(r, "pool"))
 				pools[p.Name] = p
-				x.SetPool(p)
+				x.Pools.SetPool(p)
 			case 3:
 				name := rapid.SampledFrom(names).Draw(r, "pool")
 				delete(pools, name)
-				x.RemovePool(name)
+				x.Pools.RemovePool(name)
 			case 4, 5, 6, 7:
 				l := leased(a.String(), rapid.SampledFrom(names).Draw(r, "pool"), version)
 				l.Namespace = rapid.SampledFrom([]string{"shop", "bank"}).Draw(r, "namespace")
@@ -84,11 +84,11 @@ func TestRelativesInAnyOrder(t *testing.T) {
 				}
 				l.Updated = at(int(version)) // else it counts as emptied by hand
 				leases[a] = l
-				x.Watched(l)
+				x.Feed.Watched(l)
 			case 8:
 				if l, ok := leases[a]; ok && l.State == lease.Available { // one that somebody has is missing from then on
 					delete(leases, a)
-					x.WatchedDelete(a, version)
+					x.Feed.WatchedDelete(a, version)
 				}
 			case 9:
 				w := want(inNamespace(rapid.SampledFrom([]string{"shop", "bank"}).Draw(r, "namespace")))
@@ -101,17 +101,17 @@ func TestRelativesInAnyOrder(t *testing.T) {
 		checkPlaces(r, x)
 		y := NewIndex()
 		for _, l := range byVersion(leases) {
-			y.Watched(l)
+			y.Feed.Watched(l)
 		}
 		for _, name := range slices.Backward(slices.Sorted(maps.Keys(pools))) {
-			y.SetPool(pools[name])
+			y.Pools.SetPool(pools[name])
 		}
 		z := NewIndex()
 		for _, name := range slices.Sorted(maps.Keys(pools)) {
-			z.SetPool(pools[name])
+			z.Pools.SetPool(pools[name])
 		}
 		for _, l := range byVersion(leases) {
-			z.Watched(l)
+			z.Feed.Watched(l)
 		}
 		for what, o := range map[string]*Index{"leases first": y, "pools first": z} {
 			if diff := leaseDiff(relatives(o, names), relatives(x, names)); diff != "" {
@@ -129,34 +129,34 @@ func byVersion(leases map[netip.Addr]lease.Lease) []lease.Lease {
 func relatives(x *Index, names []string) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for _, name := range names {
-		p := x.pools[name]
+		p := x.core.state.pools.byName[name]
 		if p == nil {
 			continue
 		}
-		c := x.Counts(name, now)
+		c := x.Pools.Counts(name, now)
 		c.NextFree = now
 		say("%s: serves %t (%s), %+v, blocks %+v, bound to %d, charged %v", name, p.Serves(), p.Problem, c,
-			x.Blocks(name), len(p.Namespaces), x.charged[name])
+			x.Pools.Blocks(name), len(p.Namespaces), x.core.state.usage.charged[name])
 		for _, o := range slices.Sorted(maps.Keys(p.overlaps)) {
 			say("  overlaps with %s: it holds %d", o, p.overlaps[o].heldBy(p))
 		}
 		if p.split != nil {
 			say("  held %v, owned %d, members %+v", p.split.held, p.split.owned, p.split.members)
 		}
-		say("  draining %d", len(x.Draining(name)))
+		say("  draining %d", len(x.Pools.Draining(name)))
 	}
 	for i := range 80 {
 		a := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})
-		owner, _ := x.PoolOf(a)
+		owner, _ := x.Pools.PoolOf(a)
 		free := false
-		if s, n, ok := x.serving(a); ok {
+		if s, n, ok := x.core.state.pools.serving(a); ok {
 			set := s.home().set
 			free = n < set.n && !set.isTaken(n)
 		}
 		say("%s %s %t", a, owner, free)
 	}
 	for _, ns := range []string{"shop", "bank"} {
-		say("%s: own %v", ns, x.Own(ns, ip(host1)))
+		say("%s: own %v", ns, x.Pools.Own(ns, ip(host1)))
 	}
 	return all
 }

@@ -20,51 +20,51 @@ var ErrReset = errors.New("the store was put back to an older state")
 // what was known before, and is not in the list, or free in it, or of an earlier holder, counts as missing. Waits
 // for a version end with ErrReset, and no outcome is unknown any more: the write was for a store that is no more. From
 // then on nothing new is given, until Returned is called.
-func (x *feed) ResetTo(all []lease.Lease, version uint64) {
+func (x *Feed) ResetTo(all []lease.Lease, version uint64) {
 	x.update(func() []change { return x.reset(all, version) })
 }
 
-func (x *feed) reset(all []lease.Lease, version uint64) (changes []change) {
-	for _, w := range x.waiters {
+func (x *Feed) reset(all []lease.Lease, version uint64) (changes []change) {
+	for _, w := range x.core.state.progress.waiters {
 		w.done(ErrReset)
 	}
-	x.waiters, x.seen = nil, version
-	x.returning++
-	x.epoch++
-	clear(x.deleted)
+	x.core.state.progress.waiters, x.core.state.progress.seen = nil, version
+	x.core.state.progress.returning++
+	x.core.state.progress.epoch++
+	clear(x.core.state.progress.deleted)
 	listed := make(map[*record]struct{}, len(all))
 	for _, l := range all {
-		old, r := x.record(l.Addr), pack(l)
-		c := x.put(old, r, true)
+		old, r := x.core.state.leases.record(l.Addr), pack(l)
+		c := x.core.state.put(old, r, true)
 		changes = append(changes, c)
 		listed[c.new] = struct{}{}
 	}
-	for r := range x.byAddr.all() {
+	for r := range x.core.state.leases.byAddr.all() {
 		if _, ok := listed[r]; !ok {
-			changes = x.drop(changes, r)
+			changes = x.core.state.drop(changes, r)
 		}
 	}
-	for a, h := range x.assumed {
+	for a, h := range x.core.state.assumed.byAddr {
 		if h.Unknown {
-			x.removeAssumed(a)
-			x.unknown--
-			x.refresh(a)
+			x.core.state.removeAssumed(a)
+			x.core.state.assumed.unknown--
+			x.core.state.refresh(a)
 		}
 	}
 	return changes
 }
 
 // Epoch counts the restores that were noticed.
-func (x *feed) Epoch() uint32 {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.epoch
+func (x *Feed) Epoch() uint32 {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return x.core.state.progress.epoch
 }
 
 // Returned ends the time without new addresses that a restore began: whoever feeds the index calls it once for each,
 // after ReturnTime.
-func (x *feed) Returned() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.returning--
+func (x *Feed) Returned() {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	x.core.state.progress.returning--
 }

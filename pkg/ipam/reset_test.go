@@ -15,23 +15,23 @@ func TestRestart(t *testing.T) {
 	same, newer, gone, moved := leased("10.0.0.1", "a", 3), leased("10.0.0.2", "a", 8), leased("10.0.0.3", "a", 7),
 		leased("10.0.0.4", "a", 9)
 	for _, l := range []lease.Lease{same, available("10.0.0.5", "a", 4), gone, newer, moved} {
-		x.Watched(l)
+		x.Feed.Watched(l)
 	}
-	x.WroteDelete(ip("10.0.0.5"), 4, 0)
+	x.Feed.WroteDelete(ip("10.0.0.5"), 4, 0)
 	x.MarkUnknown(ip("10.0.0.6"), 0, "key", now)
 	told := make(chan error, 1)
-	go func() { told <- x.WaitSeen(t.Context(), 12) }()
+	go func() { told <- x.Feed.WaitSeen(t.Context(), 12) }()
 	for x.waiting() == 0 { // until it waits
 	}
 	older := leased("10.0.0.4", "a", 2)
 	older.PodUID = "another"
-	x.ResetTo([]lease.Lease{same, available("10.0.0.2", "a", 1), older, available("10.0.0.5", "a", 4)}, 5)
+	x.Feed.ResetTo([]lease.Lease{same, available("10.0.0.2", "a", 1), older, available("10.0.0.5", "a", 4)}, 5)
 
 	if err := <-told; !errors.Is(err, ErrReset) {
 		t.Errorf("who waited is told %v", err)
 	}
-	if x.Seen() != 5 || x.Unknown("") != nil && len(x.Unknown("")) > 0 {
-		t.Errorf("seen %d, doubts %v", x.Seen(), x.Unknown(""))
+	if x.Feed.Seen() != 5 || x.Unknown("") != nil && len(x.Unknown("")) > 0 {
+		t.Errorf("seen %d, doubts %v", x.Feed.Seen(), x.Unknown(""))
 	}
 	for addr, want := range map[string]struct {
 		version uint64
@@ -39,18 +39,18 @@ func TestRestart(t *testing.T) {
 	}{
 		"10.0.0.1": {3, false}, "10.0.0.2": {1, true}, "10.0.0.3": {0, true}, "10.0.0.4": {2, false}, "10.0.0.5": {4, false},
 	} {
-		l, _ := x.Get(ip(addr))
-		if _, lost := x.Missing(ip(addr)); l.Version != want.version || lost != want.lost {
+		l, _ := x.Leases.Get(ip(addr))
+		if _, lost := x.Leases.Missing(ip(addr)); l.Version != want.version || lost != want.lost {
 			t.Errorf("%s: version %d, lost %v; want %d, %v", addr, l.Version, lost, want.version, want.lost)
 		}
 	}
 	checkFreeSets(t, x)
 	checkLeftovers(t, x)
-	x.Watched(leased("10.0.0.2", "a", 6)) // the new versions count
-	if _, lost := x.Missing(ip("10.0.0.2")); lost || x.Seen() != 6 {
-		t.Errorf("after the next event: lost %v, seen %d", lost, x.Seen())
+	x.Feed.Watched(leased("10.0.0.2", "a", 6)) // the new versions count
+	if _, lost := x.Leases.Missing(ip("10.0.0.2")); lost || x.Feed.Seen() != 6 {
+		t.Errorf("after the next event: lost %v, seen %d", lost, x.Feed.Seen())
 	}
-	if err := x.WaitSeen(context.Background(), 6); err != nil {
+	if err := x.Feed.WaitSeen(context.Background(), 6); err != nil {
 		t.Error(err)
 	}
 }
@@ -58,34 +58,34 @@ func TestRestart(t *testing.T) {
 // A store that was put back and whose versions were raised shows itself by a list that is behind what was known.
 func TestListBehindItsOwnVersion(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.1-10.0.0.2"}))
-	x.Watched(leased("10.0.0.1", "a", 8))
-	x.Wrote(leased("10.0.0.2", "a", 2000)) // newer than the list: of which store, nobody knows
-	if !x.Replace([]lease.Lease{available("10.0.0.1", "a", 3), available("10.0.0.2", "a", 4)}, 1000) {
+	x.Feed.Watched(leased("10.0.0.1", "a", 8))
+	x.Feed.Wrote(leased("10.0.0.2", "a", 2000)) // newer than the list: of which store, nobody knows
+	if !x.Feed.Replace([]lease.Lease{available("10.0.0.1", "a", 3), available("10.0.0.2", "a", 4)}, 1000) {
 		t.Error("the restore is not noticed")
 	}
-	if l, _ := x.Get(ip("10.0.0.1")); l.Version != 3 {
+	if l, _ := x.Leases.Get(ip("10.0.0.1")); l.Version != 3 {
 		t.Errorf("the index shows version %d", l.Version)
 	}
-	if _, lost := x.Missing(ip("10.0.0.1")); !lost {
+	if _, lost := x.Leases.Missing(ip("10.0.0.1")); !lost {
 		t.Error("what was held before is not lost")
 	}
-	if _, lost := x.Missing(ip("10.0.0.2")); !lost {
+	if _, lost := x.Leases.Missing(ip("10.0.0.2")); !lost {
 		t.Error("what was held by the newer write is not lost")
 	}
-	if x.Replace([]lease.Lease{available("10.0.0.1", "a", 3), available("10.0.0.2", "a", 4)}, 1001) {
+	if x.Feed.Replace([]lease.Lease{available("10.0.0.1", "a", 3), available("10.0.0.2", "a", 4)}, 1001) {
 		t.Error("the next list counts as a restore, too")
 	}
-	x.Watched(leased("10.0.0.2", "a", 2000))
-	if l, _ := x.Get(ip("10.0.0.2")); l.Version != 2000 || l.Epoch != 1 {
+	x.Feed.Watched(leased("10.0.0.2", "a", 2000))
+	if l, _ := x.Leases.Get(ip("10.0.0.2")); l.Version != 2000 || l.Epoch != 1 {
 		t.Errorf("delivered after all: version %d of epoch %d", l.Version, l.Epoch)
 	}
 	checkFreeSets(t, x)
 }
 
 func (x *Index) waiting() int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return len(x.waiters)
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return len(x.core.state.progress.waiters)
 }
 
 // The copy to which the store was put back names earlier holders: who has the address now has it still.
@@ -120,17 +120,17 @@ func TestRestartToEarlierHolders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
-			x.Watched(tc.known)
-			x.Watched(leased("10.0.0.9", "b", 20))
-			x.ResetTo([]lease.Lease{tc.stored}, 5)
+			x.Feed.Watched(tc.known)
+			x.Feed.Watched(leased("10.0.0.9", "b", 20))
+			x.Feed.ResetTo([]lease.Lease{tc.stored}, 5)
 			check := func(version uint64, lost bool) {
 				t.Helper()
-				got, _ := x.Get(ip(a))
-				if _, is := x.Missing(ip(a)); is != lost || got.ContainerID != tc.container || got.Version != version {
+				got, _ := x.Leases.Get(ip(a))
+				if _, is := x.Leases.Missing(ip(a)); is != lost || got.ContainerID != tc.container || got.Version != version {
 					t.Errorf("lost %v, container %q, version %d; want %v, %q, %d", is, got.ContainerID, got.Version, lost,
 						tc.container, version)
 				}
-				if x.Counts("a", now).Free != 0 {
+				if x.Pools.Counts("a", now).Free != 0 {
 					t.Error("it is free")
 				}
 				checkFreeSets(t, x)
@@ -140,16 +140,16 @@ func TestRestartToEarlierHolders(t *testing.T) {
 			if !tc.lost {
 				return
 			}
-			if _, waits := x.MissingOf(tc.known.Holder); waits != (tc.known.State == lease.Active) {
+			if _, waits := x.Leases.MissingOf(tc.known.Holder); waits != (tc.known.State == lease.Active) {
 				t.Errorf("its holder waits: %v", waits)
 			}
-			x.Watched(of("web-0", "c0", 7, 5)) // by a replica that knew less
+			x.Feed.Watched(of("web-0", "c0", 7, 5)) // by a replica that knew less
 			check(7, true)
-			l, _ := x.Missing(ip(a))
-			now, _ := x.Get(ip(a))
+			l, _ := x.Leases.Missing(ip(a))
+			now, _ := x.Leases.Get(ip(a))
 			written := lease.Restore(l, now)
 			written.Version = 8
-			x.Wrote(written)
+			x.Feed.Wrote(written)
 			check(8, false)
 		})
 	}
@@ -184,13 +184,13 @@ func TestEarlierHolderIsReleasedAfterARestart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
-			x.Watched(live)
-			x.Watched(leased("10.0.0.9", "b", 20))
-			x.ResetTo([]lease.Lease{tc.stored}, 4)
+			x.Feed.Watched(live)
+			x.Feed.Watched(leased("10.0.0.9", "b", 20))
+			x.Feed.ResetTo([]lease.Lease{tc.stored}, 4)
 			for _, l := range tc.watched {
-				x.Watched(l)
+				x.Feed.Watched(l)
 			}
-			if l, lost := x.Missing(ip(a)); lost != tc.lost || lost && l.ContainerID != "now" {
+			if l, lost := x.Leases.Missing(ip(a)); lost != tc.lost || lost && l.ContainerID != "now" {
 				t.Errorf("lost %v, to container %q; want %v", lost, l.ContainerID, tc.lost)
 			}
 			checkFreeSets(t, x)
@@ -204,20 +204,20 @@ func TestEarlierHolderIsReleasedAfterARestart(t *testing.T) {
 func TestAnswersAcrossARestart(t *testing.T) {
 	const a, b = "10.0.0.1", "10.0.0.2"
 	for what, late := range map[string]func(x *Index, was lease.Lease){
-		"gone":    func(x *Index, was lease.Lease) { x.WroteDelete(was.Addr, was.Version, was.Epoch) },
-		"written": func(x *Index, was lease.Lease) { was.Version++; x.Wrote(was) },
+		"gone":    func(x *Index, was lease.Lease) { x.Feed.WroteDelete(was.Addr, was.Version, was.Epoch) },
+		"written": func(x *Index, was lease.Lease) { was.Version++; x.Feed.Wrote(was) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a + "-10.0.0.2"}))
-			x.Watched(available(a, "a", 1000))
-			was, _ := x.Get(ip(a))
-			x.ResetTo([]lease.Lease{available(b, "a", 3)}, 5)
+			x.Feed.Watched(available(a, "a", 1000))
+			was, _ := x.Leases.Get(ip(a))
+			x.Feed.ResetTo([]lease.Lease{available(b, "a", 3)}, 5)
 			late(x, was)
-			x.Watched(leased(a, "a", 7))
-			if l, _ := x.Get(ip(a)); l.Version != 7 || l.State != lease.Active || l.Epoch != 1 {
+			x.Feed.Watched(leased(a, "a", 7))
+			if l, _ := x.Leases.Get(ip(a)); l.Version != 7 || l.State != lease.Active || l.Epoch != 1 {
 				t.Errorf("the index shows %s, version %d of epoch %d", l.State, l.Version, l.Epoch)
 			}
-			if l, _ := x.Get(ip(b)); l.Epoch != 1 {
+			if l, _ := x.Leases.Get(ip(b)); l.Epoch != 1 {
 				t.Errorf("what was listed is of epoch %d", l.Epoch)
 			}
 			checkFreeSets(t, x)
@@ -235,20 +235,20 @@ func TestVersionWrittenTwice(t *testing.T) {
 		return l
 	}
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
-	x.Watched(held("before", 1))
-	if !x.Replace([]lease.Lease{held("since", 2)}, 9) {
+	x.Feed.Watched(held("before", 1))
+	if !x.Feed.Replace([]lease.Lease{held("since", 2)}, 9) {
 		t.Error("the restore is not noticed")
 	}
-	if l, _ := x.Get(ip(a)); l.ContainerID != "since" {
+	if l, _ := x.Leases.Get(ip(a)); l.ContainerID != "since" {
 		t.Errorf("the index shows %s", l.ContainerID)
 	}
-	if !x.Replace([]lease.Lease{held("copy", 1)}, 10) {
+	if !x.Feed.Replace([]lease.Lease{held("copy", 1)}, 10) {
 		t.Error("the second restore is not noticed")
 	}
-	if l, _ := x.Get(ip(a)); l.ContainerID != "since" { // which is written again
+	if l, _ := x.Leases.Get(ip(a)); l.ContainerID != "since" { // which is written again
 		t.Errorf("the index shows %s", l.ContainerID)
 	}
-	if x.Replace([]lease.Lease{held("copy", 1)}, 11) {
+	if x.Feed.Replace([]lease.Lease{held("copy", 1)}, 11) {
 		t.Error("the next list counts as a restore, too")
 	}
 }
@@ -283,25 +283,25 @@ func TestRestoredWhileMigrating(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(pool(t, "a", "10.0.0.0/24", []string{a}))
 			tc.known.Version = 9
-			x.Watched(tc.known)
-			x.Watched(leased("10.0.0.9", "b", 20))
-			x.ResetTo([]lease.Lease{tc.stored}, 5)
+			x.Feed.Watched(tc.known)
+			x.Feed.Watched(leased("10.0.0.9", "b", 20))
+			x.Feed.ResetTo([]lease.Lease{tc.stored}, 5)
 			check := func(lost bool) {
 				t.Helper()
-				l, _ := x.Get(ip(a))
+				l, _ := x.Leases.Get(ip(a))
 				var has []string
 				for side := range l.Attachments() {
 					has = append(has, side.ContainerID)
-					if by := x.ByContainer(side.ContainerID, ""); len(by) != 1 || by[0].ContainerID != side.ContainerID {
+					if by := x.Leases.ByContainer(side.ContainerID, ""); len(by) != 1 || by[0].ContainerID != side.ContainerID {
 						t.Errorf("by container %s: %+v", side.ContainerID, by)
 					}
 				}
-				if _, is := x.Missing(ip(a)); is != lost || !slices.Equal(has, tc.containers) {
+				if _, is := x.Leases.Missing(ip(a)); is != lost || !slices.Equal(has, tc.containers) {
 					t.Errorf("lost %v, %v have it; want %v, %v", is, has, lost, tc.containers)
 				}
 				for _, c := range []string{"c1", "c2"} {
 					h := one(c, 0).Holder
-					_, waits := x.MissingOf(h)
+					_, waits := x.Leases.MissingOf(h)
 					if want := lost && slices.Contains(tc.containers, c); waits != want {
 						t.Errorf("%s waits: %v, want %v", c, waits, want)
 					}
@@ -314,11 +314,11 @@ func TestRestoredWhileMigrating(t *testing.T) {
 			if !tc.lost {
 				return
 			}
-			l, _ := x.Missing(ip(a))
-			now, _ := x.Get(ip(a))
+			l, _ := x.Leases.Missing(ip(a))
+			now, _ := x.Leases.Get(ip(a))
 			written := lease.Restore(l, now)
 			written.Version = 8
-			x.Wrote(written)
+			x.Feed.Wrote(written)
 			check(false)
 		})
 	}
@@ -330,7 +330,7 @@ func TestRewritten(t *testing.T) {
 	x := NewIndex()
 	held := leased("10.0.0.9", "a", 5)
 	held.Updated = at(5)
-	x.Watched(held)
+	x.Feed.Watched(held)
 	other := leased("10.0.0.9", "a", 5)
 	other.Updated, other.PodUID = at(6), "another"
 	earlier, later := other, other
@@ -345,7 +345,7 @@ func TestRewritten(t *testing.T) {
 		"a later version":      {later, false},
 		"an address of nobody": {leased("10.0.0.10", "a", 5), false},
 	} {
-		if got := x.Rewritten(tc.l); got != tc.want {
+		if got := x.Feed.Rewritten(tc.l); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
@@ -358,16 +358,16 @@ func TestAnotherObjectAtTheSameVersion(t *testing.T) {
 	held := leased("10.0.0.9", "a", 5)
 	held.Updated = at(5)
 	free := available("10.0.0.10", "a", 6)
-	x.Replace([]lease.Lease{held, free}, 7)
-	if epoch := x.Epoch(); epoch != 0 || x.Replace([]lease.Lease{held, free}, 8) {
+	x.Feed.Replace([]lease.Lease{held, free}, 7)
+	if epoch := x.Feed.Epoch(); epoch != 0 || x.Feed.Replace([]lease.Lease{held, free}, 8) {
 		t.Fatalf("epoch %d after lists of one store", epoch)
 	}
 	held.Updated, held.PodUID = at(6), "another"
-	if !x.Replace([]lease.Lease{held, free}, 9) || x.Epoch() != 1 {
-		t.Errorf("epoch %d", x.Epoch())
+	if !x.Feed.Replace([]lease.Lease{held, free}, 9) || x.Feed.Epoch() != 1 {
+		t.Errorf("epoch %d", x.Feed.Epoch())
 	}
 	for _, l := range []lease.Lease{held, free} {
-		if got, _ := x.Get(l.Addr); got.Epoch != 1 || got.PodUID != l.PodUID {
+		if got, _ := x.Leases.Get(l.Addr); got.Epoch != 1 || got.PodUID != l.PodUID {
 			t.Errorf("%s: epoch %d, pod %s", l.Addr, got.Epoch, got.PodUID)
 		}
 	}

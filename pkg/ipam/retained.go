@@ -36,7 +36,7 @@ func (x *picker) retainedOne(w PickRequest, n need, chosen []choice) (choice, *R
 	case refusal != nil:
 		return c, refusal
 	case c.pool != nil:
-		return c, x.bars(c.pool, w, c.addr, chosen)
+		return c, x.bounds.bars(c.pool, w, c.addr, chosen)
 	}
 	return x.retainedForAny(w, n, chosen), nil
 }
@@ -46,7 +46,7 @@ func (x *picker) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusa
 	if w.Claim == "" || w.PodPrimaryKey == "" {
 		return own, nil
 	}
-	for r := range x.keyed(w.Claim, w.PodPrimaryKey) {
+	for r := range x.state.leases.keyed(w.Claim, w.PodPrimaryKey) {
 		if !waits(r, w, n) {
 			continue
 		}
@@ -56,7 +56,7 @@ func (x *picker) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusa
 			return own, refusal
 		case p == nil:
 			continue
-		case x.busy(r):
+		case x.state.busy(r):
 			return own, RefuseFacts(ReasonAddressInUse, explain.Facts{
 				Kind: explain.OwnAddressBeingGiven, Address: r.addr, Who: w.Who,
 			})
@@ -69,11 +69,11 @@ func (x *picker) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusa
 // retainingPool returns the pool by which an address of the request's claim may go to the request: nil where no pool
 // has the address any more, and a refusal where its pool does not serve the request.
 func (x *picker) retainingPool(w PickRequest, a netip.Addr) (*poolState, *Refusal) {
-	p, _, served := x.serving(a)
+	p, _, served := x.state.pools.serving(a)
 	switch {
 	case !served || p.Terminating:
 		return nil, nil
-	case !x.fits(p, w):
+	case !x.state.pools.fits(p, w):
 		return nil, x.retainedElsewhere(w, a, p)
 	}
 	return p, nil
@@ -88,9 +88,9 @@ func waits(r *record, w PickRequest, n need) bool {
 
 // busy reports whether an address that is reserved is on its way to somebody, missing, or a node's.
 func (x *state) busy(r *record) bool {
-	_, held := x.assumed[r.addr]
-	_, lost := x.missing[r.addr]
-	_, node := x.nodeIP[r.addr]
+	_, held := x.assumed.byAddr[r.addr]
+	_, lost := x.missing.gone[r.addr]
+	_, node := x.nodes.nodeIP[r.addr]
 	return held || lost || node
 }
 
@@ -105,7 +105,7 @@ func (x *picker) retainedElsewhere(w PickRequest, a netip.Addr, p *poolState) *R
 // retainedForAny returns the one of the addresses that are kept for whichever pod of the request's claim comes that was
 // given up last and can be had; the choice has no pool where there is none.
 func (x *picker) retainedForAny(w PickRequest, n need, chosen []choice) (best choice) {
-	c := x.byClaim[w.Claim]
+	c := x.state.claims.byClaim[w.Claim]
 	if c == nil {
 		return best
 	}
@@ -121,8 +121,9 @@ func (x *picker) retainedForAny(w PickRequest, n need, chosen []choice) (best ch
 			if !waits(r, w, n) {
 				return part.of.ifName == "" || part.of.ifName == w.IfName
 			}
-			p, _, served := x.serving(r.addr)
-			if x.busy(r) || w.promised(r.addr) || !served || p.Terminating || !x.fits(p, w) || x.barred(p, w, r.addr, chosen) {
+			p, _, served := x.state.pools.serving(r.addr)
+			if x.state.busy(r) || w.promised(r.addr) || !served || p.Terminating || !x.state.pools.fits(p, w) ||
+				x.bounds.barred(p, w, r.addr, chosen) {
 				return true
 			}
 			first, best = r, choice{p, r.addr, n.slot}
@@ -135,7 +136,7 @@ func (x *picker) retainedForAny(w PickRequest, n need, chosen []choice) (best ch
 // retainedFor returns an address of a pool, as its object says, that is kept for whichever pod of the request's claim
 // comes; invalid for none.
 func (x *picker) retainedFor(p *poolState, w PickRequest, n need) (found netip.Addr) {
-	c := x.byClaim[w.Claim]
+	c := x.state.claims.byClaim[w.Claim]
 	if c == nil {
 		return found
 	}
@@ -158,7 +159,8 @@ func (x *picker) retainedFor(p *poolState, w PickRequest, n need) (found netip.A
 // mayServe returns false where a request gets none of the addresses of a part: their pool serves them all itself, and
 // not the request. For the namespaces that it counts for they are all like the first.
 func (x *picker) mayServe(part *claimPart, w PickRequest, chosen []choice) bool {
-	p := x.pools[part.of.pool]
+	p := x.state.pools.byName[part.of.pool]
 	first, _ := part.all.Min()
-	return !x.servesItsOwn(part.of.pool) || !p.Terminating && x.fits(p, w) && !x.barred(p, w, first.addr, chosen)
+	return !x.state.servesItsOwn(part.of.pool) || !p.Terminating && x.state.pools.fits(p, w) &&
+		!x.bounds.barred(p, w, first.addr, chosen)
 }

@@ -27,16 +27,17 @@ type Scope struct {
 // is not elsewhere. If the request names no network, all pools are of its network, but for those of a named network
 // from which its namespace draws only by name; and these as well if the pod has no other interface. named are the pools
 // that the interface draws from by name.
-func (x *poolView) SetElsewhere(s Scope, set *netipx.IPSet, named []string) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+func (x *Pools) SetElsewhere(s Scope, set *netipx.IPSet, named []string) bool {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	for _, r := range set.Ranges() {
-		at := sort.Search(len(x.segments), func(i int) bool { return !x.segments[i].To().Less(r.From()) })
-		if at == len(x.segments) || !x.segments[at].Overlaps(r) {
+		at := sort.Search(len(x.core.state.pools.segments),
+			func(i int) bool { return !x.core.state.pools.segments[i].To().Less(r.From()) })
+		if at == len(x.core.state.pools.segments) || !x.core.state.pools.segments[at].Overlaps(r) {
 			return false
 		}
-		for ; at < len(x.segments) && x.segments[at].Overlaps(r); at++ {
-			if p := x.segments[at].pool; x.inScope(p, s) || slices.Contains(named, p.Name) {
+		for ; at < len(x.core.state.pools.segments) && x.core.state.pools.segments[at].Overlaps(r); at++ {
+			if p := x.core.state.pools.segments[at].pool; x.inScope(p, s) || slices.Contains(named, p.Name) {
 				return false
 			}
 		}
@@ -44,43 +45,43 @@ func (x *poolView) SetElsewhere(s Scope, set *netipx.IPSet, named []string) bool
 	return len(set.Ranges()) > 0
 }
 
-func (x *poolView) inScope(p *poolState, s Scope) bool {
+func (x *Pools) inScope(p *poolState, s Scope) bool {
 	if s.Network != "" {
 		return p.Network == s.Network
 	}
-	return !s.Several || p.Network == "" || x.servesNamespace(p, PickRequest{Namespace: s.Namespace})
+	return !s.Several || p.Network == "" || x.core.state.pools.servesNamespace(p, PickRequest{Namespace: s.Namespace})
 }
 
 // PoolsInScope returns those of some pools that are of the scope's network, and those that do not exist: a mistyped
 // name is refused later. If the request names no network, all are.
-func (x *poolView) PoolsInScope(s Scope, names []string) []string {
+func (x *Pools) PoolsInScope(s Scope, names []string) []string {
 	if s.Network == "" {
 		return names
 	}
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		p := x.pools[name]
+		p := x.core.state.pools.byName[name]
 		return p != nil && p.Network != s.Network
 	})
 }
 
 // FamiliesElsewhere reports whether the scope's network lacks a family that is asked for, and another network has all
 // of them.
-func (x *poolView) FamiliesElsewhere(s Scope, f Families) bool {
+func (x *Pools) FamiliesElsewhere(s Scope, f Families) bool {
 	wanted := f.Needed()
 	if s.Network == "" || len(wanted) == 0 {
 		return false
 	}
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	lacks := func(pools []*poolState) bool {
 		return slices.ContainsFunc(wanted, func(f ipaddr.Family) bool { return !offers(pools, f) })
 	}
-	if pools := x.networks[s.Network]; len(pools) == 0 || !lacks(pools) {
+	if pools := x.core.state.pools.networks[s.Network]; len(pools) == 0 || !lacks(pools) {
 		return false
 	}
-	for name, pools := range x.networks {
+	for name, pools := range x.core.state.pools.networks {
 		if name != s.Network && !lacks(pools) {
 			return true
 		}
@@ -89,17 +90,17 @@ func (x *poolView) FamiliesElsewhere(s Scope, f Families) bool {
 }
 
 // GatewayElsewhere reports whether a gateway is in the subnet of a pool of another network, and in none of the scope's.
-func (x *poolView) GatewayElsewhere(s Scope, gateway netip.Addr) bool {
+func (x *Pools) GatewayElsewhere(s Scope, gateway netip.Addr) bool {
 	if s.Network == "" {
 		return false
 	}
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	has := func(p *poolState) bool { return p.Valid() && p.Plan.Subnet.Contains(gateway) }
-	if slices.ContainsFunc(x.networks[s.Network], has) {
+	if slices.ContainsFunc(x.core.state.pools.networks[s.Network], has) {
 		return false
 	}
-	for _, p := range x.roots {
+	for _, p := range x.core.state.pools.roots {
 		if p.Network != s.Network && has(p) {
 			return true
 		}
@@ -108,19 +109,21 @@ func (x *poolView) GatewayElsewhere(s Scope, gateway netip.Addr) bool {
 }
 
 // PoolsMeet reports whether any of some pools exists and has one of the addresses of a set.
-func (x *poolView) PoolsMeet(names []string, set *netipx.IPSet) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return slices.ContainsFunc(names, func(name string) bool { return x.pools[name] != nil && x.pools[name].among(set) })
+func (x *Pools) PoolsMeet(names []string, set *netipx.IPSet) bool {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return slices.ContainsFunc(names, func(name string) bool {
+		return x.core.state.pools.byName[name] != nil && x.core.state.pools.byName[name].among(set)
+	})
 }
 
 // PoolsOffer reports whether some pools have the families that are asked for. Pools that do not exist have all.
-func (x *poolView) PoolsOffer(names []string, f Families) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+func (x *Pools) PoolsOffer(names []string, f Families) bool {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
 	var pools []*poolState
 	for _, name := range names {
-		p, ok := x.pools[name]
+		p, ok := x.core.state.pools.byName[name]
 		if !ok {
 			return true
 		}
@@ -130,20 +133,20 @@ func (x *poolView) PoolsOffer(names []string, f Families) bool {
 }
 
 // NetworkOf returns the network of the pool of a lease; empty for none.
-func (x *poolView) NetworkOf(l lease.Lease) string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if p := x.pools[l.Pool]; p != nil {
+func (x *Pools) NetworkOf(l lease.Lease) string {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	if p := x.core.state.pools.byName[l.Pool]; p != nil {
 		return p.Network
 	}
 	return ""
 }
 
 // HasNetwork reports whether a pool is of a network.
-func (x *poolView) HasNetwork(name string) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return name != "" && len(x.networks[name]) > 0
+func (x *Pools) HasNetwork(name string) bool {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return name != "" && len(x.core.state.pools.networks[name]) > 0
 }
 
 // Needed returns the families without which a request is not served.

@@ -45,14 +45,14 @@ func (p Pool) byAddress() iter.Seq[netip.Addr] {
 
 // Selection returns how many nodes the host selector of a pool matches, and how many of them have an InternalIP, by
 // which alone they draw. It looks at all nodes.
-func (x *poolView) Selection(name string) (nodes, internal int) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	p := x.pools[name]
+func (x *Pools) Selection(name string) (nodes, internal int) {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	p := x.core.state.pools.byName[name]
 	if p == nil {
 		return 0, 0
 	}
-	for _, n := range x.nodes {
+	for _, n := range x.core.state.nodes.byName {
 		if p.selects(n) {
 			nodes++
 			internal += min(1, len(n.Internal))
@@ -64,7 +64,7 @@ func (x *poolView) Selection(name string) (nodes, internal int) {
 // reselect brings the hosts that selectors choose up to date after a node has changed, and names the pools whose
 // selectors match it otherwise than before. Its cost is that of the pools that have a selector, not that of the nodes.
 func (x *state) reselect(was, is Node) (changed []string) {
-	for _, p := range slices.SortedFunc(maps.Keys(x.selecting), preference) {
+	for _, p := range slices.SortedFunc(maps.Keys(x.pools.selecting), preference) {
 		var before, after []netip.Addr
 		if p.selects(was) {
 			before = was.Internal
@@ -86,7 +86,7 @@ func (x *state) reselect(was, is Node) (changed []string) {
 			x.selectHost(p, h)
 		}
 		if !slices.Equal(old, p.Selected) {
-			x.plans++
+			x.pools.plans++
 			p.readThrough()
 		}
 	}
@@ -95,8 +95,8 @@ func (x *state) reselect(was, is Node) (changed []string) {
 
 // selectedBy reports whether the selector of a pool matches any node of an address. Two nodes can have it for a while.
 func (x *state) selectedBy(p *poolState, h netip.Addr) bool {
-	return slices.ContainsFunc(x.nodeIP[h], func(name string) bool {
-		n := x.nodes[name]
+	return slices.ContainsFunc(x.nodes.nodeIP[h], func(name string) bool {
+		n := x.nodes.byName[name]
 		return p.selects(n) && slices.Contains(n.Internal, h)
 	})
 }
@@ -109,7 +109,7 @@ func (x *state) selectHost(p *poolState, h netip.Addr) {
 	}
 	p.Selected = slices.Insert(slices.Clip(p.Selected), at, h)
 	if _, listed := p.Hosts[h]; !listed {
-		x.hostsOf(p).enterHost(h, p)
+		x.pools.hostsOf(p).enterHost(h, p)
 	}
 }
 
@@ -120,6 +120,6 @@ func (x *state) deselect(p *poolState, h netip.Addr) {
 	}
 	p.Selected = slices.Concat(p.Selected[:at], p.Selected[at+1:])
 	if _, listed := p.Hosts[h]; !listed {
-		x.hostsOf(p).leaveHost(h, p)
+		x.pools.hostsOf(p).leaveHost(h, p)
 	}
 }

@@ -13,9 +13,9 @@ import (
 // drawn returns which of some hosts find a pool in the tables, and makes sure that Draws says the same of them.
 func drawn(t *testing.T, x *Index, name string, of ...string) (found []string) {
 	t.Helper()
-	p, _ := x.Pool(name)
+	p, _ := x.Pools.Get(name)
 	for _, h := range of {
-		listed := slices.Contains(x.PoolsOf(ip(h)), name)
+		listed := slices.Contains(x.Pools.PoolsOf(ip(h)), name)
 		if listed != p.Draws(ip(h)) {
 			t.Errorf("host %s of pool %s: in the tables %t, Draws %t", h, name, listed, p.Draws(ip(h)))
 		}
@@ -35,8 +35,8 @@ func TestHostSelector(t *testing.T) {
 	external := inRack("7", h1)
 	external.Addrs = append(external.Addrs, ip(outside))
 	type step = func(*Index) []string
-	node := func(name string, n Node) step { return func(x *Index) []string { return x.SetNode(name, n) } }
-	set := func(p Pool) step { return func(x *Index) []string { x.SetPool(p); return nil } }
+	node := func(name string, n Node) step { return func(x *Index) []string { return x.Pools.SetNode(name, n) } }
+	set := func(p Pool) step { return func(x *Index) []string { x.Pools.SetPool(p); return nil } }
 	for name, tc := range map[string]struct {
 		steps []step
 		want  []string
@@ -77,28 +77,28 @@ func TestHostSelector(t *testing.T) {
 			if diff := cmp.Diff(tc.want, drawn(t, x, "a", h1, h2, h3, outside)); diff != "" {
 				t.Errorf("hosts (-want +got):\n%s", diff)
 			}
-			if n := x.HostCount("a"); n != tc.count {
+			if n := x.Pools.HostCount("a"); n != tc.count {
 				t.Errorf("HostCount = %d, want %d", n, tc.count)
 			}
 			if got := slices.Contains(told, "a"); got != tc.told {
 				t.Errorf("the last step names %v, want the pool: %t", told, tc.told)
 			}
-			p, _ := x.Pool("a")
+			p, _ := x.Pools.Get("a")
 			if p.NoHosts() != (len(tc.want) == 0) {
 				t.Errorf("NoHosts = %t", p.NoHosts())
 			}
 			for _, h := range tc.want {
-				if _, listed := p.Hosts[ip(h)]; !listed && !slices.Contains(x.Covering(ips(h)), "a") {
+				if _, listed := p.Hosts[ip(h)]; !listed && !slices.Contains(x.Pools.Covering(ips(h)), "a") {
 					t.Errorf("Covering does not name the pool for %s", h)
 				}
 			}
 			if len(tc.want) > 0 {
-				if h, ok := x.HostOf("a"); !ok || !p.Draws(h) {
+				if h, ok := x.Pools.HostOf("a"); !ok || !p.Draws(h) {
 					t.Errorf("HostOf = %s, %t", h, ok)
 				}
 			}
-			x.RemovePool("a")
-			if n := len(x.unbound.hosts) + len(x.boundHosts.hosts) + len(x.selecting); n > 0 {
+			x.Pools.RemovePool("a")
+			if n := len(x.core.state.pools.unbound.hosts) + len(x.core.state.pools.boundHosts.hosts) + len(x.core.state.pools.selecting); n > 0 {
 				t.Errorf("%d entries of a pool that is gone", n)
 			}
 		})
@@ -114,8 +114,8 @@ func TestSelectedIsNotChanged(t *testing.T) {
 	for i := range 40 {
 		name := fmt.Sprint("n", (i*7)%20)
 		nodes[name] = inRack(fmt.Sprint(7+i%2), fmt.Sprintf("192.168.1.%d", (i*7)%20))
-		x.SetNode(name, nodes[name])
-		p, _ := x.Pool("a")
+		x.Pools.SetNode(name, nodes[name])
+		p, _ := x.Pools.Get("a")
 		if diff := cmp.Diff(p.WithNodes(maps.Values(nodes)).Selected, p.Selected, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 			t.Fatalf("after node %d (-worked out +kept):\n%s", i, diff)
 		}
@@ -126,21 +126,21 @@ func TestSelectedIsNotChanged(t *testing.T) {
 			t.Errorf("hosts of pool %d were %s, and are %v", i, texts[i], p.Selected)
 		}
 	}
-	if nodes, internal := x.Selection("a"); nodes != 10 || internal != 10 {
+	if nodes, internal := x.Pools.Selection("a"); nodes != 10 || internal != 10 {
 		t.Errorf("Selection = %d, %d", nodes, internal)
 	}
 }
 
 func TestRefusalOfAHostBesideTheSelector(t *testing.T) {
 	x := indexOf(poolOf(t, "a", hosts(), hostSelector("rack=7")))
-	x.SetNode("n", inRack("8", "172.16.0.1"))
+	x.Pools.SetNode("n", inRack("8", "172.16.0.1"))
 	_, refusal := x.Pick(want(onHost("172.16.0.1"), func(w *PickRequest) { w.Pools = []string{"a"} }), now)
 	const text = "HostNotInPool: host 172.16.0.1 may not draw from pool a, nor does its host selector rack=7 match the " +
 		"host's node; hint: add the host with: bcsnetctl pool add-host a 172.16.0.1"
 	if diff := cmp.Diff(text, refused(refusal)); diff != "" {
 		t.Error(diff)
 	}
-	x.SetNode("n", inRack("7", "172.16.0.1"))
+	x.Pools.SetNode("n", inRack("7", "172.16.0.1"))
 	if picks, refusal := x.Pick(want(onHost("172.16.0.1")), now); len(picks) != 1 {
 		t.Errorf("the node has the label: %s", refused(refusal))
 	}

@@ -12,10 +12,10 @@ import (
 func (x *state) rebuild(pools ...*poolState) {
 	for _, p := range pools {
 		p.assign()
-		x.rebuilds++
-		p.revision = x.rebuilds
+		x.pools.rebuilds++
+		p.revision = x.pools.rebuilds
 	}
-	x.joinSegments(pools)
+	x.pools.joinSegments(pools)
 	for _, p := range pools {
 		x.refreshPool(p)
 		if p.split != nil {
@@ -28,7 +28,7 @@ func (x *state) rebuild(pools ...*poolState) {
 // refreshPool fills the new free set of a pool, from whichever is less: its addresses, or those that
 // can be occupied.
 func (x *state) refreshPool(p *poolState) {
-	if p.set.n <= uint64(x.byAddr.size) {
+	if p.set.n <= uint64(x.leases.byAddr.size) {
 		for i := range p.set.n {
 			x.refresh(p.address(i))
 		}
@@ -42,7 +42,7 @@ func (x *state) refreshPool(p *poolState) {
 // refresh brings the free set of the pool that serves an address up to date. The last address of a
 // full /64 has no number and is never handed out, nor is one that is withheld from a group.
 func (x *state) refresh(a netip.Addr) {
-	if p, i, ok := x.segmentOf(a); ok && i < p.set.n {
+	if p, i, ok := x.pools.segmentOf(a); ok && i < p.set.n {
 		kept := x.occupied(a)
 		p.set.set(i, x.refreshCooldown(p, a, i, kept) || kept)
 	}
@@ -50,15 +50,16 @@ func (x *state) refresh(a netip.Addr) {
 
 // occupied reports whether an address cannot be handed out at present, its cooldown apart.
 func (x *state) occupied(a netip.Addr) bool {
-	if r := x.record(a); r != nil && (r.state != lease.Available || r.has(flagDeleting) && !failpoint.Broken("deleting")) {
+	if r := x.leases.record(a); r != nil &&
+		(r.state != lease.Available || r.has(flagDeleting) && !failpoint.Broken("deleting")) {
 		return true
 	}
-	if _, held := x.assumed[a]; held {
+	if _, held := x.assumed.byAddr[a]; held {
 		return true
 	}
-	if _, lost := x.missing[a]; lost {
+	if _, lost := x.missing.gone[a]; lost {
 		return true
 	}
-	_, node := x.nodeIP[a]
+	_, node := x.nodes.nodeIP[a]
 	return node
 }

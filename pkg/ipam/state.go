@@ -7,19 +7,19 @@ import (
 )
 
 // state is what the index knows, without its lock. An address is free in the set of the pool that serves it exactly
-// when occupied says no and, once its cooldowns have expired, it does not cool. Each of the embedded parts keeps a
-// rule of its own; what touches several of them is a method of state.
+// when occupied says no and, once its cooldowns have expired, it does not cool. Each part keeps a rule
+// of its own, and knows no other part; what touches several of them is a method of state.
 type state struct {
-	leaseTable
-	claimTable
-	poolMembers
-	catalogue
-	nodeTable
-	assumptions
-	missingLeases
-	hostUsage
-	namespaceUsage
-	progress
+	leases   leaseTable
+	claims   claimTable
+	members  poolMembers
+	pools    catalogue
+	nodes    nodeTable
+	assumed  assumptions
+	missing  missingLeases
+	hosts    hostUsage
+	usage    namespaceUsage
+	progress progress
 
 	// now is the time of whoever looked last, in Unix nanoseconds.
 	now int64
@@ -27,37 +27,37 @@ type state struct {
 	staleOverlaps []*overlap
 }
 
-func newState() state {
-	return state{
-		leaseTable: newLeaseTable(), claimTable: newClaimTable(), poolMembers: poolMembers{byPool: map[string]*members{}},
-		catalogue: newCatalogue(), nodeTable: newNodeTable(), assumptions: newAssumptions(),
-		missingLeases: newMissingLeases(), hostUsage: hostUsage{inUse: map[hostPool]int{}},
-		namespaceUsage: namespaceUsage{charged: map[string]map[string]int{}, kept: map[charge]int{}},
-		progress:       progress{deleted: map[netip.Addr]uint64{}},
+func newState() *state {
+	return &state{
+		leases: newLeaseTable(), claims: newClaimTable(), members: poolMembers{byPool: map[string]*members{}},
+		pools: newCatalogue(), nodes: newNodeTable(), assumed: newAssumptions(),
+		missing: newMissingLeases(), hosts: hostUsage{inUse: map[hostPool]int{}},
+		usage:    namespaceUsage{charged: map[string]map[string]int{}, kept: map[charge]int{}},
+		progress: progress{deleted: map[netip.Addr]uint64{}},
 	}
 }
 
 // link makes an entry known, and counts it wherever it counts.
 func (x *state) link(r *record) {
 	x.adjustCharges(r.addr, nil, -1)
-	x.leaseTable.enter(r)
+	x.leases.enter(r)
 	x.adjustCharges(r.addr, r, +1)
 	x.count(r, +1)
 	x.adjustUsage(r, +1)
 	if r.state != lease.Available && r.claim() != "" {
-		x.addClaimed(r)
+		x.claims.addClaimed(r)
 	}
 }
 
 // unlink undoes link.
 func (x *state) unlink(r *record) {
 	x.adjustCharges(r.addr, r, -1)
-	x.leaseTable.leave(r)
+	x.leases.leave(r)
 	x.adjustCharges(r.addr, nil, +1)
 	x.count(r, -1)
 	x.adjustUsage(r, -1)
 	if r.state != lease.Available && r.claim() != "" {
-		x.removeClaimed(r)
+		x.claims.removeClaimed(r)
 	}
 }
 
@@ -69,9 +69,9 @@ func (x *state) refreshDerived(a netip.Addr) {
 
 // chargesOf returns the charges of an address whose entry is r, nil for none.
 func (x *state) chargesOf(a netip.Addr, r *record) (c charges) {
-	c.addRecord(r, x.countedAs)
-	c.addRecord(x.missing[a], x.countedAs)
-	if h, ok := x.assumed[a]; ok {
+	c.addRecord(r, x.pools.countedAs)
+	c.addRecord(x.missing.gone[a], x.pools.countedAs)
+	if h, ok := x.assumed.byAddr[a]; ok {
 		c.add(h.Pool, h.Charged)
 	}
 	return c
@@ -82,20 +82,20 @@ func (x *state) chargesOf(a netip.Addr, r *record) (c charges) {
 func (x *state) adjustCharges(a netip.Addr, r *record, by int) {
 	c := x.chargesOf(a, r)
 	for _, at := range c.of[:c.n] {
-		x.charge(at, by)
+		x.usage.charge(at, by)
 	}
-	x.keep(r, x.countedAs, by)
+	x.usage.keep(r, x.pools.countedAs, by)
 	x.adjustHeld(a, r, by)
 }
 
 func (x *state) count(r *record, by int) {
 	name := r.params.Value().Pool
-	m := x.byPool[name]
+	m := x.members.byPool[name]
 	if m == nil {
 		m = &members{records: map[*record]struct{}{}, draining: map[*record]struct{}{}}
-		x.byPool[name] = m
+		x.members.byPool[name] = m
 	}
-	if p := x.pools[name]; p != nil && p.parent != nil {
+	if p := x.pools.byName[name]; p != nil && p.parent != nil {
 		p.parent.split.members.add(m, -1)
 		defer p.parent.split.members.add(m, +1)
 	}
@@ -118,26 +118,26 @@ func (x *state) count(r *record, by int) {
 	case lease.Available:
 	}
 	if r.state != lease.Available {
-		x.countOverlaps(x.countedAs(name), r.addr, by)
+		x.countOverlaps(x.pools.countedAs(name), r.addr, by)
 	}
 	if len(m.records) == 0 {
-		delete(x.byPool, name)
+		delete(x.members.byPool, name)
 	}
 }
 
 // drains reports whether a held address is outside what its pool, if there is one, has now.
 func (x *state) drains(r *record) bool {
-	p := x.pools[r.params.Value().Pool]
+	p := x.pools.byName[r.params.Value().Pool]
 	return p != nil && p.Valid() && r.state != lease.Available && !p.Plan.Usable.Contains(r.addr)
 }
 
 // findDraining looks at all addresses of a pool whose plan has changed.
 func (x *state) findDraining(pool string) {
-	m := x.byPool[pool]
+	m := x.members.byPool[pool]
 	if m == nil {
 		return
 	}
-	if p := x.pools[pool]; p != nil && p.parent != nil {
+	if p := x.pools.byName[pool]; p != nil && p.parent != nil {
 		p.parent.split.members.add(m, -1)
 		defer p.parent.split.members.add(m, +1)
 	}
@@ -151,6 +151,6 @@ func (x *state) findDraining(pool string) {
 
 // servesItsOwn reports whether a pool serves each address whose object names it.
 func (x *state) servesItsOwn(pool string) bool {
-	p, m := x.pools[pool], x.byPool[pool]
+	p, m := x.pools.byName[pool], x.members.byPool[pool]
 	return p != nil && p.Valid() && len(p.home().overlaps) == 0 && (m == nil || len(m.draining) == 0)
 }

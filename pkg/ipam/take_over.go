@@ -9,13 +9,13 @@ import (
 // AssumeTakeOver assumes an address for a request that takes it over now, where TakeOverParams allows that. It stays
 // assumed until Forget. held is false where it was assumed already.
 func (x *Index) AssumeTakeOver(w PickRequest, l lease.Lease, now time.Time) (held bool, refusal *Refusal) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	p, refusal := x.takeOverPool(w, l)
-	if _, before := x.assumed[l.Addr]; p == nil || refusal != nil || before {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	p, refusal := x.core.picker.takeOverPool(w, l)
+	if _, before := x.core.state.assumed.byAddr[l.Addr]; p == nil || refusal != nil || before {
 		return false, refusal
 	}
-	x.assume(l.Addr, Assumed{Key: w.Key, Host: w.Host, Pool: p.CountedAs(), Charged: w.chargedTo(), Since: now})
+	x.core.state.assume(l.Addr, Assumed{Key: w.Key, Host: w.Host, Pool: p.CountedAs(), Charged: w.chargedTo(), Since: now})
 	return true, nil
 }
 
@@ -23,9 +23,9 @@ func (x *Index) AssumeTakeOver(w PickRequest, l lease.Lease, now time.Time) (hel
 // its claim has. ok is false where it may not: no pool has the address any more, or the request's terms exclude it.
 // Where the pool does not serve the request there is a refusal.
 func (x *Index) TakeOverParams(w PickRequest, l lease.Lease) (p lease.Params, ok bool, refusal *Refusal) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	pool, refusal := x.takeOverPool(w, l)
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	pool, refusal := x.core.picker.takeOverPool(w, l)
 	if pool == nil || refusal != nil {
 		return p, false, refusal
 	}
@@ -41,11 +41,11 @@ func (x *picker) takeOverPool(w PickRequest, l lease.Lease) (*poolState, *Refusa
 	if pool == nil {
 		return nil, refusal
 	}
-	if l.Host != w.Host && (l.Other == nil || l.Other.Host != w.Host) && x.hostFull(pool, w, nil) {
-		return nil, x.noneOnHost(pool, w, nil)
+	if l.Host != w.Host && (l.Other == nil || l.Other.Host != w.Host) && x.bounds.hostFull(pool, w, nil) {
+		return nil, x.bounds.noneOnHost(pool, w, nil)
 	}
-	if ns := x.overQuota(pool, w, l.Addr, nil); ns != "" {
-		return nil, x.quotaExceeded(pool, w, ns, nil)
+	if ns := x.bounds.overQuota(pool, w, l.Addr, nil); ns != "" {
+		return nil, x.bounds.quotaExceeded(pool, w, ns, nil)
 	}
 	return pool, nil
 }
@@ -53,8 +53,8 @@ func (x *picker) takeOverPool(w PickRequest, l lease.Lease) (*poolState, *Refusa
 // RetainsOwn reports whether an address is kept for the request's own pod in the place of one that it took as a new
 // one.
 func (x *Index) RetainsOwn(w PickRequest, taken lease.Lease) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	own, refusal := x.retainedOwn(w, w.needFor(taken))
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	own, refusal := x.core.picker.retainedOwn(w, w.needFor(taken))
 	return own.pool != nil || refusal != nil
 }

@@ -14,20 +14,20 @@ func (x *picker) unserved(w PickRequest) *Refusal {
 	case !w.Host.IsValid() && !w.byHand() && !w.Ahead:
 		return RefuseFacts(ReasonMissingField, explain.Facts{Kind: explain.NoHostNamed})
 	case len(w.Pools) > 0:
-		missing := func(name string) bool { return x.pools[name] == nil }
+		missing := func(name string) bool { return x.state.pools.byName[name] == nil }
 		return x.unservedBy(w.Pools[max(0, slices.IndexFunc(w.Pools, missing))], w)
 	}
 	var listed []*poolState
 	serving := false
-	for _, p := range x.roots {
+	for _, p := range x.state.pools.roots {
 		if p.lists(w) {
 			listed = append(listed, p)
-			serving = serving || x.servesNamespace(p, w)
+			serving = serving || x.state.pools.servesNamespace(p, w)
 		}
 	}
 	slices.SortFunc(listed, preference)
 	facts := explain.Facts{
-		Host: w.Host, Namespace: w.Namespace, Network: w.Network, Pools: poolNames(listed), Own: x.ownNames(w),
+		Host: w.Host, Namespace: w.Namespace, Network: w.Network, Pools: poolNames(listed), Own: x.state.pools.ownNames(w),
 	}
 	switch {
 	case len(listed) == 0:
@@ -44,7 +44,7 @@ func (x *picker) unserved(w PickRequest) *Refusal {
 
 // unservedBy returns why a pool that a request names does not fit.
 func (x *picker) unservedBy(name string, w PickRequest) *Refusal {
-	p, ok := x.pools[name]
+	p, ok := x.state.pools.byName[name]
 	facts := explain.Facts{Pool: name, Host: w.Host, Namespace: w.Namespace, Network: w.Network}
 	switch {
 	case !ok:
@@ -56,7 +56,7 @@ func (x *picker) unservedBy(name string, w PickRequest) *Refusal {
 			facts.HostSelector = p.HostSelector.String()
 		}
 		return RefuseFacts(ReasonHostNotInPool, facts)
-	case !x.servesNamespace(p, w):
+	case !x.state.pools.servesNamespace(p, w):
 		facts.Kind, facts.Block = explain.PoolNotForNamespace, p.Block
 		return RefuseFacts(ReasonNamespaceNotServed, facts)
 	default:

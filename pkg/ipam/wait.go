@@ -6,21 +6,21 @@ import (
 )
 
 // Reached records that the watch has delivered everything up to version.
-func (x *feed) Reached(version uint64) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.reached(version)
+func (x *Feed) Reached(version uint64) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	x.core.state.progress.reached(version)
 }
 
 // Seen returns the version that the watch has reached. It goes back by a ResetTo alone.
-func (x *feed) Seen() uint64 {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.seen
+func (x *Feed) Seen() uint64 {
+	x.core.mu.RLock()
+	defer x.core.mu.RUnlock()
+	return x.core.state.progress.seen
 }
 
 // WaitSeen returns when the watch has reached version, or with ErrReset or the context's error.
-func (x *feed) WaitSeen(ctx context.Context, version uint64) error {
+func (x *Feed) WaitSeen(ctx context.Context, version uint64) error {
 	done := make(chan error, 1)
 	forget := x.WhenSeen(version, func(err error) { done <- err })
 	select {
@@ -34,18 +34,19 @@ func (x *feed) WaitSeen(ctx context.Context, version uint64) error {
 
 // WhenSeen calls done once, when the watch has reached version, or with ErrReset. done must neither wait nor use the
 // index. After forget it is not called any more.
-func (x *feed) WhenSeen(version uint64, done func(error)) (forget func()) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.seen >= version {
+func (x *Feed) WhenSeen(version uint64, done func(error)) (forget func()) {
+	x.core.mu.Lock()
+	defer x.core.mu.Unlock()
+	if x.core.state.progress.seen >= version {
 		done(nil)
 		return func() {}
 	}
 	w := &waiter{version, done}
-	x.waiters = append(x.waiters, w)
+	x.core.state.progress.waiters = append(x.core.state.progress.waiters, w)
 	return func() {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.waiters = slices.DeleteFunc(x.waiters, func(o *waiter) bool { return o == w })
+		x.core.mu.Lock()
+		defer x.core.mu.Unlock()
+		x.core.state.progress.waiters = slices.DeleteFunc(x.core.state.progress.waiters,
+			func(o *waiter) bool { return o == w })
 	}
 }

@@ -9,21 +9,21 @@ import (
 
 func TestWaitSeen(t *testing.T) {
 	for name, reach := range map[string]func(x *Index, version uint64){
-		"event":    func(x *Index, v uint64) { x.Watched(leased("10.0.0.9", "a", v)) },
-		"delete":   func(x *Index, v uint64) { x.WatchedDelete(ip("10.0.0.9"), v) },
-		"bookmark": func(x *Index, v uint64) { x.Reached(v) },
-		"list":     func(x *Index, v uint64) { x.Replace(nil, v) },
+		"event":    func(x *Index, v uint64) { x.Feed.Watched(leased("10.0.0.9", "a", v)) },
+		"delete":   func(x *Index, v uint64) { x.Feed.WatchedDelete(ip("10.0.0.9"), v) },
+		"bookmark": func(x *Index, v uint64) { x.Feed.Reached(v) },
+		"list":     func(x *Index, v uint64) { x.Feed.Replace(nil, v) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				x := NewIndex()
-				x.Reached(1)
-				if err := x.WaitSeen(t.Context(), 1); err != nil {
+				x.Feed.Reached(1)
+				if err := x.Feed.WaitSeen(t.Context(), 1); err != nil {
 					t.Fatal(err)
 				}
 				wait := func(ctx context.Context, version uint64) chan error {
 					result := make(chan error, 1)
-					go func() { result <- x.WaitSeen(ctx, version) }()
+					go func() { result <- x.Feed.WaitSeen(ctx, version) }()
 					return result
 				}
 				expect := func(of string, result chan error, done bool, want error) {
@@ -50,11 +50,11 @@ func TestWaitSeen(t *testing.T) {
 				expect("2", two, true, nil)
 				expect("3", three, true, nil)
 				expect("5, at 3", five, false, nil)
-				x.Reached(9)
+				x.Feed.Reached(9)
 				expect("5, at 9", five, true, nil)
-				x.Reached(8)
-				if x.Seen() != 9 || len(x.waiters) > 0 {
-					t.Errorf("seen %d, %d waiters", x.Seen(), len(x.waiters))
+				x.Feed.Reached(8)
+				if x.Feed.Seen() != 9 || len(x.core.state.progress.waiters) > 0 {
+					t.Errorf("seen %d, %d waiters", x.Feed.Seen(), len(x.core.state.progress.waiters))
 				}
 			})
 		})

@@ -12,11 +12,11 @@ import (
 // whyNot returns why an address is not given to who asks for it, in whichever way it asks; nil if nothing about the
 // address is in the way. Requests, annotations, claims and commands all have their words from here.
 func (x *picker) whyNot(w PickRequest, a netip.Addr) *Refusal {
-	p, _, ok := x.serving(a)
+	p, _, ok := x.state.pools.serving(a)
 	switch {
 	case !ok:
 		return x.notServed(w, a)
-	case !x.fits(p, w):
+	case !x.state.pools.fits(p, w):
 		return x.unfit(w, a, p)
 	case !p.Serves():
 		return notGiven(a, p)
@@ -39,11 +39,12 @@ func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
 	} else if facts.Kind != 0 {
 		return RefuseFacts(ReasonAddressInUse, facts)
 	}
-	around := x.around(a)
+	around := x.state.pools.around(a)
 	if len(around) == 0 {
 		return RefuseFacts(ReasonAddressNotInPool, explain.Facts{Kind: explain.AddressInNoPool, Address: a})
 	}
-	slices.SortStableFunc(around, func(p, q *poolState) int { return compareBool(x.fits(q, w), x.fits(p, w)) })
+	slices.SortStableFunc(around,
+		func(p, q *poolState) int { return compareBool(x.state.pools.fits(q, w), x.state.pools.fits(p, w)) })
 	for _, p := range around {
 		facts := explain.Facts{Address: a, Pool: p.Name, Subnet: p.Plan.Subnet}
 		switch {
@@ -75,8 +76,8 @@ func (x *catalogue) around(a netip.Addr) (all []*poolState) {
 // drainingBy returns who keeps an address that its pool does not have any more; of no kind if nobody does. by is the
 // holder that the facts name; nil for none.
 func (x *picker) drainingBy(a netip.Addr) (facts explain.Facts, by *lease.Holder) {
-	r := x.record(a)
-	if r == nil || !x.drains(r) {
+	r := x.state.leases.record(a)
+	if r == nil || !x.state.drains(r) {
 		return facts, nil
 	}
 	facts = explain.Facts{
@@ -97,8 +98,8 @@ func (x *picker) otherPool(w PickRequest, a netip.Addr, unserved *Refusal) *Refu
 	if len(w.Pools) > 0 || unserved.Reason != ReasonNamespaceNotServed && unserved.Reason != ReasonNetworkNotFound {
 		return nil
 	}
-	p, _, ok := x.serving(a)
-	if !ok || x.fits(p, w) {
+	p, _, ok := x.state.pools.serving(a)
+	if !ok || x.state.pools.fits(p, w) {
 		return nil
 	}
 	return x.unfit(w, a, p)
@@ -120,7 +121,7 @@ func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	case !p.Bound() && p.NotDefault && !w.names(p):
 		facts.Kind = explain.AddressForWhoNamesPool
 		return RefuseFacts(ReasonNamespaceNotServed, facts)
-	case !x.servesNamespace(p, w):
+	case !x.state.pools.servesNamespace(p, w):
 		facts.Kind, facts.Block = explain.AddressNotForNamespace, p.Block
 		return RefuseFacts(ReasonNamespaceNotServed, facts)
 	default:
@@ -143,17 +144,17 @@ func (x *picker) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 			Kind: explain.AddressWithheld, Address: a, Pool: p.Name, Other: p.Parent,
 		})
 	}
-	x.expireCooldowns(p)
+	x.state.expireCooldowns(p)
 	return x.cooling(a, p, w)
 }
 
 // usedBy returns why an address, its cooldown apart, is not to be had by who asks for it; of no kind if it is free. by
 // is the holder that the facts name; nil for none.
 func (x *picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts, by *lease.Holder) {
-	if node, ok := x.nodeOf(a); ok {
+	if node, ok := x.state.nodes.nodeOf(a); ok {
 		return explain.Facts{Kind: explain.AddressOfNode, By: node}, nil
 	}
-	if r := x.record(a); r != nil {
+	if r := x.state.leases.record(a); r != nil {
 		switch {
 		case r.state == lease.Active:
 			l := r.lease()
@@ -167,11 +168,11 @@ func (x *picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts, by *l
 			return explain.Facts{Kind: explain.AddressBeingDeleted}, nil
 		}
 	}
-	if r, ok := x.missing[a]; ok {
+	if r, ok := x.state.missing.gone[a]; ok {
 		l := r.lease()
 		return explain.Facts{Kind: explain.AddressMissing, By: l.UsedBy()}, &l.Holder
 	}
-	if _, ok := x.assumed[a]; ok {
+	if _, ok := x.state.assumed.byAddr[a]; ok {
 		return explain.Facts{Kind: explain.AddressBeingGiven}, nil
 	}
 	return facts, nil
@@ -192,16 +193,16 @@ func keptByNobody(l lease.Lease) explain.Facts {
 // cooling returns why an address that rests is not given to who asks for it by name; nil when it does not
 // rest, and for the one who had it last: to everybody else the address still means them.
 func (x *picker) cooling(a netip.Addr, p *poolState, w PickRequest) *Refusal {
-	_, number, _ := x.serving(a)
+	_, number, _ := x.state.pools.serving(a)
 	if !p.home().cooldowns.set.isTaken(number) {
 		return nil
 	}
-	r := x.record(a)
+	r := x.state.leases.record(a)
 	last := r.history().LastHolder()
 	if last != "" && last == w.Holder || w.hadLast(r) {
 		return nil
 	}
-	left := x.until(fromNanos(p.coolsUntil(r)))
+	left := x.state.until(fromNanos(p.coolsUntil(r)))
 	namespace, _, _ := strings.Cut(last, "/")
 	return refuseHeld(ReasonAddressCooling, explain.Facts{
 		Kind: explain.AddressCooling, Address: a, Pool: p.Name, By: last, In: left,

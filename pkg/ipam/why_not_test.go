@@ -30,19 +30,19 @@ func TestWhyNotAnAddress(t *testing.T) {
 			pool(t, "shut", "10.3.0.0/24", []string{"10.3.0.10"}, namespaces("shop"), cordoned),
 		)
 		x.take("own", "10.0.0.10", "10.0.0.99")
-		kept := reserved("10.0.0.11", "own", x.Seen()+1)
+		kept := reserved("10.0.0.11", "own", x.Feed.Seen()+1)
 		kept.Claim, kept.Fixed = "shop/other", true
-		x.Watched(kept)
-		aside, _ := lease.Reserve(available("10.0.0.12", "own", x.Seen()+1), lease.Params{Pool: "own", Bits: 24}, at(1),
+		x.Feed.Watched(kept)
+		aside, _ := lease.Reserve(available("10.0.0.12", "own", x.Feed.Seen()+1), lease.Params{Pool: "own", Bits: 24}, at(1),
 			lease.Change{Verb: lease.VerbReserve, By: "ann", Reason: "the printer"})
-		x.Watched(aside)
-		contested, _ := lease.Quarantine(leased("10.0.0.13", "own", x.Seen()+1), "02:00:5e:10:00:01", at(1))
-		x.Watched(contested)
-		deleted := available("10.0.0.14", "own", x.Seen()+1)
+		x.Feed.Watched(aside)
+		contested, _ := lease.Quarantine(leased("10.0.0.13", "own", x.Feed.Seen()+1), "02:00:5e:10:00:01", at(1))
+		x.Feed.Watched(contested)
+		deleted := available("10.0.0.14", "own", x.Feed.Seen()+1)
 		deleted.Deleting = true
-		x.Watched(deleted)
-		x.Watched(gaveUp("10.0.0.15", "own", x.Seen()+1, 1))
-		x.SetNode("node-1", node("10.0.0.16"))
+		x.Feed.Watched(deleted)
+		x.Feed.Watched(gaveUp("10.0.0.15", "own", x.Feed.Seen()+1, 1))
+		x.Pools.SetNode("node-1", node("10.0.0.16"))
 		x.MarkUnknown(ip("10.0.0.17"), 0, "other", at(1))
 		return x
 	}
@@ -94,7 +94,7 @@ func TestWhyNotAnAddress(t *testing.T) {
 			})
 		}
 		x := world()
-		x.now = at(10).UnixNano()
+		x.core.state.now = at(10).UnixNano()
 		if _, refusal := x.Candidate(ip(addr), at(10)); refusal != nil && refusal.Message != want {
 			t.Errorf("ip describe says %q, a refusal %q", refusal.Message, want)
 		}

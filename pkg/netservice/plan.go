@@ -108,13 +108,13 @@ func (m *maker) planAddress(a netip.Addr, ip IP) {
 	if phase == phaseAvailable && key == "" && cause == "" {
 		return
 	}
-	pool, served := m.Index.OwnerOf(a)
+	pool, served := m.Index.Pools.OwnerOf(a)
 	if !served {
 		m.conflict("BCSNetIP "+a.String(), "it is %s, and no pool has it", phase)
 		return
 	}
-	p, _ := m.Index.Pool(pool)
-	now, _ := m.Index.Get(a)
+	p, _ := m.Index.Pools.Get(pool)
+	now, _ := m.Index.Leases.Get(a)
 	target := target{maker: m, ip: ip, now: now, params: p.Params(), claim: key}
 	switch {
 	case phase == phaseActive:

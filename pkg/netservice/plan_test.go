@@ -207,9 +207,9 @@ func TestMakeOneAddress(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x.SetPool(ipam.Pool{Name: "old", Plan: plan})
+			x.Pools.SetPool(ipam.Pool{Name: "old", Plan: plan})
 			if tc.ours != nil {
-				x.Watched(*tc.ours)
+				x.Feed.Watched(*tc.ours)
 			}
 			got := Make(Input{IPs: tc.ips, Claims: tc.claims, Index: x, Ours: tc.ourClaims, Pods: tc.pods, Now: now, By: "me"})
 			if diff := cmp.Diff(tc.want, leaseText(t, got.Leases)); diff != "" {
@@ -243,7 +243,7 @@ func TestImportBesideGroup(t *testing.T) {
 		if name == "eng" {
 			p.Parent = "old"
 		}
-		x.SetPool(p)
+		x.Pools.SetPool(p)
 	}
 	in := Input{
 		IPs: []IP{oldIP("Reserved", "", "shop/a")}, Claims: []Claim{oldClaim("a", "10.1.0.20")}, Index: x, Now: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), By: "me",
@@ -251,9 +251,9 @@ func TestImportBesideGroup(t *testing.T) {
 	if got := Make(in).Leases; len(got) != 1 || got[0].Pool != "old" {
 		t.Errorf("while the group is carved: %+v", got)
 	}
-	p, _ := x.Pool("eng")
+	p, _ := x.Pools.Get("eng")
 	p.Carved = p.Plan.Usable
-	x.SetPool(p)
+	x.Pools.SetPool(p)
 	if got := Make(in).Leases; len(got) != 1 || got[0].Pool != "eng" {
 		t.Errorf("of the group: %+v", got)
 	}

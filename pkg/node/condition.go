@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// ConditionType is the Node's condition of ours. No part of Kubernetes acts on it.
+// ConditionType is bcsnet's condition of a Node. Kubernetes does not act on it.
 const ConditionType corev1.NodeConditionType = "BcsnetReady"
 
 // writer writes the condition of the Node, and an event when it turns.

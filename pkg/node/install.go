@@ -28,7 +28,7 @@ const (
 	stepEarlier  = "earlier"
 )
 
-// Steps returns the steps of an installation, in their order.
+// Steps returns the steps of an installation, in order.
 func Steps() []string {
 	return []string{
 		stepWithdraw, stepPrograms, stepCA, stepToken, stepConfig, stepAnswer, stepNote, stepConflist, stepEarlier,

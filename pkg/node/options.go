@@ -19,23 +19,23 @@ import (
 
 // Options are the flags of bcsnet-node.
 type Options struct {
-	// Node is the name of the Node, and Host the address that pools list it by.
+	// Node is the name of the Node, and Host the address by which pools admit it.
 	Node, Host string
 	Kubeconfig string
 
-	// ProgramsDir has the plugins that are copied to BinDir, where the runtime finds them.
+	// ProgramsDir has the plugins to copy to BinDir, where the runtime finds them.
 	ProgramsDir, BinDir string
 	// NetDir is where the runtime finds its conflist.
 	NetDir string
-	// ConfigDir, DataDir and RunDir are those of the plugins, by their paths on the node.
+	// ConfigDir, DataDir and RunDir are the directories of the plugins, as paths on the node.
 	ConfigDir, DataDir, RunDir string
 
-	// ConflistFile is the conflist that is copied to NetDir as ConflistName; empty for none.
+	// ConflistFile is the conflist to copy to NetDir as ConflistName; empty for none.
 	ConflistFile, ConflistName string
-	// CAFile and TokenFile are copied to ConfigDir. CAConfigMap, NAMESPACE/NAME, has the CA in place of CAFile. With
-	// neither the replicas are reached over plain HTTP.
+	// CAFile and TokenFile are copied to ConfigDir. CAConfigMap, NAMESPACE/NAME, has the CA instead of CAFile. With
+	// neither, the plugins use plain HTTP.
 	CAFile, CAConfigMap, TokenFile string
-	// Service is the allocator's, NAMESPACE/NAME, and ServicePort the name of its port.
+	// Service is the allocator's Service, NAMESPACE/NAME, and ServicePort the name of its port.
 	Service, ServicePort string
 	// ServerName is the name in the certificates of the replicas; empty for that of the Service.
 	ServerName string
@@ -43,28 +43,28 @@ type Options struct {
 	HTTPBindAddress string
 	LogLevel        string
 
-	// Force and Stay are those of uninstall.
+	// Force and Stay are flags of uninstall.
 	Force, Stay bool
 
-	// LogOutput is where the log goes.
+	// LogOutput receives the log.
 	LogOutput io.Writer
 	// Now is the clock of the node.
 	Now func() time.Time
-	// Every are the intervals; zero ones are the usual ones.
+	// Every has the intervals; zero means the default.
 	Every Intervals
-	// Reached is called after each step of an installation or its removal, by name; nil for nobody.
+	// Reached is called with the name of each finished step of an installation or its removal; may be nil.
 	Reached func(step string)
 }
 
-// Intervals are how often things are done.
+// Intervals has the intervals of repeated work.
 type Intervals struct {
-	// Compare is how often the files that are copied are compared, and Repair how often all that is installed.
+	// Compare is how often copied files are compared, and Repair how often the whole installation is.
 	Compare, Repair time.Duration
-	// Check is how often the allocator is asked where no plugin has had an answer meanwhile.
+	// Check is how often the allocator is asked if no plugin has had an answer meanwhile.
 	Check time.Duration
-	// Grace is how long a start may take before the Node says that something is not installed.
+	// Grace is how long a start may take before the condition says that something is not installed.
 	Grace time.Duration
-	// Beat is how often a condition is written that has not changed.
+	// Beat is how often an unchanged condition is written.
 	Beat time.Duration
 }
 
@@ -134,7 +134,7 @@ func (o *Options) addUninstall(f *pflag.FlagSet) {
 		"with --stay, address of /healthz and of /readyz, which is well once all is removed; 0 for none")
 }
 
-// Validate checks the flags. The error names all that are wrong.
+// Validate checks the flags. The error names all wrong ones.
 func (o *Options) Validate() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

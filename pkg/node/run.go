@@ -19,8 +19,8 @@ import (
 // lastPause is the longest pause before a step that failed is done again.
 const lastPause = 15 * time.Second
 
-// Run installs the plugins and keeps the node in order until the context ends. It leaves everything in place: the pod
-// that comes next goes on with it, and the plugins need no pod.
+// Run installs the plugins and maintains the node until the context ends. It leaves everything in place: the next pod
+// continues with it, and the plugins need no pod.
 func Run(ctx context.Context, o Options) error {
 	o.Every.fill()
 	log := o.logger()

@@ -23,8 +23,9 @@ import (
 // stayPause is how long a pod that stays waits before it tries again.
 const stayPause = 10 * time.Second
 
-// Uninstall removes what Run installs, once no pod has an address by it: the conflist first, so that no pod begins by
-// it, then the rest. With Options.Stay it tries until that is so, is ready then, and waits for the end of the context.
+// Uninstall removes what Run installs when no pod has an address by it: the conflist first, so that no pod starts by
+// it, then the rest. With Options.Stay it retries until it succeeds, is then ready, and waits for the end of the
+// context.
 func Uninstall(ctx context.Context, o Options) error {
 	log := o.logger()
 	if !o.Stay {

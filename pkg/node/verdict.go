@@ -7,16 +7,16 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
 )
 
-// Reason is why the condition of the Node is as it is.
+// Reason is the reason of the Node's condition.
 type Reason string
 
 // Reasons. The condition is True with the first one and False with the others.
 const (
-	// ReasonReady: all is in place, and the allocator answers.
+	// ReasonReady: everything is installed, and the allocator answers.
 	ReasonReady Reason = "Ready"
-	// ReasonNotInstalled: something of the installation could not be done.
+	// ReasonNotInstalled: a step of the installation failed.
 	ReasonNotInstalled Reason = "NotInstalled"
-	// ReasonTokenExpired: the token was not renewed for longer than it is good.
+	// ReasonTokenExpired: the token has expired without renewal.
 	ReasonTokenExpired Reason = "TokenExpired"
 	// ReasonAllocatorUnreachable: no replica answers this node.
 	ReasonAllocatorUnreachable Reason = "AllocatorUnreachable"

@@ -13,13 +13,13 @@ import (
 )
 
 // doubt returns why a report of an address that nobody holds is not believed; empty if it is. A kubelet writes the
-// status of a pod, and whoever may edit a pod its annotations. They get no more by that than the pool would give the
-// pod if it asked. The records of the store say more: what the pool has lost, whom a claim keeps the address for, and
-// who had it before.
+// status of a pod, and users who may edit a pod write its annotations. By that alone they get only what the pool would
+// give the pod. The store has stronger evidence: lost leases of the pool, the claim that keeps the address, and earlier
+// holders.
 func (m *maker) doubt(pod workload.Pod, a netip.Addr, pool string, current lease.Lease) string {
 	who := pod.Namespace + "/" + pod.Name
 	switch {
-	case m.Lost != nil && m.Lost(m.Index.CountedAs(pool)), named(current, who):
+	case m.Lost != nil && m.Lost(m.Index.Pools.CountedAs(pool)), named(current, who):
 		return ""
 	case current.State == lease.Reserved && keptFor(current, pod):
 		return ""
@@ -27,7 +27,7 @@ func (m *maker) doubt(pod workload.Pod, a netip.Addr, pool string, current lease
 		return fmt.Sprintf("claim %s keeps it", current.Claim)
 	}
 	hosts := m.Hosts(pod)
-	at := slices.IndexFunc(hosts, m.pools[m.Index.CountedAs(pool)].Draws)
+	at := slices.IndexFunc(hosts, m.pools[m.Index.Pools.CountedAs(pool)].Draws)
 	switch {
 	case len(hosts) == 0:
 		return fmt.Sprintf("no address of its node %s is known", pod.Node)
@@ -57,8 +57,8 @@ func named(l lease.Lease, who string) bool {
 	return slices.ContainsFunc(l.History.Entries(), func(p lease.Past) bool { return p.Holder == past })
 }
 
-// keptFor reports whether a claim may keep an address for a pod: it is of the pod's namespace, and of the pod's name if
-// it is for one pod.
+// keptFor reports whether a claim may keep an address for a pod: the claim is in the pod's namespace, and an address
+// for one pod has the pod's name.
 func keptFor(l lease.Lease, pod workload.Pod) bool {
 	namespace, _, _ := strings.Cut(l.Claim, "/")
 	return namespace == pod.Namespace && (l.PodPrimaryKey == "" || l.PodPrimaryKey == pod.Name)

@@ -21,24 +21,23 @@ import (
 )
 
 const (
-	// rebuildEvery is how often pools that wait are looked at; checkEvery is how soon a check that failed is tried
-	// again.
+	// rebuildEvery is how often waiting pools are checked; checkEvery is how soon a failed check is repeated.
 	rebuildEvery, checkEvery = time.Second, 100 * time.Millisecond
-	// recheckTime is how long the check is repeated after the store was put back: the caches of pods and pools follow on
-	// their own.
+	// recheckTime is how long the check is repeated after a restore of the store, because the caches of pods and pools
+	// follow it separately.
 	recheckTime = time.Minute
-	// clockError is how far apart two processes may be in what they take for the API server's time.
+	// clockError is how far the estimates of the API server's time in two processes may differ.
 	clockError = 2 * time.Second
 )
 
-// Checker finds out whether leases were lost while nobody watched: before this replica serves, at every start and when
-// the store was put back to an older state. Then it makes those of running pods again. A pool that lost leases
-// allocates nothing while pods that may have an address of it have not reported theirs. Pools that lost nothing serve
-// at once.
+// Checker finds out whether leases were lost while no controller ran, before this replica serves: at every start, and
+// after a restore of the store to an older state. It then creates the leases of running pods again. A pool that lost
+// leases allocates nothing until all pods that may have one of its addresses have reported theirs. Other pools serve at
+// once.
 type Checker struct {
 	CheckerConfig
 
-	// troubles keeps what fails again and again from filling the log.
+	// troubles limits how often repeated failures are logged.
 	troubles rate.Sometimes
 	// checked is the number of restarts at the last check, plus one; 0 before the first.
 	checked atomic.Uint64
@@ -48,27 +47,27 @@ type Checker struct {
 	fewer map[string]bool
 }
 
-// CheckerConfig is what a Checker works with.
+// CheckerConfig has the dependencies of a Checker.
 type CheckerConfig struct {
 	Cache  client.Reader
 	Index  *ipam.Index
 	Leases *store.Client
 	Pods   *workload.Pods
-	// Synced returns which lists have not come yet; nil when all have.
+	// Synced returns an error that names the lists that have not arrived yet; nil if all have.
 	Synced func() error
-	// Changed is called after a pool began or ended to wait.
+	// Changed is called after a pool starts or stops waiting.
 	Changed func(pool string)
-	// Restarts counts how often the store was put back to an older state.
+	// Restarts returns how often the store was restored to an older state.
 	Restarts func() uint64
 	Log      *slog.Logger
 }
 
-// NewChecker returns a checker that has not checked anything: it is not ready.
+// NewChecker returns a checker that is not ready, as it has not checked anything yet.
 func NewChecker(c CheckerConfig) *Checker {
 	return &Checker{CheckerConfig: c, troubles: rate.Sometimes{Interval: 10 * time.Second}}
 }
 
-// Ready returns what the check waits for; nil once it is done.
+// Ready returns an error that says what the check waits for; nil once it is done.
 func (c *Checker) Ready() error {
 	if err := c.Synced(); err != nil {
 		return err
@@ -79,7 +78,7 @@ func (c *Checker) Ready() error {
 	return nil
 }
 
-// Run checks at the start and whenever the store was put back, and goes on rebuilding the pools that wait.
+// Run checks at the start and after each restore of the store, and continues to rebuild the waiting pools.
 func (c *Checker) Run(ctx context.Context) error {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
@@ -118,9 +117,9 @@ func (c *Checker) Run(ctx context.Context) error {
 	}
 }
 
-// check finds the pools that lost leases, and until when they wait for their pods. first is true where this replica has
-// not checked since it started, or since the store was put back. lone: pods report addresses that nobody holds, and
-// there is no evidence beside the word of their node, so that it is to be checked again for MaxWait.
+// check finds the pools that lost leases, and until when they wait for their pods. first reports whether this is the
+// first check since the start, or since the last restore of the store. lone reports whether pods report addresses that
+// nobody holds and only their node vouches for it, so that the check must be repeated for MaxWait.
 func (c *Checker) check(
 	ctx context.Context, waiting map[string]time.Time, first bool,
 ) (until map[string]time.Time, lone bool, err error) {
@@ -145,7 +144,7 @@ func (c *Checker) check(
 		return nil, false, err
 	}
 	for pool, nodes := range reports {
-		for _, l := range c.Index.Find(lease.Lease.Rebuilt) {
+		for _, l := range c.Index.Leases.Find(lease.Lease.Rebuilt) {
 			if c.poolOf(l) == pool && c.recent(l) {
 				nodes[c.nodeOf(l.Host)] = true
 			}
@@ -165,8 +164,8 @@ func (c *Checker) check(
 	return until, c.alone(ctx, plan, until), nil
 }
 
-// reports returns, for each pool of which it is not known yet that it lost leases, the nodes with pods that really
-// report addresses which nobody holds. Reports that would prove nothing are not looked at.
+// reports returns, for each pool that is not known to have lost leases, the nodes with pods that really report
+// addresses that nobody holds. Reports that would prove nothing are skipped.
 func (c *Checker) reports(
 	ctx context.Context, until map[string]time.Time, e evidence, plan Plan,
 ) (map[string]map[string]bool, error) {
@@ -184,7 +183,7 @@ func (c *Checker) reports(
 	for _, l := range all {
 		note(said, c.poolOf(l), plan.Reporters[l.Addr])
 	}
-	for _, l := range c.Index.Find(lease.Lease.Rebuilt) {
+	for _, l := range c.Index.Leases.Find(lease.Lease.Rebuilt) {
 		if pool := c.poolOf(l); said[pool] != nil && c.recent(l) {
 			note(said, pool, c.nodeOf(l.Host))
 		}
@@ -205,8 +204,8 @@ func (c *Checker) reports(
 	return confirmed, nil
 }
 
-// alone makes the leases that pods report in pools of which nothing else shows that they lost any. Such a pool hands
-// out meanwhile. some is whether there are such reports.
+// alone creates the leases that pods report in pools without other evidence of lost leases. Such a pool allocates
+// meanwhile. some reports whether there are such reports.
 func (c *Checker) alone(ctx context.Context, plan Plan, until map[string]time.Time) (some bool) {
 	for _, l := range plan.Doubtful {
 		if _, lost := until[c.poolOf(l)]; !lost {
@@ -215,12 +214,12 @@ func (c *Checker) alone(ctx context.Context, plan Plan, until map[string]time.Ti
 	}
 	for _, l := range plan.Create {
 		pool := c.poolOf(l)
-		if _, lost := until[pool]; lost || c.Index.Rebuilding(pool) != "" {
+		if _, lost := until[pool]; lost || c.Index.Pools.Rebuilding(pool) != "" {
 			continue
 		}
 		some = true
 		lost, err := c.confirmed(ctx, l)
-		if current, _ := c.Index.Get(l.Addr); current.State == lease.Available && !named(current, l.Who()) &&
+		if current, _ := c.Index.Leases.Get(l.Addr); current.State == lease.Available && !named(current, l.Who()) &&
 			offer(c.Index, l, c.Leases.Now()) != nil {
 			continue // what was made before counts for the bounds of the pool
 		}
@@ -237,7 +236,7 @@ func (c *Checker) alone(ctx context.Context, plan Plan, until map[string]time.Ti
 	return some
 }
 
-// doubts logs the reports that contradict what the store has, or are not believed.
+// doubts logs the reports that contradict the store, or are not believed.
 func (c *Checker) doubts(all []Conflict) {
 	for _, d := range all[:min(len(all), maxNamed)] {
 		c.Log.Warn("a pod reports an address that is not its own by the leases", "address", d.Addr.String(), "pod", d.Pod,
@@ -249,14 +248,14 @@ func (c *Checker) doubts(all []Conflict) {
 	}
 }
 
-func (c *Checker) poolOf(l lease.Lease) string { return c.Index.CountedAs(l.Pool) }
+func (c *Checker) poolOf(l lease.Lease) string { return c.Index.Pools.CountedAs(l.Pool) }
 
-// recent reports whether a lease was made again while pods may still be waited for.
+// recent reports whether a lease was created again so recently that its pool may still wait for pods.
 func (c *Checker) recent(l lease.Lease) bool { return l.Updated.Add(MaxWait).After(c.Leases.Now()) }
 
 // nodeOf names the node of a host; the host itself if no Node has it.
 func (c *Checker) nodeOf(host netip.Addr) string {
-	if node, ok := c.Index.NodeOf(host); ok {
+	if node, ok := c.Index.Pools.NodeOf(host); ok {
 		return node
 	}
 	return host.String()
@@ -277,7 +276,7 @@ func (c *Checker) confirmed(ctx context.Context, l lease.Lease) (bool, error) {
 		slices.Contains(pod.Addrs, l.Addr) && !GaveUp(live, pod), err
 }
 
-// plan makes a plan, by which all is believed that is reported in the pools that lost leases.
+// plan makes a plan that believes all reports in the pools that lost leases.
 func (c *Checker) plan(ctx context.Context, lost map[string]time.Time) (Plan, error) {
 	now := c.Leases.Now()
 	var pods corev1.PodList

@@ -28,7 +28,7 @@ func TestMoreIsLostThanWasRebuilt(t *testing.T) {
 				}); err != nil {
 					t.Fatal(err)
 				}
-				r.index.SetPool(p)
+				r.index.Pools.SetPool(p)
 				return p
 			}
 			p := set(ipam.Pool{
@@ -51,7 +51,7 @@ func TestMoreIsLostThanWasRebuilt(t *testing.T) {
 					Host: host, IfName: "eth0", Namespace: "default", PodName: rebuilt.Name, PodUID: string(rebuilt.UID),
 				},
 			})
-			r.index.SetNode("node-1", ipam.Node{Addrs: []netip.Addr{host}})
+			r.index.Pools.SetNode("node-1", ipam.Node{Addrs: []netip.Addr{host}})
 			c := NewChecker(CheckerConfig{
 				Cache: r.admin, Index: r.index, Leases: r.leases, Log: slog.New(slog.DiscardHandler),
 				Pods: &workload.Pods{
@@ -62,7 +62,7 @@ func TestMoreIsLostThanWasRebuilt(t *testing.T) {
 			if _, _, err := c.check(t.Context(), map[string]time.Time{}, true); err != nil {
 				t.Fatal(err)
 			}
-			if text := r.index.Rebuilding(p.Name); !strings.Contains(text, "default/"+silent.Name) {
+			if text := r.index.Pools.Rebuilding(p.Name); !strings.Contains(text, "default/"+silent.Name) {
 				t.Errorf("the pool waits for %q", text)
 			}
 			if l := r.lease(t, at(10)); l.State != lease.Active || l.Pool != of.Name {

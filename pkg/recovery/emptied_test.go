@@ -85,8 +85,8 @@ func TestEmptiedByHand(t *testing.T) {
 					t.Errorf("stored: %+v", now)
 				}
 				controlplane.Until(t, "the index has it", func() bool {
-					l, ok := r.index.Get(l.Addr)
-					_, lost := r.index.Missing(l.Addr)
+					l, ok := r.index.Leases.Get(l.Addr)
+					_, lost := r.index.Leases.Missing(l.Addr)
 					return ok && l.State == lease.Active && !lost
 				})
 			})

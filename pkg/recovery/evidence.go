@@ -10,21 +10,21 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// givenUpTime is for how long the status of a pool may still count an address that was given up.
+// givenUpTime is how long the status of a pool may still count a released address.
 const givenUpTime = 10 * time.Minute
 
-// evidence is what the store says of leases that were lost.
+// evidence is what the store shows about lost leases.
 type evidence struct {
-	// lost are the pools whose leases are lost by it alone, and until when they wait.
+	// lost are the pools that lost leases by this evidence alone, and until when they wait.
 	lost map[string]time.Time
-	// fewer are the pools that have fewer leases than their status says, also with those that were given up lately. A
-	// status may be some seconds old: it takes a report, too.
+	// fewer are the pools with fewer leases than their status counts, including those released lately. A status may be
+	// some seconds old, so this needs a report, too.
 	fewer map[string]bool
-	// putBack: the store was put back to an older state.
+	// putBack reports whether the store was restored to an older state.
 	putBack bool
 }
 
-// enough reports whether a pool counts as one that lost leases if the pods of some nodes report addresses that nobody
+// enough reports whether a pool counts as one that lost leases, given the nodes whose pods report addresses that nobody
 // holds. One node is enough if the store has evidence, too, or no other node has pods that draw from the pool.
 func (e evidence) enough(pool string, nodes map[string]bool, plan Plan) bool {
 	switch {
@@ -39,8 +39,8 @@ func (e evidence) enough(pool string, nodes map[string]bool, plan Plan) bool {
 	return false
 }
 
-// evidence reads the pools. Those whose status counts addresses in use, and which have no object at all, lost their
-// leases, and so did those that another replica, or this one before it ended, was rebuilding.
+// evidence reads the pools. A pool lost its leases if its status counts addresses in use and it has no object, or if
+// another replica, or an earlier process of this one, was rebuilding it.
 func (c *Checker) evidence(ctx context.Context) (evidence, error) {
 	e := evidence{lost: map[string]time.Time{}, fewer: map[string]bool{}, putBack: c.Restarts() > 0}
 	var pools v1.BCSNetPoolList
@@ -48,14 +48,14 @@ func (c *Checker) evidence(ctx context.Context) (evidence, error) {
 		return e, err
 	}
 	now, givenUp := c.Leases.Now(), map[string]int64{}
-	for _, l := range c.Index.Find(func(l lease.Lease) bool {
+	for _, l := range c.Index.Leases.Find(func(l lease.Lease) bool {
 		return l.State != lease.Active && l.History != "" && l.Updated.Add(givenUpTime).After(now)
 	}) {
 		givenUp[c.poolOf(l)]++
 	}
 	for i := range pools.Items {
 		p := &pools.Items[i]
-		counts := c.Index.Counts(p.Name, now)
+		counts := c.Index.Pools.Counts(p.Name, now)
 		if p.Status.Active > 0 && counts.Objects == 0 {
 			e.lost[p.Name] = now.Add(MaxWait)
 		}
@@ -73,19 +73,19 @@ func (c *Checker) evidence(ctx context.Context) (evidence, error) {
 	return e, nil
 }
 
-// rebuilt adds the pools with leases that were made again from pods a short while ago. Whoever made them, such as a
-// replica that ended before its status was written, or an operator, made only those of the pods that had reported their
-// addresses. Pods that were created after that, by more than clockError, have lost nothing: nobody waits for them.
-// Leases of one node prove no more than its reports did.
+// rebuilt adds the pools with leases that were created again from pods a short while ago. A replica that ended before
+// it wrote its status, or an operator, created only those of the pods that had reported their addresses. Pods that were
+// created more than clockError later have lost nothing and are not awaited. Leases of one node prove no more than its
+// reports.
 func (c *Checker) rebuilt(until map[string]time.Time, e evidence, plan Plan) {
 	c.rebuiltAt = map[string]time.Time{}
 	nodes, last := map[string]map[string]bool{}, map[string]time.Time{}
-	for _, l := range c.Index.Find(lease.Lease.Rebuilt) {
-		owner, known := c.Index.OwnerOf(l.Addr)
+	for _, l := range c.Index.Leases.Find(lease.Lease.Rebuilt) {
+		owner, known := c.Index.Pools.OwnerOf(l.Addr)
 		if !known || !c.recent(l) {
 			continue
 		}
-		pool := c.Index.CountedAs(owner)
+		pool := c.Index.Pools.CountedAs(owner)
 		if nodes[pool] == nil {
 			nodes[pool] = map[string]bool{}
 		}

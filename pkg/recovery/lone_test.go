@@ -52,8 +52,8 @@ func TestOneNodesWord(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			r.index.SetPool(p)
-			r.index.SetNode("bad", ipam.Node{Addrs: []netip.Addr{host(1)}})
+			r.index.Pools.SetPool(p)
+			r.index.Pools.SetNode("bad", ipam.Node{Addrs: []netip.Addr{host(1)}})
 			o := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Spec: v1.BCSNetPoolSpec{
 				Net: at(0).String(), Mask: 24, Gateway: at(254).String(), AvailableIPs: []string{at(9).String()},
 				Hosts: []string{host(2).String()},
@@ -102,7 +102,7 @@ func TestOneNodesWord(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text := r.index.Rebuilding(p.Name); strings.Contains(text, silent.Name) != tc.closed {
+			if text := r.index.Pools.Rebuilding(p.Name); strings.Contains(text, silent.Name) != tc.closed {
 				t.Errorf("the pool waits for %q", text)
 			}
 			if l := r.lease(t, at(10)); (l.State == lease.Active) != tc.made {
@@ -119,7 +119,7 @@ func TestOneNodesWord(t *testing.T) {
 			if _, _, err := c.check(t.Context(), map[string]time.Time{}, false); err != nil {
 				t.Fatal(err)
 			}
-			if text := r.index.Rebuilding(p.Name); !strings.Contains(text, silent.Name) {
+			if text := r.index.Pools.Rebuilding(p.Name); !strings.Contains(text, silent.Name) {
 				t.Errorf("after two nodes have reported, the pool waits for %q", text)
 			}
 		})

@@ -13,46 +13,45 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// MaxWait is how long a pool that lost leases waits, at most, for its pods to report their addresses. It allocates
-// nothing meanwhile.
+// MaxWait is the maximum time for which a pool that lost leases waits for its pods to report their addresses. It
+// allocates nothing meanwhile.
 const MaxWait = 5 * time.Minute
 
-// Input has what a plan is made from.
+// Input has the data for a plan.
 type Input struct {
 	// Now is the API server's time before the pods were read.
 	Now time.Time
-	// Index has the pools and the leases that are left.
+	// Index has the pools and the remaining leases.
 	Index *ipam.Index
 	Pods  iter.Seq[workload.Pod]
-	// Hosts returns the addresses of the Node that a pod is bound to; none while the Node is not known.
+	// Hosts returns the addresses of a pod's Node; none while the Node is unknown.
 	Hosts func(workload.Pod) []netip.Addr
-	// Lost reports whether a pool has lost leases, by other evidence than the reports of one node. Then all reports of its
-	// addresses are believed. nil stands for no pool.
+	// Lost reports whether a pool has lost leases, by other evidence than the reports of one node. All reports of such
+	// a pool's addresses are believed. nil means no pool.
 	Lost func(pool string) bool
-	// RebuiltAt is when somebody else rebuilt a pool. Pods that were created after that are not waited for.
+	// RebuiltAt is when somebody else rebuilt a pool. Pods that were created later are not awaited.
 	RebuiltAt map[string]time.Time
 }
 
-// Plan has the leases to make from what pods report.
+// Plan has the leases to create from the reports of pods.
 type Plan struct {
-	// Create are the leases, by address. Their versions are those of the objects that they replace, 0 where
-	// there is none.
+	// Create are the leases, sorted by address. Their versions are those of the objects that they replace, 0 for none.
 	Create []lease.Lease
-	// Doubtful are the leases of reports that are not believed: no more than a pod's status, or an annotation of it, says
-	// so, and the pool would not give the pod that address. Each has a conflict.
+	// Doubtful are the leases of reports that are not believed: only the pod's status or an annotation says so, and the
+	// pool would not give the pod that address. Each has a conflict.
 	Doubtful []lease.Lease
-	// Conflicts are the reported addresses that cannot be the pod's.
+	// Conflicts are the reported addresses that the pod cannot get.
 	Conflicts []Conflict
 	// Waiting has, for each pool, the pods on its hosts that may have an address and do not report it yet.
 	Waiting map[string][]string
-	// Reporters are the nodes of the pods that report what is in Create and Doubtful. Nodes are, for each pool, the nodes
-	// with pods on hosts that draw from it.
+	// Reporters are the nodes of the pods that report the addresses in Create and Doubtful. Nodes are, for each pool,
+	// the nodes with pods on hosts that draw from it.
 	Reporters map[netip.Addr]string
 	Nodes     map[string]map[string]bool
 }
 
-// Conflict is an address that a pod reports and that cannot be given to it: somebody else has it, it is reserved, the
-// pod has another one in its place, or the report is not believed.
+// Conflict is a reported address that the pod cannot get: somebody else has it, it is reserved, the pod has another one
+// instead, or the report is not believed.
 type Conflict struct {
 	Addr  netip.Addr
 	Pool  string
@@ -60,12 +59,11 @@ type Conflict struct {
 	Cause string
 }
 
-// Make makes a plan. A lease is made for an address that a pool serves, that a running pod reports, and that nobody
-// holds. None is made where the address's history shows that the pod gave it up, or that an operator took it from the
-// pod. An address that a claim keeps stays with the claim. Of two pods that report an address, the one that started
-// first gets it. A pod that is being deleted may have given its address up. Such a pod is planned last, and only in
-// pools that have lost other leases. What only a pod's report says is believed if the pool would give the pod that
-// address, or has lost leases.
+// Make makes a plan. It has a lease for each address that a pool serves, that a running pod reports, and that nobody
+// holds, unless the address's history shows that the pod released it, or that an operator took it from the pod. An
+// address that a claim keeps stays with the claim. Of two pods that report an address, the one that started first gets
+// it. A pod that is being deleted may have released its address: it is planned last, and only in pools that have lost
+// other leases. A mere report is believed if the pool would give the pod that address, or has lost leases.
 func Make(in Input) Plan {
 	m := maker{
 		Input: in, byHost: map[netip.Addr][]string{}, drawing: map[string][]string{},
@@ -74,7 +72,7 @@ func Make(in Input) Plan {
 		},
 		by: map[netip.Addr]workload.Pod{}, pools: map[string]ipam.Pool{}, lost: map[string]bool{},
 	}
-	for _, p := range in.Index.Pools() {
+	for _, p := range in.Index.Pools.All() {
 		if m.pools[p.Name] = p; p.Block { // its hosts are its parent's, which is rebuilt with all its blocks
 			continue
 		}
@@ -86,7 +84,7 @@ func Make(in Input) Plan {
 		m.add(pod)
 	}
 	for _, l := range m.ending {
-		if m.lost[m.Index.CountedAs(l.Pool)] {
+		if m.lost[m.Index.Pools.CountedAs(l.Pool)] {
 			m.plan.Create = append(m.plan.Create, l)
 		}
 	}
@@ -100,7 +98,7 @@ func Make(in Input) Plan {
 	return m.plan
 }
 
-// byClaimToAnAddress orders pods by which of two that report one address gets it.
+// byClaimToAnAddress orders pods by their precedence if two report the same address.
 func byClaimToAnAddress(a, b workload.Pod) int {
 	if a.Deleting != b.Deleting {
 		if b.Deleting {
@@ -123,7 +121,7 @@ type maker struct {
 	lost    map[string]bool
 }
 
-// add plans for one pod.
+// add plans the leases of one pod.
 func (m *maker) add(pod workload.Pod) {
 	if pod.HostNetwork || pod.Ended || pod.Node == "" {
 		return
@@ -140,7 +138,7 @@ func (m *maker) add(pod workload.Pod) {
 	}
 	var mine []lease.Lease
 	for i, a := range pod.Addrs {
-		if pool, ok := m.Index.OwnerOf(a); ok {
+		if pool, ok := m.Index.Pools.OwnerOf(a); ok {
 			if l, ok := m.lease(pod, a, pod.IfNames[i], pool, mine); ok {
 				mine = append(mine, l)
 			}
@@ -151,7 +149,7 @@ func (m *maker) add(pod workload.Pod) {
 			m.ending = append(m.ending, l)
 			continue
 		}
-		m.lost[m.Index.CountedAs(l.Pool)] = true
+		m.lost[m.Index.Pools.CountedAs(l.Pool)] = true
 		m.plan.Create = append(m.plan.Create, l)
 	}
 }
@@ -179,21 +177,21 @@ func (m *maker) draws(pod workload.Pod) []string {
 	return pools
 }
 
-// poolsOf returns the pools that any of some hosts draws from.
+// poolsOf returns the pools from which any of some hosts draws.
 func (m *maker) poolsOf(hosts []netip.Addr) (pools []string) {
 	for _, h := range hosts {
 		pools = append(pools, m.byHost[h]...)
 	}
-	pools = append(pools, m.Index.Covering(hosts)...)
+	pools = append(pools, m.Index.Pools.Covering(hosts)...)
 	slices.Sort(pools)
 	return slices.Compact(pools)
 }
 
-// lease returns the lease of a reported address; ok is false when none is to be made.
+// lease returns the lease of a reported address; ok is false if none must be created.
 func (m *maker) lease(
 	pod workload.Pod, a netip.Addr, ifName, pool string, before []lease.Lease,
 ) (l lease.Lease, ok bool) {
-	current, _ := m.Index.Get(a)
+	current, _ := m.Index.Leases.Get(a)
 	who := pod.Namespace + "/" + pod.Name
 	conflict := func(format string, args ...any) (lease.Lease, bool) {
 		m.plan.Conflicts = append(m.plan.Conflicts, Conflict{a, pool, who, fmt.Sprintf(format, args...)})
@@ -209,7 +207,7 @@ func (m *maker) lease(
 	case current.State == lease.Active || GaveUp(current, pod):
 		return l, false
 	}
-	if _, lost := m.Index.Missing(a); lost {
+	if _, lost := m.Index.Leases.Missing(a); lost {
 		return l, false // the restorer knows more than the pod does
 	}
 	if cause := m.doubt(pod, a, pool, current); cause != "" { // whoever reports it, too, may be right
@@ -224,7 +222,7 @@ func (m *maker) lease(
 	case twice:
 		return conflict("%s/%s reports it, too", other.Namespace, other.Name)
 	}
-	for _, held := range m.Index.ByAttachment(lease.Holder{PodUID: pod.UID, IfName: ifName}) {
+	for _, held := range m.Index.Leases.ByAttachment(lease.Holder{PodUID: pod.UID, IfName: ifName}) {
 		if ifName != "" && held.State == lease.Active && held.Addr.Is4() == a.Is4() {
 			return conflict("the pod holds %s on %s", held.Addr, ifName)
 		}
@@ -243,7 +241,7 @@ func (m *maker) made(current lease.Lease, pod workload.Pod, ifName, pool string)
 	p, l := m.pools[pool], current
 	l.ExpiredTime = ""
 	l.State, l.Params, l.Updated, l.HeldFinalizer = lease.Active, p.Params(), m.Now, true
-	// A request that began before is refused, as its container may be gone, and so is a late release.
+	// An earlier request is refused, as its container may be gone, and so is a late release.
 	l.Holder = lease.Holder{
 		Host: m.host(pod, p), IfName: ifName, Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID,
 		Termination: pod.LongTermination(), StartedAt: m.Now,
@@ -251,8 +249,8 @@ func (m *maker) made(current lease.Lease, pod workload.Pod, ifName, pool string)
 	return l
 }
 
-// heldBy reports whether a lease in use is a pod's, or may be, as it names none. While a virtual machine migrates, two
-// pods have the address.
+// heldBy reports whether a lease in use belongs to a pod, or may belong to it because it names none. During a live
+// migration two pods have the address.
 func heldBy(l lease.Lease, pod workload.Pod) bool {
 	_, ok := l.From(func(l lease.Lease) bool {
 		return l.Owner == "" && (l.PodName == "" || l.PodUID == pod.UID || l.Who() == pod.Namespace+"/"+pod.Name)
@@ -260,8 +258,8 @@ func heldBy(l lease.Lease, pod workload.Pod) bool {
 	return ok
 }
 
-// host returns the address of the pod's host by which the pool lists it, or else the host's first address. While the
-// Node is not known, it is what the pod's status says.
+// host returns the address by which the pool admits the pod's host, or else the host's first address. While the Node is
+// unknown, the pod's status decides.
 func (m *maker) host(pod workload.Pod, p ipam.Pool) (host netip.Addr) {
 	hosts := m.Hosts(pod)
 	if len(hosts) == 0 {
@@ -278,13 +276,13 @@ func (m *maker) host(pod workload.Pod, p ipam.Pool) (host netip.Addr) {
 	return host
 }
 
-// setSize returns how many addresses the interface of a lease has of one network; 0 stands for one.
+// setSize returns how many addresses of one network the interface of a lease has; 0 means one.
 func (m *maker) setSize(l lease.Lease, mine []lease.Lease) (n int) {
 	network := m.pools[l.Pool].Network
 	if network == "" || l.IfName == "" {
 		return 0
 	}
-	all := append(m.Index.ByAttachment(lease.Holder{PodUID: l.PodUID, IfName: l.IfName}), mine...)
+	all := append(m.Index.Leases.ByAttachment(lease.Holder{PodUID: l.PodUID, IfName: l.IfName}), mine...)
 	for _, o := range all {
 		if o.IfName == l.IfName && m.pools[o.Pool].Network == network {
 			n++
@@ -296,12 +294,12 @@ func (m *maker) setSize(l lease.Lease, mine []lease.Lease) (n int) {
 	return n
 }
 
-// GaveUp reports whether a pod that reports an address had it and has it no more. It gave the address up itself, as
-// when its sandbox failed, or an operator took it away.
+// GaveUp reports whether a pod that reports an address had it and no longer has it: it released the address, for
+// example when its sandbox failed, or an operator took it away.
 func GaveUp(l lease.Lease, pod workload.Pod) bool {
 	who := lease.PastHolder(pod.Namespace + "/" + pod.Name)
 	for _, p := range l.History.Entries() {
-		// Both times are cut to the second: one that had it from then on is this pod, not an earlier one of its name.
+		// Both times have whole seconds: a holder since that second is this pod, not an earlier one of its name.
 		if p.Holder == who && (p.Until.After(pod.Started) || !p.Since.Before(pod.Started)) {
 			return true
 		}

@@ -273,11 +273,11 @@ func TestMake(t *testing.T) {
 				if pool == "a" && tc.change != nil {
 					tc.change(&p)
 				}
-				x.SetPool(p)
+				x.Pools.SetPool(p)
 			}
 			for i, l := range tc.leases {
 				l.Version = uint64(i) + 1
-				x.Watched(l)
+				x.Feed.Watched(l)
 			}
 			got := Make(Input{
 				Now: now, Index: x, Pods: slices.Values(tc.pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs },
@@ -337,7 +337,7 @@ func TestMakeBesideGroup(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		x.SetPool(p)
+		x.Pools.SetPool(p)
 	}
 	pods := []workload.Pod{
 		aPod("of-both", has("eth0", "10.0.0.10")), aPod("withheld", has("eth0", "10.0.0.20")),

@@ -31,7 +31,7 @@ func drawFixture(t *rapid.T) fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.index.SetPool(ipam.Pool{Name: "a", Network: "net", Plan: plan, Hosts: map[netip.Addr]struct{}{onHost: {}}})
+	f.index.Pools.SetPool(ipam.Pool{Name: "a", Network: "net", Plan: plan, Hosts: map[netip.Addr]struct{}{onHost: {}}})
 	addr := rapid.Custom(func(t *rapid.T) netip.Addr {
 		return ip(fmt.Sprintf("10.0.0.%d", rapid.IntRange(10, 17).Draw(t, "last byte")))
 	})
@@ -62,7 +62,7 @@ func drawFixture(t *rapid.T) fixture {
 			}
 		}
 		f.leases[a] = l
-		f.index.Watched(l)
+		f.index.Feed.Watched(l)
 	}
 	return f
 }
@@ -89,7 +89,7 @@ func TestMakeAnyScene(t *testing.T) {
 			if old := f.leases[l.Addr]; old.State != lease.Available || old.Version != l.Version {
 				t.Errorf("%s is made over %+v", l.Addr, old)
 			}
-			if _, served := f.index.PoolOf(l.Addr); !served {
+			if _, served := f.index.Pools.PoolOf(l.Addr); !served {
 				t.Errorf("%s is in no pool", l.Addr)
 			}
 			if !slices.ContainsFunc(f.pods, func(p workload.Pod) bool {
@@ -104,7 +104,7 @@ func TestMakeAnyScene(t *testing.T) {
 				continue
 			}
 			for _, a := range p.Addrs {
-				_, served := f.index.PoolOf(a)
+				_, served := f.index.Pools.PoolOf(a)
 				old := f.leases[a]
 				its := made[a].PodUID == p.UID || old.State == lease.Active && old.PodUID == p.UID || old.State != lease.Active &&
 					GaveUp(old, p)

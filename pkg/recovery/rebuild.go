@@ -16,14 +16,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// making is what a pool waits for whose pods have all reported their addresses.
+// making says what a pool waits for after all its pods have reported their addresses.
 const making = "until the leases of its pods are made again"
 
-// maxNamed is how many pods a message names.
+// maxNamed is the maximum of pods that a message names.
 const maxNamed = 10
 
-// resume makes the leases of pods that have reported their addresses meanwhile, and ends the wait of pools that wait
-// for nobody any more.
+// resume creates the leases of pods that have reported their addresses meanwhile, and ends the wait of pools without
+// missing pods.
 func (c *Checker) resume(ctx context.Context, until map[string]time.Time) {
 	plan, err := c.plan(ctx, until)
 	if err != nil {
@@ -33,15 +33,15 @@ func (c *Checker) resume(ctx context.Context, until map[string]time.Time) {
 	c.rebuild(ctx, plan, until)
 }
 
-// rebuild makes the leases of a plan in the pools that lost some, and ends the wait of those that are done.
+// rebuild creates the leases of a plan in the pools that lost some, and ends the wait of pools that are done.
 func (c *Checker) rebuild(ctx context.Context, plan Plan, until map[string]time.Time) {
 	waiting := map[string]string{}
 	for pool, end := range until {
 		if names := plan.Waiting[pool]; len(names) > 0 && c.Leases.Now().Before(end) {
 			waiting[pool] = waitingText(names, end)
 		}
-		first := c.Index.Rebuilding(pool) == ""
-		c.Index.SetRebuilding(pool, cmp.Or(waiting[pool], making))
+		first := c.Index.Pools.Rebuilding(pool) == ""
+		c.Index.Pools.SetRebuilding(pool, cmp.Or(waiting[pool], making))
 		if first {
 			c.Log.Warn("leases of a pool were lost: it is rebuilt from its pods", "pool", pool, "waiting", plan.Waiting[pool])
 		}
@@ -49,7 +49,7 @@ func (c *Checker) rebuild(ctx context.Context, plan Plan, until map[string]time.
 	failed := c.create(ctx, plan.Create, until)
 	for _, pool := range slices.Sorted(maps.Keys(until)) {
 		if waiting[pool] != "" || failed[pool] {
-			c.Index.SetRebuilding(pool, cmp.Or(waiting[pool], making))
+			c.Index.Pools.SetRebuilding(pool, cmp.Or(waiting[pool], making))
 			c.Changed(pool)
 			continue
 		}
@@ -57,7 +57,7 @@ func (c *Checker) rebuild(ctx context.Context, plan Plan, until map[string]time.
 			c.Log.Warn("a pool hands out again although pods have not told of their addresses", "pool", pool, "pods", names)
 		}
 		delete(until, pool)
-		c.Index.SetRebuilding(pool, "")
+		c.Index.Pools.SetRebuilding(pool, "")
 		c.Log.Info("a pool is rebuilt", "pool", pool)
 		c.Changed(pool)
 	}
@@ -69,7 +69,7 @@ func (c *Checker) create(ctx context.Context, all []lease.Lease, in map[string]t
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for _, l := range all {
-		pool := c.Index.CountedAs(l.Pool)
+		pool := c.Index.Pools.CountedAs(l.Pool)
 		if _, lost := in[pool]; !lost {
 			continue
 		}
@@ -91,7 +91,7 @@ func (c *Checker) create(ctx context.Context, all []lease.Lease, in map[string]t
 	return failed
 }
 
-// waitingText describes which pods have not reported their addresses, and until when they are waited for.
+// waitingText names the pods that have not reported their addresses, and until when the pool waits for them.
 func waitingText(names []string, end time.Time) string {
 	shown := names[:min(len(names), maxNamed)]
 	text := strings.Join(shown, ", ")

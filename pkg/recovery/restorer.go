@@ -17,22 +17,21 @@ import (
 )
 
 const (
-	// parallel is how many leases are made again at once.
+	// parallel is how many leases are restored at once.
 	parallel = 16
 	// minBackoff and maxBackoff are how long an address waits after a failure. It stays held meanwhile.
 	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second
 )
 
-// Restorer makes the object of an address again where the object went while the address was held. All of the lease is
-// still in the index, so it asks for no pod. After the API server's store was put back to an older state, newer pods
-// run although they have no objects; a lease whose holder is gone indeed is left to the garbage collection. The
-// restorer runs on every replica: the first write wins. It also lets the objects go that were deleted by hand while
-// they were held, once they are released.
+// Restorer creates the object of an address again if it was lost while the address was held. The index still has the
+// whole lease, so no pod is read: after a restore of the store to an older state, newer pods run without objects. If
+// the holder is really gone, the garbage collection takes the address back. The restorer runs on every replica: the
+// first write wins. It also removes objects that were deleted by hand while they were held, after their release.
 type Restorer struct {
 	index  *ipam.Index
 	leases *store.Client
 	log    *slog.Logger
-	// restored is called for every lease that was made again.
+	// restored is called for every restored lease.
 	restored func(l lease.Lease)
 	queue    workqueue.TypedRateLimitingInterface[netip.Addr]
 }
@@ -44,26 +43,26 @@ func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, rest
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[netip.Addr](minBackoff,
 			maxBackoff)),
 	}
-	index.Subscribe(r.changed)
+	index.Feed.Subscribe(r.changed)
 	return r
 }
 
-// changed handles a change of the index. It queues the address when its object was lost, or was deleted by hand
-// although the address is held or kept.
+// changed handles a change of the index. It queues the address if its object was lost, or was deleted by hand while the
+// address was held or kept.
 func (r *Restorer) changed(_, l lease.Lease) {
-	if _, lost := r.index.Missing(l.Addr); lost || deletedAndFree(l) || deletedAndKept(l) {
+	if _, lost := r.index.Leases.Missing(l.Addr); lost || deletedAndFree(l) || deletedAndKept(l) {
 		r.queue.Add(l.Addr)
 	}
 }
 
-// deletedAndFree reports whether the object of an address was deleted while it was held, and the address is released
-// now.
+// deletedAndFree reports whether the object of an address was deleted while the address was held, and the address is
+// now released.
 func deletedAndFree(l lease.Lease) bool {
 	return l.Deleting && l.HeldFinalizer && l.State == lease.Available
 }
 
 // deletedAndKept reports whether the object of an address that a claim keeps was deleted by hand. Nobody could get the
-// address as long as the object is there; it is let go, and made again like one that was lost.
+// address while the object exists, so the object is removed, and created again like a lost one.
 func deletedAndKept(l lease.Lease) bool {
 	return l.Deleting && l.HeldFinalizer && l.State == lease.Reserved && l.KeptOnRelease()
 }
@@ -103,10 +102,10 @@ func (r *Restorer) process(ctx context.Context, addr netip.Addr) {
 	r.queue.Forget(addr)
 }
 
-// sync brings the object of one address in order. After an error it is to be called again.
+// sync restores or removes the object of one address. After an error it must be called again.
 func (r *Restorer) sync(ctx context.Context, addr netip.Addr) error {
-	current, _ := r.index.Get(addr)
-	l, lost := r.index.Missing(addr)
+	current, _ := r.index.Leases.Get(addr)
+	l, lost := r.index.Leases.Missing(addr)
 	if !lost && deletedAndFree(current) {
 		next, _ := lease.Release(current, r.leases.Now(), lease.Change{})
 		_, err := r.leases.Write(ctx, next)
@@ -121,7 +120,7 @@ func (r *Restorer) sync(ctx context.Context, addr netip.Addr) error {
 		return nil
 	}
 	stored, err := r.leases.Swap(ctx, current, lease.Restore(l, current))
-	if _, lost := r.index.Missing(addr); !lost && errors.Is(err, store.ErrConflict) {
+	if _, lost := r.index.Leases.Missing(addr); !lost && errors.Is(err, store.ErrConflict) {
 		return nil // another replica was faster, as a rule
 	}
 	if err != nil {

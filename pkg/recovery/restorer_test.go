@@ -23,7 +23,7 @@ func (r *replica) write(t *testing.T, l lease.Lease) lease.Lease {
 	if err != nil {
 		t.Fatal(err)
 	}
-	controlplane.Until(t, "the index has the lease", func() bool { return r.index.Seen() >= stored.Version })
+	controlplane.Until(t, "the index has the lease", func() bool { return r.index.Feed.Seen() >= stored.Version })
 	return stored
 }
 
@@ -75,12 +75,12 @@ func TestRestore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := leased.Addr
 			want := first.write(t, leased)
-			controlplane.Until(t, "the second has it, too", func() bool { _, ok := second.index.Get(a); return ok })
+			controlplane.Until(t, "the second has it, too", func() bool { _, ok := second.index.Leases.Get(a); return ok })
 			first.strip(t, a)
 			for _, r := range []*replica{first, second} {
 				controlplane.Until(t, "the lease is there again", func() bool {
-					l, _ := r.index.Get(a)
-					_, lost := r.index.Missing(a)
+					l, _ := r.index.Leases.Get(a)
+					_, lost := r.index.Leases.Missing(a)
 					return !lost && l.Version != want.Version && !l.Deleting && l.State != lease.Available
 				})
 			}
@@ -111,11 +111,11 @@ func TestReleaseOfADeletedObject(t *testing.T) {
 	if err := r.admin.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	controlplane.Until(t, "the index knows", func() bool { l, _ = r.index.Get(a); return l.Deleting })
+	controlplane.Until(t, "the index knows", func() bool { l, _ = r.index.Leases.Get(a); return l.Deleting })
 	next, _ := lease.Release(l, r.leases.Now(), lease.Change{Verb: "release", By: "ops"})
 	r.write(t, next)
-	controlplane.Until(t, "the object goes", func() bool { _, exists := r.index.Get(a); return !exists })
-	if l, lost := r.index.Missing(a); lost {
+	controlplane.Until(t, "the object goes", func() bool { _, exists := r.index.Leases.Get(a); return !exists })
+	if l, lost := r.index.Leases.Missing(a); lost {
 		t.Errorf("%s counts as lost", l.Addr)
 	}
 	if l := r.lease(t, a); l.Version != 0 {
@@ -142,7 +142,7 @@ func TestDeletedObjectOfAKeptAddress(t *testing.T) {
 	}
 	var got lease.Lease
 	controlplane.Until(t, "the object is another one", func() bool {
-		got, _ = r.index.Get(a)
+		got, _ = r.index.Leases.Get(a)
 		return got.Version > l.Version && !got.Deleting && got.State == lease.Reserved && got.HeldFinalizer
 	})
 	got = r.lease(t, a)

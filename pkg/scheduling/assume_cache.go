@@ -263,7 +263,7 @@ func (e *Extender) enterConstraints(
 
 // gone reports whether an address that is assumed for a pod is another's by now.
 func (e *Extender) gone(a netip.Addr, uid string) bool {
-	l, ok := e.Index.Get(a)
+	l, ok := e.Index.Leases.Get(a)
 	if _, own := l.From(func(l lease.Lease) bool { return l.PodUID == uid }); own {
 		return false
 	}
@@ -290,9 +290,9 @@ func (e *Extender) assign(p *assumedPod, addrs []netip.Addr) {
 	pools, kept := make([]string, len(addrs)), map[ipaddr.Family]int{}
 	p.claim, p.fresh = p.simulation.Claim(), map[ipaddr.Family]int{}
 	for i, a := range addrs {
-		pool, _ := e.Index.PoolOf(a)
-		pools[i] = e.Index.CountedAs(pool) // whose bounds are the block's
-		if l, _ := e.Index.Get(a); l.Claim == p.claim {
+		pool, _ := e.Index.Pools.PoolOf(a)
+		pools[i] = e.Index.Pools.CountedAs(pool) // whose bounds are the block's
+		if l, _ := e.Index.Leases.Get(a); l.Claim == p.claim {
 			kept[ipaddr.FamilyOf(a)]++
 		} else {
 			p.fresh[ipaddr.FamilyOf(a)]++

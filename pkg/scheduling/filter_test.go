@@ -69,7 +69,7 @@ func newFixture(t *testing.T, addresses ...int) *fixture {
 		if err != nil {
 			t.Fatal(err)
 		}
-		index.SetPool(ipam.Pool{
+		index.Pools.SetPool(ipam.Pool{
 			Name: fmt.Sprintf("rack%d", rack), Plan: plan, Cordoned: addresses[rack-1] == 0,
 			HostSubnets: ipam.Networks{netip.MustParsePrefix(fmt.Sprintf("192.0.%d.0/24", rack)): {}},
 		})
@@ -85,12 +85,12 @@ func newFixture(t *testing.T, addresses ...int) *fixture {
 func (f *fixture) lease(addr, uid string, state lease.State, sticky lease.Retention) {
 	f.version++
 	a := netip.MustParseAddr(addr)
-	pool, _ := f.Index.PoolOf(a)
+	pool, _ := f.Index.Pools.PoolOf(a)
 	h := lease.Holder{PodUID: uid, Namespace: "shop", PodName: uid, ContainerID: "c" + uid, IfName: "eth0"}
 	if state == lease.Active {
 		h.Host = netip.MustParseAddr("192.0.1.1")
 	}
-	f.Index.Watched(lease.Lease{
+	f.Index.Feed.Watched(lease.Lease{
 		Addr: a, Version: f.version, State: state, Params: lease.Params{Pool: pool, Bits: 24}, Holder: h, Retention: sticky,
 		Updated: time.Now(),
 	})
@@ -208,17 +208,17 @@ func TestFilter(t *testing.T) {
 			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web},
 			leases: func(f *fixture) {
 				f.lease("10.1.0.10", "", lease.Reserved, web)
-				p, _ := f.Index.Pool("rack1")
+				p, _ := f.Index.Pools.Get("rack1")
 				p.Terminating = true
-				f.Index.SetPool(p)
+				f.Index.Pools.SetPool(p)
 			}, want: rack2,
 		},
 		"kept for the app on another interface": {
 			sizes: []int{2, 2}, terms: allocator.Constraints{Retention: web}, leases: func(f *fixture) {
 				f.lease("10.2.0.10", "", lease.Reserved, web)
-				l, _ := f.Index.Get(netip.MustParseAddr("10.2.0.10"))
+				l, _ := f.Index.Leases.Get(netip.MustParseAddr("10.2.0.10"))
 				l.IfName, l.PodUID, l.Version = "net1", "", l.Version+1
-				f.Index.Watched(l)
+				f.Index.Feed.Watched(l)
 			}, want: rack2,
 		},
 		"kept for others": {
@@ -355,21 +355,21 @@ func TestClaimOfASize(t *testing.T) {
 
 // bound has rack 1 let a host have so many addresses.
 func (f *fixture) bound(n int, change ...func(*ipam.Pool)) {
-	p, _ := f.Index.Pool("rack1")
+	p, _ := f.Index.Pools.Get("rack1")
 	p.MaxPerHost = n
 	for _, c := range change {
 		c(&p)
 	}
-	f.Index.SetPool(p)
+	f.Index.Pools.SetPool(p)
 }
 
 // on has a pod on a host have an address.
 func (f *fixture) on(addr, uid, host string, sticky lease.Retention) {
 	f.lease(addr, uid, lease.Active, sticky)
-	l, _ := f.Index.Get(netip.MustParseAddr(addr))
+	l, _ := f.Index.Leases.Get(netip.MustParseAddr(addr))
 	f.version++
 	l.Host, l.Version = netip.MustParseAddr(host), f.version
-	f.Index.Watched(l)
+	f.Index.Feed.Watched(l)
 }
 
 // wide makes a pool beside that of rack 1 that bounds nothing.
@@ -381,7 +381,7 @@ func (f *fixture) wide() {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.Index.SetPool(ipam.Pool{
+	f.Index.Pools.SetPool(ipam.Pool{
 		Name: "wide", Plan: plan, HostSubnets: ipam.Networks{netip.MustParsePrefix("192.0.1.0/24"): {}},
 	})
 }
@@ -476,17 +476,17 @@ func TestKeptElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Index.SetPool(ipam.Pool{
+	f.Index.Pools.SetPool(ipam.Pool{
 		Name: "storage", Plan: plan, Priority: -1,
 		Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("192.0.1.1"): {}, netip.MustParseAddr("192.0.2.1"): {}},
 	})
 	web := lease.Retention{Claim: "shop/web", Fixed: true}
 	f.lease("10.1.0.11", "", lease.Reserved, web)
 	f.lease("10.9.0.12", "", lease.Reserved, web)
-	l, _ := f.Index.Get(netip.MustParseAddr("10.9.0.12"))
+	l, _ := f.Index.Leases.Get(netip.MustParseAddr("10.9.0.12"))
 	f.version++
 	l.IfName, l.Version = "net1", f.version
-	f.Index.Watched(l)
+	f.Index.Feed.Watched(l)
 	f.terms["web"] = allocator.Constraints{Retention: web}
 	for range 8 {
 		if got := f.filter(newPod("web"), "node21", "node22"); got != "node21 NoFIPLeft, node22 NoFIPLeft" {

@@ -126,7 +126,7 @@ func (c *Client) epoch() uint32 {
 	if c.index == nil {
 		return 0
 	}
-	return c.index.Epoch()
+	return c.index.Feed.Epoch()
 }
 
 func (c *Client) get(ctx context.Context, a netip.Addr) ([]byte, error) {
@@ -156,11 +156,11 @@ func (c *Client) Refetch(ctx context.Context, believed lease.Lease) error {
 	live, err := c.Get(ctx, believed.Addr)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		c.index.WroteDelete(believed.Addr, believed.Version, believed.Epoch)
+		c.index.Feed.WroteDelete(believed.Addr, believed.Version, believed.Epoch)
 	case err != nil:
 		return err
 	default:
-		c.index.Wrote(live)
+		c.index.Feed.Wrote(live)
 	}
 	return ErrConflict
 }
@@ -206,7 +206,7 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 	var seen uint64
 	epoch := c.epoch()
 	if c.index != nil {
-		seen = c.index.Seen()
+		seen = c.index.Feed.Seen()
 	}
 	raw, err := c.send(ctx, sending, request.Body(body), func() error { return c.guarded(ctx, sending, l) })
 	switch {
@@ -227,7 +227,7 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 	}
 	if c.index != nil {
 		c.counts.answers(stored.Version)
-		c.index.Wrote(stored)
+		c.index.Feed.Wrote(stored)
 		leave = c.onceDelivered(stored.Version, leave)
 	}
 	return stored, nil
@@ -276,7 +276,7 @@ func (c *Client) Delete(ctx context.Context, l lease.Lease) error {
 		return err
 	}
 	if c.index != nil && !c.dry {
-		c.index.WroteDelete(l.Addr, l.Version, l.Epoch)
+		c.index.Feed.WroteDelete(l.Addr, l.Version, l.Epoch)
 	}
 	return nil
 }

@@ -310,7 +310,7 @@ func (c *Client) known(a netip.Addr) uint64 {
 	if c.index == nil {
 		return 0
 	}
-	l, _ := c.index.Get(a)
+	l, _ := c.index.Leases.Get(a)
 	return l.Version
 }
 
@@ -347,7 +347,7 @@ func (c *Client) guarded(caller, sending context.Context, l lease.Lease) error {
 		return err
 	case caller.Err() != nil: // nobody waits any more, and nothing was sent
 		return fmt.Errorf("%w: %w", ErrUnavailable, caller.Err())
-	case c.index.Rewritten(live):
+	case c.index.Feed.Rewritten(live):
 		return fmt.Errorf("%w: %w", ErrUnavailable,
 			c.restored("version %d of %s at the API server is another than was seen", live.Version, l.Addr))
 	}

@@ -96,7 +96,7 @@ func (f *Feed) OnRestore(do func()) { f.restored = do }
 func (f *Feed) restarted() {
 	f.restarts.Add(1)
 	f.restored()
-	time.AfterFunc(ipam.ReturnTime, f.client.index.Returned)
+	time.AfterFunc(ipam.ReturnTime, f.client.index.Feed.Returned)
 }
 
 // Synced reports whether the index holds a full list.

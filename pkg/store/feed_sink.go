@@ -17,13 +17,13 @@ func (s sink) Add(o any) error { return s.Update(o) }
 
 func (s sink) Update(o any) error {
 	s.f.delivered()
-	s.f.client.index.Watched(o.(*item).Lease)
+	s.f.client.index.Feed.Watched(o.(*item).Lease)
 	return nil
 }
 
 func (s sink) Delete(o any) error {
 	s.f.delivered()
-	s.f.client.index.WatchedDelete(o.(*item).Addr, o.(*item).Lease.Version)
+	s.f.client.index.Feed.WatchedDelete(o.(*item).Addr, o.(*item).Lease.Version)
 	return nil
 }
 
@@ -37,11 +37,11 @@ func (s sink) Replace(all []any, rv string) error {
 		leases = append(leases, i.Lease)
 	}
 	index, version := s.f.client.index, parseVersion(rv)
-	restored := s.f.anew.Load() || s.f.consistent.Load() && version < index.Seen()
+	restored := s.f.anew.Load() || s.f.consistent.Load() && version < index.Feed.Seen()
 	if restored {
-		index.ResetTo(leases, version)
+		index.Feed.ResetTo(leases, version)
 	} else {
-		restored = index.Replace(leases, version)
+		restored = index.Feed.Replace(leases, version)
 	}
 	if restored {
 		s.f.client.counts.answered.Store(0) // what was answered before may be lost
@@ -59,6 +59,6 @@ func (s sink) Resync() error { return nil }
 // Bookmark records how far the watch has come while nothing changed.
 func (s sink) Bookmark(rv string) error {
 	s.f.delivered()
-	s.f.client.index.Reached(parseVersion(rv))
+	s.f.client.index.Feed.Reached(parseVersion(rv))
 	return nil
 }

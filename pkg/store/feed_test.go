@@ -37,7 +37,7 @@ func TestFeed(t *testing.T) {
 	before := write(t, direct, active(t, available(addr(1)), "c"))
 	c, f := feeding(t, nil)
 	controlplane.Until(t, "the feed has a list", f.Synced)
-	if got, _ := c.index.Get(before.Addr); got.Version != before.Version || got.ContainerID != "c" {
+	if got, _ := c.index.Leases.Get(before.Addr); got.Version != before.Version || got.ContainerID != "c" {
 		t.Errorf("the list brought %+v", got)
 	}
 	made := write(t, direct, available(addr(2)))
@@ -48,7 +48,7 @@ func TestFeed(t *testing.T) {
 	if err := direct.Delete(t.Context(), made); err != nil {
 		t.Fatal(err)
 	}
-	controlplane.Until(t, "the watch brings a deletion", func() bool { _, ok := c.index.Get(made.Addr); return !ok })
+	controlplane.Until(t, "the watch brings a deletion", func() bool { _, ok := c.index.Leases.Get(made.Addr); return !ok })
 	if s := f.Stats(); s.Lists != 1 || s.Watches != 1 {
 		t.Errorf("%d lists and %d watches, want one of each", s.Lists, s.Watches)
 	}
@@ -64,8 +64,8 @@ func TestFeedIsSyncedWithTheWholeList(t *testing.T) {
 	}
 	c, f := feeding(t, tap)
 	<-gate.Arrived()
-	if f.Synced() || c.index.Len() != 0 {
-		t.Errorf("synced %v with %d entries before the list has come", f.Synced(), c.index.Len())
+	if f.Synced() || c.index.Leases.Len() != 0 {
+		t.Errorf("synced %v with %d entries before the list has come", f.Synced(), c.index.Leases.Len())
 	}
 	gate.Open()
 	controlplane.Until(t, "the feed has a list", f.Synced)
@@ -74,7 +74,7 @@ func TestFeedIsSyncedWithTheWholeList(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.SortFunc(all, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
-	if diff := cmp.Diff(all, c.index.Find(func(lease.Lease) bool { return true }), compareAddrs); diff != "" {
+	if diff := cmp.Diff(all, c.index.Leases.Find(func(lease.Lease) bool { return true }), compareAddrs); diff != "" {
 		t.Errorf("-API server +index:\n%s", diff)
 	}
 }
@@ -102,7 +102,7 @@ func TestWatchIsCut(t *testing.T) {
 		gate.Cut()
 		gate.Open()
 		controlplane.Until(t, "the change made meanwhile", has(c.index, kept.Addr, kept.Version))
-		controlplane.Until(t, "the deletion made meanwhile", func() bool { _, ok := c.index.Get(gone.Addr); return !ok })
+		controlplane.Until(t, "the deletion made meanwhile", func() bool { _, ok := c.index.Leases.Get(gone.Addr); return !ok })
 	}
 	if n := f.Stats().Lists; n != 4 || f.Restarts() != 0 {
 		t.Errorf("%d lists, %d restores, want 4 and none", n, f.Restarts())
@@ -143,7 +143,7 @@ func TestExpired(t *testing.T) {
 			f.open.Load().end(false) // in order, as after its time
 			gate.Open()
 			controlplane.Until(t, "what changed meanwhile", has(c.index, held.Addr, held.Version))
-			controlplane.Until(t, "what went meanwhile", func() bool { _, ok := c.index.Get(gone.Addr); return !ok })
+			controlplane.Until(t, "what went meanwhile", func() bool { _, ok := c.index.Leases.Get(gone.Addr); return !ok })
 			if got, want := asked.Load(), fmt.Sprintf("NotOlderThan %d", kept.Version); got != want {
 				t.Errorf("listed %v, want %s", got, want)
 			}
@@ -178,7 +178,7 @@ func TestFeedListsInPages(t *testing.T) {
 	controlplane.Until(t, "the feed has a list", f.Synced)
 	controlplane.Until(t, "what changed between the pages", has(c.index, addr(7), moved.Version))
 	for n := range 8 {
-		if _, ok := c.index.Get(addr(n)); !ok {
+		if _, ok := c.index.Leases.Get(addr(n)); !ok {
 			t.Errorf("%s is not in the index", addr(n))
 		}
 	}
@@ -286,7 +286,7 @@ func TestWriteWhileNoWatchRuns(t *testing.T) {
 			if !tc.asSeen {
 				believed = at(active(t, available(addr(n)), "before"), now.Version)
 			}
-			c.index.Watched(believed)
+			c.index.Feed.Watched(believed)
 			if tc.gone {
 				if err := objects(t).Delete(t.Context(), ipaddr.ObjectName(now.Addr), metav1.DeleteOptions{}); err != nil {
 					t.Fatal(err)
@@ -345,9 +345,9 @@ func TestWriteOfAnEarlierEpoch(t *testing.T) {
 				var watched atomic.Bool
 				watched.Store(when != "while its object is read")
 				c.watched = watched.Load
-				c.index.Watched(believed)
+				c.index.Feed.Watched(believed)
 				want := ErrConflict
-				anew := func() { c.index.ResetTo([]lease.Lease{now}, now.Version) }
+				anew := func() { c.index.Feed.ResetTo([]lease.Lease{now}, now.Version) }
 				on := func(match func(*http.Request) bool, then func(*http.Request, http.RoundTripper) (*http.Response, error)) {
 					var off func()
 					off = tap.On(match, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -386,7 +386,7 @@ func TestWriteOfAnEarlierEpoch(t *testing.T) {
 	}
 	c := connectTo(t, config(t, nil), ipam.NewIndex())
 	picked := active(t, available(addr(200)), "picked")
-	c.index.ResetTo(nil, 1)
+	c.index.Feed.ResetTo(nil, 1)
 	if _, err := c.Write(t.Context(), picked); !errors.Is(err, ErrConflict) {
 		t.Errorf("an address that was picked before: %v", err)
 	}
@@ -423,7 +423,7 @@ func TestToldWhileNoWatchRuns(t *testing.T) {
 	if f.Synced() {
 		t.Error("it is still taken for synced")
 	}
-	if err := (sink{f}).Replace(nil, formatVersion(c.index.Seen())); err != nil || f.Synced() { // of a list that began before
+	if err := (sink{f}).Replace(nil, formatVersion(c.index.Feed.Seen())); err != nil || f.Synced() { // of a list that began before
 		t.Errorf("it is taken for synced by an earlier list, %v", err)
 	}
 	close(goOn)
@@ -438,7 +438,7 @@ func TestReadBehindWhatWasSeen(t *testing.T) {
 	l := confirmed(t, c, available(addr(1)))
 	seen := l
 	seen.Version += 1_000_000_000
-	c.index.Watched(seen)
+	c.index.Feed.Watched(seen)
 	if _, err := c.Get(t.Context(), l.Addr); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("the read says %v", err)
 	}
@@ -525,11 +525,11 @@ func TestRelistDoesNotGoBack(t *testing.T) {
 	check := func(when string) {
 		t.Helper()
 		for _, want := range []lease.Lease{held, made} {
-			if got, _ := c.index.Get(want.Addr); got.Version != want.Version {
+			if got, _ := c.index.Leases.Get(want.Addr); got.Version != want.Version {
 				t.Errorf("%s: the index has %+v, want version %d", when, got, want.Version)
 			}
 		}
-		if got, ok := c.index.Get(gone.Addr); ok {
+		if got, ok := c.index.Leases.Get(gone.Addr); ok {
 			t.Errorf("%s: what was deleted is back: %+v", when, got)
 		}
 	}
@@ -551,7 +551,7 @@ func TestRelistDoesNotGoBack(t *testing.T) {
 	gate.Open()
 	again := write(t, direct, available(gone.Addr))
 	controlplane.Until(t, "the feed works again", has(c.index, again.Addr, again.Version))
-	if got, _ := c.index.Get(made.Addr); got.Version != made.Version {
+	if got, _ := c.index.Leases.Get(made.Addr); got.Version != made.Version {
 		t.Errorf("in the end: %+v", got)
 	}
 }
@@ -580,20 +580,20 @@ func TestListThatDiesInTheMiddle(t *testing.T) {
 	remove := tap.On(lists, dying)
 	c, f := feeding(t, tap)
 	controlplane.Until(t, "a list has died", func() bool { return died.Load() > 1 })
-	if f.Synced() || c.index.Len() != 0 {
-		t.Fatalf("synced %v with %d entries", f.Synced(), c.index.Len())
+	if f.Synced() || c.index.Leases.Len() != 0 {
+		t.Fatalf("synced %v with %d entries", f.Synced(), c.index.Leases.Len())
 	}
 	remove()
 	controlplane.Until(t, "the feed has a list", f.Synced)
 	<-gate.Arrived()
-	entries := c.index.Len()
+	entries := c.index.Leases.Len()
 
 	died.Store(0)
 	remove = tap.On(lists, dying)
 	tap.On(watches, intercept.Answer(410, metav1.StatusReasonExpired, 0))
 	gate.Cut()
 	controlplane.Until(t, "a relist has died", func() bool { return died.Load() > 1 })
-	if got := c.index.Len(); got != entries || !f.Synced() {
+	if got := c.index.Leases.Len(); got != entries || !f.Synced() {
 		t.Errorf("%d entries, synced %v; want the %d of before", got, f.Synced(), entries)
 	}
 	remove()
@@ -628,11 +628,11 @@ func TestBookmark(t *testing.T) {
 	controlplane.Until(t, "the feed has a list and a watch", func() bool { return f.Synced() && version.Load() > 0 })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := c.index.WaitSeen(ctx, version.Load()); err != nil {
+	if err := c.index.Feed.WaitSeen(ctx, version.Load()); err != nil {
 		t.Errorf("waiting for the version of a bookmark: %v", err)
 	}
 	l := write(t, connect(t, nil), available(subnet()(1))) // not by c: the bookmark was ahead of the API server
-	if err := c.index.WaitSeen(ctx, l.Version); err != nil {
+	if err := c.index.Feed.WaitSeen(ctx, l.Version); err != nil {
 		t.Errorf("waiting for a write after the bookmark: %v", err)
 	}
 }
@@ -660,8 +660,8 @@ func TestStrangeObjectsInTheFeed(t *testing.T) {
 	controlplane.Until(t, "the feed has a list", f.Synced)
 	watched := create(2, strange)
 	for _, a := range []netip.Addr{listed, watched} {
-		controlplane.Until(t, "the index has "+a.String(), func() bool { _, ok := c.index.Get(a); return ok })
-		l, _ := c.index.Get(a)
+		controlplane.Until(t, "the index has "+a.String(), func() bool { _, ok := c.index.Leases.Get(a); return ok })
+		l, _ := c.index.Leases.Get(a)
 		if l.State != lease.Active || l.ContainerID != "c" || !l.Updated.IsZero() || !l.Foreign || l.ExpiredTime != "soon" {
 			t.Errorf("%s is %+v", a, l)
 		}
@@ -717,7 +717,7 @@ func TestFeedUnderFire(t *testing.T) {
 	index := ipam.NewIndex()
 	var mu sync.Mutex
 	noticed := map[netip.Addr]lease.Lease{}
-	index.Subscribe(func(_, l lease.Lease) {
+	index.Feed.Subscribe(func(_, l lease.Lease) {
 		mu.Lock()
 		defer mu.Unlock()
 		if l.Version > noticed[l.Addr].Version || l.Version == 0 {
@@ -774,7 +774,7 @@ func TestFeedUnderFire(t *testing.T) {
 		break
 	}
 	fence := write(t, direct, available(addr(200)))
-	if err := index.WaitSeen(t.Context(), fence.Version); err != nil {
+	if err := index.Feed.WaitSeen(t.Context(), fence.Version); err != nil {
 		t.Fatal(err)
 	}
 	inSubnet := func(l lease.Lease) bool {
@@ -791,7 +791,7 @@ func TestFeedUnderFire(t *testing.T) {
 		}
 	}
 	slices.SortFunc(ours, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })
-	if diff := cmp.Diff(ours, index.Find(func(l lease.Lease) bool { return l.Addr.Is4() && inSubnet(l) }),
+	if diff := cmp.Diff(ours, index.Leases.Find(func(l lease.Lease) bool { return l.Addr.Is4() && inSubnet(l) }),
 		compareAddrs); diff != "" {
 		t.Errorf("-API server +index:\n%s", diff)
 	}

@@ -65,7 +65,7 @@ func TestFieldsOfALaterReleaseAreKept(t *testing.T) {
 		}
 		controlplane.Until(t, "the watch delivers the change", func() bool {
 			var ok bool
-			l, ok = c.index.Get(l.Addr)
+			l, ok = c.index.Leases.Get(l.Addr)
 			return ok && strconv.FormatUint(l.Version, 10) == o.GetResourceVersion()
 		})
 		return l.Foreign

@@ -178,7 +178,7 @@ func start(t testing.TB, f *Feed) (stop func()) {
 
 func has(index *ipam.Index, a netip.Addr, version uint64) func() bool {
 	return func() bool {
-		l, ok := index.Get(a)
+		l, ok := index.Leases.Get(a)
 		return ok && l.Version == version
 	}
 }

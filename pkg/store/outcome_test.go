@@ -375,7 +375,7 @@ func TestAPIServerDown(t *testing.T) {
 	a := subnet()(1)
 	first := write(t, c, available(a))
 	controlplane.Until(t, "the watch delivers it",
-		func() bool { return c.index.WaitSeen(t.Context(), first.Version) == nil })
+		func() bool { return c.index.Feed.WaitSeen(t.Context(), first.Version) == nil })
 	if err := cluster.KillAPIServer(); err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +392,7 @@ func TestAPIServerDown(t *testing.T) {
 	held := write(t, c, active(t, first, "d"))
 	back, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := c.index.WaitSeen(back, held.Version); err != nil {
+	if err := c.index.Feed.WaitSeen(back, held.Version); err != nil {
 		t.Fatalf("the watch is not back: %v", err)
 	}
 }

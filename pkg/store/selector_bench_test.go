@@ -61,10 +61,10 @@ func rackNode(i, rack int) ipam.Node {
 func racks(pools int) *ipam.Index {
 	x := ipam.NewIndex()
 	for i := range benchNodes {
-		x.SetNode(fmt.Sprint("node-", i), rackNode(i, i%benchRacks))
+		x.Pools.SetNode(fmt.Sprint("node-", i), rackNode(i, i%benchRacks))
 	}
 	for i := range pools {
-		x.SetPool(rackPool(i, i))
+		x.Pools.SetPool(rackPool(i, i))
 	}
 	return x
 }
@@ -77,7 +77,7 @@ func BenchmarkHostSelectors(b *testing.B) {
 		for b.Loop() {
 			i++
 			n := i % benchNodes
-			x.SetNode(fmt.Sprint("node-", n), rackNode(n, (n+i/benchNodes+1)%benchRacks))
+			x.Pools.SetNode(fmt.Sprint("node-", n), rackNode(n, (n+i/benchNodes+1)%benchRacks))
 		}
 	})
 	b.Run("a node says what it said", func(b *testing.B) {
@@ -85,14 +85,14 @@ func BenchmarkHostSelectors(b *testing.B) {
 		for b.Loop() {
 			i++
 			n := i % benchNodes
-			x.SetNode(fmt.Sprint("node-", n), rackNode(n, n%benchRacks))
+			x.Pools.SetNode(fmt.Sprint("node-", n), rackNode(n, n%benchRacks))
 		}
 	})
 	b.Run("a pool changes its selector", func(b *testing.B) {
 		x, i := racks(benchRacks), 0
 		for b.Loop() {
 			i++
-			x.SetPool(rackPool(i%benchRacks, (i%benchRacks+i/benchRacks+1)%benchRacks))
+			x.Pools.SetPool(rackPool(i%benchRacks, (i%benchRacks+i/benchRacks+1)%benchRacks))
 		}
 	})
 	b.Run("a start", func(b *testing.B) {
@@ -104,23 +104,23 @@ func BenchmarkHostSelectors(b *testing.B) {
 		for b.Loop() {
 			x := ipam.NewIndex()
 			for i := range benchRacks {
-				x.SetPool(rackPool(i, i))
+				x.Pools.SetPool(rackPool(i, i))
 			}
 			for i := range benchNodes {
-				x.SetNode(fmt.Sprint("node-", i), rackNode(i, i%benchRacks))
+				x.Pools.SetNode(fmt.Sprint("node-", i), rackNode(i, i%benchRacks))
 			}
 		}
 	})
 	b.Run("a node joins and leaves a pool of all", func(b *testing.B) {
 		x, i := racks(0), 0
-		x.SetPool(poolOfAll())
+		x.Pools.SetPool(poolOfAll())
 		for b.Loop() {
 			i++
 			n := rackNode(7, 7)
 			if i%2 == 1 {
 				n.Labels["example.com/spare"] = "yes"
 			}
-			x.SetNode("node-7", n)
+			x.Pools.SetNode("node-7", n)
 		}
 	})
 	b.Run("memory", func(b *testing.B) {

@@ -46,7 +46,7 @@ func (c *Client) onceDelivered(version uint64, leave func()) func() {
 		return leave
 	}
 	return func() {
-		forget := c.index.WhenSeen(version, func(error) { leave() })
+		forget := c.index.Feed.WhenSeen(version, func(error) { leave() })
 		time.AfterFunc(c.lag, func() { forget(); leave() })
 	}
 }

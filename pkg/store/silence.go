@@ -55,7 +55,7 @@ type looks struct {
 
 func (l *looks) check(f *Feed) {
 	w, now := f.open.Load(), f.heard.Load()
-	behind := f.client.counts.answered.Load() > f.client.index.Seen()
+	behind := f.client.counts.answered.Load() > f.client.index.Feed.Seen()
 	another := w != nil && w != l.open
 	if behind || another || w == nil {
 		l.well = 0

@@ -21,7 +21,7 @@ func confirmed(t *testing.T, c *Client, l lease.Lease) lease.Lease {
 	l = write(t, c, l)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := c.index.WaitSeen(ctx, l.Version); err != nil {
+	if err := c.index.Feed.WaitSeen(ctx, l.Version); err != nil {
 		t.Fatalf("the feed does not tell of version %d: %v", l.Version, err)
 	}
 	return l
@@ -184,7 +184,7 @@ func TestQuietWatchIsTrustedAgain(t *testing.T) {
 	f.synced.Store(true)
 	f.silent.Store(SilentWatches)
 	c.counts.answers(7)
-	c.index.Reached(6)
+	c.index.Feed.Reached(6)
 	f.open.Store(&watcher{cut: func() {}})
 	var l looks
 	see := func(n, want int) {
@@ -197,7 +197,7 @@ func TestQuietWatchIsTrustedAgain(t *testing.T) {
 		}
 	}
 	see(2*wellLooks, SilentWatches)
-	c.index.Reached(7)
+	c.index.Feed.Reached(7)
 	see(wellLooks-1, SilentWatches)
 	see(1, SilentWatches-1)
 	see(2*wellLooks, SilentWatches-1)

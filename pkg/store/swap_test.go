@@ -23,7 +23,7 @@ func TestSwapRefetches(t *testing.T) {
 	if _, err := c.Swap(t.Context(), first, next); !errors.Is(err, ErrConflict) {
 		t.Fatalf("%v, want ErrConflict", err)
 	}
-	if l, _ := index.Get(addr(1)); l.Version != faster.Version || l.ContainerID != "faster" {
+	if l, _ := index.Leases.Get(addr(1)); l.Version != faster.Version || l.ContainerID != "faster" {
 		t.Errorf("the index has %+v", l)
 	}
 	next = faster

@@ -178,7 +178,7 @@ func TestDelete(t *testing.T) {
 	if err := c.Delete(t.Context(), newer); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := index.Get(l.Addr); ok {
+	if _, ok := index.Leases.Get(l.Addr); ok {
 		t.Error("the index still has what was deleted")
 	}
 	if err := c.Delete(t.Context(), newer); err != nil {
@@ -189,7 +189,7 @@ func TestDelete(t *testing.T) {
 	}
 	// The address can be given out at once: the marker of the deletion does not stop the new object.
 	again := write(t, c, active(t, available(l.Addr), "c"))
-	if got, ok := index.Get(l.Addr); !ok || got.Version != again.Version {
+	if got, ok := index.Leases.Get(l.Addr); !ok || got.Version != again.Version {
 		t.Errorf("the index has %+v, want version %d", got, again.Version)
 	}
 }
@@ -232,7 +232,7 @@ func TestDeletedWhileHeld(t *testing.T) {
 		t.Fatalf("the object is %+v", now1)
 	}
 	controlplane.Until(t, "the index knows that the object is being deleted", func() bool {
-		l, _ := c.index.Get(held.Addr)
+		l, _ := c.index.Leases.Get(held.Addr)
 		return l.Deleting
 	})
 	if _, ok := lease.Bind(now1, params, lease.Holder{ContainerID: "c", IfName: "eth0"}, lease.Retention{}, now()); ok {
@@ -245,7 +245,7 @@ func TestDeletedWhileHeld(t *testing.T) {
 		t.Fatalf("the object is still there: %+v, %v", l, err)
 	}
 	controlplane.Until(t, "the index forgets the object", func() bool {
-		_, ok := c.index.Get(held.Addr)
+		_, ok := c.index.Leases.Get(held.Addr)
 		return !ok
 	})
 	again := write(t, c, active(t, available(held.Addr), "d"))
@@ -328,12 +328,12 @@ func TestDeleteHeldUpByAnotherFinalizer(t *testing.T) {
 		t.Fatal(err)
 	}
 	controlplane.Until(t, "the index knows that the object is being deleted", func() bool {
-		l, ok := c.index.Get(l.Addr)
+		l, ok := c.index.Leases.Get(l.Addr)
 		return ok && l.Deleting
 	})
 	patch(t, l.Addr, `{"metadata":{"finalizers":null}}`)
 	controlplane.Until(t, "the index forgets the object", func() bool {
-		_, ok := c.index.Get(l.Addr)
+		_, ok := c.index.Leases.Get(l.Addr)
 		return !ok
 	})
 }
@@ -466,7 +466,7 @@ func TestDry(t *testing.T) {
 	if got := read(t, c, l.Addr); got.Version != stored.Version || got.State != lease.Available {
 		t.Errorf("afterwards: %+v", got)
 	}
-	if known, _ := index.Get(l.Addr); known.Version != stored.Version || known.State != lease.Available {
+	if known, _ := index.Leases.Get(l.Addr); known.Version != stored.Version || known.State != lease.Available {
 		t.Errorf("the index was told of %+v", known)
 	}
 	next.Version++

@@ -2,7 +2,7 @@ package workload
 
 import "strings"
 
-// Level is where an annotation stands. What stands nearer to the pod counts for more.
+// Level is the kind of object that has an annotation. The object nearer to the pod takes precedence.
 type Level uint16
 
 // Levels, the nearest first.
@@ -13,10 +13,10 @@ const (
 	OnNamespace       // defaults
 )
 
-// Field is what an annotation says something about.
+// Field is the part of a policy that an annotation sets.
 type Field uint8
 
-// Fields of a policy that annotations give.
+// Fields of a policy that annotations set.
 const (
 	fieldSets Field = iota
 	fieldPool
@@ -38,16 +38,16 @@ func (f Field) String() string {
 	}[f]
 }
 
-// Annotation is one that bcsnet understands: its own, and those of the systems that it takes over from.
+// Annotation describes an annotation that bcsnet understands: its own, and those of the systems that it replaces.
 type Annotation struct {
 	Key string
-	// Dialect is the system that the annotation is from.
+	// Dialect is the system that defines the annotation.
 	Dialect string
-	// On is where it may stand, one bit for each Level.
+	// On has a bit for each Level on which it is allowed.
 	On Level
-	// Field that it gives.
+	// Field that it sets.
 	Field Field
-	// Value is the form of its value, Meaning what it does: for the documents.
+	// Value describes the form of its value, and Meaning its effect, for the documentation.
 	Value, Meaning string
 
 	read func(value string) (parsedValue, error)
@@ -75,8 +75,8 @@ const ClaimAnnotation = ownPrefix + "claim"
 // IsOwn reports whether an annotation is one of bcsnet's own dialect.
 func IsOwn(key string) bool { return strings.HasPrefix(key, ownPrefix) }
 
-// Annotations lists them all, our own first: messages name two that contradict each other in this order. It is an array
-// so that it is made without an allocation, for every pod that a cache delivers.
+// Annotations returns all annotations, bcsnet's own first: messages name two that contradict each other in this order.
+// The result is an array, so that no allocation is needed for every pod that a cache delivers.
 func Annotations() [annotations]Annotation {
 	return [annotations]Annotation{
 		{ownPrefix + "ip", ownDialect, onPodOrWorkload, fieldSets, "`10.0.0.5`, `10.0.0.5-10.0.0.9,2001:db8::5`",
@@ -158,8 +158,8 @@ func Annotations() [annotations]Annotation {
 	}
 }
 
-// understood returns those of an object's annotations that mean something to us, and, with an empty value, those that
-// begin as bcsnet's own and are unknown; nil if there are none.
+// understood returns the annotations of an object that bcsnet understands and, with an empty value, unknown ones with
+// bcsnet's prefix; nil if there are none.
 func understood(all map[string]string) (ours map[string]string) {
 	for key, value := range all {
 		_, _, known := annotationOf(key)

@@ -18,7 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// parsedValue holds what the value of one annotation says about its field.
+// parsedValue is the parsed value of one annotation.
 type parsedValue struct {
 	text    string
 	pools   []string
@@ -36,7 +36,7 @@ type parsedValue struct {
 	claims, implies bool
 }
 
-// equal: two annotations that say it do not contradict each other.
+// equal reports whether two annotations with these values do not contradict each other.
 func (m parsedValue) equal(o parsedValue) bool {
 	return m.text == o.text && slices.Equal(m.pools, o.pools) && m.release == o.release && m.keep == o.keep &&
 		m.gateway == o.gateway &&
@@ -45,7 +45,7 @@ func (m parsedValue) equal(o parsedValue) bool {
 		slices.EqualFunc(m.sets, o.sets, func(a, b *netipx.IPSet) bool { return a.Equal(b) })
 }
 
-// Bounds of what annotations say.
+// Limits for values of annotations.
 const (
 	defaultKeep  = 48 * time.Hour
 	leastKeep    = time.Second
@@ -90,7 +90,7 @@ func (m parsedValue) offers(f ipam.Families) bool {
 	})
 }
 
-// readClaimName reads the name of a claim, with its namespace where that is not the pod's.
+// readClaimName reads the name of a claim, with its namespace if that is not the pod's.
 func readClaimName(value string) (parsedValue, error) {
 	namespace, name, elsewhere := strings.Cut(value, "/")
 	if !elsewhere {
@@ -161,7 +161,7 @@ func readDuration(value string, longest time.Duration) (parsedValue, error) {
 	return parsedValue{keep: wholeSeconds(d)}, nil
 }
 
-// wholeSeconds returns a duration as claims can say it, and no shorter.
+// wholeSeconds returns a duration rounded up to whole seconds, as claims have them.
 func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
@@ -188,7 +188,7 @@ func readGateway(value string) (parsedValue, error) {
 	return parsedValue{gateway: a}, err
 }
 
-// readAddresses reads our own notation: one set of each family that is named.
+// readAddresses reads bcsnet's notation: one set for each family in it.
 func readAddresses(value string) (parsedValue, error) {
 	entries := strings.Split(value, ",")
 	if len(entries) > maxRanges {
@@ -219,7 +219,7 @@ func readAddresses(value string) (parsedValue, error) {
 	return m, nil
 }
 
-// readArgs reads galaxy's arguments. What else they hold is for CNI plugins.
+// readArgs reads galaxy's arguments. Their other parts are for CNI plugins.
 func readArgs(value string) (m parsedValue, err error) {
 	var args struct {
 		Ranges [][]string `json:"request_ip_range"`
@@ -255,7 +255,7 @@ func readArgs(value string) (m parsedValue, err error) {
 	return m, distinct(m.sets)
 }
 
-// familiesOf returns how many addresses a pod takes of some sets: of each one of each family.
+// familiesOf returns how many addresses a pod takes from some sets: one of each family from each set.
 func familiesOf(sets []*netipx.IPSet) (n int) {
 	for _, s := range sets {
 		for _, f := range ipaddr.Families() {
@@ -267,8 +267,8 @@ func familiesOf(sets []*netipx.IPSet) (n int) {
 	return n
 }
 
-// distinct: there is an address for each of the sets. It looks at single addresses alone; what larger sets
-// lack, the pools say.
+// distinct returns an error if there is not a separate address for each of the sets. It only checks sets of single
+// addresses.
 func distinct(sets []*netipx.IPSet) error {
 	seen := map[netip.Addr]bool{}
 	for _, s := range sets {

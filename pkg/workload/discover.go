@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// recheck is after how long the API server is asked again for a kind that was not there or had no scale.
+// recheck is after how long the API server is asked again for a kind that was missing or had no scale.
 const recheck = time.Minute
 
 // discoveryTimeout bounds a discovery, which several requests may wait for.
 const discoveryTimeout = 5 * time.Second
 
-// kind returns what is known of a kind. The first request for one that is not part of Kubernetes asks the API server,
-// for that one group; nothing is asked for before a pod has such an owner.
+// kind returns a kind. The first request for a kind that is not part of Kubernetes asks the API server for that group,
+// but only after a pod has such an owner.
 func (o *Owners) kind(ctx context.Context, group, name string) (*kind, error) {
 	gk := schema.GroupKind{Group: group, Kind: name}
 	o.mu.RLock()
@@ -32,7 +32,7 @@ func (o *Owners) kind(ctx context.Context, group, name string) (*kind, error) {
 	return o.discovered(ctx, gk)
 }
 
-// discovered asks the API server for a kind, once for all who want to know.
+// discovered asks the API server for a kind, once for all concurrent callers.
 func (o *Owners) discovered(ctx context.Context, gk schema.GroupKind) (*kind, error) {
 	answer := o.discoveries.DoChan(gk.String(), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discoveryTimeout)

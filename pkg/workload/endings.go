@@ -11,11 +11,11 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// remembered is how long it is known that a pod was to have ended, or has gone.
+// remembered is how long ended and deleted pods are remembered.
 const remembered = 10 * time.Second
 
-// Endings knows the pods that are being deleted, and for some seconds those that have gone: the DEL of a pod that was
-// deleted by force comes after its object has gone.
+// Endings has the pods that are being deleted and, for some seconds, those that are gone: after a forced deletion the
+// DEL of a pod comes later than the end of its object.
 type Endings struct {
 	now   func() time.Time
 	mu    sync.Mutex
@@ -27,12 +27,12 @@ type Endings struct {
 	reached chan struct{}
 }
 
-// NewEndings makes an empty one. It is to handle the events of a watch of all pods.
+// NewEndings returns an empty Endings. It must handle the events of a watch of all pods.
 func NewEndings(now func() time.Time) *Endings {
 	return &Endings{now: now, by: map[string]map[string]*Pod{}}
 }
 
-// OnAdd enters a pod that there is.
+// OnAdd records an existing pod.
 func (e *Endings) OnAdd(o any, _ bool) {
 	p, ok := o.(*corev1.Pod)
 	if !ok {
@@ -56,7 +56,7 @@ func (e *Endings) advance(p *corev1.Pod) {
 	}
 }
 
-// await returns when the watch has reached a version, or after a second.
+// await waits until the watch has reached a version, up to a second.
 func (e *Endings) await(ctx context.Context, version uint64) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -78,10 +78,10 @@ func (e *Endings) await(ctx context.Context, version uint64) {
 	}
 }
 
-// OnUpdate enters a pod that changed.
+// OnUpdate records a changed pod.
 func (e *Endings) OnUpdate(_, o any) { e.OnAdd(o, false) }
 
-// OnDelete enters the end of a pod that is no more.
+// OnDelete records a deleted pod.
 func (e *Endings) OnDelete(o any) {
 	if unknown, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 		o = unknown.Obj
@@ -115,8 +115,8 @@ func (e *Endings) put(p Pod) {
 	e.by[p.Namespace][p.UID] = &p
 }
 
-// of returns those of a namespace that match. A namespace may have thousands of them, and every request of an app asks:
-// only what matches is copied.
+// of returns the matching pods of a namespace. Only these are copied: a namespace may have thousands, and every request
+// of an app asks.
 func (e *Endings) of(namespace string, match func(uid string) bool) (all []Pod) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

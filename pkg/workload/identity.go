@@ -19,16 +19,16 @@ const (
 	migrationAnnotation = "kubevirt.io/migrationJobName"
 )
 
-// migrationOf returns the migration that a pod says it is the target of.
+// migrationOf returns the migration whose target the pod claims to be.
 func migrationOf(p *corev1.Pod) Migration {
 	return Migration{Name: p.Annotations[migrationAnnotation], UID: p.Labels[migrationLabel]}
 }
 
-// IsMachine reports whether an owner is an instance of a virtual machine of KubeVirt.
+// IsMachine reports whether an owner is a KubeVirt virtual machine instance.
 func (o Owner) IsMachine() bool { return o.Group == kubevirtGroup && o.Kind == vmiKind }
 
-// identity returns what an address is kept for within its claim: what the primary key says, else the name of the
-// virtual machine, of the pod where it is stable, else nothing: the app as a whole.
+// identity returns for whom within a claim an address is kept: the primary key, else the name of the virtual machine,
+// else the pod's name if it is stable, else empty for the app as a whole.
 func identity(primaryKey string, w Workload, n nature, pod Pod) string {
 	switch {
 	case primaryKey != "":
@@ -41,12 +41,12 @@ func identity(primaryKey string, w Workload, n nature, pod Pod) string {
 	return ""
 }
 
-// maxOrdinal bounds the ordinals of kinds that may make random names, too: those end in five letters and digits,
+// maxOrdinal limits the ordinals of kinds that may also generate random names: these end in five letters and digits,
 // which may all be digits.
 const maxOrdinal = 9999
 
-// numbered reports whether a pod's name is its workload's with an ordinal, as those of a StatefulSet are. Deployments
-// and what makes ReplicaSets have a random part; so has a ReplicaSet, whose five characters may all be digits.
+// numbered reports whether a pod's name is its workload's with an ordinal, as for a StatefulSet. Names of pods of
+// Deployments and ReplicaSets have a random part, whose five characters may all be digits.
 func numbered(w Workload, pod string) bool {
 	digits, ok := strings.CutPrefix(pod, w.Name+"-")
 	if !ok || len(digits) > 1 && digits[0] == '0' {
@@ -59,8 +59,8 @@ func numbered(w Workload, pod string) bool {
 // SharedClaim returns the name of the claim of a shared pool, in the namespace of the controller.
 func SharedClaim(shared string) string { return claimName(sharedPrefix, shared) }
 
-// SharedName returns the name of the shared pool whose claim has a name, as far as that shows it; empty for other
-// claims.
+// SharedName returns the name of the shared pool from the name of its claim, as far as it is contained there; empty for
+// other claims.
 func SharedName(claim string) string {
 	shared, ok := strings.CutPrefix(claim, sharedPrefix+"-")
 	if !ok || SharedClaim(shared) != claim {
@@ -69,8 +69,7 @@ func SharedName(claim string) string {
 	return shared
 }
 
-// claimName returns a name for a claim that is made for annotations. It is the same for the same text, and no two texts
-// share one.
+// claimName returns a name for a claim from annotations. Equal texts get equal names, different texts different ones.
 func claimName(prefix, text string) string {
 	name := prefix + "-" + text
 	if len(validation.IsDNS1123Subdomain(name)) == 0 {

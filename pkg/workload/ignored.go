@@ -12,19 +12,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 )
 
-// Ignored is an annotation that looks as if it were meant for bcsnet, and says nothing where it stands.
+// Ignored is an annotation that looks as if it were meant for bcsnet, and has no effect on its object.
 type Ignored struct {
-	// Object is where it stands.
+	// Object has the annotation Key.
 	Object, Key string
-	// Known: there is such an annotation, and it does not count on such an object.
+	// Known reports whether bcsnet understands the annotation, but not on such an object.
 	Known bool
-	// Target is what the annotation is for, if no such interface or network is known; empty for any other reason.
+	// Target is the unknown interface or network that the annotation is for; empty if it is ignored for another reason.
 	Target string
 }
 
-// Ignored returns the ignored annotations of a pod, of its workload and of its namespace, in this order: of bcsnet's
-// own prefix those that are not known, of all dialects those that do not count there. annotations are the pod's. An
-// object that is gone, or may not be read, has none.
+// Ignored returns the ignored annotations of a pod, of its workload and of its namespace, in this order: unknown ones
+// with bcsnet's prefix, and known ones of all dialects that have no effect there. annotations are the pod's. Objects
+// that are gone, or may not be read, have none.
 func (o *Owners) Ignored(ctx context.Context, pod Pod, annotations map[string]string, w Workload) ([]Ignored, error) {
 	self := Workload{Kind: podKind, Namespace: pod.Namespace, Name: pod.Name}
 	found := ignored(OnPod, self.String(), annotations)

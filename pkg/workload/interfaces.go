@@ -11,15 +11,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Interface is one that a pod's Multus annotation asks for, beside the first.
+// Interface is an interface in a pod's Multus annotation, beside the first one.
 type Interface struct {
 	IfName string
-	// Attachment is "namespace/name" of its NetworkAttachmentDefinition, without the namespace if that is the pod's own;
+	// Attachment is "namespace/name" of its NetworkAttachmentDefinition, without the namespace if it is the pod's;
 	// empty for a pod of Trim.
 	Attachment string
 }
 
-// element is what is read of an element of a Multus annotation.
+// element has the fields of an element of a Multus annotation that matter.
 type element struct {
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
@@ -27,7 +27,8 @@ type element struct {
 	Reference string `json:"ipam-claim-reference,omitempty"`
 }
 
-// ifName returns the interface of an element, by its position from 0. Multus names what has no name by the position.
+// ifName returns the interface of an element. Without a name it gets Multus' name for the position, which counts from
+// 0.
 func (e element) ifName(at int) string { return cmp.Or(e.Interface, fmt.Sprintf("net%d", at+1)) }
 
 // elementsOf reads the networks of a Multus annotation: a JSON list, or names as in storage/san@net1, with commas.
@@ -51,7 +52,7 @@ func elementsOf(text string) (all []element, err error) {
 	return all, nil
 }
 
-// furtherInterfaces returns the interfaces that the annotation asks for. several: there are some, also if the
+// furtherInterfaces returns the interfaces in the annotation. several reports whether there are any, even if the
 // annotation cannot be read.
 func furtherInterfaces(annotations map[string]string) (all []Interface, several bool) {
 	text := annotations[networksAnnotation]
@@ -72,7 +73,7 @@ func furtherInterfaces(annotations map[string]string) (all []Interface, several 
 	return all, len(all) > 0
 }
 
-// trimNetworks returns as much of the annotation as furtherInterfaces needs for the names of interfaces.
+// trimNetworks returns the part of the annotation that furtherInterfaces needs for the names of interfaces.
 func trimNetworks(text string) string {
 	elements, err := elementsOf(text)
 	if err != nil {
@@ -86,11 +87,11 @@ func trimNetworks(text string) string {
 	return string(short)
 }
 
-// multusName is an interface that Multus names by its position. Networks of Multus' own configuration, which no pod
-// names, move the positions.
+// multusName matches interfaces that Multus names by their position. Networks of Multus' own configuration, which the
+// pod does not list, shift the positions.
 var multusName = regexp.MustCompile(`^net[0-9]+$`)
 
-// mayHave reports whether the pod may have an interface. has: it does, as far as is known.
+// mayHave reports whether the pod has an interface as far as is known (has), and whether it may have it (may).
 func (p Pod) mayHave(ifName string) (has, may bool) {
 	has = ifName == lease.DefaultIfName || ifName == p.interfaceName() || slices.Contains(p.IfNames, ifName) ||
 		slices.ContainsFunc(p.Interfaces, func(i Interface) bool { return i.IfName == ifName })

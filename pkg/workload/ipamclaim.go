@@ -18,27 +18,27 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// IPAMClaim is what is read of an IPAMClaim, the Network Plumbing Working Group's object for the addresses of an
-// interface of a machine, which outlive the machine's pods.
+// IPAMClaim has the relevant parts of an IPAMClaim, the Network Plumbing Working Group's object for addresses of a
+// machine's interface that outlive the machine's pods.
 type IPAMClaim struct {
 	Workload
 	// Version is its resourceVersion.
 	Version string
-	// Interface that it is for; empty for any.
+	// Interface for which it is; empty for any.
 	Interface string
-	// Requests are the addresses that its interface is to have, one of a family at most, with prefix lengths; none for
-	// any. Newer CRDs have the field.
+	// Requests are the requested addresses of its interface with prefix lengths, at most one per family; empty for any.
+	// Newer CRDs have the field.
 	Requests []netip.Prefix
-	// Problem is why it cannot be followed; empty where it can.
+	// Problem is why the IPAMClaim cannot be fulfilled; empty if it can.
 	Problem string
 	Status  IPAMClaimStatus
 }
 
-// IPAMClaimStatus is the status of an IPAMClaim. Older CRDs know the addresses alone.
+// IPAMClaimStatus is the status of an IPAMClaim. Older CRDs only have the addresses.
 type IPAMClaimStatus struct {
 	// IPs are the addresses with their prefix lengths.
 	IPs []string
-	// OwnerPod is the name of the pod that has them; empty for none.
+	// OwnerPod is the name of the pod with these addresses; empty for none.
 	OwnerPod   string
 	Conditions []metav1.Condition
 }
@@ -51,10 +51,10 @@ func ipamClaimNamed(namespace, name string) Workload {
 	return Workload{Group: networksGroup, Kind: ipamClaimKind, Namespace: namespace, Name: name}
 }
 
-// ClaimOfIPAMClaim returns the name of the claim that is made for an IPAMClaim, in its namespace.
+// ClaimOfIPAMClaim returns the name of an IPAMClaim's claim in its namespace.
 func ClaimOfIPAMClaim(name string) string { return claimName(ipamClaimPrefix, name) }
 
-// ipamClaimOf reads an IPAMClaim. Whatever a CRD allows to stand there is read, or is a Problem.
+// ipamClaimOf reads an IPAMClaim. Everything that a CRD allows is either read or a Problem.
 func ipamClaimOf(u *unstructured.Unstructured) *IPAMClaim {
 	c := &IPAMClaim{Workload: ipamClaimNamed(u.GetNamespace(), u.GetName()), Version: u.GetResourceVersion()}
 	c.UID = string(u.GetUID())
@@ -100,7 +100,7 @@ func ownerPodOf(text json.RawMessage) (name string) {
 	return name
 }
 
-// readRequests reads addresses with prefix lengths, one of a family at most.
+// readRequests reads addresses with prefix lengths, at most one per family.
 func readRequests(texts []string) (all []netip.Prefix, err error) {
 	for _, text := range texts {
 		p, err := netip.ParsePrefix(text)
@@ -119,7 +119,7 @@ func readRequests(texts []string) (all []netip.Prefix, err error) {
 // ipamClaimRecheck is how soon the API server is asked again whether it serves IPAMClaims: a pod may be waiting.
 const ipamClaimRecheck = 2 * time.Second
 
-// ipamClaims returns the kind of IPAMClaims, which is watched from then on where the API server serves it.
+// ipamClaims returns the kind of IPAMClaims. If the API server serves it, it is watched from then on.
 func (o *Owners) ipamClaims(ctx context.Context) (*kind, error) {
 	k, err := o.kind(ctx, networksGroup, ipamClaimKind)
 	if err != nil || !k.resource.Empty() || o.now().Sub(k.discovered) < ipamClaimRecheck {
@@ -128,8 +128,8 @@ func (o *Owners) ipamClaims(ctx context.Context) (*kind, error) {
 	return o.discovered(ctx, schema.GroupKind{Group: networksGroup, Kind: ipamClaimKind})
 }
 
-// IPAMClaim returns an IPAMClaim: from the watch, else by one read. The error is ErrGone where there is none,
-// ErrKindGone where the API server does not serve them.
+// IPAMClaim returns an IPAMClaim from the watch, else by one read. The error is ErrGone if it does not exist,
+// ErrKindGone if the API server does not serve the kind.
 func (o *Owners) IPAMClaim(ctx context.Context, namespace, name string) (*IPAMClaim, error) {
 	k, err := o.ipamClaims(ctx)
 	if err != nil {
@@ -154,8 +154,8 @@ func (o *Owners) IPAMClaim(ctx context.Context, namespace, name string) (*IPAMCl
 	return ipamClaimOf(u), nil
 }
 
-// WatchIPAMClaims begins to watch IPAMClaims, where the API server serves them, and returns those that are known.
-// Without it they are watched from when a pod names one.
+// WatchIPAMClaims starts to watch IPAMClaims, if the API server serves them, and returns the known ones. Without this
+// call the watch starts when a pod names one.
 func (o *Owners) WatchIPAMClaims(ctx context.Context) (known []Workload, err error) {
 	k, err := o.ipamClaims(ctx)
 	if err != nil {
@@ -171,8 +171,8 @@ func (o *Owners) WatchIPAMClaims(ctx context.Context) (known []Workload, err err
 	return known, nil
 }
 
-// IPAMClaimOf returns the IPAMClaim that a claim is made for, by the claim's name, where that can tell: for a name that
-// is cut short the watch has to know it.
+// IPAMClaimOf returns the IPAMClaim of a claim by the claim's name. If the name was shortened, the watch must have the
+// IPAMClaim; otherwise ok is false.
 func (o *Owners) IPAMClaimOf(namespace, claim string) (w Workload, ok bool) {
 	name, ok := strings.CutPrefix(claim, ipamClaimPrefix+"-")
 	if !ok {
@@ -197,5 +197,5 @@ func (o *Owners) IPAMClaimOf(namespace, claim string) (w Workload, ok bool) {
 	return w, false
 }
 
-// longestKept is up to which length the name of an IPAMClaim stands whole in the name of its claim for certain.
+// longestKept is the length up to which the name of an IPAMClaim is certainly complete in the name of its claim.
 const longestKept = 200

@@ -13,12 +13,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// RequestsField stands as Key of a Source for the addresses that an IPAMClaim asks for.
+// RequestsField is the Key of a Source for the requested addresses of an IPAMClaim.
 const RequestsField = "spec.ipRequests"
 
-// ofIPAMClaim returns the policy of a pod for an interface for which its networks name an IPAMClaim: the address is the
-// IPAMClaim's, and stays until that is gone. What annotations say of claims, policies and keys is about the pod's other
-// interfaces. Which pool and which gateway they say counts, and which addresses where the IPAMClaim asks for none.
+// ofIPAMClaim returns the policy of a pod for an interface with an IPAMClaim: the address belongs to the IPAMClaim and
+// stays until that is gone. Annotations about claims, policies and keys apply to the pod's other interfaces. Those
+// about pool and gateway apply here, too, and those about addresses if the IPAMClaim requests none.
 func (r *Resolver) ofIPAMClaim(ctx context.Context, pod Pod, ref Reference) (Policy, error) {
 	c, err := r.Owners.IPAMClaim(ctx, pod.Namespace, ref.Claim)
 	if refusal := ref.absent(pod, err); refusal != nil {
@@ -51,8 +51,8 @@ func (r *Resolver) ofIPAMClaim(ctx context.Context, pod Pod, ref Reference) (Pol
 	return p, nil
 }
 
-// absent returns why a pod that names an IPAMClaim gets nothing where the error of reading that says that there is
-// none; nil for any other error.
+// absent returns why a pod that names an IPAMClaim gets nothing, if the error of reading it means that it does not
+// exist; nil for any other error.
 func (r Reference) absent(pod Pod, err error) *ipam.Refusal {
 	switch {
 	case errors.Is(err, ErrKindGone):
@@ -68,7 +68,7 @@ func (r Reference) absent(pod Pod, err error) *ipam.Refusal {
 	return nil
 }
 
-// unfit returns why an IPAMClaim is not for the interface of a pod that names it; nil where it is.
+// unfit returns why an IPAMClaim is not for the interface of a pod that names it; nil if it is.
 func (r Reference) unfit(pod Pod, c *IPAMClaim) *ipam.Refusal {
 	switch {
 	case c.Problem != "":
@@ -83,7 +83,7 @@ func (r Reference) unfit(pod Pod, c *IPAMClaim) *ipam.Refusal {
 	return nil
 }
 
-// decideIPAMClaim makes the policy of what is known. claims are those that somebody made for the IPAMClaim.
+// decideIPAMClaim makes the policy. claims are those that somebody created for the IPAMClaim.
 func decideIPAMClaim(
 	b policyBuilder, c *IPAMClaim, ref Reference, own owned, claims []string, defaults map[string]string, x *ipam.Index,
 ) (Policy, *ipam.Refusal) {
@@ -133,7 +133,7 @@ func decideIPAMClaim(
 	return p, nil
 }
 
-// requested returns the addresses that an IPAMClaim asks for, as if an annotation said so.
+// requested returns the requested addresses of an IPAMClaim as a statement, like that of an annotation.
 func (c *IPAMClaim) requested() *statement {
 	var sets []*netipx.IPSet
 	var texts []string

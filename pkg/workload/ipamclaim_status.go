@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// IPAMClaimFields are the fields of the status that the installed CRD of IPAMClaims has beside the addresses. There are
-// releases without any of them, and with either form of the pod.
+// IPAMClaimFields are the fields beside the addresses that the installed CRD of IPAMClaims has in its status. Releases
+// differ: some have none of them, and the pod has two forms.
 type IPAMClaimFields struct {
 	Conditions bool
-	// Pod: there is one for the pod; PodText: it is the name, not an object that has it.
+	// Pod reports whether there is a field for the pod, PodText whether it is the name, not an object with the name.
 	Pod, PodText bool
 }
 
@@ -26,10 +26,10 @@ type seenFields struct {
 	at time.Time
 }
 
-// fieldsRecheck is after how long the CRD of IPAMClaims is read again: it may have been replaced.
+// fieldsRecheck is after how long the CRD of IPAMClaims is read again, since it may have been replaced.
 const fieldsRecheck = time.Minute
 
-// IPAMClaimFields reads which fields the installed CRD has. One that may not be read counts as having none.
+// IPAMClaimFields reads which fields the installed CRD has. An unreadable CRD counts as having none.
 func (o *Owners) IPAMClaimFields(ctx context.Context) (IPAMClaimFields, error) {
 	if seen := o.fields.Load(); seen != nil && o.now().Sub(seen.at) < fieldsRecheck {
 		return seen.IPAMClaimFields, nil
@@ -87,7 +87,7 @@ func (s *crdSchema) fields(version string) (f IPAMClaimFields) {
 	return f
 }
 
-// Known returns a status with no more than the CRD knows.
+// Known returns a status with only the fields of the CRD.
 func (f IPAMClaimFields) Known(s IPAMClaimStatus) IPAMClaimStatus {
 	if !f.Pod {
 		s.OwnerPod = ""
@@ -98,7 +98,7 @@ func (f IPAMClaimFields) Known(s IPAMClaimStatus) IPAMClaimStatus {
 	return s
 }
 
-// Equal reports whether two statuses say the same.
+// Equal reports whether two statuses are the same.
 func (s IPAMClaimStatus) Equal(o IPAMClaimStatus) bool {
 	return slices.Equal(s.IPs, o.IPs) && s.OwnerPod == o.OwnerPod &&
 		slices.EqualFunc(s.Conditions, o.Conditions, func(a, b metav1.Condition) bool {
@@ -108,8 +108,8 @@ func (s IPAMClaimStatus) Equal(o IPAMClaimStatus) bool {
 		})
 }
 
-// SetIPAMClaimStatus writes a status into an IPAMClaim, of the version and with the fields that the caller has seen. A
-// conflict means that it has changed since.
+// SetIPAMClaimStatus writes the status of an IPAMClaim at the version that the caller has seen, with the given fields.
+// A conflict means that the IPAMClaim has changed since.
 func (o *Owners) SetIPAMClaimStatus(
 	ctx context.Context, c *IPAMClaim, next IPAMClaimStatus, fields IPAMClaimFields,
 ) error {

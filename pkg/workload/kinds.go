@@ -40,7 +40,7 @@ const (
 	attachment
 )
 
-// kindInfo is what is known of a kind without asking.
+// kindInfo is what the code knows about a kind without discovery.
 type kindInfo struct {
 	group, version, kind, resource string
 	// prefix of the names of claims.
@@ -52,8 +52,8 @@ type kindInfo struct {
 	watched bool
 }
 
-// known returns the kinds of Kubernetes itself, which need no discovery, and those that are treated in a way of their
-// own. A kind without a resource is looked up like any other.
+// known returns Kubernetes' own kinds, which need no discovery, and kinds with special treatment. A kind without a
+// resource is discovered like any other.
 func known() [12]kindInfo {
 	return [...]kindInfo{
 		{appsGroup, "v1", "Deployment", "deployments", "deploy", app, false, true},
@@ -77,8 +77,8 @@ const ipamClaimPrefix = "ipamclaim"
 // sharedPrefix begins the names of the claims of shared pools.
 const sharedPrefix = "pool"
 
-// prefixOf begins the names of the claims of a kind that is not known. It is the kind, with the group behind it
-// where that is the prefix of another kind.
+// prefixOf returns the prefix of the names of claims of an unknown kind: the kind, followed by the group if the kind
+// alone is the prefix of another kind.
 func prefixOf(group, kind string) string {
 	prefix := strings.ToLower(kind)
 	taken := prefix == sharedPrefix || strings.Contains(prefix, "-")

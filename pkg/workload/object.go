@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// object is what is kept of an object that may own pods: about 200 bytes for 5,000 bytes of metadata.
+// object is the stored part of an object that may own pods: about 200 bytes of 5,000 bytes of metadata.
 type object struct {
 	uid         string
 	controller  Owner
@@ -31,14 +31,14 @@ func objectOf(m metav1.Object) *object {
 	}
 }
 
-// wants reports whether an object may want something else than it did before: another number of pods, other addresses,
-// or, of an IPAMClaim, another status. Either may be nil, where there is none.
+// wants reports whether the needs of an object may have changed: the number of pods, the addresses, or the status of an
+// IPAMClaim. Either may be nil for an object that does not exist.
 func (o *object) wants(before *object) bool {
 	return o == nil || o.ipamClaim != nil || before == nil || o.generation != before.generation || o.uid != before.uid ||
 		!maps.Equal(o.annotations, before.annotations)
 }
 
-// controllerOf returns the owner that an object's reference marks as its controller; the order says nothing.
+// controllerOf returns the owner that an object's references mark as its controller, in any position.
 func controllerOf(m metav1.Object) Owner {
 	c := metav1.GetControllerOfNoCopy(m)
 	if c == nil {
@@ -104,7 +104,7 @@ func (s *objects) change(do func() []types.NamespacedName) {
 	}
 }
 
-// store keeps an object, and returns its name if it may want something else than before.
+// store stores an object, and returns its name if its needs may have changed.
 func (s *objects) store(o any) []types.NamespacedName {
 	m, ok := o.(metav1.Object)
 	if !ok {

@@ -7,16 +7,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ended reports whether a pod is Succeeded or Failed, whoever says so: kube-controller-manager, too, writes that of a
-// pod whose node is gone, and knows nothing of its containers.
+// ended reports whether a pod is Succeeded or Failed, whoever wrote it: kube-controller-manager also writes it for a
+// pod whose node is gone, without knowledge of its containers.
 func ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// over reports whether the kubelet itself has said of an ended pod that each of its containers has ended, and none will
-// start again. Kubelets alone write the states of containers. One that could not be found has no time at which it
-// finished, and proves nothing. If a container may be started again, it matters who wrote the phase: the kubelet, which
-// gives the pod up by that, or somebody who deletes a pod whose kubelet is out of reach.
+// over reports whether the kubelet has reported for an ended pod that each container has ended and none will start
+// again. Only kubelets write the states of containers. A container that could not be found has no finish time, and
+// proves nothing. If a container may be restarted, it matters who wrote the phase: the kubelet, which thereby gives the
+// pod up, or somebody who deletes a pod whose kubelet is unreachable.
 func over(p *corev1.Pod) bool {
 	if len(p.Spec.Containers) == 0 || len(p.Status.ContainerStatuses) < len(p.Spec.Containers) ||
 		len(p.Status.InitContainerStatuses) < len(p.Spec.InitContainers) {
@@ -38,15 +38,15 @@ func byPodGC(c corev1.PodCondition) bool {
 	return c.Type == corev1.DisruptionTarget && c.Reason == reasonPodGC
 }
 
-// reasonPodGC is the reason by which the garbage collection of pods marks those of nodes that are gone.
+// reasonPodGC is the reason with which the garbage collection of pods marks pods of missing nodes.
 const reasonPodGC = "DeletionByPodGC"
 
-// restarts reports whether a kubelet that has not given a pod up starts a container again that has ended.
+// restarts reports whether a kubelet that has not given a pod up restarts a container that has ended.
 func restarts(policy corev1.RestartPolicy, code int32) bool {
 	return policy != corev1.RestartPolicyNever && (policy != corev1.RestartPolicyOnFailure || code != 0)
 }
 
-// trimOver keeps of a pod that has ended whether it is over, and not all that this is read from.
+// trimOver keeps the result of over for an ended pod, without all the data that it is read from.
 func trimOver(p, t *corev1.Pod) {
 	if over(p) {
 		t.Spec.Containers = []corev1.Container{{}}

@@ -25,71 +25,72 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// ErrNotFound says that there is no such pod.
+// ErrNotFound means that the pod does not exist.
 var ErrNotFound = errors.New("there is no such pod")
 
-// Pod is what the allocator needs to know of a pod.
+// Pod has the data of a pod that the allocator needs.
 type Pod struct {
 	Namespace, Name string
-	// Version is the resourceVersion that it was read at; 0 where that is no number.
+	// Version is the resourceVersion at which it was read; 0 if that is not a number.
 	Version uint64
-	// UID is what a lease knows the pod by. Of a static pod it is the hash of its manifest, as its kubelet says it
-	// to CNI plugins: the UID of its mirror changes while its containers run on.
+	// UID is the UID of the pod in leases. For a static pod it is the hash of its manifest, which its kubelet also
+	// passes to CNI plugins: the UID of its mirror changes while its containers run on.
 	UID string
-	// Node that the pod is bound to; empty before it is.
+	// Node to which the pod is bound; empty before.
 	Node string
-	// HostIPs are the addresses that the pod's status gives for its host; empty until the kubelet reports.
+	// HostIPs are the addresses of the host in the pod's status; empty until the kubelet reports.
 	HostIPs []netip.Addr
-	// Ended: the pod is Succeeded or Failed. Over: more than that, its kubelet has said of each container that it has
-	// ended, for good. Deleting: it has a deletionTimestamp.
+	// Ended reports whether the pod is Succeeded or Failed, Over whether its kubelet has also reported that each
+	// container has ended for good, Deleting whether the pod has a deletionTimestamp.
 	Ended, Over, Deleting bool
-	// DeletedAt is when somebody deleted a pod that is being deleted, to the second; zero for any other.
+	// DeletedAt is the time of the deletion of a pod that is being deleted, in whole seconds; zero for others.
 	DeletedAt time.Time
-	// EndsBy is the end of the grace period of a pod that is being deleted, its deletionTimestamp, or when it was seen to
-	// be gone; zero for any other.
+	// EndsBy is the deletionTimestamp of a pod that is being deleted, the end of its grace period, or when it was seen
+	// to be gone; zero for others.
 	EndsBy time.Time
-	// Termination is how long its containers have to end once it is deleted: also by force, as a kubelet gives those of a
-	// pod that vanishes the period that its spec says.
+	// Termination is how long its containers have to end after a deletion, even a forced one: a kubelet uses the period
+	// of the spec if a pod vanishes.
 	Termination time.Duration
-	// EndedAt is when the last part of an ended pod did; zero when that is not known.
+	// EndedAt is when the last container of an ended pod ended; zero if that is unknown.
 	EndedAt time.Time
-	// Addrs are the pod's own addresses as far as they are reported. Networks: they are those of all its
-	// networks, by an annotation NetworkStatus that can be read, not of the first alone.
+	// Addrs are the pod's own reported addresses. Networks reports whether they include all its networks, from a valid
+	// annotation NetworkStatus, not only the first one.
 	Addrs    []netip.Addr
 	Networks bool
-	// IfNames are the interfaces of Addrs, one by one; empty where the annotation does not say.
+	// IfNames are the interfaces of Addrs, in the same order; empty if the annotation lacks them.
 	IfNames []string
-	// Mirror: a kubelet made it of a static pod, in a namespace and with annotations of its choice.
+	// Mirror reports whether a kubelet created the pod for a static pod, in a namespace and with annotations of its
+	// choice.
 	Mirror bool
-	// HostNetwork: its addresses are those of its host.
+	// HostNetwork reports whether the pod's addresses are those of its host.
 	HostNetwork bool
-	// Created is when the pod was created, to the second below. Started is when the kubelet took it on; until
-	// then, when it was created.
+	// Created is when the pod was created, rounded down to seconds. Started is when the kubelet accepted it; before
+	// that, the same as Created.
 	Created, Started time.Time
-	// Controller is the owner that makes the pod, if any. Generated: its name has a random part.
+	// Controller is the owner that created the pod, if any. Generated reports whether the pod's name has a random part.
 	Controller Owner
 	Generated  bool
-	// Annotations are those that a policy can come from; nil when there are none.
+	// Annotations are the relevant annotations for a policy; nil if there are none.
 	Annotations map[string]string
 	// VM is the name of the virtual machine that KubeVirt runs in the pod, as its label says.
 	VM string
-	// Migration is the live migration that the pod says it is the target of; zero for most. That proves nothing.
+	// Migration is the live migration whose target the pod claims to be; zero for most. The claim proves nothing.
 	Migration Migration
-	// References are the IPAMClaims that its networks name for interfaces. ReferenceProblem is why that cannot be read.
+	// References are the IPAMClaims that its networks name for interfaces. ReferenceProblem is why they cannot be read.
 	References       []Reference
 	ReferenceProblem string
-	// Several: its annotations name networks beside the first. Interfaces are those that they make; none if that cannot be
-	// read.
+	// Several reports whether its annotations name networks beside the first. Interfaces are the interfaces of these;
+	// none if they cannot be read.
 	Several    bool
 	Interfaces []Interface
-	// IfName is the interface that a policy is asked for; empty for the first that the pod names an IPAMClaim for, or
-	// else any. Network is the one that the interface's request names; empty for none. No object says them, nor Asks:
-	// whoever asks sets them.
+	// IfName is the interface for which a policy is requested; empty for the first one with an IPAMClaim, or else any.
+	// Network is the network in the interface's request; empty for none. The caller sets these and Asks; no object has
+	// them.
 	IfName, Network string
 	Asks            Asked
 }
 
-// Asked is what a request for an interface names itself: the defaults of a namespace give way to it.
+// Asked has the terms of the request itself, which override the defaults of a namespace.
 type Asked struct {
 	Addrs    []netip.Addr
 	Families ipam.Families
@@ -98,7 +99,7 @@ type Asked struct {
 // set returns the addresses as a set.
 func (a Asked) set() *netipx.IPSet { return ipaddr.SetOfAddrs(a.Addrs...) }
 
-// At returns the pod as it is asked about for an interface of a network; the network is empty where the interface's
+// At returns the pod for a request about an interface of a network; the network is empty if the interface's
 // configuration names none.
 func (p Pod) At(ifName, network string) Pod {
 	p.IfName, p.Network = ifName, network
@@ -108,14 +109,14 @@ func (p Pod) At(ifName, network string) Pod {
 // Migration names a VirtualMachineInstanceMigration.
 type Migration struct{ Name, UID string }
 
-// Reported is by when a kubelet of a node that is ready has reported which addresses a pod has got. Until then those of
-// an earlier sandbox may stand in its status.
+// Reported is the time within which the kubelet of a ready node reports a pod's new addresses. Until then its status
+// may have those of an earlier sandbox.
 const Reported = 5 * time.Minute
 
 // NetworkStatus is the annotation in which Multus and others report the addresses of all networks.
 const NetworkStatus = "k8s.v1.cni.cncf.io/network-status"
 
-// Annotations by which kubelets mark the mirrors of static pods.
+// Annotations with which kubelets mark the mirrors of static pods.
 const (
 	mirrorAnnotation = "kubernetes.io/config.mirror"
 	hashAnnotation   = "kubernetes.io/config.hash"
@@ -124,8 +125,8 @@ const (
 // staticUID is a hash of 128 bits in hexadecimal digits; the UID of any other pod has dashes.
 var staticUID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// Static reports whether the UID of a lease is that of a static pod. Such a pod runs whether the API server knows
-// of it or not.
+// Static reports whether the UID of a lease is that of a static pod. Such a pod runs even if the API server does not
+// know it.
 func Static(uid string) bool { return staticUID.MatchString(uid) }
 
 // FromObject reads a pod.
@@ -185,13 +186,13 @@ func FromObject(p *corev1.Pod) Pod {
 	return pod
 }
 
-// network is what is read of an entry of the annotation NetworkStatus.
+// network has the relevant fields of an entry of the annotation NetworkStatus.
 type network struct {
 	Interface string   `json:"interface,omitempty"`
 	IPs       []string `json:"ips,omitempty"`
 }
 
-// networks returns what the annotation says. ok: it is there and can be read; one that cannot says nothing.
+// networks returns the entries of the annotation; ok is false if it is missing or cannot be read.
 func networks(p *corev1.Pod) (all []network, ok bool) {
 	if json.Unmarshal([]byte(p.Annotations[NetworkStatus]), &all) != nil {
 		return nil, false
@@ -214,7 +215,7 @@ func endedAt(p *corev1.Pod) (last time.Time) {
 	return last
 }
 
-// termination returns the longer one of the grace periods that a pod's spec says and that it was deleted with.
+// termination returns the longer of the grace periods in a pod's spec and in its deletion.
 func termination(p *corev1.Pod) time.Duration {
 	longest := int64(lease.UsualTermination / time.Second)
 	if asked := p.Spec.TerminationGracePeriodSeconds; asked != nil {
@@ -226,7 +227,7 @@ func termination(p *corev1.Pod) time.Duration {
 	return time.Duration(min(max(longest, 0), math.MaxInt32)) * time.Second
 }
 
-// LongTermination returns the grace period as a lease says it: zero for a usual one.
+// LongTermination returns the grace period as leases have it: zero for a usual one.
 func (p Pod) LongTermination() time.Duration {
 	if p.Termination <= lease.UsualTermination {
 		return 0
@@ -234,7 +235,7 @@ func (p Pod) LongTermination() time.Duration {
 	return p.Termination
 }
 
-// Trim returns a pod with no more than FromObject reads: what a cache of all pods should keep.
+// Trim returns a pod with only the fields that FromObject reads, for a cache of all pods.
 func Trim(p *corev1.Pod) *corev1.Pod {
 	t := &corev1.Pod{}
 	t.Namespace, t.Name, t.UID, t.ResourceVersion = p.Namespace, p.Name, p.UID, p.ResourceVersion
@@ -287,15 +288,15 @@ func Trim(p *corev1.Pod) *corev1.Pod {
 type Pods struct {
 	// Cached reads from a watch cache, Live from the API server.
 	Cached, Live client.Reader
-	// NodeAddrs are the addresses of a node, as far as is known.
+	// NodeAddrs returns the known addresses of a node.
 	NodeAddrs func(node string) []netip.Addr
-	// Endings knows which pods are ending; nil where Cached is asked.
+	// Endings has the ending pods; if nil, Cached is asked.
 	Endings *Endings
 }
 
-// Ending returns those of a namespace's pods which are being deleted or were deleted just now that match, as of a
-// version of one of its pods. It waits for a watch that is behind that, but no longer than a second. match gets the
-// UID; it must be fast and ask nothing of p.
+// Ending returns the matching pods of a namespace that are being deleted or were just deleted, as of a version of one
+// of its pods. It waits up to a second for a watch that is behind that version. match gets the UID; it must be fast and
+// not call p.
 func (p *Pods) Ending(
 	ctx context.Context, namespace string, version uint64, match func(uid string) bool,
 ) (all []Pod, err error) {
@@ -315,11 +316,10 @@ func (p *Pods) Ending(
 	return all, nil
 }
 
-// Find returns the pod that a request from host is about. The cache answers only where it cannot be
-// mistaken: for the pod UID of the request, or, when the request names none, for a pod on that host
-// that has neither ended nor is being deleted. Everything else is one read from the API server. The
-// error is ErrNotFound when there is no such pod, or when its UID is not the request's (the pod that
-// was found instead is returned with it).
+// Find returns the pod of a request from host. The cache answers only if it cannot be wrong: for the pod UID of the
+// request or, without a UID, for a pod on that host that has neither ended nor is being deleted. Otherwise it takes one
+// read from the API server. The error is ErrNotFound if the pod does not exist, or if its UID is not the request's (the
+// pod that was found instead is returned, too).
 func (p *Pods) Find(ctx context.Context, namespace, name, uid string, host netip.Addr) (Pod, error) {
 	var o corev1.Pod
 	key := types.NamespacedName{Namespace: namespace, Name: name}
@@ -331,7 +331,7 @@ func (p *Pods) Find(ctx context.Context, namespace, name, uid string, host netip
 	return p.FindLive(ctx, namespace, name, uid)
 }
 
-// FindLive does what Find does, without the cache.
+// FindLive returns what Find returns, without the cache.
 func (p *Pods) FindLive(ctx context.Context, namespace, name, uid string) (Pod, error) {
 	var o corev1.Pod
 	err := p.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o)
@@ -348,7 +348,7 @@ func (p *Pods) FindLive(ctx context.Context, namespace, name, uid string) (Pod, 
 	return pod, nil
 }
 
-// On reports whether a pod is on one of some hosts; nil stands for all hosts.
+// On reports whether a pod is on one of some hosts; nil means all hosts.
 func (p *Pods) On(pod Pod, hosts []netip.Addr) bool {
 	return hosts == nil || pod.Node != "" && slices.ContainsFunc(hosts, func(host netip.Addr) bool {
 		return slices.Contains(pod.HostIPs, host) || slices.Contains(p.NodeAddrs(pod.Node), host)

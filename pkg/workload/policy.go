@@ -10,63 +10,62 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Policy is what a pod's annotations, those of its workload and those of its namespace come to: which
-// address the pod is to get, and what becomes of it when the pod ends. The zero Policy with a Release of
-// ReleaseWithPod is that of a pod without annotations.
+// Policy is the result of the annotations of a pod, its workload and its namespace: which address the pod gets, and
+// what happens to it when the pod ends. A pod without annotations has the zero Policy with a Release of ReleaseWithPod.
 type Policy struct {
 	// Claim is "namespace/name" of the claim that holds the pod's addresses; empty for a plain address. The claim
 	// of a shared pool for all namespaces is in the controller's namespace.
 	Claim string
-	// Named: somebody named the claim, so it has to exist, or made it for the workload. Any other is made when the first
-	// pod needs it.
+	// Named reports whether somebody named the claim, so that it must exist, or created it for the workload. Other
+	// claims are created when the first pod needs them.
 	Named bool
-	// PodWideClaim: the claim was named for the whole pod, not for the interface.
+	// PodWideClaim reports whether the claim was named for the whole pod, not for the interface.
 	PodWideClaim bool
 	// Shared is the name of a shared pool as its users wrote it; Claim's name is derived from it.
 	Shared string
-	// ForAll: the shared pool is for all namespaces.
+	// ForAll reports whether the shared pool is for all namespaces.
 	ForAll bool
-	// Identity is what the address is kept for within the claim: a pod's stable name, a primary key, the name
-	// of a virtual machine. Empty: for the app as a whole, whose pods are interchangeable.
+	// Identity is for whom the address is kept within the claim: a pod's stable name, a primary key, the name of a
+	// virtual machine; empty for the app as a whole, whose pods are interchangeable.
 	Identity string
-	// Release is what ends the holding. ReleaseUnsaid stands only beside a Named claim, whose object says it.
+	// Release is when the address is returned. ReleaseUnsaid is only used with a Named claim, whose object has the
+	// policy.
 	Release ReleasePolicy
 	// Keep is how long a Timed address is kept after its pod ended; zero for other policies.
 	Keep time.Duration
-	// Pools to draw from, in the order in which they are tried; none for any that fits. Beside a Named claim they have to
-	// be the claim's.
+	// Pools to draw from, in the order in which they are tried; empty for any suitable pool. With a Named claim they
+	// must be the claim's.
 	Pools []string
-	// Sets: one address out of each, all or nothing; none for any address.
+	// Sets from each of which the pod gets one address, all or nothing; empty for any address.
 	Sets []*netipx.IPSet
-	// Gateway for this pod in place of the pool's; the zero Addr for the pool's.
+	// Gateway for this pod instead of the pool's; zero for the pool's.
 	Gateway netip.Addr
-	// Families of the addresses, as far as they are said.
+	// Families of the addresses, as far as they are given.
 	Families ipam.Families
-	// Mask is the prefix length that the pool has to have; 0 for any.
+	// Mask is the required prefix length of the pool; 0 for any.
 	Mask int
-	// Lengths are addresses of Sets that were written with the prefix length which their pools have to have.
+	// Lengths are addresses of Sets with the required prefix length of their pools.
 	Lengths []netip.Prefix
-	// Workload is who the pod belongs to, or the IPAMClaim that its networks name for the interface.
+	// Workload is the pod's workload, or the IPAMClaim that its networks name for the interface.
 	Workload Workload
-	// IfName is the interface of that IPAMClaim; empty where the policy is for all interfaces.
+	// IfName is the interface of that IPAMClaim; empty if the policy is for all interfaces.
 	IfName string
-	// Replicas is how many addresses of a family the claim may have that is made for the policy; 0 for no bound.
+	// Replicas is how many addresses of a family the policy's claim may have; 0 for no limit.
 	Replicas int
-	// Requests are the addresses of the IPAMClaim's ipRequests with the prefix lengths that their pools have to have.
+	// Requests are the addresses of the IPAMClaim's ipRequests with the required prefix lengths of their pools.
 	Requests []netip.Prefix
-	// Sources are the annotations that all this is from. Unbound are those that are about other interfaces of the pod.
+	// Sources are the annotations behind the policy. Unbound are those for other interfaces of the pod.
 	Sources []Source
 	Unbound []Unbound
-	// Ignored are annotations with bcsnet's own prefix that are unknown, as misspelt ones are.
+	// Ignored are unknown annotations with bcsnet's prefix, such as misspelt ones.
 	Ignored []Ignored
 }
 
 // Sticky reports whether the pod's address outlives it.
 func (p *Policy) Sticky() bool { return p.Release != ReleaseWithPod }
 
-// ClaimAddresses returns the addresses that bound the claim which is made for the policy, as claims name them; none
-// where the claim is bounded by none, or there is none to make. What one pod of several may have is no bound of the
-// claim.
+// ClaimAddresses returns the addresses to which the policy's claim is limited, in the notation of claims; none if it
+// has no such limit, or if there is no claim. The addresses of one pod of several do not limit the claim.
 func (p *Policy) ClaimAddresses() (all []string) {
 	for _, r := range p.Requests {
 		all = append(all, r.Addr().String())
@@ -86,12 +85,12 @@ func (p *Policy) ClaimAddresses() (all []string) {
 	return all
 }
 
-// ReleasePolicy is what ends the holding of an address.
+// ReleasePolicy says when an address is returned.
 type ReleasePolicy string
 
 // Release policies.
 const (
-	// ReleaseUnsaid leaves it to the claim that was named.
+	// ReleaseUnsaid leaves it to the named claim.
 	ReleaseUnsaid ReleasePolicy = ""
 	// ReleaseWithPod frees the address when the pod ends.
 	ReleaseWithPod ReleasePolicy = "WithPod"
@@ -99,17 +98,16 @@ const (
 	ReleaseImmutable ReleasePolicy = "Immutable"
 	// ReleaseNever keeps it until it is released by hand.
 	ReleaseNever ReleasePolicy = "Never"
-	// ReleaseTimed keeps it for a while after the pod ended.
+	// ReleaseTimed keeps it for a time after the pod ended.
 	ReleaseTimed ReleasePolicy = "Timed"
 )
 
-// OwnerField stands as Key of a Source for the field of a claim that says which workload it is for.
+// OwnerField is the Key of a Source for the claim's field with its workload.
 const OwnerField = "spec.owner"
 
-// Source is what a part of a policy is from: an annotation, the owner of a claim, or a field that has to do with an
-// IPAMClaim.
+// Source is the origin of a part of a policy: an annotation, the owner of a claim, or a field about an IPAMClaim.
 type Source struct {
-	// Object that has it, as in "Deployment shop/web" or "Namespace shop".
+	// Object with the annotation, as in "Deployment shop/web" or "Namespace shop".
 	Object string
 	// Key and Value of the annotation.
 	Key, Value string

@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// statement is what an annotation says, and where it stands.
+// statement is the parsed value of an annotation, with its object.
 type statement struct {
 	parsedValue
 	key, value, object string
@@ -30,8 +30,8 @@ func (s *statement) String() string {
 	return fmt.Sprintf("annotation %s=%q of %s", s.key, value, s.object)
 }
 
-// readClaims adds the claim that somebody made for the workload, unless a nearer level names one. They are its names in
-// the workload's namespace.
+// readClaims adds the claim that somebody created for the workload, unless a nearer level names one. names are in the
+// workload's namespace.
 func (b *policyBuilder) readClaims(own owned, names []string) *ipam.Refusal {
 	switch {
 	case len(names) == 0, b.said[fieldClaim] != nil, b.said[fieldShared] != nil:
@@ -47,7 +47,7 @@ func (b *policyBuilder) readClaims(own owned, names []string) *ipam.Refusal {
 	})
 }
 
-// listed names a few.
+// listed joins a few of the names.
 func listed(names []string) string {
 	if len(names) > 5 {
 		names = append(slices.Clone(names[:5]), "others")
@@ -55,10 +55,10 @@ func listed(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// maxShown bounds what a message shows of a value.
+// maxShown limits how much of a value a message shows.
 const maxShown = 120
 
-// clip returns what a message shows of a value.
+// clip returns the part of a value that a message shows.
 func clip(value string) string {
 	if len(value) > maxShown {
 		return strings.ToValidUTF8(value[:maxShown], "") + "…"
@@ -66,8 +66,8 @@ func clip(value string) string {
 	return value
 }
 
-// policyBuilder collects what the annotations of a pod, its workload and its namespace say, field by field. Of each
-// field the nearest level counts.
+// policyBuilder collects the annotations of a pod, its workload and its namespace, field by field. For each field the
+// nearest level counts.
 type policyBuilder struct {
 	pod Pod
 	// all is what was read, in the order of reading.
@@ -83,7 +83,7 @@ type policyBuilder struct {
 	others []otherTerm
 }
 
-// read reads the annotations of one object; read the levels from the nearest on.
+// read reads the annotations of one object. Call it for the nearest level first.
 func (b *policyBuilder) read(level Level, object string, values map[string]string) *ipam.Refusal {
 	if len(values) == 0 {
 		return nil
@@ -105,7 +105,7 @@ func (b *policyBuilder) read(level Level, object string, values map[string]strin
 	return nil
 }
 
-// addAll adds what was read, the nearest first, as far as it ranks from one level on and before another.
+// addAll adds the statements from one rank on and before another, the nearest first.
 func (b *policyBuilder) addAll(from, before Level) *ipam.Refusal {
 	slices.SortStableFunc(b.all, func(x, y *statement) int { return cmp.Compare(x.rank(), y.rank()) })
 	for _, s := range b.all {
@@ -144,7 +144,7 @@ func (b *policyBuilder) add(s *statement) *ipam.Refusal {
 	return nil
 }
 
-// narrows: a pod may choose among the addresses of its workload, but not want others.
+// narrows returns a refusal if a pod names addresses outside those of its workload.
 func narrows(pod, workload *statement) *ipam.Refusal {
 	if pod.mask != 0 && workload.mask != 0 && pod.mask != workload.mask {
 		return contradict(pod, workload, fmt.Sprintf(": the masks /%d and /%d differ", pod.mask, workload.mask))
@@ -161,24 +161,24 @@ func narrows(pod, workload *statement) *ipam.Refusal {
 	return nil
 }
 
-// within: all addresses of a set are in the others.
+// within reports whether all addresses of a set are in the others.
 func within(s *netipx.IPSet, others []*netipx.IPSet) bool {
 	return len(ipaddr.Subtract(s, others...).Ranges()) == 0
 }
 
-// contradict refuses two annotations that cannot both be followed.
+// contradict returns a refusal for two contradicting annotations.
 func contradict(a, b *statement, why string) *ipam.Refusal {
 	return ipam.Refuse(ipam.ReasonClaimConflict, "%s and %s contradict each other%s", a, b, why).
 		WithHint("remove one of the two")
 }
 
-// drop forgets a field, and that it was said.
+// drop removes a field and its source.
 func (b *policyBuilder) drop(f Field) {
 	b.said[f] = nil
 	b.sources = slices.DeleteFunc(slices.Clone(b.sources), func(s Source) bool { return s.Gave == f.String() })
 }
 
-// pools returns the pools that were said; none if none were.
+// pools returns the collected pools; none if there are none.
 func (b *policyBuilder) pools() []string {
 	if s := b.said[fieldPool]; s != nil {
 		return s.pools
@@ -186,7 +186,7 @@ func (b *policyBuilder) pools() []string {
 	return nil
 }
 
-// families returns what was said of families.
+// families returns the collected families.
 func (b *policyBuilder) families() (f ipam.Families) {
 	if s := b.said[fieldFamilyPolicy]; s != nil {
 		f.Policy = s.families.Policy
@@ -197,7 +197,7 @@ func (b *policyBuilder) families() (f ipam.Families) {
 	return f
 }
 
-// text returns what was said of a field that is a word; empty when nothing was.
+// text returns the collected value of a field that is a word; empty for none.
 func (b *policyBuilder) text(f Field) string {
 	if s := b.said[f]; s != nil {
 		return s.text
@@ -205,7 +205,7 @@ func (b *policyBuilder) text(f Field) string {
 	return ""
 }
 
-// isDefault reports whether a field was said by the namespace alone.
+// isDefault reports whether only the namespace sets a field.
 func (b *policyBuilder) isDefault(f Field) bool {
 	return b.said[f] != nil && b.said[f].level == OnNamespace
 }

@@ -13,8 +13,8 @@ const (
 	maxReadings = 1 << 20
 )
 
-// readings remember what long values of annotations come to: the pods of a workload, which all say the same, come by
-// the hundred. The zero value is ready for use, and nil remembers nothing.
+// readings caches the parsed forms of long annotation values, since hundreds of pods of a workload have the same. The
+// zero value is ready for use, and nil caches nothing.
 type readings struct {
 	mu    sync.Mutex
 	known map[reading]parsedValue
@@ -23,7 +23,7 @@ type readings struct {
 
 type reading struct{ key, value string }
 
-// of returns what the value of an annotation comes to. What cannot be read is read again each time.
+// of returns the parsed value of an annotation. Invalid values are not cached.
 func (r *readings) of(a Annotation, value string) (parsedValue, error) {
 	if r == nil || len(value) < readingFrom {
 		return a.read(value)

@@ -12,28 +12,27 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Annotations by which Multus is told the networks of a pod: those beside the first, and the first.
+// Annotations with the networks of a pod for Multus: those beside the first, and the first.
 const (
 	networksAnnotation       = "k8s.v1.cni.cncf.io/networks"
 	defaultNetworkAnnotation = "v1.multus-cni.io/default-network"
 )
 
-// ReferenceField is the field of an element of these annotations that names an IPAMClaim. It stands as Key of a Source,
-// too.
+// ReferenceField is the field of an element of these annotations that names an IPAMClaim. It is also the Key of a
+// Source.
 const ReferenceField = "ipam-claim-reference"
 
 // Reference is an element of a pod's Multus annotations that names an IPAMClaim for an interface.
 type Reference struct {
 	IfName string
-	// Claim is the name of the IPAMClaim, which is in the pod's namespace.
+	// Claim is the name of the IPAMClaim in the pod's namespace.
 	Claim string
-	// First: it is the pod's first network, whose interface an IPAMClaim calls by another name.
+	// First reports whether it is the pod's first network, whose interface has another name in an IPAMClaim.
 	First bool
 }
 
-// references returns the elements that name an IPAMClaim, in their order. An interface without a name is called by the
-// element's position, as Multus does: net1, net2. problem is why an annotation that seems to name one cannot be read;
-// one that names none is of no account.
+// references returns the elements that name an IPAMClaim, in order. An interface without a name gets Multus' name for
+// its position: net1, net2. problem is why an annotation that seems to name an IPAMClaim cannot be read.
 func references(annotations map[string]string) (all []Reference, problem string) {
 	for _, key := range []string{defaultNetworkAnnotation, networksAnnotation} {
 		text := annotations[key]
@@ -60,8 +59,8 @@ func references(annotations map[string]string) (all []Reference, problem string)
 	return all, ""
 }
 
-// reference returns the IPAMClaim that the pod names for the interface that it is asked about; if it is asked about
-// none, the first that it names. ok is false where it names none.
+// reference returns the IPAMClaim that the pod names for the requested interface, or the first one if no interface is
+// requested. ok is false if it names none.
 func (p Pod) reference() (ref Reference, ok bool, refusal *ipam.Refusal) {
 	refuse := func(format string, args ...any) (Reference, bool, *ipam.Refusal) {
 		return Reference{}, false, ipam.Refuse(ipam.ReasonInvalidAnnotation, "pod %s/%s: %s", p.Namespace, p.Name,
@@ -92,8 +91,8 @@ func (p Pod) reference() (ref Reference, ok bool, refusal *ipam.Refusal) {
 	return ref, true, nil
 }
 
-// IPAMClaim returns the name of the IPAMClaim that the pod names for the interface that it is asked about; ok is false
-// where it names none, or one that cannot be.
+// IPAMClaim returns the name of the IPAMClaim that the pod names for the requested interface; ok is false if it names
+// none, or an invalid one.
 func (p Pod) IPAMClaim() (name string, ok bool) {
 	ref, ok, refusal := p.reference()
 	return ref.Claim, ok && refusal == nil

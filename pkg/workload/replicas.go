@@ -9,27 +9,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ErrGone says that a workload does not exist any more, or that another one of its name does.
+// ErrGone means that a workload does not exist any more, or that another one has its name.
 var ErrGone = fmt.Errorf("the workload is gone: %w", errGone)
 
-// ErrKindGone is an ErrGone of a workload whose kind is not there any more, or for a while: an object may come to light
-// again with it.
+// ErrKindGone is an ErrGone for a workload whose kind is not served, perhaps temporarily: the object may reappear with
+// it.
 var ErrKindGone = fmt.Errorf("%w: its kind is not served", ErrGone)
 
-// ErrNoReplicas says that nothing says how many pods a workload should have.
+// ErrNoReplicas means that a workload has no desired number of pods.
 var ErrNoReplicas = errors.New("this kind of workload has no replicas")
 
-// Replicas is how many pods a workload should have.
+// Replicas is the desired number of pods of a workload.
 type Replicas struct {
 	Count int
 	// Start is the first ordinal of a StatefulSet.
 	Start int
-	// Sparse: of numbered pods only their number is known, not which ordinals they have. A kind that is not one of
-	// Kubernetes may start anywhere, and leave some out.
+	// Sparse reports whether only the number of numbered pods is known, not their ordinals. Kinds outside Kubernetes
+	// may start at any ordinal and skip some.
 	Sparse bool
 }
 
-// desired is what is read of a workload, or of its scale.
+// desired has the relevant fields of a workload, or of its scale.
 type desired struct {
 	Metadata struct {
 		UID string `json:"uid"`
@@ -51,8 +51,8 @@ type desired struct {
 	} `json:"status"`
 }
 
-// Replicas asks the API server how many pods a workload should have. The error is ErrGone when it does not exist
-// any more, ErrNoReplicas for a kind that does not say.
+// Replicas asks the API server for the desired number of pods of a workload. The error is ErrGone if the workload does
+// not exist any more, ErrNoReplicas for a kind without that number.
 func (o *Owners) Replicas(ctx context.Context, w Workload) (Replicas, error) {
 	k, err := o.kind(ctx, w.Group, w.Kind)
 	switch {
@@ -113,7 +113,7 @@ func (d *desired) replicas(kind string) Replicas {
 	}
 }
 
-// path returns where the API server has a workload.
+// path returns the URL path of a workload at the API server.
 func (k *kind) path(w Workload) string {
 	path := groupPath(k.group) + "/" + k.resource.Version
 	if k.namespaced {
@@ -122,8 +122,8 @@ func (k *kind) path(w Workload) string {
 	return path + "/" + k.resource.Resource + "/" + w.Name
 }
 
-// Gone asks the API server whether a workload does not exist any more, or is another one of its name now. An error
-// means that it is not known: nothing may be freed for it.
+// Gone asks the API server whether a workload does not exist any more, or another one has its name. An error means that
+// this is unknown: nothing may be freed because of it.
 func (o *Owners) Gone(ctx context.Context, w Workload) (bool, error) {
 	err := o.there(ctx, w)
 	if errors.Is(err, ErrGone) {
@@ -132,8 +132,7 @@ func (o *Owners) Gone(ctx context.Context, w Workload) (bool, error) {
 	return false, err
 }
 
-// there returns nil where the API server says that a workload exists, ErrGone or ErrKindGone where it says that it does
-// not.
+// there returns nil if the API server says that a workload exists, ErrGone or ErrKindGone if it says that it does not.
 func (o *Owners) there(ctx context.Context, w Workload) error {
 	k, err := o.kind(ctx, w.Group, w.Kind)
 	if err == nil && k.resource.Empty() { // a kind that has come meanwhile counts
@@ -159,8 +158,7 @@ func (o *Owners) there(ctx context.Context, w Workload) error {
 	return nil
 }
 
-// Missing reports whether there is no workload of a name, by the watches where they know it. It serves what is only
-// shown.
+// Missing reports whether no workload has a name, from the watches if they have it. Use it only for display.
 func (o *Owners) Missing(ctx context.Context, w Workload) (bool, error) {
 	k, err := o.kind(ctx, w.Group, w.Kind)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// resolve makes the policy of what was collected, or refuses.
+// resolve makes the policy of the collected values, or refuses.
 func (b *policyBuilder) resolve(own owned, pod Pod, system string) (Policy, *ipam.Refusal) {
 	if pod.Mirror {
 		for _, f := range []Field{fieldClaim, fieldShared, fieldRelease, fieldKeep} {
@@ -41,7 +41,7 @@ func (b *policyBuilder) resolve(own owned, pod Pod, system string) (Policy, *ipa
 	return p, nil
 }
 
-// reconcile resolves what one field means for another.
+// reconcile resolves dependencies between fields.
 func (b *policyBuilder) reconcile() *ipam.Refusal {
 	claim, shared := b.said[fieldClaim], b.said[fieldShared]
 	switch {
@@ -84,7 +84,7 @@ func (b *policyBuilder) reconcile() *ipam.Refusal {
 	return nil
 }
 
-// release resolves what ends the holding.
+// release resolves the release policy.
 func (b *policyBuilder) release(p *Policy, own owned, pod Pod) *ipam.Refusal {
 	said, keep, sets := b.said[fieldRelease], b.said[fieldKeep], b.said[fieldSets]
 	switch {
@@ -125,7 +125,7 @@ func (b *policyBuilder) release(p *Policy, own owned, pod Pod) *ipam.Refusal {
 const unfitHint = "use a Deployment or StatefulSet, name a claim, say a primary key, or keep the address for a while " +
 	"with the policy timed"
 
-// unfit returns why a workload cannot have a policy; empty when it can.
+// unfit returns why a workload cannot have a policy; empty if it can.
 func unfit(r ReleasePolicy, own owned, pod Pod, primaryKey bool) string {
 	scaled := own.nature == app || own.nature == machine
 	switch {
@@ -139,7 +139,7 @@ func unfit(r ReleasePolicy, own owned, pod Pod, primaryKey bool) string {
 	return ""
 }
 
-// addresses resolves which addresses the pod may get, and what goes out with them.
+// addresses resolves which addresses the pod may get, with their gateway and mask.
 func (b *policyBuilder) addresses(p *Policy, own owned) *ipam.Refusal {
 	sets, gateway := b.said[fieldSets], b.said[fieldGateway]
 	if sets != nil {
@@ -176,7 +176,7 @@ func (b *policyBuilder) addresses(p *Policy, own owned) *ipam.Refusal {
 	return contradict(sets, gateway, ": the gateway is not in the subnet of the addresses")
 }
 
-// several: more than one address of a family.
+// several reports whether a statement has more than one address of a family.
 func several(s *statement) bool {
 	var v4, v6 int
 	for _, set := range s.sets {
@@ -189,7 +189,7 @@ func several(s *statement) bool {
 	return v4 > 1 || v6 > 1
 }
 
-// claim resolves what holds the addresses.
+// claim resolves which claim holds the addresses.
 func (b *policyBuilder) claim(p *Policy, own owned, pod Pod, system string) *ipam.Refusal {
 	sets := b.said[fieldSets]
 	switch name := b.text(fieldClaim); {

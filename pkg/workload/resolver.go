@@ -12,24 +12,22 @@ type Resolver struct {
 	Owners *Owners
 	// Namespace of the controller, where the claims of shared pools are.
 	Namespace string
-	// ClaimsFor names the claims that somebody made for a workload, in the workload's namespace and in order.
+	// ClaimsFor returns the sorted names of the claims that somebody created for a workload, in its namespace.
 	ClaimsFor func(context.Context, Workload) ([]string, error)
-	// IPAMClaims: what the networks of a pod name as ipam-claim-reference counts.
+	// IPAMClaims reports whether ipam-claim-reference in the networks of a pod has an effect.
 	IPAMClaims bool
-	// ServesShared reports whether a claim of a shared pool, in the controller's namespace, is there and serves the pods
-	// of a namespace. The others have a shared pool of that name of their own, in their namespace. nil: a shared pool is
-	// for all namespaces.
+	// ServesShared reports whether a shared pool's claim in the controller's namespace exists and serves the pods of a
+	// namespace. Other namespaces have their own shared pool of that name. If nil, shared pools are for all namespaces.
 	ServesShared func(ctx context.Context, claim, namespace string) (bool, error)
-	// Index says of which networks pools and addresses are; nil where that is not known: what is said for the whole pod
-	// binds every interface then.
+	// Index has the networks of pools and addresses. If nil, terms of the whole pod apply to every interface.
 	Index *ipam.Index
 
 	readings readings
 }
 
-// Resolve returns the policy of a pod, for the interface that it is asked about (Pod.At). It asks the API server for
-// nothing that the watches have delivered, and one read each for what they have not. The error is an *ipam.Refusal when
-// what the annotations say cannot be done; any other means that the API server did not answer.
+// Resolve returns the policy of a pod for the requested interface (Pod.At). It reads from the API server only objects
+// that the watches have not delivered, one read each. The error is an *ipam.Refusal if the annotations cannot be
+// fulfilled; any other error means that the API server did not answer.
 func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {
 	if r.IPAMClaims {
 		switch ref, ok, refusal := pod.reference(); {
@@ -64,7 +62,7 @@ func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {
 	return p, r.placeShared(ctx, pod, &p)
 }
 
-// placeShared decides in which namespace the claim of a shared pool is, and whom it serves if it is made.
+// placeShared decides in which namespace the claim of a shared pool is, and whom it serves if it is created.
 func (r *Resolver) placeShared(ctx context.Context, pod Pod, p *Policy) (err error) {
 	p.ForAll = true
 	if r.ServesShared == nil {
@@ -78,7 +76,7 @@ func (r *Resolver) placeShared(ctx context.Context, pod Pod, p *Policy) (err err
 	return nil
 }
 
-// decide makes a policy of what is known.
+// decide makes a policy of the collected data.
 func decide(
 	b policyBuilder, own owned, claims []string, defaults map[string]string, system string, x *ipam.Index,
 ) (Policy, error) {
@@ -105,10 +103,10 @@ func decide(
 	return p, nil
 }
 
-// podWideClaim is the rank of a claim that somebody made for the workload.
+// podWideClaim is the rank of a claim that somebody created for the workload.
 const podWideClaim = onClaim << (4 * ofInterface)
 
-// readAll reads what stands on the pod, its workload and its namespace.
+// readAll reads the annotations of the pod, its workload and its namespace.
 func (b *policyBuilder) readAll(own owned, defaults map[string]string) *ipam.Refusal {
 	for _, from := range []struct {
 		level  Level

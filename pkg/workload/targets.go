@@ -10,14 +10,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// otherTerm is a term that names another interface or network than the one that is asked about.
+// otherTerm is a term for an interface or network other than the requested one.
 type otherTerm struct {
 	Source
 	target string
 	level  Level
 }
 
-// otherTerms returns those of one object.
+// otherTerms returns the terms of one object for other interfaces and networks.
 func (p Pod) otherTerms(level Level, object string, values map[string]string) (all []otherTerm) {
 	for key, value := range values {
 		a, target, known := annotationOf(key)
@@ -33,16 +33,16 @@ func (p Pod) otherTerms(level Level, object string, values map[string]string) (a
 	return all
 }
 
-// place says of each term for something else what it is for: an interface of the pod, or a network of pools. What names
-// neither is mistyped: it is refused if the interfaces of the pod are known, and is said to be ignored if not. A
-// default of the namespace is also for pods that have the interface.
+// place finds the target of each other term: an interface of the pod, or a network of pools. A term without a target is
+// mistyped: it is refused if the interfaces of the pod are known, and reported as ignored otherwise. A default of the
+// namespace may be for other pods.
 func (b *policyBuilder) place(x *ipam.Index) *ipam.Refusal {
 	for _, o := range b.others {
 		has, may := b.pod.mayHave(o.target)
 		switch {
 		case has:
 			b.unbound = append(b.unbound, Unbound{o.Source, "it is for interface " + o.target})
-		case x.HasNetwork(o.target):
+		case x.Pools.HasNetwork(o.target):
 			b.unbound = append(b.unbound, Unbound{o.Source, "it is for network " + o.target})
 		case o.level == OnNamespace:
 			b.unbound = append(b.unbound, Unbound{o.Source, noTarget(o.target)})
@@ -63,7 +63,7 @@ func noTarget(target string) string {
 		target)
 }
 
-// interfaceNames lists the interfaces of a pod as far as they are known.
+// interfaceNames lists the known interfaces of a pod.
 func (p Pod) interfaceNames() string {
 	names := map[string]bool{lease.DefaultIfName: true, p.interfaceName(): true}
 	for _, i := range p.Interfaces {

@@ -84,7 +84,7 @@ func TestFamiliesOfOneInterface(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.SetPool(ipam.Pool{Name: "lan6", Plan: six, Network: "lan"})
+	x.Pools.SetPool(ipam.Pool{Name: "lan6", Plan: six, Network: "lan"})
 	for networks, said := range map[string]ipam.FamilyPolicy{"": ipam.RequireDualStack, "[]": ipam.RequireDualStack, "lan": ""} {
 		s := deployment().on(notes{ownFamilyPolicy: "RequireDualStack"})
 		s.pod.Interfaces, s.pod.Several = furtherInterfaces(map[string]string{networksAnnotation: networks})

@@ -12,18 +12,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// What a term binds: the whole pod, the interfaces of one network, or one interface. A term of one interface ranks
-// before one of one network, and that before one of the whole pod, wherever they stand.
+// Targets of a term: the whole pod, the interfaces of one network, or one interface. A term of one interface ranks
+// before one of one network, and that before one of the whole pod, on any object.
 const (
 	ofPod uint8 = iota
 	ofNetwork
 	ofInterface
 )
 
-// rank orders statements: the lowest one counts.
+// rank orders statements: the lowest rank counts.
 func (s *statement) rank() Level { return s.level << (4 * (ofInterface - s.binds)) }
 
-// isNarrowedBy reports whether a statement may only choose among what another says of the same field.
+// isNarrowedBy reports whether a statement may only choose from another one's value of the same field.
 func (s *statement) isNarrowedBy(o *statement, f Field) bool {
 	return f == fieldSets && s.binds == o.binds
 }
@@ -44,8 +44,7 @@ func annotationOf(key string) (a Annotation, target string, known bool) {
 	return a, "", false
 }
 
-// binding returns how near a term that names a target is to the interface that the pod is asked about; ok is false for
-// a term of another interface.
+// binding returns how near a term's target is to the requested interface; ok is false for a term of another interface.
 func (p Pod) binding(target string) (binds uint8, ok bool) {
 	switch target {
 	case "":
@@ -58,16 +57,16 @@ func (p Pod) binding(target string) (binds uint8, ok bool) {
 	return 0, false
 }
 
-// interfaceName returns the interface that the pod is asked about.
+// interfaceName returns the requested interface of the pod.
 func (p Pod) interfaceName() string { return cmp.Or(p.IfName, lease.DefaultIfName) }
 
-// Scope returns where the interface's addresses come from.
+// Scope returns the origin of the interface's addresses.
 func (p Pod) Scope() ipam.Scope {
 	return ipam.Scope{Network: p.Network, Namespace: p.Namespace, Several: p.Several}
 }
 
-// terms returns the annotations of one object that bind the interface of the pod, with how near they are to it: in the
-// order of Annotations, each with its terms of the interface and of the network.
+// terms returns the annotations of one object that apply to the interface of the pod, with their nearness, in the order
+// of Annotations, each with its terms of the interface and of the network.
 func (p Pod) terms(values map[string]string) (all []term) {
 	for _, a := range Annotations() {
 		if value := strings.TrimSpace(values[a.Key]); value != "" {
@@ -84,14 +83,14 @@ func (p Pod) terms(values map[string]string) (all []term) {
 	return all
 }
 
-// term is an annotation as it stands on an object.
+// term is an annotation of an object.
 type term struct {
 	Annotation
 	key, value string
 	binds      uint8
 }
 
-// Unbound is an annotation that says nothing for an interface, and why.
+// Unbound is an annotation that does not apply to an interface, with the reason.
 type Unbound struct {
 	Source
 	Why string
@@ -99,9 +98,8 @@ type Unbound struct {
 
 const elsewhere = "what it names is of another network"
 
-// bind leaves out what the pod's annotations name in other networks than the interface's. Without an index it leaves
-// out nothing. Terms of the interface or of its network bind it whatever they name. It refuses terms for an interface
-// or network that there is not.
+// bind drops terms of the pod about networks other than the interface's. Without an index it drops nothing. Terms of
+// the interface or of its network always apply. It refuses terms for an unknown interface or network.
 func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 	for f, s := range b.said {
 		b.apart = b.apart || s != nil && s.binds != ofPod && ofClaim(Field(f))
@@ -114,7 +112,7 @@ func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 	}
 	scope := b.pod.Scope()
 	if s := b.maybeElsewhere(fieldPool); s != nil {
-		if s.pools = x.PoolsInScope(scope, s.pools); len(s.pools) == 0 {
+		if s.pools = x.Pools.PoolsInScope(scope, s.pools); len(s.pools) == 0 {
 			b.unbind(fieldPool, elsewhere)
 		} else {
 			b.apart = b.apart || len(s.pools) < len(b.said[fieldPool].pools)
@@ -123,7 +121,7 @@ func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 	}
 	if s := b.maybeElsewhere(fieldSets); s != nil {
 		s.sets = slices.DeleteFunc(slices.Clone(s.sets), func(set *netipx.IPSet) bool {
-			return x.SetElsewhere(scope, set, b.pools())
+			return x.Pools.SetElsewhere(scope, set, b.pools())
 		})
 		if len(s.sets) == 0 {
 			b.unbind(fieldSets, elsewhere)
@@ -131,10 +129,10 @@ func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 			b.said[fieldSets] = s
 		}
 	}
-	if s := b.maybeElsewhere(fieldGateway); s != nil && x.GatewayElsewhere(scope, s.gateway) {
+	if s := b.maybeElsewhere(fieldGateway); s != nil && x.Pools.GatewayElsewhere(scope, s.gateway) {
 		b.unbind(fieldGateway, elsewhere)
 	}
-	if f := b.families(); x.FamiliesElsewhere(scope, f) {
+	if f := b.families(); x.Pools.FamiliesElsewhere(scope, f) {
 		for _, field := range []Field{fieldFamilyPolicy, fieldFamilies} {
 			if b.maybeElsewhere(field) != nil {
 				b.unbind(field, "the network has no addresses of the family")
@@ -145,8 +143,8 @@ func (b *policyBuilder) bind(x *ipam.Index) *ipam.Refusal {
 	return nil
 }
 
-// maybeElsewhere returns a copy of what was said of a field for the whole pod, and so may be about another interface;
-// nil if nothing was. All that is said of a pod with one interface binds that, but for defaults of its namespace.
+// maybeElsewhere returns a copy of the pod-wide statement of a field, which may be about another interface; nil for
+// none. All terms of a pod with one interface apply to that, except for defaults of its namespace.
 func (b *policyBuilder) maybeElsewhere(f Field) *statement {
 	s := b.said[f]
 	if s == nil || s.binds != ofPod || !b.pod.hasSeveral() && !b.isDefault(f) {
@@ -156,10 +154,10 @@ func (b *policyBuilder) maybeElsewhere(f Field) *statement {
 	return &c
 }
 
-// hasSeveral reports whether the pod has further interfaces: its networks say so, or it is asked about one of them.
+// hasSeveral reports whether the pod has more interfaces, by its networks or by the requested interface.
 func (p Pod) hasSeveral() bool { return p.Several || p.interfaceName() != lease.DefaultIfName }
 
-// unbind drops what was said of a field, as it is about another interface.
+// unbind drops the statement of a field, as it is about another interface.
 func (b *policyBuilder) unbind(f Field, why string) {
 	s := b.said[f]
 	b.unbound = append(b.unbound, Unbound{Source{Object: s.object, Key: s.key, Value: s.value, Gave: f.String()}, why})
@@ -167,8 +165,7 @@ func (b *policyBuilder) unbind(f Field, why string) {
 	b.drop(f)
 }
 
-// fitDefaults drops the defaults of the namespace that what the request, the pod or its workload say leaves no room
-// for.
+// fitDefaults drops defaults of the namespace that contradict the request, the pod or its workload.
 func (b *policyBuilder) fitDefaults(x *ipam.Index) {
 	sets := b.said[fieldSets]
 	for _, f := range []Field{fieldFamilies, fieldFamilyPolicy} {
@@ -179,7 +176,7 @@ func (b *policyBuilder) fitDefaults(x *ipam.Index) {
 		switch {
 		case !agree, b.families().Admit(b.pod.Asks.Addrs) != nil,
 			sets != nil && !sets.offers(b.families()),
-			b.said[fieldPool] != nil && !b.isDefault(fieldPool) && !x.PoolsOffer(b.pools(), b.families()):
+			b.said[fieldPool] != nil && !b.isDefault(fieldPool) && !x.Pools.PoolsOffer(b.pools(), b.families()):
 			b.drop(f)
 		}
 	}
@@ -187,15 +184,16 @@ func (b *policyBuilder) fitDefaults(x *ipam.Index) {
 		return
 	}
 	switch {
-	case sets != nil && !slices.ContainsFunc(sets.sets, func(s *netipx.IPSet) bool { return x.PoolsMeet(b.pools(), s) }),
-		!x.PoolsOffer(b.pools(), b.families()):
+	case sets != nil && !slices.ContainsFunc(sets.sets,
+		func(s *netipx.IPSet) bool { return x.Pools.PoolsMeet(b.pools(), s) }),
+		!x.Pools.PoolsOffer(b.pools(), b.families()):
 		b.drop(fieldPool)
-	case len(b.pod.Asks.Addrs) > 0 && !x.PoolsMeet(b.pools(), b.pod.Asks.set()):
+	case len(b.pod.Asks.Addrs) > 0 && !x.Pools.PoolsMeet(b.pools(), b.pod.Asks.set()):
 		b.unbind(fieldPool, "the request names an address of another pool")
 	}
 }
 
-// ofClaim reports whether a field decides what a claim that is made for the policy is like.
+// ofClaim reports whether a field affects the policy's claim.
 func ofClaim(f Field) bool {
 	return f == fieldSets || f == fieldPool || f == fieldRelease || f == fieldKeep || f == fieldClaim || f == fieldShared
 }

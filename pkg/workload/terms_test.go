@@ -26,7 +26,7 @@ func twoNetworks(t testing.TB) *ipam.Index {
 		if name == "named" {
 			p.Network = ""
 		}
-		x.SetPool(p)
+		x.Pools.SetPool(p)
 	}
 	return x
 }

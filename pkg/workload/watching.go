@@ -36,7 +36,7 @@ func (o *Owners) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch begins to watch a kind. The caller has the lock.
+// watch starts to watch a kind. The caller has the lock.
 func (o *Owners) watch(k *kind) {
 	if o.watches == nil || k.resource.Empty() {
 		return
@@ -68,8 +68,8 @@ func (o *Owners) watch(k *kind) {
 	})
 }
 
-// listWatch lists and watches the metadata of one kind, or IPAMClaims as a whole, and notices when that is refused or
-// the kind has gone.
+// listWatch lists and watches the metadata of one kind, or whole IPAMClaims, and notices if that is refused or the kind
+// is gone.
 type listWatch struct {
 	owners *Owners
 	kind   *kind
@@ -77,9 +77,8 @@ type listWatch struct {
 
 var _ cache.ListerWatcherWithContext = (*listWatch)(nil)
 
-// IsWatchListSemanticsUnSupported returns true, which makes the Reflector begin with a list. Its wait after a failure
-// to begin with events does not end with its context, so that the controller could not end while there is no API
-// server.
+// IsWatchListSemanticsUnSupported returns true, which makes the Reflector start with a list. After a failed start with
+// events, its wait does not end with its context, so that the controller could not stop without an API server.
 func (*listWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List lists.
@@ -132,8 +131,8 @@ func (lw *listWatch) noticed(ctx context.Context, err error) {
 	}
 }
 
-// forget drops a kind that the API server does not have any more, in this version at least. The next pod with
-// such an owner asks for it again.
+// forget drops a kind that the API server no longer has, at least in this version. The next pod with such an owner asks
+// for it again.
 func (o *Owners) forget(k *kind) {
 	if k.discovered.IsZero() {
 		return // one of Kubernetes does not go
@@ -150,15 +149,15 @@ func (o *Owners) forget(k *kind) {
 	}
 }
 
-// forbiddenSince holds since when the API server refuses to show objects of a kind. For some seconds that is a failure
-// like any other: an API server that has just started refuses everything. After that it is how things are: nothing is
-// asked for, and the annotations do not count.
+// forbiddenSince records since when the API server refuses to show objects of a kind. For some seconds this is a normal
+// failure, because an API server that has just started refuses everything. After that it counts as permanent: nothing
+// is requested, and the annotations have no effect.
 type forbiddenSince struct {
 	since atomic.Int64 // nanoseconds of Unix time; 0 while nothing is refused
 	told  atomic.Bool
 }
 
-// forbiddenGrace is longer than an API server needs to know its roles, and the Reflector to try again.
+// forbiddenGrace is longer than an API server needs to read its roles and the Reflector to retry.
 const forbiddenGrace = 10 * time.Second
 
 func (f *forbiddenSince) lasts(now time.Time) bool {
@@ -171,7 +170,7 @@ func (f *forbiddenSince) lift() {
 	f.told.Store(false)
 }
 
-// deny records that objects of a kind may not be read, and logs it once when that lasts.
+// deny records that objects of a kind may not be read, and logs it once if that lasts.
 func (o *Owners) deny(k *kind, err error) {
 	now := o.now()
 	k.forbidden.since.CompareAndSwap(0, now.UnixNano())

@@ -1,17 +1,17 @@
 package workload
 
-// Workload is who a pod belongs to: the Deployment, StatefulSet or the like that makes it, or the pod itself when
-// nothing does.
+// Workload is the owner of a pod: the Deployment, StatefulSet or similar object that creates it, or the pod itself if
+// there is none.
 type Workload struct {
-	// Group and Kind, as in "apps" and "Deployment". The version is none of its identity.
+	// Group and Kind, as in "apps" and "Deployment". The version is not part of the identity.
 	Group, Kind string
 	// Namespace is empty for kinds without one.
 	Namespace, Name string
-	// UID is empty where only a name is known.
+	// UID is empty if only a name is known.
 	UID string
 }
 
-// String formats kind, namespace and name as messages have them.
+// String returns kind, namespace and name as in messages.
 func (w Workload) String() string {
 	if w.Namespace == "" {
 		return w.Kind + " " + w.Name

@@ -95,11 +95,11 @@ func indexBytes(ctx context.Context, c *store.Client) (float64, error) {
 	}
 	before := heap()
 	x := ipam.NewIndex()
-	if err := c.Each(ctx, "", func(l lease.Lease) error { x.Watched(l); return nil }); err != nil {
+	if err := c.Each(ctx, "", func(l lease.Lease) error { x.Feed.Watched(l); return nil }); err != nil {
 		return 0, err
 	}
 	after := heap()
-	n := x.Len()
+	n := x.Leases.Len()
 	runtime.KeepAlive(x)
 	return float64(after-before) / float64(n), nil
 }

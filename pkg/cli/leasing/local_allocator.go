@@ -90,7 +90,7 @@ func fillIndex(ctx context.Context, s *app.App, feed *store.Feed, index *ipam.In
 		return err
 	}
 	for _, n := range nodes {
-		index.SetNode(n.Name, n.Known())
+		index.Pools.SetNode(n.Name, n.Known())
 	}
 	return nil
 }

@@ -71,10 +71,11 @@ func (v *SetAside) check(x *ipam.Index, all []lease.Lease) (todo []lease.Lease, 
 			failed = append(failed, app.Refuse(app.ReasonPoolTerminating, "address %s is in pool %s, which is being deleted",
 				l.Addr, pool.Name).
 				WithHint("see what it waits for: bcsnetctl pool describe %s", pool.Name))
-		case v.Reserve && l.State == lease.Available && x.Rebuilding(pool.Name) != "":
+		case v.Reserve && l.State == lease.Available && x.Pools.Rebuilding(pool.Name) != "":
 			failed = append(failed, app.Refuse(ipam.ReasonPoolRebuilding,
 				"address %s is in pool %s, which is being rebuilt after its leases were lost, %s",
-				l.Addr, pool.Name, x.Rebuilding(pool.Name)).WithHint("try again then; see: bcsnetctl pool describe %s", pool.Name))
+				l.Addr, pool.Name, x.Pools.Rebuilding(pool.Name)).
+				WithHint("try again then; see: bcsnetctl pool describe %s", pool.Name))
 		case v.Reserve && l.IsQuarantined():
 			todo = append(todo, l) // it would be free again when that ends
 		case (l.State == lease.Reserved) == v.Reserve:

@@ -98,7 +98,7 @@ func PoolIndex(ctx context.Context, s *app.App) (*ipam.Index, error) {
 	}
 	x := IndexOf(s, all)
 	for _, p := range all {
-		if len(x.Overlaps(p.Name)) == 0 {
+		if len(x.Pools.Overlaps(p.Name)) == 0 {
 			continue
 		}
 		held, err := HeldLeases(ctx, s, LeaseQuery{Pool: p.Name, Selectors: TakenOnly()},
@@ -107,7 +107,7 @@ func PoolIndex(ctx context.Context, s *app.App) (*ipam.Index, error) {
 			return nil, err
 		}
 		for _, l := range held {
-			x.Wrote(l)
+			x.Feed.Wrote(l)
 		}
 	}
 	return x, nil

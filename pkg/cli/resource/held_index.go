@@ -21,17 +21,17 @@ func FillHeld(ctx context.Context, s *app.App, x *ipam.Index, resting []string) 
 		s.Say.Warn("nodes cannot be read, so an address that a node has itself counts as free: %v", err)
 	}
 	for _, n := range nodes {
-		x.SetNode(n.Name, n.Known())
+		x.Pools.SetNode(n.Name, n.Known())
 	}
 	queries := []LeaseQuery{{Selectors: TakenOnly()}}
 	for _, name := range resting {
-		if p, ok := x.Pool(name); ok && p.Cooldown > 0 {
+		if p, ok := x.Pools.Get(name); ok && p.Cooldown > 0 {
 			queries = append(queries, LeaseQuery{Pool: name, Status: lease.Available.String()})
 		}
 	}
 	for _, q := range queries {
 		if err := leases.Each(ctx, q.Selector(), func(l lease.Lease) error {
-			x.Wrote(l)
+			x.Feed.Wrote(l)
 			return nil
 		}); err != nil {
 			return Explain(s, err)

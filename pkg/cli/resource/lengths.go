@@ -21,7 +21,7 @@ func FitLengths(ctx context.Context, s *app.App, words []string) error {
 				return err
 			}
 		}
-		name, _ := IndexOf(s, pools).PoolOf(a)
+		name, _ := IndexOf(s, pools).Pools.PoolOf(a)
 		for _, p := range pools {
 			if p.Name == name && int(p.Spec.Mask) != bits {
 				return app.Usagef("%s has the length /%d, and pool %s of %s the length /%d", word, bits, name, a, p.Spec.Mask).

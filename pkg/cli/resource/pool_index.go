@@ -22,15 +22,15 @@ func IndexOf(s *app.App, all []Pool) *ipam.Index {
 // SetPools gives an index pools as they are at a time.
 func SetPools(x *ipam.Index, all []Pool, now time.Time) {
 	for _, p := range all {
-		x.SetPool(store.Pool(p.BCSNetPool))
-		x.SetRebuilding(p.Name, Rebuilding(p, now))
+		x.Pools.SetPool(store.Pool(p.BCSNetPool))
+		x.Pools.SetRebuilding(p.Name, Rebuilding(p, now))
 	}
 }
 
 // SetNodes gives an index the nodes of the cluster, where one of some pools is for nodes that its spec does not list.
 func SetNodes(ctx context.Context, s *app.App, x *ipam.Index, pools []Pool) {
 	for _, n := range NodesFor(ctx, s, pools...) {
-		x.SetNode(n.Name, n.Known())
+		x.Pools.SetNode(n.Name, n.Known())
 	}
 }
 
@@ -49,7 +49,7 @@ func SetNamespaces(ctx context.Context, s *app.App, x *ipam.Index, pools []Pool)
 		return Explain(s, err)
 	}
 	for _, n := range all {
-		x.SetNamespace(n.GetName(), n.GetLabels())
+		x.Pools.SetNamespace(n.GetName(), n.GetLabels())
 	}
 	return nil
 }

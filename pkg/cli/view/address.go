@@ -85,7 +85,7 @@ func addressViews(
 			}
 		}
 		free = free || all[i].State == lease.Available
-		plans.Wrote(all[i])
+		plans.Feed.Wrote(all[i])
 	}
 	if free {
 		nodes, err := resource.ListNodes(ctx, s)
@@ -93,7 +93,7 @@ func addressViews(
 			s.Say.Warn("nodes cannot be read, so it is unknown whether one has the address itself: %v", err)
 		}
 		for _, n := range nodes {
-			plans.SetNode(n.Name, n.Known())
+			plans.Pools.SetNode(n.Name, n.Known())
 		}
 	}
 	pods, unread := resource.PodStates(ctx, s, all)
@@ -101,10 +101,10 @@ func addressViews(
 	var views []Address
 	for i, l := range all {
 		view := Address{Lease: l, Stored: objects[i], pod: pods[i], unread: unread[i]}
-		view.named, view.exists = plans.Pool(l.Pool)
+		view.named, view.exists = plans.Pools.Get(l.Pool)
 		view.Serving, view.refusal = plans.Candidate(l.Addr, s.Now())
 		view.claim = claims[l.Claim]
-		view.near = nearestPool(l.Addr, plans.Pools())
+		view.near = nearestPool(l.Addr, plans.Pools.All())
 		views = append(views, view)
 	}
 	return views, nil

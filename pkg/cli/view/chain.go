@@ -56,14 +56,14 @@ func ChainOf(ctx context.Context, s *app.App, name, node string) (*Chain, error)
 		v.addrs = n.Addrs
 	}
 	x := resource.IndexOf(s, all)
-	x.SetNamespace(name, v.Labels)
-	for _, p := range x.Pools() {
+	x.Pools.SetNamespace(name, v.Labels)
+	for _, p := range x.Pools.All() {
 		v.served[p.Name] = p
 	}
 	resource.SetNodes(ctx, s, x, all)
 	v.chooseHost(x)
-	v.Own = x.Own(name, v.Host)
-	for _, p := range x.Chain(name, v.Host) {
+	v.Own = x.Pools.Own(name, v.Host)
+	for _, p := range x.Pools.Chain(name, v.Host) {
 		if p.Tried {
 			v.Tried = append(v.Tried, p)
 		} else {
@@ -77,7 +77,7 @@ func ChainOf(ctx context.Context, s *app.App, name, node string) (*Chain, error)
 // pools know the node by that one, or else the first of all.
 func (v *Chain) chooseHost(x *ipam.Index) {
 	for i, a := range v.addrs {
-		draws := slices.ContainsFunc(x.Chain(v.Name, a), func(p ipam.Place) bool { return p.Tried })
+		draws := slices.ContainsFunc(x.Pools.Chain(v.Name, a), func(p ipam.Place) bool { return p.Tried })
 		if i == 0 || draws {
 			v.Host = a
 		}

@@ -115,13 +115,13 @@ func (e *Explanation) because(l lease.Lease) (out []string) {
 // boundTo reports whether a pool is bound to the pod's namespace.
 func (e *Explanation) boundTo(pool *v1.BCSNetPool) bool {
 	x := ipam.NewIndex()
-	x.SetNamespace(e.key.Namespace, e.labels)
-	x.SetPool(store.Pool(pool))
+	x.Pools.SetNamespace(e.key.Namespace, e.labels)
+	x.Pools.SetPool(store.Pool(pool))
 	if parent := e.pools[pool.Spec.Parent]; parent != nil && parent.Spec.BlockSize == 0 {
-		x.SetPool(store.Pool(parent)) // whose namespaces are those of a group that names none
+		x.Pools.SetPool(store.Pool(parent)) // whose namespaces are those of a group that names none
 	}
-	p, _ := x.Pool(pool.Name)
-	return p.Bound() && x.ServesNamespace(p.Name, e.key.Namespace)
+	p, _ := x.Pools.Get(pool.Name)
+	return p.Bound() && x.Pools.ServesNamespace(p.Name, e.key.Namespace)
 }
 
 // Object returns an explanation for -o json and the like: the lineage, and what it comes to.

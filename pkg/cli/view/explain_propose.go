@@ -66,7 +66,7 @@ func (v *explainer) propose(ctx context.Context, e *Explanation) error {
 		}
 		e.Addresses = slices.Concat(e.Addresses, held, fresh)
 		for _, l := range fresh {
-			now, _ := a.Index.Get(l.Addr)
+			now, _ := a.Index.Leases.Get(l.Addr)
 			e.keeps[l.Addr] = now.State != lease.Available
 		}
 	}
@@ -82,8 +82,8 @@ func (v *explainer) blameGone(ctx context.Context, i *interfaceTerms, host netip
 	if i.none.Reason != ipam.ReasonPoolExhausted {
 		return
 	}
-	pools := x.PoolsOf(host)
-	taken := x.Find(func(l lease.Lease) bool { return l.State == lease.Active && slices.Contains(pools, l.Pool) })
+	pools := x.Pools.PoolsOf(host)
+	taken := x.Leases.Find(func(l lease.Lease) bool { return l.State == lease.Active && slices.Contains(pools, l.Pool) })
 	text, next, err := resource.GoneHolders(ctx, v.App, taken)
 	if err != nil || text == "" {
 		return

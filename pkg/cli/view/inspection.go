@@ -63,7 +63,7 @@ func (o Ranges) Parts() []Part {
 
 // stopped says why a pool hands out nothing; empty where it does.
 func (v *Inspection) stopped(name string) string {
-	switch p, _ := v.index.Pool(name); {
+	switch p, _ := v.index.Pools.Get(name); {
 	case !p.Valid():
 		return "its spec cannot be used: " + p.Problem
 	case p.Terminating:
@@ -71,7 +71,7 @@ func (v *Inspection) stopped(name string) string {
 	case p.Cordoned:
 		return "it is cordoned"
 	default:
-		return v.index.Rebuilding(name)
+		return v.index.Pools.Rebuilding(name)
 	}
 }
 
@@ -95,12 +95,12 @@ func (v *Inspection) Pools() (out []Ranges) {
 	}
 	mine := map[string][2][]netip.Addr{} // allocated and reserved
 	if v.Mine != nil {
-		v.index.Each(func(l lease.Lease) {
+		v.index.Leases.Each(func(l lease.Lease) {
 			if l.State == lease.Available || !v.Mine(l) {
 				return
 			}
 			name := l.Pool
-			if p, _ := v.index.Pool(name); v.whole && p.Block {
+			if p, _ := v.index.Pools.Get(name); v.whole && p.Block {
 				name = p.Parent
 			}
 			of, at := mine[name], 0
@@ -120,7 +120,7 @@ func (v *Inspection) Pools() (out []Ranges) {
 		}
 	}
 	for _, name := range names {
-		one := Ranges{Pool: byName[name], Ranges: v.index.Ranges(name, v.Now()), Beside: !chosen[name]}
+		one := Ranges{Pool: byName[name], Ranges: v.index.Pools.Ranges(name, v.Now()), Beside: !chosen[name]}
 		if v.Mine != nil {
 			one.Active, one.Reserved = ipaddr.SetOfAddrs(mine[name][0]...), ipaddr.SetOfAddrs(mine[name][1]...)
 			one.Others = ipaddr.SetOf() // theirs are not the question

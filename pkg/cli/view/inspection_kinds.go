@@ -38,7 +38,7 @@ func (v *Inspection) Group(ctx context.Context) error {
 	if err := v.Pool(ctx); err != nil {
 		return err
 	}
-	p, _ := v.index.Pool(v.Name)
+	p, _ := v.index.Pools.Get(v.Name)
 	v.Head = Facts{{Label: "Group", Text: v.Name}, {Label: "Parent", Text: p.Parent}}
 	return nil
 }
@@ -89,7 +89,7 @@ func (v *Inspection) Namespace(ctx context.Context) error {
 	v.Head = Facts{{Label: "Namespace", Text: v.Name}}
 	switch {
 	case err == nil:
-		v.index.SetNamespace(v.Name, labels)
+		v.index.Pools.SetNamespace(v.Name, labels)
 	case apierrors.IsNotFound(err):
 		v.Head[0].Text += ", which does not exist"
 		v.Say.Warn("there is no namespace %s: see what its pods had and its claims keep", v.Name)
@@ -98,7 +98,7 @@ func (v *Inspection) Namespace(ctx context.Context) error {
 		return resource.Explain(v.App, err)
 	}
 	resource.SetNodes(ctx, v.App, v.index, v.all)
-	v.Chosen = v.index.PoolsFor(v.Name)
+	v.Chosen = v.index.Pools.PoolsFor(v.Name)
 	v.Mine = func(l lease.Lease) bool { return slices.Contains(l.ChargedTo(), v.Name) }
 	v.Head.add("Pools", "%s", v.pools())
 	return nil

@@ -34,7 +34,7 @@ func (t *Lineage) resolve(ctx context.Context, s *app.App, r *workload.Resolver)
 	networks := map[string]string{}
 	for _, l := range t.Leases {
 		if l.State == lease.Active && l.IfName != "" {
-			names, networks[l.IfName] = append(names, l.IfName), r.Index.NetworkOf(l)
+			names, networks[l.IfName] = append(names, l.IfName), r.Index.Pools.NetworkOf(l)
 		}
 	}
 	for _, i := range t.pod.Interfaces {

@@ -21,13 +21,13 @@ func (d *Pool) readBlocks(ctx context.Context, api *resource.Pools) error {
 		return err
 	}
 	x := ipam.NewIndex()
-	x.SetPool(store.Pool(d.Pool.BCSNetPool))
+	x.Pools.SetPool(store.Pool(d.Pool.BCSNetPool))
 	d.blocks = map[string]resource.Pool{}
 	for _, b := range resource.BlocksOf(all)[d.Pool.Name] {
-		x.SetPool(store.Pool(b.BCSNetPool))
+		x.Pools.SetPool(store.Pool(b.BCSNetPool))
 		d.blocks[b.Name] = b
 	}
-	d.split = x.Blocks(d.Pool.Name)
+	d.split = x.Pools.Blocks(d.Pool.Name)
 	return nil
 }
 

@@ -28,12 +28,12 @@ func (d *Pool) FreeRuns(ctx context.Context, s *app.App) ([]netipx.IPRange, erro
 		s.Say.Warn("nodes cannot be read, so an address that a node has itself counts as free: %v", err)
 	}
 	for _, n := range nodes {
-		x.SetNode(n.Name, n.Known())
+		x.Pools.SetNode(n.Name, n.Known())
 	}
 	for _, l := range d.Leases {
-		x.Wrote(l)
+		x.Feed.Wrote(l)
 	}
-	runs := slices.Clone(x.Ranges(d.Name, d.now).Free.Ranges())
+	runs := slices.Clone(x.Pools.Ranges(d.Name, d.now).Free.Ranges())
 	slices.SortStableFunc(runs, func(a, b netipx.IPRange) int {
 		return cmp.Or(cmp.Compare(ipaddr.Size(b), ipaddr.Size(a)), a.From().Compare(b.From()))
 	})

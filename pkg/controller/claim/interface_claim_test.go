@@ -49,7 +49,7 @@ func TestClaimOfOneInterfaceStays(t *testing.T) {
 	const whole, own, earlier = "shop/deploy-web", "shop/deploy-web-net1-1", "shop/deploy-web-net1-0"
 	x := ipam.NewIndex()
 	for i, name := range []string{own, earlier} {
-		x.Wrote(lease.Lease{
+		x.Feed.Wrote(lease.Lease{
 			Addr: netip.AddrFrom4([4]byte{10, 207, 0, byte(i + 1)}), State: lease.Reserved, Version: uint64(i + 1),
 			Holder: lease.Holder{IfName: "net1"}, Retention: lease.Retention{Claim: name, Fixed: true},
 		})

@@ -56,10 +56,10 @@ func (r *Reconciler) writeIPAMClaim(ctx context.Context, c *workload.IPAMClaim) 
 		return err
 	}
 	name := c.Namespace + "/" + workload.ClaimOfIPAMClaim(c.Name)
-	leases := r.Index.ByClaim(name)
+	leases := r.Index.Leases.ByClaim(name)
 	for _, other := range made {
 		if other = c.Namespace + "/" + other; other != name {
-			leases = append(leases, r.Index.ByClaim(other)...)
+			leases = append(leases, r.Index.Leases.ByClaim(other)...)
 		}
 	}
 	var refused *claim.Problem
@@ -68,7 +68,7 @@ func (r *Reconciler) writeIPAMClaim(ctx context.Context, c *workload.IPAMClaim) 
 	} else if why := r.States.of(name).refused; why.reason != "" {
 		refused = &claim.Problem{Reason: why.reason, Message: why.message}
 	}
-	ours := func(a netip.Addr) bool { pool, _ := r.Index.PoolOf(a); return pool != "" }
+	ours := func(a netip.Addr) bool { pool, _ := r.Index.Pools.PoolOf(a); return pool != "" }
 	next := claim.IPAMClaimStatus(c, leases, refused, ours, r.Leases.Now())
 	if next.Equal(c.Status) { // most of them: the CRD need not be known
 		return nil

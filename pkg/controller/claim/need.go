@@ -80,8 +80,8 @@ func (r *Reconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, erro
 // interface may have a claim of its own.
 func (r *Reconciler) draws(ctx context.Context, pod workload.Pod, name string) bool {
 	at := []workload.Pod{pod}
-	for _, part := range r.Index.ClaimUsage(name) {
-		at = append(at, pod.At(part.IfName, r.Index.NetworkOf(part.One)))
+	for _, part := range r.Index.Leases.ClaimUsage(name) {
+		at = append(at, pod.At(part.IfName, r.Index.Pools.NetworkOf(part.One)))
 	}
 	return slices.ContainsFunc(at, func(pod workload.Pod) bool {
 		p, err := r.Policies.Resolve(ctx, pod)

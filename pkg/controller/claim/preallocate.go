@@ -34,7 +34,7 @@ func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcil
 		r.States.notePreallocation(c.Name, nil)
 		return result, nil
 	}
-	before := r.Index.ClaimUsage(c.Name)
+	before := r.Index.Leases.ClaimUsage(c.Name)
 	atMost := before.Most() + min(max(before.Most(), preallocateAtOnce), preallocateAtMost)
 	view.stock, err = claim.Preallocate(ctx, r.Allocator, r.Live, s.object, atMost)
 	if err == nil && view.stock.Missing > 0 { // there are no more: how many would be all
@@ -52,7 +52,7 @@ func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcil
 	case view.stock.Has >= atMost:
 		view.taking, result.RequeueAfter = true, time.Millisecond
 	}
-	if n := r.Index.ClaimUsage(c.Name).All() - before.All(); n > 0 {
+	if n := r.Index.Leases.ClaimUsage(c.Name).All() - before.All(); n > 0 {
 		r.Log.Info("a claim took addresses before any pod asked", "claim", c.Name, "addresses", n, "has", view.stock.Has,
 			"missing", view.stock.Missing)
 	}

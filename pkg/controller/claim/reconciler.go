@@ -70,7 +70,7 @@ type Config struct {
 // Setup.
 func New(o Config) *Reconciler {
 	r := &Reconciler{o}
-	o.Index.Subscribe(r.leaseChanged)
+	o.Index.Feed.Subscribe(r.leaseChanged)
 	o.Owners.Changed = o.States.workloadChanged
 	o.Terms.OnTerm(r.onTerm)
 	return r
@@ -96,7 +96,7 @@ func (r *Reconciler) onTerm(ctx context.Context) error {
 	for i := range all.Items {
 		r.States.enqueue(all.Items[i].Namespace+"/"+all.Items[i].Name, 0)
 	}
-	for _, l := range r.Index.Find(func(l lease.Lease) bool { return l.Claim != "" }) {
+	for _, l := range r.Index.Leases.Find(func(l lease.Lease) bool { return l.Claim != "" }) {
 		r.States.enqueue(l.Claim, claimDelay)
 	}
 	r.ipamClaims(ctx)
@@ -128,7 +128,7 @@ func (r *Reconciler) gathering(name string) time.Duration {
 	if name == "" {
 		return 0
 	}
-	return min(claimDelay+time.Duration(r.Index.CountClaimed(name))*claimDelayEach, maxClaimDelay)
+	return min(claimDelay+time.Duration(r.Index.Leases.CountClaimed(name))*claimDelayEach, maxClaimDelay)
 }
 
 // Reconcile brings one claim up to date.
@@ -142,7 +142,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: leadership.NotReadyDelay}, nil
 	}
 	name := req.Namespace + "/" + req.Name
-	leases := r.Index.ByClaim(name)
+	leases := r.Index.Leases.ByClaim(name)
 	var o v1.BCSNetIPClaim
 	switch err := r.Client.Get(ctx, req.NamespacedName, &o); {
 	case apierrors.IsNotFound(err):

@@ -38,7 +38,7 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 	tick := time.NewTicker(syncRetentionsEvery)
 	defer tick.Stop()
 	for {
-		for _, l := range r.Index.Find(func(l lease.Lease) bool { return l.State == lease.Active && l.Owner == "" }) {
+		for _, l := range r.Index.Leases.Find(func(l lease.Lease) bool { return l.State == lease.Active && l.Owner == "" }) {
 			if ctx.Err() != nil {
 				return
 			}
@@ -46,7 +46,7 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 			if !found {
 				continue
 			}
-			pod = pod.At(l.IfName, r.Index.NetworkOf(l))
+			pod = pod.At(l.IfName, r.Index.Pools.NetworkOf(l))
 			terms, err := r.Constraints.Of(ctx, pod)
 			switch {
 			case err != nil && r.claimLost(ctx, l, err): // nobody is left whom it could be kept for

@@ -123,10 +123,10 @@ func TestLargeClaimsGatherLonger(t *testing.T) {
 	r := &Reconciler{Config{Terms: leads, States: NewStates(leads), Index: ipam.NewIndex()}}
 	r.States.queue.Start(&q)
 	r.States.queue.Open(t.Context())
-	r.Index.Subscribe(r.leaseChanged)
+	r.Index.Feed.Subscribe(r.leaseChanged)
 	const all = 6000
 	for i := range all {
-		r.Index.Watched(lease.Lease{
+		r.Index.Feed.Watched(lease.Lease{
 			Addr: addressOf(i), Params: lease.Params{Pool: "p", Bits: 8}, State: lease.Active, Version: uint64(i + 1),
 			Retention: lease.Retention{Claim: "shop/all"},
 		})

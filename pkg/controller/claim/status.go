@@ -44,7 +44,7 @@ type statusView struct {
 // publish writes the status of a claim where that changed and the claim has its turn. again is how soon the claim is to
 // be reconciled where a write is still due; 0 otherwise.
 func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Duration, err error) {
-	o, c, view, leases, next := look.object, look.claim, look.view, r.Index.ByClaim(look.claim.Name),
+	o, c, view, leases, next := look.object, look.claim, look.view, r.Index.Leases.ByClaim(look.claim.Name),
 		look.object.DeepCopy()
 	if look.problem != nil {
 		view.problem = look.problem.Error()

@@ -102,7 +102,8 @@ func (r *Reconciler) wantedBy(ctx context.Context, name string, leases []lease.L
 	}
 	for _, l := range leases { // a pod that gave its address up and is still there says the same
 		if pod, found := r.podNamed(ctx, l); found && !ok && l.State == lease.Reserved {
-			if now, err := r.Policies.Resolve(ctx, pod.At(l.IfName, r.Index.NetworkOf(l))); err == nil && now.Claim == name {
+			now, err := r.Policies.Resolve(ctx, pod.At(l.IfName, r.Index.Pools.NetworkOf(l)))
+			if err == nil && now.Claim == name {
 				return now, true
 			}
 		}
@@ -120,7 +121,7 @@ func (r *Reconciler) policyOf(ctx context.Context, name string, leases []lease.L
 		if !found {
 			continue
 		}
-		if p, err := r.Policies.Resolve(ctx, pod.At(l.IfName, r.Index.NetworkOf(l))); err == nil && p.Claim == name {
+		if p, err := r.Policies.Resolve(ctx, pod.At(l.IfName, r.Index.Pools.NetworkOf(l))); err == nil && p.Claim == name {
 			return p, true
 		}
 	}

@@ -161,14 +161,14 @@ func (r *reconciler) retire(ctx context.Context, o *v1.BCSNetPool, entries []con
 
 // held counts the addresses of a pool that somebody has.
 func (r *reconciler) held(pool string) int {
-	c := r.index.Counts(pool, r.now())
+	c := r.index.Pools.Counts(pool, r.now())
 	return c.Active + c.Reserved
 }
 
 // groups names the pools that are carved from one.
 func (r *reconciler) groups(pool string) []string {
-	blocks := r.index.BlocksOf(pool)
-	return slices.DeleteFunc(r.index.Children(pool), func(name string) bool { return slices.Contains(blocks, name) })
+	blocks := r.index.Pools.BlocksOf(pool)
+	return slices.DeleteFunc(r.index.Pools.Children(pool), func(name string) bool { return slices.Contains(blocks, name) })
 }
 
 // heldText describes what a pool that is to go waits for.

@@ -44,7 +44,7 @@ func spotOf(l lease.Lease) spot { return spot{l.Addr, l.FromSecond} }
 // attachments yields the leases in use, in the order of their addresses, as seen from each of their attachments.
 func (c *Collector) attachments() iter.Seq[lease.Lease] {
 	return func(yield func(lease.Lease) bool) {
-		for _, l := range c.Index.Find(func(l lease.Lease) bool { return l.State == lease.Active }) {
+		for _, l := range c.Index.Leases.Find(func(l lease.Lease) bool { return l.State == lease.Active }) {
 			for side := range l.Attachments() {
 				if !yield(side) {
 					return

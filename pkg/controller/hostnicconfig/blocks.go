@@ -136,7 +136,7 @@ func (p *pass) ensure(ctx context.Context, b hostnic.Block) error {
 		p.differs("subnet %s of namespace %s does not end in the CIDR of a block", b.Short(), b.Namespace)
 		return nil
 	}
-	parent, known, ok := p.Index.BlockAt(b.Addrs)
+	parent, known, ok := p.Index.Pools.BlockAt(b.Addrs)
 	if !ok {
 		p.differs("subnet %s of namespace %s: no pool is split into blocks of which %s is one", b.Short(), b.Namespace,
 			b.Addrs)
@@ -252,7 +252,7 @@ func (p *pass) retire(ctx context.Context, gone []*v1.BCSNetPool) {
 		return
 	}
 	idle := map[string]ipam.IdleBlock{}
-	for _, b := range p.Index.IdleBlocks(p.Now()) {
+	for _, b := range p.Index.Pools.IdleBlocks(p.Now()) {
 		idle[b.Block] = b
 	}
 	for _, o := range gone {
@@ -286,7 +286,7 @@ func (p *pass) retire(ctx context.Context, gone []*v1.BCSNetPool) {
 
 // heldText describes what a block that is to go waits for.
 func (r *reconciler) heldText(block string) string {
-	c := r.Index.Counts(block, r.Now())
+	c := r.Index.Pools.Counts(block, r.Now())
 	if n := c.Active + c.Reserved; n > 0 {
 		return fmt.Sprintf(" until %s in use or reserved %s released", humanize.Plural(n, "address"),
 			humanize.OneOr(n, "is", "are"))

@@ -18,7 +18,7 @@ func (p *pass) compare(m hostnic.Mapping) {
 		}
 	}
 	for _, parent := range slices.Sorted(maps.Keys(p.parents)) {
-		if o, known := p.Index.Pool(parent); known && o.AutoAssign != m.AutoAssign {
+		if o, known := p.Index.Pools.Get(parent); known && o.AutoAssign != m.AutoAssign {
 			p.differs("%s is %s, and pool %s has autoAssign: %t, which counts", hostnic.AutoAssignKey, onOff(m.AutoAssign),
 				parent, o.AutoAssign)
 		}
@@ -28,7 +28,7 @@ func (p *pass) compare(m hostnic.Mapping) {
 // defaultProblem returns why namespaces that the document does not name draw nothing from a pool of its default; empty
 // where they do.
 func (p *pass) defaultProblem(name string) string {
-	o, ok := p.Index.Pool(name)
+	o, ok := p.Index.Pools.Get(name)
 	switch {
 	case !ok:
 		return "and there is no such pool"

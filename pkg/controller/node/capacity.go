@@ -204,7 +204,7 @@ func (c *Capacity) due() (patches []nodePatch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// Addresses that have rested are free without anybody's doing.
-	if !c.stirred && c.index.PlansRevision() == c.plans && now.Sub(c.looked) < capacityFew {
+	if !c.stirred && c.index.Pools.PlansRevision() == c.plans && now.Sub(c.looked) < capacityFew {
 		return nil
 	}
 	c.stirred, c.looked = false, now
@@ -244,7 +244,7 @@ func (c *Capacity) due() (patches []nodePatch) {
 
 // recount determines which pools nodes draw from, and how many pods hold addresses on them, where that has changed.
 func (c *Capacity) recount() {
-	if plans := c.index.PlansRevision(); plans != c.plans {
+	if plans := c.index.Pools.PlansRevision(); plans != c.plans {
 		c.plans = plans
 		for _, n := range c.nodes {
 			n.fresh = false
@@ -262,7 +262,7 @@ func (c *Capacity) recount() {
 		}
 		n.pools = nil
 		for _, a := range n.addrs {
-			for _, p := range c.index.PoolsOf(a) {
+			for _, p := range c.index.Pools.PoolsOf(a) {
 				if !slices.Contains(n.pools, p) {
 					n.pools = append(n.pools, p)
 				}

@@ -91,7 +91,7 @@ func (n *nodeCapacity) room(spares map[string]ipam.Headroom) uint64 {
 // count reads from the index how many pods on the node hold addresses, and how many addresses the node has of its
 // pools.
 func (n *nodeCapacity) count(x *ipam.Index) {
-	n.own, n.held = x.PodsOn(n.addrs), x.HeldOn(n.addrs, n.pools)
+	n.own, n.held = x.Leases.PodsOn(n.addrs), x.Pools.HeldOn(n.addrs, n.pools)
 }
 
 // served reports whether the node publishes any number: it has pools, or pods of pools that it had.

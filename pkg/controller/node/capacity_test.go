@@ -48,7 +48,7 @@ func newOffers(t testing.TB, resources ...string) *offers {
 		Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	o.Capacity.clock = o.now
-	o.index.Subscribe(o.LeaseChanged)
+	o.index.Feed.Subscribe(o.LeaseChanged)
 	return o
 }
 
@@ -69,7 +69,7 @@ func (o *offers) pool(n, size int, change ...func(*ipam.Pool)) {
 	for _, c := range change {
 		c(&p)
 	}
-	o.index.SetPool(p)
+	o.index.Pools.SetPool(p)
 }
 
 // node makes or changes a node.
@@ -96,14 +96,14 @@ func (o *offers) node(name, addr string, change ...func(*corev1.Node)) {
 func (o *offers) hold(addr, host string, state lease.State) {
 	o.version++
 	a := netip.MustParseAddr(addr)
-	name, _ := o.index.PoolOf(a)
+	name, _ := o.index.Pools.PoolOf(a)
 	l := lease.Lease{Addr: a, Version: uint64(o.version), State: state, Params: lease.Params{Pool: name, Bits: 16}}
 	if state == lease.Active {
 		l.Holder = lease.Holder{
 			Host: netip.MustParseAddr(host), PodUID: "pod-" + addr, ContainerID: "c" + addr, IfName: "eth0",
 		}
 	}
-	o.index.Watched(l)
+	o.index.Feed.Watched(l)
 }
 
 // patched returns the patches after some time, applied to the nodes: "a=3" or "a=-" where the resource goes; of several

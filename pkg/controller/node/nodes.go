@@ -68,7 +68,7 @@ func (n *Nodes) Remove(o *corev1.Node) {
 
 // publish reports a node to the index and the pools.
 func (n *Nodes) publish(name string, before []netip.Addr, is hosts.Node) {
-	pools, after := n.index.SetNode(name, indexed(is)), is.Addrs
+	pools, after := n.index.Pools.SetNode(name, indexed(is)), is.Addrs
 	if slices.Equal(before, after) {
 		before, after = nil, nil
 	}

@@ -32,15 +32,15 @@ func (r *Reconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.
 	if !controllerutil.ContainsFinalizer(pool, v1.PoolFinalizer) {
 		return reconcile.Result{}, nil
 	}
-	retired, err := r.retire(ctx, p, r.index.ByPool(p.Name))
+	retired, err := r.retire(ctx, p, r.index.Leases.ByPool(p.Name))
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("pool %s: %w", pool.Name, err)
 	}
-	all := r.index.ByPool(p.Name)
+	all := r.index.Leases.ByPool(p.Name)
 	held, kept := activeByHost(all), keptByClaim(all)
-	blocks := r.index.BlocksOf(p.Name)
-	groups := slices.DeleteFunc(r.index.Children(p.Name), func(n string) bool { return slices.Contains(blocks, n) })
-	lost := r.index.Rebuilding(p.Name)
+	blocks := r.index.Pools.BlocksOf(p.Name)
+	groups := slices.DeleteFunc(r.index.Pools.Children(p.Name), func(n string) bool { return slices.Contains(blocks, n) })
+	lost := r.index.Pools.Rebuilding(p.Name)
 	waiting := waitsFor(held, kept, blocks, groups)
 	if lost != "" {
 		waiting = fmt.Sprintf("leases of the pool were lost: it is not known %s who has its addresses; %s", lost, waiting)
@@ -158,7 +158,7 @@ func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Poo
 // record of that.
 func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []lease.Lease) (retired int, err error) {
 	var writes []write
-	parent, hasParent := r.index.Pool(p.Parent)
+	parent, hasParent := r.index.Pools.Get(p.Parent)
 	for _, l := range all {
 		switch {
 		case l.State == lease.Active || l.IsRetained() || l.Deleting && !l.HeldFinalizer:
@@ -183,16 +183,16 @@ func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []lease.Lease)
 func (r *Reconciler) tidy(ctx context.Context, name string) error {
 	r.invalidate(name)
 	r.forgetQuotas(name)
-	if _, exists := r.index.Pool(name); exists {
+	if _, exists := r.index.Pools.Get(name); exists {
 		return nil // the pool is on its way into the cache, or its end into the index
 	}
 	var writes []write
-	for _, l := range r.index.ByPool(name) {
+	for _, l := range r.index.Leases.ByPool(name) {
 		if l.State != lease.Available || l.Deleting {
 			continue
 		}
-		serving, _ := r.index.PoolOf(l.Addr)
-		if p, served := r.index.Pool(serving); !served {
+		serving, _ := r.index.Pools.PoolOf(l.Addr)
+		if p, served := r.index.Pools.Get(serving); !served {
 			writes = append(writes, write{lease: l, remove: true})
 		} else if next, changed := lease.Refresh(l, p.Params()); changed {
 			writes = append(writes, write{lease: next})

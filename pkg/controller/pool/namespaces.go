@@ -17,7 +17,7 @@ func (r *Reconciler) Rebound(names []string) {
 
 // servedText says which namespaces a pool is for, by their number; nothing of one that is in the default chain.
 func (r *Reconciler) servedText(p ipam.Pool) string {
-	named, matched := r.index.NamespacesOf(p.Name)
+	named, matched := r.index.Pools.NamespacesOf(p.Name)
 	switch {
 	case p.InDefaultChain():
 		return ""

@@ -39,7 +39,7 @@ type write struct {
 // arrange makes the objects of a pool what its plan asks for, one write each, in parallel, for about a second. left is
 // how many objects are still to be written.
 func (r *Reconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.Pool) (left int, err error) {
-	served := r.index.ServedRevision(p.Name)
+	served := r.index.Pools.ServedRevision(p.Name)
 	if r.isUpToDate(p, served) {
 		return 0, nil
 	}
@@ -72,8 +72,8 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 	var out []write
 	materialized, ranged := store.Materialized(o, p.Plan)
 	for _, a := range materialized {
-		l, exists := r.index.Get(a)
-		if serving, _ := r.index.PoolOf(a); serving != p.Name {
+		l, exists := r.index.Leases.Get(a)
+		if serving, _ := r.index.Pools.PoolOf(a); serving != p.Name {
 			continue
 		}
 		switch {
@@ -89,8 +89,8 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 	}
 	out = append(out, r.inherited(p, now)...)
 	var resting []lease.Lease
-	for _, l := range r.index.ByPool(p.Name) {
-		switch serving, _ := r.index.PoolOf(l.Addr); {
+	for _, l := range r.index.Leases.ByPool(p.Name) {
+		switch serving, _ := r.index.Pools.PoolOf(l.Addr); {
 		case l.Deleting:
 		case l.State == lease.Available && serving == "" && cooled(l, p, now):
 			out = append(out, write{lease: l, remove: true})
@@ -109,12 +109,12 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 // inherited lists the writes by which a group takes over the objects of its parent that nobody has, also those that
 // were set aside. One that cools stays the parent's: its cooldown is that of the pool which it names.
 func (r *Reconciler) inherited(p ipam.Pool, now time.Time) (out []write) {
-	parent, ok := r.index.Pool(p.Parent)
+	parent, ok := r.index.Pools.Get(p.Parent)
 	if !ok || p.Parent == "" {
 		return nil
 	}
-	for _, l := range r.index.ByPoolIn(parent.Name, p.Plan.Usable) {
-		if serving, _ := r.index.PoolOf(l.Addr); serving != p.Name || l.State == lease.Active || l.IsRetained() {
+	for _, l := range r.index.Leases.ByPoolIn(parent.Name, p.Plan.Usable) {
+		if serving, _ := r.index.Pools.PoolOf(l.Addr); serving != p.Name || l.State == lease.Active || l.IsRetained() {
 			continue
 		}
 		if _, is := p.Obstacle(l, parent.Cooldown, now); is {
@@ -133,7 +133,7 @@ func cooled(l lease.Lease, p ipam.Pool, now time.Time) bool {
 }
 
 func (r *Reconciler) isMissing(a netip.Addr) bool {
-	_, lost := r.index.Missing(a)
+	_, lost := r.index.Leases.Missing(a)
 	return lost
 }
 

@@ -46,14 +46,14 @@ func TestDueSweepsLargePools(t *testing.T) {
 				t.Fatal(p.Problem)
 			}
 			index := ipam.NewIndex()
-			index.SetPool(p)
+			index.Pools.SetPool(p)
 			first := netip.MustParseAddr("fd00::100")
 			if p.Plan.Subnet.Addr().Is4() {
 				first = netip.MustParseAddr("10.0.1.0")
 			}
 			a := first
 			for i := range sweepKeep + extra {
-				index.Watched(lease.Lease{
+				index.Feed.Watched(lease.Lease{
 					Addr: a, Params: p.Params(), State: lease.Available, Version: uint64(i + 1),
 					Updated: time.Unix(int64(1_700_000_000+i), 0),
 				})
@@ -70,7 +70,7 @@ func TestDueSweepsLargePools(t *testing.T) {
 				t.Fatalf("%d objects go, want %d", len(removed), test.remove)
 			}
 			for _, a := range removed { // the oldest
-				if l, _ := index.Get(a); l.Version > extra {
+				if l, _ := index.Leases.Get(a); l.Version > extra {
 					t.Errorf("%s goes, and was used after others that stay", a)
 				}
 			}
@@ -89,10 +89,10 @@ func TestDueSparesWhatRests(t *testing.T) {
 				Cooldown: &metav1.Duration{Duration: time.Minute},
 			}})
 			index := ipam.NewIndex()
-			index.SetPool(p)
+			index.Pools.SetPool(p)
 			a := netip.MustParseAddr("fd00::100")
 			for i := range sweepKeep + 1 {
-				index.Watched(lease.Lease{Addr: a, Params: p.Params(), Version: uint64(i + 1), Updated: given})
+				index.Feed.Watched(lease.Lease{Addr: a, Params: p.Params(), Version: uint64(i + 1), Updated: given})
 				a = a.Next()
 			}
 			r := &Reconciler{index: index}

@@ -46,9 +46,9 @@ func newOverlapping(t testing.TB, addresses int) *overlapping {
 			AvailableIPs: []string{fmt.Sprintf("10.0.1.0-%s", addressOf(addresses-1))},
 		}}
 		o.objects = append(o.objects, p)
-		index.SetPool(store.Pool(p))
+		index.Pools.SetPool(store.Pool(p))
 	}
-	index.Subscribe(o.leaseChanged)
+	index.Feed.Subscribe(o.leaseChanged)
 	for i := range addresses / 2 {
 		o.change(i, lease.Active)
 	}
@@ -72,16 +72,16 @@ func addressOf(i int) netip.Addr {
 // change has the watch deliver a lease of the older pool.
 func (o *overlapping) change(i int, s lease.State) {
 	o.version++
-	p, _ := o.index.Pool("older")
-	o.index.Watched(lease.Lease{Addr: addressOf(i), Params: p.Params(), State: s, Version: o.version})
+	p, _ := o.index.Pools.Get("older")
+	o.index.Feed.Watched(lease.Lease{Addr: addressOf(i), Params: p.Params(), State: s, Version: o.version})
 }
 
 // arranged reconciles the objects of both pools, and counts those that were looked at.
 func (o *overlapping) arranged(t testing.TB) (looked int) {
 	t.Helper()
 	for _, object := range o.objects {
-		p, _ := o.index.Pool(object.Name)
-		if !o.isUpToDate(p, o.index.ServedRevision(p.Name)) {
+		p, _ := o.index.Pools.Get(object.Name)
+		if !o.isUpToDate(p, o.index.Pools.ServedRevision(p.Name)) {
 			looked++
 		}
 		if _, err := o.arrange(context.Background(), object, p); err != nil {
@@ -104,15 +104,15 @@ func TestLeasesOfOverlappingPools(t *testing.T) {
 			t.Fatalf("after release %d the objects of %d pools are looked at, want none", i, looked)
 		}
 	}
-	p, _ := o.index.Pool("newer")
+	p, _ := o.index.Pools.Get("newer")
 	p.Created, p.Generation = time.Unix(1_600_000_000, 0), 2
-	o.Changed(p.Name, func() { o.index.SetPool(p) })
+	o.Changed(p.Name, func() { o.index.Pools.SetPool(p) })
 	o.objects[1].Generation = 2
 	o.arranged(t)
 	for i := range 32 { // the last release leaves nothing that has the older pool serve what both have
 		o.change(i, lease.Available)
 	}
-	if name, _ := o.index.PoolOf(addressOf(0)); name != "newer" {
+	if name, _ := o.index.Pools.PoolOf(addressOf(0)); name != "newer" {
 		t.Fatalf("pool %s serves what both have", name)
 	}
 	if looked := o.arranged(t); looked != 2 {

@@ -39,7 +39,7 @@ func (q *Quarantines) Start(ctx context.Context) error {
 
 // pass frees the addresses whose quarantine is over. One that cannot be written is tried again at the next pass.
 func (q *Quarantines) pass(ctx context.Context) {
-	for _, l := range q.Index.Contested() {
+	for _, l := range q.Index.Leases.Contested() {
 		if !l.QuarantineOver(q.Leases.Now()) || ctx.Err() != nil {
 			continue
 		}

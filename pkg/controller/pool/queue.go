@@ -37,11 +37,11 @@ func (q *Queue) NodeChanged(addrs []netip.Addr, reselected []string) {
 	for _, name := range reselected {
 		q.Enqueue(name, conditions.WriteDelay)
 	}
-	for _, name := range q.index.Covering(addrs) {
+	for _, name := range q.index.Pools.Covering(addrs) {
 		q.Enqueue(name, conditions.WriteDelay)
 	}
 	for _, a := range addrs {
-		if serving, ok := q.index.PoolOf(a); ok {
+		if serving, ok := q.index.Pools.PoolOf(a); ok {
 			q.Enqueue(serving, conditions.WriteDelay)
 		}
 	}

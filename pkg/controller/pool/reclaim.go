@@ -88,7 +88,7 @@ func (r *Reclaimer) Start(ctx context.Context) error {
 // pass takes back the blocks whose time has come, one after the other.
 func (r *Reclaimer) pass(ctx context.Context) {
 	seen, taken := idleSince{}, map[string]bool{}
-	for _, b := range r.Index.IdleBlocks(r.Leases.Now()) {
+	for _, b := range r.Index.Pools.IdleBlocks(r.Leases.Now()) {
 		b.Others = slices.DeleteFunc(b.Others, func(o string) bool { return taken[o] })
 		after, may := r.After, r.may
 		switch {
@@ -181,7 +181,7 @@ func (r *Reclaimer) takeBack(
 	if err != nil {
 		return false, fmt.Errorf("deleting it: %w", err)
 	}
-	r.Index.EndPool(b.Block, b.Created) // no request is given an address of it from here on
+	r.Index.Pools.EndPool(b.Block, b.Created) // no request is given an address of it from here on
 	return true, nil
 }
 

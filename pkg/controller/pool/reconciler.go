@@ -89,7 +89,7 @@ func New(o Config) *Reconciler {
 		compared: map[string]comparison{}, full: map[string]struct{}{}, nearQuota: map[string]map[string]bool{},
 		withheld: map[string]withheld{},
 	}
-	o.Index.Subscribe(r.leaseChanged)
+	o.Index.Feed.Subscribe(r.leaseChanged)
 	o.Terms.OnTerm(r.onTerm)
 	return r
 }
@@ -110,11 +110,14 @@ func (r *Reconciler) onTerm(ctx context.Context) error {
 	clear(r.withheld)
 	r.mu.Unlock()
 	r.queue.Open(ctx)
-	for _, p := range r.index.Pools() {
+	for _, p := range r.index.Pools.All() {
 		r.queue.Enqueue(p.Name, 0)
 	}
 	// Pools that went while nobody led have left objects, perhaps.
-	for _, l := range r.index.Find(func(l lease.Lease) bool { _, known := r.index.Pool(l.Pool); return !known }) {
+	for _, l := range r.index.Leases.Find(func(l lease.Lease) bool {
+		_, known := r.index.Pools.Get(l.Pool)
+		return !known
+	}) {
 		r.queue.Enqueue(l.Pool, 0)
 	}
 	return nil
@@ -125,8 +128,8 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 	if !r.leads.Leading() {
 		return
 	}
-	serving, _ := r.index.PoolOf(l.Addr)
-	whole := r.index.CountedAs(l.Pool) // whose numbers change with those of a block
+	serving, _ := r.index.Pools.PoolOf(l.Addr)
+	whole := r.index.Pools.CountedAs(l.Pool) // whose numbers change with those of a block
 	concerned := []string{whole}
 	for _, name := range []string{l.Pool, old.Pool, serving} {
 		if !slices.Contains(concerned, name) {
@@ -136,7 +139,7 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 	gone := l.Version == 0
 	misplaced := gone || l.State == lease.Available && serving != l.Pool
 	if l.State != old.State && r.servesOthers(whole) {
-		for _, o := range r.index.Overlaps(whole) {
+		for _, o := range r.index.Pools.Overlaps(whole) {
 			if !slices.Contains(concerned, o.Other) {
 				concerned = append(concerned, o.Other)
 			}
@@ -144,7 +147,7 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 	}
 	if !misplaced && !slices.ContainsFunc(concerned, func(name string) bool { return name != whole && name != l.Pool }) {
 		r.queue.Enqueue(whole, r.patience(whole))
-		if block, _ := r.index.Pool(l.Pool); block.Block && block.Terminating { // it waits for its leases itself
+		if block, _ := r.index.Pools.Get(l.Pool); block.Block && block.Terminating { // it waits for its leases itself
 			r.queue.Enqueue(l.Pool, conditions.WriteDelay)
 		}
 		return
@@ -163,7 +166,7 @@ func (r *Reconciler) servesOthers(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, ok := r.compared[name]
-	return ok && s.served != r.index.ServedRevision(name)
+	return ok && s.served != r.index.Pools.ServedRevision(name)
 }
 
 // patience returns how soon a pool is reconciled whose numbers have changed: at once where it has become full or has
@@ -172,7 +175,7 @@ func (r *Reconciler) patience(name string) time.Duration {
 	r.mu.Lock()
 	_, full := r.full[name]
 	r.mu.Unlock()
-	turned := full != (r.index.Counts(name, r.leases.Now()).Free == 0)
+	turned := full != (r.index.Pools.Counts(name, r.leases.Now()).Free == 0)
 	wait, isEdge := r.budget.Until(poolStatus(name))
 	if turned && !isEdge {
 		return 0
@@ -198,7 +201,7 @@ func (r *Reconciler) Changed(name string, change func()) {
 	affected := r.beside(name)
 	change()
 	affected = append(append(affected, r.beside(name)...), name)
-	for _, name := range append(affected, r.index.BlocksOf(name)...) { // blocks take their values from it
+	for _, name := range append(affected, r.index.Pools.BlocksOf(name)...) { // blocks take their values from it
 		r.invalidate(name)
 		r.queue.Enqueue(name, 0)
 	}
@@ -206,8 +209,8 @@ func (r *Reconciler) Changed(name string, change func()) {
 
 // beside names the pools whose part depends on one.
 func (r *Reconciler) beside(name string) []string {
-	names := r.index.Relatives(name)
-	for _, o := range r.index.Overlaps(name) {
+	names := r.index.Pools.Relatives(name)
+	for _, o := range r.index.Pools.Overlaps(name) {
 		names = append(names, o.Other)
 	}
 	return names
@@ -248,7 +251,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case err != nil:
 		return reconcile.Result{}, err
 	}
-	known, ok := r.index.Pool(pool.Name)
+	known, ok := r.index.Pools.Get(pool.Name)
 	if !ok || !store.Known(known, &pool) {
 		return reconcile.Result{RequeueAfter: behindDelay}, nil
 	}
@@ -269,7 +272,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("pool %s: %w", pool.Name, err)
 	}
 	wait, err := r.publish(ctx, &pool, known,
-		view{left: left, failure: workErr, rebuilding: r.index.Rebuilding(pool.Name), carving: carving})
+		view{left: left, failure: workErr, rebuilding: r.index.Pools.Rebuilding(pool.Name), carving: carving})
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -288,7 +291,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // cooled down, as that makes no event.
 func (r *Reconciler) nextLook(name string) time.Duration {
 	now := r.leases.Now()
-	counts := r.index.Counts(name, now)
+	counts := r.index.Pools.Counts(name, now)
 	if counts.Cooling == 0 {
 		return fullPass
 	}

@@ -52,8 +52,8 @@ func (r *Reconciler) publish(
 		// Addresses that drained before are no end of the pool: the deletion counts from its own beginning.
 		meta.RemoveStatusCondition(&next.Status.Conditions, v1.ConditionDraining)
 	}
-	uses := r.index.QuotaUse(p.Name)
-	v.matched, v.selected = r.index.Selection(p.Name)
+	uses := r.index.Pools.QuotaUse(p.Name)
+	v.matched, v.selected = r.index.Pools.Selection(p.Name)
 	r.fill(next, p, v, uses)
 	r.emitQuotaEvents(pool, uses)
 	if wait := r.budget.Ask(poolStatus(p.Name), conditions.UrgencyOfPool(&pool.Status, &next.Status)); wait > 0 ||
@@ -79,7 +79,7 @@ func (r *Reconciler) publish(
 }
 
 func (r *Reconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.NamespaceUse) {
-	counts := r.index.Counts(p.Name, r.leases.Now())
+	counts := r.index.Pools.Counts(p.Name, r.leases.Now())
 	r.mu.Lock()
 	if delete(r.full, p.Name); counts.Free == 0 {
 		r.full[p.Name] = struct{}{}
@@ -88,10 +88,10 @@ func (r *Reconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.
 	s := &pool.Status
 	s.Capacity, s.Available = saturate(counts.Capacity), saturate(counts.Free)
 	s.Active, s.Reserved, s.Cooling = int64(counts.Active), int64(counts.Reserved), saturate(counts.Cooling)
-	s.Hosts = int64(r.index.HostCount(p.Name))
+	s.Hosts = int64(r.index.Pools.HostCount(p.Name))
 	s.ObservedGeneration, s.Carved = pool.Generation, v.carving.carved
 	if counts.Served == 0 { // else nobody asks for them, of which there may be thousands
-		v.children = r.index.Children(p.Name)
+		v.children = r.index.Pools.Children(p.Name)
 	}
 	switch {
 	case v.waiting != "":
@@ -103,7 +103,7 @@ func (r *Reconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.
 	}
 	all := []metav1.Condition{
 		r.readyCondition(pool, p, counts, v), exhaustedCondition(p, counts),
-		overlapCondition(r.index.Overlaps(p.Name)), drainingCondition(r.index.Draining(p.Name), v),
+		overlapCondition(r.index.Pools.Overlaps(p.Name)), drainingCondition(r.index.Pools.Draining(p.Name), v),
 	}
 	if notable := v1.Notable(all); notable != "" && all[0].Status == metav1.ConditionTrue {
 		all[0].Reason = notable

@@ -60,11 +60,11 @@ func (v *importNetservice) plan(ctx context.Context, a *leasing.Allocator) (*net
 		return nil, resource.Explain(v.App, err)
 	}
 	job := &netserviceJob{pools: netservice.NewPools(pools, func(name string) bool {
-		_, exists := a.Index.Pool(name)
+		_, exists := a.Index.Pools.Get(name)
 		return exists
 	})}
 	for i := range job.pools {
-		a.Index.SetPool(store.Pool(&job.pools[i]))
+		a.Index.Pools.SetPool(store.Pool(&job.pools[i]))
 	}
 	job.plan = netservice.Make(netservice.Input{
 		IPs: ips, Claims: claims, Index: a.Index, Ours: ours, Pods: pods, Now: now, By: v.Author(ctx),

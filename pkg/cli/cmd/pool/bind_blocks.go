@@ -119,11 +119,11 @@ func (v *poolBind) give(ctx context.Context, api *resource.Pools, p resource.Poo
 func (v *poolBind) lacking(x *ipam.Index) (todo []ipam.Pool, err error) {
 	defer func() {
 		for _, b := range todo {
-			x.RemovePool(b.Name)
+			x.Pools.RemovePool(b.Name)
 		}
 	}()
 	for _, ns := range v.namespaces {
-		own := x.OwnBlocks(v.pool, ns)
+		own := x.Pools.OwnBlocks(v.pool, ns)
 		n := v.blocks - len(own)
 		if v.which.IsValid() {
 			if n = 1; slices.Contains(own, ipam.BlockName(v.pool, v.which)) {
@@ -136,7 +136,7 @@ func (v *poolBind) lacking(x *ipam.Index) (todo []ipam.Pool, err error) {
 			continue
 		}
 		for range n {
-			b, refusal := x.NextBlock(v.pool, ns, v.which)
+			b, refusal := x.Pools.NextBlock(v.pool, ns, v.which)
 			switch {
 			case refusal != nil && len(todo) == 0:
 				return nil, refusal
@@ -144,7 +144,7 @@ func (v *poolBind) lacking(x *ipam.Index) (todo []ipam.Pool, err error) {
 				return todo, app.Refuse(refusal.Reason, "nothing was done: %s, with the %s to be given before", refusal.Message,
 					humanize.Plural(len(todo), "block")).WithHint("%s", refusal.Hint)
 			}
-			x.SetPool(b) // the next one is another
+			x.Pools.SetPool(b) // the next one is another
 			todo = append(todo, b)
 		}
 	}
@@ -155,7 +155,7 @@ func (v *poolBind) lacking(x *ipam.Index) (todo []ipam.Pool, err error) {
 func (v *poolBind) giveAll(ctx context.Context, a *leasing.Allocator, todo []ipam.Pool) (given []ipam.Pool, err error) {
 	for _, b := range todo {
 		if v.DryRun == app.DryRunClient {
-			a.Index.SetPool(b)
+			a.Index.Pools.SetPool(b)
 		} else if b, err = a.GiveBlock(ctx, v.pool, b.Owner(), v.which); err != nil {
 			return given, err
 		}
@@ -204,7 +204,7 @@ func (v *poolBind) printBlocks(ctx context.Context, api *resource.Pools, x *ipam
 	}
 	items := []unstructured.Unstructured{}
 	for _, ns := range v.namespaces {
-		for _, name := range x.OwnBlocks(v.pool, ns) {
+		for _, name := range x.Pools.OwnBlocks(v.pool, ns) {
 			at := slices.IndexFunc(given, func(b ipam.Pool) bool { return b.Name == name })
 			if at >= 0 && v.DryRun != app.DryRunNone {
 				o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(store.BlockObject(given[at]))

@@ -81,17 +81,17 @@ func chainEffectsOf(
 	names := map[string]bool{}
 	for _, x := range []*ipam.Index{was, is} {
 		for ns, of := range labels {
-			x.SetNamespace(ns, of)
+			x.Pools.SetNamespace(ns, of)
 			names[ns] = true
 		}
 		for _, p := range others {
-			x.SetPool(p)
+			x.Pools.SetPool(p)
 		}
 	}
 	if before.Name != "" {
-		was.SetPool(before)
+		was.Pools.SetPool(before)
 	}
-	is.SetPool(after)
+	is.Pools.SetPool(after)
 	for _, p := range []ipam.Pool{before, after} {
 		for ns := range p.Namespaces {
 			names[ns] = true
@@ -99,12 +99,12 @@ func chainEffectsOf(
 	}
 	var anyHost netip.Addr
 	for _, ns := range slices.Sorted(maps.Keys(names)) {
-		had, has := len(was.Own(ns, anyHost)) > 0, len(is.Own(ns, anyHost)) > 0
-		hadAll, hasAll := was.OwnsEverywhere(ns), is.OwnsEverywhere(ns)
+		had, has := len(was.Pools.Own(ns, anyHost)) > 0, len(is.Pools.Own(ns, anyHost)) > 0
+		hadAll, hasAll := was.Pools.OwnsEverywhere(ns), is.Pools.OwnsEverywhere(ns)
 		switch {
 		case hasAll && !hadAll:
 			e.leave = append(e.leave, ns)
-			if hosts := ipaddr.Subtract(is.Unserved(ns), was.Unserved(ns)); len(hosts.Ranges()) > 0 {
+			if hosts := ipaddr.Subtract(is.Pools.Unserved(ns), was.Pools.Unserved(ns)); len(hosts.Ranges()) > 0 {
 				e.unserved = append(e.unserved, unservedHosts{ns, hosts})
 			}
 		case hadAll && !hasAll && !has:
@@ -115,8 +115,8 @@ func chainEffectsOf(
 			e.joinThere = append(e.joinThere, ns)
 		}
 	}
-	known := was.Shadows()
-	for _, o := range is.Shadows() {
+	known := was.Pools.Shadows()
+	for _, o := range is.Pools.Shadows() {
 		if !slices.ContainsFunc(known, func(k ipam.Shadow) bool {
 			return k.Pool == o.Pool && k.Whole == o.Whole && slices.Equal(k.By, o.By)
 		}) {
@@ -130,7 +130,7 @@ func chainEffectsOf(
 		}
 	}
 	for _, ns := range slices.Sorted(maps.Keys(held)) {
-		if was.ServesNamespace(after.Name, ns) && !is.ServesNamespace(after.Name, ns) {
+		if was.Pools.ServesNamespace(after.Name, ns) && !is.Pools.ServesNamespace(after.Name, ns) {
 			e.cutOff = append(e.cutOff, namespaceShare{ns, held[ns]})
 		}
 	}

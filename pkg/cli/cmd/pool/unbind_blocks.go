@@ -37,12 +37,12 @@ func (v *poolBind) handBack(ctx context.Context, api *resource.Pools, p resource
 		}
 	}
 	idle := map[string]bool{}
-	for _, b := range a.Index.IdleBlocks(a.Leases.Now()) {
+	for _, b := range a.Index.Pools.IdleBlocks(a.Leases.Now()) {
 		idle[b.Block] = true
 	}
 	gone, stay := []resource.Pool{}, 0
 	for _, ns := range v.namespaces {
-		own := v.chosenOf(a.Index.OwnBlocks(v.pool, ns))
+		own := v.chosenOf(a.Index.Pools.OwnBlocks(v.pool, ns))
 		if len(own) == 0 && (v.which.IsValid() || !slices.Contains(named, ns)) {
 			v.Say.Note("%s", v.nothingOf(ns))
 		}
@@ -113,10 +113,10 @@ func (v *poolBind) deleteBlock(ctx context.Context, api *resource.Pools, name, o
 
 // inTheWay names what keeps a block from being handed back.
 func inTheWay(x *ipam.Index, block string, now time.Time) string {
-	b, _ := x.Pool(block)
+	b, _ := x.Pools.Get(block)
 	var names []string
 	taken := func(l lease.Lease) bool { return b.Plan.CIDR.Contains(l.Addr) && l.State != lease.Available }
-	for _, l := range x.Find(taken) {
+	for _, l := range x.Leases.Find(taken) {
 		text := l.Addr.String()
 		switch {
 		case l.State == lease.Active:
@@ -128,7 +128,7 @@ func inTheWay(x *ipam.Index, block string, now time.Time) string {
 		}
 		names = append(names, text)
 	}
-	switch c := x.Counts(block, now); {
+	switch c := x.Pools.Counts(block, now); {
 	case len(names) > 0:
 		return humanize.Plural(len(names), "address") + " in the way: " + humanize.List(names)
 	case c.Cooling > 0:
@@ -155,7 +155,7 @@ func (v *poolBind) sayHandedBack(
 	}
 	x := ipam.NewIndex()
 	for ns, of := range labels {
-		x.SetNamespace(ns, of)
+		x.Pools.SetNamespace(ns, of)
 	}
 	was := map[string]bool{}
 	for _, b := range gone {
@@ -163,19 +163,19 @@ func (v *poolBind) sayHandedBack(
 	}
 	for _, o := range all {
 		if o.Name != p.Name && !was[o.Name] {
-			x.SetPool(store.Pool(o.BCSNetPool))
+			x.Pools.SetPool(store.Pool(o.BCSNetPool))
 		}
 	}
-	x.SetPool(store.Pool(p.BCSNetPool))
+	x.Pools.SetPool(store.Pool(p.BCSNetPool))
 	for _, ns := range v.namespaces {
 		owned := func(b resource.Pool) bool { return resource.OwnerOf(b) == ns }
-		if !slices.ContainsFunc(gone, owned) || len(x.OwnBlocks(v.pool, ns)) > 0 {
+		if !slices.ContainsFunc(gone, owned) || len(x.Pools.OwnBlocks(v.pool, ns)) > 0 {
 			continue
 		}
 		switch again := givesAgain(x, p, ns); {
 		case again:
 			v.Say.Warn("pool %s gives namespace %s a block by itself when it asks for an address again", p.Name, ns)
-		case len(x.Own(ns, netip.Addr{})) == 0:
+		case len(x.Pools.Own(ns, netip.Addr{})) == 0:
 			v.Say.Note("  namespace %s joins the default chain once that is gone: it has nothing of its own", ns)
 		}
 	}
@@ -184,7 +184,7 @@ func (v *poolBind) sayHandedBack(
 
 // givesAgain reports whether a pool would give a namespace that has no block one by itself.
 func givesAgain(x *ipam.Index, p resource.Pool, namespace string) bool {
-	return p.Spec.AutoAssign && slices.ContainsFunc(x.Chain(namespace, netip.Addr{}), func(c ipam.Place) bool {
+	return p.Spec.AutoAssign && slices.ContainsFunc(x.Pools.Chain(namespace, netip.Addr{}), func(c ipam.Place) bool {
 		return c.Pool == p.Name && c.Tried
 	})
 }

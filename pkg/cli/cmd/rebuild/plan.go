@@ -26,7 +26,7 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 	if err := a.Open(ctx, v.App); err != nil {
 		return plan, err
 	}
-	if len(a.Index.Pools()) == 0 {
+	if len(a.Index.Pools.All()) == 0 {
 		return plan, app.Refuse(app.ReasonPoolNotFound, "there are no pools, and leases are those of a pool's addresses").
 			WithHint("make the pools again first: kubectl apply -f POOLS")
 	}

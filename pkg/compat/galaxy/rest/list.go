@@ -89,7 +89,7 @@ func (v *view) matching(q *query) (kept []*key, n int) {
 		kept = kept[:min(most, len(kept))]
 	}
 	full := false // what stands behind the last one is not on the page
-	v.Index.EachEntry(func(e ipam.Entry, state lease.State) {
+	v.Index.Leases.EachEntry(func(e ipam.Entry, state lease.State) {
 		if state == lease.Available {
 			return
 		}

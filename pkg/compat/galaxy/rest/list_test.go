@@ -151,7 +151,7 @@ func TestList(t *testing.T) {
 		replaced,
 		leased(15, lease.Active, "", "", "web-abc-x", "u0"), // the UID may be an older one of the pod that has it
 	} {
-		s.Index.Wrote(l)
+		s.Index.Feed.Wrote(l)
 	}
 	out, err := s.ListIPs(t.Context(), "sort=ip-numeric&size=20")
 	if err != nil {
@@ -211,7 +211,7 @@ func TestPagesOfAList(t *testing.T) {
 		if i%2 == 0 {
 			l.Claim, l.Fixed = "shop/db", true
 		}
-		s.Index.Wrote(l)
+		s.Index.Feed.Wrote(l)
 	}
 	for _, filter := range []string{"", "&namespace=ns-3", "&keyword=pod-1"} {
 		for _, sort := range []string{
@@ -255,7 +255,7 @@ func TestMemoryOfAList(t *testing.T) {
 	const n = 16384
 	const most = n * 400
 	for i := range n {
-		s.Index.Wrote(lease.Lease{
+		s.Index.Feed.Wrote(lease.Lease{
 			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Version: uint64(i + 1), State: lease.Active,
 			Params: lease.Params{Pool: "p"},
 			Holder: lease.Holder{
@@ -304,7 +304,7 @@ func BenchmarkList(b *testing.B) {
 			APIVersion: "apps/v1", Kind: "StatefulSet", Name: app, UID: "u", Controller: new(true),
 		}}
 		c.pods[client.ObjectKeyFromObject(p)] = p
-		s.Index.Wrote(l)
+		s.Index.Feed.Wrote(l)
 	}
 	for _, query := range []string{"", "size=9999", "keyword=app-77&sort=podname&size=9999"} {
 		b.Run(query, func(b *testing.B) {

@@ -31,7 +31,7 @@ func TestMigration(t *testing.T) {
 		}
 		return least, nil
 	}
-	s.Index.Wrote(lease.Lease{
+	s.Index.Feed.Wrote(lease.Lease{
 		Addr: netip.MustParseAddr("10.0.70.2"), Version: 1, State: lease.Active, Params: lease.Params{Pool: "p"},
 		Holder: lease.Holder{Namespace: "shop", PodName: "vm-a", PodUID: "u1", ContainerID: "a", IfName: "eth0"},
 		Other:  &lease.Holder{Namespace: "shop", PodName: "vm-b", PodUID: "u2", ContainerID: "b", IfName: "eth0"},

@@ -208,5 +208,5 @@ func serverError(name string, err error) error {
 
 // held returns how many addresses of a family a claim has.
 func (s *Service) held(o *v1.BCSNetIPClaim) int {
-	return s.Index.ClaimUsage(o.Namespace + "/" + o.Name).Most()
+	return s.Index.Leases.ClaimUsage(o.Namespace + "/" + o.Name).Most()
 }

@@ -38,7 +38,7 @@ func (s *Service) ReleaseIPs(
 	var todo []wanted
 	v := s.view(ctx)
 	for addr, ask := range asked {
-		l, ok := s.Index.Get(addr)
+		l, ok := s.Index.Leases.Get(addr)
 		if !ok || l.State == lease.Available {
 			out.Unreleased = append(out.Unreleased, addr.String())
 			continue

@@ -111,7 +111,7 @@ func TestReleaseAsksForThePod(t *testing.T) {
 		Addr: netip.MustParseAddr("10.0.70.2"), Version: 1, State: lease.Active, Params: lease.Params{Pool: "p"},
 		Holder: lease.Holder{Namespace: "shop", PodName: "web-0", PodUID: "u1", IfName: "eth0"},
 	}
-	s.Index.Wrote(taken)
+	s.Index.Feed.Wrote(taken)
 	var looks []bool
 	s.Gone = func(_ context.Context, _ lease.Lease, live bool) (gone.Decision, error) {
 		if looks = append(looks, live); live {

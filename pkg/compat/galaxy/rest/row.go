@@ -102,7 +102,7 @@ func (v *view) read(l lease.Lease) *terms {
 		return &terms{workload: c.Workload, policy: policyOf(c.Release), shared: o.Spec.SharedName}
 	}
 	if pod, ok := v.pod(l.Namespace, l.PodName); ok && l.State == lease.Active {
-		at := workload.FromObject(pod).At(l.IfName, v.Index.NetworkOf(l))
+		at := workload.FromObject(pod).At(l.IfName, v.Index.Pools.NetworkOf(l))
 		if p, err := v.Policies.Resolve(v.ctx, at); err == nil && p.Claim == l.Claim {
 			t := &terms{policy: policyOf(v1.ReleasePolicy(p.Release)), shared: p.Shared}
 			if p.Shared == "" {
@@ -188,6 +188,6 @@ func (v *view) status(r *row) (status string, releasable bool) {
 	}
 	// A pod that is there and has nothing may be about to take what is kept for it.
 	pod := workload.FromObject(o)
-	others := len(v.Index.ByAttachment(lease.Holder{PodUID: pod.UID})) > 0
+	others := len(v.Index.Leases.ByAttachment(lease.Holder{PodUID: pod.UID})) > 0
 	return string(o.Status.Phase), pod.Ended || others
 }

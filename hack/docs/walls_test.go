@@ -1,0 +1,83 @@
+package main
+
+import (
+	"go/types"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// wall bounds what a type reaches. A type whose parts are embedded has all their methods: each part may call
+// everything, and x.foo() does not say where foo is. Named fields keep it small.
+type wall struct {
+	path, name string
+	// methods is how many methods a pointer to it may have, those of its embedded parts among them.
+	methods int
+	// depth is how deep its parts may be embedded in each other.
+	depth int
+}
+
+var walls = []wall{
+	{"github.com/bcsnet/bcsnet/pkg/httpapi", "Service", 52, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam", "Index", 16, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam", "Leases", 27, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam", "Feed", 17, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam", "Pools", 63, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam", "state", 68, 0},
+}
+
+// TestWalls keeps the types that are in the middle of everything from growing back.
+func TestWalls(t *testing.T) {
+	for _, w := range walls {
+		all, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedImports | packages.NeedDeps |
+			packages.NeedExportFile | packages.NeedTypes}, w.path)
+		if err != nil || len(all) != 1 || len(all[0].Errors) > 0 {
+			t.Fatalf("%s: %v %v", w.path, err, all[0].Errors)
+		}
+		of := all[0].Types.Scope().Lookup(w.name)
+		if of == nil {
+			t.Errorf("%s has no type %s", w.path, w.name)
+			continue
+		}
+		methods, depth := types.NewMethodSet(types.NewPointer(of.Type())).Len(), embedded(of.Type())
+		if methods > w.methods || depth > w.depth {
+			t.Errorf("%s.%s reaches %d methods, and its parts are embedded %d deep: at most %d and %d are allowed", w.path,
+				w.name, methods, depth, w.methods, w.depth)
+		}
+		t.Logf("%s.%s: %d methods, embedded %d deep", w.path, w.name, methods, depth)
+	}
+}
+
+// embedded returns how deep structs are embedded in a type; 0 if it embeds none.
+func embedded(t types.Type) (deepest int) {
+	if p, ok := t.(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return 0
+	}
+	for f := range s.Fields() {
+		if f.Embedded() {
+			deepest = max(deepest, 1+embedded(f.Type()))
+		}
+	}
+	return deepest
+}
+
+// TestEmbedded counts how deep structs are embedded in each other, through pointers and without fields that have names.
+func TestEmbedded(t *testing.T) {
+	field := func(of types.Type, embedded bool) *types.Var { return types.NewField(0, nil, "x", of, embedded) }
+	strukt := func(fields ...*types.Var) types.Type { return types.NewStruct(fields, nil) }
+	flat := strukt(field(types.Typ[types.Int], false))
+	one := strukt(field(types.NewPointer(flat), true))
+	two := strukt(field(one, true))
+	for want, of := range []types.Type{flat, one, two} {
+		if got := embedded(of); got != want {
+			t.Errorf("%s: %d, want %d", of, got, want)
+		}
+	}
+	if got := embedded(strukt(field(two, false))); got != 0 {
+		t.Errorf("a field with a name: %d, want 0", got)
+	}
+}

@@ -1,0 +1,52 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/bcsnet/bcsnet/pkg/access"
+)
+
+// Gate finds out who calls by TLS, and what they may; access.Gate is one. Errors are refusals.
+type Gate interface {
+	Identify(r *http.Request) (access.User, error)
+	// Remembers reports whether Identify asks nobody.
+	Remembers(r *http.Request) bool
+	Allow(ctx context.Context, who access.User, q access.Question) error
+	// Recalls reports whether Allow asks nobody.
+	Recalls(who access.User, q access.Question) bool
+}
+
+// callers decides who sends a request and what they may do. Its middlewares come in this order: door, greet, arrive,
+// identify. Behind them forwarding.by is who sends the request, and forwarding.arrived is when it came.
+type callers struct {
+	gate      Gate
+	hostsOf   func(node string) []netip.Addr
+	isHost    func(netip.Addr) bool
+	isReplica func(*tls.ConnectionState) bool
+	peers     Peers
+	now       func() time.Time
+	// namespace is the controller's own.
+	namespace string
+	// plainHTTP, and tellOpenly, which may be nil, are what Options has of plain HTTP.
+	plainHTTP  bool
+	tellOpenly func(netip.Addr)
+	openly     rate.Sometimes
+	rates      *rates
+	refusals   *refusals
+	log        *slog.Logger
+}
+
+func newCallers(o Options, rates *rates, refusals *refusals) *callers {
+	return &callers{
+		gate: o.Gate, hostsOf: o.HostsOf, isHost: o.IsHost, isReplica: o.IsReplica, peers: o.Peers, now: o.Leases.Now,
+		namespace: o.Galaxy.Namespace, plainHTTP: o.PlainHTTP, tellOpenly: o.Openly,
+		openly: rate.Sometimes{Interval: time.Minute}, rates: rates, refusals: refusals, log: o.Log,
+	}
+}

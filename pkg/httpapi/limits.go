@@ -1,0 +1,110 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/limiter"
+)
+
+// limits bound what callers may have of this replica, however many they are and whatever they send: requests a second
+// of each, ADDs under way, memory of bodies and of answers. Each part has a lock of its own, and no part calls another.
+type limits struct {
+	rates  *rates
+	adds   *admission
+	memory memoryLimit
+	lists  lists
+	// room is how many more writes the API server takes in time.
+	room     func() int
+	refusals *refusals
+}
+
+func newLimits(room func() int, m *Metrics, refusals *refusals) *limits {
+	return &limits{
+		rates: newRates(m.limited), adds: &admission{}, memory: newMemoryLimit(), lists: newLists(), room: room,
+		refusals: refusals,
+	}
+}
+
+// readBody reads the body of a request that has one, and gives its memory back when the request has ended.
+func (l *limits) readBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := callOf(r)
+		var status int
+		var err error
+		switch most := c.codec.maxBody(); {
+		case c.route.hasBody && most > maxBody:
+			var release func()
+			c.body, release, status, err = l.memory.read(w, r, most, senderOf(r))
+			defer release()
+		case c.route.hasBody:
+			c.body, status, err = l.memory.readSmall(w, r, most, senderOf(r))
+		}
+		if err != nil {
+			l.refusals.answerWith(w, r, status, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// admitAdd refuses an ADD that could not be served in time, and tells what it waits for how old it is.
+func (l *limits) admitAdd(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := callOf(r)
+		if !c.route.adds() {
+			next.ServeHTTP(w, r)
+			return
+		}
+		var from struct {
+			Namespace string `json:"podNamespace"`
+			Network   string `json:"network"`
+		}
+		_ = json.Unmarshal(c.body, &from) // a malformed body is refused by who reads all of it
+		most := min(maxAdds, max(leastAdds, l.room()))
+		leave, in := l.adds.enter(from.Namespace+"/"+from.Network, most)
+		if !in {
+			l.refusals.answerUnheard(w, r, ipam.Refuse(ipam.ReasonOverloaded,
+				"%d requests for addresses are under way, as many as can be answered in time", most).
+				WithHint("ask again, not before the time that Retry-After tells"))
+			return
+		}
+		defer leave()
+		next.ServeHTTP(w, r.WithContext(limiter.Late(r.Context(), c.forwarding.socketAge)))
+	})
+}
+
+// reserveList counts the answer to a request for a list until it is written. What the leader answers takes room here,
+// too.
+func (l *limits) reserveList(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		op := callOf(r).route
+		if op.rows == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		list := l.lists.listing(w, op.rows(r.URL.RawQuery))
+		defer list.close()
+		if op.forward {
+			if err := list.reserve(); err != nil {
+				l.refusals.answer(list, r, err)
+				return
+			}
+		}
+		next.ServeHTTP(list, r)
+	})
+}
+
+// beginList waits for the caller's turn to have his list made here.
+func (l *limits) beginList(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if list, ok := w.(*listing); ok {
+			if err := list.begin(r.Context(), forwardingOf(r).caller); err != nil {
+				l.refusals.answer(w, r, err)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
