@@ -52,7 +52,7 @@ type frame struct {
 	problem  string
 }
 
-// changed are the sections of a frame for a browser that has some versions.
+// changed returns the sections of a frame that a browser with some versions does not have, and all versions of it.
 func (f *frame) changed(have []string) (out []map[string]string, versions string) {
 	var all []string
 	for i, s := range f.sections {
@@ -82,7 +82,7 @@ func (v *viewer) take(page string, f *frame) {
 	}
 }
 
-// events is the stream of what changes on pages.
+// events answers with a stream of what changes on pages.
 func (l *live) events(w http.ResponseWriter, r *http.Request) {
 	pages, have := r.URL.Query()["page"], r.URL.Query()["have"]
 	if len(pages) == 0 || len(pages) > mostPages || len(have) != len(pages) {
@@ -147,7 +147,7 @@ func (l *live) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// message is a frame for a browser, which has the versions of it from then on.
+// message writes a frame for a browser, and notes the versions that the browser has from then on.
 func message(page string, f *frame, versions map[string][]string) []byte {
 	m := map[string]any{"page": page, "on": f.problem == ""}
 	if f.problem != "" {

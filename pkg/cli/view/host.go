@@ -89,7 +89,7 @@ func (h *Host) HeldOf() map[string]int {
 	return held
 }
 
-// State is one of the states of a host; empty where nodes cannot be read.
+// State returns one of the states of a host; empty where nodes cannot be read.
 func (h *Host) State() string {
 	switch {
 	case h.Node != nil:

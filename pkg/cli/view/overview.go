@@ -25,7 +25,7 @@ type PoolRow struct {
 // Used counts the addresses that are not free.
 func (p PoolRow) Used() int64 { return p.Status.Capacity - p.Status.Available }
 
-// Percent is how much of the pool is used, in whole percent, rounded down; 100 for a full one alone.
+// Percent returns how much of the pool is used, in whole percent, rounded down; 100 for a full one alone.
 func (p PoolRow) Percent() int64 {
 	if p.Status.Capacity <= 0 {
 		return 0
@@ -92,7 +92,7 @@ func (p PoolRow) matches(text string) bool {
 	return false
 }
 
-// orders are the orders of an overview; the empty one has what needs attention first, then the fullest.
+// orders returns the orders of an overview; the empty one has what needs attention first, then the fullest.
 func orders() map[string]func(a, b PoolRow) int {
 	name := func(a, b PoolRow) int { return cmp.Compare(a.Name, b.Name) }
 	full := func(a, b PoolRow) int {

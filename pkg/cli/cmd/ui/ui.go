@@ -22,7 +22,7 @@ type verb struct {
 	pages map[string]*string
 }
 
-// flags are those that name a page, each with the path of it.
+// flags returns the flags that name a page, each with the path of it.
 func flags() []struct{ name, what, path string } {
 	return []struct{ name, what, path string }{
 		{"pool", "open the page of this `POOL`", "/pool/"}, {"ip", "open the page of this `ADDRESS`", "/ip/"},
