@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestUI: the command prints a link that leads to the page that a flag names, for a viewer of the cluster, and ends with
-// Ctrl-C.
+// TestUI: the command prints a link that leads to the page that a flag names, and ends with Ctrl-C.
 func TestUI(t *testing.T) {
 	f := newFixture(t)
 	f.havePool(t)

@@ -33,6 +33,7 @@ func cell(pool string, m view.Map, c view.Cell) template.HTML {
 			class += " x"
 		}
 	}
-	return template.HTML(`<a class="` + class + `" tabindex="-1" href="` + template.HTMLEscapeString(to) + //nolint:gosec // all of it is escaped
-		`" title="` + template.HTMLEscapeString(title) + `"></a>`)
+	text := fmt.Sprintf(`<a class="%s" tabindex="-1" href="%s" title="%s"></a>`, class, template.HTMLEscapeString(to),
+		template.HTMLEscapeString(title))
+	return template.HTML(text) //nolint:gosec // all of it is escaped
 }

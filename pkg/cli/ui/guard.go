@@ -15,8 +15,8 @@ import (
 const cookieName = "bcsnet-ui"
 
 // guard lets in who has followed the link that the terminal shows. The link works once; its token becomes a cookie. If
-// somebody without the cookie follows it a second time, one of the two is a stranger: the session ends, and the terminal
-// shows a new link.
+// somebody without the cookie follows it a second time, one of the two is a stranger: the session ends, and the
+// terminal shows a new link.
 type guard struct {
 	// again is called with a new token when the old one was used twice.
 	again func(token string)
@@ -60,8 +60,8 @@ func (g *guard) spend(token string) (session string, stranger bool) {
 	return g.session, false
 }
 
-// login follows the link of the terminal. It answers a page that goes on by itself, and no redirect: after one a browser
-// would not send the cookie, as the way began on another site.
+// login follows the link of the terminal. It answers a page that goes on by itself, and no redirect: after one a
+// browser would not send the cookie, as the way began on another site.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	to := r.URL.Query().Get("to")
 	if u, err := url.Parse(to); err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(to, "/") ||
@@ -69,7 +69,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		to = "/"
 	}
 	if s.guard.knows(r) {
-		http.Redirect(w, r, to, http.StatusSeeOther)
+		s.write(w, r, http.StatusOK, "enter", map[string]any{"To": to})
 		return
 	}
 	session, stranger := s.guard.spend(r.URL.Query().Get("token"))
@@ -84,7 +84,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 			"Follow the link that the terminal shows. It works once.")
 		return
 	}
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure is for HTTPS, and this is one machine
 		Name: cookieName, Value: session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})
 	s.write(w, r, http.StatusOK, "enter", map[string]any{"To": to})

@@ -93,8 +93,8 @@ func (l *live) events(w http.ResponseWriter, r *http.Request) {
 	if l.viewers >= mostViewers {
 		l.mu.Unlock()
 		w.Header().Set("Retry-After", "30")
-		http.Error(w, fmt.Sprintf("%d viewers follow pages here: more would be slow for all. Pages can be loaded all the same",
-			mostViewers), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("%d viewers follow pages here, and more would be slow for all; pages can be loaded all the "+
+			"same", mostViewers), http.StatusServiceUnavailable)
 		return
 	}
 	l.viewers++
@@ -167,7 +167,7 @@ func message(page string, f *frame, versions map[string][]string) []byte {
 	return text
 }
 
-// serves has pages of a pattern followed.
+// serves registers what makes the pages of a pattern, so that they can be followed.
 func (l *live) serves(pattern string, build builder) {
 	l.builds[pattern] = build
 	l.mux.HandleFunc(pattern, func(http.ResponseWriter, *http.Request) {})

@@ -35,9 +35,15 @@ func (s *site) follow(t *testing.T, query string) *stream {
 
 // message is what the server sends of a page.
 type sent struct {
-	Page, Problem, Versions string
-	On                      bool
-	Sections                []struct{ ID, Hash, HTML string }
+	Page     string `json:"page"`
+	Problem  string `json:"problem"`
+	Versions string `json:"versions"`
+	On       bool   `json:"on"`
+	Sections []struct {
+		ID   string `json:"id"`
+		Hash string `json:"hash"`
+		HTML string `json:"html"`
+	} `json:"sections"`
 }
 
 // until reads frames until one is as wanted.
@@ -69,7 +75,7 @@ func has(m sent, text string) bool {
 	return false
 }
 
-// TestLive: a stream brings what changes, only the sections that differ, of several pages; and says that a pool is gone.
+// TestLive: a stream brings the sections of several pages that differ, and says that a pool is gone.
 func TestLive(t *testing.T) {
 	s := entered(t)
 	blue := pool("blue", "10.1.0.0", 24, 253, 1, 0)

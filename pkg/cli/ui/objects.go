@@ -42,7 +42,8 @@ type hostPool struct {
 func addressPage(ctx context.Context, q *request) (*page, error) {
 	a, err := ipaddr.ParseAddr(q.PathValue("address"))
 	if err != nil {
-		return nil, app.Refuse(app.ReasonAddressNotInSubnet, "%q cannot be the name of an address: %v", q.PathValue("address"), err)
+		return nil, app.Refuse(app.ReasonAddressNotInSubnet, "%q cannot be the name of an address: %v",
+			q.PathValue("address"), err)
 	}
 	all, err := view.Addresses(ctx, q.App, []netip.Addr{a})
 	if err != nil {

@@ -132,7 +132,8 @@ func poolPage(ctx context.Context, q *request) (*page, error) {
 		return nil, err
 	}
 	m := poolModel{Pool: d, Facts: d.Facts(q.App), Next: d.Next(q.App), Aside: d.SetAside(), Spaces: d.Namespaces(),
-		Claims: d.Claims(), Color: resource.PoolStateColor(q.App, d.BCSNetPool), Bad: resource.NotAsTheyShould(d.Status.Conditions)}
+		Claims: d.Claims(), Color: resource.PoolStateColor(q.App, d.BCSNetPool),
+		Bad: resource.NotAsTheyShould(d.Status.Conditions)}
 	m.State, _ = resource.PoolState(q.App, d.BCSNetPool)
 	m.Hosts, m.More = d.Hosts()
 	if room := d.Room(); room.Total > 0 {
@@ -156,7 +157,8 @@ func poolPage(ctx context.Context, q *request) (*page, error) {
 		leases = of(v1.IPResource, "", "") // those of the blocks, too
 	}
 	p := &page{Title: name, Here: "pools", Watch: []follow.Source{of(v1.PoolResource, "", ""), leases}}
-	return p, q.sections(p, m, "pool", "conditions", "map", "runs", "aside", "blocks", "hosts", "spaces", "claims", "events")
+	return p, q.sections(p, m, "pool", "conditions", "map", "runs", "aside", "blocks", "hosts", "spaces", "claims",
+		"events")
 }
 
 // part reads the part of a subnet that a map is to show; an invalid prefix stands for all of it.

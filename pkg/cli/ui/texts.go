@@ -23,9 +23,9 @@ type texts struct{ pages *template.Template }
 // newTexts reads the templates. Words of the pages are translated; sentences of the program are English, as commands
 // print them.
 func newTexts(s *app.App, lang string) (*texts, error) {
-	words := map[string]map[string]string{"zh": chinese()}[lang]
+	others := words(lang)
 	translate := func(word string, args ...any) string {
-		if other, ok := words[word]; ok {
+		if other, ok := others[word]; ok {
 			word = other
 		}
 		if len(args) == 0 {

@@ -33,7 +33,7 @@ func (a Address) Facts(s *app.App) (f Facts) {
 	if a.Deleting {
 		state += ", and its object is being deleted"
 	}
-	f.paint("State", state, map[lease.State]terminal.Color{
+	f.paint(state, map[lease.State]terminal.Color{
 		lease.Available: terminal.Green, lease.Active: terminal.Cyan, lease.Reserved: terminal.Yellow,
 	}[a.State])
 	if why := a.Why(); why != "" {

@@ -52,7 +52,7 @@ func (d *Claim) Facts(s *app.App) (f Facts) {
 	if attention {
 		hue = terminal.Yellow
 	}
-	f.paint("State", word, hue)
+	f.paint(word, hue)
 	f.add("Age", "%s", s.Age(c.CreationTimestamp.Time))
 	return f
 }

@@ -24,9 +24,9 @@ func (f *Facts) add(label, format string, args ...any) {
 	*f = append(*f, Fact{Label: label, Text: fmt.Sprintf(format, args...)})
 }
 
-// paint adds a fact that is a state.
-func (f *Facts) paint(label, text string, color terminal.Color) {
-	*f = append(*f, Fact{label, text, color})
+// paint adds the state of the object.
+func (f *Facts) paint(state string, color terminal.Color) {
+	*f = append(*f, Fact{"State", state, color})
 }
 
 // Write prints facts, a line each, with labels in a column of some width.

@@ -32,7 +32,7 @@ func (h *Host) Facts(s *app.App) (f Facts) {
 		if h.Node != nil && !h.Node.Since.IsZero() {
 			since = " for " + s.Age(h.Node.Since)
 		}
-		f.paint("State", state+since, color)
+		f.paint(state+since, color)
 	}
 	f.add("Holds", "%s", printer.OrNone(strings.TrimPrefix(resource.TakenText(len(h.Held), 0), ", ")))
 	return f

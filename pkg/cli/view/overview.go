@@ -83,7 +83,8 @@ func RowOf(s *app.App, p resource.Pool) PoolRow {
 // matches reports whether a pool has to do with a text: its name, subnet, parent, network or VLAN.
 func (p PoolRow) matches(text string) bool {
 	for _, of := range []string{
-		p.Name, resource.CidrOf(p.BCSNetPool), p.Spec.Parent, resource.NetworkOf(p.Pool), "vlan" + app.UnlessZero(p.Spec.VLAN),
+		p.Name, resource.CidrOf(p.BCSNetPool), p.Spec.Parent, resource.NetworkOf(p.Pool),
+		"vlan" + app.UnlessZero(p.Spec.VLAN),
 	} {
 		if strings.Contains(strings.ToLower(of), strings.ToLower(text)) {
 			return true

@@ -91,7 +91,7 @@ func (d *Pool) Facts(s *app.App) (f Facts) {
 		f.add("Order", "the lowest free address first")
 	}
 	if word, _ := resource.PoolState(s, p.BCSNetPool); word != resource.StateBlock {
-		f.paint("State", word, resource.PoolStateColor(s, p.BCSNetPool))
+		f.paint(word, resource.PoolStateColor(s, p.BCSNetPool))
 	} else { // a block has no status of its own
 		f.add("State", "that of pool %s: %s", p.Spec.Parent, s.Called("bcsnetctl pool describe "+p.Spec.Parent))
 	}
@@ -194,7 +194,8 @@ func (d *Pool) Next(s *app.App) (n Steps) {
 		}
 		claims := slices.Sorted(maps.Keys(d.kept))
 		for _, claim := range claims[:min(len(claims), maxKeepers)] {
-			n.add("see the claim that keeps "+humanize.Plural(d.kept[claim], "address")+" of it", "bcsnetctl claim describe "+claim)
+			n.add("see the claim that keeps "+humanize.Plural(d.kept[claim], "address")+" of it",
+				"bcsnetctl claim describe "+claim)
 		}
 	case v1.ConditionOverlap:
 		n.add("leave the addresses to one of the pools", "bcsnetctl pool remove-ip POOL ADDRESS...")

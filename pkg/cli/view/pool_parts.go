@@ -16,8 +16,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// FreeRuns returns the ranges of free addresses of a pool that was read with its leases, the longest first. What is free
-// is decided as the controller decides it.
+// FreeRuns returns the ranges of free addresses of a pool that was read with its leases, the longest first. What is
+// free is decided as the controller decides it.
 func (d *Pool) FreeRuns(ctx context.Context, s *app.App) ([]netipx.IPRange, error) {
 	x, err := resource.PoolIndex(ctx, s)
 	if err != nil {
@@ -110,8 +110,8 @@ func most(all []Share) []Share {
 	return all
 }
 
-// Map draws up the part of a pool that a prefix holds, or all of it if the prefix is invalid, in blocks of the size that
-// shows most.
+// Map draws up the part of a pool that a prefix holds, or all of it if the prefix is invalid, in blocks of the size
+// that shows most.
 func (d *Pool) Map(within netip.Prefix) Map {
 	p := d.Plan.WithNodes(resource.Known(d.nodes))
 	if resource.IsBlock(d.Pool) {

@@ -42,7 +42,8 @@ node, and which are free in the pools that it may draw from.`,
 			long: `Show which addresses pods of a namespace have, which its claims keep, and which
 are free in the pools that it draws from, in the order in which these are tried.`,
 			example:   "  bcsnetctl inspect namespace shop\n  bcsnetctl inspect namespace shop -o json",
-			completes: first(resource.CompleteNamespaces(s)), check: resource.CheckNamespace, choose: (*view.Inspection).Namespace,
+			completes: first(resource.CompleteNamespaces(s)), check: resource.CheckNamespace,
+			choose: (*view.Inspection).Namespace,
 		},
 	}
 }
