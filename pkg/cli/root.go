@@ -23,6 +23,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/rebuild"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/report"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/top"
+	"github.com/bcsnet/bcsnet/pkg/cli/cmd/ui"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/usage"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/wait"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
@@ -69,6 +70,7 @@ func newRoot(s *app.App) *cobra.Command {
 		address.NewCleanup(s),
 		usage.New(s),
 		top.New(s),
+		ui.New(s),
 		inspect.New(s), inspect.NewTrace(s), inspect.NewExplain(s),
 		doctor.New(s),
 		check.New(s),

@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,4 +76,12 @@ func (s *App) Called(text string) string {
 		return text
 	}
 	return strings.ReplaceAll(text, ProgramName+" ", s.Name+" ")
+}
+
+// Quiet returns the call as one whose narration goes to w: what it reads is shown elsewhere than on the terminal.
+func (s *App) Quiet(w io.Writer) *App {
+	q := *s
+	q.Terminal, q.Out, q.ErrOut = terminal.Terminal{}, io.Discard, w
+	q.Say = &Narrator{W: w, dry: &q.DryRun}
+	return &q
 }

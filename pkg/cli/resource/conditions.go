@@ -10,17 +10,25 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// ConditionLines formats the conditions that are not as they should be.
-func ConditionLines(s *app.App, all []metav1.Condition) (lines []string) {
+// NotAsTheyShould returns the conditions that are not as they should be.
+func NotAsTheyShould(all []metav1.Condition) (bad []metav1.Condition) {
 	for _, c := range all {
 		good := metav1.ConditionFalse
 		if c.Type == v1.ConditionReady || c.Type == v1.ConditionPreallocated {
 			good = metav1.ConditionTrue
 		}
 		if c.Status != good {
-			lines = append(lines, fmt.Sprintf("  %s=%s, %s: %s", c.Type, c.Status, c.Reason,
-				s.Called(terminal.Visible(c.Message))))
+			bad = append(bad, c)
 		}
+	}
+	return bad
+}
+
+// ConditionLines formats the conditions that are not as they should be.
+func ConditionLines(s *app.App, all []metav1.Condition) (lines []string) {
+	for _, c := range NotAsTheyShould(all) {
+		lines = append(lines, fmt.Sprintf("  %s=%s, %s: %s", c.Type, c.Status, c.Reason,
+			s.Called(terminal.Visible(c.Message))))
 	}
 	return lines
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,6 +40,23 @@ func LabelsOfNamespace(ctx context.Context, s *app.App, name string) (map[string
 		return nil, err
 	}
 	return o.GetLabels(), nil
+}
+
+// LabelsOfNamespaces reads the labels of all namespaces; none for who may not list them, who is told.
+func LabelsOfNamespaces(ctx context.Context, s *app.App) (map[string]map[string]string, error) {
+	all, err := ListNamespaces(ctx, s)
+	switch {
+	case apierrors.IsForbidden(err):
+		s.Say.Warn("you may not list namespaces: which of them the change concerns is known only of those that pools name")
+		return nil, nil
+	case err != nil:
+		return nil, Explain(s, err)
+	}
+	labels := make(map[string]map[string]string, len(all))
+	for _, n := range all {
+		labels[n.GetName()] = n.GetLabels()
+	}
+	return labels, nil
 }
 
 // NamespacesCell says which namespaces a pool is bound to: those that it names, and its selector in brackets. It is
@@ -117,4 +135,12 @@ func (n *InNamespace) Keys(args []string) (out []types.NamespacedName, err error
 		out = append(out, key)
 	}
 	return out, nil
+}
+
+// CheckNamespace refuses a word that cannot be the name of a namespace. The error is one of usage.
+func CheckNamespace(word string) error {
+	if problems := validation.ValidateNamespaceName(word, false); len(problems) > 0 {
+		return app.Usagef("%q cannot be the name of a namespace: %s", word, strings.Join(problems, "; "))
+	}
+	return nil
 }

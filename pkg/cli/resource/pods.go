@@ -2,6 +2,8 @@ package resource
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,4 +52,15 @@ func CoreClient(s *app.App) (*typedcorev1.CoreV1Client, error) {
 		return nil, s.ConfigProblem(err)
 	}
 	return c, nil
+}
+
+// IsPodWord reports whether a word names the kind of pods.
+func IsPodWord(word string) bool { return slices.Contains([]string{"pod", "pods", "po"}, word) }
+
+// PodWord returns the pod that a word names, which may be written pod/NAME.
+func PodWord(word string) string {
+	if kind, name, ok := strings.Cut(strings.TrimSpace(word), "/"); ok && IsPodWord(kind) {
+		return name
+	}
+	return strings.TrimSpace(word)
 }

@@ -43,6 +43,17 @@ func Pages(inner net.Listener, pages http.Handler, log *slog.Logger) (*http.Serv
 // Serve serves pages as Pages does, until the context ends.
 func Serve(ctx context.Context, inner net.Listener, pages http.Handler, log *slog.Logger) error {
 	server, bounded := Pages(inner, pages, log)
+	return serve(ctx, server, bounded)
+}
+
+// ServeWith serves pages with other bounds than those of Pages, until the context ends.
+func ServeWith(
+	ctx context.Context, inner net.Listener, pages http.Handler, times Times, header int, bound *Connections,
+) error {
+	return serve(ctx, Server(pages, times, header, slog.New(slog.DiscardHandler)), &listener{inner, bound})
+}
+
+func serve(ctx context.Context, server *http.Server, bounded net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // nobody waits for a page
 	defer stop()
 	if err := server.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {

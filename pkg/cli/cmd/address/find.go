@@ -2,22 +2,19 @@ package address
 
 import (
 	"context"
-	"errors"
-	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
-	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 type ipFind struct {
@@ -51,9 +48,9 @@ A flag has TEXT mean only that; several flags, any of those.`,
 	}
 	v.output.AddTo(cmd)
 	v.output.AddSort(cmd, ".status.updateTime")
-	for _, k := range findKinds() {
-		if k.flag != "" {
-			v.only[k.flag] = cmd.Flags().Bool(k.flag, false, "TEXT is "+k.help)
+	for _, k := range view.FindKinds() {
+		if k.Flag != "" {
+			v.only[k.Flag] = cmd.Flags().Bool(k.Flag, false, "TEXT is "+k.Help)
 		}
 	}
 	return resource.Under(group, cmd)
@@ -74,9 +71,9 @@ func (v *ipFind) Validate() error {
 	}
 	if len(v.kinds()) == 0 {
 		var wanted []string
-		for _, k := range findKinds() {
-			if on := v.only[k.flag]; on != nil && *on {
-				wanted = append(wanted, k.help)
+		for _, k := range view.FindKinds() {
+			if on := v.only[k.Flag]; on != nil && *on {
+				wanted = append(wanted, k.Help)
 			}
 		}
 		return app.Usagef("%q cannot be %s", v.text, strings.Join(wanted, ", nor "))
@@ -85,14 +82,14 @@ func (v *ipFind) Validate() error {
 }
 
 // kinds returns the kinds of things that the text may be.
-func (v *ipFind) kinds() []findKind {
+func (v *ipFind) kinds() []view.FindKind {
 	chosen := false
 	for _, on := range v.only {
 		chosen = chosen || *on
 	}
-	return slices.DeleteFunc(findKinds(), func(k findKind) bool {
-		on := v.only[k.flag]
-		return chosen && (on == nil || !*on) || !k.may(v.text)
+	return slices.DeleteFunc(view.FindKinds(), func(k view.FindKind) bool {
+		on := v.only[k.Flag]
+		return chosen && (on == nil || !*on) || !k.May(v.text)
 	})
 }
 
@@ -100,23 +97,14 @@ func (v *ipFind) Run(ctx context.Context) error {
 	if err := resource.FitLengths(ctx, v.App, []string{v.typed}); err != nil {
 		return err
 	}
-	leases, err := v.Leases()
+	found, err := view.Find(ctx, v.App, v.text, v.kinds(), v.active)
 	if err != nil {
 		return err
 	}
-	found, err := v.exactly(ctx, leases)
-	prefix := false
-	if err == nil && len(found.rows) == 0 {
-		prefix = true
-		found, err = v.beginning(ctx, leases)
-	}
-	if err != nil {
-		return resource.Explain(v.App, err)
-	}
-	if len(found.rows) == 0 {
+	rows := found.Sorted()
+	if len(rows) == 0 {
 		return v.nothing()
 	}
-	rows := found.sorted()
 	if err := printer.Sorted(&v.output.Sort, rows,
 		func(l lease.Lease) (printer.SortKey, error) { return resource.LeaseSortKey(&v.output.Sort, l) }); err != nil {
 		return err
@@ -129,60 +117,8 @@ func (v *ipFind) Run(ctx context.Context) error {
 	if err := resource.PrintLeases(v.App, &v.output, columns, rows); err != nil {
 		return err
 	}
-	v.Say.Note("%s", found.summary(v.text, prefix))
+	v.Say.Note("%s", found.Summary(v.text))
 	return nil
-}
-
-// exactly asks the API server for each kind.
-func (v *ipFind) exactly(ctx context.Context, leases *store.Client) (*findings, error) {
-	kinds := v.kinds()
-	parts := make([][]lease.Lease, len(kinds))
-	group, ctx := errgroup.WithContext(ctx)
-	for i, k := range kinds {
-		group.Go(func() (err error) {
-			if k.selector == nil {
-				l, err := leases.Get(ctx, netip.MustParseAddr(v.text)) // may has seen that it is one
-				if err == nil {
-					parts[i] = []lease.Lease{l}
-				}
-				if errors.Is(err, store.ErrNotFound) && !resource.NoSuchResource(err) {
-					err = nil
-				}
-				return err
-			}
-			parts[i], err = leases.List(ctx, k.selector(v.text))
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	found := newFindings()
-	for i, k := range kinds {
-		for _, l := range parts[i] {
-			if v.counts(l) {
-				found.add(l, k.noun)
-			}
-		}
-	}
-	return found, nil
-}
-
-// beginning reads all addresses that somebody has.
-func (v *ipFind) beginning(ctx context.Context, leases *store.Client) (*findings, error) {
-	found, kinds := newFindings(), v.kinds()
-	return found, leases.Each(ctx, "status.status!="+lease.Available.String(), func(l lease.Lease) error {
-		for _, k := range kinds {
-			if k.begins != nil && v.counts(l) && k.begins(l, v.text) {
-				found.add(l, k.noun)
-			}
-		}
-		return nil
-	})
-}
-
-func (v *ipFind) counts(l lease.Lease) bool {
-	return l.State == lease.Active || l.State == lease.Reserved && !v.active
 }
 
 // what names the addresses that count.
@@ -196,7 +132,7 @@ func (v *ipFind) what() string {
 func (v *ipFind) nothing() error {
 	var looked []string
 	for _, k := range v.kinds() {
-		looked = append(looked, strings.TrimPrefix(humanize.Plural(2, k.noun), "2 "))
+		looked = append(looked, strings.TrimPrefix(humanize.Plural(2, k.Noun), "2 "))
 	}
 	f := app.Refuse(ipam.ReasonNotFound, "no address %s has to do with %q: looked for %s in %s", v.what(), v.text,
 		strings.Join(looked, ", "), v.Where())

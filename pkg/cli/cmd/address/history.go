@@ -10,6 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -64,15 +65,15 @@ func (v *ipHistory) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var rows []pastRow
+	var rows []view.Past
 	for _, l := range all {
-		of := pastRows(l)
+		of := view.PastOf(l)
 		if rows = append(rows, of...); len(of) == 0 {
 			v.Say.Note("%s has no history: nobody has held it in %s", l.Addr, v.Where())
 		}
 	}
 	if err := printer.Sorted(&v.output.Sort, rows,
-		func(r pastRow) (printer.SortKey, error) { return v.output.Sort.Key(r.object()) }); err != nil {
+		func(r view.Past) (printer.SortKey, error) { return v.output.Sort.Key(pastObject(r)) }); err != nil {
 		return err
 	}
 	if v.output.Printer != nil {
@@ -81,85 +82,39 @@ func (v *ipHistory) Run(ctx context.Context) error {
 	return printer.NewTable(&v.output, pastColumns()).Write(v.Out, rows)
 }
 
-// pastRow is one holder of an address, or one thing that was done to it.
-type pastRow struct {
-	addr netip.Addr
-	lease.Past
-	// current: it is so now, and has no end.
-	current bool
-}
-
-// What became of an address beside the verbs of people.
-const (
-	whatHolds    = "holds"
-	whatReserved = "reserved"
-	whatRests    = "rests" // in quarantine
-	whatKept     = "keeps"
-	whatGaveUp   = "gave up"
-)
-
-// pastRows returns the holders of an address and what was done to it, newest first.
-func pastRows(l lease.Lease) (rows []pastRow) {
-	switch l.State {
-	case lease.Active:
-		rows = append(rows, pastRow{
-			l.Addr, lease.Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Change: lease.Change{Verb: whatHolds}}, true,
-		})
-	case lease.Reserved:
-		change := l.Reservation()
-		if change.Verb = whatReserved; l.IsQuarantined() {
-			change = lease.Change{Verb: whatRests, By: l.Conflict.MAC}
-		}
-		if l.Claim != "" {
-			change = lease.Change{Verb: whatKept}
-		}
-		rows = append(rows, pastRow{
-			l.Addr, lease.Past{Holder: resource.ClaimHolder(l), Since: l.Updated, Change: change}, true,
-		})
-	case lease.Available:
-	}
-	for _, p := range l.History.Entries() {
-		if p.Verb == "" {
-			p.Verb = whatGaveUp
-		}
-		rows = append(rows, pastRow{addr: l.Addr, Past: p})
-	}
-	return rows
-}
-
-func pastColumns() []printer.Column[pastRow] {
-	return []printer.Column[pastRow]{
-		{Name: "ADDRESS", Cell: func(r pastRow) string { return r.addr.String() }},
-		{Name: "SINCE", Cell: func(r pastRow) string { return resource.TimeText(r.Since) }},
-		{Name: "UNTIL", Cell: func(r pastRow) string {
-			if r.current {
+func pastColumns() []printer.Column[view.Past] {
+	return []printer.Column[view.Past]{
+		{Name: "ADDRESS", Cell: func(r view.Past) string { return r.Addr.String() }},
+		{Name: "SINCE", Cell: func(r view.Past) string { return resource.TimeText(r.Since) }},
+		{Name: "UNTIL", Cell: func(r view.Past) string {
+			if r.Current {
 				return "now"
 			}
 			return resource.TimeText(r.Until)
 		}},
-		{Name: "HOLDER", Cell: func(r pastRow) string { return r.Holder }},
-		{Name: "HOST", Cell: func(r pastRow) string { return resource.AddrText(r.Host) }},
-		{Name: "WHAT", Cell: func(r pastRow) string { return r.Verb }},
-		{Name: "BY", Cell: func(r pastRow) string { return r.By }},
-		{Name: "REASON", Cell: func(r pastRow) string { return r.Reason }},
+		{Name: "HOLDER", Cell: func(r view.Past) string { return r.Holder }},
+		{Name: "HOST", Cell: func(r view.Past) string { return resource.AddrText(r.Host) }},
+		{Name: "WHAT", Cell: func(r view.Past) string { return r.Verb }},
+		{Name: "BY", Cell: func(r view.Past) string { return r.By }},
+		{Name: "REASON", Cell: func(r view.Past) string { return r.Reason }},
 	}
 }
 
 // pastObjects returns the list for -o json and the like. There is no such kind in the cluster: it is a view.
-func pastObjects(rows []pastRow) *unstructured.UnstructuredList {
+func pastObjects(rows []view.Past) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "AddressHistoryList",
 	}}
 	for _, r := range rows {
-		l.Items = append(l.Items, unstructured.Unstructured{Object: r.object()})
+		l.Items = append(l.Items, unstructured.Unstructured{Object: pastObject(r)})
 	}
 	return l
 }
 
-func (r pastRow) object() map[string]any {
+func pastObject(r view.Past) map[string]any {
 	return map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "AddressHistory",
-		"address": r.addr.String(), "current": r.current, "since": resource.TimeText(r.Since),
+		"address": r.Addr.String(), "current": r.Current, "since": resource.TimeText(r.Since),
 		"until":  resource.TimeText(r.Until),
 		"holder": r.Holder, "host": resource.AddrText(r.Host), "what": r.Verb, "by": r.By, "reason": r.Reason,
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
@@ -93,7 +94,7 @@ func (v *claimDelete) radius(ctx context.Context, c resource.Claim) (waits int) 
 	case err != nil:
 		what = "it is unknown what it has: " + err.Error()
 	case len(leases) > 0:
-		used, kept := uses(leases)
+		used, kept := view.ClaimUses(leases)
 		what = fmt.Sprintf("%d kept %s back to the pool, %d in use %s with the pods until they end", kept,
 			humanize.OneOr(kept, "goes", "go"), used, humanize.OneOr(used, "stays", "stay"))
 	}

@@ -1,14 +1,15 @@
 package claim
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -45,39 +46,48 @@ func (v *claimDescribe) Complete(args []string) error {
 func (v *claimDescribe) Validate() error { return v.output.Validate() }
 
 func (v *claimDescribe) Run(ctx context.Context) error {
-	_, c, err := resource.ClaimNamed(ctx, v.App, &v.in, v.arg)
+	key, err := v.in.Key(v.arg)
 	if err != nil {
 		return err
 	}
 	if v.output.Printer != nil {
+		_, c, err := resource.ClaimNamed(ctx, v.App, &v.in, v.arg)
+		if err != nil {
+			return err
+		}
 		return v.output.Object(v.Out, c.Stored)
 	}
-	d := &description{App: v.App, claim: c}
-	if d.leases, err = resource.LeasesOfClaim(ctx, v.App, c.FullName()); err != nil {
+	d, err := view.ClaimNamed(ctx, v.App, key)
+	if err != nil {
 		return err
 	}
-	if d.events, err = resource.RecentEvents(ctx, v.App, c.UID); err != nil && !apierrors.IsForbidden(err) {
-		v.Say.Warn("events cannot be read: %v", resource.Explain(v.App, err))
-	}
-	return d.write()
+	return v.write(d)
 }
 
-// description gathers what describe shows of a claim.
-type description struct {
-	*app.App
-	claim  resource.Claim
-	leases []lease.Lease
-	events []resource.Event
+// write prints the sections that have something to say.
+func (v *claimDescribe) write(d *view.Claim) error {
+	var b bytes.Buffer
+	d.Facts(v.App).Write(&b, v.App, 12)
+	printer.Section(&b, "Conditions", resource.ConditionLines(v.App, d.Status.Conditions))
+	if err := printer.Indented(&b, "Addresses", printer.Table[lease.Lease]{Headers: true, Columns: columns(v.App)},
+		d.Leases); err != nil {
+		return err
+	}
+	printer.Section(&b, "Events", resource.EventLines(v.App, d.Events))
+	d.Next().Write(&b, v.App)
+	_, err := v.Out.Write(b.Bytes())
+	return err
 }
 
-// uses counts the addresses that pods have, and those that are kept.
-func uses(leases []lease.Lease) (used, kept int) {
-	for _, l := range leases {
-		if l.State == lease.Active {
-			used++
-		} else {
-			kept++
-		}
+func columns(s *app.App) []printer.Column[lease.Lease] {
+	return []printer.Column[lease.Lease]{
+		{Name: "ADDRESS", Cell: func(l lease.Lease) string { return l.Addr.String() }},
+		{Name: "POOL", Cell: func(l lease.Lease) string { return l.Pool }},
+		{Name: "STATUS", Cell: resource.StatusText},
+		{Name: "POD", Cell: resource.PodText},
+		{Name: "HOST", Cell: func(l lease.Lease) string { return resource.AddrText(l.Host) }},
+		{Name: "FOR", Cell: func(l lease.Lease) string { return l.PodPrimaryKey }},
+		{Name: "UNTIL", Cell: func(l lease.Lease) string { return resource.UntilText(l.ExpiredTime) }},
+		{Name: "AGE", Cell: func(l lease.Lease) string { return s.Age(l.Updated) }},
 	}
-	return used, kept
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
@@ -119,7 +120,7 @@ func (v *claimResize) effect(leases []lease.Lease) {
 		families[f] = append(families[f], l)
 	}
 	for _, f := range ipaddr.Families() {
-		used, kept := uses(families[f])
+		used, kept := view.ClaimUses(families[f])
 		over := used + kept - int(*v.replicas)
 		if over <= 0 {
 			continue

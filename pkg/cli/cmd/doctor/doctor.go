@@ -13,6 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
@@ -138,7 +139,7 @@ func (v *verb) Run(ctx context.Context) error {
 	if v.list {
 		return v.listChecks()
 	}
-	snapshot, err := takeSnapshot(ctx, v.App, doctor.Reads(v.checks))
+	snapshot, err := view.Snapshot(ctx, v.App, doctor.Reads(v.checks))
 	if err != nil {
 		return err
 	}

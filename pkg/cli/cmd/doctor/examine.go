@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 )
 
@@ -14,7 +15,7 @@ import (
 func Examine(s *app.App) func(ctx context.Context, skip ...string) ([]doctor.Finding, []doctor.Part, error) {
 	return func(ctx context.Context, skip ...string) ([]doctor.Finding, []doctor.Part, error) {
 		checks, _ := doctor.Select(nil, skip)
-		snapshot, err := takeSnapshot(ctx, s, doctor.Reads(checks))
+		snapshot, err := view.Snapshot(ctx, s, doctor.Reads(checks))
 		if err != nil {
 			return nil, nil, err
 		}

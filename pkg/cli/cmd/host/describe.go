@@ -1,7 +1,9 @@
 package host
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -48,93 +51,77 @@ func (v *hostDescribe) Validate() error {
 	return v.output.Validate()
 }
 
-// hostView gathers what host describe shows of a host.
-type hostView struct {
-	*resource.FoundHost
-	pools []resource.Pool
-	held  []lease.Lease
-	// parents are those of the blocks, by their names: who draws from a block is said of its parent.
-	parents map[string]string
-}
-
 func (v *hostDescribe) Run(ctx context.Context) error {
-	found, err := resource.FindHost(ctx, v.App, v.word)
+	h, err := view.HostNamed(ctx, v.App, v.word)
 	if err != nil {
 		return err
 	}
-	h := &hostView{FoundHost: found}
-	if err := v.fill(ctx, h); err != nil {
-		return err
-	}
-	if h.Node == nil && !h.Blind && len(h.held) == 0 && h.listedBy() == "" {
-		where := "in no pool"
-		if len(h.pools) > 0 {
-			where = "in no pool but by the host subnets of " + h.pools[0].Name
-		}
-		return app.Refuse(app.ReasonHostNotFound, "host %s is no node, %s, and holds no address", h.Host, where).
-			WithHint("see all hosts: bcsnetctl host list")
-	}
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, h.object())
+		return v.output.Object(v.Out, oneObject(h))
 	}
 	return v.write(h)
 }
 
-// fill reads the pools of the host, and what it holds.
-func (v *hostDescribe) fill(ctx context.Context, h *hostView) error {
-	all, err := resource.AllPools(ctx, v.App)
-	if err != nil {
+// write prints the sections that have something to say.
+func (v *hostDescribe) write(h *view.Host) error {
+	var b bytes.Buffer
+	h.Facts(v.App).Write(&b, v.App, 6)
+	if err := v.poolsSection(&b, h); err != nil {
 		return err
 	}
-	h.parents = map[string]string{}
-	for parent, blocks := range resource.BlocksOf(all) {
-		for _, b := range blocks {
-			h.parents[b.Name] = parent
-		}
+	if err := printer.Indented(&b, "Leases", printer.Table[lease.Lease]{Headers: true,
+		Columns: slices.DeleteFunc(resource.LeaseColumns(v.App, false),
+			func(c printer.Column[lease.Lease]) bool { return c.Wide || c.Name == "HOST" })}, h.Held); err != nil {
+		return err
 	}
-	for _, p := range all {
-		if resource.Serves(p, h.Addrs, h.Nodes) {
-			h.pools = append(h.pools, p)
-		}
+	problems, next := h.Findings()
+	for i := range problems {
+		problems[i] = "  " + problems[i]
 	}
-	for _, a := range h.Addrs {
-		query := resource.LeaseQuery{Host: a.String(), Status: lease.Active.String()}
-		held, err := resource.HeldLeases(ctx, v.App, query, func(lease.Lease) bool { return true })
-		if err != nil {
-			return err
-		}
-		h.held = append(h.held, held...)
-	}
-	return nil
+	printer.Section(&b, "Problems", problems)
+	next.Write(&b, v.App)
+	_, err := v.Out.Write(b.Bytes())
+	return err
 }
 
-// listedBy names the first pool that lists the host itself, not in a host subnet; empty where none does.
-func (h *hostView) listedBy() string {
-	for _, p := range h.pools {
-		if slices.ContainsFunc(h.Addrs, func(a netip.Addr) bool { return slices.Contains(resource.ListedHosts(p), a) }) {
-			return p.Name
-		}
-	}
-	return ""
+// poolsSection lists the pools that the host may draw from.
+func (v *hostDescribe) poolsSection(b *bytes.Buffer, h *view.Host) error {
+	held := h.HeldOf()
+	return printer.Indented(b, "Pools", printer.Table[resource.Pool]{Headers: true,
+		Columns: []printer.Column[resource.Pool]{
+			{Name: "POOL", Cell: func(p resource.Pool) string { return p.Name }},
+			{Name: "CIDR", Cell: func(p resource.Pool) string { return resource.CidrOf(p.BCSNetPool) }},
+			{Name: "HELD", Cell: func(p resource.Pool) string { return fmt.Sprint(held[p.Name]) }},
+			{Name: "FREE", Cell: func(p resource.Pool) string {
+				if !resource.Counted(p.BCSNetPool) {
+					return ""
+				}
+				return app.Count(p.Status.Available)
+			}},
+			{Name: "STATE", Cell: func(p resource.Pool) string {
+				word, _ := resource.PoolState(v.App, p.BCSNetPool)
+				return v.Terminal.Paint(resource.PoolStateColor(v.App, p.BCSNetPool), word)
+			}},
+		}}, h.Pools)
 }
 
-// object returns the host for -o json and the like. It has the fields of host list, too.
-func (h *hostView) object() *unstructured.Unstructured {
+// oneObject returns the host for -o json and the like. It has the fields of host list, too.
+func oneObject(h *view.Host) *unstructured.Unstructured {
 	var pools []string
 	leases := []any{}
-	for _, p := range h.pools {
+	for _, p := range h.Pools {
 		pools = append(pools, p.Name)
 	}
-	for _, l := range h.held {
+	for _, l := range h.Held {
 		o := resource.LeaseObject(l)
 		o["pool"] = l.Pool
 		leases = append(leases, o)
 	}
 	held := resource.LeaseUsage[netip.Addr]{}
-	for _, l := range h.held {
+	for _, l := range h.Held {
 		held.Add(h.Host, resource.HeldAddrOf(l))
 	}
-	row := hostRow{host: h.Host, state: h.state(), active: len(h.held), pools: pools}
+	row := hostRow{host: h.Host, state: h.State(), active: len(h.Held), pools: pools}
 	if of := held[h.Host]; of != nil {
 		row.pods = len(of.Pods)
 	}
@@ -144,15 +131,4 @@ func (h *hostView) object() *unstructured.Unstructured {
 	o := hostObjects([]hostRow{row}).Items[0]
 	o.Object["leases"] = leases
 	return &o
-}
-
-func (h *hostView) state() string {
-	switch {
-	case h.Node != nil:
-		return h.Node.State
-	case h.Blind:
-		return ""
-	default:
-		return resource.HostGone
-	}
 }

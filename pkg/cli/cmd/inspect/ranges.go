@@ -2,16 +2,12 @@ package inspect
 
 import (
 	"context"
-	"net/netip"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
-	"github.com/bcsnet/bcsnet/pkg/cli/resource"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
-	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 )
 
 // New returns the command inspect.
@@ -40,7 +36,7 @@ type kind struct {
 	// check refuses words that cannot name one; nil where the API server tells.
 	check func(word string) error
 	// choose chooses pools and addresses.
-	choose func(ctx context.Context, v *inspection) error
+	choose func(v *view.Inspection, ctx context.Context) error
 }
 
 func (k kind) command(s *app.App) *cobra.Command {
@@ -69,20 +65,7 @@ type inspection struct {
 	output printer.Output
 	kind   kind
 	name   string
-	// head says what was inspected, line by line.
-	head []headLine
-	// all are the pools of the cluster, index has them and what is held.
-	all   []resource.Pool
-	index *ipam.Index
-	// chosen are the names of the pools to show.
-	chosen []string
-	// whole: blocks are shown as their parents.
-	whole bool
-	// mine reports whether an address is of the host or namespace; nil where all addresses of the pools are meant.
-	mine func(lease.Lease) bool
 }
-
-type headLine struct{ label, text string }
 
 func (v *inspection) Complete(args []string) error {
 	v.name = args[0]
@@ -98,81 +81,18 @@ func (v *inspection) Validate() error {
 	return v.output.Validate()
 }
 
-func (v *inspection) Run(ctx context.Context) (err error) {
-	if v.all, err = resource.AllPools(ctx, v.App); err != nil {
+func (v *inspection) Run(ctx context.Context) error {
+	found, err := view.Inspect(ctx, v.App, v.name, v.kind.choose)
+	if err != nil {
 		return err
 	}
-	v.index = resource.IndexOf(v.App, v.all)
-	if err := v.kind.choose(ctx, v); err != nil {
-		return err
-	}
-	if err := resource.FillHeld(ctx, v.App, v.index, v.chosen); err != nil {
-		return err
-	}
-	views := v.views()
-	if len(views) == 0 && v.kind.name == "host" {
+	pools := found.Pools()
+	if len(pools) == 0 && v.kind.name == "host" {
 		v.Say.Warn("host %s is in no pool, and has no address", v.name)
 		v.Hint("see the hosts: bcsnetctl host list")
 	}
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, v.object(views))
+		return v.output.Object(v.Out, v.object(found, pools))
 	}
-	return v.write(views)
-}
-
-// view is what is shown of one pool.
-type view struct {
-	pool resource.Pool
-	ipam.Ranges
-	// beside: the host or namespace has addresses of the pool, and draws no more from it.
-	beside bool
-	// gives: the namespace may get blocks of the pool, and draws from these.
-	gives bool
-}
-
-// views sorts the addresses of the chosen pools, and of those in which the host or namespace has something.
-func (v *inspection) views() (out []view) {
-	chosen := map[string]bool{}
-	for _, name := range v.chosen {
-		chosen[name] = true
-	}
-	mine := map[string][2][]netip.Addr{} // allocated and reserved
-	if v.mine != nil {
-		v.index.Leases.Each(func(l lease.Lease) {
-			if l.State == lease.Available || !v.mine(l) {
-				return
-			}
-			name := l.Pool
-			if p, _ := v.index.Pools.Get(name); v.whole && p.Block {
-				name = p.Parent
-			}
-			of, at := mine[name], 0
-			if l.State == lease.Reserved {
-				at = 1
-			}
-			of[at] = append(of[at], l.Addr)
-			mine[name] = of
-		})
-	}
-	byName := map[string]resource.Pool{}
-	names := v.chosen
-	for _, p := range v.all {
-		byName[p.Name] = p
-		if len(mine[p.Name][0])+len(mine[p.Name][1]) > 0 && !chosen[p.Name] {
-			names = append(names, p.Name)
-		}
-	}
-	for _, name := range names {
-		one := view{pool: byName[name], Ranges: v.index.Pools.Ranges(name, v.Now()), beside: !chosen[name]}
-		if v.mine != nil {
-			one.Active, one.Reserved = ipaddr.SetOfAddrs(mine[name][0]...), ipaddr.SetOfAddrs(mine[name][1]...)
-			one.Others = ipaddr.SetOf() // theirs are not the question
-		}
-		one.gives = v.mine != nil && !v.whole && one.pool.Spec.BlockSize > 0
-		if one.beside || one.gives {
-			one.Free, one.Cooling = ipaddr.SetOf(), ipaddr.SetOf()
-		}
-		out = append(out, one)
-	}
-	return out
+	return v.write(found, pools)
 }

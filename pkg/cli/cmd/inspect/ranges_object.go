@@ -7,37 +7,38 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // object returns what was inspected for -o json and the like, with all ranges.
-func (v *inspection) object(views []view) *unstructured.Unstructured {
+func (v *inspection) object(found *view.Inspection, views []view.Ranges) *unstructured.Unstructured {
 	pools := []any{}
 	total := map[string]uint64{}
 	for _, one := range views {
 		o := map[string]any{
-			"pool": one.pool.Name, "cidr": resource.CidrOf(one.pool.BCSNetPool), "gateway": one.pool.Spec.Gateway,
-			"handsOut": v.stopped(one.pool.Name) == "",
+			"pool": one.Pool.Name, "cidr": resource.CidrOf(one.Pool.BCSNetPool), "gateway": one.Pool.Spec.Gateway,
+			"handsOut": one.Stopped == "",
 		}
-		if v.mine != nil {
-			o["draws"] = !one.beside
+		if found.Mine != nil {
+			o["draws"] = !one.Beside
 		}
-		for _, p := range one.parts() {
+		for _, p := range one.Parts() {
 			ranges := []any{}
-			for _, r := range p.set.Ranges() {
+			for _, r := range p.Set.Ranges() {
 				ranges = append(ranges, ipaddr.FormatRange(r))
 			}
-			n := ipaddr.SizeOfSet(p.set)
-			total[p.state] = ipaddr.AddSaturated(total[p.state], n)
-			o[p.state] = map[string]any{"count": saturated(n), "ranges": ranges}
+			n := ipaddr.SizeOfSet(p.Set)
+			total[p.State] = ipaddr.AddSaturated(total[p.State], n)
+			o[p.State] = map[string]any{"count": saturated(n), "ranges": ranges}
 		}
 		pools = append(pools, o)
 	}
 	o := map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "Inspection", v.kind.name: v.name, "pools": pools,
 	}
-	for _, p := range (view{}).parts() {
-		o[p.state] = saturated(total[p.state])
+	for _, p := range (view.Ranges{}).Parts() {
+		o[p.State] = saturated(total[p.State])
 	}
 	return &unstructured.Unstructured{Object: o}
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"context"
 	"net/netip"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -63,19 +65,22 @@ func (v *trace) Run(ctx context.Context) error {
 		return err
 	}
 	if v.output.Printer != nil {
-		return v.output.Object(v.Out, t.object("Trace"))
+		return v.output.Object(v.Out, t.Object("Trace"))
 	}
-	return writeLineage(v.App, t)
+	var b bytes.Buffer
+	t.Facts(v.App).Write(&b, v.App, 12)
+	_, err = v.Out.Write(b.Bytes())
+	return err
 }
 
 // find follows the lineage from the pod, or from the address.
-func (v *trace) find(ctx context.Context) (*lineage, error) {
+func (v *trace) find(ctx context.Context) (*view.Lineage, error) {
 	if !v.addr.IsValid() {
 		key, err := v.in.Key(v.arg)
 		if err != nil {
 			return nil, err
 		}
-		return lineageOf(ctx, v.App, key, nil)
+		return view.LineageOf(ctx, v.App, key, nil)
 	}
 	leases, err := v.Leases()
 	if err != nil {
@@ -87,7 +92,7 @@ func (v *trace) find(ctx context.Context) (*lineage, error) {
 	}
 	l := all[0]
 	if l.PodName == "" {
-		t := &lineage{leases: all}
+		t := &view.Lineage{Leases: all}
 		if l.State == lease.Available {
 			x, err := resource.PoolIndex(ctx, v.App)
 			if err != nil {
@@ -97,14 +102,14 @@ func (v *trace) find(ctx context.Context) (*lineage, error) {
 			if pool.Name == "" {
 				return nil, refusal
 			}
-			t.leases[0].Params = pool.Params()
+			t.Leases[0].Params = pool.Params()
 		}
-		return t, fillLineage(ctx, v.App, t)
+		return t, t.Fill(ctx, v.App)
 	}
-	t, err := lineageOf(ctx, v.App, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &l)
-	if err == nil && !t.has(l.Addr) { // the pod of a kept address is no more, or has another by now
-		t.leases = append(t.leases, l)
-		err = fillLineage(ctx, v.App, t)
+	t, err := view.LineageOf(ctx, v.App, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &l)
+	if err == nil && !t.Has(l.Addr) { // the pod of a kept address is no more, or has another by now
+		t.Leases = append(t.Leases, l)
+		err = t.Fill(ctx, v.App)
 	}
 	return t, err
 }

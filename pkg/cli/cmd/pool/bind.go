@@ -196,7 +196,7 @@ func (v *poolBind) report(
 		}
 		v.Say.Note(word, v.pool, strings.Join(same, ", "))
 	}
-	labels, err := labelsOfNamespaces(ctx, v.App)
+	labels, err := resource.LabelsOfNamespaces(ctx, v.App)
 	if err != nil {
 		return err
 	}

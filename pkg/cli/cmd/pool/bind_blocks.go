@@ -170,7 +170,7 @@ func (v *poolBind) sayGiven(ctx context.Context, api *resource.Pools, p resource
 	if len(given) == 0 {
 		return nil
 	}
-	labels, err := labelsOfNamespaces(ctx, v.App)
+	labels, err := resource.LabelsOfNamespaces(ctx, v.App)
 	if err != nil {
 		return err
 	}

@@ -1,14 +1,12 @@
 package pool
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 
 	"go4.org/netipx"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
@@ -194,21 +192,4 @@ func (e chainEffects) say() (out []effect) {
 			humanize.List(names))
 	}
 	return out
-}
-
-// labelsOfNamespaces reads the labels of all namespaces; none for who may not list them, who is told.
-func labelsOfNamespaces(ctx context.Context, s *app.App) (map[string]map[string]string, error) {
-	all, err := resource.ListNamespaces(ctx, s)
-	switch {
-	case apierrors.IsForbidden(err):
-		s.Say.Warn("you may not list namespaces: which of them the change concerns is known only of those that pools name")
-		return nil, nil
-	case err != nil:
-		return nil, resource.Explain(s, err)
-	}
-	labels := make(map[string]map[string]string, len(all))
-	for _, n := range all {
-		labels[n.GetName()] = n.GetLabels()
-	}
-	return labels, nil
 }

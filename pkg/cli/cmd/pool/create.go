@@ -310,7 +310,7 @@ func (v *poolCreate) sayChain(ctx context.Context, is ipam.Pool, others []ipam.P
 	var labels map[string]map[string]string
 	if !is.InDefaultChain() { // else no namespace leaves it
 		var err error
-		if labels, err = labelsOfNamespaces(ctx, v.App); err != nil {
+		if labels, err = resource.LabelsOfNamespaces(ctx, v.App); err != nil {
 			return err
 		}
 	}

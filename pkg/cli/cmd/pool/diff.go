@@ -207,7 +207,7 @@ func changeEffects(
 	same := sameChains(was, is)
 	if !same {
 		var err error
-		if labels, err = labelsOfNamespaces(ctx, s); err != nil {
+		if labels, err = resource.LabelsOfNamespaces(ctx, s); err != nil {
 			return e, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
@@ -26,24 +27,12 @@ func parseQuotas(texts []string) (all []v1.NamespaceQuota, err error) {
 }
 
 // quotas prints what the namespaces have of a pool that bounds them.
-func (d *description) quotas(b *bytes.Buffer) error {
+func quotas(b *bytes.Buffer, all []ipam.NamespaceUse) error {
 	return printer.Indented(b, "Quotas", printer.Table[ipam.NamespaceUse]{Headers: true,
 		Columns: []printer.Column[ipam.NamespaceUse]{
 			{Name: "NAMESPACE", Cell: func(u ipam.NamespaceUse) string { return u.Namespace }},
 			{Name: "HAS", Cell: func(u ipam.NamespaceUse) string { return strconv.Itoa(u.Has) }},
 			{Name: "QUOTA", Cell: func(u ipam.NamespaceUse) string { return strconv.Itoa(u.Quota) }},
-			{Name: "STATE", Cell: quotaState},
-		}}, d.plan.QuotaUse(d.charged))
-}
-
-func quotaState(u ipam.NamespaceUse) string {
-	switch {
-	case u.Over():
-		return v1.ConditionOverLimit
-	case u.Has == u.Quota:
-		return "Reached"
-	case u.NearlyReached():
-		return "NearlyReached"
-	}
-	return ""
+			{Name: "STATE", Cell: view.QuotaState},
+		}}, all)
 }

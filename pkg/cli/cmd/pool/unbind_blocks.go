@@ -149,7 +149,7 @@ func (v *poolBind) sayHandedBack(
 	if err != nil {
 		return err
 	}
-	labels, err := labelsOfNamespaces(ctx, v.App)
+	labels, err := resource.LabelsOfNamespaces(ctx, v.App)
 	if err != nil {
 		return err
 	}

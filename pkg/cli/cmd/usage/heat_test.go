@@ -2,10 +2,6 @@ package usage
 
 import (
 	"bytes"
-	"encoding/xml"
-	"errors"
-	"fmt"
-	"io"
 	"net/netip"
 	"strings"
 	"testing"
@@ -14,11 +10,12 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/clitest"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// cooled is an address that was given up, as newHeatMap is told of it while it rests.
+// cooled is an address that was given up, as view.NewMap is told of it while it rests.
 func cooled(addr string) lease.Lease {
 	return lease.Lease{Addr: netip.MustParseAddr(addr), Params: lease.Params{Pool: "blue"}}
 }
@@ -66,12 +63,12 @@ func TestHeatMap(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := newHeatMap(tc.pool, tc.taken, tc.bits)
+			m := view.NewMap(tc.pool, tc.taken, tc.bits)
 			var got []string
-			for _, r := range m.rows {
-				line := r.from.String() + " "
-				for _, c := range r.cells {
-					line += m.mark(terminal.Terminal{}, c)
+			for _, r := range m.Rows {
+				line := r.From.String() + " "
+				for _, c := range r.Cells {
+					line += mark(m, terminal.Terminal{}, c)
 				}
 				got = append(got, strings.TrimRight(line, " "))
 			}
@@ -99,7 +96,7 @@ func TestBlockBits(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := blockBits(tc.pool); got != tc.want {
+			if got := view.BlockBits(tc.pool); got != tc.want {
 				t.Errorf("got /%d, want /%d", got, tc.want)
 			}
 		})
@@ -110,51 +107,9 @@ func TestShade(t *testing.T) {
 	for share, want := range map[[2]int]int{
 		{0, 16}: 0, {1, 16}: 1, {4, 16}: 1, {5, 16}: 2, {12, 16}: 3, {13, 16}: 4, {16, 16}: 4, {3, 0}: 4,
 	} {
-		if got := (heatCell{active: share[0], usable: uint64(share[1])}).shade(); got != want {
+		if got := (view.Cell{Active: share[0], Usable: uint64(share[1])}).Shade(); got != want {
 			t.Errorf("%d of %d: shade %d, want %d", share[0], share[1], got, want)
 		}
-	}
-}
-
-// TestPicture: the SVG is well-formed whatever the holders are called, and has a box for every cell.
-func TestPicture(t *testing.T) {
-	p := clitest.Pool(t, "10.1.0.0/24", "10.1.0.1", "10.1.0.0/24")
-	odd := clitest.Active("10.1.0.7", "")
-	odd.Owner = `vm <a> & "b"`
-	for _, bits := range []int{32, 28} {
-		t.Run(fmt.Sprint(bits), func(t *testing.T) {
-			var b bytes.Buffer
-			newHeatMap(p, []lease.Lease{odd, clitest.Active("10.1.0.9", "10.0.0.99")}, bits).picture(&b)
-			rects, titles, crosses := 0, "", 0
-			for d := xml.NewDecoder(bytes.NewReader(b.Bytes())); ; {
-				token, err := d.Token()
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				switch e := token.(type) {
-				case xml.StartElement:
-					switch e.Name.Local {
-					case "rect":
-						rects++
-					case "path":
-						crosses++
-					}
-				case xml.CharData:
-					titles += string(e)
-				}
-			}
-			wantRects, wantTitle, wantCrosses := 253+4, `10.1.0.7 vm <a> & "b"`, 2
-			if bits == 28 {
-				wantRects, wantTitle, wantCrosses = 16+6, "10.1.0.0/28: 2 of 14 taken", 2
-			}
-			if rects != wantRects || crosses != wantCrosses || !strings.Contains(titles, wantTitle) {
-				t.Errorf("%d boxes and %d crosses, want %d and %d; %q in %q", rects, crosses, wantRects, wantCrosses, wantTitle,
-					titles)
-			}
-		})
 	}
 }
 
@@ -163,7 +118,8 @@ func TestHeatMapWidth(t *testing.T) {
 	p := clitest.Pool(t, "255.255.255.0/24", "255.255.255.1", "255.255.255.0/24")
 	for _, bits := range []int{32, 28} {
 		var b bytes.Buffer
-		newHeatMap(p, []lease.Lease{clitest.Active("255.255.255.20", "10.0.0.99")}, bits).draw(&b, terminal.Terminal{Utf8: true})
+		draw(view.NewMap(p, []lease.Lease{clitest.Active("255.255.255.20", "10.0.0.99")}, bits), &b,
+			terminal.Terminal{Utf8: true})
 		for line := range strings.Lines(b.String()) {
 			if n := len([]rune(strings.TrimSpace(line))); n > 80 {
 				t.Errorf("%d columns: %s", n, line)

@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -125,7 +126,7 @@ func (r *share) add(p ipam.Pool, l lease.Lease) {
 	switch {
 	case l.State == lease.Available:
 		r.cooling++
-	case troubled(p, l):
+	case view.Troubled(p, l):
 		r.problems++
 	case l.State == lease.Active:
 		r.active++

@@ -13,12 +13,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
-
-// FormatSVG is the output format of a picture.
-const FormatSVG = "svg"
 
 type usage struct {
 	*app.App
@@ -36,7 +34,7 @@ func New(s *app.App) *cobra.Command {
 	cmd.Short = "Show how full pools are, or which addresses of one are taken"
 	cmd.Example = `  bcsnetctl usage
   bcsnetctl usage blue
-  bcsnetctl usage blue --block /28 -o svg > blue.svg
+  bcsnetctl usage blue --block /28
   bcsnetctl usage --by namespace`
 	return cmd
 }
@@ -47,8 +45,7 @@ func NewOfPool(s *app.App) *cobra.Command {
 	cmd.Use, cmd.Args = "usage POOL...", app.Takes(1, 0)
 	cmd.Short = "Show which addresses of a pool are taken"
 	cmd.Example = `  bcsnetctl pool usage blue
-  bcsnetctl pool usage blue --by host
-  bcsnetctl pool usage blue -o svg > blue.svg`
+  bcsnetctl pool usage blue --by host`
 	return cmd
 }
 
@@ -68,7 +65,7 @@ pool. One that rests for the pool's cooldown counts as taken.`,
 	cmd.Flags().StringVar(&v.by, "by", "", "a table by `WHAT`: host, namespace or pool")
 	app.Complete(cmd, "by", byValues()...)
 	app.Complete(cmd, "block", "/24", "/26", "/28", "/30")
-	v.output.AddToView(cmd, FormatSVG)
+	v.output.AddToView(cmd)
 	v.output.AddNoHeaders(cmd)
 	v.output.AddSort(cmd, ".free")
 	return cmd
@@ -94,8 +91,6 @@ func (v *usage) Validate() (err error) {
 			v.names[0])
 	case v.block != "" && v.by != "":
 		return app.Usagef("--block applies to the map of a pool alone").WithHint("name a pool, and leave out --by")
-	case v.svg() && (v.by != "" || len(v.names) != 1):
-		return app.Usagef("-o svg draws the map of one pool").WithHint("for example: %s usage POOL -o svg > pool.svg", v.Name)
 	}
 	if v.block != "" {
 		if v.bits, err = strconv.Atoi(strings.TrimPrefix(v.block, "/")); err != nil || v.bits < 1 {
@@ -104,8 +99,6 @@ func (v *usage) Validate() (err error) {
 	}
 	return v.output.Validate()
 }
-
-func (v *usage) svg() bool { return *v.output.Flags.OutputFormat == FormatSVG }
 
 func (v *usage) Run(ctx context.Context) error {
 	chosen, side, of, err := v.choose(ctx)
@@ -142,7 +135,7 @@ func (v *usage) Run(ctx context.Context) error {
 	if v.by != "" {
 		return v.table(countShares(v.by, chosen, known, byPool, of.owned()))
 	}
-	var maps []heatMap
+	var maps []view.Map
 	for _, p := range all {
 		m, err := v.draw(p, byPool[p.Name])
 		if err != nil {
@@ -154,36 +147,34 @@ func (v *usage) Run(ctx context.Context) error {
 }
 
 // draw makes the map of a pool in the blocks that were asked for.
-func (v *usage) draw(p ipam.Pool, taken []lease.Lease) (heatMap, error) {
+func (v *usage) draw(p ipam.Pool, taken []lease.Lease) (view.Map, error) {
 	subnet := p.Plan.Subnet
 	bits := v.bits
 	switch {
 	case !p.Valid():
-		return heatMap{}, app.Refuse(app.ReasonPoolInvalid, "the spec of pool %s cannot be used: %s", p.Name, p.Problem).
+		return view.Map{}, app.Refuse(app.ReasonPoolInvalid, "the spec of pool %s cannot be used: %s", p.Name, p.Problem).
 			WithHint("mend it: bcsnetctl pool edit %s", p.Name)
 	case bits == 0:
-		bits = blockBits(p)
+		bits = view.BlockBits(p)
 	case bits < subnet.Bits() || bits > subnet.Addr().BitLen():
-		return heatMap{}, app.Usagef("--block /%d is no part of the subnet %s of pool %s", bits, subnet, p.Name).
+		return view.Map{}, app.Usagef("--block /%d is no part of the subnet %s of pool %s", bits, subnet, p.Name).
 			WithHint("choose a length from /%d to /%d", subnet.Bits(), subnet.Addr().BitLen())
 	}
-	return newHeatMap(p, taken, bits), nil
+	return view.NewMap(p, taken, bits), nil
 }
 
-func (v *usage) print(maps []heatMap) error {
+func (v *usage) print(maps []view.Map) error {
 	var b bytes.Buffer
 	switch {
-	case v.svg():
-		maps[0].picture(&b)
 	case v.output.Printer != nil && len(maps) == 1:
-		o := maps[0].object()
+		o := mapObject(maps[0])
 		return v.output.Object(v.Out, &o)
 	case v.output.Printer != nil:
 		l := &unstructured.UnstructuredList{Object: map[string]any{
 			"apiVersion": app.ProgramName + "/v1", "kind": "PoolUsageList",
 		}}
 		for _, m := range maps {
-			l.Items = append(l.Items, m.object())
+			l.Items = append(l.Items, mapObject(m))
 		}
 		return v.output.Object(v.Out, l)
 	default:
@@ -191,7 +182,7 @@ func (v *usage) print(maps []heatMap) error {
 			if i > 0 {
 				b.WriteString("\n")
 			}
-			m.draw(&b, v.Terminal)
+			draw(m, &b, v.Terminal)
 		}
 	}
 	_, err := v.Out.Write(b.Bytes())

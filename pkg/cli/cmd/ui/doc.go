@@ -1,0 +1,2 @@
+// Package ui has the command that shows the pools as pages in a browser. It imports no other command.
+package ui

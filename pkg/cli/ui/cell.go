@@ -1,0 +1,39 @@
+package ui
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"net/url"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
+)
+
+// cell writes a cell of a map. There are up to 4096 of them on a page, so a template would take half a second for them.
+func cell(pool string, m view.Map, c view.Cell) template.HTML {
+	state := c.State()
+	if state == view.CellNone {
+		return "<i></i>"
+	}
+	class, title, to := string(state[0]), c.Block.Addr().String(), "/ip/"+c.Block.Addr().String()
+	switch {
+	case m.Single && c.Who != "":
+		title += " " + c.Who
+	case m.Single && c.Kept != "":
+		title += " " + c.Kept
+	case m.Single:
+	default:
+		title = fmt.Sprintf("%s: %d of %s taken", c.Block, c.Taken(), app.Count(int64(min(c.Usable, math.MaxInt64))))
+		to = "/pool/" + url.PathEscape(pool) + "?at=" + url.QueryEscape(c.Block.String()) + "#map"
+		if n := c.Shade(); n > 0 {
+			class = fmt.Sprintf("s%d", n)
+		}
+		if c.Problems > 0 {
+			class += " x"
+		}
+	}
+	text := fmt.Sprintf(`<a class="%s" tabindex="-1" href="%s" title="%s"></a>`, class, template.HTMLEscapeString(to),
+		template.HTMLEscapeString(title))
+	return template.HTML(text) //nolint:gosec // all of it is escaped
+}

@@ -1,0 +1,208 @@
+package ui
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// object is what the page of an object shows beside its lists.
+type object struct {
+	Facts    view.Facts
+	Next     view.Steps
+	Problems []string
+	Earlier  []view.Past
+	Leases   []lease.Lease
+	Bad      []metav1.Condition
+	Events   []resource.Event
+	Pools    []hostPool
+	Chain    *view.Chain
+	Claims   []resource.Claim
+}
+
+// hostPool is a pool that a host may draw from, and how many addresses it has of it.
+type hostPool struct {
+	view.PoolRow
+	Held int
+}
+
+func addressPage(ctx context.Context, q *request) (*page, error) {
+	a, err := ipaddr.ParseAddr(q.PathValue("address"))
+	if err != nil {
+		return nil, app.Refuse(app.ReasonAddressNotInSubnet, "%q cannot be the name of an address: %v",
+			q.PathValue("address"), err)
+	}
+	all, err := view.Addresses(ctx, q.App, []netip.Addr{a})
+	if err != nil {
+		return nil, err
+	}
+	o := object{Facts: all[0].Facts(q.App), Next: all[0].Next(), Earlier: all[0].Earlier()}
+	p := &page{Title: a.String(), Watch: []follow.Source{of(v1.IPResource, "metadata.name", ipaddr.ObjectName(a))}}
+	return p, q.sections(p, o, "object", "earlier")
+}
+
+func hostPage(ctx context.Context, q *request) (*page, error) {
+	word := q.PathValue("name")
+	if err := resource.CheckHost(word); err != nil {
+		return nil, err
+	}
+	h, err := view.HostNamed(ctx, q.App, word)
+	if err != nil {
+		return nil, err
+	}
+	o := object{Facts: h.Facts(q.App), Leases: h.Held}
+	o.Problems, o.Next = h.Findings()
+	held := h.HeldOf()
+	for _, one := range h.Pools {
+		o.Pools = append(o.Pools, hostPool{view.RowOf(q.App, one), held[one.Name]})
+	}
+	p := &page{Title: word, Watch: []follow.Source{
+		of(v1.PoolResource, "", ""), of(v1.IPResource, "status.host", h.Host.String()), {Kind: resource.NodeResource()},
+	}}
+	return p, q.sections(p, o, "object", "problems-here", "host-pools", "leases")
+}
+
+func claimPage(ctx context.Context, q *request) (*page, error) {
+	key := types.NamespacedName{Namespace: q.PathValue("namespace"), Name: q.PathValue("name")}
+	c, err := view.ClaimNamed(ctx, q.App, key)
+	if err != nil {
+		return nil, err
+	}
+	o := object{Facts: c.Facts(q.App), Next: c.Next(), Leases: c.Leases, Events: c.Events,
+		Bad: resource.NotAsTheyShould(c.Status.Conditions)}
+	itself := of(v1.ClaimResource, "metadata.name", key.Name)
+	itself.Namespace = key.Namespace
+	p := &page{Title: c.FullName(), Watch: []follow.Source{itself, of(v1.IPResource, "status.claim", c.FullName())}}
+	return p, q.sections(p, o, "object", "conditions", "kept", "events")
+}
+
+func namespacePage(ctx context.Context, q *request) (*page, error) {
+	name := q.PathValue("name")
+	if err := resource.CheckNamespace(name); err != nil {
+		return nil, err
+	}
+	o := object{}
+	group, reading := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		o.Chain, err = view.ChainOf(reading, q.App, name, "")
+		return err
+	})
+	group.Go(func() (err error) {
+		o.Leases, err = resource.HeldLeases(reading, q.App, resource.LeaseQuery{Namespace: name},
+			func(l lease.Lease) bool { return l.State != lease.Available })
+		return err
+	})
+	group.Go(func() error {
+		api, err := resource.NewClaims(q.App)
+		if err == nil {
+			o.Claims, err = api.List(reading, name, metav1.ListOptions{})
+		}
+		if apierrors.IsForbidden(err) {
+			return nil
+		}
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	o.Next = o.Chain.Next()
+	claims := of(v1.ClaimResource, "", "")
+	claims.Namespace = name
+	p := &page{Title: name, Watch: []follow.Source{
+		of(v1.PoolResource, "", ""), of(v1.IPResource, "status.podNamespace", name), claims,
+	}}
+	return p, q.sections(p, o, "namespace", "chain", "claims-here", "leases")
+}
+
+// whyModel is why a pod has its address, or has none.
+type whyModel struct {
+	Pod, Node string
+	Facts     view.Facts
+	Next      view.Steps
+	Lacks     bool
+	Addresses []lease.Lease
+	Leases    []lease.Lease // that name the pod
+	Asked     bool
+}
+
+func whyPage(ctx context.Context, q *request) (*page, error) {
+	m := whyModel{Pod: q.URL.Query().Get("pod"), Node: q.URL.Query().Get("node")}
+	p := &page{Title: "Why", Here: "why"}
+	if m.Pod != "" {
+		in := resource.InNamespace{Name: metav1.NamespaceDefault}
+		key, err := in.Key(resource.PodWord(m.Pod))
+		if err != nil {
+			return nil, err
+		}
+		e, err := view.Explain(ctx, q.App, key, m.Node)
+		if err != nil {
+			return nil, err
+		}
+		m.Asked, m.Lacks, m.Addresses, m.Pod = true, e.Lacks(), e.Addresses, key.String()
+		m.Leases = e.Leases
+		m.Facts, m.Next = e.Facts(q.App)
+	}
+	return p, q.sections(p, m, "why")
+}
+
+// searchModel is what was found by a text.
+type searchModel struct {
+	Text   string
+	Pools  []view.PoolRow
+	Leases []lease.Lease
+}
+
+// mostFound bounds how many pools a search shows.
+const mostFound = 200
+
+// searchPage finds what has to do with a text; what is there once is shown itself.
+func searchPage(ctx context.Context, q *request) (*page, error) {
+	m := searchModel{Text: resource.AddressWord(q.URL.Query().Get("q"))}
+	p := &page{Title: "Search"}
+	if m.Text == "" {
+		p.Redirect = "/"
+		return p, nil
+	}
+	if a, err := ipaddr.ParseAddr(m.Text); err == nil {
+		p.Redirect = "/ip/" + a.String()
+		return p, nil
+	}
+	o, err := view.OverviewOf(ctx, q.App, "", m.Text, "name")
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(o.Rows, func(r view.PoolRow) bool { return r.Name == m.Text }); i >= 0 {
+		p.Redirect = link("pool", m.Text)
+		return p, nil
+	}
+	if resource.MayBeNode(m.Text) {
+		if n, err := resource.GetNode(ctx, q.App, m.Text); err == nil {
+			p.Redirect = link("node", n.Name)
+			return p, nil
+		}
+	}
+	kinds := slices.DeleteFunc(view.FindKinds(), func(k view.FindKind) bool { return !k.May(m.Text) })
+	found, err := view.Find(ctx, q.App, m.Text, kinds, false)
+	if err != nil {
+		return nil, err
+	}
+	m.Leases, m.Pools = found.Sorted(), o.Rows[:min(len(o.Rows), mostFound)]
+	if len(m.Leases) == 1 && len(m.Pools) == 0 {
+		p.Redirect = link("address", m.Leases[0].Addr.String())
+		return p, nil
+	}
+	return p, q.sections(p, m, "search")
+}

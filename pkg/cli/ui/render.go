@@ -1,0 +1,170 @@
+package ui
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"hash/fnv"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+)
+
+// builder makes a page for a request.
+type builder func(ctx context.Context, q *request) (*page, error)
+
+// request is one request for a page, and what is said while it is made.
+type request struct {
+	*app.App
+	*http.Request
+	texts *texts
+}
+
+// page is a page in its sections, each of which is sent again when it differs.
+type page struct {
+	Title string
+	// Here is the part of the navigation that the page is in.
+	Here     string
+	Sections []section
+	// Redirect leads to another page instead.
+	Redirect string
+	// Warnings are what could not be looked at.
+	Warnings []string
+	// Watch are the objects whose changes change the page; none for a page that is not followed.
+	Watch []follow.Source
+}
+
+// section is a part of a page. Its hash says which version a browser has.
+type section struct {
+	ID   string
+	HTML template.HTML
+	Hash string
+}
+
+// add renders a section by the template of its name. One without text is there, too, so that it can come later.
+func (q *request) add(p *page, id string, data any) error {
+	var b bytes.Buffer
+	if err := q.texts.pages.ExecuteTemplate(&b, id, data); err != nil {
+		return err
+	}
+	text := humanize.VisibleLines(strings.TrimSpace(b.String()))
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text)) // a hash takes everything
+	html := template.HTML(text)  //nolint:gosec // a template has made it
+	p.Sections = append(p.Sections, section{id, html, strconv.FormatUint(h.Sum64(), 36)})
+	return nil
+}
+
+// sections renders sections in order, all from the same data.
+func (q *request) sections(p *page, data any, ids ...string) error {
+	for _, id := range ids {
+		if err := q.add(p, id, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// build makes a page.
+func (s *Server) build(ctx context.Context, r *http.Request, build builder) (*page, error) {
+	var said bytes.Buffer
+	q := &request{s.app.Quiet(&said), r, s.texts[language(r)]}
+	p, err := build(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(said.String()) {
+		p.Warnings = append(p.Warnings, strings.TrimPrefix(strings.TrimSpace(line), "! "))
+	}
+	if len(p.Warnings) > 0 || len(p.Watch) > 0 {
+		err = q.add(p, "warnings", p)
+	}
+	return p, err
+}
+
+// layout is what surrounds a page.
+type layout struct {
+	*page
+	Path, Query, Lang, Cluster string
+	// With returns the address of the page in another language.
+	With map[string]string
+	Data any
+}
+
+// write answers with a page that a template makes.
+func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
+	lang := language(r)
+	l := layout{page: &page{}, Path: r.URL.RequestURI(), Query: r.URL.Query().Get("q"), Lang: lang, Data: data,
+		Cluster: s.app.Where(), With: map[string]string{}}
+	if p, ok := data.(*page); ok {
+		l.page = p
+	}
+	for _, other := range languages() {
+		u, values := *r.URL, r.URL.Query()
+		values.Set("lang", other)
+		values.Del("token")
+		u.RawQuery = values.Encode()
+		l.With[other] = u.RequestURI()
+	}
+	var b bytes.Buffer
+	if err := s.texts[lang].pages.ExecuteTemplate(&b, name, l); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	if r.URL.Query().Get("lang") != "" {
+		http.SetCookie(w, &http.Cookie{ //nolint:gosec // it holds no secret
+			Name: "lang", Value: lang, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		})
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(humanize.VisibleLines(b.String()))) // a browser that has gone needs none
+}
+
+// compressed compresses the answers of h for who takes that, but for the stream of events.
+func compressed(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/events" || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			h.ServeHTTP(w, r)
+			return
+		}
+		z := &gzipped{ResponseWriter: w}
+		defer z.close()
+		h.ServeHTTP(z, r)
+	})
+}
+
+// gzipped is an answer that is compressed, if it has a body.
+type gzipped struct {
+	http.ResponseWriter
+	z *gzip.Writer
+}
+
+// WriteHeader writes the header of an answer, compressed unless there is no body.
+func (g *gzipped) WriteHeader(status int) {
+	if status != http.StatusNotModified && status != http.StatusSeeOther {
+		g.Header().Set("Content-Encoding", "gzip")
+		g.Header().Del("Content-Length")
+		g.z = gzip.NewWriter(g.ResponseWriter)
+	}
+	g.ResponseWriter.WriteHeader(status)
+}
+
+// Write writes a part of the body.
+func (g *gzipped) Write(p []byte) (int, error) {
+	if g.z == nil {
+		g.WriteHeader(http.StatusOK)
+	}
+	return g.z.Write(p)
+}
+
+func (g *gzipped) close() {
+	if g.z != nil {
+		_ = g.z.Close() // the browser may have gone
+	}
+}

@@ -1,0 +1,114 @@
+package ui
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
+	"github.com/bcsnet/bcsnet/pkg/doctor"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// texts are the templates in one language.
+type texts struct{ pages *template.Template }
+
+// newTexts reads the templates. Words of the pages are translated; sentences of the program are English, as commands
+// print them.
+func newTexts(s *app.App, lang string) (*texts, error) {
+	others := words(lang)
+	translate := func(word string, args ...any) string {
+		if other, ok := others[word]; ok {
+			word = other
+		}
+		if len(args) == 0 {
+			return word
+		}
+		return fmt.Sprintf(word, args...)
+	}
+	age := func(t time.Time) string { return s.Age(t) }
+	pages, err := template.New("").Funcs(template.FuncMap{
+		"t": translate, "age": age, "called": s.Called, "count": app.Count, "share": terminal.Share,
+		"time": resource.TimeText, "cidr": resource.CidrOf, "network": resource.NetworkOf, "hosts": resource.HostCell,
+		"addr": resource.AddrText, "status": resource.StatusText, "until": resource.UntilText,
+		"span": ipaddr.FormatRange, "size": func(r netipx.IPRange) string { return app.Count(int64(ipaddr.Size(r))) },
+		"set": resource.Spell, "class": class, "counted": resource.Counted, "visible": terminal.Visible,
+		"lower": strings.ToLower, "group": view.GroupText, "owner": resource.OwnerOf,
+		"setsize": func(s *netipx.IPSet) int64 { return int64(ipaddr.SizeOfSet(s)) },
+		"bar":     func(percent int64) int64 { return max(0, min(100, percent)) },
+		"link":    link, "severity": severityClass, "linked": linked, "cell": cell, "found": found,
+		"plus": func(n int) int { return n + 1 }, "minus": func(n int) int { return n - 1 },
+		"rest":      func(f view.Facts) view.Facts { return f[1:] },
+		"first":     func(all []lease.Lease) []lease.Lease { return all[:min(len(all), mostRows)] },
+		"more":      func(all []lease.Lease) int { return max(0, len(all)-mostRows) },
+		"firstruns": func(all []netipx.IPRange) []netipx.IPRange { return all[:min(len(all), mostRuns)] },
+	}).ParseFS(templates, "pages/*.html")
+	return &texts{pages}, err
+}
+
+// mostRuns bounds how many ranges of free addresses a page shows, mostRows how many addresses a table.
+const mostRuns, mostRows = 24, 500
+
+// class returns the class that has the colour of a text.
+func class(c terminal.Color) string {
+	return map[terminal.Color]string{
+		terminal.Red: "bad", terminal.Yellow: "warn", terminal.Green: "good", terminal.Cyan: "info",
+	}[c]
+}
+
+// severityClass returns the class of a finding.
+func severityClass(s doctor.Severity) string {
+	return map[doctor.Severity]string{doctor.Error: "bad", doctor.Warning: "warn", doctor.Info: "info"}[s]
+}
+
+// link returns the page of an object by its kind in lower case and its name; empty where it has none.
+func link(kind, name string) string {
+	switch kind {
+	case "pool", "bcsnetpool":
+		return "/pool/" + template.URLQueryEscaper(name)
+	case "address", "bcsnetip", "ip":
+		if a, err := ipaddr.ParseAddr(name); err == nil {
+			return "/ip/" + a.String()
+		}
+	case "host", "node":
+		return "/host/" + template.URLQueryEscaper(name)
+	case "namespace":
+		return "/namespace/" + template.URLQueryEscaper(name)
+	case "claim", "bcsnetipclaim":
+		if namespace, of, ok := strings.Cut(name, "/"); ok {
+			return "/claim/" + template.URLQueryEscaper(namespace) + "/" + template.URLQueryEscaper(of)
+		}
+	case "pod":
+		return "/why?pod=" + template.URLQueryEscaper(name)
+	}
+	return ""
+}
+
+// linked cuts a fact into the name that it begins with, the page of what that names, and the rest.
+func linked(f view.Fact) map[string]string {
+	name, rest := f.Text, ""
+	if i := strings.IndexAny(f.Text, ", ;"); i > 0 {
+		name, rest = f.Text[:i], f.Text[i:]
+	}
+	to := map[string]string{
+		"Pool": link("pool", name), "Parent": link("pool", name), "Host": link("address", name), "Node": link("node", name),
+		"Claim": link("claim", name), "Network": "/network/" + template.URLQueryEscaper(name), "Held by": link("pod", name),
+	}[f.Label]
+	switch {
+	case f.Label == "Host" && to != "":
+		to = link("host", name)
+	case f.Label == "Held by" && !strings.Contains(name, "/"):
+		to = ""
+	}
+	if to == "" {
+		name, rest = "", f.Text
+	}
+	return map[string]string{"To": to, "Name": name, "Rest": rest}
+}

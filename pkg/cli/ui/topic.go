@@ -1,0 +1,182 @@
+package ui
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/follow"
+)
+
+// topic is a page that somebody follows, in one language.
+type topic struct {
+	stop    context.CancelFunc
+	ended   chan struct{}
+	viewers map[*viewer]bool
+	last    *frame
+}
+
+// key names a topic.
+func key(page string, r *http.Request) string { return language(r) + " " + page }
+
+// join adds a viewer to a page, which is watched from the first one on.
+func (l *live) join(page string, v *viewer, r *http.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.topics[key(page, r)]
+	if t == nil {
+		ctx, stop := context.WithCancel(l.context)
+		t = &topic{stop: stop, ended: make(chan struct{}), viewers: map[*viewer]bool{}}
+		l.topics[key(page, r)] = t
+		go func() {
+			defer close(t.ended)
+			l.run(ctx, page, t, r)
+		}()
+	}
+	t.viewers[v] = true
+	if t.last != nil {
+		v.take(page, t.last)
+	}
+}
+
+// leave takes a viewer off a page, which is watched no more after the last one.
+func (l *live) leave(page string, v *viewer, r *http.Request) {
+	l.mu.Lock()
+	t := l.topics[key(page, r)]
+	delete(t.viewers, v)
+	last := len(t.viewers) == 0
+	if last {
+		delete(l.topics, key(page, r))
+		t.stop()
+	}
+	l.mu.Unlock()
+	if last {
+		<-t.ended
+	}
+}
+
+// run makes the page of a topic whenever what it shows has changed.
+func (l *live) run(ctx context.Context, page string, t *topic, by *http.Request) {
+	build, r, err := l.find(page, by)
+	if err != nil {
+		l.send(page, t, &frame{problem: err.Error()})
+		return
+	}
+	changed := make(chan struct{}, 1)
+	changed <- struct{}{}
+	following, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer stop()
+	watched := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+		began := time.Now()
+		p, err := l.server.build(ctx, r.WithContext(ctx), build)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			text, _, _ := l.server.problem(err)
+			l.send(page, t, &frame{problem: text})
+			time.AfterFunc(beat, func() { mark(changed) }) // it may be back
+		default:
+			if !watched { // what changed before the first watch began is seen by the look after that
+				watched = true
+				for _, src := range p.Watch {
+					watching.Go(func() { l.watch(following, src, changed) })
+				}
+			}
+			l.send(page, t, &frame{sections: p.Sections})
+		}
+		rest := time.NewTimer(max(frameEvery, share*time.Since(began)))
+		select {
+		case <-ctx.Done():
+			rest.Stop()
+			return
+		case <-rest.C:
+		}
+	}
+}
+
+// send passes a frame to all viewers of a page.
+func (l *live) send(page string, t *topic, f *frame) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t.last = f
+	for v := range t.viewers {
+		v.take(page, f)
+	}
+}
+
+func mark(changed chan<- struct{}) {
+	select {
+	case changed <- struct{}{}:
+	default:
+	}
+}
+
+// watch marks that objects changed. It goes on from the version that it has seen last; where the API server has that no
+// more, all may have changed.
+func (l *live) watch(ctx context.Context, src follow.Source, changed chan<- struct{}) {
+	c, err := l.server.app.Dynamic()
+	if err != nil {
+		return // as the page itself has found
+	}
+	api, version := c.Resource(src.Kind).Namespace(src.Namespace), ""
+	for ctx.Err() == nil {
+		if version == "" {
+			which := src.Which
+			which.Limit = 1
+			if some, err := api.List(ctx, which); err == nil {
+				version = some.GetResourceVersion()
+			}
+			mark(changed)
+		}
+		if version != "" && gone(follows(ctx, api, src.Which, &version, changed)) {
+			version = ""
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// gone reports whether the API server has the versions no more that a watch asks for.
+func gone(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
+
+// follows watches objects from a version on, until the watch ends, and keeps the version.
+func follows(
+	ctx context.Context, api dynamic.ResourceInterface, which metav1.ListOptions, version *string, changed chan<- struct{},
+) error {
+	which.ResourceVersion, which.AllowWatchBookmarks = *version, true
+	events, err := api.Watch(ctx, which)
+	if err != nil {
+		mark(changed) // the page says why, if it cannot be read any more
+		return err
+	}
+	defer events.Stop()
+	for e := range events.ResultChan() {
+		if e.Type == watch.Error {
+			return apierrors.FromObject(e.Object)
+		}
+		if o, ok := e.Object.(metav1.Object); ok {
+			*version = o.GetResourceVersion()
+		}
+		if e.Type != watch.Bookmark {
+			mark(changed)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package view
+
+import (
+	"context"
+	"net/netip"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// Address gathers what there is to say of an address.
+type Address struct {
+	lease.Lease
+	// Stored is the object; nil where there is none.
+	Stored *unstructured.Unstructured
+	// pod is what became of the holder's pod, unread why that is not known.
+	pod    resource.PodState
+	unread error
+	// named is the pool that the object names, exists false when there is none of that name any more.
+	named  ipam.Pool
+	exists bool
+	// Serving is the pool that hands the address out; without name where none does. refusal says why
+	// nobody gets the address.
+	Serving ipam.Pool
+	refusal *ipam.Refusal
+	// claim is the claim that the address belongs to; nil where it belongs to none, or where that does not exist.
+	claim *v1.BCSNetIPClaim
+	// near is the nearest pool of an address that no pool's subnet holds.
+	near string
+}
+
+// Addresses reads addresses, and what became of their holders.
+func Addresses(ctx context.Context, s *app.App, addrs []netip.Addr) ([]Address, error) {
+	c, err := s.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]*unstructured.Unstructured, len(addrs))
+	var plans *ipam.Index
+	group, asking := errgroup.WithContext(ctx)
+	group.SetLimit(resource.AtOnce)
+	group.Go(func() (err error) {
+		plans, err = resource.PoolIndex(asking, s)
+		return err
+	})
+	for i, a := range addrs {
+		group.Go(func() error {
+			o, err := c.Resource(resource.Of(v1.IPResource)).Get(asking, ipaddr.ObjectName(a), metav1.GetOptions{})
+			switch {
+			case err == nil:
+				objects[i] = o
+			case !apierrors.IsNotFound(err) || resource.NoSuchResource(err):
+				return resource.Explain(s, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return addressViews(ctx, s, plans, addrs, objects)
+}
+
+// addressViews puts together what was read, and reads what became of the pods.
+func addressViews(
+	ctx context.Context, s *app.App, plans *ipam.Index, addrs []netip.Addr, objects []*unstructured.Unstructured,
+) ([]Address, error) {
+	all := make([]lease.Lease, len(objects))
+	free := false
+	for i, o := range objects {
+		all[i] = lease.Lease{Addr: addrs[i]}
+		if o != nil {
+			var err error
+			if all[i], err = resource.ReadLease(o); err != nil {
+				return nil, err
+			}
+		}
+		free = free || all[i].State == lease.Available
+		plans.Feed.Wrote(all[i])
+	}
+	if free {
+		nodes, err := resource.ListNodes(ctx, s)
+		if err != nil {
+			s.Say.Warn("nodes cannot be read, so it is unknown whether one has the address itself: %v", err)
+		}
+		for _, n := range nodes {
+			plans.Pools.SetNode(n.Name, n.Known())
+		}
+	}
+	pods, unread := resource.PodStates(ctx, s, all)
+	claims := resource.ClaimsOfLeases(ctx, s, all)
+	var views []Address
+	for i, l := range all {
+		view := Address{Lease: l, Stored: objects[i], pod: pods[i], unread: unread[i]}
+		view.named, view.exists = plans.Pools.Get(l.Pool)
+		view.Serving, view.refusal = plans.Candidate(l.Addr, s.Now())
+		view.claim = claims[l.Claim]
+		view.near = nearestPool(l.Addr, plans.Pools.All())
+		views = append(views, view)
+	}
+	return views, nil
+}
+
+// nearestPool returns the pool whose subnet has most leading bits in common with an address; empty when one
+// holds it, or when none is near at all.
+func nearestPool(a netip.Addr, pools []ipam.Pool) (near string) {
+	best := 7 // fewer bits in common say nothing
+	for _, p := range pools {
+		net := p.Plan.Subnet
+		if !p.Valid() || net.Addr().Is4() != a.Is4() {
+			continue
+		}
+		if net.Contains(a) {
+			return ""
+		}
+		bits := 0
+		for bits < net.Bits() && netip.PrefixFrom(net.Addr(), bits+1).Contains(a) {
+			bits++
+		}
+		if bits > best || bits == best && near != "" && p.Name < near {
+			best, near = bits, p.Name
+		}
+	}
+	return near
+}

@@ -1,0 +1,212 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// Facts returns what there is to say of an address.
+func (a Address) Facts(s *app.App) (f Facts) {
+	f.add("Address", "%s", a.text())
+	state := a.State.String()
+	if a.State == lease.Available {
+		state = "free"
+		switch {
+		case a.cooling():
+			state = "cooling"
+		case a.refusal != nil:
+			state += ", but nobody gets it"
+		}
+	}
+	if a.IsRetained() {
+		state = "kept for its claim, and no pod has it"
+	}
+	if a.IsQuarantined() {
+		state = "quarantined, and nobody gets it until " + resource.TimeText(a.Conflict.Until)
+	}
+	if a.Deleting {
+		state += ", and its object is being deleted"
+	}
+	f.paint(state, map[lease.State]terminal.Color{
+		lease.Available: terminal.Green, lease.Active: terminal.Cyan, lease.Reserved: terminal.Yellow,
+	}[a.State])
+	if why := a.Why(); why != "" {
+		f.add("Why", "%s", why)
+	}
+	if a.State == lease.Active {
+		f.add("Held by", "%s", a.holder())
+	}
+	if c := a.Reservation(); c.By != "" {
+		f.add("By", "%s", c.By)
+	}
+	if c := a.Reservation(); c.Reason != "" {
+		f.add("Reason", "%s", c.Reason)
+	}
+	if c := a.Conflict; c != nil {
+		f.add("Conflict", "%s answered for it, %s; reported by a container on %s, outcome %s", c.MAC,
+			resource.TimeText(c.At), resource.AddrText(c.Host), c.Outcome)
+	}
+	a.claimFacts(&f)
+	if a.Host.IsValid() {
+		f.add("Host", "%s", a.Host)
+	}
+	if a.ContainerID != "" {
+		f.add("Container", "%s, interface %s", a.ContainerID, a.IfName)
+	}
+	if a.CNINetwork != "" {
+		f.add("CNI network", "%s", a.CNINetwork)
+	}
+	if h := a.Other; h != nil {
+		f.add("Migrates to", "%s on %s", h.Who(), resource.AddrText(h.Host))
+		f.add("Container", "%s, interface %s", h.ContainerID, h.IfName)
+	}
+	if pool := a.poolText(); pool != "" {
+		f.add("Pool", "%s", pool)
+	}
+	a.addGiven(&f)
+	if !a.Updated.IsZero() {
+		f.add("Since", "%s, %s", resource.TimeText(a.Updated), s.Age(a.Updated))
+	}
+	return f
+}
+
+// cooling reports whether only its pool's cooldown keeps a free address.
+func (a Address) cooling() bool {
+	return a.State == lease.Available && a.refusal != nil && a.refusal.Reason == ipam.ReasonAddressCooling
+}
+
+// text returns the address with its prefix length and gateway.
+func (a Address) text() string {
+	p := a.Params
+	if p.Pool == "" && a.Serving.Name != "" {
+		p = a.Serving.Params()
+	}
+	text := a.Addr.String()
+	if p.Bits > 0 {
+		text += fmt.Sprintf("/%d", p.Bits)
+	}
+	if a.Given.Known() {
+		p.Gateway = a.UsedGateway()
+	}
+	if p.Gateway.IsValid() {
+		text += ", gateway " + p.Gateway.String()
+	}
+	return text
+}
+
+// addGiven adds what the holder's container was given, and in what the pool says something else now.
+func (a Address) addGiven(f *Facts) {
+	now := a.named.Settings()
+	given, known := a.Given.Settings(now)
+	if !known {
+		return
+	}
+	if text := resource.SettingsText(given, lease.SettingNames()); text != "" {
+		f.add("Given", "%s", text)
+	}
+	if !a.exists || !a.named.Valid() {
+		return
+	}
+	if changes := resource.SettingChanges(a.Given, now); changes != "" {
+		f.add("Outdated", "%s; its pod keeps that until it is made again", changes)
+	}
+}
+
+// holder puts into words who has the address, and what became of it.
+func (a Address) holder() string {
+	switch {
+	case a.Owner != "":
+		return a.Owner + ", which is no pod"
+	case a.unread != nil:
+		return fmt.Sprintf("%s; it is unknown whether the pod lives: %v", a.Who(), a.unread)
+	case a.pod.Text != "":
+		return fmt.Sprintf("%s; the pod %s", a.Who(), a.pod.Text)
+	default:
+		return a.Who()
+	}
+}
+
+// poolText names the pool that the address belongs to, and what is odd about that.
+func (a Address) poolText() string {
+	name := a.Pool
+	if name == "" {
+		name = a.Serving.Name
+	}
+	switch {
+	case name == "":
+		return ""
+	case a.Pool == "":
+	case !a.exists:
+		name += ", which does not exist any more"
+	case a.named.Terminating:
+		name += ", which is being deleted"
+	case a.State != lease.Available && a.named.Lacks(a.Addr):
+		name += ", which does not list it any more (it drains)"
+	}
+	if a.Pool != "" && a.Serving.Name != "" && a.Serving.Name != a.Pool {
+		name += "; pool " + a.Serving.Name + " has it now"
+	}
+	return name
+}
+
+// Why puts into words why nobody gets a free address; empty where somebody may.
+func (a Address) Why() string {
+	switch {
+	case a.State != lease.Available || a.refusal == nil:
+		return ""
+	case a.near != "":
+		return "it is in no pool; the nearest is pool " + a.near
+	}
+	return a.refusal.Message
+}
+
+// Earlier returns what happened to the address before, newest first.
+func (a Address) Earlier() (rows []Past) {
+	for _, r := range PastOf(a.Lease) {
+		if !r.Current {
+			rows = append(rows, r)
+		}
+	}
+	if a.Reservation() != (lease.Change{}) {
+		rows = rows[1:] // it is among the facts
+	}
+	return rows
+}
+
+// Next returns the commands that change what is.
+func (a Address) Next() (n Steps) {
+	addr := a.Addr.String()
+	switch {
+	case a.IsRetained():
+		n.add("give it back to its pool", "bcsnetctl ip release "+addr)
+		if a.claim != nil {
+			n.add("see its claim", "bcsnetctl claim describe "+a.Claim)
+		}
+	case a.IsQuarantined():
+		n.add("end the quarantine", "bcsnetctl ip release "+addr)
+	case a.State == lease.Reserved:
+		n.add("have it handed out again", "bcsnetctl ip unreserve "+addr)
+	case a.State == lease.Active && a.pod.Lives:
+		n.add("delete the pod, which gives it back", "kubectl -n "+a.Namespace+" delete pod "+a.PodName)
+		n.add("take it from the pod that lives", "bcsnetctl ip release "+addr+" --force")
+	case a.State == lease.Active && a.pod.MayRun:
+		n.add("take it away before that is sure", "bcsnetctl ip release "+addr+" --force")
+	case a.State == lease.Active && a.KeptOnRelease():
+		n.add("leave it to its claim alone", "bcsnetctl ip release "+addr)
+	case a.State == lease.Active:
+		n.add("free it", "bcsnetctl ip release "+addr)
+	case a.refusal == nil, a.cooling():
+		n.add("set it aside", "bcsnetctl ip reserve "+addr+" --reason TEXT")
+	case a.near != "":
+		n.add("see its addresses", "bcsnetctl pool describe "+a.near)
+	case a.refusal.Hint != "" && strings.Contains(a.refusal.Hint, "bcsnetctl "):
+		n.hint(a.refusal.Hint)
+	}
+	return n
+}

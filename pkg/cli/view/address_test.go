@@ -1,0 +1,61 @@
+package view
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+func TestNearestPool(t *testing.T) {
+	var pools []ipam.Pool
+	for name, subnet := range map[string]string{"a": "10.1.0.0/24", "b": "10.1.4.0/24", "six": "2001:db8::/64"} {
+		pools = append(pools, ipam.Pool{Name: name, Plan: ipam.Plan{Subnet: netip.MustParsePrefix(subnet)}})
+	}
+	pools = append(pools, ipam.Pool{Name: "broken", Problem: "mask"})
+	for addr, want := range map[string]string{
+		"10.1.1.1": "a", "10.1.5.1": "b", "10.1.0.200": "", "10.200.0.1": "a", "192.168.0.1": "",
+		"2001:db8:0:1::1": "six", "2001:db8::1": "", "fd00::1": "",
+	} {
+		if got := nearestPool(netip.MustParseAddr(addr), pools); got != want {
+			t.Errorf("%s: got %q, want %q", addr, got, want)
+		}
+	}
+}
+
+func TestFindKinds(t *testing.T) {
+	l := lease.Lease{Holder: lease.Holder{Namespace: "shop", PodName: "web-0", ContainerID: "4f1c2a77"}}
+	vm := lease.Lease{Holder: lease.Holder{Owner: "web-vip"}}
+	for text, tc := range map[string]struct{ may, begins string }{
+		"web":       {"pod namespace for", "pod for"},
+		"web-0":     {"pod container namespace for", "pod"},
+		"shop/we":   {"pod for", "pod"},
+		"shop/":     {"pod for", "pod"},
+		"bank/web":  {"pod for", ""},
+		"4f1":       {"pod namespace for", ""},
+		"4f1c":      {"pod container namespace for", "container"},
+		"10.0.0.11": {" host for", ""},
+		"a/b/c":     {"for", ""},
+	} {
+		t.Run(text, func(t *testing.T) {
+			var may, begins []string
+			for _, k := range FindKinds() {
+				if !k.May(text) {
+					continue
+				}
+				may = append(may, k.Flag)
+				if k.begins != nil && (k.begins(l, text) || k.begins(vm, text)) {
+					begins = append(begins, k.Flag)
+				}
+			}
+			if got := strings.Join(may, " "); got != tc.may {
+				t.Errorf("it may be %q, want %q", got, tc.may)
+			}
+			if got := strings.Join(begins, " "); got != tc.begins {
+				t.Errorf("%q begin with it, want %q", got, tc.begins)
+			}
+		})
+	}
+}

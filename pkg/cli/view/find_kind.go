@@ -1,0 +1,83 @@
+package view
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// FindKind is one kind of thing by which addresses are found.
+type FindKind struct {
+	// Flag restricts the search to the kind; empty for addresses, which need none.
+	Flag, Noun, Help string
+	// May reports whether a text can be such a thing.
+	May func(text string) bool
+	// selector asks the API server for the very text; nil for an address, which is an object's name.
+	selector func(text string) string
+	// begins reports whether a lease has to do with something that begins with the text; nil where only the
+	// whole text counts.
+	begins func(l lease.Lease, text string) bool
+}
+
+// minID is the least number of digits that are looked for as the beginning of a container ID.
+const minID = 4
+
+// FindKinds returns the kinds of things by which addresses are found.
+func FindKinds() []FindKind {
+	return []FindKind{
+		{
+			Noun: "address", May: isAddress,
+		},
+		{
+			Flag: "pod", Noun: "pod", Help: "a pod, or NAMESPACE/POD",
+			May: func(text string) bool { return !isAddress(text) && strings.Count(text, "/") <= 1 },
+			selector: func(text string) string {
+				if namespace, pod, both := strings.Cut(text, "/"); both {
+					return fields.Set{"status.podNamespace": namespace, "status.podName": pod}.String()
+				}
+				return equalTo("status.podName", text)
+			},
+			begins: func(l lease.Lease, text string) bool {
+				if namespace, pod, both := strings.Cut(text, "/"); both {
+					return l.Namespace == namespace && l.PodName != "" && strings.HasPrefix(l.PodName, pod)
+				}
+				return strings.HasPrefix(l.PodName, text)
+			},
+		},
+		{
+			Flag: "container", Noun: "container", Help: "the ID of a container, or its first 4 digits or more",
+			May:      func(text string) bool { return !strings.Contains(text, "/") && len(text) >= minID && !isAddress(text) },
+			selector: func(text string) string { return equalTo("status.containerID", text) },
+			begins:   func(l lease.Lease, text string) bool { return strings.HasPrefix(l.ContainerID, text) },
+		},
+		{
+			Flag: "host", Noun: "host", Help: "the IP of a host",
+			May: isAddress,
+			selector: func(text string) string {
+				a, _ := ipaddr.ParseAddr(text) // May has seen that it is one
+				return equalTo("status.host", a.String())
+			},
+		},
+		{
+			Flag: "namespace", Noun: "namespace", Help: "a namespace",
+			May:      func(text string) bool { return !strings.Contains(text, "/") && !isAddress(text) },
+			selector: func(text string) string { return equalTo("status.podNamespace", text) },
+		},
+		{
+			Flag: "for", Noun: "--for name", Help: "a name given to ip allocate --for",
+			May:      func(string) bool { return true },
+			selector: func(text string) string { return equalTo("status.owner", text) },
+			begins:   func(l lease.Lease, text string) bool { return strings.HasPrefix(l.Owner, text) },
+		},
+	}
+}
+
+func equalTo(field, value string) string { return fields.OneTermEqualSelector(field, value).String() }
+
+func isAddress(text string) bool {
+	_, err := ipaddr.ParseAddr(text)
+	return err == nil
+}

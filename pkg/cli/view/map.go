@@ -1,0 +1,272 @@
+package view
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"net/netip"
+	"slices"
+
+	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+const (
+	// maxCells is how many cells a map has at most unless somebody asks for more.
+	maxCells = 4096
+	// maxSpread is how many cells a map may have; beyond that only rows that hold something are shown.
+	maxSpread = 1 << 16
+)
+
+// rowBits returns the binary logarithm of the cells in a row of a map, by the length of an address. An IPv6
+// address before a row leaves less room in 80 columns.
+func rowBits(length int) int {
+	if length > 32 {
+		return 5
+	}
+	return 6
+}
+
+// Cell is one block of addresses, at best a single one.
+type Cell struct {
+	Block netip.Prefix
+	// Usable are the addresses that the pool hands out; the others are those that are not Available.
+	Usable                     uint64
+	Active, Reserved, Problems int
+	// Cooling are free, but for the pool's cooldown.
+	Cooling int
+	// Who has the address, where the block is a single one and it is in use; Kept is for whom or why it is reserved.
+	Who, Kept string
+}
+
+// Taken counts the addresses that are not free.
+func (c Cell) Taken() int { return c.Active + c.Reserved + c.Problems + c.Cooling }
+
+// CellState is what is gravest in a cell.
+type CellState string
+
+// States of a cell.
+const (
+	CellNone     CellState = "none"
+	CellFree     CellState = "free"
+	CellCooling  CellState = "cooling"
+	CellReserved CellState = "reserved"
+	CellActive   CellState = "active"
+	CellProblem  CellState = "problem"
+)
+
+// State names what is gravest in a cell.
+func (c Cell) State() CellState {
+	switch {
+	case c.Problems > 0:
+		return CellProblem
+	case c.Active > 0:
+		return CellActive
+	case c.Reserved > 0:
+		return CellReserved
+	case c.Cooling > 0:
+		return CellCooling
+	case c.Usable > 0:
+		return CellFree
+	default:
+		return CellNone
+	}
+}
+
+// Shades is how many shades a block may have beside free.
+const Shades = 4
+
+// Shade returns the share of a block that is taken: 0 for none of it, Shades for the last quarter. Where more is taken
+// than the pool hands out, addresses drain.
+func (c Cell) Shade() int {
+	if c.Taken() == 0 {
+		return 0
+	}
+	share := float64(c.Taken()) / math.Max(float64(c.Usable), float64(c.Taken()))
+	return int(math.Ceil(share * Shades))
+}
+
+// Row is one line of cells.
+type Row struct {
+	From  netip.Addr
+	Cells []Cell
+}
+
+// Map shows which addresses of a pool are taken.
+type Map struct {
+	Pool string
+	// Bits is the prefix length of a block. Single: a block is one address.
+	Bits   int
+	Single bool
+	// PerRow is how many cells a row has at most.
+	PerRow int
+	Rows   []Row
+	// Sparse: rows that hold nothing are left out.
+	Sparse bool
+	// Usable are the addresses that the pool hands out, and filled those of them that are taken.
+	Usable, filled uint64
+	// Active, Reserved and Cooling count what is as it should be; Problems is the rest, in order.
+	Active, Reserved, Cooling int
+	Problems                  []lease.Lease
+}
+
+// Free counts the addresses that can be handed out.
+func (m Map) Free() int64 { return int64(min(m.Usable-m.filled, math.MaxInt64)) }
+
+// Within returns a pool that has of its addresses only those in a prefix.
+func Within(p ipam.Pool, within netip.Prefix) ipam.Pool {
+	p.Plan.Usable = ipaddr.Intersect(p.Plan.Usable, ipaddr.SetOf(netipx.RangeOfPrefix(within)))
+	p.Plan.Subnet = within
+	return p
+}
+
+// BlockBits chooses the size of the blocks: single addresses where they are few enough.
+func BlockBits(p ipam.Pool) int {
+	longest := p.Plan.Subnet.Addr().BitLen()
+	if ipaddr.SizeOfSet(p.Plan.Usable) <= maxCells {
+		return longest
+	}
+	for bits := longest; bits > p.Plan.Subnet.Bits(); bits-- {
+		if spread(p, bits) <= maxCells {
+			return bits
+		}
+	}
+	return p.Plan.Subnet.Bits()
+}
+
+// spread counts how many blocks of a size the ranges of a pool reach into, at most.
+func spread(p ipam.Pool, bits int) uint64 {
+	var n uint64
+	shift := p.Plan.Subnet.Addr().BitLen() - bits
+	for _, r := range p.Plan.Usable.Ranges() {
+		n += 1 + (ipaddr.Size(r)-1)>>shift
+		if n > maxSpread {
+			return n
+		}
+	}
+	return n
+}
+
+// NewMap draws up the map of a pool from the addresses that are taken or rest, in blocks of a prefix length.
+func NewMap(p ipam.Pool, taken []lease.Lease, bits int) Map {
+	longest := p.Plan.Subnet.Addr().BitLen()
+	m := Map{
+		Pool: p.Name, Bits: bits, Single: bits == longest, PerRow: 1 << rowBits(longest),
+		Usable: ipaddr.SizeOfSet(p.Plan.Usable),
+	}
+	m.Sparse = spread(p, bits) > maxSpread || longest > 32 && m.Usable > maxSpread
+	length := max(0, bits-rowBits(longest), min(bits, p.Plan.Subnet.Bits()))
+	rowOf := func(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, length).Masked() }
+	rows := map[netip.Prefix]map[netip.Prefix]*Cell{}
+	for _, l := range taken {
+		if l.Addr.BitLen() != longest {
+			continue // of a subnet that the pool had before
+		}
+		row, block := rowOf(l.Addr), netip.PrefixFrom(l.Addr, bits).Masked()
+		if rows[row] == nil {
+			rows[row] = map[netip.Prefix]*Cell{}
+		}
+		if rows[row][block] == nil {
+			rows[row][block] = &Cell{}
+		}
+		m.count(rows[row][block], p, l)
+	}
+	if !m.Sparse {
+		for _, r := range p.Plan.Usable.Ranges() {
+			for row := rowOf(r.From()); row.IsValid() && row.Addr().Compare(r.To()) <= 0; row = after(row) {
+				if rows[row] == nil {
+					rows[row] = map[netip.Prefix]*Cell{}
+				}
+			}
+		}
+	}
+	first := func(a, b netip.Prefix) int { return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits()) }
+	for _, row := range slices.SortedFunc(maps.Keys(rows), first) {
+		m.Rows = append(m.Rows, m.row(p, row, rows[row]))
+	}
+	return m
+}
+
+// count enters a lease into its cell.
+func (m *Map) count(c *Cell, p ipam.Pool, l lease.Lease) {
+	switch reason := l.Reservation().Reason; {
+	case l.State == lease.Active:
+		c.Who = l.Who()
+	case l.IsRetained():
+		c.Kept = resource.RetainedText(l)
+	case l.IsQuarantined():
+		c.Kept = resource.StatusQuarantined
+	default:
+		c.Kept = reason
+	}
+	if p.Plan.Usable.Contains(l.Addr) {
+		m.filled++
+	}
+	switch {
+	case l.State == lease.Available:
+		c.Cooling++
+		m.Cooling++
+	case Troubled(p, l):
+		c.Problems++
+		m.Problems = append(m.Problems, l)
+	case l.State == lease.Active:
+		c.Active++
+		m.Active++
+	default:
+		c.Reserved++
+		m.Reserved++
+	}
+}
+
+// Troubled reports whether an address drains, is being deleted, or is held by a host that may not draw from the pool.
+func Troubled(p ipam.Pool, l lease.Lease) bool {
+	return !p.Usable().Contains(l.Addr) || l.Deleting || l.State == lease.Active && l.Host.IsValid() && !p.Draws(l.Host)
+}
+
+// row returns a line of cells, with those that hold something.
+func (m *Map) row(p ipam.Pool, row netip.Prefix, held map[netip.Prefix]*Cell) Row {
+	usable := ipaddr.Intersect(p.Plan.Usable, ipaddr.SetOf(netipx.RangeOfPrefix(row)))
+	out := Row{From: row.Addr()}
+	for i := range 1 << (m.Bits - row.Bits()) {
+		c := Cell{}
+		block := nth(row, m.Bits, i)
+		if h := held[block]; h != nil {
+			c = *h
+		}
+		c.Block = block
+		switch {
+		case !m.Single:
+			c.Usable = ipaddr.SizeOfSet(ipaddr.Intersect(usable, ipaddr.SetOf(netipx.RangeOfPrefix(block))))
+		case usable.Contains(block.Addr()):
+			c.Usable = 1
+		}
+		out.Cells = append(out.Cells, c)
+	}
+	return out
+}
+
+// nth returns the block of a length at place i of a row.
+func nth(row netip.Prefix, bits, i int) netip.Prefix {
+	bytes := row.Addr().AsSlice()
+	for at := bits - 1; at >= row.Bits(); at-- {
+		if i&1 == 1 {
+			bytes[at/8] |= 1 << (7 - at%8)
+		}
+		i >>= 1
+	}
+	a, _ := netip.AddrFromSlice(bytes) // as long as it was
+	return netip.PrefixFrom(a, bits)
+}
+
+// after returns the next prefix of a length, invalid behind the last.
+func after(p netip.Prefix) netip.Prefix {
+	next := netipx.PrefixLastIP(p).Next()
+	if !next.IsValid() {
+		return netip.Prefix{}
+	}
+	return netip.PrefixFrom(next, p.Bits())
+}

@@ -1,0 +1,125 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
+)
+
+// PoolRow is a pool in a list, as its status counts it.
+type PoolRow struct {
+	resource.Pool
+	// State is one word, and Color its colour. Attention: somebody should look at it.
+	State     string
+	Color     terminal.Color
+	Attention bool
+	// Blocks counts the blocks of a pool that is split.
+	Blocks int
+}
+
+// Used counts the addresses that are not free.
+func (p PoolRow) Used() int64 { return p.Status.Capacity - p.Status.Available }
+
+// Percent returns how much of the pool is used, in whole percent, rounded down; 100 for a full one alone.
+func (p PoolRow) Percent() int64 {
+	if p.Status.Capacity <= 0 {
+		return 0
+	}
+	return int64(float64(p.Used()) / float64(p.Status.Capacity) * 100)
+}
+
+// Overview is all pools, as their status counts them: its cost does not grow with the addresses.
+type Overview struct {
+	Rows []PoolRow
+	// Attention counts the pools that somebody should look at, Full those that have no free address.
+	Attention, Full int
+	// Networks are the names of all networks of pools, in order.
+	Networks []string
+}
+
+// OverviewOf reads the pools: those of a network if it is named, which match a text.
+func OverviewOf(ctx context.Context, s *app.App, network, text, order string) (*Overview, error) {
+	all, err := resource.AllPools(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	o := &Overview{}
+	blocks := resource.BlocksOf(all)
+	for _, p := range resource.WithoutBlocks(all) {
+		of := resource.NetworkOf(p)
+		if of != "" && !slices.Contains(o.Networks, of) {
+			o.Networks = append(o.Networks, of)
+		}
+		row := RowOf(s, p)
+		row.Blocks = len(blocks[p.Name])
+		if network != "" && of != network || !row.matches(text) {
+			continue
+		}
+		o.Rows = append(o.Rows, row)
+		if row.Attention {
+			o.Attention++
+		}
+		if resource.Counted(p.BCSNetPool) && p.Status.Capacity > 0 && p.Status.Available == 0 {
+			o.Full++
+		}
+	}
+	slices.Sort(o.Networks)
+	slices.SortStableFunc(o.Rows, orders()[order])
+	return o, nil
+}
+
+// RowOf returns a pool as a list shows it.
+func RowOf(s *app.App, p resource.Pool) PoolRow {
+	row := PoolRow{Pool: p, Color: resource.PoolStateColor(s, p.BCSNetPool)}
+	row.State, row.Attention = resource.PoolState(s, p.BCSNetPool)
+	return row
+}
+
+// matches reports whether a pool has to do with a text: its name, subnet, parent, network or VLAN.
+func (p PoolRow) matches(text string) bool {
+	for _, of := range []string{
+		p.Name, resource.CidrOf(p.BCSNetPool), p.Spec.Parent, resource.NetworkOf(p.Pool),
+		"vlan" + app.UnlessZero(p.Spec.VLAN),
+	} {
+		if strings.Contains(strings.ToLower(of), strings.ToLower(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// orders returns the orders of an overview; the empty one has what needs attention first, then the fullest.
+func orders() map[string]func(a, b PoolRow) int {
+	name := func(a, b PoolRow) int { return cmp.Compare(a.Name, b.Name) }
+	full := func(a, b PoolRow) int {
+		return cmp.Or(cmp.Compare(b.share(), a.share()), cmp.Compare(a.Status.Available, b.Status.Available), name(a, b))
+	}
+	return map[string]func(a, b PoolRow) int{
+		"": func(a, b PoolRow) int {
+			if a.Attention != b.Attention {
+				return map[bool]int{true: -1, false: 1}[a.Attention]
+			}
+			return full(a, b)
+		},
+		"name": name, "used": full,
+		"free": func(a, b PoolRow) int { return cmp.Or(cmp.Compare(a.Status.Available, b.Status.Available), name(a, b)) },
+		"network": func(a, b PoolRow) int {
+			return cmp.Or(cmp.Compare(resource.NetworkOf(a.Pool), resource.NetworkOf(b.Pool)), full(a, b))
+		},
+	}
+}
+
+// Orders returns the names of the orders of an overview.
+func Orders() []string { return []string{"", "name", "used", "free", "network"} }
+
+func (p PoolRow) share() float64 {
+	if p.Status.Capacity <= 0 {
+		return 0
+	}
+	return float64(p.Used()) / float64(p.Status.Capacity)
+}
