@@ -33,7 +33,7 @@ func cell(pool string, m view.Map, c view.Cell) template.HTML {
 			class += " x"
 		}
 	}
-	text := fmt.Sprintf(`<a class="%s" tabindex="-1" href="%s" title="%s"></a>`, class, template.HTMLEscapeString(to),
-		template.HTMLEscapeString(title))
+	text := `<a class="` + class + `" tabindex="-1" href="` + template.HTMLEscapeString(to) + `" title="` +
+		template.HTMLEscapeString(title) + `"></a>`
 	return template.HTML(text) //nolint:gosec // all of it is escaped
 }

@@ -93,8 +93,8 @@ func (l *live) events(w http.ResponseWriter, r *http.Request) {
 	if l.viewers >= mostViewers {
 		l.mu.Unlock()
 		w.Header().Set("Retry-After", "30")
-		http.Error(w, fmt.Sprintf("%d viewers follow pages here, and more would be slow for all; pages can be loaded all the "+
-			"same", mostViewers), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("%d viewers follow pages here, and more would be slow for all; "+
+			"pages can be loaded all the same", mostViewers), http.StatusServiceUnavailable)
 		return
 	}
 	l.viewers++
