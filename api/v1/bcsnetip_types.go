@@ -143,13 +143,13 @@ type BCSNetIPStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	CNINetworkNamedBy string `json:"cniNetworkNamedBy,omitempty"`
-	// addressNamedBy is the beginning of the ID of the holder's container where its request, or an annotation of its pod,
-	// asked for this very address: it is not quarantined.
+	// addressNamedBy is the beginning of the ID of the holder's container where its request, or an annotation of its
+	// pod, asked for this very address: it is not quarantined.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	AddressNamedBy string `json:"addressNamedBy,omitempty"`
-	// given is what the answer to the holder's container said beside the address. The container runs with it, whatever the
-	// pool says later.
+	// given is what the answer to the holder's container said beside the address. The container runs with it, whatever
+	// the pool says later.
 	// +optional
 	Given *GivenSettings `json:"given,omitempty"`
 	// givenTo is the beginning of the ID of the container that was given it. Where it is not the holder's containerID,
@@ -157,8 +157,8 @@ type BCSNetIPStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	GivenTo string `json:"givenTo,omitempty"`
-	// terminationGracePeriodSeconds of the holder's pod, where it is longer than the usual 30: for so long its containers
-	// may run after its object has gone.
+	// terminationGracePeriodSeconds of the holder's pod, where it is longer than the usual 30: for so long its
+	// containers may run after its object has gone.
 	// +optional
 	TerminationGracePeriodSeconds int32 `json:"terminationGracePeriodSeconds,omitempty"`
 	// owner names a holder that is no pod: a virtual machine, a service address, an appliance.
@@ -193,8 +193,8 @@ type BCSNetIPStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=20
 	BoundVersion string `json:"boundVersion,omitempty"`
-	// secondAttachment is the pod to which the virtual machine in podName migrates live: both have the address until one
-	// of them ends. At any other time there is none.
+	// secondAttachment is the pod to which the virtual machine in podName migrates live: both have the address until
+	// one of them ends. At any other time there is none.
 	// +optional
 	SecondAttachment *SecondAttachment `json:"secondAttachment,omitempty"`
 	// updateTime is when the state last changed, RFC 3339 with nanoseconds, by the time of the API server.
@@ -274,8 +274,8 @@ type GivenSettings struct {
 	// +kubebuilder:validation:MaxLength=39
 	// +kubebuilder:validation:Pattern=`^[0-9a-f.:]*$`
 	Gateway string `json:"gateway,omitempty"`
-	// gatewayFrom is who named the gateway in place of the pool: Host for the request or the Node, Annotation for the pod
-	// or its workload.
+	// gatewayFrom is who named the gateway in place of the pool: Host for the request or the Node, Annotation for the
+	// pod or its workload.
 	// +optional
 	// +kubebuilder:validation:Enum=Host;Annotation
 	GatewayFrom string `json:"gatewayFrom,omitempty"`
@@ -321,8 +321,8 @@ type ConflictOutcome string
 const (
 	// ConflictQuarantined: the address is Reserved until the end that the conflict names.
 	ConflictQuarantined ConflictOutcome = "Quarantined"
-	// ConflictReleased: the holder gave the address up, and no quarantine followed, as somebody seems to answer for every
-	// address.
+	// ConflictReleased: the holder gave the address up, and no quarantine followed, as somebody seems to answer for
+	// every address.
 	ConflictReleased ConflictOutcome = "Released"
 	// ConflictKept: the holder kept the address, as a claim keeps it or the holder asked for it by name.
 	ConflictKept ConflictOutcome = "Kept"
@@ -383,8 +383,8 @@ type HistoryEntry struct {
 	// +kubebuilder:validation:MaxLength=64
 	Until string `json:"until,omitempty"`
 	// verb is what was done without the holder: by hand release, release-host, reserve, unreserve; by
-	// the controller collect, when the pod had gone, and conflict, when the holder reported that somebody else answers for
-	// the address. Empty when the holder gave the address up itself.
+	// the controller collect, when the pod had gone, and conflict, when the holder reported that somebody else answers
+	// for the address. Empty when the holder gave the address up itself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Verb string `json:"verb,omitempty"`

@@ -63,9 +63,9 @@ const MaxKeep = 8760 * time.Hour
 // +kubebuilder:validation:XValidation:rule=`has(self.owner) == has(oldSelf.owner) && (!has(self.owner) || self.owner == oldSelf.owner)`,message=`cannot change: make another claim`,fieldPath=`.owner`,reason=FieldValueForbidden
 type BCSNetIPClaimSpec struct {
 	// owner is the workload that the claim is for: its pods use the claim, unless an annotation of the pod or the
-	// workload names another, and no others may. It is the topmost one, as a Deployment and not its ReplicaSet. Scaling it
-	// down or deleting it frees the addresses of an Immutable claim. Without it, all pods may that name the claim by an
-	// annotation.
+	// workload names another, and no others may. It is the topmost one, as a Deployment and not its ReplicaSet. Scaling
+	// it down or deleting it frees the addresses of an Immutable claim. Without it, all pods may that name the claim by
+	// an annotation.
 	// +optional
 	Owner *ClaimOwner `json:"owner,omitempty"`
 

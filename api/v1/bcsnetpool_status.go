@@ -53,9 +53,9 @@ type BCSNetPoolStatus struct {
 	// spec.hostSelector.
 	// +optional
 	Hosts int64 `json:"hosts"`
-	// carved are the addresses, single ones and ranges "a-b", that the parent has handed over to a pool with a parent: no
-	// replica gives them out as the parent's any more, and nobody had one. The pool hands out these alone. Of a pool with
-	// blockSize it is the subnet, once blocks of it may be given.
+	// carved are the addresses, single ones and ranges "a-b", that the parent has handed over to a pool with a parent:
+	// no replica gives them out as the parent's any more, and nobody had one. The pool hands out these alone. Of a pool
+	// with blockSize it is the subnet, once blocks of it may be given.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=65536

@@ -120,8 +120,8 @@ type BCSNetPoolSpec struct {
 	HostSubnets []string `json:"hostSubnets,omitempty"`
 
 	// hostSelector chooses nodes by their labels, such as those of a rack or zone: a host whose IP is the InternalIP of
-	// such a node may draw from the pool, beside those of hosts and hostSubnets. A node that loses the label may draw no
-	// more; the addresses that its pods have stay with them.
+	// such a node may draw from the pool, beside those of hosts and hostSubnets. A node that loses the label may draw
+	// no more; the addresses that its pods have stay with them.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule=`has(self.matchLabels) && self.matchLabels.size() > 0 || has(self.matchExpressions) && self.matchExpressions.size() > 0`,message=`must have matchLabels or matchExpressions: an empty selector would choose every node`
 	// +kubebuilder:validation:XValidation:rule=`!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && e.values.size() > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || e.values.size() == 0))`,message=`each of matchExpressions must have the operator In or NotIn, with values, or Exists or DoesNotExist, without`
@@ -176,24 +176,24 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')`,message=`must be lower-case letters, digits, - and ., with a letter or digit at both ends and around each dot`
 	Network string `json:"network,omitempty"`
 
-	// parent names the pool that this one is carved from: its addresses are some of the parent's, not all, and the parent
-	// hands them out no more. net and mask are the parent's. A group takes hosts, namespaces and network of the parent
-	// where it has none of its own. It cannot change.
+	// parent names the pool that this one is carved from: its addresses are some of the parent's, not all, and the
+	// parent hands them out no more. net and mask are the parent's. A group takes hosts, namespaces and network of the
+	// parent where it has none of its own. It cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule=`self == "" || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')`,message=`must be the name of a pool: lower-case letters, digits, - and ., with a letter or digit at both ends and around each dot`
 	Parent string `json:"parent,omitempty"`
 
-	// blockSize splits the pool into blocks of this prefix length, at most 65,536 of them. A block is a pool of its own,
-	// <pool>-<a-b-c-d>-<length>, that exists while a namespace owns it; the pool hands out nothing itself. It is longer
-	// than mask, and does not change once it is set.
+	// blockSize splits the pool into blocks of this prefix length, at most 65,536 of them. A block is a pool of its
+	// own, <pool>-<a-b-c-d>-<length>, that exists while a namespace owns it; the pool hands out nothing itself. It is
+	// longer than mask, and does not change once it is set.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=128
 	BlockSize int32 `json:"blockSize,omitempty"`
 
-	// autoAssign gives a namespace a block by itself when it asks for its first address, and another one when its blocks
-	// are full. It needs blockSize.
+	// autoAssign gives a namespace a block by itself when it asks for its first address, and another one when its
+	// blocks are full. It needs blockSize.
 	// +optional
 	AutoAssign bool `json:"autoAssign,omitempty"`
 
@@ -206,8 +206,8 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^(([0-9]{1,3}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?)$') && self != "" && duration(self) > duration('0s') && duration(self) <= duration('720h')`,message=`must be whole hours, minutes and seconds such as 90s, 5m or 1h30m, more than 0s and at most 720h`
 	ReclaimAfter *metav1.Duration `json:"reclaimAfter,omitempty"`
 
-	// priority orders the pools that fit a request; the higher is tried first, equal ones by name. That of a block, above
-	// 0, orders the blocks of its namespace: such blocks are drawn from before the others.
+	// priority orders the pools that fit a request; the higher is tried first, equal ones by name. That of a block,
+	// above 0, orders the blocks of its namespace: such blocks are drawn from before the others.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1000
 	// +kubebuilder:validation:Maximum=1000
@@ -259,9 +259,9 @@ type BCSNetPoolSpec struct {
 	DNS *DNS `json:"dns,omitempty"`
 
 	// materialize says when the BCSNetIP objects of the pool are created: Always one object per
-	// address when the pool is made (up to 65,536 in ranges and CIDRs), OnDemand when an address is first used. Auto (the
-	// default) creates those of addresses written singly, and those of ranges and CIDRs while they are at
-	// most 4,096 addresses together.
+	// address when the pool is made (up to 65,536 in ranges and CIDRs), OnDemand when an address is first used. Auto
+	// (the default) creates those of addresses written singly, and those of ranges and CIDRs while they are at most
+	// 4,096 addresses together.
 	// +optional
 	// +kubebuilder:validation:Enum=Always;OnDemand;Auto
 	// +kubebuilder:default=Auto
@@ -276,9 +276,9 @@ type BCSNetPoolSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches('^(0|([0-9]{1,3}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?)$') && self != "" && duration(self) <= duration('720h')`,message=`must be whole hours, minutes and seconds such as 90s, 5m or 1h30m, and at most 720h`
 	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
 
-	// allocationOrder says which free address a request gets: Spread, the default, the first one at or after a place that
-	// follows from the pod, so that replicas seldom want the same; Lowest, the lowest one that has rested. A pool with a
-	// parent that does not say has its parent's.
+	// allocationOrder says which free address a request gets: Spread, the default, the first one at or after a place
+	// that follows from the pod, so that replicas seldom want the same; Lowest, the lowest one that has rested. A pool
+	// with a parent that does not say has its parent's.
 	// +optional
 	// +kubebuilder:validation:Enum=Spread;Lowest
 	AllocationOrder AllocationOrder `json:"allocationOrder,omitempty"`

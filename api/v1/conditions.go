@@ -89,8 +89,8 @@ const (
 	ReasonRebuilding     = "Rebuilding"
 	// ReasonInvalidParent: the pool does not fit the parent that it names, or the parent's other children.
 	ReasonInvalidParent = "InvalidParent"
-	// ReasonCarving: the pool's addresses are still being carved out of its parent; or the pool got its blockSize while it
-	// served, and its addresses are not its blocks' yet.
+	// ReasonCarving: the pool's addresses are still being carved out of its parent; or the pool got its blockSize while
+	// it served, and its addresses are not its blocks' yet.
 	ReasonCarving = "Carving"
 )
 

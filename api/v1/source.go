@@ -19,8 +19,8 @@ const (
 	SourceHostnic = "hostnic-ipam-config"
 	// HostnicConfigAnnotation names the ConfigMap, NAMESPACE/NAME. A block with it stays while the ConfigMap names it.
 	HostnicConfigAnnotation = "networkextension.bkbcs.tencent.com/hostnic-ipam-config"
-	// HostnicFoundAnnotation has the priority that a block had which its namespace had got before the ConfigMap named it:
-	// it is the namespace's again, as it was, when the ConfigMap does so no more.
+	// HostnicFoundAnnotation has the priority that a block had which its namespace had got before the ConfigMap named
+	// it: it is the namespace's again, as it was, when the ConfigMap does so no more.
 	HostnicFoundAnnotation = "networkextension.bkbcs.tencent.com/hostnic-found"
 	// HostnicGoneAnnotation is "true" on a block that the ConfigMap gives to its namespace no more: it was cordoned for
 	// that, and goes when nothing is in it.

@@ -47,7 +47,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}()
 	d.note("up after %.1f s", time.Since(began).Seconds())
 	d.title(
-		"CRDs and bcsnet-controller", "the controller runs as its own ServiceAccount with the ClusterRole of config/rbac")
+		"CRDs and bcsnet-controller",
+		"the controller runs as its own ServiceAccount with the ClusterRole of config/rbac")
 	if err := d.cp.InstallManifests(ctx); err != nil {
 		return err
 	}

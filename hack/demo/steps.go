@@ -24,7 +24,8 @@ type pod struct {
 
 func podOn(host string, n int) pod {
 	return pod{
-		Host: host, ContainerID: fmt.Sprintf("sandbox-%d", n), PodName: fmt.Sprintf("web-%d", n), PodNamespace: "default",
+		Host: host, ContainerID: fmt.Sprintf("sandbox-%d", n), PodName: fmt.Sprintf("web-%d", n),
+		PodNamespace: "default",
 	}
 }
 
@@ -36,7 +37,8 @@ const (
 func (d *demo) steps() []step {
 	var first string
 	return []step{
-		{"Two nodes and four pods", "no kubelet runs here: the tour writes what theirs would; the pods ask for addresses",
+		{"Two nodes and four pods",
+			"no kubelet runs here: the tour writes what theirs would; the pods ask for addresses",
 			func(ctx context.Context) error {
 				if err := d.kubectl(ctx, []string{"node/node-1 created", "pod/web-4 created"}, "apply", "-f",
 					"hack/demo/cluster.yaml"); err != nil {
@@ -45,7 +47,8 @@ func (d *demo) steps() []step {
 				for n, host := range []string{host1, host2, host2, host2} {
 					running := fmt.Sprintf(
 						`{"status":{"phase":"Running","hostIP":%q,"conditions":[{"type":"Ready","status":"True"}]}}`, host)
-					if err := d.kubectl(ctx, []string{"patched"}, "patch", "pod", fmt.Sprintf("web-%d", n+1), "--subresource=status",
+					if err := d.kubectl(ctx, []string{"patched"}, "patch", "pod", fmt.Sprintf("web-%d", n+1),
+						"--subresource=status",
 						"--type=merge", "--patch", running); err != nil {
 						return err
 					}
@@ -54,7 +57,8 @@ func (d *demo) steps() []step {
 			}},
 		{"A pool becomes addresses", "the network team hands over three addresses and says which hosts may use them",
 			func(ctx context.Context) error {
-				if err := d.kubectl(ctx, []string{"created"}, "apply", "-f", "config/samples/bcsnetpool.yaml"); err != nil {
+				if err := d.kubectl(ctx, []string{"created"}, "apply", "-f",
+					"config/samples/bcsnetpool.yaml"); err != nil {
 					return err
 				}
 				return d.until(ctx, []string{"10.0.0.20", "10.0.0.21", "10.0.0.22", "Available"}, "get", "bcsnetips")
@@ -147,13 +151,15 @@ func (d *demo) steps() []step {
 				return err
 			}},
 		{"A host release",
-			"the machine is off: one command frees all its addresses; its node is still Ready here, so that takes --force",
+			"the machine is off: one command frees all its addresses; its node is still Ready here, so that takes " +
+				"--force",
 			func(ctx context.Context) error {
 				return d.kubectl(ctx, []string{"10.0.0."}, "bcsnet", "release-host", host2, "--force")
 			}},
 		{"The pool goes", "once nobody holds an address, and no request that began before can still take one",
 			func(ctx context.Context) error {
-				if err := d.kubectl(ctx, nil, "wait", "--for=delete", "bcsnetpool/"+poolName, "--timeout=60s"); err != nil {
+				if err := d.kubectl(ctx, nil, "wait", "--for=delete", "bcsnetpool/"+poolName,
+					"--timeout=60s"); err != nil {
 					return err
 				}
 				return d.kubectl(ctx, []string{"No resources found"}, "get", "bcsnetpools,bcsnetips")

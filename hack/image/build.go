@@ -46,11 +46,13 @@ func (b builder) build(ctx context.Context, i image, dir string) error {
 			return err
 		}
 		platforms = append(platforms, packed)
-		if err := writeSBOM(filepath.Join(dir, i.name+"_linux_"+arch+".spdx.json"), i, b.source, packed, files); err != nil {
+		if err := writeSBOM(filepath.Join(dir, i.name+"_linux_"+arch+".spdx.json"), i, b.source, packed,
+			files); err != nil {
 			return err
 		}
 	}
-	return writeArchive(filepath.Join(dir, i.name+".tar"), b.registry+"/"+i.name+":"+b.source.Version, b.source, platforms)
+	return writeArchive(filepath.Join(dir, i.name+".tar"), b.registry+"/"+i.name+":"+b.source.Version, b.source,
+		platforms)
 }
 
 // compile builds a static program for Linux, and checks whom it is for.

@@ -109,6 +109,7 @@ func identifier(name string) common.ElementID {
 
 func relate(d *spdx.Document, from, to common.ElementID, how string) {
 	d.Relationships = append(d.Relationships, &spdx.Relationship{
-		RefA: common.MakeDocElementID("", string(from)), RefB: common.MakeDocElementID("", string(to)), Relationship: how,
+		RefA: common.MakeDocElementID("", string(from)), RefB: common.MakeDocElementID("", string(to)),
+		Relationship: how,
 	})
 }

@@ -31,7 +31,8 @@ func (r *release) archives(context.Context) error {
 			{filepath.Join(r.Root, "CHANGELOG.md"), base + "/CHANGELOG.md", 0o644},
 		}
 		for _, name := range shells() {
-			files = append(files, entry{filepath.Join(r.work, "completions", name), base + "/completions/" + name, 0o644})
+			files = append(files, entry{filepath.Join(r.work, "completions", name), base + "/completions/" + name,
+				0o644})
 		}
 		pages, err := r.pages()
 		if err != nil {
@@ -44,7 +45,8 @@ func (r *release) archives(context.Context) error {
 			return err
 		}
 		err = r.archive(krewArchive(p), []entry{
-			{r.program(p, plugin), plugin, 0o755}, {r.shim(), shim, 0o755}, {filepath.Join(r.Root, "LICENSE"), "LICENSE", 0o644},
+			{r.program(p, plugin), plugin, 0o755}, {r.shim(), shim, 0o755}, {filepath.Join(r.Root, "LICENSE"),
+				"LICENSE", 0o644},
 		})
 		if err != nil {
 			return err

@@ -60,7 +60,8 @@ func (r *release) packageConfig(p platform) ([]byte, error) {
 		content(r.shim(), "/usr/bin/"+shim, 0o755),
 		content(filepath.Join(completions, "bcsnetctl.bash"), "/usr/share/bash-completion/completions/"+ctl, 0o644),
 		content(filepath.Join(completions, "_bcsnetctl"), "/usr/share/zsh/site-functions/_bcsnetctl", 0o644),
-		content(filepath.Join(completions, "bcsnetctl.fish"), "/usr/share/fish/vendor_completions.d/bcsnetctl.fish", 0o644),
+		content(filepath.Join(completions, "bcsnetctl.fish"), "/usr/share/fish/vendor_completions.d/bcsnetctl.fish",
+			0o644),
 		content(filepath.Join(r.Root, "LICENSE"), "/usr/share/doc/bcsnetctl/copyright", 0o644),
 	}
 	pages, err := r.pages()
@@ -71,11 +72,13 @@ func (r *release) packageConfig(p platform) ([]byte, error) {
 		contents = append(contents, content(page, "/usr/share/man/man1/"+filepath.Base(page), 0o644))
 	}
 	return yaml.Marshal(map[string]any{
-		"name": ctl, "arch": p.arch, "platform": "linux", "version": r.Version, "section": "admin", "priority": "optional",
+		"name": ctl, "arch": p.arch, "platform": "linux", "version": r.Version, "section": "admin",
+		"priority":   "optional",
 		"maintainer": "The bcsnet authors <https://github.com/bcsnet/bcsnet>", "license": "Apache-2.0",
 		"homepage": "https://github.com/bcsnet/bcsnet", "mtime": r.Created.Format(time.RFC3339),
-		"description": "Manage pod address pools, hosts and leases\nThe command line of bcsnet: bcsnetctl, kubectl bcsnet.",
-		"contents":    contents, "rpm": map[string]any{"buildhost": "bcsnet"},
+		"description": "Manage pod address pools, hosts and leases\nThe command line of bcsnet: bcsnetctl, kubectl " +
+			"bcsnet.",
+		"contents": contents, "rpm": map[string]any{"buildhost": "bcsnet"},
 	})
 }
 

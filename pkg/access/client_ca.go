@@ -99,7 +99,8 @@ func (c *clientCA) identify(chain []*x509.Certificate) (User, error) {
 		return User{}, refuseChain()
 	}
 	c.looked.Add(key, true, remembered)
-	// Package tls gives connections that show the same certificate one and the same object: nothing may be appended in it.
+	// Package tls gives connections that show the same certificate one and the same object: nothing may be appended in
+	// it.
 	name := chain[0].Subject
 	return User{
 		Username: name.CommonName, Groups: slices.Concat(name.Organization, []string{"system:authenticated"}),
@@ -116,7 +117,8 @@ func (c *clientCA) verify(chain []*x509.Certificate, pool *x509.CertPool) error 
 		return err
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{
-		Roots: pool, Intermediates: between, CurrentTime: c.now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		Roots: pool, Intermediates: between, CurrentTime: c.now(),
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 	return err
 }

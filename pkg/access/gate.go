@@ -24,8 +24,8 @@ import (
 const Audience = "bcsnet"
 
 const (
-	// remembered bounds the age of an answer of the API server that still counts. A connection remembers it for 10 s more,
-	// so a token or a role that is taken away counts for a minute at most.
+	// remembered bounds the age of an answer of the API server that still counts. A connection remembers it for 10 s
+	// more, so a token or a role that is taken away counts for a minute at most.
 	remembered = 40 * time.Second
 	// refused bounds the age of a refusal that still counts.
 	refused = 5 * time.Second
@@ -68,14 +68,16 @@ func (g *Gate) Identify(r *http.Request) (User, error) {
 		token, ok := bearer(shown)
 		if !ok {
 			return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the header Authorization has no bearer token").
-				WithHint("send a token for the audience %s: kubectl create token NAME --audience %s", Audience, Audience)
+				WithHint("send a token for the audience %s: kubectl create token NAME --audience %s", Audience,
+					Audience)
 		}
 		return g.byToken(r.Context(), token)
 	}
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 		return g.clients.identify(r.TLS.PeerCertificates)
 	}
-	return User{}, ipam.Refuse(ipam.ReasonUnauthenticated, "the request shows neither a token nor a client certificate").
+	return User{}, ipam.Refuse(ipam.ReasonUnauthenticated,
+		"the request shows neither a token nor a client certificate").
 		WithHint("send a token for the audience %s: kubectl create token NAME --audience %s", Audience, Audience)
 }
 
@@ -110,7 +112,8 @@ func (g *Gate) byToken(ctx context.Context, token string) (User, error) {
 			Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{Audience}},
 		}, metav1.CreateOptions{})
 		if err != nil {
-			return User{}, ipam.Refuse(ipam.ReasonUnavailable, "the API server does not say whose token it is: %v", err).
+			return User{}, ipam.Refuse(ipam.ReasonUnavailable, "the API server does not say whose token it is: %v",
+				err).
 				WithHint("ask again; the controller's ClusterRole has to allow it to create tokenreviews")
 		}
 		var who *User
@@ -145,17 +148,20 @@ func (g *Gate) Allow(ctx context.Context, who User, q Question) error {
 		for name, values := range who.Extra {
 			extra[name] = authorizationv1.ExtraValue(values)
 		}
-		review, err := g.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-			Spec: authorizationv1.SubjectAccessReviewSpec{
-				User: who.Username, Groups: who.Groups, UID: who.UID, Extra: extra,
-				ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Verb: q.Verb, Group: v1.GroupVersion.Group, Version: v1.GroupVersion.Version, Resource: q.Resource,
-					Namespace: q.Namespace,
+		review, err := g.client.AuthorizationV1().SubjectAccessReviews().Create(ctx,
+			&authorizationv1.SubjectAccessReview{
+				Spec: authorizationv1.SubjectAccessReviewSpec{
+					User: who.Username, Groups: who.Groups, UID: who.UID, Extra: extra,
+					ResourceAttributes: &authorizationv1.ResourceAttributes{
+						Verb: q.Verb, Group: v1.GroupVersion.Group, Version: v1.GroupVersion.Version,
+						Resource:  q.Resource,
+						Namespace: q.Namespace,
+					},
 				},
-			},
-		}, metav1.CreateOptions{})
+			}, metav1.CreateOptions{})
 		if err != nil {
-			return ipam.Refuse(ipam.ReasonUnavailable, "the API server does not say what %s may do: %v", who.Username, err).
+			return ipam.Refuse(ipam.ReasonUnavailable, "the API server does not say what %s may do: %v", who.Username,
+				err).
 				WithHint("ask again; the controller's ClusterRole has to allow it to create subjectaccessreviews")
 		}
 		lasts := refused

@@ -18,13 +18,14 @@ type attempt struct {
 	// holder is whom addresses are held for; podVersion is the version at which its pod was found.
 	holder     lease.Holder
 	podVersion uint64
-	// constraints of the pod. refused keeps a refusal by policy: it blocks new addresses, and not the ones already held.
+	// constraints of the pod. refused keeps a refusal by policy: it blocks new addresses, and not the ones already
+	// held.
 	constraints Constraints
 	refused     *ipam.Refusal
 	// families are those of the request and of the constraints together.
 	families ipam.Families
-	// prefer are addresses of an earlier write of unknown outcome. A read showed that it is not stored; it may be yet. The
-	// request asks for the same address, so that only one of the two writes can win.
+	// prefer are addresses of an earlier write of unknown outcome. A read showed that it is not stored; it may be yet.
+	// The request asks for the same address, so that only one of the two writes can win.
 	prefer []netip.Addr
 	progress
 }
@@ -34,8 +35,8 @@ type progress struct {
 	// held are the leases that the request has so far. fresh are those of them that this pass took from the free
 	// addresses: the phase conclude, or preferKept, may give them back.
 	held, fresh []lease.Lease
-	// kept means that pods of the claim are terminating, and that the claim keeps all that the request lacks already: it
-	// waits for none. If pick chooses a free address all the same, somebody was faster, and the attempt begins anew.
+	// kept means that pods of the claim are terminating, and that the claim keeps all that the request lacks already:
+	// it waits for none. If pick chooses a free address all the same, somebody was faster, and the attempt begins anew.
 	kept bool
 	// picks are assumed for the request, and to be written.
 	picks []ipam.Pick
@@ -47,7 +48,8 @@ func (a *Allocator) begin(ctx context.Context, r Request) *attempt {
 		r.IfName = lease.DefaultIfName
 	}
 	t := &attempt{
-		Request: r, began: a.moment(r.Host, r.StartedAt, r.ArrivedAt), waitUntil: waitDeadline(ctx), families: r.Families,
+		Request: r, began: a.moment(r.Host, r.StartedAt, r.ArrivedAt), waitUntil: waitDeadline(ctx),
+		families: r.Families,
 	}
 	t.StartedAt = t.began.counts()
 	return t

@@ -16,7 +16,8 @@ func (a *Allocator) overtaken(t *attempt) bool {
 
 func deleted(r Request) *ipam.Refusal {
 	if r.ContainerID == "" {
-		return ipam.Refuse(ipam.ReasonContainerDeleted, "owner %s gave up its addresses after this request began", r.Owner).
+		return ipam.Refuse(ipam.ReasonContainerDeleted, "owner %s gave up its addresses after this request began",
+			r.Owner).
 			WithHint("if it needs one again, ask with a startedAt after that")
 	}
 	return ipam.Refuse(ipam.ReasonContainerDeleted, "container %s was deleted after this request began", r.ContainerID)

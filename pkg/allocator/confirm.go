@@ -56,7 +56,8 @@ func (a *Allocator) yield(ctx context.Context, t *attempt) error {
 	for _, l := range t.fresh {
 		earlier := func(o lease.Lease) bool {
 			_, passes, refusal := inherits(a.index, t.want(nil), t.holder, o) // else it is no address for this pod
-			return passes && refusal == nil && o.Slot == l.Slot && o.Addr.Is4() == l.Addr.Is4() && lease.CompareBound(o, l) < 0
+			return passes && refusal == nil && o.Slot == l.Slot && o.Addr.Is4() == l.Addr.Is4() && lease.CompareBound(o,
+				l) < 0
 		}
 		if !slices.ContainsFunc(a.index.Leases.ByKey(c.Claim, c.PodPrimaryKey), earlier) {
 			continue

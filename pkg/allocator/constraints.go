@@ -64,7 +64,8 @@ func (t *attempt) agree() *ipam.Refusal {
 	c, facts := t.constraints, explain.Facts{Who: t.who(), Pod: t.Namespace + "/" + t.PodName}
 	families, ok := t.Families.With(c.Families)
 	if !ok {
-		return ipam.Refuse(ipam.ReasonClaimConflict, "the request says %s, and the annotations for %s say %s", t.Families,
+		return ipam.Refuse(ipam.ReasonClaimConflict, "the request says %s, and the annotations for %s say %s",
+			t.Families,
 			t.who(), c.Families).WithHint("say it in one of the two places")
 	}
 	if err := families.Admit(t.Addrs); err != nil {

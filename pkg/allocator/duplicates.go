@@ -107,7 +107,8 @@ func (a *Allocator) releaseReported(ctx context.Context, held []lease.Lease) (do
 		if !instead {
 			return collected
 		}
-		a.log.Info("releasing an address that a pod reported once, and has another in its place", "address", l.Addr.String(),
+		a.log.Info("releasing an address that a pod reported once, and has another in its place", "address",
+			l.Addr.String(),
 			"kept", addresses(own), "pod", l.Who())
 		if _, err := FreeLease(ctx, a.leases, l, lease.Change{},
 			func(now lease.Lease) bool { return now.Rebuilt() && l.SameHolding(now) }); err != nil {

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// terminatingMost bounds for how long a pod that is being deleted is waited for, if its grace period is longer: some
-	// take hours, and the next pods are not to be missing for so long.
+	// terminatingMost bounds for how long a pod that is being deleted is waited for, if its grace period is longer:
+	// some take hours, and the next pods are not to be missing for so long.
 	terminatingMost = 2 * time.Minute
 	// terminatingSlack is added to that: its containers are killed at the end of the grace period, and its DEL follows.
 	terminatingSlack = 5 * time.Second
 	// waitMost bounds how long one request waits for such pods in all. It is less than the ten seconds after which the
-	// plugin of the released system gives up, which names no deadline. waitSpare is what a request with a shorter deadline
-	// keeps for itself.
+	// plugin of the released system gives up, which names no deadline. waitSpare is what a request with a shorter
+	// deadline keeps for itself.
 	waitMost, waitSpare = 8 * time.Second, 2 * time.Second
 	// waitPoll bounds how long a waiting request goes without a look at whether the pod is still terminating.
 	waitPoll = time.Second
@@ -67,7 +67,8 @@ func (a *Allocator) waitForTerminating(ctx context.Context, t *attempt, want ipa
 	if refusal != nil || len(lacks) == 0 {
 		return refusal == nil, nil
 	}
-	w, ok := a.waits.join(slices.DeleteFunc(pods, func(e terminatingPod) bool { return !e.replaces(lacks) }), want.IfName)
+	w, ok := a.waits.join(slices.DeleteFunc(pods, func(e terminatingPod) bool { return !e.replaces(lacks) }),
+		want.IfName)
 	if !ok {
 		return false, nil // others wait for all of them
 	}

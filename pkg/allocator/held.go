@@ -73,7 +73,8 @@ func (a *Allocator) network(pool string) string {
 // sameRequester reports whether a lease of a container is for the pod or owner that now asks in the
 // container's name. The UIDs may differ: one of them can be out of date.
 func sameRequester(l, h lease.Holder) bool {
-	return l.Owner == h.Owner && (h.Owner != "" || l.PodName == "" || l.Namespace == h.Namespace && l.PodName == h.PodName)
+	return l.Owner == h.Owner && (h.Owner != "" || l.PodName == "" || l.Namespace == h.Namespace &&
+		l.PodName == h.PodName)
 }
 
 // ofOnePod takes out the leases of other containers that belong to another pod. A cache that lags may have taken a
@@ -131,7 +132,8 @@ func (a *Allocator) releaseOthers(ctx context.Context, keep, over []lease.Lease)
 		}
 	}
 	for _, l := range over {
-		a.log.Info("releasing the second address of one attachment", "address", l.Addr.String(), "kept", addresses(keep),
+		a.log.Info("releasing the second address of one attachment", "address", l.Addr.String(), "kept",
+			addresses(keep),
 			"container", l.ContainerID)
 		if _, err := FreeLease(ctx, a.leases, l, lease.Change{}, func(now lease.Lease) bool {
 			return now.State == lease.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName &&

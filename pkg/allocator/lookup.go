@@ -43,7 +43,8 @@ func (a *Allocator) lookup(ctx context.Context, t *attempt) error {
 // holdsOther refuses a request for something else than what is held.
 func holdsOther(r Request, held []lease.Lease, x *ipam.Index) *ipam.Refusal {
 	if lacks, ok := lackingFamily(r.Families, held); ok {
-		return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s alone, the request is for %s (%s)", r.who(),
+		return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s alone, the request is for %s (%s)",
+			r.who(),
 			held[0].Addr, lacks, r.Families).
 			WithHint("release %s first, or ask for what it holds", held[0].Addr)
 	}
@@ -51,17 +52,20 @@ func holdsOther(r Request, held []lease.Lease, x *ipam.Index) *ipam.Refusal {
 		for _, want := range r.Addrs {
 			missing := !slices.ContainsFunc(held, func(o lease.Lease) bool { return o.Addr == want })
 			if missing && (complete(held) || want.Is4() == l.Addr.Is4()) {
-				return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s, the request is for %s", r.who(), l.Addr,
+				return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s, the request is for %s",
+					r.who(), l.Addr,
 					want).
 					WithHint("release %s first, or ask without an address; %s", l.Addr, explain.NameInterface)
 			}
 		}
 		if r.Pool != "" && !x.Pools.OfPool(l, r.Pool) {
-			return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s of pool %s, the request is for pool %s",
+			return ipam.Refuse(ipam.ReasonContainerHoldsOther,
+				"%s holds address %s of pool %s, the request is for pool %s",
 				r.who(), l.Addr, l.Pool, r.Pool).WithHint("release %s first, or ask in another name", l.Addr)
 		}
 		if p, ok := x.Pools.Get(l.Pool); ok && r.Network != "" && p.Network != r.Network {
-			return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s of pool %s, the request is for network %s",
+			return ipam.Refuse(ipam.ReasonContainerHoldsOther,
+				"%s holds address %s of pool %s, the request is for network %s",
 				r.who(), l.Addr, l.Pool, r.Network).WithHint("release %s first, or use another ifName", l.Addr)
 		}
 	}
@@ -124,7 +128,8 @@ func (a *Allocator) verifyHeld(ctx context.Context, t *attempt, l lease.Lease, t
 	}
 	next, ok := lease.Bind(l, l.Params, bound, kept, a.leases.Now())
 	if !ok {
-		return l, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which %s holds, is being deleted", l.Addr,
+		return l, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which %s holds, is being deleted",
+			l.Addr,
 			t.who()).
 			WithHint("ask again in a moment")
 	}
@@ -148,7 +153,8 @@ func (r Request) olderThan(l lease.Lease) bool {
 }
 
 func superseded(r Request, l lease.Lease) *ipam.Refusal {
-	refusal := ipam.Refuse(ipam.ReasonContainerSuperseded, "container %s holds address %s of %s in place of container %s",
+	refusal := ipam.Refuse(ipam.ReasonContainerSuperseded,
+		"container %s holds address %s of %s in place of container %s",
 		l.ContainerID, l.Addr, r.who(), r.ContainerID)
 	if slices.Contains(l.Superseded, r.ContainerID) {
 		return refusal

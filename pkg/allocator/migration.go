@@ -32,7 +32,8 @@ func (a *Allocator) stillThere(
 		refusal, refused := errors.AsType[*ipam.Refusal](err)
 		switch {
 		case err == nil && l.Other != nil:
-			left, _ = lease.EndWhere(left, func(o lease.Lease) bool { return o.SameAttachment(side.Holder) }, a.leases.Now(),
+			left, _ = lease.EndWhere(left, func(o lease.Lease) bool { return o.SameAttachment(side.Holder) },
+				a.leases.Now(),
 				lease.Change{}, keepAsIs)
 		case err == nil:
 		case refused && refusal.Reason == ipam.ReasonClaimConflict:

@@ -214,7 +214,8 @@ func (g networkGC) kept(all, released []lease.Lease) (kept []Attachment) {
 func (g networkGC) since(l lease.Lease) func(lease.Lease) bool {
 	return func(now lease.Lease) bool {
 		_, known := l.From(func(then lease.Lease) bool {
-			return then.ContainerID == now.ContainerID && then.IfName == now.IfName && then.StartedAt.Equal(now.StartedAt)
+			return then.ContainerID == now.ContainerID && then.IfName == now.IfName &&
+				then.StartedAt.Equal(now.StartedAt)
 		})
 		return known && g.forgotten(now)
 	}

@@ -32,7 +32,8 @@ func oneSet(all []lease.Lease, network func(pool string) string) (keep, over []l
 		}
 		isWhole := complete(set)
 		switch {
-		case best == nil, isWhole && !whole, isWhole == whole && lease.CompareBound(lastBound(set), lastBound(best)) < 0:
+		case best == nil, isWhole && !whole, isWhole == whole && lease.CompareBound(lastBound(set),
+			lastBound(best)) < 0:
 			best, whole = set, isWhole
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// maxInterfaces bounds the interfaces on which a pod has addresses. Without it the maker of one pod, who writes its list
-// of networks, could take a whole pool.
+// maxInterfaces bounds the interfaces on which a pod has addresses. Without it the maker of one pod, who writes its
+// list of networks, could take a whole pool.
 const maxInterfaces = 64
 
 // pick chooses the addresses that the request lacks, and assumes them for it. Where they are of a block that does not
@@ -47,7 +47,8 @@ func (t *attempt) unreachable(picks []ipam.Pick) error {
 	g := t.constraints.Gateway
 	for _, p := range picks {
 		if g.IsValid() && g.Is4() == p.Current.Addr.Is4() && !p.Pool.Plan.Subnet.Contains(g) {
-			return ipam.Refuse(ipam.ReasonClaimConflict, "the gateway %s that %s asks for is not in the subnet %s of pool %s", g,
+			return ipam.Refuse(ipam.ReasonClaimConflict,
+				"the gateway %s that %s asks for is not in the subnet %s of pool %s", g,
 				t.who(), p.Pool.Plan.Subnet, p.Pool.Name).
 				WithHint("name a gateway of that subnet, or a pool of the gateway's")
 		}

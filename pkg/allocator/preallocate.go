@@ -32,8 +32,8 @@ type Preallocation struct {
 	// Size is how many addresses of a family the claim is to have in all, those that pods have included; of Addresses
 	// it has no more than there are. AtMost bounds how many it has after this call; 0 for no other bound than Size.
 	Size, AtMost int
-	// Void reports, by what the API server has at that moment, whether the claim has no use for addresses any more. It is
-	// asked when some were taken, which go back then.
+	// Void reports, by what the API server has at that moment, whether the claim has no use for addresses any more. It
+	// is asked when some were taken, which go back then.
 	Void func(context.Context) (bool, error)
 }
 
@@ -144,7 +144,8 @@ func (a *Allocator) lacks(r Preallocation, held ipam.ClaimUsage) (all []lack) {
 		if n4 < n6 {
 			less = ipaddr.IPv4
 		}
-		beside.Have = []lease.Lease{of[slices.IndexFunc(of, func(p ipam.ClaimPart) bool { return p.Family != less })].One}
+		beside.Have = []lease.Lease{of[slices.IndexFunc(of,
+			func(p ipam.ClaimPart) bool { return p.Family != less })].One}
 		all = append(all, lack{min(max(n4, n6)-min(n4, n6), r.until()-held.Of(less)), beside})
 	}
 	return append(all, lack{r.until() - held.Most(), want})

@@ -17,7 +17,8 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []lease.
 		return nil, nil, err
 	}
 	h := t.holder
-	held = slices.DeleteFunc(a.index.Leases.ByAttachment(h), func(l lease.Lease) bool { return l.State != lease.Active })
+	held = slices.DeleteFunc(a.index.Leases.ByAttachment(h),
+		func(l lease.Lease) bool { return l.State != lease.Active })
 	if refusal := holdsOther(t.Request, held, a.index); refusal != nil {
 		return nil, nil, refusal
 	}

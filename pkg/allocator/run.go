@@ -29,7 +29,8 @@ func (a *Allocator) attached(l lease.Lease) {
 	if l.State != lease.Active {
 		return
 	}
-	if pool, _ := a.index.Pools.Get(l.Pool); a.tombstones.overtook(l.Holder, pool.Network, moment{arrived: l.StartedAt}) {
+	if pool, _ := a.index.Pools.Get(l.Pool); a.tombstones.overtook(l.Holder, pool.Network,
+		moment{arrived: l.StartedAt}) {
 		a.unconfirmed.put(l)
 	}
 }

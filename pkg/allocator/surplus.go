@@ -53,7 +53,8 @@ func (a *Allocator) giveBackSurplus(ctx context.Context, r Preallocation, taken 
 		version = max(version, l.Version)
 	}
 	if err := a.index.Feed.WaitSeen(ctx, version); err != nil {
-		return ipam.Refuse(ipam.ReasonUnavailable, "the watch did not deliver what was taken for claim %s in time", r.Claim).
+		return ipam.Refuse(ipam.ReasonUnavailable, "the watch did not deliver what was taken for claim %s in time",
+			r.Claim).
 			WithHint("ask again")
 	}
 	if a.stock(r).Has <= r.Size {

@@ -18,7 +18,10 @@ func (a *Allocator) takeOver(ctx context.Context, t *attempt) error {
 	type passing struct{ from, to lease.Lease }
 	want, all := t.want(t.held), []passing{}
 	for _, l := range a.index.Leases.ByKey(t.constraints.Claim, t.constraints.PodPrimaryKey) {
-		if slices.ContainsFunc(t.held, func(o lease.Lease) bool { return o.Addr.Is4() == l.Addr.Is4() && o.Slot == l.Slot }) {
+		if slices.ContainsFunc(t.held, func(o lease.Lease) bool {
+			return o.Addr.Is4() == l.Addr.Is4() &&
+				o.Slot == l.Slot
+		}) {
 			continue
 		}
 		if t.families.Single() && len(all) > 0 && all[0].from.Addr.Is4() != l.Addr.Is4() {
@@ -85,8 +88,8 @@ func (a *Allocator) successor(ctx context.Context, t *attempt, l lease.Lease) (n
 	case !ok:
 		return l, false, nil // it goes back to its pool once the earlier pod is collected
 	case l.Host == t.Host && sameRequester(l.Holder, t.holder) && t.olderThan(l):
-		// The lease is the pod's own by an older UID, that of a cache which was behind: no earlier pod asks later than this,
-		// unless the clock of the replica that served it was ahead and this container has the address since.
+		// The lease is the pod's own by an older UID, that of a cache which was behind: no earlier pod asks later than
+		// this, unless the clock of the replica that served it was ahead and this container has the address since.
 		if _, err := a.unchanged(ctx, l); err != nil {
 			return l, false, err
 		}

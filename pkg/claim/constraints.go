@@ -115,7 +115,8 @@ func (f *ConstraintsFinder) claim(ctx context.Context, p workload.Policy) (c Cla
 	err = f.Claims.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err) && source(p, "Claim").Key == workload.OwnerField:
-		return c, false, ipam.Refuse(ipam.ReasonClaimNotFound, "claim %s, which was for %s, is gone", p.Claim, p.Workload).
+		return c, false, ipam.Refuse(ipam.ReasonClaimNotFound, "claim %s, which was for %s, is gone", p.Claim,
+			p.Workload).
 			WithHint("ask again in a moment")
 	case apierrors.IsNotFound(err) && p.Named:
 		return c, false, ipam.RefuseFacts(ipam.ReasonClaimNotFound, explain.Facts{
@@ -142,13 +143,16 @@ func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
 			WithHint("add the namespace to spec.namespaces of the claim")
 	case p.Named && c.Deleting:
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is being deleted", c.Name).WithHint("name another claim")
-	case p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group || c.Workload.Kind != p.Workload.Kind ||
+	case p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group ||
+		c.Workload.Kind != p.Workload.Kind ||
 		c.Workload.Namespace != p.Workload.Namespace || c.Workload.Name != p.Workload.Name):
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s is for %s, pod %s/%s is of %s", c.Name, c.Workload,
 			pod.Namespace, pod.Name, p.Workload).
 			WithHint("name another claim, or make one without an owner")
-	case !p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group || c.Workload.Kind != p.Workload.Kind):
-		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s, which would be that of %s, is for %s of group %q", c.Name,
+	case !p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group ||
+		c.Workload.Kind != p.Workload.Kind):
+		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s, which would be that of %s, is for %s of group %q",
+			c.Name,
 			p.Workload, c.Workload, c.Workload.Group).
 			WithHint("name a claim of its own with the annotation networkextension.bkbcs.tencent.com/claim")
 	case p.Named && !agrees(c, p):
@@ -220,7 +224,8 @@ func (f *ConstraintsFinder) fits(pod workload.Pod, p workload.Policy) *ipam.Refu
 					Source(p, "Sets"), p.Mask, name, r.From(), pool.Plan.Subnet.Bits()).
 					WithHint("write the mask of the pool")
 			case unreachable(p.Gateway, pool.Plan.Subnet):
-				return ipam.Refuse(ipam.ReasonClaimConflict, "%s is not in the subnet %s of pool %s, which has %s for pod %s/%s",
+				return ipam.Refuse(ipam.ReasonClaimConflict,
+					"%s is not in the subnet %s of pool %s, which has %s for pod %s/%s",
 					Source(p, "Gateway"), pool.Plan.Subnet, name, r.From(), pod.Namespace, pod.Name).
 					WithHint("name a gateway of that subnet, or none")
 			}

@@ -37,13 +37,15 @@ func IPAMClaimStatus(
 		}
 	}
 	condition := metav1.Condition{
-		Type: ConditionIPsAllocated, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
+		Type: ConditionIPsAllocated, Status: metav1.ConditionFalse,
+		LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
 	}
 	switch {
 	case len(next.IPs) > 0:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonSuccessfulAllocation
 		condition.Message = fmt.Sprintf("%s of pool %s", strings.Join(next.IPs, " and "), poolsOf(leases))
-	case len(c.Status.IPs) > 0 && !slices.ContainsFunc(c.Status.IPs, func(text string) bool { return isOurs(text, ours) }):
+	case len(c.Status.IPs) > 0 && !slices.ContainsFunc(c.Status.IPs,
+		func(text string) bool { return isOurs(text, ours) }):
 		return c.Status // somebody else's
 	case refused != nil:
 		condition.Reason, condition.Message = refused.Reason, refused.Message

@@ -55,11 +55,13 @@ func Problems(c Claim, x *ipam.Index, o Others) []Problem {
 		finder = o.System
 	}
 	if found := finder + "/" + workload.SharedClaim(c.SharedName); c.SharedName != "" && c.Name != found {
-		add(v1.ReasonSharedNameElsewhere, "pods that name the shared pool %s use claim %s, not this one", c.SharedName, found)
+		add(v1.ReasonSharedNameElsewhere, "pods that name the shared pool %s use claim %s, not this one", c.SharedName,
+			found)
 	}
 	if o.Above.Kind != "" {
 		add(
-			v1.ReasonOwnerControlled, "%s belongs to %s, and its pods draw from the claims of that: spec.owner has to name it",
+			v1.ReasonOwnerControlled,
+			"%s belongs to %s, and its pods draw from the claims of that: spec.owner has to name it",
 			c.Workload, o.Above)
 	}
 	if len(o.DuplicateOwners) > 0 {

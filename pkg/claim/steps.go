@@ -77,7 +77,8 @@ func Steps(c Claim, x *ipam.Index, need *Need, leases []lease.Lease, now time.Ti
 		switch {
 		case l.State == lease.Active:
 			active[g]++
-		case l.State == lease.Reserved && l.Deleting: // the next pod cannot have it, and its pool makes the object again
+		// the next pod cannot have it, and its pool makes the object again
+		case l.State == lease.Reserved && l.Deleting:
 			s.free(l, "its object is being deleted")
 		case l.State != lease.Reserved || s.decideAlone(l, byKey[l.PodPrimaryKey]):
 		default:
@@ -217,7 +218,8 @@ func (s *stepper) expire(l lease.Lease) {
 	case !at.After(s.now):
 		s.free(l, "it was kept for "+explain.FormatSpan(s.claim.Keep))
 	case err != nil || !told.Equal(at):
-		s.steps = append(s.steps, Step{Lease: l, Expires: at, Why: "it is kept for " + explain.FormatSpan(s.claim.Keep)})
+		s.steps = append(s.steps, Step{Lease: l, Expires: at, Why: "it is kept for " +
+			explain.FormatSpan(s.claim.Keep)})
 		s.later(at)
 	default:
 		s.later(at)
@@ -244,7 +246,8 @@ func (s *stepper) surplus(kept []lease.Lease, active int) {
 	slices.SortFunc(kept, func(a, b lease.Lease) int {
 		return cmp.Or(a.Updated.Compare(b.Updated), a.Addr.Compare(b.Addr))
 	})
-	s.freeAfterDelay(kept[:min(len(kept), max(0, len(kept)+active-allowed))], "its claim has more addresses than it needs")
+	s.freeAfterDelay(kept[:min(len(kept), max(0, len(kept)+active-allowed))],
+		"its claim has more addresses than it needs")
 }
 
 // overtaken frees addresses that concurrent preallocations took beyond the size of the claim. Of the addresses that no

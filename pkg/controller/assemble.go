@@ -120,7 +120,8 @@ func assemble(
 		Scheduling: extender, Peers: here.Peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
 		// What controller-runtime and client-go count is the same for all that run in this process.
 		Metrics: requests, Gatherer: prometheus.Gatherers{metrics.Registry, c.registry},
-		IsReplica: certificates.IsReplica, Shared: certificates.Shared, Gate: gate, HostsOf: c.nodes.Hosts, IsHost: c.nodes.Known,
+		IsReplica: certificates.IsReplica, Shared: certificates.Shared, Gate: gate, HostsOf: c.nodes.Hosts,
+		IsHost:    c.nodes.Known,
 		PlainHTTP: o.PlainHTTP,
 		Openly:    openly,
 		Log:       log, Tracing: tracing, Refused: podEvents.refused, Contested: conflictEvents(c.pools),
@@ -139,7 +140,8 @@ func assemble(
 		mgr.Add(manager.RunnableFunc(forwarder.Run)),
 		mgr.Add(podEvents),
 		mgr.Add(&manager.Server{
-			Name: "allocator", Server: server, Listener: serving.Listen(listener, certificates.ServerConfig(), strangers),
+			Name: "allocator", Server: server, Listener: serving.Listen(listener, certificates.ServerConfig(),
+				strangers),
 			ShutdownTimeout: new(time.Second), // it has drained
 		}),
 		addServer(mgr, "metrics", o.MetricsBindAddress, metricPages, log),

@@ -145,8 +145,8 @@ func (c *core) newClaims(
 	}), nil
 }
 
-// addWitnesses adds what asks the other replicas, at the start, what they have seen of the store. Call it before the manager
-// starts.
+// addWitnesses adds what asks the other replicas, at the start, what they have seen of the store. Call it before the
+// manager starts.
 func (c *core) addWitnesses(mgr ctrl.Manager, peers *leadership.Peers, by *httpapi.Forwarder, log *slog.Logger) error {
 	w := recovery.NewWitnesses(recovery.WitnessesConfig{
 		Others: peers.Others, Ask: by.AskStore, Index: c.index, Leases: c.leases, Synced: c.feed.Synced, Log: log,

@@ -49,7 +49,8 @@ func newDoctorRunner(cache client.Reader, c *core, log *slog.Logger) *doctorRunn
 
 // cachedChecks returns the checks that need no more than the caches have.
 func cachedChecks() []doctor.Check {
-	cached := []doctor.Part{doctor.PartPools, doctor.PartAddresses, doctor.PartClaims, doctor.PartPods, doctor.PartNodes}
+	cached := []doctor.Part{doctor.PartPools, doctor.PartAddresses, doctor.PartClaims, doctor.PartPods,
+		doctor.PartNodes}
 	return slices.DeleteFunc(doctor.Checks(), func(c doctor.Check) bool {
 		return slices.ContainsFunc(c.Needs, func(p doctor.Part) bool { return !slices.Contains(cached, p) })
 	})

@@ -87,8 +87,9 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 		"path of a kubeconfig; empty for $KUBECONFIG, else the service account of the pod")
 	f.StringVar(&o.HTTPBindAddress, "http-bind-address", "127.0.0.1:8090", "address of the allocator's HTTP service")
 	f.StringVar(&o.MetricsBindAddress, "metrics-bind-address", "127.0.0.1:8091", "address of /metrics; 0 for none")
-	f.BoolVar(&o.Profiling, "profiling", false, "serve Go's profiles at /debug/pprof/ beside /metrics, to those who may get "+
-		"profiles.networkextension.bkbcs.tencent.com by RBAC")
+	f.BoolVar(&o.Profiling, "profiling", false,
+		"serve Go's profiles at /debug/pprof/ beside /metrics, to those who may get "+
+			"profiles.networkextension.bkbcs.tencent.com by RBAC")
 	f.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", "127.0.0.1:8092",
 		"address of /healthz and /readyz; 0 for none")
 	f.BoolVar(&o.LeaderElect, "leader-elect", true,
@@ -106,10 +107,12 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 		`URL where other replicas reach this one, such as https://10.0.0.11:8090; empty for the address that `+
 			`--http-bind-address names, or else the pod's ($`+PodIPEnv+`); "none" for none`)
 	f.BoolVar(&o.PlainHTTP, "plain-http", false,
-		"answer plain HTTP of other machines, too, each for itself alone: for plugins of the released system; whoever is "+
+		"answer plain HTTP of other machines, too, each for itself alone: for plugins of the released system; "+
+			"whoever is "+
 			"between the machines can read and change it")
 	f.StringVar(&o.TLSCertFile, "tls-cert-file", "",
-		"file with the certificate that clients of the HTTP service are shown, in PEM, read anew when it changes; empty for "+
+		"file with the certificate that clients of the HTTP service are shown, in PEM, read anew when it changes; "+
+			"empty for "+
 			"one of the controller's own CA")
 	f.StringVar(&o.TLSPrivateKeyFile, "tls-private-key-file", "", "file with the key of --tls-cert-file, in PEM")
 	f.StringVar(&o.GatewaySource, "gateway-source", gatewayPool,
@@ -118,7 +121,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar((*string)(&o.GarbageCollection), "garbage-collection", string(gc.On),
 		`take addresses back whose pod has gone: "on", "dry-run" (the log and metrics say what would be taken back) or "off"`)
 	f.DurationVar(&o.HostGrace, "host-grace", 24*time.Hour,
-		"how long addresses of pods that have gone are kept where the host is no ready node, because their containers may "+
+		"how long addresses of pods that have gone are kept where the host is no ready node, because their "+
+			"containers may "+
 			"still run there; 0 for ever")
 	f.StringVar(&o.FloatingIPConfig, "floatingip-config", "",
 		"`NAMESPACE/NAME` of a ConfigMap in the manner of galaxy's kube-system/floatingip-config that pools are made from "+
@@ -127,19 +131,22 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 		"`NAMESPACE/NAME` of a ConfigMap in the manner of hostnic's kube-system/hostnic-ipam-config that says which "+
 			"namespaces have which blocks; empty for none; takes the role of config/hostnic")
 	f.BoolVar(&o.IPAMClaims, "ipam-claims", false,
-		"keep the addresses of interfaces for which pods name an IPAMClaim of k8s.cni.cncf.io (ipam-claim-reference) until "+
+		"keep the addresses of interfaces for which pods name an IPAMClaim of k8s.cni.cncf.io (ipam-claim-reference) "+
+			"until "+
 			"that is gone; takes the roles of config/ipamclaims")
 	f.BoolVar(&o.SharedPoolsForAll, "shared-pools-for-all", false,
 		"a shared pool that pods name (tke.cloud.tencent.com/eni-ip-pool) is one for all namespaces, as with galaxy: "+
 			"whoever may make pods gets what it keeps; otherwise each namespace has one of its own")
 	f.StringSliceVar(&o.NodeResources, "node-resources",
 		[]string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"},
-		"extended resources by which pods ask the scheduler for an address: nodes publish under these names how many there "+
+		"extended resources by which pods ask the scheduler for an address: nodes publish under these names how many "+
+			"there "+
 			"are for them; empty for none")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", "text", "text or json")
 	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "",
-		"URL of an OpenTelemetry collector (OTLP over HTTP) that gets traces of requests, such as http://127.0.0.1:4318; "+
+		"URL of an OpenTelemetry collector (OTLP over HTTP) that gets traces of requests, such as "+
+			"http://127.0.0.1:4318; "+
 			"empty for $OTEL_EXPORTER_OTLP_ENDPOINT, else no traces")
 }
 
@@ -279,11 +286,13 @@ func (o *Options) validateElection() error {
 	case o.LeaderElectionNamespace == "":
 		return errors.New("--leader-election-namespace is empty")
 	case o.LeaseDuration < time.Second || o.LeaseDuration%time.Second != 0:
-		return fmt.Errorf("--leader-elect-lease-duration %s is not a number of whole seconds above zero", o.LeaseDuration)
+		return fmt.Errorf("--leader-elect-lease-duration %s is not a number of whole seconds above zero",
+			o.LeaseDuration)
 	case o.RetryPeriod <= 0:
 		return fmt.Errorf("--leader-elect-retry-period %s is not above zero", o.RetryPeriod)
 	case o.RenewDeadline >= o.LeaseDuration:
-		return fmt.Errorf("--leader-elect-renew-deadline %s is not below --leader-elect-lease-duration %s", o.RenewDeadline,
+		return fmt.Errorf("--leader-elect-renew-deadline %s is not below --leader-elect-lease-duration %s",
+			o.RenewDeadline,
 			o.LeaseDuration)
 	case float64(o.RenewDeadline) <= leaderelection.JitterFactor*float64(o.RetryPeriod):
 		return fmt.Errorf("--leader-elect-renew-deadline %s is not above %.1f times --leader-elect-retry-period %s",

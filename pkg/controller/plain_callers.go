@@ -78,7 +78,8 @@ func (p *plainCallers) run(ctx context.Context) error {
 		defer stop()
 		err := p.write(ctx)
 		if err != nil && !failing {
-			p.log.Warn("who calls by plain HTTP is not written down", "configmap", doctor.PlainCallersName, "error", err)
+			p.log.Warn("who calls by plain HTTP is not written down", "configmap", doctor.PlainCallersName, "error",
+				err)
 		}
 		failing = err != nil
 	}
@@ -130,7 +131,8 @@ func (p *plainCallers) merge(ctx context.Context, latest map[netip.Addr]time.Tim
 	known, damaged := doctor.ParsePlainCallers(o.Data)
 	if damaged != nil {
 		known.Kept = time.Time{} // it is not known whether anybody is missing: the memory begins anew
-		p.log.Warn("who called by plain HTTP was damaged; what can be read is kept", "configmap", doctor.PlainCallersName,
+		p.log.Warn("who called by plain HTTP was damaged; what can be read is kept", "configmap",
+			doctor.PlainCallersName,
 			"error", damaged)
 	}
 	next, changed := known.Add(latest, p.now())

@@ -22,7 +22,8 @@ func withProfiles(pages http.Handler, gate *access.Gate) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", pages)
 	for name, profile := range map[string]http.HandlerFunc{
-		"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace,
+		"": pprof.Index, "cmdline": pprof.Cmdline, "profile": pprof.Profile, "symbol": pprof.Symbol,
+		"trace": pprof.Trace,
 	} {
 		mux.HandleFunc("GET "+prefix+name, func(w http.ResponseWriter, r *http.Request) {
 			who, err := gate.Identify(r)
@@ -31,7 +32,8 @@ func withProfiles(pages http.Handler, gate *access.Gate) http.Handler {
 			}
 			if err != nil {
 				status := http.StatusForbidden
-				if refusal, ok := errors.AsType[*ipam.Refusal](err); ok && refusal.Reason == ipam.ReasonUnauthenticated {
+				if refusal, ok := errors.AsType[*ipam.Refusal](err); ok &&
+					refusal.Reason == ipam.ReasonUnauthenticated {
 					status = http.StatusUnauthorized
 				}
 				http.Error(w, err.Error(), status)
@@ -42,7 +44,8 @@ func withProfiles(pages http.Handler, gate *access.Gate) http.Handler {
 				http.Error(w, "seconds is more than 60", http.StatusBadRequest)
 				return
 			}
-			// The bounds of the port are those of a page. A profile may take longer, and pprof would refuse it by the server's.
+			// The bounds of the port are those of a page. A profile may take longer, and pprof would refuse it by the
+			// server's.
 			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * maxProfile))
 			profile(w, r.WithContext(context.WithValue(r.Context(), http.ServerContextKey, nil)))
 		})

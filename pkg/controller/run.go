@@ -62,7 +62,8 @@ func reportReady(ctx context.Context, ready func() error, log *slog.Logger) erro
 			}
 		case <-say.C:
 			say.Reset(10 * time.Second)
-			log.Warn("not ready: is the API server up, are the CRDs installed, may the controller list them?", "reason", ready())
+			log.Warn("not ready: is the API server up, are the CRDs installed, may the controller list them?", "reason",
+				ready())
 		}
 	}
 }

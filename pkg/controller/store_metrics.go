@@ -33,20 +33,26 @@ func newStoreMetrics(leases *store.Client, feed *store.Feed, alloc *allocator.Al
 		unknown: desc("bcsnet_writes_unknown_total",
 			"Writes of which the API server did not say whether it stored them; the next request settles it."),
 		refused: desc("bcsnet_writes_refused_total",
-			"Writes of addresses that were not sent, because they could not be done before their request's deadline; the "+
+			"Writes of addresses that were not sent, because they could not be done before their request's deadline; "+
+				"the "+
 				"caller was told when to ask again."),
 		inFlight: desc("bcsnet_writes_in_flight",
-			"Writes of addresses that are on their way to the API server, or stored and not yet delivered by the watch, at "+
+			"Writes of addresses that are on their way to the API server, or stored and not yet delivered by the "+
+				"watch, at "+
 				"most 128."),
 		waiting: desc("bcsnet_writes_waiting", "Writes of addresses that wait for a place among those in flight."),
 		again: desc("bcsnet_allocator_retries_total",
 			"How often a request looked again because the picture had changed under it."),
-		inDoubt: desc("bcsnet_addresses_in_doubt", "Addresses that nobody is given because the outcome of a write is open."),
+		inDoubt: desc("bcsnet_addresses_in_doubt",
+			"Addresses that nobody is given because the outcome of a write is open."),
 		lists: desc("bcsnet_feed_lists_total",
-			"Full lists of the addresses that the index was filled with; one for each start, more mean that watches expire."),
-		watches: desc("bcsnet_feed_watches_total", "Watches of the addresses that began; each lasts five to ten minutes."),
+			"Full lists of the addresses that the index was filled with; one for each start, more mean that watches "+
+				"expire."),
+		watches: desc("bcsnet_feed_watches_total",
+			"Watches of the addresses that began; each lasts five to ten minutes."),
 		silences: desc("bcsnet_feed_silent_watches_total",
-			"Watches of the addresses that were ended because they did not deliver a write within a second of its answer."),
+			"Watches of the addresses that were ended because they did not deliver a write within a second of its "+
+				"answer."),
 		idle: desc(
 			"bcsnet_feed_idle_seconds",
 			"Time since the watch of the addresses delivered anything; the API server sends something every minute."),

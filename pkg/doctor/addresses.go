@@ -45,7 +45,8 @@ func (f *facts) unleased(p *workload.Pod, a netip.Addr, pool *Pool) (Finding, bo
 	case l == nil || l.State == lease.Available:
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is free by its record", a, pool.Name)
 	case l.IsRetained():
-		found.Cause = fmt.Sprintf("it has %s of pool %s, which claim %s keeps and nobody has by its record", a, pool.Name,
+		found.Cause = fmt.Sprintf("it has %s of pool %s, which claim %s keeps and nobody has by its record", a,
+			pool.Name,
 			l.Claim)
 	case l.IsQuarantined():
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is quarantined: %s answered for it", a, pool.Name,
@@ -147,7 +148,9 @@ func leasesOutdated(f *facts) []Finding {
 			fix += " --pool " + p.Name
 		}
 		return onPool(p, fmt.Sprintf("%s %s given something else than the pool says now: %s",
-			humanize.Plural(o.Leases, "lease"), humanize.OneOr(o.Leases, "was", "were"), strings.Join(by, ", ")), fix), true
+				humanize.Plural(o.Leases, "lease"), humanize.OneOr(o.Leases, "was", "were"), strings.Join(by, ", ")),
+				fix),
+			true
 	})(f)
 }
 

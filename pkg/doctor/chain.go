@@ -35,8 +35,9 @@ func poolsShadowed(f *facts) (out []Finding) {
 	}
 	for _, s := range x.Pools.Shadows() {
 		if s.Whole {
-			out = append(out, onPool(f.pools[s.Pool], fmt.Sprintf("it serves nobody: on each of its hosts every namespace gets "+
-				"blocks of %s by itself", humanize.List(s.By)), "bcsnetctl pool describe "+s.By[0]))
+			out = append(out, onPool(f.pools[s.Pool],
+				fmt.Sprintf("it serves nobody: on each of its hosts every namespace gets "+
+					"blocks of %s by itself", humanize.List(s.By)), "bcsnetctl pool describe "+s.By[0]))
 		}
 	}
 	return out
@@ -70,7 +71,8 @@ func namespacesCutOff(f *facts) (out []Finding) {
 		if n > 0 {
 			out = append(out, Finding{
 				Object: Object{"namespace", ns}, Fix: "bcsnetctl explain namespace " + ns,
-				Cause: fmt.Sprintf("it has %s on %s %s, and no pool serves it there any more", humanize.Plural(n, "address"),
+				Cause: fmt.Sprintf("it has %s on %s %s, and no pool serves it there any more", humanize.Plural(n,
+					"address"),
 					humanize.OneOr(len(hosts), "host", "hosts"), humanize.List(hosts)),
 			})
 		}
@@ -80,5 +82,8 @@ func namespacesCutOff(f *facts) (out []Finding) {
 
 // choosesByLabels reports whether a pool of a host is for namespaces by their labels, which a snapshot does not have.
 func (f *facts) choosesByLabels(h netip.Addr) bool {
-	return f.blind || slices.ContainsFunc(f.Pools, func(p Pool) bool { return p.NamespaceSelector != nil && p.Draws(h) })
+	return f.blind || slices.ContainsFunc(f.Pools, func(p Pool) bool {
+		return p.NamespaceSelector != nil &&
+			p.Draws(h)
+	})
 }

@@ -122,13 +122,15 @@ func poolChecks() []Check {
 		Impact: "new pods that only this pool serves do not start",
 		Mend:   "Add addresses to the pool, or look for leaks: `bcsnetctl doctor --only leaks`.",
 	}, {
-		ID: "pool-near-exhaustion", Group: GroupPools, Severity: Warning, Needs: leases, run: eachPool(poolNearExhaustion),
+		ID: "pool-near-exhaustion", Group: GroupPools, Severity: Warning, Needs: leases,
+		run:     eachPool(poolNearExhaustion),
 		Title:   "a pool is nearly full",
 		Meaning: "At least 90 % of the addresses of the pool are in use or reserved.",
 		Impact:  "soon new pods will not start",
 		Mend:    "Add addresses to the pool in time.",
 	}, {
-		ID: "pool-shadowed", Group: GroupPools, Severity: Warning, Needs: pools, Wants: []Part{PartNodes}, run: poolsShadowed,
+		ID: "pool-shadowed", Group: GroupPools, Severity: Warning, Needs: pools, Wants: []Part{PartNodes},
+		run:   poolsShadowed,
 		Title: "a pool of the default chain serves nobody",
 		Meaning: "On each of its hosts a pool with `autoAssign` gives every namespace its own blocks, and a " +
 			"namespace then draws only from these. A pool with other hosts, too, is not a finding.",
@@ -187,8 +189,9 @@ func poolChecks() []Check {
 		Meaning: "A pool was deleted more than five minutes ago and still exists, for example because it waits " +
 			"for its children; or somebody has deleted the object of an address that is held or has a foreign " +
 			"finalizer.",
-		Impact: "a deleted pool hands out nothing, and such an address is not handed out again before its object is gone",
-		Mend:   "Release what the cause names.",
+		Impact: "a deleted pool hands out nothing, and such an address is not handed out again before its object is " +
+			"gone",
+		Mend: "Release what the cause names.",
 	}}
 }
 
@@ -230,7 +233,8 @@ const mendLeak = "`bcsnetctl doctor --fix` releases it."
 func addressChecks() []Check {
 	leases := []Part{PartPools, PartAddresses}
 	return []Check{{
-		ID: "pod-without-lease", Group: GroupAddresses, Severity: Error, Needs: []Part{PartPools, PartAddresses, PartPods},
+		ID: "pod-without-lease", Group: GroupAddresses, Severity: Error, Needs: []Part{PartPools, PartAddresses,
+			PartPods},
 		run:   podsWithoutLease,
 		Title: "a pod has an address of a pool without holding it",
 		Meaning: "A running pod reports an address of a pool that is free, reserved, or held by somebody else. " +
@@ -264,12 +268,15 @@ func addressChecks() []Check {
 		ID: "lease-outdated", Group: GroupAddresses, Severity: Warning, Needs: leases, run: leasesOutdated,
 		Title: "pods run with other settings than their pool has",
 		Meaning: "The gateway, VLAN, MTU, routes or DNS of the pool have changed since the pods were given theirs. A " +
-			"gateway that a host or an annotation named does not count, and neither do leases of which it is not known what was " +
-			"given: those of an earlier release, of owners without a container, and those made again from what pods report.",
+			"gateway that a host or an annotation named does not count, and neither do leases of which it is not " +
+			"known what was " +
+			"given: those of an earlier release, of owners without a container, and those made again from what pods " +
+			"report.",
 		Impact: "the pods keep what they were given until they end, and it may not fit the network any more",
 		Mend:   "Make the pods again that the command lists, as with `kubectl rollout restart`, or change the pool back.",
 	}, {
-		ID: "lease-two-pods", Group: GroupAddresses, Severity: Warning, Needs: []Part{PartAddresses}, run: leasesOfTwoPods,
+		ID: "lease-two-pods", Group: GroupAddresses, Severity: Warning, Needs: []Part{PartAddresses},
+		run:   leasesOfTwoPods,
 		Title: "a virtual machine has had its address in two pods for long",
 		Meaning: "The machine has been migrating live for more than an hour, or its migration has ended and one " +
 			"of its pods has not. KubeVirt's migration says nothing about containers, so bcsnet ends neither " +
@@ -282,7 +289,8 @@ func addressChecks() []Check {
 		Title: "somebody answers for many addresses",
 		Meaning: "One MAC answered probes for three addresses within an hour, as a router with proxy ARP does; " +
 			"or a hundredth of a pool, at least three addresses, was quarantined within an hour.",
-		Impact: "no further address is quarantined: what a container finds taken is free again at once, and its ADD fails",
+		Impact: "no further address is quarantined: what a container finds taken is free again at once, and its ADD " +
+			"fails",
 		Mend: "Find the MAC in the network and turn off proxy ARP there (or exclude the pool's range), or " +
 			"turn off the probe in the conflist.",
 	}, {
@@ -316,16 +324,19 @@ func hostChecks() []Check {
 	}, {
 		ID: "duplicate-host", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes}, run: duplicateHosts,
 		Title: "two nodes have the same IP",
-		Meaning: "More than one Node reports the address, most often because one was left behind when a machine was set up " +
+		Meaning: "More than one Node reports the address, most often because one was left behind when a machine was " +
+			"set up " +
 			"anew. Or the annotation `" + hosts.Annotation + "` gives it to two Nodes, or to one while it is another's.",
 		Impact: "it is unclear which node an address in use belongs to; by an annotation none acts for it",
 		Mend: "Delete the Node whose machine no longer exists. Remove the annotation from the wrong Node; if " +
 			"no operator set it, somebody on that node did.",
 	}, {
-		ID: "host-addresses-invalid", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes}, run: unreadAddresses,
+		ID: "host-addresses-invalid", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes},
+		run:     unreadAddresses,
 		Title:   "an annotation of a node has what is no address",
 		Meaning: "A part of the annotation `" + hosts.Annotation + "` is no IP. The other parts count.",
-		Impact: "the node does not act for the address that was meant, and an address in use on it counts as that of no " +
+		Impact: "the node does not act for the address that was meant, and an address in use on it counts as that of " +
+			"no " +
 			"node",
 		Mend: "Write single IPs with commas between.",
 	}, {

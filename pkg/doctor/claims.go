@@ -19,15 +19,18 @@ func claimChecks() []Check {
 		ID: "claim-missing", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims, PartAddresses},
 		run:   claimsMissing,
 		Title: "addresses are kept for a claim that does not exist",
-		Meaning: "For more than a minute, addresses have named a claim that does not exist: it was lost in a deletion or " +
+		Meaning: "For more than a minute, addresses have named a claim that does not exist: it was lost in a " +
+			"deletion or " +
 			"a restore. A claim that annotations ask for is created again from the pods that have its addresses.",
 		Impact: "what no pod has is kept for good, and counted against its pool",
 		Mend: "Create the claim again from its manifest, or return its addresses: `bcsnetctl claim release " +
 			"NAMESPACE/NAME`.",
 	}, {
-		ID: "claim-conflict", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims}, run: eachClaim(claimConflict),
+		ID: "claim-conflict", Group: GroupClaims, Severity: Warning, Needs: []Part{PartClaims},
+		run:   eachClaim(claimConflict),
 		Title: "a claim cannot have what its spec says",
-		Meaning: "Its addresses are in no pool, another claim names them, somebody else has them, its pools are too small, " +
+		Meaning: "Its addresses are in no pool, another claim names them, somebody else has them, its pools are too " +
+			"small, " +
 			"or its spec is invalid. The cause names the other party.",
 		Impact: "pods of the claim get no address, or not the one that they were promised",
 		Mend:   "Change the claim, or the other party that the cause names.",
@@ -67,7 +70,8 @@ func claimsMissing(f *facts) (out []Finding) {
 		slices.Sort(pools)
 		out = append(out, Finding{
 			Object: claimObject(name), Pools: pools,
-			Cause: fmt.Sprintf("it does not exist, and has %s (%s), %d of them in use", humanize.Plural(len(leases), "address"),
+			Cause: fmt.Sprintf("it does not exist, and has %s (%s), %d of them in use", humanize.Plural(len(leases),
+				"address"),
 				humanize.List(addresses), used),
 			Fix: "bcsnetctl claim release " + name,
 		})

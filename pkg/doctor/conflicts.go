@@ -31,7 +31,8 @@ func addressesQuarantined(f *facts) (out []Finding) {
 		}
 		out = append(out, Finding{
 			Object: ip(l.Addr), Pools: []string{l.Pool}, Fix: "bcsnetctl ip release " + l.Addr.String(),
-			Cause: fmt.Sprintf("%s answered for it %s ago, by the report of host %s; nobody gets it until %s", l.Conflict.MAC,
+			Cause: fmt.Sprintf("%s answered for it %s ago, by the report of host %s; nobody gets it until %s",
+				l.Conflict.MAC,
 				ago(l.Conflict.At, f.Now), l.Conflict.Host, l.Conflict.Until.UTC().Format(time.RFC3339)),
 		})
 	}

@@ -60,10 +60,12 @@ func hostsGone(holding bool) func(*facts) []Finding {
 			pools := slices.Sorted(slices.Values(f.listed[h]))
 			found := Finding{Object: host(h), Pools: pools}
 			if holding {
-				found.Cause = fmt.Sprintf("no node has this IP; %s in use on it", humanize.Plural(f.active[h], "address"))
+				found.Cause = fmt.Sprintf("no node has this IP; %s in use on it", humanize.Plural(f.active[h],
+					"address"))
 				found.Fix = fmt.Sprintf("bcsnetctl release-host %s --dry-run=client", h)
 			} else {
-				found.Cause = fmt.Sprintf("no node has this IP; %s %s %s it", humanize.OneOr(len(pools), "pool", "pools"),
+				found.Cause = fmt.Sprintf("no node has this IP; %s %s %s it", humanize.OneOr(len(pools), "pool",
+					"pools"),
 					humanize.List(pools), humanize.OneOr(len(pools), "lists", "list"))
 				found.Fix = fmt.Sprintf("bcsnetctl pool remove-host %s %s", pools[0], h)
 			}
@@ -81,7 +83,8 @@ func emptyHostSubnets(f *facts) (out []Finding) {
 	for _, p := range f.covering {
 		for _, n := range p.HostSubnets.Sorted() {
 			if !slices.ContainsFunc(f.nodes.Addrs(), n.Contains) {
-				out = append(out, onPool(p, fmt.Sprintf("no node lies in its host subnet %s", n), "bcsnetctl pool edit "+p.Name))
+				out = append(out, onPool(p, fmt.Sprintf("no node lies in its host subnet %s", n),
+					"bcsnetctl pool edit "+p.Name))
 			}
 		}
 	}

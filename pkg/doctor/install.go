@@ -16,7 +16,8 @@ const (
 func crdsMissing(f *facts) (out []Finding) {
 	for _, c := range f.CRDs {
 		if c.Missing {
-			out = append(out, Finding{Object: Object{"crd", c.Name}, Cause: "the cluster does not have it", Fix: fixInstall})
+			out = append(out, Finding{Object: Object{"crd", c.Name}, Cause: "the cluster does not have it",
+				Fix: fixInstall})
 		}
 	}
 	return out
@@ -61,14 +62,17 @@ func noController(f *facts) []Finding {
 	case c.Ready > 0 || c.Leads(f.Now):
 		return nil
 	case c.Pods > 0:
-		return onController(fmt.Sprintf("%s of the controller in namespace %s, none ready", humanize.Plural(c.Pods, "pod"),
+		return onController(fmt.Sprintf("%s of the controller in namespace %s, none ready", humanize.Plural(c.Pods,
+			"pod"),
 			ControllerNamespace), fixController)
 	case c.Leader != "":
-		return onController(fmt.Sprintf("no pod of the controller in namespace %s, and %s, the last leader, was last heard "+
+		return onController(fmt.Sprintf("no pod of the controller in namespace %s, and %s, the last leader, was last "+
+			"heard "+
 			"of %s ago",
 			ControllerNamespace, c.Leader, ago(c.Renewed, f.Now)), fixController)
 	default:
-		return onController("no pod of the controller in namespace "+ControllerNamespace+", and nobody leads", fixController)
+		return onController("no pod of the controller in namespace "+ControllerNamespace+", and nobody leads",
+			fixController)
 	}
 }
 

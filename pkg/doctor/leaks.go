@@ -43,8 +43,9 @@ func (f *facts) findLeaks() {
 			continue
 		}
 		found := Finding{
-			Check: string(check), Object: ip(l.Addr), Pools: []string{l.Pool}, Cause: cause + "; " + held(*l, f.Now), Release: l,
-			Fix: "bcsnetctl doctor --fix --only " + string(check), evidence: e,
+			Check: string(check), Object: ip(l.Addr), Pools: []string{l.Pool}, Cause: cause + "; " + held(*l, f.Now),
+			Release: l,
+			Fix:     "bcsnetctl doctor --fix --only " + string(check), evidence: e,
 		}
 		if check == gone.PodOtherAddress { // the status need not list every interface: people decide
 			found.Release, found.Fix = nil, "bcsnetctl ip describe "+l.Addr.String()

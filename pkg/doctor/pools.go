@@ -60,8 +60,9 @@ func poolNotReady(f *facts, p *Pool) (Finding, bool) {
 	}
 	switch {
 	case p.HostSelector != nil && p.NoHosts():
-		return onPool(p, fmt.Sprintf("no host may draw from it: its host selector %s matches no node that has an InternalIP",
-			p.HostSelector), fmt.Sprintf("kubectl get nodes -l '%s'", p.HostSelector)), !f.blind
+		return onPool(p,
+			fmt.Sprintf("no host may draw from it: its host selector %s matches no node that has an InternalIP",
+				p.HostSelector), fmt.Sprintf("kubectl get nodes -l '%s'", p.HostSelector)), !f.blind
 	case p.NoHosts():
 		return onPool(p, "no host may draw from it", fmt.Sprintf("bcsnetctl pool add-host %s HOST", p.Name)), true
 	case p.Object.Status.ObservedGeneration == 0:
@@ -139,8 +140,9 @@ func keepTooMany(f *facts) (out []Finding) {
 		}
 		used, _, capacity := f.fill(p)
 		if free := capacity - min(used, capacity); n > free {
-			out = append(out, onPool(p, fmt.Sprintf("namespace %s keeps %d of its addresses that no pod uses, and %d %s free",
-				at.namespace, n, free, humanize.OneOr(free, "is", "are")), "bcsnetctl claim list -n "+at.namespace))
+			out = append(out, onPool(p,
+				fmt.Sprintf("namespace %s keeps %d of its addresses that no pod uses, and %d %s free",
+					at.namespace, n, free, humanize.OneOr(free, "is", "are")), "bcsnetctl claim list -n "+at.namespace))
 		}
 	}
 	slices.SortFunc(out, func(a, b Finding) int {
@@ -213,7 +215,8 @@ func poolOverlapsServices(f *facts) (out []Finding) {
 		for _, network := range f.Services {
 			if p.Valid() && p.Plan.Usable.OverlapsPrefix(network) {
 				set := ipaddr.Intersect(p.Plan.Usable, ipaddr.SetOf(netipx.RangeOfPrefix(network)))
-				out = append(out, onPool(p, fmt.Sprintf("%s in the network %s of the cluster's Services", some(set), network),
+				out = append(out, onPool(p, fmt.Sprintf("%s in the network %s of the cluster's Services", some(set),
+					network),
 					removeFirst(p, set)))
 			}
 		}
@@ -231,7 +234,8 @@ func nodesInPools(leased bool) func(*facts) []Finding {
 			}
 			for p := range f.servedBy(a) {
 				found := Finding{
-					Object: ip(a), Pools: []string{p.Name}, Fix: fmt.Sprintf("bcsnetctl pool remove-ip %s %s", p.Name, a),
+					Object: ip(a), Pools: []string{p.Name}, Fix: fmt.Sprintf("bcsnetctl pool remove-ip %s %s", p.Name,
+						a),
 				}
 				n, _ := f.nodes.Best(a)
 				found.Cause = fmt.Sprintf("node %s has it, pool %s, too", n.Name, p.Name)
@@ -268,7 +272,8 @@ func poolStuck(f *facts, p *Pool) (Finding, bool) {
 	switch {
 	case waits != "":
 	case n > 0:
-		waits = fmt.Sprintf("%s in use %s released: on %s", humanize.Plural(n, "address"), humanize.OneOr(n, "is", "are"),
+		waits = fmt.Sprintf("%s in use %s released: on %s", humanize.Plural(n, "address"), humanize.OneOr(n, "is",
+			"are"),
 			onHosts(by))
 		fix = "bcsnetctl lease list --pool " + p.Name
 	case kept > 0:

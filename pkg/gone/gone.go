@@ -168,7 +168,8 @@ func (r Rule) Decide(e Evidence) Decision {
 // deleted while its machine is off, so that no kubelet will ever end the pod.
 func Suspect(e Evidence) (Check, string) {
 	check, cause := Record(e.Lease, e.Pod, e.Others, e.Now)
-	if l := e.Lease; check == "" && ofPod(l) && e.Pod != nil && e.Pod.Deleting && e.Pod.UID == l.PodUID && e.Host.Off(l) {
+	if l := e.Lease; check == "" && ofPod(l) && e.Pod != nil && e.Pod.Deleting && e.Pod.UID == l.PodUID &&
+		e.Host.Off(l) {
 		return PodGone, fmt.Sprintf("pod %s is being deleted, and host %s is out of service", l.Who(), l.Host)
 	}
 	return check, cause

@@ -25,8 +25,8 @@ const OtherConflistFirst = "OtherConflistFirst"
 // Node is what matters of a Node.
 type Node struct {
 	Name string
-	// Addrs are all addresses that the Node claims, each once: its InternalIPs, its ExternalIPs, and then those that the
-	// annotation alone gives it. Internal are those of them that are InternalIPs, Further those of the annotation.
+	// Addrs are all addresses that the Node claims, each once: its InternalIPs, its ExternalIPs, and then those that
+	// the annotation alone gives it. Internal are those of them that are InternalIPs, Further those of the annotation.
 	Addrs, Internal, Further []netip.Addr
 	// Unread are the parts of the annotation that are no address.
 	Unread []string

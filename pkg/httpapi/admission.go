@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxAdds is how many requests for addresses are under way at once: as many as an API server stores in two seconds or
-	// so.
+	// maxAdds is how many requests for addresses are under way at once: as many as an API server stores in two seconds
+	// or so.
 	maxAdds = 2048
 	// leastAdds are under way at once however slow the API server is: some of them wait for other things than writes.
 	leastAdds = maxAdds / 4

@@ -132,7 +132,8 @@ func whose(host, containerID, podName, podNamespace, owner string) error {
 	case host == "" || containerID == "" && owner == "":
 		return ipam.Refuse(ipam.ReasonMissingField, "lost Host/ContainerID info in request")
 	case owner != "" && (podName != "" || podNamespace != ""):
-		return ipam.Refuse(ipam.ReasonBadRequest, "owner stands in place of podName and podNamespace: give one or the other")
+		return ipam.Refuse(ipam.ReasonBadRequest,
+			"owner stands in place of podName and podNamespace: give one or the other")
 	}
 	return nil
 }
@@ -146,7 +147,8 @@ func (s *Service) fitLengths(text string) error {
 		}
 		name, _ := s.options.Index.Pools.PoolOf(a)
 		if p, ok := s.options.Index.Pools.Get(name); ok && p.Plan.Subnet.Bits() != bits {
-			return ipam.Refuse(ipam.ReasonBadAddress, "ipAddr: %s has the length /%d, and pool %s the length /%d", a, bits, name,
+			return ipam.Refuse(ipam.ReasonBadAddress, "ipAddr: %s has the length /%d, and pool %s the length /%d", a,
+				bits, name,
 				p.Plan.Subnet.Bits()).WithHint("write %s", a)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 
 // checkArrival notes when a request came, and from whom. Whoever answers it, an ADD is as old as that: a DEL that came
 // later to another replica is the newer one. What a client has sent came when it reached this machine: a replica that
-// was stopped may read it long after the container has gone. Of a forwarded one the replica says so, and has to prove that
-// it is one; what does not is refused with a status that has a replica of an earlier release answer by itself.
+// was stopped may read it long after the container has gone. Of a forwarded one the replica says so, and has to prove
+// that it is one; what does not is refused with a status that has a replica of an earlier release answer by itself.
 func (c *callers) checkArrival(r *http.Request, body []byte) error {
 	h, now := &callOf(r).forwarding, c.now()
 	h.socketAge = socketAge(r)

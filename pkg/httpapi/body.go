@@ -71,7 +71,8 @@ func checkBody(body []byte, most int64, err error) (int, error) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return http.StatusRequestEntityTooLarge, ipam.Refuse(ipam.ReasonBadRequest, "the body is larger than %d bytes", most)
+		return http.StatusRequestEntityTooLarge, ipam.Refuse(ipam.ReasonBadRequest, "the body is larger than %d bytes",
+			most)
 	case err != nil:
 		return http.StatusBadRequest, ipam.Refuse(ipam.ReasonBadRequest, "the body ended early: %v", err)
 	case len(bytes.TrimSpace(body)) == 0:
@@ -110,7 +111,8 @@ func unmarshal(path string, text []byte, v any) error {
 		return ipam.Refuse(ipam.ReasonBadRequest, "the body must be a JSON object, not a JSON %s", wrong.Value)
 	case errors.As(err, &wrong):
 		at := strings.Trim(path+"."+wrong.Field, ".")
-		return ipam.Refuse(ipam.ReasonBadRequest, "field %s must be %s, not a JSON %s", at, jsonWord(wrong.Type), wrong.Value)
+		return ipam.Refuse(ipam.ReasonBadRequest, "field %s must be %s, not a JSON %s", at, jsonWord(wrong.Type),
+			wrong.Value)
 	case err != nil:
 		return ipam.Refuse(ipam.ReasonBadRequest, "the body cannot be read: %v", err)
 	}

@@ -14,7 +14,8 @@ func (c *callers) door(next http.Handler) http.Handler {
 			if !c.plainHTTP {
 				c.refusals.refuse(w, r, noOperation, http.StatusForbidden, ipam.Refuse(ipam.ReasonPlainHTTP,
 					"plain HTTP is answered on the controller's own machine alone").
-					WithHint("use https; where plugins of the released system have to be answered, start the controller with "+
+					WithHint("use https; where plugins of the released system have to be answered, start the "+
+						"controller with "+
 						"--plain-http"), envelopeCodec{})
 				return
 			}

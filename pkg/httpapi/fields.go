@@ -42,7 +42,10 @@ func bounded(fields ...field) error {
 		switch {
 		case len(f.value) > f.limit:
 			problems = append(problems, fmt.Sprintf("%s is longer than %d bytes", f.name, f.limit))
-		case strings.ContainsFunc(f.value, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }):
+		case strings.ContainsFunc(f.value, func(r rune) bool {
+			return !unicode.IsPrint(r) ||
+				r == unicode.ReplacementChar
+		}):
 			problems = append(problems, f.name+" has characters that are not printable")
 		}
 	}
@@ -102,7 +105,8 @@ func parseAddresses(s string) ([]netip.Addr, error) {
 		}
 		for _, o := range out {
 			if o.Is4() == a.Is4() {
-				return nil, ipam.Refuse(ipam.ReasonBadAddress, "ipAddr asks for %s and %s: one address of each family at most", o,
+				return nil, ipam.Refuse(ipam.ReasonBadAddress,
+					"ipAddr asks for %s and %s: one address of each family at most", o,
 					a)
 			}
 		}

@@ -26,20 +26,20 @@ import (
 const (
 	// quietTime is how long a leader may say nothing before it is asked for a sign of life, and signTime how long
 	// that is waited for. A stopped process takes connections and stays silent, a busy one answers /readyz: so nobody
-	// waits longer than the sum, one second, for one that is dead or says that it cannot decide, and a queue at the leader
-	// is no reason to do the work twice.
+	// waits longer than the sum, one second, for one that is dead or says that it cannot decide, and a queue at the
+	// leader is no reason to do the work twice.
 	quietTime, signTime = 400 * time.Millisecond, 600 * time.Millisecond
-	// untoldTime is what a leader has at most for a client that does not say how long it waits: the plugin of the released
-	// system gives up after ten seconds, and this replica is to answer before that should the leader not.
+	// untoldTime is what a leader has at most for a client that does not say how long it waits: the plugin of the
+	// released system gives up after ten seconds, and this replica is to answer before that should the leader not.
 	untoldTime = 8 * time.Second
 	// probeEvery is how often a leader that was silent is asked whether it is back.
 	probeEvery = time.Second
-	// maxForwarded is how many requests a follower has at the leader at once, each on a connection, and all of these are
-	// kept: a storm that opened one for each request would leave the machine without free ports. As many keep a leader
-	// busy.
+	// maxForwarded is how many requests a follower has at the leader at once, each on a connection, and all of these
+	// are kept: a storm that opened one for each request would leave the machine without free ports. As many keep a
+	// leader busy.
 	maxForwarded = 1024
-	// maxForwardedBack of them are for requests that give addresses back, and the others for the rest: an ADD may wait at
-	// the leader for the very address that a DEL behind it frees. As many keep a leader busy with writes.
+	// maxForwardedBack of them are for requests that give addresses back, and the others for the rest: an ADD may wait
+	// at the leader for the very address that a DEL behind it frees. As many keep a leader busy with writes.
 	maxForwardedBack = 128
 	// idleTime is how long a connection that nobody uses is kept here.
 	idleTime = 2 * time.Minute
@@ -89,13 +89,15 @@ func NewForwarder(p Peers, secure *tls.Config, r prometheus.Registerer, log *slo
 		},
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_forwarded_total",
-			Help: "Requests that a follower had the leader answer, by result; all but answered were answered by the follower.",
+			Help: "Requests that a follower had the leader answer, by result; all but answered were answered by the " +
+				"follower.",
 		}, []string{"result"}),
 		trouble: make(chan struct{}, 1),
 	}
 	f.transport.MaxConnsPerHost = maxForwarded // one that is about to be free again is waited for
 	r.MustRegister(f.results)
-	for _, result := range []string{forwardAnswered, forwardRefused, forwardUnreachable, forwardSilent, forwardAvoided} {
+	for _, result := range []string{forwardAnswered, forwardRefused, forwardUnreachable, forwardSilent,
+		forwardAvoided} {
 		f.results.WithLabelValues(result)
 	}
 	return f
@@ -142,7 +144,8 @@ func (f *Forwarder) target() (Leader, string) {
 	case replica.Loopback(u) && leader.Name != self.Name:
 		return leader, "the leader's URL " + leader.URL + " leads back to this machine"
 	case u.Scheme == "http" && !replica.Loopback(u):
-		why := "the leader's URL " + leader.URL + " is plain HTTP to another machine, as a release before this one has it"
+		why := "the leader's URL " + leader.URL +
+			" is plain HTTP to another machine, as a release before this one has it"
 		f.openly.Do(func() { f.log.Warn("requests are not forwarded to the leader", "reason", why) })
 		return leader, why
 	}
@@ -228,14 +231,15 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	default:
 	}
 	f.troubles.Do(func() {
-		f.log.Warn("the leader did not answer; this replica does", "leader", leader.ID(), "url", leader.URL, "result", result,
+		f.log.Warn("the leader did not answer; this replica does", "leader", leader.ID(), "url", leader.URL, "result",
+			result,
 			"error", err, "request_id", idOf(r))
 	})
 	return nil, nil
 }
 
-// leaderFirst returns the middleware by which the leader answers the operations that followers forward. The leader counts
-// and logs what it has answered.
+// leaderFirst returns the middleware by which the leader answers the operations that followers forward. The leader
+// counts and logs what it has answered.
 func (f *Forwarder) leaderFirst(refusals *refusals) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

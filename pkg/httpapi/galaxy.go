@@ -112,7 +112,8 @@ func (s *Service) getSharedPool(r *http.Request, _ []byte) (any, string, error) 
 func (s *Service) deleteSharedPool(r *http.Request, _ []byte) (any, string, error) {
 	out, err := s.options.Galaxy.DeletePool(r.Context(), r.PathValue("name"))
 	if err == nil {
-		s.logDone(r, "a shared pool was deleted; it keeps its addresses", slog.String("shared_pool", r.PathValue("name")))
+		s.logDone(r, "a shared pool was deleted; it keeps its addresses", slog.String("shared_pool",
+			r.PathValue("name")))
 	}
 	return out, "", err
 }

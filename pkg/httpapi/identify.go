@@ -70,13 +70,15 @@ func (c *callers) permit(r *http.Request, of *call) error {
 	if op.access.resource == placements && (c.isHost == nil || !c.isHost(source)) {
 		return ipam.Refuse(ipam.ReasonPlainHTTP,
 			"by plain HTTP, schedulers on nodes are answered alone, and no Node has the address %s", source).
-			WithHint("have the scheduler use https, as docs/scheduler.md shows, or put its address into the annotation %s of "+
+			WithHint("have the scheduler use https, as docs/scheduler.md shows, or put its address into the "+
+				"annotation %s of "+
 				"its Node", hosts.Annotation)
 	}
 	about := subjectOf(r, op, of.body)
 	if !of.forwarding.by.mayAsk(op.access.by, about) {
 		return ipam.Refuse(ipam.ReasonPlainHTTP,
-			"by plain HTTP, host %s asks for itself alone: %s of host %q is not answered", source, op.name, clip(about.Host)).
+			"by plain HTTP, host %s asks for itself alone: %s of host %q is not answered", source, op.name,
+			clip(about.Host)).
 			WithHint("use https")
 	}
 	return nil

@@ -28,7 +28,8 @@ type identity struct {
 
 func newIdentity(user access.User, authorization string) *identity {
 	return &identity{
-		user: user, authorization: authorization, until: time.Now().Add(trusted), allowed: map[access.Question]struct{}{},
+		user: user, authorization: authorization, until: time.Now().Add(trusted),
+		allowed: map[access.Question]struct{}{},
 	}
 }
 

@@ -37,11 +37,13 @@ func (s *Service) list(r *http.Request, _ []byte) (any, string, error) {
 	switch status {
 	case "", lease.Available.String(), lease.Active.String(), lease.Reserved.String():
 	default:
-		return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "status %q is not Available, Active or Reserved", clip(status))
+		return nil, "", ipam.Refuse(ipam.ReasonBadRequest, "status %q is not Available, Active or Reserved",
+			clip(status))
 	}
 	out, err := s.page(r, ipam.Filter{
-		ContainerID: q.Get("containerID"), Namespace: q.Get("podNamespace"), PodName: q.Get("podName"), Owner: q.Get("owner"),
-		Pool: q.Get("pool"), Status: status, Host: host,
+		ContainerID: q.Get("containerID"), Namespace: q.Get("podNamespace"), PodName: q.Get("podName"),
+		Owner: q.Get("owner"),
+		Pool:  q.Get("pool"), Status: status, Host: host,
 	})
 	return out, "", err
 }

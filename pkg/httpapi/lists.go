@@ -12,14 +12,15 @@ import (
 )
 
 const (
-	// listsAtOnce bounds the lists that are made at the same time. One looks at every lease and has a processor for itself
-	// meanwhile, which ADDs and DELs want, too.
+	// listsAtOnce bounds the lists that are made at the same time. One looks at every lease and has a processor for
+	// itself meanwhile, which ADDs and DELs want, too.
 	listsAtOnce = 1
 	// rowRoom is more than the text of any row takes: the CRD bounds each of its fields.
 	rowRoom = 2 << 10
 	// smallList is how many rows pass for few.
 	smallList = defaultPage
-	// answersSmall and answersLarge bound the texts of all lists that are made or on their way to their readers, in bytes.
+	// answersSmall and answersLarge bound the texts of all lists that are made or on their way to their readers, in
+	// bytes.
 	answersSmall = 16 << 20
 	answersLarge = 32 << 20
 	// makingOneList is what the rows of the largest page take until they are text.

@@ -25,16 +25,16 @@ const (
 	// firstBuffer is for a question that says nothing of its length.
 	firstBuffer = 4 << 10
 
-	// What reading and answering takes at most, beside the bytes themselves. Of a small question each byte and each part
-	// counts: a name is short, and a node that is not for the pod comes back with a reason. A large one has at most
-	// maxPodParts and maxAsked of them, which are in baseCost; its nodes are not copied.
+	// What reading and answering takes at most, beside the bytes themselves. Of a small question each byte and each
+	// part counts: a name is short, and a node that is not for the pod comes back with a reason. A large one has at
+	// most maxPodParts and maxAsked of them, which are in baseCost; its nodes are not copied.
 	byteCost  = 40
 	partCost  = 700
 	baseCost  = 64 << 20
 	wholeCost = 1
 
-	// arrivingSmall and arrivingLarge bound the memory of all bodies that have come in part, in bytes. Of the largest one
-	// there is room for the last buffer and the one before.
+	// arrivingSmall and arrivingLarge bound the memory of all bodies that have come in part, in bytes. Of the largest
+	// one there is room for the last buffer and the one before.
 	arrivingSmall = 32 << 20
 	arrivingLarge = 2 * maxQuestion
 	// maxSmall and maxLarge bound what reading and answering the questions of a kind takes, in bytes.

@@ -42,7 +42,8 @@ func (s *Service) collectNetwork(r *http.Request, body []byte) (any, string, err
 		return nil, "", err
 	}
 	out := wire.GCResult{
-		Host: in.Host, CNINetwork: in.CNINetwork, IPs: names(done.Released), Kept: make([]wire.Attachment, 0, len(done.Kept)),
+		Host: in.Host, CNINetwork: in.CNINetwork, IPs: names(done.Released), Kept: make([]wire.Attachment, 0,
+			len(done.Kept)),
 	}
 	for _, at := range done.Kept {
 		out.Kept = append(out.Kept, wire.Attachment(at))
@@ -60,8 +61,10 @@ func (s *Service) unlisted(r *http.Request, done allocator.NetworkCollected) {
 		leases           []lease.Lease
 	}{
 		{outcomeReleased, "", done.Released},
-		{outcomeRunning, "a garbage collection's list lacks pods that are there: they keep their addresses", done.Running},
-		{outcomeWaiting, "a garbage collection's list lacks pods that are gone and may still end: they are collected later",
+		{outcomeRunning, "a garbage collection's list lacks pods that are there: they keep their addresses",
+			done.Running},
+		{outcomeWaiting,
+			"a garbage collection's list lacks pods that are gone and may still end: they are collected later",
 			done.Waiting},
 	} {
 		s.options.Metrics.unlisted.WithLabelValues(of.outcome).Add(float64(len(of.leases)))
@@ -90,7 +93,8 @@ func parseGC(in wire.GCRequest) (g allocator.NetworkGC, err error) {
 		return g, ipam.Refuse(ipam.ReasonBadRequest, "attachments has %d entries, more than %d", len(in.Attachments),
 			wire.MaxAttachments)
 	}
-	g = allocator.NetworkGC{CNINetwork: in.CNINetwork, Attachments: make([]allocator.Attachment, 0, len(in.Attachments))}
+	g = allocator.NetworkGC{CNINetwork: in.CNINetwork, Attachments: make([]allocator.Attachment, 0,
+		len(in.Attachments))}
 	if g.Host, err = parseHost(in.Host); err != nil {
 		return g, err
 	}
@@ -166,9 +170,10 @@ func conflictResult(found allocator.Contested) (wire.ConflictResult, string) {
 	l := found.Now
 	out := wire.ConflictResult{IPAddr: l.Addr.String(), Pool: l.Pool, MAC: l.Conflict.MAC}
 	if l.Conflict.Outcome != lease.ConflictQuarantined {
-		return out, fmt.Sprintf("%s answers for address %s: it is free and not quarantined, because the MAC answers for "+
-			"several addresses, or too many of pool %s were quarantined within an hour (bcsnetctl doctor has more)",
-			out.MAC, out.IPAddr, out.Pool)
+		return out,
+			fmt.Sprintf("%s answers for address %s: it is free and not quarantined, because the MAC answers for "+
+				"several addresses, or too many of pool %s were quarantined within an hour (bcsnetctl doctor has more)",
+				out.MAC, out.IPAddr, out.Pool)
 	}
 	out.Quarantined, out.Until = true, l.Conflict.Until.UTC().Format(time.RFC3339)
 	return out, ""
@@ -192,7 +197,8 @@ func parseConflict(in wire.ConflictRequest) (mac string, err error) {
 	}
 	parsed, err := net.ParseMAC(in.MAC)
 	if err != nil || len(parsed) != 6 || [6]byte(parsed) == [6]byte{} {
-		return "", ipam.Refuse(ipam.ReasonBadRequest, "mac %q is not the MAC of an interface, such as 02:00:5e:10:00:01",
+		return "", ipam.Refuse(ipam.ReasonBadRequest,
+			"mac %q is not the MAC of an interface, such as 02:00:5e:10:00:01",
 			clip(in.MAC))
 	}
 	return parsed.String(), nil

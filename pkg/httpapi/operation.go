@@ -24,8 +24,8 @@ func (s *Service) operation(op route, c codec) http.Handler {
 		s.limits.admitAdd,    // how many at once
 		s.limits.reserveList, // room for the answer
 		s.options.Forwarder.leaderFirst(s.refusals), // the leader answers
-		s.compareStore,                              // whether the store is as the node was told
-		s.limits.beginList,                          // lists take turns
+		s.compareStore,     // whether the store is as the node was told
+		s.limits.beginList, // lists take turns
 	)
 }
 
@@ -109,9 +109,11 @@ func (s *Service) ended(r *http.Request, reason ipam.Reason) {
 func decide(log *slog.Logger, r *http.Request, by func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			log.Error("panic in a request", "operation", callOf(r).route.name, "panic", p, "request_id", idOf(r), "stack",
+			log.Error("panic in a request", "operation", callOf(r).route.name, "panic", p, "request_id", idOf(r),
+				"stack",
 				string(debug.Stack()))
-			err = ipam.Refuse(ipam.ReasonInternal, "internal error; the controller's log has more under request_id %s", idOf(r))
+			err = ipam.Refuse(ipam.ReasonInternal, "internal error; the controller's log has more under request_id %s",
+				idOf(r))
 		}
 	}()
 	return by()

@@ -34,19 +34,19 @@ type Options struct {
 	Trouble func() error
 	// Refused is called for every pod that got no address; it must not wait. It may be nil.
 	Refused func(allocator.Request, *ipam.Refusal)
-	// Contested is called for every address that a container was given and that somebody else answers for, unless the same
-	// was reported before. It may be nil.
+	// Contested is called for every address that a container was given and that somebody else answers for, unless the
+	// same was reported before. It may be nil.
 	Contested func(context.Context, allocator.Contested)
 	// IsReplica reports whether who calls by a TLS connection is a replica; nil where no replica calls by one.
 	IsReplica func(*tls.ConnectionState) bool
-	// Gate finds out who calls by TLS; without one nobody is known. HostsOf has the addresses that a node asks for; it may
-	// be nil without a Gate.
+	// Gate finds out who calls by TLS; without one nobody is known. HostsOf has the addresses that a node asks for; it
+	// may be nil without a Gate.
 	Gate    Gate
 	HostsOf func(node string) []netip.Addr
 	// IsHost reports whether any Node asks for a host. Schedulers by plain HTTP have to be at such a one; nil for none.
 	IsHost func(netip.Addr) bool
-	// PlainHTTP: other machines are answered by plain HTTP, too, each for itself. Openly is called with each that is; it
-	// must not wait, and may be nil.
+	// PlainHTTP: other machines are answered by plain HTTP, too, each for itself. Openly is called with each that is;
+	// it must not wait, and may be nil.
 	PlainHTTP bool
 	Openly    func(netip.Addr)
 	// Tracing makes the spans of requests; nil when nobody collects them.

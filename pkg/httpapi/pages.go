@@ -11,7 +11,10 @@ import (
 // pages returns what is served beside the allocator, without the envelope; all by GET.
 func (s *Service) pages() map[string]http.Handler {
 	return map[string]http.Handler{
-		"/healthz":      http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") }),
+		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			plain(w, http.StatusOK,
+				"ok")
+		}),
 		"/readyz":       http.HandlerFunc(s.readyz),
 		"/version":      http.HandlerFunc(s.version),
 		"/info":         http.HandlerFunc(s.info),
@@ -72,7 +75,8 @@ func (s *Service) info(w http.ResponseWriter, _ *http.Request) {
 	_, why := s.options.Forwarder.target()
 	out.Forwarding = Forwarding{Active: why == "", Reason: why}
 	if version := s.options.Index.Feed.Seen(); version > 0 {
-		out.Store = &StoreInfo{Version: version, Doubtful: s.options.Index.Feed.Returning() || !s.options.Leases.Follows()}
+		out.Store = &StoreInfo{Version: version, Doubtful: s.options.Index.Feed.Returning() ||
+			!s.options.Leases.Follows()}
 		if at := s.options.Leases.Noticed(); !at.IsZero() {
 			out.Store.PutBack = &at
 		}

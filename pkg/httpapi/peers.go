@@ -50,8 +50,8 @@ type Info struct {
 type StoreInfo struct {
 	// Version is the newest.
 	Version uint64 `json:"version,string"`
-	// Doubtful: it has noticed within ipam.ReturnTime that the store was put back to an older state, or its watch of the
-	// addresses has ended, and it is still to find out.
+	// Doubtful: it has noticed within ipam.ReturnTime that the store was put back to an older state, or its watch of
+	// the addresses has ended, and it is still to find out.
 	Doubtful bool `json:"doubtful"`
 	// PutBack is when it was noticed last that the store was put back; nil for never.
 	PutBack *time.Time `json:"putBack,omitempty"`

@@ -15,8 +15,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// headerReceipt is on the answer to an ADD, and on the next requests of its node: an address, the version at which it was
-// given, and when, signed by who answered. It is the only trace of an ADD outside the store.
+// headerReceipt is on the answer to an ADD, and on the next requests of its node: an address, the version at which it
+// was given, and when, signed by who answered. It is the only trace of an ADD outside the store.
 const headerReceipt = "Bcsnet-Receipt"
 
 // receipt is what a node shows.
@@ -82,10 +82,10 @@ func (s *Service) compareStore(next http.Handler) http.Handler {
 	})
 }
 
-// compare looks whether the API server still has what a node was answered. If it has an older version of the address, its
-// store was put back, and no replica that knew it as it was has told this one. A request for an address is refused then;
-// others are answered as ever. A receipt of before the last restore that was noticed says nothing new: the node gets one
-// of the store as it is, so that it shows no old one to replicas that begin later.
+// compare looks whether the API server still has what a node was answered. If it has an older version of the address,
+// its store was put back, and no replica that knew it as it was has told this one. A request for an address is refused
+// then; others are answered as ever. A receipt of before the last restore that was noticed says nothing new: the node
+// gets one of the store as it is, so that it shows no old one to replicas that begin later.
 func (s *Service) compare(w http.ResponseWriter, r *http.Request, op route) error {
 	text := r.Header.Get(headerReceipt)
 	if text == "" || s.options.Shared == nil || failpoint.Broken("receipt") {
@@ -105,8 +105,10 @@ func (s *Service) compare(w http.ResponseWriter, r *http.Request, op route) erro
 	}
 	forgotten, err := s.options.Leases.Forgotten(r.Context(), shown.addr, shown.version)
 	if forgotten {
-		s.options.Log.Warn("the store was put back before this replica began to watch it: the leases are read anew, and nothing "+
-			"new is given for a while", "error", err, "request_id", idOf(r), "given_at", shown.at, "wait", ipam.OrphanTime)
+		s.options.Log.Warn("the store was put back before this replica began to watch it: the leases are read anew, "+
+			"and nothing "+
+			"new is given for a while", "error", err, "request_id", idOf(r), "given_at", shown.at, "wait",
+			ipam.OrphanTime)
 	}
 	if err == nil || !op.adds() {
 		return nil

@@ -86,7 +86,8 @@ func parseRelease(in wire.ReleaseRequest) (r allocator.ReleaseRequest, err error
 	}
 	started, err := parseStarted(in.StartedAt)
 	return allocator.ReleaseRequest{
-		Host: host, ContainerID: in.ContainerID, IfName: in.IfName, PodUID: in.PodUID, Owner: in.Owner, Network: in.Network,
+		Host: host, ContainerID: in.ContainerID, IfName: in.IfName, PodUID: in.PodUID, Owner: in.Owner,
+		Network:   in.Network,
 		StartedAt: started,
 	}, err
 }
@@ -123,7 +124,8 @@ func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
 // partly refuses what was done in part.
 func partly(err error, host netip.Addr, released []lease.Lease) *ipam.Refusal {
 	why := asRefusal(err)
-	return ipam.Refuse(why.Reason, "%s; of host %s, %d addresses are released already", why.Message, host, len(released)).
+	return ipam.Refuse(why.Reason, "%s; of host %s, %d addresses are released already", why.Message, host,
+		len(released)).
 		WithHint("%s", cmp.Or(why.Hint, "ask again for the rest"))
 }
 

@@ -39,7 +39,10 @@ type idKey struct{}
 func requestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get("X-Request-Id")
-		if id == "" || len(id) > maxRequestID || strings.ContainsFunc(id, func(c rune) bool { return c < ' ' || c > '~' }) {
+		if id == "" || len(id) > maxRequestID || strings.ContainsFunc(id, func(c rune) bool {
+			return c < ' ' ||
+				c > '~'
+		}) {
 			id = uuid.NewString()
 		}
 		w.Header().Set("X-Request-Id", id)

@@ -11,7 +11,8 @@ import (
 func (s *Service) routes() []route {
 	return []route{
 		{
-			http.MethodPost, wire.Prefix, "allocate", nil, true, true, permission{"create", allocations, byHost, ofSubject}, nil,
+			http.MethodPost, wire.Prefix, "allocate", nil, true, true, permission{"create", allocations, byHost,
+				ofSubject}, nil,
 			s.allocate, nil,
 		},
 		{

@@ -58,5 +58,6 @@ func (s *Service) otherMethods(allowed []string) http.Handler {
 
 func (s *Service) noSuchPath(w http.ResponseWriter, r *http.Request) {
 	s.refusals.refuse(w, r, noOperation, http.StatusNotFound,
-		ipam.Refuse(ipam.ReasonNotFound, "there is no %s", clip(r.URL.Path)).WithHint("see /openapi.json"), envelopeCodec{})
+		ipam.Refuse(ipam.ReasonNotFound, "there is no %s", clip(r.URL.Path)).WithHint("see /openapi.json"),
+		envelopeCodec{})
 }

@@ -22,7 +22,8 @@ func wireLease(l lease.Lease) wire.Lease {
 	}
 	if c := l.Conflict; c != nil {
 		w.Conflict = &wire.Conflict{
-			MAC: c.MAC, ReportedAt: store.FormatTime(c.At), Outcome: c.Outcome.String(), Until: store.FormatTime(c.Until),
+			MAC: c.MAC, ReportedAt: store.FormatTime(c.At), Outcome: c.Outcome.String(),
+			Until: store.FormatTime(c.Until),
 		}
 	}
 	if h := l.Other; h != nil {
@@ -37,7 +38,8 @@ func wireLease(l lease.Lease) wire.Lease {
 func wireAddress(a allocator.Address) wire.Address {
 	link := a.Settings.Link
 	w := wire.Address{
-		IPAddr: a.Addr.String(), Mask: a.Bits, Pool: a.Pool, VLAN: link.VLAN, MTU: link.MTU, MacAddr: ipaddr.MAC(a.Addr),
+		IPAddr: a.Addr.String(), Mask: a.Bits, Pool: a.Pool, VLAN: link.VLAN, MTU: link.MTU,
+		MacAddr: ipaddr.MAC(a.Addr),
 	}
 	if g := a.Settings.Gateway; g.IsValid() {
 		w.Gateway = g.String()

@@ -61,7 +61,8 @@ func (x *picker) apart(w PickRequest, asked []choice) *Refusal {
 		for _, b := range beside {
 			if a.pool.Network != b.pool.Network {
 				return RefuseFacts(ReasonNetworkNotFound, explain.Facts{
-					Kind: explain.AddressesOfTwoNetworks, Address: a.addr, Pool: a.pool.Name, Beside: b.addr, Other: b.pool.Name,
+					Kind: explain.AddressesOfTwoNetworks, Address: a.addr, Pool: a.pool.Name, Beside: b.addr,
+					Other: b.pool.Name,
 				})
 			}
 		}

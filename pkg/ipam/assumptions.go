@@ -31,7 +31,8 @@ func (x *assumptions) add(a netip.Addr, h Assumed) {
 func (x *assumptions) remove(a netip.Addr, h Assumed) {
 	delete(x.byAddr, a)
 	at := hostPool{h.Host, h.Pool}
-	if x.coming[at] = slices.DeleteFunc(x.coming[at], func(b netip.Addr) bool { return b == a }); len(x.coming[at]) == 0 {
+	if x.coming[at] = slices.DeleteFunc(x.coming[at],
+		func(b netip.Addr) bool { return b == a }); len(x.coming[at]) == 0 {
 		delete(x.coming, at)
 	}
 }

@@ -79,7 +79,10 @@ func (p *poolState) cut() {
 func (p *poolState) through() {
 	r := netipx.RangeOfPrefix(p.parent.split.block(p.number))
 	all := p.parent.usable
-	at, _ := slices.BinarySearchFunc(all, r.From(), func(o netipx.IPRange, a netip.Addr) int { return o.To().Compare(a) })
+	at, _ := slices.BinarySearchFunc(all, r.From(), func(o netipx.IPRange,
+		a netip.Addr) int {
+		return o.To().Compare(a)
+	})
 	var parts []netipx.IPRange
 	for _, o := range all[at:] {
 		if r.To().Less(o.From()) {

@@ -47,5 +47,6 @@ func (x *bounds) full(w PickRequest, f ipaddr.Family) *Refusal {
 		return nil
 	}
 	share := explain.Share{Has: n, Coming: coming, Limit: max(w.Room, 0)}
-	return RefuseFacts(ReasonClaimFull, explain.Facts{Kind: explain.ClaimFull, Who: w.Who, Claim: w.Claim, Share: share})
+	return RefuseFacts(ReasonClaimFull, explain.Facts{Kind: explain.ClaimFull, Who: w.Who, Claim: w.Claim,
+		Share: share})
 }

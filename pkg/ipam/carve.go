@@ -91,7 +91,8 @@ func parentProblem(name string, parent *Pool, c Pool) string {
 		return fmt.Sprintf("its network %s is not %s, that of parent %s: a group is part of the network of its parent",
 			c.Network, parent.Network, name)
 	case c.Plan.Subnet != parent.Plan.Subnet:
-		return notSubset(c, parent.Plan.Subnet, fmt.Sprintf("its net and mask, %s, are not those of parent %s", c.Plan.Subnet,
+		return notSubset(c, parent.Plan.Subnet, fmt.Sprintf("its net and mask, %s, are not those of parent %s",
+			c.Plan.Subnet,
 			name))
 	}
 	var outside []string

@@ -25,8 +25,8 @@ type catalogue struct {
 	// rebuilding maps a pool that is being rebuilt to what it waits for; such a pool hands out nothing.
 	rebuilding map[string]string
 	segments   []segment
-	// bound are the pools of a namespace, unbound those of a host that are in the default chain, open all that are in it,
-	// networks those of a network.
+	// bound are the pools of a namespace, unbound those of a host that are in the default chain, open all that are in
+	// it, networks those of a network.
 	bound    map[string][]*poolState
 	unbound  hostTable
 	open     []*poolState
@@ -165,7 +165,10 @@ func (x *catalogue) serving(a netip.Addr) (*poolState, uint64, bool) {
 
 // segmentOf finds the pool whose free set an address is in, and its number there.
 func (x *catalogue) segmentOf(a netip.Addr) (*poolState, uint64, bool) {
-	at, exact := slices.BinarySearchFunc(x.segments, a, func(s segment, a netip.Addr) int { return s.From().Compare(a) })
+	at, exact := slices.BinarySearchFunc(x.segments, a, func(s segment,
+		a netip.Addr) int {
+		return s.From().Compare(a)
+	})
 	if !exact {
 		at--
 	}

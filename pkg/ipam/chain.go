@@ -18,15 +18,15 @@ const (
 	BoundByLabels Standing = "BoundByLabels"
 	// InDefaultChain: the namespace has nothing of its own, and the pool is for such namespaces.
 	InDefaultChain Standing = "InDefaultChain"
-	// BesideItsOwn: the pool is in the default chain, and the namespace draws from it on hosts for which it has nothing of
-	// its own.
+	// BesideItsOwn: the pool is in the default chain, and the namespace draws from it on hosts for which it has nothing
+	// of its own.
 	BesideItsOwn Standing = "BesideItsOwn"
 	// OwnBlock: the pool is a block of the namespace.
 	OwnBlock Standing = "OwnBlock"
 	// SplitIntoBlocks: the pool hands out nothing itself; the namespace has blocks of it, or could get one by itself.
 	SplitIntoBlocks Standing = "SplitIntoBlocks"
-	// GivesNoBlock: the pool gives no block by itself, and the namespace has none of it. Its requests end there where it
-	// has nothing of its own.
+	// GivesNoBlock: the pool gives no block by itself, and the namespace has none of it. Its requests end there where
+	// it has nothing of its own.
 	GivesNoBlock Standing = "GivesNoBlock"
 )
 

@@ -27,7 +27,8 @@ const (
 // that the pools of a network have.
 type Families struct {
 	Policy FamilyPolicy
-	// Order has no family, one or two. The first is that of a single address, and its address comes first in the answer.
+	// Order has no family, one or two. The first is that of a single address, and its address comes first in the
+	// answer.
 	Order []ipaddr.Family
 }
 

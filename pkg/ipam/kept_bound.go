@@ -31,6 +31,7 @@ func (x *bounds) overKept(p *poolState, w PickRequest, a netip.Addr) bool {
 func (x *bounds) keepsTooMany(p *poolState, w PickRequest) *Refusal {
 	return RefuseFacts(ReasonQuotaExceeded, explain.Facts{
 		Kind: explain.KeepsTooMany, Who: w.Who, Namespace: w.Namespace, Pool: p.Name, Whole: p.CountedAs(),
-		Share: explain.Share{Has: x.state.usage.kept[charge{p.CountedAs(), w.Namespace}], Limit: int(min(p.free(), 1<<30))},
+		Share: explain.Share{Has: x.state.usage.kept[charge{p.CountedAs(), w.Namespace}],
+			Limit: int(min(p.free(), 1<<30))},
 	})
 }

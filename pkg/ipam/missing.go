@@ -31,7 +31,8 @@ func emptied(old, r *record) bool {
 	if old.state == lease.Available || r.state != lease.Available || failpoint.Broken("emptied") {
 		return false
 	}
-	return r.has(flagFinalizer) && !r.has(flagDeleting) || old.updated != 0 && (r.updated == 0 || r.updated == old.updated)
+	return r.has(flagFinalizer) && !r.has(flagDeleting) || old.updated != 0 && (r.updated == 0 ||
+		r.updated == old.updated)
 }
 
 // sameHolder reports whether two entries of an address are of the same holder.

@@ -38,7 +38,8 @@ func (x *Pools) NextBlock(pool, namespace string, which netip.Prefix) (Pool, *Re
 	case p == nil:
 		return Pool{}, RefuseFacts(ReasonNotFound, explain.Facts{Kind: explain.NoSuchPool, Pool: pool})
 	case !p.Serves() && p.stop().Cause != explain.Cordoned: // whose blocks wait for nothing but its end
-		return Pool{}, RefuseFacts(ReasonPoolCordoned, explain.Facts{Kind: explain.PoolStopped, Pool: pool, Stop: p.stop()})
+		return Pool{}, RefuseFacts(ReasonPoolCordoned, explain.Facts{Kind: explain.PoolStopped, Pool: pool,
+			Stop: p.stop()})
 	case p.split == nil:
 		return Pool{}, Refuse(ReasonBadRequest, "pool %s is not split into blocks", pool).
 			WithHint("blocks are of a pool that has blockSize; see: bcsnetctl pool describe %s", pool)
@@ -65,7 +66,8 @@ func (x *Pools) NextBlock(pool, namespace string, which netip.Prefix) (Pool, *Re
 func (x *catalogue) blockNumber(p *poolState, namespace string, which netip.Prefix) (uint64, *Refusal) {
 	see := "see: bcsnetctl pool tree " + p.Name
 	if which.Bits() != p.BlockSize || which.Addr().BitLen() != p.split.first.BitLen() || which.Masked() != which {
-		return 0, Refuse(ReasonBadRequest, "%s is no block of pool %s: these are of length %d, such as %s", which, p.Name,
+		return 0, Refuse(ReasonBadRequest, "%s is no block of pool %s: these are of length %d, such as %s", which,
+			p.Name,
 			p.BlockSize, netip.PrefixFrom(p.split.first, p.BlockSize)).WithHint("%s", see)
 	}
 	number, ok := p.split.number(which.Addr())
@@ -76,14 +78,16 @@ func (x *catalogue) blockNumber(p *poolState, namespace string, which netip.Pref
 	switch b := p.split.blocks[number]; {
 	case b == nil:
 	case b.given.Terminating:
-		return 0, Refuse(ReasonNoFreeBlock, "block %s of pool %s, which namespace %s has, is being deleted", which, p.Name,
+		return 0, Refuse(ReasonNoFreeBlock, "block %s of pool %s, which namespace %s has, is being deleted", which,
+			p.Name,
 			b.Owner()).WithHint("ask again once it is gone; see: bcsnetctl pool describe %s", b.Name)
 	default:
 		return 0, Refuse(ReasonNoFreeBlock, "block %s of pool %s is owned by namespace %s", which, p.Name, b.Owner()).
 			WithHint("%s", see)
 	}
 	if !p.split.available(number, namespace) {
-		return 0, Refuse(ReasonNoFreeBlock, "others than namespace %s have addresses in block %s of pool %s: %s", namespace,
+		return 0, Refuse(ReasonNoFreeBlock, "others than namespace %s have addresses in block %s of pool %s: %s",
+			namespace,
 			which, p.Name, holders(p.split.held[number], namespace)).
 			WithHint("take another block, or wait until they are given up; see: bcsnetctl ip list --pool %s", p.Name)
 	}

@@ -8,8 +8,8 @@ import (
 
 // Node has what matters of a node. Its labels do not change once it was given to SetNode.
 type Node struct {
-	// Addrs are the addresses that the node has itself. Internal are those of them that are InternalIPs: by these it draws
-	// where a host selector matches it.
+	// Addrs are the addresses that the node has itself. Internal are those of them that are InternalIPs: by these it
+	// draws where a host selector matches it.
 	Addrs, Internal []netip.Addr
 	Labels          map[string]string
 }

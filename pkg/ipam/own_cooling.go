@@ -25,7 +25,8 @@ func (x *picker) pickOwnCooling(w PickRequest, chosen []choice) []choice {
 		return chosen
 	}
 	for _, n := range w.needs() {
-		if w.covers(n, chosen) || w.Families.Single() && len(chosen) > 0 && ipaddr.FamilyOf(chosen[0].addr) != n.family {
+		if w.covers(n, chosen) || w.Families.Single() && len(chosen) > 0 &&
+			ipaddr.FamilyOf(chosen[0].addr) != n.family {
 			continue
 		}
 		var latest *record
@@ -52,7 +53,8 @@ func (x *picker) mayReturn(r *record, n need, w PickRequest, chosen []choice) *p
 		return nil
 	}
 	p, number, served := x.state.pools.serving(r.addr)
-	if !served || !p.home().cooldowns.set.isTaken(number) || !p.Serves() || p.split != nil || !x.state.pools.fits(p, w) ||
+	if !served || !p.home().cooldowns.set.isTaken(number) || !p.Serves() || p.split != nil || !x.state.pools.fits(p,
+		w) ||
 		w.promised(r.addr) || x.taken(r.addr, p, w) != nil || x.bounds.barred(p, w, r.addr, chosen) ||
 		x.apart(w, append(slices.Clip(chosen), choice{pool: p, addr: r.addr})) != nil {
 		return nil

@@ -28,7 +28,8 @@ func (f *Filter) on(host netip.Addr) bool {
 // second.
 func (f *Filter) match(r *record, container compact) (at attachment, ok bool) {
 	equal := func(filter, value string) bool { return filter == "" || filter == value }
-	if !equal(f.Namespace, r.namespace.Value()) || !equal(f.Owner, r.owner()) || !equal(f.Pool, r.params.Value().Pool) ||
+	if !equal(f.Namespace, r.namespace.Value()) || !equal(f.Owner, r.owner()) || !equal(f.Pool,
+		r.params.Value().Pool) ||
 		!equal(f.Status, r.state.String()) {
 		return attachment{r, false}, false
 	}

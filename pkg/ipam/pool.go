@@ -18,16 +18,16 @@ type Pool struct {
 	// Generation is that of the spec which the rest was read from.
 	Generation int64
 	Plan       Plan
-	// Problem says why the pool's spec cannot be used; such a pool serves nothing. BadParent: it is a child, and what is
-	// wrong is how it fits its parent and the parent's other children.
+	// Problem says why the pool's spec cannot be used; such a pool serves nothing. BadParent: it is a child, and what
+	// is wrong is how it fits its parent and the parent's other children.
 	Problem   string
 	BadParent bool
 	// Parent names the pool that this one is carved from; empty for a pool of its own.
 	Parent string
-	// Carved are the addresses that were handed over to a group; nil for none. What others of its addresses there are is
-	// Withheld: the parent hands them out no more, and the group not yet. Carving: these are all that it has. Withheld
-	// and Carving, like ByParent, follow from the parent (Arrange). A pool that is split hands its addresses over to its
-	// blocks: Carved is nil, and it is Carving, where it gives none yet (SplitLate).
+	// Carved are the addresses that were handed over to a group; nil for none. What others of its addresses there are
+	// is Withheld: the parent hands them out no more, and the group not yet. Carving: these are all that it has.
+	// Withheld and Carving, like ByParent, follow from the parent (Arrange). A pool that is split hands its addresses
+	// over to its blocks: Carved is nil, and it is Carving, where it gives none yet (SplitLate).
 	Carved, Withheld *netipx.IPSet
 	Carving          bool
 	// ByParent is why the parent keeps its child from handing out addresses: it is Cordoned, or Terminating.
@@ -36,29 +36,30 @@ type Pool struct {
 	Hosts        map[netip.Addr]struct{}
 	HostSubnets  Networks
 	HostSelector Selector
-	// Selected are the hosts whose nodes HostSelector matches at present, in order. Whoever has the nodes sets them: the
-	// index, or WithNodes.
+	// Selected are the hosts whose nodes HostSelector matches at present, in order. Whoever has the nodes sets them:
+	// the index, or WithNodes.
 	Selected []netip.Addr
 	// Namespaces, and those whose labels NamespaceSelector matches, are the ones that the pool is bound to.
 	Namespaces        map[string]struct{}
 	NamespaceSelector Selector
-	// NotDefault leaves the pool out of the default chain: while it is bound to no namespace, it serves only who names it.
+	// NotDefault leaves the pool out of the default chain: while it is bound to no namespace, it serves only who names
+	// it.
 	NotDefault bool
 	Network    string
 	Priority   int32
 	// MaxPerHost is how many addresses of the pool one host may have at a time; 0 for no bound.
 	MaxPerHost int
-	// MaxPerNamespace is how many addresses of the pool may count for one namespace, where Quotas say nothing of it; 0 for
-	// no bound.
+	// MaxPerNamespace is how many addresses of the pool may count for one namespace, where Quotas say nothing of it; 0
+	// for no bound.
 	MaxPerNamespace int
 	Quotas          map[string]int
 	// Cooldown is how long an address that was given up rests before the pool hands it out again.
 	Cooldown time.Duration
 	// Order is which free address a request gets; empty for the parent's, and that of Spread for a pool without one.
 	Order Order
-	// BlockSize is the prefix length of the blocks that the pool is split into; 0 for a pool that is not. With AutoAssign
-	// a namespace is given a block by itself. After ReclaimAfter a block that nothing is in goes back although its
-	// namespace lives, unless it is the last one; 0 for never.
+	// BlockSize is the prefix length of the blocks that the pool is split into; 0 for a pool that is not. With
+	// AutoAssign a namespace is given a block by itself. After ReclaimAfter a block that nothing is in goes back
+	// although its namespace lives, unless it is the last one; 0 for never.
 	BlockSize    int
 	AutoAssign   bool
 	ReclaimAfter time.Duration

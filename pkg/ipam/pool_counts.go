@@ -10,9 +10,9 @@ import (
 
 // PoolCounts are the counts of one pool.
 type PoolCounts struct {
-	// Capacity is how many addresses the pool serves, or has leases on although it serves them no more: those that another
-	// pool serves, and those that are no longer in its plan. It is the sum of Free, Cooling, Active, Reserved, and what is
-	// taken of what it serves without being its own. It saturates at 2^64-1, like Served and Free.
+	// Capacity is how many addresses the pool serves, or has leases on although it serves them no more: those that
+	// another pool serves, and those that are no longer in its plan. It is the sum of Free, Cooling, Active, Reserved,
+	// and what is taken of what it serves without being its own. It saturates at 2^64-1, like Served and Free.
 	Capacity uint64
 	// Served is how many addresses the pool serves.
 	Served uint64

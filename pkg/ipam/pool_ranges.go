@@ -17,8 +17,8 @@ type Ranges struct {
 	Free, Cooling *netipx.IPSet
 	// Active and Reserved have leases that name the pool, also on addresses that it does not serve.
 	Active, Reserved *netipx.IPSet
-	// Others are served by the pool and taken without being its own: a node has them, they are leases of another pool, or
-	// they are withheld from a group that grows.
+	// Others are served by the pool and taken without being its own: a node has them, they are leases of another pool,
+	// or they are withheld from a group that grows.
 	Others *netipx.IPSet
 }
 
@@ -126,7 +126,8 @@ func (x *state) perhapsTaken() iter.Seq[netip.Addr] {
 // which these are tried.
 func (x *Pools) PoolsFor(namespace string) (names []string) {
 	for _, p := range x.Chain(namespace, netip.Addr{}) {
-		if of, _ := x.Get(p.Pool); p.Tried && (of.BlockSize == 0 || of.AutoAssign) { // else it gives blocks by hand alone
+		// else it gives blocks by hand alone
+		if of, _ := x.Get(p.Pool); p.Tried && (of.BlockSize == 0 || of.AutoAssign) {
 			names = append(names, p.Pool)
 		}
 	}

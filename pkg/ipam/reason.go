@@ -74,21 +74,24 @@ func ReasonTable() []ReasonInfo {
 		{ReasonBadRequest, 1, false, "The request is malformed: no JSON, a wrong type, a value out of its bounds."},
 		{ReasonMissingField, 1, false, "A required field is missing or empty."},
 		{
-			ReasonBadAddress, 1, false, "An address in the request is not an IP address, or the same family is asked for twice.",
+			ReasonBadAddress, 1, false,
+			"An address in the request is not an IP address, or the same family is asked for twice.",
 		},
 		{ReasonPodNotFound, 2, true, "The API server knows no such pod."},
 		{ReasonPodEnded, 2, false, "The pod has ended (Succeeded or Failed)."},
 		{ReasonPodReplaced, 2, false, "The pod of that name has another UID than the request."},
 		{
 			ReasonHostNotInPool,
-			2, false, "No pool, or not the pool of the address asked for, lists the host, has it in its host subnets or " +
+			2, false,
+			"No pool, or not the pool of the address asked for, lists the host, has it in its host subnets or " +
 				"matches its node by its host selector.",
 		},
 		{ReasonNamespaceNotServed, 2, false, "The pools of the host are bound to other namespaces."},
 		{ReasonNetworkNotFound, 2, false, "None of the host's pools is part of the network asked for."},
 		{
 			ReasonFamilyNotServed,
-			2, false, "The pools that serve the request have no addresses of the family that its ipFamilies name, or no " +
+			2, false,
+			"The pools that serve the request have no addresses of the family that its ipFamilies name, or no " +
 				"network of them has both, as RequireDualStack says.",
 		},
 		{
@@ -97,7 +100,8 @@ func ReasonTable() []ReasonInfo {
 		},
 		{
 			ReasonPoolRebuilding,
-			2, true, "Leases of the pool were lost; it hands out nothing until its pods have reported their addresses, for " +
+			2, true, "Leases of the pool were lost; it hands out nothing until its pods have reported their " +
+				"addresses, for " +
 				"five minutes at most.",
 		},
 		{ReasonPoolExhausted, 2, true, "Every address of the pools that fit is taken."},
@@ -108,9 +112,12 @@ func ReasonTable() []ReasonInfo {
 		{ReasonHostFull, 2, true, "The host has as many addresses of the pool as its maxPerHost allows."},
 		{
 			ReasonQuotaExceeded,
-			2, true, "The namespace of the pod, or that of its claim, has as many addresses of the pool as its quotas or its " +
-				"maxPerNamespace allow. Or it keeps more addresses of a pool of the default chain, unused, than the pool " +
-				"has free, and asks for another one that is to be kept. Or the pod has addresses on as many interfaces as a " +
+			2, true, "The namespace of the pod, or that of its claim, has as many addresses of the pool as its " +
+				"quotas or its " +
+				"maxPerNamespace allow. Or it keeps more addresses of a pool of the default chain, unused, than the " +
+				"pool " +
+				"has free, and asks for another one that is to be kept. Or the pod has addresses on as many " +
+				"interfaces as a " +
 				"pod may have.",
 		},
 		{ReasonAddressNotInPool, 2, false, "The address asked for is in no pool."},
@@ -122,8 +129,10 @@ func ReasonTable() []ReasonInfo {
 		{ReasonAddressNotHeld, 2, false, "The address is not held by the container or owner that wants to release it."},
 		{
 			ReasonAddressConflict,
-			2, true, "Somebody else in the network answers for the address, which a claim keeps for the container, or which " +
-				"was asked for by name: it is not quarantined and stays the container's. Usually an earlier instance of the " +
+			2, true, "Somebody else in the network answers for the address, which a claim keeps for the container, " +
+				"or which " +
+				"was asked for by name: it is not quarantined and stays the container's. Usually an earlier instance " +
+				"of the " +
 				"pod still runs on a node that is cut off.",
 		},
 		{
@@ -135,31 +144,39 @@ func ReasonTable() []ReasonInfo {
 		{ReasonContainerSuperseded, 2, false, "A newer container of the same pod holds its address."},
 		{
 			ReasonReleaseOutdated,
-			2, true, "The startedAt of both requests says that the container, or the owner, asked for its address after this " +
-				"DEL began, so it keeps the address. After the clock of a host was set back that is also said until the clock " +
+			2, true, "The startedAt of both requests says that the container, or the owner, asked for its address " +
+				"after this " +
+				"DEL began, so it keeps the address. After the clock of a host was set back that is also said until " +
+				"the clock " +
 				"has caught up, for five minutes at most.",
 		},
 		{
 			ReasonInvalidAnnotation,
-			2, false, "An annotation of the pod, its workload or its namespace is malformed, or asks for what such a workload " +
+			2, false,
+			"An annotation of the pod, its workload or its namespace is malformed, or asks for what such a workload " +
 				"cannot have.",
 		},
 		{
 			ReasonWorkloadUnknown,
-			2, false, "The pod's address is to be kept for its workload, which cannot be found: an owner is gone, or the " +
+			2, false,
+			"The pod's address is to be kept for its workload, which cannot be found: an owner is gone, or the " +
 				"controller may not read it.",
 		},
-		{ReasonOutcomeUnknown, 2, true, "The API server did not say whether it stored the change; asking again settles it."},
+		{ReasonOutcomeUnknown, 2, true,
+			"The API server did not say whether it stored the change; asking again settles it."},
 		{ReasonUnavailable, 2, true, "The API server does not answer, or this replica is not ready."},
 		{
 			ReasonOverloaded,
-			2, true, "More requests for addresses, writes or lists wait than can be served before the request's time is over. " +
+			2, true, "More requests for addresses, writes or lists wait than can be served before the request's time " +
+				"is over. " +
 				"Nothing was changed, and another replica would say the same: ask again after Retry-After.",
 		},
 		{
 			ReasonTooManyRequests,
-			2, true, "The node, or the host, has sent this replica more than 50 requests a second after 300 at once, or unknown " +
-				"senders at its address have. Nothing was changed: ask again after Retry-After. Requests that give addresses " +
+			2, true, "The node, or the host, has sent this replica more than 50 requests a second after 300 at once, " +
+				"or unknown " +
+				"senders at its address have. Nothing was changed: ask again after Retry-After. Requests that give " +
+				"addresses " +
 				"back are never refused for this reason.",
 		},
 		{ReasonForbidden, 2, false, "The API server does not allow the controller to do this."},
@@ -172,18 +189,22 @@ func ReasonTable() []ReasonInfo {
 				"certificate, or one that has expired or is for another service.",
 		},
 		{
-			ReasonNotPermitted, 1, false, "The sender may not do this: no role allows it, or a node asks for what is not its " +
+			ReasonNotPermitted, 1, false,
+			"The sender may not do this: no role allows it, or a node asks for what is not its " +
 				"own.",
 		},
 		{
 			ReasonClaimConflict,
-			2, true, "Two annotations contradict each other, or an annotation, the request and the claim; or two claims are " +
-				"for the pod's workload; or the address that is kept for the pod cannot be given to it here: its pool does not " +
+			2, true, "Two annotations contradict each other, or an annotation, the request and the claim; or two " +
+				"claims are " +
+				"for the pod's workload; or the address that is kept for the pod cannot be given to it here: its " +
+				"pool does not " +
 				"serve the host, or an earlier pod still has it.",
 		},
 		{ReasonClaimNotFound, 2, true, "There is no claim of the name that the pod's annotation says."},
 		{
-			ReasonClaimFull, 2, true, "The claim of the pod has as many addresses as it may have, and none is free for the pod.",
+			ReasonClaimFull, 2, true,
+			"The claim of the pod has as many addresses as it may have, and none is free for the pod.",
 		},
 		{ReasonNotFound, 2, false, "There is no such object."},
 		{ReasonInternal, 2, true, "Something went wrong that should not; the log has more."},

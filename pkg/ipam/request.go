@@ -18,7 +18,8 @@ type PickRequest struct {
 	Namespace string
 	// Owner in place of a pod.
 	Owner string
-	// Pools restrict the request to pools, which are tried in this order, and with them to their families; none for any.
+	// Pools restrict the request to pools, which are tried in this order, and with them to their families; none for
+	// any.
 	Pools []string
 	// Network restricts the request to the pools of one network; empty for any.
 	Network string
@@ -45,11 +46,11 @@ type PickRequest struct {
 	// Promised reports whether an address is assumed for a pod that has not asked for it yet; nil for none. A request
 	// that is served does not ask: the first that comes gets it.
 	Promised func(netip.Addr) bool
-	// Expected returns the addresses of a pool that are assumed for others on the host which have not asked yet; nil for
-	// none. A request that is served does not ask.
+	// Expected returns the addresses of a pool that are assumed for others on the host which have not asked yet; nil
+	// for none. A request that is served does not ask.
 	Expected func(pool string) []netip.Addr
-	// Coming counts the addresses of a family that are assumed for others of the claim beside those that it has; nil for
-	// none. A request that is served does not ask.
+	// Coming counts the addresses of a family that are assumed for others of the claim beside those that it has; nil
+	// for none. A request that is served does not ask.
 	Coming func(f ipaddr.Family) int
 	// ExpectedIn returns the addresses of a pool that are assumed for others and count for a namespace; nil for none. A
 	// request that is served does not ask.

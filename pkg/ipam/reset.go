@@ -81,8 +81,8 @@ func (x *Feed) Returning() bool {
 	return x.core.state.progress.returning > 0
 }
 
-// SetComparing begins or ends the time in which nothing new is given because it is not known whether other replicas have
-// seen more of the store than there is.
+// SetComparing begins or ends the time in which nothing new is given because it is not known whether other replicas
+// have seen more of the store than there is.
 func (x *Feed) SetComparing(on bool) {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()

@@ -81,7 +81,8 @@ func (x *leaseTable) attached(h lease.Holder) iter.Seq[attachment] {
 		}
 		uid := compactUUID(h.PodUID)
 		for r := x.byAttachment.first(x.hash().attachment(h.Owner, uid)); r != nil; r = r.nextAttachment {
-			if r.owner() == h.Owner && (h.Owner != "" || r.uid() == uid) && (h.IfName == "" || r.ifName() == h.IfName) &&
+			if r.owner() == h.Owner && (h.Owner != "" || r.uid() == uid) && (h.IfName == "" ||
+				r.ifName() == h.IfName) &&
 				!yield(attachment{r, false}) {
 				return
 			}

@@ -157,7 +157,10 @@ func (s *split) mark(number uint64) {
 // inside returns what a pool serves of the addresses of a block, with their numbers in the pool.
 func (p *poolState) inside(block netip.Prefix) (parts []segment) {
 	r := netipx.RangeOfPrefix(block)
-	at, _ := slices.BinarySearchFunc(p.segments, r.From(), func(s segment, a netip.Addr) int { return s.To().Compare(a) })
+	at, _ := slices.BinarySearchFunc(p.segments, r.From(), func(s segment,
+		a netip.Addr) int {
+		return s.To().Compare(a)
+	})
 	for _, s := range p.segments[at:] {
 		if r.To().Less(s.From()) {
 			break

@@ -15,7 +15,8 @@ func (x *Index) AssumeTakeOver(w PickRequest, l lease.Lease, now time.Time) (hel
 	if _, before := x.core.state.assumed.byAddr[l.Addr]; p == nil || refusal != nil || before {
 		return false, refusal
 	}
-	x.core.state.assume(l.Addr, Assumed{Key: w.Key, Host: w.Host, Pool: p.CountedAs(), Charged: w.chargedTo(), Since: now})
+	x.core.state.assume(l.Addr, Assumed{Key: w.Key, Host: w.Host, Pool: p.CountedAs(), Charged: w.chargedTo(),
+		Since: now})
 	return true, nil
 }
 

@@ -18,7 +18,10 @@ func (p Pool) Unheeded(before, parent Pool) (fields []string) {
 		{"gateway", before.Name != "", func(o Pool) bool { return p.Plan.Gateway != o.Plan.Gateway }},
 		{"hosts", len(p.Hosts) > 0, func(o Pool) bool { return !maps.Equal(p.Hosts, o.Hosts) }},
 		{"hostSubnets", len(p.HostSubnets) > 0, func(o Pool) bool { return !maps.Equal(p.HostSubnets, o.HostSubnets) }},
-		{"hostSelector", p.HostSelector != nil, func(o Pool) bool { return !sameSelector(p.HostSelector, o.HostSelector) }},
+		{"hostSelector", p.HostSelector != nil, func(o Pool) bool {
+			return !sameSelector(p.HostSelector,
+				o.HostSelector)
+		}},
 		{"excludeIPs", p.Plan.Excluded != nil && len(p.Plan.Excluded.Ranges()) > 0, func(o Pool) bool {
 			return o.Plan.Excluded == nil || !p.Plan.Excluded.Equal(o.Plan.Excluded)
 		}},
@@ -29,7 +32,8 @@ func (p Pool) Unheeded(before, parent Pool) (fields []string) {
 		{"network", p.Network != "", func(o Pool) bool { return p.Network != o.Network }},
 		{"priority", p.Priority < 0, func(o Pool) bool { return p.Priority != o.Priority }},
 		{"maxPerHost", p.MaxPerHost != 0, func(o Pool) bool { return p.MaxPerHost != o.MaxPerHost }},
-		{"maxPerNamespace", p.MaxPerNamespace != 0, func(o Pool) bool { return p.MaxPerNamespace != o.MaxPerNamespace }},
+		{"maxPerNamespace", p.MaxPerNamespace != 0,
+			func(o Pool) bool { return p.MaxPerNamespace != o.MaxPerNamespace }},
 		{"quotas", len(p.Quotas) > 0, func(o Pool) bool { return !maps.Equal(p.Quotas, o.Quotas) }},
 		{"vlan", p.Link.VLAN != 0, func(o Pool) bool { return p.Link.VLAN != o.Link.VLAN }},
 		{"mtu", p.Link.MTU != 0, func(o Pool) bool { return p.Link.MTU != o.Link.MTU }},

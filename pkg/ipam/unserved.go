@@ -10,7 +10,8 @@ import (
 func (x *picker) unserved(w PickRequest) *Refusal {
 	switch {
 	case w.Ahead && len(w.Pools) == 0:
-		return RefuseFacts(ReasonNamespaceNotServed, explain.Facts{Kind: explain.NoPoolForClaim, Namespace: w.Namespace})
+		return RefuseFacts(ReasonNamespaceNotServed, explain.Facts{Kind: explain.NoPoolForClaim,
+			Namespace: w.Namespace})
 	case !w.Host.IsValid() && !w.byHand() && !w.Ahead:
 		return RefuseFacts(ReasonMissingField, explain.Facts{Kind: explain.NoHostNamed})
 	case len(w.Pools) > 0:
@@ -27,7 +28,8 @@ func (x *picker) unserved(w PickRequest) *Refusal {
 	}
 	slices.SortFunc(listed, preference)
 	facts := explain.Facts{
-		Host: w.Host, Namespace: w.Namespace, Network: w.Network, Pools: poolNames(listed), Own: x.state.pools.ownNames(w),
+		Host: w.Host, Namespace: w.Namespace, Network: w.Network, Pools: poolNames(listed),
+		Own: x.state.pools.ownNames(w),
 	}
 	switch {
 	case len(listed) == 0:

@@ -18,7 +18,8 @@ import (
 func (m *maker) planClaims() {
 	byKey := map[string][]netip.Addr{}
 	for _, ip := range m.IPs {
-		if a, err := ipaddr.ParseAddr(ip.Name); err == nil && ip.Status.IPClaimKey != "" && ip.phase() != phaseAvailable {
+		if a, err := ipaddr.ParseAddr(ip.Name); err == nil && ip.Status.IPClaimKey != "" &&
+			ip.phase() != phaseAvailable {
 			byKey[ip.Status.IPClaimKey] = append(byKey[ip.Status.IPClaimKey], a)
 		}
 	}

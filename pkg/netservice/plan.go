@@ -149,7 +149,8 @@ func (m *maker) holder(a netip.Addr, ip IP) (h lease.Holder, cause string) {
 	s := ip.Status
 	host, _ := ipaddr.ParseAddr(s.Host)
 	h = lease.Holder{
-		Host: host, ContainerID: s.ContainerID, IfName: lease.DefaultIfName, Namespace: s.PodNamespace, PodName: s.PodName,
+		Host: host, ContainerID: s.ContainerID, IfName: lease.DefaultIfName, Namespace: s.PodNamespace,
+		PodName:   s.PodName,
 		StartedAt: m.since(ip),
 	}
 	pods := m.reporters[a]
@@ -157,7 +158,8 @@ func (m *maker) holder(a netip.Addr, ip IP) (h lease.Holder, cause string) {
 		h.PodUID = pods[i].UID
 		if len(pods) > 1 {
 			other := pods[(i+1)%len(pods)]
-			cause = fmt.Sprintf("pods %s and %s/%s report it: it stays with the first, which the object names", ip.pod(),
+			cause = fmt.Sprintf("pods %s and %s/%s report it: it stays with the first, which the object names",
+				ip.pod(),
 				other.Namespace, other.Name)
 		}
 		return h, cause
@@ -166,7 +168,8 @@ func (m *maker) holder(a netip.Addr, ip IP) (h lease.Holder, cause string) {
 	case len(pods) == 1: // of the container nothing is known
 		other := pods[0]
 		h = lease.Holder{
-			IfName: lease.DefaultIfName, Namespace: other.Namespace, PodName: other.Name, PodUID: other.UID, StartedAt: m.Now,
+			IfName: lease.DefaultIfName, Namespace: other.Namespace, PodName: other.Name, PodUID: other.UID,
+			StartedAt: m.Now,
 		}
 		if len(other.HostIPs) > 0 {
 			h.Host = other.HostIPs[0]

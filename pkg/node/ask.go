@@ -29,8 +29,8 @@ type asker struct {
 	replica string
 }
 
-// ask returns nil when a replica answered. A refusal is an answer, too: the replica knows who asks. The receipt is that of
-// the last ADD on this node; empty for none.
+// ask returns nil when a replica answered. A refusal is an answer, too: the replica knows who asks. The receipt is that
+// of the last ADD on this node; empty for none.
 func (a *asker) ask(ctx context.Context, receipt string) error {
 	ctx, stop := context.WithTimeout(ctx, askTime)
 	defer stop()

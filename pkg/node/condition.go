@@ -16,7 +16,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/hosts"
 )
 
-
 // writer writes the condition of the Node, and an event when it turns.
 type writer struct {
 	node     string

@@ -52,11 +52,13 @@ func newConfig(o Options, f facts, now netconf.Node) ([]byte, error) {
 	}
 	switch {
 	case c.Cluster == "":
-		return nil, fmt.Errorf("the UID of kube-system is %w: the API server has not answered; hint: see whether this node "+
-			"reaches it, and whether the ServiceAccount may get the namespace", errFacts)
+		return nil,
+			fmt.Errorf("the UID of kube-system is %w: the API server has not answered; hint: see whether this node "+
+				"reaches it, and whether the ServiceAccount may get the namespace", errFacts)
 	case len(c.Replicas) == 0:
-		return nil, fmt.Errorf("the replicas of the allocator are %w: no EndpointSlice of the Service %s names one with the "+
-			"port %s; hint: see whether pods of bcsnet-controller run", errFacts, o.Service, o.ServicePort)
+		return nil,
+			fmt.Errorf("the replicas of the allocator are %w: no EndpointSlice of the Service %s names one with the "+
+				"port %s; hint: see whether pods of bcsnet-controller run", errFacts, o.Service, o.ServicePort)
 	}
 	text, err := json.Marshal(c)
 	return append(text, '\n'), err

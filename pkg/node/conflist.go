@@ -33,7 +33,8 @@ func checkConflist(text []byte) error {
 		}
 		c, err := netconf.Parse(p.Bytes, "")
 		if err != nil {
-			errs = append(errs, fmt.Errorf("the plugin %s: %s", p.Network.Type, strings.ReplaceAll(err.Error(), "\n", "; ")))
+			errs = append(errs, fmt.Errorf("the plugin %s: %s", p.Network.Type, strings.ReplaceAll(err.Error(), "\n",
+				"; ")))
 		}
 		for _, unknown := range c.Unknown {
 			errs = append(errs, fmt.Errorf("the plugin %s: %w", p.Network.Type, unknown))

@@ -168,7 +168,8 @@ func (i *installer) ca(f facts) error {
 	case i.options.has(caFile):
 		return nil
 	}
-	return fmt.Errorf("the CA of the allocator is %w: there is no ConfigMap %s with %s; hint: the controller writes it "+
+	return fmt.Errorf("the CA of the allocator is %w: there is no ConfigMap %s with %s; hint: the controller writes "+
+		"it "+
 		"when it starts: see whether pods of bcsnet-controller run", errFacts, i.options.CAConfigMap, caFile)
 }
 

@@ -43,7 +43,8 @@ func newMetrics(o Options, age *tokens) *metrics {
 		options: o, tokens: age, registry: prometheus.NewRegistry(), follower: runstate.Dir(o.RunDir).Follow(),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_node_calls_total",
-			Help: "Calls of bcsnet-ipam on this node, by command, by outcome as calls.log has it, and by the allocator's " +
+			Help: "Calls of bcsnet-ipam on this node, by command, by outcome as calls.log has it, and by the " +
+				"allocator's " +
 				"reason for a refusal. Delivered and dropped are records of releases.",
 		}, []string{"command", "outcome", "reason"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{

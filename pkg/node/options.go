@@ -73,7 +73,8 @@ func (i *Intervals) fill() {
 		to    *time.Duration
 		usual time.Duration
 	}{
-		{&i.Compare, time.Second}, {&i.Repair, 30 * time.Second}, {&i.Check, 20 * time.Second}, {&i.Grace, 15 * time.Second},
+		{&i.Compare, time.Second}, {&i.Repair, 30 * time.Second}, {&i.Check, 20 * time.Second}, {&i.Grace,
+			15 * time.Second},
 		{&i.Beat, 5 * time.Minute},
 	} {
 		if *v.to == 0 {

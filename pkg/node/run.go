@@ -91,7 +91,8 @@ type agent struct {
 // as somebody may have changed the node.
 func (a *agent) run(ctx context.Context) error {
 	ask := &asker{configDir: a.options.ConfigDir, now: a.options.Now}
-	i := &installer{options: a.options, log: a.log, ask: func(ctx context.Context) error { return ask.ask(ctx, "") }, failed: a.metrics.failed, said: map[string]bool{}}
+	i := &installer{options: a.options, log: a.log, ask: func(ctx context.Context) error { return ask.ask(ctx, "") },
+		failed: a.metrics.failed, said: map[string]bool{}}
 	compare := time.NewTicker(a.options.Every.Compare)
 	defer compare.Stop()
 	var digest [sha256.Size]byte

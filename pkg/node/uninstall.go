@@ -149,7 +149,8 @@ func (o *Options) attachedBy(name string) func() error {
 	return func() error {
 		n, err := o.attachments().LenOf(conf.Name)
 		if err == nil && n > 0 {
-			err = fmt.Errorf("%d interfaces of pods on %s have addresses by it; hint: kubectl drain %s", n, o.Node, o.Node)
+			err = fmt.Errorf("%d interfaces of pods on %s have addresses by it; hint: kubectl drain %s", n, o.Node,
+				o.Node)
 		}
 		return err
 	}
@@ -164,7 +165,8 @@ func (o *Options) unattached() error {
 		return fmt.Errorf("count the attachments: %w", err)
 	}
 	if n > 0 && !o.Force {
-		return fmt.Errorf("the plugins stay: %d interfaces of pods on %s have addresses by them, and end by them; hint: "+
+		return fmt.Errorf("the plugins stay: %d interfaces of pods on %s have addresses by them, and end by them; "+
+			"hint: "+
 			"kubectl drain %s, or delete these pods; --force removes the plugins anyway", n, o.Node, o.Node)
 	}
 	return nil
@@ -177,8 +179,10 @@ func (o *Options) unnamed() error {
 	if err != nil || len(all) == 0 || o.Force {
 		return err
 	}
-	return fmt.Errorf("the plugins stay: %s, which bcsnet did not write, names them; hint: remove that file, or what it "+
-		"says of bcsnet-ipam and bcsnet-announce; --force removes the plugins anyway", filepath.Join(o.NetDir, all[0].name))
+	return fmt.Errorf("the plugins stay: %s, which bcsnet did not write, names them; hint: remove that file, or what "+
+		"it "+
+		"says of bcsnet-ipam and bcsnet-announce; --force removes the plugins anyway", filepath.Join(o.NetDir,
+		all[0].name))
 }
 
 // remove removes configuration and plugins.

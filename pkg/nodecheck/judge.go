@@ -37,7 +37,8 @@ func gateways(n *Node) (out []Finding) {
 	for i, l := range n.Report.Links {
 		if a := n.Addrs[i]; a.Gateway.IsValid() && !l.Gateway {
 			out = append(out, n.finding(CheckGateway,
-				"see that the gateway of pool "+a.Pool+" is right (bcsnetctl pool describe "+a.Pool+"), and that the port of "+
+				"see that the gateway of pool "+a.Pool+" is right (bcsnetctl pool describe "+a.Pool+"), and that the "+
+					"port of "+
 					"the switch carries the pool's VLAN to it",
 				"the gateway %s of pool %s does not answer on the link of %s: %s", a.Gateway, a.Pool, a.Addr,
 				cmp.Or(l.GatewayWhy, "no answer")))
@@ -51,7 +52,8 @@ func duplicates(n *Node) (out []Finding) {
 	for i, l := range n.Report.Links {
 		if addr := n.Addrs[i].Addr; len(l.Others) > 0 {
 			out = append(out, n.finding(CheckDuplicate,
-				fmt.Sprintf("find who has it by the MAC, and set the address aside meanwhile: bcsnetctl ip reserve %s", addr),
+				fmt.Sprintf("find who has it by the MAC, and set the address aside meanwhile: bcsnetctl ip reserve %s",
+					addr),
 				"somebody else answers for %s of pool %s: %s", addr, n.Addrs[i].Pool, strings.Join(l.Others, ", ")))
 		}
 	}
@@ -75,7 +77,8 @@ func releases(n *Node) []Finding {
 		}
 		return []Finding{n.finding(CheckRelease,
 			"see calls.log of the plugin on the node for the DEL; to free it: bcsnetctl doctor --only leaks --fix",
-			"%s still in use for the pod %s %s after its end", humanize.List(texts)+humanize.OneOr(len(texts), " is", " are"),
+			"%s still in use for the pod %s %s after its end", humanize.List(texts)+humanize.OneOr(len(texts), " is",
+				" are"),
 			n.Pod, within)}
 	}
 	return nil

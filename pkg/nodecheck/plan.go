@@ -115,7 +115,8 @@ func ReadReport(text string, p Plan) (*Report, error) {
 	}
 	for _, l := range r.Lost {
 		if l.Peer < 0 || l.Peer >= len(p.Peers) || l.Addr < 0 || l.Addr >= len(p.Peers[l.Peer].Addrs) {
-			return nil, fmt.Errorf("the pod's report is about address %d of peer %d, which it was not to ask", l.Addr, l.Peer)
+			return nil, fmt.Errorf("the pod's report is about address %d of peer %d, which it was not to ask", l.Addr,
+				l.Peer)
 		}
 	}
 	return r, nil

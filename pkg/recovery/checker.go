@@ -239,7 +239,8 @@ func (c *Checker) alone(ctx context.Context, plan Plan, until map[string]time.Ti
 // doubts logs the reports that contradict the store, or are not believed.
 func (c *Checker) doubts(all []Conflict) {
 	for _, d := range all[:min(len(all), maxNamed)] {
-		c.Log.Warn("a pod reports an address that is not its own by the leases", "address", d.Addr.String(), "pod", d.Pod,
+		c.Log.Warn("a pod reports an address that is not its own by the leases", "address", d.Addr.String(), "pod",
+			d.Pod,
 			"pool", d.Pool, "cause", d.Cause)
 	}
 	if more := len(all) - maxNamed; more > 0 {

@@ -43,7 +43,8 @@ func (c *Checker) rebuild(ctx context.Context, plan Plan, until map[string]time.
 		first := c.Index.Pools.Rebuilding(pool) == ""
 		c.Index.Pools.SetRebuilding(pool, cmp.Or(waiting[pool], making))
 		if first {
-			c.Log.Warn("leases of a pool were lost: it is rebuilt from its pods", "pool", pool, "waiting", plan.Waiting[pool])
+			c.Log.Warn("leases of a pool were lost: it is rebuilt from its pods", "pool", pool, "waiting",
+				plan.Waiting[pool])
 		}
 	}
 	failed := c.create(ctx, plan.Create, until)
@@ -54,7 +55,8 @@ func (c *Checker) rebuild(ctx context.Context, plan Plan, until map[string]time.
 			continue
 		}
 		if names := plan.Waiting[pool]; len(names) > 0 {
-			c.Log.Warn("a pool hands out again although pods have not told of their addresses", "pool", pool, "pods", names)
+			c.Log.Warn("a pool hands out again although pods have not told of their addresses", "pool", pool, "pods",
+				names)
 		}
 		delete(until, pool)
 		c.Index.Pools.SetRebuilding(pool, "")
@@ -82,7 +84,8 @@ func (c *Checker) create(ctx context.Context, all []lease.Lease, in map[string]t
 				failed[pool] = true
 				c.Log.Warn("could not make a lease again", "address", l.Addr.String(), "holder", l.Who(), "error", err)
 			case created:
-				c.Log.Info("made a lease again from its pod", "address", l.Addr.String(), "holder", l.Who(), "pool", l.Pool)
+				c.Log.Info("made a lease again from its pod", "address", l.Addr.String(), "holder", l.Who(), "pool",
+					l.Pool)
 			}
 			return nil
 		})

@@ -32,12 +32,12 @@ type assumedPod struct {
 	// known: the simulation has the constraints of the pod. For a pod that was found on its node they are read once;
 	// hopeless: they were refused.
 	known, hopeless bool
-	// reading is closed when the constraints have been read; nil while nobody reads them. changes counts how often the pod
-	// changed.
+	// reading is closed when the constraints have been read; nil while nobody reads them. changes counts how often the
+	// pod changed.
 	reading chan struct{}
 	changes int
-	// addrs are what it would get on node; on any of the nodes that it was let through to while node is empty. Host is the
-	// address of node by which it would, pools are those of addrs.
+	// addrs are what it would get on node; on any of the nodes that it was let through to while node is empty. Host is
+	// the address of node by which it would, pools are those of addrs.
 	addrs []netip.Addr
 	pools []string
 	node  string

@@ -166,8 +166,8 @@ func (e *Extender) filter(
 type outlook struct {
 	// why it is none; empty where it is one.
 	why string
-	// kept: the pod gets an address that is kept for it. elsewhere: it would get another, while one is kept for it; near:
-	// it would get that if the host might have one more.
+	// kept: the pod gets an address that is kept for it. elsewhere: it would get another, while one is kept for it;
+	// near: it would get that if the host might have one more.
 	kept, elsewhere, near bool
 	host                  netip.Addr
 	addrs                 []netip.Addr
@@ -214,8 +214,8 @@ func (e *Extender) evaluate(
 			hosts[i] = append(hosts[i], look(host))
 		}
 	}
-	// While an address is kept for the pod it goes where that is; where no node may have it, to one that is kept from it
-	// by what one host may have alone, if that has another pool.
+	// While an address is kept for the pod it goes where that is; where no node may have it, to one that is kept from
+	// it by what one host may have alone, if that has another pool.
 	there := slices.ContainsFunc(inOrder, func(k *outlook) bool { return k.kept })
 	for _, k := range inOrder {
 		if k.elsewhere && (there || !k.near) {

@@ -63,8 +63,8 @@ type served struct {
 	shared []byte
 }
 
-// Shared returns a secret that all replicas share, and nobody else has; nil before there is a CA. Another CA has another
-// one.
+// Shared returns a secret that all replicas share, and nobody else has; nil before there is a CA. Another CA has
+// another one.
 func (c *Certificates) Shared() []byte {
 	if s := c.current.Load(); s != nil {
 		return s.shared
@@ -92,7 +92,8 @@ func (c *Certificates) Run(ctx context.Context) error {
 		if err != nil {
 			pause = min(retryEvery, c.Every)
 			if !failing {
-				c.Log.Warn("the certificates of the allocator's port are not kept", "error", err, "serves", c.current.Load() != nil)
+				c.Log.Warn("the certificates of the allocator's port are not kept", "error", err, "serves",
+					c.current.Load() != nil)
 			}
 		} else if failing {
 			c.Log.Info("the certificates of the allocator's port are kept again")
@@ -119,12 +120,14 @@ func (c *Certificates) renew(ctx context.Context) error {
 	now := c.Now()
 	t, err := parseTrust(secret.Data)
 	if err != nil {
-		return fmt.Errorf("the Secret %s/%s is damaged (%w): restore it, or delete it to have a new CA made", c.Namespace,
+		return fmt.Errorf("the Secret %s/%s is damaged (%w): restore it, or delete it to have a new CA made",
+			c.Namespace,
 			SecretName, err)
 	}
 	adopted := false
 	if s := c.current.Load(); s != nil && !t.has(s.by) && now.Before(s.leaf.Leaf.NotAfter) {
-		c.Log.Warn("the Secret of the CA has another CA than before: both are published, and this replica goes over to it "+
+		c.Log.Warn("the Secret of the CA has another CA than before: both are published, and this replica goes over "+
+			"to it "+
 			"in an hour", "namespace", c.Namespace, "secret", SecretName)
 		t, adopted = t.adopt(s.by, now), true
 	}
@@ -168,7 +171,8 @@ func (c *Certificates) secret(ctx context.Context) (*corev1.Secret, error) {
 		}
 		t = &made
 	} else {
-		c.Log.Warn("the Secret of the CA is gone: it is made again with the same CA", "namespace", c.Namespace, "secret",
+		c.Log.Warn("the Secret of the CA is gone: it is made again with the same CA", "namespace", c.Namespace,
+			"secret",
 			SecretName)
 	}
 	return c.objects.create(ctx, *t)

@@ -168,7 +168,8 @@ func (s *Restores) Wrap(next http.RoundTripper) http.RoundTripper {
 		}
 		ctx, cancel := context.WithCancel(r.Context())
 		w := &restorable{
-			ctx: ctx, end: cancel, from: parseVersion(q.Get("resourceVersion")), begun: time.Now(), lasts: math.MaxInt64,
+			ctx: ctx, end: cancel, from: parseVersion(q.Get("resourceVersion")), begun: time.Now(),
+			lasts: math.MaxInt64,
 			// One of whole objects and one of their metadata are two.
 			asks: r.URL.Path + "?" + selectors(q).Encode() + " " + r.Header.Get("Accept"),
 		}
@@ -330,10 +331,10 @@ func (c *Client) restored(what string, args ...any) error {
 // anew.
 func (c *Client) PutBack(seen, now uint64) error { return c.restored(behindSeen, now, seen) }
 
-// Forgotten reports whether the API server has an address at an earlier version than one that it had: then its store was
-// put back to an older state, and the leases are listed anew. Whoever says so has shown it. As no replica has noticed,
-// none may know who has what was given since: nothing new is given for ipam.OrphanTime. An object that is not there was
-// forgotten if the store has not come to that version again; it may just as well be deleted since.
+// Forgotten reports whether the API server has an address at an earlier version than one that it had: then its store
+// was put back to an older state, and the leases are listed anew. Whoever says so has shown it. As no replica has
+// noticed, none may know who has what was given since: nothing new is given for ipam.OrphanTime. An object that is not
+// there was forgotten if the store has not come to that version again; it may just as well be deleted since.
 func (c *Client) Forgotten(ctx context.Context, a netip.Addr, version uint64) (bool, error) {
 	l, err := c.Get(ctx, a)
 	if errors.Is(err, ErrNotFound) {

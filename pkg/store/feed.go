@@ -28,8 +28,8 @@ type Feed struct {
 	consistent atomic.Bool
 	// lost: the API server could not be reached since the last list. Its store may have been put back meanwhile.
 	lost atomic.Bool
-	// told: the store was put back since the last list began, whatever the versions say; anew: the last list began after
-	// that.
+	// told: the store was put back since the last list began, whatever the versions say; anew: the last list began
+	// after that.
 	told, anew atomic.Bool
 	restarts   atomic.Uint64
 	restored   func()

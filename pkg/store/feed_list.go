@@ -73,7 +73,8 @@ func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 	lost, told := lw.f.lost.Swap(false), lw.f.told.Swap(false)
 	consistent := o.ResourceVersion == "" || o.ResourceVersion == "0" || lost || told
 	if !consistent {
-		params["resourceVersion"] = formatVersion(max(parseVersion(o.ResourceVersion), lw.f.client.counts.answered.Load()))
+		params["resourceVersion"] = formatVersion(max(parseVersion(o.ResourceVersion),
+			lw.f.client.counts.answered.Load()))
 		params["resourceVersionMatch"] = string(metav1.ResourceVersionMatchNotOlderThan)
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -53,8 +53,8 @@ func (c *Client) Begin(ctx context.Context, stage Stage) (end func(error)) {
 // Stats are what a client has counted since it was made, and how busy it is.
 type Stats struct {
 	// Writes are all that were sent, Conflicts those that met another writer, Unknown those of unknown outcome.
-	// Throttled is how often the API server turned a write away for a while; Refused are those that were not sent, because
-	// they could not be done in time.
+	// Throttled is how often the API server turned a write away for a while; Refused are those that were not sent,
+	// because they could not be done in time.
 	Writes, Conflicts, Unknown, Throttled, Refused uint64
 	// InFlight and Waiting are the writes of this moment.
 	InFlight, Waiting int
@@ -66,8 +66,8 @@ type counts struct {
 	answering                                      answering
 	// answered is the newest version that a write got.
 	answered atomic.Uint64
-	// noticed is when it was noticed last that the store was put back; nil for never. forgetful: nobody had noticed before
-	// somebody else showed it.
+	// noticed is when it was noticed last that the store was put back; nil for never. forgetful: nobody had noticed
+	// before somebody else showed it.
 	noticed   atomic.Pointer[time.Time]
 	forgetful atomic.Bool
 	// paused is until when the API server wants no writes, in Unix nanoseconds.

@@ -95,7 +95,8 @@ func (o *rbacWarmup) judge(r *http.Request, resp *http.Response) (*http.Response
 	_ = json.Unmarshal(body, &status) // one in protobuf does without the message
 	answer := respond(r, metav1.Status{
 		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
-		Message: "the API server forbids what it permitted before, as it does until it has read the roles: " + status.Message,
+		Message: "the API server forbids what it permitted before, as it does until it has read the roles: " +
+			status.Message,
 		Details: &metav1.StatusDetails{RetryAfterSeconds: 1},
 	})
 	answer.Header.Set("Retry-After", "1")
@@ -115,7 +116,8 @@ func (o *rbacWarmup) waits(r *http.Request) bool {
 	if !again {
 		since = o.now()
 		o.forbidden[key] = since
-		o.log.Warn("the API server forbids what it permitted before; waiting in case it has just started", "method", r.Method,
+		o.log.Warn("the API server forbids what it permitted before; waiting in case it has just started", "method",
+			r.Method,
 			"resource", about.resource, "namespace", about.namespace)
 	}
 	return o.now().Sub(since) < maxWarmup

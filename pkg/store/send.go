@@ -92,7 +92,8 @@ func (c *Client) send(caller, sending context.Context, write *rest.Request, guar
 // do not come back together. Meanwhile it keeps its place, so an API server that is slow gets fewer writes.
 func (c *Client) persist(caller, sending context.Context, write *rest.Request, guard func() error) ([]byte, error) {
 	const jitter = 0.5
-	backoff := wait.Backoff{Duration: time.Second, Factor: 1.5, Jitter: jitter, Cap: 4 * time.Second, Steps: math.MaxInt32}
+	backoff := wait.Backoff{Duration: time.Second, Factor: 1.5, Jitter: jitter, Cap: 4 * time.Second,
+		Steps: math.MaxInt32}
 	write.MaxRetries(0)
 	for {
 		raw, err := answer(write.Do(sending))

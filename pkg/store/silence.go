@@ -15,10 +15,11 @@ const (
 	// delivers it within some milliseconds. Looks are counted, not time: a process that was stopped has not listened.
 	lookEvery   = 250 * time.Millisecond
 	silentLooks = 4
-	// wellLooks make the two seconds that a watch must stand with nothing outstanding before the replica is trusted again.
+	// wellLooks make the two seconds that a watch must stand with nothing outstanding before the replica is trusted
+	// again.
 	wellLooks = 8
-	// relistFrom is the watch in a row, ended for its silence, from which on the leases are listed, too. The first is only
-	// taken up where it stopped.
+	// relistFrom is the watch in a row, ended for its silence, from which on the leases are listed, too. The first is
+	// only taken up where it stopped.
 	relistFrom = 2
 	// SilentWatches in a row mean that this replica does not learn of its own writes by watching.
 	SilentWatches = 3
@@ -49,7 +50,8 @@ func (f *Feed) listen(ctx context.Context) {
 type looks struct {
 	open  *watcher
 	heard int64
-	// silent are the looks in a row at which a write was outstanding, well those at which an open watch had delivered all.
+	// silent are the looks in a row at which a write was outstanding, well those at which an open watch had delivered
+	// all.
 	silent, well int
 }
 

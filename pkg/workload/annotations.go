@@ -80,7 +80,8 @@ func IsOwn(key string) bool { return strings.HasPrefix(key, ownPrefix) }
 func Annotations() [annotations]Annotation {
 	return [annotations]Annotation{
 		{ownPrefix + "ip", ownDialect, onPodOrWorkload, fieldSets, "`10.0.0.5`, `10.0.0.5-10.0.0.9,2001:db8::5`",
-			"Addresses, ranges and CIDRs of which the pod gets one, of each family that is named. On the template of a " +
+			"Addresses, ranges and CIDRs of which the pod gets one, of each family that is named. On the template of " +
+				"a " +
 				"Deployment they are a set that its pods share.", readAddresses},
 		{
 			ownPrefix + "pool", ownDialect, anywhere, fieldPool, "name of a BCSNetPool, or several: `blue,green`",
@@ -91,11 +92,13 @@ func Annotations() [annotations]Annotation {
 		{
 			ClaimAnnotation, ownDialect, anywhere, fieldClaim,
 			"`NAME` of a BCSNetIPClaim of the pod's namespace, or `NAMESPACE/NAME`",
-			"The claim whose addresses the pod gets. It has to exist, and to be open to the pod's namespace.", readClaimName,
+			"The claim whose addresses the pod gets. It has to exist, and to be open to the pod's namespace.",
+			readClaimName,
 		},
 		{ownPrefix + "release-policy", ownDialect, anywhere, fieldRelease,
 			"`with-pod`, `immutable`, `never`, `timed`, in any case; `WithPod` is `with-pod`",
-			"What ends the holding: the end of the pod; scaling down or the end of the workload; a release by hand; a while " +
+			"What ends the holding: the end of the pod; scaling down or the end of the workload; a release by hand; " +
+				"a while " +
 				"(`keep`) after the end of the pod.", readOwnPolicy},
 		{
 			ownPrefix + "keep", ownDialect, anywhere, fieldKeep, "`1s` to `8760h`",
@@ -148,7 +151,8 @@ func Annotations() [annotations]Annotation {
 		},
 		{
 			keeperPrefix + "ip_pool", dialectC, onPodOrWorkload, fieldSets, "`172.16.91.142/24,172.16.91.143/24`",
-			"The addresses of a Deployment, StatefulSet or DaemonSet, which stands on the object itself; a claim holds them " +
+			"The addresses of a Deployment, StatefulSet or DaemonSet, which stands on the object itself; a claim " +
+				"holds them " +
 				"for its pods.", readKeeperPool,
 		},
 		{

@@ -198,7 +198,8 @@ func readAddresses(value string) (parsedValue, error) {
 	var v4, v6 []netipx.IPRange
 	for _, entry := range entries {
 		r, err := ipaddr.ParseRange(entry)
-		if a, bits, one := ipaddr.ParseHost(entry); err != nil && one == nil { // an address with the length of its subnet
+		// an address with the length of its subnet
+		if a, bits, one := ipaddr.ParseHost(entry); err != nil && one == nil {
 			r, err = netipx.IPRangeFrom(a, a), nil
 			m.lengths = append(m.lengths, netip.PrefixFrom(a, bits))
 		}
@@ -228,7 +229,8 @@ func readArgs(value string) (m parsedValue, err error) {
 		return parsedValue{}, fmt.Errorf("it is not the JSON of galaxy's args: %w", err)
 	}
 	if len(args.Ranges) > maxSets {
-		return parsedValue{}, fmt.Errorf("request_ip_range asks for %d addresses; at most %d for one pod", len(args.Ranges),
+		return parsedValue{}, fmt.Errorf("request_ip_range asks for %d addresses; at most %d for one pod",
+			len(args.Ranges),
 			maxSets)
 	}
 	for i, list := range args.Ranges {

@@ -56,14 +56,17 @@ func (r *Resolver) ofIPAMClaim(ctx context.Context, pod Pod, ref Reference) (Pol
 func (r Reference) absent(pod Pod, err error) *ipam.Refusal {
 	switch {
 	case errors.Is(err, ErrKindGone):
-		return ipam.Refuse(ipam.ReasonClaimNotFound, "the API server serves no IPAMClaims, and %s of pod %s/%s names one", r,
+		return ipam.Refuse(ipam.ReasonClaimNotFound,
+			"the API server serves no IPAMClaims, and %s of pod %s/%s names one", r,
 			pod.Namespace, pod.Name).
-			WithHint("install the CustomResourceDefinition ipamclaims.%s, or take the reference out of the pod's networks",
+			WithHint("install the CustomResourceDefinition ipamclaims.%s, or take the reference out of the pod's "+
+				"networks",
 				networksGroup)
 	case errors.Is(err, ErrGone):
 		return ipam.Refuse(ipam.ReasonClaimNotFound, "IPAMClaim %s/%s does not exist, and %s of pod %s/%s names it",
 			pod.Namespace, r.Claim, r, pod.Namespace, pod.Name).
-			WithHint("create it, or take the reference out of the pod's networks; it is looked for again with the next request")
+			WithHint("create it, or take the reference out of the pod's networks; it is looked for again with the " +
+				"next request")
 	}
 	return nil
 }
@@ -76,7 +79,8 @@ func (r Reference) unfit(pod Pod, c *IPAMClaim) *ipam.Refusal {
 			c.Problem).
 			WithHint("make another one: kubectl describe ipamclaim -n %s %s", c.Namespace, c.Name)
 	case !r.First && c.Interface != "" && c.Interface != r.IfName:
-		return ipam.Refuse(ipam.ReasonClaimConflict, "IPAMClaim %s/%s is for interface %s, and %s of pod %s/%s names it",
+		return ipam.Refuse(ipam.ReasonClaimConflict,
+			"IPAMClaim %s/%s is for interface %s, and %s of pod %s/%s names it",
 			c.Namespace, c.Name, clip(c.Interface), r, pod.Namespace, pod.Name).
 			WithHint("name the interface in the element of the pod's networks, or name another IPAMClaim")
 	}

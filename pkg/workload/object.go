@@ -34,7 +34,8 @@ func objectOf(m metav1.Object) *object {
 // wants reports whether the needs of an object may have changed: the number of pods, the addresses, or the status of an
 // IPAMClaim. Either may be nil for an object that does not exist.
 func (o *object) wants(before *object) bool {
-	return o == nil || o.ipamClaim != nil || before == nil || o.generation != before.generation || o.uid != before.uid ||
+	return o == nil || o.ipamClaim != nil || before == nil || o.generation != before.generation ||
+		o.uid != before.uid ||
 		!maps.Equal(o.annotations, before.annotations)
 }
 

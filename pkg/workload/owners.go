@@ -268,7 +268,8 @@ func (k *kind) workload(namespace string, at Owner) Workload {
 // unreadable returns the result for an owner that cannot be read.
 func (o *Owners) unreadable(own owned, k *kind, pod Pod, why error) owned {
 	if k.group == kubevirtGroup && k.kind == vmiKind && pod.VM != "" {
-		own.Workload, own.nature, own.prefix = Workload{Group: k.group, Kind: vmKind, Namespace: pod.Namespace, Name: pod.VM},
+		own.Workload, own.nature, own.prefix = Workload{Group: k.group, Kind: vmKind, Namespace: pod.Namespace,
+			Name: pod.VM},
 			machine, "vm"
 		return own
 	}

@@ -164,7 +164,8 @@ func FromObject(p *corev1.Pod) Pod {
 	pod.Annotations, pod.VM = understood(p.Annotations), p.Labels[VMLabel]
 	pod.References, pod.ReferenceProblem = references(p.Annotations)
 	if pod.Mirror && len(pod.References) > 0 {
-		pod.References, pod.ReferenceProblem = nil, "a static pod, which its kubelet has made up, draws from no IPAMClaim"
+		pod.References, pod.ReferenceProblem = nil,
+			"a static pod, which its kubelet has made up, draws from no IPAMClaim"
 	}
 	pod.Migration = migrationOf(p)
 	pod.Interfaces, pod.Several = furtherInterfaces(p.Annotations)

@@ -146,8 +146,9 @@ func (b *policyBuilder) add(s *statement) *ipam.Refusal {
 		return contradict(before, s, "")
 	default:
 		// Of two that say the same, one may say more.
-		before.mask, before.claims, before.implies = max(before.mask, s.mask), before.claims || s.claims, before.implies ||
-			s.implies
+		before.mask, before.claims, before.implies = max(before.mask, s.mask), before.claims || s.claims,
+			before.implies ||
+				s.implies
 	}
 	b.sources = append(b.sources, Source{Object: s.object, Key: s.key, Value: s.value, Gave: f.String()})
 	return nil

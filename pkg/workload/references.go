@@ -84,7 +84,8 @@ func (p Pod) reference() (ref Reference, ok bool, refusal *ipam.Refusal) {
 			return refuse("its networks name two IPAMClaims for interface %s: %s and %s", r.IfName, clip(ref.Claim),
 				clip(r.Claim))
 		case r.IfName != ref.IfName && r.Claim == ref.Claim:
-			return refuse("its networks name IPAMClaim %s for two interfaces, %s and %s: each takes one of its own", r.Claim,
+			return refuse("its networks name IPAMClaim %s for two interfaces, %s and %s: each takes one of its own",
+				r.Claim,
 				clip(ref.IfName), clip(r.IfName))
 		}
 	}

@@ -130,7 +130,8 @@ func unfit(r ReleasePolicy, own owned, pod Pod, primaryKey bool) string {
 	scaled := own.nature == app || own.nature == machine
 	switch {
 	case r == ReleaseImmutable && !scaled:
-		return own.String() + " has no replicas that could be scaled down, which is what would free an immutable address"
+		return own.String() +
+			" has no replicas that could be scaled down, which is what would free an immutable address"
 	case r == ReleaseNever && !scaled && !primaryKey && own.nature != bare:
 		return "the names of the pods of " + own.String() + " are not stable, so nothing could get the address back"
 	case r == ReleaseNever && own.Kind == podKind && !primaryKey && pod.Generated:
@@ -150,7 +151,8 @@ func (b *policyBuilder) addresses(p *Policy, own owned) *ipam.Refusal {
 				by, hint = ", as "+claim.String()+" says", "use a StatefulSet, or no claim"
 			}
 			return ipam.Refuse(ipam.ReasonInvalidAnnotation,
-				"%s: the pods of %s are interchangeable, so it cannot be known which of several addresses belong together once "+
+				"%s: the pods of %s are interchangeable, so it cannot be known which of several addresses belong "+
+					"together once "+
 					"they are kept%s", sets, own, by).
 				WithHint("%s", hint)
 		}
@@ -227,7 +229,8 @@ func (b *policyBuilder) claim(p *Policy, own owned, pod Pod, system string) *ipa
 	}
 	if n := len(p.ClaimAddresses()); n > v1.MaxClaimAddresses {
 		return ipam.Refuse(ipam.ReasonInvalidAnnotation,
-			"%s: it comes to %d ranges, and a claim, which keeps the addresses, has %d at most", sets, n, v1.MaxClaimAddresses).
+			"%s: it comes to %d ranges, and a claim, which keeps the addresses, has %d at most", sets, n,
+			v1.MaxClaimAddresses).
 			WithHint("name fewer and larger ranges, or name a pool in their place")
 	}
 	return nil

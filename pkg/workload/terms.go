@@ -195,5 +195,6 @@ func (b *policyBuilder) fitDefaults(x *ipam.Index) {
 
 // ofClaim reports whether a field affects the policy's claim.
 func ofClaim(f Field) bool {
-	return f == fieldSets || f == fieldPool || f == fieldRelease || f == fieldKeep || f == fieldClaim || f == fieldShared
+	return f == fieldSets || f == fieldPool || f == fieldRelease || f == fieldKeep || f == fieldClaim ||
+		f == fieldShared
 }

@@ -17,11 +17,12 @@ import (
 )
 
 const (
-	// splitNetwork and flatNetwork are the same addresses, in blocks and in one piece, each on a control plane of its own:
-	// a namespace that could be given a block draws from no flat pool.
+	// splitNetwork and flatNetwork are the same addresses, in blocks and in one piece, each on a control plane of its
+	// own: a namespace that could be given a block draws from no flat pool.
 	splitNetwork, flatNetwork = "bench-split", "bench-flat"
 	blocksNetwork             = "10.80.0.0/13"
-	// owned is how many blocks namespaces have, of blockLength; fewLeases, then manyLeases addresses of each are in use.
+	// owned is how many blocks namespaces have, of blockLength; fewLeases, then manyLeases addresses of each are in
+	// use.
 	owned, blockLength    = 4096, 27
 	fewLeases, manyLeases = 4, 16
 	// startTurns are starts of each controller, by the number of rounds.
@@ -242,7 +243,10 @@ func (b *bench) inTurns(
 				if op == nil {
 					return nil
 				}
-				return func(ctx context.Context, caller, n int) error { return op(ctx, caller, (callers<<8|turn)<<20+n) }
+				return func(ctx context.Context, caller, n int) error {
+					return op(ctx, caller,
+						(callers<<8|turn)<<20+n)
+				}
 			}
 			c := [2]contender{one, other}[i]
 			r, err := load(ctx, callers, b.slice/largeTurns, cycle{timed: anew(c.timed), after: anew(c.after)})

@@ -133,7 +133,8 @@ func (b *bench) cliAddresses(ctx context.Context, pool string, subnet netip.Pref
 	for i := 0; subnet.Contains(a); i, a = i+1, a.Next() {
 		l := lease.Lease{Addr: a, Params: lease.Params{Pool: pool, Bits: 8, Gateway: netip.MustParseAddr("10.254.0.1")}}
 		if i%2 == 0 {
-			l.State, l.Updated, l.HeldFinalizer = lease.Active, b.filler.Now().Add(-time.Hour), true // long enough to be judged
+			// long enough to be judged
+			l.State, l.Updated, l.HeldFinalizer = lease.Active, b.filler.Now().Add(-time.Hour), true
 			l.Holder = lease.Holder{
 				Host: netip.MustParseAddr(host(i)), ContainerID: containerID("cli", i, 0), IfName: lease.DefaultIfName,
 				Namespace: namespace, PodName: cliPod(i), PodUID: fmt.Sprintf("0b5fd196-789c-4dad-b384-%012d", i),

@@ -35,7 +35,8 @@ func (b *bench) largest(ctx context.Context) error {
 	say("filling a pool of 1048576 with %d leases", b.leases)
 	// Of owners that are no pods: nobody takes them for given up.
 	if err := b.fill(ctx, large, b.leases, func(h *lease.Holder) {
-		*h = lease.Holder{Host: h.Host, ContainerID: h.ContainerID, IfName: h.IfName, Owner: "owner-" + h.ContainerID[:12]}
+		*h = lease.Holder{Host: h.Host, ContainerID: h.ContainerID, IfName: h.IfName, Owner: "owner-" +
+			h.ContainerID[:12]}
 	}); err != nil {
 		return err
 	}
@@ -60,7 +61,8 @@ func (b *bench) largest(ctx context.Context) error {
 		return err
 	}
 	l, s := median(ofLarge), median(ofSmall)
-	row := fmt.Sprintf("| allocations at %d callers, %s, beside a pool of 4096, turn by turn: median (quartiles) | %s, "+
+	row := fmt.Sprintf("| allocations at %d callers, %s, beside a pool of 4096, turn by turn: median (quartiles) | "+
+		"%s, "+
 		"%.0f/s beside %.0f/s |",
 		largeCallers, what, byTurn(ofLarge, ofSmall, rate), l.perSecond, s.perSecond)
 	fmt.Println(row)
@@ -111,7 +113,8 @@ func (b *bench) countedWithin(ctx context.Context, p *v1.BCSNetPool, leases int)
 	}
 	for p.Status.Active != int64(leases+1) {
 		if time.Since(began) > time.Minute {
-			return 0, fmt.Errorf("pool %s counts %d leases in use after a minute, not %d", p.Name, p.Status.Active, leases+1)
+			return 0, fmt.Errorf("pool %s counts %d leases in use after a minute, not %d", p.Name, p.Status.Active,
+				leases+1)
 		}
 		if err := errors.Join(pause(ctx, 50*time.Millisecond),
 			b.admin.Get(ctx, client.ObjectKeyFromObject(p), p)); err != nil {

@@ -33,7 +33,8 @@ func main() {
 	flag.IntVar(&o.large, "large", 65536, "addresses of the largest pool")
 	flag.IntVar(&o.leases, "leases", 200_000, "leases of the pool of 1048576 addresses")
 	flag.StringVar(&o.out, "out", "", "file whose tables are rewritten; default docs/benchmarks.md of this module")
-	flag.StringVar(&o.only, "only", "", "measure only these parts, with commas between: "+strings.Join(partNames(), ", "))
+	flag.StringVar(&o.only, "only", "", "measure only these parts, with commas between: "+strings.Join(partNames(),
+		", "))
 	flag.DurationVar(&o.excess, "excess", time.Minute, "how long the part overload offers more than can be stored")
 	o.offers = []float64{0.5, 1, 2, 3}
 	flag.Func("offers", "what the part overload offers, as multiples of what can be stored (default 0.5,1,2,3)",
@@ -117,7 +118,8 @@ func run(ctx context.Context, o settings, handler, next string, informer bool) e
 		return err
 	}
 	if _, err := os.Stat(o.out); err != nil {
-		return fmt.Errorf("-out: %w; the tables are rewritten in a copy of docs/benchmarks.md: make one there first", err)
+		return fmt.Errorf("-out: %w; the tables are rewritten in a copy of docs/benchmarks.md: make one there first",
+			err)
 	}
 	var r report
 	for _, parts := range together() {
@@ -143,7 +145,8 @@ type part struct {
 func together() [][]part {
 	return [][]part{
 		{
-			{"floors", (*bench).floors}, {"requests", (*bench).requests}, {"sticky", (*bench).sticky}, {"pools", (*bench).pools},
+			{"floors", (*bench).floors}, {"requests", (*bench).requests}, {"sticky", (*bench).sticky}, {"pools",
+				(*bench).pools},
 			{"start", (*bench).starts}, {"first", (*bench).first}, {"builds", (*bench).builds},
 		},
 		{{"large", (*bench).largest}},

@@ -71,7 +71,10 @@ func (b *bench) newcomers(ctx context.Context, flat *bench) error {
 				})
 			},
 			func() error {
-				return b.atOnce(ctx, turn, &floor, func(i int) error { return b.bareNewcomer(ctx, bare, turn*newcomers+i) })
+				return b.atOnce(ctx, turn, &floor, func(i int) error {
+					return b.bareNewcomer(ctx, bare,
+						turn*newcomers+i)
+				})
 			},
 		}
 		if turn%2 == 1 {
@@ -83,7 +86,8 @@ func (b *bench) newcomers(ctx context.Context, flat *bench) error {
 			}
 		}
 	}
-	b.report.contest("1000 new namespaces at once, a second, of a bare client that makes the same two objects", rate, ours,
+	b.report.contest("1000 new namespaces at once, a second, of a bare client that makes the same two objects", rate,
+		ours,
 		floor)
 	b.report.block("of these, asked to come again later", fmt.Sprintf("%.1f %%",
 		float64(refused.Load())/float64((b.rounds+1)*newcomers)*100))

@@ -117,7 +117,8 @@ func furnish(ctx context.Context, b *bed.Bed) error {
 			AvailableIPs: []string{"192.168.77.160-192.168.77.223"},
 		},
 		"underlay6": {
-			Net: "fd00:77::", Mask: 64, Gateway: "fd00:77::1", Network: "underlay", AvailableIPs: []string{"fd00:77::1:0/112"},
+			Net: "fd00:77::", Mask: 64, Gateway: "fd00:77::1", Network: "underlay",
+			AvailableIPs: []string{"fd00:77::1:0/112"},
 		},
 		reused: {
 			Net: "192.168.77.0", Mask: 24, Gateway: "192.168.77.1", Network: reused,

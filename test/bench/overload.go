@@ -132,7 +132,8 @@ type excess struct {
 	// What came in a second, while more was offered.
 	offered, answered, refused, gaveUp float64
 	p99                                time.Duration
-	// rest is how long after the excess the last had its address; left are those who had none when nobody waited any more.
+	// rest is how long after the excess the last had its address; left are those who had none when nobody waited any
+	// more.
 	rest time.Duration
 	left int
 	// failed are answers that should not be, of which why is the first.

@@ -131,8 +131,9 @@ func (b *bench) newPlugin(ctx context.Context) (p *plugin, end func(), err error
 func (p *plugin) configuration(name, url string) (dir string, err error) {
 	dir = filepath.Join(p.dir, name)
 	text, err := json.Marshal(map[string]any{
-		"cluster": "bench", "host": host(0), "replicas": []string{url}, "serverName": "bcsnet-controller.bcsnet-system.svc",
-		"dataDir": p.dir, "runDir": filepath.Join(p.run, name),
+		"cluster": "bench", "host": host(0), "replicas": []string{url},
+		"serverName": "bcsnet-controller.bcsnet-system.svc",
+		"dataDir":    p.dir, "runDir": filepath.Join(p.run, name),
 	})
 	return dir, errors.Join(err, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600))
 }

@@ -133,6 +133,7 @@ func (g *guard) set(ctx context.Context, on bool) error {
 		if denied == on && (on || err == nil) {
 			return nil
 		}
-		return errors.Join(fmt.Errorf("policies are to be bound: %t; who has no manage makes an address or not", on), err)
+		return errors.Join(fmt.Errorf("policies are to be bound: %t; who has no manage makes an address or not", on),
+			err)
 	})
 }

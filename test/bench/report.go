@@ -265,7 +265,8 @@ func (r *report) write(path string) error {
 		return err
 	}
 	for mark, tables := range map[string]string{
-		serviceMark: r.service(), stickyMark: r.stickyTables(), overloadMark: r.overloadTable(), cliMark: r.commandLine(),
+		serviceMark: r.service(), stickyMark: r.stickyTables(), overloadMark: r.overloadTable(),
+		cliMark:  r.commandLine(),
 		nodeMark: r.cniTables(),
 	} {
 		before, rest, ok := strings.Cut(string(text), begin(mark))
@@ -294,7 +295,8 @@ func (r *report) service() string {
 		table("First allocations beside the floors", beside, r.firsts),
 		table("Processor time of a first allocation in ms", spent, r.firstCPU),
 		table("Size of the pool, and how full it is",
-			"| addresses | state | callers | handler with informer /s | bcsnet /s | of informer | p99 of informer |", r.sizes),
+			"| addresses | state | callers | handler with informer /s | bcsnet /s | of informer | p99 of informer |",
+			r.sizes),
 		table("Requests to the API server per operation", "| operation | requests |", r.costs),
 		table("Start, memory, new pools", "| what | median |", r.numbers),
 		table("The largest pool", "| what | median |", r.large),
@@ -302,10 +304,12 @@ func (r *report) service() string {
 			"| what | turn by turn: median (quartiles), and the medians |", r.blocks),
 		r.policyTable(),
 		table("HTTPS with a token beside plain HTTP on loopback",
-			"| requests | callers | plain /s | HTTPS /s | of plain, turn by turn: median (quartiles) | processor time of "+
+			"| requests | callers | plain /s | HTTPS /s | of plain, turn by turn: median (quartiles) | processor "+
+				"time of "+
 				"plain's | p99 ms plain / HTTPS |", r.https),
 		table("Beside another build",
-			"| operation | callers | other /s | this /s | of the other, turn by turn: median (quartiles) | processor time of "+
+			"| operation | callers | other /s | this /s | of the other, turn by turn: median (quartiles) | processor "+
+				"time of "+
 				"the other's | p99 ms other / this |", r.builds))
 }
 

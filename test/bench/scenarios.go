@@ -178,7 +178,8 @@ func (b *bench) pools(ctx context.Context) error {
 		if size > v1.MaterializeAutoLimit {
 			mode = v1.MaterializeOnDemand
 		}
-		p, err := b.pool(ctx, fmt.Sprintf("bench-%d", size), fmt.Sprintf("10.%d.0.0/%d", 32+i*16, prefixBits(size)), mode)
+		p, err := b.pool(ctx, fmt.Sprintf("bench-%d", size), fmt.Sprintf("10.%d.0.0/%d", 32+i*16, prefixBits(size)),
+			mode)
 		if err != nil {
 			return err
 		}

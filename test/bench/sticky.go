@@ -59,7 +59,10 @@ func (b *bench) sticky(ctx context.Context) error {
 
 // numbered calls the allocator for the pods of a StatefulSet.
 func (b *bench) numbered(set, kind string) service {
-	return service{b: b, kind: set + "/" + kind, pod: func(caller int) string { return fmt.Sprintf("%s-%d", set, caller) }}
+	return service{b: b, kind: set + "/" + kind, pod: func(caller int) string {
+		return fmt.Sprintf("%s-%d", set,
+			caller)
+	}}
 }
 
 // duel makes both take short turns, in an order that changes every time, so that whatever else the machine does meets
@@ -113,7 +116,8 @@ func (b *bench) makeSet(ctx context.Context, name string, annotations map[string
 		return err
 	}
 	for i := range maxCallers {
-		p := &corev1.Pod{ObjectMeta: *meta.DeepCopy(), Spec: corev1.PodSpec{NodeName: nodeName(i), Containers: containers}}
+		p := &corev1.Pod{ObjectMeta: *meta.DeepCopy(), Spec: corev1.PodSpec{NodeName: nodeName(i),
+			Containers: containers}}
 		p.Namespace, p.Name = namespace, b.numbered(name, "").pod(i)
 		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set,
 			appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
@@ -131,7 +135,8 @@ func (r *report) sticky(callers int, plain, kept []result) {
 		ops[0], ops[1] = ops[0]+plain[i].ops, ops[1]+kept[i].ops
 	}
 	p, k := median(plain), median(kept)
-	row := fmt.Sprintf("| %d | %d / %d | %.0f | %.0f | %s | %s / %s |", callers, ops[0], ops[1], p.perSecond, k.perSecond,
+	row := fmt.Sprintf("| %d | %d / %d | %.0f | %.0f | %s | %s / %s |", callers, ops[0], ops[1], p.perSecond,
+		k.perSecond,
 		byTurn(plain, kept, rate), ms(p.p50), ms(k.p50))
 	fmt.Println(row)
 	r.duels = append(r.duels, row)
@@ -147,7 +152,8 @@ func (r *report) stickyCosts(of string, c costs) {
 func (r *report) stickyTables() string {
 	return join(
 		table("Sticky beside plain",
-			"| callers | operations plain / sticky | plain /s | sticky /s | time of plain, median (quartiles) | p50 ms plain "+
+			"| callers | operations plain / sticky | plain /s | sticky /s | time of plain, median (quartiles) | p50 "+
+				"ms plain "+
 				"/ sticky |", r.duels),
 		table("Requests to the API server per operation, sticky beside plain", "| operation | requests |", r.duelCosts))
 }

@@ -107,7 +107,8 @@ func (b *bench) way(kept bool, pool *x509.CertPool, token string) way {
 		return way{&http.Client{Transport: t}, b.controller.URL}
 	}
 	t.TLSClientConfig = &tls.Config{
-		RootCAs: pool, ServerName: "bcsnet-controller." + controlplane.SystemNamespace + ".svc", MinVersion: tls.VersionTLS12,
+		RootCAs: pool, ServerName: "bcsnet-controller." + controlplane.SystemNamespace + ".svc",
+		MinVersion: tls.VersionTLS12,
 	}
 	return way{
 		&http.Client{Transport: transport.NewBearerAuthRoundTripper(token, t)},

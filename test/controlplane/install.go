@@ -93,7 +93,8 @@ func (cp *ControlPlane) InstallManifests(ctx context.Context) error {
 	return cp.InstallRightsOf(ctx, root)
 }
 
-// Prepare installs the manifests and the roles that folders of config add to them, and returns a client with all rights.
+// Prepare installs the manifests and the roles that folders of config add to them, and returns a client with all
+// rights.
 func (cp *ControlPlane) Prepare(ctx context.Context, roles ...string) (client.Client, error) {
 	root, err := ModuleRoot()
 	if err != nil {

@@ -119,7 +119,8 @@ func (cp *ControlPlane) RemoveKubeVirt(t testing.TB) {
 			t.Fatal(err)
 		}
 		Until(t, name+" are gone", func() bool {
-			return apierrors.IsNotFound(cp.AdminFor(t).Get(t.Context(), types.NamespacedName{Name: name + ".kubevirt.io"}, crd))
+			return apierrors.IsNotFound(cp.AdminFor(t).Get(t.Context(), types.NamespacedName{Name: name +
+				".kubevirt.io"}, crd))
 		})
 	}
 }

@@ -61,8 +61,9 @@ func withExtender(url string, names bool, resources []string) Option {
 	}
 	return func(o *options) {
 		o.scheduler, o.extenders = true, append(slices.Clip(o.extenders), map[string]any{
-			"urlPrefix": url, "filterVerb": "filter", "prioritizeVerb": "priority", "weight": 1, "nodeCacheCapable": names,
-			"httpTimeout": "10s", "managedResources": managed,
+			"urlPrefix": url, "filterVerb": "filter", "prioritizeVerb": "priority", "weight": 1,
+			"nodeCacheCapable": names,
+			"httpTimeout":      "10s", "managedResources": managed,
 		})
 	}
 }

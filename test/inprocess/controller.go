@@ -50,7 +50,8 @@ func StartOn(cfg *rest.Config, listener net.Listener, change func(*controller.Op
 }
 
 func start(
-	cfg *rest.Config, listen string, change func(*controller.Options), run func(context.Context, controller.Options) error,
+	cfg *rest.Config, listen string, change func(*controller.Options), run func(context.Context,
+		controller.Options) error,
 ) (*Controller, error) {
 	dir, err := os.MkdirTemp("", "bcsnet-controller-")
 	if err != nil {

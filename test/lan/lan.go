@@ -127,7 +127,8 @@ func (h *Host) Address(t testing.TB, name string, addrs ...string) {
 		l, err := netlink.LinkByName(name)
 		for _, addr := range addrs {
 			if err == nil {
-				err = netlink.AddrAdd(l, &netlink.Addr{IPNet: ipNet(netip.MustParsePrefix(addr)), Flags: unix.IFA_F_NODAD})
+				err = netlink.AddrAdd(l, &netlink.Addr{IPNet: ipNet(netip.MustParsePrefix(addr)),
+					Flags: unix.IFA_F_NODAD})
 			}
 		}
 		return err

@@ -24,7 +24,8 @@ func (s *Site) WantStatus(p *v1.BCSNetPool, capacity, available, active int64) {
 		if got.Capacity != capacity || got.Available != available || got.Active != active ||
 			got.ObservedGeneration != p.Generation {
 			return fmt.Errorf("pool %s: capacity %d, available %d, active %d of generation %d; want %d, %d, %d of %d",
-				p.Name, got.Capacity, got.Available, got.Active, got.ObservedGeneration, capacity, available, active, p.Generation)
+				p.Name, got.Capacity, got.Available, got.Active, got.ObservedGeneration, capacity, available, active,
+				p.Generation)
 		}
 		return nil
 	})

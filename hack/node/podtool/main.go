@@ -49,7 +49,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case verb == "arp" && len(args) == 3:
 		return arp(ctx, args[1], args[2], out)
 	default:
-		return fmt.Errorf("no verb %q with these arguments; hint: pause, serve [:PORT], get URL or arp NAME ADDRESS", verb)
+		return fmt.Errorf("no verb %q with these arguments; hint: pause, serve [:PORT], get URL or arp NAME ADDRESS",
+			verb)
 	}
 }
 

@@ -23,7 +23,8 @@ func (s *App) Connect() (*rest.Config, error) {
 	}
 	if limit := *s.Flags.Timeout; limit != "" {
 		if _, err := clientcmd.ParseTimeout(limit); err != nil {
-			return nil, Usagef("--request-timeout %q is no time", limit).WithHint("write it as 30s or 2m; 0 is no limit")
+			return nil, Usagef("--request-timeout %q is no time",
+				limit).WithHint("write it as 30s or 2m; 0 is no limit")
 		}
 	}
 	cfg, err := s.Flags.ToRESTConfig()
@@ -77,7 +78,8 @@ func (s *App) ConfigProblem(err error) error {
 
 func noCluster() *Failure {
 	return (&Failure{Message: "no cluster: there is no kubeconfig, or it names none"}).
-		WithHint("export KUBECONFIG=FILE or pass --kubeconfig FILE; a cluster to try things on: make up && . .local/env")
+		WithHint("export KUBECONFIG=FILE or pass --kubeconfig FILE; a cluster to try things on: make up && . " +
+			".local/env")
 }
 
 // Where names the cluster in a sentence.

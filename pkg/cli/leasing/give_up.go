@@ -56,7 +56,8 @@ func GiveUp(
 	return app.Several{resource.Unfinished(ctx, done, tried, errs), printed}.Compact()
 }
 
-// ReleaseBy returns the change that releasing n addresses is, for their history. A dry run on the client needs no author.
+// ReleaseBy returns the change that releasing n addresses is, for their history. A dry run on the client needs no
+// author.
 func ReleaseBy(ctx context.Context, s *app.App, n int, reason string) lease.Change {
 	if s.DryRun == app.DryRunClient || n == 0 {
 		return lease.Change{Verb: lease.VerbRelease, Reason: reason}

@@ -52,8 +52,9 @@ func Start(
 		pods, terms = forPods(index)
 	}
 	a := &Allocator{
-		Allocator: allocator.New(index, leases, pods, terms, gone.Default(), slog.New(slog.DiscardHandler)), Index: index,
-		Leases: leases,
+		Allocator: allocator.New(index, leases, pods, terms, gone.Default(), slog.New(slog.DiscardHandler)),
+		Index:     index,
+		Leases:    leases,
 	}
 	feed := store.NewFeed(leases)
 	// What the feed logs, the user reads once, as an error.

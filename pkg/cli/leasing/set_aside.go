@@ -68,7 +68,8 @@ func (v *SetAside) check(x *ipam.Index, all []lease.Lease) (todo []lease.Lease, 
 			failed = append(failed, app.Refuse(ipam.ReasonUnavailable, "the object of address %s is being deleted",
 				l.Addr).WithHint("try again in a moment"))
 		case v.Reserve && pool.Terminating:
-			failed = append(failed, app.Refuse(app.ReasonPoolTerminating, "address %s is in pool %s, which is being deleted",
+			failed = append(failed, app.Refuse(app.ReasonPoolTerminating,
+				"address %s is in pool %s, which is being deleted",
 				l.Addr, pool.Name).
 				WithHint("see what it waits for: bcsnetctl pool describe %s", pool.Name))
 		case v.Reserve && l.State == lease.Available && x.Pools.Rebuilding(pool.Name) != "":
@@ -150,7 +151,8 @@ func (v *SetAside) write(ctx context.Context, x *ipam.Index, leases *store.Clien
 		}
 	}
 	if len(addrs) > 0 {
-		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), v.done(), resource.Spell(ipaddr.SetOfAddrs(addrs...)))
+		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), v.done(),
+			resource.Spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 	var printed error
 	if v.Output.Printer != nil {

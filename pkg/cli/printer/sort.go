@@ -89,7 +89,8 @@ func (s *SortBy) Key(object map[string]any) (SortKey, error) {
 		}
 		return SortKey{rank: 3, text: v}, nil
 	default:
-		return SortKey{}, app.Usagef("--sort-by %q: it is a list or has fields of its own, and cannot be compared", s.Text).
+		return SortKey{}, app.Usagef("--sort-by %q: it is a list or has fields of its own, and cannot be compared",
+			s.Text).
 			WithHint("see what fields there are with -o yaml")
 	}
 }

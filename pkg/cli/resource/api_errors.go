@@ -37,7 +37,8 @@ func Explain(s *app.App, err error) error {
 	switch {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return (&app.Failure{
-			Message: fmt.Sprintf("the API server %s did not answer in time", s.Config.Host), Code: app.ExitTimeout, Cause: err,
+			Message: fmt.Sprintf("the API server %s did not answer in time", s.Config.Host), Code: app.ExitTimeout,
+			Cause: err,
 		}).
 			WithHint("see whether it lives: kubectl get --raw /readyz; --request-timeout sets how long to wait")
 	case errors.As(err, &sent):

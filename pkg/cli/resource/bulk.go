@@ -108,7 +108,8 @@ func Unfinished(ctx context.Context, done string, leases []lease.Lease, failed [
 	f := &app.Failure{Cause: first, Hint: "run it again: it does the rest"}
 	f.Message = fmt.Sprintf("%s was not %s", left[0], done)
 	if len(leases) > 1 {
-		f.Message = fmt.Sprintf("%d of %s %s, not %s", len(leases)-len(left), humanize.Plural(len(leases), "address"), done,
+		f.Message = fmt.Sprintf("%d of %s %s, not %s", len(leases)-len(left), humanize.Plural(len(leases), "address"),
+			done,
 			Spell(ipaddr.SetOfAddrs(left...)))
 	}
 	var r *ipam.Refusal

@@ -62,7 +62,8 @@ func PolicyText(policy v1.ReleasePolicy, keep *metav1.Duration, owned bool) stri
 	case v1.ReleaseTimed:
 		text := string(policy) + ": an address is kept for a while after its pod ended"
 		if keep != nil {
-			text = string(policy) + ": an address is kept for " + explain.FormatSpan(keep.Duration) + " after its pod ended"
+			text = string(policy) + ": an address is kept for " + explain.FormatSpan(keep.Duration) +
+				" after its pod ended"
 		}
 		return text
 	default:
@@ -70,7 +71,8 @@ func PolicyText(policy v1.ReleasePolicy, keep *metav1.Duration, owned bool) stri
 			return string(policy) +
 				": addresses are kept until they are released by hand, for no workload says how many are needed"
 		}
-		return string(policy) + ": addresses are kept while the workload needs them; scaling down and its end give them back"
+		return string(policy) +
+			": addresses are kept while the workload needs them; scaling down and its end give them back"
 	}
 }
 

@@ -248,7 +248,8 @@ func CompleteBlocks(s *app.App) app.Completer {
 			}
 			blocks, err := blocksOf(ctx, s, args[0])
 			for _, b := range blocks {
-				out = append(out, cobra.CompletionWithDesc(b.Spec.AvailableIPs[0], strings.Join(b.Spec.Namespaces, ", ")))
+				out = append(out, cobra.CompletionWithDesc(b.Spec.AvailableIPs[0], strings.Join(b.Spec.Namespaces,
+					", ")))
 			}
 			return out, err
 		})

@@ -64,7 +64,8 @@ func CompleteEndpoints(s *app.App) app.Completer {
 					out = append(out, cobra.CompletionWithDesc(who, "has "+l.Addr.String()))
 				}
 			}
-			out = slices.DeleteFunc(append(out, addresses...), func(o string) bool { return !strings.HasPrefix(o, typed) })
+			out = slices.DeleteFunc(append(out, addresses...),
+				func(o string) bool { return !strings.HasPrefix(o, typed) })
 			return out[:min(len(out), maxOffered)], err
 		})
 	}

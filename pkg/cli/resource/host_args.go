@@ -131,7 +131,8 @@ func (h *HostArgs) Matched(ctx context.Context, s *app.App) ([]Node, error) {
 		for _, n := range selected {
 			names = append(names, fmt.Sprintf("%s (%s)", n.Name, printer.OrNone(JoinAddrs(n.Internal))))
 		}
-		s.Say.Note("%s with the labels %s: %s", humanize.Plural(len(selected), "node"), h.selector, humanize.List(names))
+		s.Say.Note("%s with the labels %s: %s", humanize.Plural(len(selected), "node"), h.selector,
+			humanize.List(names))
 		found = append(found, selected...)
 	}
 	for _, n := range found {

@@ -35,7 +35,8 @@ func (q *LeaseQuery) AddTo(s *app.App, cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&q.allNamespaces, "all-namespaces", "A", false, "addresses of all namespaces, the default")
 	cmd.Flags().StringVar(&q.Claim, "claim", "", "only addresses of this `CLAIM`, as NAMESPACE/NAME")
 	cmd.Flags().BoolVar(&q.OnlyOutdated, "outdated", false,
-		"only addresses whose pods run with another gateway, VLAN or MTU, or other routes or DNS, than their pool has now")
+		"only addresses whose pods run with another gateway, VLAN or MTU, or other routes or DNS, than their pool "+
+			"has now")
 	q.AddFields(cmd, "addresses", "status.podName=web-0")
 	q.AddLabels(cmd, "addresses")
 	app.CompleteWith(cmd, "pool", CompletePools(s))

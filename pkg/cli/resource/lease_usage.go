@@ -25,7 +25,8 @@ type HeldAddr struct {
 // HeldAddrOf returns what a lease adds to the usage of its holder.
 func HeldAddrOf(l lease.Lease) HeldAddr {
 	h := HeldAddr{
-		Host: l.Host, pool: l.Pool, Pod: types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, since: l.Updated,
+		Host: l.Host, pool: l.Pool, Pod: types.NamespacedName{Namespace: l.Namespace, Name: l.PodName},
+		since: l.Updated,
 	}
 	if l.Other != nil {
 		other := l.Turned()

@@ -24,7 +24,8 @@ func FitLengths(ctx context.Context, s *app.App, words []string) error {
 		name, _ := IndexOf(s, pools).Pools.PoolOf(a)
 		for _, p := range pools {
 			if p.Name == name && int(p.Spec.Mask) != bits {
-				return app.Usagef("%s has the length /%d, and pool %s of %s the length /%d", word, bits, name, a, p.Spec.Mask).
+				return app.Usagef("%s has the length /%d, and pool %s of %s the length /%d", word, bits, name, a,
+					p.Spec.Mask).
 					WithHint("write %s", a)
 			}
 		}

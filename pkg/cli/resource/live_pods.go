@@ -51,8 +51,8 @@ type PodState struct {
 
 // Looks is how pods are looked at; the zero value looks once, and takes a pod's own word for since when it is no more.
 type Looks struct {
-	// First and Between are for two looks: when the first one is, by the API server's time, and how much later the second
-	// one is, at least.
+	// First and Between are for two looks: when the first one is, by the API server's time, and how much later the
+	// second one is, at least.
 	First   time.Time
 	Between time.Duration
 	// Side looks, of two attachments, at the one alone that the lease is seen from. Without it the pod counts that is
@@ -178,7 +178,8 @@ func (k Looks) podStateOf(
 		return PodState{Lives: true, Phase: pod.phase, Text: presence(l, pod)}, nil
 	}
 	text := map[gone.Check]string{
-		gone.PodGone: "is gone", gone.PodReplaced: "is gone; there is another of its name", gone.PodEnded: "has ended (" +
+		gone.PodGone: "is gone", gone.PodReplaced: "is gone; there is another of its name",
+		gone.PodEnded: "has ended (" +
 			cmp.Or(string(pod.phase), "Succeeded or Failed") + ")",
 	}[d.Check]
 	if d.Check == gone.PodGone && pod.Pod != nil {

@@ -47,7 +47,8 @@ func LabelsOfNamespaces(ctx context.Context, s *app.App) (map[string]map[string]
 	all, err := ListNamespaces(ctx, s)
 	switch {
 	case apierrors.IsForbidden(err):
-		s.Say.Warn("you may not list namespaces: which of them the change concerns is known only of those that pools name")
+		s.Say.Warn("you may not list namespaces: which of them the change concerns is known only of those that pools " +
+			"name")
 		return nil, nil
 	case err != nil:
 		return nil, Explain(s, err)
@@ -119,7 +120,8 @@ func (n *InNamespace) Key(arg string) (types.NamespacedName, error) {
 	if !both {
 		namespace, name = n.Name, arg
 	}
-	if len(validation.ValidateNamespaceName(namespace, false)) > 0 || len(validation.NameIsDNSSubdomain(name, false)) > 0 {
+	if len(validation.ValidateNamespaceName(namespace, false)) > 0 ||
+		len(validation.NameIsDNSSubdomain(name, false)) > 0 {
 		return types.NamespacedName{}, app.Usagef("%q is not NAME or NAMESPACE/NAME", arg)
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil

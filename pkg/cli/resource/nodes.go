@@ -84,7 +84,8 @@ func GetNode(ctx context.Context, s *app.App, name string) (Node, error) {
 	o, err := c.Resource(NodeResource()).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return Node{}, app.Refuse(app.ReasonNodeNotFound, "there is no node %s", name).WithHint("see them: kubectl get nodes")
+		return Node{}, app.Refuse(app.ReasonNodeNotFound, "there is no node %s",
+			name).WithHint("see them: kubectl get nodes")
 	case err != nil:
 		return Node{}, Explain(s, err)
 	}

@@ -129,8 +129,10 @@ func (f *Fit) unheeded(name string) error {
 	if len(fields) == 0 {
 		return nil
 	}
-	return app.Refuse(app.ReasonPoolInvalid, "pool %s is a block of pool %s, which has the %s for all of its blocks: %s "+
-		"would do nothing here", name, parent.Name, humanize.OneOr(len(fields), "field", "fields"), humanize.List(fields)).
+	return app.Refuse(app.ReasonPoolInvalid,
+		"pool %s is a block of pool %s, which has the %s for all of its blocks: %s "+
+			"would do nothing here", name, parent.Name, humanize.OneOr(len(fields), "field", "fields"),
+		humanize.List(fields)).
 		WithHint("change that pool instead: bcsnetctl pool edit %s", parent.Name)
 }
 
@@ -170,7 +172,8 @@ func (f *Fit) misfit(name string) error {
 		"pool %s cannot change so, for it would leave %s %s without addresses: %s",
 		name, humanize.OneOr(len(others), "pool", "pools"), humanize.List(others), first.Problem)
 	if first.InOtherNetwork(p) {
-		return refusal.WithHint("take the network out of that one first, which then has its parent's: bcsnetctl pool edit %s",
+		return refusal.WithHint("take the network out of that one first, which then has its parent's: bcsnetctl pool "+
+			"edit %s",
 			first.Name)
 	}
 	return refusal.WithHint(
@@ -200,8 +203,10 @@ func (f *Fit) held(ctx context.Context, s *app.App, name string) error {
 		for _, o := range in {
 			names, addrs = append(names, o.String()), append(addrs, o.Lease.Addr.String())
 		}
-		return app.Refuse(ipam.ReasonAddressInUse, "pool %s cannot have %s: %s of pool %s %s held: %s", name, Spell(takes),
-			humanize.Plural(len(in), "address"), in[0].Lease.Pool, humanize.OneOr(len(in), "is", "are"), humanize.List(names)).
+		return app.Refuse(ipam.ReasonAddressInUse, "pool %s cannot have %s: %s of pool %s %s held: %s", name,
+			Spell(takes),
+			humanize.Plural(len(in), "address"), in[0].Lease.Pool, humanize.OneOr(len(in), "is", "are"),
+			humanize.List(names)).
 			WithHint("leave them to pool %s, or give them up: bcsnetctl ip release %s", in[0].Lease.Pool,
 				strings.Join(addrs[:min(len(addrs), explain.MaxNamed)], " "))
 	case len(cools) > 0:
@@ -246,10 +251,12 @@ func (f *Fit) Overlaps(name string) error {
 	added := ipaddr.Subtract(p.Usable(), f.was[name].Usable())
 	if owners := Owners(f.is, name, added); len(owners) > 0 {
 		o := owners[0]
-		e := app.Refuse(app.ReasonPoolOverlap, "pool %s cannot have %s: pool %s owns %s", name, Spell(added), o.Pool.Name,
+		e := app.Refuse(app.ReasonPoolOverlap, "pool %s cannot have %s: pool %s owns %s", name, Spell(added),
+			o.Pool.Name,
 			Spell(o.Addrs))
 		if o.Pool.Terminating {
-			return e.WithHint("pool %s is being deleted; see what it waits for: bcsnetctl pool describe %s", o.Pool.Name,
+			return e.WithHint("pool %s is being deleted; see what it waits for: bcsnetctl pool describe %s",
+				o.Pool.Name,
 				o.Pool.Name)
 		}
 		return e.WithHint("take it out there first: bcsnetctl pool remove-ip %s %s", o.Pool.Name, Arguments(o.Addrs))

@@ -55,7 +55,8 @@ func NodesFor(ctx context.Context, s *app.App, all ...Pool) []Node {
 	}
 	nodes, err := ListNodes(ctx, s)
 	if err != nil {
-		s.Say.Warn("nodes cannot be read, so it is unknown which lie in the host subnets, or match the host selector: %v",
+		s.Say.Warn("nodes cannot be read, so it is unknown which lie in the host subnets, or match the host "+
+			"selector: %v",
 			err)
 	}
 	return nodes

@@ -56,7 +56,11 @@ func AddUp[T any](columns []printer.Column[T], all []T, of func(T) *v1.BCSNetPoo
 		number := map[string]func(*v1.BCSNetPool) int64{
 			"OTHERS": OthersOf, "COOLING": func(p *v1.BCSNetPool) int64 { return p.Status.Cooling },
 		}[columns[i].Name]
-		if number != nil && slices.ContainsFunc(all, func(row T) bool { p := of(row); return Counted(p) && number(p) > 0 }) {
+		if number != nil && slices.ContainsFunc(all, func(row T) bool {
+			p := of(row)
+			return Counted(p) &&
+				number(p) > 0
+		}) {
 			columns[i].Wide = false
 		}
 	}

@@ -38,10 +38,12 @@ func AddEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []Entry) (Addition
 		return a, invalidPool(p.Name, err)
 	}
 	for _, e := range entries {
-		if outside := !before.Subnet.Contains(e.From()) || !before.Subnet.Contains(e.To()); outside && p.Spec.Parent != "" {
+		if outside := !before.Subnet.Contains(e.From()) || !before.Subnet.Contains(e.To()); outside &&
+			p.Spec.Parent != "" {
 			return a, app.Refuse(app.ReasonAddressNotInSubnet, "%s", ipam.BadIPPool(e.Text, before.Subnet))
 		} else if outside {
-			return a, app.Refuse(app.ReasonAddressNotInSubnet, "%s is not in the subnet %s of pool %s", e.Text, before.Subnet,
+			return a, app.Refuse(app.ReasonAddressNotInSubnet, "%s is not in the subnet %s of pool %s", e.Text,
+				before.Subnet,
 				p.Name)
 		}
 		again, err := a.present(p.Name, e)
@@ -119,7 +121,8 @@ func (a *Addition) usable(p *v1.BCSNetPool, e Entry) error {
 	}
 	reasons := strings.Join(why, ", ")
 	if len(plan.Usable.Ranges()) == 0 {
-		return app.Refuse(app.ReasonAddressNotUsable, "%s would never be handed out: %s of pool %s", e.Text, reasons, p.Name)
+		return app.Refuse(app.ReasonAddressNotUsable, "%s would never be handed out: %s of pool %s", e.Text, reasons,
+			p.Name)
 	}
 	a.Warnings = append(a.Warnings, fmt.Sprintf("not all of %s will be handed out: %s", e.Text, reasons))
 	return nil

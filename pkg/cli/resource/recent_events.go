@@ -39,7 +39,10 @@ func RecentEvents(ctx context.Context, s *app.App, uid types.UID) ([]Event, erro
 		}
 		out = append(out, e)
 	}
-	slices.SortFunc(out, func(a, b Event) int { return cmp.Or(b.When.Compare(a.When), cmp.Compare(a.Reason, b.Reason)) })
+	slices.SortFunc(out, func(a, b Event) int {
+		return cmp.Or(b.When.Compare(a.When), cmp.Compare(a.Reason,
+			b.Reason))
+	})
 	return out[:min(len(out), maxEvents)], nil
 }
 

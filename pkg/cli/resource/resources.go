@@ -44,5 +44,6 @@ func DeploymentResource() schema.GroupVersionResource {
 
 // CRDResource returns where the API server keeps CustomResourceDefinitions.
 func CRDResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
 }

@@ -105,7 +105,8 @@ func (s *Server) guarded(h http.Handler) http.Handler {
 			s.refuse(w, r, http.StatusForbidden, "Another site asked for this", "Open the page itself.")
 		case r.URL.Path != "/login" && !strings.HasPrefix(r.URL.Path, "/static/") && !s.guard.knows(r):
 			s.refuse(w, r, http.StatusUnauthorized, "You are not logged in",
-				"Follow the link that the terminal shows. If you did, and came here from another page: load this page again.")
+				"Follow the link that the terminal shows. If you did, and came here from another page: load this "+
+					"page again.")
 		default:
 			h.ServeHTTP(w, r)
 		}

@@ -168,7 +168,8 @@ func part(text string, subnet netip.Prefix) (netip.Prefix, error) {
 	}
 	p, err := ipaddr.ParseNetwork(text)
 	if err != nil || !subnet.Contains(p.Addr()) || p.Bits() < subnet.Bits() {
-		return netip.Prefix{}, app.Refuse(app.ReasonAddressNotInSubnet, "%q cannot be the name of a part of %s", text, subnet)
+		return netip.Prefix{}, app.Refuse(app.ReasonAddressNotInSubnet, "%q cannot be the name of a part of %s", text,
+			subnet)
 	}
 	return p, nil
 }

@@ -98,8 +98,10 @@ func linked(f view.Fact) map[string]string {
 		name, rest = f.Text[:i], f.Text[i:]
 	}
 	to := map[string]string{
-		"Pool": link("pool", name), "Parent": link("pool", name), "Host": link("address", name), "Node": link("node", name),
-		"Claim": link("claim", name), "Network": "/network/" + template.URLQueryEscaper(name), "Held by": link("pod", name),
+		"Pool": link("pool", name), "Parent": link("pool", name), "Host": link("address", name), "Node": link("node",
+			name),
+		"Claim": link("claim", name), "Network": "/network/" + template.URLQueryEscaper(name), "Held by": link("pod",
+			name),
 	}[f.Label]
 	switch {
 	case f.Label == "Host" && to != "":

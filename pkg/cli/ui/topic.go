@@ -158,7 +158,8 @@ func gone(err error) bool { return apierrors.IsResourceExpired(err) || apierrors
 
 // follows watches objects from a version on, until the watch ends, and keeps the version.
 func follows(
-	ctx context.Context, api dynamic.ResourceInterface, which metav1.ListOptions, version *string, changed chan<- struct{},
+	ctx context.Context, api dynamic.ResourceInterface, which metav1.ListOptions, version *string,
+	changed chan<- struct{},
 ) error {
 	which.ResourceVersion, which.AllowWatchBookmarks = *version, true
 	events, err := api.Watch(ctx, which)

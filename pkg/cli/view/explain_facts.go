@@ -77,7 +77,8 @@ func (e *Explanation) because(l lease.Lease) (out []string) {
 		}
 	}
 	if h := l.Other; h != nil {
-		out = append(out, "its virtual machine "+resource.MigrationText(l)+", and both pods have the address until one ends")
+		out = append(out,
+			"its virtual machine "+resource.MigrationText(l)+", and both pods have the address until one ends")
 	}
 	switch c := e.claims[l.Claim]; {
 	case l.Claim == "":
@@ -106,7 +107,8 @@ func (e *Explanation) because(l lease.Lease) (out []string) {
 	case pool != nil:
 		out = append(
 			out, fmt.Sprintf(
-				"pool %s serves host %s, and of the pools that do it is the first with a free address, by priority and name",
+				"pool %s serves host %s, and of the pools that do it is the first with a free address, by priority "+
+					"and name",
 				l.Pool, resource.AddrText(e.host)))
 	}
 	return out

@@ -83,7 +83,10 @@ func (v *explainer) blameGone(ctx context.Context, i *interfaceTerms, host netip
 		return
 	}
 	pools := x.Pools.PoolsOf(host)
-	taken := x.Leases.Find(func(l lease.Lease) bool { return l.State == lease.Active && slices.Contains(pools, l.Pool) })
+	taken := x.Leases.Find(func(l lease.Lease) bool {
+		return l.State == lease.Active && slices.Contains(pools,
+			l.Pool)
+	})
 	text, next, err := resource.GoneHolders(ctx, v.App, taken)
 	if err != nil || text == "" {
 		return

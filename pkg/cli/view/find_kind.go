@@ -49,7 +49,10 @@ func FindKinds() []FindKind {
 		},
 		{
 			Flag: "container", Noun: "container", Help: "the ID of a container, or its first 4 digits or more",
-			May:      func(text string) bool { return !strings.Contains(text, "/") && len(text) >= minID && !isAddress(text) },
+			May: func(text string) bool {
+				return !strings.Contains(text, "/") && len(text) >= minID &&
+					!isAddress(text)
+			},
 			selector: func(text string) string { return equalTo("status.containerID", text) },
 			begins:   func(l lease.Lease, text string) bool { return strings.HasPrefix(l.ContainerID, text) },
 		},

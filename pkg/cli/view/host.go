@@ -73,7 +73,10 @@ func (h *Host) fill(ctx context.Context, s *app.App) error {
 // listedBy names the first pool that lists the host itself, not in a host subnet; empty where none does.
 func (h *Host) listedBy() string {
 	for _, p := range h.Pools {
-		if slices.ContainsFunc(h.Addrs, func(a netip.Addr) bool { return slices.Contains(resource.ListedHosts(p), a) }) {
+		if slices.ContainsFunc(h.Addrs, func(a netip.Addr) bool {
+			return slices.Contains(resource.ListedHosts(p),
+				a)
+		}) {
 			return p.Name
 		}
 	}

@@ -58,7 +58,8 @@ func (h *Host) Findings() (problems []string, next Steps) {
 		add("the node is not ready", "if the machine is off for good", release)
 	}
 	if len(h.Pools) == 0 && h.State() != resource.HostGone {
-		add("the host is in no pool and can draw no address", "let it draw", "bcsnetctl pool add-host POOL "+h.Host.String())
+		add("the host is in no pool and can draw no address", "let it draw",
+			"bcsnetctl pool add-host POOL "+h.Host.String())
 	}
 	var strange []string
 	for _, l := range h.Held {

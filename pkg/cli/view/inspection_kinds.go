@@ -70,7 +70,10 @@ func (v *Inspection) Host(ctx context.Context) error {
 	}
 	v.whole = true
 	v.Mine = func(l lease.Lease) bool {
-		_, has := l.From(func(l lease.Lease) bool { return l.State == lease.Active && slices.Contains(h.Addrs, l.Host) })
+		_, has := l.From(func(l lease.Lease) bool {
+			return l.State == lease.Active && slices.Contains(h.Addrs,
+				l.Host)
+		})
 		return has
 	}
 	v.Head.add("Pools", "%s", v.pools())

@@ -135,7 +135,8 @@ func (i *interfaceTerms) object() map[string]any {
 	}
 	unbound := []any{}
 	for _, u := range i.policy.Unbound {
-		unbound = append(unbound, map[string]any{"object": u.Object, "annotation": u.Key, "value": u.Value, "why": u.Why})
+		unbound = append(unbound, map[string]any{"object": u.Object, "annotation": u.Key, "value": u.Value,
+			"why": u.Why})
 	}
 	if i.none != nil {
 		o["reason"], o["message"], o["hint"] = string(i.none.Reason), i.none.Message, i.none.Hint

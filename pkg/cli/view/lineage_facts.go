@@ -55,7 +55,10 @@ func (t *Lineage) podFacts(s *app.App, f *Facts) {
 		return
 	case t.pod == nil:
 		text := ", which is gone"
-		if slices.ContainsFunc(t.Leases, func(l lease.Lease) bool { return resource.OfPod(l) && workload.Static(l.PodUID) }) {
+		if slices.ContainsFunc(t.Leases, func(l lease.Lease) bool {
+			return resource.OfPod(l) &&
+				workload.Static(l.PodUID)
+		}) {
 			text += " from the API server; it is static, and may run all the same"
 		}
 		f.add("Pod", "%s%s", t.key, text)

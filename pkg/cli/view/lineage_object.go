@@ -17,7 +17,8 @@ func (t *Lineage) Object(kind string) *unstructured.Unstructured {
 	addresses := []any{}
 	for _, l := range t.Leases {
 		o := resource.LeaseObject(l)
-		o["status"], o["pool"], o["claim"], o["for"], o["until"] = resource.StatusText(l), l.Pool, l.Claim, l.PodPrimaryKey,
+		o["status"], o["pool"], o["claim"], o["for"], o["until"] = resource.StatusText(l), l.Pool, l.Claim,
+			l.PodPrimaryKey,
 			l.ExpiredTime
 		addresses = append(addresses, o)
 	}

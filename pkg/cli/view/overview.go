@@ -97,7 +97,8 @@ func (p PoolRow) matches(text string) bool {
 func orders() map[string]func(a, b PoolRow) int {
 	name := func(a, b PoolRow) int { return cmp.Compare(a.Name, b.Name) }
 	full := func(a, b PoolRow) int {
-		return cmp.Or(cmp.Compare(b.share(), a.share()), cmp.Compare(a.Status.Available, b.Status.Available), name(a, b))
+		return cmp.Or(cmp.Compare(b.share(), a.share()), cmp.Compare(a.Status.Available, b.Status.Available), name(a,
+			b))
 	}
 	return map[string]func(a, b PoolRow) int{
 		"": func(a, b PoolRow) int {
@@ -107,7 +108,10 @@ func orders() map[string]func(a, b PoolRow) int {
 			return full(a, b)
 		},
 		"name": name, "used": full,
-		"free": func(a, b PoolRow) int { return cmp.Or(cmp.Compare(a.Status.Available, b.Status.Available), name(a, b)) },
+		"free": func(a, b PoolRow) int {
+			return cmp.Or(cmp.Compare(a.Status.Available, b.Status.Available), name(a,
+				b))
+		},
 		"network": func(a, b PoolRow) int {
 			return cmp.Or(cmp.Compare(resource.NetworkOf(a.Pool), resource.NetworkOf(b.Pool)), full(a, b))
 		},

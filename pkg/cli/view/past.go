@@ -29,7 +29,8 @@ func PastOf(l lease.Lease) (rows []Past) {
 	switch l.State {
 	case lease.Active:
 		rows = append(rows, Past{
-			l.Addr, lease.Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Change: lease.Change{Verb: whatHolds}}, true,
+			l.Addr, lease.Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Change: lease.Change{Verb: whatHolds}},
+			true,
 		})
 	case lease.Reserved:
 		change := l.Reservation()

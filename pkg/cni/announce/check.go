@@ -26,7 +26,8 @@ func (p *Plugin) check(args *skel.CmdArgs) error {
 	if err != nil {
 		return err
 	}
-	// The result alone says what the interface had. The file says more, and is gone where somebody emptied the directory.
+	// The result alone says what the interface had. The file says more, and is gone where somebody emptied the
+	// directory.
 	x, err := p.Attachments.Read(args.ContainerID, args.IfName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -27,7 +27,8 @@ type assigned struct {
 // attached returns the result that the configuration carries, as far as it is about an interface of the container.
 func (c *Config) attached(ifName string) (*attached, error) {
 	if c.RawPrevResult == nil {
-		return nil, invalid("bcsnet-announce has no prevResult: it goes into a conflist's plugins, after the main plugin")
+		return nil,
+			invalid("bcsnet-announce has no prevResult: it goes into a conflist's plugins, after the main plugin")
 	}
 	if err := version.ParsePrevResult(&c.PluginConf); err != nil {
 		return nil, invalid("bcsnet-announce cannot read the prevResult: %v", err)
@@ -40,8 +41,9 @@ func (c *Config) attached(ifName string) (*attached, error) {
 		return i != nil && i.Name == ifName && i.Sandbox != ""
 	})
 	if at < 0 {
-		return nil, invalid("the prevResult has no interface %s of the container: bcsnet-announce goes after the plugin "+
-			"that makes it", ifName)
+		return nil,
+			invalid("the prevResult has no interface %s of the container: bcsnet-announce goes after the plugin "+
+				"that makes it", ifName)
 	}
 	a := &attached{result: result, iface: result.Interfaces[at]}
 	for _, ip := range result.IPs {
@@ -66,7 +68,8 @@ func (c *Config) attached(ifName string) (*attached, error) {
 func (a *attached) goesWith(x *attach.Attachment) error {
 	for _, addr := range x.Addrs {
 		if !slices.ContainsFunc(a.ips, func(ip assigned) bool { return ip.addr == addr }) {
-			return invalid("the prevResult lacks %s, which the allocator gave %s: another plugin changed the result, or it is "+
+			return invalid("the prevResult lacks %s, which the allocator gave %s: another plugin changed the result, "+
+				"or it is "+
 				"of another network", addr, x.IfName)
 		}
 	}

@@ -62,7 +62,8 @@ func (c *call) ready() error {
 func (c *call) hand(a *allocation) error {
 	x := &attach.Attachment{
 		ContainerID: c.line.ContainerID, IfName: c.line.IfName, CNINetwork: c.cniNetwork(), MAC: a.mac(c.conf.Wish.MAC),
-		Addrs: a.netips(), Pool: a.addrs[0].Pool, Migration: a.Migration, Pod: c.conf.Pod.String(), PodUID: c.conf.Pod.UID,
+		Addrs: a.netips(), Pool: a.addrs[0].Pool, Migration: a.Migration, Pod: c.conf.Pod.String(),
+		PodUID: c.conf.Pod.UID,
 	}
 	for _, addr := range a.addrs {
 		x.MTU = smaller(x.MTU, addr.MTU)
@@ -124,7 +125,8 @@ func (c *call) checkVLAN(a *allocation) error {
 	if vlan == 0 && c.conf.VLAN.Master != "" {
 		id, err := c.plugin.LinkVLAN(c.conf.VLAN.Master)
 		if err != nil {
-			return cniError(types.ErrInvalidNetworkConfig, err.Error(), "the VLAN of master %s is not known", c.conf.VLAN.Master)
+			return cniError(types.ErrInvalidNetworkConfig, err.Error(), "the VLAN of master %s is not known",
+				c.conf.VLAN.Master)
 		}
 		vlan, where = id, "master "+c.conf.VLAN.Master
 	}
@@ -132,7 +134,8 @@ func (c *call) checkVLAN(a *allocation) error {
 		if vlan != 0 && addr.VLAN != 0 && vlan != addr.VLAN {
 			return cniError(types.ErrInvalidNetworkConfig,
 				"hint: make the two the same, or name another network in ipam.network",
-				"%s is of pool %s in VLAN %d, and %s of network %s is in VLAN %d", addr.prefix.Addr(), addr.Pool, addr.VLAN,
+				"%s is of pool %s in VLAN %d, and %s of network %s is in VLAN %d", addr.prefix.Addr(), addr.Pool,
+				addr.VLAN,
 				where, c.conf.Name, vlan)
 		}
 	}

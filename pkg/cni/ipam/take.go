@@ -52,7 +52,8 @@ func (e *conflictError) details() string {
 	case e.refused != nil && e.refused.Hint != "":
 		return "hint: " + e.refused.Hint
 	case e.brake:
-		return "hint: this looks like proxy ARP, by which a router answers for every address: turn it off towards the " +
+		return "hint: this looks like proxy ARP, by which a router answers for every address: turn it off towards " +
+			"the " +
 			"pods, or \"probe\" in the network configuration"
 	default:
 		return "hint: look for the machine with this MAC in the network"
@@ -127,7 +128,8 @@ func (c *call) probe(ctx context.Context, a *allocation) []probe.Answer {
 // allocator has given its address to this one.
 func (c *call) ofOwnEarlier(answer probe.Answer) bool {
 	earlier, err := c.attachments().Find(func(x *attach.Attachment) bool {
-		return x.ContainerID != c.line.ContainerID && x.IfName == c.line.IfName && slices.Contains(x.Addrs, answer.Addr) &&
+		return x.ContainerID != c.line.ContainerID && x.IfName == c.line.IfName && slices.Contains(x.Addrs,
+			answer.Addr) &&
 			x.Pod == c.conf.Pod.String() && x.PodUID == c.conf.Pod.UID
 	})
 	if err != nil || earlier == nil {

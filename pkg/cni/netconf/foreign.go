@@ -25,7 +25,8 @@ func formerFields() []string {
 // isCNIs reports whether a field is one of CNI's own, which stand beside ours where no main plugin calls.
 func isCNIs(name string) bool {
 	return strings.HasPrefix(name, "cni.dev/") || slices.Contains([]string{
-		"cniVersion", "cniVersions", "name", "type", "args", "capabilities", "runtimeConfig", "prevResult", "dns", "ipMasq",
+		"cniVersion", "cniVersions", "name", "type", "args", "capabilities", "runtimeConfig", "prevResult", "dns",
+		"ipMasq",
 		"disableCheck", "loadOnlyInlinedPlugins",
 	}, name)
 }
@@ -39,7 +40,8 @@ func (c *Conflist) parseUnfollowed(o object, beside func(name string) bool) {
 		case slices.Contains(formerFields(), name):
 			c.Former = append(c.Former, o.path+name)
 		default:
-			c.Unknown = append(c.Unknown, &Problem{o.path + clip(name), "bcsnet-ipam has no such field: " + meant(name)})
+			c.Unknown = append(c.Unknown, &Problem{o.path + clip(name), "bcsnet-ipam has no such field: " +
+				meant(name)})
 		}
 	}
 	slices.Sort(c.Former)
@@ -75,13 +77,15 @@ func meant(name string) string {
 	for text, names := range map[string][]string{
 		// whereabouts; host-local; galaxy
 		meansAddresses: {
-			"range", "range_start", "range_end", "ipRanges", "subnet", "ranges", "rangeStart", "rangeEnd", "request_ip_range",
+			"range", "range_start", "range_end", "ipRanges", "subnet", "ranges", "rangeStart", "rangeEnd",
+			"request_ip_range",
 		},
 		meansExcluded: {"exclude", "excludes", "excludeIPs"},
 		// spiderpool; calico-ipam; nv-ipam; kube-ovn; whereabouts
 		meansPool: {
 			"default_ipv4_ippool", "default_ipv6_ippool", "default_cluster_ipv4_ippool", "default_cluster_ipv6_ippool",
-			"ipv4_pools", "ipv6_pools", "ip_pools_label_selector_keys", "match_master_subnet", "poolName", "poolType", "pool",
+			"ipv4_pools", "ipv6_pools", "ip_pools_label_selector_keys", "match_master_subnet", "poolName", "poolType",
+			"pool",
 			"pools", "ippool", "provider", "network_name", "includeNetwork",
 		},
 		meansGateway:  {"gateway", "gateways", "clean_gateway", "hostGateway"},

@@ -28,8 +28,8 @@ func Serve(ctx context.Context, at netip.AddrPort, name string) error {
 }
 
 const (
-	// tryTime is how long one peer may take to answer once, and tries how often each of its addresses is asked: the first
-	// question may be before the other pod listens, or before a switch has learnt where it is.
+	// tryTime is how long one peer may take to answer once, and tries how often each of its addresses is asked: the
+	// first question may be before the other pod listens, or before a switch has learnt where it is.
 	tryTime = 2 * time.Second
 	tries   = 4
 	// pause is the time between two tries.

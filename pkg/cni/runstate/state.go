@@ -35,8 +35,8 @@ type State struct {
 	AnsweredAt time.Time `json:"answeredAt"`
 	// Replica is the URL of the one that did.
 	Replica string `json:"replica"`
-	// Receipt is that of the last ADD that was answered. It tells replicas that begin whether the API server's store was put
-	// back since.
+	// Receipt is that of the last ADD that was answered. It tells replicas that begin whether the API server's store
+	// was put back since.
 	Receipt string `json:"receipt,omitempty"`
 	// PoolsFull is the last ADD that was refused because the pools are full; nil once another one got an address.
 	PoolsFull *Full `json:"poolsFull,omitempty"`

@@ -26,7 +26,8 @@ type Record struct {
 	// Pod is namespace/name; empty where the runtime named none.
 	Pod    string `json:"pod"`
 	PodUID string `json:"podUID"`
-	// Replicas are the URLs that the network configuration had, where the node itself knew none: nobody else's are asked.
+	// Replicas are the URLs that the network configuration had, where the node itself knew none: nobody else's are
+	// asked.
 	Replicas []string `json:"replicas,omitempty"`
 	// StartedAt is when the DEL began.
 	StartedAt time.Time `json:"startedAt"`

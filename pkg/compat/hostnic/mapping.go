@@ -123,10 +123,12 @@ func (m *Mapping) add(lists []list) error {
 			}
 			switch {
 			case name == "":
-				errs = append(errs, fmt.Errorf("ipam format error: %s has an empty name in its list", quote(l.namespace)))
+				errs = append(errs, fmt.Errorf("ipam format error: %s has an empty name in its list",
+					quote(l.namespace)))
 				continue
 			case taken && owner != l.namespace:
-				errs = append(errs, fmt.Errorf("subnet %s was assigned to namespaces (%s %s) which was not allowed", Clip(name),
+				errs = append(errs, fmt.Errorf("subnet %s was assigned to namespaces (%s %s) which was not allowed",
+					Clip(name),
 					owner, l.namespace))
 				continue
 			case taken:

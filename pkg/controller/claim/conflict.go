@@ -75,7 +75,8 @@ func (r *Reconciler) owner(ctx context.Context, c claim.Claim) ownerView {
 		above, belongs, err = r.Owners.Above(ctx, c.Workload)
 	}
 	if err != nil {
-		r.Log.Debug("the owner of a claim cannot be looked at", "claim", c.Name, "owner", c.Workload.String(), "error", err)
+		r.Log.Debug("the owner of a claim cannot be looked at", "claim", c.Name, "owner", c.Workload.String(), "error",
+			err)
 		return r.States.of(c.Name).owner
 	}
 	view := ownerView{missing: missing}

@@ -44,7 +44,8 @@ func (r *Reconciler) syncObject(ctx context.Context, s *scope) (done bool, err e
 		if c.Managed {
 			if spec, ok := r.wantedSpec(ctx, s); ok {
 				next.Spec = spec
-				if now, is := next.Spec.Owner, o.Spec.Owner; now != nil && is != nil && now.Kind == is.Kind && now.Name == is.Name {
+				if now, is := next.Spec.Owner, o.Spec.Owner; now != nil && is != nil && now.Kind == is.Kind &&
+					now.Name == is.Name {
 					now.APIVersion = is.APIVersion // another version is the same owner, which cannot be changed
 				}
 				changed = changed || !claim.SameSpec(next.Spec, o.Spec)

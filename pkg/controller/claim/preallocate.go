@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// preallocateAtOnce is how many addresses a claim takes in one pass, before it shows what it has and others have their
-	// turn. A claim that has more takes as many as it has, preallocateAtMost at most: each pass looks at all of them.
+	// preallocateAtOnce is how many addresses a claim takes in one pass, before it shows what it has and others have
+	// their turn. A claim that has more takes as many as it has, preallocateAtMost at most: each pass looks at all of
+	// them.
 	preallocateAtOnce, preallocateAtMost = 256, 4096
 	// missingEvery is how often a claim that lacks addresses tries again although no address was seen to become free:
 	// pools change, and cooldowns end.
@@ -53,7 +54,8 @@ func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcil
 		view.taking, result.RequeueAfter = true, time.Millisecond
 	}
 	if n := r.Index.Leases.ClaimUsage(c.Name).All() - before.All(); n > 0 {
-		r.Log.Info("a claim took addresses before any pod asked", "claim", c.Name, "addresses", n, "has", view.stock.Has,
+		r.Log.Info("a claim took addresses before any pod asked", "claim", c.Name, "addresses", n, "has",
+			view.stock.Has,
 			"missing", view.stock.Missing)
 	}
 	return result, nil
@@ -77,7 +79,8 @@ func preallocated(c claim.Claim, view statusView) metav1.Condition {
 			fmt.Sprintf("the claim has %s of a family so far and takes more", has)
 	case view.stock.Missing > 0:
 		condition.Reason = string(view.stock.Why.Reason)
-		condition.Message = fmt.Sprintf("the claim has %s of a family, %d more cannot be had: %s", has, view.stock.Missing,
+		condition.Message = fmt.Sprintf("the claim has %s of a family, %d more cannot be had: %s", has,
+			view.stock.Missing,
 			view.stock.Why.Message)
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonComplete

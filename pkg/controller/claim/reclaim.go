@@ -61,7 +61,8 @@ func (r *Reconciler) apply(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Ste
 		if o == nil {
 			return err
 		}
-		r.Events.Eventf(o, nil, corev1.EventTypeNormal, v1.ReasonAddressFreed, "Free", "gave %s back: %s", l.Addr, s.Why)
+		r.Events.Eventf(o, nil, corev1.EventTypeNormal, v1.ReasonAddressFreed, "Free", "gave %s back: %s", l.Addr,
+			s.Why)
 	}
 	return err
 }

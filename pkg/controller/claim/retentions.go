@@ -38,7 +38,10 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 	tick := time.NewTicker(syncRetentionsEvery)
 	defer tick.Stop()
 	for {
-		for _, l := range r.Index.Leases.Find(func(l lease.Lease) bool { return l.State == lease.Active && l.Owner == "" }) {
+		for _, l := range r.Index.Leases.Find(func(l lease.Lease) bool {
+			return l.State == lease.Active &&
+				l.Owner == ""
+		}) {
 			if ctx.Err() != nil {
 				return
 			}
@@ -51,12 +54,14 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 			switch {
 			case err != nil && r.claimLost(ctx, l, err): // nobody is left whom it could be kept for
 				terms = allocator.Constraints{}
-			case err != nil || terms.RetentionFor(r.Index, l) == l.Retention || r.outlives(ctx, pod) || terms.Claim == "" &&
-				r.isBeingDeleted(ctx, l.Claim):
+			case err != nil || terms.RetentionFor(r.Index, l) == l.Retention || r.outlives(ctx, pod) ||
+				terms.Claim == "" &&
+					r.isBeingDeleted(ctx, l.Claim):
 				continue // what is wrong with it, the next ADD says
 			}
 			if err := r.changeRetention(ctx, l, terms.RetentionFor(r.Index, l)); err != nil {
-				r.Log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod", l.Who(),
+				r.Log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod",
+					l.Who(),
 					"error", err)
 			}
 		}

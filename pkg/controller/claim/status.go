@@ -117,7 +117,8 @@ func readyCondition(c claim.Claim, s *v1.BCSNetIPClaimStatus, view statusView) m
 			"the claim goes when requests that began before its deletion have ended, within seconds"
 	case c.Deleting:
 		condition.Reason = v1.ReasonClaimReleasing
-		condition.Message = fmt.Sprintf("the claim goes when pods have given up %s", humanize.Plural(int(s.Used), "address"))
+		condition.Message = fmt.Sprintf("the claim goes when pods have given up %s", humanize.Plural(int(s.Used),
+			"address"))
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonBound
 		condition.Message = fmt.Sprintf("%s in use, %d kept", humanize.Plural(int(s.Used), "address"), s.Held-s.Used)

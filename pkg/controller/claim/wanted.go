@@ -64,10 +64,12 @@ func (r *Reconciler) emitNotMade(ctx context.Context, name string, leases []leas
 		if !there {
 			continue
 		}
-		about := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}}
+		about := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name,
+			UID: types.UID(pod.UID)}}
 		r.Events.Eventf(about, nil, corev1.EventTypeWarning, v1.ReasonClaimNotMade, "MakeClaim", "%s",
 			conditions.Clip(fmt.Sprintf(
-				"the API server refuses claim %s, which the pod's annotations ask for; it is tried again every %s: %v", name,
+				"the API server refuses claim %s, which the pod's annotations ask for; it is tried again every %s: %v",
+				name,
 				notMadeDelay, why), conditions.MaxNote))
 		if told++; told == notMadePods {
 			return
@@ -121,7 +123,8 @@ func (r *Reconciler) policyOf(ctx context.Context, name string, leases []lease.L
 		if !found {
 			continue
 		}
-		if p, err := r.Policies.Resolve(ctx, pod.At(l.IfName, r.Index.Pools.NetworkOf(l))); err == nil && p.Claim == name {
+		if p, err := r.Policies.Resolve(ctx, pod.At(l.IfName, r.Index.Pools.NetworkOf(l))); err == nil &&
+			p.Claim == name {
 			return p, true
 		}
 	}

@@ -64,7 +64,8 @@ const lateTurn = 2 * time.Second
 // NewBudget returns a budget of which nothing is used. clock may be any that runs steadily.
 func NewBudget(clock func() time.Time) *Budget {
 	return &Budget{
-		clock: clock, numbers: rate.NewLimiter(statusRate, statusBurst), edges: rate.NewLimiter(statusEdgeRate, statusBurst),
+		clock: clock, numbers: rate.NewLimiter(statusRate, statusBurst), edges: rate.NewLimiter(statusEdgeRate,
+			statusBurst),
 		turns: map[string]turn{}, wrote: map[string]time.Time{},
 	}
 }

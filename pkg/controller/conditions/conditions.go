@@ -28,7 +28,8 @@ const (
 // New returns a condition of a kind.
 func New(kind string, status bool, reason, format string, args ...any) metav1.Condition {
 	c := metav1.Condition{
-		Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: Clip(fmt.Sprintf(format, args...), MaxMessage),
+		Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: Clip(fmt.Sprintf(format, args...),
+			MaxMessage),
 	}
 	if status {
 		c.Status = metav1.ConditionTrue

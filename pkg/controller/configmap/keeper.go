@@ -47,8 +47,8 @@ type Config[D any] struct {
 	Metric prometheus.GaugeOpts
 	// Read reads and checks the document.
 	Read func(*corev1.ConfigMap) (D, error)
-	// Apply makes the objects what a document says. It goes on after an error; a Difference is one that ends when somebody
-	// changes something. It may end early where edited reports that a later document is there.
+	// Apply makes the objects what a document says. It goes on after an error; a Difference is one that ends when
+	// somebody changes something. It may end early where edited reports that a later document is there.
 	Apply func(ctx context.Context, document D, edited func() bool) (Outcome, error)
 
 	Terms    *leadership.Terms
@@ -237,7 +237,8 @@ func (k *Keeper[D]) report(from *corev1.ConfigMap, reason string, problem error)
 // of the first: the number of the action keeps them apart.
 func (k *Keeper[D]) makeEvent(from *corev1.ConfigMap, kind, reason, note string) {
 	k.told++
-	k.events.Eventf(from, nil, kind, reason, "Apply"+strconv.Itoa(k.told), "%s", conditions.Clip(note, conditions.MaxNote))
+	k.events.Eventf(from, nil, kind, reason, "Apply"+strconv.Itoa(k.told), "%s", conditions.Clip(note,
+		conditions.MaxNote))
 }
 
 // read reads the document. It returns a ConfigMap for events also where none exists.

@@ -137,7 +137,8 @@ func (r *reconciler) retire(ctx context.Context, o *v1.BCSNetPool, entries []con
 	if changed || err != nil || r.held(o.Name) > 0 || len(r.groups(o.Name)) > 0 {
 		return err
 	}
-	if err := r.client.Delete(ctx, o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}); err != nil {
+	if err := r.client.Delete(ctx, o, client.Preconditions{UID: &o.UID,
+		ResourceVersion: &o.ResourceVersion}); err != nil {
 		return fmt.Errorf("deleting pool %s: %w", o.Name, err)
 	}
 	done.deleted = append(done.deleted, o.Name)
@@ -153,7 +154,8 @@ func (r *reconciler) held(pool string) int {
 // groups names the pools that are carved from one.
 func (r *reconciler) groups(pool string) []string {
 	blocks := r.index.Pools.BlocksOf(pool)
-	return slices.DeleteFunc(r.index.Pools.Children(pool), func(name string) bool { return slices.Contains(blocks, name) })
+	return slices.DeleteFunc(r.index.Pools.Children(pool),
+		func(name string) bool { return slices.Contains(blocks, name) })
 }
 
 // heldText describes what a pool that is to go waits for.

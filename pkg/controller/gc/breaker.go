@@ -58,9 +58,11 @@ type Breaker struct {
 func NewBreaker(
 	live client.Reader, nodes func(netip.Addr) []node.Claim, changed func(pool string), log *slog.Logger,
 ) *Breaker {
-	return &Breaker{live: live, nodes: nodes, changed: changed, log: log, gauge: prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "bcsnet_collection_braked", Help: "1 while no addresses are taken back because there are too many at once.",
-	})}
+	return &Breaker{live: live, nodes: nodes, changed: changed, log: log,
+		gauge: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "bcsnet_collection_braked",
+			Help: "1 while no addresses are taken back because there are too many at once.",
+		})}
 }
 
 // noteCollection counts a collection.
@@ -117,7 +119,8 @@ func (b *Breaker) open(due []suspect, why string) {
 	b.mu.Lock()
 	before := b.pools
 	if b.why != why || before == nil {
-		b.log.Warn("addresses are not taken back: too many pods have gone at once", "waiting", len(due), "waiting_for", why,
+		b.log.Warn("addresses are not taken back: too many pods have gone at once", "waiting", len(due), "waiting_for",
+			why,
 			"hint", "bcsnetctl doctor --only leaks; if they have gone indeed: bcsnetctl doctor --fix --only leaks")
 	}
 	turned := b.why != why

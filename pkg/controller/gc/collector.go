@@ -95,7 +95,8 @@ func New(o Config) *Collector {
 		}, []string{"check"}),
 		due: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "bcsnet_collections_due",
-			Help: "Addresses whose pod has gone and that wait to be taken back: for a second look, for their host, for the " +
+			Help: "Addresses whose pod has gone and that wait to be taken back: for a second look, for their host, " +
+				"for the " +
 				"brake, or because of a dry run.",
 		}),
 	}

@@ -67,7 +67,8 @@ func (c *Collector) evidence(s suspect, now time.Time) gone.Evidence {
 // evidenceOn returns what the passes know of a suspect, and what some nodes that claim its host say.
 func (c *Collector) evidenceOn(claims []node.Claim, s suspect, now time.Time) gone.Evidence {
 	e := gone.Evidence{
-		Lease: s.lease, Pod: s.pod, Others: gone.Indexed(c.Index), Now: c.Leases.Now(), Since: s.first, For: now.Sub(s.since),
+		Lease: s.lease, Pod: s.pod, Others: gone.Indexed(c.Index), Now: c.Leases.Now(), Since: s.first,
+		For:  now.Sub(s.since),
 		Host: gone.Host{Away: s.first}, // no Node: it may be there for all that is known
 	}
 	e.Lease.Termination = c.longest(s.lease)

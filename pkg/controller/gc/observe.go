@@ -20,8 +20,8 @@ type suspect struct {
 	lease lease.Lease
 	// pod is the one of the holder's name, as the cache has it; nil when there is none.
 	pod *workload.Pod
-	// check is by which check, cause why; since is when this process saw it so first, by the local clock, and first when
-	// any did, by the API server's.
+	// check is by which check, cause why; since is when this process saw it so first, by the local clock, and first
+	// when any did, by the API server's.
 	check gone.Check
 	cause string
 	since time.Time

@@ -78,11 +78,15 @@ func (e *election) stand(ctx context.Context) (resigned bool) {
 		Name:          LeaseName,
 		LeaseDuration: e.timing.Lease, RenewDeadline: e.timing.Renew, RetryPeriod: e.timing.Retry,
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: LeaseName}, Client: e.client, Labels: LeaseLabels(),
+			LeaseMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: LeaseName}, Client: e.client,
+			Labels:     LeaseLabels(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: e.peers.self.Holder()},
 		},
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(term context.Context) { e.leads.Lead(term, func() { failed.Store(true); cancel() }) },
+			OnStartedLeading: func(term context.Context) {
+				e.leads.Lead(term,
+					func() { failed.Store(true); cancel() })
+			},
 			OnStoppedLeading: func() {},
 		},
 		// ReleaseOnCancel would release a Lease that somebody else has taken meanwhile.

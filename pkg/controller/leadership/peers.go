@@ -61,7 +61,8 @@ type peerRecord struct {
 
 func newPeers(self replica.Identity, key replica.Key, leads *Terms) *Peers {
 	return &Peers{
-		self: self, key: key, leads: leads, now: time.Now, changed: make(chan struct{}, 1), leases: map[string]peerRecord{},
+		self: self, key: key, leads: leads, now: time.Now, changed: make(chan struct{}, 1),
+		leases: map[string]peerRecord{},
 	}
 }
 

@@ -41,8 +41,8 @@ type Queue struct {
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request] // nil before the manager starts
 	// open is the term that Open was called in last, nil before any.
 	open context.Context
-	// kept has, by object, after how long what came before Open is to be reconciled. A term that ends before it is opened
-	// leaves them to the next one.
+	// kept has, by object, after how long what came before Open is to be reconciled. A term that ends before it is
+	// opened leaves them to the next one.
 	kept map[reconcile.Request]time.Duration
 }
 

@@ -83,14 +83,17 @@ type Config struct {
 // NewCapacity returns a Capacity that knows no node, and registers its metrics.
 func NewCapacity(o Config) *Capacity {
 	p := &Capacity{
-		client: o.Client, index: o.Index, resources: o.Resources, now: o.Now, clock: time.Now, ready: o.Ready, log: o.Log,
+		client: o.Client, index: o.Index, resources: o.Resources, now: o.Now, clock: time.Now, ready: o.Ready,
+		log:      o.Log,
 		troubles: rate.Sometimes{Interval: time.Minute},
-		usual:    rate.NewLimiter(capacityRate, capacityRate), edges: rate.NewLimiter(capacityEdgeRate, capacityEdgeRate),
+		usual:    rate.NewLimiter(capacityRate, capacityRate), edges: rate.NewLimiter(capacityEdgeRate,
+			capacityEdgeRate),
 		nodes: map[string]*nodeCapacity{}, hosts: map[netip.Addr]map[*nodeCapacity]struct{}{},
 		dirty: map[netip.Addr]struct{}{},
 		patches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_node_patches_total",
-			Help: "Patches of the resources that nodes publish: edge, because the node's pools became full or have addresses " +
+			Help: "Patches of the resources that nodes publish: edge, because the node's pools became full or have " +
+				"addresses " +
 				"again, change, or failed.",
 		}, []string{"result"}),
 	}

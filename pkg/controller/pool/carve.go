@@ -112,7 +112,8 @@ func (r *Reconciler) storedObstacles(
 func (r *Reconciler) handToBlocks(pool *v1.BCSNetPool, p ipam.Pool) carving {
 	if p.SplitLate() {
 		if rest := handOver - r.withheldFor(pool, &netipx.IPSet{}); rest > 0 {
-			return carving{waiting: "requests that began before are over in " + handOver.String() + " at most", again: rest}
+			return carving{waiting: "requests that began before are over in " + handOver.String() + " at most",
+				again: rest}
 		}
 	}
 	r.forgetWithheld(p.Name)

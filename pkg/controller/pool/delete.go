@@ -39,11 +39,13 @@ func (r *Reconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.
 	all := r.index.Leases.ByPool(p.Name)
 	held, kept := activeByHost(all), keptByClaim(all)
 	blocks := r.index.Pools.BlocksOf(p.Name)
-	groups := slices.DeleteFunc(r.index.Pools.Children(p.Name), func(n string) bool { return slices.Contains(blocks, n) })
+	groups := slices.DeleteFunc(r.index.Pools.Children(p.Name),
+		func(n string) bool { return slices.Contains(blocks, n) })
 	lost := r.index.Pools.Rebuilding(p.Name)
 	waiting := waitsFor(held, kept, blocks, groups)
 	if lost != "" {
-		waiting = fmt.Sprintf("leases of the pool were lost: it is not known %s who has its addresses; %s", lost, waiting)
+		waiting = fmt.Sprintf("leases of the pool were lost: it is not known %s who has its addresses; %s", lost,
+			waiting)
 	}
 	wait, err := r.publish(ctx, pool, p,
 		view{waiting: waiting, carving: carving{carved: pool.Status.Carved}})
@@ -91,8 +93,9 @@ func waitsFor(held map[netip.Addr]int, kept map[string]int, blocks, groups []str
 			n += c
 		}
 		shown := claims[:min(len(claims), maxHosts)]
-		parts = append(parts, fmt.Sprintf("%s kept for claims %s given up: %s; to give up one: bcsnetctl ip release ADDRESS",
-			humanize.Plural(n, "address"), verb(n), strings.Join(shown, ", ")+more(len(claims)-len(shown))))
+		parts = append(parts,
+			fmt.Sprintf("%s kept for claims %s given up: %s; to give up one: bcsnetctl ip release ADDRESS",
+				humanize.Plural(n, "address"), verb(n), strings.Join(shown, ", ")+more(len(claims)-len(shown))))
 	}
 	if len(parts) == 0 {
 		return "waiting for requests that began before the deletion"

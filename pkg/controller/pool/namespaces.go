@@ -30,6 +30,7 @@ func (r *Reconciler) servedText(p ipam.Pool) string {
 	case matched == 0:
 		return ", bound to " + humanize.Plural(named, "namespace") + ", and its selector matches no other"
 	default:
-		return fmt.Sprintf(", bound to %s, %d of them by its selector", humanize.Plural(named+matched, "namespace"), matched)
+		return fmt.Sprintf(", bound to %s, %d of them by its selector", humanize.Plural(named+matched, "namespace"),
+			matched)
 	}
 }

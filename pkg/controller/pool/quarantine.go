@@ -48,11 +48,13 @@ func (q *Quarantines) pass(ctx context.Context) {
 		})
 		switch {
 		case err != nil && ctx.Err() == nil:
-			q.Log.Warn("the end of a quarantine cannot be written; it is tried again", "address", l.Addr.String(), "error", err)
+			q.Log.Warn("the end of a quarantine cannot be written; it is tried again", "address", l.Addr.String(),
+				"error", err)
 		case freed:
 			q.Log.Info("a quarantine is over", "address", l.Addr.String(), "mac", l.Conflict.MAC)
-			q.Event(ctx, l, corev1.EventTypeNormal, v1.ReasonQuarantineEnded, "Free", "the quarantine of "+l.Addr.String()+
-				" is over: "+l.Conflict.MAC+" answered for it")
+			q.Event(ctx, l, corev1.EventTypeNormal, v1.ReasonQuarantineEnded, "Free",
+				"the quarantine of "+l.Addr.String()+
+					" is over: "+l.Conflict.MAC+" answered for it")
 		}
 	}
 }

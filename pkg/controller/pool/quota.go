@@ -25,7 +25,8 @@ func quotaConditions(p ipam.Pool, uses []ipam.NamespaceUse, before []metav1.Cond
 		"no namespace has more addresses than it may")
 	if len(over) > 0 {
 		tooMany = conditions.New(v1.ConditionOverLimit, true, v1.ReasonTooMany,
-			"namespaces with more addresses than they may have: %s; none is taken from a pod that runs; see: bcsnetctl pool "+
+			"namespaces with more addresses than they may have: %s; none is taken from a pod that runs; see: "+
+				"bcsnetctl pool "+
 				"describe %s",
 			fewOf(over), p.Name)
 	}
@@ -33,7 +34,8 @@ func quotaConditions(p ipam.Pool, uses []ipam.NamespaceUse, before []metav1.Cond
 		"no namespace has four of five addresses of its quota")
 	if len(near) > 0 {
 		reached = conditions.New(v1.ConditionQuotaNearlyReached, true, v1.ReasonQuotaNearlyReached,
-			"namespaces with four of five addresses of their quota, or more: %s; see: bcsnetctl pool describe %s; raise it: "+
+			"namespaces with four of five addresses of their quota, or more: %s; see: bcsnetctl pool describe %s; "+
+				"raise it: "+
 				"bcsnetctl pool edit %s",
 			fewOf(near), p.Name, p.Name)
 	}
@@ -92,8 +94,10 @@ func (r *Reconciler) emitQuotaEvents(pool *v1.BCSNetPool, uses []ipam.NamespaceU
 	for _, u := range fresh {
 		// Events about the same objects would be counted as one, whatever they say.
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: u.Namespace}}
-		r.events.Eventf(pool, namespace, corev1.EventTypeWarning, v1.ReasonQuotaNearlyReached, v1.ConditionQuotaNearlyReached,
-			"namespace %s has %d of the %d addresses of pool %s that it may have; see: bcsnetctl usage %s --by namespace; "+
+		r.events.Eventf(pool, namespace, corev1.EventTypeWarning, v1.ReasonQuotaNearlyReached,
+			v1.ConditionQuotaNearlyReached,
+			"namespace %s has %d of the %d addresses of pool %s that it may have; see: bcsnetctl usage %s --by "+
+				"namespace; "+
 				"raise its quota: bcsnetctl pool edit %s",
 			u.Namespace, u.Has, u.Quota, pool.Name, pool.Name, pool.Name)
 	}

@@ -145,7 +145,10 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 			}
 		}
 	}
-	if !misplaced && !slices.ContainsFunc(concerned, func(name string) bool { return name != whole && name != l.Pool }) {
+	if !misplaced && !slices.ContainsFunc(concerned, func(name string) bool {
+		return name != whole &&
+			name != l.Pool
+	}) {
 		r.queue.Enqueue(whole, r.patience(whole))
 		if block, _ := r.index.Pools.Get(l.Pool); block.Block && block.Terminating { // it waits for its leases itself
 			r.queue.Enqueue(l.Pool, conditions.WriteDelay)
@@ -241,7 +244,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	defer leave()
 	if r.ready() != nil {
-		return reconcile.Result{RequeueAfter: leadership.NotReadyDelay}, nil // the feeds are behind: no fault of this pool
+		// the feeds are behind: no fault of this pool
+		return reconcile.Result{RequeueAfter: leadership.NotReadyDelay}, nil
 	}
 	var pool v1.BCSNetPool
 	switch err := r.client.Get(ctx, req.NamespacedName, &pool); {

@@ -142,14 +142,17 @@ func (r *Reconciler) readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.P
 	case counts.Served == 0:
 		return no(
 			v1.ReasonNoAddresses,
-			"no address is left of availableIPs after network, broadcast, gateway, excludeIPs and what other pools serve")
+			"no address is left of availableIPs after network, broadcast, gateway, excludeIPs and what other pools "+
+				"serve")
 	case p.NoHosts() && p.HostSelector != nil:
-		return no(v1.ReasonNoHosts, "no host may draw from the pool: %s; see: kubectl get nodes -l '%s'", noneSelected(p, v),
+		return no(v1.ReasonNoHosts, "no host may draw from the pool: %s; see: kubectl get nodes -l '%s'",
+			noneSelected(p, v),
 			p.HostSelector)
 	case p.NoHosts():
 		return no(v1.ReasonNoHosts, "no host may draw from the pool; add one: bcsnetctl pool add-host %s HOST", p.Name)
 	case p.Cordoned:
-		return no(v1.ReasonCordoned, "the pool is cordoned and hands out nothing; to end that: bcsnetctl pool uncordon %s",
+		return no(v1.ReasonCordoned,
+			"the pool is cordoned and hands out nothing; to end that: bcsnetctl pool uncordon %s",
 			p.Name)
 	case p.ByParent == explain.Cordoned:
 		return no(v1.ReasonCordoned,
@@ -160,18 +163,21 @@ func (r *Reconciler) readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.P
 			"parent %s is being deleted, and waits for its children; the pool hands out nothing, "+
 				"addresses in use stay", p.Parent)
 	case p.Carving && p.BlockSize > 0:
-		return no(v1.ReasonCarving, "the pool got its blockSize while it served, and gives no block yet: %s; addresses in "+
-			"use stay, and a block in which others have some is given to nobody", v.carving.waiting)
+		return no(v1.ReasonCarving,
+			"the pool got its blockSize while it served, and gives no block yet: %s; addresses in "+
+				"use stay, and a block in which others have some is given to nobody", v.carving.waiting)
 	case p.Carving:
 		return no(v1.ReasonCarving, "its addresses are being carved out of pool %s: %s", p.Parent, v.carving.waiting)
 	case v.rebuilding != "":
 		return no(
-			v1.ReasonRebuilding, "leases of the pool were lost; it hands out nothing %s; see: bcsnetctl lease list --pool %s",
+			v1.ReasonRebuilding,
+			"leases of the pool were lost; it hands out nothing %s; see: bcsnetctl lease list --pool %s",
 			v.rebuilding, p.Name)
 	case v.failure != nil:
 		return no(v1.ReasonObjectsFailing, "%d objects are still to be written: %v", v.left, v.failure)
 	}
-	message := fmt.Sprintf("%s for %s", humanize.Plural(counts.Served, "address"), humanize.Plural(o.Status.Hosts, "host"))
+	message := fmt.Sprintf("%s for %s", humanize.Plural(counts.Served, "address"), humanize.Plural(o.Status.Hosts,
+		"host"))
 	if n := len(p.HostSubnets); n > 0 {
 		message += fmt.Sprintf(", with the nodes in %s", p.HostSubnets)
 	}
@@ -185,7 +191,8 @@ func (r *Reconciler) readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.P
 	}
 	message += r.servedText(p)
 	if v.carving.waiting != "" {
-		message += fmt.Sprintf("; %s still being carved out of pool %s: %s", areOf(p.Withheld), p.Parent, v.carving.waiting)
+		message += fmt.Sprintf("; %s still being carved out of pool %s: %s", areOf(p.Withheld), p.Parent,
+			v.carving.waiting)
 	}
 	if o.Spec.Materialize == v1.MaterializeAlways && ipaddr.SizeOfSet(p.Plan.Ranged) > v1.MaterializeAlwaysLimit {
 		notes = append(
@@ -213,7 +220,8 @@ func areOf(s *netipx.IPSet) string {
 func exhaustedCondition(p ipam.Pool, counts ipam.PoolCounts) metav1.Condition {
 	switch {
 	case counts.Served == 0:
-		return conditions.New(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "the pool has no addresses to run out of")
+		return conditions.New(v1.ConditionExhausted, false, v1.ReasonAddressesFree,
+			"the pool has no addresses to run out of")
 	case counts.Free > 0:
 		return conditions.New(v1.ConditionExhausted, false, v1.ReasonAddressesFree, "addresses are free")
 	case counts.Cooling > 0:
@@ -267,7 +275,8 @@ func drainingCondition(draining map[netip.Addr]int, v view) metav1.Condition {
 			"%s no longer in the pool and still in use: %s",
 			humanize.Plural(total(draining), "address"), perHost(draining))
 	default:
-		return conditions.New(v1.ConditionDraining, false, v1.ReasonNothingToDrain, "no address in use is outside the pool")
+		return conditions.New(v1.ConditionDraining, false, v1.ReasonNothingToDrain,
+			"no address in use is outside the pool")
 	}
 }
 

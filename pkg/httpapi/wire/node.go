@@ -16,8 +16,8 @@ type GCRequest struct {
 	Host string `json:"host"`
 	// CNINetwork is the name of the conflist that the list is of.
 	CNINetwork string `json:"cniNetwork"`
-	// StartedAt is when the plugin began, RFC 3339: what was asked for since stays. So does what was bound less than five
-	// minutes ago, by the API server's time: the list may have been made while its pod was set up.
+	// StartedAt is when the plugin began, RFC 3339: what was asked for since stays. So does what was bound less than
+	// five minutes ago, by the API server's time: the list may have been made while its pod was set up.
 	StartedAt string `json:"startedAt"`
 	// Attachments are those that stay. A network without any sends an empty list: a missing one, and null, are refused.
 	// Pods that are there keep their addresses, listed or not.

@@ -18,8 +18,8 @@ type Facts struct {
 	Address netip.Addr
 	Pool    string
 	Subnet  netip.Prefix
-	// Whole is the pool whose bounds, hosts and addresses are those of Pool: its parent where that is a block. Empty for
-	// Pool itself.
+	// Whole is the pool whose bounds, hosts and addresses are those of Pool: its parent where that is a block. Empty
+	// for Pool itself.
 	Whole string
 	// Role of an address that nobody gets, such as "gateway".
 	Role string
@@ -31,7 +31,8 @@ type Facts struct {
 	// Host, Namespace and Network of the request, and the claim that is in question.
 	Host                      netip.Addr
 	Namespace, Network, Claim string
-	// Pod that asks, or that has the address still, as namespace/name, and the primary key that the address is kept for.
+	// Pod that asks, or that has the address still, as namespace/name, and the primary key that the address is kept
+	// for.
 	Pod, Key string
 	// HostSubnets and HostSelector of the pool, in words; Pools are those of the host.
 	HostSubnets, HostSelector string
@@ -191,7 +192,8 @@ func (f *Facts) phrase(name string) string {
 			"; to let the host draw from what the namespace has: " +
 			"bcsnetctl pool add-host " + f.Own[0] + " " + f.Host.String()
 	case name == "bind":
-		return "see why: bcsnetctl explain namespace " + f.Namespace + "; to see what binding the pool to it would do: " +
+		return "see why: bcsnetctl explain namespace " + f.Namespace +
+			"; to see what binding the pool to it would do: " +
 			"bcsnetctl pool bind " + f.Pool + " --namespace " + f.Namespace + " --dry-run=server"
 	case name == "only own" && len(f.Own) > 0:
 		return "; it draws from its own alone: " + FirstFew(f.Own, "pools")

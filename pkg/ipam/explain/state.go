@@ -27,8 +27,8 @@ func (s Share) has() string {
 // Stop is why a pool hands out nothing at all.
 type Stop struct {
 	Cause StopCause
-	// Detail is the problem with the pool's spec, what a pool that is rebuilt waits for, the pool that one is carved out
-	// of or whose blocks nobody may have yet, or what its parent is.
+	// Detail is the problem with the pool's spec, what a pool that is rebuilt waits for, the pool that one is carved
+	// out of or whose blocks nobody may have yet, or what its parent is.
 	Detail string
 }
 
@@ -195,7 +195,8 @@ func (p *PoolState) String() string {
 	}
 	text += p.elsewhere()
 	if p.HostShare != nil {
-		text += fmt.Sprintf(", host %s has %s of the %d that one host may have", p.Host, p.HostShare.has(), p.HostShare.Limit)
+		text += fmt.Sprintf(", host %s has %s of the %d that one host may have", p.Host, p.HostShare.has(),
+			p.HostShare.Limit)
 	}
 	return text + p.namespaces()
 }

@@ -44,7 +44,8 @@ func (k Kind) addressNotServed() (message, hint string) {
 	case AddressForWhoNamesPool:
 		return "address {address} is in pool {pool}, which serves only who names it", "ask for pool {pool}, too"
 	case AddressInNoBlock:
-		return "address {address} of pool {pool} is in no block of namespace {namespace}, and the block {other} cannot be " +
+		return "address {address} of pool {pool} is in no block of namespace {namespace}, and the block {other} " +
+			"cannot be " +
 			"given to it", "ask for an address of its own blocks; see: bcsnetctl pool tree"
 	default: // AddressPoolStopped
 		return "address {address} is in pool {pool}, which hands out nothing: it is {why}", "{cure}"
@@ -57,7 +58,8 @@ func (k Kind) addressTaken() (message, hint string) {
 		return "address {address} of pool {pool} is the own address of node {by}",
 			"take it out of the pool: bcsnetctl pool remove-ip {pool} {address}"
 	case AddressHeld:
-		return "address {address} of pool {pool} is held by {by}", "ask for another address, or wait until it is released"
+		return "address {address} of pool {pool} is held by {by}",
+			"ask for another address, or wait until it is released"
 	case AddressKept:
 		return "address {address} of pool {pool} is kept for claim {claim}",
 			"ask for another address; see for whom: bcsnetctl ip describe {address}"
@@ -125,7 +127,8 @@ func (k Kind) noPoolFits() (message, hint string) {
 		return "{who} requires {families}, and no network of the pools that serve it has both: {pools}",
 			"make the pools of both families part of one network, spec.network; see: bcsnetctl pool list -o wide"
 	case FamilyNotNamed:
-		return "{who} takes an address of {families}, and what its annotations or its claim name has none of that family",
+		return "{who} takes an address of {families}, and what its annotations or its claim name has none of that " +
+				"family",
 			"name addresses of that family, too, or ask for another ipFamilyPolicy"
 	default: // PoolStopped
 		return "pool {pool} hands out nothing: it is {why}", "{cure}"
@@ -142,11 +145,14 @@ func (k Kind) nothingLeft() (message, hint string) {
 	)
 	switch k {
 	case HostFull:
-		return none + "host {host} has {has} of the {limit} addresses of pool {whole} that one host may have", raiseLimit
+		return none + "host {host} has {has} of the {limit} addresses of pool {whole} that one host may have",
+			raiseLimit
 	case QuotaExceeded:
-		return none + "namespace {namespace} has {has} of the {limit} addresses of pool {whole} that it may have", raiseQuota
+		return none + "namespace {namespace} has {has} of the {limit} addresses of pool {whole} that it may have",
+			raiseQuota
 	case KeepsTooMany:
-		return none + "namespace {namespace} keeps {held} addresses of pool {whole} that no pod uses, and {limit} are " +
+		return none +
+				"namespace {namespace} keeps {held} addresses of pool {whole} that no pod uses, and {limit} are " +
 				"free: it gets no more that are to be kept",
 			"give back what it needs no more: bcsnetctl claim list -n {namespace}; " +
 				"or give it a quota of its own: bcsnetctl pool edit {whole}"
@@ -154,14 +160,17 @@ func (k Kind) nothingLeft() (message, hint string) {
 		return none + "claim {claim} holds {held} of {limit} addresses{coming}, and none of them is free for it",
 			"wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize {claim} N"
 	case StoreWasReset:
-		return "{who} is given no new address for a while ({in} at least): the store of the API server was put back to an " +
+		return "{who} is given no new address for a while ({in} at least): the store of the API server was put back " +
+			"to an " +
 			"older state, and other replicas may know who has which address", "ask again"
 	case StoreIsCompared:
-		return "{who} is given no new address yet: this replica has just started, and asks the others whether the store " +
+		return "{who} is given no new address yet: this replica has just started, and asks the others whether the " +
+			"store " +
 			"of the API server was put back to an older state", "ask again"
 	case ExhaustedByOverlap:
-		return none + "{states}{own}", "leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; " +
-			"see: bcsnetctl pool describe {pool}"
+		return none + "{states}{own}",
+			"leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; " +
+				"see: bcsnetctl pool describe {pool}"
 	case ExhaustedByHost:
 		return none + "{states}{own}", raiseLimit
 	case ExhaustedByQuota:
@@ -225,7 +234,8 @@ func (k Kind) claimStopsIt() (message, hint string) {
 	case MigrationOff:
 		return "address {address} of claim {claim} is held by {by}, and no second pod of the virtual machine gets it " +
 				"at present: {because}",
-			"migrate once all replicas and CRDs are of this release, or restart the virtual machine; see: bcsnetctl version"
+			"migrate once all replicas and CRDs are of this release, or restart the virtual machine; see: bcsnetctl " +
+				"version"
 	default: // EarlierPodIsEnding
 		return "{who} is to get the address of an earlier pod of claim {claim}: {pod}, which was deleted, still has it",
 			"it gets that address once {pod name} has ended, or another one at {until}, " +

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// FirstQuarantine is how long an address rests for which somebody else answered. It doubles with each further report
-	// of the address, up to MaxQuarantine.
+	// FirstQuarantine is how long an address rests for which somebody else answered. It doubles with each further
+	// report of the address, up to MaxQuarantine.
 	FirstQuarantine = time.Hour
 	// MaxQuarantine is how long an address rests at most, and how long after the end of its quarantine a further report
 	// still doubles that.
@@ -116,7 +116,8 @@ func Quarantine(l Lease, mac string, now time.Time) (next Lease, ok bool) {
 	until := now.Add(l.Conflict.next(now))
 	next = l
 	next.History = l.History.Add(past(l, now, Change{
-		Verb: VerbConflict, By: mac, Reason: "answered for it; nobody gets it until " + until.UTC().Format(time.RFC3339),
+		Verb: VerbConflict, By: mac, Reason: "answered for it; nobody gets it until " +
+			until.UTC().Format(time.RFC3339),
 	}))
 	next.Conflict = &Conflict{mac, l.Host, l.ContainerID, now, ConflictQuarantined, until}
 	next.State, next.Holder, next.Retention = Reserved, Holder{}, Retention{}

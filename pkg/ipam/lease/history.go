@@ -38,8 +38,8 @@ type Change struct{ Verb, By, Reason string }
 type Past struct {
 	// Holder is namespace/pod or the owner; empty when nobody held the address.
 	Holder string
-	// PodUID and IfName are the holder's attachment, in the newest entry that has a holder: empty in others, for a holder
-	// whose pod is not known, and IfName for DefaultIfName.
+	// PodUID and IfName are the holder's attachment, in the newest entry that has a holder: empty in others, for a
+	// holder whose pod is not known, and IfName for DefaultIfName.
 	PodUID, IfName string
 	// Host is where the holder ran; invalid when it is not known.
 	Host netip.Addr

@@ -149,21 +149,21 @@ type Lease struct {
 	Addr netip.Addr
 	// Version is the resourceVersion of the object; 0 when there is no object.
 	Version uint64
-	// Epoch counts how often this process had noticed that the store was put back when it read the version: those of two
-	// epochs cannot be compared.
+	// Epoch counts how often this process had noticed that the store was put back when it read the version: those of
+	// two epochs cannot be compared.
 	Epoch uint32
 	State State
 	Params
 	Holder
 	Retention
-	// Other is the other one of two attachments, while a virtual machine migrates live; nil for nearly all. What it points
-	// to never changes. FromSecond: Holder is the second attachment of the object, and Other the first.
+	// Other is the other one of two attachments, while a virtual machine migrates live; nil for nearly all. What it
+	// points to never changes. FromSecond: Holder is the second attachment of the object, and Other the first.
 	Other      *Holder
 	FromSecond bool
 	// Updated is when the state last changed; zero when nobody ever held the address.
 	Updated time.Time
-	// Conflict is the last report that somebody else answers for the address; nil for nearly all. What it points to never
-	// changes.
+	// Conflict is the last report that somebody else answers for the address; nil for nearly all. What it points to
+	// never changes.
 	Conflict *Conflict
 	// History is who held the address before.
 	History History

@@ -109,7 +109,8 @@ func (s *Connections) end(p *Conn) {
 	_ = p.Conn.Close() // nobody is known to wait for it
 	if s.Log != nil {
 		s.seldom.Do(func() {
-			s.Log.Warn("connections of unknown callers are closed: there are too many", "address", p.RemoteAddr().String(),
+			s.Log.Warn("connections of unknown callers are closed: there are too many", "address",
+				p.RemoteAddr().String(),
 				"most_of_address", s.OfSource, "most", s.All)
 		})
 	}

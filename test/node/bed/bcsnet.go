@@ -60,7 +60,8 @@ func (n *Node) InstallBcsnet(ctx context.Context, a Access) error {
 		return err
 	}
 	config, err := json.Marshal(map[string]any{
-		"cluster": system.UID, "node": n.Name, "host": n.Address4.Addr(), "replicas": a.Replicas, "serverName": ServerName,
+		"cluster": system.UID, "node": n.Name, "host": n.Address4.Addr(), "replicas": a.Replicas,
+		"serverName": ServerName,
 	})
 	if err != nil {
 		return err

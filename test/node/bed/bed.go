@@ -40,8 +40,8 @@ type Setup struct {
 	Networks []string
 	// Images are further images that nodes have, as archives below bin of this module.
 	Images []string
-	// Prepare is called with each node before it starts. It writes a conflist at least: without one for pods by default a
-	// node does not become Ready.
+	// Prepare is called with each node before it starts. It writes a conflist at least: without one for pods by default
+	// a node does not become Ready.
 	Prepare func(*Node) error
 }
 

@@ -21,8 +21,8 @@ import (
 const (
 	// markEnv has the mark of the bed for the process in the fabric.
 	markEnv = "BCSNET_BED"
-	// filesEnv has the number of the first of two descriptors there: the file whose lock holds the mark, and the machine's
-	// own network namespace.
+	// filesEnv has the number of the first of two descriptors there: the file whose lock holds the mark, and the
+	// machine's own network namespace.
 	filesEnv = "BCSNET_BED_FILES"
 )
 

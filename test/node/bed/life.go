@@ -190,7 +190,8 @@ func (n *Node) KillContainerd(ctx context.Context) error {
 func (n *Node) StartKubelet(ctx context.Context) error {
 	d := Daemon{Name: "kubelet", Log: n.log("kubelet"), Args: []string{
 		filepath.Join(n.Bin, "kubelet"), "--config", n.conf("kubelet.yaml"), "--kubeconfig", n.conf("kubeconfig"),
-		"--hostname-override", n.Name, "--node-ip", n.Address4.Addr().String() + "," + n.Address6.Addr().String(), "--v=2",
+		"--hostname-override", n.Name, "--node-ip", n.Address4.Addr().String() + "," + n.Address6.Addr().String(),
+		"--v=2",
 	}}
 	return n.order(ctx, "Start", d, new(int))
 }

@@ -20,8 +20,8 @@ const (
 	nobody = "-"
 	// orders is the descriptor from which process 1 takes orders.
 	orders = 3
-	// uplink is the link of a node that the fabric makes, and nodeBridge the bridge whose port it is. The bridge has the
-	// node's address; pods become ports of it, or have macvlan links of it.
+	// uplink is the link of a node that the fabric makes, and nodeBridge the bridge whose port it is. The bridge has
+	// the node's address; pods become ports of it, or have macvlan links of it.
 	uplink, nodeBridge = "eth0", "br0"
 )
 

@@ -78,7 +78,8 @@ func collect(socket *arp.Client, addrs []netip.Addr, found map[netip.Addr][]stri
 			return err
 		}
 		addr, mac := packet.SenderIP, strings.ToLower(packet.SenderHardwareAddr.String())
-		if packet.Operation == arp.OperationReply && slices.Contains(addrs, addr) && !slices.Contains(found[addr], mac) {
+		if packet.Operation == arp.OperationReply && slices.Contains(addrs, addr) && !slices.Contains(found[addr],
+			mac) {
 			found[addr] = append(found[addr], mac)
 		}
 	}

@@ -83,7 +83,8 @@ func (t target) admit(data map[string]any, old *object) *problem {
 		for _, f := range finalizers(meta(data)) {
 			if !strings.Contains(had, fmt.Sprint(f)) {
 				new := complaint{
-					"FieldValueForbidden", "metadata.finalizers", "no new finalizers can be added if the object is being deleted",
+					"FieldValueForbidden", "metadata.finalizers",
+					"no new finalizers can be added if the object is being deleted",
 				}
 				wrong = append(wrong, new, new) // a custom object is validated twice
 			}

@@ -28,7 +28,8 @@ func (s *Server) discovery(path string) []byte {
 		for _, k := range builtIn() {
 			if k.group == machines {
 				list.APIResources = append(list.APIResources, metav1.APIResource{
-					Name: k.resource, Kind: k.kind, Namespaced: k.namespaced, Verbs: metav1.Verbs{"get", "list", "watch"},
+					Name: k.resource, Kind: k.kind, Namespaced: k.namespaced, Verbs: metav1.Verbs{"get", "list",
+						"watch"},
 				})
 			}
 		}

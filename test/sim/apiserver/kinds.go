@@ -61,10 +61,12 @@ func builtIn() []*kind {
 			blind: true,
 		},
 		{
-			group: "apps", version: "v1", resource: "daemonsets", kind: "DaemonSet", namespaced: true, status: true, blind: true,
+			group: "apps", version: "v1", resource: "daemonsets", kind: "DaemonSet", namespaced: true, status: true,
+			blind: true,
 		},
 		{group: "batch", version: "v1", resource: "jobs", kind: "Job", namespaced: true, status: true, blind: true},
-		{group: "batch", version: "v1", resource: "cronjobs", kind: "CronJob", namespaced: true, status: true, blind: true},
+		{group: "batch", version: "v1", resource: "cronjobs", kind: "CronJob", namespaced: true, status: true,
+			blind: true},
 		{
 			group: machines, version: "v1", resource: "virtualmachineinstances", kind: "VirtualMachineInstance",
 			namespaced: true, blind: true,

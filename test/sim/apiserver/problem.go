@@ -44,7 +44,8 @@ func (t target) notFound() *problem {
 }
 
 func (t target) exists() *problem {
-	p := refusal(http.StatusConflict, metav1.StatusReasonAlreadyExists, "%s %q already exists", t.kind.qualified(), t.name)
+	p := refusal(http.StatusConflict, metav1.StatusReasonAlreadyExists, "%s %q already exists", t.kind.qualified(),
+		t.name)
 	p.Details = &metav1.StatusDetails{Name: t.name, Group: t.kind.group, Kind: t.kind.resource}
 	return p
 }

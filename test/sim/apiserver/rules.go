@@ -37,7 +37,8 @@ func namedAfterAddress(now, _ map[string]any) []complaint {
 	if _, ok := named(now); ok {
 		return nil
 	}
-	return []complaint{{"FieldValueInvalid", "metadata", "name " + text(meta(now), "name") + " is not that of an address"}}
+	return []complaint{{"FieldValueInvalid", "metadata", "name " + text(meta(now), "name") +
+		" is not that of an address"}}
 }
 
 func addressFits(now, _ map[string]any) []complaint {
@@ -67,7 +68,8 @@ func addresses(now, _ map[string]any) (wrong []complaint) {
 		wrong = append(wrong, complaint{"FieldValueInvalid", "spec.gateway", notAddress})
 	}
 	if h, _ := lookup(now, "status", "host").(string); h != "" && !isAddress(h) {
-		wrong = append(wrong, complaint{"FieldValueInvalid", "status.host", "must be the IPv4 or IPv6 address of a host"})
+		wrong = append(wrong, complaint{"FieldValueInvalid", "status.host",
+			"must be the IPv4 or IPv6 address of a host"})
 	}
 	return wrong
 }

@@ -99,23 +99,27 @@ func (s schema) check(path string, v any) (wrong []complaint) {
 		case s.MaxLength != nil && n > *s.MaxLength:
 			say("FieldValueTooLong", "Too long: may not be more than %d bytes", *s.MaxLength)
 		case s.MinLength != nil && n < *s.MinLength:
-			say("FieldValueInvalid", "Invalid value: %q: %s in body should be at least %d chars long", v, path, *s.MinLength)
+			say("FieldValueInvalid", "Invalid value: %q: %s in body should be at least %d chars long", v, path,
+				*s.MinLength)
 		case s.Pattern != "" && !regexp.MustCompile(s.Pattern).MatchString(v):
 			say("FieldValueInvalid", "Invalid value: %q: %s in body should match '%s'", v, path, s.Pattern)
 		}
 	case float64:
 		switch {
 		case s.Maximum != nil && v > *s.Maximum:
-			say("FieldValueInvalid", "Invalid value: %v: %s in body should be less than or equal to %v", v, path, *s.Maximum)
+			say("FieldValueInvalid", "Invalid value: %v: %s in body should be less than or equal to %v", v, path,
+				*s.Maximum)
 		case s.Minimum != nil && v < *s.Minimum:
-			say("FieldValueInvalid", "Invalid value: %v: %s in body should be greater than or equal to %v", v, path, *s.Minimum)
+			say("FieldValueInvalid", "Invalid value: %v: %s in body should be greater than or equal to %v", v, path,
+				*s.Minimum)
 		}
 	case []any:
 		switch {
 		case s.MaxItems != nil && len(v) > *s.MaxItems:
 			say("FieldValueTooMany", "Too many: %d: must have at most %d items", len(v), *s.MaxItems)
 		case s.MinItems != nil && len(v) < *s.MinItems:
-			say("FieldValueInvalid", "Invalid value: %d: %s in body should have at least %d items", len(v), path, *s.MinItems)
+			say("FieldValueInvalid", "Invalid value: %d: %s in body should have at least %d items", len(v), path,
+				*s.MinItems)
 		}
 		for i, item := range v {
 			if s.Items != nil {

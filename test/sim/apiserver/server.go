@@ -45,7 +45,8 @@ type event struct {
 // New makes a server with the kinds of Kubernetes that the controller uses and those of the CRDs.
 func New() (*Server, error) {
 	s := &Server{
-		Now: time.Now, Bookmarks: time.Minute, kinds: map[string]*kind{}, made: map[string]int{}, version: 1000, first: 1000,
+		Now: time.Now, Bookmarks: time.Minute, kinds: map[string]*kind{}, made: map[string]int{}, version: 1000,
+		first: 1000,
 	}
 	ours, err := customKinds()
 	if err != nil {

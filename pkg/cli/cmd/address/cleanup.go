@@ -8,7 +8,8 @@ import (
 
 // NewCleanup returns the command cleanup: the spelling that the selections of ip release had, until the next release.
 func NewCleanup(s *app.App) *cobra.Command {
-	all := &cobra.Command{Use: "cleanup", Hidden: true, Short: "The former spelling of ip release --network, --pool, ..."}
+	all := &cobra.Command{Use: "cleanup", Hidden: true,
+		Short: "The former spelling of ip release --network, --pool, ..."}
 	for _, by := range selections(s) {
 		cmd := newRelease(s, "ip")
 		run := cmd.RunE

@@ -93,7 +93,8 @@ func (v *ipDescribe) print(views []view.Address) error {
 			one.Stored = &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": app.ProgramName + "/v1", "kind": "Address",
 				"metadata": map[string]any{"name": ipaddr.ObjectName(one.Addr)},
-				"address":  one.Addr.String(), "state": one.State.String(), "pool": one.Serving.Name, "problem": one.Why(),
+				"address":  one.Addr.String(), "state": one.State.String(), "pool": one.Serving.Name,
+				"problem": one.Why(),
 			}}
 		}
 		items = append(items, *one.Stored)

@@ -97,7 +97,8 @@ func (v *ipList) Run(ctx context.Context) error {
 	}
 	text := countText(found.counts)
 	if found.cooling > 0 {
-		text += fmt.Sprintf(", of which %d %s", found.cooling, humanize.OneOr(found.cooling, "is cooling", "are cooling"))
+		text += fmt.Sprintf(", of which %d %s", found.cooling, humanize.OneOr(found.cooling, "is cooling",
+			"are cooling"))
 	}
 	if found.draining > 0 {
 		text += fmt.Sprintf("; %d %s draining", found.draining, humanize.OneOr(found.draining, "is", "are"))

@@ -51,7 +51,8 @@ func (l *listing) read(r resource.LeaseRow) (_ resource.LeaseRow, err error) {
 	switch {
 	case l.stream != nil:
 		r.Text, err = l.stream.Text(r.Object)
-		r.Object, r.Lease = nil, &lease.Lease{Addr: r.Addr, State: r.State, Version: r.Version} // the text says the rest
+		// the text says the rest
+		r.Object, r.Lease = nil, &lease.Lease{Addr: r.Addr, State: r.State, Version: r.Version}
 	case l.output.Printer == nil || l.output.Names():
 		r.Object = nil
 	}

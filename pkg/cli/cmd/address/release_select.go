@@ -167,7 +167,8 @@ func ofEndpoint(ctx context.Context, v *ipRelease) ([]lease.Lease, error) {
 	}
 	for _, field := range []string{"status.containerID", "status.owner"} {
 		held, err := resource.HeldLeases(ctx, v.App,
-			resource.LeaseQuery{Selectors: resource.Selectors{Fields: fields.OneTermEqualSelector(field, word).String()}}, taken)
+			resource.LeaseQuery{Selectors: resource.Selectors{Fields: fields.OneTermEqualSelector(field,
+				word).String()}}, taken)
 		if err != nil || len(held) > 0 {
 			return held, err
 		}

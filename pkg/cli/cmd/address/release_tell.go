@@ -36,7 +36,8 @@ func (v *ipRelease) announce(j *judgement) {
 	}
 	leasing.Announce(v.App, ends)
 	if n := len(j.free); n > 0 {
-		v.Say.Note("%s %s free already", resource.Spell(ipaddr.SetOfAddrs(distinct(leasesOf(j.free))...)), humanize.OneOr(n, "is", "are"))
+		v.Say.Note("%s %s free already", resource.Spell(ipaddr.SetOfAddrs(distinct(leasesOf(j.free))...)),
+			humanize.OneOr(n, "is", "are"))
 	}
 	if !counted {
 		return
@@ -101,7 +102,8 @@ func (v *ipRelease) ending(f finding) leasing.Ending {
 	what := fmt.Sprintf("%s of pool %s: ", l.Addr, l.Pool)
 	switch {
 	case l.IsQuarantined():
-		return leasing.Ending{Text: what + "quarantined, as " + l.Conflict.MAC + " answered for it; it goes back to the pool"}
+		return leasing.Ending{Text: what + "quarantined, as " + l.Conflict.MAC +
+			" answered for it; it goes back to the pool"}
 	case f.fate == isKept:
 		return leasing.Ending{Text: what + resource.RetainedText(l) + "; no pod has it, and it goes back to the pool"}
 	}
@@ -118,7 +120,8 @@ func (v *ipRelease) ending(f finding) leasing.Ending {
 			Text: fmt.Sprintf("%s; it is unknown whether the pod lives: %v", what, f.err), Grave: true, Loser: l.Who(),
 		}
 	case f.fate == lives:
-		return leasing.Ending{Text: what + "; the pod " + f.pod.Text + " and loses the address", Grave: true, Loser: l.Who()}
+		return leasing.Ending{Text: what + "; the pod " + f.pod.Text + " and loses the address", Grave: true,
+			Loser: l.Who()}
 	case f.fate != noPod:
 		return leasing.Ending{Text: what + "; the pod " + f.pod.Text, Grave: f.fate == mayRun}
 	case l.Owner != "":

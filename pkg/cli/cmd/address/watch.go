@@ -21,7 +21,8 @@ import (
 // validateList checks the flags of a list of addresses.
 func validateList(q *resource.LeaseQuery, o *printer.Output) error {
 	if q.OnlyOutdated && o.Watch {
-		return app.Usagef("--outdated and --watch exclude each other: a lease is outdated by a change of its pool, and the " +
+		return app.Usagef("--outdated and --watch exclude each other: a lease is outdated by a change of its pool, " +
+			"and the " +
 			"list watches addresses")
 	}
 	if err := q.Validate(); err != nil {
@@ -39,7 +40,8 @@ func watchLeases(
 	rows := make([]printer.Column[resource.LeaseRow], 0, len(columns))
 	for _, c := range columns {
 		rows = append(rows, printer.Column[resource.LeaseRow]{
-			Name: c.Name, Wide: c.Wide, Least: c.Least, Cell: func(r resource.LeaseRow) string { return c.Cell(*r.Lease) },
+			Name: c.Name, Wide: c.Wide, Least: c.Least,
+			Cell: func(r resource.LeaseRow) string { return c.Cell(*r.Lease) },
 		})
 	}
 	read := func(u *unstructured.Unstructured) (resource.LeaseRow, error) {
@@ -58,7 +60,8 @@ func watchLeases(
 		return summary(counts)
 	}
 	from := follow.Source{
-		Kind: resource.Of(v1.IPResource), Which: metav1.ListOptions{FieldSelector: q.Selector(), LabelSelector: q.Labels},
+		Kind: resource.Of(v1.IPResource), Which: metav1.ListOptions{FieldSelector: q.Selector(),
+			LabelSelector: q.Labels},
 	}
 	return follow.WatchObjects(ctx, s, from, read, &follow.Watched[resource.LeaseRow]{
 		View:    follow.NewView(s, o, rows, show, note),

@@ -41,7 +41,8 @@ func (r *run) sendPlans(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err = r.core.Pods(r.in.Name).Patch(ctx, t.Pod, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err = r.core.Pods(r.in.Name).Patch(ctx, t.Pod, types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			return fmt.Errorf("give pod %s its plan: %w", t.Pod, err)
 		}
 		return nil

@@ -35,7 +35,8 @@ func (r *run) chooseNodes(ctx context.Context) error {
 		var unknown app.Several
 		for _, name := range r.names {
 			if _, known := byName[name]; !known {
-				f := app.Refuse(app.ReasonNodeNotFound, "there is no node %s", name).WithHint("see them: kubectl get nodes")
+				f := app.Refuse(app.ReasonNodeNotFound, "there is no node %s",
+					name).WithHint("see them: kubectl get nodes")
 				if near := suggest.Nearest(name, names); near != "" {
 					f = f.WithHint("did you mean %s? All nodes: kubectl get nodes", near)
 				}
@@ -109,7 +110,8 @@ func (r *run) checkRights(ctx context.Context) error {
 	}
 	return app.Refuse(ipam.ReasonForbidden, "your user may not %s pods in namespace %s",
 		strings.Join(missing, ", "), r.in.Name).
-		WithHint("an administrator gives the right: kubectl -n %s create role bcsnet-check --verb=%s --resource=pods, and "+
+		WithHint("an administrator gives the right: kubectl -n %s create role bcsnet-check --verb=%s "+
+			"--resource=pods, and "+
 			"kubectl -n %s create rolebinding bcsnet-check --role=bcsnet-check --user=YOU",
 			r.in.Name, strings.Join(verbs, ","), r.in.Name)
 }
@@ -131,8 +133,9 @@ func (r *run) chooseImage(ctx context.Context) error {
 		err = errors.New("it has no container")
 	}
 	if err != nil {
-		return (&app.Failure{Cause: err, Message: fmt.Sprintf("the image of DaemonSet %s/%s, which has the program of the "+
-			"pods, cannot be read: %v", doctor.ControllerNamespace, installerName, err)}).
+		return (&app.Failure{Cause: err,
+			Message: fmt.Sprintf("the image of DaemonSet %s/%s, which has the program of the "+
+				"pods, cannot be read: %v", doctor.ControllerNamespace, installerName, err)}).
 			WithHint("name an image that has /bcsnet-podcheck: --image IMAGE")
 	}
 	r.image = set.Spec.Template.Spec.Containers[0].Image

@@ -91,8 +91,10 @@ func (r *run) judge(t *target, pod *corev1.Pod, leases []lease.Lease, x *trouble
 		if now.Sub(t.startedAt) < leaseLag {
 			return false
 		}
-		t.fail(nodecheck.CheckAddress, "see the CNI configuration in /etc/cni/net.d of the node: the first one counts, and "+
-			"its ipam is to be bcsnet-ipam", "its pod runs with %s, which is of no pool: another plugin gave it", podIPs(pod))
+		t.fail(nodecheck.CheckAddress,
+			"see the CNI configuration in /etc/cni/net.d of the node: the first one counts, and "+
+				"its ipam is to be bcsnet-ipam", "its pod runs with %s, which is of no pool: another plugin gave it",
+			podIPs(pod))
 		return true
 	}
 	for _, l := range leases {
@@ -140,7 +142,8 @@ func (r *run) leases(ctx context.Context) (map[string][]lease.Lease, error) {
 	for _, t := range r.targets {
 		ours[t.Pod] = t.Pod != ""
 	}
-	held, err := resource.HeldLeases(ctx, r.App, resource.LeaseQuery{Namespace: r.in.Name, Status: lease.Active.String()},
+	held, err := resource.HeldLeases(ctx, r.App, resource.LeaseQuery{Namespace: r.in.Name,
+		Status: lease.Active.String()},
 		func(l lease.Lease) bool { return ours[l.PodName] && l.Namespace == r.in.Name })
 	out := map[string][]lease.Lease{}
 	for _, l := range held {

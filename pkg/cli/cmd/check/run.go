@@ -60,8 +60,8 @@ func (r *run) results() (out []nodecheck.Node) {
 const (
 	// pollEvery is the time between two looks.
 	pollEvery = 500 * time.Millisecond
-	// askTime is how long pods may take to get their plan and to do what it says. A kubelet delivers it at once, or with
-	// its next synchronisation within some 90 s.
+	// askTime is how long pods may take to get their plan and to do what it says. A kubelet delivers it at once, or
+	// with its next synchronisation within some 90 s.
 	askTime = 2 * time.Minute
 	// releaseTime is how long the end of the pods may take, and their addresses to come back.
 	releaseTime = 45 * time.Second

@@ -109,11 +109,13 @@ func hopeless(pod *corev1.Pod) string {
 	case pod == nil:
 		return "the pod was deleted by somebody else"
 	case pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "":
-		return strings.TrimSuffix(fmt.Sprintf("the pod has failed: %s: %s", pod.Status.Reason, pod.Status.Message), ": ")
+		return strings.TrimSuffix(fmt.Sprintf("the pod has failed: %s: %s", pod.Status.Reason, pod.Status.Message),
+			": ")
 	}
 	for _, c := range pod.Status.ContainerStatuses {
 		if w := c.State.Waiting; w != nil && isFinal(w.Reason) {
-			return strings.TrimSuffix(fmt.Sprintf("the container %s does not start: %s: %s", c.Name, w.Reason, w.Message), ": ")
+			return strings.TrimSuffix(fmt.Sprintf("the container %s does not start: %s: %s", c.Name, w.Reason,
+				w.Message), ": ")
 		}
 		if e := c.State.Terminated; e != nil && (c.Name == containerServe || e.ExitCode != 0) {
 			return fmt.Sprintf("the container %s has ended: %s", c.Name,

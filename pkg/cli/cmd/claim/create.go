@@ -130,7 +130,8 @@ func (v *claimCreate) Run(ctx context.Context) error {
 	v.Say.Done("claim %s/%s created: %s, for %s", v.object.Namespace, v.object.Name, resource.SizeText(&v.object),
 		resource.OwnerText(&v.object))
 	if spec.SharedName != "" && v.object.Namespace != resource.SystemNamespace {
-		v.Say.Warn("pods of namespace %s use it, unless the controller has --shared-pools-for-all: then they look in %s",
+		v.Say.Warn("pods of namespace %s use it, unless the controller has --shared-pools-for-all: then they look in "+
+			"%s",
 			v.object.Namespace, resource.SystemNamespace)
 	}
 	if spec.SharedName == "" && spec.Owner == nil {
@@ -147,15 +148,18 @@ func (v *claimCreate) lookAtOwner(ctx context.Context, api *resource.Claims) {
 		return // the API server says what is wrong
 	}
 	if err := v.warnOfOwner(ctx, c.Workload); err != nil {
-		v.Say.Warn("%s cannot be read, so it is not known whether it exists or belongs to another workload: %v", c.Workload,
+		v.Say.Warn("%s cannot be read, so it is not known whether it exists or belongs to another workload: %v",
+			c.Workload,
 			err)
 	}
 	others, err := api.MadeFor(ctx, c.Workload)
 	if err != nil {
-		v.Say.Warn("the claims of the namespace cannot be listed, so another one for %s would not show: %v", c.Workload, err)
+		v.Say.Warn("the claims of the namespace cannot be listed, so another one for %s would not show: %v", c.Workload,
+			err)
 	}
 	if others = slices.DeleteFunc(others, func(name string) bool { return name == v.object.Name }); len(others) > 0 {
-		v.Say.Warn("%s %s for %s, too: its pods are refused until an annotation names the claim that they are to use, or "+
+		v.Say.Warn("%s %s for %s, too: its pods are refused until an annotation names the claim that they are to "+
+			"use, or "+
 			"only one is left",
 			humanize.List(others), humanize.OneOr(len(others), "is", "are"), c.Workload)
 	}
@@ -200,7 +204,8 @@ func (v *claimCreate) create(ctx context.Context, api *resource.Claims) (*unstru
 		metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return nil, app.Refuse(app.ReasonClaimExists, "there is a claim %s/%s already", v.object.Namespace, v.object.Name).
+		return nil, app.Refuse(app.ReasonClaimExists, "there is a claim %s/%s already", v.object.Namespace,
+			v.object.Name).
 			WithHint("see it: bcsnetctl claim describe %s/%s", v.object.Namespace, v.object.Name)
 	case apierrors.IsNotFound(err) && !resource.NoSuchResource(err):
 		return nil, app.Refuse(app.ReasonNamespaceNotFound, "there is no namespace %s", v.object.Namespace).

@@ -107,7 +107,8 @@ func (v *claimDelete) radius(ctx context.Context, c resource.Claim) (waits int) 
 	}
 	if c.Labels[claim.Managed] == "true" {
 		v.Say.Warn(
-			"claim %s was made from annotations: it is made again while pods have its addresses, and by the next pod of its "+
+			"claim %s was made from annotations: it is made again while pods have its addresses, and by the next pod "+
+				"of its "+
 				"workload", c.FullName())
 	}
 	return len(way.InUse)
@@ -162,7 +163,8 @@ func (v *claimDelete) waitGone(
 		return nil
 	case errors.Is(err, follow.ErrTooLong):
 		f := &app.Failure{
-			Code: app.ExitTimeout, Message: fmt.Sprintf("claim %s is not gone after %s: %s", gone.FullName(), v.timeout, what),
+			Code: app.ExitTimeout, Message: fmt.Sprintf("claim %s is not gone after %s: %s", gone.FullName(), v.timeout,
+				what),
 			Cause: err,
 		}
 		if what == follow.WaitsForController {

@@ -93,7 +93,8 @@ func (v *claimRelease) Run(ctx context.Context) error {
 	kept := v.sort(key.String(), all)
 	leasing.WarnRefill(ctx, v.App, kept)
 	if len(kept) > 0 {
-		if err := v.Confirm(ctx, v.yes, fmt.Sprintf("Give %s back?", humanize.Plural(len(kept), "address"))); err != nil {
+		if err := v.Confirm(ctx, v.yes, fmt.Sprintf("Give %s back?", humanize.Plural(len(kept),
+			"address"))); err != nil {
 			return err
 		}
 	}

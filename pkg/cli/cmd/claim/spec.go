@@ -37,10 +37,12 @@ func (v *claimCreate) Validate() error {
 	}
 	switch {
 	case spec.Preallocate && spec.Replicas == nil && len(spec.Addresses) == 0:
-		return app.Usagef("--preallocate takes as many addresses as --replicas says, or those of --address: give one of them")
+		return app.Usagef("--preallocate takes as many addresses as --replicas says, or those of --address: give one " +
+			"of them")
 	case spec.Preallocate && spec.ReleasePolicy != v1.ReleaseImmutable && spec.ReleasePolicy != v1.ReleaseNever:
 		return app.Usagef(
-			"--preallocate goes with --release-policy Immutable or Never, not with %s: it gives back what is not in use",
+			"--preallocate goes with --release-policy Immutable or Never, not with %s: it gives back what is not in "+
+				"use",
 			spec.ReleasePolicy)
 	}
 	if v.owner != "" {
@@ -55,7 +57,8 @@ func (v *claimCreate) Validate() error {
 	}
 	if want := workload.SharedClaim(spec.SharedName); spec.SharedName != "" && v.object.Name != want {
 		return app.Usagef("the claim of the shared pool %q is named %s: pods find it by that", spec.SharedName, want).
-			WithHint("bcsnetctl claim create %s -n %s --shared-name %q", want, resource.SystemNamespace, spec.SharedName)
+			WithHint("bcsnetctl claim create %s -n %s --shared-name %q", want, resource.SystemNamespace,
+				spec.SharedName)
 	}
 	return v.output.Validate()
 }

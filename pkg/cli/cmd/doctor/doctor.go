@@ -172,7 +172,8 @@ func (v *verb) Run(ctx context.Context) error {
 	if err := v.sumUp(looked, found, n); err != nil || n == 0 || !v.failOnSkipped {
 		return err
 	}
-	return &app.Failure{Code: app.ExitSkipped, Message: humanize.Plural(n, "check") + humanize.OneOr(n, " was", " were") +
+	return &app.Failure{Code: app.ExitSkipped, Message: humanize.Plural(n, "check") + humanize.OneOr(n, " was",
+		" were") +
 		" skipped"}
 }
 

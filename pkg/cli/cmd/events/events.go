@@ -34,7 +34,8 @@ type eventList struct {
 func New(s *app.App) *cobra.Command {
 	v := &eventList{App: s}
 	cmd := &cobra.Command{
-		Use: "events [POOL|NAMESPACE/CLAIM...]", Aliases: []string{"event"}, GroupID: "objects", Args: cobra.ArbitraryArgs,
+		Use: "events [POOL|NAMESPACE/CLAIM...]", Aliases: []string{"event"}, GroupID: "objects",
+		Args:  cobra.ArbitraryArgs,
 		RunE:  app.Runs(v),
 		Short: "Show what happened to pools and claims",
 		Long: `Show the events of pools and claims, the newest last: a pool is ready or no
@@ -96,7 +97,8 @@ func (v *eventList) Run(ctx context.Context) error {
 		func(e resource.Event) (printer.SortKey, error) { return v.output.Sort.Key(e.Stored.Object) }); err != nil {
 		return err
 	}
-	if v.table = (&printer.GrowingTable[resource.Event]{Table: printer.NewTable(&v.output, v.columns())}); v.output.Watch {
+	if v.table = (&printer.GrowingTable[resource.Event]{Table: printer.NewTable(&v.output,
+		v.columns())}); v.output.Watch {
 		v.table.Begin()
 	}
 	if err := v.print(ctx, found); err != nil || !v.output.Watch {

@@ -96,7 +96,8 @@ func (v *eventList) columns() []printer.Column[resource.Event] {
 		}},
 		{Name: "REASON", Least: 22, Cell: func(e resource.Event) string { return e.Reason }},
 		{Name: "OBJECT", Least: 12, Cell: objectText},
-		{Name: "COUNT", Wide: true, Least: 5, Cell: func(e resource.Event) string { return strconv.Itoa(int(e.Count)) }},
+		{Name: "COUNT", Wide: true, Least: 5,
+			Cell: func(e resource.Event) string { return strconv.Itoa(int(e.Count)) }},
 		{Name: "FROM", Wide: true, Least: 17, Cell: func(e resource.Event) string { return e.ReportingController }},
 		{Name: "MESSAGE", Cell: func(e resource.Event) string { return v.Called(e.Note) }},
 	}

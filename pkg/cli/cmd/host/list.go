@@ -150,7 +150,8 @@ func hostColumns(o *printer.Output) []printer.Column[hostRow] {
 
 // hostObjects returns the list for -o json and the like. There is no such kind in the cluster: it is a view.
 func hostObjects(rows []hostRow) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "HostList"}}
+	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1",
+		"kind": "HostList"}}
 	for _, r := range rows {
 		l.Items = append(l.Items, *hostObject(r))
 	}

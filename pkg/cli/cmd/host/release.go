@@ -60,7 +60,8 @@ what a host takes meanwhile, until two looks in a row find nothing.`,
 	v.from.AddTo(s, cmd)
 	cmd.Flags().BoolVar(&v.force, "force", false, "also take the addresses of hosts that are Ready nodes")
 	cmd.Flags().BoolVar(&v.wait, "wait", false, "go on until each host holds nothing; a dry run does not wait")
-	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute, "how long to wait once each host was tried; 0 is for ever")
+	cmd.Flags().DurationVar(&v.timeout, "timeout", time.Minute,
+		"how long to wait once each host was tried; 0 is for ever")
 	s.DryRun.AddTo(cmd)
 	app.AddReason(cmd, &v.reason)
 	v.output.AddTo(cmd)
@@ -127,7 +128,8 @@ func (v *releaseVerb) Run(ctx context.Context) error {
 	default:
 		failed = r.failures(ctx)
 		if rest := len(v.hosts) - tried; rest > 0 {
-			failed = append(failed, (&app.Failure{Message: humanize.Plural(rest, "more host") + " not tried"}).WithHint("%s",
+			failed = append(failed, (&app.Failure{Message: humanize.Plural(rest, "more host") +
+				" not tried"}).WithHint("%s",
 				hintRest))
 		}
 	}

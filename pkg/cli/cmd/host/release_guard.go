@@ -21,7 +21,8 @@ func (v *releaseVerb) warnLive(ctx context.Context, h netip.Addr, held []lease.L
 	}
 	if len(live) > 0 {
 		v.Say.Warn("host %s: %s on it still %s and %s the address: %s", h, humanize.Plural(len(live), "pod"),
-			humanize.OneOr(len(live), "exists", "exist"), humanize.OneOr(len(live), "loses", "lose"), humanize.List(live))
+			humanize.OneOr(len(live), "exists", "exist"), humanize.OneOr(len(live), "loses", "lose"),
+			humanize.List(live))
 	}
 }
 
@@ -59,7 +60,8 @@ func holdAny(held map[netip.Addr][]lease.Lease) bool {
 // unknownHost refuses a host whose node could not be read: its machine may be on.
 func unknownHost(h netip.Addr, err error) error {
 	return (&app.Failure{
-		Reason: app.ReasonNodeUnknown, Message: fmt.Sprintf("host %s: whether it is a Ready node is unknown: %v", h, err),
+		Reason: app.ReasonNodeUnknown, Message: fmt.Sprintf("host %s: whether it is a Ready node is unknown: %v", h,
+			err),
 		Cause: err,
 	}).
 		WithHint("if the machine is off: bcsnetctl release-host %s --force", h)
@@ -72,14 +74,16 @@ func (r *releaseRun) readyNode(ctx context.Context, h netip.Addr, n hosts.Node, 
 	pods, running, unread := resource.LivePods(ctx, r.releaseVerb.App, held)
 	if len(pods) > 0 {
 		text += fmt.Sprintf(", and %s still %s (%d Running): %s",
-			humanize.Plural(len(pods), "pod"), humanize.OneOr(len(pods), "exists", "exist"), running, humanize.List(pods))
+			humanize.Plural(len(pods), "pod"), humanize.OneOr(len(pods), "exists", "exist"), running,
+			humanize.List(pods))
 	}
 	if unread != nil {
 		text += fmt.Sprintf("; whether its pods run is unknown: %v", unread)
 	}
 	return app.Refuse(app.ReasonNodeReady, "%s", text).
 		WithHint(
-			"its pods give them back as they end: kubectl drain %s --ignore-daemonsets; if the machine is off all the same: "+
+			"its pods give them back as they end: kubectl drain %s --ignore-daemonsets; if the machine is off all "+
+				"the same: "+
 				"bcsnetctl release-host %s --force", n.Name, h)
 }
 

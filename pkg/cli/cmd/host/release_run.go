@@ -93,7 +93,8 @@ func (r *releaseRun) release(ctx context.Context, h netip.Addr, held []lease.Lea
 	s, gone := r.state(h), held
 	s.err = nil
 	if r.DryRun != app.DryRunClient {
-		gone, s.err = allocator.ReleaseHeld(ctx, r.leases, h, held, turn, r.Change(ctx, lease.VerbReleaseHost, r.reason))
+		gone, s.err = allocator.ReleaseHeld(ctx, r.leases, h, held, turn, r.Change(ctx, lease.VerbReleaseHost,
+			r.reason))
 	}
 	s.held, s.gone = len(held), len(gone)
 	r.released = append(r.released, gone...)

@@ -71,7 +71,8 @@ func (v *importNetservice) createOne(
 	o := &unstructured.Unstructured{Object: content}
 	unstructured.RemoveNestedField(o.Object, "status")
 	if v.DryRun != app.DryRunClient {
-		created, err := api.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+		created, err := api.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName,
+			DryRun: v.DryRun.Options()})
 		switch {
 		case apierrors.IsAlreadyExists(err):
 			v.Say.Note("%s is there by now", what)
@@ -117,7 +118,8 @@ func (v *importNetservice) createLeases(
 	if len(late) > 0 {
 		failed = append(failed, app.Refuse(app.ReasonLeaseChanged, "%s changed meanwhile and %s left alone: %s",
 			humanize.Plural(len(late), "address"),
-			humanize.OneOr(len(late), "is", "are"), resource.Spell(ipaddr.SetOfAddrs(late...))).WithHint("run it again"))
+			humanize.OneOr(len(late), "is", "are"),
+			resource.Spell(ipaddr.SetOfAddrs(late...))).WithHint("run it again"))
 	}
 	return append(failed, resource.Unfinished(ctx, takenOver, todo, errs))
 }

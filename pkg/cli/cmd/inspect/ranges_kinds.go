@@ -12,8 +12,9 @@ func kinds(s *app.App) []kind {
 	return []kind{
 		{
 			name: "pool", arg: "POOL", short: "Show the addresses of a pool by their state",
-			long:      `Show which addresses of a pool are allocated, free, reserved and cooling.`,
-			example:   "  bcsnetctl inspect pool blue\n  bcsnetctl inspect pool blue -o jsonpath='{.pools[0].free.ranges[*]}'",
+			long: `Show which addresses of a pool are allocated, free, reserved and cooling.`,
+			example: "  bcsnetctl inspect pool blue\n  bcsnetctl inspect pool blue -o " +
+				"jsonpath='{.pools[0].free.ranges[*]}'",
 			completes: resource.CompletePoolFirst(s, nil), choose: (*view.Inspection).Pool,
 		},
 		{
@@ -38,7 +39,8 @@ node, and which are free in the pools that it may draw from.`,
 			completes: resource.CompleteOneHost(s), check: resource.CheckHost, choose: (*view.Inspection).Host,
 		},
 		{
-			name: "namespace", arg: "NAMESPACE", short: "Show which addresses a namespace has, and which are free for it",
+			name: "namespace", arg: "NAMESPACE",
+			short: "Show which addresses a namespace has, and which are free for it",
 			long: `Show which addresses pods of a namespace have, which its claims keep, and which
 are free in the pools that it draws from, in the order in which these are tried.`,
 			example:   "  bcsnetctl inspect namespace shop\n  bcsnetctl inspect namespace shop -o json",

@@ -149,7 +149,8 @@ func (v *install) run(ctx context.Context) ([]unstructured.Unstructured, error) 
 	v.Say.Start("%s for %s: %d new, %d there already", humanize.Plural(len(steps), "object"), v.Where(), fresh,
 		len(steps)-fresh)
 	for _, name := range releases(steps) {
-		v.Say.Warn("Helm has this as the release %s: it forgets it, and its values count no more; to keep both, answer no "+
+		v.Say.Warn("Helm has this as the release %s: it forgets it, and its values count no more; to keep both, "+
+			"answer no "+
 			"and use helm upgrade", name)
 	}
 	if err := v.preview(ctx, steps); err != nil {

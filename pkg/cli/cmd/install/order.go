@@ -74,6 +74,7 @@ func (v *install) hintRollouts() {
 	v.Hint("see the controller start: kubectl -n %s rollout status deployment %s", resource.SystemNamespace,
 		resource.ControllerName)
 	if v.node {
-		v.Hint("see nodes get the plugins: kubectl -n %s rollout status daemonset %s", resource.SystemNamespace, nodeName)
+		v.Hint("see nodes get the plugins: kubectl -n %s rollout status daemonset %s", resource.SystemNamespace,
+			nodeName)
 	}
 }

@@ -81,7 +81,8 @@ func (v *install) planObject(err error) *unstructured.Unstructured {
 	}
 	for _, s := range v.plan.steps {
 		one := map[string]any{
-			"kind": s.want.GetKind(), "name": s.want.GetName(), "plan": s.intent(), "changes": resource.Values(s.changes),
+			"kind": s.want.GetKind(), "name": s.want.GetName(), "plan": s.intent(),
+			"changes": resource.Values(s.changes),
 			"outcome": v.plan.outcome(s, v.DryRun),
 		}
 		if ns := s.want.GetNamespace(); ns != "" {

@@ -30,8 +30,9 @@ func rightsTo(all []unstructured.Unstructured, verbs ...string) (r rights) {
 		kind, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind()) // right for the kinds in the manifests
 		for _, verb := range verbs {
 			r = append(r, authorizationv1.ResourceAttributes{
-				Verb: verb, Group: kind.Group, Version: kind.Version, Resource: kind.Resource, Namespace: o.GetNamespace(),
-				Name: o.GetName(),
+				Verb: verb, Group: kind.Group, Version: kind.Version, Resource: kind.Resource,
+				Namespace: o.GetNamespace(),
+				Name:      o.GetName(),
 			})
 		}
 	}
@@ -84,8 +85,9 @@ func (r rights) refusal() error {
 // may asks the API server whether the user may do something.
 func may(ctx context.Context, c dynamic.Interface, what authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
-		Spec:     authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what},
+		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(),
+			Kind: "SelfSubjectAccessReview"},
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what},
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(review)
 	if err != nil {

@@ -49,7 +49,8 @@ const (
 // do then.
 func (v *install) rolledOut(ctx context.Context, of step, left int) error {
 	r := &rollout{
-		install: v, title: resource.Title(of.want), unit: "replica", pods: map[string]*corev1.Pod{}, shown: map[string]bool{},
+		install: v, title: resource.Title(of.want), unit: "replica", pods: map[string]*corev1.Pod{},
+		shown:     map[string]bool{},
 		lastLines: map[string]string{},
 	}
 	if of.want.GetKind() == resource.KindDaemonSet {
@@ -86,7 +87,8 @@ func (r *rollout) follow(ctx context.Context, of step) (done bool, err error) {
 	go func() {
 		// Who may not read pods does without what is said of them.
 		_ = follow.NewFollower(r.App, c.Resource(resource.PodResource()).Namespace(of.want.GetNamespace()),
-			metav1.ListOptions{LabelSelector: labels.SelectorFromSet(selector).String()}, ofPods, changes).Run(following)
+			metav1.ListOptions{LabelSelector: labels.SelectorFromSet(selector).String()}, ofPods,
+			changes).Run(following)
 	}()
 	var over <-chan time.Time
 	if r.timeout > 0 {

@@ -82,7 +82,8 @@ func (v *uninstall) Run(ctx context.Context) error {
 	v.Say.Start("%s in %s, and everything in the namespace %s", humanize.Plural(len(steps), "object"), v.Where(),
 		resource.SystemNamespace)
 	if slices.ContainsFunc(steps, func(s step) bool { return s.want.GetKind() == resource.KindDaemonSet }) {
-		v.Say.Warn("the plugins stay on the nodes, and no pod that begins there gets an address; to remove them first, " +
+		v.Say.Warn("the plugins stay on the nodes, and no pod that begins there gets an address; to remove them " +
+			"first, " +
 			"have the DaemonSet do it (docs/node-install.md)")
 	}
 	if err := v.guard(ctx, c, steps); err != nil {

@@ -52,7 +52,8 @@ func (v *uninstall) guard(ctx context.Context, c dynamic.Interface, steps []step
 	}
 	return app.Refuse(reasonLeasesHeld, "the definitions stay: with them would go %s", what).
 		WithHint(
-			"see who holds what: bcsnetctl ip list; to delete it all the same: bcsnetctl uninstall --crds --delete-leases")
+			"see who holds what: bcsnetctl ip list; to delete it all the same: bcsnetctl uninstall --crds " +
+				"--delete-leases")
 }
 
 // count returns how many objects a field selector matches; none where their definition is gone. A definition that has

@@ -69,7 +69,8 @@ it, and an error, as one object of the kind Upgrade: with --dry-run the plan.`,
 // nothingToUpgrade returns the error of an upgrade where there is no controller.
 func nothingToUpgrade(s *app.App) error {
 	return (&app.Failure{
-		Message: "there is no Deployment " + resource.SystemNamespace + "/" + resource.ControllerName + " in " + s.Where() +
+		Message: "there is no Deployment " + resource.SystemNamespace + "/" + resource.ControllerName + " in " +
+			s.Where() +
 			": nothing to upgrade",
 	}).WithHint("to install bcsnet: bcsnetctl install --image REGISTRY/bcsnet-controller:TAG")
 }

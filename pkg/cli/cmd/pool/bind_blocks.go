@@ -141,7 +141,8 @@ func (v *poolBind) lacking(x *ipam.Index) (todo []ipam.Pool, err error) {
 			case refusal != nil && len(todo) == 0:
 				return nil, refusal
 			case refusal != nil:
-				return todo, app.Refuse(refusal.Reason, "nothing was done: %s, with the %s to be given before", refusal.Message,
+				return todo, app.Refuse(refusal.Reason, "nothing was done: %s, with the %s to be given before",
+					refusal.Message,
 					humanize.Plural(len(todo), "block")).WithHint("%s", refusal.Hint)
 			}
 			x.Pools.SetPool(b) // the next one is another

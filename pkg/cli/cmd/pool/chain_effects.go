@@ -19,8 +19,8 @@ import (
 // chainEffects describes who enters and leaves the default chain by a change of a pool.
 type chainEffects struct {
 	pool string
-	// leave are the namespaces that get something of their own, join those that would have nothing of their own any more.
-	// What a pool gives by itself is their own on its hosts alone: that of leaveThere and joinThere.
+	// leave are the namespaces that get something of their own, join those that would have nothing of their own any
+	// more. What a pool gives by itself is their own on its hosts alone: that of leaveThere and joinThere.
 	leave, join, leaveThere, joinThere []string
 	// unserved are the hosts on which those that leave get no address any more.
 	unserved []unservedHosts
@@ -151,7 +151,8 @@ func (e chainEffects) say() (out []effect) {
 		add(false, "pool %s leaves the default chain: it serves the namespaces that are bound to it alone", e.pool)
 	}
 	if n := len(e.leave); n > 0 {
-		add(false, "%s %s %s the default chain: %s", humanize.OneOr(n, "namespace", "namespaces"), humanize.List(e.leave),
+		add(false, "%s %s %s the default chain: %s", humanize.OneOr(n, "namespace", "namespaces"),
+			humanize.List(e.leave),
 			humanize.OneOr(n, "leaves", "leave"), humanize.OneOr(n, "it draws from its own alone",
 				"they draw from their own alone"))
 	}
@@ -160,17 +161,21 @@ func (e chainEffects) say() (out []effect) {
 			u.namespace, resource.Spell(u.hosts))
 	}
 	if n := len(e.join); n > 0 {
-		add(false, "%s %s %s the default chain: %s", humanize.OneOr(n, "namespace", "namespaces"), humanize.List(e.join),
-			humanize.OneOr(n, "joins", "join"), humanize.OneOr(n, "it has nothing of its own", "they have nothing of their own"))
+		add(false, "%s %s %s the default chain: %s", humanize.OneOr(n, "namespace", "namespaces"),
+			humanize.List(e.join),
+			humanize.OneOr(n, "joins", "join"), humanize.OneOr(n, "it has nothing of its own",
+				"they have nothing of their own"))
 	}
 	if n := len(e.leaveThere); n > 0 {
 		add(false, "%s %s %s from %s blocks on the hosts of pool %s, and %s in the default chain on others alone",
-			humanize.OneOr(n, "namespace", "namespaces"), humanize.List(e.leaveThere), humanize.OneOr(n, "draws", "draw"),
+			humanize.OneOr(n, "namespace", "namespaces"), humanize.List(e.leaveThere), humanize.OneOr(n, "draws",
+				"draw"),
 			humanize.OneOr(n, "its", "their"), e.pool, humanize.OneOr(n, "is", "are"))
 	}
 	if n := len(e.joinThere); n > 0 {
 		add(false, "%s %s %s the default chain on hosts for which %s nothing of %s own",
-			humanize.OneOr(n, "namespace", "namespaces"), humanize.List(e.joinThere), humanize.OneOr(n, "joins", "join"),
+			humanize.OneOr(n, "namespace", "namespaces"), humanize.List(e.joinThere), humanize.OneOr(n, "joins",
+				"join"),
 			humanize.OneOr(n, "it has", "they have"), humanize.OneOr(n, "its", "their"))
 	}
 	for _, o := range e.shadows {
@@ -178,7 +183,8 @@ func (e chainEffects) say() (out []effect) {
 		if o.Whole {
 			where = fmt.Sprintf("on any of its hosts, which are those of %s", app.Those("pool", o.By))
 		}
-		add(true, "pool %s of the default chain serves nobody %s: every namespace gets blocks there by itself", o.Pool, where)
+		add(true, "pool %s of the default chain serves nobody %s: every namespace gets blocks there by itself", o.Pool,
+			where)
 	}
 	if len(e.cutOff) > 0 {
 		total := 0
@@ -187,7 +193,8 @@ func (e chainEffects) say() (out []effect) {
 			total += n.held
 			names = append(names, fmt.Sprintf("%s (%d)", n.namespace, n.held))
 		}
-		add(false, "%s in use by namespaces that pool %s serves no more %s until %s: %s", humanize.Plural(total, "address"),
+		add(false, "%s in use by namespaces that pool %s serves no more %s until %s: %s", humanize.Plural(total,
+			"address"),
 			e.pool, humanize.OneOr(total, "stays", "stay"), humanize.OneOr(total, "its pod ends", "their pods end"),
 			humanize.List(names))
 	}

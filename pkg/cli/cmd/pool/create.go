@@ -273,7 +273,8 @@ func (v *poolCreate) Run(ctx context.Context) error {
 	if group {
 		what += " of pool " + v.object.Spec.Parent
 	}
-	v.Say.Done("pool %s created: %s for %s", v.object.Name, what, resource.ForHosts(resource.Pool{BCSNetPool: &v.object}))
+	v.Say.Done("pool %s created: %s for %s", v.object.Name, what,
+		resource.ForHosts(resource.Pool{BCSNetPool: &v.object}))
 	if v.object.Spec.Gateway == "" {
 		v.Say.Note("  it has no gateway: pods get no default route with its addresses")
 	}
@@ -329,7 +330,8 @@ func (v *poolCreate) create(ctx context.Context, api *resource.Pools) (*unstruct
 	if v.DryRun == app.DryRunClient {
 		return o, nil
 	}
-	created, err := api.API.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+	created, err := api.API.Create(ctx, o, metav1.CreateOptions{FieldManager: app.ProgramName,
+		DryRun: v.DryRun.Options()})
 	if apierrors.IsAlreadyExists(err) {
 		return nil, v.existing(ctx, api)
 	}
@@ -338,8 +340,10 @@ func (v *poolCreate) create(ctx context.Context, api *resource.Pools) (*unstruct
 
 func (v *poolCreate) existing(ctx context.Context, api *resource.Pools) error {
 	if p, err := api.Get(ctx, v.object.Name); err == nil && p.DeletionTimestamp != nil {
-		return app.Refuse(app.ReasonPoolTerminating, "there is a pool %s already, which is being deleted", v.object.Name).
-			WithHint("create it after that one is deleted; see what the deletion waits for: bcsnetctl pool describe %s", v.object.Name)
+		return app.Refuse(app.ReasonPoolTerminating, "there is a pool %s already, which is being deleted",
+			v.object.Name).
+			WithHint("create it after that one is deleted; see what the deletion waits for: bcsnetctl pool describe %s",
+				v.object.Name)
 	}
 	return app.Refuse(app.ReasonPoolExists, "there is a pool %s already", v.object.Name).
 		WithHint("see it: bcsnetctl pool describe %s; give it more: bcsnetctl pool add-ip %s ADDRESS...", v.object.Name,

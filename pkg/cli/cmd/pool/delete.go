@@ -73,7 +73,10 @@ func (v *poolDelete) Run(ctx context.Context) error {
 		waits[p.Name] = v.radius(ctx, p, every)
 		v.warnChildren(p, every)
 	}
-	rest := slices.DeleteFunc(slices.Clone(every), func(p resource.Pool) bool { return slices.Contains(v.names, p.Name) })
+	rest := slices.DeleteFunc(slices.Clone(every), func(p resource.Pool) bool {
+		return slices.Contains(v.names,
+			p.Name)
+	})
 	lossesOf(every, rest, resource.NodesFor(ctx, v.App, every...)).warn(v.App)
 	if err := v.Confirm(ctx, v.yes, fmt.Sprintf("Delete %s?", app.Those("pool", v.names))); err != nil {
 		return err

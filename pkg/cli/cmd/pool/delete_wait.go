@@ -20,14 +20,16 @@ func (v *poolDelete) waitGone(ctx context.Context, api *resource.Pools, p resour
 		return nil
 	case errors.Is(err, follow.ErrTooLong):
 		f := &app.Failure{
-			Code: app.ExitTimeout, Message: fmt.Sprintf("pool %s is not gone after %s: %s", p.Name, v.timeout, what), Cause: err,
+			Code: app.ExitTimeout, Message: fmt.Sprintf("pool %s is not gone after %s: %s", p.Name, v.timeout, what),
+			Cause: err,
 		}
 		if what == follow.WaitsForController {
 			return f.WithHint(resource.HintController)
 		}
 		return f.WithHint("it goes without this command; see bcsnetctl pool describe %s", p.Name)
 	case ctx.Err() != nil:
-		return &app.Failure{Message: fmt.Sprintf("pool %s is still being deleted, and goes without this command: %s", p.Name,
+		return &app.Failure{Message: fmt.Sprintf("pool %s is still being deleted, and goes without this command: %s",
+			p.Name,
 			what)}
 	default:
 		return err

@@ -54,7 +54,8 @@ func (v *poolEdit) Validate() error {
 	if v.EditorNeedsTerminal() {
 		return app.Usagef("standard input is no terminal, and the editor %s needs one", v.Editor()).
 			WithHint(
-				"have a program edit: EDITOR='sed -i s/old/new/' bcsnetctl pool edit %s; or: bcsnetctl pool export %s > FILE, "+
+				"have a program edit: EDITOR='sed -i s/old/new/' bcsnetctl pool edit %s; or: bcsnetctl pool export "+
+					"%s > FILE, "+
 					"and kubectl apply --server-side -f FILE", v.name, v.name)
 	}
 	return v.output.Validate()
@@ -186,7 +187,8 @@ func (v *poolEdit) apply(ctx context.Context, api *resource.Pools, live, next re
 func (v *poolEdit) store(
 	ctx context.Context, api *resource.Pools, o *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
-	stored, err := api.API.Update(ctx, o, metav1.UpdateOptions{FieldManager: app.ProgramName, DryRun: v.DryRun.Options()})
+	stored, err := api.API.Update(ctx, o, metav1.UpdateOptions{FieldManager: app.ProgramName,
+		DryRun: v.DryRun.Options()})
 	if err != nil {
 		return nil, v.changed(err)
 	}

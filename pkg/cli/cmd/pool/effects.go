@@ -115,7 +115,8 @@ func (e effects) say() (out []effect) {
 			humanize.List(resource.HeldBy(e.drains)))
 	}
 	for _, h := range e.cutOff {
-		add(true, "host %s could no longer draw and holds %s, which %s until %s", h.host, humanize.Plural(h.held, "address"),
+		add(true, "host %s could no longer draw and holds %s, which %s until %s", h.host, humanize.Plural(h.held,
+			"address"),
 			humanize.OneOr(h.held, "stays", "stay"), humanize.OneOr(h.held, "its pod ends", "their pods end"))
 	}
 	for _, o := range e.overlaps {

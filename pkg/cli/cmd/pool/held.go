@@ -53,7 +53,8 @@ func (h *held) say(s *app.App) {
 		count{len(h.reserved), "reserved address", "reserved addresses", ""},
 		count{len(h.owned), "address of an owner", "addresses of owners", ""})
 	if in != "" {
-		s.Say.Note("in it: %s; %s pool import -f FILE makes them again, kubectl apply makes the pools alone", in, s.Name)
+		s.Say.Note("in it: %s; %s pool import -f FILE makes them again, kubectl apply makes the pools alone", in,
+			s.Name)
 	}
 	out := counted(
 		count{h.ofPods, "address of a pod", "addresses of pods", s.Called("bcsnetctl rebuild") +

@@ -62,7 +62,8 @@ func readManifests(s *app.App, files []string) ([]manifest, error) {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			if first := seen[p.Name]; first != "" {
-				return nil, app.Usagef("pool %s is in %s and again in %s", p.Name, first, name).WithHint("name every pool once")
+				return nil, app.Usagef("pool %s is in %s and again in %s", p.Name, first,
+					name).WithHint("name every pool once")
 			}
 			seen[p.Name] = name
 			all = append(all, manifest{from: name, pool: p, reserved: reserved, owners: owners})

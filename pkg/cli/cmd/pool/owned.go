@@ -129,7 +129,8 @@ func (v *poolImport) giveBack(ctx context.Context, pool string, all []lease.Leas
 
 func (v *poolImport) sayGivenBack(addrs []netip.Addr) {
 	if n := len(addrs); n > 0 {
-		v.Say.Done("%s given back to %s: %s", humanize.Plural(n, "address"), humanize.OneOr(n, "its owner", "their owners"),
+		v.Say.Done("%s given back to %s: %s", humanize.Plural(n, "address"), humanize.OneOr(n, "its owner",
+			"their owners"),
 			resource.Spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 }
@@ -144,7 +145,8 @@ func (v *poolImport) giveOne(
 	}
 	for _, o := range others {
 		if o.Addr != l.Addr && o.Owner == l.Owner && o.IfName == l.IfName && o.Addr.Is4() == l.Addr.Is4() {
-			return false, app.Refuse(ipam.ReasonAddressInUse, "address %s of pool %s is not given back: %s holds %s by now",
+			return false, app.Refuse(ipam.ReasonAddressInUse,
+				"address %s of pool %s is not given back: %s holds %s by now",
 				l.Addr, pool.Name, l.Owner, o.Addr).
 				WithHint("keep that one, or import again after: bcsnetctl ip release %s", o.Addr)
 		}

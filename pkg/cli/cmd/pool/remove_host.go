@@ -100,13 +100,15 @@ func (v *poolRemoveHost) removable(p resource.Pool, nodes, all []resource.Node) 
 	for _, h := range addrs {
 		if of.Selects(h) {
 			return app.Refuse(app.ReasonHostSelected,
-				"the node of host %s matches the host selector %s of pool %s: it may draw whether or not the pool lists it", h,
+				"the node of host %s matches the host selector %s of pool %s: it may draw whether or not the pool "+
+					"lists it", h,
 				of.HostSelector, v.name).
 				WithHint("change the labels of the node, or hostSelector: bcsnetctl pool edit %s", v.name)
 		}
 		if n, ok := of.HostSubnets.Of(h); ok {
 			return app.Refuse(app.ReasonHostInSubnet,
-				"host %s lies in the host subnet %s of pool %s: it may draw whether or not the pool lists it", h, n, v.name).
+				"host %s lies in the host subnet %s of pool %s: it may draw whether or not the pool lists it", h, n,
+				v.name).
 				WithHint("change hostSubnets: bcsnetctl pool edit %s", v.name)
 		}
 	}

@@ -74,11 +74,13 @@ func readReservations(o *unstructured.Unstructured) (all []reservedRange, err er
 		return nil, nil
 	}
 	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		return nil, app.Refuse(app.ReasonPoolInvalid, "pool %s: annotation %s: %v", o.GetName(), reservationsAnnotation, err)
+		return nil, app.Refuse(app.ReasonPoolInvalid, "pool %s: annotation %s: %v", o.GetName(), reservationsAnnotation,
+			err)
 	}
 	for _, r := range all {
 		if _, err := r.entries(); err != nil {
-			return nil, app.Refuse(app.ReasonPoolInvalid, "pool %s: annotation %s: %v", o.GetName(), reservationsAnnotation, err)
+			return nil, app.Refuse(app.ReasonPoolInvalid, "pool %s: annotation %s: %v", o.GetName(),
+				reservationsAnnotation, err)
 		}
 	}
 	return all, nil

@@ -68,7 +68,8 @@ func (v *poolTree) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	held, err := resource.LeasesHeldIn(ctx, v.App, names, func(l lease.Lease) bool { return l.State != lease.Available })
+	held, err := resource.LeasesHeldIn(ctx, v.App, names,
+		func(l lease.Lease) bool { return l.State != lease.Available })
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,8 @@ type poolNode struct {
 	idle             int
 	// blocks are those of a pool that is split.
 	blocks []poolNode
-	// selector is the host selector, empty for none, and selected how many nodes it matches; -1 where nodes are not known.
+	// selector is the host selector, empty for none, and selected how many nodes it matches; -1 where nodes are not
+	// known.
 	selector string
 	selected int
 }

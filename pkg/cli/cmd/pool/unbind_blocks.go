@@ -76,7 +76,8 @@ func (v *poolBind) handBack(ctx context.Context, api *resource.Pools, p resource
 		return app.Refuse(ipam.ReasonAddressInUse, "%s of pool %s %s not handed back",
 			humanize.Plural(stay, "block"), v.pool,
 			humanize.OneOr(stay, "was", "were")).
-			WithHint("delete the pods that hold the addresses and run it again, or let a block drain: bcsnetctl pool delete BLOCK")
+			WithHint("delete the pods that hold the addresses and run it again, or let a block drain: bcsnetctl pool " +
+				"delete BLOCK")
 	}
 	return nil
 }

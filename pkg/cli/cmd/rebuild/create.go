@@ -42,12 +42,14 @@ func (v *verb) create(
 				Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: "it is reserved by now",
 			})
 		default:
-			v.Say.Note("%s is left free: %s had it and gave it up meanwhile, or its object is being deleted", l.Addr, want.Who())
+			v.Say.Note("%s is left free: %s had it and gave it up meanwhile, or its object is being deleted", l.Addr,
+				want.Who())
 		}
 	}
 	v.warnConflicts(late)
 	if len(addrs) > 0 {
-		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), rebuilt, resource.Spell(ipaddr.SetOfAddrs(addrs...)))
+		v.Say.Done("%s %s: %s", humanize.Plural(len(addrs), "address"), rebuilt,
+			resource.Spell(ipaddr.SetOfAddrs(addrs...)))
 	}
 	return made, late, resource.Unfinished(ctx, rebuilt, todo, failed)
 }

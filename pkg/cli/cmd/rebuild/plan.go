@@ -27,7 +27,8 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 		return plan, err
 	}
 	if len(a.Index.Pools.All()) == 0 {
-		return plan, app.Refuse(app.ReasonPoolNotFound, "there are no pools, and leases are those of a pool's addresses").
+		return plan, app.Refuse(app.ReasonPoolNotFound,
+			"there are no pools, and leases are those of a pool's addresses").
 			WithHint("make the pools again first: kubectl apply -f POOLS")
 	}
 	nodes, err := resource.ListNodes(ctx, v.App)
@@ -125,7 +126,8 @@ func conflictsStay(all []recovery.Conflict) error {
 		Code: app.ExitFindings, Message: fmt.Sprintf("%s %s: %s", humanize.Plural(len(all), "conflict"),
 			humanize.OneOr(len(all), "stays", "stay"), resource.Spell(ipaddr.SetOfAddrs(addrs...))),
 	}).
-		WithHint("see who has the address: bcsnetctl ip describe %s; a pod that is in the wrong gets another when it is "+
+		WithHint("see who has the address: bcsnetctl ip describe %s; a pod that is in the wrong gets another when it "+
+			"is "+
 			"made anew: kubectl delete pod -n %s %s",
 			all[0].Addr, namespace, name)
 }

@@ -46,10 +46,12 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 			fields.OneTermEqualSelector(resource.EventGroupField, v1.GroupVersion.String()).String(), nil),
 		v.objects("nodes.jsonl", "nodes", c.Resource(resource.NodeResource()), "", lean),
 		v.objects("system/deployment.jsonl", "Deployment of the controller",
-			c.Resource(resource.DeploymentResource()).Namespace(resource.SystemNamespace), follow.Named(resource.ControllerName),
+			c.Resource(resource.DeploymentResource()).Namespace(resource.SystemNamespace),
+			follow.Named(resource.ControllerName),
 			nil),
 		v.objects("system/pods.jsonl", "pods of "+resource.SystemNamespace, pods, "", nil),
-		v.objects("system/events.jsonl", "events of "+resource.SystemNamespace, events.Namespace(resource.SystemNamespace),
+		v.objects("system/events.jsonl", "events of "+resource.SystemNamespace,
+			events.Namespace(resource.SystemNamespace),
 			"", nil),
 		v.command("doctor.json", "findings of doctor", "doctor", "-o", "json"),
 	}
@@ -67,7 +69,10 @@ func (v *report) objects(
 ) part {
 	return part{file: file, what: what, write: func(ctx context.Context, w io.Writer) (n int, err error) {
 		lines := json.NewEncoder(w)
-		pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return api.List(ctx, o) })
+		pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object,
+			error) {
+			return api.List(ctx, o)
+		})
 		err = pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: selector}, func(item runtime.Object) error {
 			o := item.(*unstructured.Unstructured)
 			if trim != nil {

@@ -30,7 +30,8 @@ const reportFile = "bcsnet-report.tar.gz"
 func New(s *app.App) *cobra.Command {
 	v := &report{App: s}
 	v.cmd = &cobra.Command{
-		Use: "report [FILE]", Aliases: []string{"support-bundle"}, GroupID: "other", Args: app.Takes(0, 1), RunE: app.Runs(v),
+		Use: "report [FILE]", Aliases: []string{"support-bundle"}, GroupID: "other", Args: app.Takes(0, 1),
+		RunE:  app.Runs(v),
 		Short: "Gather what others need to help into one file",
 		Long: `Gather into one archive, ` + reportFile + ` unless FILE names another:
 pools, addresses, their events, nodes (addresses and conditions), the pods and

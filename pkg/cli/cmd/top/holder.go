@@ -50,8 +50,9 @@ func holderCommand(s *app.App, noun string, aliases []string, of func(resource.H
 		held: map[string]resource.HeldAddr{}, trends: map[string]*trend{},
 	}
 	cmd := &cobra.Command{
-		Use: noun, Aliases: aliases, Args: app.Takes(0, 0), RunE: app.Runs(v), ValidArgsFunction: cobra.NoFileCompletions,
-		Short: "Show the " + noun + "s that hold the most addresses",
+		Use: noun, Aliases: aliases, Args: app.Takes(0, 0), RunE: app.Runs(v),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Short:             "Show the " + noun + "s that hold the most addresses",
 		Long: `Show the ` + noun + `s that hold addresses, those with the most first. PODS are the
 pods that hold them. NEW counts the addresses that were taken in the last ten
 minutes and are still held. With --watch, RATE is how many more are held in a

@@ -47,7 +47,10 @@ func holderOrders() []ordering[holderTop] {
 		{"active", active},
 		{"pods", func(a, b holderTop) int { return cmp.Or(cmp.Compare(len(b.Pods), len(a.Pods)), active(a, b)) }},
 		{"new", func(a, b holderTop) int { return cmp.Or(cmp.Compare(b.recent(), a.recent()), active(a, b)) }},
-		{orderRate, func(a, b holderTop) int { return cmp.Or(cmp.Compare(b.perMinute(), a.perMinute()), active(a, b)) }},
+		{orderRate, func(a, b holderTop) int {
+			return cmp.Or(cmp.Compare(b.perMinute(), a.perMinute()), active(a,
+				b))
+		}},
 	}
 }
 

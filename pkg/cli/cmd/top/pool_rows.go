@@ -66,7 +66,8 @@ func (v *topPool) columns() []printer.Column[poolTop] {
 		return out
 	}
 	return slices.Insert(out, 3,
-		printer.Column[poolTop]{Name: "RATE", Least: 8, Cell: func(p poolTop) string { return rateText(p.perMinute()) }},
+		printer.Column[poolTop]{Name: "RATE", Least: 8,
+			Cell: func(p poolTop) string { return rateText(p.perMinute()) }},
 		printer.Column[poolTop]{Name: "FULL IN", Cell: poolTop.fullIn})
 }
 

@@ -38,8 +38,9 @@ func flags() []struct{ name, what, path string } {
 func New(s *app.App) *cobra.Command {
 	v := &verb{App: s, pages: map[string]*string{}}
 	cmd := &cobra.Command{
-		Use: "ui", GroupID: "objects", Args: app.Takes(0, 0), RunE: app.Runs(v), ValidArgsFunction: cobra.NoFileCompletions,
-		Short: "Show pools, addresses, hosts and problems as pages in a browser",
+		Use: "ui", GroupID: "objects", Args: app.Takes(0, 0), RunE: app.Runs(v),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Short:             "Show pools, addresses, hosts and problems as pages in a browser",
 		Long: `Show pools, addresses, hosts, claims and problems as pages in a browser, which
 follow what they show. They are served on this machine alone, with the rights of
 your kubeconfig, and change nothing. Ctrl-C ends that.

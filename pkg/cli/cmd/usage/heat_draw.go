@@ -120,7 +120,8 @@ func mapObject(m view.Map) unstructured.Unstructured {
 		rows = append(rows, map[string]any{"from": r.From.String(), "cells": cells})
 	}
 	return unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": app.ProgramName + "/v1", "kind": "PoolUsage", "pool": m.Pool, "block": int64(m.Bits), "rows": rows,
+		"apiVersion": app.ProgramName + "/v1", "kind": "PoolUsage", "pool": m.Pool, "block": int64(m.Bits),
+		"rows":   rows,
 		"active": int64(m.Active), "reserved": int64(m.Reserved), "cooling": int64(m.Cooling),
 		"problems": int64(len(m.Problems)),
 		"usable":   int64(min(m.Usable, math.MaxInt64)),
@@ -137,6 +138,7 @@ func cellObject(m view.Map, c view.Cell) map[string]any {
 	}
 	return map[string]any{
 		"block": c.Block.String(), "usable": int64(min(c.Usable, math.MaxInt64)),
-		"active": int64(c.Active), "reserved": int64(c.Reserved), "cooling": int64(c.Cooling), "problems": int64(c.Problems),
+		"active": int64(c.Active), "reserved": int64(c.Reserved), "cooling": int64(c.Cooling),
+		"problems": int64(c.Problems),
 	}
 }

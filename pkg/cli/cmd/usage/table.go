@@ -29,7 +29,8 @@ type share struct {
 	others int64
 	// served is whether total is what the status says that the pool serves.
 	served bool
-	// counted and quota are what counts for a namespace and how many may, where the table is of one pool that bounds it.
+	// counted and quota are what counts for a namespace and how many may, where the table is of one pool that bounds
+	// it.
 	counted, quota int
 	bounded        bool
 	// blocks are those that a namespace owns.
@@ -57,7 +58,8 @@ func (r share) quotaText() string {
 // countShares counts the addresses that are taken by host, namespace or pool, the most first. Pools that hold
 // nothing have their row, too, and so have namespaces that own blocks.
 func countShares(
-	by string, all []resource.Pool, plans map[string]ipam.Pool, taken map[string][]lease.Lease, owned map[string][]string,
+	by string, all []resource.Pool, plans map[string]ipam.Pool, taken map[string][]lease.Lease,
+	owned map[string][]string,
 ) []share {
 	rows := map[string]*share{}
 	row := func(who string) *share {
@@ -194,7 +196,8 @@ func (v *usage) table(rows []share) error {
 
 // objects returns the table for -o json and the like.
 func objects(by string, rows []share) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": "UsageList"}}
+	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1",
+		"kind": "UsageList"}}
 	for _, r := range rows {
 		l.Items = append(l.Items, unstructured.Unstructured{Object: r.object(by)})
 	}

@@ -87,7 +87,8 @@ func (v *usage) Validate() (err error) {
 		return app.Usagef("--by %q is not host, namespace or pool", v.by)
 	case v.output.Sort.Text != "" && v.by == "":
 		return app.Usagef(
-			"--sort-by is for the tables of --by").WithHint("for example: %s usage %s --by host --sort-by .active", v.Name,
+			"--sort-by is for the tables of --by").WithHint("for example: %s usage %s --by host --sort-by .active",
+			v.Name,
 			v.names[0])
 	case v.block != "" && v.by != "":
 		return app.Usagef("--block applies to the map of a pool alone").WithHint("name a pool, and leave out --by")
@@ -152,7 +153,8 @@ func (v *usage) draw(p ipam.Pool, taken []lease.Lease) (view.Map, error) {
 	bits := v.bits
 	switch {
 	case !p.Valid():
-		return view.Map{}, app.Refuse(app.ReasonPoolInvalid, "the spec of pool %s cannot be used: %s", p.Name, p.Problem).
+		return view.Map{}, app.Refuse(app.ReasonPoolInvalid, "the spec of pool %s cannot be used: %s", p.Name,
+			p.Problem).
 			WithHint("mend it: bcsnetctl pool edit %s", p.Name)
 	case bits == 0:
 		bits = view.BlockBits(p)

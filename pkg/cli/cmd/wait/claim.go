@@ -36,7 +36,8 @@ func (v *waiting) forClaim(ctx context.Context, arg string) error {
 		how, err := follow.UntilClaimGone(ctx, api, c, v.left())
 		return v.end(err, outcome{done: what + " is deleted", late: what + " is not deleted", what: how, hint: hint})
 	case v.goal.word == goalReleased:
-		return v.forRelease(ctx, what, resource.LeaseQuery{Claim: c.FullName()}, "bcsnetctl lease list --claim "+c.FullName())
+		return v.forRelease(ctx, what, resource.LeaseQuery{Claim: c.FullName()},
+			"bcsnetctl lease list --claim "+c.FullName())
 	}
 	return forCondition(ctx, v, conditioned[resource.Claim]{
 		what: what, api: api.API.Namespace(c.Namespace), name: c.Name, key: c.FullName(), uid: c.UID,

@@ -31,7 +31,8 @@ const (
 // goals lists the values of --for that the help names.
 func goals() []string {
 	return []string{
-		"ready", "exhausted=false", "draining=false", "overlap=false", "preallocated", "conflict=false", "overlimit=false",
+		"ready", "exhausted=false", "draining=false", "overlap=false", "preallocated", "conflict=false",
+		"overlimit=false",
 		goalReleased, goalDeleted,
 	}
 }

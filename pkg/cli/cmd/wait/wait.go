@@ -144,10 +144,12 @@ func (v *waiting) forPool(ctx context.Context, api *resource.Pools, name string)
 	case v.goal.word == goalDeleted:
 		what, err := follow.UntilPoolGone(ctx, api, p, v.left())
 		return v.end(err, outcome{
-			done: "pool " + name + " is deleted", late: "pool " + name + " is not deleted", what: what, hint: describing(name),
+			done: "pool " + name + " is deleted", late: "pool " + name + " is not deleted", what: what,
+			hint: describing(name),
 		})
 	case v.goal.word == goalReleased:
-		return v.forRelease(ctx, "pool "+p.Name, resource.LeaseQuery{Pool: p.Name}, "bcsnetctl lease list --pool "+p.Name)
+		return v.forRelease(ctx, "pool "+p.Name, resource.LeaseQuery{Pool: p.Name},
+			"bcsnetctl lease list --pool "+p.Name)
 	default:
 		return forCondition(ctx, v, conditioned[resource.Pool]{
 			what: "pool " + p.Name, api: api.API, name: p.Name, key: p.Name, uid: p.UID, read: resource.ReadPool,

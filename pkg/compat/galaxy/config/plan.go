@@ -79,7 +79,8 @@ func matches(entries []Entry, ours []*v1.BCSNetPool) (all []match) {
 				continue
 			}
 			shared := ipaddr.Intersect(ipaddr.SetOf(rangesOf(o)...), ipaddr.SetOf(e.Ranges...))
-			all = append(all, match{i, o, ipaddr.SizeOfSet(shared), slices.Equal(o.Spec.HostSubnets, textsOf(e.NodeSubnets))})
+			all = append(all, match{i, o, ipaddr.SizeOfSet(shared), slices.Equal(o.Spec.HostSubnets,
+				textsOf(e.NodeSubnets))})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b match) int {

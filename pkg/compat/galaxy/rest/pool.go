@@ -135,7 +135,8 @@ func (s *Service) define(ctx context.Context, name string, in SetPoolRequest) (*
 	case err != nil:
 		return nil, err
 	case o.DeletionTimestamp != nil:
-		return nil, ipam.Refuse(ipam.ReasonUnavailable, "claim %s/%s of pool %s is being deleted", o.Namespace, o.Name, name).
+		return nil, ipam.Refuse(ipam.ReasonUnavailable, "claim %s/%s of pool %s is being deleted", o.Namespace, o.Name,
+			name).
 			WithHint("ask again when it is gone")
 	case o.Spec.SharedName != name:
 		return nil, ipam.Refuse(ipam.ReasonBadRequest,
@@ -194,7 +195,8 @@ func (s *Service) again(ctx context.Context, name string, do func() error) error
 		}
 	}
 	return ipam.Refuse(ipam.ReasonUnavailable,
-		"server error: the claim of pool %s was changed by others %d times in a row", name, maxAttempts).WithHint("ask again")
+		"server error: the claim of pool %s was changed by others %d times in a row", name,
+		maxAttempts).WithHint("ask again")
 }
 
 // serverError returns the refusal for an error of the API server. An error that is a refusal already stays as it is.

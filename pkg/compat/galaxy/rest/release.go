@@ -91,11 +91,13 @@ func (v *view) owned(l lease.Lease, ask OwnedIP) (r row, ok bool) {
 // parse returns the addresses of a request with the owners in it.
 func (in ReleaseIPRequest) parse() (map[netip.Addr]OwnedIP, error) {
 	if in.IPs == nil {
-		return nil, ipam.Refuse(ipam.ReasonMissingField, "ips is missing: the addresses to release, each with its owner")
+		return nil, ipam.Refuse(ipam.ReasonMissingField,
+			"ips is missing: the addresses to release, each with its owner")
 	}
 	asked := make(map[netip.Addr]OwnedIP, len(in.IPs))
 	if len(in.IPs) > MaxSize {
-		return nil, ipam.Refuse(ipam.ReasonBadRequest, "ips has %d addresses, at most %d at a time", len(in.IPs), MaxSize)
+		return nil, ipam.Refuse(ipam.ReasonBadRequest, "ips has %d addresses, at most %d at a time", len(in.IPs),
+			MaxSize)
 	}
 	for _, ask := range in.IPs {
 		addr, err := ipaddr.ParseAddr(ask.IP)
@@ -112,7 +114,8 @@ func (in ReleaseIPRequest) parse() (map[netip.Addr]OwnedIP, error) {
 
 // owner returns the fields of a request that identify the owner of an address.
 func (f OwnedIP) owner() OwnedIP {
-	return OwnedIP{Namespace: f.Namespace, AppName: f.AppName, PodName: f.PodName, PoolName: f.PoolName, AppType: f.kind()}
+	return OwnedIP{Namespace: f.Namespace, AppName: f.AppName, PodName: f.PodName, PoolName: f.PoolName,
+		AppType: f.kind()}
 }
 
 // kind returns the kind of workload in a request, empty when it has none.
