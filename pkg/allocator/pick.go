@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// maxInterfaces bounds the interfaces on which a pod has addresses. Without it the maker of one pod, who writes its
+// maxInterfaces limits the interfaces on which a pod has addresses. Without it whoever makes a pod, and so writes its
 // list of networks, could take a whole pool.
 const maxInterfaces = 64
 
@@ -19,7 +19,7 @@ func (a *Allocator) pick(ctx context.Context, t *attempt) error {
 	if complete(t.held) {
 		return nil
 	}
-	if len(t.held) == 0 && t.holder.PodUID != "" && a.index.Leases.Interfaces(t.holder.PodUID) >= maxInterfaces {
+	if len(t.held) == 0 && t.holder.PodUID != "" && a.interfaces(t.holder.PodUID) >= maxInterfaces {
 		return ipam.Refuse(ipam.ReasonQuotaExceeded, "%s has addresses on %d interfaces, and a pod may have no more",
 			t.who(), maxInterfaces).WithHint("attach the pod to fewer networks")
 	}
@@ -40,6 +40,17 @@ func (a *Allocator) pick(ctx context.Context, t *attempt) error {
 	}
 	t.picks = picks
 	return nil
+}
+
+// interfaces returns on how many interfaces a pod has addresses.
+func (a *Allocator) interfaces(podUID string) int {
+	names := map[string]bool{}
+	for _, l := range a.index.Leases.ByAttachment(lease.Holder{PodUID: podUID}) {
+		if l.State == lease.Active {
+			names[l.IfName] = true
+		}
+	}
+	return len(names)
 }
 
 // unreachable refuses picks from a subnet that the gateway of the request's constraints is not in.

@@ -82,23 +82,6 @@ func (x *Leases) SomeInUse(h lease.Holder, n int) (some []lease.Lease, all bool)
 	return some, true
 }
 
-// Interfaces returns on how many interfaces a pod, by its UID, has addresses in use.
-func (x *Leases) Interfaces(podUID string) int {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	var names map[string]struct{} // none for the usual pod, which has none yet
-	for a := range x.core.state.leases.attached(lease.Holder{PodUID: podUID}) {
-		if a.state != lease.Active {
-			continue
-		}
-		if names == nil {
-			names = map[string]struct{}{}
-		}
-		names[a.lease().IfName] = struct{}{}
-	}
-	return len(names)
-}
-
 // HasOfClaim reports whether a holder, as ByAttachment looks for it, has an address of a claim in use.
 func (x *Leases) HasOfClaim(h lease.Holder, claim string) bool {
 	x.core.mu.RLock()

@@ -3,7 +3,7 @@ package workload
 import (
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -13,7 +13,7 @@ import (
 
 // nameable reports whether the API server can have an object of a name.
 func nameable(name string) bool {
-	return len(name) <= validation.DNS1123SubdomainMaxLength && len(path.IsValidPathSegmentName(name)) == 0
+	return len(name) <= validation.DNS1123SubdomainMaxLength && len(content.IsPathSegmentName(name)) == 0
 }
 
 // servable reports whether the API server can have a kind.

@@ -74,8 +74,8 @@ func interfacesWithoutEnd(t *testing.T, w *world) {
 	w.ends(t, body)
 }
 
-// A claim in one's own namespace says that it is for another one, and takes addresses before any pod asks: none of those
-// of a pool that is bound to the other.
+// A claim in the attacker's namespace names another namespace, and preallocates: it takes no address of a pool that is
+// bound to the other.
 func anothersPools(t *testing.T, w *world) {
 	const bank = "bank"
 	w.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: bank}})
