@@ -28,8 +28,7 @@ func guess(cmd *cobra.Command, args []string) string {
 		return "bcsnetctl explain POD says why a pod has its address, or none"
 	case "ip create", "ip add", "lease create", "lease add":
 		return "bcsnetctl ip allocate --pool POOL --for NAME takes an address, bcsnetctl pool add-ip POOL ADDRESS " +
-			"gives a " +
-			"pool more"
+			"gives a pool more"
 	case "pool inspect", "host inspect":
 		return "bcsnetctl inspect " + strings.Join(append([]string{cmd.Name()}, args[1:]...), " ")
 	case "pool wait":
@@ -78,8 +77,7 @@ func nounFirst(root *cobra.Command, args []string) string {
 		return "name the kind of object first, as in bcsnetctl pool list, bcsnetctl ip list, bcsnetctl claim list"
 	case "network", "networks", "net":
 		return "a network is the pools that name it: bcsnetctl pool tree shows them, bcsnetctl inspect network NAME " +
-			"their " +
-			"addresses"
+			"their addresses"
 	case "why":
 		return "bcsnetctl explain POD says why a pod has its address, or none"
 	case "who":

@@ -269,9 +269,8 @@ func addressChecks() []Check {
 		Title: "pods run with other settings than their pool has",
 		Meaning: "The gateway, VLAN, MTU, routes or DNS of the pool have changed since the pods were given theirs. A " +
 			"gateway that a host or an annotation named does not count, and neither do leases of which it is not " +
-			"known what was " +
-			"given: those of an earlier release, of owners without a container, and those made again from what pods " +
-			"report.",
+			"known what was given: those of an earlier release, of owners without a container, and those made again " +
+			"from what pods report.",
 		Impact: "the pods keep what they were given until they end, and it may not fit the network any more",
 		Mend:   "Make the pods again that the command lists, as with `kubectl rollout restart`, or change the pool back.",
 	}, {
@@ -336,8 +335,7 @@ func hostChecks() []Check {
 		Title:   "an annotation of a node has what is no address",
 		Meaning: "A part of the annotation `" + hosts.Annotation + "` is no IP. The other parts count.",
 		Impact: "the node does not act for the address that was meant, and an address in use on it counts as that of " +
-			"no " +
-			"node",
+			"no node",
 		Mend: "Write single IPs with commas between.",
 	}, {
 		ID: "node-foreign-conflist", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes},

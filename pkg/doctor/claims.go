@@ -30,8 +30,7 @@ func claimChecks() []Check {
 		run:   eachClaim(claimConflict),
 		Title: "a claim cannot have what its spec says",
 		Meaning: "Its addresses are in no pool, another claim names them, somebody else has them, its pools are too " +
-			"small, " +
-			"or its spec is invalid. The cause names the other party.",
+			"small, or its spec is invalid. The cause names the other party.",
 		Impact: "pods of the claim get no address, or not the one that they were promised",
 		Mend:   "Change the claim, or the other party that the cause names.",
 	}, {

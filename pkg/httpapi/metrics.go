@@ -46,23 +46,19 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_address_conflicts_total",
 			Help: "Reports that somebody else answers for an address which a container was given, by outcome: the " +
-				"address is " +
-				"Quarantined, Released because a brake held that back, or Kept by its holder.",
+				"address is Quarantined, Released because a brake held that back, or Kept by its holder.",
 		}, []string{"outcome"}),
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_rate_limited_total",
 			Help: "Requests that were refused with HTTP 429, or 503 where they give addresses back, because their " +
-				"caller had " +
-				"sent too many, by what is counted: a node, a host that calls by plain HTTP, a user for a host, an " +
-				"address " +
-				"whose callers are unknown, or a user whom RBAC denied.",
+				"caller had sent too many, by what is counted: a node, a host that calls by plain HTTP, a user for a " +
+				"host, an address whose callers are unknown, or a user whom RBAC denied.",
 		}, []string{"caller"}),
 		unlisted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_gc_unlisted_total",
 			Help: "Leases that the list of a CNI GC lacks, by what became of them: Released because their pod is " +
-				"gone, " +
-				"Running as their pod is there, or Waiting for the garbage collection because their containers may " +
-				"still run.",
+				"gone, Running as their pod is there, or Waiting for the garbage collection because their containers " +
+				"may still run.",
 		}, []string{"outcome"}),
 	}
 	r.MustRegister(m.requests, m.seconds, m.conflicts, m.limited, m.unlisted)

@@ -15,12 +15,10 @@ func newStageMetrics(r prometheus.Registerer) map[store.Stage]prometheus.Observe
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "bcsnet_stage_duration_seconds",
 		Help: "Time that requests spend in one stage: lock (waiting for another request of the same interface), pod " +
-			"(finding the pod), " +
-			"decide (picking addresses in memory), ending (waiting for a pod of the same app that is being deleted " +
-			"and has an " +
-			"address), queue (waiting for a place among the writes in flight), read (one lease from the API server), " +
-			"write (one write), confirm (waiting for the own watch to deliver the write: how far the watch lags " +
-			"behind).",
+			"(finding the pod), decide (picking addresses in memory), ending (waiting for a pod of the same app that " +
+			"is being deleted and has an address), queue (waiting for a place among the writes in flight), read (one " +
+			"lease from the API server), write (one write), confirm (waiting for the own watch to deliver the write: " +
+			"how far the watch lags behind).",
 		Buckets: prometheus.ExponentialBuckets(0.00001, 4, 11), // 10 µs to 10 s
 	}, []string{"stage"})
 	r.MustRegister(seconds)

@@ -101,8 +101,7 @@ func ReasonTable() []ReasonInfo {
 		{
 			ReasonPoolRebuilding,
 			2, true, "Leases of the pool were lost; it hands out nothing until its pods have reported their " +
-				"addresses, for " +
-				"five minutes at most.",
+				"addresses, for five minutes at most.",
 		},
 		{ReasonPoolExhausted, 2, true, "Every address of the pools that fit is taken."},
 		{
@@ -113,12 +112,9 @@ func ReasonTable() []ReasonInfo {
 		{
 			ReasonQuotaExceeded,
 			2, true, "The namespace of the pod, or that of its claim, has as many addresses of the pool as its " +
-				"quotas or its " +
-				"maxPerNamespace allow. Or it keeps more addresses of a pool of the default chain, unused, than the " +
-				"pool " +
-				"has free, and asks for another one that is to be kept. Or the pod has addresses on as many " +
-				"interfaces as a " +
-				"pod may have.",
+				"quotas or its maxPerNamespace allow. Or it keeps more addresses of a pool of the default chain, " +
+				"unused, than the pool has free, and asks for another one that is to be kept. Or the pod has " +
+				"addresses on as many interfaces as a pod may have.",
 		},
 		{ReasonAddressNotInPool, 2, false, "The address asked for is in no pool."},
 		{ReasonAddressInUse, 2, true, "The address asked for is held by somebody else, reserved, or a node's own."},
@@ -130,10 +126,8 @@ func ReasonTable() []ReasonInfo {
 		{
 			ReasonAddressConflict,
 			2, true, "Somebody else in the network answers for the address, which a claim keeps for the container, " +
-				"or which " +
-				"was asked for by name: it is not quarantined and stays the container's. Usually an earlier instance " +
-				"of the " +
-				"pod still runs on a node that is cut off.",
+				"or which was asked for by name: it is not quarantined and stays the container's. Usually an earlier " +
+				"instance of the pod still runs on a node that is cut off.",
 		},
 		{
 			ReasonTooManyConflicts,
@@ -145,10 +139,8 @@ func ReasonTable() []ReasonInfo {
 		{
 			ReasonReleaseOutdated,
 			2, true, "The startedAt of both requests says that the container, or the owner, asked for its address " +
-				"after this " +
-				"DEL began, so it keeps the address. After the clock of a host was set back that is also said until " +
-				"the clock " +
-				"has caught up, for five minutes at most.",
+				"after this DEL began, so it keeps the address. After the clock of a host was set back that is also " +
+				"said until the clock has caught up, for five minutes at most.",
 		},
 		{
 			ReasonInvalidAnnotation,
@@ -168,8 +160,7 @@ func ReasonTable() []ReasonInfo {
 		{
 			ReasonOverloaded,
 			2, true, "More requests for addresses, writes or lists wait than can be served before the request's time " +
-				"is over. " +
-				"Nothing was changed, and another replica would say the same: ask again after Retry-After.",
+				"is over. Nothing was changed, and another replica would say the same: ask again after Retry-After.",
 		},
 		{
 			ReasonTooManyRequests,
@@ -194,10 +185,8 @@ func ReasonTable() []ReasonInfo {
 		{
 			ReasonClaimConflict,
 			2, true, "Two annotations contradict each other, or an annotation, the request and the claim; or two " +
-				"claims are " +
-				"for the pod's workload; or the address that is kept for the pod cannot be given to it here: its " +
-				"pool does not " +
-				"serve the host, or an earlier pod still has it.",
+				"claims are for the pod's workload; or the address that is kept for the pod cannot be given to it " +
+				"here: its pool does not serve the host, or an earlier pod still has it.",
 		},
 		{ReasonClaimNotFound, 2, true, "There is no claim of the name that the pod's annotation says."},
 		{

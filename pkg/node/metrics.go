@@ -44,8 +44,7 @@ func newMetrics(o Options, age *tokens) *metrics {
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_node_calls_total",
 			Help: "Calls of bcsnet-ipam on this node, by command, by outcome as calls.log has it, and by the " +
-				"allocator's " +
-				"reason for a refusal. Delivered and dropped are records of releases.",
+				"allocator's reason for a refusal. Delivered and dropped are records of releases.",
 		}, []string{"command", "outcome", "reason"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "bcsnet_node_call_duration_seconds", Help: "Time that a call of bcsnet-ipam took, by command.",

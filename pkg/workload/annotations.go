@@ -81,13 +81,11 @@ func Annotations() [annotations]Annotation {
 	return [annotations]Annotation{
 		{ownPrefix + "ip", ownDialect, onPodOrWorkload, fieldSets, "`10.0.0.5`, `10.0.0.5-10.0.0.9,2001:db8::5`",
 			"Addresses, ranges and CIDRs of which the pod gets one, of each family that is named. On the template of " +
-				"a " +
-				"Deployment they are a set that its pods share.", readAddresses},
+				"a Deployment they are a set that its pods share.", readAddresses},
 		{
 			ownPrefix + "pool", ownDialect, anywhere, fieldPool, "name of a BCSNetPool, or several: `blue,green`",
 			"The pool to draw from. Several are tried in this order; those of one network serve a request together, " +
-				"each family " +
-				"by the first that has an address.", readPools,
+				"each family by the first that has an address.", readPools,
 		},
 		{
 			ClaimAnnotation, ownDialect, anywhere, fieldClaim,
@@ -98,8 +96,7 @@ func Annotations() [annotations]Annotation {
 		{ownPrefix + "release-policy", ownDialect, anywhere, fieldRelease,
 			"`with-pod`, `immutable`, `never`, `timed`, in any case; `WithPod` is `with-pod`",
 			"What ends the holding: the end of the pod; scaling down or the end of the workload; a release by hand; " +
-				"a while " +
-				"(`keep`) after the end of the pod.", readOwnPolicy},
+				"a while (`keep`) after the end of the pod.", readOwnPolicy},
 		{
 			ownPrefix + "keep", ownDialect, anywhere, fieldKeep, "`1s` to `8760h`",
 			"How long the address is kept after the pod ended; it implies `timed`, whose default is 48h.", readKeep,
@@ -152,8 +149,7 @@ func Annotations() [annotations]Annotation {
 		{
 			keeperPrefix + "ip_pool", dialectC, onPodOrWorkload, fieldSets, "`172.16.91.142/24,172.16.91.143/24`",
 			"The addresses of a Deployment, StatefulSet or DaemonSet, which stands on the object itself; a claim " +
-				"holds them " +
-				"for its pods.", readKeeperPool,
+				"holds them for its pods.", readKeeperPool,
 		},
 		{
 			keeperPrefix + "gateway", dialectC, onPodOrWorkload, fieldGateway, "`172.16.91.2`",

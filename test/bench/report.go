@@ -285,8 +285,7 @@ func machine() string { return fmt.Sprintf("%d cores, %s.\n\n", runtime.NumCPU()
 
 func (r *report) service() string {
 	const beside = "| operation | callers | bare client /s | empty handler /s | with informer /s | bcsnet /s | of " +
-		"informer | of handler | of bare " +
-		"| p99 ms bare / handler / informer / bcsnet | p99 of informer |"
+		"informer | of handler | of bare | p99 ms bare / handler / informer / bcsnet | p99 of informer |"
 	const spent = "| operation | callers | kube-apiserver: bare / handler / informer / bcsnet | etcd | client, with " +
 		"handler or controller |"
 	return join(

@@ -81,8 +81,7 @@ func whyUnanswered(err error) string {
 		return "the replicas do not take this node's token: the installer's pod on this node renews it"
 	case errors.As(err, &authority), errors.As(err, &name):
 		return "ca.crt and serverName of this node are not those of the replicas: the installer's pod on this node " +
-			"renews " +
-			"them"
+			"renews them"
 	case errors.Is(err, client.ErrForeign):
 		return "the URLs lead to something else than bcsnet-controller"
 	default:

@@ -53,8 +53,7 @@ func (e *conflictError) details() string {
 		return "hint: " + e.refused.Hint
 	case e.brake:
 		return "hint: this looks like proxy ARP, by which a router answers for every address: turn it off towards " +
-			"the " +
-			"pods, or \"probe\" in the network configuration"
+			"the pods, or \"probe\" in the network configuration"
 	default:
 		return "hint: look for the machine with this MAC in the network"
 	}

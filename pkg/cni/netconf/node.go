@@ -87,8 +87,7 @@ func (s Settings) Complete() error {
 	switch {
 	case !s.Host.IsValid():
 		return errors.New("no host: neither ipam.host of the network configuration nor host in config.json says by " +
-			"which " +
-			"address pools list this node")
+			"which address pools list this node")
 	case len(s.Replicas) == 0:
 		return errors.New("no replica: neither replicas in config.json nor ipam.netserviceEndpoint of the network " +
 			"configuration says where the allocator is")

@@ -54,8 +54,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Config) error {
 		Metric: prometheus.GaugeOpts{
 			Name: "bcsnet_floatingip_config_applied",
 			Help: "1 while the pools are as the ConfigMap of --floatingip-config says, 0 while that is wrong or " +
-				"cannot be " +
-				"done; of the leader.",
+				"cannot be done; of the leader.",
 		},
 		Read: r.read,
 		Apply: func(ctx context.Context, entries []config.Entry, _ func() bool) (configmap.Outcome, error) {

@@ -96,8 +96,7 @@ func New(o Config) *Collector {
 		due: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "bcsnet_collections_due",
 			Help: "Addresses whose pod has gone and that wait to be taken back: for a second look, for their host, " +
-				"for the " +
-				"brake, or because of a dry run.",
+				"for the brake, or because of a dry run.",
 		}),
 	}
 	for _, check := range []gone.Check{gone.PodGone, gone.PodEnded, gone.PodReplaced} {

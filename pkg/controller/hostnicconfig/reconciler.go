@@ -61,8 +61,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Config) error {
 		Metric: prometheus.GaugeOpts{
 			Name: "bcsnet_hostnic_config_applied",
 			Help: "1 while namespaces have the blocks that the ConfigMap of --hostnic-ipam-config says, 0 while that " +
-				"is wrong " +
-				"or something is in the way; of the leader.",
+				"is wrong or something is in the way; of the leader.",
 		},
 		Read:  func(found *corev1.ConfigMap) (hostnic.Mapping, error) { return hostnic.Read(found.Data) },
 		Apply: r.apply,

@@ -93,8 +93,7 @@ func NewCapacity(o Config) *Capacity {
 		patches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bcsnet_node_patches_total",
 			Help: "Patches of the resources that nodes publish: edge, because the node's pools became full or have " +
-				"addresses " +
-				"again, change, or failed.",
+				"addresses again, change, or failed.",
 		}, []string{"result"}),
 	}
 	for _, result := range []string{patchChange, patchEdge, patchFailed} {

@@ -45,8 +45,7 @@ func (k Kind) addressNotServed() (message, hint string) {
 		return "address {address} is in pool {pool}, which serves only who names it", "ask for pool {pool}, too"
 	case AddressInNoBlock:
 		return "address {address} of pool {pool} is in no block of namespace {namespace}, and the block {other} " +
-			"cannot be " +
-			"given to it", "ask for an address of its own blocks; see: bcsnetctl pool tree"
+			"cannot be given to it", "ask for an address of its own blocks; see: bcsnetctl pool tree"
 	default: // AddressPoolStopped
 		return "address {address} is in pool {pool}, which hands out nothing: it is {why}", "{cure}"
 	}
@@ -161,12 +160,10 @@ func (k Kind) nothingLeft() (message, hint string) {
 			"wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize {claim} N"
 	case StoreWasReset:
 		return "{who} is given no new address for a while ({in} at least): the store of the API server was put back " +
-			"to an " +
-			"older state, and other replicas may know who has which address", "ask again"
+			"to an older state, and other replicas may know who has which address", "ask again"
 	case StoreIsCompared:
 		return "{who} is given no new address yet: this replica has just started, and asks the others whether the " +
-			"store " +
-			"of the API server was put back to an older state", "ask again"
+			"store of the API server was put back to an older state", "ask again"
 	case ExhaustedByOverlap:
 		return none + "{states}{own}",
 			"leave the addresses to one of the pools: bcsnetctl pool remove-ip POOL ADDRESS...; " +

@@ -22,8 +22,7 @@ import (
 func validateList(q *resource.LeaseQuery, o *printer.Output) error {
 	if q.OnlyOutdated && o.Watch {
 		return app.Usagef("--outdated and --watch exclude each other: a lease is outdated by a change of its pool, " +
-			"and the " +
-			"list watches addresses")
+			"and the list watches addresses")
 	}
 	if err := q.Validate(); err != nil {
 		return err

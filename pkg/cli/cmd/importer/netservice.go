@@ -105,6 +105,5 @@ func contradictions(all []netservice.Remark) error {
 		Message: fmt.Sprintf("%s %s to be resolved, %s first", humanize.Plural(len(all), "contradiction"),
 			humanize.OneOr(len(all), "has", "have"), all[0].Object)}
 	return f.WithHint("keep the pools cordoned; mend the objects of the released program, or free what was set " +
-		"aside: " +
-		"bcsnetctl ip unreserve ADDRESS; then run it again")
+		"aside: bcsnetctl ip unreserve ADDRESS; then run it again")
 }

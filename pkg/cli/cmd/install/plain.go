@@ -54,8 +54,7 @@ func (v *install) keepPlainHTTP(ctx context.Context, c dynamic.Interface, d step
 		v.Say.Note("plain HTTP of other machines is answered, as now; docs/upgrading.md says when that can end")
 	default:
 		v.Say.Note("the release that runs has no HTTPS: plain HTTP of other machines is answered as before, to each " +
-			"for " +
-			"its own host alone")
+			"for its own host alone")
 	}
 	return setPlainHTTP(d.want, on)
 }
