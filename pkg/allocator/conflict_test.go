@@ -49,7 +49,8 @@ func TestConflict(t *testing.T) {
 	r.cost("report", 1, 1)
 	l := r.lease(a)
 	want := lease.Lease{
-		Addr: a, Version: l.Version, State: lease.Reserved, Params: first.Was.Params, Updated: l.Updated, HeldFinalizer: true,
+		Addr: a, Version: l.Version, State: lease.Reserved, Params: first.Was.Params, Updated: l.Updated,
+		HeldFinalizer: true,
 		Conflict: &lease.Conflict{
 			MAC: s.mac(1), Host: s.host, ContainerID: q.ContainerID, At: l.Updated, Outcome: lease.ConflictQuarantined,
 			Until: l.Updated.Add(time.Hour),
@@ -108,7 +109,8 @@ func TestConflictOfOthers(t *testing.T) {
 			unused = addr
 		}
 	}
-	if _, ok, err := ReserveLease(t.Context(), r.leases, r.lease(aside), poolOf(t, s.pool).Params(), lease.Change{}); !ok {
+	if _, ok, err := ReserveLease(t.Context(), r.leases, r.lease(aside), poolOf(t, s.pool).Params(),
+		lease.Change{}); !ok {
 		t.Fatal(err)
 	}
 	for what, test := range map[string]struct {
@@ -117,9 +119,11 @@ func TestConflictOfOthers(t *testing.T) {
 		reason ipam.Reason
 		words  string
 	}{
-		"another container":     {a, Request{ContainerID: "x"}, ipam.ReasonAddressNotHeld, q.ContainerID},
-		"another interface":     {a, Request{ContainerID: q.ContainerID, IfName: "net1"}, ipam.ReasonAddressNotHeld, q.ContainerID},
-		"an earlier container":  {moved, Request{ContainerID: s.pool.Name + "-old"}, ipam.ReasonAddressNotHeld, s.pool.Name + "-new"},
+		"another container": {a, Request{ContainerID: "x"}, ipam.ReasonAddressNotHeld, q.ContainerID},
+		"another interface": {a, Request{ContainerID: q.ContainerID, IfName: "net1"}, ipam.ReasonAddressNotHeld,
+			q.ContainerID},
+		"an earlier container": {moved, Request{ContainerID: s.pool.Name + "-old"}, ipam.ReasonAddressNotHeld,
+			s.pool.Name + "-new"},
 		"no container":          {a, Request{}, ipam.ReasonAddressNotHeld, q.ContainerID},
 		"nobody's address":      {free, Request{ContainerID: "x"}, ipam.ReasonAddressNotHeld, "not in use"},
 		"one never used":        {unused, Request{ContainerID: "x"}, ipam.ReasonAddressNotHeld, "not in use"},
@@ -150,10 +154,13 @@ func TestConflictOfKept(t *testing.T) {
 	}{
 		"claim": {terms: Constraints{Retention: lease.Retention{
 			Claim: "default/kept", Fixed: true, PodPrimaryKey: "default/kept",
-		}, Sets: []*netipx.IPSet{ipaddr.SetOfAddrs(s.addr(9), s.addr(10))}}, words: "claim default/kept", after: lease.Reserved},
-		"request":    {asks: []netip.Addr{s.addr(15)}, words: "asked for by name", after: lease.Available},
-		"annotation": {terms: Constraints{Sets: []*netipx.IPSet{one(s.addr(16))}}, words: "asked for by name", after: lease.Available},
-		"range":      {terms: Constraints{Sets: []*netipx.IPSet{ipaddr.SetOfAddrs(s.addr(17), s.addr(18))}}, quarantined: true, after: lease.Reserved},
+		}, Sets: []*netipx.IPSet{ipaddr.SetOfAddrs(s.addr(9), s.addr(10))}}, words: "claim default/kept",
+			after: lease.Reserved},
+		"request": {asks: []netip.Addr{s.addr(15)}, words: "asked for by name", after: lease.Available},
+		"annotation": {terms: Constraints{Sets: []*netipx.IPSet{one(s.addr(16))}}, words: "asked for by name",
+			after: lease.Available},
+		"range": {terms: Constraints{Sets: []*netipx.IPSet{ipaddr.SetOfAddrs(s.addr(17), s.addr(18))}},
+			quarantined: true, after: lease.Reserved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPod(t, "conflict-"+name+"-"+s.pool.Name, s.host, r)
@@ -266,7 +273,8 @@ func TestConflictBrakes(t *testing.T) {
 		}
 	}
 	// what is repeated has the answer that it had, and counts for nothing
-	c, err := r.report(t.Context(), r.index.Leases.Contested().By(s.mac(2), time.Now())[0], s.by("brakes4", "", time.Time{}), s.mac(2))
+	c, err := r.report(t.Context(), r.index.Leases.Contested().By(s.mac(2), time.Now())[0], s.by("brakes4", "",
+		time.Time{}), s.mac(2))
 	if err != nil || !c.Repeated {
 		t.Errorf("repeated: %+v, %v", c, err)
 	}
@@ -297,7 +305,8 @@ func TestConflictLater(t *testing.T) {
 		if !l.QuarantineOver(r.leases.Now()) {
 			t.Fatalf("it is not over: %+v", l.Conflict)
 		}
-		freed, err := FreeLease(t.Context(), r.leases, l, lease.Change{}, func(now lease.Lease) bool { return now.QuarantineOver(r.leases.Now()) })
+		freed, err := FreeLease(t.Context(), r.leases, l, lease.Change{},
+			func(now lease.Lease) bool { return now.QuarantineOver(r.leases.Now()) })
 		if err != nil || !freed {
 			t.Fatalf("%v, %v", freed, err)
 		}
@@ -320,7 +329,10 @@ func TestConflictDuringDEL(t *testing.T) {
 		var both sync.WaitGroup
 		both.Go(func() { freed = r.del(del(q)) })
 		both.Go(func() { _, reported = r.report(t.Context(), a, q, s.mac(10+i)) })
-		controlplane.Until(t, "both are on their way", func() bool { return r.tap.Count(intercept.All(writes, intercept.Named(a.String()))) >= 2 })
+		controlplane.Until(t, "both are on their way", func() bool {
+			return r.tap.Count(intercept.All(writes,
+				intercept.Named(a.String()))) >= 2
+		})
 		gate.Open()
 		both.Wait()
 		mend()
@@ -330,7 +342,8 @@ func TestConflictDuringDEL(t *testing.T) {
 			if reported == nil {
 				t.Errorf("%s was freed, and the report was answered", a)
 			}
-		case len(freed) == 0 && reported == nil && l.Conflict.Outcome == lease.ConflictReleased && l.State == lease.Available:
+		case len(freed) == 0 && reported == nil && l.Conflict.Outcome == lease.ConflictReleased &&
+			l.State == lease.Available:
 		case len(freed) == 0 && reported == nil && l.IsQuarantined():
 		default:
 			t.Errorf("freed %v, reported %v: %+v", freed, reported, l)

@@ -22,8 +22,9 @@ func (v *vm) givesBeside(p *corev1.Pod) (other netip.Addr) {
 		other = v.site.addr(19)
 	}
 	h := lease.Holder{
-		Host: r.Host, ContainerID: r.ContainerID, IfName: lease.DefaultIfName, Namespace: r.Namespace, PodName: r.PodName,
-		PodUID: r.PodUID, UIDNamed: true, StartedAt: v.r.leases.Now().Add(-time.Second),
+		Host: r.Host, ContainerID: r.ContainerID, IfName: lease.DefaultIfName, Namespace: r.Namespace,
+		PodName: r.PodName,
+		PodUID:  r.PodUID, UIDNamed: true, StartedAt: v.r.leases.Now().Add(-time.Second),
 	}
 	next, ok := lease.Bind(v.r.lease(other), pool.Params(), h, v.keyed("default/"+v.name).Retention, v.r.leases.Now())
 	if !ok {
@@ -87,8 +88,9 @@ func (v *vm) attaches(p *corev1.Pod) {
 	v.t.Helper()
 	r, l := v.from(p), v.r.lease(v.addr)
 	h := lease.Holder{
-		Host: r.Host, ContainerID: r.ContainerID, IfName: lease.DefaultIfName, Namespace: r.Namespace, PodName: r.PodName,
-		PodUID: r.PodUID, UIDNamed: true, StartedAt: v.r.leases.Now().Add(-time.Second),
+		Host: r.Host, ContainerID: r.ContainerID, IfName: lease.DefaultIfName, Namespace: r.Namespace,
+		PodName: r.PodName,
+		PodUID:  r.PodUID, UIDNamed: true, StartedAt: v.r.leases.Now().Add(-time.Second),
 	}
 	next, ok := lease.Attach(l, h, l.Retention, v.r.leases.Now())
 	if !ok {

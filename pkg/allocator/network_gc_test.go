@@ -84,8 +84,8 @@ func TestCollectNetworkByThePod(t *testing.T) {
 	for name, c := range map[string]struct {
 		// change changes the pod or its lease once it has its address.
 		change func(*replica, Request, netip.Addr)
-		// none: the list is empty, as a runtime sends it for a network that Multus attaches; before: all that it has was
-		// attached earlier.
+		// none: the list is empty, as a runtime sends it for a network that Multus attaches; before: all that it has
+		// was attached earlier.
 		none, before            bool
 		freed, running, waiting int
 	}{
@@ -157,7 +157,8 @@ func TestCollectNetworkOfPods(t *testing.T) {
 	s, at := newSite("9-30"), ago()
 	r := newReplica(t, s.pool)
 	p, q := r.by(s, "gc-moved", "pods", at(0)), r.by(s, "gc-kept", "pods", at(0))
-	terms.set(q.PodName, Constraints{Retention: lease.Retention{Claim: "default/" + q.PodName, Fixed: true, PodPrimaryKey: "default/" + q.PodName}})
+	terms.set(q.PodName, Constraints{Retention: lease.Retention{Claim: "default/" + q.PodName, Fixed: true,
+		PodPrimaryKey: "default/" + q.PodName}})
 	old := p
 	moved := r.one(p)
 	p.ContainerID, p.StartedAt = s.pool.Name+"-new", at(1)
@@ -266,7 +267,8 @@ func TestCollectNetworkOfAMachine(t *testing.T) {
 	if freed := r.collect(there, "pods", time.Now(), latest); len(freed) != 1 {
 		t.Errorf("the target freed %v", freed)
 	}
-	if l := r.lease(v.addr); l.Other != nil || l.State != lease.Active || l.ContainerID != v.from(v.source).ContainerID {
+	if l := r.lease(v.addr); l.Other != nil || l.State != lease.Active ||
+		l.ContainerID != v.from(v.source).ContainerID {
 		t.Errorf("left is %+v", l)
 	}
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// TestReleaseGoneBesidesOthers: what comes back between the two looks, or between the second and the write, is left alone.
+// TestReleaseGoneBesidesOthers: what comes back between the two looks, or between the second and the write, is left
+// alone.
 func TestReleaseGoneBesidesOthers(t *testing.T) {
 	f := newFixture(t)
 	for name, tc := range map[string]struct {
@@ -60,7 +61,8 @@ func TestReleaseGoneBesidesOthers(t *testing.T) {
 					{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.Now()},
 				}
 				return f.client.Status().Update(t.Context(), &n)
-			}, []string{"10.1.0.20 is not released: its containers may still run: host 10.0.0.11 is no ready node\n"}, false,
+			}, []string{"10.1.0.20 is not released: its containers may still run: host 10.0.0.11 is no ready node\n"},
+			false,
 		},
 		"nobody": {
 			http.MethodGet, "/nothing", 0, func() error { return nil }, []string{"✔ 1 address released\n"}, true,
@@ -106,7 +108,8 @@ func TestReleaseGonePartly(t *testing.T) {
 		}
 		next.ServeHTTP(rw, r)
 	})
-	stdout, stderr := f.call(t, "--server", url, "ip", "release", "--host", "node-1", "--yes", "--settle=0s", "-o", "name")
+	stdout, stderr := f.call(t, "--server", url, "ip", "release", "--host", "node-1", "--yes", "--settle=0s", "-o",
+		"name")
 	if want := "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\nbcsnetip.networkextension.bkbcs.tencent.com/10.1.0.22\n"; stdout != want {
 		t.Errorf("got %q, want %q", stdout, want)
 	}
@@ -148,8 +151,8 @@ func TestReleaseGoneInterrupted(t *testing.T) {
 	}
 }
 
-// TestReleaseGoneInterruptedWhileItWrites: after Ctrl-C no further lease ends, those under way do, both parts are said, and
-// running it again does the rest.
+// TestReleaseGoneInterruptedWhileItWrites: after Ctrl-C no further lease ends, those under way do, both parts are said,
+// and running it again does the rest.
 func TestReleaseGoneInterruptedWhileItWrites(t *testing.T) {
 	f := newFixture(t)
 	f.havePool(t)

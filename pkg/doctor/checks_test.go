@@ -83,17 +83,23 @@ func installCases() map[string]checkCase {
 		"its pods are not ready": {func(s *doctor.Snapshot) { s.Controller = doctor.Controller{Pods: 2} },
 			[]string{"no-controller lease/bcsnet-system/bcsnet-controller: 2 pods of the controller in namespace " +
 				"bcsnet-system, none ready"}},
-		"a leader that was": {func(s *doctor.Snapshot) { s.Controller.Pods, s.Controller.Ready, s.Controller.Renewed = 0, 0, old },
+		"a leader that was": {func(s *doctor.Snapshot) {
+			s.Controller.Pods, s.Controller.Ready,
+				s.Controller.Renewed = 0, 0, old
+		},
 			[]string{"no-controller lease/bcsnet-system/bcsnet-controller: no pod of the controller in namespace " +
 				"bcsnet-system, and a, the last leader, was last heard of 2d ago"}},
-		"a leader outside the cluster": {func(s *doctor.Snapshot) { s.Controller.Pods, s.Controller.Ready = 0, 0 }, nil},
+		"a leader outside the cluster": {func(s *doctor.Snapshot) { s.Controller.Pods, s.Controller.Ready = 0, 0 },
+			nil},
 		"nobody leads": {func(s *doctor.Snapshot) { s.Controller.Leader = "" },
 			[]string{"no-leader lease/bcsnet-system/bcsnet-controller: 2 controllers are ready, but nobody leads"}},
 		"the leader hangs": {func(s *doctor.Snapshot) { s.Controller.Renewed = old },
-			[]string{"leader-stale lease/bcsnet-system/bcsnet-controller: a leads by the Lease, but was last heard of 2d ago"}},
+			[]string{"leader-stale lease/bcsnet-system/bcsnet-controller: a leads by the Lease, but was last heard " +
+				"of 2d ago"}},
 		"machines call by plain HTTP": {func(s *doctor.Snapshot) {
 			s.PlainCallers = doctor.PlainCallers{Since: old, Kept: now.Add(-time.Hour), Hosts: map[netip.Addr]time.Time{
-				addr("10.0.0.12"): now.Add(-3 * time.Minute), addr("10.0.0.11"): now.Add(-23 * time.Hour), addr("10.0.0.13"): old,
+				addr("10.0.0.12"): now.Add(-3 * time.Minute), addr("10.0.0.11"): now.Add(-23 * time.Hour),
+				addr("10.0.0.13"): old,
 			}}
 		}, []string{
 			"plain-http-callers host/10.0.0.11: it called by plain HTTP 23h ago",
@@ -101,17 +107,20 @@ func installCases() map[string]checkCase {
 		}},
 		"nobody calls by plain HTTP": {func(s *doctor.Snapshot) {
 			s.PlainCallers = doctor.PlainCallers{Since: old, Kept: now.Add(-time.Hour)}
-		}, []string{"plain-http-unused deployment/bcsnet-system/bcsnet-controller: no other machine has called by plain HTTP " +
+		}, []string{"plain-http-unused deployment/bcsnet-system/bcsnet-controller: no other machine has called by " +
+			"plain HTTP " +
 			"for 24 hours"}},
 		"plain HTTP is answered since lately": {func(s *doctor.Snapshot) {
 			s.PlainCallers = doctor.PlainCallers{Since: now.Add(-23 * time.Hour), Kept: now}
 		}, nil},
 		"plain HTTP is answered no more": {func(s *doctor.Snapshot) {
 			s.PlainCallers = doctor.PlainCallers{
-				Since: old, Kept: now.Add(-4 * time.Hour), Hosts: map[netip.Addr]time.Time{addr("10.0.0.12"): now.Add(-5 * time.Hour)},
+				Since: old, Kept: now.Add(-4 * time.Hour),
+				Hosts: map[netip.Addr]time.Time{addr("10.0.0.12"): now.Add(-5 * time.Hour)},
 			}
 		}, nil},
-		"the leader is a little late": {func(s *doctor.Snapshot) { s.Controller.Renewed = now.Add(-25 * time.Second) }, nil},
+		"the leader is a little late": {func(s *doctor.Snapshot) { s.Controller.Renewed = now.Add(-25 * time.Second) },
+			nil},
 	}
 }
 
@@ -135,13 +144,16 @@ func poolCases() map[string]checkCase {
 	other := inRack("node-2", "1", "10.0.0.12")
 	return map[string]checkCase{
 		"a pool that gives blocks on all hosts of another": {pools(blue, blocks),
-			[]string{"pool-shadowed pool/blue: it serves nobody: on each of its hosts every namespace gets blocks of net by itself"}},
-		"a pool that gives blocks on some hosts of another": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) {
-			p.Spec.Hosts, p.Spec.HostSubnets = nil, []string{"10.0.0.0/24"}
-		}), blocks), nil},
+			[]string{"pool-shadowed pool/blue: it serves nobody: on each of its hosts every namespace gets blocks of " +
+				"net by itself"}},
+		"a pool that gives blocks on some hosts of another": {pools(pool("blue", "10.1.0.20-10.1.0.29",
+			func(p *v1.BCSNetPool) {
+				p.Spec.Hosts, p.Spec.HostSubnets = nil, []string{"10.0.0.0/24"}
+			}), blocks), nil},
 		"a namespace with addresses where nothing serves it": {func(s *doctor.Snapshot) {
 			s.Pools, s.Nodes = []doctor.Pool{blue, bound}, append(s.Nodes, other)
-		}, []string{"namespace-cut-off namespace/default: it has 1 address on host 10.0.0.11, and no pool serves it there any more"}},
+		}, []string{"namespace-cut-off namespace/default: it has 1 address on host 10.0.0.11, and no pool serves it " +
+			"there any more"}},
 		"a namespace that a selector may match": {func(s *doctor.Snapshot) {
 			s.Pools, s.Nodes = []doctor.Pool{blue, bound, pool("gold", "10.1.0.80-10.1.0.83", func(p *v1.BCSNetPool) {
 				p.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
@@ -149,9 +161,11 @@ func poolCases() map[string]checkCase {
 		}, nil},
 		"an invalid pool": {pools(pool("blue", "10.2.0.5")),
 			[]string{`pool-invalid pool/blue: availableIPs[0]: "10.2.0.5" is not in subnet 10.1.0.0/24`}},
-		"a pool without addresses": {noLeases(pool("blue", "10.1.0.1", ready(metav1.ConditionFalse, v1.ReasonNoAddresses, "none"))),
+		"a pool without addresses": {noLeases(pool("blue", "10.1.0.1", ready(metav1.ConditionFalse,
+			v1.ReasonNoAddresses, "none"))),
 			[]string{"pool-not-ready pool/blue: it has no address to hand out"}},
-		"a pool without hosts": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) { p.Spec.Hosts = nil })), []string{
+		"a pool without hosts": {pools(pool("blue", "10.1.0.20-10.1.0.29",
+			func(p *v1.BCSNetPool) { p.Spec.Hosts = nil })), []string{
 			"pool-not-ready pool/blue: no host may draw from it",
 			"host-in-no-pool host/10.0.0.11: 2 addresses in use on it, but no pool lists it",
 			"node-in-no-pool node/node-1: no pool lists 10.0.0.11",
@@ -159,16 +173,20 @@ func poolCases() map[string]checkCase {
 		"a pool of host subnets alone": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) {
 			p.Spec.Hosts, p.Spec.HostSubnets = nil, []string{"10.0.0.0/24"}
 		})), nil},
-		"a pool that nobody has looked at": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) { p.Status.ObservedGeneration = 0 })),
+		"a pool that nobody has looked at": {pools(pool("blue", "10.1.0.20-10.1.0.29",
+			func(p *v1.BCSNetPool) { p.Status.ObservedGeneration = 0 })),
 			[]string{"pool-not-ready pool/blue: no controller has looked at it"}},
 		"a new pool": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) {
 			p.Status.ObservedGeneration, p.CreationTimestamp.Time = 0, lately
 		})), nil},
-		"objects that cannot be written": {pools(pool("blue", "10.1.0.20-10.1.0.29", ready(metav1.ConditionFalse, v1.ReasonObjectsFailing, "3 left: forbidden"))),
+		"objects that cannot be written": {pools(pool("blue", "10.1.0.20-10.1.0.29", ready(metav1.ConditionFalse,
+			v1.ReasonObjectsFailing, "3 left: forbidden"))),
 			[]string{"pool-not-ready pool/blue: 3 left: forbidden"}},
-		"a cordoned pool": {pools(pool("blue", "10.1.0.20-10.1.0.29", ready(metav1.ConditionFalse, v1.ReasonCordoned, "cordoned"))), nil},
+		"a cordoned pool": {pools(pool("blue", "10.1.0.20-10.1.0.29", ready(metav1.ConditionFalse, v1.ReasonCordoned,
+			"cordoned"))), nil},
 
-		"a full pool": {pools(pool("blue", "10.1.0.20-10.1.0.22")), []string{"pool-exhausted pool/blue: all of its 3 addresses are taken"}},
+		"a full pool": {pools(pool("blue", "10.1.0.20-10.1.0.22")),
+			[]string{"pool-exhausted pool/blue: all of its 3 addresses are taken"}},
 		"a full pool whose holder is gone": {func(s *doctor.Snapshot) {
 			pools(pool("blue", "10.1.0.20-10.1.0.22"))(s)
 			s.Pods = s.Pods[1:]
@@ -180,7 +198,8 @@ func poolCases() map[string]checkCase {
 			pools(pool("blue", "10.1.0.20-10.1.0.22"))(s)
 			s.Missing[doctor.PartPods], s.Pods = errForbidden, nil
 		}, []string{"pool-exhausted pool/blue: all of its 3 addresses are taken"}},
-		"a full pool that is cordoned": {pools(pool("blue", "10.1.0.20-10.1.0.22", func(p *v1.BCSNetPool) { p.Spec.Cordoned = true })), nil},
+		"a full pool that is cordoned": {pools(pool("blue", "10.1.0.20-10.1.0.22",
+			func(p *v1.BCSNetPool) { p.Spec.Cordoned = true })), nil},
 		"a pool filled by a node": {func(s *doctor.Snapshot) {
 			s.Pools = []doctor.Pool{pool("blue", "10.1.0.20-10.1.0.23")}
 			s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.23"))
@@ -201,32 +220,42 @@ func poolCases() map[string]checkCase {
 					l.Retention = lease.Retention{Claim: "default/web", Fixed: true}
 				}))
 			}
-		}, []string{"namespace-keeps-too-many pool/blue: namespace tenant keeps 4 of its addresses that no pod uses, and 3 are free"}},
+		}, []string{"namespace-keeps-too-many pool/blue: namespace tenant keeps 4 of its addresses that no pod uses, " +
+			"and 3 are free"}},
 
-		"a pool that is full as long as some of it cools": {pools(pool("blue", "10.1.0.20-10.1.0.24", func(p *v1.BCSNetPool) { p.Status.Cooling = 2 })),
+		"a pool that is full as long as some of it cools": {pools(pool("blue", "10.1.0.20-10.1.0.24",
+			func(p *v1.BCSNetPool) { p.Status.Cooling = 2 })),
 			[]string{"pool-exhausted pool/blue: all of its 5 addresses are taken, 2 of them by the cooldown"}},
-		"a pool that is nearly full as long as some of it cools": {pools(pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) { p.Status.Cooling = 6 })),
-			[]string{"pool-near-exhaustion pool/blue: 9 of its 10 addresses are in use, reserved or cooling, 1 is free"}},
-		"a pool whose cooling addresses have been taken since": {pools(pool("blue", "10.1.0.20-10.1.0.22", func(p *v1.BCSNetPool) { p.Status.Cooling = 3 })),
+		"a pool that is nearly full as long as some of it cools": {pools(pool("blue", "10.1.0.20-10.1.0.29",
+			func(p *v1.BCSNetPool) { p.Status.Cooling = 6 })),
+			[]string{"pool-near-exhaustion pool/blue: 9 of its 10 addresses are in use, reserved or cooling, 1 is " +
+				"free"}},
+		"a pool whose cooling addresses have been taken since": {pools(pool("blue", "10.1.0.20-10.1.0.22",
+			func(p *v1.BCSNetPool) { p.Status.Cooling = 3 })),
 			[]string{"pool-exhausted pool/blue: all of its 3 addresses are taken"}},
 
-		"pools that overlap": {pools(blue, pool("red", "10.1.0.28-10.1.0.40", func(p *v1.BCSNetPool) { p.CreationTimestamp.Time = lately })),
+		"pools that overlap": {pools(blue, pool("red", "10.1.0.28-10.1.0.40",
+			func(p *v1.BCSNetPool) { p.CreationTimestamp.Time = lately })),
 			[]string{"pool-overlap pool/blue: 10.1.0.28-10.1.0.29 are also in pool red"}},
-		"three that overlap": {pools(pool("c", "10.1.0.20-10.1.0.40"), pool("a", "10.1.0.30"), pool("b", "10.1.0.20-10.1.0.25")), []string{
-			"pool-overlap pool/a: 10.1.0.30 is also in pool c", "pool-overlap pool/b: 10.1.0.20-10.1.0.25 are also in pool c",
+		"three that overlap": {pools(pool("c", "10.1.0.20-10.1.0.40"), pool("a", "10.1.0.30"), pool("b",
+			"10.1.0.20-10.1.0.25")), []string{
+			"pool-overlap pool/a: 10.1.0.30 is also in pool c",
+			"pool-overlap pool/b: 10.1.0.20-10.1.0.25 are also in pool c",
 			"lease-without-pool ip/10.1.0.20: there is no pool blue; default/web-0, held for 2d on 10.0.0.11",
 			"lease-without-pool ip/10.1.0.21: there is no pool blue; vm-1, held for 2d on 10.0.0.11",
 			"lease-without-pool ip/10.1.0.22: there is no pool blue; reserved",
 		}},
 		"neighbours": {pools(blue, pool("red", "10.1.0.30-10.1.0.40")), nil},
 		"a pool in the Service network": {func(s *doctor.Snapshot) { s.Services = []netip.Prefix{netip.MustParsePrefix("10.1.0.28/30")} },
-			[]string{"pool-overlaps-service-network pool/blue: 10.1.0.28-10.1.0.29 are in the network 10.1.0.28/30 of the " +
+			[]string{"pool-overlaps-service-network pool/blue: 10.1.0.28-10.1.0.29 are in the network 10.1.0.28/30 " +
+				"of the " +
 				"cluster's Services"}},
 		"pods of a pool that has changed": {func(s *doctor.Snapshot) {
 			was := s.Pools[0].Settings()
 			was.VLAN, was.DNS = 7, &lease.DNS{Nameservers: []string{"10.0.0.2"}}
 			s.Leases[0].Given = lease.NewGiven(was)
-		}, []string{"lease-outdated pool/blue: 1 lease was given something else than the pool says now: vlan (1), dns (1)"}},
+		}, []string{"lease-outdated pool/blue: 1 lease was given something else than the pool says now: vlan (1), " +
+			"dns (1)"}},
 		"pods of a pool that has not changed": {func(s *doctor.Snapshot) {
 			s.Leases[0].Given = lease.NewGiven(s.Pools[0].Settings())
 		}, nil},
@@ -235,23 +264,36 @@ func poolCases() map[string]checkCase {
 			was.Gateway, was.GatewayFrom = addr("10.1.0.9"), lease.FromHost
 			s.Leases[0].Given = lease.NewGiven(was)
 		}, nil},
-		"a pool in the nodes' subnet": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.9")) }, nil},
-		"a node's address that a pod holds": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.20")) },
+		"a pool in the nodes' subnet": {func(s *doctor.Snapshot) {
+			s.Nodes[0].Addrs = append(s.Nodes[0].Addrs,
+				addr("10.1.0.9"))
+		}, nil},
+		"a node's address that a pod holds": {func(s *doctor.Snapshot) {
+			s.Nodes[0].Addrs = append(s.Nodes[0].Addrs,
+				addr("10.1.0.20"))
+		},
 			[]string{"node-address-held ip/10.1.0.20: node node-1 has it, and so has default/web-0"}},
-		"a node's address that is reserved": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.1.0.22")) },
+		"a node's address that is reserved": {func(s *doctor.Snapshot) {
+			s.Nodes[0].Addrs = append(s.Nodes[0].Addrs,
+				addr("10.1.0.22"))
+		},
 			[]string{"node-address-in-pool ip/10.1.0.22: node node-1 has it, pool blue, too"}},
 
 		"a pool that waits for its addresses": {pools(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour))),
-			[]string{"stuck-deletion pool/blue: deleted 60m ago; it goes when 2 addresses in use are released: on 10.0.0.11"}},
+			[]string{"stuck-deletion pool/blue: deleted 60m ago; it goes when 2 addresses in use are released: on " +
+				"10.0.0.11"}},
 		"a pool that a claim keeps": {func(s *doctor.Snapshot) {
 			pools(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour)))(s)
 			s.Pods = nil
-			s.Leases = []lease.Lease{{Addr: addr("10.1.0.29"), Params: lease.Params{Pool: "blue"}, State: lease.Reserved,
+			s.Leases = []lease.Lease{{Addr: addr("10.1.0.29"), Params: lease.Params{Pool: "blue"},
+				State:     lease.Reserved,
 				Updated:   old,
 				Retention: lease.Retention{Claim: "default/web", Fixed: true}}}
-		}, []string{"stuck-deletion pool/blue: deleted 60m ago; it goes when claims have given up 1 address: default/web"}},
+		}, []string{"stuck-deletion pool/blue: deleted 60m ago; it goes when claims have given up 1 address: " +
+			"default/web"}},
 		"a pool that nobody removes": {noLeases(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Hour))),
-			[]string{"stuck-deletion pool/blue: deleted 60m ago; nothing is in use any more: no controller removes it"}},
+			[]string{"stuck-deletion pool/blue: deleted 60m ago; nothing is in use any more: no controller removes " +
+				"it"}},
 		"a pool that was just deleted": {pools(pool("blue", "10.1.0.20-10.1.0.29", deleted(time.Minute))), nil},
 		"an address deleted by hand": {func(s *doctor.Snapshot) { s.Leases[0].Deleting = true },
 			[]string{"stuck-deletion ip/10.1.0.20: its object was deleted by hand and goes when it is released; " +
@@ -260,7 +302,8 @@ func poolCases() map[string]checkCase {
 			s.Leases = append(s.Leases, lease.Lease{
 				Addr: addr("10.1.0.29"), Params: lease.Params{Pool: "blue"}, Deleting: true, Updated: old,
 			})
-		}, []string{"stuck-deletion ip/10.1.0.29: its object was deleted and nobody holds it, but it has a finalizer that " +
+		}, []string{"stuck-deletion ip/10.1.0.29: its object was deleted and nobody holds it, but it has a finalizer " +
+			"that " +
 			"is not ours"}},
 		"an address that was just deleted": {func(s *doctor.Snapshot) {
 			s.Leases = append(s.Leases, lease.Lease{
@@ -280,13 +323,17 @@ func leakCases() map[string]checkCase {
 		"a pod that is gone":            {with(), []string{noPod}},
 		"one that is gone, without UID": {with(func(l *lease.Lease) { l.PodUID = "" }), []string{noPod}},
 		"one that has just taken it":    {with(func(l *lease.Lease) { l.Updated = lately }), nil},
-		"one of unknown age":            {with(func(l *lease.Lease) { l.Updated = time.Time{} }), []string{"leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist; held on 10.0.0.11"}},
-		"a container of an unknown pod": {with(func(l *lease.Lease) { l.PodName, l.Namespace, l.PodUID = "", "", "" }), nil},
-		"an owner that is no pod":       {with(func(l *lease.Lease) { l.Owner = "vm-2" }), nil},
-		"an address kept for a pod":     {with(func(l *lease.Lease) { l.State = lease.Reserved }), nil},
-		"a pod of that name elsewhere":  {with(func(l *lease.Lease) { l.Namespace, l.PodName = "other", "web-0" }), []string{"leak-pod-gone ip/10.1.0.25: pod other/web-0 does not exist" + since}},
+		"one of unknown age": {with(func(l *lease.Lease) { l.Updated = time.Time{} }),
+			[]string{"leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist; held on 10.0.0.11"}},
+		"a container of an unknown pod": {with(func(l *lease.Lease) { l.PodName, l.Namespace, l.PodUID = "", "", "" }),
+			nil},
+		"an owner that is no pod":   {with(func(l *lease.Lease) { l.Owner = "vm-2" }), nil},
+		"an address kept for a pod": {with(func(l *lease.Lease) { l.State = lease.Reserved }), nil},
+		"a pod of that name elsewhere": {with(func(l *lease.Lease) { l.Namespace, l.PodName = "other", "web-0" }),
+			[]string{"leak-pod-gone ip/10.1.0.25: pod other/web-0 does not exist" + since}},
 		"a pod that is gone, host unknown": {with(func(l *lease.Lease) { l.Host = netip.Addr{} }),
-			[]string{"leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist; held for 2d on a host that is not known"}},
+			[]string{"leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist; held for 2d on a host that is " +
+				"not known"}},
 		"a pod that is gone with its node": {func(s *doctor.Snapshot) {
 			with()(s)
 			s.Nodes[0].Ready = false
@@ -294,7 +341,8 @@ func leakCases() map[string]checkCase {
 		"a pod that is gone, on a further address of its node": {func(s *doctor.Snapshot) {
 			with(func(l *lease.Lease) { l.Host = addr("10.8.0.11") })(s)
 			give(&s.Nodes[0], "10.8.0.11")
-			s.Pools[0] = pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) { p.Spec.Hosts = []string{"10.0.0.11", "10.8.0.11"} })
+			s.Pools[0] = pool("blue", "10.1.0.20-10.1.0.29",
+				func(p *v1.BCSNetPool) { p.Spec.Hosts = []string{"10.0.0.11", "10.8.0.11"} })
 		}, []string{"leak-pod-gone ip/10.1.0.25: pod default/gone-0 does not exist; held for 2d on 10.8.0.11"}},
 		"a pod that is gone, on a host of two nodes, one of them not ready": {func(s *doctor.Snapshot) {
 			with()(s)
@@ -309,10 +357,12 @@ func leakCases() map[string]checkCase {
 		"a pod that is being deleted, its machine is off": {func(s *doctor.Snapshot) {
 			s.Pods[0].Deleting = true
 			s.Nodes[0].Ready, s.Nodes[0].OutOfService, s.Nodes[0].Since = false, true, now.Add(-time.Hour)
-		}, []string{"leak-pod-gone ip/10.1.0.20: pod default/web-0 is being deleted, and host 10.0.0.11 is out of service" + since}},
+		}, []string{"leak-pod-gone ip/10.1.0.20: pod default/web-0 is being deleted, and host 10.0.0.11 is out of " +
+			"service" + since}},
 		"a pod that has ended, its node is not ready": {func(s *doctor.Snapshot) {
 			s.Pods[0].Ended, s.Pods[0].EndedAt, s.Nodes[0].Ready = true, old, false
-		}, []string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since + ", which is no ready node: its container may still run"}},
+		}, []string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since +
+			", which is no ready node: its container may still run"}},
 		"a pod whose containers have all ended, its node is not ready": {func(s *doctor.Snapshot) {
 			s.Pods[0].Ended, s.Pods[0].Over, s.Pods[0].EndedAt, s.Nodes[0].Ready = true, true, old, false
 		}, []string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since}},
@@ -325,22 +375,30 @@ func leakCases() map[string]checkCase {
 			[]string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since}},
 		"a pod that has ended some time": {func(s *doctor.Snapshot) { s.Pods[0].Ended = true },
 			[]string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since}},
-		"a pod that has just ended": {func(s *doctor.Snapshot) { s.Pods[0].Ended, s.Pods[0].EndedAt = true, lately }, nil},
+		"a pod that has just ended": {func(s *doctor.Snapshot) { s.Pods[0].Ended, s.Pods[0].EndedAt = true, lately },
+			nil},
 
 		"a pod made anew": {func(s *doctor.Snapshot) {
 			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(time.Hour)
 		},
 			[]string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
-		"a pod made anew that has another address": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Pods[0].Addrs = "another", pod("", "10.9.0.1").Addrs },
+		"a pod made anew that has another address": {func(s *doctor.Snapshot) {
+			s.Pods[0].UID,
+				s.Pods[0].Addrs = "another", pod("", "10.9.0.1").Addrs
+		},
 			[]string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
 		"the same, lately: that may be the address of its earlier sandbox": {func(s *doctor.Snapshot) {
-			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", pod("", "10.9.0.1").Addrs, now.Add(-3*time.Minute)
+			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", pod("", "10.9.0.1").Addrs,
+				now.Add(-3*time.Minute)
 			s.Leases[0].Updated = s.Pods[0].Created
 		}, nil},
 		"a pod made anew that has ended": {func(s *doctor.Snapshot) {
 			s.Pods[0].UID, s.Pods[0].Ended, s.Pods[0].Created = "another", true, old
 		}, []string{"leak-pod-ended ip/10.1.0.20: pod default/web-0 has ended" + since}},
-		"a pod made anew that has the address": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Pods[0].Created = "another", old.Add(time.Hour) },
+		"a pod made anew that has the address": {func(s *doctor.Snapshot) {
+			s.Pods[0].UID,
+				s.Pods[0].Created = "another", old.Add(time.Hour)
+		},
 			[]string{"pod-without-lease pod/default/web-0: it has 10.1.0.20 of pool blue, which default/web-0 holds"}},
 		"a lease bound with an old UID, before the sandbox is up": {func(s *doctor.Snapshot) {
 			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-gone.Skew)
@@ -352,14 +410,16 @@ func leakCases() map[string]checkCase {
 		"the same, and a later container of the pod has another address": {func(s *doctor.Snapshot) {
 			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-gone.Skew)
 			later := s.Leases[0]
-			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "another", "later",
+			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "another",
+				"later",
 				old.Add(time.Second)
 			s.Leases = append(s.Leases, later)
 		}, []string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
 		"the same, and that was bound with an old UID, too": {func(s *doctor.Snapshot) {
 			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-gone.Skew)
 			later := s.Leases[0]
-			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "between", "later",
+			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "between",
+				"later",
 				old.Add(time.Second)
 			elsewhere := later
 			elsewhere.Addr, elsewhere.Host, elsewhere.StartedAt = netip.MustParseAddr("10.1.0.22"),
@@ -367,14 +427,30 @@ func leakCases() map[string]checkCase {
 			s.Leases = append(s.Leases, later, elsewhere) // the clock of another host says nothing
 		}, []string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since,
 			"host-gone host/10.0.0.12: no node has this IP; 1 address in use on it"}},
-		"a pod made anew, lease without UID": {func(s *doctor.Snapshot) { s.Pods[0].UID, s.Leases[0].PodUID = "another", "" }, nil},
+		"a pod made anew, lease without UID": {func(s *doctor.Snapshot) {
+			s.Pods[0].UID, s.Leases[0].PodUID = "another",
+				""
+		}, nil},
 
-		"a pod with another address": {func(s *doctor.Snapshot) { s.Pods[0].Addrs = pod("", "10.9.0.1", "2001:db8::1").Addrs },
-			[]string{"leak-pod-other-address ip/10.1.0.20: pod default/web-0 has 10.9.0.1, 2001:db8::1 instead" + since}},
-		"a pod with both":             {func(s *doctor.Snapshot) { s.Pods[0].Addrs = pod("", "10.9.0.1", "10.1.0.20").Addrs }, nil},
-		"a pod without a status":      {func(s *doctor.Snapshot) { s.Pods[0].Addrs = nil }, nil},
-		"a pod that is being deleted": {func(s *doctor.Snapshot) { s.Pods[0].Addrs, s.Pods[0].Deleting = pod("", "10.9.0.1").Addrs, true }, nil},
-		"a second interface":          {func(s *doctor.Snapshot) { s.Pods[0].Addrs, s.Leases[0].IfName = pod("", "10.9.0.1").Addrs, "net1" }, nil},
+		"a pod with another address": {func(s *doctor.Snapshot) {
+			s.Pods[0].Addrs = pod("", "10.9.0.1",
+				"2001:db8::1").Addrs
+		},
+			[]string{"leak-pod-other-address ip/10.1.0.20: pod default/web-0 has 10.9.0.1, 2001:db8::1 instead" +
+				since}},
+		"a pod with both": {func(s *doctor.Snapshot) {
+			s.Pods[0].Addrs = pod("", "10.9.0.1",
+				"10.1.0.20").Addrs
+		}, nil},
+		"a pod without a status": {func(s *doctor.Snapshot) { s.Pods[0].Addrs = nil }, nil},
+		"a pod that is being deleted": {func(s *doctor.Snapshot) {
+			s.Pods[0].Addrs, s.Pods[0].Deleting = pod("",
+				"10.9.0.1").Addrs, true
+		}, nil},
+		"a second interface": {func(s *doctor.Snapshot) {
+			s.Pods[0].Addrs, s.Leases[0].IfName = pod("",
+				"10.9.0.1").Addrs, "net1"
+		}, nil},
 		"a second interface as reported": {func(s *doctor.Snapshot) {
 			s.Pods[0].Addrs, s.Leases[0].IfName, s.Pods[0].Networks = pod("", "10.9.0.1").Addrs, "net1", true
 		}, []string{"leak-pod-other-address ip/10.1.0.20: pod default/web-0 has 10.9.0.1 instead" + since}},
@@ -385,9 +461,11 @@ func leakCases() map[string]checkCase {
 func quarantined(a, mac string, minutes int) lease.Lease {
 	at := now.Add(-time.Duration(minutes) * time.Minute)
 	return lease.Lease{
-		Addr: addr(a), State: lease.Reserved, Params: lease.Params{Pool: "blue", Bits: 24}, Updated: at, HeldFinalizer: true,
+		Addr: addr(a), State: lease.Reserved, Params: lease.Params{Pool: "blue", Bits: 24}, Updated: at,
+		HeldFinalizer: true,
 		Conflict: &lease.Conflict{
-			MAC: mac, Host: addr("10.0.0.11"), ContainerID: "c", At: at, Outcome: lease.ConflictQuarantined, Until: at.Add(time.Hour),
+			MAC: mac, Host: addr("10.0.0.11"), ContainerID: "c", At: at, Outcome: lease.ConflictQuarantined,
+			Until: at.Add(time.Hour),
 		},
 	}
 }
@@ -407,19 +485,26 @@ func addressCases() map[string]checkCase {
 		"one that has ended":        {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Ended = true }), nil},
 		"one that ends":             {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Deleting = true }), nil},
 		"one that has just started": {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Started = lately }), nil},
-		"an address of no pool":     {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Addrs = pod("", "10.1.0.30").Addrs }), nil},
+		"an address of no pool": {with(func(s *doctor.Snapshot) {
+			s.Pods[stray(s)].Addrs = pod("",
+				"10.1.0.30").Addrs
+		}), nil},
 		"given up long ago": {with(func(s *doctor.Snapshot) {
 			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.25"), Updated: old})
 		}), []string{free}},
 		"emptied, with a holder": {func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, leased("10.1.0.26", "web-1", func(l *lease.Lease) { l.State = lease.Available }))
+			s.Leases = append(s.Leases, leased("10.1.0.26", "web-1",
+				func(l *lease.Lease) { l.State = lease.Available }))
 		}, []string{"lease-emptied ip/10.1.0.26: it is free by its state, and its record still names default/web-1"}},
 		"emptied, with a claim": {func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.26"), Retention: lease.Retention{Claim: "default/web"}})
-		}, []string{"lease-emptied ip/10.1.0.26: it is free by its state, and its record still names claim default/web"}},
+			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.26"),
+				Retention: lease.Retention{Claim: "default/web"}})
+		}, []string{"lease-emptied ip/10.1.0.26: it is free by its state, and its record still names claim " +
+			"default/web"}},
 		"emptied, with the finalizer": {func(s *doctor.Snapshot) {
 			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.26"), HeldFinalizer: true})
-		}, []string{"lease-emptied ip/10.1.0.26: it is free by its record, and still has the finalizer of one that is in use"}},
+		}, []string{"lease-emptied ip/10.1.0.26: it is free by its record, and still has the finalizer of one that " +
+			"is in use"}},
 		"released while its object is deleted": {func(s *doctor.Snapshot) {
 			s.Leases = append(s.Leases, lease.Lease{
 				Addr: addr("10.1.0.26"), HeldFinalizer: true, Deleting: true, Updated: lately,
@@ -428,39 +513,61 @@ func addressCases() map[string]checkCase {
 		"given up just now": {with(func(s *doctor.Snapshot) {
 			s.Leases = append(s.Leases, lease.Lease{Addr: addr("10.1.0.25"), Updated: lately})
 		}), nil},
-		"an address that is reserved": {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Addrs = pod("", "10.1.0.22").Addrs }),
+		"an address that is reserved": {with(func(s *doctor.Snapshot) {
+			s.Pods[stray(s)].Addrs = pod("",
+				"10.1.0.22").Addrs
+		}),
 			[]string{"pod-without-lease pod/default/stray: it has 10.1.0.22 of pool blue, which is reserved"}},
-		"an address that another pod holds": {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Addrs = pod("", "10.1.0.20").Addrs }),
+		"an address that another pod holds": {with(func(s *doctor.Snapshot) {
+			s.Pods[stray(s)].Addrs = pod("",
+				"10.1.0.20").Addrs
+		}),
 			[]string{"pod-without-lease pod/default/stray: it has 10.1.0.20 of pool blue, which default/web-0 holds"}},
-		"an address that an owner holds": {with(func(s *doctor.Snapshot) { s.Pods[stray(s)].Addrs = pod("", "10.1.0.21").Addrs }),
+		"an address that an owner holds": {with(func(s *doctor.Snapshot) {
+			s.Pods[stray(s)].Addrs = pod("",
+				"10.1.0.21").Addrs
+		}),
 			[]string{"pod-without-lease pod/default/stray: it has 10.1.0.21 of pool blue, which vm-1 holds"}},
 		"an address that some container holds": {with(func(s *doctor.Snapshot) {
-			s.Leases = append(s.Leases, leased("10.1.0.25", "", func(l *lease.Lease) { l.Namespace, l.PodUID = "", "" }))
+			s.Leases = append(s.Leases, leased("10.1.0.25", "", func(l *lease.Lease) {
+				l.Namespace, l.PodUID = "",
+					""
+			}))
 		}), nil},
 
 		"a lease of no pool": {func(s *doctor.Snapshot) { s.Leases[0].Pool = "gone" },
-			[]string{"lease-without-pool ip/10.1.0.20: there is no pool gone; default/web-0, held for 2d on 10.0.0.11"}},
+			[]string{"lease-without-pool ip/10.1.0.20: there is no pool gone; default/web-0, held for 2d on " +
+				"10.0.0.11"}},
 		"two pods of a machine": {func(s *doctor.Snapshot) {
 			s.Pods = append(s.Pods, pod("web-1"))
 			s.Leases[0].Other = &lease.Holder{
-				Host: addr("10.0.0.11"), ContainerID: "b", IfName: "eth0", Namespace: "default", PodName: "web-1", PodUID: "uid-web-1",
+				Host: addr("10.0.0.11"), ContainerID: "b", IfName: "eth0", Namespace: "default", PodName: "web-1",
+				PodUID: "uid-web-1",
 			}
-		}, []string{"lease-two-pods ip/10.1.0.20: default/web-0 on host 10.0.0.11 and default/web-1 on host 10.0.0.11 have both had it for 2d"}},
+		}, []string{"lease-two-pods ip/10.1.0.20: default/web-0 on host 10.0.0.11 and default/web-1 on host " +
+			"10.0.0.11 have both had it for 2d"}},
 		"two pods of a machine, since a while": {func(s *doctor.Snapshot) {
 			s.Pods = append(s.Pods, pod("web-1"))
 			s.Leases[0].Updated = now.Add(-59 * time.Minute)
 			s.Leases[0].Other = &lease.Holder{
-				Host: addr("10.0.0.11"), ContainerID: "b", IfName: "eth0", Namespace: "default", PodName: "web-1", PodUID: "uid-web-1",
+				Host: addr("10.0.0.11"), ContainerID: "b", IfName: "eth0", Namespace: "default", PodName: "web-1",
+				PodUID: "uid-web-1",
 			}
 		}, nil},
-		"a quarantined address": {func(s *doctor.Snapshot) { s.Leases = append(s.Leases, quarantined("10.1.0.26", "m1", 10)) },
-			[]string{"address-quarantined ip/10.1.0.26: m1 answered for it 10m ago, by the report of host 10.0.0.11; nobody gets it until " +
+		"a quarantined address": {func(s *doctor.Snapshot) {
+			s.Leases = append(s.Leases, quarantined("10.1.0.26", "m1",
+				10))
+		},
+			[]string{"address-quarantined ip/10.1.0.26: m1 answered for it 10m ago, by the report of host 10.0.0.11; " +
+				"nobody gets it until " +
 				now.Add(50*time.Minute).Format(time.RFC3339)}},
 		"a quarantined address that a pod has": {with(func(s *doctor.Snapshot) {
 			s.Leases = append(s.Leases, quarantined("10.1.0.25", "m1", 10))
 		}), []string{
-			"pod-without-lease pod/default/stray: it has 10.1.0.25 of pool blue, which is quarantined: m1 answered for it",
-			"address-quarantined ip/10.1.0.25: m1 answered for it 10m ago, by the report of host 10.0.0.11; nobody gets it until " +
+			"pod-without-lease pod/default/stray: it has 10.1.0.25 of pool blue, which is quarantined: m1 answered " +
+				"for it",
+			"address-quarantined ip/10.1.0.25: m1 answered for it 10m ago, by the report of host 10.0.0.11; nobody " +
+				"gets it until " +
 				now.Add(50*time.Minute).Format(time.RFC3339)}},
 		"a conflict that is over": {func(s *doctor.Snapshot) {
 			l := quarantined("10.1.0.26", "m1", 10)
@@ -487,21 +594,27 @@ func addressCases() map[string]checkCase {
 		"three MACs, released": {func(s *doctor.Snapshot) {
 			for i, a := range []string{"10.1.0.26", "10.1.0.27", "10.1.0.28"} {
 				l := quarantined(a, fmt.Sprint("m", i), 10)
-				l.State, l.Updated, l.HeldFinalizer, l.Conflict.Outcome = lease.Available, old, false, lease.ConflictReleased
+				l.State, l.Updated, l.HeldFinalizer, l.Conflict.Outcome = lease.Available, old, false,
+					lease.ConflictReleased
 				s.Leases = append(s.Leases, l)
 			}
 		}, nil},
-		"a lease outside its pool": {func(s *doctor.Snapshot) { s.Pools = []doctor.Pool{pool("blue", "10.1.0.21-10.1.0.29")} },
-			[]string{"lease-draining ip/10.1.0.20: pool blue no longer has it; default/web-0, held for 2d on 10.0.0.11"}},
+		"a lease outside its pool": {func(s *doctor.Snapshot) {
+			s.Pools = []doctor.Pool{pool("blue",
+				"10.1.0.21-10.1.0.29")}
+		},
+			[]string{"lease-draining ip/10.1.0.20: pool blue no longer has it; default/web-0, held for 2d on " +
+				"10.0.0.11"}},
 	}
 }
 
 func hostCases() map[string]checkCase {
 	return map[string]checkCase{
-		"a host that is gone": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = []netip.Addr{addr("10.0.0.12")} }, []string{
-			"host-gone host/10.0.0.11: no node has this IP; 2 addresses in use on it",
-			"node-in-no-pool node/node-1: no pool lists 10.0.0.12",
-		}},
+		"a host that is gone": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = []netip.Addr{addr("10.0.0.12")} },
+			[]string{
+				"host-gone host/10.0.0.11: no node has this IP; 2 addresses in use on it",
+				"node-in-no-pool node/node-1: no pool lists 10.0.0.12",
+			}},
 		"a host that never was": {func(s *doctor.Snapshot) {
 			s.Pools = append(s.Pools, pool("red", "10.1.0.30",
 				func(p *v1.BCSNetPool) { p.Spec.Hosts = []string{"10.0.0.11", "10.0.0.99"} }))
@@ -539,7 +652,8 @@ func hostCases() map[string]checkCase {
 		"a host selector alone that matches no node": {func(s *doctor.Snapshot) {
 			s.Pools = append(s.Pools, pool("red", "10.1.0.30", bySelector("7")))
 		}, []string{
-			"pool-not-ready pool/red: no host may draw from it: its host selector rack=7 matches no node that has an InternalIP",
+			"pool-not-ready pool/red: no host may draw from it: its host selector rack=7 matches no node that has an " +
+				"InternalIP",
 		}},
 		"a host selector, and a host that may match it, nodes unknown": {func(s *doctor.Snapshot) {
 			s.Missing[doctor.PartNodes], s.Nodes = errForbidden, nil
@@ -575,19 +689,30 @@ func hostCases() map[string]checkCase {
 		"a node that was given another's address": {func(s *doctor.Snapshot) {
 			s.Nodes = append(s.Nodes, doctor.Node{Name: "node-0"})
 			give(&s.Nodes[1], "10.0.0.11")
-		}, []string{"duplicate-host host/10.0.0.11: it is the IP of node node-1, and the annotation of node node-0 names it"}},
-		"an annotation that cannot be read": {func(s *doctor.Snapshot) { s.Nodes[0].Unread = []string{"10.8.0.0/24", "x"} },
+		}, []string{"duplicate-host host/10.0.0.11: it is the IP of node node-1, and the annotation of node node-0 " +
+			"names it"}},
+		"an annotation that cannot be read": {func(s *doctor.Snapshot) {
+			s.Nodes[0].Unread = []string{"10.8.0.0/24",
+				"x"}
+		},
 			[]string{`host-addresses-invalid node/node-1: its annotation has "10.8.0.0/24", "x", which are no addresses`}},
-		"a conflist of others before ours": {func(s *doctor.Snapshot) { s.Nodes[0].OtherFirst = "05-x.conflist in /d before ours" },
+		"a conflist of others before ours": {func(s *doctor.Snapshot) {
+			s.Nodes[0].OtherFirst = "05-x.conflist in /d " +
+				"before ours"
+		},
 			[]string{"node-foreign-conflist node/node-1: 05-x.conflist in /d before ours"}},
 		"addresses on a further address of a node": {func(s *doctor.Snapshot) {
 			give(&s.Nodes[0], "10.8.0.11")
-			s.Pools[0] = pool("blue", "10.1.0.20-10.1.0.29", func(p *v1.BCSNetPool) { p.Spec.Hosts = []string{"10.0.0.11", "10.8.0.11"} })
+			s.Pools[0] = pool("blue", "10.1.0.20-10.1.0.29",
+				func(p *v1.BCSNetPool) { p.Spec.Hosts = []string{"10.0.0.11", "10.8.0.11"} })
 			s.Leases[0].Host = addr("10.8.0.11")
 		}, nil},
 		"a pool that has a further address of a node": {func(s *doctor.Snapshot) { give(&s.Nodes[0], "10.1.0.23") },
 			[]string{"node-address-in-pool ip/10.1.0.23: node node-1 has it, pool blue, too"}},
-		"a node that says its address twice": {func(s *doctor.Snapshot) { s.Nodes[0].Addrs = append(s.Nodes[0].Addrs, addr("10.0.0.11")) }, nil},
+		"a node that says its address twice": {func(s *doctor.Snapshot) {
+			s.Nodes[0].Addrs = append(s.Nodes[0].Addrs,
+				addr("10.0.0.11"))
+		}, nil},
 	}
 }
 
@@ -599,10 +724,14 @@ func TestOverlapFix(t *testing.T) {
 		lease lease.Lease
 		want  string
 	}{
-		"nobody holds them":        {leased("10.1.0.20", ""), "bcsnetctl pool remove-ip red 10.1.0.28-10.1.0.29"},
-		"the older holds one":      {leased("10.1.0.28", ""), "bcsnetctl pool remove-ip red 10.1.0.28-10.1.0.29"},
-		"the younger holds one":    {leased("10.1.0.28", "", func(l *lease.Lease) { l.Pool = "red" }), "bcsnetctl pool remove-ip blue 10.1.0.28-10.1.0.29"},
-		"the younger has reserved": {leased("10.1.0.28", "", func(l *lease.Lease) { l.Pool, l.State = "red", lease.Reserved }), "bcsnetctl pool remove-ip blue 10.1.0.28-10.1.0.29"},
+		"nobody holds them":   {leased("10.1.0.20", ""), "bcsnetctl pool remove-ip red 10.1.0.28-10.1.0.29"},
+		"the older holds one": {leased("10.1.0.28", ""), "bcsnetctl pool remove-ip red 10.1.0.28-10.1.0.29"},
+		"the younger holds one": {leased("10.1.0.28", "", func(l *lease.Lease) { l.Pool = "red" }),
+			"bcsnetctl pool remove-ip blue 10.1.0.28-10.1.0.29"},
+		"the younger has reserved": {leased("10.1.0.28", "", func(l *lease.Lease) {
+			l.Pool, l.State = "red",
+				lease.Reserved
+		}), "bcsnetctl pool remove-ip blue 10.1.0.28-10.1.0.29"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -636,14 +765,24 @@ func claimCases() map[string]checkCase {
 		}
 	}
 	return map[string]checkCase{
-		"kept for a claim":                 {kept("default/web", "10.1.0.24"), nil},
-		"kept for one that there is not":   {kept("default/gone", "10.1.0.24"), []string{"claim-missing claim/default/gone: it does not exist, and has 1 address (10.1.0.24), 0 of them in use"}},
-		"kept for one that was just lost":  {kept("default/gone", "10.1.0.24", func(l *lease.Lease) { l.Updated = lately }), nil},
-		"in use for one that there is not": {func(s *doctor.Snapshot) { s.Leases[0].Claim = "default/gone" }, []string{"claim-missing claim/default/gone: it does not exist, and has 1 address (10.1.0.20), 1 of them in use"}},
-		"a claim in conflict":              {says(v1.ConditionConflict, metav1.ConditionTrue, "AddressesShared", "claim a/b names 10.1.0.9, too"), []string{"claim-conflict claim/default/web: claim a/b names 10.1.0.9, too"}},
-		"a claim whose spec is of no use":  {says(v1.ConditionReady, metav1.ConditionFalse, v1.ReasonInvalidSpec, "spec.addresses[0]: what"), []string{"claim-conflict claim/default/web: spec.addresses[0]: what"}},
-		"a claim that lacks addresses":     {says(v1.ConditionPreallocated, metav1.ConditionFalse, "PoolExhausted", "1 more cannot be had"), []string{"claim-short claim/default/web: 1 more cannot be had"}},
-		"a claim that is taking some":      {says(v1.ConditionPreallocated, metav1.ConditionFalse, v1.ReasonTaking, "it takes more"), nil},
+		"kept for a claim": {kept("default/web", "10.1.0.24"), nil},
+		"kept for one that there is not": {kept("default/gone", "10.1.0.24"),
+			[]string{"claim-missing claim/default/gone: it does not exist, and has 1 address (10.1.0.24), 0 of them " +
+				"in use"}},
+		"kept for one that was just lost": {kept("default/gone", "10.1.0.24",
+			func(l *lease.Lease) { l.Updated = lately }), nil},
+		"in use for one that there is not": {func(s *doctor.Snapshot) { s.Leases[0].Claim = "default/gone" },
+			[]string{"claim-missing claim/default/gone: it does not exist, and has 1 address (10.1.0.20), 1 of them " +
+				"in use"}},
+		"a claim in conflict": {says(v1.ConditionConflict, metav1.ConditionTrue, "AddressesShared",
+			"claim a/b names 10.1.0.9, too"), []string{"claim-conflict claim/default/web: claim a/b names 10.1.0.9, " +
+			"too"}},
+		"a claim whose spec is of no use": {says(v1.ConditionReady, metav1.ConditionFalse, v1.ReasonInvalidSpec,
+			"spec.addresses[0]: what"), []string{"claim-conflict claim/default/web: spec.addresses[0]: what"}},
+		"a claim that lacks addresses": {says(v1.ConditionPreallocated, metav1.ConditionFalse, "PoolExhausted",
+			"1 more cannot be had"), []string{"claim-short claim/default/web: 1 more cannot be had"}},
+		"a claim that is taking some": {says(v1.ConditionPreallocated, metav1.ConditionFalse, v1.ReasonTaking,
+			"it takes more"), nil},
 		"one that is being deleted": {with(func(c *v1.BCSNetIPClaim) {
 			c.DeletionTimestamp = &metav1.Time{Time: now}
 			meta.SetStatusCondition(&c.Status.Conditions,

@@ -19,7 +19,7 @@ import (
 func (f *Forwarder) AskStore(ctx context.Context, url string) (w recovery.Witness, seen bool, err error) {
 	u, err := replica.ParseURL(url)
 	if err != nil || u.Scheme == "http" && !replica.Loopback(u) {
-		return w, false, nil //nolint:nilerr // no replica of this release is called by it
+		return w, false, nil // no replica of this release is called by it
 	}
 	out, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/info", http.NoBody)
 	if err != nil {
@@ -39,7 +39,7 @@ func (f *Forwarder) AskStore(ctx context.Context, url string) (w recovery.Witnes
 	case ctx.Err() != nil:
 		return w, false, fmt.Errorf("ask %s: %w", url, err)
 	case err != nil || resp.StatusCode != http.StatusOK || resp.Header.Get(headerAnsweredBy) == "" || info.Store == nil:
-		return w, false, nil //nolint:nilerr // it is no answer of a replica
+		return w, false, nil // it is no answer of a replica
 	}
 	w = recovery.Witness{Version: info.Store.Version, Doubtful: info.Store.Doubtful}
 	if at := info.Store.PutBack; at != nil {

@@ -49,11 +49,15 @@ func TestTarget(t *testing.T) {
 		peers *fakePeers
 		why   string
 	}{
-		"TLS":                     {leader("there", "https://10.0.0.2:8090"), ""},
-		"plain":                   {leader("there", "http://10.0.0.2:8090"), "the leader's URL http://10.0.0.2:8090 is plain HTTP to another machine, as a release before this one has it"},
-		"plain on this machine":   {leader("here", "http://127.0.0.1:8091"), ""},
-		"another's loopback":      {leader("there", "http://127.0.0.1:8091"), "the leader's URL http://127.0.0.1:8091 leads back to this machine"},
-		"another's localhost":     {leader("there", "https://localhost:8091"), "the leader's URL https://localhost:8091 leads back to this machine"},
+		"TLS": {leader("there", "https://10.0.0.2:8090"), ""},
+		"plain": {leader("there", "http://10.0.0.2:8090"),
+			"the leader's URL http://10.0.0.2:8090 is plain HTTP to another machine, as a release before this one " +
+				"has it"},
+		"plain on this machine": {leader("here", "http://127.0.0.1:8091"), ""},
+		"another's loopback": {leader("there", "http://127.0.0.1:8091"),
+			"the leader's URL http://127.0.0.1:8091 leads back to this machine"},
+		"another's localhost": {leader("there", "https://localhost:8091"),
+			"the leader's URL https://localhost:8091 leads back to this machine"},
 		"the same URL":            {leader("there", self.URL), "the leader's URL is that of this replica"},
 		"no URL":                  {leader("there", ""), "the leader names no URL"},
 		"no leader":               {&fakePeers{self: self}, "no leader is known"},
@@ -73,7 +77,8 @@ func TestTarget(t *testing.T) {
 func TestReadTimeout(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[string]string{
-		"": "15s", "1": "1ms", "2500": "2.5s", "99999999": "15s", "0": "error", "-1": "error", "x": "error", "1.5": "error",
+		"": "15s", "1": "1ms", "2500": "2.5s", "99999999": "15s", "0": "error", "-1": "error", "x": "error",
+		"1.5":                  "error",
 		"99999999999999999999": "error",
 	} {
 		r := localRequest(http.MethodPost, wire.Prefix, http.NoBody)
@@ -130,7 +135,8 @@ func newStorm(t *testing.T, handle http.HandlerFunc) (*storm, *Forwarder) {
 	}
 	leader.Start()
 	peers := &fakePeers{
-		self: replica.Identity{Name: "here", Life: "a"}, leader: replica.Identity{Name: "here", Life: "b", URL: leader.URL},
+		self: replica.Identity{Name: "here", Life: "a"}, leader: replica.Identity{Name: "here", Life: "b",
+			URL: leader.URL},
 	}
 	f := NewForwarder(peers, nil, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	t.Cleanup(func() {
@@ -185,13 +191,14 @@ func TestForwardedRequestsShareConnections(t *testing.T) {
 	all.Wait()
 	s.ask(t, f, maxForwarded).Wait()
 	const signs = 1
-	// On a machine that is busy the leader may seem stuck: the follower would answer, and closes the connections of what
-	// it gave up.
+	// On a machine that is busy the leader may seem stuck: the follower would answer, and closes the connections of
+	// what it gave up.
 	if c := s.connections.Load(); c > maxForwarded+signs && s.alone.Load() == 0 {
 		t.Errorf("%d connections, want at most %d", c, maxForwarded+signs)
 	}
 	if all := s.answered.Load() + s.refused.Load() + s.alone.Load(); all != n+maxForwarded || s.answered.Load() == 0 {
-		t.Errorf("%d answered, %d refused, %d that the follower would have to answer", s.answered.Load(), s.refused.Load(),
+		t.Errorf("%d answered, %d refused, %d that the follower would have to answer", s.answered.Load(),
+			s.refused.Load(),
 			s.alone.Load())
 	}
 }

@@ -59,7 +59,8 @@ func FuzzBody(f *testing.F) {
 		var gc wire.GCRequest
 		if !refused(s.decode(r, body, &gc)) {
 			got, err := parseGC(gc)
-			if !refused(err) && (!got.Host.IsValid() || got.CNINetwork == "" || got.StartedAt.IsZero() || gc.Attachments == nil ||
+			if !refused(err) && (!got.Host.IsValid() || got.CNINetwork == "" || got.StartedAt.IsZero() ||
+				gc.Attachments == nil ||
 				len(got.Attachments) != len(gc.Attachments) || len(got.Attachments) > wire.MaxAttachments) {
 				t.Errorf("%q is read as %+v", body, got)
 			}
@@ -84,7 +85,8 @@ func FuzzHeaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, timeout, forwarded, arrived, from, proof string) {
 		r := localRequest(http.MethodPost, wire.Prefix, nil)
 		for name, value := range map[string]string{
-			headerTimeout: timeout, headerForwarded: forwarded, headerArrived: arrived, headerCaller: from, headerProof: proof,
+			headerTimeout: timeout, headerForwarded: forwarded, headerArrived: arrived, headerCaller: from,
+			headerProof: proof,
 		} {
 			r.Header[name] = []string{value}
 		}

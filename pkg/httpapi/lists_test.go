@@ -66,7 +66,8 @@ func (l *lists) idle(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := errors.Join(l.room.small.Acquire(ctx, answersSmall), l.room.large.Acquire(ctx, answersLarge)); err != nil {
+	if err := errors.Join(l.room.small.Acquire(ctx, answersSmall), l.room.large.Acquire(ctx,
+		answersLarge)); err != nil {
 		t.Fatal("room for lists is not given back")
 	}
 	if taken, waiting := l.turns.Busy(); taken+waiting > 0 {
@@ -94,7 +95,8 @@ func TestListsToSlowReaders(t *testing.T) {
 		}
 		conns[i] = c
 		_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
-		if _, err := fmt.Fprintf(c, "GET %s?limit=%d HTTP/1.1\r\nHost: localhost\r\n\r\n", wire.Prefix, maxPage); err != nil {
+		if _, err := fmt.Fprintf(c, "GET %s?limit=%d HTTP/1.1\r\nHost: localhost\r\n\r\n", wire.Prefix,
+			maxPage); err != nil {
 			t.Fatal(err)
 		}
 		head := make([]byte, 512)
@@ -117,7 +119,8 @@ func TestListsToSlowReaders(t *testing.T) {
 		t.Errorf("%d answers of %d bytes began, %d were refused", began, text, refused)
 	}
 	for path, want := range map[string]int{
-		wire.Prefix: 200, wire.Prefix + "/pool/p?limit=100": 200, wire.Prefix + "/ip/10.0.0.7": 200, wire.Prefix + "/container/c": 200,
+		wire.Prefix: 200, wire.Prefix + "/pool/p?limit=100": 200, wire.Prefix + "/ip/10.0.0.7": 200, wire.Prefix +
+			"/container/c": 200,
 		"/v1/ip": 200, "/v1/ip?size=9999": 503,
 	} {
 		resp, err := http.Get("http://" + addr + path)
@@ -158,7 +161,8 @@ func TestManyLists(t *testing.T) {
 	for i := range 32 {
 		asking.Go(func() {
 			for j := range 2 {
-				path := []string{wire.Prefix, wire.Prefix + "?limit=5000&status=Active", "/v1/ip", wire.Prefix + "/pod/n/p"}[(i+j)%4]
+				path := []string{wire.Prefix, wire.Prefix + "?limit=5000&status=Active", "/v1/ip", wire.Prefix +
+					"/pod/n/p"}[(i+j)%4]
 				resp, err := http.Get("http://" + addr + path)
 				if err != nil {
 					t.Error(err)
@@ -183,7 +187,8 @@ func TestManyLists(t *testing.T) {
 	watching.Wait()
 	t.Logf("%d lists were answered and %d refused", done.Load(), refused.Load())
 	if done.Load() == 0 || most.Load() != listsAtOnce {
-		t.Errorf("%d lists were answered and %d refused, of which %d were made at the same time", done.Load(), refused.Load(),
+		t.Errorf("%d lists were answered and %d refused, of which %d were made at the same time", done.Load(),
+			refused.Load(),
 			most.Load())
 	}
 	f.limits.lists.idle(t)
@@ -198,8 +203,9 @@ func TestRoomOfARow(t *testing.T) {
 	row := wireLease(lease.Lease{
 		Addr: a, State: lease.Available, Params: lease.Params{Pool: long(253), Bits: 128, Gateway: a}, Updated: at,
 		Holder: lease.Holder{
-			Host: a, ContainerID: long(256), IfName: long(15), PodName: long(253), Namespace: long(63), PodUID: long(128),
-			Owner: long(253),
+			Host: a, ContainerID: long(256), IfName: long(15), PodName: long(253), Namespace: long(63),
+			PodUID: long(128),
+			Owner:  long(253),
 		},
 	})
 	if n := len(marshal(row)) + 1; n > rowRoom {

@@ -89,7 +89,8 @@ func TestCostOfQuestions(t *testing.T) {
 		took, status := f.allocates(body, counted)
 		t.Logf("%s: %d bytes, %.1f for each", name, len(body), float64(took)/float64(len(body)))
 		if took > counted || status != http.StatusOK {
-			t.Errorf("%s: %d: a question of %d bytes allocates %d and counts for %d", name, status, len(body), took, counted)
+			t.Errorf("%s: %d: a question of %d bytes allocates %d and counts for %d", name, status, len(body), took,
+				counted)
 		}
 	}
 }
@@ -151,7 +152,8 @@ func TestSmallQuestionsPass(t *testing.T) {
 				f.handler.ServeHTTP(w, r)
 				answered <- w.status
 			}()
-			if _, err := writer.Write(bytes.Repeat([]byte(" "), smallArrival-1)); err != nil { // all of it has been read
+			// all of it has been read
+			if _, err := writer.Write(bytes.Repeat([]byte(" "), smallArrival-1)); err != nil {
 				t.Fatal(err)
 			}
 			began++
@@ -232,7 +234,8 @@ func TestLargeQuestions(t *testing.T) {
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	for arrived, want := range map[int]time.Duration{
-		0: 2 * time.Second, 64 << 10: 3 * time.Second, 640 << 10: 12 * time.Second, 1 << 20: readTime, maxQuestion: readTime,
+		0: 2 * time.Second, 64 << 10: 3 * time.Second, 640 << 10: 12 * time.Second, 1 << 20: readTime,
+		maxQuestion: readTime,
 	} {
 		if got := patience(arrived); got != want {
 			t.Errorf("%d bytes have come: %s, want %s", arrived, got, want)

@@ -66,7 +66,8 @@ func TestWhatFitsAParent(t *testing.T) {
 			}, "",
 		},
 		"a child of a child": {
-			[]Pool{blue(), eng("10.0.0.20-10.0.0.29"), part(t, "web", "10.0.0.20-10.0.0.21", childOf("eng"))}, map[string]string{
+			[]Pool{blue(), eng("10.0.0.20-10.0.0.29"), part(t, "web", "10.0.0.20-10.0.0.21", childOf("eng"))},
+			map[string]string{
 				"web": "parent eng has a parent itself, blue: a child cannot have children",
 			}, "10.0.0.10-10.0.0.19, 10.0.0.30-10.0.0.99",
 		},
@@ -91,19 +92,22 @@ func TestWhatFitsAParent(t *testing.T) {
 			}, "10.0.0.10-10.0.0.99",
 		},
 		"another net": {
-			[]Pool{blue(), pool(t, "eng", "10.0.1.0/24", []string{"10.0.1.20-10.0.1.29"}, childOf("blue"))}, map[string]string{
+			[]Pool{blue(), pool(t, "eng", "10.0.1.0/24", []string{"10.0.1.20-10.0.1.29"}, childOf("blue"))},
+			map[string]string{
 				"eng": "bad ip-pool 10.0.1.20-10.0.1.29, EPG ip-pool must be a subset of network 10.0.0.0/24: " +
 					"its net and mask, 10.0.1.0/24, are not those of parent blue",
 			}, "10.0.0.10-10.0.0.99",
 		},
 		"another mask": {
-			[]Pool{blue(), pool(t, "eng", "10.0.0.0/25", []string{"10.0.0.20-10.0.0.29"}, childOf("blue"))}, map[string]string{
+			[]Pool{blue(), pool(t, "eng", "10.0.0.0/25", []string{"10.0.0.20-10.0.0.29"}, childOf("blue"))},
+			map[string]string{
 				"eng": "bad ip-pool 10.0.0.20-10.0.0.29, EPG ip-pool must be a subset of network 10.0.0.0/24: " +
 					"its net and mask, 10.0.0.0/25, are not those of parent blue",
 			}, "10.0.0.10-10.0.0.99",
 		},
 		"the other family": {
-			[]Pool{blue(), pool(t, "eng", "2001:db8::/64", []string{"2001:db8::20-2001:db8::29"}, childOf("blue"))}, map[string]string{
+			[]Pool{blue(), pool(t, "eng", "2001:db8::/64", []string{"2001:db8::20-2001:db8::29"}, childOf("blue"))},
+			map[string]string{
 				"eng": "bad ip-pool 2001:db8::20-2001:db8::29, EPG ip-pool must be a subset of network 10.0.0.0/24: " +
 					"its net and mask, 2001:db8::/64, are not those of parent blue",
 			}, "10.0.0.10-10.0.0.99",
@@ -117,7 +121,8 @@ func TestWhatFitsAParent(t *testing.T) {
 			}, "10.0.0.10-10.0.0.28, 10.0.0.40-10.0.0.99",
 		},
 		"of one age: by name": {
-			[]Pool{blue(), part(t, "ops", "10.0.0.29-10.0.0.39", childOf("blue")), eng("10.0.0.20-10.0.0.29")}, map[string]string{
+			[]Pool{blue(), part(t, "ops", "10.0.0.29-10.0.0.39", childOf("blue")), eng("10.0.0.20-10.0.0.29")},
+			map[string]string{
 				"ops": "10.0.0.29 is also in pool eng, a child of parent blue that comes first: children never overlap",
 			}, "10.0.0.10-10.0.0.19, 10.0.0.30-10.0.0.99",
 		},
@@ -131,7 +136,8 @@ func TestWhatFitsAParent(t *testing.T) {
 		},
 		"one that loses takes nothing from a third": {
 			[]Pool{
-				blue(), eng("10.0.0.20-10.0.0.29", created(1)), part(t, "ops", "10.0.0.29-10.0.0.39", childOf("blue"), created(2)),
+				blue(), eng("10.0.0.20-10.0.0.29", created(1)), part(t, "ops", "10.0.0.29-10.0.0.39", childOf("blue"),
+					created(2)),
 				part(t, "web", "10.0.0.39-10.0.0.49", childOf("blue"), created(3)),
 			}, map[string]string{
 				"ops": "10.0.0.29 is also in pool eng, a child of parent blue that comes first: children never overlap",
@@ -211,7 +217,8 @@ func TestChildInherits(t *testing.T) {
 		"hosts and namespaces": {child(noHosts), []string{host1, "192.168.1.5"}, []string{"shop"}},
 		"namespaces":           {child(hosts(host2)), []string{host2}, []string{"shop"}},
 		"hosts":                {child(noHosts, namespaces("bank")), []string{host1, "192.168.1.5"}, []string{"bank"}},
-		"nothing":              {child(noHosts, hostSubnets("192.168.0.2/32"), namespaces("bank")), []string{host2}, []string{"bank"}},
+		"nothing": {child(noHosts, hostSubnets("192.168.0.2/32"), namespaces("bank")), []string{host2},
+			[]string{"bank"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.hosts, drawing(tc.pool)); diff != "" {
@@ -255,13 +262,17 @@ func TestPickBesideChildren(t *testing.T) {
 	inBank := inNamespace("bank")
 	for name, tc := range map[string]pickCase{
 		"the parent stops at once": {
-			pools: []Pool{blue(), eng(namespaces("bank"))}, leases: []lease.Lease{leased("10.0.0.8", "blue", 0)}, want: want(),
-			text: "PoolExhausted: no available IP for pod shop/a: pool blue (10.0.0.0/24) has 0 of 1 addresses free, 1 active, " +
-				"0 reserved; hint: see who holds them: bcsnetctl ip list --pool blue; add addresses: bcsnetctl pool add-ip blue RANGE",
+			pools: []Pool{blue(), eng(namespaces("bank"))}, leases: []lease.Lease{leased("10.0.0.8", "blue", 0)},
+			want: want(),
+			text: "PoolExhausted: no available IP for pod shop/a: pool blue (10.0.0.0/24) has 0 of 1 addresses free, " +
+				"1 active, " +
+				"0 reserved; hint: see who holds them: bcsnetctl ip list --pool blue; add addresses: bcsnetctl pool " +
+				"add-ip blue RANGE",
 		},
 		"the group waits": {
 			pools: []Pool{blue(), eng(namespaces("bank"))}, want: want(inBank),
-			text: "PoolCordoned: no available IP for pod shop/a: pool eng is still being carved out of pool blue; namespace bank draws from its own alone; " +
+			text: "PoolCordoned: no available IP for pod shop/a: pool eng is still being carved out of pool blue; " +
+				"namespace bank draws from its own alone; " +
 				"hint: ask again; see what it waits for: bcsnetctl pool describe eng",
 		},
 		"the group has it": {
@@ -269,13 +280,16 @@ func TestPickBesideChildren(t *testing.T) {
 		},
 		"its namespace gets nothing else": {
 			pools: []Pool{blue(), eng(namespaces("bank"), done)}, leases: []lease.Lease{leased("10.0.0.9", "blue", 0)},
-			want: want(inBank), text: "PoolExhausted: no available IP for pod shop/a: pool eng (10.0.0.0/24) has 0 of 1 addresses " +
-				"free, 0 active, 0 reserved, 1 otherwise in use; namespace bank draws from its own alone; hint: see who holds them: bcsnetctl ip list --pool eng; " +
+			want: want(inBank),
+			text: "PoolExhausted: no available IP for pod shop/a: pool eng (10.0.0.0/24) has 0 of 1 addresses " +
+				"free, 0 active, 0 reserved, 1 otherwise in use; namespace bank draws from its own alone; hint: see " +
+				"who holds them: bcsnetctl ip list --pool eng; " +
 				"add addresses: bcsnetctl pool add-ip eng RANGE",
 		},
 		"an address of it by name, too early": {
 			pools: []Pool{blue(), eng(namespaces("bank"))}, want: want(inBank, asking("10.0.0.9")),
-			text: "PoolCordoned: address 10.0.0.9 is in pool eng, which hands out nothing: it is still being carved out of pool " +
+			text: "PoolCordoned: address 10.0.0.9 is in pool eng, which hands out nothing: it is still being carved " +
+				"out of pool " +
 				"blue; hint: ask again; see what it waits for: bcsnetctl pool describe eng",
 		},
 		"both serve who has no pool of its own": {
@@ -287,31 +301,37 @@ func TestPickBesideChildren(t *testing.T) {
 		},
 		"a cordoned parent cordons it": {
 			pools: []Pool{blue(cordoned), eng(namespaces("bank"), done)}, want: want(inBank),
-			text: "PoolCordoned: no available IP for pod shop/a: pool eng is a child of pool blue, which is cordoned; namespace bank draws from its own alone; " +
+			text: "PoolCordoned: no available IP for pod shop/a: pool eng is a child of pool blue, which is " +
+				"cordoned; namespace bank draws from its own alone; " +
 				"hint: see: bcsnetctl pool describe eng",
 		},
 		"a parent that is being deleted stops it": {
 			pools: []Pool{blue(terminating), eng(namespaces("bank"), done)}, want: want(inBank),
-			text: "PoolCordoned: no available IP for pod shop/a: pool eng is a child of pool blue, which is being deleted; namespace bank draws from its own alone; " +
+			text: "PoolCordoned: no available IP for pod shop/a: pool eng is a child of pool blue, which is being " +
+				"deleted; namespace bank draws from its own alone; " +
 				"hint: see: bcsnetctl pool describe eng",
 		},
 		"no parent": {
 			pools: []Pool{eng(namespaces("bank"), done, hosts(host1))}, want: want(inBank),
-			text: "PoolCordoned: no available IP for pod shop/a: pool eng is not usable: parent blue does not exist; namespace bank draws from its own alone; " +
+			text: "PoolCordoned: no available IP for pod shop/a: pool eng is not usable: parent blue does not exist; " +
+				"namespace bank draws from its own alone; " +
 				"hint: see: bcsnetctl pool describe eng",
 		},
 		"a group that grows hands out what it has": {
 			pools: []Pool{
-				part(t, "blue", "10.0.0.7-10.0.0.9"), part(t, "eng", "10.0.0.8-10.0.0.9", childOf("blue"), namespaces("bank"), done),
+				part(t, "blue", "10.0.0.7-10.0.0.9"), part(t, "eng", "10.0.0.8-10.0.0.9", childOf("blue"),
+					namespaces("bank"), done),
 			},
 			want: want(inBank), picks: []string{"eng 10.0.0.9"},
 		},
 		"not what it has grown by": {
 			pools: []Pool{
-				part(t, "blue", "10.0.0.7-10.0.0.9"), part(t, "eng", "10.0.0.8-10.0.0.9", childOf("blue"), namespaces("bank"), done),
+				part(t, "blue", "10.0.0.7-10.0.0.9"), part(t, "eng", "10.0.0.8-10.0.0.9", childOf("blue"),
+					namespaces("bank"), done),
 			},
 			want: want(inBank, asking("10.0.0.8")),
-			text: "AddressInUse: address 10.0.0.8 is being carved out of pool blue for pool eng, which does not hand it out yet; " +
+			text: "AddressInUse: address 10.0.0.8 is being carved out of pool blue for pool eng, which does not hand " +
+				"it out yet; " +
 				"hint: ask for another address; see what it waits for: bcsnetctl pool describe eng",
 		},
 		"gone, it has given its part back": {
@@ -332,7 +352,8 @@ func TestGroupKeepsItsRange(t *testing.T) {
 		want string
 	}{
 		{"it comes", func() { x.Pools.SetPool(part(t, "eng", "10.0.0.15", childOf("blue"))) }, "eng"},
-		{"it is being deleted", func() { x.Pools.SetPool(part(t, "eng", "10.0.0.15", childOf("blue"), terminating)) }, "eng"},
+		{"it is being deleted", func() { x.Pools.SetPool(part(t, "eng", "10.0.0.15", childOf("blue"), terminating)) },
+			"eng"},
 		{"it is gone", func() { x.Pools.RemovePool("eng") }, "blue"},
 	} {
 		step.do()
@@ -351,7 +372,8 @@ func TestCountsBesideChildren(t *testing.T) {
 		var out string
 		for _, name := range []string{"blue", "eng"} {
 			c := x.Pools.Counts(name, now)
-			out += fmt.Sprintf("%s %d served %d free %d of %d active, %d draining; ", name, c.Served, c.Free, c.Active, c.Capacity,
+			out += fmt.Sprintf("%s %d served %d free %d of %d active, %d draining; ", name, c.Served, c.Free, c.Active,
+				c.Capacity,
 				len(x.core.state.members.byPool[name].drainingOrNone()))
 		}
 		return out
@@ -361,19 +383,27 @@ func TestCountsBesideChildren(t *testing.T) {
 		do   func()
 		want string
 	}{
-		{"a part of it", func() { x.Pools.SetPool(eng) }, "blue 6 served 5 free 3 of 8 active, 2 draining; eng 4 served 2 free 0 of 4 active, 0 draining; "},
-		{"is handed over", func() { eng.Carved = eng.Plan.Usable; x.Pools.SetPool(eng) }, "blue 6 served 5 free 3 of 8 active, 2 draining; eng 4 served 2 free 0 of 4 active, 0 draining; "},
+		{"a part of it", func() { x.Pools.SetPool(eng) },
+			"blue 6 served 5 free 3 of 8 active, 2 draining; eng 4 served 2 free 0 of 4 active, 0 draining; "},
+		{"is handed over", func() { eng.Carved = eng.Plan.Usable; x.Pools.SetPool(eng) },
+			"blue 6 served 5 free 3 of 8 active, 2 draining; eng 4 served 2 free 0 of 4 active, 0 draining; "},
 		{"one is released", func() {
 			l := available("10.0.0.15", "blue", x.Feed.Seen()+1)
 			l.Updated = at(1)
 			x.Feed.Watched(l)
 		}, "blue 6 served 5 free 2 of 7 active, 1 draining; eng 4 served 3 free 0 of 4 active, 0 draining; "},
-		{"and the group's", func() { x.take("eng", "10.0.0.15") }, "blue 6 served 5 free 2 of 7 active, 1 draining; eng 4 served 2 free 1 of 4 active, 0 draining; "},
-		{"the group goes", func() { x.Pools.RemovePool("eng") }, "blue 10 served 7 free 2 of 10 active, 0 draining; eng 0 served 0 free 1 of 1 active, 0 draining; "},
-		{"and comes again", func() { x.Pools.SetPool(eng) }, "blue 6 served 5 free 2 of 7 active, 1 draining; eng 4 served 2 free 1 of 4 active, 0 draining; "},
-		{"the parent goes", func() { x.Pools.RemovePool("blue") }, "blue 0 served 0 free 2 of 2 active, 0 draining; eng 0 served 0 free 1 of 1 active, 0 draining; "},
-		{"and comes again", func() { x.Pools.SetPool(part(t, "blue", "10.0.0.10-10.0.0.19")) }, "blue 6 served 5 free 2 of 7 active, 1 draining; eng 4 served 2 free 1 of 4 active, 0 draining; "},
-		{"and shrinks", func() { x.Pools.SetPool(part(t, "blue", "10.0.0.10-10.0.0.17")) }, "blue 8 served 5 free 2 of 8 active, 0 draining; eng 0 served 0 free 1 of 1 active, 0 draining; "},
+		{"and the group's", func() { x.take("eng", "10.0.0.15") },
+			"blue 6 served 5 free 2 of 7 active, 1 draining; eng 4 served 2 free 1 of 4 active, 0 draining; "},
+		{"the group goes", func() { x.Pools.RemovePool("eng") },
+			"blue 10 served 7 free 2 of 10 active, 0 draining; eng 0 served 0 free 1 of 1 active, 0 draining; "},
+		{"and comes again", func() { x.Pools.SetPool(eng) },
+			"blue 6 served 5 free 2 of 7 active, 1 draining; eng 4 served 2 free 1 of 4 active, 0 draining; "},
+		{"the parent goes", func() { x.Pools.RemovePool("blue") },
+			"blue 0 served 0 free 2 of 2 active, 0 draining; eng 0 served 0 free 1 of 1 active, 0 draining; "},
+		{"and comes again", func() { x.Pools.SetPool(part(t, "blue", "10.0.0.10-10.0.0.19")) },
+			"blue 6 served 5 free 2 of 7 active, 1 draining; eng 4 served 2 free 1 of 4 active, 0 draining; "},
+		{"and shrinks", func() { x.Pools.SetPool(part(t, "blue", "10.0.0.10-10.0.0.17")) },
+			"blue 8 served 5 free 2 of 8 active, 0 draining; eng 0 served 0 free 1 of 1 active, 0 draining; "},
 	} {
 		step.do()
 		if got := counts(); got != step.want {
@@ -470,7 +500,8 @@ func TestFamiliesInAnyOrder(t *testing.T) {
 				x.take(name, addr)
 			default:
 				from := rapid.IntRange(10, 25).Draw(rt, "from")
-				p := part(t, name, fmt.Sprintf("10.0.0.%d-10.0.0.%d", from, from+rapid.IntRange(0, 12).Draw(rt, "size")),
+				p := part(t, name, fmt.Sprintf("10.0.0.%d-10.0.0.%d", from, from+rapid.IntRange(0, 12).Draw(rt,
+					"size")),
 					created(rapid.IntRange(0, 2).Draw(rt, "age")))
 				p.Parent = rapid.SampledFrom([]string{"", "", "a", "a", "b"}).Draw(rt, "parent")
 				p.Network = rapid.SampledFrom([]string{"", "", "prod", "lab"}).Draw(rt, "network")
@@ -501,7 +532,8 @@ func checkFamilies(t *rapid.T, x *Index, there map[string]Pool) {
 	for _, p := range Arrange(slices.Collect(maps.Values(there))) {
 		got, ok := x.Pools.Get(p.Name)
 		if !ok || got.Problem != p.Problem || got.Serves() != p.Serves() || !got.Usable().Equal(p.Usable()) ||
-			!maps.Equal(got.Hosts, p.Hosts) || !maps.Equal(got.Namespaces, p.Namespaces) || got.ByParent != p.ByParent ||
+			!maps.Equal(got.Hosts, p.Hosts) || !maps.Equal(got.Namespaces, p.Namespaces) ||
+			got.ByParent != p.ByParent ||
 			got.Network != p.Network {
 			t.Fatalf("pool %s:\n got %+v\nwant %+v", p.Name, got, p)
 		}
@@ -509,7 +541,8 @@ func checkFamilies(t *rapid.T, x *Index, there map[string]Pool) {
 			t.Fatalf("pool %s is found by its host: %v", p.Name, found)
 		}
 		for _, name := range []string{"prod", "lab"} {
-			if found := slices.ContainsFunc(x.core.state.pools.networks[name], func(s *poolState) bool { return s.Name == p.Name }); found !=
+			if found := slices.ContainsFunc(x.core.state.pools.networks[name],
+				func(s *poolState) bool { return s.Name == p.Name }); found !=
 				(p.Network == name) {
 				t.Fatalf("pool %s is found by network %s: %v", p.Name, name, found)
 			}

@@ -20,8 +20,9 @@ func contestedBy(mac string, i, minutes int, change ...func(*lease.Lease)) lease
 		Addr: netip.MustParseAddr(fmt.Sprintf("10.0.0.%d", i)), Version: uint64(i), State: lease.Reserved, Updated: at,
 		Params: lease.Params{Pool: "a", Bits: 24}, HeldFinalizer: true,
 		Conflict: &lease.Conflict{
-			MAC: mac, Host: netip.MustParseAddr("192.168.0.1"), ContainerID: "c", At: at, Outcome: lease.ConflictQuarantined,
-			Until: at.Add(time.Hour),
+			MAC: mac, Host: netip.MustParseAddr("192.168.0.1"), ContainerID: "c", At: at,
+			Outcome: lease.ConflictQuarantined,
+			Until:   at.Add(time.Hour),
 		},
 	}
 	for _, c := range change {
@@ -48,20 +49,32 @@ func TestBrakes(t *testing.T) {
 		braked bool
 		host   int
 	}{
-		"nothing":                               {nil, 50, false, 0},
-		"a MAC's second address":                {Contested{contestedBy("m", 1, 1)}, 50, false, 1},
-		"its third":                             {Contested{contestedBy("m", 1, 1), contestedBy("m", 2, 59)}, 50, true, 2},
-		"in another pool":                       {Contested{contestedBy("m", 1, 1, other), contestedBy("m", 2, 1, other)}, 50, true, 2},
-		"of holders that keep theirs":           {Contested{contestedBy("m", 1, 1, kept), contestedBy("m", 2, 1, kept)}, 50, true, 0},
-		"of another host":                       {Contested{contestedBy("m", 1, 1, elsewhere), contestedBy("m", 2, 1)}, 50, true, 1},
-		"its third, an hour later":              {Contested{contestedBy("m", 1, 1), contestedBy("m", 2, 60)}, 50, false, 1},
-		"its third, which is the same address":  {Contested{contestedBy("m", 1, 1), contestedBy("m", 9, 1)}, 50, false, 2},
-		"a pool's fourth":                       {Contested{contestedBy("x", 1, 1), contestedBy("y", 2, 1), contestedBy("z", 3, 1)}, 50, true, 3},
-		"a pool's fourth, in 400":               {Contested{contestedBy("x", 1, 1), contestedBy("y", 2, 1), contestedBy("z", 3, 1)}, 400, false, 3},
-		"a pool's fifth, in 400":                {Contested{contestedBy("x", 1, 1), contestedBy("y", 2, 1), contestedBy("z", 3, 1), contestedBy("w", 4, 1)}, 499, true, 4},
-		"a pool's third":                        {Contested{contestedBy("x", 1, 1), contestedBy("y", 2, 1)}, 0, false, 2},
-		"a pool's fourth, one of another":       {Contested{contestedBy("x", 1, 1), contestedBy("y", 2, 1), contestedBy("z", 3, 1, other)}, 50, false, 3},
-		"a pool's fourth, one of which is kept": {Contested{contestedBy("x", 1, 1), contestedBy("y", 2, 1), contestedBy("z", 3, 1, kept)}, 50, false, 2},
+		"nothing":                {nil, 50, false, 0},
+		"a MAC's second address": {Contested{contestedBy("m", 1, 1)}, 50, false, 1},
+		"its third": {Contested{contestedBy("m", 1, 1), contestedBy("m", 2, 59)}, 50, true,
+			2},
+		"in another pool": {Contested{contestedBy("m", 1, 1, other), contestedBy("m", 2, 1,
+			other)}, 50, true, 2},
+		"of holders that keep theirs": {Contested{contestedBy("m", 1, 1, kept), contestedBy("m", 2, 1, kept)},
+			50, true, 0},
+		"of another host": {Contested{contestedBy("m", 1, 1, elsewhere), contestedBy("m", 2, 1)},
+			50, true, 1},
+		"its third, an hour later": {Contested{contestedBy("m", 1, 1), contestedBy("m", 2, 60)}, 50, false,
+			1},
+		"its third, which is the same address": {Contested{contestedBy("m", 1, 1), contestedBy("m", 9, 1)}, 50, false,
+			2},
+		"a pool's fourth": {Contested{contestedBy("x", 1, 1), contestedBy("y", 2, 1),
+			contestedBy("z", 3, 1)}, 50, true, 3},
+		"a pool's fourth, in 400": {Contested{contestedBy("x", 1, 1), contestedBy("y", 2, 1),
+			contestedBy("z", 3, 1)}, 400, false, 3},
+		"a pool's fifth, in 400": {Contested{contestedBy("x", 1, 1), contestedBy("y", 2, 1),
+			contestedBy("z", 3, 1), contestedBy("w", 4, 1)}, 499, true, 4},
+		"a pool's third": {Contested{contestedBy("x", 1, 1), contestedBy("y", 2, 1)}, 0, false,
+			2},
+		"a pool's fourth, one of another": {Contested{contestedBy("x", 1, 1), contestedBy("y", 2, 1),
+			contestedBy("z", 3, 1, other)}, 50, false, 3},
+		"a pool's fourth, one of which is kept": {Contested{contestedBy("x", 1, 1), contestedBy("y", 2, 1),
+			contestedBy("z", 3, 1, kept)}, 50, false, 2},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if got := test.all.Braked(netip.MustParseAddr("10.0.0.9"), "m", "a", test.size, now); got != test.braked {
@@ -103,7 +116,8 @@ func TestQuarantinedIsRefused(t *testing.T) {
 	l := contestedBy("02:00:5e:10:00:01", 9, 1)
 	x.Feed.Watched(l)
 	for what, w := range map[string]PickRequest{"any": want(), "this one": want(asking("10.0.0.9"))} {
-		picks, refusal := x.Pick(w, l.Conflict.Until.Add(time.Hour)) // what is over is ended by a write, not by the clock
+		// what is over is ended by a write, not by the clock
+		picks, refusal := x.Pick(w, l.Conflict.Until.Add(time.Hour))
 		if refusal == nil {
 			t.Errorf("%s: picked %v", what, picks)
 			continue

@@ -30,8 +30,10 @@ func TestNewPlan(t *testing.T) {
 			spec: PlanSpec{Net: "10.0.0.0", Mask: 29, Available: []string{"10.0.0.0/29"}},
 			want: ranged("10.0.0.1-10.0.0.6", 6),
 		},
-		"a /31 without a gateway":  {spec: PlanSpec{Net: "10.0.0.4", Mask: 31, Available: []string{"10.0.0.4/31"}}, want: ranged("10.0.0.4-10.0.0.5", 2)},
-		"a /127 without a gateway": {spec: PlanSpec{Net: "2001:db8::", Mask: 127, Available: []string{"2001:db8::/127"}}, want: ranged("2001:db8::-2001:db8::1", 2)},
+		"a /31 without a gateway": {spec: PlanSpec{Net: "10.0.0.4", Mask: 31, Available: []string{"10.0.0.4/31"}},
+			want: ranged("10.0.0.4-10.0.0.5", 2)},
+		"a /127 without a gateway": {spec: PlanSpec{Net: "2001:db8::", Mask: 127,
+			Available: []string{"2001:db8::/127"}}, want: ranged("2001:db8::-2001:db8::1", 2)},
 		"also when written singly": {
 			spec: PlanSpec{
 				Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1",
@@ -70,14 +72,17 @@ func TestNewPlan(t *testing.T) {
 			want: ranged("2001:db8::2-2001:db8::ffff:ffff:ffff:ffff", math.MaxUint64-1),
 		},
 		"a /64 out of a larger subnet counts 2^64-1": {
-			spec: PlanSpec{Net: "2001:db8::", Mask: 48, Gateway: "2001:db8::1", Available: []string{"2001:db8:0:1::/64"}},
+			spec: PlanSpec{Net: "2001:db8::", Mask: 48, Gateway: "2001:db8::1",
+				Available: []string{"2001:db8:0:1::/64"}},
 			want: ranged("2001:db8:0:1::-2001:db8:0:1:ffff:ffff:ffff:ffff", math.MaxUint64),
 		},
 		"two halves of a /64": {
 			spec: PlanSpec{
-				Net: "2001:db8::", Mask: 48, Gateway: "2001:db8::1", Available: []string{"2001:db8:0:1::/65", "2001:db8:0:2::/65"},
+				Net: "2001:db8::", Mask: 48, Gateway: "2001:db8::1", Available: []string{"2001:db8:0:1::/65",
+					"2001:db8:0:2::/65"},
 			},
-			want: ranged("2001:db8:0:1::-2001:db8:0:1:7fff:ffff:ffff:ffff, 2001:db8:0:2::-2001:db8:0:2:7fff:ffff:ffff:ffff",
+			want: ranged("2001:db8:0:1::-2001:db8:0:1:7fff:ffff:ffff:ffff, "+
+				"2001:db8:0:2::-2001:db8:0:2:7fff:ffff:ffff:ffff",
 				math.MaxUint64),
 		},
 		"a /64 less one address": {
@@ -85,7 +90,8 @@ func TestNewPlan(t *testing.T) {
 				Net: "2001:db8::", Mask: 48, Gateway: "2001:db8::1",
 				Available: []string{"2001:db8:0:1::/64"}, Exclude: []string{"2001:db8:0:1::8"},
 			},
-			want: ranged("2001:db8:0:1::-2001:db8:0:1::7, 2001:db8:0:1::9-2001:db8:0:1:ffff:ffff:ffff:ffff", math.MaxUint64),
+			want: ranged("2001:db8:0:1::-2001:db8:0:1::7, 2001:db8:0:1::9-2001:db8:0:1:ffff:ffff:ffff:ffff",
+				math.MaxUint64),
 		},
 		"nothing available": {
 			spec: PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1"},
@@ -113,8 +119,10 @@ func TestNewPlan(t *testing.T) {
 				Available: []string{"10.0.0.50", "10.0.0.10-10.0.0.19", "10.0.0.15", "10.0.0.12-10.0.0.13"},
 			},
 			want: plan{
-				Usable: "10.0.0.10-10.0.0.19, 10.0.0.50", Single: "10.0.0.15, 10.0.0.50", Ranged: "10.0.0.10-10.0.0.19", Size: 11,
-				Notes: []string{"availableIPs: 10.0.0.10-10.0.0.19 and 10.0.0.12-10.0.0.13 overlap; shared addresses count once"},
+				Usable: "10.0.0.10-10.0.0.19, 10.0.0.50", Single: "10.0.0.15, 10.0.0.50", Ranged: "10.0.0.10-10.0.0.19",
+				Size: 11,
+				Notes: []string{"availableIPs: 10.0.0.10-10.0.0.19 and 10.0.0.12-10.0.0.13 overlap; shared addresses " +
+					"count once"},
 			},
 		},
 		"the same address twice": {
@@ -125,7 +133,8 @@ func TestNewPlan(t *testing.T) {
 			},
 		},
 		"neighbours do not overlap": {
-			spec: PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.8/30", "10.0.0.12"}},
+			spec: PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.8/30",
+				"10.0.0.12"}},
 			want: plan{Usable: "10.0.0.8-10.0.0.12", Single: "10.0.0.12", Ranged: "10.0.0.8-10.0.0.11", Size: 5},
 		},
 	} {
@@ -135,7 +144,8 @@ func TestNewPlan(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := plan{
-				ipaddr.FormatSet(p.Usable), ipaddr.FormatSet(p.Single), ipaddr.FormatSet(p.Ranged), ipaddr.SizeOfSet(p.Usable),
+				ipaddr.FormatSet(p.Usable), ipaddr.FormatSet(p.Single), ipaddr.FormatSet(p.Ranged),
+				ipaddr.SizeOfSet(p.Usable),
 				p.Notes,
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -157,14 +167,20 @@ func TestNewPlanRefuses(t *testing.T) {
 		spec PlanSpec
 		want string
 	}{
-		"net that is no address":  {PlanSpec{Net: "ten", Mask: 24, Gateway: "10.0.0.1"}, `net: "ten" is not an IP address`},
-		"net with prefix length":  {PlanSpec{Net: "10.0.0.0/24", Mask: 24, Gateway: "10.0.0.1"}, `net: "10.0.0.0/24" is not an IP address`},
-		"net with host bits":      {PlanSpec{Net: "10.0.0.7", Mask: 24, Gateway: "10.0.0.1"}, "net 10.0.0.7 has host bits set: the subnet is 10.0.0.0/24"},
-		"mask 0":                  {PlanSpec{Net: "0.0.0.0", Mask: 0, Gateway: "10.0.0.1"}, "mask 0 is not between 1 and 32"},
-		"mask 33":                 {PlanSpec{Net: "10.0.0.0", Mask: 33, Gateway: "10.0.0.1"}, "mask 33 is not between 1 and 32"},
-		"mask 129":                {PlanSpec{Net: "2001:db8::", Mask: 129, Gateway: "2001:db8::1"}, "mask 129 is not between 1 and 128"},
-		"gateway elsewhere":       {PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.1.1"}, "gateway 10.0.1.1 is not in subnet 10.0.0.0/24"},
-		"gateway of other family": {PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "2001:db8::1"}, "gateway 2001:db8::1 is not in subnet 10.0.0.0/24"},
+		"net that is no address": {PlanSpec{Net: "ten", Mask: 24, Gateway: "10.0.0.1"}, `net: "ten" is not an IP address`},
+		"net with prefix length": {PlanSpec{Net: "10.0.0.0/24", Mask: 24, Gateway: "10.0.0.1"}, `net: "10.0.0.0/24" is not an IP address`},
+		"net with host bits": {PlanSpec{Net: "10.0.0.7", Mask: 24, Gateway: "10.0.0.1"},
+			"net 10.0.0.7 has host bits set: the subnet is 10.0.0.0/24"},
+		"mask 0": {PlanSpec{Net: "0.0.0.0", Mask: 0, Gateway: "10.0.0.1"},
+			"mask 0 is not between 1 and 32"},
+		"mask 33": {PlanSpec{Net: "10.0.0.0", Mask: 33, Gateway: "10.0.0.1"},
+			"mask 33 is not between 1 and 32"},
+		"mask 129": {PlanSpec{Net: "2001:db8::", Mask: 129, Gateway: "2001:db8::1"},
+			"mask 129 is not between 1 and 128"},
+		"gateway elsewhere": {PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.1.1"},
+			"gateway 10.0.1.1 is not in subnet 10.0.0.0/24"},
+		"gateway of other family": {PlanSpec{Net: "10.0.0.0", Mask: 24, Gateway: "2001:db8::1"},
+			"gateway 2001:db8::1 is not in subnet 10.0.0.0/24"},
 		"entries of both lists out of the subnet": {
 			PlanSpec{
 				Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", Available: []string{"10.0.0.9", "10.0.1.1"},

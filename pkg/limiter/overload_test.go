@@ -141,9 +141,11 @@ func TestGoodputUnderOverload(t *testing.T) {
 				meanwhile := float64(f.answered.Load()-before) / (length - warm).Seconds()
 				all.Wait()
 				rest := time.Since(began) - length
-				t.Logf("%d pods: %.1f a second during the excess, the last %s after it; %d refusals, %d left, %d of %d writes "+
+				t.Logf("%d pods: %.1f a second during the excess, the last %s after it; %d refusals, %d left, %d of "+
+					"%d writes "+
 					"for those who had gone",
-					pods, meanwhile, rest.Round(time.Second), f.refused.Load(), f.late.Load(), f.wasted.Load(), f.server.busy.Load())
+					pods, meanwhile, rest.Round(time.Second), f.refused.Load(), f.late.Load(), f.wasted.Load(),
+					f.server.busy.Load())
 				if meanwhile < 0.8*rate {
 					t.Errorf("%.1f pods a second got an address, want 80 %% of %d", meanwhile, rate)
 				}
@@ -183,7 +185,8 @@ func TestPaceChanges(t *testing.T) {
 		t.Logf("%d refusals, %d left, %d of %d writes for those who had gone", f.refused.Load(), f.late.Load(),
 			f.wasted.Load(), f.server.busy.Load())
 		if f.wasted.Load()*20 > f.server.busy.Load() {
-			t.Errorf("%d of %d writes were for those who had gone, want one in twenty", f.wasted.Load(), f.server.busy.Load())
+			t.Errorf("%d of %d writes were for those who had gone, want one in twenty", f.wasted.Load(),
+				f.server.busy.Load())
 		}
 	})
 }
@@ -304,7 +307,8 @@ func TestLateAndRoom(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
-		if err := enter(Late(ctx, 3*time.Second), g, "a"); !errors.Is(err, ErrOverloaded) || time.Since(began) > time.Second {
+		if err := enter(Late(ctx, 3*time.Second), g, "a"); !errors.Is(err, ErrOverloaded) ||
+			time.Since(began) > time.Second {
 			t.Errorf("one who is three seconds late has waited for %s: %v", time.Since(began), err)
 		}
 	})

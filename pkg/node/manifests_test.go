@@ -24,7 +24,8 @@ import (
 // render returns the objects of a folder of config.
 func render(t *testing.T, folder string) (set appsv1.DaemonSet, conflist *corev1.ConfigMap) {
 	t.Helper()
-	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", "..", "config", folder))
+	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..",
+		"..", "config", folder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +52,9 @@ func TestManifests(t *testing.T) {
 		bin, net, command string
 		conflist          bool
 	}{
-		"node":           {"/opt/cni/bin", "/etc/cni/net.d", "install", true},
-		"node-k3s":       {"/var/lib/rancher/k3s/data/cni", "/var/lib/rancher/k3s/agent/etc/cni/net.d", "install", true},
+		"node": {"/opt/cni/bin", "/etc/cni/net.d", "install", true},
+		"node-k3s": {"/var/lib/rancher/k3s/data/cni", "/var/lib/rancher/k3s/agent/etc/cni/net.d", "install",
+			true},
 		"node-multus":    {"/opt/cni/bin", "/etc/cni/net.d", "install", false},
 		"node-uninstall": {"/opt/cni/bin", "/etc/cni/net.d", "uninstall", true},
 	} {
@@ -73,7 +75,8 @@ func TestManifests(t *testing.T) {
 			if err := command.PreRunE(command, nil); err != nil {
 				t.Error(err)
 			}
-			if ca := command.Flag("ca-config-map"); ca != nil && ca.Value.String() != "bcsnet-system/bcsnet-controller-ca" {
+			if ca := command.Flag("ca-config-map"); ca != nil &&
+				ca.Value.String() != "bcsnet-system/bcsnet-controller-ca" {
 				t.Errorf("--ca-config-map is %s", ca.Value)
 			}
 			if at := command.Flag("token-file").Value.String(); at != tokenPath(spec) {
@@ -81,8 +84,9 @@ func TestManifests(t *testing.T) {
 			}
 			host := hostPaths(spec)
 			for flag, want := range map[string]string{
-				"bin-dir": c.bin, "net-dir": c.net, "config-dir": netconf.DefaultConfigDir, "data-dir": netconf.DefaultDataDir,
-				"run-dir": netconf.DefaultRunDir,
+				"bin-dir": c.bin, "net-dir": c.net, "config-dir": netconf.DefaultConfigDir,
+				"data-dir": netconf.DefaultDataDir,
+				"run-dir":  netconf.DefaultRunDir,
 			} {
 				if got := host[command.Flag(flag).Value.String()]; got != want {
 					t.Errorf("--%s is %s of the node, want %s", flag, got, want)
@@ -95,7 +99,8 @@ func TestManifests(t *testing.T) {
 				t.Errorf("--conflist-file is %s", f.Value)
 			}
 			s := spec.Containers[0].SecurityContext
-			if s.Privileged != nil || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || len(s.Capabilities.Add) > 0 ||
+			if s.Privileged != nil || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem ||
+				len(s.Capabilities.Add) > 0 ||
 				s.Capabilities.Drop[0] != "ALL" || s.SELinuxOptions.Type != "spc_t" {
 				t.Errorf("the container may %+v", s)
 			}

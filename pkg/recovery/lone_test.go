@@ -48,7 +48,8 @@ func TestOneNodesWord(t *testing.T) {
 			}
 			var err error
 			if p.Plan, err = ipam.NewPlan(ipam.PlanSpec{
-				Net: at(0).String(), Mask: 24, Gateway: at(254).String(), Available: []string{netip.PrefixFrom(at(0), 26).String()},
+				Net: at(0).String(), Mask: 24, Gateway: at(254).String(),
+				Available: []string{netip.PrefixFrom(at(0), 26).String()},
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +70,8 @@ func TestOneNodesWord(t *testing.T) {
 			}
 			r.write(t, lease.Lease{
 				Addr: at(9), State: lease.Active, Params: p.Params(), HeldFinalizer: true, Updated: time.Now(),
-				Holder: lease.Holder{Host: host(2), ContainerID: "c-" + tc.name, IfName: "eth0", Owner: "vm-" + tc.name},
+				Holder: lease.Holder{Host: host(2), ContainerID: "c-" + tc.name, IfName: "eth0", Owner: "vm-" +
+					tc.name},
 			})
 			pod := func(name, node string, addrs ...netip.Addr) *corev1.Pod {
 				return r.newPodOn(t, node, "lone-"+tc.name+"-"+name, addrs...)
@@ -78,9 +80,11 @@ func TestOneNodesWord(t *testing.T) {
 			if tc.rebuilt {
 				mine := pod("rebuilt", "bad", at(12))
 				r.write(t, lease.Lease{
-					Addr: at(12), State: lease.Active, Params: p.Params(), HeldFinalizer: true, Updated: time.Now().Add(-time.Minute),
+					Addr: at(12), State: lease.Active, Params: p.Params(), HeldFinalizer: true,
+					Updated: time.Now().Add(-time.Minute),
 					Holder: lease.Holder{
-						Host: host(1), IfName: "eth0", Namespace: "default", PodName: mine.Name, PodUID: string(mine.UID),
+						Host: host(1), IfName: "eth0", Namespace: "default", PodName: mine.Name,
+						PodUID: string(mine.UID),
 					},
 				})
 			}

@@ -54,11 +54,13 @@ func drawFixture(t *rapid.T) fixture {
 		who := fmt.Sprintf("p%d", rapid.IntRange(0, 5).Draw(t, "whose"))
 		switch l.State {
 		case lease.Active:
-			l.Holder = lease.Holder{ContainerID: "c-" + who, IfName: "eth0", Namespace: "shop", PodName: who, PodUID: "u-" + who}
+			l.Holder = lease.Holder{ContainerID: "c-" + who, IfName: "eth0", Namespace: "shop", PodName: who,
+				PodUID: "u-" + who}
 		case lease.Available:
 			if !often("never held") {
 				until := now.Add(-time.Duration(rapid.IntRange(0, 4).Draw(t, "since")) * time.Hour)
-				l.History = lease.NewHistory([]lease.Past{{Holder: "shop/" + who, Since: until.Add(-time.Hour), Until: until}})
+				l.History = lease.NewHistory([]lease.Past{{Holder: "shop/" + who, Since: until.Add(-time.Hour),
+					Until: until}})
 			}
 		}
 		f.leases[a] = l
@@ -69,7 +71,8 @@ func drawFixture(t *rapid.T) fixture {
 
 func (f fixture) plan(pods []workload.Pod) Plan {
 	return Make(Input{
-		Now: now, Index: f.index, Pods: slices.Values(pods), Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs },
+		Now: now, Index: f.index, Pods: slices.Values(pods),
+		Hosts: func(p workload.Pod) []netip.Addr { return p.HostIPs },
 	})
 }
 
@@ -106,9 +109,13 @@ func TestMakeAnyScene(t *testing.T) {
 			for _, a := range p.Addrs {
 				_, served := f.index.Pools.PoolOf(a)
 				old := f.leases[a]
-				its := made[a].PodUID == p.UID || old.State == lease.Active && old.PodUID == p.UID || old.State != lease.Active &&
-					GaveUp(old, p)
-				told := slices.IndexFunc(plan.Conflicts, func(c Conflict) bool { return c.Addr == a && c.Pod == "shop/"+p.Name })
+				its := made[a].PodUID == p.UID || old.State == lease.Active && old.PodUID == p.UID ||
+					old.State != lease.Active &&
+						GaveUp(old, p)
+				told := slices.IndexFunc(plan.Conflicts, func(c Conflict) bool {
+					return c.Addr == a &&
+						c.Pod == "shop/"+p.Name
+				})
 				if served && !its && told < 0 {
 					t.Errorf("%s of %s is left out without a word", a, p.Name)
 				}

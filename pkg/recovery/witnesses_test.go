@@ -78,8 +78,8 @@ func TestWitnesses(t *testing.T) {
 	}
 }
 
-// TestWitnessOfARestore: another replica has seen more than the store has now, and the leases are read anew. One that is
-// only ahead of this replica's watch shows nothing.
+// TestWitnessOfARestore: another replica has seen more than the store has now, and the leases are read anew. One that
+// is only ahead of this replica's watch shows nothing.
 func TestWitnessOfARestore(t *testing.T) {
 	r := newReplica(t)
 	newest, err := r.leases.Newest(t.Context())

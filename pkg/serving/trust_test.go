@@ -115,10 +115,12 @@ func TestTrustIsStored(t *testing.T) {
 }
 
 func FuzzParseTrust(f *testing.F) {
-	f.Add([]byte("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"), []byte("x"), []byte("2026-01-02T03:04:05Z"))
+	f.Add([]byte("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"), []byte("x"),
+		[]byte("2026-01-02T03:04:05Z"))
 	f.Fuzz(func(t *testing.T, certificate, key, at []byte) {
 		if _, err := parseTrust(map[string][]byte{
-			keySigns: certificate, keySignsKey: key, keyNext: certificate, keyNextKey: key, keyNextFrom: at, keyOld: certificate,
+			keySigns: certificate, keySignsKey: key, keyNext: certificate, keyNextKey: key, keyNextFrom: at,
+			keyOld:      certificate,
 			keyOldUntil: at,
 		}); err == nil {
 			t.Error("a CA was found by chance")

@@ -54,11 +54,15 @@ func TestUpdate(t *testing.T) {
 		want   string
 		failed func(error) bool
 	}{
-		"again":           {n: 1, change: next, again: yes, stored: true, want: "next"},
-		"not again":       {n: 2, change: next, again: func(l lease.Lease) bool { return l.ContainerID != "faster" }, want: "faster"},
-		"nothing to do":   {n: 3, change: func(l lease.Lease) (lease.Lease, bool) { return l, false }, again: yes, want: "first"},
-		"out of time":     {n: 4, change: next, again: func(lease.Lease) bool { cancel(); return true }, want: "faster", failed: func(err error) bool { return errors.As(err, &expired) }},
-		"always too late": {n: 5, change: func(l lease.Lease) (lease.Lease, bool) { l.Version--; return l, true }, again: yes, want: "faster", failed: func(err error) bool { return errors.Is(err, ErrContended) }},
+		"again": {n: 1, change: next, again: yes, stored: true, want: "next"},
+		"not again": {n: 2, change: next, again: func(l lease.Lease) bool { return l.ContainerID != "faster" },
+			want: "faster"},
+		"nothing to do": {n: 3, change: func(l lease.Lease) (lease.Lease, bool) { return l, false }, again: yes,
+			want: "first"},
+		"out of time": {n: 4, change: next, again: func(lease.Lease) bool { cancel(); return true }, want: "faster",
+			failed: func(err error) bool { return errors.As(err, &expired) }},
+		"always too late": {n: 5, change: func(l lease.Lease) (lease.Lease, bool) { l.Version--; return l, true },
+			again: yes, want: "faster", failed: func(err error) bool { return errors.Is(err, ErrContended) }},
 	} {
 		t.Run(what, func(t *testing.T) {
 			in := t.Context()
@@ -67,7 +71,8 @@ func TestUpdate(t *testing.T) {
 			}
 			first, _ := stale(test.n)
 			l, stored, err := c.Update(in, first, test.change, test.again)
-			if failed := err != nil; failed != (test.failed != nil) || failed && !test.failed(err) || stored != test.stored ||
+			if failed := err != nil; failed != (test.failed != nil) || failed && !test.failed(err) ||
+				stored != test.stored ||
 				l.ContainerID != test.want {
 				t.Errorf("%s, stored: %t, %v; want %s, %t", l.ContainerID, stored, err, test.want, test.stored)
 			}

@@ -118,7 +118,8 @@ func TestOwnersDenied(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	pod.Annotations = map[string]string{never: "immutable"}
-	if p := f.resolve(t, pod); p.Release != workload.ReleaseImmutable || p.Claim != f.ns+"/band-b" || p.Identity != "b-0" {
+	if p := f.resolve(t, pod); p.Release != workload.ReleaseImmutable || p.Claim != f.ns+"/band-b" ||
+		p.Identity != "b-0" {
 		t.Errorf("%+v", p)
 	}
 	if r, err := f.Owners.Replicas(t.Context(),
@@ -159,7 +160,8 @@ func TestOwnersReads(t *testing.T) {
 		broken := func(r *http.Request) bool {
 			return intercept.Of(what)(r) && (what != "namespaces" || strings.HasSuffix(r.URL.Path, "/namespaces/"+f.ns))
 		}
-		remove := f.tap.On(broken, intercept.Answer(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, 0))
+		remove := f.tap.On(broken, intercept.Answer(http.StatusServiceUnavailable,
+			metav1.StatusReasonServiceUnavailable, 0))
 		if p, err := f.Resolve(t.Context(), pod); err == nil || refusal(err) != "" {
 			t.Errorf("without %s: %+v, %v", what, p, err)
 		}

@@ -134,7 +134,8 @@ func TestOwners(t *testing.T) {
 			f := newFixture(t, watches)
 			selector, tmpl := template()
 			deploy := &appsv1.Deployment{
-				ObjectMeta: f.meta("web"), Spec: appsv1.DeploymentSpec{Replicas: new(int32(3)), Selector: selector, Template: tmpl},
+				ObjectMeta: f.meta("web"), Spec: appsv1.DeploymentSpec{Replicas: new(int32(3)), Selector: selector,
+					Template: tmpl},
 			}
 			deploy.Annotations = map[string]string{
 				"ipkeeper.generals.space/ip_pool": "10.0.0.5/24", "big": strings.Repeat("x", 1000),
@@ -151,10 +152,12 @@ func TestOwners(t *testing.T) {
 			}
 			set := &appsv1.StatefulSet{
 				ObjectMeta: f.meta("db"), Spec: appsv1.StatefulSetSpec{
-					Replicas: new(int32(2)), Selector: selector, Template: tmpl, Ordinals: &appsv1.StatefulSetOrdinals{Start: 5},
+					Replicas: new(int32(2)), Selector: selector, Template: tmpl,
+					Ordinals: &appsv1.StatefulSetOrdinals{Start: 5},
 				},
 			}
-			ds := &appsv1.DaemonSet{ObjectMeta: f.meta("agent"), Spec: appsv1.DaemonSetSpec{Selector: selector, Template: tmpl}}
+			ds := &appsv1.DaemonSet{ObjectMeta: f.meta("agent"), Spec: appsv1.DaemonSetSpec{Selector: selector,
+				Template: tmpl}}
 			tmpl.Spec.RestartPolicy = corev1.RestartPolicyNever
 			cron := &batchv1.CronJob{
 				ObjectMeta: f.meta("nightly"), Spec: batchv1.CronJobSpec{
@@ -168,7 +171,8 @@ func TestOwners(t *testing.T) {
 			}
 			job := &batchv1.Job{
 				ObjectMeta: f.meta("nightly-1", owns(cron, "batch/v1", "CronJob")),
-				Spec:       batchv1.JobSpec{Parallelism: new(int32(2)), Template: corev1.PodTemplateSpec{Spec: tmpl.Spec}},
+				Spec: batchv1.JobSpec{Parallelism: new(int32(2)),
+					Template: corev1.PodTemplateSpec{Spec: tmpl.Spec}},
 			}
 			once := &batchv1.Job{
 				ObjectMeta: f.meta("once"), Spec: batchv1.JobSpec{
@@ -194,16 +198,20 @@ func TestOwners(t *testing.T) {
 				replicas workload.Replicas
 				err      error
 			}{
-				{f.pod("web-1-x", owns(rs, "apps/v1", "ReplicaSet")), "Deployment web", "deploy-web", workload.Replicas{Count: 3}, nil},
+				{f.pod("web-1-x", owns(rs, "apps/v1", "ReplicaSet")), "Deployment web", "deploy-web",
+					workload.Replicas{Count: 3}, nil},
 				{f.pod("lone-x", owns(lone, "apps/v1", "ReplicaSet")), "ReplicaSet lone", "", workload.Replicas{}, nil},
-				{f.pod("db-5", notController, owns(set, "apps/v1", "StatefulSet")), "StatefulSet db", "", workload.Replicas{Count: 2, Start: 5}, nil},
+				{f.pod("db-5", notController, owns(set, "apps/v1", "StatefulSet")), "StatefulSet db", "",
+					workload.Replicas{Count: 2, Start: 5}, nil},
 				{f.pod("agent-x", owns(ds, "apps/v1", "DaemonSet")), "DaemonSet agent", "", workload.Replicas{}, nil},
-				{f.pod("nightly-1-x", owns(job, "batch/v1", "Job")), "CronJob nightly", "", workload.Replicas{Count: 4}, nil},
+				{f.pod("nightly-1-x", owns(job, "batch/v1", "Job")), "CronJob nightly", "", workload.Replicas{Count: 4},
+					nil},
 				{f.pod("once-x", owns(once, "batch/v1", "Job")), "Job once", "", workload.Replicas{Count: 2}, nil},
 				{f.pod("bare", notController), "Pod bare", "", workload.Replicas{Count: 1}, workload.ErrGone},
 				{f.pod("static", node), "Pod static", "", workload.Replicas{Count: 1}, workload.ErrGone},
 				{f.pod("t-x", foreign), "Thing t", "", workload.Replicas{}, workload.ErrGone},
-				{f.pod("cm-x", unscaled), "ConfigMap kube-root-ca.crt", "", workload.Replicas{}, workload.ErrNoReplicas},
+				{f.pod("cm-x", unscaled), "ConfigMap kube-root-ca.crt", "", workload.Replicas{},
+					workload.ErrNoReplicas},
 			} {
 				var p workload.Policy
 				var err error
@@ -212,17 +220,20 @@ func TestOwners(t *testing.T) {
 				} else if p, err = f.Resolve(t.Context(), tc.pod); err != nil {
 					t.Fatal(err)
 				}
-				if got := p.Workload.Kind + " " + p.Workload.Name; got != tc.want || tc.claim != "" && p.Claim != f.ns+"/"+
-					tc.claim {
+				if got := p.Workload.Kind + " " + p.Workload.Name; got != tc.want || tc.claim != "" &&
+					p.Claim != f.ns+"/"+
+						tc.claim {
 					t.Errorf("pod %s: %s with claim %q, want %s with %q", tc.pod.Name, got, p.Claim, tc.want, tc.claim)
 				}
 				// From memory alone it is the same, or where nothing is watched the nearest owner.
-				if got := f.Owners.Known(tc.pod); watches && got != p.Workload || !watches && tc.pod.Controller.Group != "" &&
+				if got := f.Owners.Known(tc.pod); watches && got != p.Workload || !watches &&
+					tc.pod.Controller.Group != "" &&
 					got.Name != tc.pod.Controller.Name {
 					t.Errorf("pod %s: known is %+v, want %+v", tc.pod.Name, got, p.Workload)
 				}
 				r, err := f.Owners.Replicas(t.Context(), p.Workload)
-				if !errors.Is(err, tc.err) || err != nil && tc.err == nil || r.Count != tc.replicas.Count && err == nil ||
+				if !errors.Is(err, tc.err) || err != nil && tc.err == nil || r.Count != tc.replicas.Count &&
+					err == nil ||
 					r.Start != tc.replicas.Start {
 					t.Errorf("%s: %+v, %v; want %+v, %v", tc.want, r, err, tc.replicas, tc.err)
 				}
@@ -258,7 +269,8 @@ func TestOwners(t *testing.T) {
 func TestOwnersThatGo(t *testing.T) {
 	f := newFixture(t, true)
 	selector, tmpl := template()
-	set := &appsv1.StatefulSet{ObjectMeta: f.meta("db"), Spec: appsv1.StatefulSetSpec{Selector: selector, Template: tmpl}}
+	set := &appsv1.StatefulSet{ObjectMeta: f.meta("db"), Spec: appsv1.StatefulSetSpec{Selector: selector,
+		Template: tmpl}}
 	f.create(t, set)
 	old := owns(set, "apps/v1", "StatefulSet")
 	pod := f.pod("db-0", old)
@@ -364,7 +376,8 @@ func TestOwnersOfOtherKinds(t *testing.T) {
 	}
 
 	crd := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "games.apps.tkestack.io"},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "games.apps.tkestack.io"},
 	}}
 	if err := f.admin.Delete(t.Context(), crd); err != nil {
 		t.Fatal(err)

@@ -146,21 +146,30 @@ func TestFind(t *testing.T) {
 		"uid-on-the-host":     {node: "node-1", host: nodeHost, uid: uidOf, reads: 0},
 		"uid-on-another-host": {node: "node-1", host: otherHost, uid: uidOf, reads: 0},
 		"uid-on-no-node":      {host: nodeHost, uid: uidOf, reads: 0},
-		"uid-of-another-pod":  {node: "node-1", host: nodeHost, uid: func(*corev1.Pod) string { return "other" }, err: workload.ErrNotFound, reads: 1},
-		"being-deleted":       {node: "node-1", host: nodeHost, after: func(p *corev1.Pod) { remove(t, c, p) }, want: deleting, reads: 1},
-		"uid-being-deleted":   {node: "node-1", host: nodeHost, uid: uidOf, after: func(p *corev1.Pod) { remove(t, c, p) }, want: deleting, reads: 0},
-		"succeeded":           {node: "node-1", host: nodeHost, after: phase(t, c, corev1.PodSucceeded), want: ended, reads: 1},
-		"failed":              {node: "node-1", host: nodeHost, after: phase(t, c, corev1.PodFailed), want: ended, reads: 1},
-		"uid-succeeded":       {node: "node-1", host: nodeHost, uid: uidOf, after: phase(t, c, corev1.PodSucceeded), want: ended, reads: 1},
-		"running":             {node: "node-1", host: nodeHost, after: phase(t, c, corev1.PodRunning), reads: 0},
-		"host-of-no-node":     {node: "node-1", reads: 1},
-		"gone":                {node: "node-1", host: nodeHost, after: gone(t, c), want: nothing, err: workload.ErrNotFound, reads: 1},
-		"uid-gone":            {node: "node-1", host: nodeHost, uid: uidOf, after: gone(t, c), want: nothing, err: workload.ErrNotFound, reads: 1},
+		"uid-of-another-pod": {node: "node-1", host: nodeHost, uid: func(*corev1.Pod) string { return "other" },
+			err: workload.ErrNotFound, reads: 1},
+		"being-deleted": {node: "node-1", host: nodeHost, after: func(p *corev1.Pod) { remove(t, c, p) },
+			want: deleting, reads: 1},
+		"uid-being-deleted": {node: "node-1", host: nodeHost, uid: uidOf,
+			after: func(p *corev1.Pod) { remove(t, c, p) }, want: deleting, reads: 0},
+		"succeeded": {node: "node-1", host: nodeHost, after: phase(t, c, corev1.PodSucceeded), want: ended,
+			reads: 1},
+		"failed": {node: "node-1", host: nodeHost, after: phase(t, c, corev1.PodFailed), want: ended,
+			reads: 1},
+		"uid-succeeded": {node: "node-1", host: nodeHost, uid: uidOf, after: phase(t, c, corev1.PodSucceeded),
+			want: ended, reads: 1},
+		"running":         {node: "node-1", host: nodeHost, after: phase(t, c, corev1.PodRunning), reads: 0},
+		"host-of-no-node": {node: "node-1", reads: 1},
+		"gone": {node: "node-1", host: nodeHost, after: gone(t, c), want: nothing,
+			err: workload.ErrNotFound, reads: 1},
+		"uid-gone": {node: "node-1", host: nodeHost, uid: uidOf, after: gone(t, c), want: nothing,
+			err: workload.ErrNotFound, reads: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := create(t, c, name, test.node)
 			want := workload.Pod{
-				Namespace: "default", Name: name, UID: string(p.UID), Node: test.node, Created: p.CreationTimestamp.Time,
+				Namespace: "default", Name: name, UID: string(p.UID), Node: test.node,
+				Created: p.CreationTimestamp.Time,
 				Started: p.CreationTimestamp.Time, Termination: lease.UsualTermination,
 			}
 			if test.after != nil {
@@ -247,7 +256,8 @@ func TestFindWhileTheCacheLags(t *testing.T) {
 	if err != nil || got.UID != string(anew.UID) || tap.Count(live) != 1 {
 		t.Errorf("live: %+v, %v with %d reads; want UID %s with 1", got, err, tap.Count(live), anew.UID)
 	}
-	if got, err = pods.FindLive(t.Context(), "default", "again", string(old.UID)); !errors.Is(err, workload.ErrNotFound) ||
+	if got, err = pods.FindLive(t.Context(), "default", "again", string(old.UID)); !errors.Is(err,
+		workload.ErrNotFound) ||
 		got.UID != string(anew.UID) {
 		t.Errorf("live by the old UID: %+v, %v; want the new pod with ErrNotFound", got, err)
 	}
@@ -294,7 +304,8 @@ func TestTrim(t *testing.T) {
 				PodIPs:     []corev1.PodIP{{IP: "10.0.0.1"}, {IP: "x"}},
 				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: before}},
 				ContainerStatuses: []corev1.ContainerStatus{{
-					Name: "c", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: at}},
+					Name:  "c",
+					State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: at}},
 				}, {Name: "d"}},
 			},
 		}
@@ -316,14 +327,16 @@ func TestTrim(t *testing.T) {
 			p.Status.Phase, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = corev1.PodFailed, &at, new(int64(30))
 		},
 			func(p *workload.Pod) {
-				p.Ended, p.Deleting, p.DeletedAt, p.EndsBy, p.EndedAt = true, true, at.Add(-30*time.Second), at.Time, at.Time
+				p.Ended, p.Deleting, p.DeletedAt, p.EndsBy, p.EndedAt = true, true, at.Add(-30*time.Second), at.Time,
+					at.Time
 			}},
 		"takes an hour to end": {func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(3600)) },
 			func(p *workload.Pod) { p.Termination = time.Hour }},
 		"takes no time to end": {func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(0)) },
 			func(p *workload.Pod) { p.Termination = 0 }},
 		"deleted with a longer period": {func(p *corev1.Pod) {
-			p.Spec.TerminationGracePeriodSeconds, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(int64(30)), &at,
+			p.Spec.TerminationGracePeriodSeconds, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(int64(30)),
+				&at,
 				new(int64(90))
 		}, func(p *workload.Pod) {
 			p.Deleting, p.DeletedAt, p.EndsBy, p.Termination = true, at.Add(-90*time.Second), at.Time, 90*time.Second
@@ -337,8 +350,10 @@ func TestTrim(t *testing.T) {
 				netip.MustParseAddr("2001:db8::9"))
 			p.IfNames = []string{lease.DefaultIfName, "net1", "net1"}
 		}},
-		"a broken annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[" }, func(*workload.Pod) {}},
-		"an empty annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "" }, func(*workload.Pod) {}},
+		"a broken annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[" },
+			func(*workload.Pod) {}},
+		"an empty annotation": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "" },
+			func(*workload.Pod) {}},
 		"what its policy is from": {func(p *corev1.Pod) {
 			p.GenerateName, p.Labels[workload.VMLabel] = "p-", "win"
 			p.Annotations["k8s.v1.cni.galaxy.io/release-policy"] = "never"
@@ -351,7 +366,8 @@ func TestTrim(t *testing.T) {
 			p.Annotations = map[string]string{"k8s.v1.cni.galaxy.io/release-policy": "never"}
 			p.Controller = workload.Owner{Group: "apps", Kind: "ReplicaSet", Name: "rs", UID: "2"}
 		}},
-		"no networks yet": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[]" }, func(p *workload.Pod) { p.Networks = true }},
+		"no networks yet": {func(p *corev1.Pod) { p.Annotations[workload.NetworkStatus] = "[]" },
+			func(p *workload.Pod) { p.Networks = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, want := pod(test.change), base

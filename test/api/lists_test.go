@@ -33,7 +33,8 @@ func TestFieldSelectors(t *testing.T) {
 		o.Status = v1.BCSNetIPStatus{Status: v1.IPActive, Host: "10.0.0.12", Owner: "vm-7"}
 	})
 	for _, ip := range []*v1.BCSNetIP{
-		lease("10.0.0.20", "web", "a"), lease("10.0.0.21", "db", "a"), lease("10.0.0.22", "web", "b"), address("10.0.0.23"),
+		lease("10.0.0.20", "web", "a"), lease("10.0.0.21", "db", "a"), lease("10.0.0.22", "web", "b"),
+		address("10.0.0.23"),
 		other,
 	} {
 		create(t, c, ip)
@@ -108,7 +109,8 @@ func TestColumns(t *testing.T) {
 	p.Status = v1.BCSNetPoolStatus{
 		Status: v1.PoolNormal, Capacity: 3, Active: 1, Reserved: 1, Available: 1,
 		Conditions: []metav1.Condition{{
-			Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonReady, LastTransitionTime: metav1.Now(),
+			Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonReady,
+			LastTransitionTime: metav1.Now(),
 		}},
 	}
 	if err := c.Status().Update(t.Context(), p); err != nil {
@@ -124,16 +126,19 @@ func TestColumns(t *testing.T) {
 	tests := map[string]table{
 		v1.PoolResource: {
 			Columns: []string{"Name", "Net", "Mask", "Total", "Active", "Reserved", "Free", "State", "Parent", "Age"},
-			Wide:    []string{"Gateway", "Network", "VLAN", "Priority", "Order", "Cordoned", "Cooling", "Hosts", "Status", "Ready"},
+			Wide: []string{"Gateway", "Network", "VLAN", "Priority", "Order", "Cordoned", "Cooling", "Hosts",
+				"Status", "Ready"},
 			Rows: [][]any{{
-				"10.0.0.0", "10.0.0.0", 24., 3., 1., 1., 1., "Ready", nil, "10.0.0.1", "blue", 7., nil, nil, nil, 0., 0., "Normal", "True",
+				"10.0.0.0", "10.0.0.0", 24., 3., 1., 1., 1., "Ready", nil, "10.0.0.1", "blue", 7., nil, nil, nil, 0.,
+				0., "Normal", "True",
 			}},
 		},
 		v1.IPResource: {
 			Columns: []string{"Name", "Pool", "Status", "Host", "Namespace", "Pod", "Age"},
 			Wide:    []string{"Owner", "Claim", "Container", "Interface", "CNINetwork", "Gateway", "Updated"},
 			Rows: [][]any{
-				{"10.0.0.20", "10.0.0.0", "Active", "10.0.0.11", "web", "a", nil, nil, "c-a", "eth0", "pods", "10.0.0.1"},
+				{"10.0.0.20", "10.0.0.0", "Active", "10.0.0.11", "web", "a", nil, nil, "c-a", "eth0", "pods",
+					"10.0.0.1"},
 				{"10.0.0.21", "10.0.0.0", "Available", nil, nil, nil, nil, nil, nil, nil, nil, "10.0.0.1"},
 			},
 		},
@@ -166,10 +171,12 @@ func TestColumns(t *testing.T) {
 
 	// kubectl knows the short names, the category, and shows when a lease last changed as an age.
 	for args, want := range map[string]string{
-		"bnp":          "NAME NET MASK TOTAL ACTIVE RESERVED FREE STATE PARENT AGE",
-		"bnp -o wide":  "NAME NET MASK TOTAL ACTIVE RESERVED FREE STATE PARENT GATEWAY NETWORK VLAN PRIORITY ORDER CORDONED COOLING HOSTS STATUS READY AGE",
-		"bnip":         "NAME POOL STATUS HOST NAMESPACE POD AGE",
-		"bnip -o wide": "NAME POOL STATUS HOST NAMESPACE POD OWNER CLAIM CONTAINER INTERFACE CNINETWORK GATEWAY UPDATED AGE",
+		"bnp": "NAME NET MASK TOTAL ACTIVE RESERVED FREE STATE PARENT AGE",
+		"bnp -o wide": "NAME NET MASK TOTAL ACTIVE RESERVED FREE STATE PARENT GATEWAY NETWORK VLAN PRIORITY ORDER " +
+			"CORDONED COOLING HOSTS STATUS READY AGE",
+		"bnip": "NAME POOL STATUS HOST NAMESPACE POD AGE",
+		"bnip -o wide": "NAME POOL STATUS HOST NAMESPACE POD OWNER CLAIM CONTAINER INTERFACE CNINETWORK GATEWAY " +
+			"UPDATED AGE",
 	} {
 		out, err := kubectl(t, append([]string{"get"}, strings.Fields(args)...)...)
 		header, _, _ := strings.Cut(out, "\n")

@@ -49,9 +49,11 @@ func futureDEL(t *testing.T, w *world) {
 		}
 		w.untouched(t)
 	}
-	// An operator whose clock is wrong may end what the owner has. The owner's own requests are not barred by that clock.
+	// An operator whose clock is wrong may end what the owner has. The owner's own requests are not barred by that
+	// clock.
 	h := w.send(t, ask{token: w.operator, method: "DELETE", path: prefix, body: object{
-		"host": mine, "owner": w.owner["owner"], "startedAt": time.Now().Add(4 * time.Minute).UTC().Format(time.RFC3339Nano),
+		"host": mine, "owner": w.owner["owner"],
+		"startedAt": time.Now().Add(4 * time.Minute).UTC().Format(time.RFC3339Nano),
 	}})
 	if data := h.done(t, "an operator's DEL"); len(data["ips"].([]any)) != 1 {
 		t.Errorf("an operator's DEL released %v", data["ips"])
@@ -74,7 +76,8 @@ func delsBesideADD(t *testing.T, w *world) {
 					return
 				default:
 					at := time.Now().Add(time.Minute).UTC().Format(time.RFC3339Nano)
-					k.send(t.Context(), ask{token: w.node, method: "DELETE", path: prefix, body: with(body, "startedAt", at)})
+					k.send(t.Context(), ask{token: w.node, method: "DELETE", path: prefix, body: with(body, "startedAt",
+						at)})
 				}
 			}
 		})
@@ -98,12 +101,19 @@ func fruitlessDELs(t *testing.T, w *world) {
 	w.eventuallyAdd(t, token, own, "")
 	k := w.keep(t, "")
 	for what, of := range map[string]func(i int) ask{
-		"no container": func(i int) ask { return ask{path: prefix, body: with(own, "containerID", fmt.Sprint("none-", i))} },
+		"no container": func(i int) ask {
+			return ask{path: prefix, body: with(own, "containerID",
+				fmt.Sprint("none-", i))}
+		},
 		"the victim's": func(int) ask { return ask{path: prefix, body: with(w.victim, "host", host)} },
 		"of long ago": func(int) ask {
-			return ask{path: prefix, body: with(own, "startedAt", time.Now().Add(-4*time.Minute).UTC().Format(time.RFC3339Nano))}
+			return ask{path: prefix, body: with(own, "startedAt",
+				time.Now().Add(-4*time.Minute).UTC().Format(time.RFC3339Nano))}
 		},
-		"an address":         func(int) ask { return ask{path: prefix + "/ip/10.78.0.89", body: object{"containerID": "none"}} },
+		"an address": func(int) ask {
+			return ask{path: prefix + "/ip/10.78.0.89",
+				body: object{"containerID": "none"}}
+		},
 		"the victim's by IP": func(int) ask { return w.calls()["release"] },
 	} {
 		over := false
@@ -119,7 +129,8 @@ func fruitlessDELs(t *testing.T, w *world) {
 			t.Errorf("%s: 5,000 DELs that free nothing are taken", what)
 		}
 	}
-	w.send(t, ask{token: w.node, method: "DELETE", path: prefix, body: w.add("web-none", mine)}).done(t, "another node's DEL")
+	w.send(t, ask{token: w.node, method: "DELETE", path: prefix, body: w.add("web-none", mine)}).done(t,
+		"another node's DEL")
 	h := w.send(t, ask{token: token, method: "DELETE", path: prefix, body: own})
 	if data := h.done(t, "its own DEL"); len(data["ips"].([]any)) != 1 {
 		t.Errorf("its own DEL released %v", data["ips"])
@@ -145,9 +156,10 @@ func whoHas(t *testing.T, w *world) {
 	w.pod(t, shop, "web-asks", nodeMine, "")
 	for _, address := range []string{w.address, w.ownerAddress} {
 		for what, a := range map[string]ask{
-			"release":  {method: "DELETE", path: prefix + "/ip/" + address, body: object{"containerID": "none"}},
-			"conflict": {method: "POST", path: prefix + "/ip/" + address + "/conflict", body: object{"containerID": "none", "mac": "02:00:5e:10:00:01"}},
-			"ADD":      {method: "POST", path: prefix, body: with(w.add("web-asks", mine), "ipAddr", address)},
+			"release": {method: "DELETE", path: prefix + "/ip/" + address, body: object{"containerID": "none"}},
+			"conflict": {method: "POST", path: prefix + "/ip/" + address + "/conflict",
+				body: object{"containerID": "none", "mac": "02:00:5e:10:00:01"}},
+			"ADD": {method: "POST", path: prefix, body: with(w.add("web-asks", mine), "ipAddr", address)},
 		} {
 			a.token = w.node
 			h := w.send(t, a)
@@ -156,12 +168,14 @@ func whoHas(t *testing.T, w *world) {
 				t.Errorf("a node's %s of %s: %.300s", what, address, h.text)
 			}
 			a.token = w.operator
-			if h := w.send(t, a); what != "ADD" && !strings.Contains(h.text, "web-theirs") && !strings.Contains(h.text, "vm-9") {
+			if h := w.send(t, a); what != "ADD" && !strings.Contains(h.text, "web-theirs") && !strings.Contains(h.text,
+				"vm-9") {
 				t.Errorf("an operator's %s of %s tells nobody: %.300s", what, address, h.text)
 			}
 		}
 		told("a tenant's ADD of "+address, w.send(t, ask{token: w.tenant, method: "POST", path: prefix, body: object{
-			"host": mine, "containerID": uuid.NewString(), "podName": "web-asks", "podNamespace": tenant, "ipAddr": address,
+			"host": mine, "containerID": uuid.NewString(), "podName": "web-asks", "podNamespace": tenant,
+			"ipAddr": address,
 		}}))
 	}
 	body := with(w.add("web-asks", mine), "containerID", w.victim["containerID"])

@@ -40,10 +40,12 @@ func TestWorkloadThatDoesNotAnswer(t *testing.T) {
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
 			},
 		}}
-	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "silent"}, Spec: v1.BCSNetIPClaimSpec{
-		Owner: &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "silent"}, Addresses: []string{"10.1.0.70"},
-		ReleasePolicy: v1.ReleaseImmutable,
-	}}
+	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "silent"},
+		Spec: v1.BCSNetIPClaimSpec{
+			Owner:         &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "silent"},
+			Addresses:     []string{"10.1.0.70"},
+			ReleasePolicy: v1.ReleaseImmutable,
+		}}
 	for _, o := range []client.Object{d, c} {
 		if err := admin.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
@@ -96,7 +98,8 @@ func TestWorkloadThatDoesNotAnswer(t *testing.T) {
 	// the claim names it no more
 	controlplane.EventuallyWithin(t, patience, func() error { return is("10.1.0.71", v1.IPAvailable) })
 	says(
-		"WorkloadUnknown", "what Deployment collect/silent needs is not known, and nothing is given back on its account: ")
+		"WorkloadUnknown",
+		"what Deployment collect/silent needs is not known, and nothing is given back on its account: ")
 	if err := is("10.1.0.70", v1.IPReserved); err != nil {
 		t.Error(err)
 	}
@@ -115,7 +118,8 @@ func TestWorkloadThatDoesNotAnswer(t *testing.T) {
 			"WorkloadUnknown": corev1.EventTypeWarning, v1.ReasonNoConflict: corev1.EventTypeNormal,
 		} {
 			if !slices.ContainsFunc(all.Items, func(e eventsv1.Event) bool {
-				return e.Regarding.Name == c.Name && e.Reason == reason && e.Type == kind && e.Action == v1.ConditionConflict
+				return e.Regarding.Name == c.Name && e.Reason == reason && e.Type == kind &&
+					e.Action == v1.ConditionConflict
 			}) {
 				return fmt.Errorf("there is no event %s", reason)
 			}

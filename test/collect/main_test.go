@@ -238,7 +238,8 @@ func hold(t *testing.T, address, host, podName, uid string, change func(*v1.BCSN
 		Spec:       v1.BCSNetIPSpec{Pool: pool, Mask: 8, Gateway: "10.255.255.254"},
 		Status: v1.BCSNetIPStatus{
 			Status: v1.IPActive, Host: host, ContainerID: uuid.NewString(), IfName: "eth0",
-			PodNamespace: namespace, PodName: podName, PodUID: uid, UpdateTime: store.FormatTime(time.Now().Add(-time.Hour)),
+			PodNamespace: namespace, PodName: podName, PodUID: uid,
+			UpdateTime: store.FormatTime(time.Now().Add(-time.Hour)),
 		},
 	}
 	if change != nil {

@@ -117,7 +117,10 @@ func (r *round) disturb(one *replica, two chan struct{}, rng *rand.Rand) {
 			check(one.Stop())
 			restart()
 		}},
-		{8, "SIGSTOP for longer than its Lease", func() { frozen(leaseDuration+time.Second, leaseDuration+3*time.Second) }},
+		{8, "SIGSTOP for longer than its Lease", func() {
+			frozen(leaseDuration+time.Second,
+				leaseDuration+3*time.Second)
+		}},
 		{12, "SIGSTOP", func() { frozen(time.Second/10, 4*time.Second) }},
 		{15, "connections cut", one.proxy.Reset},
 		{15, "answers lost", func() {
@@ -240,7 +243,8 @@ func (r *round) disturbControlPlane(rng *rand.Rand) {
 			check(cp.ResumeAPIServer())
 		}},
 	}
-	// An API server takes nine seconds to start. In a long round it is up most of the time: what is down cannot go wrong.
+	// An API server takes nine seconds to start. In a long round it is up most of the time: what is down cannot go
+	// wrong.
 	pause(r.load, time.Duration(3+rng.IntN(5))*time.Second)
 	restored := time.Now()
 	for r.restoreEtcd(rng, check); r.between(rng, max(15*time.Second, r.length/8)); {

@@ -112,7 +112,10 @@ func (r *round) reconcile(rng *rand.Rand, back time.Time) {
 		r.setReady(h, status)
 	}
 	var pods corev1.PodList
-	until(r.ctx, func(ctx context.Context) error { return r.site.admin.List(ctx, &pods, client.InNamespace(namespace)) })
+	until(r.ctx, func(ctx context.Context) error {
+		return r.site.admin.List(ctx, &pods,
+			client.InNamespace(namespace))
+	})
 	known := map[string]bool{}
 	for _, p := range pods.Items {
 		known[string(p.UID)] = true
@@ -161,9 +164,11 @@ func (r *round) awaitReturn() {
 			}
 			r.ledger.Seen(live)
 			if _, still := r.ledger.Awaited()[a]; still && time.Now().After(deadline) {
-				r.Wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it is %s, container "+
+				r.Wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it is %s, "+
+					"container "+
 					"%.8s of %s (%s), updated %s; history %v",
-					a, h.Container, h.Pod, returned, live.State, live.ContainerID, live.Who(), live.PodUID, live.Updated,
+					a, h.Container, h.Pod, returned, live.State, live.ContainerID, live.Who(), live.PodUID,
+					live.Updated,
 					live.History.Entries())
 				return
 			}

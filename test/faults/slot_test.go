@@ -31,8 +31,8 @@ type slot struct {
 	sandbox *sandbox
 	// taken: an operator took the address away.
 	taken bool
-	// orphan is until when the containers run of a pod of which the API server, whose store was put back, knows nothing;
-	// zero for any other pod.
+	// orphan is until when the containers run of a pod of which the API server, whose store was put back, knows
+	// nothing; zero for any other pod.
 	orphan time.Time
 	// refusedSince is when the first of the last sandboxes was refused that all were.
 	refusedSince time.Time
@@ -42,7 +42,8 @@ type slot struct {
 // run lives one pod after the other while there is load. The last pod stays, if it has an address.
 func (s *slot) run() {
 	for s.loading() {
-		for s.halted.Load() && pause(s.load, 20*time.Millisecond) { // who waits for all slots would wait for one step of each
+		// who waits for all slots would wait for one step of each
+		for s.halted.Load() && pause(s.load, 20*time.Millisecond) {
 		}
 		s.mu.Lock()
 		s.step()
@@ -132,7 +133,8 @@ func (s *slot) begin(b *sandbox) {
 	case err != nil:
 		return
 	case !b.holds(live):
-		s.Wrong("ADD of container %.8s of %s (%s, told %t) was answered with %s, and then version %d is %s, container %.8s "+
+		s.Wrong("ADD of container %.8s of %s (%s, told %t) was answered with %s, and then version %d is %s, "+
+			"container %.8s "+
 			"of %s (%s)",
 			b.id, b.who(), b.uid, b.told, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.PodUID)
 		return
@@ -150,7 +152,8 @@ func (s *slot) refuse(b *sandbox, a plugin.Answer) {
 		s.refusedSince = time.Now()
 	}
 	if s.refusals++; s.refusals >= 5 && time.Since(s.refusedSince) > stubborn {
-		s.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", b.who(), s.uid, b.id,
+		s.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", b.who(), s.uid,
+			b.id,
 			a.Reason, a.Message)
 	}
 	s.giveUp(b)
@@ -194,7 +197,8 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan netip.Ad
 			select {
 			case addr, told := <-served:
 				if told && addr != addrOf(a) && !b.over.Load() {
-					s.Wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, b.who(), addr, addrOf(a))
+					s.Wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, b.who(), addr,
+						addrOf(a))
 				}
 				over = !told || addr != addrOf(a)
 			case <-s.ctx.Done():

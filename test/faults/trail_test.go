@@ -42,8 +42,10 @@ func newTrail(t *testing.T, cp *controlplane.ControlPlane) *trail {
 func (l *trail) add(now lease.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fmt.Fprintf(l.out, "%s %s version %d bound %d %s container %.8s of %s (%s) updated %s\n", store.FormatTime(time.Now()),
-		now.Addr, now.Version, now.Bound(), now.State, now.ContainerID, now.Who(), now.PodUID, store.FormatTime(now.Updated))
+	fmt.Fprintf(l.out, "%s %s version %d bound %d %s container %.8s of %s (%s) updated %s\n",
+		store.FormatTime(time.Now()),
+		now.Addr, now.Version, now.Bound(), now.State, now.ContainerID, now.Who(), now.PodUID,
+		store.FormatTime(now.Updated))
 }
 
 // keptLogs is a directory for the logs of a test, which stays and is named when the test fails.

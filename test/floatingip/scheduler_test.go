@@ -72,12 +72,13 @@ func TestScheduler(t *testing.T) {
 	kubectl(t, "uncordon", "a1")
 	kubectl(t, "uncordon", "a2")
 	home = placed(t, "db-0")
-	if got := ask(t, http.MethodPost, hostOf(home), "db-0"); !strings.HasPrefix(home, "a") || got.Address.IPAddr != kept {
+	if got := ask(t, http.MethodPost, hostOf(home), "db-0"); !strings.HasPrefix(home, "a") ||
+		got.Address.IPAddr != kept {
 		t.Fatalf("db-0 came to %s with %+v, it had %s", home, got, kept)
 	}
 
-	// One address is left for two nodes of rack A: one of two pods gets it, before anybody has asked for an address. They
-	// are asked about in different ways.
+	// One address is left for two nodes of rack A: one of two pods gets it, before anybody has asked for an address.
+	// They are asked about in different ways.
 	kubectl(t, "cordon", "b1")
 	pods := []string{asking(t, "burst-0"), asking(t, "burst-1", ourIP)}
 	var first, second string
@@ -271,7 +272,8 @@ func offers(t *testing.T, want map[string]int64) {
 				c, there := n.Status.Capacity[name]
 				a := n.Status.Allocatable[name]
 				if v, ok := want[n.Name]; ok != there || c.Value() != v || a.Value() != v {
-					errs = append(errs, fmt.Errorf("node %s says %s: %s, %s, want %d, %t", n.Name, name, c.String(), a.String(), v,
+					errs = append(errs, fmt.Errorf("node %s says %s: %s, %s, want %d, %t", n.Name, name, c.String(),
+						a.String(), v,
 						ok))
 				}
 			}

@@ -174,7 +174,8 @@ func TestWhoMayWhat(t *testing.T) {
 	tokens := map[string]string{
 		"nobody shown": "", "nonsense": "nonsense", "another audience": d.token(t, "operator", "other", ""),
 		"the API server's audience": d.token(t, "operator", "https://kubernetes.default.svc.cluster.local", ""),
-		"node":                      d.token(t, "plugin", "bcsnet", "plugin-a"), "operator": d.token(t, "operator", "bcsnet", ""),
+		"node":                      d.token(t, "plugin", "bcsnet", "plugin-a"), "operator": d.token(t, "operator",
+			"bcsnet", ""),
 		"operator on the node": d.token(t, "operator", "bcsnet", "operator-a"),
 		"viewer":               d.token(t, "viewer", "bcsnet", ""), "tenant": d.token(t, "tenant", "bcsnet", ""),
 		"no role": d.token(t, "nobody", "bcsnet", ""),
@@ -189,11 +190,14 @@ func TestWhoMayWhat(t *testing.T) {
 		method, path string
 		body         func() object
 	}{
-		"ADD":                 {"POST", prefix, own},
-		"ADD further":         {"POST", prefix, func() object { return with(own(), "host", further) }},
-		"ADD as another":      {"POST", prefix, func() object { return with(own(), "host", theirs) }},
-		"ADD of another's":    {"POST", prefix, func() object { return with(own(), "podName", "web-b") }},
-		"ADD of a container":  {"POST", prefix, func() object { return with(own(), "containerID", other["containerID"]) }},
+		"ADD":              {"POST", prefix, own},
+		"ADD further":      {"POST", prefix, func() object { return with(own(), "host", further) }},
+		"ADD as another":   {"POST", prefix, func() object { return with(own(), "host", theirs) }},
+		"ADD of another's": {"POST", prefix, func() object { return with(own(), "podName", "web-b") }},
+		"ADD of a container": {"POST", prefix, func() object {
+			return with(own(), "containerID",
+				other["containerID"])
+		}},
 		"ADD of an owner":     {"POST", prefix, func() object { return object{"host": mine, "owner": d.owner("x")} }},
 		"DEL":                 {"DELETE", prefix, own},
 		"DEL as another":      {"DELETE", prefix, func() object { return with(own(), "host", theirs) }},
@@ -207,7 +211,10 @@ func TestWhoMayWhat(t *testing.T) {
 		"address":             {"GET", prefix + "/ip/" + taken, nil},
 		"galaxy's list":       {"GET", "/v1/ip", nil},
 		"galaxy's pool":       {"POST", "/v1/pool", func() object { return object{} }},
-		"placement":           {"POST", "/v1/filter", func() object { return object{"Pod": object{}, "NodeNames": []any{}} }},
+		"placement": {"POST", "/v1/filter", func() object {
+			return object{"Pod": object{},
+				"NodeNames": []any{}}
+		}},
 	}
 	const ok, unknown, no = "", ipam.ReasonUnauthenticated, ipam.ReasonNotPermitted
 	all := func(r ipam.Reason, except map[string]ipam.Reason) map[string]ipam.Reason {
@@ -234,7 +241,8 @@ func TestWhoMayWhat(t *testing.T) {
 			"placement": no,
 		}),
 		"tenant": all(no, map[string]ipam.Reason{
-			"ADD": ok, "ADD further": ok, "ADD as another": ok, "ADD of another's": ok, "ADD of a container": ok, "DEL": ok,
+			"ADD": ok, "ADD further": ok, "ADD as another": ok, "ADD of another's": ok, "ADD of a container": ok,
+			"DEL":            ok,
 			"DEL as another": ok, "list of a namespace": ok,
 		}),
 	} {
@@ -258,9 +266,11 @@ func TestWhoMayWhat(t *testing.T) {
 				case http.StatusForbidden:
 					h.Reason = no
 				}
-				if refused := h.Reason == unknown || h.Reason == no; refused != (reason != ok) || refused && h.Reason != reason ||
+				if refused := h.Reason == unknown || h.Reason == no; refused != (reason != ok) || refused &&
+					h.Reason != reason ||
 					h.Reason == ipam.ReasonUnavailable {
-					t.Errorf("%s, %s to %s: %d %s %s, want %q", who, what, replica, h.status, h.Reason, h.Message, reason)
+					t.Errorf("%s, %s to %s: %d %s %s, want %q", who, what, replica, h.status, h.Reason, h.Message,
+						reason)
 				}
 			}
 		}
@@ -313,7 +323,8 @@ func TestNodesTouchTheirOwnAlone(t *testing.T) {
 			if _, err := d.send(t.Context(), to, r.token, r.method, r.path, r.body); err != nil {
 				t.Fatal(err)
 			}
-			if o := stored(t, address); o.Status.ContainerID != other["containerID"] || o.Status.Status != v1.IPActive ||
+			if o := stored(t, address); o.Status.ContainerID != other["containerID"] ||
+				o.Status.Status != v1.IPActive ||
 				o.Status.Conflict != nil {
 				t.Fatalf("%s changed it: %+v", name, o.Status)
 			}
@@ -413,7 +424,8 @@ func TestAudit(t *testing.T) {
 	if d.leader.Log.Line("msg=allocated", "user="+user, "from=127.0.0.1") == "" {
 		t.Errorf("the leader's log does not say who:\n%s", d.leader.Log)
 	}
-	if h, err = d.send(t.Context(), d.follower, token, "DELETE", prefix+"/host/"+d.Host, nil); err != nil || h.Code != 0 {
+	if h, err = d.send(t.Context(), d.follower, token, "DELETE", prefix+"/host/"+d.Host, nil); err != nil ||
+		h.Code != 0 {
 		t.Fatalf("%+v %v", h, err)
 	}
 	history, err := json.Marshal(stored(t, address).Status.History)

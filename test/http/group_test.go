@@ -51,7 +51,8 @@ func newGroup(t *testing.T) *group {
 		&rbacv1.RoleBinding{
 			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
 			Subjects: []rbacv1.Subject{{
-				Kind: rbacv1.ServiceAccountKind, Namespace: controlplane.SystemNamespace, Name: controlplane.ControllerName,
+				Kind: rbacv1.ServiceAccountKind, Namespace: controlplane.SystemNamespace,
+				Name: controlplane.ControllerName,
 			}},
 		},
 	} {
@@ -98,7 +99,8 @@ func (g *group) held(name, url string) replica.Identity {
 			Labels: map[string]string{"app.kubernetes.io/name": "bcsnet-controller"},
 		},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: new(who.Holder()), LeaseDurationSeconds: new(int32(3600)), AcquireTime: &now, RenewTime: &now,
+			HolderIdentity: new(who.Holder()), LeaseDurationSeconds: new(int32(3600)), AcquireTime: &now,
+			RenewTime: &now,
 		},
 	}
 	if err := shared.admin.Create(g.t.Context(), lease); err != nil {
@@ -122,7 +124,8 @@ func (g *group) introduce(other *group) {
 		if l.Name == leadership.LeaseName {
 			continue
 		}
-		l.ObjectMeta = metav1.ObjectMeta{Namespace: g.Namespace, Name: l.Name, Labels: l.Labels, Annotations: l.Annotations}
+		l.ObjectMeta = metav1.ObjectMeta{Namespace: g.Namespace, Name: l.Name, Labels: l.Labels,
+			Annotations: l.Annotations}
 		if err := shared.admin.Create(g.t.Context(), &l); client.IgnoreAlreadyExists(err) != nil {
 			g.t.Fatal(err)
 		}

@@ -51,7 +51,8 @@ func TestRelease(t *testing.T) {
 		t.Errorf("DEL by pod freed %v", ips(data))
 	}
 	// One interface, then the rest; the pod's names and the host need not be right.
-	if got := ips(s.del(with(body, "ifName", "net1", "podName", "gone", "host", "192.0.2.1")).done(t)); !slices.Equal(got,
+	if got := ips(s.del(with(body, "ifName", "net1", "podName", "gone", "host",
+		"192.0.2.1")).done(t)); !slices.Equal(got,
 		[]string{net1}) {
 		t.Errorf("DEL of net1 freed %v, want %s", got, net1)
 	}
@@ -69,7 +70,8 @@ func TestRelease(t *testing.T) {
 	s.add(ahead).done(t)
 	// A DEL that began before that ADD changes nothing, and says so.
 	s.del(with(body, "startedAt", before.Format(time.RFC3339Nano))).refusedWith(t, "ReleaseOutdated")
-	// One that begins later does, even by a clock that is right: what is told of the future counts for two seconds of it.
+	// One that begins later does, even by a clock that is right: what is told of the future counts for two seconds of
+	// it.
 	var freed []string
 	controlplane.Eventually(t, func() error {
 		a := s.del(with(body, "startedAt", time.Now().Format(time.RFC3339Nano)))
@@ -202,7 +204,8 @@ func TestReleaseAddress(t *testing.T) {
 	}
 
 	want := object{
-		"host": s.Host, "containerID": container, "podName": "web-0", "podNamespace": s.Namespace, "ips": []any{address},
+		"host": s.Host, "containerID": container, "podName": "web-0", "podNamespace": s.Namespace,
+		"ips": []any{address},
 	}
 	if diff := cmp.Diff(want, release(address, object{"containerID": container}).done(t)); diff != "" {
 		t.Errorf("release by container (-want +got):\n%s", diff)
@@ -212,8 +215,9 @@ func TestReleaseAddress(t *testing.T) {
 		t.Errorf("release by owner (-want +got):\n%s", diff)
 	}
 	for _, free := range []string{address, vm} {
-		if a := release(free, object{"containerID": container}); len(ips(a.done(t))) != 0 || a.Message != "address "+free+
-			" is not in use" {
+		if a := release(free, object{"containerID": container}); len(ips(a.done(t))) != 0 ||
+			a.Message != "address "+free+
+				" is not in use" {
 			t.Errorf("release of a free address: %s", a.Raw)
 		}
 	}
@@ -227,7 +231,8 @@ func TestOwners(t *testing.T) {
 	owner := s.owner("build 7")
 	body := object{"host": s.Host, "owner": owner}
 	data := s.add(with(body, "ipAddr", s.ip(22))).done(t)
-	want := object{"host": s.Host, "owner": owner, "containerID": "", "podName": "", "podNamespace": "", "ifName": "eth0"}
+	want := object{"host": s.Host, "owner": owner, "containerID": "", "podName": "", "podNamespace": "",
+		"ifName": "eth0"}
 	for k, v := range want {
 		if data[k] != v {
 			t.Errorf("%s is %v, want %v", k, data[k], v)

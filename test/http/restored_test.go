@@ -113,8 +113,8 @@ func copyEtcd(t *testing.T, cp *controlplane.ControlPlane) (restore func()) {
 	}
 }
 
-// All replicas end while etcd is put back, and nobody knows of the address that a pod got after the copy. Its node shows
-// what it was answered: from then on nothing is given for a while. What nobody has signed shows nothing.
+// All replicas end while etcd is put back, and nobody knows of the address that a pod got after the copy. Its node
+// shows what it was answered: from then on nothing is given for a while. What nobody has signed shows nothing.
 func TestReceiptOfAForgottenAddress(t *testing.T) {
 	t.Parallel()
 	const host, receipt = "10.0.0.11", "Bcsnet-Receipt"

@@ -89,9 +89,11 @@ func asInTheBeginning(crd map[string]any) {
 func withRequests(crd map[string]any) {
 	properties(crd, "spec")["ipRequests"] = map[string]any{
 		"type": "array", "maxItems": int64(2), "items": map[string]any{
-			"type": "string", "x-kubernetes-validations": []any{map[string]any{"rule": "isCIDR(self)", "message": "CIDR is invalid"}},
+			"type": "string", "x-kubernetes-validations": []any{map[string]any{"rule": "isCIDR(self)",
+				"message": "CIDR is invalid"}},
 		},
-		"x-kubernetes-validations": []any{map[string]any{"rule": "self == oldSelf", "message": "IPRequests are immutable"}},
+		"x-kubernetes-validations": []any{map[string]any{"rule": "self == oldSelf",
+			"message": "IPRequests are immutable"}},
 	}
 	status := properties(crd, "status")
 	status["ownerPod"] = map[string]any{"type": "string"}
@@ -116,7 +118,8 @@ func properties(crd map[string]any, part string) map[string]any {
 
 // published reads the CRD from the module that defines IPAMClaims.
 var published = sync.OnceValues(func() ([]byte, error) {
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/k8snetworkplumbingwg/ipamclaims").Output()
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}",
+		"github.com/k8snetworkplumbingwg/ipamclaims").Output()
 	if err != nil {
 		return nil, fmt.Errorf("finding the module of IPAMClaims: %w", err)
 	}
@@ -155,7 +158,8 @@ func install(t *testing.T, as form) {
 	})
 	_, requests := properties(crd.Object, "spec")["ipRequests"]
 	controlplane.Eventually(t, func() error {
-		out, err := cluster.Kubectl(t.Context(), "get", "ipamclaims.k8s.cni.cncf.io", "-A", "-o", "name").CombinedOutput()
+		out, err := cluster.Kubectl(t.Context(), "get", "ipamclaims.k8s.cni.cncf.io", "-A", "-o",
+			"name").CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
@@ -319,7 +323,8 @@ func (s *site) launch(host, annotation string, changes ...func(*corev1.Pod)) *la
 func (l *launcher) ask(method, ifName string) plugin.Answer {
 	l.Helper()
 	a, err := plugin.Ask(l.Context(), caller, method, l.url, wire.AllocateRequest{
-		Host: l.host, ContainerID: l.container, PodName: l.pod.Name, PodNamespace: l.namespace, PodUID: string(l.pod.UID),
+		Host: l.host, ContainerID: l.container, PodName: l.pod.Name, PodNamespace: l.namespace,
+		PodUID: string(l.pod.UID),
 		IfName: ifName,
 	})
 	if err != nil {

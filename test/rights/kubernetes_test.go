@@ -56,7 +56,8 @@ func TestStorageMigration(t *testing.T) {
 				admin.Get(t.Context(), client.ObjectKeyFromObject(m), m)); err != nil {
 				return err
 			}
-			if c := meta.FindStatusCondition(m.Status.Conditions, string(storagemigrationv1beta1.MigrationFailed)); c != nil &&
+			if c := meta.FindStatusCondition(m.Status.Conditions,
+				string(storagemigrationv1beta1.MigrationFailed)); c != nil &&
 				c.Status == metav1.ConditionTrue {
 				t.Fatalf("the migration of %s failed: %s", resource, c.Message)
 			}
@@ -138,7 +139,8 @@ func owner(t *testing.T, name string) client.Object {
 }
 
 func ownedBy(o client.Object) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole", Name: o.GetName(), UID: o.GetUID()}
+	return metav1.OwnerReference{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole", Name: o.GetName(),
+		UID: o.GetUID()}
 }
 
 // A namespace goes with its claims. Where the controller is gone an administrator takes the finalizers off.

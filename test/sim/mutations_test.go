@@ -26,9 +26,9 @@ func TestMutations(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	// Not among them is doubt (the address of a write whose outcome is unknown is nobody else's): nothing of it shows in
-	// what is held and answered. Whoever tries the address meanwhile replaces the same version, so one of the two writes
-	// fails; a container that got a second one by it keeps the first, by its confirmation or within two seconds.
+	// Not among them is doubt (the address of a write whose outcome is unknown is nobody else's): nothing of it shows
+	// in what is held and answered. Whoever tries the address meanwhile replaces the same version, so one of the two
+	// writes fails; a container that got a second one by it keeps the first, by its confirmation or within two seconds.
 	// TestUnknownOutcome in pkg/allocator finds it.
 	for name, guard := range map[string]string{
 		"precondition": "a write replaces the version that it was decided on, and no other",

@@ -43,7 +43,8 @@ func play(t *testing.T, p plan) result {
 			r.pipes.cut()
 		}
 		f.under.Wait()
-		wait(2 * time.Minute) // client-go's reflectors notice that they are to end when their pause between two tries is over
+		// client-go's reflectors notice that they are to end when their pause between two tries is over
+		wait(2 * time.Minute)
 	})
 	wrong := f.verdict.Violations()
 	if text := f.history.Illegal(); text != "" {

@@ -39,11 +39,11 @@ type slot struct {
 	sandbox *sandbox
 	// taken: an operator took the address away.
 	taken bool
-	// orphan is until when the containers run of a pod of which the API server, whose store was put back, knows nothing;
-	// zero for any other pod.
+	// orphan is until when the containers run of a pod of which the API server, whose store was put back, knows
+	// nothing; zero for any other pod.
 	orphan time.Time
-	// ending is the container of a pod that was deleted by force, while the next pod of its name is there already; it ends
-	// by then.
+	// ending is the container of a pod that was deleted by force, while the next pod of its name is there already; it
+	// ends by then.
 	ending *sandbox
 	ends   time.Time
 	// kept are the addresses that the pods of a name keep; empty where they keep none.
@@ -153,7 +153,8 @@ func (s *slot) newSandbox() *sandbox {
 	return &sandbox{
 		id: fmt.Sprintf("%016x%016x%016x%016x", s.rng.Uint64(), s.rng.Uint64(), s.rng.Uint64(), s.steps), pod: s.name,
 		uid: s.uid, host: s.host,
-		started: time.Now(), ahead: s.clock(s.host), namespace: s.namespace, byUID: s.rng.IntN(4) > 0, machine: s.machine,
+		started: time.Now(), ahead: s.clock(s.host), namespace: s.namespace, byUID: s.rng.IntN(4) > 0,
+		machine: s.machine,
 	}
 }
 
@@ -234,7 +235,8 @@ func (s *slot) durable(b *sandbox, began time.Time) {
 	for _, a := range b.addrs {
 		live := s.read(a)
 		if _, held := live.From(b.holds); !unsure && !held {
-			s.verdict.Wrong("ADD of container %.8s of %s (%s) was answered with %s, and then version %d is %s, container %.8s "+
+			s.verdict.Wrong("ADD of container %.8s of %s (%s) was answered with %s, and then version %d is %s, "+
+				"container %.8s "+
 				"of %s (%s)",
 				b.id, s.name, b.uid, a, live.Version, live.State, live.ContainerID, live.Who(), live.PodUID)
 			return
@@ -271,7 +273,8 @@ func (s *slot) refuse(b *sandbox, a plugin.Answer) {
 		s.refusedSince = time.Now()
 	}
 	if s.refusals++; s.refusals >= 5 && time.Since(s.refusedSince) > patience {
-		s.verdict.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", s.name, s.uid,
+		s.verdict.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", s.name,
+			s.uid,
 			b.id, a.Reason, a.Message)
 	}
 	s.giveUp(b)
@@ -296,7 +299,8 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan []netip.
 			return
 		}
 		if l := lives[a.URL]; gone[l] && s.lives()[a.URL] == l {
-			s.verdict.Wrong("%s answered the DEL of container %.8s of %s, and then its ADD, which began before: %v", l, b.id,
+			s.verdict.Wrong("%s answered the DEL of container %.8s of %s, and then its ADD, which began before: %v", l,
+				b.id,
 				b.pod, a.Addrs())
 		}
 		s.verdict.Count("operation duplicate ADD")
@@ -306,7 +310,8 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan []netip.
 		if !over {
 			addrs, told := <-served
 			if told && !slices.Equal(addrs, a.Addrs()) && !b.over.Load() {
-				s.verdict.Wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, b.pod, addrs, a.Addrs())
+				s.verdict.Wrong("container %.8s of %s was told %s by one replica and %s by another", b.id, b.pod, addrs,
+					a.Addrs())
 			}
 			over = !told || !slices.Equal(addrs, a.Addrs())
 		}
@@ -326,7 +331,8 @@ func (s *slot) repeat() {
 		// Of a clock that is far ahead counts its bound, which replicas see up to a second apart.
 		s.verdict.Count("repeated ADD of a wrong clock refused")
 	case a.Code != 0:
-		s.verdict.Wrong("the repeated ADD of container %.8s of %s is refused: %s: %s", b.id, s.name, a.Reason, a.Message)
+		s.verdict.Wrong("the repeated ADD of container %.8s of %s is refused: %s: %s", b.id, s.name, a.Reason,
+			a.Message)
 	case !slices.Equal(a.Addrs(), b.addrs):
 		s.verdict.Wrong("container %.8s of %s has %s and was told %s", b.id, s.name, b.addrs, a.Addrs())
 	default:

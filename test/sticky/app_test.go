@@ -109,7 +109,8 @@ func (a *app) object(t *testing.T) client.Object {
 		}}
 	case statefulSet:
 		return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
-			Replicas: &a.replicas, Selector: selector, Template: a.template(), PodManagementPolicy: appsv1.ParallelPodManagement,
+			Replicas: &a.replicas, Selector: selector, Template: a.template(),
+			PodManagementPolicy: appsv1.ParallelPodManagement,
 		}}
 	case daemonSet:
 		update := &appsv1.RollingUpdateDaemonSet{MaxUnavailable: &one}
@@ -171,7 +172,8 @@ func (a *app) makePods(t *testing.T) {
 		p.Namespace, p.Name = a.namespace, fmt.Sprintf("%s-%d", a.name, n)
 		eventually(t, "the pod's earlier one to go", func() error {
 			var old corev1.Pod
-			if err := a.admin.Get(t.Context(), client.ObjectKeyFromObject(p), &old); err == nil && old.DeletionTimestamp == nil {
+			if err := a.admin.Get(t.Context(), client.ObjectKeyFromObject(p), &old); err == nil &&
+				old.DeletionTimestamp == nil {
 				return nil
 			}
 			return a.admin.Create(t.Context(), p.DeepCopy())

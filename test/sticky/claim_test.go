@@ -143,7 +143,8 @@ func (f *fixture) lateClaim(t *testing.T) {
 	mine := s.address(n)
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "late"}}
 	c.Spec.Owner = &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "app"}
-	c.Spec.Addresses, c.Spec.Replicas, c.Spec.Preallocate, c.Spec.ReleasePolicy = []string{theirs[1], mine}, new(int32(2)),
+	c.Spec.Addresses, c.Spec.Replicas, c.Spec.Preallocate, c.Spec.ReleasePolicy = []string{theirs[1], mine},
+		new(int32(2)),
 		true, v1.ReleaseNever
 	f.create(t, c)
 	holds := func(addresses ...string) func() error {
@@ -202,7 +203,8 @@ func (f *fixture) claimDeleted(t *testing.T) {
 			}
 			return err
 		})
-		used := map[string]string{} // what an ADD before the DEL of the pod before left over has gone with the old claim
+		// what an ADD before the DEL of the pod before left over has gone with the old claim
+		used := map[string]string{}
 		for name, address := range had.pods {
 			used[address] = name
 		}
@@ -223,7 +225,10 @@ func (f *fixture) namespaceDeleted(t *testing.T) {
 		a := s.newApp(deployment, asks(never, deployment, s.namespace), replicas)
 		had := a.start(t)
 		key := client.ObjectKey{Namespace: s.namespace, Name: "deploy-app"}
-		eventually(t, "the claim to be made", func() error { return f.admin.Get(t.Context(), key, &v1.BCSNetIPClaim{}) })
+		eventually(t, "the claim to be made", func() error {
+			return f.admin.Get(t.Context(), key,
+				&v1.BCSNetIPClaim{})
+		})
 		var pods []corev1.Pod
 		for name := range had.pods {
 			pods = append(pods, *a.pod(t, name))
@@ -239,7 +244,8 @@ func (f *fixture) namespaceDeleted(t *testing.T) {
 			if !lost {
 				break
 			}
-			if err := f.admin.Delete(t.Context(), &pods[i], client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+			if err := f.admin.Delete(t.Context(), &pods[i],
+				client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
 				t.Fatal(err)
 			}
 		}
@@ -294,7 +300,8 @@ func (f *fixture) claimAhead(t *testing.T) {
 	t.Helper()
 	s := f.newSite(t, "ahead", replicas+1, sharedNodes)
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "ahead"}}
-	c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = new(int32(replicas)), s.pool, v1.ReleaseNever,
+	c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = new(int32(replicas)), s.pool,
+		v1.ReleaseNever,
 		true
 	f.create(t, c)
 	first := f.claimHas(t, c, replicas, metav1.ConditionTrue, v1.ReasonComplete)
@@ -332,7 +339,8 @@ func (f *fixture) takenTwice(t *testing.T) (givenBack func()) {
 	t.Helper()
 	s := f.newSite(t, "twice", 2*replicas, sharedNodes)
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "twice"}}
-	c.Spec.SharedName, c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = s.namespace, new(int32(2)),
+	c.Spec.SharedName, c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = s.namespace,
+		new(int32(2)),
 		s.pool, v1.ReleaseNever, true
 	f.create(t, c)
 	had := f.claimHas(t, c, 2, metav1.ConditionTrue, v1.ReasonComplete)
@@ -436,7 +444,8 @@ func (f *fixture) claimConflict(t *testing.T) {
 	})
 	of := func(kind, name string) *v1.BCSNetIPClaim {
 		c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, GenerateName: "of-"}}
-		c.Spec.Owner, c.Spec.ReleasePolicy = &v1.ClaimOwner{APIVersion: "apps/v1", Kind: kind, Name: name}, v1.ReleaseNever
+		c.Spec.Owner, c.Spec.ReleasePolicy = &v1.ClaimOwner{APIVersion: "apps/v1", Kind: kind, Name: name},
+			v1.ReleaseNever
 		f.create(t, c)
 		return c
 	}

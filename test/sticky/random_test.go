@@ -41,7 +41,11 @@ func (f *fixture) random(t *testing.T) {
 		for _, policy := range []string{plain, immutable, never, timed, shared} {
 			if exists(k, policy, podDelete) {
 				parts = append(parts, part{
-					fmt.Sprintf("%s-%s", k, policy), func(t *testing.T) { t.Helper(); f.wander(t, k, policy, left, tally) },
+					fmt.Sprintf("%s-%s", k, policy), func(t *testing.T) {
+						t.Helper()
+						f.wander(t, k, policy, left,
+							tally)
+					},
 				})
 			}
 		}
@@ -89,7 +93,8 @@ func (f *fixture) wander(t *testing.T, k kind, policy string, left *atomic.Int64
 		}
 	}()
 	all := []operation{
-		podDelete, forceDelete, nodeLoss, rollInPlace, rollWithSurge, scaleToOne, scaleToZero, foreground, background, flap,
+		podDelete, forceDelete, nodeLoss, rollInPlace, rollWithSurge, scaleToOne, scaleToZero, foreground, background,
+		flap,
 		flicker, storm,
 	}
 	for left.Add(-1) >= 0 {

@@ -94,7 +94,8 @@ func within(t *testing.T, d time.Duration) context.Context {
 // question returns a call whose data has to be "data".
 func question() Call {
 	return Call{
-		Method: http.MethodPost, Path: "/p", Body: map[string]string{"a": "b"}, RequestID: "r1", Query: url.Values{"q": {"1 2"}},
+		Method: http.MethodPost, Path: "/p", Body: map[string]string{"a": "b"}, RequestID: "r1",
+		Query: url.Values{"q": {"1 2"}},
 		Accept: func(data json.RawMessage) error {
 			if string(data) != `"data"` {
 				return fmt.Errorf("data %s", data)
@@ -172,9 +173,13 @@ func TestForeign(t *testing.T) {
 		"no code":         {answer: text(200, `{"result":true,"data":"data","request_id":"r1"}`), foreign: true},
 		"code and result": {answer: text(200, `{"code":2,"result":true,"data":"data","request_id":"r1"}`), foreign: true},
 		"201":             {answer: text(201, `{"code":0,"result":true,"data":"data","request_id":"r1"}`), foreign: true},
-		"other data":      {answer: func(w http.ResponseWriter, q *http.Request) { say(w, q, 200, 0, "", "7") }, foreign: true},
-		"too much":        {answer: text(200, strings.Repeat(" ", maxAnswer+1)), foreign: true},
-		"a redirect":      {answer: func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, "/other", http.StatusFound) }, foreign: true},
+		"other data": {answer: func(w http.ResponseWriter, q *http.Request) { say(w, q, 200, 0, "", "7") },
+			foreign: true},
+		"too much": {answer: text(200, strings.Repeat(" ", maxAnswer+1)), foreign: true},
+		"a redirect": {answer: func(w http.ResponseWriter, q *http.Request) {
+			http.Redirect(w, q, "/other",
+				http.StatusFound)
+		}, foreign: true},
 		"cut off": {answer: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, `{"code":0`)
@@ -186,12 +191,14 @@ func TestForeign(t *testing.T) {
 			bad, good := serve(t, c.answer), serve(t, well)
 			one := clientOf(bad.url(t), good.url(t))
 			one.Preferred = bad.URL
-			if err := one.Do(within(t, time.Minute), question()); err != nil || one.Replica != good.URL || bad.asked.Load() == 0 {
+			if err := one.Do(within(t, time.Minute), question()); err != nil || one.Replica != good.URL ||
+				bad.asked.Load() == 0 {
 				t.Errorf("%v by %s, after %d questions at the first", err, one.Replica, bad.asked.Load())
 			}
 			alone := clientOf(bad.url(t))
 			err := alone.Do(within(t, 150*time.Millisecond), question())
-			if _, ok := errors.AsType[*Unanswered](err); !ok || errors.Is(err, ErrForeign) != c.foreign || alone.Replica != "" {
+			if _, ok := errors.AsType[*Unanswered](err); !ok || errors.Is(err, ErrForeign) != c.foreign ||
+				alone.Replica != "" {
 				t.Errorf("alone: %v", err)
 			}
 			if !strings.Contains(err.Error(), bad.URL) {
@@ -290,7 +297,8 @@ func TestRetryAfter(t *testing.T) {
 			second = time.Now()
 			well(w, q)
 		})
-		if err := clientOf(r.url(t)).Do(within(t, time.Minute), question()); err != nil || second.Sub(first) < time.Second {
+		if err := clientOf(r.url(t)).Do(within(t, time.Minute), question()); err != nil ||
+			second.Sub(first) < time.Second {
 			t.Errorf("%s: %v, asked again after %v", reason, err, second.Sub(first))
 		}
 	}
@@ -306,7 +314,8 @@ func TestSilent(t *testing.T) {
 }
 
 func TestNoReplica(t *testing.T) {
-	if err := clientOf().Do(within(t, time.Minute), question()); err == nil || !strings.Contains(err.Error(), "no replica") {
+	if err := clientOf().Do(within(t, time.Minute), question()); err == nil || !strings.Contains(err.Error(),
+		"no replica") {
 		t.Errorf("%v", err)
 	}
 	broken := &Client{Access: func() (Access, error) { return Access{}, errors.New("broken") }, Now: time.Now}
@@ -359,7 +368,8 @@ func TestTokenExpires(t *testing.T) {
 		well(w, q)
 	})
 	write(t, dir, tokenFile, "old\n")
-	if err := nodeClient(t, dir, "example.com", r.url(t)).Do(within(t, time.Minute), question()); err != nil || r.asked.Load() != 2 {
+	if err := nodeClient(t, dir, "example.com", r.url(t)).Do(within(t, time.Minute), question()); err != nil ||
+		r.asked.Load() != 2 {
 		t.Errorf("%v after %d questions", err, r.asked.Load())
 	}
 	refused, dir := secure(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
@@ -377,10 +387,12 @@ func TestCertificates(t *testing.T) {
 		t.Errorf("another name: %v", err)
 	}
 	write(t, dir, caFile, "no certificate")
-	if err := nodeClient(t, dir, "example.com", r.url(t)).Do(within(t, time.Minute), question()); err == nil || !strings.Contains(err.Error(), caFile) {
+	if err := nodeClient(t, dir, "example.com", r.url(t)).Do(within(t, time.Minute), question()); err == nil ||
+		!strings.Contains(err.Error(), caFile) {
 		t.Errorf("a damaged CA: %v", err)
 	}
-	if err := nodeClient(t, t.TempDir(), "example.com", r.url(t)).Do(within(t, time.Minute), question()); err == nil || !strings.Contains(err.Error(), caFile) {
+	if err := nodeClient(t, t.TempDir(), "example.com", r.url(t)).Do(within(t, time.Minute), question()); err == nil ||
+		!strings.Contains(err.Error(), caFile) {
 		t.Errorf("no CA: %v", err)
 	}
 	if r.asked.Load() != 0 {
@@ -419,7 +431,8 @@ func TestPing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := serve(t, c.answer)
 			one := clientOf(r.url(t))
-			if err := one.Ping(within(t, 300*time.Millisecond)); (err != nil) != c.fails || (one.Replica == "") != c.fails {
+			if err := one.Ping(within(t, 300*time.Millisecond)); (err != nil) != c.fails ||
+				(one.Replica == "") != c.fails {
 				t.Errorf("%v, %q", err, one.Replica)
 			}
 			ready := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
@@ -458,7 +471,8 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(200, `{"code":0,"result":true,"request_id":"r2","data":"data"}`, "1")
 	f.Fuzz(func(t *testing.T, status int, body, later string) {
 		o := question().read(&http.Response{
-			StatusCode: status, Header: http.Header{"Retry-After": {later}}, Body: io.NopCloser(strings.NewReader(body)),
+			StatusCode: status, Header: http.Header{"Retry-After": {later}},
+			Body: io.NopCloser(strings.NewReader(body)),
 		})
 		var e envelope
 		if o.failed == nil && o.refused == nil && (json.Unmarshal([]byte(body), &e) != nil || status != http.StatusOK ||
@@ -471,8 +485,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// A request shows the last receipt, and the one that an answer has replaces it. A refusal's does not, nor one that is too
-// long.
+// A request shows the last receipt, and the one that an answer has replaces it. A refusal's does not, nor one that is
+// too long.
 func TestReceipt(t *testing.T) {
 	shown, given, answer := "", "second", http.HandlerFunc(well)
 	r := serve(t, func(w http.ResponseWriter, q *http.Request) {

@@ -35,7 +35,8 @@ func newOverlapping(t testing.TB, addresses int) *overlapping {
 	}
 	leads := leading(t)
 	o := &overlapping{Reconciler: &Reconciler{
-		index: index, leases: leases, leads: leads, queue: NewQueue(leads, index), budget: conditions.NewBudget(time.Now),
+		index: index, leases: leases, leads: leads, queue: NewQueue(leads, index),
+		budget:   conditions.NewBudget(time.Now),
 		compared: map[string]comparison{}, full: map[string]struct{}{},
 	}}
 	for i, name := range []string{"older", "newer"} {

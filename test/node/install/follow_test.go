@@ -104,7 +104,8 @@ func newOptions(t *testing.T) node.Options {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	o := node.Options{
 		Node: "node-1", Host: "10.0.0.11", Kubeconfig: at("kubeconfig"), ProgramsDir: at("programs"), BinDir: at("bin"),
-		NetDir: at("net.d"), ConfigDir: at("config"), DataDir: at("data"), RunDir: at("run"), ConflistFile: at("mounted-conflist"),
+		NetDir: at("net.d"), ConfigDir: at("config"), DataDir: at("data"), RunDir: at("run"),
+		ConflistFile: at("mounted-conflist"),
 		ConflistName: conflist, CAFile: at("mounted-ca"), TokenFile: at("mounted-token"), Service: "bcsnet-system/gate",
 		ServicePort: "allocator", ServerName: "example.com", // that of the certificate
 		HTTPBindAddress: must(controlplane.FreeAddress()).String(), LogLevel: "info", Now: time.Now,
@@ -128,7 +129,8 @@ func newOptions(t *testing.T) node.Options {
 // allow gives a node the rights of the manifests, by a token that is bound to its Node as that of a pod there is.
 func allow(t *testing.T, s *suite, o node.Options) {
 	t.Helper()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: controlplane.SystemNamespace, Name: "bcsnet-node"}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: controlplane.SystemNamespace,
+		Name: "bcsnet-node"}}
 	cfg, err := s.Cluster.ServiceAccountConfig(t.Context(), account.Namespace, account.Name)
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +250,8 @@ func TestRun(t *testing.T) {
 	t.Run("a token that is renewed", func(t *testing.T) {
 		put(t, o.TokenFile, "another token")
 		wantFile(t, filepath.Join(o.ConfigDir, "token"), "another token")
-		wantCondition(t, admin, o, corev1.ConditionFalse, node.ReasonAllocatorUnreachable) // the gate wants the earlier one
+		// the gate wants the earlier one
+		wantCondition(t, admin, o, corev1.ConditionFalse, node.ReasonAllocatorUnreachable)
 		g.token.Store(new("another token"))
 		wantCondition(t, admin, o, corev1.ConditionTrue, node.ReasonReady)
 	})
@@ -269,7 +272,8 @@ func TestRun(t *testing.T) {
 		}
 		store := undelivered.In(o.DataDir)
 		err := store.Put(undelivered.Record{
-			Cluster: string(system.UID), ContainerID: "3f4e", IfName: "eth0", StartedAt: time.Now(), Host: netip.MustParseAddr("10.0.0.11"),
+			Cluster: string(system.UID), ContainerID: "3f4e", IfName: "eth0", StartedAt: time.Now(),
+			Host: netip.MustParseAddr("10.0.0.11"),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -302,7 +306,8 @@ func TestRun(t *testing.T) {
 		life = start(t, o)
 		wantMetric(t, o, "bcsnet_node_installed 1")
 		wantMetric(t, o, `bcsnet_node_condition{reason="Ready"} 1`)
-		if after := conditionOf(t, admin, o); !after.LastTransitionTime.Equal(&before.LastTransitionTime) || after.Status != before.Status {
+		if after := conditionOf(t, admin, o); !after.LastTransitionTime.Equal(&before.LastTransitionTime) ||
+			after.Status != before.Status {
 			t.Errorf("the condition turned: %+v, then %+v", before, after)
 		}
 		for name, inode := range inodes(t, o) {
@@ -400,7 +405,8 @@ func conditionOf(t *testing.T, admin client.Client, o node.Options) *corev1.Node
 	return nil
 }
 
-func wantCondition(t *testing.T, admin client.Client, o node.Options, status corev1.ConditionStatus, reason node.Reason) {
+func wantCondition(t *testing.T, admin client.Client, o node.Options, status corev1.ConditionStatus,
+	reason node.Reason) {
 	t.Helper()
 	controlplane.Eventually(t, func() error {
 		c := conditionOf(t, admin, o)
@@ -419,7 +425,8 @@ func wantEvent(t *testing.T, admin client.Client, o node.Options, reason node.Re
 			return err
 		}
 		for i := range list.Items {
-			if e := &list.Items[i]; e.Reason == string(reason) && e.Regarding.Kind == "Node" && e.Regarding.Name == o.Node {
+			if e := &list.Items[i]; e.Reason == string(reason) && e.Regarding.Kind == "Node" &&
+				e.Regarding.Name == o.Node {
 				return nil
 			}
 		}
