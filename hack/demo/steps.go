@@ -46,7 +46,8 @@ func (d *demo) steps() []step {
 				}
 				for n, host := range []string{host1, host2, host2, host2} {
 					running := fmt.Sprintf(
-						`{"status":{"phase":"Running","hostIP":%q,"conditions":[{"type":"Ready","status":"True"}]}}`, host)
+						`{"status":{"phase":"Running","hostIP":%q,"conditions":[{"type":"Ready","status":"True"}]}}`,
+						host)
 					if err := d.kubectl(ctx, []string{"patched"}, "patch", "pod", fmt.Sprintf("web-%d", n+1),
 						"--subresource=status",
 						"--type=merge", "--patch", running); err != nil {

@@ -86,7 +86,8 @@ func flagsOf(set *pflag.FlagSet) (all []*pflag.Flag) {
 func index(root *cobra.Command) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b,
-		"# Commands\n\nThese pages are made from the help of the commands by `make generate`. `kubectl bcsnet` is the same\n"+
+		"# Commands\n\nThese pages are made from the help of the commands by `make generate`. "+
+			"`kubectl bcsnet` is the same\n"+
 			"program under another name: where a page says `%s pool list`, `kubectl bcsnet pool list` does the\nsame. "+
 			"A release has man pages of the same text.\n\n| command | what it does |\n|---|---|\n", root.Name())
 	for _, c := range commands(root) {

@@ -119,13 +119,15 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 		`where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, `+
 			`else the node's annotation, else the pool's`)
 	f.StringVar((*string)(&o.GarbageCollection), "garbage-collection", string(gc.On),
-		`take addresses back whose pod has gone: "on", "dry-run" (the log and metrics say what would be taken back) or "off"`)
+		`take addresses back whose pod has gone: "on", "dry-run" (the log and metrics say what would be taken back) `+
+			`or "off"`)
 	f.DurationVar(&o.HostGrace, "host-grace", 24*time.Hour,
 		"how long addresses of pods that have gone are kept where the host is no ready node, because their "+
 			"containers may "+
 			"still run there; 0 for ever")
 	f.StringVar(&o.FloatingIPConfig, "floatingip-config", "",
-		"`NAMESPACE/NAME` of a ConfigMap in the manner of galaxy's kube-system/floatingip-config that pools are made from "+
+		"`NAMESPACE/NAME` of a ConfigMap in the manner of galaxy's kube-system/floatingip-config "+
+			"that pools are made from "+
 			"and kept like; empty for none")
 	f.StringVar(&o.HostnicIPAMConfig, "hostnic-ipam-config", "",
 		"`NAMESPACE/NAME` of a ConfigMap in the manner of hostnic's kube-system/hostnic-ipam-config that says which "+

@@ -13,8 +13,8 @@ func NewCommand(version string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bcsnet-node",
 		Short: "Install bcsnet's CNI plugins on a node, and keep there what they need",
-		Long: `bcsnet-node runs as a DaemonSet, on each node: install puts the CNI plugins, config.json, CA and token and
-the conflist in their places, in an order in which no ADD fails, and keeps them there; uninstall removes them.`,
+		Long: `bcsnet-node runs as a DaemonSet, on each node: install puts the CNI plugins, config.json, CA and token
+and the conflist in their places, in an order in which no ADD fails, and keeps them there; uninstall removes them.`,
 		Version: version, SilenceUsage: true, SilenceErrors: true,
 	}
 	root.AddCommand(newInstall(), newUninstall())
@@ -26,8 +26,8 @@ func newInstall() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "install",
 		Short: "Install the plugins and follow the cluster until the pod ends",
-		Long: `install copies the plugins, the CA, the token and config.json with the replicas of the allocator, asks one of
-these, and writes the conflist last, by which the node becomes Ready; each file by a rename, and only where
+		Long: `install copies the plugins, the CA, the token and config.json with the replicas of the allocator, asks one
+of these, and writes the conflist last, by which the node becomes Ready; each file by a rename, and only where
 it differs. Then it follows the EndpointSlices of the Service and the files that are mounted into the pod,
 and repairs what others change. When the pod ends all stays, so that a roll of the DaemonSet fails no ADD.
 
@@ -62,8 +62,8 @@ func newUninstall() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Remove the plugins from the node",
-		Long: `uninstall removes nothing while pods of the node have addresses by the plugins, as these could not end without
-them: drain the node. Then it withdraws the conflist, so that no pod begins by it, delivers the releases that
+		Long: `uninstall removes nothing while pods of the node have addresses by the plugins, as these could not end
+without them: drain the node. Then it withdraws the conflist, so that no pod begins by it, delivers the releases that
 are left, and removes configuration and plugins. Releases that no replica takes stay on the disk and are
 reported.
 

@@ -40,7 +40,8 @@ type Restorer struct {
 func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, restored func(l lease.Lease)) *Restorer {
 	r := &Restorer{
 		index: index, leases: leases, log: log, restored: restored,
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[netip.Addr](minBackoff,
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[netip.Addr](minBackoff,
 			maxBackoff)),
 	}
 	index.Feed.Subscribe(r.changed)

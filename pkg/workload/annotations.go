@@ -104,12 +104,14 @@ func Annotations() [annotations]Annotation {
 		{
 			ownPrefix + "ip-family-policy", ownDialect, anywhere, fieldFamilyPolicy,
 			"`SingleStack`, `PreferDualStack`, `RequireDualStack`",
-			"As `ipFamilyPolicy` of a Service: one address; one of each family of a network, or else one; one of each, or none.",
+			"As `ipFamilyPolicy` of a Service: one address; one of each family of a network, or else one; " +
+				"one of each, or none.",
 			readFamilyPolicy,
 		},
 		{
 			ownPrefix + "ip-families", ownDialect, anywhere, fieldFamilies, "`IPv4`, `IPv6`, `IPv4,IPv6`, `IPv6,IPv4`",
-			"As `ipFamilies` of a Service: the first is that of a single address, and stands first in the answer. Without a " +
+			"As `ipFamilies` of a Service: the first is that of a single address, and stands first " +
+				"in the answer. Without a " +
 				"policy, one is `SingleStack` and two are `RequireDualStack`.", readFamilies,
 		},
 		{
@@ -117,7 +119,8 @@ func Annotations() [annotations]Annotation {
 			"The address is kept for a while after the pod ended: `timed`.", readFixedIP,
 		},
 		{
-			"keepduration.netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldKeep, "`1s` to `500h`",
+			"keepduration.netservicecontroller.bkbcs.tencent.com", dialectA, onPodOrWorkload, fieldKeep,
+			"`1s` to `500h`",
 			"For how long, 48h unless said; without `fixed-ip` it does nothing.", readKeepDuration,
 		},
 		{

@@ -36,7 +36,8 @@ func selections(s *app.App) []selection {
 			completes: resource.CompleteNetworks(s), find: ofNetwork,
 		},
 		{
-			name: "pool", usage: "what is gone in a `POOL`", completes: resource.CompletePoolFirst(s, nil), find: ofPool,
+			name: "pool", usage: "what is gone in a `POOL`", completes: resource.CompletePoolFirst(s, nil),
+			find: ofPool,
 		},
 		{
 			name: "group", usage: "what is gone in a `GROUP`, a pool that is a part of another one",
@@ -47,7 +48,8 @@ func selections(s *app.App) []selection {
 			completes: resource.CompleteOneHost(s), check: resource.CheckHost, find: ofHost,
 		},
 		{
-			name: "endpoint", usage: "what one `HOLDER` has, if it is gone: NAMESPACE/POD, the ID of a container or 4 digits " +
+			name: "endpoint",
+			usage: "what one `HOLDER` has, if it is gone: NAMESPACE/POD, the ID of a container or 4 digits " +
 				"of it, an owner that is no pod, or an address",
 			completes: resource.CompleteEndpoints(s), check: checkEndpoint, find: ofEndpoint, single: true,
 		},

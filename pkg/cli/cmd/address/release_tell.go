@@ -12,15 +12,20 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// fates are what the leases of a selection are counted by, and what releases those that stay.
-var fates = []struct {
+// fateText is how the leases of a selection are counted, and the flag that releases those that stay.
+type fateText struct {
 	fate       fate
 	what, with string
-}{
-	{isGone, "of holders that are gone", ""}, {lives, "of pods that live", "--force"},
-	{mayRun, "of pods that are gone and may still run", "--force"},
-	{noPod, "of holders that are no pods", "--force"}, {unread, "of pods that cannot be read", ""},
-	{isKept, "kept by claims", "--kept"},
+}
+
+// fates lists the texts of all fates, in the order of their counts.
+func fates() []fateText {
+	return []fateText{
+		{isGone, "of holders that are gone", ""}, {lives, "of pods that live", "--force"},
+		{mayRun, "of pods that are gone and may still run", "--force"},
+		{noPod, "of holders that are no pods", "--force"}, {unread, "of pods that cannot be read", ""},
+		{isKept, "kept by claims", "--kept"},
+	}
 }
 
 // announce names what is released, and says what is free already. Of a selection it counts the leases by what is known
@@ -42,7 +47,7 @@ func (v *ipRelease) announce(j *judgement) {
 	if !counted {
 		return
 	}
-	for _, row := range fates {
+	for _, row := range fates() {
 		if n := count(j.stays, row.fate); n > 0 {
 			v.Say.Note("left alone: %s %s; with %s %s released", humanize.Plural(n, "lease"), row.what, row.with,
 				humanize.OneOr(n, "it is", "they are"))
@@ -64,7 +69,7 @@ func sums(all []finding) string {
 		return "nothing is in use"
 	}
 	parts := []string{humanize.Plural(len(distinct(leasesOf(all))), "address")}
-	for _, row := range fates {
+	for _, row := range fates() {
 		if n := count(all, row.fate); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, row.what))
 		}

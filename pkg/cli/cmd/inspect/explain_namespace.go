@@ -124,7 +124,8 @@ func chainObject(c *view.Chain) *unstructured.Unstructured {
 		for _, p := range all {
 			s := c.Pools[p.Pool].Status
 			out = append(out, map[string]any{
-				"pool": p.Pool, "standing": string(p.Standing), "why": c.Why(p), "handsOut": p.Stop.Cause == explain.Serves,
+				"pool": p.Pool, "standing": string(p.Standing), "why": c.Why(p),
+				"handsOut": p.Stop.Cause == explain.Serves,
 				"priority": int64(c.Pools[p.Pool].Spec.Priority), "free": s.Available, "total": s.Capacity,
 			})
 		}

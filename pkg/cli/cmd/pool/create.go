@@ -55,7 +55,8 @@ gateway and network are the parent's. The parent hands the addresses out no
 more; the group does some seconds later. Addresses that somebody has are
 refused.`,
 		Example: "" +
-			`  bcsnetctl pool create blue --cidr 10.0.0.0/24 --gateway 10.0.0.1 --range 10.0.0.20-10.0.0.99 --host 10.0.0.11
+			`  bcsnetctl pool create blue --cidr 10.0.0.0/24 --gateway 10.0.0.1 --range 10.0.0.20-10.0.0.99 \
+      --host 10.0.0.11
   bcsnetctl pool create six --cidr 2001:db8::/64 --gateway 2001:db8::1 --range 2001:db8::100-2001:db8::1ff \
     --network blue --namespace payments --dry-run=server -o yaml
   bcsnetctl pool create rack7 --cidr 10.0.7.0/24 --gateway 10.0.7.1 --range 10.0.7.20-10.0.7.99 \
@@ -90,7 +91,8 @@ refused.`,
 	f.Int32Var(&spec.MaxPerNamespace, "max-per-namespace", 0,
 		"let one namespace have at most `N` addresses of the pool at a time; 0 is no bound")
 	f.StringSliceVar(&v.quotas, "quota", nil,
-		"let one namespace have at most so many addresses, in place of --max-per-namespace, as `NAMESPACE=N`; repeatable")
+		"let one namespace have at most so many addresses, as `NAMESPACE=N`, in place of "+
+			"--max-per-namespace; repeatable")
 	f.Int32Var(&spec.VLAN, "vlan", 0, "VLAN `ID` for the CNI plugin; 0 is untagged")
 	f.Int32Var(&spec.MTU, "mtu", 0, "MTU in `BYTES` for the CNI plugin; 0 leaves it to the plugin")
 	f.Int32Var(&spec.Priority, "priority", 0, "order `N` among the pools that fit a request; the higher goes first")
