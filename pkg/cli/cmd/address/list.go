@@ -33,7 +33,7 @@ filter beside --pool and --status.
 Objects are Available, Active or Reserved. Lists tell more of some of them:
 
   Cooling      Available, and rests for the cooldown of its pool
-  Kept         Reserved, because a claim keeps it; POD is the one that had it last
+  Kept         Reserved, because a claim keeps it; POD had it last
   Quarantined  Reserved, because somebody else answered for it
   Draining     Active or Reserved, and no longer in its pool, or its pool is
                being deleted: nobody gets it afterwards
