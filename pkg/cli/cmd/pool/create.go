@@ -54,8 +54,7 @@ and namespaces of its own; those of the parent where none is named. Subnet,
 gateway and network are the parent's. The parent hands the addresses out no
 more; the group does some seconds later. Addresses that somebody has are
 refused.`,
-		Example: "" +
-			"  bcsnetctl pool create blue --cidr 10.0.0.0/24 --gateway 10.0.0.1 --range 10.0.0.20-10.0.0.99 " +
+		Example: "  bcsnetctl pool create blue --cidr 10.0.0.0/24 --gateway 10.0.0.1 --range 10.0.0.20-10.0.0.99 " +
 			`--host 10.0.0.11
   bcsnetctl pool create six --cidr 2001:db8::/64 --gateway 2001:db8::1 --range 2001:db8::100-2001:db8::1ff \
     --network blue --namespace payments --dry-run=server -o yaml
