@@ -19,7 +19,8 @@ func (m *model) counted(pool, namespace string, known map[netip.Addr]lease.Lease
 	all := map[netip.Addr]bool{}
 	for _, leases := range []map[netip.Addr]lease.Lease{known, m.lost} {
 		for a, l := range leases {
-			inUse := l.State == lease.Active && l.Namespace == namespace
+			// A kept address counts for the namespace of its last holder, too.
+			inUse := (l.State == lease.Active || l.IsRetained()) && l.Namespace == namespace
 			ofClaim := l.State != lease.Available && strings.HasPrefix(l.Claim, namespace+"/")
 			if l.Pool == pool && (inUse || ofClaim) {
 				all[a] = true
