@@ -272,7 +272,7 @@ func addressChecks() []Check {
 			"known what was given: those of an earlier release, of owners without a container, and those made again " +
 			"from what pods report.",
 		Impact: "the pods keep what they were given until they end, and it may not fit the network any more",
-		Mend:   "Make the pods again that the command lists, as with `kubectl rollout restart`, or change the " +
+		Mend: "Make the pods again that the command lists, as with `kubectl rollout restart`, or change the " +
 			"pool back.",
 	}, {
 		ID: "lease-two-pods", Group: GroupAddresses, Severity: Warning, Needs: []Part{PartAddresses},
@@ -325,9 +325,8 @@ func hostChecks() []Check {
 		ID: "duplicate-host", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes}, run: duplicateHosts,
 		Title: "two nodes have the same IP",
 		Meaning: "More than one Node reports the address, most often because one was left behind when a machine was " +
-			"set up " +
-			"anew. Or the annotation `" + hosts.Annotation + "` gives it to two Nodes, or to one " +
-				"while it is another's.",
+			"set up anew. Or the annotation `" + hosts.Annotation + "` gives it to two Nodes, or to one " +
+			"while it is another's.",
 		Impact: "it is unclear which node an address in use belongs to; by an annotation none acts for it",
 		Mend: "Delete the Node whose machine no longer exists. Remove the annotation from the wrong Node; if " +
 			"no operator set it, somebody on that node did.",

@@ -42,7 +42,7 @@ func NewRestorer(index *ipam.Index, leases *store.Client, log *slog.Logger, rest
 		index: index, leases: leases, log: log, restored: restored,
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[netip.Addr](minBackoff,
-			maxBackoff)),
+				maxBackoff)),
 	}
 	index.Feed.Subscribe(r.changed)
 	return r
