@@ -26,8 +26,8 @@ func newInstall() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "install",
 		Short: "Install the plugins and follow the cluster until the pod ends",
-		Long: `install copies the plugins, the CA, the token and config.json with the replicas of the allocator, asks one
-of these, and writes the conflist last, by which the node becomes Ready; each file by a rename, and only where
+		Long: `install copies the plugins, the CA, the token and config.json with the replicas of the allocator, asks
+one of these, and writes the conflist last, by which the node becomes Ready; each file by a rename, and only where
 it differs. Then it follows the EndpointSlices of the Service and the files that are mounted into the pod,
 and repairs what others change. When the pod ends all stays, so that a roll of the DaemonSet fails no ADD.
 

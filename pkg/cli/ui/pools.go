@@ -118,6 +118,8 @@ type poolModel struct {
 	Bad     []metav1.Condition
 	Runs    []netipx.IPRange
 	Free    int64
+	Used    int64
+	Total   int64
 	More    int // hosts that hold nothing
 	Hosts   []*view.HostUse
 	Aside   []view.SetAside
@@ -137,7 +139,8 @@ func poolPage(ctx context.Context, q *request) (*page, error) {
 	m.State, _ = resource.PoolState(q.App, d.BCSNetPool)
 	m.Hosts, m.More = d.Hosts()
 	if room := d.Room(); room.Total > 0 {
-		m.Percent, m.Free = int64(float64(room.Total-room.Free)/float64(room.Total)*100), room.Free
+		m.Free, m.Used, m.Total = room.Free, room.Total-room.Free, room.Total
+		m.Percent = int64(float64(m.Used) / float64(m.Total) * 100)
 	}
 	if d.Plan.Valid() {
 		within, err := part(q.URL.Query().Get("at"), d.Plan.Plan.Subnet)
