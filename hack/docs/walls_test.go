@@ -22,7 +22,7 @@ var walls = []wall{
 	{"github.com/bcsnet/bcsnet/pkg/ipam", "Index", 16, 0},
 	{"github.com/bcsnet/bcsnet/pkg/ipam", "Leases", 27, 0},
 	{"github.com/bcsnet/bcsnet/pkg/ipam", "Feed", 19, 0},
-	{"github.com/bcsnet/bcsnet/pkg/ipam", "Pools", 63, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam", "Pools", 64, 0},
 	{"github.com/bcsnet/bcsnet/pkg/ipam", "state", 68, 0},
 }
 

@@ -24,8 +24,8 @@ func (s *Service) operation(op route, c codec) http.Handler {
 		s.limits.admitAdd,    // how many at once
 		s.limits.reserveList, // room for the answer
 		s.options.Forwarder.leaderFirst(s.refusals), // the leader answers
-		s.compareStore,     // whether the store is as the node was told
-		s.limits.beginList, // lists take turns
+		s.receipts.compareStore,                     // whether the store is as the node was told
+		s.limits.beginList,                          // lists take turns
 	)
 }
 
@@ -93,7 +93,7 @@ func (s *Service) do(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.ended(r, "")
-	s.giveReceipt(w, data)
+	s.receipts.give(w, data)
 	c.codec.done(w, r, data, message)
 }
 

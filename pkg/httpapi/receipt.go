@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
 // headerReceipt is on the answer to an ADD, and on the next requests of its node: an address, the version at which it
@@ -53,29 +55,39 @@ func readReceipt(text string, secret []byte) (g receipt, ok bool) {
 	return g, errs == [3]error{} && hmac.Equal([]byte(g.sign(secret)), []byte(parts[3]))
 }
 
-// giveReceipt adds the receipt to the answer of an ADD. data is what is answered.
-func (s *Service) giveReceipt(w http.ResponseWriter, data any) {
+// receipts gives nodes their receipts, and compares those that they show with the store.
+type receipts struct {
+	index  *ipam.Index
+	leases *store.Client
+	// secret is what replicas share; without one there are no receipts.
+	secret   func() []byte
+	refusals *refusals
+	log      *slog.Logger
+}
+
+// give adds the receipt to the answer of an ADD. data is what is answered.
+func (x *receipts) give(w http.ResponseWriter, data any) {
 	given, ok := data.(wire.Allocation)
-	if !ok || s.options.Shared == nil {
+	if !ok || x.secret == nil {
 		return
 	}
 	addr, err := netip.ParseAddr(given.Address.IPAddr)
-	if l, known := s.options.Index.Leases.Get(addr); err == nil && known {
-		s.writeReceipt(w, receipt{addr, l.Version, s.options.Leases.Now()})
+	if l, known := x.index.Leases.Get(addr); err == nil && known {
+		x.write(w, receipt{addr, l.Version, x.leases.Now()})
 	}
 }
 
-func (s *Service) writeReceipt(w http.ResponseWriter, g receipt) {
-	if secret := s.options.Shared(); secret != nil {
+func (x *receipts) write(w http.ResponseWriter, g receipt) {
+	if secret := x.secret(); secret != nil {
 		w.Header().Set(headerReceipt, g.String()+","+g.sign(secret))
 	}
 }
 
 // compareStore refuses a request for an address if the store may have been put back; see compare.
-func (s *Service) compareStore(next http.Handler) http.Handler {
+func (x *receipts) compareStore(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.compare(w, r, callOf(r).route); err != nil {
-			s.refusals.answer(w, r, err)
+		if err := x.compare(w, r, callOf(r).route); err != nil {
+			x.refusals.answer(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -86,26 +98,26 @@ func (s *Service) compareStore(next http.Handler) http.Handler {
 // its store was put back, and no replica that knew it as it was has told this one. A request for an address is refused
 // then; others are answered as ever. A receipt of before the last restore that was noticed says nothing new: the node
 // gets one of the store as it is, so that it shows no old one to replicas that begin later.
-func (s *Service) compare(w http.ResponseWriter, r *http.Request, op route) error {
+func (x *receipts) compare(w http.ResponseWriter, r *http.Request, op route) error {
 	text := r.Header.Get(headerReceipt)
-	if text == "" || s.options.Shared == nil || failpoint.Broken("receipt") {
+	if text == "" || x.secret == nil || failpoint.Broken("receipt") {
 		return nil
 	}
-	shown, ok := readReceipt(text, s.options.Shared())
+	shown, ok := readReceipt(text, x.secret())
 	if !ok {
 		return nil
 	}
 	// The time of a receipt has whole seconds: one of the second of a restore is taken for an earlier one.
-	switch l, _ := s.options.Index.Leases.Get(shown.addr); {
-	case l.Version >= shown.version || !s.options.Leases.Follows():
+	switch l, _ := x.index.Leases.Get(shown.addr); {
+	case l.Version >= shown.version || !x.leases.Follows():
 		return nil
-	case !shown.at.After(s.options.Leases.Noticed()):
-		s.writeReceipt(w, receipt{shown.addr, l.Version, s.options.Leases.Now()})
+	case !shown.at.After(x.leases.Noticed()):
+		x.write(w, receipt{shown.addr, l.Version, x.leases.Now()})
 		return nil
 	}
-	forgotten, err := s.options.Leases.Forgotten(r.Context(), shown.addr, shown.version)
+	forgotten, err := x.leases.Forgotten(r.Context(), shown.addr, shown.version)
 	if forgotten {
-		s.options.Log.Warn("the store was put back before this replica began to watch it: the leases are read anew, "+
+		x.log.Warn("the store was put back before this replica began to watch it: the leases are read anew, "+
 			"and nothing "+
 			"new is given for a while", "error", err, "request_id", idOf(r), "given_at", shown.at, "wait",
 			ipam.OrphanTime)

@@ -15,6 +15,7 @@ type Service struct {
 	limits   *limits
 	callers  *callers
 	bodies   *bodies
+	receipts *receipts
 }
 
 // New makes a service. The error names an option that is missing or cannot be.
@@ -28,7 +29,8 @@ func New(o Options) (*Service, error) {
 	limits := newLimits(o.Leases.Room, o.Metrics, refusals)
 	return &Service{
 		options: o, refusals: refusals, limits: limits, callers: newCallers(o, limits.rates, refusals),
-		bodies: &bodies{log: o.Log},
+		bodies:   &bodies{log: o.Log},
+		receipts: &receipts{o.Index, o.Leases, o.Shared, refusals, o.Log},
 	}, nil
 }
 

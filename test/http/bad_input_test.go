@@ -223,6 +223,7 @@ func TestFieldsAtTheirBounds(t *testing.T) {
 	}
 	want := v1.BCSNetIPStatus{
 		Status: v1.IPActive, Host: s.Host, Owner: owner, ContainerID: container, IfName: strings.Repeat("e", 15),
+		Given: &v1.GivenSettings{Gateway: data["gateway"].(string)}, GivenTo: container[:12],
 	}
 	got := stored(t, s.ip(20)).Status
 	got.StartedAt, got.UpdateTime = "", ""

@@ -121,7 +121,7 @@ func (c *call) run() runstate.Dir          { return runstate.Dir(c.settings.RunD
 func (c *call) attachments() attach.Dir    { return attach.In(c.settings.RunDir) }
 func (c *call) records() undelivered.Store { return undelivered.In(c.settings.DataDir) }
 
-// steady has the call begin by the clock that the node's earlier calls went by: the clock may have been set back.
+// steady makes the call begin by the clock that the node's earlier calls went by: the clock may have been set back.
 func (c *call) steady() {
 	told, moved := c.state.Steady(c.began, c.up)
 	c.told = told

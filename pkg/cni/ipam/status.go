@@ -10,7 +10,6 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
-	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
 )
 
 // fullTime is how long after a refusal because pools are full STATUS fails, where statusFails has pools. After that a
@@ -42,7 +41,7 @@ func (c *call) status(ctx context.Context) error {
 			"the token in %s is missing or empty", c.plugin.ConfigDir)
 	}
 	fails := func(word string) bool { return slices.Contains(c.conf.StatusFails, word) }
-	if c.state == (runstate.State{}) || fails(netconf.StatusAllocator) {
+	if c.state.AnsweredAt.IsZero() || fails(netconf.StatusAllocator) {
 		if err := c.client.Ping(ctx); err != nil {
 			return unavailable(err)
 		}

@@ -21,7 +21,7 @@ func (v *ipRelease) end(ctx context.Context, j *judgement) (err error) {
 	var nodes *hosts.Table
 	looks := v.by != nil && !v.force && first(j.ends, isGone) >= 0
 	if looks {
-		if nodes, err = v.look(ctx, j); err != nil {
+		if nodes, err = v.waitAndReadNodes(ctx, j); err != nil {
 			return err
 		}
 	}
@@ -41,11 +41,11 @@ func (v *ipRelease) end(ctx context.Context, j *judgement) (err error) {
 			return leasing.LeftAlone(kept)
 		}
 		return leasing.GiveUpOne(ctx, v.App, v.leases, l, change, leasing.Giving{Free: v.kept, Side: v.by != nil})
-	}, v.tell)
+	}, v.report)
 }
 
-// look lets the time between two looks go by, and reads the nodes for the second one.
-func (v *ipRelease) look(ctx context.Context, j *judgement) (*hosts.Table, error) {
+// waitAndReadNodes waits for the time between two looks, and reads the nodes for the second one.
+func (v *ipRelease) waitAndReadNodes(ctx context.Context, j *judgement) (*hosts.Table, error) {
 	if v.DryRun == app.DryRunNone {
 		if err := j.again.Wait(ctx, humanize.Plural(count(j.ends, isGone), "lease")); err != nil {
 			return nil, &app.Failure{Message: "nothing was released", Cause: err}
@@ -55,9 +55,9 @@ func (v *ipRelease) look(ctx context.Context, j *judgement) (*hosts.Table, error
 	return resource.Table(nodes), err
 }
 
-// tell says what was released, and which of that is not free: it stays with claims, or with the other pod of a virtual
+// report says what was released, and which of that is not free: it stays with claims, or with the other pod of a virtual
 // machine that migrates.
-func (v *ipRelease) tell(released []lease.Lease) {
+func (v *ipRelease) report(released []lease.Lease) {
 	both := func(l lease.Lease) bool {
 		return l.Other == nil || v.by == nil || slices.ContainsFunc(released, func(o lease.Lease) bool {
 			return o.Addr == l.Addr && o.FromSecond != l.FromSecond

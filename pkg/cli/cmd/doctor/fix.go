@@ -71,7 +71,7 @@ func (f *leakFixer) recheck(ctx context.Context, fixable, left []doctor.Finding)
 	return still, append(left, others...), nil
 }
 
-// looks are the two at the holders of leaks. Both found no doubt about the hosts; the time between them is the one that
+// looks returns the two looks at the holders of leaks. Both found no doubt about the hosts; the time between them is the one that
 // the user chose.
 func (f *leakFixer) looks() leasing.Recheck {
 	return leasing.Recheck{
