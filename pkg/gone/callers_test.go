@@ -14,7 +14,7 @@ func TestCallers(t *testing.T) {
 	except := map[string]string{
 		"allocator/earlier.go":       "the workload's next pod vouches for the earlier one",
 		"allocator/duplicates.go":    "the pod itself reports another address",
-		"cli/cmd/inspect/lineage.go": "it shows which leases are an earlier pod's, and takes none",
+		"cli/view/lineage.go": "it shows which leases are an earlier pod's, and takes none",
 	}
 	root, used := "..", map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -67,14 +67,22 @@ func (w *Witnesses) Told() bool { return w.told.Load() }
 func (w *Witnesses) Run(ctx context.Context) error {
 	tick := time.NewTicker(witnessEvery)
 	defer tick.Stop()
-	began := time.Time{}
+	var synced, began time.Time
 	for ; ; w.next(ctx, tick) {
 		urls, known := w.Others()
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case !known || !w.Synced():
+		case !w.Synced():
 			continue
+		case synced.IsZero():
+			synced = time.Now()
+		}
+		switch {
+		case !known && time.Since(synced) < ipam.ReturnTime:
+			continue
+		case !known:
+			w.Log.Warn("the Leases of other replicas cannot be read: none is asked whether the store was put back")
 		case began.IsZero():
 			began = time.Now()
 		}

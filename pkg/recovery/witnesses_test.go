@@ -25,26 +25,29 @@ func TestWitnesses(t *testing.T) {
 		others map[string]func(time.Duration) told
 		// from and to bound the time until new addresses are given.
 		from, to time.Duration
+		// unknown: the Leases cannot be read.
+		unknown bool
 	}{
-		"alone": {nil, 0, time.Second},
+		"alone":                   {nil, 0, time.Second, false},
+		"nobody knows the others": {nil, ipam.ReturnTime, ipam.ReturnTime + time.Second, true},
 		"one as far": {map[string]func(time.Duration) told{
 			"http://a": func(time.Duration) told { return told{Witness{Version: present}, true, nil} },
-		}, 0, time.Second},
+		}, 0, time.Second, false},
 		"one that is gone": {map[string]func(time.Duration) told{
 			"http://a": func(time.Duration) told { return told{} },
-		}, 0, time.Second},
+		}, 0, time.Second, false},
 		"one that is silent": {map[string]func(time.Duration) told{
 			"http://a": func(time.Duration) told { return told{err: errors.New("silent")} },
-		}, silenceTime, silenceTime + time.Second},
+		}, silenceTime, silenceTime + time.Second, false},
 		"one that is in doubt for a while": {map[string]func(time.Duration) told{
 			"http://a": func(since time.Duration) told {
 				return told{Witness{Version: present - 1, Doubtful: since < 7*time.Second}, true, nil}
 			},
 			"http://b": func(time.Duration) told { return told{} },
-		}, 7 * time.Second, 8 * time.Second},
+		}, 7 * time.Second, 8 * time.Second, false},
 		"one that is in doubt for ever": {map[string]func(time.Duration) told{
 			"http://a": func(time.Duration) told { return told{Witness{Doubtful: true}, true, nil} },
-		}, ipam.ReturnTime, ipam.ReturnTime + time.Second},
+		}, ipam.ReturnTime, ipam.ReturnTime + time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -56,7 +59,7 @@ func TestWitnesses(t *testing.T) {
 						for url := range c.others {
 							urls = append(urls, url)
 						}
-						return urls, time.Since(began) > 50*time.Millisecond
+						return urls, !c.unknown && time.Since(began) > 50*time.Millisecond
 					},
 					Ask: func(_ context.Context, url string) (Witness, bool, error) {
 						a := c.others[url](time.Since(began))

@@ -128,7 +128,9 @@ func TestBlockByHand(t *testing.T) {
 	if err := shared.admin.Patch(t.Context(), parent, patch); err != nil {
 		t.Fatal(err)
 	}
+	// The pod's next container is given what the parent says now.
 	controlplane.Eventually(t, func() error {
+		body = with(body, "containerID", newID())
 		if a := s.add(body); a.done(t)["vlan"] != 77.0 {
 			return fmt.Errorf("%s", a.Raw)
 		}

@@ -75,7 +75,7 @@ func documentedCalls(t *testing.T, cp *controlplane.ControlPlane, url string) {
 	}
 	want := v1.BCSNetIPStatus{
 		Status: "Active", Host: "10.0.0.11", ContainerID: "xxx", PodPrimaryKey: ip.Status.PodPrimaryKey, PodName: "web-0",
-		PodNamespace: "shop", AddressNamedBy: "xxx",
+		PodNamespace: "shop", AddressNamedBy: "xxx", Given: &v1.GivenSettings{Gateway: "10.0.0.1"}, GivenTo: "xxx",
 		IfName: "eth0", PodUID: ip.Status.PodUID, StartedAt: ip.Status.StartedAt, UpdateTime: ip.Status.UpdateTime,
 	}
 	if diff := cmp.Diff(want, ip.Status); diff != "" || ip.Status.PodUID == "" || ip.Status.UpdateTime == "" {

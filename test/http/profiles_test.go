@@ -37,7 +37,7 @@ func TestProfiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		startFor(t, account(t, shared.cluster), func(o *controller.Options) {
-			o.LeaderElectionNamespace = d.Namespace
+			o.LeaderElectionNamespace, o.LeaderElect = d.Namespace, false
 			o.Profiling, o.MetricsBindAddress = profiling, at.String()
 		})
 		return "http://" + at.String()
