@@ -12,9 +12,9 @@ import (
 // server has of a pod, and nothing of its containers. That is enough only if more is known.
 func TestCallers(t *testing.T) {
 	except := map[string]string{
-		"allocator/earlier.go":       "the workload's next pod vouches for the earlier one",
-		"allocator/duplicates.go":    "the pod itself reports another address",
-		"cli/view/lineage.go": "it shows which leases are an earlier pod's, and takes none",
+		"allocator/earlier.go":    "the workload's next pod vouches for the earlier one",
+		"allocator/duplicates.go": "the pod itself reports another address",
+		"cli/view/lineage.go":     "it shows which leases are an earlier pod's, and takes none",
 	}
 	root, used := "..", map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
