@@ -55,8 +55,8 @@ func (v *ipRelease) waitAndReadNodes(ctx context.Context, j *judgement) (*hosts.
 	return resource.Table(nodes), err
 }
 
-// report says what was released, and which of that is not free: it stays with claims, or with the other pod of a virtual
-// machine that migrates.
+// report says what was released, and which of that is not free: it stays with claims, or with the other pod of a
+// virtual machine that migrates.
 func (v *ipRelease) report(released []lease.Lease) {
 	both := func(l lease.Lease) bool {
 		return l.Other == nil || v.by == nil || slices.ContainsFunc(released, func(o lease.Lease) bool {

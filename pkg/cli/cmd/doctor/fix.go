@@ -71,8 +71,8 @@ func (f *leakFixer) recheck(ctx context.Context, fixable, left []doctor.Finding)
 	return still, append(left, others...), nil
 }
 
-// looks returns the two looks at the holders of leaks. Both found no doubt about the hosts; the time between them is the one that
-// the user chose.
+// looks returns the two looks at the holders of leaks. Both found no doubt about the hosts; the time between them is
+// the one that the user chose.
 func (f *leakFixer) looks() leasing.Recheck {
 	return leasing.Recheck{
 		App: f.verb.App, Leases: f.leases, Looks: resource.Looks{First: f.snapshot.Now, Between: f.settle},
