@@ -78,7 +78,7 @@ const (
 	IPReserved IPPhase = "Reserved"
 )
 
-// MaxSetSize is how many addresses one request takes at most.
+// MaxSetSize bounds the addresses of one request.
 const MaxSetSize = 16
 
 // BCSNetIPStatus is the lease record of an address.
@@ -148,12 +148,12 @@ type BCSNetIPStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	AddressNamedBy string `json:"addressNamedBy,omitempty"`
-	// given is what the answer to the holder's container said beside the address. The container runs with it, whatever
-	// the pool says later.
+	// given has the settings that the holder's container got with the address. The container keeps them if the pool
+	// changes.
 	// +optional
 	Given *GivenSettings `json:"given,omitempty"`
-	// givenTo is the beginning of the ID of the container that was given it. Where it is not the holder's containerID,
-	// given is that of an earlier holder.
+	// givenTo begins the ID of the container that got the settings in given. If the holder's containerID does not begin
+	// with it, the settings are those of an earlier holder.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	GivenTo string `json:"givenTo,omitempty"`
@@ -172,8 +172,8 @@ type BCSNetIPStatus struct {
 	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:items:MaxLength=256
 	SupersededContainerIDs []string `json:"supersededContainerIDs,omitempty"`
-	// setSize is how many addresses the request takes together, one of each family of a network; 0
-	// stands for one. A request that holds fewer is completed by the next call.
+	// setSize counts the addresses that the request takes together, one of each family of a network; 0 stands for one.
+	// If a request holds fewer, the next call adds the others.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=16
@@ -216,105 +216,7 @@ type BCSNetIPStatus struct {
 	History []HistoryEntry `json:"history,omitempty"`
 }
 
-// SecondAttachment is a second pod of one virtual machine, of the namespace of the first. Its fields mean what those of
-// the lease do.
-type SecondAttachment struct {
-	// podName of the pod.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	PodName string `json:"podName,omitempty"`
-	// podUID of the pod.
-	// +optional
-	// +kubebuilder:validation:MaxLength=128
-	PodUID string `json:"podUID,omitempty"`
-	// containerID is the sandbox ID of the pod.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	ContainerID string `json:"containerID"`
-	// ifName is the interface of the pod that carries the address.
-	// +optional
-	// +kubebuilder:validation:MaxLength=15
-	IfName string `json:"ifName,omitempty"`
-	// host is the IP of the host that the pod runs on.
-	// +optional
-	// +kubebuilder:validation:MaxLength=39
-	// +kubebuilder:validation:XValidation:rule=`self == "" || isIP(self)`,message=`must be the IPv4 or IPv6 address of a host; zones, IPv4-mapped IPv6 and leading zeros in IPv4 are not taken`
-	Host string `json:"host,omitempty"`
-	// startedAt is when the request of the pod began, RFC 3339 with nanoseconds.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	StartedAt string `json:"startedAt,omitempty"`
-	// terminationGracePeriodSeconds of the pod, where it is longer than the usual 30.
-	// +optional
-	TerminationGracePeriodSeconds int32 `json:"terminationGracePeriodSeconds,omitempty"`
-	// supersededContainerIDs are earlier containers of the pod, newest last, at most four.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=4
-	// +kubebuilder:validation:items:MaxLength=256
-	SupersededContainerIDs []string `json:"supersededContainerIDs,omitempty"`
-	// boundVersion is the resourceVersion with which the pod got the address, where the object was written again since.
-	// +optional
-	// +kubebuilder:validation:MaxLength=20
-	BoundVersion string `json:"boundVersion,omitempty"`
-	// cniNetwork is the name of the network configuration that the pod is attached by.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	CNINetwork string `json:"cniNetwork,omitempty"`
-	// given is what the answer to the container of the pod said beside the address.
-	// +optional
-	Given *GivenSettings `json:"given,omitempty"`
-}
-
-// GivenSettings are what an answer said of an address beside the address itself. A field that is not there was not in
-// the answer.
-type GivenSettings struct {
-	// gateway of the answer.
-	// +optional
-	// +kubebuilder:validation:MaxLength=39
-	// +kubebuilder:validation:Pattern=`^[0-9a-f.:]*$`
-	Gateway string `json:"gateway,omitempty"`
-	// gatewayFrom is who named the gateway in place of the pool: Host for the request or the Node, Annotation for the
-	// pod or its workload.
-	// +optional
-	// +kubebuilder:validation:Enum=Host;Annotation
-	GatewayFrom string `json:"gatewayFrom,omitempty"`
-	// vlan is the VLAN ID.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=4094
-	VLAN int32 `json:"vlan,omitempty"`
-	// mtu in bytes.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=65535
-	MTU int32 `json:"mtu,omitempty"`
-	// routes as "10.8.0.0/16 via 10.20.0.9", without via for those by the gateway.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:MaxLength=87
-	// +kubebuilder:validation:items:Pattern=`^[0-9a-f.:]+/[0-9]{1,3}( via [0-9a-f.:]+)?$`
-	Routes []string `json:"routes,omitempty"`
-	// routesDigest stands for routes that take more than 120 bytes.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^[0-9a-f]{16}$`
-	// +kubebuilder:validation:MaxLength=16
-	RoutesDigest string `json:"routesDigest,omitempty"`
-	// dns as the lines of a resolv.conf, each with one value.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:MaxLength=128
-	DNS []string `json:"dns,omitempty"`
-	// dnsDigest stands for dns that takes more than 120 bytes.
-	// +optional
-	// +kubebuilder:validation:Pattern=`^[0-9a-f]{16}$`
-	// +kubebuilder:validation:MaxLength=16
-	DNSDigest string `json:"dnsDigest,omitempty"`
-}
-
-// ConflictOutcome is what a report of a conflict led to.
+// ConflictOutcome names the consequence of a report of a conflict.
 type ConflictOutcome string
 
 // Values of ConflictOutcome.
@@ -382,9 +284,9 @@ type HistoryEntry struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Until string `json:"until,omitempty"`
-	// verb is what was done without the holder: by hand release, release-host, reserve, unreserve; by
-	// the controller collect, when the pod had gone, and conflict, when the holder reported that somebody else answers
-	// for the address. Empty when the holder gave the address up itself.
+	// verb names a change that was made without the holder. An operator makes release, release-host, reserve and
+	// unreserve. The controller makes collect if the pod is gone, and conflict if the holder reported that somebody else
+	// answers for the address. It is empty if the holder gave the address up itself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Verb string `json:"verb,omitempty"`

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/cache"
+
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -63,7 +65,16 @@ type receipts struct {
 	secret   func() []byte
 	refusals *refusals
 	log      *slog.Logger
+	// compared has the receipts that the store has outlived, with the time of the last restore that was noticed then. The
+	// object of such an address may be gone for good, and the node shows the receipt until its next ADD.
+	compared *cache.LRUExpireCache
 }
+
+// Bounds of what is remembered of receipts: each node shows one.
+const (
+	maxCompared  = 16384
+	comparedTime = 10 * time.Minute
+)
 
 // give adds the receipt to the answer of an ADD. data is what is answered.
 func (x *receipts) give(w http.ResponseWriter, data any) {
@@ -115,12 +126,18 @@ func (x *receipts) compare(w http.ResponseWriter, r *http.Request, op route) err
 		x.write(w, receipt{shown.addr, l.Version, x.leases.Now()})
 		return nil
 	}
+	noticed := x.leases.Noticed()
+	if at, ok := x.compared.Get(text); ok && at == noticed {
+		return nil
+	}
 	forgotten, err := x.leases.Forgotten(r.Context(), shown.addr, shown.version)
 	if forgotten {
 		x.log.Warn("the store was put back before this replica began to watch it: the leases are read anew, "+
-			"and nothing "+
-			"new is given for a while", "error", err, "request_id", idOf(r), "given_at", shown.at, "wait",
+			"and nothing new is given for a while", "error", err, "request_id", idOf(r), "given_at", shown.at, "wait",
 			ipam.OrphanTime)
+	}
+	if err == nil && !forgotten {
+		x.compared.Add(text, noticed, comparedTime)
 	}
 	if err == nil || !op.adds() {
 		return nil

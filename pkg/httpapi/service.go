@@ -3,6 +3,8 @@ package httpapi
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/cache"
+
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -29,8 +31,11 @@ func New(o Options) (*Service, error) {
 	limits := newLimits(o.Leases.Room, o.Metrics, refusals)
 	return &Service{
 		options: o, refusals: refusals, limits: limits, callers: newCallers(o, limits.rates, refusals),
-		bodies:   &bodies{log: o.Log},
-		receipts: &receipts{o.Index, o.Leases, o.Shared, refusals, o.Log},
+		bodies: &bodies{log: o.Log},
+		receipts: &receipts{
+			index: o.Index, leases: o.Leases, secret: o.Shared, refusals: refusals, log: o.Log,
+			compared: cache.NewLRUExpireCache(maxCompared),
+		},
 	}, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bcsnet/bcsnet/pkg/controller"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 	"github.com/bcsnet/bcsnet/test/inprocess"
 )
@@ -30,6 +31,10 @@ func behindProxy(t *testing.T) (*site, *apiProxy, *instance) {
 	controlplane.Eventually(t, func() error {
 		if a := s.call.do(t, "GET", prefix+"/pool/"+s.Namespace, nil); a.Code != 0 ||
 			s.call.get(t, "/pool/"+s.Namespace).Total != 5 {
+			return fmt.Errorf("%s", a.Raw)
+		}
+		// A replica that has just started gives nothing new before others have told what they have seen.
+		if a := s.add(object{"host": "203.0.113.1", "owner": "probe"}); a.Reason != ipam.ReasonHostNotInPool {
 			return fmt.Errorf("%s", a.Raw)
 		}
 		return nil
