@@ -65,8 +65,7 @@ func (t *attempt) agree() *ipam.Refusal {
 	families, ok := t.Families.With(c.Families)
 	if !ok {
 		return ipam.Refuse(ipam.ReasonClaimConflict, "the request says %s, and the annotations for %s say %s",
-			t.Families,
-			t.who(), c.Families).WithHint("say it in one of the two places")
+			t.Families, t.who(), c.Families).WithHint("say it in one of the two places")
 	}
 	if err := families.Admit(t.Addrs); err != nil {
 		return ipam.Refuse(ipam.ReasonClaimConflict, "the request and the annotations for %s contradict each other: %v",

@@ -108,8 +108,7 @@ func (a *Allocator) releaseReported(ctx context.Context, held []lease.Lease) (do
 			return collected
 		}
 		a.log.Info("releasing an address that a pod reported once, and has another in its place", "address",
-			l.Addr.String(),
-			"kept", addresses(own), "pod", l.Who())
+			l.Addr.String(), "kept", addresses(own), "pod", l.Who())
 		if _, err := FreeLease(ctx, a.leases, l, lease.Change{},
 			func(now lease.Lease) bool { return now.Rebuilt() && l.SameHolding(now) }); err != nil {
 			return false

@@ -133,8 +133,7 @@ func (a *Allocator) releaseOthers(ctx context.Context, keep, over []lease.Lease)
 	}
 	for _, l := range over {
 		a.log.Info("releasing the second address of one attachment", "address", l.Addr.String(), "kept",
-			addresses(keep),
-			"container", l.ContainerID)
+			addresses(keep), "container", l.ContainerID)
 		if _, err := FreeLease(ctx, a.leases, l, lease.Change{}, func(now lease.Lease) bool {
 			return now.State == lease.Active && now.ContainerID == l.ContainerID && now.IfName == l.IfName &&
 				now.Owner == l.Owner && now.StartedAt.Equal(l.StartedAt)

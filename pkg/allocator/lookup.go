@@ -44,8 +44,7 @@ func (a *Allocator) lookup(ctx context.Context, t *attempt) error {
 func holdsOther(r Request, held []lease.Lease, x *ipam.Index) *ipam.Refusal {
 	if lacks, ok := lackingFamily(r.Families, held); ok {
 		return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s alone, the request is for %s (%s)",
-			r.who(),
-			held[0].Addr, lacks, r.Families).
+			r.who(), held[0].Addr, lacks, r.Families).
 			WithHint("release %s first, or ask for what it holds", held[0].Addr)
 	}
 	for _, l := range held {
@@ -53,8 +52,7 @@ func holdsOther(r Request, held []lease.Lease, x *ipam.Index) *ipam.Refusal {
 			missing := !slices.ContainsFunc(held, func(o lease.Lease) bool { return o.Addr == want })
 			if missing && (complete(held) || want.Is4() == l.Addr.Is4()) {
 				return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s, the request is for %s",
-					r.who(), l.Addr,
-					want).
+					r.who(), l.Addr, want).
 					WithHint("release %s first, or ask without an address; %s", l.Addr, explain.NameInterface)
 			}
 		}
@@ -129,8 +127,7 @@ func (a *Allocator) verifyHeld(ctx context.Context, t *attempt, l lease.Lease, t
 	next, ok := lease.Bind(l, l.Params, bound, kept, a.leases.Now())
 	if !ok {
 		return l, ipam.Refuse(ipam.ReasonAddressInUse, "the object of address %s, which %s holds, is being deleted",
-			l.Addr,
-			t.who()).
+			l.Addr, t.who()).
 			WithHint("ask again in a moment")
 	}
 	if err := ctx.Err(); err != nil {

@@ -33,8 +33,7 @@ func (a *Allocator) stillThere(
 		switch {
 		case err == nil && l.Other != nil:
 			left, _ = lease.EndWhere(left, func(o lease.Lease) bool { return o.SameAttachment(side.Holder) },
-				a.leases.Now(),
-				lease.Change{}, keepAsIs)
+				a.leases.Now(), lease.Change{}, keepAsIs)
 		case err == nil:
 		case refused && refusal.Reason == ipam.ReasonClaimConflict:
 			there = refusal

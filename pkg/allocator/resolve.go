@@ -32,8 +32,7 @@ func (a *Allocator) resolve(ctx context.Context, t *attempt) error {
 	}
 	if !a.pods.On(pod, t.OnHosts) {
 		return ipam.Refuse(ipam.ReasonNotPermitted, "pod %s/%s is on node %q, which is not the one that asks",
-			t.Namespace,
-			t.PodName, pod.Node).WithHint("a node asks for its own pods alone")
+			t.Namespace, t.PodName, pod.Node).WithHint("a node asks for its own pods alone")
 	}
 	h := &t.holder
 	h.PodUID, h.UIDNamed, h.Termination, t.podVersion = pod.UID, t.PodUID != "", pod.LongTermination(), pod.Version
@@ -58,8 +57,7 @@ func unfit(r Request, pod workload.Pod, err error) error {
 	switch {
 	case errors.Is(err, workload.ErrNotFound) && pod.UID != "":
 		return ipam.Refuse(ipam.ReasonPodReplaced, "pod %s/%s has UID %s, the request is for %s", r.Namespace,
-			r.PodName,
-			pod.UID, r.PodUID)
+			r.PodName, pod.UID, r.PodUID)
 	case errors.Is(err, workload.ErrNotFound):
 		return ipam.Refuse(ipam.ReasonPodNotFound, "pod %s/%s does not exist", r.Namespace, r.PodName)
 	case err != nil:

@@ -152,8 +152,7 @@ func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
 	case !p.Named && c.Workload.Kind != "" && (c.Workload.Group != p.Workload.Group ||
 		c.Workload.Kind != p.Workload.Kind):
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s, which would be that of %s, is for %s of group %q",
-			c.Name,
-			p.Workload, c.Workload, c.Workload.Group).
+			c.Name, p.Workload, c.Workload, c.Workload.Group).
 			WithHint("name a claim of its own with the annotation networkextension.bkbcs.tencent.com/claim")
 	case p.Named && !agrees(c, p):
 		return ipam.Refuse(ipam.ReasonClaimConflict, "claim %s has the policy %s, %s says another", c.Name, c.policy(),

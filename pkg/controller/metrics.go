@@ -36,20 +36,17 @@ func newPoolMetrics(index *ipam.Index, now func() time.Time) *poolMetrics {
 			[]string{"pool", "state"}, nil),
 		used: prometheus.NewDesc("bcsnet_pool_namespace_addresses",
 			"Addresses of a pool that count for a namespace, where the pool bounds how many: in use by its pods, or "+
-				"of its "+
-				"claims.",
+				"of its claims.",
 			[]string{"pool", "namespace"}, nil),
 		quota: prometheus.NewDesc("bcsnet_pool_namespace_quota",
 			"Addresses of a pool that a namespace may have, where the pool bounds how many.",
 			[]string{"pool", "namespace"}, nil),
 		quarantined: prometheus.NewDesc("bcsnet_pool_quarantined_addresses",
 			"Addresses of a pool that nobody gets for a time, because somebody else answered for them; they count as "+
-				"reserved, "+
-				"too.",
+				"reserved, too.",
 			[]string{"pool"}, nil),
 		objects: prometheus.NewDesc("bcsnet_index_addresses", "Addresses that have an object, as the index holds them.",
-			nil,
-			nil),
+			nil, nil),
 	}
 }
 

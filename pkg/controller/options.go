@@ -108,12 +108,10 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 			`--http-bind-address names, or else the pod's ($`+PodIPEnv+`); "none" for none`)
 	f.BoolVar(&o.PlainHTTP, "plain-http", false,
 		"answer plain HTTP of other machines, too, each for itself alone: for plugins of the released system; "+
-			"whoever is "+
-			"between the machines can read and change it")
+			"whoever is between the machines can read and change it")
 	f.StringVar(&o.TLSCertFile, "tls-cert-file", "",
 		"file with the certificate that clients of the HTTP service are shown, in PEM, read anew when it changes; "+
-			"empty for "+
-			"one of the controller's own CA")
+			"empty for one of the controller's own CA")
 	f.StringVar(&o.TLSPrivateKeyFile, "tls-private-key-file", "", "file with the key of --tls-cert-file, in PEM")
 	f.StringVar(&o.GatewaySource, "gateway-source", gatewayPool,
 		`where the gateway of an answer comes from: "pool", or "host" for the request's hostGateway, `+
@@ -123,33 +121,28 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 			`or "off"`)
 	f.DurationVar(&o.HostGrace, "host-grace", 24*time.Hour,
 		"how long addresses of pods that have gone are kept where the host is no ready node, because their "+
-			"containers may "+
-			"still run there; 0 for ever")
+			"containers may still run there; 0 for ever")
 	f.StringVar(&o.FloatingIPConfig, "floatingip-config", "",
 		"`NAMESPACE/NAME` of a ConfigMap in the manner of galaxy's kube-system/floatingip-config "+
-			"that pools are made from "+
-			"and kept like; empty for none")
+			"that pools are made from and kept like; empty for none")
 	f.StringVar(&o.HostnicIPAMConfig, "hostnic-ipam-config", "",
 		"`NAMESPACE/NAME` of a ConfigMap in the manner of hostnic's kube-system/hostnic-ipam-config that says which "+
 			"namespaces have which blocks; empty for none; takes the role of config/hostnic")
 	f.BoolVar(&o.IPAMClaims, "ipam-claims", false,
 		"keep the addresses of interfaces for which pods name an IPAMClaim of k8s.cni.cncf.io (ipam-claim-reference) "+
-			"until "+
-			"that is gone; takes the roles of config/ipamclaims")
+			"until that is gone; takes the roles of config/ipamclaims")
 	f.BoolVar(&o.SharedPoolsForAll, "shared-pools-for-all", false,
 		"a shared pool that pods name (tke.cloud.tencent.com/eni-ip-pool) is one for all namespaces, as with galaxy: "+
 			"whoever may make pods gets what it keeps; otherwise each namespace has one of its own")
 	f.StringSliceVar(&o.NodeResources, "node-resources",
 		[]string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"},
 		"extended resources by which pods ask the scheduler for an address: nodes publish under these names how many "+
-			"there "+
-			"are for them; empty for none")
+			"there are for them; empty for none")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", "text", "text or json")
 	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "",
 		"URL of an OpenTelemetry collector (OTLP over HTTP) that gets traces of requests, such as "+
-			"http://127.0.0.1:4318; "+
-			"empty for $OTEL_EXPORTER_OTLP_ENDPOINT, else no traces")
+			"http://127.0.0.1:4318; empty for $OTEL_EXPORTER_OTLP_ENDPOINT, else no traces")
 }
 
 // PodIPEnv is where the manifests put the pod's IP.
@@ -294,8 +287,7 @@ func (o *Options) validateElection() error {
 		return fmt.Errorf("--leader-elect-retry-period %s is not above zero", o.RetryPeriod)
 	case o.RenewDeadline >= o.LeaseDuration:
 		return fmt.Errorf("--leader-elect-renew-deadline %s is not below --leader-elect-lease-duration %s",
-			o.RenewDeadline,
-			o.LeaseDuration)
+			o.RenewDeadline, o.LeaseDuration)
 	case float64(o.RenewDeadline) <= leaderelection.JitterFactor*float64(o.RetryPeriod):
 		return fmt.Errorf("--leader-elect-renew-deadline %s is not above %.1f times --leader-elect-retry-period %s",
 			o.RenewDeadline, leaderelection.JitterFactor, o.RetryPeriod)

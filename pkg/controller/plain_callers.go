@@ -132,8 +132,7 @@ func (p *plainCallers) merge(ctx context.Context, latest map[netip.Addr]time.Tim
 	if damaged != nil {
 		known.Kept = time.Time{} // it is not known whether anybody is missing: the memory begins anew
 		p.log.Warn("who called by plain HTTP was damaged; what can be read is kept", "configmap",
-			doctor.PlainCallersName,
-			"error", damaged)
+			doctor.PlainCallersName, "error", damaged)
 	}
 	next, changed := known.Add(latest, p.now())
 	if !changed && damaged == nil {

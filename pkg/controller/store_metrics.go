@@ -34,12 +34,10 @@ func newStoreMetrics(leases *store.Client, feed *store.Feed, alloc *allocator.Al
 			"Writes of which the API server did not say whether it stored them; the next request settles it."),
 		refused: desc("bcsnet_writes_refused_total",
 			"Writes of addresses that were not sent, because they could not be done before their request's deadline; "+
-				"the "+
-				"caller was told when to ask again."),
+				"the caller was told when to ask again."),
 		inFlight: desc("bcsnet_writes_in_flight",
 			"Writes of addresses that are on their way to the API server, or stored and not yet delivered by the "+
-				"watch, at "+
-				"most 128."),
+				"watch, at most 128."),
 		waiting: desc("bcsnet_writes_waiting", "Writes of addresses that wait for a place among those in flight."),
 		again: desc("bcsnet_allocator_retries_total",
 			"How often a request looked again because the picture had changed under it."),

@@ -46,8 +46,7 @@ func (f *facts) unleased(p *workload.Pod, a netip.Addr, pool *Pool) (Finding, bo
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is free by its record", a, pool.Name)
 	case l.IsRetained():
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which claim %s keeps and nobody has by its record", a,
-			pool.Name,
-			l.Claim)
+			pool.Name, l.Claim)
 	case l.IsQuarantined():
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is quarantined: %s answered for it", a, pool.Name,
 			l.Conflict.MAC)

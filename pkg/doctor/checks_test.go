@@ -108,8 +108,7 @@ func installCases() map[string]checkCase {
 		"nobody calls by plain HTTP": {func(s *doctor.Snapshot) {
 			s.PlainCallers = doctor.PlainCallers{Since: old, Kept: now.Add(-time.Hour)}
 		}, []string{"plain-http-unused deployment/bcsnet-system/bcsnet-controller: no other machine has called by " +
-			"plain HTTP " +
-			"for 24 hours"}},
+			"plain HTTP for 24 hours"}},
 		"plain HTTP is answered since lately": {func(s *doctor.Snapshot) {
 			s.PlainCallers = doctor.PlainCallers{Since: now.Add(-23 * time.Hour), Kept: now}
 		}, nil},
@@ -248,8 +247,7 @@ func poolCases() map[string]checkCase {
 		"neighbours": {pools(blue, pool("red", "10.1.0.30-10.1.0.40")), nil},
 		"a pool in the Service network": {func(s *doctor.Snapshot) { s.Services = []netip.Prefix{netip.MustParsePrefix("10.1.0.28/30")} },
 			[]string{"pool-overlaps-service-network pool/blue: 10.1.0.28-10.1.0.29 are in the network 10.1.0.28/30 " +
-				"of the " +
-				"cluster's Services"}},
+				"of the cluster's Services"}},
 		"pods of a pool that has changed": {func(s *doctor.Snapshot) {
 			was := s.Pools[0].Settings()
 			was.VLAN, was.DNS = 7, &lease.DNS{Nameservers: []string{"10.0.0.2"}}
@@ -303,8 +301,7 @@ func poolCases() map[string]checkCase {
 				Addr: addr("10.1.0.29"), Params: lease.Params{Pool: "blue"}, Deleting: true, Updated: old,
 			})
 		}, []string{"stuck-deletion ip/10.1.0.29: its object was deleted and nobody holds it, but it has a finalizer " +
-			"that " +
-			"is not ours"}},
+			"that is not ours"}},
 		"an address that was just deleted": {func(s *doctor.Snapshot) {
 			s.Leases = append(s.Leases, lease.Lease{
 				Addr: addr("10.1.0.29"), Params: lease.Params{Pool: "blue"}, Deleting: true, Updated: lately,
@@ -411,16 +408,14 @@ func leakCases() map[string]checkCase {
 			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-gone.Skew)
 			later := s.Leases[0]
 			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "another",
-				"later",
-				old.Add(time.Second)
+				"later", old.Add(time.Second)
 			s.Leases = append(s.Leases, later)
 		}, []string{"leak-pod-replaced ip/10.1.0.20: pod default/web-0 is another one now than the holder" + since}},
 		"the same, and that was bound with an old UID, too": {func(s *doctor.Snapshot) {
 			s.Pods[0].UID, s.Pods[0].Addrs, s.Pods[0].Created = "another", nil, old.Add(-gone.Skew)
 			later := s.Leases[0]
 			later.Addr, later.PodUID, later.ContainerID, later.StartedAt = netip.MustParseAddr("10.1.0.21"), "between",
-				"later",
-				old.Add(time.Second)
+				"later", old.Add(time.Second)
 			elsewhere := later
 			elsewhere.Addr, elsewhere.Host, elsewhere.StartedAt = netip.MustParseAddr("10.1.0.22"),
 				netip.MustParseAddr("10.0.0.12"), old.Add(time.Hour)
@@ -697,8 +692,7 @@ func hostCases() map[string]checkCase {
 		},
 			[]string{`host-addresses-invalid node/node-1: its annotation has "10.8.0.0/24", "x", which are no addresses`}},
 		"a conflist of others before ours": {func(s *doctor.Snapshot) {
-			s.Nodes[0].OtherFirst = "05-x.conflist in /d " +
-				"before ours"
+			s.Nodes[0].OtherFirst = "05-x.conflist in /d before ours"
 		},
 			[]string{"node-foreign-conflist node/node-1: 05-x.conflist in /d before ours"}},
 		"addresses on a further address of a node": {func(s *doctor.Snapshot) {

@@ -20,8 +20,8 @@ func claimChecks() []Check {
 		run:   claimsMissing,
 		Title: "addresses are kept for a claim that does not exist",
 		Meaning: "For more than a minute, addresses have named a claim that does not exist: it was lost in a " +
-			"deletion or " +
-			"a restore. A claim that annotations ask for is created again from the pods that have its addresses.",
+			"deletion or a restore. A claim that annotations ask for is created again from the pods that have its " +
+			"addresses.",
 		Impact: "what no pod has is kept for good, and counted against its pool",
 		Mend: "Create the claim again from its manifest, or return its addresses: `bcsnetctl claim release " +
 			"NAMESPACE/NAME`.",

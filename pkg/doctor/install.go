@@ -67,9 +67,7 @@ func noController(f *facts) []Finding {
 			ControllerNamespace), fixController)
 	case c.Leader != "":
 		return onController(fmt.Sprintf("no pod of the controller in namespace %s, and %s, the last leader, was last "+
-			"heard "+
-			"of %s ago",
-			ControllerNamespace, c.Leader, ago(c.Renewed, f.Now)), fixController)
+			"heard of %s ago", ControllerNamespace, c.Leader, ago(c.Renewed, f.Now)), fixController)
 	default:
 		return onController("no pod of the controller in namespace "+ControllerNamespace+", and nobody leads",
 			fixController)

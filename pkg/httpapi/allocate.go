@@ -148,8 +148,7 @@ func (s *Service) fitLengths(text string) error {
 		name, _ := s.options.Index.Pools.PoolOf(a)
 		if p, ok := s.options.Index.Pools.Get(name); ok && p.Plan.Subnet.Bits() != bits {
 			return ipam.Refuse(ipam.ReasonBadAddress, "ipAddr: %s has the length /%d, and pool %s the length /%d", a,
-				bits, name,
-				p.Plan.Subnet.Bits()).WithHint("write %s", a)
+				bits, name, p.Plan.Subnet.Bits()).WithHint("write %s", a)
 		}
 	}
 	return nil

@@ -15,8 +15,7 @@ func (c *callers) door(next http.Handler) http.Handler {
 				c.refusals.refuse(w, r, noOperation, http.StatusForbidden, ipam.Refuse(ipam.ReasonPlainHTTP,
 					"plain HTTP is answered on the controller's own machine alone").
 					WithHint("use https; where plugins of the released system have to be answered, start the "+
-						"controller with "+
-						"--plain-http"), envelopeCodec{})
+						"controller with --plain-http"), envelopeCodec{})
 				return
 			}
 			if source, ok := sourceOf(r); ok && c.tellOpenly != nil {

@@ -106,8 +106,7 @@ func parseAddresses(s string) ([]netip.Addr, error) {
 		for _, o := range out {
 			if o.Is4() == a.Is4() {
 				return nil, ipam.Refuse(ipam.ReasonBadAddress,
-					"ipAddr asks for %s and %s: one address of each family at most", o,
-					a)
+					"ipAddr asks for %s and %s: one address of each family at most", o, a)
 			}
 		}
 		out = append(out, a)

@@ -232,8 +232,7 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	}
 	f.troubles.Do(func() {
 		f.log.Warn("the leader did not answer; this replica does", "leader", leader.ID(), "url", leader.URL, "result",
-			result,
-			"error", err, "request_id", idOf(r))
+			result, "error", err, "request_id", idOf(r))
 	})
 	return nil, nil
 }

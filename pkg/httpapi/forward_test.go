@@ -198,8 +198,7 @@ func TestForwardedRequestsShareConnections(t *testing.T) {
 	}
 	if all := s.answered.Load() + s.refused.Load() + s.alone.Load(); all != n+maxForwarded || s.answered.Load() == 0 {
 		t.Errorf("%d answered, %d refused, %d that the follower would have to answer", s.answered.Load(),
-			s.refused.Load(),
-			s.alone.Load())
+			s.refused.Load(), s.alone.Load())
 	}
 }
 

@@ -188,8 +188,7 @@ func TestManyLists(t *testing.T) {
 	t.Logf("%d lists were answered and %d refused", done.Load(), refused.Load())
 	if done.Load() == 0 || most.Load() != listsAtOnce {
 		t.Errorf("%d lists were answered and %d refused, of which %d were made at the same time", done.Load(),
-			refused.Load(),
-			most.Load())
+			refused.Load(), most.Load())
 	}
 	f.limits.lists.idle(t)
 }

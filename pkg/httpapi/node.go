@@ -198,8 +198,7 @@ func parseConflict(in wire.ConflictRequest) (mac string, err error) {
 	parsed, err := net.ParseMAC(in.MAC)
 	if err != nil || len(parsed) != 6 || [6]byte(parsed) == [6]byte{} {
 		return "", ipam.Refuse(ipam.ReasonBadRequest,
-			"mac %q is not the MAC of an interface, such as 02:00:5e:10:00:01",
-			clip(in.MAC))
+			"mac %q is not the MAC of an interface, such as 02:00:5e:10:00:01", clip(in.MAC))
 	}
 	return parsed.String(), nil
 }

@@ -110,8 +110,7 @@ func decide(log *slog.Logger, r *http.Request, by func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			log.Error("panic in a request", "operation", callOf(r).route.name, "panic", p, "request_id", idOf(r),
-				"stack",
-				string(debug.Stack()))
+				"stack", string(debug.Stack()))
 			err = ipam.Refuse(ipam.ReasonInternal, "internal error; the controller's log has more under request_id %s",
 				idOf(r))
 		}

@@ -118,8 +118,8 @@ func (a *rates) tooFast(kind rateKind) error {
 func (a *rates) tooOften(kind rateKind) error {
 	a.limited.WithLabelValues(string(kind)).Inc()
 	return ipam.Refuse(ipam.ReasonUnavailable,
-		"the API server is asked about %d callers a second that are %s, and the "+
-			"turn of this one did not come within %s", perSecond, kind, turnTime).WithHint("ask again")
+		"the API server is asked about %d callers a second that are %s, and the turn of this one did not come within "+
+			"%s", perSecond, kind, turnTime).WithHint("ask again")
 }
 
 // settle records how a question to the API server ended.

@@ -25,8 +25,7 @@ func (s *Service) routes() []route {
 		},
 		{
 			http.MethodDelete, wire.Prefix + "/ip/{address}", "releaseAddress", nil, true, true,
-			permission{"delete", allocations, byLease, everywhere}, nil, s.releaseAddress,
-			s.releaseAddressFrees,
+			permission{"delete", allocations, byLease, everywhere}, nil, s.releaseAddress, s.releaseAddressFrees,
 		},
 		{
 			http.MethodPost, wire.Prefix + "/gc", collectNetwork, nil, true, true,

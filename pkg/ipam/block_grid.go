@@ -32,8 +32,7 @@ func checkBlockNames(parent string, subnet netip.Prefix, length int) error {
 	last := netip.PrefixFrom(netipx.PrefixLastIP(subnet), length).Masked()
 	if over := len(BlockName(parent, last)) - maxName; over > 0 {
 		return fmt.Errorf("its name is too long for those of its blocks, which are called like %s: it may have %d "+
-			"characters",
-			BlockName("POOL", last), len(parent)-over)
+			"characters", BlockName("POOL", last), len(parent)-over)
 	}
 	return nil
 }

@@ -92,8 +92,7 @@ func parentProblem(name string, parent *Pool, c Pool) string {
 			c.Network, parent.Network, name)
 	case c.Plan.Subnet != parent.Plan.Subnet:
 		return notSubset(c, parent.Plan.Subnet, fmt.Sprintf("its net and mask, %s, are not those of parent %s",
-			c.Plan.Subnet,
-			name))
+			c.Plan.Subnet, name))
 	}
 	var outside []string
 	for _, r := range c.Plan.Usable.Ranges() {

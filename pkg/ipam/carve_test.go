@@ -265,15 +265,14 @@ func TestPickBesideChildren(t *testing.T) {
 			pools: []Pool{blue(), eng(namespaces("bank"))}, leases: []lease.Lease{leased("10.0.0.8", "blue", 0)},
 			want: want(),
 			text: "PoolExhausted: no available IP for pod shop/a: pool blue (10.0.0.0/24) has 0 of 1 addresses free, " +
-				"1 active, " +
-				"0 reserved; hint: see who holds them: bcsnetctl ip list --pool blue; add addresses: bcsnetctl pool " +
-				"add-ip blue RANGE",
+				"1 active, 0 reserved; hint: see who holds them: bcsnetctl ip list --pool blue; add addresses: " +
+				"bcsnetctl pool add-ip blue RANGE",
 		},
 		"the group waits": {
 			pools: []Pool{blue(), eng(namespaces("bank"))}, want: want(inBank),
 			text: "PoolCordoned: no available IP for pod shop/a: pool eng is still being carved out of pool blue; " +
-				"namespace bank draws from its own alone; " +
-				"hint: ask again; see what it waits for: bcsnetctl pool describe eng",
+				"namespace bank draws from its own alone; hint: ask again; see what it waits for: bcsnetctl pool " +
+				"describe eng",
 		},
 		"the group has it": {
 			pools: []Pool{blue(), eng(namespaces("bank"), done)}, want: want(inBank), picks: []string{"eng 10.0.0.9"},
@@ -283,14 +282,12 @@ func TestPickBesideChildren(t *testing.T) {
 			want: want(inBank),
 			text: "PoolExhausted: no available IP for pod shop/a: pool eng (10.0.0.0/24) has 0 of 1 addresses " +
 				"free, 0 active, 0 reserved, 1 otherwise in use; namespace bank draws from its own alone; hint: see " +
-				"who holds them: bcsnetctl ip list --pool eng; " +
-				"add addresses: bcsnetctl pool add-ip eng RANGE",
+				"who holds them: bcsnetctl ip list --pool eng; add addresses: bcsnetctl pool add-ip eng RANGE",
 		},
 		"an address of it by name, too early": {
 			pools: []Pool{blue(), eng(namespaces("bank"))}, want: want(inBank, asking("10.0.0.9")),
 			text: "PoolCordoned: address 10.0.0.9 is in pool eng, which hands out nothing: it is still being carved " +
-				"out of pool " +
-				"blue; hint: ask again; see what it waits for: bcsnetctl pool describe eng",
+				"out of pool blue; hint: ask again; see what it waits for: bcsnetctl pool describe eng",
 		},
 		"both serve who has no pool of its own": {
 			pools: []Pool{blue(), eng(done, priority(1))}, want: want(), picks: []string{"eng 10.0.0.9"},
@@ -302,20 +299,17 @@ func TestPickBesideChildren(t *testing.T) {
 		"a cordoned parent cordons it": {
 			pools: []Pool{blue(cordoned), eng(namespaces("bank"), done)}, want: want(inBank),
 			text: "PoolCordoned: no available IP for pod shop/a: pool eng is a child of pool blue, which is " +
-				"cordoned; namespace bank draws from its own alone; " +
-				"hint: see: bcsnetctl pool describe eng",
+				"cordoned; namespace bank draws from its own alone; hint: see: bcsnetctl pool describe eng",
 		},
 		"a parent that is being deleted stops it": {
 			pools: []Pool{blue(terminating), eng(namespaces("bank"), done)}, want: want(inBank),
 			text: "PoolCordoned: no available IP for pod shop/a: pool eng is a child of pool blue, which is being " +
-				"deleted; namespace bank draws from its own alone; " +
-				"hint: see: bcsnetctl pool describe eng",
+				"deleted; namespace bank draws from its own alone; hint: see: bcsnetctl pool describe eng",
 		},
 		"no parent": {
 			pools: []Pool{eng(namespaces("bank"), done, hosts(host1))}, want: want(inBank),
 			text: "PoolCordoned: no available IP for pod shop/a: pool eng is not usable: parent blue does not exist; " +
-				"namespace bank draws from its own alone; " +
-				"hint: see: bcsnetctl pool describe eng",
+				"namespace bank draws from its own alone; hint: see: bcsnetctl pool describe eng",
 		},
 		"a group that grows hands out what it has": {
 			pools: []Pool{
@@ -331,8 +325,7 @@ func TestPickBesideChildren(t *testing.T) {
 			},
 			want: want(inBank, asking("10.0.0.8")),
 			text: "AddressInUse: address 10.0.0.8 is being carved out of pool blue for pool eng, which does not hand " +
-				"it out yet; " +
-				"hint: ask for another address; see what it waits for: bcsnetctl pool describe eng",
+				"it out yet; hint: ask for another address; see what it waits for: bcsnetctl pool describe eng",
 		},
 		"gone, it has given its part back": {
 			pools: []Pool{blue(), eng(namespaces("bank"), done)}, before: func(x *Index) { x.Pools.RemovePool("eng") },
@@ -373,8 +366,7 @@ func TestCountsBesideChildren(t *testing.T) {
 		for _, name := range []string{"blue", "eng"} {
 			c := x.Pools.Counts(name, now)
 			out += fmt.Sprintf("%s %d served %d free %d of %d active, %d draining; ", name, c.Served, c.Free, c.Active,
-				c.Capacity,
-				len(x.core.state.members.byPool[name].drainingOrNone()))
+				c.Capacity, len(x.core.state.members.byPool[name].drainingOrNone()))
 		}
 		return out
 	}

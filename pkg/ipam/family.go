@@ -58,8 +58,7 @@ func (f *family) fit(name string, parent *Pool, c Pool) Pool {
 		if c.Problem == "" {
 			if other, shared := f.has(c.Plan.Usable); other != "" {
 				c.Problem = fmt.Sprintf("%s is also in pool %s, a child of parent %s that comes first: children "+
-					"never overlap",
-					ipaddr.FormatRange(shared), other, name)
+					"never overlap", ipaddr.FormatRange(shared), other, name)
 				f.lost[c.Name] = c.Plan.Usable
 			}
 		}

@@ -67,8 +67,7 @@ func (x *catalogue) blockNumber(p *poolState, namespace string, which netip.Pref
 	see := "see: bcsnetctl pool tree " + p.Name
 	if which.Bits() != p.BlockSize || which.Addr().BitLen() != p.split.first.BitLen() || which.Masked() != which {
 		return 0, Refuse(ReasonBadRequest, "%s is no block of pool %s: these are of length %d, such as %s", which,
-			p.Name,
-			p.BlockSize, netip.PrefixFrom(p.split.first, p.BlockSize)).WithHint("%s", see)
+			p.Name, p.BlockSize, netip.PrefixFrom(p.split.first, p.BlockSize)).WithHint("%s", see)
 	}
 	number, ok := p.split.number(which.Addr())
 	if !ok || p.split.void.isTaken(number) && len(p.split.held[number]) == 0 {
@@ -79,16 +78,14 @@ func (x *catalogue) blockNumber(p *poolState, namespace string, which netip.Pref
 	case b == nil:
 	case b.given.Terminating:
 		return 0, Refuse(ReasonNoFreeBlock, "block %s of pool %s, which namespace %s has, is being deleted", which,
-			p.Name,
-			b.Owner()).WithHint("ask again once it is gone; see: bcsnetctl pool describe %s", b.Name)
+			p.Name, b.Owner()).WithHint("ask again once it is gone; see: bcsnetctl pool describe %s", b.Name)
 	default:
 		return 0, Refuse(ReasonNoFreeBlock, "block %s of pool %s is owned by namespace %s", which, p.Name, b.Owner()).
 			WithHint("%s", see)
 	}
 	if !p.split.available(number, namespace) {
 		return 0, Refuse(ReasonNoFreeBlock, "others than namespace %s have addresses in block %s of pool %s: %s",
-			namespace,
-			which, p.Name, holders(p.split.held[number], namespace)).
+			namespace, which, p.Name, holders(p.split.held[number], namespace)).
 			WithHint("take another block, or wait until they are given up; see: bcsnetctl ip list --pool %s", p.Name)
 	}
 	if name := BlockName(p.Name, which); x.byName[name] != nil {

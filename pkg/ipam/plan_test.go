@@ -82,8 +82,7 @@ func TestNewPlan(t *testing.T) {
 					"2001:db8:0:2::/65"},
 			},
 			want: ranged("2001:db8:0:1::-2001:db8:0:1:7fff:ffff:ffff:ffff, "+
-				"2001:db8:0:2::-2001:db8:0:2:7fff:ffff:ffff:ffff",
-				math.MaxUint64),
+				"2001:db8:0:2::-2001:db8:0:2:7fff:ffff:ffff:ffff", math.MaxUint64),
 		},
 		"a /64 less one address": {
 			spec: PlanSpec{
@@ -145,8 +144,7 @@ func TestNewPlan(t *testing.T) {
 			}
 			got := plan{
 				ipaddr.FormatSet(p.Usable), ipaddr.FormatSet(p.Single), ipaddr.FormatSet(p.Ranged),
-				ipaddr.SizeOfSet(p.Usable),
-				p.Notes,
+				ipaddr.SizeOfSet(p.Usable), p.Notes,
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)

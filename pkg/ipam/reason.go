@@ -165,10 +165,8 @@ func ReasonTable() []ReasonInfo {
 		{
 			ReasonTooManyRequests,
 			2, true, "The node, or the host, has sent this replica more than 50 requests a second after 300 at once, " +
-				"or " +
-				"unknown senders at its address have. Nothing was changed: ask again after Retry-After. Requests " +
-				"that give " +
-				"addresses back are never refused for this reason.",
+				"or unknown senders at its address have. Nothing was changed: ask again after Retry-After. Requests " +
+				"that give addresses back are never refused for this reason.",
 		},
 		{ReasonForbidden, 2, false, "The API server does not allow the controller to do this."},
 		{

@@ -82,9 +82,9 @@ func TestPickRefuses(t *testing.T) {
 		"exhausted by pods that are gone": {
 			pools: []Pool{a()}, before: func(x *Index) { full(x); x.Pools.SetGone(map[string]int{"a": 2, "b": 1}) }, want: want(),
 			text: "PoolExhausted: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 2 addresses free, 2 active " +
-				"(2 for pods that are gone), 0 reserved" +
-				"; hint: see the addresses of pods that are gone: bcsnetctl doctor --only leaks; see who holds them: " +
-				"bcsnetctl ip list --pool a; add addresses: bcsnetctl pool add-ip a RANGE",
+				"(2 for pods that are gone), 0 reserved; hint: see the addresses of pods that are gone: bcsnetctl " +
+				"doctor --only leaks; see who holds them: bcsnetctl ip list --pool a; add addresses: bcsnetctl pool " +
+				"add-ip a RANGE",
 		},
 		"exhausted by reservations, a node and a request under way": {
 			pools: []Pool{pool(t, "a", "10.0.0.0/24", []string{"10.0.0.6-10.0.0.9"})},

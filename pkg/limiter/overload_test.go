@@ -142,8 +142,7 @@ func TestGoodputUnderOverload(t *testing.T) {
 				all.Wait()
 				rest := time.Since(began) - length
 				t.Logf("%d pods: %.1f a second during the excess, the last %s after it; %d refusals, %d left, %d of "+
-					"%d writes "+
-					"for those who had gone",
+					"%d writes for those who had gone",
 					pods, meanwhile, rest.Round(time.Second), f.refused.Load(), f.late.Load(), f.wasted.Load(),
 					f.server.busy.Load())
 				if meanwhile < 0.8*rate {

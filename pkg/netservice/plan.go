@@ -159,8 +159,7 @@ func (m *maker) holder(a netip.Addr, ip IP) (h lease.Holder, cause string) {
 		if len(pods) > 1 {
 			other := pods[(i+1)%len(pods)]
 			cause = fmt.Sprintf("pods %s and %s/%s report it: it stays with the first, which the object names",
-				ip.pod(),
-				other.Namespace, other.Name)
+				ip.pod(), other.Namespace, other.Name)
 		}
 		return h, cause
 	}

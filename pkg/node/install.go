@@ -169,8 +169,7 @@ func (i *installer) ca(f facts) error {
 		return nil
 	}
 	return fmt.Errorf("the CA of the allocator is %w: there is no ConfigMap %s with %s; hint: the controller writes "+
-		"it "+
-		"when it starts: see whether pods of bcsnet-controller run", errFacts, i.options.CAConfigMap, caFile)
+		"it when it starts: see whether pods of bcsnet-controller run", errFacts, i.options.CAConfigMap, caFile)
 }
 
 // config writes config.json. It sends the plugins to replicas over https only where they have what that takes: until

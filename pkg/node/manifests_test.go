@@ -85,8 +85,7 @@ func TestManifests(t *testing.T) {
 			host := hostPaths(spec)
 			for flag, want := range map[string]string{
 				"bin-dir": c.bin, "net-dir": c.net, "config-dir": netconf.DefaultConfigDir,
-				"data-dir": netconf.DefaultDataDir,
-				"run-dir":  netconf.DefaultRunDir,
+				"data-dir": netconf.DefaultDataDir, "run-dir": netconf.DefaultRunDir,
 			} {
 				if got := host[command.Flag(flag).Value.String()]; got != want {
 					t.Errorf("--%s is %s of the node, want %s", flag, got, want)

@@ -111,8 +111,7 @@ func (o *Options) addInstall(f *pflag.FlagSet) {
 		"the same from a file; with neither, the replicas are reached over plain HTTP")
 	f.StringVar(&o.CAConfigMap, "ca-config-map", "",
 		"`NAMESPACE/NAME` of a ConfigMap with ca.crt, the certificates that sign those of the replicas, "+
-			"which are reached "+
-			"over https then; it is followed")
+			"which are reached over https then; it is followed")
 	f.StringVar(&o.TokenFile, "token-file", "",
 		"token that the plugins show to the replicas, which is copied as often as it changes; needs the CA")
 	f.StringVar(&o.Service, "service", "bcsnet-system/bcsnet-controller",

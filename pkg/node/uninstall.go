@@ -166,8 +166,7 @@ func (o *Options) unattached() error {
 	}
 	if n > 0 && !o.Force {
 		return fmt.Errorf("the plugins stay: %d interfaces of pods on %s have addresses by them, and end by them; "+
-			"hint: "+
-			"kubectl drain %s, or delete these pods; --force removes the plugins anyway", n, o.Node, o.Node)
+			"hint: kubectl drain %s, or delete these pods; --force removes the plugins anyway", n, o.Node, o.Node)
 	}
 	return nil
 }
@@ -180,8 +179,7 @@ func (o *Options) unnamed() error {
 		return err
 	}
 	return fmt.Errorf("the plugins stay: %s, which bcsnet did not write, names them; hint: remove that file, or what "+
-		"it "+
-		"says of bcsnet-ipam and bcsnet-announce; --force removes the plugins anyway", filepath.Join(o.NetDir,
+		"it says of bcsnet-ipam and bcsnet-announce; --force removes the plugins anyway", filepath.Join(o.NetDir,
 		all[0].name))
 }
 

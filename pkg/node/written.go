@@ -134,8 +134,7 @@ func (o *Options) broken() string {
 	for _, f := range all {
 		if missing := missingPlugins(f.text, *o); len(missing) > 0 {
 			return fmt.Sprintf("the network configuration %s, which bcsnet did not write, names bcsnet's plugins, "+
-				"and %s is "+
-				"not in %s", f.name, strings.Join(missing, " and "), o.BinDir)
+				"and %s is not in %s", f.name, strings.Join(missing, " and "), o.BinDir)
 		}
 	}
 	return ""

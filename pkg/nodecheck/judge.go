@@ -38,8 +38,7 @@ func gateways(n *Node) (out []Finding) {
 		if a := n.Addrs[i]; a.Gateway.IsValid() && !l.Gateway {
 			out = append(out, n.finding(CheckGateway,
 				"see that the gateway of pool "+a.Pool+" is right (bcsnetctl pool describe "+a.Pool+"), and that the "+
-					"port of "+
-					"the switch carries the pool's VLAN to it",
+					"port of the switch carries the pool's VLAN to it",
 				"the gateway %s of pool %s does not answer on the link of %s: %s", a.Gateway, a.Pool, a.Addr,
 				cmp.Or(l.GatewayWhy, "no answer")))
 		}

@@ -240,8 +240,7 @@ func (c *Checker) alone(ctx context.Context, plan Plan, until map[string]time.Ti
 func (c *Checker) doubts(all []Conflict) {
 	for _, d := range all[:min(len(all), maxNamed)] {
 		c.Log.Warn("a pod reports an address that is not its own by the leases", "address", d.Addr.String(), "pod",
-			d.Pod,
-			"pool", d.Pool, "cause", d.Cause)
+			d.Pod, "pool", d.Pool, "cause", d.Cause)
 	}
 	if more := len(all) - maxNamed; more > 0 {
 		c.Log.Warn("more pods report addresses that are not their own; bcsnetctl rebuild --dry-run=client names all",

@@ -218,8 +218,7 @@ func (m *maker) lease(
 	switch other, twice := m.by[a]; {
 	case twice && pod.Controller.IsMachine() && pod.Controller == other.Controller && pod.Namespace == other.Namespace:
 		return conflict("its virtual machine migrates, and %s/%s of it has the address: rebuild again when that pod "+
-			"has "+
-			"ended", other.Namespace, other.Name)
+			"has ended", other.Namespace, other.Name)
 	case twice:
 		return conflict("%s/%s reports it, too", other.Namespace, other.Name)
 	}

@@ -95,8 +95,7 @@ func (r *Restorer) process(ctx context.Context, addr netip.Addr) {
 	if err := r.sync(limit, addr); err != nil && ctx.Err() == nil {
 		if r.queue.NumRequeues(addr) == 0 {
 			r.log.Warn("could not settle an address whose object was deleted; it stays held", "address", addr.String(),
-				"error",
-				err)
+				"error", err)
 		}
 		r.queue.AddRateLimited(addr)
 		return

@@ -121,14 +121,12 @@ func (c *Certificates) renew(ctx context.Context) error {
 	t, err := parseTrust(secret.Data)
 	if err != nil {
 		return fmt.Errorf("the Secret %s/%s is damaged (%w): restore it, or delete it to have a new CA made",
-			c.Namespace,
-			SecretName, err)
+			c.Namespace, SecretName, err)
 	}
 	adopted := false
 	if s := c.current.Load(); s != nil && !t.has(s.by) && now.Before(s.leaf.Leaf.NotAfter) {
 		c.Log.Warn("the Secret of the CA has another CA than before: both are published, and this replica goes over "+
-			"to it "+
-			"in an hour", "namespace", c.Namespace, "secret", SecretName)
+			"to it in an hour", "namespace", c.Namespace, "secret", SecretName)
 		t, adopted = t.adopt(s.by, now), true
 	}
 	var unpublished error
@@ -172,8 +170,7 @@ func (c *Certificates) secret(ctx context.Context) (*corev1.Secret, error) {
 		t = &made
 	} else {
 		c.Log.Warn("the Secret of the CA is gone: it is made again with the same CA", "namespace", c.Namespace,
-			"secret",
-			SecretName)
+			"secret", SecretName)
 	}
 	return c.objects.create(ctx, *t)
 }

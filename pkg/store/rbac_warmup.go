@@ -117,8 +117,7 @@ func (o *rbacWarmup) waits(r *http.Request) bool {
 		since = o.now()
 		o.forbidden[key] = since
 		o.log.Warn("the API server forbids what it permitted before; waiting in case it has just started", "method",
-			r.Method,
-			"resource", about.resource, "namespace", about.namespace)
+			r.Method, "resource", about.resource, "namespace", about.namespace)
 	}
 	return o.now().Sub(since) < maxWarmup
 }

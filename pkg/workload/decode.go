@@ -230,8 +230,7 @@ func readArgs(value string) (m parsedValue, err error) {
 	}
 	if len(args.Ranges) > maxSets {
 		return parsedValue{}, fmt.Errorf("request_ip_range asks for %d addresses; at most %d for one pod",
-			len(args.Ranges),
-			maxSets)
+			len(args.Ranges), maxSets)
 	}
 	for i, list := range args.Ranges {
 		switch {

@@ -60,8 +60,7 @@ func (r Reference) absent(pod Pod, err error) *ipam.Refusal {
 			"the API server serves no IPAMClaims, and %s of pod %s/%s names one", r,
 			pod.Namespace, pod.Name).
 			WithHint("install the CustomResourceDefinition ipamclaims.%s, or take the reference out of the pod's "+
-				"networks",
-				networksGroup)
+				"networks", networksGroup)
 	case errors.Is(err, ErrGone):
 		return ipam.Refuse(ipam.ReasonClaimNotFound, "IPAMClaim %s/%s does not exist, and %s of pod %s/%s names it",
 			pod.Namespace, r.Claim, r, pod.Namespace, pod.Name).

@@ -40,8 +40,7 @@ func (o *Owners) IPAMClaimFields(ctx context.Context) (IPAMClaimFields, error) {
 	case apierrors.IsForbidden(err):
 		if seen := o.fields.Load(); seen == nil {
 			o.log.Warn("the CRD of IPAMClaims cannot be read: their status shows addresses alone; see "+
-				"config/ipamclaims",
-				"error", err)
+				"config/ipamclaims", "error", err)
 		}
 	case err != nil:
 		return IPAMClaimFields{}, fmt.Errorf("reading the CRD of IPAMClaims: %w", err)

@@ -336,8 +336,7 @@ func TestTrim(t *testing.T) {
 			func(p *workload.Pod) { p.Termination = 0 }},
 		"deleted with a longer period": {func(p *corev1.Pod) {
 			p.Spec.TerminationGracePeriodSeconds, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(int64(30)),
-				&at,
-				new(int64(90))
+				&at, new(int64(90))
 		}, func(p *workload.Pod) {
 			p.Deleting, p.DeletedAt, p.EndsBy, p.Termination = true, at.Add(-90*time.Second), at.Time, 90*time.Second
 		}},

@@ -85,8 +85,7 @@ func (p Pod) reference() (ref Reference, ok bool, refusal *ipam.Refusal) {
 				clip(r.Claim))
 		case r.IfName != ref.IfName && r.Claim == ref.Claim:
 			return refuse("its networks name IPAMClaim %s for two interfaces, %s and %s: each takes one of its own",
-				r.Claim,
-				clip(ref.IfName), clip(r.IfName))
+				r.Claim, clip(ref.IfName), clip(r.IfName))
 		}
 	}
 	return ref, true, nil

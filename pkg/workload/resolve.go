@@ -152,8 +152,7 @@ func (b *policyBuilder) addresses(p *Policy, own owned) *ipam.Refusal {
 			}
 			return ipam.Refuse(ipam.ReasonInvalidAnnotation,
 				"%s: the pods of %s are interchangeable, so it cannot be known which of several addresses belong "+
-					"together once "+
-					"they are kept%s", sets, own, by).
+					"together once they are kept%s", sets, own, by).
 				WithHint("%s", hint)
 		}
 	}

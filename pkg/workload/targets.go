@@ -50,11 +50,9 @@ func (b *policyBuilder) place(x *ipam.Index) *ipam.Refusal {
 			b.ignored = append(b.ignored, Ignored{Object: o.Object, Key: o.Key, Known: true, Target: o.target})
 		default:
 			return ipam.Refuse(ipam.ReasonInvalidAnnotation, "annotation %s=%q of %s: %s", o.Key, clip(o.Value),
-				o.Object,
-				noTarget(o.target)).
+				o.Object, noTarget(o.target)).
 				WithHint("name one of the pod's interfaces, %s, or the spec.network of a pool: bcsnetctl pool list "+
-					"-o wide",
-					b.pod.interfaceNames())
+					"-o wide", b.pod.interfaceNames())
 		}
 	}
 	return nil

@@ -34,8 +34,7 @@ func TestFieldSelectors(t *testing.T) {
 	})
 	for _, ip := range []*v1.BCSNetIP{
 		lease("10.0.0.20", "web", "a"), lease("10.0.0.21", "db", "a"), lease("10.0.0.22", "web", "b"),
-		address("10.0.0.23"),
-		other,
+		address("10.0.0.23"), other,
 	} {
 		create(t, c, ip)
 	}

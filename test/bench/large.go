@@ -62,9 +62,7 @@ func (b *bench) largest(ctx context.Context) error {
 	}
 	l, s := median(ofLarge), median(ofSmall)
 	row := fmt.Sprintf("| allocations at %d callers, %s, beside a pool of 4096, turn by turn: median (quartiles) | "+
-		"%s, "+
-		"%.0f/s beside %.0f/s |",
-		largeCallers, what, byTurn(ofLarge, ofSmall, rate), l.perSecond, s.perSecond)
+		"%s, %.0f/s beside %.0f/s |", largeCallers, what, byTurn(ofLarge, ofSmall, rate), l.perSecond, s.perSecond)
 	fmt.Println(row)
 	b.report.large = append(slices.Clone(b.report.numbers[others:]), row)
 	b.report.numbers = b.report.numbers[:others]

@@ -87,8 +87,7 @@ func (b *bench) newcomers(ctx context.Context, flat *bench) error {
 		}
 	}
 	b.report.contest("1000 new namespaces at once, a second, of a bare client that makes the same two objects", rate,
-		ours,
-		floor)
+		ours, floor)
 	b.report.block("of these, asked to come again later", fmt.Sprintf("%.1f %%",
 		float64(refused.Load())/float64((b.rounds+1)*newcomers)*100))
 	return nil

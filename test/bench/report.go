@@ -304,12 +304,10 @@ func (r *report) service() string {
 		r.policyTable(),
 		table("HTTPS with a token beside plain HTTP on loopback",
 			"| requests | callers | plain /s | HTTPS /s | of plain, turn by turn: median (quartiles) | processor "+
-				"time of "+
-				"plain's | p99 ms plain / HTTPS |", r.https),
+				"time of plain's | p99 ms plain / HTTPS |", r.https),
 		table("Beside another build",
 			"| operation | callers | other /s | this /s | of the other, turn by turn: median (quartiles) | processor "+
-				"time of "+
-				"the other's | p99 ms other / this |", r.builds))
+				"time of the other's | p99 ms other / this |", r.builds))
 }
 
 func (r *report) overloadTable() string {

@@ -20,6 +20,5 @@ func (r *report) policy(callers int, with, without []result) {
 func (r *report) policyTable() string {
 	return table("Allocations with admission policies",
 		"| callers | without /s | with /s | of without, turn by turn: median (quartiles) | processor time of "+
-			"without's "+
-			"| goal | reached |", r.policies)
+			"without's | goal | reached |", r.policies)
 }

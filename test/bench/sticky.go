@@ -136,8 +136,7 @@ func (r *report) sticky(callers int, plain, kept []result) {
 	}
 	p, k := median(plain), median(kept)
 	row := fmt.Sprintf("| %d | %d / %d | %.0f | %.0f | %s | %s / %s |", callers, ops[0], ops[1], p.perSecond,
-		k.perSecond,
-		byTurn(plain, kept, rate), ms(p.p50), ms(k.p50))
+		k.perSecond, byTurn(plain, kept, rate), ms(p.p50), ms(k.p50))
 	fmt.Println(row)
 	r.duels = append(r.duels, row)
 }
@@ -153,7 +152,6 @@ func (r *report) stickyTables() string {
 	return join(
 		table("Sticky beside plain",
 			"| callers | operations plain / sticky | plain /s | sticky /s | time of plain, median (quartiles) | p50 "+
-				"ms plain "+
-				"/ sticky |", r.duels),
+				"ms plain / sticky |", r.duels),
 		table("Requests to the API server per operation, sticky beside plain", "| operation | requests |", r.duelCosts))
 }

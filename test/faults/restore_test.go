@@ -165,11 +165,9 @@ func (r *round) awaitReturn() {
 			r.ledger.Seen(live)
 			if _, still := r.ledger.Awaited()[a]; still && time.Now().After(deadline) {
 				r.Wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it is %s, "+
-					"container "+
-					"%.8s of %s (%s), updated %s; history %v",
+					"container %.8s of %s (%s), updated %s; history %v",
 					a, h.Container, h.Pod, returned, live.State, live.ContainerID, live.Who(), live.PodUID,
-					live.Updated,
-					live.History.Entries())
+					live.Updated, live.History.Entries())
 				return
 			}
 		}

@@ -134,8 +134,7 @@ func (s *slot) begin(b *sandbox) {
 		return
 	case !b.holds(live):
 		s.Wrong("ADD of container %.8s of %s (%s, told %t) was answered with %s, and then version %d is %s, "+
-			"container %.8s "+
-			"of %s (%s)",
+			"container %.8s of %s (%s)",
 			b.id, b.who(), b.uid, b.told, b.addr, live.Version, live.State, live.ContainerID, live.Who(), live.PodUID)
 		return
 	}
@@ -153,8 +152,7 @@ func (s *slot) refuse(b *sandbox, a plugin.Answer) {
 	}
 	if s.refusals++; s.refusals >= 5 && time.Since(s.refusedSince) > stubborn {
 		s.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", b.who(), s.uid,
-			b.id,
-			a.Reason, a.Message)
+			b.id, a.Reason, a.Message)
 	}
 	s.giveUp(b)
 }

@@ -273,8 +273,7 @@ func offers(t *testing.T, want map[string]int64) {
 				a := n.Status.Allocatable[name]
 				if v, ok := want[n.Name]; ok != there || c.Value() != v || a.Value() != v {
 					errs = append(errs, fmt.Errorf("node %s says %s: %s, %s, want %d, %t", n.Name, name, c.String(),
-						a.String(), v,
-						ok))
+						a.String(), v, ok))
 				}
 			}
 		}

@@ -90,8 +90,7 @@ func (h *History) Illegal() string {
 		slices.SortFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 		var out strings.Builder
 		fmt.Fprintf(&out, "%s: the history of %s, the last 200 of %d operations, µs:\n", result,
-			ops[0].Input.(Change).Addr,
-			len(ops))
+			ops[0].Input.(Change).Addr, len(ops))
 		for _, op := range ops[max(0, len(ops)-200):] {
 			fmt.Fprintf(&out, "%9d to %9d: %+v\n", op.Call/1000, op.Return/1000, op.Input)
 		}

@@ -43,8 +43,7 @@ func (l *Ledger) Hold(a netip.Addr, pod, container string, since uint64) {
 	defer l.mu.Unlock()
 	if now, taken := l.by[a]; taken && !now.has(container) && !now.over(time.Now()) {
 		l.Wrong("%s was given to container %.8s of %s while container %.8s of %s has it", a, container, pod,
-			now.Container,
-			now.Pod)
+			now.Container, now.Pod)
 		return
 	}
 	second := l.by[a].Second
@@ -187,8 +186,7 @@ func Differences(all []lease.Lease, want map[netip.Addr]Holding) (wrong []string
 				l.ContainerID, l.Who(), l.PodUID, l.Updated))
 		case !h.in(l):
 			wrong = append(wrong, fmt.Sprintf("%s is held by container %.8s of %s, not by %.8s of %s", l.Addr,
-				l.ContainerID,
-				l.Who(), h.Container, h.Pod))
+				l.ContainerID, l.Who(), h.Container, h.Pod))
 		case (l.Other != nil) != (h.Second != ""):
 			wrong = append(wrong, fmt.Sprintf("%s has the attachments %.8s and %+v, not %.8s and %.8s of %s", l.Addr,
 				l.ContainerID, l.Other, h.Container, h.Second, h.Pod))

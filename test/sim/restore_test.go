@@ -138,11 +138,9 @@ func (f *fixture) awaitReturn() {
 			f.ledger.Seen(live)
 			if time.Now().After(deadline) && f.ledger.Awaits(a) {
 				f.verdict.Wrong("%s did not come back to container %.8s of live pod %s within %s of the restore: it "+
-					"is %s, "+
-					"container %.8s of %s (%s), updated %s; history %v",
+					"is %s, container %.8s of %s (%s), updated %s; history %v",
 					a, h.Container, h.Pod, returned, live.State, live.ContainerID, live.Who(), live.PodUID,
-					live.Updated,
-					live.History.Entries())
+					live.Updated, live.History.Entries())
 				return
 			}
 		}

@@ -236,8 +236,7 @@ func (s *slot) durable(b *sandbox, began time.Time) {
 		live := s.read(a)
 		if _, held := live.From(b.holds); !unsure && !held {
 			s.verdict.Wrong("ADD of container %.8s of %s (%s) was answered with %s, and then version %d is %s, "+
-				"container %.8s "+
-				"of %s (%s)",
+				"container %.8s of %s (%s)",
 				b.id, s.name, b.uid, a, live.Version, live.State, live.ContainerID, live.Who(), live.PodUID)
 			return
 		}
@@ -274,8 +273,7 @@ func (s *slot) refuse(b *sandbox, a plugin.Answer) {
 	}
 	if s.refusals++; s.refusals >= 5 && time.Since(s.refusedSince) > patience {
 		s.verdict.Wrong("ADD of live pod %s (%s) is refused again and again, now of container %.8s: %s: %s", s.name,
-			s.uid,
-			b.id, a.Reason, a.Message)
+			s.uid, b.id, a.Reason, a.Message)
 	}
 	s.giveUp(b)
 }
@@ -300,8 +298,7 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan []netip.
 		}
 		if l := lives[a.URL]; gone[l] && s.lives()[a.URL] == l {
 			s.verdict.Wrong("%s answered the DEL of container %.8s of %s, and then its ADD, which began before: %v", l,
-				b.id,
-				b.pod, a.Addrs())
+				b.id, b.pod, a.Addrs())
 		}
 		s.verdict.Count("operation duplicate ADD")
 		s.note("duplicate ADD of container %.8s of %s: %v", b.id, b.pod, a.Addrs())

@@ -144,8 +144,7 @@ func (f *fixture) lateClaim(t *testing.T) {
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "late"}}
 	c.Spec.Owner = &v1.ClaimOwner{APIVersion: "apps/v1", Kind: "Deployment", Name: "app"}
 	c.Spec.Addresses, c.Spec.Replicas, c.Spec.Preallocate, c.Spec.ReleasePolicy = []string{theirs[1], mine},
-		new(int32(2)),
-		true, v1.ReleaseNever
+		new(int32(2)), true, v1.ReleaseNever
 	f.create(t, c)
 	holds := func(addresses ...string) func() error {
 		slices.Sort(addresses)
@@ -301,8 +300,7 @@ func (f *fixture) claimAhead(t *testing.T) {
 	s := f.newSite(t, "ahead", replicas+1, sharedNodes)
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "ahead"}}
 	c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = new(int32(replicas)), s.pool,
-		v1.ReleaseNever,
-		true
+		v1.ReleaseNever, true
 	f.create(t, c)
 	first := f.claimHas(t, c, replicas, metav1.ConditionTrue, v1.ReasonComplete)
 	twice := f.takenTwice(t)
@@ -340,8 +338,7 @@ func (f *fixture) takenTwice(t *testing.T) (givenBack func()) {
 	s := f.newSite(t, "twice", 2*replicas, sharedNodes)
 	c := &v1.BCSNetIPClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "twice"}}
 	c.Spec.SharedName, c.Spec.Replicas, c.Spec.Pool, c.Spec.ReleasePolicy, c.Spec.Preallocate = s.namespace,
-		new(int32(2)),
-		s.pool, v1.ReleaseNever, true
+		new(int32(2)), s.pool, v1.ReleaseNever, true
 	f.create(t, c)
 	had := f.claimHas(t, c, 2, metav1.ConditionTrue, v1.ReasonComplete)
 	cfg, err := cluster.ControllerConfig(t.Context())

@@ -94,8 +94,7 @@ func (f *fixture) wander(t *testing.T, k kind, policy string, left *atomic.Int64
 	}()
 	all := []operation{
 		podDelete, forceDelete, nodeLoss, rollInPlace, rollWithSurge, scaleToOne, scaleToZero, foreground, background,
-		flap,
-		flicker, storm,
+		flap, flicker, storm,
 	}
 	for left.Add(-1) >= 0 {
 		op := all[f.below(len(all))]

@@ -69,8 +69,7 @@ func (v *SetAside) check(x *ipam.Index, all []lease.Lease) (todo []lease.Lease, 
 				l.Addr).WithHint("try again in a moment"))
 		case v.Reserve && pool.Terminating:
 			failed = append(failed, app.Refuse(app.ReasonPoolTerminating,
-				"address %s is in pool %s, which is being deleted",
-				l.Addr, pool.Name).
+				"address %s is in pool %s, which is being deleted", l.Addr, pool.Name).
 				WithHint("see what it waits for: bcsnetctl pool describe %s", pool.Name))
 		case v.Reserve && l.State == lease.Available && x.Pools.Rebuilding(pool.Name) != "":
 			failed = append(failed, app.Refuse(ipam.ReasonPoolRebuilding,

@@ -109,8 +109,7 @@ func Unfinished(ctx context.Context, done string, leases []lease.Lease, failed [
 	f.Message = fmt.Sprintf("%s was not %s", left[0], done)
 	if len(leases) > 1 {
 		f.Message = fmt.Sprintf("%d of %s %s, not %s", len(leases)-len(left), humanize.Plural(len(leases), "address"),
-			done,
-			Spell(ipaddr.SetOfAddrs(left...)))
+			done, Spell(ipaddr.SetOfAddrs(left...)))
 	}
 	var r *ipam.Refusal
 	var known *app.Failure

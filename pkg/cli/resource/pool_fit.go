@@ -173,8 +173,7 @@ func (f *Fit) misfit(name string) error {
 		name, humanize.OneOr(len(others), "pool", "pools"), humanize.List(others), first.Problem)
 	if first.InOtherNetwork(p) {
 		return refusal.WithHint("take the network out of that one first, which then has its parent's: bcsnetctl pool "+
-			"edit %s",
-			first.Name)
+			"edit %s", first.Name)
 	}
 	return refusal.WithHint(
 		"change that one first: bcsnetctl pool remove-ip %s ADDRESS...; or delete it: bcsnetctl pool delete %s",
@@ -204,8 +203,7 @@ func (f *Fit) held(ctx context.Context, s *app.App, name string) error {
 			names, addrs = append(names, o.String()), append(addrs, o.Lease.Addr.String())
 		}
 		return app.Refuse(ipam.ReasonAddressInUse, "pool %s cannot have %s: %s of pool %s %s held: %s", name,
-			Spell(takes),
-			humanize.Plural(len(in), "address"), in[0].Lease.Pool, humanize.OneOr(len(in), "is", "are"),
+			Spell(takes), humanize.Plural(len(in), "address"), in[0].Lease.Pool, humanize.OneOr(len(in), "is", "are"),
 			humanize.List(names)).
 			WithHint("leave them to pool %s, or give them up: bcsnetctl ip release %s", in[0].Lease.Pool,
 				strings.Join(addrs[:min(len(addrs), explain.MaxNamed)], " "))
@@ -252,12 +250,10 @@ func (f *Fit) Overlaps(name string) error {
 	if owners := Owners(f.is, name, added); len(owners) > 0 {
 		o := owners[0]
 		e := app.Refuse(app.ReasonPoolOverlap, "pool %s cannot have %s: pool %s owns %s", name, Spell(added),
-			o.Pool.Name,
-			Spell(o.Addrs))
+			o.Pool.Name, Spell(o.Addrs))
 		if o.Pool.Terminating {
 			return e.WithHint("pool %s is being deleted; see what it waits for: bcsnetctl pool describe %s",
-				o.Pool.Name,
-				o.Pool.Name)
+				o.Pool.Name, o.Pool.Name)
 		}
 		return e.WithHint("take it out there first: bcsnetctl pool remove-ip %s %s", o.Pool.Name, Arguments(o.Addrs))
 	}

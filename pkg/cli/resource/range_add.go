@@ -43,8 +43,7 @@ func AddEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []Entry) (Addition
 			return a, app.Refuse(app.ReasonAddressNotInSubnet, "%s", ipam.BadIPPool(e.Text, before.Subnet))
 		} else if outside {
 			return a, app.Refuse(app.ReasonAddressNotInSubnet, "%s is not in the subnet %s of pool %s", e.Text,
-				before.Subnet,
-				p.Name)
+				before.Subnet, p.Name)
 		}
 		again, err := a.present(p.Name, e)
 		switch {

@@ -18,8 +18,7 @@ func (t *Lineage) Object(kind string) *unstructured.Unstructured {
 	for _, l := range t.Leases {
 		o := resource.LeaseObject(l)
 		o["status"], o["pool"], o["claim"], o["for"], o["until"] = resource.StatusText(l), l.Pool, l.Claim,
-			l.PodPrimaryKey,
-			l.ExpiredTime
+			l.PodPrimaryKey, l.ExpiredTime
 		addresses = append(addresses, o)
 	}
 	o := map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": kind, "addresses": addresses}

@@ -69,8 +69,7 @@ func (a *attached) goesWith(x *attach.Attachment) error {
 	for _, addr := range x.Addrs {
 		if !slices.ContainsFunc(a.ips, func(ip assigned) bool { return ip.addr == addr }) {
 			return invalid("the prevResult lacks %s, which the allocator gave %s: another plugin changed the result, "+
-				"or it is "+
-				"of another network", addr, x.IfName)
+				"or it is of another network", addr, x.IfName)
 		}
 	}
 	return nil

@@ -28,8 +28,7 @@ func (c *Config) setUp(l netlink.Link, x *attach.Attachment, have *attached) (ne
 		}
 		if err := netlink.LinkSetMTU(l, x.MTU); err != nil {
 			return nil, fmt.Errorf("set the MTU %d of pool %s on a link of type %s, which has %d: %w", x.MTU, x.Pool,
-				l.Type(),
-				l.Attrs().MTU, err)
+				l.Type(), l.Attrs().MTU, err)
 		}
 	}
 	mac, err := x.HardwareAddr()
@@ -52,8 +51,7 @@ func (c *Config) setUp(l netlink.Link, x *attach.Attachment, have *attached) (ne
 func vlanFits(l netlink.Link, vlan int) error {
 	if v, is := l.(*netlink.Vlan); is && vlan != 0 && v.VlanId != vlan {
 		return invalid("%s is in VLAN %d, and its address is of a pool in VLAN %d: the conflist's vlanId and the "+
-			"pool's "+
-			"vlan differ", v.Name, v.VlanId, vlan)
+			"pool's vlan differ", v.Name, v.VlanId, vlan)
 	}
 	return nil
 }
@@ -68,8 +66,7 @@ func mtuFits(l netlink.Link, mtu int, have *attached) error {
 	for _, ip := range have.ips {
 		if ip.addr.Is6() && mtu < minMTU6 {
 			return invalid("the pool's mtu %d is less than IPv6 has (%d): Linux would take %s off %s", mtu, minMTU6,
-				ip.addr,
-				l.Attrs().Name)
+				ip.addr, l.Attrs().Name)
 		}
 	}
 	return nil
@@ -80,8 +77,8 @@ func macFits(l netlink.Link) error {
 	switch l.Type() {
 	case "ipvlan", "ipvtap":
 		return types.NewError(types.ErrUnsupportedField,
-			fmt.Sprintf("\"mac\": true cannot be followed on %s, of type %s: "+
-				"all links of this type have the MAC of their master", l.Attrs().Name, l.Type()),
+			fmt.Sprintf("\"mac\": true cannot be followed on %s, of type %s: all links of this type have the MAC of "+
+				"their master", l.Attrs().Name, l.Type()),
 			"leave \"mac\" out, or use macvlan")
 	default:
 		return nil
@@ -93,8 +90,8 @@ func setMAC(l netlink.Link, mac net.HardwareAddr) error {
 	switch {
 	case errors.Is(err, unix.EBUSY), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EPERM):
 		return types.NewError(types.ErrUnsupportedField,
-			fmt.Sprintf("\"mac\": true cannot be followed on %s: its driver "+
-				"does not let the MAC change while the link is up", l.Attrs().Name), err.Error())
+			fmt.Sprintf("\"mac\": true cannot be followed on %s: its driver does not let the MAC change while the "+
+				"link is up", l.Attrs().Name), err.Error())
 	case err != nil:
 		return fmt.Errorf("set the MAC %s: %w", mac, err)
 	}

@@ -135,8 +135,7 @@ func (c *call) checkVLAN(a *allocation) error {
 			return cniError(types.ErrInvalidNetworkConfig,
 				"hint: make the two the same, or name another network in ipam.network",
 				"%s is of pool %s in VLAN %d, and %s of network %s is in VLAN %d", addr.prefix.Addr(), addr.Pool,
-				addr.VLAN,
-				where, c.conf.Name, vlan)
+				addr.VLAN, where, c.conf.Name, vlan)
 		}
 	}
 	return nil

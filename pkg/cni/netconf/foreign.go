@@ -26,8 +26,7 @@ func formerFields() []string {
 func isCNIs(name string) bool {
 	return strings.HasPrefix(name, "cni.dev/") || slices.Contains([]string{
 		"cniVersion", "cniVersions", "name", "type", "args", "capabilities", "runtimeConfig", "prevResult", "dns",
-		"ipMasq",
-		"disableCheck", "loadOnlyInlinedPlugins",
+		"ipMasq", "disableCheck", "loadOnlyInlinedPlugins",
 	}, name)
 }
 
@@ -85,8 +84,7 @@ func meant(name string) string {
 		meansPool: {
 			"default_ipv4_ippool", "default_ipv6_ippool", "default_cluster_ipv4_ippool", "default_cluster_ipv6_ippool",
 			"ipv4_pools", "ipv6_pools", "ip_pools_label_selector_keys", "match_master_subnet", "poolName", "poolType",
-			"pool",
-			"pools", "ippool", "provider", "network_name", "includeNetwork",
+			"pool", "pools", "ippool", "provider", "network_name", "includeNetwork",
 		},
 		meansGateway:  {"gateway", "gateways", "clean_gateway", "hostGateway"},
 		meansAddress:  {"addresses", "address", "ips", "ip", "ipAddr"},

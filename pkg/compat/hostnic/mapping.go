@@ -128,8 +128,7 @@ func (m *Mapping) add(lists []list) error {
 				continue
 			case taken && owner != l.namespace:
 				errs = append(errs, fmt.Errorf("subnet %s was assigned to namespaces (%s %s) which was not allowed",
-					Clip(name),
-					owner, l.namespace))
+					Clip(name), owner, l.namespace))
 				continue
 			case taken:
 				continue // twice in one list

@@ -55,8 +55,7 @@ func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcil
 	}
 	if n := r.Index.Leases.ClaimUsage(c.Name).All() - before.All(); n > 0 {
 		r.Log.Info("a claim took addresses before any pod asked", "claim", c.Name, "addresses", n, "has",
-			view.stock.Has,
-			"missing", view.stock.Missing)
+			view.stock.Has, "missing", view.stock.Missing)
 	}
 	return result, nil
 }
@@ -80,8 +79,7 @@ func preallocated(c claim.Claim, view statusView) metav1.Condition {
 	case view.stock.Missing > 0:
 		condition.Reason = string(view.stock.Why.Reason)
 		condition.Message = fmt.Sprintf("the claim has %s of a family, %d more cannot be had: %s", has,
-			view.stock.Missing,
-			view.stock.Why.Message)
+			view.stock.Missing, view.stock.Why.Message)
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonComplete
 		condition.Message = fmt.Sprintf("the claim has %s of a family", has)

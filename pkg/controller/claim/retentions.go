@@ -61,8 +61,7 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 			}
 			if err := r.changeRetention(ctx, l, terms.RetentionFor(r.Index, l)); err != nil {
 				r.Log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod",
-					l.Who(),
-					"error", err)
+					l.Who(), "error", err)
 			}
 		}
 		select {

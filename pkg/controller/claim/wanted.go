@@ -69,8 +69,7 @@ func (r *Reconciler) emitNotMade(ctx context.Context, name string, leases []leas
 		r.Events.Eventf(about, nil, corev1.EventTypeWarning, v1.ReasonClaimNotMade, "MakeClaim", "%s",
 			conditions.Clip(fmt.Sprintf(
 				"the API server refuses claim %s, which the pod's annotations ask for; it is tried again every %s: %v",
-				name,
-				notMadeDelay, why), conditions.MaxNote))
+				name, notMadeDelay, why), conditions.MaxNote))
 		if told++; told == notMadePods {
 			return
 		}

@@ -120,8 +120,7 @@ func (b *Breaker) open(due []suspect, why string) {
 	before := b.pools
 	if b.why != why || before == nil {
 		b.log.Warn("addresses are not taken back: too many pods have gone at once", "waiting", len(due), "waiting_for",
-			why,
-			"hint", "bcsnetctl doctor --only leaks; if they have gone indeed: bcsnetctl doctor --fix --only leaks")
+			why, "hint", "bcsnetctl doctor --only leaks; if they have gone indeed: bcsnetctl doctor --fix --only leaks")
 	}
 	turned := b.why != why
 	b.pools, b.why = pools, why

@@ -158,13 +158,11 @@ func (p *pass) ensure(ctx context.Context, b hostnic.Block) error {
 		return p.keep(ctx, o, b)
 	case p.owns(o):
 		p.differs("subnet %s of namespace %s: block %s stays namespace %s's until its addresses are released",
-			b.Short(),
-			b.Namespace, o.Name, ownerOf(o))
+			b.Short(), b.Namespace, o.Name, ownerOf(o))
 		return nil
 	default:
 		p.differs("subnet %s of namespace %s: block %s belongs to namespace %s, and not by this ConfigMap; to take "+
-			"it back: "+
-			"bcsnetctl pool delete %s", b.Short(), b.Namespace, o.Name, ownerOf(o), o.Name)
+			"it back: bcsnetctl pool delete %s", b.Short(), b.Namespace, o.Name, ownerOf(o), o.Name)
 		return nil
 	}
 }

@@ -20,8 +20,7 @@ func (p *pass) compare(m hostnic.Mapping) {
 	for _, parent := range slices.Sorted(maps.Keys(p.parents)) {
 		if o, known := p.Index.Pools.Get(parent); known && o.AutoAssign != m.AutoAssign {
 			p.differs("%s is %s, and pool %s has autoAssign: %t, which counts", hostnic.AutoAssignKey,
-				onOff(m.AutoAssign),
-				parent, o.AutoAssign)
+				onOff(m.AutoAssign), parent, o.AutoAssign)
 		}
 	}
 }

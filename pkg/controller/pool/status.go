@@ -146,14 +146,12 @@ func (r *Reconciler) readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.P
 				"serve")
 	case p.NoHosts() && p.HostSelector != nil:
 		return no(v1.ReasonNoHosts, "no host may draw from the pool: %s; see: kubectl get nodes -l '%s'",
-			noneSelected(p, v),
-			p.HostSelector)
+			noneSelected(p, v), p.HostSelector)
 	case p.NoHosts():
 		return no(v1.ReasonNoHosts, "no host may draw from the pool; add one: bcsnetctl pool add-host %s HOST", p.Name)
 	case p.Cordoned:
 		return no(v1.ReasonCordoned,
-			"the pool is cordoned and hands out nothing; to end that: bcsnetctl pool uncordon %s",
-			p.Name)
+			"the pool is cordoned and hands out nothing; to end that: bcsnetctl pool uncordon %s", p.Name)
 	case p.ByParent == explain.Cordoned:
 		return no(v1.ReasonCordoned,
 			"its parent %s is cordoned, and with it its children; to end that: bcsnetctl pool uncordon %s",

@@ -110,8 +110,7 @@ func (s *Connections) end(p *Conn) {
 	if s.Log != nil {
 		s.seldom.Do(func() {
 			s.Log.Warn("connections of unknown callers are closed: there are too many", "address",
-				p.RemoteAddr().String(),
-				"most_of_address", s.OfSource, "most", s.All)
+				p.RemoteAddr().String(), "most_of_address", s.OfSource, "most", s.All)
 		})
 	}
 }

@@ -111,8 +111,7 @@ func (r *run) checkRights(ctx context.Context) error {
 	return app.Refuse(ipam.ReasonForbidden, "your user may not %s pods in namespace %s",
 		strings.Join(missing, ", "), r.in.Name).
 		WithHint("an administrator gives the right: kubectl -n %s create role bcsnet-check --verb=%s "+
-			"--resource=pods, and "+
-			"kubectl -n %s create rolebinding bcsnet-check --role=bcsnet-check --user=YOU",
+			"--resource=pods, and kubectl -n %s create rolebinding bcsnet-check --role=bcsnet-check --user=YOU",
 			r.in.Name, strings.Join(verbs, ","), r.in.Name)
 }
 

@@ -131,8 +131,7 @@ func (v *claimCreate) Run(ctx context.Context) error {
 		resource.OwnerText(&v.object))
 	if spec.SharedName != "" && v.object.Namespace != resource.SystemNamespace {
 		v.Say.Warn("pods of namespace %s use it, unless the controller has --shared-pools-for-all: then they look in "+
-			"%s",
-			v.object.Namespace, resource.SystemNamespace)
+			"%s", v.object.Namespace, resource.SystemNamespace)
 	}
 	if spec.SharedName == "" && spec.Owner == nil {
 		v.Hint("have pods use it: annotation %s: %s on them, their workload or its template", workload.ClaimAnnotation,
@@ -149,8 +148,7 @@ func (v *claimCreate) lookAtOwner(ctx context.Context, api *resource.Claims) {
 	}
 	if err := v.warnOfOwner(ctx, c.Workload); err != nil {
 		v.Say.Warn("%s cannot be read, so it is not known whether it exists or belongs to another workload: %v",
-			c.Workload,
-			err)
+			c.Workload, err)
 	}
 	others, err := api.MadeFor(ctx, c.Workload)
 	if err != nil {
@@ -159,9 +157,7 @@ func (v *claimCreate) lookAtOwner(ctx context.Context, api *resource.Claims) {
 	}
 	if others = slices.DeleteFunc(others, func(name string) bool { return name == v.object.Name }); len(others) > 0 {
 		v.Say.Warn("%s %s for %s, too: its pods are refused until an annotation names the claim that they are to "+
-			"use, or "+
-			"only one is left",
-			humanize.List(others), humanize.OneOr(len(others), "is", "are"), c.Workload)
+			"use, or only one is left", humanize.List(others), humanize.OneOr(len(others), "is", "are"), c.Workload)
 	}
 }
 

@@ -108,8 +108,7 @@ func (v *claimDelete) radius(ctx context.Context, c resource.Claim) (waits int) 
 	if c.Labels[claim.Managed] == "true" {
 		v.Say.Warn(
 			"claim %s was made from annotations: it is made again while pods have its addresses, and by the next pod "+
-				"of its "+
-				"workload", c.FullName())
+				"of its workload", c.FullName())
 	}
 	return len(way.InUse)
 }

@@ -129,8 +129,7 @@ func (v *releaseVerb) Run(ctx context.Context) error {
 		failed = r.failures(ctx)
 		if rest := len(v.hosts) - tried; rest > 0 {
 			failed = append(failed, (&app.Failure{Message: humanize.Plural(rest, "more host") +
-				" not tried"}).WithHint("%s",
-				hintRest))
+				" not tried"}).WithHint("%s", hintRest))
 		}
 	}
 	slices.SortFunc(r.released, func(a, b lease.Lease) int { return a.Addr.Compare(b.Addr) })

@@ -83,8 +83,7 @@ func (r *releaseRun) readyNode(ctx context.Context, h netip.Addr, n hosts.Node, 
 	return app.Refuse(app.ReasonNodeReady, "%s", text).
 		WithHint(
 			"its pods give them back as they end: kubectl drain %s --ignore-daemonsets; if the machine is off all "+
-				"the same: "+
-				"bcsnetctl release-host %s --force", n.Name, h)
+				"the same: bcsnetctl release-host %s --force", n.Name, h)
 }
 
 // isRefused reports whether an error is one of refusals.

@@ -117,8 +117,7 @@ func (v *importNetservice) createLeases(
 	}
 	if len(late) > 0 {
 		failed = append(failed, app.Refuse(app.ReasonLeaseChanged, "%s changed meanwhile and %s left alone: %s",
-			humanize.Plural(len(late), "address"),
-			humanize.OneOr(len(late), "is", "are"),
+			humanize.Plural(len(late), "address"), humanize.OneOr(len(late), "is", "are"),
 			resource.Spell(ipaddr.SetOfAddrs(late...))).WithHint("run it again"))
 	}
 	return append(failed, resource.Unfinished(ctx, takenOver, todo, errs))

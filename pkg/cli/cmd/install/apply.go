@@ -108,8 +108,7 @@ func (v *install) applyAll(ctx context.Context, steps []step) ([]unstructured.Un
 		stored, err := v.apply(ctx, one, missing[one.want.GetNamespace()])
 		if err != nil {
 			f := &app.Failure{Message: fmt.Sprintf("%s was not applied, nor what comes after it: %v",
-				resource.Title(one.want),
-				err), Cause: err}
+				resource.Title(one.want), err), Cause: err}
 			if inner, ok := errors.AsType[*app.Failure](err); ok {
 				f.Reason, f.Hint = inner.Reason, inner.Hint
 			}

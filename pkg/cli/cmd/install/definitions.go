@@ -28,8 +28,8 @@ func (v *install) foreign(ctx context.Context, c dynamic.Interface) error {
 	for _, other := range []struct{ name, says string }{
 		{"bcsnetpools." + netservice.GroupVersion().Group,
 			"the released system has objects here, which stay as they are: bcsnetctl import netservice takes them " +
-				"over; its " +
-				"controller must not answer on port 8090, too, and its plugins are answered with --plain-http alone"},
+				"over; its controller must not answer on port 8090, too, and its plugins are answered with " +
+				"--plain-http alone"},
 		{"floatingips.galaxy.k8s.io",
 			"galaxy has objects here, which stay as they are: see docs/floatingip-config.md for its ConfigMap"},
 	} {
@@ -58,8 +58,8 @@ func (v *install) newer(steps []step) error {
 			continue
 		}
 		return app.Refuse(reasonNewerDefinitions,
-			"nothing was changed: %s is not of an earlier release: %s, which this "+
-				"program does not know, and objects would lose it", resource.Title(s.want), first(more)).
+			"nothing was changed: %s is not of an earlier release: %s, which this program does not know, and objects "+
+				"would lose it", resource.Title(s.want), first(more)).
 			WithHint("use the program of the release that installed it; to go back to an earlier release, leave the "+
 				"definitions: bcsnetctl upgrade --keep-crds; those of another system in the group %s have to go first",
 				v1.GroupVersion.Group)
@@ -77,8 +77,7 @@ func (v *install) leaving(steps []step) error {
 		return app.Refuse(reasonLeavingDefinitions, "nothing was changed: %s is being deleted, and its objects with it",
 			resource.Title(s.want)).
 			WithHint("save what is left: bcsnetctl pool export --all; run it again when the definition is gone: "+
-				"kubectl wait "+
-				"--for=delete crd/%s", s.want.GetName())
+				"kubectl wait --for=delete crd/%s", s.want.GetName())
 	}
 	return nil
 }

@@ -150,8 +150,7 @@ func (v *install) run(ctx context.Context) ([]unstructured.Unstructured, error) 
 		len(steps)-fresh)
 	for _, name := range releases(steps) {
 		v.Say.Warn("Helm has this as the release %s: it forgets it, and its values count no more; to keep both, "+
-			"answer no "+
-			"and use helm upgrade", name)
+			"answer no and use helm upgrade", name)
 	}
 	if err := v.preview(ctx, steps); err != nil {
 		return nil, err

@@ -142,8 +142,7 @@ func (v *poolBind) lacking(x *ipam.Index) (todo []ipam.Pool, err error) {
 				return nil, refusal
 			case refusal != nil:
 				return todo, app.Refuse(refusal.Reason, "nothing was done: %s, with the %s to be given before",
-					refusal.Message,
-					humanize.Plural(len(todo), "block")).WithHint("%s", refusal.Hint)
+					refusal.Message, humanize.Plural(len(todo), "block")).WithHint("%s", refusal.Hint)
 			}
 			x.Pools.SetPool(b) // the next one is another
 			todo = append(todo, b)

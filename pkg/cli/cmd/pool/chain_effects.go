@@ -162,8 +162,7 @@ func (e chainEffects) say() (out []effect) {
 	}
 	if n := len(e.join); n > 0 {
 		add(false, "%s %s %s the default chain: %s", humanize.OneOr(n, "namespace", "namespaces"),
-			humanize.List(e.join),
-			humanize.OneOr(n, "joins", "join"), humanize.OneOr(n, "it has nothing of its own",
+			humanize.List(e.join), humanize.OneOr(n, "joins", "join"), humanize.OneOr(n, "it has nothing of its own",
 				"they have nothing of their own"))
 	}
 	if n := len(e.leaveThere); n > 0 {

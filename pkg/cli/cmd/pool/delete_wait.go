@@ -29,8 +29,7 @@ func (v *poolDelete) waitGone(ctx context.Context, api *resource.Pools, p resour
 		return f.WithHint("it goes without this command; see bcsnetctl pool describe %s", p.Name)
 	case ctx.Err() != nil:
 		return &app.Failure{Message: fmt.Sprintf("pool %s is still being deleted, and goes without this command: %s",
-			p.Name,
-			what)}
+			p.Name, what)}
 	default:
 		return err
 	}

@@ -55,8 +55,7 @@ func (v *poolEdit) Validate() error {
 		return app.Usagef("standard input is no terminal, and the editor %s needs one", v.Editor()).
 			WithHint(
 				"have a program edit: EDITOR='sed -i s/old/new/' bcsnetctl pool edit %s; or: bcsnetctl pool export "+
-					"%s > FILE, "+
-					"and kubectl apply --server-side -f FILE", v.name, v.name)
+					"%s > FILE, and kubectl apply --server-side -f FILE", v.name, v.name)
 	}
 	return v.output.Validate()
 }

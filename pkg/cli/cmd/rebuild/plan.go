@@ -127,8 +127,7 @@ func conflictsStay(all []recovery.Conflict) error {
 			humanize.OneOr(len(all), "stays", "stay"), resource.Spell(ipaddr.SetOfAddrs(addrs...))),
 	}).
 		WithHint("see who has the address: bcsnetctl ip describe %s; a pod that is in the wrong gets another when it "+
-			"is "+
-			"made anew: kubectl delete pod -n %s %s",
+			"is made anew: kubectl delete pod -n %s %s",
 			all[0].Addr, namespace, name)
 }
 

@@ -47,12 +47,10 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 		v.objects("nodes.jsonl", "nodes", c.Resource(resource.NodeResource()), "", lean),
 		v.objects("system/deployment.jsonl", "Deployment of the controller",
 			c.Resource(resource.DeploymentResource()).Namespace(resource.SystemNamespace),
-			follow.Named(resource.ControllerName),
-			nil),
+			follow.Named(resource.ControllerName), nil),
 		v.objects("system/pods.jsonl", "pods of "+resource.SystemNamespace, pods, "", nil),
 		v.objects("system/events.jsonl", "events of "+resource.SystemNamespace,
-			events.Namespace(resource.SystemNamespace),
-			"", nil),
+			events.Namespace(resource.SystemNamespace), "", nil),
 		v.command("doctor.json", "findings of doctor", "doctor", "-o", "json"),
 	}
 	return append(parts, v.logs(ctx)...), nil

@@ -88,8 +88,7 @@ func (v *usage) Validate() (err error) {
 	case v.output.Sort.Text != "" && v.by == "":
 		return app.Usagef(
 			"--sort-by is for the tables of --by").WithHint("for example: %s usage %s --by host --sort-by .active",
-			v.Name,
-			v.names[0])
+			v.Name, v.names[0])
 	case v.block != "" && v.by != "":
 		return app.Usagef("--block applies to the map of a pool alone").WithHint("name a pool, and leave out --by")
 	}

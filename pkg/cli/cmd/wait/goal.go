@@ -32,8 +32,7 @@ const (
 func goals() []string {
 	return []string{
 		"ready", "exhausted=false", "draining=false", "overlap=false", "preallocated", "conflict=false",
-		"overlimit=false",
-		goalReleased, goalDeleted,
+		"overlimit=false", goalReleased, goalDeleted,
 	}
 }
 
