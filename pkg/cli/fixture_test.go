@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -24,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -364,4 +367,25 @@ func (f *fixture) uninstalled(ctx context.Context, ts *testscript.TestScript, _ 
 	crds := filepath.Join(root, "config", "crd")
 	ts.Defer(func() { ts.Check(f.cluster.InstallCRDs(ctx, crds)) })
 	return f.cluster.Kubectl(ctx, "delete", "--wait", "-k", crds).Run()
+}
+
+// interrupted runs the program and interrupts it, as Ctrl-C does, when until returns. It requires the exit code of an
+// interrupted program, and returns what that wrote.
+func (f *fixture) interrupted(t *testing.T, until func(), args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, said bytes.Buffer
+	cmd := f.command(t, args...)
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != app.ExitInterrupted {
+		t.Errorf("it ended with %v: %s", err, &said)
+	}
+	return out.String(), said.String()
 }

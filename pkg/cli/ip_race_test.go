@@ -1,13 +1,9 @@
 package cli
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
@@ -152,27 +147,16 @@ func TestReleaseInterrupted(t *testing.T) {
 			next.ServeHTTP(rw, r)
 		}
 	})
-	var stdout, stderr bytes.Buffer
-	cmd := f.command(t, append([]string{"--server", url, "ip", "release", "--yes", "-o", "name"}, addresses...)...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	<-looking
-	for range resource.AtOnce - 1 {
-		<-heldUp
-	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != app.ExitInterrupted {
-		t.Errorf("it ended with %v", err)
-	}
-	contains(t, stderr.String(), "✔ 15 addresses released\n", "✗ interrupted\n",
+	stdout, stderr := f.interrupted(t, func() {
+		<-looking
+		for range resource.AtOnce - 1 {
+			<-heldUp
+		}
+	}, append([]string{"--server", url, "ip", "release", "--yes", "-o", "name"}, addresses...)...)
+	contains(t, stderr, "✔ 15 addresses released\n", "✗ interrupted\n",
 		"✗ 15 of 20 addresses released, not 10.1.0.20, 10.1.0.36-10.1.0.39\nhint: run it again: it does the rest\n")
-	if got := strings.Count(stdout.String(), "\n"); got != 15 {
-		t.Errorf("%d addresses on standard output:\n%s", got, stdout.String())
+	if got := strings.Count(stdout, "\n"); got != 15 {
+		t.Errorf("%d addresses on standard output:\n%s", got, stdout)
 	}
 	_, again := f.call(t, append([]string{"ip", "release", "--yes"}, addresses...)...)
 	contains(t, again, "10.1.0.21-10.1.0.35 are free already\n", "✔ 5 addresses released\n")

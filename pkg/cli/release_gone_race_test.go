@@ -1,13 +1,9 @@
 package cli
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
@@ -131,21 +126,13 @@ func TestReleaseGoneInterrupted(t *testing.T) {
 			close(looked)
 		}
 	})
-	var stdout, stderr bytes.Buffer
-	cmd := f.command(t, "--server", url, "ip", "release", "--pool", "blue", "--yes", "--settle", "1h")
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	stdout, stderr := f.interrupted(t, func() {
+		<-looked
+	}, "--server", url, "ip", "release", "--pool", "blue", "--yes", "--settle", "1h")
+	if stdout != "" {
+		t.Errorf("on standard output: %s", stdout)
 	}
-	<-looked
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != app.ExitInterrupted || stdout.Len() > 0 {
-		t.Errorf("it ended with %v: %s", err, &stdout)
-	}
-	contains(t, stderr.String(), "✗ interrupted\n")
+	contains(t, stderr, "✗ interrupted\n")
 	if f.object(t, "10.1.0.20").Status.Status != v1.IPActive {
 		t.Error("it was released")
 	}
@@ -178,27 +165,16 @@ func TestReleaseGoneInterruptedWhileItWrites(t *testing.T) {
 			next.ServeHTTP(rw, r)
 		}
 	})
-	var stdout, stderr bytes.Buffer
-	cmd := f.command(t, "--server", url, "ip", "release", "--pool", "blue", "--yes", "--settle", "0s", "-o", "name")
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	<-looking
-	for range resource.AtOnce - 1 {
-		<-heldUp
-	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != app.ExitInterrupted {
-		t.Errorf("it ended with %v", err)
-	}
-	contains(t, stderr.String(), "✔ 15 addresses released\n", "✗ interrupted\n",
+	stdout, stderr := f.interrupted(t, func() {
+		<-looking
+		for range resource.AtOnce - 1 {
+			<-heldUp
+		}
+	}, "--server", url, "ip", "release", "--pool", "blue", "--yes", "--settle", "0s", "-o", "name")
+	contains(t, stderr, "✔ 15 addresses released\n", "✗ interrupted\n",
 		"✗ 15 of 20 addresses released, not 10.1.0.20, 10.1.0.36-10.1.0.39\nhint: run it again: it does the rest\n")
-	if got := strings.Count(stdout.String(), "\n"); got != 15 {
-		t.Errorf("%d addresses on standard output:\n%s", got, stdout.String())
+	if got := strings.Count(stdout, "\n"); got != 15 {
+		t.Errorf("%d addresses on standard output:\n%s", got, stdout)
 	}
 	_, again := f.call(t, "ip", "release", "--pool", "blue", "--yes", "--settle", "0s")
 	contains(t, again, "► pool blue: 5 addresses, 5 of holders that are gone\n", "✔ 5 addresses released\n")

@@ -65,24 +65,13 @@ func TestReleaseHostInterrupted(t *testing.T) {
 		}
 		next.ServeHTTP(rw, r)
 	})
-	var stdout, stderr bytes.Buffer
-	cmd := f.command(t, "--server", url, "release-host", "10.0.0.11", "10.0.0.12", "10.0.0.13", "10.0.0.14", "-o", "name")
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	stdout, stderr := f.interrupted(t, func() {
+		<-second
+	}, "--server", url, "release-host", "10.0.0.11", "10.0.0.12", "10.0.0.13", "10.0.0.14", "-o", "name")
+	if stdout != "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\n" {
+		t.Errorf("released: %q", stdout)
 	}
-	<-second
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != app.ExitInterrupted {
-		t.Errorf("it ended with %v", err)
-	}
-	if stdout.String() != "bcsnetip.networkextension.bkbcs.tencent.com/10.1.0.20\n" {
-		t.Errorf("released: %q", stdout.String())
-	}
-	contains(t, stderr.String(), "✔ host 10.0.0.11: 1 address released\n", "✗ interrupted\n",
+	contains(t, stderr, "✔ host 10.0.0.11: 1 address released\n", "✗ interrupted\n",
 		"✗ 2 more hosts not tried\nhint: run it again: it does the rest\n")
 }
 
