@@ -2,13 +2,15 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/serving/port"
@@ -103,15 +105,16 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, what
 	s.write(w, r, status, "refusal", map[string]any{"Status": status, "What": what, "Hint": hint})
 }
 
-// problem puts an error into words.
+// problem puts an error into words, and finds the status for it.
 func (s *Server) problem(err error) (text, hint string, status int) {
 	text, hint = s.app.Texts(err)
-	missing := []string{"NotFound", "no host", "cannot be the name"}
+	f, _ := errors.AsType[*app.Failure](err)
 	switch status = http.StatusBadGateway; {
-	case slices.ContainsFunc(missing, func(word string) bool { return strings.Contains(text, word) }):
-		status = http.StatusNotFound
-	case strings.Contains(text, "Forbidden"):
+	case apierrors.IsForbidden(err):
 		status = http.StatusForbidden
+	case apierrors.IsNotFound(err), f != nil && (f.Code == app.ExitUsage || f.Reason == app.ReasonAddressNotInSubnet ||
+		strings.HasSuffix(string(f.Reason), "NotFound")):
+		status = http.StatusNotFound
 	}
 	return text, s.app.Called(hint), status
 }
