@@ -105,7 +105,8 @@ type ReleaseRequest struct {
 // Address is one address of an answer.
 type Address struct {
 	lease.Lease
-	// Settings are what the holder's container was given; if that is not known, what it would be given now.
+	// Settings are those that the holder's container was given, or those that it would be given now if the former are
+	// not known.
 	Settings lease.Settings
 	// Repeated: it was held before the request came.
 	Repeated bool

@@ -43,7 +43,7 @@ type Checker struct {
 	checked atomic.Uint64
 	// rebuiltAt is when somebody else rebuilt a pool; pods created after that are not waited for.
 	rebuiltAt map[string]time.Time
-	// fewer is what the evidence had at the first check.
+	// fewer has the evidence of the first check.
 	fewer map[string]bool
 }
 

@@ -43,7 +43,7 @@ type PodState struct {
 	Lives, MayRun bool
 	// Phase is that of a pod that lives.
 	Phase corev1.PodPhase
-	// Check is what speaks against the lease of a pod that does not live.
+	// Check has the evidence against the lease of a pod that does not live.
 	Check gone.Check
 	// Text goes on after "the pod".
 	Text string

@@ -5,7 +5,7 @@ import "net/netip"
 // Settings are what an answer says of an address beside the address itself: what its holder's interface is set up with.
 type Settings struct {
 	Gateway netip.Addr
-	// GatewayFrom is whose gateway it is.
+	// GatewayFrom names the source of the gateway.
 	GatewayFrom GatewaySource
 	Link
 }
