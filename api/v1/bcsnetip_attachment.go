@@ -57,8 +57,8 @@ type GivenSettings struct {
 	// +kubebuilder:validation:MaxLength=39
 	// +kubebuilder:validation:Pattern=`^[0-9a-f.:]*$`
 	Gateway string `json:"gateway,omitempty"`
-	// gatewayFrom names the source of a gateway that replaced the pool's: Host is the request or the Node, Annotation the
-	// pod or its workload. It is empty for the pool's.
+	// gatewayFrom names the source of a gateway that replaced the pool's: Host is the request or the Node, Annotation
+	// the pod or its workload. It is empty for the pool's.
 	// +optional
 	// +kubebuilder:validation:Enum=Host;Annotation
 	GatewayFrom string `json:"gatewayFrom,omitempty"`

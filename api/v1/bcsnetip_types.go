@@ -285,8 +285,8 @@ type HistoryEntry struct {
 	// +kubebuilder:validation:MaxLength=64
 	Until string `json:"until,omitempty"`
 	// verb names a change that was made without the holder. An operator makes release, release-host, reserve and
-	// unreserve. The controller makes collect if the pod is gone, and conflict if the holder reported that somebody else
-	// answers for the address. It is empty if the holder gave the address up itself.
+	// unreserve. The controller makes collect if the pod is gone, and conflict if the holder reported that somebody
+	// else answers for the address. It is empty if the holder gave the address up itself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Verb string `json:"verb,omitempty"`

@@ -65,8 +65,8 @@ type receipts struct {
 	secret   func() []byte
 	refusals *refusals
 	log      *slog.Logger
-	// compared has the receipts that the store has outlived, with the time of the last restore that was noticed then. The
-	// object of such an address may be gone for good, and the node shows the receipt until its next ADD.
+	// compared has the receipts that the store has outlived, with the time of the last restore that was noticed then.
+	// The object of such an address may be gone for good, and the node shows the receipt until its next ADD.
 	compared *cache.LRUExpireCache
 }
 
