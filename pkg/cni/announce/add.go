@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// carrierWait bounds how long an ADD waits for a link that has no carrier yet: some adapters negotiate for a second.
+// carrierWait bounds the time that an ADD waits for a link without a carrier: some adapters negotiate for a second.
 const carrierWait = 3 * time.Second
 
 // add answers an ADD: it sets up the interface, announces its addresses and prints the result.
@@ -59,7 +59,8 @@ func (p *Plugin) add(args *skel.CmdArgs) error {
 	return result.PrintTo(p.Stdout)
 }
 
-// attachment returns what the IPAM plugin wrote. Without it, nobody knows whether the address may be announced.
+// attachment returns what the IPAM plugin wrote about the attachment. Without that file, the address must not be
+// announced.
 func (p *Plugin) attachment(args *skel.CmdArgs) (*attach.Attachment, error) {
 	x, err := p.Attachments.Read(args.ContainerID, args.IfName)
 	switch {
@@ -72,7 +73,7 @@ func (p *Plugin) attachment(args *skel.CmdArgs) (*attach.Attachment, error) {
 	return x, nil
 }
 
-// refusal returns an error with the code of CNI that goes with it.
+// refusal returns an error with the matching CNI code.
 func refusal(ifName string, err error) error {
 	var coded *types.Error
 	switch {
@@ -85,7 +86,7 @@ func refusal(ifName string, err error) error {
 	}
 }
 
-// announce sends the announcements and asks the gateways where that is asked for.
+// announce sends the announcements and, if the configuration asks for it, tests the gateways.
 func (p *Plugin) announce(ctx context.Context, conf *Config, l netlink.Link, have *attached) error {
 	err := link.Neighbourly(l)
 	if err == nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/link"
 )
 
-// check answers a CHECK: the interface still has the addresses and the MAC of the result. The result is that of the
-// last plugin: one behind this one may have set another MAC. Such a one, as tuning, may set another MTU, too, and the
-// result does not say so: the MTU is nobody's to judge.
+// check answers a CHECK: the interface must still have the addresses and the MAC of the result. The result is the last
+// plugin's; a plugin after this one may have set another MAC. The MTU is not checked, because a later plugin such as
+// tuning may change it without showing that in the result.
 func (p *Plugin) check(args *skel.CmdArgs) error {
 	conf, err := decode(args.StdinData)
 	if err != nil {
@@ -26,8 +26,7 @@ func (p *Plugin) check(args *skel.CmdArgs) error {
 	if err != nil {
 		return err
 	}
-	// The result alone says what the interface had. The file says more, and is gone where somebody emptied the
-	// directory.
+	// The result alone shows what the interface had. The file has more, but is gone if somebody emptied the directory.
 	x, err := p.Attachments.Read(args.ContainerID, args.IfName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -44,7 +43,7 @@ func (p *Plugin) check(args *skel.CmdArgs) error {
 	return nil
 }
 
-// differs returns an error with all in which a link is not as the result says.
+// differs returns an error that names all differences between a link and the result.
 func (a *attached) differs(l netlink.Link) error {
 	on, err := netlink.AddrList(l, netlink.FAMILY_ALL)
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package announce is the chained CNI plugin bcsnet-announce: it gives an interface the MAC and MTU that go with its
-// address, and makes the network write down where the address is now.
+// Package announce is the chained CNI plugin bcsnet-announce: it sets the MAC and MTU of an interface and announces its
+// addresses to the network.
 package announce

@@ -8,15 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxRepeaters bounds the processes of a node that repeat announcements at a time, each of which lives for a second.
-// One takes 1.1 MiB, and they count for whoever calls the plugin: the daemon of thick Multus has 50 MiB by default.
+// maxRepeaters bounds the number of processes of a node that repeat announcements at the same time. Each lives for a
+// second and uses 1.1 MiB, which counts for the caller of the plugin: the daemon of thick Multus has 50 MiB by default.
 const maxRepeaters = 8
 
-// errNoPlace is the error of takePlace if the node has as many repeating processes as it may.
+// errNoPlace is the error of takePlace if the node already has maxRepeaters repeating processes.
 var errNoPlace = errors.New("as many processes repeat announcements as may")
 
-// takePlace takes the place of a repeating process, by a lock on a file that all calls on the node share. Whoever has
-// the returned file has the place: a process that inherits it, until it ends.
+// takePlace takes one of the slots for repeating processes by locking a file that all calls on the node share. The slot
+// belongs to the process that has the returned file open, also by inheritance, and is free again when that process
+// ends.
 func takePlace(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {

@@ -13,39 +13,39 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/attach"
 )
 
-// Plugin answers the commands of CNI.
+// Plugin implements the CNI commands.
 type Plugin struct {
-	// Attachments has what the IPAM plugin wrote about each attachment.
+	// Attachments holds what the IPAM plugin wrote about each attachment.
 	Attachments attach.Dir
-	// Stdout gets the result, and Stderr what the runtime's log shows.
+	// Stdout receives the result, and Stderr the lines for the runtime's log.
 	Stdout, Stderr io.Writer
-	// Places is a file by whose locks all calls on the node share the places of repeating processes.
+	// Places is the file by whose locks all calls on the node share the slots of repeating processes.
 	Places string
-	// Repeater is the command of a process that calls Repeat.
+	// Repeater is the command line of a process that calls Repeat.
 	Repeater []string
-	// Collect answers a GC for the IPAM plugin, with the configuration as the runtime passed it on: the main plugins of
-	// the CNI project do not pass GC on to it.
+	// Collect answers a GC for the IPAM plugin, with the runtime's configuration: the main plugins of the CNI project
+	// do not pass GC on to the IPAM plugin.
 	Collect func(ctx context.Context, config []byte) error
 }
 
-// Funcs returns the commands.
+// Funcs returns the functions for the CNI commands.
 func (p *Plugin) Funcs() skel.CNIFuncs {
 	return skel.CNIFuncs{Add: p.add, Del: p.del, Check: p.check, GC: p.gc, Status: p.status}
 }
 
-// Versions returns the versions of the CNI specification that the plugin answers in.
+// Versions returns the versions of the CNI specification that the plugin supports.
 func Versions() version.PluginInfo { return version.VersionsStartingFrom("0.3.0") }
 
 // Config is the plugin's element of a conflist.
 type Config struct {
 	types.PluginConf
-	// MAC asks for the MAC that goes with the IPv4 address, so that a pod which keeps its address keeps its MAC.
+	// MAC sets the MAC derived from the IPv4 address, so that a pod that keeps its address keeps its MAC.
 	MAC bool `json:"mac"`
-	// CheckGateway has an ADD fail unless the gateways answer over the interface.
+	// CheckGateway makes an ADD fail unless the gateways answer on the interface.
 	CheckGateway bool `json:"checkGateway"`
 }
 
-// decode reads the configuration without what an ADD put into it.
+// decode reads the configuration without the fields that an ADD adds.
 func decode(text []byte) (*Config, error) {
 	var c Config
 	if err := json.Unmarshal(text, &c); err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/containernetworking/cni/pkg/skel"
 )
 
-// del answers a DEL: it forgets the attachment. It never fails, as nothing of a pod's end depends on it. The directory
-// is emptied at the next boot.
+// del answers a DEL: it removes the attachment's file. It never fails, because the end of a pod must not depend on it.
+// The next boot empties the directory anyway.
 func (p *Plugin) del(args *skel.CmdArgs) error {
 	if err := p.Attachments.Remove(args.ContainerID, args.IfName); err != nil {
 		p.logf("the file of %s, interface %s, stays: %v", args.ContainerID, args.IfName, err)
@@ -15,7 +15,7 @@ func (p *Plugin) del(args *skel.CmdArgs) error {
 	return nil
 }
 
-// gc answers a GC as the IPAM plugin would.
+// gc answers a GC in place of the IPAM plugin.
 func (p *Plugin) gc(args *skel.CmdArgs) error {
 	if _, err := decode(args.StdinData); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (p *Plugin) gc(args *skel.CmdArgs) error {
 	return p.Collect(context.Background(), args.StdinData)
 }
 
-// status answers a STATUS: the plugin needs nothing but a configuration that it can read.
+// status answers a STATUS: the plugin needs only a configuration that it can read.
 func (p *Plugin) status(args *skel.CmdArgs) error {
 	_, err := decode(args.StdinData)
 	return err

@@ -13,15 +13,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/neighbour"
 )
 
-// pauses returns the pauses before each repetition: a frame may get lost, above all right after a port came up.
+// pauses returns the pauses before each repetition: a frame may get lost, especially right after a port came up.
 func pauses() []time.Duration {
 	return []time.Duration{20 * time.Millisecond, 180 * time.Millisecond, 800 * time.Millisecond}
 }
 
-// linkFile is the descriptor of the socket in the process that repeats.
+// linkFile is the descriptor of the socket in the repeating process.
 const linkFile = 3
 
-// repetition is what a process reads that repeats announcements.
+// repetition is the input of a process that repeats announcements.
 type repetition struct {
 	// Link is the index of the link in the socket's namespace.
 	Link  int          `json:"link"`
@@ -29,8 +29,8 @@ type repetition struct {
 }
 
 // repeatLater starts a process that repeats the announcements and ends within a second, so that a pod's start does not
-// wait for it. The process has the sender's socket, and nothing of the runtime's that the runtime waits for. While too
-// many pods start for more processes, the plugin repeats the announcements itself, once.
+// wait for it. The process inherits the sender's socket, but no file of the runtime on which the runtime would wait. If
+// no slot is free, the plugin itself repeats the announcements once.
 func (p *Plugin) repeatLater(sender *neighbour.Sender, addrs []netip.Addr) error {
 	place, err := takePlace(p.Places)
 	if errors.Is(err, errNoPlace) {
@@ -64,9 +64,9 @@ func (p *Plugin) repeatLater(sender *neighbour.Sender, addrs []netip.Addr) error
 	return later.Process.Release()
 }
 
-// Repeat announces again the addresses that it reads from standard input, with the socket of a plugin that has ended,
-// at the MAC that the link has then: a plugin behind may have set another one. It ends early when the link has gone:
-// the pod has, too.
+// Repeat repeats the announcements of the addresses that it reads from standard input, with the socket of a plugin that
+// has ended. It uses the link's current MAC, because a later plugin may have changed it. It ends early if the link is
+// gone, because then the pod is gone, too.
 func Repeat(in io.Reader) {
 	var r repetition
 	if err := json.NewDecoder(in).Decode(&r); err != nil {

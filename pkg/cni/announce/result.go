@@ -10,21 +10,21 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/attach"
 )
 
-// attached is the result of the plugins before this one, and which part of it is about the container's interface.
+// attached is the result of the previous plugins, and the part of it that describes the container's interface.
 type attached struct {
 	result *types100.Result
-	// iface is the interface's element of the result: what is set there is in the answer.
+	// iface is the interface's element of the result. Changes to it appear in the plugin's answer.
 	iface *types100.Interface
 	ips   []assigned
 }
 
-// assigned is an address of the interface. The gateway is invalid where there is none.
+// assigned is an address of the interface. The gateway is invalid if there is none.
 type assigned struct {
 	addr    netip.Addr
 	gateway netip.Addr
 }
 
-// attached returns the result that the configuration carries, as far as it is about an interface of the container.
+// attached returns the result in the configuration, with the elements for an interface of the container.
 func (c *Config) attached(ifName string) (*attached, error) {
 	if c.RawPrevResult == nil {
 		return nil,
@@ -64,7 +64,7 @@ func (c *Config) attached(ifName string) (*attached, error) {
 	return a, nil
 }
 
-// goesWith returns an error unless the result has the addresses that the allocator gave the attachment.
+// goesWith returns an error unless the result has the addresses that the allocator gave to the attachment.
 func (a *attached) goesWith(x *attach.Attachment) error {
 	for _, addr := range x.Addrs {
 		if !slices.ContainsFunc(a.ips, func(ip assigned) bool { return ip.addr == addr }) {

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// gatewayWait bounds the question to the gateways.
+	// gatewayWait bounds the test of the gateways.
 	gatewayWait  = time.Second
 	gatewayEvery = 100 * time.Millisecond
 )
 
-// send announces every address over a link, and has that repeated after the answer.
+// send announces every address on a link, and starts the repetitions for the time after the answer.
 func (p *Plugin) send(l netlink.Link, have *attached) error {
 	sender, err := neighbour.OpenSender(link.Interface(l))
 	if err != nil {
@@ -36,7 +36,7 @@ func (p *Plugin) send(l netlink.Link, have *attached) error {
 	return nil
 }
 
-// announceOn announces addresses over a link, at the MAC that it has now.
+// announceOn announces addresses on a link with the link's current MAC.
 func announceOn(sender *neighbour.Sender, addrs []netip.Addr) error {
 	mac, err := sender.MAC()
 	if err != nil {
@@ -53,7 +53,7 @@ func announceOn(sender *neighbour.Sender, addrs []netip.Addr) error {
 	return sender.Send(messages)
 }
 
-// askGateways returns an error that names the gateways which do not answer.
+// askGateways returns an error that names the gateways that do not answer.
 func askGateways(ctx context.Context, l netlink.Link, have *attached) error {
 	conn, err := neighbour.Listen(link.Interface(l))
 	if err != nil {

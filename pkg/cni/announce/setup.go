@@ -13,11 +13,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/attach"
 )
 
-// minMTU6 is the smallest MTU of IPv6. Below it, Linux takes all IPv6 addresses off an interface.
+// minMTU6 is the smallest MTU of IPv6. Below it, Linux removes all IPv6 addresses from an interface.
 const minMTU6 = 1280
 
-// setUp gives a link the MTU of its pool, and the MAC of its address where the configuration asks for it. It returns
-// the link as it is then.
+// setUp sets the pool's MTU on a link and, if the configuration asks for it, the address's MAC. It returns the link as
+// it is afterwards.
 func (c *Config) setUp(l netlink.Link, x *attach.Attachment, have *attached) (netlink.Link, error) {
 	if err := vlanFits(l, x.VLAN); err != nil {
 		return nil, err
@@ -46,8 +46,7 @@ func (c *Config) setUp(l netlink.Link, x *attach.Attachment, have *attached) (ne
 	return netlink.LinkByIndex(l.Attrs().Index)
 }
 
-// vlanFits returns an error when a link is of another VLAN than the pool's. Links that are no VLAN links do not show
-// which one they are in.
+// vlanFits returns an error if a link is in another VLAN than the pool's. Only VLAN links show their VLAN.
 func vlanFits(l netlink.Link, vlan int) error {
 	if v, is := l.(*netlink.Vlan); is && vlan != 0 && v.VlanId != vlan {
 		return invalid("%s is in VLAN %d, and its address is of a pool in VLAN %d: the conflist's vlanId and the "+
@@ -56,9 +55,9 @@ func vlanFits(l netlink.Link, vlan int) error {
 	return nil
 }
 
-// mtuFits returns an error for an MTU that would be taken and yet lose packets or addresses.
+// mtuFits returns an error for an MTU that the link would accept, but that would lose packets or addresses.
 func mtuFits(l netlink.Link, mtu int, have *attached) error {
-	// Only this end of the pair would change: the other one drops what is larger than it takes.
+	// Only this end of the pair would change: the other end drops larger packets.
 	if l.Type() == "veth" && mtu > l.Attrs().MTU {
 		return invalid("the pool's mtu %d is more than the %d that the main plugin made %s with: give the main plugin "+
 			"\"mtu\": %d", mtu, l.Attrs().MTU, l.Attrs().Name, mtu)

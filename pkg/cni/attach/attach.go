@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// maxMTU is what the header of an IP packet can say of its length.
+	// maxMTU is the largest length that the header of an IP packet can express.
 	maxMTU = 65535
 	// maxVLAN is the highest VLAN ID of IEEE 802.1Q.
 	maxVLAN = 4094
@@ -17,18 +17,18 @@ const (
 	maxAddrs = 64
 )
 
-// Attachment is what the allocator answered for one interface of one container.
+// Attachment is the allocator's answer for one interface of one container.
 type Attachment struct {
 	ContainerID string `json:"containerID"`
 	IfName      string `json:"ifName"`
-	// CNINetwork is the name of the network configuration that the ADD was for.
+	// CNINetwork is the name of the network configuration of the ADD.
 	CNINetwork string `json:"cniNetwork,omitempty"`
-	// Pod is namespace/name of whom the container is of, and PodUID the UID, empty where the runtime names none.
+	// Pod is namespace/name of the container's pod, and PodUID its UID; empty if the runtime names none.
 	Pod    string `json:"pod,omitempty"`
 	PodUID string `json:"podUID,omitempty"`
-	// MAC is the MAC that goes with the address; empty where the allocator names none, as for IPv6 alone.
+	// MAC is the MAC derived from the address; empty if the allocator names none, as for IPv6 alone.
 	MAC string `json:"mac,omitempty"`
-	// MTU is the pool's in octets; 0 where the pool does not say.
+	// MTU is the pool's MTU in octets; 0 if the pool has none.
 	MTU int `json:"mtu,omitempty"`
 	// VLAN is the pool's VLAN ID; 0 without one.
 	VLAN int `json:"vlan,omitempty"`
@@ -36,11 +36,11 @@ type Attachment struct {
 	Pool string `json:"pool,omitempty"`
 	// Addrs are all addresses of the attachment.
 	Addrs []netip.Addr `json:"addrs"`
-	// Migration: a virtual machine migrates live, and its other pod still uses the addresses.
+	// Migration reports whether a virtual machine migrates live, so that its other pod still uses the addresses.
 	Migration bool `json:"migration,omitempty"`
 }
 
-// HardwareAddr returns the MAC, nil where there is none.
+// HardwareAddr returns the MAC; nil if there is none.
 func (a *Attachment) HardwareAddr() (net.HardwareAddr, error) {
 	if a.MAC == "" {
 		return nil, nil
@@ -52,10 +52,10 @@ func (a *Attachment) HardwareAddr() (net.HardwareAddr, error) {
 	return mac, nil
 }
 
-// Attachment returns whose it is.
+// Attachment returns the container's ID and the name of the interface.
 func (a *Attachment) Attachment() (id, ifName string) { return a.ContainerID, a.IfName }
 
-// Validate returns an error that names the first field which cannot be right.
+// Validate returns an error that names the first invalid field.
 func (a *Attachment) Validate() error {
 	if err := nodefile.ValidNames(a.ContainerID, a.IfName); err != nil {
 		return err

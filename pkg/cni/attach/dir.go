@@ -11,23 +11,24 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/nodefile"
 )
 
-// maxSize bounds a file, in octets: 64 addresses and names as long as they may be take less than half.
+// maxSize bounds a file, in octets: 64 addresses and the longest allowed names take less than half.
 const maxSize = 16 << 10
 
-// Dir is the directory with a file for each container and interface. It is empty after a boot, as the containers are
-// gone then.
+// Dir is the directory with a file for each container and interface. It is empty after a boot, because the containers
+// are gone then.
 type Dir struct{ nodefile.Store[*Attachment] }
 
-// At returns what a directory has.
+// At returns the Dir at a path.
 func At(dir string) Dir { return Dir{nodefile.Store[*Attachment]{Dir: dir, MaxSize: maxSize}} }
 
-// In returns what a node's directory of what does not outlive a boot has.
+// In returns the Dir in a node's directory for files that do not survive a reboot.
 func In(runDir string) Dir { return At(filepath.Join(runDir, "attach")) }
 
-// Beside returns the path of another file of the node's directory of what does not outlive a boot.
+// Beside returns the path of another file in the node's directory for files that do not survive a reboot.
 func (d Dir) Beside(name string) string { return filepath.Join(filepath.Dir(d.Dir), name) }
 
-// Write writes the file of an attachment in the place of an earlier one. Whoever reads meanwhile gets one of the two.
+// Write writes the file of an attachment and replaces an earlier one. A concurrent reader gets the old or the new
+// content.
 func (d Dir) Write(a *Attachment) error {
 	content, err := d.Encode(a)
 	if err != nil {
@@ -36,7 +37,8 @@ func (d Dir) Write(a *Attachment) error {
 	return nodefile.Replace(d.Path(a.ContainerID, a.IfName), content)
 }
 
-// Find returns the first attachment that is asked for; nil for none. Files that cannot be read are left out.
+// Find returns the first attachment for which wanted returns true; nil if there is none. Files that cannot be read are
+// skipped.
 func (d Dir) Find(wanted func(*Attachment) bool) (found *Attachment, err error) {
 	err = d.Each(func(_ string, a *Attachment, err error) bool {
 		if err == nil && wanted(a) {
@@ -47,7 +49,8 @@ func (d Dir) Find(wanted func(*Attachment) bool) (found *Attachment, err error) 
 	return found, err
 }
 
-// LenOf counts the attachments that may be of a network: a file that names no network, or cannot be read, counts.
+// LenOf counts the attachments that may belong to a network. A file that names no network, or that cannot be read,
+// counts.
 func (d Dir) LenOf(cniNetwork string) (n int, err error) {
 	err = d.Each(func(_ string, a *Attachment, err error) bool {
 		switch {
@@ -61,8 +64,8 @@ func (d Dir) LenOf(cniNetwork string) (n int, err error) {
 	return n, err
 }
 
-// Prune removes the files of one network's attachments that are older than a time, but those that valid reports. Files
-// that cannot be read stay: nobody knows whose they are, and the directory does not outlive a boot.
+// Prune removes the files of one network's attachments that are older than a time, except those for which valid returns
+// true. Files that cannot be read stay: their attachment is not known, and the next boot empties the directory.
 func (d Dir) Prune(cniNetwork string, before time.Time, valid func(id, ifName string) bool) error {
 	var failed error
 	err := d.Each(func(path string, a *Attachment, err error) bool {

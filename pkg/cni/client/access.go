@@ -20,25 +20,26 @@ const (
 	tokenFile = "token"
 	// maxFile bounds each of these files, in octets.
 	maxFile = 1 << 20
-	// dialTimeout bounds how long one replica may take to take a connection: the next one may be well.
+	// dialTimeout bounds the time in which one replica must accept a connection: the next one may work.
 	dialTimeout = 2 * time.Second
 )
 
-// Access is how replicas are reached. It is read anew at each try: certificates and tokens are renewed meanwhile.
+// Access says how to reach replicas. It is read again for each try, because certificates and tokens may be renewed
+// meanwhile.
 type Access struct {
 	Replicas []*url.URL
 	// ServerName is the name in the certificates; empty for the host of the URL.
 	ServerName string
-	// CA has the certificates that sign those of replicas, in PEM; needed for https alone.
+	// CA contains the certificates that sign those of the replicas, in PEM. Only https needs them.
 	CA []byte
-	// Token goes with requests over https alone; empty for none.
+	// Token is sent only over https; empty for none.
 	Token string
 }
 
-// Files are what the node's directory has. Each is nil where there is no such file.
+// Files are the contents of the files in the node's directory. Each is nil if there is no such file.
 type Files struct{ Config, CA, Token []byte }
 
-// ReadFiles reads the node's directory, which is root's, as is all in it.
+// ReadFiles reads the node's directory. The directory and all files in it must belong to root.
 func ReadFiles(dir string) (f Files, err error) {
 	d, err := nodefile.OpenRoots(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,13 +57,13 @@ func ReadFiles(dir string) (f Files, err error) {
 	return f, err
 }
 
-// Access returns the way to replicas whom the node's own configuration names.
+// Access returns how to reach the replicas that the node's own configuration names.
 func (f Files) Access(replicas []*url.URL, serverName string) Access {
 	return Access{Replicas: replicas, ServerName: serverName, CA: f.CA, Token: strings.TrimSpace(string(f.Token))}
 }
 
-// Check returns an error where the replicas cannot be reached by what the node has: one is reached over https, and
-// the CA is missing or damaged.
+// Check returns an error if the node lacks what it needs to reach the replicas: one of them uses https, and the CA is
+// missing or damaged.
 func (a Access) Check() error {
 	for _, u := range a.Replicas {
 		if u.Scheme == "https" {
@@ -94,8 +95,8 @@ func (a Access) tlsConfig() (*tls.Config, error) {
 	return &tls.Config{RootCAs: pool, ServerName: a.ServerName, MinVersion: tls.VersionTLS12}, nil
 }
 
-// transport returns what carries requests. It goes by no proxy of the runtime's environment, and one connection is
-// enough.
+// transport returns the HTTP transport. It ignores the proxies of the runtime's environment and keeps at most one
+// connection.
 func (a Access) transport() (*http.Transport, error) {
 	t := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,

@@ -11,10 +11,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// maxAnswer bounds an answer, in octets: one to a GC names as many attachments as its list may.
+// maxAnswer bounds an answer, in octets: the answer to a GC names as many attachments as its list may have.
 const maxAnswer = 4 << 20
 
-// envelope is wire.Envelope as it is read: what must be there is a pointer, and the data is decoded by who asked.
+// envelope is wire.Envelope for reading: required fields are pointers, and the caller decodes the data.
 type envelope struct {
 	Code      *int            `json:"code"`
 	Result    *bool           `json:"result"`
@@ -25,19 +25,19 @@ type envelope struct {
 	Hint      string          `json:"hint"`
 }
 
-// outcome is what one try came to. One of its errors is set, or none.
+// outcome is the outcome of one try. At most one of its errors is set.
 type outcome struct {
-	// refused is the allocator's answer that it was not done.
+	// refused is the allocator's refusal.
 	refused *Refusal
-	// failed is why there is no answer.
+	// failed is the reason why there is no answer.
 	failed error
-	// wait is how long the replica, or with everywhere any of them, is not to be asked.
+	// wait is the time in which the replica, or with everywhere any replica, must not be asked.
 	wait       time.Duration
 	everywhere bool
 }
 
-// read returns what an answer says. accept decodes the data of a success; an error of it makes the answer a foreign
-// one.
+// read returns the outcome of a response. accept decodes the data of a success; if it returns an error, the answer is
+// treated as foreign.
 func (c Call) read(resp *http.Response) outcome {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
@@ -75,7 +75,7 @@ func (c Call) read(resp *http.Response) outcome {
 	return outcome{}
 }
 
-// retryAfter returns when a replica wants to be asked again; a second where it does not say.
+// retryAfter returns the time after which a replica wants to be asked again; a second if it does not say.
 func retryAfter(h http.Header) time.Duration {
 	seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 16)
 	if err != nil {

@@ -16,20 +16,20 @@ import (
 const (
 	// tryTimeout bounds one try.
 	tryTimeout = 8 * time.Second
-	// margin is how much earlier a replica is to end than the plugin: its refusal can arrive then.
+	// margin is the time by which a replica must end before the plugin does, so that its refusal can still arrive.
 	margin        = 200 * time.Millisecond
 	headerTimeout = "Bcsnet-Timeout-Ms"
 	headerID      = "X-Request-Id"
 	headerReceipt = "Bcsnet-Receipt"
-	// maxReceipt bounds a receipt that is kept, in octets.
+	// maxReceipt bounds a stored receipt, in octets.
 	maxReceipt = 256
 )
 
-// Client asks the replicas of one allocator.
+// Client sends requests to the replicas of one allocator.
 type Client struct {
-	// Access returns how the replicas are reached, anew for each try.
+	// Access returns how to reach the replicas. It is called for each try.
 	Access func() (Access, error)
-	// Preferred is the URL of the replica that is asked first: the one that answered last. Empty for any.
+	// Preferred is the URL of the replica that is asked first, usually the one that answered last. Empty for any.
 	Preferred string
 	// Now returns the time.
 	Now func() time.Time
@@ -50,16 +50,16 @@ type Call struct {
 	Query url.Values
 	// Body is sent as JSON; nil for none.
 	Body any
-	// RequestID names the call in the allocator's log, and in its answers.
+	// RequestID identifies the call in the allocator's log and answers.
 	RequestID string
-	// Once: a refusal that can pass is not asked again.
+	// Once disables retries after a temporary refusal.
 	Once bool
-	// Accept decodes the data of a success, and refuses data that is not an answer to this question.
+	// Accept decodes the data of a success, and returns an error if the data does not answer this request.
 	Accept func(data json.RawMessage) error
 }
 
 // Do asks until a replica answers or the context, which needs a deadline, ends. The error is a *Refusal, an
-// *Unanswered, or one that no replica would change.
+// *Unanswered, or one that asking another replica would not change.
 func (c *Client) Do(ctx context.Context, call Call) error {
 	body, err := encode(call.Body)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *Client) Do(ctx context.Context, call Call) error {
 	}
 }
 
-// wait waits for a time, and reports false at once where the context ends before.
+// wait waits for a time. If the context would end earlier, it returns false at once.
 func wait(ctx context.Context, pause time.Duration) bool {
 	if deadline, ok := ctx.Deadline(); ctx.Err() != nil || ok && time.Until(deadline) <= pause {
 		return false
@@ -120,7 +120,7 @@ func encode(body any) ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// try asks one replica once.
+// try sends one request to one replica.
 func (c *Client) try(ctx context.Context, access Access, replica *url.URL, call Call, body []byte) outcome {
 	ctx, stop := context.WithTimeout(ctx, tryTimeout)
 	defer stop()
@@ -156,7 +156,7 @@ func (c *Client) try(ctx context.Context, access Access, replica *url.URL, call 
 	return o
 }
 
-// send sends one request. end has to be called when the answer was read.
+// send sends one request. The caller must call end after it has read the answer.
 func send(access Access, r *http.Request) (_ *http.Response, end func(), err error) {
 	transport, err := access.transport()
 	if err != nil {
@@ -176,7 +176,7 @@ func send(access Access, r *http.Request) (_ *http.Response, end func(), err err
 	return resp, func() { _ = resp.Body.Close(); transport.CloseIdleConnections() }, nil
 }
 
-// Ping returns an error unless one of the replicas says that it can decide, within the time of the context.
+// Ping returns an error unless one of the replicas reports, within the time of the context, that it can decide.
 func (c *Client) Ping(ctx context.Context) error {
 	access, err := c.Access()
 	if err != nil {
@@ -194,7 +194,7 @@ func (c *Client) Ping(ctx context.Context) error {
 	return s.givenUp(nil)
 }
 
-// ping asks one replica, for its share of the time that is left for so many.
+// ping asks one replica. It may use the remaining time divided by the number of replicas that share it.
 func (c *Client) ping(ctx context.Context, sharing int, access Access, replica *url.URL) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		var stop context.CancelFunc

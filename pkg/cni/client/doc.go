@@ -1,3 +1,3 @@
 // Package client asks the allocator for the CNI plugin: it tries the replicas in turn until one answers, within the
-// time that the call has, and takes no answer that is not one to its question.
+// time of the call, and accepts only answers to its request.
 package client

@@ -8,14 +8,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// Refusal is the allocator's answer that it was not done.
+// Refusal is the allocator's answer that it did not do what was asked.
 type Refusal struct {
 	ipam.Refusal
-	// Retry: the same request can succeed later without anybody changing anything.
+	// Retry reports whether the same request can succeed later although nobody changes anything.
 	Retry bool
 }
 
-// newRefusal makes a Refusal. A reason that this release does not know is one of a newer allocator; it may pass.
+// newRefusal returns a Refusal. A reason that this release does not know comes from a newer allocator and may be
+// temporary.
 func newRefusal(reason ipam.Reason, message, hint string) *Refusal {
 	r := &Refusal{ipam.Refusal{Reason: reason, Message: message, Hint: hint}, true}
 	for _, info := range ipam.ReasonTable() {
@@ -26,9 +27,9 @@ func newRefusal(reason ipam.Reason, message, hint string) *Refusal {
 	return r
 }
 
-// Unanswered is that no replica answered in time.
+// Unanswered is the error of a call that no replica answered in time.
 type Unanswered struct {
-	// Why has what became of each replica's last try, with its URL.
+	// Why has the error of each replica's last try, with its URL.
 	Why []error
 }
 
@@ -44,13 +45,13 @@ func (u *Unanswered) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// Unwrap returns what became of each replica.
+// Unwrap returns the error of each replica.
 func (u *Unanswered) Unwrap() []error { return u.Why }
 
-// ErrForeign is the error of an answer that is not one of the allocator to this question.
+// ErrForeign is the error of an answer that does not come from the allocator or does not match the request.
 var ErrForeign = errors.New("this is no answer of bcsnet's allocator")
 
-// ErrToken is the error of a request whose token was not taken.
+// ErrToken is the error of a request whose token was rejected.
 var ErrToken = errors.New("the token was not taken (401)")
 
 func foreign(format string, args ...any) error {

@@ -11,33 +11,34 @@ import (
 )
 
 const (
-	// firstPause and lastPause bound how long a replica that did not answer is left alone: twice as long each time.
+	// firstPause and lastPause bound the pause before a replica that did not answer is asked again. Each pause is twice
+	// as long as the one before.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
-	// tokenPause is how long after a 401 a replica is asked again, at first: the token file may be renewed just now.
+	// tokenPause is the first pause before a replica is asked again after a 401: the token file may just be renewed.
 	tokenPause = 500 * time.Millisecond
-	// refusalPause is how long after a refusal that can pass the same is asked again, at first.
+	// refusalPause is the first pause before the same request is repeated after a temporary refusal.
 	refusalPause = 500 * time.Millisecond
-	// refusalPatience is for how long a refusal that can pass is asked again. The runtime does so, too, and shows the
-	// refusal meanwhile.
+	// refusalPatience is the time during which a request is repeated after a temporary refusal. The runtime also
+	// repeats it, and meanwhile shows the refusal.
 	refusalPatience = 3 * time.Second
 )
 
-// schedule says which replica is asked next, and when.
+// schedule decides which replica is asked next, and when.
 type schedule struct {
 	turns map[string]*turn
-	// preferred is the URL that is asked first; empty for any.
+	// preferred is the URL of the replica that is asked first; empty for any.
 	preferred string
-	// offset is where the order begins otherwise, so that nodes do not all ask the same replica.
+	// offset is the position at which the order otherwise begins, so that not all nodes ask the same replica.
 	offset int
-	// refusals counts the refusals that can pass, and refusedAt is when the first one came.
+	// refusals is the number of temporary refusals, and refusedAt the time of the first one.
 	refusals  int
 	refusedAt time.Time
 }
 
-// turn is what is known of one replica.
+// turn is what is known about one replica.
 type turn struct {
-	// from is when it may be asked.
+	// from is the time from which on the replica may be asked.
 	from     time.Time
 	failures int
 	failed   error
@@ -50,7 +51,7 @@ func newSchedule(preferred string) *schedule {
 // maxOffset is larger than the number of replicas.
 const maxOffset = 1 << 16
 
-// next returns the replica whose turn is first, and when it is. The list may be another one each time.
+// next returns the replica that may be asked first, and its turn. The list may change from call to call.
 func (s *schedule) next(replicas []*url.URL) (*url.URL, *turn) {
 	start := s.offset % len(replicas)
 	if i := slices.IndexFunc(replicas, func(u *url.URL) bool { return u.String() == s.preferred }); i >= 0 {
@@ -72,7 +73,7 @@ func (s *schedule) next(replicas []*url.URL) (*url.URL, *turn) {
 	return first, when
 }
 
-// note records what became of a try at a time.
+// note records the outcome of a try and its time.
 func (s *schedule) note(t *turn, o outcome, now time.Time) {
 	pause := o.wait
 	if pause == 0 {
@@ -93,7 +94,7 @@ func (s *schedule) note(t *turn, o outcome, now time.Time) {
 	}
 }
 
-// pause keeps all replicas from being asked before a time.
+// pause prevents requests to all replicas before a time.
 func (s *schedule) pause(from time.Time) {
 	for _, t := range s.turns {
 		if t.from.Before(from) {
@@ -102,7 +103,8 @@ func (s *schedule) pause(from time.Time) {
 	}
 }
 
-// patient reports whether a refusal that can pass is asked again, and has no replica asked before that.
+// patient reports whether a temporarily refused request is repeated; if so, it delays requests to all replicas until
+// then.
 func (s *schedule) patient(now time.Time) bool {
 	if s.refusals == 0 {
 		s.refusedAt = now
@@ -113,8 +115,7 @@ func (s *schedule) patient(now time.Time) bool {
 	return from.Sub(s.refusedAt) <= refusalPatience
 }
 
-// givenUp returns the error of a call whose time is over: the last answer, if it was one, or what became of each
-// replica.
+// givenUp returns the error of a call whose time is over: the last refusal, or else the error of each replica.
 func (s *schedule) givenUp(last *Refusal) error {
 	if last != nil {
 		return last
@@ -129,7 +130,7 @@ func (s *schedule) givenUp(last *Refusal) error {
 	return &Unanswered{Why: all}
 }
 
-// tryError is what became of a try at one replica.
+// tryError is the error of a try at one replica.
 type tryError struct {
 	url string
 	err error

@@ -26,7 +26,7 @@ func (c *call) add(ctx context.Context) error {
 		return err
 	}
 	failpoint.Kill("ipam-add-begun")
-	// A release of this very interface that was not delivered yet must not free what it gets now.
+	// An undelivered release of this interface must not free the address that the interface gets now.
 	if err := c.records().Forget(ctx, c.line.ContainerID, c.line.IfName); err != nil {
 		return ioError("an undelivered release of this container cannot be removed", err)
 	}
@@ -42,7 +42,7 @@ func (c *call) add(ctx context.Context) error {
 	return nil
 }
 
-// ready returns an error unless the call says for whom, from where and of whom to ask.
+// ready returns an error unless the call has a pod, a host and an allocator.
 func (c *call) ready() error {
 	if !c.conf.Pod.Known() {
 		return cniError(types.ErrInvalidEnvironmentVariables, "K8S_POD_NAMESPACE and K8S_POD_NAME are missing",
@@ -51,14 +51,14 @@ func (c *call) ready() error {
 	if err := c.settings.Complete(); err != nil {
 		return configError("the configuration", err)
 	}
-	// Many of them say which addresses are meant. Those of any other pool would be of the wrong network.
+	// Many of these fields select addresses. Addresses of any other pool would be of the wrong network.
 	if err := c.conf.Followed(); err != nil {
 		return configError("the network configuration", err)
 	}
 	return nil
 }
 
-// hand writes down what goes with the addresses and prints the result.
+// hand stores the attachment of the addresses and prints the result.
 func (c *call) hand(a *allocation) error {
 	x := &attach.Attachment{
 		ContainerID: c.line.ContainerID, IfName: c.line.IfName, CNINetwork: c.cniNetwork(), MAC: a.mac(c.conf.Wish.MAC),
@@ -85,7 +85,7 @@ func (c *call) hand(a *allocation) error {
 	return nil
 }
 
-// giveBack releases what an ADD took that fails for a reason of its own. The runtime sends a DEL as well.
+// giveBack releases the addresses of an ADD that fails for a reason of its own. The runtime sends a DEL as well.
 func (c *call) giveBack(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), delTime) // also when the ADD's time is over
 	defer stop()
@@ -97,7 +97,7 @@ func (c *call) giveBack(ctx context.Context) {
 	}
 }
 
-// mac returns the MAC that the interface is to have: the one that was asked for, or the one of an address.
+// mac returns the MAC for the interface: the requested one, or the one derived from an address.
 func (a *allocation) mac(wish string) string {
 	if wish != "" {
 		return wish
@@ -110,7 +110,7 @@ func (a *allocation) mac(wish string) string {
 	return ""
 }
 
-// smaller returns the smaller of two MTUs, where 0 is none.
+// smaller returns the smaller of two MTUs; 0 stands for no MTU.
 func smaller(a, b int) int {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -118,8 +118,8 @@ func smaller(a, b int) int {
 	return a
 }
 
-// checkVLAN returns an error for addresses of a pool in another VLAN than the one that the main plugin puts the
-// interface into. Where one of the two names none, the network is made so elsewhere.
+// checkVLAN returns an error if the addresses' pool is in another VLAN than the one in which the main plugin puts the
+// interface. If one of the two has no VLAN, the VLAN is configured elsewhere.
 func (c *call) checkVLAN(a *allocation) error {
 	vlan, where := c.conf.VLAN.ID, c.conf.VLAN.Field
 	if vlan == 0 && c.conf.VLAN.Master != "" {

@@ -11,20 +11,20 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 )
 
-// Bounds of what an answer can say.
+// Bounds of the values in an answer.
 const (
 	maxAddrs = 64
 	maxMTU   = 65535
 	maxVLAN  = 4094
 )
 
-// allocation is an answer to an ADD whose every value was read.
+// allocation is the answer to an ADD, with every value parsed.
 type allocation struct {
 	wire.Allocation
 	addrs []address
 }
 
-// address is one address of it.
+// address is one address of an allocation.
 type address struct {
 	prefix  netip.Prefix
 	gateway netip.Addr
@@ -37,8 +37,8 @@ type route struct {
 	gw  netip.Addr
 }
 
-// decodeAllocation reads the answer to an ADD, and refuses one that is not about the container, or that no interface
-// can have.
+// decodeAllocation parses the answer to an ADD. It returns an error if the answer is not about the container or has
+// values that no interface can have.
 func decodeAllocation(data []byte, asked wire.AllocateRequest, wish []netip.Addr) (*allocation, error) {
 	var a allocation
 	if err := json.Unmarshal(data, &a.Allocation); err != nil {
@@ -116,7 +116,7 @@ func decodeRoute(r wire.Route) (out route, err error) {
 	return out, nil
 }
 
-// netips returns the addresses without their lengths.
+// netips returns the addresses without their prefix lengths.
 func (a *allocation) netips() (all []netip.Addr) {
 	for _, x := range a.addrs {
 		all = append(all, x.prefix.Addr())
@@ -124,7 +124,7 @@ func (a *allocation) netips() (all []netip.Addr) {
 	return all
 }
 
-// texts returns the addresses as they are written.
+// texts returns the addresses in text form.
 func (a *allocation) texts() (all []string) {
 	for _, x := range a.addrs {
 		all = append(all, x.prefix.Addr().String())

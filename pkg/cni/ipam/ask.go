@@ -18,7 +18,7 @@ func (c *call) ask(ctx context.Context, method, path string, body any, accept fu
 	})
 }
 
-// allocate asks for the addresses of the interface.
+// allocate requests the addresses of the interface.
 func (c *call) allocate(ctx context.Context) (*allocation, error) {
 	request := wire.AllocateRequest{
 		Host: c.settings.Host.String(), ContainerID: c.line.ContainerID, IfName: c.line.IfName,
@@ -37,8 +37,8 @@ func (c *call) allocate(ctx context.Context) (*allocation, error) {
 	return got, nil
 }
 
-// cniNetwork returns the network by which a GC finds the lease: none where GC is disabled. The plugin that answers a GC
-// may be another one, which does not see this one's configuration.
+// cniNetwork returns the network name by which a GC finds the lease; empty if GC is disabled. The plugin that answers a
+// GC may be another one, which does not see this plugin's configuration.
 func (c *call) cniNetwork() string {
 	if c.conf.DisableGC {
 		return ""
@@ -46,7 +46,7 @@ func (c *call) cniNetwork() string {
 	return c.conf.Name
 }
 
-// acceptRelease takes the answer to a DEL of a container, and writes down which addresses it freed.
+// acceptRelease returns a function that parses the answer to a DEL of a container, and records the freed addresses.
 func (c *call) acceptRelease(id string) func(json.RawMessage) error {
 	return func(data json.RawMessage) error {
 		var r wire.Release

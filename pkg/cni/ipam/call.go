@@ -21,19 +21,20 @@ type call struct {
 	plugin   *Plugin
 	conf     netconf.Conflist
 	settings netconf.Settings
-	// files are those of the node's directory until they are used.
+	// files are the node's files as read at the beginning, until they are used.
 	files  *client.Files
 	client *client.Client
 	state  runstate.State
 	netns  string
-	// began is when the call did, by the node's clock; up is the time since boot then, told what the allocator hears.
+	// began is the start of the call by the node's clock, up the time since boot at that moment, and told the start as
+	// sent to the allocator.
 	began, told time.Time
 	up          time.Duration
-	// line is what calls.log says of the call.
+	// line is the call's line in calls.log.
 	line runstate.Call
 }
 
-// begin reads what a call is configured by. The call can be ended, and a DEL done, also when it returns an error.
+// begin reads the configuration of a call. Even if it returns an error, the call can be ended and a DEL carried out.
 func (p *Plugin) begin(command string, args *skel.CmdArgs) (*call, error) {
 	c := &call{plugin: p, began: p.Now(), netns: args.Netns}
 	up, upErr := p.Up()
@@ -67,7 +68,7 @@ func (p *Plugin) begin(command string, args *skel.CmdArgs) (*call, error) {
 	return c, nil
 }
 
-// noteUnfollowed writes down which fields of the network configuration say nothing here.
+// noteUnfollowed logs the fields of the network configuration that have no effect.
 func (c *call) noteUnfollowed() {
 	if len(c.conf.Former) > 0 {
 		c.note("config.json in %s says what these fields do not say any more: %s", c.plugin.ConfigDir,
@@ -81,7 +82,7 @@ func (c *call) noteUnfollowed() {
 	}
 }
 
-// read reads the node's directory. A node without config.json is configured by the network configuration alone.
+// read reads the node's directory. A node without config.json is configured only by the network configuration.
 func (c *call) read() (*client.Files, netconf.Settings, error) {
 	var n netconf.Node
 	files, err := client.ReadFiles(c.plugin.ConfigDir)
@@ -96,8 +97,9 @@ func (c *call) read() (*client.Files, netconf.Settings, error) {
 	return &files, netconf.Merge(c.conf, n), err
 }
 
-// access returns how the replicas are reached: at first by what the call began with, then as the files are now. Whoever
-// may write a network configuration does not choose who is shown the node's token: replicas that it names get none.
+// access returns how to reach the replicas: first with the files as read at the beginning of the call, later with the
+// current files. Replicas that a network configuration names do not get the node's token, because its author must not
+// choose who sees the token.
 func (c *call) access() (client.Access, error) {
 	files, s := c.files, c.settings
 	c.files = nil
@@ -121,7 +123,7 @@ func (c *call) run() runstate.Dir          { return runstate.Dir(c.settings.RunD
 func (c *call) attachments() attach.Dir    { return attach.In(c.settings.RunDir) }
 func (c *call) records() undelivered.Store { return undelivered.In(c.settings.DataDir) }
 
-// steady makes the call begin by the clock that the node's earlier calls went by: the clock may have been set back.
+// steady sets the start of the call by the clock of the node's earlier calls, because the clock may have been set back.
 func (c *call) steady() {
 	told, moved := c.state.Steady(c.began, c.up)
 	c.told = told
@@ -133,15 +135,15 @@ func (c *call) steady() {
 	}
 }
 
-// startedAt returns when the call began, in the form of the allocator.
+// startedAt returns the start of the call in the allocator's format.
 func (c *call) startedAt() string { return c.told.Format(time.RFC3339Nano) }
 
-// note records what went wrong without failing the call.
+// note logs a problem that does not make the call fail.
 func (c *call) note(format string, args ...any) {
 	c.line.Notes = append(c.line.Notes, fmt.Sprintf(format, args...))
 }
 
-// end records what a call came to, delivers what earlier ones could not, and returns the error as CNI has it.
+// end logs the outcome of a call, delivers undelivered releases of earlier calls, and returns the error in CNI's form.
 func (c *call) end(err error) error {
 	out := asCNI(err)
 	if c.line.Outcome == "" {
@@ -169,14 +171,14 @@ func (c *call) end(err error) error {
 	return out
 }
 
-// log appends a line to calls.log. Without it the call is the same.
+// log appends a line to calls.log. If that fails, the call goes on.
 func (c *call) log(line runstate.Call) {
 	if err := c.run().Log(line); err != nil {
 		fmt.Fprintf(c.plugin.Stderr, "bcsnet-ipam: %v\n", err)
 	}
 }
 
-// keepState writes down that a replica answered, and whether pools are full.
+// keepState stores that a replica answered, and whether pools are full.
 func (c *call) keepState(err error) {
 	failed := c.run().Update(func(s *runstate.State) {
 		s.AnsweredAt, s.Replica = c.plugin.Now(), c.client.Replica

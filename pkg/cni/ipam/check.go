@@ -21,11 +21,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 )
 
-// checkPause is how long a CHECK waits before it believes a difference: another replica than the one that gave the
-// address may have answered, a moment behind.
+// checkPause is the time after which a CHECK confirms a difference: the answer may have come from a replica that lags
+// behind the one that gave the address.
 const checkPause = 500 * time.Millisecond
 
-// check answers a CHECK: the allocator still knows the addresses of the interface, and they are those of prevResult.
+// check answers a CHECK: the allocator must still have the addresses of the interface, and they must equal those of
+// prevResult.
 func (p *Plugin) check(args *skel.CmdArgs) error {
 	ctx, stop := context.WithTimeout(context.Background(), checkTime)
 	defer stop()
@@ -48,7 +49,7 @@ func (c *call) check(ctx context.Context) error {
 	for range 2 {
 		held, err := c.held(ctx)
 		if unanswered, is := errors.AsType[*client.Unanswered](err); is {
-			// It says nothing about the pod, whose address works. Some runtimes end a pod whose CHECK fails.
+			// This says nothing about the pod, whose address works. Some runtimes end a pod whose CHECK fails.
 			c.line.Outcome = runstate.Unanswered
 			c.note("the allocator was not asked: %v", unanswered)
 			return nil
@@ -68,7 +69,7 @@ func (c *call) check(ctx context.Context) error {
 		c.line.ContainerID, difference)
 }
 
-// previous returns the addresses that prevResult has for the interface.
+// previous returns the addresses of the interface in prevResult.
 func (c *call) previous() (have []netip.Addr, err error) {
 	if c.conf.PrevResult == nil {
 		return nil, cniError(types.ErrInvalidNetworkConfig, "", "a CHECK without prevResult")
@@ -99,7 +100,7 @@ func (c *call) previous() (have []netip.Addr, err error) {
 	return have, nil
 }
 
-// held returns the addresses that the allocator has for the interface.
+// held returns the interface's addresses in the allocator.
 func (c *call) held(ctx context.Context) (held []netip.Addr, err error) {
 	err = c.client.Do(ctx, client.Call{
 		Method: http.MethodGet, Path: wire.Prefix + "/container/" + c.line.ContainerID,
@@ -125,7 +126,7 @@ func (c *call) held(ctx context.Context) (held []netip.Addr, err error) {
 	return held, err
 }
 
-// differ returns in which way two sets of addresses are not the same; empty where they are.
+// differ describes the difference between two sets of addresses; empty if they are equal.
 func differ(have, held []netip.Addr) string {
 	if slices.Equal(have, held) {
 		return ""

@@ -13,8 +13,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// del answers a DEL. It never fails: nothing of a pod's end depends on it. What no replica takes is kept on the disk
-// for a later call, and what the disk does not take is freed by the garbage collection.
+// del answers a DEL. It never fails, because the end of a pod must not depend on it. A release that no replica accepts
+// is stored on disk for a later call. If the disk fails, the garbage collection frees the address.
 func (p *Plugin) del(args *skel.CmdArgs) error {
 	ctx, stop := context.WithTimeout(context.Background(), delTime)
 	defer stop()
@@ -54,8 +54,8 @@ func (c *call) del(ctx context.Context) {
 	failpoint.Kill("ipam-del-recorded")
 }
 
-// later reports whether a replica that refused a release can take it later: by itself, once this node asks over https,
-// as nodes do that are on their way to it, or once the replica is of this release, which wants no pod's names.
+// later reports whether a replica may accept a release later that it refused now: because the refusal is temporary,
+// because the node will use https once its migration is done, or because a replica of this release needs no pod names.
 func later(r *client.Refusal) bool {
 	return r.Retry || r.Reason == ipam.ReasonPlainHTTP || r.Reason == ipam.ReasonMissingField
 }

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// deliverTime and deliverMost bound what a call does for earlier ones: its runtime waits.
+	// deliverTime and deliverMost bound the deliveries of earlier releases in one call, because its runtime waits.
 	deliverTime = 500 * time.Millisecond
 	deliverMost = 16
 )
 
-// deliver delivers some of the releases that no replica took.
+// deliver delivers some of the undelivered releases.
 func (c *call) deliver(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, deliverTime)
 	defer stop()
@@ -28,7 +28,7 @@ func (c *call) deliver(ctx context.Context) {
 	}
 }
 
-// drain delivers undelivered releases, writes a line about each, and counts them.
+// drain delivers undelivered releases, logs a line about each, and counts them.
 func (c *call) drain(ctx context.Context, most int) (delivered, dropped int, err error) {
 	all, err := c.records().Drain(ctx, c.settings.Cluster, most, c.deliverOne)
 	for _, d := range all {
@@ -47,7 +47,7 @@ func (c *call) drain(ctx context.Context, most int) (delivered, dropped int, err
 	return delivered, dropped, err
 }
 
-// deliverOne sends one release, as of when its DEL began.
+// deliverOne sends one release with the time at which its DEL began.
 func (c *call) deliverOne(ctx context.Context, r undelivered.Record) error {
 	if !r.Host.IsValid() {
 		r.Host = c.settings.Host
@@ -71,7 +71,7 @@ func (c *call) deliverOne(ctx context.Context, r undelivered.Record) error {
 	return fmt.Errorf("%w: %w", undelivered.ErrRefused, err)
 }
 
-// texts returns URLs as they are written.
+// texts returns URLs in text form.
 func texts(urls []*url.URL) (all []string) {
 	for _, u := range urls {
 		all = append(all, u.String())

@@ -14,17 +14,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// codeRefused is this plugin's code of what the allocator refuses until somebody changes something. CNI leaves the
-// codes from 100 on to plugins.
+// codeRefused is the plugin's code for requests that the allocator refuses until somebody changes something. CNI leaves
+// the codes from 100 on to plugins.
 const codeRefused uint = 100
 
-// Errors of CNI with what the runtime's event shows: a sentence, and the next step behind it.
+// The following functions return CNI errors with the text that the runtime's event shows: a sentence, then the next
+// step.
 
 func cniError(code uint, details, format string, args ...any) *types.Error {
 	return types.NewError(code, "bcsnet-ipam: "+fmt.Sprintf(format, args...), details)
 }
 
-// configError returns the error of a configuration that somebody has to mend.
+// configError returns the error for a configuration that somebody has to correct.
 func configError(what string, err error) error {
 	code := types.ErrInvalidNetworkConfig
 	var problem *netconf.Problem
@@ -41,7 +42,7 @@ func ioError(what string, err error) error {
 	return cniError(types.ErrIOFailure, oneLine(err), "%s", what)
 }
 
-// asCNI returns an error in the form that CNI has for it; nil for none.
+// asCNI returns an error in CNI's form; nil for nil.
 func asCNI(err error) *types.Error {
 	var coded *types.Error
 	var refused *client.Refusal
@@ -89,7 +90,7 @@ func whyUnanswered(err error) string {
 	}
 }
 
-// outcomeOf returns what calls.log calls the end of a call.
+// outcomeOf returns the outcome of a call for calls.log.
 func outcomeOf(err error) runstate.Outcome {
 	var coded *types.Error
 	var refused *client.Refusal
@@ -123,7 +124,7 @@ func reasonOf(err error) string {
 	return ""
 }
 
-// fullOf returns the message of a refusal because pools are full; empty for another error.
+// fullOf returns the message of a refusal because pools are full; empty for any other error.
 func fullOf(err error) string {
 	if refused, ok := errors.AsType[*client.Refusal](err); ok {
 		switch refused.Reason { //nolint:exhaustive // all others have nothing to do with room
@@ -134,5 +135,5 @@ func fullOf(err error) string {
 	return ""
 }
 
-// oneLine returns the text of an error as one line: errors that were joined have a line each.
+// oneLine returns the text of an error in one line: joined errors have a line each.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -17,18 +17,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// youngest is the age below which a GC leaves files alone: an ADD may be under way that its list does not know.
+// youngest is the age below which a GC does not touch files: an ADD may be in progress that the list does not contain.
 const youngest = 10 * time.Minute
 
-// gc answers a GC: of this network, the leases of this host go back that are not in the list, and whose pods are gone.
+// gc answers a GC: it releases the leases of this network on this host that are not in the list and whose pods are
+// gone.
 func (p *Plugin) gc(args *skel.CmdArgs) error {
 	ctx, stop := context.WithTimeout(context.Background(), gcTime)
 	defer stop()
 	return p.collect(ctx, args)
 }
 
-// Collect answers a GC for the chained plugin, with the configuration that the runtime gave it: main plugins of the
-// CNI project do not pass a GC on.
+// Collect answers a GC for the chained plugin, with the runtime's configuration: main plugins of the CNI project do not
+// pass GC on.
 func (p *Plugin) Collect(ctx context.Context, config []byte) error {
 	ctx, stop := context.WithTimeout(ctx, gcTime)
 	defer stop()
@@ -76,7 +77,7 @@ func (c *call) gc(ctx context.Context) error {
 		return nil
 	})
 	if refused, ok := errors.AsType[*client.Refusal](err); ok && refused.Reason == ipam.ReasonNotFound {
-		// While releases are mixed, or after going back to one, the files stay: the leases do, too.
+		// If releases are mixed, or after a downgrade, the files stay, because the leases stay, too.
 		c.note("nothing was collected: the allocator is of a release that collects for no network: %v", err)
 		return nil
 	}
@@ -87,8 +88,9 @@ func (c *call) gc(ctx context.Context) error {
 	return nil
 }
 
-// prune removes the files of attachments of this network that neither the runtime has nor the allocator: files of pods
-// that another program attached stay. A replica of an earlier release does not say what it has: all files stay.
+// prune removes the files of attachments of this network that neither the runtime's list nor the allocator has. Files
+// of pods that another program attached stay. A replica of an earlier release does not list its attachments; then all
+// files stay.
 func (c *call) prune(listed, kept []wire.Attachment) {
 	if kept == nil {
 		return

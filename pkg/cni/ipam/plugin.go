@@ -17,7 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/runstate"
 )
 
-// How long commands take at most. CNI gives no deadline; runtimes give up after two to four minutes.
+// Time limits of the commands. CNI gives no deadline; runtimes give up after two to four minutes.
 const (
 	addTime    = 30 * time.Second
 	delTime    = 5 * time.Second
@@ -26,24 +26,24 @@ const (
 	statusTime = time.Second
 )
 
-// Plugin answers the commands of CNI.
+// Plugin implements the CNI commands.
 type Plugin struct {
-	// ConfigDir has config.json, ca.crt and token.
+	// ConfigDir is the directory of config.json, ca.crt and token.
 	ConfigDir string
-	// Stdout gets results, and Stderr what the runtime's log shows.
+	// Stdout receives results, and Stderr the lines for the runtime's log.
 	Stdout, Stderr io.Writer
-	// Now returns the time of this node, and Up the time since its boot. By both the allocator orders its calls.
+	// Now returns the time of this node, and Up the time since its boot. The allocator orders the node's calls by both.
 	Now func() time.Time
 	Up  func() (time.Duration, error)
-	// NewID returns the name of a request.
+	// NewID returns a new request ID.
 	NewID func() string
-	// Probe returns who has an address already.
+	// Probe returns the machines that already have an address of the request.
 	Probe func(context.Context, probe.Request) ([]probe.Answer, error)
-	// LinkVLAN returns the VLAN of a link of this node; 0 for one that is no VLAN link.
+	// LinkVLAN returns the VLAN of a link of this node; 0 if it is not a VLAN link.
 	LinkVLAN func(name string) (int, error)
 }
 
-// New returns the plugin as it runs on a node.
+// New returns the plugin with the defaults of a node.
 func New(stdout, stderr io.Writer) *Plugin {
 	return &Plugin{
 		ConfigDir: cmp.Or(os.Getenv(netconf.ConfigDirVariable), netconf.DefaultConfigDir), Stdout: stdout,
@@ -52,16 +52,16 @@ func New(stdout, stderr io.Writer) *Plugin {
 	}
 }
 
-// Funcs returns the commands.
+// Funcs returns the functions for the CNI commands.
 func (p *Plugin) Funcs() skel.CNIFuncs {
 	return skel.CNIFuncs{Add: p.add, Del: p.del, Check: p.check, GC: p.gc, Status: p.status}
 }
 
-// Versions returns the versions of the CNI specification that the plugin answers in: all, as those of other IPAM
-// plugins. A network configuration without one is of 0.1.0.
+// Versions returns the versions of the CNI specification that the plugin supports: all, like other IPAM plugins. A
+// network configuration without a version counts as 0.1.0.
 func Versions() version.PluginInfo { return version.All }
 
-// Attachments returns the directory that ADDs leave what they were answered in.
+// Attachments returns the directory in which ADDs store the allocator's answers.
 func (p *Plugin) Attachments() (attach.Dir, error) {
 	c := &call{plugin: p}
 	_, settings, err := c.read()

@@ -20,17 +20,16 @@ import (
 )
 
 const (
-	// drainTime bounds one run of drain. Its caller runs it again.
+	// drainTime bounds one run of drain. Its caller repeats it.
 	drainTime = time.Minute
-	// maxConfig bounds a network configuration, in octets: the list of a GC is in it.
+	// maxConfig bounds a network configuration, in octets: it includes the list of a GC.
 	maxConfig = 16 << 20
-	// noName stands in for the name of a network that has none.
+	// noName replaces the missing name of a network.
 	noName = "unknown"
 )
 
-// Stdin returns what CNI's library is to read as standard input: for a DEL, another text than the runtime's. A DEL
-// is to be done whatever is said about the network: some runtimes name nothing but the plugin, and a configuration
-// can have been damaged since the ADD.
+// Stdin returns the standard input for CNI's library. For a DEL, it differs from the runtime's text: a DEL must succeed
+// even if the network configuration has only the plugin's type or was damaged after the ADD.
 func Stdin(command string, in *os.File) (*os.File, error) {
 	if command != "DEL" {
 		return in, nil
@@ -51,7 +50,7 @@ func Stdin(command string, in *os.File) (*os.File, error) {
 	return r, nil
 }
 
-// forDEL returns a network configuration that the library takes for a DEL, with all that can be used of another one.
+// forDEL returns a network configuration that the library accepts for a DEL, with all usable fields of the given one.
 func forDEL(text []byte) []byte {
 	fields := map[string]json.RawMessage{}
 	if json.Unmarshal(text, &fields) != nil || fields == nil {
@@ -76,8 +75,8 @@ func marshal(v any) []byte {
 	return text
 }
 
-// Drain runs the command bcsnet-ipam drain: it delivers the releases that no replica took, and returns the exit
-// code: 0 when none is left, 1 when some are, 2 for wrong arguments.
+// Drain runs the command bcsnet-ipam drain: it delivers the undelivered releases and returns the exit code: 0 if none
+// is left, 1 if some are, 2 for wrong arguments.
 func (p *Plugin) Drain(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet("bcsnet-ipam drain", flag.ContinueOnError)
 	flags.SetOutput(p.Stderr)
@@ -101,16 +100,15 @@ func (p *Plugin) Drain(ctx context.Context, args []string) int {
 	return 0
 }
 
-// Deliveries counts what became of the releases that no replica had taken.
+// Deliveries counts delivered, dropped and remaining releases.
 type Deliveries struct{ Delivered, Dropped, Left int }
 
-// String returns the counts as a line.
+// String returns the counts in one line.
 func (d Deliveries) String() string {
 	return fmt.Sprintf("delivered %d, dropped %d, left %d", d.Delivered, d.Dropped, d.Left)
 }
 
-// Deliver delivers the releases that no replica took, for a minute at most. Its caller calls it again where some are
-// left.
+// Deliver delivers the undelivered releases for at most a minute. If some are left, its caller calls it again.
 func (p *Plugin) Deliver(ctx context.Context) (d Deliveries, err error) {
 	ctx, stop := context.WithTimeout(ctx, drainTime)
 	defer stop()

@@ -14,18 +14,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// errAttachedAgain is the error of a release that a later ADD of the same interface has overtaken.
+// errAttachedAgain is the error of a release that came after a later ADD of the same interface.
 var errAttachedAgain = errors.New("the interface was attached again meanwhile")
 
-// release gives up what the interface held at a time.
+// release releases the addresses that the interface held at a time.
 func (c *call) release(ctx context.Context, at time.Time) error {
 	r := c.record()
 	r.StartedAt = at
 	return c.send(ctx, r, false)
 }
 
-// send asks for a release, with once of one refusal alone. By the clock of this node it can lie before its ADD, where
-// the clock was set back: then the release counts from its arrival, as this node knows of no later ADD.
+// send requests a release; with once it does not retry after a refusal. If the clock was set back, the release may be
+// older than its ADD by the node's clock. It then counts from its arrival, because this node knows of no later ADD.
 func (c *call) send(ctx context.Context, r undelivered.Record, once bool) error {
 	namespace, name, _ := strings.Cut(r.Pod, "/")
 	request := wire.ReleaseRequest{

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// result returns what the main plugin gets: addresses, routes and DNS. The interfaces are the main plugin's, as the
-// CNI specification has it for delegated plugins.
+// result returns the main plugin's result: addresses, routes and DNS. The interfaces are added by the main plugin, as
+// the CNI specification says for delegated plugins.
 func (c *call) result(a *allocation) *types100.Result {
 	r := &types100.Result{CNIVersion: types100.ImplementedSpecVersion}
 	for _, addr := range a.addrs {
@@ -30,8 +30,8 @@ func (c *call) result(a *allocation) *types100.Result {
 	return r
 }
 
-// gatewayOf returns the one that a route without one goes by: main plugins take it, and others, such as Multus, show
-// what the result says. It is nil for none.
+// gatewayOf returns the gateway for a route without one; nil if there is none. Main plugins would choose the same
+// gateway, but others, such as Multus, show the result as it is.
 func (a *allocation) gatewayOf(r *types.Route) net.IP { //nolint:forbidigo // the library wants it
 	for _, addr := range a.addrs {
 		if addr.gateway.IsValid() && addr.gateway.BitLen() == 8*len(r.Dst.IP) { //nolint:forbidigo // as above
@@ -41,9 +41,9 @@ func (a *allocation) gatewayOf(r *types.Route) net.IP { //nolint:forbidigo // th
 	return nil
 }
 
-// routes returns those of the network configuration, then those of the pools to other networks. A route of a family
-// that the interface has no address of is left out: a configuration of two families serves pods of one. So is a default
-// route by the gateway of an address that has none: it would lead nowhere.
+// routes returns the routes of the network configuration, then those of the pools to other networks. A route is left
+// out if the interface has no address of its family, so that one configuration with two families also serves pods with
+// one. A default route without a gateway is left out if the address has no gateway either.
 func (c *call) routes(a *allocation) (all []*types.Route) {
 	var seen []netip.Prefix
 	usable := func(dst netip.Prefix, gw netip.Addr) bool {
@@ -80,7 +80,7 @@ func (c *call) routes(a *allocation) (all []*types.Route) {
 	return all
 }
 
-// dns returns what the pools say, in the order of the addresses.
+// dns returns the DNS settings of the pools, in the order of the addresses.
 func (a *allocation) dns() (all types.DNS) {
 	for _, addr := range a.addrs {
 		if addr.DNS == nil {
@@ -105,7 +105,7 @@ func union(a, b []string) []string {
 	return a
 }
 
-// ipNet returns a prefix in the form of CNI's types.
+// ipNet returns a prefix as a type of the CNI library.
 func ipNet(p netip.Prefix) net.IPNet { //nolint:forbidigo // the library wants it
 	//nolint:forbidigo // the library wants it
 	return net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}

@@ -12,12 +12,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
 )
 
-// fullTime is how long after a refusal because pools are full STATUS fails, where statusFails has pools. After that a
-// pod may try.
+// fullTime is the time for which STATUS fails after a refusal because pools are full, if statusFails has pools. After
+// that, a pod may try again.
 const fullTime = time.Minute
 
-// status answers a STATUS: the plugin is ready once its configuration can be read and a replica has answered since
-// boot. A STATUS that fails makes the node NotReady and evicts its pods, so a later outage does not.
+// status answers a STATUS: the plugin is ready if its configuration can be read and a replica has answered since boot.
+// A failed STATUS makes the node NotReady and evicts its pods, so a later outage does not make it fail.
 func (p *Plugin) status(args *skel.CmdArgs) error {
 	ctx, stop := context.WithTimeout(context.Background(), statusTime)
 	defer stop()
@@ -53,7 +53,7 @@ func (c *call) status(ctx context.Context) error {
 	return nil
 }
 
-// unavailable returns an error with the code by which CNI says that no ADD could be done.
+// unavailable returns an error with the CNI code for "no ADD is possible".
 func unavailable(err error) error {
 	out := *asCNI(err)
 	out.Code = types.ErrPluginNotAvailable

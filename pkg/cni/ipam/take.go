@@ -18,23 +18,24 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// maxTakes is how many addresses one ADD takes, one after the other, when somebody else has them.
+// maxTakes bounds the addresses that one ADD takes, one after the other, if other machines use them.
 const maxTakes = 3
 
-// endingTime is how long after an answer the network is asked again. The interface of a pod that ends is gone by then:
-// its DEL delivers earlier ones for deliverTime at most, after it has given the address back.
+// endingTime is the time after an answer after which the network is asked again. The interface of an ending pod is gone
+// by then: after its DEL has released the address, it delivers earlier releases for at most deliverTime.
 const endingTime = 2 * deliverTime
 
-// conflictError is that somebody else has the addresses that an ADD got.
+// conflictError says that other machines use the addresses that an ADD got.
 type conflictError struct {
 	answers []probe.Answer
-	// brake: the allocator keeps the addresses back no longer, as somebody answers for too many of them.
+	// brake reports whether the allocator no longer quarantines the addresses, because one machine answers for too many
+	// of them.
 	brake bool
-	// refused is the allocator's own word, where the address stays with its claim or was asked for by name.
+	// refused is the allocator's refusal if the address stays with its claim or was requested by name.
 	refused *client.Refusal
 }
 
-// Error returns who answered for which address.
+// Error returns the MAC that answers for each address.
 func (e *conflictError) Error() string {
 	if e.refused != nil {
 		return fmt.Sprintf("%s (%s)", e.refused.Message, e.refused.Reason)
@@ -59,8 +60,8 @@ func (e *conflictError) details() string {
 	}
 }
 
-// take returns addresses that nobody else has: where somebody answers for one, it is reported, and the same ADD takes
-// another.
+// take returns addresses that no other machine uses. If a machine answers for an address, take reports it and takes
+// another one in the same ADD.
 func (c *call) take(ctx context.Context) (*allocation, error) {
 	var found conflictError
 	for range maxTakes {
@@ -98,9 +99,9 @@ func (c *call) take(ctx context.Context) (*allocation, error) {
 	return nil, &found
 }
 
-// probe returns who has the addresses already. Without a link, as with the main plugin ptp, nobody can be asked. Who
-// answers is asked once more: macvlan, vlan and others give addresses back before they remove the interface, so it may
-// be a pod that is ending.
+// probe returns the machines that already use the addresses. Without a link, as with the main plugin ptp, there is
+// nobody to ask. Every answer is confirmed by a second question: macvlan, vlan and others release addresses before they
+// remove the interface, so the first answer may come from an ending pod.
 func (c *call) probe(ctx context.Context, a *allocation) []probe.Answer {
 	if !c.conf.Probe || a.Migration { // the other pod of a machine that migrates answers, and rightly so
 		return nil
@@ -123,8 +124,8 @@ func (c *call) probe(ctx context.Context, a *allocation) []probe.Answer {
 	return answers
 }
 
-// ofOwnEarlier reports whether an answer is of an earlier container of the same pod, whose DEL has not come yet: the
-// allocator has given its address to this one.
+// ofOwnEarlier reports whether an answer comes from an earlier container of the same pod whose DEL has not arrived: the
+// allocator has given its address to this container.
 func (c *call) ofOwnEarlier(answer probe.Answer) bool {
 	earlier, err := c.attachments().Find(func(x *attach.Attachment) bool {
 		return x.ContainerID != c.line.ContainerID && x.IfName == c.line.IfName && slices.Contains(x.Addrs,
@@ -139,8 +140,8 @@ func (c *call) ofOwnEarlier(answer probe.Answer) bool {
 	return true
 }
 
-// report says to the allocator who answers for an address. The interface does not have it any more afterwards, unless
-// it is kept or was asked for by name.
+// report reports to the allocator who answers for an address. Afterwards the interface no longer has the address,
+// unless it is kept or was requested by name.
 func (c *call) report(ctx context.Context, answer probe.Answer, found *conflictError) error {
 	request := wire.ConflictRequest{
 		ContainerID: c.line.ContainerID, IfName: c.line.IfName, MAC: answer.MAC.String(),
@@ -173,7 +174,7 @@ func (c *call) report(ctx context.Context, answer probe.Answer, found *conflictE
 	case err != nil:
 		c.note("the conflict could not be reported: %v", err)
 	}
-	// Nobody keeps the address back, and the next ADD may find the same.
+	// The address is not quarantined, so the next ADD may find the same conflict.
 	c.giveBack(ctx)
 	return found
 }

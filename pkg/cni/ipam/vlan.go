@@ -8,8 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
 )
 
-// linkVLAN returns the VLAN of a link of this node: that of a VLAN link, or the one that its name says, as in
-// eth0.100.
+// linkVLAN returns the VLAN of a link of this node: that of a VLAN link, or the one in its name, as in eth0.100.
 func linkVLAN(name string) (int, error) {
 	l, err := netlink.LinkByName(name)
 	var missing netlink.LinkNotFoundError

@@ -14,21 +14,21 @@ import (
 )
 
 var (
-	// ErrNoNamespace is the error of a network namespace that is not there, or not any more.
+	// ErrNoNamespace is the error for a network namespace that does not exist, or no longer exists.
 	ErrNoNamespace = errors.New("no network namespace")
-	// ErrNoInterface is the error of an interface that its namespace lacks.
+	// ErrNoInterface is the error for an interface that does not exist in its namespace.
 	ErrNoInterface = errors.New("no such interface")
-	// ErrNoCarrier is the error of a link that is down, or whose other end is.
+	// ErrNoCarrier is the error for a link that is down or whose other end is down.
 	ErrNoCarrier = errors.New("the link has no carrier")
-	// ErrNoNeighbours is the error of a link that resolves no addresses: a tunnel, a loopback, one of layer 3.
+	// ErrNoNeighbours is the error for a link without address resolution: a tunnel, a loopback, or a link of layer 3.
 	ErrNoNeighbours = errors.New("the link has no Ethernet neighbours")
 )
 
-// carrierEvery is how often AwaitCarrier looks at the link.
+// carrierEvery is the interval in which AwaitCarrier checks the link.
 const carrierEvery = 2 * time.Millisecond
 
-// In runs a function in a container's network namespace with the interface of a name. The function's thread alone is
-// there: it starts no goroutine that opens sockets.
+// In calls a function with a container's interface, in the container's network namespace. Only the function's own
+// thread is in the namespace, so the function must not start goroutines that open sockets.
 func In(netNS, ifName string, do func(netlink.Link) error) error {
 	if netNS == "" {
 		return ErrNoNamespace
@@ -55,7 +55,7 @@ func In(netNS, ifName string, do func(netlink.Link) error) error {
 	})
 }
 
-// Neighbourly returns ErrNoNeighbours unless addresses are resolved on the link by ARP and neighbour discovery.
+// Neighbourly returns ErrNoNeighbours unless the link resolves addresses by ARP and neighbour discovery.
 func Neighbourly(l netlink.Link) error {
 	a := l.Attrs()
 	if a.RawFlags&(unix.IFF_NOARP|unix.IFF_LOOPBACK) != 0 || len(a.HardwareAddr) != 6 {
@@ -64,8 +64,8 @@ func Neighbourly(l netlink.Link) error {
 	return nil
 }
 
-// AwaitCarrier waits until the link of an index can carry frames, in the namespace of the caller's thread. The error is
-// ErrNoCarrier when the context ends before, and ErrNoInterface when the link goes.
+// AwaitCarrier waits until the link with an index can carry frames, in the network namespace of the caller's thread. It
+// returns ErrNoCarrier if the context ends first, and ErrNoInterface if the link disappears.
 func AwaitCarrier(ctx context.Context, index int) error {
 	ticker := time.NewTicker(carrierEvery)
 	defer ticker.Stop()
@@ -88,7 +88,7 @@ func AwaitCarrier(ctx context.Context, index int) error {
 	}
 }
 
-// Interface returns a link in the form of the standard library.
+// Interface returns a link as a type of the standard library.
 func Interface(l netlink.Link) *net.Interface {
 	a := l.Attrs()
 	return &net.Interface{

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ask sends the messages, once more after each pause, and returns the claims that others make to the addresses until
-// the context ends, which is no error. It returns early when each of the addresses was claimed.
+// Ask sends the messages, and again after each pause. It returns the claims of other machines to the addresses that
+// arrive until the context ends, which is not an error. It returns early if each address was claimed.
 func (c *Conn) Ask(ctx context.Context, messages []Message, addrs []netip.Addr, pauses ...time.Duration) (
 	[]Claim, error) {
 	ctx, stop := context.WithCancel(ctx)
@@ -53,10 +53,10 @@ func (c *Conn) setReadDeadline(at time.Time) error {
 	return errors.Join(c.arp.SetReadDeadline(at), c.icmp6.SetReadDeadline(at))
 }
 
-// answers are the claims to some addresses, each once.
+// answers are the distinct claims to some addresses.
 type answers struct {
 	claims []Claim
-	// by has who claimed an address. Addresses that nobody asked for are not in it.
+	// by has the MACs that claimed each requested address.
 	by      map[netip.Addr]map[string]bool
 	missing int
 }
@@ -82,7 +82,7 @@ func (a *answers) add(c Claim) {
 	a.claims = append(a.claims, c)
 }
 
-// collect adds claims until each address has one, the context ends, or something failed.
+// collect adds claims until each address has one, the context ends, or an error occurs.
 func (a *answers) collect(ctx context.Context, claims <-chan Claim, results <-chan error) error {
 	for a.missing > 0 {
 		select {

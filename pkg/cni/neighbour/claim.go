@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Claim is what a received message says of an address.
+// Claim is what a received message says about an address.
 type Claim struct {
 	Addr netip.Addr
 	MAC  net.HardwareAddr
-	// Tentative: the sender probes for the address as we do, and does not have it yet.
+	// Tentative reports whether the sender only probes for the address and does not have it yet.
 	Tentative bool
 }
 
-// decode returns the claim in the payload of a frame that came from a MAC; false when it makes none.
+// decode returns the claim in the payload of a frame from a MAC; false if there is none.
 func decode(protocol int, payload []byte, source net.HardwareAddr) (Claim, bool) {
 	if protocol == unix.ETH_P_ARP {
 		return decodeARP(payload)
@@ -27,7 +27,7 @@ func decode(protocol int, payload []byte, source net.HardwareAddr) (Claim, bool)
 	return decodeDiscovery(payload, source)
 }
 
-// decodeARP returns what a request or reply says of its sender. A probe, whose sender has no address, claims its
+// decodeARP returns the claim of a request or reply for its sender. A probe, whose sender has no address, claims its
 // target.
 func decodeARP(payload []byte) (Claim, bool) {
 	var p arp.Packet
@@ -49,8 +49,8 @@ func decodeARP(payload []byte) (Claim, bool) {
 	}
 }
 
-// decodeDiscovery returns what an advertisement says of its target, and a solicitation of its sender. A solicitation
-// from nobody claims its target.
+// decodeDiscovery returns the claim of an advertisement for its target, and that of a solicitation for its sender. A
+// solicitation without a source address claims its target.
 func decodeDiscovery(payload []byte, source net.HardwareAddr) (Claim, bool) {
 	if len(payload) < headerSize || payload[0]>>4 != 6 || payload[6] != icmp || payload[7] != hopLimit {
 		return Claim{}, false
@@ -85,7 +85,7 @@ func claim(addr netip.Addr, mac net.HardwareAddr, tentative bool) (Claim, bool) 
 	return Claim{Addr: addr, MAC: mac, Tentative: tentative}, true
 }
 
-// macOf returns the link-layer address among the options, and the source of the frame where there is none.
+// macOf returns the link-layer address in the options; without one, the source of the frame.
 func macOf(options []ndp.Option, direction ndp.Direction, source net.HardwareAddr) net.HardwareAddr {
 	for _, option := range options {
 		if a, is := option.(*ndp.LinkLayerAddress); is && a.Direction == direction {
@@ -95,7 +95,7 @@ func macOf(options []ndp.Option, direction ndp.Direction, source net.HardwareAdd
 	return source
 }
 
-// unicast reports whether a MAC can be that of an interface.
+// unicast reports whether a MAC can be the address of an interface.
 func unicast(mac net.HardwareAddr) bool {
 	return len(mac) == 6 && mac[0]&1 == 0 && !bytes.Equal(mac, nobody())
 }

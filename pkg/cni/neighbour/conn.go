@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Conn is open on one link. It belongs to one goroutine.
+// Conn is an open connection to one link. It must be used by one goroutine.
 type Conn struct {
 	mac   net.HardwareAddr
 	arp   *packet.Conn
 	icmp6 *packet.Conn
 }
 
-// Listen opens a link of the network namespace that the caller's thread is in.
+// Listen opens a link in the network namespace of the caller's thread.
 func Listen(i *net.Interface) (*Conn, error) {
 	c := &Conn{mac: i.HardwareAddr}
 	var err error
@@ -32,7 +32,7 @@ func Listen(i *net.Interface) (*Conn, error) {
 		c.icmp6, err = packet.Listen(i, packet.Datagram, unix.ETH_P_IPV6, &packet.Config{Filter: filter})
 	}
 	if err == nil {
-		// An answer to who has no address goes to all nodes. Without an IPv6 address the link may not listen there.
+		// The answer to a probe goes to all nodes. A link without an IPv6 address may not receive that group.
 		err = c.icmp6.JoinGroup(multicast(netip.IPv6LinkLocalAllNodes()))
 	}
 	if err != nil {
@@ -41,7 +41,8 @@ func Listen(i *net.Interface) (*Conn, error) {
 	return c, nil
 }
 
-// neighbourDiscovery lets solicitations and advertisements through, so that the traffic of a busy link stays out.
+// neighbourDiscovery returns a filter that passes only solicitations and advertisements, and drops the other traffic of
+// a busy link.
 func neighbourDiscovery() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.LoadAbsolute{Off: 6, Size: 1},
@@ -54,7 +55,8 @@ func neighbourDiscovery() []bpf.Instruction {
 	}
 }
 
-// Close closes the link. The kernel takes some 10 ms to end a packet socket, so both end at the same time.
+// Close closes the connection. The kernel takes some 10 ms to close a packet socket, so both sockets are closed at the
+// same time.
 func (c *Conn) Close() error {
 	if c.icmp6 == nil {
 		return c.arp.Close()
@@ -64,7 +66,7 @@ func (c *Conn) Close() error {
 	return errors.Join(c.arp.Close(), <-done)
 }
 
-// Send sends the messages at once, and once more after each pause.
+// Send sends the messages at once, and again after each pause.
 func (c *Conn) Send(ctx context.Context, messages []Message, pauses ...time.Duration) error {
 	for round := 0; ; round++ {
 		for _, m := range messages {

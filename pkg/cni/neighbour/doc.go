@@ -1,3 +1,3 @@
-// Package neighbour speaks ARP and IPv6 neighbour discovery on one link: it asks who has an address, and announces who
-// has it now.
+// Package neighbour speaks ARP and IPv6 neighbour discovery on one link: it asks which machine has an address, and
+// announces the current one.
 package neighbour

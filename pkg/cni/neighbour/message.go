@@ -14,19 +14,19 @@ import (
 const (
 	headerSize = 40 // of IPv6
 	icmp       = 58 // the next header of ICMPv6
-	// hopLimit shows that a message comes from the link itself: a router would have lowered it.
+	// hopLimit proves that a message comes from the link itself: a router would have decreased it.
 	hopLimit = 255
 )
 
-// Message is the payload of a frame, its EtherType, and the MAC that it is for.
+// Message is the payload of a frame, its EtherType, and the destination MAC.
 type Message struct {
 	Protocol uint16           `json:"protocol"`
 	To       net.HardwareAddr `json:"to"`
 	Payload  []byte           `json:"payload"`
 }
 
-// Probe returns the question who has an address, from an interface that does not have it yet: it leaves no trace in the
-// tables of those who read it.
+// Probe returns a message that asks who has an address, from an interface that does not have the address yet. It
+// changes no neighbour table of its receivers.
 func Probe(addr netip.Addr, mac net.HardwareAddr) (Message, error) {
 	if addr.Is4() {
 		return arpMessage(arp.OperationRequest, mac, netip.IPv4Unspecified(), nobody(), addr)
@@ -34,7 +34,7 @@ func Probe(addr netip.Addr, mac net.HardwareAddr) (Message, error) {
 	return solicitation(addr, netip.IPv6Unspecified(), nil)
 }
 
-// Query returns the question who has an address, from an interface that has the address from.
+// Query returns a message that asks who has an address, from an interface with the address from.
 func Query(addr, from netip.Addr, mac net.HardwareAddr) (Message, error) {
 	if addr.Is4() {
 		return arpMessage(arp.OperationRequest, mac, from, nobody(), addr)
@@ -42,15 +42,15 @@ func Query(addr, from netip.Addr, mac net.HardwareAddr) (Message, error) {
 	return solicitation(addr, from, []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Source, Addr: mac}})
 }
 
-// Announcements returns what makes everybody on the link write down that an address is at a MAC: a gratuitous ARP as
-// request and as reply, as some systems take only one of them, or an unsolicited neighbour advertisement.
+// Announcements returns the messages that make all machines on the link store a MAC for an address: a gratuitous ARP
+// request and reply, because some systems accept only one of the two, or an unsolicited neighbour advertisement.
 func Announcements(addr netip.Addr, mac net.HardwareAddr) ([]Message, error) {
 	if addr.Is4() {
 		request, err := arpMessage(arp.OperationRequest, mac, addr, nobody(), addr)
 		if err != nil {
 			return nil, err
 		}
-		// Linux takes a reply for gratuitous, and so for newer than what it has, only when its target is the sender.
+		// Linux treats a reply as gratuitous, and thus as newer than its entry, only if the target is the sender.
 		reply, err := arpMessage(arp.OperationReply, mac, addr, mac, addr)
 		return []Message{request, reply}, err
 	}

@@ -12,12 +12,12 @@ import (
 
 const (
 	maxFrame = 2048 // larger than any message of ARP or neighbour discovery on Ethernet
-	// maxLate bounds the frames that are read after the deadline.
+	// maxLate bounds the number of frames that are read after the deadline.
 	maxLate = 1024
 )
 
-// receive delivers the claims of others until the deadline for reading. Frames that arrived before it count although a
-// busy machine did not let them be read in time.
+// receive delivers the claims of other machines until the read deadline. Frames that arrived before the deadline count
+// even if a busy machine reads them later.
 func (c *Conn) receive(conn *packet.Conn, protocol int, claims chan<- Claim) error {
 	frame := make([]byte, maxFrame)
 	for {
@@ -33,7 +33,7 @@ func (c *Conn) receive(conn *packet.Conn, protocol int, claims chan<- Claim) err
 	}
 }
 
-// receiveLate delivers what has arrived, without waiting.
+// receiveLate delivers the frames that have already arrived, without waiting.
 func (c *Conn) receiveLate(conn *packet.Conn, protocol int, claims chan<- Claim) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *Conn) receiveLate(conn *packet.Conn, protocol int, claims chan<- Claim)
 	})
 }
 
-// deliver sends the claim of a frame on, unless the frame is our own.
+// deliver passes the claim of a frame on, unless the frame is our own.
 func (c *Conn) deliver(protocol int, payload []byte, source net.HardwareAddr, claims chan<- Claim) {
 	if string(source) == string(c.mac) {
 		return

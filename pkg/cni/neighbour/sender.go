@@ -16,31 +16,31 @@ type Sender struct {
 	index int
 }
 
-// OpenSender opens a link of the network namespace that the caller's thread is in.
+// OpenSender opens a link in the network namespace of the caller's thread.
 func OpenSender(i *net.Interface) (*Sender, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open %s to send: %w", i.Name, err)
 	}
 	s := NewSender(os.NewFile(uintptr(fd), i.Name), i.Index)
-	// Without a protocol it receives nothing. The kernel says of a bound socket which MAC its link has.
+	// Without a protocol, the socket receives nothing. For a bound socket, the kernel reports the MAC of its link.
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: i.Index}); err != nil {
 		return nil, errors.Join(fmt.Errorf("bind to %s: %w", i.Name, err), s.file.Close())
 	}
 	return s, nil
 }
 
-// NewSender returns a Sender of another one's file, which a process has got from that one's, for the link of an index.
+// NewSender returns a Sender with a socket inherited from another process, for the link with an index.
 func NewSender(file *os.File, index int) *Sender { return &Sender{file: file, index: index} }
 
-// File returns the socket, for a process that goes on sending. The kernel ends a packet socket after a pause of some
-// 10 ms, which the last process pays that has it open.
+// File returns the socket, for a process that continues to send. The kernel takes some 10 ms to close a packet socket;
+// the last process that has it open waits for that.
 func (s *Sender) File() *os.File { return s.file }
 
 // Index returns the index of the link in its namespace.
 func (s *Sender) Index() int { return s.index }
 
-// MAC returns the MAC that the link has now. The error is ENODEV when the link has gone.
+// MAC returns the current MAC of the link. The error is ENODEV if the link is gone.
 func (s *Sender) MAC() (net.HardwareAddr, error) {
 	at, err := unix.Getsockname(int(s.file.Fd()))
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Sender) MAC() (net.HardwareAddr, error) {
 	return net.HardwareAddr(link.Addr[:link.Halen]), nil
 }
 
-// Send sends the messages. The error is ENXIO or ENODEV when the link has gone.
+// Send sends the messages. The error is ENXIO or ENODEV if the link is gone.
 func (s *Sender) Send(messages []Message) error {
 	for _, m := range messages {
 		to := &unix.SockaddrLinklayer{Protocol: networkOrder(m.Protocol), Ifindex: s.index, Halen: uint8(len(m.To))}
@@ -65,7 +65,7 @@ func (s *Sender) Send(messages []Message) error {
 	return nil
 }
 
-// networkOrder returns an EtherType as the kernel wants it in an address, the octets exchanged where they have to be.
+// networkOrder returns an EtherType in the byte order that the kernel expects in an address.
 func networkOrder(etherType uint16) uint16 {
 	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, etherType))
 }

@@ -6,14 +6,13 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 )
 
-// Pod is who a container belongs to, as the runtime says in CNI_ARGS. Its fields are empty where the runtime says
-// nothing.
+// Pod identifies the container's pod by the runtime's CNI_ARGS. Fields that the runtime does not send are empty.
 type Pod struct{ Namespace, Name, UID string }
 
 // Known reports whether the runtime named a pod.
 func (p Pod) Known() bool { return p.Namespace != "" && p.Name != "" }
 
-// String returns namespace and name; empty where the runtime named none.
+// String returns namespace and name; empty if the runtime named no pod.
 func (p Pod) String() string {
 	if !p.Known() {
 		return ""
@@ -21,7 +20,7 @@ func (p Pod) String() string {
 	return p.Namespace + "/" + p.Name
 }
 
-// args are the variables of CNI_ARGS, by the names that Kubernetes' runtimes and the conventions of CNI use.
+// args are the variables of CNI_ARGS, with the names that Kubernetes' runtimes and the CNI conventions use.
 //
 //nolint:staticcheck // the library finds variables by the names of fields
 type args struct {
@@ -34,13 +33,13 @@ type args struct {
 	K8S_POD_INFRA_CONTAINER_ID types.UnmarshallableString
 }
 
-// argsWish is what CNI_ARGS asks for.
+// argsWish is what CNI_ARGS requests for the pod.
 type argsWish struct {
 	ips []string
 	mac string
 }
 
-// parseArgs reads CNI_ARGS. Variables that it does not know are wrong unless IgnoreUnknown is set, as CNI has it.
+// parseArgs parses CNI_ARGS. Unknown variables are errors unless IgnoreUnknown is set, as in CNI.
 func parseArgs(text string, p *problems) (pod Pod, w argsWish) {
 	var a args
 	if err := types.LoadArgs(text, &a); err != nil {

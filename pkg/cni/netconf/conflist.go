@@ -12,57 +12,57 @@ import (
 // Type is the name of the plugin, by which main plugins find it.
 const Type = "bcsnet-ipam"
 
-// Words of statusFails.
+// Values of statusFails.
 const (
-	// StatusAllocator has STATUS fail while no replica answers.
+	// StatusAllocator makes STATUS fail while no replica answers.
 	StatusAllocator = "allocator"
-	// StatusPools has STATUS fail after an ADD was refused because the pools are full.
+	// StatusPools makes STATUS fail after an ADD was refused because the pools are full.
 	StatusPools = "pools"
 )
 
-// Conflist is what the runtime says: the network configuration of one plugin, and CNI_ARGS.
+// Conflist is the runtime's input: the network configuration of one plugin, and CNI_ARGS.
 type Conflist struct {
 	// CNIVersion and Name are those of the network configuration.
 	CNIVersion, Name string
-	// Pod is who the container belongs to.
+	// Pod identifies the container's pod.
 	Pod Pod
 
-	// Host is the address that pools list the node by; the zero Addr where config.json says it.
+	// Host is the node's address as listed in pools; the zero Addr if config.json names it.
 	Host netip.Addr
-	// Replicas are the URLs of the allocator that the released plugin's field netserviceEndpoint has. They count on a
-	// node whose config.json names none.
+	// Replicas are the allocator's URLs in the released plugin's field netserviceEndpoint. They are used only if the
+	// node's config.json names none.
 	Replicas []*url.URL
 
-	// Network asks for pools with this spec.network; empty for the pools of the namespace.
+	// Network selects pools with this spec.network; empty for the pools of the namespace.
 	Network string
-	// FamilyPolicy and Families say of which families addresses are taken, as in a Service.
+	// FamilyPolicy and Families select the address families, as in a Service.
 	FamilyPolicy string
 	Families     []string
 	// Routes come before those of the pool.
 	Routes []Route
-	// Wish is what the pod asks for itself.
+	// Wish is what the pod itself requests.
 	Wish Wish
 	// VLAN is the VLAN that the main plugin puts the interface into.
 	VLAN VLAN
-	// Probe has the network asked, before an ADD answers, whether somebody has the address.
+	// Probe makes an ADD ask the network, before it answers, whether another machine has the address.
 	Probe bool
-	// DisableGC has GC do nothing.
+	// DisableGC makes GC do nothing.
 	DisableGC bool
-	// StatusFails has STATUS fail by more than the configuration: StatusAllocator, StatusPools.
+	// StatusFails lists further conditions that make STATUS fail: StatusAllocator, StatusPools.
 	StatusFails []string
 
-	// PrevResult is the result of the ADD, as CHECK gets it; nil without one.
+	// PrevResult is the result of the ADD, as passed to CHECK; nil without one.
 	PrevResult json.RawMessage
 	// Valid is the list of a GC; nil without one.
 	Valid []Attachment
-	// Unknown are the fields of ipam that the plugin does not have, with the ones that are meant.
+	// Unknown are the fields of ipam that the plugin does not have, with the fields to use instead.
 	Unknown []*Problem
-	// Former are the fields that earlier releases took and this one leaves alone.
+	// Former are the fields that earlier releases used and this release ignores.
 	Former []string
 }
 
-// Parse reads a network configuration and CNI_ARGS. Its error joins a Problem for each field that is wrong, and the
-// others are in the Conflist all the same; or it is ErrNoObject.
+// Parse parses a network configuration and CNI_ARGS. The error is ErrNoObject, or joins a Problem for each invalid
+// field. In that case the Conflist still contains the valid fields.
 func Parse(text []byte, args string) (c Conflist, err error) {
 	var p problems
 	top, err := newObject("", text, &p)
@@ -110,7 +110,7 @@ func (c *Conflist) parseOwn(o object) {
 	}
 }
 
-// maxName bounds names, as the allocator does.
+// maxName bounds names, with the allocator's limit.
 const maxName = 253
 
 func readName(o object, name string) string {
@@ -122,7 +122,8 @@ func readName(o object, name string) string {
 	return v
 }
 
-// readDir returns a directory. A relative one would be relative to wherever the runtime is.
+// readDir returns a directory, which must be an absolute path: a relative one would depend on the runtime's working
+// directory.
 func readDir(o object, name string) string {
 	v := read[string](o, name)
 	if v != "" && !filepath.IsAbs(v) {

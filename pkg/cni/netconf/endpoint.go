@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// maxReplicas bounds how many URLs are tried.
+// maxReplicas bounds the number of URLs that are tried.
 const maxReplicas = 64
 
-// parseEndpoints reads a field that is one URL, several with commas between them, or a list.
+// parseEndpoints parses a field that is one URL, several URLs with commas, or a list.
 func parseEndpoints(o object, name string) (all []*url.URL) {
 	var texts []string
 	if raw := o.fields[name]; len(raw) > 0 && raw[0] == '[' {
@@ -40,8 +40,7 @@ func parseURLs(o object, name string, texts []string) (all []*url.URL) {
 	return all
 }
 
-// ParseEndpoint returns the URL of a replica. One without a scheme is reached over plain HTTP, as by the released
-// plugin.
+// ParseEndpoint returns the URL of a replica. A URL without a scheme means plain HTTP, as in the released plugin.
 func ParseEndpoint(text string) (*url.URL, error) {
 	if text != "" && !strings.Contains(text, "://") {
 		text = "http://" + text

@@ -16,13 +16,13 @@ func ownFields() []string {
 	}
 }
 
-// formerFields returns the names of fields that earlier releases took. What they name is root's: whoever may write a
-// NetworkAttachmentDefinition must not choose it.
+// formerFields returns the fields that earlier releases used. Their values are now root's choice: the author of a
+// NetworkAttachmentDefinition must not set them.
 func formerFields() []string {
 	return []string{"cluster", "serverName", "configDir", "dataDir", "runDir"}
 }
 
-// isCNIs reports whether a field is one of CNI's own, which stand beside ours where no main plugin calls.
+// isCNIs reports whether a field belongs to CNI itself. Such fields stand beside ours if no main plugin calls.
 func isCNIs(name string) bool {
 	return strings.HasPrefix(name, "cni.dev/") || slices.Contains([]string{
 		"cniVersion", "cniVersions", "name", "type", "args", "capabilities", "runtimeConfig", "prevResult", "dns",
@@ -30,8 +30,8 @@ func isCNIs(name string) bool {
 	}, name)
 }
 
-// parseUnfollowed writes down the fields of our section that say something which the plugin does not do. beside are
-// further names that may stand there.
+// parseUnfollowed records the fields of our section that the plugin cannot follow. beside reports further allowed
+// names.
 func (c *Conflist) parseUnfollowed(o object, beside func(name string) bool) {
 	for name := range o.fields {
 		switch {
@@ -47,7 +47,7 @@ func (c *Conflist) parseUnfollowed(o object, beside func(name string) bool) {
 	slices.SortFunc(c.Unknown, func(a, b *Problem) int { return cmp.Compare(a.Field, b.Field) })
 }
 
-// Followed returns an error that names all fields which the plugin does not have; nil without any.
+// Followed returns an error that names all fields that the plugin does not have; nil if there are none.
 func (c *Conflist) Followed() error {
 	errs := make([]error, 0, len(c.Unknown))
 	for _, p := range c.Unknown {
@@ -56,7 +56,7 @@ func (c *Conflist) Followed() error {
 	return errors.Join(errs...)
 }
 
-// Which field of ours is meant by one of another plugin.
+// Our fields that correspond to fields of other plugins.
 const (
 	meansAddresses = "write a pool whose availableIPs has these addresses, with a spec.network, and name that by " +
 		"\"network\""
@@ -71,7 +71,7 @@ const (
 	meansNothing  = "leave it out, as nothing takes its place: the allocator keeps the leases, and the log is calls.log"
 )
 
-// meant returns which field of ours is meant by a field that the plugin does not know.
+// meant returns our field that corresponds to an unknown field.
 func meant(name string) string {
 	for text, names := range map[string][]string{
 		// whereabouts; host-local; galaxy
@@ -110,7 +110,7 @@ func meant(name string) string {
 	return fmt.Sprintf("leave it out, or write it right: there are %s", strings.Join(ownFields(), ", "))
 }
 
-// nearest returns the field of ours that a name is a misspelling of; empty for none.
+// nearest returns our field of which a name is a misspelling; empty for none.
 func nearest(name string) string {
 	const most = 2 // letters
 	best, fewest := "", most+1
@@ -122,12 +122,12 @@ func nearest(name string) string {
 	return best
 }
 
-// plain returns a name as it is compared: other plugins write other cases and put _ or - between words.
+// plain returns a name for comparison: other plugins use other case, and _ or - between words.
 func plain(name string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(clip(name)))
 }
 
-// distance returns how many letters are to be changed, added or taken away to make one word of another.
+// distance returns the number of letters to change, add or remove to turn one word into another.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

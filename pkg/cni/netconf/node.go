@@ -7,38 +7,38 @@ import (
 	"net/url"
 )
 
-// Directories of a node, where no configuration names others.
+// Default directories of a node.
 const (
-	// DefaultConfigDir has config.json, ca.crt and token. The installer's pod writes them.
+	// DefaultConfigDir contains config.json, ca.crt and token, which the installer's pod writes.
 	DefaultConfigDir = "/etc/cni/net.d/bcsnet.d"
-	// DefaultDataDir has what outlives a boot: the releases that no replica took yet.
+	// DefaultDataDir contains files that survive a reboot: the undelivered releases.
 	DefaultDataDir = "/var/lib/cni/bcsnet"
-	// DefaultRunDir has what does not: attachments, state.json, calls.log.
+	// DefaultRunDir contains files that do not survive a reboot: attachments, state.json, calls.log.
 	DefaultRunDir = "/run/bcsnet"
 )
 
-// ConfigDirVariable is the variable of the runtime's environment that names another directory than DefaultConfigDir. No
-// network configuration does: whoever may write one would choose whose files the plugins believe.
+// ConfigDirVariable is the variable in the runtime's environment that replaces DefaultConfigDir. A network
+// configuration cannot set it, because its author would choose which files the plugins trust.
 const ConfigDirVariable = "BCSNET_CONFIG_DIR"
 
-// Node is the node's config.json.
+// Node is the content of the node's config.json.
 type Node struct {
 	// Cluster is the UID of the namespace kube-system.
 	Cluster string
-	// Name is that of the Node object.
+	// Name is the name of the Node object.
 	Name string
-	// Host is the address that pools list the node by.
+	// Host is the node's address as listed in pools.
 	Host netip.Addr
 	// Replicas are the URLs of the allocator.
 	Replicas []*url.URL
 	// ServerName is the name in the certificates of the replicas.
 	ServerName string
-	// DataDir and RunDir are directories; empty for the usual ones.
+	// DataDir and RunDir are directories; empty for the default ones.
 	DataDir, RunDir string
 }
 
-// ParseNode reads config.json. Its error joins a Problem for each field that is wrong, or it is ErrNoObject. Fields
-// that it does not know are those of a newer release.
+// ParseNode parses config.json. The error is ErrNoObject, or joins a Problem for each invalid field. Unknown fields
+// belong to a newer release and are ignored.
 func ParseNode(text []byte) (n Node, err error) {
 	var p problems
 	if len(text) == 0 {
@@ -55,22 +55,22 @@ func ParseNode(text []byte) (n Node, err error) {
 	return n, p.err()
 }
 
-// Settings are what a call goes by.
+// Settings are the settings of a call.
 type Settings struct {
 	Cluster string
-	// Host is the conflist's, or else config.json's.
+	// Host is the address in the conflist, or else in config.json.
 	Host netip.Addr
-	// Replicas are config.json's, or else the conflist's.
+	// Replicas are the URLs in config.json, or else in the conflist.
 	Replicas   []*url.URL
 	ServerName string
-	// ByConflist: the replicas are those of the conflist, which whoever may write one chose.
+	// ByConflist reports whether the replicas come from the conflist, whose author need not be root.
 	ByConflist bool
 	// DataDir and RunDir are directories.
 	DataDir, RunDir string
 }
 
-// Merge returns the settings of a call. A conflist names what is given to the pod, and config.json, which is root's,
-// whom the node believes and where its files are.
+// Merge returns the settings of a call. The conflist selects what the pod gets. config.json, which belongs to root,
+// names the trusted replicas and the directories.
 func Merge(c Conflist, n Node) Settings {
 	s := Settings{
 		Cluster: n.Cluster, Host: cmp.Or(c.Host, n.Host), Replicas: n.Replicas, ServerName: n.ServerName,
@@ -82,7 +82,7 @@ func Merge(c Conflist, n Node) Settings {
 	return s
 }
 
-// Complete returns an error unless the settings name what every request needs. Nothing of it is guessed.
+// Complete returns an error unless the settings have all that every request needs. Nothing is guessed.
 func (s Settings) Complete() error {
 	switch {
 	case !s.Host.IsValid():

@@ -9,21 +9,21 @@ import (
 // FieldArgs is the Field of problems with the variable CNI_ARGS.
 const FieldArgs = "CNI_ARGS"
 
-// ErrNoObject is the error of a configuration that is no JSON object. Nothing of it can be used.
+// ErrNoObject is the error for a configuration that is not a JSON object.
 var ErrNoObject = errors.New("it is no JSON object")
 
-// Problem is one field that is wrong. The others can still be used.
+// Problem describes one invalid field. The other fields can still be used.
 type Problem struct {
 	// Field is the path of the field, such as ipam.routes[0].dst.
 	Field string
-	// Text says what is wrong with it.
+	// Text describes the problem.
 	Text string
 }
 
-// Error returns the field and what is wrong with it.
+// Error returns the field and the problem.
 func (p *Problem) Error() string { return p.Field + ": " + p.Text }
 
-// problems collects what is wrong, so that one error names all of it.
+// problems collects all problems, so that one error names all of them.
 type problems struct{ all []error }
 
 func (p *problems) add(field, format string, args ...any) {
@@ -32,15 +32,15 @@ func (p *problems) add(field, format string, args ...any) {
 
 func (p *problems) err() error { return errors.Join(p.all...) }
 
-// object is a JSON object whose fields are read one by one: what is wrong with one leaves the others usable.
+// object is a JSON object whose fields are parsed one by one: an invalid field leaves the others usable.
 type object struct {
-	// path stands before the names of fields in problems; empty, or it ends in a dot.
+	// path is the prefix of field names in problems; empty, or it ends in a dot.
 	path     string
 	fields   map[string]json.RawMessage
 	problems *problems
 }
 
-// newObject returns an object; an empty one of no text, and an error for what is no object.
+// newObject returns an object; an empty one for empty text, and an error if the text is not a JSON object.
 func newObject(path string, text []byte, p *problems) (object, error) {
 	o := object{path: path, problems: p}
 	if len(text) == 0 {
@@ -52,14 +52,13 @@ func newObject(path string, text []byte, p *problems) (object, error) {
 	return o, nil
 }
 
-// has reports whether the object has a field, also one that is null.
+// has reports whether the object has a field, even if it is null.
 func (o object) has(name string) bool {
 	_, ok := o.fields[name]
 	return ok
 }
 
-// read returns a field of the object as a type; its zero value where there is no such field, it is null or it is
-// wrong.
+// read returns a field of the object as a type; the zero value if the field is missing, null or invalid.
 func read[T any](o object, name string) (v T) {
 	text, ok := o.fields[name]
 	if !ok {
@@ -101,7 +100,7 @@ func kindOf(v any) string {
 	}
 }
 
-// clip shortens what others wrote, so that an error stays a sentence.
+// clip shortens text of others, so that an error stays readable.
 func clip(s string) string {
 	const most = 80
 	if len(s) <= most {

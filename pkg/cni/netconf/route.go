@@ -12,15 +12,15 @@ const maxRoutes = 1024
 // Route is a route of the CNI specification.
 type Route struct {
 	Dst netip.Prefix
-	// GW is the gateway; the zero Addr for that of the address.
+	// GW is the gateway; the zero Addr for the gateway of the address.
 	GW netip.Addr
-	// MTU, AdvMSS and Priority are 0 where the kernel chooses.
+	// MTU, AdvMSS and Priority are 0 if the kernel chooses.
 	MTU, AdvMSS, Priority int
-	// Table and Scope are nil where the main plugin chooses.
+	// Table and Scope are nil if the main plugin chooses.
 	Table, Scope *int
 }
 
-// parseRoutes reads the routes, each as the CNI specification has it.
+// parseRoutes parses the routes, each in the form of the CNI specification.
 func parseRoutes(o object) (all []Route) {
 	texts := read[[]json.RawMessage](o, "routes")
 	if len(texts) > maxRoutes {

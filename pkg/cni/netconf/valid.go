@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Names of the list of a GC. A draft of the specification had another one, and libcni sends both.
+// Names of the list of a GC. A draft of the specification used another name, and libcni sends both.
 const (
 	fieldValid      = "cni.dev/valid-attachments"
 	fieldValidDraft = "cni.dev/attachments"
@@ -18,8 +18,8 @@ type Attachment struct {
 	IfName      string `json:"ifname"`
 }
 
-// parseValid reads the attachments of a GC: nil where there is no list, or one that is wrong. Whatever a list lacks is
-// given up, so two lists that differ are wrong.
+// parseValid returns the attachments of a GC; nil if there is no list or it is invalid. Attachments missing from a list
+// are released, so two lists that differ are an error.
 func parseValid(top object) []Attachment {
 	valid, draft := parseAttachments(top, fieldValid), parseAttachments(top, fieldValidDraft)
 	switch {
@@ -33,7 +33,7 @@ func parseValid(top object) []Attachment {
 	}
 }
 
-// parseAttachments reads one list. One that is null is empty: libcni writes it so.
+// parseAttachments parses one list. null is an empty list, because libcni writes it so.
 func parseAttachments(top object, name string) []Attachment {
 	if !top.has(name) {
 		return nil

@@ -10,7 +10,7 @@ const maxVLAN = 4094
 
 // VLAN is the VLAN that the main plugin's configuration names.
 type VLAN struct {
-	// ID is that of the fields vlan (bridge, SR-IOV) or vlanId (vlan); 0 without one.
+	// ID is the value of the field vlan (bridge, SR-IOV) or vlanId (vlan); 0 without one.
 	ID int
 	// Field is the name of the field; empty without one.
 	Field string
@@ -18,7 +18,7 @@ type VLAN struct {
 	Master string
 }
 
-// parseVLAN reads the fields of main plugins.
+// parseVLAN parses the VLAN fields of main plugins.
 func parseVLAN(top object) (v VLAN) {
 	v.Master = read[string](top, "master")
 	for _, name := range []string{"vlan", "vlanId"} {
@@ -35,7 +35,7 @@ func parseVLAN(top object) (v VLAN) {
 	return v
 }
 
-// VLANOfName returns the VLAN of a link by its name, as in eth0.100; 0 for a name that says none.
+// VLANOfName returns the VLAN in the name of a link, as in eth0.100; 0 if the name has none.
 func VLANOfName(link string) int {
 	dot := strings.LastIndexByte(link, '.')
 	if dot <= 0 {

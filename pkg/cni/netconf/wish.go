@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Wish is what a pod, or who made its network attachment, asks for.
+// Wish is what a pod, or the author of its network attachment, requests.
 type Wish struct {
-	// Addrs are addresses, one of each family at most.
+	// Addrs are the requested addresses, at most one of each family.
 	Addrs []netip.Addr
-	// Lengths are those of Addrs that were written with the length that their pool has to have.
+	// Lengths are those of Addrs that have a prefix length, which must equal their pool's.
 	Lengths []netip.Prefix
-	// MAC is the one that the interface has or is to have; empty where nobody asks.
+	// MAC is the MAC that the interface has or must get; empty if none is requested.
 	MAC string
 }
 
-// IPAddr returns the addresses as a request names them. The allocator compares their lengths with those of the pools.
+// IPAddr returns the addresses in the form of a request. The allocator compares their prefix lengths with the pools'.
 func (w Wish) IPAddr() string {
 	var texts []string
 	for _, a := range w.Addrs {
@@ -31,8 +31,8 @@ func (w Wish) IPAddr() string {
 	return strings.Join(texts, ",")
 }
 
-// parseWish reads the wishes: runtimeConfig (the capabilities ips and mac; Multus' annotation comes by them),
-// args.cni and CNI_ARGS. Where several say something, they say the same.
+// parseWish parses the requests in runtimeConfig (the capabilities ips and mac, which carry Multus' annotation),
+// args.cni and CNI_ARGS. If several of these have a value, the values must be equal.
 func parseWish(top object, asked argsWish) (w Wish) {
 	runtimeConfig := top.inner("runtimeConfig")
 	convention := top.inner("args").inner("cni")
@@ -74,7 +74,7 @@ func parseWish(top object, asked argsWish) (w Wish) {
 	return w
 }
 
-// parseAddrs reads addresses, and adds the lengths behind them.
+// parseAddrs parses addresses, and adds their prefix lengths.
 func (w *Wish) parseAddrs(field string, texts []string, p *problems) (all []netip.Addr) {
 	for i, text := range texts {
 		name := fmt.Sprintf("%s[%d]", field, i)

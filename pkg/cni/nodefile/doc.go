@@ -1,3 +1,3 @@
-// Package nodefile writes the files that calls of the CNI plugins leave on a node for each other: there is all of a
-// file or nothing of it, whatever dies meanwhile.
+// Package nodefile writes the files that calls of the CNI plugins leave on a node for each other: a file is always
+// complete or absent, whatever crashes meanwhile.
 package nodefile

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNotRoots is the error of a file that somebody else than root can have chosen.
+// ErrNotRoots is the error for a file that a user other than root could have written or replaced.
 var ErrNotRoots = errors.New("it could be somebody else's than root's")
 
-// Roots is a directory whose files root alone can have written: it and all directories above it are root's, and nobody
-// else may write them. Whoever runs without root's rights counts as root.
+// Roots is a directory whose files only root can have written: it and all directories above it belong to root, and
+// nobody else may write them. If the process does not run as root, its own user takes root's place.
 type Roots struct{ dir *os.File }
 
-// OpenRoots opens a directory of root's, which is no link itself. The error wraps fs.ErrNotExist where there is none.
+// OpenRoots opens a directory of root, which must not be a link. The error wraps fs.ErrNotExist if it does not exist.
 func OpenRoots(dir string) (r Roots, err error) {
 	r.dir, err = os.OpenFile(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_RDONLY, 0)
 	switch {
@@ -41,8 +41,8 @@ func OpenRoots(dir string) (r Roots, err error) {
 // Close closes the directory.
 func (r Roots) Close() error { return r.dir.Close() }
 
-// Read returns the content of a file of the directory; nil where there is no such file. limit bounds it, in octets. A
-// link is refused, as is what somebody else may write.
+// Read returns the content of a file in the directory; nil if there is no such file. limit bounds the size in octets.
+// Links, and files that others may write, are refused.
 func (r Roots) Read(name string, limit int) ([]byte, error) {
 	path := filepath.Join(r.dir.Name(), name)
 	fd, err := unix.Openat(int(r.dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -73,7 +73,8 @@ func (r Roots) Read(name string, limit int) ([]byte, error) {
 	return text, err
 }
 
-// rootsAbove returns an error unless each directory above one is root's. A link there has to be root's, too.
+// rootsAbove returns an error unless each directory above a path belongs to root. Links in the path must belong to
+// root, too.
 func rootsAbove(dir string) error {
 	for at := filepath.Clean(dir); at != filepath.Dir(at); {
 		at = filepath.Dir(at)
@@ -92,8 +93,8 @@ func rootsAbove(dir string) error {
 	return nil
 }
 
-// roots returns an error unless a file or directory is root's, and nobody else may write it. In a directory with the
-// sticky bit, as /tmp is, nobody replaces what is another's.
+// roots returns an error unless a file or directory belongs to root and nobody else may write it. sticky also allows a
+// directory such as /tmp, in which nobody can replace another user's files.
 func roots(path string, info fs.FileInfo, sticky bool) error {
 	if err := owned(path, info); err != nil {
 		return err

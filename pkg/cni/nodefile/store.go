@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// maxID bounds a container ID, so that the name of its file stays below the 255 octets of Linux.
+	// maxID bounds a container ID, so that the name of its file has at most the 255 octets of Linux.
 	maxID  = 200
 	suffix = ".json"
-	// between stands between the two parts of a name. CNI allows it in neither.
+	// between separates the two parts of a file name. CNI allows it in neither part.
 	between = ":"
-	// formerly is what earlier releases wrote there. Both parts may have it, so two attachments may share such a name,
-	// and what is in the file says whose it is.
+	// formerly is the separator of earlier releases. Both parts may contain it, so two attachments may share such a
+	// name; the content of the file identifies the attachment.
 	formerly = "-"
 )
 
-// Entry is what one file holds: something about one interface of one container.
+// Entry is the content of one file, about one interface of one container.
 type Entry interface {
 	// Attachment returns the container's ID and the name of the interface.
 	Attachment() (id, ifName string)
-	// Validate returns an error that names the first field which cannot be right.
+	// Validate returns an error that names the first invalid field.
 	Validate() error
 }
 
@@ -40,7 +40,7 @@ type Store[T Entry] struct {
 	MaxSize int
 }
 
-// ValidNames returns an error unless both names are as CNI has them, which also keeps the file inside its directory.
+// ValidNames returns an error unless both names are valid in CNI, which also keeps the file inside its directory.
 func ValidNames(id, ifName string) error {
 	if err := utils.ValidateContainerID(id); err != nil {
 		return fmt.Errorf("container ID %.80q is none: %w", id, err)
@@ -54,12 +54,12 @@ func ValidNames(id, ifName string) error {
 	return nil
 }
 
-// Path returns where the file of an attachment is.
+// Path returns the path of an attachment's file.
 func (s Store[T]) Path(id, ifName string) string {
 	return filepath.Join(s.Dir, id+between+ifName+suffix)
 }
 
-// Encode returns the content of a file.
+// Encode returns the content of an entry's file.
 func (s Store[T]) Encode(e T) ([]byte, error) {
 	if err := e.Validate(); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (s Store[T]) Encode(e T) ([]byte, error) {
 	return content, err
 }
 
-// Decode reads the content of a file. Fields that it does not know are those of a newer release.
+// Decode parses the content of a file. Unknown fields belong to a newer release and are ignored.
 func (s Store[T]) Decode(content []byte) (e T, err error) {
 	if len(content) > s.MaxSize {
 		return e, fmt.Errorf("it has more than %d octets", s.MaxSize)
@@ -100,7 +100,7 @@ func (s Store[T]) Load(path string) (e T, err error) {
 	return s.LoadFrom(f)
 }
 
-// LoadFrom reads a file that is open. The error of a content that cannot be right is an ErrDamaged.
+// LoadFrom reads an open file. The error is ErrDamaged if the content is invalid.
 func (s Store[T]) LoadFrom(f *os.File) (e T, err error) {
 	content, err := io.ReadAll(io.LimitReader(f, int64(s.MaxSize)+1))
 	if err != nil {
@@ -112,10 +112,10 @@ func (s Store[T]) LoadFrom(f *os.File) (e T, err error) {
 	return e, nil
 }
 
-// ErrDamaged is the error of a file whose content cannot be right.
+// ErrDamaged is the error for a file with invalid content.
 var ErrDamaged = errors.New("is damaged")
 
-// Read returns what the directory has of an attachment. The error wraps fs.ErrNotExist where it has nothing.
+// Read returns the directory's entry for an attachment. The error wraps fs.ErrNotExist if there is none.
 func (s Store[T]) Read(id, ifName string) (e T, err error) {
 	paths, err := s.Paths(id, ifName)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s Store[T]) Read(id, ifName string) (e T, err error) {
 	return e, nil
 }
 
-// Paths returns the files that there are of an attachment: its own, and one that an earlier release wrote.
+// Paths returns the existing files of an attachment: its own, and one that an earlier release wrote.
 func (s Store[T]) Paths(id, ifName string) (paths []string, err error) {
 	if err := ValidNames(id, ifName); err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (s Store[T]) Paths(id, ifName string) (paths []string, err error) {
 	return paths, nil
 }
 
-// Remove removes the files of an attachment. It is no error that there is none.
+// Remove removes the files of an attachment. If there are none, that is not an error.
 func (s Store[T]) Remove(id, ifName string) error {
 	paths, err := s.Paths(id, ifName)
 	for _, path := range paths {
@@ -175,8 +175,8 @@ func (s Store[T]) Len() (int, error) {
 	return len(names), err
 }
 
-// Each calls do with the path of each file, and with what it says or why that cannot be read, until do returns false.
-// The error is that of listing the files.
+// Each calls do with the path of each file, and its entry or read error, until do returns false. It returns an error if
+// the files cannot be listed.
 func (s Store[T]) Each(do func(path string, e T, err error) (more bool)) error {
 	names, err := s.Names()
 	for _, name := range names {

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// beside begins the names of files that are not in their place yet.
+	// beside is the prefix of temporary file names.
 	beside = ".new-"
-	// oldest is the age from which on such a file is one that a process left which was killed.
+	// oldest is the age after which a temporary file counts as left behind by a killed process.
 	oldest = time.Hour
 )
 
-// Replace writes a file, with mode 0600, in the place of an earlier one, and makes its directory. Whoever reads
-// meanwhile gets one of the two.
+// Replace writes a file with mode 0600 and replaces an earlier one. It creates the directory if necessary. A concurrent
+// reader gets the old or the new content.
 func Replace(path string, content []byte) error { return write(path, content, false) }
 
-// Keep does what Replace does, and returns when the file and its name are on the disk.
+// Keep does the same as Replace, and returns after the file and its name are on disk.
 func Keep(path string, content []byte) error { return write(path, content, true) }
 
 func write(path string, content []byte, durable bool) error {
@@ -57,7 +57,7 @@ func write(path string, content []byte, durable bool) error {
 	return nil
 }
 
-// sync writes the names in a directory to the disk.
+// sync writes the names in a directory to disk.
 func sync(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func sync(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// sweep removes what processes left that were killed.
+// sweep removes files that killed processes left behind.
 func sweep(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

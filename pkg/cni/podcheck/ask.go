@@ -13,10 +13,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
 
-// planEvery is how often the plan is looked for.
+// planEvery is the interval in which the file of the plan is read.
 const planEvery = 100 * time.Millisecond
 
-// Ask waits for the plan in a file, does what it says, and returns the report.
+// Ask waits for the plan in a file, carries it out, and returns the report.
 func Ask(ctx context.Context, file string) (nodecheck.Report, error) {
 	plan, err := awaitPlan(ctx, file)
 	if err != nil {
@@ -32,8 +32,8 @@ func Ask(ctx context.Context, file string) (nodecheck.Report, error) {
 	return r, ctx.Err()
 }
 
-// awaitPlan reads the plan as soon as the file has one. The kubelet writes the file anew, by rename, when the pod gets
-// it.
+// awaitPlan waits until the file contains the plan and returns it. The kubelet replaces the file, by rename, when the
+// pod gets the plan.
 func awaitPlan(ctx context.Context, file string) (nodecheck.Plan, error) {
 	ticker := time.NewTicker(planEvery)
 	defer ticker.Stop()

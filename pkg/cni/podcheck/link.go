@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// linkTime is how long answers are waited for, and linkPause the time between the questions.
+	// linkTime bounds the wait for answers, and linkPause is the time between the questions.
 	linkTime  = 2 * time.Second
 	linkPause = 300 * time.Millisecond
 	rounds    = 4
-	// kernelTime is longer than the three seconds after which the kernel gives up a neighbour.
+	// kernelTime is longer than the three seconds after which the kernel gives up on a neighbour.
 	kernelTime = 5 * time.Second
-	// discard is a port at which gateways serve nothing: whether the kernel finds the neighbour is all that is asked.
+	// discard is a port on which gateways serve nothing. The check only tests whether the kernel finds the neighbour.
 	discard = 9
 )
 
-// AskLink asks the link of an own address who answers for the gateway, and who else for the address itself. Where the
-// pod may open no packet sockets the kernel is asked for the gateway, and nobody for duplicates.
+// AskLink asks on the link of an own address who answers for the gateway, and who else answers for the address itself.
+// If the pod may not open packet sockets, the kernel resolves the gateway, and duplicates are not tested.
 func AskLink(ctx context.Context, own nodecheck.Own) (l nodecheck.Link) {
 	device, err := deviceOf(own.Addr)
 	if err == nil && (device.Flags&net.FlagLoopback != 0 || len(device.HardwareAddr) != 6) {
@@ -60,7 +60,7 @@ func unasked(err error) string {
 	return err.Error()
 }
 
-// deviceOf returns the interface that has an address.
+// deviceOf returns the interface with an address.
 func deviceOf(addr netip.Addr) (*net.Interface, error) {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -80,7 +80,7 @@ func deviceOf(addr netip.Addr) (*net.Interface, error) {
 	return nil, fmt.Errorf("no interface of the pod has %s", addr)
 }
 
-// askByFrames asks by ARP or neighbour discovery.
+// askByFrames sends ARP or neighbour discovery questions.
 func askByFrames(ctx context.Context, device *net.Interface, own nodecheck.Own) (l nodecheck.Link, err error) {
 	conn, err := neighbour.Listen(device)
 	if err != nil {
@@ -115,8 +115,8 @@ func askByFrames(ctx context.Context, device *net.Interface, own nodecheck.Own) 
 	return l, nil
 }
 
-// askByKernel opens a connection to an address, so that the kernel resolves it, and returns an error when it finds no
-// such neighbour or no way to it. A connection that is refused, or not answered, shows that the neighbour was found.
+// askByKernel opens a connection to an address, so that the kernel resolves it. It returns an error if the kernel finds
+// no neighbour or no route. A refused or unanswered connection shows that the neighbour was found.
 func askByKernel(ctx context.Context, addr netip.Addr) error {
 	within, stop := context.WithTimeout(ctx, kernelTime)
 	defer stop()

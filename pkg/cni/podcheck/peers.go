@@ -42,7 +42,7 @@ func AskPeers(ctx context.Context, peers []nodecheck.Peer, port uint16) (lost []
 	return lost
 }
 
-// askPeer asks one address until the right name answers, a few times at most.
+// askPeer asks one address until it answers with the right name, a few times at most.
 func askPeer(ctx context.Context, at netip.AddrPort, name string) (err error) {
 	for try := range tries {
 		if try > 0 {
@@ -63,7 +63,7 @@ func askPeer(ctx context.Context, at netip.AddrPort, name string) (err error) {
 	return err
 }
 
-// get returns what answers at an address, over a connection of its own.
+// get returns the answer of an address, over a new connection.
 func get(ctx context.Context, at netip.AddrPort) (string, error) {
 	within, stop := context.WithTimeout(ctx, tryTime)
 	defer stop()
@@ -81,7 +81,8 @@ func get(ctx context.Context, at netip.AddrPort) (string, error) {
 	return string(text), inShort(err)
 }
 
-// inShort returns the cause of a failed connection: the report has little room, and the address is in the plan.
+// inShort returns a short cause for a failed connection: the report has little room, and the plan already has the
+// address.
 func inShort(err error) error {
 	var timeout net.Error
 	var number syscall.Errno

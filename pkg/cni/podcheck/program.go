@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Run does what the program is called for: `serve NAME`, or `ask PLAN REPORT` with two files.
+// Run runs the command `serve NAME`, or `ask PLAN REPORT` with two files.
 func Run(ctx context.Context, args []string) error {
 	switch {
 	case len(args) == 2 && args[0] == "serve":
@@ -19,7 +19,7 @@ func Run(ctx context.Context, args []string) error {
 	return errors.New("want `serve NAME` or `ask PLAN REPORT`; hint: it runs in the pods of bcsnetctl check nodes")
 }
 
-// report writes the report into a file that is there: Kubernetes keeps it when the container ends.
+// report writes the report into an existing file, which Kubernetes reads when the container ends.
 func report(ctx context.Context, plan, file string) error {
 	r, err := Ask(ctx, plan)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/serving/port"
 )
 
-// Serve answers everybody who asks by HTTP with a name, until the context ends.
+// Serve answers every HTTP request with a name, until the context ends.
 func Serve(ctx context.Context, at netip.AddrPort, name string) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at.String())
 	if err == nil {
@@ -28,15 +28,15 @@ func Serve(ctx context.Context, at netip.AddrPort, name string) error {
 }
 
 const (
-	// tryTime is how long one peer may take to answer once, and tries how often each of its addresses is asked: the
-	// first question may be before the other pod listens, or before a switch has learnt where it is.
+	// tryTime bounds one try, and tries is the number of tries for each address of a peer: at the first try, the other
+	// pod may not listen yet, or a switch may not know its port.
 	tryTime = 2 * time.Second
 	tries   = 4
 	// pause is the time between two tries.
 	pause = 500 * time.Millisecond
-	// atOnce bounds the addresses that are asked at the same time.
+	// atOnce bounds the number of addresses that are asked at the same time.
 	atOnce = 16
 )
 
-// everywhere returns where a pod answers: at all its addresses, of both families.
+// everywhere returns the address to listen on: all addresses of the pod, of both families.
 func everywhere() netip.AddrPort { return netip.AddrPortFrom(netip.IPv6Unspecified(), nodecheck.Port) }

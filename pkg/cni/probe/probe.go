@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// budget bounds the questions, for all addresses together: a pod waits that long when nobody answers. The rest of
-	// 200 ms is for the link to come up and go down.
+	// budget bounds the questions for all addresses together: if nobody answers, a pod waits that long. The rest of 200
+	// ms is for bringing the link up and down.
 	budget = 180 * time.Millisecond
-	// carrierBudget is how much of it a link may take to get its carrier. The rest is for answers.
+	// carrierBudget is the part of the budget that a link may take to get its carrier. The rest is for answers.
 	carrierBudget = 100 * time.Millisecond
-	// rounds is how often each address is asked for: a bridge may drop what comes at once after a port is up.
+	// rounds is the number of questions for each address: a bridge may drop frames that come right after a port is up.
 	rounds = 3
 )
 
-// ErrNoLink is the error of a probe that had no link to ask on: no network namespace, no interface in it, one that
-// resolves no neighbours, or one without a carrier. Nobody was asked, and the address may be in use.
+// ErrNoLink is the error of a probe without a usable link: no network namespace, no interface in it, a link without
+// address resolution, or one without a carrier. No question was sent, so the address may be in use.
 var ErrNoLink = errors.New("no link to probe on")
 
-// Request names addresses, and the interface that is to have them.
+// Request has the addresses, and the interface that will get them.
 type Request struct {
 	// NetNS is the path of the container's network namespace, as in CNI_NETNS.
 	NetNS  string
@@ -39,14 +39,15 @@ type Request struct {
 	Addrs  []netip.Addr
 }
 
-// Answer is somebody who has one of the addresses, or is about to take it.
+// Answer identifies a machine that has one of the addresses, or is about to take it.
 type Answer struct {
 	Addr netip.Addr
 	MAC  net.HardwareAddr
 }
 
-// Probe asks who has the addresses, all at once and for at most 200 ms, and returns who answered, sorted. Answers from
-// the interface's own MAC do not count. A link that was down is up meanwhile, and down again afterwards.
+// Probe asks for the owners of all addresses at once, for at most 200 ms, and returns the machines that answered,
+// sorted. Answers from the interface's own MAC are ignored. A link that is down is brought up meanwhile, and down again
+// afterwards.
 func Probe(ctx context.Context, r Request) ([]Answer, error) {
 	within, stop := context.WithTimeout(ctx, budget)
 	defer stop()
@@ -78,14 +79,14 @@ func Probe(ctx context.Context, r Request) ([]Answer, error) {
 	return answers, nil
 }
 
-// noLink reports whether an error says that the link cannot be asked on, or went while it was.
+// noLink reports whether an error says that the link is unusable or disappeared.
 func noLink(err error) bool {
 	return errors.Is(err, link.ErrNoNamespace) || errors.Is(err, link.ErrNoInterface) ||
 		errors.Is(err, link.ErrNoNeighbours) || errors.Is(err, link.ErrNoCarrier) || errors.Is(err, unix.ENETDOWN)
 }
 
-// whileUp runs a function while a link is up. A link that was down is down afterwards: main plugins set MAC, sysctls
-// and addresses before they bring it up.
+// whileUp calls a function while a link is up. A link that was down is down again afterwards: main plugins set MAC,
+// sysctls and addresses before they bring it up.
 func whileUp(l netlink.Link, do func() error) (err error) {
 	if l.Attrs().Flags&net.FlagUp == 0 {
 		if err := netlink.LinkSetUp(l); err != nil {
@@ -100,7 +101,7 @@ func whileUp(l netlink.Link, do func() error) (err error) {
 	return do()
 }
 
-// ask returns who claims one of the addresses until the context ends.
+// ask returns the claims to the addresses that arrive until the context ends.
 func ask(ctx context.Context, l netlink.Link, addrs []netip.Addr) ([]neighbour.Claim, error) {
 	messages := make([]neighbour.Message, 0, len(addrs))
 	for _, addr := range addrs {
@@ -123,7 +124,8 @@ func ask(ctx context.Context, l netlink.Link, addrs []netip.Addr) ([]neighbour.C
 	return conn.Ask(ctx, messages, addrs, pauses(ctx)...)
 }
 
-// pauses returns the pauses between the rounds. After the last round there is as much time for answers as before it.
+// pauses returns the pauses between the rounds. The time for answers is the same after the last round as between
+// rounds.
 func pauses(ctx context.Context) []time.Duration {
 	deadline, _ := ctx.Deadline()
 	pause := max(time.Until(deadline)/(2*(rounds-1)), time.Millisecond)

@@ -13,15 +13,15 @@ import (
 
 const (
 	callsFile = "calls.log"
-	// olderFile has the lines before those of calls.log.
+	// olderFile has the lines that were written before those of calls.log.
 	olderFile = callsFile + ".1"
-	// maxCalls is from which size on, in octets, a new calls.log is begun: the two files have 4 MiB at most.
+	// maxCalls is the size in octets at which a new calls.log is begun: the two files have at most 4 MiB.
 	maxCalls = 2 << 20
-	// maxLine bounds a line: with several processes writing, only a short write is a whole one.
+	// maxLine bounds a line: if several processes write, only short writes are atomic.
 	maxLine = 4 << 10
 )
 
-// Outcome is what a call came to.
+// Outcome is the outcome of a call.
 type Outcome string
 
 // Outcomes.
@@ -32,49 +32,49 @@ const (
 	Refused Outcome = "refused"
 	// Unanswered is a call that no replica answered.
 	Unanswered Outcome = "unanswered"
-	// Conflict is an ADD whose addresses somebody else has.
+	// Conflict is an ADD whose addresses another machine uses.
 	Conflict Outcome = "conflict"
-	// Invalid is a call whose configuration or variables are wrong.
+	// Invalid is a call with invalid configuration or variables.
 	Invalid Outcome = "invalid"
 	// Failed is a call that failed on this node.
 	Failed Outcome = "failed"
-	// Recorded is a DEL that a record will deliver.
+	// Recorded is a DEL that was stored as a record for later delivery.
 	Recorded Outcome = "recorded"
-	// Lost is a DEL that neither a replica nor the disk took. Collection frees the address.
+	// Lost is a DEL that could neither be delivered nor stored. The garbage collection frees the address.
 	Lost Outcome = "lost"
-	// Delivered is a record that a replica took.
+	// Delivered is a record that a replica accepted.
 	Delivered Outcome = "delivered"
-	// Dropped is a record that was removed undelivered.
+	// Dropped is a record that was removed without delivery.
 	Dropped Outcome = "dropped"
 )
 
-// Call is one call of the plugin, or one record that a call delivered.
+// Call describes one call of the plugin, or one record that a call delivered.
 type Call struct {
 	At      time.Time `json:"at"`
 	Command string    `json:"command"`
 	Outcome Outcome   `json:"outcome"`
-	// RequestID is the one that the allocator's log has, too.
+	// RequestID is the request's ID in the allocator's log.
 	RequestID   string `json:"requestID,omitempty"`
 	ContainerID string `json:"containerID,omitempty"`
 	IfName      string `json:"ifName,omitempty"`
 	Pod         string `json:"pod,omitempty"`
 	CNINetwork  string `json:"cniNetwork,omitempty"`
-	// Milliseconds is how long the call took.
+	// Milliseconds is the duration of the call.
 	Milliseconds float64 `json:"ms"`
 	// Tries counts the requests.
 	Tries int `json:"tries,omitempty"`
-	// Replica is the one that answered last.
+	// Replica is the replica that answered last.
 	Replica string `json:"replica,omitempty"`
-	// Reason is the allocator's word.
+	// Reason is the allocator's reason.
 	Reason string   `json:"reason,omitempty"`
 	Addrs  []string `json:"addrs,omitempty"`
-	// Error is what the runtime got as an error.
+	// Error is the error that the runtime got.
 	Error string `json:"error,omitempty"`
-	// Notes are things that went wrong without failing the call.
+	// Notes are problems that did not make the call fail.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Log appends a line to calls.log. Several processes may do so at once.
+// Log appends a line to calls.log. Several processes may call it at the same time.
 func (d Dir) Log(c Call) error {
 	line, err := json.Marshal(c)
 	if err != nil {
@@ -103,7 +103,7 @@ func (d Dir) Log(c Call) error {
 	return nil
 }
 
-// rotate begins a new calls.log after one that is full. Of several processes, one does it.
+// rotate replaces a full calls.log by a new one. If several processes try, only one does it.
 func (d Dir) rotate(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil || info.Size() < maxCalls {

@@ -1,3 +1,3 @@
-// Package runstate keeps, on the node, what the calls of the CNI plugin leave for each other and for metrics: which
-// replica answered last, and a line about each call. It does not outlive a boot.
+// Package runstate keeps, on the node, what the calls of the CNI plugin leave for each other and for metrics: the
+// replica that answered last, and a line about each call. It does not survive a reboot.
 package runstate

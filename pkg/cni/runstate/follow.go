@@ -13,32 +13,33 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/nodefile"
 )
 
-// positionFile says up to where calls.log was read.
+// positionFile stores the position up to which calls.log was read.
 const positionFile = "calls.read"
 
-// Follower reads calls.log as it grows, over rotations, and goes on where the last Follower of the directory stopped.
+// Follower reads calls.log as it grows, across rotations, and continues at the position at which the directory's last
+// Follower stopped.
 type Follower struct {
 	dir Dir
 	now *reading
-	// earlier is the file before: a call that had it open before the rotation can still write a line to it.
+	// earlier is the previous file: a call that opened it before the rotation may still write a line to it.
 	earlier *reading
 	kept    position
 }
 
-// reading is a file that is read, up to a line.
+// reading is an open file and the position up to which it was read.
 type reading struct {
 	file   *os.File
 	inode  uint64
 	offset int64
 }
 
-// position is what positionFile has.
+// position is the content of positionFile.
 type position struct {
 	Inode  uint64 `json:"inode"`
 	Offset int64  `json:"offset"`
 }
 
-// Follow returns a Follower of the directory. Where nobody has read before, it begins with the oldest line.
+// Follow returns a Follower of the directory. If there is no stored position, it begins with the oldest line.
 func (d Dir) Follow() *Follower { return &Follower{dir: d} }
 
 // Close closes the files.
@@ -48,8 +49,8 @@ func (f *Follower) Close() error {
 	return err
 }
 
-// Next reads the lines since the last Next, hands each on, and returns how many cannot be read. After two rotations
-// within one Next the lines of the file between are lost.
+// Next reads the lines since the last Next, passes each to a function, and returns the number of unreadable lines. If
+// there are two rotations within one Next, the lines of the file between them are lost.
 func (f *Follower) Next(each func(Call)) (unreadable int, err error) {
 	if f.now == nil {
 		if err := f.begin(); err != nil {
@@ -82,7 +83,7 @@ func (f *Follower) Next(each func(Call)) (unreadable int, err error) {
 	}
 }
 
-// begin opens the file in which the last Follower stopped; without one, the oldest.
+// begin opens the file at which the last Follower stopped; without one, the oldest file.
 func (f *Follower) begin() error {
 	var last position
 	text, err := os.ReadFile(filepath.Join(string(f.dir), positionFile))
@@ -112,7 +113,7 @@ func (f *Follower) begin() error {
 	return nil
 }
 
-// keep writes down up to where the file was read.
+// keep stores the position up to which the file was read.
 func (f *Follower) keep() error {
 	if f.now == nil || f.kept == (position{f.now.inode, f.now.offset}) {
 		return nil
@@ -128,7 +129,7 @@ func (f *Follower) keep() error {
 	return err
 }
 
-// open returns a file that is read from its beginning; nil where there is none.
+// open opens a file for reading from its beginning; nil if there is none.
 func open(path string) (*reading, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,7 +149,7 @@ func open(path string) (*reading, error) {
 	return &reading{file: file, inode: stat.Ino}, nil
 }
 
-// lines hands on all whole lines from the offset on, and moves it behind them.
+// lines passes on all complete lines from the offset on, and advances the offset.
 func (r *reading) lines(each func(Call)) (unreadable int, err error) {
 	if r == nil {
 		return 0, nil

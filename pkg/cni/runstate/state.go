@@ -22,23 +22,23 @@ const (
 	bootFile = "/proc/sys/kernel/random/boot_id"
 )
 
-// Dir is the directory of state.json and calls.log.
+// Dir is the directory that contains state.json and calls.log.
 type Dir string
 
-// State is what the calls since boot came to. The zero State is that of a boot without an answer.
+// State summarizes the calls since boot. The zero State stands for a boot without an answer.
 type State struct {
-	// Boot is the kernel's ID of the boot that the state is of.
+	// Boot is the kernel's ID of the boot to which the state belongs.
 	Boot string `json:"boot"`
-	// BootedAt is when the node booted by the clock that its calls go by.
+	// BootedAt is the boot time by the clock that the calls use.
 	BootedAt time.Time `json:"bootedAt"`
-	// AnsweredAt is when a replica last answered.
+	// AnsweredAt is the time of a replica's last answer.
 	AnsweredAt time.Time `json:"answeredAt"`
-	// Replica is the URL of the one that did.
+	// Replica is the URL of that replica.
 	Replica string `json:"replica"`
-	// Receipt is that of the last ADD that was answered. It tells replicas that begin whether the API server's store
-	// was put back since.
+	// Receipt is the receipt of the last answered ADD. It tells a starting replica whether the API server's store was
+	// restored since.
 	Receipt string `json:"receipt,omitempty"`
-	// PoolsFull is the last ADD that was refused because the pools are full; nil once another one got an address.
+	// PoolsFull is the last ADD that was refused because the pools are full; nil after a later ADD got an address.
 	PoolsFull *Full `json:"poolsFull,omitempty"`
 }
 
@@ -57,8 +57,8 @@ func Boot() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// Read returns the state of this boot. What another boot left, and a file that is damaged, count as none: the next
-// answer writes it again.
+// Read returns the state of this boot. The state of another boot, or a damaged file, counts as none: the next answer
+// writes it again.
 func (d Dir) Read() (s State, err error) {
 	path := filepath.Join(string(d), stateFile)
 	info, err := os.Stat(path)
@@ -84,8 +84,8 @@ func (d Dir) Read() (s State, err error) {
 	return s, nil
 }
 
-// Update changes the state, with what other calls have written since it was read. Whoever reads meanwhile gets the
-// state before or after it.
+// Update changes the state, based on the latest state that other calls have written. A concurrent reader gets the state
+// before or after the change.
 func (d Dir) Update(change func(*State)) error {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (d Dir) Update(change func(*State)) error {
 	return d.write(s)
 }
 
-// flock waits for a lock. Whoever has it reads and writes one small file.
+// flock waits for a lock. Its holders only read and write one small file.
 func flock(f *os.File) error {
 	for {
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {

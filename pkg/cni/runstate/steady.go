@@ -7,14 +7,15 @@ import (
 )
 
 const (
-	// maxSetBack bounds how far back a clock is set for which that does not count. The allocator takes a start that is
-	// more than this off for that of another clock, and goes by the arrivals.
+	// maxSetBack bounds the setback of a clock that is compensated. If a start differs by more, the allocator assumes
+	// another clock and orders requests by arrival.
 	maxSetBack = 5 * time.Minute
-	// stepAhead is from when on a clock was set ahead, and does not only run faster than the time since boot.
+	// stepAhead is the difference from which on a clock counts as set ahead, not only as running faster than the time
+	// since boot.
 	stepAhead = 100 * time.Millisecond
 )
 
-// Up returns the time since the node booted, that in which it was suspended included. Nobody can set it.
+// Up returns the time since the node booted, including the time in which it was suspended. Nobody can set it.
 func Up() (time.Duration, error) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
@@ -23,9 +24,9 @@ func Up() (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// Steady returns a time of the node's clock for calls that are compared with earlier ones: a clock that was set back by
-// less than maxSetBack since these goes on as it was, so that the next container of a pod is not older than the one
-// before. up is the time since boot at that moment. moved: the state goes by another clock now, and is to be kept.
+// Steady returns a time of the node's clock that is comparable with that of earlier calls. If the clock was set back by
+// less than maxSetBack since, the old clock continues, so that a pod's next container is not older than the one before.
+// up is the time since boot at that moment. If moved is true, the state uses another clock now and must be stored.
 func (s *State) Steady(now time.Time, up time.Duration) (t time.Time, moved bool) {
 	booted := now.Add(-up)
 	back := s.BootedAt.Sub(booted)

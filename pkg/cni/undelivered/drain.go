@@ -14,28 +14,28 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// ErrRefused is the error of a delivery that will never be taken.
+// ErrRefused is the error of a delivery that will never be accepted.
 var ErrRefused = errors.New("the allocator refuses it for good")
 
-// ErrLater is the error of a delivery that is to be tried another time, while others can be delivered.
+// ErrLater is the error of a delivery to try again later, while other records can be delivered.
 var ErrLater = errors.New("the allocator does not take it yet")
 
-// Drained is what became of a record.
+// Drained is the outcome for one record.
 type Drained struct {
-	// File is the name of its file, and Record what it says; the zero Record of a damaged file.
+	// File is the name of the record's file, and Record its content; the zero Record for a damaged file.
 	File   string
 	Record Record
-	// Err is why it was dropped without a delivery; nil where it was delivered.
+	// Err is the reason why the record was dropped without delivery; nil if it was delivered.
 	Err error
 }
 
-// errUnreadable is the error of a file that cannot be read. Others can be.
+// errUnreadable is the error for a file that cannot be read. Other files may be readable.
 var errUnreadable = errors.New("an undelivered release cannot be read")
 
-// Drain delivers records, at most so many of them, and returns what became of each one that is not there any more. It
-// ends early with the first error that the others would have, too; files that cannot be read stay, and are an error at
-// the end. Records that somebody else delivers just now stay his. A record of another cluster is dropped: its
-// container is none of this one.
+// Drain delivers at most the given number of records, and returns the outcome of each one that no longer exists. It
+// ends early at the first error that would also affect the other records. Files that cannot be read stay, and are
+// reported as an error at the end. Records that another process is delivering stay with that process. A record of
+// another cluster is dropped, because its container does not belong to this cluster.
 func (s Store) Drain(
 	ctx context.Context, cluster string, most int, deliver func(context.Context, Record) error,
 ) (all []Drained, err error) {
@@ -60,7 +60,7 @@ func (s Store) Drain(
 	return all, unread
 }
 
-// deliver delivers one record, with its file locked, and reports whether it is gone.
+// deliver delivers one record while its file is locked, and reports whether the record is gone.
 func (s Store) deliver(
 	ctx context.Context, name, cluster string, deliver func(context.Context, Record) error,
 ) (d Drained, gone bool, err error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/nodefile"
 )
 
-// ErrFull is the error of a record for which there is no room.
+// ErrFull is the error for a record if the store is full.
 var ErrFull = errors.New("there are as many undelivered releases as may be")
 
 // Store is the directory with a file for each record.
@@ -25,7 +25,7 @@ func In(dataDir string) Store {
 	return Store{nodefile.Store[Record]{Dir: filepath.Join(dataDir, "undelivered"), MaxSize: maxSize}}
 }
 
-// Put keeps a record. It returns when the record is on the disk.
+// Put stores a record. It returns after the record is on disk.
 func (s Store) Put(r Record) error {
 	content, err := s.Encode(r)
 	if err == nil {
@@ -40,7 +40,7 @@ func (s Store) Put(r Record) error {
 	return nil
 }
 
-// room returns ErrFull unless there is room for a record. One that replaces an earlier one needs none.
+// room returns ErrFull unless there is room for a record. A record that replaces an earlier one needs no room.
 func (s Store) room(r Record) error {
 	if _, err := os.Stat(s.Path(r.ContainerID, r.IfName)); err == nil {
 		return nil
@@ -52,8 +52,8 @@ func (s Store) room(r Record) error {
 	return err
 }
 
-// Forget removes the record of an attachment, if there is one, and waits for whoever delivers it just now. After that
-// nothing releases what a new ADD of the attachment takes.
+// Forget removes the record of an attachment, if there is one, and waits for a process that is delivering it.
+// Afterwards no release can free the addresses of a new ADD of the attachment.
 func (s Store) Forget(ctx context.Context, id, ifName string) error {
 	paths, err := s.Paths(id, ifName)
 	for _, path := range paths {
