@@ -13,7 +13,7 @@ import (
 
 func ip(a netip.Addr) Object { return Object{"ip", a.String()} }
 
-// podsWithoutLease finds addresses that pods have although no lease is theirs.
+// podsWithoutLease finds addresses that pods have without a lease.
 func podsWithoutLease(f *facts) (out []Finding) {
 	for i := range f.Pods {
 		p := &f.Pods[i]
@@ -61,7 +61,7 @@ func (f *facts) unleased(p *workload.Pod, a netip.Addr, pool *Pool) (Finding, bo
 	return found, true
 }
 
-// has reports whether an attachment of a lease is that of a pod, by its UID, or by its name where the lease knows none.
+// has reports whether an attachment of a lease belongs to a pod, by its UID, or by its name if the lease has no UID.
 func has(l lease.Lease, uid, name string) bool {
 	_, ok := l.From(func(l lease.Lease) bool {
 		return l.Owner == "" && (l.PodUID == uid || l.PodUID == "" && l.Who() == name)
@@ -81,7 +81,7 @@ func leasesWithoutPool(f *facts) (out []Finding) {
 	return out
 }
 
-// leasesEmptied finds objects that are free in a way in which the controller leaves none.
+// leasesEmptied finds free objects in a state in which the controller never leaves one.
 func leasesEmptied(f *facts) (out []Finding) {
 	for i := range f.Leases {
 		l := &f.Leases[i]
@@ -119,7 +119,7 @@ func leasesDraining(f *facts) (out []Finding) {
 	return out
 }
 
-// leasesOutdated finds pools with leases that were given other settings than the pool has now.
+// leasesOutdated finds pools with leases whose settings differ from the pool's current ones.
 func leasesOutdated(f *facts) []Finding {
 	counts := map[string]*lease.Outdated{}
 	for i := range f.Leases {
@@ -153,10 +153,11 @@ func leasesOutdated(f *facts) []Finding {
 	})(f)
 }
 
-// longMigration is for how long two pods of a virtual machine may have its address before that is a finding.
+// longMigration is the time for which two pods of a virtual machine may have its address without a finding.
 const longMigration = time.Hour
 
-// leasesOfTwoPods finds addresses that two pods of a virtual machine have had for long: since the second one got it.
+// leasesOfTwoPods finds addresses that two pods of a virtual machine have had for longer than longMigration, measured
+// from the second pod's allocation.
 func leasesOfTwoPods(f *facts) (out []Finding) {
 	for i := range f.Leases {
 		l := &f.Leases[i]
@@ -171,8 +172,8 @@ func leasesOfTwoPods(f *facts) (out []Finding) {
 	return out
 }
 
-// addressesStuck finds objects that somebody deleted. The time of that is not known here, but nothing that the
-// controller deletes stays.
+// addressesStuck finds objects that somebody deleted. The time of the deletion is not known here, but objects that the
+// controller deletes do not stay.
 func addressesStuck(f *facts) (out []Finding) {
 	for i := range f.Leases {
 		l := &f.Leases[i]

@@ -7,8 +7,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// wholePools returns a snapshot without the blocks that pools are split into: they take all that is to be checked from
-// their parents, whose leases theirs count as. A pool that only looks like a block stays. blocks names, in order, those
+// wholePools returns a snapshot without the blocks of split pools: all their checked fields come from their parents,
+// and their leases count as the parents'. A pool that only looks like a block stays. blocks has the sorted block names
 // of each parent.
 func (s *Snapshot) wholePools() (whole *Snapshot, blocks map[string][]string) {
 	split := map[string]bool{}

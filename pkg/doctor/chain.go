@@ -11,8 +11,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// index returns the pools, blocks included, as requests find them; nil where all of them are for every namespace, so
-// that there is nothing to find.
+// index returns an index of the pools, including blocks, for the rules of requests; nil if all pools serve every
+// namespace, because then there is nothing to find.
 func (f *facts) index() *ipam.Index {
 	if !slices.ContainsFunc(f.Pools, func(p Pool) bool { return p.Bound() || p.BlockSize > 0 }) {
 		return nil
@@ -27,7 +27,8 @@ func (f *facts) index() *ipam.Index {
 	return x
 }
 
-// poolsShadowed finds pools of the default chain that serve nobody, as other pools give blocks on all of their hosts.
+// poolsShadowed finds pools of the default chain that serve nobody, because other pools assign blocks on all of their
+// hosts.
 func poolsShadowed(f *facts) (out []Finding) {
 	x := f.index()
 	if x == nil {
@@ -43,7 +44,7 @@ func poolsShadowed(f *facts) (out []Finding) {
 	return out
 }
 
-// namespacesCutOff finds namespaces with addresses on hosts on which nothing serves them any more.
+// namespacesCutOff finds namespaces that hold addresses on hosts on which no pool serves them any more.
 func namespacesCutOff(f *facts) (out []Finding) {
 	x := f.index()
 	if x == nil {
@@ -80,7 +81,7 @@ func namespacesCutOff(f *facts) (out []Finding) {
 	return out
 }
 
-// choosesByLabels reports whether a pool of a host is for namespaces by their labels, which a snapshot does not have.
+// choosesByLabels reports whether a pool of a host selects namespaces by labels, which a snapshot does not have.
 func (f *facts) choosesByLabels(h netip.Addr) bool {
 	return f.blind || slices.ContainsFunc(f.Pools, func(p Pool) bool {
 		return p.NamespaceSelector != nil &&

@@ -8,10 +8,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Severity is how bad a finding is.
+// Severity is the severity of a finding.
 type Severity string
 
-// Severities, the gravest first.
+// Severities, the most severe first.
 const (
 	// Error: something does not work, or addresses are lost or used twice.
 	Error Severity = "error"
@@ -21,10 +21,10 @@ const (
 	Info Severity = "info"
 )
 
-// Severities returns all severities, the gravest first.
+// Severities returns all severities, the most severe first.
 func Severities() []Severity { return []Severity{Error, Warning, Info} }
 
-// AtLeast reports whether s is as grave as least, or graver.
+// AtLeast reports whether s is as severe as least, or more severe.
 func (s Severity) AtLeast(least Severity) bool {
 	return slices.Index(Severities(), s) <= slices.Index(Severities(), least)
 }
@@ -42,64 +42,64 @@ const (
 	GroupHosts     Group = "hosts"
 )
 
-// Check looks for one thing that can be wrong. Its ID is stable.
+// Check looks for one kind of problem. Its ID is stable.
 type Check struct {
 	ID       string
 	Group    Group
 	Severity Severity
-	// Title is in a few words what is wrong.
+	// Title describes the problem in a few words.
 	Title string
-	// Meaning is when exactly there is a finding, and what may look like one and is none.
+	// Meaning says exactly when there is a finding, and which similar states are not findings.
 	Meaning string
 	// Impact is the consequence, in a few words.
 	Impact string
-	// Mend is what to do about it.
+	// Mend says what to do about it.
 	Mend string
-	// Needs are the parts of the snapshot without which the check cannot run, Wants those that it takes into
-	// account where they can be read.
+	// Needs are the parts of the snapshot without which the check cannot run, Wants those that it uses if they can be
+	// read.
 	Needs, Wants []Part
 	run          func(*facts) []Finding
 }
 
-// Finding is one thing that is wrong. The command that mends it names the program bcsnetctl.
+// Finding is one problem. The command that mends it names the program bcsnetctl.
 type Finding struct {
 	Check    string
 	Group    Group
 	Severity Severity
 	Object   Object
-	// Pools that the finding is about; none when it is about the whole cluster.
+	// Pools are the pools that the finding is about; none if it is about the whole cluster.
 	Pools []string
 	Cause string
-	// Impact is the check's.
+	// Impact is the impact of the check.
 	Impact string
-	// Fix is the command that mends it, or that leads there.
+	// Fix is the command that solves the problem, or that leads to the solution.
 	Fix string
-	// Release is the lease to give back where that mends it; nil where it does not, or is for people to decide.
+	// Release is the lease whose release solves the problem; nil if that does not solve it, or needs a human decision.
 	Release *lease.Lease
-	// evidence is what is known of the lease beside its host.
+	// evidence is what is known about the lease apart from its host.
 	evidence gone.Evidence
 }
 
-// Doubt returns why the lease is not to be given back however long its holder has been no more: containers may run on
-// its host, by what the Nodes that claim it say. It is empty for no doubt.
+// Doubt returns the reason why the lease must not be released, however long its holder has been gone: containers may
+// run on its host, by the evidence of the Nodes that claim it. It is empty if there is no doubt.
 func (f Finding) Doubt(claim []hosts.Node) string {
 	e := f.evidence
 	e.Host = gone.HostOf(claim)
 	return gone.Default().Doubt(e, gone.Check(f.Check))
 }
 
-// Object is what a finding is about: its kind in lower case, and its name.
+// Object is the object of a finding: its kind in lower case, and its name.
 type Object struct{ Kind, Name string }
 
 // String formats an object as kind/name.
 func (o Object) String() string { return o.Kind + "/" + o.Name }
 
-// Report is what the checks found.
+// Report is the result of the checks.
 type Report struct {
-	// Ran are the checks that ran. Skipped are those that did not, by the part that is missing.
+	// Ran are the checks that ran. Skipped are the others, by the missing part.
 	Ran     []Check
 	Skipped map[Part][]string
-	// Findings, the gravest first, then in the order of the checks and of the objects.
+	// Findings are ordered by severity, the most severe first, then in the order of the checks and of the objects.
 	Findings []Finding
 }
 
@@ -123,8 +123,8 @@ func Examine(s *Snapshot, checks []Check) Report {
 	return r
 }
 
-// Select returns the checks that are named by ID or group; no names stand for all. Those of skip are left out. unknown
-// is the first name that is neither.
+// Select returns the checks with the given IDs or groups; no names stand for all. Those in skip are left out. unknown
+// is the first name that is neither an ID nor a group.
 func Select(only, skip []string) (checks []Check, unknown string) {
 	all := Checks()
 	for _, name := range append(slices.Clone(only), skip...) {
@@ -140,7 +140,7 @@ func Select(only, skip []string) (checks []Check, unknown string) {
 	}), ""
 }
 
-// Names returns the IDs and groups of all checks: what Select knows.
+// Names returns the IDs and groups of all checks, which are the names that Select accepts.
 func Names() []string {
 	var names []string
 	for _, c := range Checks() {

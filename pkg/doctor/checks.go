@@ -6,7 +6,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/hosts"
 )
 
-// Checks returns all checks, in the order in which they are shown.
+// Checks returns all checks, in display order.
 func Checks() []Check {
 	return slices.Concat(installChecks(), poolChecks(), leakChecks(), addressChecks(), claimChecks(), hostChecks())
 }

@@ -42,7 +42,7 @@ func claimChecks() []Check {
 	}}
 }
 
-// claimsMissing finds the claims that addresses name and that do not exist, one finding for each.
+// claimsMissing finds claims that addresses name but that do not exist, with one finding for each.
 func claimsMissing(f *facts) (out []Finding) {
 	there := make(map[string]bool, len(f.Claims))
 	for _, c := range f.Claims {

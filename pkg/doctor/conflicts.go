@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// contested returns the leases with a report that somebody else answers for their addresses.
+// contested returns the leases with a report that another machine answers for their addresses.
 func (f *facts) contested() (all ipam.Contested) {
 	for _, l := range f.Leases {
 		if l.Conflict != nil {
@@ -23,7 +23,7 @@ func (f *facts) contested() (all ipam.Contested) {
 	return all
 }
 
-// addressesQuarantined finds addresses that nobody gets for a time, because somebody else answered for them.
+// addressesQuarantined finds addresses that are not allocated for a time, because another machine answered for them.
 func addressesQuarantined(f *facts) (out []Finding) {
 	for _, l := range f.contested() {
 		if !l.IsQuarantined() {
@@ -39,8 +39,8 @@ func addressesQuarantined(f *facts) (out []Finding) {
 	return out
 }
 
-// proxyARP finds who answers for several addresses within an hour, and pools of which as many are quarantined as may
-// be.
+// proxyARP finds machines that answer for several addresses within an hour, and pools with the largest allowed number
+// of quarantined addresses.
 func proxyARP(f *facts) (out []Finding) {
 	all := f.contested()
 	macs, pools := map[string]struct{}{}, map[string]struct{}{}
@@ -76,7 +76,7 @@ func proxyARP(f *facts) (out []Finding) {
 
 func spell(addrs []netip.Addr) string { return ipaddr.FormatSet(ipaddr.SetOfAddrs(addrs...)) }
 
-// poolsOf returns the pools of some addresses, each once.
+// poolsOf returns the pools of some addresses without duplicates.
 func poolsOf(all ipam.Contested, addrs []netip.Addr) (names []string) {
 	for _, l := range all {
 		if slices.Contains(addrs, l.Addr) && !slices.Contains(names, l.Pool) {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// NotServed returns why the API server does not serve a definition as it is wanted, or will not for long; empty where
-// it does. Both are whole CustomResourceDefinitions. What else differs is no matter of this.
+// NotServed returns the reason why the API server does not serve a definition as wanted, or soon will not; empty if it
+// does. Both arguments are whole CustomResourceDefinitions. Other differences are ignored here.
 func NotServed(want, stored map[string]any) string {
 	if deleted, _, _ := unstructured.NestedString(stored, "metadata", "deletionTimestamp"); deleted != "" {
 		return "it has been in deletion since " + deleted + ", and its objects go with it"
@@ -34,7 +34,7 @@ func NotServed(want, stored map[string]any) string {
 	return ""
 }
 
-// condition returns the status of a condition, Unknown where there is none, and why.
+// condition returns the status of a condition, Unknown if there is none, and the reason.
 func condition(crd map[string]any, kind string) (status, why string) {
 	field, _, _ := unstructured.NestedFieldNoCopy(crd, "status", "conditions") // null at first
 	all, _ := field.([]any)

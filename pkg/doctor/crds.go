@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Difference returns where a stored object lacks what is wanted of it; empty when it has everything. What the stored
-// one has beside that, such as defaults of the API server or fields of a newer release, is no difference. The order of
-// its lists is.
+// Difference returns the path at which a stored object lacks a wanted value; empty if it has all. Additional values of
+// the stored object, such as the API server's defaults or fields of a newer release, are not differences. A different
+// order of a list is.
 func Difference(want, stored any) string { return differs("", want, stored) }
 
 func differs(path string, want, stored any) string {
@@ -57,7 +57,7 @@ func differs(path string, want, stored any) string {
 
 func lacks(path string) string { return path + " is missing" }
 
-// number gives numbers one type: decoders of JSON and YAML differ.
+// number gives numbers one type, because decoders of JSON and YAML differ.
 func number(v any) any {
 	switch n := v.(type) {
 	case int64:

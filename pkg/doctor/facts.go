@@ -16,36 +16,36 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// facts are a snapshot with its indexes, which are built once for all checks.
+// facts are a snapshot with indexes, which are built once for all checks.
 type facts struct {
 	*Snapshot
-	// given are the pools, blocks included, as the snapshot has them.
+	// given are the pools in the snapshot, including blocks.
 	given  []Pool
 	pools  map[string]*Pool
 	leases map[netip.Addr]*lease.Lease
 	byName map[podKey][]*lease.Lease
 	pods   map[podKey]*workload.Pod
-	// blocks are the names of the blocks of pools that are split, by pool and in order.
+	// blocks are the sorted names of the blocks of split pools, by pool.
 	blocks map[string][]string
 	nodes  *hosts.Table
-	// listed are the pools that list a host; active counts the addresses in use on it. covering are the pools that have
-	// host subnets or a host selector.
+	// listed are the pools that list a host; active is the number of addresses in use on it. covering are the pools
+	// that have host subnets or a host selector.
 	listed   map[netip.Addr][]string
 	active   map[netip.Addr]int
 	covering []*Pool
-	// blind: pools have host selectors, and the nodes are not known.
+	// blind reports whether pools have host selectors, but the nodes are not known.
 	blind bool
-	// ranges are what the pools serve, in order.
+	// ranges are the ranges of all pools, sorted.
 	ranges []poolRange
-	// used counts the held addresses of a pool's plan.
+	// used is the number of held addresses in a pool's plan.
 	used map[string]uint64
-	// leaks are the findings of the checks of that group; nil before the first of them runs.
+	// leaks are the findings of the checks for leaks; nil before the first of them runs.
 	leaks map[string][]Finding
 }
 
 type podKey struct{ namespace, name string }
 
-// poolRange is a part of a pool's addresses; end is the highest of all ranges up to this one.
+// poolRange is a range of a pool's addresses; end is the highest end of all ranges up to this one.
 type poolRange struct {
 	netipx.IPRange
 	pool *Pool
@@ -133,12 +133,12 @@ func (f *facts) eachNode(yield func(ipam.Node) bool) {
 	}
 }
 
-// drawsFrom reports whether a host may draw from any pool. It says so of all where that cannot be known.
+// drawsFrom reports whether a host may draw from any pool. If that is not known, it returns true.
 func (f *facts) drawsFrom(h netip.Addr) bool {
 	return f.blind || len(f.listed[h]) > 0 || slices.ContainsFunc(f.covering, func(p *Pool) bool { return p.Draws(h) })
 }
 
-// servedBy iterates over the pools whose plan has an address; more than one where pools overlap.
+// servedBy iterates over the pools whose plan contains an address; more than one if pools overlap.
 func (f *facts) servedBy(a netip.Addr) func(yield func(*Pool) bool) {
 	return func(yield func(*Pool) bool) {
 		after := sort.Search(len(f.ranges), func(i int) bool { return a.Less(f.ranges[i].From()) })
@@ -150,7 +150,7 @@ func (f *facts) servedBy(a netip.Addr) func(yield func(*Pool) bool) {
 	}
 }
 
-// pod returns the pod of a holder's name; nil when there is none.
+// pod returns the pod with a holder's name; nil if there is none.
 func (f *facts) pod(h lease.Holder) *workload.Pod { return f.pods[podKey{h.Namespace, h.PodName}] }
 
 // others returns the leases that name the pod of a lease.
@@ -161,13 +161,13 @@ func (f *facts) others(l lease.Lease, _ string) (all []lease.Lease) {
 	return all
 }
 
-// settling reports whether something changed too lately to be judged.
+// settling reports whether something changed too recently to be judged.
 func settling(changed, now time.Time) bool { return !changed.IsZero() && now.Sub(changed) < Settling }
 
-// ago returns how long something has lasted, in kubectl's form.
+// ago returns the time since t, in kubectl's form.
 func ago(t, now time.Time) string { return duration.HumanDuration(max(0, now.Sub(t))) }
 
-// held describes since when and where a lease is held.
+// held describes the host of a lease and the time since which it is held.
 func held(l lease.Lease, now time.Time) string {
 	text := "held"
 	if !l.Updated.IsZero() {
@@ -187,7 +187,7 @@ func addrs(all []netip.Addr) string {
 	return strings.Join(out, ", ")
 }
 
-// inOrder returns the addresses of a map in order.
+// inOrder returns the addresses of a map, sorted.
 func inOrder[V any](m map[netip.Addr]V) []netip.Addr {
 	out := make([]netip.Addr, 0, len(m))
 	for a := range m {

@@ -13,7 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
-// groupInvalid finds groups that hand out nothing because of their parent.
+// groupInvalid finds groups that do not allocate because of their parent.
 func groupInvalid(_ *facts, p *Pool) (Finding, bool) {
 	if p.Valid() {
 		return onPool(p, fmt.Sprintf("its parent %s is being deleted, and waits for its children", p.Parent),
@@ -22,7 +22,7 @@ func groupInvalid(_ *facts, p *Pool) (Finding, bool) {
 	return onPool(p, p.Problem, "bcsnetctl pool edit "+p.Name), p.BadParent
 }
 
-// groupStuck finds groups whose addresses are not handed over to them.
+// groupStuck finds groups whose addresses are not handed over to them for a long time.
 func groupStuck(f *facts, p *Pool) (Finding, bool) {
 	if p.Withheld == nil || len(p.Withheld.Ranges()) == 0 || p.Terminating || p.ByParent == explain.Terminating {
 		return Finding{}, false
@@ -45,7 +45,7 @@ func groupStuck(f *facts, p *Pool) (Finding, bool) {
 		"bcsnetctl pool describe "+p.Name), true
 }
 
-// notYet describes which addresses of a group are not handed over to it.
+// notYet describes the addresses of a group that are not handed over to it.
 func notYet(p *Pool) string {
 	if p.Carving {
 		return "its addresses are still to be"
@@ -53,8 +53,8 @@ func notYet(p *Pool) string {
 	return some(p.Withheld) + " still to be"
 }
 
-// obstacles returns the leases, in order, that have been in the way of a group for a while. Addresses that only cool
-// give way by themselves.
+// obstacles returns, sorted, the leases that have blocked the handover to a group for a while. Cooling addresses are
+// left out, because they become free by themselves.
 func (f *facts) obstacles(p *Pool) (in []ipam.Obstacle) {
 	for i := range f.Leases {
 		l := &f.Leases[i]
@@ -69,8 +69,8 @@ func (f *facts) obstacles(p *Pool) (in []ipam.Obstacle) {
 	return in
 }
 
-// waitsForChildren describes the children that a deleted pool waits for, and names the command that goes on from there;
-// both are empty where it has none.
+// waitsForChildren describes the children that a deleted pool waits for, and names the command that continues from
+// there; both are empty if it has none.
 func (f *facts) waitsForChildren(p *Pool) (cause, fix string) {
 	var groups, left []string
 	for i := range f.Pools {

@@ -14,7 +14,7 @@ import (
 
 func host(a netip.Addr) Object { return Object{"host", a.String()} }
 
-// hostsInNoPool finds hosts that hold addresses and may draw none.
+// hostsInNoPool finds hosts that hold addresses but may draw from no pool.
 func hostsInNoPool(f *facts) (out []Finding) {
 	for _, h := range inOrder(f.active) {
 		gone := len(f.Nodes) > 0 && !f.nodes.Claimed(h)
@@ -40,7 +40,7 @@ func nodesInNoPool(f *facts) (out []Finding) {
 	return out
 }
 
-// hostsGone finds hosts that no node has; those that hold addresses, or the others.
+// hostsGone finds hosts whose address no node has: either those that hold addresses, or the others.
 func hostsGone(holding bool) func(*facts) []Finding {
 	return func(f *facts) (out []Finding) {
 		if len(f.Nodes) == 0 {
@@ -75,7 +75,7 @@ func hostsGone(holding bool) func(*facts) []Finding {
 	}
 }
 
-// emptyHostSubnets finds host subnets that no node lies in.
+// emptyHostSubnets finds host subnets without nodes.
 func emptyHostSubnets(f *facts) (out []Finding) {
 	if len(f.Nodes) == 0 {
 		return nil // a cluster that has no nodes (yet) says nothing about hosts
@@ -92,7 +92,7 @@ func emptyHostSubnets(f *facts) (out []Finding) {
 	return out
 }
 
-// emptyHostSelectors finds host selectors that match no node by which a host may draw.
+// emptyHostSelectors finds host selectors that match no node with a usable address.
 func emptyHostSelectors(f *facts) []Finding {
 	return eachPool(func(f *facts, p *Pool) (Finding, bool) {
 		if p.HostSelector == nil || len(p.Selected) > 0 || p.NoHosts() || len(f.Nodes) == 0 {
@@ -103,8 +103,9 @@ func emptyHostSelectors(f *facts) []Finding {
 	})(f)
 }
 
-// duplicateHosts finds addresses that more than one node has, by its own status or by the annotation that gives it
-// further ones. One that is annotated twice, or is annotated while another node has it, acts for no annotation.
+// duplicateHosts finds addresses that more than one node has, by its own status or by the annotation for further
+// addresses. An address that is annotated twice, or that another node has by its status, is not accepted from an
+// annotation.
 func duplicateHosts(f *facts) (out []Finding) {
 	own, given := map[netip.Addr][]string{}, map[netip.Addr][]string{}
 	for _, n := range f.Nodes {
@@ -145,7 +146,7 @@ func duplicateHosts(f *facts) (out []Finding) {
 	return out
 }
 
-// unreadAddresses finds parts of annotations with further addresses that are none.
+// unreadAddresses finds invalid parts of annotations for further addresses.
 func unreadAddresses(f *facts) (out []Finding) {
 	for _, n := range f.Nodes {
 		if len(n.Unread) == 0 {

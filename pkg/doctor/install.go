@@ -51,7 +51,7 @@ func onController(cause, fix string) []Finding {
 	return []Finding{{Object: Object{"lease", ControllerNamespace + "/" + ControllerName}, Cause: cause, Fix: fix}}
 }
 
-// Leads reports whether somebody leads: a leader renews its Lease several times in its term.
+// Leads reports whether some replica leads: a leader renews its Lease several times in its term.
 func (c Controller) Leads(now time.Time) bool {
 	return c.Leader != "" && now.Sub(c.Renewed) <= 2*c.Term
 }

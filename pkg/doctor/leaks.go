@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// IDs of the leaks.
+// IDs of the checks for leaks.
 const (
 	LeakPodGone         = string(gone.PodGone)
 	LeakPodEnded        = string(gone.PodEnded)
@@ -17,7 +17,7 @@ const (
 	LeakPodOtherAddress = string(gone.PodOtherAddress)
 )
 
-// leak returns a check that finds the leases that are a leak by its ID.
+// leak returns the function for the check with an ID, which returns the leaks of its kind.
 func leak(check string) func(*facts) []Finding {
 	return func(f *facts) []Finding {
 		if f.leaks == nil {
@@ -27,7 +27,7 @@ func leak(check string) func(*facts) []Finding {
 	}
 }
 
-// findLeaks goes through the leases once, for all checks.
+// findLeaks scans the leases once, for all checks.
 func (f *facts) findLeaks() {
 	f.leaks = map[string][]Finding{}
 	for l := range f.attachments() {
@@ -57,7 +57,7 @@ func (f *facts) findLeaks() {
 	}
 }
 
-// leaked counts the addresses of a pool that are held for pods that are gone; none if the pods were not read.
+// leaked returns the number of a pool's addresses that are held for pods that are gone; 0 if the pods were not read.
 func (f *facts) leaked(pool string) (n int) {
 	if f.Pods == nil || f.Missing[PartPods] != nil {
 		return 0
@@ -77,10 +77,11 @@ func (f *facts) leaked(pool string) (n int) {
 	return n
 }
 
-// long is longer than anybody has to wait for a second look: what speaks against a leak then stays.
+// long is longer than any waiting time before a second check: evidence against a leak that still holds then is
+// permanent.
 const long = 100 * 365 * 24 * time.Hour
 
-// mayRun says, after the host of a leak, why containers may run there.
+// mayRun returns the reason, to be printed after the host of a leak, why containers may run there.
 func (f *facts) mayRun(l lease.Lease, claim []Node) string {
 	ready := 0
 	for _, n := range claim {
@@ -100,8 +101,8 @@ func (f *facts) mayRun(l lease.Lease, claim []Node) string {
 	}
 }
 
-// attachments yields the leases as seen from each of their attachments: while a virtual machine migrates, either may
-// leak by itself.
+// attachments yields the leases as seen from each of their attachments: while a virtual machine migrates, each
+// attachment may leak by itself.
 func (f *facts) attachments() iter.Seq[*lease.Lease] {
 	return func(yield func(*lease.Lease) bool) {
 		for i := range f.Leases {

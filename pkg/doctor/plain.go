@@ -11,33 +11,36 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// PlainCallersName is the ConfigMap in the controller's namespace in which replicas with --plain-http write down whom
-// they answered by plain HTTP.
+// PlainCallersName is the ConfigMap in the controller's namespace in which replicas with --plain-http record the
+// callers that they answered over plain HTTP.
 const PlainCallersName = ControllerName + "-plain-callers"
 
 const (
-	// PlainCallersFor bounds how long a host stays there after its last call. When nobody has called for as long,
-	// --plain-http can go.
+	// PlainCallersFor bounds the time for which a host stays there after its last call. If there was no call for that
+	// time,
+	// --plain-http can be removed.
 	PlainCallersFor = 24 * time.Hour
-	// MaxPlainCallers bounds the hosts there. The latest ones stay.
+	// MaxPlainCallers bounds the number of hosts there. The most recent callers stay.
 	MaxPlainCallers = 1024
-	// plainCallersStale bounds the age of the last writing: after it no controller answers by plain HTTP any more.
+	// plainCallersStale bounds the age of the last write. If it is older, no controller answers over plain HTTP any
+	// more.
 	plainCallersStale = 3 * time.Hour
 )
 
-// Keys of the ConfigMap beside those of hosts, which are the names of their addresses.
+// Keys of the ConfigMap other than those of hosts, which are their addresses' object names.
 const keySince, keyKept = "since", "kept"
 
-// PlainCallers are the hosts that were answered by plain HTTP lately.
+// PlainCallers are the hosts that were recently answered over plain HTTP.
 type PlainCallers struct {
-	// Since is since when they are written down without a gap, and Kept is when that was done last; zero where it never
-	// was.
+	// Since is the time since which hosts are recorded without a gap, and Kept the time of the last write; zero if
+	// there was none.
 	Since, Kept time.Time
-	// Hosts has when a host called last.
+	// Hosts maps each host to the time of its last call.
 	Hosts map[netip.Addr]time.Time
 }
 
-// ParsePlainCallers reads the data of the ConfigMap. What cannot be read in it is an error; the rest is returned.
+// ParsePlainCallers parses the data of the ConfigMap. The error names the entries that cannot be parsed; the rest is
+// returned.
 func ParsePlainCallers(data map[string]string) (p PlainCallers, err error) {
 	p.Hosts = map[netip.Addr]time.Time{}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
@@ -63,7 +66,7 @@ func ParsePlainCallers(data map[string]string) (p PlainCallers, err error) {
 	return p, err
 }
 
-// Data returns what ParsePlainCallers reads.
+// Data returns the data in the form of ParsePlainCallers.
 func (p PlainCallers) Data() map[string]string {
 	data := map[string]string{keySince: p.Since.UTC().Format(time.RFC3339), keyKept: p.Kept.UTC().Format(time.RFC3339)}
 	for host, at := range p.Hosts {
@@ -72,8 +75,8 @@ func (p PlainCallers) Data() map[string]string {
 	return data
 }
 
-// Add returns what has to be written at a time, with further hosts; changed is false where nothing has. Hosts that have
-// not called for a day are left out, and where nothing was written for hours the memory begins anew.
+// Add returns the record to write at a time, with further hosts; changed is false if nothing has to be written. Hosts
+// that have not called for a day are removed. If nothing was written for hours, the record begins anew.
 func (p PlainCallers) Add(more map[netip.Addr]time.Time, now time.Time) (next PlainCallers, changed bool) {
 	next = PlainCallers{Since: p.Since, Kept: now, Hosts: map[netip.Addr]time.Time{}}
 	if !p.fresh(now) {
@@ -96,16 +99,17 @@ func (p PlainCallers) Add(more map[netip.Addr]time.Time, now time.Time) (next Pl
 	return next, !same || !next.Since.Equal(p.Since) || now.Sub(p.Kept) >= plainCallersStale/3
 }
 
-// fresh reports whether somebody writes down who calls.
+// fresh reports whether calls are currently recorded.
 func (p PlainCallers) fresh(now time.Time) bool { return recent(p.Kept, now, plainCallersStale) }
 
-// recent reports whether something was not longer ago, nor further in the future than clocks of replicas differ.
+// recent reports whether a time is within a duration before now, or in the future by no more than clocks of replicas
+// differ.
 func recent(at, now time.Time, within time.Duration) bool {
 	ago := now.Sub(at)
 	return ago < within && ago > -time.Minute
 }
 
-// plainCallers finds the hosts that still call by plain HTTP.
+// plainCallers finds the hosts that still call over plain HTTP.
 func plainCallers(f *facts) (out []Finding) {
 	if !f.PlainCallers.fresh(f.Now) {
 		return nil
@@ -121,7 +125,7 @@ func plainCallers(f *facts) (out []Finding) {
 	return out
 }
 
-// plainUnused finds that nobody calls by plain HTTP, though it is answered.
+// plainUnused finds that nobody calls over plain HTTP, although it is answered.
 func plainUnused(f *facts) []Finding {
 	if p := f.PlainCallers; !p.fresh(f.Now) || f.Now.Sub(p.Since) < PlainCallersFor || len(plainCallers(f)) > 0 {
 		return nil

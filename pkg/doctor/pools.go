@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// nearlyFull is the part of a pool in use, in percent, from which it is near exhaustion.
+	// nearlyFull is the part of a pool in use, in percent, above which it is nearly exhausted.
 	nearlyFull = 90
-	// Patience is how long a new pool may be without a status before that is odd.
+	// Patience is the time for which a new pool may be without a status.
 	Patience = time.Minute
-	// stuckAfter is how long a deletion may take before it is stuck.
+	// stuckAfter is the time after which an unfinished deletion is stuck.
 	stuckAfter = 5 * time.Minute
 )
 
@@ -32,7 +32,7 @@ func onPool(p *Pool, cause, fix string) Finding {
 	return Finding{Object: Object{"pool", p.Name}, Pools: []string{p.Name}, Cause: cause, Fix: fix}
 }
 
-// eachPool returns a check of every pool by itself, with the findings in order of the pools' names.
+// eachPool returns a check that examines every pool by itself, with the findings sorted by pool name.
 func eachPool(ask func(*facts, *Pool) (Finding, bool)) func(*facts) []Finding {
 	return func(f *facts) (out []Finding) {
 		for i := range f.Pools {
@@ -76,8 +76,8 @@ func poolNotReady(f *facts, p *Pool) (Finding, bool) {
 	}
 }
 
-// fill returns how many addresses a pool can hand out, and how many of them are not free: those that are held and, as
-// the controller counts them, those that are cooling.
+// fill returns the number of a pool's addresses that it can allocate, and of those that are not free: the held ones
+// and, by the controller's count, the cooling ones.
 func (f *facts) fill(p *Pool) (used, cooling, capacity uint64) {
 	used, capacity = f.used[p.Name], ipaddr.SizeOfSet(p.Plan.Usable)
 	for _, a := range f.nodes.Addrs() {
@@ -124,7 +124,7 @@ func poolNearExhaustion(f *facts, p *Pool) (Finding, bool) {
 			float64(used) >= float64(capacity)*nearlyFull/100
 }
 
-// keepTooMany finds namespaces that keep more addresses of a pool, unused, than the pool has free.
+// keepTooMany finds namespaces that keep more unused addresses of a pool than the pool has free.
 func keepTooMany(f *facts) (out []Finding) {
 	type share struct{ pool, namespace string }
 	kept := map[share]uint64{}
@@ -151,7 +151,7 @@ func keepTooMany(f *facts) (out []Finding) {
 	return out
 }
 
-// poolOverlap finds pairs of pools by going through all ranges in order.
+// poolOverlap finds pairs of overlapping pools by scanning all ranges in order.
 func poolOverlap(f *facts) (out []Finding) {
 	seen := map[[2]*Pool]bool{}
 	var open []poolRange // those that may reach into the next
@@ -173,7 +173,7 @@ func poolOverlap(f *facts) (out []Finding) {
 	return out
 }
 
-// overlapping returns the finding on the pool that does not hand out the shared addresses.
+// overlapping returns the finding for the pool that does not allocate the shared addresses.
 func (f *facts) overlapping(a, b *Pool) Finding {
 	set := ipaddr.Intersect(a.Plan.Usable, b.Plan.Usable)
 	idle := b
@@ -192,12 +192,12 @@ func (f *facts) holds(p *Pool, set *netipx.IPSet) bool {
 	})
 }
 
-// removeFirst returns the command that takes the first range of a set out of a pool.
+// removeFirst returns the command that removes the first range of a set from a pool.
 func removeFirst(p *Pool, set *netipx.IPSet) string {
 	return fmt.Sprintf("bcsnetctl pool remove-ip %s %s", p.Name, ipaddr.FormatRange(set.Ranges()[0]))
 }
 
-// some writes the first few ranges of a set.
+// some formats the first few ranges of a set.
 func some(set *netipx.IPSet) string {
 	var texts []string
 	for _, r := range set.Ranges() {
@@ -224,7 +224,7 @@ func poolOverlapsServices(f *facts) (out []Finding) {
 	return out
 }
 
-// nodesInPools returns a check for nodes' addresses that pools have: those that somebody holds, or the others.
+// nodesInPools returns a check for nodes' addresses that are in pools: either those that are held, or the others.
 func nodesInPools(leased bool) func(*facts) []Finding {
 	return func(f *facts) (out []Finding) {
 		for _, a := range f.nodes.Addrs() {

@@ -11,14 +11,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// ControllerNamespace is where the manifests put the controller, ControllerName the name of its pods'
-// label and of the Lease that the leader holds.
+// ControllerNamespace is the controller's namespace in the manifests. ControllerName is the name in its pods' label and
+// of the leader's Lease.
 const (
 	ControllerNamespace = "bcsnet-system"
 	ControllerName      = "bcsnet-controller"
 )
 
-// Part is a part of a snapshot that is read by itself.
+// Part is a part of a snapshot that is read separately.
 type Part string
 
 // Parts of a snapshot.
@@ -41,18 +41,18 @@ func Parts() []Part {
 	}
 }
 
-// Snapshot is the cluster as the checks see it.
+// Snapshot is the state of the cluster for the checks.
 type Snapshot struct {
 	// Now is the API server's time.
 	Now time.Time
-	// Missing has the errors of the parts that could not be read. The checks that need them do not run.
+	// Missing has the errors of the parts that could not be read. Checks that need these parts do not run.
 	Missing map[Part]error
 
 	CRDs       []CRD
 	Controller Controller
 	Pools      []Pool
-	// Leases are the addresses that are held, whose object is being deleted, or that were given up within
-	// Settling, or for which somebody else answered within lease.ConflictWindow. Others may be left out.
+	// Leases are the addresses that are held, whose object is being deleted, that were released within Settling, or for
+	// which another machine answered within lease.ConflictWindow. Others may be left out.
 	Leases []lease.Lease
 	Claims []*v1.BCSNetIPClaim
 	Pods   []workload.Pod
@@ -63,8 +63,8 @@ type Snapshot struct {
 	PlainCallers PlainCallers
 }
 
-// Settling spares a lease or a pod that changed less long ago. The status of a pod follows its addresses by seconds,
-// and an address follows the end of its pod.
+// Settling is the age below which a change of a lease or pod is not judged. The status of a pod follows its addresses
+// by seconds, and an address follows the end of its pod.
 const Settling = time.Minute
 
 // Concerns reports whether a snapshot needs a lease.
@@ -72,32 +72,30 @@ func Concerns(l lease.Lease, now time.Time) bool {
 	return l.State != lease.Available || l.Deleting || now.Sub(l.Updated) < Settling || l.Conflict.Recent(now)
 }
 
-// CRD is one of the CustomResourceDefinitions of this release, as the cluster has it.
+// CRD is one of this release's CustomResourceDefinitions as stored in the cluster.
 type CRD struct {
 	Name string
-	// Missing: the cluster does not have it. Difference is where it is not that of this release, NotServed why the API
-	// server does not serve it, or will not for long.
+	// Missing reports whether the cluster does not have it. Difference is the path at which it differs from this
+	// release; NotServed is the reason why the API server does not serve it, or soon will not.
 	Missing               bool
 	Difference, NotServed string
 }
 
 // Controller is the state of bcsnet-controller in the cluster.
 type Controller struct {
-	// Pods counts its pods, Ready those that are.
+	// Pods is the number of its pods, Ready that of its ready pods.
 	Pods, Ready int
-	// Leader holds the Lease; empty when nobody does. Renewed is when it was last renewed, and Term for how long that
-	// counts.
+	// Leader holds the Lease; empty if nobody does. Renewed is the time of its last renewal, and Term its duration.
 	Leader  string
 	Renewed time.Time
 	Term    time.Duration
 }
 
-// Pool is a pool as the allocator sees it, and as it is stored. The checks find out themselves which nodes its host
-// selector matches.
+// Pool is a pool in the allocator's form, and as stored. The checks themselves match its host selector with nodes.
 type Pool struct {
 	ipam.Pool
 	Object *v1.BCSNetPool
 }
 
-// Node has what matters of a Node.
+// Node has the relevant data of a Node.
 type Node = hosts.Node

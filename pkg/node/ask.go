@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// askTime bounds one question, over all replicas.
+	// askTime bounds one question to all replicas together.
 	askTime = 5 * time.Second
-	// nobody is a container that does not exist: what it holds is a question that every replica answers from memory.
+	// nobody is the ID of a container that does not exist. Every replica answers a question for its addresses from
+	// memory.
 	nobody = "bcsnet-node"
 )
 
-// asker asks the allocator as the plugins do: by the files that they read, with their token, at the replicas that they
-// know.
+// asker asks the allocator as the plugins do: with their files and token, at the replicas that they know.
 type asker struct {
 	configDir string
 	now       func() time.Time
-	// replica is the URL that answered last.
+	// replica is the URL of the replica that answered last.
 	replica string
 }
 
-// ask returns nil when a replica answered. A refusal is an answer, too: the replica knows who asks. The receipt is that
-// of the last ADD on this node; empty for none.
+// ask returns nil if a replica answered. A refusal also counts as an answer: the replica accepted the caller. receipt
+// is that of the last ADD on this node; empty for none.
 func (a *asker) ask(ctx context.Context, receipt string) error {
 	ctx, stop := context.WithTimeout(ctx, askTime)
 	defer stop()

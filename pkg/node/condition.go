@@ -16,20 +16,21 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/hosts"
 )
 
-// writer writes the condition of the Node, and an event when it turns.
+// writer writes the Node's condition, and an event when its status changes.
 type writer struct {
 	node     string
 	client   kubernetes.Interface
 	recorder events.EventRecorder
 	now      func() time.Time
-	// beat is how often the same is written, and words how often other words of the same.
+	// beat is the interval in which an unchanged condition is written, and words the interval for a changed message
+	// with the same reason.
 	beat, words time.Duration
 
 	last corev1.NodeCondition
 	read bool
 }
 
-// write writes a verdict where it is another one than the Node has, and once in a while anyway.
+// write writes a verdict if it differs from the Node's condition, and otherwise once in a while.
 func (w *writer) write(ctx context.Context, v verdict) error {
 	if err := w.readOnce(ctx); err != nil {
 		return err
@@ -61,7 +62,7 @@ func (w *writer) write(ctx context.Context, v verdict) error {
 	return nil
 }
 
-// readOnce reads the condition that an earlier pod wrote, so that it turns only where it turned.
+// readOnce reads the condition that an earlier pod wrote, so that the time of its last transition stays correct.
 func (w *writer) readOnce(ctx context.Context) error {
 	if w.read {
 		return nil
@@ -79,7 +80,8 @@ func (w *writer) readOnce(ctx context.Context) error {
 	return nil
 }
 
-// event says that the condition has turned. Events of nodes are found by the name as a UID, as the kubelet writes them.
+// event writes an event about the changed condition. Events of nodes are found by the name as a UID, as the kubelet
+// writes them.
 func (w *writer) event(c corev1.NodeCondition) {
 	kind := corev1.EventTypeWarning
 	if c.Status == corev1.ConditionTrue {
@@ -89,7 +91,7 @@ func (w *writer) event(c corev1.NodeCondition) {
 	w.recorder.Eventf(about, nil, kind, c.Reason, "Check", "%s", c.Message)
 }
 
-// patchConditions writes conditions of a Node beside those of others.
+// patchConditions writes conditions of a Node and leaves those of others unchanged.
 func patchConditions(ctx context.Context, client kubernetes.Interface, node string, condition any) error {
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{condition}}})
 	if err != nil {

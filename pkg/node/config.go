@@ -28,11 +28,11 @@ type config struct {
 	RunDir     string   `json:"runDir,omitempty"`
 }
 
-// errFacts is the error of an installation that waits for the cluster's word.
+// errFacts is the error of an installation that waits for data from the cluster.
 var errFacts = errors.New("not known yet")
 
-// newConfig returns config.json of what the cluster says. What the cluster has not said, or where it names no replica,
-// stays as the node has it: old replicas are better than none.
+// newConfig returns config.json with the cluster's data. Values that the cluster has not provided yet, and the replicas
+// if it names none, stay as they are on the node: old replicas are better than none.
 func newConfig(o Options, f facts, now netconf.Node) ([]byte, error) {
 	c := config{
 		Cluster: cmp.Or(f.cluster, now.Cluster), Node: o.Node, Host: o.Host, ServerName: o.serverName(),
@@ -71,7 +71,7 @@ func unusual(dir, usual string) string {
 	return dir
 }
 
-// readConfig returns the config.json that the node has; an empty one where there is none, or it is damaged.
+// readConfig returns the node's config.json; an empty one if there is none or it is damaged.
 func readConfig(dir string) (netconf.Node, error) {
 	files, err := client.ReadFiles(dir)
 	if err != nil {

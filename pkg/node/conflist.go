@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
 )
 
-// checkConflist returns an error for a conflist by which no ADD of the node could be done, before a runtime reads it.
+// checkConflist returns an error for a conflist with which every ADD of the node would fail, before a runtime reads it.
 func checkConflist(text []byte) error {
 	list, err := libcni.NetworkConfFromBytes(text)
 	if err != nil {
@@ -43,7 +43,7 @@ func checkConflist(text []byte) error {
 	return errors.Join(errs...)
 }
 
-// leftAlone returns the fields of a conflist that config.json says in their place.
+// leftAlone returns the fields of a conflist that config.json overrides.
 func leftAlone(text []byte) (names []string) {
 	list, err := libcni.NetworkConfFromBytes(text)
 	if err != nil {
@@ -62,7 +62,7 @@ func leftAlone(text []byte) (names []string) {
 	return names
 }
 
-// missingPlugins returns the plugins of a network configuration that --bin-dir lacks. A runtime can have further
+// missingPlugins returns the plugins of a network configuration that --bin-dir lacks. A runtime may have further
 // directories.
 func missingPlugins(text []byte, o Options) []string {
 	var value any
@@ -75,7 +75,7 @@ func missingPlugins(text []byte, o Options) []string {
 	})
 }
 
-// earlierConflists returns the names of other network configurations that a runtime takes before ours.
+// earlierConflists returns the names of other network configurations that a runtime reads before ours.
 func earlierConflists(o Options) (names []string, err error) {
 	written, err := o.written()
 	if err != nil {
@@ -85,8 +85,8 @@ func earlierConflists(o Options) (names []string, err error) {
 	return slices.DeleteFunc(names, func(name string) bool { return name > o.ConflistName }), err
 }
 
-// independent returns the names of the network configurations that a runtime finds and that neither are some conflists
-// of ours nor name one of them, as Multus does for the cluster's own network, or our plugins.
+// independent returns the names of the runtime's network configurations that are not among some conflists of ours and
+// name neither one of these, as Multus does for the cluster's own network, nor our plugins.
 func independent(o Options, ours []string) (names []string, err error) {
 	names, err = otherConflists(o, ours)
 	return slices.DeleteFunc(names, func(name string) bool {
@@ -96,8 +96,7 @@ func independent(o Options, ours []string) (names []string, err error) {
 	}), err
 }
 
-// otherConflists returns the names of the network configurations that a runtime finds, but for some and for that of
-// this pod.
+// otherConflists returns the names of the runtime's network configurations, except some and that of this pod.
 func otherConflists(o Options, but []string) (names []string, err error) {
 	files, err := libcni.ConfFiles(o.NetDir, []string{".conf", ".conflist", ".json"})
 	for _, f := range files {

@@ -18,17 +18,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// facts are what the cluster says. The zero facts are those of a cluster that has not been asked yet.
+// facts are data from the cluster. The zero facts are those before the first answer.
 type facts struct {
 	// cluster is the UID of kube-system.
 	cluster string
-	// endpoints are HOST:PORT of the replicas.
+	// endpoints are the replicas as HOST:PORT.
 	endpoints []string
-	// ca has the certificates of the ConfigMap.
+	// ca has the certificates in the ConfigMap.
 	ca string
 }
 
-// source keeps the facts.
+// source reads the facts from the cluster and keeps them.
 type source struct {
 	options Options
 	client  kubernetes.Interface
@@ -43,14 +43,14 @@ func newSource(o Options, client kubernetes.Interface, log *slog.Logger) *source
 	return &source{options: o, client: client, log: log, changed: make(chan struct{}, 1)}
 }
 
-// facts returns what is known.
+// facts returns the facts that are known so far.
 func (s *source) facts() facts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
 }
 
-// change changes the facts and has the installer see to it.
+// change changes the facts and starts the installer.
 func (s *source) change(f func(*facts)) {
 	s.mu.Lock()
 	f(&s.now)
@@ -61,7 +61,7 @@ func (s *source) change(f func(*facts)) {
 	}
 }
 
-// run follows the cluster until the context ends.
+// run watches the cluster until the context ends.
 func (s *source) run(ctx context.Context) error {
 	namespace, name, _ := strings.Cut(s.options.Service, "/")
 	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0, informers.WithNamespace(namespace),
@@ -96,8 +96,8 @@ func (s *source) readEndpoints(lister discoverylisters.EndpointSliceLister) {
 	s.change(func(f *facts) { f.endpoints = endpointsOf(all, s.options.ServicePort) })
 }
 
-// followCA follows the ConfigMap of the CA, where the options name one, until the context ends. A ConfigMap that is
-// deleted changes nothing: the node keeps what it has.
+// followCA watches the CA's ConfigMap, if the options name one, until the context ends. If the ConfigMap is deleted,
+// the node keeps its CA.
 func (s *source) followCA(ctx context.Context) (shutdown func(), err error) {
 	if s.options.CAConfigMap == "" {
 		return func() {}, nil
@@ -119,7 +119,8 @@ func (s *source) followCA(ctx context.Context) (shutdown func(), err error) {
 	return factory.Shutdown, err
 }
 
-// readCluster asks for the identity of the cluster until it is known. It never changes while this process runs.
+// readCluster reads the identity of the cluster, and retries until it is known. It never changes while this process
+// runs.
 func (s *source) readCluster(ctx context.Context) {
 	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
 		namespace, err := s.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// file is a file of the node as it is to be.
+// file describes the required state of a file on the node.
 type file struct {
 	dir, name string
 	content   []byte
@@ -20,7 +20,7 @@ type file struct {
 
 func (f file) path() string { return filepath.Join(f.dir, f.name) }
 
-// inPlace reports whether the file is there as it is to be.
+// inPlace reports whether the file exists in its required state.
 func (f file) inPlace() (bool, error) {
 	info, err := os.Lstat(f.path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -33,9 +33,9 @@ func (f file) inPlace() (bool, error) {
 	return err == nil && bytes.Equal(content, f.content), err
 }
 
-// write puts the file in its place, unless it is there as it is to be, and reports whether it did. Whoever reads
-// meanwhile, and a node that loses its power, have the earlier file or this one. The name beside its place is always
-// the same, so that one who is killed often fills no disk; and no runtime takes it for a configuration.
+// write writes the file unless it already is in its required state, and reports whether it wrote. A concurrent reader,
+// and a node that loses its power, have the earlier file or this one. The temporary file always has the same name, so
+// that processes that are killed often do not fill the disk. No runtime takes it for a configuration.
 func (f file) write() (bool, error) {
 	done, err := f.inPlace()
 	if err != nil || done {
@@ -53,7 +53,7 @@ func (f file) write() (bool, error) {
 	return true, syncDir(f.dir)
 }
 
-// writeNew writes a file that is on the disk when it returns, in the place of what somebody left who was killed.
+// writeNew writes a file and replaces one that a killed process left behind. It returns after the file is on disk.
 func writeNew(path string, content []byte, mode fs.FileMode) error {
 	if err := removeAll(path); err != nil {
 		return err
@@ -72,7 +72,7 @@ func writeNew(path string, content []byte, mode fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// removeAll removes files and writes that to the disk. Those that are not there are no error.
+// removeAll removes files and syncs that to disk. Files that do not exist are not an error.
 func removeAll(paths ...string) error {
 	for _, path := range paths {
 		if err := os.Remove(path); errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +95,7 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// makeDir makes a directory that root alone reads.
+// makeDir creates a directory that only root can read.
 func makeDir(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
@@ -107,7 +107,7 @@ func makeDir(path string) error {
 	return os.Chmod(path, 0o700) //nolint:gosec // a directory has to be entered
 }
 
-// lock lets one process alone change the node: a pod that ends may still run when the next one starts.
+// lock lets only one process change the node: an ending pod may still run when the next one starts.
 func lock(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {

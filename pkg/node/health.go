@@ -25,7 +25,7 @@ const (
 // writeTime bounds a write of the condition.
 const writeTime = 10 * time.Second
 
-// health says how the node is, and delivers what the plugins could not.
+// health reports the state of the node, and delivers the plugins' undelivered releases.
 type health struct {
 	options   Options
 	installed func() error
@@ -36,13 +36,13 @@ type health struct {
 	asker     *asker
 	writer    *writer
 
-	// began is when this process did.
+	// began is the start of this process.
 	began time.Time
-	// failures counts the questions in a row that no replica answered, and why has the last error.
+	// failures is the number of questions in a row that no replica answered, and why the last error.
 	failures int
 	why      error
-	// written is the error of the last write of the condition, next when the next one may be, and pause how long after
-	// it.
+	// written is the error of the last write of the condition, next the earliest time of the next write, and pause the
+	// pause before it.
 	written string
 	next    time.Time
 	pause   time.Duration
@@ -87,7 +87,7 @@ func (h *health) run(ctx context.Context) error {
 	return nil
 }
 
-// check asks the allocator, unless a plugin has had an answer meanwhile, and delivers releases where there are some.
+// check asks the allocator, unless it has answered a plugin meanwhile, and delivers releases if there are any.
 func (h *health) check(ctx context.Context) {
 	state, err := runstate.Dir(h.options.RunDir).Read()
 	if err != nil {
@@ -109,7 +109,7 @@ func (h *health) check(ctx context.Context) {
 	}
 }
 
-// deliver delivers the releases that no replica took, where there are some.
+// deliver delivers undelivered releases, if there are any.
 func deliver(ctx context.Context, o Options, log *slog.Logger) error {
 	n, err := undelivered.In(o.DataDir).Len()
 	if err != nil || n == 0 {
@@ -122,7 +122,7 @@ func deliver(ctx context.Context, o Options, log *slog.Logger) error {
 	return err
 }
 
-// say writes the condition of the Node. The next one tries again where it cannot be written.
+// say writes the Node's condition. If that fails, the next call tries again.
 func (h *health) say(ctx context.Context) {
 	v := judge(h.signs())
 	h.metrics.condition.Reset()

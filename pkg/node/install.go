@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
 )
 
-// maxCopied bounds a file that is copied to the node, in octets: the plugins have 8 MiB.
+// maxCopied bounds a file that is copied to the node, in octets: the plugins take 8 MiB.
 const maxCopied = 64 << 20
 
 // Steps of an installation, in their order.
@@ -35,21 +35,21 @@ func Steps() []string {
 	}
 }
 
-// installer brings the node's files in order.
+// installer creates and repairs the node's files.
 type installer struct {
 	options Options
 	log     *slog.Logger
-	// ask returns an error unless a replica answers as a plugin would ask it.
+	// ask returns an error unless a replica answers a request in the manner of a plugin.
 	ask func(context.Context) error
-	// failed is called with the step of each error.
+	// failed is called with the name of each step that fails.
 	failed func(step string)
-	// said are the warnings that the log has already.
+	// said are the warnings that were already logged.
 	said map[string]bool
 }
 
-// install does what is left to do, in an order in which an ADD of any moment is done by what belongs together: the
-// conflist, by which the node becomes Ready, comes last. One step that fails holds the conflist back and nothing else:
-// the plugins need a fresh token also on a disk that is full of other things.
+// install does the remaining steps. Their order ensures that an ADD at any moment finds files that fit together: the
+// conflist, which makes the node Ready, comes last. A failed step delays only the conflist, not the other steps: the
+// plugins need a fresh token even if the disk is full.
 func (i *installer) install(ctx context.Context, f facts) error {
 	unlock, now, err := i.begin()
 	if err != nil {
@@ -80,7 +80,7 @@ func (i *installer) install(ctx context.Context, f facts) error {
 	return errors.Join(errs...)
 }
 
-// begin makes the directories of the plugins, and returns what the node has of an earlier installation. Nobody else
+// begin creates the plugins' directories, and returns the configuration of an earlier installation. No other process
 // installs until unlock is called.
 func (i *installer) begin() (unlock func(), now netconf.Node, err error) {
 	if err := errors.Join(makeDir(i.options.ConfigDir), makeDir(i.options.DataDir)); err != nil {
@@ -96,8 +96,8 @@ func (i *installer) begin() (unlock func(), now netconf.Node, err error) {
 	return unlock, now, nil
 }
 
-// withdraw removes the conflist where the node's files are those of another cluster: the node is NotReady until they
-// are of this one.
+// withdraw removes the conflist if the node's files belong to another cluster: the node is NotReady until they belong
+// to this one.
 func (i *installer) withdraw(f facts, now netconf.Node) error {
 	if f.cluster == "" || now.Cluster == "" || f.cluster == now.Cluster {
 		return nil
@@ -116,7 +116,7 @@ func (i *installer) withdraw(f facts, now netconf.Node) error {
 	return nil
 }
 
-// programs copies the plugins. One that runs just now goes on with its own file.
+// programs copies the plugins. A plugin that is running continues with its own file.
 func (i *installer) programs() error {
 	entries, err := os.ReadDir(i.options.ProgramsDir)
 	if err != nil {
@@ -157,8 +157,8 @@ func (i *installer) copyFile(from, name string) error {
 	return i.write(file{i.options.ConfigDir, name, content, 0o600})
 }
 
-// ca gives the node the CA of the file or of the ConfigMap. Where the cluster has not said it, or there is no such
-// ConfigMap any more, the node keeps the one that it has.
+// ca installs the CA of the file or of the ConfigMap. If the ConfigMap is not known yet or no longer exists, the node
+// keeps its CA.
 func (i *installer) ca(f facts) error {
 	switch {
 	case i.options.CAConfigMap == "":
@@ -172,8 +172,8 @@ func (i *installer) ca(f facts) error {
 		"it when it starts: see whether pods of bcsnet-controller run", errFacts, i.options.CAConfigMap, caFile)
 }
 
-// config writes config.json. It sends the plugins to replicas over https only where they have what that takes: until
-// then those of an earlier installation over plain HTTP stay.
+// config writes config.json. It names https replicas only if the node has the files that https needs. Until then, the
+// plain HTTP replicas of an earlier installation stay.
 func (i *installer) config(f facts, now netconf.Node) error {
 	content, err := newConfig(i.options, f, now)
 	if err != nil {
@@ -187,7 +187,7 @@ func (i *installer) config(f facts, now netconf.Node) error {
 	return i.write(file{i.options.ConfigDir, configFile, content, 0o600})
 }
 
-// write writes a file and says so.
+// write writes a file and logs that.
 func (i *installer) write(f file) error {
 	wrote, err := f.write()
 	if err != nil {
@@ -199,7 +199,7 @@ func (i *installer) write(f file) error {
 	return nil
 }
 
-// installed reports whether all that the node needs for an ADD is there, in whichever version.
+// installed reports whether the node has all files that an ADD needs, in any version.
 func (o *Options) installed() bool {
 	paths := []string{filepath.Join(o.ConfigDir, configFile)}
 	if o.secure() {
@@ -217,13 +217,13 @@ func (o *Options) installed() bool {
 	})
 }
 
-// has reports whether the node has a file of the plugins' configuration.
+// has reports whether a file exists in the plugins' configuration directory.
 func (o *Options) has(name string) bool {
 	_, err := os.Stat(filepath.Join(o.ConfigDir, name))
 	return err == nil
 }
 
-// readFile returns the content of a file that is not larger than what is copied.
+// readFile returns the content of a file, whose size must not exceed maxCopied.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

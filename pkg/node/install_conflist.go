@@ -11,8 +11,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
 )
 
-// conflist gives the node its conflist once a replica has answered, and then takes away those that pods wrote under
-// other names: at no moment the node has none. One that is in place stays, whether any replica answers.
+// conflist installs the node's conflist after a replica has answered, and then removes those that pods wrote under
+// other names: the node is never without one. An existing conflist stays even if no replica answers.
 func (i *installer) conflist(ctx context.Context) error {
 	written, err := i.options.written()
 	if err != nil {
@@ -59,7 +59,7 @@ func (i *installer) conflist(ctx context.Context) error {
 	return nil
 }
 
-// earlier removes the conflists that pods wrote under other names than this one's.
+// earlier removes the conflists that pods wrote under other names than this pod's.
 func (i *installer) earlier(written []string) error {
 	for _, name := range written {
 		path := filepath.Join(i.options.NetDir, name)
@@ -74,8 +74,9 @@ func (i *installer) earlier(written []string) error {
 	return i.options.note(i.options.ConflistName)
 }
 
-// withdrawAll removes the conflists that pods wrote when this one has none, as where Multus names the networks of pods
-// now. One by which pods have addresses stays, as they end by it, and so does one without which the node has none.
+// withdrawAll removes the conflists that pods wrote if this pod has none, for example because Multus now names the
+// networks of pods. A conflist stays if pods have addresses through it, because they need it to end, or if the node
+// would have no network without it.
 func (i *installer) withdrawAll(written []string) error {
 	if len(written) == 0 {
 		return nil
@@ -99,7 +100,7 @@ func (i *installer) withdrawAll(written []string) error {
 	return nil
 }
 
-// warn says, once, what may keep pods from having the network of the conflist.
+// warn logs, once, what may prevent pods from getting the network of the conflist.
 func (i *installer) warn(conflist []byte) {
 	for _, name := range missingPlugins(conflist, i.options) {
 		i.once("a plugin of the conflist is not in --bin-dir", "plugin", name, "dir", i.options.BinDir)

@@ -14,11 +14,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// readEvery is how often calls.log is read at least: it is rotated after some thousand calls.
+// readEvery is the longest interval in which calls.log is read: it is rotated after some thousand calls.
 const readEvery = 10 * time.Second
 
-// metrics are what the node shows at /metrics. Calls are counted when they are asked for, too, so that they are never
-// older than the scrape.
+// metrics are the node's metrics. Calls are also counted at each scrape, so that the metrics are up to date.
 type metrics struct {
 	options  Options
 	tokens   *tokens
@@ -87,7 +86,7 @@ func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.calls, m.seconds, m.unreadable, m.failures, m.inOrder, m.condition, m.asked}
 }
 
-// Describe names the metrics.
+// Describe sends the descriptions of the metrics.
 func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range m.all() {
 		c.Describe(ch)
@@ -96,7 +95,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.token
 }
 
-// Collect reads the node.
+// Collect reads the node's files and sends the metrics.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	_ = m.read() // run says so
 	if n, err := undelivered.In(m.options.DataDir).Len(); err == nil {
@@ -119,7 +118,7 @@ func (m *metrics) read() error {
 	return err
 }
 
-// count counts one call. What a line says becomes a label only where it is one of the words that there are.
+// count counts one call. Only words that this release knows become labels.
 func (m *metrics) count(c runstate.Call) {
 	command, outcome, reason := known(c.Command, commands()), known(string(c.Outcome), outcomes()), c.Reason
 	if reason != "" && !slices.ContainsFunc(ipam.ReasonTable(), func(i ipam.ReasonInfo) bool {
@@ -133,7 +132,7 @@ func (m *metrics) count(c runstate.Call) {
 	}
 }
 
-// other is the label of a word that this release does not know.
+// other is the label for a word that this release does not know.
 const other = "other"
 
 func known(word string, words []string) string {
@@ -165,7 +164,7 @@ func (m *metrics) installed(yes bool) {
 	m.inOrder.Set(value)
 }
 
-// run reads calls.log from time to time, whether somebody asks or not, until the context ends.
+// run reads calls.log periodically, even without scrapes, until the context ends.
 func (m *metrics) run(ctx context.Context) error {
 	tick := time.NewTicker(readEvery)
 	defer tick.Stop()

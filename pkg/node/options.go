@@ -23,21 +23,21 @@ type Options struct {
 	Node, Host string
 	Kubeconfig string
 
-	// ProgramsDir has the plugins to copy to BinDir, where the runtime finds them.
+	// ProgramsDir contains the plugins to copy to BinDir, in which the runtime finds them.
 	ProgramsDir, BinDir string
-	// NetDir is where the runtime finds its conflist.
+	// NetDir is the directory in which the runtime finds its conflist.
 	NetDir string
 	// ConfigDir, DataDir and RunDir are the directories of the plugins, as paths on the node.
 	ConfigDir, DataDir, RunDir string
 
 	// ConflistFile is the conflist to copy to NetDir as ConflistName; empty for none.
 	ConflistFile, ConflistName string
-	// CAFile and TokenFile are copied to ConfigDir. CAConfigMap, NAMESPACE/NAME, has the CA instead of CAFile. With
-	// neither, the plugins use plain HTTP.
+	// CAFile and TokenFile are copied to ConfigDir. CAConfigMap (NAMESPACE/NAME) provides the CA instead of CAFile.
+	// With neither, the plugins use plain HTTP.
 	CAFile, CAConfigMap, TokenFile string
 	// Service is the allocator's Service, NAMESPACE/NAME, and ServicePort the name of its port.
 	Service, ServicePort string
-	// ServerName is the name in the certificates of the replicas; empty for that of the Service.
+	// ServerName is the name in the replicas' certificates; empty for the Service's name.
 	ServerName string
 
 	HTTPBindAddress string
@@ -48,23 +48,24 @@ type Options struct {
 
 	// LogOutput receives the log.
 	LogOutput io.Writer
-	// Now is the clock of the node.
+	// Now returns the time of the node.
 	Now func() time.Time
 	// Every has the intervals; zero means the default.
 	Every Intervals
-	// Reached is called with the name of each finished step of an installation or its removal; may be nil.
+	// Reached is called with the name of each finished step of an installation or removal; may be nil.
 	Reached func(step string)
 }
 
-// Intervals has the intervals of repeated work.
+// Intervals contains the intervals of repeated work.
 type Intervals struct {
-	// Compare is how often copied files are compared, and Repair how often the whole installation is.
+	// Compare is the interval in which copied files are compared, and Repair that in which the whole installation is
+	// checked.
 	Compare, Repair time.Duration
-	// Check is how often the allocator is asked if no plugin has had an answer meanwhile.
+	// Check is the interval in which the allocator is asked, unless it has answered a plugin meanwhile.
 	Check time.Duration
-	// Grace is how long a start may take before the condition says that something is not installed.
+	// Grace bounds the time of a start. After it, the condition says that something is not installed.
 	Grace time.Duration
-	// Beat is how often an unchanged condition is written.
+	// Beat is the interval in which an unchanged condition is written.
 	Beat time.Duration
 }
 
@@ -210,7 +211,7 @@ func (o *Options) reached(step string) {
 	}
 }
 
-// logger returns the log. Validate knows its level.
+// logger returns the log. Validate has checked its level.
 func (o *Options) logger() *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(o.LogLevel)) // Validate has seen to it

@@ -10,9 +10,10 @@ import (
 	"github.com/containernetworking/cni/libcni"
 )
 
-// preferred says which network configurations a runtime prefers to our conflist, as it takes the first by name that it
-// can read; empty for none, and if the pod has no conflist. One that names our plugins gives our addresses, too, and
-// Multus goes by the first of the others itself.
+// preferred returns the network configurations that a runtime prefers to our conflist, because it uses the first
+// readable one by name. It returns an empty text for none, and if the pod has no conflist. A configuration that names
+// our plugins is not reported, because it gives our addresses, too; nor is Multus, which itself uses the first of the
+// others.
 func (o *Options) preferred() string {
 	if o.ConflistFile == "" {
 		return ""
@@ -44,7 +45,7 @@ func (o *Options) preferred() string {
 		"bcsnet's an earlier name by --conflist-name", strings.Join(names, ", "), o.NetDir, o.ConflistName)
 }
 
-// usable reports whether a runtime can go by a network configuration: it passes over others.
+// usable reports whether a runtime can use a network configuration. It skips others.
 func usable(name string, text []byte) bool {
 	if filepath.Ext(name) == ".conflist" {
 		list, err := libcni.ConfListFromBytes(text)
@@ -54,7 +55,7 @@ func usable(name string, text []byte) bool {
 	return err == nil
 }
 
-// isMultus reports whether a network configuration is that of thin or thick Multus.
+// isMultus reports whether a network configuration belongs to thin or thick Multus.
 func isMultus(text []byte) bool {
 	var value any
 	return json.Unmarshal(text, &value) == nil &&

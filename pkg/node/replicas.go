@@ -9,11 +9,11 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// maxReplicas bounds how many replicas the plugins get: they take no more.
+// maxReplicas bounds the number of replicas for the plugins, which accept no more.
 const maxReplicas = 64
 
-// endpointsOf returns where the replicas are, sorted: those that are ready, or all of them where none is, as they may
-// be so again before this node hears of it.
+// endpointsOf returns the addresses of the replicas, sorted: the ready ones, or all if none is ready, because they may
+// become ready before this node learns of it.
 func endpointsOf(slicesOf []*discoveryv1.EndpointSlice, portName string) []string {
 	var ready, others []netip.AddrPort
 	for _, s := range slicesOf {
@@ -48,7 +48,7 @@ func endpointsOf(slicesOf []*discoveryv1.EndpointSlice, portName string) []strin
 	return texts
 }
 
-// portOf returns the port of a name.
+// portOf returns the port with a name.
 func portOf(s *discoveryv1.EndpointSlice, name string) (uint16, bool) {
 	for _, p := range s.Ports {
 		if p.Port != nil && p.Name != nil && *p.Name == name && *p.Port > 0 && *p.Port <= 1<<16-1 {

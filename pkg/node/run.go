@@ -16,11 +16,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// lastPause is the longest pause before a step that failed is done again.
+// lastPause is the longest pause before a failed step is repeated.
 const lastPause = 15 * time.Second
 
-// Run installs the plugins and maintains the node until the context ends. It leaves everything in place: the next pod
-// continues with it, and the plugins need no pod.
+// Run installs the plugins and maintains the node until the context ends. It leaves everything in place: the plugins
+// work without a pod, and the next pod continues the work.
 func Run(ctx context.Context, o Options) error {
 	o.Every.fill()
 	log := o.logger()
@@ -47,7 +47,7 @@ func Run(ctx context.Context, o Options) error {
 	return err
 }
 
-// restConfig returns the way to the API server.
+// restConfig returns the configuration of the API server's client.
 func restConfig(o Options) (*rest.Config, error) {
 	cfg, err := rest.InClusterConfig()
 	if o.Kubeconfig != "" {
@@ -60,7 +60,7 @@ func restConfig(o Options) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// outcome is what the last installation came to.
+// outcome is the outcome of the last installation.
 type outcome struct {
 	mu  sync.Mutex
 	err error
@@ -78,7 +78,7 @@ func (s *outcome) Load() error {
 	return s.err
 }
 
-// agent installs whenever something has changed.
+// agent runs an installation whenever something has changed.
 type agent struct {
 	options Options
 	log     *slog.Logger
@@ -87,8 +87,8 @@ type agent struct {
 	state   outcome
 }
 
-// run installs at once, when the cluster or a mounted file has changed, when something failed, and every half minute,
-// as somebody may have changed the node.
+// run installs at once, after changes of the cluster or a mounted file, after failures, and every half minute, because
+// somebody may have changed the node.
 func (a *agent) run(ctx context.Context) error {
 	ask := &asker{configDir: a.options.ConfigDir, now: a.options.Now}
 	i := &installer{options: a.options, log: a.log, ask: func(ctx context.Context) error { return ask.ask(ctx, "") },
@@ -125,7 +125,7 @@ func (a *agent) run(ctx context.Context) error {
 	return nil
 }
 
-// say keeps what an installation came to, and logs what is new of it.
+// say stores the outcome of an installation, and logs what is new in it.
 func (a *agent) say(ctx context.Context, err error) {
 	last := a.state.Load()
 	a.state.Store(err)
@@ -139,10 +139,10 @@ func (a *agent) say(ctx context.Context, err error) {
 	}
 }
 
-// ready returns why the node is not in order; nil once it is.
+// ready returns the reason why the node is not in order; nil if it is.
 func (a *agent) ready() error { return a.state.Load() }
 
-// mounted returns a digest of the files that are copied from mounts of the pod.
+// mounted returns a digest of the files to copy from the pod's mounts.
 func mounted(o Options) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	for _, path := range []string{o.CAFile, o.TokenFile, o.ConflistFile} {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// tokens says how old the token of the plugins is. It goes by the time for which this process has seen it, as clocks
-// may be hours off, and may be set meanwhile.
+// tokens determines the age of the plugins' token. It measures the time for which this process has seen the token,
+// because clocks may be hours off or be set meanwhile.
 type tokens struct {
 	options Options
 
@@ -20,7 +20,8 @@ type tokens struct {
 	since time.Time
 }
 
-// age returns how long ago the token was renewed, and how long tokens of its kind are good; 0 where it does not say.
+// age returns the time since the token was renewed, and the lifetime of such tokens; 0 if the token does not contain
+// it.
 func (t *tokens) age() (age, life time.Duration, err error) {
 	path := filepath.Join(t.options.ConfigDir, tokenFile)
 	content, err := os.ReadFile(path)
@@ -44,8 +45,8 @@ func (t *tokens) age() (age, life time.Duration, err error) {
 	return now.Sub(t.since), life, nil
 }
 
-// tokenLife returns the time from the issue of a token to its end; 0 for what is no token of an API server. Nobody
-// trusts what it says.
+// tokenLife returns the time from the issue of a token to its expiry; 0 if the text is not a token of an API server.
+// The token is not verified.
 func tokenLife(text string) time.Duration {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {

@@ -20,12 +20,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/undelivered"
 )
 
-// stayPause is how long a pod that stays waits before it tries again.
+// stayPause is the pause between the tries of a pod that stays.
 const stayPause = 10 * time.Second
 
-// Uninstall removes what Run installs when no pod has an address by it: the conflist first, so that no pod starts by
-// it, then the rest. With Options.Stay it retries until it succeeds, is then ready, and waits for the end of the
-// context.
+// Uninstall removes what Run installs, if no pod has an address through it: first the conflist, so that no new pod
+// starts with it, then the rest. With Options.Stay, it retries until it succeeds, then reports ready, and waits for the
+// end of the context.
 func Uninstall(ctx context.Context, o Options) error {
 	log := o.logger()
 	if !o.Stay {
@@ -65,7 +65,7 @@ func uninstall(ctx context.Context, o Options, log *slog.Logger) error {
 	return nil
 }
 
-// removeFiles removes what is installed, and reports the releases that stay.
+// removeFiles removes the installed files, and reports the undelivered releases that stay.
 func (o *Options) removeFiles(ctx context.Context, log *slog.Logger) error {
 	if err := o.renewToken(); err != nil {
 		log.Warn("the plugins go on with the token that they have", "error", err)
@@ -87,7 +87,7 @@ func (o *Options) removeFiles(ctx context.Context, log *slog.Logger) error {
 	return o.remove()
 }
 
-// renewToken gives the plugins the token of this pod: that of the pod which installed them ended with it.
+// renewToken gives the plugins the token of this pod: the installing pod's token became invalid with that pod.
 func (o *Options) renewToken() error {
 	if o.TokenFile == "" || !o.has(tokenFile) {
 		return nil
@@ -114,8 +114,8 @@ func (o *Options) withdrawAll() error {
 	return o.unattached()
 }
 
-// withdraw removes a conflist, unless pods have addresses by it as attached says. A container runtime ends no pod
-// without one, and by another one it would end pods by other plugins than they began with.
+// withdraw removes a conflist, unless attached reports pods with addresses through it. A container runtime cannot end a
+// pod without its conflist, and with another one it would call other plugins than at the start.
 func (o *Options) withdraw(name string, attached func() error) error {
 	path := filepath.Join(o.NetDir, name)
 	aside := filepath.Join(o.NetDir, "."+name+".withdrawn")
@@ -137,7 +137,7 @@ func (o *Options) withdraw(name string, attached func() error) error {
 	return nil
 }
 
-// attachedBy returns what finds out whether pods have addresses by the network of a conflist.
+// attachedBy returns a function that reports whether pods have addresses through the network of a conflist.
 func (o *Options) attachedBy(name string) func() error {
 	text, err := readFile(filepath.Join(o.NetDir, name))
 	var conf struct {
@@ -158,7 +158,7 @@ func (o *Options) attachedBy(name string) func() error {
 
 func (o *Options) attachments() attach.Dir { return attach.In(o.RunDir) }
 
-// unattached returns an error while pods of the node have addresses by the plugins.
+// unattached returns an error while pods of the node have addresses from the plugins.
 func (o *Options) unattached() error {
 	n, err := o.attachments().Len()
 	if err != nil {
@@ -171,8 +171,8 @@ func (o *Options) unattached() error {
 	return nil
 }
 
-// unnamed returns an error while a network configuration that bcsnet did not write names the plugins: no pod could
-// begin by it without them.
+// unnamed returns an error while a network configuration that bcsnet did not write names the plugins: without them, no
+// pod with it could start.
 func (o *Options) unnamed() error {
 	all, err := o.foreigners()
 	if err != nil || len(all) == 0 || o.Force {
@@ -183,7 +183,7 @@ func (o *Options) unnamed() error {
 		all[0].name))
 }
 
-// remove removes configuration and plugins.
+// remove removes the configuration and the plugins.
 func (o *Options) remove() error {
 	for _, name := range []string{configFile, caFile, tokenFile, writtenFile} {
 		if err := removeAll(filepath.Join(o.ConfigDir, name), filepath.Join(o.ConfigDir, "."+name+".new")); err != nil {
@@ -205,7 +205,7 @@ func (o *Options) remove() error {
 	return nil
 }
 
-// removeCondition takes the condition from the Node.
+// removeCondition removes the condition from the Node.
 func (o *Options) removeCondition(ctx context.Context) error {
 	cfg, err := restConfig(*o)
 	if err != nil {

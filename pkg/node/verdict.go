@@ -11,7 +11,7 @@ import (
 // Reason is the reason of the Node's condition.
 type Reason string
 
-// Reasons. The condition is True with the first one and False with the others.
+// Reasons. The condition is True with the first reason and False with the others.
 const (
 	// ReasonReady: everything is installed, and the allocator answers.
 	ReasonReady Reason = "Ready"
@@ -23,7 +23,7 @@ const (
 	ReasonAllocatorUnreachable Reason = "AllocatorUnreachable"
 	// ReasonPoolsFull: the last ADD was refused because the pools of the node are full.
 	ReasonPoolsFull Reason = "PoolsFull"
-	// ReasonOtherConflistFirst: the runtime goes by another network configuration.
+	// ReasonOtherConflistFirst: the runtime uses another network configuration.
 	ReasonOtherConflistFirst Reason = hosts.OtherConflistFirst
 )
 
@@ -36,38 +36,39 @@ func Reasons() []Reason {
 }
 
 const (
-	// fullTime is how long pools count as full after an ADD that found them so: pods that wait try more often.
+	// fullTime is the time for which pools count as full after an ADD that found them full: waiting pods try more
+	// often.
 	fullTime = 2 * time.Minute
-	// deaf is how many questions in a row no replica answers before the node counts as cut off: a replica that restarts
-	// is back before that.
+	// deaf is the number of unanswered questions in a row after which the node counts as cut off: a restarting replica
+	// is back earlier.
 	deaf = 2
 	// maxMessage bounds a message, in octets: a Node is written and read often.
 	maxMessage = 512
 )
 
-// verdict is how the node is, for people.
+// verdict is the state of the node, in words.
 type verdict struct {
 	reason  Reason
 	message string
 }
 
-// signs are what a verdict is made of.
+// signs are the facts from which a verdict is made.
 type signs struct {
 	installed error
-	// age is that of the token, and life how long it is good; 0 where nobody knows, or there is none.
+	// age is the age of the token, and life its lifetime; 0 if that is not known or there is no token.
 	age, life time.Duration
-	// unanswered is why no replica answered so many questions in a row.
+	// unanswered is the error of the last question if as many in a row were unanswered as deaf says.
 	unanswered error
 	questions  int
 	full       *runstate.Full
-	// broken is what pods lack that get their network by a configuration which is none of ours; empty for nothing.
+	// broken describes what is missing for pods with a network configuration that is not ours; empty for nothing.
 	broken string
-	// first says which network configurations the runtime prefers to ours; empty for none.
+	// first names the network configurations that the runtime prefers to ours; empty for none.
 	first string
 	now   time.Time
 }
 
-// judge returns how the node is: of several troubles the one that the others may come from.
+// judge returns the state of the node. If there are several problems, it reports the one that may cause the others.
 func judge(s signs) verdict {
 	switch {
 	case s.installed != nil:

@@ -15,19 +15,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cni/netconf"
 )
 
-// writtenFile has the names of the conflists that pods of bcsnet-node wrote, as a JSON list. A name is there before its
-// conflist is, and until that is gone, whoever is killed meanwhile.
+// writtenFile has the names of the conflists that pods of bcsnet-node wrote, as a JSON list. A name is added before its
+// conflist is written, and removed after the conflist is, so that the list is complete even if a process is killed.
 const writtenFile = "conflists.json"
 
 // usualConflist is the conflist of a release that kept no list.
 const usualConflist = "10-bcsnet.conflist"
 
-// announceType is what network configurations call the chained plugin.
+// announceType is the chained plugin's type in network configurations.
 const announceType = "bcsnet-announce"
 
-// written returns the names of the conflists that pods of this node wrote, and that may be there. If nobody kept a
-// list, or it is damaged, these are the usual one and that of this pod, provided that they name our plugins and that
-// only root reads them.
+// written returns the names of the conflists that pods of this node wrote and that may exist. If there is no list, or
+// it is damaged, these are the usual conflist and that of this pod, provided that they name our plugins and only root
+// can read them.
 func (o *Options) written() (names []string, err error) {
 	text, err := os.ReadFile(filepath.Join(o.ConfigDir, writtenFile))
 	switch {
@@ -49,7 +49,7 @@ func (o *Options) written() (names []string, err error) {
 	return slices.Compact(names), nil
 }
 
-// note keeps the names of the conflists that are, or may be, installed.
+// note stores the names of the conflists that are, or may be, installed.
 func (o *Options) note(names ...string) error {
 	slices.Sort(names)
 	text, err := json.Marshal(slices.Compact(names))
@@ -62,18 +62,19 @@ func (o *Options) note(names ...string) error {
 	return nil
 }
 
-// isConflistName reports whether a text is a name for a conflist that a runtime reads.
+// isConflistName reports whether a runtime reads a conflist with this name.
 func isConflistName(name string) bool {
 	return name != "" && filepath.Base(name) == name && filepath.Ext(name) == ".conflist" && name[0] != '.'
 }
 
-// foreign is a network configuration of the runtime's directory that is none of ours and names our plugins.
+// foreign is a network configuration in the runtime's directory that is not ours and names our plugins.
 type foreign struct {
 	name string
 	text []byte
 }
 
-// foreigners returns those network configurations. What cannot be read names nothing: a runtime cannot read it either.
+// foreigners returns the foreign network configurations. Files that cannot be read are skipped: a runtime cannot read
+// them either.
 func (o *Options) foreigners() (all []foreign, err error) {
 	files, err := libcni.ConfFiles(o.NetDir, []string{".conf", ".conflist", ".json"})
 	if err != nil {
@@ -96,8 +97,8 @@ func (o *Options) foreigners() (all []foreign, err error) {
 	return all, nil
 }
 
-// namesOurs reports whether a network configuration has one of our plugins anywhere: as one of its plugins, as the IPAM
-// of one, or as a delegate of another program.
+// namesOurs reports whether a network configuration contains one of our plugins anywhere: as one of its plugins, as a
+// plugin's IPAM, or as a delegate of another program.
 func namesOurs(text []byte) bool {
 	var value any
 	return json.Unmarshal(text, &value) == nil && len(typesIn(value, isOurs)) > 0
@@ -105,7 +106,7 @@ func namesOurs(text []byte) bool {
 
 func isOurs(plugin string) bool { return plugin == netconf.Type || plugin == announceType }
 
-// typesIn returns the plugins of a network configuration that match, in the order of their names.
+// typesIn returns the matching plugins of a network configuration, sorted by name.
 func typesIn(value any, match func(string) bool) (names []string) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -124,8 +125,8 @@ func typesIn(value any, match func(string) bool) (names []string) {
 	return slices.Compact(names)
 }
 
-// broken returns what pods may lack that get their network by a configuration which is none of ours and names our
-// plugins; empty for nothing. A runtime may have further directories of plugins.
+// broken describes what may be missing for pods whose network configuration is not ours and names our plugins; empty
+// for nothing. A runtime may have further directories of plugins.
 func (o *Options) broken() string {
 	all, err := o.foreigners()
 	if err != nil {

@@ -1,3 +1,3 @@
 // Package hostnic reads hostnic's hostnic-ipam-config: which namespace draws from which blocks, and in which order. It
-// knows no cluster: package controller/hostnicconfig makes the blocks.
+// does not access the cluster: package controller/hostnicconfig creates the blocks.
 package hostnic

@@ -11,37 +11,37 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 )
 
-// Keys of the ConfigMap, and the one in the document that is no namespace.
+// Keys of the ConfigMap, and the document's key that is not a namespace.
 const (
 	Key           = "ipam"
 	AutoAssignKey = "subnet-auto-assign"
 	Default       = "Default"
 )
 
-// Mapping is what the ConfigMap says, checked.
+// Mapping is the valid content of the ConfigMap.
 type Mapping struct {
-	// Blocks are the names of the document, each once, namespace by namespace, in the order in which a namespace draws
-	// from its blocks.
+	// Blocks are the blocks of the document without duplicates, ordered by namespace and within a namespace by the
+	// order of use.
 	Blocks []Block
-	// Defaults are the pools of namespaces that the document does not name.
+	// Defaults are the pools for namespaces that the document does not name.
 	Defaults []string
-	// AutoAssign: namespaces get blocks by themselves.
+	// AutoAssign makes namespaces get blocks automatically.
 	AutoAssign bool
 }
 
 // Block is the name of a block in the list of a namespace.
 type Block struct {
 	Name, Namespace string
-	// Place is its place in the list, from 0.
+	// Place is the position in the list, from 0.
 	Place int
-	// Addrs are the addresses that the name ends in; invalid where it ends in none.
+	// Addrs are the addresses at the end of the name; invalid if there are none.
 	Addrs netip.Prefix
 }
 
-// maxReported is how many mistakes an error names; maxQuoted how much of a name.
+// maxReported bounds the number of mistakes that an error names; maxQuoted bounds the length of a quoted name.
 const maxReported, maxQuoted = 10, 80
 
-// Read reads the data of the ConfigMap. Its errors have hostnic's words, where it has some.
+// Read parses the data of the ConfigMap. Its errors follow hostnic's wording, if it has one.
 func Read(data map[string]string) (Mapping, error) {
 	m := Mapping{AutoAssign: data[AutoAssignKey] == "on"} // anything else is off for hostnic
 	document, ok := data[Key]
@@ -55,14 +55,14 @@ func Read(data map[string]string) (Mapping, error) {
 	return m, m.add(lists)
 }
 
-// list is what the document says of one namespace.
+// list is the document's list for one namespace.
 type list struct {
 	namespace string
 	blocks    []string
 }
 
-// parse reads the JSON object of the document in its order. A namespace that is there twice contradicts itself: which
-// of the two counts would be chance.
+// parse parses the document's JSON object in its order. A namespace that appears twice is an error, because the choice
+// between the two lists would be arbitrary.
 func parse(document string) (lists []list, err error) {
 	d := json.NewDecoder(strings.NewReader(document))
 	switch t, err := d.Token(); {
@@ -103,7 +103,7 @@ func parse(document string) (lists []list, err error) {
 	return lists, nil
 }
 
-// add takes the lists over. A block is one namespace's: names that end in the same addresses are names of one block.
+// add adds the lists. A block belongs to one namespace: names that end in the same addresses name the same block.
 func (m *Mapping) add(lists []list) error {
 	var errs []error
 	byName, byAddrs := map[string]string{}, map[netip.Prefix]string{}
@@ -151,19 +151,19 @@ func (m *Mapping) add(lists []list) error {
 	return errors.Join(errs...)
 }
 
-// Short returns the name as it is shown.
+// Short returns the name in a form for messages.
 func (b Block) Short() string { return Clip(b.Name) }
 
-// firstPriority is that of the first block in a list. Blocks that no list names have 0.
+// firstPriority is the priority of the first block in a list. Blocks that no list names have 0.
 const firstPriority = 1000
 
-// Priority returns the spec.priority of the block, by which its namespace draws from its blocks in the order of its
-// list. Those behind the first 1,000 or so have the same one.
+// Priority returns the block's spec.priority, which makes its namespace use its blocks in the order of the list. Blocks
+// after about the first 1,000 have the same priority.
 func (b Block) Priority() int32 { return int32(max(firstPriority-b.Place, 1)) }
 
 func quote(text string) string { return fmt.Sprintf("%q", Clip(text)) }
 
-// Clip shortens a name that is shown.
+// Clip shortens a name for messages.
 func Clip(text string) string {
 	if len(text) <= maxQuoted {
 		return text

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// cidrAt returns the CIDR at the end of the name of a block, as in 4100-172-16-3-0-26, whatever stands before it: a
-// tunnel's number in hostnic's names, the pool in ours. An IPv6 address is written out in full, as in ours. ok is false
-// where there is none, or one with bits beyond its length.
+// cidrAt returns the CIDR at the end of a block's name, as in 4100-172-16-3-0-26. The prefix is a tunnel's number in
+// hostnic's names, and the pool in ours. IPv6 addresses are written out in full. ok is false if there is no CIDR, or
+// one with bits beyond its length.
 func cidrAt(name string) (block netip.Prefix, ok bool) {
 	parts := strings.Split(name, "-")
 	for _, family := range []struct {
@@ -30,7 +30,7 @@ func cidrAt(name string) (block netip.Prefix, ok bool) {
 	return block, false
 }
 
-// allOf reports whether texts have one length.
+// allOf reports whether all texts have the given length.
 func allOf(texts []string, length int) bool {
 	for _, t := range texts {
 		if len(t) != length {

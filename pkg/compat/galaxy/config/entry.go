@@ -15,24 +15,24 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Key is the key of the ConfigMap that holds the document.
+// Key is the ConfigMap's key that holds the document.
 const Key = "floatingips"
 
-// maxVLAN is the highest ID that a VLAN may have.
+// maxVLAN is the highest VLAN ID.
 const maxVLAN = 4094
 
-// Entry is an entry of the document, checked.
+// Entry is a valid entry of the document.
 type Entry struct {
-	// NodeSubnets are the subnets of the hosts whose pods get the addresses, in order, each once.
+	// NodeSubnets are the subnets of the hosts whose pods get the addresses, sorted and without duplicates.
 	NodeSubnets []netip.Prefix
-	// Ranges are the addresses, in the order in which they are written.
+	// Ranges are the addresses in the order of the document.
 	Ranges  []netipx.IPRange
 	Subnet  netip.Prefix
 	Gateway netip.Addr
 	VLAN    int
 }
 
-// raw is an entry as it is written.
+// raw is an entry as written in the document.
 type raw struct {
 	RoutableSubnet string   `json:"routableSubnet"`
 	NodeSubnets    []string `json:"nodeSubnets"`
@@ -42,11 +42,11 @@ type raw struct {
 	VLAN           int      `json:"vlan"`
 }
 
-// maxReported is how many wrong entries an error names.
+// maxReported bounds the number of invalid entries that an error names.
 const maxReported = 10
 
-// Parse reads the document. The errors of single entries have galaxy's wording, where it has some, behind the place of
-// the entry: "floatingips[0]: gateway is empty". Unknown fields are ignored.
+// Parse parses the document. Errors of single entries follow galaxy's wording, if it has one, after the entry's
+// position: "floatingips[0]: gateway is empty". Unknown fields are ignored.
 func Parse(document []byte) ([]Entry, error) {
 	var list []raw
 	d := json.NewDecoder(bytes.NewReader(document))
@@ -119,7 +119,7 @@ func (r raw) check() (e Entry, err error) {
 	return e, e.addIPs(r.IPs)
 }
 
-// network parses a CIDR; host bits in it do not count, as they do not in galaxy.
+// network parses a CIDR. Host bits are ignored, as in galaxy.
 func network(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(strings.TrimSpace(text))
 	if err != nil || p.Addr().Is4In6() {
@@ -142,8 +142,8 @@ func (e *Entry) addIPs(list []string) error {
 	return nil
 }
 
-// shared finds addresses that several entries have: each is for the hosts of one entry. Where there are such addresses,
-// it finds at least one.
+// shared returns an error for addresses that several entries have: each address is for the hosts of one entry. If there
+// are such addresses, it finds at least one.
 func shared(entries []Entry) (errs []error) {
 	type part struct {
 		netipx.IPRange
@@ -169,5 +169,5 @@ func shared(entries []Entry) (errs []error) {
 	return errs
 }
 
-// spell formats a range as the document does.
+// spell formats a range in the form of the document.
 func spell(r netipx.IPRange) string { return strings.Replace(ipaddr.FormatRange(r), "-", "~", 1) }

@@ -14,25 +14,25 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Wanted is a pool that an entry comes to.
+// Wanted is the pool of an entry.
 type Wanted struct {
 	Name  string
 	Entry Entry
-	// Pool is the pool as it is; nil when it is to be made.
+	// Pool is the existing pool; nil if it must be created.
 	Pool *v1.BCSNetPool
 }
 
-// Plan has the pools that a document comes to, and those that were made from it before and have no entry any more.
+// Plan contains the pools for a document, and the pools of earlier documents whose entries were removed.
 type Plan struct {
 	Wanted []Wanted
-	// Gone are the pools whose entries have gone from the document.
+	// Gone are the pools whose entries were removed from the document.
 	Gone []*v1.BCSNetPool
 }
 
-// Make gives every entry its pool. The pools of an entry are known by their names, which come from the subnet. Of
-// several pools in one subnet an entry keeps the one with which it shares the most addresses. So leases stay where they
-// are when entries change places, addresses, gateway, VLAN or node subnets. taken are names of pools that somebody else
-// has made.
+// Make assigns a pool to every entry. Pools are matched by name, which is derived from the subnet. If a subnet has
+// several pools, an entry keeps the one with which it shares the most addresses, so that leases stay in place when
+// entries change their order, addresses, gateway, VLAN or node subnets. taken has the names of pools that were created
+// otherwise.
 func Make(entries []Entry, ours []*v1.BCSNetPool, taken map[string]bool) Plan {
 	p := Plan{Wanted: make([]Wanted, len(entries))}
 	used := map[string]bool{}
@@ -62,16 +62,16 @@ func Make(entries []Entry, ours []*v1.BCSNetPool, taken map[string]bool) Plan {
 	return p
 }
 
-// match is an entry and a pool of its subnet.
+// match is a pair of an entry and a pool of its subnet.
 type match struct {
 	entry  int
 	pool   *v1.BCSNetPool
 	shared uint64
-	// same: the node subnets are those of the entry.
+	// same reports whether the node subnets equal those of the entry.
 	same bool
 }
 
-// matches returns the pairs of one subnet, the best first.
+// matches returns the pairs of each subnet, the best first.
 func matches(entries []Entry, ours []*v1.BCSNetPool) (all []match) {
 	for i, e := range entries {
 		for _, o := range ours {
@@ -97,8 +97,8 @@ func truth(b bool) int {
 	return 0
 }
 
-// baseName returns the name of the first pool of a subnet, as in floatingip-10.0.70.0-24. Others have a number behind
-// it.
+// baseName returns the name of the first pool of a subnet, as in floatingip-10.0.70.0-24. Further pools have a number
+// appended.
 func baseName(subnet netip.Prefix) string {
 	return fmt.Sprintf("floatingip-%s-%d", ipaddr.ObjectName(subnet.Addr()), subnet.Bits())
 }
@@ -114,8 +114,7 @@ func isName(name string, subnet netip.Prefix) bool {
 	return ok && err == nil
 }
 
-// Set writes an entry into a pool's spec. Fields that an entry does not have, such as priority, hosts or cooldown,
-// stay.
+// Set writes an entry into a pool's spec. Fields that entries do not have, such as priority, hosts or cooldown, stay.
 func (e Entry) Set(s *v1.BCSNetPoolSpec) {
 	s.Net, s.Mask = e.Subnet.Addr().String(), int32(e.Subnet.Bits())
 	s.Gateway, s.VLAN = e.Gateway.String(), int32(e.VLAN)
@@ -126,8 +125,8 @@ func (e Entry) Set(s *v1.BCSNetPoolSpec) {
 	}
 }
 
-// Retire takes from a pool whose entry has gone the addresses that others have in the document now, and leaves the
-// rest: those that are in use stay with it until they are released.
+// Retire removes from the pool of a removed entry the addresses that other entries have now. The other addresses stay:
+// those in use belong to the pool until they are released.
 func Retire(o *v1.BCSNetPool, entries []Entry) {
 	before := ipaddr.SetOf(rangesOf(o)...)
 	set := before
@@ -143,7 +142,7 @@ func Retire(o *v1.BCSNetPool, entries []Entry) {
 	}
 }
 
-// rangesOf returns the addresses of a pool; entries that cannot be parsed do not count.
+// rangesOf returns the addresses of a pool. Entries that cannot be parsed are skipped.
 func rangesOf(o *v1.BCSNetPool) (all []netipx.IPRange) {
 	for _, text := range o.Spec.AvailableIPs {
 		if r, err := ipaddr.ParseRange(text); err == nil {

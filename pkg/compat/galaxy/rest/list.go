@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// ListIPs answers GET /v1/ip from memory: from the index, and from the watches of pods, claims and workloads.
+// ListIPs answers GET /v1/ip from memory: from the index, and from the caches of pods, claims and workloads.
 func (s *Service) ListIPs(ctx context.Context, rawQuery string) (ListIPResponse, error) {
 	q, err := parseQuery(rawQuery)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Service) ListIPs(ctx context.Context, rawQuery string) (ListIPResponse,
 	return out, nil
 }
 
-// Rows returns how many addresses the answer to a query may have; 0 for one that cannot be parsed.
+// Rows returns the largest number of addresses in the answer to a query; 0 if the query cannot be parsed.
 func Rows(rawQuery string) int {
 	q, err := parseQuery(rawQuery)
 	if err != nil {
@@ -36,17 +36,17 @@ func Rows(rawQuery string) int {
 	return q.size
 }
 
-// key is what an address is sorted by.
+// key has the fields by which an address is sorted.
 type key struct {
 	entry ipam.Entry
-	// second: it is shown as its second attachment has it.
+	// second reports whether the row shows the second attachment of the address.
 	second                 bool
 	addr                   netip.Addr
 	ip, namespace, podName string
 	policy                 int
 }
 
-// lease returns the address as it is shown.
+// lease returns the lease as seen from the shown attachment.
 func (k *key) lease() lease.Lease {
 	l := k.entry.Lease()
 	if l.FromSecond != k.second {
@@ -62,8 +62,8 @@ func (r *row) key(e ipam.Entry) key {
 	}
 }
 
-// found returns an address as the first of its attachments has it that matches; ok is false where none does. While a
-// virtual machine migrates live, two pods have its address, which is one row.
+// found returns an address as seen from its first attachment that matches; ok is false if none does. While a virtual
+// machine migrates live, two pods have its address, but the list has one row.
 func (v *view) found(l lease.Lease, q *query) (r row, ok bool) {
 	for side := range l.Attachments() {
 		r = v.row(side)
@@ -80,8 +80,8 @@ func (v *view) found(l lease.Lease, q *query) (r row, ok bool) {
 	return r, false
 }
 
-// matching finds the addresses that are held and match, n of them. It keeps those up to the end of the page, in order,
-// and of each only a key: the row is made again when it is shown.
+// matching returns the matching addresses up to the end of the page, in order, and n, the number of all matching
+// addresses. To save memory it keeps only a key of each: the row is made again when it is shown.
 func (v *view) matching(q *query) (kept []*key, n int) {
 	most := (q.page + 1) * q.size
 	cut := func() {

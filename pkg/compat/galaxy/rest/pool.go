@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// Undefined marks the claim of a shared pool that was deleted through this API. The claim lives on like one that
-	// pods asked for: it keeps what it has, and goes when it has nothing.
+	// Undefined marks the claim of a shared pool that was deleted through this API. The claim then behaves like one
+	// that pods asked for: it keeps its addresses, and is deleted when it has none.
 	Undefined = "networkextension.bkbcs.tencent.com/undefined"
 
 	maxPoolSize = 65536
 	maxPoolName = 253
-	// maxAttempts is how often the change of a claim is tried while others change it.
+	// maxAttempts bounds the number of tries to change a claim that others change at the same time.
 	maxAttempts = 5
 )
 
-// GetPool answers GET /v1/pool/{name}. It reads the claim from the API server, so that it shows a change that another
+// GetPool answers GET /v1/pool/{name}. It reads the claim from the API server, so that it shows changes that another
 // replica has just made.
 func (s *Service) GetPool(ctx context.Context, name string) (out GetPoolResponse, err error) {
 	o, err := s.pool(ctx, name)
@@ -44,8 +44,8 @@ func (s *Service) GetPool(ctx context.Context, name string) (out GetPoolResponse
 	return GetPoolResponse{Response{Code: http.StatusOK}, p}, nil
 }
 
-// DeletePool answers DELETE /v1/pool/{name}. What the pool has stays with it: for its pods, for those that come, and
-// for a pool of that name.
+// DeletePool answers DELETE /v1/pool/{name}. The pool's addresses stay with its claim: for its pods, for later pods,
+// and for a new pool with the same name.
 func (s *Service) DeletePool(ctx context.Context, name string) (out Response, err error) {
 	err = s.again(ctx, name, func() error {
 		o, err := s.pool(ctx, name)
@@ -61,8 +61,8 @@ func (s *Service) DeletePool(ctx context.Context, name string) (out Response, er
 	return Response{Code: http.StatusOK}, err
 }
 
-// SetPool answers POST /v1/pool: it makes a shared pool or changes the size of one, and has it take its addresses
-// beforehand where the request asks for that. short is why it could not have all of them, nil when it has.
+// SetPool answers POST /v1/pool: it creates a shared pool or changes its size, and preallocates its addresses if the
+// request asks for that. short is the reason why it did not get all of them; nil if it did.
 func (s *Service) SetPool(
 	ctx context.Context, in SetPoolRequest,
 ) (out UpdatePoolResponse, short *ipam.Refusal, err error) {
@@ -103,7 +103,7 @@ func (in SetPoolRequest) parse() (name string, err error) {
 	return name, err
 }
 
-// poolName returns a name of a pool in the form in which annotations of pods have it.
+// poolName returns the name of a pool in the form of pods' annotations.
 func poolName(text string) (string, error) {
 	name := strings.TrimSpace(text)
 	switch {
@@ -117,12 +117,12 @@ func poolName(text string) (string, error) {
 	return name, nil
 }
 
-// shared returns the claim of a shared pool as pods alone ask for it.
+// shared returns the claim of a shared pool as pods would create it.
 func shared(name string) v1.BCSNetIPClaimSpec {
 	return claim.Derive(workload.Policy{Shared: name, ForAll: true, Release: workload.ReleaseNever}, nil)
 }
 
-// define makes the claim of a pool, or changes the existing one to what the request asks for.
+// define creates the claim of a pool, or changes the existing one to the request's values.
 func (s *Service) define(ctx context.Context, name string, in SetPoolRequest) (*v1.BCSNetIPClaim, error) {
 	size := int32(*in.Size)
 	o, err := s.read(ctx, name)
@@ -149,7 +149,7 @@ func (s *Service) define(ctx context.Context, name string, in SetPoolRequest) (*
 	})
 }
 
-// pool returns the claim of a pool that has not been deleted.
+// pool returns the claim of a pool that was not deleted.
 func (s *Service) pool(ctx context.Context, text string) (*v1.BCSNetIPClaim, error) {
 	name, err := poolName(text)
 	if err != nil {
@@ -172,14 +172,14 @@ func (s *Service) read(ctx context.Context, name string) (*v1.BCSNetIPClaim, err
 	return &o, err
 }
 
-// change changes a claim if it is as it was read.
+// change changes a claim if it has not changed since it was read.
 func (s *Service) change(ctx context.Context, o *v1.BCSNetIPClaim, do func(*v1.BCSNetIPClaim)) error {
 	before := o.DeepCopy()
 	do(o)
 	return s.Claims.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// again does something to the claim of a pool, and repeats it after conflicts.
+// again changes the claim of a pool, and retries after conflicts.
 func (s *Service) again(ctx context.Context, name string, do func() error) error {
 	for range maxAttempts {
 		err := do()
@@ -199,7 +199,7 @@ func (s *Service) again(ctx context.Context, name string, do func() error) error
 		maxAttempts).WithHint("ask again")
 }
 
-// serverError returns the refusal for an error of the API server. An error that is a refusal already stays as it is.
+// serverError returns the refusal for an error of the API server. A refusal is returned unchanged.
 func serverError(name string, err error) error {
 	if _, ok := errors.AsType[*ipam.Refusal](err); ok {
 		return err
@@ -208,7 +208,7 @@ func serverError(name string, err error) error {
 		WithHint("ask again")
 }
 
-// held returns how many addresses of a family a claim has.
+// held returns the number of addresses of one family that a claim has.
 func (s *Service) held(o *v1.BCSNetIPClaim) int {
 	return s.Index.Leases.ClaimUsage(o.Namespace + "/" + o.Name).Most()
 }

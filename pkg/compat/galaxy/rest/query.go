@@ -29,14 +29,14 @@ func Parameters() []string {
 type query struct {
 	keyword                                        string
 	poolName, appName, podName, namespace, appType string
-	// isDeployment counts only where isDeploymentSet is true: the query has the parameter.
+	// isDeployment is valid only if isDeploymentSet is true: the query has the parameter.
 	isDeployment, isDeploymentSet bool
 	page, size                    int
 	order                         order
 }
 
-// parseQuery parses a query. Of a parameter that is given twice the first counts, and an unknown one is ignored: galaxy
-// does so, and its pages add their own.
+// parseQuery parses a query. As in galaxy, the first of repeated parameters counts, and unknown ones are ignored:
+// galaxy's pages add their own.
 func parseQuery(raw string) (q query, err error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -68,7 +68,7 @@ func parseQuery(raw string) (q query, err error) {
 	return q, err
 }
 
-// number parses a number of any size; one that is too large for the machine is as large as can be. Empty is 0.
+// number parses a number of any size. One that is too large for int becomes the largest int. Empty text is 0.
 func number(name, text string) (int, error) {
 	if text == "" {
 		return 0, nil
@@ -80,7 +80,7 @@ func number(name, text string) (int, error) {
 	return n, nil
 }
 
-// appType returns galaxy's word for a kind, however it is spelt.
+// appType returns galaxy's name of a kind, however the kind is spelt.
 func appType(kind string) string {
 	kind = strings.ToLower(kind)
 	if kind == "statefulsets" { // galaxy reads it
@@ -94,12 +94,12 @@ const (
 	statefulSet = "statefulset"
 )
 
-// needsApp reports whether a match depends on the workload of an address, which takes longest to find.
+// needsApp reports whether the query depends on the workload of an address, which takes longest to find.
 func (q *query) needsApp() bool {
 	return q.keyword != "" || q.appName != "" || q.appType != "" || q.isDeploymentSet
 }
 
-// matchesHolder reports whether an address matches but for its workload.
+// matchesHolder reports whether an address matches the query, apart from its workload.
 func (q *query) matchesHolder(r *row) bool {
 	if q.keyword != "" {
 		return true // which the workload may have
@@ -130,7 +130,7 @@ func (q *query) matchesApp(r *row) bool {
 	}
 }
 
-// order is how a list is sorted.
+// order is the order of a list.
 type order struct {
 	field      string
 	descending bool
@@ -149,7 +149,7 @@ func parseOrder(text string) (o order, err error) {
 	return order{words[0], len(words) == 2 && words[1] == "desc"}, nil
 }
 
-// compare orders two addresses; those that are equal in the field are in the order of their texts.
+// compare compares two addresses; those with equal fields are ordered by their text.
 func (o order) compare(a, b *key) (n int) {
 	switch o.field {
 	case "ip-numeric":
@@ -173,7 +173,7 @@ func (o order) compare(a, b *key) (n int) {
 	}
 }
 
-// cut returns the page of a query out of n elements: those from start until end.
+// cut returns the page of a query out of n elements, from start up to but not including end.
 func (q *query) cut(n int) (p Page, start, end int) {
 	start = min(q.page*q.size, n) // within 10^9
 	end = min(start+q.size, n)

@@ -17,17 +17,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// releasesAtOnce is how many addresses of a request are written at once.
+// releasesAtOnce bounds the addresses of a request that are written at the same time.
 const releasesAtOnce = 16
 
 const unreleasedMessage = "Unreleased ips have been released or allocated to other pods, or are not within valid range"
 
-// wanted is an address to release, as it was when that was decided.
+// wanted is an address to release, with the lease on which the decision is based.
 type wanted struct{ lease lease.Lease }
 
-// ReleaseIPs answers POST /v1/ip: it gives back to their pools the addresses whose owners are still those in the
-// request. While a pod has one of them nothing is released. It returns what it released, also with an error; the same
-// request again does the rest. c goes into the histories.
+// ReleaseIPs answers POST /v1/ip: it returns addresses to their pools if their owners are still those in the request.
+// While a pod has one of them, nothing is released. It returns the released addresses, even with an error; repeating
+// the request releases the rest. c is recorded in the histories.
 func (s *Service) ReleaseIPs(
 	ctx context.Context, in ReleaseIPRequest, c lease.Change,
 ) (out ReleaseIPResponse, released []lease.Lease, err error) {
@@ -77,7 +77,7 @@ func (s *Service) ReleaseIPs(
 	return out, released, nil
 }
 
-// owned returns an address as the one of its attachments has it that a request names; ok is false where it names none.
+// owned returns an address as seen from the attachment that a request names; ok is false if it names none.
 func (v *view) owned(l lease.Lease, ask OwnedIP) (r row, ok bool) {
 	for side := range l.Attachments() {
 		r = v.row(side)
@@ -88,7 +88,7 @@ func (v *view) owned(l lease.Lease, ask OwnedIP) (r row, ok bool) {
 	return r, false
 }
 
-// parse returns the addresses of a request with the owners in it.
+// parse returns the addresses of a request with their owners.
 func (in ReleaseIPRequest) parse() (map[netip.Addr]OwnedIP, error) {
 	if in.IPs == nil {
 		return nil, ipam.Refuse(ipam.ReasonMissingField,
@@ -118,7 +118,7 @@ func (f OwnedIP) owner() OwnedIP {
 		AppType: f.kind()}
 }
 
-// kind returns the kind of workload in a request, empty when it has none.
+// kind returns the kind of workload in a request; empty if it has none.
 func (f OwnedIP) kind() string {
 	if f.AppType == "" && f.IsDeployment {
 		return deployment
@@ -126,19 +126,19 @@ func (f OwnedIP) kind() string {
 	return appType(f.AppType)
 }
 
-// isOf reports whether the owner in a request is the address's. The owner of an address that is kept for no pod in
-// particular is the app, or the shared pool: the pod, and then the app, that had it last may be left out.
+// isOf reports whether the address belongs to the owner in a request. If an address is not kept for a particular pod,
+// its owner is the app or the shared pool: the request need not name the pod, or the app, that had it last.
 func (r *row) isOf(ask OwnedIP) bool {
 	forApp := r.kept && r.anybody
 	forPool := forApp && r.PoolName != ""
 	equal := func(asked, is string, optional bool) bool { return asked == is || asked == "" && optional }
 	return ask.PoolName == r.PoolName && equal(ask.PodName, r.PodName, forApp) &&
 		equal(ask.Namespace, r.Namespace, forPool) && equal(ask.AppName, r.AppName, forPool) &&
-		// Who names no kind means the one that galaxy had first.
+		// A request without a kind means the kind that galaxy supported first.
 		equal(ask.kind(), r.AppType, forPool || r.AppType == statefulSet)
 }
 
-// certain makes sure by one read of each pod that nobody has the addresses any more, as memory has it.
+// certain makes sure, by one read for each pod, that nobody has the addresses any more.
 func (s *Service) certain(ctx context.Context, todo []wanted) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(releasesAtOnce)
@@ -160,7 +160,7 @@ func (s *Service) certain(ctx context.Context, todo []wanted) error {
 	return group.Wait()
 }
 
-// release frees addresses that are as they were when they were decided on. Others are left alone.
+// release frees the addresses whose leases have not changed since the decision. Others are left alone.
 func (s *Service) release(ctx context.Context, todo []wanted, c lease.Change) (released []lease.Lease, err error) {
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
@@ -180,7 +180,7 @@ func (s *Service) release(ctx context.Context, todo []wanted, c lease.Change) (r
 	return released, err
 }
 
-// still reports whether an address is as it was decided on, as seen from any of its attachments.
+// still reports whether a lease, as seen from any of its attachments, is the one of the decision.
 func (w wanted) still(now lease.Lease) bool {
 	_, same := w.lease.From(func(then lease.Lease) bool { return unchanged(then, now) })
 	return same
@@ -192,7 +192,7 @@ func unchanged(then, now lease.Lease) bool {
 		now.ContainerID == then.ContainerID && now.PodUID == then.PodUID && now.Updated.Equal(then.Updated)
 }
 
-// failed returns the refusal for a request that failed half way, with how far it came.
+// failed returns the refusal for a request that failed halfway, with its progress.
 func failed(err error, done, all int, what string) error {
 	reason := ipam.ReasonInternal
 	if r, ok := errors.AsType[*ipam.Refusal](err); ok {

@@ -18,26 +18,27 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// row is an address that is held, with what determines how galaxy shows it.
+// row is a held address, with the data for galaxy's form.
 type row struct {
 	FloatingIP
 	addr  netip.Addr
 	lease lease.Lease
-	// owner is the holder that is no pod, podUID the pod that has the address.
+	// owner is the holder if it is not a pod; podUID is the UID of the pod that has the address.
 	owner, podUID string
 	updated       time.Time
-	// kept: a claim keeps the address and nobody has it. anybody: for no pod of it in particular.
+	// kept reports whether a claim keeps the address and nobody has it; anybody whether it is kept for no particular
+	// pod.
 	kept, anybody bool
 }
 
-// view makes rows. It reads each claim once: one view serves one request.
+// view makes rows. It reads each claim only once, so one view serves one request.
 type view struct {
 	*Service
 	ctx    context.Context
 	claims map[string]*terms
 }
 
-// terms are what a claim determines for its addresses.
+// terms are the values that a claim determines for its addresses.
 type terms struct {
 	workload workload.Workload
 	policy   int
@@ -48,14 +49,14 @@ func (s *Service) view(ctx context.Context) *view {
 	return &view{s, ctx, map[string]*terms{}}
 }
 
-// Policies as galaxy counts them.
+// Galaxy's numbers of policies.
 const (
 	withPod = iota
 	immutable
 	never
 )
 
-// row returns what is known of an address but for the workload of its pod.
+// row returns all data of an address except the workload of its pod.
 func (v *view) row(l lease.Lease) row {
 	r := row{
 		FloatingIP: FloatingIP{IP: l.Addr.String(), Namespace: l.Namespace, PodName: l.PodName},
@@ -75,7 +76,7 @@ func (v *view) row(l lease.Lease) row {
 	return r
 }
 
-// setApp sets the workload whose pods the address is for.
+// setApp sets the workload for whose pods the address is.
 func (r *row) setApp(w workload.Workload) {
 	r.AppName, r.AppType = w.Name, strings.ToLower(w.Kind)
 	r.IsDeployment = r.AppType == deployment
@@ -84,7 +85,7 @@ func (r *row) setApp(w workload.Workload) {
 	}
 }
 
-// terms returns those of a lease's claim; where that does not exist yet, those that the lease and its pod show.
+// terms returns the terms of a lease's claim. If the claim does not exist yet, they come from the lease and its pod.
 func (v *view) terms(l lease.Lease) *terms {
 	if t := v.claims[l.Claim]; t != nil {
 		return t
@@ -132,7 +133,7 @@ func policyOf(p v1.ReleasePolicy) int {
 	}
 }
 
-// pod returns a pod from the cache. It is shared: callers must not change it.
+// pod returns a pod from the cache. The pod is shared, so callers must not change it.
 func (v *view) pod(namespace, name string) (*corev1.Pod, bool) {
 	if name == "" {
 		return nil, false
@@ -142,7 +143,7 @@ func (v *view) pod(namespace, name string) (*corev1.Pod, bool) {
 	return &o, err == nil
 }
 
-// findApp finds the workload of an address whose claim names none.
+// findApp finds the workload of an address if its claim names none.
 func (v *view) findApp(r *row) {
 	if r.AppName != "" {
 		return
@@ -154,19 +155,18 @@ func (v *view) findApp(r *row) {
 	}
 }
 
-// deleted is the status of an address whose pod is no more.
+// deleted is the status of an address whose pod no longer exists.
 const deleted = "Deleted"
 
-// finish fills in what galaxy shows of the present: when the address changed, the state of its pod, and whether it can
-// be released.
+// finish adds the current state: when the address changed, the status of its pod, and whether it can be released.
 func (v *view) finish(r *row) {
 	v.findApp(r)
 	r.UpdateTime = store.FormatTime(r.updated)
 	r.Status, r.Releasable = v.status(r)
 }
 
-// status returns the state of an address's pod, and whether the address can be released. One that was set aside, or
-// that is held by what is no pod, is not released here.
+// status returns the status of an address's pod, and whether the address can be released. Addresses that were set
+// aside, or whose holder is not a pod, cannot be released here.
 func (v *view) status(r *row) (status string, releasable bool) {
 	switch {
 	case r.owner != "":
@@ -186,7 +186,7 @@ func (v *view) status(r *row) (status string, releasable bool) {
 	if !ok {
 		return deleted, true
 	}
-	// A pod that is there and has nothing may be about to take what is kept for it.
+	// An existing pod without an address may be about to take the one that is kept for it.
 	pod := workload.FromObject(o)
 	others := len(v.Index.Leases.ByAttachment(lease.Holder{PodUID: pod.UID})) > 0
 	return string(o.Status.Phase), pod.Ended || others

@@ -15,23 +15,22 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Service answers requests. The caller bounds how many ask for lists at once. Its errors are *ipam.Refusal where the
-// client is to get the reason; StatusOf returns the HTTP status of one.
+// Service answers requests. The caller limits the number of concurrent list requests. Errors with a reason for the
+// client are *ipam.Refusal; StatusOf returns their HTTP status.
 type Service struct {
 	Index  *ipam.Index
 	Leases *store.Client
-	// Cached reads pods and claims from the watch caches, Live claims from the API server; Claims writes them.
+	// Cached reads pods and claims from the watch caches; Live reads claims from the API server; Claims writes claims.
 	Cached, Live client.Reader
 	Claims       client.Writer
 	Owners       *workload.Owners
-	// Gone decides whether nobody has an address any more that a pod has by its lease. live has it read the pod from
-	// the API server; without, the cache counts as if it were the API server's answer.
+	// Gone decides whether the pod in a lease no longer has the address. If live is true, it reads the pod from the API
+	// server; otherwise it trusts the cache.
 	Gone func(ctx context.Context, l lease.Lease, live bool) (gone.Decision, error)
-	// Policies finds the policy of a pod whose claim is not made yet.
+	// Policies finds the policy of a pod whose claim does not exist yet.
 	Policies claim.Policies
-	// Namespace of the controller, where the claims of shared pools are.
+	// Namespace is the controller's namespace, which contains the claims of shared pools.
 	Namespace string
-	// Preallocate has a claim take the addresses that it is to have before pods ask. The stock that it returns counts
-	// also with an error.
+	// Preallocate makes a claim take its addresses before pods ask. The returned stock is also valid with an error.
 	Preallocate func(ctx context.Context, c *v1.BCSNetIPClaim) (allocator.Stock, error)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// StatusOf returns the HTTP status of a refusal. Whatever is not the fault of the request is an error of the server:
-// galaxy has no other status for it.
+// StatusOf returns the HTTP status of a refusal. Everything that is not the fault of the request is a server error,
+// because galaxy has no other status for it.
 func StatusOf(why *ipam.Refusal) int {
 	switch why.Reason {
 	case ipam.ReasonBadRequest, ipam.ReasonMissingField, ipam.ReasonBadAddress, ipam.ReasonAddressInUse:

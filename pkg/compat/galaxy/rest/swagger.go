@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Paths of the Swagger documents, as galaxy has them.
+// Paths of galaxy's Swagger documents.
 const (
 	SwaggerList = "/apidocs.json"
 	SwaggerV1   = "/apidocs.json/v1"
@@ -14,7 +14,8 @@ const (
 //go:embed swagger.json
 var swaggerV1 []byte
 
-// SwaggerDocuments returns the list of APIs and the description of the only one, in Swagger 1.2, for a server at a URL.
+// SwaggerDocuments returns, for a server at a URL, the list of APIs and the description of its only API, in Swagger
+// 1.2.
 func SwaggerDocuments(base string) (list, v1 any) {
 	doc := map[string]any{}
 	if err := json.Unmarshal(swaggerV1, &doc); err != nil {

@@ -2,30 +2,30 @@ package rest
 
 import "net/http"
 
-// FloatingIP is an address as galaxy shows it.
+// FloatingIP is an address in galaxy's form.
 type FloatingIP struct {
 	IP        string `json:"ip"`
 	Namespace string `json:"namespace,omitempty"`
-	// AppName is the workload, PodName the pod that has the address or had it last. PoolName is the shared pool that
-	// keeps it.
+	// AppName is the workload, PodName the pod that has or had the address last. PoolName is the shared pool that keeps
+	// it.
 	AppName  string `json:"appName,omitempty"`
 	PodName  string `json:"podName,omitempty"`
 	PoolName string `json:"poolName,omitempty"`
-	// Policy is 0 when the address goes with its pod, 1 when it goes with what its app needs or after a while, 2 when
-	// somebody has to give it up.
+	// Policy is 0 if the address is released with its pod, 1 if it is released when its app no longer needs it or after
+	// a time, 2 if it must be released by hand.
 	Policy int `json:"policy"`
-	// IsDeployment is AppType for those who know two kinds alone. AppType is the kind in lower case.
+	// IsDeployment is for clients that know only two kinds. AppType is the kind in lower case.
 	IsDeployment bool   `json:"isDeployment,omitempty"`
 	AppType      string `json:"appType,omitempty"`
-	// UpdateTime is when the address was given or given up last, RFC 3339 with fractions of a second.
+	// UpdateTime is the time of the last allocation or release, in RFC 3339 with fractions of a second.
 	UpdateTime string `json:"updateTime,omitempty"`
 	// Status is the phase of the pod, or Deleted; empty for an address that no pod ever had.
 	Status string `json:"status,omitempty"`
-	// Releasable: no pod has the address.
+	// Releasable reports whether no pod has the address.
 	Releasable bool `json:"releasable"`
 }
 
-// Page describes the page of a list.
+// Page describes one page of a list.
 type Page struct {
 	Last             bool `json:"last"`
 	TotalElements    int  `json:"totalElements"`
@@ -36,13 +36,13 @@ type Page struct {
 	Number           int  `json:"number"`
 }
 
-// ListIPResponse answers GET /v1/ip.
+// ListIPResponse is the answer to GET /v1/ip.
 type ListIPResponse struct {
 	Page
 	Content []FloatingIP `json:"content"`
 }
 
-// Response is what every other answer begins with, and all of a refusal.
+// Response is the common beginning of all other answers, and the whole of a refusal.
 type Response struct {
 	// Code is the HTTP status.
 	Code    int    `json:"code"`
@@ -60,7 +60,7 @@ type ReleaseIPRequest struct {
 	IPs []OwnedIP `json:"ips"`
 }
 
-// OwnedIP is an address with its owner, in the fields of a FloatingIP; what else one of those has is of no account.
+// OwnedIP is an address with its owner, in the fields of a FloatingIP. Its other fields are ignored.
 type OwnedIP struct {
 	IP           string `json:"ip"`
 	Namespace    string `json:"namespace,omitempty"`
@@ -71,19 +71,19 @@ type OwnedIP struct {
 	AppType      string `json:"appType,omitempty"`
 }
 
-// ReleaseIPResponse answers it.
+// ReleaseIPResponse is the answer to POST /v1/ip.
 type ReleaseIPResponse struct {
 	Response
-	// Unreleased are those that had been released, are somebody else's, or are in no pool.
+	// Unreleased are the addresses that were already released, have another owner, or are in no pool.
 	Unreleased []string `json:"unreleased,omitempty"`
 }
 
-// SharedPool is a shared pool.
+// SharedPool describes a shared pool.
 type SharedPool struct {
 	Name string `json:"name"`
-	// Size is how many addresses the pool may have.
+	// Size is the limit for the pool's addresses.
 	Size int `json:"size"`
-	// PreAllocateIP: it has them before a pod asks.
+	// PreAllocateIP makes the pool take its addresses before a pod asks.
 	PreAllocateIP bool `json:"preAllocateIP"`
 }
 
@@ -94,15 +94,15 @@ type SetPoolRequest struct {
 	PreAllocateIP bool   `json:"preAllocateIP"`
 }
 
-// GetPoolResponse answers GET /v1/pool/{name}.
+// GetPoolResponse is the answer to GET /v1/pool/{name}.
 type GetPoolResponse struct {
 	Response
 	Pool SharedPool `json:"pool"`
 }
 
-// UpdatePoolResponse answers POST /v1/pool.
+// UpdatePoolResponse is the answer to POST /v1/pool.
 type UpdatePoolResponse struct {
 	Response
-	// RealPoolSize is how many addresses the pool has.
+	// RealPoolSize is the number of addresses that the pool has.
 	RealPoolSize int `json:"realPoolSize"`
 }
