@@ -17,22 +17,22 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// The API server publishes the CA of its clients for servers like this one.
+// The API server publishes its client CA for extension API servers in this ConfigMap.
 const (
 	clientCANamespace, clientCAName = "kube-system", "extension-apiserver-authentication"
 	clientCAKey                     = "client-ca-file"
-	// readEvery passes between two readings of it. retryEvery passes after one that failed.
+	// readEvery is the pause between two reads of the CA, and retryEvery the pause after a failed read.
 	readEvery, retryEvery = time.Minute, 2 * time.Second
 )
 
-// clientCA knows people and components by certificates of the cluster's client CA.
+// clientCA identifies people and components by certificates of the cluster's client CA.
 type clientCA struct {
 	core corev1client.CoreV1Interface
 	log  *slog.Logger
-	// now is the API server's time, by which it judges the same certificates.
+	// now returns the API server's time, by which it judges the same certificates.
 	now  func() time.Time
 	pool atomic.Pointer[x509.CertPool] // nil before it was read
-	// looked has, by chain, whether it counted.
+	// looked caches, by chain, whether the chain was valid.
 	looked *cache.LRUExpireCache
 }
 
@@ -40,7 +40,7 @@ func newClientCA(core corev1client.CoreV1Interface, now func() time.Time, log *s
 	return &clientCA{core: core, log: log, now: now, looked: cache.NewLRUExpireCache(most)}
 }
 
-// run reads the CA until the context ends.
+// run reads the CA periodically until the context ends.
 func (c *clientCA) run(ctx context.Context) {
 	failing := false
 	for {
@@ -81,8 +81,8 @@ func (c *clientCA) read(ctx context.Context) error {
 	return nil
 }
 
-// identify returns who shows a chain of certificates: as for the API server, the name is the common name, and the
-// groups are the organizations. A chain that was refused is refused again without a look for as long as refusals count.
+// identify returns the user of a chain of certificates: as for the API server, the name is the common name, and the
+// groups are the organizations. While a refusal is cached, the chain is refused without verification.
 func (c *clientCA) identify(chain []*x509.Certificate) (User, error) {
 	pool := c.pool.Load()
 	if pool == nil {
@@ -99,15 +99,14 @@ func (c *clientCA) identify(chain []*x509.Certificate) (User, error) {
 		return User{}, refuseChain()
 	}
 	c.looked.Add(key, true, remembered)
-	// Package tls gives connections that show the same certificate one and the same object: nothing may be appended in
-	// it.
+	// The package tls shares one object between connections with the same certificate: nothing may be appended to it.
 	name := chain[0].Subject
 	return User{
 		Username: name.CommonName, Groups: slices.Concat(name.Organization, []string{"system:authenticated"}),
 	}, nil
 }
 
-// verify returns why a chain does not count.
+// verify returns the reason why a chain is invalid.
 func (c *clientCA) verify(chain []*x509.Certificate, pool *x509.CertPool) error {
 	leaf, between := chain[0], x509.NewCertPool()
 	for _, other := range chain[1:] {
@@ -129,13 +128,13 @@ func refuseChain() *ipam.Refusal {
 		WithHint("kubectl config view has the one that kubectl uses")
 }
 
-// remembers reports whether a chain was looked at lately: for one that counted it is verified once more all the same.
+// remembers reports whether a chain was recently verified. A valid chain is verified again in any case.
 func (c *clientCA) remembers(chain []*x509.Certificate) bool {
 	_, ok := c.looked.Get(chainKey(chain))
 	return ok
 }
 
-// chainKey names a chain of certificates.
+// chainKey returns the cache key of a chain of certificates.
 func chainKey(chain []*x509.Certificate) (key [sha256.Size]byte) {
 	all := sha256.New()
 	for _, c := range chain {

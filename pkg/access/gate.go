@@ -20,34 +20,35 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// Audience is whom tokens have to be for.
+// Audience is the required audience of tokens.
 const Audience = "bcsnet"
 
 const (
-	// remembered bounds the age of an answer of the API server that still counts. A connection remembers it for 10 s
-	// more, so a token or a role that is taken away counts for a minute at most.
+	// remembered is the time for which an answer of the API server is cached. A connection caches it for 10 s more, so
+	// a revoked token or role counts for at most a minute.
 	remembered = 40 * time.Second
-	// refused bounds the age of a refusal that still counts.
+	// refused is the time for which a refusal is cached.
 	refused = 5 * time.Second
-	// most bounds how many answers of each kind are remembered.
+	// most bounds the number of cached answers of each kind.
 	most = 16384
-	// maxToken is longer than any token, in octets.
+	// maxToken bounds a token, in octets. Real tokens are shorter.
 	maxToken = 16 << 10
 )
 
-// User is who calls.
+// User identifies a caller.
 type User = authenticationv1.UserInfo
 
-// Gate knows callers by tokens and by certificates of the cluster's client CA, and asks RBAC what they may.
+// Gate identifies callers by tokens and by certificates of the cluster's client CA, and asks RBAC for their
+// permissions.
 type Gate struct {
 	client kubernetes.Interface
 	log    *slog.Logger
-	// tokens has a *User by the hash of his token, nil for one that does not count; rights has a bool by question.
+	// tokens has a *User by the hash of the token, nil for an invalid token; rights has a bool by question.
 	tokens, rights *cache.LRUExpireCache
 	clients        *clientCA
 }
 
-// New returns a Gate that asks by a client. now is the API server's time: the clock of this machine may be off.
+// New returns a Gate that uses a client. now returns the API server's time: the clock of this machine may be wrong.
 func New(client kubernetes.Interface, now func() time.Time, log *slog.Logger) *Gate {
 	return &Gate{
 		client: client, log: log, tokens: cache.NewLRUExpireCache(most), rights: cache.NewLRUExpireCache(most),
@@ -55,14 +56,14 @@ func New(client kubernetes.Interface, now func() time.Time, log *slog.Logger) *G
 	}
 }
 
-// Run keeps the cluster's client CA until the context ends.
+// Run keeps the cluster's client CA up to date until the context ends.
 func (g *Gate) Run(ctx context.Context) error {
 	g.clients.run(ctx)
 	return nil
 }
 
-// Identify returns who sends a request that came by TLS: by its token, or else by its client certificate. The error is
-// a refusal.
+// Identify returns the sender of a request that came over TLS: by its token, or else by its client certificate. The
+// error is a refusal.
 func (g *Gate) Identify(r *http.Request) (User, error) {
 	if shown := r.Header.Get("Authorization"); shown != "" {
 		token, ok := bearer(shown)
@@ -81,7 +82,7 @@ func (g *Gate) Identify(r *http.Request) (User, error) {
 		WithHint("send a token for the audience %s: kubectl create token NAME --audience %s", Audience, Audience)
 }
 
-// bearer returns the token of a header. It is one word: the API server would take the first of several.
+// bearer returns the token of a header. It must be one word, because the API server would use the first of several.
 func bearer(shown string) (token string, ok bool) {
 	scheme, token, _ := strings.Cut(shown, " ")
 	token = strings.TrimSpace(token)
@@ -89,8 +90,8 @@ func bearer(shown string) (token string, ok bool) {
 	return token, strings.EqualFold(scheme, "Bearer") && token != "" && len(token) <= maxToken && word
 }
 
-// Remembers reports whether who sends a request is found out without asking the API server, and without verifying a
-// certificate that was not seen lately.
+// Remembers reports whether the sender of a request can be identified without a request to the API server, and without
+// verifying a certificate that was not seen recently.
 func (g *Gate) Remembers(r *http.Request) bool {
 	shown := r.Header.Get("Authorization")
 	if shown == "" {
@@ -136,10 +137,10 @@ func (g *Gate) byToken(ctx context.Context, token string) (User, error) {
 		WithHint("kubectl create token NAME --audience %s", Audience)
 }
 
-// Question asks RBAC whether a user may do something. An empty namespace stands for all.
+// Question asks whether RBAC allows a user an action. An empty namespace stands for all namespaces.
 type Question struct{ Verb, Resource, Namespace string }
 
-// Allow refuses what RBAC does not allow a user.
+// Allow returns a refusal unless RBAC allows the action.
 func (g *Gate) Allow(ctx context.Context, who User, q Question) error {
 	key := rightKey(who, q)
 	known, ok := g.rights.Get(key)
@@ -182,14 +183,14 @@ func (g *Gate) Allow(ctx context.Context, who User, q Question) error {
 		v1.GroupVersion.Group, where).WithHint("bind a role that allows it, such as bcsnet-node or bcsnet-operator")
 }
 
-// Recalls reports whether the API server need not be asked whether a user may do something.
+// Recalls reports whether the answer to a question about a user is cached.
 func (g *Gate) Recalls(who User, q Question) bool {
 	_, ok := g.rights.Get(rightKey(who, q))
 	return ok
 }
 
-// rightKey names a question about a user. It is made of their JSON, which differs wherever they do: names out of
-// certificates can have any character.
+// rightKey returns the cache key of a question about a user. It hashes their JSON, which differs whenever they differ:
+// names from certificates may contain any character.
 func rightKey(who User, q Question) [sha256.Size]byte {
 	text, _ := json.Marshal([]any{who, q}) // strings, and lists and maps of them
 	return sha256.Sum256(text)

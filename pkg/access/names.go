@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// checkNames refuses a user without a name, and names with what cannot be printed: line ends, escapes of terminals and
-// marks that turn the direction of writing would write other lines than the caller's own into logs and histories. A
-// replica could not tell another one such a name, which goes into a header.
+// checkNames refuses a user without a name, and names with unprintable characters. Line ends, terminal escapes and
+// marks that change the writing direction would forge lines in logs and histories. Such a name also could not be
+// forwarded to another replica in a header.
 func checkNames(user string, groups ...string) error {
 	if user == "" {
 		return errors.New("it has no name")

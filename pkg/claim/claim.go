@@ -25,7 +25,7 @@ const Managed = "networkextension.bkbcs.tencent.com/managed"
 // AllNamespaces in spec.namespaces means all namespaces.
 const AllNamespaces = "*"
 
-// MaxPreallocated is the maximum of addresses of a family that a claim preallocates.
+// MaxPreallocated is the largest number of addresses of a family that a claim preallocates.
 const MaxPreallocated = 65_536
 
 // Claim is a BCSNetIPClaim in the form that decisions use.
@@ -35,10 +35,10 @@ type Claim struct {
 	// Workload whose pods use the claim; without an owner its Kind is empty. The UID is unknown.
 	Workload workload.Workload
 	Release  v1.ReleasePolicy
-	// Keep is how long a Timed address is kept.
+	// Keep is the time for which a Timed address is kept.
 	Keep time.Duration
-	// Size is how many addresses of a family the claim may have; negative for no limit. Surge is how many more it may
-	// have temporarily.
+	// Size is the largest number of addresses of a family that the claim may have; negative for no limit. Surge is the
+	// number that it may have temporarily beyond that.
 	Size, Surge int
 	// Addresses that the claim may have; nil for any.
 	Addresses *netipx.IPSet
@@ -101,8 +101,8 @@ func FromObject(o *v1.BCSNetIPClaim) (Claim, error) {
 	return c, nil
 }
 
-// Room returns how many addresses of a family the claim may have, including its surge; 0 for no limit, negative for no
-// addresses.
+// Room returns the largest number of addresses of a family that the claim may have, including its surge; 0 for no
+// limit, negative for no addresses.
 func (c Claim) Room() int {
 	switch {
 	case c.Size < 0:
@@ -113,10 +113,10 @@ func (c Claim) Room() int {
 	return c.Size + c.Surge
 }
 
-// Linger returns how much longer a claim that is being deleted must stay, even without addresses; zero or less if it
-// may disappear. A request that found the claim before its deletion may still be in progress, as may one at a replica
-// whose watch has not delivered the deletion yet. A claim from annotations need not stay: it is created again if a pod
-// gets an address of it.
+// Linger returns the remaining time for which a deleted claim must stay, even without addresses; zero or less if it may
+// disappear. A request that found the claim before its deletion may still be in progress, as may one at a replica whose
+// watch has not delivered the deletion yet. A claim from annotations need not stay: it is created again if a pod gets
+// an address of it.
 func (c Claim) Linger(now time.Time) time.Duration {
 	if !c.Deleting || c.Managed {
 		return 0
@@ -135,7 +135,7 @@ func (c Claim) Serves(namespace string) bool {
 		slices.Contains(c.namespaces, AllNamespaces)
 }
 
-// SameSpec reports whether two specs ask for the same.
+// SameSpec reports whether two specs have the same meaning.
 func SameSpec(a, b v1.BCSNetIPClaimSpec) bool { return equality.Semantic.DeepEqual(a, b) }
 
 // Derive returns the spec of the claim that a policy asks for.

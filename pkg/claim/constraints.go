@@ -96,8 +96,8 @@ func (f *ConstraintsFinder) of(
 	return constraints, nil
 }
 
-// elsewhere reports whether a claim that was named for the whole pod only has addresses of other networks than the
-// interface's: the claim is for another interface.
+// elsewhere reports whether a claim named for the whole pod has only addresses of other networks than the interface's:
+// then the claim is for another interface.
 func (f *ConstraintsFinder) elsewhere(c Claim, pod workload.Pod, p workload.Policy) bool {
 	if !p.Named || !p.PodWideClaim {
 		return false
@@ -134,7 +134,7 @@ func (f *ConstraintsFinder) claim(ctx context.Context, p workload.Policy) (c Cla
 	return c, true, nil
 }
 
-// allows returns why a pod may not use a claim with its policy; nil if it may.
+// allows returns the refusal if a pod may not use a claim with its policy; nil if it may.
 func allows(c Claim, pod workload.Pod, p workload.Policy) *ipam.Refusal {
 	switch {
 	case !c.Serves(pod.Namespace):
@@ -193,7 +193,7 @@ func (c Claim) policy() string {
 	return string(c.Release)
 }
 
-// within reports whether all of a set is in another.
+// within reports whether a set is part of another one.
 func within(s, in *netipx.IPSet) bool {
 	return !slices.ContainsFunc(s.Ranges(), func(r netipx.IPRange) bool { return !in.ContainsRange(r) })
 }

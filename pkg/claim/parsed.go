@@ -8,10 +8,10 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// maxParsed limits how many parsed claims are cached. Beyond it, all are parsed again.
+// maxParsed bounds the number of cached parsed claims. Beyond it, all are parsed again.
 const maxParsed = 16_384
 
-// parsed caches parsed claims, since hundreds of pods may use one claim with a thousand addresses. The zero value is
+// parsed caches parsed claims, because hundreds of pods may use one claim with a thousand addresses. The zero value is
 // ready for use.
 type parsed struct {
 	mu     sync.Mutex
@@ -23,7 +23,7 @@ type parsedClaim struct {
 	claim   Claim
 }
 
-// of returns what FromObject returns, computed once for each version of an object of the API server.
+// of returns the result of FromObject, computed once for each version of an object of the API server.
 func (p *parsed) of(o *v1.BCSNetIPClaim) (Claim, error) {
 	p.mu.Lock()
 	known, ok := p.claims[o.UID]

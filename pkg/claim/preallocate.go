@@ -11,13 +11,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 )
 
-// Preallocate takes the addresses that a claim preallocates, and returns what it has then. Others may do the same
-// concurrently. atMost limits how many addresses of a family the claim has in the end; with MaxPreallocated only the
-// claim's own size limits it. The reader is uncached: a claim that is gone at the end, is being deleted, or no longer
-// preallocates gets nothing. system is the controller's namespace.
+// Preallocate takes the addresses that a claim preallocates, and returns the claim's stock afterwards. Others may do
+// the same concurrently. atMost bounds the number of addresses of a family that the claim has in the end; with
+// MaxPreallocated only the claim's own size limits it. The reader is uncached: a claim that is gone at the end, is
+// being deleted, or no longer preallocates gets nothing. system is the controller's namespace.
 //
 // If there are too few addresses, the claim gets the available ones (Stock.Missing and Stock.Why), and the leader takes
-// the rest later. An error is a *ipam.Refusal or one of the API server; the stock may then count too few addresses.
+// the rest later. The error is a *ipam.Refusal or comes from the API server; the stock may then count too few
+// addresses.
 func Preallocate(
 	ctx context.Context, a *allocator.Allocator, live client.Reader, o *v1.BCSNetIPClaim, system string, atMost int,
 ) (allocator.Stock, error) {
@@ -37,8 +38,8 @@ func Preallocate(
 	})
 }
 
-// preallocates returns how many addresses of a family the claim preallocates. Without a size, these are all that it
-// names.
+// preallocates returns the number of addresses of a family that the claim preallocates. Without a size, these are all
+// that it names.
 func (c Claim) preallocates() int {
 	switch {
 	case !c.Preallocate || c.Deleting:
@@ -51,7 +52,8 @@ func (c Claim) preallocates() int {
 
 // drawsFor returns the namespaces from whose pools the claim draws, beginning with that of most of its pods. An empty
 // name means the unbound pools. A claim that preallocates draws only from the pools of its own namespace, unless it is
-// in the controller's namespace: who may write claims in one namespace takes no addresses of others' pools.
+// in the controller's namespace: users who may write claims in one namespace must not take addresses of other
+// namespaces' pools.
 func (c Claim) drawsFor(system string) []string {
 	switch {
 	case c.Preallocate && c.namespace != system:

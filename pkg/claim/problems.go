@@ -40,8 +40,8 @@ type Others struct {
 	SharedForAll bool
 }
 
-// Problems returns why a claim cannot fulfil its spec, the most severe reason first: its addresses are in no pool,
-// another claim names them, somebody else has them, its pools are too small, or no pod finds it or may use it.
+// Problems returns the reasons why a claim cannot fulfil its spec, the most severe first: its addresses are in no pool,
+// another claim names them, other holders have them, its pools are too small, or no pod finds it or may use it.
 func Problems(c Claim, x *ipam.Index, o Others) []Problem {
 	if c.Deleting {
 		return nil
@@ -129,7 +129,7 @@ func (c Claim) tooFew(x *ipam.Index, f ipaddr.Family) (all []Problem) {
 	return all
 }
 
-// takenByOthers counts the claim's addresses that others have, and describes the first of them.
+// takenByOthers returns the number of the claim's addresses that other holders have, and describes the first of them.
 func (c Claim) takenByOthers(x *ipam.Index, mine *netipx.IPSet) (n uint64, by string) {
 	if ipaddr.SizeOfSet(mine) > maxLooked {
 		return 0, ""

@@ -15,7 +15,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// ReclaimDelay is how long a surplus address is still kept, because in a rolling update the next pod takes it.
+// ReclaimDelay is the time for which a surplus address is still kept, because in a rolling update the next pod takes
+// it.
 const ReclaimDelay = 15 * time.Second
 
 // Need describes what the workload of a claim needs now.
@@ -53,9 +54,9 @@ type Step struct {
 	Why string
 }
 
-// Steps decides what happens to the addresses that a claim keeps, as of a time. Addresses in use are never touched. If
-// the claim has no workload, or its needs are unknown, need is nil, and nothing is freed because of them. The index has
-// the blocks of pools. next is when to decide again, zero if nothing becomes due by itself.
+// Steps decides what happens to the addresses that a claim keeps, at a given time. Addresses in use are never touched.
+// If the claim has no workload, or its needs are unknown, need is nil, and no address is freed because of them. The
+// index has the blocks of pools. next is the time of the next decision; zero if nothing becomes due by itself.
 func Steps(c Claim, x *ipam.Index, need *Need, leases []lease.Lease, now time.Time) (steps []Step, next time.Time) {
 	s := stepper{claim: c, index: x, need: need, now: now}
 	byKey := map[string][]lease.Lease{}
@@ -77,7 +78,7 @@ func Steps(c Claim, x *ipam.Index, need *Need, leases []lease.Lease, now time.Ti
 		switch {
 		case l.State == lease.Active:
 			active[g]++
-		// the next pod cannot have it, and its pool makes the object again
+		// The next pod cannot have it, and its pool creates the object again.
 		case l.State == lease.Reserved && l.Deleting:
 			s.free(l, "its object is being deleted")
 		case l.State != lease.Reserved || s.decideAlone(l, byKey[l.PodPrimaryKey]):

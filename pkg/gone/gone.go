@@ -30,10 +30,11 @@ const (
 const (
 	// Apart is the time between two checks.
 	Apart = 20 * time.Second
-	// Margin is how long containers of a deleted pod may run beyond its grace period: until the kubelet learns of the
-	// deletion, and for its other work.
+	// Margin is the time for which containers of a deleted pod may run beyond its grace period: until the kubelet
+	// learns of the deletion, and for its other work.
 	Margin = 15 * time.Second
-	// Grace is how long containers may run on a host that is not ready. (The grace period of a pod is Termination.)
+	// Grace is the time for which containers may run on a host that is not ready. (The grace period of a pod is
+	// Termination.)
 	Grace = 24 * time.Hour
 	// Silence is the time after which a node with a silent kubelet is no longer ready; kube-controller-manager waits
 	// for 50 seconds.
@@ -61,14 +62,14 @@ const (
 type Host struct {
 	// Ready reports whether the Node is ready.
 	Ready bool
-	// Away is since when the Node is not ready; zero if that is unknown.
+	// Away is the time since which the Node is not ready; zero if that is unknown.
 	Away time.Time
 	// OutOfService reports whether the node has the taint by which somebody vouches that its machine is off.
 	OutOfService bool
 	// Renewal of the Node's Lease.
 	Renewal Renewal
-	// Missed is how long after the first check the host was last seen out of touch. Its kubelet learns of a deleted pod
-	// when it is back, and only then starts to end the containers.
+	// Missed is the time after the first check at which the host was last seen out of touch. Its kubelet learns of a
+	// deleted pod when it is back, and only then starts to end the containers.
 	Missed time.Duration
 	// Also are the other Nodes that claim the address. It is unknown on which of their machines the containers are, so
 	// evidence counts only if it holds for each Node.
@@ -95,8 +96,8 @@ func HostOf(claim []hosts.Node) (h Host) {
 func (h Host) each() []Host { return append([]Host{h}, h.Also...) }
 
 // Off reports whether a lease is void because its machine is off: each Node that claims its host is out of service and
-// not ready. This excludes a lease that was updated after the node was last ready, and static pods, which start with
-// their machine whatever the API server knows.
+// not ready. Leases that were updated after the node was last ready are excluded, and so are static pods, which start
+// with their machine whatever the API server knows.
 func (h Host) Off(l lease.Lease) bool {
 	return !slices.ContainsFunc(h.each(), func(h Host) bool { return !h.off(l) })
 }
@@ -125,10 +126,11 @@ type Evidence struct {
 
 // Rule has the times to wait.
 type Rule struct {
-	// Apart is the time between two checks. Grace is how long containers may run on a host that is not ready, and those
-	// of a static pod that the API server does not know; zero means for ever.
+	// Apart is the time between two checks. Grace is the time for which containers may run on a host that is not ready,
+	// and those of a static pod that the API server does not know; zero means for ever.
 	Apart, Grace time.Duration
-	// Termination is the minimum grace period assumed for pods, Margin how much longer their containers may run.
+	// Termination is the minimum grace period assumed for pods, Margin the additional time for which their containers
+	// may run.
 	Termination, Margin time.Duration
 	// Silence is the time after which a node that is cut off is no longer ready; used if there is no Lease.
 	Silence time.Duration
@@ -145,7 +147,7 @@ type Decision struct {
 	// Check is the evidence against the lease, Cause the same in words; both are empty without evidence.
 	Check Check
 	Cause string
-	// Doubt says why containers may still run; empty otherwise.
+	// Doubt is the reason why containers may still run; empty otherwise.
 	Doubt string
 }
 
@@ -175,8 +177,8 @@ func Suspect(e Evidence) (Check, string) {
 	return check, cause
 }
 
-// Doubt returns why containers of a lease may still run in spite of a check; empty if they certainly do not. Evidence
-// of the pod itself counts on any host. Otherwise it must hold for each Node that claims the host.
+// Doubt returns the reason why containers of a lease may still run in spite of a check; empty if they certainly do not.
+// Evidence of the pod itself counts on any host. Other evidence must hold for each Node that claims the host.
 func (r Rule) Doubt(e Evidence, check Check) string {
 	if over(e, check) {
 		return r.seen(e, e.For, r.Ending(e.Lease, check))
@@ -196,7 +198,7 @@ func over(e Evidence, check Check) bool {
 		!workload.Static(e.Lease.PodUID)
 }
 
-// doubtOn returns why containers may still run on the machine of one Node.
+// doubtOn returns the reason why containers may still run on the machine of one Node.
 func (r Rule) doubtOn(h Host, e Evidence, check Check) string {
 	since := e.For
 	if h.Ready {
@@ -225,7 +227,7 @@ func (r Rule) doubtOn(h Host, e Evidence, check Check) string {
 	return r.seen(e, since, r.Ending(e.Lease, check))
 }
 
-// seen returns what is missing for two checks, of which the last one asks the API server; empty if nothing is.
+// seen returns what is missing for two checks, the last of which must ask the API server; empty if nothing is missing.
 func (r Rule) seen(e Evidence, since, need time.Duration) string {
 	switch {
 	case since < need && need > r.Apart:
@@ -238,9 +240,9 @@ func (r Rule) seen(e Evidence, since, need time.Duration) string {
 	return ""
 }
 
-// Ending returns for how long a check must hold before the lease is given up. After a forced deletion, or a restore of
-// an older store, the pod's object is gone at once, and the kubelet gives the containers the pod's grace period from
-// then on. A pod that has ended had its grace period before.
+// Ending returns the time for which a check must hold before the lease is given up. After a forced deletion, or a
+// restore of an older store, the pod's object is gone at once, and the kubelet gives the containers the pod's grace
+// period from then on. A pod that has ended had its grace period before.
 func (r Rule) Ending(l lease.Lease, check Check) time.Duration {
 	switch {
 	case failpoint.Broken("look", "collect"):
@@ -263,8 +265,8 @@ func name(known bool, text string) string {
 	return text
 }
 
-// Told returns since when a holder is gone according to the API server, for callers that check once: since its pod has
-// ended, was deleted, or was replaced; zero if there is no pod any more.
+// Told returns the time since which a holder is gone according to the API server, for callers that check once: when its
+// pod ended, was deleted, or was replaced; zero if there is no pod any more.
 func Told(check Check, pod *workload.Pod) time.Time {
 	switch {
 	case pod == nil:

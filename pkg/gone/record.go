@@ -28,8 +28,8 @@ const (
 	PodOtherAddress Check = "leak-pod-other-address"
 )
 
-// Skew is how far the clocks of API servers and hosts may differ, including the fractions of a second that timestamps
-// lack.
+// Skew bounds the difference between the clocks of API servers and hosts, including the fractions of a second that
+// timestamps lack.
 const Skew = 10 * time.Second
 
 // Others finds the leases of a pod by its UID, and at least those leases on a lease's host that name the same pod.
@@ -64,19 +64,19 @@ func Record(l lease.Lease, pod *workload.Pod, others Others, now time.Time) (che
 	}
 }
 
-// ofPod reports whether a pod has the address of a lease, by its name.
+// ofPod reports whether the holder of a lease is a pod with a known name.
 func ofPod(l lease.Lease) bool { return l.State == lease.Active && l.Owner == "" && l.PodName != "" }
 
-// Misnamed reports whether a lease carries an older UID of the pod that has its address: one that reports it, under the
-// name that the lease says.
+// Misnamed reports whether a lease has an older UID of the pod that has its address: the pod reports the address and
+// has the name in the lease.
 func Misnamed(l lease.Lease, pod workload.Pod) bool {
 	return l.State == lease.Active && l.Owner == "" && l.PodUID != "" && pod.UID != l.PodUID &&
 		pod.Namespace == l.Namespace && pod.Name == l.PodName &&
 		!pod.Ended && !pod.Deleting && !pod.HostNetwork && slices.Contains(pod.Addrs, l.Addr)
 }
 
-// replaced reports whether a lease with another UID than the pod of its name has is surely for an earlier one. A
-// request that names no UID may have got it from a replica that had not seen the pod yet.
+// replaced reports whether a lease with another UID than the pod of its name certainly belongs to an earlier pod. A
+// request without a UID may have got the lease from a replica that had not seen the pod yet.
 func replaced(l lease.Lease, pod *workload.Pod, others Others, now time.Time) bool {
 	if slices.Contains(pod.Addrs, l.Addr) {
 		return false // as of a lease that was restored from a file of its time
@@ -85,10 +85,10 @@ func replaced(l lease.Lease, pod *workload.Pod, others Others, now time.Time) bo
 		hasOthers(l, pod) && now.Sub(l.Updated) >= workload.Reported
 }
 
-// overtaken reports whether a container that came later holds another address on the same interface: one of the pod
-// that now has the name of the lease's holder, or one of that name on the same host, under whichever UID. Whose
-// container the lease was for, it is no more: were it one of the pod, bound with an old UID, both requests came from
-// one host, by one clock.
+// overtaken reports whether a later container holds another address on the same interface: a container of the pod that
+// now has the name of the lease's holder, or one of that name on the same host with any UID. Then the container of the
+// lease no longer exists: even if the lease was bound for this pod with an old UID, both requests came from one host,
+// by one clock.
 func overtaken(l lease.Lease, pod *workload.Pod, others Others) bool {
 	return slices.ContainsFunc(others(l, pod.UID), func(o lease.Lease) bool {
 		return o.State == lease.Active && o.ContainerID != "" && o.Namespace == l.Namespace && o.PodName == l.PodName &&
@@ -97,7 +97,7 @@ func overtaken(l lease.Lease, pod *workload.Pod, others Others) bool {
 	})
 }
 
-// hasOthers reports whether a pod reports the addresses of the lease's interface, and the lease's is none of them.
+// hasOthers reports whether a pod reports addresses for the lease's interface, but not the lease's address.
 func hasOthers(l lease.Lease, pod *workload.Pod) bool {
 	if l.IfName != lease.DefaultIfName && !pod.Networks {
 		return false // the status shows the first interface alone

@@ -1,3 +1,3 @@
 // Package hosts knows the machines of a cluster: which addresses are a Node's, and what its Node says of the machine.
-// Everybody asks it: those who let callers in, those who take addresses back, and the commands.
+// The code that authenticates callers, the code that takes addresses back, and the commands use it.
 package hosts

@@ -11,37 +11,38 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Annotation on a Node has further addresses that the machine has, with commas between: an operator's word. Its pods'
-// addresses may be asked for by any of them.
+// Annotation on a Node has further addresses of the machine, separated by commas, which an operator assigned. The node
+// may ask for its pods' addresses by any of them.
 const Annotation = "networkextension.bkbcs.tencent.com/host-addresses"
 
-// ConditionType is the Node's condition of ours, which the node side writes. No part of Kubernetes acts on it.
+// ConditionType is bcsnet's condition of the Node, which the node side writes. No part of Kubernetes acts on it.
 const ConditionType corev1.NodeConditionType = "BcsnetReady"
 
-// OtherConflistFirst is the reason of that condition on a node whose runtime goes by another network configuration than
-// that of bcsnet. The message begins with the names of the files.
+// OtherConflistFirst is the reason of that condition on a node whose runtime uses another network configuration than
+// bcsnet's. The message begins with the names of the files.
 const OtherConflistFirst = "OtherConflistFirst"
 
-// Node is what matters of a Node.
+// Node has the relevant data of a Node.
 type Node struct {
 	Name string
-	// Addrs are all addresses that the Node claims, each once: its InternalIPs, its ExternalIPs, and then those that
-	// the annotation alone gives it. Internal are those of them that are InternalIPs, Further those of the annotation.
+	// Addrs are all addresses that the Node claims, without duplicates: its InternalIPs, its ExternalIPs, then those
+	// that only the annotation has. Internal are its InternalIPs, Further those of the annotation.
 	Addrs, Internal, Further []netip.Addr
-	// Unread are the parts of the annotation that are no address.
+	// Unread are the parts of the annotation that are not addresses.
 	Unread []string
 	Labels map[string]string
-	// Ready: its kubelet is in touch with the API server. Since is from when on it is as it is, by the clock of whoever
-	// wrote the condition; zero if the Node does not say.
+	// Ready reports whether its kubelet is in touch with the API server. Since is the time of the last change, by the
+	// clock of the condition's writer; zero if the Node does not have it.
 	Ready bool
 	Since time.Time
-	// OutOfService: somebody vouches by the taint node.kubernetes.io/out-of-service that the machine is off.
+	// OutOfService reports whether somebody states, by the taint node.kubernetes.io/out-of-service, that the machine is
+	// off.
 	OutOfService bool
-	// OtherFirst is the message of the condition with the reason OtherConflistFirst; empty without.
+	// OtherFirst is the message of the condition with the reason OtherConflistFirst; empty without it.
 	OtherFirst string
 }
 
-// Of reads a Node.
+// Of returns the relevant data of a Node.
 func Of(o *corev1.Node) Node {
 	n := Node{Name: o.Name, Labels: o.Labels}
 	for _, kind := range []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP} {
@@ -77,6 +78,6 @@ func Of(o *corev1.Node) Node {
 	return n
 }
 
-// IsOutOfService reports whether a taint says that nothing runs on the machine, whatever its effect is: so
-// kube-controller-manager reads it, too.
+// IsOutOfService reports whether a taint says that nothing runs on the machine. As for kube-controller-manager, its
+// effect does not matter.
 func IsOutOfService(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Table has Nodes by their names and by the addresses that they claim. Several may claim one address: a Node was left
-// behind when its machine was set up anew, or an annotation is mistaken. Nobody can see which of them is right. So such
-// an address is alive while any of them is, nothing is known of it that does not hold for each of them, and the
-// annotation lets none of them act for it.
+// Table finds Nodes by their names and by the addresses that they claim. Several Nodes may claim one address: a Node
+// was left behind when its machine was reinstalled, or an annotation is wrong. It is not known which of them is right.
+// Therefore such an address is alive while any of the Nodes is, a fact about it counts only if it holds for each of
+// them, and the annotation lets none of them act for it.
 type Table struct {
 	nodes map[string]Node
 	by    map[netip.Addr][]string // sorted
 }
 
-// NewTable returns a table of some Nodes.
+// NewTable returns a table with some Nodes.
 func NewTable(nodes ...Node) *Table {
 	t := &Table{nodes: map[string]Node{}, by: map[netip.Addr][]string{}}
 	for _, n := range nodes {
@@ -24,7 +24,7 @@ func NewTable(nodes ...Node) *Table {
 	return t
 }
 
-// Set puts a Node in the place of the one of its name, and returns that.
+// Set adds a Node, and returns the Node of that name that it replaces.
 func (t *Table) Set(n Node) (before Node) {
 	before = t.Remove(n.Name)
 	for _, a := range n.Addrs {
@@ -36,7 +36,7 @@ func (t *Table) Set(n Node) (before Node) {
 	return before
 }
 
-// Remove drops the Node of a name, and returns it.
+// Remove removes the Node with a name, and returns it.
 func (t *Table) Remove(name string) (before Node) {
 	before = t.nodes[name]
 	for _, a := range before.Addrs {
@@ -49,7 +49,7 @@ func (t *Table) Remove(name string) (before Node) {
 	return before
 }
 
-// All returns the Nodes in the order of their names.
+// All returns the Nodes, sorted by name.
 func (t *Table) All() (all []Node) {
 	for _, name := range slices.Sorted(maps.Keys(t.nodes)) {
 		all = append(all, t.nodes[name])
@@ -57,7 +57,7 @@ func (t *Table) All() (all []Node) {
 	return all
 }
 
-// At returns the Nodes that claim an address, in the order of their names; none if no Node does.
+// At returns the Nodes that claim an address, sorted by name; none if no Node does.
 func (t *Table) At(a netip.Addr) (all []Node) {
 	for _, name := range t.by[a] {
 		all = append(all, t.nodes[name])
@@ -68,7 +68,7 @@ func (t *Table) At(a netip.Addr) (all []Node) {
 // Claimed reports whether any Node claims an address.
 func (t *Table) Claimed(a netip.Addr) bool { return len(t.by[a]) > 0 }
 
-// Best returns the Node that stands for an address: a ready one if any that claims it is ready, else the first by name.
+// Best returns the Node that represents an address: a ready one if any that claims it is ready, else the first by name.
 func (t *Table) Best(a netip.Addr) (n Node, ok bool) {
 	all := t.At(a)
 	if i := slices.IndexFunc(all, func(n Node) bool { return n.Ready }); i >= 0 {
@@ -92,5 +92,5 @@ func (t *Table) ActsFor(name string) (addrs []netip.Addr) {
 	return addrs
 }
 
-// Addrs returns all addresses that Nodes claim, in order.
+// Addrs returns all addresses that Nodes claim, sorted.
 func (t *Table) Addrs() []netip.Addr { return slices.SortedFunc(maps.Keys(t.by), netip.Addr.Compare) }

@@ -6,12 +6,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Machine is what a VirtualMachineInstance says of itself, as far as it counts here.
+// Machine has the relevant data of a VirtualMachineInstance.
 type Machine struct {
 	Metadata metadata `json:"metadata"`
 	Status   struct {
 		Phase string `json:"phase"`
-		// ActivePods are the nodes of the machine's pods, by the UIDs of the pods.
+		// ActivePods maps the UIDs of the machine's pods to their nodes.
 		ActivePods     map[string]string `json:"activePods"`
 		MigrationState *struct {
 			MigrationUID string `json:"migrationUid"`
@@ -23,7 +23,7 @@ type Machine struct {
 	} `json:"status"`
 }
 
-// Migration is what a VirtualMachineInstanceMigration says of itself.
+// Migration has the relevant data of a VirtualMachineInstanceMigration.
 type Migration struct {
 	Metadata metadata `json:"metadata"`
 	Spec     struct {
@@ -40,15 +40,15 @@ type metadata struct {
 	DeletionTimestamp string `json:"deletionTimestamp"`
 }
 
-// final reports whether a machine, or a migration, has come to its end.
+// final reports whether a machine, or a migration, has ended.
 func final(phase string) bool { return phase == "Succeeded" || phase == "Failed" }
 
-// denies returns why the pod to is not the target of a live migration of the machine whose pod is from; empty where it
-// is. A machine, or a migration, that the API server does not have is nil.
+// denies returns the reason why the pod to is not the target of a live migration of the machine whose pod is from;
+// empty if it is. A machine or migration that does not exist at the API server is nil.
 //
 // KubeVirt writes the target's name into the machine only when that pod is ready, which it cannot be without an
-// address. Until then two facts take the place of the name: the machine itself lists the pod's UID among its pods, and
-// the migration that the pod names is there, is of that machine, and has not ended.
+// address. Until then two facts replace the name: the machine itself lists the pod's UID among its pods, and the
+// migration that the pod names exists, belongs to that machine, and has not ended.
 func denies(from, to workload.Pod, m *Machine, by *Migration) string {
 	switch {
 	case from.Namespace != to.Namespace || !from.Controller.IsMachine() || from.Controller != to.Controller:

@@ -1,3 +1,3 @@
 // Package kubevirt finds out from KubeVirt's own objects whether a pod is the target of a live migration of the virtual
-// machine in another pod. What the pod says of itself proves nothing.
+// machine in another pod. What the pod says about itself proves nothing.
 package kubevirt

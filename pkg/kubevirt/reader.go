@@ -14,14 +14,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Migrations reads virtual machines and their migrations from the API server, never from a cache. Whether KubeVirt is
-// installed makes no difference before somebody asks: its resources may come and go.
+// Migrations reads virtual machines and their migrations from the API server, never from a cache. KubeVirt need not be
+// installed until a read: its resources may come and go.
 type Migrations struct {
 	rest rest.Interface
 	off  func() string
 }
 
-// NewMigrations returns a reader. off says why no address gets a second attachment at present; empty where one may.
+// NewMigrations returns a reader. off returns the reason why no address gets a second attachment at present; empty if
+// one may.
 func NewMigrations(cfg *rest.Config, client *http.Client, off func() string) (*Migrations, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.APIPath, cfg.GroupVersion = "/apis", &schema.GroupVersion{Group: "kubevirt.io", Version: "v1"}
@@ -34,11 +35,11 @@ func NewMigrations(cfg *rest.Config, client *http.Client, off func() string) (*M
 	return &Migrations{rest: c, off: off}, nil
 }
 
-// Off returns why no address gets a second attachment at present; empty where one may.
+// Off returns the reason why no address gets a second attachment at present; empty if one may.
 func (m *Migrations) Off() string { return m.off() }
 
-// Denies returns why the pod to is not the target of a live migration of the machine whose pod is from; empty where it
-// is. Both pods are as the API server has them.
+// Denies returns the reason why the pod to is not the target of a live migration of the machine whose pod is from;
+// empty if it is. Both pods must come from the API server.
 func (m *Migrations) Denies(ctx context.Context, from, to workload.Pod) (why string, err error) {
 	if !to.Controller.IsMachine() {
 		return denies(from, to, nil, nil), nil
@@ -57,7 +58,7 @@ func (m *Migrations) Denies(ctx context.Context, from, to workload.Pod) (why str
 	return denies(from, to, vmi, by), nil
 }
 
-// read reads an object; nil where there is none, or no such resource.
+// read reads an object; nil if the object or its resource does not exist.
 func read[T any](ctx context.Context, c rest.Interface, resource, namespace, name string) (*T, error) {
 	body, err := c.Get().Namespace(namespace).Resource(resource).Name(name).SetHeader("Accept", "application/json").
 		DoRaw(ctx)

@@ -1,9 +1,8 @@
 // Package limiter bounds how much of one kind of work is under way, and refuses at once what could not be done in time.
 //
-// Past saturation a queue that serves whoever has waited longest serves only callers who are about to give up: the wait
-// of its head is as long as callers wait at all, and what they asked for is done when they have gone. So a caller is
-// refused at once when the work before its own takes longer than it can wait, and nothing is begun that would be done
-// too late.
+// After saturation, a queue that serves the longest-waiting caller serves only callers who are about to give up: the
+// wait at its head is as long as callers wait at all, and they are gone when their work is done. Therefore a caller is
+// refused at once if the work before its own takes longer than it can wait. No work is begun that would end too late.
 package limiter
 
 import (
@@ -25,22 +24,22 @@ type Class int
 const (
 	// Take is work that takes something, such as an allocation.
 	Take Class = iota
-	// GiveBack is work that gives something back. It goes first: it makes room, and its callers come again until it is
+	// GiveBack is work that gives something back. It goes first: it makes room, and its callers repeat it until it is
 	// done.
 	GiveBack
 	classes
 )
 
 const (
-	// MaxWait bounds how long a caller with a deadline waits. It is less than half of ten seconds, which is how long
-	// the shortest client waits that sends no deadline: an estimate may be wrong by a factor of two.
+	// MaxWait bounds the wait of a caller with a deadline. It is less than half of ten seconds, after which the most
+	// impatient clients without a deadline give up: an estimate may be wrong by a factor of two.
 	MaxWait = 4 * time.Second
-	// inARow is how often GiveBack goes first while Take waits: one of four places goes to Take all the same.
+	// inARow is the number of times that GiveBack goes first while Take waits: every fourth place goes to Take.
 	inARow = 3
 )
 
-// Limiter lets a number of callers in at once. Those who wait take turns by their key, such as a pool: first come,
-// first served within one.
+// Limiter lets a limited number of callers in at the same time. Waiting callers take turns by their key, such as a
+// pool; callers with the same key are served in the order of their arrival.
 type Limiter struct {
 	mu     sync.Mutex
 	places int
@@ -50,7 +49,7 @@ type Limiter struct {
 	pace   pace
 }
 
-// New returns a limiter with a number of places.
+// New returns a limiter with the given number of places.
 func New(places int) *Limiter {
 	l := &Limiter{places: places}
 	for class := range l.lines {
@@ -59,15 +58,16 @@ func New(places int) *Limiter {
 	return l
 }
 
-// waiter is a caller that waits. answer gets one value: whether the caller has got a place.
+// waiter is a waiting caller. answer gets one value: whether the caller got a place.
 type waiter struct {
 	answer chan bool
-	// until is when it is too late to begin; zero for a caller without a deadline.
+	// until is the time after which it is too late to begin; zero for a caller without a deadline.
 	until time.Time
 }
 
-// Enter waits for a place and returns a function that gives it back. The error is ErrOverloaded when the caller could
-// not be served before its deadline, and the context's when that ended. A caller without a deadline waits for ever.
+// Enter waits for a place and returns a function that gives it back. The error is ErrOverloaded if the caller cannot be
+// served before its deadline, and the context's error if the context ended. A caller without a deadline waits without
+// limit.
 func (l *Limiter) Enter(ctx context.Context, class Class, key string) (leave func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (l *Limiter) answered(ctx context.Context, in bool) (leave func(), err erro
 	}
 }
 
-// begin takes a place, or has the caller wait, or refuses it; the waiter is nil when a place was taken.
+// begin takes a place, makes the caller wait, or refuses it; the waiter is nil if a place was taken.
 func (l *Limiter) begin(ctx context.Context, class Class, key string) (*waiter, error) {
 	now := time.Now()
 	deadline, bounded := ctx.Deadline()
@@ -148,7 +148,7 @@ func (l *Limiter) begin(ctx context.Context, class Class, key string) (*waiter, 
 	return w, nil
 }
 
-// entered returns a function that gives back the place that was taken now, once.
+// entered returns a function that gives back the place that was just taken. Only the first call has an effect.
 func (l *Limiter) entered() func() {
 	began := time.Now()
 	return sync.OnceFunc(func() {
@@ -159,7 +159,7 @@ func (l *Limiter) entered() func() {
 	})
 }
 
-// leave gives a place back, to the next in turn for which it is not too late.
+// leave gives a place to the next waiter in turn for which it is not too late.
 func (l *Limiter) leave() {
 	now := time.Now()
 	l.mu.Lock()
@@ -175,7 +175,7 @@ func (l *Limiter) leave() {
 	l.taken--
 }
 
-// next removes the next waiter from its line; nil when nobody waits.
+// next removes the next waiter from its line; nil if nobody waits.
 func (l *Limiter) next() *waiter {
 	takes, gives := &l.lines[Take], &l.lines[GiveBack]
 	if gives.n > 0 && (takes.n == 0 || l.row < inARow && !failpoint.Broken("releases")) {
@@ -186,7 +186,7 @@ func (l *Limiter) next() *waiter {
 	return takes.next()
 }
 
-// Busy returns how many places are taken and how many callers wait for one.
+// Busy returns the number of places that are taken, and that of waiting callers.
 func (l *Limiter) Busy() (taken, waiting int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,18 +7,19 @@ import (
 )
 
 const (
-	// leastTime is what any work needs, also where none was measured.
+	// leastTime is the minimum time of any work, even if none was measured.
 	leastTime = 20 * time.Millisecond
-	// oldAfter is how long an idle limiter relies on what it measured: an API server that was slow may be fast again.
+	// oldAfter is the time for which an idle limiter relies on its measurements: an API server that was slow may be
+	// fast again.
 	oldAfter = 2 * time.Second
 )
 
-// pace is how long work takes: a moving average of the times between entering and leaving.
+// pace measures the duration of work: a moving average of the times between entering and leaving.
 type pace struct {
 	mean time.Duration
-	// moved is when a place was last given back, or taken while others were free.
+	// moved is the time at which a place was last given back, or taken while others were free.
 	moved time.Time
-	// old: the limiter was idle, the next measure replaces the mean.
+	// old reports whether the limiter was idle: the next measurement replaces the mean.
 	old bool
 }
 
@@ -39,9 +40,9 @@ func (p *pace) add(d time.Duration) {
 	p.mean += (d - p.mean) / weight
 }
 
-// needs returns how much time a caller must have left for a beginning to make sense. It is half as much again as the
-// mean, for what comes after the work, such as the confirmation of a write. It is never so long that a limiter could
-// shut out everybody for good.
+// needs returns the time that a caller must have left when it begins. It is one and a half times the mean, to include
+// what follows the work, such as the confirmation of a write. It is bounded, so that a limiter can never shut out
+// everybody permanently.
 func (p *pace) needs() time.Duration {
 	if p.old {
 		return leastTime
@@ -49,8 +50,8 @@ func (p *pace) needs() time.Duration {
 	return min(max(p.mean*3/2, leastTime), MaxWait)
 }
 
-// wait estimates how long a caller that comes now waits for a place while all are taken. It counts those before it at
-// the pace of the last ones. Where nothing has moved for longer than the work takes, it adds that time once more.
+// wait estimates the wait of a caller that comes now while all places are taken. It counts the callers before it, at
+// the pace of the last ones. If nothing has moved for longer than the work takes, it adds that time once more.
 func (l *Limiter) wait(class Class, key string, now time.Time) time.Duration {
 	ahead := l.lines[class].ahead(key)
 	if class == GiveBack {
@@ -65,7 +66,7 @@ func (l *Limiter) wait(class Class, key string, now time.Time) time.Duration {
 	return wait
 }
 
-// Backlog estimates how long all who wait will have waited; zero when nobody does.
+// Backlog estimates the time until all waiting callers are served; zero if nobody waits.
 func (l *Limiter) Backlog() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +77,7 @@ func (l *Limiter) Backlog() time.Duration {
 	return time.Duration(waiting) * l.pace.mean / time.Duration(l.places)
 }
 
-// Room estimates how many callers that come at once get a place within MaxWait, at the pace of the last ones.
+// Room estimates the number of simultaneous new callers that get a place within MaxWait, at the pace of the last ones.
 func (l *Limiter) Room() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +89,7 @@ func (l *Limiter) Room() int {
 
 type lateKey struct{}
 
-// Late notes that a caller has waited for a time before it came: it waits so much less for a place.
+// Late records that a caller has already waited for a time: its wait for a place is shortened by that time.
 func Late(ctx context.Context, by time.Duration) context.Context {
 	return context.WithValue(ctx, lateKey{}, by)
 }

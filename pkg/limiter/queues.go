@@ -2,7 +2,7 @@ package limiter
 
 import "slices"
 
-// line has the callers that wait, by key. The keys take turns.
+// line has the waiting callers by key. The keys take turns.
 type line struct {
 	queues map[string][]*waiter
 	turn   []string // keys with a queue, the next one first
@@ -17,7 +17,7 @@ func (l *line) add(key string, w *waiter) {
 	l.n++
 }
 
-// next removes the waiter whose turn it is; nil when nobody waits.
+// next removes the waiter whose turn it is; nil if nobody waits.
 func (l *line) next() *waiter {
 	if len(l.turn) == 0 {
 		return nil
@@ -36,7 +36,7 @@ func (l *line) next() *waiter {
 	return w
 }
 
-// remove removes a waiter; false when it is not in line any more.
+// remove removes a waiter; false if it is no longer in line.
 func (l *line) remove(key string, w *waiter) bool {
 	at := slices.Index(l.queues[key], w)
 	if at < 0 {
@@ -50,8 +50,8 @@ func (l *line) remove(key string, w *waiter) bool {
 	return true
 }
 
-// ahead returns how many of this line go before a caller that comes now: those of its key, and of each other key no
-// more than one for each turn of its own.
+// ahead returns the number of waiters of this line that go before a caller that comes now: all of its own key, and of
+// each other key at most one per turn of its own key.
 func (l *line) ahead(key string) int {
 	own := len(l.queues[key])
 	all := own

@@ -12,8 +12,8 @@ import (
 // secretLength is the length of the secret that two replicas share, in bytes.
 const secretLength = 32
 
-// Key is the key of one life of a controller. Its public half need not be kept secret. Whoever has that half and a key
-// of its own shares a secret with this key that nobody else can find.
+// Key is the key of one life of a controller. Its public half need not be kept secret. The owner of another key shares
+// a secret with this one that nobody else can derive: it follows from either key and the other's public half.
 type Key struct{ private *ecdh.PrivateKey }
 
 // NewKey returns a random key.
@@ -27,7 +27,7 @@ func (k Key) Public() string {
 	return base64.RawStdEncoding.EncodeToString(k.private.PublicKey().Bytes())
 }
 
-// Share returns the secret that a replica shares with the one of this public half.
+// Share returns the secret shared with the replica that has this public half.
 func (k Key) Share(public string) ([]byte, error) {
 	text, err := base64.RawStdEncoding.DecodeString(public)
 	if err != nil {

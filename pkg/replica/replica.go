@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// Identity is one life of a controller.
+// Identity identifies one life of a controller.
 type Identity struct {
-	// Name is that of the machine or pod, without "_".
+	// Name is the name of the machine or pod, without "_".
 	Name string
-	// Life distinguishes the lives of one name; it fits into the name of an object.
+	// Life distinguishes the lives of one name. It is short and valid in object names.
 	Life string
-	// URL is where other replicas reach it; empty when nowhere.
+	// URL is the URL by which other replicas reach it; empty if they cannot.
 	URL string
 }
 
-// New returns the identity of a life that begins now. The URL has been through ParseURL.
+// New returns the identity of a life that begins now. The URL must come from ParseURL.
 func New(name, url string) Identity {
 	return Identity{
 		Name: cmp.Or(strings.ReplaceAll(name, "_", "-"), "unnamed"),
@@ -30,8 +30,8 @@ func New(name, url string) Identity {
 	}
 }
 
-// Parse reads the holder of a Lease: NAME_LIFE_URL. What is missing stays empty, and a URL that nobody should
-// call counts as missing: other programs may hold the Lease, too.
+// Parse parses the holder of a Lease: NAME_LIFE_URL. Missing parts are empty, and a URL that must not be called counts
+// as missing: other programs may hold the Lease, too.
 func Parse(holder string) Identity {
 	name, rest, _ := strings.Cut(holder, "_")
 	life, at, _ := strings.Cut(rest, "_")
@@ -49,8 +49,8 @@ func (i Identity) ID() string {
 	return i.Name + "_" + i.Life
 }
 
-// Holder returns the identity as the holder of a Lease. The URL is part of it, so that who leads and where it is
-// reached change in one write.
+// Holder returns the identity as the holder of a Lease. The URL is part of it, so that the leader and its URL change in
+// one write.
 func (i Identity) Holder() string {
 	if i.URL == "" {
 		return i.ID()
@@ -58,7 +58,7 @@ func (i Identity) Holder() string {
 	return i.ID() + "_" + i.URL
 }
 
-// ParseURL parses the URL of a replica: http or https, a host, perhaps a port, and nothing else.
+// ParseURL parses the URL of a replica: http or https, a host, an optional port, and nothing else.
 func ParseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
@@ -80,7 +80,7 @@ func ParseURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// Loopback reports whether a URL leads to the machine that calls it.
+// Loopback reports whether a URL leads to the caller's own machine.
 func Loopback(u *url.URL) bool {
 	a, err := netip.ParseAddr(u.Hostname())
 	return u.Hostname() == "localhost" || err == nil && a.Unmap().IsLoopback()

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// behind is how far the clock of a client may be behind: certificates count from so long before they were made.
+	// behind bounds the lag of a client's clock: certificates are valid from that long before they were made.
 	behind = 24 * time.Hour
-	// authorityLife is how long a CA counts, and authorityRenew how long before its end the next one is made.
+	// authorityLife is the lifetime of a CA, and authorityRenew the time before its end at which the next one is made.
 	authorityLife, authorityRenew = 10 * 365 * 24 * time.Hour, 365 * 24 * time.Hour
-	// leafLife is how long the certificate of a replica counts, and leafRenew its age at which a new one is made: the
-	// clock of a client may be six days ahead.
+	// leafLife is the lifetime of a replica's certificate, and leafRenew the age at which a new one is made: the clock
+	// of a client may be six days ahead.
 	leafLife, leafRenew = 7 * 24 * time.Hour, 24 * time.Hour
 )
 
@@ -35,7 +35,7 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// newAuthority makes a CA. Its name has the time, so that two that are published side by side differ for people, too.
+// newAuthority creates a CA. Its name contains the time, so that people can tell two published CAs apart.
 func newAuthority(now time.Time) (a authority, err error) {
 	if a.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return a, err
@@ -55,7 +55,7 @@ func newAuthority(now time.Time) (a authority, err error) {
 	return a, err
 }
 
-// shared derives a secret from the key, which does not tell the key.
+// shared derives a secret from the key. The secret does not reveal the key.
 func (a authority) shared() ([]byte, error) {
 	key, err := x509.MarshalECPrivateKey(a.key)
 	if err != nil {
@@ -64,7 +64,7 @@ func (a authority) shared() ([]byte, error) {
 	return hkdf.Key(sha256.New, key, nil, "bcsnet: what replicas share", sha256.Size)
 }
 
-// leaf makes the certificate of a replica, with a key of its own.
+// leaf creates the certificate of a replica, with a new key.
 func (a authority) leaf(names Names, replica string, now time.Time) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -85,7 +85,7 @@ func (a authority) leaf(names Names, replica string, now time.Time) (*tls.Certif
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
 }
 
-// template returns what all certificates have in common.
+// template returns the fields that all certificates have in common.
 func template(name pkix.Name, now time.Time, life time.Duration) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
@@ -110,7 +110,7 @@ func encodeCertificates(all ...*x509.Certificate) (text []byte) {
 	return text
 }
 
-// parseAuthority reads a CA that signs: a certificate of a CA and the key that belongs to it.
+// parseAuthority parses a CA that can sign: a CA certificate and its private key.
 func parseAuthority(certificate, key []byte) (a authority, err error) {
 	certificates, err := cert.ParseCertsPEM(certificate)
 	if err != nil {

@@ -16,55 +16,55 @@ import (
 )
 
 const (
-	// lookEvery is how often the Secret is read, and retryEvery how long after a failure.
+	// lookEvery is the interval in which the Secret is read, and retryEvery the pause after a failure.
 	lookEvery, retryEvery = 30 * time.Second, time.Second
-	// callTime bounds one look, in which five objects at most are read or written.
+	// callTime bounds one check, which reads or writes at most five objects.
 	callTime = 20 * time.Second
 )
 
-// Config has what Certificates need.
+// Config is the configuration of Certificates.
 type Config struct {
 	Core corev1client.CoreV1Interface
-	// Namespace is that of the Secret and of the Service.
+	// Namespace is the namespace of the Secret and of the Service.
 	Namespace string
 	// Replica names this replica in its certificates, for people.
 	Replica string
-	// Now is the API server's time.
+	// Now returns the API server's time.
 	Now func() time.Time
-	// Every is how often the Secret is read; zero for half a minute.
+	// Every is the interval in which the Secret is read; zero for half a minute.
 	Every time.Duration
-	// Mounted has the certificate that clients are shown in place of one of the own CA; nil for none.
+	// Mounted returns the certificate that clients get instead of one of the own CA; nil for none.
 	Mounted func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	Log     *slog.Logger
 }
 
-// Certificates keep the CA that all replicas share, and the certificate of this one. Its key is in memory alone.
+// Certificates hold the CA that all replicas share, and the certificate of this replica, whose key exists only in
+// memory.
 type Certificates struct {
 	Config
 	names   Names
 	objects store
 	current atomic.Pointer[served]
 
-	// What follows is Run's alone: known is the Secret as it was last, and held is since when a CA counts that nobody
-	// announced.
+	// Only Run uses the following fields: known is the last content of the Secret, and held is the time since which a
+	// CA that nobody announced is accepted.
 	known *trust
 	held  time.Time
 }
 
-// served is what connections are made with.
+// served is the state for new connections.
 type served struct {
 	leaf *tls.Certificate
-	// by is the CA of the leaf.
+	// by is the CA that issued the leaf.
 	by   *x509.Certificate
 	pool *x509.CertPool
-	// bundle is what clients trust, in PEM.
+	// bundle has the certificates that clients trust, in PEM.
 	bundle []byte
-	// shared is known to all who can read the key of the CA that signs.
+	// shared is a secret that is known to all who can read the key of the signing CA.
 	shared []byte
 }
 
-// Shared returns a secret that all replicas share, and nobody else has; nil before there is a CA. Another CA has
-// another one.
+// Shared returns a secret that only replicas know; nil before there is a CA. It changes with the CA.
 func (c *Certificates) Shared() []byte {
 	if s := c.current.Load(); s != nil {
 		return s.shared
@@ -72,7 +72,7 @@ func (c *Certificates) Shared() []byte {
 	return nil
 }
 
-// New returns Certificates that have none before Run.
+// New returns Certificates, which are empty until Run is called.
 func New(c Config) *Certificates {
 	if c.Every == 0 {
 		c.Every = lookEvery
@@ -80,7 +80,7 @@ func New(c Config) *Certificates {
 	return &Certificates{Config: c, names: Names{c.Namespace}, objects: store{c.Core, c.Namespace}}
 }
 
-// Run keeps CA and certificate until the context ends.
+// Run maintains the CA and the certificate until the context ends.
 func (c *Certificates) Run(ctx context.Context) error {
 	failing := false
 	for {
@@ -109,7 +109,8 @@ func (c *Certificates) Run(ctx context.Context) error {
 	}
 }
 
-// renew reads the Secret and does what is due: of the CA, which any replica does, and of this replica's certificate.
+// renew reads the Secret and does what is due: for the CA, which any replica may do, and for this replica's
+// certificate.
 func (c *Certificates) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -155,7 +156,7 @@ func (c *Certificates) renew(ctx context.Context) error {
 	return errors.Join(c.serve(t, now), unpublished)
 }
 
-// secret returns the Secret, which it makes where there is none: with the CA that was there before, or with a new one.
+// secret returns the Secret. If there is none, it creates one with the previous CA or a new one.
 func (c *Certificates) secret(ctx context.Context) (*corev1.Secret, error) {
 	secret, err := c.objects.read(ctx)
 	if secret != nil || err != nil {
@@ -175,7 +176,7 @@ func (c *Certificates) secret(ctx context.Context) (*corev1.Secret, error) {
 	return c.objects.create(ctx, *t)
 }
 
-// serve takes a trust over for new connections, with a new certificate where one is due.
+// serve uses a trust for new connections, with a new certificate if one is due.
 func (c *Certificates) serve(t trust, now time.Time) error {
 	s := c.current.Load()
 	announcedNext := c.known != nil && c.known.next != nil && c.known.next.cert.Equal(t.signs.cert)

@@ -13,13 +13,13 @@ import (
 const (
 	// recordHandshake is the first octet of every TLS connection. No HTTP request begins with it.
 	recordHandshake = 0x16
-	// firstByteTime is how long a connection may say nothing.
+	// firstByteTime bounds the time until the first octet of a connection.
 	firstByteTime = 5 * time.Second
 )
 
-// Listen returns a listener that takes TLS and plain connections from another one: the first octet tells which one it
-// is. Connections that say nothing wait on their own, and are closed after five seconds. They are counted as strangers'
-// until SetKnown.
+// Listen returns a listener that accepts TLS and plain connections from another one: the first octet distinguishes
+// them. Connections that send nothing do not block others, and are closed after five seconds. They count as strangers
+// until SetKnown is called.
 func Listen(inner net.Listener, config *tls.Config, strangers *port.Connections) net.Listener {
 	return &listener{
 		Listener: inner, config: config, strangers: strangers, come: make(chan arrival), closed: make(chan struct{}),
@@ -33,7 +33,7 @@ type listener struct {
 	strangers *port.Connections
 	come      chan arrival
 	closed    chan struct{}
-	// begun and ended are for the first Accept and the first Close.
+	// begun and ended guard the first Accept and the first Close.
 	begun, ended sync.Once
 	parts        sync.WaitGroup
 
@@ -46,7 +46,7 @@ type arrival struct {
 	err error
 }
 
-// Accept returns a connection that has said something, or the error of the other listener.
+// Accept returns a connection that has sent its first octet, or the error of the inner listener.
 func (l *listener) Accept() (net.Conn, error) {
 	l.begun.Do(func() { l.parts.Go(l.accept) })
 	select {
@@ -57,7 +57,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close closes the other listener and the connections that have said nothing yet.
+// Close closes the inner listener and the connections that have sent nothing yet.
 func (l *listener) Close() error {
 	err := net.ErrClosed
 	l.ended.Do(func() {
@@ -96,7 +96,7 @@ func (l *listener) accept() {
 	}
 }
 
-// hand gives a connection or an error to who accepts, and reports whether somebody took it.
+// hand passes a connection or an error to Accept, and reports whether Accept took it.
 func (l *listener) hand(a arrival) bool {
 	select {
 	case l.come <- a:
@@ -106,7 +106,7 @@ func (l *listener) hand(a arrival) bool {
 	}
 }
 
-// first waits for the first octet of a connection and hands the connection on.
+// first waits for the first octet of a connection and passes the connection on.
 func (l *listener) first(p *peeked) {
 	err := p.SetReadDeadline(time.Now().Add(firstByteTime))
 	if err == nil {
@@ -131,14 +131,14 @@ func (l *listener) first(p *peeked) {
 	}
 }
 
-// peeked is a connection of which one octet was read already.
+// peeked is a connection whose first octet has already been read.
 type peeked struct {
 	*port.Conn
 	octet [1]byte
 	given bool
 }
 
-// Read returns the octet first.
+// Read returns the octet that was already read first.
 func (p *peeked) Read(b []byte) (int, error) {
 	if p.given || len(b) == 0 {
 		return p.Conn.Read(b)

@@ -1,17 +1,17 @@
 package serving
 
-// serviceName is the Service of the controller.
+// serviceName is the name of the controller's Service.
 const serviceName = "bcsnet-controller"
 
-// Names are the names in the certificates of replicas.
+// Names has the names in the certificates of replicas.
 type Names struct {
-	// Namespace is the controller's.
+	// Namespace is the controller's namespace.
 	Namespace string
 }
 
-// Service returns the name by which clients know any replica, whatever IP they dial.
+// Service returns the name that clients verify for any replica, whatever IP they dial.
 func (n Names) Service() string { return serviceName + "." + n.Namespace + ".svc" }
 
-// Replica returns the name by which replicas know each other. It is in certificates of the own CA alone: who has one
-// is a replica.
+// Replica returns the name that replicas verify for each other. Only certificates of the own CA contain it: a caller
+// with such a certificate is a replica.
 func (n Names) Replica() string { return "replica." + n.Service() }

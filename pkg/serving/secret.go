@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// SecretName is the Secret that has the CA, with its key.
+	// SecretName is the Secret with the CA and its key.
 	SecretName = "bcsnet-controller-ca" //nolint:gosec // a name, and no secret
-	// ConfigMapName is the ConfigMap that has the certificates that clients trust.
+	// ConfigMapName is the ConfigMap with the certificates that clients trust.
 	ConfigMapName = SecretName
-	// RotateAnnotation on the Secret asks for a new CA, whatever its value. It goes when there is one.
+	// RotateAnnotation on the Secret requests a new CA, whatever its value. It is removed when the new CA exists.
 	RotateAnnotation = "networkextension.bkbcs.tencent.com/rotate"
 )
 
@@ -26,7 +26,7 @@ type store struct {
 	namespace string
 }
 
-// read returns the Secret; nil where there is none.
+// read returns the Secret; nil if there is none.
 func (s store) read(ctx context.Context) (*corev1.Secret, error) {
 	o, err := s.core.Secrets(s.namespace).Get(ctx, SecretName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -35,7 +35,7 @@ func (s store) read(ctx context.Context) (*corev1.Secret, error) {
 	return o, err
 }
 
-// create makes the Secret. Where another replica was first, that one's is returned: there are never two.
+// create creates the Secret. If another replica was faster, it returns that replica's Secret: there are never two.
 func (s store) create(ctx context.Context, t trust) (*corev1.Secret, error) {
 	data, err := t.encode()
 	if err != nil {
@@ -53,7 +53,7 @@ func (s store) create(ctx context.Context, t trust) (*corev1.Secret, error) {
 	return o, err
 }
 
-// update writes a trust over the version of the Secret that it was decided on. A conflict is an error.
+// update writes a trust if the Secret still has the version on which the trust is based. A conflict is an error.
 func (s store) update(ctx context.Context, over *corev1.Secret, t trust) (*corev1.Secret, error) {
 	data, err := t.encode()
 	if err != nil {
@@ -67,7 +67,7 @@ func (s store) update(ctx context.Context, over *corev1.Secret, t trust) (*corev
 	return s.core.Secrets(s.namespace).Update(ctx, o, metav1.UpdateOptions{})
 }
 
-// publish writes a bundle into the ConfigMap, unless that has it.
+// publish writes a bundle into the ConfigMap, unless the ConfigMap already has it.
 func (s store) publish(ctx context.Context, bundle []byte) error {
 	published := s.core.ConfigMaps(s.namespace)
 	o, err := published.Get(ctx, ConfigMapName, metav1.GetOptions{})

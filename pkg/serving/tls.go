@@ -6,11 +6,11 @@ import (
 	"errors"
 )
 
-// errNone is for the moments before the first look at the Secret has come back.
+// errNone is the error before the Secret was read for the first time.
 var errNone = errors.New("this replica has no certificate yet: the Secret of the CA has not been read")
 
-// ServerConfig returns the TLS of the allocator's port. Clients may show a certificate; who they are is for others to
-// find out.
+// ServerConfig returns the TLS configuration of the allocator's port. Clients may send a certificate, which others
+// verify.
 func (c *Certificates) ServerConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, ClientAuth: tls.RequestClientCert,
@@ -30,7 +30,7 @@ func (c *Certificates) leaf() (*tls.Certificate, error) {
 	return nil, errNone
 }
 
-// ClientConfig returns the TLS by which this replica calls others: they know each other by certificates of the CA.
+// ClientConfig returns the TLS configuration for calls to other replicas: both sides verify certificates of the CA.
 func (c *Certificates) ClientConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, ServerName: c.names.Replica(),
@@ -42,7 +42,8 @@ func (c *Certificates) ClientConfig() *tls.Config {
 	}
 }
 
-// IsReplica reports whether who calls by a connection is a replica: it has shown a certificate of the CA that says so.
+// IsReplica reports whether the caller of a connection is a replica: its certificate comes from the CA and has the name
+// of replicas.
 func (c *Certificates) IsReplica(state *tls.ConnectionState) bool {
 	return state != nil && c.verify(*state, x509.ExtKeyUsageClientAuth) == nil
 }

@@ -11,27 +11,27 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// announced is for how long a CA is published before it signs: clients read files that others renew for them.
+// announced is the time for which a CA is published before it signs: clients read files that others renew for them.
 const announced = time.Hour
 
-// trust is what the Secret holds: the CA that signs, the one that is to sign next, and those that have signed.
+// trust is the content of the Secret: the CA that signs, the one that will sign next, and those that have signed.
 type trust struct {
 	signs authority
 	next  *authority
-	// nextFrom is when next begins to sign; zero until it is published.
+	// nextFrom is the time from which next signs; zero until next is published.
 	nextFrom time.Time
-	// old have signed certificates that count until oldUntil at most.
+	// old have signed certificates that are valid until oldUntil at the latest.
 	old      []*x509.Certificate
 	oldUntil time.Time
 }
 
-// Keys of the Secret. Those of the CA that signs are the ones of Secrets of type kubernetes.io/tls.
+// Keys of the Secret. The signing CA has the keys of Secrets of type kubernetes.io/tls.
 const (
 	keySigns, keySignsKey = "tls.crt", "tls.key"
 	keyNext, keyNextKey   = "next.crt", "next.key"
 	keyNextFrom           = "next.from"
 	keyOld, keyOldUntil   = "old.crt", "old.until"
-	// keyBundle is of the ConfigMap: all that clients trust.
+	// keyBundle is the ConfigMap's key for all certificates that clients trust.
 	keyBundle = "ca.crt"
 )
 
@@ -40,7 +40,7 @@ func newTrust(now time.Time) (t trust, err error) {
 	return t, err
 }
 
-// certificates returns all CAs that clients have to trust.
+// certificates returns all CAs that clients must trust.
 func (t trust) certificates() []*x509.Certificate {
 	all := []*x509.Certificate{t.signs.cert}
 	if t.next != nil {
@@ -68,9 +68,9 @@ func (t trust) has(c *x509.Certificate) bool {
 	return false
 }
 
-// rotate returns what has to be written at a time; changed is false where nothing has. A new CA is made in time before
-// the end of the one that signs, or when asked for. It is published from then on, and signs once published has been
-// true for an hour. What signed before is published until the last certificate of it has ended.
+// rotate returns the trust to write at a time; changed is false if nothing has to be written. A new CA is created in
+// time before the signing one expires, or when asked is true. It is published from then on, and signs after published
+// has been true for an hour. A former signing CA is published until the last of its certificates has expired.
 func (t trust) rotate(now time.Time, asked, published bool) (_ trust, changed bool, err error) {
 	if t.next == nil && (asked || now.After(t.signs.cert.NotAfter.Add(-authorityRenew))) {
 		next, err := newAuthority(now)
@@ -96,7 +96,7 @@ func (t trust) rotate(now time.Time, asked, published bool) (_ trust, changed bo
 	return t, changed, nil
 }
 
-// adopt returns the trust of a Secret that somebody else made anew, with a CA added that certificates in use are of.
+// adopt returns the trust of a Secret that was created again, with an added CA that issued certificates in use.
 func (t trust) adopt(c *x509.Certificate, now time.Time) trust {
 	t.old, t.oldUntil = append(slices.Clip(t.old), c), now.Add(leafLife)
 	return t
@@ -123,7 +123,7 @@ func (t trust) encode() (map[string][]byte, error) {
 	return data, nil
 }
 
-// parseTrust reads a Secret. The error says which key is damaged.
+// parseTrust parses a Secret. The error names the damaged key.
 func parseTrust(data map[string][]byte) (t trust, err error) {
 	if t.signs, err = parseAuthority(data[keySigns], data[keySignsKey]); err != nil {
 		return t, fmt.Errorf("%s and %s: %w", keySigns, keySignsKey, err)

@@ -12,25 +12,26 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// sourceBits is the prefix by which addresses of IPv6 are one: a machine has a whole one of these.
+// sourceBits is the prefix length by which IPv6 addresses count as one source: a machine has a whole prefix of this
+// length.
 const sourceBits = 64
 
-// Connections bounds the connections of a port whose callers are not known. A new connection is always taken, and the
-// oldest one is closed for it: the oldest of the same address if that address has too many, else the oldest of the
+// Connections limits the connections of a port whose callers are not known. A new connection is always accepted, and
+// the oldest one is closed for it: the oldest of the same address if that address has too many, else the oldest of the
 // address that has most.
 type Connections struct {
-	// OfSource is how many connections one address may have, and All how many there may be.
+	// OfSource is the limit of connections from one address, and All that of all addresses together.
 	OfSource, All int
 	// Log names an address whose connections are closed, once a minute; nil for no log.
 	Log *slog.Logger
-	// CountLoopback counts the connections of this machine, too.
+	// CountLoopback also counts the connections of this machine.
 	CountLoopback bool
 
 	seldom rate.Sometimes
 	mu     sync.Mutex
 	all    int
 	by     map[netip.Prefix]*source
-	// largest has the sources, the one with most connections first.
+	// largest has the sources as a heap, with most connections first.
 	largest sources
 }
 
@@ -41,7 +42,7 @@ type source struct {
 	place int        // in the heap
 }
 
-// sourceOf returns by what a connection is counted; false for one that is not.
+// sourceOf returns the address under which a connection is counted; false if it is not counted.
 func (s *Connections) sourceOf(c net.Conn) (netip.Prefix, bool) {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	a := at.Addr().Unmap().WithZone("")
@@ -56,7 +57,7 @@ func (s *Connections) sourceOf(c net.Conn) (netip.Prefix, bool) {
 	return p, err == nil
 }
 
-// Take counts a connection that was accepted, until it is closed or its caller is known.
+// Take counts an accepted connection until it is closed or its caller is known.
 func (s *Connections) Take(c net.Conn) *Conn {
 	taken := &Conn{Conn: c, of: s}
 	s.add(taken)
@@ -104,7 +105,7 @@ func (s *Connections) add(p *Conn) {
 	}
 }
 
-// end closes a connection that has to go for another one.
+// end closes a connection to make room for another one.
 func (s *Connections) end(p *Conn) {
 	_ = p.Conn.Close() // nobody is known to wait for it
 	if s.Log != nil {
@@ -115,7 +116,7 @@ func (s *Connections) end(p *Conn) {
 	}
 }
 
-// forget no longer counts a connection: its caller is known, or it has ended.
+// forget stops counting a connection: its caller is known, or it has ended.
 func (s *Connections) forget(p *Conn, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +159,7 @@ func (s *sources) Push(x any) {
 	*s = append(*s, of)
 }
 
-// Pop takes the last source off.
+// Pop removes and returns the last source.
 func (s *sources) Pop() any {
 	last := len(*s) - 1
 	of := (*s)[last]

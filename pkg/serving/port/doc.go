@@ -1,3 +1,3 @@
 // Package port bounds what the ports of our programs bear: how many connections they keep, how long a caller may take,
-// and how much memory slow readers hold. Every HTTP server of the controller, the node side and podcheck is made here.
+// and how much memory slow readers hold. It makes every HTTP server of the controller, the node side and podcheck.
 package port

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// copies is how many texts of a page may be on their way to readers, for each kind of request.
+// copies bounds the texts of a page that are being sent to readers at the same time, for each kind of request.
 const copies = 4
 
-// Page is a page that is made anew for its readers and kept in memory until the slowest of them has it. Usually each
-// reader gets a text that was begun after the request came. If slow readers hold as many texts as may be, the youngest
-// text is sent again: however many readers there are and however slow, the texts take the same memory, and everybody is
-// answered.
+// Page is a page that is made again for its readers and kept in memory until the slowest of them has it. Usually each
+// reader gets a text that was begun after the request came. If slow readers hold the largest number of texts, the
+// youngest text is sent again: memory stays bounded for any number of readers, and every reader gets an answer.
 type Page struct {
 	// Make writes the page.
 	Make http.Handler
-	// Kind tells requests apart whose answers differ. There must be few kinds.
+	// Kind returns the kind of a request. Requests with different answers must be of different kinds, and there must be
+	// few kinds.
 	Kind func(*http.Request) string
 
 	turn chan struct{} // has room for the one who makes a text or looks at texts
 	by   map[string][]*text
 }
 
-// text is a page as it was at one time.
+// text is the content of a page at one time.
 type text struct {
 	bytes.Buffer
 	header  http.Header
@@ -57,7 +57,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = out.Flush()           // while the text counts
 }
 
-// take returns a text for a request that came at some time; nil if the request has ended.
+// take returns a text for a request that came at a time; nil if the request has ended.
 func (p *Page) take(r *http.Request, kind string, came time.Time) *text {
 	select {
 	case p.turn <- struct{}{}:
@@ -77,7 +77,7 @@ func (p *Page) take(r *http.Request, kind string, came time.Time) *text {
 	return t
 }
 
-// giveBack forgets a text that nobody reads any more.
+// giveBack releases a text that has no more readers.
 func (p *Page) giveBack(kind string, t *text) {
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()
@@ -90,5 +90,5 @@ func (p *Page) giveBack(kind string, t *text) {
 // Header returns the header of the answer.
 func (t *text) Header() http.Header { return t.header }
 
-// WriteHeader keeps the status of the answer.
+// WriteHeader stores the status of the answer.
 func (t *text) WriteHeader(status int) { t.status = status }

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Times bound how long a caller may take: to send the header of a request, to send all of it, to read the answer, and
+// Times limits the time of a caller: for the header of a request, for the whole request, for reading the answer, and
 // between two requests.
 type Times struct{ Header, Read, Write, Idle time.Duration }
 
-// Server returns an HTTP server with bounds. header is how many bytes the header of a request may have.
+// Server returns an HTTP server with limits. header is the largest size of a request's header, in bytes.
 func Server(pages http.Handler, times Times, header int, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: pages, ReadHeaderTimeout: times.Header, ReadTimeout: times.Read, WriteTimeout: times.Write,
@@ -22,19 +22,19 @@ func Server(pages http.Handler, times Times, header int, log *slog.Logger) *http
 }
 
 const (
-	// ofSource and all bound the connections of a port with pages for monitoring and probes: a kubelet, a few scrapers
-	// and people ask there. All of them together take some 16 MiB at most.
+	// ofSource and all limit the connections of a port with pages for monitoring and probes, whose callers are a
+	// kubelet, a few scrapers and people. All connections together take at most some 16 MiB.
 	ofSource, all = 64, 512
-	// pageHeader is how many bytes the header of a request for a page may have.
+	// pageHeader is the largest size of the header of a request for a page, in bytes.
 	pageHeader = 8 << 10
-	// sendBuffer is how much of an answer the kernel keeps for a slow reader, in bytes.
+	// sendBuffer is the part of an answer that the kernel buffers for a slow reader, in bytes.
 	sendBuffer = 32 << 10
-	// readPage is how long a reader may take for a page.
+	// readPage bounds the time in which a reader must read a page.
 	readPage = 10 * time.Second
 )
 
-// Pages returns the server of a port with pages for monitoring and probes, and the listener that it is to serve.
-// Connections of this machine count, too.
+// Pages returns the server of a port with pages for monitoring and probes, and its listener. Connections of this
+// machine count, too.
 func Pages(inner net.Listener, pages http.Handler, log *slog.Logger) (*http.Server, net.Listener) {
 	server := Server(pages, Times{5 * time.Second, readPage, readPage, 2 * time.Minute}, pageHeader, log)
 	return server, &listener{inner, &Connections{OfSource: ofSource, All: all, CountLoopback: true, Log: log}}
@@ -46,7 +46,7 @@ func Serve(ctx context.Context, inner net.Listener, pages http.Handler, log *slo
 	return serve(ctx, server, bounded)
 }
 
-// ServeWith serves pages with other bounds than those of Pages, until the context ends.
+// ServeWith serves pages with other limits than those of Pages, until the context ends.
 func ServeWith(
 	ctx context.Context, inner net.Listener, pages http.Handler, times Times, header int, bound *Connections,
 ) error {

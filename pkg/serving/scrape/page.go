@@ -1,4 +1,4 @@
-// Package scrape has the page of metrics, which costs little memory whoever reads it and however slowly.
+// Package scrape has the page of metrics. Its memory stays small for any number of readers, however slow they are.
 package scrape
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/serving/port"
 )
 
-// Page returns the page of metrics: as text or as protobuf, compressed for those who ask for that.
+// Page returns the page of metrics: as text or as protobuf, compressed for readers that ask for that.
 func Page(metrics prometheus.Gatherer) http.Handler {
 	page := port.NewPage(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}), func(r *http.Request) string {
 		return r.Header.Get("Accept") + r.Header.Get("Accept-Encoding")
@@ -20,7 +20,7 @@ func Page(metrics prometheus.Gatherer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { page.ServeHTTP(w, plainly(r)) })
 }
 
-// plainly returns a request that differs in few ways from others: each way is a kind of page.
+// plainly returns a request reduced to the few properties that matter: each combination is a kind of page.
 func plainly(r *http.Request) *http.Request {
 	format := expfmt.TypeTextPlain
 	if expfmt.NegotiateAccept(r.Header, expfmt.DefaultAcceptedFormats()...).FormatType() == expfmt.TypeProtoDelim {
