@@ -10,7 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// answering is since when the API server has left writes without an answer from which it is known what became of them.
+// answering records the time since which the outcome of every write has been unknown because the API server did not
+// answer.
 type answering struct {
 	mu      sync.Mutex
 	flying  int       // writes on their way
@@ -20,7 +21,7 @@ type answering struct {
 	read    time.Time // when a read was answered last
 }
 
-// unknownFor is how long a write of unknown outcome counts when no other follows.
+// unknownFor is the time for which a write of unknown outcome counts if no other write follows.
 const unknownFor = 15 * time.Second
 
 func (a *answering) begin() {
@@ -32,7 +33,7 @@ func (a *answering) begin() {
 	a.flying++
 }
 
-// answered records that the API server answers.
+// answered records an answer of the API server.
 func (a *answering) answered() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -52,8 +53,8 @@ func (a *answering) end(err error) {
 	}
 }
 
-// Unanswered returns for how long no write has had an answer from which it is known what became of it, while some are
-// on their way or have just ended so; 0 when all is well.
+// Unanswered returns the time for which no write has had an answer with its outcome, while some are in flight or have
+// just ended without one; 0 if all is well.
 func (c *Client) Unanswered() time.Duration {
 	a := &c.counts.answering
 	a.mu.Lock()
@@ -67,11 +68,12 @@ func (c *Client) Unanswered() time.Duration {
 	return a.last.Sub(a.since) // while nothing is sent, nothing can be answered
 }
 
-// nobody returns an address that no object is named after.
+// nobody returns an address that is the name of no object.
 func nobody() netip.Addr { return netip.IPv4Unspecified() }
 
-// Probe returns why the API server does not answer reads; nil when it does. It asks only when nothing was read within a
-// time. One that is too busy has answered: nobody is helped by another leader.
+// Probe returns the reason why the API server does not answer reads; nil if it does. It sends a request only if nothing
+// was read within a time. An answer that the API server is too busy counts as an answer, because another leader would
+// not help.
 func (c *Client) Probe(ctx context.Context, within time.Duration) error {
 	a := &c.counts.answering
 	a.mu.Lock()
@@ -87,7 +89,7 @@ func (c *Client) Probe(ctx context.Context, within time.Duration) error {
 	return nil
 }
 
-// reads records how a read ended.
+// reads records the outcome of a read.
 func (a *answering) reads(err error) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return

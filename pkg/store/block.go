@@ -16,9 +16,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
 
-// BlockObject returns the object of a block: its name, finalizer and namespace go with it, so that its CREATE is the
-// assignment. What it does not have itself it takes from its parent; net and mask are there because every pool
-// has them, and the gateway because those of earlier releases have.
+// BlockObject returns the object of a block. Name, finalizer and namespace are in the object, so that its CREATE is the
+// assignment. All other fields come from the parent. net and mask are set because every pool must have them, and the
+// gateway because earlier releases require it.
 func BlockObject(b ipam.Pool) *v1.BCSNetPool {
 	return &v1.BCSNetPool{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1.GroupVersion.String(), Kind: "BCSNetPool"},
@@ -31,9 +31,8 @@ func BlockObject(b ipam.Pool) *v1.BCSNetPool {
 	}
 }
 
-// CreateBlock creates the object of a block, with marks that somebody puts on it, and returns the pool that has its
-// name then: that one, or another that was there before, read live. ErrConflict says that the other one has gone
-// meanwhile.
+// CreateBlock creates the object of a block, with additional marks, and returns the pool that then has its name: the
+// new one, or one that existed before, read live. ErrConflict means that the other one has been deleted meanwhile.
 func (c *Client) CreateBlock(ctx context.Context, b ipam.Pool, marks ...func(*v1.BCSNetPool)) (ipam.Pool, error) {
 	leave, err := c.enter(ctx, limiter.Take, b.CountedAs())
 	if err != nil {
@@ -71,7 +70,7 @@ func (c *Client) CreateBlock(ctx context.Context, b ipam.Pool, marks ...func(*v1
 	return Pool(&stored), nil
 }
 
-// IsBlock reports whether a pool is called as a block of its parent is, of the addresses that it has.
+// IsBlock reports whether a pool's name is that of its parent's block with the pool's addresses.
 func IsBlock(o *v1.BCSNetPool) bool {
 	if o.Spec.Parent == "" || len(o.Spec.AvailableIPs) != 1 {
 		return false

@@ -24,28 +24,28 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
 
-// Outcomes of a write or read, beside success and the API server's own refusals.
+// Outcomes of a write or read, apart from success and the API server's own refusals.
 var (
-	// ErrConflict: nothing was stored, because the object is not as the caller believes.
+	// ErrConflict: nothing was stored, because the object is not in the state that the caller expects.
 	ErrConflict = errors.New("the object has changed")
 	// ErrNotFound: there is no such object.
 	ErrNotFound = errors.New("there is no such object")
 	// ErrUnknown: the write may have been stored, or may yet be.
 	ErrUnknown = errors.New("the outcome of the write is unknown")
-	// ErrUnavailable: nothing was stored, because the API server could not be reached or refused to
-	// serve at the moment.
+	// ErrUnavailable: nothing was stored, because the API server could not be reached or refuses to serve at present.
 	ErrUnavailable = errors.New("the API server is not available")
-	// ErrOverloaded: nothing was sent, because it could not be done before the caller's deadline.
+	// ErrOverloaded: nothing was sent, because the write could not be done before the caller's deadline.
 	ErrOverloaded = limiter.ErrOverloaded
 )
 
 const (
-	// MaxWrites bounds the writes that are in flight, or stored and not yet delivered by the watch. Others wait.
+	// MaxWrites bounds the writes that are in flight, or stored and not yet delivered by the watch. Further writes
+	// wait.
 	MaxWrites = 128
-	// maxLag bounds the time that an answered write keeps its place while the watch does not deliver it. Releases need
-	// no confirmation, so where the watch is silent they go on, at MaxWrites in this time.
+	// maxLag bounds the time for which an answered write keeps its place while the watch does not deliver it. Releases
+	// need no confirmation, so while the watch is silent they continue at a rate of MaxWrites per maxLag.
 	maxLag = time.Second
-	// WriteTimeout bounds one write. A write that was sent is waited for even when its caller has gone.
+	// WriteTimeout bounds one write. After a write was sent, its answer is awaited even if the caller gave up.
 	WriteTimeout = 10 * time.Second
 )
 
@@ -54,22 +54,22 @@ type Client struct {
 	rest    rest.Interface
 	limiter *limiter.Limiter
 	clock   *Clock
-	// index, when there is one, gets every write that was stored.
+	// index receives every stored write; nil for none.
 	index *ipam.Index
-	// behind is called when an answer shows that the store was put back to an older state.
+	// behind is called if an answer shows that the store was restored to an older state.
 	behind func()
-	// watched reports whether a watch feeds the index; nil where none is to.
+	// watched reports whether a watch feeds the index; nil if there is no watch.
 	watched func() bool
-	// lag bounds the time that an answered write keeps its place.
+	// lag bounds the time for which an answered write keeps its place.
 	lag      time.Duration
 	dry      bool
 	observer Observer
 	counts   *counts
-	// pageSize is how many objects a page of a list has, but for the first page of Each.
+	// pageSize is the number of objects in a page of a list, except the first page of Each.
 	pageSize int
 }
 
-// New makes a client. The index may be nil; the clock learns from every answer of the API server.
+// New returns a client. The index may be nil; the clock learns from every answer of the API server.
 func New(cfg *rest.Config, index *ipam.Index, clock *Clock) (*Client, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(clock.Wrap)
@@ -81,7 +81,7 @@ func New(cfg *rest.Config, index *ipam.Index, clock *Clock) (*Client, error) {
 		pageSize: laterPages}, nil
 }
 
-// restClient makes a client of our kinds. Objects are decoded here; what the API server says against a request is a
+// restClient returns a REST client for our kinds. Objects are decoded in this package; the API server's errors are
 // metav1.Status.
 func restClient(cfg *rest.Config) (rest.Interface, error) {
 	cfg = rest.CopyConfig(cfg)
@@ -95,8 +95,8 @@ func restClient(cfg *rest.Config) (rest.Interface, error) {
 	return rest.RESTClientFor(cfg)
 }
 
-// Dry returns the same client with writes that the API server checks and does not store. The answer to one is
-// the lease as it was sent.
+// Dry returns the same client with writes that the API server validates and does not store. The answer to such a write
+// is the lease as it was sent.
 func (c *Client) Dry() *Client {
 	dry := *c
 	dry.dry = true
@@ -121,7 +121,7 @@ func (c *Client) Get(ctx context.Context, a netip.Addr) (lease.Lease, error) {
 	return l, err
 }
 
-// epoch returns the epoch of versions that are read from now on.
+// epoch returns the epoch of the versions that are read from now on.
 func (c *Client) epoch() uint32 {
 	if c.index == nil {
 		return 0
@@ -133,12 +133,12 @@ func (c *Client) get(ctx context.Context, a netip.Addr) ([]byte, error) {
 	return c.ask(ctx, c.lease(a))
 }
 
-// lease begins a request for the object of an address.
+// lease returns a request for the object of an address.
 func (c *Client) lease(a netip.Addr) *rest.Request {
 	return c.rest.Get().Resource(v1.IPResource).Name(ipaddr.ObjectName(a))
 }
 
-// ask sends a read. client-go sends it again while the API server is too busy, unless the request says otherwise.
+// ask sends a read. client-go repeats it while the API server is too busy, unless the request says otherwise.
 func (c *Client) ask(ctx context.Context, request *rest.Request) ([]byte, error) {
 	end := c.Begin(ctx, StageRead)
 	body, err := answer(request.Do(ctx))
@@ -150,8 +150,8 @@ func (c *Client) ask(ctx context.Context, request *rest.Request) ([]byte, error)
 	return body, nil
 }
 
-// Refetch reads an address after a conflict, so that the index knows what is really there in place of what was
-// believed. It returns ErrConflict, or why it could not read. The client has an index.
+// Refetch reads an address after a conflict, so that the index gets the actual state instead of the expected one. It
+// returns ErrConflict, or the reason why it could not read. The client must have an index.
 func (c *Client) Refetch(ctx context.Context, believed lease.Lease) error {
 	live, err := c.Get(ctx, believed.Addr)
 	switch {
@@ -165,7 +165,7 @@ func (c *Client) Refetch(ctx context.Context, believed lease.Lease) error {
 	return ErrConflict
 }
 
-// answer returns the body of an answer, or what the API server says against the request.
+// answer returns the body of an answer, or the API server's error.
 func answer(r rest.Result) ([]byte, error) {
 	if err := r.Error(); err != nil { // Raw alone would not say why
 		return nil, err
@@ -173,16 +173,16 @@ func answer(r rest.Result) ([]byte, error) {
 	return r.Raw()
 }
 
-// Write commits a lease: it creates the object when the lease's version is 0, else it replaces the
-// object of exactly that version. The answer is the lease as stored.
+// Write commits a lease: it creates the object if the lease's version is 0, else it replaces the object with exactly
+// that version. It returns the lease as stored.
 func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) {
 	leave, err := c.enter(ctx, classOf(l), l.Pool)
 	if err != nil {
 		return l, err
 	}
 	defer func() { leave() }()
-	// From here on the write happens, also when the caller goes: one whose outcome nobody waits for
-	// would be in doubt.
+	// From here on the write is sent even if the caller gives up: if nobody waited for its answer, its outcome would be
+	// unknown.
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
 	defer cancel()
 	if failpoint.Broken("precondition") { // replaces whatever is there
@@ -281,21 +281,22 @@ func (c *Client) Delete(ctx context.Context, l lease.Lease) error {
 	return nil
 }
 
-// Each calls fn with every lease that a field selector matches ("" for all), in the order of their names. It decodes
-// as it reads, page by page: memory here and at the API server does not grow with the list. All leases are of one
-// moment, unless reading takes longer than etcd keeps old states (five minutes): then the rest is of a later one.
+// Each calls fn with every lease that a field selector matches ("" for all), sorted by object name. It decodes while it
+// reads, page by page: memory use, here and at the API server, does not grow with the list. All leases are of the same
+// point in time, unless reading takes longer than etcd keeps old states (five minutes): then the rest is of a later
+// one.
 func (c *Client) Each(ctx context.Context, fieldSelector string, fn func(lease.Lease) error) error {
 	return c.EachLabelled(ctx, fieldSelector, "", fn)
 }
 
-// Sizes of the pages of a list: the API server answers when it has a whole page, so the first is small and
-// comes at once, and the others are large, because each costs a request.
+// Sizes of the pages of a list. The API server answers only after it has a whole page: the first page is small, so that
+// it comes at once. The others are large, because each costs a request.
 const (
 	firstPage  = 500
 	laterPages = 10_000
 )
 
-// EachLabelled does what Each does, for leases whose objects match a label selector, too.
+// EachLabelled does the same as Each, for leases whose objects also match a label selector.
 func (c *Client) EachLabelled(
 	ctx context.Context, fieldSelector, labelSelector string, fn func(lease.Lease) error,
 ) error {
@@ -314,10 +315,10 @@ func (c *Client) EachLabelled(
 	}
 }
 
-// lists begins a request for a list.
+// lists returns a request for a list.
 func (c *Client) lists() *rest.Request { return c.rest.Get().Resource(v1.IPResource) }
 
-// page streams one page of a list, with those of the parameters that are not empty.
+// page streams one page of a list. Only non-empty parameters are sent.
 func (c *Client) page(
 	ctx context.Context, request *rest.Request, limit int, params map[string]string, fn func(lease.Lease) error,
 ) (metav1.ListMeta, error) {
@@ -330,7 +331,8 @@ func (c *Client) page(
 	return c.each(ctx, request, fn)
 }
 
-// continueLater returns the token by which a list goes on whose state etcd no longer has; empty where it cannot.
+// continueLater returns the token with which a list continues after etcd no longer has its state; empty if it cannot
+// continue.
 func continueLater(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
@@ -339,7 +341,7 @@ func continueLater(err error) string {
 	return status.Status().Continue
 }
 
-// each streams a list and returns what it says of itself.
+// each streams a list and returns its metadata.
 func (c *Client) each(ctx context.Context, request *rest.Request, fn func(lease.Lease) error) (metav1.ListMeta, error) {
 	epoch := c.epoch()
 	body, err := request.Stream(ctx)
@@ -353,8 +355,8 @@ func (c *Client) each(ctx context.Context, request *rest.Request, fn func(lease.
 	})
 }
 
-// Migrating collects the leases of which another pod has the address, too, and of which an attachment matches, seen
-// from there. No field selector finds second attachments, as a CRD has room for eight.
+// Migrating returns the leases whose address another pod also has and of which an attachment matches, as seen from that
+// attachment. No field selector finds second attachments, because a CRD has room for only eight.
 func (c *Client) Migrating(ctx context.Context, match func(lease.Lease) bool) (out []lease.Lease, err error) {
 	err = c.EachLabelled(ctx, "", v1.MigratingLabel, func(l lease.Lease) error {
 		if l, ok := l.From(match); ok {
@@ -365,7 +367,7 @@ func (c *Client) Migrating(ctx context.Context, match func(lease.Lease) bool) (o
 	return out, err
 }
 
-// List collects the leases that a field selector matches: for selectors that match few.
+// List returns the leases that a field selector matches. Use it for selectors that match few leases.
 func (c *Client) List(ctx context.Context, fieldSelector string) (out []lease.Lease, err error) {
 	err = c.Each(ctx, fieldSelector, func(l lease.Lease) error {
 		out = append(out, l)

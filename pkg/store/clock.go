@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// Clock has the time of the API server, so that replicas whose own clocks differ agree. It learns
-// from the Date header of every answer, which has whole seconds: each answer bounds the offset from
-// below and above, and the bounds narrow with every answer. While the local clock lies within the
-// bounds it is taken as right.
+// Clock estimates the time of the API server, so that replicas with different clocks agree. It learns from the Date
+// header of every answer, which has whole seconds: each answer gives a lower and an upper bound of the offset, and the
+// bounds narrow with every answer. While the local clock is within the bounds, it is used unchanged.
 type Clock struct {
 	mu        sync.Mutex
 	low, high time.Duration // bounds of server minus local
@@ -18,10 +17,10 @@ type Clock struct {
 	last      time.Time
 }
 
-// maxHold is how far the clock may run ahead of itself rather than step back.
+// maxHold bounds the time by which the clock may run ahead rather than step back.
 const maxHold = 2 * time.Second
 
-// NewClock makes a clock over a local one; nil means that of this machine.
+// NewClock returns a clock based on a local one; nil means this machine's clock.
 func NewClock(local func() time.Time) *Clock {
 	if local == nil {
 		local = steady(localTime)
@@ -29,16 +28,16 @@ func NewClock(local func() time.Time) *Clock {
 	return &Clock{local: local}
 }
 
-// steady returns a clock that is set once, and then runs on by itself. A clock that is set forward while it runs
-// would be believed until the next answer of the API server, and an address taken meanwhile have begun in the
-// future: no DEL would fit it, and no later container of its pod get it.
+// steady returns a clock that is set once and then runs on by itself. If the local clock were set forward meanwhile, a
+// new lease would begin in the future until the next answer of the API server corrects the offset. No DEL would match
+// such a lease, and no later container of its pod could get it.
 func steady(wall func() time.Time) func() time.Time {
 	began, start := time.Now(), wall()
 	return func() time.Time { return start.Add(time.Since(began)) } // of began, what counts is monotonic
 }
 
-// Now returns the API server's time as far as is known. No two calls get the same time, and none an
-// earlier one than the call before, unless a clock was set back by more than two seconds.
+// Now returns the best estimate of the API server's time. Each call returns a later time than the one before, unless a
+// clock was set back by more than two seconds.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +49,7 @@ func (c *Clock) Now() time.Time {
 	return now
 }
 
-// offset returns what to add to the local time.
+// offset returns the offset to add to the local time.
 func (c *Clock) offset() time.Duration {
 	switch {
 	case !c.known || c.low <= 0 && 0 <= c.high:
@@ -62,7 +61,7 @@ func (c *Clock) offset() time.Duration {
 	}
 }
 
-// observe takes the Date of an answer to a request sent and answered at these local times.
+// observe evaluates the Date of an answer. sent and received are the local times of request and answer.
 func (c *Clock) observe(date, sent, received time.Time) {
 	low, high := date.Sub(received), date.Add(time.Second).Sub(sent)
 	c.mu.Lock()
@@ -74,7 +73,7 @@ func (c *Clock) observe(date, sent, received time.Time) {
 	c.low, c.high = max(c.low, low), min(c.high, high)
 }
 
-// Wrap makes the clock learn from every answer that passes.
+// Wrap returns a transport that makes the clock learn from every answer.
 func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		sent := c.local()

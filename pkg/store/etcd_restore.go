@@ -24,73 +24,73 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Causes in the answer to a watch that has to list first.
+// Causes in the answer to a watch that must list first.
 const (
-	// causeRestored: it began before the store was put back.
+	// causeRestored: the watch began before the store was restored.
 	causeRestored metav1.CauseType = "StoreRestored"
-	// causeAway: the API server was away, and nobody knows which store it came back with.
+	// causeAway: the API server was away, and may have come back with another store.
 	causeAway metav1.CauseType = "APIServerWasAway"
 )
 
-// Restores notices for all watches of a process that the API server's store was put back to an older state.
+// Restores notices, for all watches of a process, that the API server's store was restored to an older state.
 //
-// A watch that goes through Wrap begins with a look at the version that the API server has: one that is behind what
-// the watcher has seen is that of a store which was put back. Such a server would accept the watch and send nothing
-// until its versions have caught up. The watcher gets the answer that its version has expired, and lists. The look is
-// a consistent read: a server that merely lags does not pass for one whose store was put back.
+// A watch that goes through Wrap first reads the API server's current version. If that is lower than a version that the
+// watcher has seen, the store was restored. Such a server would accept the watch and send nothing until its versions
+// have caught up. Therefore the watcher gets the answer that its version has expired, and lists. The read is
+// consistent, so a server that merely lags is not mistaken for one with a restored store.
 //
-// A watch that begins when the versions have caught up already finds nothing wrong, and would miss what was lost in
-// between. So what one notices counts for all: the others end, and list before they go on. One that ended before its
-// time, or did not begin, lists, too: the API server was away, and nobody knows which store it came back with. Watches
-// that ask for the same are taken for one.
+// A watch that begins after the versions have caught up notices nothing, and would miss what was lost in between. So a
+// restore that one watch notices counts for all: the others end, and list before they continue. A watch that ended
+// early, or did not begin, lists, too, because the API server was away and may have come back with another store.
+// Watches with the same request count as one.
 type Restores struct {
 	mu   sync.Mutex
 	open map[*restorable]struct{}
-	// known are the watches so far, by what they ask for.
+	// known are the watches so far, by their requests.
 	known map[string]missed
 }
 
-// missed is what a watch has to list for. Where it did not begin, from is the version that it was to begin at: one that
-// begins at another has listed since.
+// missed is the reason for which a watch must list. If the watch did not begin, from is its intended start version: a
+// watch that begins at another version has listed since.
 type missed struct {
 	gap
 	from uint64
-	// ended is when the last watch ended in order; zero where none has since.
+	// ended is the time of the last orderly end of a watch; zero if there was none since.
 	ended time.Time
 }
 
-// longestPause is how long after the end of a watch the next one may begin without a list. A store cannot be put back
-// and served again in less, and a process that was stopped for longer has not seen whether the API server was away.
+// longestPause is the longest pause between two watches without a list. A store cannot be restored and served again in
+// less, and a process that was stopped for longer does not know whether the API server was away.
 const longestPause = 2 * time.Second
 
-// gap is what a watch may have missed since the list before it.
+// gap is what a watch may have missed since its last list.
 type gap int
 
 const (
 	noGap gap = iota
-	// away: the API server was.
+	// away: the API server was away.
 	away
-	// putBack: its store was.
+	// putBack: the store was restored.
 	putBack
 )
 
-// restorable is a watch that runs, or begins.
+// restorable is a watch that is running or beginning.
 type restorable struct {
 	asks string
 	from uint64
 	ctx  context.Context
 	end  context.CancelFunc
-	// begun is when it did, and lasts how long it goes on where nothing happens.
+	// begun is the time of its beginning, and lasts the time after which it ends if nothing happens.
 	begun time.Time
 	lasts time.Duration
 }
 
-// NewRestores makes one for a process.
+// NewRestores returns the Restores of a process.
 func NewRestores() *Restores {
 	return &Restores{open: map[*restorable]struct{}{}, known: map[string]missed{}}
 }
 
-// Noticed makes all watches list, except those of a resource such as "pods": their users know already.
+// Noticed makes all watches list, except those of a resource such as "pods", whose users already know.
 func (s *Restores) Noticed(resource string) {
 	s.others(func(asks string) bool {
 		path, _, _ := strings.Cut(asks, "?")
@@ -98,7 +98,7 @@ func (s *Restores) Noticed(resource string) {
 	})
 }
 
-// others makes all watches list, except those that know already.
+// others makes all watches list, except those that already know.
 func (s *Restores) others(knows func(asks string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,8 +114,8 @@ func (s *Restores) others(knows func(asks string) bool) {
 	}
 }
 
-// begins notes a watch. It returns the gap for which it has to list first. One that receives the whole state anyway
-// has none.
+// begins records a watch. It returns the gap for which the watch must list first. A watch that receives the whole state
+// anyway has none.
 func (s *Restores) begins(w *restorable, whole bool) gap {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Restores) begins(w *restorable, whole bool) gap {
 	return before.gap
 }
 
-// broke notes that a watch ended before its time, for which from is 0, or did not begin.
+// broke records that a watch ended early, for which from is 0, or did not begin.
 func (s *Restores) broke(w *restorable, from uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +143,7 @@ func (s *Restores) broke(w *restorable, from uint64) {
 	}
 }
 
-// endedInOrder notes that a watch ended at its time.
+// endedInOrder records that a watch ended when it should.
 func (s *Restores) endedInOrder(w *restorable) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func (s *Restores) ends(w *restorable) {
 	delete(s.open, w)
 }
 
-// Wrap makes the transport of a client one that notices.
+// Wrap returns a transport that notices restores in its watches.
 func (s *Restores) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		q := r.URL.Query()
@@ -170,7 +170,7 @@ func (s *Restores) Wrap(next http.RoundTripper) http.RoundTripper {
 		w := &restorable{
 			ctx: ctx, end: cancel, from: parseVersion(q.Get("resourceVersion")), begun: time.Now(),
 			lasts: math.MaxInt64,
-			// One of whole objects and one of their metadata are two.
+			// A watch of whole objects and one of their metadata are different watches.
 			asks: r.URL.Path + "?" + selectors(q).Encode() + " " + r.Header.Get("Accept"),
 		}
 		if seconds, err := strconv.Atoi(q.Get("timeoutSeconds")); err == nil {
@@ -212,16 +212,16 @@ func (s *Restores) watch(
 	return next.RoundTrip(r)
 }
 
-// restorableBody is the answer to a watch.
+// restorableBody is the body of an answer to a watch.
 type restorableBody struct {
 	io.ReadCloser
 	of *Restores
 	w  *restorable
-	// streams: it is no refusal.
+	// streams reports whether the answer is a stream, not a refusal.
 	streams bool
 }
 
-// Read notes an end that nobody here asked for. One in order comes at its time, and not as an error.
+// Read records an end that this process did not cause. An orderly end comes in time, and not as an error.
 func (b *restorableBody) Read(p []byte) (int, error) {
 	const late = 5 * time.Second
 	n, err := b.ReadCloser.Read(p)
@@ -242,7 +242,7 @@ func (b *restorableBody) Close() error {
 	return err
 }
 
-// selectors returns the parameters that say which objects a request is about.
+// selectors returns the parameters that select the objects of a request.
 func selectors(q url.Values) url.Values {
 	some := url.Values{}
 	for _, name := range []string{"labelSelector", "fieldSelector"} {
@@ -253,8 +253,8 @@ func selectors(q url.Values) url.Values {
 	return some
 }
 
-// presentVersion returns the version of a list of what a watch is about, 0 when the API server does not give one; or
-// the answer of an API server that refuses the list.
+// presentVersion returns the current version of the resource of a watch, 0 if the API server does not provide one. If
+// the API server refuses the list, it returns that answer.
 func presentVersion(next http.RoundTripper, watch *http.Request) (uint64, *http.Response, error) {
 	r := watch.Clone(watch.Context())
 	q := selectors(r.URL.Query()) // a right may be for one name alone
@@ -273,7 +273,7 @@ func presentVersion(next http.RoundTripper, watch *http.Request) (uint64, *http.
 	return parseVersion(list.ResourceVersion), nil, nil
 }
 
-// expired returns the answer of an API server that no longer knows a version.
+// expired returns an answer that says that a version is no longer available.
 func expired(r *http.Request, why gap) *http.Response {
 	status := metav1.Status{
 		Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
@@ -287,7 +287,7 @@ func expired(r *http.Request, why gap) *http.Response {
 	return respond(r, status)
 }
 
-// respond returns an answer that refuses a request in the API server's place.
+// respond returns an answer that refuses a request in place of the API server.
 func respond(r *http.Request, why metav1.Status) *http.Response {
 	why.TypeMeta, why.Status = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, metav1.StatusFailure
 	body, _ := json.Marshal(why) // cannot fail
@@ -305,8 +305,7 @@ func caused(err error, by metav1.CauseType) bool {
 	return err != nil && (apierrors.HasStatusCause(err, by) || strings.Contains(err.Error(), string(by)))
 }
 
-// known returns the version of an address that whoever reads it from now on cannot fall behind, unless the store was
-// put back.
+// known returns a version of an address below which no later read can be, unless the store was restored.
 func (c *Client) known(a netip.Addr) uint64 {
 	if c.index == nil {
 		return 0
@@ -315,11 +314,11 @@ func (c *Client) known(a netip.Addr) uint64 {
 	return l.Version
 }
 
-// behindSeen says that an answer has an earlier version than was seen before.
+// behindSeen is the message for an answer with an older version than one seen before.
 const behindSeen = "the API server has version %d after version %d was seen"
 
-// restored makes the watches list after something showed that the store was put back to an older state, and returns the
-// error that says what did.
+// restored makes the watches list after evidence that the store was restored to an older state, and returns the error
+// with that evidence.
 func (c *Client) restored(what string, args ...any) error {
 	if c.behind != nil {
 		c.behind()
@@ -327,10 +326,10 @@ func (c *Client) restored(what string, args ...any) error {
 	return fmt.Errorf(what+": its store was put back to an older state", args...)
 }
 
-// guarded makes sure, before each attempt of a write, that it replaces or deletes what it was decided on. After the
-// store was put back to an older state a version alone does not tell that: somebody else's write may have the very
-// one. So it has to be of this epoch, and while no watch runs, the object is read first. The error is ErrConflict, or
-// ErrUnavailable where the object could not be read, or is another: then the index has to be made anew first.
+// guarded makes sure, before each attempt of a write, that it replaces or deletes the object on which the decision was
+// based. After the store was restored, the version alone does not prove that, because another write may have the same
+// version. So the version must be of the current epoch, and while no watch runs, the object is read first. The error is
+// ErrConflict, or ErrUnavailable if the object could not be read or is different: then the index must be rebuilt first.
 func (c *Client) guarded(caller, sending context.Context, l lease.Lease) error {
 	if c.index == nil {
 		return nil
@@ -355,8 +354,8 @@ func (c *Client) guarded(caller, sending context.Context, l lease.Lease) error {
 	return c.sameEpoch(l) // what it was compared with may have been made anew meanwhile
 }
 
-// sameEpoch returns ErrConflict for a write that was decided on in an earlier epoch. An object that a pool makes of a
-// free address carries none.
+// sameEpoch returns ErrConflict for a write based on a version of an earlier epoch. An object that a pool creates for a
+// free address has no epoch.
 func (c *Client) sameEpoch(l lease.Lease) error {
 	if l.Version == 0 && l.State == lease.Available || l.Epoch == c.epoch() {
 		return nil

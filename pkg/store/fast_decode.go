@@ -10,9 +10,9 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// fastDecode reads an object that has nothing but what we write ourselves, in one pass. It fills in what Lease reads
-// and passes over the rest. ok is false for anything else, such as a field that it does not know, a null or an escaped
-// character: the JSON package reads those. Starting with many addresses is half as much work with it.
+// fastDecode decodes an object that has only what this package writes, in one pass. It decodes the fields that Lease
+// reads and skips the rest. ok is false for anything else, such as an unknown field, a null or an escaped character,
+// for which the JSON package is used. It halves the work of a start with many addresses.
 func fastDecode(object []byte, o *v1.BCSNetIP) (ok bool) {
 	q := fastDecoder{rest: object}
 	q.object(func(name []byte) {
@@ -246,13 +246,13 @@ func (q *fastDecoder) past(name []byte, e *v1.HistoryEntry) {
 	}
 }
 
-// fastDecoder reads JSON values one behind the other. Once it has failed it reads nothing more.
+// fastDecoder reads JSON values one after the other. After an error it reads nothing more.
 type fastDecoder struct {
 	rest   []byte
 	failed bool
 }
 
-// next steps over a character that must come now, and white space before it.
+// next skips white space and a required character.
 func (q *fastDecoder) next(c byte) bool {
 	if q.peek() != c {
 		q.failed = true
@@ -278,7 +278,7 @@ func (q *fastDecoder) peek() byte {
 	return 0
 }
 
-// list reads what stands between two brackets, with commas between; each reads one element.
+// list reads the comma-separated elements between two brackets; each reads one element.
 func (q *fastDecoder) list(open, end byte, each func()) {
 	if !q.next(open) {
 		return
@@ -301,7 +301,7 @@ func (q *fastDecoder) list(open, end byte, each func()) {
 
 func (q *fastDecoder) array(each func()) { q.list('[', ']', each) }
 
-// object calls field with every name; it reads the value.
+// object calls field with every name; field reads the value.
 func (q *fastDecoder) object(field func(name []byte)) {
 	q.list('{', '}', func() {
 		name := q.word()
@@ -311,7 +311,7 @@ func (q *fastDecoder) object(field func(name []byte)) {
 	})
 }
 
-// word reads a string of plain characters. It is valid as long as what is being read.
+// word reads a string of plain characters. The result is valid as long as the input.
 func (q *fastDecoder) word() []byte {
 	if !q.next('"') {
 		return nil
@@ -364,7 +364,7 @@ func (q *fastDecoder) truth() bool {
 	return false
 }
 
-// skip steps over a value that begins with a bracket.
+// skip skips a value that begins with a bracket.
 func (q *fastDecoder) skip(open byte) {
 	if q.peek() != open {
 		q.failed = true

@@ -14,9 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// Feed keeps the client's index equal to the objects by a list and a watch. client-go's Reflector
-// drives it; what it carries are leases, decoded straight from the stream, and what it fills is the
-// index itself: there is no second copy of the objects.
+// Feed keeps the client's index equal to the objects by a list and a watch. client-go's Reflector drives it. Leases are
+// decoded directly from the stream into the index: there is no second copy of the objects.
 type Feed struct {
 	client           *Client
 	synced, watching atomic.Bool
@@ -24,26 +23,28 @@ type Feed struct {
 	lists, watches   atomic.Uint64
 	made             time.Time
 	heard            atomic.Int64 // nanoseconds after made
-	// consistent: the last list was as new as the store, not only as what was seen before.
+	// consistent reports whether the last list was as new as the store, not only as new as the versions seen before.
 	consistent atomic.Bool
-	// lost: the API server could not be reached since the last list. Its store may have been put back meanwhile.
+	// lost reports whether the API server could not be reached since the last list. Its store may have been restored
+	// meanwhile.
 	lost atomic.Bool
-	// told: the store was put back since the last list began, whatever the versions say; anew: the last list began
-	// after that.
+	// told reports whether the store was restored since the last list began, whatever the versions say; anew reports
+	// whether the last list began after that.
 	told, anew atomic.Bool
 	restarts   atomic.Uint64
 	restored   func()
-	// open is the watch that runs; nil while none does.
+	// open is the running watch; nil if there is none.
 	open atomic.Pointer[watcher]
-	// looks are those of listen so far.
+	// looks is the number of checks by listen so far.
 	looks atomic.Int64
-	// silent are the watches in a row that delivered nothing, silences all that were ended for that.
+	// silent is the number of watches in a row that delivered nothing, silences the number of all watches that were
+	// ended for that.
 	silent   atomic.Int32
 	silences atomic.Uint64
 }
 
-// NewFeed makes the feed of a client that has an index. The client's requests go through Restores.Wrap: without it the
-// leases are not listed after the API server was away.
+// NewFeed returns the feed of a client that has an index. The client's requests must go through Restores.Wrap: without
+// it, the leases are not listed after the API server was away.
 func NewFeed(c *Client) *Feed {
 	f := &Feed{client: c, made: time.Now(), restored: func() {}}
 	c.watched = func() bool {
@@ -60,18 +61,18 @@ func NewFeed(c *Client) *Feed {
 	return f
 }
 
-// FeedStats are what a feed has counted since it was made.
+// FeedStats are the counters of a feed.
 type FeedStats struct {
-	// Lists and Watches are those that began well.
+	// Lists and Watches are the numbers of those that began successfully.
 	Lists, Watches uint64
-	// Silences are the watches that were ended because they did not deliver a write that was answered.
+	// Silences is the number of watches that were ended because they did not deliver an answered write.
 	Silences uint64
-	// Idle is how long ago the API server last sent something: a list, an event, or the bookmark that it sends
-	// about every minute while nothing changes.
+	// Idle is the time since the API server last sent something: a list, an event, or the bookmark that it sends about
+	// every minute while nothing changes.
 	Idle time.Duration
 }
 
-// Stats reads the counts.
+// Stats returns the counters.
 func (f *Feed) Stats() FeedStats {
 	return FeedStats{Lists: f.lists.Load(), Watches: f.watches.Load(), Silences: f.silences.Load(),
 		Idle: time.Since(f.made) - time.Duration(f.heard.Load())}
@@ -85,14 +86,14 @@ func (f *Feed) delivered() {
 	f.silent.Store(0)
 }
 
-// Restarts counts how often the store was put back to an older state while the feed ran.
+// Restarts returns the number of restores of the store while the feed ran.
 func (f *Feed) Restarts() uint64 { return f.restarts.Load() }
 
-// OnRestore registers do, which is called whenever the store was put back to an older state. It must be called before
+// OnRestore registers do, which is called whenever the store was restored to an older state. It must be called before
 // Run.
 func (f *Feed) OnRestore(do func()) { f.restored = do }
 
-// restarted records that the store was put back.
+// restarted records that the store was restored.
 func (f *Feed) restarted() {
 	f.restarts.Add(1)
 	now, quiet := f.client.Now(), ipam.ReturnTime
@@ -104,13 +105,13 @@ func (f *Feed) restarted() {
 	time.AfterFunc(quiet, f.client.index.Feed.Returned)
 }
 
-// Synced reports whether the index holds a full list.
+// Synced reports whether the index contains a full list.
 func (f *Feed) Synced() bool { return f.synced.Load() }
 
-// Watching reports whether a watch has begun: what is written from then on reaches the index.
+// Watching reports whether a watch has begun. Writes after that reach the index.
 func (f *Feed) Watching() bool { return f.watching.Load() }
 
-// Err returns why the last list or watch did not begin; nil when it did.
+// Err returns the reason why the last list or watch did not begin; nil if it did.
 func (f *Feed) Err() error {
 	if err := f.failed.Load(); err != nil {
 		return *err
@@ -143,9 +144,9 @@ func (f *Feed) Run(ctx context.Context) {
 	}).RunWithContext(ctx)
 }
 
-// Delays before another list or watch after one that failed. A request waits for the watch to deliver
-// its write, so the feed must be back soon after the API server is: the Reflector's own delay of up to a
-// minute is longer than a request lasts.
+// Delays before another list or watch after a failure. A request waits for the watch to deliver its write, so the feed
+// must return soon after the API server does: the Reflector's own delay of up to a minute is longer than a request
+// lasts.
 const (
 	firstDelay = 100 * time.Millisecond
 	maxDelay   = 3 * time.Second

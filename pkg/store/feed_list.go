@@ -20,13 +20,13 @@ type item struct {
 	version string
 }
 
-// GetObjectKind returns an empty kind: the Reflector knows the type by its Go type.
+// GetObjectKind returns an empty kind: the Reflector uses the Go type.
 func (i *item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
 // DeepCopyObject copies the item.
 func (i *item) DeepCopyObject() runtime.Object { c := *i; return &c }
 
-// GetObjectMeta returns the resourceVersion, which the Reflector reads.
+// GetObjectMeta returns metadata with the resourceVersion, which the Reflector reads.
 func (i *item) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Name: ipaddr.ObjectName(i.Addr), ResourceVersion: i.version}
 }
@@ -49,8 +49,8 @@ type listWatch struct{ f *Feed }
 
 var _ cache.ListerWatcherWithContext = listWatch{}
 
-// IsWatchListSemanticsUnSupported keeps the Reflector from asking for the initial state as watch
-// events: for tens of thousands of objects the list is more than twice as fast.
+// IsWatchListSemanticsUnSupported prevents the Reflector from requesting the initial state as watch events: for tens of
+// thousands of objects, the list is more than twice as fast.
 func (listWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 func (lw listWatch) List(o metav1.ListOptions) (runtime.Object, error) {
@@ -61,13 +61,14 @@ func (lw listWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return lw.WatchWithContext(context.Background(), o)
 }
 
-// listStall is how long a list may say nothing: the Reflector would wait for ever for one on a dead connection.
+// listStall bounds the time for which a list may deliver nothing: the Reflector would wait for ever on a dead
+// connection.
 const listStall = 30 * time.Second
 
-// ListWithContext reads all leases, in pages of one state. A relist is never older than what was seen before, or was
-// answered to a write; the first list is as new as the API server can give, never "any version". So is the one after
-// the API server was out of reach: one whose store was put back would have to be waited for until it has the version
-// that was seen.
+// ListWithContext lists all leases, in pages of one state. A repeated list is never older than a version that was seen
+// or that a write got. The first list is as new as the API server can provide, never "any version". So is the list
+// after the API server was unreachable: if its store was restored, the list would otherwise wait until the store
+// reaches the version seen before.
 func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	params := map[string]string{}
 	lost, told := lw.f.lost.Swap(false), lw.f.told.Swap(false)

@@ -8,7 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// sink fills the index.
+// sink writes into the index.
 type sink struct{ f *Feed }
 
 var _ cache.ReflectorStore = sink{}
@@ -56,7 +56,7 @@ func (s sink) Replace(all []any, rv string) error {
 
 func (s sink) Resync() error { return nil }
 
-// Bookmark records how far the watch has come while nothing changed.
+// Bookmark records the progress of the watch while nothing changes.
 func (s sink) Bookmark(rv string) error {
 	s.f.delivered()
 	s.f.client.index.Feed.Reached(parseVersion(rv))

@@ -18,10 +18,10 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// watchStall is how long the API server may take to begin a watch.
+// watchStall bounds the time in which the API server must begin a watch.
 const watchStall = 10 * time.Second
 
-// errNoWatch ends the wait for a watch that does not begin.
+// errNoWatch is the error of a watch that does not begin in time.
 var errNoWatch = fmt.Errorf("%w: the watch did not begin within %s", ErrUnavailable, watchStall)
 
 // WatchWithContext begins a watch.
@@ -79,16 +79,16 @@ type watcher struct {
 	events chan watch.Event
 	done   <-chan struct{}
 	stop   context.CancelFunc
-	// cut ends the stream alone.
+	// cut ends only the stream.
 	cut    context.CancelFunc
 	relist atomic.Bool
-	// ended: another one is wanted.
+	// ended reports whether another watch must begin.
 	ended atomic.Bool
-	// opened is at which look it was opened.
+	// opened is the number of the check at which the watch was opened.
 	opened int64
 }
 
-// end ends the watch, so that the Reflector begins another one; with relist after a list.
+// end ends the watch, so that the Reflector begins another one; with relist, after a list.
 func (w *watcher) end(relist bool) {
 	w.relist.Store(relist)
 	w.ended.Store(true)
@@ -98,8 +98,8 @@ func (w *watcher) end(relist bool) {
 func (w *watcher) Stop()                          { w.stop() }
 func (w *watcher) ResultChan() <-chan watch.Event { return w.events }
 
-// frame is one watch event, decoded in one pass. The object of an ERROR is a metav1.Status, whose
-// fields stand beside those of a BCSNetIP; only its "status", a word, does not fit.
+// frame is one watch event, decoded in one pass. The object of an ERROR is a metav1.Status, whose fields do not
+// conflict with those of a BCSNetIP, except for its "status", which is a word.
 type frame struct {
 	Type   watch.EventType `json:"type"`
 	Object struct {
@@ -110,7 +110,7 @@ type frame struct {
 	} `json:"object"`
 }
 
-// read delivers what comes until the stream ends; delivered reports whether something came.
+// read delivers events until the stream ends; delivered reports whether there were any.
 func (w *watcher) read(body io.ReadCloser) (delivered bool) {
 	defer body.Close()
 	defer w.cut()
@@ -142,7 +142,7 @@ func (w *watcher) read(body io.ReadCloser) (delivered bool) {
 	}
 }
 
-// deliver hands an event to the Reflector; false when that has stopped.
+// deliver passes an event to the Reflector; false if the Reflector has stopped.
 func (w *watcher) deliver(e watch.Event) bool {
 	select {
 	case w.events <- e:

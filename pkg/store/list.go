@@ -13,8 +13,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// readList decodes a BCSNetIPList as it streams in, one item at a time, and returns what
-// the list says of itself. Objects that are no addresses are passed over.
+// readList decodes a BCSNetIPList as it streams in, one item at a time, and returns the list's metadata. Objects whose
+// names are not addresses are skipped.
 func readList(r io.Reader, fn func(lease.Lease) error) (meta metav1.ListMeta, err error) {
 	return readObjects(r, func(object []byte) error {
 		o, foreign, err := readObject(object)
@@ -29,8 +29,8 @@ func readList(r io.Reader, fn func(lease.Lease) error) (meta metav1.ListMeta, er
 	})
 }
 
-// readObjects cuts a list into its objects as it streams in, and returns what the list says of itself. An object is
-// valid until fn returns.
+// readObjects splits a list into its objects as it streams in, and returns the list's metadata. An object is valid
+// until fn returns.
 func readObjects(r io.Reader, fn func(object []byte) error) (meta metav1.ListMeta, err error) {
 	d := newDecoder(json.NewDecoder(r))
 	if err := expect(d, json.Delim('{')); err != nil {
@@ -62,8 +62,8 @@ func readObjects(r io.Reader, fn func(object []byte) error) (meta metav1.ListMet
 	return meta, expect(d, json.Delim('}'))
 }
 
-// readItems reads the items of a list from the colon after their name to the comma after the last of them, if there
-// is one.
+// readItems reads the items of a list, from the colon after the field's name to the comma after the list, if there is
+// one.
 func readItems(p *pieces, fn func(object []byte) error) error {
 	if err := p.expect(':'); err != nil {
 		return err
@@ -108,7 +108,7 @@ func listError(err error) error {
 	return fmt.Errorf("%w: the list ended early: %w", ErrUnavailable, err)
 }
 
-// formatVersion writes a version as objects hold it; empty for 0, which stands for none.
+// formatVersion formats a version as in objects; empty for 0, which stands for none.
 func formatVersion(v uint64) string {
 	if v == 0 {
 		return ""
@@ -121,7 +121,7 @@ func parseVersion(rv string) uint64 {
 	return v
 }
 
-// readVersion returns the inverse of formatVersion; ok is false for anything else.
+// readVersion parses the output of formatVersion; ok is false for anything else.
 func readVersion(s string) (v uint64, ok bool) {
 	v = parseVersion(s)
 	return v, formatVersion(v) == s

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Stage is a part of a request on which time goes.
+// Stage is a part of a request whose time is measured.
 type Stage string
 
-// Stages, in the order in which they are shown. An allocation comes through StageEnding before StageDecide.
+// Stages, in display order. An allocation goes through StageEnding before StageDecide.
 const (
 	// StageLock: waiting for another request of the same interface.
 	StageLock Stage = "lock"
@@ -26,7 +26,7 @@ const (
 	StageRead Stage = "read"
 	// StageWrite: one write, from its sending to its answer.
 	StageWrite Stage = "write"
-	// StageConfirm: waiting for the own watch to deliver the write, which is how far the watch lags behind.
+	// StageConfirm: waiting until the own watch delivers the write, which shows how far the watch lags.
 	StageConfirm Stage = "confirm"
 )
 
@@ -35,14 +35,14 @@ func Stages() []Stage {
 	return []Stage{StageLock, StagePod, StageDecide, StageEnding, StageQueue, StageRead, StageWrite, StageConfirm}
 }
 
-// Observer is called when a stage begins; what it returns is called when the stage ends, with the error if there is
-// one. It is on the path of every request and must not wait.
+// Observer is called when a stage begins. The returned function is called when the stage ends, with the error if there
+// is one. It is called in every request and must not block.
 type Observer func(ctx context.Context, stage Stage) (end func(error))
 
-// Observe sets the observer. Call it before the client is used.
+// Observe sets the observer. It must be called before the client is used.
 func (c *Client) Observe(o Observer) { c.observer = o }
 
-// Begin calls the observer, if there is one, as a stage begins.
+// Begin calls the observer, if there is one, at the beginning of a stage.
 func (c *Client) Begin(ctx context.Context, stage Stage) (end func(error)) {
 	if c.observer == nil {
 		return func(error) {}
@@ -50,31 +50,31 @@ func (c *Client) Begin(ctx context.Context, stage Stage) (end func(error)) {
 	return c.observer(ctx, stage)
 }
 
-// Stats are what a client has counted since it was made, and how busy it is.
+// Stats are the counters of a client, and its current load.
 type Stats struct {
-	// Writes are all that were sent, Conflicts those that met another writer, Unknown those of unknown outcome.
-	// Throttled is how often the API server turned a write away for a while; Refused are those that were not sent,
-	// because they could not be done in time.
+	// Writes is the number of sent writes, Conflicts that of writes that met another writer, Unknown that of writes
+	// with unknown outcome. Throttled counts how often the API server rejected a write for a while. Refused is the
+	// number of writes that were not sent, because they could not be done in time.
 	Writes, Conflicts, Unknown, Throttled, Refused uint64
-	// InFlight and Waiting are the writes of this moment.
+	// InFlight and Waiting are the current numbers of writes.
 	InFlight, Waiting int
 }
 
-// counts are shared by a client and its dry twin.
+// counts are shared by a client and its dry-run twin.
 type counts struct {
 	writes, conflicts, unknown, throttled, refused atomic.Uint64
 	answering                                      answering
-	// answered is the newest version that a write got.
+	// answered is the newest version that any write got.
 	answered atomic.Uint64
-	// noticed is when it was noticed last that the store was put back; nil for never. forgetful: nobody had noticed
-	// before somebody else showed it.
+	// noticed is the time at which a restore of the store was last noticed; nil for never. forgetful reports whether
+	// nobody here had noticed it before another party proved it.
 	noticed   atomic.Pointer[time.Time]
 	forgetful atomic.Bool
-	// paused is until when the API server wants no writes, in Unix nanoseconds.
+	// paused is the time until which the API server wants no writes, in Unix nanoseconds.
 	paused atomic.Int64
 }
 
-// Stats reads the counts.
+// Stats returns the counters.
 func (c *Client) Stats() Stats {
 	n := c.counts
 	s := Stats{Writes: n.writes.Load(), Conflicts: n.conflicts.Load(), Unknown: n.unknown.Load(),
@@ -83,13 +83,13 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// Backlog returns about how long a write would wait now before it is sent: those before it, at the pace of the
-// last ones, and what the API server asked for. Zero when it would not.
+// Backlog estimates the time for which a new write would wait before it is sent: the time for the writes before it, at
+// the current pace, and the pause that the API server requested. It returns zero if the write would not wait.
 func (c *Client) Backlog() time.Duration {
 	return max(c.limiter.Backlog(), time.Until(time.Unix(0, c.counts.paused.Load())), 0)
 }
 
-// Room returns how many writes that come at once can be begun in time, at the pace of the last ones.
+// Room estimates the number of simultaneous new writes that can begin in time, at the current pace.
 func (c *Client) Room() int { return c.limiter.Room() }
 
 // failed counts a write that did not succeed.

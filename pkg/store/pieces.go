@@ -6,8 +6,7 @@ import (
 	"io"
 )
 
-// pieces cuts a stream of JSON into its objects without looking into them. What it returns is valid until the next
-// call.
+// pieces splits a stream of JSON into its objects without parsing them. Its results are valid until the next call.
 type pieces struct {
 	r        io.Reader
 	buf      []byte
@@ -15,11 +14,11 @@ type pieces struct {
 	err      error
 }
 
-// firstBuffer is room for some tens of leases.
+// firstBuffer has room for some tens of leases.
 const firstBuffer = 64 << 10
 
-// more reads on, as much again as there is, so that a large object is not looked through for every few bytes of it. It
-// reports whether anything came.
+// more reads on, doubling the buffer each time, so that a large object is not scanned again for every few bytes. It
+// reports whether anything was read.
 func (p *pieces) more() bool {
 	have := p.to - p.from
 	if len(p.buf) < 2*have || len(p.buf) == 0 {
@@ -53,7 +52,7 @@ func (p *pieces) peek() byte {
 	}
 }
 
-// failed returns the error of a stream that is not as it should be.
+// failed returns the error for an invalid stream.
 func (p *pieces) failed(want string) error {
 	if p.err != nil && p.from == p.to {
 		return listError(p.err)
@@ -61,7 +60,7 @@ func (p *pieces) failed(want string) error {
 	return fmt.Errorf("%w: the list has %q where %s should be", ErrUnavailable, p.peek(), want)
 }
 
-// expect steps over a character that must come now.
+// expect skips a required character.
 func (p *pieces) expect(c byte) error {
 	if p.peek() != c {
 		return p.failed(fmt.Sprintf("%q", c))
@@ -70,7 +69,7 @@ func (p *pieces) expect(c byte) error {
 	return nil
 }
 
-// comma steps over one where a name follows, and over nothing where the object ends.
+// comma skips a comma if a name follows, and nothing at the end of the object.
 func (p *pieces) comma() error {
 	if p.peek() == '}' {
 		return nil
@@ -84,7 +83,7 @@ func (p *pieces) comma() error {
 	return nil
 }
 
-// null steps over the word.
+// null skips the word null.
 func (p *pieces) null() error {
 	for _, c := range []byte("null") {
 		if err := p.expect(c); err != nil {
@@ -94,7 +93,7 @@ func (p *pieces) null() error {
 	return nil
 }
 
-// object returns the next object of the stream, whole.
+// object returns the next complete object of the stream.
 func (p *pieces) object() ([]byte, error) {
 	if p.peek() != '{' {
 		return nil, p.failed("an object")
@@ -111,7 +110,7 @@ func (p *pieces) object() ([]byte, error) {
 	}
 }
 
-// Read reads what was not taken.
+// Read returns the data that was not consumed yet.
 func (p *pieces) Read(b []byte) (int, error) {
 	if p.from == p.to && !p.more() {
 		return 0, p.err
@@ -123,8 +122,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 
 var _ io.Reader = (*pieces)(nil)
 
-// valueLength returns how many bytes the object or array takes that b begins with; 0 when it does not end in b. It
-// looks for the closing bracket alone: whoever reads the value says what is wrong inside it.
+// valueLength returns the length in bytes of the object or array at the beginning of b; 0 if it does not end in b. It
+// only looks for the closing bracket: parsing the value finds any errors inside.
 func valueLength(b []byte) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {
@@ -146,8 +145,8 @@ func valueLength(b []byte) int {
 	return 0
 }
 
-// stringLength returns how many bytes the string takes that b begins with, with its quotes; 0 when it does not end in
-// b.
+// stringLength returns the length in bytes of the string at the beginning of b, including its quotes; 0 if it does not
+// end in b.
 func stringLength(b []byte) int {
 	for i := 1; ; i++ {
 		n := bytes.IndexByte(b[i:], '"')

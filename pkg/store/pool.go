@@ -12,8 +12,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Pool reads a BCSNetPool. What is wrong with its spec stands in the Problem of the answer; such a pool
-// keeps its name and serves nothing.
+// Pool converts a BCSNetPool. An error in its spec is returned as the pool's Problem; such a pool keeps its name and
+// serves nothing.
 func Pool(o *v1.BCSNetPool) ipam.Pool {
 	p := ipam.Pool{
 		Name: o.Name, Created: o.CreationTimestamp.Time, Generation: o.Generation,
@@ -55,7 +55,7 @@ func Pool(o *v1.BCSNetPool) ipam.Pool {
 	return p
 }
 
-// Carved returns the addresses that were handed over to a pool by its parent, or, of a pool that is split, to its
+// Carved returns the addresses that the parent has handed over to a group, or that a split pool has handed over to its
 // blocks; nil for none.
 func Carved(o *v1.BCSNetPool) *netipx.IPSet {
 	if o.Spec.Parent == "" && o.Spec.BlockSize == 0 || len(o.Status.Carved) == 0 {
@@ -70,8 +70,8 @@ func Carved(o *v1.BCSNetPool) *netipx.IPSet {
 	return ipaddr.SetOf(ranges...)
 }
 
-// Known reports whether a pool as the index knows it is what an object says: what else changes in a status says nothing
-// of what the pool serves.
+// Known reports whether a pool in the index equals an object. Changes of the status that do not affect what the pool
+// serves are ignored.
 func Known(p ipam.Pool, o *v1.BCSNetPool) bool {
 	if p.Generation != o.Generation || !p.Created.Equal(o.CreationTimestamp.Time) {
 		return false
@@ -80,7 +80,7 @@ func Known(p ipam.Pool, o *v1.BCSNetPool) bool {
 	return carved == p.Carved || carved != nil && p.Carved != nil && carved.Equal(p.Carved)
 }
 
-// quotas maps namespaces to how many addresses of a pool each may have; nil without any.
+// quotas maps namespaces to their limits of a pool's addresses; nil if there are none.
 func quotas(o *v1.BCSNetPool) map[string]int {
 	if len(o.Spec.Quotas) == 0 {
 		return nil
@@ -92,7 +92,7 @@ func quotas(o *v1.BCSNetPool) map[string]int {
 	return all
 }
 
-// PlanSpec returns the part of a pool's spec that its addresses follow from.
+// PlanSpec returns the part of a pool's spec that determines its addresses.
 func PlanSpec(o *v1.BCSNetPool) ipam.PlanSpec {
 	return ipam.PlanSpec{
 		Net: o.Spec.Net, Mask: int(o.Spec.Mask), Gateway: o.Spec.Gateway,
@@ -121,9 +121,9 @@ func link(o *v1.BCSNetPool) (lease.Link, error) {
 	return l, nil
 }
 
-// Materialized returns the addresses of a pool that get an object before anybody uses them. Addresses written
-// singly always do; those of ranges and CIDRs where ranged says so. Those of a pool that is split into blocks are made
-// on demand, however many they are.
+// Materialized returns the addresses of a pool that get an object before they are used. Addresses listed singly always
+// do; those of ranges and CIDRs only if ranged is true. Objects of a pool that is split into blocks are created on
+// demand, however many they are.
 func Materialized(o *v1.BCSNetPool, p ipam.Plan) (addrs []netip.Addr, ranged bool) {
 	if o.Spec.BlockSize > 0 {
 		return nil, false

@@ -9,15 +9,16 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// PoolHosts reads which hosts may draw from a pool, and nothing else of it: it costs less than Pool. What is wrong with
-// the spec is left out. Without the nodes, those that the host selector matches are not known.
+// PoolHosts converts only the fields that say which hosts may draw from a pool, which costs less than Pool. Invalid
+// parts of the spec are left out. Without the nodes, the hosts of the host selector are not known.
 func PoolHosts(o *v1.BCSNetPool) ipam.Pool {
 	p := ipam.Pool{Name: o.Name}
 	_ = readHosts(o, &p) // it is the pool's Problem
 	return p
 }
 
-// readHosts reads which hosts may draw from a pool. With an error comes what stands before the wrong entry.
+// readHosts reads the fields that say which hosts may draw from a pool. With an error, it returns the entries before
+// the invalid one.
 func readHosts(o *v1.BCSNetPool, p *ipam.Pool) error {
 	p.Hosts = make(map[netip.Addr]struct{}, len(o.Spec.Hosts))
 	p.HostSubnets = make(ipam.Networks, len(o.Spec.HostSubnets))

@@ -13,23 +13,23 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// PoolLists lists pools for informers. A network that is split into blocks has thousands of them, which come whenever a
-// controller starts: decoded while the API server sends the rest, in half the time of a list that is decoded as a
-// whole, and in a third of that of one that comes as watch events (WatchList).
+// PoolLists lists pools for informers. A network that is split into blocks has thousands of pools, which are listed
+// whenever a controller starts. They are decoded while the API server sends the rest, which takes half the time of a
+// list that is decoded as a whole, and a third of that of watch events (WatchList).
 type PoolLists struct{ rest rest.Interface }
 
-// NewPoolLists makes a client for lists of pools.
+// NewPoolLists returns a client for lists of pools.
 func NewPoolLists(cfg *rest.Config) (PoolLists, error) {
 	r, err := restClient(cfg)
 	return PoolLists{r}, err
 }
 
-// Over returns what lists pools so, and watches them as before.
+// Over returns a ListerWatcher that lists pools in this way, and watches as before.
 func (p PoolLists) Over(lw cache.ListerWatcher) cache.ListerWatcher {
 	return poolListWatch{cache.ToListerWatcherWithContext(lw), p}
 }
 
-// pools is a list whose objects are copied by nobody on their way to the cache.
+// pools is a list whose objects are not copied on their way to the cache.
 type pools struct {
 	metav1.TypeMeta
 	metav1.ListMeta
@@ -53,7 +53,7 @@ type poolListWatch struct {
 
 var _ cache.ListerWatcher = poolListWatch{}
 
-// IsWatchListSemanticsUnSupported keeps the Reflector from asking for watch events in place of a list.
+// IsWatchListSemanticsUnSupported prevents the Reflector from requesting watch events instead of a list.
 func (poolListWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 func (lw poolListWatch) List(o metav1.ListOptions) (runtime.Object, error) {

@@ -15,20 +15,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxWarmup is for how long an API server may forbid what it permitted before and still pass for one that has just
-// started. One that needs longer, or whose roles were taken away, is believed.
+// maxWarmup is the time for which an API server may forbid what it permitted before and still count as just started.
+// After that, the refusal is accepted.
 const maxWarmup = time.Minute
 
-// AwaitRoles makes requests wait for an API server that has just started: until it has read the roles it forbids
-// everything to everybody. A request may be forbidden about a resource of which this process was permitted something
-// before. It is answered with 429 and comes again in a second, as the store and client-go do with what was turned
-// away unseen, for as long as the request may take. What was never permitted is forbidden at once, and so is what an
-// admission webhook or policy refuses: such a request has been seen.
+// AwaitRoles makes requests wait for an API server that has just started, which forbids everything until it has read
+// the roles. If a request is forbidden, but this process was permitted something on that resource before, the answer
+// becomes 429. The store and client-go then repeat the request after a second, for as long as it may take. Requests
+// that were never permitted are forbidden at once, and so are those that an admission webhook or policy refuses,
+// because such a request was authorized.
 func AwaitRoles(log *slog.Logger) func(http.RoundTripper) http.RoundTripper {
 	return newRBACWarmup(log, time.Now).wrap
 }
 
-// rbacWarmup has what the API server has permitted, and forbids now.
+// rbacWarmup records what the API server has permitted before and forbids now.
 type rbacWarmup struct {
 	log *slog.Logger
 	now func() time.Time
@@ -61,7 +61,7 @@ func (o *rbacWarmup) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// permit notes that a request was permitted; what the API server then made of it is another matter.
+// permit records that a request was permitted, whatever its outcome.
 func (o *rbacWarmup) permit(r *http.Request) {
 	about := rightOf(r.URL.Path)
 	o.mu.Lock()
@@ -72,15 +72,15 @@ func (o *rbacWarmup) permit(r *http.Request) {
 	delete(o.forbidden, r.Method+" "+about.String())
 }
 
-// restart forgets since when requests are forbidden that are believed to be so: the API server did not answer, and may
-// be another one when it answers again.
+// restart forgets the times since which requests are finally forbidden: the API server did not answer, and may be
+// another one when it answers again.
 func (o *rbacWarmup) restart() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.DeleteFunc(o.forbidden, func(_ string, since time.Time) bool { return o.now().Sub(since) >= maxWarmup })
 }
 
-// judge passes on that a request is forbidden, or turns it away for a while.
+// judge passes on a forbidden answer, or replaces it by a temporary rejection.
 func (o *rbacWarmup) judge(r *http.Request, resp *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close() // it is read
@@ -103,7 +103,7 @@ func (o *rbacWarmup) judge(r *http.Request, resp *http.Response) (*http.Response
 	return answer, nil
 }
 
-// waits reports whether what is forbidden now may be permitted soon. Only the first time of several is logged.
+// waits reports whether a forbidden request may be permitted soon. Only the first one is logged.
 func (o *rbacWarmup) waits(r *http.Request) bool {
 	about := rightOf(r.URL.Path)
 	key := r.Method + " " + about.String()
@@ -122,26 +122,26 @@ func (o *rbacWarmup) waits(r *http.Request) bool {
 	return o.now().Sub(since) < maxWarmup
 }
 
-// byAuthorizer reports whether a body, in JSON or protobuf, states that a user may not do something, in the words of
-// the API server itself, which are the same for every kind of authorization.
+// byAuthorizer reports whether a body, in JSON or protobuf, says that a user lacks a permission. It recognizes the API
+// server's own words, which are the same for every authorizer.
 func byAuthorizer(body []byte) bool { return bytes.Contains(body, []byte(`" cannot `)) }
 
-// ForbiddenByRole reports whether an error says that a user may not do something at all, and not that a webhook or
-// policy refuses this object.
+// ForbiddenByRole reports whether an error says that a user lacks a permission, and not that a webhook or policy
+// refuses this object.
 func ForbiddenByRole(err error) bool {
 	return apierrors.IsForbidden(err) && byAuthorizer([]byte(err.Error()))
 }
 
-// right is what a request needs one for: a group and resource, in a namespace or in none.
+// right identifies the permission for a request: a group and resource, in a namespace or in none.
 type right struct{ namespace, resource string }
 
 func (r right) String() string { return r.namespace + " " + r.resource }
 
-// had reports whether something of it was permitted before, there or in the whole cluster. A Role in one namespace says
-// nothing about another.
+// had reports whether a request for the resource was permitted before, in that namespace or in the whole cluster. A
+// Role in one namespace proves nothing about another.
 func (o *rbacWarmup) had(r right) bool { return o.permitted[r] || o.permitted[right{"", r.resource}] }
 
-// rightOf reads the path of a request: "/apis/GROUP/VERSION/[namespaces/NAME/]RESOURCE/…".
+// rightOf parses the path of a request: "/apis/GROUP/VERSION/[namespaces/NAME/]RESOURCE/…".
 func rightOf(path string) (r right) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	group, rest := "", parts

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// maxJitter bounds, in seconds, the wait that the jitter is half of.
+// maxJitter bounds, in seconds, the wait to which the jitter adds up to half.
 const maxJitter = 60
 
-// JitterReads delays reads that the API server turns away for a while, by a random time of up to half as long again as
-// it says. client-go waits exactly as long as it says, so all that were turned away together would come back together.
-// Writes have a delay of their own. It wraps the transport of a client.
+// JitterReads delays reads that the API server rejected for a while, by a random time of up to half of the requested
+// wait. client-go waits exactly as long as requested, so all rejected reads would return at the same time. Writes have
+// a delay of their own. JitterReads wraps the transport of a client.
 func JitterReads(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)

@@ -18,7 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
 
-// enter waits for a place among the writes in flight, and returns how to give it back.
+// enter waits for a place among the writes in flight, and returns a function that gives it back.
 func (c *Client) enter(ctx context.Context, class limiter.Class, pool string) (leave func(), err error) {
 	end := c.Begin(ctx, StageQueue)
 	if c.index == nil {
@@ -37,10 +37,9 @@ func (c *Client) enter(ctx context.Context, class limiter.Class, pool string) (l
 	return leave, nil
 }
 
-// onceDelivered returns how to give a place back once the watch has delivered a write, or after so long that it does
-// not matter. An API server that is sent as many writes as it takes has no time left for its watches: these fall behind
-// by more and more, and who asked for an address waits for the confirmation until he has gone, however fast it was
-// stored.
+// onceDelivered returns a function that gives a place back after the watch has delivered a write, or after lag. An API
+// server that gets as many writes as it accepts has no time left for its watches: these lag more and more, so that
+// callers give up before the confirmation, however fast the write was stored.
 func (c *Client) onceDelivered(version uint64, leave func()) func() {
 	if failpoint.Broken("lag") {
 		return leave
@@ -51,15 +50,15 @@ func (c *Client) onceDelivered(version uint64, leave func()) func() {
 	}
 }
 
-// patient hides the deadline of a context. A process without an index, such as a command line, has nobody else to make
-// room for: it tries until its time is over, and then the reason of the last try is what its user wants to know.
+// patient hides the deadline of a context. A process without an index, such as a command line, has no other callers to
+// make room for: it tries until its time is over, and then its user needs the reason of the last failure.
 type patient struct{ context.Context }
 
-// Deadline reports none.
+// Deadline returns no deadline.
 func (patient) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 
-// classOf returns the class of a write. One that leaves an object without a holder gives an address back, or touches
-// what nobody has.
+// classOf returns the class of a write. A write that leaves an object without a holder gives an address back, or
+// changes an address that nobody has.
 func classOf(l lease.Lease) limiter.Class {
 	if l.Version != 0 && l.State != lease.Active {
 		return limiter.GiveBack
@@ -67,7 +66,8 @@ func classOf(l lease.Lease) limiter.Class {
 	return limiter.Take
 }
 
-// send sends a write and says what became of it. guard is asked before each attempt, and its error returned.
+// send sends a write and returns its outcome. guard is called before each attempt; if it returns an error, send returns
+// that.
 func (c *Client) send(caller, sending context.Context, write *rest.Request, guard func() error) ([]byte, error) {
 	if err := guard(); err != nil {
 		return nil, err
@@ -85,11 +85,11 @@ func (c *Client) send(caller, sending context.Context, write *rest.Request, guar
 	return raw, err
 }
 
-// persist sends a write once, and again only when the API server turned it away unseen, for as long as the
-// caller waits. (client-go would also send it again after an error of the server with Retry-After: the
-// first may have been stored, and the conflict with it would pass for somebody else's.) It waits at least as
-// long as the API server says, longer each time, and a random part more: those that were turned away together
-// do not come back together. Meanwhile it keeps its place, so an API server that is slow gets fewer writes.
+// persist sends a write, and repeats it only if the API server rejected it before processing, for as long as the caller
+// waits. (client-go would also repeat it after a server error with Retry-After, although the first write may have been
+// stored; the conflict with it would then look like another writer's.) The wait is at least the requested one,
+// increases each time, and has a random part, so that rejected writes do not return at the same time. Meanwhile the
+// write keeps its place, so a slow API server gets fewer writes.
 func (c *Client) persist(caller, sending context.Context, write *rest.Request, guard func() error) ([]byte, error) {
 	const jitter = 0.5
 	backoff := wait.Backoff{Duration: time.Second, Factor: 1.5, Jitter: jitter, Cap: 4 * time.Second,
@@ -118,8 +118,8 @@ func (c *Client) persist(caller, sending context.Context, write *rest.Request, g
 	}
 }
 
-// writeError returns the error of a write by what became of it. That nothing was stored is known by an answer of the
-// API server alone, or by a connection that never was.
+// writeError returns the error for the outcome of a write. Only an answer of the API server, or a connection that was
+// never opened, proves that nothing was stored.
 func writeError(err error) error {
 	var op *net.OpError
 	var asURL *url.Error

@@ -7,30 +7,32 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// A watch can stand and deliver nothing: a connection that something on the way holds, an API server whose cache does
-// not follow. Nobody else would notice for minutes, and meanwhile no write is confirmed. Its own writes show this
-// replica what the watch must deliver.
+// A watch may be open but deliver nothing: because a connection is stuck on the way, or because the API server's cache
+// lags. It would not be noticed for minutes, and meanwhile no write is confirmed. A replica's own writes show what its
+// watch must deliver.
 const (
-	// lookEvery and silentLooks make the second that a watch may keep back a write which was answered: one that follows
-	// delivers it within some milliseconds. Looks are counted, not time: a process that was stopped has not listened.
+	// lookEvery and silentLooks define the second for which a watch may withhold an answered write: a working watch
+	// delivers it within some milliseconds. Checks are counted, not time, because a process that was stopped has not
+	// listened.
 	lookEvery   = 250 * time.Millisecond
 	silentLooks = 4
-	// wellLooks make the two seconds that a watch must stand with nothing outstanding before the replica is trusted
-	// again.
+	// wellLooks define the two seconds for which a watch must be open with nothing outstanding before the replica is
+	// trusted again.
 	wellLooks = 8
-	// relistFrom is the watch in a row, ended for its silence, from which on the leases are listed, too. The first is
-	// only taken up where it stopped.
+	// relistFrom is the number of silent watches in a row from which on the leases are also listed. After the first,
+	// the watch only resumes at its last version.
 	relistFrom = 2
-	// SilentWatches in a row mean that this replica does not learn of its own writes by watching.
+	// SilentWatches is the number of silent watches in a row after which this replica counts as unable to learn of its
+	// own writes by watching.
 	SilentWatches = 3
 )
 
-// Silent returns how many watches in a row were ended because they did not deliver a write that was answered, or ended
-// at once without an event or bookmark, and seconds that such a write waited for a watch to open. Whatever a watch
-// delivers ends the row.
+// Silent returns the number of watches in a row that were ended because they did not deliver an answered write, or that
+// ended at once without an event or bookmark, plus the seconds for which such a write waited for a watch to open. Any
+// delivery resets it.
 func (f *Feed) Silent() int { return int(f.silent.Load()) }
 
-// listen ends watches that say nothing, until the context ends.
+// listen ends silent watches until the context ends.
 func (f *Feed) listen(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -46,12 +48,12 @@ func (f *Feed) listen(ctx context.Context) {
 	}
 }
 
-// looks has what was seen of a watch at the last looks.
+// looks has the observations of a watch at the last checks.
 type looks struct {
 	open  *watcher
 	heard int64
-	// silent are the looks in a row at which a write was outstanding, well those at which an open watch had delivered
-	// all.
+	// silent is the number of checks in a row with an outstanding write, well that of checks at which an open watch had
+	// delivered all.
 	silent, well int
 }
 
@@ -62,7 +64,8 @@ func (l *looks) check(f *Feed) {
 	if behind || another || w == nil {
 		l.well = 0
 	} else if l.well++; l.well == wellLooks {
-		// The next write shows whether it delivers. In a quiet cluster the next event or bookmark is a minute away.
+		// The next write shows whether the watch delivers. In a quiet cluster, the next event or bookmark may be a
+		// minute away.
 		f.silent.CompareAndSwap(SilentWatches, SilentWatches-1)
 	}
 	if !behind || another || now != l.heard || !f.Synced() {
@@ -79,15 +82,15 @@ func (l *looks) check(f *Feed) {
 	}
 }
 
-// over records that the stream of a watch has come to its end. One that ends within a second, and has delivered
-// nothing, is silent, too: where that happens again and again, lists alone show what was written, seconds apart.
+// over records that the stream of a watch has ended. A watch that ends within a second without delivering anything
+// counts as silent, too: if that happens again and again, only lists show what was written, seconds apart.
 func (f *Feed) over(w *watcher, delivered bool) {
 	if !delivered && !w.ended.Load() && f.looks.Load()-w.opened < silentLooks {
 		f.fallsSilent()
 	}
 }
 
-// fallsSilent counts another silent second, up to those that mean trouble.
+// fallsSilent counts another silent second, up to SilentWatches.
 func (f *Feed) fallsSilent() int32 {
 	for {
 		n := f.silent.Load()

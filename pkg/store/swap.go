@@ -7,21 +7,21 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// MaxConflicts bounds how often one change reads and writes again after another writer was faster.
+// MaxConflicts bounds the number of times that one change is repeated after another writer was faster.
 const MaxConflicts = 64
 
-// ErrContended reports that nothing was stored, because other writers were faster too often.
+// ErrContended means that nothing was stored, because other writers were faster too often.
 var ErrContended = errors.New("other writers were faster too often")
 
-// ReadError reports that the object could not be read after a conflict. The write of the caller was not stored.
+// ReadError means that the object could not be read after a conflict. The write of the caller was not stored.
 type ReadError struct{ Err error }
 
 func (e *ReadError) Error() string { return e.Err.Error() }
 
-// Unwrap returns why it could not be read.
+// Unwrap returns the error of the read.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// ExpiredError reports that the caller's time ended between a conflict and the next write. Nothing was stored.
+// ExpiredError means that the caller's time ended between a conflict and the next write. Nothing was stored.
 type ExpiredError struct{ Err error }
 
 func (e *ExpiredError) Error() string { return e.Err.Error() }
@@ -29,7 +29,7 @@ func (e *ExpiredError) Error() string { return e.Err.Error() }
 // Unwrap returns the context's error.
 func (e *ExpiredError) Unwrap() error { return e.Err }
 
-// IgnoreConflict drops a conflict, for writers who leave an address to whoever was faster.
+// IgnoreConflict returns nil for a conflict, for writers that leave an address to the faster writer.
 func IgnoreConflict(err error) error {
 	if errors.Is(err, ErrConflict) {
 		return nil
@@ -37,9 +37,10 @@ func IgnoreConflict(err error) error {
 	return err
 }
 
-// Swap replaces a lease as the index shows it by the next one. After a conflict it refetches the object, so that
-// whoever decides again from the index decides on what is there. The error is ErrConflict then, a *ReadError where the
-// object could not be read, or that of the write: ErrUnknown, or why nothing was stored. The client has an index.
+// Swap replaces a lease in the state that the index shows. After a conflict it refetches the object, so that a new
+// decision from the index is based on the actual state. The error is then ErrConflict, or a *ReadError if the object
+// could not be read. Otherwise it is the error of the write: ErrUnknown, or the reason why nothing was stored. The
+// client must have an index.
 func (c *Client) Swap(ctx context.Context, believed, next lease.Lease) (lease.Lease, error) {
 	stored, err := c.Write(ctx, next)
 	if !errors.Is(err, ErrConflict) {
@@ -51,11 +52,11 @@ func (c *Client) Swap(ctx context.Context, believed, next lease.Lease) (lease.Le
 	return stored, err
 }
 
-// Update changes a lease by compare-and-swap, and needs no index. A client without one has nothing that notices a
-// restore of the store: what it read a while ago may be another write of the same version. So it reads the lease first,
-// and goes on with what is there only if that is what it read, or again agrees. change decides what the lease becomes,
-// and whether it changes at all. After a conflict Update reads the lease, whose version is 0 where it has no object,
-// and begins again if again agrees. now is the lease as it is in the end, and stored reports whether the change was.
+// Update changes a lease by compare-and-swap without an index. Such a client does not notice a restore of the store: a
+// lease that it read earlier may stand for another write with the same version. Therefore Update reads the lease first,
+// and continues with the result only if it equals the earlier one or again agrees. change decides what the lease
+// becomes, and whether it changes at all. After a conflict, Update reads the lease, whose version is 0 if it has no
+// object, and repeats if again agrees. now is the lease at the end, and stored reports whether the change was stored.
 // The error is that of the write, a *ReadError, an *ExpiredError, or ErrContended after MaxConflicts.
 func (c *Client) Update(
 	ctx context.Context, l lease.Lease, change func(lease.Lease) (lease.Lease, bool), again func(lease.Lease) bool,
@@ -95,8 +96,8 @@ func (c *Client) Update(
 	return l, false, ErrContended
 }
 
-// sameWrite reports whether two leases were read from one write of an object, also of one that a virtual machine's two
-// pods are told apart in.
+// sameWrite reports whether two leases come from the same write of an object, even if they are seen from different
+// attachments of a migrating virtual machine.
 func sameWrite(a, b lease.Lease) bool {
 	return a.Version == b.Version && a.State == b.State && a.Updated.Equal(b.Updated) &&
 		(a.FromSecond != b.FromSecond || a.ContainerID == b.ContainerID && a.PodUID == b.PodUID && a.Owner == b.Owner)

@@ -18,8 +18,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Object returns the BCSNetIP of a lease. Its managedFields are one empty entry, which makes the API
-// server keep none: a third faster to write, half the size to list.
+// Object returns the BCSNetIP of a lease. Its managedFields are one empty entry, which makes the API server keep none:
+// this makes writes a third faster, and lists half as large.
 func Object(l lease.Lease) *v1.BCSNetIP {
 	if l.FromSecond {
 		l = l.Turned()
@@ -61,7 +61,7 @@ func Object(l lease.Lease) *v1.BCSNetIP {
 	return o
 }
 
-// Lease reads a BCSNetIP; foreign says that the object has fields beside those of the Go type.
+// Lease converts a BCSNetIP; foreign reports whether the object has fields that the Go type lacks.
 func Lease(o *v1.BCSNetIP, foreign bool) (lease.Lease, error) {
 	addr, err := ipaddr.ParseObjectName(o.Name)
 	if err != nil {
@@ -105,7 +105,7 @@ func Lease(o *v1.BCSNetIP, foreign bool) (lease.Lease, error) {
 	if isNamed(o.Status.GivenTo, l.Holder) {
 		l.Given = readGiven(o.Status.Given)
 	}
-	// What does not parse is kept as it is stored until somebody writes the lease anew.
+	// Values that cannot be parsed stay as stored until the lease is written again.
 	var ok [7]bool
 	l.Gateway, ok[0] = parseAddr(o.Spec.Gateway)
 	l.Host, ok[1] = parseAddr(o.Status.Host)
@@ -123,8 +123,9 @@ func Lease(o *v1.BCSNetIP, foreign bool) (lease.Lease, error) {
 	return l, nil
 }
 
-// namedBy returns the mark of a holder whose request named something: the pod's UID, the address, its network. It is
-// bound to the container: a release that does not know the field leaves it alone when it gives the address to another.
+// namedBy returns the mark for a holder whose request named something: the pod's UID, the address, its network. The
+// mark contains the container, so that it is void after a release that does not know the field gives the address to
+// another container.
 func namedBy(named bool, h lease.Holder) string {
 	if !named {
 		return ""
@@ -132,10 +133,10 @@ func namedBy(named bool, h lease.Holder) string {
 	return prefix(h.ContainerID)
 }
 
-// isNamed reports whether a mark is of the holder.
+// isNamed reports whether a mark belongs to the holder.
 func isNamed(mark string, h lease.Holder) bool { return mark != "" && mark == prefix(h.ContainerID) }
 
-// cniNetwork returns the network that a holder's container is attached by. Without a container there is none.
+// cniNetwork returns the network of a holder's container. Without a container there is none.
 func cniNetwork(h lease.Holder) string {
 	if h.ContainerID == "" {
 		return ""
@@ -143,7 +144,7 @@ func cniNetwork(h lease.Holder) string {
 	return h.CNINetwork
 }
 
-// given returns the field of what a holder's container was given; nil if that is not known.
+// given returns the field with the settings given to a holder's container; nil if they are not known.
 func given(h lease.Holder) *v1.GivenSettings {
 	f, ok := h.Given.Fields()
 	if !ok || h.ContainerID == "" {
@@ -159,8 +160,8 @@ func readGiven(s *v1.GivenSettings) lease.Given {
 	return lease.GivenOf(lease.GivenFields(*s))
 }
 
-// prefix cuts a container's ID to what distinguishes it from others that have had an address: at most 12 bytes, of
-// whole characters, as JSON keeps no others.
+// prefix shortens a container's ID to at most 12 bytes that distinguish it from other recent holders. It keeps whole
+// characters, as JSON requires.
 func prefix(containerID string) string {
 	return strings.ToValidUTF8(containerID[:min(len(containerID), 12)], "")
 }
@@ -175,7 +176,7 @@ func history(h lease.History) (out []v1.HistoryEntry) {
 	return out
 }
 
-// readHistory reads what it can; known is false when that is not all.
+// readHistory reads the valid entries; known is false if some are invalid.
 func readHistory(entries []v1.HistoryEntry) (h lease.History, known bool) {
 	if len(entries) == 0 {
 		return "", true
@@ -212,7 +213,7 @@ func parseAddr(s string) (netip.Addr, bool) {
 	return a, err == nil
 }
 
-// FormatTime writes a time as objects hold it: RFC 3339 with nanoseconds, UTC; empty for the zero time.
+// FormatTime formats a time as in objects: RFC 3339 with nanoseconds, UTC; empty for the zero time.
 func FormatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -220,7 +221,7 @@ func FormatTime(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// ParseTime returns the inverse of FormatTime; ok is false for anything else.
+// ParseTime parses the output of FormatTime; ok is false for anything else.
 func ParseTime(s string) (t time.Time, ok bool) {
 	if s == "" {
 		return t, true
@@ -229,7 +230,7 @@ func ParseTime(s string) (t time.Time, ok bool) {
 	return t, err == nil
 }
 
-// decoder reads objects from a stream and notices fields that it does not know.
+// decoder decodes objects from a stream and detects unknown fields.
 type decoder struct{ *json.Decoder }
 
 func newDecoder(j *json.Decoder) decoder {
@@ -237,8 +238,8 @@ func newDecoder(j *json.Decoder) decoder {
 	return decoder{j}
 }
 
-// decode fills v. A field that v lacks is no error: it makes foreign true. The JSON package finishes
-// the value before it reports such a field, so nothing is lost and the stream stays in step.
+// decode decodes a value into v. A field that v lacks is not an error: it sets foreign. The JSON package finishes the
+// value before it reports such a field, so no data is lost and the stream stays in step.
 func (d decoder) decode(v any) (foreign bool, err error) {
 	err = d.Decode(v)
 	if err != nil && strings.HasPrefix(err.Error(), "json: unknown field ") {
@@ -247,7 +248,7 @@ func (d decoder) decode(v any) (foreign bool, err error) {
 	return false, err
 }
 
-// decodeLease reads one object.
+// decodeLease decodes one object.
 func decodeLease(body []byte) (lease.Lease, error) {
 	o, foreign, err := readObject(body)
 	if err != nil {
@@ -256,7 +257,7 @@ func decodeLease(body []byte) (lease.Lease, error) {
 	return Lease(o, foreign)
 }
 
-// readObject reads a BCSNetIP; foreign says that it has fields that the Go type lacks.
+// readObject decodes a BCSNetIP; foreign reports whether it has fields that the Go type lacks.
 func readObject(body []byte) (o *v1.BCSNetIP, foreign bool, err error) {
 	o = &v1.BCSNetIP{}
 	if fastDecode(body, o) {
@@ -267,8 +268,7 @@ func readObject(body []byte) (o *v1.BCSNetIP, foreign bool, err error) {
 	return o, foreign, err
 }
 
-// mergeInto writes a lease into an object as it is stored, and leaves alone what this release does
-// not know.
+// mergeInto writes a lease into a stored object, and keeps fields that this release does not know.
 func mergeInto(stored []byte, l lease.Lease) ([]byte, error) {
 	raw, err := fields(stored)
 	if err != nil {
@@ -325,7 +325,7 @@ func mergeInto(stored []byte, l lease.Lease) ([]byte, error) {
 	return json.Marshal(raw)
 }
 
-// fields reads an object whose numbers stay as they are written: one of 64 bits of a newer release does not fit into a
+// fields decodes an object without converting its numbers: a 64-bit number of a newer release does not fit into a
 // float64.
 func fields(object []byte) (all map[string]any, err error) {
 	d := json.NewDecoder(bytes.NewReader(object))

@@ -16,7 +16,7 @@ func conflict(c *lease.Conflict) *v1.AddressConflict {
 	}
 }
 
-// readConflict reads the field. ok is false where not all of it can be read: then there is none.
+// readConflict reads the field. ok is false if it cannot be read completely; then the report is ignored.
 func readConflict(c *v1.AddressConflict) (read *lease.Conflict, ok bool) {
 	if c == nil {
 		return nil, true

@@ -20,8 +20,8 @@ func secondAttachment(h *lease.Holder) *v1.SecondAttachment {
 	}
 }
 
-// readSecond reads the field; first is the attachment beside it, of the same namespace and request. The pod is the one
-// of its UID and no other: the virtual machine named it. ok is false where not all of it can be read.
+// readSecond reads the field. first is the other attachment, with the same namespace and request. The pod is identified
+// by its UID, because the virtual machine named it. ok is false if the field cannot be read completely.
 func readSecond(s *v1.SecondAttachment, first lease.Holder) (h *lease.Holder, ok bool) {
 	if s == nil {
 		return nil, true
@@ -39,7 +39,7 @@ func readSecond(s *v1.SecondAttachment, first lease.Holder) (h *lease.Holder, ok
 	return h, okHost && okStart && okBound
 }
 
-// foreignLabels counts the labels that are not of a lease.
+// foreignLabels returns the number of labels that do not belong to a lease.
 func foreignLabels(labels map[string]string) int {
 	if _, ours := labels[v1.MigratingLabel]; ours {
 		return len(labels) - 1

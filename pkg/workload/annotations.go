@@ -75,8 +75,8 @@ const ClaimAnnotation = ownPrefix + "claim"
 // IsOwn reports whether an annotation is one of bcsnet's own dialect.
 func IsOwn(key string) bool { return strings.HasPrefix(key, ownPrefix) }
 
-// Annotations returns all annotations, bcsnet's own first: messages name two that contradict each other in this order.
-// The result is an array, so that no allocation is needed for every pod that a cache delivers.
+// Annotations returns all annotations, bcsnet's own first: messages name two contradicting annotations in this order.
+// The result is an array, which avoids an allocation for every pod that a cache delivers.
 func Annotations() [annotations]Annotation {
 	return [annotations]Annotation{
 		{ownPrefix + "ip", ownDialect, onPodOrWorkload, fieldSets, "`10.0.0.5`, `10.0.0.5-10.0.0.9,2001:db8::5`",

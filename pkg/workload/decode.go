@@ -26,13 +26,13 @@ type parsedValue struct {
 	keep    time.Duration
 	sets    []*netipx.IPSet
 	mask    int
-	// lengths are the addresses that were written with a length, which their pools have to have.
+	// lengths are the addresses with a prefix length, which must equal their pools'.
 	lengths []netip.Prefix
 	gateway netip.Addr
 	// families has the policy, or the order.
 	families ipam.Families
-	// claims: the addresses are held by a claim although no policy is said. implies: a duration that makes the
-	// policy timed.
+	// claims reports whether a claim holds the addresses although no policy is given. implies reports whether a
+	// duration makes the policy timed.
 	claims, implies bool
 }
 
@@ -83,7 +83,7 @@ func readPools(value string) (m parsedValue, err error) {
 	return m, nil
 }
 
-// offers reports whether some addresses are of each family without which a request is not served.
+// offers reports whether some addresses are of each family that a request requires.
 func (m parsedValue) offers(f ipam.Families) bool {
 	return !slices.ContainsFunc(f.Needed(), func(f ipaddr.Family) bool {
 		return !slices.ContainsFunc(m.sets, func(s *netipx.IPSet) bool { return ipaddr.HasFamily(s, f) })
@@ -161,7 +161,7 @@ func readDuration(value string, longest time.Duration) (parsedValue, error) {
 	return parsedValue{keep: wholeSeconds(d)}, nil
 }
 
-// wholeSeconds returns a duration rounded up to whole seconds, as claims have them.
+// wholeSeconds returns a duration rounded up to whole seconds, the unit of claims.
 func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
@@ -198,7 +198,7 @@ func readAddresses(value string) (parsedValue, error) {
 	var v4, v6 []netipx.IPRange
 	for _, entry := range entries {
 		r, err := ipaddr.ParseRange(entry)
-		// an address with the length of its subnet
+		// An address with the prefix length of its subnet.
 		if a, bits, one := ipaddr.ParseHost(entry); err != nil && one == nil {
 			r, err = netipx.IPRangeFrom(a, a), nil
 			m.lengths = append(m.lengths, netip.PrefixFrom(a, bits))
@@ -256,7 +256,7 @@ func readArgs(value string) (m parsedValue, err error) {
 	return m, distinct(m.sets)
 }
 
-// familiesOf returns how many addresses a pod takes from some sets: one of each family from each set.
+// familiesOf returns the number of addresses that a pod takes from some sets: one of each family from each set.
 func familiesOf(sets []*netipx.IPSet) (n int) {
 	for _, s := range sets {
 		for _, f := range ipaddr.Families() {
@@ -268,7 +268,7 @@ func familiesOf(sets []*netipx.IPSet) (n int) {
 	return n
 }
 
-// distinct returns an error if there is not a separate address for each of the sets. It only checks sets of single
+// distinct returns an error unless there is a separate address for each of the sets. It checks only sets of single
 // addresses.
 func distinct(sets []*netipx.IPSet) error {
 	seen := map[netip.Addr]bool{}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// recheck is after how long the API server is asked again for a kind that was missing or had no scale.
+// recheck is the time after which the API server is asked again for a kind that was missing or had no scale.
 const recheck = time.Minute
 
 // discoveryTimeout bounds a discovery, which several requests may wait for.
@@ -70,15 +70,15 @@ func (o *Owners) discovered(ctx context.Context, gk schema.GroupKind) (*kind, er
 	}
 }
 
-// newKind returns a kind of which nothing is known, and that the API server does not serve as far as is known.
+// newKind returns a kind that counts as not served until it is discovered.
 func newKind(gk schema.GroupKind, discovered time.Time) *kind {
 	return &kind{
 		kindInfo: kindInfo{group: gk.Group, kind: gk.Kind, prefix: prefixOf(gk.Group, gk.Kind)}, discovered: discovered,
 	}
 }
 
-// discover finds the resource of a kind, and whether it has a scale. The version is the one that the API server
-// prefers, else the first that has both.
+// discover finds the resource of a kind, and whether it has a scale. It uses the API server's preferred version, else
+// the first version that has both.
 func (o *Owners) discover(ctx context.Context, gk schema.GroupKind) (*kind, error) {
 	k := newKind(gk, o.now())
 	for _, i := range known() {
@@ -122,7 +122,7 @@ func (o *Owners) discover(ctx context.Context, gk schema.GroupKind) (*kind, erro
 
 func isSubresource(name string) bool { return slices.Contains([]byte(name), '/') }
 
-// versions of a group, the preferred one first; none when there is no such group.
+// versions returns the versions of a group, the preferred one first; none if there is no such group.
 func (o *Owners) versions(ctx context.Context, group string) (versions []string, err error) {
 	if group == "" {
 		return []string{"v1"}, nil

@@ -11,17 +11,17 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// remembered is how long ended and deleted pods are remembered.
+// remembered is the time for which ended and deleted pods are remembered.
 const remembered = 10 * time.Second
 
-// Endings has the pods that are being deleted and, for some seconds, those that are gone: after a forced deletion the
-// DEL of a pod comes later than the end of its object.
+// Endings has the pods that are being deleted and, for some seconds, those that are gone: after a forced deletion, a
+// pod's DEL comes after the end of its object.
 type Endings struct {
 	now   func() time.Time
 	mu    sync.Mutex
 	by    map[string]map[string]*Pod // of each namespace, by UID
 	swept time.Time
-	// seen is the version that the watch has reached; reached is closed and made anew when it goes on while somebody
+	// seen is the version that the watch has reached. reached is closed and replaced when seen increases while a caller
 	// waits.
 	seen    uint64
 	reached chan struct{}
@@ -44,7 +44,7 @@ func (e *Endings) OnAdd(o any, _ bool) {
 	e.advance(p)
 }
 
-// advance records how far the watch has come.
+// advance records the progress of the watch.
 func (e *Endings) advance(p *corev1.Pod) {
 	version, _ := strconv.ParseUint(p.ResourceVersion, 10, 64)
 	e.mu.Lock()

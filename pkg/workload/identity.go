@@ -13,7 +13,7 @@ import (
 // VMLabel is the label by which KubeVirt names a pod's virtual machine.
 const VMLabel = "vm.kubevirt.io/name"
 
-// KubeVirt writes the UID and the name of a migration on the pod that it makes for the target.
+// KubeVirt writes the UID and the name of a migration on the pod that it creates for the target.
 const (
 	migrationLabel      = "kubevirt.io/migrationJobUID"
 	migrationAnnotation = "kubevirt.io/migrationJobName"
@@ -27,8 +27,8 @@ func migrationOf(p *corev1.Pod) Migration {
 // IsMachine reports whether an owner is a KubeVirt virtual machine instance.
 func (o Owner) IsMachine() bool { return o.Group == kubevirtGroup && o.Kind == vmiKind }
 
-// identity returns for whom within a claim an address is kept: the primary key, else the name of the virtual machine,
-// else the pod's name if it is stable, else empty for the app as a whole.
+// identity returns for whom within a claim an address is kept: the primary key, else the virtual machine's name, else
+// the pod's name if it is stable, else empty for the app as a whole.
 func identity(primaryKey string, w Workload, n nature, pod Pod) string {
 	switch {
 	case primaryKey != "":

@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 )
 
-// Ignored is an annotation that looks as if it were meant for bcsnet, and has no effect on its object.
+// Ignored is an annotation that looks as if it were meant for bcsnet, but has no effect on its object.
 type Ignored struct {
 	// Object has the annotation Key.
 	Object, Key string

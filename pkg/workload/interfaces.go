@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Interface is an interface in a pod's Multus annotation, beside the first one.
+// Interface is an interface in a pod's Multus annotation, other than the first one.
 type Interface struct {
 	IfName string
 	// Attachment is "namespace/name" of its NetworkAttachmentDefinition, without the namespace if it is the pod's;
@@ -19,7 +19,7 @@ type Interface struct {
 	Attachment string
 }
 
-// element has the fields of an element of a Multus annotation that matter.
+// element has the relevant fields of an element of a Multus annotation.
 type element struct {
 	Name      string `json:"name,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
@@ -31,7 +31,8 @@ type element struct {
 // 0.
 func (e element) ifName(at int) string { return cmp.Or(e.Interface, fmt.Sprintf("net%d", at+1)) }
 
-// elementsOf reads the networks of a Multus annotation: a JSON list, or names as in storage/san@net1, with commas.
+// elementsOf parses the networks of a Multus annotation: a JSON list, or comma-separated names such as
+// storage/san@net1.
 func elementsOf(text string) (all []element, err error) {
 	text = strings.TrimSpace(text)
 	if strings.ContainsAny(text, "[{\"") {
@@ -91,7 +92,7 @@ func trimNetworks(text string) string {
 // pod does not list, shift the positions.
 var multusName = regexp.MustCompile(`^net[0-9]+$`)
 
-// mayHave reports whether the pod has an interface as far as is known (has), and whether it may have it (may).
+// mayHave reports whether the pod is known to have an interface (has), and whether it may have it (may).
 func (p Pod) mayHave(ifName string) (has, may bool) {
 	has = ifName == lease.DefaultIfName || ifName == p.interfaceName() || slices.Contains(p.IfNames, ifName) ||
 		slices.ContainsFunc(p.Interfaces, func(i Interface) bool { return i.IfName == ifName })

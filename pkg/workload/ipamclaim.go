@@ -24,17 +24,17 @@ type IPAMClaim struct {
 	Workload
 	// Version is its resourceVersion.
 	Version string
-	// Interface for which it is; empty for any.
+	// Interface is the interface of the IPAMClaim; empty for any.
 	Interface string
 	// Requests are the requested addresses of its interface with prefix lengths, at most one per family; empty for any.
 	// Newer CRDs have the field.
 	Requests []netip.Prefix
-	// Problem is why the IPAMClaim cannot be fulfilled; empty if it can.
+	// Problem is the reason why the IPAMClaim cannot be fulfilled; empty if it can.
 	Problem string
 	Status  IPAMClaimStatus
 }
 
-// IPAMClaimStatus is the status of an IPAMClaim. Older CRDs only have the addresses.
+// IPAMClaimStatus is the status of an IPAMClaim. Older CRDs have only the addresses.
 type IPAMClaimStatus struct {
 	// IPs are the addresses with their prefix lengths.
 	IPs []string
@@ -46,7 +46,7 @@ type IPAMClaimStatus struct {
 // IsIPAMClaim reports whether a workload is an IPAMClaim.
 func (w Workload) IsIPAMClaim() bool { return w.Group == networksGroup && w.Kind == ipamClaimKind }
 
-// ipamClaimNamed returns the IPAMClaim of a name as a workload, without its UID.
+// ipamClaimNamed returns the IPAMClaim with a name as a workload, without its UID.
 func ipamClaimNamed(namespace, name string) Workload {
 	return Workload{Group: networksGroup, Kind: ipamClaimKind, Namespace: namespace, Name: name}
 }
@@ -116,7 +116,8 @@ func readRequests(texts []string) (all []netip.Prefix, err error) {
 	return all, nil
 }
 
-// ipamClaimRecheck is how soon the API server is asked again whether it serves IPAMClaims: a pod may be waiting.
+// ipamClaimRecheck is the time after which the API server is asked again whether it serves IPAMClaims: a pod may be
+// waiting.
 const ipamClaimRecheck = 2 * time.Second
 
 // ipamClaims returns the kind of IPAMClaims. If the API server serves it, it is watched from then on.

@@ -17,8 +17,8 @@ import (
 const RequestsField = "spec.ipRequests"
 
 // ofIPAMClaim returns the policy of a pod for an interface with an IPAMClaim: the address belongs to the IPAMClaim and
-// stays until that is gone. Annotations about claims, policies and keys apply to the pod's other interfaces. Those
-// about pool and gateway apply here, too, and those about addresses if the IPAMClaim requests none.
+// stays until that is deleted. Annotations about claims, policies and keys apply to the pod's other interfaces. Those
+// about pool and gateway also apply here, and so do those about addresses if the IPAMClaim requests none.
 func (r *Resolver) ofIPAMClaim(ctx context.Context, pod Pod, ref Reference) (Policy, error) {
 	c, err := r.Owners.IPAMClaim(ctx, pod.Namespace, ref.Claim)
 	if refusal := ref.absent(pod, err); refusal != nil {
@@ -51,7 +51,7 @@ func (r *Resolver) ofIPAMClaim(ctx context.Context, pod Pod, ref Reference) (Pol
 	return p, nil
 }
 
-// absent returns why a pod that names an IPAMClaim gets nothing, if the error of reading it means that it does not
+// absent returns the refusal for a pod that names an IPAMClaim, if the error of reading it means that it does not
 // exist; nil for any other error.
 func (r Reference) absent(pod Pod, err error) *ipam.Refusal {
 	switch {
@@ -70,7 +70,7 @@ func (r Reference) absent(pod Pod, err error) *ipam.Refusal {
 	return nil
 }
 
-// unfit returns why an IPAMClaim is not for the interface of a pod that names it; nil if it is.
+// unfit returns the refusal if an IPAMClaim is not for the interface of a pod that names it; nil if it is.
 func (r Reference) unfit(pod Pod, c *IPAMClaim) *ipam.Refusal {
 	switch {
 	case c.Problem != "":
@@ -136,7 +136,7 @@ func decideIPAMClaim(
 	return p, nil
 }
 
-// requested returns the requested addresses of an IPAMClaim as a statement, like that of an annotation.
+// requested returns the requested addresses of an IPAMClaim as a statement, as if an annotation had requested them.
 func (c *IPAMClaim) requested() *statement {
 	var sets []*netipx.IPSet
 	var texts []string

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// IPAMClaimFields are the fields beside the addresses that the installed CRD of IPAMClaims has in its status. Releases
+// IPAMClaimFields are the status fields, other than the addresses, that the installed CRD of IPAMClaims has. Releases
 // differ: some have none of them, and the pod has two forms.
 type IPAMClaimFields struct {
 	Conditions bool
@@ -20,13 +20,13 @@ type IPAMClaimFields struct {
 	Pod, PodText bool
 }
 
-// seenFields are the fields as they were read at a time.
+// seenFields are the fields with the time at which they were read.
 type seenFields struct {
 	IPAMClaimFields
 	at time.Time
 }
 
-// fieldsRecheck is after how long the CRD of IPAMClaims is read again, since it may have been replaced.
+// fieldsRecheck is the time after which the CRD of IPAMClaims is read again, because it may have been replaced.
 const fieldsRecheck = time.Minute
 
 // IPAMClaimFields reads which fields the installed CRD has. An unreadable CRD counts as having none.
@@ -54,7 +54,7 @@ func (o *Owners) IPAMClaimFields(ctx context.Context) (IPAMClaimFields, error) {
 	return seen.IPAMClaimFields, nil
 }
 
-// crdSchema is what is read of the CRD.
+// crdSchema is the relevant part of the CRD.
 type crdSchema struct {
 	Spec struct {
 		Versions []struct {

@@ -2,7 +2,7 @@ package workload
 
 import "strings"
 
-// Groups of the kinds that are known beforehand.
+// Groups of the kinds that are known without discovery.
 const (
 	appsGroup     = "apps"
 	batchGroup    = "batch"
@@ -20,35 +20,35 @@ const (
 	ipamClaimKind = "IPAMClaim"
 )
 
-// nature is how a kind of workload treats its pods.
+// nature describes how a kind of workload treats its pods.
 type nature uint8
 
 const (
-	// foreign: a kind without a scale that nothing more is known of, such as one of an operator.
+	// foreign: a kind without a scale about which nothing else is known, such as one of an operator.
 	foreign nature = iota
-	// app: its pods are interchangeable, or numbered as <workload>-<ordinal>, and somebody sets how many there are.
+	// app: its pods are interchangeable, or numbered as <workload>-<ordinal>, and somebody sets their number.
 	app
 	// machine: a virtual machine.
 	machine
-	// bare: a pod, or an instance of a virtual machine, that nothing makes.
+	// bare: a pod, or an instance of a virtual machine, that no other object creates.
 	bare
-	// task: Jobs, and CronJobs that make them.
+	// task: Jobs, and CronJobs that create them.
 	task
 	// daemon: a pod on each node.
 	daemon
-	// attachment: an IPAMClaim, which stands for one interface of whichever pod names it. No pod belongs to it.
+	// attachment: an IPAMClaim, which stands for one interface of any pod that names it. No pod belongs to it.
 	attachment
 )
 
 // kindInfo is what the code knows about a kind without discovery.
 type kindInfo struct {
 	group, version, kind, resource string
-	// prefix of the names of claims.
+	// prefix is the prefix of the names of claims.
 	prefix string
 	nature nature
-	// passing: the kind's names are made up by its own owner, which then is the workload.
+	// passing reports whether the kind's owner generates its names. Then that owner is the workload.
 	passing bool
-	// watched from the start.
+	// watched reports whether the kind is watched from the start.
 	watched bool
 }
 

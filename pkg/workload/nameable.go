@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Whoever makes a pod writes its owner references, and the API server checks nothing of them but that they are not
-// empty. A name such as ../../pods would lead to another path, and an invented kind would be remembered.
+// The creator of a pod writes its owner references, and the API server only checks that their fields are not empty. A
+// name such as ../../pods would lead to another path, and an invented kind would be remembered.
 
-// nameable reports whether the API server can have an object of a name.
+// nameable reports whether an object of the API server can have a name.
 func nameable(name string) bool {
 	return len(name) <= validation.DNS1123SubdomainMaxLength && len(content.IsPathSegmentName(name)) == 0
 }
@@ -22,11 +22,11 @@ func servable(gk schema.GroupKind) bool {
 		(gk.Group == "" || len(validation.IsDNS1123Subdomain(gk.Group)) == 0)
 }
 
-// maxUnserved bounds how many kinds are remembered that the API server does not serve.
+// maxUnserved bounds the number of remembered kinds that the API server does not serve.
 const maxUnserved = 1024
 
-// forgetUnserved makes room for another kind that the API server does not serve. The one that was asked for longest ago
-// goes. The caller has the lock.
+// forgetUnserved makes room for another kind that the API server does not serve. It removes the kind that was
+// discovered least recently. The caller must hold the lock.
 func (o *Owners) forgetUnserved() {
 	n, oldest := 0, (*kind)(nil)
 	for _, k := range o.kinds {

@@ -18,7 +18,7 @@ type object struct {
 	controller  Owner
 	annotations map[string]string
 	generation  int64
-	// ipamClaim is the whole object where it is an IPAMClaim; nil for any other.
+	// ipamClaim is the whole object if it is an IPAMClaim; nil for any other.
 	ipamClaim *IPAMClaim
 }
 
@@ -56,14 +56,14 @@ func groupOf(apiVersion string) string {
 	return ""
 }
 
-// shared returns the same string in memory that others share: many objects name the same owner.
+// shared returns a string equal to s whose memory is shared: many objects name the same owner.
 func shared(s string) string { return unique.Make(s).Value() }
 
-// objects are those of one kind. A Reflector fills them; nothing keeps the metadata itself.
+// objects has the objects of one kind. A Reflector fills it; their full metadata is not kept.
 type objects struct {
 	mu sync.RWMutex
 	by map[types.NamespacedName]*object
-	// changed is called for objects that may want something else, outside the lock; nil for nobody.
+	// changed is called, outside the lock, for objects whose needs may have changed; may be nil.
 	changed func(namespace, name string)
 }
 
@@ -133,7 +133,7 @@ func (s *objects) Delete(o any) error {
 	return nil
 }
 
-// Replace stores these objects and no others.
+// Replace stores these objects and removes all others.
 func (s *objects) Replace(all []any, _ string) error {
 	s.change(func() (changed []types.NamespacedName) {
 		before := s.by
@@ -156,5 +156,5 @@ func (s *objects) Replace(all []any, _ string) error {
 	return nil
 }
 
-// Resync does nothing: there is no event for what does not change.
+// Resync does nothing, because unchanged objects cause no events.
 func (s *objects) Resync() error { return nil }

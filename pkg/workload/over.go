@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ended reports whether a pod is Succeeded or Failed, whoever wrote it: kube-controller-manager also writes it for a
-// pod whose node is gone, without knowledge of its containers.
+// ended reports whether a pod is Succeeded or Failed, whoever wrote the phase: kube-controller-manager also writes it
+// for a pod whose node is gone, without knowledge of its containers.
 func ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
@@ -46,7 +46,7 @@ func restarts(policy corev1.RestartPolicy, code int32) bool {
 	return policy != corev1.RestartPolicyNever && (policy != corev1.RestartPolicyOnFailure || code != 0)
 }
 
-// trimOver keeps the result of over for an ended pod, without all the data that it is read from.
+// trimOver keeps the result of over for an ended pod, without the data from which it is computed.
 func trimOver(p, t *corev1.Pod) {
 	if over(p) {
 		t.Spec.Containers = []corev1.Container{{}}

@@ -23,8 +23,8 @@ import (
 )
 
 // Owners finds the objects that own pods, by watches of their metadata: Kubernetes' own kinds from the start, any other
-// kind once it is seen as an owner of a pod. IPAMClaims are watched as whole objects once a pod names one. Without Run
-// nothing is watched and each answer is a read from the API server, which is enough for a command.
+// kind after it is seen as an owner of a pod. IPAMClaims are watched as whole objects after a pod names one. Without
+// Run nothing is watched, and each answer is a read from the API server, which is sufficient for a command.
 type Owners struct {
 	// Changed is called for watched workloads whose number of pods or addresses may have changed, and for those that
 	// are gone. Set it before Run.
@@ -47,10 +47,10 @@ type Owners struct {
 // kind is one of the kinds of objects that own pods.
 type kind struct {
 	kindInfo
-	// resource is empty when the API server has no such kind.
+	// resource is empty if the API server has no such kind.
 	resource   schema.GroupVersionResource
 	namespaced bool
-	// discovered is when the API server was asked for the kind; zero for those of Kubernetes.
+	// discovered is the time at which the API server was asked for the kind; zero for kinds of Kubernetes.
 	discovered time.Time
 	objects    objects
 	// stop ends the watch.
@@ -86,10 +86,10 @@ func NewOwners(cfg *rest.Config, h *http.Client, now func() time.Time, log *slog
 	return o, nil
 }
 
-// Reasons why an object is not available. Neither is a reason to try again.
+// Reasons why an object is not available. Retrying does not help with either.
 var (
 	errGone = errors.New("it does not exist any more")
-	// errKindGone is an errGone, too.
+	// errKindGone is also an errGone.
 	errKindGone = fmt.Errorf("the API server does not serve its kind: %w", errGone)
 	errDenied   = errors.New("the controller may not read it")
 )
@@ -152,14 +152,14 @@ func (o *Owners) metadataOf(
 	return m, nil
 }
 
-// owned is what the owners of a pod say about it.
+// owned is the result of following the owners of a pod.
 type owned struct {
 	Workload
 	nature      nature
 	prefix      string
 	annotations map[string]string
-	// unsure: this is not known to be the workload, only an owner whose name may change. What depends on the
-	// workload is refused so.
+	// unsure is set if the result is not known to be the workload, only an owner whose name may change. Policies that
+	// depend on the workload are refused with it.
 	unsure *ipam.Refusal
 }
 
@@ -204,7 +204,8 @@ func (o *Owners) of(ctx context.Context, pod Pod) (own owned, err error) {
 	return own, nil
 }
 
-// Known returns the workload of a pod from the watches, or else the last known owner. It does not ask the API server.
+// Known returns the workload of a pod from the watches, or else the last known owner. It sends no request to the API
+// server.
 func (o *Owners) Known(pod Pod) (w Workload) {
 	at := pod.Controller
 	if at.Kind == "" || at.Group == "" && at.Kind == nodeKind {

@@ -36,7 +36,7 @@ type Pod struct {
 	// UID is the UID of the pod in leases. For a static pod it is the hash of its manifest, which its kubelet also
 	// passes to CNI plugins: the UID of its mirror changes while its containers run on.
 	UID string
-	// Node to which the pod is bound; empty before.
+	// Node is the node to which the pod is bound; empty before.
 	Node string
 	// HostIPs are the addresses of the host in the pod's status; empty until the kubelet reports.
 	HostIPs []netip.Addr
@@ -45,13 +45,13 @@ type Pod struct {
 	Ended, Over, Deleting bool
 	// DeletedAt is the time of the deletion of a pod that is being deleted, in whole seconds; zero for others.
 	DeletedAt time.Time
-	// EndsBy is the deletionTimestamp of a pod that is being deleted, the end of its grace period, or when it was seen
-	// to be gone; zero for others.
+	// EndsBy is the deletionTimestamp of a pod that is being deleted, the end of its grace period, or the time at which
+	// it was seen to be gone; zero for others.
 	EndsBy time.Time
-	// Termination is how long its containers have to end after a deletion, even a forced one: a kubelet uses the period
-	// of the spec if a pod vanishes.
+	// Termination is the time that its containers have to end after a deletion, even a forced one: a kubelet uses the
+	// period of the spec if a pod vanishes.
 	Termination time.Duration
-	// EndedAt is when the last container of an ended pod ended; zero if that is unknown.
+	// EndedAt is the time at which the last container of an ended pod ended; zero if that is unknown.
 	EndedAt time.Time
 	// Addrs are the pod's own reported addresses. Networks reports whether they include all its networks, from a valid
 	// annotation NetworkStatus, not only the first one.
@@ -64,28 +64,29 @@ type Pod struct {
 	Mirror bool
 	// HostNetwork reports whether the pod's addresses are those of its host.
 	HostNetwork bool
-	// Created is when the pod was created, rounded down to seconds. Started is when the kubelet accepted it; before
-	// that, the same as Created.
+	// Created is the time at which the pod was created, rounded down to seconds. Started is the time at which the
+	// kubelet accepted it; before that, the same as Created.
 	Created, Started time.Time
 	// Controller is the owner that created the pod, if any. Generated reports whether the pod's name has a random part.
 	Controller Owner
 	Generated  bool
-	// Annotations are the relevant annotations for a policy; nil if there are none.
+	// Annotations are the annotations that are relevant for a policy; nil if there are none.
 	Annotations map[string]string
-	// VM is the name of the virtual machine that KubeVirt runs in the pod, as its label says.
+	// VM is the name in the label of the virtual machine that KubeVirt runs in the pod.
 	VM string
 	// Migration is the live migration whose target the pod claims to be; zero for most. The claim proves nothing.
 	Migration Migration
-	// References are the IPAMClaims that its networks name for interfaces. ReferenceProblem is why they cannot be read.
+	// References are the IPAMClaims that its networks name for interfaces. ReferenceProblem is the reason why they
+	// cannot be read.
 	References       []Reference
 	ReferenceProblem string
-	// Several reports whether its annotations name networks beside the first. Interfaces are the interfaces of these;
-	// none if they cannot be read.
+	// Several reports whether its annotations name networks other than the first. Interfaces are the interfaces of
+	// these; none if they cannot be read.
 	Several    bool
 	Interfaces []Interface
 	// IfName is the interface for which a policy is requested; empty for the first one with an IPAMClaim, or else any.
-	// Network is the network in the interface's request; empty for none. The caller sets these and Asks; no object has
-	// them.
+	// Network is the network in the interface's request; empty for none. The caller sets these and Asks; they are not
+	// read from an object.
 	IfName, Network string
 	Asks            Asked
 }
@@ -201,7 +202,7 @@ func networks(p *corev1.Pod) (all []network, ok bool) {
 	return all, true
 }
 
-// endedAt returns when the state of an ended pod last changed.
+// endedAt returns the time at which the state of an ended pod last changed.
 func endedAt(p *corev1.Pod) (last time.Time) {
 	for _, c := range p.Status.Conditions {
 		if c.LastTransitionTime.After(last) {
@@ -228,7 +229,7 @@ func termination(p *corev1.Pod) time.Duration {
 	return time.Duration(min(max(longest, 0), math.MaxInt32)) * time.Second
 }
 
-// LongTermination returns the grace period as leases have it: zero for a usual one.
+// LongTermination returns the grace period in the form of leases: zero for the usual one.
 func (p Pod) LongTermination() time.Duration {
 	if p.Termination <= lease.UsualTermination {
 		return 0
@@ -317,10 +318,10 @@ func (p *Pods) Ending(
 	return all, nil
 }
 
-// Find returns the pod of a request from host. The cache answers only if it cannot be wrong: for the pod UID of the
-// request or, without a UID, for a pod on that host that has neither ended nor is being deleted. Otherwise it takes one
-// read from the API server. The error is ErrNotFound if the pod does not exist, or if its UID is not the request's (the
-// pod that was found instead is returned, too).
+// Find returns the pod of a request from host. It trusts the cache only if the pod has the request's UID or, if the
+// request has no UID, is on that host and has neither ended nor is being deleted. Otherwise it reads the pod once from
+// the API server. The error is ErrNotFound if the pod does not exist, or if its UID is not the request's (the pod that
+// was found instead is returned, too).
 func (p *Pods) Find(ctx context.Context, namespace, name, uid string, host netip.Addr) (Pod, error) {
 	var o corev1.Pod
 	key := types.NamespacedName{Namespace: namespace, Name: name}
@@ -332,7 +333,7 @@ func (p *Pods) Find(ctx context.Context, namespace, name, uid string, host netip
 	return p.FindLive(ctx, namespace, name, uid)
 }
 
-// FindLive returns what Find returns, without the cache.
+// FindLive does the same as Find, without the cache.
 func (p *Pods) FindLive(ctx context.Context, namespace, name, uid string) (Pod, error) {
 	var o corev1.Pod
 	err := p.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o)
@@ -349,7 +350,7 @@ func (p *Pods) FindLive(ctx context.Context, namespace, name, uid string) (Pod, 
 	return pod, nil
 }
 
-// On reports whether a pod is on one of some hosts; nil means all hosts.
+// On reports whether a pod is on one of some hosts; nil stands for all hosts.
 func (p *Pods) On(pod Pod, hosts []netip.Addr) bool {
 	return hosts == nil || pod.Node != "" && slices.ContainsFunc(hosts, func(host netip.Addr) bool {
 		return slices.Contains(pod.HostIPs, host) || slices.Contains(p.NodeAddrs(pod.Node), host)

@@ -25,20 +25,20 @@ type Policy struct {
 	Shared string
 	// ForAll reports whether the shared pool is for all namespaces.
 	ForAll bool
-	// Identity is for whom the address is kept within the claim: a pod's stable name, a primary key, the name of a
-	// virtual machine; empty for the app as a whole, whose pods are interchangeable.
+	// Identity identifies for whom the address is kept within the claim: a pod's stable name, a primary key, the name
+	// of a virtual machine; empty for the app as a whole, whose pods are interchangeable.
 	Identity string
-	// Release is when the address is returned. ReleaseUnsaid is only used with a Named claim, whose object has the
+	// Release says when the address is returned. ReleaseUnsaid is used only with a Named claim, whose object has the
 	// policy.
 	Release ReleasePolicy
-	// Keep is how long a Timed address is kept after its pod ended; zero for other policies.
+	// Keep is the time for which a Timed address is kept after its pod ended; zero for other policies.
 	Keep time.Duration
-	// Pools to draw from, in the order in which they are tried; empty for any suitable pool. With a Named claim they
-	// must be the claim's.
+	// Pools are the pools to draw from, in the order in which they are tried; empty for any suitable pool. With a Named
+	// claim they must be the claim's.
 	Pools []string
-	// Sets from each of which the pod gets one address, all or nothing; empty for any address.
+	// Sets are the sets from each of which the pod gets one address, all or nothing; empty for any address.
 	Sets []*netipx.IPSet
-	// Gateway for this pod instead of the pool's; zero for the pool's.
+	// Gateway replaces the pool's gateway for this pod; zero for the pool's.
 	Gateway netip.Addr
 	// Families of the addresses, as far as they are given.
 	Families ipam.Families
@@ -50,7 +50,7 @@ type Policy struct {
 	Workload Workload
 	// IfName is the interface of that IPAMClaim; empty if the policy is for all interfaces.
 	IfName string
-	// Replicas is how many addresses of a family the policy's claim may have; 0 for no limit.
+	// Replicas is the largest number of addresses of a family that the policy's claim may have; 0 for no limit.
 	Replicas int
 	// Requests are the addresses of the IPAMClaim's ipRequests with the required prefix lengths of their pools.
 	Requests []netip.Prefix
@@ -94,7 +94,7 @@ const (
 	ReleaseUnsaid ReleasePolicy = ""
 	// ReleaseWithPod frees the address when the pod ends.
 	ReleaseWithPod ReleasePolicy = "WithPod"
-	// ReleaseImmutable keeps it over restarts and moves; scaling down and the end of the workload free it.
+	// ReleaseImmutable keeps it across restarts and moves; scaling down and the end of the workload free it.
 	ReleaseImmutable ReleasePolicy = "Immutable"
 	// ReleaseNever keeps it until it is released by hand.
 	ReleaseNever ReleasePolicy = "Never"
@@ -115,7 +115,7 @@ type Source struct {
 	Gave string
 }
 
-// String names it as messages do.
+// String formats the source for messages.
 func (s Source) String() string {
 	switch s.Key {
 	case OwnerField, ReferenceField, RequestsField:

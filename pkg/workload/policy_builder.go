@@ -21,7 +21,7 @@ type statement struct {
 	field              Field
 }
 
-// String names the annotation with its value and object, as refusals do.
+// String formats the annotation with its value and object, for refusals.
 func (s *statement) String() string {
 	value := clip(s.value)
 	if s.level == onClaim {
@@ -66,8 +66,8 @@ func clip(value string) string {
 	return value
 }
 
-// clipMiddle returns what a message shows of an error about a value: its beginning, which may quote the value, and its
-// end, which says what is wrong.
+// clipMiddle shortens an error about a value for a message: it keeps the beginning, which may quote the value, and the
+// end, which states the problem.
 func clipMiddle(text string) string {
 	if len(text) <= 3*maxShown {
 		return text
@@ -79,12 +79,13 @@ func clipMiddle(text string) string {
 // nearest level counts.
 type policyBuilder struct {
 	pod Pod
-	// all is what was read, in the order of reading.
+	// all are the statements in the order in which they were read.
 	all      []*statement
 	said     [fields]*statement
 	sources  []Source
 	readings *readings
-	// unbound is about other interfaces. apart: the claim of the interface differs from that of the pod's others.
+	// unbound are annotations for other interfaces. apart reports whether the interface's claim differs from that of
+	// the pod's other interfaces.
 	unbound []Unbound
 	apart   bool
 	ignored []Ignored
@@ -92,7 +93,7 @@ type policyBuilder struct {
 	others []otherTerm
 }
 
-// read reads the annotations of one object. Call it for the nearest level first.
+// read reads the annotations of one object. It must be called for the nearest level first.
 func (b *policyBuilder) read(level Level, object string, values map[string]string) *ipam.Refusal {
 	if len(values) == 0 {
 		return nil
@@ -145,7 +146,7 @@ func (b *policyBuilder) add(s *statement) *ipam.Refusal {
 	case !before.equal(s.parsedValue):
 		return contradict(before, s, "")
 	default:
-		// Of two that say the same, one may say more.
+		// If two annotations agree, one of them may say more.
 		before.mask, before.claims, before.implies = max(before.mask, s.mask), before.claims || s.claims,
 			before.implies ||
 				s.implies

@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// readingFrom is from which length on it is remembered what a value of an annotation comes to: a short one is read
-	// again sooner than found.
+	// readingFrom is the length from which on the parsed value of an annotation is cached: a shorter one is parsed
+	// faster than it is found.
 	readingFrom = 64
-	// maxReadings bounds the values that are remembered, in bytes. When there are more all are read anew.
+	// maxReadings bounds the cached values, in bytes. If there are more, all are parsed again.
 	maxReadings = 1 << 20
 )
 

@@ -32,7 +32,7 @@ type Reference struct {
 }
 
 // references returns the elements that name an IPAMClaim, in order. An interface without a name gets Multus' name for
-// its position: net1, net2. problem is why an annotation that seems to name an IPAMClaim cannot be read.
+// its position: net1, net2. problem is the reason why an annotation that seems to name an IPAMClaim cannot be read.
 func references(annotations map[string]string) (all []Reference, problem string) {
 	for _, key := range []string{defaultNetworkAnnotation, networksAnnotation} {
 		text := annotations[key]
@@ -98,7 +98,7 @@ func (p Pod) IPAMClaim() (name string, ok bool) {
 	return ref.Claim, ok && refusal == nil
 }
 
-// String names the reference as messages do.
+// String formats the reference for messages.
 func (r Reference) String() string {
 	return ReferenceField + " " + r.Claim + " of interface " + r.IfName
 }

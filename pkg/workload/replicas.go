@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ErrGone means that a workload does not exist any more, or that another one has its name.
+// ErrGone means that a workload no longer exists, or that another one has its name.
 var ErrGone = fmt.Errorf("the workload is gone: %w", errGone)
 
 // ErrKindGone is an ErrGone for a workload whose kind is not served, perhaps temporarily: the object may reappear with
@@ -51,8 +51,8 @@ type desired struct {
 	} `json:"status"`
 }
 
-// Replicas asks the API server for the desired number of pods of a workload. The error is ErrGone if the workload does
-// not exist any more, ErrNoReplicas for a kind without that number.
+// Replicas asks the API server for the desired number of pods of a workload. The error is ErrGone if the workload no
+// longer exists, and ErrNoReplicas for a kind without that number.
 func (o *Owners) Replicas(ctx context.Context, w Workload) (Replicas, error) {
 	k, err := o.kind(ctx, w.Group, w.Kind)
 	switch {
@@ -124,8 +124,8 @@ func (k *kind) path(w Workload) string {
 	return path + "/" + k.resource.Resource + "/" + w.Name
 }
 
-// Gone asks the API server whether a workload does not exist any more, or another one has its name. An error means that
-// this is unknown: nothing may be freed because of it.
+// Gone asks the API server whether a workload no longer exists, or another one has its name. An error means that this
+// is unknown: nothing may be freed because of it.
 func (o *Owners) Gone(ctx context.Context, w Workload) (bool, error) {
 	err := o.there(ctx, w)
 	if errors.Is(err, ErrGone) {

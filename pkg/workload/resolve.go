@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// resolve makes the policy of the collected values, or refuses.
+// resolve combines the collected values into a policy, or returns a refusal.
 func (b *policyBuilder) resolve(own owned, pod Pod, system string) (Policy, *ipam.Refusal) {
 	if pod.Mirror {
 		for _, f := range []Field{fieldClaim, fieldShared, fieldRelease, fieldKeep} {
@@ -53,7 +53,7 @@ func (b *policyBuilder) reconcile() *ipam.Refusal {
 	default:
 		b.drop(fieldShared)
 	}
-	// A default claim gives way to what it may not allow.
+	// A default claim is dropped if it conflicts with other settings.
 	if b.isDefault(fieldClaim) && (b.said[fieldSets] != nil || b.said[fieldPool] != nil && !b.isDefault(fieldPool)) {
 		b.drop(fieldClaim)
 	}
@@ -125,7 +125,7 @@ func (b *policyBuilder) release(p *Policy, own owned, pod Pod) *ipam.Refusal {
 const unfitHint = "use a Deployment or StatefulSet, name a claim, say a primary key, or keep the address for a while " +
 	"with the policy timed"
 
-// unfit returns why a workload cannot have a policy; empty if it can.
+// unfit returns the reason why a workload cannot have a policy; empty if it can.
 func unfit(r ReleasePolicy, own owned, pod Pod, primaryKey bool) string {
 	scaled := own.nature == app || own.nature == machine
 	switch {

@@ -10,7 +10,7 @@ import (
 // Resolver finds the workload and the policy of pods.
 type Resolver struct {
 	Owners *Owners
-	// Namespace of the controller, where the claims of shared pools are.
+	// Namespace is the controller's namespace, which contains the claims of shared pools.
 	Namespace string
 	// ClaimsFor returns the sorted names of the claims that somebody created for a workload, in its namespace.
 	ClaimsFor func(context.Context, Workload) ([]string, error)
@@ -62,7 +62,8 @@ func (r *Resolver) Resolve(ctx context.Context, pod Pod) (Policy, error) {
 	return p, r.placeShared(ctx, pod, &p)
 }
 
-// placeShared decides in which namespace the claim of a shared pool is, and whom it serves if it is created.
+// placeShared decides in which namespace the claim of a shared pool is, and which namespaces it serves if it is
+// created.
 func (r *Resolver) placeShared(ctx context.Context, pod Pod, p *Policy) (err error) {
 	p.ForAll = true
 	if r.ServesShared == nil {

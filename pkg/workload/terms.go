@@ -28,8 +28,8 @@ func (s *statement) isNarrowedBy(o *statement, f Field) bool {
 	return f == fieldSets && s.binds == o.binds
 }
 
-// annotationOf returns the annotation of a key, and the name of the interface or network that the key is for; empty for
-// the whole pod.
+// annotationOf returns the annotation with a key, and the name of the interface or network in the key; empty for the
+// whole pod.
 func annotationOf(key string) (a Annotation, target string, known bool) {
 	base := key
 	if rest, own := strings.CutPrefix(key, ownPrefix); own {
@@ -157,7 +157,7 @@ func (b *policyBuilder) maybeElsewhere(f Field) *statement {
 // hasSeveral reports whether the pod has more interfaces, by its networks or by the requested interface.
 func (p Pod) hasSeveral() bool { return p.Several || p.interfaceName() != lease.DefaultIfName }
 
-// unbind drops the statement of a field, as it is about another interface.
+// unbind drops the statement of a field, because it is about another interface.
 func (b *policyBuilder) unbind(f Field, why string) {
 	s := b.said[f]
 	b.unbound = append(b.unbound, Unbound{Source{Object: s.object, Key: s.key, Value: s.value, Gave: f.String()}, why})

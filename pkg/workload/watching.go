@@ -36,7 +36,7 @@ func (o *Owners) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch starts to watch a kind. The caller has the lock.
+// watch starts to watch a kind. The caller must hold the lock.
 func (o *Owners) watch(k *kind) {
 	if o.watches == nil || k.resource.Empty() {
 		return
@@ -48,7 +48,7 @@ func (o *Owners) watch(k *kind) {
 			o.Changed(Workload{Group: k.group, Kind: k.kind, Namespace: namespace, Name: name})
 		}
 	}
-	// The Reflector would log each failed attempt; what matters of them is said once.
+	// The Reflector would log each failed attempt. Relevant failures are logged once.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	logger := logr.Discard()
 	lw := &listWatch{owners: o, kind: k}
@@ -81,17 +81,17 @@ var _ cache.ListerWatcherWithContext = (*listWatch)(nil)
 // events, its wait does not end with its context, so that the controller could not stop without an API server.
 func (*listWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
-// List lists.
+// List lists the objects of the kind.
 func (lw *listWatch) List(opts metav1.ListOptions) (runtime.Object, error) {
 	return lw.ListWithContext(context.Background(), opts)
 }
 
-// Watch watches.
+// Watch watches the objects of the kind.
 func (lw *listWatch) Watch(opts metav1.ListOptions) (watch.Interface, error) {
 	return lw.WatchWithContext(context.Background(), opts)
 }
 
-// ListWithContext lists.
+// ListWithContext lists the objects of the kind.
 func (lw *listWatch) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 	var list runtime.Object
 	var err error
@@ -106,7 +106,7 @@ func (lw *listWatch) ListWithContext(ctx context.Context, opts metav1.ListOption
 	return list, nil
 }
 
-// WatchWithContext watches.
+// WatchWithContext watches the objects of the kind.
 func (lw *listWatch) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	var w watch.Interface
 	var err error
@@ -149,9 +149,9 @@ func (o *Owners) forget(k *kind) {
 	}
 }
 
-// forbiddenSince records since when the API server refuses to show objects of a kind. For some seconds this is a normal
-// failure, because an API server that has just started refuses everything. After that it counts as permanent: nothing
-// is requested, and the annotations have no effect.
+// forbiddenSince records the time since which the API server forbids reading objects of a kind. For some seconds this
+// is a normal failure, because an API server that has just started refuses everything. After that it counts as
+// permanent: no request is sent, and the annotations have no effect.
 type forbiddenSince struct {
 	since atomic.Int64 // nanoseconds of Unix time; 0 while nothing is refused
 	told  atomic.Bool
