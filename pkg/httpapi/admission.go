@@ -7,26 +7,26 @@ import (
 )
 
 const (
-	// maxAdds is how many requests for addresses are under way at once: as many as an API server stores in two seconds
-	// or so.
+	// maxAdds bounds the requests for addresses in progress: about as many as an API server stores in two seconds.
 	maxAdds = 2048
-	// leastAdds are under way at once however slow the API server is: some of them wait for other things than writes.
+	// leastAdds is the number of requests in progress that are always allowed, however slow the API server is: some of
+	// them wait for other things than writes.
 	leastAdds = maxAdds / 4
 )
 
-// admission bounds how many requests for addresses are under way, and refuses the others before anything is done for
-// them. The limiter of the writes would refuse them, too, once a pod was looked up and an address picked: past
-// saturation that is most of the controller's work, and takes from the API server the processor on which it stores.
+// admission bounds the requests for addresses in progress, and refuses others before any work is done for them. The
+// limiter of the writes would also refuse them, but only after the pod was looked up and an address picked. After
+// saturation, that is most of the controller's work, and takes processor time from the API server.
 type admission struct {
 	mu       sync.Mutex
 	underWay int
-	// by counts those of a namespace.
+	// by is the number of requests in progress for each namespace.
 	by map[string]int
 }
 
-// enter admits a request; leave has to be called when it has ended. Where most are under way, only a namespace that has
-// less than its share is admitted, so that a crowd in one does not shut out the others; and never more than twice as
-// many.
+// enter admits a request; the caller must call leave when the request has ended. If most requests are in progress, only
+// a namespace that has less than its share is admitted, so that one crowded namespace does not block the others. There
+// are never more than twice as many as most.
 func (a *admission) enter(who string, most int) (leave func(), in bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -50,15 +50,14 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 	return out, "", nil
 }
 
-// reportRefusal passes on why a pod got no address, if somebody wants to know.
+// reportRefusal reports why a pod got no address, if a receiver is configured.
 func (s *Service) reportRefusal(r allocator.Request, err error) {
 	if refusal, ok := errors.AsType[*ipam.Refusal](err); ok && s.options.Refused != nil && r.PodName != "" {
 		s.options.Refused(r, refusal)
 	}
 }
 
-// hostOf returns the host that holds an address: the one that asks, where an operator took it for an owner on
-// no host.
+// hostOf returns the host that holds an address: the caller's, if an operator took it for an owner without a host.
 func hostOf(a allocator.Address, r allocator.Request) netip.Addr {
 	if a.Host.IsValid() {
 		return a.Host
@@ -66,7 +65,7 @@ func hostOf(a allocator.Address, r allocator.Request) netip.Addr {
 	return r.Host
 }
 
-// parseAllocate checks the fields of an ADD in the order in which the released allocator does.
+// parseAllocate checks the fields of an ADD in the same order as the released allocator.
 func parseAllocate(in wire.AllocateRequest) (r allocator.Request, err error) {
 	if err := complete(in.Host, in.ContainerID, in.PodName, in.PodNamespace, in.Owner); err != nil {
 		return r, err
@@ -115,7 +114,7 @@ func allocateFields(in wire.AllocateRequest) []field {
 	}
 }
 
-// complete refuses a request that does not say who it is for: a container of a pod, or an owner.
+// complete refuses a request that does not name its holder: a container of a pod, or an owner.
 func complete(host, containerID, podName, podNamespace, owner string) error {
 	if err := whose(host, containerID, podName, podNamespace, owner); err != nil {
 		return err
@@ -126,7 +125,7 @@ func complete(host, containerID, podName, podNamespace, owner string) error {
 	return nil
 }
 
-// whose refuses a request that says neither of which container it is nor of which owner.
+// whose refuses a request that names neither a container nor an owner.
 func whose(host, containerID, podName, podNamespace, owner string) error {
 	switch {
 	case host == "" || containerID == "" && owner == "":
@@ -138,7 +137,7 @@ func whose(host, containerID, podName, podNamespace, owner string) error {
 	return nil
 }
 
-// fitLengths refuses an address of ipAddr that is written with another length than its pool has.
+// fitLengths refuses an address in ipAddr whose prefix length is not its pool's.
 func (s *Service) fitLengths(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		a, bits, err := ipaddr.ParseHost(part)

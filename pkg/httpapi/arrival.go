@@ -12,10 +12,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// checkArrival notes when a request came, and from whom. Whoever answers it, an ADD is as old as that: a DEL that came
-// later to another replica is the newer one. What a client has sent came when it reached this machine: a replica that
-// was stopped may read it long after the container has gone. Of a forwarded one the replica says so, and has to prove
-// that it is one; what does not is refused with a status that has a replica of an earlier release answer by itself.
+// checkArrival records when a request arrived, and from where. Whichever replica answers, an ADD counts from its first
+// arrival: a DEL that reached another replica later is newer. A client's request arrives when it reaches this machine:
+// a replica that was stopped may read it long after its container is gone. For a forwarded request, the other replica
+// sends the time, and must prove that it is a replica. Without proof, the request is refused with a status after which
+// a replica of an earlier release answers by itself.
 func (c *callers) checkArrival(r *http.Request, body []byte) error {
 	h, now := &callOf(r).forwarding, c.now()
 	h.socketAge = socketAge(r)
@@ -48,7 +49,7 @@ func (c *callers) checkArrival(r *http.Request, body []byte) error {
 	return nil
 }
 
-// arrive does checkArrival for a call whose body has been read.
+// arrive calls checkArrival for a request whose body was read.
 func (c *callers) arrive(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := c.checkArrival(r, callOf(r).body); err != nil {
@@ -59,7 +60,7 @@ func (c *callers) arrive(next http.Handler) http.Handler {
 	})
 }
 
-// fromPeer refuses a request that says to be forwarded and comes neither from this machine nor from a replica.
+// fromPeer refuses a request that claims to be forwarded but comes neither from this machine nor from a replica.
 func (c *callers) fromPeer(r *http.Request, from string) error {
 	if isLocal(r) || c.fromReplica(r) {
 		return nil
@@ -69,7 +70,7 @@ func (c *callers) fromPeer(r *http.Request, from string) error {
 		WithHint("a client sends no %s", headerForwarded)
 }
 
-// fromReplica reports whether a request came by a connection of another replica.
+// fromReplica reports whether a request came over a connection of another replica.
 func (c *callers) fromReplica(r *http.Request) bool {
 	of := connectionOf(r)
 	if r.TLS == nil || c.isReplica == nil || of == nil {

@@ -9,27 +9,27 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// What a question may hold. It is counted before anything is made of it: three bytes can be a thousand in memory.
+// Bounds of a question. They are checked before the question is parsed: three bytes can become a thousand in memory.
 const (
-	// maxPod is the longest Pod; the API server takes no longer one.
+	// maxPod bounds the Pod, in bytes; the API server accepts no longer one.
 	maxPod = 3 << 20
-	// maxPodParts is how many parts a Pod may have, in lists and objects of all depths.
+	// maxPodParts bounds the parts of a Pod, in lists and objects of all depths.
 	maxPodParts = 40_000
-	// maxAsked is how many nodes may be asked about.
+	// maxAsked bounds the nodes in a question.
 	maxAsked = 50_000
 )
 
-// question is ExtenderArgs with the nodes left as they came: of 5,000 whole nodes only the names are read.
+// question is ExtenderArgs with the nodes unparsed: of 5,000 whole nodes, only the names are read.
 type question struct {
 	pod   *corev1.Pod
 	nodes []span // none where they came by their names
 	names []string
 }
 
-// span is a part of a body. It is not copied, so the body must stay as it is.
+// span is a part of a body. It is not copied, so the body must not change.
 type span []byte
 
-// UnmarshalJSON takes a part as it is.
+// UnmarshalJSON keeps a part unparsed.
 func (s *span) UnmarshalJSON(b []byte) error {
 	*s = b
 	return nil
@@ -37,7 +37,7 @@ func (s *span) UnmarshalJSON(b []byte) error {
 
 func (s span) missing() bool { return s == nil || string(s) == "null" }
 
-// askedPod is what decides about the addresses of a pod.
+// askedPod has the fields that decide about the addresses of a pod.
 type askedPod struct {
 	Metadata struct {
 		Name              string                  `json:"name"`
@@ -73,7 +73,7 @@ type askedResources struct {
 	Limits   corev1.ResourceList `json:"limits"`
 }
 
-// readQuestion reads a body.
+// readQuestion parses a body.
 func readQuestion(body []byte) (*question, error) {
 	var parts struct{ Pod, Nodes, NodeNames span }
 	if err := unmarshal("", body, &parts); err != nil {
@@ -129,7 +129,7 @@ func readPod(text span) (*corev1.Pod, error) {
 	return p, nil
 }
 
-// requesting returns the containers that request anything; the others do not matter.
+// requesting returns the containers with resource requests; the others do not matter.
 func requesting(in []askedContainer) (out []corev1.Container) {
 	for _, c := range in {
 		if len(c.Resources.Requests)+len(c.Resources.Limits) > 0 {
@@ -169,10 +169,11 @@ func (q *question) readNodes(text span) error {
 	return nil
 }
 
-// anyDepth has commas count all of them.
+// anyDepth makes commas count at all depths.
 const anyDepth = 0
 
-// commas counts those of a JSON text, outside its strings, at one depth: 1 is inside the outermost list or object.
+// commas returns the number of commas in a JSON text, outside its strings, at one depth: 1 is inside the outermost list
+// or object.
 func commas(text []byte, at int) (n int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -193,7 +194,7 @@ func commas(text []byte, at int) (n int) {
 	return n
 }
 
-// short returns the question by names, which another replica answers as well.
+// short returns the question with node names only, for another replica.
 func (q *question) short() []byte {
 	return marshal(extenderv1.ExtenderArgs{Pod: q.pod, NodeNames: &q.names})
 }

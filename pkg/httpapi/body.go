@@ -23,13 +23,13 @@ const (
 	maxBody  = 64 << 10
 )
 
-// bodies reads requests out of their bodies, and notes which fields it does not know.
+// bodies decodes the bodies of requests, and logs unknown fields.
 type bodies struct {
 	log     *slog.Logger
 	unknown unknownFields
 }
 
-// checkType refuses a body that says to be something else than JSON in UTF-8.
+// checkType refuses a body with another Content-Type than JSON in UTF-8.
 func checkType(r *http.Request) error {
 	ct := r.Header.Get("Content-Type")
 	if ct == "" {
@@ -44,13 +44,13 @@ func checkType(r *http.Request) error {
 	return nil
 }
 
-// isUTF8 reports whether a charset is UTF-8, by its name or by the one that many clients write.
+// isUTF8 reports whether a charset is UTF-8, by its name or by the spelling that many clients use.
 func isUTF8(charset string) bool {
 	return strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
-// readBody reads a JSON body of at most so many bytes. The buffer grows with what arrives, whatever length the
-// request announces. The status goes with the error.
+// readBody reads a JSON body of at most the given number of bytes. The buffer grows with the data that arrives,
+// whatever length the request announces. It returns an HTTP status with the error.
 func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, int, error) {
 	if err := checkType(r); err != nil {
 		return nil, http.StatusUnsupportedMediaType, err
@@ -65,8 +65,8 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, int, 
 	return whole.Bytes(), status, err
 }
 
-// checkBody checks that a body is JSON. err is the error of reading it, if there was one. The status goes with the
-// error.
+// checkBody checks that a body is JSON. err is the error of reading it, if there was one. It returns an HTTP status
+// with the error.
 func checkBody(body []byte, most int64, err error) (int, error) {
 	var large *http.MaxBytesError
 	switch {
@@ -83,8 +83,7 @@ func checkBody(body []byte, most int64, err error) (int, error) {
 	return http.StatusOK, nil
 }
 
-// decode fills the fields of v, a pointer to a struct, from a body that is JSON. Fields that v lacks are
-// ignored and logged.
+// decode fills the fields of v, a pointer to a struct, from a JSON body. Fields that v lacks are ignored and logged.
 func (b *bodies) decode(r *http.Request, body []byte, v any) error {
 	strict := json.NewDecoder(bytes.NewReader(body))
 	strict.DisallowUnknownFields()
@@ -99,7 +98,7 @@ func (b *bodies) decode(r *http.Request, body []byte, v any) error {
 	return nil
 }
 
-// unmarshal fills v from JSON: a body, which is an object, or the part of one that is at a path.
+// unmarshal fills v from JSON: from a body, which is an object, or from the part of one at a path.
 func unmarshal(path string, text []byte, v any) error {
 	if path == "" && bytes.HasPrefix(bytes.TrimSpace(text), []byte("null")) { // Unmarshal takes it for an empty object
 		return ipam.Refuse(ipam.ReasonBadRequest, "the body must be a JSON object, not null")
@@ -119,7 +118,7 @@ func unmarshal(path string, text []byte, v any) error {
 	return nil
 }
 
-// jsonWord returns what JSON has for a type.
+// jsonWord returns the JSON name of a type.
 func jsonWord(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice:
@@ -135,8 +134,8 @@ func jsonWord(t reflect.Type) string {
 	}
 }
 
-// logUnknown names the fields of a body that a struct lacks: as a line of its own the first time that a
-// field is seen, later only for those who debug, because a plugin that sends it sends it always.
+// logUnknown logs the fields of a body that a struct lacks: in a line of its own the first time that a field is seen,
+// later only at level debug, because a plugin that sends it sends it always.
 func (b *bodies) logUnknown(r *http.Request, body []byte, v any) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(body, &all); err != nil {
@@ -158,7 +157,7 @@ func (b *bodies) logUnknown(r *http.Request, body []byte, v any) {
 		clip(r.URL.Path), "request_id", idOf(r))
 }
 
-// jsonFields returns the JSON names of the fields of the struct that v points to.
+// jsonFields returns the JSON names of the fields of a struct; v points to it.
 func jsonFields(v any) []string {
 	var names []string
 	t := reflect.TypeOf(v).Elem()
@@ -169,7 +168,7 @@ func jsonFields(v any) []string {
 	return names
 }
 
-// unknownFields remembers which fields have been logged, the first ones.
+// unknownFields remembers a bounded number of fields that were logged.
 type unknownFields struct {
 	mu   sync.Mutex
 	seen map[string]struct{}

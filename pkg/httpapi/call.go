@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// call is one request of an operation on its way through the middlewares. Each of them adds what it finds out for those
-// behind it. The goroutine of the request alone uses it.
+// call is one request of an operation on its way through the middlewares. Each of them adds data for those after it.
+// Only the goroutine of the request uses it.
 type call struct {
 	route route
 	codec codec
-	// body is the JSON that was read, nil before and for operations without one.
+	// body is the JSON that was read; nil before reading, and for operations without a body.
 	body []byte
-	// forwarding is where the request came from, and when.
+	// forwarding is the origin of the request, and its time of arrival.
 	forwarding forwarding
-	// attrs say in the log and in traces what the request is about.
+	// attrs describe the request in the log and in traces.
 	attrs requestAttrs
 	began time.Time
 	// end ends the span of the request.
@@ -24,7 +24,7 @@ type call struct {
 
 type callKey struct{}
 
-// callIn returns the call of a context, nil outside of operations.
+// callIn returns the call of a context; nil outside of operations.
 func callIn(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
@@ -32,7 +32,7 @@ func callIn(ctx context.Context) *call {
 
 func callOf(r *http.Request) *call { return callIn(r.Context()) }
 
-// forwardingOf returns where a request came from. What is no operation's says nothing of it.
+// forwardingOf returns the origin of a request; the zero value for requests outside of operations.
 func forwardingOf(r *http.Request) forwarding {
 	if c := callOf(r); c != nil {
 		return c.forwarding
@@ -40,5 +40,5 @@ func forwardingOf(r *http.Request) forwarding {
 	return forwarding{}
 }
 
-// middleware does something for all requests before a handler, or answers in its place.
+// middleware wraps a handler: it does something for every request, or answers in the handler's place.
 type middleware = func(http.Handler) http.Handler

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Caller is who sends a request.
+// Caller is the sender of a request.
 type Caller struct {
-	// Name is for the log and the history of addresses.
+	// Name is the name for the log and for the history of addresses.
 	Name string
-	// Hosts are those that the caller acts for; nil for all.
+	// Hosts are the hosts for which the caller may act; nil for all.
 	Hosts []netip.Addr
 }
 
-// mayAsk reports whether a caller may ask about a subject, as far as hosts matter.
+// mayAsk reports whether a caller's hosts allow a request about a subject.
 func (c Caller) mayAsk(by scope, of subject) bool {
 	if c.Hosts == nil || by == byLease {
 		return true
@@ -51,7 +51,7 @@ func (c Caller) writeTo(h http.Header) {
 	h.Set(headerHosts, strings.Join(hosts, ","))
 }
 
-// toldCaller reads the caller that another replica has told of. What cannot be read is no host.
+// toldCaller returns the caller in the headers of another replica. Invalid hosts are ignored.
 func toldCaller(h http.Header) Caller {
 	c := Caller{Name: h.Get(headerUser)}
 	if _, restricted := h[headerHosts]; !restricted {

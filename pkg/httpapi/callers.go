@@ -13,18 +13,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/access"
 )
 
-// Gate finds out who calls by TLS, and what they may; access.Gate is one. Errors are refusals.
+// Gate identifies callers over TLS, and decides about their permissions; access.Gate is one. Errors are refusals.
 type Gate interface {
 	Identify(r *http.Request) (access.User, error)
-	// Remembers reports whether Identify asks nobody.
+	// Remembers reports whether Identify sends no request.
 	Remembers(r *http.Request) bool
 	Allow(ctx context.Context, who access.User, q access.Question) error
-	// Recalls reports whether Allow asks nobody.
+	// Recalls reports whether Allow sends no request.
 	Recalls(who access.User, q access.Question) bool
 }
 
-// callers decides who sends a request and what they may do. Its middlewares come in this order: door, greet, arrive,
-// identify. Behind them forwarding.by is who sends the request, and forwarding.arrived is when it came.
+// callers identifies the sender of a request and checks the sender's permissions. Its middlewares come in this order:
+// door, greet, arrive, identify. After them, forwarding.by is the sender, and forwarding.arrived the time of arrival.
 type callers struct {
 	gate      Gate
 	hostsOf   func(node string) []netip.Addr
@@ -32,9 +32,9 @@ type callers struct {
 	isReplica func(*tls.ConnectionState) bool
 	peers     Peers
 	now       func() time.Time
-	// namespace is the controller's own.
+	// namespace is the controller's own namespace.
 	namespace string
-	// plainHTTP, and tellOpenly, which may be nil, are what Options has of plain HTTP.
+	// plainHTTP and tellOpenly, which may be nil, come from Options.
 	plainHTTP  bool
 	tellOpenly func(netip.Addr)
 	openly     rate.Sometimes

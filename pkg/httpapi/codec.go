@@ -7,7 +7,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// codec reads the requests of one API and writes its answers.
+// codec parses the requests of one API and writes its answers.
 type codec interface {
 	maxBody() int64
 	checkQuery(r *http.Request, known []string) error

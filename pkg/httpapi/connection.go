@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// recheck is how long what was found out about a connection counts.
+// recheck is the time for which a finding about a connection is valid.
 const recheck = time.Minute
 
-// connection is what is known of the connection of a request, beside what the request says. Most callers keep theirs:
-// what was found out once need not be found out for each request.
+// connection is what is known about the connection of a request, in addition to the request's own data. Most callers
+// keep their connection, so that checks need not be repeated for each request.
 type connection struct {
 	net.Conn
 	replica  atomic.Pointer[verdict]
 	identity atomic.Pointer[identity]
 }
 
-// verdict is whether a connection is one of a replica, as found at a time.
+// verdict is the finding whether a connection comes from a replica, with its time.
 type verdict struct {
 	yes bool
 	at  time.Time
@@ -36,7 +36,7 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, &connection{Conn: c})
 }
 
-// setKnown records with the listener whether the caller is known. Those who are not have few connections.
+// setKnown passes to the listener whether the caller is known. Unknown callers may have only few connections.
 func (c *connection) setKnown(known bool) {
 	if counted, ok := c.Conn.(interface{ SetKnown(known bool) }); ok {
 		counted.SetKnown(known)

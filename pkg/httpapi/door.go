@@ -6,8 +6,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// door refuses plain HTTP of other machines: whoever is on the way could read and change it. With PlainHTTP it is
-// answered, for plugins of the released system, and the log says so. What comes from this machine may be plain.
+// door refuses plain HTTP from other machines, because anybody on the network path could read and change it. With
+// PlainHTTP it is answered, for plugins of the released system, and logged. Requests from this machine may be plain.
 func (c *callers) door(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil && !isLocal(r) {

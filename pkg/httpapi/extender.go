@@ -14,13 +14,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// placement is one verb of a scheduler extender. Its answers are those that the scheduler knows, without the envelope;
-// what cannot be asked at all is refused with it.
+// placement is one verb of a scheduler extender. Its answers have the scheduler's form, without the envelope. Invalid
+// requests are refused with the envelope.
 type placement struct {
 	name string
-	// answer answers a question with what is written as JSON. A refusal with it is for metrics: no node is for the pod.
+	// answer returns the answer to a question, to be written as JSON. Its refusal is only for metrics: no node is
+	// suitable for the pod.
 	answer func(ctx context.Context, q *question) (any, *ipam.Refusal, error)
-	// passed makes the answer to a question out of what the leader answered to its short form.
+	// passed converts the leader's answer to the short form of a question into the answer to the question.
 	passed func(q *question, body []byte) (any, error)
 }
 
@@ -31,14 +32,14 @@ func (s *Service) extenderRoutes() map[string]placement {
 	}
 }
 
-// wholeAnswer is ExtenderFilterResult with whole nodes, as they came.
+// wholeAnswer is ExtenderFilterResult with whole, unparsed nodes.
 type wholeAnswer struct {
 	result extenderv1.ExtenderFilterResult
 	nodes  []span
 }
 
-// write writes an answer. Whole nodes go out one by one: all of them in one buffer, which doubles until they are in,
-// would be most of what a question takes.
+// write writes an answer. Whole nodes are written one by one: a buffer for all of them, which doubles as it grows,
+// would be most of a question's memory.
 func write(w io.Writer, answer any) error {
 	whole, ok := answer.(wholeAnswer)
 	if !ok {
@@ -60,8 +61,8 @@ func write(w io.Writer, answer any) error {
 	return err
 }
 
-// extender serves one verb. Only the leader remembers which pods were let through, so it answers where it can. Who may
-// not ask is refused before the body is read: it may be large.
+// extender serves one verb. Only the leader knows which pods passed the filter, so it answers if it can. Callers
+// without permission are refused before the body is read, because it may be large.
 func (s *Service) extender(op placement) http.Handler {
 	asked := route{name: op.name, access: permission{"create", placements, byLease, everywhere}}
 	return through(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,7 +81,7 @@ func (s *Service) extender(op placement) http.Handler {
 	}), s.begin(asked, questionCodec{}), s.callers.greet, s.callers.identify)
 }
 
-// questionCodec is the codec of questions. What is wrong with one before its body has a status that schedulers show.
+// questionCodec is the codec of questions. Errors found before the body is parsed have a status that schedulers show.
 type questionCodec struct{ envelopeCodec }
 
 func (questionCodec) status(why *ipam.Refusal) int {
@@ -90,7 +91,8 @@ func (questionCodec) status(why *ipam.Refusal) int {
 	return envelopeCodec{}.status(why)
 }
 
-// consult reads a question and gets the answer from the leader, or from this replica. The status goes with the error.
+// consult reads a question and gets the answer from the leader, or from this replica. It returns an HTTP status with
+// the error.
 func (s *Service) consult(
 	w http.ResponseWriter, r *http.Request, op placement,
 ) (answer any, why *ipam.Refusal, status int, err error) {
@@ -114,7 +116,7 @@ func (s *Service) consult(
 	if err := s.callers.checkArrival(r, body); err != nil {
 		return nil, nil, envelopeCodec{}.status(asRefusal(err)), err
 	}
-	// nothing is written for a question
+	// A question causes no writes.
 	if reply, _ := s.options.Forwarder.forward(r, q.short()); reply != nil && reply.status == http.StatusOK {
 		if answer, err := op.passed(q, reply.body); err == nil {
 			return answer, nil, http.StatusOK, nil
@@ -130,8 +132,8 @@ func (s *Service) consult(
 	return answer, why, http.StatusOK, nil
 }
 
-// filter returns which nodes are for a pod. What keeps it from knowing is an error of the answer, which the scheduler
-// writes into its event.
+// filter returns the nodes that are suitable for a pod. If that cannot be determined, the answer has an error, which
+// the scheduler writes into its event.
 func (s *Service) filter(ctx context.Context, q *question) (any, *ipam.Refusal, error) {
 	v, err := s.options.Scheduling.Filter(ctx, q.pod, q.names)
 	if err != nil {
@@ -147,7 +149,7 @@ func (s *Service) filter(ctx context.Context, q *question) (any, *ipam.Refusal, 
 	return q.filtered(extenderv1.ExtenderFilterResult{NodeNames: &v.Pass, FailedNodes: v.Failed}), v.Refusal, nil
 }
 
-// filtered gives a result the form of the question: whole nodes for whole nodes.
+// filtered converts a result to the form of the question: whole nodes for whole nodes.
 func (q *question) filtered(by extenderv1.ExtenderFilterResult) any {
 	pass := by.NodeNames
 	if pass == nil || *pass == nil {

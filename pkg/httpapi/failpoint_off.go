@@ -8,6 +8,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 )
 
-// alsoRelease does what a DEL does beside releasing its container: nothing. A build with the tag faults breaks
-// this on purpose; here the compiler leaves nothing of it.
+// alsoRelease does nothing here, and the compiler removes it. In a build with the tag faults, it breaks a DEL on
+// purpose.
 func (*Service) alsoRelease(context.Context, wire.ReleaseRequest) {}

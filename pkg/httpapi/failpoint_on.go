@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// alsoRelease stands in for the one of failpoint_off.go in the build of the fault suite (test/faults). With
-// FAULTS_BREAK=name in the environment a DEL releases what the pod of that name holds.
+// alsoRelease replaces the function of failpoint_off.go in the build of the fault suite (test/faults). With
+// FAULTS_BREAK=name in the environment, a DEL releases the addresses of the pod with that name.
 func (s *Service) alsoRelease(ctx context.Context, in wire.ReleaseRequest) {
 	if !failpoint.Broken("name") {
 		return
@@ -19,7 +19,7 @@ func (s *Service) alsoRelease(ctx context.Context, in wire.ReleaseRequest) {
 	for _, l := range s.options.Index.Leases.Find(func(l lease.Lease) bool {
 		return l.State == lease.Active && l.Namespace == in.PodNamespace && l.PodName == in.PodName
 	}) {
-		// the DEL itself says what went wrong
+		// The DEL itself reports errors.
 		_, _, _ = s.options.Allocator.ReleaseAddress(ctx, l.Addr, l.ContainerID, "", nil)
 	}
 }

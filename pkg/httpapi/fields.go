@@ -17,7 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Bounds of the fields, in bytes. What is stored has the same ones in the schema of BCSNetIP.
+// Bounds of the fields, in bytes. Stored fields have the same bounds in the schema of BCSNetIP.
 const (
 	maxContainerID = 256
 	maxIfName      = 15
@@ -35,7 +35,7 @@ type field struct {
 	limit       int
 }
 
-// bounded refuses fields that are too long or hold what cannot be printed; one message names them all.
+// bounded refuses fields that are too long or contain unprintable characters; one message names all of them.
 func bounded(fields ...field) error {
 	var problems []string
 	for _, f := range fields {
@@ -55,7 +55,7 @@ func bounded(fields ...field) error {
 	return ipam.Refuse(ipam.ReasonBadRequest, "%s", strings.Join(problems, "; "))
 }
 
-// podNames refuses what cannot be the name of a pod or namespace: the API server is asked for them.
+// podNames refuses invalid names of pods and namespaces, because the API server is asked for them.
 func podNames(namespace, name string) error {
 	if len(validation.IsDNS1123Label(namespace)) > 0 {
 		return ipam.Refuse(ipam.ReasonBadRequest, "podNamespace %q cannot be the name of a namespace", namespace)
@@ -92,7 +92,7 @@ func parseAddress(s string) (netip.Addr, error) {
 	return a, nil
 }
 
-// parseAddresses reads ipAddr: nothing, one address, or one of each family, comma-separated.
+// parseAddresses parses ipAddr: empty, one address, or a comma-separated address of each family.
 func parseAddresses(s string) ([]netip.Addr, error) {
 	if strings.TrimSpace(s) == "" {
 		return nil, nil
@@ -114,7 +114,7 @@ func parseAddresses(s string) ([]netip.Addr, error) {
 	return out, nil
 }
 
-// parseFamilies reads ipFamilyPolicy and ipFamilies, and compares them with the addresses asked for.
+// parseFamilies parses ipFamilyPolicy and ipFamilies, and compares them with the requested addresses.
 func parseFamilies(policy string, names []string, addrs []netip.Addr) (f ipam.Families, err error) {
 	if f.Policy, err = ipam.ParseFamilyPolicy(policy); err != nil {
 		return f, ipam.Refuse(ipam.ReasonBadRequest, "ipFamilyPolicy %q: %v", clip(policy), err)
@@ -139,8 +139,8 @@ func parseGateway(s string) (netip.Addr, error) {
 	return a, nil
 }
 
-// parseStarted reads startedAt. A year that no clock of a running host shows is refused: times are
-// compared in nanoseconds, which have no room for it.
+// parseStarted parses startedAt. Years that no clock of a running host shows are refused: times are compared in
+// nanoseconds, which cannot express them.
 func parseStarted(s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

@@ -24,30 +24,32 @@ import (
 )
 
 const (
-	// quietTime is how long a leader may say nothing before it is asked for a sign of life, and signTime how long
-	// that is waited for. A stopped process takes connections and stays silent, a busy one answers /readyz: so nobody
-	// waits longer than the sum, one second, for one that is dead or says that it cannot decide, and a queue at the
-	// leader is no reason to do the work twice.
+	// quietTime is the time for which a leader may be silent before it is asked for a sign of life, and signTime bounds
+	// the wait for that. A stopped process accepts connections and stays silent; a busy one answers /readyz. So nobody
+	// waits longer than the sum, one second, for a leader that is dead or cannot decide, and a queue at the leader does
+	// not cause the work to be done twice.
 	quietTime, signTime = 400 * time.Millisecond, 600 * time.Millisecond
-	// untoldTime is what a leader has at most for a client that does not say how long it waits: the plugin of the
-	// released system gives up after ten seconds, and this replica is to answer before that should the leader not.
+	// untoldTime bounds the leader's time for a client that does not say how long it waits: the plugin of the released
+	// system gives up after ten seconds, and if the leader does not answer, this replica must answer before that.
 	untoldTime = 8 * time.Second
-	// probeEvery is how often a leader that was silent is asked whether it is back.
+	// probeEvery is the interval in which a silent leader is probed.
 	probeEvery = time.Second
-	// maxForwarded is how many requests a follower has at the leader at once, each on a connection, and all of these
-	// are kept: a storm that opened one for each request would leave the machine without free ports. As many keep a
-	// leader busy.
+	// maxForwarded bounds the requests that a follower has at the leader at the same time. Each uses a connection, and
+	// all connections are kept: during a storm, a new connection for each request would use up the machine's ports.
+	// This number keeps a leader busy.
 	maxForwarded = 1024
-	// maxForwardedBack of them are for requests that give addresses back, and the others for the rest: an ADD may wait
-	// at the leader for the very address that a DEL behind it frees. As many keep a leader busy with writes.
+	// maxForwardedBack of the connections are for requests that give addresses back, and the rest for others: an ADD
+	// may wait at the leader for the very address that a DEL behind it frees. This number keeps a leader busy with
+	// writes.
 	maxForwardedBack = 128
-	// idleTime is how long a connection that nobody uses is kept here.
+	// idleTime is the time for which an unused connection is kept.
 	idleTime = 2 * time.Minute
-	// maxReply bounds what is read of a leader's answer: the release of a host with a full pool has some megabytes.
+	// maxReply bounds a leader's answer, in bytes: the answer to the release of a host with a full pool has some
+	// megabytes.
 	maxReply = 32 << 20
 )
 
-// Why a request was answered here and not by the leader.
+// Reasons why this replica answered a request instead of the leader.
 const (
 	forwardAnswered    = "answered"
 	forwardRefused     = "refused"     // the leader had no decision: 5xx
@@ -56,14 +58,14 @@ const (
 	forwardAvoided     = "avoided"     // it was silent a moment ago
 )
 
-// Forwarder has the leader answer what a follower is asked. It is an optimisation: when the leader does not answer, the
+// Forwarder forwards a follower's requests to the leader. It is an optimisation: if the leader does not answer, the
 // follower does, by the same protocol.
 type Forwarder struct {
 	peers     Peers
 	transport *http.Transport
-	// signs is for signs of life, which never wait for a connection.
+	// signs is the transport for signs of life, which never wait for a connection.
 	signs *http.Transport
-	// limiters are by class.
+	// limiters are the limiters by class.
 	limiters [2]*limiter.Limiter
 	results  *prometheus.CounterVec
 	log      *slog.Logger
@@ -71,14 +73,14 @@ type Forwarder struct {
 	openly   rate.Sometimes
 
 	probes singleflight.Group
-	// sign is when a leader answered anything last.
+	// sign is the time of a leader's last answer of any kind.
 	sign atomic.Pointer[time.Time]
-	// silent is the ID of a leader that did not answer; it is not asked until it does.
+	// silent is the ID of a leader that did not answer; no request is forwarded to it until it answers.
 	silent  atomic.Pointer[string]
 	trouble chan struct{}
 }
 
-// NewForwarder makes a forwarder. secure is by which the replicas know each other; nil where none of them has https.
+// NewForwarder returns a Forwarder. secure is the TLS configuration between replicas; nil if none of them has https.
 func NewForwarder(p Peers, secure *tls.Config, r prometheus.Registerer, log *slog.Logger) *Forwarder {
 	f := &Forwarder{
 		peers: p, log: log, troubles: rate.Sometimes{Interval: time.Second},
@@ -103,7 +105,7 @@ func NewForwarder(p Peers, secure *tls.Config, r prometheus.Registerer, log *slo
 	return f
 }
 
-// newTransport makes a transport that keeps the connections to a replica that it opens.
+// newTransport returns a transport that keeps its connections to a replica.
 func newTransport(connections int, secure *tls.Config) *http.Transport {
 	return &http.Transport{
 		TLSClientConfig:     secure.Clone(),
@@ -113,7 +115,7 @@ func newTransport(connections int, secure *tls.Config) *http.Transport {
 	}
 }
 
-// backlog returns about how long requests wait for a connection to the leader.
+// backlog estimates the wait for a connection to the leader.
 func (f *Forwarder) backlog() time.Duration {
 	if f == nil {
 		return 0
@@ -121,7 +123,7 @@ func (f *Forwarder) backlog() time.Duration {
 	return max(f.limiters[limiter.Take].Backlog(), f.limiters[limiter.GiveBack].Backlog())
 }
 
-// target returns the leader to forward to, or why there is none.
+// target returns the leader to forward to, or the reason why there is none.
 func (f *Forwarder) target() (Leader, string) {
 	leader, ok := f.peers.Leader()
 	self := f.peers.Self()
@@ -159,10 +161,10 @@ type reply struct {
 	body   []byte
 }
 
-// overloaded reports whether the leader refused because too much waits: to do the work here would only add to it.
+// overloaded reports whether the leader refused because of its load: doing the work here would only add to it.
 func (a *reply) overloaded() bool { return a.header.Get(headerReason) == string(ipam.ReasonOverloaded) }
 
-// passOn answers with it, byte for byte.
+// passOn sends the leader's answer, byte for byte.
 func (a *reply) passOn(w http.ResponseWriter) {
 	for _, name := range []string{"Content-Type", "Retry-After", headerReason, headerAnsweredBy, headerReceipt} {
 		if v := a.header.Get(name); v != "" {
@@ -173,10 +175,10 @@ func (a *reply) passOn(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) // the client may have gone
 }
 
-// forward asks the leader to answer a request that has not been forwarded yet. The reply is nil when this replica has
-// to answer. The error is set when no replica may answer, because the leader already has as many requests of this
-// replica as it may. Two thirds of the time that is left are the leader's; the rest is for this replica, should the
-// leader have no answer.
+// forward forwards a request to the leader, unless it was already forwarded. The reply is nil if this replica must
+// answer. The error is set if no replica may answer, because the leader already has the maximum of requests from this
+// replica. The leader gets two thirds of the remaining time. The rest is for this replica, in case the leader has no
+// answer.
 func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	h := forwardingOf(r)
 	if h.from != "" {
@@ -237,8 +239,8 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	return nil, nil
 }
 
-// leaderFirst returns the middleware by which the leader answers the operations that followers forward. The leader
-// counts and logs what it has answered.
+// leaderFirst returns the middleware that forwards operations to the leader. The leader counts and logs what it
+// answers.
 func (f *Forwarder) leaderFirst(refusals *refusals) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -260,7 +262,7 @@ func (f *Forwarder) leaderFirst(refusals *refusals) middleware {
 	}
 }
 
-// enter waits for one of the connections to the leader that its kind of request has, as a write waits for its turn.
+// enter waits for one of the connections to the leader for the class of the request.
 func (f *Forwarder) enter(r *http.Request) (leave func(), err error) {
 	class := limiter.Take
 	if r.Method == http.MethodDelete {
@@ -339,8 +341,8 @@ func (f *Forwarder) roundTrip(by *http.Transport, out *http.Request) (*reply, er
 	return answer, nil
 }
 
-// prove adds the proof of who forwards it to a request to the leader. A leader of a release without keys asks for no
-// proof.
+// prove adds to a request for the leader the proof of the forwarding replica. A leader of a release without keys
+// requires no proof.
 func (f *Forwarder) prove(out *http.Request, leader Leader, body []byte) {
 	if secret := f.peers.Secret(leader.ID()); secret != nil {
 		from := out.Header.Get(headerForwarded)

@@ -9,43 +9,44 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// Headers between replicas. Clients may send the time that they give a request, and see who answered.
+// Headers between replicas. Clients may send the timeout of a request, and see which replica answered.
 const (
 	headerAnsweredBy = "Bcsnet-Answered-By"
 	headerTimeout    = "Bcsnet-Timeout-Ms"
-	// headerForwarded names the replica that forwarded the request: it goes no further.
+	// headerForwarded names the replica that forwarded the request, which is not forwarded again.
 	headerForwarded = "Bcsnet-Forwarded"
-	// headerArrived is when the request reached the first replica, by the API server's time.
+	// headerArrived is the time at which the request reached the first replica, by the API server's clock.
 	headerArrived = "Bcsnet-Arrived"
-	// headerReason is the reason of an answer with HTTP status 503: whoever drops its body decides on that.
+	// headerReason is the reason of an answer with HTTP status 503, for clients that ignore its body.
 	headerReason = "Bcsnet-Reason"
 	// headerCaller is the IP address of the client of the first replica.
 	headerCaller = "Bcsnet-Caller"
-	// headerUser is who the client of the first replica is. headerHosts are the hosts that the client acts for, with
-	// commas between; absent for all.
+	// headerUser is the identity of the first replica's client. headerHosts are the hosts for which the client may act,
+	// separated by commas; absent for all.
 	headerUser, headerHosts = "Bcsnet-User", "Bcsnet-Hosts"
-	// headerProof is what only the replica of that name can write; the headers before it count with it alone.
+	// headerProof is a proof that only the named replica can write; the headers before it are valid only with it.
 	headerProof = "Bcsnet-Proof"
 )
 
-// forwarding holds where a request came from, and when: what a replica knows of it beside what the request says.
+// forwarding is the origin of a request and its time of arrival, as known to the replica apart from the request's own
+// data.
 type forwarding struct {
-	// from is the replica that the request says to come from; empty when a client sent it.
+	// from is the replica that forwarded the request, by the request's claim; empty if a client sent it.
 	from string
-	// arrived is when it reached the first replica, neither in the future nor longer ago than a request may take where
-	// another one says so; zero before arrive.
+	// arrived is the time at which the request reached the first replica. If another replica sent it, it is neither in
+	// the future nor longer ago than a request may take. It is zero before arrive.
 	arrived time.Time
-	// socketAge is how long ago at least the request reached this replica when it was read.
+	// socketAge is the minimum time between the request's arrival at this replica and its reading.
 	socketAge time.Duration
 	// caller is the IP address of the client.
 	caller string
-	// by is who the client is.
+	// by is the client's identity.
 	by Caller
-	// namespace is the one that a client on no host may know of; empty for all.
+	// namespace is the only namespace that a client without hosts may know about; empty for all.
 	namespace string
 }
 
-// reader returns what the client may know of the holders of addresses.
+// reader returns which holders of addresses the client may see.
 func (f forwarding) reader() ipam.Reader {
 	return ipam.Reader{Hosts: f.by.Hosts, Namespace: f.namespace}
 }
@@ -58,13 +59,13 @@ func (f forwarding) author() string {
 	return f.by.Name + " from " + f.caller
 }
 
-// readForwarding returns what is known of a request before its body. What other replicas say of it has to be proven
+// readForwarding returns what is known about a request before its body is read. Claims of other replicas must be proven
 // first.
 func readForwarding(r *http.Request) forwarding {
 	return forwarding{from: r.Header.Get(headerForwarded), caller: caller(r)}
 }
 
-// readTimeout returns how long a request may take: the client's time, if that is the shorter one.
+// readTimeout returns the time limit of a request: the client's, if that is shorter.
 func readTimeout(r *http.Request) (time.Duration, error) {
 	v := r.Header.Get(headerTimeout)
 	if v == "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// galaxyRoutes returns the routes of galaxy-ipam. The leader answers all: it alone has seen for how long pods are gone,
-// by which a list says what is releasable and a release is decided.
+// galaxyRoutes returns the routes of galaxy-ipam. The leader answers all: only it knows for how long pods have been
+// gone, which determines releasable addresses in lists, and releases.
 func (s *Service) galaxyRoutes() []route {
 	return []route{
 		{
@@ -37,23 +37,22 @@ func (s *Service) galaxyRoutes() []route {
 	}
 }
 
-// maxGalaxyBody has room for the largest page of addresses as a list shows it.
+// maxGalaxyBody has room for the largest page of addresses in the form of a list.
 const maxGalaxyBody = 8 << 20
 
-// maxGalaxyItems bounds the items of a list that are read. galaxyrest bounds how many addresses may be released at a
-// time.
+// maxGalaxyItems bounds the items of a list that are parsed. galaxyrest bounds the addresses in one release.
 const maxGalaxyItems = 4 * galaxyrest.MaxSize
 
-// galaxyCodec answers as galaxy does: the HTTP status shows whether it was done, and refusals repeat the status beside
-// a message. Queries may have parameters that mean nothing.
+// galaxyCodec answers in galaxy's form: the HTTP status shows success or failure, and refusals repeat it in the body
+// with a message. Unknown query parameters are ignored.
 type galaxyCodec struct{}
 
 func (galaxyCodec) maxBody() int64 { return maxGalaxyBody }
 
 func (galaxyCodec) checkQuery(*http.Request, []string) error { return nil }
 
-// status returns galaxy's status, but for a refusal because of too many requests: as when a replica is not ready, the
-// client is to try again.
+// status returns galaxy's status, except for a refusal because of too many requests: as when a replica is not ready,
+// the client should retry.
 func (galaxyCodec) status(why *ipam.Refusal) int {
 	if why.Reason == ipam.ReasonOverloaded {
 		return http.StatusServiceUnavailable
@@ -73,7 +72,7 @@ func (galaxyCodec) refuse(w http.ResponseWriter, _ *http.Request, status int, wh
 	respondIndented(w, status, galaxyrest.Response{Code: status, Message: why.Message})
 }
 
-// respondIndented answers in the lines that galaxy has: scripts look for them.
+// respondIndented answers with galaxy's line breaks, which scripts rely on.
 func respondIndented(w http.ResponseWriter, status int, v any) {
 	body, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
@@ -136,7 +135,7 @@ func (s *Service) setSharedPool(r *http.Request, body []byte) (any, string, erro
 	return out, "", err
 }
 
-// swaggerHandler serves one of the documents of package galaxy; it names the server as the client does.
+// swaggerHandler serves one of galaxy's documents; it names the server as the client does.
 func swaggerHandler(which func(list, v1 any) any) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme := "http://"

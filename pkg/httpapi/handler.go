@@ -46,7 +46,7 @@ func (s *Service) Handler() http.Handler {
 	return through(mux, s.answeredBy, requestID, s.callers.door, s.screen)
 }
 
-// Server returns an http.Server of the handler, whose bounds keep slow and large requests from doing harm.
+// Server returns an http.Server of the handler, with bounds against slow and large requests.
 func (s *Service) Server() *http.Server {
 	server := port.Server(s.Handler(), port.Times{Header: headerTime, Read: readTime, Write: writeTime, Idle: idleTime},
 		maxHeader, s.options.Log)

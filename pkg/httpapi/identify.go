@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// greet finds out who sends a request by TLS, before its body is read: nobody unknown has bodies kept here. What is
-// said to be forwarded has to come by a connection of a replica.
+// greet identifies the sender of a request over TLS before its body is read, so that bodies of unknown callers are not
+// stored. A request that claims to be forwarded must come over a connection of a replica.
 func (c *callers) greet(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var err error
@@ -32,7 +32,7 @@ func (c *callers) greet(next http.Handler) http.Handler {
 	})
 }
 
-// identify refuses what the caller of a request may not do, and says in the log who sends it, and from where.
+// identify refuses requests without permission, and logs the sender and origin.
 func (c *callers) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		of := callOf(r)
@@ -50,8 +50,8 @@ func (c *callers) identify(next http.Handler) http.Handler {
 	})
 }
 
-// permit finds out who sends a request, and refuses what they may not do. What another replica forwards, it has
-// looked at. Whoever calls from this machine without TLS may do anything.
+// permit identifies the sender of a request, and refuses it without permission. Forwarded requests were already checked
+// by the other replica. Callers on this machine without TLS have all permissions.
 func (c *callers) permit(r *http.Request, of *call) error {
 	switch {
 	case of.forwarding.from != "":
@@ -83,7 +83,8 @@ func (c *callers) permit(r *http.Request, of *call) error {
 	return nil
 }
 
-// permitUser does it for who calls by TLS: RBAC is asked, and who is on a node acts for that node's hosts alone.
+// permitUser does the same for callers over TLS: it asks RBAC, and a caller on a node may act only for that node's
+// hosts.
 func (c *callers) permitUser(r *http.Request, of *call) error {
 	op, about := of.route, subjectOf(r, of.route, of.body)
 	who, err := c.known(r, op)
@@ -121,7 +122,7 @@ func (c *callers) permitUser(r *http.Request, of *call) error {
 	return c.allow(r.Context(), op, who, q)
 }
 
-// known returns who calls by a connection, as the connection remembers it or as the Gate finds out.
+// known returns the caller of a connection, from the connection's cache or from the Gate.
 func (c *callers) known(r *http.Request, op route) (*identity, error) {
 	if c.gate == nil {
 		return nil, ipam.Refuse(ipam.ReasonUnavailable, "this replica knows no callers yet").WithHint("ask again")
@@ -156,7 +157,8 @@ func (c *callers) known(r *http.Request, op route) (*identity, error) {
 	return who, nil
 }
 
-// allow refuses what RBAC does not allow a user, whom a node's name tells from those of other nodes.
+// allow returns a refusal unless RBAC allows the user an operation. The node's name distinguishes users on different
+// nodes.
 func (c *callers) allow(ctx context.Context, op route, who *identity, q access.Question) error {
 	if who.may(q) {
 		return nil

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// trusted is how long a connection remembers who calls by it and what they may. It comes on top of what the Gate
-	// remembers.
+	// trusted is the time for which a connection caches its caller and the caller's permissions. It comes on top of the
+	// Gate's cache.
 	trusted = 10 * time.Second
-	// maxAllowed is how many permissions a connection remembers.
+	// maxAllowed bounds the permissions that a connection caches.
 	maxAllowed = 256
 )
 
-// identity is who calls by a connection. Those who share nothing but the replica share no lock for it.
+// identity is the caller of a connection. Each connection has its own, so that callers do not share a lock.
 type identity struct {
 	user access.User
-	// authorization is the header by which the caller is known.
+	// authorization is the header that identified the caller.
 	authorization string
 	until         time.Time
 
@@ -33,7 +33,7 @@ func newIdentity(user access.User, authorization string) *identity {
 	}
 }
 
-// may reports whether the connection remembers that its caller may do something.
+// may reports whether the connection has cached that its caller may do something.
 func (i *identity) may(q access.Question) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -41,7 +41,7 @@ func (i *identity) may(q access.Question) bool {
 	return ok
 }
 
-// keep remembers that the caller may do something.
+// keep caches that the caller may do something.
 func (i *identity) keep(q access.Question) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -17,13 +17,13 @@ const (
 	maxPage     = 5000
 )
 
-// filters and paging are the query parameters of the routes that answer a list.
+// filters and paging return the query parameters of the routes that answer a list.
 func filters() []string {
 	return []string{"containerID", "host", "owner", "podName", "podNamespace", "pool", "status"}
 }
 func paging() []string { return []string{"continue", "limit"} }
 
-// list shows the addresses that have an object and match every filter of the query.
+// list returns the addresses that have an object and match every filter of the query.
 func (s *Service) list(r *http.Request, _ []byte) (any, string, error) {
 	q := r.URL.Query()
 	var host netip.Addr
@@ -48,7 +48,7 @@ func (s *Service) list(r *http.Request, _ []byte) (any, string, error) {
 	return out, "", err
 }
 
-// readLimit reads the query parameter limit.
+// readLimit parses the query parameter limit.
 func readLimit(q url.Values) (int, error) {
 	v := q.Get("limit")
 	if v == "" {
@@ -61,7 +61,7 @@ func readLimit(q url.Values) (int, error) {
 	return n, nil
 }
 
-// pageRows returns how many rows the answer to a query may have. One that cannot be read gets none.
+// pageRows returns the largest number of rows in the answer to a query; 0 if the query is invalid.
 func pageRows(query string) int {
 	q, _ := url.ParseQuery(query) // as URL.Query reads it
 	limit, _ := readLimit(q)

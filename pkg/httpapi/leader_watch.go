@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// lives reports whether the leader has decided anything lately, or says now that it can. Many requests that wait ask
-// once.
+// lives reports whether the leader has recently decided anything, or reports now that it can. Concurrent callers share
+// one probe.
 func (f *Forwarder) lives(leader Leader) bool {
 	if at := f.sign.Load(); at != nil && time.Since(*at) < quietTime {
 		return true
@@ -28,7 +28,7 @@ func (f *Forwarder) ready(leader Leader) bool {
 	return err == nil && a.status == http.StatusOK && a.header.Get(headerAnsweredBy) == leader.ID()
 }
 
-// avoid lets this replica answer requests until the leader is back or another one leads.
+// avoid makes this replica answer requests until the leader is back or another one leads.
 func (f *Forwarder) avoid(leader Leader) {
 	f.silent.Store(new(leader.ID()))
 	select {
@@ -37,7 +37,7 @@ func (f *Forwarder) avoid(leader Leader) {
 	}
 }
 
-// Run watches for a silent leader's return until the context ends, so that no request has to try it.
+// Run probes a silent leader until the context ends, so that no request has to try it.
 func (f *Forwarder) Run(ctx context.Context) error {
 	defer f.transport.CloseIdleConnections()
 	defer f.signs.CloseIdleConnections()

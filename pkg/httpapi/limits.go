@@ -8,14 +8,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
 
-// limits bound what callers may have of this replica, however many they are and whatever they send: requests a second
-// of each, ADDs under way, memory of bodies and of answers. Each part has a lock of its own, and no part calls another.
+// limits bounds what callers may use of this replica, however many they are and whatever they send: requests per second
+// of each, ADDs in progress, memory of bodies and of answers. Each part has its own lock, and no part calls another.
 type limits struct {
 	rates  *rates
 	adds   *admission
 	memory memoryLimit
 	lists  lists
-	// room is how many more writes the API server takes in time.
+	// room estimates the number of further writes that the API server accepts in time.
 	room     func() int
 	refusals *refusals
 }
@@ -27,7 +27,7 @@ func newLimits(room func() int, m *Metrics, refusals *refusals) *limits {
 	}
 }
 
-// readBody reads the body of a request that has one, and gives its memory back when the request has ended.
+// readBody reads the body of a request that has one, and releases its memory when the request has ended.
 func (l *limits) readBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r)
@@ -49,7 +49,7 @@ func (l *limits) readBody(next http.Handler) http.Handler {
 	})
 }
 
-// admitAdd refuses an ADD that could not be served in time, and tells what it waits for how old it is.
+// admitAdd refuses an ADD that could not be served in time, and passes the ADD's age to the limiters it waits for.
 func (l *limits) admitAdd(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r)
@@ -75,8 +75,7 @@ func (l *limits) admitAdd(next http.Handler) http.Handler {
 	})
 }
 
-// reserveList counts the answer to a request for a list until it is written. What the leader answers takes room here,
-// too.
+// reserveList reserves memory for the answer to a request for a list until it is written, even if the leader makes it.
 func (l *limits) reserveList(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		op := callOf(r).route
@@ -96,7 +95,7 @@ func (l *limits) reserveList(next http.Handler) http.Handler {
 	})
 }
 
-// beginList waits for the caller's turn to have his list made here.
+// beginList waits for the caller's turn before this replica makes the list.
 func (l *limits) beginList(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if list, ok := w.(*listing); ok {

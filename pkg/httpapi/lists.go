@@ -12,24 +12,22 @@ import (
 )
 
 const (
-	// listsAtOnce bounds the lists that are made at the same time. One looks at every lease and has a processor for
-	// itself meanwhile, which ADDs and DELs want, too.
+	// listsAtOnce bounds the lists that are made at the same time. Each scans all leases and uses a whole processor
+	// meanwhile, which ADDs and DELs need, too.
 	listsAtOnce = 1
-	// rowRoom is more than the text of any row takes: the CRD bounds each of its fields.
+	// rowRoom is more than the text of any row takes, in bytes: the CRD bounds each of its fields.
 	rowRoom = 2 << 10
-	// smallList is how many rows pass for few.
+	// smallList is the largest number of rows of a small list.
 	smallList = defaultPage
-	// answersSmall and answersLarge bound the texts of all lists that are made or on their way to their readers, in
-	// bytes.
+	// answersSmall and answersLarge bound the texts of all lists that are being made or sent, in bytes.
 	answersSmall = 16 << 20
 	answersLarge = 32 << 20
-	// makingOneList is what the rows of the largest page take until they are text.
+	// makingOneList is the memory for the rows of the largest page until they are text, in bytes.
 	makingOneList = 40 << 20
 )
 
-// lists bounds what lists take of the processors and of memory, whoever asks for them and however often. They take
-// turns by their callers. Small ones have room of their own: readers who are slow with large pages do not keep them
-// out.
+// lists bounds the processor time and memory of lists, for any number of callers and requests. Callers take turns.
+// Small lists have their own memory, so that slow readers of large pages do not block them.
 type lists struct {
 	turns *limiter.Limiter
 	room  shares
@@ -42,7 +40,7 @@ func newLists() lists {
 	}
 }
 
-// listing is the answer to a request for a list. It counts until close.
+// listing is the answer to a request for a list. It counts until close is called.
 type listing struct {
 	http.ResponseWriter
 	lists *lists
@@ -56,7 +54,8 @@ func (l *lists) listing(w http.ResponseWriter, rows int) *listing {
 	return &listing{ResponseWriter: w, lists: l, rows: rows, leave: func() {}}
 }
 
-// reserve takes room for the text of the answer. It does not wait: the room that is taken is for readers to give back.
+// reserve reserves memory for the text of the answer. It does not wait, because only readers can release the memory in
+// use.
 func (l *listing) reserve() error {
 	if l.share != nil {
 		return nil
@@ -75,7 +74,7 @@ func (l *listing) reserve() error {
 	return nil
 }
 
-// begin waits for the turn of the caller to have his list made.
+// begin waits for the caller's turn to have a list made.
 func (l *listing) begin(ctx context.Context, caller string) error {
 	leave, err := l.lists.turns.Enter(ctx, limiter.Take, caller)
 	if err != nil {
@@ -86,9 +85,8 @@ func (l *listing) begin(ctx context.Context, caller string) error {
 	return l.reserve()
 }
 
-// Write writes the whole answer. The list is made then, so the next one may be: no reader is waited for. What the text
-// is shorter than was thought is given back, and a reader who is slower than the pace of questions does not get all of
-// it.
+// Write writes the whole answer. The list is complete at this point, so the next one may begin without waiting for the
+// reader. The unused part of the reservation is released, and a reader slower than the minimum pace is cut off.
 func (l *listing) Write(text []byte) (int, error) {
 	l.leave()
 	if spare := l.room - int64(len(text)); spare > 0 {
@@ -96,12 +94,12 @@ func (l *listing) Write(text []byte) (int, error) {
 		l.room -= spare
 	}
 	patience := graceOfArrival + time.Duration(len(text))*time.Second/paceOfArrival
-	// a test's recorder has none
+	// The recorder of a test has no deadline.
 	_ = http.NewResponseController(l.ResponseWriter).SetWriteDeadline(time.Now().Add(patience))
 	return l.ResponseWriter.Write(text)
 }
 
-// close gives back what is still taken.
+// close releases the rest of the reservation.
 func (l *listing) close() {
 	l.leave()
 	if l.share != nil {
@@ -110,5 +108,5 @@ func (l *listing) close() {
 	}
 }
 
-// Unwrap lets http.ResponseController find the connection.
+// Unwrap returns the inner writer, in which http.ResponseController finds the connection.
 func (l *listing) Unwrap() http.ResponseWriter { return l.ResponseWriter }

@@ -15,43 +15,43 @@ import (
 )
 
 const (
-	// maxQuestion bounds a question of the scheduler. A whole node as a scheduler has it, with fifty images and without
-	// managedFields, has some ten thousand bytes: there is room for 5,000 of them.
+	// maxQuestion bounds a question of the scheduler, in bytes. A whole node as a scheduler has it, with fifty images
+	// and without managedFields, has some ten thousand bytes: there is room for 5,000 of them.
 	maxQuestion = 64 << 20
-	// smallQuestion is the longest question that passes for a small one: thousands of nodes by their names.
+	// smallQuestion is the largest size of a small question: thousands of nodes by name.
 	smallQuestion = 1 << 20
-	// smallArrival is how much of a body arrives in the share of small ones.
+	// smallArrival is the part of a body that may arrive in the share of small questions.
 	smallArrival = 64 << 10
-	// firstBuffer is for a question that says nothing of its length.
+	// firstBuffer is the first buffer for a question without a length.
 	firstBuffer = 4 << 10
 
-	// What reading and answering takes at most, beside the bytes themselves. Of a small question each byte and each
-	// part counts: a name is short, and a node that is not for the pod comes back with a reason. A large one has at
-	// most maxPodParts and maxAsked of them, which are in baseCost; its nodes are not copied.
+	// Upper bounds of the memory for parsing and answering, in addition to the body itself. For a small question, each
+	// byte and each part counts: a name is short, and an unsuitable node is returned with a reason. A large one has at
+	// most maxPodParts and maxAsked parts, which baseCost includes; its nodes are not copied.
 	byteCost  = 40
 	partCost  = 700
 	baseCost  = 64 << 20
 	wholeCost = 1
 
-	// arrivingSmall and arrivingLarge bound the memory of all bodies that have come in part, in bytes. Of the largest
-	// one there is room for the last buffer and the one before.
+	// arrivingSmall and arrivingLarge bound the memory of all partly received bodies, in bytes. The largest body needs
+	// its last buffer and the one before.
 	arrivingSmall = 32 << 20
 	arrivingLarge = 2 * maxQuestion
-	// maxSmall and maxLarge bound what reading and answering the questions of a kind takes, in bytes.
+	// maxSmall and maxLarge bound the memory for parsing and answering the questions of a kind, in bytes.
 	maxSmall = 128 << 20
 	maxLarge = baseCost + wholeCost*maxQuestion
 
-	// A question whose sender is slower than this on average, after a while to begin in, is refused.
+	// A question is refused if, after a grace period, it arrives more slowly than this on average.
 	graceOfArrival, paceOfArrival = 2 * time.Second, 64 << 10 // bytes a second
 )
 
-// memoryLimit bounds the memory of the questions of schedulers, in two stages; galaxy's bodies share the first. What
-// arrives counts as it arrives, by the buffers that it fills: who announces much and sends little takes little. What
-// has arrived waits for room to be decided in. In both stages small questions have their own share: they do not wait
-// for large ones.
+// memoryLimit bounds the memory of schedulers' questions in two stages; galaxy's bodies share the first. In the first
+// stage, bodies count by the buffers that they fill: announcing a large body costs nothing before it is sent. In the
+// second stage, complete bodies wait for memory to be decided. In both stages, small questions have their own share, so
+// that they do not wait for large ones.
 type memoryLimit struct {
 	arriving, deciding shares
-	// senders have a share each of what arrives.
+	// senders has each sender's share of the arriving bodies.
 	senders *senders
 }
 
@@ -65,7 +65,7 @@ func newMemoryLimit() memoryLimit {
 	}
 }
 
-// buffer is a body that arrives, with its place in a share and in that of who sends it.
+// buffer is an arriving body, counted in a share and for its sender.
 type buffer struct {
 	arriving shares
 	senders  *senders
@@ -74,10 +74,11 @@ type buffer struct {
 	share    *semaphore.Weighted
 }
 
-// grow makes room for more, or refuses. It does not wait: those that wait with half a body would wait for each other.
+// grow enlarges the buffer, or refuses. It does not wait, because requests that wait with half a body would wait for
+// each other.
 func (b *buffer) grow(length int64) error {
 	next := max(firstBuffer, 2*cap(b.bytes))
-	// one more, to meet the end
+	// One byte more, to detect the end.
 	if announced := int(min(length, maxQuestion)) + 1; length >= 0 && announced > cap(b.bytes) {
 		next = min(next, announced)
 	}
@@ -102,7 +103,7 @@ func (b *buffer) grow(length int64) error {
 	return nil
 }
 
-// release gives the place back.
+// release returns the memory of the buffer.
 func (b *buffer) release() {
 	if b.share != nil {
 		b.share.Release(int64(cap(b.bytes)))
@@ -111,8 +112,8 @@ func (b *buffer) release() {
 	}
 }
 
-// read reads a JSON body that may be large, of at most so many bytes and by who sends it. release gives the memory
-// back, also after an error. The status goes with the error.
+// read reads a JSON body that may be large, of at most the given number of bytes, from a sender. release returns its
+// memory, and must also be called after an error. An HTTP status comes with the error.
 func (m memoryLimit) read(
 	w http.ResponseWriter, r *http.Request, most int64, who string,
 ) (body []byte, release func(), status int, err error) {
@@ -151,19 +152,19 @@ func (m memoryLimit) read(
 	return b.bytes, b.release, status, err
 }
 
-// meetLimit lets the server close the connection some time after the answer, as it does when it has read as much as it
-// may of a body. A caller that is still sending would get a reset in place of the answer otherwise. Nothing of the
-// request is read.
+// meetLimit makes the server close the connection some time after the answer, as it does after reading the maximum of a
+// body. Otherwise a caller that is still sending would get a reset instead of the answer. No data of the request is
+// read.
 func meetLimit(w http.ResponseWriter) {
 	_, _ = http.MaxBytesReader(w, io.NopCloser(strings.NewReader(" ")), 0).Read(make([]byte, 1))
 }
 
-// patience returns how long a body may take from its beginning while so many bytes of it have come.
+// patience returns the time that a body may take from its beginning until the given number of bytes has arrived.
 func patience(arrived int) time.Duration {
 	return min(graceOfArrival+time.Duration(arrived)*time.Second/paceOfArrival, readTime)
 }
 
-// cost returns what a question counts for while it is decided.
+// cost returns the memory that a question counts for while it is decided, in bytes, and whether it is small.
 func cost(body []byte) (bytes int64, small bool) {
 	if len(body) > smallQuestion {
 		return baseCost + wholeCost*int64(len(body)), false
@@ -171,7 +172,7 @@ func cost(body []byte) (bytes int64, small bool) {
 	return byteCost*int64(len(body)) + partCost*int64(min(commas(body, anyDepth), maxPodParts+maxAsked)), true
 }
 
-// enter waits until there is room to decide a question; leave gives the room back.
+// enter waits until there is memory to decide a question; leave returns the memory.
 func (m memoryLimit) enter(ctx context.Context, body []byte) (leave func(), err error) {
 	n, small := cost(body)
 	share := m.deciding.large
@@ -184,7 +185,7 @@ func (m memoryLimit) enter(ctx context.Context, body []byte) (leave func(), err 
 	return func() { share.Release(n) }, nil
 }
 
-// readSmall reads a JSON body of at most so many bytes, whose memory is counted until it is there.
+// readSmall reads a JSON body of at most the given number of bytes, whose memory is counted until it is complete.
 func (m memoryLimit) readSmall(w http.ResponseWriter, r *http.Request, most int64, who string) ([]byte, int, error) {
 	may := most
 	if r.ContentLength >= 0 {

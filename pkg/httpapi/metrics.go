@@ -10,21 +10,21 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// What becomes of leases that the list of a CNI GC lacks.
+// Outcomes for leases that the list of a CNI GC lacks.
 const (
 	outcomeReleased = "Released"
 	outcomeRunning  = "Running"
 	outcomeWaiting  = "Waiting"
 )
 
-// Metrics counts and times the operations of the service. Its labels have few values: the names of the
-// operations and the reasons, never what a caller sent.
+// Metrics counts and times the operations of the service. Its labels have few values: names of operations and reasons,
+// never data of callers.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
-	// conflicts counts addresses that somebody else answers for.
+	// conflicts counts addresses for which another machine answers.
 	conflicts *prometheus.CounterVec
-	// limited counts requests that were refused for the rate of their caller.
+	// limited counts requests that were refused because of their caller's rate.
 	limited *prometheus.CounterVec
 	// unlisted counts leases that the list of a CNI GC lacks.
 	unlisted *prometheus.CounterVec

@@ -13,10 +13,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// attachmentsCodec is the codec of a list of all attachments of a host, which is longer than what one container sends.
+// attachmentsCodec is the codec of a list of all attachments of a host, which is longer than other bodies.
 type attachmentsCodec struct{ envelopeCodec }
 
-// maxAttachmentsBody has room for wire.MaxAttachments with IDs and names as long as may be.
+// maxAttachmentsBody has room for wire.MaxAttachments with the longest IDs and names.
 const maxAttachmentsBody = 4 << 20
 
 func (attachmentsCodec) maxBody() int64 { return maxAttachmentsBody }
@@ -51,10 +51,10 @@ func (s *Service) collectNetwork(r *http.Request, body []byte) (any, string, err
 	return out, "", nil
 }
 
-// maxNamed is how many addresses a line of the log names.
+// maxNamed bounds the addresses in a line of the log.
 const maxNamed = 16
 
-// unlisted counts what became of the leases that a list lacks, and logs those that keep their address.
+// unlisted counts the outcomes for leases that a list lacks, and logs those that keep their address.
 func (s *Service) unlisted(r *http.Request, done allocator.NetworkCollected) {
 	for _, of := range []struct {
 		outcome, message string
@@ -74,8 +74,8 @@ func (s *Service) unlisted(r *http.Request, done allocator.NetworkCollected) {
 	}
 }
 
-// parseGC reads a list of attachments. What is wrong with any of them refuses all, so that whoever sends it learns of
-// it.
+// parseGC parses a list of attachments. An error in any of them refuses the whole list, so that its sender learns of
+// the error.
 func parseGC(in wire.GCRequest) (g allocator.NetworkGC, err error) {
 	for _, f := range gcFields(in) {
 		if f.value == "" {
@@ -116,7 +116,7 @@ func gcFields(in wire.GCRequest) []field {
 	}
 }
 
-// checkAttachment refuses an attachment that cannot be one. Its fields are named with what stands before them.
+// checkAttachment refuses an invalid attachment. before is the prefix of its fields in messages.
 func checkAttachment(before string, a wire.Attachment) error {
 	if a.ContainerID == "" {
 		return ipam.Refuse(ipam.ReasonMissingField, "%scontainerID is missing", before)
@@ -165,7 +165,8 @@ func (s *Service) reportConflict(r *http.Request, body []byte) (any, string, err
 	return out, message, nil
 }
 
-// conflictResult returns the answer to who has lost an address, and the message where it is not quarantined.
+// conflictResult returns the answer for a container that lost an address, with a message if the address is not
+// quarantined.
 func conflictResult(found allocator.Contested) (wire.ConflictResult, string) {
 	l := found.Now
 	out := wire.ConflictResult{IPAddr: l.Addr.String(), Pool: l.Pool, MAC: l.Conflict.MAC}

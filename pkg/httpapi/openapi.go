@@ -10,7 +10,7 @@ import (
 //go:embed openapi.yaml
 var openAPIYAML []byte
 
-// openAPI returns the document as it is served.
+// openAPI returns the served document.
 func openAPI() []byte {
 	out, err := yaml.YAMLToJSON(openAPIYAML)
 	if err != nil {

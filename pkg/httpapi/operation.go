@@ -11,8 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// operation returns the handler of a route: what all routes have in common, in this order, and in the end what the
-// route does itself.
+// operation returns the handler of a route: the common middlewares in order, then the route's own function.
 func (s *Service) operation(op route, c codec) http.Handler {
 	return through(http.HandlerFunc(s.do),
 		s.begin(op, c),       // deadline, span
@@ -29,7 +28,7 @@ func (s *Service) operation(op route, c codec) http.Handler {
 	)
 }
 
-// through puts middlewares around a handler, the first one outermost.
+// through wraps a handler in middlewares, the first one outermost.
 func through(h http.Handler, all ...middleware) http.Handler {
 	for _, m := range slices.Backward(all) {
 		h = m(h)
@@ -37,7 +36,7 @@ func through(h http.Handler, all ...middleware) http.Handler {
 	return h
 }
 
-// begin makes the call of a request: it has a deadline, and a span where those are collected.
+// begin creates the call of a request, with a deadline and, if tracing is on, a span.
 func (s *Service) begin(op route, c codec) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +54,7 @@ func (s *Service) begin(op route, c codec) middleware {
 	}
 }
 
-// admit refuses what cannot be decided.
+// admit refuses requests that cannot be decided.
 func (s *Service) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r)
@@ -71,7 +70,7 @@ func (s *Service) admit(next http.Handler) http.Handler {
 	})
 }
 
-// ready refuses everything while nothing can be decided.
+// ready returns a refusal while no request can be decided.
 func (s *Service) ready() error {
 	if err := s.options.Ready(); err != nil {
 		return ipam.Refuse(ipam.ReasonUnavailable, "not ready: %v", err).WithHint("ask again")
@@ -79,7 +78,8 @@ func (s *Service) ready() error {
 	return nil
 }
 
-// do does an operation, and answers. What the leader answers does not come here: the leader counts and logs it.
+// do carries out an operation and answers. Requests that the leader answers do not reach it: the leader counts and logs
+// them.
 func (s *Service) do(w http.ResponseWriter, r *http.Request) {
 	c := callOf(r)
 	var data any
@@ -97,7 +97,7 @@ func (s *Service) do(w http.ResponseWriter, r *http.Request) {
 	c.codec.done(w, r, data, message)
 }
 
-// ended counts a request that is answered. A reason is for metrics: an answer may say no.
+// ended counts an answered request. The reason is for metrics: an answer may be negative.
 func (s *Service) ended(r *http.Request, reason ipam.Reason) {
 	c := callOf(r)
 	c.end(nil)
@@ -105,7 +105,7 @@ func (s *Service) ended(r *http.Request, reason ipam.Reason) {
 	s.options.Metrics.count(c.route.name, reason)
 }
 
-// decide calls a function that decides a request. If that panics, the log has the stack and the request is refused.
+// decide calls a function that decides a request. If the function panics, the stack is logged and the request refused.
 func decide(log *slog.Logger, r *http.Request, by func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -17,54 +17,56 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// Options are what a service is configured with. New checks them, and nothing changes them afterwards. What may be nil
-// says so.
+// Options configure a service. New checks them, and nothing changes them afterwards. Only fields that say so may be
+// nil.
 type Options struct {
 	Index     *ipam.Index
 	Leases    *store.Client
 	Allocator *allocator.Allocator
-	// Galaxy answers galaxy's routes.
+	// Galaxy serves galaxy's routes.
 	Galaxy *galaxyrest.Service
-	// Scheduling answers the scheduler.
+	// Scheduling serves the scheduler.
 	Scheduling *scheduling.Extender
-	// Ready returns why requests cannot be decided yet; nil when they can. It gates requests, and fails /readyz.
+	// Ready returns the reason why requests cannot be decided yet; nil if they can. With a reason, requests are refused
+	// and /readyz fails.
 	Ready func() error
-	// Trouble returns why this replica, although it is ready, can decide nothing at present; nil when it can. It fails
-	// /readyz alone: requests are tried all the same. It may be nil.
+	// Trouble returns the reason why this replica, although it is ready, can decide nothing at present; nil if it can.
+	// It only makes /readyz fail; requests are still tried. It may be nil.
 	Trouble func() error
-	// Refused is called for every pod that got no address; it must not wait. It may be nil.
+	// Refused is called for every pod that got no address. It must not block, and may be nil.
 	Refused func(allocator.Request, *ipam.Refusal)
-	// Contested is called for every address that a container was given and that somebody else answers for, unless the
-	// same was reported before. It may be nil.
+	// Contested is called for every address that a container was given and for which another machine answers, unless
+	// the same was reported before. It may be nil.
 	Contested func(context.Context, allocator.Contested)
-	// IsReplica reports whether who calls by a TLS connection is a replica; nil where no replica calls by one.
+	// IsReplica reports whether the caller of a TLS connection is a replica; nil if replicas do not use TLS.
 	IsReplica func(*tls.ConnectionState) bool
-	// Gate finds out who calls by TLS; without one nobody is known. HostsOf has the addresses that a node asks for; it
-	// may be nil without a Gate.
+	// Gate identifies callers over TLS; without one nobody is known. HostsOf returns the addresses for which a node may
+	// ask; it may be nil without a Gate.
 	Gate    Gate
 	HostsOf func(node string) []netip.Addr
-	// IsHost reports whether any Node asks for a host. Schedulers by plain HTTP have to be at such a one; nil for none.
+	// IsHost reports whether a host is the address of any Node. Schedulers over plain HTTP must call from such an
+	// address; nil for none.
 	IsHost func(netip.Addr) bool
-	// PlainHTTP: other machines are answered by plain HTTP, too, each for itself. Openly is called with each that is;
-	// it must not wait, and may be nil.
+	// PlainHTTP allows plain HTTP from other machines, each for itself. Openly is called with each of them; it must not
+	// block, and may be nil.
 	PlainHTTP bool
 	Openly    func(netip.Addr)
-	// Tracing makes the spans of requests; nil when nobody collects them.
+	// Tracing creates the spans of requests; nil if nobody collects them.
 	Tracing trace.TracerProvider
-	// Shared is a secret that the replicas share; nil for none.
+	// Shared returns a secret that the replicas share; nil for none.
 	Shared func() []byte
-	// Peers are the replicas; Forwarder has the leader among them answer.
+	// Peers are the replicas; Forwarder forwards requests to the leader among them.
 	Peers     Peers
 	Forwarder *Forwarder
-	// Version is what GET /version answers; it may ask the API server.
+	// Version returns the answer to GET /version; it may ask the API server.
 	Version func(context.Context) Versions
 	Metrics *Metrics
-	// Gatherer is what /metrics shows.
+	// Gatherer provides the content of /metrics.
 	Gatherer prometheus.Gatherer
 	Log      *slog.Logger
 }
 
-// validate returns the first thing that is missing.
+// validate returns an error that names the first missing option.
 func (o Options) validate() error {
 	for _, of := range []struct {
 		name  string

@@ -8,8 +8,8 @@ import (
 )
 
 // isLocal reports whether a request was sent on this machine: both ends of its connection are loopback addresses, or it
-// came over no network at all. What a proxy of this machine passes on is somebody else's, and so is what names another
-// machine: a web page whose name leads to a loopback address can have a browser send that.
+// came over no network at all. Requests through a proxy on this machine are not local, and neither are those that name
+// another machine: a web page can make a browser send them, by a name that resolves to a loopback address.
 func isLocal(r *http.Request) bool {
 	source, ok := sourceOf(r)
 	if !ok {
@@ -23,7 +23,7 @@ func isLocal(r *http.Request) bool {
 	return source.IsLoopback() && !isProxied(r.Header) && namesLoopback(r.Host)
 }
 
-// isProxied reports whether a proxy says that it passes a request on.
+// isProxied reports whether the headers show that a proxy forwarded the request.
 func isProxied(h http.Header) bool {
 	for _, name := range []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"} {
 		if _, ok := h[name]; ok {
@@ -33,9 +33,10 @@ func isProxied(h http.Header) bool {
 	return false
 }
 
-// namesLoopback reports whether the name by which a request calls the server is this machine's on any machine: a
-// loopback address, localhost, or none. A name server is asked about none of them, so no page of a browser can have
-// them lead here, and who means another machine uses none of them: the machine's own address came through a proxy.
+// namesLoopback reports whether the name by which a request calls the server means the own machine on any machine: a
+// loopback address, localhost, or none. Name servers are not asked about these names, so a web page cannot make them
+// resolve to this machine. A client that means another machine uses none of them, so a request with the machine's own
+// address came through a proxy.
 func namesLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -47,13 +48,13 @@ func namesLoopback(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// sourceOf returns the address that a request came from; false where it came over no network.
+// sourceOf returns the source address of a request; false if it came over no network.
 func sourceOf(r *http.Request) (netip.Addr, bool) {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	return at.Addr().Unmap().WithZone(""), err == nil
 }
 
-// caller returns the IP that a request came from.
+// caller returns the source IP of a request.
 func caller(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

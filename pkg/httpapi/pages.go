@@ -8,7 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/serving/scrape"
 )
 
-// pages returns what is served beside the allocator, without the envelope; all by GET.
+// pages returns the pages beside the allocator's routes, without the envelope; all by GET.
 func (s *Service) pages() map[string]http.Handler {
 	return map[string]http.Handler{
 		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -20,14 +20,14 @@ func (s *Service) pages() map[string]http.Handler {
 		"/info":         http.HandlerFunc(s.info),
 		"/metrics":      scrape.Page(s.options.Gatherer),
 		"/openapi.json": openAPIHandler(),
-		// Where galaxy has its description.
+		// Galaxy's path of its description.
 		galaxyrest.SwaggerList: swaggerHandler(func(list, _ any) any { return list }),
 		galaxyrest.SwaggerV1:   swaggerHandler(func(_, v1 any) any { return v1 }),
 	}
 }
 
-// Pages returns a handler of some of the pages that Handler serves beside the allocator: /healthz, /readyz,
-// /version, /info, /metrics, /openapi.json, /apidocs.json.
+// Pages returns a handler of some of the pages beside the allocator's routes: /healthz, /readyz, /version, /info,
+// /metrics, /openapi.json, /apidocs.json.
 func (s *Service) Pages(paths ...string) http.Handler {
 	all, mux := s.pages(), http.NewServeMux()
 	for _, path := range paths {
@@ -44,7 +44,7 @@ func (s *Service) readyz(w http.ResponseWriter, _ *http.Request) {
 	plain(w, http.StatusOK, "ok")
 }
 
-// able returns why /readyz fails; nil when requests can be decided.
+// able returns the reason why /readyz fails; nil if requests can be decided.
 func (s *Service) able() error {
 	if err := s.options.Ready(); err != nil || s.options.Trouble == nil {
 		return err
@@ -84,13 +84,14 @@ func (s *Service) info(w http.ResponseWriter, _ *http.Request) {
 	page(w, out)
 }
 
-// page answers without the envelope.
+// page writes an answer without the envelope.
 func page(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(append(marshal(v), '\n')) // the client may have gone
 }
 
-// answeredBy names the replica on every answer. One that is passed on names the replica that gave it.
+// answeredBy adds the name of the replica to every answer. A forwarded answer keeps the name of the replica that gave
+// it.
 func (s *Service) answeredBy(next http.Handler) http.Handler {
 	id := s.options.Peers.Self().ID()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,80 +6,80 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
-// Peers returns the replicas; it is called for every request.
+// Peers provides the replicas. Its methods are called for every request.
 type Peers interface {
-	// Self is this replica.
+	// Self returns this replica.
 	Self() replica.Identity
 	// Leading reports whether this replica leads.
 	Leading() bool
-	// Leader is who leads by the Lease; false when nobody holds it, or it has run out.
+	// Leader returns the leader by the Lease; false if nobody holds it or it has expired.
 	Leader() (Leader, bool)
-	// Replicas are those that have renewed their Lease lately.
+	// Replicas returns the replicas that have recently renewed their Lease.
 	Replicas() []replica.Identity
-	// Secret is what this replica shares with the one of an ID and with nobody else; nil where there is no such
-	// replica, or one of a release that has none.
+	// Secret returns the secret that only this replica and the one with an ID share; nil if there is no such replica,
+	// or its release has no secrets.
 	Secret(id string) []byte
 }
 
-// Leader is who leads by the Lease, and since when.
+// Leader is the leader by the Lease, and the beginning of its term.
 type Leader struct {
 	replica.Identity
 	Since time.Time
 }
 
-// Versions is what GET /version answers.
+// Versions is the answer to GET /version.
 type Versions struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
-	// Kubernetes is the API server's version; empty when it does not say.
+	// Kubernetes is the API server's version; empty if it does not provide one.
 	Kubernetes string `json:"kubernetes,omitempty"`
 }
 
-// Info is what GET /info answers.
+// Info is the answer to GET /info.
 type Info struct {
 	Replica ThisReplica `json:"replica"`
-	// Leader is null when nobody is known to lead.
+	// Leader is null if no leader is known.
 	Leader     *LeaderInfo   `json:"leader"`
 	Replicas   []ReplicaInfo `json:"replicas"`
 	Forwarding Forwarding    `json:"forwarding"`
-	// Store is nil where nothing was read of it yet, and from a release before this one.
+	// Store is nil if nothing was read from it yet, and in answers of a release before this one.
 	Store *StoreInfo `json:"store,omitempty"`
 }
 
 // StoreInfo is what a replica has seen of the API server's store.
 type StoreInfo struct {
-	// Version is the newest.
+	// Version is the newest version that was seen.
 	Version uint64 `json:"version,string"`
-	// Doubtful: it has noticed within ipam.ReturnTime that the store was put back to an older state, or its watch of
-	// the addresses has ended, and it is still to find out.
+	// Doubtful reports whether the replica has noticed a restore of the store within ipam.ReturnTime, or its watch of
+	// addresses has ended and it does not know yet whether there was one.
 	Doubtful bool `json:"doubtful"`
-	// PutBack is when it was noticed last that the store was put back; nil for never.
+	// PutBack is the time at which a restore of the store was last noticed; nil for never.
 	PutBack *time.Time `json:"putBack,omitempty"`
 }
 
-// ReplicaInfo is a replica.
+// ReplicaInfo describes a replica.
 type ReplicaInfo struct {
-	// ID is what Bcsnet-Answered-By says.
+	// ID is the value of Bcsnet-Answered-By.
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	URL  string `json:"url,omitempty"`
 }
 
-// ThisReplica is the one that answers.
+// ThisReplica describes the answering replica.
 type ThisReplica struct {
 	ReplicaInfo
 	Leading bool `json:"leading"`
 	Ready   bool `json:"ready"`
 }
 
-// LeaderInfo is the replica that leads.
+// LeaderInfo describes the leader.
 type LeaderInfo struct {
 	ReplicaInfo
-	// Since is when its term began, by its clock, RFC 3339.
+	// Since is the beginning of its term, by its clock, RFC 3339.
 	Since string `json:"since,omitempty"`
 }
 
-// Forwarding reports whether changes go to the leader, and why not.
+// Forwarding says whether changes are forwarded to the leader, and if not, why.
 type Forwarding struct {
 	Active bool   `json:"active"`
 	Reason string `json:"reason,omitempty"`

@@ -1,24 +1,25 @@
 package httpapi
 
-// permission is who may use a route.
+// permission says who may use a route.
 type permission struct {
-	// verb and resource are what RBAC is asked about: resource is one of our API group, most of which have no objects.
+	// verb and resource are the attributes of the RBAC question. The resource belongs to our API group; most of these
+	// resources have no objects.
 	verb, resource string
-	// by is what a caller may ask who acts for hosts alone.
+	// by limits the requests of a caller that may act only for certain hosts.
 	by scope
-	// where says of which namespace RBAC is asked.
+	// where selects the namespace of the RBAC question.
 	where place
 }
 
-// place is of which namespace RBAC is asked.
+// place selects the namespace of an RBAC question.
 type place int
 
 const (
-	// everywhere: of all, whatever path, query and body say of one.
+	// everywhere: all namespaces, whatever path, query and body name.
 	everywhere place = iota
-	// ofSubject: of the one that the request names. Nothing of others may be shown or changed by it.
+	// ofSubject: the namespace that the request names. Nothing of other namespaces may be shown or changed.
 	ofSubject
-	// ofController: of the controller's.
+	// ofController: the controller's namespace.
 	ofController
 )
 
@@ -29,18 +30,18 @@ const (
 	conflicts    = "conflicts"
 	collections  = "gc"
 	claims       = "bcsnetipclaims"
-	// placements are questions of schedulers.
+	// placements is the resource for questions of schedulers.
 	placements = "placements"
 )
 
-// scope is what a caller may ask who acts for hosts alone.
+// scope limits the requests of a caller that may act only for certain hosts.
 type scope int
 
 const (
-	// byNobody: nothing.
+	// byNobody: no requests.
 	byNobody scope = iota
-	// byHost: what names one of the hosts.
+	// byHost: requests that name one of the hosts.
 	byHost
-	// byLease: anything, but only leases of the hosts are shown and changed.
+	// byLease: any request, but only leases of the hosts are shown and changed.
 	byLease
 )

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// prove signs a request that a replica forwards, with the secret that the two share and nobody else has. It covers all
-// that the receiver goes by, so that nothing of one request serves another.
+// prove signs a request that a replica forwards, with the secret that only the two replicas share. The signature covers
+// everything that the receiver uses, so that no part of it is valid for another request.
 func prove(secret []byte, from, to, method, uri string, h http.Header, body [sha256.Size]byte) string {
 	mac := hmac.New(sha256.New, secret)
 	for _, part := range []string{

@@ -16,33 +16,34 @@ import (
 )
 
 const (
-	// perSecond is how many requests a second a node may send, and burst how many at once: as many as a full node sends
-	// that starts.
+	// perSecond is the number of requests per second that a node may send, and burst the number at once: that of a full
+	// node that starts.
 	perSecond, burst = 50, 300
-	// maxRates is of how many callers of each kind it is counted. The ones that were seen longest ago are forgotten.
+	// maxRates bounds the callers of each kind that are counted. The least recently seen ones are forgotten.
 	maxRates = 16384
-	// turnTime is how long what gives addresses back waits to be asked about.
+	// turnTime bounds the wait of a release for its permission check.
 	turnTime = 2 * time.Second
-	// unknownBits is the prefix by which unknown callers of IPv6 are counted: a machine has a whole one of these.
+	// unknownBits is the prefix length by which unknown IPv6 callers are counted: a machine has a whole prefix of this
+	// length.
 	unknownBits = 64
 )
 
-// rateKind is what a rate is counted by.
+// rateKind is the kind of key by which a rate is counted.
 type rateKind string
 
 // Kinds of rates, which are labels of a metric.
 const (
-	// rateNode is of a node, by its name.
+	// rateNode counts a node, by its name.
 	rateNode rateKind = "node"
-	// rateHost is of a machine that calls by plain HTTP, by its address.
+	// rateHost counts a machine that calls over plain HTTP, by its address.
 	rateHost rateKind = "host"
-	// rateUser is of a user that is on no node, by the host that the request names.
+	// rateUser counts a user that is not on a node, by the host that the request names.
 	rateUser rateKind = "user"
-	// rateUnknown is of the callers of an address who are not known, by their failures.
+	// rateUnknown counts the unknown callers of an address, by their failures.
 	rateUnknown rateKind = "unknown"
-	// rateDenied is of a known user, by what RBAC refused.
+	// rateDenied counts a known user, by RBAC's refusals.
 	rateDenied rateKind = "denied"
-	// rateFruitless is of whoever is counted by the first three, by the releases that free nothing.
+	// rateFruitless counts the callers of the first three kinds, by their releases that free nothing.
 	rateFruitless rateKind = "fruitless"
 )
 
@@ -50,9 +51,9 @@ func rateKinds() []rateKind {
 	return []rateKind{rateNode, rateHost, rateUser, rateUnknown, rateDenied, rateFruitless}
 }
 
-// rates bound how many requests a second each caller may send to this replica.
+// rates bounds the requests per second that each caller may send to this replica.
 type rates struct {
-	// limited counts what is refused.
+	// limited counts refused requests.
 	limited *prometheus.CounterVec
 
 	mu sync.Mutex
@@ -79,8 +80,8 @@ func (a *rates) of(kind rateKind, key string) *rate.Limiter {
 	return l
 }
 
-// keepRate refuses a request of a caller who has sent too many. What gives addresses back does not count, as long as it
-// frees any, and neither do questions of schedulers, whose memory is bounded.
+// keepRate refuses a request of a caller that has sent too many. Releases do not count as long as they free addresses,
+// and neither do schedulers' questions, whose memory is bounded.
 func (a *rates) keepRate(r *http.Request, c *call, kind rateKind, key string) error {
 	switch op := c.route; {
 	case op.access.resource == placements:
@@ -95,8 +96,9 @@ func (a *rates) keepRate(r *http.Request, c *call, kind rateKind, key string) er
 	return a.tooFast(kind)
 }
 
-// keepFruitless refuses a release that frees nothing by what this replica knows, of a caller who has sent too many of
-// these. One that frees an address is always taken. A refused one comes again: what it is about may be on its way.
+// keepFruitless refuses a release that, by what this replica knows, frees nothing, if its caller has sent too many of
+// these. A release that frees an address is always accepted. A refused one is repeated, because its lease may not be
+// visible here yet.
 func (a *rates) keepFruitless(r *http.Request, c *call, key string) error {
 	if c.route.frees(r, c.body) || a.of(rateFruitless, key).Allow() || failpoint.Broken("fruitless") {
 		return nil
@@ -106,15 +108,15 @@ func (a *rates) keepFruitless(r *http.Request, c *call, key string) error {
 		"%s, after %d at once", perSecond, key, burst).WithHint("ask again")
 }
 
-// tooFast counts a request that is refused for its caller's rate, and returns the refusal.
+// tooFast counts a request that is refused because of its caller's rate, and returns the refusal.
 func (a *rates) tooFast(kind rateKind) error {
 	a.limited.WithLabelValues(string(kind)).Inc()
 	return ipam.Refuse(ipam.ReasonTooManyRequests, "more than %d requests a second came from this %s, after %d at once",
 		perSecond, kind, burst).WithHint("ask again, not before the time that Retry-After tells")
 }
 
-// tooOften counts a request that gives addresses back and got no turn, and returns the refusal. HTTP 429 is for those
-// who may stay away: who gives back has to come again until it is done.
+// tooOften counts a release that got no turn, and returns the refusal. Its status is not 429, which is for callers that
+// may give up: a release must be repeated until it is done.
 func (a *rates) tooOften(kind rateKind) error {
 	a.limited.WithLabelValues(string(kind)).Inc()
 	return ipam.Refuse(ipam.ReasonUnavailable,
@@ -122,12 +124,12 @@ func (a *rates) tooOften(kind rateKind) error {
 			"%s", perSecond, kind, turnTime).WithHint("ask again")
 }
 
-// settle records how a question to the API server ended.
+// settle records the outcome of a question to the API server.
 type settle func(refused bool)
 
-// turn admits a question to the API server about a caller. Only answers that refuse count: who has had too many of them
-// is refused without a question. What gives addresses back waits for its turn among its like. Of many questions at once
-// all are asked, and those too many delay the next ones.
+// turn admits a question to the API server about a caller. Only negative answers count: a caller with too many of them
+// is refused without a question. Releases wait for their turn among themselves. If many questions come at once, all are
+// asked, and the excess delays the next ones.
 func (a *rates) turn(ctx context.Context, op route, kind rateKind, key string) (settle, error) {
 	l := a.of(kind, key)
 	if l.Tokens() >= 1 {
@@ -152,7 +154,7 @@ func (a *rates) turn(ctx context.Context, op route, kind rateKind, key string) (
 	}, nil
 }
 
-// unknownKey returns by what an unknown caller is counted.
+// unknownKey returns the key by which an unknown caller is counted.
 func unknownKey(r *http.Request) string {
 	source, _ := sourceOf(r)
 	if source.Is6() {
@@ -163,8 +165,8 @@ func unknownKey(r *http.Request) string {
 	return source.String()
 }
 
-// keepUserRate refuses a request of a known user who has sent too many. A node is one caller, whatever it asks for. A
-// user on no node acts for many hosts and is counted by each; on this machine he is not.
+// keepUserRate refuses a request of a known user that has sent too many. A node is one caller, whatever it asks for. A
+// user that is not on a node acts for many hosts and is counted for each; on this machine, users are not counted.
 func (a *rates) keepUserRate(
 	r *http.Request, c *call, who *identity, node string, bound bool, of subject,
 ) error {

@@ -19,15 +19,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// headerReceipt is on the answer to an ADD, and on the next requests of its node: an address, the version at which it
-// was given, and when, signed by who answered. It is the only trace of an ADD outside the store.
+// headerReceipt is in the answer to an ADD and in the next requests of its node: an address, its version and time,
+// signed by the answering replica. It is the only trace of an ADD outside the store.
 const headerReceipt = "Bcsnet-Receipt"
 
-// receipt is what a node shows.
+// receipt is the content of the header.
 type receipt struct {
 	addr    netip.Addr
 	version uint64
-	// at is when the ADD was answered, by the API server's time, in whole seconds.
+	// at is the time of the answer to the ADD, by the API server's clock, in whole seconds.
 	at time.Time
 }
 
@@ -35,14 +35,14 @@ func (g receipt) String() string {
 	return g.addr.String() + "," + strconv.FormatUint(g.version, 10) + "," + strconv.FormatInt(g.at.Unix(), 10)
 }
 
-// sign returns the signature of a receipt by a secret that replicas share.
+// sign returns the signature of a receipt with a secret that replicas share.
 func (g receipt) sign(secret []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("receipt " + g.String()))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// readReceipt returns the receipt of a header; ok is false for none, and for what no replica has signed.
+// readReceipt returns the receipt in a header; ok is false if there is none or no replica has signed it.
 func readReceipt(text string, secret []byte) (g receipt, ok bool) {
 	parts := strings.Split(text, ",")
 	if len(parts) != 4 || secret == nil {
@@ -57,26 +57,27 @@ func readReceipt(text string, secret []byte) (g receipt, ok bool) {
 	return g, errs == [3]error{} && hmac.Equal([]byte(g.sign(secret)), []byte(parts[3]))
 }
 
-// receipts gives nodes their receipts, and compares those that they show with the store.
+// receipts issues receipts to nodes, and compares the receipts in requests with the store.
 type receipts struct {
 	index  *ipam.Index
 	leases *store.Client
-	// secret is what replicas share; without one there are no receipts.
+	// secret returns the secret that replicas share; without one there are no receipts.
 	secret   func() []byte
 	refusals *refusals
 	log      *slog.Logger
-	// compared has the receipts that the store has outlived, with the time of the last restore that was noticed then.
-	// The object of such an address may be gone for good, and the node shows the receipt until its next ADD.
+	// compared has the receipts that are newer than the restored store, with the time of the last restore that was
+	// known then. The object of such an address may be gone permanently, and the node sends the receipt until its next
+	// ADD.
 	compared *cache.LRUExpireCache
 }
 
-// Bounds of what is remembered of receipts: each node shows one.
+// Bounds of the cache of receipts: each node sends one.
 const (
 	maxCompared  = 16384
 	comparedTime = 10 * time.Minute
 )
 
-// give adds the receipt to the answer of an ADD. data is what is answered.
+// give adds the receipt to the answer of an ADD. data is the data of the answer.
 func (x *receipts) give(w http.ResponseWriter, data any) {
 	given, ok := data.(wire.Allocation)
 	if !ok || x.secret == nil {
@@ -94,7 +95,7 @@ func (x *receipts) write(w http.ResponseWriter, g receipt) {
 	}
 }
 
-// compareStore refuses a request for an address if the store may have been put back; see compare.
+// compareStore refuses a request for an address if the store may have been restored; see compare.
 func (x *receipts) compareStore(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := x.compare(w, r, callOf(r).route); err != nil {
@@ -105,10 +106,10 @@ func (x *receipts) compareStore(next http.Handler) http.Handler {
 	})
 }
 
-// compare looks whether the API server still has what a node was answered. If it has an older version of the address,
-// its store was put back, and no replica that knew it as it was has told this one. A request for an address is refused
-// then; others are answered as ever. A receipt of before the last restore that was noticed says nothing new: the node
-// gets one of the store as it is, so that it shows no old one to replicas that begin later.
+// compare checks that the API server still has the address in a node's receipt. If it has an older version of the
+// address, its store was restored, and no replica that knew the newer version has told this one. Then requests for
+// addresses are refused; others are answered as usual. A receipt from before the last known restore proves nothing new:
+// the node gets a receipt of the current store, so that it does not send the old one to replicas that start later.
 func (x *receipts) compare(w http.ResponseWriter, r *http.Request, op route) error {
 	text := r.Header.Get(headerReceipt)
 	if text == "" || x.secret == nil || failpoint.Broken("receipt") {
@@ -118,7 +119,7 @@ func (x *receipts) compare(w http.ResponseWriter, r *http.Request, op route) err
 	if !ok {
 		return nil
 	}
-	// The time of a receipt has whole seconds: one of the second of a restore is taken for an earlier one.
+	// The time of a receipt has whole seconds: a receipt of the second of a restore counts as an earlier one.
 	switch l, _ := x.index.Leases.Get(shown.addr); {
 	case l.Version >= shown.version || !x.leases.Follows():
 		return nil

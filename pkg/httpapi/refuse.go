@@ -15,14 +15,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// noOperation stands in metrics and logs for requests that fit no route.
+// noOperation is the operation in metrics and logs for requests that match no route.
 const noOperation = "none"
 
-// refusals answers what is not done, counts it and logs it. Everything that is refused comes through here.
+// refusals answers, counts and logs every refused request.
 type refusals struct {
 	log     *slog.Logger
 	metrics *Metrics
-	// backlog is about how long what waits now still waits; nil where that is not known.
+	// backlog estimates the remaining wait of the work in the queue; nil if that is not known.
 	backlog  func() time.Duration
 	troubles rate.Sometimes
 }
@@ -31,14 +31,14 @@ func newRefusals(log *slog.Logger, m *Metrics, backlog func() time.Duration) *re
 	return &refusals{log: log, metrics: m, backlog: backlog, troubles: rate.Sometimes{Interval: time.Second}}
 }
 
-// answer ends a call with a refusal, and with the status that its API has for it.
+// answer ends a call with a refusal, and with the status of its API.
 func (a *refusals) answer(w http.ResponseWriter, r *http.Request, err error) {
 	a.answerWith(w, r, callOf(r).codec.status(asRefusal(err)), err)
 }
 
 // answerUnheard ends a call before anything was decided. The status is 503 in each API if the request is not at fault:
-// the API server does not say who calls, or a release has to wait. galaxy's own status would be 500, which is for what
-// went wrong while a request was done.
+// the API server does not identify the caller, or a release has to wait. galaxy's own status would be 500, which is for
+// errors while a request is carried out.
 func (a *refusals) answerUnheard(w http.ResponseWriter, r *http.Request, err error) {
 	if asRefusal(err).Reason == ipam.ReasonUnavailable {
 		a.answerWith(w, r, http.StatusServiceUnavailable, err)
@@ -62,9 +62,9 @@ func asRefusal(err error) *ipam.Refusal {
 	return ipam.Refuse(ipam.ReasonInternal, "%v", err)
 }
 
-// refuse answers with what the caller may know of a refusal, counts it and logs all of it: as an error what should not
-// happen, as a warning, once a second at most, what the cluster's operator has to mend or to know. Other refused ADDs
-// come again every few seconds.
+// refuse answers with the part of a refusal that the caller may know, counts it, and logs all of it: unexpected errors
+// as errors; problems that the cluster's operator must solve or know about as warnings, at most once a second. Other
+// refused ADDs are repeated every few seconds anyway.
 func (a *refusals) refuse(
 	w http.ResponseWriter, r *http.Request, operation string, status int, why *ipam.Refusal, c codec,
 ) {
@@ -98,9 +98,10 @@ func (a *refusals) refuse(
 	c.refuse(w, r, status, why.For(forwardingOf(r).reader()))
 }
 
-// retryAfter returns when to come again, in seconds: when about as many writes or forwarded requests as wait now are
-// done, or when the API server wants writes again; one second where neither is known, and never longer than a request
-// may take. As much again is added by chance for those who came with many others: they are not to come back together.
+// retryAfter returns the time after which to retry, in seconds: when about as many writes or forwarded requests as wait
+// now are done, or when the API server wants writes again. It returns one second if neither is known, and never more
+// than a request may take. A random part of up to the same length is added, so that callers that came together do not
+// return together.
 func (a *refusals) retryAfter(why ipam.Reason) string {
 	var backlog time.Duration
 	if a.backlog != nil {
@@ -113,5 +114,6 @@ func (a *refusals) retryAfter(why ipam.Reason) string {
 	return strconv.Itoa(seconds)
 }
 
-// comeLater returns after how many seconds a caller that has sent too many may come again: not all at once.
+// comeLater returns the seconds after which a caller that has sent too many may retry. They are random, so that callers
+// do not return together.
 func comeLater() string { return strconv.Itoa(1 + rand.IntN(4)) }

@@ -44,7 +44,7 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	return out, fmt.Sprintf("didn't find related BCSNetIP instance for container %s", in.ContainerID), nil
 }
 
-// reach says for whom a release is, and when it came.
+// reach sets the hosts and the namespace that a release may affect, and its time of arrival.
 func reach(r *http.Request, in wire.ReleaseRequest, request *allocator.ReleaseRequest) {
 	h := forwardingOf(r)
 	if request.ArrivedAt, request.OnHosts = h.arrived, h.by.Hosts; h.by.Name != "" {
@@ -52,7 +52,7 @@ func reach(r *http.Request, in wire.ReleaseRequest, request *allocator.ReleaseRe
 	}
 }
 
-// releaseFrees reports whether a DEL frees an address by what this replica knows. What is malformed frees none.
+// releaseFrees reports whether, by what this replica knows, a DEL frees an address. A malformed DEL frees none.
 func (s *Service) releaseFrees(r *http.Request, body []byte) bool {
 	var in wire.ReleaseRequest
 	if json.Unmarshal(body, &in) != nil {
@@ -63,7 +63,7 @@ func (s *Service) releaseFrees(r *http.Request, body []byte) bool {
 	return err == nil && s.options.Allocator.Frees(request)
 }
 
-// releaseAddressFrees reports the same of the release of one address.
+// releaseAddressFrees reports the same for the release of one address.
 func (s *Service) releaseAddressFrees(r *http.Request, body []byte) bool {
 	var in wire.ReleaseAddressRequest
 	addr, err := parseAddress(r.PathValue("address"))
@@ -71,8 +71,8 @@ func (s *Service) releaseAddressFrees(r *http.Request, body []byte) bool {
 		s.options.Allocator.FreesAddress(addr, in.ContainerID, in.Owner, forwardingOf(r).by.Hosts)
 }
 
-// parseRelease asks for less than a POST does: a DEL that is refused comes again and again. The pod's names free
-// nothing, and runtimes do not always say them.
+// parseRelease requires fewer fields than a POST: a refused DEL would be repeated forever. The pod's names free
+// nothing, and some runtimes omit them.
 func parseRelease(in wire.ReleaseRequest) (r allocator.ReleaseRequest, err error) {
 	if err := whose(in.Host, in.ContainerID, in.PodName, in.PodNamespace, in.Owner); err != nil {
 		return r, err
@@ -121,7 +121,7 @@ func (s *Service) releaseHost(r *http.Request, _ []byte) (any, string, error) {
 	return names(released), "", nil
 }
 
-// partly refuses what was done in part.
+// partly returns the refusal for a request that was carried out in part.
 func partly(err error, host netip.Addr, released []lease.Lease) *ipam.Refusal {
 	why := asRefusal(err)
 	return ipam.Refuse(why.Reason, "%s; of host %s, %d addresses are released already", why.Message, host,
@@ -174,7 +174,7 @@ func (s *Service) logReleased(r *http.Request, released []lease.Lease) {
 	}
 }
 
-// logDone logs what was done, with what the request is about.
+// logDone logs a completed request with its attributes.
 func (s *Service) logDone(r *http.Request, message string, attrs ...slog.Attr) {
 	attrs = append(append(attrs, requestAttrsOf(r.Context())...), slog.String("request_id", idOf(r)))
 	s.options.Log.LogAttrs(r.Context(), slog.LevelInfo, message, attrs...)

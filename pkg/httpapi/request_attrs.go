@@ -5,14 +5,14 @@ import (
 	"log/slog"
 )
 
-// requestAttrs say in the log and in traces what a request is about: the pod or owner, the container, the host. An
-// operation adds them when it has read its request.
+// requestAttrs describe in the log and in traces what a request is about: the pod or owner, the container, the host. An
+// operation adds them after it has parsed its request.
 type requestAttrs []slog.Attr
 
 // isRequest reports whether a context is that of a request.
 func isRequest(ctx context.Context) bool { return callIn(ctx) != nil }
 
-// addAttrs adds to the attributes of a request; empty values are left out.
+// addAttrs adds attributes to a request; empty values are left out.
 func addAttrs(ctx context.Context, attrs ...slog.Attr) {
 	c := callIn(ctx)
 	if c == nil {
@@ -25,7 +25,7 @@ func addAttrs(ctx context.Context, attrs ...slog.Attr) {
 	}
 }
 
-// addHolderAttrs adds who a request is for. What came from outside is clipped: it is not checked yet.
+// addHolderAttrs adds the holder of a request. Values from the request are clipped, because they are not validated yet.
 func addHolderAttrs(ctx context.Context, host, container, namespace, pod, owner string) {
 	if pod != "" {
 		pod = clip(namespace) + "/" + clip(pod)

@@ -35,7 +35,7 @@ const maxRequestID = 128
 
 type idKey struct{}
 
-// requestID takes the caller's X-Request-Id, if it is short and printable, or makes one.
+// requestID uses the caller's X-Request-Id, if it is short and printable, or creates one.
 func requestID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get("X-Request-Id")

@@ -9,23 +9,24 @@ import (
 // route is one operation of the allocator.
 type route struct {
 	method, path, name string
-	// query are the parameters that the operation knows.
+	// query are the query parameters of the operation.
 	query []string
-	// hasBody: the operation reads a JSON body.
+	// hasBody reports whether the operation reads a JSON body.
 	hasBody bool
-	// forward: a follower has the leader answer.
+	// forward reports whether a follower forwards it to the leader.
 	forward bool
-	// access is who may ask.
+	// access says who may use it.
 	access permission
-	// rows is how many rows a list may have at most; nil of what is no list.
+	// rows returns the largest number of rows in a list; nil if the operation is not a list.
 	rows func(query string) int
 	// handle returns the data and message of a success.
 	handle func(r *http.Request, body []byte) (data any, message string, err error)
-	// frees reports whether a release frees an address by what this replica knows; nil for what is never refused so.
+	// frees reports whether, by what this replica knows, a release frees an address; nil for operations that are never
+	// refused for that.
 	frees func(r *http.Request, body []byte) bool
 }
 
-// Operations that are named in the code beside their routes.
+// Operations that the code names outside their routes.
 const (
 	// collectNetwork is the operation whose body names all attachments of a host.
 	collectNetwork = "collectNetwork"
@@ -33,11 +34,11 @@ const (
 	galaxyRelease = "releaseIPs"
 )
 
-// adds reports whether it takes addresses: many may ask at once.
+// adds reports whether an operation takes addresses. Many callers may use such an operation at the same time.
 func (op route) adds() bool { return op.method == http.MethodPost && op.path == wire.Prefix }
 
-// givesBack reports whether an operation gives addresses back. Such ones are always taken: an address that cannot be
-// given back is lost to everybody.
+// givesBack reports whether an operation gives addresses back. Such operations are always accepted: an address that
+// cannot be given back is lost to everybody.
 func (op route) givesBack() bool {
 	return op.method == http.MethodDelete || op.name == collectNetwork || op.name == galaxyRelease
 }

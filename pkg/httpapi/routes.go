@@ -7,7 +7,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 )
 
-// routes returns the operations of the allocator. Those of galaxy and of the scheduler stand with what they do.
+// routes returns the operations of the allocator. The routes of galaxy and of the scheduler are in their own files.
 func (s *Service) routes() []route {
 	return []route{
 		{

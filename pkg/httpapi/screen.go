@@ -8,10 +8,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// screen refuses what no client sends that means well, before the mux sees it. A mux answers a path with a double
-// slash or dots in it by a redirect, which has no envelope, and which some clients follow to another address than
-// they named. And a web page of another site can send requests without asking: a body without a Content-Type counts as
-// JSON, and the network that the browser is in may reach this port.
+// screen refuses requests that no well-meaning client sends, before the mux sees them. The mux answers a path with a
+// double slash or dots by a redirect, which has no envelope, and which some clients follow to another address than they
+// named. A web page of another site can send requests without asking, because a body without a Content-Type counts as
+// JSON and the browser's network may reach this port.
 func (s *Service) screen(next http.Handler) http.Handler {
 	browsers := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -28,7 +28,7 @@ func (s *Service) screen(next http.Handler) http.Handler {
 	})
 }
 
-// isClean reports whether the mux takes a path as it is.
+// isClean reports whether the mux uses a path unchanged.
 func isClean(p string) bool {
 	clean := path.Clean(p)
 	if strings.HasSuffix(p, "/") && clean != "/" {
@@ -37,13 +37,13 @@ func isClean(p string) bool {
 	return strings.HasPrefix(p, "/") && p == clean
 }
 
-// asWrite returns what http.CrossOriginProtection looks at of a request. It would let reads pass: a list of all
-// addresses is work for the replica although the page does not see it.
+// asWrite returns a request that http.CrossOriginProtection treats as a write. It would let reads pass, but a list of
+// all addresses costs the replica work even if the page cannot see it.
 func asWrite(r *http.Request) *http.Request {
 	return &http.Request{Method: http.MethodPost, Host: r.Host, URL: r.URL, Header: r.Header}
 }
 
-// otherMethods answers for a path the methods that it does not have.
+// otherMethods answers requests with a method that a path does not have.
 func (s *Service) otherMethods(allowed []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))

@@ -8,19 +8,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// mostOfSender bounds the memory of the bodies of one caller that have come in part, in bytes. The largest one of
-// galaxy's fits in, with the buffer before its last one. What all callers share is many times that.
+// mostOfSender bounds the memory of one caller's partly received bodies, in bytes. The largest body of galaxy fits,
+// with the buffer before its last one. The memory that all callers share is many times larger.
 const mostOfSender = 2 * maxGalaxyBody
 
-// senders count the memory of bodies that arrive by who sends them: a caller who begins many and ends none takes nobody
-// else's room. Questions of schedulers do not count, and neither does what has no sender: what replicas forward was
-// counted where it came, and this machine is trusted.
+// senders counts the memory of arriving bodies by sender, so that a caller that begins many and ends none does not use
+// up the others' memory. Schedulers' questions do not count, and neither do requests without a sender: forwarded
+// requests were counted at the first replica, and this machine is trusted.
 type senders struct {
 	mu sync.Mutex
 	by map[string]int64
 }
 
-// take counts bytes of a caller, and reports whether there was room for them.
+// take counts bytes for a caller, and reports whether there was room for them.
 func (s *senders) take(who string, bytes int64) bool {
 	if who == "" {
 		return true
@@ -37,7 +37,7 @@ func (s *senders) take(who string, bytes int64) bool {
 	return true
 }
 
-// giveBack counts bytes no longer.
+// giveBack stops counting bytes.
 func (s *senders) giveBack(who string, bytes int64) {
 	if who == "" {
 		return
@@ -49,7 +49,7 @@ func (s *senders) giveBack(who string, bytes int64) {
 	}
 }
 
-// senderOf returns by what the bodies of a caller are counted: by who he is, and on which node, or by his address.
+// senderOf returns the key by which the bodies of a caller are counted: the user and node, or the address.
 func senderOf(r *http.Request) string {
 	if forwardingOf(r).from != "" || r.TLS == nil && isLocal(r) {
 		return ""

@@ -9,8 +9,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// Service has the routes of the allocator. Its parts decide about a request before it comes to its route: callers who
-// sends it and what they may do, limits whether there is room for it, the Forwarder which replica answers it.
+// Service has the routes of the allocator. Its parts handle a request before its route: callers identifies the sender
+// and checks permissions, limits checks whether there is room, the Forwarder decides which replica answers.
 type Service struct {
 	options  Options
 	refusals *refusals
@@ -20,7 +20,7 @@ type Service struct {
 	receipts *receipts
 }
 
-// New makes a service. The error names an option that is missing or cannot be.
+// New returns a service. The error names a missing or invalid option.
 func New(o Options) (*Service, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -39,10 +39,10 @@ func New(o Options) (*Service, error) {
 	}, nil
 }
 
-// Bounds that keep slow and large requests from doing harm.
+// Bounds against slow and large requests.
 const (
 	headerTime = 5 * time.Second
-	// writeTime covers the longest request and the last write of it, which is waited for.
+	// writeTime covers the longest request and its last write.
 	writeTime = allocator.MaxRequestTime + store.WriteTimeout + 5*time.Second
 	maxHeader = 64 << 10
 )

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sinceData returns how long ago data came on a TCP connection, to a few milliseconds.
+// sinceData returns the time since data last came on a TCP connection, to a few milliseconds.
 func sinceData(c syscall.Conn) (since time.Duration) {
 	raw, err := c.SyscallConn()
 	if err != nil {

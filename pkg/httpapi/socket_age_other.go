@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// sinceData returns zero: this system does not say.
+// sinceData returns zero, because this system does not provide the time.
 func sinceData(syscall.Conn) time.Duration { return 0 }

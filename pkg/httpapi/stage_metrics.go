@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// newStageMetrics makes the histograms of the stages, each with its label resolved.
+// newStageMetrics registers the histograms of the stages, each with its label resolved.
 func newStageMetrics(r prometheus.Registerer) map[store.Stage]prometheus.Observer {
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "bcsnet_stage_duration_seconds",
@@ -29,8 +29,8 @@ func newStageMetrics(r prometheus.Registerer) map[store.Stage]prometheus.Observe
 	return stages
 }
 
-// Stage observes as a store.Observer does: it times the stages of requests, and makes them spans of requests that are
-// traced. What the controller does on its own account is not counted here.
+// Stage implements store.Observer: it times the stages of requests, and creates spans for them in requests that are
+// traced. The controller's own work is not counted.
 func (m *Metrics) Stage(ctx context.Context, stage store.Stage) (end func(error)) {
 	if !isRequest(ctx) {
 		return func(error) {}

@@ -5,14 +5,14 @@ import (
 	"net/http"
 )
 
-// subject has the fields of a request that decide who may send it.
+// subject has the fields of a request that decide about the sender's permission.
 type subject struct {
 	Host      string `json:"host"`
 	Namespace string `json:"podNamespace"`
 }
 
-// subjectOf reads the subject from path, query and body. What is malformed is refused by who reads all of it, by the
-// same rules of JSON: nothing is decided about another host or namespace than this one.
+// subjectOf reads the subject from path, query and body. Malformed input is refused later by the full parser, which
+// uses the same JSON rules, so that the decision concerns exactly this host and namespace.
 func subjectOf(r *http.Request, op route, body []byte) (of subject) {
 	switch {
 	case op.hasBody:

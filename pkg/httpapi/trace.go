@@ -10,11 +10,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracerName names this code as the source of spans.
+// tracerName is the source of spans in traces.
 const tracerName = "github.com/bcsnet/bcsnet"
 
-// startSpan begins the span of a request, as a child of the one that the caller names in traceparent. Without a
-// tracer provider it costs nothing.
+// startSpan begins the span of a request, as a child of the span in the caller's traceparent. Without a tracer provider
+// it costs nothing.
 func startSpan(
 	ctx context.Context, by trace.TracerProvider, r *http.Request, operation string,
 ) (_ context.Context, end func(error)) {
@@ -37,7 +37,7 @@ func startSpan(
 	}
 }
 
-// propagate puts the trace of a request into one that is passed on.
+// propagate copies the trace of a request to a forwarded one.
 func propagate(from, to *http.Request) {
 	if parent := from.Header.Get("traceparent"); parent != "" {
 		to.Header.Set("traceparent", parent)

@@ -2,12 +2,12 @@ package wire
 
 import "github.com/bcsnet/bcsnet/pkg/ipam"
 
-// Prefix is where the allocator's routes begin.
+// Prefix is the beginning of the allocator's routes.
 const Prefix = "/netservicecontroller/v1/allocator"
 
 // Envelope is the answer of every allocator route.
 type Envelope struct {
-	// Code is 0 when it was done, 1 when the request is wrong, 2 when it cannot be done.
+	// Code is 0 for success, 1 if the request is wrong, 2 if it cannot be carried out.
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Result  bool   `json:"result"`
@@ -15,9 +15,9 @@ type Envelope struct {
 	Data any `json:"data"`
 	// RequestID echoes the header X-Request-Id, or is new.
 	RequestID string `json:"request_id"`
-	// Reason is a stable word for why it was not done; empty on success.
+	// Reason is a stable word for the cause of a failure; empty on success.
 	Reason ipam.Reason `json:"reason,omitempty"`
-	// Hint is the next step, when there is one to name.
+	// Hint is the next step, if there is one.
 	Hint string `json:"hint,omitempty"`
 }
 
@@ -29,19 +29,19 @@ type AllocateRequest struct {
 	PodNamespace string `json:"podNamespace"`
 	// IPAddr asks for an address; one of each family, comma-separated, for two.
 	IPAddr string `json:"ipAddr"`
-	// HostGateway replaces the pool's gateway in the answer where the controller is configured to.
+	// HostGateway replaces the pool's gateway in the answer if the controller is configured for that.
 	HostGateway string `json:"hostGateway"`
 	IfName      string `json:"ifName"`
 	Network     string `json:"network"`
-	// IPFamilyPolicy and IPFamilies say of which families addresses are taken, as in a Service.
+	// IPFamilyPolicy and IPFamilies select the address families, as in a Service.
 	IPFamilyPolicy string   `json:"ipFamilyPolicy"`
 	IPFamilies     []string `json:"ipFamilies"`
 	PodUID         string   `json:"podUID"`
-	// StartedAt is when the plugin began, RFC 3339.
+	// StartedAt is the time at which the plugin began, RFC 3339.
 	StartedAt string `json:"startedAt"`
 	Owner     string `json:"owner"`
-	// CNINetwork is the name of the network configuration (conflist) that the container is attached by. The lease keeps
-	// it; only such a lease is collected by the network's garbage collection.
+	// CNINetwork is the name of the network configuration (conflist) of the attachment. The lease stores it; only such
+	// a lease is collected by the network's garbage collection.
 	CNINetwork string `json:"cniNetwork"`
 }
 
@@ -64,8 +64,8 @@ type ReleaseAddressRequest struct {
 	Owner       string `json:"owner"`
 }
 
-// Allocation is the data of a successful POST. The fields of the first address stand beside the
-// request's; IPs has all of them.
+// Allocation is the data of a successful POST. The fields of the first address are beside the request's; IPs has all
+// addresses.
 type Allocation struct {
 	Host         string `json:"host"`
 	ContainerID  string `json:"containerID"`
@@ -75,32 +75,32 @@ type Allocation struct {
 	IfName       string `json:"ifName"`
 	Address
 	IPs []Address `json:"ips"`
-	// Migration: a virtual machine migrates live, and another pod of it has the addresses, too. A plugin neither probes
-	// for duplicates nor announces them then.
+	// Migration reports whether a virtual machine migrates live, so that another pod of it also has the addresses. A
+	// plugin then neither probes for duplicates nor announces them.
 	Migration bool `json:"migration,omitempty"`
 }
 
-// Address is one address with what a CNI plugin needs to set it up.
+// Address is one address with the data that a CNI plugin needs to set it up.
 type Address struct {
 	IPAddr  string `json:"ipAddr"`
 	Gateway string `json:"gateway"`
 	Mask    int    `json:"mask"`
 	Pool    string `json:"pool"`
 	VLAN    int    `json:"vlan"`
-	// MacAddr is 02:02: and the four octets of an IPv4 address; empty for IPv6.
+	// MacAddr is 02:02: followed by the four octets of an IPv4 address; empty for IPv6.
 	MacAddr string  `json:"macAddr,omitempty"`
 	MTU     int     `json:"mtu,omitempty"`
 	Routes  []Route `json:"routes,omitempty"`
 	DNS     *DNS    `json:"dns,omitempty"`
 }
 
-// Route in the form of the CNI specification.
+// Route is a route in the form of the CNI specification.
 type Route struct {
 	Dst string `json:"dst"`
 	GW  string `json:"gw,omitempty"`
 }
 
-// DNS in the form of the CNI specification.
+// DNS has DNS settings in the form of the CNI specification.
 type DNS struct {
 	Nameservers []string `json:"nameservers,omitempty"`
 	Domain      string   `json:"domain,omitempty"`
@@ -119,7 +119,7 @@ type Release struct {
 	IPs []string `json:"ips"`
 }
 
-// Lease is one address as the inspect routes show it.
+// Lease is one address in the answers of the inspect routes.
 type Lease struct {
 	IPAddr       string `json:"ipAddr"`
 	Status       string `json:"status"`
@@ -135,19 +135,19 @@ type Lease struct {
 	Owner        string `json:"owner,omitempty"`
 	CNINetwork   string `json:"cniNetwork,omitempty"`
 	UpdateTime   string `json:"updateTime,omitempty"`
-	// Second is the other pod that has the address while a virtual machine migrates live.
+	// Second is the other pod that has the address during the live migration of a virtual machine.
 	Second *SecondAttachment `json:"secondAttachment,omitempty"`
-	// Conflict is the last report that somebody else answers for the address.
+	// Conflict is the last report that another machine answers for the address.
 	Conflict *Conflict `json:"conflict,omitempty"`
 }
 
-// Conflict is a report that somebody else answers for an address.
+// Conflict is a report that another machine answers for an address.
 type Conflict struct {
 	MAC        string `json:"mac"`
 	ReportedAt string `json:"reportedAt"`
 	// Outcome is Quarantined, Released or Kept.
 	Outcome string `json:"outcome"`
-	// Until is when the quarantine ends or ended; empty without one.
+	// Until is the end of the quarantine; empty without one.
 	Until string `json:"until,omitempty"`
 }
 
@@ -164,8 +164,8 @@ type SecondAttachment struct {
 // LeaseList is the data of the inspect routes.
 type LeaseList struct {
 	Items []Lease `json:"items"`
-	// Total counts what matches, also beyond the page.
+	// Total is the number of all matches, including those beyond the page.
 	Total int `json:"total"`
-	// Continue is the query parameter that gets the next page; empty on the last.
+	// Continue is the query parameter for the next page; empty on the last.
 	Continue string `json:"continue,omitempty"`
 }
