@@ -5,12 +5,12 @@ import (
 	"net/netip"
 )
 
-// noAddress is the value of --advertise-address for a replica that no other one calls.
+// noAddress is the value of --advertise-address for a replica that others do not call.
 const noAddress = "none"
 
-// advertised returns the URL that other replicas call, empty for none. It is the option's; without one it is the
-// address that the service listens on, with the pod's IP where that is any address of the machine. On its own machine a
-// replica is called by plain HTTP.
+// advertised returns the URL that other replicas call; empty for none. It is the option's; without one, it is the
+// listen address, with the pod's IP if the service listens on all addresses of the machine. On its own machine, a
+// replica is called over plain HTTP.
 func advertised(o Options, listen net.Addr) string {
 	switch o.AdvertiseAddress {
 	case noAddress:

@@ -34,11 +34,11 @@ import (
 )
 
 // strangersOfSource and allStrangers bound the connections of unknown callers to the allocator's port: those of one
-// address, and all.
+// address, and all together.
 const strangersOfSource, allStrangers = 1024, 8192
 
-// assemble connects the components: the core, what runs on the leader alone, and the service. It returns the
-// allocator's server, and the function that has this replica lead at times until its context ends.
+// assemble connects the components: the core, the leader's components, and the service. It returns the allocator's
+// server, and the function that makes this replica stand for leader until its context ends.
 func assemble(
 	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, restores *store.Restores, o Options, listener net.Listener,
 	log *slog.Logger,
@@ -118,7 +118,7 @@ func assemble(
 			},
 		},
 		Scheduling: extender, Peers: here.Peers, Forwarder: forwarder, Version: versions(o.Version, cfg),
-		// What controller-runtime and client-go count is the same for all that run in this process.
+		// The metrics of controller-runtime and client-go are shared by all controllers in this process.
 		Metrics: requests, Gatherer: prometheus.Gatherers{metrics.Registry, c.registry},
 		IsReplica: certificates.IsReplica, Shared: certificates.Shared, Gate: gate, HostsOf: c.nodes.Hosts,
 		IsHost:    c.nodes.Known,
@@ -149,8 +149,8 @@ func assemble(
 	)
 }
 
-// admitMigrations lets the allocator ask KubeVirt's objects about pods that virtual machines migrate to. No address
-// gets a second attachment while a replica is there that would free it when the first one ends.
+// admitMigrations lets the allocator read KubeVirt's objects about pods to which virtual machines migrate. No address
+// gets a second attachment while a replica exists that would free the address when the first attachment ends.
 func admitMigrations(mgr ctrl.Manager, cfg *rest.Config, c *core, peers *leadership.Peers) error {
 	const field = leadership.SecondAttachments
 	migrations, err := kubevirt.NewMigrations(cfg, mgr.GetHTTPClient(), func() string {
@@ -165,7 +165,7 @@ func admitMigrations(mgr ctrl.Manager, cfg *rest.Config, c *core, peers *leaders
 	return err
 }
 
-// conflictEvents returns what makes an event on the pool of an address that somebody else answers for.
+// conflictEvents returns a function that creates an event on the pool of an address for which another machine answers.
 func conflictEvents(pools *pool.Reconciler) func(context.Context, allocator.Contested) {
 	return func(ctx context.Context, c allocator.Contested) {
 		l := c.Now.Conflict
@@ -182,7 +182,7 @@ func conflictEvents(pools *pool.Reconciler) func(context.Context, allocator.Cont
 	}
 }
 
-// addCollector adds the collector of garbage, which runs on the leader.
+// addCollector adds the garbage collector, which runs on the leader.
 func addCollector(mgr ctrl.Manager, c *core, o Options, log *slog.Logger) *gc.Collector {
 	collector := gc.New(gc.Config{
 		Mode: o.GarbageCollection, Every: o.CollectEvery, Rule: o.goneRule(),
@@ -194,7 +194,7 @@ func addCollector(mgr ctrl.Manager, c *core, o Options, log *slog.Logger) *gc.Co
 	return collector
 }
 
-// addGalaxyConfig adds the reconciler by which the leader keeps pools from a ConfigMap, where the options name one.
+// addGalaxyConfig adds the leader's reconciler of pools from a ConfigMap, if the options name one.
 func addGalaxyConfig(ctx context.Context, mgr ctrl.Manager, c *core, o Options, log *slog.Logger) error {
 	from, err := namespacedName(o.FloatingIPConfig)
 	if err != nil {
@@ -205,8 +205,7 @@ func addGalaxyConfig(ctx context.Context, mgr ctrl.Manager, c *core, o Options, 
 	})
 }
 
-// addHostnicConfig adds the reconciler by which the leader gives namespaces blocks as a ConfigMap says, where the
-// options name one.
+// addHostnicConfig adds the leader's reconciler of namespaces' blocks from a ConfigMap, if the options name one.
 func addHostnicConfig(
 	ctx context.Context, mgr ctrl.Manager, c *core, o Options, reclaimer *pool.Reclaimer, log *slog.Logger,
 ) error {

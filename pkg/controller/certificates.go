@@ -18,8 +18,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/serving"
 )
 
-// addCertificates adds what keeps the CA of the allocator's port and this replica's certificate, and what reads a
-// mounted one anew when it changes.
+// addCertificates adds the component that maintains the CA of the allocator's port and this replica's certificate, and
+// the one that reads a mounted certificate again when it changes.
 func addCertificates(
 	mgr ctrl.Manager, cfg *rest.Config, c *core, replica string, o Options, log *slog.Logger,
 ) (*serving.Certificates, error) {
@@ -49,7 +49,7 @@ func addCertificates(
 	return certificates, mgr.Add(manager.RunnableFunc(certificates.Run))
 }
 
-// addGate adds what knows callers and asks for their rights.
+// addGate adds the component that identifies callers and checks their permissions.
 func addGate(mgr ctrl.Manager, cfg *rest.Config, c *core, log *slog.Logger) (*access.Gate, error) {
 	client, err := kubernetes.NewForConfigAndClient(cfg, mgr.GetHTTPClient())
 	if err != nil {

@@ -29,8 +29,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// core is what every replica has, whether it leads or not: the index and its feeds, what decides a request, and the
-// reconcilers, which rest while it does not lead. Each component is constructed after those that it needs.
+// core has the components that every replica has, whether it leads or not: the index and its feeds, those that decide
+// requests, and the reconcilers, which are idle while the replica does not lead. Each component is constructed after
+// those that it needs.
 type core struct {
 	index    *ipam.Index
 	leases   *store.Client
@@ -39,22 +40,22 @@ type core struct {
 	pods     *workload.Pods
 	owners   *workload.Owners
 	policies *workload.Resolver
-	// constraints are what the allocator finds for pods.
+	// constraints finds the allocator's constraints for pods.
 	constraints *claim.ConstraintsFinder
 	alloc       *allocator.Allocator
 	leads       *leadership.Terms
 	breaker     *gc.Breaker
 	pools       *pool.Reconciler
 	states      *claimcontroller.States
-	// ready returns why no request may be decided yet: lost leases are being made again. It gates requests and fails
-	// /readyz.
+	// ready returns the reason why no request may be decided yet: lost leases are being created again. With a reason,
+	// requests are refused and /readyz fails.
 	ready    func() error
 	registry *prometheus.Registry
-	// told reports whether the other replicas were asked what they have seen of the store; nil where nobody asks.
+	// told reports whether the other replicas were asked what they have seen of the store; nil if nobody asks.
 	told func() bool
 }
 
-// newCore constructs the core and has the manager run it.
+// newCore constructs the core and adds its components to the manager.
 func newCore(
 	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, restores *store.Restores, o Options, log *slog.Logger,
 ) (*core, error) {
@@ -106,8 +107,8 @@ func newCore(
 	)
 }
 
-// newClaims constructs what decides about pods by their claims: the owners and policies, the allocator with its
-// constraints, and the reconciler of claims.
+// newClaims constructs the components that decide about pods by their claims: the owners and policies, the allocator
+// with its constraints, and the reconciler of claims.
 func (c *core) newClaims(
 	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Options, recorder events.EventRecorder,
 	budget *conditions.Budget, log *slog.Logger,
@@ -145,8 +146,8 @@ func (c *core) newClaims(
 	}), nil
 }
 
-// addWitnesses adds what asks the other replicas, at the start, what they have seen of the store. Call it before the
-// manager starts.
+// addWitnesses adds the component that asks the other replicas, at the start, what they have seen of the store. It must
+// be called before the manager starts.
 func (c *core) addWitnesses(mgr ctrl.Manager, peers *leadership.Peers, by *httpapi.Forwarder, log *slog.Logger) error {
 	w := recovery.NewWitnesses(recovery.WitnessesConfig{
 		Others: peers.Others, Ask: by.AskStore, Index: c.index, Leases: c.leases, Synced: c.feed.Synced, Log: log,

@@ -20,10 +20,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// examineEvery is how often the leader runs the checks.
+// examineEvery is the interval in which the leader runs the checks.
 const examineEvery = 3 * time.Minute
 
-// doctorRunner runs the checks of package doctor on the leader and publishes how many findings they have. It reads
+// doctorRunner runs the checks of package doctor on the leader and publishes the numbers of their findings. It reads
 // caches and the index, never the API server.
 type doctorRunner struct {
 	cache    client.Reader
@@ -47,7 +47,7 @@ func newDoctorRunner(cache client.Reader, c *core, log *slog.Logger) *doctorRunn
 	return e
 }
 
-// cachedChecks returns the checks that need no more than the caches have.
+// cachedChecks returns the checks that need only data from the caches.
 func cachedChecks() []doctor.Check {
 	cached := []doctor.Part{doctor.PartPools, doctor.PartAddresses, doctor.PartClaims, doctor.PartPods,
 		doctor.PartNodes}
@@ -56,8 +56,8 @@ func cachedChecks() []doctor.Check {
 	})
 }
 
-// Start runs the checks until the context ends, a term of the leader. The findings go with the term: the next leader
-// publishes its own.
+// Start runs the checks until the context ends, that is for a term of the leader. The published numbers end with the
+// term: the next leader publishes its own.
 func (e *doctorRunner) Start(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, e.ready) {
 		return nil

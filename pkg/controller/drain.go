@@ -12,13 +12,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// drainTime bounds how long requests that are under way are finished after the end was asked for. It is the longest
-// that a request can take, its last write included.
+// drainTime bounds the time for finishing requests in progress after the controller was asked to end. It is the longest
+// time that a request can take, including its last write.
 const drainTime = allocator.MaxRequestTime + store.WriteTimeout
 
-// startAndDrain runs the manager until the context ends. The lead is given up first, so that another replica leads
-// while this one finishes. Then the allocator's server ends, with the requests that are under way. The manager by
-// itself stops the feed before the server, and a request waits for the feed to deliver its writes.
+// startAndDrain runs the manager until the context ends. Leadership is given up first, so that another replica leads
+// while this one finishes. Then the allocator's server ends, with the requests in progress. The manager itself would
+// stop the feed before the server, but a request waits for the feed to deliver its writes.
 func startAndDrain(
 	ctx context.Context, mgr ctrl.Manager, server *http.Server, elect func(context.Context), log *slog.Logger,
 ) error {

@@ -2,5 +2,5 @@
 
 package controller
 
-// hurried returns the options as they are. A build with the tag faults may shorten the times in them.
+// hurried returns the options unchanged. A build with the tag faults may shorten the times in them.
 func hurried(o Options) Options { return o }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// hurried stands in for the one of failpoint_off.go in the build of the fault suite (test/faults). With
-// FAULTS_COLLECT=15s in the environment the collection waits for so long in place of a pod's grace period, and looks
+// hurried replaces the function of failpoint_off.go in the build of the fault suite (test/faults). With
+// FAULTS_COLLECT=15s in the environment, the collection waits for that time instead of a pod's grace period, and checks
 // more often.
 func hurried(o Options) Options {
 	if after, _ := time.ParseDuration(os.Getenv("FAULTS_COLLECT")); after > 0 { // none: as it is shipped

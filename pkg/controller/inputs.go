@@ -21,10 +21,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// inputs are the lists that must have come before a request can be decided, by the kinds of their objects.
+// inputs are the lists that must be received before a request can be decided, by the kinds of their objects.
 type inputs map[string]func() (synced bool)
 
-// missing returns which lists have not come yet; nil when all have.
+// missing returns an error that names the lists that were not received yet; nil if all were.
 func (in inputs) missing() error {
 	var missing []string
 	for what, ok := range in {
@@ -39,7 +39,7 @@ func (in inputs) missing() error {
 	return fmt.Errorf("the list of %s has not come from the API server yet", strings.Join(missing, ", "))
 }
 
-// watch feeds pools, namespaces, nodes and pods to the index and its neighbours, on every replica.
+// watch feeds pools, namespaces, nodes and pods to the index and related components, on every replica.
 func (in inputs) watch(
 	ctx context.Context, c cache.Cache, index *ipam.Index, nodes *node.Nodes, endings *workload.Endings,
 	pools *pool.Reconciler,

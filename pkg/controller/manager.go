@@ -44,7 +44,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// wrapped returns a configuration of clients with what all clients of the controller have in common.
+// wrapped returns a client configuration with the transports that all clients of the controller share.
 func wrapped(cfg *rest.Config, restores *store.Restores, log *slog.Logger) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = "bcsnet-controller"
@@ -55,8 +55,8 @@ func wrapped(cfg *rest.Config, restores *store.Restores, log *slog.Logger) *rest
 	return cfg
 }
 
-// newManager needs no API server: the kinds that it watches are known beforehand, so a controller that starts first
-// simply waits. All that it runs runs on every replica; the election is apart from it.
+// newManager creates the manager without an API server: the kinds that it watches are built in, so a controller that
+// starts first simply waits. All its components run on every replica; the election is separate.
 func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
@@ -107,7 +107,8 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 				return o, nil
 			}},
 			&coordinationv1.Lease{}: {
-				// It stands for Namespaces, whose informers leave goroutines behind when they end unfilled.
+				// The selector stands for Namespaces, whose informers leave goroutines behind if they end before they
+				// are filled.
 				Field: fields.OneTermEqualSelector("metadata.namespace", o.LeaderElectionNamespace),
 				Label: labels.SelectorFromSet(leadership.LeaseLabels()),
 			},
@@ -115,7 +116,7 @@ func newManager(cfg *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, er
 	})
 }
 
-// newInformer returns the constructor of informers: those of pools list in their own way.
+// newInformer returns the constructor of informers. Informers of pools use their own list.
 func newInformer(pools store.PoolLists) func(
 	toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
@@ -129,22 +130,22 @@ func newInformer(pools store.PoolLists) func(
 	}
 }
 
-// trimNamespace leaves of a namespace what decides which pools are bound to it.
+// trimNamespace returns a namespace with only the fields that decide which pools are bound to it.
 func trimNamespace(n *corev1.Namespace) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, Labels: n.Labels,
 	}}
 }
 
-// eagerCache lets the manager go on before the cache is filled. Otherwise the manager would start nothing else until
-// then, nor end when it is asked to: a controller without an API server would log nothing and hang. What needs a filled
-// cache waits for ready.
+// eagerCache lets the manager continue before the cache is filled. Otherwise the manager would start nothing else until
+// then, and not end when asked to: a controller without an API server would log nothing and hang. Components that need
+// a filled cache wait for ready.
 type eagerCache struct{ cache.Cache }
 
 // WaitForCacheSync does not wait.
 func (eagerCache) WaitForCacheSync(context.Context) bool { return true }
 
-// mapper knows the kinds that the controller uses.
+// mapper returns a mapper with the kinds that the controller uses.
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)

@@ -15,7 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/serving/port"
 )
 
-// poolMetrics reads the counts of the pools when it is scraped, so series go with their pool.
+// poolMetrics reads the counts of the pools at each scrape, so that series end with their pool.
 type poolMetrics struct {
 	index     *ipam.Index
 	now       func() time.Time
@@ -23,7 +23,7 @@ type poolMetrics struct {
 	objects   *prometheus.Desc
 	used      *prometheus.Desc
 	quota     *prometheus.Desc
-	// quarantined counts what is among the reserved ones.
+	// quarantined describes the number of quarantined addresses, which are also counted as reserved.
 	quarantined *prometheus.Desc
 }
 
@@ -50,7 +50,7 @@ func newPoolMetrics(index *ipam.Index, now func() time.Time) *poolMetrics {
 	}
 }
 
-// Describe names the metrics.
+// Describe sends the descriptions of the metrics.
 func (m *poolMetrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.addresses
 	ch <- m.objects
@@ -59,7 +59,7 @@ func (m *poolMetrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.quarantined
 }
 
-// Collect reads the index.
+// Collect reads the index and sends the metrics.
 func (m *poolMetrics) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
@@ -89,7 +89,7 @@ func (m *poolMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// addServer serves some pages on an address of their own; "0" means none. name is the one in its flag.
+// addServer serves some pages on an address of their own; "0" means none. name is the name in its flag.
 func addServer(mgr ctrl.Manager, name, address string, pages http.Handler, log *slog.Logger) error {
 	if address == "0" {
 		return nil

@@ -57,28 +57,28 @@ type Options struct {
 	LogLevel                string
 	LogFormat               string
 	OTLPEndpoint            string
-	// CollectEvery is the interval of the garbage collection. CollectAfter is how long a lease must look given up whose
-	// pod did not ask for more. Zero means what the documentation promises, which is why they are no flags.
+	// CollectEvery is the interval of the garbage collection. CollectAfter is the time for which a lease must look
+	// abandoned if its pod did not request more. Zero means the documented times, so there are no flags for them.
 	CollectEvery, CollectAfter time.Duration
-	// CertificatesEvery is how often the CA is looked at; zero for half a minute.
+	// CertificatesEvery is the interval in which the CA is checked; zero for half a minute.
 	CertificatesEvery time.Duration
-	// CountLoopback counts the connections of loopback addresses as those of others. It is for tests.
+	// CountLoopback also counts the connections of loopback addresses. It is for tests.
 	CountLoopback bool
-	// PlainCallersEvery is how often it is written down who calls by plain HTTP; zero for a minute.
+	// PlainCallersEvery is the interval in which plain HTTP callers are recorded; zero for a minute.
 	PlainCallersEvery time.Duration
-	// AbandonedFor is how long a block stays whose namespace is gone; zero likewise.
+	// AbandonedFor is the time for which a block stays after its namespace is gone; zero for pool.AbandonedFor.
 	AbandonedFor time.Duration
-	// PodIP is the IP of the pod that this process runs in; empty when it is none. It comes from PodIPEnv.
+	// PodIP is the IP of this process's pod; empty if it does not run in one. It comes from PodIPEnv.
 	PodIP string
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
-	// LogOutput is where the log goes; nil for standard error.
+	// LogOutput receives the log; nil for standard error.
 	LogOutput io.Writer
-	// Now is the clock of the machine; nil for time.Now.
+	// Now returns the time of the machine; nil for time.Now.
 	Now func() time.Time
 }
 
-// EnvPrefix stands before the name of a flag in the environment, as in BCSNET_HTTP_BIND_ADDRESS.
+// EnvPrefix is the prefix of a flag's environment variable, as in BCSNET_HTTP_BIND_ADDRESS.
 const EnvPrefix = "BCSNET_"
 
 // AddFlags adds the flags with their defaults.
@@ -145,7 +145,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 			"http://127.0.0.1:4318; empty for $OTEL_EXPORTER_OTLP_ENDPOINT, else no traces")
 }
 
-// PodIPEnv is where the manifests put the pod's IP.
+// PodIPEnv is the environment variable with the pod's IP in the manifests.
 const PodIPEnv = EnvPrefix + "POD_IP"
 
 // electionDefaults returns the timing of Kubernetes' own components.
@@ -153,8 +153,8 @@ func electionDefaults() leadership.Timing {
 	return leadership.Timing{Lease: 15 * time.Second, Renew: 10 * time.Second, Retry: 2 * time.Second}
 }
 
-// SetFromEnv sets every flag that the command line did not set and the environment does. Cobra's own flags, help and
-// version, are left out: they ask something.
+// SetFromEnv sets every flag that the environment sets and the command line does not. Cobra's own flags, help and
+// version, are left out, because they only print something.
 func SetFromEnv(f *pflag.FlagSet, lookup func(string) (string, bool)) (err error) {
 	f.VisitAll(func(fl *pflag.Flag) {
 		name := envName(fl)
@@ -173,8 +173,8 @@ func envName(f *pflag.Flag) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
-// UnknownEnv returns the variables of an environment, given as NAME=value, that look like flags and stand for none.
-// Those that Kubernetes makes of Services named bcsnet-… are left out.
+// UnknownEnv returns the variables of an environment, given as NAME=value, that look like flags but match none.
+// Variables that Kubernetes creates for Services named bcsnet-… are left out.
 func UnknownEnv(f *pflag.FlagSet, environ []string) (names []string) {
 	known := map[string]bool{PodIPEnv: true, EnvPrefix + "URL": true} // the latter is for curl
 	f.VisitAll(func(fl *pflag.Flag) { known[envName(fl)] = true })
@@ -190,7 +190,7 @@ func UnknownEnv(f *pflag.FlagSet, environ []string) (names []string) {
 	return names
 }
 
-// Validate checks the values. The error is one line.
+// Validate checks the values. The error has one line.
 func (o *Options) Validate() error {
 	if err := o.validateAddresses(); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (o *Options) Validate() error {
 	}
 }
 
-// validateAddresses refuses addresses that nothing can listen on.
+// validateAddresses returns an error for invalid listen addresses.
 func (o *Options) validateAddresses() error {
 	for _, f := range []struct {
 		flag, address string
@@ -274,8 +274,8 @@ func (o *Options) validateAddresses() error {
 	return nil
 }
 
-// validateElection refuses times with which a leader would lead on after its Lease has expired, or give up after one
-// attempt.
+// validateElection refuses times with which a leader would continue to lead after its Lease has expired, or give up
+// after one attempt.
 func (o *Options) validateElection() error {
 	switch {
 	case o.LeaderElectionNamespace == "":
@@ -295,7 +295,7 @@ func (o *Options) validateElection() error {
 	return nil
 }
 
-// Logger makes the logger that the options ask for.
+// Logger returns the logger for the options.
 func (o *Options) Logger() *slog.Logger {
 	var out io.Writer = os.Stderr //nolint:forbidigo // the default of a program
 	if o.LogOutput != nil {
@@ -310,7 +310,7 @@ func (o *Options) Logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, h))
 }
 
-// goneRule returns the rule by which nobody has an address any more.
+// goneRule returns the rule that decides whether a holder is gone.
 func (o Options) goneRule() gone.Rule {
 	r := gone.Default()
 	r.Grace = o.HostGrace
@@ -320,7 +320,7 @@ func (o Options) goneRule() gone.Rule {
 	return r
 }
 
-// namespacedName reads NAMESPACE/NAME.
+// namespacedName parses NAMESPACE/NAME.
 func namespacedName(text string) (n types.NamespacedName, err error) {
 	var ok bool
 	if n.Namespace, n.Name, ok = strings.Cut(text, "/"); !ok ||

@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// writePlainEvery is how often a replica writes down who called by plain HTTP, at most.
+	// writePlainEvery is the minimum time between two writes of a replica.
 	writePlainEvery = time.Minute
-	// writePlainTime bounds one writing, also the last one of a replica that ends.
+	// writePlainTime bounds one write, including the last write of an ending replica.
 	writePlainTime = 5 * time.Second
 )
 
-// plainCallers remembers which machines were answered by plain HTTP, and writes them down for doctor, together with
+// plainCallers remembers the machines that were answered over plain HTTP, and records them for doctor, together with
 // those of the other replicas.
 type plainCallers struct {
 	maps  corev1client.ConfigMapInterface
@@ -36,12 +36,12 @@ type plainCallers struct {
 	log   *slog.Logger
 
 	mu sync.Mutex
-	// latest are the hosts since the last writing, with when they called.
+	// latest are the hosts since the last write, with the times of their calls.
 	latest map[netip.Addr]time.Time
 }
 
-// addPlainCallers adds it where other machines are answered by plain HTTP, and returns what notes a caller; nil
-// otherwise.
+// addPlainCallers adds the component if other machines are answered over plain HTTP, and returns the function that
+// records a caller; nil otherwise.
 func addPlainCallers(
 	mgr ctrl.Manager, cfg *rest.Config, c *core, o Options, log *slog.Logger,
 ) (note func(netip.Addr), err error) {
@@ -60,7 +60,7 @@ func addPlainCallers(
 	return p.note, mgr.Add(manager.RunnableFunc(p.run))
 }
 
-// note remembers a caller. Of more than can be written down new ones are left out.
+// note remembers a caller. If there are more than can be recorded, new ones are ignored.
 func (p *plainCallers) note(host netip.Addr) {
 	now := p.now()
 	p.mu.Lock()
@@ -70,7 +70,7 @@ func (p *plainCallers) note(host netip.Addr) {
 	}
 }
 
-// run writes until the context ends, and once after that.
+// run writes until the context ends, and once more after that.
 func (p *plainCallers) run(ctx context.Context) error {
 	failing := false
 	write := func(ctx context.Context) {
@@ -96,7 +96,7 @@ func (p *plainCallers) run(ctx context.Context) error {
 	}
 }
 
-// write adds the callers since the last time to the ConfigMap. What could not be written is kept for the next time.
+// write adds the callers since the last write to the ConfigMap. If that fails, they are kept for the next write.
 func (p *plainCallers) write(ctx context.Context) error {
 	p.mu.Lock()
 	latest := p.latest
@@ -115,7 +115,7 @@ func (p *plainCallers) write(ctx context.Context) error {
 	return err
 }
 
-// merge writes the ConfigMap with further callers, unless it has them.
+// merge writes the ConfigMap with further callers, unless it already has them.
 func (p *plainCallers) merge(ctx context.Context, latest map[netip.Addr]time.Time) error {
 	o, err := p.maps.Get(ctx, doctor.PlainCallersName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

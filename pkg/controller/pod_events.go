@@ -22,15 +22,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// podEvents makes events on pods that got no address. The kubelet makes an event of its own, with the message of the
-// CNI plugin around ours; this one can be searched for by its reason. A request never waits for it: what comes too fast
-// is dropped.
+// podEvents creates events on pods that got no address. The kubelet creates its own event, with the CNI plugin's
+// message around ours; this one can be found by its reason. A request never waits for it: if events come too fast, some
+// are dropped.
 type podEvents struct {
-	// cached pods are asked first, live ones where the watch has not brought the pod yet.
+	// cached is asked first for a pod, live if the watch has not delivered the pod yet.
 	cached, live client.Reader
 	recorder     events.EventRecorder
-	// note is told of each refusal that gets an event, with its pod as it is asked about for the interface; nil for
-	// nobody.
+	// note is called with each refusal that is taken from the queue, before the limit on events, and with its pod for
+	// the requested interface; may be nil.
 	note    func(workload.Pod, *ipam.Refusal)
 	waiting chan refused
 	limit   *rate.Limiter
@@ -46,14 +46,14 @@ type refused struct {
 	why         *ipam.Refusal
 }
 
-// reasonNotAllocated is the reason of the events.
+// reasonNotAllocated is the reason of events about refusals.
 const reasonNotAllocated = "AddressNotAllocated"
 
 const (
-	// eventsWaiting is how many refusals may wait for their event.
+	// eventsWaiting bounds the refusals that wait for their event.
 	eventsWaiting = 256
-	// eventsPerSecond and eventsAtOnce bound the events: a pool that becomes full refuses every pod of a cluster every
-	// few seconds. Of one pod the event library makes one series, written every few minutes.
+	// eventsPerSecond and eventsAtOnce limit the events: a pool that becomes full refuses every pod of a cluster every
+	// few seconds. The event library turns the events of one pod into one series, which is written every few minutes.
 	eventsPerSecond, eventsAtOnce = 5, 50
 )
 
@@ -64,8 +64,8 @@ func newPodEvents(cached, live client.Reader, recorder events.EventRecorder) *po
 	}
 }
 
-// refused queues an event about a refusal that an operator has to do something about. When the queue is full, it
-// drops the event.
+// refused queues an event about a refusal that requires an operator's action. If the queue is full, the event is
+// dropped.
 func (e *podEvents) refused(r allocator.Request, why *ipam.Refusal) {
 	if !forOperator(why.Reason) {
 		return
@@ -79,13 +79,13 @@ func (e *podEvents) refused(r allocator.Request, why *ipam.Refusal) {
 }
 
 const (
-	// reasonIgnored is the reason of events about annotations that say nothing.
+	// reasonIgnored is the reason of events about annotations without effect.
 	reasonIgnored = "AnnotationIgnored"
-	// maxTold bounds the pods that are remembered as told.
+	// maxTold bounds the remembered pods that already got an event.
 	maxTold = 4096
 )
 
-// ignored makes an event on a pod about annotations that say nothing, once for each pod.
+// ignored creates an event on a pod about annotations without effect, once for each pod.
 func (e *podEvents) ignored(pod workload.Pod, all []workload.Ignored) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -107,8 +107,8 @@ func (e *podEvents) ignored(pod workload.Pod, all []workload.Ignored) {
 		conditions.Clip(strings.Join(texts, "; "), conditions.MaxNote))
 }
 
-// forOperator reports whether a refusal lasts until somebody changes a pool, a claim or the pod's annotations, or an
-// address is given up.
+// forOperator reports whether a refusal lasts until somebody changes a pool, a claim or the pod's annotations, or
+// releases an address.
 func forOperator(reason ipam.Reason) bool {
 	return slices.Contains([]ipam.Reason{
 		ipam.ReasonPoolExhausted, ipam.ReasonHostNotInPool, ipam.ReasonNamespaceNotServed, ipam.ReasonNetworkNotFound,
@@ -131,10 +131,10 @@ func (e *podEvents) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection returns false: the replica that refuses makes the event.
+// NeedLeaderElection returns false: the replica that refuses creates the event.
 func (e *podEvents) NeedLeaderElection() bool { return false }
 
-// handle notes a refusal, and makes an event about it unless there were too many lately.
+// handle passes a refusal to note, and creates an event about it unless there were too many recently.
 func (e *podEvents) handle(ctx context.Context, r refused) {
 	pod, ok := e.find(ctx, r)
 	if !ok {
@@ -146,14 +146,14 @@ func (e *podEvents) handle(ctx context.Context, r refused) {
 	if !e.limit.Allow() {
 		return
 	}
-	// Without the resourceVersion: events of one pod are one series only if they regard the same object.
+	// The reference has no resourceVersion: events of one pod become one series only if they refer to the same object.
 	regarding := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
 	e.recorder.Eventf(regarding, nil, corev1.EventTypeWarning, reasonNotAllocated, "Allocate", "%s",
 		conditions.Clip(r.why.Error(), conditions.MaxNote))
 }
 
-// find returns the pod of a refusal; ok is false where it has gone, or is another by now. A pod that was refused within
-// milliseconds of its creation is read from the API server: nobody may ask for it again.
+// find returns the pod of a refusal; ok is false if it is gone, or has been replaced. A pod that was refused within
+// milliseconds of its creation is read from the API server, because the request may not be repeated.
 func (e *podEvents) find(ctx context.Context, r refused) (pod *corev1.Pod, ok bool) {
 	for _, from := range []client.Reader{e.cached, e.live} {
 		pod = &corev1.Pod{}

@@ -15,8 +15,8 @@ import (
 // maxProfile bounds the time of one CPU profile or trace.
 const maxProfile = time.Minute
 
-// withProfiles returns a handler that serves Go's profiles below /debug/pprof/ beside other pages. A caller shows a
-// token for the allocator's audience, and RBAC has to allow its user to get profiles in the group of the CRDs.
+// withProfiles returns a handler that serves Go's profiles below /debug/pprof/ beside other pages. A caller must send a
+// token for the allocator's audience, and RBAC must allow its user to get profiles in the group of the CRDs.
 func withProfiles(pages http.Handler, gate *access.Gate) http.Handler {
 	const prefix = "/debug/pprof/"
 	mux := http.NewServeMux()
@@ -44,8 +44,8 @@ func withProfiles(pages http.Handler, gate *access.Gate) http.Handler {
 				http.Error(w, "seconds is more than 60", http.StatusBadRequest)
 				return
 			}
-			// The bounds of the port are those of a page. A profile may take longer, and pprof would refuse it by the
-			// server's.
+			// The limits of the port are meant for a page. A profile may take longer, and pprof would refuse it because
+			// of the server's limit.
 			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * maxProfile))
 			profile(w, r.WithContext(context.WithValue(r.Context(), http.ServerContextKey, nil)))
 		})

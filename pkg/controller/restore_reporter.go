@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// restoreReporter counts leases that were made again after their object went, and makes an event for each.
+// restoreReporter counts leases that were created again after their object was lost, and creates an event for each.
 type restoreReporter struct {
 	pools *pool.Reconciler
 	lost  *prometheus.CounterVec
@@ -27,7 +27,7 @@ func newRestoreReporter(pools *pool.Reconciler, registry prometheus.Registerer) 
 	return r
 }
 
-// report counts one lease that was made again, and makes the event.
+// report counts one restored lease, and creates the event.
 func (r *restoreReporter) report(l lease.Lease) {
 	r.lost.WithLabelValues("restored").Inc()
 	use := "reserved"

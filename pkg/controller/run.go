@@ -12,8 +12,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// Run runs the controller until the context ends, then finishes the requests under way. Several may run
-// in one process.
+// Run runs the controller until the context ends, then finishes the requests in progress. Several may run in one
+// process.
 func Run(ctx context.Context, o Options) error {
 	cfg, err := restConfig(o.Kubeconfig)
 	if err != nil {
@@ -26,7 +26,7 @@ func Run(ctx context.Context, o Options) error {
 	return Serve(ctx, cfg, listener, hurried(o))
 }
 
-// Serve does what Run does, with the caller's own configuration of clients and listener. It closes the listener.
+// Serve does the same as Run, with the caller's client configuration and listener. It closes the listener.
 func Serve(ctx context.Context, cfg *rest.Config, listener net.Listener, o Options) error {
 	log, restores := o.Logger(), store.NewRestores()
 	cfg = wrapped(cfg, restores, log)

@@ -17,12 +17,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
-// forgetEvery is how often a replica drops assumed pods that have their addresses by now, although no scheduler asks
-// it.
+// forgetEvery is the interval in which a replica drops assumed pods that have their addresses by now, even if no
+// scheduler asks it.
 const forgetEvery = 30 * time.Second
 
-// addScheduling adds what the scheduler needs. Every replica answers which nodes are for a pod. The leader publishes on
-// nodes how many addresses there are for them.
+// addScheduling adds the components for the scheduler. Every replica answers which nodes are suitable for a pod. The
+// leader publishes on nodes the number of addresses for them.
 func addScheduling(
 	ctx context.Context, mgr ctrl.Manager, c *core, o Options, log *slog.Logger,
 ) (*scheduling.Extender, error) {
@@ -30,7 +30,7 @@ func addScheduling(
 	if err != nil {
 		return nil, err
 	}
-	// A finder without Missing: a pod that is asked about needs no claim yet.
+	// This finder has no Missing: a pod that is only asked about needs no claim yet.
 	constraints := &claim.ConstraintsFinder{Policies: c.policies, Claims: mgr.GetCache(), Index: c.index}
 	extender := scheduling.New(c.index, constraints, c.pods, c.nodes.Hosts, c.leases.Now, resources)
 	pods := informers.Handler(extender.PodChanged, extender.PodGone)
@@ -67,10 +67,10 @@ func (assumedMetrics) desc() *prometheus.Desc {
 			"through by the extender and on no node yet.", []string{"state"}, nil)
 }
 
-// Describe names the metric.
+// Describe sends the description of the metric.
 func (m assumedMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc() }
 
-// Collect counts.
+// Collect sends the number of assumed pods.
 func (m assumedMetrics) Collect(ch chan<- prometheus.Metric) {
 	placed, chosen := m.extender.Assumed()
 	for state, n := range map[string]int{"placed": placed, "chosen": chosen} {

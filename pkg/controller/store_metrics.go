@@ -7,7 +7,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// storeMetrics reads the counts of the store and the allocator when it is scraped. They themselves know nothing of
+// storeMetrics reads the counters of the store and the allocator at each scrape. They themselves do not depend on
 // metrics.
 type storeMetrics struct {
 	leases *store.Client
@@ -57,10 +57,10 @@ func newStoreMetrics(leases *store.Client, feed *store.Feed, alloc *allocator.Al
 	}
 }
 
-// Describe names the metrics.
+// Describe sends the descriptions of the metrics.
 func (m *storeMetrics) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, ch) }
 
-// Collect reads the counts.
+// Collect reads the counters and sends the metrics.
 func (m *storeMetrics) Collect(ch chan<- prometheus.Metric) {
 	counter := func(d *prometheus.Desc, v uint64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v))

@@ -18,11 +18,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 )
 
-// flushTime bounds how long the end of the controller waits for the last spans to be delivered.
+// flushTime bounds the time for which the ending controller waits for the last spans to be delivered.
 const flushTime = 2 * time.Second
 
-// addTracing adds what collects the spans of requests and sends them by OTLP over HTTP; nil without an endpoint. The
-// library reads the other OTEL_… variables itself: headers, certificates, the sampler.
+// addTracing adds the component that collects the spans of requests and sends them by OTLP over HTTP; nil without an
+// endpoint. The library itself reads the other OTEL_… variables: headers, certificates, the sampler.
 func addTracing(ctx context.Context, mgr manager.Manager, o Options) (trace.TracerProvider, error) {
 	var where []otlptracehttp.Option
 	switch {

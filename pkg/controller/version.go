@@ -14,14 +14,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
 )
 
-// versionFresh is how long an answer of the API server counts; versionTime is how long an answer is waited for.
+// versionFresh is the time for which an answer of the API server is cached; versionTime bounds the wait for an answer.
 const (
 	versionFresh = time.Minute
 	versionTime  = 2 * time.Second
 )
 
-// versions returns a function that gives the versions that work together here. It reads the API server's once a minute
-// at most, however often it is called.
+// versions returns a function that returns the versions of the program and the API server. It reads the API server's
+// version at most once a minute, however often it is called.
 func versions(program string, cfg *rest.Config) func(context.Context) httpapi.Versions {
 	var mu sync.Mutex
 	var at time.Time
@@ -36,7 +36,7 @@ func versions(program string, cfg *rest.Config) func(context.Context) httpapi.Ve
 	}
 }
 
-// apiServerVersion returns the version of the API server; empty when that does not answer.
+// apiServerVersion returns the version of the API server; empty if it does not answer.
 func apiServerVersion(ctx context.Context, cfg *rest.Config) string {
 	c, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {

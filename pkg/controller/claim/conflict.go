@@ -16,11 +16,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// conflictEvery is how often problems are looked for again of a claim that has a size, a pool or addresses, or an owner
-// that somebody named: pools change, and others take its addresses.
+// conflictEvery is the interval in which problems are searched again for a claim that has a size, a pool or addresses,
+// or an owner that somebody named: pools change, and others take its addresses.
 const conflictEvery = time.Minute
 
-// findProblems runs the phase that finds why the claim cannot have what its spec asks for.
+// findProblems runs the phase that finds the reasons why the claim cannot get what its spec requests.
 func (r *Reconciler) findProblems(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	c, owner := s.claim, r.owner(ctx, s.claim)
 	names := c.Addresses
@@ -43,7 +43,8 @@ func (r *Reconciler) findProblems(ctx context.Context, s *scope) (result reconci
 	return result, nil
 }
 
-// duplicateOwners returns the claims that somebody made for the workload of another one that somebody made.
+// duplicateOwners returns the claims that somebody created for the same workload as another claim that somebody
+// created.
 func (r *Reconciler) duplicateOwners(ctx context.Context, c claim.Claim) (names []string) {
 	if c.Workload.Kind == "" || c.Managed {
 		return nil
@@ -57,14 +58,15 @@ func (r *Reconciler) duplicateOwners(ctx context.Context, c claim.Claim) (names 
 	return names
 }
 
-// ownerView is what was seen of the owner of a claim that somebody made.
+// ownerView is what was last read about the owner of a claim that somebody created.
 type ownerView struct {
-	// above is the workload that the owner belongs to. missing: no owner of the name exists; it may still come.
+	// above is the workload to which the owner belongs. missing reports whether no owner of that name exists; it may
+	// still be created.
 	above   workload.Workload
 	missing bool
 }
 
-// owner reads the owner of a claim. While that cannot be read, it returns what was seen last.
+// owner reads the owner of a claim. If that fails, it returns the previous result.
 func (r *Reconciler) owner(ctx context.Context, c claim.Claim) ownerView {
 	if c.Workload.Kind == "" || c.Managed {
 		return ownerView{}

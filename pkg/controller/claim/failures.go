@@ -6,18 +6,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// failure is why something could not be done for a claim, such as taking its addresses.
+// failure is the reason why an operation for a claim failed, such as taking its addresses.
 type failure struct{ reason, message string }
 
-// failures has the reason of the last failure, and the failure that the claim's status shows.
+// failures has the reason of the last failure, and the failure shown in the claim's status.
 type failures struct {
 	last  string
 	shown *failure
 }
 
-// next returns the failures after another attempt. The status shows an error that lasts: one that came twice in a row.
-// It keeps the message of the first time, which later ones would only vary: each other status would have the claim
-// reconciled again at once.
+// next returns the failures after another attempt. The status shows only an error that occurs twice in a row. It keeps
+// the first message, because later ones would only vary it, and each changed status would cause another reconciliation
+// at once.
 func (f failures) next(err error) failures {
 	if err == nil {
 		return failures{}

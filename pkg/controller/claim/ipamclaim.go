@@ -14,12 +14,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// ipamClaimRetry is how soon the status of an IPAMClaim is tried again that cannot be read or written: somebody has to
-// change a role or the CRD first.
+// ipamClaimRetry is the time after which the status of an IPAMClaim that cannot be read or written is tried again:
+// somebody has to change a role or the CRD first.
 const ipamClaimRetry = time.Minute
 
-// publishIPAMClaim writes into the status of an IPAMClaim what its claim has. again is when to try once more where that
-// failed; 0 otherwise. IPAMClaims are others' objects: what is wrong with them holds nothing of ours up.
+// publishIPAMClaim writes the claim's addresses into the status of an IPAMClaim. again is the time after which to retry
+// a failure; 0 otherwise. IPAMClaims belong to others: an error in them does not stop our own work.
 func (r *Reconciler) publishIPAMClaim(ctx context.Context, w workload.Workload) (again time.Duration) {
 	if !r.IPAMClaims || !w.IsIPAMClaim() {
 		return 0
@@ -46,8 +46,8 @@ func (r *Reconciler) publishIPAMClaim(ctx context.Context, w workload.Workload) 
 	return 0
 }
 
-// writeIPAMClaim writes the status of an IPAMClaim where that is not as it should be. It has the addresses of the claim
-// that was made for it, and of one that somebody made in its place.
+// writeIPAMClaim writes the status of an IPAMClaim if it is not up to date. The status has the addresses of the claim
+// that was created for the IPAMClaim, and of one that somebody created instead.
 func (r *Reconciler) writeIPAMClaim(ctx context.Context, c *workload.IPAMClaim) error {
 	made, err := r.ClaimsFor(ctx, workload.Workload{
 		Group: c.Group, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name,
@@ -91,8 +91,8 @@ func (r *Reconciler) writeIPAMClaim(ctx context.Context, c *workload.IPAMClaim) 
 	return r.Owners.SetIPAMClaimStatus(ctx, c, next, now)
 }
 
-// Refused notes why a request was refused that an IPAMClaim was named for: its status says so while it has no address.
-// It keeps the first message of a reason, which later ones would only vary.
+// Refused records the reason why a request with an IPAMClaim was refused. The IPAMClaim's status shows it while it has
+// no address. It keeps the first message of a reason, because later ones would only vary it.
 func (s *States) Refused(p workload.Pod, why *ipam.Refusal) {
 	ref, ok := p.IPAMClaim()
 	if !ok || !s.leads.Leading() {
@@ -109,7 +109,7 @@ func (s *States) Refused(p workload.Pod, why *ipam.Refusal) {
 	}
 }
 
-// mayWarn reports whether a problem with IPAMClaims is to be logged: one in a while, however many they are.
+// mayWarn reports whether to log a problem with IPAMClaims: only one is logged per interval, however many there are.
 func (s *States) mayWarn() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func (s *States) mayWarn() bool {
 	return true
 }
 
-// ipamClaims queues the claims of all IPAMClaims that are known, and has them watched from then on.
+// ipamClaims queues the claims of all known IPAMClaims, and starts to watch IPAMClaims.
 func (r *Reconciler) ipamClaims(ctx context.Context) {
 	if !r.IPAMClaims {
 		return

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// bucketBits is how many bits of an address are left out of its bucket: each has 64 addresses.
+	// bucketBits is the number of low bits of an address that its bucket ignores: each bucket has 64 addresses.
 	bucketBits = 6
-	// mostBuckets is in how many buckets a range stands at most; a larger one is compared with every claim.
+	// mostBuckets bounds the buckets of a range. A larger range is compared with every claim.
 	mostBuckets = 64
 )
 
-// naming knows which claims name which addresses, and finds those that may name one of some addresses without going
-// through all: ten thousand machines may each name theirs.
+// naming records which claims name which addresses. It finds the claims that may name one of some addresses without
+// scanning all: ten thousand machines may each name theirs.
 type naming struct {
 	named   map[string]*netipx.IPSet
 	buckets map[netip.Prefix]sets.Set[string]
@@ -31,7 +31,7 @@ func newNaming() naming {
 	}
 }
 
-// set notes which addresses a claim names, nil for any, and returns those that it named before.
+// set records the addresses that a claim names, nil for any, and returns those that it named before.
 func (n *naming) set(name string, now *netipx.IPSet) (before *netipx.IPSet) {
 	before = n.named[name]
 	if before == now {
@@ -61,7 +61,7 @@ func (n *naming) set(name string, now *netipx.IPSet) (before *netipx.IPSet) {
 	return before
 }
 
-// sharing returns the other claims that name one of some addresses, with all that they name.
+// sharing returns the other claims that name one of some addresses, with all addresses that they name.
 func (n *naming) sharing(name string, addrs *netipx.IPSet) map[string]*netipx.IPSet {
 	out := map[string]*netipx.IPSet{}
 	if addrs == nil {
@@ -89,8 +89,8 @@ func (n *naming) sharing(name string, addrs *netipx.IPSet) map[string]*netipx.IP
 	return out
 }
 
-// eachBucket calls fn for the buckets that addresses are in, but for those of ranges that are too large. narrow is
-// false where there is one of these.
+// eachBucket calls fn for the buckets of addresses, except those of ranges that are too large. narrow is false if there
+// is such a range.
 func eachBucket(set *netipx.IPSet, fn func(netip.Prefix)) (narrow bool) {
 	narrow = true
 	for _, r := range set.Ranges() {

@@ -14,18 +14,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// goneSince is from when to when a workload was seen not to exist. kind: at one of these times the API server did not
-// even serve its kind.
+// goneSince is the period in which a workload was seen not to exist. kind reports whether the API server did not even
+// serve its kind at one of these times.
 type goneSince struct {
 	since, seen time.Time
 	kind        bool
 }
 
-// kindReclaimDelay is how long a kind has to be gone before its workloads count as gone with it: while a
-// CustomResourceDefinition is replaced, its objects are made again.
+// kindReclaimDelay is the time for which a kind must be missing before its workloads count as gone: while a
+// CustomResourceDefinition is replaced, its objects are created again.
 const kindReclaimDelay = 10 * time.Minute
 
-// seenAgain returns the absence after another look that found the workload missing. After a while without a look, an
+// seenAgain returns the absence after another check that found the workload missing. After a while without a check, an
 // absence begins anew.
 func (a goneSince) seenAgain(now time.Time, kind bool) goneSince {
 	if now.Sub(a.seen) > 3*askEvery {
@@ -35,7 +35,8 @@ func (a goneSince) seenAgain(now time.Time, kind bool) goneSince {
 	return a
 }
 
-// lasts reports whether the workload is gone for good: it was seen so twice, at least claim.ReclaimDelay apart.
+// lasts reports whether the workload is gone permanently: it was found missing twice, at least claim.ReclaimDelay
+// apart.
 func (a goneSince) lasts() bool {
 	wait := claim.ReclaimDelay
 	if a.kind {
@@ -44,8 +45,9 @@ func (a goneSince) lasts() bool {
 	return a.seen.Sub(a.since) >= wait
 }
 
-// need asks the API server what the workload of a claim needs; nil when that is not known. A workload is gone when it
-// was seen so twice, at least claim.ReclaimDelay apart: what it left may be all that it has when it comes again.
+// need asks the API server for the needs of a claim's workload; nil if they are not known. A workload is gone after it
+// was found missing twice, at least claim.ReclaimDelay apart: if it is created again, it may need the addresses that it
+// left.
 func (r *Reconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, error) {
 	n, err := r.Owners.Replicas(ctx, c.Workload)
 	if err == nil {
@@ -76,8 +78,8 @@ func (r *Reconciler) need(ctx context.Context, c claim.Claim) (*claim.Need, erro
 	return &claim.Need{Gone: true}, nil
 }
 
-// draws reports whether a pod draws from a claim for one of the interfaces that the claim has addresses for: each
-// interface may have a claim of its own.
+// draws reports whether a pod draws from a claim for one of the interfaces for which the claim has addresses: each
+// interface may have its own claim.
 func (r *Reconciler) draws(ctx context.Context, pod workload.Pod, name string) bool {
 	at := []workload.Pod{pod}
 	for _, part := range r.Index.Leases.ClaimUsage(name) {
@@ -89,9 +91,9 @@ func (r *Reconciler) draws(ctx context.Context, pod workload.Pod, name string) b
 	})
 }
 
-// checkMigrated decides whether the workload of a claim has migrated: whether its newest pod draws its addresses from
-// another claim, or from none. It is asked only after some pod did. What earlier pods gave up is of no use to such a
-// workload, and its pool may have no other addresses.
+// checkMigrated decides whether the workload of a claim has migrated: its newest pod draws its addresses from another
+// claim, or from none. It is called only after some pod did that. Such a workload does not need the addresses that
+// earlier pods released, and its pool may have no others.
 func (r *Reconciler) checkMigrated(ctx context.Context, c claim.Claim) error {
 	if !r.States.of(c.Name).migrated {
 		return nil

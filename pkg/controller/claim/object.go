@@ -14,14 +14,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// syncObject brings the object of a claim up to date. It carries the finalizer while it is wanted. One that annotations
-// made has the spec that they ask for. It goes when it was deleted, or when annotations made it and it is empty. done:
-// nothing else is to be done for the claim now.
+// syncObject updates the object of a claim. The object has the finalizer as long as it is needed. A claim from
+// annotations has the spec that they request. It is deleted if somebody deleted it, or if annotations created it and it
+// is empty. done reports whether nothing else is to be done for the claim now.
 //
-// A claim that is being deleted waits for all its addresses, and for requests that do not know of the deletion yet. One
-// that annotations made waits only for the addresses that go back, and is made again from those that pods have. Pods
-// that are gone, as on a host that is away, could not have it made again: their addresses go back when the host is
-// back.
+// A deleted claim waits for all its addresses, and for requests that do not know about the deletion yet. A claim from
+// annotations waits only for the addresses that return to pools, and is created again because of those that pods have.
+// Pods that are gone, as on a host that is cut off, could not make it be created again: their addresses return when the
+// host is back.
 func (r *Reconciler) syncObject(ctx context.Context, s *scope) (done bool, err error) {
 	o, c, leases := s.object, s.claim, s.leases
 	next := o.DeepCopy()
@@ -62,9 +62,9 @@ func (r *Reconciler) syncObject(ctx context.Context, s *scope) (done bool, err e
 	return true, err
 }
 
-// wantedSpec returns what annotations, or an IPAMClaim, ask of a claim that was made for them; ok is false while nobody
-// is there who says so. Of a kind that is not served nobody knows what its annotations mean. An IPAMClaim says by
-// itself which addresses it is for: the next one of the name may ask for others.
+// wantedSpec returns the spec that annotations, or an IPAMClaim, request for a claim that was created for them; ok is
+// false if there is no such source now. If a kind is not served, the meaning of its annotations is unknown. An
+// IPAMClaim itself names its addresses: the next one of the same name may request others.
 func (r *Reconciler) wantedSpec(ctx context.Context, s *scope) (spec v1.BCSNetIPClaimSpec, ok bool) {
 	c := s.claim
 	if p, ok := r.policyOf(ctx, c.Name, s.leases); ok && !p.Named && r.Owners.Served(c.Workload) {

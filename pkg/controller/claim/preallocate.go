@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// preallocateAtOnce is how many addresses a claim takes in one pass, before it shows what it has and others have
-	// their turn. A claim that has more takes as many as it has, preallocateAtMost at most: each pass looks at all of
-	// them.
+	// preallocateAtOnce is the number of addresses that a claim takes in one pass, before its status is updated and
+	// others have their turn. A claim with more addresses takes as many as it has, but at most preallocateAtMost: each
+	// pass scans all of them.
 	preallocateAtOnce, preallocateAtMost = 256, 4096
-	// missingEvery is how often a claim that lacks addresses tries again although no address was seen to become free:
-	// pools change, and cooldowns end.
+	// missingEvery is the interval in which a claim that lacks addresses tries again, even if no address was seen to
+	// become free: pools change, and cooldowns end.
 	missingEvery = 20 * time.Second
 )
 
-// preallocate runs the phase that takes the addresses which the claim is to have before pods ask.
+// preallocate runs the phase that takes the addresses that the claim must have before pods ask.
 func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	c, view := s.claim, &s.view
 	r.States.waits(c.Name, false)
@@ -87,13 +87,13 @@ func preallocated(c claim.Claim, view statusView) metav1.Condition {
 	return condition
 }
 
-// unclaimedFor is how long addresses without a claim count as left by a preallocation that was under way. Older ones
-// may belong to a claim that was lost and is made again from its manifest: they stay.
+// unclaimedFor is the age below which addresses without a claim count as left by an interrupted preallocation. Older
+// ones may belong to a claim that was lost and is created again from its manifest: they stay.
 const unclaimedFor = 10 * time.Minute
 
-// reclaimUnclaimed frees addresses that a preallocation took lately for a claim that is no more: a
-// controller died between taking them and noticing that the claim was deleted. A claim is gone when it was seen so
-// twice, and the API server confirms it.
+// reclaimUnclaimed frees addresses that a recent preallocation took for a claim that no longer exists: a controller
+// ended after taking them and before it noticed that the claim was deleted. A claim counts as gone after two checks,
+// and the API server must confirm it.
 func (r *Reconciler) reclaimUnclaimed(
 	ctx context.Context, name string, leases []lease.Lease,
 ) (next time.Duration, err error) {

@@ -15,14 +15,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// reclaim does what is due with the addresses that the claim keeps. It is a phase. Without the need of the claim's
-// workload, where that cannot be read, it does only what does not depend on it.
+// reclaim runs the phase that carries out the due steps for kept addresses. If the needs of the claim's workload cannot
+// be read, it carries out only the steps that do not depend on them.
 func (r *Reconciler) reclaim(ctx context.Context, s *scope) (result reconcile.Result, err error) {
 	var need *claim.Need
 	if s.claim.Asks(s.leases) {
 		need, s.unknown = r.need(ctx, s.claim)
-		// The watch tells when an IPAMClaim goes, and there are thousands, of machines that are off. That its kind went
-		// shows when problems are looked for.
+		// The watch reports the end of an IPAMClaim, and thousands of them belong to machines that are off. The end of
+		// their kind is noticed by the search for problems.
 		if !s.claim.Workload.IsIPAMClaim() || need == nil || need.Gone {
 			result.RequeueAfter = askEvery
 		}
@@ -40,7 +40,7 @@ func (r *Reconciler) reclaim(ctx context.Context, s *scope) (result reconcile.Re
 	return result, nil
 }
 
-// apply frees one address, or changes its retention, unless somebody has it by now. o is nil where the claim no longer
+// apply frees one address, or changes its retention, unless it has a holder by now. o is nil if the claim no longer
 // exists: then there is no event.
 func (r *Reconciler) apply(ctx context.Context, o *v1.BCSNetIPClaim, s claim.Step) error {
 	l := s.Lease

@@ -27,24 +27,24 @@ import (
 )
 
 const (
-	// claimDelay gathers the changes of a claim's addresses, claimDelayEach longer for each address that it has, up to
-	// maxClaimDelay.
+	// claimDelay is the time for which the changes of a claim's addresses are gathered. It is longer by claimDelayEach
+	// for each address that the claim has, up to maxClaimDelay.
 	claimDelay, claimDelayEach, maxClaimDelay = 200 * time.Millisecond, time.Millisecond, 5 * time.Second
-	// askEvery is how often a workload is asked what it needs while its claim keeps addresses, whether or not it was
-	// seen to change.
+	// askEvery is the interval in which a workload's needs are read while its claim keeps addresses, even if no change
+	// was seen.
 	askEvery = 20 * time.Second
 )
 
-// Reconciler makes the claims that annotations ask for, gives back what they keep and need no more, and publishes what
-// they have. It never takes an address that a pod has.
+// Reconciler creates the claims that annotations request, returns kept addresses that are no longer needed, and
+// publishes the claims' status. It never takes an address that a pod has.
 type Reconciler struct {
 	Config
 }
 
-// Config is what a Reconciler works with.
+// Config has the dependencies and settings of a Reconciler.
 type Config struct {
 	Client client.Client
-	// Live reads from the API server itself.
+	// Live reads from the API server, not from a cache.
 	Live        client.Reader
 	Index       *ipam.Index
 	Leases      *store.Client
@@ -52,10 +52,12 @@ type Config struct {
 	Policies    claim.Policies
 	Constraints allocator.ConstraintsFinder
 	Allocator   *allocator.Allocator
-	// Namespace has the claims of shared pools for all namespaces. SharedForAll: every shared pool is one.
+	// Namespace is the namespace of the claims of shared pools for all namespaces. SharedForAll reports whether every
+	// shared pool is for all namespaces.
 	Namespace    string
 	SharedForAll bool
-	// IPAMClaims: the status of IPAMClaims is kept. ClaimsFor names the claims that somebody made for one.
+	// IPAMClaims reports whether the status of IPAMClaims is maintained. ClaimsFor returns the claims that somebody
+	// created for one.
 	IPAMClaims bool
 	ClaimsFor  func(context.Context, workload.Workload) ([]string, error)
 	Events     events.EventRecorder
@@ -66,8 +68,7 @@ type Config struct {
 	Log        *slog.Logger
 }
 
-// New returns a reconciler, which every change of the index and of workloads reaches. It does nothing before its
-// Setup.
+// New returns a reconciler that receives every change of the index and of workloads. It does nothing before its Setup.
 func New(o Config) *Reconciler {
 	r := &Reconciler{o}
 	o.Index.Feed.Subscribe(r.leaseChanged)
@@ -81,8 +82,8 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	return r.States.queue.Serve(mgr, "claim", &v1.BCSNetIPClaim{}, r)
 }
 
-// onTerm queues all claims when a term begins, and keeps the retentions of pods' addresses up to date until the term
-// ends.
+// onTerm queues all claims at the beginning of a term, and keeps the retentions of pods' addresses up to date until the
+// term ends.
 func (r *Reconciler) onTerm(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, r.Ready) {
 		return nil
@@ -122,8 +123,8 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 	}
 }
 
-// gathering returns how long the changes of a claim's addresses are gathered: the longer, the more it has, since a
-// reconciliation looks at all of them.
+// gathering returns the time for which the changes of a claim's addresses are gathered: it grows with the number of
+// addresses, because a reconciliation scans all of them.
 func (r *Reconciler) gathering(name string) time.Duration {
 	if name == "" {
 		return 0
@@ -131,7 +132,7 @@ func (r *Reconciler) gathering(name string) time.Duration {
 	return min(claimDelay+time.Duration(r.Index.Leases.CountClaimed(name))*claimDelayEach, maxClaimDelay)
 }
 
-// Reconcile brings one claim up to date.
+// Reconcile reconciles one claim.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	ctx, leave, leads := r.Terms.Join(ctx)
 	if !leads {
@@ -154,8 +155,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return r.reconcile(ctx, &scope{object: &o, claim: c, problem: problem, leases: leases})
 }
 
-// reconcileAbsent makes a claim that does not exist and that a pod's annotations ask for, and gives back what was
-// preallocated for it.
+// reconcileAbsent creates a claim that does not exist if a pod's annotations request it, and otherwise returns
+// addresses that were preallocated for it.
 func (r *Reconciler) reconcileAbsent(ctx context.Context, name string, leases []lease.Lease) (reconcile.Result, error) {
 	r.States.forget(name)
 	r.Budget.Forget(budgetName(name))
@@ -171,7 +172,7 @@ func (r *Reconciler) reconcileAbsent(ctx context.Context, name string, leases []
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// reconcile takes a claim that exists through its phases, and publishes the outcome.
+// reconcile takes an existing claim through its phases, and publishes the outcome.
 func (r *Reconciler) reconcile(ctx context.Context, s *scope) (reconcile.Result, error) {
 	if done, err := r.syncObject(ctx, s); err != nil || done {
 		return reconcile.Result{}, err

@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// changeRetention changes what a lease keeps beyond its holder. After a conflict the watch brings the claim back.
+// changeRetention changes the retention of a lease. After a conflict, the watch queues the claim again.
 func (r *Reconciler) changeRetention(ctx context.Context, l lease.Lease, s lease.Retention) error {
 	next, changed := lease.ChangeRetention(l, s)
 	if !changed {
@@ -28,12 +28,12 @@ func (r *Reconciler) changeRetention(ctx context.Context, l lease.Lease, s lease
 	return nil
 }
 
-// syncRetentionsEvery is how often the retentions of addresses that pods have are compared with what their claims and
-// annotations ask for. They differ where annotations came or went while the pod runs, or where the lease was made again
+// syncRetentionsEvery is the interval in which the retentions of pods' addresses are compared with their claims and
+// annotations. They differ if annotations were added or removed while the pod runs, or if the lease was created again
 // without them.
 const syncRetentionsEvery = 20 * time.Second
 
-// syncRetentions brings the retentions of addresses that pods have up to date until the context ends.
+// syncRetentions keeps the retentions of pods' addresses up to date until the context ends.
 func (r *Reconciler) syncRetentions(ctx context.Context) {
 	tick := time.NewTicker(syncRetentionsEvery)
 	defer tick.Stop()
@@ -72,16 +72,16 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 	}
 }
 
-// isBeingDeleted reports whether a claim that somebody made is being deleted: until it is gone it keeps the addresses
-// of its pods.
+// isBeingDeleted reports whether a claim that somebody created is being deleted: until it is gone, it keeps the
+// addresses of its pods.
 func (r *Reconciler) isBeingDeleted(ctx context.Context, name string) bool {
 	var o v1.BCSNetIPClaim
 	return name != "" && r.Client.Get(ctx, nameOf(name), &o) == nil && o.DeletionTimestamp != nil &&
 		o.Labels[claim.Managed] != "true"
 }
 
-// claimLost reports whether the claim that a pod names, and that its lease carries, is gone. It was made and deleted
-// while no controller ran to guard it, or deleted before a stopped replica gave the address.
+// claimLost reports whether the claim that a pod names, and that its lease has, is gone. It was created and deleted
+// while no controller ran to guard it, or deleted before a stopped replica allocated the address.
 func (r *Reconciler) claimLost(ctx context.Context, l lease.Lease, why error) bool {
 	refusal, ok := errors.AsType[*ipam.Refusal](why)
 	if !ok || refusal.Reason != ipam.ReasonClaimNotFound || l.Claim == "" {
@@ -90,8 +90,8 @@ func (r *Reconciler) claimLost(ctx context.Context, l lease.Lease, why error) bo
 	return apierrors.IsNotFound(r.Live.Get(ctx, nameOf(l.Claim), &v1.BCSNetIPClaim{}))
 }
 
-// outlives reports whether a pod may have outlived its workload, or is on its way out. What the workload's annotations
-// asked for has gone with it, and counts all the same.
+// outlives reports whether a pod may have outlived its workload, or is ending. The workload's annotations are gone with
+// it, but still count.
 func (r *Reconciler) outlives(ctx context.Context, pod workload.Pod) bool {
 	if pod.Deleting {
 		return true

@@ -7,8 +7,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/claim"
 )
 
-// rivals notes which addresses a claim names, nil for any, and returns the other claims that name some of them. Where
-// that has changed, it has the claims reconciled that this one met or meets.
+// rivals records the addresses that a claim names, nil for any, and returns the other claims that name some of them. If
+// the overlap has changed, it queues the claims that overlapped before or do now.
 func (s *States) rivals(name string, now *netipx.IPSet) map[string]*netipx.IPSet {
 	s.mu.Lock()
 	before := s.naming.set(name, now)
@@ -28,7 +28,7 @@ func (s *States) rivals(name string, now *netipx.IPSet) map[string]*netipx.IPSet
 	return rivals
 }
 
-// learn notes which addresses all claims name, at the beginning of a term.
+// learn records the addresses that all claims name, at the beginning of a term.
 func (s *States) learn(all []v1.BCSNetIPClaim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

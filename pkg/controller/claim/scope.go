@@ -10,21 +10,21 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// scope is one reconciliation of a claim that exists: what was found, and what its status is to show.
+// scope is one reconciliation of an existing claim: its findings, and what its status will show.
 type scope struct {
 	object *v1.BCSNetIPClaim
 	claim  claim.Claim
-	// problem is why its spec cannot be used; nil when it can.
+	// problem is the reason why its spec cannot be used; nil if it can.
 	problem error
-	// leases are what the claim had when the reconciliation began.
+	// leases are the claim's leases at the beginning of the reconciliation.
 	leases []lease.Lease
-	// view is what is to be published.
+	// view is the data to publish.
 	view statusView
-	// unknown is why it is not known what the claim's workload needs; untaken is why addresses could not be
-	// preallocated. Either is shown, and then has the claim reconciled again.
+	// unknown is the reason why the needs of the claim's workload are not known; untaken is the reason why addresses
+	// could not be preallocated. Either is shown, and then causes another reconciliation.
 	unknown, untaken error
 }
 
-// phase does one thing that is due for a claim, and returns when to reconcile it again. After an error no other phase
+// phase carries out one task for a claim, and returns when to reconcile it again. After an error, no other phase
 // follows, and nothing is published.
 type phase func(ctx context.Context, s *scope) (reconcile.Result, error)

@@ -14,46 +14,48 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// States remembers of each claim what its object does not have: findings of one reconciliation for the next, and what
-// pods that ask for addresses have shown. A claim of which nothing is to be remembered has no state. The claims of
-// byWorkload have one, those of short and naming may have none: nobody goes through all of them.
+// States remembers, for each claim, data that its object does not have: findings of one reconciliation for the next,
+// and information from pods that ask for addresses. A claim without such data has no state. The claims of byWorkload
+// have one; those of short and naming may have none, because nobody scans all of them.
 type States struct {
 	leads *leadership.Terms
 	queue *leadership.Queue
 
 	mu     sync.Mutex
 	claims map[string]*state
-	// byWorkload has the claims of a workload, which has no UID here.
+	// byWorkload has the claims of each workload. The workload has no UID here.
 	byWorkload map[workload.Workload]sets.Set[string]
 	// short are the claims that wait for addresses to become free.
 	short sets.Set[string]
-	// naming are those that name addresses.
+	// naming are the claims that name addresses.
 	naming naming
-	// warned is when a problem with IPAMClaims was logged last.
+	// warned is the time at which a problem with IPAMClaims was last logged.
 	warned time.Time
 }
 
-// state is what is remembered of one claim. It is comparable: the zero state is nothing.
+// state is the remembered data of one claim. It is comparable: the zero state has no data.
 type state struct {
-	// workload is the claim's; without a Kind while the claim is not known, or has none.
+	// workload is the claim's workload. It has no Kind while the claim is not known, or has no workload.
 	workload workload.Workload
-	// migrated: a pod of the workload was seen that draws its addresses from another claim, or from none.
+	// migrated reports whether a pod of the workload was seen that draws its addresses from another claim, or from
+	// none.
 	migrated bool
-	// gone is since when the workload has been seen not to exist.
+	// gone is the period in which the workload has been seen not to exist.
 	gone goneSince
-	// owner is what was seen last of the owner of a claim that somebody made.
+	// owner is what was last read about the owner of a claim that somebody created.
 	owner ownerView
-	// wanted is the policy by which the claim is to be made, which was not there when a pod asked; nil for none.
+	// wanted is the policy for creating the claim, which did not exist when a pod asked; nil for none.
 	wanted *workload.Policy
-	// unclaimed is since when the claim has been seen not to exist although it keeps addresses which no pod had yet.
+	// unclaimed is the time since which the claim has been seen not to exist although it keeps addresses that no pod
+	// had yet.
 	unclaimed time.Time
-	// taking has the failures of preallocation, asking those of reading what the workload needs.
+	// taking has the failures of preallocation, asking those of reading the workload's needs.
 	taking, asking failures
-	// refused is why the last request was refused that an IPAMClaim was named for, which has no address; zero for none.
+	// refused is the reason why the last request with an IPAMClaim, which has no address, was refused; zero for none.
 	refused failure
 }
 
-// NewStates returns states that remember nothing.
+// NewStates returns States without data.
 func NewStates(leads *leadership.Terms) *States {
 	return &States{
 		leads: leads, queue: leadership.NewQueue(leads), claims: map[string]*state{},
@@ -80,7 +82,7 @@ func (s *States) of(name string) state {
 	return state{}
 }
 
-// change makes a change of a claim's state.
+// change changes a claim's state.
 func (s *States) change(name string, change func(*state)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +100,7 @@ func (s *States) changeLocked(name string, change func(*state)) {
 	}
 }
 
-// remember notes the workload of a claim; an empty Kind forgets the claim. The other claims of the workload are
+// remember records the workload of a claim; an empty Kind forgets the claim. The other claims of the workload are
 // reconciled again.
 func (s *States) remember(name string, w workload.Workload) {
 	var others []string
@@ -135,8 +137,8 @@ func (s *States) claimsOf(w workload.Workload) []string {
 	return slices.Sorted(maps.Keys(s.byWorkload[w]))
 }
 
-// workloadChanged queues the claims of a workload that was scaled, deleted or annotated, and of an IPAMClaim also the
-// one that would be made for it.
+// workloadChanged queues the claims of a workload that was scaled, deleted or annotated. For an IPAMClaim it also
+// queues the claim that would be created for it.
 func (s *States) workloadChanged(w workload.Workload) {
 	w.UID = ""
 	s.enqueueAll(s.claimsOf(w))
@@ -145,8 +147,8 @@ func (s *States) workloadChanged(w workload.Workload) {
 	}
 }
 
-// Asked notes the policy of a pod that wants an address, or has one. Other claims that annotations made for its
-// workload may be out of date: they were asked for by earlier pods.
+// Asked records the policy of a pod that wants or has an address. Other claims from annotations for its workload may be
+// outdated, because earlier pods requested them.
 func (s *States) Asked(p workload.Policy) {
 	if !s.leads.Leading() {
 		return
@@ -165,8 +167,8 @@ func (s *States) Asked(p workload.Policy) {
 	s.enqueueAll(others)
 }
 
-// Missing notes a claim that a pod needs which asks for an address. The pod may be gone, with its address kept, before
-// the claim is made.
+// Missing records that a pod which asks for an address needs a claim that does not exist. Before the claim is created,
+// the pod may already be gone and its address kept.
 func (s *States) Missing(p workload.Policy) {
 	if !s.leads.Leading() {
 		return
@@ -175,7 +177,7 @@ func (s *States) Missing(p workload.Policy) {
 	s.enqueue(p.Claim, allocator.MaxRequestTime) // then it is forgotten if nothing came of the request
 }
 
-// popWanted returns the policy by which a claim is to be made, and forgets it.
+// popWanted returns the policy for creating a claim, and forgets it.
 func (s *States) popWanted(name string) (p workload.Policy, ok bool) {
 	s.change(name, func(c *state) {
 		if ok = c.wanted != nil; ok {
@@ -185,8 +187,7 @@ func (s *States) popWanted(name string) (p workload.Policy, ok bool) {
 	return p, ok
 }
 
-// there notes that a claim exists: it is absent no more. The policy by which it was to be made is forgotten, unless the
-// claim is being deleted.
+// there records that a claim exists. The policy for creating it is forgotten, unless the claim is being deleted.
 func (s *States) there(c claim.Claim) {
 	s.change(c.Name, func(of *state) {
 		if of.unclaimed = (time.Time{}); !c.Deleting {
@@ -195,8 +196,8 @@ func (s *States) there(c claim.Claim) {
 	})
 }
 
-// absent notes that a claim does not exist, and returns since when it has been seen so while it keeps addresses that no
-// pod had yet.
+// absent records that a claim does not exist, and returns the time since which that is so while it keeps addresses that
+// no pod had yet.
 func (s *States) absent(name string, keeps bool) (since time.Time) {
 	s.change(name, func(c *state) {
 		switch {
@@ -210,7 +211,7 @@ func (s *States) absent(name string, keeps bool) (since time.Time) {
 	return since
 }
 
-// workloadGone notes that the workload of a claim was seen not to exist, and reports whether it is gone for good.
+// workloadGone records that the workload of a claim was seen not to exist, and reports whether it is gone permanently.
 func (s *States) workloadGone(name string, kind bool) (lasts bool) {
 	s.change(name, func(c *state) {
 		c.gone = c.gone.seenAgain(time.Now(), kind)
@@ -221,20 +222,19 @@ func (s *States) workloadGone(name string, kind bool) (lasts bool) {
 	return lasts
 }
 
-// notePreallocation notes the outcome of a preallocation, and returns the error that lasts.
+// notePreallocation records the outcome of a preallocation, and returns the error if it lasts.
 func (s *States) notePreallocation(name string, err error) (shown *failure) {
 	s.change(name, func(c *state) { c.taking = c.taking.next(err); shown = c.taking.shown })
 	return shown
 }
 
-// noteNeed notes the outcome of reading what the workload of a claim needs, and returns the error that lasts.
+// noteNeed records the outcome of reading the needs of a claim's workload, and returns the error if it lasts.
 func (s *States) noteNeed(name string, err error) (shown *failure) {
 	s.change(name, func(c *state) { c.asking = c.asking.next(err); shown = c.asking.shown })
 	return shown
 }
 
-// forget drops what was learnt from the object of a claim that no longer exists. What is needed to make the claim again
-// stays.
+// forget removes the data from the object of a claim that no longer exists. Data for creating the claim again stays.
 func (s *States) forget(name string) {
 	s.remember(name, workload.Workload{})
 	s.rivals(name, nil)
@@ -242,7 +242,7 @@ func (s *States) forget(name string) {
 	s.noteNeed(name, nil)
 }
 
-// waits notes whether a claim waits for addresses.
+// waits records whether a claim waits for addresses.
 func (s *States) waits(name string, waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,7 +251,7 @@ func (s *States) waits(name string, waits bool) {
 	}
 }
 
-// freed queues the claims that wait for addresses, since some are free now. Each is reconciled once, until it waits
+// freed queues the claims that wait for addresses, because some are free now. Each is queued once, until it waits
 // again.
 func (s *States) freed() {
 	s.mu.Lock()

@@ -21,28 +21,28 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Bounds of what a status spells out.
+// Bounds of the lists in a status.
 const (
 	maxClaimAddresses = 1024
 	maxClaimShown     = 8
 )
 
-// statusView is what is published of a claim beside its addresses.
+// statusView is the published data of a claim, apart from its addresses.
 type statusView struct {
-	// problem is why its spec cannot be used; empty when it can.
+	// problem is the reason why its spec cannot be used; empty if it can.
 	problem string
-	// taking: it is still preallocating. stock is what it has so far.
+	// taking reports whether it is still preallocating. stock is what it has so far.
 	taking bool
 	stock  allocator.Stock
-	// failure is why it could not preallocate, time and again; nil where it could.
+	// failure is the reason why preallocation failed repeatedly; nil if it did not.
 	failure *failure
-	// problems are what is in its way; ownerless: its workload does not exist.
+	// problems are the obstacles for the claim; ownerless reports whether its workload does not exist.
 	problems  []claim.Problem
 	ownerless bool
 }
 
-// publish writes the status of a claim where that changed and the claim has its turn. again is how soon the claim is to
-// be reconciled where a write is still due; 0 otherwise.
+// publish writes the status of a claim if it has changed and it is the claim's turn. again is the time after which to
+// reconcile the claim if a write is still due; 0 otherwise.
 func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Duration, err error) {
 	o, c, view, leases, next := look.object, look.claim, look.view, r.Index.Leases.ByClaim(look.claim.Name),
 		look.object.DeepCopy()
@@ -129,8 +129,8 @@ func readyCondition(c claim.Claim, s *v1.BCSNetIPClaimStatus, view statusView) m
 	return condition
 }
 
-// overLimit returns the condition OverLimit: whether a claim has more addresses of a family than it may, with those of
-// a rolling update.
+// overLimit returns the condition OverLimit: whether a claim has more addresses of a family than allowed, including
+// those for a rolling update.
 func overLimit(c claim.Claim, held int) metav1.Condition {
 	condition := metav1.Condition{
 		Type: v1.ConditionOverLimit, Status: metav1.ConditionFalse, Reason: v1.ReasonWithinLimit,

@@ -17,8 +17,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// create makes a claim by the policy of a pod that has an address of it. again is when to try once more where the API
-// server refuses the claim; 0 otherwise.
+// create creates a claim by the policy of a pod that has an address of it. again is the time after which to retry if
+// the API server refuses the claim; 0 otherwise.
 func (r *Reconciler) create(ctx context.Context, name string, leases []lease.Lease) (again time.Duration, err error) {
 	p, ok := r.wantedBy(ctx, name, leases)
 	if !ok || p.Named {
@@ -47,15 +47,15 @@ func (r *Reconciler) create(ctx context.Context, name string, leases []lease.Lea
 }
 
 const (
-	// notMadeDelay is the time between two attempts to make a claim that the API server refuses: somebody has to change
-	// an admission policy, a role or an annotation first.
+	// notMadeDelay is the time between two attempts to create a claim that the API server refuses: somebody has to
+	// change an admission policy, a role or an annotation first.
 	notMadeDelay = time.Minute
 	// notMadePods bounds the pods that get an event about one claim.
 	notMadePods = 5
 )
 
-// emitNotMade makes events on pods that have addresses of a claim which the API server refuses. The addresses stay kept
-// when the pods end, and nothing else shows for how long.
+// emitNotMade creates events on pods that have addresses of a claim that the API server refuses. The addresses stay
+// kept after the pods end, and nothing else shows for how long.
 func (r *Reconciler) emitNotMade(ctx context.Context, name string, leases []lease.Lease, why error) {
 	r.Log.Warn("the API server refuses a claim that annotations ask for", "claim", name, "error", why)
 	told := 0
@@ -76,7 +76,8 @@ func (r *Reconciler) emitNotMade(ctx context.Context, name string, leases []leas
 	}
 }
 
-// reclaimAll gives back what is kept of leases whose claim is no more, and has the others go back when their pods end.
+// reclaimAll returns the kept addresses of leases whose claim no longer exists, and makes the others return when their
+// pods end.
 func (r *Reconciler) reclaimAll(ctx context.Context, leases []lease.Lease, why string) error {
 	for _, l := range leases {
 		var err error
@@ -92,7 +93,7 @@ func (r *Reconciler) reclaimAll(ctx context.Context, leases []lease.Lease, why s
 	return nil
 }
 
-// wantedBy returns the policy by which a claim that has addresses is to be made.
+// wantedBy returns the policy for creating a claim that has addresses.
 func (r *Reconciler) wantedBy(ctx context.Context, name string, leases []lease.Lease) (p workload.Policy, ok bool) {
 	p, ok = r.States.popWanted(name)
 	if len(leases) == 0 {
@@ -112,7 +113,7 @@ func (r *Reconciler) wantedBy(ctx context.Context, name string, leases []lease.L
 	return p, ok
 }
 
-// policyOf returns the policy of a pod that has an address of a claim, if there is one whose policy names the claim.
+// policyOf returns the policy of a pod that has an address of a claim, if a pod exists whose policy names the claim.
 func (r *Reconciler) policyOf(ctx context.Context, name string, leases []lease.Lease) (p workload.Policy, ok bool) {
 	for _, l := range leases {
 		if l.State != lease.Active {
@@ -130,13 +131,13 @@ func (r *Reconciler) policyOf(ctx context.Context, name string, leases []lease.L
 	return p, false
 }
 
-// pod returns the pod of a lease as the cache has it.
+// pod returns the pod of a lease from the cache.
 func (r *Reconciler) pod(ctx context.Context, l lease.Lease) (pod workload.Pod, found bool) {
 	pod, found = r.podNamed(ctx, l)
 	return pod, found && pod.UID == l.PodUID && !pod.Ended
 }
 
-// podNamed returns the pod of a lease's pod name, whatever its UID.
+// podNamed returns the pod with a lease's pod name, whatever its UID.
 func (r *Reconciler) podNamed(ctx context.Context, l lease.Lease) (pod workload.Pod, found bool) {
 	var o corev1.Pod
 	if l.PodName == "" || r.Client.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &o) != nil {

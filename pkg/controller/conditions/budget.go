@@ -9,59 +9,59 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// How often status is written, of all pools and claims together. Each write is an update of etcd and an event for
-// everybody who watches, as an allocation is: whatever the cluster does, most of the API server's time is to go to
-// allocations.
+// Rates of status writes, for all pools and claims together. Like an allocation, each write is an update of etcd and an
+// event for all watchers: most of the API server's time must stay available for allocations.
 const (
 	// WriteDelay gathers the changes of an object into one status write.
 	WriteDelay = 400 * time.Millisecond
-	// statusRate is how many changes of mere numbers are written in a second, statusEdgeRate how many edges.
+	// statusRate is the number of mere count changes that are written per second, statusEdgeRate that of edges.
 	statusRate, statusEdgeRate = 10, 10
-	// statusBurst is how many of either may come at once after a while without.
+	// statusBurst is the number of either that may be written at once after a pause.
 	statusBurst = 10
 )
 
-// Urgency is how soon a change of a status has to be written.
+// Urgency says how soon a change of a status must be written.
 type Urgency int
 
 const (
 	// Unchanged needs no write.
 	Unchanged Urgency = iota
-	// Numbers are other counts, and texts about them.
+	// Numbers are changed counts, and texts about them.
 	Numbers
-	// Edge is a condition that turned, or a pool that has become full or has addresses again.
+	// Edge is a condition that changed its status or reason, or a pool that has become full or has addresses again.
 	Edge
-	// Answer is a change that a user waits for who made, changed or deleted the object. Users bound these themselves.
+	// Answer is a change for which a user waits after creating, changing or deleting the object. Users limit the rate
+	// of these themselves.
 	Answer
 )
 
-// Budget gives objects their turns to have their status written: in the order in which they asked, edges apart from
-// numbers. No object has more than one turn in WriteDelay, but for answers. What is not written costs nothing: a change
-// that is undone, or an object that goes, leaves its place to the next.
+// Budget gives objects turns to write their status: in the order in which they asked, edges separately from numbers. No
+// object has more than one turn in WriteDelay, except for answers. A turn that is not used costs nothing: if a change
+// is undone, or an object is deleted, the next one moves up.
 type Budget struct {
 	clock func() time.Time
 
 	mu             sync.Mutex
 	numbers, edges *rate.Limiter
-	// turns has the objects that wait, wrote when objects were written last.
+	// turns has the waiting objects; wrote has the times at which objects were last written.
 	turns map[string]turn
 	wrote map[string]time.Time
 	asked uint64
 }
 
-// turn is the place of an object among those that wait.
+// turn is the place of an object in the queue.
 type turn struct {
-	// number orders those that wait by when they began to.
+	// number orders waiting objects by the time at which they began to wait.
 	number uint64
 	edge   bool
-	// ready is from when the object may be written at all; at is when it should ask again.
+	// ready is the earliest time at which the object may be written; at is the time at which it should ask again.
 	ready, at time.Time
 }
 
-// lateTurn is by how much an object may be late with asking again until it no longer holds up those behind it.
+// lateTurn is the delay of an object's next question after which it no longer holds up those behind it.
 const lateTurn = 2 * time.Second
 
-// NewBudget returns a budget of which nothing is used. clock may be any that runs steadily.
+// NewBudget returns an unused budget. clock may be any steady clock.
 func NewBudget(clock func() time.Time) *Budget {
 	return &Budget{
 		clock: clock, numbers: rate.NewLimiter(statusRate, statusBurst), edges: rate.NewLimiter(statusEdgeRate,
@@ -70,8 +70,8 @@ func NewBudget(clock func() time.Time) *Budget {
 	}
 }
 
-// Ask returns how long an object has to wait before a change of its status is written; 0 for not at all, and then it
-// counts as written. A caller that has to wait asks again.
+// Ask returns the time that an object has to wait before a change of its status is written; 0 for no wait, and then the
+// write is counted. After the wait, the caller must ask again.
 func (b *Budget) Ask(object string, u Urgency) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +95,7 @@ func (b *Budget) Ask(object string, u Urgency) time.Duration {
 	return 0
 }
 
-// wait returns how long it takes until a turn comes; 0 when it has come, and then the write is charged.
+// wait returns the time until a turn comes; 0 if it has come, and then the write is charged.
 func (b *Budget) wait(t turn, now time.Time) time.Duration {
 	if rest := t.ready.Sub(now); rest > 0 {
 		return rest
@@ -111,7 +111,7 @@ func (b *Budget) wait(t turn, now time.Time) time.Duration {
 	return max(time.Millisecond, time.Duration(lack/float64(limit.Limit())*float64(time.Second)))
 }
 
-// ahead counts the objects that have waited longer than a turn's and could be written now.
+// ahead returns the number of objects that have waited longer than a turn's object and could be written now.
 func (b *Budget) ahead(t turn, now time.Time) (n int) {
 	for _, other := range b.turns {
 		if other.edge == t.edge && other.number < t.number && !other.ready.After(now) && now.Sub(other.at) < lateTurn {
@@ -121,8 +121,7 @@ func (b *Budget) ahead(t turn, now time.Time) (n int) {
 	return n
 }
 
-// Until returns how long an object still waits for the turn that it was given, and whether it is one of an edge; 0
-// without a turn.
+// Until returns the remaining wait of an object with a turn, and whether the turn is for an edge; 0 without a turn.
 func (b *Budget) Until(object string) (wait time.Duration, isEdge bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -133,7 +132,7 @@ func (b *Budget) Until(object string) (wait time.Duration, isEdge bool) {
 	return max(0, t.at.Sub(b.clock())), t.edge
 }
 
-// Forget drops an object that is no more.
+// Forget removes an object that no longer exists.
 func (b *Budget) Forget(object string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

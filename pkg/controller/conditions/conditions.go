@@ -1,5 +1,5 @@
 // Package conditions has what the statuses of pools and claims have in common: how a condition is made, which events
-// its turns make, and how often and how urgently a status is written. The reconcilers decide what is the case.
+// its turns make, and how often and how urgently a status is written. The reconcilers decide about the content.
 package conditions
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// The longest messages that the API server takes, in bytes.
+// The longest messages that the API server accepts, in bytes.
 const (
-	// MaxMessage is for a condition.
+	// MaxMessage is the limit for a condition.
 	MaxMessage = 32768
-	// MaxNote is for an event.
+	// MaxNote is the limit for an event.
 	MaxNote = 1024
 )
 
@@ -37,8 +37,8 @@ func New(kind string, status bool, reason, format string, args ...any) metav1.Co
 	return c
 }
 
-// EmitTurned makes an event about an object for every condition that turned, or that did not reach what it was on its
-// way to.
+// EmitTurned creates an event about an object for every condition whose status changed, or that ended its progress in
+// another state than intended.
 func EmitTurned(recorder events.EventRecorder, o runtime.Object, before, now []metav1.Condition) {
 	bad := func(c *metav1.Condition) bool { return c != nil && c.Status != healthy(c.Type) }
 	wanted := func(c *metav1.Condition) bool {
@@ -53,7 +53,7 @@ func EmitTurned(recorder events.EventRecorder, o runtime.Object, before, now []m
 			continue
 		case bad(c) && !wanted(c) && (!bad(was) || was.Reason == v1.ReasonTaking):
 			kind = corev1.EventTypeWarning
-		// On its way, and arrived.
+		// In progress, and finished.
 		case bad(c) == bad(was), c.Reason == v1.ReasonTaking, !bad(c) && was.Reason == v1.ReasonTaking:
 			continue
 		}
@@ -61,7 +61,7 @@ func EmitTurned(recorder events.EventRecorder, o runtime.Object, before, now []m
 	}
 }
 
-// Clip shortens a text to a number of bytes. Everything in it is seen: see humanize.Visible.
+// Clip shortens a text to a number of bytes. Invisible characters are escaped: see humanize.Visible.
 func Clip(text string, limit int) string {
 	text = humanize.Visible(text)
 	if len(text) <= limit {
@@ -70,7 +70,7 @@ func Clip(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
 }
 
-// healthy returns the status that a condition has when all is well.
+// healthy returns the status of a condition if all is well.
 func healthy(condition string) metav1.ConditionStatus {
 	if condition == v1.ConditionReady || condition == v1.ConditionPreallocated {
 		return metav1.ConditionTrue

@@ -10,7 +10,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// UrgencyOfPool returns how urgent it is to write a pool's status.
+// UrgencyOfPool returns the urgency of writing a pool's status.
 func UrgencyOfPool(before, now *v1.BCSNetPoolStatus) Urgency {
 	switch {
 	case equality.Semantic.DeepEqual(before, now):
@@ -24,8 +24,8 @@ func UrgencyOfPool(before, now *v1.BCSNetPoolStatus) Urgency {
 	return Numbers
 }
 
-// UrgencyOfClaim returns how urgent it is to write a claim's status. Nobody waits for the status of one that
-// annotations made: there are as many as pods, at times.
+// UrgencyOfClaim returns the urgency of writing a claim's status. Nobody waits for the status of a claim from
+// annotations; there may be as many as pods.
 func UrgencyOfClaim(managed bool, before, now *v1.BCSNetIPClaimStatus) Urgency {
 	switch {
 	case equality.Semantic.DeepEqual(before, now):
@@ -38,7 +38,8 @@ func UrgencyOfClaim(managed bool, before, now *v1.BCSNetIPClaimStatus) Urgency {
 	return Numbers
 }
 
-// turned reports whether a condition came, went, or has another status or reason. Its text may be another all the same.
+// turned reports whether a condition was added or removed, or has another status or reason. Only its message may differ
+// otherwise.
 func turned(before, now []metav1.Condition) bool {
 	return len(before) != len(now) || slices.ContainsFunc(now, func(c metav1.Condition) bool {
 		was := meta.FindStatusCondition(before, c.Type)

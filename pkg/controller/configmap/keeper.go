@@ -24,31 +24,32 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 )
 
-// every is how often the objects are compared with the document although nothing hinted at a difference.
-// retry is how soon a document is read again that is missing, wrong, or could not be applied.
+// every is the interval in which the objects are compared with the document even without a hint of a difference. retry
+// is the time after which a document is read again that is missing, invalid, or could not be applied.
 const every, retry = 10 * time.Minute, 5 * time.Second
 
-// Reasons are those of the events about a ConfigMap.
+// Reasons are the reasons of the events about a ConfigMap.
 type Reasons struct {
-	// Applied: objects were changed as it says. Refused: it cannot be read or is wrong, and the last good one counts.
-	// Failed: it is good, and an object could not be written. Differs: it is good, and cannot be followed in all.
+	// Applied: objects were changed to match the document. Refused: the document cannot be read or is invalid, and the
+	// last valid one is used. Failed: the document is valid, but an object could not be written. Differs: the document
+	// is valid, but cannot be followed completely.
 	Applied, Refused, Failed, Differs string
 }
 
-// Config says which ConfigMap is kept to, and how.
+// Config says which ConfigMap to follow, and how.
 type Config[D any] struct {
 	From types.NamespacedName
-	// Manifests is where the role for reading it is, such as config/floatingip.
+	// Manifests is the directory with the role for reading it, such as config/floatingip.
 	Manifests string
-	// What names the objects in messages, such as "pools".
+	// What is the name of the objects in messages, such as "pools".
 	What    string
 	Reasons Reasons
-	// Metric is a gauge of the leader, without labels: 1 while the objects are as the ConfigMap says.
+	// Metric is a gauge of the leader, without labels: 1 while the objects match the ConfigMap.
 	Metric prometheus.GaugeOpts
-	// Read reads and checks the document.
+	// Read parses and validates the document.
 	Read func(*corev1.ConfigMap) (D, error)
-	// Apply makes the objects what a document says. It goes on after an error; a Difference is one that ends when
-	// somebody changes something. It may end early where edited reports that a later document is there.
+	// Apply changes the objects to match a document. It continues after an error; a Difference is an error that lasts
+	// until somebody changes something. It may return early if edited reports a later document.
 	Apply func(ctx context.Context, document D, edited func() bool) (Outcome, error)
 
 	Terms    *leadership.Terms
@@ -57,49 +58,49 @@ type Config[D any] struct {
 	Log      *slog.Logger
 }
 
-// Outcome is what became of an attempt to make the objects what a document says.
+// Outcome is the result of an attempt to make the objects match a document.
 type Outcome struct {
-	// Done says what was changed; empty for nothing.
+	// Done describes the changes; empty for none.
 	Done string
-	// Waits: some of it is done when what nobody tells of has come, such as the end of a lease.
+	// Waits reports whether a part waits for something that causes no event, such as the end of a lease.
 	Waits bool
 }
 
-// Difference is what of a good document is not followed, and why.
+// Difference describes a part of a valid document that is not followed, and the reason.
 type Difference struct{ Text string }
 
 func (d *Difference) Error() string { return d.Text }
 
-// Keeper keeps objects as a ConfigMap asks for, in terms of the leader. A document that is wrong or gone changes
-// nothing: the last good one counts, and after a change of the leader the objects as they are.
+// Keeper makes objects match a ConfigMap, in terms of the leader. An invalid or missing document changes nothing: the
+// last valid one counts, and after a change of the leader, the objects stay as they are.
 type Keeper[D any] struct {
 	Config[D]
 	cache  client.Reader
 	events events.EventRecorder
-	// synced reports whether the list of ConfigMaps has come.
+	// synced reports whether the list of ConfigMaps was received.
 	synced func() bool
 	// applied has a series while this replica leads.
 	applied *prometheus.GaugeVec
 	wake    chan struct{}
-	// edited has a token when the ConfigMap has changed since it was read.
+	// edited has a token if the ConfigMap has changed since it was read.
 	edited chan struct{}
 
-	// good is the last good document of this term, nil before there was one.
+	// good is the last valid document of this term; nil if there was none.
 	good *D
-	// said is the last problem that was logged, empty when all is well; told counts the events of this term.
+	// said is the last problem that was logged, empty if all is well; told is the number of events in this term.
 	said string
 	told int
 }
 
-// errNotCome is for a ConfigMap of which no list has come.
+// errNotCome is the error for a ConfigMap whose list was not received.
 type errNotCome struct{ manifests string }
 
 func (e errNotCome) Error() string {
 	return "the API server has not told of it: may the controller read it? See " + e.manifests
 }
 
-// New makes the leader keep to a ConfigMap. The cache of the manager does not hold ConfigMaps: each keeper has one of
-// its own, of that one object.
+// New makes the leader follow a ConfigMap. The manager's cache does not hold ConfigMaps: each keeper has a cache with
+// only its own.
 func New[D any](ctx context.Context, mgr ctrl.Manager, o Config[D]) (*Keeper[D], error) {
 	own, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
@@ -138,7 +139,7 @@ func hint(c chan struct{}) {
 	}
 }
 
-// run keeps the objects until the context ends, a term of the leader.
+// run maintains the objects until the context ends, that is for a term of the leader.
 func (k *Keeper[D]) run(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, k.Ready) {
 		return nil
@@ -160,7 +161,7 @@ func (k *Keeper[D]) run(ctx context.Context) error {
 	}
 }
 
-// awaitConfig waits a moment for the list of ConfigMaps, before a missing one counts as a problem.
+// awaitConfig waits a moment for the list of ConfigMaps before a missing one counts as a problem.
 func (k *Keeper[D]) awaitConfig(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, retry)
 	defer cancel()
@@ -172,7 +173,7 @@ func (k *Keeper[D]) awaitConfig(ctx context.Context) {
 	})
 }
 
-// pass makes the objects what the document asks for, and returns when to compare them again.
+// pass makes the objects match the document, and returns the time after which to compare them again.
 func (k *Keeper[D]) pass(ctx context.Context) time.Duration {
 	select {
 	case <-k.edited:
@@ -214,7 +215,7 @@ func (k *Keeper[D]) pass(ctx context.Context) time.Duration {
 	return again
 }
 
-// report shows a problem, or that there is none: in the metric, and when it is new in the log and as an event.
+// report reports a problem, or that there is none: in the metric and, if it is new, in the log and as an event.
 func (k *Keeper[D]) report(from *corev1.ConfigMap, reason string, problem error) {
 	applied := k.applied.WithLabelValues()
 	if problem == nil {
@@ -233,15 +234,15 @@ func (k *Keeper[D]) report(from *corev1.ConfigMap, reason string, problem error)
 	}
 }
 
-// makeEvent makes an event about the ConfigMap. Events of one version of it would be counted as one, with the message
-// of the first: the number of the action keeps them apart.
+// makeEvent creates an event about the ConfigMap. Events about the same version of it would be counted as one, with the
+// first message: the number of the action distinguishes them.
 func (k *Keeper[D]) makeEvent(from *corev1.ConfigMap, kind, reason, note string) {
 	k.told++
 	k.events.Eventf(from, nil, kind, reason, "Apply"+strconv.Itoa(k.told), "%s", conditions.Clip(note,
 		conditions.MaxNote))
 }
 
-// read reads the document. It returns a ConfigMap for events also where none exists.
+// read reads the document. It returns a ConfigMap for events even if none exists.
 func (k *Keeper[D]) read(ctx context.Context) (from *corev1.ConfigMap, document D, err error) {
 	absent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: k.From.Namespace, Name: k.From.Name}}
 	if !k.synced() {

@@ -10,7 +10,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// Patch writes what differs of a pool, unless somebody else has changed it meanwhile.
+// Patch writes the differences of a pool, unless somebody else has changed it meanwhile.
 func Patch(ctx context.Context, c client.Client, old, next *v1.BCSNetPool) (changed bool, err error) {
 	if equality.Semantic.DeepEqual(old, next) {
 		return false, nil

@@ -18,15 +18,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// owns reports whether a pool was made from the ConfigMap.
+// owns reports whether a pool was created from the ConfigMap.
 func (r *reconciler) owns(o *v1.BCSNetPool) bool {
 	return o.Annotations[v1.FloatingIPConfigAnnotation] == r.from.String()
 }
 
 func isGone(o *v1.BCSNetPool) bool { return o.Annotations[v1.FloatingIPGoneAnnotation] != "" }
 
-// poolHandler triggers a comparison of the pools when somebody changes one that was made from the ConfigMap, and when
-// one that is to go may have become empty.
+// poolHandler triggers a comparison of the pools if somebody changes one that was created from the ConfigMap, and if
+// one that will be deleted may have become empty.
 func (r *reconciler) poolHandler() toolscache.ResourceEventHandler {
 	return informers.SpecHandler(func(o *v1.BCSNetPool) {
 		if r.owns(o) {
@@ -35,10 +35,10 @@ func (r *reconciler) poolHandler() toolscache.ResourceEventHandler {
 	}, isGone)
 }
 
-// changes are what a pass has done, by names of pools.
+// changes are the changes of a pass, by names of pools.
 type changes struct{ created, updated, cordoned, deleted []string }
 
-// String formats the changes like "created floatingip-10.0.70.0-24; deleted floatingip-10.0.71.0-24".
+// String formats the changes, as in "created floatingip-10.0.70.0-24; deleted floatingip-10.0.71.0-24".
 func (c changes) String() string {
 	var parts []string
 	for _, of := range []struct {
@@ -52,8 +52,8 @@ func (c changes) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// apply makes the pools what the entries ask for. It goes on after an error. The caller looks for conflicts first among
-// the errors: they are over when newer pools have come.
+// apply makes the pools match the entries. It continues after an error. The caller must look for conflicts among the
+// errors first: they end when newer versions of the pools arrive.
 func (r *reconciler) apply(ctx context.Context, entries []config.Entry) (done changes, err error) {
 	var list v1.BCSNetPoolList
 	if err := r.cache.List(ctx, &list); err != nil {
@@ -79,7 +79,7 @@ func (r *reconciler) apply(ctx context.Context, entries []config.Entry) (done ch
 	return done, errors.Join(errs...)
 }
 
-// ensure makes or changes the pool of an entry.
+// ensure creates or changes the pool of an entry.
 func (r *reconciler) ensure(ctx context.Context, w config.Wanted, done *changes) error {
 	if w.Pool == nil {
 		o := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}
@@ -108,7 +108,7 @@ func (r *reconciler) ensure(ctx context.Context, w config.Wanted, done *changes)
 	return err
 }
 
-// mark records on a pool from which ConfigMap it comes.
+// mark records on a pool the ConfigMap from which it comes.
 func (r *reconciler) mark(o *v1.BCSNetPool) {
 	if o.Labels == nil {
 		o.Labels = map[string]string{}
@@ -119,9 +119,9 @@ func (r *reconciler) mark(o *v1.BCSNetPool) {
 	o.Labels[v1.SourceLabel], o.Annotations[v1.FloatingIPConfigAnnotation] = v1.SourceFloatingIP, r.from.String()
 }
 
-// retire cordons a pool whose entry has gone, and deletes it when nothing of it is held and it has no groups: whoever
-// made these may want the entry back. An address that is taken in between holds it up all the same: a pool that is
-// being deleted waits for its addresses.
+// retire cordons a pool whose entry was removed, and deletes it if no address is held and it has no groups, whose
+// creators may want the entry back. If an address is allocated in between, the deletion waits for it, like any deletion
+// of a pool.
 func (r *reconciler) retire(ctx context.Context, o *v1.BCSNetPool, entries []config.Entry, done *changes) error {
 	if !o.DeletionTimestamp.IsZero() {
 		return nil
@@ -145,20 +145,20 @@ func (r *reconciler) retire(ctx context.Context, o *v1.BCSNetPool, entries []con
 	return nil
 }
 
-// held counts the addresses of a pool that somebody has.
+// held returns the number of held addresses of a pool.
 func (r *reconciler) held(pool string) int {
 	c := r.index.Pools.Counts(pool, r.now())
 	return c.Active + c.Reserved
 }
 
-// groups names the pools that are carved from one.
+// groups returns the names of a pool's groups.
 func (r *reconciler) groups(pool string) []string {
 	blocks := r.index.Pools.BlocksOf(pool)
 	return slices.DeleteFunc(r.index.Pools.Children(pool),
 		func(name string) bool { return slices.Contains(blocks, name) })
 }
 
-// heldText describes what a pool that is to go waits for.
+// heldText describes what a pool that will be deleted waits for.
 func (r *reconciler) heldText(pool string) string {
 	var waits []string
 	if n := r.held(pool); n > 0 {

@@ -20,13 +20,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// reconciler keeps pools as the ConfigMap of galaxy's users asks for.
+// reconciler makes pools match the ConfigMap of galaxy's users.
 type reconciler struct {
 	from   types.NamespacedName
 	cache  client.Reader
 	client client.Client
 	index  *ipam.Index
-	// now is the API server's time.
+	// now returns the API server's time.
 	now    func() time.Time
 	wakeUp func()
 }
@@ -42,7 +42,7 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Add makes the leader keep pools as a ConfigMap asks for.
+// Add makes the leader maintain pools from a ConfigMap.
 func Add(ctx context.Context, mgr ctrl.Manager, o Config) error {
 	r := &reconciler{from: o.From, cache: mgr.GetCache(), client: mgr.GetClient(), index: o.Index, now: o.Now}
 	keeper, err := configmap.New(ctx, mgr, configmap.Config[[]config.Entry]{

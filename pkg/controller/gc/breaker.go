@@ -24,18 +24,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Bounds of the circuit breaker: within breakerWindow, breakerCount leases may be taken back, or one in breakerOneIn of
-// the active ones where that is more.
+// Bounds of the circuit breaker: within breakerWindow, at most breakerCount leases may be taken back, or one in
+// breakerOneIn of the active ones if that is more.
 const (
 	breakerCount  = 10
 	breakerOneIn  = 20
 	breakerWindow = time.Minute
 )
 
-// Breaker is a circuit breaker: it stops the collection when more leases than usual look given up at once. An API
-// server that is empty, or was restored, shows no pod at all. While the breaker is open it lets those leases pass whose
-// namespace and node exist, at a second look. It closes when few are due again: somebody has released them by hand
-// then. Of a host that has been away for longer than its grace period no node is required.
+// Breaker is a circuit breaker: it stops the collection if more leases than usual look abandoned at the same time. An
+// API server that is empty, or was restored, shows no pods at all. While the breaker is open, it passes only leases
+// whose namespace and node exist, after a second check. It closes when only few are due again: somebody has released
+// the others by hand by then. For a host that has been away for longer than its grace period, no node is required.
 type Breaker struct {
 	live client.Reader
 	// nodes returns the nodes that claim the address of a host.
@@ -47,14 +47,14 @@ type Breaker struct {
 	mu sync.Mutex
 	// taken has the times of the last minute's collections.
 	taken []time.Time
-	// pools counts, per pool, the leases that wait; empty while the breaker is closed. why is what they wait for.
+	// pools has the number of waiting leases per pool; empty while the breaker is closed. why is what they wait for.
 	pools map[string]int
 	why   string
-	// looked has the leases that were due at the last look.
+	// looked has the leases that were due at the last check.
 	looked map[spot]lease.Lease
 }
 
-// NewBreaker returns a closed breaker. changed is called for a pool whose leases begin or cease to wait.
+// NewBreaker returns a closed breaker. changed is called for a pool when leases of it begin or cease to wait.
 func NewBreaker(
 	live client.Reader, nodes func(netip.Addr) []node.Claim, changed func(pool string), log *slog.Logger,
 ) *Breaker {
@@ -72,7 +72,7 @@ func (b *Breaker) noteCollection(now time.Time) {
 	b.taken = append(b.taken, now)
 }
 
-// passes returns those of the due leases that need not wait.
+// passes returns the due leases that need not wait.
 func (b *Breaker) passes(ctx context.Context, due []suspect, active int, now time.Time) []suspect {
 	b.mu.Lock()
 	b.taken = slices.DeleteFunc(b.taken, func(t time.Time) bool { return now.Sub(t) >= breakerWindow })
@@ -92,8 +92,9 @@ func (b *Breaker) passes(ctx context.Context, due []suspect, active int, now tim
 	return seen
 }
 
-// splitRepeated separates the leases that were due at the look before, and are held as they were then, from those that
-// are due for the first time, also while others wait for long: the API server may have lost its pods once more.
+// splitRepeated separates the leases that were already due at the previous check, and are held as they were then, from
+// those that are due for the first time. It does so even if others have waited for long: the API server may have lost
+// its pods once more.
 func (b *Breaker) splitRepeated(due []suspect) (again, fresh []suspect) {
 	now := make(map[spot]lease.Lease, len(due))
 	b.mu.Lock()
@@ -110,7 +111,7 @@ func (b *Breaker) splitRepeated(due []suspect) (again, fresh []suspect) {
 	return again, fresh
 }
 
-// open stops the collection, and logs when it ran until now.
+// open stops the collection, and logs this if the breaker was closed.
 func (b *Breaker) open(due []suspect, why string) {
 	pools := map[string]int{}
 	for _, s := range due {
@@ -132,7 +133,7 @@ func (b *Breaker) open(due []suspect, why string) {
 	b.notifyPools(before, pools)
 }
 
-// close lets the collection go on.
+// close resumes the collection.
 func (b *Breaker) close() {
 	b.mu.Lock()
 	before := b.pools
@@ -159,7 +160,7 @@ func (b *Breaker) notifyPools(before, after map[string]int) {
 	}
 }
 
-// Waiting returns how many leases of a pool wait for the breaker, and what it waits for.
+// Waiting returns the number of a pool's leases that wait for the breaker, and what it waits for.
 func (b *Breaker) Waiting(pool string) (n int, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -170,7 +171,7 @@ func (b *Breaker) Waiting(pool string) (n int, why string) {
 type object struct{ kind, name string }
 
 // verify reads the namespaces and nodes of the leases from the API server, and separates the leases for which both
-// exist. why names the first object that does not.
+// exist. why names the first object that does not exist.
 func (b *Breaker) verify(ctx context.Context, due []suspect) (seen, unseen []suspect, why string) {
 	wanted := map[object]error{}
 	of := func(s suspect) []object {
@@ -203,7 +204,8 @@ func (b *Breaker) verify(ctx context.Context, due []suspect) (seen, unseen []sus
 	return seen, unseen, why
 }
 
-// missing returns an error where the API server does not have an object, or did not answer; nil when it has.
+// missing returns an error if an object does not exist at the API server, or the API server did not answer; nil if it
+// exists.
 func (b *Breaker) missing(ctx context.Context, w object) error {
 	var o metav1.PartialObjectMetadata
 	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(w.kind))

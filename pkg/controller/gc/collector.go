@@ -25,29 +25,29 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Mode is what the garbage collection does.
+// Mode is the mode of the garbage collection.
 type Mode string
 
 // Values of Mode.
 const (
-	// On: takes addresses back whose pod has gone.
+	// On: takes back addresses whose pod is gone.
 	On Mode = "on"
-	// DryRun: reports them only.
+	// DryRun: only reports them.
 	DryRun Mode = "dry-run"
-	// Off: takes nothing back. Whether an address is still in use can be asked all the same.
+	// Off: takes nothing back. Queries whether an address is still in use work in any mode.
 	Off Mode = "off"
 )
 
 const (
-	// collectEvery is how often the leader looks at all leases. What a pod leaves without a DEL is back within some 80
-	// s, also when the breaker takes another look.
+	// collectEvery is the interval in which the leader checks all leases. An address left by a pod without a DEL is
+	// free within some 80 s, even if the breaker checks a second time.
 	collectEvery = 10 * time.Second
-	// parallelCollections is how many addresses are looked at and released at once.
+	// parallelCollections bounds the addresses that are checked and released at the same time.
 	parallelCollections = 16
 )
 
-// Collector takes addresses back whose pod has gone, has ended or has been replaced, by the rule of package gone. The
-// write fails if the lease has changed since.
+// Collector takes back addresses whose pod is gone, has ended or was replaced, by the rule of package gone. The write
+// fails if the lease has changed since.
 type Collector struct {
 	Config
 
@@ -61,13 +61,13 @@ type Collector struct {
 	due         prometheus.Gauge
 }
 
-// Config is what a Collector works with.
+// Config has the dependencies and settings of a Collector.
 type Config struct {
 	Mode Mode
-	// Every is how often all leases are looked at; 0 for the time that the documentation promises.
+	// Every is the interval in which all leases are checked; 0 for the documented one.
 	Every time.Duration
 	Rule  gone.Rule
-	// Cached, Live and Client read and write the objects of the API server. Namespace is the controller's own.
+	// Cached, Live and Client read and write the objects of the API server. Namespace is the controller's namespace.
 	Cached, Live client.Reader
 	Client       client.Client
 	Namespace    string
@@ -76,7 +76,7 @@ type Config struct {
 	Leases       *store.Client
 	Nodes        *node.Nodes
 	Breaker      *Breaker
-	// Event makes an event about the address of a lease.
+	// Event creates an event about the address of a lease.
 	Event    func(ctx context.Context, l lease.Lease, kind, reason, action, note string)
 	Ready    func() error
 	Registry prometheus.Registerer
@@ -106,7 +106,7 @@ func New(o Config) *Collector {
 	return c
 }
 
-// Start looks at the leases until the context ends, a term of the leader.
+// Start checks the leases until the context ends, that is for a term of the leader.
 func (c *Collector) Start(ctx context.Context) error {
 	c.setSuspects(map[spot]suspect{}, nil)
 	c.waits.forget()
@@ -130,7 +130,7 @@ func (c *Collector) Start(ctx context.Context) error {
 	}
 }
 
-// pass looks at all leases once, and takes back those that were seen given up for long enough.
+// pass checks all leases once, and takes back those that have looked abandoned for long enough.
 func (c *Collector) pass(ctx context.Context, now time.Time) {
 	if err := c.waits.load(ctx); err != nil && ctx.Err() == nil {
 		c.Log.Warn("since when addresses wait for their hosts cannot be read: they wait anew", "error", err)
@@ -176,8 +176,8 @@ func (c *Collector) pass(ctx context.Context, now time.Time) {
 	}
 }
 
-// ripe returns, in the order of their addresses, the suspects that nobody has by the evidence so far. The API server is
-// still to be asked for their pods.
+// ripe returns, sorted by address, the suspects that nobody holds according to the evidence so far. The API server must
+// still be asked for their pods.
 func (c *Collector) ripe(now time.Time) (due []suspect) {
 	for _, s := range c.suspects {
 		if c.doubt(s, now) == "" {
@@ -199,7 +199,7 @@ func (c *Collector) waiting() (all []suspect) {
 	return all
 }
 
-// report logs, once for each, what a dry run would take back.
+// report logs, once for each lease, what a dry run would take back.
 func (c *Collector) report(due []suspect) {
 	for _, s := range due {
 		if s.reported {
@@ -213,14 +213,15 @@ func (c *Collector) report(due []suspect) {
 	}
 }
 
-// itsOwn reports whether a collection failed because of its own lease, so that others may go on: the API server would
-// not store it, as it was written by hand or by another release, or a policy forbids it.
+// itsOwn reports whether a collection failed because of its own lease, so that others may continue: the API server
+// would not store the lease, because it was written by hand or by another release, or a policy forbids it.
 func itsOwn(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) &&
 		!store.ForbiddenByRole(err)
 }
 
-// collect reads the pod from the API server, and takes the address back if it is gone there too. alive: it is not.
+// collect reads the pod from the API server, and takes the address back if the pod is gone there, too. alive reports
+// that it is not gone.
 func (c *Collector) collect(ctx context.Context, s suspect, now time.Time) (alive bool, err error) {
 	l := s.lease
 	ctx, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)

@@ -1,4 +1,4 @@
 // Package gc collects garbage on the leader: it takes addresses back whose pod is gone and that no DEL released.
-// Package gone decides whether nobody has an address any more. This one has the evidence for that, pass by pass, the
-// circuit breaker, and the writes.
+// Package gone decides whether nobody has an address any more. This package gathers the evidence, pass by pass, and has
+// the circuit breaker and the writes.
 package gc

@@ -17,15 +17,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 )
 
-// beats reads the Leases that kubelets renew while they are in touch with the API server. They are read only when there
+// beats reads the Leases that kubelets renew while they are in touch with the API server. It reads them only if there
 // is a suspect on the host: a watch would deliver each renewal of each node.
 type beats struct {
 	live client.Reader
 	log  *slog.Logger
 }
 
-// of returns when nodes renewed their Leases, by their own clocks; empty for one that has none. A Lease that cannot be
-// read is left out.
+// of returns the times at which nodes renewed their Leases, by their own clocks; empty for a node without one. A Lease
+// that cannot be read is left out.
 func (b *beats) of(ctx context.Context, nodes map[string]struct{}) map[string]string {
 	var mu sync.Mutex
 	out := make(map[string]string, len(nodes))
@@ -54,16 +54,16 @@ func (b *beats) of(ctx context.Context, nodes map[string]struct{}) map[string]st
 	return out
 }
 
-// touch is how a ready node that claims a suspect's host was heard of since the suspect was seen first.
+// touch is the contact, since a suspect was first seen, of a ready node that claims the suspect's host.
 type touch struct {
-	// beat is when it renewed its Lease at the last look; renewal is what became of that.
+	// beat is the renewal time at the last check; renewal is the evaluation of that.
 	beat    string
 	renewal gone.Renewal
-	// missed is how long after the first look it was seen last not to be in touch.
+	// missed is the time after the first check at which the node was last seen out of touch.
 	missed time.Duration
 }
 
-// next returns what one more look at the Lease amounts to. read: it could be read.
+// next returns the touch after another check of the Lease. read reports whether the Lease could be read.
 func (t touch) next(beat string, read bool) touch {
 	switch {
 	case t.renewal == gone.Since, !read:
@@ -79,10 +79,11 @@ func (t touch) next(beat string, read bool) touch {
 	return t
 }
 
-// inTouch reports whether the kubelet was in touch with the API server at this look.
+// inTouch reports whether the kubelet was in touch with the API server at this check.
 func (t touch) inTouch() bool { return t.renewal == gone.Since || t.renewal == gone.NoLease }
 
-// listen notes which nodes have renewed their Leases since their suspects were seen first, and until when they had not.
+// listen records which nodes have renewed their Leases since their suspects were first seen, and until when they had
+// not.
 func (c *Collector) listen(ctx context.Context, seen map[spot]suspect, now time.Time) {
 	wanted := map[string]struct{}{}
 	for _, s := range seen {

@@ -9,8 +9,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// identify mends a lease that carries an older UID of its pod: it gets the present UID, if the API server's pod reports
-// the address, too. Whoever looks at the lease by its UID alone would take the pod for another.
+// identify corrects a lease that has an older UID of its pod: it gets the current UID if the API server's pod also
+// reports the address. Otherwise code that compares UIDs would take the pod for another one.
 func (c *Collector) identify(ctx context.Context, l lease.Lease) {
 	ctx, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
 	defer cancel()

@@ -17,9 +17,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Judge decides about a lease by what the passes of this leader have seen. live has it read the pod from the API
-// server; without, the cache counts as if it were the API server's answer. Of two attachments the one that is less gone
-// decides.
+// Judge decides about a lease by what the passes of this leader have seen. If live is true, it reads the pod from the
+// API server; otherwise the cache counts as the API server's answer. If there are two attachments, the one with less
+// evidence against it decides.
 func (c *Collector) Judge(ctx context.Context, l lease.Lease, live bool) (d gone.Decision, err error) {
 	for side := range l.Attachments() {
 		of, err := c.judge(ctx, side, live)
@@ -33,7 +33,7 @@ func (c *Collector) Judge(ctx context.Context, l lease.Lease, live bool) (d gone
 	return d, nil
 }
 
-// judge decides about the attachment that a lease is seen from.
+// judge decides about the attachment from which a lease is seen.
 func (c *Collector) judge(ctx context.Context, l lease.Lease, live bool) (d gone.Decision, err error) {
 	now := time.Now()
 	c.mu.Lock()
@@ -51,20 +51,20 @@ func (c *Collector) judge(ctx context.Context, l lease.Lease, live bool) (d gone
 	return c.timed().Decide(e), err
 }
 
-// doubt returns why the containers of a suspect may still run, as far as that is known without asking the API server;
-// empty for no doubt.
+// doubt returns the reason why the containers of a suspect may still run, as far as that is known without asking the
+// API server; empty if there is none.
 func (c *Collector) doubt(s suspect, now time.Time) string {
 	e := c.evidence(s, now)
 	e.Live = true
 	return c.timed().Doubt(e, s.check)
 }
 
-// evidence returns what the passes know of a suspect.
+// evidence returns the passes' evidence about a suspect.
 func (c *Collector) evidence(s suspect, now time.Time) gone.Evidence {
 	return c.evidenceOn(c.Nodes.At(s.lease.Host), s, now)
 }
 
-// evidenceOn returns what the passes know of a suspect, and what some nodes that claim its host say.
+// evidenceOn returns the passes' evidence about a suspect, together with that of some nodes that claim its host.
 func (c *Collector) evidenceOn(claims []node.Claim, s suspect, now time.Time) gone.Evidence {
 	e := gone.Evidence{
 		Lease: s.lease, Pod: s.pod, Others: gone.Indexed(c.Index), Now: c.Leases.Now(), Since: s.first,
@@ -86,15 +86,15 @@ func (c *Collector) evidenceOn(claims []node.Claim, s suspect, now time.Time) go
 	return e
 }
 
-// timed returns the rule with a tolerance for the times of the passes: one that comes a little early does not cost
-// another interval.
+// timed returns the rule with a tolerance for the times of the passes, so that a pass that comes a little early does
+// not cost another interval.
 func (c *Collector) timed() gone.Rule {
 	r, early := c.Rule, c.Every/10
 	r.Apart, r.Margin = r.Apart-early, r.Margin-early
 	return r
 }
 
-// lastLook decides about a suspect by what the API server says, before its address is taken back.
+// lastLook decides about a suspect by the API server's answer, before its address is taken back.
 func (c *Collector) lastLook(ctx context.Context, s suspect, now time.Time) (d gone.Decision, err error) {
 	if failpoint.Broken("collect", "live") { // relies on the cache
 		e := c.evidence(s, now)
@@ -113,8 +113,8 @@ func (c *Collector) lastLook(ctx context.Context, s suspect, now time.Time) (d g
 	return c.timed().Decide(e), nil
 }
 
-// confirmOff asks the API server whether nodes that are out of service are so still: the cache may be behind, and the
-// machine back.
+// confirmOff asks the API server whether nodes that are out of service still are: the cache may lag, and the machine
+// may be back.
 func (c *Collector) confirmOff(ctx context.Context, claims []node.Claim) error {
 	for i := range claims {
 		if n := &claims[i]; n.OutOfService && !n.Ready {
@@ -129,7 +129,7 @@ func (c *Collector) confirmOff(ctx context.Context, claims []node.Claim) error {
 	return nil
 }
 
-// livePod returns the pod of a lease as the API server has it; nil when there is none.
+// livePod returns the pod of a lease from the API server; nil if there is none.
 func (c *Collector) livePod(ctx context.Context, l lease.Lease) (*workload.Pod, error) {
 	pod, err := c.Pods.FindLive(ctx, l.Namespace, l.PodName, "")
 	switch {

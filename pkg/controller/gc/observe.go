@@ -15,25 +15,25 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// suspect is a lease that looks given up.
+// suspect is a lease that looks abandoned.
 type suspect struct {
 	lease lease.Lease
-	// pod is the one of the holder's name, as the cache has it; nil when there is none.
+	// pod is the pod with the holder's name in the cache; nil if there is none.
 	pod *workload.Pod
-	// check is by which check, cause why; since is when this process saw it so first, by the local clock, and first
-	// when any did, by the API server's.
+	// check is the evidence, and cause the same in words. since is the time at which this process first saw it, by the
+	// local clock, and first the time at which any process did, by the API server's clock.
 	check gone.Check
 	cause string
 	since time.Time
 	first time.Time
-	// nodes are those that claim its host.
+	// nodes are the nodes that claim its host.
 	nodes map[string]touch
-	// reported: a dry run has logged it.
+	// reported reports whether a dry run has logged it.
 	reported bool
 }
 
-// spot is an attachment of an address, which has a second one while a virtual machine migrates. Each is judged by
-// itself, as if it were a lease, and only what is given up ends.
+// spot is an attachment of an address. An address has a second attachment while a virtual machine migrates. Each is
+// judged separately, as if it were a lease, and only an abandoned one ends.
 type spot struct {
 	addr   netip.Addr
 	second bool
@@ -41,7 +41,7 @@ type spot struct {
 
 func spotOf(l lease.Lease) spot { return spot{l.Addr, l.FromSecond} }
 
-// attachments yields the leases in use, in the order of their addresses, as seen from each of their attachments.
+// attachments yields the leases in use, sorted by address, as seen from each of their attachments.
 func (c *Collector) attachments() iter.Seq[lease.Lease] {
 	return func(yield func(lease.Lease) bool) {
 		for _, l := range c.Index.Leases.Find(func(l lease.Lease) bool { return l.State == lease.Active }) {
@@ -54,8 +54,8 @@ func (c *Collector) attachments() iter.Seq[lease.Lease] {
 	}
 }
 
-// sameHolding reports whether a lease is held as it was when it was seen before. Its version may be another one: when a
-// pool's gateway or mask changes, all of its leases are written, and nobody has asked for them.
+// sameHolding reports whether a lease has the same holding as when it was seen before. Its version may differ: when a
+// pool's gateway or mask changes, all of its leases are written without a request.
 func sameHolding(before, now lease.Lease) bool {
 	return before.Bound() == now.Bound() && before.SameHolding(now)
 }
@@ -68,8 +68,8 @@ func (s suspect) fields() []any {
 	}
 }
 
-// observe brings the suspects up to date with the caches and the Leases of their hosts, and counts the active leases.
-// Leases that carry an older UID of their pod are mended on the way.
+// observe updates the suspects from the caches and the Leases of their hosts, and counts the active leases. It also
+// corrects leases that have an older UID of their pod.
 func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 	seen, long := map[spot]suspect{}, map[spot]patient{}
 	for l := range c.attachments() {
@@ -107,7 +107,7 @@ func (c *Collector) observe(ctx context.Context, now time.Time) (active int) {
 	return active
 }
 
-// setSuspects replaces the suspects, of which refusals tell, and what is known of pods with a long grace period.
+// setSuspects replaces the suspects, which refusals mention, and the data about pods with a long grace period.
 func (c *Collector) setSuspects(suspects map[spot]suspect, all map[spot]patient) {
 	byPool := map[string]int{}
 	for _, s := range suspects {
@@ -119,7 +119,7 @@ func (c *Collector) setSuspects(suspects map[spot]suspect, all map[spot]patient)
 	c.suspects, c.patient = suspects, all
 }
 
-// cachedPod returns the pod of a holder's name; nil when there is none.
+// cachedPod returns the pod with a holder's name; nil if there is none.
 func (c *Collector) cachedPod(ctx context.Context, h lease.Holder) (*workload.Pod, error) {
 	var o corev1.Pod
 	err := c.Cached.Get(ctx, types.NamespacedName{Namespace: h.Namespace, Name: h.PodName}, &o)
@@ -133,14 +133,15 @@ func (c *Collector) cachedPod(ctx context.Context, h lease.Holder) (*workload.Po
 	return &pod, nil
 }
 
-// patient is a pod with a longer grace period than its lease has: of a lease of an earlier release, or where the pod
-// was deleted with a longer one. It is remembered for when the pod has gone.
+// patient is a pod with a longer grace period than its lease has: the lease comes from an earlier release, or the pod
+// was deleted with a longer one. It is remembered until after the pod is gone.
 type patient struct {
 	uid         string
 	termination time.Duration
 }
 
-// patience returns what to remember of a pod while a lease names it, if its grace period is longer than the lease's.
+// patience returns the data to remember about a pod while a lease names it, if its grace period is longer than the
+// lease's.
 func (c *Collector) patience(l lease.Lease, pod *workload.Pod) (p patient, ok bool) {
 	if pod != nil && pod.UID == l.PodUID {
 		p = patient{pod.UID, pod.Termination}
@@ -150,7 +151,7 @@ func (c *Collector) patience(l lease.Lease, pod *workload.Pod) (p patient, ok bo
 	return p, p.uid == l.PodUID && p.termination > max(l.Termination, lease.UsualTermination)
 }
 
-// longest returns the longest grace period of a lease's pod that the passes know of.
+// longest returns the longest grace period of a lease's pod that the passes have seen.
 func (c *Collector) longest(l lease.Lease) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

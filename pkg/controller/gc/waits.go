@@ -20,23 +20,24 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// waitsName is the ConfigMap in the controller's namespace that records since when addresses wait for hosts without a
-// Node. Without it the grace period would begin anew with each process.
+// waitsName is the ConfigMap in the controller's namespace that records the time since which addresses wait for hosts
+// without a Node. Without it, the grace period would begin anew with each process.
 const waitsName = leadership.LeaseName + "-waits"
 
-// maxWaits bounds the ConfigMap. Those that do not fit begin anew with the next process.
+// maxWaits bounds the entries of the ConfigMap. Suspects that do not fit begin anew with the next process.
 const maxWaits = 4096
 
-// waits remembers since when leases have looked given up, beyond the life of a process. One leader at a time uses it.
+// waits stores the time since which leases have looked abandoned, beyond the life of a process. Only one leader uses it
+// at a time.
 type waits struct {
 	live      client.Reader
 	client    client.Client
 	namespace string
-	// object is the ConfigMap as this term knows it; nil before it was read.
+	// object is the ConfigMap as known in this term; nil before it was read.
 	object *corev1.ConfigMap
 }
 
-// forget drops the ConfigMap that was read, so that the next use reads it anew.
+// forget drops the ConfigMap that was read, so that the next use reads it again.
 func (w *waits) forget() { w.object = nil }
 
 // load reads the ConfigMap once a term.
@@ -54,7 +55,7 @@ func (w *waits) load(ctx context.Context) error {
 	return nil
 }
 
-// since returns when a lease was first seen given up, if that is recorded for this very holding of it.
+// since returns the time at which a lease was first seen abandoned, if that is recorded for the same holding.
 func (w *waits) since(l lease.Lease) (at time.Time, ok bool) {
 	if w.object == nil {
 		return at, false
@@ -75,7 +76,7 @@ func waitKey(l lease.Lease) string {
 	return ipaddr.ObjectName(l.Addr)
 }
 
-// save records since when suspects wait, if that has changed.
+// save records the times since which suspects wait, if they have changed.
 func (w *waits) save(ctx context.Context, all []suspect) error {
 	if w.object == nil {
 		return nil

@@ -19,27 +19,27 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// maxFailures is how many blocks may fail before a pass is given up: the API server is in trouble, or a right is
-// missing.
+// maxFailures is the number of failed blocks after which a pass is aborted: the API server has a problem, or a
+// permission is missing.
 const maxFailures = 10
 
 // pass is one comparison of the blocks with the document.
 type pass struct {
 	*reconciler
-	// objects are the blocks that exist, by name.
+	// objects are the existing blocks, by name.
 	objects map[string]*v1.BCSNetPool
 	// parents are the pools that have blocks of the document.
 	parents map[string]struct{}
 	done    changes
 	failed  []error
-	// differences say what of the document is not followed.
+	// differences describe the parts of the document that are not followed.
 	differences []string
 }
 
-// changes are what a pass has done, by names of blocks.
+// changes are the changes of a pass, by names of blocks.
 type changes struct{ given, changed, cordoned, deleted []string }
 
-// String formats the changes like "gave vxnet-a-172-16-3-0-26 to test; deleted vxnet-a-172-16-3-64-26".
+// String formats the changes, as in "gave vxnet-a-172-16-3-0-26 to test; deleted vxnet-a-172-16-3-64-26".
 func (c changes) String() string {
 	var parts []string
 	for _, of := range []struct {
@@ -53,7 +53,7 @@ func (c changes) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// apply gives namespaces the blocks that the document says, and takes back those that it said before. It goes on after
+// apply gives namespaces the blocks in the document, and takes back those of the earlier document. It continues after
 // an error.
 func (r *reconciler) apply(
 	ctx context.Context, m hostnic.Mapping, edited func() bool,
@@ -94,7 +94,7 @@ func (r *reconciler) apply(
 	return configmap.Outcome{Done: p.done.String(), Waits: len(gone) > 0}, p.err()
 }
 
-// err returns what failed, or else what differs.
+// err returns the failures, or else the differences.
 func (p *pass) err() error {
 	if len(p.failed) > 0 {
 		return errors.Join(p.failed...)
@@ -114,7 +114,7 @@ func (p *pass) differs(format string, args ...any) {
 	p.differences = append(p.differences, fmt.Sprintf(format, args...))
 }
 
-// owns reports whether a block was given as the ConfigMap says.
+// owns reports whether a block was assigned because of the ConfigMap.
 func (r *reconciler) owns(o *v1.BCSNetPool) bool {
 	return o.Annotations[v1.HostnicConfigAnnotation] == r.From.String()
 }
@@ -129,8 +129,8 @@ func ownerOf(o *v1.BCSNetPool) string {
 	return o.Spec.Namespaces[0]
 }
 
-// ensure makes a block be as the document says. A namespace that has it by other means, such as its pods' requests,
-// keeps it; what the document did not give, it does not take away.
+// ensure makes a block match the document. A namespace that has the block by other means, such as its pods' requests,
+// keeps it: blocks that the document did not assign are not taken away.
 func (p *pass) ensure(ctx context.Context, b hostnic.Block) error {
 	if !b.Addrs.IsValid() {
 		p.differs("subnet %s of namespace %s does not end in the CIDR of a block", b.Short(), b.Namespace)
@@ -167,7 +167,7 @@ func (p *pass) ensure(ctx context.Context, b hostnic.Block) error {
 	}
 }
 
-// keep brings a block that its namespace has up to date.
+// keep updates a block that its namespace already has.
 func (p *pass) keep(ctx context.Context, o *v1.BCSNetPool, b hostnic.Block) error {
 	next := o.DeepCopy()
 	p.mark(next, b)
@@ -185,7 +185,7 @@ func (p *pass) keep(ctx context.Context, o *v1.BCSNetPool, b hostnic.Block) erro
 	return err
 }
 
-// give makes a block that nobody has made.
+// give creates a block that does not exist.
 func (p *pass) give(ctx context.Context, parent string, b hostnic.Block) error {
 	made, err := p.Allocator.GiveBlock(ctx, parent, b.Namespace, b.Addrs, func(o *v1.BCSNetPool) { p.mark(o, b) })
 	refusal, refused := errors.AsType[*ipam.Refusal](err)
@@ -201,8 +201,8 @@ func (p *pass) give(ctx context.Context, parent string, b hostnic.Block) error {
 	}
 }
 
-// isStanding reports whether a block is refused for what pools, namespaces and leases are like, and not because the
-// attempt failed.
+// isStanding reports whether a block is refused because of the state of pools, namespaces and leases, and not because
+// the attempt failed.
 func isStanding(r ipam.Reason) bool {
 	switch r {
 	case ipam.ReasonNoFreeBlock, ipam.ReasonAddressNotInPool, ipam.ReasonPoolCordoned, ipam.ReasonBadRequest,
@@ -213,7 +213,7 @@ func isStanding(r ipam.Reason) bool {
 	}
 }
 
-// mark records on a block from which ConfigMap it comes, and its place in the list of its namespace.
+// mark records on a block its ConfigMap, and its position in the list of its namespace.
 func (r *reconciler) mark(o *v1.BCSNetPool, b hostnic.Block) {
 	if o.Labels == nil {
 		o.Labels = map[string]string{}
@@ -225,7 +225,7 @@ func (r *reconciler) mark(o *v1.BCSNetPool, b hostnic.Block) {
 	o.Spec.Priority = b.Priority()
 }
 
-// leave makes a block as it was before the document named it, which its namespace had got already.
+// leave restores a block that its namespace already had to its state before the document named it.
 func (p *pass) leave(ctx context.Context, o *v1.BCSNetPool) error {
 	next := o.DeepCopy()
 	priority, _ := strconv.ParseInt(o.Annotations[v1.HostnicFoundAnnotation], 10, 32) // 0 where somebody has edited it
@@ -243,9 +243,9 @@ func (p *pass) leave(ctx context.Context, o *v1.BCSNetPool) error {
 	return err
 }
 
-// retire cordons blocks that the document gives to their namespaces no more, and takes back those that nothing is in.
-// Those that it did not give it leaves as they were.
-// An address that is taken in between holds it up all the same: a pool that is being deleted waits for its addresses.
+// retire cordons blocks that the document no longer assigns to their namespaces, and takes back those without addresses
+// in use. Blocks that it did not assign stay as they were. If an address is allocated in between, the deletion waits
+// for it, like any deletion of a pool.
 func (p *pass) retire(ctx context.Context, gone []*v1.BCSNetPool) {
 	gone = slices.DeleteFunc(gone, func(o *v1.BCSNetPool) bool { return !o.DeletionTimestamp.IsZero() })
 	if len(gone) == 0 {
@@ -284,7 +284,7 @@ func (p *pass) retire(ctx context.Context, gone []*v1.BCSNetPool) {
 	}
 }
 
-// heldText describes what a block that is to go waits for.
+// heldText describes what a block that will be deleted waits for.
 func (r *reconciler) heldText(block string) string {
 	c := r.Index.Pools.Counts(block, r.Now())
 	if n := c.Active + c.Reserved; n > 0 {

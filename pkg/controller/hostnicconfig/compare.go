@@ -9,8 +9,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// compare says where the document says something of pools that they do not: pools are the operator's, and nothing of
-// them is changed.
+// compare records statements of the document that do not match the pools. Pools belong to the operator and are not
+// changed.
 func (p *pass) compare(m hostnic.Mapping) {
 	for _, name := range m.Defaults {
 		if problem := p.defaultProblem(name); problem != "" {
@@ -25,8 +25,8 @@ func (p *pass) compare(m hostnic.Mapping) {
 	}
 }
 
-// defaultProblem returns why namespaces that the document does not name draw nothing from a pool of its default; empty
-// where they do.
+// defaultProblem returns the reason why namespaces that the document does not name cannot draw from one of its default
+// pools; empty if they can.
 func (p *pass) defaultProblem(name string) string {
 	o, ok := p.Index.Pools.Get(name)
 	switch {
@@ -44,7 +44,7 @@ func (p *pass) defaultProblem(name string) string {
 	return ""
 }
 
-// outside says why a pool is not in the default chain.
+// outside returns the reason why a pool is not in the default chain.
 func outside(o ipam.Pool) string {
 	if o.NotDefault {
 		return "it says default: false"

@@ -24,13 +24,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// reconciler gives namespaces blocks as the ConfigMap of hostnic's users says.
+// reconciler gives namespaces the blocks in the ConfigMap of hostnic's users.
 type reconciler struct {
 	Config
 	cache  client.Reader
 	client client.Client
 	wakeUp func()
-	// named are the blocks of the document that was applied last.
+	// named are the blocks of the document that was last applied.
 	named atomic.Pointer[map[netip.Prefix]struct{}]
 }
 
@@ -39,9 +39,9 @@ type Config struct {
 	From      types.NamespacedName
 	Index     *ipam.Index
 	Allocator *allocator.Allocator
-	// TakeBack deletes a block that nothing is in, after a look at the API server itself.
+	// TakeBack deletes a block without addresses in use, after a check at the API server.
 	TakeBack func(context.Context, ipam.IdleBlock) (bool, error)
-	// Now is the API server's time.
+	// Now returns the API server's time.
 	Now      func() time.Time
 	Terms    *leadership.Terms
 	Ready    func() error
@@ -49,7 +49,7 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Add makes the leader give namespaces blocks as a ConfigMap says.
+// Add makes the leader assign blocks to namespaces from a ConfigMap.
 func Add(ctx context.Context, mgr ctrl.Manager, o Config) error {
 	r := &reconciler{Config: o, cache: mgr.GetCache(), client: mgr.GetClient()}
 	keeper, err := configmap.New(ctx, mgr, configmap.Config[hostnic.Mapping]{
@@ -75,8 +75,8 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Config) error {
 	return err
 }
 
-// poolHandler triggers a look at the blocks when one that the ConfigMap names or named comes, changes or goes, and when
-// a pool does that is split into blocks, or that has the name of a default one. Changes of a status do not matter.
+// poolHandler triggers a comparison if a block that the ConfigMap names or named is created, changed or deleted, and if
+// that happens to a split pool or to a default pool of the document. Changes of a status do not matter.
 func (r *reconciler) poolHandler() toolscache.ResourceEventHandler {
 	return informers.SpecHandler(func(o *v1.BCSNetPool) {
 		if r.concerns(o) {
@@ -85,8 +85,8 @@ func (r *reconciler) poolHandler() toolscache.ResourceEventHandler {
 	}, nil)
 }
 
-// concerns reports whether a pool may matter to the ConfigMap. Blocks that namespaces get by themselves, which come in
-// hundreds, do not unless it names them.
+// concerns reports whether a pool may be relevant for the ConfigMap. The hundreds of blocks that namespaces get by
+// themselves are not, unless it names them.
 func (r *reconciler) concerns(o *v1.BCSNetPool) bool {
 	if !store.IsBlock(o) || r.owns(o) {
 		return true

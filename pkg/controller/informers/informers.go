@@ -1,5 +1,5 @@
-// Package informers delivers the objects of the cache to components that keep a digest of them. It knows no kind of
-// object.
+// Package informers delivers the objects of the cache to components that keep a digest of them. It is independent of
+// the kind of object.
 package informers
 
 import (
@@ -27,7 +27,7 @@ func Watch(
 	return registration.HasSynced, nil
 }
 
-// Handler calls set for objects that exist and remove for those that have gone.
+// Handler returns a handler that calls set for existing objects and remove for deleted ones.
 func Handler[T any](set, remove func(T)) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { set(o.(T)) },
@@ -43,9 +43,9 @@ func Handler[T any](set, remove func(T)) toolscache.ResourceEventHandler {
 	}
 }
 
-// SpecHandler calls look for objects that come or go, and for both states of one whose spec, annotations or labels
-// change. It ignores other changes of a status, which are frequent, but those after which matters reports true; it may
-// be nil.
+// SpecHandler returns a handler that calls look for objects that are created or deleted, and for both states of an
+// object whose spec, annotations or labels change. It ignores changes of the status, which are frequent, unless matters
+// returns true; matters may be nil.
 func SpecHandler[T client.Object](look func(T), matters func(T) bool) toolscache.ResourceEventHandler {
 	every := Handler(look, look)
 	return toolscache.ResourceEventHandlerFuncs{

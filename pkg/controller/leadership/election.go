@@ -23,12 +23,12 @@ import (
 // LeaseName is the Lease that the leader holds.
 const LeaseName = doctor.ControllerName
 
-// releaseTime bounds the release of the Lease at the end. Without the release, another replica leads only when the
+// releaseTime bounds the release of the Lease at the end. Without the release, another replica leads only after the
 // Lease has expired.
 const releaseTime = 3 * time.Second
 
-// election has this replica stand for leader again and again. A replica that loses the Lease goes on as a follower,
-// where the manager's own election would end the process.
+// election makes this replica stand for leader repeatedly. A replica that loses the Lease continues as a follower,
+// whereas the manager's own election would end the process.
 type election struct {
 	client    coordinationclient.CoordinationV1Interface
 	namespace string
@@ -39,7 +39,7 @@ type election struct {
 	log       *slog.Logger
 }
 
-// Timing has the meaning that the flags of the same names have in kube-controller-manager.
+// Timing has the times of kube-controller-manager's flags with the same names.
 type Timing struct{ Lease, Renew, Retry time.Duration }
 
 func newElection(cfg *rest.Config, o Config, p *Peers, l *Terms, h *Health, log *slog.Logger) (*election, error) {
@@ -69,7 +69,7 @@ func (e *election) run(ctx context.Context) {
 	}
 }
 
-// stand goes through one candidacy and the term that may follow. resigned: a component of the leader failed.
+// stand runs one candidacy and the term that may follow. resigned reports whether a component of the leader failed.
 func (e *election) stand(ctx context.Context) (resigned bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -89,7 +89,7 @@ func (e *election) stand(ctx context.Context) (resigned bool) {
 			},
 			OnStoppedLeading: func() {},
 		},
-		// ReleaseOnCancel would release a Lease that somebody else has taken meanwhile.
+		// ReleaseOnCancel would release a Lease that another replica has taken meanwhile.
 	})
 	if err != nil {
 		panic(err) // Validate has checked the durations
@@ -106,8 +106,8 @@ func (e *election) stand(ctx context.Context) (resigned bool) {
 	return failed.Load()
 }
 
-// watch ends a candidacy when the Lease has become free, as the next candidacy tries at once. It ends a term when
-// another replica holds the Lease: the elector would go on until its renew deadline.
+// watch ends a candidacy if the Lease has become free, because the next candidacy tries at once. It ends a term if
+// another replica holds the Lease: the elector would otherwise continue until its renew deadline.
 func (e *election) watch(ctx context.Context, end context.CancelFunc) {
 	for {
 		select {
@@ -126,8 +126,8 @@ func (e *election) watch(ctx context.Context, end context.CancelFunc) {
 	}
 }
 
-// lost reports whether another replica holds the Lease, by a read: what the watch has delivered may be from before the
-// term.
+// lost reports whether another replica holds the Lease. It reads the Lease, because the watch may have delivered a
+// state from before the term.
 func (e *election) lost(ctx context.Context) bool {
 	lease, err := e.client.Leases(e.namespace).Get(ctx, LeaseName, metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil {
@@ -137,7 +137,7 @@ func (e *election) lost(ctx context.Context) bool {
 	return holder != "" && holder != e.peers.self.Holder()
 }
 
-// release gives up the Lease if this replica holds it, so that another one leads at once.
+// release gives up the Lease if this replica holds it, so that another one can lead at once.
 func (e *election) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()

@@ -15,20 +15,21 @@ import (
 const (
 	// healthEvery is the interval of the checks.
 	healthEvery = time.Second
-	// probeIdle is how long a replica reads nothing before it probes the API server; probeTime bounds the probe.
+	// probeIdle is the time without a read after which a replica probes the API server; probeTime bounds the probe.
 	probeIdle, probeTime = 2 * time.Second, 3 * time.Second
-	// failedProbes in a row mean trouble, and so do hangingChecks in a row that find a write without an answer for
-	// writeHangs. One alone may be this process's own fault: it was stopped for a while.
+	// failedProbes is the number of failed probes in a row that mean trouble. hangingChecks is the same for checks that
+	// find a write without an answer for writeHangs. A single failure may be the fault of this process: it was stopped
+	// for a while.
 	failedProbes, hangingChecks = 2, 2
 	writeHangs                  = 5 * time.Second
 )
 
-// Health decides whether this replica could decide a request. It keeps no request from being tried: it fails /readyz,
+// Health decides whether this replica could decide a request. It does not prevent any request: it makes /readyz fail,
 // and ends the term of a leader in trouble.
 type Health struct {
 	leases *store.Client
 	feed   *store.Feed
-	// others reports whether there is another replica that might lead.
+	// others reports whether another replica could lead.
 	others func() bool
 	log    *slog.Logger
 
@@ -39,7 +40,8 @@ type Health struct {
 	trouble error
 }
 
-// Err returns why this replica can decide nothing at present; nil when it can. It fails /readyz and gates no request.
+// Err returns the reason why this replica can decide nothing at present; nil if it can. It only affects /readyz, not
+// requests.
 func (h *Health) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -94,7 +96,7 @@ func (h *Health) assess() {
 	h.trouble = trouble
 }
 
-// resign runs in every term. It fails, which ends the term, when this replica can decide nothing and another one might.
+// resign runs in every term. It fails, which ends the term, if this replica can decide nothing and another one might.
 func (h *Health) resign(ctx context.Context) (err error) {
 	tick := time.NewTicker(healthEvery)
 	defer tick.Stop()
@@ -110,8 +112,8 @@ func (h *Health) resign(ctx context.Context) (err error) {
 	}
 }
 
-// recovered returns when this replica can decide again, when there is no other, or after a while: one of them has to
-// lead.
+// recovered returns when this replica can decide again, when there is no other replica, or after a while, because one
+// of them has to lead.
 func (h *Health) recovered(ctx context.Context, after time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, after)
 	defer cancel()

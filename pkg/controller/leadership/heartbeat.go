@@ -14,15 +14,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
-// A replica renews its own Lease as often as a kubelet does. One that was killed is no longer listed after
-// heartbeatTerm, and its Lease is removed after heartbeatKept.
+// A replica renews its own Lease as often as a kubelet does. A killed replica is no longer listed after heartbeatTerm,
+// and its Lease is removed after heartbeatKept.
 const (
 	heartbeatTerm  = 40 * time.Second
 	heartbeatEvery = 10 * time.Second
 	heartbeatKept  = 10 * time.Minute
 )
 
-// heartbeat renews the Lease by which the other replicas know this one.
+// heartbeat renews the Lease by which other replicas know this one.
 type heartbeat struct {
 	leases    coordinationclient.LeaseInterface
 	namespace string
@@ -63,7 +63,7 @@ func (p *heartbeat) renew(ctx context.Context) error {
 	return err
 }
 
-// sweep removes the Leases that killed replicas have left. It runs on the leader.
+// sweep removes the Leases of killed replicas. It runs on the leader.
 func (p *heartbeat) sweep(ctx context.Context) error {
 	Every(ctx, heartbeatTerm, func() {
 		var errs []error

@@ -14,14 +14,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
-// nameLabel is on the Leases of the leader and of the replicas.
+// nameLabel is the label of the Leases of the leader and of the replicas.
 const nameLabel = "app.kubernetes.io/name"
 
-// keyAnnotation is on the Lease of a replica: the public half of its key.
+// keyAnnotation is the annotation of a replica's Lease with the public half of its key.
 const keyAnnotation = "networkextension.bkbcs.tencent.com/key"
 
-// knowsAnnotation is on the Lease of a replica: which fields of objects it knows that another release may not, with
-// commas between. A replica that does not know a field that a lease uses would free an address that somebody has.
+// knowsAnnotation is the annotation of a replica's Lease that lists, separated by commas, the object fields that it
+// knows and another release may not. A replica that does not know a field in a lease would free an address that has a
+// holder.
 const knowsAnnotation = "networkextension.bkbcs.tencent.com/knows"
 
 // SecondAttachments is the field of an address that two pods of a virtual machine have.
@@ -30,23 +31,23 @@ const SecondAttachments = "status.secondAttachment"
 // LeaseLabels returns the labels of the Leases of the leader and of the replicas.
 func LeaseLabels() map[string]string { return map[string]string{nameLabel: doctor.ControllerName} }
 
-// Peers has this replica, and the others as the watch of their Leases shows them.
+// Peers has this replica, and the others by the watch of their Leases.
 type Peers struct {
 	self  replica.Identity
 	key   replica.Key
 	leads *Terms
 	now   func() time.Time
-	// changed gets a value when the leader's Lease has changed.
+	// changed receives a value when the leader's Lease has changed.
 	changed chan struct{}
-	// synced reports whether the Leases of the others have been read; nil where there are no others.
+	// synced reports whether the Leases of the others have been read; nil if there are no others.
 	synced func() bool
 
 	mu     sync.Mutex
 	leases map[string]peerRecord // by the name of the Lease
 }
 
-// peerRecord is the Lease of another replica and when this replica saw it change last. The clocks of others do not
-// count.
+// peerRecord is the Lease of another replica and the time at which this replica last saw it change. The clocks of
+// others are not used.
 type peerRecord struct {
 	holder, version string
 	term            time.Duration
@@ -55,7 +56,7 @@ type peerRecord struct {
 	// key is the public half of the replica's key; secret is shared with the replica, nil without a key.
 	key    string
 	secret []byte
-	// knows are the fields that the replica says it knows.
+	// knows are the fields that the replica knows by its own account.
 	knows []string
 }
 
@@ -66,7 +67,7 @@ func newPeers(self replica.Identity, key replica.Key, leads *Terms) *Peers {
 	}
 }
 
-// set records a Lease that is new or has changed.
+// set records a new or changed Lease.
 func (p *Peers) set(l *coordinationv1.Lease) {
 	s := peerRecord{version: l.ResourceVersion, seen: p.now(), key: l.Annotations[keyAnnotation],
 		knows: strings.Split(l.Annotations[knowsAnnotation], ",")}
@@ -109,7 +110,7 @@ func (p *Peers) notify(name string) {
 	}
 }
 
-// holder returns the holder of the leader's Lease, whether it has expired or not.
+// holder returns the holder of the leader's Lease, even if it has expired.
 func (p *Peers) holder() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,9 +147,9 @@ func (p *Peers) Replicas() []replica.Identity {
 	return all
 }
 
-// Others returns the URLs at which other replicas are, or were: a Lease of one that has ended stays for a while, and
-// after the store was put back those of later lives are missing, which often have the URL of an earlier one. known is
-// false until the Leases have been read.
+// Others returns the URLs at which other replicas are, or were. The Lease of an ended replica stays for a while. After
+// a restore of the store, the Leases of later lives are missing, but these often have the URL of an earlier one. known
+// is false until the Leases have been read.
 func (p *Peers) Others() (urls []string, known bool) {
 	if p.synced == nil {
 		return nil, true
@@ -167,8 +168,8 @@ func (p *Peers) Others() (urls []string, known bool) {
 	return slices.Compact(urls), true
 }
 
-// Unaware names a replica that does not say that it knows a field; empty where all do. One that was killed, or is cut
-// off, counts for as long as its Lease is there: it may come back. So does who leads without a heartbeat of its own.
+// Unaware returns a replica that does not claim to know a field; empty if all do. A replica that was killed or is cut
+// off counts for as long as its Lease exists, because it may come back. So does a leader without a heartbeat.
 func (p *Peers) Unaware(field string) string {
 	if p.synced == nil {
 		return "" // there are no others
@@ -200,7 +201,7 @@ func (p *Peers) Unaware(field string) string {
 	return "replica " + slices.Min(unaware)
 }
 
-// Secret returns the secret that this replica shares with another one, by the key in that one's own Lease.
+// Secret returns the secret that this replica shares with another one, by the key in the other one's Lease.
 func (p *Peers) Secret(id string) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,7 +213,7 @@ func (p *Peers) Secret(id string) []byte {
 	return s.secret
 }
 
-// stale returns the Leases of replicas that were silent for long, with the versions that were seen.
+// stale returns the Leases of replicas that have been silent for long, with the versions that were seen.
 func (p *Peers) stale(after time.Duration) map[string]string {
 	versions := map[string]string{}
 	p.mu.Lock()

@@ -21,32 +21,32 @@ import (
 )
 
 const (
-	// NotReadyDelay is how soon an object is reconciled again while the lists have not come.
+	// NotReadyDelay is the time after which an object is reconciled again while lists are missing.
 	NotReadyDelay = 100 * time.Millisecond
-	// workers is how many objects of a kind are reconciled at once.
+	// workers is the number of objects of a kind that are reconciled at the same time.
 	workers = 4
-	// minBackoff and maxBackoff are how long an object waits after a failure. An API server that was away for an hour
-	// finds its pools and claims reconciled within seconds.
+	// minBackoff and maxBackoff bound the wait of an object after a failure. After an API server was away for an hour,
+	// pools and claims are reconciled within seconds.
 	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second
 )
 
-// Queue has objects reconciled after each of their changes, and whenever Add is called. It runs on every replica, since
-// it cannot be started twice. Without a lead nothing is entered. In a term, what comes before Open is kept, and entered
-// then: while the lists come, each of thousands of objects would be reconciled again and again, to find out that there
-// is nothing to decide by yet.
+// Queue makes objects be reconciled after each of their changes, and whenever Add is called. It runs on every replica,
+// because it cannot be started twice. Outside of a term, no object is entered. In a term, objects that come before Open
+// are kept and entered when it is called: while the lists are incomplete, thousands of objects would be reconciled
+// again and again without result.
 type Queue struct {
 	leads *Terms
 
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request] // nil before the manager starts
-	// open is the term that Open was called in last, nil before any.
+	// open is the term in which Open was last called; nil before the first call.
 	open context.Context
-	// kept has, by object, after how long what came before Open is to be reconciled. A term that ends before it is
-	// opened leaves them to the next one.
+	// kept has the objects that came before Open, each with its delay. If a term ends before it is opened, they are
+	// left to the next one.
 	kept map[reconcile.Request]time.Duration
 }
 
-// NewQueue returns a queue that nothing is entered into before it is started and opened.
+// NewQueue returns a queue that accepts no objects before it is started and opened.
 func NewQueue(leads *Terms) *Queue {
 	return &Queue{leads: leads, kept: map[reconcile.Request]time.Duration{}}
 }
@@ -70,7 +70,7 @@ func (q *Queue) Serve(mgr ctrl.Manager, name string, kind client.Object, r recon
 		Complete(r)
 }
 
-// Start sets the queue that objects are entered into from now on.
+// Start sets the workqueue into which objects are entered from now on.
 func (q *Queue) Start(started workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -78,8 +78,8 @@ func (q *Queue) Start(started workqueue.TypedRateLimitingInterface[reconcile.Req
 	q.enterKept()
 }
 
-// Open lets objects be entered until a term ends, and enters those that came before. Whoever calls it has all objects
-// entered afterwards, as a replica that does not lead keeps nothing.
+// Open lets objects be entered until a term ends, and enters those that came before. Its caller must enter all objects
+// afterwards, because a replica that does not lead keeps none.
 func (q *Queue) Open(term context.Context) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -87,10 +87,10 @@ func (q *Queue) Open(term context.Context) {
 	q.enterKept()
 }
 
-// isOpen reports whether objects are entered at once. The caller holds the lock.
+// isOpen reports whether objects are entered at once. The caller must hold the lock.
 func (q *Queue) isOpen() bool { return q.queue != nil && q.open != nil && q.open.Err() == nil }
 
-// enterKept enters what came before, where that may be done now. The caller holds the lock.
+// enterKept enters the kept objects if that is allowed now. The caller must hold the lock.
 func (q *Queue) enterKept() {
 	if !q.isOpen() {
 		return
@@ -101,9 +101,9 @@ func (q *Queue) enterKept() {
 	clear(q.kept)
 }
 
-// onChange returns a handler that queues an object at once when somebody made, changed or deleted it, and after
-// conditions.WriteDelay when nothing but its status changed. A change of the status is nearly always the reconciler's
-// own write. The later look compares again what was compared with an older status meanwhile, and mends what others
+// onChange returns a handler that queues an object at once after it was created, changed or deleted, and after
+// conditions.WriteDelay if only its status changed. A change of the status is nearly always the reconciler's own write.
+// The delayed reconciliation compares again what was meanwhile compared with an older status, and corrects what others
 // wrote into the status.
 func (q *Queue) onChange() ctrlhandler.EventHandler {
 	type entered = workqueue.TypedRateLimitingInterface[reconcile.Request] // the same queue that Start was given
@@ -124,8 +124,8 @@ func (q *Queue) onChange() ctrlhandler.EventHandler {
 	}
 }
 
-// onlyStatus reports whether two versions of an object differ in their status alone. Each change of a spec has a
-// generation of its own, and so has a deletion.
+// onlyStatus reports whether two versions of an object differ only in their status. Each change of a spec, and a
+// deletion, changes the generation.
 func onlyStatus(old, o client.Object) bool {
 	return old.GetUID() == o.GetUID() && old.GetGeneration() == o.GetGeneration() &&
 		slices.Equal(old.GetFinalizers(), o.GetFinalizers()) &&
@@ -150,7 +150,7 @@ func (q *Queue) Add(object types.NamespacedName, after time.Duration) {
 	}
 }
 
-// Sooner returns the shorter of two delays, of which 0 is none.
+// Sooner returns the shorter of two delays; 0 stands for none.
 func Sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)

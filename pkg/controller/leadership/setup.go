@@ -19,10 +19,10 @@ import (
 type Config struct {
 	// Elect is false for a replica that always leads.
 	Elect bool
-	// Namespace is where the Leases are.
+	// Namespace is the namespace of the Leases.
 	Namespace string
 	Timing    Timing
-	// URL at which the other replicas call this one; empty where they do not.
+	// URL is the URL at which other replicas call this one; empty if they do not.
 	URL string
 }
 
@@ -30,12 +30,11 @@ type Config struct {
 type Replica struct {
 	Peers  *Peers
 	Health *Health
-	// Elect has this replica lead at times until its context ends. Without an election it always leads.
+	// Elect makes this replica stand for leader until its context ends. Without an election, it always leads.
 	Elect func(context.Context)
 }
 
-// Setup registers this replica with the others, and starts to watch them. What only the leader does runs as a component
-// of the terms.
+// Setup registers this replica with the others, and starts to watch them. The leader's components run in the terms.
 func Setup(
 	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, o Config, leads *Terms, leases *store.Client,
 	feed *store.Feed,
@@ -71,7 +70,7 @@ func Setup(
 	return &Replica{p, h, election.run}, mgr.Add(manager.RunnableFunc(here.run))
 }
 
-// leadAlways leads for one term, and begins another when a component has failed.
+// leadAlways leads for one term, and begins another one after a component has failed.
 func leadAlways(ctx context.Context, leads *Terms, o Config) {
 	Every(ctx, o.Timing.Retry, func() {
 		term, resign := context.WithCancel(ctx)

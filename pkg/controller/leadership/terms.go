@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Terms holds the terms in which this replica leads. What only the leader does is a component that runs in every term,
-// or joins the present one. It ends with the term, while the replica goes on answering requests.
+// Terms holds the terms in which this replica leads. The leader's tasks are components that run in every term, or join
+// the present one. They end with the term, while the replica continues to answer requests.
 type Terms struct {
 	log *slog.Logger
 
@@ -17,8 +17,8 @@ type Terms struct {
 
 	mu   sync.Mutex
 	term context.Context // the last one, which may have ended
-	// leading is full during a term: one comes after the other. It is no mutex, for in virtual time (testing/synctest)
-	// nothing happens while somebody waits for a mutex.
+	// leading is full during a term, so that terms do not overlap. It is not a mutex, because virtual time
+	// (testing/synctest) does not advance while a goroutine waits for a mutex.
 	leading chan struct{}
 }
 
@@ -47,8 +47,8 @@ func (l *Terms) Metric() prometheus.Collector {
 	})
 }
 
-// OnTerm registers a component to run in every term, until the term's context ends. A component that fails before
-// then ends the term: another replica may fare better.
+// OnTerm registers a component to run in every term, until the term's context ends. A component that fails before that
+// ends the term: another replica may succeed.
 func (l *Terms) OnTerm(start func(context.Context) error) { l.components = append(l.components, start) }
 
 // Leading reports whether this replica leads.
@@ -58,7 +58,7 @@ func (l *Terms) Leading() bool {
 	return l.term != nil && l.term.Err() == nil
 }
 
-// Join returns a context that ends with the present term, too; false without a term.
+// Join returns a context that also ends with the present term; false without a term.
 func (l *Terms) Join(ctx context.Context) (context.Context, context.CancelFunc, bool) {
 	l.mu.Lock()
 	term := l.term
@@ -71,7 +71,7 @@ func (l *Terms) Join(ctx context.Context) (context.Context, context.CancelFunc, 
 	return ctx, func() { unhook(); cancel() }, true
 }
 
-// Lead runs the components for one term, and returns when the context has ended and all have returned. resign ends the
+// Lead runs the components for one term, and returns after the context has ended and all have returned. resign ends the
 // term from within.
 func (l *Terms) Lead(ctx context.Context, resign context.CancelFunc) {
 	turn := l.turn()
@@ -102,7 +102,7 @@ func (l *Terms) set(term context.Context) {
 	l.term = term
 }
 
-// ended returns once no term is under way.
+// ended returns after the present term, if any, has ended.
 func (l *Terms) ended() {
 	turn := l.turn()
 	turn <- struct{}{} // to have got it is all that was wanted

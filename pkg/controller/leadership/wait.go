@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// readyPoll is how often a component waits for the lists to come.
+// readyPoll is the interval in which a component checks whether the lists were received.
 const readyPoll = 100 * time.Millisecond
 
-// AwaitReady waits until the replica is ready. It returns false when the context has ended before.
+// AwaitReady waits until the replica is ready. It returns false if the context ends first.
 func AwaitReady(ctx context.Context, ready func() error) bool {
 	if ready() == nil {
 		return ctx.Err() == nil

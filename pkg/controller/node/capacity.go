@@ -22,33 +22,33 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
-// How often the numbers of nodes are published. An allocation changes the number of every node of its pool: what is
-// written is bounded here, whatever happens to the pools.
+// Rates at which the numbers of nodes are published. An allocation changes the number of every node of its pool. These
+// bounds limit the writes, whatever happens to the pools.
 const (
-	// capacityLook is how often the leader looks whether a number has changed.
+	// capacityLook is the interval in which the leader checks whether a number has changed.
 	capacityLook = 250 * time.Millisecond
-	// capacityEvery is the least time between two patches of one node: everybody who watches nodes gets each of them.
-	// It is capacityFew where few addresses are left, and capacityEdge where the node's pools have become full or have
-	// addresses again.
+	// capacityEvery is the minimum time between two patches of one node, each of which all watchers of nodes get. It is
+	// capacityFew if few addresses are left, and capacityEdge if the node's pools have become full or have addresses
+	// again.
 	capacityEvery, capacityFew, capacityEdge = time.Minute, 10 * time.Second, time.Second
-	// fewLeft are few: more make no difference to a scheduler that places pods for some seconds, as a node takes 110 by
-	// default.
+	// fewLeft is the number of remaining addresses that count as few. A larger number makes no difference to a
+	// scheduler within some seconds, because a node takes 110 pods by default.
 	fewLeft = 256
-	// capacityRate is how many nodes are patched in a second; capacityEdgeRate is how many of those whose pools have
-	// become full or have addresses again.
+	// capacityRate is the number of nodes patched per second; capacityEdgeRate is that of nodes whose pools have become
+	// full or have addresses again.
 	capacityRate, capacityEdgeRate = 10, 100
-	// parallelPatches is how many patches are under way at once.
+	// parallelPatches bounds the patches in progress.
 	parallelPatches = 8
 )
 
-// Capacity publishes on every node, as extended resources, for how many pods there are addresses: those that the node's
-// pools have left, and those that pods on the node hold. It runs on the leader, and remembers nothing that the nodes do
-// not show.
+// Capacity publishes on every node, as extended resources, the number of pods for which there are addresses: addresses
+// left in the node's pools, and those that pods on the node hold. It runs on the leader, and remembers nothing that the
+// nodes do not show.
 type Capacity struct {
 	client    client.Client
 	index     *ipam.Index
 	resources scheduling.Resources
-	// now is the API server's time, by which addresses cool down; clock is this machine's.
+	// now returns the API server's time, by which addresses cool down; clock returns this machine's.
 	now, clock func() time.Time
 	ready      func() error
 	patches    *prometheus.CounterVec
@@ -59,11 +59,12 @@ type Capacity struct {
 
 	mu    sync.Mutex
 	nodes map[string]*nodeCapacity
-	// hosts has the nodes by their addresses; dirty has the addresses of hosts whose leases have changed.
+	// hosts has the nodes by address; dirty has the addresses of hosts whose leases have changed.
 	hosts map[netip.Addr]map[*nodeCapacity]struct{}
 	dirty map[netip.Addr]struct{}
 	plans uint64
-	// stirred: something has changed since due ran at looked, or some nodes had to wait.
+	// stirred reports whether something has changed since due last ran, at the time looked, or whether some nodes had
+	// to wait.
 	stirred bool
 	looked  time.Time
 }
@@ -73,14 +74,14 @@ type Config struct {
 	Client    client.Client
 	Index     *ipam.Index
 	Resources scheduling.Resources
-	// Now is the API server's time.
+	// Now returns the API server's time.
 	Now      func() time.Time
 	Ready    func() error
 	Registry prometheus.Registerer
 	Log      *slog.Logger
 }
 
-// NewCapacity returns a Capacity that knows no node, and registers its metrics.
+// NewCapacity returns a Capacity without nodes, and registers its metrics.
 func NewCapacity(o Config) *Capacity {
 	p := &Capacity{
 		client: o.Client, index: o.Index, resources: o.Resources, now: o.Now, clock: time.Now, ready: o.Ready,
@@ -110,7 +111,7 @@ const (
 	patchFailed = "failed"
 )
 
-// Set records a node as the cache has it.
+// Set records a node from the cache.
 func (c *Capacity) Set(o *corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +157,7 @@ func (c *Capacity) unlist(n *nodeCapacity) {
 	}
 }
 
-// LeaseChanged records on which hosts a lease began or ended.
+// LeaseChanged records the hosts on which a lease began or ended.
 func (c *Capacity) LeaseChanged(old, new lease.Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +169,7 @@ func (c *Capacity) LeaseChanged(old, new lease.Lease) {
 	}
 }
 
-// Start publishes until the context ends, a term of the leader.
+// Start publishes until the context ends, that is for a term of the leader.
 func (c *Capacity) Start(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, c.ready) {
 		return nil
@@ -200,12 +201,12 @@ func (c *Capacity) pass(ctx context.Context) {
 	_ = group.Wait() // they return none
 }
 
-// due returns the patches whose time has come: edges first, then the nodes that were patched longest ago.
+// due returns the patches whose time has come: edges first, then the nodes that were patched least recently.
 func (c *Capacity) due() (patches []nodePatch) {
 	now := c.clock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Addresses that have rested are free without anybody's doing.
+	// Addresses whose cooldown has ended become free without an event.
 	if !c.stirred && c.index.Pools.PlansRevision() == c.plans && now.Sub(c.looked) < capacityFew {
 		return nil
 	}
@@ -244,7 +245,8 @@ func (c *Capacity) due() (patches []nodePatch) {
 	return patches
 }
 
-// recount determines which pools nodes draw from, and how many pods hold addresses on them, where that has changed.
+// recount updates the pools from which nodes draw, and the numbers of pods that hold addresses on them, if these have
+// changed.
 func (c *Capacity) recount() {
 	if plans := c.index.Pools.PlansRevision(); plans != c.plans {
 		c.plans = plans
@@ -276,7 +278,7 @@ func (c *Capacity) recount() {
 	}
 }
 
-// write patches a node. One that has gone needs nothing; what fails is tried again when the node may be patched again.
+// write patches a node. A deleted node is skipped. A failed patch is repeated when the node may be patched again.
 func (c *Capacity) write(ctx context.Context, p nodePatch) {
 	o := &corev1.Node{}
 	o.Name = p.node.name

@@ -22,41 +22,42 @@ import (
 )
 
 // capacityManager is the field manager of the published resources. By it, a node's managedFields show which of its
-// resources are this controller's, also under names that are no longer published.
+// resources this controller published, even under names that are no longer used.
 const capacityManager = "bcsnet-controller-capacity"
 
-// nodeCapacity is a node, and what is published on it.
+// nodeCapacity is a node with its published numbers.
 type nodeCapacity struct {
 	name    string
 	uid     types.UID
 	version string
 	addrs   []netip.Addr
 
-	// says has the numbers in the node's status; mixed where capacity and allocatable differ. ours are the resources
-	// that this controller has published.
+	// says has the numbers in the node's status; mixed if capacity and allocatable differ. ours are the resources that
+	// this controller has published.
 	says map[corev1.ResourceName]int64
 	ours []corev1.ResourceName
 
-	// pools are those that it draws from, and kind is their names in one string. own is how many pods on it hold
-	// addresses. fresh: all three are up to date. left is for how many pods its pools have addresses.
+	// pools are the pools from which it draws, and kind is their names in one string. own is the number of pods on it
+	// that hold addresses. fresh reports whether all three are up to date. left is the number of pods for which its
+	// pools have addresses.
 	pools []string
 	kind  string
 	own   int
-	// held is, of those of its pools that bound how many addresses a host may have, how many the node has.
+	// held is the number of the node's addresses in each of its pools with maxPerHost.
 	held  map[string]int
 	fresh bool
 	left  uint64
 
-	// patched is when the node was patched last. full: its pools were full then. few: they had few addresses. known:
-	// full and few are known. failed: the last patch failed.
+	// patched is the time of the last patch. full reports whether its pools were full then, few whether they had few
+	// addresses, known whether full and few are known, failed whether the last patch failed.
 	patched                  time.Time
 	full, few, known, failed bool
 }
 
-// mixed stands for two different numbers.
+// mixed represents two different numbers.
 const mixed = -1
 
-// see records what the node's status shows, unless a newer version is known.
+// see records the numbers in the node's status, unless a newer version is known.
 func (n *nodeCapacity) see(o *corev1.Node, r scheduling.Resources) {
 	if n.version != "" {
 		if order, err := resourceversion.CompareResourceVersion(o.ResourceVersion, n.version); err == nil && order < 0 {
@@ -76,8 +77,8 @@ func (n *nodeCapacity) see(o *corev1.Node, r scheduling.Resources) {
 	}
 }
 
-// room returns for how many pods the node's pools have addresses. It is the same for all nodes of a kind that hold no
-// address of a pool that bounds how many a host may have.
+// room returns the number of pods for which the node's pools have addresses. It is the same for all nodes of a kind
+// that hold no address of a pool with maxPerHost.
 func (n *nodeCapacity) room(spares map[string]ipam.Headroom) uint64 {
 	mine := make([]ipam.Headroom, 0, len(n.pools))
 	for _, p := range n.pools {
@@ -88,26 +89,26 @@ func (n *nodeCapacity) room(spares map[string]ipam.Headroom) uint64 {
 	return ipam.Room(mine)
 }
 
-// count reads from the index how many pods on the node hold addresses, and how many addresses the node has of its
-// pools.
+// count reads from the index the number of pods on the node that hold addresses, and the number of the node's addresses
+// in its pools.
 func (n *nodeCapacity) count(x *ipam.Index) {
 	n.own, n.held = x.Leases.PodsOn(n.addrs), x.Pools.HeldOn(n.addrs, n.pools)
 }
 
-// served reports whether the node publishes any number: it has pools, or pods of pools that it had.
+// served reports whether the node publishes any number: it has pools, or pods with addresses of earlier pools.
 func (n *nodeCapacity) served() bool { return len(n.pools) > 0 || n.own > 0 }
 
-// number returns what the node should publish.
+// number returns the number to publish.
 func (n *nodeCapacity) number() int64 {
 	return int64(min(n.left, math.MaxInt64-uint64(n.own))) + int64(n.own)
 }
 
-// superfluous reports whether a resource that this controller has published should not be on the node.
+// superfluous reports whether a resource that this controller has published must be removed from the node.
 func (n *nodeCapacity) superfluous(name corev1.ResourceName, r scheduling.Resources) bool {
 	return !n.served() || !slices.Contains(r, name)
 }
 
-// differs reports whether the node should publish something else than it does.
+// differs reports whether the published numbers must change.
 func (n *nodeCapacity) differs(r scheduling.Resources) bool {
 	if n.served() {
 		number := n.number()
@@ -123,16 +124,16 @@ func (n *nodeCapacity) differs(r scheduling.Resources) bool {
 	})
 }
 
-// agree records that what the node publishes is right.
+// agree records that the published numbers are right.
 func (n *nodeCapacity) agree() { n.full, n.few, n.known = n.left == 0, n.left < fewLeft, true }
 
-// edge reports whether the node is to be patched soon: its pools have become full, or have addresses again, since it
-// was patched; it is not known whether they have; or a kubelet that starts has set the numbers to 0.
+// edge reports whether the node must be patched soon: its pools have become full, or have addresses again, since the
+// last patch; that is not known; or a starting kubelet has set the numbers to 0.
 func (n *nodeCapacity) edge() bool {
 	return !n.known || n.full != (n.left == 0) || n.left > 0 && n.reset()
 }
 
-// reset reports whether the node shows none of a resource that is published.
+// reset reports whether a published resource is missing or 0 on the node.
 func (n *nodeCapacity) reset() bool {
 	for _, v := range n.says {
 		if v == 0 {
@@ -142,7 +143,7 @@ func (n *nodeCapacity) reset() bool {
 	return false
 }
 
-// notBefore returns from when on the node may be patched.
+// notBefore returns the earliest time of the next patch.
 func (n *nodeCapacity) notBefore() time.Time {
 	switch {
 	case n.patched.IsZero():
@@ -166,7 +167,7 @@ func urgency(a, b *nodeCapacity) int {
 	return cmp.Or(a.patched.Compare(b.patched), cmp.Compare(a.name, b.name))
 }
 
-// nodePatch is what is to be published on a node.
+// nodePatch is the data to publish on a node.
 type nodePatch struct {
 	node            *nodeCapacity
 	edge, full, few bool
@@ -192,15 +193,15 @@ func (n *nodeCapacity) patch(r scheduling.Resources, now time.Time) nodePatch {
 	return p
 }
 
-// body returns the patch. It has no version and nothing else of the node. So it does not conflict with a kubelet that
-// writes its status at the same time; a kubelet leaves resources alone that it does not know.
+// body returns the patch. It contains no version and no other fields of the node, so it does not conflict with a
+// kubelet that writes its status at the same time. A kubelet does not change resources that it does not know.
 func (p nodePatch) body() client.Patch {
 	// cannot fail
 	body, _ := json.Marshal(map[string]any{"status": map[string]any{"capacity": p.numbers, "allocatable": p.numbers}})
 	return client.RawPatch(types.MergePatchType, body)
 }
 
-// publishes reports whether an entry of managedFields is that of capacityManager.
+// publishes reports whether an entry of managedFields belongs to capacityManager.
 func publishes(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == capacityManager && e.Subresource == "status" && e.FieldsV1 != nil
 }
@@ -231,7 +232,7 @@ func publishedBefore(o *corev1.Node) []corev1.ResourceName {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// copyResource copies one resource of a list, if it is there.
+// copyResource copies one resource of a list, if it exists.
 func copyResource(into *corev1.ResourceList, from corev1.ResourceList, name corev1.ResourceName) {
 	q, ok := from[name]
 	if !ok {

@@ -15,26 +15,27 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
-// GatewayAnnotation on a node gives the gateway of its pods, where --gateway-source is host.
+// GatewayAnnotation on a node has the gateway of its pods, if --gateway-source is host.
 const GatewayAnnotation = "netservicecontroller.bkbcs.tencent.com/gateway"
 
-// Nodes keeps the nodes of the cluster: which addresses they claim, their gateways, and since when they are away.
+// Nodes has the nodes of the cluster: the addresses that they claim, their gateways, and the times since which they are
+// away.
 type Nodes struct {
 	index *ipam.Index
-	// changed is called with the addresses that a node has got or lost, and with the pools whose host selectors choose
-	// other hosts by it.
+	// changed is called with the addresses that a node has gained or lost, and with the pools whose host selectors
+	// therefore select other hosts.
 	changed func(addrs []netip.Addr, pools []string)
-	// now is the API server's time.
+	// now returns the API server's time.
 	now      func() time.Time
 	mu       sync.RWMutex
 	table    *hosts.Table
 	gateways map[string]netip.Addr
-	// away has since when a node is not ready.
+	// away has the times since which nodes are not ready.
 	away map[string]time.Time
 }
 
-// New returns Nodes that know no node. changed is called with the addresses that a node has got or lost, and with the
-// pools whose host selectors choose other hosts by it; now is the API server's time.
+// New returns Nodes without nodes. changed is called with the addresses that a node has gained or lost, and with the
+// pools whose host selectors therefore select other hosts; now returns the API server's time.
 func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
 	return &Nodes{
 		index: index, changed: changed, now: now,
@@ -42,7 +43,7 @@ func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), no
 	}
 }
 
-// Set records a node as the cache has it.
+// Set records a node from the cache.
 func (n *Nodes) Set(o *corev1.Node) {
 	is := hosts.Of(o)
 	gateway, _ := ipaddr.ParseAddr(o.Annotations[GatewayAnnotation])
@@ -77,13 +78,13 @@ func (n *Nodes) publish(name string, before []netip.Addr, is hosts.Node) {
 	}
 }
 
-// indexed returns a node as an index takes it.
+// indexed returns a node in the form of the index.
 func indexed(n hosts.Node) ipam.Node {
 	return ipam.Node{Addrs: n.Addrs, Internal: n.Internal, Labels: n.Labels}
 }
 
-// noteAway records since when a node is not ready: since when it says so itself, or was seen so first, whichever was
-// earlier.
+// noteAway records the time since which a node is not ready: the time in its condition, or that at which it was first
+// seen so, whichever is earlier.
 func (n *Nodes) noteAway(is hosts.Node) {
 	if is.Ready {
 		delete(n.away, is.Name)
@@ -99,13 +100,13 @@ func (n *Nodes) noteAway(is hosts.Node) {
 	n.away[is.Name] = since
 }
 
-// Claim is a node that claims an address, and since when it is away; zero for one that is ready.
+// Claim is a node that claims an address, and the time since which it is away; zero for a ready node.
 type Claim struct {
 	hosts.Node
 	Away time.Time
 }
 
-// At returns the nodes that claim the address of a host, ready or not, in the order of their names.
+// At returns the nodes that claim the address of a host, ready or not, sorted by name.
 func (n *Nodes) At(host netip.Addr) (all []Claim) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -141,7 +142,7 @@ func (n *Nodes) Gateway(host netip.Addr) (gateway netip.Addr) {
 	return netip.Addr{}
 }
 
-// Trim returns a node with no more than is read here: what the cache keeps. Of the node's resources these are those
+// Trim returns a node with only the fields that are read here, for the cache. Of the node's resources it keeps those
 // that are published, and those that this controller has published before.
 func Trim(o *corev1.Node, resources scheduling.Resources) *corev1.Node {
 	t := &corev1.Node{}

@@ -17,32 +17,32 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// handOver is how long addresses are withheld that a group takes from its parent: a request that began at a replica
-// which did not know of the group is over then.
+// handOver is the time for which addresses are withheld that a group takes from its parent: after it, no request can be
+// in progress that began at a replica without knowledge of the group.
 const handOver = allocator.MaxRequestTime + time.Second
 
-// withheld is what a group waits for, and since when this leader has seen it so, by the clock of this process: that of
-// the API server may be set.
+// withheld is what a group waits for, and the time since which this leader has seen that, by the clock of this process,
+// because the API server's clock may be set.
 type withheld struct {
 	uid   types.UID
 	set   *netipx.IPSet
 	since time.Time
 }
 
-// carving is how far a group has come with taking addresses from its parent.
+// carving is the progress of a group in taking addresses from its parent.
 type carving struct {
-	// carved are all that were handed over to it; they go into its status.
+	// carved are the ranges of all addresses handed over to it, for its status.
 	carved []string
-	// waiting is what the others wait for; empty where there are none.
+	// waiting is what the remaining addresses wait for; empty if there are none.
 	waiting string
-	// again is when to look again; 0 where nothing is to be waited for.
+	// again is the time after which to check again; 0 if nothing is waited for.
 	again time.Duration
 }
 
-// carve decides which addresses a group has taken from its parent. All replicas that know of the group have the parent
-// hand them out no more. One that does not may still do so, for as long as a request takes. After that one list from
-// the API server says whether anybody has one: then the group waits, and else they are its own, until one is found to
-// be somebody else's all the same.
+// carve decides which addresses a group has taken from its parent. Replicas that know of the group no longer allocate
+// them from the parent. A replica that does not know of it may still do so, for as long as a request takes. After that,
+// a list from the API server shows whether an address has a holder: then the group waits. Otherwise the addresses are
+// handed over, until one is found to have another holder after all.
 func (r *Reconciler) carve(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (carving, error) {
 	if p.BlockSize > 0 && p.Plan.Subnet.IsValid() {
 		return r.handToBlocks(pool, p), nil
@@ -88,7 +88,7 @@ func (r *Reconciler) carve(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool
 	return c, nil
 }
 
-// storedObstacles looks for leases of others on some addresses in the API server itself.
+// storedObstacles returns other pools' leases on some addresses, from the API server.
 func (r *Reconciler) storedObstacles(
 	ctx context.Context, p ipam.Pool, open *netipx.IPSet, now time.Time,
 ) (found []ipam.Obstacle, cooled time.Time, err error) {
@@ -106,9 +106,9 @@ func (r *Reconciler) storedObstacles(
 	return found, cooled, err
 }
 
-// handToBlocks decides whether a pool that is split may give its addresses to blocks. All replicas that know of the
-// split have the pool hand them out no more; one that does not may still do so for as long as a request takes. Leases
-// of before stay where they are: whoever gives a block looks at who has addresses in it.
+// handToBlocks decides whether a split pool may give its addresses to blocks. Replicas that know of the split no longer
+// allocate them from the pool; a replica that does not know of it may still do so for as long as a request takes. Older
+// leases stay: before a block is given to a namespace, the holders of its addresses are checked.
 func (r *Reconciler) handToBlocks(pool *v1.BCSNetPool, p ipam.Pool) carving {
 	if p.SplitLate() {
 		if rest := handOver - r.withheldFor(pool, &netipx.IPSet{}); rest > 0 {
@@ -120,7 +120,7 @@ func (r *Reconciler) handToBlocks(pool *v1.BCSNetPool, p ipam.Pool) carving {
 	return carving{carved: []string{ipaddr.FormatRange(netipx.RangeOfPrefix(p.Plan.Subnet))}}
 }
 
-// withheldFor returns for how long this leader has seen a pool wait for just these addresses.
+// withheldFor returns the time for which this leader has seen a pool wait for exactly these addresses.
 func (r *Reconciler) withheldFor(pool *v1.BCSNetPool, open *netipx.IPSet) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,7 +138,7 @@ func (r *Reconciler) forgetWithheld(name string) {
 	delete(r.withheld, name)
 }
 
-// waitsForObstacles describes what a group waits for: leases of others on its addresses, or only the time.
+// waitsForObstacles describes what a group waits for: other pools' leases on its addresses, or only the time.
 func waitsForObstacles(p ipam.Pool, obstacles []ipam.Obstacle) string {
 	if len(obstacles) == 0 {
 		return fmt.Sprintf("pool %s hands them out no more; requests that began before are over in %s at most",
@@ -158,7 +158,7 @@ func waitsForObstacles(p ipam.Pool, obstacles []ipam.Obstacle) string {
 	return text
 }
 
-// rangesOf writes the ranges of a set; nil for an empty one.
+// rangesOf formats the ranges of a set; nil for an empty one.
 func rangesOf(s *netipx.IPSet) (all []string) {
 	for _, r := range s.Ranges() {
 		all = append(all, ipaddr.FormatRange(r))

@@ -24,10 +24,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// terminate takes a deleted pool down: its free objects go at once, the pool itself when nobody holds an address of it
-// any more. Another replica whose watch has not delivered the deletion yet may still hand one out. So the pool stays
-// for the longest time that a request can take, and goes only after a list from the API server itself shows nothing
-// held.
+// terminate carries out the deletion of a pool: its free objects are deleted at once, the pool itself after its last
+// address is released. Another replica whose watch has not delivered the deletion yet may still allocate an address.
+// Therefore the pool stays for the longest time that a request can take, and is deleted only after a list from the API
+// server shows no held address.
 func (r *Reconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(pool, v1.PoolFinalizer) {
 		return reconcile.Result{}, nil
@@ -103,7 +103,7 @@ func waitsFor(held map[netip.Addr]int, kept map[string]int, blocks, groups []str
 	return "the pool goes when " + strings.Join(parts, "; and when ")
 }
 
-// howToRelease names the commands that free addresses: those on machines that are off, and those of owners, which are
+// howToRelease returns the commands that free addresses: those on machines that are off, and those of owners, which are
 // on no host.
 func howToRelease(held map[netip.Addr]int) string {
 	var ways []string
@@ -131,7 +131,7 @@ func verb(n int) string {
 	return "are"
 }
 
-// finish removes the finalizer of a pool, unless the API server itself still shows addresses of it that somebody has.
+// finish removes the finalizer of a pool, unless the API server still shows held addresses.
 func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool) (reconcile.Result, error) {
 	var stored []lease.Lease
 	if err := r.leases.Each(ctx, "spec.pool="+p.Name, func(l lease.Lease) error {
@@ -143,7 +143,7 @@ func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Poo
 	if len(activeByHost(stored)) > 0 || len(keptByClaim(stored)) > 0 {
 		return reconcile.Result{RequeueAfter: conditions.WriteDelay}, nil // the index learns of them from the watch
 	}
-	// Any of them may be somebody's by the time that its removal fails: only an empty list is the end.
+	// Any of them may have a holder if its removal fails: only an empty list is the end.
 	if retired, err := r.retire(ctx, p, stored); err != nil || retired > 0 {
 		return reconcile.Result{RequeueAfter: conditions.WriteDelay}, err
 	}
@@ -156,9 +156,9 @@ func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Poo
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// retire removes the objects of a pool that nobody holds, and returns how many there were. What an operator set aside
-// goes too: it was set aside in this pool. A group leaves it to its parent, and what cools, too: the object is the only
-// record of that.
+// retire deletes the objects of a pool that nobody holds, and returns their number. Addresses that an operator set
+// aside in this pool are deleted, too. A group leaves these to its parent, and also its cooling addresses, because the
+// object is the only record of the cooldown.
 func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []lease.Lease) (retired int, err error) {
 	var writes []write
 	parent, hasParent := r.index.Pools.Get(p.Parent)
@@ -181,8 +181,9 @@ func (r *Reconciler) retire(ctx context.Context, p ipam.Pool, all []lease.Lease)
 	return len(writes), err
 }
 
-// tidy removes what is free of a pool that no longer exists, as after its deletion by force: no other pool would ever
-// remove it. What another pool serves, as the parent of a group does, gets the values of that one.
+// tidy deletes the free objects of a pool that no longer exists, for example after its deletion by force: no other pool
+// would ever delete them. Addresses that another pool serves, such as the parent of a group, get the values of that
+// pool.
 func (r *Reconciler) tidy(ctx context.Context, name string) error {
 	r.invalidate(name)
 	r.forgetQuotas(name)
@@ -215,7 +216,7 @@ func activeByHost(all []lease.Lease) map[netip.Addr]int {
 	return by
 }
 
-// keptByClaim counts the addresses that claims keep although nobody has them.
+// keptByClaim returns the numbers of addresses that claims keep and nobody has.
 func keptByClaim(all []lease.Lease) map[string]int {
 	by := map[string]int{}
 	for _, l := range all {

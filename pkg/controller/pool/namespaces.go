@@ -8,14 +8,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// Rebound queues pools to be reconciled to which other namespaces are bound than before.
+// Rebound queues pools whose bound namespaces have changed.
 func (r *Reconciler) Rebound(names []string) {
 	for _, name := range names {
 		r.queue.Enqueue(name, conditions.WriteDelay)
 	}
 }
 
-// servedText says which namespaces a pool is for, by their number; nothing of one that is in the default chain.
+// servedText describes the namespaces that a pool is for, by their number; empty for a pool of the default chain.
 func (r *Reconciler) servedText(p ipam.Pool) string {
 	named, matched := r.index.Pools.NamespacesOf(p.Name)
 	switch {

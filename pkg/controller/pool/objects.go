@@ -19,25 +19,25 @@ import (
 )
 
 const (
-	// parallelWrites bounds the objects of a pool that are written at once. The API server is kept busy by so many, and
-	// requests still have room.
+	// parallelWrites bounds the objects of a pool that are written at the same time. This number keeps the API server
+	// busy and leaves room for requests.
 	parallelWrites = 16
-	// passTime bounds one pass over a pool's objects, so that its status follows.
+	// passTime bounds one pass over a pool's objects, so that its status is updated soon.
 	passTime = 800 * time.Millisecond
-	// sweepKeep bounds the Available objects of a large pool. Those above it are deleted.
+	// sweepKeep bounds the Available objects of a large pool. Further ones are deleted.
 	sweepKeep = 4096
 	// sweepAbove is the size above which an IPv4 pool counts as large; IPv6 pools always do.
 	sweepAbove = 65536
 )
 
-// write is one change of an object that a pool needs.
+// write is one change of an object of a pool.
 type write struct {
 	lease  lease.Lease
 	remove bool
 }
 
-// arrange makes the objects of a pool what its plan asks for, one write each, in parallel, for about a second. left is
-// how many objects are still to be written.
+// arrange makes the objects of a pool match its plan, with one write for each, in parallel, for about a second. left is
+// the number of objects that are still to be written.
 func (r *Reconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.Pool) (left int, err error) {
 	served := r.index.Pools.ServedRevision(p.Name)
 	if r.isUpToDate(p, served) {
@@ -46,7 +46,7 @@ func (r *Reconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.Pool)
 	if !p.Valid() {
 		return 0, nil // nothing is taken away on the word of a spec that cannot be read
 	}
-	// Changes from here on invalidate the pool again.
+	// Later changes invalidate the pool again.
 	r.mu.Lock()
 	r.compared[p.Name] = comparison{p.Generation, served, time.Now()}
 	r.mu.Unlock()
@@ -58,8 +58,8 @@ func (r *Reconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.Pool)
 	return left, err
 }
 
-// isUpToDate reports whether the objects of a pool were found as they should be, for its present generation, while it
-// served what it does at this revision.
+// isUpToDate reports whether the objects of a pool were found to match, for its present generation and for the
+// addresses that it serves at this revision.
 func (r *Reconciler) isUpToDate(p ipam.Pool, served uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func (r *Reconciler) isUpToDate(p ipam.Pool, served uint64) bool {
 	return ok && s.generation == p.Generation && s.served == served && time.Since(s.at) < fullPass
 }
 
-// due lists the writes that a pool needs at a time.
+// due returns the writes that a pool needs at a time.
 func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 	var out []write
 	materialized, ranged := store.Materialized(o, p.Plan)
@@ -106,8 +106,8 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 	return append(out, sweep(p, resting)...)
 }
 
-// inherited lists the writes by which a group takes over the objects of its parent that nobody has, also those that
-// were set aside. One that cools stays the parent's: its cooldown is that of the pool which it names.
+// inherited returns the writes by which a group takes over its parent's objects without a holder, including those that
+// were set aside. A cooling one stays the parent's, because it has the cooldown of the pool that it names.
 func (r *Reconciler) inherited(p ipam.Pool, now time.Time) (out []write) {
 	parent, ok := r.index.Pools.Get(p.Parent)
 	if !ok || p.Parent == "" {
@@ -127,7 +127,7 @@ func (r *Reconciler) inherited(p ipam.Pool, now time.Time) (out []write) {
 	return out
 }
 
-// cooled reports whether the object of a free address may go: it is the only record of the address's cooldown.
+// cooled reports whether the object of a free address may be deleted: it is the only record of the address's cooldown.
 func cooled(l lease.Lease, p ipam.Pool, now time.Time) bool {
 	return !l.CoolsUntil(p.Cooldown).After(now)
 }
@@ -137,7 +137,7 @@ func (r *Reconciler) isMissing(a netip.Addr) bool {
 	return lost
 }
 
-// sweep removes, where a large pool keeps too many Available objects, those that changed least recently.
+// sweep returns, if a large pool keeps too many Available objects, the deletions of those that changed least recently.
 func sweep(p ipam.Pool, resting []lease.Lease) []write {
 	large := !p.Plan.Subnet.Addr().Is4() || ipaddr.SizeOfSet(p.Plan.Usable) > sweepAbove
 	if !large || len(resting) <= sweepKeep {
@@ -151,8 +151,8 @@ func sweep(p ipam.Pool, resting []lease.Lease) []write {
 	return out
 }
 
-// apply does writes in parallel until the time is over. A conflict is no error: somebody was faster, and the watch
-// brings what they did.
+// apply performs writes in parallel until the time is over. A conflict is not an error: another writer was faster, and
+// the watch delivers its change.
 func (r *Reconciler) apply(
 	ctx context.Context, pool string, writes []write, limit time.Duration,
 ) (done int, err error) {

@@ -15,20 +15,20 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// quarantinesEvery is how often the leader looks for quarantines that are over.
+// quarantinesEvery is the interval in which the leader checks for quarantines that are over.
 const quarantinesEvery = 5 * time.Second
 
 // Quarantines frees addresses whose quarantine is over, by the API server's time.
 type Quarantines struct {
 	Index  *ipam.Index
 	Leases *store.Client
-	// Event makes an event about the address of a lease.
+	// Event creates an event about the address of a lease.
 	Event func(ctx context.Context, l lease.Lease, kind, reason, action, note string)
 	Ready func() error
 	Log   *slog.Logger
 }
 
-// Start looks at the quarantines until the context ends, a term of the leader.
+// Start checks the quarantines until the context ends, that is for a term of the leader.
 func (q *Quarantines) Start(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, q.Ready) {
 		return nil
@@ -37,7 +37,7 @@ func (q *Quarantines) Start(ctx context.Context) error {
 	return nil
 }
 
-// pass frees the addresses whose quarantine is over. One that cannot be written is tried again at the next pass.
+// pass frees the addresses whose quarantine is over. If a write fails, the next pass repeats it.
 func (q *Quarantines) pass(ctx context.Context) {
 	for _, l := range q.Index.Leases.Contested() {
 		if !l.QuarantineOver(q.Leases.Now()) || ctx.Err() != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// Queue is the queue of pools to reconcile. It is made before the reconciler, for components whose changes concern
+// Queue is the queue of pools to reconcile. It is created before the reconciler, for components whose changes affect
 // pools.
 type Queue struct {
 	*leadership.Queue
@@ -31,8 +31,8 @@ func (q *Queue) Enqueue(name string, after time.Duration) {
 // Now queues a pool to be reconciled at once.
 func (q *Queue) Now(name string) { q.Enqueue(name, 0) }
 
-// NodeChanged queues pools to be reconciled after a node has got or lost addresses, or other labels: the pools that
-// serve such an address, those that the node may draw from, and those whose host selectors choose other hosts by it.
+// NodeChanged queues pools after a node has gained or lost addresses, or its labels have changed: the pools that serve
+// such an address, those from which the node may draw, and those whose host selectors therefore select other hosts.
 func (q *Queue) NodeChanged(addrs []netip.Addr, reselected []string) {
 	for _, name := range reselected {
 		q.Enqueue(name, conditions.WriteDelay)

@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// quotaConditions returns the conditions of a pool about the quotas of its namespaces; none where it has no quotas and
-// never had. Their messages leave out how many addresses there are, as that changes with every pod.
+// quotaConditions returns the conditions of a pool about the quotas of its namespaces; none if it has no quotas and
+// never had any. Their messages do not contain the number of addresses, because it changes with every pod.
 func quotaConditions(p ipam.Pool, uses []ipam.NamespaceUse, before []metav1.Condition) []metav1.Condition {
 	if !p.HasQuotas() && meta.FindStatusCondition(before, v1.ConditionOverLimit) == nil {
 		return nil
@@ -40,7 +40,7 @@ func quotaConditions(p ipam.Pool, uses []ipam.NamespaceUse, before []metav1.Cond
 	return []metav1.Condition{tooMany, reached}
 }
 
-// maxNamespaces is how many namespaces a message spells out.
+// maxNamespaces bounds the namespaces that a message names.
 const maxNamespaces = 10
 
 // namesOf returns the namespaces for which a condition holds, with their quotas: "shop (of 50)".
@@ -61,9 +61,9 @@ func fewOf(names []string) string {
 	return text
 }
 
-// emitQuotaEvents makes an event on a pool for every namespace that has come to four of five addresses of its quota.
-// The next event follows only after it was below seven of ten. Where the status had the condition before this leader's
-// term, no event is made.
+// emitQuotaEvents creates an event on a pool for every namespace that has reached four fifths of its quota. The next
+// event follows only after it was below seven tenths. If the status had the condition before this leader's term, there
+// is no event.
 func (r *Reconciler) emitQuotaEvents(pool *v1.BCSNetPool, uses []ipam.NamespaceUse) {
 	r.mu.Lock()
 	told, begun := r.nearQuota[pool.Name]
@@ -90,7 +90,7 @@ func (r *Reconciler) emitQuotaEvents(pool *v1.BCSNetPool, uses []ipam.NamespaceU
 	}
 	r.mu.Unlock()
 	for _, u := range fresh {
-		// Events about the same objects would be counted as one, whatever they say.
+		// Events about the same objects would be counted as one, whatever their messages.
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: u.Namespace}}
 		r.events.Eventf(pool, namespace, corev1.EventTypeWarning, v1.ReasonQuotaNearlyReached,
 			v1.ConditionQuotaNearlyReached,
@@ -100,7 +100,7 @@ func (r *Reconciler) emitQuotaEvents(pool *v1.BCSNetPool, uses []ipam.NamespaceU
 	}
 }
 
-// forgetQuotas forgets the events about quotas of a pool that is gone.
+// forgetQuotas forgets the quota events of a deleted pool.
 func (r *Reconciler) forgetQuotas(pool string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

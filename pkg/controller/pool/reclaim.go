@@ -20,39 +20,42 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// AbandonedFor is how long a block stays whose namespace is gone: one that comes again meanwhile has it still.
+// AbandonedFor is the time for which a block stays after its namespace is gone: a namespace that is created again
+// meanwhile still has it.
 const AbandonedFor = time.Hour
 
-// Reclaimer takes blocks back that nobody needs, by the deletion of a pool. From a namespace that lives it takes only
-// what its parent's reclaimAfter allows, and never the last block: firewalls know it. An ADD that comes meanwhile has
-// its address: the deletion waits until it is released, and whoever asks after it gets an address of another block.
+// Reclaimer takes back blocks that nobody needs, by deleting their pools. From an existing namespace it takes only
+// blocks that its parent's reclaimAfter allows, and never the last one, because firewalls know it. An ADD in the
+// meantime keeps its address: the deletion waits until it is released, and later requests get an address of another
+// block.
 type Reclaimer struct {
 	ReclaimerConfig
 
-	// idle is since when blocks were seen idle; changed by the passes alone.
+	// idle is the time since which each block was seen idle; only the passes change it.
 	idle idleSince
 }
 
-// ReclaimerConfig is what a Reclaimer works with.
+// ReclaimerConfig has the dependencies and settings of a Reclaimer.
 type ReclaimerConfig struct {
 	Client client.Client
-	// Live reads the API server itself.
+	// Live reads from the API server, not from a cache.
 	Live   client.Reader
 	Index  *ipam.Index
 	Leases *store.Client
-	// Mapping is the ConfigMap, NAMESPACE/NAME, that says which blocks stay; empty for none. The marks of another one,
-	// which no controller follows any more, keep nothing.
+	// Mapping is the ConfigMap (NAMESPACE/NAME) whose blocks stay; empty for none. Marks of another ConfigMap, which no
+	// controller follows any more, do not keep a block.
 	Mapping string
-	// After is how long a block stays whose namespace is gone; 0 for AbandonedFor.
+	// After is the time for which a block stays after its namespace is gone; 0 for AbandonedFor.
 	After time.Duration
 	Ready func() error
 	Log   *slog.Logger
 }
 
-// idleSince is since when blocks were seen idle.
+// idleSince has the times since which blocks were seen idle.
 type idleSince map[idleKey]time.Time
 
-// idleKey is one block; one that is made again under the name is another. Whose namespace has gone counts from then on.
+// idleKey identifies one block; a new block with the same name is another one. If its namespace is deleted, its time
+// begins anew.
 type idleKey struct {
 	name      string
 	created   time.Time
@@ -61,7 +64,7 @@ type idleKey struct {
 
 func keyOf(b ipam.IdleBlock) idleKey { return idleKey{b.Block, b.Created, b.Abandoned} }
 
-// of returns since when a block that is idle now was seen so: none of its addresses was in use in between.
+// of returns the time since which a currently idle block was seen idle, without any address in use in between.
 func (s idleSince) of(b ipam.IdleBlock, now time.Time) time.Time {
 	if since, known := s[keyOf(b)]; known && !since.Before(b.Used) {
 		return since
@@ -69,13 +72,13 @@ func (s idleSince) of(b ipam.IdleBlock, now time.Time) time.Time {
 	return now
 }
 
-// NewReclaimer returns a reclaimer that has seen nothing yet.
+// NewReclaimer returns a Reclaimer without observations.
 func NewReclaimer(o ReclaimerConfig) *Reclaimer {
 	o.After = cmp.Or(o.After, AbandonedFor)
 	return &Reclaimer{ReclaimerConfig: o}
 }
 
-// Start looks at the blocks until the context ends, a term of the leader.
+// Start checks the blocks until the context ends, that is for a term of the leader.
 func (r *Reclaimer) Start(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, r.Ready) {
 		return nil
@@ -85,7 +88,7 @@ func (r *Reclaimer) Start(ctx context.Context) error {
 	return nil
 }
 
-// pass takes back the blocks whose time has come, one after the other.
+// pass takes back the blocks that are due, one after the other.
 func (r *Reclaimer) pass(ctx context.Context) {
 	seen, taken := idleSince{}, map[string]bool{}
 	for _, b := range r.Index.Pools.IdleBlocks(r.Leases.Now()) {
@@ -121,36 +124,36 @@ func (r *Reclaimer) pass(ctx context.Context) {
 	r.idle = seen
 }
 
-// isMapped reports whether a block is of a ConfigMap, and which is so.
+// isMapped reports whether a block belongs to a ConfigMap and satisfies so.
 func (r *Reclaimer) isMapped(ctx context.Context, b ipam.IdleBlock, so func(*v1.BCSNetPool) bool) bool {
 	var o v1.BCSNetPool
 	return r.Client.Get(ctx, types.NamespacedName{Name: b.Block}, &o) == nil &&
 		o.Annotations[v1.HostnicConfigAnnotation] != "" && so(&o)
 }
 
-// keeps reports whether the ConfigMap that is followed says how long a block stays.
+// keeps reports whether the followed ConfigMap decides how long a block stays.
 func (r *Reclaimer) keeps(o *v1.BCSNetPool) bool {
 	return r.Mapping != "" && o.Annotations[v1.HostnicConfigAnnotation] == r.Mapping &&
 		o.Annotations[v1.HostnicGoneAnnotation] == ""
 }
 
-// leftover reports whether a ConfigMap that is followed no more had given up a block, which was to go.
+// leftover reports whether a ConfigMap that is no longer followed had given up a block that was then to be deleted.
 func (r *Reclaimer) leftover(o *v1.BCSNetPool) bool {
 	return o.Annotations[v1.HostnicConfigAnnotation] != r.Mapping && o.Annotations[v1.HostnicGoneAnnotation] != ""
 }
 
-// always lets a block go of which that is known already.
+// always permits the deletion of a block without a check, because it is already known to be allowed.
 func always(context.Context, ipam.IdleBlock) (bool, error) { return true, nil }
 
-// TakeBack deletes a block whose ConfigMap gives it to its namespace no more, unless the API server itself shows that
-// it is another by now, that it is given to the namespace again, or that somebody has an address of it.
+// TakeBack deletes a block that its ConfigMap no longer gives to its namespace, unless the API server shows that it is
+// a different block by now, that it is given to the namespace again, or that one of its addresses has a holder.
 func (r *Reclaimer) TakeBack(ctx context.Context, b ipam.IdleBlock) (done bool, err error) {
 	return r.takeBack(ctx, b, always)
 }
 
-// takeBack deletes a block, unless the API server itself shows that it is another by now, that a ConfigMap keeps it,
-// that somebody has an address of it, or that it may not go: that its namespace lives, or that it would be the last one
-// of a namespace that does.
+// takeBack deletes a block, unless the API server shows that it is a different block by now, that a ConfigMap keeps it,
+// that one of its addresses has a holder, or that it may not be deleted: its namespace exists, or it would be the last
+// block of an existing namespace.
 func (r *Reclaimer) takeBack(
 	ctx context.Context, b ipam.IdleBlock, may func(context.Context, ipam.IdleBlock) (bool, error),
 ) (done bool, err error) {
@@ -185,8 +188,8 @@ func (r *Reclaimer) takeBack(
 	return true, nil
 }
 
-// may reports whether the API server itself shows that a block may go: its namespace does not exist, its parent is
-// being deleted, or another of its blocks stays.
+// may reports whether the API server shows that a block may be deleted: its namespace does not exist, its parent is
+// being deleted, or another of its namespace's blocks stays.
 func (r *Reclaimer) may(ctx context.Context, b ipam.IdleBlock) (bool, error) {
 	if b.ParentGoes {
 		return true, nil

@@ -28,13 +28,13 @@ import (
 )
 
 const (
-	// behindDelay is how soon a pool is reconciled again that the index does not have yet.
+	// behindDelay is the time after which a pool that the index does not have yet is reconciled again.
 	behindDelay = 10 * time.Millisecond
-	// fullPass is how often the objects of a pool are compared in full although nothing hinted at a difference.
+	// fullPass is the interval in which the objects of a pool are compared in full even without a hint of a difference.
 	fullPass = 10 * time.Minute
 )
 
-// Reconciler makes the objects and the status of a pool what its spec says.
+// Reconciler makes the objects and the status of a pool match its spec.
 type Reconciler struct {
 	client  client.Client
 	index   *ipam.Index
@@ -48,17 +48,17 @@ type Reconciler struct {
 	budget  *conditions.Budget
 
 	mu sync.Mutex
-	// compared holds, by pool, the last comparison that found all objects as they should be.
+	// compared has, by pool, the last comparison that found all objects to match.
 	compared map[string]comparison
-	// full holds the pools that had no free address at the last reconciliation.
+	// full has the pools without a free address at the last reconciliation.
 	full map[string]struct{}
-	// nearQuota has, by pool, the namespaces for which an event about their quota was made.
+	// nearQuota has, by pool, the namespaces for which an event about their quota was created.
 	nearQuota map[string]map[string]bool
-	// withheld has, by group, what it waits to take from its parent.
+	// withheld has, by group, the addresses that it waits to take from its parent.
 	withheld map[string]withheld
 }
 
-// Config is what a Reconciler works with.
+// Config has the dependencies and settings of a Reconciler.
 type Config struct {
 	Client  client.Client
 	Index   *ipam.Index
@@ -75,12 +75,12 @@ type Config struct {
 // comparison identifies what a pool's objects were compared with, and when.
 type comparison struct {
 	generation int64
-	// served is the index's revision of what the pool serves.
+	// served is the index's revision of the addresses that the pool serves.
 	served uint64
 	at     time.Time
 }
 
-// New returns a reconciler, which every change of the index reaches. It does nothing before its Setup.
+// New returns a reconciler that receives every change of the index. It does nothing before its Setup.
 func New(o Config) *Reconciler {
 	r := &Reconciler{
 		client: o.Client, index: o.Index, leases: o.Leases, events: o.Events, leads: o.Terms, queue: o.Queue,
@@ -99,7 +99,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	return r.queue.Serve(mgr, "pool", &v1.BCSNetPool{}, r)
 }
 
-// onTerm queues all pools when a term begins, and forgets what was remembered in an earlier term.
+// onTerm queues all pools at the beginning of a term, and forgets the data of an earlier term.
 func (r *Reconciler) onTerm(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, r.ready) {
 		return nil
@@ -113,7 +113,7 @@ func (r *Reconciler) onTerm(ctx context.Context) error {
 	for _, p := range r.index.Pools.All() {
 		r.queue.Enqueue(p.Name, 0)
 	}
-	// Pools that went while nobody led have left objects, perhaps.
+	// Pools that were deleted while nobody led may have left objects.
 	for _, l := range r.index.Leases.Find(func(l lease.Lease) bool {
 		_, known := r.index.Pools.Get(l.Pool)
 		return !known
@@ -123,7 +123,7 @@ func (r *Reconciler) onTerm(ctx context.Context) error {
 	return nil
 }
 
-// leaseChanged handles a change of the index. The full look at the beginning of a term covers what changed before it.
+// leaseChanged handles a change of the index. The full comparison at the beginning of a term covers earlier changes.
 func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 	if !r.leads.Leading() {
 		return
@@ -163,8 +163,8 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 	}
 }
 
-// servesOthers reports whether a pool serves other addresses than when its objects were compared last. Which of two
-// pools serves a shared address depends on who holds addresses of it.
+// servesOthers reports whether a pool serves other addresses than at the last comparison of its objects. If two pools
+// share an address, its holder determines which of them serves it.
 func (r *Reconciler) servesOthers(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,7 +172,7 @@ func (r *Reconciler) servesOthers(name string) bool {
 	return ok && s.served != r.index.Pools.ServedRevision(name)
 }
 
-// patience returns how soon a pool is reconciled whose numbers have changed: at once where it has become full or has
+// patience returns the time after which a pool with changed numbers is reconciled: at once if it has become full or has
 // addresses again, else when its status may be written.
 func (r *Reconciler) patience(name string) time.Duration {
 	r.mu.Lock()
@@ -186,7 +186,7 @@ func (r *Reconciler) patience(name string) time.Duration {
 	return max(wait, conditions.WriteDelay)
 }
 
-// forget drops what is remembered of a pool that is no more.
+// forget removes the data of a deleted pool.
 func (r *Reconciler) forget(name string) {
 	r.budget.Forget(poolStatus(name))
 	r.mu.Lock()
@@ -198,8 +198,8 @@ func (r *Reconciler) forget(name string) {
 // poolStatus returns the name of a pool's status in the budget.
 func poolStatus(name string) string { return "pool/" + name }
 
-// Changed makes a change of a pool in the index, and has the pool reconciled, with its parent and children and those
-// that shared addresses with it before the change or do so now.
+// Changed changes a pool in the index, and queues it, its parent and children, and the pools that shared addresses with
+// it before or after the change.
 func (r *Reconciler) Changed(name string, change func()) {
 	affected := r.beside(name)
 	change()
@@ -210,7 +210,7 @@ func (r *Reconciler) Changed(name string, change func()) {
 	}
 }
 
-// beside names the pools whose part depends on one.
+// beside returns the names of the pools that depend on a pool.
 func (r *Reconciler) beside(name string) []string {
 	names := r.index.Pools.Relatives(name)
 	for _, o := range r.index.Pools.Overlaps(name) {
@@ -225,7 +225,7 @@ func (r *Reconciler) invalidate(name string) {
 	delete(r.compared, name)
 }
 
-// EventOfAddress makes an event on the pool of a lease, about its address. Events about the same objects would be
+// EventOfAddress creates an event on the pool of a lease, about its address. Events about the same objects would be
 // counted as one, whatever their messages.
 func (r *Reconciler) EventOfAddress(ctx context.Context, l lease.Lease, kind, reason, action, note string) {
 	var pool v1.BCSNetPool
@@ -236,7 +236,7 @@ func (r *Reconciler) EventOfAddress(ctx context.Context, l lease.Lease, kind, re
 	r.events.Eventf(&pool, address, kind, reason, action, "%s", conditions.Clip(note, conditions.MaxNote))
 }
 
-// Reconcile brings one pool up to date.
+// Reconcile reconciles one pool.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	ctx, leave, leads := r.leads.Join(ctx)
 	if !leads {
@@ -244,7 +244,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	defer leave()
 	if r.ready() != nil {
-		// the feeds are behind: no fault of this pool
+		// The feeds lag, which is not an error of this pool.
 		return reconcile.Result{RequeueAfter: leadership.NotReadyDelay}, nil
 	}
 	var pool v1.BCSNetPool
@@ -291,8 +291,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 }
 
-// nextLook returns when a pool that is as it should be is reconciled again: soon after the first of its addresses has
-// cooled down, as that makes no event.
+// nextLook returns the time after which an up-to-date pool is reconciled again: soon after the cooldown of its next
+// address ends, because that causes no event.
 func (r *Reconciler) nextLook(name string) time.Duration {
 	now := r.leases.Now()
 	counts := r.index.Pools.Counts(name, now)
@@ -302,9 +302,9 @@ func (r *Reconciler) nextLook(name string) time.Duration {
 	return min(fullPass, max(counts.NextFree.Sub(now), conditions.WriteDelay))
 }
 
-// addFinalizer writes the finalizer alone, and that the objects of a block which somebody made by hand come on demand,
-// as those of all blocks do: by that the API server knows it, and keeps its namespace. behind: the cache has an older
-// pool than the API server, or one that is no more.
+// addFinalizer writes only the finalizer and, for a block that somebody created by hand, that its objects are created
+// on demand, as those of all blocks: by this field the API server recognizes a block, and keeps its namespace
+// immutable. behind reports whether the cache has an older pool than the API server, or a deleted one.
 func (r *Reconciler) addFinalizer(ctx context.Context, pool *v1.BCSNetPool, known ipam.Pool) (behind bool, err error) {
 	changed := pool.DeepCopy()
 	controllerutil.AddFinalizer(changed, v1.PoolFinalizer)

@@ -25,31 +25,31 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// view is what a reconciliation found beside the index.
+// view has the findings of a reconciliation that are not in the index.
 type view struct {
-	// left is how many objects are still to be written; failure is why that does not go on.
+	// left is the number of objects that are still to be written; failure is the reason why that does not continue.
 	left    int
 	failure error
-	// waiting is what a deleted pool waits for; empty when the pool is not deleted.
+	// waiting is what a deleted pool waits for; empty if the pool is not deleted.
 	waiting string
-	// rebuilding is what the pool waits for after its leases were lost; empty when it does not wait.
+	// rebuilding is what the pool waits for after its leases were lost; empty if it does not wait.
 	rebuilding string
-	// matched is how many nodes the host selector matches, selected how many of them draw by it.
+	// matched is the number of nodes that the host selector matches, selected the number of those that draw by it.
 	matched, selected int
-	// carving is how far a group has come, children are those of the pool.
+	// carving is the progress of a group, children are the pool's children.
 	carving  carving
 	children []string
 }
 
-// publish writes the status where it changed and the pool has its turn, and makes an event for every condition that
-// turned. again is how soon the pool is to be reconciled where a write is still due; 0 otherwise.
+// publish writes the status if it has changed and it is the pool's turn, and creates an event for every condition that
+// changed. again is the time after which to reconcile the pool if a write is still due; 0 otherwise.
 func (r *Reconciler) publish(
 	ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool, v view,
 ) (again time.Duration, err error) {
 	next := pool.DeepCopy()
 	if c := meta.FindStatusCondition(next.Status.Conditions, v1.ConditionDraining); c != nil && v.waiting != "" &&
 		c.Reason != v1.ReasonPoolDeleted {
-		// Addresses that drained before are no end of the pool: the deletion counts from its own beginning.
+		// Addresses that drained before are not a part of the deletion, whose Draining condition begins with it.
 		meta.RemoveStatusCondition(&next.Status.Conditions, v1.ConditionDraining)
 	}
 	uses := r.index.Pools.QuotaUse(p.Name)
@@ -201,7 +201,7 @@ func (r *Reconciler) readyCondition(o *v1.BCSNetPool, p ipam.Pool, counts ipam.P
 		strings.Join(append([]string{message}, notes...), "; "))
 }
 
-// noneSelected describes why the host selector of a pool chooses no host.
+// noneSelected returns the reason why the host selector of a pool selects no host.
 func noneSelected(p ipam.Pool, v view) string {
 	if v.matched > 0 {
 		return fmt.Sprintf("hostSelector %s matches %s without an InternalIP, and no other", p.HostSelector,
@@ -210,7 +210,7 @@ func noneSelected(p ipam.Pool, v view) string {
 	return fmt.Sprintf("no node matches hostSelector %s", p.HostSelector)
 }
 
-// areOf writes the first ranges of a set, and the verb that goes with it: "10.0.0.8-10.0.0.9 are".
+// areOf formats the first ranges of a set with the matching verb: "10.0.0.8-10.0.0.9 are".
 func areOf(s *netipx.IPSet) string {
 	return humanize.List(rangesOf(s)) + " " + humanize.OneOr(ipaddr.SizeOfSet(s), "is", "are")
 }
@@ -296,10 +296,10 @@ func total(by map[netip.Addr]int) (n int) {
 	return n
 }
 
-// maxHosts is how many hosts a message names.
+// maxHosts bounds the hosts that a message names.
 const maxHosts = 10
 
-// perHost describes where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
+// perHost formats the numbers of addresses per host: "2 on 10.0.0.11, 1 on 10.0.0.12".
 func perHost(by map[netip.Addr]int) string {
 	var parts []string
 	for i, h := range hostsOf(by) {
