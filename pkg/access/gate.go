@@ -99,7 +99,7 @@ func (g *Gate) Remembers(r *http.Request) bool {
 	}
 	token, ok := bearer(shown)
 	if !ok {
-		return true // such a header is refused as it is
+		return true // such a header is refused without a question
 	}
 	_, ok = g.tokens.Get(sha256.Sum256([]byte(token)))
 	return ok
@@ -192,6 +192,6 @@ func (g *Gate) Recalls(who User, q Question) bool {
 // rightKey returns the cache key of a question about a user. It hashes their JSON, which differs whenever they differ:
 // names from certificates may contain any character.
 func rightKey(who User, q Question) [sha256.Size]byte {
-	text, _ := json.Marshal([]any{who, q}) // strings, and lists and maps of them
+	text, _ := json.Marshal([]any{who, q}) // strings, and lists and maps of strings
 	return sha256.Sum256(text)
 }

@@ -32,7 +32,7 @@ const MaxPreallocated = 65_536
 type Claim struct {
 	// Name is namespace/name.
 	Name string
-	// Workload whose pods use the claim; without an owner its Kind is empty. The UID is unknown.
+	// Workload is the workload whose pods use the claim; without an owner, its Kind is empty. The UID is unknown.
 	Workload workload.Workload
 	Release  v1.ReleasePolicy
 	// Keep is the time for which a Timed address is kept.
@@ -40,9 +40,9 @@ type Claim struct {
 	// Size is the largest number of addresses of a family that the claim may have; negative for no limit. Surge is the
 	// number that it may have temporarily beyond that.
 	Size, Surge int
-	// Addresses that the claim may have; nil for any.
+	// Addresses are the addresses that the claim may have; nil for any.
 	Addresses *netipx.IPSet
-	// Pools of the addresses, in the order in which they are tried; empty for any.
+	// Pools are the pools of the addresses, in the order in which they are tried; empty for any.
 	Pools []string
 	// Preallocate reports whether the claim takes its addresses before pods ask for them.
 	Preallocate bool

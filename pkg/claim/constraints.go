@@ -73,7 +73,7 @@ func (f *ConstraintsFinder) of(
 	switch {
 	case err != nil:
 		return constraints, err
-	case !found, c.Managed && c.Deleting && !p.Named: // the controller makes it, or makes it again
+	case !found, c.Managed && c.Deleting && !p.Named: // the controller creates it, or creates it again
 		if f.Missing != nil {
 			f.Missing(p)
 		}

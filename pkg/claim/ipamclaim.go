@@ -46,7 +46,7 @@ func IPAMClaimStatus(
 		condition.Message = fmt.Sprintf("%s of pool %s", strings.Join(next.IPs, " and "), poolsOf(leases))
 	case len(c.Status.IPs) > 0 && !slices.ContainsFunc(c.Status.IPs,
 		func(text string) bool { return isOurs(text, ours) }):
-		return c.Status // somebody else's
+		return c.Status // it belongs to another IPAM
 	case refused != nil:
 		condition.Reason, condition.Message = refused.Reason, refused.Message
 	case len(c.Status.IPs) > 0:

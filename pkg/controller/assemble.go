@@ -142,7 +142,7 @@ func assemble(
 		mgr.Add(&manager.Server{
 			Name: "allocator", Server: server, Listener: serving.Listen(listener, certificates.ServerConfig(),
 				strangers),
-			ShutdownTimeout: new(time.Second), // it has drained
+			ShutdownTimeout: new(time.Second), // the server has already drained
 		}),
 		addServer(mgr, "metrics", o.MetricsBindAddress, metricPages, log),
 		addServer(mgr, "health-probe", o.HealthProbeBindAddress, service.Pages("/healthz", "/readyz"), log),

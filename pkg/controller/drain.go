@@ -30,7 +30,7 @@ func startAndDrain(
 	beside.Go(func() { elect(candidate) })
 	beside.Go(func() {
 		select {
-		case <-running.Done(): // the manager ended by itself
+		case <-running.Done(): // the manager ended without being asked
 			return
 		case <-ctx.Done():
 		}
@@ -46,7 +46,7 @@ func startAndDrain(
 	stop()
 	resign()
 	beside.Wait()
-	if err != nil && ctx.Err() != nil { // it was asked to end, and does
+	if err != nil && ctx.Err() != nil { // errors after the request to end do not matter
 		log.Warn("something did not end in order", "error", err)
 		err = nil
 	}

@@ -11,7 +11,7 @@ import (
 // FAULTS_COLLECT=15s in the environment, the collection waits for that time instead of a pod's grace period, and checks
 // more often.
 func hurried(o Options) Options {
-	if after, _ := time.ParseDuration(os.Getenv("FAULTS_COLLECT")); after > 0 { // none: as it is shipped
+	if after, _ := time.ParseDuration(os.Getenv("FAULTS_COLLECT")); after > 0 { // zero leaves the shipped value
 		o.CollectAfter, o.CollectEvery = after, 2*time.Second
 	}
 	return o

@@ -48,7 +48,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 func wrapped(cfg *rest.Config, restores *store.Restores, log *slog.Logger) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = "bcsnet-controller"
-	cfg.QPS = -1 // the API server's own fairness bounds us
+	cfg.QPS = -1 // the API server's own fairness limits us
 	cfg.Wrap(restores.Wrap)
 	cfg.Wrap(store.AwaitRoles(log))
 	cfg.Wrap(store.JitterReads)

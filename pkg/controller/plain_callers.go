@@ -103,7 +103,7 @@ func (p *plainCallers) write(ctx context.Context) error {
 	p.latest = map[netip.Addr]time.Time{}
 	p.mu.Unlock()
 	err := p.merge(ctx, latest)
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) { // another replica was first
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) { // another replica was faster
 		err = p.merge(ctx, latest)
 	}
 	if err != nil {

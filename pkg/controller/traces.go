@@ -47,7 +47,7 @@ func addTracing(ctx context.Context, mgr manager.Manager, o Options) (trace.Trac
 		<-ctx.Done()
 		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
 		defer cancel()
-		_ = provider.Shutdown(limit) // spans that nobody takes are lost
+		_ = provider.Shutdown(limit) // undelivered spans are lost
 		return nil
 	}))
 }

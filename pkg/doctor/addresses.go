@@ -53,7 +53,7 @@ func (f *facts) unleased(p *workload.Pod, a netip.Addr, pool *Pool) (Finding, bo
 	case l.State == lease.Reserved:
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which is reserved", a, pool.Name)
 	case l.Owner == "" && l.PodName == "" || has(*l, p.UID, name):
-		return found, false // a lease of a container alone may well be the pod's
+		return found, false // a lease with only a container may be the pod's
 	default:
 		found.Cause = fmt.Sprintf("it has %s of pool %s, which %s holds", a, pool.Name, l.Who())
 		found.Fix = fmt.Sprintf("kubectl -n %s delete pod %s", p.Namespace, p.Name)

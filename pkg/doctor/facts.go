@@ -95,7 +95,7 @@ func (f *facts) addPools() {
 		arranged = append(arranged, f.Pools[i].Pool)
 	}
 	arranged = ipam.Arrange(arranged)
-	snapshot := *f.Snapshot // which is the caller's
+	snapshot := *f.Snapshot // the original belongs to the caller
 	snapshot.Pools = slices.Clone(f.Pools)
 	f.Snapshot = &snapshot
 	for i := range f.Pools {

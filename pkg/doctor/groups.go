@@ -39,7 +39,7 @@ func groupStuck(f *facts, p *Pool) (Finding, bool) {
 	}
 	ready := meta.FindStatusCondition(p.Object.Status.Conditions, v1.ConditionReady)
 	if ready == nil || ready.Reason != v1.ReasonCarving || f.Now.Sub(ready.LastTransitionTime.Time) < stuckAfter {
-		return Finding{}, false // when a group that serves has grown is not known
+		return Finding{}, false // the time at which a serving group grew is not known
 	}
 	return onPool(p, fmt.Sprintf("for %s: %s", ago(ready.LastTransitionTime.Time, f.Now), ready.Message),
 		"bcsnetctl pool describe "+p.Name), true

@@ -33,7 +33,7 @@ func (f *facts) findLeaks() {
 	for l := range f.attachments() {
 		pod, claim := f.pod(l.Holder), f.nodes.At(l.Host)
 		if settling(l.Updated, f.Now) || pod != nil && pod.Ended && settling(pod.EndedAt, f.Now) {
-			continue // it is too early to decide
+			continue // too early to decide
 		}
 		e := gone.Evidence{
 			Lease: *l, Pod: pod, Live: true, Others: f.others, Host: gone.HostOf(claim), Now: f.Now, For: long,

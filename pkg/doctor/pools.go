@@ -154,7 +154,7 @@ func keepTooMany(f *facts) (out []Finding) {
 // poolOverlap finds pairs of overlapping pools by scanning all ranges in order.
 func poolOverlap(f *facts) (out []Finding) {
 	seen := map[[2]*Pool]bool{}
-	var open []poolRange // those that may reach into the next
+	var open []poolRange // ranges that may overlap the next one
 	for _, r := range f.ranges {
 		open = slices.DeleteFunc(open, func(o poolRange) bool { return o.To().Less(r.From()) })
 		for _, o := range open {

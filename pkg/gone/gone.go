@@ -66,7 +66,7 @@ type Host struct {
 	Away time.Time
 	// OutOfService reports whether the node has the taint by which somebody vouches that its machine is off.
 	OutOfService bool
-	// Renewal of the Node's Lease.
+	// Renewal is the renewal state of the Node's Lease.
 	Renewal Renewal
 	// Missed is the time after the first check at which the host was last seen out of touch. Its kubelet learns of a
 	// deleted pod when it is back, and only then starts to end the containers.

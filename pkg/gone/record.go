@@ -56,7 +56,7 @@ func Record(l lease.Lease, pod *workload.Pod, others Others, now time.Time) (che
 	case pod.Ended:
 		return PodEnded, fmt.Sprintf("pod %s has ended", l.Who())
 	case l.PodUID != "" && pod.UID != l.PodUID:
-		return "", "" // it may be the pod's after all, bound with an old UID
+		return "", "" // it may be the pod's lease, bound with an old UID
 	case pod.Deleting || !hasOthers(l, pod):
 		return "", ""
 	default:
@@ -79,7 +79,7 @@ func Misnamed(l lease.Lease, pod workload.Pod) bool {
 // request without a UID may have got the lease from a replica that had not seen the pod yet.
 func replaced(l lease.Lease, pod *workload.Pod, others Others, now time.Time) bool {
 	if slices.Contains(pod.Addrs, l.Addr) {
-		return false // as of a lease that was restored from a file of its time
+		return false // such as a lease restored from an old file
 	}
 	return l.UIDNamed || l.Updated.Add(Skew).Before(pod.Created) || overtaken(l, pod, others) ||
 		hasOthers(l, pod) && now.Sub(l.Updated) >= workload.Reported
@@ -100,7 +100,7 @@ func overtaken(l lease.Lease, pod *workload.Pod, others Others) bool {
 // hasOthers reports whether a pod reports addresses for the lease's interface, but not the lease's address.
 func hasOthers(l lease.Lease, pod *workload.Pod) bool {
 	if l.IfName != lease.DefaultIfName && !pod.Networks {
-		return false // the status shows the first interface alone
+		return false // the status shows only the first interface
 	}
 	return len(pod.Addrs) > 0 && !slices.Contains(pod.Addrs, l.Addr)
 }

@@ -39,7 +39,7 @@ func (c *callers) checkArrival(r *http.Request, body []byte) error {
 		return ipam.Refuse(ipam.ReasonUnavailable, "the request has been on its way for longer than %s",
 			allocator.MaxRequestTime).WithHint("ask again")
 	}
-	if h.arrived = arrived; arrived.After(now) { // two replicas know the time to a second or so
+	if h.arrived = arrived; arrived.After(now) { // the clocks of two replicas differ by up to a second or so
 		h.arrived = now
 	}
 	if a, err := netip.ParseAddr(r.Header.Get(headerCaller)); err == nil {

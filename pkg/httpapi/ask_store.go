@@ -39,7 +39,7 @@ func (f *Forwarder) AskStore(ctx context.Context, url string) (w recovery.Witnes
 	case ctx.Err() != nil:
 		return w, false, fmt.Errorf("ask %s: %w", url, err)
 	case err != nil || resp.StatusCode != http.StatusOK || resp.Header.Get(headerAnsweredBy) == "" || info.Store == nil:
-		return w, false, nil // it is no answer of a replica
+		return w, false, nil // another program answered
 	}
 	w = recovery.Witness{Version: info.Store.Version, Doubtful: info.Store.Doubtful}
 	if at := info.Store.PutBack; at != nil {

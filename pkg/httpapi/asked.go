@@ -22,7 +22,7 @@ const (
 // question is ExtenderArgs with the nodes unparsed: of 5,000 whole nodes, only the names are read.
 type question struct {
 	pod   *corev1.Pod
-	nodes []span // none where they came by their names
+	nodes []span // none if the question has only names
 	names []string
 }
 

@@ -100,7 +100,7 @@ func (b *bodies) decode(r *http.Request, body []byte, v any) error {
 
 // unmarshal fills v from JSON: from a body, which is an object, or from the part of one at a path.
 func unmarshal(path string, text []byte, v any) error {
-	if path == "" && bytes.HasPrefix(bytes.TrimSpace(text), []byte("null")) { // Unmarshal takes it for an empty object
+	if path == "" && bytes.HasPrefix(bytes.TrimSpace(text), []byte("null")) { // Unmarshal treats it as an empty object
 		return ipam.Refuse(ipam.ReasonBadRequest, "the body must be a JSON object, not null")
 	}
 	err := json.Unmarshal(text, v)
@@ -139,7 +139,7 @@ func jsonWord(t reflect.Type) string {
 func (b *bodies) logUnknown(r *http.Request, body []byte, v any) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(body, &all); err != nil {
-		return // it was read before
+		return // it has been decoded before
 	}
 	var names []string
 	known := jsonFields(v)

@@ -77,7 +77,7 @@ func (s *Service) extender(op placement) http.Handler {
 		}
 		s.ended(r, reason)
 		w.Header().Set("Content-Type", "application/json")
-		_ = write(w, answer) // the client may have gone
+		_ = write(w, answer) // the client may be gone
 	}), s.begin(asked, questionCodec{}), s.callers.greet, s.callers.identify)
 }
 

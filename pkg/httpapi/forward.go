@@ -52,10 +52,10 @@ const (
 // Reasons why this replica answered a request instead of the leader.
 const (
 	forwardAnswered    = "answered"
-	forwardRefused     = "refused"     // the leader had no decision: 5xx
-	forwardUnreachable = "unreachable" // no connection, a cut one, or an answer of something else
+	forwardRefused     = "refused"     // the leader answered 5xx, without a decision
+	forwardUnreachable = "unreachable" // no connection, a broken one, or another program answered
 	forwardSilent      = "silent"      // no answer and no sign of life, or it says that it cannot decide
-	forwardAvoided     = "avoided"     // it was silent a moment ago
+	forwardAvoided     = "avoided"     // it was silent recently
 )
 
 // Forwarder forwards a follower's requests to the leader. It is an optimisation: if the leader does not answer, the
@@ -96,7 +96,7 @@ func NewForwarder(p Peers, secure *tls.Config, r prometheus.Registerer, log *slo
 		}, []string{"result"}),
 		trouble: make(chan struct{}, 1),
 	}
-	f.transport.MaxConnsPerHost = maxForwarded // one that is about to be free again is waited for
+	f.transport.MaxConnsPerHost = maxForwarded // requests wait for a free connection
 	r.MustRegister(f.results)
 	for _, result := range []string{forwardAnswered, forwardRefused, forwardUnreachable, forwardSilent,
 		forwardAvoided} {
@@ -172,7 +172,7 @@ func (a *reply) passOn(w http.ResponseWriter) {
 		}
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // the client may have gone
+	_, _ = w.Write(a.body) // the client may be gone
 }
 
 // forward forwards a request to the leader, unless it was already forwarded. The reply is nil if this replica must
@@ -206,7 +206,7 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	defer cancel()
 	out, err := http.NewRequestWithContext(ctx, r.Method, leader.URL+r.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
-		return nil, nil // a URL that was parsed before
+		return nil, nil // the URL was parsed before
 	}
 	out.Header.Set("Content-Type", "application/json")
 	out.Header.Set("X-Request-Id", idOf(r))
@@ -222,7 +222,7 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	propagate(r, out)
 	answer, result, err := f.ask(out, leader)
 	if r.Context().Err() != nil {
-		return nil, nil // nobody waits: that says nothing about the leader
+		return nil, nil // the caller gave up, which proves nothing about the leader
 	}
 	f.results.WithLabelValues(result).Inc()
 	switch result {
@@ -300,7 +300,7 @@ func (f *Forwarder) ask(out *http.Request, leader Leader) (*reply, string, error
 		case o := <-answered:
 			switch {
 			case o.err != nil && out.Context().Err() != nil:
-				return nil, forwardRefused, o.err // it lives, and had not enough time
+				return nil, forwardRefused, o.err // it is alive, but had too little time
 			case o.err != nil:
 				return nil, forwardUnreachable, o.err
 			case o.header.Get(headerAnsweredBy) == "":
@@ -321,7 +321,7 @@ func (f *Forwarder) ask(out *http.Request, leader Leader) (*reply, string, error
 }
 
 func (f *Forwarder) roundTrip(by *http.Transport, out *http.Request) (*reply, error) {
-	resp, err := by.RoundTrip(out) // not a client: nobody redirects
+	resp, err := by.RoundTrip(out) // not a client, which would follow redirects
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (f forwarding) reader() ipam.Reader {
 	return ipam.Reader{Hosts: f.by.Hosts, Namespace: f.namespace}
 }
 
-// author returns who changes something, and from where, for the history of addresses.
+// author returns the caller and its address, for the history of addresses.
 func (f forwarding) author() string {
 	if f.by.Name == "" {
 		return "HTTP from " + f.caller

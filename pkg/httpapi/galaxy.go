@@ -80,7 +80,7 @@ func respondIndented(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the client may have gone
+	_, _ = w.Write(append(body, '\n')) // the client may be gone
 }
 
 func (s *Service) listIPs(r *http.Request, _ []byte) (any, string, error) {

@@ -28,7 +28,7 @@ func (s *Service) Handler() http.Handler {
 	}
 	for _, op := range s.galaxyRoutes() {
 		handle(op.method, op.path, s.operation(op, galaxyCodec{}))
-		if parent, ok := strings.CutSuffix(op.path, "{name}"); ok { // an empty name is refused as one
+		if parent, ok := strings.CutSuffix(op.path, "{name}"); ok { // an empty name is refused as invalid
 			handle(op.method, parent+"{$}", s.operation(op, galaxyCodec{}))
 		}
 	}

@@ -39,7 +39,7 @@ func (c *callers) identify(next http.Handler) http.Handler {
 		err := c.permit(r, of)
 		h := &of.forwarding
 		if of.route.access.where == ofSubject && h.by.Name != "" && h.by.Hosts == nil {
-			h.namespace = subjectOf(r, of.route, of.body).Namespace // what RBAC was asked about
+			h.namespace = subjectOf(r, of.route, of.body).Namespace // the namespace of the RBAC question
 		}
 		addAttrs(r.Context(), slog.String("user", h.by.Name), slog.String("from", h.caller))
 		if err != nil {
@@ -115,7 +115,7 @@ func (c *callers) permitUser(r *http.Request, of *call) error {
 	case ofController:
 		q.Namespace = c.namespace
 	}
-	if q.Namespace != "" && len(validation.IsDNS1123Label(q.Namespace)) > 0 { // RBAC is not asked about what cannot be
+	if q.Namespace != "" && len(validation.IsDNS1123Label(q.Namespace)) > 0 { // RBAC is not asked about invalid names
 		return ipam.Refuse(ipam.ReasonBadRequest, "podNamespace %q cannot be the name of a namespace",
 			clip(q.Namespace))
 	}

@@ -63,7 +63,7 @@ func readLimit(q url.Values) (int, error) {
 
 // pageRows returns the largest number of rows in the answer to a query; 0 if the query is invalid.
 func pageRows(query string) int {
-	q, _ := url.ParseQuery(query) // as URL.Query reads it
+	q, _ := url.ParseQuery(query) // as in URL.Query
 	limit, _ := readLimit(q)
 	return limit
 }

@@ -61,7 +61,7 @@ func (l *limits) admitAdd(next http.Handler) http.Handler {
 			Namespace string `json:"podNamespace"`
 			Network   string `json:"network"`
 		}
-		_ = json.Unmarshal(c.body, &from) // a malformed body is refused by who reads all of it
+		_ = json.Unmarshal(c.body, &from) // the full parser refuses a malformed body
 		most := min(maxAdds, max(leastAdds, l.room()))
 		leave, in := l.adds.enter(from.Namespace+"/"+from.Network, most)
 		if !in {

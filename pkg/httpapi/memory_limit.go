@@ -134,12 +134,12 @@ func (m memoryLimit) read(
 				return nil, b.release, http.StatusServiceUnavailable, err
 			}
 		}
-		_ = conn.SetReadDeadline(began.Add(patience(len(b.bytes)))) // a test's recorder has none
+		_ = conn.SetReadDeadline(began.Add(patience(len(b.bytes)))) // the recorder of a test has no deadline
 		var n int
 		n, err = source.Read(b.bytes[len(b.bytes):cap(b.bytes)])
 		b.bytes = b.bytes[:len(b.bytes)+n]
 	}
-	_ = conn.SetReadDeadline(began.Add(readTime)) // the server goes on reading, to see whether the client leaves
+	_ = conn.SetReadDeadline(began.Add(readTime)) // the server reads on, to notice if the client leaves
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil, b.release, http.StatusRequestTimeout,
 			ipam.Refuse(ipam.ReasonBadRequest, "the body comes too slowly: %d bytes in %s", len(b.bytes),

@@ -14,7 +14,7 @@ var openAPIYAML []byte
 func openAPI() []byte {
 	out, err := yaml.YAMLToJSON(openAPIYAML)
 	if err != nil {
-		panic(err) // a test reads it
+		panic(err) // a test covers it
 	}
 	return out
 }
@@ -23,6 +23,6 @@ func openAPIHandler() http.Handler {
 	document := openAPI()
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(document) // the client may have gone
+		_, _ = w.Write(document) // the client may be gone
 	})
 }

@@ -15,15 +15,15 @@ import (
 func (s *Service) operation(op route, c codec) http.Handler {
 	return through(http.HandlerFunc(s.do),
 		s.begin(op, c),       // deadline, span
-		s.callers.greet,      // nobody unknown has his body read
+		s.callers.greet,      // bodies of unknown callers are not read
 		s.limits.readBody,    // rate of the sender, memory
 		s.admit,              // query, readiness
-		s.callers.arrive,     // when it came, and the proof of who forwarded it
-		s.callers.identify,   // who may do it, and how often
-		s.limits.admitAdd,    // how many at once
-		s.limits.reserveList, // room for the answer
+		s.callers.arrive,     // time of arrival, and proof of the forwarding replica
+		s.callers.identify,   // permission, and rate
+		s.limits.admitAdd,    // number of ADDs in progress
+		s.limits.reserveList, // memory for the answer
 		s.options.Forwarder.leaderFirst(s.refusals), // the leader answers
-		s.receipts.compareStore,                     // whether the store is as the node was told
+		s.receipts.compareStore,                     // the store must match the node's receipt
 		s.limits.beginList,                          // lists take turns
 	)
 }

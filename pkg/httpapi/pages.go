@@ -87,7 +87,7 @@ func (s *Service) info(w http.ResponseWriter, _ *http.Request) {
 // page writes an answer without the envelope.
 func page(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(marshal(v), '\n')) // the client may have gone
+	_, _ = w.Write(append(marshal(v), '\n')) // the client may be gone
 }
 
 // answeredBy adds the name of the replica to every answer. A forwarded answer keeps the name of the replica that gave

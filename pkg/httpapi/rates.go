@@ -135,7 +135,7 @@ func (a *rates) turn(ctx context.Context, op route, kind rateKind, key string) (
 	if l.Tokens() >= 1 {
 		return func(refused bool) {
 			if refused {
-				l.ReserveN(time.Now(), 1) // below zero, too
+				l.ReserveN(time.Now(), 1) // even below zero
 			}
 		}, nil
 	}
@@ -149,7 +149,7 @@ func (a *rates) turn(ctx context.Context, op route, kind rateKind, key string) (
 	}
 	return func(refused bool) {
 		if !refused {
-			l.ReserveN(time.Now(), -1) // the turn was paid for
+			l.ReserveN(time.Now(), -1) // return the reserved turn
 		}
 	}, nil
 }

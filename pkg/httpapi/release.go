@@ -48,7 +48,7 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 func reach(r *http.Request, in wire.ReleaseRequest, request *allocator.ReleaseRequest) {
 	h := forwardingOf(r)
 	if request.ArrivedAt, request.OnHosts = h.arrived, h.by.Hosts; h.by.Name != "" {
-		request.Namespace = in.PodNamespace // empty: RBAC was asked of all namespaces
+		request.Namespace = in.PodNamespace // empty: the caller has permission in all namespaces
 	}
 }
 

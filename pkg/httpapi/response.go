@@ -14,7 +14,7 @@ import (
 func respond(w http.ResponseWriter, status int, e wire.Envelope) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(marshal(e), '\n')) // the client may have gone
+	_, _ = w.Write(append(marshal(e), '\n')) // the client may be gone
 }
 
 func marshal(v any) []byte {

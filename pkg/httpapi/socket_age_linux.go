@@ -13,7 +13,7 @@ func sinceData(c syscall.Conn) (since time.Duration) {
 	if err != nil {
 		return 0
 	}
-	_ = raw.Control(func(fd uintptr) { // of a closed one, nothing is known
+	_ = raw.Control(func(fd uintptr) { // a closed connection has no data
 		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
 			since = time.Duration(info.Last_data_recv) * time.Millisecond
 		}

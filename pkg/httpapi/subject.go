@@ -16,7 +16,7 @@ type subject struct {
 func subjectOf(r *http.Request, op route, body []byte) (of subject) {
 	switch {
 	case op.hasBody:
-		_ = json.Unmarshal(body, &of) // a malformed body is refused by who reads all of it
+		_ = json.Unmarshal(body, &of) // the full parser refuses a malformed body
 	case r.PathValue("host") != "":
 		of.Host = r.PathValue("host")
 	case r.PathValue("namespace") != "":

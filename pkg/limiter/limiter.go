@@ -45,7 +45,7 @@ type Limiter struct {
 	places int
 	taken  int
 	lines  [classes]line
-	row    int // how often GiveBack went first since Take was served last
+	row    int // number of times in a row that GiveBack went first since Take was last served
 	pace   pace
 }
 
@@ -105,7 +105,7 @@ func (l *Limiter) answered(ctx context.Context, in bool) (leave func(), err erro
 	switch err := ctx.Err(); {
 	case err == nil && in:
 		return l.entered(), nil
-	case in: // for nothing: the caller has gone
+	case in: // in vain: the caller is gone
 		l.leave()
 		return nil, err
 	case err != nil:

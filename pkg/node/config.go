@@ -83,7 +83,7 @@ func readConfig(dir string) (netconf.Node, error) {
 func parseConfig(text []byte) netconf.Node {
 	n, err := netconf.ParseNode(text)
 	if err != nil {
-		return netconf.Node{} // it is written anew
+		return netconf.Node{} // it is written again
 	}
 	return n
 }

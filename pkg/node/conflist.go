@@ -23,7 +23,7 @@ func checkConflist(text []byte) error {
 	switch {
 	case list.CNIVersion == "":
 		return errors.New("cniVersion is missing")
-	case len(list.Plugins) == 0: // CNI's library would read them from further files
+	case len(list.Plugins) == 0: // CNI's library would read them from other files
 		return errors.New("plugins are missing")
 	}
 	var errs []error
@@ -47,7 +47,7 @@ func checkConflist(text []byte) error {
 func leftAlone(text []byte) (names []string) {
 	list, err := libcni.NetworkConfFromBytes(text)
 	if err != nil {
-		return nil // checkConflist says so
+		return nil // checkConflist reports the error
 	}
 	for _, p := range list.Plugins {
 		if p.Network.IPAM.Type != netconf.Type {
@@ -67,7 +67,7 @@ func leftAlone(text []byte) (names []string) {
 func missingPlugins(text []byte, o Options) []string {
 	var value any
 	if json.Unmarshal(text, &value) != nil {
-		return nil // checkConflist says so
+		return nil // checkConflist reports the error
 	}
 	return typesIn(value, func(name string) bool {
 		_, err := os.Lstat(filepath.Join(o.BinDir, filepath.Base(name)))

@@ -57,7 +57,7 @@ func (s *source) change(f func(*facts)) {
 	s.mu.Unlock()
 	select {
 	case s.changed <- struct{}{}:
-	default: // it does so already
+	default: // it is already triggered
 	}
 }
 
@@ -90,7 +90,7 @@ func (s *source) run(ctx context.Context) error {
 func (s *source) readEndpoints(lister discoverylisters.EndpointSliceLister) {
 	all, err := lister.List(labels.Everything())
 	if err != nil {
-		s.log.Error("read the EndpointSlices", "error", err) // they are in memory
+		s.log.Error("read the EndpointSlices", "error", err) // listers read from memory
 		return
 	}
 	s.change(func(f *facts) { f.endpoints = endpointsOf(all, s.options.ServicePort) })

@@ -26,7 +26,7 @@ func (f file) inPlace() (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	if err != nil || info.Mode() != f.mode || info.Size() != int64(len(f.content)) { // a link is none of ours
+	if err != nil || info.Mode() != f.mode || info.Size() != int64(len(f.content)) { // a link is not ours
 		return false, err
 	}
 	content, err := os.ReadFile(f.path())
@@ -47,7 +47,7 @@ func (f file) write() (bool, error) {
 		err = os.Rename(beside, f.path())
 	}
 	if err != nil {
-		_ = os.Remove(beside) // the next one does it again
+		_ = os.Remove(beside) // the next write replaces it
 		return false, err
 	}
 	return true, syncDir(f.dir)
@@ -64,7 +64,7 @@ func writeNew(path string, content []byte, mode fs.FileMode) error {
 	}
 	_, err = f.Write(content)
 	if err == nil {
-		err = f.Chmod(mode) // whatever the umask is
+		err = f.Chmod(mode) // independent of the umask
 	}
 	if err == nil {
 		err = f.Sync()

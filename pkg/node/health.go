@@ -159,7 +159,7 @@ func (h *health) signs() signs {
 		first: h.options.preferred(), now: h.options.Now(),
 	}
 	if h.options.TokenFile != "" {
-		s.age, s.life, _ = h.tokens.age() // a token that is missing is not installed
+		s.age, s.life, _ = h.tokens.age() // a missing token counts as not installed
 	}
 	if state, err := runstate.Dir(h.options.RunDir).Read(); err == nil {
 		s.full = state.PoolsFull

@@ -97,7 +97,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect reads the node's files and sends the metrics.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
-	_ = m.read() // run says so
+	_ = m.read() // run logs the error
 	if n, err := undelivered.In(m.options.DataDir).Len(); err == nil {
 		ch <- prometheus.MustNewConstMetric(m.undelivered, prometheus.GaugeValue, float64(n))
 	}

@@ -214,6 +214,6 @@ func (o *Options) reached(step string) {
 // logger returns the log. Validate has checked its level.
 func (o *Options) logger() *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(o.LogLevel)) // Validate has seen to it
+	_ = level.UnmarshalText([]byte(o.LogLevel)) // Validate has checked it
 	return slog.New(slog.NewTextHandler(o.LogOutput, &slog.HandlerOptions{Level: level}))
 }

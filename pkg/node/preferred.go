@@ -20,7 +20,7 @@ func (o *Options) preferred() string {
 	}
 	files, err := libcni.ConfFiles(o.NetDir, []string{".conf", ".conflist", ".json"})
 	if err != nil {
-		return "" // the installation says so
+		return "" // the installation reports the error
 	}
 	ours, err := o.written()
 	if err != nil {

@@ -25,7 +25,7 @@ func endpointsOf(slicesOf []*discoveryv1.EndpointSlice, portName string) []strin
 			for _, text := range e.Addresses {
 				addr, err := netip.ParseAddr(text)
 				if err != nil {
-					continue // the API server takes none
+					continue // the API server accepts no such address
 				}
 				at := netip.AddrPortFrom(addr.Unmap(), port)
 				if e.Conditions.Ready == nil || *e.Conditions.Ready {

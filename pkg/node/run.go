@@ -96,7 +96,7 @@ func (a *agent) run(ctx context.Context) error {
 	compare := time.NewTicker(a.options.Every.Compare)
 	defer compare.Stop()
 	var digest [sha256.Size]byte
-	var from time.Time // when the next one is due, whatever happens
+	var from time.Time // the next time, whatever happens
 	pause := time.Duration(0)
 	for changed := true; ctx.Err() == nil; {
 		now := mounted(a.options)
@@ -148,7 +148,7 @@ func mounted(o Options) (sum [sha256.Size]byte) {
 	for _, path := range []string{o.CAFile, o.TokenFile, o.ConflistFile} {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			text = []byte(err.Error()) // who copies it says so
+			text = []byte(err.Error()) // the copy reports the error
 		}
 		h.Write(append(text, 0))
 	}

@@ -36,7 +36,7 @@ func (t *tokens) age() (age, life time.Duration, err error) {
 	if text != t.text {
 		first := t.text == ""
 		t.text, t.since = text, now
-		if info, err := os.Stat(path); first && err == nil { // a process before this one has copied it
+		if info, err := os.Stat(path); first && err == nil { // an earlier process has copied it
 			if before := now.Sub(info.ModTime()); before > 0 && before <= life {
 				t.since = now.Add(-before)
 			}
@@ -60,7 +60,7 @@ func tokenLife(text string) time.Duration {
 		Issued  int64 `json:"iat"`
 		Expires int64 `json:"exp"`
 	}
-	const longest = 1 << 32 // seconds, more than any token has
+	const longest = 1 << 32 // seconds, longer than the life of any token
 	if json.Unmarshal(claims, &c) != nil || c.Issued <= 0 || c.Expires <= c.Issued || c.Expires-c.Issued > longest {
 		return 0
 	}

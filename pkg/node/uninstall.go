@@ -125,7 +125,7 @@ func (o *Options) withdraw(name string, attached func() error) error {
 	if err := os.Rename(path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("withdraw the conflist: %w", err)
 	}
-	if err := attached(); err != nil { // a pod has begun meanwhile
+	if err := attached(); err != nil { // a pod has started meanwhile
 		if back := os.Rename(aside, path); !errors.Is(back, fs.ErrNotExist) {
 			err = errors.Join(err, back)
 		}
@@ -144,7 +144,7 @@ func (o *Options) attachedBy(name string) func() error {
 		Name string `json:"name"`
 	}
 	if err != nil || json.Unmarshal(text, &conf) != nil {
-		return func() error { return nil } // no pod begins or ends by it
+		return func() error { return nil } // no pod starts or ends with it
 	}
 	return func() error {
 		n, err := o.attachments().LenOf(conf.Name)
@@ -220,5 +220,5 @@ func (o *Options) removeCondition(ctx context.Context) error {
 	if err := removeCondition(ctx, clients, o.Node); !apierrors.IsNotFound(err) {
 		return err
 	}
-	return nil // there is no such Node any more
+	return nil // the Node no longer exists
 }

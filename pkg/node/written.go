@@ -39,7 +39,7 @@ func (o *Options) written() (names []string, err error) {
 	names = nil
 	for _, name := range []string{usualConflist, o.ConflistName} {
 		path := filepath.Join(o.NetDir, name)
-		if info, err := os.Lstat(path); err != nil || info.Mode() != 0o600 { // people write what others may read
+		if info, err := os.Lstat(path); err != nil || info.Mode() != 0o600 { // people's files are readable for others
 			continue
 		}
 		if text, err := readFile(path); err == nil && namesOurs(text) {

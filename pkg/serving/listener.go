@@ -38,7 +38,7 @@ type listener struct {
 	parts        sync.WaitGroup
 
 	mu    sync.Mutex
-	quiet map[net.Conn]struct{} // those that have said nothing yet; nil after Close
+	quiet map[net.Conn]struct{} // connections that have sent nothing yet; nil after Close
 }
 
 type arrival struct {
@@ -65,7 +65,7 @@ func (l *listener) Close() error {
 		err = l.Listener.Close()
 		l.mu.Lock()
 		for c := range l.quiet {
-			_ = c.Close() // nobody has seen it
+			_ = c.Close() // nobody has accepted it
 		}
 		l.quiet = nil
 		l.mu.Unlock()
@@ -119,7 +119,7 @@ func (l *listener) first(p *peeked) {
 	delete(l.quiet, p)
 	l.mu.Unlock()
 	if err != nil {
-		_ = p.Close() // it has said nothing
+		_ = p.Close() // it sent nothing
 		return
 	}
 	var out net.Conn = p
@@ -127,7 +127,7 @@ func (l *listener) first(p *peeked) {
 		out = tls.Server(p, l.config)
 	}
 	if !l.hand(arrival{out, nil}) {
-		_ = p.Close() // nobody takes it
+		_ = p.Close() // nobody accepts it
 	}
 }
 
@@ -138,7 +138,7 @@ type peeked struct {
 	given bool
 }
 
-// Read returns the octet that was already read first.
+// Read first returns the octet that was already read.
 func (p *peeked) Read(b []byte) (int, error) {
 	if p.given || len(b) == 0 {
 		return p.Conn.Read(b)

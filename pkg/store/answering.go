@@ -14,11 +14,11 @@ import (
 // answer.
 type answering struct {
 	mu      sync.Mutex
-	flying  int       // writes on their way
-	unknown int       // writes of unknown outcome since an answer came
-	since   time.Time // of the first that has no answer
-	last    time.Time // when a write ended with an unknown outcome last
-	read    time.Time // when a read was answered last
+	flying  int       // writes in flight
+	unknown int       // writes of unknown outcome since the last answer
+	since   time.Time // start of the first write without an answer
+	last    time.Time // end of the last write with unknown outcome
+	read    time.Time // time of the last answered read
 }
 
 // unknownFor is the time for which a write of unknown outcome counts if no other write follows.
@@ -65,7 +65,7 @@ func (c *Client) Unanswered() time.Duration {
 	case a.unknown == 0 || time.Since(a.last) > unknownFor:
 		return 0
 	}
-	return a.last.Sub(a.since) // while nothing is sent, nothing can be answered
+	return a.last.Sub(a.since) // nothing is sent, so nothing can be answered
 }
 
 // nobody returns an address that is the name of no object.

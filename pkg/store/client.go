@@ -167,7 +167,7 @@ func (c *Client) Refetch(ctx context.Context, believed lease.Lease) error {
 
 // answer returns the body of an answer, or the API server's error.
 func answer(r rest.Result) ([]byte, error) {
-	if err := r.Error(); err != nil { // Raw alone would not say why
+	if err := r.Error(); err != nil { // Raw alone would not contain the reason
 		return nil, err
 	}
 	return r.Raw()
@@ -185,7 +185,7 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 	// unknown.
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), WriteTimeout)
 	defer cancel()
-	if failpoint.Broken("precondition") { // replaces whatever is there
+	if failpoint.Broken("precondition") { // replaces any version
 		if live, err := c.Get(sending, l.Addr); err == nil {
 			l.Version = live.Version
 		}
@@ -212,7 +212,7 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 	switch {
 	case err != nil:
 		return l, err
-	case c.dry: // an object that would be created has no version
+	case c.dry: // a created object has no version in a dry run
 		return l, nil
 	}
 	stored, err := decodeLease(raw)
@@ -220,9 +220,9 @@ func (c *Client) Write(ctx context.Context, l lease.Lease) (lease.Lease, error) 
 		return l, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	if stored.Epoch = epoch; l.FromSecond {
-		stored = stored.Turned() // whoever wrote goes on from the same attachment
+		stored = stored.Turned() // the caller continues from the same attachment
 	}
-	if stored.Version <= seen && stored.Version != l.Version { // which is how a write that changes nothing is answered
+	if stored.Version <= seen && stored.Version != l.Version { // the answer to a write without changes
 		return stored, fmt.Errorf("%w: %w", ErrUnknown, c.restored(behindSeen, stored.Version, seen))
 	}
 	if c.index != nil {
@@ -259,7 +259,7 @@ func (c *Client) Delete(ctx context.Context, l lease.Lease) error {
 		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions: &metav1.Preconditions{ResourceVersion: &rv},
 	}
-	if c.dry { // beside a body, the API server reads no parameters
+	if c.dry { // if there is a body, the API server ignores parameters
 		options.DryRun = []string{metav1.DryRunAll}
 	}
 	body, err := json.Marshal(options)

@@ -134,7 +134,7 @@ func (s *Restores) begins(w *restorable, whole bool) gap {
 	return before.gap
 }
 
-// broke records that a watch ended early, for which from is 0, or did not begin.
+// broke records that a watch did not begin, or that it ended early; from is 0 in the latter case.
 func (s *Restores) broke(w *restorable, from uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +204,7 @@ func (s *Restores) watch(
 	case err != nil:
 		return nil, err
 	case refused != nil:
-		return refused, nil // else the watch alone could begin, at a store that nobody has looked at
+		return refused, nil // otherwise the watch could begin at an unverified store
 	case present != 0 && present < w.from:
 		s.others(func(asks string) bool { return asks == w.asks })
 		return expired(r, putBack), nil
@@ -257,7 +257,7 @@ func selectors(q url.Values) url.Values {
 // the API server refuses the list, it returns that answer.
 func presentVersion(next http.RoundTripper, watch *http.Request) (uint64, *http.Response, error) {
 	r := watch.Clone(watch.Context())
-	q := selectors(r.URL.Query()) // a right may be for one name alone
+	q := selectors(r.URL.Query()) // a permission may be limited to one name
 	q.Set("limit", "1")
 	r.URL.RawQuery = q.Encode()
 	r.Header.Set("Accept", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json")
@@ -351,7 +351,7 @@ func (c *Client) guarded(caller, sending context.Context, l lease.Lease) error {
 		return fmt.Errorf("%w: %w", ErrUnavailable,
 			c.restored("version %d of %s at the API server is another than was seen", live.Version, l.Addr))
 	}
-	return c.sameEpoch(l) // what it was compared with may have been made anew meanwhile
+	return c.sameEpoch(l) // the index may have been rebuilt meanwhile
 }
 
 // sameEpoch returns ErrConflict for a write based on a version of an earlier epoch. An object that a pool creates for a

@@ -10,6 +10,6 @@ import (
 // localTime replaces the function of failpoint_off.go in the build of the fault suite (test/faults). With
 // FAULTS_CLOCK=2h in the environment, the clock of this machine is two hours ahead.
 func localTime() time.Time {
-	ahead, _ := time.ParseDuration(os.Getenv("FAULTS_CLOCK")) // none: it is right
+	ahead, _ := time.ParseDuration(os.Getenv("FAULTS_CLOCK")) // zero leaves the clock right
 	return time.Now().Add(ahead)
 }

@@ -51,7 +51,7 @@ func (q *fastDecoder) metadata(name []byte, m *metav1.ObjectMeta) {
 		q.word()
 	case "generation":
 		q.number(math.MaxInt64)
-	case "managedFields": // of objects that were never changed since they were made
+	case "managedFields": // in objects that were never changed after their creation
 		q.skip('[')
 	default:
 		q.failed = true

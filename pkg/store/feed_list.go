@@ -102,7 +102,7 @@ func (lw listWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (
 			return nil, err
 		}
 		next = meta.Continue != ""
-		params = map[string]string{"continue": meta.Continue} // which names the state, too
+		params = map[string]string{"continue": meta.Continue} // the token also contains the state
 	}
 	lw.f.began(nil)
 	lw.f.lists.Add(1)

@@ -44,7 +44,7 @@ func (s sink) Replace(all []any, rv string) error {
 		restored = index.Feed.Replace(leases, version)
 	}
 	if restored {
-		s.f.client.counts.answered.Store(0) // what was answered before may be lost
+		s.f.client.counts.answered.Store(0) // earlier writes may be lost
 		s.f.restarted()
 	}
 	if s.f.synced.Store(true); s.f.told.Load() { // since the list began

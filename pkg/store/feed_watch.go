@@ -54,7 +54,7 @@ func (lw listWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) 
 	lw.f.watching.Store(true)
 	w := &watcher{events: make(chan watch.Event), done: ctx.Done(), stop: stop, cut: cut, opened: lw.f.looks.Load()}
 	lw.f.open.Store(w)
-	if lw.f.told.Load() { // while none was open that could be ended for it
+	if lw.f.told.Load() { // while no watch was open that could be ended for it
 		w.end(true)
 	}
 	go func() {
@@ -129,7 +129,7 @@ func (w *watcher) read(body io.ReadCloser) (delivered bool) {
 		foreign, err := d.decode(&f)
 		var mismatch *json.UnmarshalTypeError
 		if err != nil && (f.Type != watch.Error || !errors.As(err, &mismatch)) {
-			return delivered // the stream ended; the Reflector takes it up again
+			return delivered // the stream ended; the Reflector continues
 		}
 		delivered = delivered || f.Type != watch.Error
 		e, ok := f.event(foreign)

@@ -68,7 +68,7 @@ func readItems(p *pieces, fn func(object []byte) error) error {
 	if err := p.expect(':'); err != nil {
 		return err
 	}
-	if p.peek() == 'n' { // how some encoders write an empty list
+	if p.peek() == 'n' { // some encoders write an empty list as null
 		return errors.Join(p.null(), p.comma())
 	}
 	if err := p.expect('['); err != nil {

@@ -10,7 +10,7 @@ import (
 type pieces struct {
 	r        io.Reader
 	buf      []byte
-	from, to int // what of buf is not yet taken
+	from, to int // the unconsumed part of buf
 	err      error
 }
 

@@ -63,7 +63,7 @@ func Carved(o *v1.BCSNetPool) *netipx.IPSet {
 	}
 	ranges := make([]netipx.IPRange, 0, len(o.Status.Carved))
 	for _, text := range o.Status.Carved {
-		if r, err := ipaddr.ParseRange(text); err == nil { // what cannot be read was not written by us
+		if r, err := ipaddr.ParseRange(text); err == nil { // text that cannot be parsed was not written by us
 			ranges = append(ranges, r)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // parts of the spec are left out. Without the nodes, the hosts of the host selector are not known.
 func PoolHosts(o *v1.BCSNetPool) ipam.Pool {
 	p := ipam.Pool{Name: o.Name}
-	_ = readHosts(o, &p) // it is the pool's Problem
+	_ = readHosts(o, &p) // the error is the pool's Problem
 	return p
 }
 

@@ -35,7 +35,7 @@ type rbacWarmup struct {
 
 	mu        sync.Mutex
 	permitted map[right]bool
-	forbidden map[string]time.Time // by method and right: since when
+	forbidden map[string]time.Time // by method and right: the time since which it is forbidden
 }
 
 func newRBACWarmup(log *slog.Logger, now func() time.Time) *rbacWarmup {
@@ -83,7 +83,7 @@ func (o *rbacWarmup) restart() {
 // judge passes on a forbidden answer, or replaces it by a temporary rejection.
 func (o *rbacWarmup) judge(r *http.Request, resp *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(resp.Body)
-	_ = resp.Body.Close() // it is read
+	_ = resp.Body.Close() // the body was already read
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (o *rbacWarmup) judge(r *http.Request, resp *http.Response) (*http.Response
 		return resp, nil
 	}
 	var status metav1.Status
-	_ = json.Unmarshal(body, &status) // one in protobuf does without the message
+	_ = json.Unmarshal(body, &status) // for protobuf, the message is not needed
 	answer := respond(r, metav1.Status{
 		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
 		Message: "the API server forbids what it permitted before, as it does until it has read the roles: " +

@@ -77,7 +77,7 @@ func (l *looks) check(f *Feed) {
 	case w != nil && l.silent == silentLooks && !failpoint.Broken("silence"):
 		f.silences.Add(1)
 		w.end(f.fallsSilent() >= relistFrom)
-	case w == nil && l.silent%silentLooks == 0: // none can be opened
+	case w == nil && l.silent%silentLooks == 0: // no watch can be opened
 		f.fallsSilent()
 	}
 }

@@ -9,7 +9,7 @@ type Level uint16
 const (
 	OnPod       Level = 1 << iota
 	OnWorkload        // its own metadata, not its pods' template, which makes annotations of pods
-	onClaim           // a claim that is for the workload: no annotation stands there
+	onClaim           // a claim created for the workload, which has no annotations
 	OnNamespace       // defaults
 )
 

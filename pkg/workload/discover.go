@@ -94,7 +94,7 @@ func (o *Owners) discover(ctx context.Context, gk schema.GroupKind) (*kind, erro
 		var list metav1.APIResourceList
 		if err := o.get(ctx, groupPath(gk.Group)+"/"+version, &list); err != nil {
 			if apierrors.IsNotFound(err) {
-				continue // it went meanwhile
+				continue // it was removed meanwhile
 			}
 			return nil, err
 		}

@@ -96,7 +96,7 @@ func (e *Endings) OnDelete(o any) {
 
 func (e *Endings) put(p Pod) {
 	if Static(p.UID) {
-		return // its containers run on without its mirror
+		return // its containers run on without their mirror
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

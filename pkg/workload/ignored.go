@@ -39,7 +39,7 @@ func (o *Owners) Ignored(ctx context.Context, pod Pod, annotations map[string]st
 		if err != nil {
 			return nil, err
 		}
-		if k.nature == foreign && at.level == OnWorkload { // nothing that stands there counts
+		if k.nature == foreign && at.level == OnWorkload { // annotations there have no effect
 			at.level = 0
 		}
 		switch m, err := o.metadataOf(ctx, k, at.of.Namespace, at.of.Name); {

@@ -78,7 +78,7 @@ func furtherInterfaces(annotations map[string]string) (all []Interface, several 
 func trimNetworks(text string) string {
 	elements, err := elementsOf(text)
 	if err != nil {
-		return "{" // which cannot be read either
+		return "{" // this cannot be parsed either
 	}
 	names := make([]element, len(elements))
 	for i, e := range elements {

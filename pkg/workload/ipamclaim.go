@@ -93,7 +93,7 @@ func ownerPodOf(text json.RawMessage) (name string) {
 		var o struct {
 			Name string `json:"name"`
 		}
-		_ = json.Unmarshal(text, &o) // another shape names no pod
+		_ = json.Unmarshal(text, &o) // any other form names no pod
 		return o.Name
 	}
 	_ = json.Unmarshal(text, &name)

@@ -125,7 +125,7 @@ func (o *Owners) SetIPAMClaimStatus(
 	case fields.PodText:
 		status["ownerPod"] = next.OwnerPod
 	case fields.Pod && next.OwnerPod == "":
-		status["ownerPod"] = nil // which takes it out
+		status["ownerPod"] = nil // null removes the field
 	case fields.Pod:
 		status["ownerPod"] = map[string]string{"name": next.OwnerPod}
 	}
@@ -140,7 +140,7 @@ func (o *Owners) SetIPAMClaimStatus(
 	}
 	_, err = o.dynamic.Resource(k.resource).Namespace(c.Namespace).
 		Patch(ctx, c.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) { // the CRD is another one by now
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) { // the CRD has changed meanwhile
 		o.fields.Store(nil)
 	}
 	return err

@@ -138,7 +138,7 @@ func (b *policyBuilder) add(s *statement) *ipam.Refusal {
 		b.said[f] = s
 	case before.rank() != s.rank():
 		if !before.isNarrowedBy(s, f) {
-			return nil // the nearer one counts
+			return nil // the nearer one takes precedence
 		}
 		if refusal := narrows(before, s); refusal != nil {
 			return refusal

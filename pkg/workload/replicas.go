@@ -58,14 +58,14 @@ func (o *Owners) Replicas(ctx context.Context, w Workload) (Replicas, error) {
 	switch {
 	case err != nil:
 		return Replicas{}, err
-	case k.nature == foreign && k.resource.Empty(): // its kind is not known, or not any more
+	case k.nature == foreign && k.resource.Empty(): // its kind is not known, or no longer
 		if err := o.there(ctx, w); err != nil {
 			return Replicas{}, err
 		}
 		fallthrough
 	case k.nature == foreign:
 		return Replicas{}, fmt.Errorf("%s: %w", w, ErrNoReplicas)
-	case k.nature == bare, k.nature == machine, k.nature == attachment: // one, as long as it is there
+	case k.nature == bare, k.nature == machine, k.nature == attachment: // one, as long as it exists
 		return Replicas{Count: 1}, o.there(ctx, w)
 	case !nameable(w.Name):
 		return Replicas{}, ErrGone
@@ -88,7 +88,7 @@ func (o *Owners) Replicas(ctx context.Context, w Workload) (Replicas, error) {
 	case w.UID != "" && d.Metadata.UID != w.UID:
 		return Replicas{}, ErrGone
 	}
-	if k.version == "" && d.Spec.Replicas == nil { // a Scale leaves 0 out, and one that is not set it does not answer
+	if k.version == "" && d.Spec.Replicas == nil { // the API server omits 0 and unset
 		return Replicas{Sparse: true}, nil
 	}
 	n := d.replicas(k.kind)
@@ -137,7 +137,7 @@ func (o *Owners) Gone(ctx context.Context, w Workload) (bool, error) {
 // there returns nil if the API server says that a workload exists, ErrGone or ErrKindGone if it says that it does not.
 func (o *Owners) there(ctx context.Context, w Workload) error {
 	k, err := o.kind(ctx, w.Group, w.Kind)
-	if err == nil && k.resource.Empty() { // a kind that has come meanwhile counts
+	if err == nil && k.resource.Empty() { // a kind that was added meanwhile counts
 		k, err = o.discovered(ctx, schema.GroupKind{Group: w.Group, Kind: w.Kind})
 	}
 	if err != nil {

@@ -57,15 +57,15 @@ func (b *policyBuilder) reconcile() *ipam.Refusal {
 	if b.isDefault(fieldClaim) && (b.said[fieldSets] != nil || b.said[fieldPool] != nil && !b.isDefault(fieldPool)) {
 		b.drop(fieldClaim)
 	}
-	if b.isDefault(fieldPool) && b.said[fieldClaim] != nil { // which says itself where its addresses are from
+	if b.isDefault(fieldPool) && b.said[fieldClaim] != nil { // the claim itself names its pools
 		b.drop(fieldPool)
 	}
 	for _, f := range []Field{fieldRelease, fieldKeep} {
-		if b.isDefault(f) && b.said[fieldClaim] != nil { // which has a policy of its own
+		if b.isDefault(f) && b.said[fieldClaim] != nil { // the claim has its own policy
 			b.drop(f)
 		}
 	}
-	if b.said[fieldShared] != nil { // it is never released, whatever else is said
+	if b.said[fieldShared] != nil { // a shared pool is never released, whatever other annotations say
 		b.drop(fieldRelease)
 		b.drop(fieldKeep)
 	}

@@ -30,7 +30,7 @@ func (o *Owners) Run(ctx context.Context) error {
 	o.mu.Unlock()
 	<-ctx.Done()
 	o.mu.Lock()
-	o.watches = nil // no more begin
+	o.watches = nil // no more watches begin
 	o.mu.Unlock()
 	o.parts.Wait()
 	return nil
@@ -135,7 +135,7 @@ func (lw *listWatch) noticed(ctx context.Context, err error) {
 // for it again.
 func (o *Owners) forget(k *kind) {
 	if k.discovered.IsZero() {
-		return // one of Kubernetes does not go
+		return // Kubernetes' own kinds stay
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -52,7 +52,7 @@ func (p *Plugin) repeatLater(sender *neighbour.Sender, addrs []netip.Addr) error
 	defer read.Close()
 	defer write.Close()
 	later := exec.Command(p.Repeater[0], p.Repeater[1:]...)
-	later.Args[0] = "bcsnet-announce" // what ps shows
+	later.Args[0] = "bcsnet-announce" // the name that ps shows
 	later.Stdin, later.ExtraFiles = read, []*os.File{sender.File(), place}
 	later.Dir, later.Env, later.SysProcAttr = "/", []string{}, &syscall.SysProcAttr{Setsid: true}
 	if err := later.Start(); err != nil {

@@ -54,7 +54,7 @@ func (d Dir) Find(wanted func(*Attachment) bool) (found *Attachment, err error) 
 func (d Dir) LenOf(cniNetwork string) (n int, err error) {
 	err = d.Each(func(_ string, a *Attachment, err error) bool {
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // it has gone meanwhile
+		case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
 		case err == nil && a.CNINetwork != "" && a.CNINetwork != cniNetwork:
 		default:
 			n++

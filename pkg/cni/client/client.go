@@ -137,7 +137,7 @@ func (c *Client) try(ctx context.Context, access Access, replica *url.URL, call 
 	}
 	r.Header.Set(headerID, call.RequestID)
 	r.Header.Set("Content-Type", "application/json")
-	if access.Token != "" && replica.Scheme == "https" { // nobody on the way is to read it
+	if access.Token != "" && replica.Scheme == "https" { // others on the network must not read it
 		r.Header.Set("Authorization", "Bearer "+access.Token)
 	}
 	if c.Receipt != "" {
@@ -163,13 +163,13 @@ func send(access Access, r *http.Request) (_ *http.Response, end func(), err err
 		return nil, nil, err
 	}
 	h := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // who redirects is not our server
+		return http.ErrUseLastResponse // a server that redirects is not ours
 	}}
 	resp, err := h.Do(r)
 	if err != nil {
 		transport.CloseIdleConnections()
 		if bare := (*url.Error)(nil); errors.As(err, &bare) {
-			err = bare.Err // the URL is named anyway
+			err = bare.Err // the URL is in the message anyway
 		}
 		return nil, nil, err
 	}

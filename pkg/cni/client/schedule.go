@@ -82,10 +82,10 @@ func (s *schedule) note(t *turn, o outcome, now time.Time) {
 			first = tokenPause
 		}
 		pause = min(first<<min(t.failures, 8), lastPause)
-		pause += rand.N(pause / 4) // those who began together are not to come back together
+		pause += rand.N(pause / 4) // callers that began together should not return together
 	}
 	t.failures++
-	if t.failed == nil || !errors.Is(o.failed, context.DeadlineExceeded) { // that the time is over explains less
+	if t.failed == nil || !errors.Is(o.failed, context.DeadlineExceeded) { // an expired deadline explains less
 		t.failed = o.failed
 	}
 	t.from = now.Add(pause)

@@ -87,7 +87,7 @@ func (c *call) hand(a *allocation) error {
 
 // giveBack releases the addresses of an ADD that fails for a reason of its own. The runtime sends a DEL as well.
 func (c *call) giveBack(ctx context.Context) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), delTime) // also when the ADD's time is over
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), delTime) // even if the ADD's time is over
 	defer stop()
 	if err := c.release(ctx, c.told.Add(c.plugin.Now().Sub(c.began))); err != nil {
 		c.note("the addresses %v could not be given back: %v", c.line.Addrs, err)

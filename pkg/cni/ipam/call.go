@@ -44,7 +44,7 @@ func (p *Plugin) begin(command string, args *skel.CmdArgs) (*call, error) {
 	}
 	conf, err := netconf.Parse(args.StdinData, args.Args)
 	c.conf = conf
-	c.conf.CNIVersion = cmp.Or(conf.CNIVersion, "0.1.0") // as CNI takes one without
+	c.conf.CNIVersion = cmp.Or(conf.CNIVersion, "0.1.0") // the version that CNI assumes
 	c.line.CNINetwork, c.line.Pod = conf.Name, conf.Pod.String()
 	var nodeErr error
 	c.files, c.settings, nodeErr = c.read()

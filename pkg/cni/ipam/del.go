@@ -19,7 +19,7 @@ func (p *Plugin) del(args *skel.CmdArgs) error {
 	ctx, stop := context.WithTimeout(context.Background(), delTime)
 	defer stop()
 	c, err := p.begin("DEL", args)
-	if err != nil { // what of the configuration can be used, is
+	if err != nil { // use the valid part of the configuration
 		c.note("%v", err)
 	}
 	c.del(ctx)
@@ -40,7 +40,7 @@ func (c *call) del(ctx context.Context) {
 	switch {
 	case err == nil:
 		return
-	case is && (!later(refused) || errors.Is(err, errAttachedAgain)): // later it would be the same
+	case is && (!later(refused) || errors.Is(err, errAttachedAgain)): // a later try would have the same result
 		c.line.Outcome = runstate.Refused
 		c.note("%s (%s)", refused.Message, refused.Reason)
 		return

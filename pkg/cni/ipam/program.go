@@ -44,7 +44,7 @@ func Stdin(command string, in *os.File) (*os.File, error) {
 		return nil, err
 	}
 	go func() {
-		_, _ = io.Copy(w, bytes.NewReader(text)) // who reads sees what is missing
+		_, _ = io.Copy(w, bytes.NewReader(text)) // the reader notices an incomplete text
 		_ = w.Close()
 	}()
 	return r, nil
@@ -70,7 +70,7 @@ func forDEL(text []byte) []byte {
 func marshal(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // strings, and what was JSON before
+		panic(err) // strings, and values that were JSON before
 	}
 	return text
 }

@@ -67,7 +67,7 @@ func (c *call) take(ctx context.Context) (*allocation, error) {
 	for range maxTakes {
 		a, err := c.allocate(ctx)
 		if err != nil {
-			if len(found.answers) > 0 { // of two families, one may be held still
+			if len(found.answers) > 0 { // one address of a set of two may still be held
 				c.note("%v", &found)
 				c.giveBack(ctx)
 			}
@@ -87,7 +87,7 @@ func (c *call) take(ctx context.Context) (*allocation, error) {
 		found.answers = append(found.answers, answers...)
 		for i, answer := range answers { // sorted by address
 			if i > 0 && answers[i-1].Addr == answer.Addr {
-				continue // the interface has the address no more
+				continue // the interface no longer has the address
 			}
 			if err := c.report(ctx, answer, &found); err != nil {
 				return nil, err
@@ -103,7 +103,7 @@ func (c *call) take(ctx context.Context) (*allocation, error) {
 // nobody to ask. Every answer is confirmed by a second question: macvlan, vlan and others release addresses before they
 // remove the interface, so the first answer may come from an ending pod.
 func (c *call) probe(ctx context.Context, a *allocation) []probe.Answer {
-	if !c.conf.Probe || a.Migration { // the other pod of a machine that migrates answers, and rightly so
+	if !c.conf.Probe || a.Migration { // the other pod of a migrating machine answers, too
 		return nil
 	}
 	request := probe.Request{NetNS: c.netns, IfName: c.line.IfName, Addrs: a.netips()}

@@ -40,7 +40,7 @@ func (c *Conn) Ask(ctx context.Context, messages []Message, addrs []netip.Addr, 
 		close(claims)
 		close(results)
 	}()
-	for x := range claims { // what came in time and was not read yet
+	for x := range claims { // claims that came in time and were not read yet
 		got.add(x)
 	}
 	for late := range results {

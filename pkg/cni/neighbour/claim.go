@@ -61,7 +61,7 @@ func decodeDiscovery(payload []byte, source net.HardwareAddr) (Claim, bool) {
 		return Claim{}, false
 	}
 	from := netip.AddrFrom16([16]byte(payload[8:24]))
-	message, err := ndp.ParseMessage(body[:n]) // what follows fills the frame
+	message, err := ndp.ParseMessage(body[:n]) // the rest is padding of the frame
 	if err != nil {
 		return Claim{}, false
 	}

@@ -59,7 +59,7 @@ func (c *Conn) deliver(protocol int, payload []byte, source net.HardwareAddr, cl
 		return
 	}
 	if x, is := decode(protocol, payload, source); is && string(x.MAC) != string(c.mac) {
-		x.MAC = append(net.HardwareAddr(nil), x.MAC...) // the frame is read into again
+		x.MAC = append(net.HardwareAddr(nil), x.MAC...) // the buffer of the frame is reused
 		claims <- x
 	}
 }

@@ -80,7 +80,7 @@ func Parse(text []byte, args string) (c Conflist, err error) {
 	}
 	c.Valid = parseValid(top)
 	own, beside := top.inner("ipam"), func(string) bool { return false }
-	if !top.has("ipam") && read[string](top, "type") == Type { // called without a main plugin: all of it is ours
+	if !top.has("ipam") && read[string](top, "type") == Type { // called without a main plugin: the whole object is ours
 		own, beside = object{fields: top.fields, problems: &p}, isCNIs
 	}
 	c.parseOwn(own)

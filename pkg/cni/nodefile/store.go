@@ -146,7 +146,7 @@ func (s Store[T]) Paths(id, ifName string) (paths []string, err error) {
 	}
 	switch e, err := s.Load(former); {
 	case errors.Is(err, fs.ErrNotExist):
-	case errors.Is(err, ErrDamaged): // nobody's any more
+	case errors.Is(err, ErrDamaged): // it belongs to no attachment any more
 		paths = append(paths, former)
 	case err != nil:
 		return nil, err

@@ -37,7 +37,7 @@ func AskPeers(ctx context.Context, peers []nodecheck.Peer, port uint16) (lost []
 			})
 		}
 	}
-	_ = group.Wait() // what was not reached is the result
+	_ = group.Wait() // unreachable peers are the result, not an error
 	slices.SortFunc(lost, func(a, b nodecheck.Lost) int { return cmp.Or(a.Peer-b.Peer, a.Addr-b.Addr) })
 	return lost
 }

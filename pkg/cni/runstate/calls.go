@@ -80,7 +80,7 @@ func (d Dir) Log(c Call) error {
 	if err != nil {
 		return err
 	}
-	if len(line) >= maxLine { // long texts are others'
+	if len(line) >= maxLine { // only texts of others are long
 		c.Error, c.Notes = clip(c.Error), []string{fmt.Sprintf("%d notes were left out", len(c.Notes))}
 		c.Addrs, c.CNINetwork, c.Pod, c.Reason = nil, clip(c.CNINetwork), clip(c.Pod), clip(c.Reason)
 		if line, err = json.Marshal(c); err != nil {

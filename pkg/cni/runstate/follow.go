@@ -88,7 +88,7 @@ func (f *Follower) begin() error {
 	var last position
 	text, err := os.ReadFile(filepath.Join(string(f.dir), positionFile))
 	if err == nil && json.Unmarshal(text, &last) != nil {
-		last = position{} // all lines are read, once more
+		last = position{} // all lines are read once more
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -104,7 +104,7 @@ func (f *Follower) begin() error {
 		if err := f.now.close(); err != nil {
 			return err
 		}
-		f.now = r // of the two the older one, unless the newer one was read before
+		f.now = r // the older one of the two, unless the newer one was read before
 		if r.inode == last.Inode {
 			r.offset, f.kept = last.Offset, last
 			return nil
@@ -158,7 +158,7 @@ func (r *reading) lines(each func(Call)) (unreadable int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if r.offset < 0 || info.Size() < r.offset { // somebody has emptied it, or it has the number of one that is gone
+	if r.offset < 0 || info.Size() < r.offset { // somebody emptied it, or it reuses the inode of a deleted file
 		r.offset = 0
 	}
 	text, err := io.ReadAll(io.NewSectionReader(r.file, r.offset, info.Size()-r.offset))
@@ -167,7 +167,7 @@ func (r *reading) lines(each func(Call)) (unreadable int, err error) {
 	}
 	for line := range bytes.Lines(text) {
 		if line[len(line)-1] != '\n' {
-			break // it is being written
+			break // the line is still being written
 		}
 		r.offset += int64(len(line))
 		var c Call

@@ -67,14 +67,14 @@ func (s Store) deliver(
 	path := filepath.Join(s.Dir, name)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return d, false, nil // somebody else delivered it
+		return d, false, nil // another process delivered it
 	}
 	if err != nil {
 		return d, false, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	defer f.Close()
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-		return d, false, nil // somebody else is at it
+		return d, false, nil // another process is delivering it
 	}
 	mine, err := f.Stat()
 	if err != nil {
@@ -82,7 +82,7 @@ func (s Store) deliver(
 	}
 	now, err := os.Stat(path)
 	if err != nil || !os.SameFile(mine, now) {
-		return d, false, nil // it was delivered or replaced before the lock was there
+		return d, false, nil // it was delivered or replaced before the lock was taken
 	}
 	d.File = name
 	d.Record, err = s.LoadFrom(f)
@@ -92,7 +92,7 @@ func (s Store) deliver(
 	case err != nil:
 		return d, false, fmt.Errorf("%w: %w", errUnreadable, err)
 	case d.Record.Cluster != "" && cluster == "":
-		return d, false, nil // whoever knows its cluster delivers it
+		return d, false, nil // a later call that knows the cluster delivers it
 	case d.Record.Cluster != "" && d.Record.Cluster != cluster:
 		d.Err = fmt.Errorf("it is of cluster %s, and this is %s", d.Record.Cluster, cluster)
 	default:

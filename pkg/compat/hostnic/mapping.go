@@ -43,7 +43,7 @@ const maxReported, maxQuoted = 10, 80
 
 // Read parses the data of the ConfigMap. Its errors follow hostnic's wording, if it has one.
 func Read(data map[string]string) (Mapping, error) {
-	m := Mapping{AutoAssign: data[AutoAssignKey] == "on"} // anything else is off for hostnic
+	m := Mapping{AutoAssign: data[AutoAssignKey] == "on"} // hostnic treats any other value as off
 	document, ok := data[Key]
 	if !ok {
 		return m, fmt.Errorf("ipam format error: there is no key %s", Key)

@@ -32,8 +32,8 @@ func (r *Reconciler) publishIPAMClaim(ctx context.Context, w workload.Workload) 
 	case err == nil:
 	case errors.Is(err, workload.ErrGone):
 		r.States.change(w.Namespace+"/"+workload.ClaimOfIPAMClaim(w.Name), func(of *state) { of.refused = failure{} })
-	case apierrors.IsNotFound(err): // it went meanwhile
-	case apierrors.IsConflict(err): // the watch brings a newer one
+	case apierrors.IsNotFound(err): // it was deleted meanwhile
+	case apierrors.IsConflict(err): // the watch delivers a newer version
 		return conditions.WriteDelay
 	default:
 		r.Log.Debug("the status of an IPAMClaim is not up to date", "ipamclaim", w.Namespace+"/"+w.Name, "error", err)

@@ -57,7 +57,7 @@ func (r *Reconciler) syncObject(ctx context.Context, s *scope) (done bool, err e
 	}
 	err = r.Client.Patch(ctx, next, client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		err = nil // a newer one is on its way
+		err = nil // a newer version is coming
 	}
 	return true, err
 }

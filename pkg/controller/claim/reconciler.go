@@ -178,7 +178,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) (reconcile.Result,
 		return reconcile.Result{}, err
 	}
 	phases := []phase{r.reclaim, r.preallocate, r.findProblems}
-	if s.problem != nil { // the API server takes no such spec from now on
+	if s.problem != nil { // the API server no longer accepts such a spec
 		phases = nil
 	} else {
 		r.States.remember(s.claim.Name, s.claim.Workload)
@@ -197,7 +197,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) (reconcile.Result,
 		return reconcile.Result{}, err
 	}
 	wait = leadership.Sooner(wait, r.publishIPAMClaim(ctx, s.claim.Workload))
-	if err := errors.Join(s.untaken, s.unknown); err != nil { // which has it tried again
+	if err := errors.Join(s.untaken, s.unknown); err != nil { // the error causes another try
 		return reconcile.Result{}, err
 	}
 	linger := max(0, s.claim.Linger(r.Leases.Now()))

@@ -52,12 +52,12 @@ func (r *Reconciler) syncRetentions(ctx context.Context) {
 			pod = pod.At(l.IfName, r.Index.Pools.NetworkOf(l))
 			terms, err := r.Constraints.Of(ctx, pod)
 			switch {
-			case err != nil && r.claimLost(ctx, l, err): // nobody is left whom it could be kept for
+			case err != nil && r.claimLost(ctx, l, err): // there is nobody to keep it for
 				terms = allocator.Constraints{}
 			case err != nil || terms.RetentionFor(r.Index, l) == l.Retention || r.outlives(ctx, pod) ||
 				terms.Claim == "" &&
 					r.isBeingDeleted(ctx, l.Claim):
-				continue // what is wrong with it, the next ADD says
+				continue // the next ADD reports the error
 			}
 			if err := r.changeRetention(ctx, l, terms.RetentionFor(r.Index, l)); err != nil {
 				r.Log.Warn("could not bring the terms of an address up to date", "address", l.Addr.String(), "pod",

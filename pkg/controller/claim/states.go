@@ -109,7 +109,7 @@ func (s *States) remember(name string, w workload.Workload) {
 		if before == w && w.Kind != "" {
 			return
 		}
-		if before.Kind != "" { // a claim that went, or was made anew
+		if before.Kind != "" { // the claim was deleted or created again
 			claims := s.byWorkload[before]
 			if claims.Delete(name); len(claims) == 0 {
 				delete(s.byWorkload, before)
@@ -174,7 +174,7 @@ func (s *States) Missing(p workload.Policy) {
 		return
 	}
 	s.change(p.Claim, func(c *state) { c.wanted = &p })
-	s.enqueue(p.Claim, allocator.MaxRequestTime) // then it is forgotten if nothing came of the request
+	s.enqueue(p.Claim, allocator.MaxRequestTime) // then it is forgotten if the request had no result
 }
 
 // popWanted returns the policy for creating a claim, and forgets it.
@@ -255,7 +255,7 @@ func (s *States) waits(name string, waits bool) {
 // again.
 func (s *States) freed() {
 	s.mu.Lock()
-	if len(s.short) == 0 { // as nearly always
+	if len(s.short) == 0 { // nearly always
 		s.mu.Unlock()
 		return
 	}

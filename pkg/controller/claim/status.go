@@ -93,7 +93,7 @@ func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Durat
 	switch err := r.Client.Status().Patch(ctx, next,
 		client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return conditions.WriteDelay, nil // a newer one is on its way
+		return conditions.WriteDelay, nil // a newer version is coming
 	case err != nil:
 		return 0, err
 	}

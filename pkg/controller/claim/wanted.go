@@ -102,7 +102,7 @@ func (r *Reconciler) wantedBy(ctx context.Context, name string, leases []lease.L
 	if now, found := r.policyOf(ctx, name, leases); found {
 		return now, true
 	}
-	for _, l := range leases { // a pod that gave its address up and is still there says the same
+	for _, l := range leases { // an existing pod that released its address has the same policy
 		if pod, found := r.podNamed(ctx, l); found && !ok && l.State == lease.Reserved {
 			now, err := r.Policies.Resolve(ctx, pod.At(l.IfName, r.Index.Pools.NetworkOf(l)))
 			if err == nil && now.Claim == name {

@@ -49,7 +49,7 @@ func EmitTurned(recorder events.EventRecorder, o runtime.Object, before, now []m
 		c, was := &now[i], meta.FindStatusCondition(before, now[i].Type)
 		kind := corev1.EventTypeNormal
 		switch {
-		case bad(c) && c.Type == v1.ConditionQuotaNearlyReached: // each namespace is reported by itself
+		case bad(c) && c.Type == v1.ConditionQuotaNearlyReached: // events about quotas name each namespace
 			continue
 		case bad(c) && !wanted(c) && (!bad(was) || was.Reason == v1.ReasonTaking):
 			kind = corev1.EventTypeWarning

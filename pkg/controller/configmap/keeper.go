@@ -135,7 +135,7 @@ func (k *Keeper[D]) WakeUp() { hint(k.wake) }
 func hint(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // it is due already
+	default: // it is already due
 	}
 }
 
@@ -199,9 +199,9 @@ func (k *Keeper[D]) pass(ctx context.Context) time.Duration {
 		}
 		switch {
 		case len(k.edited) > 0:
-			return 0 // a later document is there
+			return 0 // there is a later document
 		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):
-			return conditions.WriteDelay // the cache is behind
+			return conditions.WriteDelay // the cache lags
 		case ctx.Err() != nil:
 			return again
 		case err != nil && problem == nil:

@@ -97,7 +97,7 @@ func (r *reconciler) ensure(ctx context.Context, w config.Wanted, done *changes)
 	next := w.Pool.DeepCopy()
 	w.Entry.Set(&next.Spec)
 	r.mark(next)
-	if isGone(next) { // it is back
+	if isGone(next) { // the entry is back
 		delete(next.Annotations, v1.FloatingIPGoneAnnotation)
 		next.Spec.Cordoned = false
 	}

@@ -82,7 +82,7 @@ func (b *Breaker) passes(ctx context.Context, due []suspect, active int, now tim
 		b.close()
 		return due
 	}
-	again, fresh := b.splitRepeated(due) // what is seen at once is no second look
+	again, fresh := b.splitRepeated(due) // leases due for the first time have not been checked twice
 	seen, unseen, why := b.verify(ctx, again)
 	if len(unseen)+len(fresh) == 0 {
 		b.close()
@@ -128,7 +128,7 @@ func (b *Breaker) open(due []suspect, why string) {
 	b.mu.Unlock()
 	b.gauge.Set(1)
 	if turned {
-		before = nil // each of them says it
+		before = nil // notify all of them
 	}
 	b.notifyPools(before, pools)
 }

@@ -55,8 +55,8 @@ type Collector struct {
 	waits *waits
 
 	mu          sync.Mutex
-	suspects    map[spot]suspect // changed by the passes alone
-	patient     map[spot]patient // likewise
+	suspects    map[spot]suspect // only the passes change it
+	patient     map[spot]patient // only the passes change it
 	collections *prometheus.CounterVec
 	due         prometheus.Gauge
 }
@@ -153,7 +153,7 @@ func (c *Collector) pass(ctx context.Context, now time.Time) {
 	}
 	due = c.Breaker.passes(ctx, due, active, now)
 	alive := make([]bool, len(due))
-	group, together := errgroup.WithContext(ctx) // an API server that fails one fails all
+	group, together := errgroup.WithContext(ctx) // if the API server fails for one, it fails for all
 	group.SetLimit(parallelCollections)
 	for i, s := range due {
 		group.Go(func() (err error) {
@@ -170,7 +170,7 @@ func (c *Collector) pass(ctx context.Context, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, s := range due {
-		if alive[i] { // the cache is behind: no need to ask again at once
+		if alive[i] { // the cache lags: do not ask again at once
 			delete(c.suspects, spotOf(s.lease))
 		}
 	}

@@ -16,7 +16,7 @@ func (c *Collector) identify(ctx context.Context, l lease.Lease) {
 	defer cancel()
 	pod, err := c.livePod(ctx, l)
 	if err != nil || pod == nil || !gone.Misnamed(l, *pod) {
-		return // the next pass sees to it
+		return // the next pass repeats it
 	}
 	next, ok := lease.Identify(l, pod.UID)
 	if !ok {

@@ -69,7 +69,7 @@ func (c *Collector) evidenceOn(claims []node.Claim, s suspect, now time.Time) go
 	e := gone.Evidence{
 		Lease: s.lease, Pod: s.pod, Others: gone.Indexed(c.Index), Now: c.Leases.Now(), Since: s.first,
 		For:  now.Sub(s.since),
-		Host: gone.Host{Away: s.first}, // no Node: it may be there for all that is known
+		Host: gone.Host{Away: s.first}, // without a Node, it may still be running
 	}
 	e.Lease.Termination = c.longest(s.lease)
 	for i, n := range claims {
@@ -122,7 +122,7 @@ func (c *Collector) confirmOff(ctx context.Context, claims []node.Claim) error {
 			if err := c.Live.Get(ctx, types.NamespacedName{Name: n.Name}, &o); client.IgnoreNotFound(err) != nil {
 				return err
 			}
-			is := hosts.Of(&o) // nothing, if the Node is gone
+			is := hosts.Of(&o) // empty if the Node is gone
 			n.OutOfService = is.OutOfService && !is.Ready
 		}
 	}

@@ -99,7 +99,7 @@ func (w *waits) save(ctx context.Context, all []suspect) error {
 		write = func() error { return w.client.Create(ctx, next) }
 	}
 	if err := write(); err != nil {
-		w.forget() // somebody else has written it
+		w.forget() // another process has written it
 		return err
 	}
 	w.object = next

@@ -171,10 +171,10 @@ func (p *pass) ensure(ctx context.Context, b hostnic.Block) error {
 func (p *pass) keep(ctx context.Context, o *v1.BCSNetPool, b hostnic.Block) error {
 	next := o.DeepCopy()
 	p.mark(next, b)
-	if o.Annotations[v1.HostnicConfigAnnotation] == "" { // it is its namespace's already, and stays so
+	if o.Annotations[v1.HostnicConfigAnnotation] == "" { // it already belongs to its namespace, and stays so
 		next.Annotations[v1.HostnicFoundAnnotation] = strconv.Itoa(int(o.Spec.Priority))
 	}
-	if isGone(next) { // it is back
+	if isGone(next) { // the document has it again
 		delete(next.Annotations, v1.HostnicGoneAnnotation)
 		next.Spec.Cordoned = false
 	}

@@ -44,7 +44,7 @@ type Timing struct{ Lease, Renew, Retry time.Duration }
 
 func newElection(cfg *rest.Config, o Config, p *Peers, l *Terms, h *Health, log *slog.Logger) (*election, error) {
 	cfg = rest.CopyConfig(cfg)
-	cfg.Timeout = o.Timing.Renew / 2 // a hanging API server must not eat up all of the term
+	cfg.Timeout = o.Timing.Renew / 2 // a hanging API server must not use up the whole term
 	client, err := coordinationclient.NewForConfig(cfg)
 	if err != nil {
 		return nil, err
@@ -57,11 +57,11 @@ func newElection(cfg *rest.Config, o Config, p *Peers, l *Terms, h *Health, log 
 
 // run stands for leader until the context ends, and then releases the Lease at once.
 func (e *election) run(ctx context.Context) {
-	quiet := klog.NewContext(ctx, logr.FromSlogHandler(e.log.Handler()).V(4)) // this package logs who leads
+	quiet := klog.NewContext(ctx, logr.FromSlogHandler(e.log.Handler()).V(4)) // this package logs the leader itself
 	for ctx.Err() == nil {
 		e.health.recovered(ctx, e.timing.Lease) // a term that ends in its first second helps nobody
 		if resigned := e.stand(quiet); resigned {
-			select { // not at once what has just failed
+			select { // do not repeat a failure at once
 			case <-ctx.Done():
 			case <-time.After(e.timing.Retry):
 			}
@@ -142,7 +142,7 @@ func (e *election) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
 	leases := e.client.Leases(e.namespace)
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // a renewal may still be on its way
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // a renewal may still be in progress
 		lease, err := leases.Get(ctx, LeaseName, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -35,8 +35,8 @@ type Health struct {
 
 	mu      sync.Mutex
 	failed  int   // probes in a row
-	why     error // of the last of them
-	hanging int   // looks in a row
+	why     error // the error of the last probe
+	hanging int   // checks in a row
 	trouble error
 }
 

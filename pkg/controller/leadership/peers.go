@@ -84,7 +84,7 @@ func (p *Peers) set(l *coordinationv1.Lease) {
 	before := p.leases[l.Name]
 	p.mu.Unlock()
 	if s.secret = before.secret; s.key != before.key {
-		s.secret, _ = p.key.Share(s.key) // a replica without a key that can be used shares nothing
+		s.secret, _ = p.key.Share(s.key) // a replica without a valid key shares no secret
 	}
 	p.mu.Lock()
 	p.leases[l.Name] = s
@@ -106,7 +106,7 @@ func (p *Peers) notify(name string) {
 	}
 	select {
 	case p.changed <- struct{}{}:
-	default: // it is full: whoever reads it looks at the newest
+	default: // it is full: its reader will see the newest state
 	}
 }
 

@@ -105,6 +105,6 @@ func (l *Terms) set(term context.Context) {
 // ended returns after the present term, if any, has ended.
 func (l *Terms) ended() {
 	turn := l.turn()
-	turn <- struct{}{} // to have got it is all that was wanted
+	turn <- struct{}{} // only the wait for it matters
 	<-turn
 }

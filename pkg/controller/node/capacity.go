@@ -176,7 +176,7 @@ func (c *Capacity) Start(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	for _, n := range c.nodes {
-		n.fresh, n.known, n.version = false, false, "" // the store may have been put back
+		n.fresh, n.known, n.version = false, false, "" // the store may have been restored
 	}
 	c.stirred = true
 	c.mu.Unlock()
@@ -198,7 +198,7 @@ func (c *Capacity) pass(ctx context.Context) {
 			return nil
 		})
 	}
-	_ = group.Wait() // they return none
+	_ = group.Wait() // the goroutines return no errors
 }
 
 // due returns the patches whose time has come: edges first, then the nodes that were patched least recently.

@@ -171,7 +171,7 @@ func urgency(a, b *nodeCapacity) int {
 type nodePatch struct {
 	node            *nodeCapacity
 	edge, full, few bool
-	numbers         map[corev1.ResourceName]*resource.Quantity // nil for those that go
+	numbers         map[corev1.ResourceName]*resource.Quantity // nil for removed ones
 }
 
 func (n *nodeCapacity) patch(r scheduling.Resources, now time.Time) nodePatch {

@@ -95,7 +95,7 @@ func (n *Nodes) noteAway(is hosts.Node) {
 		since = n.now()
 	}
 	if !is.Since.IsZero() && is.Since.Before(since) {
-		since = is.Since // it was not ready before this process looked
+		since = is.Since // it was not ready before this process started
 	}
 	n.away[is.Name] = since
 }

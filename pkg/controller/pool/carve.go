@@ -83,7 +83,7 @@ func (r *Reconciler) carve(ctx context.Context, pool *v1.BCSNetPool, p ipam.Pool
 	case !cooled.IsZero():
 		c.again = max(cooled.Sub(now), conditions.WriteDelay)
 	default:
-		c.again = fullPass // the index tells of each that goes
+		c.again = fullPass // the index reports each release
 	}
 	return c, nil
 }

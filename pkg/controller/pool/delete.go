@@ -63,7 +63,7 @@ func (r *Reconciler) terminate(ctx context.Context, pool *v1.BCSNetPool, p ipam.
 		return reconcile.Result{RequeueAfter: leadership.Sooner(wait, fullPass)}, nil
 	case len(blocks) > 0:
 		return reconcile.Result{RequeueAfter: leadership.Sooner(wait, time.Second)}, nil
-	case lost != "": // whoever serves its addresses afterwards would hand them out
+	case lost != "": // another pool that serves its addresses would allocate them
 		return reconcile.Result{RequeueAfter: leadership.Sooner(wait, allocator.MaxRequestTime)}, nil
 	case rest > 0:
 		return reconcile.Result{RequeueAfter: leadership.Sooner(wait, rest)}, nil
@@ -141,7 +141,7 @@ func (r *Reconciler) finish(ctx context.Context, pool *v1.BCSNetPool, p ipam.Poo
 		return reconcile.Result{}, err
 	}
 	if len(activeByHost(stored)) > 0 || len(keptByClaim(stored)) > 0 {
-		return reconcile.Result{RequeueAfter: conditions.WriteDelay}, nil // the index learns of them from the watch
+		return reconcile.Result{RequeueAfter: conditions.WriteDelay}, nil // the watch delivers them to the index
 	}
 	// Any of them may have a holder if its removal fails: only an empty list is the end.
 	if retired, err := r.retire(ctx, p, stored); err != nil || retired > 0 {

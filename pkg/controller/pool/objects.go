@@ -44,7 +44,7 @@ func (r *Reconciler) arrange(ctx context.Context, o *v1.BCSNetPool, p ipam.Pool)
 		return 0, nil
 	}
 	if !p.Valid() {
-		return 0, nil // nothing is taken away on the word of a spec that cannot be read
+		return 0, nil // an invalid spec must not take anything away
 	}
 	// Later changes invalidate the pool again.
 	r.mu.Lock()
@@ -77,10 +77,10 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 			continue
 		}
 		switch {
-		case !exists && r.isMissing(a): // it is about to be restored
+		case !exists && r.isMissing(a): // it will be restored
 		case !exists:
 			out = append(out, write{lease: lease.Lease{Addr: a, Params: p.Params()}})
-		case l.Pool == p.Parent: // below, with those that need no object
+		case l.Pool == p.Parent: // handled below, with those that need no object
 		case l.Pool != p.Name && l.State == lease.Available:
 			if next, changed := lease.Refresh(l, p.Params()); changed {
 				out = append(out, write{lease: next})
@@ -197,7 +197,7 @@ func (r *Reconciler) write(ctx context.Context, pool string, w write) error {
 	if !errors.Is(err, store.ErrConflict) {
 		return err
 	}
-	_ = r.leases.Refetch(ctx, w.lease) // what cannot be read now, the watch brings
+	_ = r.leases.Refetch(ctx, w.lease) // the watch delivers what cannot be read now
 	r.invalidate(pool)
 	r.queue.Enqueue(pool, conditions.WriteDelay)
 	return nil

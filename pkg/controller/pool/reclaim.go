@@ -184,7 +184,7 @@ func (r *Reclaimer) takeBack(
 	if err != nil {
 		return false, fmt.Errorf("deleting it: %w", err)
 	}
-	r.Index.Pools.EndPool(b.Block, b.Created) // no request is given an address of it from here on
+	r.Index.Pools.EndPool(b.Block, b.Created) // from here on, no request gets an address of it
 	return true, nil
 }
 

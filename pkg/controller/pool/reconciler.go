@@ -129,7 +129,7 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 		return
 	}
 	serving, _ := r.index.Pools.PoolOf(l.Addr)
-	whole := r.index.Pools.CountedAs(l.Pool) // whose numbers change with those of a block
+	whole := r.index.Pools.CountedAs(l.Pool) // the numbers of a block count for this pool
 	concerned := []string{whole}
 	for _, name := range []string{l.Pool, old.Pool, serving} {
 		if !slices.Contains(concerned, name) {
@@ -150,7 +150,7 @@ func (r *Reconciler) leaseChanged(old, l lease.Lease) {
 			name != l.Pool
 	}) {
 		r.queue.Enqueue(whole, r.patience(whole))
-		if block, _ := r.index.Pools.Get(l.Pool); block.Block && block.Terminating { // it waits for its leases itself
+		if block, _ := r.index.Pools.Get(l.Pool); block.Block && block.Terminating { // it waits for its own leases
 			r.queue.Enqueue(l.Pool, conditions.WriteDelay)
 		}
 		return
@@ -204,7 +204,7 @@ func (r *Reconciler) Changed(name string, change func()) {
 	affected := r.beside(name)
 	change()
 	affected = append(append(affected, r.beside(name)...), name)
-	for _, name := range append(affected, r.index.Pools.BlocksOf(name)...) { // blocks take their values from it
+	for _, name := range append(affected, r.index.Pools.BlocksOf(name)...) { // blocks inherit its values
 		r.invalidate(name)
 		r.queue.Enqueue(name, 0)
 	}
@@ -268,7 +268,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 	}
 	left, workErr := r.arrange(ctx, &pool, known)
-	if known.Block && workErr == nil && left == 0 { // its numbers are its parent's
+	if known.Block && workErr == nil && left == 0 { // its parent has its numbers
 		return reconcile.Result{RequeueAfter: r.nextLook(pool.Name)}, nil
 	}
 	carving, err := r.carve(ctx, &pool, known)

@@ -69,7 +69,7 @@ func (r *Reconciler) publish(
 	if err := r.client.Status().Patch(ctx, next,
 		client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			return conditions.WriteDelay, nil // a newer pool is on its way
+			return conditions.WriteDelay, nil // a newer version is coming
 		}
 		return 0, fmt.Errorf("writing the status of pool %s: %w", pool.Name, err)
 	}
@@ -90,7 +90,7 @@ func (r *Reconciler) fill(pool *v1.BCSNetPool, p ipam.Pool, v view, uses []ipam.
 	s.Active, s.Reserved, s.Cooling = int64(counts.Active), int64(counts.Reserved), saturate(counts.Cooling)
 	s.Hosts = int64(r.index.Pools.HostCount(p.Name))
 	s.ObservedGeneration, s.Carved = pool.Generation, v.carving.carved
-	if counts.Served == 0 { // else nobody asks for them, of which there may be thousands
+	if counts.Served == 0 { // else nobody needs this list of possibly thousands
 		v.children = r.index.Pools.Children(p.Name)
 	}
 	switch {

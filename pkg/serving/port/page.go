@@ -22,7 +22,7 @@ type Page struct {
 	// few kinds.
 	Kind func(*http.Request) string
 
-	turn chan struct{} // has room for the one who makes a text or looks at texts
+	turn chan struct{} // has room for the goroutine that makes a text or looks for one
 	by   map[string][]*text
 }
 
@@ -45,16 +45,16 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kind := p.Kind(r)
 	t := p.take(r, kind, time.Now())
 	if t == nil {
-		return // the reader has gone
+		return // the reader is gone
 	}
 	defer p.giveBack(kind, t)
 	out := http.NewResponseController(w)
-	_ = out.SetWriteDeadline(time.Now().Add(readPage)) // fails if the connection has gone: so does Write
+	_ = out.SetWriteDeadline(time.Now().Add(readPage)) // fails if the connection is gone, and so does Write
 	maps.Copy(w.Header(), t.header)
 	w.Header().Set("Content-Length", strconv.Itoa(t.Len()))
 	w.WriteHeader(t.status)
-	_, _ = w.Write(t.Bytes()) // a reader who has gone needs no page
-	_ = out.Flush()           // while the text counts
+	_, _ = w.Write(t.Bytes()) // a reader that is gone needs no page
+	_ = out.Flush()           // before the text is released
 }
 
 // take returns a text for a request that came at a time; nil if the request has ended.

@@ -54,7 +54,7 @@ func ServeWith(
 }
 
 func serve(ctx context.Context, server *http.Server, bounded net.Listener) error {
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // nobody waits for a page
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // no page needs a graceful end
 	defer stop()
 	if err := server.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -75,7 +75,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	if buffered, ok := c.(interface{ SetWriteBuffer(bytes int) error }); ok {
-		_ = buffered.SetWriteBuffer(sendBuffer) // without it the kernel keeps more
+		_ = buffered.SetWriteBuffer(sendBuffer) // otherwise the kernel buffers more
 	}
 	return l.connections.Take(c), nil
 }

@@ -88,7 +88,7 @@ func (v *view) matching(q *query) (kept []*key, n int) {
 		slices.SortFunc(kept, q.order.compare)
 		kept = kept[:min(most, len(kept))]
 	}
-	full := false // what stands behind the last one is not on the page
+	full := false // addresses after the last one are not on the page
 	v.Index.Leases.EachEntry(func(e ipam.Entry, state lease.State) {
 		if state == lease.Available {
 			return

@@ -83,7 +83,7 @@ func number(name, text string) (int, error) {
 // appType returns galaxy's name of a kind, however the kind is spelt.
 func appType(kind string) string {
 	kind = strings.ToLower(kind)
-	if kind == "statefulsets" { // galaxy reads it
+	if kind == "statefulsets" { // galaxy accepts it
 		return statefulSet
 	}
 	return kind
@@ -102,7 +102,7 @@ func (q *query) needsApp() bool {
 // matchesHolder reports whether an address matches the query, apart from its workload.
 func (q *query) matchesHolder(r *row) bool {
 	if q.keyword != "" {
-		return true // which the workload may have
+		return true // the workload may still match
 	}
 	equal := func(filter, value string) bool { return filter == "" || filter == value }
 	return equal(q.poolName, r.PoolName) && equal(q.podName, r.PodName) && equal(q.namespace, r.Namespace)
@@ -123,7 +123,7 @@ func (q *query) matchesApp(r *row) bool {
 		return true
 	case q.isDeployment:
 		return r.AppType == deployment
-	case q.appType == "": // of the two kinds that it distinguishes
+	case q.appType == "": // one of the two kinds that it distinguishes
 		return r.AppType == statefulSet
 	default:
 		return r.AppType != deployment
@@ -175,7 +175,7 @@ func (o order) compare(a, b *key) (n int) {
 
 // cut returns the page of a query out of n elements, from start up to but not including end.
 func (q *query) cut(n int) (p Page, start, end int) {
-	start = min(q.page*q.size, n) // within 10^9
+	start = min(q.page*q.size, n) // at most 10^9
 	end = min(start+q.size, n)
 	return Page{
 		Last: end >= n, First: q.page == 0, TotalElements: n, TotalPages: (n + q.size - 1) / q.size,

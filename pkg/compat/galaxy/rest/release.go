@@ -48,7 +48,7 @@ func (s *Service) ReleaseIPs(
 			out.Unreleased = append(out.Unreleased, addr.String())
 			continue
 		}
-		if !r.Releasable { // by either pod, where two have it
+		if !r.Releasable { // for either pod, if two have it
 			return ReleaseIPResponse{}, nil, ipam.Refuse(ipam.ReasonAddressInUse, "%s is not releasable", addr)
 		}
 		todo = append(todo, wanted{l})

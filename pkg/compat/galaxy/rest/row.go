@@ -99,7 +99,7 @@ func (v *view) read(l lease.Lease) *terms {
 	namespace, name, _ := strings.Cut(l.Claim, "/")
 	var o v1.BCSNetIPClaim
 	if v.Cached.Get(v.ctx, types.NamespacedName{Namespace: namespace, Name: name}, &o) == nil {
-		c, _ := claim.FromObject(&o) // what is wrong with its addresses is of no account here
+		c, _ := claim.FromObject(&o) // errors in its addresses do not matter here
 		return &terms{workload: c.Workload, policy: policyOf(c.Release), shared: o.Spec.SharedName}
 	}
 	if pod, ok := v.pod(l.Namespace, l.PodName); ok && l.State == lease.Active {
@@ -128,7 +128,7 @@ func policyOf(p v1.ReleasePolicy) int {
 		return withPod
 	case v1.ReleaseNever:
 		return never
-	default: // Timed, too, ends by itself
+	default: // Timed ends by itself, too
 		return immutable
 	}
 }

@@ -19,7 +19,7 @@ var swaggerV1 []byte
 func SwaggerDocuments(base string) (list, v1 any) {
 	doc := map[string]any{}
 	if err := json.Unmarshal(swaggerV1, &doc); err != nil {
-		panic(err) // a test reads it
+		panic(err) // a test covers it
 	}
 	doc["basePath"] = base
 	return map[string]any{
