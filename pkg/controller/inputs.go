@@ -57,7 +57,7 @@ func (in inputs) watch(
 		}, func(p *v1.BCSNetPool) {
 			pools.Changed(p.Name, func() { index.Pools.WatchedPoolEnd(p.Name, p.CreationTimestamp.Time) })
 		})),
-		watch("BCSNetIPClaims", &v1.BCSNetIPClaim{}, toolscache.ResourceEventHandlerFuncs{}), // the cache alone is read
+		watch("BCSNetIPClaims", &v1.BCSNetIPClaim{}, toolscache.ResourceEventHandlerFuncs{}), // cached reads only
 		watch("Namespaces", &corev1.Namespace{}, informers.Handler(func(n *corev1.Namespace) {
 			pools.Rebound(index.Pools.SetNamespace(n.Name, n.Labels))
 		}, func(n *corev1.Namespace) {
