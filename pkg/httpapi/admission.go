@@ -24,9 +24,9 @@ type admission struct {
 	by map[string]int
 }
 
-// enter admits a request; the caller must call leave when the request has ended. If most requests are in progress, only
-// a namespace that has less than its share is admitted, so that one crowded namespace does not block the others. There
-// are never more than twice as many as most.
+// enter admits a request; the caller must call leave when the request has ended. If as many requests are in progress as
+// most says, only a namespace that has less than its share is admitted, so that one crowded namespace does not block
+// the others. The total never exceeds twice most.
 func (a *admission) enter(who string, most int) (leave func(), in bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -14,8 +14,8 @@ func (c *Client) PutBack(seen, now uint64) error { return c.restored(behindSeen,
 // Forgotten reports whether the API server has an address at an older version than one that it had: then its store was
 // restored to an older state, and the leases are listed again. The caller must have proven the later version. Because
 // no replica has noticed the restore, no replica may know the holders of newer leases: nothing new is allocated for
-// ipam.OrphanTime. A missing object counts as forgotten if the store has not reached that version again, although it
-// may have been deleted since.
+// ipam.OrphanTime. An address without an object counts as forgotten only if the store has not reached that version
+// again; otherwise it may have been deleted since.
 func (c *Client) Forgotten(ctx context.Context, a netip.Addr, version uint64) (bool, error) {
 	l, err := c.Get(ctx, a)
 	if errors.Is(err, ErrNotFound) {

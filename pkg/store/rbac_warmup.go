@@ -72,8 +72,8 @@ func (o *rbacWarmup) permit(r *http.Request) {
 	delete(o.forbidden, r.Method+" "+about.String())
 }
 
-// restart forgets the times since which requests are finally forbidden: the API server did not answer, and may be
-// another one when it answers again.
+// restart forgets the requests that count as permanently forbidden: the API server did not answer, and may be another
+// one when it answers again.
 func (o *rbacWarmup) restart() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

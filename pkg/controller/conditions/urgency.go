@@ -38,8 +38,8 @@ func UrgencyOfClaim(managed bool, before, now *v1.BCSNetIPClaimStatus) Urgency {
 	return Numbers
 }
 
-// turned reports whether a condition was added or removed, or has another status or reason. Only its message may differ
-// otherwise.
+// turned reports whether a condition was added or removed, or has another status or reason. A changed message alone
+// does not count.
 func turned(before, now []metav1.Condition) bool {
 	return len(before) != len(now) || slices.ContainsFunc(now, func(c metav1.Condition) bool {
 		was := meta.FindStatusCondition(before, c.Type)
