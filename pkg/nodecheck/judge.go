@@ -32,7 +32,7 @@ func (n *Node) finding(check, fix, format string, args ...any) Finding {
 	return Finding{Check: check, Node: n.Name, Cause: fmt.Sprintf(format, args...), Fix: fix}
 }
 
-// gateways returns a finding for each gateway that nobody answers for.
+// gateways returns a finding for each gateway that does not answer.
 func gateways(n *Node) (out []Finding) {
 	for i, l := range n.Report.Links {
 		if a := n.Addrs[i]; a.Gateway.IsValid() && !l.Gateway {
@@ -46,7 +46,7 @@ func gateways(n *Node) (out []Finding) {
 	return out
 }
 
-// duplicates returns a finding for each address that somebody else answers for.
+// duplicates returns a finding for each address for which another machine answers.
 func duplicates(n *Node) (out []Finding) {
 	for i, l := range n.Report.Links {
 		if addr := n.Addrs[i].Addr; len(l.Others) > 0 {
@@ -59,7 +59,7 @@ func duplicates(n *Node) (out []Finding) {
 	return out
 }
 
-// releases returns the finding that the pod or its addresses are left.
+// releases returns a finding if the pod or its addresses were not released.
 func releases(n *Node) []Finding {
 	r := n.Release
 	within := r.Within.Round(time.Second)
@@ -83,7 +83,7 @@ func releases(n *Node) []Finding {
 	return nil
 }
 
-// Unasked returns why the network could not be asked for duplicates of some node; empty where it could of all.
+// Unasked returns the reason why duplicates could not be tested on some node; empty if they could be tested on all.
 func Unasked(nodes []Node) string {
 	for i := range nodes {
 		if nodes[i].Report == nil {
@@ -98,7 +98,8 @@ func Unasked(nodes []Node) string {
 	return ""
 }
 
-// Reached returns how many of the peers of a node it reached by all their addresses, and how many it was to ask.
+// Reached returns the number of a node's peers that it reached by all their addresses, and the number that it had to
+// ask.
 func (n *Node) Reached() (reached, asked int) {
 	if n.Report == nil {
 		return 0, len(n.Plan.Peers)

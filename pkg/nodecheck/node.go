@@ -5,52 +5,52 @@ import (
 	"time"
 )
 
-// Node is what is known of one node at the end of the check.
+// Node is the result of the check for one node.
 type Node struct {
 	Name string
-	// Pod is the pod of the check; empty where none was made.
+	// Pod is the pod of the check; empty if none was created.
 	Pod string
-	// Failure is why it has no working pod, which ends what can be known of it; nil where the pod runs.
+	// Failure is the reason why the node has no working pod, in which case nothing else is known; nil if the pod runs.
 	Failure *Finding
-	// Addrs are the addresses of the pod, and ReadyIn is how long it took from its creation until it ran with them.
+	// Addrs are the addresses of the pod, and ReadyIn is the time from its creation until it ran with them.
 	Addrs   []Address
 	ReadyIn time.Duration
 	Plan    Plan
-	// Report is what the pod found; nil where none came.
+	// Report is the report of the pod; nil if there is none.
 	Report *Report
-	// Release is what became of the pod and its addresses after the end.
+	// Release is the outcome of deleting the pod and releasing its addresses.
 	Release Release
 }
 
-// Address is one that the pod got.
+// Address is an address that the pod got.
 type Address struct {
 	Addr    netip.Addr
 	Pool    string
 	Gateway netip.Addr
 }
 
-// Release is what became of a pod that was deleted.
+// Release is the outcome of the deletion of a pod.
 type Release struct {
-	// Asked: the pod was deleted, and it was looked what came of that.
+	// Asked reports whether the pod was deleted and the outcome was read.
 	Asked bool
-	// Left: the pod is still there.
+	// Left reports whether the pod still exists.
 	Left bool
-	// Held are addresses that are in use for the pod.
+	// Held are the addresses that are still in use for the pod.
 	Held []netip.Addr
-	// Within is how long was waited.
+	// Within is the time for which the check waited.
 	Within time.Duration
 }
 
-// Finding is something that is wrong with a node.
+// Finding is a problem of a node.
 type Finding struct {
-	// Check is a stable word for what was looked at.
+	// Check is the stable name of the test.
 	Check string
 	Node  string
-	// Cause says what was found and why; Fix is the next step.
+	// Cause describes the problem and its reason; Fix is the next step.
 	Cause, Fix string
 }
 
-// Checks, in the order in which findings of a node are shown.
+// Tests, in the order in which the findings of a node are shown.
 const (
 	CheckNode      = "node"      // the node is there and Ready
 	CheckPod       = "pod"       // a pod starts

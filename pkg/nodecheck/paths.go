@@ -9,14 +9,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// path is what the pod of one node found when it asked that of another.
+// path is the result of one node's pod asking another node's pod.
 type path struct {
 	addrs, lost int
 	why         string // of the first address that was lost
 }
 
-// paths are the ways between pods that were tried, by the names of the nodes: from, to. Those from and to addresses
-// that somebody else has are left out: he may get what is sent to them, which that finding explains.
+// paths are the tested connections between pods, by the names of the nodes: from, to. Addresses that another machine
+// also has are left out in both directions: that machine may receive the traffic, which its own finding explains.
 type paths struct {
 	tried  map[string]map[string]*path
 	cutOff map[string]bool
@@ -46,7 +46,7 @@ func newPaths(nodes []Node) *paths {
 	return p
 }
 
-// ways returns what a node found of the others, by their names.
+// ways returns a node's results for the others, by their names.
 func ways(n *Node, nodeOf map[string]string, twice map[netip.Addr]bool) map[string]*path {
 	out := map[string]*path{}
 	skip := func(to netip.Addr) bool {
@@ -78,7 +78,8 @@ func ways(n *Node, nodeOf map[string]string, twice map[netip.Addr]bool) map[stri
 	return out
 }
 
-// isCutOff reports whether a node reaches no address of at least two others, and none of them any of its own.
+// isCutOff reports whether a node reaches no address of at least two others, and none of these reaches an address of
+// the node.
 func (p *paths) isCutOff(name string) bool {
 	for _, way := range p.tried[name] {
 		if way.lost < way.addrs {
@@ -93,7 +94,7 @@ func (p *paths) isCutOff(name string) bool {
 	return len(p.tried[name]) >= 2
 }
 
-// lost returns the names of the nodes that one does not reach by some address, in order.
+// lost returns, sorted, the names of the nodes that a node cannot reach by some address.
 func (p *paths) lost(from string) (names []string) {
 	for to, way := range p.tried[from] {
 		if way.lost > 0 {
@@ -104,8 +105,8 @@ func (p *paths) lost(from string) (names []string) {
 	return names
 }
 
-// findings returns what a node does not reach. A node that is cut off has one finding of its own, and others have none
-// about it; two that do not reach each other have one, at the first.
+// findings returns the nodes that a node cannot reach. A node that is cut off has one finding of its own, and does not
+// appear in those of others. Two nodes that cannot reach each other have one finding, at the first.
 func (p *paths) findings(n *Node) []Finding {
 	const fix = "see whether the port of the node's switch carries the pool's VLAN, and whether something filters " +
 		"between the nodes"

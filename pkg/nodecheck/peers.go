@@ -5,18 +5,19 @@ import (
 	"slices"
 )
 
-// Bounds of what each pod asks, so that hundreds of nodes are no storm.
+// Bounds of what each pod asks, so that hundreds of nodes do not cause too much traffic.
 const (
-	// AllPeers is up to how many others each pod asks all of them.
+	// AllPeers is the largest number of other pods for which each pod asks all of them.
 	AllPeers = 32
-	// Ring is how many of those that follow it a pod asks where there are more, so that each is asked by as many.
+	// Ring is the number of pods next to it in a ring that a pod asks if there are more, so that each is asked by the
+	// same number.
 	Ring = 4
-	// Drawn is how many more it asks then, drawn at random.
+	// Drawn is the number of random pods that it asks in addition.
 	Drawn = 4
 )
 
-// ChoosePeers returns, for each of n pods, whom it asks: all others up to AllPeers, else those of a ring that follow
-// it, and some at random.
+// ChoosePeers returns, for each of n pods, the pods that it asks: all others up to AllPeers, else those next to it in a
+// ring and some random ones.
 func ChoosePeers(n int, random *rand.Rand) [][]int {
 	out := make([][]int, n)
 	for i := range out {
@@ -34,7 +35,7 @@ func ChoosePeers(n int, random *rand.Rand) [][]int {
 	return out
 }
 
-// following returns the count pods after one of n, around the ring.
+// following returns the next count pods after one of n, around the ring.
 func following(i, n, count int) (out []int) {
 	for step := range count {
 		out = append(out, (i+1+step)%n)

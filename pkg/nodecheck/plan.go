@@ -6,12 +6,12 @@ import (
 	"net/netip"
 )
 
-// Port is where a pod of the check answers HTTP with its name.
+// Port is the port on which a pod of the check answers HTTP requests with its name.
 const Port = 18090
 
-// Plan is what one pod has to ask. Its pod reads it from a file, once it is known who the others are.
+// Plan lists what one pod must ask. The pod reads it from a file that is written after all pods are known.
 type Plan struct {
-	// Own are the addresses of the pod, each with the gateway of its pool, which may be missing.
+	// Own are the addresses of the pod, each with its pool's gateway, which may be missing.
 	Own   []Own  `json:"own"`
 	Peers []Peer `json:"peers"`
 }
@@ -22,19 +22,19 @@ type Own struct {
 	Gateway netip.Addr `json:"gateway"`
 }
 
-// Peer is another pod, by the name that it answers with.
+// Peer is another pod, with the name that it answers.
 type Peer struct {
 	Name  string       `json:"name"`
 	Addrs []netip.Addr `json:"addrs"`
 }
 
-// Encode returns the plan as its pod reads it.
+// Encode returns the plan in the form that the pod reads.
 func (p Plan) Encode() (string, error) {
 	text, err := json.Marshal(p)
 	return string(text), err
 }
 
-// ReadPlan reads what Encode wrote.
+// ReadPlan parses the output of Encode.
 func ReadPlan(text []byte) (p Plan, err error) {
 	if err := json.Unmarshal(text, &p); err != nil {
 		return p, fmt.Errorf("the plan of the check cannot be read: %w", err)
@@ -42,43 +42,43 @@ func ReadPlan(text []byte) (p Plan, err error) {
 	return p, nil
 }
 
-// Report is what a pod found. It is the last message of its container, of which Kubernetes keeps 4096 bytes: peers and
-// addresses are numbers, in the order of the plan.
+// Report is the result of a pod. It is the last message of its container, of which Kubernetes keeps 4096 bytes.
+// Therefore peers and addresses are numbers, in the order of the plan.
 type Report struct {
-	// Lost are the addresses of peers that could not be asked.
+	// Lost are the addresses of peers that could not be reached.
 	Lost []Lost `json:"lost,omitempty"`
-	// Links are what the neighbours on the link of each of the own addresses said.
+	// Links are the results for the links of the own addresses.
 	Links []Link `json:"links"`
 }
 
-// Lost is an address of a peer that did not answer, or not with the peer's name.
+// Lost is an address of a peer that did not answer, or answered with another name.
 type Lost struct {
 	Peer int    `json:"p"`
 	Addr int    `json:"a,omitempty"`
 	Why  string `json:"why,omitempty"`
 }
 
-// Link is what was found out on the link of an own address.
+// Link is the result for the link of an own address.
 type Link struct {
-	// Gateway: somebody answers for the gateway. GatewayMAC is empty where only the kernel could be asked for that.
+	// Gateway reports whether the gateway answers. GatewayMAC is empty if only the kernel could resolve the gateway.
 	Gateway    bool   `json:"gateway,omitempty"`
 	GatewayMAC string `json:"gatewayMAC,omitempty"`
-	// GatewayWhy says why nobody answered.
+	// GatewayWhy is the reason why the gateway did not answer.
 	GatewayWhy string `json:"gatewayWhy,omitempty"`
-	// Others are the MACs of others that answer for the own address.
+	// Others are the MACs of other machines that answer for the own address.
 	Others []string `json:"others,omitempty"`
-	// Unasked says why nobody was asked for duplicates; empty where somebody was.
+	// Unasked is the reason why duplicates were not tested; empty if they were.
 	Unasked string `json:"unasked,omitempty"`
 }
 
-// Bounds of what is in a report.
+// Bounds of the content of a report.
 const (
 	maxReport = 4096
 	maxWhy    = 160
 	maxOthers = 4
 )
 
-// Encode returns the report in at most 4096 bytes. What would not fit of reasons is left out, never what was found.
+// Encode returns the report in at most 4096 bytes. If necessary it shortens reasons, never results.
 func (r Report) Encode() ([]byte, error) {
 	for _, limit := range []int{maxWhy, maxWhy / 8, 0} {
 		text, err := json.Marshal(r.cut(limit))
@@ -104,7 +104,7 @@ func (r Report) cut(limit int) (out Report) {
 	return out
 }
 
-// ReadReport reads what Encode wrote, and refuses what does not belong to the plan.
+// ReadReport parses the output of Encode, and refuses a report that does not match the plan.
 func ReadReport(text string, p Plan) (*Report, error) {
 	r := &Report{}
 	if err := json.Unmarshal([]byte(text), r); err != nil {

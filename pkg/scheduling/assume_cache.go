@@ -16,52 +16,53 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// chosenLife is how long a pod that was let through is waited for: from the filter to the binding there are some
-// milliseconds, or the time that its volumes take.
+// chosenLife is the time for which a pod that passed the filter is remembered: its binding follows within some
+// milliseconds, or after its volumes are ready.
 const chosenLife = 30 * time.Second
 
-// maxChosen bounds the pods that were let through and are on no node yet. Of more the oldest are forgotten.
+// maxChosen bounds the pods that passed the filter and are not on a node yet. Beyond it, the oldest are forgotten.
 const maxChosen = 4096
 
-// assumedPod is a pod that was let through to some nodes, or is on its node, and has no address yet. Its addresses are
-// those that the allocator would choose for it now. Nothing keeps them from anybody who asks for an address; of the
-// pods that are to be placed no other counts on them.
+// assumedPod is a pod that passed the filter for some nodes, or is on its node, and has no address yet. Its addresses
+// are those that the allocator would choose for it now. They remain available to any request for an address, but other
+// pods that are being placed do not count on them.
 type assumedPod struct {
 	pod        workload.Pod
 	simulation *allocator.Simulation
-	// known: the simulation has the constraints of the pod. For a pod that was found on its node they are read once;
-	// hopeless: they were refused.
+	// known reports whether the simulation has the constraints of the pod. For a pod that was found on its node they
+	// are read once; hopeless reports whether they were refused.
 	known, hopeless bool
-	// reading is closed when the constraints have been read; nil while nobody reads them. changes counts how often the
-	// pod changed.
+	// reading is closed after the constraints have been read; nil while nobody reads them. changes is the number of
+	// changes of the pod.
 	reading chan struct{}
 	changes int
-	// addrs are what it would get on node; on any of the nodes that it was let through to while node is empty. Host is
-	// the address of node by which it would, pools are those of addrs.
+	// addrs are the addresses that it would get on node, or on any of the nodes for which it passed the filter if node
+	// is empty. host is the address of node by which it would get them, pools are the pools of addrs.
 	addrs []netip.Addr
 	pools []string
 	node  string
 	host  netip.Addr
-	// claim is the one that it draws from, fresh counts by family the addresses that it takes which the claim does not
-	// have: those of addrs on its node; before, when addrs are of many nodes, one unless the claim keeps some of them.
+	// claim is the claim from which it draws. fresh is, by family, the number of addresses that it takes and the claim
+	// does not have: those of addrs on its node. Before it has a node, addrs are of many nodes, and the number is one
+	// unless the claim keeps some of them.
 	claim string
 	fresh map[ipaddr.Family]int
-	// at is when it was let through; zero once it is on a node.
+	// at is the time at which it passed the filter; zero after it is on a node.
 	at time.Time
 }
 
-// assumeCache has the assumed pods, by their UIDs.
+// assumeCache has the assumed pods by UID.
 type assumeCache struct {
 	pods map[string]*assumedPod
-	// owner maps an address to the UID of the pod that it is assumed for.
+	// owner maps an address to the UID of the pod for which it is assumed.
 	owner map[netip.Addr]string
-	// on has the addresses that are assumed for pods on their nodes, and for which, by the host and the pool.
+	// on has the addresses that are assumed for pods on their nodes, with these pods, by host and pool.
 	on map[place]map[netip.Addr]string
 	// changed is closed at the next change.
 	changed chan struct{}
 }
 
-// place is a host, and a pool of addresses that it is to have.
+// place is a host and a pool whose addresses it will have.
 type place struct {
 	host netip.Addr
 	pool string
@@ -79,7 +80,7 @@ func (l *assumeCache) signal() {
 	l.changed = make(chan struct{})
 }
 
-// assign gives an assumed pod other addresses, with the pool of each.
+// assign replaces the addresses of an assumed pod, with the pool of each.
 func (l *assumeCache) assign(p *assumedPod, addrs []netip.Addr, pools []string) {
 	for i, a := range p.addrs {
 		if l.owner[a] == p.pod.UID {
@@ -112,7 +113,7 @@ func (l *assumeCache) drop(uid string) {
 	}
 }
 
-// chosen returns the pods that were let through and are on no node yet, the oldest first.
+// chosen returns the pods that passed the filter and are not on a node yet, the oldest first.
 func (l *assumeCache) chosen() (uids []string) {
 	for uid, p := range l.pods {
 		if p.pod.Node == "" {
@@ -123,7 +124,7 @@ func (l *assumeCache) chosen() (uids []string) {
 	return uids
 }
 
-// PodChanged takes a pod as the cache has it now.
+// PodChanged records a pod from the cache.
 func (e *Extender) PodChanged(o *corev1.Pod) {
 	if !e.Resources.Requested(o) || o.Spec.HostNetwork {
 		return
@@ -152,7 +153,7 @@ func (e *Extender) PodChanged(o *corev1.Pod) {
 	}
 }
 
-// PodGone removes a pod that is no more.
+// PodGone removes a deleted pod.
 func (e *Extender) PodGone(o *corev1.Pod) {
 	uid := workload.FromObject(o).UID
 	e.mu.Lock()
@@ -160,8 +161,8 @@ func (e *Extender) PodGone(o *corev1.Pod) {
 	e.assumed.drop(uid)
 }
 
-// Assumed counts, after it has forgotten what is over, the pods without an address that were placed, and those that
-// were let through and are not placed yet.
+// Assumed removes outdated entries, and returns the numbers of placed pods without an address and of pods that passed
+// the filter and are not placed yet.
 func (e *Extender) Assumed() (placed, chosen int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -170,7 +171,8 @@ func (e *Extender) Assumed() (placed, chosen int) {
 	return len(e.assumed.pods) - chosen, chosen
 }
 
-// tidy drops what is over: pods that have their address need none, and one that was let through long ago does not come.
+// tidy removes outdated entries: pods that have their address, and those that passed the filter long ago and were not
+// placed.
 func (e *Extender) tidy() {
 	for uid, p := range e.assumed.pods {
 		if p.simulation.Holds() {
@@ -185,7 +187,7 @@ func (e *Extender) tidy() {
 	}
 }
 
-// refresh brings the assumed pods up to date: an address that somebody else got in the meantime is replaced.
+// refresh updates the assumed pods: an address that another holder got in the meantime is replaced.
 func (e *Extender) refresh(now time.Time) {
 	e.tidy()
 	for uid, p := range e.assumed.pods {
@@ -198,10 +200,10 @@ func (e *Extender) refresh(now time.Time) {
 	}
 }
 
-// readConstraints reads the constraints of the pods that were found on their nodes. It reads without the lock, those of
-// one pod by one question at a time: another question waits for what it has to count with, and the watches of pods wait
-// for nothing. What cannot be read is tried once for a question. The error is that of the context: nobody waits for the
-// answer, and a pod must not be let through for it.
+// readConstraints reads the constraints of the pods that were found on their nodes. It reads without the lock, and only
+// one question at a time reads those of a pod: another question waits for the result, while the watches of pods do not
+// wait. If a read fails, it is not repeated for the same question. It returns the context's error: nobody waits for the
+// answer, and a pod must not pass the filter because of it.
 func (e *Extender) readConstraints(ctx context.Context) error {
 	tried := map[*assumedPod]bool{}
 	for ctx.Err() == nil {
@@ -223,8 +225,8 @@ func (e *Extender) readConstraints(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// nextUnread returns a pod on its node whose constraints are not known. The caller reads them and passes them to
-// enterConstraints. Where others read those of all such pods, reading is closed when one of them is done.
+// nextUnread returns a pod on its node whose constraints are not known. The caller must read them and pass them to
+// enterConstraints. If others are reading those of all such pods, reading is closed when one of them is done.
 func (e *Extender) nextUnread(
 	tried map[*assumedPod]bool,
 ) (_ *assumedPod, pod workload.Pod, changes int, reading <-chan struct{}) {
@@ -243,7 +245,7 @@ func (e *Extender) nextUnread(
 	return nil, pod, 0, reading
 }
 
-// enterConstraints enters the constraints that were read for a pod, or the error.
+// enterConstraints stores the constraints that were read for a pod, or the error.
 func (e *Extender) enterConstraints(
 	p *assumedPod, pod workload.Pod, changes int, constraints allocator.Constraints, err error,
 ) {
@@ -256,12 +258,12 @@ func (e *Extender) enterConstraints(
 	case err == nil:
 		p.simulation, p.known = allocator.NewSimulation(e.Index, pod, constraints), true
 	case p.changes == changes:
-		// It gets no address, until something about it changes; what could not be read is read again.
+		// It gets no address until something about it changes. If the read failed, it is repeated.
 		p.hopeless = errors.As(err, &refusal) && refusal.Reason != ipam.ReasonUnavailable
 	}
 }
 
-// gone reports whether an address that is assumed for a pod is another's by now.
+// gone reports whether an address that is assumed for a pod has another holder by now.
 func (e *Extender) gone(a netip.Addr, uid string) bool {
 	l, ok := e.Index.Leases.Get(a)
 	if _, own := l.From(func(l lease.Lease) bool { return l.PodUID == uid }); own {
@@ -270,7 +272,7 @@ func (e *Extender) gone(a netip.Addr, uid string) bool {
 	return ok && l.State == lease.Active
 }
 
-// place assumes for a pod what it would get on the node that it is on.
+// place assumes for a pod the addresses that it would get on its node.
 func (e *Extender) place(p *assumedPod, now time.Time) {
 	e.assign(p, nil)
 	p.node, p.at = p.pod.Node, time.Time{}
@@ -283,7 +285,7 @@ func (e *Extender) place(p *assumedPod, now time.Time) {
 	}
 }
 
-// assign gives an assumed pod other addresses, which are all that it might get.
+// assign replaces the addresses of an assumed pod with all that it might get.
 func (e *Extender) assign(p *assumedPod, addrs []netip.Addr) {
 	slices.SortFunc(addrs, netip.Addr.Compare)
 	addrs = slices.Compact(addrs) // many nodes are of one kind
@@ -306,8 +308,8 @@ func (e *Extender) assign(p *assumedPod, addrs []netip.Addr) {
 	e.assumed.assign(p, addrs, pools)
 }
 
-// byPool returns the addresses of an assumed pod by pool. A pod that is on no node yet takes one of a pool, whichever
-// node it comes to.
+// byPool returns the addresses of an assumed pod by pool. A pod that is not on a node yet takes one address of a pool,
+// whichever node it gets.
 func (p *assumedPod) byPool() map[string][]netip.Addr {
 	all := map[string][]netip.Addr{}
 	for i, a := range p.addrs {
@@ -318,9 +320,9 @@ func (p *assumedPod) byPool() map[string][]netip.Addr {
 	return all
 }
 
-// promised returns what is assumed for other pods than that of a UID; where placed is set, for those on their nodes
-// already. On a host only those count that are there: how many more a node may take is in the number that it
-// publishes, from which the scheduler takes off all pods that it has placed.
+// promised returns the addresses that are assumed for pods with another UID; if placed is set, only for those on their
+// nodes. On a host, only pods on that host count: the number that the node publishes limits further ones, and the
+// scheduler subtracts all pods that it has placed from it.
 func (e *Extender) promised(self string, placed bool) allocator.Promises {
 	type part struct {
 		claim  string

@@ -16,23 +16,23 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Why a node is not for a pod, in the words of galaxy-ipam. They are the same for all nodes: the scheduler counts
-// nodes by them.
+// Reasons why a node is not suitable for a pod, in galaxy-ipam's words. They do not contain the node's name, because
+// the scheduler counts nodes by reason.
 const (
 	Prefix = "FloatingIPPlugin:"
 	// NoAddressLeft: the pools of the node have no address for the pod at present.
 	NoAddressLeft = Prefix + "NoFIPLeft"
-	// NoPool: no pool is for the node.
+	// NoPool: no pool serves the node.
 	NoPool = Prefix + "NoFIPConfigNode"
-	// UnknownNode: there is no such node, or it has no address.
+	// UnknownNode: the node does not exist, or has no address.
 	UnknownNode = Prefix + "UnknowNode"
 )
 
 // MaxScore is the best score of a node.
 const MaxScore = 10
 
-// patience is how long a pod waits for another one that was let through a moment before and may or may not take the
-// address that is left: the scheduler's binding of it is on its way.
+// patience is the time for which a pod waits for another one that just passed the filter and may take the last address:
+// the scheduler's binding of that pod is in progress.
 const patience = time.Second
 
 // Extender filters and scores nodes for pods. Its fields do not change once it is in use; its methods may be called at
@@ -41,9 +41,9 @@ type Extender struct {
 	Index       *ipam.Index
 	Constraints allocator.ConstraintsFinder
 	Pods        allocator.PodFinder
-	// NodeAddrs are the addresses of a node; none for one that is not known.
+	// NodeAddrs returns the addresses of a node; none if the node is not known.
 	NodeAddrs func(node string) []netip.Addr
-	// Now is the API server's time.
+	// Now returns the API server's time.
 	Now       func() time.Time
 	Resources Resources
 
@@ -51,7 +51,7 @@ type Extender struct {
 	assumed assumeCache
 }
 
-// New makes an extender that has assumed no pod yet.
+// New returns an Extender without assumed pods.
 func New(
 	index *ipam.Index, constraints allocator.ConstraintsFinder, pods allocator.PodFinder,
 	nodeAddrs func(string) []netip.Addr, now func() time.Time, r Resources,
@@ -62,13 +62,13 @@ func New(
 	}
 }
 
-// FilterResult names the nodes that a pod may go to, in the order of the question, and says why the others are not for
-// it.
+// FilterResult names the suitable nodes of a pod, in the order of the question, and says why the others are not
+// suitable.
 type FilterResult struct {
 	Pass   []string
 	Failed map[string]string
-	// Refusal explains why no node is for the pod, as the answer to a request on one of them would; nil where a node
-	// passes. Request is that request.
+	// Refusal is the refusal that a request on one of the nodes would get; nil if a node is suitable. Request is that
+	// request.
 	Refusal *ipam.Refusal
 	Request allocator.Request
 }
@@ -87,9 +87,9 @@ func (e *Extender) simulation(ctx context.Context, pod workload.Pod) (*allocator
 	return allocator.NewSimulation(e.Index, pod, constraints), nil
 }
 
-// Filter returns which nodes are for a pod. A pod that does not ask for an address may go anywhere. A pod that is let
-// through counts from then on, until it has its address, is gone, or half a minute has passed and it is on no node.
-// There is an error where that is not known at present.
+// Filter returns the suitable nodes of a pod. A pod that does not ask for an address may go to any node. A pod that
+// passes counts from then on, until it has its address, is gone, or has no node after half a minute. The error means
+// that the answer is not known at present.
 func (e *Extender) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (FilterResult, error) {
 	if !e.concerns(o) {
 		return FilterResult{Pass: nodes}, nil
@@ -109,7 +109,7 @@ func (e *Extender) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (F
 	if err != nil {
 		return FilterResult{}, err
 	}
-	// Only a pod that is there is counted on: whoever asks about others keeps nobody from an address.
+	// Only an existing pod is counted: questions about other pods must not keep anybody from an address.
 	exists := false
 	if pod.UID != "" {
 		_, err := e.Pods.Find(ctx, pod.Namespace, pod.Name, pod.UID, netip.Addr{})
@@ -135,8 +135,8 @@ func (e *Extender) Filter(ctx context.Context, o *corev1.Pod, nodes []string) (F
 	}
 }
 
-// filter decides once. open is closed when the answer may have become another one, nil where that is not to be
-// expected soon: no node is for the pod, and one would be but for pods that are on their way to some node.
+// filter decides once. open is closed when the answer may have changed. It is nil if no change is to be expected soon.
+// A change can be expected if no node is suitable, but one would be without pods that are being placed.
 func (e *Extender) filter(
 	pod workload.Pod, p *allocator.Simulation, nodes []string, exists bool,
 ) (v FilterResult, open <-chan struct{}) {
@@ -164,17 +164,18 @@ func (e *Extender) filter(
 
 // outlook is what a pod finds on a kind of host.
 type outlook struct {
-	// why it is none; empty where it is one.
+	// why is the reason why such a host is not suitable; empty if it is.
 	why string
-	// kept: the pod gets an address that is kept for it. elsewhere: it would get another, while one is kept for it;
-	// near: it would get that if the host might have one more.
+	// kept reports whether the pod gets an address that is kept for it. elsewhere reports whether it would get another
+	// address, although one is kept for it. near reports whether it would get the kept one if the host could have one
+	// more.
 	kept, elsewhere, near bool
 	host                  netip.Addr
 	addrs                 []netip.Addr
 }
 
-// evaluate asks about each kind of host once: nothing else of a host decides what a pod gets there. addrs are
-// all that it might get.
+// evaluate evaluates each kind of host once: no other property of a host matters for a pod there. addrs are all
+// addresses that it might get.
 func (e *Extender) evaluate(
 	p *allocator.Simulation, nodes []string, now time.Time, promised allocator.Promises,
 ) (v FilterResult, addrs []netip.Addr) {
@@ -214,8 +215,8 @@ func (e *Extender) evaluate(
 			hosts[i] = append(hosts[i], look(host))
 		}
 	}
-	// While an address is kept for the pod it goes where that is; where no node may have it, to one that is kept from
-	// it by what one host may have alone, if that has another pool.
+	// If an address is kept for the pod, the pod goes to nodes on which it gets that address. If there is none, it may
+	// go to a node that only maxPerHost keeps from the address, if that node has another pool.
 	there := slices.ContainsFunc(inOrder, func(k *outlook) bool { return k.kept })
 	for _, k := range inOrder {
 		if k.elsewhere && (there || !k.near) {
@@ -248,8 +249,8 @@ func (e *Extender) evaluate(
 	return v, addrs
 }
 
-// Scores returns the scores of nodes, 0 to MaxScore, by how many addresses for pods like this one they have left: the
-// best of them has the most. A pod that does not ask for an address has no favourites.
+// Scores returns the scores of nodes, 0 to MaxScore, by the numbers of addresses that they have left for pods like this
+// one: the node with most gets MaxScore. For a pod that does not ask for an address, all scores are equal.
 func (e *Extender) Scores(ctx context.Context, o *corev1.Pod, nodes []string) (scores []int64, err error) {
 	scores = make([]int64, len(nodes))
 	if !e.concerns(o) {

@@ -13,10 +13,10 @@ import (
 // Resources are the names of the extended resources by which pods ask for an address.
 type Resources []corev1.ResourceName
 
-// MaxResources is how many there may be.
+// MaxResources bounds the number of resources.
 const MaxResources = 8
 
-// ParseResources reads names, as they stand in a flag. None is fine.
+// ParseResources parses names from a flag. An empty list is valid.
 func ParseResources(names []string) (r Resources, err error) {
 	for _, name := range names {
 		domain, _, qualified := strings.Cut(name, "/")
@@ -37,14 +37,13 @@ func ParseResources(names []string) (r Resources, err error) {
 	return r, nil
 }
 
-// asked is in place of all that a pod requests once it is known that one of the resources is among it. All pods
-// share it.
+// asked replaces all requests of a pod after it is known that one of the resources is among them. All pods share it.
 //
 //nolint:gochecknoglobals // never changed
 var asked = &corev1.ResourceRequirements{Requests: corev1.ResourceList{"bcsnet/address": *resource.NewQuantity(1,
 	resource.DecimalSI)}}
 
-// Mark notes on a trimmed pod, which has lost its containers, that the whole pod requests one of the resources.
+// Mark records on a trimmed pod, which has lost its containers, that the whole pod requests one of the resources.
 func (r Resources) Mark(trimmed, whole *corev1.Pod) {
 	if r.Requested(whole) {
 		trimmed.Spec.Resources = asked

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Saturated stands for counts that a status has no room for.
+// Saturated stands for a count that is too large for a status.
 const Saturated = "2^63+"
 
-// MaxNamed is how many names a sentence spells out.
+// MaxNamed bounds the names in a sentence.
 const MaxNamed = 5
 
 // Plural returns a number and its noun: "1 address", "2 addresses".
@@ -37,7 +37,7 @@ func OneOr[N int | int64 | uint64](n N, one, many string) string {
 	return many
 }
 
-// List names the first few, and how many more there are.
+// List returns the first few names, and the number of the others.
 func List(names []string) string {
 	if n := len(names) - MaxNamed; n > 0 {
 		return strings.Join(names[:MaxNamed], ", ") + " and " + strconv.Itoa(n) + " more"

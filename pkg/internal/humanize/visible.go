@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns a text in which everything is seen: what cannot be printed, such as control characters, characters
-// that turn the direction of writing and characters without width, is written as JSON writes it, as in \u202e. So no
-// text of others moves a cursor, makes lines, or looks like another text.
+// Visible returns a text in which all characters are visible. Unprintable ones, such as control characters, characters
+// that change the writing direction and characters without width, are escaped as in JSON, for example \u202e. So text
+// of others cannot move a cursor, forge lines, or look like another text.
 func Visible(text string) string { return visible(text, nil) }
 
-// VisibleLines does what Visible does, and leaves line ends and tabs.
+// VisibleLines does the same as Visible, but keeps line ends and tabs.
 func VisibleLines(text string) string {
 	return visible(text, func(c rune) bool { return c == '\n' || c == '\t' })
 }

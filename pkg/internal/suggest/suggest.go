@@ -1,7 +1,7 @@
 // Package suggest finds the word that a misspelt one may have meant.
 package suggest
 
-// Nearest returns the candidate that a misspelt word may have meant; empty when none is near.
+// Nearest returns the candidate that a misspelt word may have meant; empty if none is near.
 func Nearest(word string, candidates []string) string {
 	best, found := len(word)/2+1, ""
 	for _, c := range candidates {
@@ -15,7 +15,7 @@ func Nearest(word string, candidates []string) string {
 	return found
 }
 
-// Distance counts the letters to insert, delete or replace, or neighbours to swap, that lead from a to b.
+// Distance returns the number of letters to insert, delete or replace, or of neighbours to swap, to get from a to b.
 func Distance(a, b string) int {
 	two, one := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range one {
