@@ -20,6 +20,6 @@ func (s *Service) alsoRelease(ctx context.Context, in wire.ReleaseRequest) {
 		return l.State == lease.Active && l.Namespace == in.PodNamespace && l.PodName == in.PodName
 	}) {
 		// the DEL itself says what went wrong
-		_, _, _ = s.options.Allocator.ReleaseAddress(ctx, l.Addr, l.ContainerID, "", nil)
+		_, _, _ = s.options.Allocator.Releaser.ReleaseAddress(ctx, l.Addr, l.ContainerID, "", nil)
 	}
 }

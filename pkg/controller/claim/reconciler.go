@@ -51,7 +51,7 @@ type Config struct {
 	Owners      *workload.Owners
 	Policies    claim.Policies
 	Constraints allocator.ConstraintsFinder
-	Allocator   *allocator.Allocator
+	Stocker     claim.Preallocator
 	// Namespace has the claims of shared pools for all namespaces. SharedForAll: every shared pool is one.
 	Namespace    string
 	SharedForAll bool
