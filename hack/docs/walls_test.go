@@ -18,6 +18,13 @@ type wall struct {
 }
 
 var walls = []wall{
+	{"github.com/bcsnet/bcsnet/pkg/allocator", "Allocator", 0, 0},
+	{"github.com/bcsnet/bcsnet/pkg/allocator", "engine", 8, 0},
+	{"github.com/bcsnet/bcsnet/pkg/allocator", "Adder", 30, 0},
+	{"github.com/bcsnet/bcsnet/pkg/allocator", "Releaser", 8, 0},
+	{"github.com/bcsnet/bcsnet/pkg/allocator", "Repairer", 14, 0},
+	{"github.com/bcsnet/bcsnet/pkg/allocator", "Stocker", 14, 0},
+	{"github.com/bcsnet/bcsnet/pkg/allocator", "Reporter", 6, 0},
 	{"github.com/bcsnet/bcsnet/pkg/httpapi", "Service", 52, 0},
 	{"github.com/bcsnet/bcsnet/pkg/ipam", "Index", 16, 0},
 	{"github.com/bcsnet/bcsnet/pkg/ipam", "Leases", 27, 0},

@@ -12,16 +12,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// maxAttempts bounds how often one request looks again after another writer was faster.
-const maxAttempts = 64
-
 // Allocate gives the addresses of an interface: those that it holds already, else free ones. It is
 // idempotent: the same request gets the same answer. A *ipam.Refusal says why there is none.
-func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) {
+func (a *Adder) Allocate(ctx context.Context, r Request) ([]Address, error) {
 	t := a.begin(ctx, r)
-	seen := a.index.Feed.Seen()
-	end := a.leases.Begin(ctx, store.StageLock)
-	release, err := a.locks.acquire(ctx, t.key())
+	seen := a.engine.index.Feed.Seen()
+	end := a.engine.leases.Begin(ctx, store.StageLock)
+	release, err := a.engine.locks.acquire(ctx, t.key())
 	end(err)
 	if err != nil {
 		return nil, unavailable(err)
@@ -30,7 +27,7 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 	if err := a.resolve(ctx, t); err != nil {
 		return nil, err
 	}
-	if t.prefer, err = a.resolveUnknown(ctx, t.key()); err != nil {
+	if t.prefer, err = a.writer.resolveUnknown(ctx, t.key()); err != nil {
 		return nil, err
 	}
 	if err := a.attempts(ctx, t); err != nil {
@@ -39,19 +36,15 @@ func (a *Allocator) Allocate(ctx context.Context, r Request) ([]Address, error) 
 	return a.addresses(t, seen), nil
 }
 
-// errStale reports that the index showed something else than the API server has. The index has been mended: another
-// attempt decides anew.
-var errStale = errors.New("the index was behind")
-
 // attempts takes a request through the phases, and begins anew after errStale. It waits for the watch, once, before it
 // believes that a pool is full.
-func (a *Allocator) attempts(ctx context.Context, t *attempt) error {
+func (a *Adder) attempts(ctx context.Context, t *attempt) error {
 	caughtUp := false
 	for range maxAttempts {
-		if a.overtaken(t) {
+		if a.engine.overtaken(t) {
 			return deleted(t.Request)
 		}
-		seen := a.index.Feed.Seen()
+		seen := a.engine.index.Feed.Seen()
 		err := a.phases(ctx, t)
 		if err != nil && !errors.Is(err, errStale) && !caughtUp {
 			caughtUp = true
@@ -67,16 +60,11 @@ func (a *Allocator) attempts(ctx context.Context, t *attempt) error {
 }
 
 // phases runs the phases of the protocol once.
-func (a *Allocator) phases(ctx context.Context, t *attempt) error {
-	for _, phase := range [...]func(*Allocator, context.Context, *attempt) error{
-		(*Allocator).lookup,
-		(*Allocator).handover,
-		(*Allocator).pick,
-		(*Allocator).commit,
-		(*Allocator).confirm,
-		(*Allocator).conclude,
+func (a *Adder) phases(ctx context.Context, t *attempt) error {
+	for _, phase := range [...]func(context.Context, *attempt) error{
+		a.lookup, a.handover, a.pick, a.commit, a.confirm, a.conclude,
 	} {
-		if err := phase(a, ctx, t); err != nil {
+		if err := phase(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -85,15 +73,15 @@ func (a *Allocator) phases(ctx context.Context, t *attempt) error {
 
 // addresses adds to the leases of an answer what their holder was given. A lease that is no newer than what the watch
 // had seen when the request came was held before.
-func (a *Allocator) addresses(t *attempt, seen uint64) []Address {
+func (a *Adder) addresses(t *attempt, seen uint64) []Address {
 	slices.SortFunc(t.held, func(x, y lease.Lease) int {
 		return cmp.Or(cmp.Compare(t.families.Of(ipaddr.FamilyOf(x.Addr)), t.families.Of(ipaddr.FamilyOf(y.Addr))),
 			x.Addr.Compare(y.Addr))
 	})
 	out := make([]Address, 0, len(t.held))
 	for _, l := range t.held {
-		p, _ := a.index.Pools.Get(l.Pool)
-		settings := a.settings(t, l, p)
+		p, _ := a.engine.index.Pools.Get(l.Pool)
+		settings := a.answers.settings(t, l, p)
 		if given, known := l.Given.Settings(settings); known {
 			settings = given
 		}

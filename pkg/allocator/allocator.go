@@ -4,9 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
-	"sync/atomic"
-
-	"golang.org/x/sync/singleflight"
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
@@ -28,47 +25,18 @@ type Pods interface {
 	Ending(ctx context.Context, namespace string, version uint64, match func(uid string) bool) ([]workload.Pod, error)
 }
 
-// Allocator answers ADD and DEL.
+// Allocator has the jobs of the protocol. They share one index and one store, and know nothing of each other.
 type Allocator struct {
-	index       *ipam.Index
-	leases      *store.Client
-	pods        Pods
-	constraints ConstraintsFinder
-	locks       *locks
-	tombstones  *tombstones
-	unconfirmed *unconfirmed
-	releases    atomic.Int32 // DELs under way
-	duplicates  *duplicates
-	waits       *waitQueue
-	catchUps    *catchUps
-	// blocks has one request at a time make a block, for all that need it.
-	blocks singleflight.Group
-	// rule bounds how long containers may run whose pod is gone; vanished has the earlier pods of keys that are gone.
-	rule     gone.Rule
-	vanished *vanished
-	log      *slog.Logger
-	// migrations knows which virtual machines migrate; nil where none gets a second attachment.
-	migrations Migrations
-	// gatewayOf is the gateway of a host in place of the pool's; nil if hosts replace none.
-	gatewayOf func(host netip.Addr) netip.Addr
-	again     atomic.Uint64
-}
-
-// AdmitMigrations lets pods that virtual machines migrate to get second attachments of addresses. Call it before the
-// feed runs.
-func (a *Allocator) AdmitMigrations(m Migrations) { a.migrations = m }
-
-// Stats has the counts of an allocator since it was made, and of what is open now.
-type Stats struct {
-	// Again counts the attempts that began anew because the index had changed meanwhile.
-	Again uint64
-	// InDoubt counts the addresses of which the outcome of a write is unknown.
-	InDoubt int
-}
-
-// Stats reads the counts.
-func (a *Allocator) Stats() Stats {
-	return Stats{Again: a.again.Load(), InDoubt: len(a.index.Unknown(""))}
+	// Adder answers ADD.
+	Adder *Adder
+	// Releaser answers DEL, and releases single addresses by hand.
+	Releaser *Releaser
+	// Repairer releases what ADDs, DELs and runtimes left over.
+	Repairer *Repairer
+	// Stocker takes addresses and blocks before a pod asks.
+	Stocker *Stocker
+	// Reporter judges reports that somebody else answers for an address.
+	Reporter *Reporter
 }
 
 // New makes an allocator over an index that is fed by the client's feed. Call it before the feed runs. An allocator
@@ -77,13 +45,20 @@ func (a *Allocator) Stats() Stats {
 func New(
 	index *ipam.Index, leases *store.Client, pods Pods, constraints ConstraintsFinder, rule gone.Rule, log *slog.Logger,
 ) *Allocator {
-	a := &Allocator{
-		index: index, leases: leases, pods: pods, constraints: constraints, log: log,
-		locks: newLocks(), tombstones: newTombstones(leases.Now), unconfirmed: newUnconfirmed(),
-		duplicates: newDuplicates(), waits: newWaitQueue(),
-		catchUps: &catchUps{index: index, leases: leases, turn: make(chan struct{}, 1)},
-		rule:     rule, vanished: newVanished(),
+	e := &engine{
+		index: index, leases: leases, pods: pods, locks: newLocks(), tombstones: newTombstones(leases.Now), log: log,
 	}
-	index.Feed.Subscribe(a.changed)
+	w, blocks, held := &writer{engine: e}, &blockMaker{engine: e}, &holdings{engine: e}
+	a := &Allocator{
+		Adder:    newAdder(e, w, blocks, held, constraints, rule),
+		Releaser: &Releaser{engine: e},
+		Repairer: &Repairer{
+			engine: e, writer: w, holdings: held, unconfirmed: newUnconfirmed(), duplicates: newDuplicates(),
+		},
+		Stocker:  &Stocker{engine: e, writer: w, blocks: blocks},
+		Reporter: &Reporter{engine: e},
+	}
+	index.Feed.Subscribe(a.Adder.departures.changed)
+	index.Feed.Subscribe(a.Repairer.changed)
 	return a
 }

@@ -43,12 +43,12 @@ type progress struct {
 }
 
 // begin makes the attempt of a request that begins now.
-func (a *Allocator) begin(ctx context.Context, r Request) *attempt {
+func (a *Adder) begin(ctx context.Context, r Request) *attempt {
 	if r.IfName == "" {
 		r.IfName = lease.DefaultIfName
 	}
 	t := &attempt{
-		Request: r, began: a.moment(r.Host, r.StartedAt, r.ArrivedAt), waitUntil: waitDeadline(ctx),
+		Request: r, began: a.engine.moment(r.Host, r.StartedAt, r.ArrivedAt), waitUntil: waitDeadline(ctx),
 		families: r.Families,
 	}
 	t.StartedAt = t.began.counts()

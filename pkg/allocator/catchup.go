@@ -85,7 +85,7 @@ func (c *catchUps) catchUp() error {
 // sure returns a refusal that holds although the picture may have been old, and errStale where something was delivered
 // since: seen is what had been delivered before the decision. A client takes the refusal of a full pool for the last
 // word, and its container may hold an address that another replica gave it and the watch has not delivered yet.
-func (a *Allocator) sure(ctx context.Context, refused error, seen uint64) error {
+func (a *Adder) sure(ctx context.Context, refused error, seen uint64) error {
 	refusal, ok := errors.AsType[*ipam.Refusal](refused)
 	if !ok || refusal.Reason != ipam.ReasonPoolExhausted {
 		return refused
@@ -95,7 +95,7 @@ func (a *Allocator) sure(ctx context.Context, refused error, seen uint64) error 
 		return unavailable(ctx.Err())
 	case err != nil:
 		return readFailed(err)
-	case a.index.Feed.Seen() > seen:
+	case a.engine.index.Feed.Seen() > seen:
 		return errStale
 	}
 	return refused

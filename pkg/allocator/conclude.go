@@ -3,30 +3,13 @@ package allocator
 import (
 	"context"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// overtaken reports whether this replica knows of a DEL that came after the request began.
-func (a *Allocator) overtaken(t *attempt) bool {
-	return a.tombstones.overtook(lease.Holder{
-		Host: t.Host, ContainerID: t.ContainerID, Owner: t.Owner, Namespace: t.Namespace, IfName: t.IfName,
-	}, t.Network, t.began)
-}
-
-func deleted(r Request) *ipam.Refusal {
-	if r.ContainerID == "" {
-		return ipam.Refuse(ipam.ReasonContainerDeleted, "owner %s gave up its addresses after this request began",
-			r.Owner).
-			WithHint("if it needs one again, ask with a startedAt after that")
-	}
-	return ipam.Refuse(ipam.ReasonContainerDeleted, "container %s was deleted after this request began", r.ContainerID)
-}
-
 // conclude gives back what the request took if a DEL has overtaken it. Else it moves the start of an owner's leases
 // forward.
-func (a *Allocator) conclude(ctx context.Context, t *attempt) error {
-	if a.overtaken(t) {
+func (a *Adder) conclude(ctx context.Context, t *attempt) error {
+	if a.engine.overtaken(t) {
 		return a.undo(ctx, t.Request, t.held)
 	}
 	return a.renew(ctx, t.Request, t.held)
@@ -34,12 +17,12 @@ func (a *Allocator) conclude(ctx context.Context, t *attempt) error {
 
 // undo gives back what a request took although a DEL had overtaken it, and refuses the request. What its holder was
 // given by an earlier request stays: the DEL itself has released that, if it was about it.
-func (a *Allocator) undo(ctx context.Context, r Request, held []lease.Lease) error {
+func (a *Adder) undo(ctx context.Context, r Request, held []lease.Lease) error {
 	for _, l := range held {
-		if !l.StartedAt.Equal(r.StartedAt) {
+		if !r.tookItself(l) {
 			continue
 		}
-		if err := a.releaseUnconfirmed(ctx, l); err != nil {
+		if err := a.engine.releaseOvertaken(ctx, l); err != nil {
 			return err
 		}
 	}
@@ -49,7 +32,7 @@ func (a *Allocator) undo(ctx context.Context, r Request, held []lease.Lease) err
 // renew moves the start of leases that an owner held before forward to a request that began later. A DEL that came
 // between the two may be known to another replica that does not know the lease yet: it would take the lease for one
 // that the DEL overtook. A container is not asked for again after its DEL; an owner is.
-func (a *Allocator) renew(ctx context.Context, r Request, held []lease.Lease) error {
+func (a *Adder) renew(ctx context.Context, r Request, held []lease.Lease) error {
 	if r.Owner == "" {
 		return nil
 	}
@@ -61,7 +44,7 @@ func (a *Allocator) renew(ctx context.Context, r Request, held []lease.Lease) er
 		if err := ctx.Err(); err != nil {
 			return unavailable(err)
 		}
-		if _, err := a.leases.Swap(ctx, l, next); err != nil {
+		if _, err := a.engine.leases.Swap(ctx, l, next); err != nil {
 			return swapFailed(l.Addr, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // confirm waits until the watch has delivered the writes of the request and looks the attachment up again: whatever
 // another replica did before them is visible now.
-func (a *Allocator) confirm(ctx context.Context, t *attempt) error {
+func (a *Adder) confirm(ctx context.Context, t *attempt) error {
 	if failpoint.Broken("write") || failpoint.Broken("confirm") {
 		return a.preferKept(ctx, t)
 	}
@@ -20,15 +20,15 @@ func (a *Allocator) confirm(ctx context.Context, t *attempt) error {
 	for _, l := range t.held {
 		version = max(version, l.Version)
 	}
-	end := a.leases.Begin(ctx, store.StageConfirm)
-	err := a.index.Feed.WaitSeen(ctx, version)
+	end := a.engine.leases.Begin(ctx, store.StageConfirm)
+	err := a.engine.index.Feed.WaitSeen(ctx, version)
 	end(err)
 	if err != nil {
 		return ipam.Refuse(ipam.ReasonOutcomeUnknown, "address %s is stored, but the watch did not deliver it in time",
 			t.held[0].Addr).
 			WithHint("ask again: the same request gets it")
 	}
-	held, err := a.held(ctx, t.holder)
+	held, err := a.holdings.of(ctx, t.holder)
 	if err != nil {
 		return err
 	}
@@ -48,21 +48,21 @@ func (a *Allocator) confirm(ctx context.Context, t *attempt) error {
 // yield gives new addresses back where another pod of the same key got one of the same kind before, at another replica:
 // of two pods that ask for one machine at once, the one that was written first has the address. It returns errStale
 // then: the next attempt finds that pod.
-func (a *Allocator) yield(ctx context.Context, t *attempt) error {
+func (a *Adder) yield(ctx context.Context, t *attempt) error {
 	c := t.constraints
 	if c.PodPrimaryKey == "" || len(t.fresh) == 0 || failpoint.Broken("yield") {
 		return nil
 	}
 	for _, l := range t.fresh {
 		earlier := func(o lease.Lease) bool {
-			_, passes, refusal := inherits(a.index, t.want(nil), t.holder, o) // else it is no address for this pod
-			return passes && refusal == nil && o.Slot == l.Slot && o.Addr.Is4() == l.Addr.Is4() && lease.CompareBound(o,
-				l) < 0
+			// else it is no address for this pod
+			_, passes, refusal := inherits(a.engine.index, t.want(nil), t.holder, o)
+			return passes && refusal == nil && cameFirst(o, l)
 		}
-		if !slices.ContainsFunc(a.index.Leases.ByKey(c.Claim, c.PodPrimaryKey), earlier) {
+		if !slices.ContainsFunc(a.engine.index.Leases.ByKey(c.Claim, c.PodPrimaryKey), earlier) {
 			continue
 		}
-		if _, err := FreeLease(ctx, a.leases, l, lease.Change{}, l.SameHolding); err != nil {
+		if _, err := FreeLease(ctx, a.engine.leases, l, lease.Change{}, l.SameHolding); err != nil {
 			return err
 		}
 		return errStale
@@ -76,15 +76,15 @@ func byAddr(ls []lease.Lease) []lease.Lease {
 
 // preferKept gives a new address back where the watch has shown, meanwhile, one that is kept for the pod, and returns
 // errStale: the next attempt takes the kept one.
-func (a *Allocator) preferKept(ctx context.Context, t *attempt) error {
+func (a *Adder) preferKept(ctx context.Context, t *attempt) error {
 	if t.constraints.PodPrimaryKey == "" {
 		return nil
 	}
 	for _, l := range t.fresh {
-		if !a.index.RetainsOwn(t.want(nil), l) {
+		if !a.engine.index.RetainsOwn(t.want(nil), l) {
 			continue
 		}
-		if _, err := FreeLease(ctx, a.leases, l, lease.Change{}, l.SameHolding); err != nil {
+		if _, err := FreeLease(ctx, a.engine.leases, l, lease.Change{}, l.SameHolding); err != nil {
 			return err
 		}
 		return errStale

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
@@ -37,20 +36,23 @@ type Contested struct {
 // conflictsKey is the lock that has one report at a time judged: each counts those before it.
 const conflictsKey = "conflicts"
 
+// Reporter judges conflict reports, one at a time.
+type Reporter struct{ engine *engine }
+
 // ReportConflict takes an address from the container that found somebody else answering for it, and quarantines it,
 // unless a brake holds that back: then the address is free. A *ipam.Refusal says why the container keeps it. The same
 // report twice has the same answer. What was reported before is read from the leases alone.
-func (a *Allocator) ReportConflict(ctx context.Context, r ConflictReport) (Contested, error) {
+func (j *Reporter) ReportConflict(ctx context.Context, r ConflictReport) (Contested, error) {
 	r.IfName = cmp.Or(r.IfName, lease.DefaultIfName)
-	release, err := a.locks.acquire(ctx, conflictsKey)
+	release, err := j.engine.locks.acquire(ctx, conflictsKey)
 	if err != nil {
 		return Contested{}, unavailable(err)
 	}
 	defer release()
-	l, err := a.leases.Get(ctx, r.Addr)
+	l, err := j.engine.leases.Get(ctx, r.Addr)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		if _, known := a.index.Pools.PoolOf(r.Addr); !known {
+		if _, known := j.engine.index.Pools.PoolOf(r.Addr); !known {
 			return Contested{}, ipam.RefuseFacts(ipam.ReasonAddressNotInPool,
 				explain.Facts{Kind: explain.AddressInNoPool, Address: r.Addr})
 		}
@@ -68,12 +70,12 @@ func (a *Allocator) ReportConflict(ctx context.Context, r ConflictReport) (Conte
 	case from.Other != nil:
 		return Contested{}, r.kept(from)
 	}
-	reported := a.index.Leases.Contested()
-	if earlier := reported.Except(r.Addr).From(from.Host, a.leases.Now()); len(earlier) >= ipam.MaxReportsOfHost &&
-		from.Host.IsValid() && !from.KeptInConflict() {
+	reported := j.engine.index.Leases.Contested()
+	earlier := reported.Except(r.Addr).From(from.Host, j.engine.leases.Now())
+	if len(earlier) >= ipam.MaxReportsOfHost && from.Host.IsValid() && !from.KeptInConflict() {
 		return Contested{}, tooManyReports(from, earlier)
 	}
-	return a.contest(ctx, r, from, reported)
+	return j.contest(ctx, r, from, reported)
 }
 
 // holds reports whether the container of a report has the address, on its interface.
@@ -83,18 +85,18 @@ func (r ConflictReport) holds(l lease.Lease) bool {
 }
 
 // contest writes what the report of a holder leads to.
-func (a *Allocator) contest(
+func (j *Reporter) contest(
 	ctx context.Context, r ConflictReport, l lease.Lease, reported ipam.Contested,
 ) (c Contested, err error) {
 	var stored bool
 	c.Was = l
-	c.Now, stored, err = a.leases.Update(ctx, l, func(l lease.Lease) (lease.Lease, bool) {
-		now := a.leases.Now()
+	c.Now, stored, err = j.engine.leases.Update(ctx, l, func(l lease.Lease) (lease.Lease, bool) {
+		now := j.engine.leases.Now()
 		c.Was, _ = l.From(r.holds)
 		switch {
 		case l.KeptInConflict():
 			return lease.NoteConflict(l, r.MAC, now)
-		case reported.Braked(l.Addr, r.MAC, l.Pool, a.sizeOf(l.Pool), now):
+		case reported.Braked(l.Addr, r.MAC, l.Pool, j.sizeOf(l.Pool), now):
 			return lease.Contest(l, r.MAC, now)
 		default:
 			return lease.Quarantine(l, r.MAC, now)
@@ -107,7 +109,7 @@ func (a *Allocator) contest(
 	case err != nil:
 		return c, swapFailed(l.Addr, err)
 	case stored:
-		letGo(ctx, a.leases, c.Now)
+		letGo(ctx, j.engine.leases, c.Now)
 	}
 	_, held := c.Now.From(r.holds)
 	switch {
@@ -115,7 +117,7 @@ func (a *Allocator) contest(
 		c.Repeated = !stored
 		return c, r.kept(c.Now)
 	case stored && c.Now.Conflict == nil:
-		return a.unrecorded(ctx, r, c)
+		return j.unrecorded(ctx, r, c)
 	case stored:
 		return c, nil
 	case c.Now.Conflict.From(r.ContainerID, r.MAC): // another replica was told the same, and was faster
@@ -128,13 +130,13 @@ func (a *Allocator) contest(
 
 // unrecorded frees an address whose report the API server did not store: it drops fields that its CRD does not have.
 // Without the report, the address would count as set aside by hand, for good.
-func (a *Allocator) unrecorded(ctx context.Context, r ConflictReport, c Contested) (Contested, error) {
-	a.log.Warn("an address is not quarantined: the CRD BCSNetIP is of an earlier release and knows no conflicts",
+func (j *Reporter) unrecorded(ctx context.Context, r ConflictReport, c Contested) (Contested, error) {
+	j.engine.log.Warn("an address is not quarantined: the CRD BCSNetIP is of an earlier release and knows no conflicts",
 		"address", r.Addr.String(), "mac", r.MAC)
 	reserved := c.Now
 	if reserved.State == lease.Reserved {
 		change := lease.Change{Verb: lease.VerbConflict, By: r.MAC, Reason: "answered; the CRD is an earlier one"}
-		if _, err := FreeLease(ctx, a.leases, reserved, change, func(now lease.Lease) bool {
+		if _, err := FreeLease(ctx, j.engine.leases, reserved, change, func(now lease.Lease) bool {
 			return now.State == lease.Reserved && now.Updated.Equal(reserved.Updated)
 		}); err != nil {
 			return c, err
@@ -147,33 +149,10 @@ func (a *Allocator) unrecorded(ctx context.Context, r ConflictReport, c Conteste
 }
 
 // sizeOf returns how many addresses a pool has.
-func (a *Allocator) sizeOf(pool string) uint64 {
-	p, ok := a.index.Pools.Get(pool)
+func (j *Reporter) sizeOf(pool string) uint64 {
+	p, ok := j.engine.index.Pools.Get(pool)
 	if !ok || !p.Valid() {
 		return 0
 	}
 	return ipaddr.SizeOfSet(p.Plan.Usable)
-}
-
-// kept refuses the report of a holder that keeps its address.
-func (r ConflictReport) kept(l lease.Lease) *ipam.Refusal {
-	why := "which " + l.Who() + " asked for by name"
-	switch {
-	case l.Other != nil:
-		why = "which pods " + l.Other.Who() + " and " + l.Who() + " both have while their virtual machine migrates"
-	case l.KeptOnRelease():
-		why = "which claim " + l.Claim + " keeps for " + l.Who()
-	}
-	return ipam.Refuse(ipam.ReasonAddressConflict, "%s answers for address %s, %s", r.MAC, l.Addr, why).
-		WithHint("mostly it is an earlier instance on a node that is cut off: find %s in the network, and stop it; "+
-			"the address stays, and is tried again", r.MAC)
-}
-
-// tooManyReports refuses the report of a host whose containers have reported many conflicts in the last hour.
-func tooManyReports(l lease.Lease, earlier []netip.Addr) *ipam.Refusal {
-	return ipam.Refuse(ipam.ReasonTooManyConflicts,
-		"host %s has reported conflicts of %d addresses within an hour (%s); that of %s changes nothing", l.Host,
-		len(earlier), ipaddr.FormatSet(ipaddr.SetOfAddrs(earlier...)), l.Addr).
-		WithHint("bcsnetctl doctor --only proxy-arp,address-quarantined names who answers; it is tried again within %s",
-			lease.ConflictWindow.Round(time.Minute))
 }

@@ -259,7 +259,7 @@ func (r *replica) forgetWith(t *testing.T, s site, age time.Duration, spoil inte
 	if spoil != nil {
 		defer r.tap.On(reads, spoil)()
 	}
-	r.forgetUnknown(t.Context())
+	r.Repairer.writer.forgetUnknown(t.Context())
 	if got := r.inDoubt(s.addr(9)); got != want {
 		t.Errorf("in doubt after %s: %v, want %v", age, got, want)
 	}

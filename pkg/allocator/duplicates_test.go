@@ -88,7 +88,7 @@ func TestNoSecondAddressOfAnOwner(t *testing.T) {
 		l.Owner, l.IfName = owner, ifName
 		return l
 	}
-	a := &Allocator{index: x}
+	a := &Repairer{engine: &engine{index: x}}
 	leases := []lease.Lease{
 		leased(1, "vm", "eth0"), leased(2, "vm", "eth1"), leased(3, "mv", "eth0"), leased(4, "db", "eth0"),
 		leased(5, "db", "eth0"), leased(6, "db", ""),

@@ -22,7 +22,7 @@ func TestSuccessorWaitsForContainers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite("9-20")
 			r := newReplica(t, s.pool)
-			r.rule = gone.Rule{Termination: time.Hour}
+			r.succession.rule = gone.Rule{Termination: time.Hour}
 			first := newPod(t, tc.first, s.host, r)
 			terms.set(tc.first, s.keyed("key-of-"+tc.first))
 			terms.set(tc.second, s.keyed("key-of-"+tc.first))
@@ -40,7 +40,7 @@ func TestSuccessorWaitsForContainers(t *testing.T) {
 			if tc.del {
 				r.del(del(old))
 			} else {
-				r.rule = gone.Rule{Termination: time.Millisecond} // it is over
+				r.succession.rule = gone.Rule{Termination: time.Millisecond} // it is over
 			}
 			controlplane.Until(t, "the next pod gets the address", func() bool {
 				got, err := r.Allocate(t.Context(), next)

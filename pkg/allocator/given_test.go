@@ -106,7 +106,7 @@ func TestGatewayOfAnAnswer(t *testing.T) {
 		"an annotation's of a pool without":  {annotated: s.addr(4), none: true, want: lease.Settings{Gateway: s.addr(4), GatewayFrom: lease.FromAnnotation}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if r.gatewayOf = nil; tc.hosts {
+			if r.answers.gatewayOf = nil; tc.hosts {
 				r.PreferHostGateways(func(netip.Addr) netip.Addr { return tc.ofNode })
 			}
 			pool := s.pool.DeepCopy()
@@ -115,7 +115,7 @@ func TestGatewayOfAnAnswer(t *testing.T) {
 			}
 			p := poolOf(t, pool)
 			of := &attempt{Request: Request{Host: s.host, HostGateway: tc.asked}, constraints: Constraints{Gateway: tc.annotated}}
-			got := r.settings(of, lease.Lease{Addr: s.addr(9), Params: p.Params()}, p)
+			got := r.answers.settings(of, lease.Lease{Addr: s.addr(9), Params: p.Params()}, p)
 			if diff := cmp.Diff(tc.want, got, sameSettings); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

@@ -38,9 +38,9 @@ func (r *replica) ends(p *corev1.Pod, grace time.Duration) {
 func (r *replica) waiting(n int) {
 	r.t.Helper()
 	controlplane.Until(r.t, fmt.Sprintf("%d requests wait", n), func() bool {
-		r.waits.mu.Lock()
-		defer r.waits.mu.Unlock()
-		return len(r.waits.by) == n
+		r.departures.waits.mu.Lock()
+		defer r.departures.waits.mu.Unlock()
+		return len(r.departures.waits.by) == n
 	})
 }
 

@@ -43,7 +43,12 @@ var identity = sync.OnceValues(func() (*rest.Config, error) { return cluster.Con
 // request that it sends passes the tap, and the watches of its feed and of its pods gates, which are open
 // to begin with.
 type replica struct {
-	*Allocator
+	*engine
+	*Adder
+	*Releaser
+	*Repairer
+	*Stocker
+	*Reporter
 	t                testing.TB
 	tap              *intercept.Tap
 	watch, podsWatch *intercept.Gate
@@ -102,7 +107,9 @@ func newReplicaBy(t testing.TB, clock func() time.Time, pools ...*v1.BCSNetPool)
 		t.Fatal(err)
 	}
 	endAtOnce := gone.Rule{} // the containers of a pod that is gone, unless a test says more
-	r.Allocator = New(index, leases, pods, terms, endAtOnce, slog.New(slog.DiscardHandler))
+	jobs := New(index, leases, pods, terms, endAtOnce, slog.New(slog.DiscardHandler))
+	r.Adder, r.Releaser, r.Repairer = jobs.Adder, jobs.Releaser, jobs.Repairer
+	r.Stocker, r.Reporter, r.engine = jobs.Stocker, jobs.Reporter, jobs.Adder.engine
 	migrations, err := kubevirt.NewMigrations(cfg, h, func() string {
 		if r.unaware.Load() {
 			return "replica old does not know it"

@@ -23,17 +23,17 @@ type Migrations interface {
 
 // stillThere takes the attachments out of a lease whose pods are no more. there says why the request cannot have the
 // address of those that are left; nil where none is.
-func (a *Allocator) stillThere(
+func (s *succession) stillThere(
 	ctx context.Context, t *attempt, l lease.Lease,
 ) (left lease.Lease, there *ipam.Refusal, err error) {
 	left = l
 	for side := range l.Attachments() {
-		err := a.noMore(ctx, t, side)
+		err := s.noMore(ctx, t, side)
 		refusal, refused := errors.AsType[*ipam.Refusal](err)
 		switch {
 		case err == nil && l.Other != nil:
 			left, _ = lease.EndWhere(left, func(o lease.Lease) bool { return o.SameAttachment(side.Holder) },
-				a.leases.Now(), lease.Change{}, keepAsIs)
+				s.engine.leases.Now(), lease.Change{}, keepAsIs)
 		case err == nil:
 		case refused && refusal.Reason == ipam.ReasonClaimConflict:
 			there = refusal
@@ -50,20 +50,20 @@ func keepAsIs(l lease.Lease, _ time.Time, _ lease.Change) (lease.Lease, bool) { 
 // secondAttachment returns an address that a pod has as it is with the request's pod as its second attachment, where
 // the virtual machine in the first one migrates to it. Who is no such target gets the refusal that the first one is
 // there.
-func (a *Allocator) secondAttachment(
+func (s *succession) secondAttachment(
 	ctx context.Context, t *attempt, l lease.Lease, there *ipam.Refusal,
 ) (next lease.Lease, err error) {
-	from, to, err := a.ends(ctx, t, l)
+	from, to, err := s.ends(ctx, t, l)
 	switch {
 	case err != nil:
 		return l, err
 	case from.UID == "" || to.Migration.UID == "" || !to.Controller.IsMachine():
 		return l, there
-	case a.migrations == nil:
+	case s.migrations == nil:
 		return l, there
 	}
 	facts := earlierHolder(explain.MigrationDenied, t.Request, l)
-	if off := a.migrations.Off(); off != "" {
+	if off := s.migrations.Off(); off != "" {
 		facts.Kind, facts.Because = explain.MigrationOff, []string{off}
 		return l, ipam.RefuseFacts(ipam.ReasonClaimConflict, facts)
 	}
@@ -71,7 +71,7 @@ func (a *Allocator) secondAttachment(
 		facts.Because = []string{"pods " + l.Who() + " and " + l.Other.Who() + " have it already"}
 		return l, ipam.RefuseFacts(ipam.ReasonClaimConflict, facts)
 	}
-	why, err := a.migrations.Denies(ctx, from, to)
+	why, err := s.migrations.Denies(ctx, from, to)
 	if err != nil {
 		return l, readFailed(err)
 	}
@@ -80,8 +80,8 @@ func (a *Allocator) secondAttachment(
 		return l, ipam.RefuseFacts(ipam.ReasonClaimConflict, facts)
 	}
 	h := t.holder
-	h.PodUID, h.Termination, h.Slot, h.Given = to.UID, to.LongTermination(), l.Slot, a.giveAgain(t, l)
-	next, ok := lease.Attach(l, h, t.constraints.Retention, a.leases.Now())
+	h.PodUID, h.Termination, h.Slot, h.Given = to.UID, to.LongTermination(), l.Slot, s.answers.giveAgain(t, l)
+	next, ok := lease.Attach(l, h, t.constraints.Retention, s.engine.leases.Now())
 	if !ok {
 		return l, there
 	}
@@ -90,14 +90,14 @@ func (a *Allocator) secondAttachment(
 
 // ends reads the pod that has an address and that of the request from the API server; a pod that is not the holder's
 // any more, or not the request's, has no UID.
-func (a *Allocator) ends(ctx context.Context, t *attempt, l lease.Lease) (from, to workload.Pod, err error) {
-	if to, err = a.pods.FindLive(ctx, t.Namespace, t.PodName, t.PodUID); err != nil {
+func (s *succession) ends(ctx context.Context, t *attempt, l lease.Lease) (from, to workload.Pod, err error) {
+	if to, err = s.engine.pods.FindLive(ctx, t.Namespace, t.PodName, t.PodUID); err != nil {
 		return from, to, unfit(t.Request, to, err)
 	}
 	if to.Migration.UID == "" || l.PodUID == "" {
 		return from, to, nil // spares the others a read
 	}
-	from, err = a.pods.FindLive(ctx, l.Namespace, l.PodName, l.PodUID)
+	from, err = s.engine.pods.FindLive(ctx, l.Namespace, l.PodName, l.PodUID)
 	switch {
 	case errors.Is(err, workload.ErrNotFound):
 		return workload.Pod{}, to, nil

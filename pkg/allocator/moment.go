@@ -21,14 +21,6 @@ type moment struct {
 	arrived time.Time
 }
 
-// moment makes one of what a request says of itself; arrived is zero for the present. Nothing arrives in the future.
-func (a *Allocator) moment(clock netip.Addr, told, arrived time.Time) moment {
-	if now := a.leases.Now(); arrived.IsZero() || arrived.After(now) {
-		arrived = now
-	}
-	return moment{clock, told, arrived}
-}
-
 // counts returns the time from which a request counts beside those of other hosts, and beside those that a lease does
 // not remember in full. The host's time counts where it can be true: the arrival is known to clockError only, and
 // what is after it by no more may be true. A clock that is further ahead counts by its bound: whatever of two
@@ -57,3 +49,7 @@ func (m moment) after(o moment) bool {
 }
 
 func (m moment) lag() time.Duration { return m.arrived.Sub(m.told) }
+
+// clockError bounds how far apart two processes may take the API server's time to be: it sends its time in whole
+// seconds.
+const clockError = 2 * time.Second

@@ -15,7 +15,7 @@ const maxInterfaces = 64
 
 // pick chooses the addresses that the request lacks, and assumes them for it. Where they are of a block that does not
 // exist yet it makes that.
-func (a *Allocator) pick(ctx context.Context, t *attempt) error {
+func (a *Adder) pick(ctx context.Context, t *attempt) error {
 	if complete(t.held) {
 		return nil
 	}
@@ -32,10 +32,10 @@ func (a *Allocator) pick(ctx context.Context, t *attempt) error {
 		err = errStale
 	}
 	if err == nil {
-		err = a.makeBlocks(ctx, picks)
+		err = a.blocks.makeAll(ctx, picks)
 	}
 	if err != nil {
-		a.forget(picks)
+		a.writer.forget(picks)
 		return err
 	}
 	t.picks = picks
@@ -43,9 +43,9 @@ func (a *Allocator) pick(ctx context.Context, t *attempt) error {
 }
 
 // interfaces returns on how many interfaces a pod has addresses.
-func (a *Allocator) interfaces(podUID string) int {
+func (a *Adder) interfaces(podUID string) int {
 	names := map[string]bool{}
-	for _, l := range a.index.Leases.ByAttachment(lease.Holder{PodUID: podUID}) {
+	for _, l := range a.engine.index.Leases.ByAttachment(lease.Holder{PodUID: podUID}) {
 		if l.State == lease.Active {
 			names[l.IfName] = true
 		}
@@ -69,19 +69,19 @@ func (t *attempt) unreachable(picks []ipam.Pick) error {
 
 // decide tries the preferred addresses first, unless the request names addresses itself. If they cannot be had, it
 // picks any.
-func (a *Allocator) decide(
+func (a *Adder) decide(
 	ctx context.Context, want ipam.PickRequest, prefer []netip.Addr,
 ) (picks []ipam.Pick, err error) {
-	end := a.leases.Begin(ctx, store.StageDecide)
+	end := a.engine.leases.Begin(ctx, store.StageDecide)
 	defer func() { end(err) }()
 	if len(prefer) > 0 && len(want.Addrs) == 0 {
 		preferred := want
 		preferred.Addrs = prefer
-		if picks, refusal := a.index.Pick(preferred, a.leases.Now()); refusal == nil {
+		if picks, refusal := a.engine.index.Pick(preferred, a.engine.leases.Now()); refusal == nil {
 			return picks, nil
 		}
 	}
-	picks, refusal := a.index.Pick(want, a.leases.Now())
+	picks, refusal := a.engine.index.Pick(want, a.engine.leases.Now())
 	if refusal != nil {
 		return nil, refusal
 	}

@@ -45,7 +45,7 @@ func preallocated(t testing.TB, size int) {
 	index.Pools.SetPool(ipam.Pool{
 		Name: "large", Plan: plan, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("192.168.0.1"): {}},
 	})
-	a := New(index, leases, nil, nil, gone.Default(), slog.New(slog.DiscardHandler))
+	a := New(index, leases, nil, nil, gone.Default(), slog.New(slog.DiscardHandler)).Stocker
 	r := Preallocation{Claim: "default/large", Namespaces: []string{"default"}, Size: size}
 	version := uint64(0)
 	for {

@@ -337,7 +337,7 @@ func TestSurplus(t *testing.T) {
 		0: "[10.0.0.3 10.0.0.4 10.0.0.1 2001:db8::1]", 1: "[10.0.0.3 10.0.0.4 10.0.0.1]", 2: "[10.0.0.4 10.0.0.1]", 4: "[]",
 	} {
 		var got []netip.Addr
-		for _, l := range surplus(all, size) {
+		for _, l := range surplusOf(all, size) {
 			got = append(got, l.Addr)
 		}
 		if fmt.Sprint(got) != want {

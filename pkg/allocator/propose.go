@@ -11,15 +11,15 @@ import (
 // Propose decides as Allocate does, but writes nothing. It returns what the request holds already, and what it would
 // get beside that by the index at this moment. The addresses that it would get are of the version that a write of
 // them would replace.
-func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []lease.Lease, err error) {
+func (a *Adder) Propose(ctx context.Context, r Request) (held, free []lease.Lease, err error) {
 	t := a.begin(ctx, r)
 	if err := a.resolve(ctx, t); err != nil {
 		return nil, nil, err
 	}
 	h := t.holder
-	held = slices.DeleteFunc(a.index.Leases.ByAttachment(h),
+	held = slices.DeleteFunc(a.engine.index.Leases.ByAttachment(h),
 		func(l lease.Lease) bool { return l.State != lease.Active })
-	if refusal := holdsOther(t.Request, held, a.index); refusal != nil {
+	if refusal := holdsOther(t.Request, held, a.engine.index); refusal != nil {
 		return nil, nil, refusal
 	}
 	switch {
@@ -29,8 +29,8 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []lease.
 		return nil, nil, t.refused
 	}
 	if len(held) == 0 && t.constraints.PodPrimaryKey != "" {
-		for _, l := range a.index.Leases.ByKey(t.constraints.Claim, t.constraints.PodPrimaryKey) {
-			next, ok, err := a.successor(ctx, t, l)
+		for _, l := range a.engine.index.Leases.ByKey(t.constraints.Claim, t.constraints.PodPrimaryKey) {
+			next, ok, err := a.succession.successor(ctx, t, l)
 			switch {
 			case errors.Is(err, errStale):
 				return a.Propose(ctx, r)
@@ -44,12 +44,12 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []lease.
 			return nil, free, nil
 		}
 	}
-	picks, refusal := a.index.Propose(t.want(held), a.leases.Now())
+	picks, refusal := a.engine.index.Propose(t.want(held), a.engine.leases.Now())
 	if refusal != nil {
 		return nil, nil, refusal
 	}
 	if lacks := newPicks(picks); len(lacks) > 0 {
-		pods, err := a.terminating(ctx, t, t.want(held))
+		pods, err := a.departures.of(ctx, t, t.want(held))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -61,8 +61,8 @@ func (a *Allocator) Propose(ctx context.Context, r Request) (held, free []lease.
 		h.SetSize = n
 	}
 	for _, p := range picks {
-		h.Slot, h.Given = p.Slot, a.give(t, p.Current.Addr, p.Pool)
-		if next, ok := lease.Bind(p.Current, p.Pool.Params(), h, t.constraints.Retention, a.leases.Now()); ok {
+		h.Slot, h.Given = p.Slot, a.answers.give(t, p.Current.Addr, p.Pool)
+		if next, ok := lease.Bind(p.Current, p.Pool.Params(), h, t.constraints.Retention, a.engine.leases.Now()); ok {
 			free = append(free, next)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // resolve finds the pod of a request and its constraints: whom addresses are held for, and on which terms. A refusal by
 // policy is kept in the attempt: it blocks new addresses, not those that are held already.
-func (a *Allocator) resolve(ctx context.Context, t *attempt) error {
+func (a *Adder) resolve(ctx context.Context, t *attempt) error {
 	t.holder = lease.Holder{
 		Host: t.Host, ContainerID: t.ContainerID, IfName: t.IfName,
 		Namespace: t.Namespace, PodName: t.PodName, Owner: t.Owner, StartedAt: t.StartedAt,
@@ -21,16 +21,16 @@ func (a *Allocator) resolve(ctx context.Context, t *attempt) error {
 	if t.Owner != "" {
 		return ownerOfHost(t.Owner, t.OnHosts)
 	}
-	end := a.leases.Begin(ctx, store.StagePod)
-	pod, err := a.pods.Find(ctx, t.Namespace, t.PodName, t.PodUID, t.Host)
-	if err == nil && !a.pods.On(pod, t.OnHosts) { // the cache may be older than the pod's binding
-		pod, err = a.pods.FindLive(ctx, t.Namespace, t.PodName, t.PodUID)
+	end := a.engine.leases.Begin(ctx, store.StagePod)
+	pod, err := a.engine.pods.Find(ctx, t.Namespace, t.PodName, t.PodUID, t.Host)
+	if err == nil && !a.engine.pods.On(pod, t.OnHosts) { // the cache may be older than the pod's binding
+		pod, err = a.engine.pods.FindLive(ctx, t.Namespace, t.PodName, t.PodUID)
 	}
 	end(err)
 	if err := unfit(t.Request, pod, err); err != nil {
 		return err
 	}
-	if !a.pods.On(pod, t.OnHosts) {
+	if !a.engine.pods.On(pod, t.OnHosts) {
 		return ipam.Refuse(ipam.ReasonNotPermitted, "pod %s/%s is on node %q, which is not the one that asks",
 			t.Namespace, t.PodName, pod.Node).WithHint("a node asks for its own pods alone")
 	}

@@ -7,14 +7,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// PreferHostGateways lets a host replace the gateway of the pool: by the HostGateway of its request, else by what of
-// returns for it, which is invalid for none. Call it before the feed runs.
-func (a *Allocator) PreferHostGateways(of func(host netip.Addr) netip.Addr) { a.gatewayOf = of }
+// answers says what the answer for an address has beside it, and what the lease keeps of that.
+type answers struct {
+	engine *engine
+	// gatewayOf is the gateway of a host in place of the pool's; nil if hosts replace none.
+	gatewayOf func(host netip.Addr) netip.Addr
+}
 
 // settings returns what an answer of now says of an address of a pool beside the address. The gateway of the pool may
 // be replaced by another one of the subnet: by that of the pod, and that by the one of the host. A host replaces a
 // gateway: a network without a router has none.
-func (a *Allocator) settings(t *attempt, l lease.Lease, p ipam.Pool) lease.Settings {
+func (w *answers) settings(t *attempt, l lease.Lease, p ipam.Pool) lease.Settings {
 	s, subnet := p.Settings(), netip.PrefixFrom(l.Addr, l.Bits)
 	if p.Name == "" || !p.Valid() {
 		s.Gateway = l.Gateway
@@ -22,10 +25,10 @@ func (a *Allocator) settings(t *attempt, l lease.Lease, p ipam.Pool) lease.Setti
 	if g := t.constraints.Gateway; g.IsValid() && subnet.Contains(g) {
 		s.Gateway, s.GatewayFrom = g, lease.FromAnnotation
 	}
-	if a.gatewayOf == nil || !s.Gateway.IsValid() {
+	if w.gatewayOf == nil || !s.Gateway.IsValid() {
 		return s
 	}
-	for _, g := range [...]netip.Addr{t.HostGateway, a.gatewayOf(t.Host)} {
+	for _, g := range [...]netip.Addr{t.HostGateway, w.gatewayOf(t.Host)} {
 		if g.IsValid() && subnet.Contains(g) && g != l.Addr {
 			s.Gateway, s.GatewayFrom = g, lease.FromHost
 			break
@@ -35,12 +38,12 @@ func (a *Allocator) settings(t *attempt, l lease.Lease, p ipam.Pool) lease.Setti
 }
 
 // give returns what the answer for an address is about to say, for the lease.
-func (a *Allocator) give(t *attempt, addr netip.Addr, p ipam.Pool) lease.Given {
-	return lease.NewGiven(a.settings(t, lease.Lease{Addr: addr, Params: p.Params()}, p))
+func (w *answers) give(t *attempt, addr netip.Addr, p ipam.Pool) lease.Given {
+	return lease.NewGiven(w.settings(t, lease.Lease{Addr: addr, Params: p.Params()}, p))
 }
 
 // giveAgain returns what the answer for an address that somebody has had is about to say.
-func (a *Allocator) giveAgain(t *attempt, l lease.Lease) lease.Given {
-	p, _ := a.index.Pools.Get(l.Pool)
-	return lease.NewGiven(a.settings(t, l, p))
+func (w *answers) giveAgain(t *attempt, l lease.Lease) lease.Given {
+	p, _ := w.engine.index.Pools.Get(l.Pool)
+	return lease.NewGiven(w.settings(t, l, p))
 }

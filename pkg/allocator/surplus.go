@@ -12,20 +12,20 @@ import (
 )
 
 // giveBackVoid gives back what was just taken for a claim that is gone by now.
-func (a *Allocator) giveBackVoid(ctx context.Context, r Preallocation, taken []lease.Lease) (void bool, err error) {
+func (s *Stocker) giveBackVoid(ctx context.Context, r Preallocation, taken []lease.Lease) (void bool, err error) {
 	if void, err = r.Void(ctx); err != nil {
 		return false, readFailed(err)
 	}
 	if void {
-		err = a.giveBack(ctx, taken)
+		err = s.giveBack(ctx, taken)
 	}
 	return void, err
 }
 
 // giveBack frees what was just taken, unless a pod was faster.
-func (a *Allocator) giveBack(ctx context.Context, taken []lease.Lease) error {
+func (s *Stocker) giveBack(ctx context.Context, taken []lease.Lease) error {
 	for _, l := range taken {
-		if _, err := FreeLease(ctx, a.leases, l, lease.Change{},
+		if _, err := FreeLease(ctx, s.engine.leases, l, lease.Change{},
 			func(now lease.Lease) bool { return now.IsRetained() && now.Updated.Equal(l.Updated) }); err != nil {
 			return err
 		}
@@ -45,32 +45,32 @@ func lasting(ctx context.Context, more time.Duration) (context.Context, context.
 
 // giveBackSurplus waits until the watch has delivered the addresses that were just taken, and with them whatever was
 // written before, and gives back those that the claim had no more need for by then: all callers agree on them.
-func (a *Allocator) giveBackSurplus(ctx context.Context, r Preallocation, taken []lease.Lease) error {
+func (s *Stocker) giveBackSurplus(ctx context.Context, r Preallocation, taken []lease.Lease) error {
 	ctx, cancel := lasting(ctx, giveBackTime)
 	defer cancel()
 	var version uint64
 	for _, l := range taken {
 		version = max(version, l.Version)
 	}
-	if err := a.index.Feed.WaitSeen(ctx, version); err != nil {
+	if err := s.engine.index.Feed.WaitSeen(ctx, version); err != nil {
 		return ipam.Refuse(ipam.ReasonUnavailable, "the watch did not deliver what was taken for claim %s in time",
 			r.Claim).
 			WithHint("ask again")
 	}
-	if a.stock(r).Has <= r.Size {
+	if s.stock(r).Has <= r.Size {
 		return nil
 	}
-	over := surplus(a.index.Leases.ByClaim(r.Claim), r.Size)
-	return a.giveBack(ctx, slices.DeleteFunc(over, func(l lease.Lease) bool {
+	over := surplusOf(s.engine.index.Leases.ByClaim(r.Claim), r.Size)
+	return s.giveBack(ctx, slices.DeleteFunc(over, func(l lease.Lease) bool {
 		return !slices.ContainsFunc(taken, func(mine lease.Lease) bool {
 			return mine.Addr == l.Addr && mine.Version == l.Version
 		})
 	}))
 }
 
-// surplus returns the addresses that a claim keeps beyond its size: of each family those that were written last. What
+// surplusOf returns the addresses that a claim keeps beyond its size: of each family those that were written last. What
 // pods have counts first.
-func surplus(all []lease.Lease, size int) (over []lease.Lease) {
+func surplusOf(all []lease.Lease, size int) (over []lease.Lease) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b lease.Lease) int {
 		return cmp.Or(cmp.Compare(b2i(a.IsRetained()), b2i(b.IsRetained())), cmp.Compare(a.Version, b.Version))
 	})

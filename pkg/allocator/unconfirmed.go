@@ -54,7 +54,7 @@ func (u *unconfirmed) drain() map[unconfirmedKey]lease.Lease {
 }
 
 // releaseAllUnconfirmed releases several at once, and returns those that it could not release.
-func (a *Allocator) releaseAllUnconfirmed(
+func (m *Repairer) releaseAllUnconfirmed(
 	ctx context.Context, all map[unconfirmedKey]lease.Lease,
 ) map[unconfirmedKey]lease.Lease {
 	var mu sync.Mutex
@@ -64,7 +64,7 @@ func (a *Allocator) releaseAllUnconfirmed(
 	for _, key := range slices.SortedFunc(maps.Keys(all), unconfirmedKey.compare) {
 		l := all[key]
 		group.Go(func() error {
-			if a.releaseUnconfirmed(ctx, l) != nil {
+			if m.engine.releaseOvertaken(ctx, l) != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				failed[key] = l
@@ -74,23 +74,4 @@ func (a *Allocator) releaseAllUnconfirmed(
 	}
 	_ = group.Wait() // what failed is in the map
 	return failed
-}
-
-// releaseUnconfirmed releases a lease, unless a later ADD has it.
-func (a *Allocator) releaseUnconfirmed(ctx context.Context, l lease.Lease) error {
-	ctx, cancel := context.WithTimeout(ctx, MaxRequestTime)
-	defer cancel()
-	released, err := a.releaseOne(ctx, l, func(now lease.Lease) bool {
-		return now.State == lease.Active && now.ContainerID == l.ContainerID && now.Owner == l.Owner &&
-			now.IfName == l.IfName && now.StartedAt.Equal(l.StartedAt)
-	})
-	switch {
-	case err != nil:
-		a.log.Warn("could not release an address whose DEL had overtaken its ADD", "address", l.Addr.String(), "holder",
-			l.Who(), "container", l.ContainerID, "error", err)
-	case released:
-		a.log.Info("released an address whose DEL had overtaken its ADD", "address", l.Addr.String(), "holder", l.Who(),
-			"container", l.ContainerID)
-	}
-	return err
 }

@@ -11,22 +11,27 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 )
 
-// Preallocate takes the addresses that a claim preallocates, and returns the claim's stock afterwards. Others may do
-// the same concurrently. atMost bounds the number of addresses of a family that the claim has in the end; with
-// MaxPreallocated only the claim's own size limits it. The reader is uncached: a claim that is gone at the end, is
-// being deleted, or no longer preallocates gets nothing. system is the controller's namespace.
+// Preallocator takes addresses before a pod asks; the Stocker of package allocator is one.
+type Preallocator interface {
+	Preallocate(ctx context.Context, r allocator.Preallocation) (allocator.Stock, error)
+}
+
+// Preallocate takes the addresses that a claim preallocates, and returns what it has then. Others may do the same
+// concurrently. atMost limits how many addresses of a family the claim has in the end; with MaxPreallocated only the
+// claim's own size limits it. The reader is uncached: a claim that is gone at the end, is being deleted, or no longer
+// preallocates gets nothing. system is the controller's namespace.
 //
 // If there are too few addresses, the claim gets the available ones (Stock.Missing and Stock.Why), and the leader takes
 // the rest later. The error is a *ipam.Refusal or comes from the API server; the stock may then count too few
 // addresses.
 func Preallocate(
-	ctx context.Context, a *allocator.Allocator, live client.Reader, o *v1.BCSNetIPClaim, system string, atMost int,
+	ctx context.Context, by Preallocator, live client.Reader, o *v1.BCSNetIPClaim, system string, atMost int,
 ) (allocator.Stock, error) {
 	c, err := FromObject(o)
 	if err != nil {
 		return allocator.Stock{}, fmt.Errorf("claim %s cannot be used: %w", c.Name, err)
 	}
-	return a.Preallocate(ctx, allocator.Preallocation{
+	return by.Preallocate(ctx, allocator.Preallocation{
 		Claim: c.Name, Namespaces: c.drawsFor(system), Pools: c.Pools, Addresses: c.Addresses,
 		Size: c.preallocates(), AtMost: atMost,
 		Void: func(ctx context.Context) (bool, error) {

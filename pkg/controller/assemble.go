@@ -113,7 +113,7 @@ func assemble(
 			Index: c.index, Leases: c.leases, Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Claims: mgr.GetClient(),
 			Owners: c.owners, Policies: c.policies, Namespace: o.LeaderElectionNamespace, Gone: collector.Judge,
 			Preallocate: func(ctx context.Context, shared *v1.BCSNetIPClaim) (allocator.Stock, error) {
-				return claim.Preallocate(ctx, c.alloc, mgr.GetAPIReader(), shared, o.LeaderElectionNamespace,
+				return claim.Preallocate(ctx, c.alloc.Stocker, mgr.GetAPIReader(), shared, o.LeaderElectionNamespace,
 					claim.MaxPreallocated)
 			},
 		},
@@ -160,7 +160,7 @@ func admitMigrations(mgr ctrl.Manager, cfg *rest.Config, c *core, peers *leaders
 		return ""
 	})
 	if err == nil {
-		c.alloc.AdmitMigrations(migrations)
+		c.alloc.Adder.AdmitMigrations(migrations)
 	}
 	return err
 }
@@ -214,7 +214,7 @@ func addHostnicConfig(
 		return nil //nolint:nilerr // none is wanted: Validate has read the name
 	}
 	return hostnicconfig.Add(ctx, mgr, hostnicconfig.Config{
-		From: from, Index: c.index, Allocator: c.alloc, TakeBack: reclaimer.TakeBack, Now: c.leases.Now, Terms: c.leads,
-		Ready: c.ready, Registry: c.registry, Log: log,
+		From: from, Index: c.index, Stocker: c.alloc.Stocker, TakeBack: reclaimer.TakeBack, Now: c.leases.Now,
+		Terms: c.leads, Ready: c.ready, Registry: c.registry, Log: log,
 	})
 }

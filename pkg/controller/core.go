@@ -94,12 +94,12 @@ func newCore(
 		return nil, err
 	}
 	c.registry.MustRegister(
-		newPoolMetrics(c.index, c.leases.Now), newStoreMetrics(c.leases, c.feed, c.alloc), c.leads.Metric(),
+		newPoolMetrics(c.index, c.leases.Now), newStoreMetrics(c.leases, c.feed, c.alloc.Adder), c.leads.Metric(),
 	)
 	return c, errors.Join(
 		c.pools.Setup(mgr), claims.Setup(mgr),
 		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { c.feed.Run(ctx); return nil })),
-		mgr.Add(manager.RunnableFunc(c.alloc.Run)),
+		mgr.Add(manager.RunnableFunc(c.alloc.Repairer.Run)),
 		mgr.Add(manager.RunnableFunc(c.owners.Run)),
 		mgr.Add(manager.RunnableFunc(restorer.Run)),
 		mgr.Add(manager.RunnableFunc(checker.Run)),
@@ -136,11 +136,11 @@ func (c *core) newClaims(
 	c.constraints = constraints
 	c.alloc = allocator.New(c.index, c.leases, c.pods, constraints, o.goneRule(), log)
 	if o.GatewaySource == gatewayHost {
-		c.alloc.PreferHostGateways(c.nodes.Gateway)
+		c.alloc.Adder.PreferHostGateways(c.nodes.Gateway)
 	}
 	return claimcontroller.New(claimcontroller.Config{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Leases: c.leases, Owners: c.owners,
-		Policies: c.policies, Constraints: constraints, Allocator: c.alloc, Namespace: o.LeaderElectionNamespace,
+		Policies: c.policies, Constraints: constraints, Stocker: c.alloc.Stocker, Namespace: o.LeaderElectionNamespace,
 		IPAMClaims: o.IPAMClaims, ClaimsFor: claimsFor, SharedForAll: o.SharedPoolsForAll, Events: recorder,
 		Terms: c.leads, States: states, Budget: budget, Ready: c.ready, Log: log,
 	}), nil

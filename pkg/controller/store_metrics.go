@@ -12,17 +12,20 @@ import (
 type storeMetrics struct {
 	leases *store.Client
 	feed   *store.Feed
-	alloc  *allocator.Allocator
+	adder  statsReader
 
 	writes, conflicts, throttled, unknown, refused, inFlight, waiting *prometheus.Desc
 	again, inDoubt                                                    *prometheus.Desc
 	lists, watches, silences, idle                                    *prometheus.Desc
 }
 
-func newStoreMetrics(leases *store.Client, feed *store.Feed, alloc *allocator.Allocator) *storeMetrics {
+// statsReader reads the counts of ADDs.
+type statsReader interface{ Stats() allocator.Stats }
+
+func newStoreMetrics(leases *store.Client, feed *store.Feed, adder statsReader) *storeMetrics {
 	desc := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
 	return &storeMetrics{
-		leases: leases, feed: feed, alloc: alloc,
+		leases: leases, feed: feed, adder: adder,
 		writes: desc(
 			"bcsnet_writes_total",
 			"Writes of addresses that were sent to the API server, for requests and on the controller's own account."),
@@ -68,7 +71,7 @@ func (m *storeMetrics) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
 	}
-	writes, decisions, feed := m.leases.Stats(), m.alloc.Stats(), m.feed.Stats()
+	writes, decisions, feed := m.leases.Stats(), m.adder.Stats(), m.feed.Stats()
 	counter(m.writes, writes.Writes)
 	counter(m.conflicts, writes.Conflicts)
 	counter(m.throttled, writes.Throttled)

@@ -28,7 +28,7 @@ func (s *Service) allocate(r *http.Request, body []byte) (any, string, error) {
 		return nil, "", err
 	}
 	request.ArrivedAt, request.OnHosts = forwardingOf(r).arrived, forwardingOf(r).by.Hosts
-	addresses, err := s.options.Allocator.Allocate(r.Context(), request)
+	addresses, err := s.options.Allocator.Adder.Allocate(r.Context(), request)
 	if err != nil {
 		s.reportRefusal(request, err)
 		return nil, "", err

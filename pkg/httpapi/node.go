@@ -32,7 +32,7 @@ func (s *Service) collectNetwork(r *http.Request, body []byte) (any, string, err
 		return nil, "", err
 	}
 	request.ArrivedAt = forwardingOf(r).arrived
-	done, err := s.options.Allocator.CollectNetwork(r.Context(), request)
+	done, err := s.options.Allocator.Repairer.CollectNetwork(r.Context(), request)
 	s.logReleased(r, done.Released)
 	s.unlisted(r, done)
 	switch {
@@ -149,7 +149,7 @@ func (s *Service) reportConflict(r *http.Request, body []byte) (any, string, err
 	if report.MAC, err = parseConflict(in); err != nil {
 		return nil, "", err
 	}
-	found, err := s.options.Allocator.ReportConflict(r.Context(), report)
+	found, err := s.options.Allocator.Reporter.ReportConflict(r.Context(), report)
 	if c := found.Now.Conflict; c != nil && !found.Repeated && (err == nil || c.Outcome == lease.ConflictKept) {
 		s.options.Metrics.conflicts.WithLabelValues(c.Outcome.String()).Inc()
 		if s.options.Contested != nil {

@@ -26,7 +26,7 @@ func (s *Service) release(r *http.Request, body []byte) (any, string, error) {
 	}
 	s.alsoRelease(r.Context(), in)
 	reach(r, in, &request)
-	released, err := s.options.Allocator.Release(r.Context(), request)
+	released, err := s.options.Allocator.Releaser.Release(r.Context(), request)
 	s.logReleased(r, released)
 	if err != nil {
 		return nil, "", err
@@ -60,7 +60,7 @@ func (s *Service) releaseFrees(r *http.Request, body []byte) bool {
 	}
 	request, err := parseRelease(in)
 	reach(r, in, &request)
-	return err == nil && s.options.Allocator.Frees(request)
+	return err == nil && s.options.Allocator.Releaser.Frees(request)
 }
 
 // releaseAddressFrees reports the same for the release of one address.
@@ -68,7 +68,7 @@ func (s *Service) releaseAddressFrees(r *http.Request, body []byte) bool {
 	var in wire.ReleaseAddressRequest
 	addr, err := parseAddress(r.PathValue("address"))
 	return err == nil && json.Unmarshal(body, &in) == nil &&
-		s.options.Allocator.FreesAddress(addr, in.ContainerID, in.Owner, forwardingOf(r).by.Hosts)
+		s.options.Allocator.Releaser.FreesAddress(addr, in.ContainerID, in.Owner, forwardingOf(r).by.Hosts)
 }
 
 // parseRelease requires fewer fields than a POST: a refused DEL would be repeated forever. The pod's names free
@@ -145,7 +145,7 @@ func (s *Service) releaseAddress(r *http.Request, body []byte) (any, string, err
 	if err := bounded(releaseAddressFields(in)...); err != nil {
 		return nil, "", err
 	}
-	l, released, err := s.options.Allocator.ReleaseAddress(r.Context(), addr, in.ContainerID, in.Owner,
+	l, released, err := s.options.Allocator.Releaser.ReleaseAddress(r.Context(), addr, in.ContainerID, in.Owner,
 		forwardingOf(r).by.Hosts)
 	if err != nil {
 		return nil, "", err

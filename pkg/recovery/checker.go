@@ -188,17 +188,14 @@ func (c *Checker) reports(
 			note(said, pool, c.nodeOf(l.Host))
 		}
 	}
+	all = slices.DeleteFunc(all, func(l lease.Lease) bool { return !e.enough(c.poolOf(l), said[c.poolOf(l)], plan) })
+	lost, err := c.confirm(ctx, all)
+	if err != nil {
+		return nil, err
+	}
 	for _, l := range all {
-		pool, node := c.poolOf(l), plan.Reporters[l.Addr]
-		if confirmed[pool][node] || !e.enough(pool, said[pool], plan) {
-			continue
-		}
-		lost, err := c.confirmed(ctx, l)
-		if err != nil {
-			return nil, err
-		}
-		if lost {
-			note(confirmed, pool, node)
+		if lost[l.Addr] {
+			note(confirmed, c.poolOf(l), plan.Reporters[l.Addr])
 		}
 	}
 	return confirmed, nil
@@ -212,28 +209,32 @@ func (c *Checker) alone(ctx context.Context, plan Plan, until map[string]time.Ti
 			some = true
 		}
 	}
-	for _, l := range plan.Create {
-		pool := c.poolOf(l)
-		if _, lost := until[pool]; lost || c.Index.Pools.Rebuilding(pool) != "" {
-			continue
-		}
-		some = true
-		lost, err := c.confirmed(ctx, l)
+	create := slices.DeleteFunc(slices.Clone(plan.Create), func(l lease.Lease) bool {
+		_, lost := until[c.poolOf(l)]
+		return lost || c.Index.Pools.Rebuilding(c.poolOf(l)) != ""
+	})
+	really, err := c.confirm(ctx, create)
+	if err != nil {
+		c.Log.Warn("could not make leases again", "leases", len(create), "error", err)
+		return true
+	}
+	for _, l := range create {
 		if current, _ := c.Index.Leases.Get(l.Addr); current.State == lease.Available && !named(current, l.Who()) &&
 			offer(c.Index, l, c.Leases.Now()) != nil {
 			continue // what was made before counts for the bounds of the pool
 		}
-		if err == nil && lost {
-			_, lost, err = Create(ctx, c.Leases, l)
+		if !really[l.Addr] {
+			continue
 		}
+		_, made, err := Create(ctx, c.Leases, l)
 		switch {
 		case err != nil:
 			c.Log.Warn("could not make a lease again", "address", l.Addr.String(), "holder", l.Who(), "error", err)
-		case lost:
+		case made:
 			c.Log.Info("made a lease again from its pod", "address", l.Addr.String(), "holder", l.Who(), "pool", l.Pool)
 		}
 	}
-	return some
+	return some || len(create) > 0
 }
 
 // doubts logs the reports that contradict the store, or are not believed.
@@ -259,21 +260,6 @@ func (c *Checker) nodeOf(host netip.Addr) string {
 		return node
 	}
 	return host.String()
-}
-
-// confirmed asks the API server whether a pod really has an address that nobody holds: the caches of pods and of leases
-// are of different moments.
-func (c *Checker) confirmed(ctx context.Context, l lease.Lease) (bool, error) {
-	live, err := c.Leases.Get(ctx, l.Addr)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return false, err
-	}
-	pod, err := c.Pods.FindLive(ctx, l.Namespace, l.PodName, l.PodUID)
-	if errors.Is(err, workload.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil && live.State == lease.Available && !pod.Ended && !pod.Deleting &&
-		slices.Contains(pod.Addrs, l.Addr) && !GaveUp(live, pod), err
 }
 
 // plan makes a plan that believes all reports in the pools that lost leases.

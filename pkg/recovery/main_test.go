@@ -21,6 +21,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
+	"github.com/bcsnet/bcsnet/test/intercept"
 )
 
 var cluster *controlplane.ControlPlane
@@ -40,6 +41,8 @@ type replica struct {
 	index  *ipam.Index
 	leases *store.Client
 	admin  client.Client
+	// tap counts the requests of both.
+	tap *intercept.Tap
 }
 
 func newReplica(t *testing.T) *replica {
@@ -48,7 +51,12 @@ func newReplica(t *testing.T) *replica {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := rest.HTTPClientFor(cluster.Config)
+	r := &replica{index: ipam.NewIndex(), tap: &intercept.Tap{}}
+	cfg = rest.CopyConfig(cfg)
+	admin := rest.CopyConfig(cluster.Config)
+	cfg.Wrap(r.tap.Wrap)
+	admin.Wrap(r.tap.Wrap)
+	h, err := rest.HTTPClientFor(admin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +64,7 @@ func newReplica(t *testing.T) *replica {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	r := &replica{index: ipam.NewIndex()}
-	if r.admin, err = client.New(cluster.Config, client.Options{HTTPClient: h, Scheme: scheme}); err != nil {
+	if r.admin, err = client.New(admin, client.Options{HTTPClient: h, Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
 	if r.leases, err = store.New(cfg, r.index, store.NewClock(nil)); err != nil {

@@ -67,7 +67,7 @@ func guards() map[string]guard {
 		"returning":    {"nothing new is given right after a restore, while other replicas may know who has it", "pkg/allocator", "TestAskedAgainAfterARestore"},
 		"witness":      {"nothing new is given before the other replicas have told what they have seen of the store", "test/http", "TestStartsAfterARestore"},
 		"receipt":      {"a store that lacks what a node was answered was put back", "test/http", "TestReceiptOfAForgottenAddress"},
-		"bound":        {"of two leases the one from before a restore came first", "pkg/allocator", "TestOneSet"},
+		"bound":        {"of two leases the one from before a restore came first", "pkg/allocator", "TestWhoStays"},
 		"restores":     {"a restore that one watch notices has all watches list", "pkg/store", "TestRestoreThatOneWatchNotices"},
 		"unwatched":    {"a write while no watch runs replaces what was seen, not what has its version", "pkg/store", "TestWriteWhileNoWatchRuns"},
 		"away":         {"a watch whose API server was away begins after a list", "pkg/store", "TestListsAfterTheAPIServerWasAway"},

@@ -21,10 +21,11 @@ import (
 // Allocator is an allocator in this process, one replica more for as long as a command runs: it sees
 // what the others write, and follows the same protocol.
 type Allocator struct {
-	*allocator.Allocator
-	Index  *ipam.Index
-	Leases *store.Client
-	Stop   func()
+	Adder   *allocator.Adder
+	Stocker *allocator.Stocker
+	Index   *ipam.Index
+	Leases  *store.Client
+	Stop    func()
 }
 
 // fillEvery is the interval of the checks whether the allocator knows all addresses. slow is the time after which the
@@ -51,11 +52,8 @@ func Start(
 	if forPods != nil {
 		pods, terms = forPods(index)
 	}
-	a := &Allocator{
-		Allocator: allocator.New(index, leases, pods, terms, gone.Default(), slog.New(slog.DiscardHandler)),
-		Index:     index,
-		Leases:    leases,
-	}
+	jobs := allocator.New(index, leases, pods, terms, gone.Default(), slog.New(slog.DiscardHandler))
+	a := &Allocator{Adder: jobs.Adder, Stocker: jobs.Stocker, Index: index, Leases: leases}
 	feed := store.NewFeed(leases)
 	// What the feed logs, the user reads once, as an error.
 	feeding, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))

@@ -47,13 +47,13 @@ func (v *explainer) propose(ctx context.Context, e *Explanation) error {
 	if err != nil {
 		return err
 	}
-	a.AdmitMigrations(migrations)
+	a.Adder.AdmitMigrations(migrations)
 	if err := a.Open(ctx, v.App); err != nil {
 		return err
 	}
 	e.keeps = map[netip.Addr]bool{}
 	for _, i := range e.interfaces {
-		held, fresh, err := a.Propose(ctx, allocator.Request{
+		held, fresh, err := a.Adder.Propose(ctx, allocator.Request{
 			Host: e.host, Namespace: e.key.Namespace, PodName: e.key.Name, PodUID: e.pod.UID,
 			IfName: i.ifName, Network: i.network,
 		})

@@ -51,9 +51,8 @@ type Config struct {
 	Owners      *workload.Owners
 	Policies    claim.Policies
 	Constraints allocator.ConstraintsFinder
-	Allocator   *allocator.Allocator
-	// Namespace is the namespace of the claims of shared pools for all namespaces. SharedForAll reports whether every
-	// shared pool is for all namespaces.
+	Stocker     claim.Preallocator
+	// Namespace has the claims of shared pools for all namespaces. SharedForAll: every shared pool is one.
 	Namespace    string
 	SharedForAll bool
 	// IPAMClaims reports whether the status of IPAMClaims is maintained. ClaimsFor returns the claims that somebody

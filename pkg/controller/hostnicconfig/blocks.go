@@ -187,7 +187,7 @@ func (p *pass) keep(ctx context.Context, o *v1.BCSNetPool, b hostnic.Block) erro
 
 // give creates a block that does not exist.
 func (p *pass) give(ctx context.Context, parent string, b hostnic.Block) error {
-	made, err := p.Allocator.GiveBlock(ctx, parent, b.Namespace, b.Addrs, func(o *v1.BCSNetPool) { p.mark(o, b) })
+	made, err := p.Stocker.GiveBlock(ctx, parent, b.Namespace, b.Addrs, func(o *v1.BCSNetPool) { p.mark(o, b) })
 	refusal, refused := errors.AsType[*ipam.Refusal](err)
 	switch {
 	case err == nil:

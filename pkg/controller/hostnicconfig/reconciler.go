@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/compat/hostnic"
 	"github.com/bcsnet/bcsnet/pkg/controller/configmap"
 	"github.com/bcsnet/bcsnet/pkg/controller/informers"
@@ -34,12 +33,19 @@ type reconciler struct {
 	named atomic.Pointer[map[netip.Prefix]struct{}]
 }
 
+// BlockGiver makes blocks for namespaces; the Stocker of package allocator is one.
+type BlockGiver interface {
+	GiveBlock(
+		ctx context.Context, pool, namespace string, which netip.Prefix, marks ...func(*v1.BCSNetPool),
+	) (ipam.Pool, error)
+}
+
 // Config has the dependencies of the reconciler.
 type Config struct {
-	From      types.NamespacedName
-	Index     *ipam.Index
-	Allocator *allocator.Allocator
-	// TakeBack deletes a block without addresses in use, after a check at the API server.
+	From    types.NamespacedName
+	Index   *ipam.Index
+	Stocker BlockGiver
+	// TakeBack deletes a block that nothing is in, after a look at the API server itself.
 	TakeBack func(context.Context, ipam.IdleBlock) (bool, error)
 	// Now returns the API server's time.
 	Now      func() time.Time

@@ -105,7 +105,7 @@ func (v *ipAllocate) Run(ctx context.Context) error {
 	if v.DryRun != app.DryRunNone {
 		return v.propose(asking, a)
 	}
-	got, err := a.Allocate(asking, v.request)
+	got, err := a.Adder.Allocate(asking, v.request)
 	if err != nil {
 		return v.unsettled(ctx, asking, err)
 	}
@@ -143,7 +143,7 @@ func (v *ipAllocate) unsettled(ctx, asking context.Context, err error) error {
 
 // propose finds out what would be given; with a dry run at the API server, that is asked, too.
 func (v *ipAllocate) propose(ctx context.Context, a *leasing.Allocator) error {
-	held, fresh, err := a.Propose(ctx, v.request)
+	held, fresh, err := a.Adder.Propose(ctx, v.request)
 	if err != nil {
 		return err
 	}

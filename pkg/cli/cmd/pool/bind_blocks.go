@@ -156,7 +156,7 @@ func (v *poolBind) giveAll(ctx context.Context, a *leasing.Allocator, todo []ipa
 	for _, b := range todo {
 		if v.DryRun == app.DryRunClient {
 			a.Index.Pools.SetPool(b)
-		} else if b, err = a.GiveBlock(ctx, v.pool, b.Owner(), v.which); err != nil {
+		} else if b, err = a.Stocker.GiveBlock(ctx, v.pool, b.Owner(), v.which); err != nil {
 			return given, err
 		}
 		v.Say.Done("block %s (%s) given to namespace %s", b.Name, b.Plan.CIDR, b.Owner())

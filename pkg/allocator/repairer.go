@@ -10,28 +10,35 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
+// Repairer releases what is left over: leases whose DEL came before their ADD was seen, second leases of one
+// attachment, and what the containers held that a runtime has no more. It settles writes of unknown outcome, too.
+type Repairer struct {
+	engine      *engine
+	writer      *writer
+	holdings    *holdings
+	unconfirmed *unconfirmed
+	duplicates  *duplicates
+}
+
 // changed handles a change of the index.
-func (a *Allocator) changed(old, l lease.Lease) {
-	if old.State == lease.Active && old.KeptOnRelease() && l.State != lease.Active {
-		a.waits.wake(old)
-	}
-	a.index.Settle(l.Addr, l.Version)
+func (m *Repairer) changed(_, l lease.Lease) {
+	m.engine.index.Settle(l.Addr, l.Version)
 	for l := range l.Attachments() {
-		a.attached(l)
+		m.attached(l)
 	}
 }
 
 // attached handles an attachment of a lease that has changed.
-func (a *Allocator) attached(l lease.Lease) {
-	if a.isDuplicate(l) {
-		a.duplicates.put(l.Holder)
+func (m *Repairer) attached(l lease.Lease) {
+	if m.isDuplicate(l) {
+		m.duplicates.put(l.Holder)
 	}
 	if l.State != lease.Active {
 		return
 	}
-	if pool, _ := a.index.Pools.Get(l.Pool); a.tombstones.overtook(l.Holder, pool.Network,
+	if pool, _ := m.engine.index.Pools.Get(l.Pool); m.engine.tombstones.overtook(l.Holder, pool.Network,
 		moment{arrived: l.StartedAt}) {
-		a.unconfirmed.put(l)
+		m.unconfirmed.put(l)
 	}
 }
 
@@ -40,7 +47,7 @@ const leftoverPeriod = 2 * time.Second
 
 // Run releases addresses whose DEL came before their ADD was seen and second addresses of one holder, and settles
 // writes whose outcome nobody asked for again. It returns when the context ends.
-func (a *Allocator) Run(ctx context.Context) error {
+func (m *Repairer) Run(ctx context.Context) error {
 	tick := time.NewTicker(leftoverPeriod)
 	defer tick.Stop()
 	failed := map[unconfirmedKey]lease.Lease{} // tried again at the next tick
@@ -48,16 +55,16 @@ func (a *Allocator) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-a.unconfirmed.some:
-			all := a.unconfirmed.drain()
-			if a.releases.Load() == 0 { // else a DEL may be about to release them, and to say so in its answer
-				all = a.releaseAllUnconfirmed(ctx, all)
+		case <-m.unconfirmed.some:
+			all := m.unconfirmed.drain()
+			if m.engine.releasing.Load() == 0 { // else a DEL may be about to release them, and to say so in its answer
+				all = m.releaseAllUnconfirmed(ctx, all)
 			}
 			maps.Copy(failed, all)
 		case <-tick.C:
-			a.forgetUnknown(ctx)
-			a.releaseDuplicates(ctx)
-			failed = a.releaseAllUnconfirmed(ctx, failed)
+			m.writer.forgetUnknown(ctx)
+			m.releaseDuplicates(ctx)
+			failed = m.releaseAllUnconfirmed(ctx, failed)
 		}
 	}
 }
