@@ -153,7 +153,9 @@ func (a *Allocator) stillTerminating(pod workload.Pod, want ipam.PickRequest) te
 	if !a.leases.Now().Before(endsBy(pod)) {
 		return terminatingPod{pod, nil}
 	}
-	has := a.index.Leases.ByAttachment(lease.Holder{PodUID: pod.UID, IfName: want.IfName})
+	has := a.index.Leases.ByAttachment(lease.Holder{
+		Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID, IfName: want.IfName,
+	})
 	return terminatingPod{pod, slices.DeleteFunc(has, func(l lease.Lease) bool { return !a.wouldDo(l, want) })}
 }
 
