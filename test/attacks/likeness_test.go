@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/controller"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
@@ -25,6 +26,7 @@ func likenesses() []attack {
 		{"static_pod_with_the_UID_of_another", anothersUID}, {"UID_of_another_nodes_pod", namedUID},
 		{"container_of_another_on_another_interface", anotherInterface}, {"host_of_many_addresses", manyAddresses},
 		{"labels_of_the_own_node", ownLabels}, {"conflicts_that_empty_a_pool", falseConflicts},
+		{"gateway_for_another_nodes_pods", falseGateway},
 	}
 }
 
@@ -227,4 +229,48 @@ func falseConflicts(t *testing.T, w *world) {
 		t.Errorf("%d of %d addresses are quarantined", quarantined, len(all.Items))
 	}
 	w.adds(t, w.podWith(t, shop, "honest", map[string]string{pool: "fragile"})).done(t, "a pod of another node")
+}
+
+// A kubelet reports another node's address as its own, and annotates its Node with a gateway. Where Nodes name gateways,
+// that node's pods keep theirs.
+func falseGateway(t *testing.T, w *world) {
+	c := started(t, func(o *controller.Options) { o.GatewaySource = "host" })
+	for _, node := range []string{"node-alike", "zz-node-alike"} { // before the other node's name, and behind it
+		w.makeNode(t, node, "10.77.0.51")
+		patch := []byte(`{"metadata":{"annotations":{"netservicecontroller.bkbcs.tencent.com/gateway":"10.78.0.66"}}}`)
+		kubelet := kubelet(t, node)
+		var n corev1.Node
+		if err := errors.Join(
+			kubelet.Patch(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}},
+				client.RawPatch(types.MergePatchType, patch)),
+			kubelet.Get(t.Context(), client.ObjectKey{Name: node}, &n)); err != nil {
+			t.Fatal(err)
+		}
+		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: theirs})
+		if err := kubelet.Status().Update(t.Context(), &n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer func() {
+		for _, node := range []string{"node-alike", "zz-node-alike"} {
+			if err := shared.admin.Delete(context.Background(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	w.plugin(t, "node-marks", "10.77.0.52", "plugin-marks") // seen after the others
+	marks := w.token(t, "plugin", "plugin-marks")
+	controlplane.Eventually(t, func() error {
+		h, err := w.trySend(t.Context(), ask{to: c, token: marks, method: "GET", path: prefix + "/host/10.77.0.52"})
+		if err == nil && h.Code != 0 {
+			err = errors.New(h.text)
+		}
+		return err
+	})
+	body := w.podWith(t, shop, "gated", nil)
+	h := w.send(t, ask{to: c, token: w.theirNode, method: "POST", path: prefix, body: body})
+	if got := h.done(t, "ADD")["gateway"]; got == "10.78.0.66" {
+		t.Errorf("another node's pod gets the gateway %v", got)
+	}
+	w.ends(t, body)
 }
