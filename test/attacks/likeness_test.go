@@ -2,22 +2,17 @@ package attacks_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/controller"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 // likenesses are attacks by who has taken a node over and passes for another pod, or for more hosts than it is.
@@ -129,71 +124,6 @@ func anotherInterface(t *testing.T, w *world) {
 	}
 }
 
-// A kubelet gives its Node more addresses, and asks by each of them in turn: a pool's maxPerHost is for the machine.
-func manyAddresses(t *testing.T, w *world) {
-	const node, most = "node-many", 2
-	own := []string{"10.77.0.41", "10.77.0.42", "10.77.0.43"}
-	w.create(t, &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "few"}, Spec: v1.BCSNetPoolSpec{
-		Net: "10.85.0.0", Mask: 24, Gateway: "10.85.0.1", HostSubnets: []string{"10.77.0.40/29"}, MaxPerHost: most,
-		AvailableIPs: []string{"10.85.0.10-10.85.0.29"},
-	}})
-	w.plugin(t, node, own[0], "plugin-many")
-	token := w.token(t, "plugin", "plugin-many")
-	var n corev1.Node
-	if err := shared.admin.Get(t.Context(), client.ObjectKey{Name: node}, &n); err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range own[1:] {
-		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a})
-	}
-	if err := kubelet(t, node).Status().Update(t.Context(), &n); err != nil {
-		t.Fatal(err)
-	}
-	got := 0
-	for i := range 3 * most {
-		name, host := fmt.Sprintf("many-%d", i), own[i%len(own)]
-		w.pod(t, shop, name, node, "")
-		var h heard
-		controlplane.Eventually(t, func() (err error) { // the controller knows the Node's addresses, and the pod
-			h, err = w.trySend(t.Context(), ask{token: token, method: "POST", path: prefix, body: w.add(name, host)})
-			if err == nil && h.Code != 0 && h.Reason != ipam.ReasonHostFull {
-				err = errors.New(h.text)
-			}
-			return err
-		})
-		if h.Code == 0 {
-			got++
-		}
-	}
-	if got != most {
-		t.Errorf("one machine has %d addresses of the pool, want %d", got, most)
-	}
-}
-
-// A kubelet labels its own Node. It cannot set the labels that Kubernetes keeps from kubelets, which is what pools for
-// certain nodes should select by.
-func ownLabels(t *testing.T, w *world) {
-	const label = "node-restriction.kubernetes.io/lan"
-	w.create(t, &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "chosen"}, Spec: v1.BCSNetPoolSpec{
-		Net: "10.86.0.0", Mask: 24, Gateway: "10.86.0.1", AvailableIPs: []string{"10.86.0.10-10.86.0.29"},
-		HostSelector: &metav1.LabelSelector{MatchLabels: map[string]string{label: "gold"}},
-	}})
-	patch := []byte(fmt.Sprintf(`{"metadata":{"labels":{%q:"gold"}}}`, label))
-	err := kubelet(t, nodeMine).Patch(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeMine}},
-		client.RawPatch(types.MergePatchType, patch))
-	if !apierrors.IsForbidden(err) {
-		t.Errorf("its kubelet labels its Node: %v", err)
-	}
-	w.create(t, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "choosy", Annotations: map[string]string{
-			"networkextension.bkbcs.tencent.com/pool": "chosen",
-		}},
-		Spec: corev1.PodSpec{NodeName: nodeMine, Containers: []corev1.Container{{Name: "main", Image: "main"}}},
-	})
-	w.send(t, ask{token: w.node, method: "POST", path: prefix, body: w.add("choosy", mine)}).
-		refused(t, "ADD", ipam.ReasonHostNotInPool)
-}
-
 // A node takes one address after the other and says that somebody else answers for it. Most of the pool stays.
 func falseConflicts(t *testing.T, w *world) {
 	const size, pool = 20, "networkextension.bkbcs.tencent.com/pool"
@@ -229,48 +159,4 @@ func falseConflicts(t *testing.T, w *world) {
 		t.Errorf("%d of %d addresses are quarantined", quarantined, len(all.Items))
 	}
 	w.adds(t, w.podWith(t, shop, "honest", map[string]string{pool: "fragile"})).done(t, "a pod of another node")
-}
-
-// A kubelet reports another node's address as its own, and annotates its Node with a gateway. Where Nodes name gateways,
-// that node's pods keep theirs.
-func falseGateway(t *testing.T, w *world) {
-	c := started(t, func(o *controller.Options) { o.GatewaySource = "host" })
-	for _, node := range []string{"node-alike", "zz-node-alike"} { // before the other node's name, and behind it
-		w.makeNode(t, node, "10.77.0.51")
-		patch := []byte(`{"metadata":{"annotations":{"netservicecontroller.bkbcs.tencent.com/gateway":"10.78.0.66"}}}`)
-		kubelet := kubelet(t, node)
-		var n corev1.Node
-		if err := errors.Join(
-			kubelet.Patch(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}},
-				client.RawPatch(types.MergePatchType, patch)),
-			kubelet.Get(t.Context(), client.ObjectKey{Name: node}, &n)); err != nil {
-			t.Fatal(err)
-		}
-		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: theirs})
-		if err := kubelet.Status().Update(t.Context(), &n); err != nil {
-			t.Fatal(err)
-		}
-	}
-	defer func() {
-		for _, node := range []string{"node-alike", "zz-node-alike"} {
-			if err := shared.admin.Delete(context.Background(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}); err != nil {
-				t.Error(err)
-			}
-		}
-	}()
-	w.plugin(t, "node-marks", "10.77.0.52", "plugin-marks") // seen after the others
-	marks := w.token(t, "plugin", "plugin-marks")
-	controlplane.Eventually(t, func() error {
-		h, err := w.trySend(t.Context(), ask{to: c, token: marks, method: "GET", path: prefix + "/host/10.77.0.52"})
-		if err == nil && h.Code != 0 {
-			err = errors.New(h.text)
-		}
-		return err
-	})
-	body := w.podWith(t, shop, "gated", nil)
-	h := w.send(t, ask{to: c, token: w.theirNode, method: "POST", path: prefix, body: body})
-	if got := h.done(t, "ADD")["gateway"]; got == "10.78.0.66" {
-		t.Errorf("another node's pod gets the gateway %v", got)
-	}
-	w.ends(t, body)
 }
