@@ -22,8 +22,8 @@ const ConditionType corev1.NodeConditionType = "BcsnetReady"
 // that of bcsnet. The message begins with the names of the files.
 const OtherConflistFirst = "OtherConflistFirst"
 
-// MostOfStatus bounds the addresses that count of a Node's status. Its kubelet writes them, and pods never get an address
-// that a Node has: without a bound, one kubelet could keep a whole pool from all pods.
+// MostOfStatus bounds the addresses that count of a Node's status. Its kubelet writes them, and pods never get an
+// address that a Node has: without a bound, one kubelet could keep a whole pool from all pods.
 const MostOfStatus = 64
 
 // Node is what matters of a Node.

@@ -18,8 +18,8 @@ func (x *bounds) hostFull(p *poolState, w PickRequest, chosen []choice) bool {
 }
 
 // onHost returns how many addresses of a pool the host of a request has, and how many more it is to have: those that
-// are being given to it, that were chosen for the request, and that are expected there. A machine with several addresses
-// is one host, by whichever of them its requests come.
+// are being given to it, that were chosen for the request, and that are expected there. A machine with several
+// addresses is one host, by whichever of them its requests come.
 func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming int) {
 	var held []netip.Addr
 	pool := p.CountedAs()

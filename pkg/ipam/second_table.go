@@ -72,8 +72,8 @@ func (a attachment) lease() lease.Lease {
 	return l
 }
 
-// attached yields the entries of a pod, by its UID and its name if that is known, or of an owner, on an interface, on all
-// of them when IfName is empty; none for a holder without pod UID and owner.
+// attached yields the entries of a pod, by its UID and its name if that is known, or of an owner, on an interface, on
+// all of them when IfName is empty; none for a holder without pod UID and owner.
 func (x *leaseTable) attached(h lease.Holder) iter.Seq[attachment] {
 	return func(yield func(attachment) bool) {
 		if h.Owner == "" && h.PodUID == "" {

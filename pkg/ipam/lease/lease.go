@@ -121,8 +121,8 @@ func (h Holder) SameAttachment(o Holder) bool {
 	return h.ContainerID != "" && h.ContainerID == o.ContainerID
 }
 
-// HasOtherName reports whether a holder is a pod of another name; false if either name is unknown. Two pods of different
-// names can have the same UID: that of a static pod is what its kubelet says.
+// HasOtherName reports whether a holder is a pod of another name; false if either name is unknown. Two pods of
+// different names can have the same UID: that of a static pod is what its kubelet says.
 func (h Holder) HasOtherName(namespace, podName string) bool {
 	return h.PodName != "" && podName != "" && (h.PodName != podName || h.Namespace != namespace)
 }
