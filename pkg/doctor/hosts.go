@@ -151,11 +151,10 @@ func unreadAddresses(f *facts) (out []Finding) {
 	for _, n := range f.Nodes {
 		if n.Uncounted > 0 {
 			out = append(out, Finding{
-				Object: Object{"node", n.Name}, Fix: fmt.Sprintf("kubectl get node %s -o jsonpath={.status.addresses}",
-					n.Name),
-				Cause: fmt.Sprintf("its status has %s beyond the %d that count", humanize.Plural(n.Uncounted,
-					"address"),
-					hosts.MostOfStatus),
+				Object: Object{"node", n.Name},
+				Fix:    fmt.Sprintf("kubectl get node %s -o jsonpath={.status.addresses}", n.Name),
+				Cause: fmt.Sprintf("its status has %s beyond the %d that count",
+					humanize.Plural(n.Uncounted, "address"), hosts.MostOfStatus),
 			})
 		}
 		if len(n.Unread) == 0 {

@@ -35,8 +35,6 @@ func (f *fixture) otherParts() []part {
 		{"namespace-deleted", f.namespaceDeleted},
 		{"policy-dropped-deploy", func(t *testing.T) { t.Helper(); f.policyDropped(t, deployment) }},
 		{"policy-dropped-sts", func(t *testing.T) { t.Helper(); f.policyDropped(t, statefulSet) }},
-		{"another-pool-on-delete", f.poolOnDelete},
-		{"another-pool-by-partition", f.poolByPartition},
 		{"claim-lost", f.claimLost},
 		{"claim-refused", f.claimRefused},
 		{"claim-ahead", f.claimAhead},
