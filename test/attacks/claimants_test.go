@@ -87,7 +87,7 @@ func ownLabels(t *testing.T, w *world) {
 		refused(t, "ADD", ipam.ReasonHostNotInPool)
 }
 
-// A kubelet reports another node's address as its own, and annotates its Node with a gateway. Where Nodes name gateways,
+// A kubelet reports another node's address as its own, and annotates its Node with a gateway. If Nodes name gateways,
 // that node's pods keep theirs.
 func falseGateway(t *testing.T, w *world) {
 	c := started(t, func(o *controller.Options) { o.GatewaySource = "host" })
