@@ -30,7 +30,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Container,type=string,JSONPath=`.status.containerID`,priority=1
 // +kubebuilder:printcolumn:name=Interface,type=string,JSONPath=`.status.ifName`,priority=1
 // +kubebuilder:printcolumn:name=CNINetwork,type=string,JSONPath=`.status.cniNetwork`,priority=1
-// +kubebuilder:printcolumn:name=Gateway,type=string,JSONPath=`.spec.gateway`,priority=1
+// +kubebuilder:printcolumn:name=Gateway,type=string,JSONPath=`.status.given.gateway`,priority=1
 // +kubebuilder:printcolumn:name=Updated,type=date,JSONPath=`.status.updateTime`,priority=1
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule=`isIP(self.metadata.name) || (self.metadata.name.matches('^[0-9a-f]{4}(-[0-9a-f]{4}){7}$') && isIP(self.metadata.name.replace('-', ':')))`,messageExpression=`'name %s is not that of an address: IPv4 as in 10.0.0.20, IPv6 in full with - for :, as in 2001-0db8-0000-0000-0000-0000-0000-0020'.format([self.metadata.name])`,fieldPath=`.metadata`

@@ -150,7 +150,9 @@ func (d *departures) current(pod workload.Pod, want ipam.PickRequest) terminatin
 	if !d.engine.leases.Now().Before(endsBy(pod)) {
 		return terminatingPod{pod, nil}
 	}
-	has := d.engine.index.Leases.ByAttachment(lease.Holder{PodUID: pod.UID, IfName: want.IfName})
+	has := d.engine.index.Leases.ByAttachment(lease.Holder{
+		Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID, IfName: want.IfName,
+	})
 	return terminatingPod{pod, slices.DeleteFunc(has, func(l lease.Lease) bool { return !d.wouldDo(l, want) })}
 }
 

@@ -23,11 +23,12 @@ type duplicates struct {
 	by map[attachment]lease.Holder
 }
 
-// attachment is one interface of one pod or owner.
-type attachment struct{ owner, podUID, ifName string }
+// attachment is one interface of one pod or owner, which the UID alone does not identify: see
+// lease.Holder.HasOtherName.
+type attachment struct{ who, podUID, ifName string }
 
 func (d attachment) compare(o attachment) int {
-	return cmp.Or(cmp.Compare(d.owner, o.owner), cmp.Compare(d.podUID, o.podUID), cmp.Compare(d.ifName, o.ifName))
+	return cmp.Or(cmp.Compare(d.who, o.who), cmp.Compare(d.podUID, o.podUID), cmp.Compare(d.ifName, o.ifName))
 }
 
 func newDuplicates() *duplicates { return &duplicates{by: map[attachment]lease.Holder{}} }
@@ -35,7 +36,7 @@ func newDuplicates() *duplicates { return &duplicates{by: map[attachment]lease.H
 func (d *duplicates) put(h lease.Holder) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.by[attachment{h.Owner, h.PodUID, h.IfName}] = h
+	d.by[attachment{Request{Owner: h.Owner, Namespace: h.Namespace, PodName: h.PodName}.who(), h.PodUID, h.IfName}] = h
 }
 
 // drain empties the set and returns what was in it.
@@ -83,7 +84,9 @@ func (m *Repairer) releaseDuplicatesOf(ctx context.Context, h lease.Holder) bool
 		return false
 	}
 	defer release()
-	held, err := m.holdings.of(ctx, lease.Holder{Owner: h.Owner, PodUID: h.PodUID, IfName: h.IfName})
+	held, err := m.holdings.of(ctx, lease.Holder{
+		Owner: h.Owner, Namespace: h.Namespace, PodName: h.PodName, PodUID: h.PodUID, IfName: h.IfName,
+	})
 	return err == nil && m.releaseReported(ctx, held)
 }
 

@@ -19,7 +19,7 @@ func (a *Adder) pick(ctx context.Context, t *attempt) error {
 	if complete(t.held) {
 		return nil
 	}
-	if len(t.held) == 0 && t.holder.PodUID != "" && a.interfaces(t.holder.PodUID) >= maxInterfaces {
+	if len(t.held) == 0 && t.holder.PodUID != "" && a.interfaces(t.holder) >= maxInterfaces {
 		return ipam.Refuse(ipam.ReasonQuotaExceeded, "%s has addresses on %d interfaces, and a pod may have no more",
 			t.who(), maxInterfaces).WithHint("attach the pod to fewer networks")
 	}
@@ -42,10 +42,11 @@ func (a *Adder) pick(ctx context.Context, t *attempt) error {
 	return nil
 }
 
-// interfaces returns on how many interfaces a pod has addresses.
-func (a *Adder) interfaces(podUID string) int {
+// interfaces returns the number of interfaces on which the pod of a holder has addresses.
+func (a *Adder) interfaces(h lease.Holder) int {
 	names := map[string]bool{}
-	for _, l := range a.engine.index.Leases.ByAttachment(lease.Holder{PodUID: podUID}) {
+	h.IfName = ""
+	for _, l := range a.engine.index.Leases.ByAttachment(h) {
 		if l.State == lease.Active {
 			names[l.IfName] = true
 		}

@@ -151,7 +151,9 @@ func (s *Simulation) held() []lease.Lease {
 
 // Holds reports whether the pod has an address, on whichever interface.
 func (s *Simulation) Holds() bool {
-	return slices.ContainsFunc(s.index.Leases.ByAttachment(lease.Holder{PodUID: s.pod.holder.PodUID}),
+	return slices.ContainsFunc(s.index.Leases.ByAttachment(lease.Holder{
+		Namespace: s.pod.holder.Namespace, PodName: s.pod.holder.PodName, PodUID: s.pod.holder.PodUID,
+	}),
 		func(l lease.Lease) bool { return l.State == lease.Active })
 }
 

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/bcsnet/bcsnet/pkg/hosts"
 )
@@ -332,9 +333,10 @@ func hostChecks() []Check {
 			"no operator set it, somebody on that node did.",
 	}, {
 		ID: "host-addresses-invalid", Group: GroupHosts, Severity: Warning, Needs: []Part{PartNodes},
-		run:     unreadAddresses,
-		Title:   "an annotation of a node has what is no address",
-		Meaning: "A part of the annotation `" + hosts.Annotation + "` is no IP. The other parts count.",
+		run:   unreadAddresses,
+		Title: "an annotation of a node has what is no address",
+		Meaning: "A part of the annotation `" + hosts.Annotation + "` is no IP. The other parts count. Or the Node's " +
+			"status has more addresses than count (" + strconv.Itoa(hosts.MostOfStatus) + ").",
 		Impact: "the node does not act for the address that was meant, and an address in use on it counts as that of " +
 			"no node",
 		Mend: "Write single IPs with commas between.",

@@ -691,6 +691,8 @@ func hostCases() map[string]checkCase {
 				"x"}
 		},
 			[]string{`host-addresses-invalid node/node-1: its annotation has "10.8.0.0/24", "x", which are no addresses`}},
+		"a node with more addresses than count": {func(s *doctor.Snapshot) { s.Nodes[0].Uncounted = 1 },
+			[]string{"host-addresses-invalid node/node-1: its status has 1 address beyond the 64 that count"}},
 		"a conflist of others before ours": {func(s *doctor.Snapshot) {
 			s.Nodes[0].OtherFirst = "05-x.conflist in /d before ours"
 		},

@@ -146,9 +146,18 @@ func duplicateHosts(f *facts) (out []Finding) {
 	return out
 }
 
-// unreadAddresses finds invalid parts of annotations for further addresses.
+// unreadAddresses finds parts of annotations with further addresses that are none, and Nodes with more addresses than
+// count.
 func unreadAddresses(f *facts) (out []Finding) {
 	for _, n := range f.Nodes {
+		if n.Uncounted > 0 {
+			out = append(out, Finding{
+				Object: Object{"node", n.Name},
+				Fix:    fmt.Sprintf("kubectl get node %s -o jsonpath={.status.addresses}", n.Name),
+				Cause: fmt.Sprintf("its status has %s beyond the %d that count",
+					humanize.Plural(n.Uncounted, "address"), hosts.MostOfStatus),
+			})
+		}
 		if len(n.Unread) == 0 {
 			continue
 		}

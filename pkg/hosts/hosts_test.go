@@ -71,6 +71,24 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestMostOfStatus: a status with more addresses than count leaves out the last ones, and not those of the annotation.
+func TestMostOfStatus(t *testing.T) {
+	const more = 3
+	o := object("n", "10.0.0.11", "10.8.0.11", corev1.ConditionTrue)
+	o.Status.Addresses = nil
+	for i := range hosts.MostOfStatus + more {
+		o.Status.Addresses = append(o.Status.Addresses, corev1.NodeAddress{
+			Type: corev1.NodeInternalIP, Address: netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}).String(),
+		})
+	}
+	n := hosts.Of(o)
+	last := netip.AddrFrom4([4]byte{10, 0, 1, hosts.MostOfStatus - 1})
+	if len(n.Internal) != hosts.MostOfStatus || n.Internal[len(n.Internal)-1] != last || n.Uncounted != more ||
+		texts(n.Further) != "10.8.0.11" || len(n.Addrs) != len(n.Internal)+1 {
+		t.Errorf("%+v", n)
+	}
+}
+
 // TestOutOfService: the taint counts whatever its effect; no other taint does.
 func TestOutOfService(t *testing.T) {
 	for taint, want := range map[string]bool{

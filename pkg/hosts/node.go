@@ -22,17 +22,23 @@ const ConditionType corev1.NodeConditionType = "BcsnetReady"
 // bcsnet's. The message begins with the names of the files.
 const OtherConflistFirst = "OtherConflistFirst"
 
-// Node has the relevant data of a Node.
+// MostOfStatus bounds the addresses that count of a Node's status. Its kubelet writes them, and pods never get an
+// address that a Node has: without a bound, one kubelet could keep a whole pool from all pods.
+const MostOfStatus = 64
+
+// Node is what matters of a Node.
 type Node struct {
 	Name string
 	// Addrs are all addresses that the Node claims, without duplicates: its InternalIPs, its ExternalIPs, then those
 	// that only the annotation has. Internal are its InternalIPs, Further those of the annotation.
 	Addrs, Internal, Further []netip.Addr
-	// Unread are the parts of the annotation that are not addresses.
-	Unread []string
-	Labels map[string]string
-	// Ready reports whether its kubelet is in touch with the API server. Since is the time of the last change, by the
-	// clock of the condition's writer; zero if the Node does not have it.
+	// Unread are the parts of the annotation that are no address. Uncounted is how many addresses the status has beyond
+	// MostOfStatus.
+	Unread    []string
+	Uncounted int
+	Labels    map[string]string
+	// Ready: its kubelet is in touch with the API server. Since is from when on it is as it is, by the clock of whoever
+	// wrote the condition; zero if the Node does not say.
 	Ready bool
 	Since time.Time
 	// OutOfService reports whether somebody states, by the taint node.kubernetes.io/out-of-service, that the machine is
@@ -48,7 +54,11 @@ func Of(o *corev1.Node) Node {
 	for _, kind := range []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP} {
 		for _, a := range o.Status.Addresses {
 			ip, err := ipaddr.ParseAddr(a.Address)
-			if err != nil || a.Type != kind || slices.Contains(n.Addrs, ip) {
+			switch {
+			case err != nil || a.Type != kind || slices.Contains(n.Addrs, ip):
+				continue
+			case len(n.Addrs) == MostOfStatus:
+				n.Uncounted++
 				continue
 			}
 			if n.Addrs = append(n.Addrs, ip); kind == corev1.NodeInternalIP {

@@ -104,11 +104,11 @@ func (m *machine) checkLeases(t *rapid.T, known map[netip.Addr]lease.Lease) {
 	for _, h := range []lease.Holder{
 		{IfName: "eth0", PodUID: "u1"}, {IfName: "net1", PodUID: "u1"}, {IfName: "eth0", PodUID: "u2"},
 		{IfName: "eth0", Owner: "vm-1"}, {IfName: "eth0", Owner: "vm-2", PodUID: "u1"}, {IfName: "eth0"},
-		{PodUID: "u1"}, {Owner: "vm-1"}, {},
+		{PodUID: "u1"}, {Owner: "vm-1"}, {}, {PodUID: "u1", Namespace: "shop", PodName: "a"},
 	} {
 		same("ByAttachment", held(func(l lease.Lease) bool {
 			return (h.IfName == "" || l.IfName == h.IfName) && l.Owner == h.Owner &&
-				(h.Owner != "" || h.PodUID != "" && l.PodUID == h.PodUID)
+				(h.Owner != "" || h.PodUID != "" && l.PodUID == h.PodUID) && !h.HasOtherName(l.Namespace, l.PodName)
 		}), m.x.Leases.ByAttachment(h))
 		inUse := slices.DeleteFunc(m.x.Leases.ByAttachment(h), func(l lease.Lease) bool { return l.State != lease.Active })
 		if some, all := m.x.Leases.SomeInUse(h, 1); len(some) != min(1, len(inUse)) || all != (len(inUse) <= 1) {

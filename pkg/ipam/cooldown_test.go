@@ -49,6 +49,8 @@ func TestPickLetsAddressesRest(t *testing.T) {
 		"not by name, by the one who had it": {want: want(holder("shop/pod-of-10.0.0.8")), now: at(28), text: exhausted + ", 1 is cooling and free in 12s; hint: ask again in 12s, or add addresses: bcsnetctl pool add-ip a RANGE"},
 		"the same interface of the same pod": {want: want(lastHolder("uid-of-10.0.0.8", "eth0")), now: at(10)},
 		"the same by name":                   {want: want(lastHolder("uid-of-10.0.0.8", "eth0"), asking("10.0.0.8")), now: at(10)},
+		"another pod of its UID": {want: want(lastHolder("uid-of-10.0.0.8", "eth0"), holder("shop/other")), now: at(10), text: exhausted +
+			", 1 is cooling and free in 30s; hint: ask again in 30s, or add addresses: bcsnetctl pool add-ip a RANGE"},
 		"another interface of the pod": {want: want(lastHolder("uid-of-10.0.0.8", "net1")), now: at(10), text: exhausted +
 			", 1 is cooling and free in 30s; hint: ask again in 30s, or add addresses: bcsnetctl pool add-ip a RANGE"},
 		"the next pod of the name": {want: want(lastHolder("u2", "eth0"), holder("shop/pod-of-10.0.0.8")), now: at(28), text: exhausted +

@@ -18,13 +18,27 @@ func (x *bounds) hostFull(p *poolState, w PickRequest, chosen []choice) bool {
 }
 
 // onHost returns how many addresses of a pool the host of a request has, and how many more it is to have: those that
-// are being given to it, that were chosen for the request, and that are expected there.
+// are being given to it, that were chosen for the request, and that are expected there. A machine with several
+// addresses is one host, by whichever of them its requests come.
 func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming int) {
-	at := hostPool{w.Host, p.CountedAs()}
-	held := x.state.assumed.coming[at]
-	for _, a := range held {
-		if !x.state.has(at, a) { // the write may have arrived already
-			coming++
+	var held []netip.Addr
+	pool := p.CountedAs()
+	has := func(a netip.Addr) bool {
+		for host := range x.state.nodes.machine(w.Host) {
+			if x.state.has(hostPool{host, pool}, a) {
+				return true
+			}
+		}
+		return false
+	}
+	for host := range x.state.nodes.machine(w.Host) {
+		at := hostPool{host, pool}
+		n += x.state.hosts.inUse[at]
+		for _, a := range x.state.assumed.coming[at] {
+			held = append(held, a)
+			if !has(a) { // the write may have arrived already
+				coming++
+			}
 		}
 	}
 	isChosen := func(a netip.Addr) bool {
@@ -36,13 +50,13 @@ func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming
 		}
 	}
 	if w.Expected != nil {
-		for _, a := range w.Expected(p.CountedAs()) {
-			if !x.state.has(at, a) && !slices.Contains(held, a) && !isChosen(a) {
+		for _, a := range w.Expected(pool) {
+			if !has(a) && !slices.Contains(held, a) && !isChosen(a) {
 				coming++
 			}
 		}
 	}
-	return x.state.hosts.inUse[at], coming
+	return n, coming
 }
 
 // noneOnHost refuses an address of a pool of which the host has as many as it may have, with those that were chosen for

@@ -52,9 +52,9 @@ func (x *Leases) ByContainer(id, ifName string) []lease.Lease {
 	return sorted(out)
 }
 
-// ByAttachment returns the addresses that a pod (by UID) or an owner holds on an interface, on all of them when
-// IfName is empty, seen from its attachments. The holder's other fields do not count. A holder without pod UID and
-// owner has none.
+// ByAttachment returns the addresses that a pod (by UID, and by its name if the holder has one) or an owner holds on an
+// interface, on all of them when IfName is empty, seen from its attachments. The holder's other fields do not count. A
+// holder without pod UID and owner has none.
 func (x *Leases) ByAttachment(h lease.Holder) []lease.Lease {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -53,6 +54,23 @@ func (x *nodeTable) nodeOf(a netip.Addr) (string, bool) {
 		return names[0], true
 	}
 	return "", false
+}
+
+// machine yields the addresses of the machine that has a host's address: those that its Node alone claims, if no other
+// Node claims the host's; else the host's address alone.
+func (x *nodeTable) machine(host netip.Addr) iter.Seq[netip.Addr] {
+	return func(yield func(netip.Addr) bool) {
+		names := x.nodeIP[host]
+		if len(names) != 1 {
+			yield(host)
+			return
+		}
+		for _, a := range x.byName[names[0]].Addrs {
+			if len(x.nodeIP[a]) == 1 && !yield(a) {
+				return
+			}
+		}
+	}
 }
 
 func without(names []string, name string) []string {

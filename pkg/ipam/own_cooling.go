@@ -4,18 +4,21 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // The cooldown keeps an address from others while the network remembers its last holder. That holder itself has nothing
 // to wait for: when a node restarts, each of its pods comes back with the same UID and another container.
 
-// hadLast reports whether the interface of the pod that asks had an address last.
+// hadLast reports whether the interface of the pod that asks had an address last. A pod of another name with the same
+// UID is another pod.
 func (w PickRequest) hadLast(r *record) bool {
 	if w.PodUID == "" {
 		return false
 	}
 	uid, ifName := r.history().LastAttachment()
-	return uid == w.PodUID && ifName == w.IfName
+	return uid == w.PodUID && ifName == w.IfName &&
+		(w.Holder == "" || r.history().LastHolder() == lease.PastHolder(w.Holder))
 }
 
 // pickOwnCooling chooses, of the addresses that cool and that the request's own interface had last, one for each need
@@ -32,7 +35,7 @@ func (x *picker) pickOwnCooling(w PickRequest, chosen []choice) []choice {
 		var latest *record
 		var own choice
 		for r := range x.state.leases.lastHad(w.PodUID, w.IfName) {
-			if latest != nil && latest.updated >= r.updated {
+			if !w.hadLast(r) || latest != nil && latest.updated >= r.updated {
 				continue
 			}
 			if p := x.mayReturn(r, n, w, chosen); p != nil {

@@ -12,7 +12,7 @@ import (
 // TestMaxPerHost: a host gets no more addresses of a pool than the pool says, however they are asked for.
 func TestMaxPerHost(t *testing.T) {
 	a := func(options ...option) Pool {
-		return pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, append(options, hosts(host1, host2))...)
+		return pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.12"}, append(options, hosts(host1, host2, "192.168.0.9"))...)
 	}
 	b := pool(t, "b", "10.0.1.0/24", []string{"10.0.1.9"})
 	six := pool(t, "six", "2001:db8::/64", []string{"2001:db8::8"}, network("blue"), perHost(1))
@@ -43,6 +43,31 @@ func TestMaxPerHost(t *testing.T) {
 			pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, nine}, want: want(),
 			text: "HostFull: no available IP for pod shop/a: " + pair +
 				"; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a",
+		},
+		"by another address of its machine": {
+			pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, on(nine, "192.168.0.9")}, want: want(asking("10.0.0.10")),
+			before: func(x *Index) { x.Pools.SetNode("n", node(host1, "192.168.0.9")) }, text: "HostFull: no available IP for pod shop/a: " + two,
+		},
+		"on its way there": {
+			pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight}, want: want(asking("10.0.0.10")),
+			before: func(x *Index) {
+				x.Pools.SetNode("n", node("192.168.0.9", host1))
+				_, _ = x.Pick(want(onHost("192.168.0.9"), asking("10.0.0.9"), func(w *PickRequest) { w.Key = "other" }), now)
+			}, text: "HostFull: no available IP for pod shop/a: " + onTheWay,
+		},
+		"by an address that two Nodes claim": {
+			pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, on(nine, "192.168.0.9")}, want: want(asking("10.0.0.10")),
+			before: func(x *Index) {
+				x.Pools.SetNode("n", node(host1, "192.168.0.9"))
+				x.Pools.SetNode("m", node("192.168.0.9"))
+			}, picks: []string{"a 10.0.0.10"},
+		},
+		"while two Nodes claim its own": {
+			pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, on(nine, "192.168.0.9")}, want: want(asking("10.0.0.10")),
+			before: func(x *Index) {
+				x.Pools.SetNode("n", node(host1, "192.168.0.9"))
+				x.Pools.SetNode("m", node(host1))
+			}, picks: []string{"a 10.0.0.10"},
 		},
 		"by name":  {pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, nine}, want: want(asking("10.0.0.10")), text: "HostFull: no available IP for pod shop/a: " + two},
 		"its own":  {pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, nine, keptFor("10.0.0.11", "a", "web-0", "web-0", 1)}, want: want(of("web-0")), text: "HostFull: no available IP for pod shop/a: " + two},

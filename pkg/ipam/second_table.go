@@ -72,8 +72,8 @@ func (a attachment) lease() lease.Lease {
 	return l
 }
 
-// attached yields the entries of a pod, by its UID, or of an owner, on an interface, on all of them when IfName is
-// empty; none for a holder without pod UID and owner.
+// attached yields the entries of a pod, by its UID and its name if that is known, or of an owner, on an interface, on
+// all of them when IfName is empty; none for a holder without pod UID and owner.
 func (x *leaseTable) attached(h lease.Holder) iter.Seq[attachment] {
 	return func(yield func(attachment) bool) {
 		if h.Owner == "" && h.PodUID == "" {
@@ -82,7 +82,7 @@ func (x *leaseTable) attached(h lease.Holder) iter.Seq[attachment] {
 		uid := compactUUID(h.PodUID)
 		for r := x.byAttachment.first(x.hash().attachment(h.Owner, uid)); r != nil; r = r.nextAttachment {
 			if r.owner() == h.Owner && (h.Owner != "" || r.uid() == uid) && (h.IfName == "" ||
-				r.ifName() == h.IfName) &&
+				r.ifName() == h.IfName) && !h.HasOtherName(r.namespace.Value(), r.podName()) &&
 				!yield(attachment{r, false}) {
 				return
 			}
@@ -91,7 +91,9 @@ func (x *leaseTable) attached(h lease.Holder) iter.Seq[attachment] {
 			return
 		}
 		for _, r := range x.second.uids[uid] {
-			if (h.IfName == "" || r.other().IfName == h.IfName) && !yield(attachment{r, true}) {
+			o := r.other()
+			if (h.IfName == "" || o.IfName == h.IfName) && !h.HasOtherName(o.Namespace, o.PodName) &&
+				!yield(attachment{r, true}) {
 				return
 			}
 		}

@@ -222,7 +222,9 @@ func (m *maker) lease(
 	case twice:
 		return conflict("%s/%s reports it, too", other.Namespace, other.Name)
 	}
-	for _, held := range m.Index.Leases.ByAttachment(lease.Holder{PodUID: pod.UID, IfName: ifName}) {
+	for _, held := range m.Index.Leases.ByAttachment(lease.Holder{
+		Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID, IfName: ifName,
+	}) {
 		if ifName != "" && held.State == lease.Active && held.Addr.Is4() == a.Is4() {
 			return conflict("the pod holds %s on %s", held.Addr, ifName)
 		}
@@ -282,7 +284,7 @@ func (m *maker) setSize(l lease.Lease, mine []lease.Lease) (n int) {
 	if network == "" || l.IfName == "" {
 		return 0
 	}
-	all := append(m.Index.Leases.ByAttachment(lease.Holder{PodUID: l.PodUID, IfName: l.IfName}), mine...)
+	all := append(m.Index.Leases.ByAttachment(l.Holder), mine...)
 	for _, o := range all {
 		if o.IfName == l.IfName && m.pools[o.Pool].Network == network {
 			n++

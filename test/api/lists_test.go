@@ -22,6 +22,7 @@ func lease(name, podNamespace, podName string) *v1.BCSNetIP {
 			Status: v1.IPActive, Host: "10.0.0.11", ContainerID: "c-" + podName, IfName: "eth0", CNINetwork: "pods",
 			PodNamespace: podNamespace, PodName: podName,
 			UpdateTime: time.Now().UTC().Format(time.RFC3339Nano),
+			Given:      &v1.GivenSettings{Gateway: "10.0.0.9"}, GivenTo: "c-" + podName,
 		}
 	})
 }
@@ -137,8 +138,8 @@ func TestColumns(t *testing.T) {
 			Wide:    []string{"Owner", "Claim", "Container", "Interface", "CNINetwork", "Gateway", "Updated"},
 			Rows: [][]any{
 				{"10.0.0.20", "10.0.0.0", "Active", "10.0.0.11", "web", "a", nil, nil, "c-a", "eth0", "pods",
-					"10.0.0.1"},
-				{"10.0.0.21", "10.0.0.0", "Available", nil, nil, nil, nil, nil, nil, nil, nil, "10.0.0.1"},
+					"10.0.0.9"},
+				{"10.0.0.21", "10.0.0.0", "Available", nil, nil, nil, nil, nil, nil, nil, nil, nil},
 			},
 		},
 	}

@@ -9,9 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -188,34 +185,11 @@ func whoHas(t *testing.T, w *world) {
 
 // A kubelet makes mirrors of static pods in any namespace, with any annotations. None draws from a claim.
 func mirrorPod(t *testing.T, w *world) {
-	cfg, err := shared.cluster.NodeConfig(nodeMine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubelet, err := client.New(cfg, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var node corev1.Node
-	if err := shared.admin.Get(t.Context(), client.ObjectKey{Name: nodeMine}, &node); err != nil {
-		t.Fatal(err)
-	}
 	for name, annotations := range map[string]map[string]string{
 		"claim":  {workload.ClaimAnnotation: "of-the-shop"},
 		"policy": {"networkextension.bkbcs.tencent.com/release-policy": "never"},
 	} {
-		o := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "static-" + name, Annotations: annotations,
-				OwnerReferences: []metav1.OwnerReference{{
-					APIVersion: "v1", Kind: "Node", Name: nodeMine, UID: node.UID, Controller: new(true),
-				}}},
-			Spec: corev1.PodSpec{NodeName: nodeMine, Containers: []corev1.Container{{Name: "main", Image: "main"}}},
-		}
-		hash := fmt.Sprintf("%032x", len(name))
-		o.Annotations["kubernetes.io/config.mirror"], o.Annotations["kubernetes.io/config.hash"] = hash, hash
-		if err := kubelet.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		w.mirror(t, nodeMine, "static-"+name, fmt.Sprintf("%032x", len(name)), annotations)
 		w.send(t, ask{token: w.node, method: "POST", path: prefix, body: w.add("static-"+name, mine)}).
 			refused(t, name, ipam.ReasonInvalidAnnotation)
 	}

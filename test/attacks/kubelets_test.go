@@ -17,6 +17,39 @@ import (
 // kubelets are attacks by who may write the status of the pods of a node.
 func kubelets() []attack { return []attack{{"pods_that_report_addresses", reportedAddresses}} }
 
+// started starts another replica, with some options changed, until the test ends.
+func started(t *testing.T, change func(*controller.Options)) *inprocess.Controller {
+	t.Helper()
+	cfg, err := shared.cluster.ControllerConfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := newDoors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := inprocess.StartOn(cfg, d, func(o *controller.Options) {
+		o.PlainHTTP, o.AdvertiseAddress, o.CertificatesEvery = false, "none", 200*time.Millisecond
+		if change != nil {
+			change(o)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared.doors[c] = d
+	t.Cleanup(func() {
+		delete(shared.doors, c)
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // The attacker's kubelet says that pods have addresses of others' pools, and a controller starts: it takes
 // none of them, and the pools hand out.
 func reportedAddresses(t *testing.T, w *world) {
@@ -36,30 +69,7 @@ func reportedAddresses(t *testing.T, w *world) {
 		}
 		t.Cleanup(func() { _ = shared.admin.Delete(context.Background(), p, client.GracePeriodSeconds(0)) })
 	}
-	cfg, err := shared.cluster.ControllerConfig(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := newDoors()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := inprocess.StartOn(cfg, d, func(o *controller.Options) {
-		o.PlainHTTP, o.AdvertiseAddress, o.CertificatesEvery = false, "none", 200*time.Millisecond
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	shared.doors[c] = d
-	t.Cleanup(func() {
-		delete(shared.doors, c)
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := c.WaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	c := started(t, nil)
 	for _, pool := range []string{"shop", "theirs"} {
 		body := w.podWith(t, shop, "asks-of-"+pool, map[string]string{"networkextension.bkbcs.tencent.com/pool": pool})
 		h := w.send(t, ask{to: c, token: w.theirNode, method: "POST", path: prefix, body: body})

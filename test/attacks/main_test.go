@@ -30,7 +30,10 @@ var shared struct {
 	pages map[string]string
 }
 
-func TestMain(m *testing.M) { os.Exit(controlplane.MainWith(m, setUp)) }
+func TestMain(m *testing.M) {
+	os.Exit(controlplane.MainWith(m, setUp,
+		controlplane.WithArgs("kube-apiserver", "--enable-admission-plugins=NodeRestriction"))) // as clusters have it
+}
 
 func setUp(ctx context.Context, cp *controlplane.ControlPlane) (tearDown func() error, err error) {
 	cfg, err := cp.ControllerConfig(ctx)

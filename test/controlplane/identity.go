@@ -66,7 +66,8 @@ func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, nam
 	return cfg, nil
 }
 
-// NodeConfig returns the identity of a node's kubelet, to which the Node authorizer and NodeRestriction apply.
+// NodeConfig returns the identity of a node's kubelet, to which the Node authorizer applies, and NodeRestriction if the
+// API server was started with it.
 func (cp *ControlPlane) NodeConfig(name string) (*rest.Config, error) {
 	return cp.identity(cp.Config.Host, "system:node:"+name, "system:nodes")
 }

@@ -134,7 +134,7 @@ func (f *fixture) populate(t testing.TB) {
 		{"metadata": object{"name": "alpha"}, "spec": object{"net": "10.1.0.0", "mask": 16, "gateway": "10.1.0.1", "availableIPs": []string{span("10.1.0.10", n)}, "priority": 1, "network": "alpha"}},
 		{"metadata": object{"name": "beta"}, "spec": object{"net": "fd00:2::", "mask": 64, "gateway": "fd00:2::1", "availableIPs": []string{span("fd00:2::10", n)}, "network": "beta", "materialize": "OnDemand", "cooldown": cooldown.String()}},
 		{"metadata": object{"name": "gamma4"}, "spec": object{"net": "10.3.0.0", "mask": 16, "gateway": "10.3.0.1", "availableIPs": []string{span("10.3.0.10", n)}, "network": "gamma", "priority": -1, "materialize": "OnDemand", "allocationOrder": "Lowest"}},
-		{"metadata": object{"name": "gamma6"}, "spec": object{"net": "fd00:3::", "mask": 64, "gateway": "fd00:3::1", "availableIPs": []string{span("fd00:3::10", n)}, "network": "gamma", "priority": -1}},
+		{"metadata": object{"name": "gamma6"}, "spec": object{"net": "fd00:3::", "mask": 64, "availableIPs": []string{span("fd00:3::10", n)}, "network": "gamma", "priority": -1}},
 	} {
 		p["apiVersion"], p["kind"] = v1.GroupVersion.String(), "BCSNetPool"
 		p["spec"].(object)["hosts"] = all

@@ -130,16 +130,19 @@ func (n *Nodes) Hosts(name string) []netip.Addr {
 	return n.table.ActsFor(name)
 }
 
-// Gateway returns the gateway in the annotation of a host's node; invalid if there is none.
+// Gateway returns the gateway in the annotation of a host's node; invalid if there is none, or if the nodes that claim
+// the host differ in it: what one kubelet reports says nothing for another node's pods.
 func (n *Nodes) Gateway(host netip.Addr) (gateway netip.Addr) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	for _, is := range n.table.At(host) {
-		if g := n.gateways[is.Name]; g.IsValid() && slices.Contains(n.table.ActsFor(is.Name), host) {
-			return g
+	for i, is := range n.table.At(host) {
+		of := n.gateways[is.Name]
+		if i > 0 && of != gateway {
+			return netip.Addr{}
 		}
+		gateway = of
 	}
-	return netip.Addr{}
+	return gateway
 }
 
 // Trim returns a node with only the fields that are read here, for the cache. Of the node's resources it keeps those

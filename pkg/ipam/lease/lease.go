@@ -116,9 +116,15 @@ func (h Holder) SameAttachment(o Holder) bool {
 		return false
 	}
 	if a, b := h.attachment(), o.attachment(); a != "" && b != "" {
-		return a == b
+		return a == b && !h.HasOtherName(o.Namespace, o.PodName)
 	}
 	return h.ContainerID != "" && h.ContainerID == o.ContainerID
+}
+
+// HasOtherName reports whether a holder is a pod of another name; false if either name is unknown. Two pods of
+// different names can have the same UID: that of a static pod is what its kubelet says.
+func (h Holder) HasOtherName(namespace, podName string) bool {
+	return h.PodName != "" && podName != "" && (h.PodName != podName || h.Namespace != namespace)
 }
 
 // Retention is what a lease keeps beyond its holder: the claim that it belongs to, on which terms.

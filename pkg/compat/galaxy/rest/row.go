@@ -188,6 +188,8 @@ func (v *view) status(r *row) (status string, releasable bool) {
 	}
 	// An existing pod without an address may be about to take the one that is kept for it.
 	pod := workload.FromObject(o)
-	others := len(v.Index.Leases.ByAttachment(lease.Holder{PodUID: pod.UID})) > 0
+	others := len(v.Index.Leases.ByAttachment(lease.Holder{
+		Namespace: pod.Namespace, PodName: pod.Name, PodUID: pod.UID,
+	})) > 0
 	return string(o.Status.Phase), pod.Ended || others
 }
