@@ -192,6 +192,7 @@ func (f *fixture) commands() map[string]func(*testscript.TestScript, bool, []str
 		"outdated":    do(f.outdated),
 		"uninstalled": do(f.uninstalled),
 		"happened":    do(f.happened),
+		"history":     do(f.history),
 		"emptied":     do(func(ctx context.Context, _ *testscript.TestScript, _ []string) error { return f.wipe(ctx) }),
 	}
 }

@@ -101,7 +101,7 @@ func TestEveryHoldingHasOneRecord(t *testing.T) {
 		var want, got []string
 		show := func() {
 			for _, r := range OfLease(shown, l, at(now)) {
-				if r.Holder() != "" && r.What != WhatEnded {
+				if !r.Since.IsZero() && r.What != WhatEnded {
 					got = append(got, fmt.Sprint(r.Since.Sub(start), r.Time.Sub(start), r.Holder()))
 				}
 			}

@@ -40,6 +40,12 @@ func (p *Period) Validate(now time.Time) (err error) {
 	return nil
 }
 
+// PeriodSince returns the time from a moment on, written as for --since.
+func PeriodSince(text string, now time.Time) (p Period, err error) {
+	p.since = text
+	return p, p.Validate(now)
+}
+
 // Has reports whether something that lasted from one time to another was in the period, even if in part.
 func (p *Period) Has(since, until time.Time) bool {
 	return !until.Before(p.Since) && (p.Until.IsZero() || !since.After(p.Until))

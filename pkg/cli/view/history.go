@@ -9,6 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/history"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -167,4 +168,17 @@ func (q *HistoryQuery) finds(row Past, namespace, pod string) bool {
 	return q.Has(since, until) && (len(q.Addrs) == 0 || slices.Contains(q.Addrs, row.Addr)) &&
 		(len(q.Hosts) == 0 || slices.Contains(q.Hosts, row.Host)) && (q.Namespace == "" || q.Namespace == namespace) &&
 		(q.Pod == "" || q.Pod == pod) && (q.Pool == "" || q.Pool == row.Pool)
+}
+
+// HostAddrs returns the addresses of a host, by its IP or the name of its node. One that is no node any more has its
+// history, too.
+func HostAddrs(ctx context.Context, s *app.App, word string) ([]netip.Addr, error) {
+	if a, err := ipaddr.ParseAddr(word); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	h, err := resource.FindHost(ctx, s, word)
+	if err != nil {
+		return nil, err
+	}
+	return h.Addrs, nil
 }

@@ -2,7 +2,6 @@ package address
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/view"
-	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -104,8 +102,12 @@ func (v *ipHistory) Validate() (err error) {
 }
 
 func (v *ipHistory) Run(ctx context.Context) error {
-	if err := v.findHost(ctx); err != nil {
-		return err
+	if v.host != "" {
+		hosts, err := view.HostAddrs(ctx, v.App, v.host)
+		if err != nil {
+			return err
+		}
+		v.query.Hosts = hosts
 	}
 	if err := resource.FitLengths(ctx, v.App, v.args); err != nil {
 		return err
@@ -142,22 +144,6 @@ func (v *ipHistory) Run(ctx context.Context) error {
 		return v.output.Object(v.Out, pastObjects(h.Rows))
 	}
 	return printer.NewTable(&v.output, pastColumns()).Write(v.Out, h.Rows)
-}
-
-// findHost finds the addresses of the host that was asked for. One that is no node any more has its history, too.
-func (v *ipHistory) findHost(ctx context.Context) error {
-	if v.host == "" {
-		return nil
-	}
-	if a, err := ipaddr.ParseAddr(v.host); err == nil {
-		v.query.Hosts = []netip.Addr{a}
-		return nil
-	}
-	h, err := resource.FindHost(ctx, v.App, v.host)
-	if err == nil {
-		v.query.Hosts = h.Addrs
-	}
-	return err
 }
 
 func pastColumns() []printer.Column[view.Past] {
