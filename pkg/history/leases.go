@@ -90,10 +90,10 @@ func news(was, is lease.Lease) (said []lease.Past) {
 	return said
 }
 
-// Remembered returns what an address itself remembers of the time after a moment: at most lease.MaxHistory records.
-func Remembered(l lease.Lease, after time.Time) (records []Record) {
+// Remembered returns what an address itself remembers of the time from a moment on: at most lease.MaxHistory records.
+func Remembered(l lease.Lease, from time.Time) (records []Record) {
 	for p := range l.History.All() {
-		if p.Until.After(after) {
+		if !p.Until.Before(from) {
 			records = append(records, remembered(l, p))
 		}
 	}

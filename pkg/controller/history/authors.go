@@ -112,7 +112,7 @@ func (a *authors) missed(
 		if err != nil {
 			return nil, err
 		}
-		if last.Time == nil || !last.Time.After(after) || last.Time.After(before) {
+		if last.Time == nil || last.Time.Time.Before(after) || last.Time.After(before) {
 			continue
 		}
 		records = append(records, history.Record{Time: last.Time.UTC(), What: history.WhatChanged, Pool: p.Name,

@@ -204,7 +204,7 @@ func (w *writer) begin(ctx context.Context) error {
 	if version > w.Index.Feed.Seen() {
 		version = 0 // the store was put back to an older state
 	}
-	from, fromAt := w.lead(version, w.marked)
+	from, fromAt := w.lead(version, timeOf(last.Until))
 	w.seen = max(version, min(from, w.Index.Feed.Seen()))
 	if from > version {
 		records, whole := w.remembered(version, timeOf(last.Until), fromAt)
