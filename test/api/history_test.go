@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
@@ -46,7 +48,10 @@ func TestHistoryOnlyGrows(t *testing.T) {
 		"more records":      {func(o *v1.BCSNetHistory) { o.Records, o.Until = 3, "2026-05-04T03:02:09Z" }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			changed := o.DeepCopy()
+			changed := &v1.BCSNetHistory{}
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), changed); err != nil {
+				t.Fatal(err)
+			}
 			tc.change(changed)
 			if diff := compare(t, tc.want, c.Update(t.Context(), changed)); diff != "" {
 				t.Error(diff)

@@ -96,23 +96,23 @@ func (a *authors) lastWrite(ctx context.Context, pool string) (last metav1.Manag
 }
 
 // missed returns records of the changes of pools while nobody watched: when the spec was written last, and not what
-// changed.
+// changed. known are the generations that are recorded.
 func (a *authors) missed(
-	ctx context.Context, cached client.Reader, version uint64, after, before time.Time,
+	ctx context.Context, cached client.Reader, version uint64, from time.Time, known map[string]int64,
 ) (records []history.Record, err error) {
 	var pools v1.BCSNetPoolList
 	if err := cached.List(ctx, &pools); err != nil {
 		return nil, err
 	}
 	for _, p := range pools.Items {
-		if parseVersion(p.ResourceVersion) <= version {
+		if parseVersion(p.ResourceVersion) <= version || p.Generation <= known[p.Name] {
 			continue
 		}
 		last, err := a.lastWrite(ctx, p.Name)
 		if err != nil {
 			return nil, err
 		}
-		if last.Time == nil || last.Time.Time.Before(after) || last.Time.After(before) {
+		if last.Time == nil || last.Time.Time.Before(from) {
 			continue
 		}
 		records = append(records, history.Record{Time: last.Time.UTC(), What: history.WhatChanged, Pool: p.Name,

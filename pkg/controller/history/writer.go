@@ -207,9 +207,9 @@ func (w *writer) begin(ctx context.Context) error {
 	from, fromAt := w.lead(version, timeOf(last.Until))
 	w.seen = max(version, min(from, w.Index.Feed.Seen()))
 	if from > version {
-		records, whole := w.remembered(version, timeOf(last.Until), fromAt)
+		records, whole := w.remembered(version, timeOf(last.Until))
 		if len(names) > 0 {
-			changes, err := w.authors.missed(ctx, w.Client, version, timeOf(last.Until), fromAt)
+			changes, err := w.authors.missed(ctx, w.Client, version, timeOf(last.Until), w.generations(last.Data))
 			if err != nil {
 				return err
 			}
@@ -223,12 +223,26 @@ func (w *writer) begin(ctx context.Context) error {
 	return nil
 }
 
-// remembered returns what addresses remember of the time between the last record and the first one of this replica. An
-// address remembers lease.MaxHistory changes: whole is false where one may have had more, or where there are too many
-// records.
-func (w *writer) remembered(version uint64, after, before time.Time) (records []history.Record, whole bool) {
-	if oldest := w.Now().Add(-w.Retention); after.Before(oldest) {
-		after = oldest
+// generations returns the newest generations of pools in the last part, and in what waits.
+func (w *writer) generations(data []byte) map[string]int64 {
+	known := map[string]int64{}
+	take := func(r history.Record) error {
+		known[r.Pool] = max(known[r.Pool], r.Generation)
+		return nil
+	}
+	_ = history.Read(data, take) // what cannot be read is not known
+	for _, r := range w.waiting(maxPending) {
+		_ = take(r)
+	}
+	return known
+}
+
+// remembered returns what addresses remember of the time from the last record on; some of it may wait to be written
+// already, and is shown once. An address remembers lease.MaxHistory changes: whole is false where one may have had more,
+// or where there are too many records.
+func (w *writer) remembered(version uint64, from time.Time) (records []history.Record, whole bool) {
+	if oldest := w.Now().Add(-w.Retention); from.Before(oldest) {
+		from = oldest
 	}
 	whole = true
 	newest := func(n int) {
@@ -241,14 +255,9 @@ func (w *writer) remembered(version uint64, after, before time.Time) (records []
 		if l.Version <= version {
 			return
 		}
-		all := history.Remembered(l, after)
+		all := history.Remembered(l, from)
 		whole = whole && len(all) < lease.MaxHistory
-		for _, r := range all {
-			if !r.Time.After(before) {
-				records = append(records, r)
-			}
-		}
-		if len(records) >= maxPending {
+		if records = append(records, all...); len(records) >= maxPending {
 			newest(maxPending / 2)
 		}
 	})
