@@ -18,14 +18,14 @@ import (
 // AuthorsPolicy is the name of the MutatingAdmissionPolicy, and of its binding, that sets v1.ChangedByAnnotation.
 const AuthorsPolicy = "bcsnet-authors"
 
-// lookEvery is how often it is asked whether the policy is there.
-const lookEvery = time.Minute
+// checkEvery is how often it is asked whether the policy is there.
+const checkEvery = time.Minute
 
 // authors finds out who changed pools. The annotation counts while the policy is there: otherwise anybody can write it.
 // Without it, managedFields say what the client called itself.
 type authors struct {
 	live   client.Reader
-	looked time.Time
+	checked time.Time
 	stamps bool
 }
 
@@ -36,7 +36,7 @@ func (a *authors) fill(ctx context.Context, records []history.Record, now time.T
 		if r.IP.IsValid() || r.What != history.WhatCreated && r.What != history.WhatChanged {
 			continue
 		}
-		if err := a.look(ctx, now); err != nil {
+		if err := a.checkPolicy(ctx, now); err != nil {
 			return err
 		}
 		if a.stamps {
@@ -52,9 +52,9 @@ func (a *authors) fill(ctx context.Context, records []history.Record, now time.T
 	return nil
 }
 
-// look asks whether the policy is there, unless that was asked lately.
-func (a *authors) look(ctx context.Context, now time.Time) error {
-	if !a.looked.IsZero() && now.Sub(a.looked) < lookEvery {
+// checkPolicy asks whether the policy is there, unless that was asked lately.
+func (a *authors) checkPolicy(ctx context.Context, now time.Time) error {
+	if !a.checked.IsZero() && now.Sub(a.checked) < checkEvery {
 		return nil
 	}
 	a.stamps = true
@@ -69,7 +69,7 @@ func (a *authors) look(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	a.looked = now
+	a.checked = now
 	return nil
 }
 

@@ -87,7 +87,7 @@ func New(c Config) *Recorder {
 	return r
 }
 
-// leaseChanged is on the path of requests and waits for nothing.
+// leaseChanged offers the records of a change. It is on the path of requests and waits for nothing.
 func (r *Recorder) leaseChanged(was, is lease.Lease) {
 	if was.Version == 0 && is.History == "" || !r.Synced() {
 		return
@@ -141,7 +141,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		case e := <-r.in:
 			r.add(e)
 		case <-tick.C:
-			r.look()
+			r.trim()
 		}
 	}
 }
@@ -156,9 +156,9 @@ func (r *Recorder) add(e entry) {
 	}
 }
 
-// look sets from where the records are complete once the lists have come, and forgets what is old, unless this replica
+// trim sets from where the records are complete once the lists have come, and forgets what is old, unless this replica
 // writes.
-func (r *Recorder) look() {
+func (r *Recorder) trim() {
 	if !r.Synced() {
 		return
 	}
@@ -205,7 +205,7 @@ func (r *Recorder) written(n int) {
 // lead begins or ends writing. Of what waits it leaves out what is stored already, up to a version, and for pools before
 // a time; and says from when on the records are complete.
 func (r *Recorder) lead(version uint64, stored time.Time) (from uint64, fromAt time.Time) {
-	r.look()
+	r.trim()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.writing = true
