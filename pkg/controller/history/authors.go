@@ -24,9 +24,9 @@ const checkEvery = time.Minute
 // authors finds out who changed pools. The annotation counts while the policy is there: otherwise anybody can write it.
 // Without it, managedFields say what the client called itself.
 type authors struct {
-	live   client.Reader
+	live    client.Reader
 	checked time.Time
-	stamps bool
+	stamps  bool
 }
 
 // fill completes the records of changes of pools.

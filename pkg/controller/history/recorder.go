@@ -146,13 +146,14 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// add takes a record. Of too many the oldest goes.
+// add takes a record. Of too many the oldest go, many at once, as that moves the others.
 func (r *Recorder) add(e entry) {
+	const many = maxPending / 8
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pending = append(r.pending, e); len(r.pending) > maxPending {
-		r.forget(1)
-		r.dropped.Add(1)
+		r.forget(many)
+		r.dropped.Add(many)
 	}
 }
 
@@ -177,6 +178,9 @@ func (r *Recorder) trim() {
 
 // forget removes the oldest records, with the lock held.
 func (r *Recorder) forget(n int) {
+	if n == 0 {
+		return
+	}
 	for _, e := range r.pending[:n] {
 		if e.version > r.from {
 			r.from, r.fromAt = e.version, e.record.Time
