@@ -39,7 +39,7 @@ func defaults() Options {
 		LeaderElect: true, LeaderElectionNamespace: "bcsnet-system", LeaseDuration: 15 * time.Second,
 		RenewDeadline: 10 * time.Second,
 		RetryPeriod:   2 * time.Second, GatewaySource: "pool",
-		GarbageCollection: gc.On, HostGrace: 24 * time.Hour, LogLevel: "info", LogFormat: "text",
+		GarbageCollection: gc.On, HostGrace: 24 * time.Hour, HistoryRetention: 720 * time.Hour, HistoryParts: 500, LogLevel: "info", LogFormat: "text",
 		NodeResources: []string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"},
 	}
 }
