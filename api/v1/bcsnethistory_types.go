@@ -2,9 +2,9 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// BCSNetHistory is one part of the history: who held addresses until when, what was done to addresses by hand, and what
-// changed in pools. The leader of the controller writes it; parts are added and go by age, and no record in one changes.
-// Nothing decides by it. Its name begins with the time of its first record, so names sort by time.
+// BCSNetHistory is one part of the history: who held addresses until when, what was done to addresses by hand, and
+// what changed in pools. The leader of the controller writes it; parts are added and go by age, and no record in one
+// changes. Nothing decides by it. Its name begins with the time of its first record, so names sort by time.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=bcsnethistories,scope=Cluster,shortName=bnh

@@ -6,9 +6,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// OfLease returns the records of a change of an address, none for most: an address that is given to somebody is in its
-// own object. What the address remembers since the earlier state comes first, then what ended without its saying so. now
-// is the time of a change that has none of its own.
+// OfLease returns the records of a change of an address, none for most: an address that is given to somebody is in
+// its own object. What the address remembers since the earlier state comes first, then what ended without its saying
+// so. now is the time of a change that has none of its own.
 func OfLease(was, is lease.Lease, now time.Time) (records []Record) {
 	if is.Version > 0 && (was.Epoch != is.Epoch || is.Version <= was.Version) {
 		return nil // the store was put back: nothing has ended

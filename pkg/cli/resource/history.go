@@ -65,8 +65,8 @@ func ReadHistoryParts(ctx context.Context, s *app.App, since time.Time) (*Histor
 	return p, nil
 }
 
-// Back calls fn with the records of each part, the newest part first, until it returns false. One part is in memory at a
-// time. A part that has gone meanwhile is left out.
+// Back calls fn with the records of each part, the newest part first, until it returns false. One part is in memory
+// at a time. A part that has gone meanwhile is left out.
 func (p *HistoryParts) Back(ctx context.Context, fn func([]history.Record) bool) error {
 	c, err := p.app.Dynamic()
 	if err != nil {

@@ -20,7 +20,8 @@ type Period struct {
 
 // AddTo adds the flags. which is what --since is by default; empty for from the beginning on.
 func (p *Period) AddTo(cmd *cobra.Command, which string) {
-	cmd.Flags().StringVar(&p.since, "since", which, "from this `TIME` on: how long ago, as 24h or 7d, or 2026-05-04T03:00:00Z")
+	cmd.Flags().StringVar(&p.since, "since", which,
+		"from this `TIME` on: how long ago, as 24h or 7d, or 2026-05-04T03:00:00Z")
 	cmd.Flags().StringVar(&p.until, "until", "", "up to this `TIME`, written as for --since; now without it")
 	app.Complete(cmd, "since", "1h", "24h", "7d", "30d")
 	app.Complete(cmd, "until", "1h", "24h", "7d")

@@ -134,7 +134,8 @@ func poolPage(ctx context.Context, q *request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := poolModel{Pool: d, Past: pastLink("pool", name), Facts: d.Facts(q.App), Next: d.Next(q.App), Aside: d.SetAside(), Spaces: d.Namespaces(),
+	m := poolModel{Pool: d, Past: pastLink("pool", name), Facts: d.Facts(q.App), Next: d.Next(q.App),
+		Aside: d.SetAside(), Spaces: d.Namespaces(),
 		Claims: d.Claims(), Color: resource.PoolStateColor(q.App, d.BCSNetPool),
 		Bad: resource.NotAsTheyShould(d.Status.Conditions)}
 	m.State, _ = resource.PoolState(q.App, d.BCSNetPool)

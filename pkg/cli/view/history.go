@@ -13,8 +13,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// HistoryQuery says whose history is wanted: of addresses, or of all that a host, a namespace, a pod or a pool had. What
-// is empty is not asked about.
+// HistoryQuery says whose history is wanted: of addresses, or of all that a host, a namespace, a pod or a pool had.
+// What is empty is not asked about.
 type HistoryQuery struct {
 	resource.Period
 	Addrs                []netip.Addr
@@ -38,8 +38,8 @@ type History struct {
 	Notes []string
 }
 
-// HistoryOf reads who held addresses, and who holds them: rows of the given leases, those of other leases that the query
-// finds, and those of the history. The newest come first.
+// HistoryOf reads who held addresses, and who holds them: rows of the given leases, those of other leases that the
+// query finds, and those of the history. The newest come first.
 func HistoryOf(ctx context.Context, s *app.App, q HistoryQuery, leases []lease.Lease) (*History, error) {
 	h := &History{}
 	if q.Broad() {

@@ -1,6 +1,6 @@
-// Package history keeps the history of addresses and pools: every replica collects what its watches show, and the leader
-// writes it into BCSNetHistory objects. It is beside the path of allocations: a change is offered to a queue that is
-// never waited for, and what does not fit is counted and becomes a gap.
+// Package history keeps the history of addresses and pools: every replica collects what its watches show, and the
+// leader writes it into BCSNetHistory objects. It is beside the path of allocations: a change is offered to a queue
+// that is never waited for, and what does not fit is counted and becomes a gap.
 package history
 
 import (
@@ -206,8 +206,8 @@ func (r *Recorder) written(n int) {
 	r.pending = append(r.pending[:0:0], r.pending[min(n, len(r.pending)):]...)
 }
 
-// lead begins or ends writing. Of what waits it leaves out what is stored already, up to a version, and for pools before
-// a time; and says from when on the records are complete.
+// lead begins or ends writing. Of what waits it leaves out what is stored already, up to a version, and for pools
+// before a time; and says from when on the records are complete.
 func (r *Recorder) lead(version uint64, stored time.Time) (from uint64, fromAt time.Time) {
 	r.trim()
 	r.mu.Lock()

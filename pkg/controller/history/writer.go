@@ -176,8 +176,8 @@ func (w *writer) prune(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// begin reads how far the history has come, and adds what this replica has not seen: what addresses themselves remember,
-// and a gap, as that is not all.
+// begin reads how far the history has come, and adds what this replica has not seen: what addresses themselves
+// remember, and a gap, as that is not all.
 func (w *writer) begin(ctx context.Context) error {
 	var all metav1.PartialObjectMetadataList
 	all.SetGroupVersionKind(v1.GroupVersion.WithKind("BCSNetHistoryList"))
@@ -238,8 +238,8 @@ func (w *writer) generations(data []byte) map[string]int64 {
 }
 
 // remembered returns what addresses remember of the time from the last record on; some of it may wait to be written
-// already, and is shown once. An address remembers lease.MaxHistory changes: whole is false where one may have had more,
-// or where there are too many records.
+// already, and is shown once. An address remembers lease.MaxHistory changes: whole is false where one may have had
+// more, or where there are too many records.
 func (w *writer) remembered(version uint64, from time.Time) (records []history.Record, whole bool) {
 	if oldest := w.Now().Add(-w.Retention); from.Before(oldest) {
 		from = oldest
@@ -266,7 +266,9 @@ func (w *writer) remembered(version uint64, from time.Time) (records []history.R
 }
 
 func gap(since, until time.Time, why string) history.Record {
-	return history.Record{Time: until.Truncate(time.Second).UTC(), Since: since.UTC(), What: history.WhatGap, Reason: why}
+	return history.Record{
+		Time: until.Truncate(time.Second).UTC(), Since: since.UTC(), What: history.WhatGap, Reason: why,
+	}
 }
 
 func parseVersion(s string) uint64 {

@@ -180,6 +180,7 @@ func pastObject(r view.Past) map[string]any {
 		"apiVersion": app.ProgramName + "/v1", "kind": "AddressHistory",
 		"address": r.Addr.String(), "current": r.Current, "since": resource.TimeText(r.Since),
 		"until":  resource.TimeText(r.Until),
-		"holder": r.Holder, "pool": r.Pool, "host": resource.AddrText(r.Host), "what": r.Verb, "by": r.By, "reason": r.Reason,
+		"holder": r.Holder, "pool": r.Pool, "host": resource.AddrText(r.Host), "what": r.Verb, "by": r.By,
+		"reason": r.Reason,
 	}
 }
