@@ -118,8 +118,8 @@ func TestWithoutThePolicy(t *testing.T) {
 	})
 }
 
-// What happens while no controller runs is in the history as far as objects remember it: what happened to addresses, and
-// who changed pools. There is a gap where an address may have had more holders than it remembers, and nowhere else.
+// What happens while no controller runs is in the history as far as objects remember it: what happened to addresses,
+// and who changed pools. There is a gap where an address may have had more holders than it remembers, and nowhere else.
 func TestAcrossRestarts(t *testing.T) {
 	f := at(t)
 	c := f.run(nil)
@@ -165,8 +165,8 @@ func (f *fixture) pass(name, owner string) {
 		f.Fatal(err)
 	}
 	now := since.Truncate(time.Second).Add(time.Second)
-	if real := time.Now(); real.After(now) {
-		now = real
+	if clock := time.Now(); clock.After(now) {
+		now = clock
 	}
 	if s.Owner != "" {
 		s.History = append([]v1.HistoryEntry{{Holder: s.Owner, Host: s.Host, Since: s.UpdateTime, Until: now.UTC().Format(time.RFC3339),

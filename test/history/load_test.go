@@ -131,6 +131,7 @@ func (r *recorded) counted(name string) float64 {
 
 // start leads until the test ends.
 func (r *recorded) start(tb testing.TB) (also func(func(context.Context) error)) {
+	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	also = func(run func(context.Context) error) { running.Go(func() { _ = run(ctx) }) }
@@ -189,8 +190,8 @@ func TestDropsAreAGap(t *testing.T) {
 	}
 }
 
-// BenchmarkTenChangesASecond has 65,536 leases, and ten of them go to other pods each second, of which every ten seconds
-// are written: an hour of it, without the waiting.
+// BenchmarkTenChangesASecond has 65,536 leases, and ten of them go to other pods each second, of which every ten
+// seconds are written: an hour of it, without the waiting.
 func BenchmarkTenChangesASecond(b *testing.B) {
 	if err := installed(); err != nil {
 		b.Fatal(err)

@@ -1,5 +1,5 @@
-// Package history_test checks the history of addresses and pools on a real API server: what is in it, and what becomes of
-// it when replicas end, when it is old, and when there is too much of it.
+// Package history_test checks the history of addresses and pools on a real API server: what is in it, and what becomes
+// of it when replicas end, when it is old, and when there is too much of it.
 package history_test
 
 import (

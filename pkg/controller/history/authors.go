@@ -87,7 +87,7 @@ func (a *authors) lastWrite(ctx context.Context, pool string) (last metav1.Manag
 		return last, client.IgnoreNotFound(err)
 	}
 	for _, f := range o.ManagedFields {
-		if f.Time != nil && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.Raw, []byte(`"f:spec"`)) &&
+		if f.Time != nil && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) &&
 			(last.Time == nil || !f.Time.Before(last.Time)) {
 			last = f
 		}
