@@ -6,5 +6,5 @@ import "embed"
 
 // Files are the manifests by their paths in this folder, such as crd/kustomization.yaml.
 //
-//go:embed crd/*.yaml default/*.yaml manager/*.yaml node/*.yaml policies/*.yaml rbac/*.yaml
+//go:embed authors/*.yaml crd/*.yaml default/*.yaml manager/*.yaml node/*.yaml policies/*.yaml rbac/*.yaml
 var Files embed.FS

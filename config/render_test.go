@@ -25,6 +25,7 @@ func TestRendered(t *testing.T) {
 		"rbac":       nil,
 		"manager":    nil,
 		"policies":   nil,
+		"authors":    {"--api-versions", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"},
 		"floatingip": {"--set", "floatingipConfig=kube-system/floatingip-config"},
 		"hostnic":    {"--set", "hostnicIPAMConfig=kube-system/hostnic-ipam-config"},
 		"ipamclaims": {"--set", "ipamClaims=true"},

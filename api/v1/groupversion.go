@@ -14,7 +14,13 @@ const (
 	PoolResource  = "bcsnetpools"
 	IPResource    = "bcsnetips"
 	ClaimResource = "bcsnetipclaims"
+	// HistoryResource has the history of the others.
+	HistoryResource = "bcsnethistories"
 )
+
+// ChangedByAnnotation on a pool names the user who last changed its spec. The policy bcsnet-authors sets it, and
+// overwrites what anybody else writes there; without that policy anybody can write it.
+const ChangedByAnnotation = "networkextension.bkbcs.tencent.com/changed-by"
 
 // Finalizers.
 const (
@@ -32,7 +38,7 @@ const (
 // AddToScheme adds the types of this package to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &BCSNetPool{}, &BCSNetPoolList{}, &BCSNetIP{}, &BCSNetIPList{}, &BCSNetIPClaim{},
-		&BCSNetIPClaimList{})
+		&BCSNetIPClaimList{}, &BCSNetHistory{}, &BCSNetHistoryList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

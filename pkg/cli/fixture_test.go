@@ -109,9 +109,9 @@ func (f *fixture) deleteClaims(ctx context.Context) error {
 	return nil
 }
 
-// wipe removes all pools, addresses, claims, nodes and pods, and the events about them.
+// wipe removes all pools, addresses, the history, claims, nodes and pods, and the events about them.
 func (f *fixture) wipe(ctx context.Context) error {
-	for _, kind := range []client.Object{&v1.BCSNetPool{}, &v1.BCSNetIP{}, &corev1.Node{}} {
+	for _, kind := range []client.Object{&v1.BCSNetPool{}, &v1.BCSNetIP{}, &v1.BCSNetHistory{}, &corev1.Node{}} {
 		if err := f.client.DeleteAllOf(ctx, kind); err != nil {
 			return err
 		}
@@ -192,6 +192,7 @@ func (f *fixture) commands() map[string]func(*testscript.TestScript, bool, []str
 		"outdated":    do(f.outdated),
 		"uninstalled": do(f.uninstalled),
 		"happened":    do(f.happened),
+		"history":     do(f.history),
 		"emptied":     do(func(ctx context.Context, _ *testscript.TestScript, _ []string) error { return f.wipe(ctx) }),
 	}
 }

@@ -117,7 +117,7 @@ func (f *fixture) isSeen(t *testing.T, format string, line []string) {
 // takeAnyString has the API server take any string in the objects.
 func (f *fixture) takeAnyString(t *testing.T) {
 	t.Helper()
-	for _, plural := range []string{"bcsnetpools", "bcsnetips", "bcsnetipclaims"} {
+	for _, plural := range []string{"bcsnetpools", "bcsnetips", "bcsnetipclaims", "bcsnethistories"} {
 		controlplane.Eventually(t, func() error {
 			o := &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

@@ -22,7 +22,9 @@ import (
 	galaxyrest "github.com/bcsnet/bcsnet/pkg/compat/galaxy/rest"
 	"github.com/bcsnet/bcsnet/pkg/controller/galaxyconfig"
 	"github.com/bcsnet/bcsnet/pkg/controller/gc"
+	"github.com/bcsnet/bcsnet/pkg/controller/history"
 	"github.com/bcsnet/bcsnet/pkg/controller/hostnicconfig"
+	"github.com/bcsnet/bcsnet/pkg/controller/informers"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/controller/pool"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
@@ -61,6 +63,9 @@ func assemble(
 	}
 	collector := addCollector(mgr, c, o, log)
 	if err := addGalaxyConfig(ctx, mgr, c, o, log); err != nil {
+		return nil, nil, err
+	}
+	if err := addHistory(ctx, mgr, c, here.Peers.Self().Life, o, log); err != nil {
 		return nil, nil, err
 	}
 	extender, err := addScheduling(ctx, mgr, c, o, log)
@@ -194,7 +199,24 @@ func addCollector(mgr ctrl.Manager, c *core, o Options, log *slog.Logger) *gc.Co
 	return collector
 }
 
-// addGalaxyConfig adds the leader's reconciler of pools from a ConfigMap, if the options name one.
+// addHistory adds what keeps the history, unless the options say that there is none.
+func addHistory(ctx context.Context, mgr ctrl.Manager, c *core, self string, o Options, log *slog.Logger) error {
+	if o.HistoryRetention == 0 {
+		return nil
+	}
+	recorder := history.New(history.Config{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Index: c.index, Synced: c.feed.Synced,
+		Restarts: c.feed.Restarts, Ready: c.ready, Now: c.leases.Now, Retention: o.HistoryRetention,
+		MaxParts: o.HistoryParts, Every: o.HistoryEvery, Replica: self, Registry: c.registry, Log: log,
+	})
+	if _, err := informers.Watch(ctx, mgr.GetCache(), &v1.BCSNetPool{}, recorder.Pools()); err != nil {
+		return err
+	}
+	c.leads.OnTerm(recorder.Start)
+	return mgr.Add(manager.RunnableFunc(recorder.Run))
+}
+
+// addGalaxyConfig adds the reconciler by which the leader keeps pools from a ConfigMap, where the options name one.
 func addGalaxyConfig(ctx context.Context, mgr ctrl.Manager, c *core, o Options, log *slog.Logger) error {
 	from, err := namespacedName(o.FloatingIPConfig)
 	if err != nil {

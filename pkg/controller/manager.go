@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -156,5 +157,8 @@ func mapper() meta.RESTMapper {
 	m.Add(v1.GroupVersion.WithKind("BCSNetPool"), meta.RESTScopeRoot)
 	m.Add(v1.GroupVersion.WithKind("BCSNetIP"), meta.RESTScopeRoot)
 	m.Add(v1.GroupVersion.WithKind("BCSNetIPClaim"), meta.RESTScopeNamespace)
+	m.Add(v1.GroupVersion.WithKind("BCSNetHistory"), meta.RESTScopeRoot)
+	m.Add(admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingAdmissionPolicy"), meta.RESTScopeRoot)
+	m.Add(admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingAdmissionPolicyBinding"), meta.RESTScopeRoot)
 	return m
 }

@@ -54,6 +54,8 @@ type Options struct {
 	IPAMClaims              bool
 	SharedPoolsForAll       bool
 	NodeResources           []string
+	HistoryRetention        time.Duration
+	HistoryParts            int
 	LogLevel                string
 	LogFormat               string
 	OTLPEndpoint            string
@@ -66,7 +68,9 @@ type Options struct {
 	CountLoopback bool
 	// PlainCallersEvery is the interval in which plain HTTP callers are recorded; zero for a minute.
 	PlainCallersEvery time.Duration
-	// AbandonedFor is the time for which a block stays after its namespace is gone; zero for pool.AbandonedFor.
+	// HistoryEvery is how often the history is written; zero for ten seconds.
+	HistoryEvery time.Duration
+	// AbandonedFor is how long a block stays whose namespace is gone; zero likewise.
 	AbandonedFor time.Duration
 	// PodIP is the IP of this process's pod; empty if it does not run in one. It comes from PodIPEnv.
 	PodIP string
@@ -138,6 +142,10 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 		[]string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"},
 		"extended resources by which pods ask the scheduler for an address: nodes publish under these names how many "+
 			"there are for them; empty for none")
+	f.DurationVar(&o.HistoryRetention, "history-retention", 30*24*time.Hour,
+		"how long BCSNetHistory objects keep who held addresses and who changed pools; 0 writes no history")
+	f.IntVar(&o.HistoryParts, "history-parts", 500,
+		"how many BCSNetHistory objects there are at most, of up to 128 KiB each; the oldest goes first")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.LogFormat, "log-format", "text", "text or json")
 	f.StringVar(&o.OTLPEndpoint, "otlp-endpoint", "",
@@ -207,6 +215,12 @@ func (o *Options) Validate() error {
 	}
 	if o.HostGrace < 0 {
 		return fmt.Errorf("--host-grace %s is negative", o.HostGrace)
+	}
+	if o.HistoryRetention < 0 {
+		return fmt.Errorf("--history-retention %s is negative", o.HistoryRetention)
+	}
+	if o.HistoryParts < 2 {
+		return fmt.Errorf("--history-parts %d is below 2", o.HistoryParts)
 	}
 	if _, err := namespacedName(o.FloatingIPConfig); o.FloatingIPConfig != "" && err != nil {
 		return fmt.Errorf("--floatingip-config %q is not NAMESPACE/NAME", o.FloatingIPConfig)

@@ -39,7 +39,7 @@ func defaults() Options {
 		LeaderElect: true, LeaderElectionNamespace: "bcsnet-system", LeaseDuration: 15 * time.Second,
 		RenewDeadline: 10 * time.Second,
 		RetryPeriod:   2 * time.Second, GatewaySource: "pool",
-		GarbageCollection: gc.On, HostGrace: 24 * time.Hour, LogLevel: "info", LogFormat: "text",
+		GarbageCollection: gc.On, HostGrace: 24 * time.Hour, HistoryRetention: 720 * time.Hour, HistoryParts: 500, LogLevel: "info", LogFormat: "text",
 		NodeResources: []string{"tke.cloud.tencent.com/eni-ip", "netservice.bkbcs.tencent.com/bcsnetip"},
 	}
 }
@@ -73,7 +73,7 @@ func TestOptions(t *testing.T) {
 			[]string{
 				"--kubeconfig", "/k", "--http-bind-address", ":80", "--metrics-bind-address=[::1]:81", "--health-probe-bind-address=0",
 				"--leader-elect=false", "--leader-election-namespace=net", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s",
-				"--leader-elect-retry-period=1s", "--advertise-address=https://a.example", "--plain-http", "--tls-cert-file=/c", "--tls-private-key-file=/p", "--gateway-source=host", "--garbage-collection=dry-run", "--host-grace=10m", "--floatingip-config=kube-system/floatingip-config", "--hostnic-ipam-config=kube-system/hostnic-ipam-config", "--ipam-claims", "--shared-pools-for-all", "--node-resources=a.b/c,d.e/f", "--log-level=debug", "--log-format=json",
+				"--leader-elect-retry-period=1s", "--advertise-address=https://a.example", "--plain-http", "--tls-cert-file=/c", "--tls-private-key-file=/p", "--gateway-source=host", "--garbage-collection=dry-run", "--host-grace=10m", "--floatingip-config=kube-system/floatingip-config", "--hostnic-ipam-config=kube-system/hostnic-ipam-config", "--ipam-claims", "--shared-pools-for-all", "--node-resources=a.b/c,d.e/f", "--history-retention=48h", "--history-parts=9", "--log-level=debug", "--log-format=json",
 			}, nil,
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: ":80", MetricsBindAddress: "[::1]:81", HealthProbeBindAddress: "0",
@@ -82,7 +82,7 @@ func TestOptions(t *testing.T) {
 				AdvertiseAddress: "https://a.example", PlainHTTP: true, TLSCertFile: "/c", TLSPrivateKeyFile: "/p", GatewaySource: "host",
 				GarbageCollection: gc.DryRun, HostGrace: 10 * time.Minute, FloatingIPConfig: "kube-system/floatingip-config",
 				HostnicIPAMConfig: "kube-system/hostnic-ipam-config", IPAMClaims: true, SharedPoolsForAll: true,
-				NodeResources: []string{"a.b/c", "d.e/f"}, LogLevel: "debug", LogFormat: "json",
+				NodeResources: []string{"a.b/c", "d.e/f"}, HistoryRetention: 48 * time.Hour, HistoryParts: 9, LogLevel: "debug", LogFormat: "json",
 			},
 		},
 		"everything in the environment": {
@@ -92,14 +92,14 @@ func TestOptions(t *testing.T) {
 				"BCSNET_LEADER_ELECT_LEASE_DURATION": "4s", "BCSNET_LEADER_ELECT_RENEW_DEADLINE": "3s", "BCSNET_LEADER_ELECT_RETRY_PERIOD": "1s",
 				"BCSNET_ADVERTISE_ADDRESS": "none", "BCSNET_PLAIN_HTTP": "true", "BCSNET_TLS_CERT_FILE": "/c", "BCSNET_TLS_PRIVATE_KEY_FILE": "/p",
 				"BCSNET_GATEWAY_SOURCE": "host", "BCSNET_GARBAGE_COLLECTION": "off", "BCSNET_HOST_GRACE": "0",
-				"BCSNET_FLOATINGIP_CONFIG": "net/fips", "BCSNET_HOSTNIC_IPAM_CONFIG": "net/blocks", "BCSNET_NODE_RESOURCES": "", "BCSNET_LOG_LEVEL": "ERROR", "BCSNET_LOG_FORMAT": "json",
+				"BCSNET_FLOATINGIP_CONFIG": "net/fips", "BCSNET_HOSTNIC_IPAM_CONFIG": "net/blocks", "BCSNET_NODE_RESOURCES": "", "BCSNET_HISTORY_RETENTION": "0", "BCSNET_HISTORY_PARTS": "2", "BCSNET_LOG_LEVEL": "ERROR", "BCSNET_LOG_FORMAT": "json",
 			},
 			Options{
 				Kubeconfig: "/k", HTTPBindAddress: "localhost:80", MetricsBindAddress: "0", HealthProbeBindAddress: "10.0.0.1:82",
 				LeaderElectionNamespace: "net", LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second,
 				RetryPeriod:      time.Second,
 				AdvertiseAddress: "none", PlainHTTP: true, TLSCertFile: "/c", TLSPrivateKeyFile: "/p", GatewaySource: "host",
-				GarbageCollection: gc.Off, FloatingIPConfig: "net/fips", HostnicIPAMConfig: "net/blocks", NodeResources: []string{}, LogLevel: "ERROR",
+				GarbageCollection: gc.Off, FloatingIPConfig: "net/fips", HostnicIPAMConfig: "net/blocks", NodeResources: []string{}, HistoryParts: 2, LogLevel: "ERROR",
 				LogFormat: "json",
 			},
 		},
@@ -137,6 +137,8 @@ func TestBadOptions(t *testing.T) {
 		env  map[string]string
 		want []string
 	}{
+		"a negative retention":     {[]string{"--history-retention=-1h"}, nil, []string{"--history-retention -1h0m0s is negative"}},
+		"one part":                 {[]string{"--history-parts=1"}, nil, []string{"--history-parts 1 is below 2"}},
 		"a certificate alone":      {[]string{"--tls-cert-file=/c"}, nil, []string{"--tls-cert-file and --tls-private-key-file go together"}},
 		"a key alone":              {[]string{"--tls-private-key-file=/c"}, nil, []string{"--tls-cert-file and --tls-private-key-file go together"}},
 		"http address":             {[]string{"--http-bind-address=8090"}, nil, []string{`--http-bind-address "8090" is not HOST:PORT`}},

@@ -37,7 +37,7 @@ func TestDocumentSamplesApply(t *testing.T) {
 }
 
 func TestCRDsAreEstablished(t *testing.T) {
-	for _, resource := range []string{v1.PoolResource, v1.IPResource} {
+	for _, resource := range []string{v1.PoolResource, v1.IPResource, v1.ClaimResource, v1.HistoryResource} {
 		out, err := kubectl(t, "wait", "--for=condition=Established", "--timeout=10s", "crd/"+resource+"."+
 			v1.GroupVersion.Group)
 		if err != nil {
@@ -58,7 +58,8 @@ func TestKustomization(t *testing.T) {
 	}
 	out, err := kubectl(t, "apply", "--server-side", "--dry-run=server", "--force-conflicts", "-k",
 		filepath.Join(root, "config", "crd"), "-o", "name")
-	want := "customresourcedefinition.apiextensions.k8s.io/bcsnetipclaims.networkextension.bkbcs.tencent.com\n" +
+	want := "customresourcedefinition.apiextensions.k8s.io/bcsnethistories.networkextension.bkbcs.tencent.com\n" +
+		"customresourcedefinition.apiextensions.k8s.io/bcsnetipclaims.networkextension.bkbcs.tencent.com\n" +
 		"customresourcedefinition.apiextensions.k8s.io/bcsnetips.networkextension.bkbcs.tencent.com\n" +
 		"customresourcedefinition.apiextensions.k8s.io/bcsnetpools.networkextension.bkbcs.tencent.com\n"
 	if diff := cmp.Diff(want, out); diff != "" || err != nil {

@@ -23,7 +23,7 @@ func place(text string) *authorizationv1.ResourceAttributes {
 	text, a.Group, _ = strings.Cut(text, ".")
 	a.Resource, a.Subresource, _ = strings.Cut(text, "/")
 	if a.Group == "" && slices.Contains([]string{
-		v1.PoolResource, v1.IPResource, v1.ClaimResource, "allocations", "hostreleases", "conflicts", "gc", "placements",
+		v1.PoolResource, v1.IPResource, v1.ClaimResource, v1.HistoryResource, "allocations", "hostreleases", "conflicts", "gc", "placements",
 	}, a.Resource) {
 		a.Group = v1.GroupVersion.Group
 	}

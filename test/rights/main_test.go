@@ -53,7 +53,7 @@ var prepared = sync.OnceValue(func() (err error) {
 	args := []string{"apply", "--server-side"}
 	for _, file := range []string{
 		config("floatingip", "role.yaml"), config("hostnic", "role.yaml"), config("ipamclaims", "role.yaml"),
-		config("node", "service_account.yaml"), config("node", "role.yaml"), config("node", "role_binding.yaml"),
+		config("authors", "policy.yaml"), config("node", "service_account.yaml"), config("node", "role.yaml"), config("node", "role_binding.yaml"),
 	} {
 		args = append(args, "-f", file)
 	}
@@ -194,7 +194,15 @@ func effective(ctx context.Context, policies bool) error {
 		if denied := refusedBy(err, addresses); denied != policies || !denied && err != nil {
 			return errors.Join(fmt.Errorf("policies: %t; who has no manage makes an address or not", policies), err)
 		}
-		return backup.Create(ctx, address("10.255.255.1"), client.DryRunAll)
+		if err := backup.Create(ctx, address("10.255.255.1"), client.DryRunAll); err != nil || !policies {
+			return err
+		}
+		p := &v1.BCSNetPool{ObjectMeta: metav1.ObjectMeta{Name: "named"},
+			Spec: v1.BCSNetPoolSpec{Net: "10.9.0.0", Mask: 24, Gateway: "10.9.0.1"}}
+		if err := backup.Create(ctx, p, client.DryRunAll); err != nil || p.Annotations[v1.ChangedByAnnotation] == "" {
+			return errors.Join(err, errors.New("a pool does not name yet who made it"))
+		}
+		return nil
 	})
 }
 

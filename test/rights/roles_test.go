@@ -34,7 +34,7 @@ func roles() map[string]role {
 		"leases.coordination.k8s.io=bcsnet-controller": "get", "servicecidrs.networking.k8s.io": "get list",
 		"configmaps=bcsnet-controller-plain-callers": "get",
 	}
-	for _, resource := range []string{"bcsnetips", "bcsnetpools", "bcsnetipclaims"} {
+	for _, resource := range []string{"bcsnetips", "bcsnetpools", "bcsnetipclaims", "bcsnethistories"} {
 		see["customresourcedefinitions.apiextensions.k8s.io="+resource+".networkextension.bkbcs.tencent.com"] = "get list"
 	}
 	workloads := map[string]string{}
@@ -52,8 +52,11 @@ func roles() map[string]role {
 		"bcsnetpools": read + " " + write, "bcsnetipclaims": read + " " + write,
 		"bcsnetpools/status": "update patch", "bcsnetipclaims/status": "update patch",
 		"bcsnetpools/finalizers": "update patch", "bcsnetipclaims/finalizers": "update patch",
-		"bcsnetips": read + " create update delete",
-		"pods":      read, "nodes": read, "namespaces": read, "replicationcontrollers": read, "deployments.apps": read,
+		"bcsnetips":       read + " create update delete",
+		"bcsnethistories": "get list create update delete",
+		"mutatingadmissionpolicies.admissionregistration.k8s.io=bcsnet-authors":       "get",
+		"mutatingadmissionpolicybindings.admissionregistration.k8s.io=bcsnet-authors": "get",
+		"pods": read, "nodes": read, "namespaces": read, "replicationcontrollers": read, "deployments.apps": read,
 		"replicasets.apps": read, "statefulsets.apps": read, "daemonsets.apps": read, "jobs.batch": read, "cronjobs.batch": read,
 		"*.apps.kruise.io": read, "*.apps.tkestack.io": read, "*.tkex.tencent.com": read, "rollouts.argoproj.io": read,
 		"clonesets.apps.kruise.io": read, "statefulsets.apps.kruise.io": read, "tapps.apps.tkestack.io": read,
@@ -82,10 +85,11 @@ func roles() map[string]role {
 		"customresourcedefinitions.apiextensions.k8s.io=ipamclaims.k8s.cni.cncf.io": "get",
 	}
 	return map[string]role{
-		"viewer": {"viewer", with(see, workloads, map[string]string{"pods": "get", "nodes": "get", "namespaces": "get"})},
+		"viewer": {"viewer", with(see, workloads, map[string]string{"pods": "get", "nodes": "get", "namespaces": "get",
+			"bcsnethistories": "get list"})},
 		"operator": {"operator", with(see, workloads, map[string]string{
 			"bcsnetpools": read + " " + write, "bcsnetipclaims": read + " " + write,
-			"bcsnetips":   read + " create update manage",
+			"bcsnetips": read + " create update manage", "bcsnethistories": "get list",
 			"allocations": "create delete get list", "hostreleases": "create", "conflicts": "create", "gc": "create",
 			"pods": read, "nodes": read, "namespaces": "get list", "bcsnetips.netservice.bkbcs.tencent.com": "get list",
 			"bcsnetpools.netservice.bkbcs.tencent.com": "get list", "bcsnetipclaims.netservice.bkbcs.tencent.com": "get list",
@@ -113,6 +117,7 @@ func temptations() []string {
 		"rolebindings.rbac.authorization.k8s.io@bcsnet-system", "customresourcedefinitions.apiextensions.k8s.io",
 		"validatingadmissionpolicies.admissionregistration.k8s.io",
 		"validatingadmissionpolicybindings.admissionregistration.k8s.io",
+		"mutatingadmissionpolicies.admissionregistration.k8s.io",
 		"mutatingwebhookconfigurations.admissionregistration.k8s.io", "flowschemas.flowcontrol.apiserver.k8s.io",
 		"certificatesigningrequests.certificates.k8s.io", "users", "groups",
 	}

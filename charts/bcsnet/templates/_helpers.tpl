@@ -111,7 +111,7 @@ secret: {secretName: {{ .caSecretName }}, items: [{key: ca.crt, path: ca.crt}]}
   verbs: [get]
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
-  resourceNames: [bcsnetipclaims.networkextension.bkbcs.tencent.com, bcsnetips.networkextension.bkbcs.tencent.com, bcsnetpools.networkextension.bkbcs.tencent.com]
+  resourceNames: [bcsnethistories.networkextension.bkbcs.tencent.com, bcsnetipclaims.networkextension.bkbcs.tencent.com, bcsnetips.networkextension.bkbcs.tencent.com, bcsnetpools.networkextension.bkbcs.tencent.com]
   verbs: [get, list]
 - apiGroups: [networking.k8s.io]
   resources: [servicecidrs]

@@ -31,6 +31,8 @@ type object struct {
 	Pools    []hostPool
 	Chain    *view.Chain
 	Claims   []resource.Claim
+	// Past is the page of the history; empty where there is none.
+	Past string
 }
 
 // hostPool is a pool that a host may draw from, and how many addresses it has of it.
@@ -63,7 +65,7 @@ func hostPage(ctx context.Context, q *request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := object{Facts: h.Facts(q.App), Leases: h.Held}
+	o := object{Facts: h.Facts(q.App), Leases: h.Held, Past: pastLink("host", word)}
 	o.Problems, o.Next = h.Findings()
 	held := h.HeldOf()
 	for _, one := range h.Pools {
@@ -72,7 +74,7 @@ func hostPage(ctx context.Context, q *request) (*page, error) {
 	p := &page{Title: word, Watch: []follow.Source{
 		of(v1.PoolResource, "", ""), of(v1.IPResource, "status.host", h.Host.String()), {Kind: resource.NodeResource()},
 	}}
-	return p, q.sections(p, o, "object", "problems-here", "host-pools", "leases")
+	return p, q.sections(p, o, "object", "problems-here", "host-pools", "leases", "past")
 }
 
 func claimPage(ctx context.Context, q *request) (*page, error) {
@@ -94,7 +96,7 @@ func namespacePage(ctx context.Context, q *request) (*page, error) {
 	if err := resource.CheckNamespace(name); err != nil {
 		return nil, err
 	}
-	o := object{}
+	o := object{Past: pastLink("namespace", name)}
 	group, reading := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		o.Chain, err = view.ChainOf(reading, q.App, name, "")
@@ -124,7 +126,7 @@ func namespacePage(ctx context.Context, q *request) (*page, error) {
 	p := &page{Title: name, Watch: []follow.Source{
 		of(v1.PoolResource, "", ""), of(v1.IPResource, "status.podNamespace", name), claims,
 	}}
-	return p, q.sections(p, o, "namespace", "chain", "claims-here", "leases")
+	return p, q.sections(p, o, "namespace", "chain", "claims-here", "leases", "past")
 }
 
 // whyModel is why a pod has its address, or has none.

@@ -4,15 +4,18 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/history"
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
@@ -42,7 +45,27 @@ func (s *site) scene(t *testing.T, odd string) {
 	for i := range 40 {
 		objects = append(objects, held(fmt.Sprintf("10.16.%d.%d", i*5, i+2), "large", "10.0.0.11", fmt.Sprintf("bank/api-%d", i)))
 	}
+	objects = append(objects, past(t,
+		history.Record{What: "gave up", Since: time.Now().Add(-time.Hour), Time: time.Now(), IP: netip.MustParseAddr("10.1.0.99"), Pool: "blue",
+			Namespace: "shop", Pod: "earlier-0", Host: netip.MustParseAddr("10.0.0.11"), Reason: "rack" + odd},
+		history.Record{What: "changed", Time: time.Now(), Pool: "blue", By: "ann" + odd,
+			Changes: []history.FieldChange{{Field: "gateway", Old: "10.1.0.254", New: "10.1.0.1"}}},
+		history.Record{What: "gap", Since: time.Now().Add(-time.Hour), Time: time.Now(), Reason: "nobody watched"},
+	))
 	s.make(t, objects...)
+}
+
+// past is a part of the history.
+func past(t *testing.T, records ...history.Record) *v1.BCSNetHistory {
+	t.Helper()
+	part, _, err := (&history.Part{}).Add(records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, n := part.Data()
+	now := time.Now()
+	return &v1.BCSNetHistory{ObjectMeta: metav1.ObjectMeta{Name: history.Name(now, "test")}, Since: now.Format(time.RFC3339),
+		Until: now.Format(time.RFC3339), Records: int32(n), Data: data}
 }
 
 // TestPages: every page says what there is, in both languages, and nothing of what fields hold becomes markup.
@@ -70,6 +93,10 @@ func TestPages(t *testing.T) {
 		"/search?q=web-1":             {"shop/web-1"},
 		"/search?q=lost":              {"10.1.0.90"},
 		"/problems":                   {"10.1.0.90"},
+		"/history/host/10.0.0.11":     {"shop/web-0", "earlier-0", "rack &lt;img", "nobody watched"},
+		"/history/host/node-1":        {"shop/web-0", "earlier-0"},
+		"/history/namespace/shop":     {"shop/web-0", "earlier-0", "10.1.0.99"},
+		"/history/pool/blue":          {"gateway", "10.1.0.254", "ann &lt;img", "earlier-0"},
 	} {
 		t.Run(path, func(t *testing.T) {
 			status, text := s.get(t, s.viewer, path)

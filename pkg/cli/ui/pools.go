@@ -121,6 +121,7 @@ type poolModel struct {
 	Used    int64
 	Total   int64
 	More    int // hosts that hold nothing
+	Past    string
 	Hosts   []*view.HostUse
 	Aside   []view.SetAside
 	Spaces  []view.Share
@@ -133,7 +134,8 @@ func poolPage(ctx context.Context, q *request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := poolModel{Pool: d, Facts: d.Facts(q.App), Next: d.Next(q.App), Aside: d.SetAside(), Spaces: d.Namespaces(),
+	m := poolModel{Pool: d, Past: pastLink("pool", name), Facts: d.Facts(q.App), Next: d.Next(q.App),
+		Aside: d.SetAside(), Spaces: d.Namespaces(),
 		Claims: d.Claims(), Color: resource.PoolStateColor(q.App, d.BCSNetPool),
 		Bad: resource.NotAsTheyShould(d.Status.Conditions)}
 	m.State, _ = resource.PoolState(q.App, d.BCSNetPool)
@@ -161,7 +163,7 @@ func poolPage(ctx context.Context, q *request) (*page, error) {
 	}
 	p := &page{Title: name, Here: "pools", Watch: []follow.Source{of(v1.PoolResource, "", ""), leases}}
 	return p, q.sections(p, m, "pool", "conditions", "map", "runs", "aside", "blocks", "hosts", "spaces", "claims",
-		"events")
+		"events", "past")
 }
 
 // part reads the part of a subnet that a map is to show; an invalid prefix stands for all of it.

@@ -56,6 +56,7 @@ func (s *Server) Handler() http.Handler {
 		"/{$}": overviewPage, "/pool/{name}": poolPage, "/ip/{address}": addressPage, "/host/{name}": hostPage,
 		"/namespace/{name}": namespacePage, "/claim/{namespace}/{name}": claimPage, "/network/{name}": networkPage,
 		"/problems": problemsPage, "/why": whyPage, "/search": searchPage,
+		"/history/{kind}/{name}": historyPage,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.page(w, r, build) })
 		s.live.serves(pattern, build)

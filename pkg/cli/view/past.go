@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/history"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -11,6 +12,8 @@ import (
 type Past struct {
 	Addr netip.Addr
 	lease.Past
+	// Pool of the address; empty where it is not known.
+	Pool string
 	// Current: it is so now, and has no end.
 	Current bool
 }
@@ -21,17 +24,18 @@ const (
 	whatReserved = "reserved"
 	whatRests    = "rests" // in quarantine
 	whatKept     = "keeps"
-	whatGaveUp   = "gave up"
+	whatGaveUp   = history.WhatGaveUp
 )
 
 // PastOf returns the holders of an address and what was done to it, newest first.
 func PastOf(l lease.Lease) (rows []Past) {
 	switch l.State {
 	case lease.Active:
-		rows = append(rows, Past{
-			l.Addr, lease.Past{Holder: l.Who(), Host: l.Host, Since: l.Updated, Change: lease.Change{Verb: whatHolds}},
-			true,
-		})
+		for l := range l.Attachments() {
+			rows = append(rows, Past{Addr: l.Addr, Pool: l.Pool, Current: true, Past: lease.Past{
+				Holder: l.Who(), Host: l.Host, Since: l.Updated, Change: lease.Change{Verb: whatHolds},
+			}})
+		}
 	case lease.Reserved:
 		change := l.Reservation()
 		if change.Verb = whatReserved; l.IsQuarantined() {
@@ -40,16 +44,16 @@ func PastOf(l lease.Lease) (rows []Past) {
 		if l.Claim != "" {
 			change = lease.Change{Verb: whatKept}
 		}
-		rows = append(rows, Past{
-			l.Addr, lease.Past{Holder: resource.ClaimHolder(l), Since: l.Updated, Change: change}, true,
-		})
+		rows = append(rows, Past{Addr: l.Addr, Pool: l.Pool, Current: true, Past: lease.Past{
+			Holder: resource.ClaimHolder(l), Since: l.Updated, Change: change,
+		}})
 	case lease.Available:
 	}
 	for _, p := range l.History.Entries() {
 		if p.Verb == "" {
 			p.Verb = whatGaveUp
 		}
-		rows = append(rows, Past{Addr: l.Addr, Past: p})
+		rows = append(rows, Past{Addr: l.Addr, Pool: l.Pool, Past: p})
 	}
 	return rows
 }

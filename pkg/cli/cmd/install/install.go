@@ -136,6 +136,9 @@ func (v *install) run(ctx context.Context) ([]unstructured.Unstructured, error) 
 	if err != nil {
 		return nil, err
 	}
+	if all, err = v.withAuthors(ctx, c, all); err != nil {
+		return nil, err
+	}
 	steps, err := v.prepare(ctx, c, all)
 	if err != nil {
 		return nil, err

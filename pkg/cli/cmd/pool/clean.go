@@ -24,6 +24,7 @@ func cleaned(o *unstructured.Unstructured) *unstructured.Unstructured {
 	}
 	annotations := o.GetAnnotations()
 	delete(annotations, lastApplied)
+	delete(annotations, v1.ChangedByAnnotation)
 	delete(annotations, reservationsAnnotation)
 	delete(annotations, ownersAnnotation)
 	if len(annotations) > 0 {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
@@ -118,11 +119,13 @@ func (v *poolEdit) checked(
 	next.SetLabels(wanted.Stored.GetLabels())
 	next.Object["spec"] = wanted.Stored.Object["spec"]
 	annotations := wanted.Stored.GetAnnotations()
-	if last, ok := live.Annotations[lastApplied]; ok {
-		if annotations == nil {
-			annotations = map[string]string{}
+	for _, name := range []string{lastApplied, v1.ChangedByAnnotation} {
+		if value, ok := live.Annotations[name]; ok {
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations[name] = value
 		}
-		annotations[lastApplied] = last
 	}
 	next.SetAnnotations(annotations)
 	p, err := resource.ReadPool(next)

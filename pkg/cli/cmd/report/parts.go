@@ -39,6 +39,7 @@ func (v *report) parts(ctx context.Context) ([]part, error) {
 		v.definition(c, v1.PoolResource),
 		v.definition(c, v1.IPResource),
 		v.definition(c, v1.ClaimResource),
+		v.definition(c, v1.HistoryResource),
 		v.objects("pools.jsonl", "pools", c.Resource(resource.Of(v1.PoolResource)), "", nil),
 		v.objects("addresses.jsonl", "addresses", c.Resource(resource.Of(v1.IPResource)), "", nil),
 		v.objects("claims.jsonl", "claims", c.Resource(resource.Of(v1.ClaimResource)), "", nil),

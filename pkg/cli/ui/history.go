@@ -1,0 +1,64 @@
+package ui
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/view"
+	"github.com/bcsnet/bcsnet/pkg/history"
+)
+
+// historyModel is what a pool, a host or a namespace had, and what became of a pool.
+type historyModel struct {
+	Kind, Name, Since string
+	Times             []string
+	Changes           []history.Record
+	*view.History
+}
+
+// pastLink returns the page of the history of a pool, a host or a namespace.
+func pastLink(kind, name string) string { return "/history/" + kind + "/" + url.PathEscape(name) }
+
+// historyPage shows what there was at a time. It is not followed: it reads all of that time.
+func historyPage(ctx context.Context, q *request) (*page, error) {
+	m := historyModel{Kind: q.PathValue("kind"), Name: q.PathValue("name"), Times: []string{"1h", "24h", "7d", "30d"},
+		Since: q.URL.Query().Get("since")}
+	if m.Since == "" {
+		m.Since = "24h"
+	}
+	period, err := resource.PeriodSince(m.Since, q.App.Now())
+	if err != nil {
+		return nil, err
+	}
+	ask := view.HistoryQuery{Period: period, Limit: mostRows}
+	switch m.Kind {
+	case "pool":
+		ask.Pool = m.Name
+		changes, err := view.PoolHistoryOf(ctx, q.App, m.Name, resource.Period{}, mostRows)
+		if err != nil {
+			return nil, err
+		}
+		m.Changes = changes.Records
+	case "host":
+		if err := resource.CheckHost(m.Name); err != nil {
+			return nil, err
+		}
+		if ask.Hosts, err = view.HostAddrs(ctx, q.App, m.Name); err != nil {
+			return nil, err
+		}
+	case "namespace":
+		if err := resource.CheckNamespace(m.Name); err != nil {
+			return nil, err
+		}
+		ask.Namespace = m.Name
+	default:
+		return nil, app.Usagef("there is no history of a %s", m.Kind)
+	}
+	if m.History, err = view.HistoryOf(ctx, q.App, ask, nil); err != nil {
+		return nil, err
+	}
+	p := &page{Title: m.Name}
+	return p, q.sections(p, m, "history")
+}

@@ -1,0 +1,184 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/history"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// HistoryQuery says whose history is wanted: of addresses, or of all that a host, a namespace, a pod or a pool had.
+// What is empty is not asked about.
+type HistoryQuery struct {
+	resource.Period
+	Addrs                []netip.Addr
+	Hosts                []netip.Addr
+	Namespace, Pod, Pool string
+	// Limit bounds the rows; the newest stay.
+	Limit int
+}
+
+// Broad reports whether the query is about more than addresses by name.
+func (q *HistoryQuery) Broad() bool {
+	return len(q.Hosts) > 0 || q.Namespace != "" || q.Pod != "" || q.Pool != ""
+}
+
+// History is what a query finds.
+type History struct {
+	Rows []Past
+	// Gaps are times of which records may be missing.
+	Gaps []history.Record
+	// Notes say what else the rows may lack.
+	Notes []string
+}
+
+// HistoryOf reads who held addresses, and who holds them: rows of the given leases, those of other leases that the
+// query finds, and those of the history. The newest come first.
+func HistoryOf(ctx context.Context, s *app.App, q HistoryQuery, leases []lease.Lease) (*History, error) {
+	h := &History{}
+	if q.Broad() {
+		some, err := q.holding(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		leases = append(leases, some...)
+	}
+	for _, l := range leases {
+		for _, row := range PastOf(l) {
+			if q.wants(row, l) {
+				h.Rows = append(h.Rows, row)
+			}
+		}
+	}
+	parts, err := resource.ReadHistoryParts(ctx, s, q.Since)
+	if err != nil {
+		return nil, err
+	}
+	h.note(s, q, parts)
+	err = parts.Back(ctx, func(records []history.Record) bool {
+		for _, r := range records {
+			h.take(q, r)
+		}
+		return q.Limit <= 0 || len(h.Rows) <= 2*q.Limit
+	})
+	h.order(q)
+	return h, err
+}
+
+// note says what the rows lack.
+func (h *History) note(s *app.App, q HistoryQuery, parts *resource.HistoryParts) {
+	switch {
+	case parts.Missing != "":
+		h.Notes = append(h.Notes, parts.Missing)
+	case parts.Begins.IsZero():
+		h.Notes = append(h.Notes, "the history in "+s.Where()+" has no record yet")
+	case parts.Begins.After(q.Since) && !q.Since.IsZero():
+		h.Notes = append(h.Notes, "the history begins at "+resource.TimeText(parts.Begins))
+	}
+}
+
+// take adds a record that the query is about.
+func (h *History) take(q HistoryQuery, r history.Record) {
+	switch {
+	case r.What == history.WhatGap:
+		if q.Has(r.Since, r.Time) {
+			h.Gaps = append(h.Gaps, r)
+		}
+	case r.IP.IsValid():
+		row := Past{Addr: r.IP, Pool: r.Pool, Past: lease.Past{Holder: r.Holder(), Host: r.Host, Since: r.Since,
+			Until: r.Time, Change: lease.Change{Verb: r.What, By: r.By, Reason: r.Reason}}}
+		if q.finds(row, r.Namespace, r.Pod) {
+			h.Rows = append(h.Rows, row)
+		}
+	}
+}
+
+// order sorts the rows, the newest first, and leaves each in once.
+func (h *History) order(q HistoryQuery) {
+	slices.SortStableFunc(h.Rows, func(a, b Past) int {
+		if a.Current != b.Current {
+			if a.Current {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(b.Until.Compare(a.Until), a.Addr.Compare(b.Addr), b.Since.Compare(a.Since),
+			cmp.Compare(a.Holder, b.Holder))
+	})
+	h.Rows = slices.CompactFunc(h.Rows, samePast)
+	if q.Limit > 0 && len(h.Rows) > q.Limit {
+		h.Rows = h.Rows[:q.Limit]
+		h.Notes = append(h.Notes, "older rows are left out; for more, or for another time: --limit, --until")
+	}
+}
+
+// samePast reports whether two rows are one: an address remembers what the history has, with the name cut.
+func samePast(a, b Past) bool {
+	return a.Addr == b.Addr && a.Current == b.Current && a.Until.Equal(b.Until) && a.Since.Equal(b.Since) &&
+		lease.PastHolder(a.Holder) == lease.PastHolder(b.Holder) && a.Verb == b.Verb
+}
+
+// holding returns the leases that the query finds as they are now.
+func (q *HistoryQuery) holding(ctx context.Context, s *app.App) (all []lease.Lease, err error) {
+	taken := func(l lease.Lease) bool { return l.State != lease.Available }
+	of := resource.LeaseQuery{Pool: q.Pool, Namespace: q.Namespace, Pod: q.Pod}
+	if len(q.Hosts) == 0 {
+		return resource.HeldLeases(ctx, s, of, taken)
+	}
+	for _, host := range q.Hosts {
+		of.Host = host.String()
+		some, err := resource.HeldLeases(ctx, s, of, taken)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// wants reports whether a row of a lease answers the query. What an address that is asked for by name remembers itself
+// is shown whatever the time.
+func (q *HistoryQuery) wants(row Past, l lease.Lease) bool {
+	if slices.Contains(q.Addrs, l.Addr) {
+		return true
+	}
+	namespace, pod := history.PodOf(row.Holder)
+	if row.Current && l.State == lease.Reserved { // kept for a pod by name
+		namespace, pod = l.Namespace, l.PodName
+	}
+	return q.finds(row, namespace, pod)
+}
+
+// finds reports whether a row is of the period and of all that is asked about.
+func (q *HistoryQuery) finds(row Past, namespace, pod string) bool {
+	until := row.Until
+	if row.Current {
+		until = resource.Always()
+	}
+	since := row.Since
+	if since.IsZero() {
+		since = row.Until
+	}
+	return q.Has(since, until) && (len(q.Addrs) == 0 || slices.Contains(q.Addrs, row.Addr)) &&
+		(len(q.Hosts) == 0 || slices.Contains(q.Hosts, row.Host)) && (q.Namespace == "" || q.Namespace == namespace) &&
+		(q.Pod == "" || q.Pod == pod) && (q.Pool == "" || q.Pool == row.Pool)
+}
+
+// HostAddrs returns the addresses of a host, by its IP or the name of its node. One that is no node any more has its
+// history, too.
+func HostAddrs(ctx context.Context, s *app.App, word string) ([]netip.Addr, error) {
+	if a, err := ipaddr.ParseAddr(word); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	h, err := resource.FindHost(ctx, s, word)
+	if err != nil {
+		return nil, err
+	}
+	return h.Addrs, nil
+}
