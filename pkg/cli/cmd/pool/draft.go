@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -109,6 +110,26 @@ func (d *draft) parse() (resource.Pool, error) {
 			o.GetKind(), o.GetName())
 	}
 	return parseManifest(o)
+}
+
+// wanted returns the pool as it is stored, with the spec, the labels and the annotations of the text.
+func (d *draft) wanted(live resource.Pool) (*unstructured.Unstructured, error) {
+	wanted, err := d.parse()
+	if err != nil {
+		return nil, err
+	}
+	next := live.Stored.DeepCopy()
+	next.SetLabels(wanted.Stored.GetLabels())
+	next.Object["spec"] = wanted.Stored.Object["spec"]
+	annotations := wanted.Stored.GetAnnotations()
+	if last, ok := live.Annotations[lastApplied]; ok {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[lastApplied] = last
+	}
+	next.SetAnnotations(annotations)
+	return next, nil
 }
 
 // save leaves the text in its file, and says where.
