@@ -20,8 +20,8 @@ type job struct {
 	what    string
 	guesses []string
 	by      []string
-	// takes: the job is to take addresses from their holders, or out of what is handed out. No guess at another one runs
-	// a command that does.
+	// takes: the job is to take addresses from their holders, or out of what is handed out. No guess at another one
+	// runs a command that does.
 	takes bool
 }
 

@@ -82,7 +82,7 @@ type GrowingTable[T any] struct {
 
 // Write prints rows, or nothing when there are none, but for the line of names of comma-separated values.
 func (t *GrowingTable[T]) Write(w io.Writer, rows []T) error {
-	if len(rows) == 0 && !(t.csv && t.Headers) {
+	if len(rows) == 0 && (!t.csv || !t.Headers) {
 		return nil
 	}
 	lines := make([][]string, 0, len(rows)+1)

@@ -166,8 +166,8 @@ func (v *poolMove) fixed(p resource.Pool, all []resource.Pool) error {
 		return nil
 	}
 	return app.Refuse(app.ReasonInvalidParent, "pool %s %s: that is fixed, and its addresses cannot move", p.Name, why).
-		WithHint("make another pool, stop this one with bcsnetctl pool cordon %s, and delete it when its pods have ended",
-			p.Name)
+		WithHint("make another pool, stop this one with bcsnetctl pool cordon %s, and delete it when its pods have "+
+			"ended", p.Name)
 }
 
 // claims names the claims that say which pool is theirs.

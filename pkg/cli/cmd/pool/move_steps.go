@@ -53,11 +53,11 @@ func (v *poolMove) steps(from, to resource.Pool, held held, claims []string) ([]
 	if v.into {
 		give = v.extend
 	}
-	first, err := give(from, to, moving)
+	steps, err := give(from, to, moving)
 	if err != nil {
 		return nil, err
 	}
-	steps := append(first, moveStep{
+	steps = append(steps, moveStep{
 		fmt.Sprintf("The addresses are those of pool %s from here on.", v.to),
 		[]string{fmt.Sprintf("bcsnetctl pool remove-ip %s %s", v.from, strings.Join(moving, " "))},
 	})
@@ -110,7 +110,8 @@ func (v *poolMove) extend(from, to resource.Pool, moving []string) ([]moveStep, 
 	}
 	set := ipaddr.Subtract(resource.SetOfEntries(moving), resource.SetOfEntries(from.Spec.ExcludeIPs))
 	if lost := ipaddr.Intersect(set, resource.SetOfEntries(to.Spec.ExcludeIPs)); len(lost.Ranges()) > 0 {
-		return nil, app.Refuse(app.ReasonAddressNotUsable, "pool %s excludes %s (excludeIPs)", v.to, resource.Spell(lost)).
+		return nil, app.Refuse(app.ReasonAddressNotUsable, "pool %s excludes %s (excludeIPs)", v.to,
+			resource.Spell(lost)).
 			WithHint("change excludeIPs first: bcsnetctl pool edit %s", v.to)
 	}
 	type operation struct {
@@ -134,8 +135,9 @@ func (v *poolMove) extend(from, to resource.Pool, moving []string) ([]moveStep, 
 	differ := resource.DiffersIn(from, to)
 	fields := slices.DeleteFunc(strings.Fields(comparedFields), func(f string) bool { return !differ(f) })
 	if len(fields) > 0 {
-		steps = append(steps, moveStep{why: fmt.Sprintf("The pools differ in %s. Before you go on, see whether pool %s "+
-			"serves the pods of pool %s.", humanize.List(fields), v.to, v.from)})
+		why := fmt.Sprintf("The pools differ in %s. Before you go on, see whether pool %s serves the pods of pool %s.",
+			humanize.List(fields), v.to, v.from)
+		steps = append(steps, moveStep{why: why})
 	}
 	return append(steps, moveStep{
 		"While both pools have the addresses, the one with the leases hands them out.",
