@@ -1,6 +1,9 @@
 package cli
 
 import (
+	_ "embed"
+	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -8,37 +11,92 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/events"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-const drainHost = "bcsnetctl release-host HOST frees the addresses of a machine that is off, " +
-	"bcsnetctl pool remove-host POOL HOST takes it out of a pool"
-
-// guess returns the command for a word, in args, that a group does not know: people look there first for what has
-// another name here. It is empty where there is none.
+// guess returns the command for words that a group does not know: people look there first for what has another name
+// here. It is empty if there is none. A guess is answered and never run: what was meant to be looked at is not changed.
 func guess(cmd *cobra.Command, args []string) string {
-	if !cmd.HasParent() {
-		return nounFirst(cmd, args)
+	word, root := args[0], !cmd.HasParent()
+	name := cmd.Name()
+	if root {
+		name = app.ProgramName
 	}
-	switch cmd.Name() + " " + args[0] {
-	case "host add", "host create":
-		return "bcsnetctl pool add-host POOL HOST lets a host draw from a pool"
-	case "host drain", "host retire", "host remove", "host delete", "host rm":
-		return drainHost
-	case "ip why", "lease why", "ip explain", "lease explain":
-		return "bcsnetctl explain POD says why a pod has its address, or none"
-	case "ip create", "ip add", "lease create", "lease add":
-		return "bcsnetctl ip allocate --pool POOL --for NAME takes an address, bcsnetctl pool add-ip POOL ADDRESS " +
-			"gives a pool more"
-	case "pool inspect", "host inspect":
-		return "bcsnetctl inspect " + strings.Join(append([]string{cmd.Name()}, args[1:]...), " ")
-	case "pool wait":
-		return "bcsnetctl wait POOL --for=ready"
-	case "claim wait":
-		return "bcsnetctl wait NAMESPACE/CLAIM --for=ready"
-	case "pool apply":
-		return "kubectl apply --server-side -f FILE changes pools, bcsnetctl pool diff -f FILE shows what that would do"
+	if root {
+		if text := nounFirst(cmd, args); text != "" {
+			return text
+		}
+	}
+	if text, known := answers(name)[word]; known {
+		return filled(text, args[1:])
+	}
+	switch {
+	case root && word == "release":
+		return release(args[1:])
+	case root && slices.Contains([]string{"get", "list", "ls"}, word):
+		return "name the kind of object first, as in bcsnetctl pool list, bcsnetctl ip list, bcsnetctl claim list"
+	case root:
+		return elsewhere(cmd, args)
+	case slices.Contains(strings.Fields("show status info view inspect what"), word):
+		if one, _, err := cmd.Find([]string{"describe"}); err == nil && one != cmd {
+			return strings.Join(append([]string{one.CommandPath()}, args[1:]...), " ")
+		}
 	}
 	return ""
+}
+
+//go:embed guesses.txt
+var guesses string
+
+// answers returns the answers to guesses behind a command, by the word.
+func answers(command string) map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(guesses) {
+		if parts := strings.SplitN(strings.TrimSpace(line), " | ", 3); len(parts) == 3 && parts[0] == command {
+			for word := range strings.FieldsSeq(parts[1]) {
+				all[word] = parts[2]
+			}
+		}
+	}
+	return all
+}
+
+// filled returns a text with what was typed in place of its name in braces; the name itself if nothing was. A noun in
+// front of it says no more than the text does.
+func filled(text string, args []string) string {
+	nouns := []string{"pool", "ip", "address", "claim", "host", "node", "namespace", "ns", "pod", "lease"}
+	given := slices.IndexFunc(args, func(arg string) bool {
+		return !strings.HasPrefix(arg, "-") && !slices.Contains(nouns, arg)
+	})
+	return regexp.MustCompile(`\{([^{}]+)\}`).ReplaceAllStringFunc(text, func(name string) string {
+		if given < 0 {
+			return name[1 : len(name)-1]
+		}
+		return args[given]
+	})
+}
+
+// release returns the command that releases what was named: an address, a pod, or else a host.
+func release(args []string) string {
+	const (
+		addresses = "bcsnetctl ip release {ADDRESS} takes an address from its holder"
+		host      = "bcsnetctl release-host {HOST} frees all addresses of a machine that is off"
+	)
+	if len(args) == 0 {
+		return filled(addresses+", "+host, nil)
+	}
+	_, notAddress := ipaddr.ParseRange(args[0])
+	_, isHost := netip.ParseAddr(args[0])
+	switch {
+	case isHost == nil:
+		return filled(addresses+"; if it is that of a machine: "+host, args)
+	case notAddress == nil:
+		return filled(addresses, args)
+	case strings.Contains(args[0], "/"):
+		return filled("bcsnetctl ip release --endpoint {POD}", args)
+	default:
+		return filled(host+", bcsnetctl ip release --endpoint {NAME} those of a pod or an owner", args)
+	}
 }
 
 // guessFlag returns what to do in place of a flag that a command does not know; empty where there is nothing to say.
@@ -48,14 +106,15 @@ func guessFlag(cmd *cobra.Command, flag string) string {
 		return cmd.CommandPath() + " asks for no confirmation: leave the flag out"
 	case cmd.Name() == "allocate" && (flag == "owner" || flag == "name"):
 		return "--for NAME says who holds the address"
+	case cmd.HasParent() && cmd.Parent().Name() == "inspect" && (flag == "run" || flag == "count"):
+		return "bcsnetctl ip free POOL --run N lists free addresses in a row"
 	case cmd.Name() == "events" && flag == "since":
 		return events.HistoryHint
 	}
 	return ""
 }
 
-// nounFirst returns the command for words in kubectl's order, verb and noun. For one of kubectl's verbs alone it
-// describes what there is instead.
+// nounFirst returns the command for words in kubectl's order, verb and noun.
 func nounFirst(root *cobra.Command, args []string) string {
 	if len(args) > 1 {
 		noun, name, named := strings.Cut(args[1], "/")
@@ -64,28 +123,33 @@ func nounFirst(root *cobra.Command, args []string) string {
 			rest = append([]string{name}, rest...)
 		}
 		verb := args[0]
-		if verb == "get" && len(rest) > 0 {
-			verb = "describe" // of one object
+		if slices.Contains(strings.Fields("get show info view"), verb) {
+			if verb = "list"; len(rest) > 0 {
+				verb = "describe" // of one object
+			}
 		}
 		found, left, err := root.Find([]string{resourceNoun(noun), verb})
 		if err == nil && len(left) == 0 && found.HasParent() && found.Parent() != root {
 			return strings.Join(append([]string{found.CommandPath()}, rest...), " ")
 		}
 	}
-	switch args[0] {
-	case "get", "list", "ls":
-		return "name the kind of object first, as in bcsnetctl pool list, bcsnetctl ip list, bcsnetctl claim list"
-	case "network", "networks", "net":
-		return "a network is the pools that name it: bcsnetctl pool tree shows them, bcsnetctl inspect network NAME " +
-			"their addresses"
-	case "why":
-		return "bcsnetctl explain POD says why a pod has its address, or none"
-	case "who":
-		return "bcsnetctl ip describe ADDRESS says who has an address"
-	case "drain", "retire":
-		return drainHost
-	}
 	return ""
+}
+
+// elsewhere returns the command of a group for a word that is typed without the group, if but one group has it; lease
+// has what ip has.
+func elsewhere(root *cobra.Command, args []string) string {
+	var found []string
+	for _, group := range []string{"pool", "ip", "claim", "host"} {
+		if cmd, left, err := root.Find([]string{group, args[0]}); err == nil && len(left) == 0 && cmd.HasParent() &&
+			cmd.Parent().Name() == group {
+			found = append(found, strings.Join(append([]string{cmd.CommandPath()}, args[1:]...), " "))
+		}
+	}
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0]
 }
 
 // resourceNoun returns the group of commands for a kind as kubectl calls it.

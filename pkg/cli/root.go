@@ -12,7 +12,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/address"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/check"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/claim"
-
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/doctor"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/events"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/host"
@@ -26,7 +25,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/ui"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/usage"
 	"github.com/bcsnet/bcsnet/pkg/cli/cmd/wait"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 )
 
@@ -80,6 +81,11 @@ func newRoot(s *app.App) *cobra.Command {
 	root.Flags().Bool("version", false, "show the version of this program; see also the command version")
 	root.SetHelpFunc(helpFunc(s, root.HelpFunc()))
 	root.SetFlagErrorFunc(flagError)
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		if f := cmd.Flag("output"); f != nil && f.Value.String() == printer.FormatCSV {
+			s.Terminal = terminal.Terminal{} // values have no colours and bars
+		}
+	}
 	resource.CompleteContexts(s, root)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {

@@ -70,7 +70,7 @@ func (c *callers) permit(r *http.Request, of *call) error {
 	if op.access.resource == placements && (c.isHost == nil || !c.isHost(source)) {
 		return ipam.Refuse(ipam.ReasonPlainHTTP,
 			"by plain HTTP, schedulers on nodes are answered alone, and no Node has the address %s", source).
-			WithHint("have the scheduler use https, as docs/scheduler.md shows, or put its address into the "+
+			WithHint("have the scheduler use https (scheduler in the documentation), or put its address into the "+
 				"annotation %s of its Node", hosts.Annotation)
 	}
 	about := subjectOf(r, op, of.body)

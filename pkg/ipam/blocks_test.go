@@ -114,7 +114,7 @@ func TestBlocksServe(t *testing.T) {
 			},
 			want: want(asking("10.0.0.33")),
 			text: "HostFull: no available IP for pod shop/a: host 192.168.0.1 has 2 of the 2 addresses of pool net that " +
-				"one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit net",
+				"one host may have; hint: wait until a pod of the host ends, or raise the bound: bcsnetctl pool set net --max-per-host N",
 		},
 		"a quota counts leases of before the split": {
 			pools: []Pool{
@@ -124,7 +124,7 @@ func TestBlocksServe(t *testing.T) {
 			want:   want(asking("10.0.0.33")),
 			text: "QuotaExceeded: no available IP for pod shop/a: namespace shop has 1 of the 1 addresses of pool net that " +
 				"it may have; hint: give back what it keeps and needs no more: bcsnetctl claim list -n shop; or raise its quota: " +
-				"bcsnetctl pool edit net",
+				"bcsnetctl pool set net --quota shop=N",
 		},
 	} {
 		t.Run(name, tc.check)

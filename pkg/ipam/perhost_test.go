@@ -22,7 +22,7 @@ func TestMaxPerHost(t *testing.T) {
 	sets := func(all ...*netipx.IPSet) func(*PickRequest) { return func(w *PickRequest) { w.Sets = all } }
 	on := func(l lease.Lease, host string) lease.Lease { l.Host = ip(host); return l }
 	const two = "host 192.168.0.1 has 2 of the 2 addresses of pool a that one host may have; hint: wait until a pod of " +
-		"the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"
+		"the host ends, or raise the bound: bcsnetctl pool set a --max-per-host N"
 	onTheWay := strings.Replace(two, "has 2 of", "has 1 (and 1 on their way) of", 1)
 	const pair = "pool a (10.0.0.0/24) has 3 of 5 addresses free, 2 active, 0 reserved, host 192.168.0.1 has 2 of the 2 " +
 		"that one host may have"
@@ -42,7 +42,7 @@ func TestMaxPerHost(t *testing.T) {
 		"full": {
 			pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, nine}, want: want(),
 			text: "HostFull: no available IP for pod shop/a: " + pair +
-				"; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a",
+				"; hint: wait until a pod of the host ends, or raise the bound: bcsnetctl pool set a --max-per-host N",
 		},
 		"by another address of its machine": {
 			pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, on(nine, "192.168.0.9")}, want: want(asking("10.0.0.10")),
@@ -96,7 +96,7 @@ func TestMaxPerHost(t *testing.T) {
 				reserved("10.0.0.12", "a", 1),
 			}, want: want(of("")),
 			text: "HostFull: no available IP for pod shop/a: pool a (10.0.0.0/24) has 0 of 5 addresses free, 1 active, 4 " +
-				"reserved, host 192.168.0.1 has 1 of the 1 that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a",
+				"reserved, host 192.168.0.1 has 1 of the 1 that one host may have; hint: wait until a pod of the host ends, or raise the bound: bcsnetctl pool set a --max-per-host N",
 		},
 		"all of its set is kept for it": {
 			pools: []Pool{a(perHost(2))}, leases: []lease.Lease{eight, nine, keptFor("10.0.0.11", "a", "", "", 1)},
@@ -110,7 +110,7 @@ func TestMaxPerHost(t *testing.T) {
 		"one family is full": {
 			pools: []Pool{a(network("blue")), six}, leases: []lease.Lease{leased("2001:db8::9", "six", 1)}, want: want(),
 			text: "HostFull: no available IP for pod shop/a: pool a (10.0.0.0/24) has 5 of 5 addresses free, 0 active, 0 " +
-				"reserved; pool six (2001:db8::/64) has 1 of 2 addresses free, 1 active, 0 reserved, host 192.168.0.1 has 1 of the 1 that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit six",
+				"reserved; pool six (2001:db8::/64) has 1 of 2 addresses free, 1 active, 0 reserved, host 192.168.0.1 has 1 of the 1 that one host may have; hint: wait until a pod of the host ends, or raise the bound: bcsnetctl pool set six --max-per-host N",
 		},
 	} {
 		t.Run(name, tc.check)
@@ -139,7 +139,7 @@ func TestInheritPerHost(t *testing.T) {
 		t.Fatal(got)
 	}
 	if got, want := take(all[1]),
-		"HostFull: no available IP for pod shop/a: host 192.168.0.1 has 0 (and 1 on their way) of the 1 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"; got != want {
+		"HostFull: no available IP for pod shop/a: host 192.168.0.1 has 0 (and 1 on their way) of the 1 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise the bound: bcsnetctl pool set a --max-per-host N"; got != want {
 		t.Errorf("%s", got)
 	}
 	if held, refusal := x.AssumeTakeOver(want(func(w *PickRequest) { w.AnyHost = true }), all[0], now); held ||
@@ -177,7 +177,7 @@ func TestInheritsPerHost(t *testing.T) {
 		t.Errorf("its own host: %s", got)
 	}
 	if got, want := ask(host2),
-		"HostFull: no available IP for pod shop/a: host 192.168.0.2 has 1 of the 1 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit a"; got != want {
+		"HostFull: no available IP for pod shop/a: host 192.168.0.2 has 1 of the 1 addresses of pool a that one host may have; hint: wait until a pod of the host ends, or raise the bound: bcsnetctl pool set a --max-per-host N"; got != want {
 		t.Errorf("a host that has one: %s", got)
 	}
 }

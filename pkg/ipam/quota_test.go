@@ -41,11 +41,11 @@ func TestQuota(t *testing.T) {
 	sets := func(all ...*netipx.IPSet) func(*PickRequest) { return func(w *PickRequest) { w.Sets = all } }
 	eight, nine := leased("10.0.0.8", "a", 1), leased("10.0.0.9", "a", 1)
 	const hint = "; hint: give back what it keeps and needs no more: bcsnetctl claim list -n shop; or raise its quota: " +
-		"bcsnetctl pool edit a"
+		"bcsnetctl pool set a --quota shop=N"
 	const two = "QuotaExceeded: no available IP for pod shop/a: namespace shop has 2 of the 2 addresses of pool a that " +
 		"it may have" + hint
 	onTheWay := strings.Replace(two, "has 2 of", "has 1 (and 1 on their way) of", 1)
-	elsewhere := strings.NewReplacer("namespace shop", "namespace pools", "-n shop", "-n pools").Replace(two)
+	elsewhere := strings.NewReplacer("namespace shop", "namespace pools", "-n shop", "-n pools", "--quota shop", "--quota pools").Replace(two)
 	const pair = "QuotaExceeded: no available IP for pod shop/a: pool a (10.0.0.0/24) has 3 of 5 addresses free, 2 " +
 		"active, 0 reserved"
 	for name, tc := range map[string]pickCase{
@@ -102,13 +102,13 @@ func TestQuota(t *testing.T) {
 		"ahead of all pods, no more": {
 			pools: []Pool{a(quota("pools", 1), hosts(host1))}, leases: []lease.Lease{eight, ofClaim("pools/db", nine)},
 			want: PickRequest{Ahead: true, Namespace: "shop", Claim: "pools/db", Key: "k", Who: "claim pools/db"},
-			text: strings.NewReplacer("pod shop/a", "claim pools/db", "-n shop", "-n pools").
+			text: strings.NewReplacer("pod shop/a", "claim pools/db", "-n shop", "-n pools", "--quota shop", "--quota pools").
 				Replace(pair + ", namespace pools has 1 of the 1 that it may have" + hint),
 		},
 		"one family is full": {
 			pools: []Pool{a(network("blue")), six}, want: want(),
 			text: strings.Replace(
-				"QuotaExceeded: no available IP for pod shop/a: pool a (10.0.0.0/24) has 5 of 5 addresses free, 0 active, 0 reserved; pool six (2001:db8::/64) has 1 of 1 addresses free, 0 active, 0 reserved, namespace shop has 0 of the 0 that it may have"+hint, "edit a", "edit six", 1),
+				"QuotaExceeded: no available IP for pod shop/a: pool a (10.0.0.0/24) has 5 of 5 addresses free, 0 active, 0 reserved; pool six (2001:db8::/64) has 1 of 1 addresses free, 0 active, 0 reserved, namespace shop has 0 of the 0 that it may have"+hint, "set a", "set six", 1),
 		},
 	} {
 		t.Run(name, tc.check)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"k8s.io/client-go/dynamic"
@@ -32,7 +33,7 @@ func (s *App) Connect() (*rest.Config, error) {
 		return nil, s.ConfigProblem(err)
 	}
 	if s.nowhere(cfg) {
-		return nil, noCluster()
+		return nil, s.noCluster()
 	}
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = ProgramName + "/" + s.Version
@@ -59,7 +60,7 @@ func (s *App) ConfigProblem(err error) error {
 	switch {
 	case clientcmd.IsEmptyConfig(err), clientcmd.IsConfigurationInvalid(err) && *s.Flags.KubeConfig == "" &&
 		s.getenv("KUBECONFIG") == "":
-		return noCluster()
+		return s.noCluster()
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, os.ErrPermission):
 		return (&Failure{Message: "the kubeconfig cannot be used: " + err.Error(), Cause: err}).
 			WithHint("name another with --kubeconfig or KUBECONFIG")
@@ -76,10 +77,17 @@ func (s *App) ConfigProblem(err error) error {
 		WithHint("see what it holds: kubectl config view")
 }
 
-func noCluster() *Failure {
-	return (&Failure{Message: "no cluster: there is no kubeconfig, or it names none"}).
-		WithHint("export KUBECONFIG=FILE or pass --kubeconfig FILE; a cluster to try things on: make up && . " +
-			".local/env")
+// noCluster returns the error for a call if no kubeconfig says which cluster is meant. client-go passes over files of
+// KUBECONFIG that do not exist.
+func (s *App) noCluster() *Failure {
+	why := "there is no kubeconfig, or it names none"
+	for _, path := range filepath.SplitList(s.getenv("KUBECONFIG")) {
+		if _, err := os.Stat(path); *s.Flags.KubeConfig == "" && errors.Is(err, fs.ErrNotExist) {
+			why = "KUBECONFIG names " + path + ", which does not exist"
+			break
+		}
+	}
+	return (&Failure{Message: "no cluster: " + why}).WithHint("export KUBECONFIG=FILE or pass --kubeconfig FILE")
 }
 
 // Where names the cluster in a sentence.

@@ -55,7 +55,7 @@ const (
 )
 
 // HintRights is the next step where the API server forbids something.
-const HintRights = "your user needs the ClusterRole bcsnet-operator, or bcsnet-viewer to look only; who you are: " +
+const HintRights = "your user needs the ClusterRole bcsnet-operator; bcsnet-viewer is enough to look; who you are: " +
 	"kubectl auth whoami"
 
 func (f *Failure) Error() string { return f.Message }

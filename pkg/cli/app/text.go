@@ -48,3 +48,6 @@ func UnlessZero(n int32) string {
 
 // SortedOnce returns names in order, each once.
 func SortedOnce(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+
+// Saturated returns a count as objects hold it: at most 2^63-1.
+func Saturated(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

@@ -37,6 +37,12 @@ func ObjectFormats() []string {
 	}
 }
 
+// FormatCSV is the format for spreadsheets and other programs.
+const FormatCSV = "csv"
+
+// tableFormats lists the formats of tables.
+func tableFormats() []string { return []string{"table", "wide", FormatCSV} }
+
 // viewFormats lists the formats for views, which have no name in the cluster.
 func viewFormats() []string {
 	return slices.DeleteFunc(ObjectFormats(), func(f string) bool { return f == "name" })
@@ -44,7 +50,7 @@ func viewFormats() []string {
 
 // AddTo gives a command that lists things its flags: a table is the default.
 func (o *Output) AddTo(cmd *cobra.Command) {
-	o.Add(cmd, append([]string{"table", "wide"}, ObjectFormats()...))
+	o.Add(cmd, append(tableFormats(), ObjectFormats()...))
 	o.AddNoHeaders(cmd)
 }
 
@@ -63,7 +69,7 @@ func (o *Output) AddToView(cmd *cobra.Command, more ...string) {
 
 // AddToViews adds the flags for a list of such views. A table is the default.
 func (o *Output) AddToViews(cmd *cobra.Command) {
-	o.Add(cmd, append([]string{"table", "wide"}, viewFormats()...))
+	o.Add(cmd, append(tableFormats(), viewFormats()...))
 	o.AddNoHeaders(cmd)
 }
 
@@ -85,6 +91,9 @@ func (o *Output) AddSort(cmd *cobra.Command, example string) { o.Sort.addTo(cmd,
 func (o *Output) Validate() error {
 	if err := o.Sort.validate(); err != nil {
 		return err
+	}
+	if o.Watch && o.CSV() {
+		return app.Usagef("-o csv does not go with --watch").WithHint("without --watch the list is printed once")
 	}
 	if o.Watch && o.Sort.On() {
 		return app.Usagef("--sort-by does not go with --watch").WithHint("without --watch the list is sorted once")
@@ -111,7 +120,11 @@ func (o *Output) Validate() error {
 // Given reports whether -o was given.
 func (o *Output) Given() bool { return *o.Flags.OutputFormat != "" }
 
-func (o *Output) wide() bool { return *o.Flags.OutputFormat == "wide" }
+// CSV reports whether tables are printed as comma-separated values.
+func (o *Output) CSV() bool { return *o.Flags.OutputFormat == FormatCSV }
+
+// wide reports whether nothing is left out of tables.
+func (o *Output) wide() bool { return *o.Flags.OutputFormat == "wide" || o.CSV() }
 
 // Some formats a cell of names: the first few as kubectl writes them, or all with -o wide.
 func (o *Output) Some(names []string, few int) string {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"io"
+	"slices"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
@@ -21,6 +22,8 @@ type Column[T any] struct {
 	// Least is the width to begin with where rows are printed before all are known.
 	Least int
 	Cell  func(T) string
+	// Whole is the text for comma-separated values, if Cell shortens it.
+	Whole func(T) string
 }
 
 // visible returns the text of a cell, in which everything is seen.
@@ -32,12 +35,18 @@ type Table[T any] struct {
 	Headers bool
 	// empty stands for a cell without text, instead of emptyCell.
 	empty string
+	// wide: wide columns are shown if a row says something in them. Without headers, which programs leave out, all are,
+	// as in csv.
+	wide, csv bool
 }
 
 // NewTable returns a table of the columns that the output asks for.
 func NewTable[T any](o *Output, columns []Column[T]) Table[T] {
-	t := Table[T]{Headers: !o.noHeaders}
+	t := Table[T]{Headers: !o.noHeaders, wide: o.wide() && !o.CSV() && !o.noHeaders, csv: o.CSV()}
 	for _, c := range columns {
+		if t.csv && c.Whole != nil {
+			c.Cell = c.Whole
+		}
 		if !c.Wide || o.wide() {
 			t.Columns = append(t.Columns, c)
 		}
@@ -50,8 +59,17 @@ const (
 	emptyCell = "-"
 )
 
-// Write prints a table, or nothing when there are no rows.
+// Write prints a table, or nothing when there are no rows; comma-separated values have their line of names even then.
+// Wide columns that say nothing of any row are left out.
 func (t Table[T]) Write(w io.Writer, rows []T) error {
+	if t.wide {
+		t.Columns = slices.DeleteFunc(slices.Clone(t.Columns), func(c Column[T]) bool {
+			return c.Wide && !slices.ContainsFunc(rows, func(row T) bool {
+				text := c.Cell(row)
+				return text != "" && text != "0"
+			})
+		})
+	}
 	return (&GrowingTable[T]{Table: t}).Write(w, rows)
 }
 
@@ -62,9 +80,9 @@ type GrowingTable[T any] struct {
 	widths []int
 }
 
-// Write prints rows, or nothing when there are none.
+// Write prints rows, or nothing when there are none, but for the line of names of comma-separated values.
 func (t *GrowingTable[T]) Write(w io.Writer, rows []T) error {
-	if len(rows) == 0 {
+	if len(rows) == 0 && (!t.csv || !t.Headers) {
 		return nil
 	}
 	lines := make([][]string, 0, len(rows)+1)
@@ -77,6 +95,9 @@ func (t *GrowingTable[T]) Write(w io.Writer, rows []T) error {
 			cells[i] = cmp.Or(c.visible(row), t.empty, emptyCell)
 		}
 		lines = append(lines, cells)
+	}
+	if t.csv {
+		return writeCSV(w, lines)
 	}
 	for _, cells := range lines {
 		t.widen(func(i int) int { return twwidth.Width(cells[i]) })

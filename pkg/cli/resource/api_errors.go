@@ -19,7 +19,7 @@ import (
 // Hints that several errors share.
 const (
 	HintController = "see whether the controller runs: kubectl -n bcsnet-system get pods"
-	HintInstall    = "install them: bcsnetctl install --crds-only; a cluster to try things on: make up"
+	HintInstall    = "install them: bcsnetctl install --crds-only"
 )
 
 // Explain puts into words what the API server, or the way to it, answered. Other errors stay as they are.

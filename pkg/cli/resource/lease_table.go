@@ -30,6 +30,9 @@ func PrintLeases(s *app.App, o *printer.Output, columns []printer.Column[lease.L
 	return o.List(s.Out, items)
 }
 
+// shortID is how much of a container's ID a table shows, as crictl does; ip find takes the beginning of one.
+const shortID = 13
+
 // LeaseColumns returns the columns of a list of addresses; a list of leases leaves out the status.
 func LeaseColumns(s *app.App, status bool) []printer.Column[lease.Lease] {
 	columns := []printer.Column[lease.Lease]{
@@ -41,8 +44,9 @@ func LeaseColumns(s *app.App, status bool) []printer.Column[lease.Lease] {
 		{Name: "POD", Least: 32, Cell: HolderText},
 		{Name: "IF", Least: 4, Cell: func(l lease.Lease) string { return l.IfName }},
 		{
-			Name: "CONTAINER", Wide: true, Least: 12,
-			Cell: func(l lease.Lease) string { return l.ContainerID },
+			Name: "CONTAINER", Wide: true, Least: 13,
+			Cell:  func(l lease.Lease) string { return l.ContainerID[:min(len(l.ContainerID), shortID)] },
+			Whole: func(l lease.Lease) string { return l.ContainerID },
 		},
 		{
 			Name: "CNINETWORK", Wide: true, Least: 10,

@@ -3,7 +3,6 @@ package resource
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -44,7 +43,7 @@ func PoolColumns(s *app.App) []printer.Column[Pool] {
 		{Name: "NAMESPACES", Wide: true, Cell: NamespacesCell},
 		{Name: "PARENT", Wide: true, Cell: func(p Pool) string { return p.Spec.Parent }},
 		{Name: "NETWORK", Wide: true, Cell: NetworkOf},
-		{Name: "PRIORITY", Wide: true, Cell: func(p Pool) string { return strconv.Itoa(int(p.Spec.Priority)) }},
+		{Name: "PRIORITY", Wide: true, Cell: func(p Pool) string { return app.UnlessZero(p.Spec.Priority) }},
 		{Name: "AGE", Cell: func(p Pool) string { return s.Age(p.CreationTimestamp.Time) }},
 	}
 }

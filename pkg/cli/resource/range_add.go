@@ -17,11 +17,12 @@ import (
 
 // Addition is what adding entries to a pool comes to.
 type Addition struct {
-	// List is the pool's new address list: the old one as it is, and the new entries behind it.
+	// List is the pool's new address list: the old one as it is, and the new entries behind it. A new entry that
+	// continues a range of the list makes that range longer.
 	List []string
 	// Added are the addresses that the pool may hand out on top.
 	Added *netipx.IPSet
-	// Same are the entries that the pool has already.
+	// Same are the entries of which the pool has all addresses already.
 	Same []string
 	// Warnings are oddities that do no harm.
 	Warnings []string
@@ -56,7 +57,7 @@ func AddEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []Entry) (Addition
 		if err := a.usable(p, e); err != nil {
 			return a, err
 		}
-		a.List = append(a.List, e.Text)
+		a.List = joined(a.List, e)
 	}
 	next := p.DeepCopy()
 	next.Spec.AvailableIPs = a.List
@@ -69,11 +70,39 @@ func AddEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []Entry) (Addition
 	return a, a.Fit.Overlaps(p.Name)
 }
 
-// present reports whether the very entry is in the list already. An entry that shares addresses with the list without
-// being one of it is an error.
+// joined adds an entry to a list of addresses: to the ranges that it continues, or else behind the others. Addresses
+// that are written singly stay so, as they always get their objects. A range of IPv6 lies in one /64.
+func joined(list []string, e Entry) []string {
+	at := -1
+	for i := 0; i < len(list); i++ {
+		r, err := ipaddr.ParseRange(list[i])
+		if err != nil || i == at || r.From() == r.To() || r.To().Next() != e.From() && e.To().Next() != r.From() {
+			continue
+		}
+		from, to := r.From(), e.To()
+		if e.From().Less(from) {
+			from, to = e.From(), r.To()
+		}
+		if from.Is6() && !netip.PrefixFrom(from, 64).Contains(to) {
+			continue
+		}
+		e.IPRange = netipx.IPRangeFrom(from, to)
+		if at >= 0 { // it closes the gap between two ranges
+			list[at] = ipaddr.FormatRange(e.IPRange)
+			return slices.Delete(list, i, i+1)
+		}
+		at, list[i] = i, ipaddr.FormatRange(e.IPRange)
+	}
+	if at < 0 {
+		list = append(list, e.Text)
+	}
+	return list
+}
+
+// present reports whether the list has all addresses of the entry already. An entry of which it has some is an error.
 func (a *Addition) present(name string, e Entry) (bool, error) {
-	same := func(have string) bool { r, err := ipaddr.ParseRange(have); return err == nil && r == e.IPRange }
-	if slices.ContainsFunc(a.List, same) {
+	left := ipaddr.Subtract(ipaddr.SetOf(e.IPRange), SetOfEntries(a.List))
+	if len(left.Ranges()) == 0 {
 		return true, nil
 	}
 	for _, have := range a.List {
@@ -81,12 +110,9 @@ func (a *Addition) present(name string, e Entry) (bool, error) {
 		if err != nil || !r.Overlaps(e.IPRange) {
 			continue
 		}
-		f := app.Refuse(app.ReasonAlreadyInPool, "%s is already in the pool: pool %s has %s",
-			Spell(ipaddr.Intersect(ipaddr.SetOf(r), ipaddr.SetOf(e.IPRange))), name, have)
-		if left := ipaddr.Subtract(ipaddr.SetOf(e.IPRange), SetOfEntries(a.List)); len(left.Ranges()) > 0 {
-			return false, f.WithHint("add only what is missing: bcsnetctl pool add-ip %s %s", name, Arguments(left))
-		}
-		return false, f.WithHint("there is nothing to add; its addresses: bcsnetctl pool describe %s", name)
+		return false, app.Refuse(app.ReasonAlreadyInPool, "%s is already in the pool: pool %s has %s",
+			Spell(ipaddr.Intersect(ipaddr.SetOf(r), ipaddr.SetOf(e.IPRange))), name, have).
+			WithHint("add only what is missing: bcsnetctl pool add-ip %s %s", name, Arguments(left))
 	}
 	return false, nil
 }

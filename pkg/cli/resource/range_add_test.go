@@ -16,7 +16,7 @@ import (
 )
 
 // TestAddEntriesIsUnion: what was added is in the pool and was not before, nothing else changed, no other
-// pool has it, and what was there stays in front as it was written.
+// pool has it, and what was there stays in front as it was written, but for ranges that an entry continues.
 func TestAddEntriesIsUnion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pool := func(name string) *v1.BCSNetPool {
@@ -45,10 +45,10 @@ func TestAddEntriesIsUnion(t *testing.T) {
 			}
 			return
 		}
-		for i, entry := range p.Spec.AvailableIPs {
-			if a.List[i] != entry {
-				t.Fatalf("entry %d was %s and is %s", i, entry, a.List[i])
-			}
+		stay := slices.DeleteFunc(slices.Clone(p.Spec.AvailableIPs), func(entry string) bool { return continued(entry, entries) })
+		kept := slices.DeleteFunc(slices.Clone(a.List), func(entry string) bool { return !slices.Contains(stay, entry) })
+		if !slices.Equal(stay, kept) {
+			t.Fatalf("of %q there is %q", stay, a.List)
 		}
 		next := p.DeepCopy()
 		next.Spec.AvailableIPs = a.List
@@ -73,6 +73,54 @@ func TestAddEntriesIsUnion(t *testing.T) {
 			}
 		}
 	})
+}
+
+// continued reports whether a range is continued by entries, or by those that continue these.
+func continued(text string, entries []Entry) bool {
+	all := SetOfEntries([]string{text})
+	for range entries {
+		for _, e := range entries {
+			if r := ipaddr.SetOf(append(all.Ranges(), e.IPRange)...); len(r.Ranges()) == 1 {
+				all = r
+			}
+		}
+	}
+	return !all.Equal(SetOfEntries([]string{text}))
+}
+
+// TestAddEntriesJoinsNeighbours: an entry that continues a range makes it longer, and one that closes a gap joins two.
+func TestAddEntriesJoinsNeighbours(t *testing.T) {
+	tests := map[string]struct {
+		have, add []string
+		want      []string
+	}{
+		"behind":            {[]string{"10.0.0.20-10.0.0.29"}, []string{"10.0.0.30-10.0.0.39"}, []string{"10.0.0.20-10.0.0.39"}},
+		"before":            {[]string{"10.0.0.20-10.0.0.29"}, []string{"10.0.0.10-10.0.0.19"}, []string{"10.0.0.10-10.0.0.29"}},
+		"one":               {[]string{"10.0.0.20-10.0.0.29"}, []string{"10.0.0.30"}, []string{"10.0.0.20-10.0.0.30"}},
+		"one beside one":    {[]string{"10.0.0.20"}, []string{"10.0.0.21"}, []string{"10.0.0.20", "10.0.0.21"}},
+		"CIDRs":             {[]string{"10.0.0.32/28"}, []string{"10.0.0.48/28"}, []string{"10.0.0.32-10.0.0.63"}},
+		"apart":             {[]string{"10.0.0.20-10.0.0.29"}, []string{"10.0.0.31-10.0.0.39"}, []string{"10.0.0.20-10.0.0.29", "10.0.0.31-10.0.0.39"}},
+		"a gap":             {[]string{"10.0.0.20-10.0.0.29", "10.0.0.5", "10.0.0.40-10.0.0.49"}, []string{"10.0.0.30-10.0.0.39"}, []string{"10.0.0.20-10.0.0.49", "10.0.0.5"}},
+		"a gap, the higher": {[]string{"10.0.0.40-10.0.0.49", "10.0.0.5", "10.0.0.20-10.0.0.29"}, []string{"10.0.0.30-10.0.0.39"}, []string{"10.0.0.20-10.0.0.49", "10.0.0.5"}},
+		"new ones in a row": {nil, []string{"10.0.0.20-10.0.0.29", "10.0.0.30-10.0.0.39"}, []string{"10.0.0.20-10.0.0.39"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := &v1.BCSNetPool{Spec: v1.BCSNetPoolSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", AvailableIPs: tc.have}}
+			entries, err := ParseEntries(tc.add)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := AddEntries(p, nil, entries)
+			if err != nil || !slices.Equal(a.List, tc.want) {
+				t.Errorf("%q, %v", a.List, err)
+			}
+		})
+	}
+	six := []string{"2001:db8:0:0:ffff:ffff:ffff:fff0-2001:db8:0:0:ffff:ffff:ffff:ffff"}
+	if got := joined(slices.Clone(six), Entry{ipaddr.SetOf(SetOfEntries([]string{"2001:db8:0:1::/112"}).Ranges()...).Ranges()[0], "next"}); len(got) != 2 {
+		t.Errorf("a range beyond one /64: %q", got)
+	}
 }
 
 // unusable addresses are those that no pool like p hands out.

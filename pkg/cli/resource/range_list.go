@@ -54,7 +54,7 @@ func ParseSets(args []string) ([]netip.Addr, error) {
 		ranges = append(ranges, r)
 	}
 	set := ipaddr.SetOf(ranges...)
-	if err := NotTooMany(set); err != nil {
+	if err := NotTooMany(ipaddr.SizeOfSet(set)); err != nil {
 		return nil, err
 	}
 	var out []netip.Addr
@@ -65,8 +65,8 @@ func ParseSets(args []string) ([]netip.Addr, error) {
 }
 
 // NotTooMany bounds what one call changes.
-func NotTooMany(set *netipx.IPSet) error {
-	if n := ipaddr.SizeOfSet(set); n > maxBulk {
+func NotTooMany(n uint64) error {
+	if n > maxBulk {
 		return app.Usagef("these are %s, and %d is the most in one call", humanize.Plural(n, "address"), maxBulk).
 			WithHint("name them in several calls")
 	}

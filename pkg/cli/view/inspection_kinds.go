@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"go4.org/netipx"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -28,6 +29,19 @@ func (v *Inspection) Pool(ctx context.Context) error {
 	}
 	v.Chosen = []string{v.Name}
 	return nil
+}
+
+// Among returns how to choose the pools whose subnets have addresses of a set; nil chooses all pools.
+func Among(set *netipx.IPSet) func(*Inspection, context.Context) error {
+	return func(v *Inspection, _ context.Context) error {
+		for _, p := range resource.WithoutBlocks(v.all) {
+			known, _ := v.index.Pools.Get(p.Name)
+			if set == nil || known.Plan.Subnet.IsValid() && set.OverlapsPrefix(known.Plan.Subnet) {
+				v.Chosen = append(v.Chosen, p.Name)
+			}
+		}
+		return nil
+	}
 }
 
 // Group takes a group: a pool with a parent.

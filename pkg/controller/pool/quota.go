@@ -34,7 +34,7 @@ func quotaConditions(p ipam.Pool, uses []ipam.NamespaceUse, before []metav1.Cond
 	if len(near) > 0 {
 		reached = conditions.New(v1.ConditionQuotaNearlyReached, true, v1.ReasonQuotaNearlyReached,
 			"namespaces with four of five addresses of their quota, or more: %s; see: bcsnetctl pool describe %s; "+
-				"raise it: bcsnetctl pool edit %s",
+				"raise one: bcsnetctl pool set %s --quota NAMESPACE=N",
 			fewOf(near), p.Name, p.Name)
 	}
 	return []metav1.Condition{tooMany, reached}
@@ -95,8 +95,8 @@ func (r *Reconciler) emitQuotaEvents(pool *v1.BCSNetPool, uses []ipam.NamespaceU
 		r.events.Eventf(pool, namespace, corev1.EventTypeWarning, v1.ReasonQuotaNearlyReached,
 			v1.ConditionQuotaNearlyReached,
 			"namespace %s has %d of the %d addresses of pool %s that it may have; see: bcsnetctl usage %s --by "+
-				"namespace; raise its quota: bcsnetctl pool edit %s",
-			u.Namespace, u.Has, u.Quota, pool.Name, pool.Name, pool.Name)
+				"namespace; raise its quota: bcsnetctl pool set %s --quota %s=N",
+			u.Namespace, u.Has, u.Quota, pool.Name, pool.Name, pool.Name, u.Namespace)
 	}
 }
 

@@ -137,9 +137,10 @@ func (k Kind) noPoolFits() (message, hint string) {
 func (k Kind) nothingLeft() (message, hint string) {
 	const (
 		none       = "no available IP for {who}: "
-		raiseLimit = "wait until a pod of the host ends, or raise spec.maxPerHost: bcsnetctl pool edit {whole}"
+		raiseLimit = "wait until a pod of the host ends, or raise the bound: bcsnetctl pool set {whole} " +
+			"--max-per-host N"
 		raiseQuota = "give back what it keeps and needs no more: bcsnetctl claim list -n {namespace}; " +
-			"or raise its quota: bcsnetctl pool edit {whole}"
+			"or raise its quota: bcsnetctl pool set {whole} --quota {namespace}=N"
 		addRange = "add addresses: bcsnetctl pool add-ip {whole} RANGE"
 	)
 	switch k {
@@ -154,7 +155,7 @@ func (k Kind) nothingLeft() (message, hint string) {
 				"namespace {namespace} keeps {held} addresses of pool {whole} that no pod uses, and {limit} are " +
 				"free: it gets no more that are to be kept",
 			"give back what it needs no more: bcsnetctl claim list -n {namespace}; " +
-				"or give it a quota of its own: bcsnetctl pool edit {whole}"
+				"or give it a quota of its own: bcsnetctl pool set {whole} --quota {namespace}=N"
 	case ClaimFull:
 		return none + "claim {claim} holds {held} of {limit} addresses{coming}, and none of them is free for it",
 			"wait until a pod of the claim ends, or let it have more: bcsnetctl claim resize {claim} N"

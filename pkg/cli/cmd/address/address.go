@@ -14,7 +14,7 @@ func NewIP(s *app.App) *cobra.Command {
 	}
 	cmd.AddCommand(
 		newList(s), newDescribe(s, "ip"), newFind(s, "ip"), newHistory(s, "ip"),
-		newAllocate(s), newRelease(s, "ip"), newReserve(s), newUnreserve(s))
+		newFreeRuns(s), newAllocate(s), newRelease(s, "ip"), newReserve(s), newUnreserve(s))
 	return cmd
 }
 

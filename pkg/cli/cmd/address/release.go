@@ -36,7 +36,7 @@ type ipRelease struct {
 func newRelease(s *app.App, group string) *cobra.Command {
 	v := &ipRelease{App: s, words: map[string]*string{}}
 	cmd := &cobra.Command{
-		Use: "release ADDRESS...", Aliases: []string{"free"}, RunE: app.Runs(v),
+		Use: "release ADDRESS...", RunE: app.Runs(v),
 		Short: "Free addresses that somebody holds",
 		Long: `Free addresses, after a question: others may get them at once. ADDRESS is a
 single one, a range a-b with both ends, or a CIDR; up to 4096 in one call. While

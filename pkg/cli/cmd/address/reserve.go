@@ -4,10 +4,12 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -16,11 +18,16 @@ import (
 type ipReserve struct {
 	leasing.SetAside
 	args []string
+	// chooses: count free addresses of a pool are chosen, in place of named ones.
+	count      int
+	pool       string
+	contiguous bool
+	chooses    bool
 }
 
 func newReserve(s *app.App) *cobra.Command {
 	v := &ipReserve{SetAside: leasing.SetAside{App: s, Reserve: true}}
-	return v.command(&cobra.Command{
+	cmd := v.command(&cobra.Command{
 		Use: "reserve ADDRESS...", Short: "Set free addresses aside: nobody gets them",
 		Long: `Set free addresses aside: single ones, ranges a-b with both ends, or CIDRs, up
 to 4096 in one call. They stay in their pool, and nobody gets them until they
@@ -28,11 +35,28 @@ are unreserved. Addresses in use, addresses that a claim keeps and addresses of
 no pool are refused before any is set aside; one that is set aside already is no
 error.
 
+With --count and --pool in place of addresses, so many free addresses of the
+pool, the lowest, or with --contiguous the lowest that are in a row.
+
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl ip reserve 10.0.0.20 --reason "printer on floor 3"
-  bcsnetctl ip reserve 10.0.0.64-10.0.0.79 10.0.0.128/28 --dry-run=client`,
+  bcsnetctl ip reserve 10.0.0.64-10.0.0.79 10.0.0.128/28 --dry-run=client
+  bcsnetctl ip reserve --pool blue --count 10 --contiguous --reason "rack 7"`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	})
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		f := cmd.Flags()
+		if v.chooses = f.Changed("count") || f.Changed("pool") || f.Changed("contiguous"); v.chooses {
+			return app.Takes(0, 0)(cmd, args)
+		}
+		return app.Takes(1, 0)(cmd, args)
+	}
+	cmd.Flags().IntVar(&v.count, "count", 0, "`N` free addresses of --pool, in place of addresses")
+	cmd.Flags().StringVar(&v.pool, "pool", "", "the `POOL` of --count")
+	cmd.Flags().BoolVar(&v.contiguous, "contiguous", false, "the addresses of --count are in a row")
+	app.Complete(cmd, "count")
+	app.CompleteWith(cmd, "pool", resource.CompletePools(s))
+	return cmd
 }
 
 func newUnreserve(s *app.App) *cobra.Command {
@@ -68,14 +92,51 @@ func (v *ipReserve) Run(ctx context.Context) error {
 	if err := resource.FitLengths(ctx, v.App, v.args); err != nil {
 		return err
 	}
+	if v.count > 0 {
+		free := &ipFree{App: v.App, pool: v.pool}
+		runs, err := free.rows(ctx)
+		if err != nil {
+			return err
+		}
+		if v.Entries, err = v.chosen(runs); err != nil {
+			return err
+		}
+	}
 	return v.SetAside.Run(ctx)
 }
 
+// chosen returns the lowest free addresses of the pool, as many as are asked for.
+func (v *ipReserve) chosen(runs []run) (out []resource.Entry, err error) {
+	left, longest := uint64(v.count), uint64(0)
+	for _, r := range runs {
+		longest = max(longest, r.size())
+		if v.contiguous && r.size() < left {
+			continue
+		}
+		part := netipx.IPRangeFrom(r.From(), ipaddr.Advance(r.From(), min(left, r.size())-1))
+		out = append(out, resource.Entry{IPRange: part, Text: ipaddr.FormatRange(part)})
+		if left -= ipaddr.Size(part); left == 0 {
+			return out, nil
+		}
+	}
+	what, most := "free addresses", uint64(v.count)-left
+	if v.contiguous {
+		what, most = "free addresses in a row", longest
+	}
+	return nil, app.Refuse(ipam.ReasonPoolExhausted, "pool %s has not %d %s: at most %d", v.pool, v.count, what, most).
+		WithHint("see which are free: bcsnetctl ip free %s", v.pool)
+}
+
 func (v *ipReserve) Validate() (err error) {
+	if v.chooses && (v.count < 1 || v.pool == "") {
+		return app.Usagef("--count, of one address or more, goes with --pool").
+			WithHint("for example: bcsnetctl ip reserve --pool blue --count 10 --contiguous")
+	}
 	if v.Entries, err = resource.ParseEntries(resource.AddressWords(v.args)); err != nil {
 		return err
 	}
-	if err := resource.NotTooMany(ipaddr.SetOf(resource.RangesOf(v.Entries)...)); err != nil {
+	named := ipaddr.SizeOfSet(ipaddr.SetOf(resource.RangesOf(v.Entries)...))
+	if err := resource.NotTooMany(max(uint64(v.count), named)); err != nil {
 		return err
 	}
 	if err := app.CheckText("--reason", v.Reason, lease.MaxPastReason); err != nil {

@@ -18,18 +18,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// validateList checks the flags of a list of addresses.
-func validateList(q *resource.LeaseQuery, o *printer.Output) error {
-	if q.OnlyOutdated && o.Watch {
-		return app.Usagef("--outdated and --watch exclude each other: a lease is outdated by a change of its pool, " +
-			"and the list watches addresses")
-	}
-	if err := q.Validate(); err != nil {
-		return err
-	}
-	return o.Validate()
-}
-
 // watchLeases shows what the query finds, and then what changes. An address that the query no longer matches has left
 // the list, like one whose object is gone; it is shown as it was in it.
 func watchLeases(

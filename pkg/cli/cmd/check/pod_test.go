@@ -103,7 +103,7 @@ func TestTrouble(t *testing.T) {
 		},
 		"no plugin": {
 			events: []resource.Event{event(sandboxFailed, "Failed to create pod sandbox: rpc error: code = Unknown desc = no CNI configuration", 1)},
-			check:  nodecheck.CheckAddress, cause: "the pod gets no address: no CNI configuration", fix: "see /run/bcsnet/calls.log on the node; what the sentence means is in docs/cni.md",
+			check:  nodecheck.CheckAddress, cause: "the pod gets no address: no CNI configuration", fix: "see /run/bcsnet/calls.log on the node; for what the sentence means see cni in the documentation",
 		},
 		"something else": {
 			events: []resource.Event{event("FailedMount", "no such volume", 9)}, check: nodecheck.CheckPod,

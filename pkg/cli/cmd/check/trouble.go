@@ -59,8 +59,8 @@ func (x *trouble) fail(t *target) {
 		return
 	}
 	cause, hint := pluginSentence(x.network.Note)
-	t.fail(nodecheck.CheckAddress, cmp.Or(hint, "see /run/bcsnet/calls.log on the node; what the sentence means is in "+
-		"docs/cni.md"), "the pod gets no address: %s", cause)
+	t.fail(nodecheck.CheckAddress, cmp.Or(hint, "see /run/bcsnet/calls.log on the node; for what the sentence means "+
+		"see cni in the documentation"), "the pod gets no address: %s", cause)
 }
 
 // pluginSentence returns what a CNI plugin said, without what kubelet and runtime put before it, and its hint.

@@ -17,9 +17,12 @@ func (v *nodesVerb) print(nodes []nodecheck.Node, findings []nodecheck.Finding) 
 	if v.output.Printer != nil {
 		return v.output.Object(v.Out, v.objects(nodes, findings))
 	}
-	b := bufio.NewWriter(v.Out)
-	if err := printer.NewTable(&v.output, columns()).Write(b, nodes); err != nil {
+	if err := printer.NewTable(&v.output, columns()).Write(v.Out, nodes); err != nil {
 		return err
+	}
+	b := bufio.NewWriter(v.Out)
+	if v.output.CSV() {
+		b = bufio.NewWriter(v.ErrOut)
 	}
 	if len(findings) > 0 {
 		fmt.Fprintln(b)

@@ -9,7 +9,7 @@ import (
 // New returns the command host.
 func New(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "host", Aliases: []string{"hosts"}, GroupID: "objects",
+		Use: "host", Aliases: []string{"hosts", "node", "nodes"}, GroupID: "objects",
 		Short: "Hosts that draw addresses",
 	}
 	cmd.AddCommand(newHostList(s), newHostDescribe(s), newRelease(s))

@@ -1,8 +1,6 @@
 package inspect
 
 import (
-	"math"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
@@ -30,7 +28,7 @@ func (v *inspection) object(found *view.Inspection, views []view.Ranges) *unstru
 			}
 			n := ipaddr.SizeOfSet(p.Set)
 			total[p.State] = ipaddr.AddSaturated(total[p.State], n)
-			o[p.State] = map[string]any{"count": saturated(n), "ranges": ranges}
+			o[p.State] = map[string]any{"count": app.Saturated(n), "ranges": ranges}
 		}
 		pools = append(pools, o)
 	}
@@ -38,10 +36,7 @@ func (v *inspection) object(found *view.Inspection, views []view.Ranges) *unstru
 		"apiVersion": app.ProgramName + "/v1", "kind": "Inspection", v.kind.name: v.name, "pools": pools,
 	}
 	for _, p := range (view.Ranges{}).Parts() {
-		o[p.State] = saturated(total[p.State])
+		o[p.State] = app.Saturated(total[p.State])
 	}
 	return &unstructured.Unstructured{Object: o}
 }
-
-// saturated returns a count as objects hold it: at most 2^63-1.
-func saturated(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

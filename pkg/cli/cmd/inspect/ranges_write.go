@@ -87,9 +87,10 @@ func (v *inspection) spell(p view.Part) string {
 	if more <= 0 || v.wide() {
 		return cmp.Or(ipaddr.FormatSet(p.Set), "none")
 	}
-	return ipaddr.FormatSet(ipaddr.SetOf(all[:maxRanges]...)) + " and " + humanize.Plural(more, "more range")
+	return ipaddr.FormatSet(ipaddr.SetOf(all[:maxRanges]...)) + " and " +
+		humanize.Plural(more, "more range") + " (-o wide)"
 }
 
 func (v *inspection) wide() bool { return *v.output.Flags.OutputFormat == formatWide }
 
-func countText(n uint64) string { return app.Count(saturated(n)) }
+func countText(n uint64) string { return app.Count(app.Saturated(n)) }

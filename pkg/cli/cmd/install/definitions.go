@@ -31,7 +31,8 @@ func (v *install) foreign(ctx context.Context, c dynamic.Interface) error {
 				"over; its controller must not answer on port 8090, too, and its plugins are answered with " +
 				"--plain-http alone"},
 		{"floatingips.galaxy.k8s.io",
-			"galaxy has objects here, which stay as they are: see docs/floatingip-config.md for its ConfigMap"},
+			"galaxy has objects here, which stay as they are: for its ConfigMap see floatingip-config in the " +
+				"documentation"},
 	} {
 		_, err := c.Resource(resource.CRDResource()).Get(ctx, other.name, metav1.GetOptions{})
 		switch {

@@ -51,7 +51,8 @@ func (v *install) keepPlainHTTP(ctx context.Context, c dynamic.Interface, d step
 	case !on:
 		v.Say.Note("plain HTTP of other machines is refused, as now")
 	case set:
-		v.Say.Note("plain HTTP of other machines is answered, as now; docs/upgrading.md says when that can end")
+		v.Say.Note("plain HTTP of other machines is answered, as now; when that can end: see upgrading in the " +
+			"documentation")
 	default:
 		v.Say.Note("the release that runs has no HTTPS: plain HTTP of other machines is answered as before, to each " +
 			"for its own host alone")

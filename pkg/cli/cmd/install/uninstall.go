@@ -83,7 +83,7 @@ func (v *uninstall) Run(ctx context.Context) error {
 		resource.SystemNamespace)
 	if slices.ContainsFunc(steps, func(s step) bool { return s.want.GetKind() == resource.KindDaemonSet }) {
 		v.Say.Warn("the plugins stay on the nodes, and no pod that begins there gets an address; to remove them " +
-			"first, have the DaemonSet do it (docs/node-install.md)")
+			"first, have the DaemonSet do it (node-install in the documentation)")
 	}
 	if err := v.guard(ctx, c, steps); err != nil {
 		return err

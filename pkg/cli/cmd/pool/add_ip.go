@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,9 +26,10 @@ func newAddIP(s *app.App) *cobra.Command {
 		Use: "add-ip POOL ADDRESS...", Aliases: []string{"add-range"}, Args: app.Takes(2, 0), RunE: app.Runs(v),
 		Short: "Add addresses, ranges or CIDRs to a pool",
 		Long: `Add addresses to a pool: single ones, ranges a-b with both ends, or CIDRs. All
-are added or none. Addresses outside the subnet, in this pool already or in
-another pool are refused; an entry that the pool already has is no error. A
-group takes them from its parent, if nobody has them there.
+are added or none. Addresses outside the subnet or in another pool are refused,
+and entries of which this pool has a part; one that it has whole is no error. A
+range that continues another makes that one longer. A group takes addresses from
+its parent, if nobody has them there.
 
 - reads addresses from standard input, one entry a line.`,
 		Example: `  bcsnetctl pool add-ip blue 10.0.0.64-10.0.0.95
@@ -68,7 +70,7 @@ func (v *poolAddIP) Run(ctx context.Context) error {
 			return nil, err
 		}
 		if add, err = resource.AddEntries(p.BCSNetPool, others, v.entries); err != nil ||
-			len(add.List) == len(p.Spec.AvailableIPs) {
+			slices.Equal(add.List, p.Spec.AvailableIPs) {
 			return nil, err
 		}
 		if err := add.Fit.Check(ctx, v.App); err != nil {

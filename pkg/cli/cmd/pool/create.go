@@ -2,8 +2,6 @@ package pool
 
 import (
 	"context"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,16 +22,12 @@ import (
 
 type poolCreate struct {
 	*app.App
-	flags       *pflag.FlagSet
-	output      printer.Output
-	cidr        string
-	materialize string
-	order       string
-	cooldown    time.Duration
+	flags    *pflag.FlagSet
+	output   printer.Output
+	cidr     string
+	settings poolSettings
 	// selector is that of hosts, tenants that of namespaces.
 	selector, tenants string
-	inDefault         bool
-	quotas            []string
 	object            v1.BCSNetPool
 	plan              ipam.Plan
 }
@@ -81,45 +75,20 @@ refused.`,
 	f.StringSliceVar(&spec.Namespaces, "namespace", nil, "bind the pool to this `NAMESPACE`; repeatable")
 	f.StringVar(&v.tenants, "namespace-selector", "",
 		"bind the pool to the namespaces that have these `LABELS`, as in kubectl")
-	f.BoolVar(&v.inDefault, "default", true,
-		"while it is bound to no namespace, serve every namespace that has nothing of its own; "+
-			"with =false only who names the pool")
 	f.StringVar(&spec.Network, "network", "", "`NAME` shared by the IPv4 and IPv6 pools of one network")
-	f.Int32Var(&spec.MaxPerHost, "max-per-host", 0,
-		"let one host have at most `N` addresses of the pool at a time; 0 is no bound")
-	f.Int32Var(&spec.MaxPerNamespace, "max-per-namespace", 0,
-		"let one namespace have at most `N` addresses of the pool at a time; 0 is no bound")
-	f.StringSliceVar(&v.quotas, "quota", nil,
-		"let one namespace have at most so many addresses, as `NAMESPACE=N`, in place of "+
-			"--max-per-namespace; repeatable")
-	f.Int32Var(&spec.VLAN, "vlan", 0, "VLAN `ID` for the CNI plugin; 0 is untagged")
-	f.Int32Var(&spec.MTU, "mtu", 0, "MTU in `BYTES` for the CNI plugin; 0 leaves it to the plugin")
-	f.Int32Var(&spec.Priority, "priority", 0, "order `N` among the pools that fit a request; the higher goes first")
-	f.StringVar(&v.materialize, "materialize", "",
-		"`WHEN` addresses get their objects: Auto (the default), Always or OnDemand")
-	f.StringVar(&v.order, "allocation-order", "",
-		"`WHICH` free address a request gets: Spread (the default) or Lowest")
-	f.DurationVar(&v.cooldown, "cooldown", 0,
-		"`TIME` that a released address rests before it is handed out again, such as 90s or 1h30m")
+	v.settings.addTo(cmd, spec)
 	s.DryRun.AddTo(cmd)
 	v.output.AddToChange(cmd)
-	app.Complete(cmd, "materialize", materializeValues()...)
-	app.Complete(cmd, "allocation-order", string(v1.AllocationSpread), string(v1.AllocationLowest))
+	app.CompleteWith(cmd, "quota", completeQuotas(s))
 	app.CompleteWith(cmd, "namespace", resource.CompleteNamespaces(s))
 	app.CompleteWith(cmd, "parent", resource.CompleteParents(s))
 	app.CompleteWith(cmd, "host", resource.CompleteHosts(s))
 	for _, name := range []string{
 		"cidr", "gateway", "range", "exclude", "host-subnet", "host-selector", "namespace-selector", "network",
-		"max-per-host", "max-per-namespace", "quota", "vlan",
-		"mtu", "priority", "cooldown",
 	} {
 		app.Complete(cmd, name)
 	}
 	return cmd
-}
-
-func materializeValues() []string {
-	return []string{string(v1.MaterializeAuto), string(v1.MaterializeAlways), string(v1.MaterializeOnDemand)}
 }
 
 func (v *poolCreate) Complete(args []string) error {
@@ -154,19 +123,13 @@ func (v *poolCreate) Validate() error {
 	if spec.HostSelector, err = parseSelector("host-selector", "nodes", v.selector); err != nil {
 		return err
 	}
-	if err := v.setMaterialize(); err != nil {
+	if spec.NamespaceSelector, err = parseSelector("namespace-selector", "namespaces", v.tenants); err != nil {
 		return err
 	}
-	if err := v.setOrder(); err != nil {
+	if err := v.settings.read(spec); err != nil {
 		return err
 	}
-	if err := v.setNamespaces(); err != nil {
-		return err
-	}
-	if spec.Quotas, err = parseQuotas(v.quotas); err != nil {
-		return err
-	}
-	if spec.Cooldown, err = resource.CooldownOf(v.cooldown); err != nil {
+	if spec.Quotas, err = parseQuotas(v.settings.quotas); err != nil {
 		return err
 	}
 	if spec.Parent == "" {
@@ -191,16 +154,6 @@ func (v *poolCreate) checkNarrowing() error {
 	return nil
 }
 
-// setNamespaces reads which namespaces the pool is for.
-func (v *poolCreate) setNamespaces() error {
-	if !v.inDefault {
-		v.object.Spec.Default = new(false)
-	}
-	var err error
-	v.object.Spec.NamespaceSelector, err = parseSelector("namespace-selector", "namespaces", v.tenants)
-	return err
-}
-
 // parseSelector reads the label selector of a flag, over objects of a kind; nil for none.
 func parseSelector(flag, kind, text string) (*metav1.LabelSelector, error) {
 	if text == "" {
@@ -218,42 +171,18 @@ func parseSelector(flag, kind, text string) (*metav1.LabelSelector, error) {
 	return s, nil
 }
 
-func (v *poolCreate) setMaterialize() error {
-	for _, value := range materializeValues() {
-		if strings.EqualFold(value, v.materialize) {
-			v.object.Spec.Materialize = v1.Materialize(value)
-			return nil
-		}
-	}
-	if v.materialize == "" {
-		return nil
-	}
-	return app.Usagef("--materialize %q is not Auto, Always or OnDemand", v.materialize)
-}
-
-func (v *poolCreate) setOrder() error {
-	for _, value := range []v1.AllocationOrder{"", v1.AllocationSpread, v1.AllocationLowest} {
-		if strings.EqualFold(string(value), v.order) {
-			v.object.Spec.AllocationOrder = value
-			return nil
-		}
-	}
-	return app.Usagef("--allocation-order %q is not Spread or Lowest", v.order)
-}
-
 func (v *poolCreate) Run(ctx context.Context) error {
-	api, err := resource.NewPools(v.App)
-	if err != nil {
+	group := v.object.Spec.Parent != ""
+	api, others, exists, err := v.others(ctx)
+	blind := err != nil && v.DryRun == app.DryRunClient && !group
+	switch {
+	case blind:
+		v.Say.Warn("not compared with the pools of the cluster: %v", err)
+	case err != nil:
 		return err
-	}
-	others, exists, err := api.Others(ctx, v.object.Name)
-	if err != nil {
-		return err
-	}
-	if exists {
+	case exists:
 		return v.existing(ctx, api)
 	}
-	group := v.object.Spec.Parent != ""
 	if group {
 		if err := v.setParent(ctx, api); err != nil {
 			return err
@@ -281,14 +210,26 @@ func (v *poolCreate) Run(ctx context.Context) error {
 	}
 	_, is := fit.Pool(v.object.Name)
 	v.warnHostless(ctx, is)
-	if err := v.sayChain(ctx, is, others); err != nil {
-		return err
+	if !blind {
+		if err := v.sayChain(ctx, is, others); err != nil {
+			return err
+		}
 	}
 	if group && v.DryRun == app.DryRunNone {
 		v.Hint("pool %s hands them out no more, the group does in some seconds: bcsnetctl wait %s --for=ready",
 			v.object.Spec.Parent, v.object.Name)
 	}
 	return v.output.Object(v.Out, created)
+}
+
+// others reads the pools of the cluster but this one, and reports whether it exists already.
+func (v *poolCreate) others(ctx context.Context) (*resource.Pools, []ipam.Pool, bool, error) {
+	api, err := resource.NewPools(v.App)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	others, exists, err := api.Others(ctx, v.object.Name)
+	return api, others, exists, err
 }
 
 // warnHostless warns of a pool that no host may draw from.

@@ -8,8 +8,10 @@ import (
 	"os"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
@@ -109,6 +111,28 @@ func (d *draft) parse() (resource.Pool, error) {
 			o.GetKind(), o.GetName())
 	}
 	return parseManifest(o)
+}
+
+// wanted returns the pool as it is stored, with the spec, the labels and the annotations of the text.
+func (d *draft) wanted(live resource.Pool) (*unstructured.Unstructured, error) {
+	wanted, err := d.parse()
+	if err != nil {
+		return nil, err
+	}
+	next := live.Stored.DeepCopy()
+	next.SetLabels(wanted.Stored.GetLabels())
+	next.Object["spec"] = wanted.Stored.Object["spec"]
+	annotations := wanted.Stored.GetAnnotations()
+	for _, name := range []string{lastApplied, v1.ChangedByAnnotation} {
+		if value, ok := live.Annotations[name]; ok {
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations[name] = value
+		}
+	}
+	next.SetAnnotations(annotations)
+	return next, nil
 }
 
 // save leaves the text in its file, and says where.

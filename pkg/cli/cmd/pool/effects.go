@@ -33,7 +33,9 @@ type effects struct {
 	overlaps []resource.Share
 	// shifts are what its parent and its groups get or lose by it.
 	shifts []resource.Shift
-	chain  chainEffects
+	// full are the namespaces that get no more addresses by a quota of the change.
+	full  []ipam.NamespaceUse
+	chain chainEffects
 }
 
 type hostShare struct {
@@ -49,13 +51,16 @@ func effectsOf(before, after ipam.Pool, leases []lease.Lease, fit *resource.Fit)
 		more: ipaddr.Subtract(is, was), fewer: ipaddr.Subtract(was, is),
 		hostless: !before.NoHosts() && after.NoHosts(),
 	}
-	held := map[netip.Addr]int{}
+	held, charged := map[netip.Addr]int{}, map[string]int{}
 	e.settings, e.kept = after.Settings(), lease.NewOutdated(after.Settings())
 	if before.Plan.Subnet.IsValid() {
 		e.changed = before.Settings().Differ(e.settings)
 	}
 	for _, l := range leases {
 		e.kept.Add(l)
+		for _, ns := range l.ChargedTo() {
+			charged[ns]++
+		}
 		if e.fewer.Contains(l.Addr) {
 			e.drains = append(e.drains, l)
 		}
@@ -67,6 +72,11 @@ func effectsOf(before, after ipam.Pool, leases []lease.Lease, fit *resource.Fit)
 	for _, h := range slices.SortedFunc(maps.Keys(held), netip.Addr.Compare) {
 		if before.Draws(h) && !after.Draws(h) {
 			e.cutOff = append(e.cutOff, hostShare{h, held[h]})
+		}
+	}
+	for _, u := range after.QuotaUse(charged) {
+		if limit, bounded := before.Quota(u.Namespace); u.Has >= u.Quota && (!bounded || limit != u.Quota) {
+			e.full = append(e.full, u)
 		}
 	}
 	e.overlaps, e.shifts = fit.Owners(after.Name, e.more), fit.Shifts(after.Name)
@@ -145,6 +155,14 @@ func (e effects) say() (out []effect) {
 	if n := e.unknown(); n > 0 {
 		add(true, "%s: %s that until %s", resource.UnknownGiven(n), humanize.OneOr(n, "it keeps", "they keep"),
 			humanize.OneOr(n, "its pod ends", "their pods end"))
+	}
+	for _, u := range e.full {
+		text := fmt.Sprintf("namespace %s has %d of the %d that it may have: it would get no more", u.Namespace, u.Has,
+			u.Quota)
+		if u.Has > 0 {
+			text += ", and keeps what it has"
+		}
+		add(u.Over(), "%s", text)
 	}
 	if len(e.more.Ranges()) > 0 {
 		add(false, "%s more: %s", resource.Addresses(e.more), resource.Spell(e.more))

@@ -38,6 +38,8 @@ func TestEffects(t *testing.T) {
 		VLAN: 100, MTU: 9000, Routes: []lease.Route{{Dst: netip.MustParsePrefix("10.8.0.0/16")}},
 		DNS: &lease.DNS{Nameservers: []string{"10.0.0.2"}, Search: []string{"corp.example"}},
 	}
+	quoted := before
+	quoted.MaxPerNamespace, quoted.Quotas = 1, map[string]int{"batch": 0, "shop": 4}
 	const kept = "; 1 address in use keeps what it was given until its pod ends"
 	tests := map[string]struct {
 		before, after ipam.Pool
@@ -116,6 +118,14 @@ func TestEffects(t *testing.T) {
 				"new leases would get no VLAN", "new leases would get no MTU", "new leases would get no routes", "new leases would get no DNS",
 			},
 		},
+		"quotas": {
+			before: before, after: quoted, leases: []lease.Lease{held("10.1.0.20"), held("10.1.0.21"), clitest.Reserved("10.1.0.22")},
+			want: []string{
+				"namespace batch has 0 of the 0 that it may have: it would get no more",
+				"namespace default has 2 of the 1 that it may have: it would get no more, and keeps what it has",
+			},
+		},
+		"quotas that there were": {before: quoted, after: quoted, leases: []lease.Lease{held("10.1.0.20"), held("10.1.0.21")}},
 		"a spec that cannot be read": {before: broken, after: before, leases: []lease.Lease{held("10.1.0.20")}, want: []string{
 			"2 addresses would be in pool green, too: 10.1.0.28-10.1.0.29", "10 addresses more: 10.1.0.20-10.1.0.29",
 		}},

@@ -5,9 +5,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
@@ -24,6 +27,17 @@ func parseQuotas(texts []string) (all []v1.NamespaceQuota, err error) {
 		all = append(all, v1.NamespaceQuota{Namespace: namespace, Max: int32(n)})
 	}
 	return all, nil
+}
+
+// completeQuotas offers the namespaces, each with the sign behind which its quota is typed.
+func completeQuotas(s *app.App) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		all, directive := resource.CompleteNamespaces(s)(cmd, args, typed)
+		for i := range all {
+			all[i] += "="
+		}
+		return all, directive | cobra.ShellCompDirectiveNoSpace
+	}
 }
 
 // quotas prints what the namespaces have of a pool that bounds them.

@@ -59,7 +59,8 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 // print them as they are stored.
 func (v *verb) show(ctx context.Context, plan recovery.Plan) error {
 	if n := len(plan.Create); n > 0 {
-		v.Say.Start("nobody holds %s that running pods report: %s", humanize.Plural(n, "address"), byPool(plan.Create))
+		v.Say.Start("%s that running pods report %s no lease: %s", humanize.Plural(n, "address"),
+			humanize.OneOr(n, "has", "have"), byPool(plan.Create))
 		if v.output.Printer == nil {
 			if err := printer.NewTable(&v.output, v.planColumns()).Write(v.Out, plan.Create); err != nil {
 				return err

@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 type report struct {
@@ -114,8 +115,8 @@ func (v *report) write(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var first error
-	got := 0
+	got, lost := 0, map[string][]string{} // parts by why they could not be read
+	var failed []error
 	for _, p := range parts {
 		n, err := b.add(ctx, p)
 		switch {
@@ -125,18 +126,21 @@ func (v *report) write(ctx context.Context, w io.Writer) error {
 			return err
 		case err != nil:
 			err = resource.Explain(v.App, err)
-			if first == nil {
-				first = err
+			if lost[err.Error()] == nil {
+				failed = append(failed, err)
 			}
+			lost[err.Error()] = append(lost[err.Error()], p.what)
 			b.missing(p, err)
-			v.Say.Warn("%s could not be read: %v", p.what, err)
 		default:
 			got++
 			v.Say.Done("%s%s", p.what, howMany(n))
 		}
 	}
-	if got == 0 && first != nil {
-		return first
+	if got == 0 && len(failed) > 0 {
+		return app.Several(failed)
+	}
+	for _, err := range failed {
+		v.Say.Warn("%s could not be read: %v", humanize.List(lost[err.Error()]), err)
 	}
 	return b.finish(ctx, v.App)
 }

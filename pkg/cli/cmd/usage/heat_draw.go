@@ -3,7 +3,6 @@ package usage
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -124,7 +123,7 @@ func mapObject(m view.Map) unstructured.Unstructured {
 		"rows":   rows,
 		"active": int64(m.Active), "reserved": int64(m.Reserved), "cooling": int64(m.Cooling),
 		"problems": int64(len(m.Problems)),
-		"usable":   int64(min(m.Usable, math.MaxInt64)),
+		"usable":   app.Saturated(m.Usable),
 	}}
 }
 
@@ -137,7 +136,7 @@ func cellObject(m view.Map, c view.Cell) map[string]any {
 		return o
 	}
 	return map[string]any{
-		"block": c.Block.String(), "usable": int64(min(c.Usable, math.MaxInt64)),
+		"block": c.Block.String(), "usable": app.Saturated(c.Usable),
 		"active": int64(c.Active), "reserved": int64(c.Reserved), "cooling": int64(c.Cooling),
 		"problems": int64(c.Problems),
 	}

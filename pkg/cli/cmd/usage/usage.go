@@ -54,18 +54,18 @@ func command(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
 		Long: `Show which addresses of a pool are taken: a map with one cell an address, or one
-cell a block where the pool has more than 4096. With --by, or without a pool, a
-table of who takes how much, for namespaces with the blocks that they own. A
-pool that is split into blocks has what these have. An address is a problem when
-it drains, when it is being deleted, or when a host has it that is not in the
-pool. One that rests for the pool's cooldown counts as taken.`,
+cell a block where the pool has more than 4096. With --by, -o csv or without a
+pool, a table of who takes how much, for namespaces with the blocks that they
+own. A pool that is split into blocks has what these have. An address is a
+problem when it drains, when it is being deleted, or when a host has it that is
+not in the pool. One that rests for the pool's cooldown counts as taken.`,
 		ValidArgsFunction: resource.CompletePools(s),
 	}
 	cmd.Flags().StringVar(&v.block, "block", "", "size of a cell as a prefix `LENGTH`, such as /28")
 	cmd.Flags().StringVar(&v.by, "by", "", "a table by `WHAT`: host, namespace or pool")
 	app.Complete(cmd, "by", byValues()...)
 	app.Complete(cmd, "block", "/24", "/26", "/28", "/30")
-	v.output.AddToView(cmd)
+	v.output.AddToView(cmd, printer.FormatCSV)
 	v.output.AddNoHeaders(cmd)
 	v.output.AddSort(cmd, ".free")
 	return cmd
@@ -79,7 +79,7 @@ func (v *usage) Complete(args []string) error {
 }
 
 func (v *usage) Validate() (err error) {
-	if v.by == "" && len(v.names) == 0 {
+	if v.by == "" && (len(v.names) == 0 || v.output.CSV()) {
 		v.by = "pool"
 	}
 	switch {

@@ -1,0 +1,91 @@
+package pool
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+)
+
+// poolSettings are the flags for the fields of a pool that one value each can say: those that may change at any time.
+type poolSettings struct {
+	materialize, order string
+	cooldown           time.Duration
+	inDefault          bool
+	quotas             []string
+}
+
+// settingFields returns the fields of the spec that the flags set, by the name of the flag.
+func settingFields() map[string]string {
+	return map[string]string{
+		"allocation-order": "allocationOrder", "cooldown": "cooldown", "default": "default", "gateway": "gateway",
+		"materialize": "materialize", "max-per-host": "maxPerHost", "max-per-namespace": "maxPerNamespace",
+		"mtu": "mtu", "priority": "priority", "quota": "quotas", "vlan": "vlan",
+	}
+}
+
+// addTo gives a command the flags. Numbers are entered into spec at once, the others by read.
+func (v *poolSettings) addTo(cmd *cobra.Command, spec *v1.BCSNetPoolSpec) {
+	f := cmd.Flags()
+	f.BoolVar(&v.inDefault, "default", true,
+		"while it is bound to no namespace, serve every namespace that has nothing of its own; "+
+			"with =false only who names the pool")
+	f.Int32Var(&spec.MaxPerHost, "max-per-host", 0,
+		"let one host have at most `N` addresses of the pool at a time; 0 is no bound")
+	f.Int32Var(&spec.MaxPerNamespace, "max-per-namespace", 0,
+		"let one namespace have at most `N` addresses of the pool at a time; 0 is no bound")
+	f.StringSliceVar(&v.quotas, "quota", nil,
+		"let one namespace have at most so many addresses, as `NAMESPACE=N`, in place of "+
+			"--max-per-namespace; repeatable")
+	f.Int32Var(&spec.VLAN, "vlan", 0, "VLAN `ID` for the CNI plugin; 0 is untagged")
+	f.Int32Var(&spec.MTU, "mtu", 0, "MTU in `BYTES` for the CNI plugin; 0 leaves it to the plugin")
+	f.Int32Var(&spec.Priority, "priority", 0, "order `N` among the pools that fit a request; the higher goes first")
+	f.StringVar(&v.materialize, "materialize", "",
+		"`WHEN` addresses get their objects: Auto (the default), Always or OnDemand")
+	f.StringVar(&v.order, "allocation-order", "",
+		"`WHICH` free address a request gets: Spread (the default) or Lowest")
+	f.DurationVar(&v.cooldown, "cooldown", 0,
+		"`TIME` that a released address rests before it is handed out again, such as 90s or 1h30m")
+	app.Complete(cmd, "materialize", materializeValues()...)
+	app.Complete(cmd, "allocation-order", string(v1.AllocationSpread), string(v1.AllocationLowest))
+	for _, name := range []string{"max-per-host", "max-per-namespace", "vlan", "mtu", "priority", "cooldown"} {
+		app.Complete(cmd, name)
+	}
+}
+
+func materializeValues() []string {
+	return []string{string(v1.MaterializeAuto), string(v1.MaterializeAlways), string(v1.MaterializeOnDemand)}
+}
+
+// read enters into spec what is typed as words, but for the quotas.
+func (v *poolSettings) read(spec *v1.BCSNetPoolSpec) (err error) {
+	if !v.inDefault {
+		spec.Default = new(false)
+	}
+	materialize, ok := anyCase(v.materialize, append(materializeValues(), "")...)
+	if !ok {
+		return app.Usagef("--materialize %q is not Auto, Always or OnDemand", v.materialize)
+	}
+	spec.Materialize = v1.Materialize(materialize)
+	order, ok := anyCase(v.order, "", string(v1.AllocationSpread), string(v1.AllocationLowest))
+	if !ok {
+		return app.Usagef("--allocation-order %q is not Spread or Lowest", v.order)
+	}
+	spec.AllocationOrder = v1.AllocationOrder(order)
+	spec.Cooldown, err = resource.CooldownOf(v.cooldown)
+	return err
+}
+
+// anyCase returns the value that a text spells in any case.
+func anyCase(text string, values ...string) (string, bool) {
+	for _, value := range values {
+		if strings.EqualFold(value, text) {
+			return value, true
+		}
+	}
+	return "", false
+}
