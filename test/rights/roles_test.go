@@ -91,9 +91,8 @@ func roles() map[string]role {
 			"bcsnetpools": read + " " + write, "bcsnetipclaims": read + " " + write,
 			"bcsnetips": read + " create update manage", "bcsnethistories": "get list",
 			"allocations": "create delete get list", "hostreleases": "create", "conflicts": "create", "gc": "create",
-			"pods": read, "nodes": read, "namespaces": "get list", "bcsnetips.netservice.bkbcs.tencent.com": "get list",
-			"bcsnetpools.netservice.bkbcs.tencent.com": "get list", "bcsnetipclaims.netservice.bkbcs.tencent.com": "get list",
-		})},
+			"pods": read, "nodes": read, "namespaces": "get list",
+		}, otherSystems())},
 		"plugins":   {"plugin", map[string]string{"allocations": "create delete get list", "conflicts": "create", "gc": "create"}},
 		"scheduler": {"scheduler", map[string]string{"placements": "create"}},
 		"node": {serviceAccount(system, "bcsnet-node"), map[string]string{
@@ -105,6 +104,22 @@ func roles() map[string]role {
 		"controller":       {serviceAccount(system, "bcsnet-controller"), with(controller, optional)},
 		"controller alone": {serviceAccount(system, alone), controller},
 	}
+}
+
+// otherSystems are the kinds that bcsnetctl import reads.
+func otherSystems() map[string]string {
+	kinds := map[string]string{}
+	for _, kind := range []string{
+		"bcsnetips.netservice.bkbcs.tencent.com", "bcsnetpools.netservice.bkbcs.tencent.com",
+		"bcsnetipclaims.netservice.bkbcs.tencent.com", "ippools.whereabouts.cni.cncf.io",
+		"overlappingrangeipreservations.whereabouts.cni.cncf.io", "spiderippools.spiderpool.spidernet.io",
+		"spiderreservedips.spiderpool.spidernet.io", "ippools.crd.projectcalico.org", "ipamblocks.crd.projectcalico.org",
+		"ipreservations.crd.projectcalico.org", "subnets.kubeovn.io", "ips.kubeovn.io", "vips.kubeovn.io",
+		"network-attachment-definitions.k8s.cni.cncf.io",
+	} {
+		kinds[kind] = "get list"
+	}
+	return kinds
 }
 
 // temptations are what nobody needs, or what only some role above needs of others' objects.

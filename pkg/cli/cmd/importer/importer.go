@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/importer/system"
 )
 
 // New returns the command import, which groups what takes over from other systems.
@@ -12,6 +13,8 @@ func New(s *app.App) *cobra.Command {
 		Use: "import", Aliases: []string{"adopt", "migrate"}, GroupID: "other",
 		Short: "Take pools, claims and leases over from another system",
 	}
-	cmd.AddCommand(newImportNetservice(s))
+	for _, of := range system.All() {
+		cmd.AddCommand(newTakeOver(s, of))
+	}
 	return cmd
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/netservice"
 )
 
 const (
@@ -26,7 +25,7 @@ const (
 // foreign says whose objects there are besides ours. They are left alone.
 func (v *install) foreign(ctx context.Context, c dynamic.Interface) error {
 	for _, other := range []struct{ name, says string }{
-		{"bcsnetpools." + netservice.GroupVersion().Group,
+		{"bcsnetpools.netservice.bkbcs.tencent.com",
 			"the released system has objects here, which stay as they are: bcsnetctl import netservice takes them " +
 				"over; its controller must not answer on port 8090, too, and its plugins are answered with " +
 				"--plain-http alone"},

@@ -1,13 +1,13 @@
-package netservice
+package importer
 
 import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// target is an address of this release that is to be as the released program has it.
+// target is an address of this release that is to be as the other system has it.
 type target struct {
 	*maker
-	ip     IP
+	row    Address
 	now    lease.Lease
 	params lease.Params
 	claim  string
@@ -18,19 +18,18 @@ func (t target) retention() lease.Retention {
 }
 
 func (t target) conflict(format string, args ...any) {
-	t.maker.conflict("BCSNetIP "+t.now.Addr.String(), format, args...)
+	t.maker.conflict(t.row.Object, format, args...)
 }
 
-// free returns the address where it can be taken. It cannot be where somebody has it here, where it was set aside by
-// hand, and where it was given up here after the released program last changed it: an import that runs again brings
-// nothing back.
+// free returns the address if it can be taken. It cannot if somebody has it here, if it was reserved by hand, or if it
+// was given up here after the other system last changed it: an import that runs again brings nothing back.
 func (t target) free() (l lease.Lease, ok bool) {
 	switch {
 	case t.now.Deleting:
 		t.conflict("its object here is being deleted")
 	case t.now.State == lease.Active:
 		t.conflict("%s has it here", t.now.Who())
-	case asideByImport(t.now):
+	case t.asideByImport(t.now):
 		l, _ = lease.Free(t.now, t.Now, lease.Change{})
 		return l, true
 	case t.now.State == lease.Reserved && t.now.Claim != "" && t.now.Claim == t.claim:
@@ -45,9 +44,9 @@ func (t target) free() (l lease.Lease, ok bool) {
 	return l, false
 }
 
-// unchanged reports whether nothing happened to the address here since the released program last changed it.
+// unchanged reports whether nothing happened to the address here since the other system last changed it.
 func (t target) unchanged() bool {
-	if !t.now.Updated.After(t.ip.updated()) {
+	if !t.now.Updated.After(t.row.Updated) {
 		return true
 	}
 	t.plan.Left = append(t.plan.Left, Remark{"BCSNetIP " + t.now.Addr.String(), "it has changed here since"})
@@ -61,7 +60,7 @@ func (t target) hold(h lease.Holder) {
 		return
 	}
 	if l, ok := t.free(); ok {
-		next, _ := lease.Bind(l, t.params, h, t.retention(), t.since(t.ip))
+		next, _ := lease.Bind(l, t.params, h, t.retention(), t.since(t.row))
 		t.plan.Leases = append(t.plan.Leases, next)
 	}
 }
@@ -77,10 +76,10 @@ func (t target) keepForClaim() {
 	if !ok {
 		return
 	}
-	change := lease.Change{Verb: lease.VerbReserve, By: t.By, Reason: asidePrefix + "bound to claim " + t.claim}
+	change := lease.Change{Verb: lease.VerbReserve, By: t.By, Reason: t.reason("bound to claim " + t.claim)}
 	next, _ := lease.ReserveFor(l, t.params, t.retention(), t.Now, change)
-	if t.ip.Status.KeepDuration != "" {
-		next.Updated = t.since(t.ip)
+	if t.row.Counting {
+		next.Updated = t.since(t.row)
 	}
 	t.plan.Leases = append(t.plan.Leases, next)
 }
@@ -97,7 +96,7 @@ func (t target) aside(why string) {
 	case !t.now.Updated.IsZero() && !t.unchanged():
 		return
 	}
-	change := lease.Change{Verb: lease.VerbReserve, By: t.By, Reason: asidePrefix + why}
+	change := lease.Change{Verb: lease.VerbReserve, By: t.By, Reason: t.reason(why)}
 	next, _ := lease.Reserve(t.now, t.params, t.Now, change)
 	t.plan.Leases = append(t.plan.Leases, next)
 }

@@ -1,4 +1,4 @@
-package netservice
+package system
 
 import (
 	"net/netip"
@@ -8,13 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-func oldIP(phase, pod, claim string, change ...func(*IP)) IP {
-	var ip IP
+func oldIP(phase, pod, claim string, change ...func(*netserviceIP)) netserviceIP {
+	var ip netserviceIP
 	ip.Name = "10.1.0.20"
 	ip.Status.Phase, ip.Status.IPClaimKey, ip.Status.UpdateTime = phase, claim, "2026-01-02T00:00:00Z"
 	if pod != "" {
@@ -26,8 +27,8 @@ func oldIP(phase, pod, claim string, change ...func(*IP)) IP {
 	return ip
 }
 
-func oldClaim(name, bound string, change ...func(*Claim)) Claim {
-	var c Claim
+func oldClaim(name, bound string, change ...func(*netserviceClaim)) netserviceClaim {
+	var c netserviceClaim
 	c.Namespace, c.Name = "shop", name
 	if c.Status.Phase = "Pending"; bound != "" {
 		c.Status.BoundedIP, c.Status.Phase = bound, "Bound"
@@ -58,8 +59,8 @@ func TestMakeOneAddress(t *testing.T) {
 		return &l
 	}
 	for name, tc := range map[string]struct {
-		ips       []IP
-		claims    []Claim
+		ips       []netserviceIP
+		claims    []netserviceClaim
 		pods      []workload.Pod
 		ours      *lease.Lease
 		ourClaims map[string]*v1.BCSNetIPClaim
@@ -69,132 +70,132 @@ func TestMakeOneAddress(t *testing.T) {
 		already   int
 		made      []string // claims, their addresses and terms
 	}{
-		"free": {ips: []IP{oldIP("Available", "", "")}},
+		"free": {ips: []netserviceIP{oldIP("Available", "", "")}},
 		"a pod's": {
-			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web", "10.1.0.20")},
+			ips: []netserviceIP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web", "10.1.0.20")},
 			want: "Active shop/web u-web c-web",
 		},
 		"a pod's, in the words of the earliest release": {
-			ips:  []IP{oldIP("", "web", "", func(ip *IP) { ip.Status.Status = "Active" })},
+			ips:  []netserviceIP{oldIP("", "web", "", func(ip *netserviceIP) { ip.Status.Status = "Active" })},
 			pods: []workload.Pod{running("web", "10.1.0.20")}, want: "Active shop/web u-web c-web",
 		},
 		"a pod's that reports nothing yet": {
-			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web")}, want: "Active shop/web u-web c-web",
+			ips: []netserviceIP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web")}, want: "Active shop/web u-web c-web",
 		},
 		"a pod's that was made again since": {
-			ips:  []IP{oldIP("Active", "web", "", func(ip *IP) { ip.Status.UpdateTime = "2025-12-31T23:00:00Z" })},
+			ips:  []netserviceIP{oldIP("Active", "web", "", func(ip *netserviceIP) { ip.Status.UpdateTime = "2025-12-31T23:00:00Z" })},
 			pods: []workload.Pod{running("web")},
 			want: "Active shop/web  c-web",
 		},
-		"a pod's that is gone": {ips: []IP{oldIP("Active", "web", "")}, want: "Active shop/web  c-web"},
+		"a pod's that is gone": {ips: []netserviceIP{oldIP("Active", "web", "")}, want: "Active shop/web  c-web"},
 		"a claim's, in use": {
-			ips: []IP{oldIP("Active", "web", "shop/a")}, claims: []Claim{oldClaim("a", "10.1.0.20")},
+			ips: []netserviceIP{oldIP("Active", "web", "shop/a")}, claims: []netserviceClaim{oldClaim("a", "10.1.0.20")},
 			pods: []workload.Pod{running("web", "10.1.0.20")},
 			want: "Active shop/web u-web c-web for shop/a", made: []string{"shop/a 10.1.0.20 Never"},
 		},
 		"a claim's": {
-			ips:    []IP{oldIP("Reserved", "", "shop/a")},
-			claims: []Claim{oldClaim("a", "10.1.0.20", func(c *Claim) { c.Spec.ExpiredDuration = "90m" })},
+			ips:    []netserviceIP{oldIP("Reserved", "", "shop/a")},
+			claims: []netserviceClaim{oldClaim("a", "10.1.0.20", func(c *netserviceClaim) { c.Spec.ExpiredDuration = "90m" })},
 			want:   "Reserved bcs-netservice-controller: bound to claim shop/a for shop/a",
 			made:   []string{"shop/a 10.1.0.20 Timed 1h30m0s"},
 		},
 		"a claim's that does not say so yet": {
-			ips: []IP{oldIP("Reserved", "", "shop/a")}, claims: []Claim{oldClaim("a", "")},
+			ips: []netserviceIP{oldIP("Reserved", "", "shop/a")}, claims: []netserviceClaim{oldClaim("a", "")},
 			want: "Reserved bcs-netservice-controller: bound to claim shop/a for shop/a",
 			made: []string{"shop/a 10.1.0.20 Never"},
 		},
 		"a claim's, without an object": {
-			claims: []Claim{oldClaim("a", "10.1.0.20")},
+			claims: []netserviceClaim{oldClaim("a", "10.1.0.20")},
 			want:   "Reserved bcs-netservice-controller: bound to claim shop/a for shop/a",
 			made:   []string{"shop/a 10.1.0.20 Never"},
 		},
 		"asked for only": {
-			ips:    []IP{oldIP("Available", "", "")},
-			claims: []Claim{oldClaim("a", "", func(c *Claim) { c.Spec.BCSNetIPName = "10.1.0.20" })},
+			ips:    []netserviceIP{oldIP("Available", "", "")},
+			claims: []netserviceClaim{oldClaim("a", "", func(c *netserviceClaim) { c.Spec.BCSNetIPName = "10.1.0.20" })},
 			made:   []string{"shop/a 10.1.0.20 Never"},
 		},
 		"a claim's that has expired": {
-			ips: []IP{oldIP("Available", "", "")}, claims: []Claim{oldClaim("a", "",
-				func(c *Claim) { c.Status.Phase = "Expired" })},
+			ips: []netserviceIP{oldIP("Available", "", "")}, claims: []netserviceClaim{oldClaim("a", "",
+				func(c *netserviceClaim) { c.Status.Phase = "Expired" })},
 			left: []string{"BCSNetIPClaim shop/a"},
 		},
-		"for nobody": {ips: []IP{oldIP("Reserved", "", "")}, want: "Reserved bcs-netservice-controller: it is Reserved for no claim"},
+		"for nobody": {ips: []netserviceIP{oldIP("Reserved", "", "")}, want: "Reserved bcs-netservice-controller: it is Reserved for no claim"},
 		"a missing claim's": {
-			ips: []IP{oldIP("Reserved", "", "shop/a")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
+			ips: []netserviceIP{oldIP("Reserved", "", "shop/a")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
 			want: "Reserved bcs-netservice-controller: it belongs to claim shop/a, which does not exist",
 		},
 		"two claims'": {
-			ips: []IP{oldIP("Reserved", "", "shop/a")}, claims: []Claim{oldClaim("a", "10.1.0.20"), oldClaim("b", "10.1.0.20")},
+			ips: []netserviceIP{oldIP("Reserved", "", "shop/a")}, claims: []netserviceClaim{oldClaim("a", "10.1.0.20"), oldClaim("b", "10.1.0.20")},
 			conflicts: []string{"BCSNetIP 10.1.0.20"},
 			want:      "Reserved bcs-netservice-controller: it belongs to the claims shop/a and shop/b",
 			made:      []string{"shop/a 10.1.0.20 Never", "shop/b 10.1.0.20 Never"},
 		},
 		"a claim's that asks for another": {
-			ips:       []IP{oldIP("Reserved", "", "shop/a")},
-			claims:    []Claim{oldClaim("a", "10.1.0.20", func(c *Claim) { c.Spec.BCSNetIPName = "10.1.0.21" })},
+			ips:       []netserviceIP{oldIP("Reserved", "", "shop/a")},
+			claims:    []netserviceClaim{oldClaim("a", "10.1.0.20", func(c *netserviceClaim) { c.Spec.BCSNetIPName = "10.1.0.21" })},
 			conflicts: []string{"BCSNetIPClaim shop/a", "BCSNetIP 10.1.0.20"},
 			want:      "Reserved bcs-netservice-controller: it belongs to claim shop/a: it is bound to 10.1.0.…",
 		},
 		"another pod reports it": {
-			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("db", "10.1.0.20")},
+			ips: []netserviceIP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("db", "10.1.0.20")},
 			conflicts: []string{"BCSNetIP 10.1.0.20"},
 			want:      "Active shop/db u-db ",
 		},
 		"two pods report it": {
-			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("db", "10.1.0.20"), running("web", "10.1.0.20")},
+			ips: []netserviceIP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("db", "10.1.0.20"), running("web", "10.1.0.20")},
 			conflicts: []string{"BCSNetIP 10.1.0.20"}, want: "Active shop/web u-web c-web",
 		},
 		"its pod reports another": {
-			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web", "10.1.0.21")},
+			ips: []netserviceIP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web", "10.1.0.21")},
 			conflicts: []string{"BCSNetIP 10.1.0.20"},
 			want:      "Reserved bcs-netservice-controller: it is that of shop/web, which reports 10.1.0.21",
 		},
 		"an unknown phase": {
-			ips: []IP{oldIP("Lost", "", "")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
-			want: "Reserved bcs-netservice-controller: its phase is not known",
+			ips: []netserviceIP{oldIP("Lost", "", "")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
+			want: "Reserved bcs-netservice-controller: its phase \"Lost\" is not known",
 		},
 		"in no pool": {
-			ips:       []IP{oldIP("Active", "web", "", func(ip *IP) { ip.Name = "10.9.0.1" })},
+			ips:       []netserviceIP{oldIP("Active", "web", "", func(ip *netserviceIP) { ip.Name = "10.9.0.1" })},
 			conflicts: []string{"BCSNetIP 10.9.0.1"},
 		},
-		"no address": {ips: []IP{oldIP("Active", "web", "", func(ip *IP) { ip.Name = "web" })}, conflicts: []string{"BCSNetIP web"}},
+		"no address": {ips: []netserviceIP{oldIP("Active", "web", "", func(ip *netserviceIP) { ip.Name = "web" })}, conflicts: []string{"BCSNetIP web"}},
 		"here already": {
-			ips: []IP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web", "10.1.0.20")}, already: 1,
+			ips: []netserviceIP{oldIP("Active", "web", "")}, pods: []workload.Pod{running("web", "10.1.0.20")}, already: 1,
 			ours: ours(func(l *lease.Lease) {
 				l.State, l.Namespace, l.PodName, l.PodUID, l.ContainerID = lease.Active, "shop", "web", "u-web", "c-later"
 			}),
 		},
 		"another's here": {
-			ips: []IP{oldIP("Active", "web", "")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
+			ips: []netserviceIP{oldIP("Active", "web", "")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
 			ours: ours(func(l *lease.Lease) { l.State, l.Owner = lease.Active, "vm-1" }),
 		},
 		"set aside here by hand": {
-			ips: []IP{oldIP("Active", "web", "")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
+			ips: []netserviceIP{oldIP("Active", "web", "")}, conflicts: []string{"BCSNetIP 10.1.0.20"},
 			ours: ours(func(l *lease.Lease) { l.State = lease.Reserved }),
 		},
 		"set aside by an earlier import": {
-			ips: []IP{oldIP("Active", "web", "")}, want: "Active shop/web  c-web",
+			ips: []netserviceIP{oldIP("Active", "web", "")}, want: "Active shop/web  c-web",
 			ours: ours(func(l *lease.Lease) {
-				*l, _ = lease.Reserve(*l, l.Params, now, lease.Change{Verb: lease.VerbReserve, Reason: asidePrefix +
+				*l, _ = lease.Reserve(*l, l.Params, now, lease.Change{Verb: lease.VerbReserve, Reason: "bcs-netservice-controller: " +
 					"its phase is not known"})
 			}),
 		},
 		"given up here since": {
-			ips: []IP{oldIP("Active", "web", "")}, left: []string{"BCSNetIP 10.1.0.20"},
+			ips: []netserviceIP{oldIP("Active", "web", "")}, left: []string{"BCSNetIP 10.1.0.20"},
 			ours: ours(func(l *lease.Lease) { l.Updated = now.Add(-time.Hour) }),
 		},
 		"used here before": {
-			ips: []IP{oldIP("Active", "web", "")}, want: "Active shop/web  c-web",
+			ips: []netserviceIP{oldIP("Active", "web", "")}, want: "Active shop/web  c-web",
 			ours: ours(func(l *lease.Lease) { l.Updated = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC) }),
 		},
 		"a claim of that name here is for others": {
-			ips: []IP{oldIP("Reserved", "", "shop/a")}, claims: []Claim{oldClaim("a", "10.1.0.20")},
+			ips: []netserviceIP{oldIP("Reserved", "", "shop/a")}, claims: []netserviceClaim{oldClaim("a", "10.1.0.20")},
 			ourClaims: map[string]*v1.BCSNetIPClaim{"shop/a": {Spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.1.0.30"}}}},
 			conflicts: []string{"BCSNetIPClaim shop/a", "BCSNetIP 10.1.0.20"},
 			want:      "Reserved bcs-netservice-controller: it belongs to claim shop/a: the claim of its name …",
 		},
 		"a claim of that name is here": {
-			ips: []IP{oldIP("Reserved", "", "shop/a")}, claims: []Claim{oldClaim("a", "10.1.0.20")},
+			ips: []netserviceIP{oldIP("Reserved", "", "shop/a")}, claims: []netserviceClaim{oldClaim("a", "10.1.0.20")},
 			ourClaims: map[string]*v1.BCSNetIPClaim{"shop/a": {Spec: v1.BCSNetIPClaimSpec{Addresses: []string{"10.1.0.20-10.1.0.30"}}}},
 			want:      "Reserved bcs-netservice-controller: bound to claim shop/a for shop/a",
 		},
@@ -211,7 +212,9 @@ func TestMakeOneAddress(t *testing.T) {
 			if tc.ours != nil {
 				x.Feed.Watched(*tc.ours)
 			}
-			got := Make(Input{IPs: tc.ips, Claims: tc.claims, Index: x, Ours: tc.ourClaims, Pods: tc.pods, Now: now, By: "me"})
+			got := importer.Make(importer.Input{
+				Rows: netserviceRows(nil, tc.ips, tc.claims), Index: x, Ours: tc.ourClaims, Pods: tc.pods, Now: now, By: "me",
+			})
 			if diff := cmp.Diff(tc.want, leaseText(t, got.Leases)); diff != "" {
 				t.Errorf("the lease, -want +got:\n%s", diff)
 			}
@@ -245,16 +248,17 @@ func TestImportBesideGroup(t *testing.T) {
 		}
 		x.Pools.SetPool(p)
 	}
-	in := Input{
-		IPs: []IP{oldIP("Reserved", "", "shop/a")}, Claims: []Claim{oldClaim("a", "10.1.0.20")}, Index: x, Now: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), By: "me",
+	in := importer.Input{
+		Rows:  netserviceRows(nil, []netserviceIP{oldIP("Reserved", "", "shop/a")}, []netserviceClaim{oldClaim("a", "10.1.0.20")}),
+		Index: x, Now: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), By: "me",
 	}
-	if got := Make(in).Leases; len(got) != 1 || got[0].Pool != "old" {
+	if got := importer.Make(in).Leases; len(got) != 1 || got[0].Pool != "old" {
 		t.Errorf("while the group is carved: %+v", got)
 	}
 	p, _ := x.Pools.Get("eng")
 	p.Carved = p.Plan.Usable
 	x.Pools.SetPool(p)
-	if got := Make(in).Leases; len(got) != 1 || got[0].Pool != "eng" {
+	if got := importer.Make(in).Leases; len(got) != 1 || got[0].Pool != "eng" {
 		t.Errorf("of the group: %+v", got)
 	}
 }
@@ -279,7 +283,7 @@ func leaseText(t *testing.T, all []lease.Lease) string {
 	return text
 }
 
-func objects(all []Remark) (names []string) {
+func objects(all []importer.Remark) (names []string) {
 	for _, r := range all {
 		names = append(names, r.Object)
 	}

@@ -27,17 +27,17 @@ const takenOver = "taken over"
 
 // carryOut makes pools, claims and leases, in this order: an address that is kept for a claim goes back where there is
 // no such claim. What belongs to a pool or claim that could not be made is left out.
-func (v *importNetservice) carryOut(
-	ctx context.Context, a *leasing.Allocator, job *netserviceJob,
+func (v *takeOver) carryOut(
+	ctx context.Context, a *leasing.Allocator, j *job,
 ) (failed app.Several) {
 	unmade := map[string]bool{} // pools and claims
 	api, err := resource.NewPools(v.App)
 	if err != nil {
 		return app.Several{err}
 	}
-	for i := range job.pools {
-		p := &job.pools[i]
-		if err := v.createOne(ctx, api.API, job, p, "pool "+p.Name); err != nil {
+	for i := range j.plan.Pools {
+		p := &j.plan.Pools[i]
+		if err := v.createOne(ctx, api.API, j, p, "pool "+p.Name); err != nil {
 			unmade[p.Name], failed = true, append(failed, err)
 		}
 	}
@@ -45,21 +45,21 @@ func (v *importNetservice) carryOut(
 	if err != nil {
 		return append(failed, err)
 	}
-	for i := range job.plan.Claims {
-		c := &job.plan.Claims[i]
+	for i := range j.plan.Claims {
+		c := &j.plan.Claims[i]
 		name := c.Namespace + "/" + c.Name
-		if err := v.createOne(ctx, claims.API.Namespace(c.Namespace), job, c, "claim "+name); err != nil {
+		if err := v.createOne(ctx, claims.API.Namespace(c.Namespace), j, c, "claim "+name); err != nil {
 			unmade[name], failed = true, append(failed, err)
 		}
 	}
-	todo := slices.DeleteFunc(slices.Clone(job.plan.Leases),
+	todo := slices.DeleteFunc(slices.Clone(j.plan.Leases),
 		func(l lease.Lease) bool { return unmade[l.Pool] || l.Claim != "" && unmade[l.Claim] })
-	return append(failed, v.createLeases(ctx, a, job, todo)...)
+	return append(failed, v.createLeases(ctx, a, j, todo)...)
 }
 
 // createOne makes a pool or a claim. One that somebody made meanwhile stays.
-func (v *importNetservice) createOne(
-	ctx context.Context, api dynamic.ResourceInterface, job *netserviceJob, typed runtime.Object, what string,
+func (v *takeOver) createOne(
+	ctx context.Context, api dynamic.ResourceInterface, j *job, typed runtime.Object, what string,
 ) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -83,14 +83,14 @@ func (v *importNetservice) createOne(
 		o = created
 	}
 	o.SetManagedFields(nil)
-	job.done = append(job.done, *o)
+	j.done = append(j.done, *o)
 	v.Say.Done("%s created", what)
 	return nil
 }
 
 // createLeases stores leases where nothing has changed since they were planned.
-func (v *importNetservice) createLeases(
-	ctx context.Context, a *leasing.Allocator, job *netserviceJob, todo []lease.Lease,
+func (v *takeOver) createLeases(
+	ctx context.Context, a *leasing.Allocator, j *job, todo []lease.Lease,
 ) (failed app.Several) {
 	stored, changed := make([]lease.Lease, len(todo)), make([]bool, len(todo))
 	errs := resource.InBulk(ctx, v.App, todo, takenOver, func(i int, l lease.Lease) (err error) {
@@ -108,7 +108,7 @@ func (v *importNetservice) createLeases(
 		case changed[i]:
 			late = append(late, l.Addr)
 		default:
-			job.leases, addrs = append(job.leases, l), append(addrs, l.Addr)
+			j.leases, addrs = append(j.leases, l), append(addrs, l.Addr)
 		}
 	}
 	if len(addrs) > 0 {
@@ -124,12 +124,12 @@ func (v *importNetservice) createLeases(
 }
 
 // print prints all objects that were made, unless the table has shown them.
-func (v *importNetservice) print(job *netserviceJob) error {
+func (v *takeOver) print(j *job) error {
 	if v.output.Printer == nil {
 		return nil
 	}
-	items := slices.Clone(job.done)
-	for _, l := range job.leases {
+	items := slices.Clone(j.done)
+	for _, l := range j.leases {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(store.Object(l))
 		if err != nil {
 			return err

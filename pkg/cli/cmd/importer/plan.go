@@ -1,0 +1,131 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/importer"
+	"github.com/bcsnet/bcsnet/pkg/importer/system"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// job holds the work of an import, and its results.
+type job struct {
+	plan importer.Plan
+	// done are the objects as they are stored, or would be: pools, then claims, then leases.
+	done   []unstructured.Unstructured
+	leases []lease.Lease
+}
+
+func (j *job) empty() bool {
+	return len(j.plan.Pools) == 0 && len(j.plan.Claims) == 0 && len(j.plan.Leases) == 0
+}
+
+// cordoned names the pools that an import made.
+func (j *job) cordoned() (names []string) {
+	for _, p := range j.plan.Pools {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// plan reads both systems and compares them.
+func (v *takeOver) plan(ctx context.Context, a *leasing.Allocator) (*job, error) {
+	defer v.Say.WaitLater("reading pools, claims, addresses and pods in " + v.Where())()
+	now := a.Leases.Now()
+	rows, err := v.system.Read(ctx, system.Source{List: v.list, Dirs: v.roots, Files: v.files})
+	if missing := (*system.NotServedError)(nil); errors.As(err, &missing) {
+		return nil, app.Refuse(app.ReasonPoolNotFound, "%v", missing).WithHint(
+			"see which clusters there are: kubectl config get-contexts")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Open(ctx, v.App); err != nil {
+		return nil, err
+	}
+	ours, err := v.ourClaims(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := resource.AllPods(ctx, v.App)
+	if err != nil {
+		return nil, resource.Explain(v.App, err)
+	}
+	return &job{plan: importer.Make(importer.Input{
+		Rows: rows, Index: a.Index, Ours: ours, Pods: pods, Now: now, By: v.Author(ctx),
+	})}, nil
+}
+
+// list lists a kind of the other system; served is false if the API server does not know it.
+func (v *takeOver) list(
+	ctx context.Context, kind schema.GroupVersionResource,
+) (items []unstructured.Unstructured, served bool, err error) {
+	c, err := v.Dynamic()
+	if err != nil {
+		return nil, false, err
+	}
+	items, err = resource.ListPages(ctx, c.Resource(kind), metav1.ListOptions{})
+	switch {
+	case resource.NoSuchResource(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, resource.Explain(v.App, err)
+	}
+	return items, true, nil
+}
+
+// ourClaims reads the claims of this release, by namespace/name.
+func (v *takeOver) ourClaims(ctx context.Context) (map[string]*v1.BCSNetIPClaim, error) {
+	api, err := resource.NewClaims(v.App)
+	if err != nil {
+		return nil, err
+	}
+	all, err := api.List(ctx, "", metav1.ListOptions{})
+	out := make(map[string]*v1.BCSNetIPClaim, len(all))
+	for _, c := range all {
+		out[c.FullName()] = c.BCSNetIPClaim
+	}
+	return out, err
+}
+
+// show prints what an import would do and what not. The leases go to standard output as a table; other formats print
+// all objects as they are stored.
+func (v *takeOver) show(j *job) error {
+	p := j.plan
+	if j.empty() {
+		v.Say.Note("nothing to take over: what %s has is here", v.system.Title)
+	} else {
+		v.Say.Start("to take over: %s, %s, %s", humanize.Plural(len(p.Pools), "pool"),
+			humanize.Plural(len(p.Claims), "claim"),
+			humanize.Plural(len(p.Leases), "address"))
+	}
+	if p.Already > 0 {
+		v.Say.Note("%s %s here already", humanize.Plural(p.Already, "address"), humanize.OneOr(p.Already, "is", "are"))
+	}
+	if len(p.Leases) > 0 && v.output.Printer == nil {
+		columns := slices.DeleteFunc(resource.LeaseColumns(v.App, true),
+			func(c printer.Column[lease.Lease]) bool { return c.Name == "AGE" || c.Name == "IF" })
+		if err := printer.NewTable(&v.output, columns).Write(v.Out, p.Leases); err != nil {
+			return err
+		}
+	}
+	for _, r := range p.Left {
+		v.Say.Note("left: %s: %s", r.Object, r.Cause)
+	}
+	for _, r := range p.Conflicts {
+		v.Say.Warn("%s: %s", r.Object, r.Cause)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/leasing"
+	"github.com/bcsnet/bcsnet/pkg/cli/printer"
+	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/importer"
+	"github.com/bcsnet/bcsnet/pkg/importer/system"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
+)
+
+// takeOver takes over what another system has.
+type takeOver struct {
+	*app.App
+	system system.System
+	output printer.Output
+	yes    bool
+	dirs   []string
+	files  []string
+	// roots are the directories by the name of their node.
+	roots map[string]string
+}
+
+func newTakeOver(s *app.App, of system.System) *cobra.Command {
+	v := &takeOver{App: s, system: of}
+	cmd := &cobra.Command{
+		Use: of.Name, Aliases: of.Aliases, Args: app.Takes(0, 0),
+		RunE:  app.Runs(v),
+		Short: "Take over what " + of.Title + " has",
+		Long: of.About + `
+
+Nothing of the other system is changed. Stop it first, so that it does not change
+meanwhile. Pools that are missing here are made and cordoned; a pool whose addresses
+a pool here has already is left out.
+
+It shows everything first, then asks; look with --dry-run=client. If objects
+contradict each other, or a running pod, it says so, and exit code 3 tells of
+it; such an address goes to the pod that reports it, or is reserved until you
+decide. What is here already, or changed here since, is left alone: run it
+again when it was interrupted, or when contradictions are resolved.`,
+		Example:           of.Example,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().BoolVarP(&v.yes, "yes", "y", false, "do not ask")
+	if of.Dirs {
+		cmd.Flags().StringArrayVar(&v.dirs, "dir", nil, "the directory `NODE=PATH` of a node; may be repeated")
+	}
+	if of.Files {
+		cmd.Flags().StringArrayVar(&v.files, "file", nil, "the table at `PATH`; may be repeated")
+	}
+	s.DryRun.AddTo(cmd)
+	v.output.AddTo(cmd)
+	return cmd
+}
+
+func (v *takeOver) Complete([]string) error {
+	v.roots = map[string]string{}
+	for _, d := range v.dirs {
+		node, path, ok := strings.Cut(d, "=")
+		if !ok || node == "" || path == "" {
+			return app.Usagef("--dir %q is not NODE=PATH", d)
+		}
+		if v.roots[node] != "" {
+			return app.Usagef("--dir names node %s twice", node)
+		}
+		v.roots[node] = path
+	}
+	return nil
+}
+
+func (v *takeOver) Validate() error {
+	switch {
+	case v.system.Dirs && len(v.dirs) == 0:
+		return app.Usagef("--dir is needed: the directory of each node, as NODE=PATH")
+	case v.system.Files && len(v.files) == 0:
+		return app.Usagef("--file is needed: the table to read")
+	}
+	return v.output.Validate()
+}
+
+func (v *takeOver) Run(ctx context.Context) error {
+	a, err := leasing.Start(ctx, v.App, nil)
+	if err != nil {
+		return err
+	}
+	defer a.Stop()
+	j, err := v.plan(ctx, a)
+	if err != nil {
+		return err
+	}
+	if err := v.show(j); err != nil {
+		return err
+	}
+	if !j.empty() {
+		if err := v.Confirm(ctx, v.yes, "Take this over?"); err != nil {
+			return err
+		}
+	}
+	resource.OutlivePipes()
+	failed := v.carryOut(ctx, a, j)
+	if err := v.print(j); err != nil {
+		failed = append(failed, err)
+	}
+	if failed.Compact() == nil && len(j.plan.Conflicts) == 0 {
+		v.sayNext(j)
+	}
+	return append(failed, contradictions(j.plan.Conflicts)).Compact()
+}
+
+// sayNext prints the commands that follow.
+func (v *takeOver) sayNext(j *job) {
+	if v.DryRun != app.DryRunNone {
+		return
+	}
+	v.Hint("next, the addresses of running pods that no object names: bcsnetctl rebuild")
+	if names := j.cordoned(); len(names) > 0 {
+		v.Hint("then have the pools hand out: bcsnetctl pool uncordon %s", strings.Join(names, " "))
+	}
+}
+
+// contradictions returns the error for objects that contradict each other.
+func contradictions(all []importer.Remark) error {
+	if len(all) == 0 {
+		return nil
+	}
+	f := &app.Failure{Code: app.ExitFindings,
+		Message: fmt.Sprintf("%s %s to be resolved, %s first", humanize.Plural(len(all), "contradiction"),
+			humanize.OneOr(len(all), "has", "have"), all[0].Object)}
+	return f.WithHint("keep the pools cordoned; mend the objects of the other system, or free what was set " +
+		"aside: bcsnetctl ip unreserve ADDRESS; then run it again")
+}

@@ -1,0 +1,234 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// Input has what a plan is made from.
+type Input struct {
+	Rows
+
+	// Index has the pools and leases of this system, Ours its claims by namespace/name. Planning adds the new pools.
+	Index *ipam.Index
+	Ours  map[string]*v1.BCSNetIPClaim
+	Pods  []workload.Pod
+	// Now is the API server's time before anything was read.
+	Now time.Time
+	// By is who imports, for the history of addresses.
+	By string
+}
+
+// Plan lists what to make, in this order: claims before the leases that name them.
+type Plan struct {
+	Pools  []v1.BCSNetPool
+	Claims []v1.BCSNetIPClaim
+	// Leases have the versions of the objects that they replace, 0 if there is none.
+	Leases []lease.Lease
+	// Already is the number of addresses that are here as they should be.
+	Already int
+	// Conflicts are contradictions that somebody has to resolve.
+	Conflicts []Remark
+	// Left are the objects that are deliberately not taken over, or not entirely.
+	Left []Remark
+}
+
+type maker struct {
+	Input
+	plan Plan
+	// bound maps an address to the claims that are bound to it.
+	bound map[netip.Addr][]string
+	// claims are those of the other system by namespace/name; unusable says of some why they are not taken over.
+	claims, unusable map[string]string
+	// reporters maps an address to the running pods that report it; pods are all, by namespace/name.
+	reporters map[netip.Addr][]workload.Pod
+	pods      map[string]workload.Pod
+}
+
+// Make plans the pools, claims and leases of the rows. Running pods count more than objects. An address whose objects
+// contradict each other is reserved: nobody gets it until somebody has decided.
+func Make(in Input) Plan {
+	m := maker{
+		Input: in, bound: map[netip.Addr][]string{}, claims: map[string]string{}, unusable: map[string]string{},
+		reporters: map[netip.Addr][]workload.Pod{}, pods: map[string]workload.Pod{},
+		plan: Plan{Conflicts: slices.Clone(in.Conflicts), Left: slices.Clone(in.Left)},
+	}
+	for _, p := range in.Pods {
+		m.pods[p.Namespace+"/"+p.Name] = p
+		if p.Ended || p.HostNetwork {
+			continue
+		}
+		for _, a := range p.Addrs {
+			m.reporters[a] = append(m.reporters[a], p)
+		}
+	}
+	m.planPools()
+	m.planClaims()
+	rows := map[netip.Addr][]Address{}
+	for _, row := range in.Addresses {
+		rows[row.Addr] = append(rows[row.Addr], row)
+	}
+	for a := range m.bound { // also those that have no object
+		if _, known := rows[a]; !known {
+			rows[a] = []Address{{Addr: a, Object: "address " + a.String()}}
+		}
+	}
+	for _, a := range slices.SortedFunc(maps.Keys(rows), netip.Addr.Compare) {
+		m.planAddress(m.one(rows[a]))
+	}
+	return m.plan
+}
+
+func (m *maker) conflict(object, format string, args ...any) {
+	m.plan.Conflicts = append(m.plan.Conflicts, Remark{object, fmt.Sprintf(format, args...)})
+}
+
+// one returns the row that counts of those of one address: a held one before others, and of two holders the one whose
+// pod reports the address. If that decides nothing, the address is unclear.
+func (m *maker) one(rows []Address) Address {
+	best := rows[0]
+	for _, row := range rows[1:] {
+		switch {
+		case row.State != Held, best.State == Held && best.holder() == row.holder():
+		case best.State != Held:
+			best = row
+		case m.reports(row) && !m.reports(best):
+			best = row
+		case m.reports(best) && !m.reports(row):
+		default:
+			best.State, best.Reason = Unclear, fmt.Sprintf("%s has %s, and %s has %s",
+				best.Object, best.holder(), row.Object, row.holder())
+			return best
+		}
+	}
+	return best
+}
+
+// reports reports whether the pod of a row is one that reports its address.
+func (m *maker) reports(row Address) bool {
+	return slices.ContainsFunc(m.reporters[row.Addr], func(p workload.Pod) bool {
+		return p.Namespace+"/"+p.Name == row.pod()
+	})
+}
+
+// planAddress plans one address.
+func (m *maker) planAddress(row Address) {
+	a := row.Addr
+	key, cause := m.claimOf(row)
+	if row.State == Free && key == "" && cause == "" {
+		return
+	}
+	pool, served := m.Index.Pools.OwnerOf(a)
+	if !served {
+		m.conflict(row.Object, "%s belongs to no pool", a)
+		return
+	}
+	p, _ := m.Index.Pools.Get(pool)
+	now, _ := m.Index.Leases.Get(a)
+	target := target{maker: m, row: row, now: now, params: p.Params(), claim: key}
+	switch {
+	case row.State == Held && row.Holder.Owner != "":
+		target.hold(row.Holder)
+	case row.State == Held:
+		h, why := m.holder(row)
+		if why != "" {
+			m.conflict(row.Object, "%s", why)
+		}
+		if cause != "" {
+			m.conflict(row.Object, "%s", cause)
+		}
+		if h.PodName == "" {
+			target.aside(why)
+			return
+		}
+		target.hold(h)
+	case row.State == Unclear:
+		m.conflict(row.Object, "%s", row.Reason)
+		target.aside(row.Reason)
+	case cause != "":
+		m.conflict(row.Object, "%s", cause)
+		target.aside(cause)
+	case key != "":
+		target.keepForClaim()
+	default:
+		target.aside(row.Reason)
+	}
+}
+
+// holder returns the holder of a Held address. It has no pod name if that is not known; cause says why, or what is
+// wrong with the object.
+func (m *maker) holder(row Address) (h lease.Holder, cause string) {
+	h = row.Holder
+	h.IfName = cmp.Or(h.IfName, lease.DefaultIfName)
+	h.StartedAt = m.since(row)
+	pods := m.reporters[row.Addr]
+	if i := slices.IndexFunc(pods, func(p workload.Pod) bool { return p.Namespace+"/"+p.Name == row.pod() }); i >= 0 {
+		h = of(h, pods[i])
+		if len(pods) > 1 {
+			other := pods[(i+1)%len(pods)]
+			cause = fmt.Sprintf("pods %s and %s/%s report it: it stays with the first, which the object names",
+				row.pod(), other.Namespace, other.Name)
+		}
+		return h, cause
+	}
+	switch pod, exists := m.pods[row.pod()]; {
+	case len(pods) == 1 && row.pod() == "":
+		h.Namespace, h.PodName = pods[0].Namespace, pods[0].Name
+		return of(h, pods[0]), ""
+	case len(pods) == 1: // nothing is known of the container
+		h = of(lease.Holder{
+			IfName: lease.DefaultIfName, Namespace: pods[0].Namespace, PodName: pods[0].Name, StartedAt: m.Now,
+		}, pods[0])
+		return h, fmt.Sprintf("it is that of %s, and %s reports it, which gets it", row.holder(), h.Who())
+	case len(pods) > 1:
+		return lease.Holder{}, fmt.Sprintf("it is that of %s, and %d other pods report it", row.holder(), len(pods))
+	case row.pod() == "" && h.ContainerID == "":
+		return lease.Holder{}, "it is Active for no pod"
+	case row.pod() == "":
+		return lease.Holder{}, fmt.Sprintf("it is that of %s, and no running pod reports it", row.holder())
+	case h.PodUID != "" && pod.UID != h.PodUID: // an earlier pod of the name
+	case exists && !pod.Ended && !pod.Deleting && len(pod.Addrs) > 0:
+		return lease.Holder{}, fmt.Sprintf("it is that of %s, which reports %s", row.pod(), pod.Addrs[0])
+	case exists && !pod.Ended && !m.since(row).Before(pod.Created): // it reports nothing yet
+		h = of(h, pod)
+	}
+	return h, ""
+}
+
+// of returns the holder as the pod completes it: its UID, and its host unless the other system stores that.
+func of(h lease.Holder, p workload.Pod) lease.Holder {
+	h.PodUID = p.UID
+	if !h.Host.IsValid() && len(p.HostIPs) > 0 {
+		h.Host = p.HostIPs[0]
+	}
+	return h
+}
+
+// since returns when the other system last changed an address, or now if it does not store that.
+func (m *maker) since(row Address) time.Time {
+	if !row.Updated.IsZero() && row.Updated.Before(m.Now) {
+		return row.Updated
+	}
+	return m.Now
+}
+
+// reason returns the reason of a reserved address.
+func (m *maker) reason(why string) string { return m.System + ": " + why }
+
+// asideByImport reports whether an import of this system reserved an address, perhaps before somebody resolved what
+// was contradictory.
+func (m *maker) asideByImport(l lease.Lease) bool {
+	last, ok := l.History.Last()
+	return l.State == lease.Reserved && l.Claim == "" && ok && last.Verb == lease.VerbReserve &&
+		strings.HasPrefix(last.Reason, m.System+": ")
+}

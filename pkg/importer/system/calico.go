@@ -1,0 +1,161 @@
+package system
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/importer"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
+
+// calico takes over from Calico's IPAM.
+func calico() System {
+	return System{
+		Name: "calico", Aliases: []string{"calico-ipam"}, Title: "Calico IPAM",
+		About: `Read are its objects IPPool, IPAMBlock and IPReservation of the group
+crd.projectcalico.org/v1. An IPPool becomes a pool without a gateway: Calico routes,
+so set the gateway of the network that pods shall have. Addresses that Calico gave
+to nodes for their tunnels are reserved; those of pods stay with them.`,
+		Example: `  bcsnetctl import calico --dry-run=client
+  bcsnetctl import calico --yes`,
+		Read: readCalico,
+	}
+}
+
+type calicoPool struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		CIDR         string `json:"cidr"`
+		NodeSelector string `json:"nodeSelector"`
+	} `json:"spec"`
+}
+
+// calicoBlock is an IPAMBlock. Allocations has for each address of the block the index of its attributes, or null.
+type calicoBlock struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		CIDR        string             `json:"cidr"`
+		Allocations []*int             `json:"allocations"`
+		Attributes  []calicoAttributes `json:"attributes"`
+		Deleted     bool               `json:"deleted"`
+	} `json:"spec"`
+}
+
+type calicoAttributes struct {
+	Handle    string            `json:"handle_id"`
+	Secondary map[string]string `json:"secondary"`
+}
+
+type calicoReservation struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		ReservedCIDRs []string `json:"reservedCIDRs"`
+	} `json:"spec"`
+}
+
+func readCalico(ctx context.Context, from Source) (importer.Rows, error) {
+	kind := schema.GroupVersionResource{Group: "crd.projectcalico.org", Version: "v1", Resource: "ippools"}
+	pools, err := read[calicoPool](ctx, from, kind, true)
+	if err != nil {
+		return importer.Rows{}, err
+	}
+	kind.Resource = "ipamblocks"
+	blocks, err := read[calicoBlock](ctx, from, kind, false)
+	if err != nil {
+		return importer.Rows{}, err
+	}
+	kind.Resource = "ipreservations"
+	reserved, err := read[calicoReservation](ctx, from, kind, false)
+	return calicoRows(pools, blocks, reserved), err
+}
+
+func calicoRows(pools []calicoPool, blocks []calicoBlock, reserved []calicoReservation) importer.Rows {
+	r := rows{importer.Rows{System: "calico"}}
+	for i := range pools {
+		r.calicoPool(&pools[i])
+	}
+	for i := range blocks {
+		r.calicoBlock(&blocks[i])
+	}
+	for i := range reserved {
+		o := &reserved[i]
+		for _, text := range o.Spec.ReservedCIDRs {
+			r.reserve(object("IPReservation", o), text, "IPReservation "+o.Name)
+		}
+	}
+	return r.Rows
+}
+
+func (r *rows) calicoPool(o *calicoPool) {
+	name := object("IPPool", o)
+	cidr, err := netip.ParsePrefix(o.Spec.CIDR)
+	if err != nil {
+		r.conflict(name, "cidr %q: %v", o.Spec.CIDR, err)
+		return
+	}
+	cidr = cidr.Masked()
+	p := importer.Pool(o.Name)
+	p.Spec = v1.BCSNetPoolSpec{
+		Net: cidr.Addr().String(), Mask: int32(cidr.Bits()), AvailableIPs: []string{cidr.String()},
+	}
+	switch strings.TrimSpace(o.Spec.NodeSelector) {
+	case "", "all()":
+		p.Spec.HostSelector = everyNode()
+	default:
+		r.left(name, "its nodeSelector %q is not taken over: say which hosts may draw from the pool: "+
+			"bcsnetctl pool edit %s", o.Spec.NodeSelector, o.Name)
+	}
+	r.Pools = append(r.Pools, p)
+}
+
+// calicoBlock adds the addresses of a block that are allocated.
+func (r *rows) calicoBlock(o *calicoBlock) {
+	name := object("IPAMBlock", o)
+	cidr, err := netip.ParsePrefix(o.Spec.CIDR)
+	switch {
+	case err != nil:
+		r.conflict(name, "cidr %q: %v", o.Spec.CIDR, err)
+		return
+	case o.Spec.Deleted:
+		return
+	}
+	for i, index := range o.Spec.Allocations {
+		addr := ipaddr.Advance(cidr.Masked().Addr(), uint64(i))
+		switch {
+		case index == nil:
+		case !cidr.Contains(addr):
+			r.conflict(name, "it has more allocations than %s has addresses", cidr)
+			return
+		case *index < 0 || *index >= len(o.Spec.Attributes):
+			r.conflict(name, "%s has attributes %d, which do not exist", addr, *index)
+		default:
+			r.calicoAddress(name, addr, o.Spec.Attributes[*index])
+		}
+	}
+}
+
+// calicoAddress adds an allocated address: that of a pod's container, or one of the node itself.
+func (r *rows) calicoAddress(object string, addr netip.Addr, a calicoAttributes) {
+	row := importer.Address{Addr: addr, Object: object + ", " + addr.String()}
+	if at, err := time.Parse("2006-01-02 15:04:05.999999999 -0700 MST", a.Secondary["timestamp"]); err == nil {
+		row.Updated = at
+	}
+	if a.Secondary["pod"] == "" {
+		row.State, row.Reason = importer.Kept, "Calico: "+a.Handle
+		r.Addresses = append(r.Addresses, row)
+		return
+	}
+	row.State = importer.Held
+	row.Holder = lease.Holder{Namespace: a.Secondary["namespace"], PodName: a.Secondary["pod"]}
+	if i := strings.LastIndexByte(a.Handle, '.'); i >= 0 { // NETWORK.CONTAINER
+		row.Holder.ContainerID = a.Handle[i+1:]
+	}
+	r.Addresses = append(r.Addresses, row)
+}

@@ -1,0 +1,169 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bcsnet/bcsnet/pkg/importer"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+)
+
+// Source is where a reader finds the objects of its system.
+type Source struct {
+	// List returns all objects of a kind; served is false if the API server does not know the kind.
+	List func(ctx context.Context, kind schema.GroupVersionResource) (
+		items []unstructured.Unstructured, served bool, err error)
+	// Dirs are directories by the name of their node, for systems that keep files.
+	Dirs map[string]string
+	// Files are paths of tables, for systems that export some.
+	Files []string
+}
+
+// System is a system to take over from.
+type System struct {
+	Name    string
+	Aliases []string
+	// Title completes the sentence "Take over what ... has".
+	Title string
+	// About says in a few lines what is read and what it becomes.
+	About   string
+	Example string
+	// Dirs and Files report what the reader reads in place of objects.
+	Dirs, Files bool
+	Read        func(ctx context.Context, from Source) (importer.Rows, error)
+}
+
+// All returns the systems in the order in which help lists them.
+func All() []System {
+	return []System{netservice(), calico(), hostLocal(), kubeOVN(), spiderpool(), table(), whereabouts()}
+}
+
+// NotServedError says that the cluster has no objects of the system.
+type NotServedError struct{ Kind schema.GroupVersionResource }
+
+func (e *NotServedError) Error() string {
+	return fmt.Sprintf("the cluster does not serve %s of %s: there is nothing to take over",
+		e.Kind.Resource, e.Kind.GroupVersion())
+}
+
+// read lists the objects of a kind as values of T. A kind that is not served is an error if it is needed, else it has
+// no objects.
+func read[T any](ctx context.Context, from Source, kind schema.GroupVersionResource, needed bool) ([]T, error) {
+	items, served, err := from.List(ctx, kind)
+	switch {
+	case err != nil:
+		return nil, err
+	case !served && needed:
+		return nil, &NotServedError{kind}
+	}
+	out := make([]T, len(items))
+	for i := range items {
+		o := &items[i]
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &out[i]); err != nil {
+			return nil, fmt.Errorf("%s %s of %s cannot be read: %w", o.GetKind(), o.GetName(), o.GetAPIVersion(), err)
+		}
+	}
+	return out, nil
+}
+
+// rows collects what a reader finds.
+type rows struct{ importer.Rows }
+
+func (r *rows) conflict(object, format string, args ...any) {
+	r.Conflicts = append(r.Conflicts, importer.Remark{Object: object, Cause: fmt.Sprintf(format, args...)})
+}
+
+func (r *rows) left(object, format string, args ...any) {
+	r.Left = append(r.Left, importer.Remark{Object: object, Cause: fmt.Sprintf(format, args...)})
+}
+
+// add adds an address, unless its text is none: that is a contradiction.
+func (r *rows) add(text string, a importer.Address) {
+	var err error
+	if text, _, _ = strings.Cut(text, "/"); a.Addr.IsValid() {
+		r.Addresses = append(r.Addresses, a)
+		return
+	}
+	if a.Addr, err = ipaddr.ParseAddr(text); err != nil {
+		r.conflict(a.Object, "%v", err)
+		return
+	}
+	r.Addresses = append(r.Addresses, a)
+}
+
+// reserve adds the addresses of a range as reserved ones. More than maxReserved are not listed one by one.
+func (r *rows) reserve(object, text, reason string) {
+	list, err := ipaddr.ParseRange(text)
+	switch {
+	case err != nil:
+		r.conflict(object, "%v", err)
+	case ipaddr.Size(list) > maxReserved:
+		r.left(object, "%s has more than %d addresses: exclude them in the pool", text, maxReserved)
+	default:
+		for a := list.From(); ; a = a.Next() {
+			r.Addresses = append(r.Addresses,
+				importer.Address{Addr: a, Object: object, State: importer.Kept, Reason: reason})
+			if a == list.To() {
+				return
+			}
+		}
+	}
+}
+
+// maxReserved bounds the addresses that one range of another system reserves here.
+const maxReserved = 1024
+
+// split returns namespace and name of a reference NAMESPACE/NAME.
+func split(ref string) (namespace, name string) {
+	namespace, name, ok := strings.Cut(ref, "/")
+	if !ok {
+		return "", ref
+	}
+	return namespace, name
+}
+
+// everyNode selects all nodes: every kubelet sets this label.
+func everyNode() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "kubernetes.io/os", Operator: metav1.LabelSelectorOpExists},
+	}}
+}
+
+// object names an object in messages.
+func object(kind string, o metav1.Object) string {
+	if o.GetNamespace() != "" {
+		return kind + " " + o.GetNamespace() + "/" + o.GetName()
+	}
+	return kind + " " + o.GetName()
+}
+
+// poolName returns a name that a pool can have.
+func poolName(name string) string {
+	return strings.Trim(strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+			return c
+		}
+		if c >= 'A' && c <= 'Z' {
+			return c - 'A' + 'a'
+		}
+		return '-'
+	}, name), "-")
+}
+
+// exclude cuts what an other system excludes to the subnet, as pools take nothing else.
+func within(subnet netip.Prefix, texts []string) (list []string) {
+	for _, text := range texts {
+		if r, err := ipaddr.ParseRange(strings.ReplaceAll(text, " ", "")); err == nil && subnet.Contains(r.From()) &&
+			subnet.Contains(r.To()) {
+			list = append(list, ipaddr.FormatRange(r))
+		}
+	}
+	return list
+}

@@ -1,0 +1,363 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/bcsnet/bcsnet/api/v1"
+	"github.com/bcsnet/bcsnet/pkg/importer"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/workload"
+)
+
+// source returns a source of objects in YAML. The resource of a kind is its plural in lower case; kinds without objects
+// are not served.
+func source(t *testing.T, text string) Source {
+	t.Helper()
+	byKind := map[string][]unstructured.Unstructured{}
+	for doc := range strings.SplitSeq(text, "\n---\n") {
+		var o unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(doc), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		name := strings.ToLower(o.GetKind()) + "s"
+		if o.GetKind() == "NetworkAttachmentDefinition" {
+			name = "network-attachment-definitions"
+		}
+		name += "/" + o.GetAPIVersion()
+		byKind[name] = append(byKind[name], o)
+	}
+	return Source{List: func(_ context.Context, kind schema.GroupVersionResource) (
+		[]unstructured.Unstructured, bool, error,
+	) {
+		items, served := byKind[kind.Resource+"/"+kind.GroupVersion().String()]
+		return items, served, nil
+	}}
+}
+
+// plan reads a system and plans its import beside some pods; it says the plan in lines.
+func plan(t *testing.T, of System, from Source, here []v1.BCSNetPool, pods ...workload.Pod) string {
+	t.Helper()
+	rows, err := of.Read(t.Context(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := ipam.NewIndex()
+	if len(here) > 0 {
+		importer.Make(importer.Input{Rows: importer.Rows{Pools: here}, Index: x})
+	}
+	got := importer.Make(importer.Input{
+		Rows: rows, Index: x, Pods: pods, Now: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), By: "me",
+	})
+	var lines []string
+	for _, p := range got.Pools {
+		s := p.Spec
+		line := fmt.Sprintf("pool %s %s/%d %v", p.Name, s.Net, s.Mask, s.AvailableIPs)
+		for _, field := range []struct {
+			name  string
+			value any
+		}{
+			{"-", s.ExcludeIPs}, {"gw ", s.Gateway}, {"vlan ", s.VLAN}, {"mtu ", s.MTU}, {"network ", s.Network},
+			{"routes ", s.Routes}, {"ns ", s.Namespaces},
+		} {
+			if text := fmt.Sprint(field.value); text != "[]" && text != "0" && text != "" {
+				line += " " + field.name + text
+			}
+		}
+		if s.Default != nil {
+			line += fmt.Sprintf(" default %t", *s.Default)
+		}
+		if !s.Cordoned || s.HostSelector == nil {
+			line += fmt.Sprintf(" cordoned %t nodes %t", s.Cordoned, s.HostSelector != nil)
+		}
+		lines = append(lines, line)
+	}
+	for _, l := range got.Leases {
+		text := fmt.Sprintf("%s %s %s uid=%s c=%s if=%s", l.Addr, l.Pool, l.Who(), l.PodUID, l.ContainerID, l.IfName)
+		if l.State == lease.Reserved {
+			last, _ := l.History.Last()
+			text = fmt.Sprintf("%s %s %s", l.Addr, l.Pool, last.Reason)
+		}
+		lines = append(lines, text)
+	}
+	for _, r := range got.Conflicts {
+		lines = append(lines, "! "+r.Object+": "+r.Cause)
+	}
+	for _, r := range got.Left {
+		lines = append(lines, "- "+r.Object+": "+r.Cause)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func want(t *testing.T, got, want string) {
+	t.Helper()
+	if diff := cmp.Diff(strings.TrimSpace(want), got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+const whereaboutsObjects = `
+{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: lan, namespace: shop}, spec: {config: '{"cniVersion":"0.3.1","name":"lan","type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"10.1.0.0/24","range_start":"10.1.0.20","range_end":"10.1.0.40","exclude":["10.1.0.30/31","10.9.0.0/24"],"gateway":"10.1.0.1","routes":[{"dst":"10.8.0.0/16"}]}}'}}
+---
+{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: again, namespace: shop}, spec: {config: '{"type":"bridge","vlan":9,"ipam":{"type":"whereabouts","range":"10.1.0.0/24"}}'}}
+---
+{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: both, namespace: web}, spec: {config: '{"plugins":[{"type":"bridge","vlan":7,"mtu":1400,"ipam":{"type":"whereabouts","ipRanges":[{"range":"10.2.0.5-10.2.0.9/24"},{"range":"fd00:2::/64"}]}}]}'}}
+---
+{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: other, namespace: web}, spec: {config: '{"type":"bridge","ipam":{"type":"static"}}'}}
+---
+{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: text, namespace: web}, spec: {config: 'type: bridge'}}
+---
+{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: wrong, namespace: web}, spec: {config: '{"type":"bridge","ipam":{"type":"whereabouts","range":"10.3.0.0"}}'}}
+---
+{apiVersion: whereabouts.cni.cncf.io/v1alpha1, kind: IPPool, metadata: {name: 10.1.0.0-24, namespace: kube-system}, spec: {range: 10.1.0.0/24, allocations: {"20": {id: c-web, podref: shop/web, ifname: net1}, "21": {id: c-gone, podref: shop/gone, ifname: net1}, "300": {id: c, podref: a/b}, "22": {id: c-db, podref: shop/db, ifname: net1}}}}
+---
+{apiVersion: whereabouts.cni.cncf.io/v1alpha1, kind: IPPool, metadata: {name: fd00-2---64, namespace: kube-system}, spec: {range: 'fd00:2::/64', allocations: {"5": {id: c-web, podref: shop/web, ifname: net2}}}}
+---
+{apiVersion: whereabouts.cni.cncf.io/v1alpha1, kind: IPPool, metadata: {name: n1-10.2.0.0-28, namespace: kube-system}, spec: {range: 10.2.0.0/28, allocations: {"6": {id: c-job, podref: shop/job, ifname: net1}}}}
+---
+{apiVersion: whereabouts.cni.cncf.io/v1alpha1, kind: IPPool, metadata: {name: 10.7.0.0-24, namespace: kube-system}, spec: {range: 10.7.0.0/24, allocations: {}}}
+---
+{apiVersion: whereabouts.cni.cncf.io/v1alpha1, kind: OverlappingRangeIPReservation, metadata: {name: fd00-2--5, namespace: kube-system}, spec: {podref: shop/web, containerid: c-web}}
+---
+{apiVersion: whereabouts.cni.cncf.io/v1alpha1, kind: OverlappingRangeIPReservation, metadata: {name: blue-10.7.0.9, namespace: kube-system}, spec: {podref: shop/left, containerid: c-left}}
+`
+
+func TestWhereabouts(t *testing.T) {
+	web := running("web", "192.168.0.9", "10.1.0.20", "fd00:2::5")
+	got := plan(t, whereabouts(), source(t, whereaboutsObjects), nil, web, running("db", "10.1.0.25"), running("job", "10.2.0.6"))
+	want(t, got, `
+pool lan 10.1.0.0/24 [10.1.0.20-10.1.0.40] -[10.1.0.30-10.1.0.31] gw 10.1.0.1 network lan routes [{10.8.0.0/16 }]
+pool both 10.2.0.0/24 [10.2.0.5-10.2.0.9] vlan 7 mtu 1400 network both
+pool both-fd00-2---64 fd00:2::/64 [fd00:2::/64] vlan 7 mtu 1400 network both
+pool whereabouts-10-7-0-0-24 10.7.0.0/24 [10.7.0.0/24] network whereabouts-10-7-0-0-24
+10.1.0.20 lan shop/web uid=u-web c=c-web if=net1
+10.1.0.21 lan shop/gone uid= c=c-gone if=net1
+10.1.0.22 lan whereabouts: it is that of shop/db, which reports 10.1.0.25
+10.2.0.6 both shop/job uid=u-job c=c-job if=net1
+10.7.0.9 whereabouts-10-7-0-0-24 shop/left uid= c=c-left if=eth0
+fd00:2::5 both-fd00-2---64 shop/web uid=u-web c=c-web if=net2
+! NetworkAttachmentDefinition web/wrong: range "10.3.0.0": netip.ParsePrefix("10.3.0.0"): no '/'
+! IPPool kube-system/10.1.0.0-24: allocation "300" lies outside 10.1.0.0/24
+! IPPool kube-system/10.1.0.0-24, allocation 22: it is that of shop/db, which reports 10.1.0.25
+- NetworkAttachmentDefinition shop/again: its range 10.1.0.0/24 is that of NetworkAttachmentDefinition shop/lan, whose settings the pool has
+- NetworkAttachmentDefinition web/text: its config is no JSON: invalid character 'y' in literal true (expecting 'r')
+- IPPool kube-system/10.7.0.0-24: no NetworkAttachmentDefinition has its range 10.7.0.0/24: gateway, VLAN and routes are not known
+`)
+}
+
+func TestSpiderpool(t *testing.T) {
+	got := plan(t, spiderpool(), source(t, `
+{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderIPPool, metadata: {name: blue}, spec: {subnet: 10.1.0.0/24, ips: [10.1.0.20-10.1.0.40], excludeIPs: [10.1.0.30], gateway: 10.1.0.1, vlan: 5, namespaceName: [shop], routes: [{dst: 10.8.0.0/16, gw: 10.1.0.2}], nodeName: [n1]}, status: {allocatedIPs: '{"10.1.0.20":{"interface":"eth0","pod":"shop/web","podUid":"u-web"},"10.1.0.21":{"interface":"net1","pod":"shop/web","podUid":"u-before"},"10.1.0.22":{"interface":"eth0","pod":"shop/db","podUid":"u-other"}}'}}
+---
+{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderIPPool, metadata: {name: red}, spec: {subnet: 'fd00:1::/64', ips: ['fd00:1::10-fd00:1::20'], podAffinity: {matchLabels: {a: b}}}, status: {allocatedIPs: 'none'}}
+---
+{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderIPPool, metadata: {name: wrong}, spec: {subnet: 10.1.0.0}}
+---
+{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderReservedIP, metadata: {name: printers}, spec: {ips: [10.1.0.35-10.1.0.36, 10.0.0.0/8, x]}}
+`), nil, running("web", "10.1.0.20"), running("db", "10.1.0.22"))
+	want(t, got, `
+pool blue 10.1.0.0/24 [10.1.0.20-10.1.0.40] -[10.1.0.30] gw 10.1.0.1 vlan 5 routes [{10.8.0.0/16 10.1.0.2}] ns [shop]
+pool red fd00:1::/64 [fd00:1::10-fd00:1::20] default false
+10.1.0.20 blue shop/web uid=u-web c= if=eth0
+10.1.0.21 blue shop/web uid=u-before c= if=net1
+10.1.0.22 blue shop/db uid=u-db c= if=eth0
+10.1.0.35 blue spiderpool: SpiderReservedIP printers
+10.1.0.36 blue spiderpool: SpiderReservedIP printers
+! SpiderIPPool red: its allocatedIPs cannot be read: invalid character 'o' in literal null (expecting 'u')
+! SpiderIPPool wrong: subnet "10.1.0.0": netip.ParsePrefix("10.1.0.0"): no '/'
+! SpiderReservedIP printers: "x" is not an address, a range a-b or a CIDR
+- SpiderIPPool red: its podAffinity has no equivalent: name the pool in the annotations of those pods
+- SpiderReservedIP printers: 10.0.0.0/8 has more than 1024 addresses: exclude them in the pool
+`)
+}
+
+func TestCalico(t *testing.T) {
+	got := plan(t, calico(), source(t, `
+{apiVersion: crd.projectcalico.org/v1, kind: IPPool, metadata: {name: default-ipv4}, spec: {cidr: 10.1.0.0/24, nodeSelector: all()}}
+---
+{apiVersion: crd.projectcalico.org/v1, kind: IPPool, metadata: {name: rack}, spec: {cidr: 10.2.0.0/24, nodeSelector: rack == "a"}}
+---
+{apiVersion: crd.projectcalico.org/v1, kind: IPAMBlock, metadata: {name: 10-1-0-0-30}, spec: {cidr: 10.1.0.0/30, allocations: [null, 0, 1, 7], attributes: [{handle_id: k8s-pod-network.c-web, secondary: {namespace: shop, pod: web, node: n1, timestamp: '2026-05-01 10:00:00.5 +0000 UTC'}}, {handle_id: vxlan-tunnel-addr-n1, secondary: {node: n1}}]}}
+---
+{apiVersion: crd.projectcalico.org/v1, kind: IPAMBlock, metadata: {name: short}, spec: {cidr: 10.1.0.8/31, allocations: [null, null, 0], attributes: [{handle_id: a}]}}
+---
+{apiVersion: crd.projectcalico.org/v1, kind: IPReservation, metadata: {name: gateways}, spec: {reservedCIDRs: [10.1.0.254/32]}}
+`), nil, running("web", "10.1.0.1"))
+	want(t, got, `
+pool default-ipv4 10.1.0.0/24 [10.1.0.0/24]
+pool rack 10.2.0.0/24 [10.2.0.0/24] cordoned true nodes false
+10.1.0.1 default-ipv4 shop/web uid=u-web c=c-web if=eth0
+10.1.0.2 default-ipv4 calico: Calico: vxlan-tunnel-addr-n1
+10.1.0.254 default-ipv4 calico: IPReservation gateways
+! IPAMBlock 10-1-0-0-30: 10.1.0.3 has attributes 7, which do not exist
+! IPAMBlock short: it has more allocations than 10.1.0.8/31 has addresses
+- IPPool rack: its nodeSelector "rack == \"a\"" is not taken over: say which hosts may draw from the pool: bcsnetctl pool edit rack
+`)
+}
+
+func TestKubeOVN(t *testing.T) {
+	got := plan(t, kubeOVN(), source(t, `
+{apiVersion: kubeovn.io/v1, kind: Subnet, metadata: {name: lan}, spec: {cidrBlock: '10.1.0.0/24,fd00:1::/64', gateway: '10.1.0.1,fd00:1::1', excludeIps: [10.1.0.1, 10.1.0.10..10.1.0.12, 'fd00:1::1'], namespaces: [shop], mtu: 1400}}
+---
+{apiVersion: kubeovn.io/v1, kind: IP, metadata: {name: web.shop}, spec: {podName: web, namespace: shop, containerID: c-web, v4IpAddress: 10.1.0.20, v6IpAddress: 'fd00:1::20', ipAddress: '10.1.0.20,fd00:1::20'}}
+---
+{apiVersion: kubeovn.io/v1, kind: IP, metadata: {name: node-n1}, spec: {ipAddress: 10.1.0.2}}
+---
+{apiVersion: kubeovn.io/v1, kind: Vip, metadata: {name: keepalived}, spec: {namespace: shop}, status: {v4ip: 10.1.0.50}}
+`), nil, running("web", "10.1.0.20", "fd00:1::20"))
+	want(t, got, `
+pool lan 10.1.0.0/24 [10.1.0.0/24] -[10.1.0.1 10.1.0.10-10.1.0.12] gw 10.1.0.1 mtu 1400 network lan ns [shop]
+pool lan-ipv6 fd00:1::/64 [fd00:1::/64] -[fd00:1::1] gw fd00:1::1 mtu 1400 network lan ns [shop]
+10.1.0.2 lan kube-ovn: Kube-OVN: node-n1
+10.1.0.20 lan shop/web uid=u-web c=c-web if=eth0
+10.1.0.50 lan kube-ovn: Vip shop keepalived
+fd00:1::20 lan-ipv6 shop/web uid=u-web c=c-web if=eth0
+`)
+}
+
+// lan is a pool that is here before the import.
+func lan() []v1.BCSNetPool {
+	p := importer.Pool("lan")
+	p.Spec = v1.BCSNetPoolSpec{Net: "10.1.0.0", Mask: 24, AvailableIPs: []string{"10.1.0.0/24"}}
+	return []v1.BCSNetPool{p}
+}
+
+func TestHostLocal(t *testing.T) {
+	dirs := map[string]string{}
+	for path, content := range map[string]string{
+		"n1/10.1.0.20": "c-web\r\neth0", "n1/10.1.0.21": "c-gone\r\neth0", "n1/10.1.0.22": "c-old", "n1/last_reserved_ip.0": "10.1.0.22",
+		"n1/lock": "", "n1/note": "x", "n1/10.1.0.23": "", "n1/10.1.0.24": "c-a\r\neth0", "n1/10.9.0.1": "c-b\r\neth0",
+		"n2/10.1.0.24": "c-b\r\neth0", "n1/10.1.0.25": strings.Repeat("x", 5000),
+	} {
+		root := t.TempDir()
+		node, file, _ := strings.Cut(path, "/")
+		if dirs[node] == "" {
+			dirs[node] = root
+		}
+		if err := os.WriteFile(filepath.Join(dirs[node], file), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := plan(t, hostLocal(), Source{Dirs: dirs}, lan(), running("web", "10.1.0.20"), running("old", "10.1.0.22"))
+	want(t, got, `
+10.1.0.20 lan shop/web uid=u-web c=c-web if=eth0
+10.1.0.21 lan host-local: it is that of container c-gone, and no running pod reports it
+10.1.0.22 lan shop/old uid=u-old c=c-old if=eth0
+10.1.0.23 lan host-local: the file is empty
+10.1.0.24 lan host-local: file 10.1.0.24 of node n1 has container c-a, and file 10.1.0.24 o…
+! file 10.1.0.25 of node n1: it is larger than 4096 bytes
+! file 10.1.0.21 of node n1: it is that of container c-gone, and no running pod reports it
+! file 10.1.0.23 of node n1: the file is empty
+! file 10.1.0.24 of node n1: file 10.1.0.24 of node n1 has container c-a, and file 10.1.0.24 of node n2 has container c-b
+! file 10.9.0.1 of node n1: 10.9.0.1 belongs to no pool
+- file note of node n1: its name is no address
+`)
+}
+
+func TestTable(t *testing.T) {
+	write := func(content string) Source {
+		path := filepath.Join(t.TempDir(), "t.csv")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Source{Files: []string{path}}
+	}
+	for name, tc := range map[string]struct{ content, want string }{
+		"NetBox": {
+			"\ufeffaddress,status,dns_name,description,tenant\n10.1.0.20/24,active,printer.example,\"Floor 2, left\",IT\n10.1.0.21/24,Deprecated,,,\n\n10.1.0.22/24,dhcp,,,\n",
+			"10.1.0.20 lan csv: printer.example IT\n10.1.0.22 lan csv: dhcp\n- line 3: 10.1.0.21/24 is Deprecated",
+		},
+		"phpIPAM, semicolons": {
+			"ip address;ip state;description;hostname\n10.1.0.30;Used;a, b;switch-1\nx;Used;;\n10.9.0.1;Used;;\n",
+			"10.1.0.30 lan csv: switch-1\n! line 3: \"x\" is not an IP address\n! line 4: 10.9.0.1 belongs to no pool",
+		},
+	} {
+		t.Run(name, func(t *testing.T) { want(t, plan(t, table(), write(tc.content), lan()), tc.want) })
+	}
+	for name, tc := range map[string]struct{ content, want string }{
+		"empty":       {"", "it has no heading"},
+		"no address":  {"name,status\na,b\n", "line 2 has no address: a column address, ip_address or ip is needed"},
+		"Latin-1":     {"address,description\n10.1.0.20,B\xfcro\n", "line 2 is not UTF-8"},
+		"stray quote": {"address,description\n10.1.0.20,\"a\nb\n", "quote"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := readTables(t.Context(), write(tc.content)); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestSystems: each system says what it reads, and one whose kinds the cluster does not serve says so.
+func TestSystems(t *testing.T) {
+	nothing := Source{List: func(context.Context, schema.GroupVersionResource) ([]unstructured.Unstructured, bool, error) {
+		return nil, false, nil
+	}}
+	for _, of := range All() {
+		if of.Title == "" || of.About == "" || of.Example == "" {
+			t.Errorf("system %s lacks help", of.Name)
+		}
+		if of.Dirs || of.Files {
+			continue
+		}
+		if _, err := of.Read(t.Context(), nothing); err == nil || !strings.Contains(err.Error(), "nothing to take over") {
+			t.Errorf("system %s: %v", of.Name, err)
+		}
+	}
+}
+
+// TestPoolsHere: a pool whose addresses a pool here has under another name is left out, and its addresses are taken over
+// into that pool.
+func TestPoolsHere(t *testing.T) {
+	got := plan(t, spiderpool(), source(t, `
+{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderIPPool, metadata: {name: blue}, spec: {subnet: 10.1.0.0/24, ips: [10.1.0.20-10.1.0.40]}, status: {allocatedIPs: '{"10.1.0.20":{"interface":"eth0","pod":"shop/web","podUid":"u-web"}}'}}`),
+		lan(), running("web", "10.1.0.20"))
+	want(t, got, `
+10.1.0.20 lan shop/web uid=u-web c= if=eth0
+- pool blue: pool lan here has addresses of it
+`)
+}
+
+// TestOneAddressOfTwo: of two holders of one address the one whose pod reports it has it.
+func TestOneAddressOfTwo(t *testing.T) {
+	a := netip.MustParseAddr("10.1.0.20")
+	held := func(name string) importer.Address {
+		return importer.Address{Addr: a, Object: "object of " + name, State: importer.Held,
+			Holder: lease.Holder{Namespace: "shop", PodName: name}}
+	}
+	kept := importer.Address{Addr: a, Object: "kept", State: importer.Kept, Reason: "printer"}
+	for name, tc := range map[string]struct {
+		rows []importer.Address
+		want string
+	}{
+		"held before kept":     {[]importer.Address{kept, held("web")}, "shop/web"},
+		"the reporter":         {[]importer.Address{held("db"), held("web")}, "shop/web"},
+		"the reporter, first":  {[]importer.Address{held("web"), held("db"), kept}, "shop/web"},
+		"the same twice":       {[]importer.Address{held("db"), held("db")}, "shop/web"},
+		"nobody who reports":   {[]importer.Address{held("db"), held("job")}, ""},
+		"nobody, but reserved": {[]importer.Address{kept}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := ipam.NewIndex()
+			got := importer.Make(importer.Input{
+				Rows: importer.Rows{System: "s", Pools: lan(), Addresses: tc.rows}, Index: x,
+				Pods: []workload.Pod{running("web", "10.1.0.20")}, Now: time.Now(),
+			})
+			if len(got.Leases) != 1 || got.Leases[0].State == lease.Active && got.Leases[0].Who() != tc.want {
+				t.Errorf("planned %+v", got.Leases)
+			}
+		})
+	}
+}
