@@ -4,10 +4,13 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -166,6 +169,67 @@ func TestBrowser(t *testing.T) {
 	s.make(t, held("10.1.0.151", "blue", "10.0.0.12", "shop/late-1"))
 	for _, one := range tabs {
 		one.until(`document.querySelector('.cells a[href="/ip/10.1.0.151"]')?.title == "10.1.0.151 shop/late-1"`)
+	}
+}
+
+// TestStorm: a page is used by keyboard while 1,000 changes come, and shows the last of them.
+func TestStorm(t *testing.T) {
+	b := browser(t)
+	s := newSite(t, "")
+	s.make(t, pool("blue", "10.1.0.0", 24, 253, 1, 0))
+	b.open(s.at + Link(s.server.Token(), "/pool/blue"))
+	b.until(`location.pathname == "/pool/blue" && document.querySelector("#live")?.className == "on"`)
+	b.do(chromedp.Focus(chromedp.CSS(`.cells a[href="/ip/10.1.0.20"]`)))
+	var storm sync.WaitGroup
+	storm.Go(func() { s.storm(t, 1000) })
+	for i := range 50 {
+		b.do(chromedp.KeyEvent(kb.ArrowRight))
+		if want, at := fmt.Sprintf("/ip/10.1.0.%d", 21+i), b.text(`document.activeElement.getAttribute("href")`); at != want {
+			t.Errorf("arrow %d leads to %s, want %s", i, at, want)
+		}
+	}
+	storm.Wait()
+	b.until(`document.querySelector('.cells a[href="/ip/10.1.0.200"]')?.title == "10.1.0.200 shop/storm-999"`)
+}
+
+// axe is the checker of accessibility, by npm.
+const axe = "axe-core@4.11.0"
+
+// TestAccessible: no page has a finding of axe, in light and dark.
+func TestAccessible(t *testing.T) {
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		t.Skip("there is no npm: apt-get install npm")
+	}
+	b := browser(t)
+	dir := t.TempDir()
+	install := exec.CommandContext(t.Context(), npm, "install", "--prefix", dir, "--no-save", "--no-audit", "--no-fund",
+		"--ignore-scripts", axe)
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Skipf("npm does not get %s: %v %s", axe, err, out)
+	}
+	script, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, "")
+	s.scene(t, "")
+	b.open(s.at + Link(s.server.Token(), "/"))
+	b.until(`location.pathname == "/"`)
+	paths := slices.Sorted(maps.Keys(scenes()))
+	for _, scheme := range []string{"light", "dark"} {
+		b.do(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		}))
+		for _, path := range append(paths, "/nowhere") {
+			b.open(s.at + path)
+			b.text(string(script) + `; delete window.found; axe.run().then((r) => { window.found = r.violations.map((v) =>
+				v.id + ": " + v.nodes.map((n) => n.html).slice(0, 3).join(" ")).join("\n"); }); ""`)
+			b.until(`window.found !== undefined`)
+			if found := b.text(`window.found`); found != "" {
+				t.Errorf("%s, %s:\n%s", path, scheme, found)
+			}
+		}
 	}
 }
 

@@ -1,8 +1,10 @@
 package ui
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -60,24 +62,35 @@ func (g *guard) spend(token string) (session string, stranger bool) {
 	return g.session, false
 }
 
-// login follows the link of the terminal. It answers a page that goes on by itself, and no redirect: after one a
-// browser would not send the cookie, as the way began on another site.
-func (s *Server) login(w http.ResponseWriter, r *http.Request) {
-	to := r.URL.Query().Get("to")
-	if u, err := url.Parse(to); err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(to, "/") ||
-		strings.HasPrefix(to, "//") || strings.Contains(to, `\`) {
-		to = "/"
+// here returns a path as it leads to a page of this server; / for whatever leads elsewhere.
+func here(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") ||
+		strings.Contains(to, `\`) {
+		return "/"
 	}
-	if s.guard.knows(r) {
-		s.write(w, r, http.StatusOK, "enter", map[string]any{"To": to})
+	return to
+}
+
+// enter answers a page that goes on to another one by itself. It is no redirect: if the way began on another site, a
+// browser would not send the cookie after that.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request, to string) {
+	s.write(w, r, http.StatusOK, "enter", map[string]any{"To": to})
+}
+
+// login follows the link of the terminal.
+func (l *local) login(w http.ResponseWriter, r *http.Request) {
+	s, to := l.server, here(r.URL.Query().Get("to"))
+	if l.guard.knows(r) {
+		s.enter(w, r, to)
 		return
 	}
-	session, stranger := s.guard.spend(r.URL.Query().Get("token"))
+	session, stranger := l.guard.spend(r.URL.Query().Get("token"))
 	if stranger {
-		s.guard.mu.Lock()
-		token := s.guard.token
-		s.guard.mu.Unlock()
-		s.guard.again(token)
+		l.guard.mu.Lock()
+		token := l.guard.token
+		l.guard.mu.Unlock()
+		l.guard.again(token)
 	}
 	if session == "" {
 		s.refuse(w, r, http.StatusForbidden, "This link was used already, or is none",
@@ -87,42 +100,79 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure is for HTTPS, and this is one machine
 		Name: cookieName, Value: session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})
-	s.write(w, r, http.StatusOK, "enter", map[string]any{"To": to})
+	s.enter(w, r, to)
 }
 
-// guarded lets a request through to h that names this machine, is of no other site, and has the cookie.
+// local is the door of one's own machine: the link of the terminal.
+type local struct {
+	server *Server
+	guard  *guard
+	user   *visitor
+}
+
+func (l *local) admits(host string) bool { return ofThisMachine(host) }
+
+func (l *local) visitor(r *http.Request) *visitor {
+	if l.guard.knows(r) {
+		return l.user
+	}
+	return nil
+}
+
+func (l *local) posts(string) bool         { return false }
+func (l *local) public(path string) bool   { return path == "/login" }
+func (l *local) secure() bool              { return false }
+func (l *local) routes(mux *http.ServeMux) { mux.HandleFunc("/login", l.login) }
+func (l *local) outside(w http.ResponseWriter, r *http.Request) {
+	l.server.refuse(w, r, http.StatusUnauthorized, "You are not logged in", "Follow the link that the terminal shows.")
+}
+
+// guarded lets a request through to h that names this server, is of no other site, and is of a visitor.
 func (s *Server) guarded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		headers(w.Header())
-		switch {
-		case !ofThisMachine(r.Host):
-			s.refuse(w, r, http.StatusMisdirectedRequest, "This is not the name of this machine",
-				"Use the link that the terminal shows, with localhost or 127.0.0.1.")
-		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		d := s.door
+		v := d.visitor(r)
+		r = r.WithContext(context.WithValue(r.Context(), visiting{}, v))
+		switch path := r.URL.Path; {
+		case path == healthy:
+			_, _ = io.WriteString(w, "ok\n") // who asks may have gone
+		case !d.admits(r.Host):
+			s.refuse(w, r, http.StatusMisdirectedRequest, "This is not the name of this server",
+				"Use localhost or 127.0.0.1, or in a cluster a name of the certificate or of --url.")
+		case r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || !d.posts(path)):
 			w.Header().Set("Allow", "GET, HEAD")
 			s.refuse(w, r, http.StatusMethodNotAllowed, "These pages change nothing", "Only GET is answered.")
-		case foreign(r):
+		case s.foreign(r):
 			s.refuse(w, r, http.StatusForbidden, "Another site asked for this", "Open the page itself.")
-		case r.URL.Path != "/login" && !strings.HasPrefix(r.URL.Path, "/static/") && !s.guard.knows(r):
-			s.refuse(w, r, http.StatusUnauthorized, "You are not logged in",
-				"Follow the link that the terminal shows. If you did, and came here from another page: load this "+
-					"page again.")
-		default:
+		case v != nil || d.public(path) || strings.HasPrefix(path, "/static/"):
 			h.ServeHTTP(w, r)
+		case elsewhere(r): // the browser keeps the cookie back until the page itself asks
+			s.enter(w, r, r.URL.RequestURI())
+		default:
+			d.outside(w, r)
 		}
 	})
 }
 
+// healthy is the path of the probes of a Pod, which name no host and have no cookie.
+const healthy = "/healthz"
+
 // foreign reports whether another site asks, other than by a link that somebody followed.
-func foreign(r *http.Request) bool {
-	if origin := r.Header.Get("Origin"); origin != "" {
+func (s *Server) foreign(r *http.Request) bool {
+	if origin := r.Header.Get("Origin"); origin != "" && (s.origin == "" || origin != s.origin) {
 		u, err := url.Parse(origin)
 		if err != nil || u.Host != r.Host {
 			return true
 		}
 	}
+	return elsewhere(r) && (r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Method == http.MethodPost)
+}
+
+// elsewhere reports whether the way to a page began on another site.
+func elsewhere(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
-	return (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate"
+	return site == "cross-site" || site == "same-site"
 }
 
 // ofThisMachine reports whether the header Host names this machine, at any port: ssh -L may bring another one. A name
