@@ -29,7 +29,7 @@ type report struct {
 	plugins, nodes []string
 	// lists, quicks and pages are of the command line, scale is what the lists go over.
 	lists, quicks, pages []string
-	scale         string
+	scale                string
 }
 
 func ratio(a, b float64) string { return fmt.Sprintf("%.2f", a/b) }

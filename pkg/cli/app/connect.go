@@ -44,8 +44,8 @@ func (s *App) Connect() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// AsBearer returns the call as one that reads as the bearer of a token, and with no right of the caller's own. Connect was
-// called before. No request is sent.
+// AsBearer returns the call as one that reads as the bearer of a token, and with no right of the caller's own. Connect
+// was called before. No request is sent.
 func (s *App) AsBearer(token string) *App {
 	as := *s
 	as.Config, as.user = rest.AnonymousClientConfig(s.Config), nil

@@ -19,8 +19,8 @@ import (
 // lookEvery is how often the files of the certificate are read again.
 const lookEvery = 10 * time.Second
 
-// keyPair is the certificate of the pages, read again when its files change. Cookies are sealed by a key that is derived
-// from its private key: all replicas have the same files, and nobody else has them.
+// keyPair is the certificate of the pages, read again when its files change. Cookies are sealed by a key that is
+// derived from its private key: all replicas have the same files, and nobody else has them.
 type keyPair struct {
 	certFile, keyFile string
 	// warn is told why changed files do not count.

@@ -35,7 +35,8 @@ type patience struct {
 
 func newPatience() *patience {
 	return &patience{
-		all: rate.NewLimiter(allPerSecond, allBurst), wrong: cache.NewLRUExpireCache(mostWrong), by: lru.New(mostSources),
+		all: rate.NewLimiter(allPerSecond, allBurst), wrong: cache.NewLRUExpireCache(mostWrong),
+		by: lru.New(mostSources),
 	}
 }
 

@@ -140,7 +140,8 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, name 
 	}
 	if r.URL.Query().Get("lang") != "" {
 		http.SetCookie(w, &http.Cookie{ //nolint:gosec // it holds no secret
-			Name: "lang", Value: lang, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: s.door.secure(),
+			Name: "lang", Value: lang, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+			Secure: s.door.secure(),
 		})
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -23,7 +23,8 @@ type shared struct {
 func (o *shared) addTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", "", "serve many users by HTTPS on this `ADDRESS`, such as :8443")
-	f.StringVar(&o.certFile, "tls-cert-file", "", "with --listen: the `FILE` with the certificate; it is read again when it changes")
+	f.StringVar(&o.certFile, "tls-cert-file", "",
+		"with --listen: the `FILE` with the certificate; it is read again when it changes")
 	f.StringVar(&o.keyFile, "tls-private-key-file", "",
 		"with --listen: the `FILE` with its private key, which also seals the cookies: the same for all replicas")
 	f.StringVar(&o.url, "url", "", "the `URL` at which users find the pages of a cluster; "+
@@ -37,7 +38,8 @@ func (o *shared) validate(pages []string, alone bool) error {
 	if o.url != "" {
 		at, err := url.Parse(strings.TrimSuffix(o.url, "/"))
 		if err != nil || at.Scheme != "https" || at.Host == "" || at.Path != "" || at.RawQuery != "" || at.User != nil {
-			return app.Usagef("--url %q is no address of pages", o.url).WithHint("write it as https://pools.example.com")
+			return app.Usagef("--url %q is no address of pages", o.url).
+				WithHint("write it as https://pools.example.com")
 		}
 		o.at = at
 	}
