@@ -32,7 +32,7 @@ func newFind(s *app.App, group string) *cobra.Command {
 	v := &ipFind{App: s, only: map[string]*bool{}, active: group == "lease"}
 	cmd := &cobra.Command{
 		Use: "find TEXT", Args: app.Takes(1, 1), RunE: app.Runs(v),
-		Short: "Find addresses by pod, container, host, namespace, claim, MAC or name",
+		Short: "Find addresses by pod, container, host, claim, MAC and more",
 		Long: `Find the addresses that have to do with TEXT: the name of a pod, alone or as
 NAMESPACE/POD, the ID of a container, the IP of a host, a namespace, a claim, an
 address, its MAC, or the name given to ip allocate --for. Where nothing has that
