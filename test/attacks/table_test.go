@@ -28,7 +28,7 @@ type numbered struct {
 func attacks() (all []numbered) {
 	those := slices.Concat(strangers(), forgedTokens(), nodes(), certificates(), replicas(), tenants(), plainCallers(),
 		shapes(), floods(), authorities(), costs(), nodeStatus(), beyondReach(), pages(), editors(), authors(),
-		kubelets(), makers(), likenesses(), annotators(), claimants())
+		kubelets(), makers(), likenesses(), annotators(), claimants(), browsers())
 	for i, a := range those {
 		all = append(all, numbered{a, i + 1})
 	}

@@ -103,7 +103,7 @@ func (b *bench) cli(ctx context.Context) error {
 		}
 		b.report.quick(strings.Join(args, " "), middle(all))
 	}
-	return nil
+	return b.pages(ctx, operator)
 }
 
 // operator returns the kubeconfig of somebody with the role that the manifests make for operators.

@@ -7,6 +7,7 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -99,6 +100,15 @@ func (cp *ControlPlane) AllocatorCertificate() (certFile, keyFile string, err er
 	const certName, keyName = "allocator.crt", "allocator.key"
 	err = errors.Join(err, cp.pki.write(certName, pair.cert), cp.pki.write(keyName, pair.key))
 	return cp.pki.path(certName), cp.pki.path(keyName), err
+}
+
+// ServingCertificate writes a certificate of the cluster's CA for a server on this machine into a directory, each time
+// with another key, and returns its files.
+func (cp *ControlPlane) ServingCertificate(dir string) (certFile, keyFile string, err error) {
+	pair, err := cp.pki.serving(loopback)
+	certFile, keyFile = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	return certFile, keyFile, errors.Join(err, os.WriteFile(certFile, pair.cert, 0o600),
+		os.WriteFile(keyFile, pair.key, 0o600))
 }
 
 func (cp *ControlPlane) ensureNamespace(ctx context.Context, name string) error {

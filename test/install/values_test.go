@@ -96,6 +96,10 @@ func TestValuesRefused(t *testing.T) {
 		"removal of nothing": {[]string{"--set", "node.uninstall=true"}, "node.uninstall"},
 		"blocks beside":      {[]string{"--set", "extraArgs={--hostnic-ipam-config=a/b}"}, "extraArgs"},
 		"limit beside":       {[]string{"--set", "extraEnv[0].name=GOMEMLIMIT"}, "extraEnv"},
+		"pages of no TLS":    {[]string{"--set", "ui.enabled=true"}, "ui.tlsSecretName"},
+		"plain pages":        {[]string{"--set", "ui.url=http://pools.example.com"}, "url"},
+		"path of pages":      {[]string{"--set", "ui.url=https://example.com/pools"}, "url"},
+		"typo of the pages":  {[]string{"--set", "ui.enable=true"}, "enable"},
 		"image of nodes":     {[]string{"--set", "node.image.digest=12"}, "digest"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,9 @@
 {{- if and .Values.node.enabled (eq .Values.node.binDir .Values.node.netDir) }}
 {{- fail "node.binDir and node.netDir are one directory; hint: the runtime's configuration names both" }}
 {{- end }}
+{{- if and .Values.ui.enabled (empty .Values.ui.tlsSecretName) }}
+{{- fail "ui.enabled takes ui.tlsSecretName: tokens are sent to the pages, so they are served by HTTPS alone; hint: kubectl -n bcsnet-system create secret tls bcsnet-ui --cert=FILE --key=FILE" }}
+{{- end }}
 {{- if and .Values.node.uninstall (not .Values.node.enabled) }}
 {{- fail "node.uninstall removes the node side by its own pods: it goes with node.enabled=true" }}
 {{- end }}
@@ -147,6 +150,21 @@ secret: {secretName: {{ .caSecretName }}, items: [{key: ca.crt, path: ca.crt}]}
 - apiGroups: [k8s.cni.cncf.io]
   resources: [ipamclaims, network-attachment-definitions]
   verbs: [get]
+{{- end }}
+
+{{- define "bcsnet.uiImage" -}}
+{{ .Values.ui.image.repository }}{{ if .Values.ui.image.digest }}@{{ .Values.ui.image.digest }}{{ else }}:{{ .Values.ui.image.tag | default .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{- /* The address of the API server for a pod without a ServiceAccount's token. */}}
+{{- define "bcsnet.apiServer" -}}
+{{- with .Values.apiServer -}}
+{{- if .host -}}
+https://{{ if contains ":" .host }}[{{ .host }}]{{ else }}{{ .host }}{{ end }}:{{ .port }}
+{{- else -}}
+https://kubernetes.default.svc
+{{- end -}}
+{{- end -}}
 {{- end }}
 
 {{- define "bcsnet.nodeImage" -}}

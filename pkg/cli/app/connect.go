@@ -45,6 +45,15 @@ func (s *App) Connect() (*rest.Config, error) {
 	return cfg, nil
 }
 
+// AsBearer returns the call as one that reads as the bearer of a token, and with no right of the caller's own. Connect
+// was called before. No request is sent.
+func (s *App) AsBearer(token string) *App {
+	as := *s
+	as.Config, as.user = rest.AnonymousClientConfig(s.Config), nil
+	as.Config.BearerToken = token
+	return &as
+}
+
 // nowhere reports whether nothing names the cluster's address. client-go then takes port 8080 of this machine, which
 // is never right.
 func (s *App) nowhere(cfg *rest.Config) bool {

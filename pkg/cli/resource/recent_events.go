@@ -18,14 +18,14 @@ import (
 // maxEvents is how many events a description shows.
 const maxEvents = 10
 
-// RecentEvents lists the newest events of an object, the newest first. It leaves out those of an earlier object of
-// the same name.
-func RecentEvents(ctx context.Context, s *app.App, uid types.UID) ([]Event, error) {
+// RecentEvents lists the newest events of an object in a namespace, or in all if that is empty, the newest first. It
+// leaves out those of an earlier object of the same name.
+func RecentEvents(ctx context.Context, s *app.App, namespace string, uid types.UID) ([]Event, error) {
 	c, err := s.Dynamic()
 	if err != nil {
 		return nil, err
 	}
-	found, err := ListPages(ctx, c.Resource(EventResource()), metav1.ListOptions{
+	found, err := ListPages(ctx, c.Resource(EventResource()).Namespace(namespace), metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("regarding.uid", string(uid)).String(),
 	})
 	if err != nil {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,7 +44,7 @@ func browser(t *testing.T) *tab {
 		t.Skip("there is no chromium: apt-get install chromium")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.WindowSize(1280, 900), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("lang", "en"))
+		chromedp.Flag("ignore-certificate-errors", true), chromedp.WindowSize(1280, 900), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("lang", "en"))
 	allocated, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, stop := chromedp.NewContext(allocated)
@@ -68,7 +71,7 @@ func (b *tab) listen() *tab {
 		case *runtime.EventExceptionThrown:
 			b.Errorf("a script failed: %s", e.ExceptionDetails.Text)
 		case *log.EventEntryAdded:
-			if e.Entry.Level == log.EntryLevelError {
+			if e.Entry.Level == log.EntryLevelError && !strings.Contains(e.Entry.Text, "401 (Unauthorized)") {
 				b.Errorf("the page complains: %s %s", e.Entry.Text, e.Entry.URL)
 			}
 		}
@@ -166,6 +169,86 @@ func TestBrowser(t *testing.T) {
 	s.make(t, held("10.1.0.151", "blue", "10.0.0.12", "shop/late-1"))
 	for _, one := range tabs {
 		one.until(`document.querySelector('.cells a[href="/ip/10.1.0.151"]')?.title == "10.1.0.151 shop/late-1"`)
+	}
+}
+
+// TestBrowserLogin: one logs in by a token in the form that any page shows, is led to that page, which is live, and logs
+// out.
+func TestBrowserLogin(t *testing.T) {
+	b := browser(t)
+	p := newPages(t, certified(t))
+	s := &site{Client: p.Client}
+	s.make(t, pool("blue", "10.1.0.0", 24, 253, 1, 0))
+	b.open(p.at + "/pool/blue")
+	b.do(chromedp.SendKeys(chromedp.CSS(`input[name="token"]`), p.user(t, "pages-browser", "bcsnet-viewer", "")+"\r"))
+	b.until(`location.pathname == "/pool/blue" && document.querySelector("#live")?.className == "on"`)
+	if kept := b.text(`document.cookie + location.href`); strings.Contains(kept, sessionCookie) || strings.Contains(kept, "token") {
+		t.Errorf("scripts see %q", kept)
+	}
+	s.make(t, held("10.1.0.20", "blue", "10.0.0.11", "shop/web-0"))
+	b.until(`document.querySelector('.cells a[href="/ip/10.1.0.20"]')?.title == "10.1.0.20 shop/web-0"`)
+	b.do(chromedp.Click(chromedp.CSS(".user button")))
+	b.until(`location.pathname == "/" && document.querySelector('input[name="token"]') != null`)
+}
+
+// TestStorm: a page is used by keyboard while 1,000 changes come, and shows the last of them.
+func TestStorm(t *testing.T) {
+	b := browser(t)
+	s := newSite(t, "")
+	s.make(t, pool("blue", "10.1.0.0", 24, 253, 1, 0))
+	b.open(s.at + Link(s.server.Token(), "/pool/blue"))
+	b.until(`location.pathname == "/pool/blue" && document.querySelector("#live")?.className == "on"`)
+	b.do(chromedp.Focus(chromedp.CSS(`.cells a[href="/ip/10.1.0.20"]`)))
+	var storm sync.WaitGroup
+	storm.Go(func() { s.storm(t, 1000) })
+	for i := range 50 {
+		b.do(chromedp.KeyEvent(kb.ArrowRight))
+		if want, at := fmt.Sprintf("/ip/10.1.0.%d", 21+i), b.text(`document.activeElement.getAttribute("href")`); at != want {
+			t.Errorf("arrow %d leads to %s, want %s", i, at, want)
+		}
+	}
+	storm.Wait()
+	b.until(`document.querySelector('.cells a[href="/ip/10.1.0.200"]')?.title == "10.1.0.200 shop/storm-999"`)
+}
+
+// axe is the checker of accessibility, by npm.
+const axe = "axe-core@4.11.0"
+
+// TestAccessible: no page has a finding of axe, in light and dark.
+func TestAccessible(t *testing.T) {
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		t.Skip("there is no npm: apt-get install npm")
+	}
+	b := browser(t)
+	dir := t.TempDir()
+	install := exec.CommandContext(t.Context(), npm, "install", "--prefix", dir, "--no-save", "--no-audit", "--no-fund",
+		"--ignore-scripts", axe)
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Skipf("npm does not get %s: %v %s", axe, err, out)
+	}
+	script, err := os.ReadFile(filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, "")
+	s.scene(t, "")
+	b.open(s.at + Link(s.server.Token(), "/"))
+	b.until(`location.pathname == "/"`)
+	paths := slices.Sorted(maps.Keys(scenes()))
+	for _, scheme := range []string{"light", "dark"} {
+		b.do(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		}))
+		for _, path := range paths {
+			b.open(s.at + path)
+			b.text(string(script) + `; delete window.found; axe.run().then((r) => { window.found = r.violations.map((v) =>
+				v.id + ": " + v.nodes.map((n) => n.html).slice(0, 3).join(" ")).join("\n"); }); ""`)
+			b.until(`window.found !== undefined`)
+			if found := b.text(`window.found`); found != "" {
+				t.Errorf("%s, %s:\n%s", path, scheme, found)
+			}
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ const hostile = "<img src=x onerror=alert(1)>\"'&\x1b[31mred\u202eright\u200bzer
 // site is a server on a cluster, and a browser that it has let in.
 type site struct {
 	client.Client
-	server   *Server
+	server   *Local
 	at       string // where it serves
 	again    chan string
 	viewer   *http.Client

@@ -32,11 +32,11 @@ func historyPage(ctx context.Context, q *request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask := view.HistoryQuery{Period: period, Limit: mostRows}
+	ask := view.HistoryQuery{Period: period, Limit: perPage}
 	switch m.Kind {
 	case "pool":
 		ask.Pool = m.Name
-		changes, err := view.PoolHistoryOf(ctx, q.App, m.Name, resource.Period{}, mostRows)
+		changes, err := view.PoolHistoryOf(ctx, q.App, m.Name, resource.Period{}, perPage)
 		if err != nil {
 			return nil, err
 		}

@@ -5,16 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
 )
 
 const (
-	// mostViewers bounds the streams of a process, and mostPages the pages of one stream.
-	mostViewers = 200
-	mostPages   = 16
+	// mostViewers bounds the streams of a process, mostOfVisitor those of one visitor, and mostPages the pages of one
+	// stream.
+	mostViewers   = 200
+	mostOfVisitor = 50
+	mostPages     = 16
 	// frameEvery is how often a page is sent at most. share is which part of the time making a page may take: one that
 	// takes long is made less often.
 	frameEvery = 250 * time.Millisecond
@@ -25,25 +26,17 @@ const (
 	beat = 15 * time.Second
 )
 
-// live has the pages that somebody follows. Each is made once, however many viewers it has.
+// live has the pages that a visitor follows. Each is made once, however many of their tabs show it.
 type live struct {
-	server *Server
-	mux    *http.ServeMux
-	builds map[string]builder
-	// context ends with the server.
+	server  *Server
+	visitor *visitor
+	// context ends with the visitor.
 	context context.Context // of the topics, which outlive the request that began them
 	stop    func()
 
 	mu      sync.Mutex
 	viewers int
 	topics  map[string]*topic
-}
-
-func newLive(s *Server) *live {
-	l := &live{server: s, mux: http.NewServeMux(), builds: map[string]builder{}, topics: map[string]*topic{}}
-	ctx, cancel := context.WithCancel(context.Background())
-	l.context, l.stop = ctx, cancel
-	return l
 }
 
 // frame is a page as it was made last. One that could not be made says why.
@@ -89,22 +82,16 @@ func (l *live) events(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "name some pages, and the versions that you have", http.StatusBadRequest)
 		return
 	}
-	l.mu.Lock()
-	if l.viewers >= mostViewers {
-		l.mu.Unlock()
+	if !l.enter() {
 		w.Header().Set("Retry-After", "30")
-		http.Error(w, fmt.Sprintf("%d viewers follow pages here, and more would be slow for all; "+
-			"pages can be loaded all the same", mostViewers), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("%d viewers follow pages here, or you follow %d, and more would be slow for all; "+
+			"pages can be loaded all the same", mostViewers, mostOfVisitor), http.StatusServiceUnavailable)
 		return
 	}
-	l.viewers++
-	l.mu.Unlock()
 	v := &viewer{wake: make(chan struct{}, 1), due: map[string]*frame{}}
 	versions := map[string][]string{}
 	defer func() {
-		l.mu.Lock()
-		l.viewers--
-		l.mu.Unlock()
+		l.exit()
 		for page := range versions {
 			l.leave(page, v, r)
 		}
@@ -147,6 +134,29 @@ func (l *live) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// enter counts a stream, and reports whether there is room for it.
+func (l *live) enter() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.viewers >= mostOfVisitor {
+		return false
+	}
+	if l.server.viewers.Add(1) > mostViewers {
+		l.server.viewers.Add(-1)
+		return false
+	}
+	l.viewers++
+	return true
+}
+
+// exit takes a stream off.
+func (l *live) exit() {
+	l.server.viewers.Add(-1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.viewers--
+}
+
 // message writes a frame for a browser, and notes the versions that the browser has from then on.
 func message(page string, f *frame, versions map[string][]string) []byte {
 	m := map[string]any{"page": page, "on": f.problem == ""}
@@ -166,32 +176,3 @@ func message(page string, f *frame, versions map[string][]string) []byte {
 	}
 	return text
 }
-
-// serves registers what makes the pages of a pattern, so that they can be followed.
-func (l *live) serves(pattern string, build builder) {
-	l.builds[pattern] = build
-	l.mux.HandleFunc(pattern, func(http.ResponseWriter, *http.Request) {})
-}
-
-// find returns what makes a page, and the request for it, with the language of who asks.
-func (l *live) find(page string, by *http.Request) (builder, *http.Request, error) {
-	at, err := url.Parse(page)
-	if err != nil || at.IsAbs() || at.Host != "" {
-		return nil, nil, fmt.Errorf("%q is no page", page)
-	}
-	r := &http.Request{Method: http.MethodGet, URL: at, Header: by.Header.Clone(), Host: by.Host}
-	_, pattern := l.mux.Handler(r)
-	build := l.builds[pattern]
-	if build == nil {
-		return nil, nil, fmt.Errorf("%q is no page", page)
-	}
-	l.mux.ServeHTTP(nowhere{}, r) // which sets the values of the path
-	return build, r, nil
-}
-
-// nowhere takes an answer that nobody gets.
-type nowhere struct{}
-
-func (nowhere) Header() http.Header         { return http.Header{} }
-func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
-func (nowhere) WriteHeader(int)             {}

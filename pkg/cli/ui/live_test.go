@@ -118,9 +118,7 @@ func TestLiveBounds(t *testing.T) {
 			t.Errorf("%q: %d", query, status)
 		}
 	}
-	s.server.live.mu.Lock()
-	s.server.live.viewers += mostViewers
-	s.server.live.mu.Unlock()
+	s.server.viewers.Add(mostViewers)
 	status, text := s.get(t, s.viewer, "/events?page=/&have=")
 	if status != http.StatusServiceUnavailable || !strings.Contains(text, fmt.Sprint(mostViewers)) {
 		t.Errorf("%d: %s", status, text)

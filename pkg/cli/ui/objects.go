@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/view"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -25,13 +25,16 @@ type object struct {
 	Next     view.Steps
 	Problems []string
 	Earlier  []view.Past
-	Leases   []lease.Lease
+	Leases   rows[lease.Lease]
 	Bad      []metav1.Condition
 	Events   []resource.Event
-	Pools    []hostPool
-	Chain    *view.Chain
-	Claims   []resource.Claim
-	// Past is the page of the history; empty where there is none.
+	Pools    rows[hostPool]
+	// Name is that of the object. Chain is nil for who may not see it. Tried and Passed are its places.
+	Name          string
+	Chain         *view.Chain
+	Tried, Passed rows[ipam.Place]
+	Claims        rows[resource.Claim]
+	// Past is the page of the history; empty without one.
 	Past string
 }
 
@@ -65,12 +68,13 @@ func hostPage(ctx context.Context, q *request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := object{Facts: h.Facts(q.App), Leases: h.Held, Past: pastLink("host", word)}
+	o := object{Facts: h.Facts(q.App), Leases: rowsOf(q, "leases", h.Held), Past: pastLink("host", word)}
 	o.Problems, o.Next = h.Findings()
-	held := h.HeldOf()
+	held, pools := h.HeldOf(), []hostPool{}
 	for _, one := range h.Pools {
-		o.Pools = append(o.Pools, hostPool{view.RowOf(q.App, one), held[one.Name]})
+		pools = append(pools, hostPool{view.RowOf(q.App, one), held[one.Name]})
 	}
+	o.Pools = rowsOf(q, "host-pools", pools)
 	p := &page{Title: word, Watch: []follow.Source{
 		of(v1.PoolResource, "", ""), of(v1.IPResource, "status.host", h.Host.String()), {Kind: resource.NodeResource()},
 	}}
@@ -79,11 +83,11 @@ func hostPage(ctx context.Context, q *request) (*page, error) {
 
 func claimPage(ctx context.Context, q *request) (*page, error) {
 	key := types.NamespacedName{Namespace: q.PathValue("namespace"), Name: q.PathValue("name")}
-	c, err := view.ClaimNamed(ctx, q.App, key)
+	c, err := view.ClaimNamed(ctx, q.App, key, !q.may(ofAddresses()))
 	if err != nil {
 		return nil, err
 	}
-	o := object{Facts: c.Facts(q.App), Next: c.Next(), Leases: c.Leases, Events: c.Events,
+	o := object{Facts: c.Facts(q.App), Next: c.Next(), Leases: rowsOf(q, "kept", c.Leases), Events: c.Events,
 		Bad: resource.NotAsTheyShould(c.Status.Conditions)}
 	itself := of(v1.ClaimResource, "metadata.name", key.Name)
 	itself.Namespace = key.Namespace
@@ -96,35 +100,43 @@ func namespacePage(ctx context.Context, q *request) (*page, error) {
 	if err := resource.CheckNamespace(name); err != nil {
 		return nil, err
 	}
-	o := object{Past: pastLink("namespace", name)}
+	o := object{Name: name, Past: pastLink("namespace", name)}
+	var leases []lease.Lease
+	var claims []resource.Claim
 	group, reading := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		o.Chain, err = view.ChainOf(reading, q.App, name, "")
+		if q.may(ofPools()) && q.may(ofNamespace("name")) {
+			o.Chain, err = view.ChainOf(reading, q.App, name, "")
+		}
 		return err
 	})
 	group.Go(func() (err error) {
-		o.Leases, err = resource.HeldLeases(reading, q.App, resource.LeaseQuery{Namespace: name},
+		if !q.may(ofAddresses()) {
+			return nil
+		}
+		leases, err = resource.HeldLeases(reading, q.App, resource.LeaseQuery{Namespace: name},
 			func(l lease.Lease) bool { return l.State != lease.Available })
 		return err
 	})
 	group.Go(func() error {
 		api, err := resource.NewClaims(q.App)
-		if err == nil {
-			o.Claims, err = api.List(reading, name, metav1.ListOptions{})
-		}
-		if apierrors.IsForbidden(err) {
-			return nil
+		if err == nil && q.may(ofClaims("name")) {
+			claims, err = api.List(reading, name, metav1.ListOptions{})
 		}
 		return err
 	})
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	o.Next = o.Chain.Next()
-	claims := of(v1.ClaimResource, "", "")
-	claims.Namespace = name
+	if o.Chain != nil {
+		o.Next = o.Chain.Next()
+		o.Tried, o.Passed = rowsOf(q, "chain", o.Chain.Tried), rowsOf(q, "passed", o.Chain.Passed)
+	}
+	o.Leases, o.Claims = rowsOf(q, "leases", leases), rowsOf(q, "claims-here", claims)
+	claimed := of(v1.ClaimResource, "", "")
+	claimed.Namespace = name
 	p := &page{Title: name, Watch: []follow.Source{
-		of(v1.PoolResource, "", ""), of(v1.IPResource, "status.podNamespace", name), claims,
+		of(v1.PoolResource, "", ""), of(v1.IPResource, "status.podNamespace", name), claimed,
 	}}
 	return p, q.sections(p, o, "namespace", "chain", "claims-here", "leases", "past")
 }
@@ -136,7 +148,7 @@ type whyModel struct {
 	Next      view.Steps
 	Lacks     bool
 	Addresses []lease.Lease
-	Leases    []lease.Lease // that name the pod
+	Leases    rows[lease.Lease] // that name the pod
 	Asked     bool
 }
 
@@ -154,7 +166,7 @@ func whyPage(ctx context.Context, q *request) (*page, error) {
 			return nil, err
 		}
 		m.Asked, m.Lacks, m.Addresses, m.Pod = true, e.Lacks(), e.Addresses, key.String()
-		m.Leases = e.Leases
+		m.Leases = rowsOf(q, "why", e.Leases)
 		m.Facts, m.Next = e.Facts(q.App)
 	}
 	return p, q.sections(p, m, "why")
@@ -163,12 +175,9 @@ func whyPage(ctx context.Context, q *request) (*page, error) {
 // searchModel is what was found by a text.
 type searchModel struct {
 	Text   string
-	Pools  []view.PoolRow
-	Leases []lease.Lease
+	Pools  rows[view.PoolRow]
+	Leases rows[lease.Lease]
 }
-
-// mostFound bounds how many pools a search shows.
-const mostFound = 200
 
 // searchPage finds what has to do with a text; what is there once is shown itself.
 func searchPage(ctx context.Context, q *request) (*page, error) {
@@ -201,10 +210,16 @@ func searchPage(ctx context.Context, q *request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Leases, m.Pools = found.Sorted(), o.Rows[:min(len(o.Rows), mostFound)]
-	if len(m.Leases) == 1 && len(m.Pools) == 0 {
-		p.Redirect = link("address", m.Leases[0].Addr.String())
+	leases := found.Sorted()
+	others := slices.ContainsFunc(leases, func(l lease.Lease) bool { return l.Claim != m.Text || l.Who() == m.Text })
+	switch {
+	case len(leases) > 0 && !others:
+		p.Redirect = link("claim", m.Text)
+		return p, nil
+	case len(leases) == 1 && len(o.Rows) == 0:
+		p.Redirect = link("address", leases[0].Addr.String())
 		return p, nil
 	}
+	m.Leases, m.Pools = rowsOf(q, "leases", leases), rowsOf(q, "pools", o.Rows)
 	return p, q.sections(p, m, "search")
 }

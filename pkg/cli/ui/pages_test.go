@@ -52,7 +52,15 @@ func (s *site) scene(t *testing.T, odd string) {
 			Changes: []history.FieldChange{{Field: "gateway", Old: "10.1.0.254", New: "10.1.0.1"}}},
 		history.Record{What: "gap", Since: time.Now().Add(-time.Hour), Time: time.Now(), Reason: "nobody watched"},
 	))
-	s.make(t, objects...)
+	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}} // nothing here deletes one
+	if err := s.Create(t.Context(), shop); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	kept := held("10.1.0.80", "blue", "10.0.0.12", "shop/db-0")
+	kept.Status.Claim = "shop/db"
+	s.make(t, append(objects, kept, &v1.BCSNetIPClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}, Spec: v1.BCSNetIPClaimSpec{Replicas: new(int32(1))},
+	})...)
 }
 
 // past is a part of the history.
@@ -68,11 +76,9 @@ func past(t *testing.T, records ...history.Record) *v1.BCSNetHistory {
 		Until: now.Format(time.RFC3339), Records: int32(n), Data: data}
 }
 
-// TestPages: every page says what there is, in both languages, and nothing of what fields hold becomes markup.
-func TestPages(t *testing.T) {
-	s := entered(t)
-	s.scene(t, " "+hostile)
-	for path, want := range map[string][]string{
+// scenes are the pages of a scene, each with what it says.
+func scenes() map[string][]string {
+	return map[string][]string{
 		"/":                           {"blue", "edge", "1 needs attention", "large", "six", "prod", "VLAN 100"},
 		"/?find=vlan100":              {"blue"},
 		"/?sort=name":                 {"blue", "six"},
@@ -88,7 +94,10 @@ func TestPages(t *testing.T) {
 		"/host/10.0.0.11":             {"node-1", "shop/web-0", "blue"},
 		"/host/node-1":                {"10.0.0.11"},
 		"/host/10.0.0.99":             {"no node has this IP", "release-host 10.0.0.99"},
-		"/namespace/shop":             {"shop/web-0", "blue"},
+		"/namespace/shop":             {"shop/web-0", "blue", "/claim/shop/db"},
+		"/claim/shop/db":              {"10.1.0.80", "db-0", "1 of 1 address", "shop"},
+		"/search?q=shop/db":           {"10.1.0.80"},
+		"/search?q=02:02:0a:01:00:14": {"shop/web-0"},
 		"/why?pod=shop/web-0":         {"10.1.0.20", "which is gone"},
 		"/search?q=web-1":             {"shop/web-1"},
 		"/search?q=lost":              {"10.1.0.90"},
@@ -97,7 +106,14 @@ func TestPages(t *testing.T) {
 		"/history/host/node-1":        {"shop/web-0", "earlier-0"},
 		"/history/namespace/shop":     {"shop/web-0", "earlier-0", "10.1.0.99"},
 		"/history/pool/blue":          {"gateway", "10.1.0.254", "ann &lt;img", "earlier-0"},
-	} {
+	}
+}
+
+// TestPages: every page says what there is, in both languages, and nothing of what fields hold becomes markup.
+func TestPages(t *testing.T) {
+	s := entered(t)
+	s.scene(t, " "+hostile)
+	for path, want := range scenes() {
 		t.Run(path, func(t *testing.T) {
 			status, text := s.get(t, s.viewer, path)
 			if status != http.StatusOK {

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
 
 	"go4.org/netipx"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,11 +16,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 	"github.com/bcsnet/bcsnet/pkg/cli/view"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
-
-// perPage is how many rows a table has on one page.
-const perPage = 200
 
 // of selects objects of one kind by a field; all if the value is empty.
 func of(kind, field, value string) follow.Source {
@@ -36,21 +34,17 @@ func of(kind, field, value string) follow.Source {
 type overview struct {
 	*view.Overview
 	Network, Text, Order string
-	Page, Pages          int
-	Shown                []view.PoolRow
-	Orders               []string
+	Pools                rows[view.PoolRow]
+	Names                rows[string] // of the networks
 }
 
-// At returns the address of the list in another order or at another page.
-func (o overview) At(order string, number int) string {
+// At returns the address of the list in another order.
+func (o overview) At(order string) string {
 	v := url.Values{}
 	for name, value := range map[string]string{"find": o.Text, "sort": order} {
 		if value != "" {
 			v.Set(name, value)
 		}
-	}
-	if number > 1 {
-		v.Set("page", strconv.Itoa(number))
 	}
 	at := "?" + v.Encode()
 	if o.Network != "" {
@@ -61,18 +55,15 @@ func (o overview) At(order string, number int) string {
 
 func listPools(ctx context.Context, q *request, network string) (overview, error) {
 	ask := q.URL.Query()
-	o := overview{Network: network, Text: ask.Get("find"), Order: ask.Get("sort"), Orders: view.Orders()}
-	if !slices.Contains(o.Orders, o.Order) {
+	o := overview{Network: network, Text: ask.Get("find"), Order: ask.Get("sort")}
+	if !slices.Contains(view.Orders(), o.Order) {
 		o.Order = ""
 	}
 	var err error
 	if o.Overview, err = view.OverviewOf(ctx, q.App, network, o.Text, o.Order); err != nil {
 		return o, err
 	}
-	o.Pages = max(1, (len(o.Rows)+perPage-1)/perPage)
-	o.Page, _ = strconv.Atoi(ask.Get("page")) // what is no number is the first page
-	o.Page = max(1, min(o.Page, o.Pages))
-	o.Shown = o.Rows[(o.Page-1)*perPage : min(len(o.Rows), o.Page*perPage)]
+	o.Pools, o.Names = rowsOf(q, "pools", o.Rows), rowsOf(q, "overview", o.Networks)
 	return o, nil
 }
 
@@ -120,26 +111,56 @@ type poolModel struct {
 	Free    int64
 	Used    int64
 	Total   int64
-	More    int // hosts that hold nothing
-	Past    string
-	Hosts   []*view.HostUse
-	Aside   []view.SetAside
-	Spaces  []view.Share
-	Claims  []view.Share
+	// Past is the page of the history.
+	Past string
+	// Problems are the leases that the map has as problems.
+	Problems rows[lease.Lease]
+	More     int // hosts that hold nothing
+	Hosts    rows[*view.HostUse]
+	Aside    rows[view.SetAside]
+	Spaces   rows[view.Share]
+	Claims   rows[view.Share]
+	Blocks   rows[resource.Pool]
+	Groups   rows[ipam.Pool]
+}
+
+// statusPage shows of a pool what its status says, for who may not see its addresses.
+func statusPage(ctx context.Context, q *request, name string) (*page, error) {
+	api, err := resource.NewPools(q.App)
+	if err != nil {
+		return nil, err
+	}
+	found, err := api.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	m := statusModel{PoolRow: view.RowOf(q.App, found), Bad: resource.NotAsTheyShould(found.Status.Conditions)}
+	p := &page{Title: name, Here: "pools", Watch: []follow.Source{of(v1.PoolResource, "metadata.name", name)}}
+	return p, q.sections(p, m, "pool-status", "conditions")
+}
+
+// statusModel is what the status of a pool says.
+type statusModel struct {
+	view.PoolRow
+	Bad []metav1.Condition
 }
 
 func poolPage(ctx context.Context, q *request) (*page, error) {
 	name := q.PathValue("name")
+	if !q.may(ofAddresses()) {
+		return statusPage(ctx, q, name)
+	}
 	d, err := view.PoolNamed(ctx, q.App, name, true)
 	if err != nil {
 		return nil, err
 	}
-	m := poolModel{Pool: d, Past: pastLink("pool", name), Facts: d.Facts(q.App), Next: d.Next(q.App),
-		Aside: d.SetAside(), Spaces: d.Namespaces(),
-		Claims: d.Claims(), Color: resource.PoolStateColor(q.App, d.BCSNetPool),
-		Bad: resource.NotAsTheyShould(d.Status.Conditions)}
+	m := poolModel{Pool: d, Past: pastLink("pool", name), Facts: d.Facts(q.App), Next: d.Next(q.App), Aside: rowsOf(q, "aside", d.SetAside()),
+		Spaces: rowsOf(q, "spaces", d.Namespaces()), Claims: rowsOf(q, "claims", d.Claims()),
+		Blocks: rowsOf(q, "blocks", d.Blocks()), Groups: rowsOf(q, "pool", d.Groups),
+		Color: resource.PoolStateColor(q.App, d.BCSNetPool), Bad: resource.NotAsTheyShould(d.Status.Conditions)}
 	m.State, _ = resource.PoolState(q.App, d.BCSNetPool)
-	m.Hosts, m.More = d.Hosts()
+	hosts, more := d.Hosts()
+	m.Hosts, m.More = rowsOf(q, "hosts", hosts), more
 	if room := d.Room(); room.Total > 0 {
 		m.Free, m.Used, m.Total = room.Free, room.Total-room.Free, room.Total
 		m.Percent = int64(float64(m.Used) / float64(m.Total) * 100)
@@ -150,6 +171,7 @@ func poolPage(ctx context.Context, q *request) (*page, error) {
 			return nil, err
 		}
 		m.Map = d.Map(within)
+		m.Problems = rowsOf(q, "map", m.Map.Problems)
 		if within.IsValid() {
 			m.At, m.Up = within.String(), around(within, d.Plan.Plan.Subnet)
 		}

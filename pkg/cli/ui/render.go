@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"html/template"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +24,12 @@ type request struct {
 	*app.App
 	*http.Request
 	texts *texts
+	// missing are the rights of the page that the visitor does not have.
+	missing map[right]bool
 }
+
+// may reports whether the visitor has a right of the page.
+func (q *request) may(one right) bool { return !q.missing[one] }
 
 // page is a page in its sections, each of which is sent again when it differs.
 type page struct {
@@ -35,6 +41,8 @@ type page struct {
 	Redirect string
 	// Warnings are what could not be looked at.
 	Warnings []string
+	// Lacks are the rights that parts of the page would need.
+	Lacks []lack
 	// Watch are the objects whose changes change the page; none for a page that is not followed.
 	Watch []follow.Source
 }
@@ -70,18 +78,27 @@ func (q *request) sections(p *page, data any, ids ...string) error {
 	return nil
 }
 
-// build makes a page.
-func (s *Server) build(ctx context.Context, r *http.Request, build builder) (*page, error) {
+// build makes a page of what a visitor may read.
+func (s *Server) build(ctx context.Context, r *http.Request, k kind, v *visitor) (*page, error) {
 	var said bytes.Buffer
-	q := &request{s.app.Quiet(&said), r, s.texts[language(r)]}
-	p, err := build(ctx, q)
+	q := &request{App: v.app.Quiet(&said), Request: r, texts: s.texts[language(r)]}
+	if lacks, _ := v.rights.lacking(ctx, q, k.needs); len(lacks) > 0 {
+		return nil, lacks[0].refusal()
+	}
+	lacks, missing := v.rights.lacking(ctx, q, k.parts)
+	q.missing = missing
+	p, err := k.build(ctx, q)
 	if err != nil {
 		return nil, err
 	}
+	p.Lacks = lacks
+	p.Watch = slices.DeleteFunc(p.Watch, func(w follow.Source) bool {
+		return slices.ContainsFunc(lacks, func(l lack) bool { return l.Kind == w.Kind.Resource })
+	})
 	for line := range strings.Lines(said.String()) {
 		p.Warnings = append(p.Warnings, strings.TrimPrefix(strings.TrimSpace(line), "! "))
 	}
-	if len(p.Warnings) > 0 || len(p.Watch) > 0 {
+	if len(p.Warnings) > 0 || len(p.Lacks) > 0 || len(p.Watch) > 0 {
 		err = q.add(p, "warnings", p)
 	}
 	return p, err
@@ -91,6 +108,8 @@ func (s *Server) build(ctx context.Context, r *http.Request, build builder) (*pa
 type layout struct {
 	*page
 	Path, Query, Lang, Cluster string
+	// User is who has logged in; empty on one's own machine.
+	User string
 	// With returns the address of the page in another language.
 	With map[string]string
 	Data any
@@ -101,6 +120,9 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, name 
 	lang := language(r)
 	l := layout{page: &page{}, Path: r.URL.RequestURI(), Query: r.URL.Query().Get("q"), Lang: lang, Data: data,
 		Cluster: s.app.Where(), With: map[string]string{}}
+	if v := visitorOf(r); v != nil {
+		l.User = v.name
+	}
 	if p, ok := data.(*page); ok {
 		l.page = p
 	}
@@ -119,6 +141,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, name 
 	if r.URL.Query().Get("lang") != "" {
 		http.SetCookie(w, &http.Cookie{ //nolint:gosec // it holds no secret
 			Name: "lang", Value: lang, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+			Secure: s.door.secure(),
 		})
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

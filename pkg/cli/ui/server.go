@@ -2,34 +2,61 @@ package ui
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/serving/port"
 )
 
-// Server serves the pages with the rights of one user: those of the kubeconfig.
+// Server serves the pages to visitors, each of whom sees what they may read.
 type Server struct {
 	app   *app.App
-	guard *guard
-	live  *live
+	door  door
+	kinds *kinds
 	texts map[string]*texts // by language
+	// origin is that of the pages as browsers know it, if a proxy names another one; may be empty.
+	origin string
+	// context ends with the server.
+	context context.Context // of the visitors, who outlive the request by which they came
+	stop    func()
+	// viewers counts the streams of all visitors.
+	viewers atomic.Int64
+}
+
+// Local is a server for the user of the kubeconfig, on their own machine.
+type Local struct {
+	*Server
+	guard *guard
 }
 
 // New returns the server of a call of the program. again is told the token of a new link, if the first was used twice.
-func New(s *app.App, again func(token string)) (*Server, error) {
+func New(s *app.App, again func(token string)) (*Local, error) {
+	u, err := newServer(s)
+	if err != nil {
+		return nil, err
+	}
+	g := newGuard(again)
+	u.door = &local{u, g, u.newVisitor(s, "", time.Time{})}
+	return &Local{u, g}, nil
+}
+
+func newServer(s *app.App) (*Server, error) {
 	if _, err := s.Connect(); err != nil { // once, before requests come side by side
 		return nil, err
 	}
-	u := &Server{app: s, guard: newGuard(again), texts: map[string]*texts{}}
+	u := &Server{app: s, texts: map[string]*texts{}, kinds: newKinds()}
+	u.context, u.stop = context.WithCancel(context.Background())
 	for _, lang := range languages() {
 		t, err := newTexts(s, lang)
 		if err != nil {
@@ -37,12 +64,11 @@ func New(s *app.App, again func(token string)) (*Server, error) {
 		}
 		u.texts[lang] = t
 	}
-	u.live = newLive(u)
 	return u, nil
 }
 
 // Token returns the token of the link that lets somebody in.
-func (s *Server) Token() string { return s.guard.token }
+func (s *Local) Token() string { return s.guard.token }
 
 // Link returns the path of a link that lets somebody in and leads to a page.
 func Link(token, to string) string {
@@ -52,22 +78,20 @@ func Link(token, to string) string {
 // Handler returns the pages.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for pattern, build := range map[string]builder{
-		"/{$}": overviewPage, "/pool/{name}": poolPage, "/ip/{address}": addressPage, "/host/{name}": hostPage,
-		"/namespace/{name}": namespacePage, "/claim/{namespace}/{name}": claimPage, "/network/{name}": networkPage,
-		"/problems": problemsPage, "/why": whyPage, "/search": searchPage,
-		"/history/{kind}/{name}": historyPage,
-	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.page(w, r, build) })
-		s.live.serves(pattern, build)
+	for pattern, k := range s.kinds.by {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.page(w, r, k) })
 	}
-	mux.HandleFunc("/login", s.login)
-	mux.HandleFunc("/events", s.live.events)
+	s.door.routes(mux)
+	mux.HandleFunc("/events", func(w http.ResponseWriter, r *http.Request) { visitorOf(r).live.events(w, r) })
 	mux.HandleFunc("/static/{name}", static)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, http.StatusNotFound, "There is no such page", "")
 	})
-	return http.NewCrossOriginProtection().Handler(s.guarded(compressed(mux)))
+	protection := http.NewCrossOriginProtection()
+	if s.origin != "" {
+		_ = protection.AddTrustedOrigin(s.origin) // it was read as a URL
+	}
+	return protection.Handler(s.guarded(compressed(mux)))
 }
 
 const (
@@ -81,16 +105,23 @@ const (
 
 // Serve answers requests until the context ends.
 func (s *Server) Serve(ctx context.Context, inner net.Listener) error {
-	defer s.live.stop()
+	return s.serve(ctx, inner, nil)
+}
+
+// serve answers requests by TLS, unless config is nil, until the context ends.
+func (s *Server) serve(ctx context.Context, inner net.Listener, config *tls.Config) error {
+	defer s.stop()
 	times := port.Times{Header: 5 * time.Second, Read: 10 * time.Second, Write: readTime, Idle: 2 * time.Minute}
 	return port.ServeWith(ctx, inner, s.Handler(), times, header,
-		&port.Connections{OfSource: mostConnections, All: mostConnections, CountLoopback: true})
+		&port.Connections{OfSource: mostConnections, All: mostConnections, CountLoopback: true}, config)
 }
 
 // page answers with a page.
-func (s *Server) page(w http.ResponseWriter, r *http.Request, build builder) {
-	p, err := s.build(r.Context(), r, build)
+func (s *Server) page(w http.ResponseWriter, r *http.Request, k kind) {
+	p, err := s.build(r.Context(), r, k, visitorOf(r))
 	switch {
+	case apierrors.IsUnauthorized(err) && visitorOf(r).name != "": // the token has ended
+		s.door.outside(w, r)
 	case err != nil:
 		text, hint, status := s.problem(err)
 		s.refuse(w, r, status, text, hint)
@@ -111,7 +142,7 @@ func (s *Server) problem(err error) (text, hint string, status int) {
 	text, hint = s.app.Texts(err)
 	f, _ := errors.AsType[*app.Failure](err)
 	switch status = http.StatusBadGateway; {
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err), f != nil && f.Reason == ipam.ReasonForbidden:
 		status = http.StatusForbidden
 	case apierrors.IsNotFound(err), f != nil && (f.Code == app.ExitUsage || f.Reason == app.ReasonAddressNotInSubnet ||
 		strings.HasSuffix(string(f.Reason), "NotFound")):

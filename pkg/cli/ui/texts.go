@@ -14,7 +14,6 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/view"
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
-	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // texts are the templates in one language.
@@ -39,23 +38,33 @@ func newTexts(s *app.App, lang string) (*texts, error) {
 		"time": resource.TimeText, "cidr": resource.CidrOf, "network": resource.NetworkOf, "hosts": resource.HostCell,
 		"addr": resource.AddrText, "status": resource.StatusText, "until": resource.UntilText,
 		"span": ipaddr.FormatRange, "size": func(r netipx.IPRange) string { return app.Count(int64(ipaddr.Size(r))) },
-		"set": resource.Spell, "class": class, "counted": resource.Counted, "visible": terminal.Visible,
+		"set": spell, "class": class, "counted": resource.Counted, "visible": terminal.Visible,
 		"lower": strings.ToLower, "group": view.GroupText, "owner": resource.OwnerOf,
 		"setsize": func(s *netipx.IPSet) int64 { return int64(ipaddr.SizeOfSet(s)) },
 		"bar":     func(percent int64) int64 { return max(0, min(100, percent)) },
 		"link":    link, "severity": severityClass, "linked": linked, "cell": cell, "found": found,
-		"author": view.Author,
-		"plus":   func(n int) int { return n + 1 }, "minus": func(n int) int { return n - 1 },
+		"author":    view.Author,
 		"rest":      func(f view.Facts) view.Facts { return f[1:] },
-		"first":     func(all []lease.Lease) []lease.Lease { return all[:min(len(all), mostRows)] },
-		"more":      func(all []lease.Lease) int { return max(0, len(all)-mostRows) },
 		"firstruns": func(all []netipx.IPRange) []netipx.IPRange { return all[:min(len(all), mostRuns)] },
 	}).ParseFS(templates, "pages/*.html")
 	return &texts{pages}, err
 }
 
-// mostRuns bounds how many ranges of free addresses a page shows, mostRows how many addresses a table.
-const mostRuns, mostRows = 24, 500
+// mostRuns bounds how many ranges of addresses a page shows in a row.
+const mostRuns = 24
+
+// spell writes a set of addresses, the first ranges of one that has many.
+func spell(s *netipx.IPSet) string {
+	ranges := s.Ranges()
+	if len(ranges) <= mostRuns {
+		return resource.Spell(s)
+	}
+	var first []string
+	for _, r := range ranges[:mostRuns] {
+		first = append(first, ipaddr.FormatRange(r))
+	}
+	return strings.Join(first, ",") + ",…"
+}
 
 // class returns the class that has the colour of a text.
 func class(c terminal.Color) string {

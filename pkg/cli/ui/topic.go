@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
@@ -63,7 +64,7 @@ func (l *live) leave(page string, v *viewer, r *http.Request) {
 
 // run makes the page of a topic whenever what it shows has changed.
 func (l *live) run(ctx context.Context, page string, t *topic, by *http.Request) {
-	build, r, err := l.find(page, by)
+	kind, r, err := l.server.kinds.find(page, by)
 	if err != nil {
 		l.send(page, t, &frame{problem: err.Error()})
 		return
@@ -82,7 +83,7 @@ func (l *live) run(ctx context.Context, page string, t *topic, by *http.Request)
 		case <-changed:
 		}
 		began := time.Now()
-		p, err := l.server.build(ctx, r.WithContext(ctx), build)
+		p, err := l.server.build(ctx, r.WithContext(ctx), kind, l.visitor)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -129,7 +130,7 @@ func mark(changed chan<- struct{}) {
 // watch marks that objects changed. It goes on from the version that it has seen last; where the API server has that no
 // more, all may have changed.
 func (l *live) watch(ctx context.Context, src follow.Source, changed chan<- struct{}) {
-	c, err := l.server.app.Dynamic()
+	c, err := l.visitor.app.Dynamic()
 	if err != nil {
 		return // as the page itself has found
 	}
@@ -138,17 +139,24 @@ func (l *live) watch(ctx context.Context, src follow.Source, changed chan<- stru
 		if version == "" {
 			which := src.Which
 			which.Limit = 1
-			if some, err := api.List(ctx, which); err == nil {
+			var some *unstructured.UnstructuredList
+			if some, err = api.List(ctx, which); err == nil {
 				version = some.GetResourceVersion()
 			}
 			mark(changed)
 		}
-		if version != "" && gone(follows(ctx, api, src.Which, &version, changed)) {
-			version = ""
+		if version != "" {
+			if err = follows(ctx, api, src.Which, &version, changed); gone(err) {
+				version = ""
+			}
+		}
+		pause := time.Second
+		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+			pause = beat
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -27,17 +27,23 @@ func TestNearestPool(t *testing.T) {
 
 func TestFindKinds(t *testing.T) {
 	l := lease.Lease{Holder: lease.Holder{Namespace: "shop", PodName: "web-0", ContainerID: "4f1c2a77"}}
+	kept := lease.Lease{Retention: lease.Retention{Claim: "shop/web-claim"}}
+	answered := lease.Lease{State: lease.Reserved, Conflict: &lease.Conflict{
+		MAC: "52:54:00:12:34:56", Outcome: lease.ConflictQuarantined,
+	}}
 	vm := lease.Lease{Holder: lease.Holder{Owner: "web-vip"}}
 	for text, tc := range map[string]struct{ may, begins string }{
-		"web":       {"pod namespace for", "pod for"},
-		"web-0":     {"pod container namespace for", "pod"},
-		"shop/we":   {"pod for", "pod"},
-		"shop/":     {"pod for", "pod"},
-		"bank/web":  {"pod for", ""},
-		"4f1":       {"pod namespace for", ""},
-		"4f1c":      {"pod container namespace for", "container"},
-		"10.0.0.11": {" host for", ""},
-		"a/b/c":     {"for", ""},
+		"web":               {"pod namespace claim for", "pod claim for"},
+		"web-0":             {"pod container namespace claim for", "pod"},
+		"shop/we":           {"pod claim for", "pod claim"},
+		"shop/":             {"pod claim for", "pod claim"},
+		"bank/web":          {"pod claim for", ""},
+		"4f1":               {"pod namespace claim for", ""},
+		"4f1c":              {"pod container namespace claim for", "container"},
+		"10.0.0.11":         {" host for", ""},
+		"a/b/c":             {"for", ""},
+		"02:02:0a:00:00:0b": {"mac pod container namespace claim for", ""},
+		"52:54:00:12:34:56": {"mac pod container namespace claim for", "mac"},
 	} {
 		t.Run(text, func(t *testing.T) {
 			var may, begins []string
@@ -46,7 +52,7 @@ func TestFindKinds(t *testing.T) {
 					continue
 				}
 				may = append(may, k.Flag)
-				if k.begins != nil && (k.begins(l, text) || k.begins(vm, text)) {
+				if k.begins != nil && (k.begins(l, text) || k.begins(vm, text) || k.begins(kept, text) || k.begins(answered, text)) {
 					begins = append(begins, k.Flag)
 				}
 			}

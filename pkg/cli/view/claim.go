@@ -16,10 +16,12 @@ type Claim struct {
 	resource.Claim
 	Leases []lease.Lease
 	Events []resource.Event
+	// Blind: its addresses were not read.
+	Blind bool
 }
 
-// ClaimNamed reads a claim.
-func ClaimNamed(ctx context.Context, s *app.App, key types.NamespacedName) (*Claim, error) {
+// ClaimNamed reads a claim. If blind, it does not read its addresses.
+func ClaimNamed(ctx context.Context, s *app.App, key types.NamespacedName, blind bool) (*Claim, error) {
 	api, err := resource.NewClaims(s)
 	if err != nil {
 		return nil, err
@@ -28,17 +30,20 @@ func ClaimNamed(ctx context.Context, s *app.App, key types.NamespacedName) (*Cla
 	if err != nil {
 		return nil, err
 	}
-	d := &Claim{Claim: c}
-	if d.Leases, err = resource.LeasesOfClaim(ctx, s, c.FullName()); err != nil {
-		return nil, err
+	d := &Claim{Claim: c, Blind: blind}
+	if !blind {
+		if d.Leases, err = resource.LeasesOfClaim(ctx, s, c.FullName()); err != nil {
+			return nil, err
+		}
 	}
-	d.Events = eventsOf(ctx, s, c.UID)
+	d.Events = eventsOf(ctx, s, c.Namespace, c.UID)
 	return d, nil
 }
 
-// eventsOf reads the newest events of an object. That they cannot be read is a warning, unless that is forbidden.
-func eventsOf(ctx context.Context, s *app.App, uid types.UID) []resource.Event {
-	events, err := resource.RecentEvents(ctx, s, uid)
+// eventsOf reads the newest events of an object, which are in a namespace; empty for all. That they cannot be read is a
+// warning, unless that is forbidden.
+func eventsOf(ctx context.Context, s *app.App, namespace string, uid types.UID) []resource.Event {
+	events, err := resource.RecentEvents(ctx, s, namespace, uid)
 	if err != nil && !apierrors.IsForbidden(err) {
 		s.Say.Warn("events cannot be read: %v", resource.Explain(s, err))
 	}

@@ -42,9 +42,12 @@ func (d *Claim) Facts(s *app.App) (f Facts) {
 	if len(c.Spec.Addresses) > 0 {
 		f.add("Only", "%s", strings.Join(c.Spec.Addresses, ", "))
 	}
-	if used, kept := ClaimUses(d.Leases); used+kept > 0 {
+	switch used, kept := ClaimUses(d.Leases); {
+	case d.Blind:
+		f.add("In use", "%s", c.Status.Usage)
+	case used+kept > 0:
 		f.add("In use", "%d of %s, %d kept", used, humanize.Plural(used+kept, "address"), kept)
-	} else {
+	default:
 		f.add("In use", "it has no address yet")
 	}
 	word, attention := resource.ClaimState(c.BCSNetIPClaim)
@@ -83,7 +86,7 @@ func (d *Claim) Next() (n Steps) {
 	if kept > 0 {
 		n.add("give back what no pod has", "bcsnetctl claim release "+c.FullName())
 	}
-	if used+kept == 0 && c.DeletionTimestamp == nil && c.Spec.SharedName == "" && c.Spec.Owner == nil {
+	if !d.Blind && used+kept == 0 && c.DeletionTimestamp == nil && c.Spec.SharedName == "" && c.Spec.Owner == nil {
 		n.add("have pods use it: annotation "+workload.ClaimAnnotation+": "+c.Name, "")
 	}
 	return n

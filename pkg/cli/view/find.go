@@ -3,7 +3,6 @@ package view
 import (
 	"context"
 	"errors"
-	"net/netip"
 
 	"golang.org/x/sync/errgroup"
 
@@ -45,7 +44,11 @@ func (v *search) exactly(ctx context.Context, leases *store.Client) (*Found, err
 	for i, k := range kinds {
 		group.Go(func() (err error) {
 			if k.selector == nil {
-				l, err := leases.Get(ctx, netip.MustParseAddr(v.text)) // May has seen that it is one
+				a := k.address(v.text)
+				if !a.IsValid() {
+					return nil
+				}
+				l, err := leases.Get(ctx, a)
 				if err == nil {
 					parts[i] = []lease.Lease{l}
 				}

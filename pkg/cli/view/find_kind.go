@@ -1,6 +1,8 @@
 package view
 
 import (
+	"net"
+	"net/netip"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -15,8 +17,10 @@ type FindKind struct {
 	Flag, Noun, Help string
 	// May reports whether a text can be such a thing.
 	May func(text string) bool
-	// selector asks the API server for the very text; nil for an address, which is an object's name.
+	// selector asks the API server for the very text; nil where address names the object.
 	selector func(text string) string
+	// address returns the address that the text stands for; invalid for none.
+	address func(text string) netip.Addr
 	// begins reports whether a lease has to do with something that begins with the text; nil where only the
 	// whole text counts.
 	begins func(l lease.Lease, text string) bool
@@ -29,7 +33,18 @@ const minID = 4
 func FindKinds() []FindKind {
 	return []FindKind{
 		{
-			Noun: "address", May: isAddress,
+			Noun: "address", May: isAddress, address: func(text string) netip.Addr {
+				a, _ := ipaddr.ParseAddr(text) // May has seen that it is one
+				return a
+			},
+		},
+		{
+			Flag: "mac", Noun: "MAC", Help: "the MAC of an address, or of a machine that answers for a quarantined one",
+			May: isMAC, address: ipaddr.OfMAC,
+			begins: func(l lease.Lease, text string) bool {
+				mac, _ := net.ParseMAC(text) // May has seen that it is one
+				return l.IsQuarantined() && l.Conflict.MAC == mac.String()
+			},
 		},
 		{
 			Flag: "pod", Noun: "pod", Help: "a pod, or NAMESPACE/POD",
@@ -70,6 +85,16 @@ func FindKinds() []FindKind {
 			selector: func(text string) string { return equalTo("status.podNamespace", text) },
 		},
 		{
+			Flag: "claim", Noun: "claim", Help: "a claim, or NAMESPACE/CLAIM",
+			May:      func(text string) bool { return !isAddress(text) && strings.Count(text, "/") <= 1 },
+			selector: func(text string) string { return equalTo("status.claim", text) },
+			begins: func(l lease.Lease, text string) bool {
+				_, name, _ := strings.Cut(l.Claim, "/")
+				return l.Claim != "" && (strings.HasPrefix(l.Claim, text) && strings.Contains(text, "/") ||
+					strings.HasPrefix(name, text))
+			},
+		},
+		{
 			Flag: "for", Noun: "--for name", Help: "a name given to ip allocate --for",
 			May:      func(string) bool { return true },
 			selector: func(text string) string { return equalTo("status.owner", text) },
@@ -79,6 +104,14 @@ func FindKinds() []FindKind {
 }
 
 func equalTo(field, value string) string { return fields.OneTermEqualSelector(field, value).String() }
+
+func isMAC(text string) bool {
+	mac, err := net.ParseMAC(text)
+	return err == nil && len(mac) == macLength
+}
+
+// macLength is how many octets a MAC has.
+const macLength = 6
 
 func isAddress(text string) bool {
 	_, err := ipaddr.ParseAddr(text)

@@ -68,7 +68,7 @@ func PoolOf(ctx context.Context, s *app.App, p resource.Pool, keep bool) (*Pool,
 	for _, u := range d.byHost {
 		u.Listed = may.Draws(u.Host)
 	}
-	d.Events = eventsOf(ctx, s, p.UID)
+	d.Events = eventsOf(ctx, s, "", p.UID)
 	return d, nil
 }
 

@@ -2,6 +2,7 @@ package port
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -46,11 +47,16 @@ func Serve(ctx context.Context, inner net.Listener, pages http.Handler, log *slo
 	return serve(ctx, server, bounded)
 }
 
-// ServeWith serves pages with other limits than those of Pages, until the context ends.
+// ServeWith serves pages with other bounds than those of Pages, by TLS unless config is nil, until the context ends.
 func ServeWith(
 	ctx context.Context, inner net.Listener, pages http.Handler, times Times, header int, bound *Connections,
+	config *tls.Config,
 ) error {
-	return serve(ctx, Server(pages, times, header, slog.New(slog.DiscardHandler)), &listener{inner, bound})
+	var bounded net.Listener = &listener{inner, bound}
+	if config != nil {
+		bounded = tls.NewListener(bounded, config)
+	}
+	return serve(ctx, Server(pages, times, header, slog.New(slog.DiscardHandler)), bounded)
 }
 
 func serve(ctx context.Context, server *http.Server, bounded net.Listener) error {

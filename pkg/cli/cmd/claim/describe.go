@@ -57,7 +57,7 @@ func (v *claimDescribe) Run(ctx context.Context) error {
 		}
 		return v.output.Object(v.Out, c.Stored)
 	}
-	d, err := view.ClaimNamed(ctx, v.App, key)
+	d, err := view.ClaimNamed(ctx, v.App, key, false)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ type verb struct {
 	*app.App
 	port      uint16
 	noBrowser bool
+	shared
 	// pages are the values of the flags that name a page, by the flags.
 	pages map[string]*string
 }
@@ -47,15 +48,22 @@ your kubeconfig, and change nothing. Ctrl-C ends that.
 
 The link that is printed lets one browser in, once. If somebody else follows it,
 too, both are out, and a new link is printed. Where there is no display the line
-for ssh is printed that brings the pages to another machine.`,
+for ssh is printed that brings the pages to another machine.
+
+With --listen it serves many users by HTTPS, as the chart does in a cluster with
+ui.enabled. Each of them logs in by a token, and sees what that token may read.
+With --url alone it opens a page of such a server.`,
 		Example: `  bcsnetctl ui
   bcsnetctl ui --pool blue
   bcsnetctl ui --ip 10.0.0.20
-  bcsnetctl ui --why shop/db-0 --no-browser --port 8090`,
+  bcsnetctl ui --why shop/db-0 --no-browser --port 8090
+  bcsnetctl ui --pool blue --url https://pools.example.com
+  bcsnetctl ui --listen :8443 --tls-cert-file tls.crt --tls-private-key-file tls.key`,
 	}
 	f := cmd.Flags()
 	f.Uint16Var(&v.port, "port", 0, "the `PORT` on this machine; 0 takes a free one")
 	f.BoolVar(&v.noBrowser, "no-browser", false, "print the link, and do not open it")
+	v.shared.addTo(cmd)
 	for _, one := range flags() {
 		v.pages[one.name] = f.String(one.name, "", one.what)
 	}
@@ -81,7 +89,7 @@ func (v *verb) Validate() error {
 	if claim := *v.pages["claim"]; claim != "" && strings.Count(claim, "/") != 1 {
 		return app.Usagef("--claim %q is no NAMESPACE/NAME", claim)
 	}
-	return nil
+	return v.shared.validate(given, v.port != 0 || v.noBrowser)
 }
 
 // page returns the path of the page to open.
@@ -102,6 +110,12 @@ func (v *verb) page() string {
 }
 
 func (v *verb) Run(ctx context.Context) error {
+	switch {
+	case v.listen != "":
+		return v.shared.serve(ctx, v.App)
+	case v.at != nil:
+		return v.visit(ctx, v.at.String()+v.page())
+	}
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", v.port))
 	if err != nil {
 		return (&app.Failure{Message: "the pages cannot be served: " + err.Error(), Cause: err}).

@@ -1,9 +1,13 @@
 // Keeps one stream of events for all tabs. A tab says which page it shows and which versions of its sections it has; the
 // server sends the sections that differ. In a browser without shared workers a page has a stream of its own.
 
+// A stream that has ended is asked for again after a pause, in milliseconds, which doubles while that fails.
+const first = 2000, longest = 30000;
+
 export class Stream {
   constructor(tell) {
     this.tell = tell;
+    this.pause = first;
     this.pages = new Map();
   }
 
@@ -23,11 +27,13 @@ export class Stream {
     this.source.onerror = () => {
       for (const page of this.pages.keys()) this.tell({ page, on: false });
       this.source.close(); // it would ask for the versions of the beginning
-      this.again = setTimeout(() => this.set(this.pages), 2000);
+      this.again = setTimeout(() => this.set(this.pages), this.pause);
+      this.pause = Math.min(this.pause * 2, longest);
     };
   }
 
   take(frame) {
+    this.pause = first;
     if (frame.sections) this.pages.set(frame.page, frame.versions);
     this.tell(frame);
   }

@@ -1,0 +1,84 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+	"github.com/bcsnet/bcsnet/pkg/cli/ui"
+)
+
+// shared are the flags of a server for many users.
+type shared struct {
+	listen, certFile, keyFile, url string
+	// at is url as it was read; nil for none.
+	at *url.URL
+}
+
+func (o *shared) addTo(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.listen, "listen", "", "serve many users by HTTPS on this `ADDRESS`, such as :8443")
+	f.StringVar(&o.certFile, "tls-cert-file", "",
+		"with --listen: the `FILE` with the certificate; it is read again when it changes")
+	f.StringVar(&o.keyFile, "tls-private-key-file", "",
+		"with --listen: the `FILE` with its private key, which also seals the cookies: the same for all replicas")
+	f.StringVar(&o.url, "url", "", "the `URL` at which users find the pages of a cluster; "+
+		"without --listen the page there is opened")
+	app.Complete(cmd, "listen")
+	app.Complete(cmd, "url")
+}
+
+// validate reads the flags. pages are those that name a page; alone: a flag was given for one's own machine.
+func (o *shared) validate(pages []string, alone bool) error {
+	if o.url != "" {
+		at, err := url.Parse(strings.TrimSuffix(o.url, "/"))
+		if err != nil || at.Scheme != "https" || at.Host == "" || at.Path != "" || at.RawQuery != "" || at.User != nil {
+			return app.Usagef("--url %q is no address of pages", o.url).
+				WithHint("write it as https://pools.example.com")
+		}
+		o.at = at
+	}
+	switch files := o.certFile != "" || o.keyFile != ""; {
+	case o.listen == "" && files:
+		return app.Usagef("--tls-cert-file and --tls-private-key-file go with --listen")
+	case o.listen == "":
+		return nil
+	case o.certFile == "" || o.keyFile == "":
+		return app.Usagef("--listen takes --tls-cert-file and --tls-private-key-file: tokens are sent to this server")
+	case alone || len(pages) > 0:
+		return app.Usagef("--listen serves other machines, so it goes with no flag that opens a page here")
+	}
+	return nil
+}
+
+// serve serves many users until the context ends.
+func (o *shared) serve(ctx context.Context, s *app.App) error {
+	l, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return (&app.Failure{Message: "the pages cannot be served: " + err.Error(), Cause: err}).
+			WithHint("name another address with --listen")
+	}
+	defer l.Close()
+	s.Say.Note("the pages are served at %s by HTTPS", l.Addr())
+	err = ui.Shared{CertFile: o.certFile, KeyFile: o.keyFile, URL: o.at}.Serve(ctx, s, l)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// visit opens a page of a server that is there.
+func (v *verb) visit(ctx context.Context, link string) error {
+	if _, err := fmt.Fprintln(v.Out, link); err != nil || v.noBrowser || !v.Display() {
+		return err
+	}
+	if err := open(ctx, link); err != nil {
+		v.Say.Warn("no browser could be opened: %v", err)
+	}
+	return nil
+}

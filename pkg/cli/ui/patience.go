@@ -1,0 +1,73 @@
+package ui
+
+import (
+	"crypto/sha256"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/utils/lru"
+)
+
+const (
+	// perSecond and burst bound how many tokens one address may have the API server look at, allPerSecond and allBurst
+	// how many all addresses may.
+	perSecond, burst       = 1, 10
+	allPerSecond, allBurst = 10, 50
+	// mostSources is of how many addresses that is counted, mostWrong how many tokens are known to be wrong.
+	mostSources, mostWrong = 4096, 4096
+	// wrongKnown is how long a token that was refused is refused again without a look.
+	wrongKnown = 10 * time.Second
+)
+
+// patience bounds what those may cost who try tokens.
+type patience struct {
+	all   *rate.Limiter
+	wrong *cache.LRUExpireCache // by the hash of a token
+
+	mu sync.Mutex
+	by *lru.Cache // of *rate.Limiter, by address
+}
+
+func newPatience() *patience {
+	return &patience{
+		all: rate.NewLimiter(allPerSecond, allBurst), wrong: cache.NewLRUExpireCache(mostWrong),
+		by: lru.New(mostSources),
+	}
+}
+
+// allows reports whether the API server may look at one more token for who sends a request.
+func (p *patience) allows(r *http.Request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := source(r)
+	of, ok := p.by.Get(at)
+	if !ok {
+		of = rate.NewLimiter(perSecond, burst)
+		p.by.Add(at, of)
+	}
+	return of.(*rate.Limiter).Allow() && p.all.Allow()
+}
+
+// refused notes that a token is wrong, and knows whether it is known for that.
+func (p *patience) refused(token string) { p.wrong.Add(sha256.Sum256([]byte(token)), true, wrongKnown) }
+func (p *patience) knowsWrong(token string) bool {
+	_, ok := p.wrong.Get(sha256.Sum256([]byte(token)))
+	return ok
+}
+
+// source returns by what those are counted who try tokens: their address, of IPv6 the network of a machine.
+func source(r *http.Request) netip.Prefix {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	a, parse := netip.ParseAddr(host)
+	if err != nil || parse != nil {
+		return netip.Prefix{}
+	}
+	a = a.Unmap().WithZone("")
+	p, _ := a.Prefix(min(a.BitLen(), 64)) // an address has these bits
+	return p
+}

@@ -1,0 +1,148 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/utils/lru"
+
+	"github.com/bcsnet/bcsnet/pkg/cli/app"
+)
+
+const (
+	// sessionCookie is the cookie of a session. Browsers keep one of such a name for this host alone, and for HTTPS.
+	sessionCookie = "__Host-bcsnet-ui"
+	// longest is how long a session lasts at most.
+	longest = 12 * time.Hour
+	// maxLogin bounds the form of a login, and maxCookie a cookie: browsers keep no longer one. Both are in octets.
+	maxLogin, maxCookie = 16 << 10, 3900
+	// mostSessions bounds the visitors whose pages are kept, and those who have gone out.
+	mostSessions = 1000
+)
+
+// Shared is how a server for many users is reached.
+type Shared struct {
+	// CertFile and KeyFile are the certificate and its private key. All replicas have the same.
+	CertFile, KeyFile string
+	// URL is the address that users have in their browser, if it has another name than the certificate; may be nil.
+	URL *url.URL
+}
+
+// Serve serves the pages by HTTPS until the context ends, to everybody who logs in by a token of the cluster. What they
+// are shown is read with that token. The server itself needs no right.
+func (o Shared) Serve(ctx context.Context, s *app.App, inner net.Listener) error {
+	t, err := o.door(s)
+	if err != nil {
+		return err
+	}
+	return t.server.serve(ctx, inner, t.pair.tls())
+}
+
+func (o Shared) door(s *app.App) (*tokens, error) {
+	u, err := newServer(s)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := newKeyPair(o.CertFile, o.KeyFile, s.Say.Warn)
+	if err != nil {
+		return nil, (&app.Failure{Message: "the certificate cannot be used: " + err.Error(), Cause: err}).
+			WithHint("--tls-cert-file and --tls-private-key-file name a certificate and its key in PEM")
+	}
+	t := &tokens{
+		server: u, pair: pair, patience: newPatience(), out: cache.NewLRUExpireCache(mostSessions),
+		visitors: lru.NewWithEvictionFunc(mostSessions, func(_ lru.Key, v any) { v.(*visitor).live.stop() }),
+	}
+	if o.URL != nil {
+		t.host, u.origin = o.URL.Hostname(), o.URL.Scheme+"://"+o.URL.Host
+	}
+	u.door = t
+	return t, nil
+}
+
+// tokens is the door of a server in a cluster: one logs in by a token that the API server knows. The token is in a
+// cookie, sealed, so that any replica knows who comes.
+type tokens struct {
+	server   *Server
+	pair     *keyPair
+	host     string // beside the names of the certificate; may be empty
+	patience *patience
+	out      *cache.LRUExpireCache // the sessions that were ended here
+
+	mu       sync.Mutex
+	visitors *lru.Cache // of *visitor, by the session
+}
+
+// session is what a cookie holds.
+type session struct {
+	ID    string    `json:"id"`
+	Name  string    `json:"name"`
+	Token string    `json:"token"`
+	Until time.Time `json:"until"`
+}
+
+func (t *tokens) posts(path string) bool  { return path == "/login" || path == "/logout" }
+func (t *tokens) public(path string) bool { return t.posts(path) }
+func (t *tokens) secure() bool            { return true }
+
+func (t *tokens) routes(mux *http.ServeMux) {
+	mux.HandleFunc("POST /login", t.login)
+	mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/", http.StatusSeeOther) // which asks for a token, if need be
+	})
+	mux.HandleFunc("POST /logout", t.logout)
+}
+
+// admits reports whether a host is a name of the certificate or of the URL.
+func (t *tokens) admits(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]")
+	}
+	return name != "" && (name == t.host || t.pair.names(name))
+}
+
+// session returns the session of a request, if it has one that counts.
+func (t *tokens) session(r *http.Request) (s session, ok bool) {
+	c, err := r.Cookie(sessionCookie)
+	if err != nil {
+		return s, false
+	}
+	text, err := t.pair.open(c.Value)
+	if err != nil || json.Unmarshal(text, &s) != nil || !time.Now().Before(s.Until) {
+		return s, false
+	}
+	_, gone := t.out.Get(s.ID)
+	return s, !gone
+}
+
+func (t *tokens) visitor(r *http.Request) *visitor {
+	s, ok := t.session(r)
+	if !ok {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if v, ok := t.visitors.Get(s.ID); ok {
+		return v.(*visitor)
+	}
+	v := t.server.newVisitor(t.server.app.AsBearer(s.Token), s.Name, s.Until)
+	t.visitors.Add(s.ID, v)
+	return v
+}
+
+// outside asks for a token.
+func (t *tokens) outside(w http.ResponseWriter, r *http.Request) {
+	what := ""
+	if visitorOf(r) != nil {
+		t.end(w, r)
+		what = "Your token does not count any more"
+	}
+	t.ask(w, r, http.StatusUnauthorized, what, r.URL.RequestURI())
+}
