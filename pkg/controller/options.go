@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -76,6 +77,8 @@ type Options struct {
 	LogOutput io.Writer
 	// Now is the clock of the machine; nil for time.Now.
 	Now func() time.Time
+	// DialReplica reaches the other replicas; nil for the network. It is for tests.
+	DialReplica func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // EnvPrefix stands before the name of a flag in the environment, as in BCSNET_HTTP_BIND_ADDRESS.
