@@ -184,7 +184,7 @@ func (f *fixture) populate(ctx context.Context) error {
 			return err
 		}
 	}
-	var all []string
+	all := []string{movingHost}
 	for i := range hosts {
 		all = append(all, host(i), secondHost(i))
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node(i)}}
@@ -217,7 +217,7 @@ func (f *fixture) populate(ctx context.Context) error {
 			Namespaces: []string{machines}, Network: machines,
 		}},
 	} {
-		p.Spec.Hosts = append(all, movingHost)
+		p.Spec.Hosts = all
 		if err := f.admin.Create(ctx, &p); err != nil {
 			return err
 		}

@@ -29,8 +29,8 @@ const (
 	eventReclaimed   = "event IPAMClaim deleted while its pod runs"
 )
 
-// runMachines has IPAMClaims come and go: a machine starts, stops and starts again on other hosts, with the same address
-// while its IPAMClaim is there.
+// runMachines has IPAMClaims come and go: a machine starts, stops and starts again on other hosts, with the same
+// address while its IPAMClaim is there.
 func (r *round) runMachines(rng *rand.Rand) {
 	for n := 0; (n == 0 || r.between(rng, r.length/10)) && r.leaky(); n++ {
 		if !r.steady.TryRLock() {

@@ -46,6 +46,8 @@ func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
 		check(os.CopyFS(dir, os.DirFS(data)))
 		check(cp.StartEtcd(ctx))
 	})
+	r.staying.Store(o.who == everybody) // of others little is known by the copy
+	defer r.staying.Store(false)
 	r.while(rng, 4*time.Second, 10*time.Second)
 	r.calm.Lock()
 	if !r.loading() {
@@ -146,6 +148,7 @@ func (r *round) reconcile(rng *rand.Rand, back time.Time, o outage) {
 			s.deletePodBefore(b)
 		case b != nil && !s.taken && r.site.inTouch(s.host):
 			r.Count("pod kept")
+			b.anew = o.who == everybody
 			until(r.ctx, func(ctx context.Context) error { return s.tell(ctx, b) })
 		}
 	}

@@ -54,6 +54,8 @@ type round struct {
 	spared sync.RWMutex
 	// lasting has the pods of every third slot go on, from container to container.
 	lasting atomic.Bool
+	// staying has the containers of every third slot go on.
+	staying atomic.Bool
 }
 
 func (r *round) loading() bool { return r.load.Err() == nil }

@@ -21,8 +21,12 @@ type sandbox struct {
 	id, namespace, pod string
 	uid                string
 	host               int
-	started            time.Time
-	told               bool // its requests say truly when they began; with FAULTS_UNTOLD those of one host say nothing
+	// started is when its ADD began, in nanoseconds since 1970.
+	started atomic.Int64
+	// anew: each repeated ADD is a new call of the plugin, as all are. Of a lease that was created again from the report
+	// of its pod it is not known which container has it, and a call that began before is refused.
+	anew bool
+	told bool // its requests say truly when they began; with FAULTS_UNTOLD those of one host say nothing
 	// wrong is how far the clock of its host is ahead: its requests say what cannot be true.
 	wrong   time.Duration
 	network string // that its ADD names; empty for none
@@ -49,12 +53,17 @@ func (s *slot) newSandbox() *sandbox {
 // container is a new sandbox of a pod on a host; random numbers begin its ID.
 func (r *round) container(a, b uint64, namespace, pod, uid string, host int) *sandbox {
 	wrong := clockError(host)
-	return &sandbox{
+	made := &sandbox{
 		id: fmt.Sprintf("%016x%016x%032x", a, b, r.numbers.Add(1)), namespace: namespace, pod: pod, uid: uid, host: host,
-		started: time.Now(), told: wrong == 0 && (host > 0 || os.Getenv("FAULTS_UNTOLD") == ""), wrong: wrong, byUID: true,
+		told: wrong == 0 && (host > 0 || os.Getenv("FAULTS_UNTOLD") == ""), wrong: wrong, byUID: true,
 		ifName: "eth0", by: int(a % 3),
 	}
+	made.begin()
+	return made
 }
+
+// begin has its ADD begin now.
+func (b *sandbox) begin() { b.started.Store(time.Now().UnixNano()) }
 
 // clockError is how far the clock of a host is ahead. One is eight hours behind, as one that takes local time for UTC.
 func clockError(host int) time.Duration {
@@ -74,7 +83,7 @@ func (b *sandbox) who() string { return b.namespace + "/" + b.pod }
 func (r *round) add(b *sandbox) wire.AllocateRequest {
 	return wire.AllocateRequest{
 		Host: r.caller(b), ContainerID: b.id, IfName: b.ifName, PodName: b.pod, PodNamespace: b.namespace,
-		PodUID: b.named(), StartedAt: b.at(b.started), CNINetwork: cniNetwork, Network: b.network, Owner: b.owner,
+		PodUID: b.named(), StartedAt: b.at(time.Unix(0, b.started.Load())), CNINetwork: cniNetwork, Network: b.network, Owner: b.owner,
 	}
 }
 

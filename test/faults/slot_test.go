@@ -91,7 +91,7 @@ func (s *slot) step() {
 		s.endPod(true)
 	case s.sandbox == nil:
 		s.begin(s.newSandbox())
-	case n < 30:
+	case n < 30, s.number%3 == 0 && s.staying.Load():
 		s.repeat()
 	case n < 60, s.number%3 == 0 && s.lasting.Load():
 		s.restart()
@@ -224,7 +224,12 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan netip.Ad
 // repeat asks again for what the sandbox has.
 func (s *slot) repeat() {
 	b := s.sandbox
-	a, ok := s.callers.Ask(s.ctx, s.rng, http.MethodPost, "", func() any { return s.add(b) },
+	a, ok := s.callers.Ask(s.ctx, s.rng, http.MethodPost, "", func() any {
+		if b.anew {
+			b.begin()
+		}
+		return s.add(b)
+	},
 		func() bool { return !s.goesOn() })
 	switch {
 	case !ok:

@@ -26,8 +26,9 @@ const (
 	stormTime = 20 * time.Minute
 )
 
-// TestStorm is a plan in which nothing goes wrong but that very many ask at once: no address has two holders, all that a
-// pool has is given, refusals are as the API promises, and nothing stays behind. With FAULTS_MINUTES it is played in full.
+// TestStorm is a plan in which nothing goes wrong but that very many ask at once: no address has two holders, all that
+// a pool has is given, refusals are as the API promises, and nothing stays behind. With FAULTS_MINUTES it is played in
+// full.
 func TestStorm(t *testing.T) {
 	v := judge.NewVerdict()
 	play(t, newFixture(t, 0, build{}), v, plan{

@@ -12,8 +12,12 @@ import (
 // backSoon is by when the addresses of a node come back of which somebody vouches that it is off.
 const backSoon = 5 * time.Minute
 
-// powerOff has a machine go off, and an operator vouch for that with the taint out-of-service, until it is back. Some of
-// its pods are deleted meanwhile: their addresses come back before the machine does. The others keep theirs.
+// maxLeft bounds the pods that are deleted on a node that is off: with those that others forget they are no more than
+// the brake of the collection lets pass.
+const maxLeft = 3
+
+// powerOff has a machine go off, and an operator vouch for that with the taint out-of-service, until it is back. Some
+// of its pods are deleted meanwhile: their addresses come back before the machine does. The others keep theirs.
 func (f *fixture) powerOff(rng *rand.Rand) {
 	h := rng.IntN(hosts)
 	its, goOn, ok := f.halt(func(s *slot) bool { return s.host == h })
@@ -36,7 +40,7 @@ func (f *fixture) powerOff(rng *rand.Rand) {
 	f.fault("node out of service")
 	var left []*sandbox
 	for _, s := range its {
-		if b := s.sandbox; b != nil && !s.taken && !s.sticky() && rng.IntN(2) == 0 && f.forgetful() {
+		if b := s.sandbox; b != nil && !s.taken && !s.sticky() && rng.IntN(2) == 0 && len(left) < maxLeft {
 			s.last(b)
 			s.deletePod()
 			s.noteChange(b, b.addrs, false, off, judge.Never)

@@ -145,8 +145,8 @@ func (n *Nodes) comeBack(host netip.Addr, name string) {
 	}
 }
 
-// Of returns the nodes on one of which the container of a lease is: those that claim its host, and those that claimed it
-// when the lease was written. An address may move to another node while containers run on the first one.
+// Of returns the nodes on one of which the container of a lease is: those that claim its host, and those that claimed
+// it when the lease was written. An address may move to another node while containers run on the first one.
 func (n *Nodes) Of(l lease.Lease) []Claim {
 	all := n.At(l.Host)
 	n.mu.RLock()
