@@ -23,8 +23,8 @@ type sandbox struct {
 	host               int
 	// started is when its ADD began, in nanoseconds since 1970.
 	started atomic.Int64
-	// anew: each repeated ADD is a new call of the plugin, as all are. Of a lease that was created again from the report
-	// of its pod it is not known which container has it, and a call that began before is refused.
+	// anew: each repeated ADD is a new call of the plugin. Of a lease that was created again from the report of its pod
+	// it is not known which container has it, and a call that began before is refused.
 	anew bool
 	told bool // its requests say truly when they began; with FAULTS_UNTOLD those of one host say nothing
 	// wrong is how far the clock of its host is ahead: its requests say what cannot be true.
@@ -83,7 +83,8 @@ func (b *sandbox) who() string { return b.namespace + "/" + b.pod }
 func (r *round) add(b *sandbox) wire.AllocateRequest {
 	return wire.AllocateRequest{
 		Host: r.caller(b), ContainerID: b.id, IfName: b.ifName, PodName: b.pod, PodNamespace: b.namespace,
-		PodUID: b.named(), StartedAt: b.at(time.Unix(0, b.started.Load())), CNINetwork: cniNetwork, Network: b.network, Owner: b.owner,
+		PodUID: b.named(), StartedAt: b.at(time.Unix(0, b.started.Load())), CNINetwork: cniNetwork,
+		Network: b.network, Owner: b.owner,
 	}
 }
 
