@@ -64,7 +64,7 @@ func outages() []outage {
 // nextOutage draws one in a short round. There no replica dies with all others: nothing new is given then for as long
 // as the round lasts.
 func (r *round) nextOutage(rng *rand.Rand) outage {
-	if r.site.hurried {
+	if r.length < longRound {
 		return outage{who: []victims{nobody, leaderAlone, allButOne}[rng.IntN(3)], raised: rng.IntN(2) == 0}
 	}
 	all := outages()
