@@ -67,7 +67,8 @@ func (f *fixture) putBack(rng *rand.Rand) {
 }
 
 // dies returns the replicas that are killed while the store is put back: none, one, or all but one. Those that begin
-// have to ask the others what they have seen of it. The others know what was given before: their watches have delivered it.
+// have to ask the others what they have seen of it. The others know what was given before: their watches have
+// delivered it.
 func (f *fixture) dies(rng *rand.Rand) (all []*replica) {
 	n := rng.IntN(replicas)
 	if n == 0 {
