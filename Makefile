@@ -76,8 +76,8 @@ test-all: ## Run all tests with the race detector: also those that make test lea
 	@$(MAKE) --no-print-directory test SHORT=
 
 .PHONY: test-faults
-test-faults: kube build ## Break everything at random under load (FAULTS_MINUTES=60, FAULTS_SEED=N).
-	@go test ./test/faults -run TestFaults -count 1 -v -timeout 0
+test-faults: kube build ## Break everything at random under load (FAULTS_MINUTES=60, FAULTS_SEED=N); many callers at once.
+	@go test ./test/faults -run 'TestFaults|TestStorm' -count 1 -v -timeout 0
 
 .PHONY: test-mutations
 test-mutations: kube build ## Break one guard at a time: the tests that are named for it, or the fault suite, must find each.
@@ -103,10 +103,6 @@ test-groups: kube build ## Pools that are carved from others, in full.
 .PHONY: test-node
 test-node: kube build node ## Pods on real nodes in full, with outages of five minutes.
 	@NODE_LONG=1 go test ./test/node/... -count 1 -v -timeout 0
-
-.PHONY: test-storm
-test-storm: kube build ## Many callers at once on two replicas, in full.
-	@STORM_LONG=1 go test ./test/storm -count 1 -v -timeout 0
 
 .PHONY: test-upgrade
 test-upgrade: kube build bin/tools/helm ## From the release before this one to this one and back, under traffic, in full; upgrades that are killed.

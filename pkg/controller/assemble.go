@@ -109,6 +109,9 @@ func assemble(
 		return nil, nil, err
 	}
 	forwarder := httpapi.NewForwarder(here.Peers, certificates.ClientConfig(), c.registry, log)
+	if o.DialReplica != nil {
+		forwarder.DialBy(o.DialReplica)
+	}
 	if err := c.addWitnesses(mgr, here.Peers, forwarder, log); err != nil {
 		return nil, nil, err
 	}

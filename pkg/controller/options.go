@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -80,6 +81,8 @@ type Options struct {
 	LogOutput io.Writer
 	// Now returns the time of the machine; nil for time.Now.
 	Now func() time.Time
+	// DialReplica reaches the other replicas; nil for the network. It is for tests.
+	DialReplica func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // EnvPrefix is the prefix of a flag's environment variable, as in BCSNET_HTTP_BIND_ADDRESS.

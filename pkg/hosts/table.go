@@ -49,7 +49,10 @@ func (t *Table) Remove(name string) (before Node) {
 	return before
 }
 
-// All returns the Nodes, sorted by name.
+// Get returns the Node of a name; the zero Node if there is none.
+func (t *Table) Get(name string) Node { return t.nodes[name] }
+
+// All returns the Nodes in the order of their names.
 func (t *Table) All() (all []Node) {
 	for _, name := range slices.Sorted(maps.Keys(t.nodes)) {
 		all = append(all, t.nodes[name])

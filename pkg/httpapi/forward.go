@@ -105,7 +105,12 @@ func NewForwarder(p Peers, secure *tls.Config, r prometheus.Registerer, log *slo
 	return f
 }
 
-// newTransport returns a transport that keeps its connections to a replica.
+// DialBy has other replicas be reached by a function, before any is. It is for tests.
+func (f *Forwarder) DialBy(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
+	f.transport.DialContext, f.signs.DialContext = dial, dial
+}
+
+// newTransport makes a transport that keeps the connections to a replica that it opens.
 func newTransport(connections int, secure *tls.Config) *http.Transport {
 	return &http.Transport{
 		TLSClientConfig:     secure.Clone(),

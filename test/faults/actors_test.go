@@ -52,7 +52,8 @@ func (r *round) journaled(what, whom string, do func()) {
 // what they broke. Of the replicas one at least is left alone, but for the leader's watches.
 func (r *round) actors() []func(*rand.Rand) {
 	two := make(chan struct{}, len(r.site.replicas)-1)
-	all := []func(*rand.Rand){r.disturbControlPlane, r.operate, r.blind, r.isolate, r.crowd, r.tenants}
+	all := []func(*rand.Rand){r.disturbControlPlane, r.operate, r.blind, r.isolate, r.crowd, r.tenants,
+		r.runMachines, r.readdress, r.hurry}
 	for _, one := range r.site.replicas {
 		all = append(all, func(rng *rand.Rand) { r.disturb(one, two, rng) })
 	}

@@ -55,7 +55,7 @@ func (r *round) member(ctx context.Context, i int, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		b := r.container(rng.Uint64(), rng.Uint64(), crowdNamespace, name, uid, h)
 		b.client = 100_000 + i
-		if r.ADD(ctx, b, rng) {
+		if r.ADD(ctx, b, rng, patience) {
 			r.Count("operation ADD")
 			pause(ctx, time.Duration(rng.IntN(300))*time.Millisecond)
 			if rng.IntN(20) == 0 {
@@ -72,10 +72,22 @@ func (r *round) member(ctx context.Context, i int, rng *rand.Rand) {
 	r.removePod(crowdNamespace, name, uid)
 }
 
+// hurry has half of all calls given up for a time, again and again: late answers and repeated calls are the rule then.
+func (r *round) hurry(rng *rand.Rand) {
+	defer r.callers.SetImpatient(false)
+	for r.between(rng, r.length/10) {
+		r.fault("half of the calls given up", "", func() {
+			r.callers.SetImpatient(true)
+			r.while(rng, r.length/20, r.length/10)
+			r.callers.SetImpatient(false)
+		})
+	}
+}
+
 // ADD is one attempt of an impatient kubelet at one replica.
-func (r *round) ADD(ctx context.Context, b *sandbox, rng *rand.Rand) (ok bool) {
+func (r *round) ADD(ctx context.Context, b *sandbox, rng *rand.Rand, patience time.Duration) (ok bool) {
 	from := r.history.Now()
-	a, err := r.callers.Hurried(ctx, rng, r.anyURL(rng), http.MethodPost, "", b.add(), patience)
+	a, err := r.callers.Hurried(ctx, rng, r.anyURL(rng), http.MethodPost, "", r.add(b), patience)
 	if err != nil || a.Code != 0 {
 		return false
 	}
@@ -86,7 +98,7 @@ func (r *round) ADD(ctx context.Context, b *sandbox, rng *rand.Rand) (ok bool) {
 
 // again asks for what a container has.
 func (r *round) again(ctx context.Context, b *sandbox, rng *rand.Rand) {
-	a, err := r.callers.Once(ctx, rng, r.anyURL(rng), http.MethodPost, "", b.add())
+	a, err := r.callers.Once(ctx, rng, r.anyURL(rng), http.MethodPost, "", r.add(b))
 	switch {
 	case err != nil, a.Code != 0 && a.Temporary():
 	case a.Code != 0:

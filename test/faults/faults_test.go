@@ -58,14 +58,37 @@ func TestFaults(t *testing.T) {
 	f := newFixture(t, slots, build{faulty: faultyController(t), hurried: hurried})
 	began := time.Now()
 	for n := uint64(0); n == 0 || time.Now().Before(end) && !v.Failed(); n++ {
-		play(t, f, v, seed+n, length)
+		play(t, f, v, everything(seed+n, length))
 		t.Logf("%s: %d operations, %d faults", time.Since(began).Round(time.Second), v.Total("operation"), v.Total("fault"))
 	}
 	t.Logf("FAULTS_SEED=%d, in all:\n%s", seed, v)
+	if !hurried && !v.Failed() {
+		hadAll(t, v.Counts())
+	}
 	for _, text := range v.Violations() {
 		t.Error(text)
 	}
 }
+
+// hadAll checks that a long run had each event that it is for.
+func hadAll(t *testing.T, counts map[string]int) {
+	t.Helper()
+	for _, event := range []string{
+		eventAllDead, eventLate, eventRaised, eventWitness, eventMoved, eventSecond, eventByIt, eventStarted,
+		eventSecondPod, eventUnclaimed, eventReclaimed,
+	} {
+		if counts[event] == 0 {
+			t.Errorf("the run never had: %s", event)
+		}
+	}
+	answered, givenUp := counts[callAnswered], counts[callGivenUp]
+	if all := answered + givenUp; givenUp < all/3 || givenUp == 0 || givenUp > all*2/3 {
+		t.Errorf("of %d impatient calls %d were given up, want about half", all, givenUp)
+	}
+}
+
+// What plugin.Callers count of impatient calls.
+const callAnswered, callGivenUp = "impatient call answered", "impatient call given up"
 
 // faultyController builds the controller with what the tag faults adds.
 func faultyController(t *testing.T) string {

@@ -20,7 +20,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,7 +53,8 @@ type fixture struct {
 	hurried  bool         // the collection waits for collectAfter
 	cut      atomic.Int64 // one more than the host that is cut off; 0 for none
 	trail    *trail
-	ready    [hosts]atomic.Bool // what the node lifecycle controller has said last
+	nodes    nodes
+	restores atomic.Int64 // of etcd, that were begun
 	// Addresses of the two pools, fewer in all than pods and late releases want at the worst moments: the pools run
 	// full. rangeTail is what a shrink takes away and a grow gives back.
 	rangeAddrs, demandAddrs, rangeTail string
@@ -99,8 +99,13 @@ func newFixture(t *testing.T, slots int, b build) *fixture {
 	}
 	f.kube = filepath.Join(t.TempDir(), "kubeconfig")
 	scheme := runtime.NewScheme()
-	err = errors.Join(f.cp.InstallManifests(t.Context()), f.cp.WriteKubeconfig(f.kube),
-		clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme))
+	_, err = f.cp.Prepare(t.Context(), "ipamclaims")
+	crd, missing := controlplane.IPAMClaimCRD()
+	err = errors.Join(err, missing, f.cp.WriteKubeconfig(f.kube), clientgoscheme.AddToScheme(scheme),
+		v1.AddToScheme(scheme))
+	if err == nil {
+		err = f.cp.InstallCRDs(t.Context(), crd)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +156,7 @@ func (f *fixture) startReplica(t *testing.T, i int, b build) *replica {
 		t.Fatal(err)
 	}
 	o := controlplane.ControllerOptions{Name: r.name, Args: []string{
-		"--kubeconfig", kubeconfig,
+		"--kubeconfig", kubeconfig, "--ipam-claims",
 		"--leader-elect-lease-duration", leaseDuration.String(), "--leader-elect-renew-deadline", "3s", "--leader-elect-retry-period", "500ms",
 	}}
 	// Over HTTP/1.1 every watch has a connection of its own, which the proxy can hold while requests pass.
@@ -174,14 +179,14 @@ func (f *fixture) startReplica(t *testing.T, i int, b build) *replica {
 
 // populate makes the hosts, which are ready, the namespace and the pools.
 func (f *fixture) populate(ctx context.Context) error {
-	for _, name := range []string{namespace, crowdNamespace} {
+	for _, name := range []string{namespace, crowdNamespace, machines} {
 		if err := f.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			return err
 		}
 	}
-	var all []string
+	all := []string{movingHost}
 	for i := range hosts {
-		all = append(all, host(i))
+		all = append(all, host(i), secondHost(i))
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node(i)}}
 		if err := f.admin.Create(ctx, n); err != nil {
 			return err
@@ -207,6 +212,10 @@ func (f *fixture) populate(ctx context.Context) error {
 			Net: "10.4.0.0", Mask: 16, Gateway: "10.4.0.1", AvailableIPs: []string{"10.4.1.0/24"},
 			BlockSize: 28, AutoAssign: true, Default: new(false), Network: tenantPool,
 		}},
+		{ObjectMeta: metav1.ObjectMeta{Name: machines}, Spec: v1.BCSNetPoolSpec{
+			Net: "10.5.0.0", Mask: 16, Gateway: "10.5.0.1", AvailableIPs: []string{"10.5.0.10-10.5.0.19"},
+			Namespaces: []string{machines}, Network: machines,
+		}},
 	} {
 		p.Spec.Hosts = all
 		if err := f.admin.Create(ctx, &p); err != nil {
@@ -214,15 +223,6 @@ func (f *fixture) populate(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// setReady writes into the status of a host whether it is ready.
-func (f *fixture) setReady(ctx context.Context, h int, ready corev1.ConditionStatus) error {
-	f.ready[h].Store(ready == corev1.ConditionTrue)
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node(h)}}
-	patch := fmt.Sprintf(
-		`{"status":{"addresses":[{"type":"InternalIP","address":%q}],"conditions":[{"type":"Ready","status":%q}]}}`, host(h), ready)
-	return f.admin.Status().Patch(ctx, n, client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
 }
 
 // inTouch reports whether a host reaches the API server and the replicas.

@@ -93,7 +93,8 @@ func (r *round) cutOff(h int, rng *rand.Rand) {
 		if !s.mu.TryLock() {
 			continue
 		}
-		if b := s.sandbox; s.host == h && b != nil && !s.taken && s.orphan.IsZero() && rng.IntN(4) > 0 {
+		if b := s.sandbox; s.host == h && b != nil && !s.taken && s.orphan.IsZero() && r.known(b) &&
+			rng.IntN(4) > 0 {
 			r.island.mu.Lock()
 			r.island.containers = append(r.island.containers, b)
 			r.island.mu.Unlock()

@@ -28,7 +28,7 @@ func TestMutations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := judge.NewVerdict()
-			play(t, newFixture(t, shortSlots, build{faulty: faulty, broken: name}), v, rand.Uint64(), findTime)
+			play(t, newFixture(t, shortSlots, build{faulty: faulty, broken: name}), v, everything(rand.Uint64(), findTime))
 			found := slices.IndexFunc(v.Violations(), func(text string) bool { return !strings.HasPrefix(text, ownFault) })
 			if found < 0 {
 				t.Fatalf("not found to be broken: %s\n%s\n%s", guard, v, strings.Join(v.Violations(), "\n"))

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,8 +71,9 @@ func (r *round) collectNetwork(rng *rand.Rand) {
 	request := wire.GCRequest{
 		Host: host(h), CNINetwork: cniNetwork, StartedAt: began.UTC().Format(time.RFC3339Nano), Attachments: []wire.Attachment{},
 	}
+	its := r.site.addresses(h)
 	for _, l := range all {
-		if l.Host.String() == host(h) && l.ContainerID != "" { // one that was made from its pod names no container yet
+		if slices.Contains(its, l.Host.String()) && l.ContainerID != "" { // one that was made from its pod names no container yet
 			request.Attachments = append(request.Attachments, wire.Attachment{ContainerID: l.ContainerID, IfName: l.IfName})
 		}
 	}

@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,16 +31,26 @@ func until(ctx context.Context, do func(context.Context) error) bool {
 
 // createPod makes the next pod of the slot.
 func (s *slot) createPod() (ok bool) {
+	s.leaving = new(atomic.Int32)
 	s.uid, s.created, ok = s.makePod(namespace, s.name, s.host)
 	return ok
 }
 
 // makePod makes a pod on a host, also when the load ends meanwhile: the API server may have made it already.
 func (r *round) makePod(namespace, name string, host int) (uid string, created metav1.Time, ok bool) {
+	return r.makePodOf(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, host)
+}
+
+// unbound is the host of a pod that is bound to no node.
+const unbound = -1
+
+// makePodOf makes a pod on a host from its metadata.
+func (r *round) makePodOf(of *corev1.Pod, host int) (uid string, created metav1.Time, ok bool) {
 	ok = until(r.ctx, func(ctx context.Context) error {
-		p := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Spec:       corev1.PodSpec{NodeName: node(host), Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+		p := of.DeepCopy()
+		p.Spec.Containers = []corev1.Container{{Name: "c", Image: "c"}}
+		if host != unbound {
+			p.Spec.NodeName = node(host)
 		}
 		err := r.site.admin.Create(ctx, p)
 		if apierrors.IsAlreadyExists(err) { // made by the attempt before, whose answer was lost

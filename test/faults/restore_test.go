@@ -5,12 +5,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
 const (
@@ -23,6 +24,11 @@ const (
 // restoreEtcd puts etcd back to a copy that is some seconds old. What the copy does not know goes on: pods that are
 // newer run until their kubelets notice, and the pods that have ended since are there again, until they are deleted.
 func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
+	o := r.nextOutage(rng)
+	if o.who == everybody {
+		r.island.none.Lock() // a kubelet that is cut off ends nothing of what nobody knows of
+		defer r.island.none.Unlock()
+	}
 	r.steady.Lock()
 	defer r.steady.Unlock()
 	if !r.loading() {
@@ -40,14 +46,16 @@ func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
 		check(os.CopyFS(dir, os.DirFS(data)))
 		check(cp.StartEtcd(ctx))
 	})
+	r.staying.Store(o.who == everybody) // of others little is known by the copy
+	defer r.staying.Store(false)
 	r.while(rng, 4*time.Second, 10*time.Second)
 	r.calm.Lock()
 	if !r.loading() {
 		r.calm.Unlock()
 		return
 	}
-	killed, what := r.dies(rng)
-	r.journaled("etcd put back"+what, namesOf(killed), func() {
+	killed := r.dies(rng, &o)
+	r.journaled("etcd put back"+o.String(), namesOf(killed), func() {
 		r.halted.Store(true) // a request that waits for an address of another pod would wait for ever
 		for _, s := range r.slots {
 			s.mu.Lock()
@@ -55,6 +63,11 @@ func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
 		}
 		r.halted.Store(false)
 		var back time.Time
+		start := func() {
+			for _, one := range killed {
+				check(one.Start(ctx))
+			}
+		}
 		r.ledger.restart(r.ctx, func() {
 			check(cp.StopAPIServer())
 			for _, one := range killed {
@@ -63,34 +76,27 @@ func (r *round) restoreEtcd(rng *rand.Rand, check func(error)) {
 			check(cp.StopEtcd())
 			check(os.RemoveAll(data))
 			check(os.CopyFS(data, os.DirFS(dir)))
+			if o.raised {
+				check(controlplane.RaiseVersions(data))
+			}
 			check(cp.StartEtcd(ctx))
 			check(cp.StartAPIServer(ctx))
-			for _, one := range killed {
-				check(one.Start(ctx))
+			r.look(&o)
+			if !o.late {
+				start()
 			}
 			back = time.Now()
 		})
-		r.reconcile(rng, back)
+		r.reconcile(rng, back, o)
+		if o.late {
+			start()
+		} else if o.who == everybody {
+			r.showReceipts(rng, o)
+		}
 	})
+	r.count(o)
 	r.awaitReturn() // until then only the replicas know of the pods that the API server does not
 	r.calm.Unlock()
-}
-
-// dies returns the replicas that are killed while etcd is put back: none, the leader, or all but one. The one that is
-// left knows of the pods that the copy does not have, and those that begin have to ask it.
-func (r *round) dies(rng *rand.Rand) (all []*replica, what string) {
-	switch leader := r.leader(rng); rng.IntN(3) {
-	case 0:
-		return []*replica{leader}, ", and the leader killed"
-	case 1:
-		left := r.site.replicas[rng.IntN(len(r.site.replicas))]
-		if left.silent.Load() {
-			return nil, "" // what it does not know nobody would
-		}
-		return slices.DeleteFunc(slices.Clone(r.site.replicas), func(one *replica) bool { return one == left }),
-			", and all replicas but one killed"
-	}
-	return nil, ""
 }
 
 func namesOf(all []*replica) string {
@@ -103,13 +109,10 @@ func namesOf(all []*replica) string {
 
 // reconcile does what kubelets do when the API server knows of other pods than they run, since it is back. The locks of
 // all slots are held.
-func (r *round) reconcile(rng *rand.Rand, back time.Time) {
+func (r *round) reconcile(rng *rand.Rand, back time.Time, o outage) {
+	until(r.ctx, func(context.Context) error { return r.patch(demandPool, `{"spec":{"cordoned":false}}`) })
 	for h := range hosts { // the copy says what was true then, and kubelets tell again
-		status := corev1.ConditionUnknown
-		if r.site.ready[h].Load() {
-			status = corev1.ConditionTrue
-		}
-		r.setReady(h, status)
+		until(context.WithoutCancel(r.ctx), func(ctx context.Context) error { return r.site.writeNode(ctx, h) })
 	}
 	var pods corev1.PodList
 	until(r.ctx, func(ctx context.Context) error {
@@ -130,10 +133,22 @@ func (r *round) reconcile(rng *rand.Rand, back time.Time) {
 			s.deletePod()
 		case !known[s.uid]:
 			r.Count("pod orphaned")
+			if o.who == everybody {
+				r.ledger.End(b.addr, b.id) // nobody knows that it has its address
+			}
+			if o.late {
+				s.vanish()
+				continue
+			}
 			s.orphan = back.Add(time.Duration(rng.IntN(8000)) * time.Millisecond)
 			r.keep(b, back)
+		case b != nil && !s.taken && o.who == everybody && !o.promises(s):
+			r.Count("pod ended whose address the copy gives to others")
+			r.ledger.End(b.addr, b.id)
+			s.deletePodBefore(b)
 		case b != nil && !s.taken && r.site.inTouch(s.host):
 			r.Count("pod kept")
+			b.anew = o.who == everybody
 			until(r.ctx, func(ctx context.Context) error { return s.tell(ctx, b) })
 		}
 	}

@@ -35,6 +35,7 @@ type round struct {
 
 	// ctx lasts for all of the round; load ends when no more faults and new pods are wanted.
 	ctx, load  context.Context
+	enough     context.CancelFunc
 	background sync.WaitGroup // requests that come late
 	numbers    atomic.Int64   // of containers
 
@@ -53,6 +54,8 @@ type round struct {
 	spared sync.RWMutex
 	// lasting has the pods of every third slot go on, from container to container.
 	lasting atomic.Bool
+	// staying has the containers of every third slot go on.
+	staying atomic.Bool
 }
 
 func (r *round) loading() bool { return r.load.Err() == nil }
@@ -81,24 +84,37 @@ func (r *round) forgetful() bool {
 	return true
 }
 
+// plan is what a round is made of.
+type plan struct {
+	seed uint64
+	// length is how long the load lasts, unless an actor has enough before.
+	length time.Duration
+	actors func(*round) []func(*rand.Rand)
+}
+
+// everything is the plan that breaks all that can break.
+func everything(seed uint64, length time.Duration) plan {
+	return plan{seed: seed, length: length, actors: (*round).actors}
+}
+
 // play runs a round: load and faults for a while, then what came of them. The verdict has what is wrong.
-func play(t *testing.T, f *fixture, v *judge.Verdict, seed uint64, length time.Duration) {
+func play(t *testing.T, f *fixture, v *judge.Verdict, p plan) {
 	t.Helper()
-	transport := &http.Transport{MaxIdleConnsPerHost: hosts * f.slots}
+	transport := &http.Transport{MaxIdleConnsPerHost: max(64, hosts*f.slots)}
 	defer transport.CloseIdleConnections()
 	r := &round{
-		Verdict: v, site: f, length: length, history: judge.NewHistory(), ledger: &watcher{Ledger: judge.NewLedger(v)},
+		Verdict: v, site: f, length: p.length, history: judge.NewHistory(), ledger: &watcher{Ledger: judge.NewLedger(v)},
 		island:  island{taken: map[*sandbox]bool{}},
-		callers: &plugin.Callers{HTTP: &http.Client{Transport: transport}, Count: v.Count},
+		callers: &plugin.Callers{HTTP: &http.Client{Transport: transport}, Count: v.Count, Wrong: v.Wrong},
 	}
 	for _, one := range f.replicas {
 		r.callers.URLs = append(r.callers.URLs, one.URL)
 	}
-	var cancel, rest context.CancelFunc
-	r.ctx, cancel = context.WithTimeout(t.Context(), length+3*settled)
+	var cancel context.CancelFunc
+	r.ctx, cancel = context.WithTimeout(t.Context(), p.length+3*settled)
 	defer cancel()
-	r.load, rest = context.WithTimeout(r.ctx, length)
-	defer rest()
+	r.load, r.enough = context.WithTimeout(r.ctx, p.length)
+	defer r.enough()
 
 	var watching, working, mischief sync.WaitGroup
 	watch, unwatch := context.WithCancel(r.ctx)
@@ -106,20 +122,20 @@ func play(t *testing.T, f *fixture, v *judge.Verdict, seed uint64, length time.D
 	watching.Go(func() { r.ledger.watch(watch, f) })
 	for i := range hosts * f.slots {
 		one := &slot{
-			round: r, number: i, home: i % hosts, name: fmt.Sprintf("web-%d", i), rng: rand.New(rand.NewPCG(seed, uint64(i))),
+			round: r, number: i, home: i % hosts, name: fmt.Sprintf("web-%d", i), rng: rand.New(rand.NewPCG(p.seed, uint64(i))),
 		}
 		r.slots = append(r.slots, one)
 	}
 	for _, one := range r.slots {
 		working.Go(one.run)
 	}
-	for i, actor := range r.actors() {
-		mischief.Go(func() { actor(rand.New(rand.NewPCG(seed, uint64(1000+i)))) })
+	for i, actor := range p.actors(r) {
+		mischief.Go(func() { actor(rand.New(rand.NewPCG(p.seed, uint64(1000+i)))) })
 	}
 	select {
 	case <-r.load.Done():
 	case <-v.Broken():
-		rest()
+		r.enough()
 	}
 	mischief.Wait() // what they broke, they have mended
 	working.Wait()

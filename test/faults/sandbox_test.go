@@ -21,13 +21,23 @@ type sandbox struct {
 	id, namespace, pod string
 	uid                string
 	host               int
-	started            time.Time
-	told               bool // its requests say truly when they began; with FAULTS_UNTOLD those of one host say nothing
+	// started is when its ADD began, in nanoseconds since 1970.
+	started atomic.Int64
+	// anew: each repeated ADD is a new call of the plugin. Of a lease that was created again from the report of its pod
+	// it is not known which container has it, and a call that began before is refused.
+	anew bool
+	told bool // its requests say truly when they began; with FAULTS_UNTOLD those of one host say nothing
 	// wrong is how far the clock of its host is ahead: its requests say what cannot be true.
 	wrong   time.Duration
 	network string // that its ADD names; empty for none
-	byUID   bool   // its requests name the pod's UID
-	addr    netip.Addr
+	ifName  string
+	owner   string // in place of a pod; empty for a pod
+	// by is which address of its host asks for it.
+	by int
+	// asked is the address by which it got its own.
+	asked string
+	byUID bool // its requests name the pod's UID
+	addr  netip.Addr
 	// until is when it has ended for certain, by the history, where its pod is no more; zero for any other.
 	until time.Duration
 	// over is set before anything is sent that ends it.
@@ -43,11 +53,17 @@ func (s *slot) newSandbox() *sandbox {
 // container is a new sandbox of a pod on a host; random numbers begin its ID.
 func (r *round) container(a, b uint64, namespace, pod, uid string, host int) *sandbox {
 	wrong := clockError(host)
-	return &sandbox{
+	made := &sandbox{
 		id: fmt.Sprintf("%016x%016x%032x", a, b, r.numbers.Add(1)), namespace: namespace, pod: pod, uid: uid, host: host,
-		started: time.Now(), told: wrong == 0 && (host > 0 || os.Getenv("FAULTS_UNTOLD") == ""), wrong: wrong, byUID: true,
+		told: wrong == 0 && (host > 0 || os.Getenv("FAULTS_UNTOLD") == ""), wrong: wrong, byUID: true,
+		ifName: "eth0", by: int(a % 3),
 	}
+	made.begin()
+	return made
 }
+
+// begin has its ADD begin now.
+func (b *sandbox) begin() { b.started.Store(time.Now().UnixNano()) }
 
 // clockError is how far the clock of a host is ahead. One is eight hours behind, as one that takes local time for UTC.
 func clockError(host int) time.Duration {
@@ -63,27 +79,29 @@ func clockError(host int) time.Duration {
 // who is its pod as leases name it.
 func (b *sandbox) who() string { return b.namespace + "/" + b.pod }
 
-// add is its ADD, del its DEL.
-func (b *sandbox) add() wire.AllocateRequest {
-	r := wire.AllocateRequest{
-		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace,
-		StartedAt: b.at(b.started), CNINetwork: cniNetwork, Network: b.network,
+// add is an ADD of a sandbox.
+func (r *round) add(b *sandbox) wire.AllocateRequest {
+	return wire.AllocateRequest{
+		Host: r.caller(b), ContainerID: b.id, IfName: b.ifName, PodName: b.pod, PodNamespace: b.namespace,
+		PodUID: b.named(), StartedAt: b.at(time.Unix(0, b.started.Load())), CNINetwork: cniNetwork,
+		Network: b.network, Owner: b.owner,
 	}
-	if b.byUID {
-		r.PodUID = b.uid
-	}
-	return r
 }
 
-func (b *sandbox) del() wire.ReleaseRequest {
-	r := wire.ReleaseRequest{
-		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace,
-		StartedAt: b.at(time.Now()),
+// del is a DEL of a sandbox.
+func (r *round) del(b *sandbox) wire.ReleaseRequest {
+	return wire.ReleaseRequest{
+		Host: r.caller(b), ContainerID: b.id, IfName: b.ifName, PodName: b.pod, PodNamespace: b.namespace,
+		PodUID: b.named(), StartedAt: b.at(time.Now()), Owner: b.owner,
 	}
+}
+
+// named is the UID that its requests name.
+func (b *sandbox) named() string {
 	if b.byUID {
-		r.PodUID = b.uid
+		return b.uid
 	}
-	return r
+	return ""
 }
 
 // at is a time as its requests tell it, if they do.
@@ -102,7 +120,11 @@ func (b *sandbox) holds(l lease.Lease) bool {
 
 // note writes down that a sandbox took an address, or gave it up, between two times.
 func (r *round) note(b *sandbox, a netip.Addr, take bool, from, to time.Duration) {
-	r.history.Add(b.client, judge.Change{Addr: a.String(), Pod: b.uid, Container: b.id, Take: take}, from, to)
+	pod := b.uid + b.owner
+	if b.ifName != "eth0" { // no address moves from interface to interface
+		pod += "/" + b.ifName
+	}
+	r.history.Add(b.client, judge.Change{Addr: a.String(), Pod: pod, Container: b.id, Take: take}, from, to)
 }
 
 // last is the last look at the address of a sandbox that is about to end: it was its own until now.
@@ -122,7 +144,7 @@ func (r *round) last(b *sandbox) {
 
 // DEL releases a sandbox, which may be gone from the given time on.
 func (r *round) DEL(b *sandbox, rng *rand.Rand, from time.Duration) {
-	a, ok := r.callers.Ask(r.ctx, rng, http.MethodDelete, "", b.del(), never)
+	a, ok := r.callers.Ask(r.ctx, rng, http.MethodDelete, "", func() any { return r.del(b) }, never)
 	to := r.history.Now()
 	switch {
 	case !ok:

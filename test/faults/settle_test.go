@@ -40,6 +40,9 @@ func (r *round) sweep() {
 	if !r.Failed() {
 		r.await(time.Now().Add(settled), "after the last pod", nil)
 	}
+	if !r.Failed() {
+		r.awaitUnclaimed(time.Now().Add(settled))
+	}
 }
 
 // await reads all leases until they are those that the pods should have.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,8 @@ type slot struct {
 	// refusedSince is when the first of the last sandboxes was refused that all were.
 	refusedSince time.Time
 	refusals     int
+	// leaving counts the DELs under way of earlier containers of the pod.
+	leaving *atomic.Int32
 }
 
 // run lives one pod after the other while there is load. The last pod stays, if it has an address.
@@ -88,7 +91,7 @@ func (s *slot) step() {
 		s.endPod(true)
 	case s.sandbox == nil:
 		s.begin(s.newSandbox())
-	case n < 30:
+	case n < 30, s.number%3 == 0 && s.staying.Load():
 		s.repeat()
 	case n < 60, s.number%3 == 0 && s.lasting.Load():
 		s.restart()
@@ -111,7 +114,11 @@ func (s *slot) begin(b *sandbox) {
 		s.duplicate(b, time.Duration(s.rng.IntN(4000))*time.Millisecond, served)
 	}
 	from := s.history.Now()
-	a, ok := s.callers.Ask(s.ctx, s.rng, http.MethodPost, "", b.add(), func() bool { return !s.goesOn() })
+	a, ok := s.callers.Ask(s.ctx, s.rng, http.MethodPost, "", func() any {
+		request := s.add(b)
+		b.asked = request.Host
+		return request
+	}, func() bool { return !s.goesOn() })
 	if !ok {
 		close(served)
 		s.giveUp(b)
@@ -126,6 +133,12 @@ func (s *slot) begin(b *sandbox) {
 	b.addr = addrOf(a)
 	served <- b.addr
 	s.Count("operation ADD")
+	switch b.asked {
+	case secondHost(b.host):
+		s.Count(eventSecond)
+	case movingHost:
+		s.Count(eventByIt)
+	}
 	s.note(b, b.addr, true, from, s.history.Now())
 	// The answer is durable: the object says so at once.
 	live, err := s.site.read(s.ctx, b.addr)
@@ -184,7 +197,7 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan netip.Ad
 	s.background.Go(func() {
 		pause(s.ctx, after)
 		from := s.history.Now()
-		a, err := s.callers.Once(s.ctx, rng, url, http.MethodPost, "", b.add())
+		a, err := s.callers.Once(s.ctx, rng, url, http.MethodPost, "", s.add(b))
 		if err != nil || a.Code != 0 {
 			return
 		}
@@ -211,7 +224,13 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan netip.Ad
 // repeat asks again for what the sandbox has.
 func (s *slot) repeat() {
 	b := s.sandbox
-	a, ok := s.callers.Ask(s.ctx, s.rng, http.MethodPost, "", b.add(), func() bool { return !s.goesOn() })
+	a, ok := s.callers.Ask(s.ctx, s.rng, http.MethodPost, "", func() any {
+		if b.anew {
+			b.begin()
+		}
+		return s.add(b)
+	},
+		func() bool { return !s.goesOn() })
 	switch {
 	case !ok:
 	case a.Code != 0:
@@ -225,8 +244,10 @@ func (s *slot) repeat() {
 
 // lateDEL sends a DEL at a later time, while life goes on.
 func (s *slot) lateDEL(b *sandbox, after, from time.Duration) {
-	rng := rand.New(rand.NewPCG(s.rng.Uint64(), 0))
+	rng, leaving := rand.New(rand.NewPCG(s.rng.Uint64(), 0)), s.leaving
+	leaving.Add(1)
 	s.background.Go(func() {
+		defer leaving.Add(-1)
 		pause(s.ctx, after)
 		s.DEL(b, rng, from)
 	})

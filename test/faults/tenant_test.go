@@ -53,7 +53,8 @@ func (r *round) tenant(name string, rng *rand.Rand) {
 			b.network = tenantPool // and the namespace gets a block
 		}
 		from := r.history.Now()
-		a, ok := r.callers.Ask(r.ctx, rng, http.MethodPost, "", b.add(), func() bool { return !r.loading() })
+		a, ok := r.callers.Ask(r.ctx, rng, http.MethodPost, "", func() any { return r.add(b) },
+			func() bool { return !r.loading() })
 		if !ok || a.Code != 0 {
 			r.DEL(b, rng, from)
 			continue

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -118,12 +116,11 @@ func properties(crd map[string]any, part string) map[string]any {
 
 // published reads the CRD from the module that defines IPAMClaims.
 var published = sync.OnceValues(func() ([]byte, error) {
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}",
-		"github.com/k8snetworkplumbingwg/ipamclaims").Output()
+	file, err := controlplane.IPAMClaimCRD()
 	if err != nil {
-		return nil, fmt.Errorf("finding the module of IPAMClaims: %w", err)
+		return nil, err
 	}
-	return os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "artifacts", "k8s.cni.cncf.io_ipamclaims.yaml"))
+	return os.ReadFile(file)
 })
 
 // install installs the CRD in a form, or changes it into that, and waits until the API server serves it.

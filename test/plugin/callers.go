@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
@@ -22,14 +23,32 @@ type Callers struct {
 	Count func(string)
 	// Delay is how long a message is on its way beside what the network takes; nil for no longer.
 	Delay func(*rand.Rand) time.Duration
+	// Wrong notes an answer that is not as the API promises.
+	Wrong func(format string, args ...any)
 
 	// receipts are those that each host was given last.
-	receipts sync.Map
+	receipts  sync.Map
+	impatient atomic.Pointer[median]
 }
 
-// Once sends one request to one replica. An error means that there is no answer; the request may yet be served.
+// Once sends one request to one replica. An error means that there is no answer; the request may yet be served. A body
+// that is a function is asked for it.
 func (c *Callers) Once(ctx context.Context, rng *rand.Rand, url, method, path string, body any) (Answer, error) {
-	return c.once(ctx, rng, url, method, path, body, Attempt, 0)
+	m := c.impatient.Load()
+	if m == nil {
+		return c.once(ctx, rng, url, method, path, body, Attempt, 0)
+	}
+	wait, told := m.wait(), time.Duration(0)
+	if rng.IntN(2) == 0 {
+		told = wait
+	}
+	a, err := c.once(ctx, rng, url, method, path, body, wait, told)
+	if m.met(err == nil); err == nil {
+		c.Count("impatient call answered")
+	} else {
+		c.Count("impatient call given up")
+	}
+	return a, err
 }
 
 // Hurried does what Once does, for a caller who waits for a limited time and states that time in the request.
@@ -46,9 +65,14 @@ func (c *Callers) once(
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	c.Count("request " + method)
+	if of, is := body.(func() any); is {
+		body = of()
+	}
 	host := hostOf(body)
-	shown, _ := c.receipts.Load(host)
-	receipt, _ := shown.(string)
+	if _, is := body.(showing); is {
+		body = nil
+	}
+	receipt := c.Receipt(host)
 	a, err := send(ctx, c.HTTP, method, url+wire.Prefix+path, body, told, &receipt)
 	if a.URL = url; host != "" && receipt != "" {
 		c.receipts.Store(host, receipt)
@@ -56,8 +80,26 @@ func (c *Callers) once(
 	c.travel(ctx, rng)
 	if err == nil && a.Code != 0 {
 		c.Count("refusal " + string(a.Reason))
+		if text := a.incomplete(); text != "" && c.Wrong != nil {
+			c.Wrong("%s %s: %d %s: %s: %s", method, url, a.Status, a.Reason, a.Message, text)
+		}
 	}
 	return a, err
+}
+
+// Receipt returns what a host was given last; empty for nothing.
+func (c *Callers) Receipt(host string) string {
+	shown, _ := c.receipts.Load(host)
+	receipt, _ := shown.(string)
+	return receipt
+}
+
+// showing is a request without a body, of a host.
+type showing string
+
+// Show has a host show a replica its receipt, as bcsnet-node does if no plugin asks, with a GET.
+func (c *Callers) Show(ctx context.Context, rng *rand.Rand, url, path, host string) (Answer, error) {
+	return c.once(ctx, rng, url, http.MethodGet, path, showing(host), Attempt, 0)
 }
 
 // Ask sends a request to a replica, and to the next one when it has no answer, until one of them serves it or refuses
@@ -92,6 +134,8 @@ func hostOf(body any) string {
 		return r.Host
 	case wire.ReleaseRequest:
 		return r.Host
+	case showing:
+		return string(r)
 	}
 	return ""
 }

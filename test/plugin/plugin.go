@@ -27,6 +27,22 @@ type Answer struct {
 	Address wire.Allocation `json:"-"`
 	// URL is that of the replica that answered.
 	URL string `json:"-"`
+	// Status is that of HTTP, Named the reason in the header, RetryAfter when to come again; zero if it is not said.
+	Status     int           `json:"-"`
+	Named      ipam.Reason   `json:"-"`
+	RetryAfter time.Duration `json:"-"`
+}
+
+// incomplete returns what the answer of a replica that could not decide lacks; empty for nothing.
+func (a Answer) incomplete() string {
+	switch {
+	case a.Status != http.StatusServiceUnavailable:
+	case a.RetryAfter < time.Second:
+		return "it does not say when to come again"
+	case a.Named != a.Reason:
+		return fmt.Sprintf("the header says %q", a.Named)
+	}
+	return ""
 }
 
 // Addrs returns the addresses that an ADD got, in order.
@@ -92,6 +108,9 @@ func send(
 	if given := resp.Header.Get(header); given != "" {
 		*receipt = given
 	}
+	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // none, if it is no number
+	a.Status, a.Named, a.RetryAfter = resp.StatusCode, ipam.Reason(resp.Header.Get("Bcsnet-Reason")),
+		time.Duration(seconds)*time.Second
 	_ = json.Unmarshal(a.Data, &a.Address) // null after a refusal
 	return a, nil
 }

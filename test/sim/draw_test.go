@@ -17,12 +17,15 @@ func draw(seed uint64, name ...any) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
+// slowest is longer than anything is on its way.
+const slowest = 3 * time.Second
+
 // delay is how long something takes on its way: a millisecond, at times much longer. No two are alike, so that what
 // happens in one order happens in it again.
 func delay(rng *rand.Rand) time.Duration {
 	switch n := rng.IntN(1000); {
 	case n < 3:
-		return time.Duration(rng.Int64N(int64(3 * time.Second)))
+		return time.Duration(rng.Int64N(int64(slowest)))
 	case n < 40:
 		return time.Duration(rng.Int64N(int64(60 * time.Millisecond)))
 	default:

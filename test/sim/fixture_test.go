@@ -83,7 +83,7 @@ func newFixture(ctx context.Context, t testing.TB, p plan) *fixture {
 		halting: make(chan struct{}, 1),
 	}
 	caller := &http.Client{Transport: &http.Transport{DialContext: f.dial, MaxIdleConnsPerHost: 64}}
-	f.callers = &plugin.Callers{HTTP: caller, Count: v.Count, Delay: delay}
+	f.callers = &plugin.Callers{HTTP: caller, Count: v.Count, Delay: delay, Wrong: v.Wrong}
 	server.Written = f.written
 	skew := []time.Duration{0, 0, time.Second, -time.Second, 7 * time.Minute, -3 * time.Hour}
 	for i := range replicas {

@@ -26,6 +26,9 @@ func (f *fixture) mishaps() (all []mischief) {
 	all = append(all, f.schedule("node", 15*time.Second, func(int) func(*rand.Rand) { return f.cut })...)
 	all = append(all, f.schedule("namespace", 30*time.Second, func(int) func(*rand.Rand) { return f.deleteNamespace })...)
 	all = append(all, f.schedule("clocks", 15*time.Second, func(int) func(*rand.Rand) { return f.setClock })...)
+	if f.plan.long() {
+		all = append(all, f.schedule("off", 2*time.Minute, func(int) func(*rand.Rand) { return f.powerOff })...)
+	}
 	switch {
 	case !f.plan.Restores && f.plan.long(): // one that is put back waits until nothing else goes wrong
 		all = append(all, f.schedule("pods", time.Minute, func(int) func(*rand.Rand) { return f.stall })...)

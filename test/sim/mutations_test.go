@@ -43,6 +43,7 @@ func TestMutations(t *testing.T) {
 		"deleting":     "an address whose object is being deleted is not handed out",
 		"cooldown":     "a released address rests",
 		"restore":      "a lost address is made again for whoever had it",
+		"witness":      "nothing new is given before the other replicas have told what they have seen of the store",
 		"restores":     "a restore that one watch notices has all watches list",
 		"finalizer":    "an address in use has a finalizer",
 		"marks":        "a DEL that comes before its ADD is remembered",
@@ -54,7 +55,7 @@ func TestMutations(t *testing.T) {
 			run := exec.CommandContext(t.Context(), program, "-test.run", "^TestSim$", "-test.v")
 			run.Env = append(os.Environ(), "FAULTS_BREAK="+name, "SIM_MINUTES=1")
 			switch name {
-			case "restore", "restores":
+			case "restore", "restores", "witness":
 				run.Env = append(run.Env, "SIM_RESTORES=1")
 			case "brake":
 				run.Env = append(run.Env, "SIM_LOSSES=1")

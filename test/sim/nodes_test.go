@@ -70,9 +70,13 @@ func (f *fixture) renew(i int) {
 
 // ready says of a node whether it is.
 func (f *fixture) ready(i int, status string) object {
+	condition := object{"type": "Ready", "status": status}
+	if status != "True" {
+		condition["lastTransitionTime"] = time.Now().UTC().Format(time.RFC3339)
+	}
 	return object{"metadata": object{"name": node(i)}, "status": object{
 		"addresses":  []object{{"type": "InternalIP", "address": host(i)}},
-		"conditions": []object{{"type": "Ready", "status": status}},
+		"conditions": []object{condition},
 	}}
 }
 

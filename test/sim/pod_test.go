@@ -20,10 +20,7 @@ func (f *fixture) insist(method, path string, body any) (code int, answer map[st
 
 // createPod makes the next pod of the slot.
 func (s *slot) createPod() bool {
-	meta := object{"name": s.name, "namespace": s.namespace}
-	if s.sticky() {
-		meta["annotations"] = object{"networkextension.bkbcs.tencent.com/release-policy": "never"}
-	}
+	meta := object{"name": s.name, "namespace": s.namespace, "annotations": s.annotations()}
 	code, answer, ok := s.insist(http.MethodPost, s.pods(), object{
 		"metadata": meta, "spec": object{"nodeName": node(s.host), "terminationGracePeriodSeconds": 5, "containers": []object{{"name": "c", "image": "c"}}},
 	})
@@ -54,7 +51,7 @@ func (s *slot) report(b *sandbox) {
 // tell writes the addresses of a sandbox into the status of its pod.
 func (s *slot) tell(b *sandbox) {
 	var ips []object
-	for _, a := range b.addrs {
+	for _, a := range b.first() {
 		ips = append(ips, object{"ip": a.String()})
 	}
 	if len(ips) == 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -42,6 +43,9 @@ func (r *replica) start() {
 	o.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError)) // sets the defaults
 	o.MetricsBindAddress, o.HealthProbeBindAddress, o.AdvertiseAddress = "0", "0", "none"
 	o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = leaseDuration, 3*time.Second, time.Second/2
+	if r.world.plan.Restores { // they ask each other, and the leader answers for all
+		o.AdvertiseAddress, o.DialReplica = "http://"+r.address(), r.dial
+	}
 	o.LogOutput, o.Now = &r.log, func() time.Time { return time.Now().Add(r.ahead) }
 	cfg := &rest.Config{Host: "http://api", Transport: r.link}
 	cfg.ContentType = "application/json"
@@ -54,6 +58,15 @@ func (r *replica) start() {
 			r.world.verdict.Wrong("%s ended by itself: %v", r.name, err)
 		}
 	})
+}
+
+// address is where others reach it.
+func (r *replica) address() string { return fmt.Sprintf("127.0.0.%d:8090", 1+r.number) }
+
+// dial reaches another replica.
+func (r *replica) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	r.world.verdict.Count("connection between replicas")
+	return r.world.dial(ctx, network, address)
 }
 
 func (r *replica) listener() *pipes {

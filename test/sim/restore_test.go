@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -37,10 +38,14 @@ func (f *fixture) putBack(rng *rand.Rand) {
 		s.rng = draw(f.plan.Seed, "restore", s.number, s.steps)
 		s.endForced(s.delNow)
 	}
-	f.fault("store put back")
+	killed := f.dies(rng)
+	f.fault(fmt.Sprintf("store put back, %d replicas killed", len(killed)))
 	away := moment(rng, time.Second, 9*time.Second)
 	lost := f.server.Version()
 	f.goAway(away)
+	for _, r := range killed {
+		r.kill()
+	}
 	f.server.Restore(then)
 	f.ledger.PutBack()
 	f.mu.Lock()
@@ -49,6 +54,9 @@ func (f *fixture) putBack(rng *rand.Rand) {
 	f.mu.Unlock()
 	wait(away)
 	f.note("the API server is back with version %d, it had %d", then.Version(), lost)
+	for _, r := range killed {
+		r.start()
+	}
 	for _, r := range f.replicas { // a reflector whose requests fail waits for up to half a minute until it tries again
 		r.way().holdReads("pods", moment(rng, 0, 20*time.Second))
 	}
@@ -56,6 +64,21 @@ func (f *fixture) putBack(rng *rand.Rand) {
 	goOn()
 	f.background.Go(func() { f.catchUp(lost, moment(rng, time.Second, 10*time.Second)) })
 	f.awaitReturn()
+}
+
+// dies returns the replicas that are killed while the store is put back: none, one, or all but one. Those that begin
+// have to ask the others what they have seen of it. The others know what was given before: their watches have
+// delivered it.
+func (f *fixture) dies(rng *rand.Rand) (all []*replica) {
+	n := rng.IntN(replicas)
+	if n == 0 {
+		return nil
+	}
+	wait(moment(rng, slowest, slowest+time.Second))
+	for _, i := range rng.Perm(replicas)[:n] {
+		all = append(all, f.replicas[i])
+	}
+	return all
 }
 
 // catchUp has versions reach in a time those that were lost: the rest of the cluster writes a hundred times more than

@@ -7,13 +7,9 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"sync/atomic"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/httpapi/wire"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
-	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/judge"
 	"github.com/bcsnet/bcsnet/test/plugin"
 )
@@ -51,20 +47,6 @@ type slot struct {
 	// refusedSince is when the first of the last sandboxes was refused that all were.
 	refusedSince time.Time
 	refusals     int
-}
-
-// sandbox is a container of a pod that has addresses, or wants some.
-type sandbox struct {
-	id, pod, uid string
-	host         int
-	started      time.Time
-	ahead        time.Duration // the clock of its host, when it began
-	namespace    string
-	byUID        bool   // its requests name the pod's UID
-	machine      string // the virtual machine that it is of; empty for any other
-	addrs        []netip.Addr
-	// over is set before anything is sent that ends it.
-	over atomic.Bool
 }
 
 func newSlot(f *fixture, i int) *slot {
@@ -149,38 +131,6 @@ func (s *slot) step() {
 	}
 }
 
-func (s *slot) newSandbox() *sandbox {
-	return &sandbox{
-		id: fmt.Sprintf("%016x%016x%016x%016x", s.rng.Uint64(), s.rng.Uint64(), s.rng.Uint64(), s.steps), pod: s.name,
-		uid: s.uid, host: s.host,
-		started: time.Now(), ahead: s.clock(s.host), namespace: s.namespace, byUID: s.rng.IntN(4) > 0,
-		machine: s.machine,
-	}
-}
-
-func (b *sandbox) add() wire.AllocateRequest {
-	r := wire.AllocateRequest{
-		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace,
-		StartedAt: store.FormatTime(b.started.Add(b.ahead)),
-	}
-	if b.byUID {
-		r.PodUID = b.uid
-	}
-	return r
-}
-
-// del is the DEL of a sandbox. It says when it began by the clock that the host has now.
-func (b *sandbox) del(ahead time.Duration) wire.ReleaseRequest {
-	r := wire.ReleaseRequest{
-		Host: host(b.host), ContainerID: b.id, IfName: "eth0", PodName: b.pod, PodNamespace: b.namespace,
-		StartedAt: store.FormatTime(time.Now().Add(ahead)),
-	}
-	if b.byUID {
-		r.PodUID = b.uid
-	}
-	return r
-}
-
 // note writes down that a container took its addresses, or gave them up.
 func (s *slot) noteChange(b *sandbox, addrs []netip.Addr, take bool, from, to time.Duration) {
 	for _, a := range addrs {
@@ -203,7 +153,7 @@ func (s *slot) begin(b *sandbox) {
 		s.duplicate(b, time.Duration(s.rng.IntN(4000))*time.Millisecond, served)
 	}
 	from, began := s.history.Now(), time.Now()
-	a, ok := s.ask(s.rng, http.MethodPost, "", b.add(), func() bool { return !s.goesOn() })
+	a, ok := s.attach(b, s.insistent)
 	if !ok {
 		close(served)
 		s.giveUp(b)
@@ -255,12 +205,6 @@ func (s *slot) durable(b *sandbox, began time.Time) {
 	s.kept = b.addrs
 }
 
-// holds reports whether a lease is the sandbox's. A request without the pod's UID may be held under that of the
-// pod's predecessor until the next one.
-func (b *sandbox) holds(l lease.Lease) bool {
-	return l.State == lease.Active && l.ContainerID == b.id && l.PodName == b.pod && (!b.byUID || l.PodUID == b.uid)
-}
-
 // patience is for how long a pod may be refused that lives.
 const patience = 10 * time.Second
 
@@ -292,8 +236,12 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan []netip.
 		wait(after)
 		from, lives := s.history.Now(), s.lives()
 		gone := s.deletedBy(b)
-		a, err := s.once(rng, rng.IntN(replicas), http.MethodPost, "", b.add())
-		if err != nil || a.Code != 0 {
+		replica := rng.IntN(replicas)
+		a, ok := s.attach(b, func(body any) (plugin.Answer, bool) {
+			a, err := s.once(rng, replica, http.MethodPost, "", body)
+			return a, err == nil
+		})
+		if !ok || a.Code != 0 {
 			return
 		}
 		if l := lives[a.URL]; gone[l] && s.lives()[a.URL] == l {
@@ -318,10 +266,15 @@ func (s *slot) duplicate(b *sandbox, after time.Duration, served <-chan []netip.
 	})
 }
 
+// insistent sends an ADD until it is answered, or requests are no longer to wait.
+func (s *slot) insistent(body any) (plugin.Answer, bool) {
+	return s.ask(s.rng, http.MethodPost, "", body, func() bool { return !s.goesOn() })
+}
+
 // repeat asks again for what the sandbox has.
 func (s *slot) repeat() {
 	b := s.sandbox
-	a, ok := s.ask(s.rng, http.MethodPost, "", b.add(), func() bool { return !s.goesOn() })
+	a, ok := s.attach(b, s.insistent)
 	switch {
 	case !ok:
 	case b.ahead != 0 && a.Reason == ipam.ReasonContainerSuperseded:
@@ -351,9 +304,19 @@ func (s *slot) last(b *sandbox) {
 	b.over.Store(true)
 }
 
-// release sends a DEL until it is served, or something is wrong. After some tries it is a new one, as of a runtime that
-// begins again.
+// release sends the DELs of a container, and returns the last answer, or the first refusal.
 func (s *slot) release(b *sandbox, rng *rand.Rand) (a plugin.Answer, ok bool) {
+	for _, ifName := range slices.Backward(b.ifNames) {
+		if a, ok = s.releaseOne(b, ifName, rng); !ok || a.Code != 0 {
+			break
+		}
+	}
+	return a, ok
+}
+
+// releaseOne sends a DEL until it is served, or something is wrong. After some tries it is a new one, as of a runtime
+// that begins again.
+func (s *slot) releaseOne(b *sandbox, ifName string, rng *rand.Rand) (a plugin.Answer, ok bool) {
 	for began := s.history.Now(); !ok && s.ctx.Err() == nil && !s.verdict.Failed(); {
 		if s.history.Now()-began > settled {
 			s.verdict.Wrong("DEL of container %.8s of %s is not done within %s: %s: %s", b.id, b.pod, settled, a.Reason,
@@ -361,7 +324,7 @@ func (s *slot) release(b *sandbox, rng *rand.Rand) (a plugin.Answer, ok bool) {
 			return a, false
 		}
 		tries := 0
-		a, ok = s.ask(rng, http.MethodDelete, "", b.del(s.clock(b.host)), func() bool {
+		a, ok = s.ask(rng, http.MethodDelete, "", b.del(ifName, s.clock(b.host)), func() bool {
 			tries++
 			return tries == 2*replicas
 		})
@@ -381,7 +344,7 @@ func (s *slot) DEL(b *sandbox, rng *rand.Rand, from time.Duration) {
 		s.verdict.Wrong("DEL of container %.8s of %s is refused: %s: %s", b.id, b.pod, a.Reason, a.Message)
 	default:
 		s.verdict.Count("operation DEL")
-		if l := lives[a.URL]; s.lives()[a.URL] == l {
+		if l := lives[a.URL]; s.lives()[a.URL] == l && len(b.ifNames) == 1 { // else another may have answered the first
 			s.noteDEL(b, l)
 		}
 		s.note("DEL of container %.8s of %s, which had %v", b.id, b.pod, b.addrs)

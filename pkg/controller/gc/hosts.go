@@ -87,7 +87,7 @@ func (t touch) inTouch() bool { return t.renewal == gone.Since || t.renewal == g
 func (c *Collector) listen(ctx context.Context, seen map[spot]suspect, now time.Time) {
 	wanted := map[string]struct{}{}
 	for _, s := range seen {
-		for _, n := range c.Nodes.At(s.lease.Host) {
+		for _, n := range c.Nodes.Of(s.lease) {
 			if n.Ready && s.nodes[n.Name].renewal != gone.Since {
 				wanted[n.Name] = struct{}{}
 			}
@@ -96,7 +96,7 @@ func (c *Collector) listen(ctx context.Context, seen map[spot]suspect, now time.
 	heard := c.beats.of(ctx, wanted)
 	for at, s := range seen {
 		nodes := map[string]touch{}
-		for _, n := range c.Nodes.At(s.lease.Host) {
+		for _, n := range c.Nodes.Of(s.lease) {
 			t, known := s.nodes[n.Name]
 			if beat, read := heard[n.Name]; n.Ready {
 				t = t.next(beat, read)

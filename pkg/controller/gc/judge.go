@@ -61,7 +61,7 @@ func (c *Collector) doubt(s suspect, now time.Time) string {
 
 // evidence returns the passes' evidence about a suspect.
 func (c *Collector) evidence(s suspect, now time.Time) gone.Evidence {
-	return c.evidenceOn(c.Nodes.At(s.lease.Host), s, now)
+	return c.evidenceOn(c.Nodes.Of(s.lease), s, now)
 }
 
 // evidenceOn returns the passes' evidence about a suspect, together with that of some nodes that claim its host.
@@ -101,7 +101,7 @@ func (c *Collector) lastLook(ctx context.Context, s suspect, now time.Time) (d g
 		e.Pod, err = c.cachedPod(ctx, s.lease.Holder)
 		return c.timed().Decide(e), err
 	}
-	claims := c.Nodes.At(s.lease.Host)
+	claims := c.Nodes.Of(s.lease)
 	if err := c.confirmOff(ctx, claims); err != nil {
 		return d, err
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -9,9 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
@@ -32,6 +35,8 @@ type Nodes struct {
 	gateways map[string]netip.Addr
 	// away has the times since which nodes are not ready.
 	away map[string]time.Time
+	// left has, for addresses that nodes claimed, which of these nodes are still there, and until when they did.
+	left map[netip.Addr]map[string]time.Time
 }
 
 // New returns Nodes without nodes. changed is called with the addresses that a node has gained or lost, and with the
@@ -40,6 +45,7 @@ func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), no
 	return &Nodes{
 		index: index, changed: changed, now: now,
 		table: hosts.NewTable(), gateways: map[string]netip.Addr{}, away: map[string]time.Time{},
+		left: map[netip.Addr]map[string]time.Time{},
 	}
 }
 
@@ -49,6 +55,7 @@ func (n *Nodes) Set(o *corev1.Node) {
 	gateway, _ := ipaddr.ParseAddr(o.Annotations[GatewayAnnotation])
 	n.mu.Lock()
 	was := n.table.Set(is)
+	n.noteLeft(was, is)
 	if n.gateways[is.Name] = gateway; !gateway.IsValid() {
 		delete(n.gateways, is.Name)
 	}
@@ -63,6 +70,9 @@ func (n *Nodes) Remove(o *corev1.Node) {
 	was := n.table.Remove(o.Name)
 	delete(n.gateways, o.Name)
 	delete(n.away, o.Name)
+	for host := range n.left {
+		n.comeBack(host, o.Name)
+	}
 	n.mu.Unlock()
 	n.publish(o.Name, was.Addrs, hosts.Node{})
 }
@@ -112,6 +122,40 @@ func (n *Nodes) At(host netip.Addr) (all []Claim) {
 	defer n.mu.RUnlock()
 	for _, is := range n.table.At(host) {
 		all = append(all, Claim{is, n.away[is.Name]})
+	}
+	return all
+}
+
+// noteLeft records which addresses a node claims no more.
+func (n *Nodes) noteLeft(was, is hosts.Node) {
+	for _, host := range was.Addrs {
+		if n.left[host] == nil {
+			n.left[host] = map[string]time.Time{}
+		}
+		n.left[host][is.Name] = n.now()
+	}
+	for _, host := range is.Addrs {
+		n.comeBack(host, is.Name)
+	}
+}
+
+// comeBack forgets that a node claimed an address before.
+func (n *Nodes) comeBack(host netip.Addr, name string) {
+	if delete(n.left[host], name); len(n.left[host]) == 0 {
+		delete(n.left, host)
+	}
+}
+
+// Of returns the nodes on one of which the container of a lease is: those that claim its host, and those that claimed
+// it when the lease was written. An address may move to another node while containers run on the first one.
+func (n *Nodes) Of(l lease.Lease) []Claim {
+	all := n.At(l.Host)
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	for _, name := range slices.Sorted(maps.Keys(n.left[l.Host])) {
+		if !l.Updated.After(n.left[l.Host][name].Add(gone.Skew)) {
+			all = append(all, Claim{n.table.Get(name), n.away[name]})
+		}
 	}
 	return all
 }
