@@ -105,7 +105,7 @@ func NewForwarder(p Peers, secure *tls.Config, r prometheus.Registerer, log *slo
 	return f
 }
 
-// DialBy has other replicas be reached by a function, before any is. It is for tests.
+// DialBy sets the function that connects to other replicas, before any request. It is for tests.
 func (f *Forwarder) DialBy(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
 	f.transport.DialContext, f.signs.DialContext = dial, dial
 }

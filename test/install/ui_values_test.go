@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestPages: by default there are no pages in a cluster. Where they are, they have no right and no token, and nothing of
-// the controller changes.
+// TestPages: by default there are no pages in a cluster. If they are on, they have no right and no token, and nothing
+// of the controller changes.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	plain, err := template(t)

@@ -172,8 +172,8 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// TestBrowserLogin: one logs in by a token in the form that any page shows, is led to that page, which is live, and logs
-// out.
+// TestBrowserLogin: a user logs in by a token in the form that any page shows, is led to that page, which is live, and
+// logs out.
 func TestBrowserLogin(t *testing.T) {
 	b := browser(t)
 	p := newPages(t, certified(t))

@@ -50,7 +50,7 @@ func (t *tokens) login(w http.ResponseWriter, r *http.Request) {
 	}
 	t.setCookie(w, value, int(time.Until(s.Until).Seconds()))
 	t.server.app.Say.Note("%s has logged in from %s", name, r.RemoteAddr)
-	http.Redirect(w, r, to, http.StatusSeeOther)
+	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // here returns a path of these pages
 }
 
 // identify asks the API server whose token it is. wrong says why nobody is let in by it.

@@ -268,8 +268,8 @@ func TestSessionEnds(t *testing.T) {
 	}
 }
 
-// TestCertificateChanges: a new certificate is shown without a start, cookies of the key before it still count, and files
-// that do not fit are not taken over.
+// TestCertificateChanges: a new certificate is shown without a start, cookies of the key before it still count, and
+// files that do not fit are not taken over.
 func TestCertificateChanges(t *testing.T) {
 	dir := certified(t)
 	k, err := newKeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), func(string, ...any) {})

@@ -93,10 +93,10 @@ func plan(t *testing.T, of System, from Source, here []v1.BCSNetPool, pods ...wo
 		lines = append(lines, text)
 	}
 	for _, r := range got.Conflicts {
-		lines = append(lines, "! "+r.Object+": "+r.Cause)
+		lines = append(lines, "conflict "+r.Object+": "+r.Cause)
 	}
 	for _, r := range got.Left {
-		lines = append(lines, "- "+r.Object+": "+r.Cause)
+		lines = append(lines, "left "+r.Object+": "+r.Cause)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -148,12 +148,12 @@ pool whereabouts-10-7-0-0-24 10.7.0.0/24 [10.7.0.0/24] network whereabouts-10-7-
 10.2.0.6 both shop/job uid=u-job c=c-job if=net1
 10.7.0.9 whereabouts-10-7-0-0-24 shop/left uid= c=c-left if=eth0
 fd00:2::5 both-fd00-2---64 shop/web uid=u-web c=c-web if=net2
-! NetworkAttachmentDefinition web/wrong: range "10.3.0.0": netip.ParsePrefix("10.3.0.0"): no '/'
-! IPPool kube-system/10.1.0.0-24: allocation "300" lies outside 10.1.0.0/24
-! IPPool kube-system/10.1.0.0-24, allocation 22: it is that of shop/db, which reports 10.1.0.25
-- NetworkAttachmentDefinition shop/again: its range 10.1.0.0/24 is that of NetworkAttachmentDefinition shop/lan, whose settings the pool has
-- NetworkAttachmentDefinition web/text: its config is no JSON: invalid character 'y' in literal true (expecting 'r')
-- IPPool kube-system/10.7.0.0-24: no NetworkAttachmentDefinition has its range 10.7.0.0/24: gateway, VLAN and routes are not known
+conflict NetworkAttachmentDefinition web/wrong: range "10.3.0.0": netip.ParsePrefix("10.3.0.0"): no '/'
+conflict IPPool kube-system/10.1.0.0-24: allocation "300" lies outside 10.1.0.0/24
+conflict IPPool kube-system/10.1.0.0-24, allocation 22: it is that of shop/db, which reports 10.1.0.25
+left NetworkAttachmentDefinition shop/again: its range 10.1.0.0/24 is that of NetworkAttachmentDefinition shop/lan, whose settings the pool has
+left NetworkAttachmentDefinition web/text: its config is no JSON: invalid character 'y' in literal true (expecting 'r')
+left IPPool kube-system/10.7.0.0-24: no NetworkAttachmentDefinition has its range 10.7.0.0/24: gateway, VLAN and routes are not known
 `)
 }
 
@@ -175,11 +175,11 @@ pool red fd00:1::/64 [fd00:1::10-fd00:1::20] default false
 10.1.0.22 blue shop/db uid=u-db c= if=eth0
 10.1.0.35 blue spiderpool: SpiderReservedIP printers
 10.1.0.36 blue spiderpool: SpiderReservedIP printers
-! SpiderIPPool red: its allocatedIPs cannot be read: invalid character 'o' in literal null (expecting 'u')
-! SpiderIPPool wrong: subnet "10.1.0.0": netip.ParsePrefix("10.1.0.0"): no '/'
-! SpiderReservedIP printers: "x" is not an address, a range a-b or a CIDR
-- SpiderIPPool red: its podAffinity has no equivalent: name the pool in the annotations of those pods
-- SpiderReservedIP printers: 10.0.0.0/8 has more than 1024 addresses: exclude them in the pool
+conflict SpiderIPPool red: its allocatedIPs cannot be read: invalid character 'o' in literal null (expecting 'u')
+conflict SpiderIPPool wrong: subnet "10.1.0.0": netip.ParsePrefix("10.1.0.0"): no '/'
+conflict SpiderReservedIP printers: "x" is not an address, a range a-b or a CIDR
+left SpiderIPPool red: its podAffinity has no equivalent: name the pool in the annotations of those pods
+left SpiderReservedIP printers: 10.0.0.0/8 has more than 1024 addresses: exclude them in the pool
 `)
 }
 
@@ -201,9 +201,9 @@ pool rack 10.2.0.0/24 [10.2.0.0/24] cordoned true nodes false
 10.1.0.1 default-ipv4 shop/web uid=u-web c=c-web if=eth0
 10.1.0.2 default-ipv4 calico: Calico: vxlan-tunnel-addr-n1
 10.1.0.254 default-ipv4 calico: IPReservation gateways
-! IPAMBlock 10-1-0-0-30: 10.1.0.3 has attributes 7, which do not exist
-! IPAMBlock short: it has more allocations than 10.1.0.8/31 has addresses
-- IPPool rack: its nodeSelector "rack == \"a\"" is not taken over: say which hosts may draw from the pool: bcsnetctl pool edit rack
+conflict IPAMBlock 10-1-0-0-30: 10.1.0.3 has attributes 7, which do not exist
+conflict IPAMBlock short: it has more allocations than 10.1.0.8/31 has addresses
+left IPPool rack: its nodeSelector "rack == \"a\"" is not taken over: say which hosts may draw from the pool: bcsnetctl pool edit rack
 `)
 }
 
@@ -257,12 +257,12 @@ func TestHostLocal(t *testing.T) {
 10.1.0.22 lan shop/old uid=u-old c=c-old if=eth0
 10.1.0.23 lan host-local: the file is empty
 10.1.0.24 lan host-local: file 10.1.0.24 of node n1 has container c-a, and file 10.1.0.24 o…
-! file 10.1.0.25 of node n1: it is larger than 4096 bytes
-! file 10.1.0.21 of node n1: it is that of container c-gone, and no running pod reports it
-! file 10.1.0.23 of node n1: the file is empty
-! file 10.1.0.24 of node n1: file 10.1.0.24 of node n1 has container c-a, and file 10.1.0.24 of node n2 has container c-b
-! file 10.9.0.1 of node n1: 10.9.0.1 belongs to no pool
-- file note of node n1: its name is no address
+conflict file 10.1.0.25 of node n1: it is larger than 4096 bytes
+conflict file 10.1.0.21 of node n1: it is that of container c-gone, and no running pod reports it
+conflict file 10.1.0.23 of node n1: the file is empty
+conflict file 10.1.0.24 of node n1: file 10.1.0.24 of node n1 has container c-a, and file 10.1.0.24 of node n2 has container c-b
+conflict file 10.9.0.1 of node n1: 10.9.0.1 belongs to no pool
+left file note of node n1: its name is no address
 `)
 }
 
@@ -277,11 +277,11 @@ func TestTable(t *testing.T) {
 	for name, tc := range map[string]struct{ content, want string }{
 		"NetBox": {
 			"\ufeffaddress,status,dns_name,description,tenant\n10.1.0.20/24,active,printer.example,\"Floor 2, left\",IT\n10.1.0.21/24,Deprecated,,,\n\n10.1.0.22/24,dhcp,,,\n",
-			"10.1.0.20 lan csv: printer.example IT\n10.1.0.22 lan csv: dhcp\n- line 3: 10.1.0.21/24 is Deprecated",
+			"10.1.0.20 lan csv: printer.example IT\n10.1.0.22 lan csv: dhcp\nleft line 3: 10.1.0.21/24 is Deprecated",
 		},
 		"phpIPAM, semicolons": {
 			"ip address;ip state;description;hostname\n10.1.0.30;Used;a, b;switch-1\nx;Used;;\n10.9.0.1;Used;;\n",
-			"10.1.0.30 lan csv: switch-1\n! line 3: \"x\" is not an IP address\n! line 4: 10.9.0.1 belongs to no pool",
+			"10.1.0.30 lan csv: switch-1\nconflict line 3: \"x\" is not an IP address\nconflict line 4: 10.9.0.1 belongs to no pool",
 		},
 	} {
 		t.Run(name, func(t *testing.T) { want(t, plan(t, table(), write(tc.content), lan()), tc.want) })
@@ -318,7 +318,7 @@ func TestSystems(t *testing.T) {
 	}
 }
 
-// TestPoolsHere: a pool whose addresses a pool here has under another name is left out, and its addresses are taken over
+// TestPoolsHere: a pool whose addresses a pool here has under another name is left out. Its addresses are taken over
 // into that pool.
 func TestPoolsHere(t *testing.T) {
 	got := plan(t, spiderpool(), source(t, `
@@ -326,7 +326,7 @@ func TestPoolsHere(t *testing.T) {
 		lan(), running("web", "10.1.0.20"))
 	want(t, got, `
 10.1.0.20 lan shop/web uid=u-web c= if=eth0
-- pool blue: pool lan here has addresses of it
+left pool blue: pool lan here has addresses of it
 `)
 }
 

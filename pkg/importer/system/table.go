@@ -74,7 +74,7 @@ func (r *rows) table(path string) error {
 		}
 		number, _ := rd.FieldPos(0)
 		if !utf8.ValidString(strings.Join(record, "")) {
-			return fmt.Errorf("line %d is not UTF-8: convert the file, for example with iconv -f LATIN1 -t UTF-8", number)
+			return fmt.Errorf("line %d is not UTF-8: convert the file: iconv -f LATIN1 -t UTF-8", number)
 		}
 		value := func(names ...string) string {
 			for _, name := range names {

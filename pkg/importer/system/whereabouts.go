@@ -118,7 +118,8 @@ func whereaboutsRows(
 	r := whereaboutsReader{rows: rows{importer.Rows{System: "whereabouts"}}, ranges: map[string]string{},
 		allocated: map[netip.Addr]bool{}}
 	slices.SortFunc(nads, func(a, b attachment) int { // the first one of a range makes the pool: one with a gateway
-		return cmp.Or(-cmp.Compare(strings.Count(a.Spec.Config, `"gateway"`), strings.Count(b.Spec.Config, `"gateway"`)),
+		return cmp.Or(
+			cmp.Compare(strings.Count(b.Spec.Config, `"gateway"`), strings.Count(a.Spec.Config, `"gateway"`)),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	for i := range nads {
