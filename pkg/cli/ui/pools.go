@@ -155,7 +155,7 @@ func poolPage(ctx context.Context, q *request) (*page, error) {
 		return nil, err
 	}
 	m := poolModel{Pool: d, Past: pastLink("pool", name), Facts: d.Facts(q.App), Next: d.Next(q.App),
-		Aside: rowsOf(q, "aside", d.SetAside()),
+		Aside:  rowsOf(q, "aside", d.SetAside()),
 		Spaces: rowsOf(q, "spaces", d.Namespaces()), Claims: rowsOf(q, "claims", d.Claims()),
 		Blocks: rowsOf(q, "blocks", d.Blocks()), Groups: rowsOf(q, "pool", d.Groups),
 		Color: resource.PoolStateColor(q.App, d.BCSNetPool), Bad: resource.NotAsTheyShould(d.Status.Conditions)}
