@@ -24,19 +24,23 @@ func (f *fixture) history(ctx context.Context, ts *testscript.TestScript, files 
 			}
 			records = append(records, r)
 		}
-		part, _, err := (&history.Part{}).Add(records)
-		if err != nil {
-			return err
-		}
-		data, n := part.Data()
-		begins := records[0].Time
-		o := &v1.BCSNetHistory{
-			ObjectMeta: metav1.ObjectMeta{Name: history.Name(begins, "test")}, Since: begins.Format(time.RFC3339),
-			Until: records[len(records)-1].Time.Format(time.RFC3339), Records: int32(n), Data: data,
-		}
-		if err := f.client.Create(ctx, o); err != nil {
+		if err := f.haveHistory(ctx, records...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// haveHistory makes a part of the history of some records.
+func (f *fixture) haveHistory(ctx context.Context, records ...history.Record) error {
+	part, _, err := (&history.Part{}).Add(records)
+	if err != nil {
+		return err
+	}
+	data, n := part.Data()
+	begins := records[0].Time
+	return f.client.Create(ctx, &v1.BCSNetHistory{
+		ObjectMeta: metav1.ObjectMeta{Name: history.Name(begins, "test")}, Since: begins.Format(time.RFC3339),
+		Until: records[len(records)-1].Time.Format(time.RFC3339), Records: int32(n), Data: data,
+	})
 }

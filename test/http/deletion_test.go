@@ -44,13 +44,15 @@ func TestPoolDeletionAgainstALaggingReplica(t *testing.T) {
 	if err := shared.admin.Delete(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
-	body := s.request(newID(), "late")
-	controlplane.Eventually(t, func() error { // the one that knows
-		if a := s.add(body); a.Reason != "PoolCordoned" {
+	controlplane.Eventually(t, func() error { // the one that knows, once it does
+		early := s.request(newID(), "late")
+		if a := s.add(early); a.Reason != "PoolCordoned" {
+			s.del(early)
 			return fmt.Errorf("%s", a.Raw)
 		}
 		return nil
 	})
+	body := s.request(newID(), "late")
 	given := ips(lagging.do(t, "POST", prefix, body).done(t))
 	if len(given) != 1 {
 		t.Fatalf("given: %v", given)

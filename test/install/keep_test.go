@@ -23,9 +23,7 @@ func TestKept(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "kept", Finalizers: []string{v1.PoolFinalizer}}, // as by a controller
 		Spec:       v1.BCSNetPoolSpec{Net: "10.0.0.0", Mask: 24, Gateway: "10.0.0.1", AvailableIPs: []string{"10.0.0.20"}},
 	}
-	if err := admin.Create(t.Context(), pool); err != nil {
-		t.Fatal(err)
-	}
+	controlplane.Until(t, "the API server serves pools", func() bool { return admin.Create(t.Context(), pool) == nil })
 	there := func(after string) {
 		t.Helper()
 		if out := c.bcsnetctl("pool", "list", "-o", "name"); !strings.Contains(out, "kept") {

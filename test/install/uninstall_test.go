@@ -17,11 +17,15 @@ import (
 	"github.com/bcsnet/bcsnet/test/controlplane"
 )
 
+// mutating is a version that Kubernetes 1.36 and newer serve, and that the chart goes by.
+const mutating = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+
 // everything are values that have the chart bring all that it has, but for what the Prometheus operator defines.
 func everything() []string {
 	return []string{
 		"--set", "floatingipConfig=kube-system/floatingip-config", "--set", "hostnicIPAMConfig=default/hostnic-ipam-config",
 		"--set", "ipamClaims=true", "--set", "node.enabled=true", "--set", "flowSchema.enabled=true", "--set", "dashboard.enabled=true",
+		"--set", "ui.enabled=true", "--set", "ui.tlsSecretName=pages",
 	}
 }
 
@@ -33,7 +37,7 @@ func TestUninstallRemovesAll(t *testing.T) {
 	c.helm(append([]string{
 		"install", "bcsnet", c.chart(), "--namespace", controlplane.SystemNamespace, "--create-namespace",
 	}, everything()...)...)
-	out, err := template(t, everything()...)
+	out, err := template(t, append(everything(), "--api-versions", mutating)...)
 	if err != nil {
 		t.Fatal(out)
 	}
@@ -69,7 +73,7 @@ func TestUninstallRemovesAll(t *testing.T) {
 // TestEverythingIsEverything: what those values leave out is the Prometheus operator's.
 func TestEverythingIsEverything(t *testing.T) {
 	t.Parallel()
-	out, err := template(t, everything()...)
+	out, err := template(t, append(everything(), "--api-versions", mutating)...)
 	if err != nil {
 		t.Fatal(out)
 	}

@@ -76,6 +76,7 @@ func (h *History) note(s *app.App, q HistoryQuery, parts *resource.HistoryParts)
 	switch {
 	case parts.Missing != "":
 		h.Notes = append(h.Notes, parts.Missing)
+	case parts.Begins.IsZero() && !q.Broad(): // addresses remember their last holders themselves
 	case parts.Begins.IsZero():
 		h.Notes = append(h.Notes, "the history in "+s.Where()+" has no record yet")
 	case parts.Begins.After(q.Since) && !q.Since.IsZero():
@@ -99,29 +100,46 @@ func (h *History) take(q HistoryQuery, r history.Record) {
 	}
 }
 
-// order sorts the rows, the newest first, and leaves each in once.
+// order leaves each row in once and sorts them, the newest first; those of addresses by name by address first. Rows of
+// one address and second keep their order.
 func (h *History) order(q HistoryQuery) {
-	slices.SortStableFunc(h.Rows, func(a, b Past) int {
-		if a.Current != b.Current {
-			if a.Current {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(b.Until.Compare(a.Until), a.Addr.Compare(b.Addr), b.Since.Compare(a.Since),
-			cmp.Compare(a.Holder, b.Holder))
+	seen := map[pastKey]bool{}
+	h.Rows = slices.DeleteFunc(h.Rows, func(p Past) bool {
+		key := keyOf(p)
+		known := seen[key]
+		seen[key] = true
+		return known
 	})
-	h.Rows = slices.CompactFunc(h.Rows, samePast)
+	slices.SortStableFunc(h.Rows, func(a, b Past) int {
+		byAddr, newest := a.Addr.Compare(b.Addr), b.Until.Compare(a.Until)
+		if a.Current != b.Current {
+			newest = 1
+			if a.Current {
+				newest = -1
+			}
+		}
+		if q.Broad() {
+			return cmp.Or(newest, byAddr)
+		}
+		return cmp.Or(byAddr, newest)
+	})
 	if q.Limit > 0 && len(h.Rows) > q.Limit {
 		h.Rows = h.Rows[:q.Limit]
 		h.Notes = append(h.Notes, "older rows are left out; for more, or for another time: --limit, --until")
 	}
 }
 
-// samePast reports whether two rows are one: an address remembers what the history has, with the name cut.
-func samePast(a, b Past) bool {
-	return a.Addr == b.Addr && a.Current == b.Current && a.Until.Equal(b.Until) && a.Since.Equal(b.Since) &&
-		lease.PastHolder(a.Holder) == lease.PastHolder(b.Holder) && a.Verb == b.Verb
+// pastKey is what two rows of one holding have in common: an address remembers what the history has, with the holder's
+// name cut.
+type pastKey struct {
+	addr         netip.Addr
+	current      bool
+	since, until int64
+	holder, verb string
+}
+
+func keyOf(p Past) pastKey {
+	return pastKey{p.Addr, p.Current, p.Since.Unix(), p.Until.Unix(), lease.PastHolder(p.Holder), p.Verb}
 }
 
 // holding returns the leases that the query finds as they are now.

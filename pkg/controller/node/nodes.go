@@ -126,9 +126,13 @@ func (n *Nodes) At(host netip.Addr) (all []Claim) {
 	return all
 }
 
-// noteLeft records which addresses a node claims no more.
+// noteLeft records which addresses a node claims no more. What its annotation alone gave it does not count: by editing
+// it an operator says that the machine does not have the address.
 func (n *Nodes) noteLeft(was, is hosts.Node) {
 	for _, host := range was.Addrs {
+		if slices.Contains(was.Further, host) {
+			continue
+		}
 		if n.left[host] == nil {
 			n.left[host] = map[string]time.Time{}
 		}

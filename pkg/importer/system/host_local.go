@@ -19,11 +19,12 @@ import (
 func hostLocal() System {
 	return System{
 		Name: "host-local", Aliases: []string{"hostlocal"}, Title: "the CNI plugin host-local", Dirs: true,
-		About: `Read are copies of the directories /var/lib/cni/networks/NETWORK of the nodes, one
-for each --dir NODE=PATH: a file for each address, with the container that has it.
-The directories do not say which pools there are: create those first, cordoned. A
-container's pod is the one that reports the address. An address that no running pod
-reports is reserved, as is one that the directories of two nodes have.`,
+		About: `Read are copies of the directories /var/lib/cni/networks/NETWORK of the nodes,
+one for each --dir NODE=PATH: a file for each address, with the container that
+has it. The directories do not say which pools there are: create those first,
+cordoned. A container's pod is the one that reports the address. An address
+that no running pod reports is reserved, as is one that the directories of two
+nodes have.`,
 		Example: `  scp node-1:/var/lib/cni/networks/lan/* lan-node-1/
   bcsnetctl import host-local --dir node-1=lan-node-1 --dir node-2=lan-node-2`,
 		Read: readHostLocal,

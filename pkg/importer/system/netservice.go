@@ -24,10 +24,10 @@ func netservice() System {
 		Name: "netservice", Aliases: []string{"bcs-netservice", "bcs-netservice-controller"},
 		Title: "the released bcs-netservice-controller",
 		About: `Read are its objects BCSNetPool, BCSNetIPClaim and BCSNetIP of the group
-netservice.bkbcs.tencent.com/v1. Claims keep their names and are for the address
-that they are bound to, for as long as expiredDuration says, else until somebody
-frees it. Addresses stay with the pod or the claim that has them. Addresses that
-are Reserved for no claim are reserved.`,
+netservice.bkbcs.tencent.com/v1. Claims keep their names and are for the
+address that they are bound to, for as long as expiredDuration says, else
+until somebody frees it. Addresses stay with the pod or the claim that has
+them. Addresses that are Reserved for no claim are reserved.`,
 		Example: `  bcsnetctl import netservice --dry-run=client
   bcsnetctl import netservice --yes -o json`,
 		Read: readNetservice,

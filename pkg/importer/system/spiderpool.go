@@ -20,10 +20,10 @@ func spiderpool() System {
 	return System{
 		Name: "spiderpool", Title: "Spiderpool",
 		About: `Read are its objects SpiderIPPool and SpiderReservedIP of the group
-spiderpool.spidernet.io/v2beta1. A pool keeps its name, subnet, ranges, gateway,
-VLAN, routes, nodes and namespaces. Addresses of status.allocatedIPs stay with
-their pods. A pod affinity has no equivalent: such a pool serves only those who
-name it.`,
+spiderpool.spidernet.io/v2beta1. A pool keeps its name, subnet, ranges,
+gateway, VLAN, routes, nodes and namespaces. Addresses of status.allocatedIPs
+stay with their pods. A pod affinity has no equivalent: such a pool serves
+only those who name it.`,
 		Example: `  bcsnetctl import spiderpool --dry-run=client
   bcsnetctl import spiderpool --yes`,
 		Read: readSpiderpool,

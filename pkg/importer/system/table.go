@@ -20,11 +20,11 @@ import (
 func table() System {
 	return System{
 		Name: "csv", Title: "a table (NetBox, phpIPAM)", Files: true,
-		About: `Read are tables with a heading, separated by commas, semicolons or tabs, as NetBox and
-phpIPAM export them. A column address, ip_address or ip is needed; status, dns_name,
-hostname, description and tenant become the reason. Each address that lies in a pool
-is reserved, so that no pod gets what an appliance has. Rows whose status is
-available, free or deprecated are left out.`,
+		About: `Read are tables with a heading, separated by commas, semicolons or tabs, as
+NetBox and phpIPAM export them. A column address, ip_address or ip is needed;
+status, dns_name, hostname, description and tenant become the reason. Each
+address that lies in a pool is reserved, so that no pod gets what an appliance
+has. Rows whose status is available, free or deprecated are left out.`,
 		Example: `  bcsnetctl import csv --file netbox_ip_addresses.csv --dry-run=client
   bcsnetctl import csv --file subnet-a.csv --file subnet-b.csv --yes`,
 		Read: readTables,

@@ -26,10 +26,11 @@ func whereabouts() System {
 	return System{
 		Name: "whereabouts", Title: "Whereabouts",
 		About: `Read are its objects IPPool and OverlappingRangeIPReservation of the group
-whereabouts.cni.cncf.io/v1alpha1, and the NetworkAttachmentDefinitions whose ipam
-is of the type whereabouts: range, exclude, gateway, routes and VLAN stand there.
-Each range becomes a pool whose network has the name of the definition; give that
-name to ipam.network when you change the type to bcsnet-ipam.`,
+whereabouts.cni.cncf.io/v1alpha1, and the NetworkAttachmentDefinitions whose
+ipam is of the type whereabouts: range, exclude, gateway, routes and VLAN
+stand there. Each range becomes a pool whose network has the name of the
+definition; give that name to ipam.network when you change the type to
+bcsnet-ipam.`,
 		Example: `  bcsnetctl import whereabouts --dry-run=client
   bcsnetctl import whereabouts --yes`,
 		Read: readWhereabouts,

@@ -32,14 +32,14 @@ func newHistory(s *app.App, group string) *cobra.Command {
 		Use: "history [ADDRESS...]", Args: cobra.ArbitraryArgs, RunE: app.Runs(v),
 		Short: "Show who held addresses, by address, host, namespace, pod or pool",
 		Long: `Show who holds addresses and who held them before, newest first: of addresses,
-or of all that a host, a namespace, a pod or a pool had at a time. WHAT ended the
-time of a row: gave up, moved to another container of the pod, or what a user
-did, who is named as BY: release, release-host, reserve, unreserve; or collect,
-when the controller took the address back because the pod had gone.
+or of all that a host, a namespace, a pod or a pool had at a time. WHAT ended
+the time of a row: gave up, moved to another container of the pod, or what a
+user did, who is named as BY: release, release-host, reserve, unreserve; or
+collect, when the controller took the address back because the pod had gone.
 
 The controller keeps this for 30 days, unless its --history-retention says
-otherwise. An address itself remembers its last 3 rows, which are shown whatever
-the time.
+otherwise. An address itself remembers its last 3 rows, which are shown
+whatever the time.
 
 - reads addresses from standard input, one a line.`,
 		Example: `  bcsnetctl ip history 10.0.0.20

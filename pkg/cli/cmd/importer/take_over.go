@@ -36,9 +36,9 @@ func newTakeOver(s *app.App, of system.System) *cobra.Command {
 		Short: "Take over what " + of.Title + " has",
 		Long: of.About + `
 
-Nothing of the other system is changed. Stop it first, so that it does not change
-meanwhile. Pools that are missing here are made and cordoned; a pool whose addresses
-a pool here has already is left out.
+Nothing of the other system is changed. Stop it first, so that it does not
+change meanwhile. Pools that are missing here are made and cordoned; a pool
+whose addresses a pool here has already is left out.
 
 It shows everything first, then asks; look with --dry-run=client. If objects
 contradict each other, or a running pod, it says so, and exit code 3 tells of
