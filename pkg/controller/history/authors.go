@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -43,11 +44,11 @@ func (a *authors) fill(ctx context.Context, records []history.Record, now time.T
 			continue
 		}
 		r.By = ""
-		program, err := a.program(ctx, r.Pool)
+		last, err := a.lastWrite(ctx, r.Pool, r.Changes...)
 		if err != nil {
 			return err
 		}
-		r.Program = program
+		r.Program = last.Manager
 	}
 	return nil
 }
@@ -73,26 +74,32 @@ func (a *authors) checkPolicy(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// program returns what the client called itself that wrote the spec of a pool last; empty for a pool that has gone.
-func (a *authors) program(ctx context.Context, pool string) (string, error) {
-	last, err := a.lastWrite(ctx, pool)
-	return last.Manager, err
-}
-
-// lastWrite returns who wrote the spec of a pool last, by its managedFields.
-func (a *authors) lastWrite(ctx context.Context, pool string) (last metav1.ManagedFieldsEntry, err error) {
+// lastWrite returns who wrote the spec of a pool last, by its managedFields; empty for a pool that is gone. Their times
+// are whole seconds: of several writers in one second it is one who owns a field of the changes.
+func (a *authors) lastWrite(
+	ctx context.Context, pool string, changes ...history.FieldChange,
+) (last metav1.ManagedFieldsEntry, err error) {
 	var o metav1.PartialObjectMetadata
 	o.SetGroupVersionKind(v1.GroupVersion.WithKind("BCSNetPool"))
 	if err := a.live.Get(ctx, client.ObjectKey{Name: pool}, &o); err != nil {
 		return last, client.IgnoreNotFound(err)
 	}
 	for _, f := range o.ManagedFields {
-		if f.Time != nil && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) &&
-			(last.Time == nil || !f.Time.Before(last.Time)) {
+		switch {
+		case f.Time == nil || !owns(f, "spec"):
+		case last.Time == nil || last.Time.Before(f.Time):
+			last = f
+		case f.Time.Equal(last.Time) && slices.ContainsFunc(changes,
+			func(c history.FieldChange) bool { return owns(f, c.Field) && !owns(last, c.Field) }):
 			last = f
 		}
 	}
 	return last, nil
+}
+
+// owns reports whether a writer owns a field of an object's spec, or the spec.
+func owns(f metav1.ManagedFieldsEntry, field string) bool {
+	return f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(), []byte(`"f:`+field+`"`))
 }
 
 // missed returns records of the changes of pools while nobody watched: when the spec was written last, and not what
