@@ -11,9 +11,9 @@ import (
 // everything, and x.foo() does not say where foo is. Named fields keep it small.
 type wall struct {
 	path, name string
-	// methods is how many methods a pointer to it may have, those of its embedded parts among them.
+	// methods bounds the methods of a pointer to the type, including those of embedded parts.
 	methods int
-	// depth is how deep its parts may be embedded in each other.
+	// depth bounds how deep parts are embedded in each other.
 	depth int
 }
 

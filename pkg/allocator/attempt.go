@@ -13,7 +13,7 @@ import (
 type attempt struct {
 	Request
 	began moment
-	// waitUntil is when the request ends waiting for terminating pods.
+	// waitUntil is the time at which the request stops waiting for terminating pods.
 	waitUntil time.Time
 	// holder is whom addresses are held for; podVersion is the version at which its pod was found.
 	holder     lease.Holder
@@ -22,7 +22,7 @@ type attempt struct {
 	// held.
 	constraints Constraints
 	refused     *ipam.Refusal
-	// families are those of the request and of the constraints together.
+	// families are the address families that both the request and the constraints allow.
 	families ipam.Families
 	// prefer are addresses of an earlier write of unknown outcome. A read showed that it is not stored; it may be yet.
 	// The request asks for the same address, so that only one of the two writes can win.

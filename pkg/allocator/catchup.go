@@ -13,8 +13,8 @@ import (
 const (
 	// catchUpTime bounds how long a refusal waits for the watch.
 	catchUpTime = time.Second
-	// catchUpQuiet is how long a watch without an event counts as one that has delivered all: the newest version may be
-	// that of a write of something else, which it never delivers.
+	// catchUpQuiet is the time without an event after which a watch counts as complete. It cannot wait for the newest
+	// version: that may be the version of another kind's object, which this watch never delivers.
 	catchUpQuiet = 250 * time.Millisecond
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// lack is how often a claim lacks what a request takes.
+// lack counts how many times a claim lacks what a request takes.
 type lack struct {
 	n    int
 	want ipam.PickRequest

@@ -24,19 +24,19 @@ type Attachment struct{ ContainerID, IfName string }
 type NetworkGC struct {
 	Host       netip.Addr
 	CNINetwork string
-	// Attachments are those that stay; an empty IfName stands for eth0.
+	// Attachments are the attachments that stay; an empty IfName stands for eth0.
 	Attachments []Attachment
-	// StartedAt is when the caller began, and ArrivedAt when the first replica got the request, as in a Request.
+	// StartedAt and ArrivedAt mean the same as in a Request.
 	StartedAt, ArrivedAt time.Time
 }
 
 // NetworkCollected has the leases that a list lacks, by what became of them.
 type NetworkCollected struct {
-	// Released are those whose pod is gone.
+	// Released are the leases that were freed: their pods are gone.
 	Released []lease.Lease
-	// Running are those whose pod is there: the list is not of all that has addresses by the network.
+	// Running are the leases of pods that exist, although the list lacks them. They stay.
 	Running []lease.Lease
-	// Waiting are those whose containers may run although the pod is gone: the garbage collection frees them.
+	// Waiting are the leases whose containers may still run although the pod is gone. The collector frees them.
 	Waiting []lease.Lease
 	// Kept are all attachments that the network still has on the host and that the list lacks.
 	Kept []Attachment

@@ -34,9 +34,9 @@ type Preallocation struct {
 
 // Stock counts what a claim has.
 type Stock struct {
-	// Has is how many addresses of a family the claim has, in use or kept; of two families that of which it has more.
+	// Has is the number of addresses of a family that the claim has, in use or kept; of two families the larger number.
 	Has int
-	// Missing is how many more it was to have and could not get, Why the reason for the first of them.
+	// Missing is the number of further addresses that the claim could not get, Why the reason for the first of them.
 	Missing int
 	Why     *ipam.Refusal
 }

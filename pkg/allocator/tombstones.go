@@ -12,7 +12,7 @@ const (
 	tombstoneLife = 10 * time.Minute
 	// maxTombstones bounds the tombstones of all callers together.
 	maxTombstones = 65536
-	// tombstoneSweep is how often those of callers that send nothing more are looked through.
+	// tombstoneSweep is the interval in which tombstones of silent callers are checked.
 	tombstoneSweep = time.Minute
 )
 
@@ -29,7 +29,7 @@ type tombstones struct {
 	now   func() time.Time
 }
 
-// callerTombstones are those of one caller.
+// callerTombstones are the tombstones of one caller.
 type callerTombstones struct {
 	by    map[tombstoneKey]tombstone
 	order []placedTombstone // oldest first

@@ -17,7 +17,7 @@ const (
 	MaxData = 96 << 10
 	// fullData is from when on a part takes no more records.
 	fullData = 64 << 10
-	// maxStep is how many records go into a part at once.
+	// maxStep bounds the records that go into a part at once.
 	maxStep = 512
 	// maxLine bounds one record as it is read.
 	maxLine = 1 << 20

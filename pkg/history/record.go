@@ -34,7 +34,7 @@ const (
 // Record is one thing that happened: an address that somebody lost, a change of an address by hand, a change of a pool,
 // or a gap.
 type Record struct {
-	// Time is when it happened, and Since the beginning of the holding that ended then; both to the second.
+	// Time is the time of the event, Since the beginning of the holding that it ended; both in whole seconds.
 	Time  time.Time `json:"time"`
 	Since time.Time `json:"since,omitzero"`
 	What  string    `json:"what"`

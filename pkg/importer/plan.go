@@ -37,6 +37,8 @@ type Plan struct {
 	Leases []lease.Lease
 	// Already is the number of addresses that are here as they should be.
 	Already int
+	// Elsewhere is the number of addresses that are kept for no pod and lie in no pool: there is nothing to reserve.
+	Elsewhere int
 	// Conflicts are contradictions that somebody has to resolve.
 	Conflicts []Remark
 	// Left are the objects that are deliberately not taken over, or not entirely.
@@ -48,7 +50,8 @@ type maker struct {
 	plan Plan
 	// bound maps an address to the claims that are bound to it.
 	bound map[netip.Addr][]string
-	// claims are those of the other system by namespace/name; unusable says of some why they are not taken over.
+	// claims has the object of each claim of the other system, and unusable the reason for those that are not taken
+	// over; both by namespace/name.
 	claims, unusable map[string]string
 	// reporters maps an address to the running pods that report it; pods are all, by namespace/name.
 	reporters map[netip.Addr][]workload.Pod
@@ -129,6 +132,10 @@ func (m *maker) planAddress(row Address) {
 		return
 	}
 	pool, served := m.Index.Pools.OwnerOf(a)
+	if !served && row.State == Kept && key == "" && cause == "" {
+		m.plan.Elsewhere++ // nobody can get it here
+		return
+	}
 	if !served {
 		m.conflict(row.Object, "%s belongs to no pool", a)
 		return
@@ -137,8 +144,6 @@ func (m *maker) planAddress(row Address) {
 	now, _ := m.Index.Leases.Get(a)
 	target := target{maker: m, row: row, now: now, params: p.Params(), claim: key}
 	switch {
-	case row.State == Held && row.Holder.Owner != "":
-		target.hold(row.Holder)
 	case row.State == Held:
 		h, why := m.holder(row)
 		if why != "" {

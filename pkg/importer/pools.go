@@ -43,7 +43,7 @@ func (m *maker) sharesAddresses(p ipam.Pool) string {
 	return ""
 }
 
-// Pool returns a pool of a name and a subnet, for readers. Characters of the name that pools cannot have become "-".
+// Pool returns a pool of a name without a spec, for readers.
 func Pool(name string) v1.BCSNetPool {
 	o := v1.BCSNetPool{}
 	o.APIVersion, o.Kind, o.Name = v1.GroupVersion.String(), "BCSNetPool", name

@@ -26,7 +26,7 @@ type State uint8
 const (
 	// Free addresses are taken over only if a claim is bound to them.
 	Free State = iota
-	// Held addresses belong to a container, a pod or an owner.
+	// Held addresses belong to a container of a pod.
 	Held
 	// Kept addresses wait for a pod. They are taken over for their claim, or reserved if they have none.
 	Kept
@@ -48,7 +48,7 @@ type Address struct {
 	Claim string
 	// Reason says why a Kept address without a claim is kept, or what is wrong with an Unclear one.
 	Reason string
-	// Updated is when the other system last changed the address; zero if it does not store that.
+	// Updated is the time of the other system's last change of the address; zero if it does not store that.
 	Updated time.Time
 	// Counting reports whether the term of a Kept address runs since Updated; else it begins with the import.
 	Counting bool
@@ -64,14 +64,10 @@ func (a Address) pod() string {
 
 // holder names the holder in messages.
 func (a Address) holder() string {
-	switch {
-	case a.Holder.PodName != "":
+	if a.Holder.PodName != "" {
 		return a.pod()
-	case a.Holder.Owner != "":
-		return a.Holder.Owner
-	default:
-		return "container " + a.Holder.ContainerID
 	}
+	return "container " + a.Holder.ContainerID
 }
 
 // Claim is a claim of the other system: a name that keeps an address.
@@ -82,7 +78,7 @@ type Claim struct {
 	// Addr is the address that the claim is for; invalid for none. Bound reports whether it has it already.
 	Addr  netip.Addr
 	Bound bool
-	// Keep is how long the address is kept after its pod is gone; 0 until somebody frees it.
+	// Keep is the time for which the address is kept after its pod is gone; 0 until somebody frees it.
 	Keep time.Duration
 	// Left says why the claim is not taken over; empty if it is. Contradiction reports whether somebody has to resolve
 	// that.

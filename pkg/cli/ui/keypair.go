@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// lookEvery is how often the files of the certificate are read again.
+// lookEvery is the interval in which the files of the certificate are read again.
 const lookEvery = 10 * time.Second
 
 // keyPair is the certificate of the pages, read again when its files change. Cookies are sealed by a key that is

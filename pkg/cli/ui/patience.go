@@ -18,13 +18,13 @@ const (
 	// how many all addresses may.
 	perSecond, burst       = 1, 10
 	allPerSecond, allBurst = 10, 50
-	// mostSources is of how many addresses that is counted, mostWrong how many tokens are known to be wrong.
+	// mostSources bounds the addresses that are counted, mostWrong the tokens that are known to be wrong.
 	mostSources, mostWrong = 4096, 4096
-	// wrongKnown is how long a token that was refused is refused again without a look.
+	// wrongKnown is the time for which a refused token is refused again without asking the API server.
 	wrongKnown = 10 * time.Second
 )
 
-// patience bounds what those may cost who try tokens.
+// patience bounds the cost of callers who try tokens.
 type patience struct {
 	all   *rate.Limiter
 	wrong *cache.LRUExpireCache // by the hash of a token
@@ -60,7 +60,7 @@ func (p *patience) knowsWrong(token string) bool {
 	return ok
 }
 
-// source returns by what those are counted who try tokens: their address, of IPv6 the network of a machine.
+// source returns the key by which callers are counted: their address, or for IPv6 their /64.
 func source(r *http.Request) netip.Prefix {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	a, parse := netip.ParseAddr(host)

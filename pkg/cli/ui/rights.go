@@ -22,7 +22,7 @@ import (
 const (
 	// roleOfRights is the ClusterRole that gives every right of these pages.
 	roleOfRights = "bcsnet-viewer"
-	// rightsKnown is how long an answer about a right counts, mostRights how many are known of a visitor.
+	// rightsKnown is the time for which an answer about a right counts, mostRights bounds the answers of a visitor.
 	rightsKnown, mostRights = 10 * time.Second, 256
 )
 

@@ -5,10 +5,10 @@ import (
 	"strconv"
 )
 
-// perPage is how many rows a table has on one page.
+// perPage is the number of rows of a table on one page.
 const perPage = 200
 
-// rows are the rows of a table that a page shows of all. The query of the page says by the table's name which.
+// rows are the rows of a table that a page shows. The query parameter with the table's name says which.
 type rows[T any] struct {
 	Shown            []T
 	All, Page, Pages int
@@ -16,7 +16,7 @@ type rows[T any] struct {
 	at               *url.URL
 }
 
-// rowsOf returns the rows of a table that a request asks for; the first ones where it asks for none.
+// rowsOf returns the rows of a table that a request asks for; the first ones if it asks for none.
 func rowsOf[T any](q *request, name string, all []T) rows[T] {
 	r := rows[T]{All: len(all), Pages: max(1, (len(all)+perPage-1)/perPage), name: name, at: q.URL}
 	r.Page, _ = strconv.Atoi(q.URL.Query().Get(name)) // what is no number is the first page

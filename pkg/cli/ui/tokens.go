@@ -19,7 +19,7 @@ import (
 const (
 	// sessionCookie is the cookie of a session. Browsers keep one of such a name for this host alone, and for HTTPS.
 	sessionCookie = "__Host-bcsnet-ui"
-	// longest is how long a session lasts at most.
+	// longest bounds the duration of a session.
 	longest = 12 * time.Hour
 	// maxLogin bounds the form of a login, and maxCookie a cookie: browsers keep no longer one. Both are in octets.
 	maxLogin, maxCookie = 16 << 10, 3900

@@ -19,7 +19,7 @@ import (
 // AuthorsPolicy is the name of the MutatingAdmissionPolicy, and of its binding, that sets v1.ChangedByAnnotation.
 const AuthorsPolicy = "bcsnet-authors"
 
-// checkEvery is how often it is asked whether the policy is there.
+// checkEvery is the interval in which the existence of the policy is checked.
 const checkEvery = time.Minute
 
 // authors finds out who changed pools. The annotation counts while the policy is there: otherwise anybody can write it.

@@ -24,7 +24,7 @@ import (
 const (
 	// queued bounds the records that wait to be collected, and pending those that wait to be written.
 	queued, maxPending = 8192, 32768
-	// keep is how long a replica that does not lead keeps records: for longer than it takes until another one leads.
+	// keep is the time for which a replica that does not lead keeps records: longer than a change of leaders takes.
 	keep = 2 * time.Minute
 )
 
@@ -40,10 +40,10 @@ type Config struct {
 	Restarts func() uint64
 	Ready    func() error
 	Now      func() time.Time
-	// Retention is how long records are kept, and MaxParts how many objects there are at most.
+	// Retention is the time for which records are kept, MaxParts the largest number of objects.
 	Retention time.Duration
 	MaxParts  int
-	// Every is how often records are written; zero for ten seconds.
+	// Every is the interval of writes; zero for ten seconds.
 	Every    time.Duration
 	Replica  string
 	Registry prometheus.Registerer
@@ -60,12 +60,12 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	pending []entry
-	// from: of the changes of addresses with a higher version none is missing but those that were dropped. It is the
-	// highest number until the lists have come. fromAt is when it was set.
+	// from is the version after which no change of an address is missing, except dropped ones. It is the highest number
+	// until the lists have come. fromAt is the time at which it was set.
 	from    uint64
 	fromAt  time.Time
 	writing bool
-	// seenDropped are the dropped records that were told of.
+	// seenDropped is the number of dropped records that gaps tell of already.
 	seenDropped uint64
 }
 

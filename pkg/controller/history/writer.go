@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// longest is how long a part is added to: whole parts go by age.
+	// longest is the time for which a part grows. Parts are deleted as a whole, by age.
 	longest = 24 * time.Hour
-	// markEvery is how often a part says how far the watch has come while nothing changes.
+	// markEvery is the interval in which a part records the progress of the watch while nothing changes.
 	markEvery = 5 * time.Minute
 	// atOnce bounds the records that are packed in one go.
 	atOnce = 4096

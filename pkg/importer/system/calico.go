@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -35,6 +34,7 @@ type calicoPool struct {
 	Spec              struct {
 		CIDR         string `json:"cidr"`
 		NodeSelector string `json:"nodeSelector"`
+		Disabled     bool   `json:"disabled"`
 	} `json:"spec"`
 }
 
@@ -62,19 +62,9 @@ type calicoReservation struct {
 }
 
 func readCalico(ctx context.Context, from Source) (importer.Rows, error) {
-	kind := schema.GroupVersionResource{Group: "crd.projectcalico.org", Version: "v1", Resource: "ippools"}
-	pools, err := read[calicoPool](ctx, from, kind, true)
-	if err != nil {
-		return importer.Rows{}, err
-	}
-	kind.Resource = "ipamblocks"
-	blocks, err := read[calicoBlock](ctx, from, kind, false)
-	if err != nil {
-		return importer.Rows{}, err
-	}
-	kind.Resource = "ipreservations"
-	reserved, err := read[calicoReservation](ctx, from, kind, false)
-	return calicoRows(pools, blocks, reserved), err
+	r := &reading{ctx: ctx, from: from, of: schema.GroupVersion{Group: "crd.projectcalico.org", Version: "v1"}}
+	pools, blocks := list[calicoPool](r, "ippools", true), list[calicoBlock](r, "ipamblocks", false)
+	return calicoRows(pools, blocks, list[calicoReservation](r, "ipreservations", false)), r.err
 }
 
 func calicoRows(pools []calicoPool, blocks []calicoBlock, reserved []calicoReservation) importer.Rows {
@@ -96,22 +86,18 @@ func calicoRows(pools []calicoPool, blocks []calicoBlock, reserved []calicoReser
 
 func (r *rows) calicoPool(o *calicoPool) {
 	name := object("IPPool", o)
-	cidr, err := netip.ParsePrefix(o.Spec.CIDR)
-	if err != nil {
-		r.conflict(name, "cidr %q: %v", o.Spec.CIDR, err)
+	cidr, ok := r.subnet(name, "cidr", o.Spec.CIDR)
+	if !ok {
 		return
 	}
-	cidr = cidr.Masked()
-	p := importer.Pool(o.Name)
-	p.Spec = v1.BCSNetPoolSpec{
-		Net: cidr.Addr().String(), Mask: int32(cidr.Bits()), AvailableIPs: []string{cidr.String()},
-	}
-	switch strings.TrimSpace(o.Spec.NodeSelector) {
-	case "", "all()":
-		p.Spec.HostSelector = everyNode()
-	default:
+	p := poolOf(o.Name, cidr)
+	if selector := strings.TrimSpace(o.Spec.NodeSelector); selector != "" && selector != "all()" {
+		p.Spec.HostSelector = nil
 		r.left(name, "its nodeSelector %q is not taken over: say which hosts may draw from the pool: "+
 			"bcsnetctl pool edit %s", o.Spec.NodeSelector, o.Name)
+	}
+	if o.Spec.Disabled {
+		r.disabled(name)
 	}
 	r.Pools = append(r.Pools, p)
 }
@@ -119,16 +105,12 @@ func (r *rows) calicoPool(o *calicoPool) {
 // calicoBlock adds the addresses of a block that are allocated.
 func (r *rows) calicoBlock(o *calicoBlock) {
 	name := object("IPAMBlock", o)
-	cidr, err := netip.ParsePrefix(o.Spec.CIDR)
-	switch {
-	case err != nil:
-		r.conflict(name, "cidr %q: %v", o.Spec.CIDR, err)
-		return
-	case o.Spec.Deleted:
+	cidr, ok := r.subnet(name, "cidr", o.Spec.CIDR)
+	if !ok || o.Spec.Deleted {
 		return
 	}
 	for i, index := range o.Spec.Allocations {
-		addr := ipaddr.Advance(cidr.Masked().Addr(), uint64(i))
+		addr := ipaddr.Advance(cidr.Addr(), uint64(i))
 		switch {
 		case index == nil:
 		case !cidr.Contains(addr):

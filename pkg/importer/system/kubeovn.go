@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -36,7 +35,6 @@ type ovnSubnet struct {
 		ExcludeIPs []string `json:"excludeIps"`
 		Namespaces []string `json:"namespaces"`
 		MTU        int32    `json:"mtu"`
-		Default    bool     `json:"default"`
 	} `json:"spec"`
 }
 
@@ -46,7 +44,6 @@ type ovnIP struct {
 		PodName     string `json:"podName"`
 		Namespace   string `json:"namespace"`
 		ContainerID string `json:"containerID"`
-		PodType     string `json:"podType"`
 		V4          string `json:"v4IpAddress"`
 		V6          string `json:"v6IpAddress"`
 		IP          string `json:"ipAddress"`
@@ -65,19 +62,9 @@ type ovnVip struct {
 }
 
 func readKubeOVN(ctx context.Context, from Source) (importer.Rows, error) {
-	kind := schema.GroupVersionResource{Group: "kubeovn.io", Version: "v1", Resource: "subnets"}
-	subnets, err := read[ovnSubnet](ctx, from, kind, true)
-	if err != nil {
-		return importer.Rows{}, err
-	}
-	kind.Resource = "ips"
-	ips, err := read[ovnIP](ctx, from, kind, false)
-	if err != nil {
-		return importer.Rows{}, err
-	}
-	kind.Resource = "vips"
-	vips, err := read[ovnVip](ctx, from, kind, false)
-	return ovnRows(subnets, ips, vips), err
+	r := &reading{ctx: ctx, from: from, of: schema.GroupVersion{Group: "kubeovn.io", Version: "v1"}}
+	subnets, ips := list[ovnSubnet](r, "subnets", true), list[ovnIP](r, "ips", false)
+	return ovnRows(subnets, ips, list[ovnVip](r, "vips", false)), r.err
 }
 
 func ovnRows(subnets []ovnSubnet, ips []ovnIP, vips []ovnVip) importer.Rows {
@@ -111,32 +98,27 @@ func each(lists ...string) (texts []string) {
 
 // ovnSubnet adds a pool for each address family of a subnet.
 func (r *rows) ovnSubnet(o *ovnSubnet) {
-	name, cidrs := object("Subnet", o), each(o.Spec.CIDRBlock)
-	for i, text := range cidrs {
-		cidr, err := netip.ParsePrefix(text)
-		if err != nil {
-			r.conflict(name, "cidrBlock %q: %v", text, err)
+	name := object("Subnet", o)
+	for i, text := range each(o.Spec.CIDRBlock) {
+		cidr, ok := r.subnet(name, "cidrBlock", text)
+		if !ok {
 			continue
 		}
-		cidr = cidr.Masked()
-		p := importer.Pool(o.Name)
+		p := poolOf(o.Name, cidr)
 		if i > 0 {
 			p.Name += "-" + strings.ToLower(ipaddr.FamilyOf(cidr.Addr()).String())
 		}
-		p.Spec = v1.BCSNetPoolSpec{
-			Net: cidr.Addr().String(), Mask: int32(cidr.Bits()), AvailableIPs: []string{cidr.String()}, MTU: o.Spec.MTU,
-			Namespaces: o.Spec.Namespaces, HostSelector: everyNode(), Network: o.Name,
-		}
+		p.Spec.MTU, p.Spec.Namespaces, p.Spec.Network = o.Spec.MTU, o.Spec.Namespaces, o.Name
 		for _, gateway := range each(o.Spec.Gateway) {
 			if a, err := netip.ParseAddr(gateway); err == nil && cidr.Contains(a) {
 				p.Spec.Gateway = gateway
 			}
 		}
 		var excluded []string
-		for _, e := range o.Spec.ExcludeIPs {
+		for _, e := range o.Spec.ExcludeIPs { // of both families
 			excluded = append(excluded, strings.ReplaceAll(e, "..", "-"))
 		}
-		p.Spec.ExcludeIPs = within(cidr, excluded)
+		p.Spec.ExcludeIPs = r.excluded(name, cidr, excluded)
 		r.Pools = append(r.Pools, p)
 	}
 }

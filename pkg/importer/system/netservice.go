@@ -36,16 +36,10 @@ them. Addresses that are Reserved for no claim are reserved.`,
 
 // readNetservice reads the objects. The earliest releases have no claims.
 func readNetservice(ctx context.Context, from Source) (importer.Rows, error) {
-	pools, err := read[netservicePool](ctx, from, netserviceKind("bcsnetpools"), true)
-	if err != nil {
-		return importer.Rows{}, err
-	}
-	ips, err := read[netserviceIP](ctx, from, netserviceKind("bcsnetips"), false)
-	if err != nil {
-		return importer.Rows{}, err
-	}
-	claims, err := read[netserviceClaim](ctx, from, netserviceKind("bcsnetipclaims"), false)
-	return netserviceRows(pools, ips, claims), err
+	r := &reading{ctx: ctx, from: from, of: schema.GroupVersion{Group: "netservice.bkbcs.tencent.com", Version: "v1"}}
+	pools := list[netservicePool](r, "bcsnetpools", true)
+	ips, claims := list[netserviceIP](r, "bcsnetips", false), list[netserviceClaim](r, "bcsnetipclaims", false)
+	return netserviceRows(pools, ips, claims), r.err
 }
 
 func netserviceRows(pools []netservicePool, ips []netserviceIP, claims []netserviceClaim) importer.Rows {
@@ -158,11 +152,6 @@ func parseKeep(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("expiredDuration %s is not between 1s and %s", text, explain.FormatSpan(v1.MaxKeep))
 	}
 	return (d + time.Second - 1).Truncate(time.Second), nil
-}
-
-// netserviceKind returns a kind of the released bcs-netservice-controller.
-func netserviceKind(resource string) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "netservice.bkbcs.tencent.com", Version: "v1", Resource: resource}
 }
 
 // Phases of addresses and claims, as the released program writes them.

@@ -6,11 +6,13 @@ import (
 	"net/netip"
 	"strings"
 
+	"go4.org/netipx"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/importer"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
@@ -53,24 +55,39 @@ func (e *NotServedError) Error() string {
 		e.Kind.Resource, e.Kind.GroupVersion())
 }
 
-// read lists the objects of a kind as values of T. A kind that is not served is an error if it is needed, else it has
-// no objects.
-func read[T any](ctx context.Context, from Source, kind schema.GroupVersionResource, needed bool) ([]T, error) {
-	items, served, err := from.List(ctx, kind)
+// reading lists kinds of one group, until one of them fails.
+type reading struct {
+	ctx  context.Context //nolint:containedctx // it lives for one call of a reader
+	from Source
+	of   schema.GroupVersion
+	err  error
+}
+
+// list returns the objects of a kind as values of T, none after an error. A kind that is not served is an error if it
+// is needed, else it has no objects.
+func list[T any](r *reading, resource string, needed bool) (out []T) {
+	if r.err != nil {
+		return nil
+	}
+	kind := r.of.WithResource(resource)
+	items, served, err := r.from.List(r.ctx, kind)
 	switch {
 	case err != nil:
-		return nil, err
+		r.err = err
+		return nil
 	case !served && needed:
-		return nil, &NotServedError{kind}
+		r.err = &NotServedError{kind}
+		return nil
 	}
-	out := make([]T, len(items))
+	out = make([]T, len(items))
 	for i := range items {
 		o := &items[i]
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &out[i]); err != nil {
-			return nil, fmt.Errorf("%s %s of %s cannot be read: %w", o.GetKind(), o.GetName(), o.GetAPIVersion(), err)
+			r.err = fmt.Errorf("%s %s of %s cannot be read: %w", o.GetKind(), o.GetName(), o.GetAPIVersion(), err)
+			return nil
 		}
 	}
-	return out, nil
+	return out
 }
 
 // rows collects what a reader finds.
@@ -84,17 +101,39 @@ func (r *rows) left(object, format string, args ...any) {
 	r.Left = append(r.Left, importer.Remark{Object: object, Cause: fmt.Sprintf(format, args...)})
 }
 
-// add adds an address, unless its text is none: that is a contradiction.
-func (r *rows) add(text string, a importer.Address) {
-	var err error
-	if text, _, _ = strings.Cut(text, "/"); a.Addr.IsValid() {
-		r.Addresses = append(r.Addresses, a)
-		return
+// subnet parses a subnet of an object; ok is false, and the contradiction noted, if it is none.
+func (r *rows) subnet(object, field, text string) (subnet netip.Prefix, ok bool) {
+	subnet, err := netip.ParsePrefix(strings.TrimSpace(text))
+	if err != nil {
+		r.conflict(object, "%s %q: %v", field, text, err)
 	}
-	if a.Addr, err = ipaddr.ParseAddr(text); err != nil {
+	return subnet.Masked(), err == nil
+}
+
+// poolOf returns a pool with all addresses of a subnet, which every node may draw from.
+func poolOf(name string, subnet netip.Prefix) v1.BCSNetPool {
+	o := importer.Pool(name)
+	o.Spec = v1.BCSNetPoolSpec{
+		Net: subnet.Addr().String(), Mask: int32(subnet.Bits()), AvailableIPs: []string{subnet.String()},
+		HostSelector: everyNode(),
+	}
+	return o
+}
+
+// disabled notes a pool that the other system does not allocate from.
+func (r *rows) disabled(object string) {
+	r.left(object, "it is disabled there: leave the pool cordoned")
+}
+
+// add adds an address of the given text, with or without a prefix length. A text that is no address is a contradiction.
+func (r *rows) add(text string, a importer.Address) {
+	text, _, _ = strings.Cut(text, "/")
+	addr, err := ipaddr.ParseAddr(text)
+	if err != nil {
 		r.conflict(a.Object, "%v", err)
 		return
 	}
+	a.Addr = addr
 	r.Addresses = append(r.Addresses, a)
 }
 
@@ -157,12 +196,17 @@ func poolName(name string) string {
 	}, name), "-")
 }
 
-// exclude cuts what an other system excludes to the subnet, as pools take nothing else.
-func within(subnet netip.Prefix, texts []string) (list []string) {
+// excluded returns the ranges that an object excludes, cut to the subnet, as pools take nothing else.
+func (r *rows) excluded(object string, subnet netip.Prefix, texts []string) (list []string) {
 	for _, text := range texts {
-		if r, err := ipaddr.ParseRange(strings.ReplaceAll(text, " ", "")); err == nil && subnet.Contains(r.From()) &&
-			subnet.Contains(r.To()) {
-			list = append(list, ipaddr.FormatRange(r))
+		one, err := ipaddr.ParseRange(strings.ReplaceAll(text, " ", ""))
+		if err != nil {
+			r.conflict(object, "excluded range %q: %v", text, err)
+			continue
+		}
+		inside := ipaddr.Intersect(ipaddr.SetOf(one), ipaddr.SetOf(netipx.RangeOfPrefix(subnet)))
+		for _, part := range inside.Ranges() {
+			list = append(list, ipaddr.FormatRange(part))
 		}
 	}
 	return list

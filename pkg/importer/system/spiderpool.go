@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net/netip"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,17 +33,14 @@ only those who name it.`,
 type spiderPool struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
-		Subnet     string   `json:"subnet"`
-		IPs        []string `json:"ips"`
-		ExcludeIPs []string `json:"excludeIPs"`
-		Gateway    string   `json:"gateway"`
-		VLAN       int32    `json:"vlan"`
-		Disable    bool     `json:"disable"`
-		Default    bool     `json:"default"`
-		Routes     []struct {
-			Dst string `json:"dst"`
-			GW  string `json:"gw"`
-		} `json:"routes"`
+		Subnet            string                `json:"subnet"`
+		IPs               []string              `json:"ips"`
+		ExcludeIPs        []string              `json:"excludeIPs"`
+		Gateway           string                `json:"gateway"`
+		VLAN              int32                 `json:"vlan"`
+		Disable           bool                  `json:"disable"`
+		Default           bool                  `json:"default"`
+		Routes            []v1.Route            `json:"routes"`
 		PodAffinity       *metav1.LabelSelector `json:"podAffinity"`
 		NamespaceAffinity *metav1.LabelSelector `json:"namespaceAffinity"`
 		NamespaceName     []string              `json:"namespaceName"`
@@ -72,16 +68,9 @@ type spiderReserved struct {
 }
 
 func readSpiderpool(ctx context.Context, from Source) (importer.Rows, error) {
-	kind := schema.GroupVersionResource{
-		Group: "spiderpool.spidernet.io", Version: "v2beta1", Resource: "spiderippools",
-	}
-	pools, err := read[spiderPool](ctx, from, kind, true)
-	if err != nil {
-		return importer.Rows{}, err
-	}
-	kind.Resource = "spiderreservedips"
-	reserved, err := read[spiderReserved](ctx, from, kind, false)
-	return spiderRows(pools, reserved), err
+	r := &reading{ctx: ctx, from: from, of: schema.GroupVersion{Group: "spiderpool.spidernet.io", Version: "v2beta1"}}
+	pools := list[spiderPool](r, "spiderippools", true)
+	return spiderRows(pools, list[spiderReserved](r, "spiderreservedips", false)), r.err
 }
 
 func spiderRows(pools []spiderPool, reserved []spiderReserved) importer.Rows {
@@ -101,27 +90,24 @@ func spiderRows(pools []spiderPool, reserved []spiderReserved) importer.Rows {
 // spiderPool adds a pool and its allocations.
 func (r *rows) spiderPool(o *spiderPool) {
 	name := object("SpiderIPPool", o)
-	subnet, err := netip.ParsePrefix(o.Spec.Subnet)
-	if err != nil {
-		r.conflict(name, "subnet %q: %v", o.Spec.Subnet, err)
+	subnet, ok := r.subnet(name, "subnet", o.Spec.Subnet)
+	if !ok {
 		return
 	}
-	p := importer.Pool(o.Name)
-	p.Spec = v1.BCSNetPoolSpec{
-		Net: subnet.Masked().Addr().String(), Mask: int32(subnet.Bits()), Gateway: o.Spec.Gateway, VLAN: o.Spec.VLAN,
-		AvailableIPs: o.Spec.IPs, ExcludeIPs: o.Spec.ExcludeIPs, HostSelector: o.Spec.NodeAffinity,
-		Namespaces: o.Spec.NamespaceName, NamespaceSelector: o.Spec.NamespaceAffinity,
-	}
-	for _, route := range o.Spec.Routes {
-		p.Spec.Routes = append(p.Spec.Routes, v1.Route{Dst: route.Dst, GW: route.GW})
-	}
+	p := poolOf(o.Name, subnet)
+	p.Spec.AvailableIPs, p.Spec.ExcludeIPs = o.Spec.IPs, o.Spec.ExcludeIPs
+	p.Spec.Gateway, p.Spec.VLAN, p.Spec.Routes = o.Spec.Gateway, o.Spec.VLAN, o.Spec.Routes
+	p.Spec.Namespaces, p.Spec.NamespaceSelector = o.Spec.NamespaceName, o.Spec.NamespaceAffinity
 	switch {
 	case len(o.Spec.NodeName) > 0:
 		p.Spec.HostSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "kubernetes.io/hostname", Operator: metav1.LabelSelectorOpIn, Values: o.Spec.NodeName},
 		}}
-	case p.Spec.HostSelector == nil:
-		p.Spec.HostSelector = everyNode()
+	case o.Spec.NodeAffinity != nil:
+		p.Spec.HostSelector = o.Spec.NodeAffinity
+	}
+	if o.Spec.Disable {
+		r.disabled(name)
 	}
 	if !o.Spec.Default && len(o.Spec.NamespaceName) == 0 && o.Spec.NamespaceAffinity == nil {
 		p.Spec.Default = new(false)

@@ -22,12 +22,16 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// source returns a source of objects in YAML. The resource of a kind is its plural in lower case; kinds without objects
-// are not served.
-func source(t *testing.T, text string) Source {
+// source returns a source of the objects of a file in testdata. The resource of a kind is its plural in lower case.
+// Kinds without objects are not served.
+func source(t *testing.T, name string) Source {
 	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	byKind := map[string][]unstructured.Unstructured{}
-	for doc := range strings.SplitSeq(text, "\n---\n") {
+	for doc := range strings.SplitSeq(string(text), "\n---\n") {
 		var o unstructured.Unstructured
 		if err := yaml.Unmarshal([]byte(doc), &o.Object); err != nil {
 			t.Fatal(err)
@@ -98,6 +102,9 @@ func plan(t *testing.T, of System, from Source, here []v1.BCSNetPool, pods ...wo
 	for _, r := range got.Left {
 		lines = append(lines, "left "+r.Object+": "+r.Cause)
 	}
+	if got.Elsewhere > 0 {
+		lines = append(lines, fmt.Sprintf("in no pool: %d", got.Elsewhere))
+	}
 	return strings.Join(lines, "\n")
 }
 
@@ -108,35 +115,9 @@ func want(t *testing.T, got, want string) {
 	}
 }
 
-const whereaboutsObjects = `
-{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: lan, namespace: shop}, spec: {config: '{"cniVersion":"0.3.1","name":"lan","type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"10.1.0.0/24","range_start":"10.1.0.20","range_end":"10.1.0.40","exclude":["10.1.0.30/31","10.9.0.0/24"],"gateway":"10.1.0.1","routes":[{"dst":"10.8.0.0/16"}]}}'}}
----
-{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: again, namespace: shop}, spec: {config: '{"type":"bridge","vlan":9,"ipam":{"type":"whereabouts","range":"10.1.0.0/24"}}'}}
----
-{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: both, namespace: web}, spec: {config: '{"plugins":[{"type":"bridge","vlan":7,"mtu":1400,"ipam":{"type":"whereabouts","ipRanges":[{"range":"10.2.0.5-10.2.0.9/24"},{"range":"fd00:2::/64"}]}}]}'}}
----
-{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: other, namespace: web}, spec: {config: '{"type":"bridge","ipam":{"type":"static"}}'}}
----
-{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: text, namespace: web}, spec: {config: 'type: bridge'}}
----
-{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: wrong, namespace: web}, spec: {config: '{"type":"bridge","ipam":{"type":"whereabouts","range":"10.3.0.0"}}'}}
----
-{apiVersion: whereabouts.cni.cncf.io/v1alpha1, kind: IPPool, metadata: {name: 10.1.0.0-24, namespace: kube-system}, spec: {range: 10.1.0.0/24, allocations: {"20": {id: c-web, podref: shop/web, ifname: net1}, "21": {id: c-gone, podref: shop/gone, ifname: net1}, "300": {id: c, podref: a/b}, "22": {id: c-db, podref: shop/db, ifname: net1}}}}
----
-{apiVersion: whereabouts.cni.cncf.io/v1alpha1, kind: IPPool, metadata: {name: fd00-2---64, namespace: kube-system}, spec: {range: 'fd00:2::/64', allocations: {"5": {id: c-web, podref: shop/web, ifname: net2}}}}
----
-{apiVersion: whereabouts.cni.cncf.io/v1alpha1, kind: IPPool, metadata: {name: n1-10.2.0.0-28, namespace: kube-system}, spec: {range: 10.2.0.0/28, allocations: {"6": {id: c-job, podref: shop/job, ifname: net1}}}}
----
-{apiVersion: whereabouts.cni.cncf.io/v1alpha1, kind: IPPool, metadata: {name: 10.7.0.0-24, namespace: kube-system}, spec: {range: 10.7.0.0/24, allocations: {}}}
----
-{apiVersion: whereabouts.cni.cncf.io/v1alpha1, kind: OverlappingRangeIPReservation, metadata: {name: fd00-2--5, namespace: kube-system}, spec: {podref: shop/web, containerid: c-web}}
----
-{apiVersion: whereabouts.cni.cncf.io/v1alpha1, kind: OverlappingRangeIPReservation, metadata: {name: blue-10.7.0.9, namespace: kube-system}, spec: {podref: shop/left, containerid: c-left}}
-`
-
 func TestWhereabouts(t *testing.T) {
 	web := running("web", "192.168.0.9", "10.1.0.20", "fd00:2::5")
-	got := plan(t, whereabouts(), source(t, whereaboutsObjects), nil, web, running("db", "10.1.0.25"), running("job", "10.2.0.6"))
+	got := plan(t, whereabouts(), source(t, "whereabouts"), nil, web, running("db", "10.1.0.25"), running("job", "10.2.0.6"))
 	want(t, got, `
 pool lan 10.1.0.0/24 [10.1.0.20-10.1.0.40] -[10.1.0.30-10.1.0.31] gw 10.1.0.1 network lan routes [{10.8.0.0/16 }]
 pool both 10.2.0.0/24 [10.2.0.5-10.2.0.9] vlan 7 mtu 1400 network both
@@ -152,21 +133,13 @@ conflict NetworkAttachmentDefinition web/wrong: range "10.3.0.0": netip.ParsePre
 conflict IPPool kube-system/10.1.0.0-24: allocation "300" lies outside 10.1.0.0/24
 conflict IPPool kube-system/10.1.0.0-24, allocation 22: it is that of shop/db, which reports 10.1.0.25
 left NetworkAttachmentDefinition shop/again: its range 10.1.0.0/24 is that of NetworkAttachmentDefinition shop/lan, whose settings the pool has
-left NetworkAttachmentDefinition web/text: its config is no JSON: invalid character 'y' in literal true (expecting 'r')
+left NetworkAttachmentDefinition web/text: its config cannot be read: invalid character 'y' in literal true (expecting 'r')
 left IPPool kube-system/10.7.0.0-24: no NetworkAttachmentDefinition has its range 10.7.0.0/24: gateway, VLAN and routes are not known
 `)
 }
 
 func TestSpiderpool(t *testing.T) {
-	got := plan(t, spiderpool(), source(t, `
-{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderIPPool, metadata: {name: blue}, spec: {subnet: 10.1.0.0/24, ips: [10.1.0.20-10.1.0.40], excludeIPs: [10.1.0.30], gateway: 10.1.0.1, vlan: 5, namespaceName: [shop], routes: [{dst: 10.8.0.0/16, gw: 10.1.0.2}], nodeName: [n1]}, status: {allocatedIPs: '{"10.1.0.20":{"interface":"eth0","pod":"shop/web","podUid":"u-web"},"10.1.0.21":{"interface":"net1","pod":"shop/web","podUid":"u-before"},"10.1.0.22":{"interface":"eth0","pod":"shop/db","podUid":"u-other"}}'}}
----
-{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderIPPool, metadata: {name: red}, spec: {subnet: 'fd00:1::/64', ips: ['fd00:1::10-fd00:1::20'], podAffinity: {matchLabels: {a: b}}}, status: {allocatedIPs: 'none'}}
----
-{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderIPPool, metadata: {name: wrong}, spec: {subnet: 10.1.0.0}}
----
-{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderReservedIP, metadata: {name: printers}, spec: {ips: [10.1.0.35-10.1.0.36, 10.0.0.0/8, x]}}
-`), nil, running("web", "10.1.0.20"), running("db", "10.1.0.22"))
+	got := plan(t, spiderpool(), source(t, "spiderpool"), nil, running("web", "10.1.0.20"), running("db", "10.1.0.22"))
 	want(t, got, `
 pool blue 10.1.0.0/24 [10.1.0.20-10.1.0.40] -[10.1.0.30] gw 10.1.0.1 vlan 5 routes [{10.8.0.0/16 10.1.0.2}] ns [shop]
 pool red fd00:1::/64 [fd00:1::10-fd00:1::20] default false
@@ -184,17 +157,7 @@ left SpiderReservedIP printers: 10.0.0.0/8 has more than 1024 addresses: exclude
 }
 
 func TestCalico(t *testing.T) {
-	got := plan(t, calico(), source(t, `
-{apiVersion: crd.projectcalico.org/v1, kind: IPPool, metadata: {name: default-ipv4}, spec: {cidr: 10.1.0.0/24, nodeSelector: all()}}
----
-{apiVersion: crd.projectcalico.org/v1, kind: IPPool, metadata: {name: rack}, spec: {cidr: 10.2.0.0/24, nodeSelector: rack == "a"}}
----
-{apiVersion: crd.projectcalico.org/v1, kind: IPAMBlock, metadata: {name: 10-1-0-0-30}, spec: {cidr: 10.1.0.0/30, allocations: [null, 0, 1, 7], attributes: [{handle_id: k8s-pod-network.c-web, secondary: {namespace: shop, pod: web, node: n1, timestamp: '2026-05-01 10:00:00.5 +0000 UTC'}}, {handle_id: vxlan-tunnel-addr-n1, secondary: {node: n1}}]}}
----
-{apiVersion: crd.projectcalico.org/v1, kind: IPAMBlock, metadata: {name: short}, spec: {cidr: 10.1.0.8/31, allocations: [null, null, 0], attributes: [{handle_id: a}]}}
----
-{apiVersion: crd.projectcalico.org/v1, kind: IPReservation, metadata: {name: gateways}, spec: {reservedCIDRs: [10.1.0.254/32]}}
-`), nil, running("web", "10.1.0.1"))
+	got := plan(t, calico(), source(t, "calico"), nil, running("web", "10.1.0.1"))
 	want(t, got, `
 pool default-ipv4 10.1.0.0/24 [10.1.0.0/24]
 pool rack 10.2.0.0/24 [10.2.0.0/24] cordoned true nodes false
@@ -208,15 +171,7 @@ left IPPool rack: its nodeSelector "rack == \"a\"" is not taken over: say which 
 }
 
 func TestKubeOVN(t *testing.T) {
-	got := plan(t, kubeOVN(), source(t, `
-{apiVersion: kubeovn.io/v1, kind: Subnet, metadata: {name: lan}, spec: {cidrBlock: '10.1.0.0/24,fd00:1::/64', gateway: '10.1.0.1,fd00:1::1', excludeIps: [10.1.0.1, 10.1.0.10..10.1.0.12, 'fd00:1::1'], namespaces: [shop], mtu: 1400}}
----
-{apiVersion: kubeovn.io/v1, kind: IP, metadata: {name: web.shop}, spec: {podName: web, namespace: shop, containerID: c-web, v4IpAddress: 10.1.0.20, v6IpAddress: 'fd00:1::20', ipAddress: '10.1.0.20,fd00:1::20'}}
----
-{apiVersion: kubeovn.io/v1, kind: IP, metadata: {name: node-n1}, spec: {ipAddress: 10.1.0.2}}
----
-{apiVersion: kubeovn.io/v1, kind: Vip, metadata: {name: keepalived}, spec: {namespace: shop}, status: {v4ip: 10.1.0.50}}
-`), nil, running("web", "10.1.0.20", "fd00:1::20"))
+	got := plan(t, kubeOVN(), source(t, "kube-ovn"), nil, running("web", "10.1.0.20", "fd00:1::20"))
 	want(t, got, `
 pool lan 10.1.0.0/24 [10.1.0.0/24] -[10.1.0.1 10.1.0.10-10.1.0.12] gw 10.1.0.1 mtu 1400 network lan ns [shop]
 pool lan-ipv6 fd00:1::/64 [fd00:1::/64] -[fd00:1::1] gw fd00:1::1 mtu 1400 network lan ns [shop]
@@ -277,14 +232,17 @@ func TestTable(t *testing.T) {
 	for name, tc := range map[string]struct{ content, want string }{
 		"NetBox": {
 			"\ufeffaddress,status,dns_name,description,tenant\n10.1.0.20/24,active,printer.example,\"Floor 2, left\",IT\n10.1.0.21/24,Deprecated,,,\n\n10.1.0.22/24,dhcp,,,\n",
-			"10.1.0.20 lan csv: printer.example IT\n10.1.0.22 lan csv: dhcp\nleft line 3: 10.1.0.21/24 is Deprecated",
+			"10.1.0.20 lan csv: printer.example IT\n10.1.0.22 lan csv: dhcp\nleft TABLE: 1 row is not in use",
 		},
 		"phpIPAM, semicolons": {
 			"ip address;ip state;description;hostname\n10.1.0.30;Used;a, b;switch-1\nx;Used;;\n10.9.0.1;Used;;\n",
-			"10.1.0.30 lan csv: switch-1\nconflict line 3: \"x\" is not an IP address\nconflict line 4: 10.9.0.1 belongs to no pool",
+			"10.1.0.30 lan csv: switch-1\nconflict line 3: \"x\" is not an IP address\nin no pool: 1",
 		},
 	} {
-		t.Run(name, func(t *testing.T) { want(t, plan(t, table(), write(tc.content), lan()), tc.want) })
+		t.Run(name, func(t *testing.T) {
+			from := write(tc.content)
+			want(t, strings.ReplaceAll(plan(t, table(), from, lan()), from.Files[0], "TABLE"), tc.want)
+		})
 	}
 	for name, tc := range map[string]struct{ content, want string }{
 		"empty":       {"", "it has no heading"},
@@ -298,6 +256,15 @@ func TestTable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestExcluded: what is excluded beyond the subnet is cut to it, and what cannot be read is said.
+func TestExcluded(t *testing.T) {
+	r := &rows{}
+	got := r.excluded("lan", netip.MustParsePrefix("10.1.0.0/24"),
+		[]string{"10.1.0.250-10.1.1.9", "10.0.0.0/15", "10.9.0.0/24", "fd00::/64", "10.1.0.7", "x"})
+	want(t, strings.Join(got, " "), "10.1.0.250-10.1.0.255 10.1.0.0-10.1.0.255 10.1.0.7")
+	want(t, fmt.Sprint(r.Conflicts), `[{lan excluded range "x": "x" is not an address, a range a-b or a CIDR}]`)
 }
 
 // TestSystems: each system says what it reads, and one whose kinds the cluster does not serve says so.
@@ -321,8 +288,7 @@ func TestSystems(t *testing.T) {
 // TestPoolsHere: a pool whose addresses a pool here has under another name is left out. Its addresses are taken over
 // into that pool.
 func TestPoolsHere(t *testing.T) {
-	got := plan(t, spiderpool(), source(t, `
-{apiVersion: spiderpool.spidernet.io/v2beta1, kind: SpiderIPPool, metadata: {name: blue}, spec: {subnet: 10.1.0.0/24, ips: [10.1.0.20-10.1.0.40]}, status: {allocatedIPs: '{"10.1.0.20":{"interface":"eth0","pod":"shop/web","podUid":"u-web"}}'}}`),
+	got := plan(t, spiderpool(), source(t, "spiderpool-beside"),
 		lan(), running("web", "10.1.0.20"))
 	want(t, got, `
 10.1.0.20 lan shop/web uid=u-web c= if=eth0

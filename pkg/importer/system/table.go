@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/bcsnet/bcsnet/pkg/importer"
+	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
 // table takes over addresses from a table of a network team.
@@ -64,9 +66,13 @@ func (r *rows) table(path string) error {
 	for i, name := range heading {
 		columns[strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(strings.TrimSpace(name)))] = i
 	}
+	free := 0
 	for {
 		record, err := rd.Read()
 		if errors.Is(err, io.EOF) {
+			if free > 0 {
+				r.left(path, "%s not in use", humanize.Plural(free, "row")+humanize.OneOr(free, " is", " are"))
+			}
 			return nil
 		}
 		if err != nil {
@@ -84,11 +90,21 @@ func (r *rows) table(path string) error {
 			}
 			return ""
 		}
+		if slices.Contains(unused(), strings.ToLower(value(statusColumns()...))) {
+			free++
+			continue
+		}
 		if err := r.record(fmt.Sprintf("line %d", number), value); err != nil {
 			return err
 		}
 	}
 }
+
+// statusColumns returns the columns that say how an address is used, in order of preference.
+func statusColumns() []string { return []string{"status", "state", "ip_state", "tag"} }
+
+// unused returns the values of these columns for an address that nobody uses.
+func unused() []string { return []string{"available", "free", "deprecated", "offline"} }
 
 // record adds the address of one line; value returns the first of some columns that is not empty.
 func (r *rows) record(line string, value func(names ...string) string) error {
@@ -99,14 +115,8 @@ func (r *rows) record(line string, value func(names ...string) string) error {
 		}
 		return fmt.Errorf("%s has no address: a column address, ip_address or ip is needed", line)
 	}
-	status := value("status", "state", "tag")
-	switch strings.ToLower(status) {
-	case "available", "free", "deprecated", "offline":
-		r.left(line, "%s is %s", text, status)
-		return nil
-	}
-	name := value("dns_name", "hostname", "name", "description")
-	reason := strings.Join(strings.Fields(cmp.Or(name, status, "in use")+" "+value("tenant")), " ")
+	reason := cmp.Or(value("dns_name", "hostname", "name", "description"), value(statusColumns()...), "in use")
+	reason = strings.Join(strings.Fields(reason+" "+value("tenant")), " ")
 	r.add(text, importer.Address{Object: line, State: importer.Kept, Reason: reason})
 	return nil
 }

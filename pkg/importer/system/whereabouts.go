@@ -97,20 +97,11 @@ type whereaboutsRange struct {
 }
 
 func readWhereabouts(ctx context.Context, from Source) (importer.Rows, error) {
-	kind := schema.GroupVersionResource{Group: "whereabouts.cni.cncf.io", Version: "v1alpha1", Resource: "ippools"}
-	pools, err := read[whereaboutsPool](ctx, from, kind, true)
-	if err != nil {
-		return importer.Rows{}, err
-	}
-	kind.Resource = "overlappingrangeipreservations"
-	reservations, err := read[whereaboutsReservation](ctx, from, kind, false)
-	if err != nil {
-		return importer.Rows{}, err
-	}
-	nads, err := read[attachment](ctx, from, schema.GroupVersionResource{
-		Group: "k8s.cni.cncf.io", Version: "v1", Resource: "network-attachment-definitions",
-	}, false)
-	return whereaboutsRows(nads, pools, reservations), err
+	r := &reading{ctx: ctx, from: from, of: schema.GroupVersion{Group: "whereabouts.cni.cncf.io", Version: "v1alpha1"}}
+	pools := list[whereaboutsPool](r, "ippools", true)
+	reservations := list[whereaboutsReservation](r, "overlappingrangeipreservations", false)
+	r.of = schema.GroupVersion{Group: "k8s.cni.cncf.io", Version: "v1"}
+	return whereaboutsRows(list[attachment](r, "network-attachment-definitions", false), pools, reservations), r.err
 }
 
 func whereaboutsRows(
@@ -150,7 +141,7 @@ func (r *whereaboutsReader) definition(o *attachment) {
 	name := object("NetworkAttachmentDefinition", o)
 	var config mainPlugin
 	if err := json.Unmarshal([]byte(o.Spec.Config), &config); err != nil {
-		r.left(name, "its config is no JSON: %v", err)
+		r.left(name, "its config cannot be read: %v", err)
 		return
 	}
 	for _, p := range append([]mainPlugin{config}, config.Plugins...) {
@@ -179,15 +170,12 @@ func (r *whereaboutsReader) rangeOf(object, network string, i int, one whereabou
 		return
 	}
 	r.ranges[subnet.String()] = object
-	o := importer.Pool(poolName(network))
+	o := poolOf(poolName(network), subnet)
 	if i > 0 || slices.ContainsFunc(r.Pools, func(p v1.BCSNetPool) bool { return p.Name == o.Name }) {
 		o.Name = poolName(network + "-" + subnet.String())
 	}
-	o.Spec = v1.BCSNetPoolSpec{
-		Net: subnet.Addr().String(), Mask: int32(subnet.Bits()), Network: poolName(network),
-		AvailableIPs: available, ExcludeIPs: within(subnet, one.Exclude),
-		VLAN: cmp.Or(p.VLAN, p.VLANID), MTU: p.MTU, HostSelector: everyNode(),
-	}
+	o.Spec.AvailableIPs, o.Spec.ExcludeIPs = available, r.excluded(object, subnet, one.Exclude)
+	o.Spec.Network, o.Spec.VLAN, o.Spec.MTU = poolName(network), cmp.Or(p.VLAN, p.VLANID), p.MTU
 	if gateway, err := netip.ParseAddr(p.IPAM.Gateway); err == nil && subnet.Contains(gateway) {
 		o.Spec.Gateway = gateway.String()
 	}
@@ -228,19 +216,14 @@ func (one whereaboutsRange) parse() (subnet netip.Prefix, available []string, er
 // pool adds the allocations of an IPPool, and a pool if no definition has its range any more.
 func (r *whereaboutsReader) pool(o *whereaboutsPool) {
 	name := object("IPPool", o)
-	subnet, err := netip.ParsePrefix(o.Spec.Range)
-	if err != nil {
-		r.conflict(name, "range %q: %v", o.Spec.Range, err)
+	subnet, ok := r.subnet(name, "range", o.Spec.Range)
+	if !ok {
 		return
 	}
-	subnet = subnet.Masked()
 	if !r.covered(subnet) {
 		r.ranges[subnet.String()] = name
-		p := importer.Pool(poolName("whereabouts-" + subnet.String()))
-		p.Spec = v1.BCSNetPoolSpec{
-			Net: subnet.Addr().String(), Mask: int32(subnet.Bits()), Network: p.Name,
-			AvailableIPs: []string{subnet.String()}, HostSelector: everyNode(),
-		}
+		p := poolOf(poolName("whereabouts-"+subnet.String()), subnet)
+		p.Spec.Network = p.Name
 		r.Pools = append(r.Pools, p)
 		r.left(name, "no NetworkAttachmentDefinition has its range %s: gateway, VLAN and routes are not known", subnet)
 	}
@@ -253,8 +236,8 @@ func (r *whereaboutsReader) pool(o *whereaboutsPool) {
 			continue
 		}
 		r.allocated[addr] = true
-		r.add("", whereaboutsAddress(fmt.Sprintf("%s, allocation %s", name, offset), a.ContainerID, a.PodRef, a.IfName,
-			addr))
+		r.Addresses = append(r.Addresses, whereaboutsAddress(fmt.Sprintf("%s, allocation %s", name, offset),
+			a.ContainerID, a.PodRef, a.IfName, addr))
 	}
 }
 
@@ -274,7 +257,12 @@ func (r *whereaboutsReader) reservation(o *whereaboutsReservation) {
 			addr = a
 		}
 	}
-	r.add(o.Name, whereaboutsAddress(name, o.Spec.ContainerID, o.Spec.PodRef, o.Spec.IfName, addr))
+	if !addr.IsValid() {
+		r.conflict(name, "its name ends with no address")
+		return
+	}
+	r.Addresses = append(r.Addresses,
+		whereaboutsAddress(name, o.Spec.ContainerID, o.Spec.PodRef, o.Spec.IfName, addr))
 }
 
 // covered reports whether a pool of a definition has the range: that of a node's slice lies within.

@@ -114,6 +114,10 @@ func (v *takeOver) show(j *job) error {
 	if p.Already > 0 {
 		v.Say.Note("%s %s here already", humanize.Plural(p.Already, "address"), humanize.OneOr(p.Already, "is", "are"))
 	}
+	if p.Elsewhere > 0 {
+		v.Say.Note("%s %s in no pool", humanize.Plural(p.Elsewhere, "address"),
+			humanize.OneOr(p.Elsewhere, "lies", "lie"))
+	}
 	if len(p.Leases) > 0 && v.output.Printer == nil {
 		columns := slices.DeleteFunc(resource.LeaseColumns(v.App, true),
 			func(c printer.Column[lease.Lease]) bool { return c.Name == "AGE" || c.Name == "IF" })

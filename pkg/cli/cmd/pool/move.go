@@ -132,7 +132,8 @@ func (v *poolMove) Run(ctx context.Context) error {
 		return err
 	}
 	return (&app.Failure{Message: "nothing was changed: the commands on standard output do it"}).
-		WithHint("look through them, then run them: bcsnetctl pool %s ... > steps.sh && sh steps.sh", v.verb)
+		WithHint("keep them in a file, look through it, then run it: bcsnetctl pool %s ... > steps.sh; sh steps.sh",
+			v.verb)
 }
 
 // target returns the pool that gets the addresses; one without an object if it is to be made.
