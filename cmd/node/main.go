@@ -1,4 +1,4 @@
-// bcsnet-node installs the CNI plugins on the node that it runs on, and keeps there what they need.
+// bcsnet-node installs the CNI plugins on its node and keeps their files up to date.
 package main
 
 import (

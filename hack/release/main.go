@@ -1,4 +1,4 @@
-// Release makes what a release consists of beside the images: archives, packages and a krew manifest of the command
+// Release builds the parts of a release other than the images: archives, packages and a krew manifest of the command
 // line, the chart, install.yaml, notes and checksums:
 //
 //	go run ./hack/release -version v1.2.3 -o dist/v1.2.3

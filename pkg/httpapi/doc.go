@@ -1,4 +1,4 @@
-// Package httpapi is the allocator's HTTP service as CNI plugins call it. Its routes, fields and envelope are those of
+// Package httpapi is the allocator's HTTP service, which CNI plugins call. Its routes, fields and envelope are those of
 // bcs-netservice-controller, with later additions. openapi.yaml and docs/reference describe the stable part.
 package httpapi
 

@@ -1,4 +1,5 @@
-// Package limiter bounds how much of one kind of work is under way, and refuses at once what could not be done in time.
+// Package limiter limits the work of one kind that is in progress, and refuses at once work that would not be done in
+// time.
 //
 // After saturation, a queue that serves the longest-waiting caller serves only callers who are about to give up: the
 // wait at its head is as long as callers wait at all, and they are gone when their work is done. Therefore a caller is

@@ -1,6 +1,7 @@
 //go:build linux
 
-// Podtool is all that the pods of the test bed run: it pauses, serves HTTP, asks others by HTTP and by ARP.
+// Podtool is the only program that the pods of the test bed run: it pauses, serves HTTP, asks others by HTTP and by
+// ARP.
 //
 //	podtool pause                    wait for the end
 //	podtool serve [:8080]            answer /, /get?url=URL and /arp?dev=NAME&ip=ADDRESS until the end

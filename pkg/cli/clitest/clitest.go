@@ -1,4 +1,4 @@
-// Package clitest makes the pools and leases that the tests of several commands are about.
+// Package clitest creates the pools and leases that tests of several commands share.
 package clitest
 
 import (

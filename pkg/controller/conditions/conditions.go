@@ -1,4 +1,4 @@
-// Package conditions has what the statuses of pools and claims have in common: how a condition is made, which events
+// Package conditions has the common parts of the statuses of pools and claims: how a condition is made, which events
 // its turns make, and how often and how urgently a status is written. The reconcilers decide about the content.
 package conditions
 

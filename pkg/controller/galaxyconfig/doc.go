@@ -1,3 +1,3 @@
-// Package galaxyconfig keeps pools, on the leader, as a ConfigMap in galaxy's format asks for (--floatingip-config).
+// Package galaxyconfig keeps pools, on the leader, in line with a ConfigMap in galaxy's format (--floatingip-config).
 // Package compat/galaxy/config decides which pools a document requests.
 package galaxyconfig

@@ -1,2 +1,3 @@
-// Package events is the command that lists and follows the events of pools and claims. It imports no other command.
+// Package events has the command events, which lists and follows the events of pools and claims. It imports no other
+// command.
 package events

@@ -1,3 +1,3 @@
-// Package importer is the command import, which takes pools, claims and leases over from other systems. What becomes of
-// their objects, pkg/importer decides. It imports no other command.
+// Package importer has the command import, which takes over pools, claims and leases from other systems. Package
+// pkg/importer decides what becomes of their objects. It imports no other command.
 package importer

@@ -1,3 +1,3 @@
-// Package rebuild is the command that makes lost leases again from what running pods report. What is missing, and what
-// contradicts what, pkg/recovery finds out. It imports no other command.
+// Package rebuild has the command rebuild, which creates lost leases again from the reports of running pods. Package
+// pkg/recovery finds missing and contradictory leases. It imports no other command.
 package rebuild

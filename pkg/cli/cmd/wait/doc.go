@@ -1,3 +1,3 @@
-// Package wait is the command that waits until a pool, a claim or an address is as somebody needs it. It imports no
-// other command.
+// Package wait has the command wait, which waits for a state of a pool, a claim or an address. It imports no other
+// command.
 package wait
