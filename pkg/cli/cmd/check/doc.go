@@ -1,3 +1,4 @@
-// Package check is the command that tries things out in the cluster: check nodes has a pod on each node get an address
-// and use it. What a pod asks and what follows from its answers is in pkg/nodecheck. It imports no other command.
+// Package check has the commands that try things out in the cluster: check nodes starts a pod on each node, which gets
+// an address and uses it. Package nodecheck makes the plans of the pods and judges their reports. It imports no other
+// command.
 package check

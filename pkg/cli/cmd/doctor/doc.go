@@ -1,3 +1,3 @@
-// Package doctor is the command that looks for what is wrong and releases leaked addresses. It reads the snapshot that
-// pkg/doctor judges, and prints the findings. It imports no other command.
+// Package doctor is the command doctor, which finds problems and releases leaked addresses. It reads the snapshot for
+// the checks of pkg/doctor, and prints their findings. It imports no other command.
 package doctor

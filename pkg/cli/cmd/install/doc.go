@@ -1,3 +1,3 @@
-// Package install has the commands for what bcsnet is in the cluster: install, upgrade, uninstall and version. It
+// Package install has the commands that install, upgrade and remove bcsnet in the cluster, and show its version. It
 // imports no other command.
 package install

@@ -1,3 +1,3 @@
-// Package rebuild is the command that makes lost leases again from what running pods report. What is missing, and what
-// contradicts what, pkg/recovery finds out. It imports no other command.
+// Package rebuild is the command that creates lost leases again from the reports of running pods. Package recovery
+// finds the missing leases and the contradictions. It imports no other command.
 package rebuild

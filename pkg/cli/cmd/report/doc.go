@@ -1,3 +1,3 @@
-// Package report is the command that gathers into one archive what others need to help. It imports no other command;
-// what other commands print goes into the archive by way of their root.
+// Package report is the command that collects into one archive the data that others need to help. It imports no other
+// command; the output of other commands comes from the root command.
 package report

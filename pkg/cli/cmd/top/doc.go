@@ -1,3 +1,3 @@
-// Package top has the commands that show the fullest pools, and the hosts and namespaces that hold most addresses, and
-// how fast that changes. It imports no other command.
+// Package top has the commands that show the fullest pools, the hosts and namespaces with most addresses, and the rates
+// of change. It imports no other command.
 package top

@@ -1,3 +1,3 @@
-// Package usage has the command that shows which addresses of a pool are taken, as a map, and who takes how much, as a
-// table. It imports no other command.
+// Package usage has the command that shows the taken addresses of a pool as a map, and who holds how many as a table.
+// It imports no other command.
 package usage

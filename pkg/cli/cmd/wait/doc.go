@@ -1,3 +1,2 @@
-// Package wait is the command that waits until a pool, a claim or an address is as somebody needs it. It imports no
-// other command.
+// Package wait is the command that waits for a state of a pool, claim or address. It imports no other command.
 package wait
