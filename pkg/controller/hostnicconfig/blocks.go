@@ -81,7 +81,7 @@ func (r *reconciler) apply(
 			gone = append(gone, o)
 		}
 	}
-	p.retire(ctx, gone) // first: others may have their addresses now
+	p.retire(ctx, gone) // first, because others may have their addresses now
 	for _, b := range m.Blocks {
 		if ctx.Err() != nil || edited() || len(p.failed) == maxFailures {
 			break
@@ -147,7 +147,7 @@ func (p *pass) ensure(ctx context.Context, b hostnic.Block) error {
 		return p.give(ctx, parent, b)
 	}
 	switch o := p.objects[known.Name]; {
-	case o == nil: // the index has heard of it before the cache, or not yet that it went: nobody tells when both agree
+	case o == nil: // the index and the cache differ for a moment, and no event tells when they agree
 		pools := v1.GroupVersion.WithResource(v1.PoolResource).GroupResource()
 		return apierrors.NewConflict(pools, known.Name, errors.New("the cache and the index do not agree about it yet"))
 	case !o.DeletionTimestamp.IsZero():
