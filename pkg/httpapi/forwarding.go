@@ -59,8 +59,8 @@ func (f forwarding) author() string {
 	return f.by.Name + " from " + f.caller
 }
 
-// readForwarding returns what is known about a request before its body is read. Claims of other replicas must be proven
-// first.
+// readForwarding returns the origin of a request as known before its body is read. Claims of other replicas must be
+// proven first.
 func readForwarding(r *http.Request) forwarding {
 	return forwarding{from: r.Header.Get(headerForwarded), caller: caller(r)}
 }

@@ -26,7 +26,7 @@ type App struct {
 	Version string
 	Now     func() time.Time
 	getenv  func(string) string
-	// Terminal describes what standard output can display.
+	// Terminal has the capabilities of standard output.
 	Terminal terminal.Terminal
 	Say      *Narrator
 	// DryRun is the value of --dry-run. Commands that change nothing leave it at none.

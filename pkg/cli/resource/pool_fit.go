@@ -16,8 +16,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Fit is a change of pools before it is stored: all pools before and after. All commands that change pools use it to
-// refuse what the controller would later report as a problem of a group, in the same words.
+// Fit is a change of pools before it is stored: all pools before and after. All commands that change pools use it, to
+// refuse in the same words a change that the controller would later report as a problem of a group.
 type Fit struct {
 	was, is map[string]ipam.Pool
 	// next has the pools after the change, not arranged side by side.

@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// HostsOf returns a pool whose Draws tells which hosts may draw: those of its spec, or of its parent's if a group has
-// none, and the nodes that match the host selector. It ignores invalid entries of the spec.
+// HostsOf returns a pool whose method Draws decides which hosts may draw: the hosts of its spec, or of its parent's if
+// a group has none, and the nodes that match the host selector. It ignores invalid entries of the spec.
 func HostsOf(p Pool, nodes []Node) ipam.Pool {
 	of := store.PoolHosts(p.BCSNetPool)
 	if p.parent != nil {
@@ -47,7 +47,7 @@ func asksNodes(p Pool) bool {
 	return len(p.Spec.HostSubnets) > 0 || p.Spec.HostSelector != nil || InheritsHosts(p)
 }
 
-// NodesFor reads the nodes if the hosts of one of the pools depend on them. If that fails, it warns of what stays
+// NodesFor reads the nodes if the hosts of one of the pools depend on them. If that fails, it warns which facts stay
 // unknown.
 func NodesFor(ctx context.Context, s *app.App, all ...Pool) []Node {
 	if !slices.ContainsFunc(all, asksNodes) {

@@ -1,3 +1,3 @@
-// Package terminal detects what a stream can display, and draws what depends on it: colours, bars and keys. It knows no
+// Package terminal detects the capabilities of a stream, and draws colours, bars and keys accordingly. It knows no
 // command, and no column of a table depends on it.
 package terminal

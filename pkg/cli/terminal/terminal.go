@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal describes what a stream can display. Only colour and bars depend on it, never the columns of a table.
+// Terminal has the capabilities of a stream. Only colour and bars depend on it, never the columns of a table.
 type Terminal struct {
 	Tty, Color, Utf8 bool
 	// roomy: tables have room for bars.

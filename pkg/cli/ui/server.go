@@ -19,7 +19,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/serving/port"
 )
 
-// Server serves the pages. Each visitor sees what they may read.
+// Server serves the pages. Each visitor sees only objects that they may read.
 type Server struct {
 	app   *app.App
 	door  door

@@ -35,8 +35,8 @@ type Shared struct {
 	URL *url.URL
 }
 
-// Serve serves the pages by HTTPS until the context ends. Users log in by a token of the cluster, with which the server
-// reads what they are shown. The server itself needs no rights.
+// Serve serves the pages by HTTPS until the context ends. Users log in by a token of the cluster, and the server reads
+// with that token. The server itself needs no rights.
 func (o Shared) Serve(ctx context.Context, s *app.App, inner net.Listener) error {
 	t, err := o.door(s)
 	if err != nil {

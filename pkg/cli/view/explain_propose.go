@@ -97,7 +97,7 @@ func (v *explainer) blameGone(ctx context.Context, i *interfaceTerms, host netip
 }
 
 // newMigrations returns a client that recognizes targets of live migrations by KubeVirt's objects. It does not check
-// whether all replicas support second attachments; the allocator's refusal tells.
+// whether all replicas support second attachments, because the allocator's refusal says so.
 func newMigrations(s *app.App) (*kubevirt.Migrations, error) {
 	cfg, err := s.Connect()
 	if err != nil {

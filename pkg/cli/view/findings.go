@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Found holds the found addresses without duplicates, and what matched.
+// Found holds the found addresses without duplicates, and the matching kinds.
 type Found struct {
 	rows map[netip.Addr]lease.Lease
 	by   map[string]int

@@ -15,8 +15,8 @@ import (
 )
 
 // States remembers, for each claim, data that its object does not have: findings of one reconciliation for the next,
-// and information from pods that ask for addresses. A claim without such data has no state. The claims of byWorkload
-// have one; those of short and naming may have none, because nobody scans all of them.
+// and information from pods that ask for addresses. A claim without such data has no state. Only claims in byWorkload
+// are sure to have one; claims in short and naming may have none.
 type States struct {
 	leads *leadership.Terms
 	queue *leadership.Queue
@@ -42,7 +42,7 @@ type state struct {
 	migrated bool
 	// gone is the period in which the workload has been seen not to exist.
 	gone goneSince
-	// owner is what was last read about the owner of a claim that somebody created.
+	// owner is the latest information about the owner of a claim that somebody created.
 	owner ownerView
 	// wanted is the policy for creating the claim, which did not exist when a pod asked; nil for none.
 	wanted *workload.Policy

@@ -1,5 +1,5 @@
-// Package conditions has what the statuses of pools and claims have in common: how a condition is made, which events
-// its turns make, and how often and how urgently a status is written. The reconcilers decide about the content.
+// Package conditions is shared by the statuses of pools and claims: it makes conditions and the events about their
+// changes, and decides how often and how urgently a status is written. The reconcilers decide about the content.
 package conditions
 
 import (

@@ -53,7 +53,7 @@ func (c changes) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// apply gives namespaces the blocks in the document, and takes back those of the earlier document. It continues after
+// apply gives namespaces the blocks in the document, and takes back blocks of the earlier document. It continues after
 // an error.
 func (r *reconciler) apply(
 	ctx context.Context, m hostnic.Mapping, edited func() bool,
@@ -243,9 +243,9 @@ func (p *pass) leave(ctx context.Context, o *v1.BCSNetPool) error {
 	return err
 }
 
-// retire cordons blocks that the document no longer assigns to their namespaces, and takes back those without addresses
-// in use. Blocks that it did not assign stay as they were. If an address is allocated in between, the deletion waits
-// for it, like any deletion of a pool.
+// retire cordons blocks that the document no longer assigns to their namespaces, and takes back the ones without
+// addresses in use. Blocks that it did not assign stay as they were. If an address is allocated in between, the
+// deletion waits for it, like any deletion of a pool.
 func (p *pass) retire(ctx context.Context, gone []*v1.BCSNetPool) {
 	gone = slices.DeleteFunc(gone, func(o *v1.BCSNetPool) bool { return !o.DeletionTimestamp.IsZero() })
 	if len(gone) == 0 {

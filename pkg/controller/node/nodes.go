@@ -126,8 +126,8 @@ func (n *Nodes) At(host netip.Addr) (all []Claim) {
 	return all
 }
 
-// noteLeft records which addresses a node claims no more. What its annotation alone gave it does not count: by editing
-// it an operator says that the machine does not have the address.
+// noteLeft records which addresses a node no longer claims. Addresses that only its annotation gave it do not count: an
+// operator who removes one there says that the machine does not have it.
 func (n *Nodes) noteLeft(was, is hosts.Node) {
 	for _, host := range was.Addrs {
 		if slices.Contains(was.Further, host) {
@@ -150,8 +150,8 @@ func (n *Nodes) comeBack(host netip.Addr, name string) {
 	}
 }
 
-// Of returns the nodes on one of which the container of a lease is: those that claim its host, and those that claimed
-// it when the lease was written. An address may move to another node while containers run on the first one.
+// Of returns the nodes on which the container of a lease may be: those that claim its host, and those that claimed it
+// when the lease was written. An address may move to another node while containers run on the first one.
 func (n *Nodes) Of(l lease.Lease) []Claim {
 	all := n.At(l.Host)
 	n.mu.RLock()
@@ -194,7 +194,7 @@ func (n *Nodes) Gateway(host netip.Addr) (gateway netip.Addr) {
 }
 
 // Trim returns a node with only the fields that are read here, for the cache. Of the node's resources it keeps those
-// that are published, and those that this controller has published before.
+// that this controller publishes or has published before.
 func Trim(o *corev1.Node, resources scheduling.Resources) *corev1.Node {
 	t := &corev1.Node{}
 	t.Name, t.UID, t.ResourceVersion, t.Labels = o.Name, o.UID, o.ResourceVersion, o.Labels

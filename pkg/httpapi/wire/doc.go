@@ -1,3 +1,3 @@
-// Package wire has what the allocator's HTTP service and its callers send each other. It imports nothing of Kubernetes,
+// Package wire has the messages between the allocator's HTTP service and its callers. It imports nothing of Kubernetes,
 // because CNI plugins contain it.
 package wire

@@ -130,8 +130,8 @@ func ofHost(ctx context.Context, v *ipRelease) (all []lease.Lease, err error) {
 // fewestDigits is the minimum length of an abbreviated container ID.
 const fewestDigits = 4
 
-// endpointWord removes what commands print around an endpoint: the prefix length after an address, the runtime's name
-// before a container ID.
+// endpointWord removes the parts that commands print around an endpoint: the prefix length after an address, the
+// runtime's name before a container ID.
 func endpointWord(word string) string {
 	word = resource.AddressWord(strings.TrimSpace(word))
 	if _, id, ok := strings.Cut(word, "://"); ok {

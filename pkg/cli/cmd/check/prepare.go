@@ -83,7 +83,7 @@ func (r *run) choosePool(ctx context.Context) error {
 	return nil
 }
 
-// checkRights refuses a user who lacks a right that the check needs, before anything is created that they cannot
+// checkRights refuses a user who lacks a needed right. It runs before the check creates objects that the user could not
 // delete.
 func (r *run) checkRights(ctx context.Context) error {
 	reviews, err := typedauthorizationv1.NewForConfig(r.Config)

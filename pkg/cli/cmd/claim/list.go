@@ -132,7 +132,7 @@ func (v *claimList) watch(ctx context.Context) error {
 	})
 }
 
-// summary counts the claims, and those that need attention.
+// summary counts the claims, and the ones that need attention.
 func (v *claimList) summary(all []resource.Claim) string {
 	if len(all) == 0 {
 		text := resource.WithWords("no claims", v.which.Words())

@@ -200,7 +200,7 @@ func (v *eventList) print(ctx context.Context, found []resource.Event) error {
 // eventsLast is the default of the API server's --event-ttl.
 const eventsLast = time.Hour
 
-// HistoryHint names the command that shows what is older than events.
+// HistoryHint names the command for the time before the oldest event.
 const HistoryHint = "who had an address before, for longer than an hour: bcsnetctl ip history ADDRESS"
 
 // pointToHistory prints HistoryHint, unless the command watches or found an event older than eventsLast.

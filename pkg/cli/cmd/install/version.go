@@ -120,7 +120,7 @@ func (v *versionVerb) ask(ctx context.Context, all *versions) error {
 	return v.askMore(ctx, all)
 }
 
-// askMore reads what only some users may read. If that is forbidden it prints a note and returns no error.
+// askMore reads data that only some users may read. If that is forbidden it prints a note and returns no error.
 func (v *versionVerb) askMore(ctx context.Context, all *versions) error {
 	c, err := v.Dynamic()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // chainEffects describes how a change of a pool alters the chains of namespaces.
 type chainEffects struct {
 	pool string
-	// leave has the namespaces that leave the default chain, join those that return to it. leaveThere and joinThere
-	// have the namespaces for which that is true only on the hosts of pools with autoAssign.
+	// leave has the namespaces that leave the default chain, join those that return to it. leaveThere and joinThere do
+	// so only on the hosts of pools with autoAssign.
 	leave, join, leaveThere, joinThere []string
 	// unserved has the hosts on which a leaving namespace gets no address any more.
 	unserved []unservedHosts

@@ -89,7 +89,7 @@ func (e effects) touches() bool {
 	return gateway || len(e.drains)+len(e.cutOff) > 0
 }
 
-// unknown returns the number of leases of which it is unknown whether they keep a setting that changes.
+// unknown returns the number of leases with settings of unknown age, if a setting changes.
 func (e effects) unknown() int {
 	if len(e.changed) == 0 {
 		return 0
