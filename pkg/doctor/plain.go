@@ -32,7 +32,7 @@ const keySince, keyKept = "since", "kept"
 
 // PlainCallers are the hosts that were recently answered over plain HTTP.
 type PlainCallers struct {
-	// Since is the time since which hosts are recorded without a gap, and Kept the time of the last write; zero if
+	// Since is the time from which on hosts are recorded without a gap, and Kept the time of the last write; zero if
 	// there was none.
 	Since, Kept time.Time
 	// Hosts maps each host to the time of its last call.

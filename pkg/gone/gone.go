@@ -62,7 +62,7 @@ const (
 type Host struct {
 	// Ready reports whether the Node is ready.
 	Ready bool
-	// Away is the time since which the Node is not ready; zero if that is unknown.
+	// Away is the time at which the Node became not ready; zero if that is unknown.
 	Away time.Time
 	// OutOfService reports whether the node has the taint by which somebody vouches that its machine is off.
 	OutOfService bool
@@ -265,7 +265,7 @@ func name(known bool, text string) string {
 	return text
 }
 
-// Told returns the time since which a holder is gone according to the API server, for callers that check once: when its
+// Told returns the time at which a holder was gone according to the API server, for callers that check once: when its
 // pod ended, was deleted, or was replaced; zero if there is no pod any more.
 func Told(check Check, pod *workload.Pod) time.Time {
 	switch {

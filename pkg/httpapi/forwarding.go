@@ -28,8 +28,7 @@ const (
 	headerProof = "Bcsnet-Proof"
 )
 
-// forwarding is the origin of a request and its time of arrival, as known to the replica apart from the request's own
-// data.
+// forwarding is a replica's knowledge of a request apart from its own data: origin and time of arrival.
 type forwarding struct {
 	// from is the replica that forwarded the request, by the request's claim; empty if a client sent it.
 	from string

@@ -35,7 +35,7 @@ type rbacWarmup struct {
 
 	mu        sync.Mutex
 	permitted map[right]bool
-	forbidden map[string]time.Time // by method and right: the time since which it is forbidden
+	forbidden map[string]time.Time // by method and right: when it was first forbidden
 }
 
 func newRBACWarmup(log *slog.Logger, now func() time.Time) *rbacWarmup {

@@ -40,7 +40,7 @@ type Policy struct {
 	Sets []*netipx.IPSet
 	// Gateway replaces the pool's gateway for this pod; zero for the pool's.
 	Gateway netip.Addr
-	// Families of the addresses, as far as they are given.
+	// Families are the requested families of the addresses; may be empty.
 	Families ipam.Families
 	// Mask is the required prefix length of the pool; 0 for any.
 	Mask int

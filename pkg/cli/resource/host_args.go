@@ -105,7 +105,8 @@ func MayBeNode(word string) bool {
 		len(validation.NameIsDNSSubdomain(word, false)) == 0
 }
 
-// Matched returns the nodes of --node and --selector, and prints which ones they are. It fails if there are none.
+// Matched returns the nodes of --node and --selector, and prints the latter. It fails if a node is missing, has no
+// internal IP, or if the selector matches none.
 func (h *HostArgs) Matched(ctx context.Context, s *app.App) ([]Node, error) {
 	if len(h.Names) > 0 {
 		return nil, nodeForHost(ctx, s, h.Names[0])

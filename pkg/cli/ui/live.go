@@ -39,7 +39,7 @@ type live struct {
 	topics  map[string]*topic
 }
 
-// frame is the latest version of a page, or the problem because of which it could not be made.
+// frame is the latest version of a page, or the problem that prevented it.
 type frame struct {
 	sections []section
 	problem  string

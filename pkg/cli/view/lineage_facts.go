@@ -36,7 +36,7 @@ func (t *Lineage) Facts(s *app.App) (f Facts) {
 	return f
 }
 
-// wrong adds the error because of which annotations and claims give no policy.
+// wrong adds the error if annotations and claims give no policy.
 func (f *Facts) wrong(s *app.App, wrong error) {
 	if wrong == nil {
 		return

@@ -95,7 +95,7 @@ func (w *Wish) parseAddrs(field string, texts []string, p *problems) (all []neti
 			continue
 		}
 		all = append(all, addr)
-		if length.Addr() != addr { // none, or of an IPv4 address that is written as an IPv6 one
+		if length.Addr() != addr { // without a length, or an IPv4 address written as an IPv6 one
 			continue
 		}
 		same := func(p netip.Prefix) bool { return p.Addr() == addr && p != length }

@@ -29,7 +29,7 @@ func report(ctx context.Context, plan, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, text, 0o644); err != nil { //nolint:gosec // the user who runs the check reads it
+	if err := os.WriteFile(file, text, 0o644); err != nil { //nolint:gosec // whoever runs the check reads it
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil

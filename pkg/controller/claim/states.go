@@ -46,8 +46,8 @@ type state struct {
 	owner ownerView
 	// wanted is the policy for creating the claim, which did not exist when a pod asked; nil for none.
 	wanted *workload.Policy
-	// unclaimed is the time since which the claim has been seen not to exist although it keeps addresses that no pod
-	// had yet.
+	// unclaimed is the time at which the claim was first seen missing while it kept addresses that no pod had yet; zero
+	// if it is not.
 	unclaimed time.Time
 	// taking has the failures of preallocation, asking those of reading the workload's needs.
 	taking, asking failures
@@ -196,8 +196,8 @@ func (s *States) there(c claim.Claim) {
 	})
 }
 
-// absent records that a claim does not exist, and returns the time since which that is so while it keeps addresses that
-// no pod had yet.
+// absent records that a claim does not exist. It returns the time at which this was first seen while the claim kept
+// addresses that no pod had yet.
 func (s *States) absent(name string, keeps bool) (since time.Time) {
 	s.change(name, func(c *state) {
 		switch {

@@ -14,7 +14,7 @@ import (
 const (
 	// WriteDelay gathers the changes of an object into one status write.
 	WriteDelay = 400 * time.Millisecond
-	// statusRate is the number of writes per second for changed counts only, statusEdgeRate that for edges.
+	// statusRate is the number of writes per second for changed counts only, statusEdgeRate the number for edges.
 	statusRate, statusEdgeRate = 10, 10
 	// statusBurst is the number of either that may be written at once after a pause.
 	statusBurst = 10

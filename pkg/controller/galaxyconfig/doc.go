@@ -1,3 +1,3 @@
-// Package galaxyconfig keeps pools, on the leader, as a ConfigMap in galaxy's format asks for (--floatingip-config).
-// Package compat/galaxy/config decides which pools a document requests.
+// Package galaxyconfig maintains pools, on the leader, by a ConfigMap in galaxy's format (--floatingip-config). Package
+// compat/galaxy/config decides which pools a document requests.
 package galaxyconfig

@@ -30,10 +30,9 @@ const (
 	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second
 )
 
-// Queue makes objects be reconciled after each of their changes, and whenever Add is called. It runs on every replica,
-// because it cannot be started twice. Outside of a term, no object is entered. In a term, objects that come before Open
-// are kept and entered when it is called: while the lists are incomplete, thousands of objects would be reconciled
-// again and again without result.
+// Queue makes objects be reconciled after each of their changes, and after calls of Add. It runs on every replica,
+// because it cannot be started twice. Outside of a term it drops all objects. In a term it keeps objects until Open is
+// called: while the lists are incomplete, thousands of objects would be reconciled again and again without result.
 type Queue struct {
 	leads *Terms
 

@@ -21,8 +21,8 @@ import (
 // in progress that began at a replica without knowledge of the group.
 const handOver = allocator.MaxRequestTime + time.Second
 
-// withheld is the set of addresses for which a group waits, and the time since which this leader has seen that. The
-// time is by the clock of this process, because the API server's clock may be set.
+// withheld is the set of addresses for which a group waits, and when this leader first saw it, by the clock of this
+// process, because the API server's clock may be set.
 type withheld struct {
 	uid   types.UID
 	set   *netipx.IPSet

@@ -88,7 +88,7 @@ func comingNames(ctx context.Context, q *resource.LeaseQuery, s *app.App, free *
 	return nameOrder{subnets: set.Prefixes()}
 }
 
-// remark tells the user of addresses that are out of order or were left out.
+// remark prints how many addresses are out of order or were left out.
 func (f tally) remark(s *app.App, pool string) {
 	if f.late > 0 {
 		s.Say.Warn("%s outside the subnets of all pools %s last", humanize.Plural(f.late, "address"),

@@ -26,7 +26,7 @@ type releaseRun struct {
 	unread error
 	// at has the progress of each host that was examined.
 	at map[netip.Addr]*hostState
-	// refused has the refusals, because of which nothing was released.
+	// refused has the refusals. If there are any, nothing was released.
 	refused app.Several
 }
 

@@ -1,3 +1,3 @@
-// Package importer is the command import, which takes pools, claims and leases over from other systems. Package
-// pkg/importer translates the objects. It imports no other command.
+// Package importer is the command import, which takes pools, claims and leases over from other systems. It imports no
+// other command. Package pkg/importer translates the objects.
 package importer

@@ -40,7 +40,7 @@ func differences(path string, before, after any) (lines []string) {
 	return []string{fmt.Sprintf("%s: %s -> %s", path, brief(before), brief(after))}
 }
 
-// brief formats a value in at most 60 characters. Of a map or a long list it gives only the length.
+// brief formats a value in at most 60 characters. It gives only the length of a map or a long list.
 func brief(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -18,8 +18,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// poolBind binds a pool to namespaces by their names, or unbinds it. Of a split pool it gives them blocks, or takes
-// these back.
+// poolBind binds a pool to namespaces by their names, or unbinds it. It gives them blocks of a split pool, or takes
+// blocks back.
 type poolBind struct {
 	*app.App
 	output     printer.Output

@@ -69,8 +69,8 @@ func (v *poolBind) ofBlock(p resource.Pool) error {
 }
 
 // allocator starts an allocator that knows pools and leases. It gives nothing after the returned context has ended,
-// because other replicas wait only that long for requests that do not know of a change. The time counts from the
-// reading of the pools.
+// because changes of pools wait only that long for requests that do not know of them. The time counts from the reading
+// of the pools.
 func (v *poolBind) allocator(ctx context.Context) (a *leasing.Allocator, _ context.Context, stop func(), err error) {
 	resource.OutlivePipes()
 	if a, err = leasing.Start(ctx, v.App, nil); err != nil {

@@ -25,7 +25,7 @@ type draft struct {
 	text []byte
 	// path is the editor's file; empty before it exists.
 	path string
-	// refused is the error because of which the text is edited again.
+	// refused is the error that makes the user edit the text again.
 	refused error
 	kept    bool
 }

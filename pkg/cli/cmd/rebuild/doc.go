@@ -1,3 +1,3 @@
-// Package rebuild is the command that creates lost leases again from the reports of running pods. Package recovery
-// finds the missing leases and the contradictions. It imports no other command.
+// Package rebuild is the command that creates lost leases again from the reports of running pods. It imports no other
+// command. Package recovery finds the missing leases and the contradictions.
 package rebuild

@@ -1,3 +1,3 @@
 // Package report is the command that collects into one archive the data that others need to help. It imports no other
-// command; the output of other commands comes from the root command.
+// command, but calls them through the root command.
 package report
