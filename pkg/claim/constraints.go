@@ -39,7 +39,7 @@ type ConstraintsFinder struct {
 	parsed parsed
 }
 
-// Of returns the constraints of a pod, from its annotations, those of its workload, and its claim.
+// Of returns the constraints of a pod, from its annotations, its workload's annotations, and its claim.
 func (f *ConstraintsFinder) Of(ctx context.Context, pod workload.Pod) (allocator.Constraints, error) {
 	p, err := f.Policies.Resolve(ctx, pod)
 	if err != nil {

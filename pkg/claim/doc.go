@@ -1,3 +1,3 @@
-// Package claim decides which constraints a pod's claim puts on its addresses, and what happens to kept addresses.
-// These decisions are pure; the controller carries them out.
+// Package claim decides about the constraints that a pod's claim puts on its addresses, and about kept addresses. These
+// decisions are pure; the controller carries them out.
 package claim

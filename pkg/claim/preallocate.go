@@ -55,7 +55,7 @@ func (c Claim) preallocates() int {
 	return c.Size
 }
 
-// drawsFor returns the namespaces from whose pools the claim draws, beginning with that of most of its pods. An empty
+// drawsFor returns the namespaces from whose pools the claim draws, the namespace with most of its pods first. An empty
 // name means the unbound pools. A claim that preallocates draws only from the pools of its own namespace, unless it is
 // in the controller's namespace: users who may write claims in one namespace must not take addresses of other
 // namespaces' pools.

@@ -19,14 +19,14 @@ import (
 // it.
 const ReclaimDelay = 15 * time.Second
 
-// Need describes what the workload of a claim needs now.
+// Need describes the needs of a claim's workload.
 type Need struct {
 	// Gone reports whether the workload does not exist, Left whether its pods now draw their addresses elsewhere.
 	Gone, Left bool
 	// Replicas is the desired number of pods, Start the first ordinal if they are numbered.
 	Replicas, Start int
-	// Stays is set if the workload does not tell the ordinals of its pods. It reports whether the pod of an address
-	// exists and is not terminating.
+	// Stays is set if the ordinals of the workload's pods are unknown. It reports whether the pod of an address exists
+	// and is not terminating.
 	Stays func(lease.Lease) bool
 }
 
@@ -93,7 +93,7 @@ func Steps(c Claim, x *ipam.Index, need *Need, leases []lease.Lease, now time.Ti
 	return s.steps, s.next
 }
 
-// group identifies addresses of which a workload needs one for each of its pods.
+// group identifies the addresses among which each pod of a workload needs one.
 type group struct {
 	family ipaddr.Family
 	ifName string
@@ -110,14 +110,14 @@ type stepper struct {
 	index *ipam.Index
 	need  *Need
 	now   time.Time
-	// stay has the ordinals that a workload needs, if the workload does not tell them.
+	// stay has the ordinals that a workload needs, if they had to be guessed.
 	stay  map[int]bool
 	steps []Step
 	next  time.Time
 }
 
-// staying guesses the ordinals of a workload that does not tell them, from its addresses: those of existing pods, then
-// the lowest without a pod, as many as there are missing pods.
+// staying guesses the unknown ordinals of a workload from its addresses: those of existing pods, then the lowest ones
+// without a pod, one for each missing pod.
 func (c Claim) staying(leases []lease.Lease, need *Need) map[int]bool {
 	stay, others := map[int]bool{}, []int{}
 	for _, l := range leases {

@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// guess returns the command for words that a group does not know: people look there first for what has another name
-// here. It is empty if there is none. A guess is answered and never run: what was meant to be looked at is not changed.
+// guess returns the command that the user may mean by words that a group does not know, such as names from other tools;
+// empty if there is none. The command is only suggested, never run.
 func guess(cmd *cobra.Command, args []string) string {
 	word, root := args[0], !cmd.HasParent()
 	name := cmd.Name()
@@ -48,7 +48,7 @@ func guess(cmd *cobra.Command, args []string) string {
 //go:embed guesses.txt
 var guesses string
 
-// answers returns the answers to guesses behind a command, by the word.
+// answers returns the suggestions for a command, by word.
 func answers(command string) map[string]string {
 	all := map[string]string{}
 	for line := range strings.Lines(guesses) {
@@ -61,8 +61,8 @@ func answers(command string) map[string]string {
 	return all
 }
 
-// filled returns a text with what was typed in place of its name in braces; the name itself if nothing was. A noun in
-// front of it says no more than the text does.
+// filled replaces each name in braces by the typed word, or by the name itself if no word was typed. Flags and nouns
+// such as pool do not count as words.
 func filled(text string, args []string) string {
 	nouns := []string{"pool", "ip", "address", "claim", "host", "node", "namespace", "ns", "pod", "lease"}
 	given := slices.IndexFunc(args, func(arg string) bool {
@@ -76,7 +76,7 @@ func filled(text string, args []string) string {
 	})
 }
 
-// release returns the command that releases what was named: an address, a pod, or else a host.
+// release returns the command that releases an address, a pool or a host, depending on the argument.
 func release(args []string) string {
 	const (
 		addresses = "bcsnetctl ip release {ADDRESS} takes an address from its holder"
@@ -99,7 +99,7 @@ func release(args []string) string {
 	}
 }
 
-// guessFlag returns what to do in place of a flag that a command does not know; empty where there is nothing to say.
+// guessFlag returns the replacement for a flag that a command does not know; empty if there is none.
 func guessFlag(cmd *cobra.Command, flag string) string {
 	switch {
 	case flag == "yes" || flag == "y":
@@ -114,7 +114,7 @@ func guessFlag(cmd *cobra.Command, flag string) string {
 	return ""
 }
 
-// nounFirst returns the command for words in kubectl's order, verb and noun.
+// nounFirst returns the command for words in kubectl's order, verb before noun.
 func nounFirst(root *cobra.Command, args []string) string {
 	if len(args) > 1 {
 		noun, name, named := strings.Cut(args[1], "/")
@@ -136,8 +136,8 @@ func nounFirst(root *cobra.Command, args []string) string {
 	return ""
 }
 
-// elsewhere returns the command of a group for a word that is typed without the group, if but one group has it; lease
-// has what ip has.
+// elsewhere returns the command for a word whose group is missing, if exactly one group has it. Commands of lease count
+// as those of ip.
 func elsewhere(root *cobra.Command, args []string) string {
 	var found []string
 	for _, group := range []string{"pool", "ip", "claim", "host"} {
@@ -152,7 +152,7 @@ func elsewhere(root *cobra.Command, args []string) string {
 	return found[0]
 }
 
-// resourceNoun returns the group of commands for a kind as kubectl calls it.
+// resourceNoun returns the group of commands for kubectl's name of a kind.
 func resourceNoun(kind string) string {
 	switch strings.ToLower(kind) {
 	case "bnp", "bcsnetpool", "bcsnetpools":
@@ -167,8 +167,8 @@ func resourceNoun(kind string) string {
 	return kind
 }
 
-// bareDryRun gives --dry-run without a value the value client, as kubectl once did. The value may still be a word of
-// its own. Where a shell asks what may follow, the value is not written yet.
+// bareDryRun replaces --dry-run without a value by --dry-run=client, as kubectl once did. A following word that is a
+// value is kept. It changes nothing during completion, when the value may be incomplete.
 func bareDryRun(args []string) []string {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return args

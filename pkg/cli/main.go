@@ -1,6 +1,6 @@
-// Package cli is the command line: it puts the commands of cmd/* together into one tree under two names, bcsnetctl and
-// kubectl bcsnet. The commands work on the objects themselves and need no controller. What a command finds goes to
-// standard output, what it has to say to standard error.
+// Package cli is the command line: it combines the commands of cmd/* into one tree with two names, bcsnetctl and
+// kubectl bcsnet. The commands read and write objects directly and need no controller. Results go to standard output,
+// messages to standard error.
 package cli
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// Main runs the command line args, args[0] being the name that was called, and returns the exit code
-// of the process. The first Ctrl-C lets a command say what it has done; the second ends the process.
+// Main runs the command line args, where args[0] is the name that was called, and returns the exit code. After the
+// first Ctrl-C a command can print what it has done; the second one ends the process.
 func Main(args []string, version string, streams genericiooptions.IOStreams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -9,8 +9,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// Reference returns the tree of commands for those who write about it: nothing in it depends on the machine. It is
-// not meant to be run.
+// Reference returns the tree of commands for generated documentation. It does not depend on the machine, and must not
+// be run.
 func Reference() *cobra.Command {
 	s := app.New(app.ProgramName, "", genericiooptions.IOStreams{Out: io.Discard, ErrOut: io.Discard})
 	return newRoot(s)

@@ -31,8 +31,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/suggest"
 )
 
-// helpFunc wraps cobra's way to show a help text, which ignores an error in writing the text. App.Unshown keeps that
-// error.
+// helpFunc wraps cobra's help function, which ignores write errors. It stores the error in App.Unshown.
 func helpFunc(s *app.App, show func(*cobra.Command, []string)) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, args []string) {
 		var text bytes.Buffer
@@ -96,8 +95,8 @@ func newRoot(s *app.App) *cobra.Command {
 	return root
 }
 
-// guide makes every command that holds others show its help when it is called alone, unless it does something then.
-// Called with a word that it does not know, such a command looks for what was meant.
+// guide makes every command with subcommands show its help if it is called alone and has no action of its own. If the
+// command is called with an unknown word, it suggests what may be meant.
 func guide(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		guide(sub)
@@ -115,7 +114,7 @@ func guide(cmd *cobra.Command) {
 	}
 }
 
-// takesArguments reports whether a command that holds others takes arguments of its own: explain POD, explain
+// takesArguments reports whether a command with subcommands also takes arguments, such as explain POD and explain
 // namespace.
 func takesArguments(cmd *cobra.Command) bool { return strings.Contains(cmd.Use, " ") }
 
@@ -129,7 +128,7 @@ the controller is down.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 findings or differences,
 4 not all looked at, 124 out of time, 130 interrupted.`
 
-// rename makes the help use the name that was called.
+// rename replaces the program's name in the help by the name that was called.
 func rename(s *app.App, cmd *cobra.Command) {
 	cmd.Long, cmd.Example = s.Called(cmd.Long), s.Called(cmd.Example)
 	for _, sub := range cmd.Commands() {
@@ -137,10 +136,10 @@ func rename(s *app.App, cmd *cobra.Command) {
 	}
 }
 
-// flagError returns the error for a wrong flag. A flag that does not exist may be misspelt.
+// flagError returns the error for a wrong flag. For an unknown one it suggests a similar flag.
 func flagError(cmd *cobra.Command, err error) error {
 	if words := cmd.Flags().Args(); cmd.HasSubCommands() && !takesArguments(cmd) && len(words) > 0 {
-		return group(cmd, words) // the flag is one of a command that there is not
+		return group(cmd, words) // the flag belongs to a command that does not exist
 	}
 	f := app.Usagef("%v", err)
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
@@ -156,7 +155,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return f.WithHint("see %s --help", cmd.CommandPath())
 }
 
-// group runs a command that only holds others: alone it shows its help, and refuses a word that it does not know.
+// group runs a command that only has subcommands: it shows its help or refuses an unknown word.
 func group(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -169,14 +168,14 @@ func group(cmd *cobra.Command, args []string) error {
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
 	}
-	// A word of few letters has something in common with many.
+	// A short word is similar to many names.
 	if near := suggest.Nearest(args[0], names); near != "" && suggest.Distance(args[0], near) <= (len(args[0])+1)/3 {
 		return f.WithHint("did you mean %s %s?", cmd.CommandPath(), near)
 	}
 	return f.WithHint("see %s --help", cmd.CommandPath())
 }
 
-// helpOn runs the command help. cobra's own RunE also shows help for a command that it does not know.
+// helpOn runs the command help. cobra's own RunE shows help even for an unknown command.
 func helpOn(cmd *cobra.Command, args []string) error {
 	about, rest, err := cmd.Root().Find(args)
 	switch {
@@ -200,7 +199,7 @@ func newOptions() *cobra.Command {
 	}
 }
 
-// usageTemplate is cobra's, with the many flags for the cluster in a command of their own.
+// usageTemplate is cobra's template, but the flags for the cluster are shown by a command of their own.
 const usageTemplate = `Usage:{{if .Runnable}}{{if not .HasAvailableSubCommands}}
   {{.UseLine}}{{end}}{{end}}{{if .HasAvailableSubCommands}}
   {{.CommandPath}} COMMAND{{end}}{{if .HasExample}}

@@ -35,8 +35,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// strangersOfSource and allStrangers bound the connections of unknown callers to the allocator's port: those of one
-// address, and all together.
+// strangersOfSource bounds the connections of unknown callers from one address to the allocator's port, allStrangers
+// those from all addresses.
 const strangersOfSource, allStrangers = 1024, 8192
 
 // assemble connects the components: the core, the leader's components, and the service. It returns the allocator's
@@ -202,7 +202,7 @@ func addCollector(mgr ctrl.Manager, c *core, o Options, log *slog.Logger) *gc.Co
 	return collector
 }
 
-// addHistory adds what keeps the history, unless the options say that there is none.
+// addHistory adds the recorder of the history, unless the options disable it.
 func addHistory(ctx context.Context, mgr ctrl.Manager, c *core, self string, o Options, log *slog.Logger) error {
 	if o.HistoryRetention == 0 {
 		return nil
@@ -219,7 +219,7 @@ func addHistory(ctx context.Context, mgr ctrl.Manager, c *core, self string, o O
 	return mgr.Add(manager.RunnableFunc(recorder.Run))
 }
 
-// addGalaxyConfig adds the reconciler by which the leader keeps pools from a ConfigMap, where the options name one.
+// addGalaxyConfig adds the leader's reconciler of pools from a ConfigMap, if the options name one.
 func addGalaxyConfig(ctx context.Context, mgr ctrl.Manager, c *core, o Options, log *slog.Logger) error {
 	from, err := namespacedName(o.FloatingIPConfig)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // addCertificates adds the component that maintains the CA of the allocator's port and this replica's certificate, and
-// the one that reads a mounted certificate again when it changes.
+// the component that reads a mounted certificate again when it changes.
 func addCertificates(
 	mgr ctrl.Manager, cfg *rest.Config, c *core, replica string, o Options, log *slog.Logger,
 ) (*serving.Certificates, error) {

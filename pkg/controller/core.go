@@ -29,9 +29,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// core has the components that every replica has, whether it leads or not: the index and its feeds, those that decide
-// requests, and the reconcilers, which are idle while the replica does not lead. Each component is constructed after
-// those that it needs.
+// core has the components that every replica has, whether it leads or not: the index with its feeds, the components
+// that decide requests, and the reconcilers, which are idle while the replica does not lead. Each component is
+// constructed after its dependencies.
 type core struct {
 	index    *ipam.Index
 	leases   *store.Client
@@ -51,7 +51,7 @@ type core struct {
 	// requests are refused and /readyz fails.
 	ready    func() error
 	registry *prometheus.Registry
-	// told reports whether the other replicas were asked what they have seen of the store; nil if nobody asks.
+	// told reports whether the other replicas were asked about the versions of the store; nil if nobody asks.
 	told func() bool
 }
 
@@ -146,8 +146,8 @@ func (c *core) newClaims(
 	}), nil
 }
 
-// addWitnesses adds the component that asks the other replicas, at the start, what they have seen of the store. It must
-// be called before the manager starts.
+// addWitnesses adds the component that asks the other replicas, at the start, about the versions of the store that they
+// have seen. It must be called before the manager starts.
 func (c *core) addWitnesses(mgr ctrl.Manager, peers *leadership.Peers, by *httpapi.Forwarder, log *slog.Logger) error {
 	w := recovery.NewWitnesses(recovery.WitnessesConfig{
 		Others: peers.Others, Ask: by.AskStore, Index: c.index, Leases: c.leases, Synced: c.feed.Synced, Log: log,
@@ -156,7 +156,7 @@ func (c *core) addWitnesses(mgr ctrl.Manager, peers *leadership.Peers, by *httpa
 	return mgr.Add(manager.RunnableFunc(w.Run))
 }
 
-// untold returns an error until the other replicas were asked what they have seen of the API server's store.
+// untold returns an error until the other replicas were asked about the versions of the store.
 func (c *core) untold() error {
 	if c.told == nil || c.told() {
 		return nil

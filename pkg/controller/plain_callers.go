@@ -27,8 +27,8 @@ const (
 	writePlainTime = 5 * time.Second
 )
 
-// plainCallers remembers the machines that were answered over plain HTTP, and records them for doctor, together with
-// those of the other replicas.
+// plainCallers remembers the machines that were answered over plain HTTP, and records them for doctor, in addition to
+// the other replicas' records.
 type plainCallers struct {
 	maps  corev1client.ConfigMapInterface
 	every time.Duration

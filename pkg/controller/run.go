@@ -44,7 +44,7 @@ func Serve(ctx context.Context, cfg *rest.Config, listener net.Listener, o Optio
 	return startAndDrain(ctx, mgr, server, elect, log)
 }
 
-// reportReady logs what the controller waits for, until it is ready.
+// reportReady logs the missing parts until the controller is ready.
 func reportReady(ctx context.Context, ready func() error, log *slog.Logger) error {
 	began := time.Now()
 	poll, say := time.NewTicker(20*time.Millisecond), time.NewTicker(2*time.Second)

@@ -55,8 +55,8 @@ type Check struct {
 	Impact string
 	// Mend says what to do about it.
 	Mend string
-	// Needs are the parts of the snapshot without which the check cannot run, Wants those that it uses if they can be
-	// read.
+	// Needs are the parts of the snapshot without which the check cannot run. Wants are parts that it also uses if they
+	// could be read.
 	Needs, Wants []Part
 	run          func(*facts) []Finding
 }
@@ -76,7 +76,7 @@ type Finding struct {
 	Fix string
 	// Release is the lease whose release solves the problem; nil if that does not solve it, or needs a human decision.
 	Release *lease.Lease
-	// evidence is what is known about the lease apart from its host.
+	// evidence is the evidence about the lease without its host.
 	evidence gone.Evidence
 }
 

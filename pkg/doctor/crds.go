@@ -29,7 +29,7 @@ func differs(path string, want, stored any) string {
 				if w[key] != nil && !reflect.ValueOf(w[key]).IsZero() {
 					return lacks(at)
 				}
-				continue // the API server leaves out what is empty
+				continue // the API server omits empty values
 			}
 			if d := differs(at, w[key], value); d != "" {
 				return d

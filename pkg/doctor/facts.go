@@ -167,7 +167,7 @@ func settling(changed, now time.Time) bool { return !changed.IsZero() && now.Sub
 // ago returns the time since t, in kubectl's form.
 func ago(t, now time.Time) string { return duration.HumanDuration(max(0, now.Sub(t))) }
 
-// held describes the host of a lease and the time since which it is held.
+// held describes the host of a lease and the beginning of the lease.
 func held(l lease.Lease, now time.Time) string {
 	text := "held"
 	if !l.Updated.IsZero() {

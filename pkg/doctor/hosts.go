@@ -40,7 +40,8 @@ func nodesInNoPool(f *facts) (out []Finding) {
 	return out
 }
 
-// hostsGone finds hosts whose address no node has: either those that hold addresses, or the others.
+// hostsGone returns a check for hosts whose address no node has: the hosts that hold addresses if holding is set, else
+// the others.
 func hostsGone(holding bool) func(*facts) []Finding {
 	return func(f *facts) (out []Finding) {
 		if len(f.Nodes) == 0 {

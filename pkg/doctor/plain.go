@@ -27,12 +27,12 @@ const (
 	plainCallersStale = 3 * time.Hour
 )
 
-// Keys of the ConfigMap other than those of hosts, which are their addresses' object names.
+// Keys of the ConfigMap. All other keys are hosts, by their addresses' object names.
 const keySince, keyKept = "since", "kept"
 
 // PlainCallers are the hosts that were recently answered over plain HTTP.
 type PlainCallers struct {
-	// Since is the time since which hosts are recorded without a gap, and Kept the time of the last write; zero if
+	// Since is the time from which on hosts are recorded without a gap, and Kept the time of the last write; zero if
 	// there was none.
 	Since, Kept time.Time
 	// Hosts maps each host to the time of its last call.
@@ -102,8 +102,8 @@ func (p PlainCallers) Add(more map[netip.Addr]time.Time, now time.Time) (next Pl
 // fresh reports whether calls are currently recorded.
 func (p PlainCallers) fresh(now time.Time) bool { return recent(p.Kept, now, plainCallersStale) }
 
-// recent reports whether a time is within a duration before now, or in the future by no more than clocks of replicas
-// differ.
+// recent reports whether a time is within a duration before now. It may be in the future by at most the difference of
+// two replicas' clocks.
 func recent(at, now time.Time, within time.Duration) bool {
 	ago := now.Sub(at)
 	return ago < within && ago > -time.Minute

@@ -67,7 +67,7 @@ func poolNotReady(f *facts, p *Pool) (Finding, bool) {
 		return onPool(p, "no host may draw from it", fmt.Sprintf("bcsnetctl pool add-host %s HOST", p.Name)), true
 	case p.Object.Status.ObservedGeneration == 0:
 		return onPool(p, "no controller has looked at it", fixController), f.Now.Sub(p.Created) > Patience
-	case no(v1.ReasonNoAddresses): // which depends on what other pools serve, too
+	case no(v1.ReasonNoAddresses): // this also depends on the addresses that other pools serve
 		return onPool(p, "it has no address to hand out", fmt.Sprintf("bcsnetctl pool add-ip %s RANGE", p.Name)), true
 	case no(v1.ReasonObjectsFailing):
 		return onPool(p, ready.Message, "bcsnetctl pool describe "+p.Name), true
@@ -76,8 +76,8 @@ func poolNotReady(f *facts, p *Pool) (Finding, bool) {
 	}
 }
 
-// fill returns the number of a pool's addresses that it can allocate, and of those that are not free: the held ones
-// and, by the controller's count, the cooling ones.
+// fill returns the number of addresses that a pool can allocate, and the numbers of used ones: held ones and, by the
+// controller's count, cooling ones.
 func (f *facts) fill(p *Pool) (used, cooling, capacity uint64) {
 	used, capacity = f.used[p.Name], ipaddr.SizeOfSet(p.Plan.Usable)
 	for _, a := range f.nodes.Addrs() {
@@ -224,7 +224,7 @@ func poolOverlapsServices(f *facts) (out []Finding) {
 	return out
 }
 
-// nodesInPools returns a check for nodes' addresses that are in pools: either those that are held, or the others.
+// nodesInPools returns a check for nodes' addresses that are in pools: the held ones if leased is set, else the others.
 func nodesInPools(leased bool) func(*facts) []Finding {
 	return func(f *facts) (out []Finding) {
 		for _, a := range f.nodes.Addrs() {

@@ -83,7 +83,7 @@ type CRD struct {
 
 // Controller is the state of bcsnet-controller in the cluster.
 type Controller struct {
-	// Pods is the number of its pods, Ready that of its ready pods.
+	// Pods is the number of its pods, Ready the number of ready ones.
 	Pods, Ready int
 	// Leader holds the Lease; empty if nobody does. Renewed is the time of its last renewal, and Term its duration.
 	Leader  string

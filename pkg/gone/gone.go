@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Verdict is what is known of the holder of a lease.
+// Verdict is the state of a lease's holder.
 type Verdict uint8
 
 // Values of Verdict. Without an operator's word, only Gone allows taking the address away. Two callers in package
@@ -62,7 +62,7 @@ const (
 type Host struct {
 	// Ready reports whether the Node is ready.
 	Ready bool
-	// Away is the time since which the Node is not ready; zero if that is unknown.
+	// Away is the time at which the Node became not ready; zero if that is unknown.
 	Away time.Time
 	// OutOfService reports whether the node has the taint by which somebody vouches that its machine is off.
 	OutOfService bool
@@ -127,7 +127,7 @@ type Evidence struct {
 // Rule has the times to wait.
 type Rule struct {
 	// Apart is the time between two checks. Grace is the time for which containers may run on a host that is not ready,
-	// and those of a static pod that the API server does not know; zero means for ever.
+	// or containers of a static pod that the API server does not know; zero means for ever.
 	Apart, Grace time.Duration
 	// Termination is the minimum grace period assumed for pods, Margin the additional time for which their containers
 	// may run.
@@ -166,8 +166,8 @@ func (r Rule) Decide(e Evidence) Decision {
 	return d
 }
 
-// Suspect returns the evidence against a lease, and the reason in words: what Record finds, or that its pod is being
-// deleted while its machine is off, so that no kubelet will ever end the pod.
+// Suspect returns the evidence against a lease, and the reason in words. The evidence is Record's, or that its pod is
+// being deleted while its machine is off, so that no kubelet will ever end the pod.
 func Suspect(e Evidence) (Check, string) {
 	check, cause := Record(e.Lease, e.Pod, e.Others, e.Now)
 	if l := e.Lease; check == "" && ofPod(l) && e.Pod != nil && e.Pod.Deleting && e.Pod.UID == l.PodUID &&
@@ -227,7 +227,7 @@ func (r Rule) doubtOn(h Host, e Evidence, check Check) string {
 	return r.seen(e, since, r.Ending(e.Lease, check))
 }
 
-// seen returns what is missing for two checks, the last of which must ask the API server; empty if nothing is missing.
+// seen returns the missing part of two checks, the last of which must ask the API server; empty if nothing is missing.
 func (r Rule) seen(e Evidence, since, need time.Duration) string {
 	switch {
 	case since < need && need > r.Apart:
@@ -265,7 +265,7 @@ func name(known bool, text string) string {
 	return text
 }
 
-// Told returns the time since which a holder is gone according to the API server, for callers that check once: when its
+// Told returns the time at which a holder was gone according to the API server, for callers that check once: when its
 // pod ended, was deleted, or was replaced; zero if there is no pod any more.
 func Told(check Check, pod *workload.Pod) time.Time {
 	switch {

@@ -13,9 +13,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
-// AskStore asks the replica at a URL what it has seen of the API server's store. seen is false if no replica there can
-// have seen anything: nothing listens, or the answer comes from another program or an earlier release. The error says
-// why a replica that may exist did not answer.
+// AskStore asks the replica at a URL which versions of the store it has seen. seen is false if no replica there can
+// have seen any: nothing listens, or the answer comes from another program or an earlier release. The error says why a
+// replica that may exist did not answer.
 func (f *Forwarder) AskStore(ctx context.Context, url string) (w recovery.Witness, seen bool, err error) {
 	u, err := replica.ParseURL(url)
 	if err != nil || u.Scheme == "http" && !replica.Loopback(u) {

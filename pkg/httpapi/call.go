@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// call is one request of an operation on its way through the middlewares. Each of them adds data for those after it.
+// call is one request of an operation on its way through the middlewares. Each middleware adds data for the next ones.
 // Only the goroutine of the request uses it.
 type call struct {
 	route route

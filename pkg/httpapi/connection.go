@@ -12,8 +12,8 @@ import (
 // recheck is the time for which a finding about a connection is valid.
 const recheck = time.Minute
 
-// connection is what is known about the connection of a request, in addition to the request's own data. Most callers
-// keep their connection, so that checks need not be repeated for each request.
+// connection caches findings about the connection of a request. Most callers keep their connection, so that checks need
+// not be repeated for each request.
 type connection struct {
 	net.Conn
 	replica  atomic.Pointer[verdict]

@@ -19,7 +19,7 @@ func (s *Service) alsoRelease(ctx context.Context, in wire.ReleaseRequest) {
 	for _, l := range s.options.Index.Leases.Find(func(l lease.Lease) bool {
 		return l.State == lease.Active && l.Namespace == in.PodNamespace && l.PodName == in.PodName
 	}) {
-		// the DEL itself says what went wrong
+		// the DEL itself reports the error
 		_, _, _ = s.options.Allocator.Releaser.ReleaseAddress(ctx, l.Addr, l.ContainerID, "", nil)
 	}
 }

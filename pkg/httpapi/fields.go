@@ -66,8 +66,8 @@ func podNames(namespace, name string) error {
 	return nil
 }
 
-// interfaceName refuses what Linux refuses as the name of a network interface (dev_valid_name in its
-// net/core/dev.c); empty stands for the default.
+// interfaceName refuses names of network interfaces that Linux refuses (dev_valid_name in its net/core/dev.c); empty
+// stands for the default.
 func interfaceName(name string) error {
 	if name == "." || name == ".." || strings.ContainsFunc(name,
 		func(r rune) bool { return r == '/' || r == ':' || unicode.IsSpace(r) }) {
@@ -175,7 +175,7 @@ func checkQuery(r *http.Request, known []string) error {
 	return nil
 }
 
-// clip shortens what a caller sent for use in a message.
+// clip shortens a caller's text for use in a message.
 func clip(s string) string {
 	const limit = 100
 	if len(s) <= limit {

@@ -244,8 +244,8 @@ func (f *Forwarder) forward(r *http.Request, body []byte) (*reply, error) {
 	return nil, nil
 }
 
-// leaderFirst returns the middleware that forwards operations to the leader. The leader counts and logs what it
-// answers.
+// leaderFirst returns the middleware that forwards operations to the leader. The leader counts and logs the operations
+// that it answers.
 func (f *Forwarder) leaderFirst(refusals *refusals) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

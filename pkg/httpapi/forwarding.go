@@ -28,8 +28,7 @@ const (
 	headerProof = "Bcsnet-Proof"
 )
 
-// forwarding is the origin of a request and its time of arrival, as known to the replica apart from the request's own
-// data.
+// forwarding is a replica's knowledge of a request apart from its own data: origin and time of arrival.
 type forwarding struct {
 	// from is the replica that forwarded the request, by the request's claim; empty if a client sent it.
 	from string
@@ -59,8 +58,8 @@ func (f forwarding) author() string {
 	return f.by.Name + " from " + f.caller
 }
 
-// readForwarding returns what is known about a request before its body is read. Claims of other replicas must be proven
-// first.
+// readForwarding returns the origin of a request as known before its body is read. Claims of other replicas must be
+// proven first.
 func readForwarding(r *http.Request) forwarding {
 	return forwarding{from: r.Header.Get(headerForwarded), caller: caller(r)}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/serving/port"
 )
 
-// Handler serves the allocator routes, those of galaxy, the scheduler extender, /healthz, /readyz, /version, /info,
-// /metrics and the documents that describe them.
+// Handler serves the routes of the allocator, of galaxy and of the scheduler extender, /healthz, /readyz, /version,
+// /info, /metrics and the documents that describe them.
 func (s *Service) Handler() http.Handler {
 	mux := http.NewServeMux()
 	methods := map[string][]string{}

@@ -8,8 +8,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
 
-// limits bounds what callers may use of this replica, however many they are and whatever they send: requests per second
-// of each, ADDs in progress, memory of bodies and of answers. Each part has its own lock, and no part calls another.
+// limits bounds the callers' use of this replica, however many they are and whatever they send: requests per second of
+// each, ADDs in progress, memory of bodies and of answers. Each part has its own lock, and no part calls another.
 type limits struct {
 	rates  *rates
 	adds   *admission

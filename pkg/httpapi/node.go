@@ -54,7 +54,7 @@ func (s *Service) collectNetwork(r *http.Request, body []byte) (any, string, err
 // maxNamed bounds the addresses in a line of the log.
 const maxNamed = 16
 
-// unlisted counts the outcomes for leases that a list lacks, and logs those that keep their address.
+// unlisted counts the outcomes for leases that a list lacks, and logs the leases that keep their address.
 func (s *Service) unlisted(r *http.Request, done allocator.NetworkCollected) {
 	for _, of := range []struct {
 		outcome, message string

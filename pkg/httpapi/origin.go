@@ -8,8 +8,9 @@ import (
 )
 
 // isLocal reports whether a request was sent on this machine: both ends of its connection are loopback addresses, or it
-// came over no network at all. Requests through a proxy on this machine are not local, and neither are those that name
-// another machine: a web page can make a browser send them, by a name that resolves to a loopback address.
+// came over no network at all. Requests through a proxy on this machine are not local. Requests that name another
+// machine are not local, either: a web page can make a browser send them, by a name that resolves to a loopback
+// address.
 func isLocal(r *http.Request) bool {
 	source, ok := sourceOf(r)
 	if !ok {

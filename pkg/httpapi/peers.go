@@ -46,7 +46,7 @@ type Info struct {
 	Store *StoreInfo `json:"store,omitempty"`
 }
 
-// StoreInfo is what a replica has seen of the API server's store.
+// StoreInfo has a replica's observations of the API server's store.
 type StoreInfo struct {
 	// Version is the newest version that was seen.
 	Version uint64 `json:"version,string"`

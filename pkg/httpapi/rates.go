@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// perSecond is the number of requests per second that a node may send, and burst the number at once: that of a full
-	// node that starts.
+	// perSecond is the number of requests per second that a node may send. burst is the number at once, enough for a
+	// full node that starts.
 	perSecond, burst = 50, 300
 	// maxRates bounds the callers of each kind that are counted. The least recently seen ones are forgotten.
 	maxRates = 16384
@@ -96,8 +96,8 @@ func (a *rates) keepRate(r *http.Request, c *call, kind rateKind, key string) er
 	return a.tooFast(kind)
 }
 
-// keepFruitless refuses a release that, by what this replica knows, frees nothing, if its caller has sent too many of
-// these. A release that frees an address is always accepted. A refused one is repeated, because its lease may not be
+// keepFruitless refuses a release of a caller that has sent too many releases which, by what this replica knows, free
+// nothing. A release that frees an address is always accepted. A refused one is repeated, because its lease may not be
 // visible here yet.
 func (a *rates) keepFruitless(r *http.Request, c *call, key string) error {
 	if c.route.frees(r, c.body) || a.of(rateFruitless, key).Allow() || failpoint.Broken("fruitless") {

@@ -98,10 +98,10 @@ func (a *refusals) refuse(
 	c.refuse(w, r, status, why.For(forwardingOf(r).reader()))
 }
 
-// retryAfter returns the time after which to retry, in seconds: when about as many writes or forwarded requests as wait
-// now are done, or when the API server wants writes again. It returns one second if neither is known, and never more
-// than a request may take. A random part of up to the same length is added, so that callers that came together do not
-// return together.
+// retryAfter returns the time after which to retry, in seconds. It estimates when the presently waiting writes or
+// forwarded requests will be done, or when the API server accepts writes again. It returns one second if neither is
+// known, and never more than a request may take. A random part of up to the same length is added, so that callers that
+// came together do not return together.
 func (a *refusals) retryAfter(why ipam.Reason) string {
 	var backlog time.Duration
 	if a.backlog != nil {

@@ -5,11 +5,11 @@ import (
 	"log/slog"
 )
 
-// requestAttrs describe in the log and in traces what a request is about: the pod or owner, the container, the host. An
-// operation adds them after it has parsed its request.
+// requestAttrs describe the subject of a request in the log and in traces: the pod or owner, the container, the host.
+// An operation adds them after it has parsed its request.
 type requestAttrs []slog.Attr
 
-// isRequest reports whether a context is that of a request.
+// isRequest reports whether a context belongs to a request.
 func isRequest(ctx context.Context) bool { return callIn(ctx) != nil }
 
 // addAttrs adds attributes to a request; empty values are left out.

@@ -10,8 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// answering records the time since which the outcome of every write has been unknown because the API server did not
-// answer.
+// answering records from when on the outcome of every write has been unknown because the API server did not answer.
 type answering struct {
 	mu      sync.Mutex
 	flying  int       // writes in flight

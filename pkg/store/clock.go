@@ -33,7 +33,7 @@ func NewClock(local func() time.Time) *Clock {
 // such a lease, and no later container of its pod could get it.
 func steady(wall func() time.Time) func() time.Time {
 	began, start := time.Now(), wall()
-	return func() time.Time { return start.Add(time.Since(began)) } // of began, what counts is monotonic
+	return func() time.Time { return start.Add(time.Since(began)) } // the difference uses the monotonic part of began
 }
 
 // Now returns the best estimate of the API server's time. Each call returns a later time than the one before, unless a

@@ -63,7 +63,7 @@ type missed struct {
 // less, and a process that was stopped for longer does not know whether the API server was away.
 const longestPause = 2 * time.Second
 
-// gap is what a watch may have missed since its last list.
+// gap is the kind of changes that a watch may have missed since its last list.
 type gap int
 
 const (

@@ -63,7 +63,7 @@ func NewFeed(c *Client) *Feed {
 
 // FeedStats are the counters of a feed.
 type FeedStats struct {
-	// Lists and Watches are the numbers of those that began successfully.
+	// Lists and Watches count the lists and watches that began successfully.
 	Lists, Watches uint64
 	// Silences is the number of watches that were ended because they did not deliver an answered write.
 	Silences uint64

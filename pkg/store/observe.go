@@ -52,9 +52,9 @@ func (c *Client) Begin(ctx context.Context, stage Stage) (end func(error)) {
 
 // Stats are the counters of a client, and its current load.
 type Stats struct {
-	// Writes is the number of sent writes, Conflicts that of writes that met another writer, Unknown that of writes
-	// with unknown outcome. Throttled counts how often the API server rejected a write for a while. Refused is the
-	// number of writes that were not sent, because they could not be done in time.
+	// Writes counts the sent writes, Conflicts the writes that met another writer, Unknown the writes with unknown
+	// outcome. Throttled counts how often the API server rejected a write for a while. Refused counts the writes that
+	// were not sent, because they could not be done in time.
 	Writes, Conflicts, Unknown, Throttled, Refused uint64
 	// InFlight and Waiting are the current numbers of writes.
 	InFlight, Waiting int
@@ -70,7 +70,7 @@ type counts struct {
 	// nobody here had noticed it before another party proved it.
 	noticed   atomic.Pointer[time.Time]
 	forgetful atomic.Bool
-	// paused is the time until which the API server wants no writes, in Unix nanoseconds.
+	// paused is the time until which the API server accepts no writes, in Unix nanoseconds.
 	paused atomic.Int64
 }
 
@@ -102,7 +102,7 @@ func (n *counts) failed(err error) {
 	}
 }
 
-// throttle records that the API server wants no write for a while.
+// throttle records that the API server accepts no writes for a while.
 func (n *counts) throttle(d time.Duration) {
 	n.answering.answered()
 	n.throttled.Add(1)

@@ -14,8 +14,8 @@ import (
 )
 
 // PoolLists lists pools for informers. A network that is split into blocks has thousands of pools, which are listed
-// whenever a controller starts. They are decoded while the API server sends the rest, which takes half the time of a
-// list that is decoded as a whole, and a third of that of watch events (WatchList).
+// whenever a controller starts. They are decoded while the API server sends the rest. This takes half the time of
+// decoding the complete list, and a third of the time of watch events (WatchList).
 type PoolLists struct{ rest rest.Interface }
 
 // NewPoolLists returns a client for lists of pools.

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxWarmup is the time for which an API server may forbid what it permitted before and still count as just started.
+// maxWarmup is the time for which an API server that forbids formerly permitted requests may count as just started.
 // After that, the refusal is accepted.
 const maxWarmup = time.Minute
 
@@ -28,14 +28,14 @@ func AwaitRoles(log *slog.Logger) func(http.RoundTripper) http.RoundTripper {
 	return newRBACWarmup(log, time.Now).wrap
 }
 
-// rbacWarmup records what the API server has permitted before and forbids now.
+// rbacWarmup records which requests the API server has permitted before and forbids now.
 type rbacWarmup struct {
 	log *slog.Logger
 	now func() time.Time
 
 	mu        sync.Mutex
 	permitted map[right]bool
-	forbidden map[string]time.Time // by method and right: the time since which it is forbidden
+	forbidden map[string]time.Time // by method and right: when it was first forbidden
 }
 
 func newRBACWarmup(log *slog.Logger, now func() time.Time) *rbacWarmup {

@@ -52,8 +52,8 @@ func (f *Feed) listen(ctx context.Context) {
 type looks struct {
 	open  *watcher
 	heard int64
-	// silent is the number of checks in a row with an outstanding write, well that of checks at which an open watch had
-	// delivered all.
+	// silent is the number of checks in a row with an outstanding write. well is the number of checks in a row at which
+	// an open watch had delivered everything.
 	silent, well int
 }
 

@@ -86,7 +86,7 @@ func (r Reference) unfit(pod Pod, c *IPAMClaim) *ipam.Refusal {
 	return nil
 }
 
-// decideIPAMClaim makes the policy. claims are those that somebody created for the IPAMClaim.
+// decideIPAMClaim makes the policy. claims names the claims that somebody created for the IPAMClaim.
 func decideIPAMClaim(
 	b policyBuilder, c *IPAMClaim, ref Reference, own owned, claims []string, defaults map[string]string, x *ipam.Index,
 ) (Policy, *ipam.Refusal) {

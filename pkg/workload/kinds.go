@@ -40,7 +40,7 @@ const (
 	attachment
 )
 
-// kindInfo is what the code knows about a kind without discovery.
+// kindInfo describes a kind that is known without discovery.
 type kindInfo struct {
 	group, version, kind, resource string
 	// prefix is the prefix of the names of claims.

@@ -92,7 +92,7 @@ func (s *objects) Update(o any) error {
 	return nil
 }
 
-// change changes the objects under the lock, and calls changed for those that do returns.
+// change changes the objects under the lock, and calls changed for the objects that do returns.
 func (s *objects) change(do func() []types.NamespacedName) {
 	s.mu.Lock()
 	changed := do()

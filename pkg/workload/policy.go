@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Policy is the result of the annotations of a pod, its workload and its namespace: which address the pod gets, and
-// what happens to it when the pod ends. A pod without annotations has the zero Policy with a Release of ReleaseWithPod.
+// Policy is the result of the annotations of a pod, its workload and its namespace: the pod's address, and its fate
+// when the pod ends. A pod without annotations has the zero Policy with a Release of ReleaseWithPod.
 type Policy struct {
 	// Claim is "namespace/name" of the claim that holds the pod's addresses; empty for a plain address. The claim
 	// of a shared pool for all namespaces is in the controller's namespace.
@@ -40,7 +40,7 @@ type Policy struct {
 	Sets []*netipx.IPSet
 	// Gateway replaces the pool's gateway for this pod; zero for the pool's.
 	Gateway netip.Addr
-	// Families of the addresses, as far as they are given.
+	// Families are the requested families of the addresses; may be empty.
 	Families ipam.Families
 	// Mask is the required prefix length of the pool; 0 for any.
 	Mask int

@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Annotations with the networks of a pod for Multus: those beside the first, and the first.
+// Annotations with a pod's networks for Multus: the further networks, and the first one.
 const (
 	networksAnnotation       = "k8s.v1.cni.cncf.io/networks"
 	defaultNetworkAnnotation = "v1.multus-cni.io/default-network"

@@ -143,7 +143,7 @@ func (o *Owners) there(ctx context.Context, w Workload) error {
 	if err != nil {
 		return err
 	}
-	if k.nature == attachment { // there are thousands, of machines that are off; that one is gone the watch tells
+	if k.nature == attachment { // thousands of them belong to machines that are off; the watch reports their end
 		if at := k.objects.get(w.Namespace, w.Name); at != nil && (w.UID == "" || w.UID == at.uid) {
 			return nil
 		}

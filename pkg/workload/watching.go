@@ -149,9 +149,9 @@ func (o *Owners) forget(k *kind) {
 	}
 }
 
-// forbiddenSince records the time since which the API server forbids reading objects of a kind. For some seconds this
-// is a normal failure, because an API server that has just started refuses everything. After that it counts as
-// permanent: no request is sent, and the annotations have no effect.
+// forbiddenSince records when the API server first forbade reading objects of a kind. For some seconds this is a normal
+// failure, because an API server that has just started refuses everything. After that it counts as permanent: no
+// request is sent, and the annotations have no effect.
 type forbiddenSince struct {
 	since atomic.Int64 // nanoseconds of Unix time; 0 while nothing is refused
 	told  atomic.Bool

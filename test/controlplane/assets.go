@@ -17,16 +17,16 @@ const (
 	kubectlBinary           = "kubectl"
 )
 
-// AssetsEnv names the directory of the binaries, as it does for envtest; without it they are in
-// bin/kube of this module.
+// AssetsEnv is the variable with the directory of the binaries, as in envtest. Without it, bin/kube of this module is
+// used.
 const AssetsEnv = "KUBEBUILDER_ASSETS"
 
-// ErrNoBinaries is what Start returns, wrapped, when the binaries are not there.
+// ErrNoBinaries is wrapped in the error of Start if the binaries are missing.
 var ErrNoBinaries = errors.New("run `make kube` first")
 
 const modulePath = "github.com/bcsnet/bcsnet"
 
-// ModuleRoot walks up from the working directory to the directory of this module's go.mod.
+// ModuleRoot returns the directory of this module's go.mod, at or above the working directory.
 func ModuleRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
@@ -42,7 +42,7 @@ func ModuleRoot() (string, error) {
 	}
 }
 
-// declaresModule reports whether a go.mod is ours, and not that of a module nested in hack/.
+// declaresModule reports whether a go.mod is ours, not that of a module nested in hack/.
 func declaresModule(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {
@@ -57,7 +57,7 @@ func declaresModule(file string) bool {
 	return false
 }
 
-// findAssets returns the absolute path of the directory that holds all the named binaries.
+// findAssets returns the absolute path of the directory with all the named binaries.
 func findAssets(names ...string) (string, error) {
 	dir := os.Getenv(AssetsEnv)
 	if dir == "" {

@@ -26,7 +26,7 @@ func (b *Buffer) String() string {
 	return b.all.String()
 }
 
-// Line returns the first line of the log that has all the parts; empty when there is none.
+// Line returns the first line of the log that contains all the parts; empty if there is none.
 func (b *Buffer) Line(parts ...string) string {
 	for l := range strings.Lines(b.String()) {
 		missing := slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(l, p) })

@@ -25,7 +25,7 @@ func Scheme() (*runtime.Scheme, error) {
 	return s, errors.Join(clientgoscheme.AddToScheme(s), v1.AddToScheme(s))
 }
 
-// Admin makes changes as users and kubelets do, with all rights and no limit of its own.
+// Admin returns a client that makes changes as users and kubelets do, with all rights and without a rate limit.
 func (cp *ControlPlane) Admin() (client.Client, error) {
 	scheme, err := Scheme()
 	if err != nil {
@@ -36,7 +36,7 @@ func (cp *ControlPlane) Admin() (client.Client, error) {
 	return client.New(cfg, client.Options{Scheme: scheme})
 }
 
-// AdminFor does what Admin does, for one test, whose connections end with it.
+// AdminFor does the same for one test. Its connections end with the test.
 func (cp *ControlPlane) AdminFor(t testing.TB) client.Client {
 	t.Helper()
 	scheme, err := Scheme()
@@ -55,8 +55,7 @@ func (cp *ControlPlane) AdminFor(t testing.TB) client.Client {
 	return c
 }
 
-// ControllerConfig installs the manifests and is the identity of the controller, with the rights that they
-// give it.
+// ControllerConfig installs the manifests, and returns the controller's identity with the rights of the manifests.
 func (cp *ControlPlane) ControllerConfig(ctx context.Context) (*rest.Config, error) {
 	if err := cp.InstallManifests(ctx); err != nil {
 		return nil, err
@@ -64,9 +63,8 @@ func (cp *ControlPlane) ControllerConfig(ctx context.Context) (*rest.Config, err
 	return cp.ServiceAccountConfig(ctx, SystemNamespace, ControllerName)
 }
 
-// PodReaders returns the two ways in which the controller reads pods: a cache that has been filled, and the API
-// server. The cache runs in parts until the context ends. transform returns what the cache keeps of an object; nil
-// for all.
+// PodReaders returns the two readers of pods that the controller uses: a filled cache, and the API server. The cache
+// runs in parts until the context ends. transform returns the cached part of an object; nil means all of it.
 func PodReaders(
 	ctx context.Context, t testing.TB, cfg *rest.Config, h *http.Client, parts *sync.WaitGroup,
 	transform toolscache.TransformFunc,

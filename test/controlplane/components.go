@@ -19,7 +19,7 @@ import (
 //go:embed kwok.yaml
 var kwokStages []byte
 
-// layout decides ports and identities, and makes the processes.
+// layout chooses ports and identities, and prepares the processes.
 func (cp *ControlPlane) layout(o options) error {
 	ports, err := freeAddresses(o.address, 4)
 	if err != nil {
@@ -59,7 +59,7 @@ func (cp *ControlPlane) layout(o options) error {
 }
 
 func (cp *ControlPlane) layoutEtcd(listen netip.AddrPort, o options) error {
-	// The API server shows etcd the certificate that it would show anybody.
+	// The API server presents its usual client certificate to etcd.
 	pair, err := cp.pki.client("etcd-client")
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (cp *ControlPlane) layoutEtcd(listen netip.AddrPort, o options) error {
 		"--key-file="+cp.pki.path("serving.key"),
 		"--trusted-ca-file="+cp.pki.path("ca.crt"),
 		"--client-cert-auth",
-		"--enable-grpc-gateway=false", // calls itself, and has no client certificate
+		"--enable-grpc-gateway=false", // it calls itself without a client certificate
 	)
 	cp.etcd.ready = cp.answersOK("https://" + listen.String() + "/readyz")
 	return nil
@@ -89,7 +89,7 @@ func (cp *ControlPlane) layoutAPIServer(listen, etcd netip.AddrPort, o options) 
 		"--bind-address=" + listen.Addr().String(),
 		"--advertise-address=" + listen.Addr().String(),
 		fmt.Sprintf("--secure-port=%d", listen.Port()),
-		"--endpoint-reconciler-type=none", // refuses loopback addresses; no pod of ours calls in
+		"--endpoint-reconciler-type=none", // refuses loopback addresses; our pods call no Service
 		"--tls-cert-file=" + cp.pki.path("serving.crt"),
 		"--tls-private-key-file=" + cp.pki.path("serving.key"),
 		"--client-ca-file=" + cp.pki.path("ca.crt"),
@@ -108,10 +108,10 @@ func (cp *ControlPlane) layoutAPIServer(listen, etcd netip.AddrPort, o options) 
 		"--allow-privileged",
 	}
 	if !o.controllerManager {
-		// Nobody creates the default ServiceAccounts that this plugin wants every pod to have.
+		// Without a controller manager, the default ServiceAccounts that this plugin requires do not exist.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
 	}
-	// Open watches hold a graceful end back for a minute; the state is in etcd, there is no need.
+	// Open watches would delay a graceful end for a minute. The state is in etcd, so this is not needed.
 	cp.apiserver = cp.component(apiserverBinary, 2*time.Second, o, args...)
 	cp.apiserver.ready = cp.answersOK(cp.Config.Host + "/readyz")
 }
@@ -128,7 +128,7 @@ func (cp *ControlPlane) layoutControllerManager(listen netip.AddrPort, o options
 		"--use-service-account-credentials",
 		"--root-ca-file="+cp.pki.path("ca.crt"),
 		"--service-account-private-key-file="+cp.pki.path("sa.key"),
-		"--kube-api-qps=500", "--kube-api-burst=1000", // a Deployment of hundreds should not take minutes
+		"--kube-api-qps=500", "--kube-api-burst=1000", // a Deployment with hundreds of pods must not take minutes
 	)...)
 	cp.controllerManager.ready = allOf(
 		cp.answersOK("https://"+listen.String()+"/healthz"),
@@ -167,7 +167,7 @@ func (cp *ControlPlane) layoutScheduler(listen netip.AddrPort, o options) error 
 	return nil
 }
 
-// secured returns the configuration of extenders, with files for those that are asked over HTTPS.
+// secured returns the configuration of extenders. It adds certificate files for extenders with HTTPS.
 func (cp *ControlPlane) secured(extenders []map[string]any) ([]map[string]any, error) {
 	pair, err := cp.pki.client(SchedulerUser)
 	err = errors.Join(err, cp.pki.write("scheduler.crt", pair.cert), cp.pki.write("scheduler.key", pair.key))
@@ -193,12 +193,12 @@ func (cp *ControlPlane) layoutKwok(o options) error {
 	if err := os.WriteFile(stages, kwokStages, 0o600); err != nil {
 		return err
 	}
-	// kwok acts as many kubelets and impersonates; it has no role of its own in a real cluster.
+	// kwok acts as many kubelets and impersonates users. A real cluster has no role for it.
 	cp.kwok = cp.component(kwokBinary, 2*time.Second, o,
 		"--kubeconfig="+cp.adminKubeconfig(),
 		"--config="+stages,
 		"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
-		"--node-lease-duration-seconds=40", // the kubelet's own; without it nodes turn NotReady
+		"--node-lease-duration-seconds=40", // the kubelet's default; without it nodes become NotReady
 	)
 	listen, err := FreeAddress()
 	if err != nil {
@@ -209,13 +209,12 @@ func (cp *ControlPlane) layoutKwok(o options) error {
 	return nil
 }
 
-// component makes a process of the named binary. HOME is ours: some of them look there for
-// configuration.
+// component prepares a process of the named binary. It sets HOME, because some binaries look there for configuration.
 func (cp *ControlPlane) component(name string, grace time.Duration, o options, args ...string) *process {
 	env := []string{"HOME=" + cp.Dir}
 	if testing.Testing() {
-		// A test's cluster lives for a minute or two: collecting garbage less often takes a quarter off its start. What
-		// benchmarks measure goes on as it is shipped.
+		// A test's cluster lives for a minute or two: less garbage collection shortens its start by a quarter.
+		// Benchmarks keep the defaults.
 		env = append(env, "GOGC=400")
 	}
 	return &process{

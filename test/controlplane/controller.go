@@ -12,30 +12,28 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ControllerName is the ServiceAccount that the manifests give the controller's rights to.
+// ControllerName is the ServiceAccount that has the controller's rights in the manifests.
 const ControllerName = "bcsnet-controller"
 
-// ControllerOptions changes how StartController runs bcsnet-controller. The zero value is
-// the one replica that most callers want.
+// ControllerOptions changes how StartController runs bcsnet-controller. The zero value suits most callers: one replica.
 type ControllerOptions struct {
-	// Name distinguishes replicas: logs and kubeconfig carry it, the replica gets it as POD_NAME.
-	// Default: bcsnet-controller.
+	// Name distinguishes replicas: it is in their logs and kubeconfigs, and in POD_NAME. Default: bcsnet-controller.
 	Name string
 	// Binary is the executable. Default: bin/bcsnet-controller of this module.
 	Binary string
-	// HTTPAddress is where the allocator API listens. Default: a free port of 127.0.0.1.
+	// HTTPAddress is the listen address of the allocator. Default: a free port of 127.0.0.1.
 	HTTPAddress string
-	// Args are appended to the command line; the last of two equal flags wins.
+	// Args are appended to the command line. The last of two equal flags counts.
 	Args []string
 	// Env is added to the environment, KEY=value.
 	Env []string
 }
 
-// Controller is one replica of bcsnet-controller. It keeps its addresses over restarts.
+// Controller is one replica of bcsnet-controller. It keeps its addresses when it is restarted.
 type Controller struct {
-	// URL, MetricsURL and HealthURL are the bases of what the replica serves, http://ADDRESS:PORT.
+	// URL, MetricsURL and HealthURL are the base URLs of the replica, http://ADDRESS:PORT.
 	URL, MetricsURL, HealthURL string
-	// Config is the ServiceAccount that the replica runs as.
+	// Config is the identity of the replica's ServiceAccount.
 	Config *rest.Config
 	// LogFile is where its output goes.
 	LogFile string
@@ -43,9 +41,8 @@ type Controller struct {
 	process *process
 }
 
-// StartController starts a replica as the ServiceAccount bcsnet-system/bcsnet-controller, whose
-// rights come from InstallManifests, and returns when its /readyz answers 200. Stop of the control
-// plane stops it too.
+// StartController starts a replica as the ServiceAccount bcsnet-system/bcsnet-controller, whose rights come from
+// InstallManifests. It returns when /readyz answers 200. Stop of the control plane stops the replica, too.
 func (cp *ControlPlane) StartController(ctx context.Context, o ControllerOptions) (*Controller, error) {
 	if o.Name == "" {
 		o.Name = ControllerName
@@ -111,20 +108,20 @@ func (cp *ControlPlane) StartController(ctx context.Context, o ControllerOptions
 	return c, nil
 }
 
-// Start starts a stopped, killed or ended replica again and returns when it is ready.
+// Start starts an ended replica again and returns when it is ready.
 func (c *Controller) Start(ctx context.Context) error { return c.process.start(ctx) }
 
-// Stop asks the replica to end and waits for it, at most 15 seconds, then kills it.
+// Stop asks the replica to end, and kills it after 15 seconds.
 func (c *Controller) Stop() error { return c.process.stop() }
 
-// Kill ends the replica as a crash would.
+// Kill ends the replica like a crash.
 func (c *Controller) Kill() error { return c.process.kill() }
 
-// Pause freezes the replica, as a node under pressure would: it misses events and deadlines.
+// Pause freezes the replica, like a node without processor time: it misses events and deadlines.
 func (c *Controller) Pause() error { return c.process.pause() }
 
-// Resume lets a paused replica run on.
+// Resume continues a paused replica.
 func (c *Controller) Resume() error { return c.process.signal(syscall.SIGCONT) }
 
-// Done returns a channel that is closed when the replica's present life ends, whoever ended it.
+// Done returns a channel that is closed when the replica's present process ends.
 func (c *Controller) Done() <-chan struct{} { return c.process.done() }

@@ -1,10 +1,10 @@
-// Package controlplane runs a real Kubernetes control plane on this machine: etcd and
-// kube-apiserver, and on demand kube-controller-manager, kube-scheduler, kwok and our controller.
-// Tests, `make up`, the demo and the benchmarks share it.
+// Package controlplane runs a real Kubernetes control plane on this machine: etcd and kube-apiserver, and on demand
+// kube-controller-manager, kube-scheduler, kwok and our controller. Tests, `make up`, the demo and the benchmarks share
+// it.
 //
-// It is a cluster in all that clients can see: TLS, RBAC, one identity per component, fsync on. It listens on loopback
-// only, unless WithAddress says otherwise, and its processes die with the process that started them, however that one
-// ends.
+// To clients it looks like any cluster: it has TLS, RBAC, one identity per component, and fsync is on. It listens on
+// loopback only, unless WithAddress is given. Its processes die with the process that started them, however that
+// process ends.
 package controlplane
 
 import (
@@ -23,17 +23,17 @@ import (
 
 // ControlPlane is a running control plane. Its methods may be called from several goroutines.
 type ControlPlane struct {
-	// Config is the administrator: system:masters, without a client-side rate limit. Authorization
-	// and API fairness do not apply to it; use ServiceAccountConfig for what is to be measured.
+	// Config is the administrator's identity: system:masters, without a client-side rate limit. Authorization and API
+	// fairness do not apply to it. Use ServiceAccountConfig for measurements.
 	Config *rest.Config
-	// Dir holds everything but the logs: etcd's data, keys and kubeconfigs.
+	// Dir contains all files except logs: etcd's data, keys and kubeconfigs.
 	Dir string
-	// LogDir holds one file per component, <name>.log; a restart appends.
+	// LogDir contains one file per component, <name>.log. A restart appends to it.
 	LogDir string
 
 	assets     string
 	pki        *pki
-	http       *http.Client // trusts the cluster's CA and is the administrator
+	http       *http.Client // trusts the cluster's CA, as the administrator
 	clients    kubernetes.Interface
 	disposable bool // Dir is ours to remove
 
@@ -44,9 +44,8 @@ type ControlPlane struct {
 	stopped     bool
 }
 
-// Start starts a control plane and returns when it serves: the API server is ready, the default
-// namespace exists, and every optional component is ready. ctx bounds the start, not the life.
-// The caller must call Stop.
+// Start starts a control plane. It returns when the API server is ready, the default namespace exists, and every
+// optional component is ready. ctx bounds only the start. The caller must call Stop.
 func Start(ctx context.Context, opts ...Option) (*ControlPlane, error) {
 	o := options{address: loopback, args: map[string][]string{}}
 	for _, opt := range opts {
@@ -62,7 +61,7 @@ func Start(ctx context.Context, opts ...Option) (*ControlPlane, error) {
 	return cp, nil
 }
 
-// prepare lays out files and commands; nothing runs yet. The control plane is never nil.
+// prepare prepares files and commands without running them. The returned control plane is never nil.
 func prepare(o options) (_ *ControlPlane, err error) {
 	cp := &ControlPlane{}
 	if cp.assets, err = findAssets(o.binaries()...); err != nil {
@@ -74,7 +73,7 @@ func prepare(o options) (_ *ControlPlane, err error) {
 			return cp, err
 		}
 	}
-	// Components run in their own directories, so every path they get must be absolute.
+	// Components run in directories of their own, so their paths must be absolute.
 	if cp.Dir, err = filepath.Abs(cp.Dir); err != nil {
 		return cp, err
 	}
@@ -106,8 +105,8 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 	return inParallel(ctx, cp.controllerManager, cp.scheduler, cp.kwok)
 }
 
-// Stop stops every process, waits until they are gone, and removes what Start created in the
-// temporary directory. It reports components that had ended by themselves. Further calls do nothing.
+// Stop stops every process, waits for their end, and removes what Start created in the temporary directory. It reports
+// components that had already ended by themselves. Further calls do nothing.
 func (cp *ControlPlane) Stop() error {
 	cp.mu.Lock()
 	defer cp.mu.Unlock()
@@ -122,9 +121,9 @@ func (cp *ControlPlane) Stop() error {
 	}
 	end := (*process).stop
 	if cp.disposable {
-		end = (*process).kill // nobody will read what an orderly end would write
+		end = (*process).kill // nobody needs what an orderly end would write
 	}
-	// From the leaves to the root: nobody has to notice that what it talks to is gone.
+	// Clients stop before their servers, so that no component sees its server disappear.
 	for _, tier := range [][]*process{{cp.kwok, cp.scheduler, cp.controllerManager}, {cp.apiserver}, {cp.etcd}} {
 		var wg sync.WaitGroup
 		results := make([]error, len(tier))
@@ -145,7 +144,7 @@ func (cp *ControlPlane) Stop() error {
 	return errors.Join(errs...)
 }
 
-// inParallel starts processes at the same time; nil ones are left out.
+// inParallel starts processes concurrently. It skips nil ones.
 func inParallel(ctx context.Context, processes ...*process) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, p := range processes {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Told waits for an event about an object of kube-system with some words in it.
+// Told waits for an event in kube-system about an object, with some words in its message.
 func Told(t testing.TB, c client.Reader, about, reason, words string) {
 	t.Helper()
 	Eventually(t, func() error {

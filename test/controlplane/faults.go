@@ -5,13 +5,13 @@ import (
 	"syscall"
 )
 
-// StopAPIServer ends the API server in order; connections are cut after at most two seconds.
+// StopAPIServer ends the API server in an orderly way. Connections are cut after at most two seconds.
 func (cp *ControlPlane) StopAPIServer() error { return cp.apiserver.stop() }
 
-// KillAPIServer ends the API server as a crash would.
+// KillAPIServer ends the API server like a crash.
 func (cp *ControlPlane) KillAPIServer() error { return cp.apiserver.kill() }
 
-// StartAPIServer starts the API server again, on the same port and data, and returns when it is ready.
+// StartAPIServer starts the API server again with the same port and data, and returns when it is ready.
 func (cp *ControlPlane) StartAPIServer(ctx context.Context) error { return cp.apiserver.start(ctx) }
 
 // RestartAPIServer stops and starts the API server.
@@ -22,18 +22,18 @@ func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
 	return cp.StartAPIServer(ctx)
 }
 
-// PauseAPIServer freezes the API server: connections stay open, nothing is answered.
+// PauseAPIServer freezes the API server: connections stay open, but nothing is answered.
 func (cp *ControlPlane) PauseAPIServer() error { return cp.apiserver.pause() }
 
-// ResumeAPIServer lets a paused API server run on; what was sent to it meanwhile is served.
+// ResumeAPIServer continues a paused API server. It then serves the requests that arrived meanwhile.
 func (cp *ControlPlane) ResumeAPIServer() error { return cp.apiserver.signal(syscall.SIGCONT) }
 
 // StopEtcd ends etcd in order.
 func (cp *ControlPlane) StopEtcd() error { return cp.etcd.stop() }
 
-// KillEtcd ends etcd as a crash would: what it had acknowledged is on the disk.
+// KillEtcd ends etcd like a crash. Acknowledged writes are on disk.
 func (cp *ControlPlane) KillEtcd() error { return cp.etcd.kill() }
 
-// StartEtcd starts etcd again, on the same port and data. Its data is in Dir/etcd: a copy taken
-// while it is stopped can be put back before a later start, as a restore does.
+// StartEtcd starts etcd again with the same port and data. To simulate a restore, replace Dir/etcd before the start by
+// a copy that was made while etcd was stopped.
 func (cp *ControlPlane) StartEtcd(ctx context.Context) error { return cp.etcd.start(ctx) }

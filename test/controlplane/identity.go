@@ -20,16 +20,16 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// tokenSeconds is how long a ServiceAccount's token lasts: longer than any control plane here.
+// tokenSeconds is the lifetime of a ServiceAccount's token: longer than that of any control plane here.
 const tokenSeconds = 365 * 24 * 3600
 
-// WriteKubeconfig writes the administrator's kubeconfig, with all keys inside it.
+// WriteKubeconfig writes the administrator's kubeconfig. It contains all keys.
 func (cp *ControlPlane) WriteKubeconfig(path string) error {
 	return WriteKubeconfigFor(cp.Config, path)
 }
 
-// WriteKubeconfigFor writes a kubeconfig for cfg, with all keys inside it. Certificates, keys and
-// tokens that cfg names as files are not supported.
+// WriteKubeconfigFor writes a kubeconfig for cfg. It contains all keys; cfg must not name certificates, keys or tokens
+// as files.
 func WriteKubeconfigFor(cfg *rest.Config, path string) error {
 	const name = "bcsnet-local"
 	c := clientcmdapi.NewConfig()
@@ -44,8 +44,8 @@ func WriteKubeconfigFor(cfg *rest.Config, path string) error {
 	return clientcmd.WriteToFile(*c, path)
 }
 
-// ServiceAccountConfig returns the identity of a ServiceAccount, which it creates with its
-// namespace when they are missing. It grants no rights; the manifests do.
+// ServiceAccountConfig returns the identity of a ServiceAccount. It creates the ServiceAccount and its namespace if
+// they are missing, but grants no rights.
 func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
 	if err := cp.ensureNamespace(ctx, namespace); err != nil {
 		return nil, err
@@ -67,14 +67,14 @@ func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, nam
 	return cfg, nil
 }
 
-// NodeConfig returns the identity of a node's kubelet, to which the Node authorizer applies, and NodeRestriction if the
-// API server was started with it.
+// NodeConfig returns the identity of a node's kubelet. The Node authorizer applies to it, and so does NodeRestriction
+// if the API server was started with it.
 func (cp *ControlPlane) NodeConfig(name string) (*rest.Config, error) {
 	return cp.identity(cp.Config.Host, "system:node:"+name, "system:nodes")
 }
 
-// ClientCertificate returns a client certificate of the cluster's client CA that ends at a time, an hour ago at the
-// earliest.
+// ClientCertificate returns a client certificate of the cluster's client CA that expires at end, which may be at most
+// an hour ago.
 func (cp *ControlPlane) ClientCertificate(end time.Time, user string, groups ...string) (tls.Certificate, error) {
 	pair, err := cp.pki.clientUntil(end, user, groups...)
 	if err != nil {
@@ -84,14 +84,14 @@ func (cp *ControlPlane) ClientCertificate(end time.Time, user string, groups ...
 }
 
 const (
-	// SchedulerUser is who kube-scheduler is.
+	// SchedulerUser is the user name of kube-scheduler.
 	SchedulerUser = "system:kube-scheduler"
-	// allocatorName is the name by which clients know the allocator.
+	// allocatorName is the allocator's name in its certificate.
 	allocatorName = "bcsnet-controller." + SystemNamespace + ".svc"
 )
 
-// AllocatorCertificate writes a certificate of the cluster's CA for the allocator's port, and returns its files and
-// those of its key.
+// AllocatorCertificate writes a certificate of the cluster's CA for the allocator's port, and returns the files of the
+// certificate and its key.
 func (cp *ControlPlane) AllocatorCertificate() (certFile, keyFile string, err error) {
 	template := certificate(pkix.Name{CommonName: "allocator"})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
@@ -102,8 +102,8 @@ func (cp *ControlPlane) AllocatorCertificate() (certFile, keyFile string, err er
 	return cp.pki.path(certName), cp.pki.path(keyName), err
 }
 
-// ServingCertificate writes a certificate of the cluster's CA for a server on this machine into a directory, each time
-// with another key, and returns its files.
+// ServingCertificate writes a certificate of the cluster's CA for a server on this machine into a directory, with a new
+// key each time, and returns its files.
 func (cp *ControlPlane) ServingCertificate(dir string) (certFile, keyFile string, err error) {
 	pair, err := cp.pki.serving(loopback)
 	certFile, keyFile = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
@@ -138,7 +138,7 @@ func (cp *ControlPlane) identity(host, user string, groups ...string) (*rest.Con
 	}, nil
 }
 
-// componentKubeconfig gives a component its own identity and returns its kubeconfig's path.
+// componentKubeconfig creates an identity for a component, and returns the path of its kubeconfig.
 func (cp *ControlPlane) componentKubeconfig(component, user string) (string, error) {
 	cfg, err := cp.identity(cp.Config.Host, user)
 	if err != nil {

@@ -23,11 +23,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// SystemNamespace is where the controller lives in a cluster.
+// SystemNamespace is the controller's namespace in a cluster.
 const SystemNamespace = "bcsnet-system"
 
-// InstallCRDs creates or updates the CRDs in a directory or file and returns when the API server
-// serves them, watches included.
+// InstallCRDs creates or updates the CRDs in a directory or file. It returns when the API server serves their objects
+// and watches.
 func (cp *ControlPlane) InstallCRDs(ctx context.Context, path string) error {
 	crds, err := envtest.InstallCRDs(cp.Config, envtest.CRDInstallOptions{
 		Paths:              []string{path},
@@ -55,8 +55,8 @@ func (cp *ControlPlane) InstallCRDs(ctx context.Context, path string) error {
 	return context.Cause(ctx)
 }
 
-// awaitWatch returns when the API server serves watches of a kind. For a second or so after its CRD was made it refuses
-// them with 429, as the cache that they are served from is not filled yet: whoever had listed has to list again.
+// awaitWatch returns when the API server serves watches of a kind. For about a second after the creation of a CRD it
+// rejects them with 429, because the cache for watches is not filled yet.
 func (cp *ControlPlane) awaitWatch(ctx context.Context, kind schema.GroupVersionResource) error {
 	c, err := dynamic.NewForConfig(cp.Config)
 	if err != nil {
@@ -80,8 +80,8 @@ func (cp *ControlPlane) awaitWatch(ctx context.Context, kind schema.GroupVersion
 	}
 }
 
-// InstallManifests installs what users install, config/crd and config/default of this module,
-// except for the controller's own Deployment: StartController runs it as a process.
+// InstallManifests installs config/crd and config/default of this module, as users do, except the controller's
+// Deployment: StartController runs the controller as a process.
 func (cp *ControlPlane) InstallManifests(ctx context.Context) error {
 	root, err := ModuleRoot()
 	if err != nil {
@@ -93,8 +93,7 @@ func (cp *ControlPlane) InstallManifests(ctx context.Context) error {
 	return cp.InstallRightsOf(ctx, root)
 }
 
-// Prepare installs the manifests and the roles that folders of config add to them, and returns a client with all
-// rights.
+// Prepare installs the manifests and the roles in further folders of config, and returns a client with all rights.
 func (cp *ControlPlane) Prepare(ctx context.Context, roles ...string) (client.Client, error) {
 	root, err := ModuleRoot()
 	if err != nil {
@@ -112,8 +111,8 @@ func (cp *ControlPlane) Prepare(ctx context.Context, roles ...string) (client.Cl
 	return cp.Admin()
 }
 
-// InstallRights installs what config/default has beside the CRDs and the controller's Deployment: its namespace, roles
-// and ServiceAccount.
+// InstallRights installs config/default without the CRDs and the controller's Deployment: namespace, roles and
+// ServiceAccount.
 func (cp *ControlPlane) InstallRights(ctx context.Context) error {
 	root, err := ModuleRoot()
 	if err != nil {
@@ -122,7 +121,7 @@ func (cp *ControlPlane) InstallRights(ctx context.Context) error {
 	return cp.InstallRightsOf(ctx, root)
 }
 
-// InstallRightsOf does what InstallRights does, with the config/default of another release, whose sources are in root.
+// InstallRightsOf does the same with the config/default of another release, whose sources are in root.
 func (cp *ControlPlane) InstallRightsOf(ctx context.Context, root string) error {
 	if err := cp.ensureNamespace(ctx, SystemNamespace); err != nil {
 		return err
@@ -167,7 +166,7 @@ func without(documents []byte, kinds ...string) ([]byte, error) {
 	}
 }
 
-// Kubectl prepares a call of kubectl as the administrator.
+// Kubectl prepares a kubectl command as the administrator.
 func (cp *ControlPlane) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(cp.assets, kubectlBinary), args...)
 	cmd.Env = append(os.Environ(),

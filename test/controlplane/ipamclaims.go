@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// IPAMClaimCRD returns the file with the CRD of IPAMClaims, in the module that defines them.
+// IPAMClaimCRD returns the file with the CRD of IPAMClaims, from the module that defines them.
 func IPAMClaimCRD() (string, error) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}",
 		"github.com/k8snetworkplumbingwg/ipamclaims").Output()

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kubevirtCRDs are the two kinds of KubeVirt that a live migration is read from, with the fields of its API types that
-// count here; it publishes no manifest of them as a module. What else these objects have is kept as it is.
+// kubevirtCRDs define KubeVirt's two kinds that describe a live migration, with the fields that we read; other fields
+// are preserved. KubeVirt publishes no manifests of them as a module.
 const kubevirtCRDs = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -84,7 +84,7 @@ spec:
             properties: {phase: {type: string}}
 `
 
-// InstallKubeVirt makes the kinds of KubeVirt that a live migration is read from, and waits until they are served.
+// InstallKubeVirt installs these CRDs, and waits until they are served.
 func (cp *ControlPlane) InstallKubeVirt(t testing.TB) {
 	t.Helper()
 	admin := cp.AdminFor(t)
@@ -107,7 +107,7 @@ func (cp *ControlPlane) InstallKubeVirt(t testing.TB) {
 	}
 }
 
-// RemoveKubeVirt removes the kinds again, with all their objects.
+// RemoveKubeVirt removes these CRDs with all their objects.
 func (cp *ControlPlane) RemoveKubeVirt(t testing.TB) {
 	t.Helper()
 	for _, name := range []string{"virtualmachineinstances", "virtualmachineinstancemigrations"} {
@@ -135,7 +135,7 @@ func KubeVirtObject(kind, namespace, name string, fields map[string]any) *unstru
 	return u
 }
 
-// ControlledBy returns the reference by which KubeVirt makes a pod its own.
+// ControlledBy returns KubeVirt's owner reference on its pods.
 func ControlledBy(vmi *unstructured.Unstructured) metav1.OwnerReference {
 	return *metav1.NewControllerRef(vmi, vmi.GroupVersionKind())
 }

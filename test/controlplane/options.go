@@ -16,37 +16,37 @@ type options struct {
 	extenders                          []map[string]any
 }
 
-// WithDataDir keeps etcd's data, keys and kubeconfigs in dir, and leaves it there at Stop. A start
-// on the same directory continues with the objects of the last one, under new keys.
+// WithDataDir stores etcd's data, keys and kubeconfigs in dir. Stop leaves them there. The next start with the same
+// directory continues with the same objects, but new keys.
 func WithDataDir(dir string) Option { return func(o *options) { o.dataDir = dir } }
 
-// WithLogDir puts the components' logs into dir; the default is logs/ in the data directory, which
-// goes with it when it is a temporary one.
+// WithLogDir sets the directory of the components' logs. The default is logs/ in the data directory; a temporary data
+// directory is removed with its logs.
 func WithLogDir(dir string) Option { return func(o *options) { o.logDir = dir } }
 
-// WithAddress has everything listen on an address of this machine in place of 127.0.0.1: whoever reaches the address
-// reaches the control plane. It is for network namespaces of a test's own.
+// WithAddress makes all components listen on an address of this machine instead of 127.0.0.1. Everybody who can reach
+// the address can reach the control plane, so use it only in a network namespace of the test.
 func WithAddress(addr netip.Addr) Option { return func(o *options) { o.address = addr } }
 
-// WithControllerManager adds kube-controller-manager: workloads make pods, owners are collected,
-// namespaces have a default ServiceAccount, and pods need one, as in any cluster.
+// WithControllerManager adds kube-controller-manager: workloads create pods, garbage of owners is collected, and
+// namespaces have a default ServiceAccount, which pods then require.
 func WithControllerManager() Option { return func(o *options) { o.controllerManager = true } }
 
 // WithScheduler adds kube-scheduler.
 func WithScheduler() Option { return func(o *options) { o.scheduler = true } }
 
-// WithExtender adds kube-scheduler and has it ask an extender, at a URL that its verbs are appended to, about the pods
-// that request one of some resources. The extender need not run yet; while it does not, such pods wait.
+// WithExtender adds kube-scheduler with an extender at a URL, to which the verbs are appended, for pods that request
+// one of some resources. Such pods wait while the extender does not run.
 func WithExtender(url string, resources ...string) Option { return withExtender(url, true, resources) }
 
-// WithWholeNodeExtender does what WithExtender does, for an extender that receives whole nodes in place of their
-// names (nodeCacheCapable: false). Extenders must not share resources.
+// WithWholeNodeExtender does the same for an extender that receives whole nodes instead of their names
+// (nodeCacheCapable: false). Extenders must not share resources.
 func WithWholeNodeExtender(url string, resources ...string) Option {
 	return withExtender(url, false, resources)
 }
 
-// WithSecureExtender does what WithExtender does over HTTPS: kube-scheduler shows a client certificate of its user, and
-// trusts the certificates of AllocatorCertificate.
+// WithSecureExtender does the same as WithExtender over HTTPS. kube-scheduler presents a client certificate of its
+// user, and trusts the certificates of AllocatorCertificate.
 func WithSecureExtender(url string, resources ...string) Option {
 	return func(o *options) {
 		WithExtender(url, resources...)(o)
@@ -68,17 +68,17 @@ func withExtender(url string, names bool, resources []string) Option {
 	}
 }
 
-// WithKwok adds kwok, which is the kubelet of every node annotated kwok.x-k8s.io/node=fake: the node
-// turns Ready, its pods Running, and deleted pods go. It gives pods no address; that is our work.
+// WithKwok adds kwok as the kubelet of every node with the annotation kwok.x-k8s.io/node=fake: nodes become Ready,
+// their pods Running, and deleted pods are removed. It does not give pods addresses.
 func WithKwok() Option { return func(o *options) { o.kwok = true } }
 
-// WithArgs appends command line arguments for one component, named as its binary. The last
-// of two equal flags wins.
+// WithArgs appends arguments to the command line of a component, which is named by its binary. The last of two equal
+// flags counts.
 func WithArgs(component string, args ...string) Option {
 	return func(o *options) { o.args[component] = append(slices.Clip(o.args[component]), args...) }
 }
 
-// binaries lists the files that the chosen components need.
+// binaries lists the binaries of the chosen components.
 func (o options) binaries() []string {
 	names := []string{etcdBinary, apiserverBinary}
 	if o.controllerManager {

@@ -17,7 +17,7 @@ import (
 
 const certificateLife = 365 * 24 * time.Hour
 
-// pki is a certificate authority and the directory where what it issued lies for the components.
+// pki is a certificate authority, and the directory of the components' certificates.
 type pki struct {
 	dir   string
 	ca    *x509.Certificate
@@ -25,11 +25,11 @@ type pki struct {
 	caPEM []byte
 }
 
-// keyPair is a certificate with its key, both PEM.
+// keyPair is a certificate and its key, both in PEM.
 type keyPair struct{ cert, key []byte }
 
-// newPKI creates an authority, the serving certificate of all components (serving.crt, serving.key), for loopback and
-// an address, and the key that signs ServiceAccount tokens (sa.key).
+// newPKI creates an authority, the serving certificate of all components (serving.crt, serving.key) for loopback and an
+// address, and the key that signs ServiceAccount tokens (sa.key).
 func newPKI(dir string, at netip.Addr) (*pki, error) {
 	p := &pki{dir: dir}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -72,13 +72,12 @@ func newPKI(dir string, at netip.Addr) (*pki, error) {
 	)
 }
 
-// client issues a client certificate: in Kubernetes the common name is the user, the
-// organization the group.
+// client issues a client certificate. Kubernetes takes the common name as the user, the organization as a group.
 func (p *pki) client(user string, groups ...string) (keyPair, error) {
 	return p.clientUntil(time.Now().Add(certificateLife), user, groups...)
 }
 
-// clientUntil issues a client certificate that ends at a time.
+// clientUntil issues a client certificate that expires at end.
 func (p *pki) clientUntil(end time.Time, user string, groups ...string) (keyPair, error) {
 	template := certificate(pkix.Name{CommonName: user, Organization: groups})
 	template.NotAfter = end

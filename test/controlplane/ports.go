@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// Ports come from below the range that the kernel takes for outgoing connections: there, a port
-// would be lost to some client between its choice and its use, or while its server is restarted.
+// Ports are below the kernel's range for outgoing connections. Otherwise a client could get a port between its choice
+// and its use, or while its server is restarted.
 const firstPort, lastPort = 20000, 32000
 
-// reserved are the reservations of this process, which are never given up.
+// reserved has the reservations of this process, which last until it ends.
 var reserved sync.Map
 
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// FreeAddress returns a loopback address and port that nobody listens on. No other test is given the port as long as
-// this one runs: its server may come later, or be restarted.
+// FreeAddress returns a loopback address with a port on which nobody listens. No other test gets this port while this
+// process runs, so its server may start later or be restarted.
 func FreeAddress() (netip.AddrPort, error) {
 	addresses, err := freeAddresses(loopback, 1)
 	if err != nil {
@@ -27,12 +27,12 @@ func FreeAddress() (netip.AddrPort, error) {
 	return addresses[0], nil
 }
 
-// freeAddresses returns n different ports of an address of this machine.
+// freeAddresses returns n different free ports of an address of this machine.
 func freeAddresses(at netip.Addr, n int) ([]netip.AddrPort, error) {
 	var found []netip.AddrPort
 	for range 100 * n {
 		candidate := netip.AddrPortFrom(at, uint16(firstPort+rand.IntN(lastPort-firstPort)))
-		// An abstract socket is a name that the kernel takes back when the process ends.
+		// The kernel frees the name of an abstract socket when the process ends.
 		reservation, err := net.Listen("unix", fmt.Sprintf("@bcsnet-test-port-%d", candidate.Port()))
 		if err != nil {
 			continue

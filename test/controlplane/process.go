@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// A start takes three seconds; a busy CI machine gets much more before we call it failed.
+	// A start takes about three seconds; a busy CI machine needs more.
 	startTimeout = 2 * time.Minute
 	pollInterval = 50 * time.Millisecond
-	// readyInterval is how exactly the time of a start can be measured.
+	// readyInterval is the resolution with which a start can be measured.
 	readyInterval = 10 * time.Millisecond
 )
 
-// process is one child that can be started again after it ended, on the same ports and files.
+// process is a child process that can be started again, with the same ports and files.
 type process struct {
 	name  string
 	path  string
@@ -40,18 +40,18 @@ type process struct {
 // run is one life of a process.
 type run struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when the process is gone
+	done chan struct{} // closed when the process has ended
 	err  error         // why it ended; valid after done
 }
 
-// start starts the process unless it runs, and waits until it is ready. When it does not become so
-// it is stopped, and the error shows the end of its log.
+// start starts the process unless it runs, and waits until it is ready. If it does not become ready, start stops it and
+// returns an error with the end of its log.
 func (p *process) start(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.run != nil {
 		select {
-		case <-p.run.done: // ended by itself: a new start is what the caller wants
+		case <-p.run.done: // it ended by itself, so the caller wants a new start
 		default:
 			return nil
 		}
@@ -86,8 +86,8 @@ func (p *process) spawn() (*run, error) {
 	r := &run{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The kernel ties the child to the thread that forked it, not to the process:
-		// that thread must live, and do nothing else, as long as the child does.
+		// The kernel ties the child to the thread that forked it, so that thread must do nothing else and live as long
+		// as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -100,7 +100,7 @@ func (p *process) spawn() (*run, error) {
 	return r, <-started
 }
 
-// await polls until the process is ready, has ended, or the time is up.
+// await waits until the process is ready, has ended, or the time is over.
 func (p *process) await(ctx context.Context, r *run) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -121,11 +121,11 @@ func (p *process) await(ctx context.Context, r *run) error {
 	}
 }
 
-// stop asks the process to end, kills it after its grace period, and waits until it is gone. A
-// process that had ended by itself is an error: whoever relied on it should know.
+// stop asks the process to end, kills it after its grace period, and waits for its end. It returns an error if the
+// process had already ended by itself.
 func (p *process) stop() error { return p.end(syscall.SIGTERM) }
 
-// kill ends the process as a crash would.
+// kill ends the process like a crash.
 func (p *process) kill() error { return p.end(syscall.SIGKILL) }
 
 func (p *process) end(sig syscall.Signal) error {
@@ -146,9 +146,9 @@ func (p *process) end(sig syscall.Signal) error {
 	}
 }
 
-// end delivers sig, kills what is still there after grace, and returns when it is gone.
+// end sends sig, kills the process after grace, and waits for its end.
 func (r *run) end(sig syscall.Signal, grace time.Duration) {
-	// Errors mean that it is gone already. A paused process has to run to see the signal.
+	// An error means that it has ended. A paused process must run to handle the signal.
 	_ = r.cmd.Process.Signal(sig)
 	_ = r.cmd.Process.Signal(syscall.SIGCONT)
 	timer := time.NewTimer(grace)
@@ -171,7 +171,8 @@ func (p *process) signal(sig syscall.Signal) error {
 	return p.run.cmd.Process.Signal(sig)
 }
 
-// pause freezes the process, and returns when all its threads stand still: some go on for a while after the signal.
+// pause freezes the process, and returns when all its threads have stopped: some continue for a moment after the
+// signal.
 func (p *process) pause() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -191,7 +192,7 @@ func (p *process) pause() error {
 	return nil
 }
 
-// done returns a channel that is closed when the present life of the process ends; at once when there is none.
+// done returns a channel that is closed when the present process ends; it is closed already if there is none.
 func (p *process) done() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,7 +204,7 @@ func (p *process) done() <-chan struct{} {
 	return p.run.done
 }
 
-// orExited names the end of a process whose exit status was 0.
+// orExited returns err; for nil, an error that says exit status 0.
 func orExited(err error) error {
 	if err == nil {
 		return errors.New("exit status 0")
@@ -219,7 +220,7 @@ func fileSize(path string) int64 {
 	return info.Size()
 }
 
-// tail returns the last n lines of what a log holds after offset.
+// tail returns the last n lines of a log after offset.
 func tail(path string, offset int64, n int) string {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// childAttributes makes the kernel kill the child when we die, even by SIGKILL, and keeps
-// the terminal's Ctrl-C from it: we stop things in order.
+// childAttributes makes the kernel kill the child when this process dies, even by SIGKILL. It also keeps the terminal's
+// Ctrl-C from the child, because we stop components in order.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
 
-// standsStill reports whether no thread of a process goes on. A thread that has ended does not go on.
+// standsStill reports whether no thread of a process runs.
 func standsStill(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	for _, stat := range threads {
@@ -22,7 +22,7 @@ func standsStill(pid int) bool {
 		if err != nil {
 			continue // it has ended
 		}
-		_, after, _ := bytes.Cut(text, []byte(") ")) // the name of the thread is in brackets
+		_, after, _ := bytes.Cut(text, []byte(") ")) // the name of the thread is in parentheses
 		if !bytes.ContainsAny(after[:min(1, len(after))], "TZX") {
 			return false
 		}

@@ -4,8 +4,8 @@ package controlplane
 
 import "syscall"
 
-// childAttributes keeps the terminal's Ctrl-C from the child: we stop things in order. Only Linux
-// can tie a child's life to ours; elsewhere a kill -9 leaves it behind.
+// childAttributes keeps the terminal's Ctrl-C from the child, because we stop components in order. Only Linux can tie
+// the child's life to ours; elsewhere the child survives a kill -9.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // standsStill cannot be known here.

@@ -12,16 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// check returns nil when a condition holds, else what is missing.
+// check returns nil if a condition holds, else an error that says what is missing.
 type check = func(context.Context) error
 
-// answersOK holds when a GET of url gives 200.
+// answersOK checks that a GET of url returns 200.
 func (cp *ControlPlane) answersOK(url string) check {
 	return func(ctx context.Context) error { return getOK(ctx, cp.http, url) }
 }
 
 func getOK(ctx context.Context, client *http.Client, url string) error {
-	// A server that accepts but does not answer yet must not cost us the whole start.
+	// A server that accepts a connection without answering must not use up the whole start.
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -43,7 +43,7 @@ func getOK(ctx context.Context, client *http.Client, url string) error {
 	return nil
 }
 
-// hasServiceAccount holds when the ServiceAccount exists.
+// hasServiceAccount checks that a ServiceAccount exists.
 func (cp *ControlPlane) hasServiceAccount(namespace, name string) check {
 	return func(ctx context.Context) error {
 		_, err := cp.clients.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -51,7 +51,7 @@ func (cp *ControlPlane) hasServiceAccount(namespace, name string) check {
 	}
 }
 
-// allOf holds when all the checks do.
+// allOf combines checks. It fails with the first that fails.
 func allOf(checks ...check) check {
 	return func(ctx context.Context) error {
 		for _, c := range checks {
@@ -63,8 +63,7 @@ func allOf(checks ...check) check {
 	}
 }
 
-// waitForNamespace returns when the namespace exists: the API server creates its own ones only
-// after it has become ready.
+// waitForNamespace waits until a namespace exists: the API server creates its own ones only after it is ready.
 func (cp *ControlPlane) waitForNamespace(ctx context.Context, name string) error {
 	return wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
 		_, err := cp.clients.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})

@@ -8,11 +8,11 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// raisedBy is how far versions are raised: as the runbook of a restore advises.
+// raisedBy is the increase of versions that the runbook for a restore recommends.
 const raisedBy = 1_000_000_000
 
-// RaiseVersions raises the versions of what etcd has left in a directory, and marks all earlier ones as compacted, as
-// `etcdutl snapshot restore --bump-revision 1000000000 --mark-compacted` does. etcd must have ended in order.
+// RaiseVersions raises the versions in etcd's data directory, and marks all earlier ones as compacted, as `etcdutl
+// snapshot restore --bump-revision 1000000000 --mark-compacted` does. etcd must have ended in an orderly way.
 func RaiseVersions(dataDir string) error {
 	db, err := bbolt.Open(filepath.Join(dataDir, "member", "snap", "db"), 0o600, &bbolt.Options{Timeout: startTimeout})
 	if err != nil {
@@ -27,7 +27,7 @@ func RaiseVersions(dataDir string) error {
 		if len(last) < 8 {
 			return errors.New("etcd has stored nothing")
 		}
-		// A revision is the number of the change, "_", and a number within it.
+		// A revision consists of the change's number, "_", and a number within the change.
 		revision := make([]byte, 17)
 		binary.BigEndian.PutUint64(revision, binary.BigEndian.Uint64(last)+raisedBy)
 		revision[8] = '_'

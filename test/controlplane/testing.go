@@ -14,8 +14,8 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// ForTest starts a control plane for one test, and stops it when the test ends. Its logs go to the
-// test's artifact directory: `go test -artifacts` keeps them.
+// ForTest starts a control plane for one test, and stops it when the test ends. Its logs are in the test's artifact
+// directory, which `go test -artifacts` keeps.
 func ForTest(t testing.TB, opts ...Option) *ControlPlane {
 	t.Helper()
 	cp, err := Start(t.Context(), append([]Option{WithLogDir(t.ArtifactDir())}, opts...)...)
@@ -43,11 +43,11 @@ func Main(m *testing.M, shared **ControlPlane, opts ...Option) int {
 	}, opts...)
 }
 
-// MainWith runs the tests of a package with one control plane and what setUp adds to it, and returns the exit code.
-// What setUp returns is called after the tests, before the control plane stops. Goroutines that outlive all of it fail
-// the run. When the run fails the logs of the control plane are kept and named. While a fuzz target runs there is no
-// control plane and no set-up: each of its workers is a process of its own, and no decoder needs a cluster. The
-// libraries of Kubernetes log nothing.
+// MainWith runs the tests of a package with one control plane and the additions of setUp, and returns the exit code. It
+// calls the function that setUp returns after the tests, before the control plane stops. Goroutines that still run
+// after that make the run fail. If the run fails, the control plane's logs are kept and named. Fuzz targets get no
+// control plane and no setUp: their workers are separate processes, and no decoder needs a cluster. Kubernetes'
+// libraries log nothing.
 func MainWith(
 	m *testing.M, setUp func(context.Context, *ControlPlane) (tearDown func() error, err error), opts ...Option,
 ) int {
@@ -74,7 +74,7 @@ func MainWith(
 		fmt.Fprintf(os.Stderr, "the logs of the control plane are in %s\n", logs)
 		return code
 	}
-	_ = os.RemoveAll(logs) // a leftover in the temporary directory is no reason to fail
+	_ = os.RemoveAll(logs) // a leftover in the temporary directory is not a failure
 	return code
 }
 

@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// patience is long enough for what must come on a machine that is busy or stalls. Only a test that fails waits for so
-// long.
+// patience is long enough for any event on a busy machine. Only failing tests wait that long.
 const patience = 3 * time.Minute
 
-// TakesLong leaves a test to make test-all, so that make test takes minutes.
+// TakesLong skips a test except in make test-all, so that make test takes minutes.
 func TakesLong(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -20,8 +19,8 @@ func TakesLong(t testing.TB) {
 	}
 }
 
-// Who waits looks again after restsPerLook times as long as the look took, at least minRest and at most maxRest. One
-// that asks the API server without a pause would keep it from what is waited for, and all other tests with it.
+// A waiting test rests for restsPerLook times the duration of its check, at least minRest and at most maxRest. Without
+// rests, checks of the API server would delay the awaited event and all other tests.
 const (
 	restsPerLook     = 20
 	minRest, maxRest = 2 * time.Millisecond, 200 * time.Millisecond
@@ -43,13 +42,13 @@ func Until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// Eventually repeats a check until it finds nothing wrong, for at most three minutes.
+// Eventually repeats a check until it succeeds, for at most three minutes.
 func Eventually(t testing.TB, check func() error) {
 	t.Helper()
 	EventuallyWithin(t, patience, check)
 }
 
-// EventuallyWithin does what Eventually does, with another limit.
+// EventuallyWithin does the same with another limit.
 func EventuallyWithin(t testing.TB, limit time.Duration, check func() error) {
 	t.Helper()
 	if err := WaitFor(t.Context(), limit, check); err != nil {
@@ -57,15 +56,15 @@ func EventuallyWithin(t testing.TB, limit time.Duration, check func() error) {
 	}
 }
 
-// WaitFor repeats a check until it finds nothing wrong. After the limit, or when the context ends, the error
-// states what it found at last.
+// WaitFor repeats a check until it succeeds. After the limit or the end of the context, it returns the check's last
+// error.
 func WaitFor(ctx context.Context, limit time.Duration, check func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return poll(ctx, check)
 }
 
-// poll repeats a check, with rests, until it finds nothing wrong or the context ends.
+// poll repeats a check, with rests, until it succeeds or the context ends.
 func poll(ctx context.Context, check func() error) error {
 	for {
 		began := time.Now()

@@ -15,33 +15,32 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// ProgramName is how texts in this package call the program; users read the name that they called.
+// ProgramName is the program's name in texts of this package. Called replaces it by the name that the user typed.
 const ProgramName = "bcsnetctl"
 
-// App is one call of the program: its streams, what it knows of the terminal, and the way to the
-// cluster.
+// App is one call of the program: its streams, terminal, flags and the connection to the cluster.
 type App struct {
-	// The streams make what is printed visible: see terminal.Writer.
+	// Out and ErrOut are terminal.Writers, which make control characters visible.
 	genericiooptions.IOStreams
 	Name    string
 	Version string
 	Now     func() time.Time
 	getenv  func(string) string
-	// Terminal is what standard output can show.
+	// Terminal has the capabilities of standard output.
 	Terminal terminal.Terminal
 	Say      *Narrator
-	// DryRun is the value of --dry-run; none for commands that change nothing.
+	// DryRun is the value of --dry-run. Commands that change nothing leave it at none.
 	DryRun DryRun
 	Flags  *genericclioptions.ConfigFlags
-	// Config is the way to the cluster; nil before it is needed.
+	// Config is set by Connect.
 	Config *rest.Config
-	// Unshown is why a help text could not be written.
+	// Unshown is the error of writing a help text.
 	Unshown error
-	// user is what Author found out; nil before it is needed.
+	// user caches the result of Author.
 	user *string
 }
 
-// New prepares a call of the program under the name that its user typed.
+// New prepares a call of the program under the name that the user typed.
 func New(name, version string, streams genericiooptions.IOStreams) *App {
 	s := &App{
 		IOStreams: streams, Name: name, Version: version, Now: time.Now, getenv: os.Getenv,
@@ -51,7 +50,7 @@ func New(name, version string, streams genericiooptions.IOStreams) *App {
 	errors := terminal.Of(streams.ErrOut, s.getenv)
 	s.Out, s.ErrOut = terminal.NewWriter(streams.Out, s.Terminal), terminal.NewWriter(streams.ErrOut, errors)
 	s.Say = &Narrator{W: s.ErrOut, Terminal: errors, dry: &s.DryRun}
-	// Namespaces are a filter of few commands here, and nothing is cached.
+	// Few commands filter by namespace, and nothing is cached: these common flags are left out.
 	s.Flags.Namespace, s.Flags.CacheDir = nil, nil
 	return s
 }
@@ -70,7 +69,7 @@ func (s *App) Hint(format string, args ...any) {
 	s.Say.Note("%s", s.Called("hint: "+fmt.Sprintf(format, args...)))
 }
 
-// Called puts the name that was called into a text.
+// Called replaces ProgramName in a text by the name that the user typed.
 func (s *App) Called(text string) string {
 	if s.Name == ProgramName {
 		return text
@@ -78,7 +77,7 @@ func (s *App) Called(text string) string {
 	return strings.ReplaceAll(text, ProgramName+" ", s.Name+" ")
 }
 
-// Quiet returns the call as one whose narration goes to w: what it reads is shown elsewhere than on the terminal.
+// Quiet returns a copy of the call that writes its narration to w and discards its output.
 func (s *App) Quiet(w io.Writer) *App {
 	q := *s
 	q.Terminal, q.Out, q.ErrOut = terminal.Terminal{}, io.Discard, w

@@ -13,18 +13,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Change returns the entry for the history of addresses that the user changes.
+// Change returns the user's entry for the history of addresses.
 func (s *App) Change(ctx context.Context, verb, reason string) lease.Change {
 	return lease.Change{Verb: verb, By: s.Author(ctx), Reason: reason}
 }
 
-// AddReason adds --reason, which goes into the history of addresses.
+// AddReason adds the flag --reason, whose value is stored in the history of addresses.
 func AddReason(cmd *cobra.Command, reason *string) {
 	cmd.Flags().StringVar(reason, "reason", "", "why, for the history of the address: `TEXT` of at most 80 bytes")
 	Complete(cmd, "reason")
 }
 
-// CheckText refuses a text that has no room in an object, or would garble a terminal.
+// CheckText refuses a text that is longer than limit bytes or would garble a terminal.
 func CheckText(flag, text string, limit int) error {
 	switch {
 	case len(text) > limit:
@@ -35,8 +35,8 @@ func CheckText(flag, text string, limit int) error {
 	return nil
 }
 
-// Author returns the name that the API server knows the user by, for the history of addresses. It is empty when the
-// API server does not return it. Only the first call sends a request.
+// Author returns the user's name at the API server, for the history of addresses; empty if the API server does not
+// return it. Only the first call sends a request.
 func (s *App) Author(ctx context.Context) string {
 	if s.user != nil {
 		return *s.user

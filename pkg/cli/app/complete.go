@@ -10,10 +10,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// CompletionEnv says how long one press of the tab key may take, as 3s, where the API server is far away.
+// CompletionEnv is the variable for the time limit of one completion, such as 3s. It helps if the API server is far
+// away.
 const CompletionEnv = "BCSNETCTL_COMPLETION_TIMEOUT"
 
-// completeTime bounds the questions behind one press of the tab key.
+// completeTime returns the time limit of one completion.
 func completeTime() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv(CompletionEnv)); err == nil && d > 0 {
 		return d
@@ -21,22 +22,22 @@ func completeTime() time.Duration {
 	return 1500 * time.Millisecond
 }
 
-// Completer is what cobra asks for the words that may follow. It says nothing when something fails.
+// Completer returns the words that may follow. Its errors are not shown.
 type Completer = cobra.CompletionFunc
 
-// Complete gives a flag fixed values; none means that nothing is offered, not even files.
+// Complete registers fixed values for a flag. Without values nothing is offered, not even files.
 func Complete(cmd *cobra.Command, flag string, values ...string) {
 	CompleteWith(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// CompleteWith registers a completer for the values of a flag, which must exist.
+// CompleteWith registers a completer for a flag. It panics if the flag does not exist.
 func CompleteWith(cmd *cobra.Command, flag string, f Completer) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
-		panic(err) // the flag does not exist: a mistake in this package
+		panic(err) // the flag does not exist: a bug in this package
 	}
 }
 
-// Offer runs a question in the time there is; found nothing means that there is nothing to offer.
+// Offer runs ask within the time limit of a completion. After an error it offers nothing.
 func (s *App) Offer(
 	cmd *cobra.Command, ask func(context.Context) ([]string, error),
 ) ([]string, cobra.ShellCompDirective) {
@@ -52,7 +53,7 @@ func (s *App) Offer(
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// Unnamed leaves out the words that were typed already.
+// Unnamed returns the words that have not been typed.
 func Unnamed(all, typed []string) []string {
 	var out []string
 	for _, w := range all {

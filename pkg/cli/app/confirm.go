@@ -9,8 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// Confirm asks on the terminal; anything but yes is no. It asks nothing with --yes, and in a dry run, which changes
-// nothing.
+// Confirm asks on the terminal. Every answer but yes is an error. With --yes or --dry-run it does not ask.
 func (s *App) Confirm(ctx context.Context, yes bool, question string) error {
 	if yes || s.DryRun != DryRunNone {
 		return nil
@@ -30,11 +29,11 @@ func (s *App) Confirm(ctx context.Context, yes bool, question string) error {
 	return &Failure{Message: "not confirmed: nothing was changed"}
 }
 
-// readLine reads an answer, with its end of line unless the input ended first.
+// readLine reads a line, including its end unless the input ends first.
 func (s *App) readLine(ctx context.Context, from *bufio.Reader) (string, error) {
 	answer := make(chan string, 1)
 	go func() {
-		line, _ := from.ReadString('\n') // the end of the input is an empty answer
+		line, _ := from.ReadString('\n') // at the end of the input the answer is empty
 		answer <- line
 	}()
 	select {

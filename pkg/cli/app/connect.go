@@ -17,7 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// Connect finds the cluster. No request is sent.
+// Connect reads the kubeconfig. It sends no request.
 func (s *App) Connect() (*rest.Config, error) {
 	if s.Config != nil {
 		return s.Config, nil
@@ -37,7 +37,7 @@ func (s *App) Connect() (*rest.Config, error) {
 	}
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = ProgramName + "/" + s.Version
-	// The API server's own fairness is enough; client-go would allow five requests a second.
+	// The API server limits requests by itself; client-go would allow only five a second.
 	cfg.QPS = -1
 	cfg.WarningHandler = rest.NewWarningWriter(s.ErrOut,
 		rest.WarningWriterOptions{Deduplicate: true, Color: s.Say.Terminal.Color})
@@ -45,8 +45,8 @@ func (s *App) Connect() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// AsBearer returns the call as one that reads as the bearer of a token, and with no right of the caller's own. Connect
-// was called before. No request is sent.
+// AsBearer returns a copy of the call that authenticates by the token alone, without the user's own rights. Connect
+// must have been called. It sends no request.
 func (s *App) AsBearer(token string) *App {
 	as := *s
 	as.Config, as.user = rest.AnonymousClientConfig(s.Config), nil
@@ -54,8 +54,8 @@ func (s *App) AsBearer(token string) *App {
 	return &as
 }
 
-// nowhere reports whether nothing names the cluster's address. client-go then takes port 8080 of this machine, which
-// is never right.
+// nowhere reports whether no flag, variable or file names the cluster's address. client-go would then try port 8080 of
+// this machine, which is always wrong.
 func (s *App) nowhere(cfg *rest.Config) bool {
 	if *s.Flags.APIServer != "" || cfg.Host != clientcmd.ClusterDefaults.Server || s.getenv("KUBERNETES_MASTER") != "" {
 		return false
@@ -64,7 +64,7 @@ func (s *App) nowhere(cfg *rest.Config) bool {
 	return err == nil && len(raw.Clusters) == 0
 }
 
-// ConfigProblem puts an error of the kubeconfig into words, with a hint; other errors stay as they are.
+// ConfigProblem rewords an error of the kubeconfig and adds a hint. It returns other errors unchanged.
 func (s *App) ConfigProblem(err error) error {
 	switch {
 	case clientcmd.IsEmptyConfig(err), clientcmd.IsConfigurationInvalid(err) && *s.Flags.KubeConfig == "" &&
@@ -86,8 +86,8 @@ func (s *App) ConfigProblem(err error) error {
 		WithHint("see what it holds: kubectl config view")
 }
 
-// noCluster returns the error for a call if no kubeconfig says which cluster is meant. client-go passes over files of
-// KUBECONFIG that do not exist.
+// noCluster returns the error for a call if no kubeconfig names a cluster. client-go ignores files of KUBECONFIG that
+// do not exist.
 func (s *App) noCluster() *Failure {
 	why := "there is no kubeconfig, or it names none"
 	for _, path := range filepath.SplitList(s.getenv("KUBECONFIG")) {
@@ -99,7 +99,7 @@ func (s *App) noCluster() *Failure {
 	return (&Failure{Message: "no cluster: " + why}).WithHint("export KUBECONFIG=FILE or pass --kubeconfig FILE")
 }
 
-// Where names the cluster in a sentence.
+// Where names the cluster, for use in a sentence.
 func (s *App) Where() string {
 	if raw, err := s.Flags.ToRawKubeConfigLoader().RawConfig(); err == nil {
 		name := raw.CurrentContext
@@ -113,7 +113,7 @@ func (s *App) Where() string {
 	return s.Config.Host
 }
 
-// Dynamic returns a dynamic client for the cluster that the flags and the kubeconfig name.
+// Dynamic returns a dynamic client for the cluster of the flags and the kubeconfig.
 func (s *App) Dynamic() (dynamic.Interface, error) {
 	cfg, err := s.Connect()
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *App) Dynamic() (dynamic.Interface, error) {
 // Leases returns a client for leases. Its writes obey --dry-run=server.
 func (s *App) Leases() (*store.Client, error) { return s.LeasesWith(nil) }
 
-// LeasesWith returns a client for leases that enters what it writes into an index.
+// LeasesWith returns a client for leases that adds its writes to an index.
 func (s *App) LeasesWith(index *ipam.Index) (*store.Client, error) {
 	cfg, err := s.Connect()
 	if err != nil {

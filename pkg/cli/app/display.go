@@ -14,7 +14,7 @@ func (s *App) Display() bool {
 		s.getenv("WAYLAND_DISPLAY") != ""
 }
 
-// ThisMachine returns USER@HOST as ssh from another machine may name this one.
+// ThisMachine returns USER@HOST, by which ssh on another machine may reach this one.
 func (s *App) ThisMachine() string {
 	name, err := os.Hostname()
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package app holds what every command needs of one call of the program: streams, clock, environment, the way to the
-// cluster, dry runs, errors and exit codes, narration, prompts and the editor. It knows no kind of object.
+// Package app holds the shared parts of one call of the program: streams, clock, environment, connection, dry runs,
+// errors, exit codes, narration, prompts and the editor. It knows no kind of object.
 package app

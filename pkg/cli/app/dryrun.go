@@ -5,9 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DryRun says how far a change goes: to the end, to the API server that checks it and stores nothing,
-// or not even there. "--dry-run server" is the value server, unlike kubectl's, which takes "server" as an argument;
-// package cli adds a value that is left out.
+// DryRun says how much of a change is carried out: none means all of it, server has the API server check it without
+// storing it, client sends nothing. "--dry-run server" sets the value server; kubectl takes that "server" as an
+// argument. Package cli supplies the value if it is omitted.
 type DryRun string
 
 // Values of --dry-run.

@@ -11,15 +11,15 @@ const (
 	ExitFailed      = 1
 	ExitUsage       = 2
 	ExitFindings    = 3 // findings or differences
-	ExitSkipped     = 4 // not all was looked at, and that was to be an error
+	ExitSkipped     = 4 // some objects were not examined, and a flag makes that an error
 	ExitTimeout     = 124
 	ExitInterrupted = 130
 )
 
-// Found returns the error that ends a command which was asked to look, found something and has printed it.
+// Found returns the error of a search that printed findings.
 func Found() error { return &Failure{Code: ExitFindings} }
 
-// ExitCode maps an error to an exit code; no other place does. ctx ends when the user interrupts.
+// ExitCode maps an error to an exit code; no other code does. ctx is canceled by an interrupt of the user.
 func ExitCode(ctx context.Context, err error) int {
 	var f *Failure
 	switch {

@@ -10,21 +10,20 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// Failure is an error as the user reads it.
+// Failure is an error in the form that the user reads.
 type Failure struct {
-	// Reason is a stable word that scripts may look for; may be empty.
+	// Reason is a stable word for scripts; may be empty.
 	Reason ipam.Reason
-	// Message says what, which object and why.
+	// Message names the problem, the object and the cause.
 	Message string
-	// Hint is the next step, as a command where there is one. It names the program bcsnetctl; the user
-	// reads the name that was called.
+	// Hint is the next step, if possible a command. It calls the program bcsnetctl, which Called replaces.
 	Hint string
-	// Code is the exit code; 0 leaves it to ExitCode.
+	// Code is the exit code. If it is 0, ExitCode chooses.
 	Code  int
 	Cause error
 }
 
-// Reasons of this package, beside those of package ipam.
+// Reasons of this package, in addition to those of package ipam.
 const (
 	ReasonPoolNotFound       ipam.Reason = "PoolNotFound"
 	ReasonPoolExists         ipam.Reason = "PoolExists"
@@ -54,7 +53,7 @@ const (
 	ReasonNodeUnknown        ipam.Reason = "NodeUnknown"
 )
 
-// HintRights is the next step where the API server forbids something.
+// HintRights is the hint after the API server forbids a request.
 const HintRights = "your user needs the ClusterRole bcsnet-operator; bcsnet-viewer is enough to look; who you are: " +
 	"kubectl auth whoami"
 
@@ -62,12 +61,12 @@ func (f *Failure) Error() string { return f.Message }
 
 func (f *Failure) Unwrap() error { return f.Cause }
 
-// Refuse makes an error with a reason; the exit code is 1.
+// Refuse returns an error with a reason and exit code 1.
 func Refuse(reason ipam.Reason, format string, args ...any) *Failure {
 	return &Failure{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// Usagef makes an error of what was typed; the exit code is 2.
+// Usagef returns an error about the command line, with exit code 2.
 func Usagef(format string, args ...any) *Failure {
 	return &Failure{Code: ExitUsage, Message: fmt.Sprintf(format, args...)}
 }
@@ -78,8 +77,8 @@ func (f *Failure) WithHint(format string, args ...any) *Failure {
 	return f
 }
 
-// Report prints an error: a line that says what, one with the hint. Joined errors are printed one by
-// one; those in a row with the same hint share it.
+// Report prints the message and the hint of an error on a line each. It prints joined errors one by one; consecutive
+// errors with the same hint share it.
 func (s *App) Report(ctx context.Context, err error) {
 	if ctx.Err() != nil && err != nil {
 		s.Say.fail("interrupted")
@@ -104,7 +103,7 @@ func (s *App) Report(ctx context.Context, err error) {
 	}
 }
 
-// Texts returns what is printed of one error.
+// Texts returns the printed text and hint of one error.
 func (s *App) Texts(err error) (text, hint string) {
 	text = err.Error()
 	var reason ipam.Reason
@@ -114,7 +113,7 @@ func (s *App) Texts(err error) (text, hint string) {
 	case errors.As(err, &f):
 		reason, hint = f.Reason, f.Hint
 	case errors.As(err, &r):
-		// A Refusal's own text holds its hint.
+		// The text of a Refusal includes its hint.
 		text = strings.TrimSuffix(text, "; hint: "+r.Hint)
 		reason, hint = r.Reason, r.Hint
 		if r.Reason == ipam.ReasonForbidden {
@@ -127,7 +126,7 @@ func (s *App) Texts(err error) (text, hint string) {
 	return s.Called(text), hint
 }
 
-// Several are the errors of several objects, each reported by itself.
+// Several holds the errors of several objects. Each is reported on its own.
 type Several []error
 
 func (s Several) Error() string {
@@ -140,7 +139,7 @@ func (s Several) Error() string {
 
 func (s Several) Unwrap() []error { return s }
 
-// OrNil returns nil when there is no error.
+// OrNil returns nil if the list is empty.
 func (s Several) OrNil() error {
 	if len(s) == 0 {
 		return nil
@@ -148,12 +147,12 @@ func (s Several) OrNil() error {
 	return s
 }
 
-// Compact leaves out what is no error.
+// Compact drops nil errors.
 func (s Several) Compact() error {
 	return slices.DeleteFunc(s, func(err error) bool { return err == nil }).OrNil()
 }
 
-// Flatten returns the errors that an error consists of: none of nil, itself of one that is single.
+// Flatten returns the elements of a Several, or the single error; none for nil.
 func Flatten(err error) []error {
 	if err == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// Quittable ends the context when somebody presses q on the terminal that a list is watched on. Meanwhile keys are not
-// echoed into the list; stop gives the terminal back as it was. Ctrl-C and Ctrl-Z work as ever.
+// Quittable ends the context when the user presses q on the terminal. Until then, typed keys are not echoed into the
+// list, and Ctrl-C and Ctrl-Z work as usual. stop restores the terminal.
 func (s *App) Quittable(ctx context.Context) (quitting context.Context, stop func()) {
 	in, ok := s.In.(*os.File)
 	if !ok || !s.Terminal.Tty || !terminal.Is(s.In) {
@@ -16,7 +16,7 @@ func (s *App) Quittable(ctx context.Context) (quitting context.Context, stop fun
 	}
 	restore, err := terminal.ReadKeys(in)
 	if err != nil {
-		return ctx, func() {} // the terminal shows keys then, and Ctrl-C ends the list
+		return ctx, func() {} // the terminal echoes keys, and Ctrl-C ends the list
 	}
 	quitting, cancel := context.WithCancel(ctx)
 	go func() {
@@ -31,7 +31,7 @@ func (s *App) Quittable(ctx context.Context) (quitting context.Context, stop fun
 			}
 		}
 	}()
-	// It is given back as soon as the context ends: a second Ctrl-C ends the process at once.
+	// The terminal is restored as soon as the context ends, because a second Ctrl-C ends the process at once.
 	restored := make(chan struct{})
 	context.AfterFunc(quitting, func() { defer close(restored); restore() })
 	return quitting, func() { cancel(); <-restored }

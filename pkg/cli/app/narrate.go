@@ -8,16 +8,16 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// Narrator prints on standard error what happens. Every line begins with a mark, so that colour is
-// never the only sign. What is said is one line: see terminal.Visible.
+// Narrator prints progress on standard error. Every line begins with a mark, so that colour is never the only sign.
+// terminal.Visible keeps a message on one line.
 type Narrator struct {
 	W        io.Writer
 	Terminal terminal.Terminal
-	// dry is put behind what is said to be done.
+	// dry supplies the suffix of messages about completed work.
 	dry *DryRun
 }
 
-// Start prints what is about to happen.
+// Start prints what the command is about to do.
 func (n *Narrator) Start(format string, args ...any) {
 	n.Line(terminal.Cyan, "►", ">", format, args...)
 }
@@ -27,8 +27,8 @@ func (n *Narrator) Wait(format string, args ...any) {
 	n.Line(terminal.Cyan, "◎", "*", format, args...)
 }
 
-// WaitLater prints on a terminal what is waited for, once that takes longer than a second. The returned function ends
-// it.
+// WaitLater prints what the command waits for, after one second and only on a terminal. The caller must call done when
+// the wait is over.
 func (n *Narrator) WaitLater(what string) (done func()) {
 	if !n.Terminal.Tty {
 		return func() {}
@@ -50,7 +50,7 @@ func (n *Narrator) WaitLater(what string) (done func()) {
 	}
 }
 
-// Done prints what was done or, in a dry run, would have been.
+// Done prints what was done or, in a dry run, what would have been done.
 func (n *Narrator) Done(format string, args ...any) {
 	n.Line(terminal.Green, "✔", "+", "%s%s", fmt.Sprintf(format, args...), n.dry.suffix())
 }
@@ -60,17 +60,17 @@ func (n *Narrator) fail(format string, args ...any) {
 	n.Line(terminal.Red, "✗", "x", format, args...)
 }
 
-// Warn prints what the user may not expect.
+// Warn prints something that the user may not expect.
 func (n *Narrator) Warn(format string, args ...any) {
 	n.Line(terminal.Yellow, "!", "!", format, args...)
 }
 
-// Note prints a remark, without a mark.
+// Note prints a remark without a mark.
 func (n *Narrator) Note(format string, args ...any) {
 	fmt.Fprintln(n.W, terminal.Visible(fmt.Sprintf(format, args...)))
 }
 
-// Line writes a line that begins with a coloured mark, or with plain where the terminal has no UTF-8.
+// Line prints a line after a coloured mark. If the terminal has no UTF-8, the mark is plain.
 func (n *Narrator) Line(c terminal.Color, mark, plain, format string, args ...any) {
 	if !n.Terminal.Utf8 {
 		mark = plain

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Answers to a question about one of several.
+// Answers to the question about one of several objects.
 const (
 	AnswerYes  = "y"
 	AnswerNo   = "n"
@@ -15,7 +15,7 @@ const (
 	AnswerQuit = "q"
 )
 
-// Prompt asks about one of several until it understands. The end of the input is quit.
+// Prompt repeats a question about one of several objects until it gets a valid answer. The end of the input means quit.
 func (s *App) Prompt(ctx context.Context, answers *bufio.Reader, question string) (string, error) {
 	for {
 		fmt.Fprintf(s.ErrOut, "%s [y/N/a/q] ", question)

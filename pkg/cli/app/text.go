@@ -11,10 +11,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// MaxNamed is how many names a sentence spells out.
+// MaxNamed bounds the names that a sentence lists.
 const MaxNamed = humanize.MaxNamed
 
-// Those names one thing or several: "host a", "2 hosts (a, b)".
+// Those returns a noun with its names: "host a", "2 hosts (a, b)".
 func Those(noun string, names []string) string {
 	if len(names) == 1 {
 		return noun + " " + names[0]
@@ -22,7 +22,7 @@ func Those(noun string, names []string) string {
 	return humanize.Plural(len(names), noun) + " (" + humanize.List(names) + ")"
 }
 
-// Age formats how long ago something was, as kubectl does.
+// Age formats the time since t as kubectl does.
 func (s *App) Age(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -30,7 +30,7 @@ func (s *App) Age(t time.Time) string {
 	return duration.HumanDuration(max(0, s.Now().Sub(t)))
 }
 
-// Count writes a count of a pool's status, which saturates.
+// Count formats a count of a pool's status, which saturates at 2^63-1.
 func Count(n int64) string {
 	if n == math.MaxInt64 {
 		return humanize.Saturated
@@ -38,7 +38,7 @@ func Count(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// UnlessZero returns a number as text; zero is empty.
+// UnlessZero formats a number; zero is empty.
 func UnlessZero(n int32) string {
 	if n == 0 {
 		return ""
@@ -46,8 +46,8 @@ func UnlessZero(n int32) string {
 	return strconv.Itoa(int(n))
 }
 
-// SortedOnce returns names in order, each once.
+// SortedOnce returns the names sorted and without duplicates.
 func SortedOnce(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
-// Saturated returns a count as objects hold it: at most 2^63-1.
+// Saturated limits a count to 2^63-1, the maximum in objects.
 func Saturated(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

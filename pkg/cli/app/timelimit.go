@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// timeLimit is --request-timeout for requests of package store, which sets none: it reads long lists
-// and watches. 0 is no limit.
+// timeLimit applies --request-timeout to requests of package store, which sets none because it also reads long lists
+// and watches. 0 means no limit.
 type timeLimit time.Duration
 
 func (l timeLimit) wrap(next http.RoundTripper) http.RoundTripper {
@@ -27,7 +27,7 @@ func (l timeLimit) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// limitedBody ends the limit of its request when it is closed.
+// limitedBody cancels the time limit of its request when it is closed.
 type limitedBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc

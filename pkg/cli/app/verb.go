@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Verb is one command. Complete takes what was typed and reads what it names; Validate judges it without
-// looking at anything else; Run does it.
+// Verb is one command. Complete parses the arguments and reads the objects that they name. Validate checks the result
+// without I/O. Run carries it out.
 type Verb interface {
 	Complete(args []string) error
 	Validate() error
@@ -29,7 +29,7 @@ func Runs(v Verb) func(*cobra.Command, []string) error {
 	}
 }
 
-// misused gives an error of usage that has no hint an example.
+// misused adds an example as the hint to an error of usage that has none.
 func misused(cmd *cobra.Command, err error) error {
 	f, ok := errors.AsType[*Failure](err)
 	if !ok || f.Code != ExitUsage || f.Hint != "" {
@@ -52,7 +52,7 @@ func firstExample(cmd *cobra.Command) string {
 	return ""
 }
 
-// Takes checks the number of arguments; most 0 is for no bound.
+// Takes checks the number of arguments. If most is 0, there is no upper bound.
 func Takes(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		wanted := strings.TrimPrefix(cmd.Use, cmd.Name()+" ")

@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Pool returns pool blue as the allocator sees it, with the host 10.0.0.11.
+// Pool returns pool blue as the allocator knows it, with the host 10.0.0.11.
 func Pool(t testing.TB, cidr, gateway string, available ...string) ipam.Pool {
 	t.Helper()
 	subnet := netip.MustParsePrefix(cidr)
@@ -22,7 +22,7 @@ func Pool(t testing.TB, cidr, gateway string, available ...string) ipam.Pool {
 	return ipam.Pool{Name: "blue", Plan: plan, Hosts: map[netip.Addr]struct{}{netip.MustParseAddr("10.0.0.11"): {}}}
 }
 
-// Active returns the lease that pod default/web-0 has on a host of pool blue; on an unknown one where host is empty.
+// Active returns the lease of pod default/web-0 in pool blue. If host is empty, its host is unknown.
 func Active(addr, host string) lease.Lease {
 	l := lease.Lease{Addr: netip.MustParseAddr(addr), State: lease.Active, Params: lease.Params{Pool: "blue"}}
 	l.Namespace, l.PodName = "default", "web-0"
@@ -32,7 +32,7 @@ func Active(addr, host string) lease.Lease {
 	return l
 }
 
-// Reserved returns the lease of an address of pool blue that is set aside.
+// Reserved returns the lease of an address of pool blue that an operator set aside.
 func Reserved(addr string) lease.Lease {
 	return lease.Lease{Addr: netip.MustParseAddr(addr), State: lease.Reserved, Params: lease.Params{Pool: "blue"}}
 }

@@ -1,3 +1,3 @@
-// Package follow lists and watches objects for as long as a command runs, and shows what changes: as lines, as a screen
-// that is drawn again, or as a set of objects that are waited for. It knows no command.
+// Package follow lists and watches objects while a command runs. It shows changes as lines or as a screen that is drawn
+// again, or waits for a state of a set of objects. It knows no command.
 package follow

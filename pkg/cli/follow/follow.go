@@ -14,18 +14,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// Change is what became of an object. The first ones are all objects that there are, as Added; a Bookmark
-// then says that these were all.
+// Change is one change of an object. All existing objects come first, as Added. A Bookmark marks the end of these.
 type Change struct {
 	Source int
 	Kind   watch.EventType
 	Name   string
-	// Object is nil when one is gone and nobody saw it go.
+	// Object is nil if the object's deletion was noticed only by a later list.
 	Object *unstructured.Unstructured
 }
 
-// Follower reads objects of one kind, and then what becomes of them. It goes on where it was when the watch is
-// cut, and reads them all again when that is no longer possible.
+// Follower lists and watches objects of one kind. After a break it resumes the watch, or lists again if that is no
+// longer possible.
 type Follower struct {
 	*app.App
 	api    dynamic.ResourceInterface
@@ -33,13 +32,13 @@ type Follower struct {
 	source int
 	out    chan<- Change
 	told   *warnOnce
-	// seen are the versions of the objects that were passed on.
+	// seen has the versions of the objects that were sent.
 	seen    map[string]string
 	version string
 }
 
-// retryDelay is how long to wait before another try when the API server does not answer, settleDelay after how long a
-// watch that has begun counts as one that goes on.
+// retryDelay is the time before another attempt if the API server does not answer. After settleDelay a new watch counts
+// as working.
 const retryDelay, settleDelay = time.Second, 100 * time.Millisecond
 
 func startFollower(s *app.App, from Source, number int, out chan<- Change, told *warnOnce) (*Follower, error) {
@@ -52,7 +51,7 @@ func startFollower(s *app.App, from Source, number int, out chan<- Change, told 
 	return f, nil
 }
 
-// NewFollower returns a follower of the objects of an API that the options select. Its changes carry the number source.
+// NewFollower returns a follower of the selected objects of an API. Its changes have the number source.
 func NewFollower(
 	s *app.App, api dynamic.ResourceInterface, which metav1.ListOptions, source int, out chan<- Change,
 ) *Follower {
@@ -62,8 +61,8 @@ func NewFollower(
 	}
 }
 
-// Run goes on until the context ends. That the objects cannot be read at first is an error; later, it tries
-// again.
+// Run runs until the context ends. It fails if the first list fails, or if access is denied later. After other errors
+// it tries again.
 func (f *Follower) Run(ctx context.Context) error {
 	if err := f.list(ctx); err != nil {
 		return resource.Explain(f.App, err)
@@ -81,7 +80,7 @@ func (f *Follower) Run(ctx context.Context) error {
 		case err == nil:
 			if time.Since(began) >= retryDelay {
 				continue
-			} // else it was cut at once, which may go on like that
+			} // a watch that ends at once may do so again
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
@@ -97,7 +96,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// list passes on how the objects differ from what was passed on before.
+// list sends the differences from the objects that were sent before.
 func (f *Follower) list(ctx context.Context) error {
 	options, left := f.which, map[string]string{}
 	options.Limit = resource.PageSize
@@ -130,7 +129,7 @@ func (f *Follower) list(ctx context.Context) error {
 	return nil
 }
 
-// watch passes on changes until the watch is cut, which is no error.
+// watch sends changes until the watch ends. The end of a watch is not an error.
 func (f *Follower) watch(ctx context.Context) error {
 	options := f.which
 	options.ResourceVersion, options.AllowWatchBookmarks = f.version, true
@@ -139,7 +138,7 @@ func (f *Follower) watch(ctx context.Context) error {
 		return err
 	}
 	defer events.Stop()
-	// One that brings no error at once can be read.
+	// A watch without an early error works.
 	fine := time.AfterFunc(settleDelay, func() { f.told.about(f.source, false) })
 	defer fine.Stop()
 	for e := range events.ResultChan() {
@@ -165,7 +164,7 @@ func (f *Follower) watch(ctx context.Context) error {
 	return nil
 }
 
-// pass passes on an object that is new or has changed.
+// pass sends an object if it is new or has changed.
 func (f *Follower) pass(ctx context.Context, o *unstructured.Unstructured) error {
 	before, known := f.seen[resource.KeyOf(o)]
 	kind := watch.Added

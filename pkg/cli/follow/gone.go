@@ -23,7 +23,7 @@ func releasing(c resource.Claim) string {
 	return WaitsForController
 }
 
-// UntilPoolGone waits until a pool is gone, and returns what it waited for last.
+// UntilPoolGone waits until a pool is gone, and returns the last reason for waiting.
 func UntilPoolGone(
 	ctx context.Context, p *resource.Pools, gone resource.Pool, limit time.Duration,
 ) (what string, err error) {
@@ -49,13 +49,13 @@ func UntilPoolGone(
 	return what, err
 }
 
-// What a pool that is to be deleted waits for, where its status does not say.
+// Reasons of a pool's deletion to wait, if its status has none.
 const (
 	WaitsForController = "waiting for the controller to see that"
 	waitsForSomebody   = "nobody has deleted it yet"
 )
 
-// waitsFor returns why a pool is still there.
+// waitsFor returns why a deleted pool still exists.
 func waitsFor(p *v1.BCSNetPool) string {
 	if p.DeletionTimestamp == nil {
 		return waitsForSomebody
@@ -67,7 +67,7 @@ func waitsFor(p *v1.BCSNetPool) string {
 	return WaitsForController
 }
 
-// UntilClaimGone waits until a claim is gone, and says what it waits for.
+// UntilClaimGone waits until a claim is gone, and prints what it waits for.
 func UntilClaimGone(
 	ctx context.Context, c *resource.Claims, gone resource.Claim, limit time.Duration,
 ) (what string, err error) {

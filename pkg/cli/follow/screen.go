@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// screen draws a list again and again in the same place of a terminal. Between two drawings the terminal is in
-// no special state: however the program ends, there is nothing to restore.
+// screen draws a list repeatedly at the same place of a terminal. Between drawings the terminal is in its normal state,
+// so nothing needs to be restored when the program ends.
 type screen[T any] struct {
 	w     io.Writer
 	size  func() (width, height int)
@@ -23,13 +23,13 @@ type screen[T any] struct {
 	// note is the last line.
 	note func([]T) string
 	now  func() time.Time
-	// drawn are the lines that are there, since when; changed says that they are out of date.
+	// drawn is the number of lines on the screen, at the time of drawing. changed means that they are out of date.
 	drawn   int
 	at      time.Time
 	changed bool
 }
 
-// drawAnyway is how often a list is drawn without a change: ages go on.
+// drawAnyway is the drawing interval without changes, because ages change.
 const drawAnyway = 5 * time.Second
 
 func (s *screen[T]) begin(all []T) error { return s.draw(all, func() []T { return all }) }
@@ -46,11 +46,10 @@ func (s *screen[T]) Refresh(now *Watched[T]) error {
 	return s.draw(now.all(), now.latest)
 }
 
-// draw replaces what is there. Where the terminal has no room for all, what changed last comes first, and what is not
-// shown is counted.
+// draw replaces the list on the screen. If there are too many lines, it draws the latest changes and counts the rest.
 func (s *screen[T]) draw(all []T, latest func() []T) error {
 	width, height := s.size()
-	room := max(1, height-3) // names, note, and the line of the cursor
+	room := max(1, height-3) // without the heading, the note and the cursor's line
 	shown, more := all, len(all)-room
 	if more > 0 {
 		shown = latest()[:room]

@@ -14,41 +14,40 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// WaitSet is a set of objects that is kept as the API server has it.
+// WaitSet is a set of objects that mirrors the API server.
 type WaitSet[T any] struct {
 	App *app.App
 	API dynamic.ResourceInterface
-	// Fields selects the objects: one that no longer matches leaves the set.
+	// Fields selects the objects. An object that no longer matches leaves the set.
 	Fields string
-	// Read keeps what is needed of an object.
+	// Read converts an object to an item of the set.
 	Read func(*unstructured.Unstructured) (T, error)
-	// See receives the set when it was read and after every change; the end is true or an error.
+	// See receives the set after the first list and after every change. The wait ends when it returns true or an error.
 	See func(map[string]T) (bool, error)
 }
 
-// Named selects the one object of a name.
+// Named returns the field selector for the object with a name.
 func Named(name string) string { return fields.OneTermEqualSelector("metadata.name", name).String() }
 
-// Remaining shares a time limit among several things that are waited for one after the other: it says how
-// much is left; 0 is for ever.
+// Remaining returns a function that returns the rest of a time limit, for several consecutive waits. 0 means no limit.
 func Remaining(s *app.App, limit time.Duration) func() time.Duration {
 	began := s.Now()
 	return func() time.Duration {
 		if limit == 0 {
 			return 0
 		}
-		return max(limit-s.Now().Sub(began), 1) // what is left of a limit is never for ever
+		return max(limit-s.Now().Sub(began), 1) // never 0, which means no limit
 	}
 }
 
-// lookTime is how much longer than the waiting the first look at the set may take.
+// lookTime is how much longer than the limit the first list may take.
 const lookTime = 10 * time.Second
 
-// ErrTooLong reports that the time for waiting is over, and what was waited for has not come.
+// ErrTooLong reports that the time is over before the state was reached.
 var ErrTooLong = errors.New("the time is over")
 
-// Until follows the set until see has seen enough, for at most some time; 0 is for ever. The set is seen
-// once at least. That the time is over is the error ErrTooLong.
+// Until watches the set until See ends the wait. After limit it returns ErrTooLong, but not before See was called once.
+// 0 means no limit.
 func (f WaitSet[T]) Until(ctx context.Context, limit time.Duration) error {
 	following, stop := context.WithCancel(ctx)
 	defer stop()

@@ -2,14 +2,14 @@ package follow
 
 import "sync"
 
-// warnOnce remembers which sources cannot be read, so that one warning is given for all of a list: what keeps one from
-// being read mostly keeps all.
+// warnOnce records which sources cannot be read. The user gets one warning for all sources of a list, because they
+// mostly fail for the same reason.
 type warnOnce struct {
 	mu sync.Mutex
-	of map[int]bool // the sources that cannot be read
+	of map[int]bool // sources that cannot be read
 }
 
-// about notes whether a source can be read, and reports whether the user is to be warned of it.
+// about records whether a source can be read, and reports whether the user needs a warning.
 func (c *warnOnce) about(source int, unread bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/printer"
 )
 
-// watchHelp is the part of a list's help that is about --watch.
+// watchHelp is the help text about --watch.
 const watchHelp = `
 
 With --watch the list stays: a terminal shows it as it changes, and where it has
@@ -27,44 +27,44 @@ no room for all, what changed last comes first; q or Ctrl-C ends it, which is
 exit code 0. Elsewhere every change is one more line, whose EVENT says whether
 it was ADDED, MODIFIED or DELETED, or one more object with -o json and the like.`
 
-// AddWatch gives a list the flag --watch.
+// AddWatch adds the flag --watch to a list.
 func AddWatch(o *printer.Output, cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&o.Watch, "watch", "w", false, "go on and show what changes, until q or Ctrl-C")
 	cmd.Long += watchHelp
 }
 
-// Source is where objects of a list come from.
+// Source selects the objects of a list.
 type Source struct {
 	Kind  schema.GroupVersionResource
 	Which metav1.ListOptions
-	// Namespace restricts objects that are in one; empty for all.
+	// Namespace limits namespaced objects to one namespace; empty means all.
 	Namespace string
 }
 
 // View shows a list as it changes.
 type View[T any] interface {
-	// begin shows what is there at first.
+	// begin shows the list for the first time.
 	begin(all []T) error
 	// change shows one more change.
 	change(kind watch.EventType, item T) error
-	// Refresh is called several times a second with the list as it is now.
+	// Refresh is called several times a second with the present list.
 	Refresh(now *Watched[T]) error
 }
 
-// refreshEvery is how often a terminal is drawn at most.
+// refreshEvery is the minimum interval between drawings.
 const refreshEvery = 250 * time.Millisecond
 
-// Watched is a list that is watched: its items by their names.
+// Watched is a watched list, with its items by name.
 type Watched[T any] struct {
 	View    View[T]
 	Compare func(a, b T) int
-	// Shows reports whether an object belongs to the list, of those that the API server selects; nil for all.
+	// Shows filters the objects that the API server selects; nil means all.
 	Shows func(T) bool
-	// Ranked: the order is what the list is about, and what changed last does not come first.
+	// Ranked: the items are a ranking, so the latest changes do not come first.
 	Ranked bool
 	Items  map[string]T
 	begun  bool
-	// changed says which change of the list was the last of an item, of those that did change; changes counts them.
+	// changed has the number of each item's latest change; changes counts all changes.
 	changed map[string]int
 	changes int
 }
@@ -78,7 +78,7 @@ func (w *Watched[T]) all() []T {
 	return out
 }
 
-// latest returns all items: those that changed last first, the others in order.
+// latest returns the changed items, the latest change first, followed by the others in order.
 func (w *Watched[T]) latest() []T {
 	if w.Ranked {
 		return w.all()
@@ -93,7 +93,7 @@ func (w *Watched[T]) latest() []T {
 	return out
 }
 
-// begin shows what was put in so far.
+// begin shows the items that were added so far.
 func (w *Watched[T]) begin() error {
 	w.begun = true
 	return w.View.begin(w.all())
@@ -117,7 +117,7 @@ func (w *Watched[T]) put(name string, item T) error {
 	return w.View.change(kind, item)
 }
 
-// drop takes an item out. What is shown is how it was last.
+// drop removes an item, and shows its last state.
 func (w *Watched[T]) drop(name string) error {
 	item, known := w.Items[name]
 	delete(w.Items, name)
@@ -128,7 +128,7 @@ func (w *Watched[T]) drop(name string) error {
 	return w.View.change(watch.Deleted, item)
 }
 
-// Become shows how the items differ from what they were before, and begins with the first ones.
+// Become replaces the items and shows the differences. The first call shows the whole list.
 func (w *Watched[T]) Become(items []T, nameOf func(T) string) error {
 	gone := maps.Clone(w.Items)
 	for _, item := range items {
@@ -153,7 +153,7 @@ func (w *Watched[T]) Become(items []T, nameOf func(T) string) error {
 	return nil
 }
 
-// WatchObjects watches a list whose items are objects of one kind.
+// WatchObjects watches a list with one item for each object of a kind.
 func WatchObjects[T any](
 	ctx context.Context, s *app.App, from Source, read func(*unstructured.Unstructured) (T, error), w *Watched[T],
 ) error {
@@ -177,8 +177,8 @@ func WatchObjects[T any](
 	return Run(ctx, s, []Source{from}, take, func() error { return w.View.Refresh(w) })
 }
 
-// Run calls take with every change of the sources, and tick several times a second, until the context ends or somebody
-// presses q: that is how a watch ends, and no error.
+// Run calls take with every change of the sources, and tick several times a second, until the context ends or the user
+// presses q. It then returns no error.
 func Run(ctx context.Context, s *app.App, from []Source, take func(Change) error, tick func() error) error {
 	ctx, stop := s.Quittable(ctx)
 	defer stop()
@@ -215,7 +215,7 @@ func Run(ctx context.Context, s *app.App, from []Source, take func(Change) error
 	return nil
 }
 
-// Mirror brings a map of objects, by their names, up to date with a change.
+// Mirror applies a change to a map of objects by name.
 func Mirror[T any](all map[string]T, c Change, read func(*unstructured.Unstructured) (T, error)) error {
 	if c.Kind == watch.Deleted {
 		delete(all, c.Name)

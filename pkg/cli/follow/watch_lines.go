@@ -10,23 +10,23 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// lines shows every change as a line, or as an object where -o asks for them.
+// lines prints every change as a line, or as an object with -o.
 type lines[T any] struct {
 	output *printer.Output
 	w      io.Writer
 	table  *printer.GrowingTable[line[T]]
-	// object prints an item where no table is asked for.
+	// object prints an item if the output is not a table.
 	object func(io.Writer, T) error
 }
 
-// line is one line of a list that is watched.
+// line is one line of a watched list.
 type line[T any] struct {
-	kind watch.EventType // empty for what was there at first
+	kind watch.EventType // empty for items of the first list
 	item T
 }
 
-// NewView returns the view of a watched list: a screen on a terminal; lines where there is no terminal or objects are
-// asked for.
+// NewView returns the view of a watched list: a screen if standard output is a terminal and no object format is given,
+// else lines.
 func NewView[T any](
 	s *app.App, o *printer.Output, columns []printer.Column[T], object func(io.Writer, T) error, note func([]T) string,
 ) View[T] {

@@ -8,19 +8,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// MaxLines bounds how many leases are named one by one before a question.
+// MaxLines bounds the leases that are listed before a question.
 const MaxLines = 20
 
-// Ending is a lease that is about to end, as the user reads it before.
+// Ending is a lease that will be released, as the user reads it.
 type Ending struct {
 	Text string
-	// Grave: somebody may use the address. Loser is the pod that lives and loses it; empty for none.
+	// Grave: somebody may use the address. Loser is the live pod that loses it; may be empty.
 	Grave bool
 	Loser string
 }
 
-// Announce says which leases end. Of many it names the first, counts the others, and names all pods among these that
-// live: nobody loses an address without being named.
+// Announce lists the leases that will be released. After MaxLines it counts them, but still names all live pods: nobody
+// loses an address without being named.
 func Announce(s *app.App, all []Ending) {
 	for _, e := range all[:min(len(all), MaxLines)] {
 		if e.Grave {

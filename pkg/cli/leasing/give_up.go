@@ -17,13 +17,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// LeftAlone is why an address is not given up after all: not a failure.
+// LeftAlone is the reason why an address is not released after all. It is not a failure.
 type LeftAlone string
 
 func (l LeftAlone) Error() string { return string(l) }
 
-// GiveUp gives addresses up by give, prints those that were, as they were before, and says what was not done. done is
-// the word for it; tell says what was done, and may be nil.
+// GiveUp releases addresses by give, prints the released ones in their former state, and reports the others. done is
+// the participle for messages. tell prints the result; it may be nil.
 func GiveUp(
 	ctx context.Context, s *app.App, o *printer.Output, held []lease.Lease, done string,
 	give func(int, lease.Lease) error, tell func([]lease.Lease),
@@ -56,8 +56,7 @@ func GiveUp(
 	return app.Several{resource.Unfinished(ctx, done, tried, errs), printed}.Compact()
 }
 
-// ReleaseBy returns the change that releasing n addresses is, for their history. A dry run on the client needs no
-// author.
+// ReleaseBy returns the history entry of a release of n addresses. With --dry-run=client it has no author.
 func ReleaseBy(ctx context.Context, s *app.App, n int, reason string) lease.Change {
 	if s.DryRun == app.DryRunClient || n == 0 {
 		return lease.Change{Verb: lease.VerbRelease, Reason: reason}
@@ -65,8 +64,8 @@ func ReleaseBy(ctx context.Context, s *app.App, n int, reason string) lease.Chan
 	return s.Change(ctx, lease.VerbRelease, reason)
 }
 
-// WarnRefill names the claims for which the controller takes other addresses at once: they lose kept ones, and take
-// theirs before pods ask. Claims that are gone, or that the user must not read, are left out.
+// WarnRefill names the claims for which the controller will take new addresses at once, because they lose kept ones and
+// preallocate. It skips claims that are gone or that the user may not read.
 func WarnRefill(ctx context.Context, s *app.App, held []lease.Lease) {
 	lose := map[string]bool{}
 	for _, l := range held {
@@ -102,16 +101,16 @@ func WarnRefill(ctx context.Context, s *app.App, held []lease.Lease) {
 	}
 }
 
-// Giving is what becomes of an address that is given up.
+// Giving says how an address is released.
 type Giving struct {
-	// Free takes one that is held from the claim that would keep it.
+	// Free also takes the address from the claim that would keep it.
 	Free bool
-	// Side ends, of two attachments, the one alone that the lease is seen from.
+	// Side ends only the attachment from which the lease is seen.
 	Side bool
 }
 
-// GiveUpOne releases an address that is held, or frees one that is kept, unless that has changed since it was read. In
-// a dry run on the client nothing is sent.
+// GiveUpOne releases a held address, or frees a kept one, unless it has changed since it was read. With
+// --dry-run=client it sends nothing.
 func GiveUpOne(
 	ctx context.Context, s *app.App, leases *store.Client, was lease.Lease, c lease.Change, giving Giving,
 ) error {
@@ -140,14 +139,14 @@ func GiveUpOne(
 	return changedMeanwhile(ctx, s, leases, was)
 }
 
-// sameHolder reports whether an address is held as it was when it was looked at.
+// sameHolder reports whether an address still has the same holder.
 func sameHolder(now, then lease.Lease) bool {
 	return now.State == then.State && now.ContainerID == then.ContainerID && now.PodUID == then.PodUID &&
 		now.Owner == then.Owner && now.StartedAt.Equal(then.StartedAt)
 }
 
-// changedMeanwhile returns the error that says why an address was left alone: it is free, or somebody else has got it
-// meanwhile.
+// changedMeanwhile returns the error for an address that was left alone because somebody else holds it now; nil if it
+// is free.
 func changedMeanwhile(ctx context.Context, s *app.App, leases *store.Client, was lease.Lease) error {
 	now, err := resource.ReadAddresses(ctx, s, leases, []netip.Addr{was.Addr})
 	switch {

@@ -18,8 +18,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// Allocator is an allocator in this process, one replica more for as long as a command runs: it sees
-// what the others write, and follows the same protocol.
+// Allocator is an allocator in this process. While the command runs it acts as one more replica: it sees the writes of
+// the others and follows the same protocol.
 type Allocator struct {
 	Adder   *allocator.Adder
 	Stocker *allocator.Stocker
@@ -28,17 +28,15 @@ type Allocator struct {
 	Stop    func()
 }
 
-// fillEvery is the interval of the checks whether the allocator knows all addresses. slow is the time after which the
-// user reads what the command waits for.
+// fillEvery is the polling interval while the allocator reads all addresses. After slow, the user is told about it.
 const (
 	fillEvery = 5 * time.Millisecond
 	slow      = time.Second
 )
 
-// Start begins an allocator, and returns when that knows all addresses and nodes. It gives nothing before it knows
-// pools, too.
+// Start starts an allocator and waits until it knows all addresses and nodes. It allocates nothing before Open.
 //
-// forPods gives it what serves pods; without that it serves owners only.
+// forPods adds the parts that serve pods; if it is nil, only owners are served.
 func Start(
 	ctx context.Context, s *app.App, forPods func(*ipam.Index) (allocator.Pods, allocator.ConstraintsFinder),
 ) (*Allocator, error) {
@@ -55,7 +53,7 @@ func Start(
 	jobs := allocator.New(index, leases, pods, terms, gone.Default(), slog.New(slog.DiscardHandler))
 	a := &Allocator{Adder: jobs.Adder, Stocker: jobs.Stocker, Index: index, Leases: leases}
 	feed := store.NewFeed(leases)
-	// What the feed logs, the user reads once, as an error.
+	// The user gets the feed's error once, so its log is discarded.
 	feeding, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard()))
 	var parts sync.WaitGroup
 	parts.Go(func() { feed.Run(feeding) })
@@ -70,8 +68,7 @@ func Start(
 	return a, nil
 }
 
-// fillIndex waits for the addresses, and then reads the nodes: what these have themselves must be known before any
-// pool is.
+// fillIndex waits for the addresses, and then reads the nodes: addresses of nodes must be known before pools are.
 func fillIndex(ctx context.Context, s *app.App, feed *store.Feed, index *ipam.Index) error {
 	began, told := s.Now(), false
 	err := wait.PollUntilContextCancel(ctx, fillEvery, true, func(context.Context) (bool, error) {
@@ -94,7 +91,7 @@ func fillIndex(ctx context.Context, s *app.App, feed *store.Feed, index *ipam.In
 	return nil
 }
 
-// Open reads the pools, as they are when a request begins, and the namespaces that they choose from.
+// Open reads the pools and the namespaces that they select, at the beginning of a request.
 func (a *Allocator) Open(ctx context.Context, s *app.App) error {
 	pools, err := resource.AllPools(ctx, s)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// Recheck is the second of two looks at leases whose holders seemed to be gone at the first. Package gone decides; what
-// is known here is what the API server says of pods and nodes at both looks, and the time between them.
+// Recheck is the second check of leases whose holders seemed to be gone. Package gone decides, from pods and nodes at
+// both checks and the time between them.
 type Recheck struct {
 	App    *app.App
 	Leases *store.Client
 	resource.Looks
 }
 
-// Wait lets the time go by that is between the two looks at the pods of what.
+// Wait waits for the time between the two checks.
 func (r Recheck) Wait(ctx context.Context, what string) error {
 	if r.Between == 0 {
 		return nil
@@ -34,9 +34,9 @@ func (r Recheck) Wait(ctx context.Context, what string) error {
 	}
 }
 
-// Release reads the pod of a lease once more, and releases the address where it is still gone for the same reason as
-// at the first look; free also takes it from the claim that would keep it. kept is why the address was left alone. In a
-// dry run on the client nothing is sent.
+// Release reads the pod of a lease again, and releases the address if the pod is still gone for the same reason. free
+// also takes the address from the claim that would keep it. kept says why the address was left alone. With
+// --dry-run=client it sends nothing.
 func (r Recheck) Release(
 	ctx context.Context, l lease.Lease, check gone.Check, host gone.Host, change lease.Change, free bool,
 ) (kept string, err error) {
@@ -66,7 +66,7 @@ func (r Recheck) Release(
 	if free {
 		give = allocator.FreeLease
 	}
-	// What ends one attachment changes since when the other one has the address, and both may end in one call.
+	// Releasing one attachment changes the lease of the other one, and one call may release both.
 	still := func(now lease.Lease) bool { return l.SameHolding(now) || l.Other != nil && sameHolder(now, l) }
 	released, err := give(ctx, r.Leases, l, change, still)
 	if err == nil && !released {

@@ -17,19 +17,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// SetAside sets addresses aside, or has them handed out again.
+// SetAside sets addresses aside, or returns them to their pools.
 type SetAside struct {
 	*app.App
 	Output  printer.Output
 	Entries []resource.Entry
 	Reason  string
 	Reserve bool
-	// Again: addresses that were set aside by somebody before. What cannot be is left out and said.
+	// Again: an import repeats earlier reservations, and reports and skips addresses that cannot be reserved.
 	Again bool
 	By    string
 }
 
-// Run checks all addresses before it changes the first, unless they were set aside before.
+// Run checks all addresses before it changes the first one. Only with Again does it skip those that fail.
 func (v *SetAside) Run(ctx context.Context) error {
 	leases, err := v.Leases()
 	if err != nil {
@@ -50,7 +50,7 @@ func (v *SetAside) Run(ctx context.Context) error {
 	return app.Several(append(app.Flatten(err), app.Flatten(v.write(ctx, x, leases, todo))...)).OrNil()
 }
 
-// check refuses, before anything is written, what cannot be done. It returns the addresses to change.
+// check returns the addresses to change. Without Again, one address that cannot be changed makes it fail.
 func (v *SetAside) check(x *ipam.Index, all []lease.Lease) (todo []lease.Lease, err error) {
 	var failed app.Several
 	var outside, same []netip.Addr
@@ -77,7 +77,7 @@ func (v *SetAside) check(x *ipam.Index, all []lease.Lease) (todo []lease.Lease, 
 				l.Addr, pool.Name, x.Pools.Rebuilding(pool.Name)).
 				WithHint("try again then; see: bcsnetctl pool describe %s", pool.Name))
 		case v.Reserve && l.IsQuarantined():
-			todo = append(todo, l) // it would be free again when that ends
+			todo = append(todo, l) // the quarantine would end and free it
 		case (l.State == lease.Reserved) == v.Reserve:
 			same = append(same, l.Addr)
 		default:
@@ -99,7 +99,7 @@ func (v *SetAside) check(x *ipam.Index, all []lease.Lease) (todo []lease.Lease, 
 	return todo, err
 }
 
-// NoPool returns the error for addresses that no pool hands out; why is that for the last of them.
+// NoPool returns the error for addresses of no pool. why is the reason for the last of them.
 func NoPool(outside []netip.Addr, why *ipam.Refusal) app.Several {
 	switch len(outside) {
 	case 0:
@@ -160,7 +160,7 @@ func (v *SetAside) write(ctx context.Context, x *ipam.Index, leases *store.Clien
 	return app.Several{resource.Unfinished(ctx, v.done(), todo, failed), printed}.Compact()
 }
 
-// done returns the word for what becomes of addresses.
+// done returns the participle for messages.
 func (v *SetAside) done() string {
 	if v.Reserve {
 		return "reserved"
@@ -187,7 +187,7 @@ func (v *SetAside) set(
 	return now, v.inUse(now)
 }
 
-// unset makes one reserved address available again, unless somebody else was faster.
+// unset makes one reserved address available, unless somebody else changed it.
 func (v *SetAside) unset(
 	ctx context.Context, leases *store.Client, l lease.Lease, c lease.Change,
 ) (lease.Lease, error) {

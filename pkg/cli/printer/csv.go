@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// writeCSV prints lines of cells as comma-separated values: as RFC 4180 has them, but for the ends of lines, which are
-// those of Unix.
+// writeCSV prints lines of cells as comma-separated values. It follows RFC 4180, but ends lines with LF.
 func writeCSV(w io.Writer, lines [][]string) error {
 	out := csv.NewWriter(w)
 	for _, cells := range lines {
@@ -23,9 +22,9 @@ func writeCSV(w io.Writer, lines [][]string) error {
 	return out.Error()
 }
 
-// value returns a cell of a table as programs read it: nothing in place of a dash. A spreadsheet takes a cell that
-// begins with =, +, - or @ for a formula, and runs it. An apostrophe in front, which spreadsheets do not show, makes it
-// a text. Owners and reasons are texts that anybody may write.
+// value returns a cell for programs: an empty text instead of a dash. It puts an apostrophe before a text that begins
+// with =, +, - or @, because a spreadsheet would run that as a formula, and anybody may write owners and reasons.
+// Spreadsheets do not show the apostrophe.
 func value(cell string) string {
 	if cell == emptyCell {
 		return ""

@@ -12,8 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// customColumns prints the fields that -o custom-columns names. kubectl's own printer would bring all of
-// kubectl get along.
+// customColumns prints the fields of -o custom-columns. kubectl's own printer would import all of kubectl get.
 type customColumns struct{ table *GrowingTable[map[string]any] }
 
 var _ printers.ResourcePrinter = customColumns{}
@@ -23,7 +22,7 @@ const (
 	formatColumnsFile = "custom-columns-file="
 )
 
-// customPrinter reads the value of -o; nil when it asks for something else.
+// customPrinter parses the value of -o. It returns nil for other formats.
 func customPrinter(format string, headers bool) (printers.ResourcePrinter, error) {
 	var names, paths []string
 	if spec, ok := strings.CutPrefix(format, formatColumns); ok {
@@ -57,7 +56,7 @@ func customPrinter(format string, headers bool) (printers.ResourcePrinter, error
 	return customColumns{t}, nil
 }
 
-// fieldCell shows a field; several values stand beside each other.
+// fieldCell returns the cell function for a field. Several values are joined by commas.
 func fieldCell(text string) (func(map[string]any) string, error) {
 	path, err := fieldPath(text)
 	if err != nil {

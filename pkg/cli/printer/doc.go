@@ -1,3 +1,3 @@
-// Package printer writes results to standard output: the output flags, tables, trees, sorting, custom columns and lists
-// that are printed in parts. It knows no kind of object, and sends no request.
+// Package printer writes results to standard output: output flags, tables, trees, sorting, custom columns and lists
+// that are printed in parts. It knows no kind of object and sends no request.
 package printer

@@ -11,17 +11,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ListStream prints objects one by one as the List that Output.List makes of all of them, byte for byte. A list
-// of a large pool would not fit into memory as objects.
+// ListStream prints objects one by one. The output equals that of Output.List byte for byte, but the objects of a large
+// pool need not fit into memory.
 type ListStream struct {
 	listForm
-	// show writes one object, which it gets as the shortest JSON, as it stands in the list.
+	// show writes an object, given as compact JSON, in the form that it has in the list.
 	show    func(*bytes.Buffer, []byte) error
 	managed bool // keep the managed fields
 	begun   bool
 }
 
-// listForm is what stands around the objects of a list.
+// listForm is the text around the objects of a list.
 type listForm struct{ begin, between, end, empty string }
 
 // NewListStream returns a stream for -o json and -o yaml; nil for every other format.
@@ -53,7 +53,7 @@ func NewListStream(o *Output) *ListStream {
 	return s
 }
 
-// Text encodes an object in as few bytes as possible, since many wait for their turn.
+// Text encodes an object as compact JSON, because many objects may wait in memory.
 func (s *ListStream) Text(u *unstructured.Unstructured) ([]byte, error) {
 	if !s.managed {
 		u.SetManagedFields(nil)
@@ -61,7 +61,7 @@ func (s *ListStream) Text(u *unstructured.Unstructured) ([]byte, error) {
 	return json.Marshal(u)
 }
 
-// Write prints the next objects, in the form that text gives them.
+// Write prints objects that Text has encoded.
 func (s *ListStream) Write(w io.Writer, texts iter.Seq[[]byte]) error {
 	var b bytes.Buffer
 	for text := range texts {
@@ -78,7 +78,7 @@ func (s *ListStream) Write(w io.Writer, texts iter.Seq[[]byte]) error {
 	return err
 }
 
-// Close prints what comes behind the last row.
+// Close prints the end of the list.
 func (s *ListStream) Close(w io.Writer) error {
 	text := s.end
 	if !s.begun {

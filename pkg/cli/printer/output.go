@@ -18,18 +18,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// Output is the flag -o. Tables are ours, everything else is printed as kubectl does.
+// Output is the flag -o. Tables are our own; all other formats are kubectl's.
 type Output struct {
 	Flags     *genericclioptions.PrintFlags
 	formats   []string
 	noHeaders bool
 	Sort      SortBy
 	Watch     bool
-	// Printer is nil where objects are not printed as such; Validate sets it.
+	// Printer prints objects; nil for tables and other own formats. Validate sets it.
 	Printer printers.ResourcePrinter
 }
 
-// ObjectFormats lists the formats of kubectl.
+// ObjectFormats lists kubectl's formats.
 func ObjectFormats() []string {
 	return []string{
 		"json", "yaml", "name", "jsonpath=", "jsonpath-file=", "go-template=", "go-template-file=",
@@ -48,7 +48,7 @@ func viewFormats() []string {
 	return slices.DeleteFunc(ObjectFormats(), func(f string) bool { return f == "name" })
 }
 
-// AddTo gives a command that lists things its flags: a table is the default.
+// AddTo adds the flags to a command that lists objects. The default is a table.
 func (o *Output) AddTo(cmd *cobra.Command) {
 	o.Add(cmd, append(tableFormats(), ObjectFormats()...))
 	o.AddNoHeaders(cmd)
@@ -59,10 +59,10 @@ func (o *Output) AddNoHeaders(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "leave out the line of column names")
 }
 
-// AddToChange gives a command that changes objects the flag: by default it prints none.
+// AddToChange adds the flag to a command that changes objects. By default it prints no objects.
 func (o *Output) AddToChange(cmd *cobra.Command) { o.Add(cmd, ObjectFormats()) }
 
-// AddToView gives a command the flag that shows what is no object of the cluster: such a view has no name.
+// AddToView adds the flag to a command that shows a view, which is not an object of the cluster and has no name.
 func (o *Output) AddToView(cmd *cobra.Command, more ...string) {
 	o.Add(cmd, append(viewFormats(), more...))
 }
@@ -73,18 +73,18 @@ func (o *Output) AddToViews(cmd *cobra.Command) {
 	o.AddNoHeaders(cmd)
 }
 
-// Add adds the flag --output with these formats to a command.
+// Add adds the flag --output with these formats.
 func (o *Output) Add(cmd *cobra.Command, formats []string) {
 	o.Flags, o.formats = genericclioptions.NewPrintFlags(""), formats
 	o.Flags.AddFlags(cmd)
 	cmd.Flag("output").Usage = "print `FORMAT`: " + strings.Join(formats, ", ")
 	for _, name := range []string{"template", "allow-missing-template-keys", "show-managed-fields"} {
-		cmd.Flag(name).Hidden = true // known to users of kubectl; the help is for the others
+		cmd.Flag(name).Hidden = true // for users of kubectl; others need no help on it
 	}
 	app.Complete(cmd, "output", formats...)
 }
 
-// AddSort gives a list the flag --sort-by; example is a field of its objects.
+// AddSort adds the flag --sort-by to a list. example is a field of its objects.
 func (o *Output) AddSort(cmd *cobra.Command, example string) { o.Sort.addTo(cmd, example) }
 
 // Validate finds the printer.
@@ -123,10 +123,10 @@ func (o *Output) Given() bool { return *o.Flags.OutputFormat != "" }
 // CSV reports whether tables are printed as comma-separated values.
 func (o *Output) CSV() bool { return *o.Flags.OutputFormat == FormatCSV }
 
-// wide reports whether nothing is left out of tables.
+// wide reports whether tables have all columns.
 func (o *Output) wide() bool { return *o.Flags.OutputFormat == "wide" || o.CSV() }
 
-// Some formats a cell of names: the first few as kubectl writes them, or all with -o wide.
+// Some formats a cell of names: the first few as kubectl does, or all of them with -o wide.
 func (o *Output) Some(names []string, few int) string {
 	if n := len(names) - few; n > 0 && !o.wide() {
 		return fmt.Sprintf("%s + %d more...", strings.Join(names[:few], ","), n)
@@ -137,14 +137,13 @@ func (o *Output) Some(names []string, few int) string {
 // Names reports whether the format is -o name.
 func (o *Output) Names() bool { return *o.Flags.OutputFormat == "name" }
 
-// InParts reports whether the format prints the objects of a list one by one, so that they can be printed before all
-// are known.
+// InParts reports whether the format prints objects independently, so that a list can be printed before it is complete.
 func (o *Output) InParts() bool {
 	_, columns := o.Printer.(customColumns)
 	return o.Printer == nil || columns || o.Names()
 }
 
-// Object prints one object where -o asks for it.
+// Object prints one object if -o is given.
 func (o *Output) Object(w io.Writer, obj runtime.Object) error {
 	if o.Printer == nil || obj == nil {
 		return nil
@@ -156,8 +155,8 @@ func (o *Output) Object(w io.Writer, obj runtime.Object) error {
 	return b.Flush()
 }
 
-// stream returns where objects are printed. In JSON what cannot be seen may be written as people see it, which means
-// the same. In other formats that would be another text: programs get it as it is, and a terminal does not.
+// stream returns the writer for objects. JSON may escape control characters without changing the meaning, so it may use
+// the Writer w. Other formats go to programs unchanged; only a terminal gets them escaped.
 func (o *Output) stream(w io.Writer) io.Writer {
 	_, columns := o.Printer.(customColumns)
 	if columns || *o.Flags.OutputFormat == "json" || terminal.Is(terminal.Raw(w)) {
@@ -166,7 +165,7 @@ func (o *Output) stream(w io.Writer) io.Writer {
 	return terminal.Raw(w)
 }
 
-// List prints objects as one list, in the form that kubectl gives it.
+// List prints objects as one list, in kubectl's form.
 func (o *Output) List(w io.Writer, items []unstructured.Unstructured) error {
 	l := &unstructured.UnstructuredList{Object: map[string]any{
 		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""},

@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// Section writes lines under a title, or nothing when there are none.
+// Section writes lines under a title; nothing if there are none.
 func Section(b *bytes.Buffer, title string, lines []string) {
 	if len(lines) == 0 {
 		return
@@ -20,12 +20,12 @@ func Section(b *bytes.Buffer, title string, lines []string) {
 	}
 }
 
-// Line writes a line that begins with a label, in a column of its own. Everything in the text is seen.
+// Line writes a line with a label of the given width. It makes control characters visible.
 func Line(b *bytes.Buffer, width int, label, text string) {
 	fmt.Fprintf(b, "%-*s %s\n", width, label, terminal.Visible(text))
 }
 
-// Indented prints a table as a section, or nothing when it has no rows.
+// Indented prints a table as a section; nothing if it has no rows.
 func Indented[T any](b *bytes.Buffer, title string, t Table[T], rows []T) error {
 	var text bytes.Buffer
 	if err := t.Write(&text, rows); err != nil || len(rows) == 0 {
@@ -38,5 +38,5 @@ func Indented[T any](b *bytes.Buffer, title string, t Table[T], rows []T) error 
 	return nil
 }
 
-// OrNone returns a text, or "none" when it is empty.
+// OrNone returns a text, or "none" if it is empty.
 func OrNone(text string) string { return cmp.Or(text, "none") }

@@ -15,7 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// SortBy is the flag --sort-by: a field of the objects, in the spellings of kubectl.
+// SortBy is the flag --sort-by, a field of the objects in kubectl's notations.
 type SortBy struct {
 	Text string
 	path *jsonpath.JSONPath
@@ -26,7 +26,7 @@ func (s *SortBy) addTo(cmd *cobra.Command, example string) {
 	app.Complete(cmd, "sort-by", example)
 }
 
-// On reports whether the user asked for an order.
+// On reports whether --sort-by was given.
 func (s *SortBy) On() bool { return s.path != nil }
 
 func (s *SortBy) validate() (err error) {
@@ -39,7 +39,7 @@ func (s *SortBy) validate() (err error) {
 	return nil
 }
 
-// fieldPath reads .metadata.name, metadata.name, {.metadata.name} or {metadata.name}.
+// fieldPath parses .metadata.name, metadata.name, {.metadata.name} or {metadata.name}.
 func fieldPath(text string) (*jsonpath.JSONPath, error) {
 	bare := text
 	if strings.HasPrefix(bare, "{") && strings.HasSuffix(bare, "}") {
@@ -53,8 +53,7 @@ func fieldPath(text string) (*jsonpath.JSONPath, error) {
 	return path, path.Parse("{." + bare + "}")
 }
 
-// SortKey is the value of a field, in a form that can be compared: nothing, then numbers, then addresses,
-// then words.
+// SortKey is a comparable value of a field. Missing values come first, then numbers, addresses and words.
 type SortKey struct {
 	rank   int
 	number float64
@@ -62,7 +61,7 @@ type SortKey struct {
 	text   string
 }
 
-// Key returns the value that an object is sorted by.
+// Key returns the sort key of an object.
 func (s *SortBy) Key(object map[string]any) (SortKey, error) {
 	found, err := s.path.FindResults(object)
 	if err != nil {
@@ -100,8 +99,8 @@ func (k SortKey) compare(o SortKey) int {
 		cmp.Compare(k.text, o.text))
 }
 
-// Sorted puts items in the order of the field, and leaves those with equal values as they are. A field
-// that none has is probably misspelt.
+// Sorted sorts items by the field; items with equal values keep their order. It fails if no item has the field, which
+// is probably misspelt.
 func Sorted[T any](s *SortBy, items []T, keyOf func(T) (SortKey, error)) error {
 	if !s.On() || len(items) == 0 {
 		return nil

@@ -17,30 +17,30 @@ import (
 // Column is one column of a table of Ts.
 type Column[T any] struct {
 	Name string
-	// Wide columns are shown by -o wide only.
+	// Wide columns are shown only by -o wide.
 	Wide bool
-	// Least is the width to begin with where rows are printed before all are known.
+	// Least is the initial width if rows are printed before all are known.
 	Least int
 	Cell  func(T) string
-	// Whole is the text for comma-separated values, if Cell shortens it.
+	// Whole is the unshortened text for comma-separated values; nil if Cell shortens nothing.
 	Whole func(T) string
 }
 
-// visible returns the text of a cell, in which everything is seen.
+// visible returns the text of a cell with visible control characters.
 func (c Column[T]) visible(row T) string { return terminal.Visible(c.Cell(row)) }
 
-// Table prints rows in columns of the width that they need, whatever the terminal.
+// Table prints rows in columns that are as wide as their cells, whatever the terminal.
 type Table[T any] struct {
 	Columns []Column[T]
 	Headers bool
-	// empty stands for a cell without text, instead of emptyCell.
+	// empty replaces emptyCell in cells without text.
 	empty string
-	// wide: wide columns are shown if a row says something in them. Without headers, which programs leave out, all are,
-	// as in csv.
+	// wide: wide columns are shown if one of their cells has a value. Without headers and in csv they are always shown,
+	// because programs read these.
 	wide, csv bool
 }
 
-// NewTable returns a table of the columns that the output asks for.
+// NewTable returns a table with the columns for the output.
 func NewTable[T any](o *Output, columns []Column[T]) Table[T] {
 	t := Table[T]{Headers: !o.noHeaders, wide: o.wide() && !o.CSV() && !o.noHeaders, csv: o.CSV()}
 	for _, c := range columns {
@@ -59,8 +59,8 @@ const (
 	emptyCell = "-"
 )
 
-// Write prints a table, or nothing when there are no rows; comma-separated values have their line of names even then.
-// Wide columns that say nothing of any row are left out.
+// Write prints a table; nothing if there are no rows, or only the headers as comma-separated values. It omits wide
+// columns without a value.
 func (t Table[T]) Write(w io.Writer, rows []T) error {
 	if t.wide {
 		t.Columns = slices.DeleteFunc(slices.Clone(t.Columns), func(c Column[T]) bool {
@@ -73,14 +73,13 @@ func (t Table[T]) Write(w io.Writer, rows []T) error {
 	return (&GrowingTable[T]{Table: t}).Write(w, rows)
 }
 
-// GrowingTable prints rows that come in parts: the line of names comes once, and columns never become
-// narrower.
+// GrowingTable prints rows in parts. The headers come once, and columns never become narrower.
 type GrowingTable[T any] struct {
 	Table[T]
 	widths []int
 }
 
-// Write prints rows, or nothing when there are none, but for the line of names of comma-separated values.
+// Write prints rows; nothing if there are none, except the headers of comma-separated values.
 func (t *GrowingTable[T]) Write(w io.Writer, rows []T) error {
 	if len(rows) == 0 && (!t.csv || !t.Headers) {
 		return nil
@@ -138,7 +137,7 @@ func (t *GrowingTable[T]) render(w io.Writer, lines [][]string) error {
 	return b.Flush()
 }
 
-// Begin gives the columns the widths that later rows will probably need.
+// Begin sets the columns to the widths that later rows will probably need.
 func (t *GrowingTable[T]) Begin() { t.widen(func(i int) int { return t.Columns[i].Least }) }
 
 func (t *GrowingTable[T]) widen(to func(i int) int) {
@@ -158,7 +157,7 @@ func (t *GrowingTable[T]) names() []string {
 	return names
 }
 
-// trimmer takes the blanks from the end of every line that passes.
+// trimmer removes the blanks at the end of every line.
 type trimmer struct {
 	w       io.Writer
 	pending []byte

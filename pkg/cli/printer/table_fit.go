@@ -6,11 +6,11 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 )
 
-// leastCell is how narrow within makes a cell at most.
+// leastCell is the minimum width to which Within shortens a cell.
 const leastCell = 12
 
-// Within returns a table that shortens the widest cells of rows in their middle until a line fits into width. Names
-// keep their beginning and their end, which distinguish pods. A line may be too long even then.
+// Within returns a table that shortens the widest cells in the middle until a line fits into width. Beginning and end
+// stay, because they distinguish names of pods. A line may still be too long.
 func (t Table[T]) Within(width int, rows []T) Table[T] {
 	widths := make([]int, len(t.Columns))
 	total := -len(columnGap)
@@ -44,7 +44,8 @@ func (t Table[T]) Within(width int, rows []T) Table[T] {
 	return out
 }
 
-// shortened takes the middle out of a text that is wider than a cell. Colours stay whole: coloured cells are short.
+// shortened removes the middle of a text that is wider than a cell. It never cuts colours, because coloured cells are
+// short.
 func shortened(text string, width int) string {
 	if twwidth.Width(text) <= width || strings.Contains(text, "\x1b") {
 		return text

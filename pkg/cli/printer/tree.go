@@ -7,7 +7,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// Branch is a node of a tree: what it is, and what is to say of it.
+// Branch is a node of a tree: its name, and a text about it.
 type Branch struct {
 	Name, About string
 	Under       []Branch
@@ -16,7 +16,7 @@ type Branch struct {
 // Strokes are the lines of a tree.
 type Strokes struct{ fork, last, pass, none string }
 
-// StrokesOf returns the strokes that a terminal can show.
+// StrokesOf returns the strokes for a terminal's character set.
 func StrokesOf(t terminal.Terminal) Strokes {
 	if t.Utf8 {
 		return Strokes{"├── ", "└── ", "│   ", "    "}
@@ -24,8 +24,7 @@ func StrokesOf(t terminal.Terminal) Strokes {
 	return Strokes{"|-- ", "`-- ", "|   ", "    "}
 }
 
-// DrawTree draws trees down to a depth; 0 is no bound. The names of one level under one branch stand in a
-// column of their own.
+// DrawTree draws trees down to a depth; 0 means no bound. Sibling names share a column.
 func DrawTree(b *bytes.Buffer, trees []Branch, s Strokes, depth int) {
 	width := widest(trees)
 	for _, t := range trees {

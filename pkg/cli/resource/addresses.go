@@ -18,16 +18,16 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// AtOnce is how many requests for single addresses are under way at a time.
+// AtOnce bounds the concurrent requests for single objects.
 const AtOnce = 16
 
-// Under makes the examples of a command name the group that it is in, since ip and lease share commands.
+// Under sets the group in the examples of a command that ip and lease share.
 func Under(group string, cmd *cobra.Command) *cobra.Command {
 	cmd.Example = strings.ReplaceAll(cmd.Example, app.ProgramName+" ip ", app.ProgramName+" "+group+" ")
 	return cmd
 }
 
-// ArgsOrLines returns the arguments with "-" replaced by the lines of standard input.
+// ArgsOrLines returns the arguments. It replaces "-" by the lines of standard input.
 func ArgsOrLines(s *app.App, what string, args []string) ([]string, error) {
 	var out []string
 	for _, arg := range args {
@@ -44,7 +44,7 @@ func ArgsOrLines(s *app.App, what string, args []string) ([]string, error) {
 	return out, nil
 }
 
-// ReadLines reads lines; blank ones and those after # do not count.
+// ReadLines reads lines. It skips blank lines and comments after #.
 func ReadLines(r io.Reader) ([]string, error) {
 	var out []string
 	lines := bufio.NewScanner(r)
@@ -57,7 +57,7 @@ func ReadLines(r io.Reader) ([]string, error) {
 	return out, lines.Err()
 }
 
-// AddressesOf lists the addresses of entries in the order in which they were typed.
+// AddressesOf lists the addresses of entries in their order.
 func AddressesOf(entries []Entry) []netip.Addr {
 	var out []netip.Addr
 	for _, e := range entries {
@@ -68,7 +68,7 @@ func AddressesOf(entries []Entry) []netip.Addr {
 	return out
 }
 
-// ReadAddresses reads addresses as they are now. One that has no object is free, of version 0.
+// ReadAddresses reads addresses. One without an object is Available and has version 0.
 func ReadAddresses(ctx context.Context, s *app.App, leases *store.Client, addrs []netip.Addr) ([]lease.Lease, error) {
 	out := make([]lease.Lease, len(addrs))
 	group, ctx := errgroup.WithContext(ctx)
@@ -89,8 +89,8 @@ func TakenOnly() Selectors {
 	return Selectors{Fields: "status.status!=" + lease.Available.String()}
 }
 
-// PoolIndex returns an index of all pools, which finds the pool that serves an address. Where pools overlap, that
-// depends on the addresses they hold, so the index has the held addresses of those pools too, and no others.
+// PoolIndex returns an index of all pools, to find the pool that serves an address. If pools overlap, that depends on
+// the addresses that they hold, so the index has the held addresses of overlapping pools, but no others.
 func PoolIndex(ctx context.Context, s *app.App) (*ipam.Index, error) {
 	all, err := AllPools(ctx, s)
 	if err != nil {
@@ -113,7 +113,7 @@ func PoolIndex(ctx context.Context, s *app.App) (*ipam.Index, error) {
 	return x, nil
 }
 
-// JoinAddrs returns addresses as text, with commas between.
+// JoinAddrs returns addresses separated by commas.
 func JoinAddrs(all []netip.Addr) string {
 	var out []string
 	for _, a := range all {

@@ -22,7 +22,7 @@ const (
 	HintInstall    = "install them: bcsnetctl install --crds-only"
 )
 
-// Explain puts into words what the API server, or the way to it, answered. Other errors stay as they are.
+// Explain translates errors of the API server and of the connection into Failures. It returns other errors unchanged.
 func Explain(s *app.App, err error) error {
 	var f *app.Failure
 	var r *ipam.Refusal
@@ -52,7 +52,7 @@ func Explain(s *app.App, err error) error {
 	return err
 }
 
-// IsUnreachable reports whether a request had no answer: the next one will have none, either.
+// IsUnreachable reports whether a request got no answer, so that the next one will not get one, either.
 func IsUnreachable(err error) bool {
 	_, ok := errors.AsType[*url.Error](err)
 	return ok
@@ -87,12 +87,12 @@ func explainStatus(err *apierrors.StatusError) *app.Failure {
 	return f
 }
 
-// NoSuchResource reports whether the API server does not know the kind of object, not only the object.
+// NoSuchResource reports whether the API server does not know the kind, rather than the object.
 func NoSuchResource(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// causes joins the complaints about an object's fields. It leaves out the rules that the API server did not come to.
+// causes joins the messages about an object's fields. It omits rules that the API server did not evaluate.
 func causes(all []metav1.StatusCause) string {
 	var out []string
 	for _, c := range all {

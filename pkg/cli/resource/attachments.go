@@ -13,10 +13,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// ipamPlugin is the type by which network configurations name bcsnet's IPAM plugin.
+// ipamPlugin is the type of bcsnet's IPAM plugin in network configurations.
 const ipamPlugin = "bcsnet-ipam"
 
-// attachment is what is read of a network configuration, or of one plugin of a list of them.
+// attachment has the needed fields of a network configuration or of a plugin in its list.
 type attachment struct {
 	IPAM struct {
 		Type    string `json:"type"`
@@ -25,8 +25,8 @@ type attachment struct {
 	Plugins []attachment `json:"plugins"`
 }
 
-// NetworkOfInterface returns the network that the request for an interface of a pod names, as its
-// NetworkAttachmentDefinition says; empty for none. asks is false if it does not ask bcsnet, or cannot be read.
+// NetworkOfInterface returns the network in the NetworkAttachmentDefinition of a pod's interface; may be empty. asks is
+// false if the definition does not use bcsnet or cannot be read.
 func NetworkOfInterface(
 	ctx context.Context, s *app.App, namespace string, i workload.Interface,
 ) (network string, asks bool) {

@@ -8,12 +8,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// IsBlock reports whether a pool is a block. One that is only called so, while its parent is known and not split, is a
-// group.
+// IsBlock reports whether a pool is a block. A pool with a block's name whose known parent is not split is a group.
 func IsBlock(p Pool) bool { return p.parent == nil && store.IsBlock(p.BCSNetPool) }
 
-// WithoutBlocks leaves out the blocks of pools that are split, which are counted with them. A pool stays that is called
-// like a block while its parent, which is listed, too, has none.
+// WithoutBlocks removes the blocks of split pools, which are counted with their pools. A pool with a block's name stays
+// if its parent is in the list and not split.
 func WithoutBlocks(all []Pool) []Pool {
 	whole := map[string]bool{}
 	for _, p := range all {
@@ -24,7 +23,7 @@ func WithoutBlocks(all []Pool) []Pool {
 	})
 }
 
-// BlocksOf returns the blocks among some pools, by their parents.
+// BlocksOf returns the blocks among the pools, by parent.
 func BlocksOf(all []Pool) map[string][]Pool {
 	of := map[string][]Pool{}
 	for _, p := range all {
@@ -35,8 +34,8 @@ func BlocksOf(all []Pool) map[string][]Pool {
 	return of
 }
 
-// CheckOwnHosts refuses a block, whose hosts are those of the pool that it is of, whatever its own spec says. verb is
-// what was to be done to them.
+// CheckOwnHosts refuses a block, because a block always has the hosts of its parent. verb is the subcommand of pool for
+// the hint.
 func CheckOwnHosts(p Pool, verb string) error {
 	if p.whole == nil {
 		return nil

@@ -20,8 +20,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// InBulk changes addresses, several at once, and keeps what became of each. Once the user interrupts,
-// no further change begins. done is what becomes of the addresses.
+// InBulk calls do for addresses, several at once, and returns an error or nil for each. After an interruption no
+// further call begins. done is the participle for messages.
 func InBulk(
 	ctx context.Context, s *app.App, leases []lease.Lease, done string, do func(int, lease.Lease) error,
 ) []error {
@@ -48,14 +48,14 @@ func InBulk(
 	return failed
 }
 
-// OutlivePipes makes a change go on to its end when nobody reads standard output any more; standard error receives
-// what was done and what was not. Other commands end silently then.
+// OutlivePipes lets a change complete even if nobody reads standard output any more; standard error still gets the
+// result. Other commands end silently then.
 func OutlivePipes() { signal.Ignore(syscall.SIGPIPE) }
 
-// tellEvery is how often a long change says how far it is.
+// tellEvery is the interval of messages about the progress of a long change.
 const tellEvery = 3 * time.Second
 
-// reportProgress prints how far a long change has come, until stop is called.
+// reportProgress prints the progress of a long change until stop is called.
 func reportProgress(s *app.App, how func() string) (stop func()) {
 	ended := make(chan struct{})
 	var teller sync.WaitGroup
@@ -77,8 +77,8 @@ func reportProgress(s *app.App, how func() string) (stop func()) {
 	}
 }
 
-// NoneDone returns the error for addresses of which nothing was done, because not all can be. It spells out a few of
-// the reasons.
+// NoneDone returns the error for addresses of which none was changed, because some cannot be. It lists a few of the
+// reasons.
 func NoneDone(s *app.App, n int, done string, failed app.Several) error {
 	if n > 1 {
 		s.Say.Warn("none of the %s was %s:", humanize.Plural(n, "address"), done)
@@ -89,8 +89,8 @@ func NoneDone(s *app.App, n int, done string, failed app.Several) error {
 	return failed
 }
 
-// Unfinished returns the error for addresses of which some were not changed; nil when all were. done is what was to
-// become of them.
+// Unfinished returns the error for addresses of which some were not changed; nil if all were. done is the participle
+// for messages.
 func Unfinished(ctx context.Context, done string, leases []lease.Lease, failed []error) error {
 	var left []netip.Addr
 	var first error

@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// OwnerText names the workload of a claim, or by what pods use it that has none.
+// OwnerText names the workload of a claim, or else describes the pods that use it.
 func OwnerText(c *v1.BCSNetIPClaim) string {
 	switch o := c.Spec.Owner; {
 	case o != nil:
@@ -28,10 +28,10 @@ func OwnerText(c *v1.BCSNetIPClaim) string {
 	}
 }
 
-// UntilIPAMClaimGone describes when the addresses of a claim go back that an IPAMClaim owns.
+// UntilIPAMClaimGone describes when the addresses of an IPAMClaim's claim are released.
 const UntilIPAMClaimGone = string(v1.ReleaseImmutable) + ": the address is kept until the IPAMClaim goes"
 
-// IPAMClaimOf returns the name of the IPAMClaim that owns a claim; empty for none.
+// IPAMClaimOf returns the name of the IPAMClaim that owns a claim; may be empty.
 func IPAMClaimOf(c *v1.BCSNetIPClaim) string {
 	o := c.Spec.Owner
 	if o == nil {
@@ -44,7 +44,7 @@ func IPAMClaimOf(c *v1.BCSNetIPClaim) string {
 	return ""
 }
 
-// ClaimPolicyText describes when the addresses of a claim go back to their pool.
+// ClaimPolicyText describes when the addresses of a claim are released.
 func ClaimPolicyText(c *v1.BCSNetIPClaim) string {
 	if IPAMClaimOf(c) != "" && cmp.Or(c.Spec.ReleasePolicy, v1.ReleaseImmutable) == v1.ReleaseImmutable {
 		return UntilIPAMClaimGone
@@ -52,7 +52,7 @@ func ClaimPolicyText(c *v1.BCSNetIPClaim) string {
 	return PolicyText(c.Spec.ReleasePolicy, c.Spec.Keep, c.Spec.Owner != nil)
 }
 
-// PolicyText describes when the addresses of a claim go back to their pool. owned: the claim has a workload.
+// PolicyText describes when the addresses of a claim are released. owned means that the claim has a workload.
 func PolicyText(policy v1.ReleasePolicy, keep *metav1.Duration, owned bool) string {
 	switch policy := cmp.Or(policy, v1.ReleaseImmutable); policy {
 	case v1.ReleaseWithPod:
@@ -76,7 +76,7 @@ func PolicyText(policy v1.ReleasePolicy, keep *metav1.Duration, owned bool) stri
 	}
 }
 
-// SizeText describes how many addresses a claim may have.
+// SizeText describes the maximum number of addresses of a claim.
 func SizeText(c *v1.BCSNetIPClaim) string {
 	ahead := ""
 	if c.Spec.Preallocate {
@@ -95,7 +95,7 @@ func SizeText(c *v1.BCSNetIPClaim) string {
 	return text + ahead
 }
 
-// ClaimState returns one word for whether a claim can be used, and whether that needs attention.
+// ClaimState returns a word for the state of a claim, and whether it needs attention.
 func ClaimState(c *v1.BCSNetIPClaim) (word string, attention bool) {
 	ready := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionReady)
 	switch {
@@ -120,14 +120,14 @@ func ClaimState(c *v1.BCSNetIPClaim) (word string, attention bool) {
 	return v1.ConditionReady, false
 }
 
-// ManagedClaim returns the refusal to change by hand a claim that was made from annotations.
+// ManagedClaim returns the refusal to change a claim that was made from annotations.
 func ManagedClaim(c Claim) *app.Failure {
 	return app.Refuse(app.ReasonClaimManaged,
 		"claim %s was made from annotations, and the controller keeps its spec as they say", c.FullName()).
 		WithHint("change the annotations of %s; which ones: bcsnetctl explain POD", OwnerText(c.BCSNetIPClaim))
 }
 
-// PodText names the pod that has an address, or had it last.
+// PodText names the present or last pod of an address.
 func PodText(l lease.Lease) string {
 	if l.PodName == "" {
 		return ""

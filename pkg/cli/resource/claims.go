@@ -23,7 +23,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// ClaimKind is the kind of claims, as objects and messages have it.
+// ClaimKind is the kind of claims in objects and messages.
 const ClaimKind = "BCSNetIPClaim"
 
 // Claims reads and writes claims.
@@ -32,13 +32,13 @@ type Claims struct {
 	API dynamic.NamespaceableResourceInterface
 }
 
-// Claim is a claim as this release knows it, and as it is stored.
+// Claim is a claim, decoded and as stored.
 type Claim struct {
 	*v1.BCSNetIPClaim
 	Stored *unstructured.Unstructured
 }
 
-// NewClaims returns the claims of the cluster.
+// NewClaims returns a client for the claims of the cluster.
 func NewClaims(s *app.App) (*Claims, error) {
 	c, err := s.Dynamic()
 	if err != nil {
@@ -47,7 +47,7 @@ func NewClaims(s *app.App) (*Claims, error) {
 	return &Claims{App: s, API: c.Resource(Of(v1.ClaimResource))}, nil
 }
 
-// ReadClaim reads a claim from an object as the API server has it.
+// ReadClaim decodes a claim.
 func ReadClaim(stored *unstructured.Unstructured) (Claim, error) {
 	c := Claim{BCSNetIPClaim: &v1.BCSNetIPClaim{}, Stored: stored}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, c.BCSNetIPClaim); err != nil {
@@ -59,7 +59,7 @@ func ReadClaim(stored *unstructured.Unstructured) (Claim, error) {
 // FullName returns the name by which addresses refer to the claim.
 func (c Claim) FullName() string { return c.Namespace + "/" + c.Name }
 
-// Get reads a claim; one that is not there is an error that knows a better name.
+// Get reads a claim. The error for a missing one suggests a similar name.
 func (c *Claims) Get(ctx context.Context, key types.NamespacedName) (Claim, error) {
 	stored, err := c.API.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	switch {
@@ -71,7 +71,7 @@ func (c *Claims) Get(ctx context.Context, key types.NamespacedName) (Claim, erro
 	return ReadClaim(stored)
 }
 
-// Few reads those of some claims that there are, named as addresses name them. Others may be among them.
+// Few reads the named claims that exist. The result may contain other claims.
 func (c *Claims) Few(ctx context.Context, names []string) ([]Claim, error) {
 	if len(names) > 1 {
 		return c.List(ctx, "", metav1.ListOptions{})
@@ -88,7 +88,7 @@ func (c *Claims) Few(ctx context.Context, names []string) ([]Claim, error) {
 	return []Claim{one}, err
 }
 
-// ClaimNamed reads the claim that an argument names, NAME or NAMESPACE/NAME.
+// ClaimNamed reads the claim of an argument NAME or NAMESPACE/NAME.
 func ClaimNamed(ctx context.Context, s *app.App, in *InNamespace, arg string) (*Claims, Claim, error) {
 	key, err := in.Key(arg)
 	if err != nil {
@@ -102,7 +102,7 @@ func ClaimNamed(ctx context.Context, s *app.App, in *InNamespace, arg string) (*
 	return api, c, err
 }
 
-// Named reads claims by name: all of them or none.
+// Named reads claims by name. It fails if one is missing.
 func (c *Claims) Named(ctx context.Context, keys []types.NamespacedName) (all []Claim, err error) {
 	var failed app.Several
 	for _, key := range keys {
@@ -116,7 +116,7 @@ func (c *Claims) Named(ctx context.Context, keys []types.NamespacedName) (all []
 	return all, failed.OrNil()
 }
 
-// List reads the claims of a namespace, or of all where it is empty, by namespace and name.
+// List reads the claims of a namespace, or of all if it is empty, sorted by namespace and name.
 func (c *Claims) List(ctx context.Context, namespace string, which metav1.ListOptions) (all []Claim, err error) {
 	stored, err := ListPages(ctx, c.API.Namespace(namespace), which)
 	if err != nil {
@@ -133,7 +133,8 @@ func (c *Claims) List(ctx context.Context, namespace string, which metav1.ListOp
 	return all, nil
 }
 
-// servesShared reports whether a claim of the controller's namespace is there and serves the pods of a namespace.
+// servesShared reports whether the controller's namespace has a claim of this name that serves the pods of another
+// namespace.
 func (c *Claims) servesShared(ctx context.Context, name, namespace string) (bool, error) {
 	stored, err := c.API.Namespace(SystemNamespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -149,7 +150,7 @@ func (c *Claims) servesShared(ctx context.Context, name, namespace string) (bool
 	return claim.ServesElsewhere(o.BCSNetIPClaim, namespace), nil
 }
 
-// MadeFor names the claims that somebody made for a workload.
+// MadeFor names the claims that users made for a workload.
 func (c *Claims) MadeFor(ctx context.Context, w workload.Workload) (names []string, err error) {
 	all, err := c.List(ctx, w.Namespace, metav1.ListOptions{})
 	for _, one := range all {
@@ -192,9 +193,8 @@ func LeasesOfClaim(ctx context.Context, s *app.App, claim string) ([]lease.Lease
 	return HeldLeases(ctx, s, LeaseQuery{Claim: claim}, func(l lease.Lease) bool { return l.State != lease.Available })
 }
 
-// ClaimsOfLeases reads the claims that leases name, by namespace/name. One that is not there, or cannot be read, is
-// left
-// out: what the addresses say of it remains.
+// ClaimsOfLeases reads the claims that leases name, by namespace/name. It omits claims that are missing or unreadable;
+// the leases still name them.
 func ClaimsOfLeases(ctx context.Context, s *app.App, leases []lease.Lease) map[string]*v1.BCSNetIPClaim {
 	found := map[string]*v1.BCSNetIPClaim{}
 	var api *Claims
@@ -220,7 +220,7 @@ func ClaimsOfLeases(ctx context.Context, s *app.App, leases []lease.Lease) map[s
 	return found
 }
 
-// findClaims reads the claim that an address names; the error is the API server's.
+// findClaims reads the claim that an address names. It returns the API server's error unchanged.
 func findClaims(ctx context.Context, c *Claims, name string) (Claim, error) {
 	namespace, name, _ := strings.Cut(name, "/")
 	stored, err := c.API.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})

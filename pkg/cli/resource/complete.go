@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// CompletePools offers the pools that are not named yet, and how full they are.
+// CompletePools offers the pools that are not named yet, with their use.
 func CompletePools(s *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
@@ -48,7 +48,7 @@ func CompleteParents(s *app.App) cobra.CompletionFunc {
 	}
 }
 
-// CompleteGroups offers the groups, for the first argument.
+// CompleteGroups offers the groups as the first argument.
 func CompleteGroups(s *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -84,7 +84,7 @@ func onePool(ctx context.Context, s *app.App, name string) (Pool, error) {
 	return api.Get(ctx, name)
 }
 
-// CompletePoolFirst offers pools, and after one of them what of says of it.
+// CompletePoolFirst offers pools as the first argument, then the values that of returns for the pool.
 func CompletePoolFirst(s *app.App, of func(Pool) []string) app.Completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		switch {
@@ -103,7 +103,7 @@ func CompletePoolFirst(s *app.App, of func(Pool) []string) app.Completer {
 	}
 }
 
-// CompletePoolNodes offers pools, and after one of them the nodes that it does not list.
+// CompletePoolNodes offers pools as the first argument, then the nodes that the pool does not list.
 func CompletePoolNodes(s *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
@@ -129,7 +129,7 @@ func CompletePoolNodes(s *app.App) cobra.CompletionFunc {
 	}
 }
 
-// CompleteHosts offers the hosts of the pools that are not named yet.
+// CompleteHosts offers the pools' hosts that are not named yet.
 func CompleteHosts(s *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
@@ -158,7 +158,7 @@ func CompleteNodes(s *app.App) cobra.CompletionFunc {
 	}
 }
 
-// CompleteNodesUnnamed offers the names of the nodes that are not named yet.
+// CompleteNodesUnnamed offers the nodes that are not named yet.
 func CompleteNodesUnnamed(s *app.App) app.Completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		offered, directive := CompleteNodes(s)(cmd, args, typed)
@@ -169,7 +169,7 @@ func CompleteNodesUnnamed(s *app.App) app.Completer {
 	}
 }
 
-// CompleteOneHost offers the hosts of pools and the names of nodes for the first argument, and nothing after it.
+// CompleteOneHost offers the hosts of pools and the nodes as the only argument.
 func CompleteOneHost(s *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -181,7 +181,7 @@ func CompleteOneHost(s *app.App) cobra.CompletionFunc {
 	}
 }
 
-// CompleteNetworks offers the networks of the pools, for the first argument.
+// CompleteNetworks offers the networks of pools as the first argument.
 func CompleteNetworks(s *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -215,7 +215,7 @@ func CompleteNamespaces(s *app.App) cobra.CompletionFunc {
 	}
 }
 
-// CompleteBound offers the namespaces that the pool which is named is bound to by name.
+// CompleteBound offers the namespaces to which the named pool is bound by name.
 func CompleteBound(s *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
@@ -239,7 +239,7 @@ func CompleteBound(s *app.App) cobra.CompletionFunc {
 	}
 }
 
-// CompleteBlocks offers the blocks that exist of the pool that is named first.
+// CompleteBlocks offers the blocks of the pool in the first argument.
 func CompleteBlocks(s *app.App) app.Completer {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return s.Offer(cmd, func(ctx context.Context) (out []string, err error) {
@@ -262,7 +262,7 @@ func blocksOf(ctx context.Context, s *app.App, parent string) ([]Pool, error) {
 	return BlocksOf(all)[parent], err
 }
 
-// CompletePods offers one pod of the namespace.
+// CompletePods offers the pods of the namespace as the first argument.
 func CompletePods(s *app.App, in *InNamespace) app.Completer {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {

@@ -13,10 +13,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// maxOffered is how many addresses one press of the tab key offers.
+// maxOffered bounds the addresses of one completion.
 const maxOffered = 200
 
-// CompleteAddresses offers addresses of the given states that are not named yet, with who holds them.
+// CompleteAddresses offers addresses of the given states that are not named yet, with their holders.
 func CompleteAddresses(s *app.App, states ...lease.State) app.Completer {
 	var queries []LeaseQuery
 	for _, state := range states {
@@ -25,7 +25,7 @@ func CompleteAddresses(s *app.App, states ...lease.State) app.Completer {
 	return CompleteLeases(s, queries...)
 }
 
-// CompleteLeases offers the addresses that queries find and that are not named yet, with who holds them.
+// CompleteLeases offers the addresses of queries that are not named yet, with their holders.
 func CompleteLeases(s *app.App, queries ...LeaseQuery) app.Completer {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
@@ -46,8 +46,7 @@ func CompleteLeases(s *app.App, queries ...LeaseQuery) app.Completer {
 	}
 }
 
-// CompleteEndpoints offers, for the first argument, the pods that have addresses, as NAMESPACE/POD, the owners that are
-// no pods, and the addresses.
+// CompleteEndpoints offers as the first argument the pods with addresses (NAMESPACE/POD), the owners and the addresses.
 func CompleteEndpoints(s *app.App) app.Completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -71,7 +70,7 @@ func CompleteEndpoints(s *app.App) app.Completer {
 	}
 }
 
-// offeredLeases lists the first leases that a query finds.
+// offeredLeases lists the first maxOffered leases of a query.
 func offeredLeases(ctx context.Context, s *app.App, query LeaseQuery) (out []lease.Lease, err error) {
 	c, err := s.Dynamic()
 	if err != nil {
@@ -90,7 +89,7 @@ func offeredLeases(ctx context.Context, s *app.App, query LeaseQuery) (out []lea
 	return out, nil
 }
 
-// leaseInShort describes in a few words who has an address.
+// leaseInShort describes the holder of an address in a few words.
 func leaseInShort(l lease.Lease) string {
 	if l.State == lease.Active {
 		return l.Where()

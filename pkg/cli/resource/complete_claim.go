@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// completeClaimNames offers the claims of all namespaces, as addresses call them.
+// completeClaimNames offers the claims of all namespaces as NAMESPACE/NAME.
 func completeClaimNames(s *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return s.Offer(cmd, func(ctx context.Context) ([]string, error) {
@@ -28,7 +28,8 @@ func completeClaimNames(s *app.App) cobra.CompletionFunc {
 	}
 }
 
-// CompleteClaims offers the claims of the namespace that are not named yet, most at most of them; 0 is for any number.
+// CompleteClaims offers the claims of the namespace that are not named yet, for up to most arguments; 0 means any
+// number.
 func CompleteClaims(s *app.App, in *InNamespace, most int) app.Completer {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if most > 0 && len(args) >= most {

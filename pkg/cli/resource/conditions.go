@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// NotAsTheyShould returns the conditions that are not as they should be.
+// NotAsTheyShould returns the conditions that report a problem.
 func NotAsTheyShould(all []metav1.Condition) (bad []metav1.Condition) {
 	for _, c := range all {
 		good := metav1.ConditionFalse
@@ -24,7 +24,7 @@ func NotAsTheyShould(all []metav1.Condition) (bad []metav1.Condition) {
 	return bad
 }
 
-// ConditionLines formats the conditions that are not as they should be.
+// ConditionLines formats the conditions that report a problem.
 func ConditionLines(s *app.App, all []metav1.Condition) (lines []string) {
 	for _, c := range NotAsTheyShould(all) {
 		lines = append(lines, fmt.Sprintf("  %s=%s, %s: %s", c.Type, c.Status, c.Reason,

@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// CoolingIn reports whether a free address of a pool rests at a time.
+// CoolingIn reports whether a free address of a pool is in cooldown at now.
 func CoolingIn(p ipam.Pool, l lease.Lease, now time.Time) bool {
 	return l.CoolsUntil(p.Cooldown).After(now) && p.Usable().Contains(l.Addr)
 }

@@ -15,12 +15,12 @@ import (
 // deleteTime bounds the wait for the answer to a deletion.
 const deleteTime = 10 * time.Second
 
-// Delete deletes an object by name and UID; one that is gone is no error.
+// Delete deletes an object by name and UID. It returns no error if the object is gone.
 func Delete(ctx context.Context, s *app.App, api dynamic.ResourceInterface, name string, uid types.UID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	// A deletion that was sent is waited for, also when the user interrupts: else nobody knew whether it began.
+	// An interruption does not cancel the request, because then nobody would know whether the deletion has begun.
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTime)
 	defer cancel()
 	err := api.Delete(sending, name, metav1.DeleteOptions{

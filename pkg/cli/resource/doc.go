@@ -1,4 +1,3 @@
-// Package resource reads and changes the objects that commands are about: pools, addresses, claims, hosts, pods and
-// events. It says in words what the API server answered, completes names, and parses lists of addresses. It knows no
-// command.
+// Package resource reads and changes the objects of commands: pools, addresses, claims, hosts, pods and events. It
+// explains the API server's errors, completes names, and parses lists of addresses. It knows no command.
 package resource

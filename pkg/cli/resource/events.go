@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Event is an Event, when it last happened, and how often it has.
+// Event is an Event with its last time and its count.
 type Event struct {
 	*eventsv1.Event
 	Stored *unstructured.Unstructured
@@ -17,7 +17,7 @@ type Event struct {
 	Count  int32
 }
 
-// ReadEvent reads an event from an object as the API server has it.
+// ReadEvent decodes an event.
 func ReadEvent(stored *unstructured.Unstructured) (Event, error) {
 	e := Event{Event: &eventsv1.Event{}, Stored: stored, Count: 1}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, e.Event); err != nil {
@@ -36,6 +36,5 @@ func ReadEvent(stored *unstructured.Unstructured) (Event, error) {
 	return e, nil
 }
 
-// EventGroupField names the field of an event by which those about our objects are selected: its value is our group
-// and version.
+// EventGroupField selects events about our objects: its value is our group and version.
 const EventGroupField = "regarding.apiVersion"

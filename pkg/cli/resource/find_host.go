@@ -12,16 +12,16 @@ import (
 // FoundHost is a host and its node.
 type FoundHost struct {
 	Host netip.Addr
-	// Addrs are all IPs of the node, or Host alone.
+	// Addrs are all IPs of the node; only Host if there is no node.
 	Addrs []netip.Addr
 	Node  *Node
-	// Nodes are those that have one of the addresses: by their labels pools are for the host.
+	// Nodes are all nodes with one of the addresses. Pools select the host by the labels of any of them.
 	Nodes []Node
 	// Blind: the nodes cannot be read, or there are none.
 	Blind bool
 }
 
-// CheckHost refuses a word that is neither the IP of a host nor the name of a node. The error is one of usage.
+// CheckHost refuses a word that is neither the IP of a host nor a possible name of a node. The error is one of usage.
 func CheckHost(word string) error {
 	if MayBeNode(word) {
 		return nil
@@ -30,7 +30,7 @@ func CheckHost(word string) error {
 	return err
 }
 
-// FindHost finds the node of a host, or the host of a node. The word is one that CheckHost takes.
+// FindHost finds the node of a host, or the host of a node. CheckHost must have accepted the word.
 func FindHost(ctx context.Context, s *app.App, word string) (*FoundHost, error) {
 	if MayBeNode(word) {
 		n, err := GetNode(ctx, s, word)
@@ -54,7 +54,7 @@ func FindHost(ctx context.Context, s *app.App, word string) (*FoundHost, error) 
 		s.Say.Warn("nodes cannot be read, so it is unknown whether the host is one: %v", err)
 	}
 	if len(nodes) == 0 {
-		h.Blind = true // no node at all says nothing of this host
+		h.Blind = true // without any node, nothing is known of this host
 	}
 	for _, n := range nodes {
 		if !slices.Contains(n.Addrs, host) {

@@ -13,8 +13,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// GoneHolders says of leases how many are held for pods that are gone, on which host most of them are, and what to do
-// next; text is empty for none.
+// GoneHolders describes how many leases have pods that are gone, which host has most of them, and the next command.
+// text is empty if there are none.
 func GoneHolders(ctx context.Context, s *app.App, all []lease.Lease) (text, next string, err error) {
 	states, unread := PodStates(ctx, s, all)
 	held, hosts := 0, map[netip.Addr]int{}

@@ -8,8 +8,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// FillHeld gives an index of pools the nodes and every address that somebody holds; of the pools that are named, the
-// addresses that rest, too. What is free in it then is free for the controller.
+// FillHeld adds the nodes and every held address to an index of pools; for the pools named in resting also addresses in
+// cooldown. An address that is free in the index is free for the controller.
 func FillHeld(ctx context.Context, s *app.App, x *ipam.Index, resting []string) error {
 	leases, err := s.Leases()
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/history"
 )
 
-// HistoryParts are the BCSNetHistory objects of a time, by name, the oldest first.
+// HistoryParts are the BCSNetHistory objects of a period, the oldest first.
 type HistoryParts struct {
 	app   *app.App
 	names []string
-	// Begins is when the oldest part of the cluster begins; zero where there is none.
+	// Begins is the beginning of the cluster's oldest part; zero if there is none.
 	Begins time.Time
-	// Missing says why there is no history to read; empty where there is.
+	// Missing says why the history cannot be read; else empty.
 	Missing string
 }
 
-// ReadHistoryParts lists which parts may have records of a time or later. It reads names alone. That the cluster keeps
-// no history, or does not show it to the user, is no error.
+// ReadHistoryParts lists the parts with records of since or later. It reads only names. If the cluster has no history
+// or the user may not list it, that is not an error, but stored in Missing.
 func ReadHistoryParts(ctx context.Context, s *app.App, since time.Time) (*HistoryParts, error) {
 	cfg, err := s.Connect()
 	if err != nil {
@@ -59,14 +59,14 @@ func ReadHistoryParts(ctx context.Context, s *app.App, since time.Time) (*Histor
 	}
 	slices.Sort(p.names)
 	if len(p.names) > 0 {
-		p.Begins, _ = history.Begins(p.names[0]) // a name without a time says nothing
+		p.Begins, _ = history.Begins(p.names[0]) // zero if the name has no time
 	}
 	p.names = history.From(p.names, since)
 	return p, nil
 }
 
-// Back calls fn with the records of each part, the newest part first, until it returns false. One part is in memory
-// at a time. A part that has gone meanwhile is left out.
+// Back calls fn with the records of each part, the newest part first, until fn returns false. It keeps one part in
+// memory at a time. It skips parts that have been deleted since.
 func (p *HistoryParts) Back(ctx context.Context, fn func([]history.Record) bool) error {
 	c, err := p.app.Dynamic()
 	if err != nil {
@@ -99,7 +99,7 @@ func (p *HistoryParts) Back(ctx context.Context, fn func([]history.Record) bool)
 	return nil
 }
 
-// SayGaps warns of times of which records may be missing.
+// SayGaps warns of gaps.
 func SayGaps(s *app.App, gaps []history.Record) {
 	for _, g := range gaps {
 		s.Say.Warn("changes between %s and %s may be missing: %s", TimeText(g.Since), TimeText(g.Time), g.Reason)

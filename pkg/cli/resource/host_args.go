@@ -19,23 +19,23 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// HostArgs holds the hosts that a command is about: their IPs, files of them, and nodes.
+// HostArgs holds the hosts of a command: IPs, files with IPs, and nodes.
 type HostArgs struct {
 	words    []string
 	files    []string
 	selector string
 	Nodes    []string
 
-	// Hosts were named by their IPs. Names were typed in place of IPs and may be those of nodes.
+	// Hosts were given as IPs. Names were given instead of IPs, and may be nodes.
 	Hosts []netip.Addr
 	Names []string
 }
 
-// HostArgsHelp explains such arguments in the help of a command.
+// HostArgsHelp explains the arguments in a command's help.
 const HostArgsHelp = `HOST is the IP of a host; - reads hosts from standard input, and -f from a file,
 one a line. --selector and --node take the internal IPs of nodes.`
 
-// AddTo gives a command the flags that name hosts.
+// AddTo adds the flags for hosts to a command.
 func (h *HostArgs) AddTo(s *app.App, cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&h.files, "filename", "f", nil, "`FILE` with hosts, one a line; repeatable")
 	cmd.Flags().StringVarP(&h.selector, "selector", "l", "", "nodes with these `LABELS`, as in kubectl")
@@ -44,7 +44,7 @@ func (h *HostArgs) AddTo(s *app.App, cmd *cobra.Command) {
 	app.CompleteWith(cmd, "node", CompleteNodes(s))
 }
 
-// Read takes the words that were typed, and those that files and standard input hold.
+// Read collects the words of the arguments, files and standard input.
 func (h *HostArgs) Read(s *app.App, args []string) error {
 	words, err := ArgsOrLines(s, "hosts", args)
 	if err != nil {
@@ -78,7 +78,7 @@ func readLinesOf(s *app.App, name string) ([]string, error) {
 	return lines, nil
 }
 
-// Validate sorts the words into IPs of hosts and names of nodes; typed is how many arguments the command line had.
+// Validate sorts the words into IPs of hosts and names of nodes. typed is the number of arguments.
 func (h *HostArgs) Validate(typed int) (err error) {
 	if typed+len(h.files)+len(h.Nodes) == 0 && h.selector == "" {
 		return app.Usagef("name hosts, or --node, --selector or -f")
@@ -98,14 +98,15 @@ func (h *HostArgs) Validate(typed int) (err error) {
 	return err
 }
 
-// MayBeNode reports whether a word is no address and could be the name of a node.
+// MayBeNode reports whether a word is not an address but a possible name of a node.
 func MayBeNode(word string) bool {
 	_, err := ipaddr.ParseAddr(word)
 	return err != nil && strings.ContainsFunc(word, unicode.IsLetter) &&
 		len(validation.NameIsDNSSubdomain(word, false)) == 0
 }
 
-// Matched finds the nodes that were asked for, and says which ones. None at all is an error.
+// Matched returns the nodes of --node and --selector, and prints the latter. It fails if a node is missing, has no
+// internal IP, or if the selector matches none.
 func (h *HostArgs) Matched(ctx context.Context, s *app.App) ([]Node, error) {
 	if len(h.Names) > 0 {
 		return nil, nodeForHost(ctx, s, h.Names[0])
@@ -144,7 +145,7 @@ func (h *HostArgs) Matched(ctx context.Context, s *app.App) ([]Node, error) {
 	return found, nil
 }
 
-// nodeForHost returns the error for a node's name in place of a host's IP.
+// nodeForHost returns the error for a node's name given instead of a host's IP.
 func nodeForHost(ctx context.Context, s *app.App, name string) error {
 	_, err := ParseHosts([]string{name})
 	n, unknown := GetNode(ctx, s, name)
@@ -155,7 +156,7 @@ func nodeForHost(ctx context.Context, s *app.App, name string) error {
 		WithHint("its IP is %s; or write --node %s", JoinAddrs(n.Internal), name)
 }
 
-// WithFirst returns hosts and the first internal IPs of nodes, each once.
+// WithFirst returns hosts and the first internal IP of each node, without duplicates.
 func WithFirst(hosts []netip.Addr, nodes []Node) []netip.Addr {
 	out := slices.Clone(hosts)
 	for _, n := range nodes {
@@ -166,7 +167,7 @@ func WithFirst(hosts []netip.Addr, nodes []Node) []netip.Addr {
 	return out
 }
 
-// WithAll returns hosts and all internal IPs of nodes, each once.
+// WithAll returns hosts and all internal IPs of nodes, without duplicates.
 func WithAll(hosts []netip.Addr, nodes []Node) []netip.Addr {
 	out := slices.Clone(hosts)
 	for _, n := range nodes {

@@ -14,12 +14,12 @@ const (
 	HostGone     = "gone"
 )
 
-// HostIndex returns the place of a host in a list, however it is written there; -1 when it is not in the list.
+// HostIndex returns the index of a host in a list, in any notation; -1 if the list does not have it.
 func HostIndex(list []string, h netip.Addr) int {
 	return slices.IndexFunc(list, func(s string) bool { a, err := ipaddr.ParseAddr(s); return err == nil && a == h })
 }
 
-// HostAddrs returns the hosts of a list that can be read.
+// HostAddrs returns the valid hosts of a list.
 func HostAddrs(list []string) (out []netip.Addr) {
 	for _, text := range list {
 		if h, err := ipaddr.ParseAddr(text); err == nil {

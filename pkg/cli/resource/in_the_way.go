@@ -11,14 +11,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// InTheWay sorts the addresses that a command takes from a pool, a host or a claim by what keeps them. All commands
-// that take something away count and name them in these words.
+// InTheWay sorts the addresses that a command would take from a pool, host or claim by their state. All such commands
+// describe them in the same words.
 type InTheWay struct {
-	// InUse have a holder. Kept are for the next pods of claims, and SetAside were reserved by hand.
+	// InUse addresses have a holder. Kept ones are kept by claims, SetAside ones reserved by hand or quarantined.
 	InUse, Kept, SetAside []lease.Lease
 }
 
-// SortOut sorts addresses; those that are free are in nobody's way.
+// SortOut sorts addresses. It omits free ones.
 func SortOut(all []lease.Lease) (w InTheWay) {
 	for _, l := range all {
 		switch {
@@ -33,10 +33,10 @@ func SortOut(all []lease.Lease) (w InTheWay) {
 	return w
 }
 
-// Holders names the first few who use addresses, with these and their hosts, and counts the others.
+// Holders names the first few holders with their addresses and hosts, and counts the others.
 func (w InTheWay) Holders() string { return humanize.List(HeldBy(w.InUse)) }
 
-// Keepers describes for which claims addresses are kept: "2 for shop/sts-db".
+// Keepers counts the kept addresses by claim: "2 for shop/sts-db".
 func (w InTheWay) Keepers() string {
 	by := map[string]int{}
 	for _, l := range w.Kept {
@@ -49,7 +49,7 @@ func (w InTheWay) Keepers() string {
 	return humanize.List(parts)
 }
 
-// Reserved writes the addresses that were set aside as ranges.
+// Reserved returns the SetAside addresses as ranges.
 func (w InTheWay) Reserved() string {
 	var addrs []netip.Addr
 	for _, l := range w.SetAside {

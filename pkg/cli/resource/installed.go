@@ -36,7 +36,7 @@ func Definitions(ctx context.Context, c dynamic.Interface) ([]doctor.CRD, error)
 	return out, nil
 }
 
-// LeaderLease returns the spec of the controllers' Lease; an empty one where none has led yet.
+// LeaderLease returns the spec of the controllers' Lease; empty if none has led yet.
 func LeaderLease(ctx context.Context, c dynamic.Interface) (coordinationv1.LeaseSpec, error) {
 	var lease coordinationv1.Lease
 	stored, err := c.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).
@@ -50,7 +50,7 @@ func LeaderLease(ctx context.Context, c dynamic.Interface) (coordinationv1.Lease
 	return lease.Spec, err
 }
 
-// LeaderOf reads from the Lease of the controllers who leads them and for how long; the zero value where none has led.
+// LeaderOf returns the leader and its lease duration; the zero value if none has led yet.
 func LeaderOf(lease coordinationv1.LeaseSpec) (c doctor.Controller) {
 	if lease.HolderIdentity != nil && lease.RenewTime != nil && lease.LeaseDurationSeconds != nil {
 		c.Leader, c.Renewed, c.Term = replica.Parse(*lease.HolderIdentity).Name, lease.RenewTime.Time,

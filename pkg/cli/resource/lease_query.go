@@ -13,21 +13,21 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// LeaseQuery says which addresses to show.
+// LeaseQuery selects addresses.
 type LeaseQuery struct {
 	Selectors
 	Pool, Host, Status, Namespace, Pod, Claim string
 	allNamespaces                             bool
-	// OnlyOutdated leaves out all but the leases that outdated has.
+	// OnlyOutdated selects only leases that are outdated.
 	OnlyOutdated bool
 	outdated     *Outdated
-	// Word is a status that lists show and objects do not have; empty for any.
+	// Word is a status that only lists show, not objects; empty means any.
 	Word string
-	// Statuses has what the pools tell about the status of addresses; nil if nobody asks for that.
+	// Statuses has the statuses that depend on pools; nil if they are not needed.
 	Statuses *Statuses
 }
 
-// AddTo adds the flags that every list of addresses has.
+// AddTo adds the flags of all lists of addresses.
 func (q *LeaseQuery) AddTo(s *app.App, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&q.Pool, "pool", "", "only addresses of this `POOL`")
 	cmd.Flags().StringVar(&q.Host, "host", "", "only addresses in use on this `HOST`, an IP")
@@ -45,7 +45,7 @@ func (q *LeaseQuery) AddTo(s *app.App, cmd *cobra.Command) {
 	app.CompleteWith(cmd, "claim", completeClaimNames(s))
 }
 
-// Validate checks the values and gives them the spelling of the objects.
+// Validate checks the values and normalizes them to the form in objects.
 func (q *LeaseQuery) Validate() error {
 	if q.Host != "" {
 		a, err := ipaddr.ParseAddr(q.Host)
@@ -71,8 +71,8 @@ func (q *LeaseQuery) Validate() error {
 	return q.Selectors.Validate()
 }
 
-// ReadOutdated reads what the query needs to know which leases are outdated, if it asks for that. It returns the
-// columns of its list, and the function that says afterwards what is not known.
+// ReadOutdated reads the pools if the query selects outdated leases. It returns the columns of the list, and a function
+// to call at the end, which prints how many leases have settings of unknown age.
 func (q *LeaseQuery) ReadOutdated(ctx context.Context, s *app.App, columns []printer.Column[lease.Lease]) (
 	all []printer.Column[lease.Lease], remark func(), err error,
 ) {
@@ -84,10 +84,10 @@ func (q *LeaseQuery) ReadOutdated(ctx context.Context, s *app.App, columns []pri
 	return q.outdated.in(columns), func() { q.outdated.Remark(s) }, nil
 }
 
-// leavesOut reports whether the query is about outdated leases, and a lease is none.
+// leavesOut reports whether the query selects outdated leases and the lease is not outdated.
 func (q *LeaseQuery) leavesOut(l lease.Lease) bool { return q.outdated != nil && !q.outdated.add(l) }
 
-// terms lists the conditions in the order of the flags: each with its field and its noun for a sentence.
+// terms lists the conditions in the order of the flags, each with its field and its noun for messages.
 func (q *LeaseQuery) terms() (out []struct{ field, noun, value string }) {
 	for _, t := range []struct{ field, noun, value string }{
 		{"spec.pool", "pool", q.Pool}, {"status.host", "host", q.Host}, {"status.status", "status", q.Status},
@@ -101,13 +101,13 @@ func (q *LeaseQuery) terms() (out []struct{ field, noun, value string }) {
 	return out
 }
 
-// byHolder reports whether the query is about holders, of which the API server's selectors find only the first where an
-// address has two attachments. Those are in use, so a query for what is taken leaves none of them out.
+// byHolder reports whether the query must also search second attachments, because it selects holders. The API server's
+// selectors match only the first attachment of an address.
 func (q *LeaseQuery) byHolder() bool {
 	return (q.Host != "" || q.Pod != "") && (q.Fields == "" || q.Fields == TakenOnly().Fields)
 }
 
-// finds reports whether the query is about an attachment of a lease.
+// finds reports whether the query selects a lease as seen from one attachment.
 func (q *LeaseQuery) finds(l lease.Lease) bool {
 	for _, t := range q.terms() {
 		has := map[string]string{
@@ -121,7 +121,7 @@ func (q *LeaseQuery) finds(l lease.Lease) bool {
 	return true
 }
 
-// Selector returns the query for the API server.
+// Selector returns the field selector for the API server.
 func (q *LeaseQuery) Selector() string {
 	var all []string
 	for _, t := range q.terms() {
@@ -134,7 +134,7 @@ func (q *LeaseQuery) Selector() string {
 	return strings.Join(all, ",")
 }
 
-// Empty prints where the command looked when nothing was found. A pool that does not exist is an error.
+// Empty prints where the command looked if it found nothing. It fails if the pool does not exist.
 func (q *LeaseQuery) Empty(ctx context.Context, s *app.App, noun string) error {
 	if q.Pool != "" {
 		if _, err := onePool(ctx, s, q.Pool); err != nil {

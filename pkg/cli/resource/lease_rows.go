@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// LeaseRow is an address in a list. Its object comes along where it is printed, as text where that can be
-// made at once, and what it is sorted by where that is asked for.
+// LeaseRow is an address in a list. Object, Text and Key are set only if the output needs them: the object, its
+// encoding, and its sort key.
 type LeaseRow struct {
 	*lease.Lease
 	Object *unstructured.Unstructured
@@ -23,8 +23,8 @@ type LeaseRow struct {
 	Key    *printer.SortKey
 }
 
-// Each calls fn with what the query finds, in the order of the names. Without objects it reads the answer as a
-// stream, which takes the least time and memory.
+// Each calls fn with the addresses of the query in the order of names. Without objects it decodes the answer as a
+// stream, which needs the least time and memory.
 func (q *LeaseQuery) Each(ctx context.Context, s *app.App, objects bool, fn func(LeaseRow) error) error {
 	if objects {
 		return q.eachObject(ctx, s, fn)
@@ -50,7 +50,7 @@ func (q *LeaseQuery) Each(ctx context.Context, s *app.App, objects bool, fn func
 	return Explain(s, err)
 }
 
-// eachSecond calls fn with the addresses of which the second attachment is what the query finds, and not the first.
+// eachSecond calls fn with the addresses whose second attachment, but not the first, matches the query.
 func (q *LeaseQuery) eachSecond(ctx context.Context, leases *store.Client, fn func(lease.Lease) error) error {
 	more, err := leases.Migrating(ctx, q.finds)
 	for _, l := range more {
@@ -75,7 +75,7 @@ func (q *LeaseQuery) eachObject(ctx context.Context, s *app.App, fn func(LeaseRo
 		for i := range page.Items {
 			l, err := ReadLease(&page.Items[i])
 			if err != nil || q.leavesOut(l) {
-				continue // no address; the schema refuses such names
+				continue // not an address; the schema refuses such names
 			}
 			if err := fn(LeaseRow{Lease: &l, Object: &page.Items[i]}); err != nil {
 				return err
@@ -104,7 +104,7 @@ func (q *LeaseQuery) eachObject(ctx context.Context, s *app.App, fn func(LeaseRo
 	}
 }
 
-// WithObject gives a row without an object the one that it would have.
+// WithObject adds to a row the object that it would have, unless it has one.
 func WithObject(r LeaseRow) (LeaseRow, error) {
 	if r.Object != nil {
 		return r, nil
@@ -117,7 +117,7 @@ func WithObject(r LeaseRow) (LeaseRow, error) {
 	return r, err
 }
 
-// LeaseSortKey returns the value that an address is sorted by.
+// LeaseSortKey returns the sort key of an address.
 func LeaseSortKey(s *printer.SortBy, l lease.Lease) (printer.SortKey, error) {
 	r, err := WithObject(LeaseRow{Lease: &l})
 	if err != nil {

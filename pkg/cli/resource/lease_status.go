@@ -12,20 +12,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Words for the status of an address that lists show beside the states of its object. Each belongs to some addresses
-// of one state; those that drain are Active or Reserved.
+// Words that lists show instead of the state of an address. Each one refers to some addresses of a state.
 const (
-	// StatusRetained is Reserved: a claim keeps the address, and nobody set it aside by hand.
+	// StatusRetained is Reserved: a claim keeps the address.
 	StatusRetained = "Kept"
-	// StatusQuarantined is Reserved: somebody else answered for the address.
+	// StatusQuarantined is Reserved: another machine answered for the address.
 	StatusQuarantined = "Quarantined"
-	// StatusCooling is Available: the address rests for the cooldown of its pool.
+	// StatusCooling is Available: the address is in its pool's cooldown.
 	StatusCooling = "Cooling"
-	// StatusDraining is in use or reserved, and its pool no longer has the address or is being deleted.
+	// StatusDraining is Active or Reserved: the pool no longer has the address or is being deleted.
 	StatusDraining = "Draining"
 )
 
-// StatusWords returns all words for the status of an address: those of objects, then those of lists alone.
+// StatusWords returns all words for the status of an address, those of objects first.
 func StatusWords() []string {
 	return []string{
 		lease.Available.String(), lease.Active.String(), lease.Reserved.String(),
@@ -33,7 +32,7 @@ func StatusWords() []string {
 	}
 }
 
-// StatusText returns the status of an address as far as its object tells.
+// StatusText returns the status of an address as far as its object shows it.
 func StatusText(l lease.Lease) string {
 	switch {
 	case l.IsRetained():
@@ -44,7 +43,7 @@ func StatusText(l lease.Lease) string {
 	return l.State.String()
 }
 
-// Statuses knows what the pools tell about the status of addresses. A nil one knows no pool.
+// Statuses knows the statuses of addresses that depend on pools. A nil one knows no pool.
 type Statuses struct {
 	pools map[string]ipam.Pool
 	now   time.Time
@@ -59,12 +58,12 @@ func NewStatuses(ctx context.Context, s *app.App) (*Statuses, error) {
 	return &Statuses{pools: SideBySide(Given(all)), now: s.Now()}, nil
 }
 
-// IsCooling reports whether an address is free and rests.
+// IsCooling reports whether an address is free and in cooldown.
 func (r *Statuses) IsCooling(l lease.Lease) bool {
 	return r != nil && CoolingIn(r.pools[l.Pool], l, r.now)
 }
 
-// IsDraining reports whether an address is held and nobody gets it afterwards.
+// IsDraining reports whether an address is held but will not be allocated again.
 func (r *Statuses) IsDraining(l lease.Lease) bool {
 	if r == nil || l.State == lease.Available {
 		return false
@@ -73,7 +72,7 @@ func (r *Statuses) IsDraining(l lease.Lease) bool {
 	return p.Terminating || p.Lacks(l.Addr)
 }
 
-// Text returns the status of an address, in the word that tells most.
+// Text returns the most specific status of an address.
 func (r *Statuses) Text(l lease.Lease) string {
 	switch {
 	case r.IsCooling(l):
@@ -84,8 +83,7 @@ func (r *Statuses) Text(l lease.Lease) string {
 	return StatusText(l)
 }
 
-// Is reports whether a word of StatusWords says the truth about an address. Of one that a claim keeps and that drains
-// Reserved, Kept and Draining are true.
+// Is reports whether a word of StatusWords applies to an address. Several may apply: Reserved, Kept and Draining.
 func (r *Statuses) Is(l lease.Lease, word string) bool {
 	switch word {
 	case StatusCooling:
@@ -96,7 +94,7 @@ func (r *Statuses) Is(l lease.Lease, word string) bool {
 	return word == l.State.String() || word == StatusText(l)
 }
 
-// In replaces the status of addresses of which the pools tell more.
+// In replaces the cells of the column STATUS by the result of Text.
 func (r *Statuses) In(columns []printer.Column[lease.Lease]) []printer.Column[lease.Lease] {
 	for i, c := range columns {
 		if c.Name == "STATUS" {
@@ -106,7 +104,7 @@ func (r *Statuses) In(columns []printer.Column[lease.Lease]) []printer.Column[le
 	return columns
 }
 
-// setStatus reads the value of --status, in upper or lower case: a state of objects, or a word of lists.
+// setStatus parses the value of --status, in upper or lower case.
 func (q *LeaseQuery) setStatus(word string) error {
 	words := StatusWords()
 	i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, word) })
@@ -122,10 +120,10 @@ func (q *LeaseQuery) setStatus(word string) error {
 	return nil
 }
 
-// NeedsPools reports whether only the pools tell which addresses have the status that is asked for.
+// NeedsPools reports whether the selected status depends on pools.
 func (q *LeaseQuery) NeedsPools() bool { return q.Word == StatusCooling || q.Word == StatusDraining }
 
-// ofWord returns what the API server can tell of the word: the field selectors that all of its addresses match.
+// ofWord returns the field selectors that all addresses with the word match.
 func (q *LeaseQuery) ofWord() []string {
 	switch q.Word {
 	case StatusCooling:

@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// PrintLeases prints addresses as a table, or as the objects that they are.
+// PrintLeases prints addresses as a table or as objects.
 func PrintLeases(s *app.App, o *printer.Output, columns []printer.Column[lease.Lease], leases []lease.Lease) error {
 	if o.Printer == nil {
 		return printer.NewTable(o, columns).Write(s.Out, leases)
@@ -30,10 +30,10 @@ func PrintLeases(s *app.App, o *printer.Output, columns []printer.Column[lease.L
 	return o.List(s.Out, items)
 }
 
-// shortID is how much of a container's ID a table shows, as crictl does; ip find takes the beginning of one.
+// shortID is the length of container IDs in tables, as in crictl. ip find accepts such a prefix.
 const shortID = 13
 
-// LeaseColumns returns the columns of a list of addresses; a list of leases leaves out the status.
+// LeaseColumns returns the columns of a list of addresses. A list of leases has no status.
 func LeaseColumns(s *app.App, status bool) []printer.Column[lease.Lease] {
 	columns := []printer.Column[lease.Lease]{
 		{Name: "ADDRESS", Least: 15, Cell: func(l lease.Lease) string { return l.Addr.String() }},

@@ -12,17 +12,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// HeldAddr is what is counted of an address in use: there may be many.
+// HeldAddr is the part of a lease that is counted. It is small, because there may be many.
 type HeldAddr struct {
 	Host  netip.Addr
 	pool  string
-	Pod   types.NamespacedName // empty name for an owner that is no pod
+	Pod   types.NamespacedName // name is empty for an owner
 	since time.Time
-	// Second is the second attachment of the same address, nil for nearly all.
+	// Second is the second attachment of the address; mostly nil.
 	Second *HeldAddr
 }
 
-// HeldAddrOf returns what a lease adds to the usage of its holder.
+// HeldAddrOf returns the counted part of a lease.
 func HeldAddrOf(l lease.Lease) HeldAddr {
 	h := HeldAddr{
 		Host: l.Host, pool: l.Pool, Pod: types.NamespacedName{Namespace: l.Namespace, Name: l.PodName},
@@ -37,7 +37,7 @@ func HeldAddrOf(l lease.Lease) HeldAddr {
 	return h
 }
 
-// AddHosts counts an address for the hosts that have it: one, or two while a virtual machine migrates.
+// AddHosts counts an address for its hosts: one, or two during a live migration.
 func AddHosts(to LeaseUsage[netip.Addr], u HeldAddr) {
 	for at := &u; at != nil; at = at.Second {
 		if at.Host.IsValid() {
@@ -46,22 +46,22 @@ func AddHosts(to LeaseUsage[netip.Addr], u HeldAddr) {
 	}
 }
 
-// ReadHeldAddr reads the same from an object as the API server has it.
+// ReadHeldAddr decodes the counted part of a lease.
 func ReadHeldAddr(u *unstructured.Unstructured) (HeldAddr, error) {
 	l, err := ReadLease(u)
 	return HeldAddrOf(l), err
 }
 
-// Stake is what one holder of addresses has: a host, or a namespace.
+// Stake counts the addresses of one host or namespace.
 type Stake struct {
 	Addresses int
 	Pods      map[types.NamespacedName]bool
 	Pools     map[string]int // addresses
-	// Since is when each address was taken.
+	// Since is the time of each allocation.
 	Since []time.Time
 }
 
-// LeaseUsage are the addresses in use by who has them.
+// LeaseUsage counts addresses by holder.
 type LeaseUsage[K comparable] map[K]*Stake
 
 // Add counts an address for a holder.
@@ -78,7 +78,7 @@ func (h LeaseUsage[K]) Add(who K, u HeldAddr) {
 	}
 }
 
-// PerHost describes where addresses are: "2 on 10.0.0.11, 1 on 10.0.0.12".
+// PerHost counts addresses by host: "2 on 10.0.0.11, 1 on 10.0.0.12".
 func PerHost(held []lease.Lease) string {
 	by := map[netip.Addr]int{}
 	var hosts []netip.Addr

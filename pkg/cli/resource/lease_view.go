@@ -8,7 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// LeaseObject returns an address and who has it as a part of an object that is a view.
+// LeaseObject returns an address and its holder as a field of a view.
 func LeaseObject(l lease.Lease) map[string]any {
 	o := map[string]any{"address": l.Addr.String(), "state": l.State.String()}
 	if l.State == lease.Active {
@@ -27,8 +27,8 @@ func LeaseObject(l lease.Lease) map[string]any {
 	return o
 }
 
-// MigrationText says which other pod of a virtual machine has an address, too: "migrates to default/vm-b on 10.0.0.12",
-// or "migrates from" where the lease is seen from the second attachment; empty where there is none.
+// MigrationText names the other pod of a live migration: "migrates to default/vm-b on 10.0.0.12", or "migrates from
+// ..." if the lease is seen from the second attachment. It is empty without a second attachment.
 func MigrationText(l lease.Lease) string {
 	h := l.Other
 	if h == nil {
@@ -44,8 +44,7 @@ func MigrationText(l lease.Lease) string {
 	return text
 }
 
-// Sides returns leases as seen from each of their attachments that match, in order: of one that migrates two, where
-// both match.
+// Sides returns leases as seen from each of their attachments that match, in order. A migrating lease may occur twice.
 func Sides(all []lease.Lease, match func(lease.Lease) bool) (sides []lease.Lease) {
 	for _, l := range all {
 		for side := range l.Attachments() {
@@ -57,7 +56,7 @@ func Sides(all []lease.Lease, match func(lease.Lease) bool) (sides []lease.Lease
 	return sides
 }
 
-// HeldBy describes who has addresses: "10.0.0.20 (default/web-0 on 10.0.0.11)".
+// HeldBy describes the holders of addresses: "10.0.0.20 (default/web-0 on 10.0.0.11)".
 func HeldBy(held []lease.Lease) []string {
 	var out []string
 	for _, l := range held {
@@ -73,7 +72,7 @@ func HeldBy(held []lease.Lease) []string {
 	return out
 }
 
-// TakenText counts the addresses that are taken: ", 3 active, 1 reserved"; empty where none is.
+// TakenText counts taken addresses: ", 3 active, 1 reserved"; empty if there are none.
 func TakenText(active, reserved int) string {
 	var b strings.Builder
 	for _, of := range []struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// ReadLease reads a lease from an object as the API server has it.
+// ReadLease decodes a lease.
 func ReadLease(u *unstructured.Unstructured) (lease.Lease, error) {
 	var o v1.BCSNetIP
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {
@@ -24,8 +24,8 @@ func ReadLease(u *unstructured.Unstructured) (lease.Lease, error) {
 	return store.Lease(&o, false)
 }
 
-// HeldLeases lists the addresses that the query finds and match takes, in order, each once and seen from where it
-// matches.
+// HeldLeases lists the addresses of the query that match takes, sorted and without duplicates, each seen from the
+// attachment that matches.
 func HeldLeases(ctx context.Context, s *app.App, q LeaseQuery, match func(lease.Lease) bool) ([]lease.Lease, error) {
 	leases, err := s.Leases()
 	if err != nil {
@@ -48,7 +48,7 @@ func HeldLeases(ctx context.Context, s *app.App, q LeaseQuery, match func(lease.
 	return out, Explain(s, err)
 }
 
-// HolderText returns the pod, or the owner where that is no pod.
+// HolderText names the pod or owner that holds an address.
 func HolderText(l lease.Lease) string {
 	if l.Owner != "" {
 		return fmt.Sprintf("%s (owner)", l.Owner)
@@ -64,7 +64,7 @@ func AddrText(a netip.Addr) string {
 	return a.String()
 }
 
-// LeasesHeldIn reads the addresses of pools that match takes, in order; of all pools where none is named.
+// LeasesHeldIn lists the addresses of pools that match takes. Without names it lists those of all pools.
 func LeasesHeldIn(
 	ctx context.Context, s *app.App, names []string, match func(lease.Lease) bool,
 ) ([]lease.Lease, error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// FitLengths refuses an address that is typed with another length than its pool has, as in 10.0.0.5/25: one of the two
+// FitLengths refuses an address with another prefix length than its pool, such as 10.0.0.5/25, because one of the two
 // is mistyped. It reads the pools only if a word has a length.
 func FitLengths(ctx context.Context, s *app.App, words []string) error {
 	var pools []Pool

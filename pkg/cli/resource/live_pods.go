@@ -21,7 +21,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// LivePods names the pods among the holders that exist and have not ended, and counts those that are Running.
+// LivePods names the holders that are existing pods and have not ended, and counts the running ones.
 func LivePods(ctx context.Context, s *app.App, held []lease.Lease) (names []string, running int, unread error) {
 	states, failed := Looks{Side: true}.PodStates(ctx, s, held)
 	for i, l := range held {
@@ -31,36 +31,36 @@ func LivePods(ctx context.Context, s *app.App, held []lease.Lease) (names []stri
 				running++
 			}
 		}
-		unread = cmp.Or(unread, failed[i]) // the first by address, so that the same is said every time
+		unread = cmp.Or(unread, failed[i]) // the first by address, so that messages are stable
 	}
 	return names, running, unread
 }
 
-// PodState is what became of the pod that holds an address.
+// PodState is the state of the pod that holds an address.
 type PodState struct {
-	// Lives: it exists and has not ended, or may be the one that has the address. MayRun: it is no more, and its
-	// containers may run all the same.
+	// Lives: the pod exists and has not ended, or may be the holder. MayRun: it is gone, but its containers may still
+	// run.
 	Lives, MayRun bool
 	// Phase is that of a pod that lives.
 	Phase corev1.PodPhase
-	// Check has the evidence against the lease of a pod that does not live.
+	// Check is the evidence that a pod is gone.
 	Check gone.Check
 	// Text goes on after "the pod".
 	Text string
 }
 
-// Looks is how pods are looked at; the zero value looks once, and takes a pod's own word for since when it is no more.
+// Looks says how pods are checked. The zero value checks once, and trusts the pod's own timestamps for how long it has
+// been gone.
 type Looks struct {
-	// First and Between are for two looks: when the first one is, by the API server's time, and how much later the
-	// second one is, at least.
+	// First and Between describe two checks: the time of the first one, by the API server's clock, and the minimum time
+	// until the second one.
 	First   time.Time
 	Between time.Duration
-	// Side looks, of two attachments, at the one alone that the lease is seen from. Without it the pod counts that is
-	// nearer to life.
+	// Side checks only the attachment from which the lease is seen. Without it, the pod that is more alive decides.
 	Side bool
 }
 
-// Decide asks package gone about a lease.
+// Decide asks package gone for a decision about a lease.
 func (k Looks) Decide(e gone.Evidence) gone.Decision {
 	if k.First.IsZero() {
 		check, _ := gone.Suspect(e)
@@ -75,12 +75,12 @@ func (k Looks) Decide(e gone.Evidence) gone.Decision {
 	}.Decide(e)
 }
 
-// PodStates looks once at the pods of leases; one that cannot be read has an error.
+// PodStates checks the pods of leases once. It returns an error for each pod that cannot be read.
 func PodStates(ctx context.Context, s *app.App, leases []lease.Lease) ([]PodState, []error) {
 	return Looks{}.PodStates(ctx, s, leases)
 }
 
-// PodStates looks at the pods of leases; one that cannot be read has an error.
+// PodStates checks the pods of leases. It returns an error for each pod that cannot be read.
 func (k Looks) PodStates(ctx context.Context, s *app.App, leases []lease.Lease) ([]PodState, []error) {
 	states, failed := k.podStates(ctx, s, leases)
 	for i, l := range leases {
@@ -97,7 +97,7 @@ func (k Looks) PodStates(ctx context.Context, s *app.App, leases []lease.Lease) 
 	return states, failed
 }
 
-// podStates reads the pods of the attachments that leases are seen from.
+// podStates checks the pods of the attachments from which the leases are seen.
 func (k Looks) podStates(ctx context.Context, s *app.App, leases []lease.Lease) ([]PodState, []error) {
 	states := make([]PodState, len(leases))
 	pods, failed := podsOf(ctx, s, leases)
@@ -111,7 +111,7 @@ func (k Looks) podStates(ctx context.Context, s *app.App, leases []lease.Lease) 
 	return states, failed
 }
 
-// manyPods is from how many leases on the pods of all namespaces are listed, and not read one by one.
+// manyPods is the number of leases from which the pods of all namespaces are listed instead of being read one by one.
 const manyPods = 512
 
 // podsOf reads the pods of leases.
@@ -146,11 +146,11 @@ func podsOf(ctx context.Context, s *app.App, leases []lease.Lease) ([]LivePod, [
 	return pods, failed
 }
 
-// OfPod reports whether a lease is in use by a pod.
+// OfPod reports whether a pod holds the address.
 func OfPod(l lease.Lease) bool { return l.State == lease.Active && l.PodName != "" && l.Owner == "" }
 
-// podStateOf asks package gone about a lease. Of very many leases it compares each with the others alone, and asks the
-// API server for none: what that misses is taken to live.
+// podStateOf asks package gone for a decision about a lease. From manyPods leases on, it compares the lease only with
+// the given ones and sends no request for others. A pod that is not recognized as gone counts as alive.
 func (k Looks) podStateOf(
 	ctx context.Context, s *app.App, l lease.Lease, pod LivePod, all []lease.Lease, nodes func() ([]Node, error),
 ) (PodState, error) {
@@ -191,7 +191,7 @@ func (k Looks) podStateOf(
 	return PodState{MayRun: d.Verdict != gone.Gone, Check: d.Check, Text: text}, nil
 }
 
-// presence describes the state of a pod that has an address.
+// presence describes the state of an existing pod.
 func presence(l lease.Lease, pod LivePod) string {
 	switch {
 	case pod.Deleting:
@@ -202,7 +202,7 @@ func presence(l lease.Lease, pod LivePod) string {
 	return "is " + cmp.Or(string(pod.phase), "there")
 }
 
-// SameName finds the leases that name the pod of a lease, where it matters which of them came last.
+// SameName returns the leases that name the same pod, if it matters which of them is the latest.
 func SameName(ctx context.Context, s *app.App, l lease.Lease, pod *workload.Pod) (gone.Others, error) {
 	var all []lease.Lease
 	if pod != nil && l.PodUID != "" && pod.UID != l.PodUID {
@@ -216,8 +216,7 @@ func SameName(ctx context.Context, s *app.App, l lease.Lease, pod *workload.Pod)
 	return func(lease.Lease, string) []lease.Lease { return all }, nil
 }
 
-// LivePod holds a pod as the API server has it, with what its status says of its phase; without one where there is
-// none.
+// LivePod is a pod with the phase of its status. Pod is nil if it does not exist.
 type LivePod struct {
 	*workload.Pod
 	phase corev1.PodPhase

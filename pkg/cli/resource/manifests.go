@@ -19,7 +19,7 @@ const (
 	ControllerName  = doctor.ControllerName // of the Deployment, its container and the leader's Lease
 )
 
-// Kinds in the manifests that are treated in a way of their own.
+// Kinds in the manifests that need special treatment.
 const (
 	KindCRD        = "CustomResourceDefinition"
 	KindDeployment = "Deployment"
@@ -28,8 +28,7 @@ const (
 	KindNamespace  = "Namespace"
 )
 
-// Render makes the objects of a folder of package config, such as default, in an order in which they can
-// be created.
+// Render returns the objects of a folder of package config, such as default, in an order in which they can be created.
 func Render(folder string) ([]unstructured.Unstructured, error) {
 	disk := filesys.MakeFsInMemory()
 	err := fs.WalkDir(config.Files, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -63,7 +62,7 @@ func Render(folder string) ([]unstructured.Unstructured, error) {
 		}
 		all = append(all, o)
 	}
-	// The definitions come first: they are waited for, and can be all that is wanted.
+	// Definitions come first, because the command waits for them, or may apply only them.
 	slices.SortStableFunc(all, func(a, b unstructured.Unstructured) int { return rank(a) - rank(b) })
 	return all, nil
 }
@@ -110,15 +109,15 @@ func onlyContainer(o unstructured.Unstructured) (map[string]any, []any, error) {
 	return c, all, nil
 }
 
-// ContainerArguments returns those of the first container of a Deployment or DaemonSet; none where there is none.
+// ContainerArguments returns the arguments of the first container of a Deployment or DaemonSet; nil if there is none.
 func ContainerArguments(o unstructured.Unstructured) []string {
 	c, _, _ := onlyContainer(o)
 	args, _, _ := unstructured.NestedStringSlice(c, "args")
 	return args
 }
 
-// ContainerVariable returns the value of a variable of the first container of a Deployment or DaemonSet. It is empty
-// where the value comes from elsewhere, such as from a Secret.
+// ContainerVariable returns a variable of the first container of a Deployment or DaemonSet. Its value is empty if it
+// comes from elsewhere, such as a Secret.
 func ContainerVariable(o unstructured.Unstructured, name string) (value string, found bool) {
 	c, _, _ := onlyContainer(o)
 	env, _, _ := unstructured.NestedSlice(c, "env")

@@ -29,7 +29,7 @@ func ListNamespaces(ctx context.Context, s *app.App) ([]unstructured.Unstructure
 	return ListPages(ctx, c.Resource(namespaceResource()), metav1.ListOptions{})
 }
 
-// LabelsOfNamespace reads the labels of one namespace. The error is that of the API server.
+// LabelsOfNamespace reads the labels of one namespace. It returns the API server's error unchanged.
 func LabelsOfNamespace(ctx context.Context, s *app.App, name string) (map[string]string, error) {
 	c, err := s.Dynamic()
 	if err != nil {
@@ -42,7 +42,7 @@ func LabelsOfNamespace(ctx context.Context, s *app.App, name string) (map[string
 	return o.GetLabels(), nil
 }
 
-// LabelsOfNamespaces reads the labels of all namespaces; none for who may not list them, who is told.
+// LabelsOfNamespaces reads the labels of all namespaces. If the user may not list them, it warns and returns none.
 func LabelsOfNamespaces(ctx context.Context, s *app.App) (map[string]map[string]string, error) {
 	all, err := ListNamespaces(ctx, s)
 	switch {
@@ -60,8 +60,8 @@ func LabelsOfNamespaces(ctx context.Context, s *app.App) (map[string]map[string]
 	return labels, nil
 }
 
-// NamespacesCell says which namespaces a pool is bound to: those that it names, and its selector in brackets. It is
-// empty for a pool of the default chain.
+// NamespacesCell lists the namespaces to which a pool is bound: its names, and its selector in brackets. It is empty
+// for a pool of the default chain.
 func NamespacesCell(p Pool) string {
 	text := strings.Join(p.Spec.Namespaces, ",")
 	switch s := p.Spec.NamespaceSelector; {
@@ -75,11 +75,11 @@ func NamespacesCell(p Pool) string {
 	return text
 }
 
-// InNamespace is the flag -n of commands about objects that are in a namespace: as kubectl does, they mean that of
-// the kubeconfig's context when it is not given.
+// InNamespace is the flag -n of commands about namespaced objects. The default is the namespace of the kubeconfig's
+// context, as in kubectl.
 type InNamespace struct {
 	Name string
-	// All is the flag -A, which lists have.
+	// All is the flag -A of lists.
 	All bool
 }
 
@@ -94,7 +94,7 @@ func (n *InNamespace) AddAll(cmd *cobra.Command, usage string) {
 	cmd.Flags().BoolVarP(&n.All, "all-namespaces", "A", false, usage)
 }
 
-// Complete fills in the namespace of the context; it stays empty for all.
+// Complete sets the namespace of the context. With -A it stays empty.
 func (n *InNamespace) Complete(s *app.App) error {
 	if n.All {
 		n.Name = ""
@@ -114,7 +114,7 @@ func (n *InNamespace) Complete(s *app.App) error {
 	return nil
 }
 
-// Key reads NAME, or NAMESPACE/NAME, which addresses and messages call an object by.
+// Key parses NAME or NAMESPACE/NAME, the form in addresses and messages.
 func (n *InNamespace) Key(arg string) (types.NamespacedName, error) {
 	namespace, name, both := strings.Cut(arg, "/")
 	if !both {
@@ -127,7 +127,7 @@ func (n *InNamespace) Key(arg string) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// Keys reads several of them, each once.
+// Keys parses several of them and drops duplicates.
 func (n *InNamespace) Keys(args []string) (out []types.NamespacedName, err error) {
 	for _, arg := range app.SortedOnce(args) {
 		key, err := n.Key(arg)
@@ -139,7 +139,7 @@ func (n *InNamespace) Keys(args []string) (out []types.NamespacedName, err error
 	return out, nil
 }
 
-// CheckNamespace refuses a word that cannot be the name of a namespace. The error is one of usage.
+// CheckNamespace refuses an invalid name of a namespace. The error is one of usage.
 func CheckNamespace(word string) error {
 	if problems := validation.ValidateNamespaceName(word, false); len(problems) > 0 {
 		return app.Usagef("%q cannot be the name of a namespace: %s", word, strings.Join(problems, "; "))

@@ -15,13 +15,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// Node is a Node as commands show and compare it.
+// Node has the fields of a Node that commands use.
 type Node struct {
 	hosts.Node
 	State string
 }
 
-// Table returns nodes by their addresses.
+// Table returns the nodes in a table by address.
 func Table(nodes []Node) *hosts.Table {
 	t := hosts.NewTable()
 	for _, n := range nodes {
@@ -30,12 +30,12 @@ func Table(nodes []Node) *hosts.Table {
 	return t
 }
 
-// Known returns a node as an index takes it.
+// Known returns a node for an index.
 func (n Node) Known() ipam.Node {
 	return ipam.Node{Addrs: n.Addrs, Internal: n.Internal, Labels: n.Labels}
 }
 
-// Known iterates over nodes as an index takes them.
+// Known iterates over nodes for an index.
 func Known(nodes []Node) iter.Seq[ipam.Node] {
 	return func(yield func(ipam.Node) bool) {
 		for _, n := range nodes {
@@ -49,7 +49,7 @@ func Known(nodes []Node) iter.Seq[ipam.Node] {
 // ListNodes reads all nodes.
 func ListNodes(ctx context.Context, s *app.App) ([]Node, error) { return ListNodesWith(ctx, s, "") }
 
-// ListNodesWith reads the nodes that a label selector matches.
+// ListNodesWith reads the nodes that match a label selector.
 func ListNodesWith(ctx context.Context, s *app.App, selector string) ([]Node, error) {
 	c, err := s.Dynamic()
 	if err != nil {
@@ -75,7 +75,7 @@ func ListNodesWith(ctx context.Context, s *app.App, selector string) ([]Node, er
 	}
 }
 
-// GetNode reads one node; one that is not there is an error.
+// GetNode reads one node. It fails if the node does not exist.
 func GetNode(ctx context.Context, s *app.App, name string) (Node, error) {
 	c, err := s.Dynamic()
 	if err != nil {
@@ -92,7 +92,7 @@ func GetNode(ctx context.Context, s *app.App, name string) (Node, error) {
 	return ReadNode(o)
 }
 
-// ReadNode reads a node from an object as the API server has it.
+// ReadNode decodes a node.
 func ReadNode(u *unstructured.Unstructured) (Node, error) {
 	var o corev1.Node
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o); err != nil {

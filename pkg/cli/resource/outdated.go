@@ -13,7 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Outdated knows which leases were given other settings than their pools have now. A nil one knows none.
+// Outdated recognizes leases that were given other settings than their pools have now. A nil one recognizes none.
 type Outdated struct {
 	pools  *ipam.Index
 	counts map[string]*lease.Outdated
@@ -25,7 +25,7 @@ func NewOutdated(ctx context.Context, s *app.App) (*Outdated, error) {
 	return &Outdated{pools: IndexOf(s, all), counts: map[string]*lease.Outdated{}}, err
 }
 
-// of returns the counts of a pool, and what it says now; nil if it is not there or says nothing that can be read.
+// of returns the counts of a pool and its present settings; nil if the pool is missing or invalid.
 func (o *Outdated) of(pool string) (*lease.Outdated, lease.Settings) {
 	p, ok := o.pools.Pools.Get(pool)
 	if !ok || !p.Valid() {
@@ -48,7 +48,7 @@ func (o *Outdated) add(l lease.Lease) bool {
 	return len(names) > 0
 }
 
-// text says in what a lease is outdated: "VLAN 100, now 200; no MTU, now 9000".
+// text describes the outdated settings of a lease: "VLAN 100, now 200; no MTU, now 9000".
 func (o *Outdated) text(l lease.Lease) string {
 	counts, now := o.of(l.Pool)
 	if counts == nil {
@@ -62,7 +62,7 @@ func (o *Outdated) text(l lease.Lease) string {
 	return ""
 }
 
-// in adds a column before the last that says in what leases are outdated.
+// in inserts the column OUTDATED before the last column.
 func (o *Outdated) in(columns []printer.Column[lease.Lease]) []printer.Column[lease.Lease] {
 	if o == nil {
 		return columns
@@ -70,7 +70,7 @@ func (o *Outdated) in(columns []printer.Column[lease.Lease]) []printer.Column[le
 	return slices.Insert(columns, len(columns)-1, printer.Column[lease.Lease]{Name: "OUTDATED", Cell: o.text})
 }
 
-// Remark notes of how many leases it is not known whether they are outdated.
+// Remark notes how many leases have settings of unknown age.
 func (o *Outdated) Remark(s *app.App) {
 	if o == nil {
 		return
@@ -84,14 +84,14 @@ func (o *Outdated) Remark(s *app.App) {
 	}
 }
 
-// UnknownGiven says of how many leases it is not known what they were given.
+// UnknownGiven says that n addresses have settings of unknown age.
 func UnknownGiven(n int) string {
 	return fmt.Sprintf("of %s in use it is not known what %s given", humanize.Plural(n, "address"),
 		humanize.OneOr(n, "it was", "they were"))
 }
 
-// OutdatedText counts outdated leases by what is outdated: "3 leases were given something else: VLAN (3), MTU (1)".
-// It is empty if there are none.
+// OutdatedText counts outdated leases by setting: "3 leases were given something else: VLAN (3), MTU (1)". It is empty
+// if there are none.
 func OutdatedText(o *lease.Outdated) string {
 	if o == nil || o.Leases == 0 {
 		return ""
@@ -110,7 +110,7 @@ func OutdatedText(o *lease.Outdated) string {
 	return text
 }
 
-// OutdatedObject returns the same for -o json and the like.
+// OutdatedObject returns the counts for -o json and similar formats.
 func OutdatedObject(o *lease.Outdated) map[string]any {
 	by := map[string]any{}
 	for name, n := range o.By {

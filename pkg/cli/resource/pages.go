@@ -8,11 +8,11 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// PageSize is how many objects one request asks for.
+// PageSize is the number of objects per list request.
 const PageSize = 500
 
-// ListPages lists all objects of a kind in pages of pageSize, all of one state. It keeps all of them: what there may be
-// tens of thousands of is printed page by page instead.
+// ListPages lists all objects of a kind at one state, page by page. It keeps them all in memory; callers with tens of
+// thousands print pages instead.
 func ListPages(
 	ctx context.Context, api dynamic.ResourceInterface, options metav1.ListOptions,
 ) (all []unstructured.Unstructured, err error) {

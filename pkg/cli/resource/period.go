@@ -11,14 +11,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// Period is a time that the flags --since and --until name.
+// Period is the period of the flags --since and --until.
 type Period struct {
 	since, until string
-	// Since and Until are its ends; zero for open ones.
+	// Since and Until are its ends; a zero time means open.
 	Since, Until time.Time
 }
 
-// AddTo adds the flags. which is what --since is by default; empty for from the beginning on.
+// AddTo adds the flags. which is the default of --since; empty means no bound.
 func (p *Period) AddTo(cmd *cobra.Command, which string) {
 	cmd.Flags().StringVar(&p.since, "since", which,
 		"from this `TIME` on: how long ago, as 24h or 7d, or 2026-05-04T03:00:00Z")
@@ -41,18 +41,18 @@ func (p *Period) Validate(now time.Time) (err error) {
 	return nil
 }
 
-// PeriodSince returns the time from a moment on, written as for --since.
+// PeriodSince returns the open period that begins at a time in the notation of --since.
 func PeriodSince(text string, now time.Time) (p Period, err error) {
 	p.since = text
 	return p, p.Validate(now)
 }
 
-// Has reports whether something that lasted from one time to another was in the period, even if in part.
+// Has reports whether the interval from since to until overlaps the period.
 func (p *Period) Has(since, until time.Time) bool {
 	return !until.Before(p.Since) && (p.Until.IsZero() || !since.After(p.Until))
 }
 
-// moment reads a time of a flag: RFC 3339, or how long before now; zero for none.
+// moment parses a time of a flag: RFC 3339, or a duration before now. An empty text returns the zero time.
 func moment(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -73,5 +73,5 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 	return now.Add(-ago), nil
 }
 
-// Always returns a time after all others: the end of what goes on.
+// Always returns a time after all others, as the end of something that continues.
 func Always() time.Time { return time.Unix(1<<40, 0) }

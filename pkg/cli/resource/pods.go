@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// podPage is how many pods one request asks for: the next are read while these are decoded.
+// podPage is the number of pods per request: the next page is read while this one is decoded.
 const podPage = 1000
 
 // AllPods reads the pods of all namespaces.
@@ -54,10 +54,10 @@ func CoreClient(s *app.App) (*typedcorev1.CoreV1Client, error) {
 	return c, nil
 }
 
-// IsPodWord reports whether a word names the kind of pods.
+// IsPodWord reports whether a word names the kind Pod.
 func IsPodWord(word string) bool { return slices.Contains([]string{"pod", "pods", "po"}, word) }
 
-// PodWord returns the pod that a word names, which may be written pod/NAME.
+// PodWord returns the pod of an argument, which may have the form pod/NAME.
 func PodWord(word string) string {
 	if kind, name, ok := strings.Cut(strings.TrimSpace(word), "/"); ok && IsPodWord(kind) {
 		return name

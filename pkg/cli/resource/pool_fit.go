@@ -16,17 +16,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Fit is a change of pools before it is written: all pools as they are, and as they would be, each by itself. What the
-// controller would refuse of it, in the condition of a group, all verbs that write pools refuse in the same words.
+// Fit is a change of pools before it is stored: all pools before and after. All commands that change pools use it, to
+// refuse in the same words a change that the controller would later report as a problem of a group.
 type Fit struct {
 	was, is map[string]ipam.Pool
-	// next are the pools as they would be, each by itself.
+	// next has the pools after the change, not arranged side by side.
 	next []ipam.Pool
-	// changed are the names of the pools that the change is about.
+	// changed has the names of the changed pools.
 	changed []string
 }
 
-// NewFit returns the change after which some pools are as they are given; those of other names stay.
+// NewFit returns the change that replaces or adds the changed pools.
 func NewFit(before []ipam.Pool, changed ...ipam.Pool) *Fit {
 	f := &Fit{was: SideBySide(before), next: slices.Clone(before)}
 	for _, c := range changed {
@@ -41,10 +41,10 @@ func NewFit(before []ipam.Pool, changed ...ipam.Pool) *Fit {
 	return f
 }
 
-// Pool returns a pool as it serves, without a name where it is new, and as it would serve.
+// Pool returns a pool as it serves before and after the change. A new one has a was without a name.
 func (f *Fit) Pool(name string) (was, is ipam.Pool) { return f.was[name], f.is[name] }
 
-// Children returns the names of the groups and blocks that a pool would have.
+// Children returns the names of a pool's groups and blocks after the change.
 func (f *Fit) Children(name string) (all []string) {
 	for child, p := range f.is {
 		if p.Parent == name {
@@ -54,8 +54,7 @@ func (f *Fit) Children(name string) (all []string) {
 	return all
 }
 
-// Settings returns what answers for addresses of a pool say beside them, and what they would say. A block has the
-// settings of its parent.
+// Settings returns the settings of a pool's addresses before and after the change. A block has its parent's.
 func (f *Fit) Settings(name string) (was, is lease.Settings) {
 	of := func(all map[string]ipam.Pool) lease.Settings {
 		p := all[name]
@@ -67,21 +66,21 @@ func (f *Fit) Settings(name string) (was, is lease.Settings) {
 	return of(f.was), of(f.is)
 }
 
-// Others returns the other pools as they would be, each by itself.
+// Others returns the other pools after the change, not arranged side by side.
 func (f *Fit) Others(name string) []ipam.Pool {
 	return slices.DeleteFunc(slices.Clone(f.next), func(p ipam.Pool) bool { return p.Name == name })
 }
 
-// Owners returns the other pools that would have some of a set of addresses.
+// Owners returns the other pools that have some of a set of addresses after the change.
 func (f *Fit) Owners(name string, some *netipx.IPSet) []Share { return Owners(f.is, name, some) }
 
-// Shift is what a change of other pools does to one.
+// Shift has the addresses that another pool gains or loses by a change.
 type Shift struct {
 	Pool        string
 	More, Fewer *netipx.IPSet
 }
 
-// Shifts returns what a change of a pool does to its parent and to its groups, by name.
+// Shifts returns what the unchanged parent and groups of a changed pool gain or lose, sorted by name.
 func (f *Fit) Shifts(name string) (out []Shift) {
 	p := f.is[name]
 	for _, other := range slices.Sorted(maps.Keys(f.is)) {
@@ -97,8 +96,9 @@ func (f *Fit) Shifts(name string) (out []Shift) {
 	return out
 }
 
-// Check refuses a change by which a pool would no longer fit its parent or be split into its blocks, or would as a new
-// one not, and groups whose new addresses somebody holds as another pool's. A pool that did not fit before may stay so.
+// Check refuses a change after which a pool no longer fits its parent or can no longer be split into its blocks, a new
+// pool that does not fit, and a group whose new addresses are held for another pool. A pool that did not fit before may
+// stay so.
 func (f *Fit) Check(ctx context.Context, s *app.App) error {
 	var failed app.Several
 	for _, name := range f.changed {
@@ -107,7 +107,7 @@ func (f *Fit) Check(ctx context.Context, s *app.App) error {
 	return failed.OrNil()
 }
 
-// CheckOne checks one of the pools that change, and its children.
+// CheckOne checks one changed pool and its children.
 func (f *Fit) CheckOne(ctx context.Context, s *app.App, name string) error {
 	if err := f.misfit(name); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (f *Fit) CheckOne(ctx context.Context, s *app.App, name string) error {
 	return f.held(ctx, s, name)
 }
 
-// unheeded refuses what a change says of a block and nobody reads there, as its parent has it.
+// unheeded refuses changed fields of a block that have no effect, because its parent has them.
 func (f *Fit) unheeded(name string) error {
 	p := f.is[name]
 	parent, ok := f.is[p.Parent]
@@ -136,10 +136,11 @@ func (f *Fit) unheeded(name string) error {
 		WithHint("change that pool instead: bcsnetctl pool edit %s", parent.Name)
 }
 
-// spoilt reports whether a pool would not fit any more, or as a new one would not fit.
+// spoilt reports whether a pool newly does not fit its parent.
 func (f *Fit) spoilt(name string) bool { return f.is[name].BadParent && !f.was[name].BadParent }
 
-// misfit returns why a pool, or another one because of it, would not fit its parent, or why it could not be split.
+// misfit returns the error if a pool, or another one because of it, no longer fits its parent, or if the pool cannot be
+// split any more.
 func (f *Fit) misfit(name string) error {
 	p := f.is[name]
 	if p.BlockSize > 0 && !p.Valid() && !p.BadParent && f.was[name].Valid() {
@@ -180,7 +181,8 @@ func (f *Fit) misfit(name string) error {
 		first.Name, first.Name)
 }
 
-// held refuses addresses that a group would take while somebody has them as another pool's: it would wait for that.
+// held refuses a group's new addresses if they are held for another pool, because the group would have to wait for
+// them.
 func (f *Fit) held(ctx context.Context, s *app.App, name string) error {
 	p := f.is[name]
 	if p.Parent == "" || p.Withheld == nil {
@@ -215,8 +217,8 @@ func (f *Fit) held(ctx context.Context, s *app.App, name string) error {
 	return nil
 }
 
-// obstacles lists the leases that keep addresses from being handed over to a group: those that somebody has, and those
-// that only cool.
+// obstacles lists the leases that prevent the handover of addresses to a group: in has the held ones, cools those in
+// cooldown.
 func (f *Fit) obstacles(
 	ctx context.Context, s *app.App, p ipam.Pool, takes *netipx.IPSet,
 ) (in, cools []ipam.Obstacle, err error) {
@@ -240,7 +242,7 @@ func (f *Fit) obstacles(
 	return in, cools, Explain(s, err)
 }
 
-// Overlaps refuses addresses that a pool would get and that its parent does not have, or another one has.
+// Overlaps refuses new addresses of a pool that its parent does not have, or another pool has.
 func (f *Fit) Overlaps(name string) error {
 	if err := f.misfit(name); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// HostsOf returns who may draw from a pool: what its spec says, or that of its parent where a group says nothing, and
-// the nodes that the host selector matches. What cannot be read of the spec is left out.
+// HostsOf returns a pool whose method Draws decides which hosts may draw: the hosts of its spec, or of its parent's if
+// a group has none, and the nodes that match the host selector. It ignores invalid entries of the spec.
 func HostsOf(p Pool, nodes []Node) ipam.Pool {
 	of := store.PoolHosts(p.BCSNetPool)
 	if p.parent != nil {
@@ -24,7 +24,7 @@ func HostsOf(p Pool, nodes []Node) ipam.Pool {
 	return of.WithNodes(Known(nodes))
 }
 
-// ListedHosts returns the hosts that a pool lists by their IPs, or its parent where a group says nothing.
+// ListedHosts returns the IPs that a pool lists, or its parent if a group inherits the hosts.
 func ListedHosts(p Pool) []netip.Addr {
 	if p.parent != nil && InheritsHosts(p) {
 		return HostAddrs(p.parent.Spec.Hosts)
@@ -32,23 +32,23 @@ func ListedHosts(p Pool) []netip.Addr {
 	return HostAddrs(p.Spec.Hosts)
 }
 
-// InheritsHosts reports whether a pool is a group that has the hosts of its parent.
+// InheritsHosts reports whether a group has no hosts of its own, so that its parent's count.
 func InheritsHosts(p Pool) bool {
 	return p.Spec.Parent != "" && len(p.Spec.Hosts)+len(p.Spec.HostSubnets) == 0 && p.Spec.HostSelector == nil
 }
 
-// Serves reports whether a pool is for a host, by one of the IPs that its node has.
+// Serves reports whether a host may draw from a pool by one of its node's IPs.
 func Serves(p Pool, addrs []netip.Addr, nodes []Node) bool {
 	return slices.ContainsFunc(addrs, HostsOf(p, nodes).Draws)
 }
 
-// asksNodes reports whether a pool is for nodes that its spec does not list by their IPs.
+// asksNodes reports whether the hosts of a pool depend on nodes.
 func asksNodes(p Pool) bool {
 	return len(p.Spec.HostSubnets) > 0 || p.Spec.HostSelector != nil || InheritsHosts(p)
 }
 
-// NodesFor reads the nodes where one of the pools has host subnets or a host selector, and says what stays unknown
-// where they cannot be read.
+// NodesFor reads the nodes if the hosts of one of the pools depend on them. If that fails, it warns which facts stay
+// unknown.
 func NodesFor(ctx context.Context, s *app.App, all ...Pool) []Node {
 	if !slices.ContainsFunc(all, asksNodes) {
 		return nil
@@ -62,19 +62,19 @@ func NodesFor(ctx context.Context, s *app.App, all ...Pool) []Node {
 	return nodes
 }
 
-// Covered lists the nodes that may draw from a pool without being listed, each by an IP by which it may.
+// Covered lists the nodes that may draw from a pool without being listed, each by one IP.
 func Covered(p Pool, nodes []Node) (hosts []netip.Addr) {
 	of := HostsOf(p, nodes)
 	return coveredBy(of, nodes, of.Covers)
 }
 
-// InSubnets lists those of the Covered nodes that lie in host subnets.
+// InSubnets lists those of the Covered nodes that are in host subnets.
 func InSubnets(p Pool, nodes []Node) (hosts []netip.Addr) {
 	of := HostsOf(p, nil)
 	return coveredBy(of, nodes, of.Covers)
 }
 
-// Selected names the nodes that the host selector of a pool matches and that have an internal IP.
+// Selected names the nodes that match the host selector of a pool and have an internal IP.
 func Selected(p Pool, nodes []Node) (names []string) {
 	of := HostsOf(p, nil)
 	for _, node := range nodes {
@@ -97,8 +97,8 @@ func coveredBy(of ipam.Pool, nodes []Node, by func(netip.Addr) bool) (hosts []ne
 	return hosts
 }
 
-// HostCell formats how many hosts may draw from a pool. With host subnets or a host selector the number is that of the
-// pool's status, which counts the nodes.
+// HostCell formats the number of hosts that may draw from a pool. If it depends on nodes, it comes from the pool's
+// status.
 func HostCell(p Pool) string {
 	switch {
 	case !asksNodes(p):
@@ -110,7 +110,7 @@ func HostCell(p Pool) string {
 	}
 }
 
-// ForHosts describes which hosts a pool is for: "2 hosts, those in 10.0.0.0/16 and the nodes with rack=7".
+// ForHosts describes the hosts of a pool: "2 hosts, those in 10.0.0.0/16 and the nodes with rack=7".
 func ForHosts(p Pool) string {
 	if InheritsHosts(p) {
 		return "the hosts of pool " + p.Spec.Parent
@@ -136,7 +136,7 @@ func ForHosts(p Pool) string {
 	return strings.Join(parts[:last], ", ") + " and " + parts[last]
 }
 
-// SelectorCell writes the host selector of a pool as kubectl takes it; empty for none.
+// SelectorCell formats the host selector of a pool in kubectl's notation; empty if there is none.
 func SelectorCell(p Pool) string {
 	if of := HostsOf(p, nil); of.HostSelector != nil {
 		return of.HostSelector.String()

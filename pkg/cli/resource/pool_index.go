@@ -12,14 +12,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// IndexOf returns an index of pools, without any address or namespace.
+// IndexOf returns an index of pools, without addresses and namespaces.
 func IndexOf(s *app.App, all []Pool) *ipam.Index {
 	x := ipam.NewIndex()
 	SetPools(x, all, s.Now())
 	return x
 }
 
-// SetPools gives an index pools as they are at a time.
+// SetPools adds pools to an index, in their state at now.
 func SetPools(x *ipam.Index, all []Pool, now time.Time) {
 	for _, p := range all {
 		x.Pools.SetPool(store.Pool(p.BCSNetPool))
@@ -27,15 +27,15 @@ func SetPools(x *ipam.Index, all []Pool, now time.Time) {
 	}
 }
 
-// SetNodes gives an index the nodes of the cluster, where one of some pools is for nodes that its spec does not list.
+// SetNodes adds the nodes to an index if the hosts of one of the pools depend on them.
 func SetNodes(ctx context.Context, s *app.App, x *ipam.Index, pools []Pool) {
 	for _, n := range NodesFor(ctx, s, pools...) {
 		x.Pools.SetNode(n.Name, n.Known())
 	}
 }
 
-// SetNamespaces gives an index the namespaces of the cluster, where one of some pools chooses by their labels. For who
-// may not list them it warns: such an index gives pods no address while it cannot tell which pools are theirs.
+// SetNamespaces adds the namespaces to an index if one of the pools selects them by labels. If the user may not list
+// them, it only warns: pods then get no address from the index, because it cannot tell which pools are theirs.
 func SetNamespaces(ctx context.Context, s *app.App, x *ipam.Index, pools []Pool) error {
 	if !slices.ContainsFunc(pools, func(p Pool) bool { return p.Spec.NamespaceSelector != nil }) {
 		return nil

@@ -10,23 +10,23 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Room counts the addresses of a pool: all that it hands out or has leases on, those of them that are free, and those
-// that are leases of other pools with the same addresses.
+// Room counts the addresses of a pool: those that it serves or has leases on, the free ones, and those that are leased
+// for overlapping pools.
 type Room struct {
 	Total, Free, Others int64
-	// Counted: a controller counted, which knows what other pools and nodes take away.
+	// Counted: a controller made the counts, which consider other pools and nodes.
 	Counted bool
 }
 
-// OthersOf returns how many addresses of a pool are none of its own and not free, as its status says: leases
-// of other pools with the same addresses, and leases whose objects are lost.
+// OthersOf returns, by a pool's status, how many addresses are neither free nor its own: leases of overlapping pools,
+// and leases whose objects are lost.
 func OthersOf(p *v1.BCSNetPool) int64 {
 	s := p.Status
 	return max(0, s.Capacity-s.Available-s.Active-s.Reserved-s.Cooling)
 }
 
-// RoomOf reads the room of a pool from its status, which holds some of the addresses of its spec, and others beside
-// them. Where the status does not speak of the pool as it is now, those are counted.
+// RoomOf returns the room of a pool from its status, or computed from its plan if the status is out of date. held
+// counts taken addresses of the spec, beside taken addresses outside it.
 func RoomOf(p *v1.BCSNetPool, plan ipam.Pool, held, beside int64) Room {
 	if s := p.Status; Counted(p) && s.ObservedGeneration == p.Generation {
 		r := Room{Total: s.Capacity, Free: s.Available, Counted: true}

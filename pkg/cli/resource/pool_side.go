@@ -14,13 +14,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// What a pool serves depends on its parent and its children. Commands ask here; the rule is that of the controller,
-// ipam.Arrange.
+// The addresses that a pool serves depend on its parent and children. The rule is the controller's: ipam.Arrange.
 
-// IsGroup reports whether a pool is a group: it has a parent, and is no block.
+// IsGroup reports whether a pool is a group: it has a parent and is not a block.
 func IsGroup(p Pool) bool { return p.Spec.Parent != "" && !IsBlock(p) }
 
-// CheckGroup refuses a pool that is no group. A name without a pool passes: who looks for it knows a better one.
+// CheckGroup refuses a pool that is not a group. It accepts a name without a pool, which the caller reports with a
+// similar name.
 func CheckGroup(all []Pool, name string) error {
 	for _, p := range all {
 		switch {
@@ -36,7 +36,7 @@ func CheckGroup(all []Pool, name string) error {
 	return nil
 }
 
-// Given returns pools as their specs have them, each by itself.
+// Given decodes pools by their specs, without arranging them side by side.
 func Given(all []Pool) []ipam.Pool {
 	given := make([]ipam.Pool, 0, len(all))
 	for _, p := range all {
@@ -45,8 +45,7 @@ func Given(all []Pool) []ipam.Pool {
 	return given
 }
 
-// SideBySide returns pools, by name, as they serve side by side: parents without what their groups have, groups with
-// what they take from their parents.
+// SideBySide returns pools by name with the addresses that each serves. A parent does not serve those of its groups.
 func SideBySide(given []ipam.Pool) map[string]ipam.Pool {
 	byName := make(map[string]ipam.Pool, len(given))
 	for _, p := range ipam.Arrange(given) {
@@ -55,14 +54,14 @@ func SideBySide(given []ipam.Pool) map[string]ipam.Pool {
 	return byName
 }
 
-// Side returns a pool, its parent and the groups around it, which are read, as they serve side by side.
+// Side reads the parent and the groups around a pool, and returns them all arranged side by side.
 func (p *Pools) Side(ctx context.Context, one Pool) (map[string]ipam.Pool, error) {
 	around, err := p.around(ctx, one)
 	return SideBySide(Given(around)), err
 }
 
-// around returns a pool with those that decide on what it serves: its parent, the other groups of that, and its own
-// groups. Blocks take nothing from each other, and nothing from what their parent serves.
+// around reads the pools on which the served addresses of a pool depend: its parent, the parent's other groups, and its
+// own groups. Blocks do not count: they are disjoint.
 func (p *Pools) around(ctx context.Context, one Pool) ([]Pool, error) {
 	all := map[string]Pool{one.Name: one}
 	parents := []string{one.Name}
@@ -93,14 +92,14 @@ func (p *Pools) around(ctx context.Context, one Pool) ([]Pool, error) {
 	return slices.Collect(maps.Values(all)), nil
 }
 
-// Share is the addresses that another pool has of some.
+// Share has some addresses of another pool.
 type Share struct {
 	Pool  ipam.Pool
 	Addrs *netipx.IPSet
 }
 
-// Owners returns the pools beside one that have some of a set of addresses, by name, and which. Blocks are parts of
-// their parents.
+// Owners returns the other pools that have some of a set of addresses, sorted by name. Blocks count as parts of their
+// parents.
 func Owners(all map[string]ipam.Pool, name string, some *netipx.IPSet) (owners []Share) {
 	isBlock := func(p ipam.Pool) bool { return p.Parent != "" && all[p.Parent].BlockSize > 0 }
 	home := name

@@ -10,12 +10,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// SourceOf returns the ConfigMap, NAMESPACE/NAME, that a pool is kept from; empty where people keep it.
+// SourceOf returns the ConfigMap from which the controller keeps a pool, as NAMESPACE/NAME; empty if users keep it.
 func SourceOf(p Pool) string {
 	return cmp.Or(p.Annotations[v1.FloatingIPConfigAnnotation], p.Annotations[v1.HostnicConfigAnnotation])
 }
 
-// SourceText describes what keeps a pool, and whether the pool goes soon.
+// SourceText describes the ConfigMap of a pool, and whether the pool will be deleted.
 func SourceText(p Pool) string {
 	text := "ConfigMap " + SourceOf(p)
 	switch {
@@ -27,7 +27,7 @@ func SourceText(p Pool) string {
 	return text
 }
 
-// WarnReverted warns that a change of what the ConfigMap of a pool says will be put back.
+// WarnReverted warns if the controller will revert a change, because the pool's ConfigMap says otherwise.
 func WarnReverted(s *app.App, p Pool, changed func(field string) bool) {
 	kept := []string{"net", "mask", "gateway", "vlan", "hostSubnets", "availableIPs"}
 	if p.Annotations[v1.HostnicConfigAnnotation] != "" {

@@ -16,24 +16,23 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// State words of a pool beside the reasons of its Ready condition.
+// States of a pool in addition to the reasons of its Ready condition.
 const (
 	stateReady    = "Ready"
-	StateUnseen   = "Unseen"   // no controller has looked at the pool
+	StateUnseen   = "Unseen"   // no controller has seen the pool
 	StateBlock    = "Block"    // a block, which has no status of its own
 	StateUpdating = "Updating" // nor at its last change
-	stateShort    = "Short"    // a claim that could not take all addresses that it is to have
+	stateShort    = "Short"    // a claim without all its addresses
 )
 
-// PoolState returns one word for the state of a pool, the gravest that applies, and whether somebody should look at
-// it.
+// PoolState returns the gravest state of a pool, and whether it needs attention.
 func PoolState(s *app.App, p *v1.BCSNetPool) (word string, attention bool) {
 	notable := v1.Notable(p.Status.Conditions)
 	ready := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionReady)
 	switch {
 	case p.DeletionTimestamp != nil:
 		return v1.ReasonTerminating, true
-	case p.Status.ObservedGeneration == 0 && store.IsBlock(p): // its parent's status counts its addresses
+	case p.Status.ObservedGeneration == 0 && store.IsBlock(p): // the parent's status counts its addresses
 		return StateBlock, false
 	case p.Status.ObservedGeneration == 0:
 		return StateUnseen, s.Now().Sub(p.CreationTimestamp.Time) > doctor.Patience
@@ -63,7 +62,7 @@ func PoolStateColor(s *app.App, p *v1.BCSNetPool) terminal.Color {
 	}
 }
 
-// CidrOf returns the subnet of a pool in its canonical form; as its spec writes it if that is no address.
+// CidrOf returns the subnet of a pool in canonical form, or the text of its spec if that is invalid.
 func CidrOf(p *v1.BCSNetPool) string {
 	net := p.Spec.Net
 	if a, err := ipaddr.ParseAddr(net); err == nil {
@@ -80,12 +79,12 @@ func GatewayText(gateway string) string {
 	return "gateway " + gateway
 }
 
-// Counted reports whether the pool's status holds counts. It does once a controller has seen the pool.
+// Counted reports whether a controller has written counts into the pool's status.
 func Counted(p *v1.BCSNetPool) bool { return p.Status.ObservedGeneration != 0 }
 
-// Rebuilding describes until when a pool keeps its addresses because it lost leases: a running pod may have an
-// address that looks free. The controller reports this in the pool's status. The text is empty when the pool is not
-// being rebuilt, and when the report is so old that the controller must have gone.
+// Rebuilding says until when a pool allocates nothing because it lost leases: a running pod may have an address that
+// looks free. The controller reports this in the pool's status. The text is empty if the pool is not being rebuilt, or
+// the report is so old that the controller must be gone.
 func Rebuilding(p Pool, now time.Time) string {
 	ready := meta.FindStatusCondition(p.Status.Conditions, v1.ConditionReady)
 	if ready == nil || ready.Reason != v1.ReasonRebuilding {

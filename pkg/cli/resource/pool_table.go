@@ -48,8 +48,7 @@ func PoolColumns(s *app.App) []printer.Column[Pool] {
 	}
 }
 
-// AddUp shows those of the wide columns of a list of pools without which the numbers of one of them do not add up to
-// its total.
+// AddUp shows the wide columns OTHERS and COOLING if they are needed for a pool's numbers to add up to its total.
 func AddUp[T any](columns []printer.Column[T], all []T, of func(T) *v1.BCSNetPool) []printer.Column[T] {
 	for i := range columns {
 		number := map[string]func(*v1.BCSNetPool) int64{
@@ -66,7 +65,7 @@ func AddUp[T any](columns []printer.Column[T], all []T, of func(T) *v1.BCSNetPoo
 	return columns
 }
 
-// SumUpPools notes below a list how many pools there are and which ones to look at.
+// SumUpPools prints PoolSummary below a list.
 func SumUpPools(s *app.App, which Selectors, all []Pool) {
 	s.Say.Note("%s", PoolSummary(s, which, all))
 	if len(all) == 0 && which == (Selectors{}) {
@@ -74,7 +73,7 @@ func SumUpPools(s *app.App, which Selectors, all []Pool) {
 	}
 }
 
-// PoolSummary describes how many pools there are and which ones to look at.
+// PoolSummary counts the pools, and names those that need attention.
 func PoolSummary(s *app.App, which Selectors, all []Pool) string {
 	if len(all) == 0 {
 		return WithWords("no pools", which.Words()) + " in " + s.Where()

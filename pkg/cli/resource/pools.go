@@ -30,15 +30,15 @@ type Pools struct {
 	API dynamic.ResourceInterface
 }
 
-// Pool is a pool as this release knows it, and as it is stored.
+// Pool is a pool, decoded and as stored.
 type Pool struct {
 	*v1.BCSNetPool
 	Stored *unstructured.Unstructured
-	// parent is that of a group; nil for another pool, and where it was not read. whole is the pool that a block is of.
+	// parent is the parent of a group; nil if it was not read. whole is the parent of a block.
 	parent, whole *v1.BCSNetPool
 }
 
-// NewPools returns the pools of the cluster.
+// NewPools returns a client for the pools of the cluster.
 func NewPools(s *app.App) (*Pools, error) {
 	c, err := s.Dynamic()
 	if err != nil {
@@ -47,7 +47,7 @@ func NewPools(s *app.App) (*Pools, error) {
 	return &Pools{App: s, API: c.Resource(Of(v1.PoolResource))}, nil
 }
 
-// ReadPool reads a pool from an object as the API server has it.
+// ReadPool decodes a pool.
 func ReadPool(stored *unstructured.Unstructured) (Pool, error) {
 	p := Pool{BCSNetPool: &v1.BCSNetPool{}, Stored: stored}
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, p.BCSNetPool)
@@ -57,7 +57,7 @@ func ReadPool(stored *unstructured.Unstructured) (Pool, error) {
 	return p, nil
 }
 
-// Get reads a pool; one that is not there is an error that knows a better name.
+// Get reads a pool. The error for a missing one suggests a similar name.
 func (p *Pools) Get(ctx context.Context, name string) (Pool, error) {
 	if len(validation.NameIsDNSSubdomain(name, false)) > 0 {
 		return Pool{}, app.Usagef("%q cannot be the name of a pool", name)
@@ -77,7 +77,7 @@ func (p *Pools) Get(ctx context.Context, name string) (Pool, error) {
 	return one.of(parent.BCSNetPool), err
 }
 
-// maybe reads a pool that may not be there.
+// maybe reads a pool. If it does not exist, it returns an empty one.
 func (p *Pools) maybe(ctx context.Context, name string) (Pool, error) {
 	stored, err := p.API.Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -89,7 +89,7 @@ func (p *Pools) maybe(ctx context.Context, name string) (Pool, error) {
 	return ReadPool(stored)
 }
 
-// of returns a group with its parent; blocks and pools without one as they are.
+// of returns a pool with its parent set; parent may be nil.
 func (p Pool) of(parent *v1.BCSNetPool) Pool {
 	p.parent, p.whole = parent, nil
 	if parent != nil && parent.Spec.BlockSize > 0 {
@@ -98,7 +98,7 @@ func (p Pool) of(parent *v1.BCSNetPool) Pool {
 	return p
 }
 
-// Named reads pools by name: all of them or none.
+// Named reads pools by name. It fails if one is missing.
 func (p *Pools) Named(ctx context.Context, names []string) ([]Pool, error) {
 	var all []Pool
 	var failed app.Several
@@ -118,7 +118,7 @@ func (p *Pools) List(ctx context.Context) ([]Pool, error) {
 	return p.ListWith(ctx, metav1.ListOptions{})
 }
 
-// ListWith reads all pools that selectors match, by name.
+// ListWith reads the pools that match selectors, sorted by name.
 func (p *Pools) ListWith(ctx context.Context, which metav1.ListOptions) ([]Pool, error) {
 	stored, err := ListPages(ctx, p.API, which)
 	if err != nil {
@@ -136,7 +136,7 @@ func (p *Pools) ListWith(ctx context.Context, which metav1.ListOptions) ([]Pool,
 	return WithParents(all), nil
 }
 
-// WithParents returns pools, each group with its parent among them.
+// WithParents returns the pools, each with its parent if that is among them.
 func WithParents(all []Pool) []Pool {
 	byName := map[string]*v1.BCSNetPool{}
 	for _, one := range all {
@@ -169,7 +169,7 @@ func (p *Pools) unknown(ctx context.Context, name string) error {
 	return f.WithHint("see all pools: bcsnetctl pool list")
 }
 
-// Others returns the pools beside the named one, each by itself, and whether that one exists.
+// Others returns the other pools, not arranged side by side, and whether the named one exists.
 func (p *Pools) Others(ctx context.Context, name string) (others []ipam.Pool, exists bool, err error) {
 	all, err := p.List(ctx)
 	if err != nil {
@@ -185,12 +185,12 @@ func (p *Pools) Others(ctx context.Context, name string) (others []ipam.Pool, ex
 	return others, exists, nil
 }
 
-// maxConflicts is how often an edit begins anew when others change the pool, too.
+// maxConflicts bounds the attempts of an edit if others change the pool, too.
 const maxConflicts = 12
 
-// Edit changes fields of a pool's spec: change gets the pool as it is and returns the fields to set (nil to
-// unset), none for nothing to do. Only these fields are sent, and they are stored only if nobody else changed the pool
-// meanwhile; else change is asked again.
+// Edit changes fields of a pool's spec. change gets the current pool and returns the fields to set; nil removes a
+// field, an empty map changes nothing. Only these fields are sent. If somebody else changed the pool meanwhile, change
+// is called again.
 func (p *Pools) Edit(
 	ctx context.Context, name string, change func(Pool) (map[string]any, error),
 ) (edited Pool, err error) {
@@ -256,7 +256,7 @@ func (p *Pools) patch(ctx context.Context, old Pool, spec map[string]any) (Pool,
 	return ReadPool(stored)
 }
 
-// Values converts strings to the form in which an object's field holds them.
+// Values converts strings to the type of a list in an object.
 func Values(list []string) []any {
 	out := make([]any, 0, len(list))
 	for _, v := range list {
@@ -268,7 +268,7 @@ func Values(list []string) []any {
 // PoolKind is the kind of a pool.
 const PoolKind = "BCSNetPool"
 
-// ChoosePools reads the pools that were named, each once, or all.
+// ChoosePools reads the named pools without duplicates, or all pools if none is named.
 func ChoosePools(ctx context.Context, s *app.App, names []string) ([]Pool, error) {
 	api, err := NewPools(s)
 	if err != nil {

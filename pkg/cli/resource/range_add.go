@@ -15,23 +15,23 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// Addition is what adding entries to a pool comes to.
+// Addition is the result of adding entries to a pool.
 type Addition struct {
-	// List is the pool's new address list: the old one as it is, and the new entries behind it. A new entry that
-	// continues a range of the list makes that range longer.
+	// List is the new address list: the old one followed by the new entries. A new entry that continues a range extends
+	// it.
 	List []string
-	// Added are the addresses that the pool may hand out on top.
+	// Added are the addresses that the pool newly allocates.
 	Added *netipx.IPSet
-	// Same are the entries of which the pool has all addresses already.
+	// Same are the entries that the pool has already.
 	Same []string
-	// Warnings are oddities that do no harm.
+	// Warnings are harmless oddities.
 	Warnings []string
-	// Fit is the change among the other pools.
+	// Fit compares the change with the other pools.
 	Fit *Fit
 }
 
-// AddEntries adds entries to a pool's address list, unless an address of them is out of place: outside the
-// subnet, in the pool already, never handed out, not those of the pool's parent, or in one of the other pools.
+// AddEntries adds entries to a pool's address list. It refuses an address that is outside the subnet, partly in the
+// pool already, never allocated, missing in the parent, or in another pool.
 func AddEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []Entry) (Addition, error) {
 	a := Addition{List: append([]string(nil), p.Spec.AvailableIPs...)}
 	before, err := ipam.NewPlan(store.PlanSpec(p))
@@ -70,8 +70,8 @@ func AddEntries(p *v1.BCSNetPool, others []ipam.Pool, entries []Entry) (Addition
 	return a, a.Fit.Overlaps(p.Name)
 }
 
-// joined adds an entry to a list of addresses: to the ranges that it continues, or else behind the others. Addresses
-// that are written singly stay so, as they always get their objects. A range of IPv6 lies in one /64.
+// joined adds an entry to an address list: it extends adjacent ranges, or is appended. Single addresses stay single,
+// because they always have objects. An IPv6 range stays within one /64.
 func joined(list []string, e Entry) []string {
 	at := -1
 	for i := 0; i < len(list); i++ {
@@ -99,7 +99,7 @@ func joined(list []string, e Entry) []string {
 	return list
 }
 
-// present reports whether the list has all addresses of the entry already. An entry of which it has some is an error.
+// present reports whether the list has all addresses of the entry. It fails if the list has only some of them.
 func (a *Addition) present(name string, e Entry) (bool, error) {
 	left := ipaddr.Subtract(ipaddr.SetOf(e.IPRange), SetOfEntries(a.List))
 	if len(left.Ranges()) == 0 {
@@ -117,7 +117,7 @@ func (a *Addition) present(name string, e Entry) (bool, error) {
 	return false, nil
 }
 
-// usable refuses an entry that adds nothing, and warns of one that adds less than it says.
+// usable refuses an entry that adds no address, and warns of one that adds fewer than it has.
 func (a *Addition) usable(p *v1.BCSNetPool, e Entry) error {
 	spec := store.PlanSpec(p)
 	spec.Available = []string{e.Text}

@@ -13,13 +13,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// Entry is an entry of an address list: its addresses, and how they are written.
+// Entry is an entry of an address list, with its text.
 type Entry struct {
 	netipx.IPRange
 	Text string
 }
 
-// ParseEntries reads entries of an address list as they are typed. The error is one of usage.
+// ParseEntries parses entries of an address list. The error is one of usage.
 func ParseEntries(args []string) ([]Entry, error) {
 	var out []Entry
 	for _, arg := range args {
@@ -37,8 +37,8 @@ func ParseEntries(args []string) ([]Entry, error) {
 	return out, nil
 }
 
-// ParseSets reads addresses, ranges and CIDRs as they are typed, each address once, up to maxBulk. The error is one of
-// usage.
+// ParseSets parses addresses, ranges and CIDRs, and drops duplicates. It fails above maxBulk addresses. The error is
+// one of usage.
 func ParseSets(args []string) ([]netip.Addr, error) {
 	var ranges []netipx.IPRange
 	for _, arg := range args {
@@ -64,7 +64,7 @@ func ParseSets(args []string) ([]netip.Addr, error) {
 	return out, nil
 }
 
-// NotTooMany bounds what one call changes.
+// NotTooMany refuses more than maxBulk addresses.
 func NotTooMany(n uint64) error {
 	if n > maxBulk {
 		return app.Usagef("these are %s, and %d is the most in one call", humanize.Plural(n, "address"), maxBulk).
@@ -73,7 +73,7 @@ func NotTooMany(n uint64) error {
 	return nil
 }
 
-// notation returns the error for an entry that is written wrongly.
+// notation returns the error for a malformed entry.
 func notation(err error) error {
 	return app.Usagef("%v", err).WithHint("write addresses as 10.0.0.20, 10.0.0.20-10.0.0.29 or 10.0.0.32/28")
 }
@@ -92,9 +92,8 @@ func RangesOf(entries []Entry) []netipx.IPRange {
 	return out
 }
 
-// RemoveEntries takes addresses out of an address list. Entries without any of them stay as they are
-// written and where they are; the others become what is left of them, in as few entries as can be, in the
-// same place and with the same sign between the ends of a range. Entries that cannot be read stay.
+// RemoveEntries removes addresses from an address list. Entries without these addresses and invalid entries stay as
+// they are. Others are replaced in place by as few ranges as possible, with the same sign between their ends.
 func RemoveEntries(list []string, remove *netipx.IPSet) []string {
 	var out []string
 	for _, have := range list {
@@ -114,7 +113,7 @@ func RemoveEntries(list []string, remove *netipx.IPSet) []string {
 	return out
 }
 
-// SetOfEntries returns the addresses of an address list as a set, without the entries that cannot be read.
+// SetOfEntries returns the addresses of an address list. It ignores invalid entries.
 func SetOfEntries(list []string) *netipx.IPSet {
 	var ranges []netipx.IPRange
 	for _, have := range list {
@@ -125,13 +124,13 @@ func SetOfEntries(list []string) *netipx.IPSet {
 	return ipaddr.SetOf(ranges...)
 }
 
-// Addresses formats how many addresses a set has, in words.
+// Addresses formats the number of addresses in a set.
 func Addresses(s *netipx.IPSet) string { return humanize.Plural(ipaddr.SizeOfSet(s), "address") }
 
-// maxSpelled bounds how much of a set a sentence spells out.
+// maxSpelled bounds the length of a set in a sentence.
 const maxSpelled = 120
 
-// Spell writes a set, cut where it gets long.
+// Spell formats a set. It cuts a long one.
 func Spell(s *netipx.IPSet) string {
 	text := ipaddr.FormatSet(s)
 	if len(text) <= maxSpelled {
@@ -140,12 +139,12 @@ func Spell(s *netipx.IPSet) string {
 	return text[:strings.LastIndex(text[:maxSpelled], ",")+1] + " ..."
 }
 
-// Arguments writes a set as arguments of a command.
+// Arguments formats a set as arguments of a command.
 func Arguments(s *netipx.IPSet) string {
 	return strings.ReplaceAll(Spell(s), ", ", " ")
 }
 
-// ParseHosts reads host IPs as they are typed, each once. The error is one of usage.
+// ParseHosts parses IPs of hosts and drops duplicates. The error is one of usage.
 func ParseHosts(args []string) ([]netip.Addr, error) {
 	return parseEach(args, func(arg string) error {
 		return app.Usagef("host %q is not an IP address",
@@ -153,14 +152,14 @@ func ParseHosts(args []string) ([]netip.Addr, error) {
 	})
 }
 
-// ParseAddresses reads single addresses as they are typed, each once. The error is one of usage.
+// ParseAddresses parses single addresses and drops duplicates. The error is one of usage.
 func ParseAddresses(args []string) ([]netip.Addr, error) {
 	return parseEach(AddressWords(args), noAddress)
 }
 
-// AddressWord returns the address that a word stands for. The word may be the name of an object, alone or as -o name
-// prints it, so that lists can be piped into commands. It may be an address with the length of its subnet, as ip
-// describe prints it. Other words stay as they are, CIDRs among them.
+// AddressWord returns the address in a word. So that output can be piped into commands, the word may be an object's
+// name, with or without its kind as -o name prints it, or an address with a prefix length as ip describe prints it. It
+// returns other words, including CIDRs, unchanged.
 func AddressWord(word string) string {
 	if a, bits, err := ipaddr.ParseHost(word); err == nil && bits > 0 && bits < a.BitLen() {
 		return a.String()
@@ -168,8 +167,7 @@ func AddressWord(word string) string {
 	return objectWord(word)
 }
 
-// objectWord does what AddressWord does, for addresses of pools: there, a length behind an address may be a mistyped
-// CIDR.
+// objectWord does the same for addresses of pools, but keeps a prefix length, which may belong to a mistyped CIDR.
 func objectWord(word string) string {
 	name := strings.TrimPrefix(strings.TrimSpace(word), "bcsnetip."+v1.GroupVersion.Group+"/")
 	if a, err := ipaddr.ParseObjectName(name); err == nil {
@@ -205,5 +203,5 @@ func parseEach(args []string, wrong func(arg string) error) ([]netip.Addr, error
 // SortAddrs sorts addresses in place.
 func SortAddrs(all []netip.Addr) { slices.SortFunc(all, netip.Addr.Compare) }
 
-// maxBulk is how many addresses one call sets aside or gives back.
+// maxBulk bounds the addresses that one call reserves or releases.
 const maxBulk = 4096

@@ -15,11 +15,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// maxEvents is how many events a description shows.
+// maxEvents bounds the events in a description.
 const maxEvents = 10
 
-// RecentEvents lists the newest events of an object in a namespace, or in all if that is empty, the newest first. It
-// leaves out those of an earlier object of the same name.
+// RecentEvents lists the newest events of the object with a UID, newest first. An empty namespace means all.
 func RecentEvents(ctx context.Context, s *app.App, namespace string, uid types.UID) ([]Event, error) {
 	c, err := s.Dynamic()
 	if err != nil {
@@ -46,7 +45,7 @@ func RecentEvents(ctx context.Context, s *app.App, namespace string, uid types.U
 	return out[:min(len(out), maxEvents)], nil
 }
 
-// EventLines formats events as a section of a description.
+// EventLines formats events for a section of a description.
 func EventLines(s *app.App, events []Event) (lines []string) {
 	for _, e := range events {
 		reason := e.Reason

@@ -9,9 +9,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// NewResolver returns a resolver that finds the policies of pods by reads from the API server, as the user. IPAMClaims
-// count, as for a controller with --ipam-claims, and shared pools are of one namespace, as without
-// --shared-pools-for-all: whether it has these flags nothing in the cluster says.
+// NewResolver returns a resolver that finds the policies of pods by reads from the API server with the user's rights.
+// It assumes that the controller has --ipam-claims but not --shared-pools-for-all, because the cluster does not show
+// the controller's flags.
 func NewResolver(s *app.App) (*workload.Resolver, error) {
 	cfg, err := s.Connect()
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// KeyOf returns a key that is unique among the objects of one kind: the name, with the namespace where they are in
-// one.
+// KeyOf returns the name of an object, with its namespace if it has one.
 func KeyOf(o *unstructured.Unstructured) string {
 	if o.GetNamespace() == "" {
 		return o.GetName()
@@ -19,30 +18,30 @@ func KeyOf(o *unstructured.Unstructured) string {
 	return o.GetNamespace() + "/" + o.GetName()
 }
 
-// Of returns the name of one of our resources in the form that the API server knows.
+// Of returns one of our resources by name.
 func Of(name string) schema.GroupVersionResource { return v1.GroupVersion.WithResource(name) }
 
-// NodeResource returns where the API server keeps nodes.
+// NodeResource returns the resource of nodes.
 func NodeResource() schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource("nodes")
 }
 
-// PodResource returns where the API server keeps pods.
+// PodResource returns the resource of pods.
 func PodResource() schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource("pods")
 }
 
-// EventResource returns where the API server keeps events.
+// EventResource returns the resource of events.
 func EventResource() schema.GroupVersionResource {
 	return eventsv1.SchemeGroupVersion.WithResource("events")
 }
 
-// DeploymentResource returns where the API server keeps Deployments.
+// DeploymentResource returns the resource of Deployments.
 func DeploymentResource() schema.GroupVersionResource {
 	return appsv1.SchemeGroupVersion.WithResource("deployments")
 }
 
-// CRDResource returns where the API server keeps CustomResourceDefinitions.
+// CRDResource returns the resource of CustomResourceDefinitions.
 func CRDResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"}

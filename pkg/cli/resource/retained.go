@@ -8,17 +8,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Retained finds the addresses that claims keep and no pod has.
+// Retained selects the addresses that claims keep and no pod has.
 func Retained() LeaseQuery {
 	return LeaseQuery{Status: lease.Reserved.String(), Selectors: Selectors{Fields: "status.claim!="}}
 }
 
-// SetAside finds the addresses that people set aside, and those that are quarantined.
+// SetAside selects the addresses that were reserved by hand or are quarantined.
 func SetAside() LeaseQuery {
 	return LeaseQuery{Status: lease.Reserved.String(), Selectors: Selectors{Fields: "status.claim="}}
 }
 
-// RetainedText describes for what an address is kept.
+// RetainedText names the claim, and the primary key, for which an address is kept.
 func RetainedText(l lease.Lease) string {
 	text := "claim " + l.Claim + " keeps it"
 	if l.PodPrimaryKey != "" {
@@ -27,7 +27,7 @@ func RetainedText(l lease.Lease) string {
 	return text
 }
 
-// ClaimHolder returns who keeps a reserved address; empty for one that was set aside by hand.
+// ClaimHolder names the claim that keeps an address; empty if none does.
 func ClaimHolder(l lease.Lease) string {
 	if !l.IsRetained() {
 		return ""
@@ -35,16 +35,14 @@ func ClaimHolder(l lease.Lease) string {
 	return "claim " + l.Claim
 }
 
-// RetainedByClaim returns the error for an address that was to be set aside, or handed out again, although a claim
-// keeps it.
+// RetainedByClaim returns the error for reserving or unreserving an address that a claim keeps.
 func RetainedByClaim(l lease.Lease) *app.Failure {
 	return app.Refuse(app.ReasonAddressKept, "address %s of pool %s is reserved, not by hand: %s", l.Addr, l.Pool,
 		RetainedText(l)).
 		WithHint("to give it back to its pool: bcsnetctl ip release %s", l.Addr)
 }
 
-// StayRetained formats how many of the addresses that were released from their holders stay with their claims; empty
-// when none does.
+// StayRetained counts the released addresses that claims keep; empty if there are none.
 func StayRetained(released []lease.Lease) string {
 	n := 0
 	for _, l := range released {

@@ -8,8 +8,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// LeasePools names the pools whose leases are those of some pools: these, their blocks, and with groups all that are
-// carved from them.
+// LeasePools names the pools whose leases count for some pools: these and their blocks, and with groups all their
+// children.
 func LeasePools(all []Pool, some []string, groups bool) (names []string) {
 	blocked := map[string]bool{}
 	for _, p := range all {
@@ -24,13 +24,13 @@ func LeasePools(all []Pool, some []string, groups bool) (names []string) {
 	return names
 }
 
-// WithGroups returns some pools, each with its groups behind it. Blocks are counted with the pool that they are of.
+// WithGroups returns some pools, each followed by its groups. It adds no blocks.
 func WithGroups(all, some []Pool) (out []Pool) {
 	given := map[string]Pool{}
 	for _, p := range some {
 		given[p.Name] = p
 	}
-	behind := func(p Pool) bool { // a group of a group, which does not fit, stands by itself
+	behind := func(p Pool) bool { // a group of a group does not fit, and stands alone
 		parent, is := given[p.Spec.Parent]
 		return is && parent.Spec.Parent == ""
 	}
@@ -49,8 +49,7 @@ func WithGroups(all, some []Pool) (out []Pool) {
 	return out
 }
 
-// NetworkOf returns the network that a pool is part of: that of its spec, or of its parent where a group names none. A
-// block is part of that of the pool that it is of.
+// NetworkOf returns the network of a pool: its own, or its parent's for a block and for a group without one.
 func NetworkOf(p Pool) string {
 	switch {
 	case p.whole != nil:
@@ -62,8 +61,8 @@ func NetworkOf(p Pool) string {
 	}
 }
 
-// InNetwork returns the pools of a network, by name, with the groups that are part of it by their parents. Blocks are
-// counted with the pool that they are of. A network without pools is an error that knows a better name.
+// InNetwork returns the pools of a network, including groups that inherit it, but not blocks. The error for a network
+// without pools suggests a similar name.
 func InNetwork(all []Pool, network string) ([]Pool, error) {
 	var in []Pool
 	var names []string

@@ -11,17 +11,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// Selectors are the flags -l and --field-selector, which the API server judges.
+// Selectors are the flags -l and --field-selector, which the API server evaluates.
 type Selectors struct {
 	Labels, Fields string
 }
 
-// AddLabels gives a list the flag -l over objects that are called nouns.
+// AddLabels adds the flag -l to a list. nouns are its objects.
 func (s *Selectors) AddLabels(cmd *cobra.Command, nouns string) {
 	cmd.Flags().StringVarP(&s.Labels, "selector", "l", "", "only "+nouns+" with these `LABELS`, as in kubectl")
 }
 
-// AddFields gives a list the flag --field-selector; example is a field that the API server can select by.
+// AddFields adds the flag --field-selector to a list. example is a selectable field.
 func (s *Selectors) AddFields(cmd *cobra.Command, nouns, example string) {
 	cmd.Flags().StringVar(&s.Fields, "field-selector", "", "only "+nouns+" with these `FIELDS`, such as "+example)
 }
@@ -42,7 +42,7 @@ func (s *Selectors) Options() metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: s.Labels, FieldSelector: s.Fields}
 }
 
-// Words say in a sentence what was selected.
+// Words describe the selection in a sentence.
 func (s *Selectors) Words() (out []string) {
 	if s.Fields != "" {
 		out = append(out, s.Fields)
@@ -53,7 +53,7 @@ func (s *Selectors) Words() (out []string) {
 	return out
 }
 
-// WithWords adds to a noun what it must have.
+// WithWords adds a selection to a noun.
 func WithWords(noun string, words []string) string {
 	if len(words) == 0 {
 		return noun

@@ -50,7 +50,7 @@ func settingValue(s lease.Settings, name string) string {
 	}
 }
 
-// SettingText puts a setting into words: "gateway 10.20.0.1", "no VLAN".
+// SettingText describes a setting: "gateway 10.20.0.1", "no VLAN".
 func SettingText(s lease.Settings, name string) string {
 	switch v := settingValue(s, name); {
 	case v == "":
@@ -62,7 +62,7 @@ func SettingText(s lease.Settings, name string) string {
 	}
 }
 
-// settingChange puts into words what a setting was and is: "VLAN 100, now 200".
+// settingChange describes a setting before and now: "VLAN 100, now 200".
 func settingChange(was, now lease.Settings, name string) string {
 	v := settingValue(now, name)
 	if v == "" {
@@ -74,7 +74,7 @@ func settingChange(was, now lease.Settings, name string) string {
 	return SettingText(was, name) + ", now " + v
 }
 
-// SettingChanges puts into words in what a pool says something else now than was given; empty if it does not.
+// SettingChanges describes the given settings that differ from the pool's present ones; empty if none do.
 func SettingChanges(g lease.Given, now lease.Settings) string {
 	was, _ := g.Settings(now)
 	var parts []string
@@ -84,7 +84,7 @@ func SettingChanges(g lease.Given, now lease.Settings) string {
 	return strings.Join(parts, "; ")
 }
 
-// SettingsText lists those of some settings that have a value.
+// SettingsText lists those of the named settings that have a value.
 func SettingsText(s lease.Settings, names []string) string {
 	var parts []string
 	for _, name := range names {

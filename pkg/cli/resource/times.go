@@ -6,7 +6,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// UntilText formats the time until which a claim keeps an address. A time that cannot be read stays as it is.
+// UntilText formats the time until which a claim keeps an address. It returns an invalid time unchanged.
 func UntilText(stored string) string {
 	t, err := time.Parse(time.RFC3339Nano, stored)
 	if err != nil {
@@ -15,5 +15,5 @@ func UntilText(stored string) string {
 	return TimeText(t)
 }
 
-// TimeText formats a time as tables show it: UTC, to the second.
+// TimeText formats a time for tables: UTC, to the second.
 func TimeText(t time.Time) string { return store.FormatTime(t.Truncate(time.Second)) }

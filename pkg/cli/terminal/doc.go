@@ -1,3 +1,3 @@
-// Package terminal finds out what a stream can show, and draws what depends on it: colours, bars and keys. It knows
-// nothing of the commands, and no table's columns depend on it.
+// Package terminal detects the capabilities of a stream, and draws colours, bars and keys accordingly. It knows no
+// command, and no column of a table depends on it.
 package terminal

@@ -10,7 +10,7 @@ import (
 )
 
 // ReadKeys makes a terminal deliver keys at once and without an echo. In the background it fails and changes nothing,
-// because the kernel stops a background process that changes the terminal.
+// because the kernel would stop a background process that changes the terminal.
 func ReadKeys(in *os.File) (restore func(), err error) {
 	fd := int(in.Fd())
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)

@@ -8,18 +8,18 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal is what a stream can show. Only colour and bars depend on it, never a table's columns.
+// Terminal has the capabilities of a stream. Only colour and bars depend on it, never the columns of a table.
 type Terminal struct {
 	Tty, Color, Utf8 bool
-	// roomy is a terminal where tables have room for bars.
+	// roomy: tables have room for bars.
 	roomy bool
 	fd    int
 }
 
-// roomyWidth is the number of columns that a table of pools needs with bars.
+// roomyWidth is the width in columns of a table of pools with bars.
 const roomyWidth = 100
 
-// Of returns what a stream can show; getenv reads the environment.
+// Of returns the capabilities of a stream. getenv reads the environment.
 func Of(stream any, getenv func(string) string) Terminal {
 	t := Terminal{Tty: Is(stream), Utf8: isUTF8(getenv)}
 	if t.Tty {
@@ -31,7 +31,7 @@ func Of(stream any, getenv func(string) string) Terminal {
 	return t
 }
 
-// Size returns the terminal's width and height at the moment; 80 by 24 where they are unknown.
+// Size returns the present width and height of the terminal; 80 by 24 if they are unknown.
 func (t Terminal) Size() (width, height int) {
 	width, height, err := term.GetSize(t.fd)
 	if err != nil || width <= 0 || height <= 0 {
@@ -46,7 +46,7 @@ func Is(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// isUTF8 asks the locale, as programs in C do.
+// isUTF8 evaluates the locale as programs in C do.
 func isUTF8(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := getenv(name); v != "" {
@@ -57,7 +57,7 @@ func isUTF8(getenv func(string) string) bool {
 	return false
 }
 
-// Color is a colour of the terminal's own palette.
+// Color is a colour of the terminal's palette.
 type Color string
 
 // Colors of texts.
@@ -68,7 +68,7 @@ const (
 	Cyan   Color = "36"
 )
 
-// Paint colours a text where the terminal can.
+// Paint colours a text if the terminal has colours.
 func (t Terminal) Paint(c Color, text string) string {
 	if !t.Color || text == "" {
 		return text
@@ -76,11 +76,11 @@ func (t Terminal) Paint(c Color, text string) string {
 	return c.begin() + text + reset
 }
 
-// barWidth is how many cells a bar has.
+// barWidth is the number of cells of a bar.
 const barWidth = 10
 
-// bar draws part of total; nothing where there is no terminal to draw on. It is full only when all is
-// used, and empty only when nothing is.
+// bar draws part of total; empty if the stream cannot show bars. The bar is full only if all is used, and empty only if
+// nothing is.
 func (t Terminal) bar(part, total int64) string {
 	if !t.Tty || total <= 0 {
 		return ""
@@ -105,7 +105,7 @@ func (t Terminal) bar(part, total int64) string {
 	return t.Paint(c, strings.Repeat(full, n)) + strings.Repeat(empty, barWidth-n)
 }
 
-// Share formats how much is taken, in percent.
+// Share formats part of total in percent.
 func Share(part, total int64) string {
 	if total <= 0 {
 		return ""
@@ -120,7 +120,7 @@ func Share(part, total int64) string {
 	return text
 }
 
-// UsedCell formats how much is taken for a cell of a table. It draws a bar only where tables have room for bars.
+// UsedCell formats the used part for a cell. It draws a bar only if tables have room for it.
 func (t Terminal) UsedCell(part, total int64) string {
 	if t.roomy {
 		return t.Used(part, total)
@@ -128,7 +128,7 @@ func (t Terminal) UsedCell(part, total int64) string {
 	return Share(part, total)
 }
 
-// Used formats how much is taken, with a bar where there is one.
+// Used formats the used part, with a bar if the stream can show it.
 func (t Terminal) Used(part, total int64) string {
 	if bar := t.bar(part, total); bar != "" {
 		return bar + " " + Share(part, total)

@@ -12,25 +12,25 @@ import (
 const (
 	escape = "\x1b"
 	reset  = "\x1b[0m"
-	// warning is the colour in which client-go prints warnings of the API server.
+	// warning is client-go's colour for warnings of the API server.
 	warning = "\x1b[33;1m"
 )
 
 // begin returns the sequence that begins a colour.
 func (c Color) begin() string { return escape + "[" + string(c) + "m" }
 
-// painted returns the sequences by which texts are coloured.
+// painted returns the sequences of all colours.
 func painted() []string {
 	return []string{Red.begin(), Green.begin(), Yellow.begin(), Cyan.begin(), reset, warning}
 }
 
-// Visible returns a text of one line in which everything is seen; see humanize.Visible. It leaves colours that begin
-// and end in the text.
+// Visible returns a text as one line with visible control characters; see humanize.Visible. It keeps colours if the
+// text also ends them.
 func Visible(text string) string {
 	return visible(text, strings.Contains(text, reset), humanize.Visible)
 }
 
-// visible makes what is between the sequences of colours visible, and the sequences, too, unless colours are left.
+// visible applies part to the text between colour sequences; without colors, also to the sequences.
 func visible(text string, colors bool, part func(string) string) string {
 	if !colors || !strings.Contains(text, escape) {
 		return part(text)
@@ -54,18 +54,19 @@ func visible(text string, colors bool, part func(string) string) string {
 	}
 }
 
-// Writer writes text for people: everything is seen but line ends, tabs and, if the terminal has them, colours.
+// Writer writes text for people. It makes control characters visible, except line ends, tabs and, if the terminal has
+// them, colours.
 type Writer struct {
 	w      io.Writer
 	colors bool
-	// rest is what was written of a character or a sequence whose end has not come yet.
+	// rest is an incomplete character or sequence at the end of the previous text.
 	rest string
 }
 
 // NewWriter returns a Writer on a stream.
 func NewWriter(stream io.Writer, t Terminal) *Writer { return &Writer{w: stream, colors: t.Color} }
 
-// Raw returns the stream of a Writer, for drawing, and for what is no text for people; any other stream as it is.
+// Raw returns the stream below a Writer, for drawing and for output to programs. It returns any other stream unchanged.
 func Raw(stream io.Writer) io.Writer {
 	if w, ok := stream.(*Writer); ok {
 		return w.w
@@ -73,7 +74,7 @@ func Raw(stream io.Writer) io.Writer {
 	return stream
 }
 
-// Write writes what is whole of the text so far.
+// Write writes the complete part of the text so far.
 func (w *Writer) Write(p []byte) (int, error) {
 	text := w.rest + string(p)
 	whole := len(text) - unfinished(text, w.colors)
@@ -84,7 +85,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// unfinished returns how many bytes at the end of a text are the beginning of a character or of a sequence.
+// unfinished returns the length of an incomplete character or sequence at the end of a text, in bytes.
 func unfinished(text string, colors bool) int {
 	if at := strings.LastIndex(text, escape); at >= 0 && colors {
 		begins := func(s string) bool { return len(s) > len(text)-at && strings.HasPrefix(s, text[at:]) }

@@ -29,10 +29,10 @@ func static(w http.ResponseWriter, r *http.Request) {
 	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
 	w.Header().Set("Content-Type", kinds[path.Ext(name)])
 	w.Header().Set("Etag", tag)
-	w.Header().Set("Cache-Control", "no-cache") // asked again, and answered by 304
+	w.Header().Set("Cache-Control", "no-cache") // browsers ask again and get 304
 	if r.Header.Get("If-None-Match") == tag {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	_, _ = w.Write(text) // a browser that has gone needs none
+	_, _ = w.Write(text) // fails only if the browser has gone
 }

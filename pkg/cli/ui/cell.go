@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/view"
 )
 
-// cell writes a cell of a map. There are up to 4096 of them on a page, so a template would take half a second for them.
+// cell writes a cell of a map. A page has up to 4096 of them, for which a template would take half a second.
 func cell(pool string, m view.Map, c view.Cell) template.HTML {
 	state := c.State()
 	if state == view.CellNone {

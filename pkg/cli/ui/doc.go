@@ -1,4 +1,4 @@
-// Package ui serves the read models of package view as pages for a browser. The pages are made here, need no script,
-// and change nothing. If a browser runs scripts, they follow what they show: the server watches it and sends the
-// sections that differ.
+// Package ui serves the read models of package view as pages for a browser. The server renders the pages, which need no
+// script and change nothing. With scripts, a page updates itself: the server watches its objects and sends the changed
+// sections.
 package ui

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// here returns a path as it leads to a page of this server; / for whatever leads elsewhere.
+// here returns a path of this server unchanged; / for any other target.
 func here(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") ||
@@ -18,13 +18,13 @@ func here(to string) string {
 	return to
 }
 
-// enter answers a page that goes on to another one by itself. It is no redirect: if the way began on another site, a
-// browser would not send the cookie after that.
+// enter answers with a page that continues to another one by itself. A redirect would not do: if the navigation began
+// on another site, browsers would not send the cookie with it.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, to string) {
 	s.write(w, r, http.StatusOK, "enter", map[string]any{"To": to})
 }
 
-// guarded lets a request through to h that names this server, is of no other site, and is of a visitor.
+// guarded calls h for requests that name this server, come from no other site, and belong to a visitor.
 func (s *Server) guarded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		headers(w.Header())
@@ -45,7 +45,7 @@ func (s *Server) guarded(h http.Handler) http.Handler {
 			s.refuse(w, r, http.StatusForbidden, "Another site asked for this", "Open the page itself.")
 		case v != nil || d.public(path) || strings.HasPrefix(path, "/static/"):
 			h.ServeHTTP(w, r)
-		case elsewhere(r): // the browser keeps the cookie back until the page itself asks
+		case elsewhere(r): // browsers withhold the cookie until the page itself asks
 			s.enter(w, r, r.URL.RequestURI())
 		default:
 			d.outside(w, r)
@@ -53,10 +53,10 @@ func (s *Server) guarded(h http.Handler) http.Handler {
 	})
 }
 
-// healthy is the path of the probes of a Pod, which name no host and have no cookie.
+// healthy is the path of a Pod's probes, which have neither a host name nor a cookie.
 const healthy = "/healthz"
 
-// foreign reports whether another site asks, other than by a link that somebody followed.
+// foreign reports whether a request comes from another site, except by a followed link.
 func (s *Server) foreign(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && (s.origin == "" || origin != s.origin) {
 		u, err := url.Parse(origin)
@@ -67,18 +67,18 @@ func (s *Server) foreign(r *http.Request) bool {
 	return elsewhere(r) && (r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Method == http.MethodPost)
 }
 
-// elsewhere reports whether the way to a page began on another site.
+// elsewhere reports whether the navigation to a page began on another site.
 func elsewhere(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site == "cross-site" || site == "same-site"
 }
 
-// headers sets what browsers are to keep to.
+// headers sets the security headers for browsers.
 func headers(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "+
 		"connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // with no-referrer forms would be of no origin
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, forms would have no origin
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")

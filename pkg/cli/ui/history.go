@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/history"
 )
 
-// historyModel is what a pool, a host or a namespace had, and what became of a pool.
+// historyModel is the history of a pool, a host or a namespace.
 type historyModel struct {
 	Kind, Name, Since string
 	Times             []string
@@ -18,10 +18,10 @@ type historyModel struct {
 	*view.History
 }
 
-// pastLink returns the page of the history of a pool, a host or a namespace.
+// pastLink returns the path of the history of a pool, a host or a namespace.
 func pastLink(kind, name string) string { return "/history/" + kind + "/" + url.PathEscape(name) }
 
-// historyPage shows what there was at a time. It is not followed: it reads all of that time.
+// historyPage shows the history of a period. Browsers do not follow it, because it reads the whole period.
 func historyPage(ctx context.Context, q *request) (*page, error) {
 	m := historyModel{Kind: q.PathValue("kind"), Name: q.PathValue("name"), Times: []string{"1h", "24h", "7d", "30d"},
 		Since: q.URL.Query().Get("since")}

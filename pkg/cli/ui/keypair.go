@@ -16,21 +16,21 @@ import (
 	"time"
 )
 
-// lookEvery is the interval in which the files of the certificate are read again.
+// lookEvery is the interval of reading the certificate's files.
 const lookEvery = 10 * time.Second
 
-// keyPair is the certificate of the pages, read again when its files change. Cookies are sealed by a key that is
-// derived from its private key: all replicas have the same files, and nobody else has them.
+// keyPair is the certificate of the pages. It is read again when its files change. Cookies are sealed by a key derived
+// from its private key, which all replicas have and nobody else.
 type keyPair struct {
 	certFile, keyFile string
-	// warn is told why changed files do not count.
+	// warn gets the error of reading changed files; the previous certificate stays in use.
 	warn func(format string, args ...any)
 
 	mu     sync.Mutex
 	looked time.Time
 	text   []byte // of both files
 	cert   *tls.Certificate
-	// seals are that of the private key and that of the one before it.
+	// seals has the seals of the present and the previous private key.
 	seals []cipher.AEAD
 }
 
@@ -40,7 +40,7 @@ func newKeyPair(certFile, keyFile string, warn func(string, ...any)) (*keyPair, 
 	return k, k.read()
 }
 
-// read reads the files, and takes them over if they differ from before and fit each other.
+// read reads the files, and uses them if they have changed and fit each other.
 func (k *keyPair) read() error {
 	certificate, err := os.ReadFile(k.certFile)
 	if err != nil {
@@ -68,7 +68,7 @@ func (k *keyPair) read() error {
 	return nil
 }
 
-// sealBy returns what seals cookies by a certificate's private key. It does not tell the key.
+// sealBy derives the seal of cookies from a certificate's private key. The key cannot be derived from the seal.
 func sealBy(cert tls.Certificate) (cipher.AEAD, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)
 	if err != nil {
@@ -85,7 +85,7 @@ func sealBy(cert tls.Certificate) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// newest returns the certificate and the seals as the files have them.
+// newest returns the present certificate and seals. It reads the files again every lookEvery.
 func (k *keyPair) newest() (*tls.Certificate, []cipher.AEAD) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -109,7 +109,7 @@ func (k *keyPair) tls() *tls.Config {
 	}
 }
 
-// names reports whether the certificate is for a host.
+// names reports whether the certificate is valid for a host.
 func (k *keyPair) names(host string) bool {
 	cert, _ := k.newest()
 	return cert.Leaf.VerifyHostname(host) == nil
@@ -122,7 +122,7 @@ func (k *keyPair) seal(text []byte) string {
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// open returns what a cookie holds that was sealed here, by this key or the one before.
+// open returns the content of a cookie that was sealed by the present or the previous key.
 func (k *keyPair) open(value string) ([]byte, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(value)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"net/url"
 )
 
-// kind is a kind of page: what makes it, the rights that it needs, and those that only parts of it need.
+// kind is a kind of page: its builder, the rights that it needs, and those that only parts of it need.
 type kind struct {
 	build        builder
 	needs, parts []right
 }
 
-// kinds are the pages by the patterns of their paths.
+// kinds has the kinds of pages by path pattern.
 type kinds struct {
 	mux *http.ServeMux
 	by  map[string]kind
@@ -33,7 +33,7 @@ func newKinds() *kinds {
 		"/claim/{namespace}/{name}": {
 			claimPage, []right{ofClaim("namespace")}, []right{addresses, ofEvents("namespace")},
 		},
-		"/problems":              {problemsPage, nil, nil}, // which says itself what it cannot read
+		"/problems":              {problemsPage, nil, nil}, // reports missing rights itself
 		"/why":                   {whyPage, nil, nil},      // so does this
 		"/history/{kind}/{name}": {historyPage, []right{ofHistory(), addresses}, nil},
 		"/search":                {searchPage, []right{pools, addresses}, nil},
@@ -44,7 +44,7 @@ func newKinds() *kinds {
 	return all
 }
 
-// find returns the kind of a page, and the request for it, with the language of who asks.
+// find returns the kind of a page, and a request for it in the language of by.
 func (k *kinds) find(page string, by *http.Request) (kind, *http.Request, error) {
 	at, err := url.Parse(page)
 	if err != nil || at.IsAbs() || at.Host != "" {
@@ -56,11 +56,11 @@ func (k *kinds) find(page string, by *http.Request) (kind, *http.Request, error)
 	if !ok {
 		return kind{}, nil, fmt.Errorf("%q is no page", page)
 	}
-	k.mux.ServeHTTP(nowhere{}, r) // which sets the values of the path
+	k.mux.ServeHTTP(nowhere{}, r) // sets the path values
 	return found, r, nil
 }
 
-// nowhere takes an answer that nobody gets.
+// nowhere discards an answer.
 type nowhere struct{}
 
 func (nowhere) Header() http.Header         { return http.Header{} }

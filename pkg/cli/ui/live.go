@@ -11,27 +11,27 @@ import (
 )
 
 const (
-	// mostViewers bounds the streams of a process, mostOfVisitor those of one visitor, and mostPages the pages of one
+	// mostViewers bounds the streams of the process, mostOfVisitor those of one visitor, and mostPages the pages of one
 	// stream.
 	mostViewers   = 200
 	mostOfVisitor = 50
 	mostPages     = 16
-	// frameEvery is how often a page is sent at most. share is which part of the time making a page may take: one that
-	// takes long is made less often.
+	// frameEvery is the minimum interval between two versions of a page. Making a page takes at most 1/share of the
+	// time: slow pages are made less often.
 	frameEvery = 250 * time.Millisecond
 	share      = 10
-	// slow is how long a reader may take for a frame.
+	// slow is the time limit for writing a frame.
 	slow = 10 * time.Second
-	// beat is how often a quiet stream says that it is there.
+	// beat is the interval of signs of life on a quiet stream.
 	beat = 15 * time.Second
 )
 
-// live has the pages that a visitor follows. Each is made once, however many of their tabs show it.
+// live has the pages that a visitor follows. Each page is made once, however many of their tabs show it.
 type live struct {
 	server  *Server
 	visitor *visitor
 	// context ends with the visitor.
-	context context.Context // of the topics, which outlive the request that began them
+	context context.Context // for topics, which outlive the request that created them
 	stop    func()
 
 	mu      sync.Mutex
@@ -39,13 +39,13 @@ type live struct {
 	topics  map[string]*topic
 }
 
-// frame is a page as it was made last. One that could not be made says why.
+// frame is the latest version of a page, or the problem that prevented it.
 type frame struct {
 	sections []section
 	problem  string
 }
 
-// changed returns the sections of a frame that a browser with some versions does not have, and all versions of it.
+// changed returns the sections whose hash differs from have, and all hashes of the frame.
 func (f *frame) changed(have []string) (out []map[string]string, versions string) {
 	var all []string
 	for i, s := range f.sections {
@@ -61,10 +61,10 @@ func (f *frame) changed(have []string) (out []map[string]string, versions string
 type viewer struct {
 	wake chan struct{}
 	mu   sync.Mutex
-	due  map[string]*frame // the newest of each page that was not sent
+	due  map[string]*frame // the newest unsent frame of each page
 }
 
-// take notes a frame for a page. What was not sent before is left out.
+// take queues a frame of a page in place of an unsent older one.
 func (v *viewer) take(page string, f *frame) {
 	v.mu.Lock()
 	v.due[page] = f
@@ -75,7 +75,7 @@ func (v *viewer) take(page string, f *frame) {
 	}
 }
 
-// events answers with a stream of what changes on pages.
+// events answers with a stream of the changes of pages.
 func (l *live) events(w http.ResponseWriter, r *http.Request) {
 	pages, have := r.URL.Query()["page"], r.URL.Query()["have"]
 	if len(pages) == 0 || len(pages) > mostPages || len(have) != len(pages) {
@@ -106,7 +106,7 @@ func (l *live) events(w http.ResponseWriter, r *http.Request) {
 	}
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
-	_ = out.SetReadDeadline(time.Time{}) // that of the server is for requests; it fails if the connection has gone
+	_ = out.SetReadDeadline(time.Time{}) // the server's deadline is for requests; fails only if the connection has gone
 	for {
 		select {
 		case <-r.Context().Done():
@@ -134,7 +134,7 @@ func (l *live) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// enter counts a stream, and reports whether there is room for it.
+// enter counts a stream. It returns false if there are too many.
 func (l *live) enter() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,7 +157,7 @@ func (l *live) exit() {
 	l.viewers--
 }
 
-// message writes a frame for a browser, and notes the versions that the browser has from then on.
+// message encodes a frame for a browser, and records the versions that the browser then has.
 func message(page string, f *frame, versions map[string][]string) []byte {
 	m := map[string]any{"page": page, "on": f.problem == ""}
 	if f.problem != "" {

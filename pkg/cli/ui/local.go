@@ -13,11 +13,11 @@ import (
 // cookieName is that of the session.
 const cookieName = "bcsnet-ui"
 
-// guard lets in who has followed the link that the terminal shows. The link works once; its token becomes a cookie. If
-// somebody without the cookie follows it a second time, one of the two is a stranger: the session ends, and the
-// terminal shows a new link.
+// guard lets in the user who follows the link in the terminal. The link works once; its token is exchanged for a
+// cookie. If somebody without the cookie follows the link again, one of the two is a stranger: the session ends, and
+// the terminal shows a new link.
 type guard struct {
-	// again is called with a new token when the old one was used twice.
+	// again gets a new token after the old one was used twice.
 	again func(token string)
 
 	mu             sync.Mutex
@@ -29,14 +29,14 @@ func newGuard(again func(token string)) *guard {
 	return &guard{again: again, token: rand.Text(), session: rand.Text()}
 }
 
-// same compares secrets in a time that tells nothing of them.
+// same compares secrets in constant time.
 func same(a, b string) bool { return a != "" && subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // knows reports whether a request has the cookie of the session.
 func (g *guard) knows(r *http.Request) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, c := range r.CookiesNamed(cookieName) { // those of another port of this machine come along
+	for _, c := range r.CookiesNamed(cookieName) { // includes cookies of other ports of this machine
 		if g.used && same(c.Value, g.session) {
 			return true
 		}
@@ -44,7 +44,8 @@ func (g *guard) knows(r *http.Request) bool {
 	return false
 }
 
-// spend takes the token of a link, and returns the session for its cookie; empty if the token is not the one.
+// spend exchanges the token of a link for a session; empty if the token is wrong or was used. stranger reports the
+// second use.
 func (g *guard) spend(token string) (session string, stranger bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -59,7 +60,7 @@ func (g *guard) spend(token string) (session string, stranger bool) {
 	return g.session, false
 }
 
-// login follows the link of the terminal.
+// login handles the link of the terminal.
 func (l *local) login(w http.ResponseWriter, r *http.Request) {
 	s, to := l.server, here(r.URL.Query().Get("to"))
 	if l.guard.knows(r) {
@@ -84,7 +85,7 @@ func (l *local) login(w http.ResponseWriter, r *http.Request) {
 	s.enter(w, r, to)
 }
 
-// local is the door of one's own machine: the link of the terminal.
+// local is the door on the user's own machine: the link in the terminal.
 type local struct {
 	server *Server
 	guard  *guard
@@ -108,8 +109,8 @@ func (l *local) outside(w http.ResponseWriter, r *http.Request) {
 	l.server.refuse(w, r, http.StatusUnauthorized, "You are not logged in", "Follow the link that the terminal shows.")
 }
 
-// ofThisMachine reports whether the header Host names this machine, at any port: ssh -L may bring another one. A name
-// that others control, and that leads here, does not.
+// ofThisMachine reports whether the header Host names this machine, at any port because ssh -L may map it. A DNS name
+// that resolves to this machine does not count, because others may control it.
 func ofThisMachine(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// ask shows the form for a token, and what was wrong.
+// ask shows the form for a token. what is the error of the previous attempt.
 func (t *tokens) ask(w http.ResponseWriter, r *http.Request, status int, what, to string) {
 	t.server.write(w, r, status, "login", map[string]any{"What": what, "To": here(to)})
 }
 
-// login takes a token, and gives a cookie for it.
+// login exchanges a token for a cookie.
 func (t *tokens) login(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxLogin)
 	if err := r.ParseForm(); err != nil {
@@ -53,7 +53,7 @@ func (t *tokens) login(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // here returns a path of these pages
 }
 
-// identify asks the API server whose token it is. wrong says why nobody is let in by it.
+// identify asks the API server for the user of a token. wrong is the reason why the login fails.
 func (t *tokens) identify(r *http.Request, token string) (name string, status int, wrong string) {
 	const refused = "The API server does not know this token, or it has ended"
 	switch {
@@ -87,7 +87,7 @@ func (t *tokens) logout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// end ends the session of a request: this replica lets nobody in by its cookie any more, and stops what follows pages.
+// end ends the session of a request: this replica no longer accepts its cookie, and stops its streams.
 func (t *tokens) end(w http.ResponseWriter, r *http.Request) {
 	t.setCookie(w, "", -1)
 	s, ok := t.session(r)
@@ -107,8 +107,8 @@ func (t *tokens) setCookie(w http.ResponseWriter, value string, seconds int) {
 	})
 }
 
-// until returns when a session of a token ends: with the token, if that says when, and after half a day at most. The
-// API server has verified the token.
+// until returns when a session ends: with the token if that names its end, but after 12 hours at most. The API server
+// must have verified the token.
 func until(token string, now time.Time) time.Time {
 	latest := now.Add(longest)
 	parts := strings.Split(token, ".")

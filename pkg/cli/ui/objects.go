@@ -19,7 +19,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// object is what the page of an object shows beside its lists.
+// object is the model of the page of an object, in addition to its lists.
 type object struct {
 	Facts    view.Facts
 	Next     view.Steps
@@ -29,16 +29,16 @@ type object struct {
 	Bad      []metav1.Condition
 	Events   []resource.Event
 	Pools    rows[hostPool]
-	// Name is that of the object. Chain is nil for who may not see it. Tried and Passed are its places.
+	// Chain is nil if the user may not read it. Tried and Passed are its places.
 	Name          string
 	Chain         *view.Chain
 	Tried, Passed rows[ipam.Place]
 	Claims        rows[resource.Claim]
-	// Past is the page of the history; empty without one.
+	// Past is the path of the history; empty without one.
 	Past string
 }
 
-// hostPool is a pool that a host may draw from, and how many addresses it has of it.
+// hostPool is a pool that a host may draw from, and the number of its addresses on the host.
 type hostPool struct {
 	view.PoolRow
 	Held int
@@ -141,7 +141,7 @@ func namespacePage(ctx context.Context, q *request) (*page, error) {
 	return p, q.sections(p, o, "namespace", "chain", "claims-here", "leases", "past")
 }
 
-// whyModel is why a pod has its address, or has none.
+// whyModel explains why a pod has its address or none.
 type whyModel struct {
 	Pod, Node string
 	Facts     view.Facts
@@ -172,14 +172,14 @@ func whyPage(ctx context.Context, q *request) (*page, error) {
 	return p, q.sections(p, m, "why")
 }
 
-// searchModel is what was found by a text.
+// searchModel has the results of a search.
 type searchModel struct {
 	Text   string
 	Pools  rows[view.PoolRow]
 	Leases rows[lease.Lease]
 }
 
-// searchPage finds what has to do with a text; what is there once is shown itself.
+// searchPage shows the results of a search, or the object itself if it is the only one.
 func searchPage(ctx context.Context, q *request) (*page, error) {
 	m := searchModel{Text: resource.AddressWord(q.URL.Query().Get("q"))}
 	p := &page{Title: "Search"}

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// perSecond and burst bound how many tokens one address may have the API server look at, allPerSecond and allBurst
-	// how many all addresses may.
+	// perSecond and burst bound the tokens that one source may have the API server verify, allPerSecond and allBurst
+	// those of all sources.
 	perSecond, burst       = 1, 10
 	allPerSecond, allBurst = 10, 50
-	// mostSources bounds the addresses that are counted, mostWrong the tokens that are known to be wrong.
+	// mostSources bounds the counted sources, mostWrong the remembered wrong tokens.
 	mostSources, mostWrong = 4096, 4096
-	// wrongKnown is the time for which a refused token is refused again without asking the API server.
+	// wrongKnown is how long a refused token is refused without asking the API server again.
 	wrongKnown = 10 * time.Second
 )
 
-// patience bounds the cost of callers who try tokens.
+// patience bounds the cost of clients that try tokens.
 type patience struct {
 	all   *rate.Limiter
 	wrong *cache.LRUExpireCache // by the hash of a token
@@ -40,7 +40,7 @@ func newPatience() *patience {
 	}
 }
 
-// allows reports whether the API server may look at one more token for who sends a request.
+// allows reports whether a client may have one more token verified.
 func (p *patience) allows(r *http.Request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,14 +53,14 @@ func (p *patience) allows(r *http.Request) bool {
 	return of.(*rate.Limiter).Allow() && p.all.Allow()
 }
 
-// refused notes that a token is wrong, and knows whether it is known for that.
+// refused remembers a wrong token, and knowsWrong recognizes it.
 func (p *patience) refused(token string) { p.wrong.Add(sha256.Sum256([]byte(token)), true, wrongKnown) }
 func (p *patience) knowsWrong(token string) bool {
 	_, ok := p.wrong.Get(sha256.Sum256([]byte(token)))
 	return ok
 }
 
-// source returns the key by which callers are counted: their address, or for IPv6 their /64.
+// source returns the key for counting clients: their IPv4 address or IPv6 /64.
 func source(r *http.Request) netip.Prefix {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	a, parse := netip.ParseAddr(host)

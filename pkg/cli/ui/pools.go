@@ -21,7 +21,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// of selects objects of one kind by a field; all if the value is empty.
+// of selects objects of a kind by a field; an empty value selects all.
 func of(kind, field, value string) follow.Source {
 	s := follow.Source{Kind: resource.Of(kind)}
 	if value != "" {
@@ -30,7 +30,7 @@ func of(kind, field, value string) follow.Source {
 	return s
 }
 
-// overview is the list of pools with what it was asked by.
+// overview is the list of pools with the query parameters.
 type overview struct {
 	*view.Overview
 	Network, Text, Order string
@@ -38,7 +38,7 @@ type overview struct {
 	Names                rows[string] // of the networks
 }
 
-// At returns the address of the list in another order.
+// At returns the path of the list in another order.
 func (o overview) At(order string) string {
 	v := url.Values{}
 	for name, value := range map[string]string{"find": o.Text, "sort": order} {
@@ -95,7 +95,7 @@ func networkPage(ctx context.Context, q *request) (*page, error) {
 	return p, q.sections(p, o, "network", "pools")
 }
 
-// poolModel is what the page of a pool shows.
+// poolModel is the model of the page of a pool.
 type poolModel struct {
 	*view.Pool
 	State   string
@@ -103,7 +103,7 @@ type poolModel struct {
 	Facts   view.Facts
 	Next    view.Steps
 	Map     view.Map
-	At      string // the part that the map shows; empty for all
+	At      string // part that the map shows; empty means all
 	Up      string // the part around it
 	Percent int64
 	Bad     []metav1.Condition
@@ -113,7 +113,7 @@ type poolModel struct {
 	Total   int64
 	// Past is the page of the history.
 	Past string
-	// Problems are the leases that the map has as problems.
+	// Problems are the leases that the map shows as problems.
 	Problems rows[lease.Lease]
 	More     int // hosts that hold nothing
 	Hosts    rows[*view.HostUse]
@@ -124,7 +124,7 @@ type poolModel struct {
 	Groups   rows[ipam.Pool]
 }
 
-// statusPage shows of a pool what its status says, for who may not see its addresses.
+// statusPage shows the status of a pool to users who may not read its addresses.
 func statusPage(ctx context.Context, q *request, name string) (*page, error) {
 	api, err := resource.NewPools(q.App)
 	if err != nil {
@@ -139,7 +139,7 @@ func statusPage(ctx context.Context, q *request, name string) (*page, error) {
 	return p, q.sections(p, m, "pool-status", "conditions")
 }
 
-// statusModel is what the status of a pool says.
+// statusModel is the model of statusPage.
 type statusModel struct {
 	view.PoolRow
 	Bad []metav1.Condition
@@ -189,7 +189,7 @@ func poolPage(ctx context.Context, q *request) (*page, error) {
 		"events", "past")
 }
 
-// part reads the part of a subnet that a map is to show; an invalid prefix stands for all of it.
+// part parses the part of a subnet for a map. An invalid prefix means the whole subnet.
 func part(text string, subnet netip.Prefix) (netip.Prefix, error) {
 	if text == "" {
 		return netip.Prefix{}, nil
@@ -202,7 +202,7 @@ func part(text string, subnet netip.Prefix) (netip.Prefix, error) {
 	return p, nil
 }
 
-// around returns the part that a map shows one step back; empty for all.
+// around returns the next larger part for a map; empty means all.
 func around(p, subnet netip.Prefix) string {
 	bits := p.Bits() - 8
 	if bits <= subnet.Bits() {

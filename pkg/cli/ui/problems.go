@@ -8,7 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 )
 
-// problemsModel is what the checks of doctor found.
+// problemsModel has the findings of doctor.
 type problemsModel struct {
 	Checks  []checked
 	Ran     int
@@ -23,16 +23,16 @@ type checked struct {
 	More     int
 }
 
-// fewFindings is how many findings of a check are unfolded.
+// fewFindings is the number of unfolded findings of a check.
 const fewFindings = 10
 
-// First returns the findings that are unfolded, Rest the others.
+// First returns the unfolded findings, Rest the folded ones.
 func (c checked) First() []doctor.Finding { return c.Findings[:min(len(c.Findings), fewFindings)] }
 
-// Rest returns the findings that are folded.
+// Rest returns the folded findings.
 func (c checked) Rest() []doctor.Finding { return c.Findings[len(c.First()):] }
 
-// Common returns the command that mends all findings of a check; empty where they differ.
+// Common returns the command that fixes all findings of a check; empty if there is no single one.
 func (c checked) Common() string {
 	for _, f := range c.Findings {
 		if f.Fix != c.Findings[0].Fix {
@@ -50,17 +50,17 @@ func found(f doctor.Finding, common string) doctor.Finding {
 	return f
 }
 
-// skipped are the checks that a part of the cluster is missing for.
+// skipped has the checks that a missing part of the cluster prevented.
 type skipped struct {
 	Part doctor.Part
 	Why  error
 	IDs  []string
 }
 
-// mostFindings bounds what is shown of one check.
+// mostFindings bounds the findings of one check on the page.
 const mostFindings = 100
 
-// problemsPage runs the checks of doctor. It reads the whole cluster, so the page is not followed.
+// problemsPage runs the checks of doctor. Browsers do not follow it, because it reads the whole cluster.
 func problemsPage(ctx context.Context, q *request) (*page, error) {
 	snapshot, err := view.Snapshot(ctx, q.App, doctor.Reads(doctor.Checks()))
 	if err != nil {

@@ -16,45 +16,45 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// builder makes a page for a request.
+// builder makes the page for a request.
 type builder func(ctx context.Context, q *request) (*page, error)
 
-// request is one request for a page, and what is said while it is made.
+// request is one request for a page. Messages printed while it is made become warnings on the page.
 type request struct {
 	*app.App
 	*http.Request
 	texts *texts
-	// missing are the rights of the page that the visitor does not have.
+	// missing has the rights for parts of the page that the visitor lacks.
 	missing map[right]bool
 }
 
-// may reports whether the visitor has a right of the page.
+// may reports whether the visitor has a right for a part of the page.
 func (q *request) may(one right) bool { return !q.missing[one] }
 
-// page is a page in its sections, each of which is sent again when it differs.
+// page has the sections of a page. Changed sections are sent again.
 type page struct {
 	Title string
-	// Here is the part of the navigation that the page is in.
+	// Here is the page's entry in the navigation.
 	Here     string
 	Sections []section
-	// Redirect leads to another page instead.
+	// Redirect is the path of another page to show instead; may be empty.
 	Redirect string
-	// Warnings are what could not be looked at.
+	// Warnings say what could not be read.
 	Warnings []string
-	// Lacks are the rights that parts of the page would need.
+	// Lacks are the missing rights for parts of the page.
 	Lacks []lack
-	// Watch are the objects whose changes change the page; none for a page that is not followed.
+	// Watch selects the objects on which the page depends; empty if the page is not followed.
 	Watch []follow.Source
 }
 
-// section is a part of a page. Its hash says which version a browser has.
+// section is a part of a page. Browsers name their version by its hash.
 type section struct {
 	ID   string
 	HTML template.HTML
 	Hash string
 }
 
-// add renders a section by the template of its name. One without text is there, too, so that it can come later.
+// add renders a section by the template of its name. An empty section is also added, so that its text can come later.
 func (q *request) add(p *page, id string, data any) error {
 	var b bytes.Buffer
 	if err := q.texts.pages.ExecuteTemplate(&b, id, data); err != nil {
@@ -68,7 +68,7 @@ func (q *request) add(p *page, id string, data any) error {
 	return nil
 }
 
-// sections renders sections in order, all from the same data.
+// sections renders several sections in order from the same data.
 func (q *request) sections(p *page, data any, ids ...string) error {
 	for _, id := range ids {
 		if err := q.add(p, id, data); err != nil {
@@ -78,7 +78,7 @@ func (q *request) sections(p *page, data any, ids ...string) error {
 	return nil
 }
 
-// build makes a page of what a visitor may read.
+// build makes a page with the rights of a visitor.
 func (s *Server) build(ctx context.Context, r *http.Request, k kind, v *visitor) (*page, error) {
 	var said bytes.Buffer
 	q := &request{App: v.app.Quiet(&said), Request: r, texts: s.texts[language(r)]}
@@ -108,14 +108,14 @@ func (s *Server) build(ctx context.Context, r *http.Request, k kind, v *visitor)
 type layout struct {
 	*page
 	Path, Query, Lang, Cluster string
-	// User is who has logged in; empty on one's own machine.
+	// User has logged in; empty on the user's own machine.
 	User string
-	// With returns the address of the page in another language.
+	// With returns the path of the page in another language.
 	With map[string]string
 	Data any
 }
 
-// write answers with a page that a template makes.
+// write answers with a page made by a template.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
 	lang := language(r)
 	l := layout{page: &page{}, Path: r.URL.RequestURI(), Query: r.URL.Query().Get("q"), Lang: lang, Data: data,
@@ -146,10 +146,10 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, name 
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(humanize.VisibleLines(b.String()))) // a browser that has gone needs none
+	_, _ = w.Write([]byte(humanize.VisibleLines(b.String()))) // fails only if the browser has gone
 }
 
-// compressed compresses the answers of h for who takes that, but for the stream of events.
+// compressed compresses the answers of h for clients that accept gzip, except the stream of events.
 func compressed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/events" || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
@@ -162,13 +162,13 @@ func compressed(h http.Handler) http.Handler {
 	})
 }
 
-// gzipped is an answer that is compressed, if it has a body.
+// gzipped compresses an answer if it has a body.
 type gzipped struct {
 	http.ResponseWriter
 	z *gzip.Writer
 }
 
-// WriteHeader writes the header of an answer, compressed unless there is no body.
+// WriteHeader writes the headers, for a compressed body unless there is none.
 func (g *gzipped) WriteHeader(status int) {
 	if status != http.StatusNotModified && status != http.StatusSeeOther {
 		g.Header().Set("Content-Encoding", "gzip")

@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// roleOfRights is the ClusterRole that gives every right of these pages.
+	// roleOfRights is the ClusterRole with all rights for these pages.
 	roleOfRights = "bcsnet-viewer"
-	// rightsKnown is the time for which an answer about a right counts, mostRights bounds the answers of a visitor.
+	// rightsKnown is how long an answer about a right is valid. mostRights bounds the answers of a visitor.
 	rightsKnown, mostRights = 10 * time.Second, 256
 )
 
-// right is what a page reads: a verb on objects of a kind.
+// right is a verb on a kind of object that a page needs.
 type right struct {
 	verb string
 	kind schema.GroupVersionResource
-	// in is the value of the path that names the namespace in which the right is enough; empty for the whole cluster.
+	// in is the path value with the namespace to which the right is limited; empty for the whole cluster.
 	in string
 }
 
@@ -44,10 +44,10 @@ func ofNamespace(in string) right {
 	return right{"get", corev1.SchemeGroupVersion.WithResource("namespaces"), in}
 }
 
-// lack is a right that a visitor does not have.
+// lack is a right that the visitor lacks.
 type lack struct{ Verb, Kind, Namespace, Role string }
 
-// refusal says what is missing for a whole page.
+// refusal returns the error for a page whose right is missing.
 func (l lack) refusal() *app.Failure {
 	where, binding := "", "clusterrolebinding NAME"
 	if l.Namespace != "" {
@@ -58,13 +58,12 @@ func (l lack) refusal() *app.Failure {
 			"--clusterrole=%s --user=YOU", l.Role, binding, l.Role)
 }
 
-// rights remembers what a visitor may read.
+// rights caches the rights of a visitor.
 type rights struct{ known *cache.LRUExpireCache }
 
 func newRights() rights { return rights{cache.NewLRUExpireCache(mostRights)} }
 
-// lacking asks the API server about some rights at the same time, and returns those that the visitor does not have, in
-// order, each with its place.
+// lacking asks the API server about rights concurrently, and returns the missing ones, as a list in order and as a set.
 func (r rights) lacking(ctx context.Context, q *request, all []right) (out []lack, missing map[right]bool) {
 	allowed := make([]bool, len(all))
 	var asking sync.WaitGroup
@@ -82,7 +81,7 @@ func (r rights) lacking(ctx context.Context, q *request, all []right) (out []lac
 	return out, missing
 }
 
-// may asks the API server about one right. Where that is not known, reading tells.
+// may asks the API server about one right. If it does not answer, may returns true: reading will show.
 func (r rights) may(ctx context.Context, q *request, one right) bool {
 	ask := authorizationv1.ResourceAttributes{
 		Verb: one.verb, Group: one.kind.Group, Resource: one.kind.Resource, Namespace: q.PathValue(one.in),

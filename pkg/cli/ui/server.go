@@ -19,16 +19,16 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/serving/port"
 )
 
-// Server serves the pages to visitors, each of whom sees what they may read.
+// Server serves the pages. Each visitor sees only objects that they may read.
 type Server struct {
 	app   *app.App
 	door  door
 	kinds *kinds
 	texts map[string]*texts // by language
-	// origin is that of the pages as browsers know it, if a proxy names another one; may be empty.
+	// origin is the origin in browsers if a proxy has another name; may be empty.
 	origin string
 	// context ends with the server.
-	context context.Context // of the visitors, who outlive the request by which they came
+	context context.Context // for visitors, who outlive the request that created them
 	stop    func()
 	// viewers counts the streams of all visitors.
 	viewers atomic.Int64
@@ -40,7 +40,7 @@ type Local struct {
 	guard *guard
 }
 
-// New returns the server of a call of the program. again is told the token of a new link, if the first was used twice.
+// New returns a server for this call of the program. again gets the token of a new link after the first was used twice.
 func New(s *app.App, again func(token string)) (*Local, error) {
 	u, err := newServer(s)
 	if err != nil {
@@ -52,7 +52,7 @@ func New(s *app.App, again func(token string)) (*Local, error) {
 }
 
 func newServer(s *app.App) (*Server, error) {
-	if _, err := s.Connect(); err != nil { // once, before requests come side by side
+	if _, err := s.Connect(); err != nil { // once, before concurrent requests
 		return nil, err
 	}
 	u := &Server{app: s, texts: map[string]*texts{}, kinds: newKinds()}
@@ -67,10 +67,10 @@ func newServer(s *app.App) (*Server, error) {
 	return u, nil
 }
 
-// Token returns the token of the link that lets somebody in.
+// Token returns the token of the link for logging in.
 func (s *Local) Token() string { return s.guard.token }
 
-// Link returns the path of a link that lets somebody in and leads to a page.
+// Link returns the path of a link that logs in and continues to a page.
 func Link(token, to string) string {
 	return "/login?" + url.Values{"token": {token}, "to": {to}}.Encode()
 }
@@ -97,9 +97,10 @@ func (s *Server) Handler() http.Handler {
 const (
 	// mostConnections bounds the connections of all viewers.
 	mostConnections = 512
-	// header bounds the header of a request in bytes. An address with the pages that a browser follows is the longest.
+	// header bounds the header of a request in bytes. The longest is the request for events, which lists the followed
+	// pages.
 	header = 32 << 10
-	// readTime is how long a reader may take for a page. A page of a large pool takes seconds until it begins.
+	// readTime is the time limit for writing a page. A page of a large pool takes seconds to begin.
 	readTime = 2 * time.Minute
 )
 
@@ -108,7 +109,7 @@ func (s *Server) Serve(ctx context.Context, inner net.Listener) error {
 	return s.serve(ctx, inner, nil)
 }
 
-// serve answers requests by TLS, unless config is nil, until the context ends.
+// serve answers requests until the context ends; by TLS unless config is nil.
 func (s *Server) serve(ctx context.Context, inner net.Listener, config *tls.Config) error {
 	defer s.stop()
 	times := port.Times{Header: 5 * time.Second, Read: 10 * time.Second, Write: readTime, Idle: 2 * time.Minute}
@@ -132,12 +133,12 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, k kind) {
 	}
 }
 
-// refuse answers with a page that says what is wrong, and what to do.
+// refuse answers with a page that names the problem and the next step.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, what, hint string) {
 	s.write(w, r, status, "refusal", map[string]any{"Status": status, "What": what, "Hint": hint})
 }
 
-// problem puts an error into words, and finds the status for it.
+// problem returns the text, hint and HTTP status of an error.
 func (s *Server) problem(err error) (text, hint string, status int) {
 	text, hint = s.app.Texts(err)
 	f, _ := errors.AsType[*app.Failure](err)
@@ -151,10 +152,10 @@ func (s *Server) problem(err error) (text, hint string, status int) {
 	return text, s.app.Called(hint), status
 }
 
-// languages returns the languages of the pages, the first for who asks for none of them.
+// languages returns the languages of the pages. The first one is the default.
 func languages() []string { return []string{"en", "zh"} }
 
-// language chooses the language of an answer: the one that was chosen on a page, or else the browser's.
+// language chooses the language of an answer: the one chosen on a page, or the browser's.
 func language(r *http.Request) string {
 	asked := r.Header.Get("Accept-Language")
 	if c, err := r.Cookie("lang"); err == nil {

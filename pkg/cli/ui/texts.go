@@ -19,8 +19,8 @@ import (
 // texts are the templates in one language.
 type texts struct{ pages *template.Template }
 
-// newTexts reads the templates. Words of the pages are translated; sentences of the program are English, as commands
-// print them.
+// newTexts parses the templates. Words of the pages are translated; sentences of the program stay English, as in
+// commands.
 func newTexts(s *app.App, lang string) (*texts, error) {
 	others := words(lang)
 	translate := func(word string, args ...any) string {
@@ -50,10 +50,10 @@ func newTexts(s *app.App, lang string) (*texts, error) {
 	return &texts{pages}, err
 }
 
-// mostRuns bounds how many ranges of addresses a page shows in a row.
+// mostRuns bounds the ranges in a list of addresses.
 const mostRuns = 24
 
-// spell writes a set of addresses, the first ranges of one that has many.
+// spell formats a set of addresses, or the first ranges of many.
 func spell(s *netipx.IPSet) string {
 	ranges := s.Ranges()
 	if len(ranges) <= mostRuns {
@@ -66,19 +66,19 @@ func spell(s *netipx.IPSet) string {
 	return strings.Join(first, ",") + ",…"
 }
 
-// class returns the class that has the colour of a text.
+// class returns the CSS class for a colour.
 func class(c terminal.Color) string {
 	return map[terminal.Color]string{
 		terminal.Red: "bad", terminal.Yellow: "warn", terminal.Green: "good", terminal.Cyan: "info",
 	}[c]
 }
 
-// severityClass returns the class of a finding.
+// severityClass returns the CSS class for a severity.
 func severityClass(s doctor.Severity) string {
 	return map[doctor.Severity]string{doctor.Error: "bad", doctor.Warning: "warn", doctor.Info: "info"}[s]
 }
 
-// link returns the page of an object by its kind in lower case and its name; empty where it has none.
+// link returns the path of the page of an object; empty if its kind has none. kind is in lower case.
 func link(kind, name string) string {
 	switch kind {
 	case "pool", "bcsnetpool":
@@ -101,7 +101,7 @@ func link(kind, name string) string {
 	return ""
 }
 
-// linked cuts a fact into the name that it begins with, the page of what that names, and the rest.
+// linked splits a fact into the name at its beginning, the path of the named object's page, and the rest.
 func linked(f view.Fact) map[string]string {
 	name, rest := f.Text, ""
 	if i := strings.IndexAny(f.Text, ", ;"); i > 0 {

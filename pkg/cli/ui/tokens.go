@@ -17,26 +17,26 @@ import (
 )
 
 const (
-	// sessionCookie is the cookie of a session. Browsers keep one of such a name for this host alone, and for HTTPS.
+	// sessionCookie is the session's cookie. Browsers accept the prefix __Host- only by HTTPS, and only for this host.
 	sessionCookie = "__Host-bcsnet-ui"
 	// longest bounds the duration of a session.
 	longest = 12 * time.Hour
-	// maxLogin bounds the form of a login, and maxCookie a cookie: browsers keep no longer one. Both are in octets.
+	// maxLogin bounds the form of a login, maxCookie the cookie, both in octets. Browsers drop longer cookies.
 	maxLogin, maxCookie = 16 << 10, 3900
-	// mostSessions bounds the visitors whose pages are kept, and those who have gone out.
+	// mostSessions bounds the visitors in memory, and the sessions that were ended here.
 	mostSessions = 1000
 )
 
-// Shared is how a server for many users is reached.
+// Shared configures a server for many users.
 type Shared struct {
-	// CertFile and KeyFile are the certificate and its private key. All replicas have the same.
+	// CertFile and KeyFile hold the certificate and its private key, the same for all replicas.
 	CertFile, KeyFile string
-	// URL is the address that users have in their browser, if it has another name than the certificate; may be nil.
+	// URL is the address in users' browsers, if its name is not in the certificate; may be nil.
 	URL *url.URL
 }
 
-// Serve serves the pages by HTTPS until the context ends, to everybody who logs in by a token of the cluster. What they
-// are shown is read with that token. The server itself needs no right.
+// Serve serves the pages by HTTPS until the context ends. Users log in by a token of the cluster, and the server reads
+// with that token. The server itself needs no rights.
 func (o Shared) Serve(ctx context.Context, s *app.App, inner net.Listener) error {
 	t, err := o.door(s)
 	if err != nil {
@@ -66,14 +66,14 @@ func (o Shared) door(s *app.App) (*tokens, error) {
 	return t, nil
 }
 
-// tokens is the door of a server in a cluster: one logs in by a token that the API server knows. The token is in a
-// cookie, sealed, so that any replica knows who comes.
+// tokens is the door of a server in a cluster: users log in by a token that the API server verifies. A sealed cookie
+// holds the token, so that any replica recognizes the user.
 type tokens struct {
 	server   *Server
 	pair     *keyPair
-	host     string // beside the names of the certificate; may be empty
+	host     string // in addition to the names of the certificate; may be empty
 	patience *patience
-	out      *cache.LRUExpireCache // the sessions that were ended here
+	out      *cache.LRUExpireCache // sessions that were ended here
 
 	mu       sync.Mutex
 	visitors *lru.Cache // of *visitor, by the session
@@ -94,7 +94,7 @@ func (t *tokens) secure() bool            { return true }
 func (t *tokens) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /login", t.login)
 	mux.HandleFunc("GET /login", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "/", http.StatusSeeOther) // which asks for a token, if need be
+		http.Redirect(w, r, "/", http.StatusSeeOther) // shows the form if necessary
 	})
 	mux.HandleFunc("POST /logout", t.logout)
 }
@@ -108,7 +108,7 @@ func (t *tokens) admits(host string) bool {
 	return name != "" && (name == t.host || t.pair.names(name))
 }
 
-// session returns the session of a request, if it has one that counts.
+// session returns the session in the cookie of a request, if it is valid.
 func (t *tokens) session(r *http.Request) (s session, ok bool) {
 	c, err := r.Cookie(sessionCookie)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/follow"
 )
 
-// topic is a page that somebody follows, in one language.
+// topic is a followed page in one language.
 type topic struct {
 	stop    context.CancelFunc
 	ended   chan struct{}
@@ -26,7 +26,7 @@ type topic struct {
 // key names a topic.
 func key(page string, r *http.Request) string { return language(r) + " " + page }
 
-// join adds a viewer to a page, which is watched from the first one on.
+// join adds a viewer to a page. The first viewer starts the topic.
 func (l *live) join(page string, v *viewer, r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +46,7 @@ func (l *live) join(page string, v *viewer, r *http.Request) {
 	}
 }
 
-// leave takes a viewer off a page, which is watched no more after the last one.
+// leave removes a viewer from a page. The last one stops the topic.
 func (l *live) leave(page string, v *viewer, r *http.Request) {
 	l.mu.Lock()
 	t := l.topics[key(page, r)]
@@ -62,7 +62,7 @@ func (l *live) leave(page string, v *viewer, r *http.Request) {
 	}
 }
 
-// run makes the page of a topic whenever what it shows has changed.
+// run makes the page of a topic again whenever an object on it changes.
 func (l *live) run(ctx context.Context, page string, t *topic, by *http.Request) {
 	kind, r, err := l.server.kinds.find(page, by)
 	if err != nil {
@@ -92,7 +92,7 @@ func (l *live) run(ctx context.Context, page string, t *topic, by *http.Request)
 			l.send(page, t, &frame{problem: text})
 			time.AfterFunc(beat, func() { mark(changed) }) // it may be back
 		default:
-			if !watched { // what changed before the first watch began is seen by the look after that
+			if !watched { // changes before the watch began cause the next version
 				watched = true
 				for _, src := range p.Watch {
 					watching.Go(func() { l.watch(following, src, changed) })
@@ -127,8 +127,8 @@ func mark(changed chan<- struct{}) {
 	}
 }
 
-// watch marks that objects changed. It goes on from the version that it has seen last; where the API server has that no
-// more, all may have changed.
+// watch signals that objects changed. It resumes from the last seen version; if the API server no longer has that
+// version, it signals a change.
 func (l *live) watch(ctx context.Context, src follow.Source, changed chan<- struct{}) {
 	c, err := l.visitor.app.Dynamic()
 	if err != nil {
@@ -161,10 +161,10 @@ func (l *live) watch(ctx context.Context, src follow.Source, changed chan<- stru
 	}
 }
 
-// gone reports whether the API server has the versions no more that a watch asks for.
+// gone reports whether the API server no longer has the versions for a watch.
 func gone(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
-// follows watches objects from a version on, until the watch ends, and keeps the version.
+// follows watches objects from a version until the watch ends. It updates the version.
 func follows(
 	ctx context.Context, api dynamic.ResourceInterface, which metav1.ListOptions, version *string,
 	changed chan<- struct{},
@@ -172,7 +172,7 @@ func follows(
 	which.ResourceVersion, which.AllowWatchBookmarks = *version, true
 	events, err := api.Watch(ctx, which)
 	if err != nil {
-		mark(changed) // the page says why, if it cannot be read any more
+		mark(changed) // the page shows the error if it can no longer be read
 		return err
 	}
 	defer events.Stop()

@@ -8,21 +8,20 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// visitor is who looks at pages: the user of the kubeconfig, or in a cluster somebody who has logged in. All that they
-// are shown is read with their own rights.
+// visitor is a user of the pages: the user of the kubeconfig, or in a cluster a user who has logged in. All pages are
+// read with their rights.
 type visitor struct {
 	app    *app.App
 	rights rights
 	live   *live
-	// name is what the API server calls them; empty for the user of the kubeconfig.
+	// name is the user's name at the API server; empty for the user of the kubeconfig.
 	name string
 }
 
-// forever is longer than a server runs.
+// forever is longer than any server runs.
 const forever = 100 * 365 * 24 * time.Hour
 
-// newVisitor returns somebody who reads as a call of the program does, until a time; zero for as long as the server is
-// there.
+// newVisitor returns a visitor whose reads go through as, until a time. The zero time means as long as the server runs.
 func (s *Server) newVisitor(as *app.App, name string, until time.Time) *visitor {
 	if until.IsZero() {
 		until = time.Now().Add(forever)
@@ -33,28 +32,28 @@ func (s *Server) newVisitor(as *app.App, name string, until time.Time) *visitor 
 	return v
 }
 
-// door knows who comes, and lets them in.
+// door recognizes visitors and lets them log in.
 type door interface {
 	// admits reports whether the header Host of a request names this server.
 	admits(host string) bool
-	// visitor returns who sends a request; nil for somebody who was not let in.
+	// visitor returns the visitor of a request; nil if they have not logged in.
 	visitor(r *http.Request) *visitor
-	// posts reports whether a path takes POST, by which one comes in or goes out.
+	// posts reports whether a path accepts POST, for login or logout.
 	posts(path string) bool
-	// routes adds the paths by which one comes in and goes out.
+	// routes adds the paths for login and logout.
 	routes(mux *http.ServeMux)
-	// public reports whether a path is for everybody.
+	// public reports whether a path needs no login.
 	public(path string) bool
-	// outside answers somebody who was not let in.
+	// outside answers a client that has not logged in.
 	outside(w http.ResponseWriter, r *http.Request)
-	// secure reports whether the pages are served by HTTPS, which cookies are bound to then.
+	// secure reports whether the pages are served by HTTPS, so that cookies are limited to it.
 	secure() bool
 }
 
-// visiting names the visitor in the context of a request.
+// visiting is the context key of the visitor.
 type visiting struct{}
 
-// visitorOf returns who sends a request that was let in.
+// visitorOf returns the visitor of a request; nil if there is none.
 func visitorOf(r *http.Request) *visitor {
 	v, _ := r.Context().Value(visiting{}).(*visitor)
 	return v

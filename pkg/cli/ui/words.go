@@ -2,8 +2,7 @@ package ui
 
 import "strings"
 
-// words reads the words of the pages in another language than English, by the English ones. What is not among them is
-// shown in English.
+// words returns the translations of English words of the pages. A missing word is shown in English.
 func words(lang string) map[string]string {
 	all := map[string]string{}
 	text, err := templates.ReadFile("pages/" + lang + ".txt")

@@ -17,28 +17,28 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Address gathers what there is to say of an address.
+// Address describes an address.
 type Address struct {
 	lease.Lease
-	// Stored is the object; nil where there is none.
+	// Stored is the object; nil if there is none.
 	Stored *unstructured.Unstructured
-	// pod is what became of the holder's pod, unread why that is not known.
+	// pod is the state of the holder's pod; unread is the error if it is unknown.
 	pod    resource.PodState
 	unread error
-	// named is the pool that the object names, exists false when there is none of that name any more.
+	// named is the pool that the object names. exists is false if that pool is gone.
 	named  ipam.Pool
 	exists bool
-	// Serving is the pool that hands the address out; without name where none does. refusal says why
-	// nobody gets the address.
+	// Serving is the pool that allocates the address; without a name if none does. refusal says why the address cannot
+	// be allocated.
 	Serving ipam.Pool
 	refusal *ipam.Refusal
-	// claim is the claim that the address belongs to; nil where it belongs to none, or where that does not exist.
+	// claim is the address's claim; nil if there is none or it is gone.
 	claim *v1.BCSNetIPClaim
-	// near is the nearest pool of an address that no pool's subnet holds.
+	// near names the nearest pool of an address that is in no pool's subnet.
 	near string
 }
 
-// Addresses reads addresses, and what became of their holders.
+// Addresses reads addresses, and the state of their holders.
 func Addresses(ctx context.Context, s *app.App, addrs []netip.Addr) ([]Address, error) {
 	c, err := s.Dynamic()
 	if err != nil {
@@ -70,7 +70,7 @@ func Addresses(ctx context.Context, s *app.App, addrs []netip.Addr) ([]Address, 
 	return addressViews(ctx, s, plans, addrs, objects)
 }
 
-// addressViews puts together what was read, and reads what became of the pods.
+// addressViews combines the objects with their pools, claims and pods.
 func addressViews(
 	ctx context.Context, s *app.App, plans *ipam.Index, addrs []netip.Addr, objects []*unstructured.Unstructured,
 ) ([]Address, error) {
@@ -110,10 +110,10 @@ func addressViews(
 	return views, nil
 }
 
-// nearestPool returns the pool whose subnet has most leading bits in common with an address; empty when one
-// holds it, or when none is near at all.
+// nearestPool returns the pool whose subnet has the most leading bits in common with an address; empty if a subnet
+// contains the address, or none has at least 8 in common.
 func nearestPool(a netip.Addr, pools []ipam.Pool) (near string) {
-	best := 7 // fewer bits in common say nothing
+	best := 7 // fewer common bits are by chance
 	for _, p := range pools {
 		net := p.Plan.Subnet
 		if !p.Valid() || net.Addr().Is4() != a.Is4() {

@@ -4,7 +4,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// claimFacts say which claim an address belongs to, for which of its pods, and how long it is kept.
+// claimFacts adds the claim of an address, the pod for which it is kept, and until when.
 func (a Address) claimFacts(f *Facts) {
 	if a.Claim != "" {
 		text := a.Claim

@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Facts returns what there is to say of an address.
+// Facts describes an address.
 func (a Address) Facts(s *app.App) (f Facts) {
 	f.add("Address", "%s", a.text())
 	state := a.State.String()
@@ -76,7 +76,7 @@ func (a Address) Facts(s *app.App) (f Facts) {
 	return f
 }
 
-// cooling reports whether only its pool's cooldown keeps a free address.
+// cooling reports whether a free address is in cooldown, and nothing else prevents its allocation.
 func (a Address) cooling() bool {
 	return a.State == lease.Available && a.refusal != nil && a.refusal.Reason == ipam.ReasonAddressCooling
 }
@@ -100,7 +100,7 @@ func (a Address) text() string {
 	return text
 }
 
-// addGiven adds what the holder's container was given, and in what the pool says something else now.
+// addGiven adds the settings that the container was given, and those that its pool has changed since.
 func (a Address) addGiven(f *Facts) {
 	now := a.named.Settings()
 	given, known := a.Given.Settings(now)
@@ -118,7 +118,7 @@ func (a Address) addGiven(f *Facts) {
 	}
 }
 
-// holder puts into words who has the address, and what became of it.
+// holder describes the holder and the state of its pod.
 func (a Address) holder() string {
 	switch {
 	case a.Owner != "":
@@ -132,7 +132,7 @@ func (a Address) holder() string {
 	}
 }
 
-// poolText names the pool that the address belongs to, and what is odd about that.
+// poolText names the pool of the address, and anything unusual about it.
 func (a Address) poolText() string {
 	name := a.Pool
 	if name == "" {
@@ -155,7 +155,7 @@ func (a Address) poolText() string {
 	return name
 }
 
-// Why puts into words why nobody gets a free address; empty where somebody may.
+// Why says why a free address cannot be allocated; empty if it can.
 func (a Address) Why() string {
 	switch {
 	case a.State != lease.Available || a.refusal == nil:
@@ -166,7 +166,7 @@ func (a Address) Why() string {
 	return a.refusal.Message
 }
 
-// Earlier returns what happened to the address before, newest first.
+// Earlier returns the address's past, newest first.
 func (a Address) Earlier() (rows []Past) {
 	for _, r := range PastOf(a.Lease) {
 		if !r.Current {
@@ -179,7 +179,7 @@ func (a Address) Earlier() (rows []Past) {
 	return rows
 }
 
-// Next returns the commands that change what is.
+// Next returns commands that change the state of the address.
 func (a Address) Next() (n Steps) {
 	addr := a.Addr.String()
 	switch {

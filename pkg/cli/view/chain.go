@@ -15,24 +15,24 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
-// Chain is from which pools a namespace draws, and from which it does not.
+// Chain lists the pools from which a namespace draws, and the others.
 type Chain struct {
 	Name string
-	// Labels of the namespace; Exists is false where there is none of that name.
+	// Labels are the namespace's. Exists is false if there is no such namespace.
 	Labels map[string]string
 	Exists bool
-	// addrs are those of the node, Host the one by which it draws; none without a node.
+	// addrs are the IPs of the node. Host is the one by which its pods draw; invalid without a node.
 	addrs []netip.Addr
 	Host  netip.Addr
-	// Pools are as they are stored, served as they serve: a group may have the namespaces of its parent.
+	// Pools are as stored, served as they serve: a group may inherit the namespaces of its parent.
 	Pools  map[string]resource.Pool
 	served map[string]ipam.Pool
-	// Own are the pools of the namespace. Tried are the places that its pods draw from, Passed the others.
+	// Own names the pools of the namespace. Tried are the places from which its pods draw, Passed the others.
 	Own           []string
 	Tried, Passed []ipam.Place
 }
 
-// ChainOf reads from which pools a namespace draws: its pods on a node, if one is named.
+// ChainOf reads the chain of a namespace; of its pods on a node if that is named.
 func ChainOf(ctx context.Context, s *app.App, name, node string) (*Chain, error) {
 	all, err := resource.AllPools(ctx, s)
 	if err != nil {
@@ -73,8 +73,7 @@ func ChainOf(ctx context.Context, s *app.App, name, node string) (*Chain, error)
 	return v, nil
 }
 
-// chooseHost takes the address of the node by which the namespace draws: the first for which there is a pool, as
-// pools know the node by that one, or else the first of all.
+// chooseHost chooses the IP of the node by which its pods draw: the first one that a pool admits, else the first.
 func (v *Chain) chooseHost(x *ipam.Index) {
 	for i, a := range v.addrs {
 		draws := slices.ContainsFunc(x.Pools.Chain(v.Name, a), func(p ipam.Place) bool { return p.Tried })
@@ -87,7 +86,7 @@ func (v *Chain) chooseHost(x *ipam.Index) {
 	}
 }
 
-// HostText writes the address of the node, and which others it has, by which it does not draw.
+// HostText formats the IP by which pods draw, and the node's other IPs.
 func (v *Chain) HostText() string {
 	text := v.Host.String()
 	others := slices.DeleteFunc(slices.Clone(v.addrs), func(a netip.Addr) bool { return a == v.Host })
@@ -97,7 +96,7 @@ func (v *Chain) HostText() string {
 	return text
 }
 
-// readNamespace reads the labels of the namespace. One that does not exist has none.
+// readNamespace reads the labels of the namespace. A missing one counts as one without labels.
 func (v *Chain) readNamespace(ctx context.Context, s *app.App) error {
 	of, err := resource.LabelsOfNamespace(ctx, s, v.Name)
 	switch {
@@ -112,7 +111,7 @@ func (v *Chain) readNamespace(ctx context.Context, s *app.App) error {
 	return nil
 }
 
-// Source says where the chain of the namespace is from.
+// Source describes the origin of the chain.
 func (v *Chain) Source() string {
 	switch {
 	case len(v.Own) > 0 && len(v.Tried) == 0:
@@ -137,7 +136,7 @@ func (v *Chain) where() string {
 	return "any host"
 }
 
-// Count writes a number of a pool's status; nothing of a pool that no controller has counted.
+// Count formats a number of a pool's status; empty if no controller has counted.
 func (v *Chain) Count(p ipam.Place, n int64) string {
 	if !resource.Counted(v.Pools[p.Pool].BCSNetPool) {
 		return ""
@@ -145,7 +144,7 @@ func (v *Chain) Count(p ipam.Place, n int64) string {
 	return app.Count(n)
 }
 
-// Next returns what to do where the namespace gets nothing.
+// Next returns the next steps if the namespace gets no address.
 func (v *Chain) Next() (n Steps) {
 	if len(v.Tried) == 0 {
 		n.add("bind a pool to it", "bcsnetctl pool bind POOL --namespace "+v.Name+" --dry-run=server")
@@ -154,7 +153,7 @@ func (v *Chain) Next() (n Steps) {
 	return n
 }
 
-// Why says in words where a pool stands, and what keeps it from handing out addresses.
+// Why describes the place of a pool in the chain, and why it allocates nothing.
 func (v *Chain) Why(p ipam.Place) string {
 	o := v.Pools[p.Pool]
 	text := v.standing(p, o)

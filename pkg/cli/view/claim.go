@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Claim gathers what there is to say of a claim.
+// Claim describes a claim.
 type Claim struct {
 	resource.Claim
 	Leases []lease.Lease
@@ -20,7 +20,7 @@ type Claim struct {
 	Blind bool
 }
 
-// ClaimNamed reads a claim. If blind, it does not read its addresses.
+// ClaimNamed reads a claim; without its addresses if blind is set.
 func ClaimNamed(ctx context.Context, s *app.App, key types.NamespacedName, blind bool) (*Claim, error) {
 	api, err := resource.NewClaims(s)
 	if err != nil {
@@ -40,8 +40,8 @@ func ClaimNamed(ctx context.Context, s *app.App, key types.NamespacedName, blind
 	return d, nil
 }
 
-// eventsOf reads the newest events of an object, which are in a namespace; empty for all. That they cannot be read is a
-// warning, unless that is forbidden.
+// eventsOf reads the newest events of an object in a namespace; empty means all. It warns if they cannot be read,
+// unless that is forbidden.
 func eventsOf(ctx context.Context, s *app.App, namespace string, uid types.UID) []resource.Event {
 	events, err := resource.RecentEvents(ctx, s, namespace, uid)
 	if err != nil && !apierrors.IsForbidden(err) {
@@ -50,7 +50,7 @@ func eventsOf(ctx context.Context, s *app.App, namespace string, uid types.UID) 
 	return events
 }
 
-// ClaimUses counts the addresses of a claim that pods have, and those that are kept.
+// ClaimUses counts the addresses of a claim that pods use, and those that are kept.
 func ClaimUses(leases []lease.Lease) (used, kept int) {
 	for _, l := range leases {
 		if l.State == lease.Active {

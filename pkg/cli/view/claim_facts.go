@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Facts returns what there is to say of a claim.
+// Facts describes a claim.
 func (d *Claim) Facts(s *app.App) (f Facts) {
 	c := d.Claim
 	f.add("Claim", "%s", c.Name)
@@ -60,7 +60,7 @@ func (d *Claim) Facts(s *app.App) (f Facts) {
 	return f
 }
 
-// namespacesText puts into words whose pods may use a claim beside those of its own namespace.
+// namespacesText names the other namespaces whose pods may use a claim.
 func namespacesText(names []string) string {
 	if slices.Contains(names, claim.AllNamespaces) {
 		return "pods of all namespaces"
@@ -68,7 +68,7 @@ func namespacesText(names []string) string {
 	return "pods of " + app.Those("namespace", names)
 }
 
-// Next returns the commands that change what is.
+// Next returns commands that change the state of the claim.
 func (d *Claim) Next() (n Steps) {
 	c := d.Claim
 	used, kept := ClaimUses(d.Leases)

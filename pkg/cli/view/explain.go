@@ -14,13 +14,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// explainer finds out why a pod has an address. node is where the pod is thought to be; empty for where it is.
+// explainer explains a pod's addresses. node is the assumed node of the pod; empty means its real one.
 type explainer struct {
 	*app.App
 	node string
 }
 
-// Explain says why a pod has the address that it has, or which it would get, on a node that may be named, or why none.
+// Explain explains why a pod has its addresses, would get certain ones, or gets none. node is the assumed node; may be
+// empty.
 func Explain(ctx context.Context, s *app.App, pod types.NamespacedName, node string) (*Explanation, error) {
 	t, err := LineageOf(ctx, s, pod, nil)
 	if err != nil {
@@ -30,29 +31,29 @@ func Explain(ctx context.Context, s *app.App, pod types.NamespacedName, node str
 	return e, (&explainer{s, node}).answer(ctx, e)
 }
 
-// Explanation adds to a lineage the addresses that the pod has or would get, or why it gets none.
+// Explanation adds to a lineage the present or future addresses of the pod, or why it gets none.
 type Explanation struct {
 	*Lineage
-	// Addresses are those that the pod has, or that it would get now.
+	// Addresses are those that the pod has, else those that it would get now.
 	Addresses []lease.Lease
 	has       bool
-	// keeps are those of the addresses that are kept for it until it gets them.
+	// keeps has the addresses that are kept for the pod until it gets them.
 	keeps map[netip.Addr]bool
 	// none is why there is no address.
 	none *ipam.Refusal
 	host netip.Addr
-	// labels are those of the pod's namespace, as far as they can be read.
+	// labels are those of the pod's namespace, if they can be read.
 	labels map[string]string
 }
 
-// answer fills in the addresses that the pod has or would get, or why it gets none.
+// answer sets the addresses that the pod has or would get, or the reason why it gets none.
 func (v *explainer) answer(ctx context.Context, e *Explanation) error {
 	if e.pod == nil {
 		e.none = ipam.Refuse(ipam.ReasonPodNotFound, "the pod is gone").
 			WithHint("see what is kept for it: bcsnetctl trace %s", e.key)
 		return nil
 	}
-	e.labels, _ = resource.LabelsOfNamespace(ctx, v.App, e.key.Namespace) // a reason says nothing of it otherwise
+	e.labels, _ = resource.LabelsOfNamespace(ctx, v.App, e.key.Namespace) // may be empty
 	for _, l := range e.Leases {
 		if l.State == lease.Active {
 			e.Addresses, e.has = append(e.Addresses, l), true
@@ -82,7 +83,7 @@ func (v *explainer) answer(ctx context.Context, e *Explanation) error {
 	return nil
 }
 
-// findHost finds the host that asks for the pod's addresses.
+// findHost finds the host on which the pod asks for addresses.
 func (v *explainer) findHost(ctx context.Context, e *Explanation) error {
 	name := e.pod.Node
 	switch {
@@ -101,7 +102,7 @@ func (v *explainer) findHost(ctx context.Context, e *Explanation) error {
 	return err
 }
 
-// Lacks reports whether the pod has no address, or lacks one of an interface, and gets none as things are.
+// Lacks reports whether the pod lacks an address and would not get one now.
 func (e *Explanation) Lacks() bool {
 	return len(e.Addresses) == 0 ||
 		slices.ContainsFunc(e.interfaces, func(i *interfaceTerms) bool { return i.none != nil })

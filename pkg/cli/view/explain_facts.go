@@ -17,10 +17,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// Facts returns what decides on a pod's addresses and what that comes to, and what to do where it comes to none.
+// Facts returns the facts that decide on a pod's addresses, and the result. next are the next steps if an address is
+// missing.
 func (e *Explanation) Facts(s *app.App) (f Facts, next Steps) {
 	e.podFacts(s, &f)
-	if e.has { // otherwise it is why there is none
+	if e.has { // otherwise it is the reason for having none
 		f.wrong(s, e.wrong)
 	}
 	e.ignoredFacts(&f)
@@ -68,7 +69,7 @@ func (e *Explanation) Facts(s *app.App) (f Facts, next Steps) {
 	return f, next
 }
 
-// because lists why it is that address and no other; what decides comes first.
+// because lists the reasons for an address. The deciding one comes first.
 func (e *Explanation) because(l lease.Lease) (out []string) {
 	p := e.policyOf(l)
 	for _, set := range p.Sets {
@@ -120,13 +121,13 @@ func (e *Explanation) boundTo(pool *v1.BCSNetPool) bool {
 	x.Pools.SetNamespace(e.key.Namespace, e.labels)
 	x.Pools.SetPool(store.Pool(pool))
 	if parent := e.pools[pool.Spec.Parent]; parent != nil && parent.Spec.BlockSize == 0 {
-		x.Pools.SetPool(store.Pool(parent)) // whose namespaces are those of a group that names none
+		x.Pools.SetPool(store.Pool(parent)) // a group without namespaces inherits these
 	}
 	p, _ := x.Pools.Get(pool.Name)
 	return p.Bound() && x.Pools.ServesNamespace(p.Name, e.key.Namespace)
 }
 
-// Object returns an explanation for -o json and the like: the lineage, and what it comes to.
+// Object returns the explanation with its lineage for -o json and similar formats.
 func (e *Explanation) Object() *unstructured.Unstructured {
 	o := e.Lineage.Object("Explanation")
 	o.Object["host"] = resource.AddrText(e.host)

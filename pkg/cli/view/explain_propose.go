@@ -23,7 +23,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// propose asks an allocator in this process which addresses the pod would get. It writes nothing.
+// propose asks an allocator in this process for the addresses that the pod would get. It writes nothing.
 func (v *explainer) propose(ctx context.Context, e *Explanation) error {
 	reader, err := newReader(v.App)
 	if err != nil {
@@ -76,8 +76,8 @@ func (v *explainer) propose(ctx context.Context, e *Explanation) error {
 	return nil
 }
 
-// blameGone adds to the refusal of exhausted pools how many of their addresses are held for pods that are gone: more
-// addresses are not what is missing then. If pods or nodes cannot be read, nothing is added.
+// blameGone adds to a refusal because of exhausted pools how many of their addresses are held for pods that are gone,
+// because more addresses would not be the remedy. If pods or nodes cannot be read, it adds nothing.
 func (v *explainer) blameGone(ctx context.Context, i *interfaceTerms, host netip.Addr, x *ipam.Index) {
 	if i.none.Reason != ipam.ReasonPoolExhausted {
 		return
@@ -96,8 +96,8 @@ func (v *explainer) blameGone(ctx context.Context, i *interfaceTerms, host netip
 	i.none = &none
 }
 
-// newMigrations returns what asks KubeVirt's objects whether the pod is the target of a live migration. Whether all
-// replicas know of second attachments is not looked at: the refusal of a request says so.
+// newMigrations returns a client that recognizes targets of live migrations by KubeVirt's objects. It does not check
+// whether all replicas support second attachments, because the allocator's refusal says so.
 func newMigrations(s *app.App) (*kubevirt.Migrations, error) {
 	cfg, err := s.Connect()
 	if err != nil {

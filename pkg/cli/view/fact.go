@@ -10,10 +10,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// Fact is one thing that is so. Without a label it goes on about the fact before.
+// Fact is a line about an object. Without a label it continues the previous one.
 type Fact struct {
 	Label, Text string
-	// Color is that of a state; empty for others.
+	// Color is the colour of a state; else empty.
 	Color terminal.Color
 }
 
@@ -24,12 +24,12 @@ func (f *Facts) add(label, format string, args ...any) {
 	*f = append(*f, Fact{Label: label, Text: fmt.Sprintf(format, args...)})
 }
 
-// paint adds the state of the object.
+// paint adds the coloured state of the object.
 func (f *Facts) paint(state string, color terminal.Color) {
 	*f = append(*f, Fact{"State", state, color})
 }
 
-// Write prints facts, a line each, with labels in a column of some width.
+// Write prints one fact per line, with labels in a column of the given width.
 func (f Facts) Write(b *bytes.Buffer, s *app.App, width int) {
 	for _, one := range f {
 		label := one.Label
@@ -44,7 +44,7 @@ func (f Facts) Write(b *bytes.Buffer, s *app.App, width int) {
 	}
 }
 
-// Step is something to do next. Without a command What says it all.
+// Step is a next step. Command may be empty.
 type Step struct{ What, Command string }
 
 // Steps are what to do next.
@@ -52,7 +52,7 @@ type Steps []Step
 
 func (n *Steps) add(what, command string) { *n = append(*n, Step{what, command}) }
 
-// hint adds what a hint says, which may end in a command.
+// hint adds a hint, and splits off a command at its end.
 func (n *Steps) hint(text string) {
 	what, command, found := strings.Cut(text, ": "+app.ProgramName+" ")
 	if found {
@@ -61,7 +61,7 @@ func (n *Steps) hint(text string) {
 	n.add(what, command)
 }
 
-// Write prints steps as a section, or nothing where there are none.
+// Write prints the steps as a section; nothing if there are none.
 func (n Steps) Write(b *bytes.Buffer, s *app.App) {
 	var lines []string
 	for _, one := range n {

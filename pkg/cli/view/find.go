@@ -12,16 +12,16 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// search is one search for addresses.
+// search is a search for addresses.
 type search struct {
 	text  string
 	kinds []FindKind
-	// active leaves out what is reserved.
+	// active leaves out reserved addresses.
 	active bool
 }
 
-// Find finds the addresses that have to do with a text by things of some kinds. Only where nothing has that very name,
-// names that begin with it count. If active, those that are reserved are left out.
+// Find finds the addresses that match a text by kinds of things. If nothing has exactly that name, it searches for
+// names that begin with it. active leaves out reserved addresses.
 func Find(ctx context.Context, s *app.App, text string, kinds []FindKind, active bool) (*Found, error) {
 	leases, err := s.Leases()
 	if err != nil {
@@ -36,7 +36,7 @@ func Find(ctx context.Context, s *app.App, text string, kinds []FindKind, active
 	return found, resource.Explain(s, err)
 }
 
-// exactly asks the API server for each kind.
+// exactly asks the API server for exact matches of each kind.
 func (v *search) exactly(ctx context.Context, leases *store.Client) (*Found, error) {
 	kinds := v.kinds
 	parts := make([][]lease.Lease, len(kinds))
@@ -75,7 +75,7 @@ func (v *search) exactly(ctx context.Context, leases *store.Client) (*Found, err
 	return found, nil
 }
 
-// beginning reads all addresses that somebody has.
+// beginning reads all held addresses and matches the beginnings of names.
 func (v *search) beginning(ctx context.Context, leases *store.Client) (*Found, error) {
 	found, kinds := newFound(), v.kinds
 	return found, leases.Each(ctx, "status.status!="+lease.Available.String(), func(l lease.Lease) error {

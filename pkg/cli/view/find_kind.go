@@ -11,25 +11,24 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// FindKind is one kind of thing by which addresses are found.
+// FindKind is a kind of thing by which addresses can be found.
 type FindKind struct {
-	// Flag restricts the search to the kind; empty for addresses, which need none.
+	// Flag limits the search to the kind. It is empty for addresses.
 	Flag, Noun, Help string
-	// May reports whether a text can be such a thing.
+	// May reports whether a text can name such a thing.
 	May func(text string) bool
-	// selector asks the API server for the very text; nil where address names the object.
+	// selector returns the field selector for an exact match; nil if address names the object.
 	selector func(text string) string
-	// address returns the address that the text stands for; invalid for none.
+	// address returns the address in a text; invalid if there is none.
 	address func(text string) netip.Addr
-	// begins reports whether a lease has to do with something that begins with the text; nil where only the
-	// whole text counts.
+	// begins reports whether the name in a lease begins with the text; nil if only exact matches count.
 	begins func(l lease.Lease, text string) bool
 }
 
-// minID is the least number of digits that are looked for as the beginning of a container ID.
+// minID is the minimum length of an abbreviated container ID.
 const minID = 4
 
-// FindKinds returns the kinds of things by which addresses are found.
+// FindKinds returns all kinds of things by which addresses can be found.
 func FindKinds() []FindKind {
 	return []FindKind{
 		{
@@ -110,7 +109,7 @@ func isMAC(text string) bool {
 	return err == nil && len(mac) == macLength
 }
 
-// macLength is how many octets a MAC has.
+// macLength is the length of a MAC in octets.
 const macLength = 6
 
 func isAddress(text string) bool {

@@ -11,11 +11,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Found holds addresses, each once, and by what they were found.
+// Found holds the found addresses without duplicates, and the matching kinds.
 type Found struct {
 	rows map[netip.Addr]lease.Lease
 	by   map[string]int
-	// prefix: what was found begins with the text.
+	// prefix: only the beginnings of names match the text.
 	prefix bool
 }
 
@@ -38,7 +38,7 @@ func (f *Found) Sorted() []lease.Lease {
 	return out
 }
 
-// Summary puts into words how many there are and what matched: "3 addresses: pod web* (2), --for name web* (1)".
+// Summary counts the addresses by what matched: "3 addresses: pod web* (2), --for name web* (1)".
 func (f *Found) Summary(text string) string {
 	var by []string
 	for noun := range f.by {

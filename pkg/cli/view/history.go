@@ -13,18 +13,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// HistoryQuery says whose history is wanted: of addresses, or of all that a host, a namespace, a pod or a pool had.
-// What is empty is not asked about.
+// HistoryQuery selects a history: of addresses, or of all addresses of a host, a namespace, a pod or a pool. Empty
+// fields select nothing.
 type HistoryQuery struct {
 	resource.Period
 	Addrs                []netip.Addr
 	Hosts                []netip.Addr
 	Namespace, Pod, Pool string
-	// Limit bounds the rows; the newest stay.
+	// Limit bounds the rows; the newest ones are kept.
 	Limit int
 }
 
-// Broad reports whether the query is about more than addresses by name.
+// Broad reports whether the query selects by more than addresses.
 func (q *HistoryQuery) Broad() bool {
 	return len(q.Hosts) > 0 || q.Namespace != "" || q.Pod != "" || q.Pool != ""
 }
@@ -32,14 +32,14 @@ func (q *HistoryQuery) Broad() bool {
 // History is what a query finds.
 type History struct {
 	Rows []Past
-	// Gaps are times of which records may be missing.
+	// Gaps are periods of which records may be missing.
 	Gaps []history.Record
-	// Notes say what else the rows may lack.
+	// Notes say what else may be missing.
 	Notes []string
 }
 
-// HistoryOf reads who held addresses, and who holds them: rows of the given leases, those of other leases that the
-// query finds, and those of the history. The newest come first.
+// HistoryOf reads the past and present holders of addresses. Rows come from the given leases, other leases that match
+// the query, and the history, newest first.
 func HistoryOf(ctx context.Context, s *app.App, q HistoryQuery, leases []lease.Lease) (*History, error) {
 	h := &History{}
 	if q.Broad() {
@@ -76,7 +76,7 @@ func (h *History) note(s *app.App, q HistoryQuery, parts *resource.HistoryParts)
 	switch {
 	case parts.Missing != "":
 		h.Notes = append(h.Notes, parts.Missing)
-	case parts.Begins.IsZero() && !q.Broad(): // addresses remember their last holders themselves
+	case parts.Begins.IsZero() && !q.Broad(): // addresses remember their last holders
 	case parts.Begins.IsZero():
 		h.Notes = append(h.Notes, "the history in "+s.Where()+" has no record yet")
 	case parts.Begins.After(q.Since) && !q.Since.IsZero():
@@ -84,7 +84,7 @@ func (h *History) note(s *app.App, q HistoryQuery, parts *resource.HistoryParts)
 	}
 }
 
-// take adds a record that the query is about.
+// take adds a record if it matches the query.
 func (h *History) take(q HistoryQuery, r history.Record) {
 	switch {
 	case r.What == history.WhatGap:
@@ -100,8 +100,8 @@ func (h *History) take(q HistoryQuery, r history.Record) {
 	}
 }
 
-// order leaves each row in once and sorts them, the newest first; those of addresses by name by address first. Rows of
-// one address and second keep their order.
+// order removes duplicate rows and sorts the others, newest first; if the query is not broad, by address first. Rows of
+// the same address and second keep their order.
 func (h *History) order(q HistoryQuery) {
 	seen := map[pastKey]bool{}
 	h.Rows = slices.DeleteFunc(h.Rows, func(p Past) bool {
@@ -129,8 +129,8 @@ func (h *History) order(q HistoryQuery) {
 	}
 }
 
-// pastKey is what two rows of one holding have in common: an address remembers what the history has, with the holder's
-// name cut.
+// pastKey is equal for two rows about the same holding. An address remembers the same as the history, but with a
+// shortened holder.
 type pastKey struct {
 	addr         netip.Addr
 	current      bool
@@ -142,7 +142,7 @@ func keyOf(p Past) pastKey {
 	return pastKey{p.Addr, p.Current, p.Since.Unix(), p.Until.Unix(), lease.PastHolder(p.Holder), p.Verb}
 }
 
-// holding returns the leases that the query finds as they are now.
+// holding returns the present leases that match the query.
 func (q *HistoryQuery) holding(ctx context.Context, s *app.App) (all []lease.Lease, err error) {
 	taken := func(l lease.Lease) bool { return l.State != lease.Available }
 	of := resource.LeaseQuery{Pool: q.Pool, Namespace: q.Namespace, Pod: q.Pod}
@@ -160,8 +160,8 @@ func (q *HistoryQuery) holding(ctx context.Context, s *app.App) (all []lease.Lea
 	return all, nil
 }
 
-// wants reports whether a row of a lease answers the query. What an address that is asked for by name remembers itself
-// is shown whatever the time.
+// wants reports whether a row of a lease matches the query. Rows that a named address itself remembers match at any
+// time.
 func (q *HistoryQuery) wants(row Past, l lease.Lease) bool {
 	if slices.Contains(q.Addrs, l.Addr) {
 		return true
@@ -173,7 +173,7 @@ func (q *HistoryQuery) wants(row Past, l lease.Lease) bool {
 	return q.finds(row, namespace, pod)
 }
 
-// finds reports whether a row is of the period and of all that is asked about.
+// finds reports whether a row matches the period and all other conditions.
 func (q *HistoryQuery) finds(row Past, namespace, pod string) bool {
 	until := row.Until
 	if row.Current {
@@ -188,8 +188,7 @@ func (q *HistoryQuery) finds(row Past, namespace, pod string) bool {
 		(q.Pod == "" || q.Pod == pod) && (q.Pool == "" || q.Pool == row.Pool)
 }
 
-// HostAddrs returns the addresses of a host, by its IP or the name of its node. One that is no node any more has its
-// history, too.
+// HostAddrs returns the IPs of a host, given by its IP or node. An IP without a node may have a history, too.
 func HostAddrs(ctx context.Context, s *app.App, word string) ([]netip.Addr, error) {
 	if a, err := ipaddr.ParseAddr(word); err == nil {
 		return []netip.Addr{a}, nil

@@ -11,17 +11,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Host gathers what there is to say of a host.
+// Host describes a host.
 type Host struct {
 	*resource.FoundHost
-	// Pools are those that the host may draw from, Held its addresses in use.
+	// Pools may serve the host. Held are its addresses in use.
 	Pools []resource.Pool
 	Held  []lease.Lease
-	// parents are those of the blocks, by their names: who draws from a block is said of its parent.
+	// parents names the parents of blocks, because the hosts of a block are its parent's.
 	parents map[string]string
 }
 
-// HostNamed reads a host by its IP or by the name of its node.
+// HostNamed reads a host by its IP or the name of its node.
 func HostNamed(ctx context.Context, s *app.App, word string) (*Host, error) {
 	found, err := resource.FindHost(ctx, s, word)
 	if err != nil {
@@ -42,7 +42,7 @@ func HostNamed(ctx context.Context, s *app.App, word string) (*Host, error) {
 	return h, nil
 }
 
-// fill reads the pools of the host, and what it holds.
+// fill reads the pools and the addresses of the host.
 func (h *Host) fill(ctx context.Context, s *app.App) error {
 	all, err := resource.AllPools(ctx, s)
 	if err != nil {
@@ -70,7 +70,7 @@ func (h *Host) fill(ctx context.Context, s *app.App) error {
 	return nil
 }
 
-// listedBy names the first pool that lists the host itself, not in a host subnet; empty where none does.
+// listedBy names the first pool that lists the host, not by a host subnet; empty if none does.
 func (h *Host) listedBy() string {
 	for _, p := range h.Pools {
 		if slices.ContainsFunc(h.Addrs, func(a netip.Addr) bool {
@@ -83,7 +83,7 @@ func (h *Host) listedBy() string {
 	return ""
 }
 
-// HeldOf counts the addresses that the host holds of each pool; those of a block count for its parent.
+// HeldOf counts the host's addresses by pool. Addresses of a block count for its parent.
 func (h *Host) HeldOf() map[string]int {
 	held := map[string]int{}
 	for _, l := range h.Held {
@@ -92,7 +92,7 @@ func (h *Host) HeldOf() map[string]int {
 	return held
 }
 
-// State returns one of the states of a host; empty where nodes cannot be read.
+// State returns the state of the host; empty if nodes cannot be read.
 func (h *Host) State() string {
 	switch {
 	case h.Node != nil:

@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// Facts returns what there is to say of a host.
+// Facts describes a host.
 func (h *Host) Facts(s *app.App) (f Facts) {
 	also := resource.JoinAddrs(slices.DeleteFunc(slices.Clone(h.Addrs), func(a netip.Addr) bool { return a == h.Host }))
 	if also != "" {
@@ -38,7 +38,7 @@ func (h *Host) Facts(s *app.App) (f Facts) {
 	return f
 }
 
-// Findings lists what is wrong with a host, and the commands that mend it.
+// Findings returns the problems of a host, and the commands that fix them.
 func (h *Host) Findings() (problems []string, next Steps) {
 	add := func(problem, what, command string) {
 		problems = append(problems, problem)

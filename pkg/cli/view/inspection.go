@@ -13,25 +13,25 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Inspection sorts the addresses of some pools by their state.
+// Inspection sorts the addresses of pools by state.
 type Inspection struct {
 	*app.App
 	// Name is that of what is inspected.
 	Name string
 	// Head says what was inspected.
 	Head Facts
-	// all are the pools of the cluster, index has them and what is held.
+	// all are the cluster's pools. index has them and their held addresses.
 	all   []resource.Pool
 	index *ipam.Index
-	// Chosen are the names of the pools to show.
+	// Chosen names the pools to show.
 	Chosen []string
-	// whole: blocks are shown as their parents.
+	// whole: blocks count as their parents.
 	whole bool
-	// Mine reports whether an address is of the host or namespace; nil where all addresses of the pools are meant.
+	// Mine reports whether an address belongs to the inspected host or namespace; nil means that all addresses count.
 	Mine func(lease.Lease) bool
 }
 
-// Inspect reads the addresses of the pools that a method of Inspection chooses by a name.
+// Inspect reads the addresses of the pools that choose selects. name is the object to inspect.
 func Inspect(
 	ctx context.Context, s *app.App, name string, choose func(*Inspection, context.Context) error,
 ) (v *Inspection, err error) {
@@ -46,14 +46,14 @@ func Inspect(
 	return v, resource.FillHeld(ctx, s, v.index, v.Chosen)
 }
 
-// Part is the addresses of one state. Always: it is also shown where there is none.
+// Part has the addresses of one state. Always: it is shown even if it is empty.
 type Part struct {
 	State  string
 	Set    *netipx.IPSet
 	Always bool
 }
 
-// Parts returns the addresses of a pool by state, in the order in which they are shown.
+// Parts returns the addresses of a pool by state, in display order.
 func (o Ranges) Parts() []Part {
 	return []Part{
 		{"allocated", o.Active, true}, {"free", o.Free, !o.Beside && !o.Gives}, {"reserved", o.Reserved, true},
@@ -61,7 +61,7 @@ func (o Ranges) Parts() []Part {
 	}
 }
 
-// stopped says why a pool hands out nothing; empty where it does.
+// stopped says why a pool allocates nothing; empty if it allocates.
 func (v *Inspection) stopped(name string) string {
 	switch p, _ := v.index.Pools.Get(name); {
 	case !p.Valid():
@@ -75,19 +75,19 @@ func (v *Inspection) stopped(name string) string {
 	}
 }
 
-// Ranges are the addresses of one pool by their state.
+// Ranges has the addresses of one pool by state.
 type Ranges struct {
 	Pool resource.Pool
 	ipam.Ranges
-	// Beside: the host or namespace has addresses of the pool, and draws no more from it.
+	// Beside: the host or namespace has addresses of the pool, but no longer draws from it.
 	Beside bool
 	// Gives: the namespace may get blocks of the pool, and draws from these.
 	Gives bool
-	// Stopped is why the pool hands out nothing; empty where it does.
+	// Stopped says why the pool allocates nothing; empty if it allocates.
 	Stopped string
 }
 
-// Pools sorts the addresses of the chosen pools, and of those in which the host or namespace has something.
+// Pools returns the addresses of the chosen pools, and of other pools in which the host or namespace has addresses.
 func (v *Inspection) Pools() (out []Ranges) {
 	chosen := map[string]bool{}
 	for _, name := range v.Chosen {

@@ -31,7 +31,7 @@ func (v *Inspection) Pool(ctx context.Context) error {
 	return nil
 }
 
-// Among returns how to choose the pools whose subnets have addresses of a set; nil chooses all pools.
+// Among returns a function that chooses the pools whose subnets overlap a set; all pools if set is nil.
 func Among(set *netipx.IPSet) func(*Inspection, context.Context) error {
 	return func(v *Inspection, _ context.Context) error {
 		for _, p := range resource.WithoutBlocks(v.all) {
@@ -44,7 +44,7 @@ func Among(set *netipx.IPSet) func(*Inspection, context.Context) error {
 	}
 }
 
-// Group takes a group: a pool with a parent.
+// Group chooses a group.
 func (v *Inspection) Group(ctx context.Context) error {
 	if err := resource.CheckGroup(v.all, v.Name); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (v *Inspection) Network(_ context.Context) error {
 	return err
 }
 
-// Host chooses the pools that a host may draw from, by its IP or by the name of its node.
+// Host chooses the pools that may serve a host, given by its IP or node.
 func (v *Inspection) Host(ctx context.Context) error {
 	h, err := resource.FindHost(ctx, v.App, v.Name)
 	if err != nil {
@@ -94,13 +94,13 @@ func (v *Inspection) Host(ctx context.Context) error {
 	return nil
 }
 
-// pools names the pools that were chosen.
+// pools names the chosen pools.
 func (v *Inspection) pools() string {
 	return printer.OrNone(humanize.List(v.Chosen))
 }
 
-// Namespace takes the pools that pods of a namespace draw from where they name none. Who may not read namespaces
-// is not told of a misspelt name.
+// Namespace chooses the pools from which pods of a namespace draw if they name none. It warns of a missing namespace if
+// the user may read namespaces.
 func (v *Inspection) Namespace(ctx context.Context) error {
 	labels, err := resource.LabelsOfNamespace(ctx, v.App, v.Name)
 	v.Head = Facts{{Label: "Namespace", Text: v.Name}}

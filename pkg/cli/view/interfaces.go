@@ -16,18 +16,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// interfaceTerms is what the pod's annotations come to for one of its interfaces.
+// interfaceTerms is the result of the annotations for one interface of a pod.
 type interfaceTerms struct {
-	// ifName is empty for the only one of a pod. network is the one that its request names, as far as is known.
+	// ifName is empty for a single interface. network is the network in the interface's request, if known.
 	ifName, network string
 	policy          workload.Policy
-	// wrong is why annotations come to nothing, none why there is no address.
+	// wrong is the error of the annotations, none the reason why there is no address.
 	wrong error
 	none  *ipam.Refusal
 }
 
-// resolve fills in the terms of the pod's interfaces: that of an IPAMClaim or else the first, then those that have an
-// address or whose network attachment asks bcsnet.
+// resolve sets the terms of the pod's interfaces: first the one with an IPAMClaim or the default one, then those that
+// have an address or whose network attachment uses bcsnet.
 func (t *Lineage) resolve(ctx context.Context, s *app.App, r *workload.Resolver) error {
 	main := cmp.Or(firstReference(t.pod), lease.DefaultIfName)
 	names := []string{main}
@@ -60,7 +60,7 @@ func (t *Lineage) resolve(ctx context.Context, s *app.App, r *workload.Resolver)
 	return nil
 }
 
-// firstReference returns the first interface for which a pod names an IPAMClaim; empty for none.
+// firstReference returns the first interface for which a pod names an IPAMClaim; empty if there is none.
 func firstReference(pod *workload.Pod) string {
 	if len(pod.References) > 0 {
 		return pod.References[0].IfName
@@ -71,7 +71,7 @@ func firstReference(pod *workload.Pod) string {
 func (i *interfaceTerms) resolve(ctx context.Context, s *app.App, pod workload.Pod, r *workload.Resolver) error {
 	pod = pod.At(i.ifName, i.network)
 	i.policy, i.wrong = r.Resolve(ctx, pod)
-	if r.IPAMClaims && len(pod.References) > 0 && apierrors.IsForbidden(i.wrong) { // the rest does not depend on that
+	if r.IPAMClaims && len(pod.References) > 0 && apierrors.IsForbidden(i.wrong) { // optional
 		s.Say.Warn("what the pod's networks say of IPAMClaims is left out: %v", resource.Explain(s, i.wrong))
 		r.IPAMClaims = false
 		i.policy, i.wrong = r.Resolve(ctx, pod)
@@ -82,7 +82,7 @@ func (i *interfaceTerms) resolve(ctx context.Context, s *app.App, pod workload.P
 	return nil
 }
 
-// policyOf returns the policy of the interface that an address is for.
+// policyOf returns the policy of an address's interface.
 func (t *Lineage) policyOf(l lease.Lease) workload.Policy {
 	for _, i := range t.interfaces {
 		if i.ifName == l.IfName {
@@ -92,7 +92,7 @@ func (t *Lineage) policyOf(l lease.Lease) workload.Policy {
 	return t.policy
 }
 
-// facts says the policy of an interface, what it is from, and what does not bind it.
+// facts adds the policy of an interface, its sources, and annotations that do not bind it.
 func (i *interfaceTerms) facts(s *app.App, f *Facts, t *Lineage) {
 	if len(t.interfaces) > 1 {
 		text := i.ifName
@@ -126,7 +126,7 @@ func (i *interfaceTerms) facts(s *app.App, f *Facts, t *Lineage) {
 	}
 }
 
-// object returns the terms of an interface for -o json and the like.
+// object returns the terms of an interface for -o json and similar formats.
 func (i *interfaceTerms) object() map[string]any {
 	o := map[string]any{"interface": i.ifName, "network": i.network}
 	if i.wrong != nil {

@@ -23,21 +23,21 @@ import (
 
 // Lineage connects a pod to its addresses: workload, policy, claims, leases and pools.
 type Lineage struct {
-	// key names the pod; zero for an address that no pod had.
+	// key names the pod; empty for an address that no pod had.
 	key types.NamespacedName
-	// pod is as it was read; nil where it is gone. phase is what its status says.
+	// pod is nil if it is gone. phase is the phase in its status.
 	pod   *workload.Pod
 	phase string
-	// interfaces are what its annotations come to for each of its interfaces. policy and wrong are those of the first.
+	// interfaces has the terms of its interfaces. policy and wrong are those of the first one.
 	interfaces []*interfaceTerms
 	policy     workload.Policy
 	wrong      error
-	// annotations are the pod's, ignored what of them, and of its workload's and namespace's, says nothing although it
-	// looks so.
+	// annotations are the pod's. ignored are those of the pod, its workload and namespace that have no effect but look
+	// as if they had.
 	annotations map[string]string
 	ignored     []workload.Ignored
 	Leases      []lease.Lease
-	// claims and pools are those that the leases and the policy name; nil for one that is not there.
+	// claims and pools are those that the leases and the policy name; nil if they do not exist.
 	claims map[string]*v1.BCSNetIPClaim
 	pools  map[string]*v1.BCSNetPool
 }
@@ -47,7 +47,7 @@ func (t *Lineage) Has(a netip.Addr) bool {
 	return slices.ContainsFunc(t.Leases, func(l lease.Lease) bool { return l.Addr == a })
 }
 
-// LineageOf follows a pod by its name. Given a lease, a pod of that name that cannot hold the lease counts as gone.
+// LineageOf traces a pod by its name. If a lease is given, a pod of that name that cannot hold it counts as gone.
 func LineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *lease.Lease) (*Lineage, error) {
 	t := &Lineage{key: key}
 	if err := findPod(ctx, s, t); err != nil {
@@ -100,7 +100,7 @@ func LineageOf(ctx context.Context, s *app.App, key types.NamespacedName, of *le
 		return nil, err
 	}
 	if t.ignored, err = resolver.Owners.Ignored(ctx, *t.pod, t.annotations, t.policy.Workload); err != nil {
-		// the rest of the output does not depend on that
+		// The rest of the output does not depend on these.
 		s.Say.Warn("it is not known whether annotations are misspelt: %v", resource.Explain(s, err))
 	}
 	for _, i := range t.policy.Ignored {

@@ -17,7 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Facts returns a lineage, step by step.
+// Facts describes a lineage step by step.
 func (t *Lineage) Facts(s *app.App) (f Facts) {
 	t.podFacts(s, &f)
 	f.wrong(s, t.wrong)
@@ -36,7 +36,7 @@ func (t *Lineage) Facts(s *app.App) (f Facts) {
 	return f
 }
 
-// wrong says why annotations and claims come to no policy.
+// wrong adds the error if annotations and claims give no policy.
 func (f *Facts) wrong(s *app.App, wrong error) {
 	if wrong == nil {
 		return
@@ -48,7 +48,7 @@ func (f *Facts) wrong(s *app.App, wrong error) {
 	}
 }
 
-// podFacts says the pod, its workload, and the policies of its interfaces with their sources.
+// podFacts adds the pod, its workload, and the policies of its interfaces with their sources.
 func (t *Lineage) podFacts(s *app.App, f *Facts) {
 	switch {
 	case t.key.Name == "":
@@ -76,14 +76,14 @@ func (t *Lineage) podFacts(s *app.App, f *Facts) {
 	}
 }
 
-// ignoredFacts says the annotations that have no effect although they look as if they had.
+// ignoredFacts adds the annotations that have no effect but look as if they had.
 func (t *Lineage) ignoredFacts(f *Facts) {
 	for _, i := range t.ignored {
 		f.add("Ignored", "%s", i.String())
 	}
 }
 
-// podState returns the phase of a pod and the node that it is on.
+// podState returns the phase and the node of a pod.
 func (t *Lineage) podState() string {
 	text := cmp.Or(t.phase, "Pending")
 	if t.pod.Deleting {
@@ -98,7 +98,7 @@ func (t *Lineage) podState() string {
 	return text + ", on node " + t.pod.Node
 }
 
-// policyText returns the policy in words: that of the claim where it exists, else that of the annotations.
+// policyText describes the policy: the claim's if that exists, else the annotations'.
 func (t *Lineage) policyText(p workload.Policy) string {
 	if c := t.claims[p.Claim]; c != nil {
 		return resource.ClaimPolicyText(c)
@@ -126,7 +126,7 @@ func gives(from workload.Source) string {
 	}[from.Gave]
 }
 
-// policyParts lists the parts of a policy other than when addresses are released.
+// policyParts lists the parts of a policy except the release policy.
 func policyParts(p workload.Policy) (out []string) {
 	for _, set := range p.Sets {
 		out = append(out, "one address of "+ipaddr.FormatSet(set))
@@ -146,7 +146,7 @@ func policyParts(p workload.Policy) (out []string) {
 	return out
 }
 
-// names reports whether a claim was named, so that nobody makes it.
+// names reports whether an annotation names the claim, so that the controller does not make it.
 func (t *Lineage) names(claim string) bool {
 	return slices.ContainsFunc(t.interfaces, func(i *interfaceTerms) bool {
 		return i.policy.Named && i.policy.Claim == claim

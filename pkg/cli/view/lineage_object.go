@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Object returns a lineage for -o json and the like. There is no such kind in the cluster: it is a view.
+// Object returns the lineage for -o json and similar formats. The cluster has no such kind: it is a view.
 func (t *Lineage) Object(kind string) *unstructured.Unstructured {
 	addresses := []any{}
 	for _, l := range t.Leases {

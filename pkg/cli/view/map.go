@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// maxCells is how many cells a map has at most unless somebody asks for more.
+	// maxCells bounds the cells of a map, unless the user asks for smaller blocks.
 	maxCells = 4096
-	// maxSpread is how many cells a map may have; beyond that only rows that hold something are shown.
+	// maxSpread bounds the cells of a complete map; larger maps omit rows without held addresses.
 	maxSpread = 1 << 16
 )
 
-// rowBits returns the binary logarithm of the cells in a row of a map, by the length of an address. An IPv6
-// address before a row leaves less room in 80 columns.
+// rowBits returns the binary logarithm of the cells per row, by the length of an address in bits. IPv6 addresses leave
+// less room in 80 columns.
 func rowBits(length int) int {
 	if length > 32 {
 		return 5
@@ -31,22 +31,22 @@ func rowBits(length int) int {
 	return 6
 }
 
-// Cell is one block of addresses, at best a single one.
+// Cell is one block of addresses, or a single one.
 type Cell struct {
 	Block netip.Prefix
-	// Usable are the addresses that the pool hands out; the others are those that are not Available.
+	// Usable counts the addresses that the pool allocates; Active, Reserved and Problems count held ones.
 	Usable                     uint64
 	Active, Reserved, Problems int
-	// Cooling are free, but for the pool's cooldown.
+	// Cooling counts addresses in cooldown.
 	Cooling int
-	// Who has the address, where the block is a single one and it is in use; Kept is for whom or why it is reserved.
+	// Who is the holder of a single address in use. Kept says for whom or why a single one is reserved.
 	Who, Kept string
 }
 
 // Taken counts the addresses that are not free.
 func (c Cell) Taken() int { return c.Active + c.Reserved + c.Problems + c.Cooling }
 
-// CellState is what is gravest in a cell.
+// CellState is the gravest state in a cell.
 type CellState string
 
 // States of a cell.
@@ -59,7 +59,7 @@ const (
 	CellProblem  CellState = "problem"
 )
 
-// State names what is gravest in a cell.
+// State returns the gravest state in a cell.
 func (c Cell) State() CellState {
 	switch {
 	case c.Problems > 0:
@@ -77,11 +77,11 @@ func (c Cell) State() CellState {
 	}
 }
 
-// Shades is how many shades a block may have beside free.
+// Shades is the number of shades besides free.
 const Shades = 4
 
-// Shade returns the share of a block that is taken: 0 for none of it, Shades for the last quarter. Where more is taken
-// than the pool hands out, addresses drain.
+// Shade returns the shade for the taken share: 0 if nothing is taken, Shades for the last quarter. More may be taken
+// than the pool allocates, if addresses drain.
 func (c Cell) Shade() int {
 	if c.Taken() == 0 {
 		return 0
@@ -102,29 +102,29 @@ type Map struct {
 	// Bits is the prefix length of a block. Single: a block is one address.
 	Bits   int
 	Single bool
-	// PerRow is how many cells a row has at most.
+	// PerRow is the maximum number of cells per row.
 	PerRow int
 	Rows   []Row
-	// Sparse: rows that hold nothing are left out.
+	// Sparse: rows without held addresses are left out.
 	Sparse bool
-	// Usable are the addresses that the pool hands out, and filled those of them that are taken.
+	// Usable counts the addresses that the pool allocates, filled the taken ones among them.
 	Usable, filled uint64
-	// Active, Reserved and Cooling count what is as it should be; Problems is the rest, in order.
+	// Active, Reserved and Cooling count normal addresses. Problems has all others, sorted.
 	Active, Reserved, Cooling int
 	Problems                  []lease.Lease
 }
 
-// Free counts the addresses that can be handed out.
+// Free counts the free addresses.
 func (m Map) Free() int64 { return int64(min(m.Usable-m.filled, math.MaxInt64)) }
 
-// Within returns a pool that has of its addresses only those in a prefix.
+// Within returns a pool that has only the addresses in a prefix.
 func Within(p ipam.Pool, within netip.Prefix) ipam.Pool {
 	p.Plan.Usable = ipaddr.Intersect(p.Plan.Usable, ipaddr.SetOf(netipx.RangeOfPrefix(within)))
 	p.Plan.Subnet = within
 	return p
 }
 
-// BlockBits chooses the size of the blocks: single addresses where they are few enough.
+// BlockBits chooses the prefix length of blocks: single addresses if there are at most maxCells.
 func BlockBits(p ipam.Pool) int {
 	longest := p.Plan.Subnet.Addr().BitLen()
 	if ipaddr.SizeOfSet(p.Plan.Usable) <= maxCells {
@@ -138,7 +138,7 @@ func BlockBits(p ipam.Pool) int {
 	return p.Plan.Subnet.Bits()
 }
 
-// spread counts how many blocks of a size the ranges of a pool reach into, at most.
+// spread bounds the number of blocks that the ranges of a pool overlap.
 func spread(p ipam.Pool, bits int) uint64 {
 	var n uint64
 	shift := p.Plan.Subnet.Addr().BitLen() - bits
@@ -151,7 +151,7 @@ func spread(p ipam.Pool, bits int) uint64 {
 	return n
 }
 
-// NewMap draws up the map of a pool from the addresses that are taken or rest, in blocks of a prefix length.
+// NewMap makes the map of a pool in blocks of a prefix length. taken has the held addresses and those in cooldown.
 func NewMap(p ipam.Pool, taken []lease.Lease, bits int) Map {
 	longest := p.Plan.Subnet.Addr().BitLen()
 	m := Map{
@@ -164,7 +164,7 @@ func NewMap(p ipam.Pool, taken []lease.Lease, bits int) Map {
 	rows := map[netip.Prefix]map[netip.Prefix]*Cell{}
 	for _, l := range taken {
 		if l.Addr.BitLen() != longest {
-			continue // of a subnet that the pool had before
+			continue // of an earlier subnet of the pool
 		}
 		row, block := rowOf(l.Addr), netip.PrefixFrom(l.Addr, bits).Masked()
 		if rows[row] == nil {
@@ -191,7 +191,7 @@ func NewMap(p ipam.Pool, taken []lease.Lease, bits int) Map {
 	return m
 }
 
-// count enters a lease into its cell.
+// count adds a lease to its cell.
 func (m *Map) count(c *Cell, p ipam.Pool, l lease.Lease) {
 	switch reason := l.Reservation().Reason; {
 	case l.State == lease.Active:
@@ -222,12 +222,12 @@ func (m *Map) count(c *Cell, p ipam.Pool, l lease.Lease) {
 	}
 }
 
-// Troubled reports whether an address drains, is being deleted, or is held by a host that may not draw from the pool.
+// Troubled reports whether an address drains, is being deleted, or is held on a host that may not draw from the pool.
 func Troubled(p ipam.Pool, l lease.Lease) bool {
 	return !p.Usable().Contains(l.Addr) || l.Deleting || l.State == lease.Active && l.Host.IsValid() && !p.Draws(l.Host)
 }
 
-// row returns a line of cells, with those that hold something.
+// row returns a row of cells. held has its cells with held addresses.
 func (m *Map) row(p ipam.Pool, row netip.Prefix, held map[netip.Prefix]*Cell) Row {
 	usable := ipaddr.Intersect(p.Plan.Usable, ipaddr.SetOf(netipx.RangeOfPrefix(row)))
 	out := Row{From: row.Addr()}
@@ -249,7 +249,7 @@ func (m *Map) row(p ipam.Pool, row netip.Prefix, held map[netip.Prefix]*Cell) Ro
 	return out
 }
 
-// nth returns the block of a length at place i of a row.
+// nth returns the i-th block of a row.
 func nth(row netip.Prefix, bits, i int) netip.Prefix {
 	bytes := row.Addr().AsSlice()
 	for at := bits - 1; at >= row.Bits(); at-- {
@@ -262,7 +262,7 @@ func nth(row netip.Prefix, bits, i int) netip.Prefix {
 	return netip.PrefixFrom(a, bits)
 }
 
-// after returns the next prefix of a length, invalid behind the last.
+// after returns the next prefix of the same length; invalid after the last one.
 func after(p netip.Prefix) netip.Prefix {
 	next := netipx.PrefixLastIP(p).Next()
 	if !next.IsValid() {

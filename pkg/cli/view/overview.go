@@ -11,21 +11,21 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// PoolRow is a pool in a list, as its status counts it.
+// PoolRow is a pool in a list, with the counts of its status.
 type PoolRow struct {
 	resource.Pool
-	// State is one word, and Color its colour. Attention: somebody should look at it.
+	// State is one word, and Color its colour. Attention: the pool needs attention.
 	State     string
 	Color     terminal.Color
 	Attention bool
-	// Blocks counts the blocks of a pool that is split.
+	// Blocks counts the blocks of a split pool.
 	Blocks int
 }
 
 // Used counts the addresses that are not free.
 func (p PoolRow) Used() int64 { return p.Status.Capacity - p.Status.Available }
 
-// Percent returns how much of the pool is used, in whole percent, rounded down; 100 for a full one alone.
+// Percent returns the used part in whole percent, rounded down, so that only a full pool has 100.
 func (p PoolRow) Percent() int64 {
 	if p.Status.Capacity <= 0 {
 		return 0
@@ -33,16 +33,16 @@ func (p PoolRow) Percent() int64 {
 	return int64(float64(p.Used()) / float64(p.Status.Capacity) * 100)
 }
 
-// Overview is all pools, as their status counts them: its cost does not grow with the addresses.
+// Overview lists all pools with the counts of their status. Its cost does not depend on the number of addresses.
 type Overview struct {
 	Rows []PoolRow
-	// Attention counts the pools that somebody should look at, Full those that have no free address.
+	// Attention counts the pools that need attention, Full those without a free address.
 	Attention, Full int
-	// Networks are the names of all networks of pools, in order.
+	// Networks names all networks, sorted.
 	Networks []string
 }
 
-// OverviewOf reads the pools: those of a network if it is named, which match a text.
+// OverviewOf lists the pools that match a text. A network limits the list to its pools; may be empty.
 func OverviewOf(ctx context.Context, s *app.App, network, text, order string) (*Overview, error) {
 	all, err := resource.AllPools(ctx, s)
 	if err != nil {
@@ -73,14 +73,14 @@ func OverviewOf(ctx context.Context, s *app.App, network, text, order string) (*
 	return o, nil
 }
 
-// RowOf returns a pool as a list shows it.
+// RowOf returns the row of a pool.
 func RowOf(s *app.App, p resource.Pool) PoolRow {
 	row := PoolRow{Pool: p, Color: resource.PoolStateColor(s, p.BCSNetPool)}
 	row.State, row.Attention = resource.PoolState(s, p.BCSNetPool)
 	return row
 }
 
-// matches reports whether a pool has to do with a text: its name, subnet, parent, network or VLAN.
+// matches reports whether a text occurs in a pool's name, subnet, parent, network or VLAN, ignoring case.
 func (p PoolRow) matches(text string) bool {
 	for _, of := range []string{
 		p.Name, resource.CidrOf(p.BCSNetPool), p.Spec.Parent, resource.NetworkOf(p.Pool),
@@ -93,7 +93,8 @@ func (p PoolRow) matches(text string) bool {
 	return false
 }
 
-// orders returns the orders of an overview; the empty one has what needs attention first, then the fullest.
+// orders returns the orders of an overview by name. The default order begins with the pools that need attention,
+// followed by the fullest ones.
 func orders() map[string]func(a, b PoolRow) int {
 	name := func(a, b PoolRow) int { return cmp.Compare(a.Name, b.Name) }
 	full := func(a, b PoolRow) int {

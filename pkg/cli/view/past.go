@@ -8,17 +8,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Past is one holder of an address, or one thing that was done to it.
+// Past is a past or present holder of an address, or an action on it.
 type Past struct {
 	Addr netip.Addr
 	lease.Past
-	// Pool of the address; empty where it is not known.
+	// Pool is the address's pool; empty if it is unknown.
 	Pool string
-	// Current: it is so now, and has no end.
+	// Current: it is the present state and has no end.
 	Current bool
 }
 
-// What became of an address beside the verbs of people.
+// What happened to an address, in addition to the verbs of users.
 const (
 	whatHolds    = "holds"
 	whatReserved = "reserved"
@@ -27,7 +27,7 @@ const (
 	whatGaveUp   = history.WhatGaveUp
 )
 
-// PastOf returns the holders of an address and what was done to it, newest first.
+// PastOf returns the holders of an address and the actions on it, newest first.
 func PastOf(l lease.Lease) (rows []Past) {
 	switch l.State {
 	case lease.Active:

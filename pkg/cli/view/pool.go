@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// PoolNamed reads a pool, and counts its addresses. With keep it has them, too, in memory.
+// PoolNamed reads a pool and counts its addresses. With keep, the result also holds the addresses.
 func PoolNamed(ctx context.Context, s *app.App, name string, keep bool) (*Pool, error) {
 	api, err := resource.NewPools(s)
 	if err != nil {
@@ -24,7 +24,7 @@ func PoolNamed(ctx context.Context, s *app.App, name string, keep bool) (*Pool, 
 	return PoolOf(ctx, s, p, keep)
 }
 
-// PoolOf counts the addresses of a pool that was read, as PoolNamed does.
+// PoolOf does the same for a pool that was read already.
 func PoolOf(ctx context.Context, s *app.App, p resource.Pool, keep bool) (*Pool, error) {
 	api, err := resource.NewPools(s)
 	if err != nil {
@@ -72,38 +72,38 @@ func PoolOf(ctx context.Context, s *app.App, p resource.Pool, keep bool) (*Pool,
 	return d, nil
 }
 
-// Pool gathers what there is to say of a pool.
+// Pool describes a pool.
 type Pool struct {
 	resource.Pool
-	// Plan is the pool as it serves beside its parent and its groups.
+	// Plan is the pool as it serves beside its parent and groups.
 	Plan ipam.Pool
-	// parent is the one of a block or group; a block has its hosts.
+	// parent is the parent of a block or group. A block has its parent's hosts.
 	parent ipam.Pool
 	Groups []ipam.Pool
-	// blocks are those of a pool that is split, by name; split counts them.
+	// blocks has the blocks of a split pool by name; split counts them.
 	blocks map[string]resource.Pool
 	split  ipam.BlockCounts
 	byHost map[netip.Addr]*HostUse
-	// labels are those of the namespaces, where the pool chooses by them; nil where they are not known.
+	// labels has the labels of namespaces if the pool selects by them; nil if they are unknown.
 	labels map[string]map[string]string
-	// charged counts what counts for each namespace.
+	// charged counts the addresses that count against each namespace's quota.
 	charged map[string]int
-	// kept counts the addresses that nobody uses and each claim keeps.
+	// kept counts the kept addresses by claim.
 	kept map[string]int
-	// nodes are all, where the pool has host subnets or a host selector.
+	// nodes are all nodes, if the pool has host subnets or a host selector.
 	nodes []resource.Node
-	// Outdated counts the leases that were given other settings; nil if the pool says nothing that can be read.
+	// Outdated counts the leases with other settings; nil if the pool's spec is invalid.
 	Outdated *lease.Outdated
-	// active and reserved count the leases, retired those of them that the pool no longer lists.
+	// active and reserved count the leases, retired those whose address the pool no longer has.
 	active, reserved, retired int64
 	Events                    []resource.Event
-	// Leases are those of the pool and its blocks, where they were asked for, with the free ones that rest.
+	// Leases has the held addresses of the pool and its blocks, and those in cooldown; only with keep.
 	Leases []lease.Lease
 	keep   bool
 	now    time.Time
 }
 
-// HostUse counts what one host holds of the pool. Listed: it may draw from the pool.
+// HostUse counts the pool's addresses on one host. Listed: the host may draw from the pool.
 type HostUse struct {
 	Host             netip.Addr
 	Active, Reserved int64
@@ -145,12 +145,12 @@ func (d *Pool) count(l lease.Lease) error {
 	return nil
 }
 
-// Room returns the room of the pool. Addresses that cool down are held as far as that goes.
+// Room returns the room of the pool. Addresses in cooldown count as held.
 func (d *Pool) Room() resource.Room {
 	return resource.RoomOf(d.BCSNetPool, d.Plan, d.active+d.reserved-d.retired+d.Status.Cooling, d.retired)
 }
 
-// settled returns the pool that the settings of leases come from: of a block its parent.
+// settled returns the pool with the settings of the leases: for a block its parent.
 func (d *Pool) settled() ipam.Pool {
 	if resource.IsBlock(d.Pool) {
 		return d.parent

@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// readBlocks reads the blocks of the pool, and counts them.
+// readBlocks reads and counts the blocks of the pool.
 func (d *Pool) readBlocks(ctx context.Context, api *resource.Pools) error {
 	all, err := api.ListWith(ctx, metav1.ListOptions{FieldSelector: "spec.parent=" + d.Pool.Name})
 	if err != nil {
@@ -31,7 +31,7 @@ func (d *Pool) readBlocks(ctx context.Context, api *resource.Pools) error {
 	return nil
 }
 
-// countWithBlocks counts an address of the pool or of one of its blocks.
+// countWithBlocks counts an address if it belongs to the pool or one of its blocks.
 func (d *Pool) countWithBlocks(l lease.Lease) error {
 	if _, of := d.blocks[l.Pool]; !of && l.Pool != d.Pool.Name {
 		return nil
@@ -39,7 +39,7 @@ func (d *Pool) countWithBlocks(l lease.Lease) error {
 	return d.count(l)
 }
 
-// blocksText says how many blocks the pool has, and who gives them.
+// blocksText counts the blocks of the pool, and says if they are given by hand.
 func (d *Pool) blocksText(s *app.App) string {
 	text := fmt.Sprintf("%d of /%d, %d owned", d.split.All, d.Pool.Spec.BlockSize, d.split.Owned)
 	if n := len(d.owners()); n > 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// Facts returns what there is to say of a pool.
+// Facts describes a pool.
 func (d *Pool) Facts(s *app.App) (f Facts) {
 	p := d.Pool
 	f.add("Pool", "%s", p.Name)
@@ -101,7 +101,7 @@ func (d *Pool) Facts(s *app.App) (f Facts) {
 	return f
 }
 
-// selected counts and names the nodes that the host selector matches; nothing where nodes are not known.
+// selected counts and names the nodes that match the host selector; empty if nodes are unknown.
 func (d *Pool) selected() string {
 	names := resource.Selected(d.Pool, d.nodes)
 	switch {
@@ -113,7 +113,7 @@ func (d *Pool) selected() string {
 	return fmt.Sprintf(" (%s: %s)", humanize.Plural(len(names), "node"), humanize.List(names))
 }
 
-// fullHosts puts into words how many hosts have as many addresses of the pool as they may.
+// fullHosts counts the hosts that have reached maxPerHost.
 func (d *Pool) fullHosts(limit int) string {
 	full := 0
 	for h, u := range d.byHost {
@@ -127,7 +127,7 @@ func (d *Pool) fullHosts(limit int) string {
 	return ", which " + humanize.Plural(full, "host") + humanize.OneOr(full, " has", " have")
 }
 
-// ranges writes an address list in order, neighbours joined; one that cannot be read as it stands.
+// ranges formats an address list, sorted and with adjacent ranges joined; an invalid one as it is.
 func (d *Pool) ranges(list []string) string {
 	for _, entry := range list {
 		if _, err := ipaddr.ParseRange(entry); err != nil {
@@ -137,11 +137,10 @@ func (d *Pool) ranges(list []string) string {
 	return resource.Spell(resource.SetOfEntries(list))
 }
 
-// maxIdle bounds how many hosts that hold nothing are listed.
+// maxIdle bounds the listed hosts without addresses.
 const maxIdle = 10
 
-// Hosts returns the hosts that hold addresses of the pool and some that hold none, in order, and how many more of those
-// there are.
+// Hosts returns the hosts with addresses of the pool and up to maxIdle without, sorted by IP. more counts the others.
 func (d *Pool) Hosts() (rows []*HostUse, more int) {
 	var idle []*HostUse
 	for _, h := range append(resource.ListedHosts(d.Pool), resource.Covered(d.Pool, d.nodes)...) {
@@ -157,14 +156,13 @@ func (d *Pool) Hosts() (rows []*HostUse, more int) {
 	return rows, max(0, len(idle)-maxIdle)
 }
 
-// Quotas returns what the namespaces have of a pool that bounds them.
+// Quotas returns the use of each namespace with a quota.
 func (d *Pool) Quotas() []ipam.NamespaceUse { return d.Plan.QuotaUse(d.charged) }
 
-// maxKeepers bounds how many of the claims that keep a deleted pool are named; the condition Draining counts the
-// others.
+// maxKeepers bounds the named claims that keep addresses of a deleted pool. The condition Draining counts the others.
 const maxKeepers = 3
 
-// Next returns commands where the conditions do not name one.
+// Next returns the next commands that the conditions do not name.
 func (d *Pool) Next(s *app.App) (n Steps) {
 	name := d.Name
 	word, _ := resource.PoolState(s, d.BCSNetPool)
@@ -204,7 +202,7 @@ func (d *Pool) Next(s *app.App) (n Steps) {
 	return n
 }
 
-// InPool says whether a host may draw from the pool; nothing of addresses on no host.
+// InPool says whether a host may draw from the pool; empty for addresses without a host.
 func (u *HostUse) InPool() string {
 	switch {
 	case u.Listed:

@@ -8,7 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// groupsOf returns the groups of a pool in the order of their addresses, those without any last.
+// groupsOf returns the groups of a pool in the order of their addresses. Groups without addresses come last.
 func groupsOf(all map[string]ipam.Pool, name string) (groups []ipam.Pool) {
 	if all[name].BlockSize > 0 {
 		return nil
@@ -28,7 +28,7 @@ func groupsOf(all map[string]ipam.Pool, name string) (groups []ipam.Pool) {
 	return groups
 }
 
-// groupText says what a group takes from its parent.
+// groupText says which addresses a group takes from its parent.
 func groupText(g ipam.Pool) string {
 	switch {
 	case !g.Valid():

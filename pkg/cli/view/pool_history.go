@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/history"
 )
 
-// PoolHistory is what became of a pool, the newest first.
+// PoolHistory has the changes of a pool, newest first.
 type PoolHistory struct {
 	Records []history.Record
 	History
@@ -46,7 +46,7 @@ func PoolHistoryOf(
 	return h, err
 }
 
-// Author names who did what a record says: the user, or, where that is not known, what the client called itself.
+// Author names the user who made a change, or the client if the user is unknown.
 func Author(r history.Record) string {
 	switch {
 	case r.By != "":

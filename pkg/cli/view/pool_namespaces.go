@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// namespaces says which namespaces the pool is for; nothing of a pool of the default chain.
+// namespaces describes the namespaces to which the pool is bound; empty for a pool of the default chain.
 func (d *Pool) namespaces() string {
 	p, names := d.Plan, d.Pool.Spec.Namespaces
 	if len(names) == 0 {
@@ -43,7 +43,7 @@ func (d *Pool) namespaces() string {
 	return text + " (" + humanize.List(matched) + ")"
 }
 
-// fromParent says that the namespaces are those of the parent.
+// fromParent says that the namespaces are the parent's.
 func (d *Pool) fromParent() string {
 	if spec := d.Pool.Spec; spec.Parent != "" && len(spec.Namespaces) == 0 && spec.NamespaceSelector == nil {
 		return " (those of pool " + spec.Parent + ")"

@@ -16,8 +16,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// FreeRuns returns the ranges of free addresses of a pool that was read with its leases, the longest first. What is
-// free is decided as the controller decides it.
+// FreeRuns returns the free ranges of a pool that was read with its leases, the longest first. It applies the
+// controller's rules for free addresses.
 func (d *Pool) FreeRuns(ctx context.Context, s *app.App) ([]netipx.IPRange, error) {
 	x, err := resource.PoolIndex(ctx, s)
 	if err != nil {
@@ -40,13 +40,13 @@ func (d *Pool) FreeRuns(ctx context.Context, s *app.App) ([]netipx.IPRange, erro
 	return runs, nil
 }
 
-// SetAside is a set of addresses that somebody set aside for one reason.
+// SetAside is a set of addresses that the same user set aside for the same reason.
 type SetAside struct {
 	By, Reason string
 	Addrs      *netipx.IPSet
 }
 
-// SetAside returns the addresses of a pool that people set aside or that are quarantined, by who and why.
+// SetAside returns the addresses of a pool that were set aside or are quarantined, by author and reason.
 func (d *Pool) SetAside() []SetAside {
 	type key struct{ by, reason string }
 	addrs := map[key][]netip.Addr{}
@@ -70,7 +70,7 @@ func (d *Pool) SetAside() []SetAside {
 	return out
 }
 
-// Share is how many addresses of a pool a namespace or claim has. Quota is how many it may have, where Bounded.
+// Share counts the addresses of a pool that a namespace or claim has. Quota is its limit if Bounded.
 type Share struct {
 	Name       string
 	Has, Quota int
@@ -78,7 +78,7 @@ type Share struct {
 	State      string
 }
 
-// Namespaces returns what the namespaces have of a pool, those with the most first.
+// Namespaces returns the use of a pool by namespace, in descending order.
 func (d *Pool) Namespaces() (out []Share) {
 	by := map[string]Share{}
 	for name, n := range d.charged {
@@ -90,7 +90,7 @@ func (d *Pool) Namespaces() (out []Share) {
 	return most(slices.Collect(maps.Values(by)))
 }
 
-// Claims returns the claims that addresses of a pool belong to, those with the most first.
+// Claims returns the addresses of a pool by claim, in descending order.
 func (d *Pool) Claims() []Share {
 	by := map[string]int{}
 	for _, l := range d.Leases {
@@ -110,8 +110,8 @@ func most(all []Share) []Share {
 	return all
 }
 
-// Map draws up the part of a pool that a prefix holds, or all of it if the prefix is invalid, in blocks of the size
-// that shows most.
+// Map makes the map of the part of a pool in a prefix, or of the whole pool if the prefix is invalid. It chooses the
+// size of the blocks.
 func (d *Pool) Map(within netip.Prefix) Map {
 	p := d.Plan.WithNodes(resource.Known(d.nodes))
 	if resource.IsBlock(d.Pool) {
@@ -125,10 +125,10 @@ func (d *Pool) Map(within netip.Prefix) Map {
 	return NewMap(p, taken, BlockBits(p))
 }
 
-// Blocks returns the blocks of a pool that is split, by name.
+// Blocks returns the blocks of a split pool, sorted by name.
 func (d *Pool) Blocks() []resource.Pool {
 	return slices.SortedFunc(maps.Values(d.blocks), func(a, b resource.Pool) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// GroupText says what a group takes from its parent.
+// GroupText says which addresses a group takes from its parent.
 func GroupText(g ipam.Pool) string { return groupText(g) }

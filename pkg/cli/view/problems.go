@@ -16,15 +16,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// snapshotReader puts a snapshot together. Every part is written by the one goroutine that reads it.
+// snapshotReader collects a snapshot. Each part is written only by the goroutine that reads it.
 type snapshotReader struct {
 	*app.App
 	api      dynamic.Interface
 	snapshot *doctor.Snapshot
 }
 
-// Snapshot reads parts of the cluster concurrently. A part that the user may not read, or that the API server does
-// not serve, is listed in Missing.
+// Snapshot reads parts of the cluster concurrently. Missing lists the parts that the user may not read or the API
+// server does not serve.
 func Snapshot(ctx context.Context, s *app.App, parts []doctor.Part) (*doctor.Snapshot, error) {
 	api, err := s.Dynamic()
 	if err != nil {

@@ -50,7 +50,7 @@ func (r *snapshotReader) readController(ctx context.Context) error {
 	return nil
 }
 
-// readPlainCallers reads who calls the controller by plain HTTP. Without the ConfigMap nobody was answered so.
+// readPlainCallers reads which clients call the controller by plain HTTP. Without the ConfigMap there are none.
 func (r *snapshotReader) readPlainCallers(ctx context.Context) error {
 	core, err := resource.CoreClient(r.App)
 	if err != nil {
@@ -63,7 +63,7 @@ func (r *snapshotReader) readPlainCallers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// What is damaged a replica mends within a minute: the rest counts until then.
+	// A replica repairs damaged entries within a minute; until then the valid ones count.
 	r.snapshot.PlainCallers, _ = doctor.ParsePlainCallers(o.Data)
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// QuotaState says in a word how near a namespace is to its quota; nothing if it is far from it.
+// QuotaState returns a word if a namespace is near its quota; else an empty text.
 func QuotaState(u ipam.NamespaceUse) string {
 	switch {
 	case u.Over():

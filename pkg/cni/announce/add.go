@@ -59,8 +59,7 @@ func (p *Plugin) add(args *skel.CmdArgs) error {
 	return result.PrintTo(p.Stdout)
 }
 
-// attachment returns what the IPAM plugin wrote about the attachment. Without that file, the address must not be
-// announced.
+// attachment returns the IPAM plugin's file about the attachment. Without that file, the address must not be announced.
 func (p *Plugin) attachment(args *skel.CmdArgs) (*attach.Attachment, error) {
 	x, err := p.Attachments.Read(args.ContainerID, args.IfName)
 	switch {

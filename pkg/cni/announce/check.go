@@ -26,7 +26,7 @@ func (p *Plugin) check(args *skel.CmdArgs) error {
 	if err != nil {
 		return err
 	}
-	// The result alone shows what the interface had. The file has more, but is gone if somebody emptied the directory.
+	// The result is enough to check the interface. The file has more, but is gone if somebody emptied the directory.
 	x, err := p.Attachments.Read(args.ContainerID, args.IfName)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

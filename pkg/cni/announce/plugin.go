@@ -15,7 +15,7 @@ import (
 
 // Plugin implements the CNI commands.
 type Plugin struct {
-	// Attachments holds what the IPAM plugin wrote about each attachment.
+	// Attachments has the IPAM plugin's files about attachments.
 	Attachments attach.Dir
 	// Stdout receives the result, and Stderr the lines for the runtime's log.
 	Stdout, Stderr io.Writer

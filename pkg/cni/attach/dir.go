@@ -64,8 +64,8 @@ func (d Dir) LenOf(cniNetwork string) (n int, err error) {
 	return n, err
 }
 
-// Prune removes the files of one network's attachments that are older than a time, except those for which valid returns
-// true. Files that cannot be read stay: their attachment is not known, and the next boot empties the directory.
+// Prune removes the files of one network's attachments that are older than a time, unless valid returns true. Files
+// that cannot be read stay: their attachment is not known, and the next boot empties the directory.
 func (d Dir) Prune(cniNetwork string, before time.Time, valid func(id, ifName string) bool) error {
 	var failed error
 	err := d.Each(func(path string, a *Attachment, err error) bool {

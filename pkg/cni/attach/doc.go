@@ -1,4 +1,3 @@
-// Package attach keeps, on the node, what the allocator said about an attachment beyond its addresses: MAC, MTU, VLAN
-// and whether a machine migrates. A CNI result has no room for these, so the IPAM plugin writes a file and the chained
-// plugin reads it.
+// Package attach stores, on the node, the parts of the allocator's answer for which a CNI result has no room: MAC, MTU,
+// VLAN and whether a machine migrates. The IPAM plugin writes a file, and the chained plugin reads it.
 package attach

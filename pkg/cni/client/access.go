@@ -30,7 +30,7 @@ type Access struct {
 	Replicas []*url.URL
 	// ServerName is the name in the certificates; empty for the host of the URL.
 	ServerName string
-	// CA contains the certificates that sign those of the replicas, in PEM. Only https needs them.
+	// CA contains the certificates of the CA that signs the replicas' certificates, in PEM. Only https needs them.
 	CA []byte
 	// Token is sent only over https; empty for none.
 	Token string
@@ -62,8 +62,7 @@ func (f Files) Access(replicas []*url.URL, serverName string) Access {
 	return Access{Replicas: replicas, ServerName: serverName, CA: f.CA, Token: strings.TrimSpace(string(f.Token))}
 }
 
-// Check returns an error if the node lacks what it needs to reach the replicas: one of them uses https, and the CA is
-// missing or damaged.
+// Check returns an error if a replica uses https, and the CA is missing or damaged.
 func (a Access) Check() error {
 	for _, u := range a.Replicas {
 		if u.Scheme == "https" {

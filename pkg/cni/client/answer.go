@@ -75,7 +75,7 @@ func (c Call) read(resp *http.Response) outcome {
 	return outcome{}
 }
 
-// retryAfter returns the time after which a replica wants to be asked again; a second if it does not say.
+// retryAfter returns the time in the header Retry-After; a second without it.
 func retryAfter(h http.Header) time.Duration {
 	seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 16)
 	if err != nil {

@@ -34,8 +34,8 @@ type Client struct {
 	// Now returns the time.
 	Now func() time.Time
 
-	// Receipt is that of the last ADD that was answered on this node, which each request shows; empty for none. It
-	// becomes that of an answer which has one.
+	// Receipt is the receipt of the last answered ADD on this node, which each request sends; may be empty. An answer
+	// with a receipt replaces it.
 	Receipt string
 
 	// Tries counts the requests, and Replica is the URL that answered last.

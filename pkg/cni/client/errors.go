@@ -8,7 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// Refusal is the allocator's answer that it did not do what was asked.
+// Refusal is the allocator's answer that it refused the request.
 type Refusal struct {
 	ipam.Refusal
 	// Retry reports whether the same request can succeed later although nobody changes anything.

@@ -36,7 +36,7 @@ type schedule struct {
 	refusedAt time.Time
 }
 
-// turn is what is known about one replica.
+// turn has the state of one replica.
 type turn struct {
 	// from is the time from which on the replica may be asked.
 	from     time.Time

@@ -171,7 +171,7 @@ func (c *call) end(err error) error {
 	return out
 }
 
-// log appends a line to calls.log. If that fails, the call goes on.
+// log appends a line to calls.log. A failure does not make the call fail.
 func (c *call) log(line runstate.Call) {
 	if err := c.run().Log(line); err != nil {
 		fmt.Fprintf(c.plugin.Stderr, "bcsnet-ipam: %v\n", err)

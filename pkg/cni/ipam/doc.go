@@ -1,3 +1,3 @@
-// Package ipam is the CNI plugin bcsnet-ipam: it gets the addresses of containers from the allocator and gives them
-// back, whatever dies meanwhile.
+// Package ipam is the CNI plugin bcsnet-ipam: it gets the addresses of containers from the allocator and releases them,
+// even if processes die meanwhile.
 package ipam

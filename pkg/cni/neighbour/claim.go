@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Claim is what a received message says about an address.
+// Claim is the claim of a received message to an address.
 type Claim struct {
 	Addr netip.Addr
 	MAC  net.HardwareAddr
@@ -49,7 +49,7 @@ func decodeARP(payload []byte) (Claim, bool) {
 	}
 }
 
-// decodeDiscovery returns the claim of an advertisement for its target, and that of a solicitation for its sender. A
+// decodeDiscovery returns the claim of an advertisement to its target, and the claim of a solicitation to its sender. A
 // solicitation without a source address claims its target.
 func decodeDiscovery(payload []byte, source net.HardwareAddr) (Claim, bool) {
 	if len(payload) < headerSize || payload[0]>>4 != 6 || payload[6] != icmp || payload[7] != hopLimit {

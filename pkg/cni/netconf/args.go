@@ -33,7 +33,7 @@ type args struct {
 	K8S_POD_INFRA_CONTAINER_ID types.UnmarshallableString
 }
 
-// argsWish is what CNI_ARGS requests for the pod.
+// argsWish has the pod's requests in CNI_ARGS.
 type argsWish struct {
 	ips []string
 	mac string

@@ -22,7 +22,7 @@ const (
 
 // Conflist is the runtime's input: the network configuration of one plugin, and CNI_ARGS.
 type Conflist struct {
-	// CNIVersion and Name are those of the network configuration.
+	// CNIVersion and Name come from the network configuration.
 	CNIVersion, Name string
 	// Pod identifies the container's pod.
 	Pod Pod
@@ -38,9 +38,9 @@ type Conflist struct {
 	// FamilyPolicy and Families select the address families, as in a Service.
 	FamilyPolicy string
 	Families     []string
-	// Routes come before those of the pool.
+	// Routes come before the routes of the pool.
 	Routes []Route
-	// Wish is what the pod itself requests.
+	// Wish has the requests of the pod itself.
 	Wish Wish
 	// VLAN is the VLAN that the main plugin puts the interface into.
 	VLAN VLAN

@@ -110,7 +110,7 @@ func meant(name string) string {
 	return fmt.Sprintf("leave it out, or write it right: there are %s", strings.Join(ownFields(), ", "))
 }
 
-// nearest returns our field of which a name is a misspelling; empty for none.
+// nearest returns our field that a name may misspell; empty if there is none.
 func nearest(name string) string {
 	const most = 2 // letters
 	best, fewest := "", most+1

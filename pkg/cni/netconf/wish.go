@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Wish is what a pod, or the author of its network attachment, requests.
+// Wish has the requests of a pod or of the author of its network attachment.
 type Wish struct {
 	// Addrs are the requested addresses, at most one of each family.
 	Addrs []netip.Addr
-	// Lengths are those of Addrs that have a prefix length, which must equal their pool's.
+	// Lengths are the Addrs with a prefix length, which must equal their pool's.
 	Lengths []netip.Prefix
 	// MAC is the MAC that the interface has or must get; empty if none is requested.
 	MAC string
@@ -95,7 +95,7 @@ func (w *Wish) parseAddrs(field string, texts []string, p *problems) (all []neti
 			continue
 		}
 		all = append(all, addr)
-		if length.Addr() != addr { // none, or of an IPv4 address that is written as an IPv6 one
+		if length.Addr() != addr { // without a length, or an IPv4 address written as an IPv6 one
 			continue
 		}
 		same := func(p netip.Prefix) bool { return p.Addr() == addr && p != length }

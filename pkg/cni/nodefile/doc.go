@@ -1,3 +1,3 @@
-// Package nodefile writes the files that calls of the CNI plugins leave on a node for each other: a file is always
-// complete or absent, whatever crashes meanwhile.
+// Package nodefile writes the files that calls of the CNI plugins leave on a node for each other. A file is always
+// complete or absent, even after a crash.
 package nodefile

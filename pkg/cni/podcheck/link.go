@@ -27,8 +27,9 @@ const (
 	discard = 9
 )
 
-// AskLink asks on the link of an own address who answers for the gateway, and who else answers for the address itself.
-// If the pod may not open packet sockets, the kernel resolves the gateway, and duplicates are not tested.
+// AskLink asks on the link of one of the pod's addresses who answers for the gateway, and whether another machine
+// answers for the address itself. If the pod may not open packet sockets, the kernel resolves the gateway, and
+// duplicates are not tested.
 func AskLink(ctx context.Context, own nodecheck.Own) (l nodecheck.Link) {
 	device, err := deviceOf(own.Addr)
 	if err == nil && (device.Flags&net.FlagLoopback != 0 || len(device.HardwareAddr) != 6) {

@@ -20,7 +20,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
 
-// AskPeers asks each address of the peers at a port, and returns those that do not answer with the peer's name.
+// AskPeers asks each address of the peers at a port. It returns the addresses that do not answer with the peer's name.
 func AskPeers(ctx context.Context, peers []nodecheck.Peer, port uint16) (lost []nodecheck.Lost) {
 	var mu sync.Mutex
 	var group errgroup.Group

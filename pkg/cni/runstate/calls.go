@@ -13,7 +13,7 @@ import (
 
 const (
 	callsFile = "calls.log"
-	// olderFile has the lines that were written before those of calls.log.
+	// olderFile has the lines before the first one of calls.log.
 	olderFile = callsFile + ".1"
 	// maxCalls is the size in octets at which a new calls.log is begun: the two files have at most 4 MiB.
 	maxCalls = 2 << 20

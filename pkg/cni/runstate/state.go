@@ -35,8 +35,8 @@ type State struct {
 	AnsweredAt time.Time `json:"answeredAt"`
 	// Replica is the URL of that replica.
 	Replica string `json:"replica"`
-	// Receipt is the receipt of the last answered ADD. It tells a starting replica whether the API server's store was
-	// restored since.
+	// Receipt is the receipt of the last answered ADD. By it, a starting replica detects that the API server's store
+	// was restored since.
 	Receipt string `json:"receipt,omitempty"`
 	// PoolsFull is the last ADD that was refused because the pools are full; nil after a later ADD got an address.
 	PoolsFull *Full `json:"poolsFull,omitempty"`

@@ -58,7 +58,7 @@ func (r *Reconciler) duplicateOwners(ctx context.Context, c claim.Claim) (names 
 	return names
 }
 
-// ownerView is what was last read about the owner of a claim that somebody created.
+// ownerView is the latest information about the owner of a claim that somebody created.
 type ownerView struct {
 	// above is the workload to which the owner belongs. missing reports whether no owner of that name exists; it may
 	// still be created.

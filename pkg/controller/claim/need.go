@@ -115,7 +115,7 @@ func (r *Reconciler) checkMigrated(ctx context.Context, c claim.Claim) error {
 		if pod.Created.After(newest) {
 			migrated, newest = true, pod.Created
 		}
-		migrated = migrated && !r.draws(ctx, pod, c.Name) // if two are of the same second, one that draws is enough
+		migrated = migrated && !r.draws(ctx, pod, c.Name) // of two pods of the same second, one that draws is enough
 	}
 	if !migrated || !c.Managed {
 		r.States.change(c.Name, func(of *state) { of.migrated = false })

@@ -38,7 +38,7 @@ func (r *Reconciler) preallocate(ctx context.Context, s *scope) (result reconcil
 	before := r.Index.Leases.ClaimUsage(c.Name)
 	atMost := before.Most() + min(max(before.Most(), preallocateAtOnce), preallocateAtMost)
 	view.stock, err = claim.Preallocate(ctx, r.Stocker, r.Live, s.object, r.Namespace, atMost)
-	if err == nil && view.stock.Missing > 0 { // there are no more: how many would be all
+	if err == nil && view.stock.Missing > 0 { // too few addresses: count all missing ones
 		view.stock, err = claim.Preallocate(ctx, r.Stocker, r.Live, s.object, r.Namespace, claim.MaxPreallocated)
 	}
 	view.failure = r.States.notePreallocation(c.Name, err)

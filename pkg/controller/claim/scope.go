@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// scope is one reconciliation of an existing claim: its findings, and what its status will show.
+// scope is one reconciliation of an existing claim: its findings, and the data for its status.
 type scope struct {
 	object *v1.BCSNetIPClaim
 	claim  claim.Claim

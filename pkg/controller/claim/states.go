@@ -15,8 +15,8 @@ import (
 )
 
 // States remembers, for each claim, data that its object does not have: findings of one reconciliation for the next,
-// and information from pods that ask for addresses. A claim without such data has no state. The claims of byWorkload
-// have one; those of short and naming may have none, because nobody scans all of them.
+// and information from pods that ask for addresses. A claim without such data has no state. Only claims in byWorkload
+// are sure to have one; claims in short and naming may have none.
 type States struct {
 	leads *leadership.Terms
 	queue *leadership.Queue
@@ -42,12 +42,12 @@ type state struct {
 	migrated bool
 	// gone is the period in which the workload has been seen not to exist.
 	gone goneSince
-	// owner is what was last read about the owner of a claim that somebody created.
+	// owner is the latest information about the owner of a claim that somebody created.
 	owner ownerView
 	// wanted is the policy for creating the claim, which did not exist when a pod asked; nil for none.
 	wanted *workload.Policy
-	// unclaimed is the time since which the claim has been seen not to exist although it keeps addresses that no pod
-	// had yet.
+	// unclaimed is the time at which the claim was first seen missing while it kept addresses that no pod had yet; zero
+	// if it is not.
 	unclaimed time.Time
 	// taking has the failures of preallocation, asking those of reading the workload's needs.
 	taking, asking failures
@@ -196,8 +196,8 @@ func (s *States) there(c claim.Claim) {
 	})
 }
 
-// absent records that a claim does not exist, and returns the time since which that is so while it keeps addresses that
-// no pod had yet.
+// absent records that a claim does not exist. It returns the time at which this was first seen while the claim kept
+// addresses that no pod had yet.
 func (s *States) absent(name string, keeps bool) (since time.Time) {
 	s.change(name, func(c *state) {
 		switch {

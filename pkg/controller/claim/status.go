@@ -31,7 +31,7 @@ const (
 type statusView struct {
 	// problem is the reason why its spec cannot be used; empty if it can.
 	problem string
-	// taking reports whether it is still preallocating. stock is what it has so far.
+	// taking reports whether the claim is still preallocating. stock describes its addresses so far.
 	taking bool
 	stock  allocator.Stock
 	// failure is the reason why preallocation failed repeatedly; nil if it did not.
@@ -87,7 +87,7 @@ func (r *Reconciler) publish(ctx context.Context, look *scope) (again time.Durat
 		return wait, nil
 	}
 	base := o.DeepCopy()
-	if base.Status.Usage == "" { // a patch leaves out what did not change: write the zeros once
+	if base.Status.Usage == "" { // a patch omits unchanged fields: write the zeros once
 		base.Status.Used, base.Status.Held = -1, -1
 	}
 	switch err := r.Client.Status().Patch(ctx, next,

@@ -14,7 +14,7 @@ import (
 const (
 	// WriteDelay gathers the changes of an object into one status write.
 	WriteDelay = 400 * time.Millisecond
-	// statusRate is the number of mere count changes that are written per second, statusEdgeRate that of edges.
+	// statusRate is the number of writes per second for changed counts only, statusEdgeRate the number for edges.
 	statusRate, statusEdgeRate = 10, 10
 	// statusBurst is the number of either that may be written at once after a pause.
 	statusBurst = 10
@@ -58,7 +58,7 @@ type turn struct {
 	ready, at time.Time
 }
 
-// lateTurn is the delay of an object's next question after which it no longer holds up those behind it.
+// lateTurn is the delay after which an object that has not asked again no longer holds up the others.
 const lateTurn = 2 * time.Second
 
 // NewBudget returns an unused budget. clock may be any steady clock.

@@ -25,7 +25,7 @@ import (
 )
 
 // every is the interval in which the objects are compared with the document even without a hint of a difference. retry
-// is the time after which a document is read again that is missing, invalid, or could not be applied.
+// is the interval of reading a document that is missing, invalid, or could not be applied.
 const every, retry = 10 * time.Minute, 5 * time.Second
 
 // Reasons are the reasons of the events about a ConfigMap.

@@ -70,7 +70,7 @@ func (r *reconciler) apply(ctx context.Context, entries []config.Entry) (done ch
 	}
 	plan := config.Make(entries, ours, taken)
 	var errs []error
-	for _, o := range plan.Gone { // first: others may have their addresses now
+	for _, o := range plan.Gone { // first, because others may have their addresses now
 		errs = append(errs, r.retire(ctx, o, entries, &done))
 	}
 	for _, w := range plan.Wanted {

@@ -47,7 +47,8 @@ type Breaker struct {
 	mu sync.Mutex
 	// taken has the times of the last minute's collections.
 	taken []time.Time
-	// pools has the number of waiting leases per pool; empty while the breaker is closed. why is what they wait for.
+	// pools has the number of waiting leases per pool; empty while the breaker is closed. why is the reason for
+	// waiting.
 	pools map[string]int
 	why   string
 	// looked has the leases that were due at the last check.
@@ -92,9 +93,8 @@ func (b *Breaker) passes(ctx context.Context, due []suspect, active int, now tim
 	return seen
 }
 
-// splitRepeated separates the leases that were already due at the previous check, and are held as they were then, from
-// those that are due for the first time. It does so even if others have waited for long: the API server may have lost
-// its pods once more.
+// splitRepeated separates the leases that the previous check already showed as due, with the same holding, from the
+// newly due ones. It does so even if others have waited for long: the API server may have lost its pods once more.
 func (b *Breaker) splitRepeated(due []suspect) (again, fresh []suspect) {
 	now := make(map[spot]lease.Lease, len(due))
 	b.mu.Lock()
@@ -160,7 +160,7 @@ func (b *Breaker) notifyPools(before, after map[string]int) {
 	}
 }
 
-// Waiting returns the number of a pool's leases that wait for the breaker, and what it waits for.
+// Waiting returns the number of a pool's leases that wait for the breaker, and the reason.
 func (b *Breaker) Waiting(pool string) (n int, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

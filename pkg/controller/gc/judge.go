@@ -17,7 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Judge decides about a lease by what the passes of this leader have seen. If live is true, it reads the pod from the
+// Judge decides about a lease by the observations of this leader's passes. If live is true, it reads the pod from the
 // API server; otherwise the cache counts as the API server's answer. If there are two attachments, the one with less
 // evidence against it decides.
 func (c *Collector) Judge(ctx context.Context, l lease.Lease, live bool) (d gone.Decision, err error) {

@@ -20,15 +20,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// waitsName is the ConfigMap in the controller's namespace that records the time since which addresses wait for hosts
-// without a Node. Without it, the grace period would begin anew with each process.
+// waitsName is the ConfigMap in the controller's namespace that records when addresses began to wait for hosts without
+// a Node. Without it, the grace period would begin anew with each process.
 const waitsName = leadership.LeaseName + "-waits"
 
 // maxWaits bounds the entries of the ConfigMap. Suspects that do not fit begin anew with the next process.
 const maxWaits = 4096
 
-// waits stores the time since which leases have looked abandoned, beyond the life of a process. Only one leader uses it
-// at a time.
+// waits stores when leases were first seen abandoned, beyond the life of a process. Only one leader uses it at a time.
 type waits struct {
 	live      client.Reader
 	client    client.Client
@@ -76,7 +75,7 @@ func waitKey(l lease.Lease) string {
 	return ipaddr.ObjectName(l.Addr)
 }
 
-// save records the times since which suspects wait, if they have changed.
+// save records when suspects began to wait, if that has changed.
 func (w *waits) save(ctx context.Context, all []suspect) error {
 	if w.object == nil {
 		return nil

@@ -22,15 +22,15 @@ const AuthorsPolicy = "bcsnet-authors"
 // checkEvery is the interval in which the existence of the policy is checked.
 const checkEvery = time.Minute
 
-// authors finds out who changed pools. The annotation counts while the policy is there: otherwise anybody can write it.
-// Without it, managedFields say what the client called itself.
+// authors finds out who changed pools. The annotation counts only while the policy exists, because otherwise any user
+// can write it. Without it, managedFields have the name that the client gave itself.
 type authors struct {
 	live    client.Reader
 	checked time.Time
 	stamps  bool
 }
 
-// fill completes the records of changes of pools.
+// fill adds the authors to the records of changes of pools.
 func (a *authors) fill(ctx context.Context, records []history.Record, now time.Time) error {
 	for i := range records {
 		r := &records[i]
@@ -53,7 +53,7 @@ func (a *authors) fill(ctx context.Context, records []history.Record, now time.T
 	return nil
 }
 
-// checkPolicy asks whether the policy is there, unless that was asked lately.
+// checkPolicy checks whether the policy exists, at most once per checkEvery.
 func (a *authors) checkPolicy(ctx context.Context, now time.Time) error {
 	if !a.checked.IsZero() && now.Sub(a.checked) < checkEvery {
 		return nil
@@ -74,8 +74,8 @@ func (a *authors) checkPolicy(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// lastWrite returns who wrote the spec of a pool last, by its managedFields; empty for a pool that is gone. Their times
-// are whole seconds: of several writers in one second it is one who owns a field of the changes.
+// lastWrite returns the last write of a pool's spec, by its managedFields; empty if the pool is gone. Their times are
+// whole seconds: of several writers in one second, it chooses one that owns a changed field.
 func (a *authors) lastWrite(
 	ctx context.Context, pool string, changes ...history.FieldChange,
 ) (last metav1.ManagedFieldsEntry, err error) {
@@ -97,13 +97,13 @@ func (a *authors) lastWrite(
 	return last, nil
 }
 
-// owns reports whether a writer owns a field of an object's spec, or the spec.
+// owns reports whether a writer owns a field of an object's spec, or the spec itself.
 func owns(f metav1.ManagedFieldsEntry, field string) bool {
 	return f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(), []byte(`"f:`+field+`"`))
 }
 
-// missed returns records of the changes of pools while nobody watched: when the spec was written last, and not what
-// changed. known are the generations that are recorded.
+// missed returns records of pools that changed while nobody watched. They have the time of the spec's last write, but
+// not the changed fields. known has the recorded generations.
 func (a *authors) missed(
 	ctx context.Context, cached client.Reader, version uint64, from time.Time, known map[string]int64,
 ) (records []history.Record, err error) {

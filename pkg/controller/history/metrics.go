@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are what the recorder has counted.
+// metrics has the counters of the recorder.
 type metrics struct {
 	records, failures atomic.Uint64
 	parts             atomic.Int64

@@ -1,6 +1,6 @@
-// Package history keeps the history of addresses and pools: every replica collects what its watches show, and the
-// leader writes it into BCSNetHistory objects. It is beside the path of allocations: a change is offered to a queue
-// that is never waited for, and what does not fit is counted and becomes a gap.
+// Package history keeps the history of addresses and pools: every replica collects the changes that its watches
+// deliver, and the leader writes them into BCSNetHistory objects. Allocations never wait for it: they offer a change to
+// a queue. A change for which the queue has no room is counted, and becomes a gap.
 package history
 
 import (
@@ -22,28 +22,28 @@ import (
 )
 
 const (
-	// queued bounds the records that wait to be collected, and pending those that wait to be written.
+	// queued bounds the records in the queue, maxPending those that wait to be written.
 	queued, maxPending = 8192, 32768
-	// keep is the time for which a replica that does not lead keeps records: longer than a change of leaders takes.
+	// keep is the time for which a follower keeps records. It is longer than a change of leaders.
 	keep = 2 * time.Minute
 )
 
 // Config is what a recorder needs.
 type Config struct {
-	// Client writes parts, and Live reads them; neither keeps a copy of them.
+	// Client writes parts and Live reads them. Neither caches them.
 	Client client.Client
 	Live   client.Reader
 	Index  *ipam.Index
-	// Synced reports whether the index holds a full list: what it was filled with at the start is no change.
+	// Synced reports whether the index has a full list. Leases of that list are not changes.
 	Synced func() bool
-	// Restarts counts how often the API server's store was put back to an older state.
+	// Restarts returns the number of restores of the API server's store.
 	Restarts func() uint64
 	Ready    func() error
 	Now      func() time.Time
-	// Retention is the time for which records are kept, MaxParts the largest number of objects.
+	// Retention is the time for which records are kept, MaxParts the maximum number of objects.
 	Retention time.Duration
 	MaxParts  int
-	// Every is the interval of writes; zero for ten seconds.
+	// Every is the interval of writes; 0 means ten seconds.
 	Every    time.Duration
 	Replica  string
 	Registry prometheus.Registerer
@@ -60,23 +60,23 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	pending []entry
-	// from is the version after which no change of an address is missing, except dropped ones. It is the highest number
-	// until the lists have come. fromAt is the time at which it was set.
+	// from is the version after which all changes of addresses are known, except dropped ones; math.MaxUint64 before
+	// the lists are complete. fromAt is the time at which it was set.
 	from    uint64
 	fromAt  time.Time
 	writing bool
-	// seenDropped is the number of dropped records that gaps tell of already.
+	// seenDropped is the number of dropped records that gaps already mention.
 	seenDropped uint64
 }
 
-// entry is a record that waits to be written. version is that of the address; 0 for pools.
+// entry is a record that waits to be written. version is the address's version; 0 for pools.
 type entry struct {
 	version uint64
 	at      time.Time
 	record  history.Record
 }
 
-// New returns a recorder that hears of all changes of addresses from now on.
+// New returns a recorder that receives all changes of addresses from now on.
 func New(c Config) *Recorder {
 	r := &Recorder{Config: c, in: make(chan entry, queued), from: math.MaxUint64}
 	if r.Every == 0 {
@@ -87,7 +87,7 @@ func New(c Config) *Recorder {
 	return r
 }
 
-// leaseChanged offers the records of a change. It is on the path of requests and waits for nothing.
+// leaseChanged offers the records of a change. It is called in requests and never blocks.
 func (r *Recorder) leaseChanged(was, is lease.Lease) {
 	if was.Version == 0 && is.History == "" || !r.Synced() {
 		return
@@ -97,7 +97,7 @@ func (r *Recorder) leaseChanged(was, is lease.Lease) {
 	}
 }
 
-// Pools returns the handler that hears of changes of pools.
+// Pools returns the handler for changes of pools.
 func (r *Recorder) Pools() toolscache.ResourceEventHandler {
 	changed := func(was, is *v1.BCSNetPool) {
 		if record, ok := history.OfPool(was, is, r.Now()); ok {
@@ -130,7 +130,7 @@ func (r *Recorder) offer(e entry) {
 	}
 }
 
-// Run collects what is offered until the context ends.
+// Run collects the offered records until the context ends.
 func (r *Recorder) Run(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -146,7 +146,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// add takes a record. Of too many the oldest go, many at once, as that moves the others.
+// add appends a record. If there are too many, it drops an eighth of them, because each removal moves the rest.
 func (r *Recorder) add(e entry) {
 	const many = maxPending / 8
 	r.mu.Lock()
@@ -157,8 +157,8 @@ func (r *Recorder) add(e entry) {
 	}
 }
 
-// trim sets from where the records are complete once the lists have come, and forgets what is old, unless this replica
-// writes.
+// trim sets from after the lists are complete or records were dropped. On a follower it also forgets records older than
+// keep.
 func (r *Recorder) trim() {
 	if !r.Synced() {
 		return
@@ -176,7 +176,7 @@ func (r *Recorder) trim() {
 	r.forget(n)
 }
 
-// forget removes the oldest records, with the lock held.
+// forget removes the n oldest records. The caller must hold the lock.
 func (r *Recorder) forget(n int) {
 	if n == 0 {
 		return
@@ -189,7 +189,7 @@ func (r *Recorder) forget(n int) {
 	r.pending = append(r.pending[:0:0], r.pending[n:]...)
 }
 
-// waiting returns the oldest records that wait, at most n.
+// waiting returns at most n of the oldest waiting records.
 func (r *Recorder) waiting(n int) (records []history.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -199,15 +199,15 @@ func (r *Recorder) waiting(n int) (records []history.Record) {
 	return records
 }
 
-// written removes records that are stored: the oldest ones.
+// written removes the n oldest records, which are stored.
 func (r *Recorder) written(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending = append(r.pending[:0:0], r.pending[min(n, len(r.pending)):]...)
 }
 
-// lead begins or ends writing. Of what waits it leaves out what is stored already, up to a version, and for pools
-// before a time; and says from when on the records are complete.
+// lead begins writing. It drops records that are stored already: those up to a version, and records of pools from
+// before a time. It returns the version and time from which on the records are complete.
 func (r *Recorder) lead(version uint64, stored time.Time) (from uint64, fromAt time.Time) {
 	r.trim()
 	r.mu.Lock()
@@ -229,7 +229,7 @@ func (r *Recorder) follow() {
 	r.writing = false
 }
 
-// drops returns how many records were dropped since the last call.
+// drops returns the number of records that were dropped since the last call.
 func (r *Recorder) drops() uint64 {
 	dropped := r.dropped.Load()
 	r.mu.Lock()
@@ -239,7 +239,7 @@ func (r *Recorder) drops() uint64 {
 	return n
 }
 
-// put adds records in front of those that wait.
+// put inserts records before the waiting ones.
 func (r *Recorder) put(records []history.Record) {
 	if len(records) == 0 {
 		return

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// longest is the time for which a part grows. Parts are deleted as a whole, by age.
+	// longest is the time for which a part grows. Parts are deleted as a whole, by their age.
 	longest = 24 * time.Hour
-	// markEvery is the interval in which a part records the progress of the watch while nothing changes.
+	// markEvery is the interval in which a part records the progress of the watch without changes.
 	markEvery = 5 * time.Minute
-	// atOnce bounds the records that are packed in one go.
+	// atOnce bounds the records that are packed at once.
 	atOnce = 4096
-	// writeTime bounds one round of writing, and lastTime that at the end of a term.
+	// writeTime bounds one round of writing, lastTime the round at the end of a term.
 	writeTime, lastTime = 30 * time.Second, 2 * time.Second
 )
 
@@ -33,19 +33,19 @@ const (
 type writer struct {
 	*Recorder
 	authors authors
-	// names are the parts that there are, in order; nil before they were read.
+	// names are the names of all parts, sorted; nil before they were read.
 	names []string
-	// stored is the part that grows; nil where a new one is to begin. part has its records.
+	// stored is the growing part; nil if the next record begins a new one. part has its records.
 	stored *v1.BCSNetHistory
 	part   *history.Part
-	// seen is how far the watch had come at the last round: all of it waits in the queue by now, or is stored.
+	// seen is the version that the watch had reached before the last round. All its changes are stored or wait to be.
 	seen     uint64
 	restarts uint64
 	marked   time.Time
 	failing  bool
 }
 
-// Start writes until the context ends, a term of the leader, and once after that.
+// Start writes until the context ends, which ends the leader's term, and once more after that.
 func (r *Recorder) Start(ctx context.Context) error {
 	if !leadership.AwaitReady(ctx, r.Ready) {
 		return nil
@@ -101,7 +101,7 @@ func (w *writer) write(ctx context.Context) error {
 	return w.prune(ctx, now)
 }
 
-// add stores records, in as many parts as they take.
+// add stores records in as many parts as they need.
 func (w *writer) add(ctx context.Context, records []history.Record, now time.Time) error {
 	for len(records) > 0 {
 		if w.stored != nil && (w.part.Full() || now.Sub(timeOf(w.stored.Since)) > longest) {
@@ -136,7 +136,7 @@ func (w *writer) add(ctx context.Context, records []history.Record, now time.Tim
 	return nil
 }
 
-// store writes a part: the one that grows, or a new one.
+// store writes the growing part, or creates a new one.
 func (w *writer) store(ctx context.Context, next *history.Part, now time.Time) error {
 	o := &v1.BCSNetHistory{ObjectMeta: metav1.ObjectMeta{Name: history.Name(now, w.Replica)},
 		Since: now.UTC().Format(time.RFC3339)}
@@ -159,7 +159,7 @@ func (w *writer) store(ctx context.Context, next *history.Part, now time.Time) e
 	return nil
 }
 
-// prune deletes parts that are too old, or too many.
+// prune deletes parts that are too old or too many.
 func (w *writer) prune(ctx context.Context, now time.Time) error {
 	for len(w.names) > 1 {
 		next, err := history.Begins(w.names[1])
@@ -176,8 +176,8 @@ func (w *writer) prune(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// begin reads how far the history has come, and adds what this replica has not seen: what addresses themselves
-// remember, and a gap, as that is not all.
+// begin reads how far the history has come, and adds what this replica has not seen: the changes that addresses
+// remember, and a gap if they may not remember all.
 func (w *writer) begin(ctx context.Context) error {
 	var all metav1.PartialObjectMetadataList
 	all.SetGroupVersionKind(v1.GroupVersion.WithKind("BCSNetHistoryList"))
@@ -202,7 +202,7 @@ func (w *writer) begin(ctx context.Context) error {
 	}
 	version := parseVersion(last.Version)
 	if version > w.Index.Feed.Seen() {
-		version = 0 // the store was put back to an older state
+		version = 0 // the store was restored to an older state
 	}
 	from, fromAt := w.lead(version, timeOf(last.Until))
 	w.seen = max(version, min(from, w.Index.Feed.Seen()))
@@ -223,23 +223,23 @@ func (w *writer) begin(ctx context.Context) error {
 	return nil
 }
 
-// generations returns the newest generations of pools in the last part, and in what waits.
+// generations returns the newest generation of each pool in the last part and in waiting records.
 func (w *writer) generations(data []byte) map[string]int64 {
 	known := map[string]int64{}
 	take := func(r history.Record) error {
 		known[r.Pool] = max(known[r.Pool], r.Generation)
 		return nil
 	}
-	_ = history.Read(data, take) // what cannot be read is not known
+	_ = history.Read(data, take) // ignores unreadable records
 	for _, r := range w.waiting(maxPending) {
 		_ = take(r)
 	}
 	return known
 }
 
-// remembered returns what addresses remember of the time from the last record on; some of it may wait to be written
-// already, and is shown once. An address remembers lease.MaxHistory changes: whole is false where one may have had
-// more, or where there are too many records.
+// remembered returns the changes since from that addresses remember. Some may also wait to be written; readers drop
+// duplicates. An address remembers lease.MaxHistory changes: whole is false if one may have had more, or if there are
+// too many records.
 func (w *writer) remembered(version uint64, from time.Time) (records []history.Record, whole bool) {
 	if oldest := w.Now().Add(-w.Retention); from.Before(oldest) {
 		from = oldest
@@ -272,11 +272,11 @@ func gap(since, until time.Time, why string) history.Record {
 }
 
 func parseVersion(s string) uint64 {
-	v, _ := strconv.ParseUint(s, 10, 64) // what is none stands for the beginning
+	v, _ := strconv.ParseUint(s, 10, 64) // 0 for an invalid text
 	return v
 }
 
 func timeOf(s string) time.Time {
-	t, _ := time.Parse(time.RFC3339, s) // what is none stands for the beginning
+	t, _ := time.Parse(time.RFC3339, s) // zero for an invalid text
 	return t
 }

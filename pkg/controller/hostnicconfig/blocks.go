@@ -53,7 +53,7 @@ func (c changes) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// apply gives namespaces the blocks in the document, and takes back those of the earlier document. It continues after
+// apply gives namespaces the blocks in the document, and takes back blocks of the earlier document. It continues after
 // an error.
 func (r *reconciler) apply(
 	ctx context.Context, m hostnic.Mapping, edited func() bool,
@@ -81,7 +81,7 @@ func (r *reconciler) apply(
 			gone = append(gone, o)
 		}
 	}
-	p.retire(ctx, gone) // first: others may have their addresses now
+	p.retire(ctx, gone) // first, because others may have their addresses now
 	for _, b := range m.Blocks {
 		if ctx.Err() != nil || edited() || len(p.failed) == maxFailures {
 			break
@@ -147,7 +147,7 @@ func (p *pass) ensure(ctx context.Context, b hostnic.Block) error {
 		return p.give(ctx, parent, b)
 	}
 	switch o := p.objects[known.Name]; {
-	case o == nil: // the index has heard of it before the cache, or not yet that it went: nobody tells when both agree
+	case o == nil: // the index and the cache differ for a moment, and no event tells when they agree
 		pools := v1.GroupVersion.WithResource(v1.PoolResource).GroupResource()
 		return apierrors.NewConflict(pools, known.Name, errors.New("the cache and the index do not agree about it yet"))
 	case !o.DeletionTimestamp.IsZero():
@@ -243,9 +243,9 @@ func (p *pass) leave(ctx context.Context, o *v1.BCSNetPool) error {
 	return err
 }
 
-// retire cordons blocks that the document no longer assigns to their namespaces, and takes back those without addresses
-// in use. Blocks that it did not assign stay as they were. If an address is allocated in between, the deletion waits
-// for it, like any deletion of a pool.
+// retire cordons blocks that the document no longer assigns to their namespaces, and takes back the ones without
+// addresses in use. Blocks that it did not assign stay as they were. If an address is allocated in between, the
+// deletion waits for it, like any deletion of a pool.
 func (p *pass) retire(ctx context.Context, gone []*v1.BCSNetPool) {
 	gone = slices.DeleteFunc(gone, func(o *v1.BCSNetPool) bool { return !o.DeletionTimestamp.IsZero() })
 	if len(gone) == 0 {

@@ -1,3 +1,3 @@
-// Package hostnicconfig gives namespaces blocks, on the leader, as a ConfigMap in hostnic's format says
+// Package hostnicconfig gives namespaces blocks, on the leader, by a ConfigMap in hostnic's format
 // (--hostnic-ipam-config). Package compat/hostnic parses it.
 package hostnicconfig

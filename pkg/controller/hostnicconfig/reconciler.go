@@ -45,7 +45,7 @@ type Config struct {
 	From    types.NamespacedName
 	Index   *ipam.Index
 	Stocker BlockGiver
-	// TakeBack deletes a block that nothing is in, after a look at the API server itself.
+	// TakeBack deletes an empty block after a check of the API server itself.
 	TakeBack func(context.Context, ipam.IdleBlock) (bool, error)
 	// Now returns the API server's time.
 	Now      func() time.Time

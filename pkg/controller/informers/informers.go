@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Watch calls the handler for all objects of a kind. synced reports whether it was called for those that existed at the
-// beginning.
+// Watch calls the handler for all objects of a kind. synced reports whether it was called for all initial objects.
 func Watch(
 	ctx context.Context, c cache.Cache, o client.Object, h toolscache.ResourceEventHandler,
 ) (synced func() bool, err error) {

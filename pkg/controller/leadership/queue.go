@@ -30,10 +30,9 @@ const (
 	minBackoff, maxBackoff = 50 * time.Millisecond, 5 * time.Second
 )
 
-// Queue makes objects be reconciled after each of their changes, and whenever Add is called. It runs on every replica,
-// because it cannot be started twice. Outside of a term, no object is entered. In a term, objects that come before Open
-// are kept and entered when it is called: while the lists are incomplete, thousands of objects would be reconciled
-// again and again without result.
+// Queue makes objects be reconciled after each of their changes, and after calls of Add. It runs on every replica,
+// because it cannot be started twice. Outside of a term it drops all objects. In a term it keeps objects until Open is
+// called: while the lists are incomplete, thousands of objects would be reconciled again and again without result.
 type Queue struct {
 	leads *Terms
 
@@ -78,7 +77,7 @@ func (q *Queue) Start(started workqueue.TypedRateLimitingInterface[reconcile.Req
 	q.enterKept()
 }
 
-// Open lets objects be entered until a term ends, and enters those that came before. Its caller must enter all objects
+// Open lets objects be entered until a term ends, and enters the kept ones. Its caller must enter all objects
 // afterwards, because a replica that does not lead keeps none.
 func (q *Queue) Open(term context.Context) {
 	q.mu.Lock()
@@ -103,8 +102,8 @@ func (q *Queue) enterKept() {
 
 // onChange returns a handler that queues an object at once after it was created, changed or deleted, and after
 // conditions.WriteDelay if only its status changed. A change of the status is nearly always the reconciler's own write.
-// The delayed reconciliation compares again what was meanwhile compared with an older status, and corrects what others
-// wrote into the status.
+// The delayed reconciliation repeats comparisons that used an older status, and corrects changes of the status by
+// others.
 func (q *Queue) onChange() ctrlhandler.EventHandler {
 	type entered = workqueue.TypedRateLimitingInterface[reconcile.Request] // the same queue that Start was given
 	return ctrlhandler.Funcs{

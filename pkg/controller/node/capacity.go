@@ -27,9 +27,9 @@ import (
 const (
 	// capacityLook is the interval in which the leader checks whether a number has changed.
 	capacityLook = 250 * time.Millisecond
-	// capacityEvery is the minimum time between two patches of one node, each of which all watchers of nodes get. It is
-	// capacityFew if few addresses are left, and capacityEdge if the node's pools have become full or have addresses
-	// again.
+	// capacityEvery is the minimum time between two patches of one node, because all watchers of nodes get each patch.
+	// It is capacityFew if few addresses are left, and capacityEdge if the node's pools have become full or have
+	// addresses again.
 	capacityEvery, capacityFew, capacityEdge = time.Minute, 10 * time.Second, time.Second
 	// fewLeft is the number of remaining addresses that count as few. A larger number makes no difference to a
 	// scheduler within some seconds, because a node takes 110 pods by default.
@@ -41,9 +41,8 @@ const (
 	parallelPatches = 8
 )
 
-// Capacity publishes on every node, as extended resources, the number of pods for which there are addresses: addresses
-// left in the node's pools, and those that pods on the node hold. It runs on the leader, and remembers nothing that the
-// nodes do not show.
+// Capacity publishes on every node, as extended resources, the number of pods for which there are addresses: free ones
+// in the node's pools, and those of pods on the node. It runs on the leader. All its state is on the nodes.
 type Capacity struct {
 	client    client.Client
 	index     *ipam.Index

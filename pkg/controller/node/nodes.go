@@ -21,26 +21,24 @@ import (
 // GatewayAnnotation on a node has the gateway of its pods, if --gateway-source is host.
 const GatewayAnnotation = "netservicecontroller.bkbcs.tencent.com/gateway"
 
-// Nodes has the nodes of the cluster: the addresses that they claim, their gateways, and the times since which they are
-// away.
+// Nodes has the nodes of the cluster: the addresses that they claim, their gateways, and when they went away.
 type Nodes struct {
 	index *ipam.Index
-	// changed is called with the addresses that a node has gained or lost, and with the pools whose host selectors
-	// therefore select other hosts.
+	// changed is called with the addresses that a node has gained or lost, and with the pools whose host selectors now
+	// select other hosts.
 	changed func(addrs []netip.Addr, pools []string)
 	// now returns the API server's time.
 	now      func() time.Time
 	mu       sync.RWMutex
 	table    *hosts.Table
 	gateways map[string]netip.Addr
-	// away has the times since which nodes are not ready.
+	// away has the times at which nodes became not ready.
 	away map[string]time.Time
 	// left has, for addresses that nodes claimed, which of these nodes are still there, and until when they did.
 	left map[netip.Addr]map[string]time.Time
 }
 
-// New returns Nodes without nodes. changed is called with the addresses that a node has gained or lost, and with the
-// pools whose host selectors therefore select other hosts; now returns the API server's time.
+// New returns Nodes without nodes. For changed see Nodes. now returns the API server's time.
 func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
 	return &Nodes{
 		index: index, changed: changed, now: now,
@@ -93,8 +91,8 @@ func indexed(n hosts.Node) ipam.Node {
 	return ipam.Node{Addrs: n.Addrs, Internal: n.Internal, Labels: n.Labels}
 }
 
-// noteAway records the time since which a node is not ready: the time in its condition, or that at which it was first
-// seen so, whichever is earlier.
+// noteAway records when a node became not ready: at the time in its condition, or when it was first seen so, whichever
+// is earlier.
 func (n *Nodes) noteAway(is hosts.Node) {
 	if is.Ready {
 		delete(n.away, is.Name)
@@ -110,7 +108,7 @@ func (n *Nodes) noteAway(is hosts.Node) {
 	n.away[is.Name] = since
 }
 
-// Claim is a node that claims an address, and the time since which it is away; zero for a ready node.
+// Claim is a node that claims an address, and the time at which it went away; zero for a ready node.
 type Claim struct {
 	hosts.Node
 	Away time.Time
@@ -126,8 +124,8 @@ func (n *Nodes) At(host netip.Addr) (all []Claim) {
 	return all
 }
 
-// noteLeft records which addresses a node claims no more. What its annotation alone gave it does not count: by editing
-// it an operator says that the machine does not have the address.
+// noteLeft records which addresses a node no longer claims. Addresses that only its annotation gave it do not count: an
+// operator who removes one there says that the machine does not have it.
 func (n *Nodes) noteLeft(was, is hosts.Node) {
 	for _, host := range was.Addrs {
 		if slices.Contains(was.Further, host) {
@@ -150,8 +148,8 @@ func (n *Nodes) comeBack(host netip.Addr, name string) {
 	}
 }
 
-// Of returns the nodes on one of which the container of a lease is: those that claim its host, and those that claimed
-// it when the lease was written. An address may move to another node while containers run on the first one.
+// Of returns the nodes on which the container of a lease may be: those that claim its host, and those that claimed it
+// when the lease was written. An address may move to another node while containers run on the first one.
 func (n *Nodes) Of(l lease.Lease) []Claim {
 	all := n.At(l.Host)
 	n.mu.RLock()
@@ -194,7 +192,7 @@ func (n *Nodes) Gateway(host netip.Addr) (gateway netip.Addr) {
 }
 
 // Trim returns a node with only the fields that are read here, for the cache. Of the node's resources it keeps those
-// that are published, and those that this controller has published before.
+// that this controller publishes or has published before.
 func Trim(o *corev1.Node, resources scheduling.Resources) *corev1.Node {
 	t := &corev1.Node{}
 	t.Name, t.UID, t.ResourceVersion, t.Labels = o.Name, o.UID, o.ResourceVersion, o.Labels

@@ -21,8 +21,8 @@ import (
 // in progress that began at a replica without knowledge of the group.
 const handOver = allocator.MaxRequestTime + time.Second
 
-// withheld is what a group waits for, and the time since which this leader has seen that, by the clock of this process,
-// because the API server's clock may be set.
+// withheld is the set of addresses for which a group waits, and when this leader first saw it, by the clock of this
+// process, because the API server's clock may be set.
 type withheld struct {
 	uid   types.UID
 	set   *netipx.IPSet
@@ -33,7 +33,7 @@ type withheld struct {
 type carving struct {
 	// carved are the ranges of all addresses handed over to it, for its status.
 	carved []string
-	// waiting is what the remaining addresses wait for; empty if there are none.
+	// waiting is the reason why the remaining addresses are not handed over; empty if there are none.
 	waiting string
 	// again is the time after which to check again; 0 if nothing is waited for.
 	again time.Duration
@@ -138,7 +138,7 @@ func (r *Reconciler) forgetWithheld(name string) {
 	delete(r.withheld, name)
 }
 
-// waitsForObstacles describes what a group waits for: other pools' leases on its addresses, or only the time.
+// waitsForObstacles describes the reason why a group waits: other pools' leases on its addresses, or only the time.
 func waitsForObstacles(p ipam.Pool, obstacles []ipam.Obstacle) string {
 	if len(obstacles) == 0 {
 		return fmt.Sprintf("pool %s hands them out no more; requests that began before are over in %s at most",

@@ -103,7 +103,7 @@ func waitsFor(held map[netip.Addr]int, kept map[string]int, blocks, groups []str
 	return "the pool goes when " + strings.Join(parts, "; and when ")
 }
 
-// howToRelease returns the commands that free addresses: those on machines that are off, and those of owners, which are
+// howToRelease returns the commands that free addresses: one for machines that are off, and one for owners, which are
 // on no host.
 func howToRelease(held map[netip.Addr]int) string {
 	var ways []string

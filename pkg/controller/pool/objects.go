@@ -80,7 +80,7 @@ func (r *Reconciler) due(o *v1.BCSNetPool, p ipam.Pool, now time.Time) []write {
 		case !exists && r.isMissing(a): // it will be restored
 		case !exists:
 			out = append(out, write{lease: lease.Lease{Addr: a, Params: p.Params()}})
-		case l.Pool == p.Parent: // handled below, with those that need no object
+		case l.Pool == p.Parent: // handled below, like those that need no object
 		case l.Pool != p.Name && l.State == lease.Available:
 			if next, changed := lease.Refresh(l, p.Params()); changed {
 				out = append(out, write{lease: next})
@@ -197,7 +197,7 @@ func (r *Reconciler) write(ctx context.Context, pool string, w write) error {
 	if !errors.Is(err, store.ErrConflict) {
 		return err
 	}
-	_ = r.leases.Refetch(ctx, w.lease) // the watch delivers what cannot be read now
+	_ = r.leases.Refetch(ctx, w.lease) // the watch delivers it if it cannot be read now
 	r.invalidate(pool)
 	r.queue.Enqueue(pool, conditions.WriteDelay)
 	return nil

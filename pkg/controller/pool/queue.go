@@ -32,7 +32,7 @@ func (q *Queue) Enqueue(name string, after time.Duration) {
 func (q *Queue) Now(name string) { q.Enqueue(name, 0) }
 
 // NodeChanged queues pools after a node has gained or lost addresses, or its labels have changed: the pools that serve
-// such an address, those from which the node may draw, and those whose host selectors therefore select other hosts.
+// such an address, the pools from which the node may draw, and the pools whose host selectors now select other hosts.
 func (q *Queue) NodeChanged(addrs []netip.Addr, reselected []string) {
 	for _, name := range reselected {
 		q.Enqueue(name, conditions.WriteDelay)

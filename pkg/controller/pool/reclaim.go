@@ -31,7 +31,7 @@ const AbandonedFor = time.Hour
 type Reclaimer struct {
 	ReclaimerConfig
 
-	// idle is the time since which each block was seen idle; only the passes change it.
+	// idle has the time at which each block was first seen idle; only the passes change it.
 	idle idleSince
 }
 
@@ -51,7 +51,7 @@ type ReclaimerConfig struct {
 	Log   *slog.Logger
 }
 
-// idleSince has the times since which blocks were seen idle.
+// idleSince has the times at which blocks were first seen idle.
 type idleSince map[idleKey]time.Time
 
 // idleKey identifies one block; a new block with the same name is another one. If its namespace is deleted, its time
@@ -64,7 +64,7 @@ type idleKey struct {
 
 func keyOf(b ipam.IdleBlock) idleKey { return idleKey{b.Block, b.Created, b.Abandoned} }
 
-// of returns the time since which a currently idle block was seen idle, without any address in use in between.
+// of returns the time at which a currently idle block was first seen idle, without any address in use in between.
 func (s idleSince) of(b ipam.IdleBlock, now time.Time) time.Time {
 	if since, known := s[keyOf(b)]; known && !since.Before(b.Used) {
 		return since
@@ -145,8 +145,9 @@ func (r *Reclaimer) leftover(o *v1.BCSNetPool) bool {
 // always permits the deletion of a block without a check, because it is already known to be allowed.
 func always(context.Context, ipam.IdleBlock) (bool, error) { return true, nil }
 
-// TakeBack deletes a block that its ConfigMap no longer gives to its namespace, unless the API server shows that it is
-// a different block by now, that it is given to the namespace again, or that one of its addresses has a holder.
+// TakeBack deletes a block that its ConfigMap no longer gives to its namespace. It leaves the block if the API server
+// shows that it is a different block by now, that it is given to the namespace again, or that one of its addresses has
+// a holder.
 func (r *Reclaimer) TakeBack(ctx context.Context, b ipam.IdleBlock) (done bool, err error) {
 	return r.takeBack(ctx, b, always)
 }

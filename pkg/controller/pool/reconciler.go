@@ -72,7 +72,7 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// comparison identifies what a pool's objects were compared with, and when.
+// comparison identifies the state with which a pool's objects were compared, and the time.
 type comparison struct {
 	generation int64
 	// served is the index's revision of the addresses that the pool serves.
@@ -302,9 +302,9 @@ func (r *Reconciler) nextLook(name string) time.Duration {
 	return min(fullPass, max(counts.NextFree.Sub(now), conditions.WriteDelay))
 }
 
-// addFinalizer writes only the finalizer and, for a block that somebody created by hand, that its objects are created
-// on demand, as those of all blocks: by this field the API server recognizes a block, and keeps its namespace
-// immutable. behind reports whether the cache has an older pool than the API server, or a deleted one.
+// addFinalizer writes only the finalizer and, for a block that somebody created by hand, the field that makes its
+// objects be created on demand, as for all blocks. By this field the API server recognizes a block, and keeps its
+// namespace immutable. behind reports whether the cache has an older pool than the API server, or a deleted one.
 func (r *Reconciler) addFinalizer(ctx context.Context, pool *v1.BCSNetPool, known ipam.Pool) (behind bool, err error) {
 	changed := pool.DeepCopy()
 	controllerutil.AddFinalizer(changed, v1.PoolFinalizer)

@@ -30,11 +30,12 @@ type view struct {
 	// left is the number of objects that are still to be written; failure is the reason why that does not continue.
 	left    int
 	failure error
-	// waiting is what a deleted pool waits for; empty if the pool is not deleted.
+	// waiting is the reason why a deleted pool still exists; empty if the pool is not deleted.
 	waiting string
-	// rebuilding is what the pool waits for after its leases were lost; empty if it does not wait.
+	// rebuilding is the reason why the pool allocates nothing after its leases were lost; else empty.
 	rebuilding string
-	// matched is the number of nodes that the host selector matches, selected the number of those that draw by it.
+	// matched is the number of nodes that match the host selector, selected the number of nodes that may draw because
+	// of it.
 	matched, selected int
 	// carving is the progress of a group, children are the pool's children.
 	carving  carving
@@ -62,7 +63,7 @@ func (r *Reconciler) publish(
 	}
 	next.Status.UpdateTime = store.FormatTime(r.leases.Now())
 	base := pool.DeepCopy()
-	if base.Status.UpdateTime == "" { // a patch leaves out what did not change: write the zeros once
+	if base.Status.UpdateTime == "" { // a patch omits unchanged fields: write the zeros once
 		base.Status.Capacity, base.Status.Available, base.Status.Cooling = -1, -1, -1
 		base.Status.Active, base.Status.Reserved, base.Status.Hosts = -1, -1, -1
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/bcsnet/bcsnet/config"
 )
 
-// custom is what a CRD says of its kind.
+// custom is the part of a CRD about its kind.
 type custom struct {
 	schema     schema
 	selectable []string // paths of fields
 	rules      []rule
 }
 
-// definition is what is read of a CRD.
+// definition has the fields of a CRD that are read.
 type definition struct {
 	Kind string `json:"kind"`
 	Spec struct {
@@ -43,7 +43,7 @@ type definition struct {
 	} `json:"spec"`
 }
 
-// customKinds returns the kinds of the CRDs as they are shipped.
+// customKinds returns the kinds of the shipped CRDs.
 func customKinds() (all []*kind, err error) {
 	files, err := fs.Glob(config.Files, "crd/*.yaml")
 	if err != nil {
@@ -75,7 +75,7 @@ func customKinds() (all []*kind, err error) {
 	return all, nil
 }
 
-// admit fills in defaults, drops what the schema does not know, and refuses what it does not allow.
+// admit sets defaults, drops fields that are not in the schema, and refuses invalid values.
 func (t target) admit(data map[string]any, old *object) *problem {
 	var wrong []complaint
 	if old != nil && old.deleting() {
@@ -102,7 +102,7 @@ func (t target) admit(data map[string]any, old *object) *problem {
 		if old != nil {
 			before = old.data
 		}
-		if unchecked { // what has the wrong type or size is not looked at further
+		if unchecked { // a value of the wrong type or size is not examined further
 			wrong = append(wrong, complaint{
 				"FieldValueInvalid", "<nil>", "some validation rules were not checked because the object was invalid",
 			})

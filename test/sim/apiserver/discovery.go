@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// machines is the group of the virtual machines, the only one that the controller asks for.
+// machines is the group of KubeVirt, the only one that the controller discovers.
 const machines = "kubevirt.io"
 
-// discovery answers what a group has, and one of its versions; nil for any other question.
+// discovery returns the versions of a group, or the resources of one version; nil for any other path.
 func (s *Server) discovery(path string) []byte {
 	var answer any
 	switch strings.Trim(path, "/") {
@@ -41,7 +41,7 @@ func (s *Server) discovery(path string) []byte {
 	return body
 }
 
-// discovers answers a question of discovery, if it is one.
+// discovers answers a discovery request; nil for any other request.
 func (s *Server) discovers(r *http.Request) *http.Response {
 	if body := s.discovery(r.URL.Path); body != nil && r.Method == http.MethodGet {
 		return s.respond(r, http.StatusOK, body)

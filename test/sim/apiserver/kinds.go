@@ -12,11 +12,11 @@ import (
 type kind struct {
 	group, version, resource, kind string
 	namespaced                     bool
-	// status: the status is written apart. At a create it is left out.
+	// status: the status is a subresource. A create ignores it.
 	status bool
-	// blind: an update without a version replaces whatever is there.
+	// blind: an update without a version replaces the object unconditionally.
 	blind bool
-	// custom is what the CRD says; nil for a kind of Kubernetes, whose objects are taken as they come.
+	// custom is the CRD; nil for Kubernetes' own kinds, whose objects are not validated.
 	custom *custom
 
 	objects map[string]*object
@@ -31,7 +31,7 @@ func (k *kind) apiVersion() string {
 	return k.group + "/" + k.version
 }
 
-// qualified returns the resource as messages name it.
+// qualified returns the resource in the form of messages.
 func (k *kind) qualified() string {
 	if k.group == "" {
 		return k.resource
@@ -96,7 +96,7 @@ func (t target) key() string {
 	return t.name
 }
 
-// target reads a path: "/apis/GROUP/VERSION/[namespaces/NAME/]RESOURCE[/NAME[/status]]".
+// target parses a path "/apis/GROUP/VERSION/[namespaces/NAME/]RESOURCE[/NAME[/status]]".
 func (s *Server) target(r *http.Request) (t target, p *problem) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	none := refusal(http.StatusNotFound, unserved, "")

@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// object is one version of an object. It does not change.
+// object is one version of an object. It is immutable.
 type object struct {
 	key     string
 	version uint64
 	data    map[string]any
 	body    []byte // data as JSON
-	partial []byte // its metadata alone, as JSON; nil until it is asked for
+	partial []byte // only its metadata, as JSON; nil until it is requested
 }
 
-// meta returns the metadata of an object that may still be changed.
+// meta returns the metadata of an object that is still being changed.
 func meta(data map[string]any) map[string]any {
 	m, _ := data["metadata"].(map[string]any)
 	if m == nil {
@@ -51,7 +51,7 @@ func finalizers(m map[string]any) []any {
 	return list
 }
 
-// as returns the object in the form that was asked for.
+// as returns the object in the requested form.
 func (o *object) as(partial bool) []byte {
 	if !partial {
 		return o.body
@@ -84,7 +84,7 @@ func clone(v any) any {
 	}
 }
 
-// without returns a copy of an object without some of its fields, to be compared.
+// without returns a copy of an object without some fields, for comparison.
 func without(data map[string]any, fields ...string) map[string]any {
 	c := maps.Clone(data)
 	for _, f := range fields {
@@ -93,7 +93,7 @@ func without(data map[string]any, fields ...string) map[string]any {
 	return c
 }
 
-// commit stores a version of an object, nil for none, and notifies the watchers. The caller holds the lock.
+// commit stores a version of an object (nil deletes it) and notifies the watchers. The caller must hold the lock.
 func (s *Server) commit(k *kind, key string, data map[string]any) *object {
 	old := k.objects[key]
 	s.version++
@@ -107,7 +107,7 @@ func (s *Server) commit(k *kind, key string, data map[string]any) *object {
 	return stored
 }
 
-// drop removes an object. The last event of it that watchers receive has the version of its removal.
+// drop removes an object. Watchers get its last event with the version of the removal.
 func (s *Server) drop(k *kind, key string) *object {
 	old := k.objects[key]
 	delete(k.objects, key)

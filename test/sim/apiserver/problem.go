@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// problem is why a request is refused, in the words of the real API server where somebody reads them.
+// problem is the reason why a request is refused. It uses the real API server's words if somebody parses them.
 type problem struct{ metav1.Status }
 
 func (p *problem) body() []byte {
@@ -18,14 +18,14 @@ func (p *problem) body() []byte {
 	return encode(p.Status)
 }
 
-// unserved is the reason of a problem with a path that nobody serves: a page that is no Status says so.
+// unserved is the reason for a path that nobody serves. The real answer is a page, not a Status.
 const unserved = "Unserved"
 
 func refusal(code int, reason metav1.StatusReason, format string, args ...any) *problem {
 	return &problem{metav1.Status{Code: int32(code), Reason: reason, Message: fmt.Sprintf(format, args...)}}
 }
 
-// TooMany refuses a request for a time, unseen, as priority and fairness do.
+// TooMany rejects a request for some seconds without reading it, as priority and fairness do.
 func (s *Server) TooMany(r *http.Request, seconds int) *http.Response {
 	p := refusal(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests,
 		"the server has received too many requests and has asked us to try again later")
@@ -63,7 +63,7 @@ func precondition(what, want, got string) string {
 	return fmt.Sprintf("Precondition failed: %s in precondition: %s, %s in object meta: %s", what, want, what, got)
 }
 
-// complaint is one thing that is wrong with an object.
+// complaint is one error in an object.
 type complaint struct{ reason, field, message string }
 
 func (t target) invalid(all []complaint) *problem {

@@ -28,7 +28,7 @@ type page struct {
 	After   string `json:"start"`
 }
 
-// list answers with the objects of one moment, in the order of their names.
+// list answers with the objects of one version, sorted by name.
 func (s *Server) list(t target) (code int, answer []byte, p *problem) {
 	match, p := t.selects()
 	if p != nil {
@@ -60,7 +60,7 @@ func (s *Server) list(t target) (code int, answer []byte, p *problem) {
 		if at.After != "" && key <= at.After || t.namespace != "" && !strings.HasPrefix(key, t.namespace+"/") {
 			continue
 		}
-		if limit > 0 && n == limit { // whether or not the rest matches
+		if limit > 0 && n == limit { // even if the rest does not match
 			next = base64.RawURLEncoding.EncodeToString(encode(at))
 			break
 		}
@@ -86,7 +86,7 @@ func (s *Server) list(t target) (code int, answer []byte, p *problem) {
 		encode(m), out.Bytes()), nil
 }
 
-// at returns the objects of a kind that there were after a version.
+// at returns the objects of a kind at a version.
 func (s *Server) at(k *kind, version uint64) map[string]*object {
 	if version >= s.version {
 		return k.objects
@@ -109,7 +109,7 @@ func (s *Server) at(k *kind, version uint64) map[string]*object {
 	return all
 }
 
-// Compact forgets what was written up to so many versions ago: lists and watches from before that have expired.
+// Compact forgets all but the last keep versions. Lists and watches from earlier versions then have expired.
 func (s *Server) Compact(keep uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

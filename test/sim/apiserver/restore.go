@@ -5,7 +5,7 @@ import (
 	"maps"
 )
 
-// Copy is all that a server had at one moment.
+// Copy is the complete state of a server at one moment.
 type Copy struct {
 	version uint64
 	objects map[*kind]map[string]*object
@@ -25,8 +25,8 @@ func (s *Server) Copy() Copy {
 	return c
 }
 
-// Restore puts a copy back, as a restore of etcd does: versions go on from those of the copy. All watches end, as the
-// API server is stopped for it.
+// Restore restores a copy, as a restore of etcd does: versions continue from those of the copy. All watches end,
+// because a real API server is stopped for that.
 func (s *Server) Restore(c Copy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *Server) Restore(c Copy) {
 	s.cut()
 }
 
-// Cut ends all watches, as a crash of the API server does.
+// Cut ends all watches, like a crash of the API server.
 func (s *Server) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// rule judges an object as one of the CRDs' rules does; old is nil for a new one.
+// rule evaluates one rule of a CRD; old is nil for a new object.
 type rule func(now, old map[string]any) []complaint
 
-// rules returns those of the CRDs' rules, by kind, that the allocation rests on. The library that runs all of them
-// would bring the API server's and an interpreter with it; TestConformance has the real server judge the same
-// objects.
+// rules returns, by kind, those rules of the CRDs on which allocation depends. The library for all rules would import
+// the API server and an interpreter. TestConformance compares the results with the real server's.
 func rules() map[string][]rule {
 	return map[string][]rule{"BCSNetIP": {namedAfterAddress, addressFits, activeHasHolder, addresses}}
 }
@@ -22,7 +21,7 @@ func isAddress(text string) bool {
 	return err == nil && a.Zone() == "" && !a.Is4In6()
 }
 
-// named returns the address that an object is named after.
+// named returns the address in an object's name.
 func named(o map[string]any) (netip.Addr, bool) {
 	name := text(meta(o), "name")
 	a, err := netip.ParseAddr(name)

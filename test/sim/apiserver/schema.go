@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// schema is the part of a structural schema that ours use.
+// schema has the parts of structural schemas that our CRDs use.
 type schema struct {
 	Type                 string            `json:"type"`
 	Properties           map[string]schema `json:"properties"`
@@ -27,7 +27,7 @@ type schema struct {
 	Preserve             bool              `json:"x-kubernetes-preserve-unknown-fields"`
 }
 
-// prune drops fields that the schema does not know. At the root the metadata are not its business.
+// prune drops fields that are not in the schema. At the root it keeps metadata, apiVersion and kind.
 func (s schema) prune(v any, root bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -53,10 +53,10 @@ func (s schema) prune(v any, root bool) {
 	}
 }
 
-// free reports whether a schema says nothing of the fields of an object, as that of a label selector's map.
+// free reports whether fields may have any name, as in a label selector's map.
 func (s schema) free() bool { return s.Properties == nil && s.AdditionalProperties != nil }
 
-// fill sets the defaults of what is not there.
+// fill sets the defaults of missing fields.
 func (s schema) fill(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -77,7 +77,7 @@ func (s schema) fill(v any) {
 	}
 }
 
-// check returns complaints about what the schema does not allow.
+// check returns complaints about values that the schema does not allow.
 func (s schema) check(path string, v any) (wrong []complaint) {
 	say := func(reason, format string, args ...any) {
 		wrong = append(wrong, complaint{reason, path, fmt.Sprintf(format, args...)})

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// selects reads the selectors of a list or watch.
+// selects parses the selectors of a list or watch.
 func (t target) selects() (match func(*object) bool, p *problem) {
 	byLabel, err := labels.Parse(t.query.Get("labelSelector"))
 	if err != nil {

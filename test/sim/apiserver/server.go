@@ -1,9 +1,9 @@
-// Package apiserver is an API server in memory: requests come by an http.RoundTripper, nothing is sent over a socket,
-// and all of its time is that of package time, so it runs in the bubbles of testing/synctest. It does what the
-// controller rests on as the real one does it; TestConformance asks both the same.
+// Package apiserver is an API server in memory. Requests come through an http.RoundTripper, nothing is sent over a
+// socket, and all its time comes from package time, so it works in the bubbles of testing/synctest. Where the
+// controller depends on the real server's behaviour, it behaves the same; TestConformance sends both the same requests.
 //
-// It leaves out what the controller does not use: authentication, managed fields, conversion, tables, protobuf, and of
-// server-side apply all but the forced apply of one owner.
+// It lacks what the controller does not use: authentication, managed fields, conversion, tables, protobuf, and of
+// server-side apply everything but the forced apply of one owner.
 package apiserver
 
 import (
@@ -20,10 +20,10 @@ import (
 type Server struct {
 	// Now is the server's clock.
 	Now func() time.Time
-	// Bookmarks is how often a watch receives a bookmark of how far it has come.
+	// Bookmarks is the interval of a watch's bookmarks, which report its progress.
 	Bookmarks time.Duration
-	// Written is called for every write as it happens: the resource, and the object as JSON; gone means that it was
-	// its last.
+	// Written is called for every write with the resource and the object as JSON. gone means that the write deleted the
+	// object.
 	Written func(resource string, body []byte, gone bool)
 
 	mu       sync.Mutex
@@ -39,10 +39,10 @@ type Server struct {
 type event struct {
 	kind     *kind
 	version  uint64
-	old, now *object // old is nil for a new object, now for one that has gone
+	old, now *object // old is nil for a new object, now for a deleted one
 }
 
-// New makes a server with the kinds of Kubernetes that the controller uses and those of the CRDs.
+// New returns a server with the Kubernetes kinds that the controller uses and the kinds of the CRDs.
 func New() (*Server, error) {
 	s := &Server{
 		Now: time.Now, Bookmarks: time.Minute, kinds: map[string]*kind{}, made: map[string]int{}, version: 1000,
@@ -66,14 +66,14 @@ func (s *Server) Version() uint64 {
 	return s.version
 }
 
-// Lag returns how much later than it happens a watch receives an event, which is about an object by its key. Each
-// watch has its own Lag, which is called once for each of its events, in their order.
+// Lag returns the delay of a watch event about an object, given by its key. Each watch has its own Lag, which is called
+// once for each of its events, in order.
 type Lag func(resource, key string) time.Duration
 
 // RoundTrip serves a request at once.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) { return s.Serve(r, nil), nil }
 
-// Serve serves a request. lag delays the events of a watch; nil for not at all.
+// Serve serves a request. lag delays the events of a watch; nil means no delay.
 func (s *Server) Serve(r *http.Request, lag Lag) *http.Response {
 	body, err := io.ReadAll(bodyOf(r))
 	if err != nil {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// stream is the body of a watch: what is sent can be read after its delay, in order.
+// stream is the body of a watch. Sent data can be read after its delay, in order.
 type stream struct {
-	closed func() // called once, when nobody reads any more
+	closed func() // called once, when the reader closes the stream
 
 	mu    sync.Mutex
 	some  *sync.Cond
 	ready []byte
-	last  time.Time // when what was sent last can be read
-	err   error     // what a reader gets once all is read
+	last  time.Time // when the last sent data can be read
+	err   error     // what a reader gets after all data
 	once  sync.Once
 }
 
@@ -51,7 +51,7 @@ func (s *stream) put(frame []byte) {
 	}
 }
 
-// end ends the stream in order, after what was sent.
+// end ends the stream in an orderly way after the data that was sent.
 func (s *stream) end() { s.fail(io.EOF) }
 
 // fail ends the stream.
@@ -85,7 +85,7 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// Break ends the watch as the end of its connection does: whoever reads it gets an error.
+// Break ends the watch like the end of its connection: the reader gets an error.
 func (s *stream) Break(err error) {
 	s.fail(err)
 	s.once.Do(func() {

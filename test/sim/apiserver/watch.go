@@ -23,7 +23,7 @@ type watcher struct {
 	again  *time.Timer // for the next bookmark
 }
 
-// watch begins a watch. What the version asked for has missed comes at once.
+// watch begins a watch. Events since the requested version come at once.
 func (s *Server) watch(r *http.Request, t target, lag Lag) *http.Response {
 	match, p := t.selects()
 	if p != nil {
@@ -68,7 +68,7 @@ func (s *Server) watch(r *http.Request, t target, lag Lag) *http.Response {
 	return resp
 }
 
-// present sends all objects that there are to a watch.
+// present sends all existing objects to a watch.
 func (s *Server) present(w *watcher, marked bool) {
 	for _, key := range slices.Sorted(maps.Keys(w.kind.objects)) {
 		if o := w.kind.objects[key]; w.covers(key) && w.match(o) {
@@ -106,8 +106,8 @@ func (w *watcher) covers(key string) bool {
 	return w.namespace == "" || strings.HasPrefix(key, w.namespace+"/")
 }
 
-// hear passes on an event that the watch is about. With selectors, what comes to match is new and what no longer does
-// has gone. The server's lock is held.
+// hear sends an event that concerns the watch. With selectors, an object that begins to match counts as added, and one
+// that no longer matches as deleted. The caller must hold the server's lock.
 func (w *watcher) hear(e event) {
 	if e.kind != w.kind || e.version <= w.from {
 		return
@@ -130,7 +130,7 @@ func (w *watcher) hear(e event) {
 		w.send(watch.Added, key, now.as(w.partial))
 	case was && now == nil:
 		w.send(watch.Deleted, key, before.as(w.partial))
-	case was: // as it was, at the version of the change
+	case was: // in its earlier state, at the version of the change
 		data := clone(before.data).(map[string]any)
 		meta(data)["resourceVersion"] = strconv.FormatUint(e.version, 10)
 		gone := &object{data: data, body: encode(data)}

@@ -61,8 +61,8 @@ func (s *Server) create(t target, body []byte) (code int, answer []byte, p *prob
 	return http.StatusCreated, s.commit(t.kind, t.key(), data).body, nil
 }
 
-// uid makes that of a new object. It follows from the object's name, and from how many there were of it: what else is
-// made meanwhile changes nothing of it.
+// uid returns the UID of a new object. It depends only on the object's name and the number of earlier objects of that
+// name, not on other objects that are created meanwhile.
 func (s *Server) uid(t target) string {
 	path := t.kind.path() + "/" + t.key()
 	s.made[path]++
@@ -72,7 +72,7 @@ func (s *Server) uid(t target) string {
 	return fmt.Sprintf("00000000-0000-4000-8%03x-%012x", sum>>48&0xfff, sum&0xffffffffffff)
 }
 
-// namespace refuses what is to be made in a namespace that is not there, or goes.
+// namespace refuses to create an object in a namespace that is missing or being deleted.
 func (s *Server) namespace(t target) *problem {
 	ns := s.kinds["/v1/namespaces"]
 	o := ns.objects[t.namespace]
@@ -95,7 +95,7 @@ func (s *Server) namespace(t target) *problem {
 	}
 }
 
-// typed refuses a custom object that does not say what it is; one of Kubernetes' own need not.
+// typed refuses a custom object without kind and apiVersion. Kubernetes' own objects need not have them.
 func (t target) typed(data map[string]any) *problem {
 	version, kind := text(data, "apiVersion"), text(data, "kind")
 	switch {
@@ -108,7 +108,7 @@ func (t target) typed(data map[string]any) *problem {
 	return nil
 }
 
-// initial fills in what a new object of Kubernetes' own has.
+// initial sets the initial fields of Kubernetes' own objects.
 func (k *kind) initial(data map[string]any) {
 	switch k.kind {
 	case "Pod":
@@ -197,7 +197,7 @@ func (s *Server) replace(t target, data map[string]any) (code int, answer []byte
 	}
 }
 
-// generates reports whether a change is one of the spec.
+// generates reports whether a change affects the generation, as changes of the spec do.
 func (t target) generates(old, now map[string]any) bool {
 	left := []string{"metadata"}
 	if t.kind.status {
@@ -206,7 +206,7 @@ func (t target) generates(old, now map[string]any) bool {
 	return !reflect.DeepEqual(without(old, left...), without(now, left...))
 }
 
-// tidy drops from an object what is not written: lists and maps that are empty, and managed fields.
+// tidy drops what is not stored: empty lists and maps, and managed fields.
 func tidy(m map[string]any) {
 	delete(m, "managedFields")
 	for _, field := range []string{"finalizers", "labels", "annotations", "ownerReferences"} {
@@ -234,14 +234,14 @@ func number(v any) (int64, bool) {
 	}
 }
 
-// remove deletes an object, or has it wait for its finalizers, a pod for its kubelet.
+// remove deletes an object, or marks it if it has finalizers or is a pod with a kubelet.
 func (s *Server) remove(t target, body []byte) (code int, answer []byte, p *problem) {
 	var o metav1.DeleteOptions
 	if len(body) > 0 {
 		if err := json.Unmarshal(body, &o); err != nil {
 			return 0, nil, badRequest("%v", err)
 		}
-		t.dry = len(o.DryRun) > 0 // beside a body no parameters are read
+		t.dry = len(o.DryRun) > 0 // with a body, parameters are ignored
 	}
 	old := t.kind.objects[t.key()]
 	if old == nil || t.name == "" {
@@ -269,7 +269,7 @@ func (s *Server) remove(t target, body []byte) (code int, answer []byte, p *prob
 	return http.StatusOK, s.commit(t.kind, t.key(), data).body, nil
 }
 
-// done returns the answer to a deletion: a pod as it was at the end; for any other kind, that the deletion is done.
+// done returns the answer to a deletion: the last state of a pod, or a success for any other kind.
 func (t target) done(last *object, now string) []byte {
 	if t.kind.kind == "Pod" {
 		data := clone(last.data).(map[string]any)
@@ -288,7 +288,7 @@ func (t target) done(last *object, now string) []byte {
 	})
 }
 
-// shorter reports whether a pod that is being deleted is to go sooner.
+// shorter reports whether a pod that is being deleted must end sooner.
 func (t target) shorter(old *object, grace int64) bool {
 	before, ok := number(old.meta()["deletionGracePeriodSeconds"])
 	return t.kind.kind == "Pod" && ok && grace < before
@@ -305,7 +305,7 @@ func (t target) preconditions(want *metav1.Preconditions, old *object) *problem 
 	return nil
 }
 
-// grace returns how many seconds a pod has to end; zero for any other kind and for a pod that no node runs.
+// grace returns the seconds that a pod has to end; 0 for any other kind and for a pod without a node.
 func (t target) grace(o metav1.DeleteOptions, old *object) int64 {
 	if t.kind.kind != "Pod" {
 		return 0

@@ -18,7 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// maxOwner bounds the length of an owner's name, in bytes; the schema has the same bound.
+// maxOwner is the maximum length of an owner's name in bytes, as in the schema.
 const maxOwner = 253
 
 type ipAllocate struct {
@@ -94,8 +94,8 @@ func (v *ipAllocate) Run(ctx context.Context) error {
 		return err
 	}
 	defer a.Stop()
-	// A pool that is deleted waits this long for requests that do not know of it yet: that counts from the
-	// moment that the pools are read.
+	// A deleted pool waits this long for requests that do not know of its deletion. The time counts from the reading of
+	// the pools.
 	asking, cancel := context.WithTimeout(ctx, allocator.MaxRequestTime)
 	defer cancel()
 	if err := a.Open(asking, v.App); err != nil {
@@ -120,8 +120,8 @@ func (v *ipAllocate) Run(ctx context.Context) error {
 	return v.report(held, fresh)
 }
 
-// unsettled adds to an error after which an address may be held all the same how to find out: the request was
-// under way when the user interrupted, when its time was over, or when the API server did not say.
+// unsettled returns an error with a hint how to find out whether an address is held, if the outcome is unknown: the
+// user interrupted the request, its time was over, or the API server did not say.
 func (v *ipAllocate) unsettled(ctx, asking context.Context, err error) error {
 	f := (&app.Failure{Cause: err}).
 		WithHint("run it again: the same name gets the same address; what it has: bcsnetctl ip find %q --for", v.owner)
@@ -141,7 +141,7 @@ func (v *ipAllocate) unsettled(ctx, asking context.Context, err error) error {
 	return f
 }
 
-// propose finds out what would be given; with a dry run at the API server, that is asked, too.
+// propose shows what would be allocated. With --dry-run=server, the API server checks it, too.
 func (v *ipAllocate) propose(ctx context.Context, a *leasing.Allocator) error {
 	held, fresh, err := a.Adder.Propose(ctx, v.request)
 	if err != nil {
@@ -158,7 +158,7 @@ func (v *ipAllocate) propose(ctx context.Context, a *leasing.Allocator) error {
 	return v.report(held, fresh)
 }
 
-// report prints which addresses the name has. When the table cannot be printed, it still prints them as notes.
+// report prints the addresses that the owner has: as notes if the table cannot be printed.
 func (v *ipAllocate) report(held, fresh []lease.Lease) error {
 	err := resource.PrintLeases(v.App, &v.output, resource.LeaseColumns(v.App, false), append(held, fresh...))
 	for _, l := range held {

@@ -6,7 +6,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// NewCleanup returns the command cleanup: the spelling that the selections of ip release had, until the next release.
+// NewCleanup returns the command cleanup, the former spelling of ip release with a selection. The next release drops
+// it.
 func NewCleanup(s *app.App) *cobra.Command {
 	all := &cobra.Command{Use: "cleanup", Hidden: true,
 		Short: "The former spelling of ip release --network, --pool, ..."}

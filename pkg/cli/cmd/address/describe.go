@@ -67,7 +67,7 @@ func (v *ipDescribe) Run(ctx context.Context) error {
 	return v.write(views)
 }
 
-// write prints addresses one after the other.
+// write prints the sections of each address.
 func (v *ipDescribe) write(views []view.Address) error {
 	var b bytes.Buffer
 	for i, one := range views {
@@ -85,7 +85,7 @@ func (v *ipDescribe) write(views []view.Address) error {
 	return err
 }
 
-// print prints the objects; of an address without one, a view.
+// print prints the objects. It prints a view of an address without an object.
 func (v *ipDescribe) print(views []view.Address) error {
 	var items []unstructured.Unstructured
 	for _, one := range views {

@@ -1,3 +1,3 @@
-// Package address has the commands ip and lease: single addresses, who has them, taking them and giving them back. It
-// imports no other command.
+// Package address has the commands ip and lease, which show, allocate, reserve and release single addresses. It imports
+// no other command.
 package address

@@ -22,9 +22,9 @@ type ipFind struct {
 	output printer.Output
 	text   string
 	typed  string // text, before it is read
-	// only are the kinds that the flags name, by the name of the flag; none for all.
+	// only has the kinds to search, by the name of their flag. If no flag is set, all kinds are searched.
 	only map[string]*bool
-	// active leaves out what is reserved.
+	// active leaves out reserved addresses.
 	active bool
 }
 
@@ -81,7 +81,7 @@ func (v *ipFind) Validate() error {
 	return v.output.Validate()
 }
 
-// kinds returns the kinds of things that the text may be.
+// kinds returns the kinds to search.
 func (v *ipFind) kinds() []view.FindKind {
 	chosen := false
 	for _, on := range v.only {
@@ -111,7 +111,7 @@ func (v *ipFind) Run(ctx context.Context) error {
 	}
 	columns := resource.LeaseColumns(v.App, !v.active)
 	if !v.active && v.output.Printer == nil {
-		statuses, _ := resource.NewStatuses(ctx, v.App) // nil for somebody who may not read pools
+		statuses, _ := resource.NewStatuses(ctx, v.App) // nil if the user may not read pools
 		columns = statuses.In(columns)
 	}
 	if err := resource.PrintLeases(v.App, &v.output, columns, rows); err != nil {
@@ -121,7 +121,7 @@ func (v *ipFind) Run(ctx context.Context) error {
 	return nil
 }
 
-// what names the addresses that count.
+// what describes the addresses that are counted.
 func (v *ipFind) what() string {
 	if v.active {
 		return "in use"

@@ -14,26 +14,25 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// maxFree is the size of the largest pool whose free addresses are listed without having objects.
+// maxFree is the size of the largest pool whose free addresses without objects are listed.
 const maxFree = 1 << 16
 
-// freeAddresses holds the addresses of a pool that have no object yet and so are free: large pools make objects on
-// demand. A nil one knows none.
+// freeAddresses iterates over the addresses of a pool that have no object yet, which are free. A nil one is empty.
 type freeAddresses struct {
 	pool ipam.Pool
-	// elsewhere asks once for those that are held in the name of another pool.
+	// elsewhere lists the addresses that are held for another pool. It is called at most once.
 	elsewhere func() (map[netip.Addr]bool, error)
 	held      map[netip.Addr]bool
-	// next is the first that was not looked at yet; ranges are those that follow its own.
+	// next is the first unvisited address, to is the end of its range, and ranges are the following ones.
 	next   netip.Addr
 	to     netip.Addr
 	ranges []netipx.IPRange
-	// objects counts the addresses of the pool that have one.
+	// objects counts the addresses of the pool that have an object.
 	objects uint64
 }
 
-// freeOf returns the free addresses that belong to what the query finds: those of one pool, unless it asks for what
-// only addresses with an object have.
+// freeOf returns the free addresses without objects for a query of one pool. It returns nil if the query selects by
+// something that only objects have.
 func freeOf(ctx context.Context, q *resource.LeaseQuery, s *app.App) (*freeAddresses, error) {
 	if q.Pool == "" || q.OnlyOutdated || q.Host+q.Namespace+q.Pod+q.Fields+q.Labels+q.Word != "" || q.Status != "" &&
 		q.Status != lease.Available.String() {
@@ -46,7 +45,7 @@ func freeOf(ctx context.Context, q *resource.LeaseQuery, s *app.App) (*freeAddre
 	p, err := api.Get(ctx, q.Pool)
 	if f, ok := errors.AsType[*app.Failure](err); ok &&
 		(f.Code == app.ExitUsage || f.Reason == app.ReasonPoolNotFound || f.Reason == ipam.ReasonForbidden) {
-		return nil, nil // addresses of such a name may still be there, and can be listed
+		return nil, nil // addresses of a pool that is gone or unreadable can still be listed
 	}
 	if err != nil {
 		return nil, err
@@ -73,10 +72,10 @@ func newFree(p ipam.Pool) *freeAddresses {
 	return f
 }
 
-// tooMany reports whether the pool is too large for its free addresses to be listed.
+// tooMany reports whether the pool is larger than maxFree.
 func (f *freeAddresses) tooMany() bool { return ipaddr.SizeOfSet(f.pool.Plan.Usable) > maxFree }
 
-// unlisted counts the free addresses that were left out.
+// unlisted counts the free addresses that tooMany left out.
 func (f *freeAddresses) unlisted() uint64 {
 	if f == nil || !f.tooMany() {
 		return 0
@@ -84,7 +83,7 @@ func (f *freeAddresses) unlisted() uint64 {
 	return ipaddr.SizeOfSet(f.pool.Plan.Usable) - f.objects
 }
 
-// between puts the free addresses below one (all when it is not valid) between rows that are in order.
+// between inserts the free addresses less than below into sorted rows; all of them if below is not valid.
 func (f *freeAddresses) between(rows []resource.LeaseRow, below netip.Addr) ([]resource.LeaseRow, error) {
 	if f == nil {
 		return rows, nil
@@ -107,7 +106,7 @@ func (f *freeAddresses) between(rows []resource.LeaseRow, below netip.Addr) ([]r
 	return f.upTo(out, below)
 }
 
-// upTo appends the free addresses below one.
+// upTo appends the free addresses less than below.
 func (f *freeAddresses) upTo(out []resource.LeaseRow, below netip.Addr) ([]resource.LeaseRow, error) {
 	for f.next.IsValid() && (!below.IsValid() || f.next.Less(below)) {
 		if f.held == nil {
@@ -124,7 +123,7 @@ func (f *freeAddresses) upTo(out []resource.LeaseRow, below netip.Addr) ([]resou
 	return out, nil
 }
 
-// advance goes to the next address of the pool.
+// advance moves to the next address of the pool.
 func (f *freeAddresses) advance() {
 	if f.next.IsValid() && f.next.Less(f.to) {
 		f.next = f.next.Next()
@@ -136,7 +135,7 @@ func (f *freeAddresses) advance() {
 	}
 }
 
-// heldElsewhere returns the addresses that are held in the name of another pool of the same addresses.
+// heldElsewhere returns the addresses of the pool that are held for an overlapping pool.
 func heldElsewhere(ctx context.Context, s *app.App, api *resource.Pools, p ipam.Pool) (map[netip.Addr]bool, error) {
 	held := map[netip.Addr]bool{}
 	others, _, err := api.Others(ctx, p.Name)

@@ -23,7 +23,7 @@ type ipHistory struct {
 	query  view.HistoryQuery
 }
 
-// mostRows is how many rows of the history are shown by default.
+// mostRows is the default maximum of rows of the history.
 const mostRows = 1000
 
 func newHistory(s *app.App, group string) *cobra.Command {
@@ -164,7 +164,7 @@ func pastColumns() []printer.Column[view.Past] {
 	}
 }
 
-// pastObjects returns the list for -o json and the like. There is no such kind in the cluster: it is a view.
+// pastObjects returns the list for -o json and similar formats. The cluster has no such kind: it is a view.
 func pastObjects(rows []view.Past) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "AddressHistoryList",

@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// addressList lists addresses, or those alone that are leased.
+// addressList runs ip list and lease list, which lists leased addresses only.
 type addressList struct {
 	*app.App
 	output printer.Output
@@ -115,7 +115,7 @@ func (v *addressList) Run(ctx context.Context) error {
 		if err != nil && v.query.NeedsPools() {
 			return err
 		}
-		v.query.Statuses = statuses // nil for somebody who may not read pools, and sees no address cool or drain
+		v.query.Statuses = statuses // nil if the user may not read pools; then no address shows as cooling or draining
 		columns = statuses.In(columns)
 	}
 	found, err := printList(ctx, &v.query, v.App, &v.output, columns)

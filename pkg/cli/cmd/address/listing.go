@@ -11,29 +11,30 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// listing prints rows as they come in order, and counts them.
+// listing prints sorted rows as they come, and counts them.
 type listing struct {
 	output *printer.Output
 	table  *printer.GrowingTable[lease.Lease]
 	w      io.Writer
-	// stream prints the formats of objects that need not wait for the end; nil for others.
+	// stream prints objects as they come; nil for formats that need the whole list.
 	stream *printer.ListStream
 	status string // only this one; empty is any
 	free   *freeAddresses
 	counts map[lease.State]int
-	// statuses tell which of them cool and drain, and these are how many.
+	// statuses recognizes cooling and draining addresses, which cooling and draining count.
 	statuses          *resource.Statuses
 	cooling, draining int
-	// waiting are rows that cannot be printed before all are known.
+	// waiting holds the rows of a format that needs the whole list.
 	waiting []resource.LeaseRow
 }
 
-// needsObjects reports whether leases alone do not suffice for what is printed.
+// needsObjects reports whether the output needs objects in addition to leases.
 func (l *listing) needsObjects() bool {
 	return l.output.Sort.On() || l.output.Printer != nil && !l.output.Names()
 }
 
-// read completes a row that was read. Objects are many times as large as leases, and stay in memory only to be printed.
+// read prepares a row for printing. It drops the object, which is many times as large as the lease, unless it is
+// printed.
 func (l *listing) read(r resource.LeaseRow) (_ resource.LeaseRow, err error) {
 	if !l.needsObjects() {
 		return r, nil
@@ -59,7 +60,7 @@ func (l *listing) read(r resource.LeaseRow) (_ resource.LeaseRow, err error) {
 	return r, err
 }
 
-// part prints the next rows, the last below an address that is not valid.
+// part prints sorted rows after adding the free addresses less than below. The last part has no valid below.
 func (l *listing) part(rows []resource.LeaseRow, below netip.Addr) error {
 	rows, err := l.free.between(rows, below)
 	if err != nil {
@@ -94,12 +95,12 @@ func (l *listing) part(rows []resource.LeaseRow, below netip.Addr) error {
 	return l.print(shown)
 }
 
-// waits reports whether nothing can be printed before all is known.
+// waits reports whether rows can be printed only at the end.
 func (l *listing) waits() bool {
 	return l.output.Sort.On() || l.stream == nil && !l.output.InParts()
 }
 
-// end prints the rows that waited, and the end of the list.
+// end prints the waiting rows and the end of the list.
 func (l *listing) end() error {
 	if l.waits() {
 		if err := printer.Sorted(&l.output.Sort, l.waiting,

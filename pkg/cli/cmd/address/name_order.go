@@ -10,15 +10,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// nameOrder knows which addresses of some subnets can still come in a list that is in the order of the
-// objects' names: there, 10.0.0.10 comes before 10.0.0.9.
+// nameOrder knows which addresses of some subnets can still come in a list sorted by object names, in which 10.0.0.10
+// comes before 10.0.0.9.
 type nameOrder struct {
-	// subnets are disjoint, in order, and without those that have come to their end.
+	// subnets are disjoint and sorted. Subnets without a later address are removed.
 	subnets []netip.Prefix
 }
 
-// smallest returns the lowest address of the subnets that can come after an object of the given name; not
-// valid when none can. The names of successive calls ascend.
+// smallest returns the lowest address of the subnets whose object sorts after the given name; not valid if there is
+// none. Successive calls must have ascending names.
 func (a *nameOrder) smallest(after string) netip.Addr {
 	for len(a.subnets) > 0 {
 		if first := firstAfter(after, a.subnets[0]); first.IsValid() {
@@ -29,8 +29,7 @@ func (a *nameOrder) smallest(after string) netip.Addr {
 	return netip.Addr{}
 }
 
-// firstAfter returns the lowest address of a subnet whose name comes after the given one; not valid when
-// there is none.
+// firstAfter returns the lowest address of a subnet whose object sorts after name; not valid if there is none.
 func firstAfter(name string, subnet netip.Prefix) netip.Addr {
 	if lastName(subnet) <= name {
 		return netip.Addr{}
@@ -46,9 +45,8 @@ func firstAfter(name string, subnet netip.Prefix) netip.Addr {
 	return subnet.Addr()
 }
 
-// lastName returns the name that comes last among the objects of a subnet. In IPv6, where names are written out
-// in full, it is that of the last address. In IPv4 every byte is the last in the order of words: no two numbers
-// begin alike once the point behind them is counted.
+// lastName returns the greatest object name of a subnet. IPv6 names are written out in full, so the last address has
+// it. For IPv4, each octet is the greatest as a string, because the dot after it sorts before digits.
 func lastName(subnet netip.Prefix) string {
 	last := netipx.PrefixLastIP(subnet)
 	if !last.Is4() {
@@ -62,7 +60,7 @@ func lastName(subnet netip.Prefix) string {
 	return strings.Join(octets[:], ".")
 }
 
-// lastWord returns the number between two others that comes last in the order of words.
+// lastWord returns the number from one to another whose decimal text is the greatest.
 func lastWord(from, to byte) string {
 	last := strconv.Itoa(int(from))
 	for n := int(from) + 1; n <= int(to); n++ {

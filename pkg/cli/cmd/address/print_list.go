@@ -18,18 +18,18 @@ import (
 // tally counts what a query found.
 type tally struct {
 	counts map[lease.State]int
-	// cooling is how many of the Available ones rest, draining how many of the others have left their pools.
+	// cooling counts Available addresses in cooldown, draining addresses that are no longer in their pool.
 	cooling, draining int
-	// late came out of order, and unlisted are free ones that were left out.
+	// late counts addresses that were printed out of order, unlisted the free addresses that were left out.
 	late     int
 	unlisted uint64
 }
 
-// printList prints what the query finds, in order and as soon as the order is known.
+// printList prints the addresses of the query in order, each as soon as its place is known.
 func printList(
 	ctx context.Context, q *resource.LeaseQuery, s *app.App, o *printer.Output, columns []printer.Column[lease.Lease],
 ) (tally, error) {
-	// The API server is what one waits for; memory may cost some time of the processor.
+	// The command waits for the API server, so it can spend processor time to save memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	free, err := freeOf(ctx, q, s)
 	if err != nil {
@@ -42,7 +42,7 @@ func printList(
 	}
 	asked := *q
 	if free != nil {
-		asked.Status = "" // an address that is in use must be known, not to pass for a free one
+		asked.Status = "" // addresses in use must be read, or they would be listed as free
 	}
 	rows := &sortStream{begin: func() nameOrder { return comingNames(ctx, q, s, free) }, emit: l.part}
 	err = asked.Each(ctx, s, l.needsObjects(), func(r resource.LeaseRow) error {
@@ -59,13 +59,14 @@ func printList(
 		return tally{}, err
 	}
 	late, err := rows.end()
-	if err == nil { // a list that broke off has no end
+	if err == nil { // an incomplete list gets no end
 		err = l.end()
 	}
 	return tally{counts: l.counts, cooling: l.cooling, draining: l.draining, late: late, unlisted: free.unlisted()}, err
 }
 
-// comingNames returns the subnets where addresses come from. Without them, rows wait until all have come.
+// comingNames returns the subnets from which addresses can come. If it returns none, rows wait until all have been
+// read.
 func comingNames(ctx context.Context, q *resource.LeaseQuery, s *app.App, free *freeAddresses) nameOrder {
 	if free != nil {
 		return nameOrder{subnets: []netip.Prefix{free.pool.Plan.Subnet}}
@@ -87,7 +88,7 @@ func comingNames(ctx context.Context, q *resource.LeaseQuery, s *app.App, free *
 	return nameOrder{subnets: set.Prefixes()}
 }
 
-// remark notes what is odd about a list.
+// remark prints how many addresses are out of order or were left out.
 func (f tally) remark(s *app.App, pool string) {
 	if f.late > 0 {
 		s.Say.Warn("%s outside the subnets of all pools %s last", humanize.Plural(f.late, "address"),

@@ -17,13 +17,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// ipRelease frees the addresses that are named, or those of a selection whose holders are gone.
+// ipRelease releases named addresses, or the addresses of a selection whose holders are gone.
 type ipRelease struct {
 	*app.App
 	output printer.Output
 	args   []string
 	addrs  []netip.Addr
-	// by is the selection whose flag is set, and word its value; nil if addresses are named.
+	// by is the selection whose flag is set, and word the flag's value. by is nil if addresses are named.
 	by               *selection
 	words            map[string]*string
 	word             string
@@ -95,7 +95,7 @@ and names the pods. Addresses that claims keep go back only with --kept.`,
 	return resource.Under(group, cmd)
 }
 
-// selected returns the selection that is given; nil for none.
+// selected returns the selection whose flag is set; nil if none is.
 func (v *ipRelease) selected() *selection {
 	for _, by := range selections(v.App) {
 		if *v.words[by.name] != "" {
@@ -133,7 +133,7 @@ func (v *ipRelease) Validate() (err error) {
 	return v.output.Validate()
 }
 
-// Run finds the leases, judges their holders, asks, and releases what it may.
+// Run reads the leases, judges their holders, asks for confirmation and releases the leases.
 func (v *ipRelease) Run(ctx context.Context) (err error) {
 	if v.leases, err = v.Leases(); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (v *ipRelease) Run(ctx context.Context) (err error) {
 	return v.end(ctx, j)
 }
 
-// find reads the leases that are named or selected.
+// find reads the named or selected leases.
 func (v *ipRelease) find(ctx context.Context) ([]lease.Lease, error) {
 	if v.by != nil {
 		return v.by.find(ctx, v)

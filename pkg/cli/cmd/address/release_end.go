@@ -15,8 +15,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// end releases addresses. Of a selection it waits, looks at the pods and hosts once more, and releases what is gone
-// still; with --force it waits for nothing.
+// end releases addresses. For a selection without --force it waits, checks pods and hosts again, and releases only
+// leases whose holders are still gone.
 func (v *ipRelease) end(ctx context.Context, j *judgement) (err error) {
 	var nodes *hosts.Table
 	looks := v.by != nil && !v.force && first(j.ends, isGone) >= 0
@@ -44,7 +44,7 @@ func (v *ipRelease) end(ctx context.Context, j *judgement) (err error) {
 	}, v.report)
 }
 
-// waitAndReadNodes waits for the time between two looks, and reads the nodes for the second one.
+// waitAndReadNodes waits for --settle and reads the nodes for the second check.
 func (v *ipRelease) waitAndReadNodes(ctx context.Context, j *judgement) (*hosts.Table, error) {
 	if v.DryRun == app.DryRunNone {
 		if err := j.again.Wait(ctx, humanize.Plural(count(j.ends, isGone), "lease")); err != nil {
@@ -55,8 +55,8 @@ func (v *ipRelease) waitAndReadNodes(ctx context.Context, j *judgement) (*hosts.
 	return resource.Table(nodes), err
 }
 
-// report says what was released, and which of that is not free: it stays with claims, or with the other pod of a
-// virtual machine that migrates.
+// report prints which addresses were released. It names those that are not free: a claim keeps them, or the other pod
+// of a migrating virtual machine has them.
 func (v *ipRelease) report(released []lease.Lease) {
 	both := func(l lease.Lease) bool {
 		return l.Other == nil || v.by == nil || slices.ContainsFunc(released, func(o lease.Lease) bool {

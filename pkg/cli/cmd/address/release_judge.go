@@ -14,27 +14,27 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// fate is what is known of the holder of an address.
+// fate is the state of an address's holder.
 type fate uint8
 
 const (
 	isGone fate = iota
-	// lives: the pod is there, or may be.
+	// lives: the pod exists, or may exist.
 	lives
-	// mayRun: the pod is no more, and its containers may run all the same.
+	// mayRun: the pod is gone, but its containers may still run.
 	mayRun
-	// noPod: an owner that is no pod, or a container of an unknown pod.
+	// noPod: the holder is an owner or a container of an unknown pod.
 	noPod
 	// unread: the pod could not be read.
 	unread
-	// isKept: a claim keeps the address or it is quarantined, and nobody has it.
+	// isKept: nobody has the address, which is kept by a claim or quarantined.
 	isKept
-	// isReserved: it is set aside by hand.
+	// isReserved: an operator set it aside.
 	isReserved
 	isFree
 )
 
-// finding is an address, and what is known of its holder.
+// finding is an address with the state of its holder.
 type finding struct {
 	lease.Lease
 	fate fate
@@ -42,7 +42,7 @@ type finding struct {
 	err  error
 }
 
-// judgement sorts addresses into those to release, those that stay, and those that are free already.
+// judgement separates the addresses to release, those to leave alone, and those that are free already.
 type judgement struct {
 	ends, stays, free []finding
 	again             leasing.Recheck
@@ -55,7 +55,7 @@ func leasesOf(findings []finding) (out []lease.Lease) {
 	return out
 }
 
-// judge looks at the pods of leases: of a selection for the first of two times.
+// judge checks the pods of leases. For a selection this is the first of two checks.
 func (v *ipRelease) judge(ctx context.Context, all []lease.Lease) *judgement {
 	j := &judgement{again: leasing.Recheck{App: v.App, Leases: v.leases}}
 	if v.by != nil {
@@ -92,7 +92,7 @@ func (v *ipRelease) judge(ctx context.Context, all []lease.Lease) *judgement {
 	return j
 }
 
-// mayEnd reports whether an address is released. Who names it vouches for more than who selects it.
+// mayEnd reports whether an address may be released. Naming an address permits more than selecting it.
 func (v *ipRelease) mayEnd(f fate) bool {
 	switch f {
 	case isGone:
@@ -108,8 +108,8 @@ func (v *ipRelease) mayEnd(f fate) bool {
 	}
 }
 
-// check says what is released, and refuses, before anything is written, what must not be. Of a selection that is left
-// alone, unless a holder cannot be read.
+// check announces what will be released. Before anything is written, it refuses named addresses that must not be
+// released; selected ones are left alone. It also fails if the pod of a selected lease cannot be read.
 func (v *ipRelease) check(ctx context.Context, j *judgement) error {
 	var failed app.Several
 	if v.by == nil || v.by.single && len(j.ends) == 0 {
@@ -151,7 +151,7 @@ func (v *ipRelease) refusal(f finding) error {
 			resource.RetainedText(f.Lease)).WithHint("to give it back to its pool: %s --kept", again)
 	case unread:
 		return fmt.Errorf("whether the holder of %s lives is unknown: %w", f.Addr, f.err)
-	case noPod: // whether it is gone nobody can look up
+	case noPod: // nobody can check whether it is gone
 		return app.Refuse(app.ReasonHolderUnverified, "%s, and that is no pod", text).
 			WithHint("to release it all the same: %s --force", again)
 	case lives:
@@ -163,7 +163,7 @@ func (v *ipRelease) refusal(f finding) error {
 	}
 }
 
-// known refuses addresses that are in no pool and have no object: they are misspelt.
+// known refuses addresses without an object that are in no pool: they are misspelt.
 func (v *ipRelease) known(ctx context.Context, free []finding) (failed app.Several, err error) {
 	var x *ipam.Index
 	var outside []netip.Addr
@@ -184,7 +184,8 @@ func (v *ipRelease) known(ctx context.Context, free []finding) (failed app.Sever
 	return leasing.NoPool(outside, why), nil
 }
 
-// distinct returns the addresses of leases, each once: both pods of a virtual machine that migrates have the same one.
+// distinct returns the addresses of leases without duplicates: both pods of a migrating virtual machine have the same
+// address.
 func distinct(leases []lease.Lease) (addrs []netip.Addr) {
 	for _, l := range leases {
 		addrs = append(addrs, l.Addr)

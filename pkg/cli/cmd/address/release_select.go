@@ -21,11 +21,11 @@ import (
 type selection struct {
 	name, usage string
 	completes   cobra.CompletionFunc
-	// check refuses words that cannot name one; nil if the API server tells.
+	// check refuses an invalid value. It is nil if the API server decides.
 	check func(word string) error
-	// find lists the addresses that are in use or kept there.
+	// find lists the selected addresses that are in use or kept.
 	find func(ctx context.Context, v *ipRelease) ([]lease.Lease, error)
-	// single: it is one holder, and it is an error that it is not gone.
+	// single: the flag selects one holder, and it is an error if that is not gone.
 	single bool
 }
 
@@ -56,7 +56,7 @@ func selections(s *app.App) []selection {
 	}
 }
 
-// taken matches addresses that somebody uses, or that claims keep.
+// taken reports whether an address is in use or kept by a claim.
 func taken(l lease.Lease) bool { return l.State == lease.Active || l.IsRetained() }
 
 func ofNetwork(ctx context.Context, v *ipRelease) ([]lease.Lease, error) {
@@ -75,14 +75,14 @@ func ofNetwork(ctx context.Context, v *ipRelease) ([]lease.Lease, error) {
 	return v.heldIn(ctx, resource.LeasePools(all, names, true))
 }
 
-// heldIn lists what is held in pools.
+// heldIn lists the addresses of pools that are in use or kept.
 func (v *ipRelease) heldIn(ctx context.Context, names []string) ([]lease.Lease, error) {
 	held, err := resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Selectors: resource.TakenOnly()},
 		func(l lease.Lease) bool { return taken(l) && slices.Contains(names, l.Pool) })
 	return resource.Sides(held, taken), err
 }
 
-// ofPool lists what names the pool or one of its blocks, even if the pool itself is gone.
+// ofPool lists the taken addresses of the pool and its blocks, even if the pool itself is gone.
 func ofPool(ctx context.Context, v *ipRelease) ([]lease.Lease, error) {
 	all, err := resource.AllPools(ctx, v.App)
 	if err != nil {
@@ -127,11 +127,11 @@ func ofHost(ctx context.Context, v *ipRelease) (all []lease.Lease, err error) {
 	return all, nil
 }
 
-// fewestDigits is the least number of digits of a container ID that stand for the whole.
+// fewestDigits is the minimum length of an abbreviated container ID.
 const fewestDigits = 4
 
-// endpointWord returns the word without what surrounds it where it is printed: the length of the subnet behind an
-// address, the name of the runtime before a container ID.
+// endpointWord removes the parts that commands print around an endpoint: the prefix length after an address, the
+// runtime's name before a container ID.
 func endpointWord(word string) string {
 	word = resource.AddressWord(strings.TrimSpace(word))
 	if _, id, ok := strings.Cut(word, "://"); ok {
@@ -148,7 +148,7 @@ func checkEndpoint(word string) error {
 	return nil
 }
 
-// ofEndpoint lists what one pod, container or owner has, or what is known of an address.
+// ofEndpoint lists the leases of a pod, container or owner, or the lease of an address.
 func ofEndpoint(ctx context.Context, v *ipRelease) ([]lease.Lease, error) {
 	if err := resource.FitLengths(ctx, v.App, []string{v.word}); err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func ofEndpoint(ctx context.Context, v *ipRelease) ([]lease.Lease, error) {
 	return v.ofContainer(ctx, word)
 }
 
-// ofContainer lists what the container has whose ID begins with some digits, if there is one such container.
+// ofContainer lists the leases of the container whose ID begins with digits. It fails if several containers match.
 func (v *ipRelease) ofContainer(ctx context.Context, digits string) (held []lease.Lease, err error) {
 	if len(digits) >= fewestDigits {
 		held, err = resource.HeldLeases(ctx, v.App, resource.LeaseQuery{Status: lease.Active.String()},

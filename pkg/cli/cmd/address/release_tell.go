@@ -12,13 +12,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// fateText is how the leases of a selection are counted, and the flag that releases those that stay.
+// fateText describes leases with a fate, and names the flag that releases them.
 type fateText struct {
 	fate       fate
 	what, with string
 }
 
-// fates lists the texts of all fates, in the order of their counts.
+// fates returns the texts in the order in which the counts are printed.
 func fates() []fateText {
 	return []fateText{
 		{isGone, "of holders that are gone", ""}, {lives, "of pods that live", "--force"},
@@ -28,8 +28,8 @@ func fates() []fateText {
 	}
 }
 
-// announce names what is released, and says what is free already. Of a selection it counts the leases by what is known
-// of their holders, and says why others stay.
+// announce names the addresses that will be released, and those that are free already. For a selection it counts leases
+// by fate, and says why some are left alone.
 func (v *ipRelease) announce(j *judgement) {
 	counted := v.by != nil && !v.by.single
 	if counted {
@@ -63,7 +63,7 @@ func (v *ipRelease) announce(j *judgement) {
 	}
 }
 
-// sums counts leases by what is known of their holders.
+// sums counts leases by fate.
 func sums(all []finding) string {
 	if len(all) == 0 {
 		return "nothing is in use"
@@ -77,7 +77,7 @@ func sums(all []finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// count counts the findings of a fate, first finds one: -1 for none.
+// count counts the findings with a fate; first returns the index of the first one, or -1.
 func count(all []finding, of fate) (n int) {
 	for _, f := range all {
 		if f.fate == of {
@@ -101,7 +101,7 @@ func losers(all []finding) (names []string) {
 	return names
 }
 
-// ending says what releasing an address does.
+// ending describes the effect of releasing an address.
 func (v *ipRelease) ending(f finding) leasing.Ending {
 	l := f.Lease
 	what := fmt.Sprintf("%s of pool %s: ", l.Addr, l.Pool)
@@ -135,7 +135,7 @@ func (v *ipRelease) ending(f finding) leasing.Ending {
 	return leasing.Ending{Text: what + "; its pod is unknown", Grave: v.by != nil}
 }
 
-// holders names who has an address, and where: two pods while a virtual machine migrates live.
+// holders names the holder of an address and its host: two pods during a live migration.
 func (v *ipRelease) holders(l lease.Lease) string {
 	if v.by != nil {
 		return l.Where()

@@ -18,7 +18,7 @@ import (
 type ipReserve struct {
 	leasing.SetAside
 	args []string
-	// chooses: count free addresses of a pool are chosen, in place of named ones.
+	// chooses: count free addresses of a pool are chosen instead of named ones.
 	count      int
 	pool       string
 	contiguous bool
@@ -87,7 +87,7 @@ func (v *ipReserve) Complete(args []string) (err error) {
 	return err
 }
 
-// Run sets the addresses aside, or ends that.
+// Run sets the addresses aside, or returns them.
 func (v *ipReserve) Run(ctx context.Context) error {
 	if err := resource.FitLengths(ctx, v.App, v.args); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (v *ipReserve) Run(ctx context.Context) error {
 	return v.SetAside.Run(ctx)
 }
 
-// chosen returns the lowest free addresses of the pool, as many as are asked for.
+// chosen returns the lowest free addresses of the pool, as many as --count says.
 func (v *ipReserve) chosen(runs []run) (out []resource.Entry, err error) {
 	left, longest := uint64(v.count), uint64(0)
 	for _, r := range runs {

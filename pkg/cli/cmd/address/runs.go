@@ -18,18 +18,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// ipFree lists runs of free addresses. It changes nothing.
+// ipFree runs ip free, which lists ranges of free addresses.
 type ipFree struct {
 	*app.App
 	output printer.Output
-	// pool is the one to look at, and within are the addresses; empty and nil for all.
+	// pool and within limit the search; an empty pool means all pools, a nil within all addresses.
 	pool   string
 	within *netipx.IPSet
 	text   string
 	run    uint64
 }
 
-// run is a number of free addresses in a row.
+// run is a range of free addresses.
 type run struct {
 	netipx.IPRange
 	pool string
@@ -117,7 +117,7 @@ func (v *ipFree) Run(ctx context.Context) error {
 	return nil
 }
 
-// rows returns the free ranges of the pools that are meant.
+// rows returns the free ranges of the selected pools.
 func (v *ipFree) rows(ctx context.Context) ([]run, error) {
 	choose := view.Among(v.within)
 	if v.pool != "" {
@@ -155,7 +155,7 @@ func runColumns() []printer.Column[run] {
 	}
 }
 
-// runObjects returns the list for -o json and the like. There is no such kind in the cluster: it is a view.
+// runObjects returns the list for -o json and similar formats. The cluster has no such kind: it is a view.
 func runObjects(rows []run) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "FreeRangeList",

@@ -8,27 +8,26 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// firstPart and laterParts are after how many addresses something is printed: soon at first, then in parts
-// worth their while.
+// firstPart and laterParts are numbers of addresses. The first part is small, so that output begins early.
 const (
 	firstPart  = 256
 	laterParts = 2048
 )
 
-// sortStream takes addresses in the order of their objects' names and passes them on in that of the
-// addresses, as soon as no smaller one can come.
+// sortStream takes addresses in the order of their objects' names, and emits them in the order of addresses as soon as
+// no smaller one can follow.
 type sortStream struct {
-	// begin is asked once, when there is more than the first part: which addresses can come. Those outside
-	// come in their place only as long as they are not too late for it.
+	// begin returns the subnets from which addresses can come. It is called once, when the first part is full.
+	// Addresses of other subnets may come too late for their place.
 	begin func() nameOrder
-	// emit gets what is in order below an address; the last part has none that is valid.
+	// emit takes sorted rows less than below. The last call has no valid below.
 	emit func(part []resource.LeaseRow, below netip.Addr) error
 
 	coming *nameOrder
 	held   []resource.LeaseRow
-	next   int // how many are held when the next part is due
+	next   int // number of held rows at which the next part is due
 	passed netip.Addr
-	// late came after larger ones had been passed on.
+	// late holds addresses that came after greater ones had been emitted.
 	late []resource.LeaseRow
 }
 
@@ -49,7 +48,7 @@ func (o *sortStream) add(item resource.LeaseRow) error {
 		o.coming = &begun
 	}
 	below := o.coming.smallest(ipaddr.ObjectName(item.Addr))
-	if !below.IsValid() { // the rest is outside of what is known, and may be anywhere
+	if !below.IsValid() { // only addresses of other subnets can follow, which may be anywhere
 		o.next = len(o.held) + laterParts
 		return nil
 	}
@@ -58,7 +57,7 @@ func (o *sortStream) add(item resource.LeaseRow) error {
 	return err
 }
 
-// pass passes on what is below an address.
+// pass emits the rows less than below.
 func (o *sortStream) pass(below netip.Addr) error {
 	var part []resource.LeaseRow
 	o.held = slices.DeleteFunc(o.held, func(r resource.LeaseRow) bool {
@@ -75,7 +74,7 @@ func (o *sortStream) pass(below netip.Addr) error {
 	return o.emitAll(part, below)
 }
 
-// end passes on what is left, and says how many came too late for their place: they are the last.
+// end emits the remaining rows, then the late ones, and returns the number of the latter.
 func (o *sortStream) end() (late int, err error) {
 	if err := o.emitAll(o.held, netip.Addr{}); err != nil || len(o.late) == 0 {
 		return 0, err
@@ -83,7 +82,7 @@ func (o *sortStream) end() (late int, err error) {
 	return len(o.late), o.emitAll(o.late, netip.Addr{})
 }
 
-// emitAll sorts rows and passes them on in parts that are not too large to be turned into text.
+// emitAll sorts rows and emits them in parts of laterParts, to bound the memory of their text.
 func (o *sortStream) emitAll(rows []resource.LeaseRow, below netip.Addr) error {
 	slices.SortStableFunc(rows, func(a, b resource.LeaseRow) int { return a.Addr.Compare(b.Addr) })
 	for len(rows) > laterParts {

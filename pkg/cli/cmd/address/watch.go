@@ -18,8 +18,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// watchLeases shows what the query finds, and then what changes. An address that the query no longer matches has left
-// the list, like one whose object is gone; it is shown as it was in it.
+// watchLeases prints the addresses of the query, then each change. An address that the query no longer matches is shown
+// as deleted, in its last matching state.
 func watchLeases(
 	ctx context.Context, q *resource.LeaseQuery, s *app.App, o *printer.Output, columns []printer.Column[lease.Lease],
 	summary func(map[lease.State]int) string,
@@ -58,7 +58,7 @@ func watchLeases(
 	})
 }
 
-// countText puts into words how many addresses there are, and in which states.
+// countText counts addresses by state.
 func countText(counts map[lease.State]int) string {
 	total := 0
 	var parts []string
@@ -74,7 +74,7 @@ func countText(counts map[lease.State]int) string {
 	return humanize.Plural(total, "address") + ": " + strings.Join(parts, ", ")
 }
 
-// useText puts into words how many addresses are in use.
+// useText counts the addresses in use.
 func useText(counts map[lease.State]int) string {
 	return humanize.Plural(counts[lease.Active], "address") + " in use"
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
 
-// sendPlans gives each pod that runs whom to ask, as an annotation, which its kubelet makes a file of.
+// sendPlans writes each running pod's plan, the addresses to ask, into an annotation. The kubelet mounts it as a file.
 func (r *run) sendPlans(ctx context.Context) error {
 	ready := r.running()
 	chosen := nodecheck.ChoosePeers(len(ready), r.random)
@@ -49,7 +49,7 @@ func (r *run) sendPlans(ctx context.Context) error {
 	})
 }
 
-// inFamiliesOf returns the addresses of a node's pod that are of a family of another one's.
+// inFamiliesOf returns the addresses of the pod whose family the other pod has, too.
 func (t *target) inFamiliesOf(other *target) (addrs []netip.Addr) {
 	for _, a := range t.Addrs {
 		for _, b := range other.Addrs {
@@ -62,7 +62,7 @@ func (t *target) inFamiliesOf(other *target) (addrs []netip.Addr) {
 	return addrs
 }
 
-// awaitReports waits until each pod has asked, and reads what it found.
+// awaitReports waits until each pod has run its plan, and reads the reports. It waits for askTime at most.
 func (r *run) awaitReports(ctx context.Context) error {
 	waiting := r.running()
 	if len(waiting) == 0 {
@@ -94,7 +94,7 @@ func (r *run) awaitReports(ctx context.Context) error {
 	return nil
 }
 
-// read reads the report of a pod, and reports whether there is nothing more to wait for.
+// read reads the report of a pod. It returns true if the pod is finished, also by a failure.
 func (t *target) read(pod *corev1.Pod) bool {
 	if pod == nil {
 		t.fail(nodecheck.CheckPod, "check the node again", "the pod was deleted by somebody else before it had asked")

@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// removeEarlier deletes the pods that an earlier run in this namespace left. Those of one that may be going on stay.
+// removeEarlier deletes the pods of earlier runs in this namespace, except those of runs that may still be going on.
 func (r *run) removeEarlier(ctx context.Context) error {
 	var over, going []*corev1.Pod
 	err := r.eachPod(ctx, ours(labelRun), func(pod *corev1.Pod) {
@@ -43,7 +43,7 @@ func (r *run) removeEarlier(ctx context.Context) error {
 	return nil
 }
 
-// sayGoing says that another run has pods, until when, and how to delete them.
+// sayGoing warns that another run has pods, until when, and how to delete them.
 func (r *run) sayGoing(going []*corev1.Pod) {
 	last := slices.MaxFunc(going, func(a, b *corev1.Pod) int { return endOf(a).Compare(endOf(b)) })
 	r.Say.Warn("namespace %s has %s of another run, which goes on or was killed; %s until %s", r.in.Name,
@@ -52,7 +52,7 @@ func (r *run) sayGoing(going []*corev1.Pod) {
 	r.Hint("if it was killed: %s", deleting(r.in.Name, last.Labels[ours(labelRun)]))
 }
 
-// endOf returns when a pod of a check ends by itself; one that has ended is over at once.
+// endOf returns when a pod of a check ends by itself; the zero time for a pod that has ended.
 func endOf(pod *corev1.Pod) time.Time {
 	phase, seconds := pod.Status.Phase, pod.Spec.ActiveDeadlineSeconds
 	if phase == corev1.PodFailed || phase == corev1.PodSucceeded || seconds == nil {

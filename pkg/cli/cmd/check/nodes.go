@@ -24,7 +24,7 @@ type nodesVerb struct {
 	pool, image string
 	timeout     time.Duration
 	names       []string
-	// id is a word that no other run has; random draws the peers.
+	// id is unique to the run; random chooses the peers.
 	id     string
 	random *rand.Rand
 }
@@ -110,7 +110,7 @@ func (v *nodesVerb) Run(ctx context.Context) error {
 	return v.sumUp(nodes, findings)
 }
 
-// prepare reads what the check needs, and refuses what cannot work before there is any pod.
+// prepare reads what the check needs. If the check cannot work, it fails before any pod exists.
 func (v *nodesVerb) prepare(ctx context.Context) (*run, error) {
 	core, err := resource.CoreClient(v.App)
 	if err != nil {
@@ -137,7 +137,7 @@ func (v *nodesVerb) announce(r *run) {
 	v.Say.Done("%s made in namespace %s, of image %s", humanize.Plural(len(r.running()), "pod"), v.in.Name, r.image)
 }
 
-// sumUp returns the count of findings as an error, or says that there are none.
+// sumUp returns the number of findings as an error, or prints that there are none.
 func (v *nodesVerb) sumUp(nodes []nodecheck.Node, findings []nodecheck.Finding) error {
 	if why := nodecheck.Unasked(nodes); why != "" {
 		v.Say.Warn("nobody was asked for duplicates on some nodes: %s", why)
@@ -150,7 +150,7 @@ func (v *nodesVerb) sumUp(nodes []nodecheck.Node, findings []nodecheck.Finding) 
 	return nil
 }
 
-// wasInterrupted reports whether an error is that the user ended the command.
+// wasInterrupted reports whether the user interrupted the command.
 func wasInterrupted(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, context.Canceled)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
 
-// objects returns the list for -o json and the like.
+// objects returns the list for -o json and similar formats.
 func (v *nodesVerb) objects(nodes []nodecheck.Node, findings []nodecheck.Finding) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "NodeCheckList",
@@ -40,7 +40,8 @@ func (v *nodesVerb) objects(nodes []nodecheck.Node, findings []nodecheck.Finding
 	return l
 }
 
-// addressObjects returns what is known of each address: gateway and duplicates only where they were asked for.
+// addressObjects returns the results of each address. Those of gateway and duplicates are present if these were
+// checked.
 func addressObjects(n *nodecheck.Node) []any {
 	out := []any{}
 	for i, a := range n.Addrs {

@@ -13,7 +13,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 )
 
-// What the pods carry: the run that they are of, and the plan, once there is one.
+// Metadata of the pods: the ID of their run, and the plan once it is made.
 const (
 	labelRun       = "node-check"
 	annotationPlan = "node-check-plan"
@@ -22,36 +22,36 @@ const (
 
 func ours(name string) string { return v1.GroupVersion.Group + "/" + name }
 
-// The containers of a pod: one answers, one asks.
+// Containers of a pod: one answers requests, the other one sends them.
 const containerServe, containerAsk = "serve", "ask"
 
 const (
 	// program is where the image has it.
 	program = "/bcsnet-podcheck"
-	// planDir is where a pod has its plan.
+	// planDir is the directory of the plan in a pod.
 	planDir, planFile = "/plan", "plan"
-	// afterwards is how long a pod outlives --timeout when nobody deletes it.
+	// afterwards is how long a pod outlives --timeout if nobody deletes it.
 	afterwards = askTime + releaseTime + time.Minute
 	nobody     = 65534
 )
 
-// rights are those of the container that asks.
+// rights are the rights of the container that asks.
 type rights int
 
 const (
 	rightRaw   rights = iota // NET_RAW alone
-	rightUsual               // what the runtime gives to all containers, which with containerd has NET_RAW
+	rightUsual               // the runtime's defaults, which include NET_RAW with containerd
 	rightNone
 )
 
 func allRights() []rights { return []rights{rightRaw, rightUsual, rightNone} }
 
-// String returns how a user reads it.
+// String returns the rights for messages.
 func (r rights) String() string {
 	return [...]string{"NET_RAW", "the capabilities that the runtime gives to all", "no capability"}[r]
 }
 
-// security returns the security context of a container with these rights.
+// security returns the security context for the rights.
 func (r rights) security() *corev1.SecurityContext {
 	s := &corev1.SecurityContext{
 		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
@@ -69,8 +69,8 @@ func (r rights) security() *corev1.SecurityContext {
 	return s
 }
 
-// pod returns the pod for a node. It goes there without the scheduler, which would keep it from nodes that are
-// cordoned, tainted, or without a free address, and these are to be checked.
+// pod returns the pod for a node. It sets the node's name, because the scheduler would avoid nodes that are cordoned,
+// tainted or without a free address, which must be checked, too.
 func (r *run) pod(t *target) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -98,7 +98,7 @@ func (r *run) pod(t *target) *corev1.Pod {
 	return p
 }
 
-// planVolume returns the volume in which a pod finds its plan.
+// planVolume returns the volume that contains the plan.
 func planVolume() corev1.Volume {
 	file := corev1.DownwardAPIVolumeFile{Path: planFile, FieldRef: &corev1.ObjectFieldSelector{
 		FieldPath: "metadata.annotations['" + ours(annotationPlan) + "']",
@@ -123,10 +123,10 @@ func (r *run) container(name string, may rights, args ...string) corev1.Containe
 	}
 }
 
-// maxPodName is how long the name of a pod may be so that it is its host name as well.
+// maxPodName is the maximum length at which a pod's name is its host name, too.
 const maxPodName = 63
 
-// podName returns the name of the pod on a node. Of a long name of a node a part stands, with a hash of the whole.
+// podName returns the name of the pod on a node. A long name of a node is cut, and a hash of it is appended.
 func podName(node, id string) string {
 	const before = "bcsnet-check-"
 	if room := maxPodName - len(before) - 1 - len(id); len(node) > room {

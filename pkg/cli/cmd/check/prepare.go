@@ -21,7 +21,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
 
-// chooseNodes reads the nodes. Those that are not Ready get a finding in place of a pod.
+// chooseNodes reads the nodes. A node that is not Ready gets a finding instead of a pod.
 func (r *run) chooseNodes(ctx context.Context) error {
 	all, err := resource.ListNodesWith(ctx, r.App, r.which.Labels)
 	if err != nil {
@@ -62,8 +62,7 @@ func (r *run) chooseNodes(ctx context.Context) error {
 	return nil
 }
 
-// choosePool refuses a pool that has fewer free addresses than there are pods. Counts that nobody has made yet are no
-// reason.
+// choosePool refuses a pool with fewer free addresses than pods, unless its status has no counts yet.
 func (r *run) choosePool(ctx context.Context) error {
 	if r.pool == "" {
 		return nil
@@ -84,7 +83,8 @@ func (r *run) choosePool(ctx context.Context) error {
 	return nil
 }
 
-// checkRights refuses a user who may not do all that the check needs, before something is made that they cannot delete.
+// checkRights refuses a user who lacks a needed right. It runs before the check creates objects that the user could not
+// delete.
 func (r *run) checkRights(ctx context.Context) error {
 	reviews, err := typedauthorizationv1.NewForConfig(r.Config)
 	if err != nil {
@@ -115,10 +115,10 @@ func (r *run) checkRights(ctx context.Context) error {
 			r.in.Name, strings.Join(verbs, ","), r.in.Name)
 }
 
-// installerName is the DaemonSet whose image has the program, and which each node has therefore.
+// installerName is the DaemonSet whose image has the program of the pods. Each node has that image.
 const installerName = "bcsnet-node"
 
-// chooseImage takes the image of --image, else that which the nodes have.
+// chooseImage uses --image, or the image of the nodes.
 func (r *run) chooseImage(ctx context.Context) error {
 	if r.image = r.nodesVerb.image; r.image != "" {
 		return nil
@@ -141,8 +141,7 @@ func (r *run) chooseImage(ctx context.Context) error {
 	return nil
 }
 
-// rehearse sends a pod that the API server judges and does not keep, and takes the most rights that Pod Security lets
-// it have.
+// rehearse creates a pod as a dry run, and chooses the most rights that Pod Security permits.
 func (r *run) rehearse(ctx context.Context) error {
 	running := r.running()
 	if len(running) == 0 {
@@ -163,7 +162,7 @@ func (r *run) rehearse(ctx context.Context) error {
 		case !apierrors.IsForbidden(err):
 			return err
 		case r.rights == rightNone || !strings.Contains(err.Error(), "PodSecurity"):
-			// The right to create pods was there: an admission controller refuses this one.
+			// The user has the right to create pods; an admission controller refuses this one.
 			return (&app.Failure{Cause: err, Message: err.Error()}).
 				WithHint("make the pods in another namespace: -n NAMESPACE")
 		}

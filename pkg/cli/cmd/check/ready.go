@@ -18,13 +18,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
 
-// leaseLag is how long a pod may run before it counts as one without a lease.
+// leaseLag is how long a running pod may lack a lease before that is a finding.
 const leaseLag = 3 * time.Second
 
-// eventPolls is at how many looks the events are read once: a namespace may have thousands.
+// eventPolls is the number of polls per reading of events, of which a namespace may have thousands.
 const eventPolls = 4
 
-// awaitReady waits until each pod runs with its addresses, or has failed for good, for --timeout at most.
+// awaitReady waits for --timeout at most, until each pod runs with an address or has failed for good.
 func (r *run) awaitReady(ctx context.Context) error {
 	r.Say.Wait("waiting until they run with an address")
 	within, stop := context.WithTimeout(ctx, r.timeout)
@@ -71,7 +71,7 @@ func (r *run) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// judge takes what there is about one pod, and reports whether it is ready or has failed for good.
+// judge evaluates the state of one pod. It returns true if the pod is ready or has failed for good.
 func (r *run) judge(t *target, pod *corev1.Pod, leases []lease.Lease, x *trouble) bool {
 	switch why := hopeless(pod); {
 	case why != "":
@@ -104,13 +104,13 @@ func (r *run) judge(t *target, pod *corev1.Pod, leases []lease.Lease, x *trouble
 	return true
 }
 
-// pods reads the pods of this run, by UID.
+// pods returns the pods of this run by UID.
 func (r *run) pods(ctx context.Context) (map[types.UID]*corev1.Pod, error) {
 	out := map[types.UID]*corev1.Pod{}
 	return out, r.eachPod(ctx, ours(labelRun)+"="+r.id, func(pod *corev1.Pod) { out[pod.UID] = pod })
 }
 
-// eachPod reads the pods of the namespace that a selector matches, in pages.
+// eachPod reads the pods of the namespace that match a selector, page by page.
 func (r *run) eachPod(ctx context.Context, selector string, do func(*corev1.Pod)) error {
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return r.core.Pods(r.in.Name).List(ctx, o)
@@ -124,7 +124,7 @@ func (r *run) eachPod(ctx context.Context, selector string, do func(*corev1.Pod)
 	})
 }
 
-// leasesOf reads the addresses where one of the nodes has a pod that runs.
+// leasesOf reads the leases if a pod of one of the nodes runs.
 func (r *run) leasesOf(
 	ctx context.Context, targets []*target, pods map[types.UID]*corev1.Pod,
 ) (map[string][]lease.Lease, error) {
@@ -136,7 +136,7 @@ func (r *run) leasesOf(
 	return nil, nil
 }
 
-// leases reads the addresses that pods of this run have, by the name of the pod.
+// leases returns the leases of this run's pods by the pods' names.
 func (r *run) leases(ctx context.Context) (map[string][]lease.Lease, error) {
 	ours := map[string]bool{}
 	for _, t := range r.targets {

@@ -18,7 +18,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
 
-// release deletes the pods, and waits until they are gone and nobody has their addresses.
+// release deletes the pods, and waits until they are gone and their addresses are released.
 func (r *run) release(ctx context.Context) error {
 	began := r.Now()
 	if err := r.deletePods(ctx); err != nil {
@@ -57,7 +57,7 @@ func addrsOf(leases []lease.Lease) (out []netip.Addr) {
 	return out
 }
 
-// deletePods deletes all pods of this run, also those whose creation had no answer.
+// deletePods deletes all pods of this run, including pods whose creation got no answer.
 func (r *run) deletePods(ctx context.Context) error {
 	pods, err := r.pods(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *run) deletePod(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// abort deletes the pods of a run that does not go on, and waits a moment until they are gone.
+// abort deletes the pods of a failed run, and waits abortTime at most until they are gone.
 func (r *run) abort(interrupted context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(interrupted), abortTime)
 	defer stop()

@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
 
-// run is one run of the check: its nodes, and what it knows of each.
+// run is one run of the check, with its nodes.
 type run struct {
 	*nodesVerb
 	core    *typedcorev1.CoreV1Client
@@ -30,16 +30,16 @@ type target struct {
 	nodecheck.Node
 	uid     types.UID
 	created time.Time
-	// startedAt is when the pod was first seen running.
+	// startedAt is when this program first saw the pod run.
 	startedAt time.Time
 }
 
-// fail notes why the node has no working pod.
+// fail records why the node has no working pod.
 func (t *target) fail(check, fix, format string, args ...any) {
 	t.Failure = &nodecheck.Finding{Check: check, Node: t.Name, Cause: fmt.Sprintf(format, args...), Fix: fix}
 }
 
-// running returns the nodes that have, or are to have, a working pod.
+// running returns the nodes without a failure.
 func (r *run) running() (out []*target) {
 	for _, t := range r.targets {
 		if t.Failure == nil {
@@ -56,20 +56,20 @@ func (r *run) results() (out []nodecheck.Node) {
 	return out
 }
 
-// Bounds of the parts of a run, beside --timeout.
+// Time limits of the parts of a run, in addition to --timeout.
 const (
-	// pollEvery is the time between two looks.
+	// pollEvery is the polling interval.
 	pollEvery = 500 * time.Millisecond
-	// askTime is how long pods may take to get their plan and to do what it says. A kubelet delivers it at once, or
-	// with its next synchronisation within some 90 s.
+	// askTime bounds the time until all pods have got and run their plans. A kubelet delivers a plan at once, or at its
+	// next synchronisation, within about 90 s.
 	askTime = 2 * time.Minute
-	// releaseTime is how long the end of the pods may take, and their addresses to come back.
+	// releaseTime bounds the time until the pods are gone and their addresses are released.
 	releaseTime = 45 * time.Second
-	// abortTime is how long the deletion of the pods may take when the run failed or was interrupted.
+	// abortTime bounds the deletion of the pods after a failure or an interruption.
 	abortTime = 15 * time.Second
 )
 
-// run makes the pods, has them ask each other, and deletes them whatever happens.
+// run creates the pods, has them ask each other, and deletes them in any case.
 func (r *run) run(ctx context.Context) (err error) {
 	if len(r.running()) == 0 {
 		return nil
@@ -91,7 +91,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	return resource.Explain(r.App, err)
 }
 
-// create makes the pods, several at once. A pod that the API server refuses is a finding of its node.
+// create creates the pods, several at once. If the API server refuses a pod, its node gets a finding.
 func (r *run) create(ctx context.Context) error {
 	r.Say.Start("%s in namespace %s, of image %s", humanize.Plural(len(r.running()), "pod"), r.in.Name, r.image)
 	return r.each(r.running(), func(t *target) error {
@@ -101,7 +101,7 @@ func (r *run) create(ctx context.Context) error {
 		case err == nil:
 			t.Pod, t.uid = made.Name, made.UID
 		case wasInterrupted(ctx, err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown:
-			return err // no answer: whether the pod is there shows at the end
+			return err // no answer: the pod may exist, and is deleted at the end
 		default:
 			t.fail(nodecheck.CheckPod, "mend it, and check the node again: bcsnetctl check nodes "+t.Name,
 				"the API server makes no pod: %v", err)
@@ -110,7 +110,7 @@ func (r *run) create(ctx context.Context) error {
 	})
 }
 
-// each does something for nodes, several at once, and returns the first error.
+// each calls do for nodes, several at once, and returns the first error.
 func (r *run) each(targets []*target, do func(*target) error) error {
 	var group errgroup.Group
 	group.SetLimit(resource.AtOnce)

@@ -14,25 +14,25 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
 
-// Reasons of events about a pod that gets no address: the first has what the plugin said, the second is from our
-// controller, which refused it.
+// Reasons of events about a pod without an address: the kubelet's, which has the plugin's message, and our
+// controller's.
 const (
 	sandboxFailed = "FailedCreatePodSandBox"
 	notAllocated  = "AddressNotAllocated"
 )
 
-// trouble is what the events of a pod say of its start.
+// trouble summarizes the events about a pod's start.
 type trouble struct {
 	latest resource.Event
-	// network is the newest one about its network; nil where there is none.
+	// network is the event that explains best why the pod has no address; nil if there is none.
 	network  *resource.Event
-	failures int32 // of its network, as its kubelet says
+	failures int32 // failures of its network that the kubelet counted
 }
 
-// enough is how many failures of the network are waited for: one may pass by itself.
+// enough is the number of network failures after which the check gives up; a single one may be temporary.
 const enough = 2
 
-// final reports whether nothing better is to be expected.
+// final reports whether the check need not wait for more events.
 func (x *trouble) final() bool { return x != nil && x.failures >= enough }
 
 // note takes one more event.
@@ -51,7 +51,7 @@ func (x *trouble) note(e resource.Event) {
 	}
 }
 
-// fail makes a finding of what the events say.
+// fail makes a finding from the events.
 func (x *trouble) fail(t *target) {
 	if x.network == nil {
 		note := strings.TrimSpace(x.latest.Note)
@@ -63,7 +63,7 @@ func (x *trouble) fail(t *target) {
 		"see cni in the documentation"), "the pod gets no address: %s", cause)
 }
 
-// pluginSentence returns what a CNI plugin said, without what kubelet and runtime put before it, and its hint.
+// pluginSentence returns a CNI plugin's message without the prefixes of kubelet and runtime, and its hint.
 func pluginSentence(note string) (cause, hint string) {
 	for _, before := range []string{" failed (add): ", "desc = "} {
 		if i := strings.LastIndex(note, before); i >= 0 {
@@ -75,7 +75,7 @@ func pluginSentence(note string) (cause, hint string) {
 	return cause, hint
 }
 
-// troubles reads the warnings about the pods of this run, by the UID of the pod.
+// troubles reads the warnings about pods of the namespace, by the UID of the pod.
 func (r *run) troubles(ctx context.Context) (map[types.UID]*trouble, error) {
 	c, err := r.Dynamic()
 	if err != nil {
@@ -103,7 +103,7 @@ func (r *run) troubles(ctx context.Context) (map[types.UID]*trouble, error) {
 	return out, nil
 }
 
-// hopeless returns why a pod will never run; empty where it may.
+// hopeless returns why a pod will never run; empty if it may run.
 func hopeless(pod *corev1.Pod) string {
 	switch {
 	case pod == nil:
@@ -125,7 +125,7 @@ func hopeless(pod *corev1.Pod) string {
 	return ""
 }
 
-// isFinal reports whether a container that waits for a reason waits for ever, as far as one can know in a minute.
+// isFinal reports whether a container with this waiting reason will not start within a minute or so.
 func isFinal(reason string) bool {
 	switch reason {
 	case "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable",

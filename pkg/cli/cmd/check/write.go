@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/nodecheck"
 )
 
-// print prints a table of nodes and the findings below, or objects.
+// print prints a table of nodes followed by the findings, or objects.
 func (v *nodesVerb) print(nodes []nodecheck.Node, findings []nodecheck.Finding) error {
 	if v.output.Printer != nil {
 		return v.output.Object(v.Out, v.objects(nodes, findings))
@@ -44,7 +44,7 @@ func (v *nodesVerb) mark() string {
 	return v.Terminal.Paint(terminal.Red, "✗")
 }
 
-// byFix puts findings together that have the same next step, which then stands once.
+// byFix groups findings by their next step, which is printed once.
 func byFix(findings []nodecheck.Finding) (out [][]nodecheck.Finding) {
 	at := map[string]int{}
 	for _, f := range findings {
@@ -90,7 +90,7 @@ func columns() []printer.Column[nodecheck.Node] {
 	}
 }
 
-// joined returns the cell of the addresses of a pod. What is the same for all stands once.
+// joined returns the table cell for a pod's addresses. If all have the same value, it is printed once.
 func joined[T any](all []T, cell func(int, T) string) string {
 	var out []string
 	same := true

@@ -31,7 +31,7 @@ type claimCreate struct {
 	keep          time.Duration
 	object        v1.BCSNetIPClaim
 	ownerResource string
-	// addresses are those of --address as they were typed.
+	// addresses are the values of --address.
 	addresses []string
 }
 
@@ -140,11 +140,11 @@ func (v *claimCreate) Run(ctx context.Context) error {
 	return v.output.Object(v.Out, created)
 }
 
-// lookAtOwner warns of what keeps the workload's pods from using the claim.
+// lookAtOwner warns if the workload's pods will not use the claim.
 func (v *claimCreate) lookAtOwner(ctx context.Context, api *resource.Claims) {
 	c, err := claim.FromObject(&v.object)
 	if err != nil || c.Workload.Kind == "" {
-		return // the API server says what is wrong
+		return // the API server reports the error
 	}
 	if err := v.warnOfOwner(ctx, c.Workload); err != nil {
 		v.Say.Warn("%s cannot be read, so it is not known whether it exists or belongs to another workload: %v",
@@ -161,7 +161,7 @@ func (v *claimCreate) lookAtOwner(ctx context.Context, api *resource.Claims) {
 	}
 }
 
-// warnOfOwner warns that the owner does not exist, or that it belongs to another workload.
+// warnOfOwner warns if the owner does not exist or belongs to another workload.
 func (v *claimCreate) warnOfOwner(ctx context.Context, w workload.Workload) error {
 	r, err := resource.NewResolver(v.App)
 	if err != nil {

@@ -71,7 +71,7 @@ func (v *claimDelete) Run(ctx context.Context) error {
 	}
 	all, err := api.Named(ctx, keys)
 	if err != nil {
-		return err // nothing was deleted: all names are right or none is taken
+		return err // nothing was deleted: one wrong name stops the command
 	}
 	var names []string
 	waits := map[types.UID]int{}
@@ -85,7 +85,8 @@ func (v *claimDelete) Run(ctx context.Context) error {
 	return v.deleteAll(ctx, api, all, waits)
 }
 
-// radius announces what becomes of a claim's addresses, and returns how many its end waits for.
+// radius announces the effect on a claim's addresses, and returns the number of addresses in use, which delay the
+// deletion.
 func (v *claimDelete) radius(ctx context.Context, c resource.Claim) (waits int) {
 	what := "no addresses"
 	leases, err := resource.LeasesOfClaim(ctx, v.App, c.FullName())
@@ -143,7 +144,7 @@ func (v *claimDelete) deleteAll(
 	return failed.OrNil()
 }
 
-// deleteOne deletes the claim that was shown, not another one that has taken its name meanwhile.
+// deleteOne deletes the claim that was shown, not a new one of the same name.
 func (v *claimDelete) deleteOne(ctx context.Context, api *resource.Claims, c resource.Claim) error {
 	if v.DryRun == app.DryRunClient {
 		return nil
@@ -151,7 +152,7 @@ func (v *claimDelete) deleteOne(ctx context.Context, api *resource.Claims, c res
 	return resource.Delete(ctx, v.App, api.API.Namespace(c.Namespace), c.Name, c.UID)
 }
 
-// waitGone waits until a claim is gone, and says what it waits for.
+// waitGone waits until a claim is gone, and prints what it waits for.
 func (v *claimDelete) waitGone(
 	ctx context.Context, api *resource.Claims, gone resource.Claim, limit time.Duration,
 ) error {

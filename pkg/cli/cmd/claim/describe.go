@@ -64,7 +64,7 @@ func (v *claimDescribe) Run(ctx context.Context) error {
 	return v.write(d)
 }
 
-// write prints the sections that have something to say.
+// write prints all sections that are not empty.
 func (v *claimDescribe) write(d *view.Claim) error {
 	var b bytes.Buffer
 	d.Facts(v.App).Write(&b, v.App, 12)

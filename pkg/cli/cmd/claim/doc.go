@@ -1,3 +1,2 @@
-// Package claim has the commands for claims: the addresses that are kept for a workload, and for how long. It imports
-// no other command.
+// Package claim has the commands for claims, which keep addresses for workloads. It imports no other command.
 package claim

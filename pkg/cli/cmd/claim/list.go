@@ -90,7 +90,7 @@ func (v *claimList) Run(ctx context.Context) error {
 	return nil
 }
 
-// columns returns those that crd-ipkeeper shows, and ours behind them.
+// columns returns the columns of crd-ipkeeper, followed by ours.
 func (v *claimList) columns() []printer.Column[resource.Claim] {
 	return []printer.Column[resource.Claim]{
 		{Name: "NAME", Cell: func(c resource.Claim) string { return c.Name }},
@@ -121,7 +121,7 @@ func (v *claimList) columns() []printer.Column[resource.Claim] {
 	}
 }
 
-// watch goes on and shows what changes.
+// watch prints the claims, then each change.
 func (v *claimList) watch(ctx context.Context) error {
 	show := func(w io.Writer, c resource.Claim) error { return v.output.Object(w, c.Stored) }
 	from := follow.Source{Kind: resource.Of(v1.ClaimResource), Which: v.which.Options(), Namespace: v.in.Name}
@@ -132,7 +132,7 @@ func (v *claimList) watch(ctx context.Context) error {
 	})
 }
 
-// summary puts into words how many there are and which ones to look at.
+// summary counts the claims, and the ones that need attention.
 func (v *claimList) summary(all []resource.Claim) string {
 	if len(all) == 0 {
 		text := resource.WithWords("no claims", v.which.Words())

@@ -13,7 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// findKind finds group, version and kind of the owner that was typed, as kubectl would.
+// findKind resolves the kind of the typed owner as kubectl does.
 func (v *claimCreate) findKind() error {
 	kind, err := kindNamed(v.App, v.ownerResource)
 	if err != nil {
@@ -23,8 +23,8 @@ func (v *claimCreate) findKind() error {
 	return nil
 }
 
-// kindNamed returns the kind that the API server knows by a word: a kind or resource, with its group or without, or its
-// short name.
+// kindNamed returns the kind that the API server knows by a word: a kind, resource or short name, with or without its
+// group.
 func kindNamed(s *app.App, word string) (schema.GroupVersionKind, error) {
 	cfg, err := s.Connect()
 	if err != nil {

@@ -79,7 +79,7 @@ func (v *claimRelease) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(all) == 0 { // addresses may outlive the object of their claim; one that never was is misspelt
+	if len(all) == 0 { // the claim may be gone while it still keeps addresses; a name that never existed is misspelt
 		if _, _, err := resource.ClaimNamed(ctx, v.App, &v.in, v.arg); err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (v *claimRelease) Run(ctx context.Context) error {
 	}, nil)
 }
 
-// known refuses addresses that are not the claim's.
+// known refuses addresses that do not belong to the claim.
 func (v *claimRelease) known(name string, all []lease.Lease) error {
 	var failed app.Several
 	for _, a := range v.only {
@@ -123,7 +123,7 @@ func (v *claimRelease) known(name string, all []lease.Lease) error {
 	return nil
 }
 
-// sort announces what becomes of the addresses, and returns those that are kept.
+// sort announces the effect on the addresses, and returns those that are kept.
 func (v *claimRelease) sort(name string, all []lease.Lease) (kept []lease.Lease) {
 	for _, l := range all {
 		if l.State != lease.Active {

@@ -22,7 +22,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// unbounded stands for no bound on the command line.
+// unbounded is the word for "no bound" on the command line.
 const unbounded = "any"
 
 type claimResize struct {
@@ -109,7 +109,7 @@ func (v *claimResize) Run(ctx context.Context) error {
 	return v.output.Object(v.Out, stored)
 }
 
-// effect announces what the new size does to the addresses that the claim has.
+// effect announces the effect of the new size on the claim's addresses.
 func (v *claimResize) effect(leases []lease.Lease) {
 	if v.replicas == nil {
 		return
@@ -141,7 +141,7 @@ func (v *claimResize) effect(leases []lease.Lease) {
 	}
 }
 
-// patch sets the size alone; who changes something else of the claim meanwhile is not in the way.
+// patch changes only the size, so that it does not conflict with changes of other fields.
 func (v *claimResize) patch(
 	ctx context.Context, api *resource.Claims, c resource.Claim,
 ) (*unstructured.Unstructured, error) {

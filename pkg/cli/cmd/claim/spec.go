@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// Validate makes the spec of what was typed.
+// Validate makes the spec from the arguments and flags.
 func (v *claimCreate) Validate() error {
 	key, err := v.in.Key(v.name)
 	if err != nil || len(validation.NameIsDNSSubdomain(key.Name, false)) > 0 {
@@ -63,7 +63,7 @@ func (v *claimCreate) Validate() error {
 	return v.output.Validate()
 }
 
-// maxReplicas bounds the addresses of a family; the schema has the same bound.
+// maxReplicas is the maximum of addresses of a family, as in the schema.
 const maxReplicas = 65536
 
 func checkReplicas(flag string, n int) error {

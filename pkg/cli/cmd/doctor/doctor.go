@@ -27,7 +27,7 @@ type verb struct {
 	pool       string
 	all, list  bool
 	fix, yes   bool
-	// failOnSkipped: checks that could not run are as bad as findings.
+	// failOnSkipped makes a check that could not run as bad as a finding.
 	failOnSkipped bool
 	settle        time.Duration
 	checks        []doctor.Check
@@ -84,7 +84,7 @@ func severities() (names []string) {
 	return names
 }
 
-// completeChecks offers the groups and IDs of checks, behind those that are typed already.
+// completeChecks offers the groups and IDs of checks after a list of them.
 func completeChecks(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	before := typed[:strings.LastIndex(typed, ",")+1]
 	named := strings.Split(before, ",")
@@ -194,7 +194,7 @@ func (v *verb) chosen(ctx context.Context, all []doctor.Finding) (out []doctor.F
 	return nil, err
 }
 
-// skipped warns which parts could not be read and which checks that skipped. It fails when no check could run.
+// skipped warns which parts could not be read and which checks were skipped for that. It fails if no check could run.
 func (v *verb) skipped(s *doctor.Snapshot, r doctor.Report) error {
 	for _, part := range doctor.Reads(v.checks) {
 		if why := s.Missing[part]; why != nil && len(r.Ran) == 0 {
@@ -211,7 +211,8 @@ func (v *verb) skipped(s *doctor.Snapshot, r doctor.Report) error {
 	return nil
 }
 
-// sumUp counts the findings by severity: as an error where one of them is an error, else on standard error.
+// sumUp counts the findings by severity. It returns the counts as an error if one finding is an error, else it prints
+// them on standard error.
 func (v *verb) sumUp(looked string, found []doctor.Finding, skipped int) error {
 	counts := countSeverities(found)
 	var parts []string

@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/doctor"
 )
 
-// Examine returns a function that runs all checks but those that it is told to skip, for commands that change nothing
-// while something is wrong. It returns what they find, and the parts of the cluster that could not be read.
+// Examine returns a function for commands that change nothing if the cluster has problems. The function runs all checks
+// except skip, and returns the findings and the parts of the cluster that could not be read.
 func Examine(s *app.App) func(ctx context.Context, skip ...string) ([]doctor.Finding, []doctor.Part, error) {
 	return func(ctx context.Context, skip ...string) ([]doctor.Finding, []doctor.Part, error) {
 		checks, _ := doctor.Select(nil, skip)

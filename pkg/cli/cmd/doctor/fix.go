@@ -21,8 +21,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// leakFixer releases leaked addresses. The snapshot is the first check. Before each write the pod is checked a second
-// time, and the write fails if the address has changed since the snapshot.
+// leakFixer releases leaked addresses. The snapshot is the first check of the holders. Before each write the pod is
+// checked again, and the write fails if the address has changed since the snapshot.
 type leakFixer struct {
 	*verb
 	snapshot *doctor.Snapshot
@@ -31,7 +31,7 @@ type leakFixer struct {
 	nodes *hosts.Table
 }
 
-// run releases the leaks that the user agrees to, and returns the findings that are left.
+// run releases the leaks that the user agrees to, and returns the remaining findings.
 func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doctor.Finding, err error) {
 	for _, part := range doctor.Reads(leakChecks(f.checks)) {
 		if why := f.snapshot.Missing[part]; why != nil {
@@ -57,7 +57,7 @@ func (f *leakFixer) run(ctx context.Context, found []doctor.Finding) (left []doc
 }
 
 // recheck waits for --settle, because a kubelet may need that long to end the containers of a pod that was deleted by
-// force. It returns the leaks that can be released then, too; the others join left.
+// force. It returns the leaks that can still be released; the others are appended to left.
 func (f *leakFixer) recheck(ctx context.Context, fixable, left []doctor.Finding) (_, _ []doctor.Finding, err error) {
 	if err := f.looks().Wait(ctx, humanize.Plural(len(fixable), "leak")); err != nil {
 		return fixable, left, err
@@ -71,16 +71,15 @@ func (f *leakFixer) recheck(ctx context.Context, fixable, left []doctor.Finding)
 	return still, append(left, others...), nil
 }
 
-// looks returns the two looks at the holders of leaks. Both found no doubt about the hosts; the time between them is
-// the one that the user chose.
+// looks returns the times of the two checks of the holders: the snapshot, and --settle later.
 func (f *leakFixer) looks() leasing.Recheck {
 	return leasing.Recheck{
 		App: f.verb.App, Leases: f.leases, Looks: resource.Looks{First: f.snapshot.Now, Between: f.settle},
 	}
 }
 
-// choose separates the leaks that can be released, by the nodes of the last look, from all other findings, and says on
-// which hosts leaks stay.
+// choose separates the leaks that can be released, judged by the latest list of nodes, from all other findings, and
+// warns on which hosts leaks stay.
 func (f *leakFixer) choose(found []doctor.Finding) (fixable, left []doctor.Finding) {
 	alone := map[netip.Addr]bool{}
 	for _, one := range found {
@@ -119,7 +118,7 @@ func (f *leakFixer) leftAlone(hosts map[netip.Addr]bool) {
 	}
 }
 
-// releaseAll asks before each release, unless the user agreed to all, and returns what was not released.
+// releaseAll asks before each release, unless the user agreed to all, and returns the findings that were not released.
 func (f *leakFixer) releaseAll(ctx context.Context, fixable []doctor.Finding) (left []doctor.Finding, err error) {
 	answers, answer := bufio.NewReader(f.In), app.AnswerAll
 	if !f.yes && f.DryRun == app.DryRunNone {
@@ -148,10 +147,10 @@ func (f *leakFixer) releaseAll(ctx context.Context, fixable []doctor.Finding) (l
 	return left, nil
 }
 
-// maxBatch bounds how many leaks are released before their outcome is printed.
+// maxBatch bounds the leaks that are released before their results are printed.
 const maxBatch = 128
 
-// release releases leaks, several at once, and prints the outcome of each in their order.
+// release releases leaks, several at once, and prints their results in order.
 func (f *leakFixer) release(ctx context.Context, batch []doctor.Finding) (left []doctor.Finding, err error) {
 	kept, failed := make([]string, len(batch)), make([]error, len(batch))
 	change := lease.Change{Verb: lease.VerbRelease, By: f.Author(ctx)}

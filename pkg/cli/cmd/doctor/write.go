@@ -17,7 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// maxFindings bounds the findings of one check that are shown without --all.
+// maxFindings bounds the printed findings of one check without --all.
 const maxFindings = 10
 
 // print prints findings: a paragraph for each check, or objects.
@@ -51,7 +51,7 @@ func (v *verb) print(s *doctor.Snapshot, r doctor.Report, found []doctor.Finding
 	return b.Flush()
 }
 
-// paragraph prints the findings of one check. A command that mends all of them is printed once.
+// paragraph prints the findings of one check. If one command fixes all of them, it is printed once.
 func (v *verb) paragraph(b *bufio.Writer, title string, found []doctor.Finding) {
 	fmt.Fprintf(b, "%s %s: %s\n", v.mark(found[0].Severity), found[0].Check, title)
 	common := true
@@ -78,7 +78,7 @@ func (v *verb) paragraph(b *bufio.Writer, title string, found []doctor.Finding) 
 	fmt.Fprintln(b)
 }
 
-// mark returns the sign of a severity for standard output.
+// mark returns the sign of a severity.
 func (v *verb) mark(s doctor.Severity) string {
 	switch s {
 	case doctor.Error:
@@ -93,7 +93,7 @@ func (v *verb) mark(s doctor.Severity) string {
 	}
 }
 
-// looked counts the checks that ran and the objects that they read, for the last line.
+// looked counts the checks that ran and the objects that they read.
 func (v *verb) looked(s *doctor.Snapshot, r doctor.Report) string {
 	var over []string
 	for _, part := range doctor.Reads(r.Ran) {
@@ -127,7 +127,7 @@ func (v *verb) looked(s *doctor.Snapshot, r doctor.Report) string {
 	return text
 }
 
-// findingObjects returns the list for -o json and the like.
+// findingObjects returns the list for -o json and similar formats.
 func (v *verb) findingObjects(
 	s *doctor.Snapshot, r doctor.Report, found []doctor.Finding,
 ) *unstructured.UnstructuredList {
@@ -161,7 +161,7 @@ func (v *verb) findingObjects(
 	return l
 }
 
-// listChecks prints the checks themselves.
+// listChecks lists the checks.
 func (v *verb) listChecks() error {
 	switch {
 	case v.output.Names():

@@ -23,7 +23,7 @@ import (
 type eventList struct {
 	*app.App
 	output printer.Output
-	// pools and claims that are named; none for all of both.
+	// pools and claims are the named objects; if both are empty, all are meant.
 	pools  []string
 	claims []types.NamespacedName
 	kind   string
@@ -107,8 +107,8 @@ func (v *eventList) Run(ctx context.Context) error {
 	return v.follow(ctx, api, found)
 }
 
-// namespace returns the one namespace to list events in; empty where they are in several. Events about objects without
-// a namespace are in the default one.
+// namespace returns the namespace to list events in; empty if there are several. Events about objects without a
+// namespace are in the namespace default.
 func (v *eventList) namespace() string {
 	switch {
 	case len(v.pools) > 0 && len(v.claims) == 0:
@@ -119,7 +119,7 @@ func (v *eventList) namespace() string {
 	return metav1.NamespaceAll
 }
 
-// selector returns the field selector of events about our objects; wants filters further.
+// selector returns the field selector for events about our objects. wants filters further.
 func (v *eventList) selector() string {
 	set := fields.Set{resource.EventGroupField: v1.GroupVersion.String()}
 	if v.kind != "" {
@@ -200,10 +200,10 @@ func (v *eventList) print(ctx context.Context, found []resource.Event) error {
 // eventsLast is the default of the API server's --event-ttl.
 const eventsLast = time.Hour
 
-// HistoryHint points to the command for what is older than events.
+// HistoryHint names the command for the time before the oldest event.
 const HistoryHint = "who had an address before, for longer than an hour: bcsnetctl ip history ADDRESS"
 
-// pointToHistory prints HistoryHint, unless the command watches or an event is older than eventsLast.
+// pointToHistory prints HistoryHint, unless the command watches or found an event older than eventsLast.
 func (v *eventList) pointToHistory(found []resource.Event) {
 	older := func(e resource.Event) bool { return v.Now().Sub(e.When) > eventsLast }
 	if !v.output.Watch && !slices.ContainsFunc(found, older) {
@@ -211,7 +211,7 @@ func (v *eventList) pointToHistory(found []resource.Event) {
 	}
 }
 
-// known refuses a named pool or claim that has no events and does not exist.
+// known refuses a named pool or claim that neither exists nor has events.
 func (v *eventList) known(ctx context.Context, found []resource.Event) error {
 	pools, err := resource.NewPools(v.App)
 	if err != nil {
@@ -246,7 +246,7 @@ func (v *eventList) known(ctx context.Context, found []resource.Event) error {
 	return nil
 }
 
-// empty prints that there are no events, and about which objects.
+// empty prints that there are no events, and about which objects it looked.
 func (v *eventList) empty() {
 	what := "no events"
 	if v.kind != "" {

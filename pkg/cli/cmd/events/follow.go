@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// follow prints events as they happen. An event that was printed is printed again only when its count changes.
+// follow prints events as they happen. It prints an event again if its count changes.
 func (v *eventList) follow(ctx context.Context, api dynamic.ResourceInterface, found []resource.Event) error {
 	ctx, quit := v.Quittable(ctx)
 	defer quit()
@@ -59,7 +59,7 @@ func (v *eventList) apply(c follow.Change, seen map[string]int32) error {
 	return nil
 }
 
-// fresh prints the events whose count differs from the one that was printed.
+// fresh prints the events whose count has changed since they were printed.
 func (v *eventList) fresh(found []resource.Event, seen map[string]int32) error {
 	for _, e := range found {
 		if !v.wants(e) || seen[resource.KeyOf(e.Stored)] == e.Count {
@@ -103,7 +103,7 @@ func (v *eventList) columns() []printer.Column[resource.Event] {
 	}
 }
 
-// objectText returns kind and name of the object of an event; of a claim, the namespace, too.
+// objectText returns kind and name of an event's object, and the namespace of a claim.
 func objectText(e resource.Event) string {
 	text := strings.ToLower(e.Regarding.Kind) + "/" + e.Regarding.Name
 	if e.Regarding.Kind == resource.ClaimKind {

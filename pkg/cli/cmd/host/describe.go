@@ -62,7 +62,7 @@ func (v *hostDescribe) Run(ctx context.Context) error {
 	return v.write(h)
 }
 
-// write prints the sections that have something to say.
+// write prints all sections that are not empty.
 func (v *hostDescribe) write(h *view.Host) error {
 	var b bytes.Buffer
 	h.Facts(v.App).Write(&b, v.App, 6)
@@ -105,7 +105,7 @@ func (v *hostDescribe) poolsSection(b *bytes.Buffer, h *view.Host) error {
 		}}, h.Pools)
 }
 
-// oneObject returns the host for -o json and the like. It has the fields of host list, too.
+// oneObject returns the host for -o json and similar formats, with all fields of host list.
 func oneObject(h *view.Host) *unstructured.Unstructured {
 	var pools []string
 	leases := []any{}

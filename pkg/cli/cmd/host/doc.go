@@ -1,3 +1,3 @@
-// Package host has the commands about the machines that draw addresses: host list, host describe, and release-host,
-// which is host release, too. It imports no other command.
+// Package host has the commands about machines that draw addresses: host list, host describe, and release-host, also
+// called host release. It imports no other command.
 package host

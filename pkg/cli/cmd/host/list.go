@@ -55,11 +55,11 @@ func (v *hostList) Validate() error {
 	return v.output.Validate()
 }
 
-// hostRow holds what host list shows of one host.
+// hostRow is a row of host list.
 type hostRow struct {
 	host   netip.Addr
 	node   string
-	state  string // empty when the nodes cannot be read
+	state  string // empty if the nodes cannot be read
 	active int
 	pods   int // that hold the active ones
 	pools  []string
@@ -95,7 +95,7 @@ func (v *hostList) Run(ctx context.Context) error {
 	return nil
 }
 
-// show prints one host where no table is asked for.
+// show prints one host if the output is not a table.
 func (v *hostList) show(w io.Writer, r hostRow) error {
 	if v.output.Names() {
 		_, err := io.WriteString(w, r.host.String()+"\n")
@@ -104,7 +104,7 @@ func (v *hostList) show(w io.Writer, r hostRow) error {
 	return v.output.Object(w, hostObject(r))
 }
 
-// goneHosts is the jsonpath that prints the hosts that are gone, one a line.
+// goneHosts is the jsonpath that prints one missing host per line.
 const goneHosts = `{range .items[?(@.state=="gone")]}{.host}{"\n"}{end}`
 
 func (v *hostList) sumUp(rows []hostRow) {
@@ -148,7 +148,7 @@ func hostColumns(o *printer.Output) []printer.Column[hostRow] {
 	}
 }
 
-// hostObjects returns the list for -o json and the like. There is no such kind in the cluster: it is a view.
+// hostObjects returns the list for -o json and similar formats. The cluster has no such kind: it is a view.
 func hostObjects(rows []hostRow) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1",
 		"kind": "HostList"}}

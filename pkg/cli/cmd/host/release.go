@@ -68,7 +68,7 @@ what a host takes meanwhile, until two looks in a row find nothing.`,
 	return cmd
 }
 
-// newRelease returns host release: release-host where one looks for it.
+// newRelease returns host release, another name of release-host.
 func newRelease(s *app.App) *cobra.Command {
 	cmd := NewReleaseHost(s)
 	cmd.Use, cmd.GroupID = "release HOST|NODE...", ""
@@ -139,8 +139,7 @@ func (v *releaseVerb) Run(ctx context.Context) error {
 	return failed.OrNil()
 }
 
-// heldOn reads the addresses in use on hosts by one list request, however many they are: ten thousand hosts from
-// standard input must not be ten thousand requests.
+// heldOn lists the addresses in use on hosts by one request, because standard input may name ten thousand hosts.
 func (v *releaseVerb) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip.Addr][]lease.Lease, error) {
 	query := resource.LeaseQuery{Status: lease.Active.String()}
 	if len(hosts) == 1 {
@@ -162,7 +161,7 @@ func (v *releaseVerb) heldOn(ctx context.Context, hosts []netip.Addr) (map[netip
 	return out, err
 }
 
-// partly returns the error for a host of which not everything was released.
+// partly returns the error for a host that still holds addresses.
 func (v *releaseVerb) partly(ctx context.Context, h netip.Addr, gone, held int, err error) error {
 	if isRefused(err) {
 		return err

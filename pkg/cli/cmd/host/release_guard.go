@@ -13,7 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// warnLive warns which of the pods that hold addresses on a host still exist.
+// warnLive warns which pods with addresses on a host still exist.
 func (v *releaseVerb) warnLive(ctx context.Context, h netip.Addr, held []lease.Lease) {
 	live, _, err := resource.LivePods(ctx, v.App, held)
 	if err != nil && ctx.Err() == nil {
@@ -26,8 +26,8 @@ func (v *releaseVerb) warnLive(ctx context.Context, h netip.Addr, held []lease.L
 	}
 }
 
-// refusals returns, by host, why its addresses are not released without --force: a Ready node is on, and its pods use
-// their addresses. Hosts that hold nothing, nodes that are not Ready, and hosts that are no node are not refused.
+// refusals returns why hosts are refused without --force: a Ready node is on, and its pods use their addresses. Hosts
+// without addresses, nodes that are not Ready and hosts that are not nodes are not refused.
 func (r *releaseRun) refusals(ctx context.Context, held map[netip.Addr][]lease.Lease) map[netip.Addr]error {
 	out := map[netip.Addr]error{}
 	if r.force || !holdAny(held) {
@@ -57,7 +57,7 @@ func holdAny(held map[netip.Addr][]lease.Lease) bool {
 	return false
 }
 
-// unknownHost refuses a host whose node could not be read: its machine may be on.
+// unknownHost refuses a host whose node could not be read, because the machine may be on.
 func unknownHost(h netip.Addr, err error) error {
 	return (&app.Failure{
 		Reason: app.ReasonNodeUnknown, Message: fmt.Sprintf("host %s: whether it is a Ready node is unknown: %v", h,
@@ -67,7 +67,7 @@ func unknownHost(h netip.Addr, err error) error {
 		WithHint("if the machine is off: bcsnetctl release-host %s --force", h)
 }
 
-// readyNode refuses a host that is a Ready node; the message counts the pods that would lose their addresses.
+// readyNode refuses a host that is a Ready node, and counts the pods that would lose their addresses.
 func (r *releaseRun) readyNode(ctx context.Context, h netip.Addr, n hosts.Node, held []lease.Lease) error {
 	text := fmt.Sprintf("host %s is the node %s, which is Ready: %s in use there", h, n.Name,
 		humanize.Plural(len(held), "address"))
@@ -86,7 +86,7 @@ func (r *releaseRun) readyNode(ctx context.Context, h netip.Addr, n hosts.Node, 
 				"the same: bcsnetctl release-host %s --force", n.Name, h)
 }
 
-// isRefused reports whether an error is one of refusals.
+// isRefused reports whether an error comes from refusals.
 func isRefused(err error) bool {
 	f, ok := errors.AsType[*app.Failure](err)
 	return ok && (f.Reason == app.ReasonNodeReady || f.Reason == app.ReasonNodeUnknown)

@@ -17,32 +17,32 @@ import (
 
 const hintRest = "run it again: it does the rest"
 
-// releaseRun is the state of one run of release-host: what was released, and what is left on each host.
+// releaseRun is one run of release-host: the released addresses and the state of each host.
 type releaseRun struct {
 	*releaseVerb
 	leases   *store.Client
 	released []lease.Lease
-	// unread is why the latest list of addresses failed; nil when it did not.
+	// unread is the error of the latest list of addresses; nil if it succeeded.
 	unread error
-	// at is how it stands with each host that was looked at.
+	// at has the progress of each host that was examined.
 	at map[netip.Addr]*hostState
-	// refused is why nothing was released.
+	// refused has the refusals. If there are any, nothing was released.
 	refused app.Several
 }
 
 // hostState is the progress on one host.
 type hostState struct {
-	// held is what it held at the latest look, and gone how much of that was released.
+	// held counts the addresses at the latest list, gone those that were released.
 	held, gone int
 	// err is why that was not all.
 	err error
-	// quiet is how many looks in a row found nothing.
+	// quiet counts the consecutive lists that showed no address.
 	quiet int
-	// turn is when its turn came first, by the API server's time.
+	// turn is when the first release on the host began, by the API server's clock.
 	turn time.Time
 }
 
-// state returns the progress on a host; the first call begins its turn.
+// state returns the progress of a host. The first call sets its turn.
 func (r *releaseRun) state(h netip.Addr) *hostState {
 	s := r.at[h]
 	if s == nil {
@@ -52,8 +52,8 @@ func (r *releaseRun) state(h netip.Addr) *hostState {
 	return s
 }
 
-// first releases what the hosts hold, one after the other, and returns how many it tried. Where one of them is refused,
-// nothing is released on any.
+// first releases the addresses of the hosts one after the other, and returns the number of hosts that it tried. If one
+// host is refused, it releases nothing.
 func (r *releaseRun) first(ctx context.Context) (tried int) {
 	var held map[netip.Addr][]lease.Lease
 	held, r.unread = r.heldOn(ctx, r.hosts)
@@ -77,7 +77,7 @@ func (r *releaseRun) first(ctx context.Context) (tried int) {
 	return len(r.hosts)
 }
 
-// one releases what a host holds and held when its turn came, after a warning about pods that exist.
+// one warns about pods that still exist, and releases the addresses that the host has held since before its turn.
 func (r *releaseRun) one(ctx context.Context, h netip.Addr, held []lease.Lease, turn time.Time) {
 	if r.state(h); len(held) == 0 {
 		r.Say.Note("host %s holds no addresses: nothing to release", h)
@@ -87,8 +87,8 @@ func (r *releaseRun) one(ctx context.Context, h netip.Addr, held []lease.Lease, 
 	r.release(ctx, h, held, turn)
 }
 
-// release releases what a host holds and held when its turn came, and prints what was done. What was not done is in the
-// state of the host.
+// release releases the addresses that the host has held since before turn, and prints the result. It records errors in
+// the state of the host.
 func (r *releaseRun) release(ctx context.Context, h netip.Addr, held []lease.Lease, turn time.Time) {
 	s, gone := r.state(h), held
 	s.err = nil
@@ -103,8 +103,8 @@ func (r *releaseRun) release(ctx context.Context, h netip.Addr, held []lease.Lea
 	}
 }
 
-// recheck lists once more after every host has had its turn, and releases what a host took between the first list and
-// its turn. One list covers all hosts, as the first does: a list for each would take minutes for ten thousand.
+// recheck lists again after every host had its turn, and releases addresses that a host took between the first list and
+// its turn. Like first it lists once for all hosts: ten thousand lists would take minutes.
 func (r *releaseRun) recheck(ctx context.Context) app.Several {
 	var hosts []netip.Addr
 	for _, h := range r.hosts {
@@ -140,7 +140,7 @@ func (r *releaseRun) recheck(ctx context.Context) app.Several {
 	return nil
 }
 
-// failures returns an error for each host that was tried and not released in full.
+// failures returns an error for each host that was tried and still holds addresses.
 func (r *releaseRun) failures(ctx context.Context) (failed app.Several) {
 	if r.unread != nil {
 		return app.Several{fmt.Errorf("host %s: nothing was released: %w", r.hosts[0], r.unread)}

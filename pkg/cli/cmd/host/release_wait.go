@@ -17,15 +17,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// quietLooks is the number of lists in a row that must find nothing: a request that was on its way may take an address
-// after the first.
+// quietLooks is the required number of consecutive lists without an address: a request in progress may take one after
+// the first list.
 const quietLooks = 2
 
 // lookEvery is the time between two lists.
 const lookEvery = 500 * time.Millisecond
 
-// untilQuiet continues after the first attempts: it releases what they left, and what the hosts take meanwhile, until
-// quietLooks lists in a row found nothing on each host. One list covers all hosts that are left.
+// untilQuiet releases the addresses that the first attempts left or that hosts take meanwhile, until quietLooks
+// consecutive lists show none. It lists once for all remaining hosts.
 func (r *releaseRun) untilQuiet(ctx context.Context) app.Several {
 	waiting := ctx
 	if r.timeout > 0 {
@@ -49,7 +49,7 @@ func (r *releaseRun) untilQuiet(ctx context.Context) app.Several {
 	return failed
 }
 
-// notQuiet returns the errors for the hosts that were not quiet when the wait ended; cause ended it.
+// notQuiet returns the errors for hosts that still held addresses or were unknown when cause ended the wait.
 func (r *releaseRun) notQuiet(ctx context.Context, left []netip.Addr, cause error) (failed app.Several) {
 	switch {
 	case len(left) == 0:
@@ -78,8 +78,8 @@ func (r *releaseRun) notQuiet(ctx context.Context, left []netip.Addr, cause erro
 	return failed
 }
 
-// round lists what the hosts hold, releases it, and returns the hosts that need another round. It fails only with an
-// error that another round would not mend.
+// round lists the addresses of the hosts, releases them, and returns the hosts that need another round. It fails only
+// if another round would fail, too.
 func (r *releaseRun) round(ctx context.Context, hosts []netip.Addr) (left []netip.Addr, err error) {
 	held, err := r.heldOn(ctx, hosts)
 	if r.unread = err; err != nil {
@@ -100,7 +100,7 @@ func (r *releaseRun) round(ctx context.Context, hosts []netip.Addr) (left []neti
 	return left, nil
 }
 
-// releaseLeft releases what a host holds, and reports whether the host needs another round.
+// releaseLeft releases the addresses of a host, and reports whether the host needs another round.
 func (r *releaseRun) releaseLeft(ctx context.Context, h netip.Addr, held []lease.Lease) bool {
 	s := r.at[h]
 	switch {
@@ -121,7 +121,7 @@ func (r *releaseRun) releaseLeft(ctx context.Context, h netip.Addr, held []lease
 	return !hopeless(s.err)
 }
 
-// hopeless reports whether an error is one that another attempt would not mend.
+// hopeless reports whether another attempt would fail with the same error.
 func hopeless(err error) bool {
 	var r *ipam.Refusal
 	var f *app.Failure
@@ -129,7 +129,7 @@ func hopeless(err error) bool {
 		errors.As(err, &f) && (f.Reason == ipam.ReasonForbidden || isRefused(err))
 }
 
-// late returns the error for a host that was not quiet in time.
+// late returns the error for a host that still held addresses when the time was over.
 func (r *releaseRun) late(h netip.Addr, cause error) error {
 	s := r.at[h]
 	text := fmt.Sprintf("host %s still has %s in use after %s", h, humanize.Plural(s.held-s.gone, "address"),
@@ -144,7 +144,7 @@ func (r *releaseRun) late(h netip.Addr, cause error) error {
 		WithHint("if the machine is on, its pods take new addresses; see bcsnetctl host describe %s", h)
 }
 
-// hostsText names one host and counts several.
+// hostsText names a single host and counts several.
 func hostsText(hosts []netip.Addr) string {
 	if len(hosts) == 1 {
 		return "host " + hosts[0].String()

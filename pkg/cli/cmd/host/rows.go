@@ -9,18 +9,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// hostFacts holds the pools, leases and nodes that the rows are made from.
+// hostFacts holds the pools, leases and nodes from which rows are made.
 type hostFacts struct {
 	pools  []resource.Pool // by name
 	active resource.LeaseUsage[netip.Addr]
 	nodes  []resource.Node
 	// blind: the nodes cannot be read.
 	blind bool
-	// selected: only the hosts of these nodes are wanted.
+	// selected limits the rows to the hosts of these nodes.
 	selected bool
 }
 
-// rows reads the facts and joins them to rows.
+// rows reads the facts and makes the rows.
 func (v *hostList) rows(ctx context.Context) ([]hostRow, error) {
 	facts := hostFacts{active: resource.LeaseUsage[netip.Addr]{}, selected: v.which.Labels != ""}
 	var err error
@@ -52,7 +52,7 @@ func (v *hostList) warnBlind(err error) {
 	v.Say.Warn("nodes cannot be read, so NODE and STATE are unknown: %v", err)
 }
 
-// rows returns a row for each host, in order of their IPs.
+// rows returns a row for each host, sorted by IP.
 func (f hostFacts) rows() []hostRow {
 	all := map[netip.Addr]*hostRow{}
 	row := func(h netip.Addr) *hostRow {
@@ -71,7 +71,7 @@ func (f hostFacts) rows() []hostRow {
 	for h, held := range f.active {
 		row(h).active, row(h).pods = held.Addresses, len(held.Pods)
 	}
-	if !f.blind && len(f.nodes) > 0 { // a cluster without any node has lost them: no host is known to be gone
+	if !f.blind && len(f.nodes) > 0 { // without any node, the cluster has lost its nodes: no host counts as gone
 		joinNodes(all, f.nodes)
 	}
 	f.joinCovering(all)
@@ -87,7 +87,7 @@ func (f hostFacts) rows() []hostRow {
 
 func byHost(a, b hostRow) int { return a.host.Compare(b.host) }
 
-// joinNodes sets the node of each row. A node none of whose addresses has a row gets a row of its own.
+// joinNodes adds the nodes to the rows. A node gets a row of its own if none of its addresses has one.
 func joinNodes(all map[netip.Addr]*hostRow, nodes []resource.Node) {
 	for _, r := range all {
 		r.state = resource.HostGone
@@ -108,7 +108,7 @@ func joinNodes(all map[netip.Addr]*hostRow, nodes []resource.Node) {
 	}
 }
 
-// joinCovering adds to each row the pools that the host may draw from without being listed.
+// joinCovering adds to each row the pools that admit the host without listing it.
 func (f hostFacts) joinCovering(all map[netip.Addr]*hostRow) {
 	nodes := map[string][]netip.Addr{}
 	for _, n := range f.nodes {

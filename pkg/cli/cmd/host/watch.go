@@ -17,15 +17,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// hostWatch joins watched pools, addresses and nodes to rows, anew at each tick after a change.
+// hostWatch makes rows from watched pools, addresses and nodes. It makes them again at each tick after a change.
 type hostWatch struct {
 	hosts   follow.Watched[hostRow]
 	pools   map[string]resource.Pool
 	holders map[string]resource.HeldAddr // by the name of the address
 	nodes   map[string]resource.Node
-	// blind and selected are those of hostFacts.
+	// blind and selected are as in hostFacts.
 	blind, selected bool
-	// unread are the sources that have not been read whole; stale says that something has changed.
+	// unread counts the sources whose first list is not complete; stale means that the rows must be made again.
 	unread int
 	stale  bool
 }
@@ -37,7 +37,7 @@ const (
 	fromNodes
 )
 
-// watch shows the hosts, and then what changes.
+// watch prints the hosts, then each change.
 func (v *hostList) watch(ctx context.Context) error {
 	active := resource.LeaseQuery{Status: lease.Active.String()}
 	from := []follow.Source{
@@ -66,7 +66,7 @@ func (v *hostList) watch(ctx context.Context) error {
 	return follow.Run(ctx, v.App, from, w.apply, w.tick)
 }
 
-// apply enters a change into the maps.
+// apply stores a change in the maps.
 func (w *hostWatch) apply(c follow.Change) (err error) {
 	w.stale = true
 	switch {
@@ -82,7 +82,7 @@ func (w *hostWatch) apply(c follow.Change) (err error) {
 	return err
 }
 
-// tick shows how the rows differ from those that were shown before.
+// tick prints the changes of the rows since the last tick.
 func (w *hostWatch) tick() error {
 	if w.unread > 0 {
 		return nil

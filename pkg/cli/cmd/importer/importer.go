@@ -7,7 +7,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/importer/system"
 )
 
-// New returns the command import, which groups what takes over from other systems.
+// New returns the command import, whose subcommands take objects over from other systems.
 func New(s *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import", Aliases: []string{"adopt", "migrate"}, GroupID: "other",

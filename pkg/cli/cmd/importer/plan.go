@@ -20,10 +20,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// job holds the work of an import, and its results.
+// job is the work of an import, with its results.
 type job struct {
 	plan importer.Plan
-	// done are the objects as they are stored, or would be: pools, then claims, then leases.
+	// done has the objects as they are stored or would be: pools, then claims, then leases.
 	done   []unstructured.Unstructured
 	leases []lease.Lease
 }
@@ -32,7 +32,7 @@ func (j *job) empty() bool {
 	return len(j.plan.Pools) == 0 && len(j.plan.Claims) == 0 && len(j.plan.Leases) == 0
 }
 
-// cordoned names the pools that an import made.
+// cordoned names the created pools, which are cordoned.
 func (j *job) cordoned() (names []string) {
 	for _, p := range j.plan.Pools {
 		names = append(names, p.Name)
@@ -68,7 +68,7 @@ func (v *takeOver) plan(ctx context.Context, a *leasing.Allocator) (*job, error)
 	})}, nil
 }
 
-// list lists a kind of the other system; served is false if the API server does not know it.
+// list lists a kind of the other system. served is false if the API server does not know the kind.
 func (v *takeOver) list(
 	ctx context.Context, kind schema.GroupVersionResource,
 ) (items []unstructured.Unstructured, served bool, err error) {
@@ -86,7 +86,7 @@ func (v *takeOver) list(
 	return items, true, nil
 }
 
-// ourClaims reads the claims of this release, by namespace/name.
+// ourClaims returns bcsnet's claims by namespace/name.
 func (v *takeOver) ourClaims(ctx context.Context) (map[string]*v1.BCSNetIPClaim, error) {
 	api, err := resource.NewClaims(v.App)
 	if err != nil {
@@ -100,8 +100,8 @@ func (v *takeOver) ourClaims(ctx context.Context) (map[string]*v1.BCSNetIPClaim,
 	return out, err
 }
 
-// show prints what an import would do and what not. The leases go to standard output as a table; other formats print
-// all objects as they are stored.
+// show prints what an import would do and what it leaves out. The leases go to standard output as a table; other
+// formats print all objects as they are stored.
 func (v *takeOver) show(j *job) error {
 	p := j.plan
 	if j.empty() {

@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// takeOver takes over what another system has.
+// takeOver runs the subcommands of import.
 type takeOver struct {
 	*app.App
 	system system.System
@@ -24,7 +24,7 @@ type takeOver struct {
 	yes    bool
 	dirs   []string
 	files  []string
-	// roots are the directories by the name of their node.
+	// roots has the directories by the name of their node.
 	roots map[string]string
 }
 
@@ -114,7 +114,7 @@ func (v *takeOver) Run(ctx context.Context) error {
 	return append(failed, contradictions(j.plan.Conflicts)).Compact()
 }
 
-// sayNext prints the commands that follow.
+// sayNext prints the next commands.
 func (v *takeOver) sayNext(j *job) {
 	if v.DryRun != app.DryRunNone {
 		return
@@ -125,7 +125,7 @@ func (v *takeOver) sayNext(j *job) {
 	}
 }
 
-// contradictions returns the error for objects that contradict each other.
+// contradictions returns the error for contradicting objects.
 func contradictions(all []importer.Remark) error {
 	if len(all) == 0 {
 		return nil

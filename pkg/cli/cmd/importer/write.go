@@ -22,11 +22,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// takenOver is the participle for messages about the addresses.
+// takenOver is the participle in messages about addresses.
 const takenOver = "taken over"
 
-// carryOut makes pools, claims and leases, in this order: an address that is kept for a claim goes back where there is
-// no such claim. What belongs to a pool or claim that could not be made is left out.
+// carryOut creates pools, claims and leases in this order, because an address that is kept for a missing claim is
+// released. It skips objects whose pool or claim could not be created.
 func (v *takeOver) carryOut(
 	ctx context.Context, a *leasing.Allocator, j *job,
 ) (failed app.Several) {
@@ -57,7 +57,7 @@ func (v *takeOver) carryOut(
 	return append(failed, v.createLeases(ctx, a, j, todo)...)
 }
 
-// createOne makes a pool or a claim. One that somebody made meanwhile stays.
+// createOne creates a pool or a claim. It leaves one that was created meanwhile.
 func (v *takeOver) createOne(
 	ctx context.Context, api dynamic.ResourceInterface, j *job, typed runtime.Object, what string,
 ) error {
@@ -88,7 +88,7 @@ func (v *takeOver) createOne(
 	return nil
 }
 
-// createLeases stores leases where nothing has changed since they were planned.
+// createLeases stores the leases whose addresses have not changed since they were planned.
 func (v *takeOver) createLeases(
 	ctx context.Context, a *leasing.Allocator, j *job, todo []lease.Lease,
 ) (failed app.Several) {
@@ -123,7 +123,7 @@ func (v *takeOver) createLeases(
 	return append(failed, resource.Unfinished(ctx, takenOver, todo, errs))
 }
 
-// print prints all objects that were made, unless the table has shown them.
+// print prints all created objects, unless the table has shown them.
 func (v *takeOver) print(j *job) error {
 	if v.output.Printer == nil {
 		return nil

@@ -74,7 +74,7 @@ func (v *explainPod) Run(ctx context.Context) error {
 	return err
 }
 
-// write prints what decides on a pod's addresses, and what that comes to.
+// write prints the facts that decide on a pod's addresses, and the result.
 func (v *explainPod) write(e *view.Explanation) error {
 	var b bytes.Buffer
 	facts, next := e.Facts(v.App)

@@ -17,7 +17,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
 )
 
-// explainNamespace is one call of explain namespace.
+// explainNamespace runs explain namespace.
 type explainNamespace struct {
 	*app.App
 	output     printer.Output
@@ -117,7 +117,7 @@ func (v *explainNamespace) write(c *view.Chain) error {
 	return err
 }
 
-// chainObject returns the chain for -o json and the like.
+// chainObject returns the chain for -o json and similar formats.
 func chainObject(c *view.Chain) *unstructured.Unstructured {
 	places := func(all []ipam.Place) []any {
 		out := []any{}

@@ -7,8 +7,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// podArg returns the arguments with the pod as a name, also where it is written pod NAME or pod/NAME; what follows
-// stays.
+// podArg turns pod NAME and pod/NAME at the beginning of the arguments into NAME.
 func podArg(args []string) []string {
 	if len(args) > 1 && resource.IsPodWord(args[0]) {
 		return args[1:]
@@ -19,5 +18,5 @@ func podArg(args []string) []string {
 	return append([]string{resource.PodWord(args[0])}, args[1:]...)
 }
 
-// onePod refuses arguments that do not name one pod.
+// onePod refuses arguments other than one pod.
 func onePod(cmd *cobra.Command, args []string) error { return app.Takes(1, 1)(cmd, podArg(args)) }

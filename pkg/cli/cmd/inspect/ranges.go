@@ -33,9 +33,9 @@ controller decides it, from the objects as they are; nothing is changed.`,
 type kind struct {
 	name, arg, short, long, example string
 	completes                       cobra.CompletionFunc
-	// check refuses words that cannot name one; nil where the API server tells.
+	// check refuses an invalid name; nil if the API server checks it.
 	check func(word string) error
-	// choose chooses pools and addresses.
+	// choose selects pools and addresses.
 	choose func(v *view.Inspection, ctx context.Context) error
 }
 
@@ -56,7 +56,7 @@ it itself, or it is a lease of another pool. Of many ranges the first are shown;
 	return cmd
 }
 
-// formatWide is the output format that leaves no range out.
+// formatWide is the output format that shows all ranges.
 const formatWide = "wide"
 
 // inspection is one call of inspect.

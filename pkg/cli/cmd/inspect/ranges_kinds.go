@@ -50,7 +50,7 @@ are free in the pools that it draws from, in the order in which these are tried.
 	}
 }
 
-// first completes one argument, and nothing after it.
+// first completes only the first argument.
 func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {

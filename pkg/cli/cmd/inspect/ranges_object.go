@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// object returns what was inspected for -o json and the like, with all ranges.
+// object returns the inspection for -o json and similar formats, with all ranges.
 func (v *inspection) object(found *view.Inspection, views []view.Ranges) *unstructured.Unstructured {
 	pools := []any{}
 	total := map[string]uint64{}

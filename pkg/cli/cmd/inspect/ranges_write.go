@@ -14,7 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// write prints what was inspected, then a section for each pool, and one for all where there are several.
+// write prints a title, a section for each pool and, if there are several, one for all.
 func (v *inspection) write(found *view.Inspection, views []view.Ranges) error {
 	var b bytes.Buffer
 	found.Head.Write(&b, v.App, 10)
@@ -48,7 +48,7 @@ func (v *inspection) write(found *view.Inspection, views []view.Ranges) error {
 	return err
 }
 
-// title names a pool and its subnet, and says why it hands out nothing where that is so.
+// title names a pool and its subnet, and says why it allocates nothing if that is so.
 func title(o view.Ranges) string {
 	text := fmt.Sprintf("Pool %s (%s, %s)", o.Pool.Name, resource.CidrOf(o.Pool.BCSNetPool),
 		resource.GatewayText(o.Pool.Spec.Gateway))
@@ -77,10 +77,10 @@ func (v *inspection) table(b *bytes.Buffer, rows []view.Part) error {
 	return err
 }
 
-// maxRanges bounds how many ranges of one state a line shows.
+// maxRanges bounds the ranges of one state on a line.
 const maxRanges = 12
 
-// spell writes the ranges of a state, the first few of many.
+// spell returns the ranges of a state, or the first ones of many.
 func (v *inspection) spell(p view.Part) string {
 	all := p.Set.Ranges()
 	more := len(all) - maxRanges

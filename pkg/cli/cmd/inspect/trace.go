@@ -73,7 +73,7 @@ func (v *trace) Run(ctx context.Context) error {
 	return err
 }
 
-// find follows the lineage from the pod, or from the address.
+// find traces the pod or the address.
 func (v *trace) find(ctx context.Context) (*view.Lineage, error) {
 	if !v.addr.IsValid() {
 		key, err := v.in.Key(v.arg)
@@ -107,7 +107,7 @@ func (v *trace) find(ctx context.Context) (*view.Lineage, error) {
 		return t, t.Fill(ctx, v.App)
 	}
 	t, err := view.LineageOf(ctx, v.App, types.NamespacedName{Namespace: l.Namespace, Name: l.PodName}, &l)
-	if err == nil && !t.Has(l.Addr) { // the pod of a kept address is no more, or has another by now
+	if err == nil && !t.Has(l.Addr) { // the pod of a kept address is gone, or has another address
 		t.Leases = append(t.Leases, l)
 		err = t.Fill(ctx, v.App)
 	}

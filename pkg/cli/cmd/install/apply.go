@@ -19,16 +19,16 @@ import (
 type step struct {
 	api  dynamic.ResourceInterface
 	want unstructured.Unstructured
-	// have is the object in the cluster; nil when there is none.
+	// have is the object in the cluster; nil if there is none.
 	have *unstructured.Unstructured
-	// tried: the API server was asked what would change, which are changes.
+	// tried means that the API server was asked what would change; changes is its answer.
 	tried   bool
 	changes []string
 }
 
 // stepFor looks an object up.
 func stepFor(ctx context.Context, s *app.App, c dynamic.Interface, want unstructured.Unstructured) (step, error) {
-	kind, _ := meta.UnsafeGuessKindToResource(want.GroupVersionKind()) // right for the kinds in the manifests
+	kind, _ := meta.UnsafeGuessKindToResource(want.GroupVersionKind()) // correct for the kinds in the manifests
 	one := step{api: c.Resource(kind), want: want}
 	if ns := want.GetNamespace(); ns != "" {
 		one.api = c.Resource(kind).Namespace(ns)
@@ -44,7 +44,7 @@ func stepFor(ctx context.Context, s *app.App, c dynamic.Interface, want unstruct
 	return one, nil
 }
 
-// needAdministrator explains an error of what only administrators do.
+// needAdministrator explains an error of a request that needs an administrator.
 func needAdministrator(s *app.App, err error) error {
 	err = resource.Explain(s, err)
 	if f, ok := errors.AsType[*app.Failure](err); ok && f.Hint == app.HintRights {
@@ -74,8 +74,7 @@ func (v *install) stepsFor(ctx context.Context, c dynamic.Interface, all []unstr
 	return steps, nil
 }
 
-// keep makes a Deployment that exists keep its replicas, its image and its certificate, which people set, and nothing
-// else.
+// keep copies the settings of users from the existing Deployment: replicas, image and certificate.
 func (v *install) keep(d step) error {
 	switch {
 	case d.have == nil && v.upgrade:
@@ -97,9 +96,9 @@ func (v *install) keep(d step) error {
 	return resource.SetImage(d.want, resource.Image(*d.have))
 }
 
-// applyAll applies the objects in order, and has the definitions served before anything else comes.
+// applyAll applies the objects in order. After each definition it waits until the API server serves it.
 func (v *install) applyAll(ctx context.Context, steps []step) ([]unstructured.Unstructured, error) {
-	missing := map[string]bool{} // namespaces that a dry run does not make
+	missing := map[string]bool{} // namespaces that a dry run does not create
 	var applied []unstructured.Unstructured
 	for _, one := range steps {
 		if one.want.GetKind() == resource.KindNamespace && one.have == nil {
@@ -127,7 +126,7 @@ func (v *install) applyAll(ctx context.Context, steps []step) ([]unstructured.Un
 	return applied, nil
 }
 
-// apply sends one object. What goes into a namespace that a dry run does not make is sent nowhere.
+// apply applies one object. nowhere means that its namespace does not exist in a dry run; then it sends nothing.
 func (v *install) apply(ctx context.Context, one step, nowhere bool) (*unstructured.Unstructured, error) {
 	if v.DryRun == app.DryRunClient || nowhere {
 		return &one.want, nil
@@ -137,7 +136,7 @@ func (v *install) apply(ctx context.Context, one step, nowhere bool) (*unstructu
 	return stored, needAdministrator(v.App, err)
 }
 
-// outcome returns one word for what became of an object.
+// outcome returns the word for the result of an apply.
 func (v *install) outcome(before, after *unstructured.Unstructured) string {
 	switch {
 	case before == nil:

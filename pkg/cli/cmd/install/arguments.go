@@ -9,8 +9,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// keepArguments replaces the arguments for some flags by those of the object in the cluster. These flags have values,
-// behind = or as the next argument. Where the object has none of the flags nothing changes.
+// keepArguments replaces the arguments for some flags by those of the existing object. The flags have values, after =
+// or as the next argument. If the object has none of the flags, nothing changes.
 func keepArguments(s step, flags ...string) error {
 	isOne := func(arg string) bool {
 		name, _, _ := strings.Cut(arg, "=")
@@ -33,7 +33,7 @@ func keepArguments(s step, flags ...string) error {
 	return replaceArguments(s.want, isOne, kept...)
 }
 
-// replaceArguments puts arguments in the place of others, which is the end where there are no others.
+// replaceArguments replaces the arguments that match others by new ones. If none match, it appends the new ones.
 func replaceArguments(o unstructured.Unstructured, others func(arg string) bool, by ...string) error {
 	args := resource.ContainerArguments(o)
 	at := slices.IndexFunc(args, others)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// changes returns a line for each field that differs between two versions of an object, but for what every write
+// changes returns a line for each field that differs between two versions of an object, except fields that every write
 // changes.
 func changes(before, after *unstructured.Unstructured) []string {
 	return differences("", bare(before), bare(after))
@@ -40,7 +40,7 @@ func differences(path string, before, after any) (lines []string) {
 	return []string{fmt.Sprintf("%s: %s -> %s", path, brief(before), brief(after))}
 }
 
-// brief writes a value on a line; one that has parts is only counted.
+// brief formats a value in at most 60 characters. It gives only the length of a map or a long list.
 func brief(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -22,7 +22,7 @@ const (
 	reasonLeavingDefinitions ipam.Reason = "LeavingDefinitions"
 )
 
-// foreign says whose objects there are besides ours. They are left alone.
+// foreign warns that the cluster has objects of other systems, which stay as they are.
 func (v *install) foreign(ctx context.Context, c dynamic.Interface) error {
 	for _, other := range []struct{ name, says string }{
 		{"bcsnetpools.netservice.bkbcs.tencent.com",
@@ -46,8 +46,8 @@ func (v *install) foreign(ctx context.Context, c dynamic.Interface) error {
 	return nil
 }
 
-// newer refuses to apply definitions over those of a newer release, or of another system with the same names: the API
-// server would drop the fields that these have more.
+// newer refuses to replace definitions of a newer release or another system, because the API server would drop the
+// fields that only those have.
 func (v *install) newer(steps []step) error {
 	for _, s := range steps {
 		if s.have == nil || s.want.GetKind() != resource.KindCRD {
@@ -67,8 +67,8 @@ func (v *install) newer(steps []step) error {
 	return nil
 }
 
-// leaving refuses to go on while a definition is being deleted: the API server takes an apply of it as if nothing were
-// the matter, and then it is gone with all of its objects.
+// leaving refuses to continue while a definition is being deleted. The API server would accept the apply, and then
+// delete the definition with all its objects.
 func (v *install) leaving(steps []step) error {
 	for _, s := range steps {
 		if s.have == nil || s.want.GetKind() != resource.KindCRD || s.have.GetDeletionTimestamp() == nil {
@@ -82,7 +82,7 @@ func (v *install) leaving(steps []step) error {
 	return nil
 }
 
-// more returns what the definition in the cluster has beside what the wanted one has: versions, and fields.
+// more returns the versions and fields that only the definition in the cluster has.
 func (s step) more() (all []string) {
 	ours, theirs := schemas(&s.want), schemas(s.have)
 	stored, _, _ := unstructured.NestedStringSlice(s.have.Object, "status", "storedVersions")
@@ -99,7 +99,7 @@ func (s step) more() (all []string) {
 	return all
 }
 
-// first returns one text, and how many others there are.
+// first returns the first text, and says if there are more.
 func first(texts []string) string {
 	if len(texts) == 1 {
 		return texts[0]
@@ -107,7 +107,7 @@ func first(texts []string) string {
 	return texts[0] + ", and more"
 }
 
-// schemas returns the schemas of a definition by its versions.
+// schemas returns the schemas of a definition by version.
 func schemas(crd *unstructured.Unstructured) map[string]any {
 	all := map[string]any{}
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
@@ -120,7 +120,7 @@ func schemas(crd *unstructured.Unstructured) map[string]any {
 	return all
 }
 
-// fieldsMore returns the fields of the second schema that the first lacks; none where there is no first one.
+// fieldsMore returns the fields of theirs that ours lacks; none if ours is nil.
 func fieldsMore(path string, ours, theirs any) (all []string) {
 	o, known := ours.(map[string]any)
 	t, ok := theirs.(map[string]any)

@@ -38,12 +38,12 @@ func (v *install) established(ctx context.Context, crd step) error {
 	return err
 }
 
-// sameObject compares two versions of an object but for what every write changes.
+// sameObject compares two versions of an object without the fields that every write changes.
 func sameObject(a, b *unstructured.Unstructured) bool {
 	return equality.Semantic.DeepEqual(bare(a), bare(b))
 }
 
-// bare returns the fields of an object without those that every write changes.
+// bare returns the fields of an object except those that every write changes.
 func bare(o *unstructured.Unstructured) map[string]any {
 	o = o.DeepCopy()
 	o.SetManagedFields(nil)

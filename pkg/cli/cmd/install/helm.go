@@ -25,7 +25,7 @@ const (
 	releaseNamespace = "meta.helm.sh/release-namespace"
 )
 
-// releases returns the names of the Helm releases that the objects belong to.
+// releases returns the names of the objects' Helm releases.
 func releases(steps []step) (names []string) {
 	for _, s := range steps {
 		if s.have == nil {
@@ -39,8 +39,9 @@ func releases(steps []step) (names []string) {
 	return names
 }
 
-// adopt takes the objects over from Helm: the records of the releases go first, so that no Helm takes away or turns
-// back what is installed from now on, then the marks. Whoever is interrupted does the rest next time.
+// adopt takes the objects over from Helm. It deletes the records of the releases first, so that no Helm command can
+// remove or revert what is installed from now on. Then it removes Helm's labels and annotations. After an interruption
+// the next run completes it.
 func (v *install) adopt(ctx context.Context, c dynamic.Interface, steps []step) error {
 	for _, name := range releases(steps) {
 		if v.DryRun != app.DryRunClient {
@@ -74,7 +75,7 @@ func (v *install) adopt(ctx context.Context, c dynamic.Interface, steps []step) 
 	return nil
 }
 
-// rightsToForget returns those that forget takes.
+// rightsToForget returns the rights that forget needs.
 func rightsToForget() (r rights) {
 	for _, verb := range []string{"list", "delete"} {
 		r = append(r, authorizationv1.ResourceAttributes{
@@ -84,7 +85,7 @@ func rightsToForget() (r rights) {
 	return r
 }
 
-// forget deletes the Secrets in which Helm keeps a release.
+// forget deletes the Secrets with Helm's records of a release.
 func (v *install) forget(ctx context.Context, c dynamic.Interface, name string) error {
 	kind := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	secrets := c.Resource(kind).Namespace(resource.SystemNamespace)

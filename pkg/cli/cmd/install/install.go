@@ -29,7 +29,7 @@ type install struct {
 	wait      bool
 	yes       bool
 	timeout   time.Duration
-	// onNodes are the titles of the objects of the node side, as far as they are wanted.
+	// onNodes has the titles of the objects of the node side that will be installed.
 	onNodes map[string]bool
 	looks
 }
@@ -120,7 +120,7 @@ func (v *install) Run(ctx context.Context) error {
 	return app.Several{err, v.output.List(v.Out, applied)}.Compact()
 }
 
-// run does all of it, and returns the objects that were applied.
+// run carries out the installation, and returns the applied objects.
 func (v *install) run(ctx context.Context) ([]unstructured.Unstructured, error) {
 	if v.print {
 		return nil, v.printAll()
@@ -164,7 +164,7 @@ func (v *install) run(ctx context.Context) ([]unstructured.Unstructured, error) 
 	return v.carryOut(ctx, c, steps)
 }
 
-// wanted returns the manifests, changed as the flags ask for.
+// wanted returns the manifests with the changes of the flags.
 func (v *install) wanted() ([]unstructured.Unstructured, error) {
 	folder := "default"
 	if v.crdsOnly {

@@ -16,28 +16,29 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// Examination returns what checks of doctor find, and which parts of the cluster they could not read.
+// Examination runs the checks of doctor except skip. It returns the findings and the parts of the cluster that could
+// not be read.
 type Examination func(ctx context.Context, skip ...string) (found []doctor.Finding, unread []doctor.Part, err error)
 
-// looks holds how an installation looks at the cluster before it changes something.
+// looks holds the settings and results of the examination before an installation changes something.
 type looks struct {
 	examine Examination
-	// upgrade: there has to be a controller in the cluster.
+	// upgrade requires that the cluster has a controller.
 	upgrade bool
-	// force goes on although doctor finds errors.
+	// force continues although doctor finds errors.
 	force bool
-	// keepCRDs leaves the definitions of the objects alone.
+	// keepCRDs leaves the definitions unchanged.
 	keepCRDs bool
-	// plan collects what was found and what is done about it.
+	// plan collects the checks, the steps and their outcomes.
 	plan plan
 }
 
 const reasonErrorsFound ipam.Reason = "ErrorsFound"
 
-// mostShown bounds the findings and changes that are written out. The others are counted.
+// mostShown bounds the printed findings and changes. The others are counted.
 const mostShown = 5
 
-// prepare looks at the cluster, and returns what there is to do. It changes nothing.
+// prepare examines the cluster, and returns the steps of the installation. It changes nothing.
 func (v *install) prepare(ctx context.Context, c dynamic.Interface, all []unstructured.Unstructured) ([]step, error) {
 	defer v.Say.WaitLater("looking at what is in " + v.Where())()
 	if v.keepCRDs {
@@ -83,7 +84,7 @@ func (v *install) prepare(ctx context.Context, c dynamic.Interface, all []unstru
 	return steps, v.inspect(ctx, c, steps)
 }
 
-// inspect finds out whether the cluster is fit for what comes, and says what runs there. It changes nothing.
+// inspect checks that the cluster can take the installation, and says what runs there. It changes nothing.
 func (v *install) inspect(ctx context.Context, c dynamic.Interface, steps []step) error {
 	if err := v.foreign(ctx, c); err != nil {
 		return err
@@ -113,10 +114,10 @@ func (v *install) inspect(ctx context.Context, c dynamic.Interface, steps []step
 	return v.healthy(ctx)
 }
 
-// isController reports whether a step is about the controller where there is one already.
+// isController reports whether a step changes the existing controller.
 func isController(s step) bool { return s.have != nil && s.want.GetKind() == resource.KindDeployment }
 
-// healthy asks doctor. What it finds wrong with the installation is what may be mended now.
+// healthy runs doctor. It skips the checks of the installation itself, which may be about to be repaired.
 func (v *install) healthy(ctx context.Context) error {
 	found, unread, err := v.examine(ctx, string(doctor.GroupInstall))
 	if err != nil {
@@ -150,8 +151,8 @@ func (v *install) healthy(ctx context.Context) error {
 	return v.checked(checkDoctor, "", refusal)
 }
 
-// preview sends the objects of an upgrade as a dry run, and writes what would change. What is in a namespace or of a
-// kind that is not there yet cannot be tried.
+// preview sends an upgrade's objects as a dry run, and prints what would change. Objects whose namespace or kind does
+// not exist yet cannot be tried.
 func (v *install) preview(ctx context.Context, steps []step) error {
 	if v.DryRun == app.DryRunClient || !slices.ContainsFunc(steps, isController) {
 		return nil

@@ -19,8 +19,8 @@ import (
 // nodeName is the name of the DaemonSet of the node side.
 const nodeName = "bcsnet-node"
 
-// findNode decides whether an upgrade brings the node side, too: where its DaemonSet is in the cluster, made as this
-// command makes it, unless --node=false.
+// findNode decides whether an upgrade includes the node side: it does if its DaemonSet is in the cluster and was made
+// by this command, unless --node=false.
 func (v *install) findNode(ctx context.Context, c dynamic.Interface) error {
 	if !v.upgrade || !v.node {
 		return nil
@@ -29,7 +29,7 @@ func (v *install) findNode(ctx context.Context, c dynamic.Interface) error {
 		Get(ctx, nodeName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
-		return nil // with all else that the user may not, the question about rights names it
+		return nil // the question about rights reports it with the other missing rights
 	case apierrors.IsNotFound(err) && v.nodeImage != "":
 		return app.Usagef("--node-image: there is no DaemonSet %s in %s whose image it could be", nodeName, v.Where()).
 			WithHint("to install the node side: bcsnetctl install --node --node-image REGISTRY/bcsnet-node:TAG")
@@ -55,7 +55,7 @@ func (v *install) findNode(ctx context.Context, c dynamic.Interface) error {
 	return nil
 }
 
-// otherwise returns how a DaemonSet was made in another way than this command makes it; empty where it was not.
+// otherwise says how a DaemonSet differs from this command's; empty if it does not.
 func otherwise(have unstructured.Unstructured) (string, error) {
 	node, err := resource.Render(resource.NodeFolder)
 	if err != nil {
@@ -74,13 +74,13 @@ func otherwise(have unstructured.Unstructured) (string, error) {
 	return "", nil
 }
 
-// madeOtherwise returns the error of a flag that asks for a DaemonSet which was made in another way.
+// madeOtherwise returns the error for a flag that would change such a DaemonSet.
 func madeOtherwise(have unstructured.Unstructured, why, flag string) error {
 	return app.Usagef("%s %s", resource.Title(have), why).
 		WithHint("leave %s out, and update the node side as it was installed: by helm, or by kubectl apply -k", flag)
 }
 
-// noteNodeImage says which image an upgrade of the controller leaves on nodes.
+// noteNodeImage says which image stays on nodes if only the controller is upgraded.
 func (v *install) noteNodeImage(steps []step) {
 	if !v.upgrade || v.image == "" || v.nodeImage != "" {
 		return
@@ -92,10 +92,10 @@ func (v *install) noteNodeImage(steps []step) {
 	}
 }
 
-// isOnNodes reports whether a step is about the node side.
+// isOnNodes reports whether a step belongs to the node side.
 func (v *install) isOnNodes(s step) bool { return v.onNodes[resource.Title(s.want)] }
 
-// wantNode adds the objects of the node side, with the image that was asked for.
+// wantNode adds the objects of the node side, with the image of --node-image.
 func (v *install) wantNode(all []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 	if !v.node {
 		return all, nil
@@ -114,9 +114,9 @@ func (v *install) wantNode(all []unstructured.Unstructured) ([]unstructured.Unst
 	return append(all, node...), err
 }
 
-// keepNode makes the DaemonSet and the conflist that exist keep what people set: the image, the network of pods with
-// its name in the ConfigMap, and the CA that they trust. A DaemonSet that is made in another way than this one, for
-// other directories or without a conflist, is refused: nodes would lose their plugins.
+// keepNode copies the settings of users from the existing DaemonSet and ConfigMap: the image, the network's name and
+// data, and the CA. It refuses a DaemonSet that was made in another way, such as with other directories, because nodes
+// would lose their plugins.
 func (v *install) keepNode(s step) error {
 	switch {
 	case s.want.GetKind() == resource.KindConfigMap && s.have != nil:
@@ -140,7 +140,7 @@ func (v *install) keepNode(s step) error {
 	if why != "" {
 		return madeOtherwise(*s.have, why, "--node")
 	}
-	// Volumes of values stay: they belong to whoever applied them.
+	// Volumes that were added by hand stay: they have another field owner.
 	for _, flags := range [][]string{{"--conflist-name", "--conflist-file"}, {"--ca-config-map", "--ca-file"}} {
 		if err := keepArguments(s, flags...); err != nil {
 			return err
@@ -152,7 +152,7 @@ func (v *install) keepNode(s step) error {
 	return resource.SetImage(s.want, resource.Image(*s.have))
 }
 
-// elsewhere returns the first volume that one DaemonSet has of another path of the node than the other, or has not.
+// elsewhere returns the first volume of want that have lacks or mounts from another path of the node.
 func elsewhere(have, want unstructured.Unstructured) (string, error) {
 	paths := map[string]string{}
 	for i, o := range []unstructured.Unstructured{have, want} {
@@ -175,5 +175,5 @@ func elsewhere(have, want unstructured.Unstructured) (string, error) {
 	return "", nil
 }
 
-// tokenVolume names the volume that a DaemonSet of an earlier release lacks.
+// tokenVolume names a volume that DaemonSets of earlier releases lack.
 const tokenVolume = "token"

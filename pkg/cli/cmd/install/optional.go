@@ -15,9 +15,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// optional returns what values of the chart and folders of config bring beside the default, and what is not in the
-// namespace bcsnet-system, which goes as a whole. Each is found by its name: roles of a ConfigMap are in the namespace
-// of that one. They are in the order of their removal.
+// optional returns objects that the chart and optional folders of config create outside the namespace bcsnet-system, in
+// the order of their removal. They have only names, because roles for a ConfigMap are in its namespace.
 func optional() []unstructured.Unstructured {
 	const rbac = "rbac.authorization.k8s.io"
 	var all []unstructured.Unstructured
@@ -41,7 +40,7 @@ func optional() []unstructured.Unstructured {
 	return all
 }
 
-// findOptional returns those of the optional objects that are there, in whatever namespace.
+// findOptional returns the optional objects that exist in any namespace.
 func (v *uninstall) findOptional(ctx context.Context, c dynamic.Interface) (steps []step, err error) {
 	for _, o := range optional() {
 		kind, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind()) // right for these kinds
@@ -65,10 +64,10 @@ func (v *uninstall) findOptional(ctx context.Context, c dynamic.Interface) (step
 	return steps, nil
 }
 
-// authorsFolder has the policy by which pools name who changed them, and authorsName is its name.
+// authorsFolder has the policy that records who changed a pool; authorsName is the policy's name.
 const authorsFolder, authorsName = "authors", "bcsnet-authors"
 
-// withAuthors adds that policy where the cluster serves its kind.
+// withAuthors adds that policy if the cluster serves its kind.
 func (v *install) withAuthors(
 	ctx context.Context, c dynamic.Interface, all []unstructured.Unstructured,
 ) ([]unstructured.Unstructured, error) {
@@ -80,7 +79,7 @@ func (v *install) withAuthors(
 	switch {
 	case apierrors.IsNotFound(err):
 		return all, nil
-	case err != nil && !apierrors.IsForbidden(err): // what is forbidden is served, and refused with all other rights
+	case err != nil && !apierrors.IsForbidden(err): // a forbidden kind is served; the question about rights refuses it
 		return nil, needAdministrator(v.App, err)
 	}
 	authors, err := resource.Render(authorsFolder)

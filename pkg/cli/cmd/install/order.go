@@ -10,8 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// carryOut applies the steps, and waits for what they start where that was asked for. It returns the objects that were
-// applied. An upgrade that waits does so for the controller before it touches the nodes.
+// carryOut applies the steps and returns the applied objects. With --wait it waits until their pods run; an upgrade
+// then waits for the controller before it touches the nodes.
 func (v *install) carryOut(
 	ctx context.Context, c dynamic.Interface, steps []step,
 ) (applied []unstructured.Unstructured, err error) {
@@ -41,7 +41,7 @@ func (v *install) carryOut(
 	return applied, v.awaitKind(ctx, steps, resource.KindDaemonSet, 0)
 }
 
-// parts returns the steps of the cluster, and those of the node side.
+// parts separates the steps of the node side from the others.
 func (v *install) parts(steps []step) (cluster, nodes []step) {
 	for _, s := range steps {
 		if v.isOnNodes(s) {
@@ -53,7 +53,7 @@ func (v *install) parts(steps []step) (cluster, nodes []step) {
 	return cluster, nodes
 }
 
-// awaitKind waits until what the steps have of one kind runs everywhere. So many steps are left to do then.
+// awaitKind waits until all workloads of a kind are rolled out. left is the number of steps that follow, for messages.
 func (v *install) awaitKind(ctx context.Context, steps []step, kind string, left int) error {
 	for _, s := range steps {
 		if s.want.GetKind() != kind {
@@ -66,7 +66,7 @@ func (v *install) awaitKind(ctx context.Context, steps []step, kind string, left
 	return nil
 }
 
-// hintRollouts names the commands that show how far it is.
+// hintRollouts names the commands that show the progress.
 func (v *install) hintRollouts() {
 	if v.crdsOnly || v.DryRun != app.DryRunNone {
 		return

@@ -19,18 +19,17 @@ import (
 )
 
 const (
-	// plainHTTP has the controller answer plain HTTP of other machines.
+	// plainHTTP lets the controller answer plain HTTP requests of other machines.
 	plainHTTP = "--plain-http"
-	// plainHTTPVariable does the same where the flag is not given.
+	// plainHTTPVariable does the same if the flag is missing.
 	plainHTTPVariable = "BCSNET_PLAIN_HTTP"
-	// withoutHTTPS is an argument that the manifests of releases without HTTPS have, and no later release knows.
+	// withoutHTTPS is an argument in the manifests of releases without HTTPS only.
 	withoutHTTPS = "--forward-plain-http"
-	// rolloutEnded is the reason of a condition of Deployments whose replicas were all available once.
+	// rolloutEnded is the reason of a Deployment's condition after all replicas were available once.
 	rolloutEnded = "NewReplicaSetAvailable"
 )
 
-// keepPlainHTTP makes a Deployment that exists go on answering plain HTTP of other machines, or refusing it, unless the
-// flag asks for one of these.
+// keepPlainHTTP keeps an existing Deployment's setting for plain HTTP of other machines, unless the flag is given.
 func (v *install) keepPlainHTTP(ctx context.Context, c dynamic.Interface, d step) error {
 	if v.plainAsked() {
 		if v.plain {
@@ -60,14 +59,14 @@ func (v *install) keepPlainHTTP(ctx context.Context, c dynamic.Interface, d step
 	return setPlainHTTP(d.want, on)
 }
 
-// plainHTTPOf returns whether the controller of a Deployment answers plain HTTP of other machines by its last argument
-// about it, else by its environment; set is false where neither is about it. A controller does not start with what is
-// neither yes nor no, and answers nothing. The chart has the same rule in templates/_helpers.tpl.
+// plainHTTPOf returns whether a Deployment's controller answers plain HTTP of other machines: its last such argument
+// decides, else its environment. set is false if neither exists. on is false for a value that is not a boolean, with
+// which the controller does not start. The chart has the same rule in templates/_helpers.tpl.
 func plainHTTPOf(have unstructured.Unstructured) (on, set bool) {
 	args := resource.ContainerArguments(have)
 	value, set := resource.ContainerVariable(have, plainHTTPVariable)
 	if slices.Contains(args, withoutHTTPS) {
-		set = false // a release that does not know the variable
+		set = false // a release that ignores the variable
 	}
 	for _, arg := range args {
 		switch name, given, valued := strings.Cut(arg, "="); {
@@ -82,13 +81,13 @@ func plainHTTPOf(have unstructured.Unstructured) (on, set bool) {
 	return on && set, set
 }
 
-// hadNoHTTPS reports whether a Deployment that has neither flag nor variable is of a release without HTTPS, which
-// answered plain HTTP always. It has an argument of its own, or came up and published no CA. What never came up served
-// nobody. The manifests of this release have the flag always: without it one that refuses plain HTTP, and whose CA was
-// deleted, would be taken for such a release. The chart has the same rule.
+// hadNoHTTPS reports whether a Deployment without flag and variable is of a release without HTTPS, which always
+// answered plain HTTP. Such a release has an argument of its own, or it was ready once and published no CA. This
+// release always sets the flag; a Deployment without it that refuses plain HTTP, and whose CA was deleted, would be
+// mistaken for such a release. The chart has the same rule.
 func hadNoHTTPS(ctx context.Context, c dynamic.Interface, have unstructured.Unstructured) (bool, error) {
 	if slices.Contains(resource.ContainerArguments(have), withoutHTTPS) {
-		return true, nil // whoever published a CA: the cluster may have gone back to it
+		return true, nil // even if there is a CA: the cluster may have gone back to such a release
 	}
 	var d appsv1.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(have.Object, &d); err != nil {
@@ -106,7 +105,7 @@ func hadNoHTTPS(ctx context.Context, c dynamic.Interface, have unstructured.Unst
 	return false, err
 }
 
-// addPlainHTTP adds the flag of an installation.
+// addPlainHTTP adds the flag to a command.
 func (v *install) addPlainHTTP(cmd *cobra.Command) {
 	v.cmd = cmd
 	cmd.Flags().BoolVar(&v.plain, "plain-http", false,
@@ -116,7 +115,7 @@ func (v *install) addPlainHTTP(cmd *cobra.Command) {
 // plainAsked reports whether the flag was given.
 func (v *install) plainAsked() bool { return v.cmd.Flags().Changed("plain-http") }
 
-// setPlainHTTP writes the flag into the arguments of a Deployment, on or off: in the place that it has there.
+// setPlainHTTP sets the flag in a Deployment's arguments, in place of an existing one.
 func setPlainHTTP(d unstructured.Unstructured, on bool) error {
 	isFlag := func(arg string) bool { return arg == plainHTTP || strings.HasPrefix(arg, plainHTTP+"=") }
 	return replaceArguments(d, isFlag, plainHTTP+"="+strconv.FormatBool(on))

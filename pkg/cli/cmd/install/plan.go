@@ -9,19 +9,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// plan collects what an upgrade looked at, what there is to do, and what became of it. -o prints it.
+// plan collects the checks, steps and outcomes of an upgrade, which -o prints.
 type plan struct {
 	checks []check
 	steps  []step
-	// outcomes has what became of the steps that were done, by title.
+	// outcomes has the results of the steps by title.
 	outcomes map[string]string
 	rollouts []rolled
 }
 
-// check is something that was looked at before the first change.
+// check is the result of a check before the first change.
 type check struct{ name, outcome, message string }
 
-// rolled is a Deployment or DaemonSet that was waited for.
+// rolled is the result of waiting for a Deployment or DaemonSet.
 type rolled struct {
 	title         string
 	wanted, ready int
@@ -44,8 +44,8 @@ const (
 	outcomeRefused = "refused"
 )
 
-// checked notes what a check came to, says it of an upgrade, and returns the error. Without an error and without a text
-// the check is not over yet.
+// checked records and, in an upgrade, prints the outcome of a check, and returns err. If err is nil and passed is
+// empty, it records nothing.
 func (v *install) checked(name, passed string, err error) error {
 	switch {
 	case err != nil:
@@ -60,12 +60,12 @@ func (v *install) checked(name, passed string, err error) error {
 	return err
 }
 
-// warned notes that a check found something that does not stop an upgrade by itself.
+// warned records a finding that does not stop an upgrade.
 func (v *install) warned(name, what string) {
 	v.plan.checks = append(v.plan.checks, check{name, outcomeWarned, what})
 }
 
-// applied notes what became of a step.
+// applied records the result of a step.
 func (p *plan) applied(s step, outcome string) {
 	if p.outcomes == nil {
 		p.outcomes = map[string]string{}
@@ -73,7 +73,7 @@ func (p *plan) applied(s step, outcome string) {
 	p.outcomes[resource.Title(s.want)] = outcome
 }
 
-// planObject returns the plan and what became of it, for -o json and the like; err is how the upgrade ended.
+// planObject returns the plan and its results for -o json and similar formats. err is the upgrade's error.
 func (v *install) planObject(err error) *unstructured.Unstructured {
 	checks, steps, rollouts := []any{}, []any{}, []any{}
 	for _, c := range v.plan.checks {
@@ -112,8 +112,8 @@ func (v *install) planObject(err error) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: o}
 }
 
-// intent returns what there is to do about an object: to create it, to change it, nothing, or to apply it where nobody
-// was asked what that changes.
+// intent returns what a step will do with its object: create, change, none, or apply if nobody has asked what that
+// changes.
 func (s step) intent() string {
 	switch {
 	case s.have == nil:
@@ -126,7 +126,7 @@ func (s step) intent() string {
 	return "none"
 }
 
-// outcome returns what became of a step; pending of one that was not done.
+// outcome returns the result of a step; pending if it was not carried out.
 func (p *plan) outcome(s step, dry app.DryRun) string {
 	if outcome := p.outcomes[resource.Title(s.want)]; outcome != "" && dry == app.DryRunNone {
 		return outcome

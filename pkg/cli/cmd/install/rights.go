@@ -24,10 +24,10 @@ import (
 // rights are verbs on objects.
 type rights []authorizationv1.ResourceAttributes
 
-// rightsTo returns the rights to do something with each of the objects.
+// rightsTo returns the rights to use verbs on each of the objects.
 func rightsTo(all []unstructured.Unstructured, verbs ...string) (r rights) {
 	for _, o := range all {
-		kind, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind()) // right for the kinds in the manifests
+		kind, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind()) // correct for the kinds in the manifests
 		for _, verb := range verbs {
 			r = append(r, authorizationv1.ResourceAttributes{
 				Verb: verb, Group: kind.Group, Version: kind.Version, Resource: kind.Resource,
@@ -39,7 +39,7 @@ func rightsTo(all []unstructured.Unstructured, verbs ...string) (r rights) {
 	return r
 }
 
-// missing asks the API server which of the rights the user does not have.
+// missing asks the API server, and returns the rights that the user lacks.
 func (v *install) missing(ctx context.Context, c dynamic.Interface, all rights) (rights, error) {
 	allowed := make([]bool, len(all))
 	var group errgroup.Group
@@ -62,7 +62,7 @@ func (v *install) missing(ctx context.Context, c dynamic.Interface, all rights) 
 	return left, nil
 }
 
-// refusal returns the error that has all rights that are missing; nil where none is.
+// refusal returns the error that lists the missing rights; nil if there are none.
 func (r rights) refusal() error {
 	if len(r) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (r rights) refusal() error {
 		WithHint("this needs an administrator of the cluster; who you are: kubectl auth whoami")
 }
 
-// may asks the API server whether the user may do something.
+// may asks the API server whether the user has a right.
 func may(ctx context.Context, c dynamic.Interface, what authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(),

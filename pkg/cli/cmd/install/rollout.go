@@ -19,34 +19,34 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// progress counts the pods of a Deployment or DaemonSet that run its newest version.
+// progress counts the pods of a Deployment or DaemonSet with the newest version.
 type progress struct {
 	wanted, ready int
 	done          bool
-	// why holds the error that keeps its pods from being made. It is empty where they are made.
+	// why is the error that prevents the creation of its pods; else empty.
 	why string
 }
 
-// rollout is a Deployment or DaemonSet that is waited for, and its pods as the API server has them.
+// rollout is a Deployment or DaemonSet that the command waits for, and its pods.
 type rollout struct {
 	*install
 	title, unit string
 	now         progress
 	pods        map[string]*corev1.Pod
-	// shown are the lines about progress and pods that were written.
+	// shown has the lines that were printed.
 	shown map[string]bool
-	// lastLines are the last lines of containers that ended, by pod and number of restarts.
+	// lastLines caches the last lines of ended containers, by pod, container and number of restarts.
 	lastLines map[string]string
 }
 
-// The sources of what a rollout follows.
+// Sources of the changes that a rollout follows.
 const (
 	ofWorkload = iota
 	ofPods
 )
 
-// rolledOut waits until every pod of a step runs the version that was applied, and is ready. So many steps are left to
-// do then.
+// rolledOut waits until every pod of a step runs the applied version and is ready. left is the number of steps that
+// follow, for messages.
 func (v *install) rolledOut(ctx context.Context, of step, left int) error {
 	r := &rollout{
 		install: v, title: resource.Title(of.want), unit: "replica", pods: map[string]*corev1.Pod{},
@@ -67,7 +67,7 @@ func (v *install) rolledOut(ctx context.Context, of step, left int) error {
 	return r.late(ctx, left)
 }
 
-// follow reads until all is ready, which it reports, or the time is over.
+// follow watches until the rollout is done or the time is over, and reports whether it is done.
 func (r *rollout) follow(ctx context.Context, of step) (done bool, err error) {
 	selector, _, err := unstructured.NestedStringMap(of.want.Object, "spec", "selector", "matchLabels")
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *rollout) follow(ctx context.Context, of step) (done bool, err error) {
 			ofWorkload, changes).Run(following)
 	}()
 	go func() {
-		// Who may not read pods does without what is said of them.
+		// A user who may not read pods sees only the counts.
 		_ = follow.NewFollower(r.App, c.Resource(resource.PodResource()).Namespace(of.want.GetNamespace()),
 			metav1.ListOptions{LabelSelector: labels.SelectorFromSet(selector).String()}, ofPods,
 			changes).Run(following)
@@ -125,7 +125,7 @@ func (r *rollout) take(change follow.Change) (err error) {
 	return err
 }
 
-// show writes what is new: how many are ready, and which pods do not come up.
+// show prints news: how many pods are ready, and which ones do not start.
 func (r *rollout) show(ctx context.Context) {
 	line := fmt.Sprintf("%s: %d of %s ready", r.title, r.now.ready, humanize.Plural(r.now.wanted, r.unit))
 	if r.now.wanted > 0 && !r.shown[line] {
@@ -144,7 +144,7 @@ func (r *rollout) show(ctx context.Context) {
 	}
 }
 
-// late returns the error of a rollout that took too long: which pod does not come up, and why.
+// late returns the error of a rollout that took too long: which pod does not start, and why.
 func (r *rollout) late(ctx context.Context, left int) error {
 	message := fmt.Sprintf("%s: %d of %s ready after %s", r.title, r.now.ready, humanize.Plural(r.now.wanted, r.unit),
 		r.timeout)

@@ -17,19 +17,19 @@ import (
 // trouble is why a pod is not ready.
 type trouble struct {
 	pod, what string
-	// detail is what the API server has about it.
+	// detail is the API server's explanation.
 	detail string
-	// container is the one that ended, by restarts the number of its restarts; empty where none did.
+	// container is the container that ended, and restarts its number of restarts; empty if none ended.
 	container string
 	restarts  int32
-	// running: the container that ended runs again.
+	// running means that the ended container runs again.
 	running bool
-	// early: it may come right by itself soon.
+	// early means that waiting may solve the problem.
 	early bool
 	made  time.Time
 }
 
-// troubles returns why pods are not ready: what does not come right by itself first, then the newest first.
+// troubles returns why pods are not ready: first problems that waiting does not solve, then newer pods first.
 func troubles(pods map[string]*corev1.Pod) (all []trouble) {
 	for _, pod := range pods {
 		if t, ok := troubleOf(pod); ok {
@@ -49,13 +49,13 @@ func troubles(pods map[string]*corev1.Pod) (all []trouble) {
 	return all
 }
 
-// troubleOf returns why one pod is not ready; none of one that is, or that ends.
+// troubleOf returns why a pod is not ready. It returns false if the pod is ready or being deleted.
 func troubleOf(pod *corev1.Pod) (trouble, bool) {
 	if pod.DeletionTimestamp != nil || conditionOf(pod, corev1.PodReady).Status == corev1.ConditionTrue {
 		return trouble{}, false
 	}
 	if pod.Status.Phase == corev1.PodFailed {
-		// Another one takes the place of such a pod, which stays for people to see.
+		// Another pod replaces a failed one, which stays for people to see.
 		return trouble{what: "has failed: " + pod.Status.Reason, detail: pod.Status.Message, early: true}, true
 	}
 	if c := conditionOf(pod, corev1.PodScheduled); c.Status == corev1.ConditionFalse {
@@ -75,7 +75,7 @@ func troubleOf(pod *corev1.Pod) (trouble, bool) {
 	return trouble{what: "has not been started by node " + pod.Spec.NodeName + " yet", early: true}, true
 }
 
-// troubleIn returns why one container does not run.
+// troubleIn returns why a container does not run.
 func troubleIn(status corev1.ContainerStatus) (trouble, bool) {
 	ended := status.State.Terminated
 	if ended == nil {
@@ -102,7 +102,7 @@ func troubleIn(status corev1.ContainerStatus) (trouble, bool) {
 	return trouble{}, false
 }
 
-// imageReasons returns the kubelet's words for an image that it has not.
+// imageReasons returns the kubelet's reasons for a missing image.
 func imageReasons() []string {
 	return []string{
 		"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
@@ -119,7 +119,7 @@ func conditionOf(pod *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondit
 	return corev1.PodCondition{}
 }
 
-// text writes a trouble as a sentence; of a container that ended with the last line of its log.
+// text returns a trouble as a sentence, with the last log line of an ended container.
 func (r *rollout) text(ctx context.Context, t trouble) string {
 	text, detail := "pod "+t.pod+" "+t.what, t.detail
 	if t.container != "" {
@@ -136,7 +136,7 @@ func (r *rollout) text(ctx context.Context, t trouble) string {
 	return text
 }
 
-// command returns the command of kubectl that shows more of a trouble.
+// command returns the kubectl arguments that show more about a trouble.
 func (t trouble) command() string {
 	switch {
 	case t.container != "" && t.running:
@@ -147,10 +147,10 @@ func (t trouble) command() string {
 	return "describe pod " + t.pod
 }
 
-// logTime bounds how long a log is waited for: the kubelet that has it may be away.
+// logTime bounds the reading of a log, because the kubelet may not answer.
 const logTime = 5 * time.Second
 
-// lastLine returns the last line that a container wrote before it ended; empty where nobody has it.
+// lastLine returns the last line that a container wrote before it ended; empty if it cannot be read.
 func (r *rollout) lastLine(ctx context.Context, t trouble) string {
 	key := fmt.Sprint(t.pod, " ", t.container, " ", t.restarts)
 	if line, known := r.lastLines[key]; known {
@@ -176,7 +176,7 @@ func (r *rollout) lastLine(ctx context.Context, t trouble) string {
 	return r.lastLines[key]
 }
 
-// lastOf returns the last line of a text that has something, cut where it gets too long for a message.
+// lastOf returns the last line of a text that is not blank, cut to 300 characters.
 func lastOf(text string) string {
 	const most = 300
 	lines := strings.Split(strings.TrimSpace(text), "\n")

@@ -94,8 +94,8 @@ func (v *uninstall) Run(ctx context.Context) error {
 	return v.removeAll(ctx, c, steps)
 }
 
-// plan finds what is there, in the order of its removal: the controller loses its rights before the objects
-// that it writes go.
+// plan finds the installed objects in the order of their removal. The controller's rights come before the objects that
+// it would write again.
 func (v *uninstall) plan(ctx context.Context, c dynamic.Interface) ([]step, error) {
 	all, err := resource.Render("default")
 	if err != nil {
@@ -130,7 +130,7 @@ func (v *uninstall) removeAll(ctx context.Context, c dynamic.Interface, steps []
 	for _, one := range steps {
 		isCRD := one.want.GetKind() == resource.KindCRD
 		if isCRD && !checked && !v.deleteLeases && v.DryRun == app.DryRunNone {
-			// Only now can the controller hand out nothing any more.
+			// From here on the controller cannot allocate anything.
 			if err := v.guard(ctx, c, steps); err != nil {
 				return err
 			}
@@ -153,7 +153,7 @@ func (v *uninstall) removeAll(ctx context.Context, c dynamic.Interface, steps []
 	return nil
 }
 
-// remove deletes the object that was found, not another one that has taken its name meanwhile.
+// remove deletes the object that was found, not a new one of the same name.
 func (v *uninstall) remove(ctx context.Context, one step) error {
 	if v.DryRun == app.DryRunClient {
 		return nil

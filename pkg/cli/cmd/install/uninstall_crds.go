@@ -27,7 +27,7 @@ import (
 
 const reasonLeasesHeld ipam.Reason = "LeasesHeld"
 
-// guard refuses to remove definitions with objects that matter, unless it was told to.
+// guard refuses to delete definitions while there are pools, claims or addresses in use, unless --delete-leases is set.
 func (v *uninstall) guard(ctx context.Context, c dynamic.Interface, steps []step) error {
 	if !v.crds {
 		return nil
@@ -56,8 +56,8 @@ func (v *uninstall) guard(ctx context.Context, c dynamic.Interface, steps []step
 				"--delete-leases")
 }
 
-// count returns how many objects a field selector matches; none where their definition is gone. A definition that has
-// just been changed may not be served for a moment. That does not count as having no objects.
+// count counts the objects that match a field selector; 0 if their definition is gone. A definition that has just
+// changed may not be served for a moment; that does not count as 0.
 func (v *uninstall) count(
 	ctx context.Context, c dynamic.Interface, steps []step, name, selector string,
 ) (n int, err error) {
@@ -84,7 +84,7 @@ func (v *uninstall) count(
 	return n, err
 }
 
-// each reads objects page by page. That their kind is not served comes back as it is.
+// each reads objects page by page. It returns the API server's error if their kind is not served.
 func (v *uninstall) each(
 	ctx context.Context, c dynamic.Interface, r schema.GroupVersionResource, selector string,
 	take func([]unstructured.Unstructured) error,
@@ -106,8 +106,8 @@ func (v *uninstall) each(
 	}
 }
 
-// finish waits until a definition that was deleted is gone. The API server deletes the objects; without a
-// controller nobody else takes their finalizers off.
+// finish waits until a deleted definition is gone. The API server deletes the objects, but without a controller nobody
+// removes their finalizers, so this does with --delete-leases.
 func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) error {
 	name, _, err := unstructured.NestedString(crd.have.Object, "spec", "names", "plural")
 	if err != nil {
@@ -133,7 +133,7 @@ func (v *uninstall) finish(ctx context.Context, c dynamic.Interface, crd step) e
 	return err
 }
 
-// unfinalize takes the finalizers off all objects of a kind.
+// unfinalize removes the finalizers of all objects of a kind.
 func (v *uninstall) unfinalize(ctx context.Context, c dynamic.Interface, r schema.GroupVersionResource) error {
 	err := v.each(ctx, c, r, "", func(page []unstructured.Unstructured) error {
 		var group errgroup.Group

@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// NewUpgrade returns the command upgrade: install, where there is something to upgrade.
+// NewUpgrade returns the command upgrade, which is install for a cluster that has a controller.
 func NewUpgrade(s *app.App, examine Examination) *cobra.Command {
 	v := &install{App: s, looks: looks{examine: examine, upgrade: true}}
 	cmd := &cobra.Command{
@@ -66,7 +66,7 @@ it, and an error, as one object of the kind Upgrade: with --dry-run the plan.`,
 	return cmd
 }
 
-// nothingToUpgrade returns the error of an upgrade where there is no controller.
+// nothingToUpgrade returns the error for a cluster without a controller.
 func nothingToUpgrade(s *app.App) error {
 	return (&app.Failure{
 		Message: "there is no Deployment " + resource.SystemNamespace + "/" + resource.ControllerName + " in " +

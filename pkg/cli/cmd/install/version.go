@@ -29,13 +29,13 @@ type versions struct {
 	Client  string `json:"client"`
 	Go      string `json:"go"`
 	Cluster string `json:"cluster,omitempty"`
-	// Kubernetes is the API server's version, Objects are the resources of ours that it serves.
+	// Kubernetes is the API server's version. Objects are our resources that it serves.
 	Kubernetes string   `json:"kubernetes,omitempty"`
 	Group      string   `json:"group,omitempty"`
 	Objects    []string `json:"objects,omitempty"`
-	// Schemas is current or outdated: whether the definitions of the objects are those of this program.
+	// Schemas is current or outdated: whether the cluster's definitions are those of this program.
 	Schemas string `json:"schemas,omitempty"`
-	// Outdated are the definitions that are not.
+	// Outdated lists the definitions that differ.
 	Outdated   []string           `json:"outdated,omitempty"`
 	Controller *controllerVersion `json:"controller,omitempty"`
 }
@@ -85,7 +85,7 @@ func (v *versionVerb) Run(ctx context.Context) error {
 	return err
 }
 
-// ask fills in what the cluster says.
+// ask reads the versions in the cluster.
 func (v *versionVerb) ask(ctx context.Context, all *versions) error {
 	cfg, err := v.Connect()
 	if err != nil {
@@ -120,7 +120,7 @@ func (v *versionVerb) ask(ctx context.Context, all *versions) error {
 	return v.askMore(ctx, all)
 }
 
-// askMore fills in what not everybody may read; that is said and is no error.
+// askMore reads data that only some users may read. If that is forbidden it prints a note and returns no error.
 func (v *versionVerb) askMore(ctx context.Context, all *versions) error {
 	c, err := v.Dynamic()
 	if err != nil {

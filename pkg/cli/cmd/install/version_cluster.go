@@ -14,9 +14,9 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/replica"
 )
 
-// controllerVersion is what the cluster says of the controller.
+// controllerVersion describes the controller in the cluster.
 type controllerVersion struct {
-	// Deployed: the cluster has the Deployment of the manifests.
+	// Deployed means that the cluster has the Deployment of the manifests.
 	Deployed bool   `json:"deployed"`
 	Image    string `json:"image,omitempty"`
 	Replicas int64  `json:"replicas"`
@@ -25,7 +25,7 @@ type controllerVersion struct {
 	Leader string `json:"leader,omitempty"`
 }
 
-// controllerOf looks at the Deployment and the Lease.
+// controllerOf reads the Deployment and the leader's Lease.
 func controllerOf(ctx context.Context, c dynamic.Interface) (*controllerVersion, error) {
 	d, err := c.Resource(resource.DeploymentResource()).Namespace(resource.SystemNamespace).
 		Get(ctx, resource.ControllerName, metav1.GetOptions{})
@@ -45,7 +45,7 @@ func controllerOf(ctx context.Context, c dynamic.Interface) (*controllerVersion,
 	return found, err
 }
 
-// outdated names the definitions in the cluster that lack something that this program's have.
+// outdated names our definitions that are missing in the cluster, or differ from this program's.
 func (v *versionVerb) outdated(ctx context.Context, c dynamic.Interface) ([]string, error) {
 	all, err := resource.Definitions(ctx, c)
 	var names []string

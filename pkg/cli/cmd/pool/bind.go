@@ -18,15 +18,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// poolBind binds a pool to namespaces by their names, or ends that; of a pool that is split it gives them blocks, or
-// hands these back.
+// poolBind binds a pool to namespaces by their names, or unbinds it. It gives them blocks of a split pool, or takes
+// blocks back.
 type poolBind struct {
 	*app.App
 	output     printer.Output
 	pool       string
 	namespaces []string
 	unbind     bool
-	// blocks is how many blocks each namespace is to have, at least; which is one that was chosen.
+	// blocks is the minimum number of blocks for each namespace. which is the block of --block.
 	blocks int
 	block  string
 	which  netip.Prefix
@@ -153,7 +153,7 @@ func (v *poolBind) Run(ctx context.Context) error {
 	return v.output.Object(v.Out, edited.Stored)
 }
 
-// bindNames enters namespaces into the spec of the pool, or takes them out.
+// bindNames adds namespaces to the spec of the pool, or removes them.
 func (v *poolBind) bindNames(ctx context.Context, api *resource.Pools, namespaces []string) (resource.Pool, error) {
 	var before resource.Pool
 	var changed, same []string
@@ -185,7 +185,7 @@ func (v *poolBind) bindNames(ctx context.Context, api *resource.Pools, namespace
 	return edited, v.report(ctx, api, before, edited, changed, same)
 }
 
-// report prints what was done, and what it does to the chains of namespaces.
+// report prints what was done, and the effect on the chains of namespaces.
 func (v *poolBind) report(
 	ctx context.Context, api *resource.Pools, before, after resource.Pool, changed, same []string,
 ) error {

@@ -18,10 +18,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// maxBlocks bounds how many blocks one command gives to a namespace.
+// maxBlocks bounds the blocks that one command gives to a namespace.
 const maxBlocks = 256
 
-// checkBlocks checks what was typed about blocks.
+// checkBlocks checks the flags about blocks.
 func (v *poolBind) checkBlocks() (err error) {
 	switch {
 	case v.chosen("blocks") && (v.blocks < 1 || v.blocks > maxBlocks):
@@ -41,7 +41,7 @@ func (v *poolBind) checkBlocks() (err error) {
 	return nil
 }
 
-// isBlock reports whether a pool is a block of one that is split.
+// isBlock reports whether a pool is a block.
 func (v *poolBind) isBlock(ctx context.Context, api *resource.Pools, p resource.Pool) (bool, error) {
 	if !resource.IsBlock(p) {
 		return false, nil
@@ -50,7 +50,7 @@ func (v *poolBind) isBlock(ctx context.Context, api *resource.Pools, p resource.
 	return err == nil && parent.Spec.BlockSize > 0, err
 }
 
-// ofBlock answers for a block, which is of one namespace for as long as it exists.
+// ofBlock answers a request about a block, which belongs to one namespace for as long as it exists.
 func (v *poolBind) ofBlock(p resource.Pool) error {
 	owner, parent := resource.OwnerOf(p), p.Spec.Parent
 	if !v.unbind && slices.Equal(v.namespaces, []string{owner}) {
@@ -68,8 +68,9 @@ func (v *poolBind) ofBlock(p resource.Pool) error {
 		v.namespaces[0])
 }
 
-// allocator starts an allocator that knows pools and leases. It gives nothing once the returned context has ended: what
-// waits for requests that do not know of a change counts from the moment that the pools are read.
+// allocator starts an allocator that knows pools and leases. It gives nothing after the returned context has ended,
+// because changes of pools wait only that long for requests that do not know of them. The time counts from the reading
+// of the pools.
 func (v *poolBind) allocator(ctx context.Context) (a *leasing.Allocator, _ context.Context, stop func(), err error) {
 	resource.OutlivePipes()
 	if a, err = leasing.Start(ctx, v.App, nil); err != nil {
@@ -84,8 +85,8 @@ func (v *poolBind) allocator(ctx context.Context) (a *leasing.Allocator, _ conte
 	return a, asking, stop, nil
 }
 
-// give gives the namespaces blocks of a pool that is split, and binds the pool to them where it gives blocks by itself,
-// or is for certain namespaces alone already. It looks first whether there are blocks.
+// give gives the namespaces blocks of a split pool. It also binds the pool to them if the pool has autoAssign or is
+// bound to other namespaces. Before any change it checks that there are enough blocks.
 func (v *poolBind) give(ctx context.Context, api *resource.Pools, p resource.Pool) error {
 	if p.DeletionTimestamp != nil {
 		return resource.Terminating(p.Name)
@@ -114,8 +115,8 @@ func (v *poolBind) give(ctx context.Context, api *resource.Pools, p resource.Poo
 	return v.printBlocks(ctx, api, a.Index, given)
 }
 
-// lacking returns the blocks that namespaces are to be given, as they would be made if nobody else was faster. Where
-// there is none for one of them nothing is done at all.
+// lacking returns the blocks that the namespaces still need, as they will be created if nobody else takes them. If
+// there are not enough blocks for all, it fails.
 func (v *poolBind) lacking(x *ipam.Index) (todo []ipam.Pool, err error) {
 	defer func() {
 		for _, b := range todo {
@@ -151,7 +152,7 @@ func (v *poolBind) lacking(x *ipam.Index) (todo []ipam.Pool, err error) {
 	return todo, nil
 }
 
-// giveAll gives namespaces blocks, up to the first that cannot be given.
+// giveAll creates the blocks. It stops at the first error.
 func (v *poolBind) giveAll(ctx context.Context, a *leasing.Allocator, todo []ipam.Pool) (given []ipam.Pool, err error) {
 	for _, b := range todo {
 		if v.DryRun == app.DryRunClient {
@@ -165,7 +166,8 @@ func (v *poolBind) giveAll(ctx context.Context, a *leasing.Allocator, todo []ipa
 	return given, nil
 }
 
-// sayGiven says what blocks do to the chains of their namespaces, and which of these do not exist.
+// sayGiven prints the effect of new blocks on the chains of their namespaces, and warns of namespaces that do not
+// exist.
 func (v *poolBind) sayGiven(ctx context.Context, api *resource.Pools, p resource.Pool, given []ipam.Pool) error {
 	if len(given) == 0 {
 		return nil
@@ -178,7 +180,7 @@ func (v *poolBind) sayGiven(ctx context.Context, api *resource.Pools, p resource
 	if err != nil {
 		return err
 	}
-	others := []ipam.Pool{store.Pool(p.BCSNetPool)} // as it was changed, also in a dry run
+	others := []ipam.Pool{store.Pool(p.BCSNetPool)} // as changed, also in a dry run
 	for _, o := range all {
 		if o.Name != p.Name && !slices.ContainsFunc(given, func(b ipam.Pool) bool { return b.Name == o.Name }) {
 			others = append(others, store.Pool(o.BCSNetPool))
@@ -197,7 +199,7 @@ func (v *poolBind) sayGiven(ctx context.Context, api *resource.Pools, p resource
 	return nil
 }
 
-// printBlocks prints the blocks that the namespaces have where -o asks for it.
+// printBlocks prints all blocks of the namespaces if -o is given.
 func (v *poolBind) printBlocks(ctx context.Context, api *resource.Pools, x *ipam.Index, given []ipam.Pool) error {
 	if !v.output.Given() {
 		return nil

@@ -16,20 +16,21 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// chainEffects describes who enters and leaves the default chain by a change of a pool.
+// chainEffects describes how a change of a pool alters the chains of namespaces.
 type chainEffects struct {
 	pool string
-	// leave are the namespaces that get something of their own, join those that would have nothing of their own any
-	// more. What a pool gives by itself is their own on its hosts alone: that of leaveThere and joinThere.
+	// leave has the namespaces that leave the default chain, join those that return to it. leaveThere and joinThere do
+	// so only on the hosts of pools with autoAssign.
 	leave, join, leaveThere, joinThere []string
-	// unserved are the hosts on which those that leave get no address any more.
+	// unserved has the hosts on which a leaving namespace gets no address any more.
 	unserved []unservedHosts
-	// shadows are pools of the default chain that serve fewer hosts, or none any more, as pools give blocks there.
+	// shadows has the pools of the default chain that newly serve fewer hosts or none, because other pools give blocks
+	// there.
 	shadows []ipam.Shadow
-	// poolLeaves and poolJoins: the pool itself is in the default chain no more, or from now on. onlyByName: it serves
-	// only who names it.
+	// poolLeaves and poolJoins: the pool itself leaves or joins the default chain. onlyByName: it serves only requests
+	// that name it.
 	poolLeaves, poolJoins, onlyByName bool
-	// cutOff are the namespaces that the pool serves no more and that have addresses of it, with how many.
+	// cutOff has the namespaces that the pool no longer serves although they hold addresses of it, with their number.
 	cutOff []namespaceShare
 }
 
@@ -43,21 +44,21 @@ type namespaceShare struct {
 	held      int
 }
 
-// sameChains reports whether two states of a pool mean the same to the chains of all namespaces, whatever labels these
-// have: both are for the same ones, and both give them blocks by themselves or neither does.
+// sameChains reports whether two states of a pool are equivalent for the chains of all namespaces, whatever their
+// labels: both select the same namespaces, and both or neither give blocks automatically.
 func sameChains(a, b ipam.Pool) bool {
 	return a.NotDefault == b.NotDefault && gives(a) == gives(b) && selectorText(a.NamespaceSelector) ==
 		selectorText(b.NamespaceSelector) &&
 		maps.EqualFunc(a.Namespaces, b.Namespaces, func(struct{}, struct{}) bool { return true })
 }
 
-// sameShadows reports whether two states of a pool mean the same to which hosts the pools of the default chain serve.
+// sameShadows reports whether two states of a pool leave the same hosts to the pools of the default chain.
 func sameShadows(a, b ipam.Pool, others []ipam.Pool) bool {
 	return !slices.ContainsFunc(append(others, a, b), gives) || gives(a) == gives(b) &&
 		maps.Equal(a.Hosts, b.Hosts) && maps.Equal(a.HostSubnets, b.HostSubnets)
 }
 
-// gives reports whether a pool gives blocks by itself.
+// gives reports whether a pool gives blocks automatically.
 func gives(p ipam.Pool) bool { return p.BlockSize > 0 && p.AutoAssign }
 
 func selectorText(s ipam.Selector) string {
@@ -67,8 +68,8 @@ func selectorText(s ipam.Selector) string {
 	return s.String()
 }
 
-// chainEffectsOf compares the chains of namespaces before and after a change of a pool. before has no name for a pool
-// that is new; labels are those of the namespaces that exist, leases those of the pool that are not free.
+// chainEffectsOf compares the chains of namespaces before and after a change of a pool. A new pool has a before without
+// a name. labels has the existing namespaces, leases the pool's leases that are not free.
 func chainEffectsOf(
 	before, after ipam.Pool, others []ipam.Pool, labels map[string]map[string]string, leases []lease.Lease,
 ) chainEffects {

@@ -16,16 +16,16 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// poolChange is the change of one pool after its user has said what is to be different: it is checked, its effects are
-// printed, a change that touches addresses in use is confirmed, and the pool is stored.
+// poolChange changes one pool: it checks the change, prints its effects, asks for confirmation if addresses in use are
+// affected, and stores the pool.
 type poolChange struct {
 	*app.App
 	output printer.Output
 	name   string
 	yes    bool
-	// done is the word for what is done to the pool, again the hint for a pool that somebody else changed meanwhile.
+	// done is the participle for the change in messages. again is the hint if somebody else changed the pool meanwhile.
 	done, again string
-	// fit is the change among the other pools.
+	// fit compares the change with the other pools.
 	fit *resource.Fit
 }
 
@@ -35,7 +35,7 @@ func (v *poolChange) addTo(cmd *cobra.Command) {
 	v.output.AddToChange(cmd)
 }
 
-// read reads the pool, which takes no changes while it is being deleted.
+// read reads the pool. It refuses a pool that is being deleted.
 func (v *poolChange) read(ctx context.Context) (*resource.Pools, resource.Pool, error) {
 	api, err := resource.NewPools(v.App)
 	if err != nil {
@@ -48,7 +48,8 @@ func (v *poolChange) read(ctx context.Context) (*resource.Pools, resource.Pool, 
 	return api, live, err
 }
 
-// checked returns the pool that an object describes, once the API server has found nothing wrong with it.
+// checked returns the pool of an object. It fails if held addresses forbid a new subnet, the API server refuses the
+// pool in a dry run, or the pool does not fit its parent and groups.
 func (v *poolChange) checked(
 	ctx context.Context, api *resource.Pools, live resource.Pool, next *unstructured.Unstructured,
 ) (resource.Pool, error) {
@@ -82,10 +83,10 @@ func (v *poolChange) refused(err error) error {
 	return resource.Explain(v.App, err)
 }
 
-// unchanged says that there is nothing to do.
+// unchanged prints that there is nothing to change.
 func (v *poolChange) unchanged() { v.Say.Note("not %s: pool %s stays as it is", v.done, v.name) }
 
-// apply prints what the change does, asks if it touches something in use, and stores it.
+// apply prints the effects of the change, asks if something in use is affected, and stores the pool.
 func (v *poolChange) apply(ctx context.Context, api *resource.Pools, live, next resource.Pool) error {
 	if samePool(live, next) {
 		v.unchanged()

@@ -10,11 +10,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// lastApplied is the annotation in which kubectl apply without --server-side keeps its last file.
+// lastApplied is the annotation in which kubectl apply without --server-side stores the previous file.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// cleaned returns a pool as somebody would write it down: what the API server, the controller and kubectl keep
-// in it for themselves is left out.
+// cleaned returns a pool as a user would write it, without the fields of the API server, the controller and kubectl.
 func cleaned(o *unstructured.Unstructured) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(v1.GroupVersion.WithKind(resource.PoolKind))

@@ -26,7 +26,7 @@ type poolCreate struct {
 	output   printer.Output
 	cidr     string
 	settings poolSettings
-	// selector is that of hosts, tenants that of namespaces.
+	// selector selects hosts, tenants namespaces.
 	selector, tenants string
 	object            v1.BCSNetPool
 	plan              ipam.Plan
@@ -140,8 +140,8 @@ func (v *poolCreate) Validate() error {
 	return v.output.Validate()
 }
 
-// checkNarrowing refuses flags that narrow whom the pool is for and were given without a value, as from a shell
-// variable that is not set: the pool would serve everybody.
+// checkNarrowing refuses empty values of flags that limit whom the pool serves, such as from an unset shell variable:
+// the pool would serve everybody.
 func (v *poolCreate) checkNarrowing() error {
 	for _, name := range []string{
 		"parent", "gateway", "host", "host-subnet", "host-selector", "namespace", "namespace-selector",
@@ -154,7 +154,7 @@ func (v *poolCreate) checkNarrowing() error {
 	return nil
 }
 
-// parseSelector reads the label selector of a flag, over objects of a kind; nil for none.
+// parseSelector parses the label selector of a flag for objects of a kind. An empty text returns nil.
 func parseSelector(flag, kind, text string) (*metav1.LabelSelector, error) {
 	if text == "" {
 		return nil, nil
@@ -222,7 +222,7 @@ func (v *poolCreate) Run(ctx context.Context) error {
 	return v.output.Object(v.Out, created)
 }
 
-// others reads the pools of the cluster but this one, and reports whether it exists already.
+// others returns the other pools of the cluster, and whether this one exists already.
 func (v *poolCreate) others(ctx context.Context) (*resource.Pools, []ipam.Pool, bool, error) {
 	api, err := resource.NewPools(v.App)
 	if err != nil {
@@ -232,7 +232,7 @@ func (v *poolCreate) others(ctx context.Context) (*resource.Pools, []ipam.Pool, 
 	return api, others, exists, err
 }
 
-// warnHostless warns of a pool that no host may draw from.
+// warnHostless warns if no host may draw from the pool.
 func (v *poolCreate) warnHostless(ctx context.Context, is ipam.Pool) {
 	switch {
 	case len(is.Hosts)+len(is.HostSubnets) > 0:
@@ -248,7 +248,7 @@ func (v *poolCreate) warnHostless(ctx context.Context, is ipam.Pool) {
 	}
 }
 
-// sayChain prints which namespaces the pool takes out of the default chain, and where it serves nobody.
+// sayChain prints which namespaces leave the default chain for the pool, and on which hosts they get no address.
 func (v *poolCreate) sayChain(ctx context.Context, is ipam.Pool, others []ipam.Pool) error {
 	var labels map[string]map[string]string
 	if !is.InDefaultChain() { // else no namespace leaves it

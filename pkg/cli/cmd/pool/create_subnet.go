@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// setSubnet reads the subnet; that of a group is its parent's.
+// setSubnet parses the subnet. A group has its parent's.
 func (v *poolCreate) setSubnet() error {
 	spec := &v.object.Spec
 	if spec.Parent != "" && (v.cidr != "" || spec.Gateway != "") {
@@ -47,7 +47,7 @@ func (v *poolCreate) setSubnet() error {
 	return nil
 }
 
-// setPlan works out the addresses of the pool.
+// setPlan computes the addresses of the pool.
 func (v *poolCreate) setPlan() (err error) {
 	if v.plan, err = ipam.NewPlan(store.PlanSpec(&v.object)); err != nil {
 		return app.Usagef("%s", strings.NewReplacer("availableIPs", "--range", "excludeIPs",
@@ -60,7 +60,7 @@ func (v *poolCreate) setPlan() (err error) {
 	return nil
 }
 
-// setParent takes the subnet and the gateway of the parent.
+// setParent copies the subnet and the gateway of the parent.
 func (v *poolCreate) setParent(ctx context.Context, api *resource.Pools) error {
 	spec := &v.object.Spec
 	parent, err := api.Get(ctx, spec.Parent)

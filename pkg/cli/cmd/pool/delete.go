@@ -62,7 +62,7 @@ func (v *poolDelete) Run(ctx context.Context) error {
 	}
 	all, err := api.Named(ctx, v.names)
 	if err != nil {
-		return err // nothing was deleted: all names are right or none is taken
+		return err // nothing was deleted: one wrong name stops the command
 	}
 	every, err := api.List(ctx)
 	if err != nil {
@@ -84,8 +84,8 @@ func (v *poolDelete) Run(ctx context.Context) error {
 	return v.deleteAll(ctx, api, all, waits)
 }
 
-// radius announces what goes with a pool, and returns how many addresses its end waits for; those of its blocks are
-// among them.
+// radius announces the effects of deleting a pool. It returns the number of addresses, including those of blocks, for
+// which the deletion waits.
 func (v *poolDelete) radius(ctx context.Context, p resource.Pool, every []resource.Pool) (waits int) {
 	total := "no addresses"
 	if n := p.Status.Capacity; n > 0 {
@@ -151,7 +151,7 @@ func (v *poolDelete) deleteAll(
 	return failed.OrNil()
 }
 
-// deleteOne deletes the pool that was shown, not another one that has taken its name meanwhile.
+// deleteOne deletes the pool that was shown, not a new one of the same name.
 func (v *poolDelete) deleteOne(ctx context.Context, api *resource.Pools, p resource.Pool) error {
 	if v.DryRun == app.DryRunClient {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// warnChildren says which pools are carved from a pool: its end waits for theirs.
+// warnChildren names the groups and blocks whose deletion the pool's deletion waits for, unless they are being deleted,
+// too.
 func (v *poolDelete) warnChildren(p resource.Pool, all []resource.Pool) {
 	var children []string
 	for _, o := range all {
@@ -24,14 +25,14 @@ func (v *poolDelete) warnChildren(p resource.Pool, all []resource.Pool) {
 	}
 }
 
-// takenOf lists the addresses of a pool that are not free and that match takes; those of its blocks are among them.
+// takenOf lists the addresses of a pool and its blocks that are not free and that match takes.
 func takenOf(
 	ctx context.Context, s *app.App, all []resource.Pool, name string, match func(lease.Lease) bool,
 ) (resource.InTheWay, error) {
 	names := resource.LeasePools(all, []string{name}, false)
 	query := resource.LeaseQuery{Pool: name, Selectors: resource.TakenOnly()}
 	if len(names) > 1 {
-		query.Pool = "" // one list, not one for each block
+		query.Pool = "" // one list for the pool and all its blocks
 	}
 	taken, err := resource.HeldLeases(ctx, s, query, func(l lease.Lease) bool {
 		return (l.Pool == name || slices.Contains(names, l.Pool)) && match(l)

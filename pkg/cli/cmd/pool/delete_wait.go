@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// waitGone waits until a pool is gone, and says what it waits for whenever that changes.
+// waitGone waits until a pool is gone, and prints what it waits for when that changes.
 func (v *poolDelete) waitGone(ctx context.Context, api *resource.Pools, p resource.Pool, limit time.Duration) error {
 	what, err := follow.UntilPoolGone(ctx, api, p, limit)
 	switch {

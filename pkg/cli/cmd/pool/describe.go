@@ -68,7 +68,7 @@ func (v *poolDescribe) Run(ctx context.Context) error {
 	return v.write(d)
 }
 
-// print prints the object, and beside it how many leases are outdated if any is.
+// print prints the object, with the number of outdated leases unless it is zero.
 func (v *poolDescribe) print(d *view.Pool) error {
 	o := d.Stored
 	if d.Outdated != nil && d.Outdated.Leases > 0 {
@@ -78,7 +78,7 @@ func (v *poolDescribe) print(d *view.Pool) error {
 	return v.output.Object(v.Out, o)
 }
 
-// write prints the sections that have something to say.
+// write prints all sections that are not empty.
 func (v *poolDescribe) write(d *view.Pool) error {
 	var b bytes.Buffer
 	d.Facts(v.App).Write(&b, v.App, 12)

@@ -24,7 +24,7 @@ type poolDiff struct {
 	output printer.Output
 	files  []string
 	wanted []manifest
-	// alone: the API server may not be asked what it would do.
+	// alone: the API server must not be asked.
 	alone bool
 }
 
@@ -86,11 +86,11 @@ const (
 	actionRefused   = "refused"
 )
 
-// change describes what applying would do to one pool.
+// change describes the effect of applying a file on one pool.
 type change struct {
 	name          string
 	action        string
-	before, after resource.Pool // before is empty for a pool that would be created
+	before, after resource.Pool // before is empty for a new pool
 	effects       effects
 	refused       error
 }
@@ -120,7 +120,7 @@ func (v *poolDiff) compare(ctx context.Context) ([]change, error) {
 		}
 		all = append(all, c)
 	}
-	fit := resource.NewFit(resource.Given(list), next...) // one file may have parents and their groups
+	fit := resource.NewFit(resource.Given(list), next...) // a file may have both parents and their groups
 	for i := range all {
 		c := &all[i]
 		if c.action == actionUnchanged {
@@ -138,7 +138,7 @@ func (v *poolDiff) compare(ctx context.Context) ([]change, error) {
 	return all, nil
 }
 
-// one finds out what becomes of a pool. live is empty when there is none of that name.
+// one compares a pool with its file. live is empty if the pool does not exist.
 func (v *poolDiff) one(ctx context.Context, api *resource.Pools, m manifest, live resource.Pool) (change, error) {
 	c := change{name: m.pool.Name, action: actionCreated, before: live, after: m.pool}
 	var err error
@@ -165,7 +165,7 @@ func (v *poolDiff) one(ctx context.Context, api *resource.Pools, m manifest, liv
 	return c, nil
 }
 
-// afterApply reads from the API server the pool as applying would leave it.
+// afterApply asks the API server for the pool as it would be after an apply.
 func (v *poolDiff) afterApply(ctx context.Context, api *resource.Pools, m manifest, c change) (change, error) {
 	after, err := applyPool(ctx, api, m)
 	switch {
@@ -182,7 +182,7 @@ func (v *poolDiff) afterApply(ctx context.Context, api *resource.Pools, m manife
 	return c, nil
 }
 
-// changeEffects reads the leases of a pool and says what a change does to them.
+// changeEffects reads the leases of a pool and describes the effects of a change on them.
 func changeEffects(
 	ctx context.Context, s *app.App, before, after resource.Pool, fit *resource.Fit,
 ) (effects, error) {
@@ -221,7 +221,7 @@ func changeEffects(
 	return e, nil
 }
 
-// sumUp notes how many would change, and ends the command.
+// sumUp prints how many pools would change, and returns the error for the exit code.
 func (v *poolDiff) sumUp(all []change) error {
 	counts := map[string]int{}
 	var refused app.Several
@@ -257,8 +257,8 @@ func (v *poolDiff) sumUp(all []change) error {
 	return nil
 }
 
-// heldBack refuses a subnet that changes while addresses of the pool are held. The API server has the same rule; it is
-// checked here first so that there is something to show.
+// heldBack refuses to change the subnet of a pool that has addresses in use or reserved. The API server has the same
+// rule, but reports no numbers.
 func heldBack(before, after resource.Pool) error {
 	s := before.Status
 	if resource.CidrOf(before.BCSNetPool) == resource.CidrOf(after.BCSNetPool) || s.Active+s.Reserved == 0 {
@@ -270,7 +270,7 @@ func heldBack(before, after resource.Pool) error {
 		WithHint("release them first, or make another pool; see who has them: bcsnetctl ip list --pool %s", before.Name)
 }
 
-// isRefusal reports whether an error is the answer to a pool that is not accepted as it is.
+// isRefusal reports whether an error says that the pool itself is not acceptable.
 func isRefusal(err error) bool {
 	var f *app.Failure
 	refusals := []ipam.Reason{app.ReasonPoolInvalid, app.ReasonInvalidParent, ipam.ReasonAddressInUse}

@@ -19,7 +19,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// write prints the pools that would change: the lines of their files, then what that does to leases.
+// write prints the changed pools: the lines of their files, followed by the effects on leases.
 func (v *poolDiff) write(all []change) error {
 	var b bytes.Buffer
 	for _, c := range all {
@@ -47,7 +47,7 @@ func (v *poolDiff) write(all []change) error {
 	return err
 }
 
-// unified returns the change of a pool's file in the form of diff -u.
+// unified returns the change of a pool's file as diff -u does.
 func (c change) unified() (string, error) {
 	var texts [2][]byte
 	for i, p := range []resource.Pool{c.before, c.after} {
@@ -60,7 +60,7 @@ func (c change) unified() (string, error) {
 		}
 	}
 	text := diff.Diff("pool "+c.name+" in the cluster", texts[0], "pool "+c.name+" after applying", texts[1])
-	_, lines, _ := bytes.Cut(text, []byte("\n")) // the first is the command line of diff
+	_, lines, _ := bytes.Cut(text, []byte("\n")) // the first line is diff's command line
 	return string(lines), nil
 }
 
@@ -82,12 +82,12 @@ func paintDiff(t terminal.Terminal, text string) string {
 	return b.String()
 }
 
-// samePool reports whether two pools would be written down alike.
+// samePool reports whether two pools have the same cleaned form.
 func samePool(a, b resource.Pool) bool {
 	return equality.Semantic.DeepEqual(cleaned(a.Stored).Object, cleaned(b.Stored).Object)
 }
 
-// diffObjects returns the comparison for -o json and the like.
+// diffObjects returns the comparison for -o json and similar formats.
 func diffObjects(all []change) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "PoolDiffList",
@@ -108,7 +108,7 @@ func diffObjects(all []change) *unstructured.UnstructuredList {
 	return l
 }
 
-// fieldChanges returns the fields of the spec that differ, by name.
+// fieldChanges returns the fields of the spec that differ, sorted by name.
 func fieldChanges(c change) []any {
 	specOf := func(p resource.Pool) map[string]any {
 		if p.Stored == nil {

@@ -1,3 +1,3 @@
-// Package pool has the commands for pools: which addresses there are, and which hosts draw from them. It imports no
-// other command; pool usage, which belongs to usage, is handed in.
+// Package pool has the commands for pools. It imports no other command: pool usage, which package usage implements, is
+// passed in.
 package pool

@@ -17,15 +17,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// draft is the text of a pool on its way through an editor.
+// draft is the text of a pool in an editor.
 type draft struct {
 	*app.App
 	poolName string
-	// text is what the editor was given or gave back, without the comments on top.
+	// text is the text without the comments on top.
 	text []byte
-	// path is the editor's file; empty before there is one.
+	// path is the editor's file; empty before it exists.
 	path string
-	// refused is why the text was not accepted.
+	// refused is the error that makes the user edit the text again.
 	refused error
 	kept    bool
 }
@@ -35,7 +35,7 @@ func newDraft(s *app.App, p resource.Pool) (*draft, error) {
 	return &draft{App: s, poolName: p.Name, text: text}, err
 }
 
-// open lets the user edit the text, and reports whether that has changed it.
+// open runs the editor, and reports whether the text has changed.
 func (d *draft) open(ctx context.Context) (edited bool, err error) {
 	if err := d.write(); err != nil {
 		return false, err
@@ -56,7 +56,7 @@ func (d *draft) open(ctx context.Context) (edited bool, err error) {
 	return true, nil
 }
 
-// write puts the text into the editor's file.
+// write writes the text to the editor's file.
 func (d *draft) write() error {
 	content := append([]byte(d.header()), d.text...)
 	if d.path != "" {
@@ -71,7 +71,7 @@ func (d *draft) write() error {
 	return errors.Join(err, f.Close())
 }
 
-// header returns the comment on top of the text.
+// header returns the comments on top of the text.
 func (d *draft) header() string {
 	var b strings.Builder
 	b.WriteString("# Pool " + d.poolName + ". Lines that begin with # are left out; an empty file ends the edit.\n#\n")
@@ -84,7 +84,7 @@ func (d *draft) header() string {
 	return b.String()
 }
 
-// uncommented leaves out the lines that are comments.
+// uncommented removes the lines that are comments.
 func uncommented(text []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(text) {
@@ -95,7 +95,7 @@ func uncommented(text []byte) []byte {
 	return out
 }
 
-// parse reads the pool that the text describes.
+// parse parses the pool.
 func (d *draft) parse() (resource.Pool, error) {
 	objects, err := decodeObjects("the text", bytes.NewReader(d.text))
 	switch {
@@ -113,7 +113,7 @@ func (d *draft) parse() (resource.Pool, error) {
 	return parseManifest(o)
 }
 
-// wanted returns the pool as it is stored, with the spec, the labels and the annotations of the text.
+// wanted returns the stored pool with the spec, labels and annotations of the text.
 func (d *draft) wanted(live resource.Pool) (*unstructured.Unstructured, error) {
 	wanted, err := d.parse()
 	if err != nil {
@@ -135,14 +135,14 @@ func (d *draft) wanted(live resource.Pool) (*unstructured.Unstructured, error) {
 	return next, nil
 }
 
-// save leaves the text in its file, and says where.
+// save keeps the file of the text, and adds its path to the error.
 func (d *draft) save(err error) error {
 	d.kept = true
 	kept := &app.Failure{Message: "your text is kept in " + d.path}
 	return app.Several{err, kept}
 }
 
-// saveUnlessStored leaves the text in its file where it was not stored in the cluster.
+// saveUnlessStored keeps the file of the text if the text was not stored in the cluster.
 func (d *draft) saveUnlessStored(err error) error {
 	if err == nil {
 		return nil
@@ -150,7 +150,7 @@ func (d *draft) saveUnlessStored(err error) error {
 	return d.save(err)
 }
 
-// drop removes the editor's file unless it is kept.
+// drop removes the editor's file unless it must be kept.
 func (d *draft) drop() {
 	if d.path == "" || d.kept {
 		return

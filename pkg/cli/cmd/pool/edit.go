@@ -78,7 +78,7 @@ func (v *poolEdit) Run(ctx context.Context) error {
 	return draft.saveUnlessStored(v.apply(ctx, api, live, next))
 }
 
-// cancelled ends an edit that left the text as it was.
+// cancelled ends an edit without a change.
 func (v *poolEdit) cancelled(d *draft) error {
 	if d.refused != nil {
 		return d.save(d.refused)

@@ -16,24 +16,24 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// effects describes what a change of a pool means for leases and for other pools.
+// effects describes the effects of a change of a pool on leases and on other pools.
 type effects struct {
-	// more and fewer are the addresses that the pool would hand out beyond those of today, and no longer.
+	// more has the addresses that the pool would newly allocate, fewer those that it would no longer allocate.
 	more, fewer *netipx.IPSet
-	// drains are the leases on addresses that the pool would lose.
+	// drains has the leases whose addresses the pool would lose.
 	drains []lease.Lease
-	// cutOff are the hosts that could no longer draw and hold addresses, with how many.
+	// cutOff has the hosts that hold addresses but could no longer draw, with the number of addresses.
 	cutOff []hostShare
-	// hostless: the pool would lose its last host.
+	// hostless: no host could draw any more.
 	hostless bool
-	// settings are what new leases would get, changed the names of those that change. Leases keep what they were given.
+	// settings are those of new leases, changed the names of the settings that differ. Existing leases keep theirs.
 	settings lease.Settings
 	changed  []string
 	kept     *lease.Outdated
 	overlaps []resource.Share
-	// shifts are what its parent and its groups get or lose by it.
+	// shifts are the addresses that its parent and its groups would gain or lose.
 	shifts []resource.Shift
-	// full are the namespaces that get no more addresses by a quota of the change.
+	// full has the namespaces that a changed quota stops.
 	full  []ipam.NamespaceUse
 	chain chainEffects
 }
@@ -43,8 +43,8 @@ type hostShare struct {
 	held int
 }
 
-// effectsOf compares a pool before and after a change, as it serves beside the others. before is empty for a pool that
-// is new; leases are those of the pool that are Active or Reserved.
+// effectsOf compares a pool before and after a change; fit has the other pools. A new pool has an empty before. leases
+// are the pool's Active and Reserved ones.
 func effectsOf(before, after ipam.Pool, leases []lease.Lease, fit *resource.Fit) effects {
 	was, is := before.Usable(), after.Usable()
 	e := effects{
@@ -83,14 +83,13 @@ func effectsOf(before, after ipam.Pool, leases []lease.Lease, fit *resource.Fit)
 	return e
 }
 
-// touches reports whether the change touches something that is in use. Pods that keep another gateway may lose it with
-// the change.
+// touches reports whether the change affects leases. Pods with another gateway than the new one may lose it.
 func (e effects) touches() bool {
 	gateway := slices.Contains(e.changed, lease.SettingGateway) && e.kept.By[lease.SettingGateway]+e.kept.Unknown > 0
 	return gateway || len(e.drains)+len(e.cutOff) > 0
 }
 
-// unknown returns of how many leases it is not known whether they keep something that changes.
+// unknown returns the number of leases with settings of unknown age, if a setting changes.
 func (e effects) unknown() int {
 	if len(e.changed) == 0 {
 		return 0
@@ -98,7 +97,7 @@ func (e effects) unknown() int {
 	return e.kept.Unknown
 }
 
-// effect is one of the effects in words; grave ones want to be read first.
+// effect is one effect as a sentence. Grave ones are printed as warnings.
 type effect struct {
 	text  string
 	grave bool

@@ -8,8 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// addChildren counts the leases of the groups and blocks of a pool, which take settings from it, among those that keep
-// what they were given.
+// addChildren adds to kept the outdated leases of the pool's groups and blocks, which inherit settings.
 func (e *effects) addChildren(ctx context.Context, s *app.App, pool string, fit *resource.Fit) error {
 	if len(e.changed) == 0 {
 		return nil

@@ -102,7 +102,7 @@ func (v *poolExport) Run(ctx context.Context) error {
 	return nil
 }
 
-// find reads the pools that were named: all of them or none.
+// find reads the named pools. If one is missing, it returns none.
 func (v *poolExport) find(ctx context.Context) ([]resource.Pool, error) {
 	api, err := resource.NewPools(v.App)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// held is what is held in pools that are exported.
+// held has the addresses of exported pools that are not free.
 type held struct {
-	// reserved and owned are exported with them.
+	// reserved and owned are exported with their pools.
 	reserved, owned []lease.Lease
-	// ofPods, kept for claims and quarantined are counts of what is not.
+	// ofPods, kept and quarantined count addresses that are not exported.
 	ofPods, kept, quarantined int
 }
 
-// listHeld reads what is held, by the names of pools.
+// listHeld lists the addresses by pool.
 func listHeld(ctx context.Context, s *app.App) (map[string]held, error) {
 	taken := func(l lease.Lease) bool { return l.State != lease.Available }
 	all, err := resource.HeldLeases(ctx, s, resource.LeaseQuery{Selectors: resource.TakenOnly()}, taken)
@@ -47,7 +47,7 @@ func (h *held) add(o held) {
 	h.ofPods, h.kept, h.quarantined = h.ofPods+o.ofPods, h.kept+o.kept, h.quarantined+o.quarantined
 }
 
-// say prints what an export has beside the pools, what it has not, and what brings that back.
+// say prints what else the export contains, what it lacks, and how to restore that.
 func (h *held) say(s *app.App) {
 	in := counted(
 		count{len(h.reserved), "reserved address", "reserved addresses", ""},
@@ -72,7 +72,7 @@ type count struct {
 	one, more, note string
 }
 
-// counted lists those counts that are not zero.
+// counted lists the counts that are not zero.
 func counted(all ...count) string {
 	var parts []string
 	for _, c := range all {

@@ -21,7 +21,7 @@ type poolHistory struct {
 	limit  int
 }
 
-// mostChanges is how many changes of a pool are shown by default.
+// mostChanges is the default maximum of changes.
 const mostChanges = 1000
 
 func newHistory(s *app.App) *cobra.Command {
@@ -85,13 +85,13 @@ func (v *poolHistory) Run(ctx context.Context) error {
 	return printer.NewTable(&v.output, changeColumns()).Write(v.Out, changeRows(h.Records))
 }
 
-// changeRow is one field of a change.
+// changeRow is a changed field.
 type changeRow struct {
 	history.Record
 	history.FieldChange
 }
 
-// changeRows returns a row for each field, and one for a change without any.
+// changeRows returns a row for each changed field, and one for a change without fields.
 func changeRows(records []history.Record) (rows []changeRow) {
 	for _, r := range records {
 		if len(r.Changes) == 0 {
@@ -115,7 +115,7 @@ func changeColumns() []printer.Column[changeRow] {
 	}
 }
 
-// changeObjects returns the list for -o json and the like. There is no such kind in the cluster: it is a view.
+// changeObjects returns the list for -o json and similar formats. The cluster has no such kind: it is a view.
 func changeObjects(records []history.Record) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{
 		"apiVersion": app.ProgramName + "/v1", "kind": "PoolHistoryList",

@@ -8,7 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// hostChange holds the arguments of add-host and remove-host: a pool and hosts.
+// hostChange holds the arguments of add-host and remove-host.
 type hostChange struct {
 	*app.App
 	output printer.Output

@@ -78,7 +78,7 @@ func (v *poolImport) Run(ctx context.Context) error {
 	return failed.OrNil()
 }
 
-// fits refuses groups that would not fit their parents, before anything is made. A file may have both, in any order.
+// fits refuses groups that do not fit their parents, before anything is created. A file may have both, in any order.
 func (v *poolImport) fits(ctx context.Context, api *resource.Pools, all []manifest) error {
 	list, err := api.List(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (v *poolImport) fits(ctx context.Context, api *resource.Pools, all []manife
 	return resource.NewFit(existing, made...).Check(ctx, v.App)
 }
 
-// one makes a pool unless it is there, and sets aside what was set aside in it.
+// one creates a missing pool, and restores its reservations and owners.
 func (v *poolImport) one(ctx context.Context, api *resource.Pools, m manifest) error {
 	existing, err := api.ListWith(ctx, metav1.ListOptions{FieldSelector: follow.Named(m.pool.Name)})
 	if err != nil {
@@ -129,10 +129,10 @@ func (v *poolImport) one(ctx context.Context, api *resource.Pools, m manifest) e
 	return failed.OrNil()
 }
 
-// holds reports whether addresses of the pool are to be made again before anybody gets one.
+// holds reports whether the file has reservations or owners, which must be restored before the pool allocates.
 func (m manifest) holds() bool { return len(m.reserved)+len(m.owners) > 0 }
 
-// create makes a pool, which hands out nothing until its reservations are made and its owners have their addresses.
+// create creates a pool. If reservations or owners must be restored, the pool is cordoned at first.
 func (v *poolImport) create(ctx context.Context, api *resource.Pools, m manifest) error {
 	if v.DryRun == app.DryRunClient {
 		return nil
@@ -147,7 +147,7 @@ func (v *poolImport) create(ctx context.Context, api *resource.Pools, m manifest
 	return resource.Explain(v.App, err)
 }
 
-// reserve sets addresses aside again. Before a pool is made nobody can know who holds them.
+// reserve sets addresses aside again. Before the pool exists, nobody can know who holds them.
 func (v *poolImport) reserve(ctx context.Context, r reservedRange, created bool) error {
 	entries, err := r.entries()
 	if err != nil {

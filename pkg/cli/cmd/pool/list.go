@@ -88,7 +88,7 @@ func (v *poolList) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch goes on and shows what changes.
+// watch prints the pools, then each change.
 func (v *poolList) watch(ctx context.Context) error {
 	summary := func(all []resource.Pool) string { return resource.PoolSummary(v.App, v.which, all) }
 	show := func(w io.Writer, p resource.Pool) error { return v.output.Object(w, p.Stored) }

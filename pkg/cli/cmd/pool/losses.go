@@ -11,17 +11,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// losses describes who has no pool any more once pools go, or serve less than today: what changes beside their leases.
+// losses has the networks, namespaces and hosts that have no pool any more after pools are deleted or serve less.
 type losses struct {
-	// families are networks that lose all pools of a family: "IPv6 of network prod".
+	// families are networks that lose all pools of a family, such as "IPv6 of network prod".
 	families []string
-	// namespaces lose their last pool by name, hosts their last pool.
+	// namespaces have the last pool that lists them removed, hosts the last pool that admits them.
 	namespaces []string
 	hosts      []netip.Addr
 }
 
-// lossesOf compares all pools before and after a change. Blocks are of their parents, and a pool without addresses is
-// none.
+// lossesOf compares all pools before and after a change. Blocks count as part of their parents. Pools without addresses
+// do not count.
 func lossesOf(before, after []resource.Pool, nodes []resource.Node) losses {
 	was, is := servicesOf(before, nodes), servicesOf(after, nodes)
 	gone := func(was, is map[string]bool) []string {
@@ -29,7 +29,7 @@ func lossesOf(before, after []resource.Pool, nodes []resource.Node) losses {
 	}
 	l := losses{families: gone(was.families, is.families), namespaces: gone(was.namespaces, is.namespaces)}
 	for _, p := range after {
-		if resource.IsBlock(p) { // who has a block has something of its own
+		if resource.IsBlock(p) { // the owner of a block still has a pool
 			l.namespaces = slices.DeleteFunc(l.namespaces, func(ns string) bool {
 				return slices.Contains(p.Spec.Namespaces, ns)
 			})
@@ -76,7 +76,7 @@ func familyOf(p resource.Pool) string {
 	return "IPv4"
 }
 
-// warn says who has no pool any more.
+// warn prints the losses.
 func (l losses) warn(s *app.App) {
 	for _, name := range l.families {
 		s.Say.Warn("no pool has %s then: requests that name the network get no such address", name)
@@ -96,7 +96,7 @@ func (l losses) warn(s *app.App) {
 	}
 }
 
-// replaced returns pools with one of them as it is now.
+// replaced returns the pools with one of them replaced by now.
 func replaced(all []resource.Pool, now resource.Pool) []resource.Pool {
 	out := slices.Clone(all)
 	for i, p := range out {

@@ -21,17 +21,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// manifest is a pool as a file wants it.
+// manifest is a pool in a file.
 type manifest struct {
 	from string
 	pool resource.Pool
-	// reserved was set aside in it when the file was written.
+	// reserved has the addresses that were set aside when the file was written.
 	reserved []reservedRange
-	// owners had these addresses then, who are no pods.
+	// owners has the addresses that owners had then.
 	owners []lease.Lease
 }
 
-// readManifests reads the pools of files; - is standard input. What is no pool is left out, and said.
+// readManifests reads the pools of files; - is standard input. It warns of other objects and skips them.
 func readManifests(s *app.App, files []string) ([]manifest, error) {
 	var all []manifest
 	seen := map[string]string{}
@@ -41,7 +41,7 @@ func readManifests(s *app.App, files []string) ([]manifest, error) {
 			return nil, err
 		}
 		name = sourceName(name)
-		if len(objects) == 0 { // what should have written it has failed, more likely than not
+		if len(objects) == 0 { // the command that should have written it has probably failed
 			return nil, app.Refuse(app.ReasonPoolInvalid, "%s is empty: there is no pool in it", name)
 		}
 		for _, o := range objects {
@@ -92,10 +92,10 @@ func readObjects(s *app.App, name string) ([]*unstructured.Unstructured, error) 
 	return decodeObjects(name, f)
 }
 
-// inputBuffer is how many bytes of a file are read ahead to distinguish JSON from YAML.
+// inputBuffer is the number of bytes that are read ahead to distinguish JSON from YAML.
 const inputBuffer = 4096
 
-// decodeObjects reads the documents of a file; lists count as what they hold.
+// decodeObjects decodes the documents of a file. It returns the items of lists.
 func decodeObjects(name string, r io.Reader) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	documents := yaml.NewYAMLOrJSONDecoder(r, inputBuffer)
@@ -130,8 +130,7 @@ func decodeObjects(name string, r io.Reader) ([]*unstructured.Unstructured, erro
 	}
 }
 
-// parseManifest checks a pool that somebody wrote, as far as that goes without the API server. It holds
-// no more than what is to be written down.
+// parseManifest checks a pool of a file as far as possible without the API server, and returns its cleaned form.
 func parseManifest(o *unstructured.Unstructured) (resource.Pool, error) {
 	p := resource.Pool{BCSNetPool: &v1.BCSNetPool{}, Stored: cleaned(o)}
 	if o.GetName() == "" {
@@ -148,8 +147,7 @@ func parseManifest(o *unstructured.Unstructured) (resource.Pool, error) {
 	return p, nil
 }
 
-// applyPool returns the pool as it would be after kubectl apply --server-side, which takes over fields that
-// others have set. The API server checks it and stores nothing.
+// applyPool returns the pool as kubectl apply --server-side --force-conflicts would store it, by a dry run.
 func applyPool(ctx context.Context, p *resource.Pools, m manifest) (resource.Pool, error) {
 	stored, err := p.API.Apply(ctx, m.pool.Name, m.pool.Stored,
 		metav1.ApplyOptions{FieldManager: "kubectl", Force: true, DryRun: []string{metav1.DryRunAll}})
@@ -159,7 +157,7 @@ func applyPool(ctx context.Context, p *resource.Pools, m manifest) (resource.Poo
 	return resource.ReadPool(cleaned(stored))
 }
 
-// overlaid returns that pool where the API server cannot be asked: fields that the file does not name stay.
+// overlaid returns the same without the API server: fields that the file does not name stay.
 func overlaid(live, wanted resource.Pool) (resource.Pool, error) {
 	next := cleaned(live.Stored).DeepCopy()
 	for _, field := range []string{"labels", "annotations"} {

@@ -13,12 +13,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// poolMove prints how addresses go from one pool to another: by commands that the user runs. Leases are not touched:
-// the pool that has an address is the one that hands it out next.
+// poolMove prints commands that move addresses from one pool to another. It does not touch leases: after release, an
+// address is allocated by whichever pool then has it.
 type poolMove struct {
 	*app.App
 	from, to string
-	// into: the other pool is there already. part are the addresses that move; none for all.
+	// into: the other pool exists already. part has the addresses to move; empty means all.
 	into bool
 	part []resource.Entry
 	// verb is the command.
@@ -136,7 +136,7 @@ func (v *poolMove) Run(ctx context.Context) error {
 			v.verb)
 }
 
-// target returns the pool that gets the addresses; one without an object if it is to be made.
+// target returns the pool that gets the addresses; a pool without an object if it must be created.
 func (v *poolMove) target(ctx context.Context, api *resource.Pools, all []resource.Pool) (resource.Pool, error) {
 	if v.into {
 		return api.Get(ctx, v.to)
@@ -171,7 +171,7 @@ func (v *poolMove) fixed(p resource.Pool, all []resource.Pool) error {
 			"ended", p.Name)
 }
 
-// claims names the claims that say which pool is theirs.
+// claims names the claims whose spec.pool is the pool.
 func (v *poolMove) claims(ctx context.Context) (names []string, err error) {
 	api, err := resource.NewClaims(v.App)
 	if err != nil {
@@ -186,7 +186,8 @@ func (v *poolMove) claims(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// moving returns the addresses that move. They become words of a shell: what is no address is refused.
+// moving returns the addresses to move. It refuses anything that is not an address, because the result is part of a
+// shell command.
 func (v *poolMove) moving(from resource.Pool) (out []string, _ error) {
 	var failed app.Several
 	if len(v.part) == 0 {

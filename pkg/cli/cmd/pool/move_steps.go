@@ -18,13 +18,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// moveStep is a part of a move: why, and the commands.
+// moveStep is a part of a move: its reason and its commands.
 type moveStep struct {
 	why      string
 	commands []string
 }
 
-// script writes steps as a shell script that ends at the first command that fails.
+// script formats steps as a shell script that ends at the first failing command.
 func script(steps []moveStep) string {
 	var b strings.Builder
 	b.WriteString("set -e\n")
@@ -40,7 +40,7 @@ func script(steps []moveStep) string {
 	return b.String()
 }
 
-// steps returns the parts of the move of addresses between two pools; to has no object if it is to be made.
+// steps returns the steps of a move. to has no object if it must be created.
 func (v *poolMove) steps(from, to resource.Pool, held held, claims []string) ([]moveStep, error) {
 	moving, err := v.moving(from)
 	if err != nil {
@@ -83,7 +83,7 @@ func (v *poolMove) steps(from, to resource.Pool, held held, claims []string) ([]
 	}), nil
 }
 
-// create makes a pool like another one, with some of its addresses.
+// create creates a pool like from, with the moving addresses.
 func (v *poolMove) create(from, _ resource.Pool, moving []string) ([]moveStep, error) {
 	o := cleaned(from.Stored.DeepCopy())
 	o.SetName(v.to)
@@ -101,7 +101,7 @@ func (v *poolMove) create(from, _ resource.Pool, moving []string) ([]moveStep, e
 	}}, nil
 }
 
-// extend gives a pool the addresses of another one.
+// extend adds the addresses to an existing pool.
 func (v *poolMove) extend(from, to resource.Pool, moving []string) ([]moveStep, error) {
 	if of, is := resource.CidrOf(from.BCSNetPool), resource.CidrOf(to.BCSNetPool); of != is {
 		return nil, app.Refuse(app.ReasonAddressNotInSubnet,
@@ -145,12 +145,12 @@ func (v *poolMove) extend(from, to resource.Pool, moving []string) ([]moveStep, 
 	}), nil
 }
 
-// comparedFields are the fields of a pool that decide who gets its addresses, and what with them.
+// comparedFields are the fields of a pool that decide who gets its addresses and with which settings.
 const comparedFields = "gateway hosts hostSubnets hostSelector namespaces namespaceSelector default network priority " +
 	"maxPerHost maxPerNamespace quotas vlan mtu routes dns cooldown cordoned"
 
-// reservedAgain returns the step by which addresses that are set aside are so in the pool that has them: with the pool
-// that is deleted, its reservations end.
+// reservedAgain returns the step that repeats reservations in the pool that keeps the addresses, because a pool's
+// reservations end when it is deleted.
 func reservedAgain(reserved []lease.Lease) moveStep {
 	addrs := map[string][]netip.Addr{}
 	var reasons []string
@@ -173,5 +173,5 @@ func reservedAgain(reserved []lease.Lease) moveStep {
 	return s
 }
 
-// quoted writes a text as one word of a shell.
+// quoted returns a text as one word of a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

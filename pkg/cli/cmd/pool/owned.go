@@ -17,12 +17,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// ownersAnnotation holds, in a file that pool export wrote, the addresses of the pool that owners have who are no pods.
-// No pod reports them, so nothing else could bring them back.
+// ownersAnnotation holds the addresses of owners in a file of pool export. No pod reports these addresses, so nothing
+// else could restore them.
 const ownersAnnotation = "networkextension.bkbcs.tencent.com/owners"
 
-// owned is an address that an owner has who is no pod. What identifies the owner to the allocator is kept with it: the
-// same request finds the same address again.
+// owned is an address of an owner, with all that identifies the owner to the allocator. The same request then gets the
+// same address again.
 type owned struct {
 	Address     string `json:"address"`
 	Owner       string `json:"owner"`
@@ -32,7 +32,7 @@ type owned struct {
 	ContainerID string `json:"containerID,omitempty"`
 }
 
-// writeOwners enters what owners have into a pool that is exported.
+// writeOwners adds the addresses of owners to an exported pool.
 func writeOwners(o *unstructured.Unstructured, leases []lease.Lease) error {
 	if len(leases) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func writeOwners(o *unstructured.Unstructured, leases []lease.Lease) error {
 	return annotate(o, ownersAnnotation, all)
 }
 
-// readOwners reads what owners had in a pool of a file, as it is to be stored: without what the pool says.
+// readOwners returns the leases of the owners in a file, without the settings of the pool.
 func readOwners(o *unstructured.Unstructured) (leases []lease.Lease, err error) {
 	text := o.GetAnnotations()[ownersAnnotation]
 	if text == "" {
@@ -79,14 +79,14 @@ func readOwners(o *unstructured.Unstructured) (leases []lease.Lease, err error) 
 	return leases, nil
 }
 
-// giveBack returns addresses to the owners who had them. What somebody else holds by now is named and left alone, and
-// so is an owner who holds another address of the pool.
+// giveBack returns addresses to their former owners. It reports and skips addresses that somebody else holds, and
+// owners that hold another address of the pool.
 func (v *poolImport) giveBack(ctx context.Context, pool string, all []lease.Lease, created bool) app.Several {
 	if len(all) == 0 {
 		return nil
 	}
 	var addrs []netip.Addr
-	if created && v.DryRun != app.DryRunNone { // before a pool is made nobody can know who holds them
+	if created && v.DryRun != app.DryRunNone { // before the pool exists, nobody can know who holds the addresses
 		for _, l := range all {
 			addrs = append(addrs, l.Addr)
 		}
@@ -135,7 +135,7 @@ func (v *poolImport) sayGivenBack(addrs []netip.Addr) {
 	}
 }
 
-// giveOne returns an address to its owner; now is the address as it is. given is false if the owner has it already.
+// giveOne returns an address to its owner; now is its current lease. given is false if the owner already has it.
 func (v *poolImport) giveOne(
 	ctx context.Context, x *ipam.Index, leases *store.Client, l, now lease.Lease, others []lease.Lease,
 ) (given bool, err error) {

@@ -6,7 +6,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// New returns the command pool. more are commands of other packages that stand under it.
+// New returns the command pool. more are subcommands of other packages.
 func New(s *app.App, more ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "pool", Aliases: []string{"pools"}, GroupID: "objects",

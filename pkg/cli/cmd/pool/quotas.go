@@ -15,7 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// parseQuotas reads quotas as they are typed: NAMESPACE=N.
+// parseQuotas parses quotas of the form NAMESPACE=N.
 func parseQuotas(texts []string) (all []v1.NamespaceQuota, err error) {
 	for _, text := range texts {
 		namespace, number, _ := strings.Cut(text, "=")
@@ -29,7 +29,7 @@ func parseQuotas(texts []string) (all []v1.NamespaceQuota, err error) {
 	return all, nil
 }
 
-// completeQuotas offers the namespaces, each with the sign behind which its quota is typed.
+// completeQuotas offers the namespaces, each followed by =.
 func completeQuotas(s *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		all, directive := resource.CompleteNamespaces(s)(cmd, args, typed)
@@ -40,7 +40,7 @@ func completeQuotas(s *app.App) cobra.CompletionFunc {
 	}
 }
 
-// quotas prints what the namespaces have of a pool that bounds them.
+// quotas prints the use of each namespace with a quota.
 func quotas(b *bytes.Buffer, all []ipam.NamespaceUse) error {
 	return printer.Indented(b, "Quotas", printer.Table[ipam.NamespaceUse]{Headers: true,
 		Columns: []printer.Column[ipam.NamespaceUse]{

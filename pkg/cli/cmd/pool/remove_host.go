@@ -68,7 +68,7 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 		}
 		list := slices.Clone(p.Spec.Hosts)
 		for _, h := range gone {
-			// the schema lets a host be listed twice
+			// the schema allows duplicates
 			for i := resource.HostIndex(list, h); i >= 0; i = resource.HostIndex(list, h) {
 				list = slices.Delete(list, i, i+1)
 			}
@@ -90,7 +90,7 @@ func (v *poolRemoveHost) Run(ctx context.Context) error {
 	return v.output.Object(v.Out, edited.Stored)
 }
 
-// removable refuses hosts that the pool does not list, and those that could draw all the same.
+// removable refuses hosts that the pool does not list, and hosts that its selector or host subnets would still admit.
 func (v *poolRemoveHost) removable(p resource.Pool, nodes, all []resource.Node) error {
 	of := resource.HostsOf(p, all)
 	addrs := slices.Clone(v.from.Hosts)
@@ -120,8 +120,8 @@ func (v *poolRemoveHost) removable(p resource.Pool, nodes, all []resource.Node) 
 	return nil
 }
 
-// listedOf returns the hosts to take out of a list: those named, and of nodes the IPs that the list has. The
-// nodes without one are named.
+// listedOf returns the hosts to remove from a list: the named ones, and the listed IPs of nodes. others names the nodes
+// without a listed IP.
 func listedOf(list []string, hosts []netip.Addr, nodes []resource.Node) (gone []netip.Addr, others []string) {
 	gone = slices.Clone(hosts)
 	for _, n := range nodes {
@@ -173,7 +173,7 @@ func (v *poolRemoveHost) absent(p resource.Pool, h netip.Addr) error {
 	return f.WithHint("see its hosts: bcsnetctl pool describe %s", v.name)
 }
 
-// warnHeld warns of what the hosts still hold of the pool, by one list however many they are.
+// warnHeld warns of the pool's addresses that the hosts still hold. It sends one list request.
 func (v *poolRemoveHost) warnHeld(ctx context.Context, all []resource.Pool, gone []netip.Addr) {
 	taken := map[netip.Addr]bool{}
 	for _, h := range gone {
@@ -199,7 +199,7 @@ func (v *poolRemoveHost) warnHeld(ctx context.Context, all []resource.Pool, gone
 		strings.Join(hosts[:min(len(hosts), humanize.MaxNamed)], " "))
 }
 
-// heldOn names the hosts of leases, each once, in order.
+// heldOn names the hosts of leases, sorted and without duplicates.
 func heldOn(held []lease.Lease) (names []string) {
 	var hosts []netip.Addr
 	for _, l := range held {

@@ -124,7 +124,7 @@ func (v *poolRemoveIP) absent(p resource.Pool, e resource.Entry) error {
 	return f.WithHint("see its addresses: bcsnetctl pool describe %s", v.name)
 }
 
-// draining warns of those of the addresses that are in use, kept or reserved.
+// draining warns of the addresses that are in use, kept or reserved.
 func (v *poolRemoveIP) draining(ctx context.Context, all []resource.Pool, gone *netipx.IPSet) {
 	way, err := takenOf(ctx, v.App, all, v.name, func(l lease.Lease) bool { return gone.Contains(l.Addr) })
 	if err != nil {

@@ -13,19 +13,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// reservationsAnnotation holds, in a file that pool export wrote, the addresses of the pool that were set aside. A
-// pool in the cluster has none: there, the addresses themselves say so.
+// reservationsAnnotation holds the reservations of a pool in a file of pool export. A pool in the cluster does not have
+// it; the addresses hold their reservations.
 const reservationsAnnotation = "networkextension.bkbcs.tencent.com/reservations"
 
-// reservedRange holds addresses that somebody set aside for one reason.
+// reservedRange has addresses that were set aside for the same reason.
 type reservedRange struct {
-	// Addresses are separated by commas: single ones and ranges.
+	// Addresses is a comma-separated list of addresses and ranges.
 	Addresses string `json:"addresses"`
 	By        string `json:"by,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 }
 
-// writeReservations enters what is set aside into a pool that is exported.
+// writeReservations adds the reservations to an exported pool.
 func writeReservations(o *unstructured.Unstructured, leases []lease.Lease) error {
 	if len(leases) == 0 {
 		return nil
@@ -52,7 +52,7 @@ func writeReservations(o *unstructured.Unstructured, leases []lease.Lease) error
 	return annotate(o, reservationsAnnotation, all)
 }
 
-// annotate writes a value into a pool that is exported.
+// annotate stores a value as JSON in an annotation of an exported pool.
 func annotate(o *unstructured.Unstructured, key string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -67,7 +67,7 @@ func annotate(o *unstructured.Unstructured, key string, value any) error {
 	return nil
 }
 
-// readReservations reads what was set aside in a pool of a file.
+// readReservations returns the reservations of a pool in a file.
 func readReservations(o *unstructured.Unstructured) (all []reservedRange, err error) {
 	text := o.GetAnnotations()[reservationsAnnotation]
 	if text == "" {

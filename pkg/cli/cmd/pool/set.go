@@ -15,12 +15,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// poolSet changes fields of a pool that one value each can say.
+// poolSet changes those fields of a pool that have a single value.
 type poolSet struct {
 	poolChange
 	settings poolSettings
 	chosen   func(flag string) bool
-	// spec holds what the flags say, and unbounded the namespaces whose quotas end.
+	// spec holds the values of the flags, unbounded the namespaces whose quotas are removed.
 	spec      v1.BCSNetPoolSpec
 	unbounded []string
 }
@@ -99,8 +99,8 @@ func (v *poolSet) Validate() error {
 	return v.output.Validate()
 }
 
-// checkGateway refuses a gateway that is no address. An empty one may come from a shell variable that is not set, and
-// would take the default route from pods.
+// checkGateway refuses a gateway that is not an address. An empty value, such as from an unset shell variable, would
+// take the default route from pods.
 func (v *poolSet) checkGateway() error {
 	if !v.chosen("gateway") {
 		return nil
@@ -135,7 +135,7 @@ func (v *poolSet) Run(ctx context.Context) error {
 	return v.apply(ctx, api, live, next)
 }
 
-// wanted returns the pool as it is stored, with the fields of the flags that are given.
+// wanted returns the stored pool with the fields of the given flags.
 func (v *poolSet) wanted(live resource.Pool) (*unstructured.Unstructured, error) {
 	if v.chosen("quota") {
 		v.spec.Quotas = v.quotas(live)
@@ -152,14 +152,14 @@ func (v *poolSet) wanted(live resource.Pool) (*unstructured.Unstructured, error)
 			if err := unstructured.SetNestedField(next.Object, value, "spec", field); err != nil {
 				return nil, err
 			}
-		default: // the zero value, which is left out
+		default: // a zero value is left out
 			unstructured.RemoveNestedField(next.Object, "spec", field)
 		}
 	}
 	return next, nil
 }
 
-// quotas returns the quotas of a pool with those of the flag, and says which of those to end are not there.
+// quotas returns the pool's quotas changed by the flag, and prints which quotas to remove do not exist.
 func (v *poolSet) quotas(live resource.Pool) (all []v1.NamespaceQuota) {
 	all = slices.Clone(live.Spec.Quotas)
 	for _, q := range v.spec.Quotas {

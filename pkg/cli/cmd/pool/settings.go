@@ -11,7 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// poolSettings are the flags for the fields of a pool that one value each can say: those that may change at any time.
+// poolSettings holds the flags for those fields of a pool that have a single value and may change at any time.
 type poolSettings struct {
 	materialize, order string
 	cooldown           time.Duration
@@ -19,7 +19,7 @@ type poolSettings struct {
 	quotas             []string
 }
 
-// settingFields returns the fields of the spec that the flags set, by the name of the flag.
+// settingFields maps the flags to fields of the spec.
 func settingFields() map[string]string {
 	return map[string]string{
 		"allocation-order": "allocationOrder", "cooldown": "cooldown", "default": "default", "gateway": "gateway",
@@ -28,7 +28,7 @@ func settingFields() map[string]string {
 	}
 }
 
-// addTo gives a command the flags. Numbers are entered into spec at once, the others by read.
+// addTo adds the flags to a command. Numbers are stored in spec at once, other values by read.
 func (v *poolSettings) addTo(cmd *cobra.Command, spec *v1.BCSNetPoolSpec) {
 	f := cmd.Flags()
 	f.BoolVar(&v.inDefault, "default", true,
@@ -61,7 +61,7 @@ func materializeValues() []string {
 	return []string{string(v1.MaterializeAuto), string(v1.MaterializeAlways), string(v1.MaterializeOnDemand)}
 }
 
-// read enters into spec what is typed as words, but for the quotas.
+// read parses the other values, except quotas, into spec.
 func (v *poolSettings) read(spec *v1.BCSNetPoolSpec) (err error) {
 	if !v.inDefault {
 		spec.Default = new(false)
@@ -80,7 +80,7 @@ func (v *poolSettings) read(spec *v1.BCSNetPoolSpec) (err error) {
 	return err
 }
 
-// anyCase returns the value that a text spells in any case.
+// anyCase returns the value that equals text, ignoring case.
 func anyCase(text string, values ...string) (string, bool) {
 	for _, value := range values {
 		if strings.EqualFold(value, text) {

@@ -13,7 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// treeLevels are the levels of the tree of pools: network, pool, host, address.
+// treeLevels is the number of levels: network, pool, host, address.
 const treeLevels = 4
 
 type poolTree struct {
@@ -87,8 +87,7 @@ func (v *poolTree) Run(ctx context.Context) error {
 	return err
 }
 
-// blocks returns the blocks of pools, by their parents, and the names of the pools whose leases are to be read; none
-// for all.
+// blocks returns the blocks of pools by parent, and the names of the pools whose leases are needed; nil means all.
 func (v *poolTree) blocks(ctx context.Context, all []resource.Pool) (map[string][]resource.Pool, []string, error) {
 	if len(v.names) == 0 {
 		return resource.BlocksOf(all), nil, nil

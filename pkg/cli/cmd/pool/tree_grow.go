@@ -18,35 +18,35 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// networkNode is a network in the tree: its pools. The pools of no network stand under one without a name.
+// networkNode is a network with its pools. Its name is empty for the pools without a network.
 type networkNode struct {
 	name  string
 	pools []poolNode
 }
 
-// poolNode is a pool in the tree: the hosts that hold addresses of it, and how many do not.
+// poolNode is a pool with the hosts that hold its addresses. idle counts the other hosts.
 type poolNode struct {
 	pool             resource.Pool
 	active, reserved int
 	hosts            []hostNode
 	idle             int
-	// blocks are those of a pool that is split.
+	// blocks has the blocks of a split pool.
 	blocks []poolNode
-	// selector is the host selector, empty for none, and selected how many nodes it matches; -1 where nodes are not
-	// known.
+	// selector is the host selector; may be empty. selected is the number of nodes that match it, -1 if nodes are
+	// unknown.
 	selector string
 	selected int
 }
 
-// hostNode is a host in the tree. The host of addresses that none has is invalid.
+// hostNode is a host with its addresses. host is invalid for addresses that no host has.
 type hostNode struct {
 	host   netip.Addr
 	listed bool
 	held   []lease.Lease
 }
 
-// growTree puts pools and the addresses that are taken in order: networks by name, the pools of none last,
-// hosts and addresses by their numbers. Nodes are those that may draw without being listed.
+// growTree sorts pools and their taken addresses into a tree: networks by name, the pools without a network last, hosts
+// and addresses numerically. nodes are those that may draw without being listed.
 func growTree(
 	all []resource.Pool, blocks map[string][]resource.Pool, taken []lease.Lease, nodes []resource.Node,
 ) []networkNode {
@@ -72,7 +72,7 @@ func growTree(
 	return out
 }
 
-// growWithBlocks puts the blocks of a pool under it, and counts what they have as the pool's.
+// growWithBlocks returns the node of a pool with its blocks, whose addresses count as the pool's.
 func growWithBlocks(
 	p resource.Pool, blocks []resource.Pool, byPool map[string][]lease.Lease, nodes []resource.Node,
 ) poolNode {
@@ -99,7 +99,7 @@ func growPool(p resource.Pool, taken []lease.Lease, nodes []resource.Node) poolN
 	}
 	byHost := map[netip.Addr][]lease.Lease{}
 	for _, l := range taken {
-		for side := range l.Attachments() { // while a virtual machine migrates, both of its hosts have its address
+		for side := range l.Attachments() { // during a live migration both hosts have the address
 			byHost[side.Host] = append(byHost[side.Host], side)
 		}
 		if l.State == lease.Active {
@@ -196,7 +196,7 @@ func (n hostNode) branch() printer.Branch {
 	return b
 }
 
-// treeObjects returns the tree for -o json and the like.
+// treeObjects returns the tree for -o json and similar formats.
 func treeObjects(networks []networkNode, depth int) *unstructured.Unstructured {
 	list := []any{}
 	for _, n := range networks {

@@ -17,8 +17,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
-// handBack ends that a pool which is split is bound to the namespaces, and deletes their blocks as far as nothing is in
-// them. An ADD that comes meanwhile has its address: the block waits for it, as any pool that is deleted.
+// handBack unbinds a split pool from the namespaces and deletes their empty blocks. An ADD that comes meanwhile still
+// gets its address: the deletion of the block waits for it, as with any pool.
 func (v *poolBind) handBack(ctx context.Context, api *resource.Pools, p resource.Pool) error {
 	a, asking, stop, err := v.allocator(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (v *poolBind) handBack(ctx context.Context, api *resource.Pools, p resource
 	return nil
 }
 
-// chosenOf returns those of some blocks that --block means: all without it.
+// chosenOf returns the block of --block if the namespace has it, or all blocks without that flag.
 func (v *poolBind) chosenOf(own []string) []string {
 	if !v.which.IsValid() {
 		return own
@@ -97,7 +97,7 @@ func (v *poolBind) nothingOf(namespace string) string {
 	return fmt.Sprintf("pool %s is not bound to namespace %s by name, which has no block of it", v.pool, namespace)
 }
 
-// deleteBlock deletes a block, not another pool that has its name by now.
+// deleteBlock deletes a block of an owner, not a new pool of the same name.
 func (v *poolBind) deleteBlock(ctx context.Context, api *resource.Pools, name, owner string) (resource.Pool, error) {
 	b, err := api.Get(ctx, name)
 	switch {
@@ -112,7 +112,7 @@ func (v *poolBind) deleteBlock(ctx context.Context, api *resource.Pools, name, o
 	return b, resource.Delete(ctx, v.App, api.API, name, b.UID)
 }
 
-// inTheWay names what keeps a block from being handed back.
+// inTheWay says why a block cannot be handed back.
 func inTheWay(x *ipam.Index, block string, now time.Time) string {
 	b, _ := x.Pools.Get(block)
 	var names []string
@@ -139,7 +139,8 @@ func inTheWay(x *ipam.Index, block string, now time.Time) string {
 	return "it is not idle"
 }
 
-// sayHandedBack says what namespaces draw from when their blocks are gone.
+// sayHandedBack prints which namespaces will automatically get another block, and which ones return to the default
+// chain.
 func (v *poolBind) sayHandedBack(
 	ctx context.Context, api *resource.Pools, p resource.Pool, gone []resource.Pool,
 ) error {
@@ -183,7 +184,7 @@ func (v *poolBind) sayHandedBack(
 	return nil
 }
 
-// givesAgain reports whether a pool would give a namespace that has no block one by itself.
+// givesAgain reports whether a pool would automatically give another block to a namespace that has none.
 func givesAgain(x *ipam.Index, p resource.Pool, namespace string) bool {
 	return p.Spec.AutoAssign && slices.ContainsFunc(x.Pools.Chain(namespace, netip.Addr{}), func(c ipam.Place) bool {
 		return c.Pool == p.Name && c.Tried

@@ -13,7 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 )
 
-// rebuilt is the participle for messages about the addresses.
+// rebuilt is the participle in messages about addresses.
 const rebuilt = "rebuilt"
 
 // create stores leases. It returns those that their pods hold now, and a conflict for each that somebody else holds.
@@ -32,7 +32,7 @@ func (v *verb) create(
 		want := todo[i]
 		switch {
 		case failed[i] != nil:
-		case l.State == lease.Active && l.PodUID == want.PodUID: // made here, or by a controller that was faster
+		case l.State == lease.Active && l.PodUID == want.PodUID: // created here or by a controller
 			made, addrs = append(made, l), append(addrs, l.Addr)
 		case l.State == lease.Active:
 			late = append(late, recovery.Conflict{Addr: l.Addr, Pool: want.Pool, Pod: want.Who(), Cause: l.Who() +

@@ -19,8 +19,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
 
-// plan compares what pods report with the existing leases. The leases come from a watch: they are never older than the
-// pods.
+// plan compares the reports of pods with the existing leases. The leases come from a watch, so they are never older
+// than the pods.
 func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Plan, err error) {
 	defer v.Say.WaitLater("reading all pods in " + v.Where())()
 	if err := a.Open(ctx, v.App); err != nil {
@@ -44,7 +44,7 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 	plan = recovery.Make(recovery.Input{
 		Now: now, Index: a.Index, Pods: slices.Values(pods),
 		Hosts: func(p workload.Pod) []netip.Addr { return table.ActsFor(p.Node) },
-		Lost:  func(string) bool { return true }, // so says whoever calls the command, and is asked about what it shows
+		Lost:  func(string) bool { return true }, // the user says so by calling the command, and confirms what it shows
 	})
 	if len(v.names) > 0 {
 		other := func(pool string) bool { return !slices.Contains(v.names, pool) }
@@ -55,8 +55,8 @@ func (v *verb) plan(ctx context.Context, a *leasing.Allocator) (plan recovery.Pl
 	return plan, nil
 }
 
-// show prints what would be done and what not. The leases go to standard output as a table; other formats
-// print them as they are stored.
+// show prints what would be done and what would not. The leases go to standard output as a table; other formats print
+// them as they are stored.
 func (v *verb) show(ctx context.Context, plan recovery.Plan) error {
 	if n := len(plan.Create); n > 0 {
 		v.Say.Start("%s that running pods report %s no lease: %s", humanize.Plural(n, "address"),
@@ -96,7 +96,7 @@ func (v *verb) warnConflicts(all []recovery.Conflict) {
 	}
 }
 
-// noteLeader prints that a controller runs, which does the same. It prints nothing where the user may not read that.
+// noteLeader prints that a running controller does the same. It prints nothing if the user may not read the Lease.
 func (v *verb) noteLeader(ctx context.Context) {
 	c, err := v.Dynamic()
 	if err != nil {
@@ -113,7 +113,7 @@ func (v *verb) noteLeader(ctx context.Context) {
 	}
 }
 
-// conflictsStay returns the error for conflicts: which side is right cannot be decided here.
+// conflictsStay returns the error for conflicts: the command cannot decide which side is right.
 func conflictsStay(all []recovery.Conflict) error {
 	if len(all) == 0 {
 		return nil

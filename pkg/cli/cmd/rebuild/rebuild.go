@@ -15,7 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 )
 
-// verb makes leases again whose objects were lost, from what their pods report.
+// verb runs rebuild, which creates lost leases again from the reports of their pods.
 type verb struct {
 	*app.App
 	output printer.Output
@@ -100,8 +100,8 @@ func (v *verb) Run(ctx context.Context) error {
 	return app.Several{err, printed, conflictsStay(plan.Conflicts)}.Compact()
 }
 
-// replan plans once more: pods may have changed while the user was asked. The new plan has what was shown and is still
-// needed.
+// replan makes a new plan, because pods may have changed during the question. It returns the part of the shown plan
+// that is still needed.
 func (v *verb) replan(ctx context.Context, a *leasing.Allocator, shown recovery.Plan) (recovery.Plan, error) {
 	now, err := v.plan(ctx, a)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// part describes one file of a report, and how to write it.
+// part is one file of a report.
 type part struct {
 	file, what string
-	// write returns how many objects it wrote; negative where there is nothing to count.
+	// write returns the number of objects that it wrote; negative if that makes no sense for the file.
 	write func(ctx context.Context, w io.Writer) (int, error)
 }
 
-// bundle writes an archive, and remembers which files it has and what is missing, for the README.
+// bundle writes an archive, and records its files and the missing parts for the README.
 type bundle struct {
 	gzip  *gzip.Writer
 	tar   *tar.Writer
@@ -31,10 +31,10 @@ type bundle struct {
 	lost  []string
 }
 
-// reportFolder names the folder that the archive unpacks to.
+// reportFolder is the folder to which the archive unpacks.
 const reportFolder = "bcsnet-report/"
 
-// errUnwritable marks errors of writing the archive, as opposed to those of reading what goes into it.
+// errUnwritable marks errors of writing the archive, in contrast to those of reading its contents.
 var errUnwritable = errors.New("the archive cannot be written")
 
 func newBundle(w io.Writer, now time.Time) *bundle {
@@ -42,8 +42,8 @@ func newBundle(w io.Writer, now time.Time) *bundle {
 	return &bundle{gzip: z, tar: tar.NewWriter(z), now: now.UTC().Truncate(time.Second)}
 }
 
-// add writes one file. It is gathered on disk first: an archive wants the size beforehand, and the
-// addresses of a cluster are many. What was gathered before an error is kept.
+// add writes one file. It collects the file on disk first, because the archive needs its size in advance and a cluster
+// may have many addresses. It keeps what it collected before an error.
 func (b *bundle) add(ctx context.Context, p part) (n int, err error) {
 	spool, err := os.CreateTemp("", "bcsnet-report-*")
 	if err != nil {
@@ -75,12 +75,12 @@ func (b *bundle) copy(p part, spool io.ReadSeeker, size int64) error {
 	return err
 }
 
-// missing notes for the README a part that could not be read, or not in full.
+// missing records for the README that a part could not be read in full.
 func (b *bundle) missing(p part, err error) {
 	b.lost = append(b.lost, fmt.Sprintf("* %#q: %s: %v", p.file, p.what, err))
 }
 
-// finish writes the README and ends the archive.
+// finish writes the README and closes the archive.
 func (b *bundle) finish(ctx context.Context, s *app.App) error {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "# bcsnet report\n\nMade by %s %s at %s of %s.\n", app.ProgramName, s.Version,

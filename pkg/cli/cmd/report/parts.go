@@ -23,7 +23,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/terminal"
 )
 
-// maxLog bounds the log of one pod, in bytes.
+// maxLog bounds one log, in bytes.
 const maxLog = 8 << 20
 
 // parts lists the files of a report.
@@ -62,7 +62,7 @@ func (v *report) definition(c dynamic.Interface, name string) part {
 		follow.Named(name+"."+v1.GroupVersion.Group), nil)
 }
 
-// objects returns a file with one object a line; trim, where given, removes fields first.
+// objects returns a file with one object per line. trim removes fields first; it may be nil.
 func (v *report) objects(
 	file, what string, api dynamic.ResourceInterface, selector string, trim func(*unstructured.Unstructured),
 ) part {
@@ -85,8 +85,7 @@ func (v *report) objects(
 	}}
 }
 
-// logs returns a file for each pod of the controller, and one more for the container before its restart, where there
-// was one.
+// logs returns a file for each pod of the controller, and another one for a container before its restart.
 func (v *report) logs(ctx context.Context) (parts []part) {
 	c, err := resource.CoreClient(v.App)
 	if err != nil {
@@ -95,7 +94,7 @@ func (v *report) logs(ctx context.Context) (parts []part) {
 	pods := c.Pods(resource.SystemNamespace)
 	found, err := pods.List(ctx, metav1.ListOptions{Limit: resource.PageSize})
 	if err != nil {
-		return nil // the list of pods says that, too
+		return nil // the part with the list of pods reports the same error
 	}
 	for _, p := range found.Items {
 		parts = append(parts, log(pods, p.Name, false))
@@ -125,7 +124,7 @@ func log(pods corev1client.PodInterface, pod string, previous bool) part {
 	return p
 }
 
-// command returns a file with the output of another command of this program. Findings of that command are no error.
+// command returns a file with the output of another command of this program. Findings are not errors.
 func (v *report) command(file, what string, args ...string) part {
 	return part{file: file, what: what, write: func(ctx context.Context, w io.Writer) (int, error) {
 		out, errOut := v.Out, v.Say.W

@@ -24,7 +24,7 @@ type report struct {
 	force bool
 }
 
-// reportFile names the archive where the user names none.
+// reportFile is the default name of the archive.
 const reportFile = "bcsnet-report.tar.gz"
 
 // New returns the command report.
@@ -49,7 +49,7 @@ on: it holds the names of pods and hosts. With - it goes to standard output.`,
 	return v.cmd
 }
 
-// completeArchives makes the shell offer archives and folders, for the one argument.
+// completeArchives makes the shell offer archives and folders for the only argument.
 func completeArchives(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -108,14 +108,14 @@ func (v *report) Run(ctx context.Context) error {
 	return nil
 }
 
-// write gathers all parts. It fails when not one of them could be read.
+// write writes all parts. It fails if none of them could be read.
 func (v *report) write(ctx context.Context, w io.Writer) error {
 	b := newBundle(w, v.Now())
 	parts, err := v.parts(ctx)
 	if err != nil {
 		return err
 	}
-	got, lost := 0, map[string][]string{} // parts by why they could not be read
+	got, lost := 0, map[string][]string{} // parts by the error of reading them
 	var failed []error
 	for _, p := range parts {
 		n, err := b.add(ctx, p)

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// strip removes from an object what may be secret, and what does not help to find a problem.
+// strip removes possible secrets from an object, and fields that do not help to find a problem.
 func strip(o *unstructured.Unstructured) {
 	o.SetManagedFields(nil)
 	annotations := o.GetAnnotations()
@@ -22,7 +22,7 @@ func strip(o *unstructured.Unstructured) {
 // removed replaces a value.
 const removed = "(removed)"
 
-// blank replaces the values of environment variables, however deep.
+// blank replaces the values of environment variables at any depth.
 func blank(in any) {
 	switch in := in.(type) {
 	case []any:
@@ -48,7 +48,7 @@ func blankVars(vars []any) {
 	}
 }
 
-// lean removes from a node all but what allocation depends on.
+// lean removes all fields of a node on which allocation does not depend.
 func lean(o *unstructured.Unstructured) {
 	status, _, _ := unstructured.NestedMap(o.Object, "status")
 	for field := range status {

@@ -18,19 +18,19 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// topHolder shows the hosts or namespaces that hold addresses.
+// topHolder shows the hosts or namespaces with addresses.
 type topHolder struct {
 	*app.App
 	output printer.Output
 	pool   string
 	order  order[holderTop]
-	// noun is what the holders are, and of says which one has an address; empty for none.
+	// noun is the kind of holder. of returns the name of an address's holder; empty if there is none.
 	noun string
 	of   func(resource.HeldAddr) string
-	// held are the addresses that are watched, by the names of their objects, and trends the holders.
+	// held has the watched addresses by object name, trends the holders.
 	held   map[string]resource.HeldAddr
 	trends map[string]*trend
-	// whole: all addresses have been read; begun: they were counted; stale: not since the last change.
+	// whole: all addresses have been read. begun: they were counted once. stale: they changed since the last count.
 	whole, begun, stale bool
 }
 
@@ -105,7 +105,7 @@ func (v *topHolder) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch goes on and shows what changes.
+// watch prints the table, then each change.
 func (v *topHolder) watch(ctx context.Context, query resource.LeaseQuery) error {
 	show := func(w io.Writer, h holderTop) error { return v.output.Object(w, v.object(h)) }
 	w := &follow.Watched[holderTop]{
@@ -135,7 +135,7 @@ func (v *topHolder) watch(ctx context.Context, query resource.LeaseQuery) error 
 	return follow.Run(ctx, v.App, []follow.Source{from}, take, tick)
 }
 
-// rows returns the holders in order. One that holds nothing any more is none, but its trend goes on.
+// rows returns the holders in order. A holder without addresses has no row, but its trend continues.
 func (v *topHolder) rows() []holderTop {
 	by := resource.LeaseUsage[string]{}
 	for _, name := range slices.Sorted(maps.Keys(v.held)) { // so that equal rows are equal

@@ -15,14 +15,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 )
 
-// holderTop is a host or a namespace that holds addresses, and how that changes where it is watched.
+// holderTop is a host or a namespace with addresses, and their rate of change if the command watches.
 type holderTop struct {
 	who string
 	*resource.Stake
 	*trend
 }
 
-// recent counts the addresses that were taken a short time ago.
+// recent counts the addresses that were allocated a short time ago.
 func (h holderTop) recent() (n int) {
 	for _, at := range h.Since {
 		if h.now().Sub(at) < trendTime {
@@ -32,7 +32,7 @@ func (h holderTop) recent() (n int) {
 	return n
 }
 
-// poolNames returns the pools that the addresses are of, those with the most first.
+// poolNames returns the pools of the addresses, by descending number of addresses.
 func (h holderTop) poolNames() []string {
 	return slices.SortedFunc(maps.Keys(h.Pools), func(a, b string) int {
 		return cmp.Or(cmp.Compare(h.Pools[b], h.Pools[a]), cmp.Compare(a, b))
@@ -85,7 +85,7 @@ func (v *topHolder) summary(all []holderTop) string {
 	return text
 }
 
-// kind returns the kind of a row with -o json and the like.
+// kind returns the kind of a row for -o json and similar formats.
 func (v *topHolder) kind() string { return strings.ToUpper(v.noun[:1]) + v.noun[1:] + "Top" }
 
 func (v *topHolder) object(h holderTop) *unstructured.Unstructured {

@@ -16,7 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// topPool shows pools by use. It reads their status alone, so it costs the same however many addresses there are.
+// topPool shows pools by use. It reads only their status, so its cost does not depend on the number of addresses.
 type topPool struct {
 	*app.App
 	output printer.Output
@@ -106,7 +106,7 @@ func (v *topPool) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch goes on and shows what changes.
+// watch prints the table, then each change.
 func (v *topPool) watch(ctx context.Context) error {
 	trends := map[types.UID]*trend{}
 	read := func(u *unstructured.Unstructured) (poolTop, error) {

@@ -13,13 +13,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 )
 
-// poolTop is a pool, and how its use changes where it is watched.
+// poolTop is a pool, and its rate of change if the command watches.
 type poolTop struct {
 	resource.Pool
 	*trend
 }
 
-// taken returns the share of a pool that is not free.
+// taken returns the share of a pool that is not free, from 0 to 1.
 func (p poolTop) taken() float64 {
 	if p.Status.Capacity <= 0 {
 		return 0
@@ -27,7 +27,7 @@ func (p poolTop) taken() float64 {
 	return float64(p.Status.Capacity-p.Status.Available) / float64(p.Status.Capacity)
 }
 
-// fullIn puts into words when the last address goes if it goes on like that; empty where that is far away.
+// fullIn says in which time the pool is full at the present rate; empty if that is far away.
 func (p poolTop) fullIn() string {
 	const far = 7 * 24 * 60
 	rate := p.perMinute()
@@ -49,7 +49,7 @@ func poolOrders() []ordering[poolTop] {
 	}
 }
 
-// columns returns those of pool list that say how full a pool is, in an order that ends with what matters least.
+// columns returns the columns of pool list about the use of a pool, with the least important ones last.
 func (v *topPool) columns() []printer.Column[poolTop] {
 	var out []printer.Column[poolTop]
 	all := resource.PoolColumns(v.App)

@@ -10,7 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 )
 
-// New returns the command top; alone it is top pool.
+// New returns the command top; without a subcommand it runs top pool.
 func New(s *app.App) *cobra.Command {
 	cmd := poolCommand(s, `Show the fullest pools, or the hosts or namespaces that hold the most addresses.
 Alone it is bcsnetctl top pool. With --watch it also says how fast that changes.`)
@@ -24,10 +24,10 @@ Alone it is bcsnetctl top pool. With --watch it also says how fast that changes.
 	return cmd
 }
 
-// order is the flag --sort-by of top: a word, for the order is known before there are objects.
+// order is the flag --sort-by of top. It is a word, because the order must be known before there are objects.
 type order[T any] struct {
 	text string
-	// known are the orders by their words; the first is the default.
+	// known has the orders; the first one is the default.
 	known []ordering[T]
 }
 
@@ -64,10 +64,10 @@ func (o *order[T]) compare(a, b T) int {
 	return o.known[i].compare(a, b)
 }
 
-// orderRate sorts by the change in time.
+// orderRate sorts by the rate of change.
 const orderRate = "rate"
 
-// objects returns a table of top for -o json and the like. There is no such kind in the cluster: it is a view.
+// objects returns a table of top for -o json and similar formats. The cluster has no such kind: it is a view.
 func objects[T any](kind string, rows []T, object func(T) *unstructured.Unstructured) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1", "kind": kind +
 		"List"}}

@@ -8,14 +8,13 @@ import (
 )
 
 const (
-	// trendTime is how far back a trend looks.
+	// trendTime is the period of a trend.
 	trendTime = 10 * time.Minute
-	// trendLeast is the least time that a trend is reckoned over: one address in the first second is no
-	// sixty in a minute.
+	// trendLeast is the minimum period of a rate: one address in the first second does not mean sixty in a minute.
 	trendLeast = time.Minute
 )
 
-// trend follows how a count changes while it is watched. Before the first count it knows no change.
+// trend computes the rate of change of a watched count. With one count the rate is 0.
 type trend struct {
 	now     func() time.Time
 	samples []sample
@@ -26,7 +25,7 @@ type sample struct {
 	n  int64
 }
 
-// add takes note of a count, which holds until the next. Of what is too old only the last is kept.
+// add records a count. Of the counts older than trendTime it keeps the last.
 func (t *trend) add(n int64) {
 	at := t.now()
 	if last := len(t.samples) - 1; last >= 0 && t.samples[last].n == n {
@@ -39,8 +38,7 @@ func (t *trend) add(n int64) {
 	}
 }
 
-// perMinute returns by how much the count grows or shrinks in a minute: over the last ten minutes, or since it is
-// watched.
+// perMinute returns the change per minute over the last ten minutes, or since the watch began.
 func (t *trend) perMinute() float64 {
 	now := t.now()
 	if len(t.samples) == 0 {
@@ -56,7 +54,7 @@ func (t *trend) perMinute() float64 {
 	return float64(t.samples[len(t.samples)-1].n-from.n) / over.Minutes()
 }
 
-// rateText writes a change per minute.
+// rateText formats a rate per minute.
 func rateText(rate float64) string {
 	if rate == 0 {
 		return "0"

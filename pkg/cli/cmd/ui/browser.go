@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// open opens a link in the browser of the desktop.
+// open opens a link in the desktop's browser.
 func open(ctx context.Context, link string) error {
 	command := map[string][]string{
 		"darwin": {"open", link}, "windows": {"rundll32", "url.dll,FileProtocolHandler", link},

@@ -1,2 +1,2 @@
-// Package ui has the command that shows the pools as pages in a browser. It imports no other command.
+// Package ui has the command that shows pools as pages in a browser. It imports no other command.
 package ui

@@ -13,10 +13,10 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/ui"
 )
 
-// shared are the flags of a server for many users.
+// shared holds the flags of a server for many users.
 type shared struct {
 	listen, certFile, keyFile, url string
-	// at is url as it was read; nil for none.
+	// at is url after parsing; nil if it is not set.
 	at *url.URL
 }
 
@@ -33,7 +33,8 @@ func (o *shared) addTo(cmd *cobra.Command) {
 	app.Complete(cmd, "url")
 }
 
-// validate reads the flags. pages are those that name a page; alone: a flag was given for one's own machine.
+// validate parses the flags. pages are the given flags that name a page. alone means that a flag for a local server was
+// given.
 func (o *shared) validate(pages []string, alone bool) error {
 	if o.url != "" {
 		at, err := url.Parse(strings.TrimSuffix(o.url, "/"))
@@ -56,7 +57,7 @@ func (o *shared) validate(pages []string, alone bool) error {
 	return nil
 }
 
-// serve serves many users until the context ends.
+// serve runs a server for many users until the context ends.
 func (o *shared) serve(ctx context.Context, s *app.App) error {
 	l, err := net.Listen("tcp", o.listen)
 	if err != nil {
@@ -72,7 +73,7 @@ func (o *shared) serve(ctx context.Context, s *app.App) error {
 	return err
 }
 
-// visit opens a page of a server that is there.
+// visit opens a page of an existing server.
 func (v *verb) visit(ctx context.Context, link string) error {
 	if _, err := fmt.Fprintln(v.Out, link); err != nil || v.noBrowser || !v.Display() {
 		return err

@@ -19,11 +19,11 @@ type verb struct {
 	port      uint16
 	noBrowser bool
 	shared
-	// pages are the values of the flags that name a page, by the flags.
+	// pages has the values of the flags that name a page, by flag.
 	pages map[string]*string
 }
 
-// flags returns the flags that name a page, each with the path of it.
+// flags returns the flags that name a page, with the path of each page.
 func flags() []struct{ name, what, path string } {
 	return []struct{ name, what, path string }{
 		{"pool", "open the page of this `POOL`", "/pool/"}, {"ip", "open the page of this `ADDRESS`", "/ip/"},

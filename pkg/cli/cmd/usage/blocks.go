@@ -9,11 +9,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// blocks are the blocks of the chosen pools, by name. What is taken of a block is taken of its parent.
+// blocks has the blocks of the chosen pools by name. Their addresses count as their parent's.
 type blocks map[string]resource.Pool
 
-// choose reads the pools that were named, or all but the blocks, and the blocks of these. side are all pools as they
-// serve side by side.
+// choose reads the named pools, or all pools except blocks, and the blocks of these. side has all pools with the
+// addresses that each serves.
 func (v *usage) choose(
 	ctx context.Context,
 ) (chosen []resource.Pool, side map[string]ipam.Pool, of blocks, err error) {
@@ -45,7 +45,7 @@ func (v *usage) choose(
 	return chosen, side, of, nil
 }
 
-// parent returns the pool that a lease counts for.
+// parent returns the pool to which a lease counts.
 func (b blocks) parent(l lease.Lease) string {
 	if p, ok := b[l.Pool]; ok {
 		return p.Spec.Parent
@@ -53,7 +53,7 @@ func (b blocks) parent(l lease.Lease) string {
 	return l.Pool
 }
 
-// owned returns the blocks of each namespace, in order.
+// owned returns the blocks of each namespace, sorted.
 func (b blocks) owned() map[string][]string {
 	by := map[string][]string{}
 	for name, p := range b {

@@ -27,7 +27,7 @@ func marksOf(t terminal.Terminal) marks {
 	return marks{" ", ".", "~", "r", "#", "x", [view.Shades]string{"-", "+", "*", "#"}}
 }
 
-// mark returns the character of a cell, in its colour.
+// mark returns the coloured character of a cell.
 func mark(m view.Map, t terminal.Terminal, c view.Cell) string {
 	k := marksOf(t)
 	state := c.State()
@@ -50,7 +50,7 @@ func mark(m view.Map, t terminal.Terminal, c view.Cell) string {
 	}
 }
 
-// draw prints the map, its legend and its sum.
+// draw prints the map, its legend and its totals.
 func draw(m view.Map, b *bytes.Buffer, t terminal.Terminal) {
 	fmt.Fprintf(b, "Pool %s: %s\n\n", m.Pool, sum(m))
 	width := 0
@@ -108,7 +108,7 @@ func legend(m view.Map, t terminal.Terminal) string {
 	return text + "\n" + unit + "; " + left
 }
 
-// object returns the map for -o json and the like.
+// object returns the map for -o json and similar formats.
 func mapObject(m view.Map) unstructured.Unstructured {
 	rows := []any{}
 	for _, r := range m.Rows {

@@ -17,29 +17,29 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// share counts what one host, namespace or pool takes.
+// share counts the addresses of one host, namespace or pool.
 type share struct {
 	who                        string
 	active, reserved, problems int
-	// cooling is known of pools alone: nobody has these addresses.
+	// cooling counts Available addresses in cooldown. Only rows of pools have it.
 	cooling int
-	// total is what the row can take at most: the pool's addresses, or all that are taken.
+	// total is the possible maximum of the row: the pool's addresses, or all taken addresses.
 	total, free int64
-	// others is how many addresses of a pool are leases of pools that share them.
+	// others counts the pool's addresses that are leased for overlapping pools.
 	others int64
-	// served is whether total is what the status says that the pool serves.
+	// served means that total comes from the status of the pool.
 	served bool
-	// counted and quota are what counts for a namespace and how many may, where the table is of one pool that bounds
-	// it.
+	// counted is the number of addresses that count against the namespace's quota. Both are set only if the table shows
+	// one pool with a quota.
 	counted, quota int
 	bounded        bool
-	// blocks are those that a namespace owns.
+	// blocks has the blocks of a namespace.
 	blocks []string
 }
 
 func (r share) taken() int64 { return int64(r.active + r.reserved + r.problems + r.cooling) }
 
-// used returns how much of the total is not free.
+// used returns how many of total are not free.
 func (r share) used() int64 {
 	if r.served {
 		return r.total - r.free
@@ -47,7 +47,7 @@ func (r share) used() int64 {
 	return min(r.taken(), r.total)
 }
 
-// quotaText returns text such as "8 of 9"; empty where nothing bounds the namespace.
+// quotaText returns a text such as "8 of 9"; empty if the namespace has no quota.
 func (r share) quotaText() string {
 	if !r.bounded {
 		return ""
@@ -55,8 +55,8 @@ func (r share) quotaText() string {
 	return fmt.Sprintf("%d of %d", r.counted, r.quota)
 }
 
-// countShares counts the addresses that are taken by host, namespace or pool, the most first. Pools that hold
-// nothing have their row, too, and so have namespaces that own blocks.
+// countShares counts the taken addresses by host, namespace or pool, in descending order. Pools without taken addresses
+// have a row, too, and so have namespaces with blocks.
 func countShares(
 	by string, all []resource.Pool, plans map[string]ipam.Pool, taken map[string][]lease.Lease,
 	owned map[string][]string,
@@ -137,7 +137,7 @@ func (r *share) add(p ipam.Pool, l lease.Lease) {
 	}
 }
 
-// quotaUse returns what counts for the namespaces of a pool that bounds them.
+// quotaUse returns the use of each namespace with a quota.
 func quotaUse(p ipam.Pool, taken []lease.Lease) []ipam.NamespaceUse {
 	has := map[string]int{}
 	for _, l := range taken {
@@ -148,7 +148,7 @@ func quotaUse(p ipam.Pool, taken []lease.Lease) []ipam.NamespaceUse {
 	return p.QuotaUse(has)
 }
 
-// fewBlocks is how many blocks of a namespace a table names.
+// fewBlocks is the number of a namespace's blocks that the table names.
 const fewBlocks = 3
 
 // table prints who takes how much.
@@ -194,7 +194,7 @@ func (v *usage) table(rows []share) error {
 	return printer.NewTable(&v.output, columns).Write(v.Out, rows)
 }
 
-// objects returns the table for -o json and the like.
+// objects returns the table for -o json and similar formats.
 func objects(by string, rows []share) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": app.ProgramName + "/v1",
 		"kind": "UsageList"}}

@@ -23,7 +23,7 @@ type usage struct {
 	output printer.Output
 	names  []string
 	block  string
-	bits   int // of block, 0 where that is left to us
+	bits   int // bits of block; 0 means automatic
 	by     string
 }
 
@@ -39,7 +39,7 @@ func New(s *app.App) *cobra.Command {
 	return cmd
 }
 
-// NewOfPool returns the command pool usage, which needs a name.
+// NewOfPool returns the command pool usage, which needs a pool's name.
 func NewOfPool(s *app.App) *cobra.Command {
 	cmd := command(s)
 	cmd.Use, cmd.Args = "usage POOL...", app.Takes(1, 0)
@@ -146,7 +146,7 @@ func (v *usage) Run(ctx context.Context) error {
 	return v.print(maps)
 }
 
-// draw makes the map of a pool in the blocks that were asked for.
+// draw returns the map of a pool, in blocks of --block.
 func (v *usage) draw(p ipam.Pool, taken []lease.Lease) (view.Map, error) {
 	subnet := p.Plan.Subnet
 	bits := v.bits

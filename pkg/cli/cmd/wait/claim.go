@@ -12,7 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
-// forClaim waits for a claim, which is written NAMESPACE/NAME.
+// forClaim waits for the claim NAMESPACE/NAME.
 func (v *waiting) forClaim(ctx context.Context, arg string) error {
 	key, err := (&resource.InNamespace{}).Key(arg)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// goal is what --for asks for: a condition of pools or claims, or one of the words below.
+// goal is the value of --for: a condition of pools or claims, or one of the words below.
 type goal struct {
 	condition string
 	want      bool
-	// word is how it is then, unmet how it is before.
+	// word describes the state that is waited for, unmet the opposite.
 	word, unmet string
 }
 
@@ -28,7 +28,7 @@ const (
 	goalDeleted  = "deleted"
 )
 
-// goals lists the values of --for that the help names.
+// goals lists the values of --for for the help.
 func goals() []string {
 	return []string{
 		"ready", "exhausted=false", "draining=false", "overlap=false", "preallocated", "conflict=false",
@@ -36,7 +36,7 @@ func goals() []string {
 	}
 }
 
-// poolConditions and claimConditions are what can be waited for of each.
+// poolConditions and claimConditions return the supported conditions.
 func poolConditions() []string {
 	return []string{v1.ConditionReady, v1.ConditionExhausted, v1.ConditionOverlap, v1.ConditionDraining}
 }
@@ -68,7 +68,7 @@ func parseGoal(text string) (goal, error) {
 	return goal{}, f.WithHint("there are: %s", strings.Join(goals(), ", "))
 }
 
-// adjective returns the word for an object of which a condition is true.
+// adjective returns the word for an object whose condition is true.
 func adjective(condition string) string {
 	switch condition {
 	case v1.ConditionConflict:
@@ -79,7 +79,7 @@ func adjective(condition string) string {
 	return strings.ToLower(condition)
 }
 
-// applies refuses a condition that the kind of object never has.
+// applies refuses a condition that this kind of object never has.
 func (g goal) applies(what string, conditions []string) error {
 	if g.condition == "" || slices.Contains(conditions, g.condition) {
 		return nil
@@ -102,8 +102,8 @@ func stateOfClaim(c resource.Claim) state {
 	return state{c.Status.ObservedGeneration, c.Generation, c.Status.Conditions}
 }
 
-// met reports whether a condition is as it should be, and describes what it is otherwise. A status about an older
-// spec does not count.
+// met reports whether the condition is as wanted. how describes its state. A status for an older generation does not
+// count.
 func (g goal) met(s state) (ok bool, how string) {
 	c := meta.FindStatusCondition(s.conditions, g.condition)
 	switch {
@@ -126,7 +126,7 @@ const (
 	waitsForSecondLook = "the controller has not seen its last change yet"
 )
 
-// inUse describes how many addresses of a pool are in use, and where.
+// inUse describes how many addresses are in use, and on which hosts.
 func inUse(set map[string]lease.Lease) string {
 	held := make([]lease.Lease, 0, len(set))
 	for _, l := range set {

@@ -20,14 +20,14 @@ type waiting struct {
 	*app.App
 	until   string
 	timeout time.Duration
-	// left says how much of the time is left.
+	// left returns the remaining time.
 	left  func() time.Duration
 	goal  goal
 	pools []string
 	addrs []netip.Addr
 	// typed are all arguments.
 	typed []string
-	// claims are those named NAMESPACE/NAME.
+	// claims are names of the form NAMESPACE/NAME.
 	claims []string
 }
 

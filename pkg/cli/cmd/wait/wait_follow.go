@@ -20,7 +20,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
-// sayEvery is how often the count of what is waited for is said, at most.
+// sayEvery is the minimum interval between messages about the remaining count.
 const sayEvery = 2 * time.Second
 
 // conditioned is an object whose condition is waited for.
@@ -32,7 +32,7 @@ type conditioned[T any] struct {
 	read      func(*unstructured.Unstructured) (T, error)
 	state     func(T) state
 	object    func(T) metav1.Object
-	// gone and deleting are the reasons of errors where it will never be so.
+	// gone and deleting are the error reasons for an object that cannot get the condition any more.
 	gone, deleting ipam.Reason
 	hint           string
 }
@@ -60,7 +60,7 @@ func forCondition[T any](ctx context.Context, v *waiting, c conditioned[T]) erro
 	})
 }
 
-// forRelease follows the addresses in use themselves: no controller is needed to count them.
+// forRelease watches the addresses in use, so it needs no controller to count them.
 func (v *waiting) forRelease(ctx context.Context, what string, query resource.LeaseQuery, hint string) error {
 	query.Status = lease.Active.String()
 	return v.forFree(ctx, query.Selector(), what, inUse, outcome{
@@ -78,7 +78,7 @@ func (v *waiting) forAddress(ctx context.Context, a netip.Addr) error {
 		})
 }
 
-// forFree waits until no address is left of those that a selector matches.
+// forFree waits until no address matches a selector.
 func (v *waiting) forFree(
 	ctx context.Context, selector, who string, how func(map[string]lease.Lease) string, o outcome,
 ) error {
@@ -101,13 +101,12 @@ func (v *waiting) forFree(
 	return v.end(err, o)
 }
 
-// outcome is what to say at the end of the waiting for one thing: when it is so, and when it is not in
-// time, with the state that it is in and the command that shows more.
+// outcome has the message for success, and for a timeout: a message, the last state and a command that shows more.
 type outcome struct{ done, late, what, hint string }
 
 func describing(name string) string { return "bcsnetctl pool describe " + name }
 
-// end prints that the waiting for one thing succeeded, or returns the error with which it ended.
+// end prints the success of a wait, or returns its error.
 func (v *waiting) end(err error, o outcome) error {
 	switch {
 	case err == nil:
