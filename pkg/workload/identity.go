@@ -59,8 +59,8 @@ func numbered(w Workload, pod string) bool {
 // SharedClaim returns the name of the claim of a shared pool, in the namespace of the controller.
 func SharedClaim(shared string) string { return claimName(sharedPrefix, shared) }
 
-// SharedName returns the name of a shared pool from the name of its claim. It is empty if the claim has a shortened name,
-// or belongs to no shared pool.
+// SharedName returns the name of a shared pool from the name of its claim. It is empty if that name is shortened or
+// belongs to another claim.
 func SharedName(claim string) string {
 	shared, ok := strings.CutPrefix(claim, sharedPrefix+"-")
 	if !ok || SharedClaim(shared) != claim {
