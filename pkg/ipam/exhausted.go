@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/explain"
 )
 
 // exhausted returns why pools that fit gave no address, with their counts. The refusal is about the pool that is in the

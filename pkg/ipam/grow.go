@@ -4,7 +4,7 @@ import (
 	"iter"
 	"net/netip"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/explain"
 )
 
 // drawn returns what a namespace draws from where it may draw from some pools: the pools themselves, but in place of

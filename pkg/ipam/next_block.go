@@ -8,7 +8,7 @@ import (
 
 	"go4.org/netipx"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/explain"
 )
 
 // OwnBlocks names the blocks of a pool that a namespace owns and that are not being deleted, in the order in which it

@@ -3,7 +3,7 @@ package ipam
 import (
 	"slices"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/explain"
 )
 
 // unserved returns why no pool fits a request.

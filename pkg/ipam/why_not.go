@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
