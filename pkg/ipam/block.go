@@ -47,8 +47,8 @@ func (p *poolState) inOrder() bool { return p.parent != nil && p.given.Priority 
 // insertedBlock returns blocks of a namespace, which are in the order in which it draws from them, with one more.
 func insertedBlock(list []*poolState, b *poolState) []*poolState {
 	at, _ := slices.BinarySearchFunc(list, b, func(a, b *poolState) int {
-		return cmp.Or(cmp.Compare(b.given.Priority, a.given.Priority), cmp.Compare(a.parent.Name, b.parent.Name),
-			cmp.Compare(a.parent.split.away(a.number, a.Owner()), b.parent.split.away(b.number, b.Owner())))
+		return cmp.Or(cmp.Compare(b.Rank(), a.Rank()), cmp.Compare(a.parent.Name, b.parent.Name),
+			a.parent.split.compare(a, b))
 	})
 	return slices.Insert(list, at, b)
 }
@@ -109,7 +109,7 @@ func (p *poolState) readThrough() {
 	if p.split == nil {
 		return
 	}
-	for _, b := range p.split.blocks {
+	for _, b := range p.split.all() {
 		b.through()
 	}
 }
@@ -131,7 +131,7 @@ func (x *catalogue) blockOf(p Pool) (parent *poolState, number uint64, problem s
 	case parent.split == nil:
 		return nil, 0, unusableParent(p.Parent, parent.Problem)
 	}
-	if number, problem = parent.split.blockOf(parent.Pool, p); problem != "" {
+	if number, problem = blockIn(parent.split.grid, parent.Pool, p); problem != "" {
 		return nil, 0, problem
 	}
 	return parent, number, ""
@@ -141,24 +141,24 @@ func unusableParent(name, why string) string {
 	return fmt.Sprintf("its parent, pool %s, is not usable: %s", name, why)
 }
 
-// blockOf returns the number of the block that a child of a split pool is. Where it is none, problem says why.
-func (g grid) blockOf(parent, p Pool) (number uint64, problem string) {
+// blockIn returns the number of the block that a child of a split pool is. Where it is none, problem says why.
+func blockIn(g grid, parent, p Pool) (number uint64, problem string) {
 	must := func(format string, args ...any) (uint64, string) {
 		return 0, fmt.Sprintf("it is no block of pool %s: ", parent.Name) + fmt.Sprintf(format, args...)
 	}
 	if p.Problem != "" {
 		return 0, p.Problem
 	}
-	block := p.Plan.CIDR
-	if block.Bits() != parent.BlockSize {
+	cidr := p.Plan.CIDR
+	if cidr.Bits() != parent.BlockSize {
 		return must("availableIPs of a block are one CIDR of length %d, its blockSize", parent.BlockSize)
 	}
-	number, ok := g.number(block.Addr())
-	if name := BlockName(parent.Name, block); p.Name != name {
-		return must("the block %s is called %s", block, name)
+	number, ok := g.number(cidr.Addr())
+	if name := BlockName(parent.Name, cidr); p.Name != name {
+		return must("the block %s is called %s", cidr, name)
 	}
 	if !ok {
-		return must("the pool has no address in %s", block)
+		return must("the pool has no address in %s", cidr)
 	}
 	if len(p.Namespaces) != 1 {
 		return must("a block has one namespace, it has %d", len(p.Namespaces))
@@ -170,7 +170,7 @@ func (g grid) blockOf(parent, p Pool) (number uint64, problem string) {
 func strangers(parent Pool, children []Pool) (out []Pool) {
 	parent, g := parent.divided()
 	for _, c := range children {
-		_, problem := g.blockOf(parent, c)
+		_, problem := blockIn(g, parent, c)
 		if !parent.Valid() {
 			problem = unusableParent(parent.Name, parent.Problem)
 		}
@@ -201,14 +201,13 @@ func (x *state) setBlock(p Pool, parent *poolState, number uint64) {
 	x.recount(p.Name, func() {
 		x.pools.byName[p.Name] = b
 		parent.split.enter(b)
-		if ns := b.Owner(); len(parent.split.of[ns]) == 1 {
+		if ns := b.Owner(); len(parent.split.owns(ns)) == 1 {
 			x.pools.owning[ns] = append(x.pools.owning[ns], parent)
 		}
 		if b.inOrder() {
 			x.pools.ordered[b.Owner()] = insertedBlock(x.pools.ordered[b.Owner()], b)
 		}
 	})
-	parent.split.mark(number)
 	x.findDraining(p.Name)
 	x.countBlock(b, +1)
 }
@@ -232,14 +231,13 @@ func (x *state) forgetBlock(b *poolState) {
 	x.recount(b.Name, func() {
 		delete(x.pools.byName, b.Name)
 		parent.split.leave(b)
-		if ns := b.Owner(); len(parent.split.of[ns]) == 0 {
+		if ns := b.Owner(); len(parent.split.owns(ns)) == 0 {
 			leave(x.pools.owning, ns, parent)
 		}
 		if b.inOrder() {
 			leave(x.pools.ordered, b.Owner(), b)
 		}
 	})
-	parent.split.mark(b.number)
 }
 
 // recount makes a change by which the leases that name a pool count for another one, as those of a block do for its
@@ -268,7 +266,7 @@ func (x *state) recount(name string, change func()) {
 			}
 		}
 		if p := x.pools.byName[name]; p != nil && p.parent != nil && m != nil {
-			p.parent.split.members.add(m, by)
+			p.parent.ofBlocks.add(m, by)
 		}
 	}
 	adjust(-1)
@@ -303,9 +301,6 @@ func (x *state) adjustHeld(a netip.Addr, r *record, by int) {
 	all := x.tenants(a, r)
 	for _, ns := range all.of[:all.n] {
 		p.split.hold(number, ns, by)
-	}
-	if all.n > 0 {
-		p.split.mark(number)
 	}
 }
 

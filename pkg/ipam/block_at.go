@@ -8,10 +8,14 @@ import "net/netip"
 func (x *Pools) BlockAt(addrs netip.Prefix) (parent string, block Pool, ok bool) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
+	return x.core.state.pools.blockAt(addrs)
+}
+
+func (x *catalogue) blockAt(addrs netip.Prefix) (parent string, block Pool, ok bool) {
 	var best *poolState
 	var of uint64
 	rank := -1
-	for _, p := range x.core.state.pools.roots {
+	for _, p := range x.roots {
 		if p.split == nil || p.BlockSize != addrs.Bits() {
 			continue
 		}
@@ -20,10 +24,11 @@ func (x *Pools) BlockAt(addrs netip.Prefix) (parent string, block Pool, ok bool)
 			continue
 		}
 		is := 0
+		_, exists := p.split.existing(number)
 		switch {
-		case p.split.blocks[number] != nil:
+		case exists:
 			is = 2
-		case !p.split.void.isTaken(number):
+		case !p.split.isVoid(number):
 			is = 1
 		}
 		if is > rank || is == rank && preference(p, best) < 0 {
@@ -33,7 +38,7 @@ func (x *Pools) BlockAt(addrs netip.Prefix) (parent string, block Pool, ok bool)
 	if best == nil {
 		return "", Pool{}, false
 	}
-	if b := best.split.blocks[of]; b != nil {
+	if b, exists := best.split.existing(of); exists {
 		block = b.Pool
 	}
 	return best.Name, block, true

@@ -11,12 +11,16 @@ func (x *Index) Candidate(a netip.Addr, now time.Time) (Pool, *Refusal) {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
 	x.core.state.now = now.UnixNano()
-	p, _, ok := x.core.state.pools.serving(a)
+	return x.core.picker.candidate(a)
+}
+
+func (x *picker) candidate(a netip.Addr) (Pool, *Refusal) {
+	p, _, ok := x.state.pools.serving(a)
 	switch {
 	case !ok:
-		return Pool{}, x.core.picker.notServed(PickRequest{}, a)
+		return Pool{}, x.notServed(PickRequest{}, a)
 	case !p.Serves():
 		return p.Pool, notGiven(a, p)
 	}
-	return p.Pool, x.core.picker.taken(a, p, PickRequest{})
+	return p.Pool, x.taken(a, p, PickRequest{})
 }

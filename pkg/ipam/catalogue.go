@@ -156,8 +156,9 @@ func (x *catalogue) joinSegments(changed []*poolState) {
 func (x *catalogue) serving(a netip.Addr) (*poolState, uint64, bool) {
 	p, number, ok := x.segmentOf(a)
 	if ok && p.split != nil {
-		if n, _ := p.split.number(a); p.split.blocks[n] != nil {
-			return p.split.blocks[n], number, true
+		n, _ := p.split.number(a)
+		if b, exists := p.split.existing(n); exists {
+			return b, number, true
 		}
 	}
 	return p, number, ok

@@ -277,7 +277,7 @@ func checkFreeSets(t fataler, x *Index) {
 	served := map[netip.Addr]string{}
 	for name, p := range x.core.state.pools.byName {
 		free := uint64(0)
-		for i := range p.set.n {
+		for i := range p.set.len() {
 			a := p.address(i)
 			if other, twice := served[a]; twice {
 				t.Fatalf("%s is served by %s and %s", a, other, name)
@@ -305,8 +305,8 @@ func checkFreeSets(t fataler, x *Index) {
 				free++
 			}
 		}
-		if n := uint64(len(p.cooldowns.queue)); n > 2*p.cooldowns.set.taken+64 {
-			t.Fatalf("%d ends of rests are kept for %d addresses of pool %s", n, p.cooldowns.set.taken, name)
+		if n := uint64(len(p.cooldowns.queue)); n > 2*p.cooldowns.set.used()+64 {
+			t.Fatalf("%d ends of rests are kept for %d addresses of pool %s", n, p.cooldowns.set.used(), name)
 		}
 		if p.set.free() != free {
 			t.Fatalf("pool %s counts %d free, has %d", name, p.set.free(), free)

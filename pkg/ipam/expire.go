@@ -36,7 +36,7 @@ func (x *state) refreshCooldown(p *poolState, a netip.Addr, number uint64, kept 
 // compactCooldowns throws out what is no longer so when that is the greater part of a pool's queue.
 func (x *state) compactCooldowns(p *poolState) {
 	q := p.cooldowns.queue
-	if uint64(len(q)) <= 2*p.cooldowns.set.taken+64 {
+	if uint64(len(q)) <= 2*p.cooldowns.set.used()+64 {
 		return
 	}
 	q = slices.DeleteFunc(q, func(r cooldown) bool { return !x.stillCools(p, r) })

@@ -37,7 +37,7 @@ func (x *catalogue) chain(w PickRequest) iter.Seq[*poolState] {
 }
 
 func (x *catalogue) fits(p *poolState, w PickRequest) bool {
-	return (len(w.Pools) == 0 || w.nameOf(p) >= 0) && p.lists(w) && x.servesNamespace(p, w) &&
+	return (len(w.Pools) == 0 || w.nameOf(p.Pool) >= 0) && p.lists(w) && x.servesNamespace(p, w) &&
 		(w.Network == "" || w.Network == p.Network)
 }
 
@@ -55,12 +55,6 @@ func (x *catalogue) named(names []string) []*poolState {
 	return all
 }
 
-// nameOf returns which of the names that a request gives is that of a pool, or of the whole of which the pool is a
-// block; -1 for none.
-func (w PickRequest) nameOf(p *poolState) int {
-	return slices.IndexFunc(w.Pools, func(name string) bool { return name == p.Name || name == p.CountedAs() })
-}
-
 // servesNamespace reports whether a pool is for the namespace of a request. A pool that is bound is for its namespaces,
 // as a block is for its one,
 // one that is left out of the default chain for whoever names it, and one of the default chain for namespaces that have
@@ -74,7 +68,7 @@ func (x *catalogue) servesNamespace(p *poolState, w PickRequest) bool {
 	case p.split != nil && !p.NotDefault: // whoever has a block, or could be given one, has it of his own
 		return len(x.bound[w.Namespace]) == 0
 	case p.NotDefault:
-		return w.names(p)
+		return w.names(p.Pool)
 	default:
 		return !x.hasOwn(w)
 	}
@@ -97,7 +91,7 @@ func (x *catalogue) together(p *poolState, w PickRequest) []*poolState {
 		}
 	}
 	if len(w.Pools) > 1 {
-		slices.SortStableFunc(fit, func(a, b *poolState) int { return cmp.Compare(w.nameOf(a), w.nameOf(b)) })
+		slices.SortStableFunc(fit, func(a, b *poolState) int { return cmp.Compare(w.nameOf(a.Pool), w.nameOf(b.Pool)) })
 	}
 	return fit
 }

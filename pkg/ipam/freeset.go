@@ -17,6 +17,12 @@ type freeSet struct {
 
 func newFreeSet(n uint64) *freeSet { return &freeSet{n: n} }
 
+// len returns how many numbers there are.
+func (f *freeSet) len() uint64 { return f.n }
+
+// used returns how many numbers are taken.
+func (f *freeSet) used() uint64 { return f.taken }
+
 // free returns how many numbers are free.
 func (f *freeSet) free() uint64 { return f.n - f.taken }
 

@@ -22,7 +22,7 @@ func (x *catalogue) drawn(pools iter.Seq[*poolState], namespace string) iter.Seq
 					}
 				}
 				ordered = nil
-				for _, b := range p.split.of[namespace] {
+				for _, b := range p.split.owns(namespace) {
 					if !b.inOrder() && !yield(b) {
 						return
 					}
@@ -44,7 +44,7 @@ func (p *poolState) canGive() uint64 {
 	case !p.AutoAssign:
 		return 0
 	}
-	return p.n - p.split.owned
+	return p.n - p.split.ownedAddresses()
 }
 
 // growing returns how many free addresses the blocks of a pool have that can be made for anybody.
@@ -52,7 +52,7 @@ func (p *poolState) growing() uint64 {
 	if !p.AutoAssign {
 		return 0
 	}
-	blocks, h := p.split.taken.free(), p.split.hostBits()
+	blocks, h := p.split.open(), p.split.hostBits()
 	if h >= 64 || blocks<<h>>h != blocks {
 		return p.free()
 	}
@@ -65,13 +65,13 @@ func (x *catalogue) propose(p *poolState, number uint64, namespace string) *pool
 	if namespace == "" || !p.split.available(number, namespace) {
 		return nil
 	}
-	block := p.split.block(number)
-	name := BlockName(p.Name, block)
+	cidr := p.split.block(number)
+	name := BlockName(p.Name, cidr)
 	if x.byName[name] != nil {
 		return nil
 	}
 	given := Pool{Name: name, Parent: p.Name, Namespaces: map[string]struct{}{namespace: {}}}
-	given.Plan.CIDR = block
+	given.Plan.CIDR = cidr
 	b := p.newBlock(number, given)
 	b.proposed = true
 	return b
@@ -105,13 +105,6 @@ func (x *picker) fromNewBlock(p *poolState, n need, w PickRequest, chosen []choi
 	return choice{}, false
 }
 
-// BlockCounts are the blocks of a pool that is split. A block is in one of the other counts.
-type BlockCounts struct {
-	// All is how many there are; Owned of them exist, Held are owned by nobody and have addresses that somebody has,
-	// Void have no address that the pool serves, Free can be given to any namespace.
-	All, Owned, Held, Void, Free int
-}
-
 // Blocks counts the blocks of a pool; none for one that is not split.
 func (x *Pools) Blocks(name string) BlockCounts {
 	x.core.mu.RLock()
@@ -120,17 +113,6 @@ func (x *Pools) Blocks(name string) BlockCounts {
 		return p.split.counts()
 	}
 	return BlockCounts{}
-}
-
-func (s *split) counts() BlockCounts {
-	c := BlockCounts{All: int(s.n), Owned: len(s.blocks), Free: int(s.taken.free()), Void: int(s.void.taken)}
-	for number := range s.blocks {
-		if s.void.isTaken(number) {
-			c.Void--
-		}
-	}
-	c.Held = c.All - c.Owned - c.Free - c.Void
-	return c
 }
 
 // proposeWith returns a block that could be made for the namespace of a request and has an address; nil where it could

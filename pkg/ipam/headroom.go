@@ -59,8 +59,8 @@ func (x *picker) headroom(p *poolState) Headroom {
 		return s
 	}
 	if p.split != nil {
-		s.Retained = uint64(p.split.members.retained)
-		if p.split.members.draining == 0 {
+		s.Retained = uint64(p.ofBlocks.retained)
+		if p.ofBlocks.draining == 0 {
 			return x.addRetained(s, x.state.members.byPool[p.Name])
 		}
 		s.Retained = 0
@@ -120,12 +120,16 @@ func Room(pools []Headroom) uint64 {
 func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr) string {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
+	return x.core.picker.kindOf(host, expected)
+}
+
+func (x *picker) kindOf(host netip.Addr, expected func(pool string) []netip.Addr) string {
 	var kind strings.Builder
-	for _, t := range []*hostTable{&x.core.state.pools.unbound, &x.core.state.pools.boundHosts} {
+	for _, t := range []*hostTable{&x.state.pools.unbound, &x.state.pools.boundHosts} {
 		for p := range t.of(host) {
 			kind.WriteString(p.Name + ",")
 			if p.MaxPerHost > 0 {
-				n, coming := x.core.picker.bounds.onHost(p, PickRequest{Host: host, Expected: expected}, nil)
+				n, coming := x.bounds.onHost(p, PickRequest{Host: host, Expected: expected}, nil)
 				fmt.Fprintf(&kind, "%d,", max(0, p.MaxPerHost-n-coming))
 			}
 		}
@@ -134,11 +138,11 @@ func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr)
 }
 
 // mayTake reports whether a request takes addresses of a pool by its families.
-func (x *Index) mayTake(p *poolState, w PickRequest) bool {
+func (x *picker) mayTake(p *poolState, w PickRequest) bool {
 	if !w.Families.Required() {
 		return w.Families.Wants(p.Family())
 	}
-	together := x.core.state.pools.together(p, w)
+	together := x.state.pools.together(p, w)
 	return len(w.Sets) > 0 || offers(together, ipaddr.IPv4) && offers(together, ipaddr.IPv6)
 }
 
@@ -147,20 +151,24 @@ func (x *Index) RoomFor(w PickRequest, now time.Time) uint64 {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
 	x.core.state.now = now.UnixNano()
+	return x.core.picker.roomFor(w)
+}
+
+func (x *picker) roomFor(w PickRequest) uint64 {
 	var spares []Headroom
-	for p := range x.core.state.pools.fitting(w) {
+	for p := range x.state.pools.fitting(w) {
 		if !p.Valid() || len(w.Sets) > 0 && !slices.ContainsFunc(w.Sets, p.among) || !x.mayTake(p, w) {
 			continue
 		}
-		s := x.core.picker.headroom(p)
+		s := x.headroom(p)
 		if s.Retained = 0; p.split != nil {
 			s.Free = min(s.Free, p.growing())
 		}
 		if p.MaxPerHost > 0 {
-			n, coming := x.core.picker.bounds.onHost(p, w, nil)
+			n, coming := x.bounds.onHost(p, w, nil)
 			s = s.On(n + coming)
 		}
-		if left, bounded := x.core.picker.bounds.leftIn(p, w); bounded {
+		if left, bounded := x.bounds.leftIn(p, w); bounded {
 			s.Free = min(s.Free, uint64(left))
 		}
 		if w.Families.Single() {

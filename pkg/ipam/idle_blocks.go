@@ -27,22 +27,26 @@ func (x *Pools) IdleBlocks(now time.Time) (idle []IdleBlock) {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
 	x.core.state.now = now.UnixNano()
-	for _, p := range x.core.state.pools.roots {
+	return x.core.state.idleBlocks()
+}
+
+func (x *state) idleBlocks() (idle []IdleBlock) {
+	for _, p := range x.pools.roots {
 		if p.split == nil || p.rebuilding != "" {
 			continue
 		}
-		x.core.state.expireCooldowns(p)
-		for number, b := range p.split.blocks {
-			if len(p.split.held[number]) == 0 && x.core.state.isIdle(b, p) {
-				idle = append(idle, x.core.state.idleBlock(b, p))
+		x.expireCooldowns(p)
+		for number, b := range p.split.all() {
+			if len(p.split.heldIn(number)) == 0 && x.isIdle(b, p) {
+				idle = append(idle, x.idleBlock(b, p))
 			}
 		}
-		for name, given := range x.core.state.pools.children[p.Name] {
-			b := x.core.state.pools.roots[name]
+		for name, given := range x.pools.children[p.Name] {
+			b := x.pools.roots[name]
 			if b != nil && IsBlockName(name, p.Name, given.Plan.CIDR) && len(given.Namespaces) == 1 &&
-				x.core.state.isIdle(b, p) &&
-				!x.core.state.isMissingAny(name) {
-				idle = append(idle, x.core.state.idleBlock(b, p))
+				x.isIdle(b, p) &&
+				!x.isMissingAny(name) {
+				idle = append(idle, x.idleBlock(b, p))
 			}
 		}
 	}
@@ -87,7 +91,7 @@ func (x *state) idleBlock(b, parent *poolState) IdleBlock {
 			}
 		}
 	}
-	for _, o := range parent.split.of[ns] {
+	for _, o := range parent.split.owns(ns) {
 		if o != b && !o.given.Terminating {
 			i.Others = append(i.Others, o.Name)
 		}

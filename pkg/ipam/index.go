@@ -25,6 +25,6 @@ type core struct {
 // NewIndex makes an empty index.
 func NewIndex() *Index {
 	s := newState()
-	c := &core{state: s, picker: picker{state: s, bounds: bounds{s}}}
+	c := &core{state: s, picker: newPicker(s)}
 	return &Index{Feed: &Feed{core: c}, Leases: &Leases{c}, Pools: &Pools{c}, core: c}
 }

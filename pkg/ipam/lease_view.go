@@ -1,7 +1,6 @@
 package ipam
 
 import (
-	"iter"
 	"net/netip"
 	"slices"
 
@@ -134,7 +133,7 @@ func (x *Leases) ByPoolIn(name string, in *netipx.IPSet) (out []lease.Lease) {
 		return nil
 	}
 	if ipaddr.SizeOfSet(in) < uint64(len(m.records)) {
-		for a := range addressesOf(in) {
+		for a := range ipaddr.All(in) {
 			if r := x.core.state.leases.record(a); r != nil && r.params.Value().Pool == name {
 				out = append(out, r.lease())
 			}
@@ -147,19 +146,6 @@ func (x *Leases) ByPoolIn(name string, in *netipx.IPSet) (out []lease.Lease) {
 		}
 	}
 	return sorted(out)
-}
-
-// addressesOf returns the addresses of a set in order.
-func addressesOf(set *netipx.IPSet) iter.Seq[netip.Addr] {
-	return func(yield func(netip.Addr) bool) {
-		for _, r := range set.Ranges() {
-			for a := r.From(); r.Contains(a); a = a.Next() {
-				if !yield(a) {
-					return
-				}
-			}
-		}
-	}
 }
 
 func leases(records map[*record]struct{}) []lease.Lease {

@@ -21,7 +21,7 @@ func (x *state) membersOf(p *poolState) iter.Seq[*members] {
 		if m := x.members.byPool[p.Name]; m != nil && !yield(m) || p.split == nil {
 			return
 		}
-		for _, b := range p.split.blocks {
+		for _, b := range p.split.all() {
 			if m := x.members.byPool[b.Name]; m != nil && !yield(m) {
 				return
 			}

@@ -50,8 +50,8 @@ func fleet(p Pool, n int) []lease.Lease {
 	taken := map[netip.Addr]bool{}
 	address := func(i int) netip.Addr {
 		a := serving.address(uint64(i))
-		for serving.set.n > uint64(2*n) {
-			if a = serving.address(random.Uint64N(serving.set.n)); !taken[a] {
+		for serving.set.len() > uint64(2*n) {
+			if a = serving.address(random.Uint64N(serving.set.len())); !taken[a] {
 				break
 			}
 		}

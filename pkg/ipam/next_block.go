@@ -16,11 +16,15 @@ import (
 func (x *Pools) OwnBlocks(pool, namespace string) (names []string) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	p := x.core.state.pools.byName[pool]
+	return x.core.state.pools.ownBlocks(pool, namespace)
+}
+
+func (x *catalogue) ownBlocks(pool, namespace string) (names []string) {
+	p := x.byName[pool]
 	if p == nil || p.split == nil {
 		return nil
 	}
-	for _, b := range p.split.of[namespace] {
+	for _, b := range p.split.owns(namespace) {
 		if !b.given.Terminating {
 			names = append(names, b.Name)
 		}
@@ -33,7 +37,11 @@ func (x *Pools) OwnBlocks(pool, namespace string) (names []string) {
 func (x *Pools) NextBlock(pool, namespace string, which netip.Prefix) (Pool, *Refusal) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	p := x.core.state.pools.byName[pool]
+	return x.core.state.pools.nextBlock(pool, namespace, which)
+}
+
+func (x *catalogue) nextBlock(pool, namespace string, which netip.Prefix) (Pool, *Refusal) {
+	p := x.byName[pool]
 	switch {
 	case p == nil:
 		return Pool{}, RefuseFacts(ReasonNotFound, explain.Facts{Kind: explain.NoSuchPool, Pool: pool})
@@ -46,14 +54,14 @@ func (x *Pools) NextBlock(pool, namespace string, which netip.Prefix) (Pool, *Re
 	}
 	candidates := p.split.candidates(namespace)
 	if which != (netip.Prefix{}) {
-		number, refusal := x.core.state.pools.blockNumber(p, namespace, which)
+		number, refusal := x.blockNumber(p, namespace, which)
 		if refusal != nil {
 			return Pool{}, refusal
 		}
 		candidates = slices.Values([]uint64{number})
 	}
 	for number := range candidates {
-		if b := x.core.state.pools.propose(p, number, namespace); b != nil {
+		if b := x.propose(p, number, namespace); b != nil {
 			return b.Pool, nil
 		}
 	}
@@ -70,12 +78,12 @@ func (x *catalogue) blockNumber(p *poolState, namespace string, which netip.Pref
 			p.Name, p.BlockSize, netip.PrefixFrom(p.split.first, p.BlockSize)).WithHint("%s", see)
 	}
 	number, ok := p.split.number(which.Addr())
-	if !ok || p.split.void.isTaken(number) && len(p.split.held[number]) == 0 {
+	if !ok || p.split.isVoid(number) && len(p.split.heldIn(number)) == 0 {
 		return 0, Refuse(ReasonAddressNotInPool, "pool %s has no address in %s that it could hand out", p.Name, which).
 			WithHint("add them: bcsnetctl pool add-ip %s %s", p.Name, netipx.RangeOfPrefix(which))
 	}
-	switch b := p.split.blocks[number]; {
-	case b == nil:
+	switch b, exists := p.split.existing(number); {
+	case !exists:
 	case b.given.Terminating:
 		return 0, Refuse(ReasonNoFreeBlock, "block %s of pool %s, which namespace %s has, is being deleted", which,
 			p.Name, b.Owner()).WithHint("ask again once it is gone; see: bcsnetctl pool describe %s", b.Name)
@@ -85,7 +93,7 @@ func (x *catalogue) blockNumber(p *poolState, namespace string, which netip.Pref
 	}
 	if !p.split.available(number, namespace) {
 		return 0, Refuse(ReasonNoFreeBlock, "others than namespace %s have addresses in block %s of pool %s: %s",
-			namespace, which, p.Name, holders(p.split.held[number], namespace)).
+			namespace, which, p.Name, holders(p.split.heldIn(number), namespace)).
 			WithHint("take another block, or wait until they are given up; see: bcsnetctl ip list --pool %s", p.Name)
 	}
 	if name := BlockName(p.Name, which); x.byName[name] != nil {
@@ -114,7 +122,19 @@ func holders(held map[string]int, but string) string {
 func (p *poolState) blockState(namespace string) *explain.BlockState {
 	c := p.split.counts()
 	return &explain.BlockState{
-		Namespace: namespace, Has: len(p.split.of[namespace]), Length: p.BlockSize, All: c.All, Owned: c.Owned,
+		Namespace: namespace, Has: len(p.split.owns(namespace)), Length: p.BlockSize, All: c.All, Owned: c.Owned,
 		Held: c.Held, Void: c.Void, ByItself: p.AutoAssign,
 	}
+}
+
+func (x *catalogue) blocksOf(name string) (names []string) {
+	p := x.byName[name]
+	if p == nil || p.split == nil {
+		return nil
+	}
+	blocks := maps.Collect(p.split.all())
+	for _, number := range slices.Sorted(maps.Keys(blocks)) {
+		names = append(names, blocks[number].Name)
+	}
+	return names
 }

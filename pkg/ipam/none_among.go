@@ -70,7 +70,7 @@ func (x *picker) whyFew(w PickRequest, among *netipx.IPSet) (why []*Refusal) {
 	if ipaddr.SizeOfSet(among) > explain.MaxNamed {
 		return nil
 	}
-	for a := range addressesOf(among) {
+	for a := range ipaddr.All(among) {
 		if _, _, served := x.state.pools.serving(a); !served && len(x.state.pools.around(a)) == 0 {
 			continue
 		}
@@ -89,7 +89,7 @@ func (x *picker) unservedAmong(w PickRequest) *Refusal {
 		return refusal
 	}
 	var why []*Refusal
-	for a := range addressesOf(among) {
+	for a := range ipaddr.All(among) {
 		if other := x.otherPool(w, a, refusal); other != nil {
 			why = append(why, other)
 		}

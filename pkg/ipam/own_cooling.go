@@ -10,7 +10,7 @@ import (
 // to wait for: when a node restarts, each of its pods comes back with the same UID and another container.
 
 // hadLast reports whether the interface of the pod that asks had an address last.
-func (w PickRequest) hadLast(r *record) bool {
+func hadLast(w PickRequest, r *record) bool {
 	if w.PodUID == "" {
 		return false
 	}
@@ -25,7 +25,7 @@ func (x *picker) pickOwnCooling(w PickRequest, chosen []choice) []choice {
 		return chosen
 	}
 	for _, n := range w.needs() {
-		if w.covers(n, chosen) || w.Families.Single() && len(chosen) > 0 &&
+		if covers(w, n, chosen) || w.Families.Single() && len(chosen) > 0 &&
 			ipaddr.FamilyOf(chosen[0].addr) != n.family {
 			continue
 		}

@@ -20,6 +20,8 @@ type picker struct {
 	bounds bounds
 }
 
+func newPicker(s *state) picker { return picker{state: s, bounds: bounds{s}} }
+
 // Pick is an address chosen for a request. It is assumed for the request until Forget.
 type Pick struct {
 	Pool Pool
@@ -181,7 +183,7 @@ func (x *picker) pickFrom(pools []*poolState, w PickRequest, asked []choice) (
 	for _, n := range w.needs() {
 		offered := n.among != nil || offers(pools, n.family)
 		switch {
-		case w.covers(n, choices), !offered && w.try.families == nil:
+		case covers(w, n, choices), !offered && w.try.families == nil:
 			continue
 		case !offered:
 			return nil, false, nil
@@ -199,6 +201,13 @@ func (x *picker) pickFrom(pools []*poolState, w PickRequest, asked []choice) (
 		choices = append(choices, c)
 	}
 	return choices, true, nil
+}
+
+// covers reports whether a request has an address of a need, or gets one of those chosen for it.
+func covers(w PickRequest, n need, chosen []choice) bool {
+	has := func(l lease.Lease) bool { return ipaddr.FamilyOf(l.Addr) == n.family && l.Slot == n.slot }
+	gets := func(c choice) bool { return ipaddr.FamilyOf(c.addr) == n.family && c.slot == n.slot }
+	return slices.ContainsFunc(w.Have, has) || slices.ContainsFunc(chosen, gets)
 }
 
 func (x *picker) firstFree(pools []*poolState, n need, w PickRequest, chosen []choice) (choice, bool) {

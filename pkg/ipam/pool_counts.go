@@ -83,7 +83,7 @@ func (x *state) tallyOf(name string) (t tally) {
 		t.add(m, +1)
 	}
 	if p := x.pools.byName[name]; p != nil && p.split != nil {
-		b := p.split.members
+		b := p.ofBlocks
 		t.objects, t.active, t.reserved = t.objects+b.objects, t.active+b.active, t.reserved+b.reserved
 		t.retained, t.draining = t.retained+b.retained, t.draining+b.draining
 	}

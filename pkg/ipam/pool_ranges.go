@@ -48,7 +48,7 @@ func (x *Pools) Ranges(name string, now time.Time) Ranges {
 		home := p.home()
 		x.core.state.expireCooldowns(home)
 		for _, s := range p.segments {
-			if served = append(served, s.IPRange); p.later > 0 && s.base >= p.set.n {
+			if served = append(served, s.IPRange); p.later > 0 && s.base >= p.set.len() {
 				withheld = append(withheld, s.IPRange)
 			}
 		}

@@ -69,7 +69,7 @@ func (x *state) divide(p *poolState, g grid) {
 		return
 	}
 	if p.split != nil {
-		for _, b := range p.split.blocks {
+		for _, b := range p.split.all() {
 			x.forgetBlock(b)
 		}
 		x.pools.splits-- // until then its leases count for it
@@ -77,7 +77,7 @@ func (x *state) divide(p *poolState, g grid) {
 	}
 	if g.bits > 0 {
 		x.pools.splits++
-		p.split = newSplit(g)
+		p.split, p.ofBlocks = newSplit[*poolState](g), tally{}
 	}
 }
 

@@ -32,9 +32,11 @@ type poolState struct {
 	// proposed: nobody has made the block yet.
 	proposed bool
 	// parent and number are those of a block; split is what a pool that is cut into blocks knows of them.
-	parent   *poolState
-	number   uint64
-	split    *split
+	parent *poolState
+	number uint64
+	split  *blockSplit
+	// ofBlocks counts the leases that name one of its blocks.
+	ofBlocks tally
 	overlaps map[string]*overlap
 	// hosts is how many hosts may draw, uncounted where that has to be found out.
 	hosts int
@@ -49,6 +51,13 @@ type poolState struct {
 // Serves reports whether the pool hands out addresses at present.
 func (p *poolState) Serves() bool {
 	return p.Pool.Serves() && p.rebuilding == "" && (p.parent == nil || p.parent.rebuilding == "")
+}
+
+// choice is an address and the pool that serves it.
+type choice struct {
+	pool *poolState
+	addr netip.Addr
+	slot int
 }
 
 // segment is a run of addresses that one pool serves; base is the number of its first address in the
@@ -85,7 +94,7 @@ func (p *poolState) assign() {
 	if grows { // what is withheld has numbers behind those of the free set
 		number(ipaddr.Intersect(served, p.Withheld))
 	}
-	p.later = n - p.set.n
+	p.later = n - p.set.len()
 }
 
 // free returns how many addresses of the pool are free.
@@ -105,7 +114,7 @@ func (p *poolState) hasFree() bool {
 // cooling returns how many addresses of the pool would be free but for the cooldown.
 func (p *poolState) cooling() uint64 {
 	if p.parent == nil {
-		return p.cooldowns.set.taken
+		return p.cooldowns.set.used()
 	}
 	return p.n - p.parent.cooldowns.set.freeIn(p.from, p.n)
 }
@@ -158,7 +167,7 @@ func (p *poolState) firstAmong(some *netipx.IPSet, w PickRequest, chosen []choic
 			}
 			first, last := s.base+ipaddr.Distance(s.From(), from), s.base+ipaddr.Distance(s.From(), to)
 			set := p.home().set
-			for i := set.after(first); i <= last && i < set.n; i = set.after(i + 1) {
+			for i := set.after(first); i <= last && i < set.len(); i = set.after(i + 1) {
 				a := p.address(i)
 				if !w.promised(a) && !slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a }) {
 					return a, true

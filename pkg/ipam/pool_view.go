@@ -2,7 +2,6 @@ package ipam
 
 import (
 	"cmp"
-	"maps"
 	"net/netip"
 	"slices"
 
@@ -214,12 +213,5 @@ func (x *Pools) OfPools(l lease.Lease, pools []string) bool {
 func (x *Pools) BlocksOf(name string) (names []string) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	p := x.core.state.pools.byName[name]
-	if p == nil || p.split == nil {
-		return nil
-	}
-	for _, number := range slices.Sorted(maps.Keys(p.split.blocks)) {
-		names = append(names, p.split.blocks[number].Name)
-	}
-	return names
+	return x.core.state.pools.blocksOf(name)
 }

@@ -141,7 +141,7 @@ func relatives(x *Index, names []string) (all []string) {
 			say("  overlaps with %s: it holds %d", o, p.overlaps[o].heldBy(p))
 		}
 		if p.split != nil {
-			say("  held %v, owned %d, members %+v", p.split.held, p.split.owned, p.split.members)
+			say("  held %v, owned %d, members %+v", p.split.held, p.split.owned, p.ofBlocks)
 		}
 		say("  draining %d", len(x.Pools.Draining(name)))
 	}
@@ -151,7 +151,7 @@ func relatives(x *Index, names []string) (all []string) {
 		free := false
 		if s, n, ok := x.core.state.pools.serving(a); ok {
 			set := s.home().set
-			free = n < set.n && !set.isTaken(n)
+			free = n < set.len() && !set.isTaken(n)
 		}
 		say("%s %s %t", a, owner, free)
 	}

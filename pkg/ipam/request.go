@@ -70,8 +70,14 @@ type PickRequest struct {
 func (w PickRequest) byHand() bool { return w.Owner != "" && len(w.Pools) > 0 && !w.Host.IsValid() }
 
 // names reports whether the request asks for a pool by its name or by that of its network.
-func (w PickRequest) names(p *poolState) bool {
+func (w PickRequest) names(p Pool) bool {
 	return slices.Contains(w.Pools, p.Name) || w.Network != "" && w.Network == p.Network
+}
+
+// nameOf returns which of the names that a request gives is that of a pool, or of the whole of which the pool is a
+// block; -1 for none.
+func (w PickRequest) nameOf(p Pool) int {
+	return slices.IndexFunc(w.Pools, func(name string) bool { return name == p.Name || name == p.CountedAs() })
 }
 
 // need is one address that a request takes.
@@ -117,13 +123,6 @@ func (w PickRequest) needFor(l lease.Lease) need {
 // promised reports whether an address is assumed for somebody else who has not asked for it yet.
 func (w PickRequest) promised(a netip.Addr) bool { return w.Promised != nil && w.Promised(a) }
 
-// covers reports whether the request has an address of a need, or gets one of those chosen for it.
-func (w PickRequest) covers(n need, chosen []choice) bool {
-	has := func(l lease.Lease) bool { return ipaddr.FamilyOf(l.Addr) == n.family && l.Slot == n.slot }
-	gets := func(c choice) bool { return ipaddr.FamilyOf(c.addr) == n.family && c.slot == n.slot }
-	return slices.ContainsFunc(w.Have, has) || slices.ContainsFunc(chosen, gets)
-}
-
 // slotOf returns the first of the request's sets that has an address.
 func (w PickRequest) slotOf(a netip.Addr) int {
 	return max(0, slices.IndexFunc(w.Sets, func(s *netipx.IPSet) bool { return s.Contains(a) }))
@@ -142,11 +141,4 @@ func (w PickRequest) chargedTo() lease.ChargedNamespaces {
 		return lease.ChargedNamespaces{"", lease.ClaimNamespace(w.Claim)}
 	}
 	return lease.ChargedNamespaces{w.Namespace, lease.ClaimNamespace(w.Claim)}
-}
-
-// choice is an address and the pool that serves it.
-type choice struct {
-	pool *poolState
-	addr netip.Addr
-	slot int
 }

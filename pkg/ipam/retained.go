@@ -16,7 +16,7 @@ func (x *picker) pickRetained(w PickRequest, choices []choice) ([]choice, *Refus
 		return choices, nil
 	}
 	for _, n := range w.needs() {
-		if w.covers(n, choices) || w.Families.Single() && len(choices) > 0 &&
+		if covers(w, n, choices) || w.Families.Single() && len(choices) > 0 &&
 			ipaddr.FamilyOf(choices[0].addr) != n.family {
 			continue
 		}

@@ -98,8 +98,8 @@ func (x *state) count(r *record, by int) {
 		x.members.byPool[name] = m
 	}
 	if p := x.pools.byName[name]; p != nil && p.parent != nil {
-		p.parent.split.members.add(m, -1)
-		defer p.parent.split.members.add(m, +1)
+		p.parent.ofBlocks.add(m, -1)
+		defer p.parent.ofBlocks.add(m, +1)
 	}
 	if by > 0 {
 		m.records[r] = struct{}{}
@@ -140,8 +140,8 @@ func (x *state) findDraining(pool string) {
 		return
 	}
 	if p := x.pools.byName[pool]; p != nil && p.parent != nil {
-		p.parent.split.members.add(m, -1)
-		defer p.parent.split.members.add(m, +1)
+		p.parent.ofBlocks.add(m, -1)
+		defer p.parent.ofBlocks.add(m, +1)
 	}
 	clear(m.draining)
 	for r := range m.records {

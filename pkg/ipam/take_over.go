@@ -56,6 +56,10 @@ func (x *picker) takeOverPool(w PickRequest, l lease.Lease) (*poolState, *Refusa
 func (x *Index) RetainsOwn(w PickRequest, taken lease.Lease) bool {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	own, refusal := x.core.picker.retainedOwn(w, w.needFor(taken))
+	return x.core.picker.retainsOwn(w, taken)
+}
+
+func (x *picker) retainsOwn(w PickRequest, taken lease.Lease) bool {
+	own, refusal := x.retainedOwn(w, w.needFor(taken))
 	return own.pool != nil || refusal != nil
 }

@@ -118,7 +118,7 @@ func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	case !p.lists(w):
 		facts.Kind, facts.Whole = explain.AddressNotForHost, p.CountedAs()
 		return RefuseFacts(ReasonHostNotInPool, facts)
-	case !p.Bound() && p.NotDefault && !w.names(p):
+	case !p.Bound() && p.NotDefault && !w.names(p.Pool):
 		facts.Kind = explain.AddressForWhoNamesPool
 		return RefuseFacts(ReasonNamespaceNotServed, facts)
 	case !x.state.pools.servesNamespace(p, w):
@@ -199,7 +199,7 @@ func (x *picker) cooling(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 	}
 	r := x.state.leases.record(a)
 	last := r.history().LastHolder()
-	if last != "" && last == w.Holder || w.hadLast(r) {
+	if last != "" && last == w.Holder || hadLast(w, r) {
 		return nil
 	}
 	left := x.state.until(fromNanos(p.coolsUntil(r)))
