@@ -16,10 +16,12 @@ type assumptions struct {
 	coming map[hostPool][]netip.Addr
 }
 
+// newAssumptions returns a table in which nothing is assumed.
 func newAssumptions() assumptions {
 	return assumptions{byAddr: map[netip.Addr]Assumed{}, coming: map[hostPool][]netip.Addr{}}
 }
 
+// add enters an address that is assumed.
 func (x *assumptions) add(a netip.Addr, h Assumed) {
 	x.byAddr[a] = h
 	if h.Host.IsValid() {
@@ -28,6 +30,7 @@ func (x *assumptions) add(a netip.Addr, h Assumed) {
 	}
 }
 
+// remove takes out an address that was added.
 func (x *assumptions) remove(a netip.Addr, h Assumed) {
 	delete(x.byAddr, a)
 	at := hostPool{h.Host, h.Pool}

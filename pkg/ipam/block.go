@@ -137,6 +137,7 @@ func (x *catalogue) blockOf(p Pool) (parent *poolState, number uint64, problem s
 	return parent, number, ""
 }
 
+// unusableParent returns the problem of a child whose parent cannot be used.
 func unusableParent(name, why string) string {
 	return fmt.Sprintf("its parent, pool %s, is not usable: %s", name, why)
 }

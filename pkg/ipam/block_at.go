@@ -11,6 +11,7 @@ func (x *Pools) BlockAt(addrs netip.Prefix) (parent string, block Pool, ok bool)
 	return x.core.state.pools.blockAt(addrs)
 }
 
+// blockAt finds the block of some addresses, as Pools.BlockAt says.
 func (x *catalogue) blockAt(addrs netip.Prefix) (parent string, block Pool, ok bool) {
 	var best *poolState
 	var of uint64

@@ -10,13 +10,13 @@ import (
 // member is what a split asks of a block that exists.
 type member interface {
 	comparable
-	// Number of the block in the grid.
+	// Number returns the number of the block in the grid.
 	Number() uint64
-	// Owner is the namespace that the block belongs to.
+	// Owner returns the namespace that the block belongs to.
 	Owner() string
-	// Rank is the priority that the block has itself; 0 for none.
+	// Rank returns the priority that the block has itself; 0 for none.
 	Rank() int32
-	// Size is how many addresses of the block its pool serves.
+	// Size returns how many addresses of the block its pool serves.
 	Size() uint64
 }
 
@@ -40,6 +40,7 @@ type split[B member] struct {
 	owned uint64
 }
 
+// newSplit returns a split in which no block exists.
 func newSplit[B member](g grid) *split[B] {
 	return &split[B]{
 		grid: g, taken: newFreeSet(g.n), void: newFreeSet(g.n), blocks: map[uint64]B{}, of: map[string][]B{},
@@ -142,6 +143,7 @@ type BlockCounts struct {
 	All, Owned, Held, Void, Free int
 }
 
+// counts counts the blocks.
 func (s *split[B]) counts() BlockCounts {
 	c := BlockCounts{All: int(s.n), Owned: len(s.blocks), Free: int(s.taken.free()), Void: int(s.void.used())}
 	for number := range s.blocks {

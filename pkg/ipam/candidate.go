@@ -14,6 +14,7 @@ func (x *Index) Candidate(a netip.Addr, now time.Time) (Pool, *Refusal) {
 	return x.core.picker.candidate(a)
 }
 
+// candidate finds the pool that serves an address, or refuses, as Index.Candidate says.
 func (x *picker) candidate(a netip.Addr) (Pool, *Refusal) {
 	p, _, ok := x.state.pools.serving(a)
 	switch {

@@ -46,6 +46,7 @@ type catalogue struct {
 	plans, rebuilds uint64
 }
 
+// newCatalogue returns a catalogue without pools.
 func newCatalogue() catalogue {
 	return catalogue{
 		byName: map[string]*poolState{}, roots: map[string]*poolState{}, children: map[string]map[string]Pool{},
@@ -88,6 +89,7 @@ func (x *catalogue) hostsOf(p *poolState) *hostTable {
 	return &x.boundHosts
 }
 
+// unlist undoes list.
 func (x *catalogue) unlist(p *poolState) {
 	p.listed = false
 	for ns := range p.namespaces() {

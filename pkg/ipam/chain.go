@@ -89,6 +89,7 @@ func (x *Pools) ServesNamespace(pool, namespace string) bool {
 	return p != nil && x.core.state.pools.servesNamespace(p, PickRequest{Namespace: namespace})
 }
 
+// standing returns how a pool stands to the namespace of a request.
 func (x *catalogue) standing(p *poolState, w PickRequest) Standing {
 	_, named := p.Namespaces[w.Namespace]
 	switch {

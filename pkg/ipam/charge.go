@@ -16,6 +16,7 @@ type charges struct {
 	of [6]charge
 }
 
+// add adds the charges of an address of a pool, each once.
 func (c *charges) add(pool string, by lease.ChargedNamespaces) {
 	for _, ns := range by {
 		if at := (charge{pool, ns}); ns != "" && !c.has(at) {
@@ -25,12 +26,14 @@ func (c *charges) add(pool string, by lease.ChargedNamespaces) {
 	}
 }
 
+// addRecord adds those of an entry, nil for none.
 func (c *charges) addRecord(r *record, countedAs func(pool string) string) {
 	if r != nil {
 		c.add(countedAs(r.params.Value().Pool), lease.Charged(r.state, r.namespace.Value(), r.claim()))
 	}
 }
 
+// has reports whether an address counts for a namespace.
 func (c *charges) has(at charge) bool { return slices.Contains(c.of[:c.n], at) }
 
 // namespaceUsage counts addresses by pool and namespace. charged are those that count for the namespace, those missing
@@ -52,6 +55,7 @@ func (x *namespaceUsage) keep(r *record, countedAs func(pool string) string, by 
 	}
 }
 
+// charge counts an address for a namespace of a pool.
 func (x *namespaceUsage) charge(at charge, by int) {
 	of := x.charged[at.pool]
 	if of == nil {

@@ -142,6 +142,7 @@ func sameLists(a, b Pool) bool {
 		a.Network == b.Network && a.Priority == b.Priority
 }
 
+// sameSelector reports whether two selectors, nil for none, choose alike.
 func sameSelector(a, b Selector) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

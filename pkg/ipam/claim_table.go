@@ -17,6 +17,7 @@ type claimTable struct {
 	freeNodes *btree.FreeListG[*record] // of the trees of all claims
 }
 
+// newClaimTable returns a table without claims.
 func newClaimTable() claimTable {
 	return claimTable{byClaim: map[string]*claimed{}, freeNodes: btree.NewFreeListG[*record](btree.DefaultFreeListSize)}
 }
@@ -34,6 +35,7 @@ type claimPart struct {
 	all *btree.BTreeG[*record] // in the order of takenFirst
 }
 
+// partKey is what the addresses of one part have in common.
 type partKey struct {
 	pool, ifName string
 	family       ipaddr.Family
@@ -64,6 +66,7 @@ func takenFirst(a, b *record) bool {
 	return a.addr.Less(b.addr)
 }
 
+// addClaimed adds an address to its claim.
 func (x *claimTable) addClaimed(r *record) {
 	c := x.byClaim[r.claim()]
 	if c == nil {
@@ -93,6 +96,7 @@ func (x *claimTable) removeClaimed(r *record) {
 	}
 }
 
+// claimed yields the addresses of a claim, part by part.
 func (x *claimTable) claimed(claim string) iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		c := x.byClaim[claim]

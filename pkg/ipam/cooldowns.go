@@ -14,6 +14,7 @@ type cooldown struct {
 	number uint64
 }
 
+// newCooldowns returns those of a pool of n addresses, of which none cools.
 func newCooldowns(n uint64) *cooldowns { return &cooldowns{set: newFreeSet(n)} }
 
 // cooldownQueue has the cooldown that ends first in front.
@@ -22,8 +23,10 @@ type cooldownQueue []cooldown
 // Len, Less, Swap, Push and Pop are those of a heap.
 func (q cooldownQueue) Len() int { return len(q) }
 
+// Less orders cooldowns by their ends.
 func (q cooldownQueue) Less(i, j int) bool { return q[i].ends < q[j].ends }
 
+// Swap exchanges two cooldowns.
 func (q cooldownQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
 // Push adds a cooldown, as package heap wants.

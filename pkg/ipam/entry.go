@@ -97,6 +97,7 @@ func (x *state) put(old, r *record, restored bool) change {
 	return change{r.addr, old, r}
 }
 
+// drop forgets an entry whose object has gone.
 func (x *state) drop(changes []change, r *record) []change {
 	delete(x.missing.behind, r.addr)
 	x.unlink(r)

@@ -136,6 +136,7 @@ func (f Families) Of(family ipaddr.Family) int {
 	return 0
 }
 
+// namesOf names families, with a text between them.
 func namesOf(families []ipaddr.Family, between string) string {
 	var names []string
 	for _, f := range families {

@@ -46,6 +46,7 @@ func (p Pool) without(set *netipx.IPSet) remainder {
 	return remainder{ipaddr.Subtract(r.Usable, set), ipaddr.Subtract(r.Single, set), ipaddr.Subtract(r.Ranged, set)}
 }
 
+// newFamily returns a family without children.
 func newFamily() *family {
 	return &family{sets: map[string]*netipx.IPSet{}, lost: map[string]*netipx.IPSet{}}
 }

@@ -36,6 +36,7 @@ func (x *catalogue) chain(w PickRequest) iter.Seq[*poolState] {
 	}
 }
 
+// fits reports whether a request may draw from a pool.
 func (x *catalogue) fits(p *poolState, w PickRequest) bool {
 	return (len(w.Pools) == 0 || w.nameOf(p.Pool) >= 0) && p.lists(w) && x.servesNamespace(p, w) &&
 		(w.Network == "" || w.Network == p.Network)

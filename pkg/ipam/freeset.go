@@ -15,6 +15,7 @@ type freeSet struct {
 	levels []map[uint64]uint64
 }
 
+// newFreeSet returns a set of n numbers, all of them free.
 func newFreeSet(n uint64) *freeSet { return &freeSet{n: n} }
 
 // len returns how many numbers there are.

@@ -49,6 +49,7 @@ func (x *Index) Headrooms(now time.Time) map[string]Headroom {
 	return out
 }
 
+// headroom returns what a pool can still give.
 func (x *picker) headroom(p *poolState) Headroom {
 	s := Headroom{Network: p.Network, Family: p.Family(), MaxPerHost: p.MaxPerHost}
 	if p.Serves() {
@@ -123,6 +124,7 @@ func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr)
 	return x.core.picker.kindOf(host, expected)
 }
 
+// kindOf returns what Index.KindOf does.
 func (x *picker) kindOf(host netip.Addr, expected func(pool string) []netip.Addr) string {
 	var kind strings.Builder
 	for _, t := range []*hostTable{&x.state.pools.unbound, &x.state.pools.boundHosts} {
@@ -154,6 +156,7 @@ func (x *Index) RoomFor(w PickRequest, now time.Time) uint64 {
 	return x.core.picker.roomFor(w)
 }
 
+// roomFor returns what Index.RoomFor does.
 func (x *picker) roomFor(w PickRequest) uint64 {
 	var spares []Headroom
 	for p := range x.state.pools.fitting(w) {

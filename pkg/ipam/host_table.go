@@ -17,6 +17,7 @@ type hostTable struct {
 	lengths [2][129]int
 }
 
+// newHostTable returns a table without pools.
 func newHostTable() hostTable {
 	return hostTable{hosts: map[netip.Addr][]*poolState{}, networks: map[netip.Prefix][]*poolState{}}
 }
@@ -26,6 +27,7 @@ func (t *hostTable) lengthsOf(a netip.Addr) []int {
 	return t.lengths[ipaddr.FamilyOf(a)][:a.BitLen()+1]
 }
 
+// enter lists a pool under its hosts.
 func (t *hostTable) enter(p *poolState) {
 	for h := range p.byAddress() {
 		t.enterHost(h, p)
@@ -38,6 +40,7 @@ func (t *hostTable) enter(p *poolState) {
 	}
 }
 
+// leave undoes enter.
 func (t *hostTable) leave(p *poolState) {
 	for h := range p.byAddress() {
 		t.leaveHost(h, p)
@@ -49,7 +52,9 @@ func (t *hostTable) leave(p *poolState) {
 	}
 }
 
+// enterHost lists a pool under one more host.
 func (t *hostTable) enterHost(h netip.Addr, p *poolState) { enter(t.hosts, h, p) }
+// leaveHost undoes enterHost.
 func (t *hostTable) leaveHost(h netip.Addr, p *poolState) { leave(t.hosts, h, p) }
 
 // of returns the pools of a host in the order of preference, each once. It looks at no more of them than its user

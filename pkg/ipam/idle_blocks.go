@@ -30,6 +30,7 @@ func (x *Pools) IdleBlocks(now time.Time) (idle []IdleBlock) {
 	return x.core.state.idleBlocks()
 }
 
+// idleBlocks returns the blocks that nothing is in, as Pools.IdleBlocks says.
 func (x *state) idleBlocks() (idle []IdleBlock) {
 	for _, p := range x.pools.roots {
 		if p.split == nil || p.rebuilding != "" {

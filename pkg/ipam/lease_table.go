@@ -23,6 +23,7 @@ type leaseTable struct {
 	contested map[*record]struct{}
 }
 
+// newLeaseTable returns tables without entries.
 func newLeaseTable() leaseTable {
 	x := leaseTable{seed: maphash.MakeSeed(), byHost: map[netip.Addr]map[*record]struct{}{}, second: newSecondTable(),
 		contested: map[*record]struct{}{}}
@@ -134,6 +135,7 @@ func (x *leaseTable) lastHad(podUID, ifName string) iter.Seq[*record] {
 	}
 }
 
+// keyed yields the entries of a claim that are for one pod of it, by its primary key.
 func (x *leaseTable) keyed(claim, key string) iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		for r := x.byKey.first(x.hash().key(claim, key)); r != nil; r = r.extra.nextKey {

@@ -10,6 +10,7 @@ type missingLeases struct {
 	behind map[netip.Addr]struct{}
 }
 
+// newMissingLeases returns a table in which nothing is missing.
 func newMissingLeases() missingLeases {
 	return missingLeases{gone: map[netip.Addr]*record{}, behind: map[netip.Addr]struct{}{}}
 }

@@ -13,6 +13,7 @@ type namespaceTable struct {
 	choosing map[*poolState]struct{}
 }
 
+// newNamespaceTable returns a table without namespaces.
 func newNamespaceTable() namespaceTable {
 	return namespaceTable{labels: map[string]map[string]string{}, choosing: map[*poolState]struct{}{}}
 }
@@ -30,6 +31,7 @@ func (t *namespaceTable) match(p *poolState) {
 	}
 }
 
+// unmatch undoes match.
 func (t *namespaceTable) unmatch(p *poolState) {
 	delete(t.choosing, p)
 	p.matched = nil
@@ -89,6 +91,7 @@ func (p *poolState) namespaces() iter.Seq[string] {
 	}
 }
 
+// boundTo reports whether a pool is bound to a namespace at present.
 func (p *poolState) boundTo(ns string) bool {
 	_, named := p.Namespaces[ns]
 	_, matched := p.matched[ns]

@@ -19,6 +19,7 @@ func (x *Pools) OwnBlocks(pool, namespace string) (names []string) {
 	return x.core.state.pools.ownBlocks(pool, namespace)
 }
 
+// ownBlocks names the blocks of a pool that a namespace owns, as Pools.OwnBlocks says.
 func (x *catalogue) ownBlocks(pool, namespace string) (names []string) {
 	p := x.byName[pool]
 	if p == nil || p.split == nil {
@@ -40,6 +41,7 @@ func (x *Pools) NextBlock(pool, namespace string, which netip.Prefix) (Pool, *Re
 	return x.core.state.pools.nextBlock(pool, namespace, which)
 }
 
+// nextBlock returns the block that a namespace is to be given by hand, as Pools.NextBlock says.
 func (x *catalogue) nextBlock(pool, namespace string, which netip.Prefix) (Pool, *Refusal) {
 	p := x.byName[pool]
 	switch {
@@ -127,6 +129,7 @@ func (p *poolState) blockState(namespace string) *explain.BlockState {
 	}
 }
 
+// blocksOf names the blocks that exist of a pool, in address order.
 func (x *catalogue) blocksOf(name string) (names []string) {
 	p := x.byName[name]
 	if p == nil || p.split == nil {

@@ -14,6 +14,7 @@ type Node struct {
 	Labels          map[string]string
 }
 
+// equal reports whether two nodes have the same addresses and labels.
 func (n Node) equal(o Node) bool {
 	return slices.Equal(n.Addrs, o.Addrs) && slices.Equal(n.Internal, o.Internal) && maps.Equal(n.Labels, o.Labels)
 }
@@ -24,6 +25,7 @@ type nodeTable struct {
 	nodeIP map[netip.Addr][]string
 }
 
+// newNodeTable returns a table without nodes.
 func newNodeTable() nodeTable {
 	return nodeTable{byName: map[string]Node{}, nodeIP: map[netip.Addr][]string{}}
 }
@@ -48,6 +50,7 @@ func (x *nodeTable) setNode(name string, n Node) (old Node) {
 	return old
 }
 
+// nodeOf names the node that has an address itself, the first by name.
 func (x *nodeTable) nodeOf(a netip.Addr) (string, bool) {
 	if names := x.nodeIP[a]; len(names) > 0 {
 		return names[0], true

@@ -42,6 +42,7 @@ func Prevails(a, b Pool, aHolds, bHolds bool) bool {
 		cmp.Compare(a.Name, b.Name)) <= 0
 }
 
+// compareBool orders false before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:

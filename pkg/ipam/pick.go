@@ -20,6 +20,7 @@ type picker struct {
 	bounds bounds
 }
 
+// newPicker returns a picker of what is known.
 func newPicker(s *state) picker { return picker{state: s, bounds: bounds{s}} }
 
 // Pick is an address chosen for a request. It is assumed for the request until Forget.
@@ -59,6 +60,7 @@ func (x *Index) Propose(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	return x.core.picker.pick(w, now)
 }
 
+// pick returns what Index.Propose does.
 func (x *picker) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	x.state.now = now.UnixNano()
 	if refusal := x.returns(w); refusal != nil {

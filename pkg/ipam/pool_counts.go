@@ -33,6 +33,7 @@ func (x *Pools) Counts(name string, now time.Time) PoolCounts {
 	return x.core.state.countsOf(name)
 }
 
+// countsOf counts a pool.
 func (x *state) countsOf(name string) (c PoolCounts) {
 	if p := x.pools.byName[name]; p != nil {
 		x.expireCooldowns(p)

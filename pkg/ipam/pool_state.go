@@ -249,6 +249,7 @@ func (p *poolState) servedByOthers() map[string]uint64 {
 	return to
 }
 
+// poolNames names pools, in their order.
 func poolNames(pools []*poolState) (names []string) {
 	for _, p := range pools {
 		names = append(names, p.Name)

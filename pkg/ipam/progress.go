@@ -22,6 +22,7 @@ type progress struct {
 	comparing bool
 }
 
+// waiter waits for a version.
 type waiter struct {
 	version uint64
 	done    func(error) // called once, with the lock held

@@ -65,6 +65,7 @@ const (
 	flagAddressNamed
 )
 
+// pack makes the entry of a lease.
 func pack(l lease.Lease) *record {
 	if l.FromSecond {
 		l = l.Turned()
@@ -97,6 +98,7 @@ func pack(l lease.Lease) *record {
 	return r
 }
 
+// lease returns the lease of an entry.
 func (r *record) lease() lease.Lease {
 	l := lease.Lease{
 		Addr: r.addr, Version: r.version, Epoch: r.epoch, State: r.state, Params: r.params.Value(),
@@ -122,6 +124,7 @@ func (r *record) lease() lease.Lease {
 	return l
 }
 
+// has reports whether a flag is set.
 func (r *record) has(flag uint8) bool { return r.flags&flag != 0 }
 
 func (r *record) set(flag uint8, on bool) {
@@ -130,14 +133,17 @@ func (r *record) set(flag uint8, on bool) {
 	}
 }
 
+// container returns the ID of the container.
 func (r *record) container() compact {
 	return compact{r.ids[:r.lenContainer], r.has(flagPackedContainer)}
 }
 
+// uid returns the UID of the pod.
 func (r *record) uid() compact {
 	return compact{r.ids[r.lenContainer : r.lenContainer+r.lenUID], r.has(flagPackedUID)}
 }
 
+// history returns who had the address before.
 func (r *record) history() lease.History { return lease.History(r.ids[r.names()+int(r.lenName):]) }
 
 // lastUID returns the UID of the pod that had the address last; empty if it is not known.
@@ -149,10 +155,13 @@ func (r *record) lastUID() string {
 // names returns where the pod's name begins.
 func (r *record) names() int { return int(r.lenContainer) + int(r.lenUID) }
 
+// podName returns the name of the pod, up to 255 bytes of it.
 func (r *record) podName() string { return r.ids[r.names():][:r.lenName] }
 
+// ifName returns the interface that the address is on.
 func (r *record) ifName() string { return r.attached.Value().ifName }
 
+// owner returns who has the address in place of a pod; empty for a pod.
 func (r *record) owner() string {
 	if r.extra == nil {
 		return ""
@@ -168,7 +177,7 @@ func (r *record) other() *lease.Holder {
 	return r.extra.other
 }
 
-// claim returns the claim that the address belongs to, key which pod of it the address is for.
+// claim returns the claim that the address belongs to; empty for none.
 func (r *record) claim() string {
 	if r.extra == nil {
 		return ""
@@ -176,6 +185,7 @@ func (r *record) claim() string {
 	return r.extra.retention.Claim
 }
 
+// key returns which pod of its claim the address is for.
 func (r *record) key() string {
 	if r.extra == nil {
 		return ""
@@ -183,6 +193,7 @@ func (r *record) key() string {
 	return r.extra.retention.PodPrimaryKey
 }
 
+// nanos returns a time in Unix nanoseconds, 0 for none.
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -190,6 +201,7 @@ func nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
+// fromNanos undoes nanos.
 func fromNanos(n int64) time.Time {
 	if n == 0 {
 		return time.Time{}

@@ -14,6 +14,7 @@ type secondTable struct {
 	containers, uids map[compact][]*record
 }
 
+// newSecondTable returns a table without entries.
 func newSecondTable() secondTable {
 	return secondTable{containers: map[compact][]*record{}, uids: map[compact][]*record{}}
 }
@@ -64,6 +65,7 @@ type attachment struct {
 	second bool
 }
 
+// lease returns the lease as seen from the attachment.
 func (a attachment) lease() lease.Lease {
 	l := a.record.lease()
 	if a.second {

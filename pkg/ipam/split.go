@@ -17,18 +17,19 @@ import (
 // blockSplit is what a pool that is cut into blocks knows of them.
 type blockSplit = split[*poolState]
 
-// Number, Rank and Size are what a split asks of a block.
+// Number returns the number of a block among those of its parent.
 func (p *poolState) Number() uint64 { return p.number }
 
-// Rank is the priority that the block has itself.
+// Rank returns the priority that a block has itself.
 func (p *poolState) Rank() int32 { return p.given.Priority }
 
-// Size is how many addresses the block has.
+// Size returns how many addresses a block has.
 func (p *poolState) Size() uint64 { return p.n }
 
 // tally counts what members have.
 type tally struct{ objects, active, reserved, retained, draining int }
 
+// add adds what members have, or takes it off.
 func (t *tally) add(m *members, by int) {
 	t.objects += by * len(m.records)
 	t.active += by * m.active
@@ -68,7 +69,7 @@ func (p *poolState) inside(block netip.Prefix) (parts []segment) {
 	return parts
 }
 
-// ranges returns what a pool serves, in address order but for what is withheld, which comes last.
+// ranges yields what a pool serves, in address order but for what is withheld, which comes last.
 func (p *poolState) ranges() iter.Seq[netipx.IPRange] {
 	return func(yield func(netipx.IPRange) bool) {
 		for _, s := range p.segments {

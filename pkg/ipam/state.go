@@ -29,6 +29,7 @@ type state struct {
 	staleOverlaps []*overlap
 }
 
+// newState returns what an empty index knows.
 func newState() *state {
 	return &state{
 		leases: newLeaseTable(), claims: newClaimTable(), members: poolMembers{byPool: map[string]*members{}},

@@ -19,6 +19,7 @@ func (t *table) first(hash uint64) *record {
 	return t.heads[hash&uint64(len(t.heads)-1)]
 }
 
+// add enters a record.
 func (t *table) add(r *record) {
 	if t.size == len(t.heads) {
 		t.grow()

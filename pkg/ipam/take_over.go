@@ -33,6 +33,7 @@ func (x *Index) TakeOverParams(w PickRequest, l lease.Lease) (p lease.Params, ok
 	return pool.Params(), true, nil
 }
 
+// takeOverPool returns the pool by which a request may take over an address; nil where it may not.
 func (x *picker) takeOverPool(w PickRequest, l lease.Lease) (*poolState, *Refusal) {
 	n := w.needFor(l)
 	if n.among != nil && !n.among.Contains(l.Addr) || !w.Families.Wants(n.family) {
@@ -59,6 +60,7 @@ func (x *Index) RetainsOwn(w PickRequest, taken lease.Lease) bool {
 	return x.core.picker.retainsOwn(w, taken)
 }
 
+// retainsOwn reports what Index.RetainsOwn does.
 func (x *picker) retainsOwn(w PickRequest, taken lease.Lease) bool {
 	own, refusal := x.retainedOwn(w, w.needFor(taken))
 	return own.pool != nil || refusal != nil
