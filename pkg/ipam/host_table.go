@@ -54,6 +54,7 @@ func (t *hostTable) leave(p *poolState) {
 
 // enterHost lists a pool under one more host.
 func (t *hostTable) enterHost(h netip.Addr, p *poolState) { enter(t.hosts, h, p) }
+
 // leaveHost undoes enterHost.
 func (t *hostTable) leaveHost(h netip.Addr, p *poolState) { leave(t.hosts, h, p) }
 
