@@ -36,7 +36,11 @@ func firstBlock(t testing.TB, parent Pool, namespace string) netip.Prefix {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g.block(newSplit(g).start(namespace))
+	for number := range newSplit[*poolState](g).candidates(namespace) {
+		return g.block(number)
+	}
+	t.Fatalf("pool %s has no blocks", parent.Name)
+	return netip.Prefix{}
 }
 
 // TestBlocksServe: a pool that is split hands out nothing itself; its blocks serve their namespaces, with what the pool

@@ -366,7 +366,7 @@ func TestCountsBesideChildren(t *testing.T) {
 		for _, name := range []string{"blue", "eng"} {
 			c := x.Pools.Counts(name, now)
 			out += fmt.Sprintf("%s %d served %d free %d of %d active, %d draining; ", name, c.Served, c.Free, c.Active,
-				c.Capacity, len(x.core.state.members.byPool[name].drainingOrNone()))
+				c.Capacity, draining(x, name))
 		}
 		return out
 	}
@@ -410,11 +410,11 @@ func TestCountsBesideChildren(t *testing.T) {
 	}
 }
 
-func (m *members) drainingOrNone() map[*record]struct{} {
-	if m == nil {
-		return nil
+func draining(x *Index, pool string) (n int) {
+	for _, of := range x.Pools.Draining(pool) {
+		n += of
 	}
-	return m.draining
+	return n
 }
 
 // Which leases a group waits for.

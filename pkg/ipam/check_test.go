@@ -148,8 +148,8 @@ func (m *machine) checkClaim(t *rapid.T, claim string) {
 			t.Fatalf("claim %q has %d addresses of a family, and parts %+v", claim, n, parts)
 		}
 		for _, host := range ips(host1, host2) {
-			w, n := PickRequest{Host: host, Claim: claim, IfName: "eth0"}, need{family: f}
-			if got, want := m.x.core.picker.retainedForAny(w, n, nil), m.lookAtAll(w, n); got != want {
+			w := PickRequest{Host: host, Claim: claim, IfName: "eth0", Families: Families{SingleStack, []ipaddr.Family{f}}}
+			if got, want := m.keptIsPicked(w), m.keptForAny(w, f); got != want {
 				t.Fatalf("for any pod of claim %q on host %s: %v, want %v", claim, host, got, want)
 			}
 		}
@@ -173,21 +173,37 @@ func (m *machine) checkClaim(t *rapid.T, claim string) {
 	}
 }
 
-// lookAtAll is keptForAny in as many steps as there are addresses.
-func (m *machine) lookAtAll(w PickRequest, n need) (best choice) {
-	var first *record
-	for r := range m.x.core.state.leases.byAddr.all() {
-		p, _, served := m.x.core.state.pools.serving(r.addr)
-		if r.claim() != w.Claim || w.Claim == "" || r.key() != "" || !waits(r, w, n) || m.x.core.state.busy(r) || !served ||
-			p.Terminating || !m.x.core.state.pools.fits(p, w) || m.model.hostFull(p.Pool, w, m.model.known(), nil) ||
-			m.model.overQuotaWith(p.Pool, w, r.addr, m.model.known(), nil) {
+// keptIsPicked returns the address that is kept for the claim of a request and that the request would get; invalid for
+// none.
+func (m *machine) keptIsPicked(w PickRequest) (kept netip.Addr) {
+	picks, _ := m.x.Propose(w, m.model.now)
+	if len(picks) > 0 && w.Claim != "" && picks[0].Current.Claim == w.Claim {
+		kept = picks[0].Current.Addr
+	}
+	return kept
+}
+
+// keptForAny finds it in as many steps as there are addresses.
+func (m *machine) keptForAny(w PickRequest, f ipaddr.Family) (kept netip.Addr) {
+	known := m.model.known()
+	serving := m.model.serving(known)
+	var first lease.Lease
+	for a, l := range known {
+		_, assumed := m.model.holds[a]
+		_, lost := m.model.lost[a]
+		p, served := m.model.pools[serving[a]]
+		switch {
+		case w.Claim == "", l.Claim != w.Claim, l.State != lease.Reserved, l.PodPrimaryKey != "", l.Deleting,
+			ipaddr.FamilyOf(a) != f, l.IfName != "" && (l.IfName != w.IfName || l.Slot != 0),
+			assumed, lost, m.model.nodeOf(a) != "", !served, p.Terminating, !m.model.fits(p, w),
+			m.model.hostFull(p, w, known, nil), m.model.overQuotaWith(p, w, a, known, nil):
 			continue
 		}
-		if first == nil || r.updated > first.updated || r.updated == first.updated && r.addr.Less(first.addr) {
-			first, best = r, choice{p, r.addr, n.slot}
+		if !kept.IsValid() || l.Updated.After(first.Updated) || l.Updated.Equal(first.Updated) && a.Less(kept) {
+			first, kept = l, a
 		}
 	}
-	return best
+	return kept
 }
 
 func (m *machine) checkPools(t *rapid.T, known map[netip.Addr]lease.Lease) {
@@ -270,70 +286,90 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// checkFreeSets looks at every address of every pool: one pool at most serves it, and it is free
-// exactly when nothing occupies it.
+// checkFreeSets looks at every address of every pool: one pool at most serves it, and it is free exactly when nothing
+// occupies it.
 func checkFreeSets(t fataler, x *Index) {
 	t.Helper()
+	when := time.Unix(0, x.core.state.now)
 	served := map[netip.Addr]string{}
-	for name, p := range x.core.state.pools.byName {
-		free := uint64(0)
-		for i := range p.set.len() {
-			a := p.address(i)
+	for _, p := range x.Pools.All() {
+		free, next := uint64(0), time.Time{}
+		r, counts := x.Pools.Ranges(p.Name, when), x.Pools.Counts(p.Name, when)
+		for a := range ipaddr.All(p.Plan.Usable) {
+			if by, ok := x.Pools.PoolOf(a); !ok || by != p.Name {
+				if r.Free.Contains(a) || r.Cooling.Contains(a) {
+					t.Fatalf("%s is free in pool %s, and served by %q", a, p.Name, by)
+				}
+				continue
+			}
 			if other, twice := served[a]; twice {
-				t.Fatalf("%s is served by %s and %s", a, other, name)
+				t.Fatalf("%s is served by %s and %s", a, other, p.Name)
 			}
-			served[a] = name
-			if p.withholds(a) {
-				t.Fatalf("%s of pool %s is withheld from it, and in its free set", a, name)
+			served[a] = p.Name
+			if p.Withheld != nil && !p.Carving && p.Withheld.Contains(a) {
+				if r.Free.Contains(a) {
+					t.Fatalf("%s of pool %s is withheld from it, and in its free set", a, p.Name)
+				}
+				continue
 			}
-			if !p.Plan.Usable.Contains(a) {
-				t.Fatalf("%s is served by %s, which does not have it", a, name)
+			l, _ := x.Leases.Get(a)
+			taken := occupied(x, a, l)
+			ends := l.CoolsUntil(p.Cooldown)
+			rests := !taken && l.Version > 0 && p.Cooldown > 0 && ends.After(when)
+			isFree := r.Free.Contains(a)
+			if isFree == (taken || rests) || r.Cooling.Contains(a) != rests {
+				t.Fatalf("%s of pool %s: free is %v, occupied is %v, rests is %v", a, p.Name, isFree, taken, rests)
 			}
-			if q, n, ok := x.core.state.pools.serving(a); !ok || q != p || n != i {
-				t.Fatalf("%s is number %d of %s, and is looked for elsewhere", a, i, name)
-			}
-			next, ok := p.set.next(i)
-			isFree := ok && next == i
-			rests := !x.core.state.occupied(a) && p.coolsUntil(x.core.state.leases.record(a)) > x.core.state.now
-			if isFree == (x.core.state.occupied(a) || rests) || p.cooldowns.set.isTaken(i) != rests {
-				t.Fatalf("%s of pool %s: free is %v, occupied is %v, rests is %v", a, name, isFree, x.core.state.occupied(a), rests)
-			}
-			if rests && !slices.Contains(p.cooldowns.queue, cooldown{p.coolsUntil(x.core.state.leases.record(a)), i}) {
-				t.Fatalf("%s of pool %s rests, and nothing ends that", a, name)
+			if rests && (next.IsZero() || ends.Before(next)) {
+				next = ends
 			}
 			if isFree {
 				free++
 			}
 		}
-		if n := uint64(len(p.cooldowns.queue)); n > 2*p.cooldowns.set.used()+64 {
-			t.Fatalf("%d ends of rests are kept for %d addresses of pool %s", n, p.cooldowns.set.used(), name)
-		}
-		if p.set.free() != free {
-			t.Fatalf("pool %s counts %d free, has %d", name, p.set.free(), free)
+		if counts.Free != free || !counts.NextFree.Equal(next) {
+			t.Fatalf("pool %s counts %d free, has %d; the next is at %s, not %s", p.Name, counts.Free, free, counts.NextFree,
+				next)
 		}
 	}
-	for _, p := range x.core.state.pools.byName {
-		for _, r := range p.Plan.Usable.Ranges() {
-			for a := r.From(); a.Compare(r.To()) <= 0; a = a.Next() {
-				if q, _, ok := x.core.state.pools.serving(a); ok && q.withholds(a) { // p itself, or a group that p loses it to
-					continue
-				}
-				if served[a] == "" && !losesInCircle(x, a) {
-					t.Fatalf("%s of pool %s is served by nobody", a, p.Name)
-				}
+	for _, p := range x.Pools.All() {
+		for a := range ipaddr.All(p.Plan.Usable) {
+			if _, ok := x.Pools.PoolOf(a); !ok && served[a] == "" && !losesInCircle(x, a) {
+				t.Fatalf("%s of pool %s is served by nobody", a, p.Name)
 			}
 		}
 	}
+}
+
+// occupied is the rule of what keeps an address from being handed out, its cooldown apart.
+func occupied(x *Index, a netip.Addr, l lease.Lease) bool {
+	_, missing := x.Leases.Missing(a)
+	_, node := x.Pools.NodeOf(a)
+	_, assumed := x.core.state.assumed.byAddr[a]
+	return l.Version > 0 && (l.State != lease.Available || l.Deleting) || missing || node || assumed
 }
 
 // checkPlaces counts again what is in use and held on hosts, and what is in doubt.
 func checkPlaces(t fataler, x *Index) {
 	t.Helper()
 	inUse, coming, doubts := map[hostPool]int{}, map[hostPool]int{}, 0
-	for _, r := range slices.AppendSeq(slices.Collect(x.core.state.leases.byAddr.all()), maps.Values(x.core.state.missing.gone)) {
-		for at := range x.core.state.hostPoolsOf(r) {
-			inUse[at]++
+	add := func(l lease.Lease) {
+		if l.State != lease.Active {
+			return
 		}
+		places := map[hostPool]bool{{l.Host, x.Pools.CountedAs(l.Pool)}: l.Host.IsValid()}
+		if l.Other != nil && l.Other.Host.IsValid() {
+			places[hostPool{l.Other.Host, x.Pools.CountedAs(l.Pool)}] = true
+		}
+		for place, is := range places {
+			if is {
+				inUse[place]++
+			}
+		}
+	}
+	x.Leases.Each(add)
+	for _, r := range x.core.state.missing.gone {
+		add(r.lease())
 	}
 	for _, h := range x.core.state.assumed.byAddr {
 		if h.Host.IsValid() {
@@ -356,13 +392,6 @@ func checkPlaces(t fataler, x *Index) {
 // checkLeftovers looks for entries that nothing is left of.
 func checkLeftovers(t fataler, x *Index) {
 	t.Helper()
-	for name, table := range map[string]table{
-		"addresses": x.core.state.leases.byAddr, "containers": x.core.state.leases.byContainer, "attachments": x.core.state.leases.byAttachment,
-	} {
-		if n := len(slices.Collect(table.all())); n != table.size || n > len(table.heads) {
-			t.Fatalf("the table of %s holds %d, counts %d, has room for %d", name, n, table.size, len(table.heads))
-		}
-	}
 	for h, of := range x.core.state.leases.byHost {
 		if len(of) == 0 {
 			t.Fatalf("byHost keeps nothing of %s", h)
@@ -373,16 +402,13 @@ func checkLeftovers(t fataler, x *Index) {
 			t.Fatalf("byPool keeps nothing of %s", name)
 		}
 	}
-	if len(x.core.state.staleOverlaps) > 0 {
-		t.Fatalf("%d overlaps are not settled", len(x.core.state.staleOverlaps))
-	}
 }
 
 // losesInCircle reports whether three or more pools share an address and each loses it to another. The
 // rule looks at two pools at a time; such an address is served by nobody until a lease comes or goes.
 func losesInCircle(x *Index, a netip.Addr) bool {
 	sharing := 0
-	for _, p := range x.core.state.pools.byName {
+	for _, p := range x.Pools.All() {
 		if p.Plan.Usable.Contains(a) {
 			sharing++
 		}

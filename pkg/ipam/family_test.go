@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func TestGroupsOneByOne(t *testing.T) {
 			default:
 				set(anyGroup(t, rt, name))
 			}
-			if f := x.core.state.pools.families["blue"]; f != nil && len(f.lost) > 0 {
+			if slices.ContainsFunc(x.Pools.All(), func(p Pool) bool { return strings.Contains(p.Problem, "is also in pool") }) {
 				together++
 			} else {
 				alone++

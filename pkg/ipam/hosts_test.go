@@ -60,8 +60,10 @@ func TestPoolsOfAHost(t *testing.T) {
 	for _, p := range pools {
 		x.Pools.RemovePool(p.Name)
 	}
-	if len(x.core.state.pools.unbound.hosts)+len(x.core.state.pools.unbound.networks) > 0 || x.core.state.pools.unbound.lengths != [2][129]int{} {
-		t.Errorf("pools that are gone are still listed: %+v", x.core.state.pools.unbound)
+	for _, host := range []string{host1, host2, "192.168.9.9", "172.16.0.1", "2001:db8::1"} {
+		if got := x.Pools.PoolsOf(ip(host)); len(got) > 0 {
+			t.Errorf("pools that are gone are still listed for %s: %v", host, got)
+		}
 	}
 }
 

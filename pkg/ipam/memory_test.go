@@ -46,12 +46,23 @@ func fleet(p Pool, n int) []lease.Lease {
 		}
 		return b
 	}
-	serving := indexOf(p).core.state.pools.byName[p.Name]
+	ranges := p.Plan.Usable.Ranges()
+	size := ipaddr.SizeOfSet(p.Plan.Usable)
+	at := func(i uint64) netip.Addr {
+		for _, r := range ranges {
+			if n := ipaddr.Size(r); i >= n {
+				i -= n
+				continue
+			}
+			return ipaddr.Advance(r.From(), i)
+		}
+		return netip.Addr{}
+	}
 	taken := map[netip.Addr]bool{}
 	address := func(i int) netip.Addr {
-		a := serving.address(uint64(i))
-		for serving.set.len() > uint64(2*n) {
-			if a = serving.address(random.Uint64N(serving.set.len())); !taken[a] {
+		a := at(uint64(i))
+		for size > uint64(2*n) {
+			if a = at(random.Uint64N(size)); !taken[a] {
 				break
 			}
 		}

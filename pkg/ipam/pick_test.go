@@ -121,7 +121,7 @@ func TestPickFollowsChangesOfPools(t *testing.T) {
 	x.Pools.RemovePool("a")
 	expect("removed", false)
 	x.Pools.RemovePool("a")
-	if len(x.core.state.pools.unbound.hosts)+len(x.core.state.pools.unbound.networks)+len(x.core.state.pools.bound)+len(x.core.state.pools.networks)+len(x.core.state.pools.segments)+len(x.core.state.pools.byName) > 0 {
+	if len(x.Pools.All())+len(x.Pools.PoolsOf(ip(host1)))+len(x.Pools.PoolsFor("shop")) > 0 {
 		t.Error("the index keeps something of a pool that was removed")
 	}
 }

@@ -137,11 +137,14 @@ func relatives(x *Index, names []string) (all []string) {
 		c.NextFree = now
 		say("%s: serves %t (%s), %+v, blocks %+v, bound to %d, charged %v", name, p.Serves(), p.Problem, c,
 			x.Pools.Blocks(name), len(p.Namespaces), x.core.state.usage.charged[name])
-		for _, o := range slices.Sorted(maps.Keys(p.overlaps)) {
-			say("  overlaps with %s: it holds %d", o, p.overlaps[o].heldBy(p))
+		for _, o := range x.Pools.Overlaps(name) {
+			say("  overlaps with %s in %v: it serves them %t", o.Other, o.Shared.Ranges(), o.Served)
 		}
 		if p.split != nil {
-			say("  held %v, owned %d, members %+v", p.split.held, p.split.owned, p.ofBlocks)
+			for number := range uint64(x.Pools.Blocks(name).All) {
+				say("  held of block %d: %v", number, p.split.heldIn(number))
+			}
+			say("  owned %d, members %+v", p.split.ownedAddresses(), p.ofBlocks)
 		}
 		say("  draining %d", len(x.Pools.Draining(name)))
 	}
