@@ -20,9 +20,9 @@ func TestBlocksBeforeTheirParent(t *testing.T) {
 	x := NewIndex()
 	last := ""
 	for i := range blocks {
-		block := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(64 + i>>11), byte(i >> 3), byte(i << 5)}), 27)
-		p := Pool{Name: BlockName("p", block), Parent: "p", Plan: plan(block.String())}
-		p.Plan.CIDR = block
+		cidr := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(64 + i>>11), byte(i >> 3), byte(i << 5)}), 27)
+		p := Pool{Name: BlockName("p", cidr), Parent: "p", Plan: plan(cidr.String())}
+		p.Plan.CIDR = cidr
 		p.Namespaces = map[string]struct{}{fmt.Sprintf("ns-%d", i): {}}
 		x.Pools.SetPool(p)
 		last = p.Name
