@@ -53,8 +53,8 @@ func (s *split[B]) candidates(namespace string) iter.Seq[uint64] {
 			}
 		}
 		at := s.start(namespace)
-		for range s.taken.free() {
-			number, _ := s.taken.next(at)
+		for range s.taken.Free() {
+			number, _ := s.taken.Next(at)
 			if !yield(number) {
 				return
 			}
@@ -69,11 +69,11 @@ func (s *split[B]) available(number uint64, namespace string) bool {
 		return false
 	}
 	_, own := s.held[number][namespace]
-	return !s.taken.isTaken(number) || own && len(s.held[number]) == 1
+	return !s.taken.IsTaken(number) || own && len(s.held[number]) == 1
 }
 
 // open returns how many blocks can be given to any namespace.
-func (s *split[B]) open() uint64 { return s.taken.free() }
+func (s *split[B]) open() uint64 { return s.taken.Free() }
 
 // start returns the number at which the blocks of a namespace begin: every replica tries the same ones, and a namespace
 // that comes again gets its old block, if that is free.

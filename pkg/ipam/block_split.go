@@ -5,6 +5,8 @@ import (
 	"maps"
 
 	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/freeset"
 )
 
 // member is what a split asks of a block that exists.
@@ -26,7 +28,7 @@ type split[B member] struct {
 	grid
 	// taken has the numbers of the blocks that cannot be given to everybody: that exist, in which somebody has an
 	// address, or that have no usable one.
-	taken *freeSet
+	taken *freeset.Set
 	// blocks are those that exist, by number; of has them by their namespace, in the order in which it draws from them.
 	blocks map[uint64]B
 	of     map[string][]B
@@ -35,7 +37,7 @@ type split[B member] struct {
 	held   map[uint64]map[string]int
 	heldBy map[string]map[uint64]struct{}
 	// void has the blocks without any address that the pool serves.
-	void *freeSet
+	void *freeset.Set
 	// owned is how many addresses the blocks have that exist.
 	owned uint64
 }
@@ -43,7 +45,7 @@ type split[B member] struct {
 // newSplit returns a split in which no block exists.
 func newSplit[B member](g grid) *split[B] {
 	return &split[B]{
-		grid: g, taken: newFreeSet(g.n), void: newFreeSet(g.n), blocks: map[uint64]B{}, of: map[string][]B{},
+		grid: g, taken: freeset.New(g.n), void: freeset.New(g.n), blocks: map[uint64]B{}, of: map[string][]B{},
 		held: map[uint64]map[string]int{}, heldBy: map[string]map[uint64]struct{}{},
 	}
 }
@@ -99,25 +101,25 @@ func (s *split[B]) hold(number uint64, namespace string, by int) {
 func (s *split[B]) heldIn(number uint64) map[string]int { return s.held[number] }
 
 // isVoid reports whether the pool serves no address of a block.
-func (s *split[B]) isVoid(number uint64) bool { return s.void.isTaken(number) }
+func (s *split[B]) isVoid(number uint64) bool { return s.void.IsTaken(number) }
 
 // mark brings the free set up to date with a block.
 func (s *split[B]) mark(number uint64) {
 	_, exists := s.blocks[number]
-	s.taken.set(number, exists || len(s.held[number]) > 0 || s.void.isTaken(number))
+	s.taken.Mark(number, exists || len(s.held[number]) > 0 || s.void.IsTaken(number))
 }
 
 // reset begins again after it was worked out what the pool serves: parts, in address order. The blocks that exist have
 // their new sizes already, and nobody has an address: who has one is counted anew.
 func (s *split[B]) reset(parts iter.Seq[netipx.IPRange]) {
-	s.taken, s.void, s.owned = newFreeSet(s.n), newFreeSet(s.n), 0
+	s.taken, s.void, s.owned = freeset.New(s.n), freeset.New(s.n), 0
 	clear(s.held)
 	clear(s.heldBy)
 	var next uint64 // the lowest number that is not looked at yet
 	skip := func(to uint64) {
 		for ; next < to; next++ {
-			s.taken.set(next, true)
-			s.void.set(next, true)
+			s.taken.Mark(next, true)
+			s.void.Mark(next, true)
 		}
 	}
 	for part := range parts {
@@ -129,7 +131,7 @@ func (s *split[B]) reset(parts iter.Seq[netipx.IPRange]) {
 	skip(s.n)
 	for number, b := range s.blocks {
 		s.owned += b.Size()
-		s.taken.set(number, true)
+		s.taken.Mark(number, true)
 	}
 }
 
@@ -145,9 +147,9 @@ type BlockCounts struct {
 
 // counts counts the blocks.
 func (s *split[B]) counts() BlockCounts {
-	c := BlockCounts{All: int(s.n), Owned: len(s.blocks), Free: int(s.taken.free()), Void: int(s.void.used())}
+	c := BlockCounts{All: int(s.n), Owned: len(s.blocks), Free: int(s.taken.Free()), Void: int(s.void.Used())}
 	for number := range s.blocks {
-		if s.void.isTaken(number) {
+		if s.void.IsTaken(number) {
 			c.Void--
 		}
 	}

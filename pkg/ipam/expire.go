@@ -25,7 +25,7 @@ func (x *state) refreshCooldown(p *poolState, a netip.Addr, number uint64, kept 
 		ends = p.coolsUntil(x.leases.record(a))
 	}
 	rests := ends > x.now
-	p.cooldowns.set.set(number, rests)
+	p.cooldowns.set.Mark(number, rests)
 	if rests {
 		heap.Push(&p.cooldowns.queue, cooldown{ends, number})
 		x.compactCooldowns(p)
@@ -36,7 +36,7 @@ func (x *state) refreshCooldown(p *poolState, a netip.Addr, number uint64, kept 
 // compactCooldowns throws out what is no longer so when that is the greater part of a pool's queue.
 func (x *state) compactCooldowns(p *poolState) {
 	q := p.cooldowns.queue
-	if uint64(len(q)) <= 2*p.cooldowns.set.used()+64 {
+	if uint64(len(q)) <= 2*p.cooldowns.set.Used()+64 {
 		return
 	}
 	q = slices.DeleteFunc(q, func(r cooldown) bool { return !x.stillCools(p, r) })
@@ -48,7 +48,7 @@ func (x *state) compactCooldowns(p *poolState) {
 
 // stillCools reports whether an address cools, and exactly that long.
 func (x *state) stillCools(p *poolState, r cooldown) bool {
-	return p.cooldowns.set.isTaken(r.number) && p.coolsUntil(x.leases.record(p.address(r.number))) == r.ends
+	return p.cooldowns.set.IsTaken(r.number) && p.coolsUntil(x.leases.record(p.address(r.number))) == r.ends
 }
 
 // expireCooldowns ends those of a pool whose time has come. It is called whenever somebody looks at what the pool
@@ -85,7 +85,7 @@ func (x *state) nextCooledIn(b *poolState) time.Time {
 	home := b.parent
 	if b.n <= uint64(len(home.cooldowns.queue)) {
 		for i := b.from; i < b.from+b.n; i++ {
-			if home.cooldowns.set.isTaken(i) {
+			if home.cooldowns.set.IsTaken(i) {
 				see(home.coolsUntil(x.leases.record(home.address(i))))
 			}
 		}

@@ -53,7 +53,7 @@ func (x *picker) mayReturn(r *record, n need, w PickRequest, chosen []choice) *p
 		return nil
 	}
 	p, number, served := x.state.pools.serving(r.addr)
-	if !served || !p.home().cooldowns.set.isTaken(number) || !p.Serves() || p.split != nil || !x.state.pools.fits(p,
+	if !served || !p.home().cooldowns.set.IsTaken(number) || !p.Serves() || p.split != nil || !x.state.pools.fits(p,
 		w) ||
 		w.promised(r.addr) || x.taken(r.addr, p, w) != nil || x.bounds.barred(p, w, r.addr, chosen) ||
 		x.apart(w, append(slices.Clip(chosen), choice{pool: p, addr: r.addr})) != nil {

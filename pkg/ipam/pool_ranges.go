@@ -48,18 +48,18 @@ func (x *Pools) Ranges(name string, now time.Time) Ranges {
 		home := p.home()
 		x.core.state.expireCooldowns(home)
 		for _, s := range p.segments {
-			if served = append(served, s.IPRange); p.later > 0 && s.base >= p.set.len() {
+			if served = append(served, s.IPRange); p.later > 0 && s.base >= p.set.Len() {
 				withheld = append(withheld, s.IPRange)
 			}
 		}
 		for a := range x.core.state.perhapsTaken() {
 			by, i, ok := x.core.state.pools.segmentOf(a)
-			if !ok || by != home || i < p.from || i-p.from >= p.n || !home.set.isTaken(i) {
+			if !ok || by != home || i < p.from || i-p.from >= p.n || !home.set.IsTaken(i) {
 				continue
 			}
 			taken = append(taken, a)
 			switch r := x.core.state.leases.record(a); {
-			case home.cooldowns.set.isTaken(i):
+			case home.cooldowns.set.IsTaken(i):
 				cooling = append(cooling, a)
 			case r == nil || r.state == lease.Available || !x.core.state.names(r, name):
 				others = append(others, a)

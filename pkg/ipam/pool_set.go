@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"go4.org/netipx"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/freeset"
 )
 
 // setPool makes a pool known, or takes its changes: as a block of its parent, or as a pool with addresses of its own.
@@ -39,7 +41,7 @@ func (x *state) root(name string) *poolState {
 	if block := x.pools.byName[name]; block != nil {
 		x.forget(block)
 	}
-	s := &poolState{set: newFreeSet(0), cooldowns: newCooldowns(0), overlaps: map[string]*overlap{}, hosts: uncounted}
+	s := &poolState{set: freeset.New(0), cooldowns: newCooldowns(0), overlaps: map[string]*overlap{}, hosts: uncounted}
 	x.pools.byName[name], x.pools.roots[name] = s, s
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/freeset"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -22,7 +23,7 @@ type poolState struct {
 	usable   []netipx.IPRange // of the plan
 	segments []segment
 	// set and cooldowns are nil for a block: it has n numbers of those of its parent, one behind the other.
-	set       *freeSet
+	set       *freeset.Set
 	cooldowns *cooldowns
 	from, n   uint64
 	// later is how many addresses the pool serves that are withheld from it: they are not in its free set.
@@ -90,33 +91,33 @@ func (p *poolState) assign() {
 	} else {
 		number(ipaddr.Subtract(served, p.Withheld))
 	}
-	p.set, p.cooldowns, p.n = newFreeSet(n), newCooldowns(n), n
+	p.set, p.cooldowns, p.n = freeset.New(n), newCooldowns(n), n
 	if grows { // what is withheld has numbers behind those of the free set
 		number(ipaddr.Intersect(served, p.Withheld))
 	}
-	p.later = n - p.set.len()
+	p.later = n - p.set.Len()
 }
 
 // free returns how many addresses of the pool are free.
 func (p *poolState) free() uint64 {
 	if p.parent == nil {
-		return p.set.free()
+		return p.set.Free()
 	}
-	return p.parent.set.freeIn(p.from, p.n)
+	return p.parent.set.FreeIn(p.from, p.n)
 }
 
 // hasFree reports whether any address of the pool is free.
 func (p *poolState) hasFree() bool {
-	_, ok := p.home().set.nextIn(p.from, p.n, 0)
+	_, ok := p.home().set.NextIn(p.from, p.n, 0)
 	return ok
 }
 
 // cooling returns how many addresses of the pool would be free but for the cooldown.
 func (p *poolState) cooling() uint64 {
 	if p.parent == nil {
-		return p.cooldowns.set.used()
+		return p.cooldowns.set.Used()
 	}
-	return p.n - p.parent.cooldowns.set.freeIn(p.from, p.n)
+	return p.n - p.parent.cooldowns.set.FreeIn(p.from, p.n)
 }
 
 // address returns the address of a number that the pool has.
@@ -137,7 +138,7 @@ func (p *poolState) among(some *netipx.IPSet) bool {
 // nobody.
 func (p *poolState) firstAfter(start uint64, w PickRequest) (a netip.Addr, ok bool) {
 	set := p.home().set
-	i, ok := set.nextIn(p.from, p.n, start)
+	i, ok := set.NextIn(p.from, p.n, start)
 	if !ok {
 		return a, false
 	}
@@ -145,7 +146,7 @@ func (p *poolState) firstAfter(start uint64, w PickRequest) (a netip.Addr, ok bo
 		if a = p.address(i); !w.promised(a) {
 			return a, true
 		}
-		if i, _ = set.nextIn(p.from, p.n, i+1-p.from); i == first {
+		if i, _ = set.NextIn(p.from, p.n, i+1-p.from); i == first {
 			return a, false
 		}
 	}
@@ -167,7 +168,7 @@ func (p *poolState) firstAmong(some *netipx.IPSet, w PickRequest, chosen []choic
 			}
 			first, last := s.base+ipaddr.Distance(s.From(), from), s.base+ipaddr.Distance(s.From(), to)
 			set := p.home().set
-			for i := set.after(first); i <= last && i < set.len(); i = set.after(i + 1) {
+			for i := set.After(first); i <= last && i < set.Len(); i = set.After(i + 1) {
 				a := p.address(i)
 				if !w.promised(a) && !slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a }) {
 					return a, true

@@ -154,7 +154,7 @@ func relatives(x *Index, names []string) (all []string) {
 		free := false
 		if s, n, ok := x.core.state.pools.serving(a); ok {
 			set := s.home().set
-			free = n < set.len() && !set.isTaken(n)
+			free = n < set.Len() && !set.IsTaken(n)
 		}
 		say("%s %s %t", a, owner, free)
 	}

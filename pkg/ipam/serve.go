@@ -28,8 +28,8 @@ func (x *state) rebuild(pools ...*poolState) {
 // refreshPool fills the new free set of a pool, from whichever is less: its addresses, or those that
 // can be occupied.
 func (x *state) refreshPool(p *poolState) {
-	if p.set.len() <= uint64(x.leases.byAddr.size) {
-		for i := range p.set.len() {
+	if p.set.Len() <= uint64(x.leases.byAddr.size) {
+		for i := range p.set.Len() {
 			x.refresh(p.address(i))
 		}
 		return
@@ -42,9 +42,9 @@ func (x *state) refreshPool(p *poolState) {
 // refresh brings the free set of the pool that serves an address up to date. The last address of a
 // full /64 has no number and is never handed out, nor is one that is withheld from a group.
 func (x *state) refresh(a netip.Addr) {
-	if p, i, ok := x.pools.segmentOf(a); ok && i < p.set.len() {
+	if p, i, ok := x.pools.segmentOf(a); ok && i < p.set.Len() {
 		kept := x.occupied(a)
-		p.set.set(i, x.refreshCooldown(p, a, i, kept) || kept)
+		p.set.Mark(i, x.refreshCooldown(p, a, i, kept) || kept)
 	}
 }
 

@@ -194,7 +194,7 @@ func keptByNobody(l lease.Lease) explain.Facts {
 // rest, and for the one who had it last: to everybody else the address still means them.
 func (x *picker) cooling(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 	_, number, _ := x.state.pools.serving(a)
-	if !p.home().cooldowns.set.isTaken(number) {
+	if !p.home().cooldowns.set.IsTaken(number) {
 		return nil
 	}
 	r := x.state.leases.record(a)

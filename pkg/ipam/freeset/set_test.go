@@ -1,4 +1,4 @@
-package ipam
+package freeset
 
 import (
 	"fmt"
@@ -51,11 +51,11 @@ func near(n uint64) *rapid.Generator[uint64] {
 func TestFreeSetBehavesLikeASet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.OneOf(rapid.SampledFrom(sizes[1:]), rapid.Uint64Range(1, 300)).Draw(t, "n")
-		f, model := newFreeSet(n), &naiveSet{n, map[uint64]bool{}}
+		f, model := New(n), &naiveSet{n, map[uint64]bool{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"set": func(t *rapid.T) {
 				i, taken := near(n).Draw(t, "i"), rapid.Bool().Draw(t, "taken")
-				f.set(i, taken)
+				f.Mark(i, taken)
 				if delete(model.taken, i); taken {
 					model.taken[i] = true
 				}
@@ -64,7 +64,7 @@ func TestFreeSetBehavesLikeASet(t *testing.T) {
 				from, length := near(n).Draw(t, "from"), rapid.Uint64Range(1, 200).Draw(t, "length")
 				taken := rapid.IntRange(0, 3).Draw(t, "taken") > 0
 				for i := range min(length, n-from) {
-					f.set(from+i, taken)
+					f.Mark(from+i, taken)
 					if delete(model.taken, from+i); taken {
 						model.taken[from+i] = true
 					}
@@ -72,19 +72,19 @@ func TestFreeSetBehavesLikeASet(t *testing.T) {
 			},
 			"next": func(t *rapid.T) {
 				start := near(n).Draw(t, "start")
-				i, ok := f.next(start)
+				i, ok := f.Next(start)
 				if want, wantOK := model.next(start); i != want || ok != wantOK {
 					t.Fatalf("next(%d) = %d, %v, want %d, %v", start, i, ok, want, wantOK)
 				}
 			},
 			"": func(t *rapid.T) {
-				if want := n - uint64(len(model.taken)); f.free() != want {
-					t.Fatalf("free() = %d, want %d", f.free(), want)
+				if want := n - uint64(len(model.taken)); f.Free() != want {
+					t.Fatalf("free() = %d, want %d", f.Free(), want)
 				}
 			},
 		})
 		for _, i := range slices.Sorted(maps.Keys(model.taken)) {
-			f.set(i, false)
+			f.Mark(i, false)
 		}
 		for level, words := range f.levels {
 			if len(words) > 0 {
@@ -100,23 +100,23 @@ func TestFreeSetFilledToTheLast(t *testing.T) {
 			continue
 		}
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			f := newFreeSet(n)
+			f := New(n)
 			start := n / 3
 			for k := range n {
 				want := (start + k) % n
-				if i, ok := f.next(start); !ok || i != want {
+				if i, ok := f.Next(start); !ok || i != want {
 					t.Fatalf("next(%d) with %d taken = %d, %v, want %d", start, k, i, ok, want)
 				}
-				f.set(want, true)
+				f.Mark(want, true)
 			}
-			if i, ok := f.next(start); ok || f.free() != 0 {
-				t.Fatalf("a full set of %d gave %d and says %d are free", n, i, f.free())
+			if i, ok := f.Next(start); ok || f.Free() != 0 {
+				t.Fatalf("a full set of %d gave %d and says %d are free", n, i, f.Free())
 			}
 			if n == 0 {
 				return
 			}
-			f.set(n-1, false)
-			if i, ok := f.next(start); !ok || i != n-1 {
+			f.Mark(n-1, false)
+			if i, ok := f.Next(start); !ok || i != n-1 {
 				t.Errorf("next(%d) = %d, %v, want the only free number %d", start, i, ok, n-1)
 			}
 		})
@@ -125,18 +125,18 @@ func TestFreeSetFilledToTheLast(t *testing.T) {
 
 func TestFreeSetNearTwoToThe64(t *testing.T) {
 	const n = math.MaxUint64
-	f := newFreeSet(n)
+	f := New(n)
 	for i := uint64(n - 10_000); i < n; i++ {
-		f.set(i, true)
+		f.Mark(i, true)
 	}
-	if i, ok := f.next(n - 9_000); !ok || i != 0 {
+	if i, ok := f.Next(n - 9_000); !ok || i != 0 {
 		t.Errorf("next goes round to %d, %v, want 0", i, ok)
 	}
-	if f.free() != n-10_000 {
-		t.Errorf("free() = %d, want %d", f.free(), uint64(n-10_000))
+	if f.Free() != n-10_000 {
+		t.Errorf("free() = %d, want %d", f.Free(), uint64(n-10_000))
 	}
-	f.set(0, true)
-	if i, _ := f.next(n - 1); i != 1 {
+	f.Mark(0, true)
+	if i, _ := f.Next(n - 1); i != 1 {
 		t.Errorf("next(n-1) = %d, want 1", i)
 	}
 }

@@ -1,38 +1,38 @@
-package ipam
+package freeset
 
 import "math/bits"
 
-// freeSet keeps which of the numbers 0..n-1 are free, n being at most 2^64-1. It takes memory only
+// Set keeps which of the numbers 0..n-1 are free, n being at most 2^64-1. It takes memory only
 // where something is taken, whether close together or far apart, and finds the first free number at
 // or after any other in a few steps.
 //
 // It is a tree of 64 branches without pointers: a word of level 0 says which of 64 numbers are taken,
 // a word of any level above says which 64 words of the level below have no room left. Words that are
 // zero do not exist.
-type freeSet struct {
+type Set struct {
 	n      uint64
 	taken  uint64
 	levels []map[uint64]uint64
 }
 
-// newFreeSet returns a set of n numbers, all of them free.
-func newFreeSet(n uint64) *freeSet { return &freeSet{n: n} }
+// New returns a set of n numbers, all of them free.
+func New(n uint64) *Set { return &Set{n: n} }
 
-// len returns how many numbers there are.
-func (f *freeSet) len() uint64 { return f.n }
+// Len returns how many numbers there are.
+func (f *Set) Len() uint64 { return f.n }
 
-// used returns how many numbers are taken.
-func (f *freeSet) used() uint64 { return f.taken }
+// Used returns how many numbers are taken.
+func (f *Set) Used() uint64 { return f.taken }
 
-// free returns how many numbers are free.
-func (f *freeSet) free() uint64 { return f.n - f.taken }
+// Free returns how many numbers are free.
+func (f *Set) Free() uint64 { return f.n - f.taken }
 
-// isTaken reports whether number i, which is below n, is taken.
-func (f *freeSet) isTaken(i uint64) bool { return f.word(0, i/64)&(1<<(i%64)) != 0 }
+// IsTaken reports whether number i, which is below n, is taken.
+func (f *Set) IsTaken(i uint64) bool { return f.word(0, i/64)&(1<<(i%64)) != 0 }
 
-// set marks number i, which is below n, as taken or free.
-func (f *freeSet) set(i uint64, taken bool) {
-	if f.isTaken(i) == taken {
+// Mark marks number i, which is below n, as taken or free.
+func (f *Set) Mark(i uint64, taken bool) {
+	if f.IsTaken(i) == taken {
 		return
 	}
 	if taken {
@@ -51,19 +51,19 @@ func (f *freeSet) set(i uint64, taken bool) {
 	}
 }
 
-// next returns the first free number at or after start, going round at the end; ok is false when none is free.
-func (f *freeSet) next(start uint64) (i uint64, ok bool) {
+// Next returns the first free number at or after start, going round at the end; ok is false when none is free.
+func (f *Set) Next(start uint64) (i uint64, ok bool) {
 	if f.taken >= f.n {
 		return 0, false
 	}
-	if i := f.after(start % f.n); i < f.n {
+	if i := f.After(start % f.n); i < f.n {
 		return i, true
 	}
-	return f.after(0), true
+	return f.After(0), true
 }
 
-// after returns the first number at or after i that is not taken; it may be n or more.
-func (f *freeSet) after(i uint64) uint64 {
+// After returns the first number at or after i that is not taken; it may be n or more.
+func (f *Set) After(i uint64) uint64 {
 	level := 0
 	for {
 		if room := ^f.word(level, i/64) & (^uint64(0) << (i % 64)); room != 0 {
@@ -79,9 +79,9 @@ func (f *freeSet) after(i uint64) uint64 {
 	return i
 }
 
-// freeIn returns how many of the n numbers from one on, all of them below f.n, are free. It looks at as many words as
+// FreeIn returns how many of the n numbers from one on, all of them below f.n, are free. It looks at as many words as
 // these numbers have, or at all that exist where those are fewer.
-func (f *freeSet) freeIn(from, n uint64) uint64 {
+func (f *Set) FreeIn(from, n uint64) uint64 {
 	if n == 0 || len(f.levels) == 0 {
 		return n
 	}
@@ -110,27 +110,27 @@ func (f *freeSet) freeIn(from, n uint64) uint64 {
 	return n - taken
 }
 
-// nextIn returns the first free number at or after start of the n numbers from one on, going round at their end; ok is
+// NextIn returns the first free number at or after start of the n numbers from one on, going round at their end; ok is
 // false when none of them is free.
-func (f *freeSet) nextIn(from, n, start uint64) (i uint64, ok bool) {
+func (f *Set) NextIn(from, n, start uint64) (i uint64, ok bool) {
 	if n == 0 {
 		return 0, false
 	}
-	if i := f.after(from + start%n); i-from < n {
+	if i := f.After(from + start%n); i-from < n {
 		return i, true
 	}
-	i = f.after(from)
+	i = f.After(from)
 	return i, i-from < n
 }
 
-func (f *freeSet) word(level int, i uint64) uint64 {
+func (f *Set) word(level int, i uint64) uint64 {
 	if level >= len(f.levels) {
 		return 0
 	}
 	return f.levels[level][i]
 }
 
-func (f *freeSet) setWord(level int, i, word uint64) {
+func (f *Set) setWord(level int, i, word uint64) {
 	if level == len(f.levels) {
 		f.levels = append(f.levels, map[uint64]uint64{})
 	}
