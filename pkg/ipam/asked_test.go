@@ -194,7 +194,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 			if tc.before != nil {
 				tc.before(x)
 			}
-			holds := len(x.core.state.assumed.byAddr)
+			holds := len(x.core.state.assumed.ByAddr)
 			picks, refusal := x.Pick(tc.want, now)
 			if diff := cmp.Diff(tc.picks, picked(picks)); diff != "" {
 				t.Errorf("picks (-want +got):\n%s", diff)
@@ -202,7 +202,7 @@ func TestPickAddressesAskedFor(t *testing.T) {
 			if diff := cmp.Diff(tc.text, refused(refusal)); diff != "" {
 				t.Errorf("refusal (-want +got):\n%s", diff)
 			}
-			if got := len(x.core.state.assumed.byAddr) - holds; got != len(tc.picks) {
+			if got := len(x.core.state.assumed.ByAddr) - holds; got != len(tc.picks) {
 				t.Errorf("%d addresses are kept for %d picks", got, len(tc.picks))
 			}
 		})

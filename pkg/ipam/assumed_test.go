@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // A picked address is nobody else's until it is forgotten, whatever happens to its object meanwhile.
@@ -49,7 +50,7 @@ func TestHoldKeepsAnAddress(t *testing.T) {
 
 func TestDoubts(t *testing.T) {
 	x := indexOf(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.8-10.0.0.9"}))
-	doubts := func(key string, want map[netip.Addr]Assumed) {
+	doubts := func(key string, want map[netip.Addr]ledger.Assumed) {
 		t.Helper()
 		if diff := cmp.Diff(want, x.Unknown(key), equal); diff != "" {
 			t.Errorf("Unknown(%q) (-want +got):\n%s", key, diff)
@@ -63,22 +64,22 @@ func TestDoubts(t *testing.T) {
 	x.MarkUnknown(ip("10.0.0.9"), 0, "other", at(3))
 	x.MarkUnknown(ip("172.16.0.1"), 0, "other", at(4)) // in no pool
 	// Host, pool and namespace are those of the pick.
-	eight := Assumed{
+	eight := ledger.Assumed{
 		Key: "key", Host: ip(host1), Pool: "a", Charged: lease.ChargedNamespaces{"shop"}, Unknown: true, Since: at(2),
 	}
-	nine, far := Assumed{Key: "other", Unknown: true, Since: at(3)}, Assumed{Key: "other", Unknown: true, Since: at(4)}
-	doubts("key", map[netip.Addr]Assumed{ip("10.0.0.8"): eight})
-	doubts("other", map[netip.Addr]Assumed{ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
-	doubts("", map[netip.Addr]Assumed{ip("10.0.0.8"): eight, ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
-	doubts("nobody", map[netip.Addr]Assumed{})
+	nine, far := ledger.Assumed{Key: "other", Unknown: true, Since: at(3)}, ledger.Assumed{Key: "other", Unknown: true, Since: at(4)}
+	doubts("key", map[netip.Addr]ledger.Assumed{ip("10.0.0.8"): eight})
+	doubts("other", map[netip.Addr]ledger.Assumed{ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
+	doubts("", map[netip.Addr]ledger.Assumed{ip("10.0.0.8"): eight, ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
+	doubts("nobody", map[netip.Addr]ledger.Assumed{})
 	x.MarkUnknown(ip("10.0.0.9"), 7, "other", at(3))
 	nine.Version = 7
 	x.Settle(ip("10.0.0.9"), 7) // told late of what the write was for
 	x.Settle(ip("10.0.0.8"), 0) // its object has gone: the write may still make it
-	doubts("", map[netip.Addr]Assumed{ip("10.0.0.8"): eight, ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
+	doubts("", map[netip.Addr]ledger.Assumed{ip("10.0.0.8"): eight, ip("10.0.0.9"): nine, ip("172.16.0.1"): far})
 	x.Settle(ip("10.0.0.9"), 8)
 	x.Settle(ip("10.0.0.1"), 8) // nobody writes it
-	doubts("", map[netip.Addr]Assumed{ip("10.0.0.8"): eight, ip("172.16.0.1"): far})
+	doubts("", map[netip.Addr]ledger.Assumed{ip("10.0.0.8"): eight, ip("172.16.0.1"): far})
 	for range 2 { // twice does no harm
 		for _, a := range ips("10.0.0.8", "10.0.0.9", "172.16.0.1") {
 			x.Forget(a)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // CountedAs names the pool whose counts and bounds are those of the pool: the parent of a block, the pool itself for
@@ -216,10 +217,10 @@ func (x *state) setBlock(p Pool, parent *poolState, number uint64) {
 // countBlock counts the leases of a block, of which some may have come before it, for its parent where that shares
 // addresses with other pools.
 func (x *state) countBlock(b *poolState, by int) {
-	if m := x.members.byPool[b.Name]; m != nil && len(b.parent.overlaps) > 0 {
-		for r := range m.records {
-			if r.state != lease.Available {
-				x.countOverlaps(b.parent.Name, r.addr, by)
+	if m := x.members.ByPool[b.Name]; m != nil && len(b.parent.overlaps) > 0 {
+		for r := range m.Records {
+			if r.State != lease.Available {
+				x.countOverlaps(b.parent.Name, r.Addr, by)
 			}
 		}
 		x.resolveOverlaps()
@@ -245,29 +246,29 @@ func (x *state) forgetBlock(b *poolState) {
 // parent.
 func (x *state) recount(name string, change func()) {
 	addrs := map[netip.Addr]struct{}{}
-	m := x.members.byPool[name]
+	m := x.members.ByPool[name]
 	if m != nil {
-		for r := range m.records {
-			addrs[r.addr] = struct{}{}
+		for r := range m.Records {
+			addrs[r.Addr] = struct{}{}
 		}
 	}
-	for a, r := range x.missing.gone {
-		if r.params.Value().Pool == name {
+	for a, r := range x.missing.Gone {
+		if r.Params.Value().Pool == name {
 			addrs[a] = struct{}{}
 		}
 	}
 	adjust := func(by int) {
 		for a := range addrs {
-			r := x.leases.record(a)
+			r := x.leases.Record(a)
 			x.adjustCharges(a, r, by)
-			for _, r := range []*record{r, x.missing.gone[a]} {
+			for _, r := range []*ledger.Record{r, x.missing.Gone[a]} {
 				if r != nil {
 					x.adjustUsage(r, by)
 				}
 			}
 		}
 		if p := x.pools.byName[name]; p != nil && p.parent != nil && m != nil {
-			p.parent.ofBlocks.add(m, by)
+			p.parent.ofBlocks.Add(m, by)
 		}
 	}
 	adjust(-1)
@@ -287,7 +288,7 @@ func (x *catalogue) countedAs(name string) string {
 }
 
 // adjustHeld counts an address for the block that it lies in.
-func (x *state) adjustHeld(a netip.Addr, r *record, by int) {
+func (x *state) adjustHeld(a netip.Addr, r *ledger.Record, by int) {
 	if x.pools.splits == 0 {
 		return
 	}
@@ -320,19 +321,19 @@ func (t *tenants) add(namespace string) {
 }
 
 // tenants returns those of an address. What an operator set aside nobody has.
-func (x *state) tenants(a netip.Addr, r *record) (all tenants) {
-	for _, r := range [...]*record{r, x.missing.gone[a]} {
-		if r == nil || r.state == lease.Available {
+func (x *state) tenants(a netip.Addr, r *ledger.Record) (all tenants) {
+	for _, r := range [...]*ledger.Record{r, x.missing.Gone[a]} {
+		if r == nil || r.State == lease.Available {
 			continue
 		}
-		if r.state == lease.Active {
-			all.add(r.namespace.Value())
+		if r.State == lease.Active {
+			all.add(r.Namespace.Value())
 		}
-		if ns := lease.ClaimNamespace(r.claim()); ns != "" {
+		if ns := lease.ClaimNamespace(r.Claim()); ns != "" {
 			all.add(ns)
 		}
 	}
-	if h, ok := x.assumed.byAddr[a]; ok {
+	if h, ok := x.assumed.ByAddr[a]; ok {
 		charged := h.Charged
 		for _, ns := range charged {
 			if ns != "" {
@@ -348,21 +349,21 @@ func (x *state) tenants(a netip.Addr, r *record) (all tenants) {
 
 // findHeld looks at all addresses that somebody has or is being given for the blocks of a pool.
 func (x *state) findHeld(p *poolState) {
-	look := func(a netip.Addr, r *record) {
+	look := func(a netip.Addr, r *ledger.Record) {
 		if at, _, ok := x.pools.segmentOf(a); ok && at == p {
 			x.adjustHeld(a, r, +1)
 		}
 	}
-	for r := range x.leases.byAddr.all() {
-		look(r.addr, r)
+	for r := range x.leases.ByAddr.All() {
+		look(r.Addr, r)
 	}
-	for a := range x.missing.gone {
-		if x.leases.record(a) == nil {
+	for a := range x.missing.Gone {
+		if x.leases.Record(a) == nil {
 			look(a, nil)
 		}
 	}
-	for a := range x.assumed.byAddr {
-		if _, lost := x.missing.gone[a]; !lost && x.leases.record(a) == nil {
+	for a := range x.assumed.ByAddr {
+		if _, lost := x.missing.Gone[a]; !lost && x.leases.Record(a) == nil {
 			look(a, nil)
 		}
 	}

@@ -321,7 +321,7 @@ func TestParentGrows(t *testing.T) {
 	for _, available := range []string{"10.0.0.32/27", "10.0.0.0/25", "10.0.0.0/24"} {
 		x.Pools.SetPool(net(available))
 		checkPlaces(t, x)
-		if got := x.core.state.usage.charged; len(got) != 1 || got["net"]["shop"] != 1 {
+		if got := x.core.state.usage.Charged; len(got) != 1 || got["net"]["shop"] != 1 {
 			t.Errorf("of %s count %v", available, got)
 		}
 	}

@@ -36,8 +36,8 @@ func (x *bounds) full(w PickRequest, f ipaddr.Family) *Refusal {
 		return nil
 	}
 	n := 0
-	if c := x.state.claims.byClaim[w.Claim]; c != nil {
-		n = c.n[f]
+	if c := x.state.claims.ByClaim[w.Claim]; c != nil {
+		n = c.N[f]
 	}
 	coming := 0
 	if w.Coming != nil && n < w.Room {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // check compares the index with the model.
@@ -39,7 +40,7 @@ func (m *machine) check(t *rapid.T) {
 			t.Fatalf("Lost(%s) = %+v, %v; want %+v, %v", a, got, lost, want, ok)
 		}
 	}
-	doubts := map[netip.Addr]Assumed{}
+	doubts := map[netip.Addr]ledger.Assumed{}
 	for a, h := range m.model.holds {
 		if h.Unknown {
 			doubts[a] = h
@@ -345,21 +346,21 @@ func checkFreeSets(t fataler, x *Index) {
 func occupied(x *Index, a netip.Addr, l lease.Lease) bool {
 	_, missing := x.Leases.Missing(a)
 	_, node := x.Pools.NodeOf(a)
-	_, assumed := x.core.state.assumed.byAddr[a]
+	_, assumed := x.core.state.assumed.ByAddr[a]
 	return l.Version > 0 && (l.State != lease.Available || l.Deleting) || missing || node || assumed
 }
 
 // checkPlaces counts again what is in use and held on hosts, and what is in doubt.
 func checkPlaces(t fataler, x *Index) {
 	t.Helper()
-	inUse, coming, doubts := map[hostPool]int{}, map[hostPool]int{}, 0
+	inUse, coming, doubts := map[ledger.HostPool]int{}, map[ledger.HostPool]int{}, 0
 	add := func(l lease.Lease) {
 		if l.State != lease.Active {
 			return
 		}
-		places := map[hostPool]bool{{l.Host, x.Pools.CountedAs(l.Pool)}: l.Host.IsValid()}
+		places := map[ledger.HostPool]bool{{Host: l.Host, Pool: x.Pools.CountedAs(l.Pool)}: l.Host.IsValid()}
 		if l.Other != nil && l.Other.Host.IsValid() {
-			places[hostPool{l.Other.Host, x.Pools.CountedAs(l.Pool)}] = true
+			places[ledger.HostPool{Host: l.Other.Host, Pool: x.Pools.CountedAs(l.Pool)}] = true
 		}
 		for place, is := range places {
 			if is {
@@ -368,37 +369,37 @@ func checkPlaces(t fataler, x *Index) {
 		}
 	}
 	x.Leases.Each(add)
-	for _, r := range x.core.state.missing.gone {
-		add(r.lease())
+	for _, r := range x.core.state.missing.Gone {
+		add(r.Lease())
 	}
-	for _, h := range x.core.state.assumed.byAddr {
+	for _, h := range x.core.state.assumed.ByAddr {
 		if h.Host.IsValid() {
-			coming[hostPool{h.Host, h.Pool}]++
+			coming[ledger.HostPool{Host: h.Host, Pool: h.Pool}]++
 		}
 		if h.Unknown {
 			doubts++
 		}
 	}
-	counted := map[hostPool]int{}
-	for at, addrs := range x.core.state.assumed.coming {
+	counted := map[ledger.HostPool]int{}
+	for at, addrs := range x.core.state.assumed.Coming {
 		counted[at] = len(addrs)
 	}
-	if !maps.Equal(inUse, x.core.state.hosts.inUse) || !maps.Equal(coming, counted) || doubts != x.core.state.assumed.unknown {
-		t.Fatalf("in use %v, coming %v, %d doubts; counted are %v, %v, %d", inUse, coming, doubts, x.core.state.hosts.inUse, counted,
-			x.core.state.assumed.unknown)
+	if !maps.Equal(inUse, x.core.state.hosts.InUse) || !maps.Equal(coming, counted) || doubts != x.core.state.assumed.Unknown {
+		t.Fatalf("in use %v, coming %v, %d doubts; counted are %v, %v, %d", inUse, coming, doubts, x.core.state.hosts.InUse, counted,
+			x.core.state.assumed.Unknown)
 	}
 }
 
 // checkLeftovers looks for entries that nothing is left of.
 func checkLeftovers(t fataler, x *Index) {
 	t.Helper()
-	for h, of := range x.core.state.leases.byHost {
+	for h, of := range x.core.state.leases.ByHost {
 		if len(of) == 0 {
 			t.Fatalf("byHost keeps nothing of %s", h)
 		}
 	}
-	for name, of := range x.core.state.members.byPool {
-		if len(of.records) == 0 {
+	for name, of := range x.core.state.members.ByPool {
+		if len(of.Records) == 0 {
 			t.Fatalf("byPool keeps nothing of %s", name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // ClaimPart are the addresses of a claim of one pool, as their objects say, for one interface, empty for any, and of
@@ -27,13 +28,13 @@ type ClaimUsage []ClaimPart
 func (x *Leases) ClaimUsage(claim string) (all ClaimUsage) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	c := x.core.state.claims.byClaim[claim]
+	c := x.core.state.claims.ByClaim[claim]
 	if c == nil {
 		return nil
 	}
-	for _, p := range c.parts {
-		one, _ := p.all.Min()
-		all = append(all, ClaimPart{p.of.pool, p.of.ifName, p.of.family, p.all.Len(), one.lease()})
+	for _, p := range c.Parts {
+		one, _ := p.All.Min()
+		all = append(all, ClaimPart{p.Of.Pool, p.Of.IfName, p.Of.Family, p.All.Len(), one.Lease()})
 	}
 	slices.SortFunc(all, func(a, b ClaimPart) int {
 		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.IfName, b.IfName), cmp.Compare(a.Family, b.Family))
@@ -45,9 +46,9 @@ func (x *Leases) ClaimUsage(claim string) (all ClaimUsage) {
 func (x *Leases) CountClaimed(claim string) (n int) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	if c := x.core.state.claims.byClaim[claim]; c != nil {
-		for _, p := range c.parts {
-			n += p.all.Len()
+	if c := x.core.state.claims.ByClaim[claim]; c != nil {
+		for _, p := range c.Parts {
+			n += p.All.Len()
 		}
 	}
 	return n
@@ -74,18 +75,18 @@ func (all ClaimUsage) Most() int { return max(all.Of(ipaddr.IPv4), all.Of(ipaddr
 func (x *Leases) RetainedIn(claim string, promised func(netip.Addr) bool) (pools []string) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	c := x.core.state.claims.byClaim[claim]
+	c := x.core.state.claims.ByClaim[claim]
 	if c == nil {
 		return nil
 	}
-	for _, part := range c.parts {
-		alone := x.core.state.servesItsOwn(part.of.pool)
-		part.all.Ascend(func(r *record) bool {
-			if !r.forAny() {
+	for _, part := range c.Parts {
+		alone := x.core.state.servesItsOwn(part.Of.Pool)
+		part.All.Ascend(func(r *ledger.Record) bool {
+			if !r.ForAny() {
 				return false
 			}
-			p, _, served := x.core.state.pools.serving(r.addr)
-			if !served || promised(r.addr) {
+			p, _, served := x.core.state.pools.serving(r.Addr)
+			if !served || promised(r.Addr) {
 				return true
 			}
 			if !slices.Contains(pools, p.Name) {

@@ -8,21 +8,22 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // coolsUntil returns when the cooldown of an address of the pool ends, in Unix nanoseconds; 0 when it has none.
-func (p *poolState) coolsUntil(r *record) int64 {
-	if r == nil || p.Cooldown <= 0 || r.state != lease.Available || r.updated == 0 {
+func (p *poolState) coolsUntil(r *ledger.Record) int64 {
+	if r == nil || p.Cooldown <= 0 || r.State != lease.Available || r.Updated == 0 {
 		return 0
 	}
-	return nanos(lease.Lease{Updated: fromNanos(r.updated), History: r.history()}.CoolsUntil(p.Cooldown))
+	return ledger.Nanos(lease.Lease{Updated: ledger.FromNanos(r.Updated), History: r.History()}.CoolsUntil(p.Cooldown))
 }
 
 // refreshCooldown records whether an address cools that nothing else keeps, and reports it.
 func (x *state) refreshCooldown(p *poolState, a netip.Addr, number uint64, kept bool) bool {
 	var ends int64
 	if !kept && p.Cooldown > 0 {
-		ends = p.coolsUntil(x.leases.record(a))
+		ends = p.coolsUntil(x.leases.Record(a))
 	}
 	rests := ends > x.now
 	p.cooldowns.set.Mark(number, rests)
@@ -48,7 +49,7 @@ func (x *state) compactCooldowns(p *poolState) {
 
 // stillCools reports whether an address cools, and exactly that long.
 func (x *state) stillCools(p *poolState, r cooldown) bool {
-	return p.cooldowns.set.IsTaken(r.number) && p.coolsUntil(x.leases.record(p.address(r.number))) == r.ends
+	return p.cooldowns.set.IsTaken(r.number) && p.coolsUntil(x.leases.Record(p.address(r.number))) == r.ends
 }
 
 // expireCooldowns ends those of a pool whose time has come. It is called whenever somebody looks at what the pool
@@ -67,7 +68,7 @@ func (x *state) nextCooled(p *poolState) time.Time {
 	}
 	for q := &p.cooldowns.queue; len(*q) > 0; heap.Pop(q) {
 		if x.stillCools(p, (*q)[0]) {
-			return fromNanos((*q)[0].ends)
+			return ledger.FromNanos((*q)[0].ends)
 		}
 	}
 	return time.Time{}
@@ -86,18 +87,18 @@ func (x *state) nextCooledIn(b *poolState) time.Time {
 	if b.n <= uint64(len(home.cooldowns.queue)) {
 		for i := b.from; i < b.from+b.n; i++ {
 			if home.cooldowns.set.IsTaken(i) {
-				see(home.coolsUntil(x.leases.record(home.address(i))))
+				see(home.coolsUntil(x.leases.Record(home.address(i))))
 			}
 		}
-		return fromNanos(first)
+		return ledger.FromNanos(first)
 	}
 	for _, c := range home.cooldowns.queue {
 		if c.number-b.from < b.n && x.stillCools(home, c) {
 			see(c.ends)
 		}
 	}
-	return fromNanos(first)
+	return ledger.FromNanos(first)
 }
 
 // until returns the time until then.
-func (x *state) until(then time.Time) time.Duration { return then.Sub(fromNanos(x.now)) }
+func (x *state) until(then time.Time) time.Duration { return then.Sub(ledger.FromNanos(x.now)) }

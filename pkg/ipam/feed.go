@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // Feed takes what the watch delivers and what this process writes. An entry changes only to a higher version of its
@@ -20,7 +21,7 @@ type Feed struct {
 func (x *Feed) Subscribe(fn func(old, new lease.Lease)) { x.subscribers = append(x.subscribers, fn) }
 
 // update changes the index, and then calls the subscribers outside the lock.
-func (x *Feed) update(do func() []change) {
+func (x *Feed) update(do func() []ledger.Change) {
 	x.core.mu.Lock()
 	changes := do()
 	x.core.mu.Unlock()
@@ -28,7 +29,7 @@ func (x *Feed) update(do func() []change) {
 		return
 	}
 	for _, c := range changes {
-		old, new := leaseOf(c.addr, c.old), leaseOf(c.addr, c.new)
+		old, new := ledger.LeaseOf(c.Addr, c.Old), ledger.LeaseOf(c.Addr, c.New)
 		for _, fn := range x.subscribers {
 			fn(old, new)
 		}
@@ -38,10 +39,10 @@ func (x *Feed) update(do func() []change) {
 // Watched takes an object that the watch delivered. The watch delivers in the order of versions: an
 // event that it has passed already is old news.
 func (x *Feed) Watched(l lease.Lease) {
-	x.update(func() (changes []change) {
-		if l.Version > x.core.state.progress.seen {
+	x.update(func() (changes []ledger.Change) {
+		if l.Version > x.core.state.progress.Seen {
 			changes = x.core.state.apply(changes, l)
-			x.core.state.progress.reached(l.Version)
+			x.core.state.progress.Reached(l.Version)
 		}
 		return changes
 	})
@@ -49,14 +50,14 @@ func (x *Feed) Watched(l lease.Lease) {
 
 // WatchedDelete takes the deletion of an object that the watch delivered; version is the deletion's.
 func (x *Feed) WatchedDelete(a netip.Addr, version uint64) {
-	x.update(func() (changes []change) {
-		if x.core.state.progress.deleted[a] < version {
-			delete(x.core.state.progress.deleted, a)
+	x.update(func() (changes []ledger.Change) {
+		if x.core.state.progress.Deleted[a] < version {
+			delete(x.core.state.progress.Deleted, a)
 		}
-		if r := x.core.state.leases.record(a); r != nil && r.version <= version {
+		if r := x.core.state.leases.Record(a); r != nil && r.Version <= version {
 			changes = x.core.state.drop(changes, r)
 		}
-		x.core.state.progress.reached(version)
+		x.core.state.progress.Reached(version)
 		return changes
 	})
 }
@@ -64,8 +65,8 @@ func (x *Feed) WatchedDelete(a netip.Addr, version uint64) {
 // Wrote takes the result of a write of this process. What the watch has passed already is old news:
 // it was delivered, or replaced by something newer. So is an answer of an earlier epoch.
 func (x *Feed) Wrote(l lease.Lease) {
-	x.update(func() (changes []change) {
-		if l.Version > x.core.state.progress.seen && x.core.state.progress.present(l.Epoch) {
+	x.update(func() (changes []ledger.Change) {
+		if l.Version > x.core.state.progress.Seen && x.core.state.progress.Present(l.Epoch) {
 			changes = x.core.state.apply(changes, l)
 		}
 		return changes
@@ -78,17 +79,17 @@ func (x *Feed) Wrote(l lease.Lease) {
 // deletion was delivered already. A version of an earlier epoch says nothing: noted, it would hide the object until
 // the versions have come that far again.
 func (x *Feed) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
-	x.update(func() (changes []change) {
-		r := x.core.state.leases.record(a)
+	x.update(func() (changes []ledger.Change) {
+		r := x.core.state.leases.Record(a)
 		switch {
-		case !x.core.state.progress.present(epoch):
+		case !x.core.state.progress.Present(epoch):
 			return nil
-		case r != nil && r.version > version:
+		case r != nil && r.Version > version:
 			return nil
-		case (r == nil || r.version < version) && version <= x.core.state.progress.seen:
+		case (r == nil || r.Version < version) && version <= x.core.state.progress.Seen:
 			return nil
 		}
-		x.core.state.progress.deleted[a] = max(x.core.state.progress.deleted[a], version)
+		x.core.state.progress.Deleted[a] = max(x.core.state.progress.Deleted[a], version)
 		if r != nil {
 			changes = x.core.state.drop(changes, r)
 		}
@@ -100,8 +101,8 @@ func (x *Feed) WroteDelete(a netip.Addr, version uint64, epoch uint32) {
 // list older than what the watch delivered changes nothing. It reports whether the list shows that the store was put
 // back to an older state, and its versions were raised so that everybody lists: then it is taken as by ResetTo.
 func (x *Feed) Replace(all []lease.Lease, version uint64) (restored bool) {
-	x.update(func() (changes []change) {
-		if version < x.core.state.progress.seen {
+	x.update(func() (changes []ledger.Change) {
+		if version < x.core.state.progress.Seen {
 			return nil
 		}
 		if restored = x.contradicted(all, version); restored {
@@ -112,17 +113,17 @@ func (x *Feed) Replace(all []lease.Lease, version uint64) (restored bool) {
 			listed[l.Addr] = struct{}{}
 			changes = x.core.state.apply(changes, l)
 		}
-		for r := range x.core.state.leases.byAddr.all() {
-			if _, ok := listed[r.addr]; !ok && r.version <= version {
+		for r := range x.core.state.leases.ByAddr.All() {
+			if _, ok := listed[r.Addr]; !ok && r.Version <= version {
 				changes = x.core.state.drop(changes, r)
 			}
 		}
-		for a, v := range x.core.state.progress.deleted {
+		for a, v := range x.core.state.progress.Deleted {
 			if _, ok := listed[a]; !ok && v <= version {
-				delete(x.core.state.progress.deleted, a)
+				delete(x.core.state.progress.Deleted, a)
 			}
 		}
-		x.core.state.progress.reached(version)
+		x.core.state.progress.Reached(version)
 		return changes
 	})
 	return restored
@@ -131,7 +132,7 @@ func (x *Feed) Replace(all []lease.Lease, version uint64) (restored bool) {
 // contradicted reports whether a list as of version has an older or another object than an entry that is not newer.
 func (x *Feed) contradicted(all []lease.Lease, version uint64) bool {
 	return slices.ContainsFunc(all, func(l lease.Lease) bool {
-		r := x.core.state.leases.record(l.Addr)
-		return r != nil && r.version <= version && x.core.state.rewritten(r, l)
+		r := x.core.state.leases.Record(l.Addr)
+		return r != nil && r.Version <= version && x.core.state.rewritten(r, l)
 	})
 }

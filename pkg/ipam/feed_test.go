@@ -93,8 +93,8 @@ func TestNothingOldComesBack(t *testing.T) {
 			if free := x.Pools.Counts("a", now).Free == 1; free != (tc.want == 0 && !lost) {
 				t.Errorf("free = %v", free)
 			}
-			if len(x.core.state.progress.deleted) != tc.notes {
-				t.Errorf("%d deletes are kept in mind, want %d", len(x.core.state.progress.deleted), tc.notes)
+			if len(x.core.state.progress.Deleted) != tc.notes {
+				t.Errorf("%d deletes are kept in mind, want %d", len(x.core.state.progress.Deleted), tc.notes)
 			}
 		})
 	}

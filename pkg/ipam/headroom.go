@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // Headroom is what a pool can still give.
@@ -60,9 +61,9 @@ func (x *picker) headroom(p *poolState) Headroom {
 		return s
 	}
 	if p.split != nil {
-		s.Retained = uint64(p.ofBlocks.retained)
-		if p.ofBlocks.draining == 0 {
-			return x.addRetained(s, x.state.members.byPool[p.Name])
+		s.Retained = uint64(p.ofBlocks.Retained)
+		if p.ofBlocks.Draining == 0 {
+			return x.addRetained(s, x.state.members.ByPool[p.Name])
 		}
 		s.Retained = 0
 	}
@@ -72,13 +73,13 @@ func (x *picker) headroom(p *poolState) Headroom {
 	return s
 }
 
-func (x *picker) addRetained(s Headroom, m *members) Headroom {
+func (x *picker) addRetained(s Headroom, m *ledger.Members) Headroom {
 	if m == nil {
 		return s
 	}
-	s.Retained += uint64(m.retained)
-	for r := range m.draining { // nobody gets these back
-		if r.state == lease.Reserved && r.claim() != "" {
+	s.Retained += uint64(m.Retained)
+	for r := range m.Draining { // nobody gets these back
+		if r.State == lease.Reserved && r.Claim() != "" {
 			s.Retained--
 		}
 	}

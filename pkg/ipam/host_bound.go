@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // hostFull reports whether the host of a request has as many addresses of a pool as one host may have, with those that
@@ -20,8 +21,8 @@ func (x *bounds) hostFull(p *poolState, w PickRequest, chosen []choice) bool {
 // onHost returns how many addresses of a pool the host of a request has, and how many more it is to have: those that
 // are being given to it, that were chosen for the request, and that are expected there.
 func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming int) {
-	at := hostPool{w.Host, p.CountedAs()}
-	held := x.state.assumed.coming[at]
+	at := ledger.HostPool{Host: w.Host, Pool: p.CountedAs()}
+	held := x.state.assumed.Coming[at]
 	for _, a := range held {
 		if !x.state.has(at, a) { // the write may have arrived already
 			coming++
@@ -42,7 +43,7 @@ func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming
 			}
 		}
 	}
-	return x.state.hosts.inUse[at], coming
+	return x.state.hosts.InUse[at], coming
 }
 
 // noneOnHost refuses an address of a pool of which the host has as many as it may have, with those that were chosen for
@@ -62,8 +63,8 @@ func (x *bounds) hostShare(p *poolState, w PickRequest, chosen []choice) explain
 }
 
 // has reports whether an address is among those that adjustUsage counts at a place.
-func (x *state) has(at hostPool, a netip.Addr) bool {
-	for _, r := range []*record{x.leases.record(a), x.missing.gone[a]} {
+func (x *state) has(at ledger.HostPool, a netip.Addr) bool {
+	for _, r := range []*ledger.Record{x.leases.Record(a), x.missing.Gone[a]} {
 		if r == nil {
 			continue
 		}

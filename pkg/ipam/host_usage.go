@@ -2,29 +2,20 @@ package ipam
 
 import (
 	"iter"
-	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
-// hostUsage counts the addresses in use, and those missing that were, by host and pool; none that counts for nothing.
-type hostUsage struct{ inUse map[hostPool]int }
-
-// hostPool is a host, and a pool that it has addresses of.
-type hostPool struct {
-	host netip.Addr
-	pool string
-}
-
 // hostPoolsOf yields where an address is in use: nowhere, on a host, or on two while a virtual machine migrates.
-func (x *state) hostPoolsOf(r *record) iter.Seq[hostPool] {
-	return func(yield func(hostPool) bool) {
-		if r.state != lease.Active {
+func (x *state) hostPoolsOf(r *ledger.Record) iter.Seq[ledger.HostPool] {
+	return func(yield func(ledger.HostPool) bool) {
+		if r.State != lease.Active {
 			return
 		}
-		pool := x.pools.countedAs(r.params.Value().Pool)
-		for h := range r.hosts() {
-			if !yield(hostPool{h, pool}) {
+		pool := x.pools.countedAs(r.Params.Value().Pool)
+		for h := range r.EachHost() {
+			if !yield(ledger.HostPool{Host: h, Pool: pool}) {
 				return
 			}
 		}
@@ -32,10 +23,10 @@ func (x *state) hostPoolsOf(r *record) iter.Seq[hostPool] {
 }
 
 // adjustUsage counts an address that is in use, or that is missing and was, where it is.
-func (x *state) adjustUsage(r *record, by int) {
+func (x *state) adjustUsage(r *ledger.Record, by int) {
 	for at := range x.hostPoolsOf(r) {
-		if x.hosts.inUse[at] += by; x.hosts.inUse[at] == 0 {
-			delete(x.hosts.inUse, at)
+		if x.hosts.InUse[at] += by; x.hosts.InUse[at] == 0 {
+			delete(x.hosts.InUse, at)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // IdleBlock is a block in which nobody has an address, none is reserved and none cools.
@@ -58,20 +60,20 @@ func (x *state) idleBlocks() (idle []IdleBlock) {
 // isIdle reports whether no lease that names a block keeps it. What was set aside by hand, and what cools, goes with
 // the parent.
 func (x *state) isIdle(b, parent *poolState) bool {
-	m := x.members.byPool[b.Name]
+	m := x.members.ByPool[b.Name]
 	switch {
 	case b.given.Terminating || b.rebuilding != "":
 		return false
-	case m != nil && m.active+m.retained > 0:
+	case m != nil && m.Active+m.Retained > 0:
 		return false
 	}
-	return parent.Terminating || (m == nil || m.reserved == 0) && b.cooling() == 0
+	return parent.Terminating || (m == nil || m.Reserved == 0) && b.cooling() == 0
 }
 
 // isMissingAny reports whether the object of a lease that names a pool has gone while somebody had the address.
 func (x *state) isMissingAny(pool string) bool {
-	for _, r := range x.missing.gone {
-		if r.params.Value().Pool == pool {
+	for _, r := range x.missing.Gone {
+		if r.Params.Value().Pool == pool {
 			return true
 		}
 	}
@@ -85,9 +87,9 @@ func (x *state) idleBlock(b, parent *poolState) IdleBlock {
 		Block: b.Name, Namespace: ns, Parent: parent.Name, Created: b.Created, Abandoned: !lives || parent.Terminating,
 		ParentGoes: parent.Terminating, After: parent.ReclaimAfter,
 	}
-	if m := x.members.byPool[b.Name]; m != nil {
-		for r := range m.records {
-			if t := fromNanos(r.updated); t.After(i.Used) {
+	if m := x.members.ByPool[b.Name]; m != nil {
+		for r := range m.Records {
+			if t := ledger.FromNanos(r.Updated); t.After(i.Used) {
 				i.Used = t
 			}
 		}

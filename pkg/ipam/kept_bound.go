@@ -5,6 +5,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // BoundsKept reports whether what a namespace keeps of the pool without using it is bounded by what the pool has free:
@@ -21,17 +22,17 @@ func (x *bounds) overKept(p *poolState, w PickRequest, a netip.Addr) bool {
 	if !w.Keeps || w.Ahead || w.byHand() || !p.BoundsKept(w.Namespace) {
 		return false
 	}
-	if r := x.state.leases.record(a); a.IsValid() && r != nil && r.state != lease.Available {
+	if r := x.state.leases.Record(a); a.IsValid() && r != nil && r.State != lease.Available {
 		return false
 	}
-	return uint64(x.state.usage.kept[charge{p.CountedAs(), w.Namespace}]) > p.free()
+	return uint64(x.state.usage.Kept[ledger.Charge{Pool: p.CountedAs(), Namespace: w.Namespace}]) > p.free()
 }
 
 // keepsTooMany refuses an address of a pool of which the namespace of a request keeps more than there are free.
 func (x *bounds) keepsTooMany(p *poolState, w PickRequest) *Refusal {
 	return RefuseFacts(ReasonQuotaExceeded, explain.Facts{
 		Kind: explain.KeepsTooMany, Who: w.Who, Namespace: w.Namespace, Pool: p.Name, Whole: p.CountedAs(),
-		Share: explain.Share{Has: x.state.usage.kept[charge{p.CountedAs(), w.Namespace}],
+		Share: explain.Share{Has: x.state.usage.Kept[ledger.Charge{Pool: p.CountedAs(), Namespace: w.Namespace}],
 			Limit: int(min(p.free(), 1<<30))},
 	})
 }

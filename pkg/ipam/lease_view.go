@@ -8,6 +8,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // Leases answers questions about leases and claims.
@@ -17,35 +18,35 @@ type Leases struct{ core *core }
 func (x *Leases) Get(a netip.Addr) (lease.Lease, bool) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	r := x.core.state.leases.record(a)
+	r := x.core.state.leases.Record(a)
 	if r == nil {
-		return lease.Lease{Addr: a, Epoch: x.core.state.progress.epoch}, false
+		return lease.Lease{Addr: a, Epoch: x.core.state.progress.Epoch}, false
 	}
-	return r.lease(), true
+	return r.Lease(), true
 }
 
 // Len returns how many addresses have an object.
 func (x *Leases) Len() int {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	return x.core.state.leases.byAddr.size
+	return x.core.state.leases.ByAddr.Size
 }
 
 // ByContainer returns the addresses that a container holds, seen from its attachment; an empty ifName means all its
 // interfaces.
 func (x *Leases) ByContainer(id, ifName string) []lease.Lease {
-	key := compactHex(id)
+	key := ledger.PackHex(id)
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
 	var out []lease.Lease
-	for r := x.core.state.leases.ofContainer(key); r != nil; r = r.nextContainer {
-		if r.container() == key && (ifName == "" || r.ifName() == ifName) {
-			out = append(out, r.lease())
+	for r := x.core.state.leases.OfContainer(key); r != nil; r = r.NextContainer {
+		if r.Container() == key && (ifName == "" || r.IfName() == ifName) {
+			out = append(out, r.Lease())
 		}
 	}
-	for _, r := range x.core.state.leases.second.containers[key] {
-		if ifName == "" || r.other().IfName == ifName {
-			out = append(out, r.lease().Turned())
+	for _, r := range x.core.state.leases.Second.Containers[key] {
+		if ifName == "" || r.Other().IfName == ifName {
+			out = append(out, r.Lease().Turned())
 		}
 	}
 	return sorted(out)
@@ -58,8 +59,8 @@ func (x *Leases) ByAttachment(h lease.Holder) []lease.Lease {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
 	var out []lease.Lease
-	for a := range x.core.state.leases.attached(h) {
-		out = append(out, a.lease())
+	for a := range x.core.state.leases.Attached(h) {
+		out = append(out, a.Lease())
 	}
 	return sorted(out)
 }
@@ -69,14 +70,14 @@ func (x *Leases) ByAttachment(h lease.Holder) []lease.Lease {
 func (x *Leases) SomeInUse(h lease.Holder, n int) (some []lease.Lease, all bool) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	for a := range x.core.state.leases.attached(h) {
-		if a.state != lease.Active {
+	for a := range x.core.state.leases.Attached(h) {
+		if a.State != lease.Active {
 			continue
 		}
 		if len(some) == n {
 			return some, false
 		}
-		some = append(some, a.lease())
+		some = append(some, a.Lease())
 	}
 	return some, true
 }
@@ -85,8 +86,8 @@ func (x *Leases) SomeInUse(h lease.Holder, n int) (some []lease.Lease, all bool)
 func (x *Leases) HasOfClaim(h lease.Holder, claim string) bool {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	for a := range x.core.state.leases.attached(h) {
-		if a.state == lease.Active && a.claim() == claim {
+	for a := range x.core.state.leases.Attached(h) {
+		if a.State == lease.Active && a.Claim() == claim {
 			return true
 		}
 	}
@@ -96,7 +97,7 @@ func (x *Leases) HasOfClaim(h lease.Holder, claim string) bool {
 // ByHost returns the addresses in use or reserved on a host, seen from there.
 func (x *Leases) ByHost(host netip.Addr) []lease.Lease {
 	x.core.mu.RLock()
-	out := leases(x.core.state.leases.byHost[host])
+	out := leases(x.core.state.leases.ByHost[host])
 	x.core.mu.RUnlock()
 	for i, l := range out {
 		out[i], _ = l.From(func(l lease.Lease) bool { return l.Host == host })
@@ -107,7 +108,7 @@ func (x *Leases) ByHost(host netip.Addr) []lease.Lease {
 // Contested returns the addresses with a report that somebody else answers for them, however old it is.
 func (x *Leases) Contested() Contested {
 	x.core.mu.RLock()
-	out := leases(x.core.state.leases.contested)
+	out := leases(x.core.state.leases.Contested)
 	x.core.mu.RUnlock()
 	return sorted(out)
 }
@@ -116,8 +117,8 @@ func (x *Leases) Contested() Contested {
 func (x *Leases) ByPool(name string) []lease.Lease {
 	x.core.mu.RLock()
 	var out []lease.Lease
-	if m := x.core.state.members.byPool[name]; m != nil {
-		out = leases(m.records)
+	if m := x.core.state.members.ByPool[name]; m != nil {
+		out = leases(m.Records)
 	}
 	x.core.mu.RUnlock()
 	return sorted(out)
@@ -128,30 +129,30 @@ func (x *Leases) ByPool(name string) []lease.Lease {
 func (x *Leases) ByPoolIn(name string, in *netipx.IPSet) (out []lease.Lease) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	m := x.core.state.members.byPool[name]
+	m := x.core.state.members.ByPool[name]
 	if m == nil {
 		return nil
 	}
-	if ipaddr.SizeOfSet(in) < uint64(len(m.records)) {
+	if ipaddr.SizeOfSet(in) < uint64(len(m.Records)) {
 		for a := range ipaddr.All(in) {
-			if r := x.core.state.leases.record(a); r != nil && r.params.Value().Pool == name {
-				out = append(out, r.lease())
+			if r := x.core.state.leases.Record(a); r != nil && r.Params.Value().Pool == name {
+				out = append(out, r.Lease())
 			}
 		}
 		return out
 	}
-	for r := range m.records {
-		if in.Contains(r.addr) {
-			out = append(out, r.lease())
+	for r := range m.Records {
+		if in.Contains(r.Addr) {
+			out = append(out, r.Lease())
 		}
 	}
 	return sorted(out)
 }
 
-func leases(records map[*record]struct{}) []lease.Lease {
+func leases(records map[*ledger.Record]struct{}) []lease.Lease {
 	out := make([]lease.Lease, 0, len(records))
 	for r := range records {
-		out = append(out, r.lease())
+		out = append(out, r.Lease())
 	}
 	return out
 }
@@ -173,10 +174,10 @@ func (x *Leases) Find(match func(lease.Lease) bool) []lease.Lease {
 }
 
 // Entry is what the index had of an address at a moment. It takes a word, and its lease can be made again and again.
-type Entry struct{ record *record }
+type Entry struct{ record *ledger.Record }
 
 // Lease returns the lease of the entry.
-func (e Entry) Lease() lease.Lease { return e.record.lease() }
+func (e Entry) Lease() lease.Lease { return e.record.Lease() }
 
 // Each calls fn with every address that has an object, in no order.
 func (x *Leases) Each(fn func(lease.Lease)) {
@@ -187,13 +188,13 @@ func (x *Leases) Each(fn func(lease.Lease)) {
 // entries, which never change.
 func (x *Leases) EachEntry(fn func(Entry, lease.State)) {
 	x.core.mu.RLock()
-	records := make([]*record, 0, x.core.state.leases.byAddr.size)
-	for r := range x.core.state.leases.byAddr.all() {
+	records := make([]*ledger.Record, 0, x.core.state.leases.ByAddr.Size)
+	for r := range x.core.state.leases.ByAddr.All() {
 		records = append(records, r)
 	}
 	x.core.mu.RUnlock()
 	for _, r := range records {
-		fn(Entry{r}, r.state)
+		fn(Entry{r}, r.State)
 	}
 }
 
@@ -202,14 +203,14 @@ func (x *Leases) EachEntry(fn func(Entry, lease.State)) {
 func (x *Leases) Missing(a netip.Addr) (l lease.Lease, ok bool) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	if _, behind := x.core.state.missing.behind[a]; behind {
-		return x.core.state.leases.record(a).lease(), true
+	if _, behind := x.core.state.missing.Behind[a]; behind {
+		return x.core.state.leases.Record(a).Lease(), true
 	}
-	r, ok := x.core.state.missing.gone[a]
+	r, ok := x.core.state.missing.Gone[a]
 	if !ok {
 		return lease.Lease{Addr: a}, false
 	}
-	return r.lease(), true
+	return r.Lease(), true
 }
 
 // MissingOf returns an address that an attachment had when its object went; ok is false when there is none.
@@ -217,13 +218,13 @@ func (x *Leases) MissingOf(h lease.Holder) (l lease.Lease, ok bool) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
 	held := func(l lease.Lease) bool { return l.IsHeldBy(h) }
-	for _, r := range x.core.state.missing.gone {
-		if l, ok := r.lease().From(held); ok {
+	for _, r := range x.core.state.missing.Gone {
+		if l, ok := r.Lease().From(held); ok {
 			return l, true
 		}
 	}
-	for a := range x.core.state.missing.behind {
-		if l, ok := x.core.state.leases.record(a).lease().From(held); ok {
+	for a := range x.core.state.missing.Behind {
+		if l, ok := x.core.state.leases.Record(a).Lease().From(held); ok {
 			return l, true
 		}
 	}
@@ -234,7 +235,7 @@ func (x *Leases) MissingOf(h lease.Holder) (l lease.Lease, ok bool) {
 func (x *Leases) CountMissing() int {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	return len(x.core.state.missing.gone) + len(x.core.state.missing.behind)
+	return len(x.core.state.missing.Gone) + len(x.core.state.missing.Behind)
 }
 
 // PodsOn returns how many pods hold addresses on one host, which may have several addresses itself. Its cost is that of
@@ -242,18 +243,18 @@ func (x *Leases) CountMissing() int {
 func (x *Leases) PodsOn(host []netip.Addr) int {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	pods := map[compact]struct{}{}
+	pods := map[ledger.ID]struct{}{}
 	for _, h := range host {
-		for r := range x.core.state.leases.byHost[h] {
-			if r.state != lease.Active || r.owner() != "" {
+		for r := range x.core.state.leases.ByHost[h] {
+			if r.State != lease.Active || r.Owner() != "" {
 				continue
 			}
-			who := r.uid()
-			if who.bytes == "" {
-				who = r.container()
+			who := r.UID()
+			if who.Bytes == "" {
+				who = r.Container()
 			}
-			if o := r.other(); o != nil && r.host.Value() != h {
-				who = compactUUID(o.PodUID)
+			if o := r.Other(); o != nil && r.Host.Value() != h {
+				who = ledger.PackUUID(o.PodUID)
 			}
 			pods[who] = struct{}{}
 		}
@@ -266,8 +267,8 @@ func (x *Leases) ByClaim(claim string) []lease.Lease {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
 	var out []lease.Lease
-	for r := range x.core.state.claims.claimed(claim) {
-		out = append(out, r.lease())
+	for r := range x.core.state.claims.Claimed(claim) {
+		out = append(out, r.Lease())
 	}
 	return sorted(out)
 }
@@ -280,8 +281,8 @@ func (x *Leases) ByKey(claim, key string) []lease.Lease {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
 	var out []lease.Lease
-	for r := range x.core.state.leases.keyed(claim, key) {
-		out = append(out, r.lease())
+	for r := range x.core.state.leases.Keyed(claim, key) {
+		out = append(out, r.Lease())
 	}
 	return sorted(out)
 }

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 func (m *machine) setPool(t *rapid.T) {
@@ -164,7 +165,7 @@ func (m *machine) pick(t *rapid.T) {
 		if diff := leaseDiff(current, p.Current); diff != "" {
 			t.Fatalf("current lease of a pick (-model +index):\n%s", diff)
 		}
-		m.model.holds[a] = Assumed{
+		m.model.holds[a] = ledger.Assumed{
 			Key: w.Key, Host: w.Host, Pool: p.Pool.Name,
 			Charged: lease.ChargedNamespaces{w.Namespace, lease.ClaimNamespace(w.Claim)}, Since: now,
 		}
@@ -174,7 +175,7 @@ func (m *machine) pick(t *rapid.T) {
 func (m *machine) doubt(t *rapid.T) {
 	a := anAddr(t)
 	h := m.model.holds[a] // of whom it was picked for it remains
-	m.model.holds[a] = Assumed{Key: "doubt", Host: h.Host, Pool: h.Pool, Charged: h.Charged, Unknown: true, Since: now}
+	m.model.holds[a] = ledger.Assumed{Key: "doubt", Host: h.Host, Pool: h.Pool, Charged: h.Charged, Unknown: true, Since: now}
 	m.x.MarkUnknown(a, 0, "doubt", now)
 }
 

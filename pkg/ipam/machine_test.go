@@ -11,6 +11,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // TestIndexAgainstModel drives an index as the watch, our own writes, the pools and the requests do,
@@ -151,11 +152,11 @@ func (m *machine) changed(old, new lease.Lease) {
 		m.mirror[new.Addr] = new
 	}
 	switch {
-	case new.Version > 0 && old.State != lease.Available && emptied(pack(old), pack(new)):
+	case new.Version > 0 && old.State != lease.Available && ledger.Emptied(ledger.Pack(old), ledger.Pack(new)):
 		m.model.lost[old.Addr] = old
 	case new.Version > 0:
 		// A release that came after the loss says that there is none.
-		if l, ok := m.model.lost[new.Addr]; ok && (new.State != lease.Available || nanos(new.Updated) > nanos(l.Updated)) {
+		if l, ok := m.model.lost[new.Addr]; ok && (new.State != lease.Available || ledger.Nanos(new.Updated) > ledger.Nanos(l.Updated)) {
 			delete(m.model.lost, new.Addr)
 		}
 	case new.Version == 0 && old.State != lease.Available:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // model is what the index should know, kept as plainly as possible: the objects and their history as
@@ -21,7 +22,7 @@ type model struct {
 	seen  uint64
 	told  map[netip.Addr][]fact // what was told beside the watch
 	pools map[string]Pool
-	holds map[netip.Addr]Assumed
+	holds map[netip.Addr]ledger.Assumed
 	lost  map[netip.Addr]lease.Lease
 	nodes map[string]Node
 	// labels has the namespaces that are known.
@@ -40,7 +41,7 @@ type fact struct {
 
 func newModel() *model {
 	return &model{
-		told: map[netip.Addr][]fact{}, pools: map[string]Pool{}, holds: map[netip.Addr]Assumed{},
+		told: map[netip.Addr][]fact{}, pools: map[string]Pool{}, holds: map[netip.Addr]ledger.Assumed{},
 		lost: map[netip.Addr]lease.Lease{}, nodes: map[string]Node{},
 		labels: map[string]map[string]string{},
 		now:    now,

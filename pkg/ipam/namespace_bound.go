@@ -6,6 +6,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // overQuota returns a namespace that another address of a pool may not count for; empty where there is none. a is the
@@ -15,13 +16,13 @@ func (x *bounds) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []c
 	if !p.HasQuotas() || w.byHand() || failpoint.Broken("quota") {
 		return ""
 	}
-	var paid charges
+	var paid ledger.Charges
 	if a.IsValid() {
-		paid = x.state.chargesOf(a, x.state.leases.record(a))
+		paid = x.state.chargesOf(a, x.state.leases.Record(a))
 	}
 	for _, ns := range w.chargedTo() {
 		limit, bounded := p.Quota(ns)
-		if ns == "" || !bounded || paid.has(charge{p.CountedAs(), ns}) {
+		if ns == "" || !bounded || paid.Has(ledger.Charge{Pool: p.CountedAs(), Namespace: ns}) {
 			continue
 		}
 		if n, coming := x.inNamespace(p, w, ns, chosen); n+coming >= limit {
@@ -34,10 +35,10 @@ func (x *bounds) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []c
 // inNamespace returns how many addresses of a pool count for a namespace, and how many more are to: those that were
 // chosen for the request, and those that are expected.
 func (x *bounds) inNamespace(p *poolState, w PickRequest, namespace string, chosen []choice) (n, coming int) {
-	at := charge{p.CountedAs(), namespace}
+	at := ledger.Charge{Pool: p.CountedAs(), Namespace: namespace}
 	counted := func(a netip.Addr) bool {
-		c := x.state.chargesOf(a, x.state.leases.record(a))
-		return c.has(at)
+		c := x.state.chargesOf(a, x.state.leases.Record(a))
+		return c.Has(at)
 	}
 	for _, c := range chosen {
 		if c.pool.home() == p.home() && !counted(c.addr) {
@@ -51,7 +52,7 @@ func (x *bounds) inNamespace(p *poolState, w PickRequest, namespace string, chos
 			}
 		}
 	}
-	return x.state.usage.charged[p.CountedAs()][namespace], coming
+	return x.state.usage.Charged[p.CountedAs()][namespace], coming
 }
 
 // quotaExceeded refuses an address of a pool that a namespace may have no more of.

@@ -124,8 +124,8 @@ func TestPickFromNetworks(t *testing.T) {
 			if got := refusal; (got == nil) != (tc.reason == "") || got != nil && got.Reason != tc.reason {
 				t.Errorf("refusal %q, want %q", refused(refusal), tc.reason)
 			}
-			if refusal != nil && len(x.core.state.assumed.byAddr) > 0 {
-				t.Errorf("a refused request keeps %v", x.core.state.assumed.byAddr)
+			if refusal != nil && len(x.core.state.assumed.ByAddr) > 0 {
+				t.Errorf("a refused request keeps %v", x.core.state.assumed.ByAddr)
 			}
 		})
 	}

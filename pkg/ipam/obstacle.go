@@ -10,6 +10,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // Obstacle is a lease of another pool on an address that a group is to have.
@@ -69,10 +70,10 @@ func (x *Leases) StillCarved(group string) *netipx.IPSet {
 		if !p.Valid() && q.Plan.Usable.Overlaps(own) {
 			own = ipaddr.Subtract(own, q.Plan.Usable)
 		}
-		if m := x.core.state.members.byPool[q.Name]; m != nil {
-			for r := range m.draining {
-				if own.Contains(r.addr) && (r.state == lease.Active || r.claim() != "") {
-					held = append(held, r.addr)
+		if m := x.core.state.members.ByPool[q.Name]; m != nil {
+			for r := range m.Draining {
+				if own.Contains(r.Addr) && (r.State == lease.Active || r.Claim() != "") {
+					held = append(held, r.Addr)
 				}
 			}
 		}
@@ -105,11 +106,11 @@ func (x *Leases) Obstacles(group string, open *netipx.IPSet, now time.Time) (in 
 	if p == nil {
 		return nil, next
 	}
-	visit := func(r *record) {
-		if r == nil || !open.Contains(r.addr) {
+	visit := func(r *ledger.Record) {
+		if r == nil || !open.Contains(r.Addr) {
 			return
 		}
-		l := r.lease()
+		l := r.Lease()
 		o, is := p.Obstacle(l, x.core.state.pools.cooldownOf(l.Pool), now)
 		if !is {
 			return
@@ -118,23 +119,23 @@ func (x *Leases) Obstacles(group string, open *netipx.IPSet, now time.Time) (in 
 			next = o.Cools
 		}
 	}
-	object := func(r *record) {
-		if r != nil && x.core.state.missing.gone[r.addr] == nil {
+	object := func(r *ledger.Record) {
+		if r != nil && x.core.state.missing.Gone[r.Addr] == nil {
 			visit(r)
 		}
 	}
-	if ipaddr.SizeOfSet(open) < uint64(x.core.state.leases.byAddr.size) {
+	if ipaddr.SizeOfSet(open) < uint64(x.core.state.leases.ByAddr.Size) {
 		for _, r := range open.Ranges() {
 			for a := r.From(); r.Contains(a); a = a.Next() {
-				object(x.core.state.leases.record(a))
+				object(x.core.state.leases.Record(a))
 			}
 		}
 	} else {
-		for r := range x.core.state.leases.byAddr.all() {
+		for r := range x.core.state.leases.ByAddr.All() {
 			object(r)
 		}
 	}
-	for _, r := range x.core.state.missing.gone {
+	for _, r := range x.core.state.missing.Gone {
 		visit(r)
 	}
 	slices.SortFunc(in, func(a, b Obstacle) int { return a.Lease.Addr.Compare(b.Lease.Addr) })

@@ -45,8 +45,8 @@ func related(a, b Pool) bool {
 // heldIn counts the addresses of a set that the leases of a pool and of its blocks hold.
 func (x *state) heldIn(p *poolState, set *netipx.IPSet) (n int) {
 	for m := range x.membersOf(p) {
-		for r := range m.records {
-			if r.state != lease.Available && set.Contains(r.addr) {
+		for r := range m.Records {
+			if r.State != lease.Available && set.Contains(r.Addr) {
 				n++
 			}
 		}

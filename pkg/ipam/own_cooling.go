@@ -4,17 +4,18 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // The cooldown keeps an address from others while the network remembers its last holder. That holder itself has nothing
 // to wait for: when a node restarts, each of its pods comes back with the same UID and another container.
 
 // hadLast reports whether the interface of the pod that asks had an address last.
-func hadLast(w PickRequest, r *record) bool {
+func hadLast(w PickRequest, r *ledger.Record) bool {
 	if w.PodUID == "" {
 		return false
 	}
-	uid, ifName := r.history().LastAttachment()
+	uid, ifName := r.History().LastAttachment()
 	return uid == w.PodUID && ifName == w.IfName
 }
 
@@ -29,14 +30,14 @@ func (x *picker) pickOwnCooling(w PickRequest, chosen []choice) []choice {
 			ipaddr.FamilyOf(chosen[0].addr) != n.family {
 			continue
 		}
-		var latest *record
+		var latest *ledger.Record
 		var own choice
-		for r := range x.state.leases.lastHad(w.PodUID, w.IfName) {
-			if latest != nil && latest.updated >= r.updated {
+		for r := range x.state.leases.LastHad(w.PodUID, w.IfName) {
+			if latest != nil && latest.Updated >= r.Updated {
 				continue
 			}
 			if p := x.mayReturn(r, n, w, chosen); p != nil {
-				latest, own = r, choice{p, r.addr, n.slot}
+				latest, own = r, choice{p, r.Addr, n.slot}
 			}
 		}
 		if latest != nil {
@@ -48,15 +49,15 @@ func (x *picker) pickOwnCooling(w PickRequest, chosen []choice) []choice {
 
 // mayReturn returns the pool by which an address that cools goes back to the request that had it last; nil if the
 // request cannot have it.
-func (x *picker) mayReturn(r *record, n need, w PickRequest, chosen []choice) *poolState {
-	if ipaddr.FamilyOf(r.addr) != n.family || n.among != nil && !n.among.Contains(r.addr) {
+func (x *picker) mayReturn(r *ledger.Record, n need, w PickRequest, chosen []choice) *poolState {
+	if ipaddr.FamilyOf(r.Addr) != n.family || n.among != nil && !n.among.Contains(r.Addr) {
 		return nil
 	}
-	p, number, served := x.state.pools.serving(r.addr)
+	p, number, served := x.state.pools.serving(r.Addr)
 	if !served || !p.home().cooldowns.set.IsTaken(number) || !p.Serves() || p.split != nil || !x.state.pools.fits(p,
 		w) ||
-		w.promised(r.addr) || x.taken(r.addr, p, w) != nil || x.bounds.barred(p, w, r.addr, chosen) ||
-		x.apart(w, append(slices.Clip(chosen), choice{pool: p, addr: r.addr})) != nil {
+		w.promised(r.Addr) || x.taken(r.Addr, p, w) != nil || x.bounds.barred(p, w, r.Addr, chosen) ||
+		x.apart(w, append(slices.Clip(chosen), choice{pool: p, addr: r.Addr})) != nil {
 		return nil
 	}
 	return p

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // Filter selects which addresses a list is about. What is empty or zero says nothing.
@@ -26,19 +27,19 @@ func (f *Filter) on(host netip.Addr) bool {
 
 // match reports whether an entry matches as one of its attachments has it, and which one: the first rather than the
 // second.
-func (f *Filter) match(r *record, container compact) (at attachment, ok bool) {
+func (f *Filter) match(r *ledger.Record, container ledger.ID) (at ledger.Attachment, ok bool) {
 	equal := func(filter, value string) bool { return filter == "" || filter == value }
-	if !equal(f.Namespace, r.namespace.Value()) || !equal(f.Owner, r.owner()) || !equal(f.Pool,
-		r.params.Value().Pool) ||
-		!equal(f.Status, r.state.String()) {
-		return attachment{r, false}, false
+	if !equal(f.Namespace, r.Namespace.Value()) || !equal(f.Owner, r.Owner()) || !equal(f.Pool,
+		r.Params.Value().Pool) ||
+		!equal(f.Status, r.State.String()) {
+		return ledger.Attachment{Record: r, Second: false}, false
 	}
-	if (f.ContainerID == "" || r.container() == container) && equal(f.IfName, r.ifName()) &&
-		equal(f.PodName, r.podName()) && f.on(r.host.Value()) {
-		return attachment{r, false}, true
+	if (f.ContainerID == "" || r.Container() == container) && equal(f.IfName, r.IfName()) &&
+		equal(f.PodName, r.PodName()) && f.on(r.Host.Value()) {
+		return ledger.Attachment{Record: r, Second: false}, true
 	}
-	h := r.other()
-	return attachment{r, true}, h != nil && (f.ContainerID == "" || compactHex(h.ContainerID) == container) &&
+	h := r.Other()
+	return ledger.Attachment{Record: r, Second: true}, h != nil && (f.ContainerID == "" || ledger.PackHex(h.ContainerID) == container) &&
 		equal(f.IfName, h.IfName) && equal(f.PodName, h.PodName) && f.on(h.Host)
 }
 
@@ -48,12 +49,12 @@ func (f *Filter) match(r *record, container compact) (at attachment, ok bool) {
 // of different ones such as there were at different moments.
 func (x *Leases) Page(f Filter, after netip.Addr, limit int) (page []lease.Lease, total int, more bool) {
 	var s selection
-	container := compactHex(f.ContainerID)
-	visit := func(r *record) {
+	container := ledger.PackHex(f.ContainerID)
+	visit := func(r *ledger.Record) {
 		if _, ok := f.match(r, container); !ok {
 			return
 		}
-		if total++; !after.IsValid() || after.Less(r.addr) {
+		if total++; !after.IsValid() || after.Less(r.Addr) {
 			s.add(r)
 		}
 	}
@@ -68,33 +69,33 @@ func (x *Leases) Page(f Filter, after netip.Addr, limit int) (page []lease.Lease
 	page = make([]lease.Lease, 0, len(s.records))
 	for _, r := range s.records {
 		at, _ := f.match(r, container)
-		page = append(page, at.lease())
+		page = append(page, at.Lease())
 	}
 	return page, total, more
 }
 
 // candidates calls visit with every entry that may match, by the table that has fewest. grown: the table has changed
 // its size on the way, and all has to be looked at again.
-func (x *Leases) candidates(f *Filter, container compact, visit func(*record)) (grown bool) {
+func (x *Leases) candidates(f *Filter, container ledger.ID, visit func(*ledger.Record)) (grown bool) {
 	x.core.mu.RLock()
-	var some map[*record]struct{}
+	var some map[*ledger.Record]struct{}
 	switch {
 	case f.ContainerID != "":
 		defer x.core.mu.RUnlock()
-		for r := x.core.state.leases.ofContainer(container); r != nil; r = r.nextContainer {
-			if r.container() == container { // others of its chain may have it as their second one
+		for r := x.core.state.leases.OfContainer(container); r != nil; r = r.NextContainer {
+			if r.Container() == container { // others of its chain may have it as their second one
 				visit(r)
 			}
 		}
-		for _, r := range x.core.state.leases.second.containers[container] {
+		for _, r := range x.core.state.leases.Second.Containers[container] {
 			visit(r)
 		}
 		return false
 	case f.Host.IsValid():
-		some = x.core.state.leases.byHost[f.Host]
+		some = x.core.state.leases.ByHost[f.Host]
 	case f.Pool != "":
-		if m := x.core.state.members.byPool[f.Pool]; m != nil {
-			some = m.records
+		if m := x.core.state.members.ByPool[f.Pool]; m != nil {
+			some = m.Records
 		}
 	default:
 		x.core.mu.RUnlock()
@@ -115,18 +116,18 @@ func (x *Leases) candidates(f *Filter, container compact, visit func(*record)) (
 const scanStep = 4096
 
 // scan calls visit with every entry. The chain of an address is the same one until the table grows.
-func (x *Leases) scan(visit func(*record)) (grown bool) {
+func (x *Leases) scan(visit func(*ledger.Record)) (grown bool) {
 	size := -1
 	for at := 0; size < 0 || at < size; at += scanStep {
 		x.core.mu.RLock()
-		heads := x.core.state.leases.byAddr.heads
+		heads := x.core.state.leases.ByAddr.Heads
 		if size >= 0 && len(heads) != size {
 			x.core.mu.RUnlock()
 			return true
 		}
 		size = len(heads)
 		for _, r := range heads[min(at, size):min(at+scanStep, size)] {
-			for ; r != nil; r = r.nextAddr {
+			for ; r != nil; r = r.NextAddr {
 				visit(r)
 			}
 		}
@@ -138,13 +139,13 @@ func (x *Leases) scan(visit func(*record)) (grown bool) {
 // selection keeps the entries of the lowest addresses, at most so many after a cut.
 type selection struct {
 	most    int
-	records []*record
+	records []*ledger.Record
 	// last is the highest address that is worth taking, once there are enough.
 	last netip.Addr
 }
 
-func (s *selection) add(r *record) {
-	if s.last.IsValid() && !r.addr.Less(s.last) {
+func (s *selection) add(r *ledger.Record) {
+	if s.last.IsValid() && !r.Addr.Less(s.last) {
 		return
 	}
 	if s.records = append(s.records, r); len(s.records) >= 2*s.most {
@@ -153,9 +154,9 @@ func (s *selection) add(r *record) {
 }
 
 func (s *selection) cut() {
-	slices.SortFunc(s.records, func(a, b *record) int { return a.addr.Compare(b.addr) })
+	slices.SortFunc(s.records, func(a, b *ledger.Record) int { return a.Addr.Compare(b.Addr) })
 	if len(s.records) >= s.most {
 		s.records = s.records[:s.most]
-		s.last = s.records[s.most-1].addr
+		s.last = s.records[s.most-1].Addr
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // picker chooses addresses for a request, or refuses. It changes nothing but what has expired. Choosing reserves
@@ -46,7 +47,7 @@ func (x *Index) Pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	}
 	picks, refusal := x.core.picker.pick(w, now)
 	for _, p := range picks {
-		x.core.state.assume(p.Current.Addr, Assumed{
+		x.core.state.assume(p.Current.Addr, ledger.Assumed{
 			Key: w.Key, Host: w.Host, Pool: p.Pool.CountedAs(), Charged: w.chargedTo(), Since: now,
 		})
 	}
@@ -87,9 +88,9 @@ func (x *picker) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	}
 	var picks []Pick
 	for _, c := range choices {
-		current := lease.Lease{Addr: c.addr, Epoch: x.state.progress.epoch}
-		if r := x.state.leases.record(c.addr); r != nil {
-			current = r.lease()
+		current := lease.Lease{Addr: c.addr, Epoch: x.state.progress.Epoch}
+		if r := x.state.leases.Record(c.addr); r != nil {
+			current = r.Lease()
 		}
 		picks = append(picks, Pick{Pool: c.pool.Pool, Current: current, Slot: c.slot, NewBlock: c.pool.proposed})
 	}
@@ -242,7 +243,7 @@ func (x *picker) firstFree(pools []*poolState, n need, w PickRequest, chosen []c
 
 // compares refuses new addresses while it is not known whether other replicas have seen more of the store.
 func (x *picker) compares(w PickRequest) *Refusal {
-	if !x.state.progress.comparing || failpoint.Broken("witness") {
+	if !x.state.progress.Comparing || failpoint.Broken("witness") {
 		return nil
 	}
 	return RefuseFacts(ReasonUnavailable, explain.Facts{Kind: explain.StoreIsCompared, Who: w.Who})
@@ -251,7 +252,7 @@ func (x *picker) compares(w PickRequest) *Refusal {
 // returns refuses new addresses while other replicas may not have written again what they know since the store was put
 // back.
 func (x *picker) returns(w PickRequest) *Refusal {
-	if x.state.progress.returning == 0 || failpoint.Broken("returning") {
+	if x.state.progress.Returning == 0 || failpoint.Broken("returning") {
 		return nil
 	}
 	return RefuseFacts(ReasonUnavailable, explain.Facts{Kind: explain.StoreWasReset, Who: w.Who, In: ReturnTime})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // PoolCounts are the counts of one pool.
@@ -41,7 +42,7 @@ func (x *state) countsOf(name string) (c PoolCounts) {
 		c.Cooling, c.NextFree = p.cooling(), x.nextCooled(p)
 	}
 	all := x.tallyOf(name)
-	c.Objects, c.Active, c.Reserved = all.objects, all.active, all.reserved
+	c.Objects, c.Active, c.Reserved = all.Objects, all.Active, all.Reserved
 	c.Capacity = ipaddr.AddSaturated(c.Served, uint64(x.heldElsewhere(name)))
 	return c
 }
@@ -52,7 +53,7 @@ func (x *state) countsOf(name string) (c PoolCounts) {
 func (x *state) heldElsewhere(name string) (n int) {
 	p, all := x.pools.byName[name], x.tallyOf(name)
 	if p == nil || !p.Valid() {
-		return all.active + all.reserved
+		return all.Active + all.Reserved
 	}
 	lost := 0
 	for _, o := range p.overlaps {
@@ -63,13 +64,13 @@ func (x *state) heldElsewhere(name string) (n int) {
 		n += o.heldBy(p)
 	}
 	if lost < 2 || n == 0 {
-		return n + all.draining
+		return n + all.Draining
 	}
 	n = 0
 	for m := range x.membersOf(p) {
-		for r := range m.records {
-			if r.state != lease.Available {
-				if by, _, ok := x.pools.segmentOf(r.addr); !ok || by != p {
+		for r := range m.Records {
+			if r.State != lease.Available {
+				if by, _, ok := x.pools.segmentOf(r.Addr); !ok || by != p {
 					n++
 				}
 			}
@@ -79,14 +80,14 @@ func (x *state) heldElsewhere(name string) (n int) {
 }
 
 // tallyOf counts the leases that name a pool, and those that name one of its blocks.
-func (x *state) tallyOf(name string) (t tally) {
-	if m := x.members.byPool[name]; m != nil {
-		t.add(m, +1)
+func (x *state) tallyOf(name string) (t ledger.Tally) {
+	if m := x.members.ByPool[name]; m != nil {
+		t.Add(m, +1)
 	}
 	if p := x.pools.byName[name]; p != nil && p.split != nil {
 		b := p.ofBlocks
-		t.objects, t.active, t.reserved = t.objects+b.objects, t.active+b.active, t.reserved+b.reserved
-		t.retained, t.draining = t.retained+b.retained, t.draining+b.draining
+		t.Objects, t.Active, t.Reserved = t.Objects+b.Objects, t.Active+b.Active, t.Reserved+b.Reserved
+		t.Retained, t.Draining = t.Retained+b.Retained, t.Draining+b.Draining
 	}
 	return t
 }
@@ -103,12 +104,12 @@ func (x *Pools) Draining(name string) map[netip.Addr]int {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
 	p, by := x.core.state.pools.byName[name], map[netip.Addr]int{}
-	if p == nil || x.core.state.tallyOf(name).draining == 0 {
+	if p == nil || x.core.state.tallyOf(name).Draining == 0 {
 		return nil
 	}
 	for m := range x.core.state.membersOf(p) {
-		for r := range m.draining {
-			by[r.host.Value()]++
+		for r := range m.Draining {
+			by[r.Host.Value()]++
 		}
 	}
 	return by

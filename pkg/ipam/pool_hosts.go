@@ -3,6 +3,8 @@ package ipam
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // SetNode takes a node; one without addresses for a node that is gone. Addresses that nodes have themselves are never
@@ -85,7 +87,7 @@ func (x *Pools) HeldOn(host []netip.Addr, pools []string) (n map[string]int) {
 			continue
 		}
 		for _, h := range host {
-			if held := x.core.state.hosts.inUse[hostPool{h, name}]; held > 0 {
+			if held := x.core.state.hosts.InUse[ledger.HostPool{Host: h, Pool: name}]; held > 0 {
 				if n == nil {
 					n = map[string]int{}
 				}

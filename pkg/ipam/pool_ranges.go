@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // Ranges are the addresses of a pool by their state, as PoolCounts counts them. No address is in two of the sets.
@@ -32,12 +33,12 @@ func (x *Pools) Ranges(name string, now time.Time) Ranges {
 	var active, reserved, cooling, others []netip.Addr
 	p := x.core.state.pools.byName[name]
 	for m := range x.core.state.namedBy(name, p) {
-		for r := range m.records {
-			switch r.state {
+		for r := range m.Records {
+			switch r.State {
 			case lease.Active:
-				active = append(active, r.addr)
+				active = append(active, r.Addr)
 			case lease.Reserved:
-				reserved = append(reserved, r.addr)
+				reserved = append(reserved, r.Addr)
 			case lease.Available:
 			}
 		}
@@ -58,10 +59,10 @@ func (x *Pools) Ranges(name string, now time.Time) Ranges {
 				continue
 			}
 			taken = append(taken, a)
-			switch r := x.core.state.leases.record(a); {
+			switch r := x.core.state.leases.Record(a); {
 			case home.cooldowns.set.IsTaken(i):
 				cooling = append(cooling, a)
-			case r == nil || r.state == lease.Available || !x.core.state.names(r, name):
+			case r == nil || r.State == lease.Available || !x.core.state.names(r, name):
 				others = append(others, a)
 			}
 		}
@@ -79,37 +80,37 @@ func (x *Pools) Ranges(name string, now time.Time) Ranges {
 }
 
 // namedBy returns the members of a pool and of its blocks; of one that is not there, those that name it.
-func (x *state) namedBy(name string, p *poolState) iter.Seq[*members] {
+func (x *state) namedBy(name string, p *poolState) iter.Seq[*ledger.Members] {
 	if p != nil {
 		return x.membersOf(p)
 	}
-	return func(yield func(*members) bool) {
-		if m := x.members.byPool[name]; m != nil {
+	return func(yield func(*ledger.Members) bool) {
+		if m := x.members.ByPool[name]; m != nil {
 			yield(m)
 		}
 	}
 }
 
 // names reports whether a lease names a pool, or a block of it.
-func (x *state) names(r *record, name string) bool {
-	of := r.params.Value().Pool
+func (x *state) names(r *ledger.Record, name string) bool {
+	of := r.Params.Value().Pool
 	return of == name || x.pools.countedAs(of) == name
 }
 
 // perhapsTaken yields every address that may not be free, some of them more than once: nothing else can be.
 func (x *state) perhapsTaken() iter.Seq[netip.Addr] {
 	return func(yield func(netip.Addr) bool) {
-		for r := range x.leases.byAddr.all() {
-			if !yield(r.addr) {
+		for r := range x.leases.ByAddr.All() {
+			if !yield(r.Addr) {
 				return
 			}
 		}
-		for a := range x.assumed.byAddr {
+		for a := range x.assumed.ByAddr {
 			if !yield(a) {
 				return
 			}
 		}
-		for a := range x.missing.gone {
+		for a := range x.missing.Gone {
 			if !yield(a) {
 				return
 			}

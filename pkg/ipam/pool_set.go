@@ -7,6 +7,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/freeset"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // setPool makes a pool known, or takes its changes: as a block of its parent, or as a pool with addresses of its own.
@@ -79,7 +80,7 @@ func (x *state) divide(p *poolState, g grid) {
 	}
 	if g.bits > 0 {
 		x.pools.splits++
-		p.split, p.ofBlocks = newSplit[*poolState](g), tally{}
+		p.split, p.ofBlocks = newSplit[*poolState](g), ledger.Tally{}
 	}
 }
 

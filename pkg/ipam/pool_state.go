@@ -10,6 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/freeset"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // uncounted stands for a count that nodes or hosts have changed since.
@@ -37,7 +38,7 @@ type poolState struct {
 	number uint64
 	split  *blockSplit
 	// ofBlocks counts the leases that name one of its blocks.
-	ofBlocks tally
+	ofBlocks ledger.Tally
 	overlaps map[string]*overlap
 	// hosts is how many hosts may draw, uncounted where that has to be found out.
 	hosts int

@@ -179,7 +179,7 @@ func (x *Pools) QuotaUse(pool string) []NamespaceUse {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
 	if p := x.core.state.pools.byName[pool]; p != nil {
-		return p.QuotaUse(x.core.state.usage.charged[p.CountedAs()])
+		return p.QuotaUse(x.core.state.usage.Charged[p.CountedAs()])
 	}
 	return nil
 }

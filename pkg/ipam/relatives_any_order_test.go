@@ -136,7 +136,7 @@ func relatives(x *Index, names []string) (all []string) {
 		c := x.Pools.Counts(name, now)
 		c.NextFree = now
 		say("%s: serves %t (%s), %+v, blocks %+v, bound to %d, charged %v", name, p.Serves(), p.Problem, c,
-			x.Pools.Blocks(name), len(p.Namespaces), x.core.state.usage.charged[name])
+			x.Pools.Blocks(name), len(p.Namespaces), x.core.state.usage.Charged[name])
 		for _, o := range x.Pools.Overlaps(name) {
 			say("  overlaps with %s in %v: it serves them %t", o.Other, o.Shared.Ranges(), o.Served)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // ReturnTime bounds the time without new addresses after the store was put back to an older state. No replica is sure
@@ -26,33 +27,33 @@ var ErrReset = errors.New("the store was put back to an older state")
 // for a version end with ErrReset, and no outcome is unknown any more: the write was for a store that is no more. From
 // then on nothing new is given, until Returned is called.
 func (x *Feed) ResetTo(all []lease.Lease, version uint64) {
-	x.update(func() []change { return x.reset(all, version) })
+	x.update(func() []ledger.Change { return x.reset(all, version) })
 }
 
-func (x *Feed) reset(all []lease.Lease, version uint64) (changes []change) {
-	for _, w := range x.core.state.progress.waiters {
-		w.done(ErrReset)
+func (x *Feed) reset(all []lease.Lease, version uint64) (changes []ledger.Change) {
+	for _, w := range x.core.state.progress.Waiters {
+		w.Done(ErrReset)
 	}
-	x.core.state.progress.waiters, x.core.state.progress.seen = nil, version
-	x.core.state.progress.returning++
-	x.core.state.progress.epoch++
-	clear(x.core.state.progress.deleted)
-	listed := make(map[*record]struct{}, len(all))
+	x.core.state.progress.Waiters, x.core.state.progress.Seen = nil, version
+	x.core.state.progress.Returning++
+	x.core.state.progress.Epoch++
+	clear(x.core.state.progress.Deleted)
+	listed := make(map[*ledger.Record]struct{}, len(all))
 	for _, l := range all {
-		old, r := x.core.state.leases.record(l.Addr), pack(l)
+		old, r := x.core.state.leases.Record(l.Addr), ledger.Pack(l)
 		c := x.core.state.put(old, r, true)
 		changes = append(changes, c)
-		listed[c.new] = struct{}{}
+		listed[c.New] = struct{}{}
 	}
-	for r := range x.core.state.leases.byAddr.all() {
+	for r := range x.core.state.leases.ByAddr.All() {
 		if _, ok := listed[r]; !ok {
 			changes = x.core.state.drop(changes, r)
 		}
 	}
-	for a, h := range x.core.state.assumed.byAddr {
+	for a, h := range x.core.state.assumed.ByAddr {
 		if h.Unknown {
 			x.core.state.removeAssumed(a)
-			x.core.state.assumed.unknown--
+			x.core.state.assumed.Unknown--
 			x.core.state.refresh(a)
 		}
 	}
@@ -63,7 +64,7 @@ func (x *Feed) reset(all []lease.Lease, version uint64) (changes []change) {
 func (x *Feed) Epoch() uint32 {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	return x.core.state.progress.epoch
+	return x.core.state.progress.Epoch
 }
 
 // Returned ends the time without new addresses that a restore began: whoever feeds the index calls it once for each,
@@ -71,14 +72,14 @@ func (x *Feed) Epoch() uint32 {
 func (x *Feed) Returned() {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
-	x.core.state.progress.returning--
+	x.core.state.progress.Returning--
 }
 
 // Returning reports whether nothing new is given because the store was put back to an older state.
 func (x *Feed) Returning() bool {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	return x.core.state.progress.returning > 0
+	return x.core.state.progress.Returning > 0
 }
 
 // SetComparing begins or ends the time in which nothing new is given because it is not known whether other replicas
@@ -86,5 +87,5 @@ func (x *Feed) Returning() bool {
 func (x *Feed) SetComparing(on bool) {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
-	x.core.state.progress.comparing = on
+	x.core.state.progress.Comparing = on
 }

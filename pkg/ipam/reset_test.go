@@ -85,7 +85,7 @@ func TestListBehindItsOwnVersion(t *testing.T) {
 func (x *Index) waiting() int {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	return len(x.core.state.progress.waiters)
+	return len(x.core.state.progress.Waiters)
 }
 
 // The copy to which the store was put back names earlier holders: who has the address now has it still.

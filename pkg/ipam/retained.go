@@ -6,6 +6,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // pickRetained chooses of the addresses that are kept for the request's claim one of each family that it lacks: the one
@@ -47,11 +48,11 @@ func (x *picker) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusa
 	if w.Claim == "" || w.PodPrimaryKey == "" {
 		return own, nil
 	}
-	for r := range x.state.leases.keyed(w.Claim, w.PodPrimaryKey) {
+	for r := range x.state.leases.Keyed(w.Claim, w.PodPrimaryKey) {
 		if !waits(r, w, n) {
 			continue
 		}
-		p, refusal := x.retainingPool(w, r.addr)
+		p, refusal := x.retainingPool(w, r.Addr)
 		switch {
 		case refusal != nil:
 			return own, refusal
@@ -59,10 +60,10 @@ func (x *picker) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusa
 			continue
 		case x.state.busy(r):
 			return own, RefuseFacts(ReasonAddressInUse, explain.Facts{
-				Kind: explain.OwnAddressBeingGiven, Address: r.addr, Who: w.Who,
+				Kind: explain.OwnAddressBeingGiven, Address: r.Addr, Who: w.Who,
 			})
 		}
-		own = choice{p, r.addr, n.slot}
+		own = choice{p, r.Addr, n.slot}
 	}
 	return own, nil
 }
@@ -81,17 +82,17 @@ func (x *picker) retainingPool(w PickRequest, a netip.Addr) (*poolState, *Refusa
 }
 
 // waits reports whether an address is reserved for a need of the request.
-func waits(r *record, w PickRequest, n need) bool {
-	name := r.ifName()
-	return r.state == lease.Reserved && ipaddr.FamilyOf(r.addr) == n.family && !r.has(flagDeleting) &&
-		(n.among == nil || n.among.Contains(r.addr)) && (name == "" || name == w.IfName && int(r.slot) == n.slot)
+func waits(r *ledger.Record, w PickRequest, n need) bool {
+	name := r.IfName()
+	return r.State == lease.Reserved && ipaddr.FamilyOf(r.Addr) == n.family && !r.Has(ledger.FlagDeleting) &&
+		(n.among == nil || n.among.Contains(r.Addr)) && (name == "" || name == w.IfName && int(r.Slot) == n.slot)
 }
 
 // busy reports whether an address that is reserved is on its way to somebody, missing, or a node's.
-func (x *state) busy(r *record) bool {
-	_, held := x.assumed.byAddr[r.addr]
-	_, lost := x.missing.gone[r.addr]
-	_, node := x.nodes.nodeIP[r.addr]
+func (x *state) busy(r *ledger.Record) bool {
+	_, held := x.assumed.ByAddr[r.Addr]
+	_, lost := x.missing.Gone[r.Addr]
+	_, node := x.nodes.nodeIP[r.Addr]
 	return held || lost || node
 }
 
@@ -106,28 +107,28 @@ func (x *picker) retainedElsewhere(w PickRequest, a netip.Addr, p *poolState) *R
 // retainedForAny returns the one of the addresses that are kept for whichever pod of the request's claim comes that was
 // given up last and can be had; the choice has no pool where there is none.
 func (x *picker) retainedForAny(w PickRequest, n need, chosen []choice) (best choice) {
-	c := x.state.claims.byClaim[w.Claim]
+	c := x.state.claims.ByClaim[w.Claim]
 	if c == nil {
 		return best
 	}
-	var first *record
-	for _, part := range c.parts {
-		if part.of.family != n.family || !x.mayServe(part, w, chosen) {
+	var first *ledger.Record
+	for _, part := range c.Parts {
+		if part.Of.Family != n.family || !x.mayServe(part, w, chosen) {
 			continue
 		}
-		part.all.Ascend(func(r *record) bool {
-			if !r.forAny() || first != nil && takenFirst(first, r) {
+		part.All.Ascend(func(r *ledger.Record) bool {
+			if !r.ForAny() || first != nil && ledger.TakenFirst(first, r) {
 				return false
 			}
 			if !waits(r, w, n) {
-				return part.of.ifName == "" || part.of.ifName == w.IfName
+				return part.Of.IfName == "" || part.Of.IfName == w.IfName
 			}
-			p, _, served := x.state.pools.serving(r.addr)
-			if x.state.busy(r) || w.promised(r.addr) || !served || p.Terminating || !x.state.pools.fits(p, w) ||
-				x.bounds.barred(p, w, r.addr, chosen) {
+			p, _, served := x.state.pools.serving(r.Addr)
+			if x.state.busy(r) || w.promised(r.Addr) || !served || p.Terminating || !x.state.pools.fits(p, w) ||
+				x.bounds.barred(p, w, r.Addr, chosen) {
 				return true
 			}
-			first, best = r, choice{p, r.addr, n.slot}
+			first, best = r, choice{p, r.Addr, n.slot}
 			return false
 		})
 	}
@@ -137,17 +138,17 @@ func (x *picker) retainedForAny(w PickRequest, n need, chosen []choice) (best ch
 // retainedFor returns an address of a pool, as its object says, that is kept for whichever pod of the request's claim
 // comes; invalid for none.
 func (x *picker) retainedFor(p *poolState, w PickRequest, n need) (found netip.Addr) {
-	c := x.state.claims.byClaim[w.Claim]
+	c := x.state.claims.ByClaim[w.Claim]
 	if c == nil {
 		return found
 	}
-	for _, part := range c.parts {
-		if part.of.pool == p.Name && part.of.family == n.family {
-			part.all.Ascend(func(r *record) bool {
-				if r.forAny() && waits(r, w, n) {
-					found = r.addr
+	for _, part := range c.Parts {
+		if part.Of.Pool == p.Name && part.Of.Family == n.family {
+			part.All.Ascend(func(r *ledger.Record) bool {
+				if r.ForAny() && waits(r, w, n) {
+					found = r.Addr
 				}
-				return r.forAny() && !found.IsValid()
+				return r.ForAny() && !found.IsValid()
 			})
 		}
 		if found.IsValid() {
@@ -159,9 +160,9 @@ func (x *picker) retainedFor(p *poolState, w PickRequest, n need) (found netip.A
 
 // mayServe returns false where a request gets none of the addresses of a part: their pool serves them all itself, and
 // not the request. For the namespaces that it counts for they are all like the first.
-func (x *picker) mayServe(part *claimPart, w PickRequest, chosen []choice) bool {
-	p := x.state.pools.byName[part.of.pool]
-	first, _ := part.all.Min()
-	return !x.state.servesItsOwn(part.of.pool) || !p.Terminating && x.state.pools.fits(p, w) &&
-		!x.bounds.barred(p, w, first.addr, chosen)
+func (x *picker) mayServe(part *ledger.ClaimPart, w PickRequest, chosen []choice) bool {
+	p := x.state.pools.byName[part.Of.Pool]
+	first, _ := part.All.Min()
+	return !x.state.servesItsOwn(part.Of.Pool) || !p.Terminating && x.state.pools.fits(p, w) &&
+		!x.bounds.barred(p, w, first.Addr, chosen)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // rebuild computes which addresses pools serve and which of them are free. All pools between which
@@ -28,7 +29,7 @@ func (x *state) rebuild(pools ...*poolState) {
 // refreshPool fills the new free set of a pool, from whichever is less: its addresses, or those that
 // can be occupied.
 func (x *state) refreshPool(p *poolState) {
-	if p.set.Len() <= uint64(x.leases.byAddr.size) {
+	if p.set.Len() <= uint64(x.leases.ByAddr.Size) {
 		for i := range p.set.Len() {
 			x.refresh(p.address(i))
 		}
@@ -50,14 +51,14 @@ func (x *state) refresh(a netip.Addr) {
 
 // occupied reports whether an address cannot be handed out at present, its cooldown apart.
 func (x *state) occupied(a netip.Addr) bool {
-	if r := x.leases.record(a); r != nil &&
-		(r.state != lease.Available || r.has(flagDeleting) && !failpoint.Broken("deleting")) {
+	if r := x.leases.Record(a); r != nil &&
+		(r.State != lease.Available || r.Has(ledger.FlagDeleting) && !failpoint.Broken("deleting")) {
 		return true
 	}
-	if _, held := x.assumed.byAddr[a]; held {
+	if _, held := x.assumed.ByAddr[a]; held {
 		return true
 	}
-	if _, lost := x.missing.gone[a]; lost {
+	if _, lost := x.missing.Gone[a]; lost {
 		return true
 	}
 	_, node := x.nodes.nodeIP[a]

@@ -26,18 +26,6 @@ func (p *poolState) Rank() int32 { return p.given.Priority }
 // Size returns how many addresses a block has.
 func (p *poolState) Size() uint64 { return p.n }
 
-// tally counts what members have.
-type tally struct{ objects, active, reserved, retained, draining int }
-
-// add adds what members have, or takes it off.
-func (t *tally) add(m *members, by int) {
-	t.objects += by * len(m.records)
-	t.active += by * m.active
-	t.reserved += by * m.reserved
-	t.retained += by * m.retained
-	t.draining += by * len(m.draining)
-}
-
 // SplitLate reports whether a pool has been split that handed out addresses itself before, and whose blocks nobody may
 // have yet: a replica that has not heard of the split could give an address to another namespace than the one that is
 // given its block. Once a pool was made with blocks, or no request can be under way that takes it for a whole one, its

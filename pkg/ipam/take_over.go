@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // AssumeTakeOver assumes an address for a request that takes it over now, where TakeOverParams allows that. It stays
@@ -12,10 +13,10 @@ func (x *Index) AssumeTakeOver(w PickRequest, l lease.Lease, now time.Time) (hel
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
 	p, refusal := x.core.picker.takeOverPool(w, l)
-	if _, before := x.core.state.assumed.byAddr[l.Addr]; p == nil || refusal != nil || before {
+	if _, before := x.core.state.assumed.ByAddr[l.Addr]; p == nil || refusal != nil || before {
 		return false, refusal
 	}
-	x.core.state.assume(l.Addr, Assumed{Key: w.Key, Host: w.Host, Pool: p.CountedAs(), Charged: w.chargedTo(),
+	x.core.state.assume(l.Addr, ledger.Assumed{Key: w.Key, Host: w.Host, Pool: p.CountedAs(), Charged: w.chargedTo(),
 		Since: now})
 	return true, nil
 }

@@ -3,20 +3,22 @@ package ipam
 import (
 	"context"
 	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // Reached records that the watch has delivered everything up to version.
 func (x *Feed) Reached(version uint64) {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
-	x.core.state.progress.reached(version)
+	x.core.state.progress.Reached(version)
 }
 
 // Seen returns the version that the watch has reached. It goes back by a ResetTo alone.
 func (x *Feed) Seen() uint64 {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	return x.core.state.progress.seen
+	return x.core.state.progress.Seen
 }
 
 // WaitSeen returns when the watch has reached version, or with ErrReset or the context's error.
@@ -37,16 +39,16 @@ func (x *Feed) WaitSeen(ctx context.Context, version uint64) error {
 func (x *Feed) WhenSeen(version uint64, done func(error)) (forget func()) {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
-	if x.core.state.progress.seen >= version {
+	if x.core.state.progress.Seen >= version {
 		done(nil)
 		return func() {}
 	}
-	w := &waiter{version, done}
-	x.core.state.progress.waiters = append(x.core.state.progress.waiters, w)
+	w := &ledger.Waiter{Version: version, Done: done}
+	x.core.state.progress.Waiters = append(x.core.state.progress.Waiters, w)
 	return func() {
 		x.core.mu.Lock()
 		defer x.core.mu.Unlock()
-		x.core.state.progress.waiters = slices.DeleteFunc(x.core.state.progress.waiters,
-			func(o *waiter) bool { return o == w })
+		x.core.state.progress.Waiters = slices.DeleteFunc(x.core.state.progress.Waiters,
+			func(o *ledger.Waiter) bool { return o == w })
 	}
 }

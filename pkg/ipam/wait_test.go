@@ -53,8 +53,8 @@ func TestWaitSeen(t *testing.T) {
 				x.Feed.Reached(9)
 				expect("5, at 9", five, true, nil)
 				x.Feed.Reached(8)
-				if x.Feed.Seen() != 9 || len(x.core.state.progress.waiters) > 0 {
-					t.Errorf("seen %d, %d waiters", x.Feed.Seen(), len(x.core.state.progress.waiters))
+				if x.Feed.Seen() != 9 || len(x.core.state.progress.Waiters) > 0 {
+					t.Errorf("seen %d, %d waiters", x.Feed.Seen(), len(x.core.state.progress.Waiters))
 				}
 			})
 		})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // whyNot returns why an address is not given to who asks for it, in whichever way it asks; nil if nothing about the
@@ -76,17 +77,17 @@ func (x *catalogue) around(a netip.Addr) (all []*poolState) {
 // drainingBy returns who keeps an address that its pool does not have any more; of no kind if nobody does. by is the
 // holder that the facts name; nil for none.
 func (x *picker) drainingBy(a netip.Addr) (facts explain.Facts, by *lease.Holder) {
-	r := x.state.leases.record(a)
+	r := x.state.leases.Record(a)
 	if r == nil || !x.state.drains(r) {
 		return facts, nil
 	}
 	facts = explain.Facts{
-		Kind: explain.AddressDraining, Address: a, Pool: r.params.Value().Pool, Claim: r.claim(),
+		Kind: explain.AddressDraining, Address: a, Pool: r.Params.Value().Pool, Claim: r.Claim(),
 	}
-	if r.state != lease.Active {
+	if r.State != lease.Active {
 		return facts, nil
 	}
-	l := r.lease()
+	l := r.Lease()
 	facts.By = l.Where()
 	return facts, &l.Holder
 }
@@ -154,25 +155,25 @@ func (x *picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts, by *l
 	if node, ok := x.state.nodes.nodeOf(a); ok {
 		return explain.Facts{Kind: explain.AddressOfNode, By: node}, nil
 	}
-	if r := x.state.leases.record(a); r != nil {
+	if r := x.state.leases.Record(a); r != nil {
 		switch {
-		case r.state == lease.Active:
-			l := r.lease()
+		case r.State == lease.Active:
+			l := r.Lease()
 			return explain.Facts{Kind: explain.AddressHeld, By: l.Where()}, &l.Holder
-		case r.state == lease.Reserved && r.claim() != "" && w.admitted(r.lease()):
-		case r.state == lease.Reserved && r.claim() != "":
-			return explain.Facts{Kind: explain.AddressKept, Claim: r.claim()}, nil
-		case r.state == lease.Reserved:
-			return keptByNobody(r.lease()), nil
-		case r.has(flagDeleting):
+		case r.State == lease.Reserved && r.Claim() != "" && w.admitted(r.Lease()):
+		case r.State == lease.Reserved && r.Claim() != "":
+			return explain.Facts{Kind: explain.AddressKept, Claim: r.Claim()}, nil
+		case r.State == lease.Reserved:
+			return keptByNobody(r.Lease()), nil
+		case r.Has(ledger.FlagDeleting):
 			return explain.Facts{Kind: explain.AddressBeingDeleted}, nil
 		}
 	}
-	if r, ok := x.state.missing.gone[a]; ok {
-		l := r.lease()
+	if r, ok := x.state.missing.Gone[a]; ok {
+		l := r.Lease()
 		return explain.Facts{Kind: explain.AddressMissing, By: l.UsedBy()}, &l.Holder
 	}
-	if _, ok := x.state.assumed.byAddr[a]; ok {
+	if _, ok := x.state.assumed.ByAddr[a]; ok {
 		return explain.Facts{Kind: explain.AddressBeingGiven}, nil
 	}
 	return facts, nil
@@ -197,12 +198,12 @@ func (x *picker) cooling(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 	if !p.home().cooldowns.set.IsTaken(number) {
 		return nil
 	}
-	r := x.state.leases.record(a)
-	last := r.history().LastHolder()
+	r := x.state.leases.Record(a)
+	last := r.History().LastHolder()
 	if last != "" && last == w.Holder || hadLast(w, r) {
 		return nil
 	}
-	left := x.state.until(fromNanos(p.coolsUntil(r)))
+	left := x.state.until(ledger.FromNanos(p.coolsUntil(r)))
 	namespace, _, _ := strings.Cut(last, "/")
 	return refuseHeld(ReasonAddressCooling, explain.Facts{
 		Kind: explain.AddressCooling, Address: a, Pool: p.Name, By: last, In: left,

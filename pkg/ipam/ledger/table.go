@@ -1,51 +1,51 @@
-package ipam
+package ledger
 
 import "iter"
 
 // table finds records by the hash of one of their keys. Its chains go through the records themselves,
 // so that an entry takes one or two words, where a map takes eight. It does not shrink.
 type table struct {
-	heads []*record // none, or a power of two that is not below size
-	size  int
-	hash  func(*record) uint64
-	next  func(*record) **record
+	Heads []*Record // none, or a power of two that is not below size
+	Size  int
+	hash  func(*Record) uint64
+	next  func(*Record) **Record
 }
 
 // first returns the head of the chain of a hash; the records of other hashes are on it too.
-func (t *table) first(hash uint64) *record {
-	if len(t.heads) == 0 {
+func (t *table) first(hash uint64) *Record {
+	if len(t.Heads) == 0 {
 		return nil
 	}
-	return t.heads[hash&uint64(len(t.heads)-1)]
+	return t.Heads[hash&uint64(len(t.Heads)-1)]
 }
 
 // add enters a record.
-func (t *table) add(r *record) {
-	if t.size == len(t.heads) {
+func (t *table) add(r *Record) {
+	if t.Size == len(t.Heads) {
 		t.grow()
 	}
-	t.size++
+	t.Size++
 	t.push(r)
 }
 
-func (t *table) push(r *record) {
-	head := &t.heads[t.hash(r)&uint64(len(t.heads)-1)]
+func (t *table) push(r *Record) {
+	head := &t.Heads[t.hash(r)&uint64(len(t.Heads)-1)]
 	*t.next(r), *head = *head, r
 }
 
 // remove takes out a record that is in the table.
-func (t *table) remove(r *record) {
-	at := &t.heads[t.hash(r)&uint64(len(t.heads)-1)]
+func (t *table) remove(r *Record) {
+	at := &t.Heads[t.hash(r)&uint64(len(t.Heads)-1)]
 	for *at != r {
 		at = t.next(*at)
 	}
 	*at, *t.next(r) = *t.next(r), nil
-	t.size--
+	t.Size--
 }
 
 func (t *table) grow() {
-	old := t.heads
-	t.heads = make([]*record, max(16, 2*len(old)))
+	old := t.Heads
+	t.Heads = make([]*Record, max(16, 2*len(old)))
 	for _, r := range old {
 		for r != nil {
 			next := *t.next(r)
@@ -55,10 +55,10 @@ func (t *table) grow() {
 	}
 }
 
-// all returns the records in no order. The one at hand may be removed.
-func (t *table) all() iter.Seq[*record] {
-	return func(yield func(*record) bool) {
-		for _, r := range t.heads {
+// All returns the records in no order. The one at hand may be removed.
+func (t *table) All() iter.Seq[*Record] {
+	return func(yield func(*Record) bool) {
+		for _, r := range t.Heads {
 			for r != nil {
 				next := *t.next(r)
 				if !yield(r) {

@@ -1,4 +1,4 @@
-package ipam
+package ledger
 
 import (
 	"math"
@@ -78,12 +78,12 @@ const (
 func TestRecordKeepsTheLease(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := aWildLease(t)
-		r := pack(l)
-		if diff := cmp.Diff(l, r.lease(), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
+		r := Pack(l)
+		if diff := cmp.Diff(l, r.Lease(), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
 			t.Fatalf("lease (-given +kept):\n%s", diff)
 		}
-		if r.container() != compactHex(l.ContainerID) || r.uid() != compactUUID(l.PodUID) || r.owner() != l.Owner {
-			t.Fatalf("kept %v, %v, %q", r.container(), r.uid(), r.owner())
+		if r.Container() != PackHex(l.ContainerID) || r.UID() != PackUUID(l.PodUID) || r.Owner() != l.Owner {
+			t.Fatalf("kept %v, %v, %q", r.Container(), r.UID(), r.Owner())
 		}
 	})
 }

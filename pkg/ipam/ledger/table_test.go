@@ -1,4 +1,4 @@
-package ipam
+package ledger
 
 import (
 	"maps"
@@ -13,13 +13,13 @@ func TestTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bits := rapid.SampledFrom([]uint64{0, 3, 63, ^uint64(0)}).Draw(t, "bits of the hash")
 		x := table{
-			hash: func(r *record) uint64 { return r.version * 0x9e3779b97f4a7c15 & bits },
-			next: func(r *record) **record { return &r.nextAddr },
+			hash: func(r *Record) uint64 { return r.Version * 0x9e3779b97f4a7c15 & bits },
+			next: func(r *Record) **Record { return &r.NextAddr },
 		}
-		in := map[uint64]*record{}
-		find := func(version uint64) *record {
-			for r := x.first(version * 0x9e3779b97f4a7c15 & bits); r != nil; r = r.nextAddr {
-				if r.version == version {
+		in := map[uint64]*Record{}
+		find := func(version uint64) *Record {
+			for r := x.first(version * 0x9e3779b97f4a7c15 & bits); r != nil; r = r.NextAddr {
+				if r.Version == version {
 					return r
 				}
 			}
@@ -30,7 +30,7 @@ func TestTable(t *testing.T) {
 			"add": func(t *rapid.T) {
 				for range rapid.IntRange(1, 40).Draw(t, "how many") {
 					next++
-					in[next] = &record{version: next}
+					in[next] = &Record{Version: next}
 					x.add(in[next])
 				}
 			},
@@ -44,25 +44,25 @@ func TestTable(t *testing.T) {
 			},
 			"remove while going through": func(t *rapid.T) {
 				by := rapid.Uint64Range(1, 5).Draw(t, "one in")
-				for r := range x.all() {
-					if r.version%by == 0 {
+				for r := range x.All() {
+					if r.Version%by == 0 {
 						x.remove(r)
-						delete(in, r.version)
+						delete(in, r.Version)
 					}
 				}
 			},
 			"": func(t *rapid.T) {
-				if x.size != len(in) || len(x.heads)&(len(x.heads)-1) != 0 || x.size > len(x.heads) {
-					t.Fatalf("%d records, counted %d, room for %d", len(in), x.size, len(x.heads))
+				if x.Size != len(in) || len(x.Heads)&(len(x.Heads)-1) != 0 || x.Size > len(x.Heads) {
+					t.Fatalf("%d records, counted %d, room for %d", len(in), x.Size, len(x.Heads))
 				}
 				for v := range next + 2 {
 					if find(v) != in[v] {
 						t.Fatalf("record %d: %v, want %v", v, find(v), in[v])
 					}
 				}
-				all := map[uint64]*record{}
-				for r := range x.all() {
-					all[r.version] = r
+				all := map[uint64]*Record{}
+				for r := range x.All() {
+					all[r.Version] = r
 				}
 				if !maps.Equal(all, in) {
 					t.Fatalf("all() gives %d records, want %d", len(all), len(in))
