@@ -8,6 +8,7 @@ import (
 
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
@@ -49,7 +50,7 @@ func (p *poolState) inOrder() bool { return p.parent != nil && p.given.Priority 
 func insertedBlock(list []*poolState, b *poolState) []*poolState {
 	at, _ := slices.BinarySearchFunc(list, b, func(a, b *poolState) int {
 		return cmp.Or(cmp.Compare(b.Rank(), a.Rank()), cmp.Compare(a.parent.Name, b.parent.Name),
-			a.parent.split.compare(a, b))
+			a.parent.split.Compare(a, b))
 	})
 	return slices.Insert(list, at, b)
 }
@@ -65,7 +66,7 @@ func (p *poolState) home() *poolState {
 
 // cut gives a block the addresses that its parent serves of its range.
 func (p *poolState) cut() {
-	p.segments, p.from, p.n = p.parent.inside(p.parent.split.block(p.number)), 0, 0
+	p.segments, p.from, p.n = p.parent.inside(p.parent.split.Prefix(p.number)), 0, 0
 	for i := range p.segments {
 		p.segments[i].pool = p
 		p.n = ipaddr.AddSaturated(p.n, ipaddr.Size(p.segments[i].IPRange))
@@ -78,7 +79,7 @@ func (p *poolState) cut() {
 
 // through reads the parent of a block again.
 func (p *poolState) through() {
-	r := netipx.RangeOfPrefix(p.parent.split.block(p.number))
+	r := netipx.RangeOfPrefix(p.parent.split.Prefix(p.number))
 	all := p.parent.usable
 	at, _ := slices.BinarySearchFunc(all, r.From(), func(o netipx.IPRange,
 		a netip.Addr) int {
@@ -110,7 +111,7 @@ func (p *poolState) readThrough() {
 	if p.split == nil {
 		return
 	}
-	for _, b := range p.split.all() {
+	for _, b := range p.split.All() {
 		b.through()
 	}
 }
@@ -132,7 +133,7 @@ func (x *catalogue) blockOf(p Pool) (parent *poolState, number uint64, problem s
 	case parent.split == nil:
 		return nil, 0, unusableParent(p.Parent, parent.Problem)
 	}
-	if number, problem = blockIn(parent.split.grid, parent.Pool, p); problem != "" {
+	if number, problem = blockIn(parent.split.Grid, parent.Pool, p); problem != "" {
 		return nil, 0, problem
 	}
 	return parent, number, ""
@@ -144,7 +145,7 @@ func unusableParent(name, why string) string {
 }
 
 // blockIn returns the number of the block that a child of a split pool is. Where it is none, problem says why.
-func blockIn(g grid, parent, p Pool) (number uint64, problem string) {
+func blockIn(g block.Grid, parent, p Pool) (number uint64, problem string) {
 	must := func(format string, args ...any) (uint64, string) {
 		return 0, fmt.Sprintf("it is no block of pool %s: ", parent.Name) + fmt.Sprintf(format, args...)
 	}
@@ -155,8 +156,8 @@ func blockIn(g grid, parent, p Pool) (number uint64, problem string) {
 	if cidr.Bits() != parent.BlockSize {
 		return must("availableIPs of a block are one CIDR of length %d, its blockSize", parent.BlockSize)
 	}
-	number, ok := g.number(cidr.Addr())
-	if name := BlockName(parent.Name, cidr); p.Name != name {
+	number, ok := g.NumberOf(cidr.Addr())
+	if name := block.Name(parent.Name, cidr); p.Name != name {
 		return must("the block %s is called %s", cidr, name)
 	}
 	if !ok {
@@ -202,8 +203,8 @@ func (x *state) setBlock(p Pool, parent *poolState, number uint64) {
 	b.rebuilding = x.pools.rebuilding[p.Name]
 	x.recount(p.Name, func() {
 		x.pools.byName[p.Name] = b
-		parent.split.enter(b)
-		if ns := b.Owner(); len(parent.split.owns(ns)) == 1 {
+		parent.split.Enter(b)
+		if ns := b.Owner(); len(parent.split.Owns(ns)) == 1 {
 			x.pools.owning[ns] = append(x.pools.owning[ns], parent)
 		}
 		if b.inOrder() {
@@ -232,8 +233,8 @@ func (x *state) forgetBlock(b *poolState) {
 	parent := b.parent
 	x.recount(b.Name, func() {
 		delete(x.pools.byName, b.Name)
-		parent.split.leave(b)
-		if ns := b.Owner(); len(parent.split.owns(ns)) == 0 {
+		parent.split.Leave(b)
+		if ns := b.Owner(); len(parent.split.Owns(ns)) == 0 {
 			leave(x.pools.owning, ns, parent)
 		}
 		if b.inOrder() {
@@ -296,13 +297,13 @@ func (x *state) adjustHeld(a netip.Addr, r *ledger.Record, by int) {
 	if !ok || p.split == nil {
 		return
 	}
-	number, ok := p.split.number(a)
+	number, ok := p.split.NumberOf(a)
 	if !ok {
 		return
 	}
 	all := x.tenants(a, r)
 	for _, ns := range all.of[:all.n] {
-		p.split.hold(number, ns, by)
+		p.split.Hold(number, ns, by)
 	}
 }
 

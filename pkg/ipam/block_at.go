@@ -20,16 +20,16 @@ func (x *catalogue) blockAt(addrs netip.Prefix) (parent string, block Pool, ok b
 		if p.split == nil || p.BlockSize != addrs.Bits() {
 			continue
 		}
-		number, inside := p.split.number(addrs.Addr())
-		if !inside || p.split.block(number) != addrs {
+		number, inside := p.split.NumberOf(addrs.Addr())
+		if !inside || p.split.Prefix(number) != addrs {
 			continue
 		}
 		is := 0
-		_, exists := p.split.existing(number)
+		_, exists := p.split.Existing(number)
 		switch {
 		case exists:
 			is = 2
-		case !p.split.isVoid(number):
+		case !p.split.IsVoid(number):
 			is = 1
 		}
 		if is > rank || is == rank && preference(p, best) < 0 {
@@ -39,7 +39,7 @@ func (x *catalogue) blockAt(addrs netip.Prefix) (parent string, block Pool, ok b
 	if best == nil {
 		return "", Pool{}, false
 	}
-	if b, exists := best.split.existing(of); exists {
+	if b, exists := best.split.Existing(of); exists {
 		block = b.Pool
 	}
 	return best.Name, block, true

@@ -11,7 +11,7 @@ import (
 func TestBlockAt(t *testing.T) {
 	net := pool(t, "net", "10.0.0.0/24", []string{"10.0.0.0-10.0.0.31", "10.0.0.64-10.0.0.95"}, splitInto(28), byBindAlone)
 	over := pool(t, "over", "10.0.0.0/16", []string{"10.0.0.0/24"}, splitInto(28), priority(1), created(9))
-	x := indexOf(net, over, block(t, net, "10.0.0.0/28", "bank"), block(t, over, "10.0.0.64/28", "shop", terminating),
+	x := indexOf(net, over, aBlock(t, net, "10.0.0.0/28", "bank"), aBlock(t, over, "10.0.0.64/28", "shop", terminating),
 		pool(t, "flat", "10.0.1.0/24", []string{"10.0.1.0/24"}),
 		pool(t, "net6", "2001:db8::/64", []string{"2001:db8::/112"}, splitInto(120)))
 	for addrs, want := range map[string]string{
@@ -43,9 +43,9 @@ func TestBlocksInOrder(t *testing.T) {
 	a := pool(t, "a", "10.0.0.0/24", []string{"10.0.0.0/24"}, splitInto(31), byBindAlone)
 	b := pool(t, "b", "10.0.1.0/24", []string{"10.0.1.0/24"}, splitInto(31), byBindAlone, priority(5))
 	blocks := []Pool{
-		block(t, a, "10.0.0.2/31", "shop", priority(7)), block(t, a, "10.0.0.8/31", "shop"),
-		block(t, a, "10.0.0.4/31", "shop", priority(9)), block(t, b, "10.0.1.2/31", "shop", priority(8)),
-		block(t, b, "10.0.1.4/31", "shop"), block(t, b, "10.0.1.6/31", "bank", priority(10)),
+		aBlock(t, a, "10.0.0.2/31", "shop", priority(7)), aBlock(t, a, "10.0.0.8/31", "shop"),
+		aBlock(t, a, "10.0.0.4/31", "shop", priority(9)), aBlock(t, b, "10.0.1.2/31", "shop", priority(8)),
+		aBlock(t, b, "10.0.1.4/31", "shop"), aBlock(t, b, "10.0.1.6/31", "bank", priority(10)),
 	}
 	drawn := func(x *Index, options ...func(*PickRequest)) (out []string) {
 		t.Helper()
@@ -79,8 +79,8 @@ func TestBlocksInOrder(t *testing.T) {
 
 	// An order that changes, a block that goes, and a parent that is split no longer and again.
 	x := indexOf(append([]Pool{a, b}, blocks...)...)
-	x.Pools.SetPool(block(t, a, "10.0.0.8/31", "shop", priority(20)))
-	x.Pools.SetPool(block(t, a, "10.0.0.4/31", "shop"))
+	x.Pools.SetPool(aBlock(t, a, "10.0.0.8/31", "shop", priority(20)))
+	x.Pools.SetPool(aBlock(t, a, "10.0.0.4/31", "shop"))
 	x.Pools.RemovePool("b-10-0-1-2-31")
 	x.Pools.SetPool(pool(t, "a", "10.0.0.0/24", []string{"10.0.0.0/24"}))
 	x.Pools.SetPool(a)

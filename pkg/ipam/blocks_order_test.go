@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 )
 
 // TestBlocksBeforeTheirParent: the first list of pools comes in any order. Blocks that come before their parent are
@@ -21,7 +23,7 @@ func TestBlocksBeforeTheirParent(t *testing.T) {
 	last := ""
 	for i := range blocks {
 		cidr := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(64 + i>>11), byte(i >> 3), byte(i << 5)}), 27)
-		p := Pool{Name: BlockName("p", cidr), Parent: "p", Plan: plan(cidr.String())}
+		p := Pool{Name: block.Name("p", cidr), Parent: "p", Plan: plan(cidr.String())}
 		p.Plan.CIDR = cidr
 		p.Namespaces = map[string]struct{}{fmt.Sprintf("ns-%d", i): {}}
 		x.Pools.SetPool(p)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -19,11 +20,11 @@ func splitInto(length int) option {
 
 func byBindAlone(p *Pool) { p.AutoAssign = false }
 
-// block is a block of a pool as a replica makes it.
-func block(t testing.TB, parent Pool, cidr, namespace string, options ...option) Pool {
+// aBlock is a block of a pool as a replica makes it.
+func aBlock(t testing.TB, parent Pool, cidr, namespace string, options ...option) Pool {
 	t.Helper()
 	prefix := netip.MustParsePrefix(cidr)
-	p := pool(t, BlockName(parent.Name, prefix), parent.Plan.Subnet.String(), []string{cidr}, append(
+	p := pool(t, block.Name(parent.Name, prefix), parent.Plan.Subnet.String(), []string{cidr}, append(
 		[]option{hosts(), namespaces(namespace)}, options...)...)
 	p.Parent = parent.Name
 	return p
@@ -32,12 +33,12 @@ func block(t testing.TB, parent Pool, cidr, namespace string, options ...option)
 // firstBlock returns the block at which a namespace begins in a pool that is split.
 func firstBlock(t testing.TB, parent Pool, namespace string) netip.Prefix {
 	t.Helper()
-	g, err := newGrid(parent.Plan.Usable, parent.Plan.Subnet, parent.BlockSize)
+	g, err := block.NewGrid(parent.Plan.Usable, parent.Plan.Subnet, parent.BlockSize)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for number := range newSplit[*poolState](g).candidates(namespace) {
-		return g.block(number)
+	for number := range block.NewSplit[*poolState](g).Candidates(namespace) {
+		return g.Prefix(number)
 	}
 	t.Fatalf("pool %s has no blocks", parent.Name)
 	return netip.Prefix{}
@@ -47,7 +48,7 @@ func firstBlock(t testing.TB, parent Pool, namespace string) netip.Prefix {
 // says of hosts and all else.
 func TestBlocksServe(t *testing.T) {
 	net := pool(t, "net", "10.0.0.0/24", []string{"10.0.0.0/24"}, splitInto(30), byBindAlone)
-	mine, his := block(t, net, "10.0.0.32/30", "shop"), block(t, net, "10.0.0.36/30", "bank")
+	mine, his := aBlock(t, net, "10.0.0.32/30", "shop"), aBlock(t, net, "10.0.0.36/30", "bank")
 	const none = "NoFreeBlock: no available IP for pod shop/a: pool net (10.0.0.0/24) gives no block by itself: of its 64 " +
 		"blocks (/30), 1 are owned by namespaces; hint: give it a block: bcsnetctl pool bind net --namespace shop"
 	for name, tc := range map[string]pickCase{
@@ -155,7 +156,7 @@ func TestBlocksByThemselves(t *testing.T) {
 		}
 		return out
 	}
-	name := func(b netip.Prefix) string { return BlockName("net", b) }
+	name := func(b netip.Prefix) string { return block.Name("net", b) }
 
 	x := indexOf(net)
 	for i := range 4 {
@@ -166,11 +167,11 @@ func TestBlocksByThemselves(t *testing.T) {
 	if diff := cmp.Diff([]string{name(second) + " new for shop"}, picks(x, want())); diff != "" {
 		t.Errorf("the fifth request:\n%s", diff)
 	}
-	x.Pools.SetPool(block(t, net, second.String(), "bank"))
+	x.Pools.SetPool(aBlock(t, net, second.String(), "bank"))
 	if got := picks(x, want()); got[0] == name(second) {
 		t.Errorf("a block of another namespace is given away: %v", got)
 	}
-	x.Pools.SetPool(block(t, net, first.String(), "shop"))
+	x.Pools.SetPool(aBlock(t, net, first.String(), "shop"))
 	x.Forget(first.Addr())
 	if diff := cmp.Diff([]string{name(first)}, picks(x, want())); diff != "" {
 		t.Errorf("with a block that exists:\n%s", diff)
@@ -185,7 +186,7 @@ func TestBlocksByThemselves(t *testing.T) {
 func TestNoFreeBlock(t *testing.T) {
 	net := pool(t, "net", "10.0.0.0/28", []string{"10.0.0.4-10.0.0.14"}, splitInto(30))
 	other := pool(t, "other", "10.0.1.0/24", []string{"10.0.1.9"}, priority(9))
-	x := indexOf(net, other, block(t, net, "10.0.0.4/30", "bank"), block(t, net, "10.0.0.8/30", "shop"))
+	x := indexOf(net, other, aBlock(t, net, "10.0.0.4/30", "bank"), aBlock(t, net, "10.0.0.8/30", "shop"))
 	x.take("net", "10.0.0.12")
 	x.Feed.Watched(inSpace("bank", leased("10.0.0.13", "net", x.Feed.Seen()+1)))
 	x.take("net-10-0-0-8-30", "10.0.0.8", "10.0.0.9", "10.0.0.10", "10.0.0.11")
@@ -210,7 +211,7 @@ func TestNoFreeBlock(t *testing.T) {
 func TestNoBlock(t *testing.T) {
 	net := pool(t, "net", "10.0.0.0/24", []string{"10.0.0.0/25"}, splitInto(27))
 	flat := pool(t, "flat", "10.0.1.0/24", []string{"10.0.1.0/25"})
-	good := block(t, net, "10.0.0.32/27", "shop")
+	good := aBlock(t, net, "10.0.0.32/27", "shop")
 	with := func(change func(*Pool)) Pool {
 		p := good
 		change(&p)
@@ -222,8 +223,8 @@ func TestNoBlock(t *testing.T) {
 	}{
 		"a block":       {good, ""},
 		"another name":  {with(func(p *Pool) { p.Name = "net-10-0-0-64-27" }), "it is no block of pool net: the block 10.0.0.32/27 is called net-10-0-0-32-27"},
-		"another size":  {block(t, net, "10.0.0.32/28", "shop"), "it is no block of pool net: availableIPs of a block are one CIDR of length 27, its blockSize"},
-		"outside":       {block(t, net, "10.0.0.128/27", "shop"), "it is no block of pool net: the pool has no address in 10.0.0.128/27"},
+		"another size":  {aBlock(t, net, "10.0.0.32/28", "shop"), "it is no block of pool net: availableIPs of a block are one CIDR of length 27, its blockSize"},
+		"outside":       {aBlock(t, net, "10.0.0.128/27", "shop"), "it is no block of pool net: the pool has no address in 10.0.0.128/27"},
 		"no namespace":  {with(func(p *Pool) { p.Namespaces = nil }), "it is no block of pool net: a block has one namespace, it has 0"},
 		"two":           {with(namespaces("shop", "bank")), "it is no block of pool net: a block has one namespace, it has 2"},
 		"no parent":     {with(func(p *Pool) { p.Parent = "gone" }), "parent gone does not exist"},
@@ -257,7 +258,7 @@ func TestParentChanges(t *testing.T) {
 	net := func(available string, options ...option) Pool {
 		return pool(t, "net", "10.0.0.0/24", []string{available}, append([]option{splitInto(27)}, options...)...)
 	}
-	b := block(t, net("10.0.0.0/24"), "10.0.0.32/27", "shop")
+	b := aBlock(t, net("10.0.0.0/24"), "10.0.0.32/27", "shop")
 	x := indexOf(net("10.0.0.0/24"), b)
 	x.take(b.Name, "10.0.0.40", "10.0.0.60")
 	check := func(what string, usable string, serves bool, counts PoolCounts) {
@@ -301,10 +302,10 @@ func TestParentChanges(t *testing.T) {
 	if diff := cmp.Diff(PoolCounts{Served: 253, Free: 251, Capacity: 253}, c, cmpopts.IgnoreFields(PoolCounts{}, "NextFree")); diff != "" {
 		t.Errorf("counts:\n%s", diff)
 	}
-	if got := slices.Collect(x.core.state.pools.byName["net"].split.candidates("shop")); len(got) == 0 || got[0] != 1 {
+	if got := slices.Collect(x.core.state.pools.byName["net"].split.Candidates("shop")); len(got) == 0 || got[0] != 1 {
 		t.Errorf("the block in which the namespace has addresses is not the first that it may be given: %v", got)
 	}
-	if slices.Contains(slices.Collect(x.core.state.pools.byName["net"].split.candidates("bank")), 1) {
+	if slices.Contains(slices.Collect(x.core.state.pools.byName["net"].split.Candidates("bank")), 1) {
 		t.Error("a block with addresses of another namespace may be given away")
 	}
 }
@@ -315,7 +316,7 @@ func TestParentGrows(t *testing.T) {
 	net := func(available string) Pool {
 		return pool(t, "net", "10.0.0.0/24", []string{available}, splitInto(30), perHost(2), perNamespace(2))
 	}
-	b := block(t, net("10.0.0.32/28"), "10.0.0.32/30", "shop")
+	b := aBlock(t, net("10.0.0.32/28"), "10.0.0.32/30", "shop")
 	x := indexOf(net("10.0.0.32/28"), b)
 	x.take(b.Name, "10.0.0.32")
 	for _, available := range []string{"10.0.0.32/27", "10.0.0.0/25", "10.0.0.0/24"} {
@@ -343,7 +344,7 @@ func TestSplitLate(t *testing.T) {
 	for name, tc := range map[string]pickCase{
 		"no block yet":      {pools: []Pool{net, other}, want: want(), text: wait},
 		"by the address":    {pools: []Pool{net}, want: want(asking("10.0.0.4")), text: "PoolCordoned: address 10.0.0.4 is in pool net, which hands out nothing: it is still being split into blocks; hint: ask again; see what it waits for: bcsnetctl pool describe net"},
-		"nor one that is":   {pools: []Pool{net, block(t, net, "10.0.0.8/30", "shop")}, want: want(), text: "PoolCordoned: no available IP for pod shop/a: pool net is still being split into blocks; pool net-10-0-0-8-30 is still being split into blocks; namespace shop draws from its own alone; hint: ask again; see what it waits for: bcsnetctl pool describe net"},
+		"nor one that is":   {pools: []Pool{net, aBlock(t, net, "10.0.0.8/30", "shop")}, want: want(), text: "PoolCordoned: no available IP for pod shop/a: pool net is still being split into blocks; pool net-10-0-0-8-30 is still being split into blocks; namespace shop draws from its own alone; hint: ask again; see what it waits for: bcsnetctl pool describe net"},
 		"whoever has some":  {pools: []Pool{net}, leases: []lease.Lease{held}, want: want(having(held))},
 		"once it is handed": {pools: []Pool{handed(t, net)}, leases: []lease.Lease{inSpace("bank", held)}, want: want(), picks: []string{"net-10-0-0-8-30 10.0.0.8"}},
 	} {

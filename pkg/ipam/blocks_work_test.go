@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 )
 
 // ownedBlocks is a pool of 65,536 blocks of eight addresses of which the first n are owned, each by its tenant.
@@ -26,14 +28,14 @@ func tenant(i int) string { return fmt.Sprintf("tenant-%d", i) }
 func tenantBlock(t testing.TB, parent Pool, i int) Pool {
 	t.Helper()
 	first := netip.AddrFrom4([4]byte{10, byte(i >> 13), byte(i >> 5), byte(i << 3)})
-	return block(t, parent, netip.PrefixFrom(first, 29).String(), tenant(i))
+	return aBlock(t, parent, netip.PrefixFrom(first, 29).String(), tenant(i))
 }
 
 // blockWork is what happens all the time in a pool that is split into blocks, by name.
 func blockWork(t testing.TB, x *Index, parent Pool) map[string]func() {
 	t.Helper()
-	inBlock, in := BlockName(parent.Name, netip.MustParsePrefix("10.0.0.8/29")), inNamespace(tenant(1))
-	another := tenantBlock(t, parent, MaxBlocks-1)
+	inBlock, in := block.Name(parent.Name, netip.MustParsePrefix("10.0.0.8/29")), inNamespace(tenant(1))
+	another := tenantBlock(t, parent, block.Max-1)
 	return map[string]func(){
 		"an address of a block":       func() { pickAndDrop(t, x, want(in)) },
 		"an address of a new block":   func() { pickAndDrop(t, x, want(inNamespace("newcomer"))) },

@@ -158,8 +158,8 @@ func (x *catalogue) joinSegments(changed []*poolState) {
 func (x *catalogue) serving(a netip.Addr) (*poolState, uint64, bool) {
 	p, number, ok := x.segmentOf(a)
 	if ok && p.split != nil {
-		n, _ := p.split.number(a)
-		if b, exists := p.split.existing(n); exists {
+		n, _ := p.split.NumberOf(a)
+		if b, exists := p.split.Existing(n); exists {
 			return b, number, true
 		}
 	}

@@ -105,9 +105,9 @@ func (x *catalogue) standing(p *poolState, w PickRequest) Standing {
 		return BoundByName
 	case p.Bound():
 		return BoundByLabels
-	case p.split != nil && x.servesNamespace(p, w) && (p.AutoAssign || len(p.split.owns(w.Namespace)) > 0):
+	case p.split != nil && x.servesNamespace(p, w) && (p.AutoAssign || len(p.split.Owns(w.Namespace)) > 0):
 		return SplitIntoBlocks
-	case p.split != nil && !p.AutoAssign && len(p.split.owns(w.Namespace)) == 0:
+	case p.split != nil && !p.AutoAssign && len(p.split.Owns(w.Namespace)) == 0:
 		return GivesNoBlock
 	case x.hasOwn(w):
 		return BehindItsOwn

@@ -289,7 +289,7 @@ func TestChainOfBlocks(t *testing.T) {
 			tried: []string{"flat InDefaultChain"}, passed: []string{"auto NotOnHost"},
 		},
 		"it has one, and of others none": {
-			pools: []Pool{auto, hand, flat, block(t, hand, "10.0.2.64/26", "shop"), block(t, hand, "10.0.2.0/26", "bank")},
+			pools: []Pool{auto, hand, flat, aBlock(t, hand, "10.0.2.64/26", "shop"), aBlock(t, hand, "10.0.2.0/26", "bank")},
 			own:   []string{"hand", "auto"},
 			tried: []string{"hand-10-0-2-64-26 OwnBlock", "hand SplitIntoBlocks", "auto SplitIntoBlocks"},
 			passed: []string{
@@ -304,7 +304,7 @@ func TestChainOfBlocks(t *testing.T) {
 			tried: []string{"auto SplitIntoBlocks"}, passed: []string{"hand GivesNoBlock"},
 		},
 		"bound to it": {
-			pools: []Pool{auto, bound, block(t, bound, "10.0.3.64/26", "shop")}, own: []string{"bound"},
+			pools: []Pool{auto, bound, aBlock(t, bound, "10.0.3.64/26", "shop")}, own: []string{"bound"},
 			tried: []string{"bound-10-0-3-64-26 OwnBlock", "bound BoundByName"}, passed: []string{"auto BehindItsOwn"},
 		},
 		"bound to others": {
@@ -370,7 +370,8 @@ func everyNamespace(p *Pool) { p.NamespaceSelector = allLabels{} }
 type allLabels struct{}
 
 func (allLabels) Matches(map[string]string) bool { return true }
-func (allLabels) String() string                 { return "!nobody-has-it" }
+
+func (allLabels) String() string { return "!nobody-has-it" }
 
 // What Chain says of a pool is what Pick does with it.
 func TestChain(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -26,7 +27,7 @@ func neighbours(t testing.TB) (names []string, draw func(*rapid.T, string) Pool)
 	}
 	for _, parent := range []string{"net", "big"} {
 		for _, b := range []string{"10.0.0.0/29", "10.0.0.8/29", "10.0.0.16/29", "10.0.0.64/29"} {
-			name := BlockName(parent, netip.MustParsePrefix(b))
+			name := block.Name(parent, netip.MustParsePrefix(b))
 			names, cidrs[name], parents[name] = append(names, name), b, parent
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 )
 
 // drawn returns what a namespace draws from where it may draw from some pools: the pools themselves, but in place of
@@ -22,7 +23,7 @@ func (x *catalogue) drawn(pools iter.Seq[*poolState], namespace string) iter.Seq
 					}
 				}
 				ordered = nil
-				for _, b := range p.split.owns(namespace) {
+				for _, b := range p.split.Owns(namespace) {
 					if !b.inOrder() && !yield(b) {
 						return
 					}
@@ -44,7 +45,7 @@ func (p *poolState) canGive() uint64 {
 	case !p.AutoAssign:
 		return 0
 	}
-	return p.n - p.split.ownedAddresses()
+	return p.n - p.split.OwnedAddresses()
 }
 
 // growing returns how many free addresses the blocks of a pool have that can be made for anybody.
@@ -52,7 +53,7 @@ func (p *poolState) growing() uint64 {
 	if !p.AutoAssign {
 		return 0
 	}
-	blocks, h := p.split.open(), p.split.hostBits()
+	blocks, h := p.split.Open(), p.split.HostBits()
 	if h >= 64 || blocks<<h>>h != blocks {
 		return p.free()
 	}
@@ -62,11 +63,11 @@ func (p *poolState) growing() uint64 {
 // propose returns a block that could be made for a namespace, nil where it could not. It is known to nobody: who makes
 // it, makes it known. A name that another pool has already is passed over.
 func (x *catalogue) propose(p *poolState, number uint64, namespace string) *poolState {
-	if namespace == "" || !p.split.available(number, namespace) {
+	if namespace == "" || !p.split.Available(number, namespace) {
 		return nil
 	}
-	cidr := p.split.block(number)
-	name := BlockName(p.Name, cidr)
+	cidr := p.split.Prefix(number)
+	name := block.Name(p.Name, cidr)
 	if x.byName[name] != nil {
 		return nil
 	}
@@ -83,8 +84,8 @@ func (x *picker) fromNewBlock(p *poolState, n need, w PickRequest, chosen []choi
 	if !p.AutoAssign || !p.hasFree() || x.bounds.barred(p, w, netip.Addr{}, chosen) {
 		return choice{}, false
 	}
-	for number := range p.split.candidates(w.Namespace) {
-		if n.among != nil && !n.among.OverlapsPrefix(p.split.block(number)) {
+	for number := range p.split.Candidates(w.Namespace) {
+		if n.among != nil && !n.among.OverlapsPrefix(p.split.Prefix(number)) {
 			continue
 		}
 		b := x.state.pools.propose(p, number, w.Namespace)
@@ -106,19 +107,19 @@ func (x *picker) fromNewBlock(p *poolState, n need, w PickRequest, chosen []choi
 }
 
 // Blocks counts the blocks of a pool; none for one that is not split.
-func (x *Pools) Blocks(name string) BlockCounts {
+func (x *Pools) Blocks(name string) block.Counts {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
 	if p := x.core.state.pools.byName[name]; p != nil && p.split != nil {
-		return p.split.counts()
+		return p.split.Counts()
 	}
-	return BlockCounts{}
+	return block.Counts{}
 }
 
 // proposeWith returns a block that could be made for the namespace of a request and has an address; nil where it could
 // not.
 func (x *picker) proposeWith(p *poolState, a netip.Addr, w PickRequest) *poolState {
-	number, ok := p.split.number(a)
+	number, ok := p.split.NumberOf(a)
 	if !ok || !p.AutoAssign {
 		return nil
 	}
@@ -128,8 +129,8 @@ func (x *picker) proposeWith(p *poolState, a netip.Addr, w PickRequest) *poolSta
 // outsideBlocks refuses an address that is in no block of the namespace that asks for it.
 func (p *poolState) outsideBlocks(a netip.Addr, w PickRequest) *Refusal {
 	facts := explain.Facts{Kind: explain.AddressInNoBlock, Address: a, Pool: p.Name, Namespace: w.Namespace}
-	if number, ok := p.split.number(a); ok {
-		facts.Other = p.split.block(number).String()
+	if number, ok := p.split.NumberOf(a); ok {
+		facts.Other = p.split.Prefix(number).String()
 	}
 	return RefuseFacts(ReasonNamespaceNotServed, facts)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
@@ -39,14 +40,14 @@ func (x *state) idleBlocks() (idle []IdleBlock) {
 			continue
 		}
 		x.expireCooldowns(p)
-		for number, b := range p.split.all() {
-			if len(p.split.heldIn(number)) == 0 && x.isIdle(b, p) {
+		for number, b := range p.split.All() {
+			if len(p.split.HeldIn(number)) == 0 && x.isIdle(b, p) {
 				idle = append(idle, x.idleBlock(b, p))
 			}
 		}
 		for name, given := range x.pools.children[p.Name] {
 			b := x.pools.roots[name]
-			if b != nil && IsBlockName(name, p.Name, given.Plan.CIDR) && len(given.Namespaces) == 1 &&
+			if b != nil && block.IsName(name, p.Name, given.Plan.CIDR) && len(given.Namespaces) == 1 &&
 				x.isIdle(b, p) &&
 				!x.isMissingAny(name) {
 				idle = append(idle, x.idleBlock(b, p))
@@ -94,7 +95,7 @@ func (x *state) idleBlock(b, parent *poolState) IdleBlock {
 			}
 		}
 	}
-	for _, o := range parent.split.owns(ns) {
+	for _, o := range parent.split.Owns(ns) {
 		if o != b && !o.given.Terminating {
 			i.Others = append(i.Others, o.Name)
 		}

@@ -12,7 +12,7 @@ import (
 // stay.
 func TestIdleBlocks(t *testing.T) {
 	net := pool(t, "net", "10.0.0.0/24", []string{"10.0.0.0/24"}, splitInto(27), func(p *Pool) { p.Cooldown = time.Hour })
-	a, b := block(t, net, "10.0.0.32/27", "shop"), block(t, net, "10.0.0.64/27", "shop")
+	a, b := aBlock(t, net, "10.0.0.32/27", "shop"), aBlock(t, net, "10.0.0.64/27", "shop")
 	for name, tc := range map[string]struct {
 		leases []lease.Lease
 		more   []Pool
@@ -23,7 +23,7 @@ func TestIdleBlocks(t *testing.T) {
 		"one is used":          {[]lease.Lease{leased("10.0.0.40", a.Name, 1)}, nil, 0, []string{b.Name}},
 		"one is reserved":      {[]lease.Lease{reserved("10.0.0.40", a.Name, 1)}, nil, 0, []string{b.Name}},
 		"a lease of before":    {[]lease.Lease{leased("10.0.0.40", "net", 1)}, nil, 0, []string{b.Name}},
-		"one is being deleted": {nil, []Pool{block(t, net, "10.0.0.32/27", "shop", terminating)}, 0, []string{b.Name}},
+		"one is being deleted": {nil, []Pool{aBlock(t, net, "10.0.0.32/27", "shop", terminating)}, 0, []string{b.Name}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := indexOf(append([]Pool{net, a, b}, tc.more...)...)

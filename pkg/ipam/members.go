@@ -12,7 +12,7 @@ func (x *state) membersOf(p *poolState) iter.Seq[*ledger.Members] {
 		if m := x.members.ByPool[p.Name]; m != nil && !yield(m) || p.split == nil {
 			return
 		}
-		for _, b := range p.split.all() {
+		for _, b := range p.split.All() {
 			if m := x.members.ByPool[b.Name]; m != nil && !yield(m) {
 				return
 			}

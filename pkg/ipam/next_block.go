@@ -9,6 +9,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 )
 
 // OwnBlocks names the blocks of a pool that a namespace owns and that are not being deleted, in the order in which it
@@ -25,7 +26,7 @@ func (x *catalogue) ownBlocks(pool, namespace string) (names []string) {
 	if p == nil || p.split == nil {
 		return nil
 	}
-	for _, b := range p.split.owns(namespace) {
+	for _, b := range p.split.Owns(namespace) {
 		if !b.given.Terminating {
 			names = append(names, b.Name)
 		}
@@ -54,7 +55,7 @@ func (x *catalogue) nextBlock(pool, namespace string, which netip.Prefix) (Pool,
 		return Pool{}, Refuse(ReasonBadRequest, "pool %s is not split into blocks", pool).
 			WithHint("blocks are of a pool that has blockSize; see: bcsnetctl pool describe %s", pool)
 	}
-	candidates := p.split.candidates(namespace)
+	candidates := p.split.Candidates(namespace)
 	if which != (netip.Prefix{}) {
 		number, refusal := x.blockNumber(p, namespace, which)
 		if refusal != nil {
@@ -75,16 +76,16 @@ func (x *catalogue) nextBlock(pool, namespace string, which netip.Prefix) (Pool,
 // blockNumber returns the number of a block that a namespace may be given.
 func (x *catalogue) blockNumber(p *poolState, namespace string, which netip.Prefix) (uint64, *Refusal) {
 	see := "see: bcsnetctl pool tree " + p.Name
-	if which.Bits() != p.BlockSize || which.Addr().BitLen() != p.split.first.BitLen() || which.Masked() != which {
+	if which.Bits() != p.BlockSize || which.Addr().BitLen() != p.split.First.BitLen() || which.Masked() != which {
 		return 0, Refuse(ReasonBadRequest, "%s is no block of pool %s: these are of length %d, such as %s", which,
-			p.Name, p.BlockSize, netip.PrefixFrom(p.split.first, p.BlockSize)).WithHint("%s", see)
+			p.Name, p.BlockSize, netip.PrefixFrom(p.split.First, p.BlockSize)).WithHint("%s", see)
 	}
-	number, ok := p.split.number(which.Addr())
-	if !ok || p.split.isVoid(number) && len(p.split.heldIn(number)) == 0 {
+	number, ok := p.split.NumberOf(which.Addr())
+	if !ok || p.split.IsVoid(number) && len(p.split.HeldIn(number)) == 0 {
 		return 0, Refuse(ReasonAddressNotInPool, "pool %s has no address in %s that it could hand out", p.Name, which).
 			WithHint("add them: bcsnetctl pool add-ip %s %s", p.Name, netipx.RangeOfPrefix(which))
 	}
-	switch b, exists := p.split.existing(number); {
+	switch b, exists := p.split.Existing(number); {
 	case !exists:
 	case b.given.Terminating:
 		return 0, Refuse(ReasonNoFreeBlock, "block %s of pool %s, which namespace %s has, is being deleted", which,
@@ -93,12 +94,12 @@ func (x *catalogue) blockNumber(p *poolState, namespace string, which netip.Pref
 		return 0, Refuse(ReasonNoFreeBlock, "block %s of pool %s is owned by namespace %s", which, p.Name, b.Owner()).
 			WithHint("%s", see)
 	}
-	if !p.split.available(number, namespace) {
+	if !p.split.Available(number, namespace) {
 		return 0, Refuse(ReasonNoFreeBlock, "others than namespace %s have addresses in block %s of pool %s: %s",
-			namespace, which, p.Name, holders(p.split.heldIn(number), namespace)).
+			namespace, which, p.Name, holders(p.split.HeldIn(number), namespace)).
 			WithHint("take another block, or wait until they are given up; see: bcsnetctl ip list --pool %s", p.Name)
 	}
-	if name := BlockName(p.Name, which); x.byName[name] != nil {
+	if name := block.Name(p.Name, which); x.byName[name] != nil {
 		return 0, Refuse(ReasonNoFreeBlock, "a pool is called %s, as the block is, and is none: %s", name,
 			x.byName[name].Problem).WithHint("see: bcsnetctl pool describe %s", name)
 	}
@@ -122,9 +123,9 @@ func holders(held map[string]int, but string) string {
 
 // blockState counts the blocks of a pool for a namespace.
 func (p *poolState) blockState(namespace string) *explain.BlockState {
-	c := p.split.counts()
+	c := p.split.Counts()
 	return &explain.BlockState{
-		Namespace: namespace, Has: len(p.split.owns(namespace)), Length: p.BlockSize, All: c.All, Owned: c.Owned,
+		Namespace: namespace, Has: len(p.split.Owns(namespace)), Length: p.BlockSize, All: c.All, Owned: c.Owned,
 		Held: c.Held, Void: c.Void, ByItself: p.AutoAssign,
 	}
 }
@@ -135,7 +136,7 @@ func (x *catalogue) blocksOf(name string) (names []string) {
 	if p == nil || p.split == nil {
 		return nil
 	}
-	blocks := maps.Collect(p.split.all())
+	blocks := maps.Collect(p.split.All())
 	for _, number := range slices.Sorted(maps.Keys(blocks)) {
 		names = append(names, blocks[number].Name)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -15,7 +16,7 @@ func TestNextBlock(t *testing.T) {
 	first := firstBlock(t, net, "shop")
 	leaving := func(p *Pool) { p.Terminating = true }
 	inBank := func(addr string) lease.Lease { return inSpace("bank", leased(addr, "net", 1)) }
-	full := []Pool{net, block(t, net, "10.0.0.4/30", "bank"), block(t, net, "10.0.0.8/30", "shop")}
+	full := []Pool{net, aBlock(t, net, "10.0.0.4/30", "bank"), aBlock(t, net, "10.0.0.8/30", "shop")}
 	for name, tc := range map[string]struct {
 		pools  []Pool
 		leases []lease.Lease
@@ -23,7 +24,7 @@ func TestNextBlock(t *testing.T) {
 		which  string
 		want   string
 	}{
-		"the first":           {pools: []Pool{net}, want: BlockName("net", first) + " for shop"},
+		"the first":           {pools: []Pool{net}, want: block.Name("net", first) + " for shop"},
 		"one that is chosen":  {pools: []Pool{net}, which: "10.0.0.8/30", want: "net-10-0-0-8-30 for shop"},
 		"of a cordoned pool":  {pools: []Pool{pool(t, "net", "10.0.0.0/28", []string{"10.0.0.8"}, splitInto(30), cordoned)}, want: "net-10-0-0-8-30 for shop"},
 		"where its pods are":  {pools: []Pool{net}, leases: []lease.Lease{inSpace("shop", leased("10.0.0.5", "net", 1)), inBank("10.0.0.9")}, want: "net-10-0-0-4-30 for shop"},
@@ -32,7 +33,7 @@ func TestNextBlock(t *testing.T) {
 			"hint: add addresses: bcsnetctl pool add-ip net RANGE; see who has the blocks: bcsnetctl pool tree net"},
 		"owned": {pools: full, which: "10.0.0.4/30", want: "NoFreeBlock: block 10.0.0.4/30 of pool net is owned by namespace bank; hint: see: bcsnetctl pool tree net"},
 		"being deleted": {
-			pools: []Pool{net, block(t, net, "10.0.0.4/30", "shop", leaving)}, which: "10.0.0.4/30",
+			pools: []Pool{net, aBlock(t, net, "10.0.0.4/30", "shop", leaving)}, which: "10.0.0.4/30",
 			want: "NoFreeBlock: block 10.0.0.4/30 of pool net, which namespace shop has, is being deleted; hint: ask again once it is gone; see: bcsnetctl pool describe net-10-0-0-4-30",
 		},
 		"held by others": {
@@ -57,7 +58,7 @@ func TestNextBlock(t *testing.T) {
 			want: "AddressNotInPool: pool net has no address in 10.0.0.12/30 that it could hand out; hint: add them: bcsnetctl pool add-ip net 10.0.0.12-10.0.0.15",
 		},
 		"its name is taken": {
-			pools: []Pool{net, block(t, net, "10.0.0.4/30", "shop", namespaces("a", "b"))}, which: "10.0.0.4/30",
+			pools: []Pool{net, aBlock(t, net, "10.0.0.4/30", "shop", namespaces("a", "b"))}, which: "10.0.0.4/30",
 			want: "NoFreeBlock: a pool is called net-10-0-0-4-30, as the block is, and is none: it is no block of pool net: a block has one namespace, it has 2; hint: see: bcsnetctl pool describe net-10-0-0-4-30",
 		},
 		"of a pool that is not split": {
@@ -98,8 +99,8 @@ func TestNextBlock(t *testing.T) {
 // TestOwnBlocks: those that are being deleted are none of them.
 func TestOwnBlocks(t *testing.T) {
 	net := pool(t, "net", "10.0.0.0/28", []string{"10.0.0.0/28"}, splitInto(30))
-	x := indexOf(net, block(t, net, "10.0.0.4/30", "shop"), block(t, net, "10.0.0.8/30", "bank"),
-		block(t, net, "10.0.0.12/30", "shop", func(p *Pool) { p.Terminating = true }))
+	x := indexOf(net, aBlock(t, net, "10.0.0.4/30", "shop"), aBlock(t, net, "10.0.0.8/30", "bank"),
+		aBlock(t, net, "10.0.0.12/30", "shop", func(p *Pool) { p.Terminating = true }))
 	if diff := cmp.Diff([]string{"net-10-0-0-4-30"}, x.Pools.OwnBlocks("net", "shop")); diff != "" {
 		t.Error(diff)
 	}

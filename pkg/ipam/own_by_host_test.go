@@ -15,8 +15,8 @@ func TestOwnByHost(t *testing.T) {
 	bound := pool(t, "bound", "10.0.2.0/24", []string{"10.0.2.9"}, namespaces("shop"))
 	const cut = "NamespaceNotServed: none of the pools of host 192.168.0.2 serves namespace shop: open; it draws from its own " +
 		"alone: auto"
-	mine := block(t, auto, "10.0.0.32/30", "shop")
-	inOrder := block(t, auto, "10.0.0.32/30", "shop", priority(1000))
+	mine := aBlock(t, auto, "10.0.0.32/30", "shop")
+	inOrder := aBlock(t, auto, "10.0.0.32/30", "shop", priority(1000))
 	const first = "auto-10-0-0-32-30 10.0.0.32"
 	hint := func(pool string) string {
 		return "; hint: see why: bcsnetctl explain namespace shop; to let the host draw from what the namespace has: " +

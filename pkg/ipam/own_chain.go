@@ -26,7 +26,7 @@ func (x *catalogue) own(w PickRequest) iter.Seq[*poolState] {
 	}
 	split = slices.DeleteFunc(split, func(p *poolState) bool { return slices.Contains(bound, p) })
 	slices.SortFunc(split, func(a, b *poolState) int {
-		has := func(p *poolState) bool { return len(p.split.owns(w.Namespace)) > 0 }
+		has := func(p *poolState) bool { return len(p.split.Owns(w.Namespace)) > 0 }
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), compareBool(has(b), has(a)), preference(a, b))
 	})
 	return slices.Values(slices.Concat(bound, split))
@@ -51,7 +51,7 @@ func (x *catalogue) hasCertainly(w PickRequest) bool {
 // on the hosts of the pool alone, and where the pool is for who names it, for who does.
 func (p *poolState) ownsBlocks(w PickRequest) bool {
 	switch {
-	case !p.AutoAssign || slices.ContainsFunc(p.split.owns(w.Namespace), (*poolState).inOrder):
+	case !p.AutoAssign || slices.ContainsFunc(p.split.Owns(w.Namespace), (*poolState).inOrder):
 		return true
 	case !p.Bound() && p.NotDefault:
 		return false

@@ -85,7 +85,7 @@ func TestRanges(t *testing.T) {
 // A pool that is split has the addresses of its blocks, and a block has its own.
 func TestRangesOfBlocks(t *testing.T) {
 	net := pool(t, "net", "10.0.0.0/24", []string{"10.0.0.32/29"}, splitInto(30))
-	x := indexOf(net, block(t, net, "10.0.0.32/30", "shop"), block(t, net, "10.0.0.36/30", "bank"))
+	x := indexOf(net, aBlock(t, net, "10.0.0.32/30", "shop"), aBlock(t, net, "10.0.0.36/30", "bank"))
 	x.Feed.Watched(leased("10.0.0.33", "net-10-0-0-32-30", 1))
 	x.Feed.Watched(reserved("10.0.0.37", "net-10-0-0-36-30", 2))
 	x.Feed.Watched(leased("10.0.0.38", "net", 3))

@@ -6,6 +6,7 @@ import (
 
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/freeset"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
@@ -49,38 +50,38 @@ func (x *state) root(name string) *poolState {
 
 // divided returns the blocks of a pool that has a block size: those of the zero grid where it has none, or a Problem,
 // which it gets where it cannot be split so.
-func (p Pool) divided() (Pool, grid) {
+func (p Pool) divided() (Pool, block.Grid) {
 	if p.BlockSize == 0 || !p.Valid() {
-		return p, grid{}
+		return p, block.Grid{}
 	}
-	g, err := newGrid(p.Plan.Usable, p.Plan.Subnet, p.BlockSize)
+	g, err := block.NewGrid(p.Plan.Usable, p.Plan.Subnet, p.BlockSize)
 	if err == nil {
-		err = checkBlockNames(p.Name, p.Plan.Subnet, p.BlockSize)
+		err = block.CheckNames(p.Name, p.Plan.Subnet, p.BlockSize)
 	}
 	if err != nil {
 		p.Problem = err.Error()
 		p.dropAddresses()
-		return p, grid{}
+		return p, block.Grid{}
 	}
 	return p, g
 }
 
 // divide makes a pool a split one that has blocks, and undoes that where it has none any more. What are blocks of it no
 // longer are pools with a problem from then on.
-func (x *state) divide(p *poolState, g grid) {
-	if p.split != nil && p.split.grid == g {
+func (x *state) divide(p *poolState, g block.Grid) {
+	if p.split != nil && p.split.Grid == g {
 		return
 	}
 	if p.split != nil {
-		for _, b := range p.split.all() {
+		for _, b := range p.split.All() {
 			x.forgetBlock(b)
 		}
 		x.pools.splits-- // until then its leases count for it
 		p.split = nil
 	}
-	if g.bits > 0 {
+	if g.Bits > 0 {
 		x.pools.splits++
-		p.split, p.ofBlocks = newSplit[*poolState](g), ledger.Tally{}
+		p.split, p.ofBlocks = block.NewSplit[*poolState](g), ledger.Tally{}
 	}
 }
 
@@ -118,7 +119,7 @@ func (x *state) forget(p *poolState) {
 	}
 	x.pools.unlist(p)
 	if p.split != nil {
-		x.divide(p, grid{})
+		x.divide(p, block.Grid{})
 	}
 	p.Plan.Usable, p.usable = &netipx.IPSet{}, nil
 	delete(x.pools.byName, p.Name)

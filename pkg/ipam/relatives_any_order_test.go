@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -22,7 +23,7 @@ func kinsfolk(t testing.TB) (names []string, draw func(*rapid.T, string) Pool) {
 	names = []string{"net", "other", "group-a", "group-b"}
 	cidrs := map[string]string{}
 	for _, b := range blocks {
-		name := BlockName("net", netip.MustParsePrefix(b))
+		name := block.Name("net", netip.MustParsePrefix(b))
 		names, cidrs[name] = append(names, name), b
 	}
 	return names, func(r *rapid.T, name string) Pool {
@@ -46,7 +47,7 @@ func kinsfolk(t testing.TB) (names []string, draw func(*rapid.T, string) Pool) {
 				p.Carved = p.Plan.Usable
 			}
 		default:
-			p = block(t, net, cidrs[name], rapid.SampledFrom([]string{"shop", "bank"}).Draw(r, "owner"), ages)
+			p = aBlock(t, net, cidrs[name], rapid.SampledFrom([]string{"shop", "bank"}).Draw(r, "owner"), ages)
 		}
 		p.Terminating = rapid.IntRange(0, 7).Draw(r, "terminating") == 0
 		return p
@@ -142,9 +143,9 @@ func relatives(x *Index, names []string) (all []string) {
 		}
 		if p.split != nil {
 			for number := range uint64(x.Pools.Blocks(name).All) {
-				say("  held of block %d: %v", number, p.split.heldIn(number))
+				say("  held of block %d: %v", number, p.split.HeldIn(number))
 			}
-			say("  owned %d, members %+v", p.split.ownedAddresses(), p.ofBlocks)
+			say("  owned %d, members %+v", p.split.OwnedAddresses(), p.ofBlocks)
 		}
 		say("  draining %d", len(x.Pools.Draining(name)))
 	}

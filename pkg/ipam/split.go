@@ -7,6 +7,7 @@ import (
 
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -15,7 +16,7 @@ import (
 // those of all.
 
 // blockSplit is what a pool that is cut into blocks knows of them.
-type blockSplit = split[*poolState]
+type blockSplit = block.Split[*poolState]
 
 // Number returns the number of a block among those of its parent.
 func (p *poolState) Number() uint64 { return p.number }
@@ -70,8 +71,8 @@ func (p *poolState) ranges() iter.Seq[netipx.IPRange] {
 
 // resplit computes the blocks of a pool anew after it was worked out what it serves.
 func (p *poolState) resplit() {
-	for _, b := range p.split.all() {
+	for _, b := range p.split.All() {
 		b.cut()
 	}
-	p.split.reset(p.ranges())
+	p.split.Reset(p.ranges())
 }

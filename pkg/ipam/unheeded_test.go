@@ -22,7 +22,7 @@ func TestUnheeded(t *testing.T) {
 	gateway := func(a string) option { return func(p *Pool) { p.Plan.Gateway = ip(a) } }
 	parent := part(t, "net", "10.0.0.0/24", splitInto(27), hosts(host1), network("prod"), linked, dns("10.0.0.53"))
 	of := func(options ...option) Pool {
-		return block(t, parent, "10.0.0.64/27", "shop", append([]option{noHosts}, options...)...)
+		return aBlock(t, parent, "10.0.0.64/27", "shop", append([]option{noHosts}, options...)...)
 	}
 	for name, tc := range map[string]struct {
 		before, after Pool

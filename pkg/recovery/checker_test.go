@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -38,7 +39,7 @@ func TestMoreIsLostThanWasRebuilt(t *testing.T) {
 			if size > 0 {
 				block := netip.PrefixFrom(at(8), size)
 				of = set(ipam.Pool{
-					Name: ipam.BlockName(p.Name, block), Parent: p.Name, Namespaces: map[string]struct{}{"default": {}},
+					Name: block.Name(p.Name, block), Parent: p.Name, Namespaces: map[string]struct{}{"default": {}},
 				}, block.String())
 			}
 			rebuilt := r.newPod(t, "more-"+name+"-rebuilt", at(9))

@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/limiter"
 )
 
@@ -77,5 +78,5 @@ func IsBlock(o *v1.BCSNetPool) bool {
 		return false
 	}
 	block, err := netip.ParsePrefix(o.Spec.AvailableIPs[0])
-	return err == nil && ipam.IsBlockName(o.Name, o.Spec.Parent, block)
+	return err == nil && block.IsName(o.Name, o.Spec.Parent, block)
 }

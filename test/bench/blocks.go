@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -105,7 +106,7 @@ func block(p *v1.BCSNetPool, number int, namespace string) ipam.Pool {
 	addr := netip.AddrFrom4([4]byte{byte(at >> 24), byte(at >> 16), byte(at >> 8), byte(at)})
 	of := ipam.Pool{Parent: p.Name, Block: true, Namespaces: map[string]struct{}{namespace: {}}, Plan: parent.Plan}
 	of.Plan.CIDR = netip.PrefixFrom(addr, blockLength)
-	of.Name = ipam.BlockName(p.Name, of.Plan.CIDR)
+	of.Name = block.Name(p.Name, of.Plan.CIDR)
 	return of
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -126,7 +127,7 @@ func (v *poolBind) lacking(x *ipam.Index) (todo []ipam.Pool, err error) {
 		own := x.Pools.OwnBlocks(v.pool, ns)
 		n := v.blocks - len(own)
 		if v.which.IsValid() {
-			if n = 1; slices.Contains(own, ipam.BlockName(v.pool, v.which)) {
+			if n = 1; slices.Contains(own, block.Name(v.pool, v.which)) {
 				n = 0
 			}
 		}

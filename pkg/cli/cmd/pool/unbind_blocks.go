@@ -13,6 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -87,7 +88,7 @@ func (v *poolBind) chosenOf(own []string) []string {
 	if !v.which.IsValid() {
 		return own
 	}
-	return slices.DeleteFunc(own, func(name string) bool { return name != ipam.BlockName(v.pool, v.which) })
+	return slices.DeleteFunc(own, func(name string) bool { return name != block.Name(v.pool, v.which) })
 }
 
 func (v *poolBind) nothingOf(namespace string) string {

@@ -1,4 +1,4 @@
-package ipam
+package block
 
 import (
 	"net/netip"
@@ -16,26 +16,29 @@ type ownedBlock struct {
 }
 
 func (b *ownedBlock) Number() uint64 { return b.number }
-func (b *ownedBlock) Owner() string  { return b.owner }
-func (b *ownedBlock) Rank() int32    { return b.rank }
-func (b *ownedBlock) Size() uint64   { return 4 }
+
+func (b *ownedBlock) Owner() string { return b.owner }
+
+func (b *ownedBlock) Rank() int32 { return b.rank }
+
+func (b *ownedBlock) Size() uint64 { return 4 }
 
 // TestSplit: a namespace may be given the blocks that do not exist and in which nobody else has an address, each once,
 // those first in which it has some. What is counted is what there is.
 func TestSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 8
-		g := grid{first: netip.MustParseAddr("10.0.0.0"), bits: 30, n: n}
-		s := newSplit[*ownedBlock](g)
+		g := Grid{First: netip.MustParseAddr("10.0.0.0"), Bits: 30, n: n}
+		s := NewSplit[*ownedBlock](g)
 		exist, held := map[uint64]*ownedBlock{}, map[uint64]map[string]int{}
 		voids := map[uint64]bool{}
 		var parts []netipx.IPRange
 		for i := range uint64(n) {
 			if voids[i] = rapid.IntRange(0, 4).Draw(t, "void") == 0; !voids[i] {
-				parts = append(parts, netipx.RangeOfPrefix(g.block(i)))
+				parts = append(parts, netipx.RangeOfPrefix(g.Prefix(i)))
 			}
 		}
-		s.reset(slices.Values(parts))
+		s.Reset(slices.Values(parts))
 		spaces := []string{"shop", "bank", ""}
 		number := func() uint64 { return rapid.Uint64Range(0, n-1).Draw(t, "number") }
 		t.Repeat(map[string]func(*rapid.T){
@@ -45,14 +48,14 @@ func TestSplit(t *testing.T) {
 					t.Skip("it exists")
 				}
 				exist[i] = &ownedBlock{i, rapid.SampledFrom(spaces[:2]).Draw(t, "owner"), rapid.Int32Range(0, 2).Draw(t, "rank")}
-				s.enter(exist[i])
+				s.Enter(exist[i])
 			},
 			"leave": func(t *rapid.T) {
 				i := number()
 				if exist[i] == nil {
 					t.Skip("it does not exist")
 				}
-				s.leave(exist[i])
+				s.Leave(exist[i])
 				delete(exist, i)
 			},
 			"hold": func(t *rapid.T) {
@@ -67,7 +70,7 @@ func TestSplit(t *testing.T) {
 				if held[i][ns] += by; held[i][ns] == 0 {
 					delete(held[i], ns)
 				}
-				s.hold(i, ns, by)
+				s.Hold(i, ns, by)
 			},
 			"": func(t *rapid.T) {
 				for _, ns := range spaces {
@@ -80,25 +83,25 @@ func TestSplit(t *testing.T) {
 						if exist[i] != nil && exist[i].owner == ns {
 							owned = append(owned, i)
 						}
-						if got := s.available(i, ns); got != slices.Contains(may, i) {
+						if got := s.Available(i, ns); got != slices.Contains(may, i) {
 							t.Fatalf("block %d is available to %q: %t", i, ns, got)
 						}
 					}
-					got := slices.Collect(s.candidates(ns))
+					got := slices.Collect(s.Candidates(ns))
 					if !slices.IsSortedFunc(got, func(a, b uint64) int { return min(held[b][ns], 1) - min(held[a][ns], 1) }) {
 						t.Fatalf("%q has addresses in %v, and is offered %v", ns, held, got)
 					}
 					if slices.Sort(got); !slices.Equal(got, may) {
 						t.Fatalf("%q is offered %v, and may be given %v", ns, got, may)
 					}
-					of := s.owns(ns)
-					if !slices.IsSortedFunc(of, s.compare) || len(of) != len(owned) {
+					of := s.Owns(ns)
+					if !slices.IsSortedFunc(of, s.Compare) || len(of) != len(owned) {
 						t.Fatalf("%q owns %v, want %v", ns, of, owned)
 					}
 				}
-				c := s.counts()
+				c := s.Counts()
 				if c.All != n || c.Owned != len(exist) || c.Owned+c.Held+c.Void+c.Free != n ||
-					s.ownedAddresses() != uint64(4*len(exist)) || s.open() != uint64(c.Free) {
+					s.OwnedAddresses() != uint64(4*len(exist)) || s.Open() != uint64(c.Free) {
 					t.Fatalf("counts %+v", c)
 				}
 			},

@@ -1,4 +1,4 @@
-package ipam
+package block
 
 import (
 	"iter"
@@ -9,8 +9,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/freeset"
 )
 
-// member is what a split asks of a block that exists.
-type member interface {
+// Member is what a split asks of a block that exists.
+type Member interface {
 	comparable
 	// Number returns the number of the block in the grid.
 	Number() uint64
@@ -22,10 +22,10 @@ type member interface {
 	Size() uint64
 }
 
-// split is what a pool that is cut into blocks knows of them: which exist, who owns them, and who has addresses in
+// Split is what a pool that is cut into blocks knows of them: which exist, who owns them, and who has addresses in
 // them. A number that is not taken can be given to any namespace. It has no lock: its pool's owner has one.
-type split[B member] struct {
-	grid
+type Split[B Member] struct {
+	Grid
 	// taken has the numbers of the blocks that cannot be given to everybody: that exist, in which somebody has an
 	// address, or that have no usable one.
 	taken *freeset.Set
@@ -42,41 +42,41 @@ type split[B member] struct {
 	owned uint64
 }
 
-// newSplit returns a split in which no block exists.
-func newSplit[B member](g grid) *split[B] {
-	return &split[B]{
-		grid: g, taken: freeset.New(g.n), void: freeset.New(g.n), blocks: map[uint64]B{}, of: map[string][]B{},
+// NewSplit returns a split in which no block exists.
+func NewSplit[B Member](g Grid) *Split[B] {
+	return &Split[B]{
+		Grid: g, taken: freeset.New(g.n), void: freeset.New(g.n), blocks: map[uint64]B{}, of: map[string][]B{},
 		held: map[uint64]map[string]int{}, heldBy: map[string]map[uint64]struct{}{},
 	}
 }
 
-// enter adds a block that exists.
-func (s *split[B]) enter(b B) {
+// Enter adds a block that exists.
+func (s *Split[B]) Enter(b B) {
 	s.blocks[b.Number()] = b
 	s.list(b)
 	s.owned += b.Size()
 	s.mark(b.Number())
 }
 
-// leave takes a block out.
-func (s *split[B]) leave(b B) {
+// Leave takes a block out.
+func (s *Split[B]) Leave(b B) {
 	delete(s.blocks, b.Number())
 	s.unlist(b)
 	s.owned -= b.Size()
 	s.mark(b.Number())
 }
 
-// existing returns the block of a number; ok is false where nobody has made it.
-func (s *split[B]) existing(number uint64) (b B, ok bool) {
+// Existing returns the block of a number; ok is false where nobody has made it.
+func (s *Split[B]) Existing(number uint64) (b B, ok bool) {
 	b, ok = s.blocks[number]
 	return b, ok
 }
 
-// all returns the blocks that exist, with their numbers, in no order.
-func (s *split[B]) all() iter.Seq2[uint64, B] { return maps.All(s.blocks) }
+// All returns the blocks that exist, with their numbers, in no order.
+func (s *Split[B]) All() iter.Seq2[uint64, B] { return maps.All(s.blocks) }
 
-// hold counts an address that a namespace has in a block.
-func (s *split[B]) hold(number uint64, namespace string, by int) {
+// Hold counts an address that a namespace has in a block.
+func (s *Split[B]) Hold(number uint64, namespace string, by int) {
 	in := s.held[number]
 	if in == nil {
 		in = map[string]int{}
@@ -97,21 +97,21 @@ func (s *split[B]) hold(number uint64, namespace string, by int) {
 	s.mark(number)
 }
 
-// heldIn counts the addresses that somebody has, or is being given, of a block, by namespace. Do not change it.
-func (s *split[B]) heldIn(number uint64) map[string]int { return s.held[number] }
+// HeldIn counts the addresses that somebody has, or is being given, of a block, by namespace. Do not change it.
+func (s *Split[B]) HeldIn(number uint64) map[string]int { return s.held[number] }
 
-// isVoid reports whether the pool serves no address of a block.
-func (s *split[B]) isVoid(number uint64) bool { return s.void.IsTaken(number) }
+// IsVoid reports whether the pool serves no address of a block.
+func (s *Split[B]) IsVoid(number uint64) bool { return s.void.IsTaken(number) }
 
 // mark brings the free set up to date with a block.
-func (s *split[B]) mark(number uint64) {
+func (s *Split[B]) mark(number uint64) {
 	_, exists := s.blocks[number]
 	s.taken.Mark(number, exists || len(s.held[number]) > 0 || s.void.IsTaken(number))
 }
 
-// reset begins again after it was worked out what the pool serves: parts, in address order. The blocks that exist have
+// Reset begins again after it was worked out what the pool serves: parts, in address order. The blocks that exist have
 // their new sizes already, and nobody has an address: who has one is counted anew.
-func (s *split[B]) reset(parts iter.Seq[netipx.IPRange]) {
+func (s *Split[B]) Reset(parts iter.Seq[netipx.IPRange]) {
 	s.taken, s.void, s.owned = freeset.New(s.n), freeset.New(s.n), 0
 	clear(s.held)
 	clear(s.heldBy)
@@ -123,8 +123,8 @@ func (s *split[B]) reset(parts iter.Seq[netipx.IPRange]) {
 		}
 	}
 	for part := range parts {
-		from, _ := s.number(part.From())
-		to, _ := s.number(part.To())
+		from, _ := s.NumberOf(part.From())
+		to, _ := s.NumberOf(part.To())
 		skip(from)
 		next = max(next, to+1)
 	}
@@ -135,19 +135,19 @@ func (s *split[B]) reset(parts iter.Seq[netipx.IPRange]) {
 	}
 }
 
-// ownedAddresses returns how many addresses the blocks have that exist.
-func (s *split[B]) ownedAddresses() uint64 { return s.owned }
+// OwnedAddresses returns how many addresses the blocks have that exist.
+func (s *Split[B]) OwnedAddresses() uint64 { return s.owned }
 
 // BlockCounts are the blocks of a pool that is split. A block is in one of the other counts.
-type BlockCounts struct {
+type Counts struct {
 	// All is how many there are; Owned of them exist, Held are owned by nobody and have addresses that somebody has,
 	// Void have no address that the pool serves, Free can be given to any namespace.
 	All, Owned, Held, Void, Free int
 }
 
-// counts counts the blocks.
-func (s *split[B]) counts() BlockCounts {
-	c := BlockCounts{All: int(s.n), Owned: len(s.blocks), Free: int(s.taken.Free()), Void: int(s.void.Used())}
+// Counts counts the blocks.
+func (s *Split[B]) Counts() Counts {
+	c := Counts{All: int(s.n), Owned: len(s.blocks), Free: int(s.taken.Free()), Void: int(s.void.Used())}
 	for number := range s.blocks {
 		if s.void.IsTaken(number) {
 			c.Void--

@@ -1,4 +1,4 @@
-package ipam
+package block
 
 import (
 	"net/netip"
@@ -19,7 +19,7 @@ func TestBlockName(t *testing.T) {
 		"fd00::1:0/112":   "net-a-fd00-0000-0000-0000-0000-0000-0001-0000-112",
 		"fd00:0:0:1::/64": "net-a-fd00-0000-0000-0001-0000-0000-0000-0000-64",
 	} {
-		if got := BlockName("net-a", netip.MustParsePrefix(block)); got != want {
+		if got := Name("net-a", netip.MustParsePrefix(block)); got != want {
 			t.Errorf("%s: %q, want %q", block, got, want)
 		}
 	}
@@ -69,15 +69,15 @@ func TestNewGrid(t *testing.T) {
 				}
 				usable = append(usable, r)
 			}
-			g, err := newGrid(ipaddr.SetOf(usable...), netip.MustParsePrefix(tc.subnet), tc.length)
+			g, err := NewGrid(ipaddr.SetOf(usable...), netip.MustParsePrefix(tc.subnet), tc.length)
 			if err == nil && tc.text != "" || err != nil && err.Error() != tc.text {
 				t.Fatalf("error %v, want %q", err, tc.text)
 			}
 			if g.n != tc.n {
 				t.Errorf("%d blocks, want %d", g.n, tc.n)
 			}
-			if tc.n > 0 && g.block(0).String() != tc.first {
-				t.Errorf("the first block is %s, want %s", g.block(0), tc.first)
+			if tc.n > 0 && g.Prefix(0).String() != tc.first {
+				t.Errorf("the first block is %s, want %s", g.Prefix(0), tc.first)
 			}
 		})
 	}
@@ -98,31 +98,31 @@ func TestGridNumbers(t *testing.T) {
 			a, _ := netip.AddrFromSlice(b)
 			addrs = append(addrs, a)
 		}
-		g, err := newGrid(ipaddr.SetOfAddrs(addrs...), subnet, length)
+		g, err := NewGrid(ipaddr.SetOfAddrs(addrs...), subnet, length)
 		if err != nil {
 			t.Fatal(err)
 		}
 		names := map[string]uint64{}
 		for _, a := range addrs {
-			n, ok := g.number(a)
-			if !ok || !g.block(n).Contains(a) || g.block(n) != g.block(n).Masked() {
-				t.Fatalf("%s has block %d, %t: %s", a, n, ok, g.block(n))
+			n, ok := g.NumberOf(a)
+			if !ok || !g.Prefix(n).Contains(a) || g.Prefix(n) != g.Prefix(n).Masked() {
+				t.Fatalf("%s has block %d, %t: %s", a, n, ok, g.Prefix(n))
 			}
-			for _, end := range []netip.Addr{g.block(n).Addr(), netipx.PrefixLastIP(g.block(n))} {
-				if at, ok := g.number(end); !ok || at != n {
+			for _, end := range []netip.Addr{g.Prefix(n).Addr(), netipx.PrefixLastIP(g.Prefix(n))} {
+				if at, ok := g.NumberOf(end); !ok || at != n {
 					t.Fatalf("%s of block %d has number %d, %t", end, n, at, ok)
 				}
 			}
-			name := BlockName("p", g.block(n))
+			name := Name("p", g.Prefix(n))
 			if other, taken := names[name]; taken && other != n {
 				t.Fatalf("blocks %d and %d are both called %s", n, other, name)
 			}
-			if names[name] = n; !strings.HasSuffix(name, "-"+g.block(n).String()[strings.IndexByte(g.block(n).String(), '/')+1:]) {
-				t.Fatalf("name %s of %s", name, g.block(n))
+			if names[name] = n; !strings.HasSuffix(name, "-"+g.Prefix(n).String()[strings.IndexByte(g.Prefix(n).String(), '/')+1:]) {
+				t.Fatalf("name %s of %s", name, g.Prefix(n))
 			}
 		}
-		last := g.block(g.n - 1)
-		if _, ok := g.number(netipx.PrefixLastIP(last).Next()); ok {
+		last := g.Prefix(g.n - 1)
+		if _, ok := g.NumberOf(netipx.PrefixLastIP(last).Next()); ok {
 			t.Fatal("an address behind the last block has a number")
 		}
 	})

@@ -1,4 +1,4 @@
-package ipam
+package block
 
 import (
 	"cmp"
@@ -11,34 +11,34 @@ import (
 // Which block serves a namespace is decided here: those that it owns, in the order of compare, and after them the
 // candidates, in theirs. Every replica decides alike.
 
-// owns returns the blocks of a namespace, in the order in which it draws from them. Do not change the list.
-func (s *split[B]) owns(namespace string) []B { return s.of[namespace] }
+// Owns returns the blocks of a namespace, in the order in which it draws from them. Do not change the list.
+func (s *Split[B]) Owns(namespace string) []B { return s.of[namespace] }
 
-// compare orders the blocks of a namespace as it draws from them: by the priority that they have themselves, then by
+// Compare orders the blocks of a namespace as it draws from them: by the priority that they have themselves, then by
 // how far they are behind the one at which the namespace begins.
-func (s *split[B]) compare(a, b B) int {
+func (s *Split[B]) Compare(a, b B) int {
 	return cmp.Or(cmp.Compare(b.Rank(), a.Rank()),
 		cmp.Compare(s.away(a.Number(), a.Owner()), s.away(b.Number(), b.Owner())))
 }
 
 // list puts a block where its namespace finds it.
-func (s *split[B]) list(b B) {
+func (s *Split[B]) list(b B) {
 	of := s.of[b.Owner()]
-	at, _ := slices.BinarySearchFunc(of, b, s.compare)
+	at, _ := slices.BinarySearchFunc(of, b, s.Compare)
 	s.of[b.Owner()] = slices.Insert(of, at, b)
 }
 
 // unlist undoes list.
-func (s *split[B]) unlist(b B) {
+func (s *Split[B]) unlist(b B) {
 	ns := b.Owner()
 	if s.of[ns] = slices.DeleteFunc(s.of[ns], func(o B) bool { return o == b }); len(s.of[ns]) == 0 {
 		delete(s.of, ns)
 	}
 }
 
-// candidates returns the numbers of the blocks that a namespace may be given, those first in which it alone has
+// Candidates returns the numbers of the blocks that a namespace may be given, those first in which it alone has
 // addresses: a block that was deleted by force is given back to those who use it.
-func (s *split[B]) candidates(namespace string) iter.Seq[uint64] {
+func (s *Split[B]) Candidates(namespace string) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		var own []uint64
 		for number := range s.heldBy[namespace] {
@@ -63,8 +63,8 @@ func (s *split[B]) candidates(namespace string) iter.Seq[uint64] {
 	}
 }
 
-// available reports whether a namespace may be given a block.
-func (s *split[B]) available(number uint64, namespace string) bool {
+// Available reports whether a namespace may be given a block.
+func (s *Split[B]) Available(number uint64, namespace string) bool {
 	if _, exists := s.blocks[number]; exists {
 		return false
 	}
@@ -72,12 +72,12 @@ func (s *split[B]) available(number uint64, namespace string) bool {
 	return !s.taken.IsTaken(number) || own && len(s.held[number]) == 1
 }
 
-// open returns how many blocks can be given to any namespace.
-func (s *split[B]) open() uint64 { return s.taken.Free() }
+// Open returns how many blocks can be given to any namespace.
+func (s *Split[B]) Open() uint64 { return s.taken.Free() }
 
 // start returns the number at which the blocks of a namespace begin: every replica tries the same ones, and a namespace
 // that comes again gets its old block, if that is free.
-func (s *split[B]) start(namespace string) uint64 {
+func (s *Split[B]) start(namespace string) uint64 {
 	if s.n == 0 {
 		return 0
 	}
@@ -85,6 +85,6 @@ func (s *split[B]) start(namespace string) uint64 {
 }
 
 // away returns how far a block is behind the one at which a namespace begins.
-func (s *split[B]) away(number uint64, namespace string) uint64 {
+func (s *Split[B]) away(number uint64, namespace string) uint64 {
 	return (number + s.n - s.start(namespace)) % s.n
 }
