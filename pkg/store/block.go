@@ -77,6 +77,6 @@ func IsBlock(o *v1.BCSNetPool) bool {
 	if o.Spec.Parent == "" || len(o.Spec.AvailableIPs) != 1 {
 		return false
 	}
-	block, err := netip.ParsePrefix(o.Spec.AvailableIPs[0])
-	return err == nil && block.IsName(o.Name, o.Spec.Parent, block)
+	cidr, err := netip.ParsePrefix(o.Spec.AvailableIPs[0])
+	return err == nil && block.IsName(o.Name, o.Spec.Parent, cidr)
 }
