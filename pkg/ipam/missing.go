@@ -27,7 +27,8 @@ func (x *state) markMissing(r *ledger.Record) {
 // resolveMissing forgets that an address is missing which somebody has again, or which was released before its object
 // went. One whose object was merely made anew is still missing: whoever made it knew nothing of its holder.
 func (x *state) resolveMissing(r *ledger.Record) {
-	if l, ok := x.missing.Gone[r.Addr]; ok && (r.State != lease.Available || r.Updated > l.Updated && !ledger.Precedes(r, l)) {
+	l, missing := x.missing.Gone[r.Addr]
+	if missing && (r.State != lease.Available || r.Updated > l.Updated && !ledger.Precedes(r, l)) {
 		x.removeMissing(r.Addr)
 	}
 }

@@ -39,7 +39,8 @@ func (f *Filter) match(r *ledger.Record, container ledger.ID) (at ledger.Attachm
 		return ledger.Attachment{Record: r, Second: false}, true
 	}
 	h := r.Other()
-	return ledger.Attachment{Record: r, Second: true}, h != nil && (f.ContainerID == "" || ledger.PackHex(h.ContainerID) == container) &&
+	return ledger.Attachment{Record: r, Second: true}, h != nil &&
+		(f.ContainerID == "" || ledger.PackHex(h.ContainerID) == container) &&
 		equal(f.IfName, h.IfName) && equal(f.PodName, h.PodName) && f.on(h.Host)
 }
 

@@ -33,8 +33,9 @@ type state struct {
 // newState returns what an empty index knows.
 func newState() *state {
 	return &state{
-		leases: ledger.NewLeases(), claims: ledger.NewClaims(), members: ledger.PoolMembers{ByPool: map[string]*ledger.Members{}},
-		pools: newCatalogue(), nodes: newNodeTable(), assumed: ledger.NewAssumptions(),
+		leases: ledger.NewLeases(), claims: ledger.NewClaims(),
+		members: ledger.PoolMembers{ByPool: map[string]*ledger.Members{}},
+		pools:   newCatalogue(), nodes: newNodeTable(), assumed: ledger.NewAssumptions(),
 		missing: ledger.NewMissing(), hosts: ledger.HostUsage{InUse: map[ledger.HostPool]int{}},
 		usage:    ledger.NamespaceUsage{Charged: map[string]map[string]int{}, Kept: map[ledger.Charge]int{}},
 		progress: ledger.Progress{Deleted: map[netip.Addr]uint64{}},

@@ -138,7 +138,7 @@ func (s *Split[B]) Reset(parts iter.Seq[netipx.IPRange]) {
 // OwnedAddresses returns how many addresses the blocks have that exist.
 func (s *Split[B]) OwnedAddresses() uint64 { return s.owned }
 
-// BlockCounts are the blocks of a pool that is split. A block is in one of the other counts.
+// Counts are the blocks of a pool that is split. A block is in one of the other counts.
 type Counts struct {
 	// All is how many there are; Owned of them exist, Held are owned by nobody and have addresses that somebody has,
 	// Void have no address that the pool serves, Free can be given to any namespace.
