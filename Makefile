@@ -58,7 +58,7 @@ clean: ## Stop what runs locally and remove what was built.
 
 ##@ Check
 
-# What to test and how, say: make test PKG=./pkg/ipam TESTFLAGS='-run Pick -count 10'
+# What to test and how, say: make test PKG=./pkg/ipam/index TESTFLAGS='-run Pick -count 10'
 # A program with the race detector lives on for GORACE's atexit_sleep_ms (a second, where nothing is said) after its end, so
 # that what runs beside it can still be found.
 PKG ?=

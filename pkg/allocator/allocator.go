@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -30,7 +30,7 @@ type Pods interface {
 
 // Allocator answers ADD and DEL.
 type Allocator struct {
-	index       *ipam.Index
+	index       *index.Index
 	leases      *store.Client
 	pods        Pods
 	constraints ConstraintsFinder
@@ -75,7 +75,7 @@ func (a *Allocator) Stats() Stats {
 // that serves only owners needs neither pods nor constraints; without constraints no pod has any. rule bounds how long
 // containers may run whose pod is gone.
 func New(
-	index *ipam.Index, leases *store.Client, pods Pods, constraints ConstraintsFinder, rule gone.Rule, log *slog.Logger,
+	index *index.Index, leases *store.Client, pods Pods, constraints ConstraintsFinder, rule gone.Rule, log *slog.Logger,
 ) *Allocator {
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, constraints: constraints, log: log,

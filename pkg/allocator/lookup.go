@@ -8,6 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
@@ -41,7 +42,7 @@ func (a *Allocator) lookup(ctx context.Context, t *attempt) error {
 }
 
 // holdsOther refuses a request for something else than what is held.
-func holdsOther(r Request, held []lease.Lease, x *ipam.Index) *ipam.Refusal {
+func holdsOther(r Request, held []lease.Lease, x *index.Index) *ipam.Refusal {
 	if lacks, ok := lackingFamily(r.Families, held); ok {
 		return ipam.Refuse(ipam.ReasonContainerHoldsOther, "%s holds address %s alone, the request is for %s (%s)",
 			r.who(), held[0].Addr, lacks, r.Families).

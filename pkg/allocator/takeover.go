@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -131,7 +132,7 @@ func (t *attempt) setSize(l lease.Lease) int {
 // inherits returns on which values of its pool an address of the earlier pod of the request's place goes to the
 // request, if that pod is gone; ok is false where it does not.
 func inherits(
-	x *ipam.Index, w ipam.PickRequest, h lease.Holder, l lease.Lease,
+	x *index.Index, w ipam.PickRequest, h lease.Holder, l lease.Lease,
 ) (p lease.Params, ok bool, refusal *ipam.Refusal) {
 	if l.State != lease.Active || l.IfName != h.IfName || l.SameAttachment(h) ||
 		l.Other != nil && l.Other.SameAttachment(h) {

@@ -10,7 +10,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/explain"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -56,7 +56,7 @@ type Step struct {
 // Steps decides what happens to the addresses that a claim keeps, as of a time. Addresses in use are never touched. If
 // the claim has no workload, or its needs are unknown, need is nil, and nothing is freed because of them. The index has
 // the blocks of pools. next is when to decide again, zero if nothing becomes due by itself.
-func Steps(c Claim, x *ipam.Index, need *Need, leases []lease.Lease, now time.Time) (steps []Step, next time.Time) {
+func Steps(c Claim, x *index.Index, need *Need, leases []lease.Lease, now time.Time) (steps []Step, next time.Time) {
 	s := stepper{claim: c, index: x, need: need, now: now}
 	byKey := map[string][]lease.Lease{}
 	for _, l := range leases {
@@ -106,7 +106,7 @@ func groupOf(l lease.Lease) group {
 
 type stepper struct {
 	claim Claim
-	index *ipam.Index
+	index *index.Index
 	need  *Need
 	now   time.Time
 	// stay has the ordinals that a workload needs, if the workload does not tell them.

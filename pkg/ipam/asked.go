@@ -8,12 +8,12 @@ import (
 )
 
 // asked checks the addresses asked for, except those that are held already.
-func (x *picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
+func (x *Picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 	for _, a := range w.Addrs {
 		if slices.ContainsFunc(w.Have, func(l lease.Lease) bool { return l.Addr == a }) {
 			continue
 		}
-		if len(w.Have) == 0 && !x.state.pools.served(w) {
+		if len(w.Have) == 0 && !x.state.Pools.Served(w) {
 			refusal := x.unserved(w)
 			if why := x.otherPool(w, a, refusal); why != nil {
 				return nil, why
@@ -23,8 +23,8 @@ func (x *picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 		if refusal := x.whyNot(w, a); refusal != nil {
 			return nil, refusal
 		}
-		p, _, _ := x.state.pools.serving(a)
-		if p.split != nil {
+		p, _, _ := x.state.Pools.Serving(a)
+		if p.Split != nil {
 			block := p
 			if p = x.proposeWith(p, a, w); p == nil {
 				return nil, block.outsideBlocks(a, w)
@@ -41,19 +41,19 @@ func (x *picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 	return choices, nil
 }
 
-// served reports whether any pool fits.
-func (x *catalogue) served(w PickRequest) bool {
-	for range x.fitting(w) {
+// Served reports whether any pool fits.
+func (x *Catalogue) Served(w PickRequest) bool {
+	for range x.Fitting(w) {
 		return true
 	}
 	return false
 }
 
 // apart refuses addresses asked for that are of different networks, among themselves or with what is held.
-func (x *picker) apart(w PickRequest, asked []choice) *Refusal {
+func (x *Picker) apart(w PickRequest, asked []choice) *Refusal {
 	beside := asked
 	for _, l := range w.Have {
-		if p, ok := x.state.pools.byName[l.Pool]; ok {
+		if p, ok := x.state.Pools.ByName[l.Pool]; ok {
 			beside = append(slices.Clip(beside), choice{p, l.Addr, l.Slot})
 		}
 	}

@@ -44,43 +44,43 @@ func (p Pool) asBlock(parent Pool, usable *netipx.IPSet) Pool {
 
 // inOrder reports whether a block has a priority of its own: its namespace draws from such blocks first, by that, and
 // from the others as their parents are drawn from.
-func (p *poolState) inOrder() bool { return p.parent != nil && p.given.Priority > 0 }
+func (p *PoolState) inOrder() bool { return p.Whole != nil && p.Given.Priority > 0 }
 
 // insertedBlock returns blocks of a namespace, which are in the order in which it draws from them, with one more.
-func insertedBlock(list []*poolState, b *poolState) []*poolState {
-	at, _ := slices.BinarySearchFunc(list, b, func(a, b *poolState) int {
-		return cmp.Or(cmp.Compare(b.Rank(), a.Rank()), cmp.Compare(a.parent.Name, b.parent.Name),
-			a.parent.split.Compare(a, b))
+func insertedBlock(list []*PoolState, b *PoolState) []*PoolState {
+	at, _ := slices.BinarySearchFunc(list, b, func(a, b *PoolState) int {
+		return cmp.Or(cmp.Compare(b.Rank(), a.Rank()), cmp.Compare(a.Whole.Name, b.Whole.Name),
+			a.Whole.Split.Compare(a, b))
 	})
 	return slices.Insert(list, at, b)
 }
 
-// home returns the pool whose numbers the addresses of a pool have: the parent of a block, the pool itself for any
+// Home returns the pool whose numbers the addresses of a pool have: the parent of a block, the pool itself for any
 // other.
-func (p *poolState) home() *poolState {
-	if p.parent != nil {
-		return p.parent
+func (p *PoolState) Home() *PoolState {
+	if p.Whole != nil {
+		return p.Whole
 	}
 	return p
 }
 
 // cut gives a block the addresses that its parent serves of its range.
-func (p *poolState) cut() {
-	p.segments, p.from, p.n = p.parent.inside(p.parent.split.Prefix(p.number)), 0, 0
-	for i := range p.segments {
-		p.segments[i].pool = p
-		p.n = ipaddr.AddSaturated(p.n, ipaddr.Size(p.segments[i].IPRange))
+func (p *PoolState) cut() {
+	p.Segments, p.From, p.N = p.Whole.inside(p.Whole.Split.Prefix(p.number)), 0, 0
+	for i := range p.Segments {
+		p.Segments[i].Pool = p
+		p.N = ipaddr.AddSaturated(p.N, ipaddr.Size(p.Segments[i].IPRange))
 	}
-	if len(p.segments) > 0 {
-		p.from = p.segments[0].base
+	if len(p.Segments) > 0 {
+		p.From = p.Segments[0].Base
 	}
-	p.revision = p.parent.revision
+	p.Revision = p.Whole.Revision
 }
 
 // through reads the parent of a block again.
-func (p *poolState) through() {
-	r := netipx.RangeOfPrefix(p.parent.split.Prefix(p.number))
-	all := p.parent.usable
+func (p *PoolState) through() {
+	r := netipx.RangeOfPrefix(p.Whole.Split.Prefix(p.number))
+	all := p.Whole.UsableRanges
 	at, _ := slices.BinarySearchFunc(all, r.From(), func(o netipx.IPRange,
 		a netip.Addr) int {
 		return o.To().Compare(a)
@@ -99,41 +99,41 @@ func (p *poolState) through() {
 		}
 		parts = append(parts, netipx.IPRangeFrom(from, to))
 	}
-	usable := p.given.Plan.Usable
+	usable := p.Given.Plan.Usable
 	if usable == nil || !slices.Equal(usable.Ranges(), parts) {
 		usable = ipaddr.SetOf(parts...)
 	}
-	p.Pool, p.usable = p.given.asBlock(p.parent.Pool, usable), parts
+	p.Pool, p.UsableRanges = p.Given.asBlock(p.Whole.Pool, usable), parts
 }
 
 // readThrough brings the blocks of a pool, if it has any, up to date with it.
-func (p *poolState) readThrough() {
-	if p.split == nil {
+func (p *PoolState) readThrough() {
+	if p.Split == nil {
 		return
 	}
-	for _, b := range p.split.All() {
+	for _, b := range p.Split.All() {
 		b.through()
 	}
 }
 
 // newBlock makes a block of a pool for a namespace; it is known to nobody yet.
-func (p *poolState) newBlock(number uint64, given Pool) *poolState {
-	b := &poolState{given: given, parent: p, number: number, hosts: uncounted}
+func (p *PoolState) newBlock(number uint64, given Pool) *PoolState {
+	b := &PoolState{Given: given, Whole: p, number: number, HostCount: Uncounted}
 	b.cut()
 	b.through()
 	return b
 }
 
 // blockOf finds the pool that a pool is a block of. Where it is none although it names a parent, problem says why.
-func (x *catalogue) blockOf(p Pool) (parent *poolState, number uint64, problem string) {
-	parent = x.byName[p.Parent]
+func (x *Catalogue) blockOf(p Pool) (parent *PoolState, number uint64, problem string) {
+	parent = x.ByName[p.Parent]
 	switch {
-	case p.Parent == "", parent == nil, parent.given.BlockSize == 0: // no block, but a group perhaps
+	case p.Parent == "", parent == nil, parent.Given.BlockSize == 0: // no block, but a group perhaps
 		return nil, 0, ""
-	case parent.split == nil:
+	case parent.Split == nil:
 		return nil, 0, unusableParent(p.Parent, parent.Problem)
 	}
-	if number, problem = blockIn(parent.split.Grid, parent.Pool, p); problem != "" {
+	if number, problem = blockIn(parent.Split.Grid, parent.Pool, p); problem != "" {
 		return nil, 0, problem
 	}
 	return parent, number, ""
@@ -190,25 +190,25 @@ func (p Pool) misfit(problem string) Pool {
 	if p.Valid() {
 		p.Problem, p.BadParent = problem, true
 	}
-	p.dropAddresses()
+	p.DropAddresses()
 	return p
 }
 
 // setBlock makes a block known, or takes its changes.
-func (x *state) setBlock(p Pool, parent *poolState, number uint64) {
-	if old := x.pools.byName[p.Name]; old != nil {
-		x.forget(old)
+func (x *State) setBlock(p Pool, parent *PoolState, number uint64) {
+	if old := x.Pools.ByName[p.Name]; old != nil {
+		x.Forget(old)
 	}
 	b := parent.newBlock(number, p)
-	b.rebuilding = x.pools.rebuilding[p.Name]
+	b.Rebuilding = x.Pools.Rebuilding[p.Name]
 	x.recount(p.Name, func() {
-		x.pools.byName[p.Name] = b
-		parent.split.Enter(b)
-		if ns := b.Owner(); len(parent.split.Owns(ns)) == 1 {
-			x.pools.owning[ns] = append(x.pools.owning[ns], parent)
+		x.Pools.ByName[p.Name] = b
+		parent.Split.Enter(b)
+		if ns := b.Owner(); len(parent.Split.Owns(ns)) == 1 {
+			x.Pools.owning[ns] = append(x.Pools.owning[ns], parent)
 		}
 		if b.inOrder() {
-			x.pools.ordered[b.Owner()] = insertedBlock(x.pools.ordered[b.Owner()], b)
+			x.Pools.ordered[b.Owner()] = insertedBlock(x.Pools.ordered[b.Owner()], b)
 		}
 	})
 	x.findDraining(p.Name)
@@ -217,11 +217,11 @@ func (x *state) setBlock(p Pool, parent *poolState, number uint64) {
 
 // countBlock counts the leases of a block, of which some may have come before it, for its parent where that shares
 // addresses with other pools.
-func (x *state) countBlock(b *poolState, by int) {
-	if m := x.members.ByPool[b.Name]; m != nil && len(b.parent.overlaps) > 0 {
+func (x *State) countBlock(b *PoolState, by int) {
+	if m := x.Members.ByPool[b.Name]; m != nil && len(b.Whole.Overlaps) > 0 {
 		for r := range m.Records {
 			if r.State != lease.Available {
-				x.countOverlaps(b.parent.Name, r.Addr, by)
+				x.countOverlaps(b.Whole.Name, r.Addr, by)
 			}
 		}
 		x.resolveOverlaps()
@@ -229,47 +229,47 @@ func (x *state) countBlock(b *poolState, by int) {
 }
 
 // forgetBlock forgets a block. What it had is its parent's to give away again.
-func (x *state) forgetBlock(b *poolState) {
-	parent := b.parent
+func (x *State) forgetBlock(b *PoolState) {
+	parent := b.Whole
 	x.recount(b.Name, func() {
-		delete(x.pools.byName, b.Name)
-		parent.split.Leave(b)
-		if ns := b.Owner(); len(parent.split.Owns(ns)) == 0 {
-			leave(x.pools.owning, ns, parent)
+		delete(x.Pools.ByName, b.Name)
+		parent.Split.Leave(b)
+		if ns := b.Owner(); len(parent.Split.Owns(ns)) == 0 {
+			leave(x.Pools.owning, ns, parent)
 		}
 		if b.inOrder() {
-			leave(x.pools.ordered, b.Owner(), b)
+			leave(x.Pools.ordered, b.Owner(), b)
 		}
 	})
 }
 
 // recount makes a change by which the leases that name a pool count for another one, as those of a block do for its
 // parent.
-func (x *state) recount(name string, change func()) {
+func (x *State) recount(name string, change func()) {
 	addrs := map[netip.Addr]struct{}{}
-	m := x.members.ByPool[name]
+	m := x.Members.ByPool[name]
 	if m != nil {
 		for r := range m.Records {
 			addrs[r.Addr] = struct{}{}
 		}
 	}
-	for a, r := range x.missing.Gone {
+	for a, r := range x.Missing.Gone {
 		if r.Params.Value().Pool == name {
 			addrs[a] = struct{}{}
 		}
 	}
 	adjust := func(by int) {
 		for a := range addrs {
-			r := x.leases.Record(a)
+			r := x.Leases.Record(a)
 			x.adjustCharges(a, r, by)
-			for _, r := range []*ledger.Record{r, x.missing.Gone[a]} {
+			for _, r := range []*ledger.Record{r, x.Missing.Gone[a]} {
 				if r != nil {
 					x.adjustUsage(r, by)
 				}
 			}
 		}
-		if p := x.pools.byName[name]; p != nil && p.parent != nil && m != nil {
-			p.parent.ofBlocks.Add(m, by)
+		if p := x.Pools.ByName[name]; p != nil && p.Whole != nil && m != nil {
+			p.Whole.OfBlocks.Add(m, by)
 		}
 	}
 	adjust(-1)
@@ -277,33 +277,33 @@ func (x *state) recount(name string, change func()) {
 	adjust(+1)
 }
 
-// countedAs names the pool whose counts and bounds are those of the leases that name a pool.
-func (x *catalogue) countedAs(name string) string {
+// CountedAs names the pool whose counts and bounds are those of the leases that name a pool.
+func (x *Catalogue) CountedAs(name string) string {
 	if x.splits == 0 { // as nearly always
 		return name
 	}
-	if p := x.byName[name]; p != nil && p.parent != nil {
-		return p.parent.Name
+	if p := x.ByName[name]; p != nil && p.Whole != nil {
+		return p.Whole.Name
 	}
 	return name
 }
 
 // adjustHeld counts an address for the block that it lies in.
-func (x *state) adjustHeld(a netip.Addr, r *ledger.Record, by int) {
-	if x.pools.splits == 0 {
+func (x *State) adjustHeld(a netip.Addr, r *ledger.Record, by int) {
+	if x.Pools.splits == 0 {
 		return
 	}
-	p, _, ok := x.pools.segmentOf(a)
-	if !ok || p.split == nil {
+	p, _, ok := x.Pools.SegmentOf(a)
+	if !ok || p.Split == nil {
 		return
 	}
-	number, ok := p.split.NumberOf(a)
+	number, ok := p.Split.NumberOf(a)
 	if !ok {
 		return
 	}
 	all := x.tenants(a, r)
 	for _, ns := range all.of[:all.n] {
-		p.split.Hold(number, ns, by)
+		p.Split.Hold(number, ns, by)
 	}
 }
 
@@ -322,8 +322,8 @@ func (t *tenants) add(namespace string) {
 }
 
 // tenants returns those of an address. What an operator set aside nobody has.
-func (x *state) tenants(a netip.Addr, r *ledger.Record) (all tenants) {
-	for _, r := range [...]*ledger.Record{r, x.missing.Gone[a]} {
+func (x *State) tenants(a netip.Addr, r *ledger.Record) (all tenants) {
+	for _, r := range [...]*ledger.Record{r, x.Missing.Gone[a]} {
 		if r == nil || r.State == lease.Available {
 			continue
 		}
@@ -334,7 +334,7 @@ func (x *state) tenants(a netip.Addr, r *ledger.Record) (all tenants) {
 			all.add(ns)
 		}
 	}
-	if h, ok := x.assumed.ByAddr[a]; ok {
+	if h, ok := x.Assumed.ByAddr[a]; ok {
 		charged := h.Charged
 		for _, ns := range charged {
 			if ns != "" {
@@ -349,22 +349,22 @@ func (x *state) tenants(a netip.Addr, r *ledger.Record) (all tenants) {
 }
 
 // findHeld looks at all addresses that somebody has or is being given for the blocks of a pool.
-func (x *state) findHeld(p *poolState) {
+func (x *State) findHeld(p *PoolState) {
 	look := func(a netip.Addr, r *ledger.Record) {
-		if at, _, ok := x.pools.segmentOf(a); ok && at == p {
+		if at, _, ok := x.Pools.SegmentOf(a); ok && at == p {
 			x.adjustHeld(a, r, +1)
 		}
 	}
-	for r := range x.leases.ByAddr.All() {
+	for r := range x.Leases.ByAddr.All() {
 		look(r.Addr, r)
 	}
-	for a := range x.missing.Gone {
-		if x.leases.Record(a) == nil {
+	for a := range x.Missing.Gone {
+		if x.Leases.Record(a) == nil {
 			look(a, nil)
 		}
 	}
-	for a := range x.assumed.ByAddr {
-		if _, lost := x.missing.Gone[a]; !lost && x.leases.Record(a) == nil {
+	for a := range x.Assumed.ByAddr {
+		if _, lost := x.Missing.Gone[a]; !lost && x.Leases.Record(a) == nil {
 			look(a, nil)
 		}
 	}

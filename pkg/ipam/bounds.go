@@ -8,16 +8,16 @@ import (
 )
 
 // bounds knows how many addresses a host, a namespace or a claim may have: none of them gets one above its bound.
-type bounds struct{ state *state }
+type bounds struct{ state *State }
 
 // barred reports whether a pool gives a request no address beside those chosen for it, because of what its host or a
 // namespace may have. a is the address where it is known already.
-func (x *bounds) barred(p *poolState, w PickRequest, a netip.Addr, chosen []choice) bool {
+func (x *bounds) barred(p *PoolState, w PickRequest, a netip.Addr, chosen []choice) bool {
 	return x.hostFull(p, w, chosen) || x.overQuota(p, w, a, chosen) != "" || x.overKept(p, w, a)
 }
 
 // bars refuses a request that a pool is barred to, nil for any other.
-func (x *bounds) bars(p *poolState, w PickRequest, a netip.Addr, chosen []choice) *Refusal {
+func (x *bounds) bars(p *PoolState, w PickRequest, a netip.Addr, chosen []choice) *Refusal {
 	if x.hostFull(p, w, chosen) {
 		return x.noneOnHost(p, w, chosen)
 	}
@@ -36,7 +36,7 @@ func (x *bounds) full(w PickRequest, f ipaddr.Family) *Refusal {
 		return nil
 	}
 	n := 0
-	if c := x.state.claims.ByClaim[w.Claim]; c != nil {
+	if c := x.state.Claims.ByClaim[w.Claim]; c != nil {
 		n = c.N[f]
 	}
 	coming := 0

@@ -1,22 +1,10 @@
 package ipam
 
-import (
-	"net/netip"
-	"time"
-)
+import "net/netip"
 
-// Candidate finds the pool that serves an address. A refusal says why nobody who asks gets the address now;
-// the pool has no name where none serves it.
-func (x *Index) Candidate(a netip.Addr, now time.Time) (Pool, *Refusal) {
-	x.core.mu.Lock()
-	defer x.core.mu.Unlock()
-	x.core.state.now = now.UnixNano()
-	return x.core.picker.candidate(a)
-}
-
-// candidate finds the pool that serves an address, or refuses, as Index.Candidate says.
-func (x *picker) candidate(a netip.Addr) (Pool, *Refusal) {
-	p, _, ok := x.state.pools.serving(a)
+// Candidate finds the pool that serves an address, or refuses, as Index.Candidate says.
+func (x *Picker) Candidate(a netip.Addr) (Pool, *Refusal) {
+	p, _, ok := x.state.Pools.Serving(a)
 	switch {
 	case !ok:
 		return Pool{}, x.notServed(PickRequest{}, a)

@@ -71,7 +71,7 @@ func carve(name string, parent *Pool, children []Pool) (*Pool, []Pool, *family) 
 
 // byAge orders children: the older has its addresses, then goes the name. One that is not stored yet is the youngest.
 func byAge(a, b Pool) int {
-	return cmp.Or(compareBool(a.Created.IsZero(), b.Created.IsZero()), a.Created.Compare(b.Created),
+	return cmp.Or(FalseFirst(a.Created.IsZero(), b.Created.IsZero()), a.Created.Compare(b.Created),
 		cmp.Compare(a.Name, b.Name))
 }
 
@@ -186,8 +186,8 @@ func (p Pool) otherGateway(parent Pool) string {
 	}
 }
 
-// dropAddresses takes the addresses of a pool away that cannot be used.
-func (p *Pool) dropAddresses() {
+// DropAddresses takes the addresses of a pool away that cannot be used.
+func (p *Pool) DropAddresses() {
 	none := &netipx.IPSet{}
 	p.Plan.Usable, p.Plan.Single, p.Plan.Ranged = none, none, none
 }

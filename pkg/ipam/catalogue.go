@@ -8,73 +8,73 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// catalogue has the pools, and where requests look for them. Every pool is in each list that its spec names, in the
+// Catalogue has the pools, and where requests look for them. Every pool is in each list that its spec names, in the
 // order of preference, and every address is in the segment of at most one pool.
-type catalogue struct {
-	byName map[string]*poolState
-	// roots are all but the blocks: what looks at every pool looks at these. splits counts those that are split into
+type Catalogue struct {
+	ByName map[string]*PoolState
+	// Roots are all but the blocks: what looks at every pool looks at these. splits counts those that are split into
 	// blocks. children are the pools that name a parent, as they were given, by the parent's name: objects come in any
 	// order.
-	roots    map[string]*poolState
+	Roots    map[string]*PoolState
 	splits   int
-	children map[string]map[string]Pool
+	Children map[string]map[string]Pool
 	// families are what the groups of a parent have of it, by its name; of parents alone that can have some.
 	families map[string]*family
-	// making are the pools that this process is making.
-	making makingPools
-	// rebuilding maps a pool that is being rebuilt to what it waits for; such a pool hands out nothing.
-	rebuilding map[string]string
-	segments   []segment
+	// Making are the pools that this process is making.
+	Making makingPools
+	// Rebuilding maps a pool that is being rebuilt to what it waits for; such a pool hands out nothing.
+	Rebuilding map[string]string
+	Segments   []segment
 	// bound are the pools of a namespace, unbound those of a host that are in the default chain, open all that are in
 	// it, networks those of a network.
-	bound    map[string][]*poolState
-	unbound  hostTable
-	open     []*poolState
-	networks map[string][]*poolState
-	// boundHosts has the pools of hosts that are not in the default chain.
-	boundHosts hostTable
+	bound    map[string][]*PoolState
+	Unbound  HostTable
+	Open     []*PoolState
+	Networks map[string][]*PoolState
+	// BoundHosts has the pools of hosts that are not in the default chain.
+	BoundHosts HostTable
 	// selecting are the pools that have a host selector.
-	selecting  map[*poolState]struct{}
-	namespaces namespaceTable
-	// growing are the pools of the default chain that give blocks by themselves, owning those in which a namespace has
+	selecting  map[*PoolState]struct{}
+	Namespaces namespaceTable
+	// Growing are the pools of the default chain that give blocks by themselves, owning those in which a namespace has
 	// blocks.
-	growing []*poolState
-	owning  map[string][]*poolState
+	Growing []*PoolState
+	owning  map[string][]*PoolState
 	// ordered are the blocks of a namespace that it draws from in a given order.
-	ordered map[string][]*poolState
-	// plans counts the changes of pools, rebuilds how often it was worked out what one serves.
-	plans, rebuilds uint64
+	ordered map[string][]*PoolState
+	// Plans counts the changes of pools, rebuilds how often it was worked out what one serves.
+	Plans, rebuilds uint64
 }
 
 // newCatalogue returns a catalogue without pools.
-func newCatalogue() catalogue {
-	return catalogue{
-		byName: map[string]*poolState{}, roots: map[string]*poolState{}, children: map[string]map[string]Pool{},
-		families: map[string]*family{}, making: makingPools{}, rebuilding: map[string]string{},
-		bound: map[string][]*poolState{}, unbound: newHostTable(), boundHosts: newHostTable(),
-		networks:  map[string][]*poolState{},
-		selecting: map[*poolState]struct{}{}, namespaces: newNamespaceTable(), owning: map[string][]*poolState{},
-		ordered: map[string][]*poolState{},
+func newCatalogue() Catalogue {
+	return Catalogue{
+		ByName: map[string]*PoolState{}, Roots: map[string]*PoolState{}, Children: map[string]map[string]Pool{},
+		families: map[string]*family{}, Making: makingPools{}, Rebuilding: map[string]string{},
+		bound: map[string][]*PoolState{}, Unbound: newHostTable(), BoundHosts: newHostTable(),
+		Networks:  map[string][]*PoolState{},
+		selecting: map[*PoolState]struct{}{}, Namespaces: newNamespaceTable(), owning: map[string][]*PoolState{},
+		ordered: map[string][]*PoolState{},
 	}
 }
 
 // list enters a pool where requests look for it: under its namespaces, or under its hosts when it
 // is in the default chain, and under its network. All lists are in the order of preference.
-func (x *catalogue) list(p *poolState) {
+func (x *Catalogue) list(p *PoolState) {
 	p.listed = true
-	x.namespaces.match(p)
-	for ns := range p.namespaces() {
+	x.Namespaces.match(p)
+	for ns := range p.NamespacesNow() {
 		enter(x.bound, ns, p)
 	}
 	x.hostsOf(p).enter(p)
 	if p.InDefaultChain() {
-		x.open = inserted(x.open, p)
+		x.Open = inserted(x.Open, p)
 	}
-	if p.split != nil && p.AutoAssign && p.InDefaultChain() {
-		x.growing = inserted(x.growing, p)
+	if p.Split != nil && p.AutoAssign && p.InDefaultChain() {
+		x.Growing = inserted(x.Growing, p)
 	}
 	if p.Network != "" {
-		enter(x.networks, p.Network, p)
+		enter(x.Networks, p.Network, p)
 	}
 	if p.HostSelector != nil {
 		x.selecting[p] = struct{}{}
@@ -82,63 +82,63 @@ func (x *catalogue) list(p *poolState) {
 }
 
 // hostsOf returns where a pool is found by its hosts.
-func (x *catalogue) hostsOf(p *poolState) *hostTable {
+func (x *Catalogue) hostsOf(p *PoolState) *HostTable {
 	if p.InDefaultChain() {
-		return &x.unbound
+		return &x.Unbound
 	}
-	return &x.boundHosts
+	return &x.BoundHosts
 }
 
 // unlist undoes list.
-func (x *catalogue) unlist(p *poolState) {
+func (x *Catalogue) unlist(p *PoolState) {
 	p.listed = false
-	for ns := range p.namespaces() {
+	for ns := range p.NamespacesNow() {
 		leave(x.bound, ns, p)
 	}
-	x.namespaces.unmatch(p)
+	x.Namespaces.unmatch(p)
 	x.hostsOf(p).leave(p)
 	if p.InDefaultChain() {
-		x.open = removed(x.open, p)
+		x.Open = removed(x.Open, p)
 	}
-	x.growing = removed(x.growing, p)
+	x.Growing = removed(x.Growing, p)
 	if p.Network != "" {
-		leave(x.networks, p.Network, p)
+		leave(x.Networks, p.Network, p)
 	}
 	delete(x.selecting, p)
 }
 
-func enter[K comparable](lists map[K][]*poolState, k K, p *poolState) {
+func enter[K comparable](lists map[K][]*PoolState, k K, p *PoolState) {
 	lists[k] = inserted(lists[k], p)
 }
 
-func leave[K comparable](lists map[K][]*poolState, k K, p *poolState) {
+func leave[K comparable](lists map[K][]*PoolState, k K, p *PoolState) {
 	if lists[k] = removed(lists[k], p); len(lists[k]) == 0 {
 		delete(lists, k)
 	}
 }
 
 // inserted returns a list, which is in the order of preference, with a pool more.
-func inserted(list []*poolState, p *poolState) []*poolState {
-	at, _ := slices.BinarySearchFunc(list, p, preference)
+func inserted(list []*PoolState, p *PoolState) []*PoolState {
+	at, _ := slices.BinarySearchFunc(list, p, Preference)
 	return slices.Insert(list, at, p)
 }
 
-func removed(list []*poolState, p *poolState) []*poolState {
-	return slices.DeleteFunc(list, func(o *poolState) bool { return o == p })
+func removed(list []*PoolState, p *PoolState) []*PoolState {
+	return slices.DeleteFunc(list, func(o *PoolState) bool { return o == p })
 }
 
-// preference orders pools: higher priority first, then by name; never by what is free, because
+// Preference orders pools: higher priority first, then by name; never by what is free, because
 // replicas must agree.
-func preference(a, b *poolState) int {
+func Preference(a, b *PoolState) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Name, b.Name))
 }
 
 // joinSegments puts the segments of changed pools in the place of their old ones, in address order.
-func (x *catalogue) joinSegments(changed []*poolState) {
-	kept := slices.DeleteFunc(x.segments, func(s segment) bool { return slices.Contains(changed, s.pool) })
+func (x *Catalogue) joinSegments(changed []*PoolState) {
+	kept := slices.DeleteFunc(x.Segments, func(s segment) bool { return slices.Contains(changed, s.Pool) })
 	var fresh []segment
 	for _, p := range changed {
-		fresh = append(fresh, p.segments...)
+		fresh = append(fresh, p.Segments...)
 	}
 	byAddr := func(a, b segment) int { return a.From().Compare(b.From()) }
 	slices.SortFunc(fresh, byAddr)
@@ -150,34 +150,34 @@ func (x *catalogue) joinSegments(changed []*poolState) {
 		}
 		joined, *from = append(joined, (*from)[0]), (*from)[1:]
 	}
-	x.segments = append(append(joined, kept...), fresh...)
+	x.Segments = append(append(joined, kept...), fresh...)
 }
 
-// serving finds the pool that serves an address, and the address's number in its free set: a block that exists, the
+// Serving finds the pool that serves an address, and the address's number in its free set: a block that exists, the
 // parent for what is in none.
-func (x *catalogue) serving(a netip.Addr) (*poolState, uint64, bool) {
-	p, number, ok := x.segmentOf(a)
-	if ok && p.split != nil {
-		n, _ := p.split.NumberOf(a)
-		if b, exists := p.split.Existing(n); exists {
+func (x *Catalogue) Serving(a netip.Addr) (*PoolState, uint64, bool) {
+	p, number, ok := x.SegmentOf(a)
+	if ok && p.Split != nil {
+		n, _ := p.Split.NumberOf(a)
+		if b, exists := p.Split.Existing(n); exists {
 			return b, number, true
 		}
 	}
 	return p, number, ok
 }
 
-// segmentOf finds the pool whose free set an address is in, and its number there.
-func (x *catalogue) segmentOf(a netip.Addr) (*poolState, uint64, bool) {
-	at, exact := slices.BinarySearchFunc(x.segments, a, func(s segment,
+// SegmentOf finds the pool whose free set an address is in, and its number there.
+func (x *Catalogue) SegmentOf(a netip.Addr) (*PoolState, uint64, bool) {
+	at, exact := slices.BinarySearchFunc(x.Segments, a, func(s segment,
 		a netip.Addr) int {
 		return s.From().Compare(a)
 	})
 	if !exact {
 		at--
 	}
-	if at < 0 || x.segments[at].To().Less(a) {
+	if at < 0 || x.Segments[at].To().Less(a) {
 		return nil, 0, false
 	}
-	s := x.segments[at]
-	return s.pool, s.base + ipaddr.Distance(s.From(), a), true
+	s := x.Segments[at]
+	return s.Pool, s.Base + ipaddr.Distance(s.From(), a), true
 }

@@ -7,43 +7,43 @@ import (
 
 // arrange returns what becomes of a pool that has come, gone or changed, and of all whose part depends on it: its
 // parent with its groups, the parent that it had before, and its own groups. Blocks read their parent by themselves.
-func (x *catalogue) arrange(s *poolState, was string) map[*poolState]Pool {
-	next := map[*poolState]Pool{}
-	if x.roots[s.given.Name] == s {
-		next[s] = s.given
+func (x *Catalogue) arrange(s *PoolState, was string) map[*PoolState]Pool {
+	next := map[*PoolState]Pool{}
+	if x.Roots[s.Given.Name] == s {
+		next[s] = s.Given
 	}
-	names := []string{s.given.Parent, was, s.given.Name}
+	names := []string{s.Given.Parent, was, s.Given.Name}
 	for i, name := range names {
-		if name == "" || slices.Contains(names[:i], name) || name != s.given.Name && x.arrangeOne(s, name, next) {
+		if name == "" || slices.Contains(names[:i], name) || name != s.Given.Name && x.arrangeOne(s, name, next) {
 			continue
 		}
-		parent := x.roots[name]
+		parent := x.Roots[name]
 		var groups []Pool
-		if name != s.given.Name && (parent == nil || parent.given.BlockSize > 0) { // the others stay as they are
-			if name == s.given.Parent && x.roots[s.given.Name] == s {
-				groups = []Pool{s.given}
+		if name != s.Given.Name && (parent == nil || parent.Given.BlockSize > 0) { // the others stay as they are
+			if name == s.Given.Parent && x.Roots[s.Given.Name] == s {
+				groups = []Pool{s.Given}
 			}
 		} else {
-			for _, c := range x.children[name] {
-				if x.roots[c.Name] != nil {
+			for _, c := range x.Children[name] {
+				if x.Roots[c.Name] != nil {
 					groups = append(groups, c)
 				}
 			}
 		}
 		var given *Pool
 		if parent != nil {
-			given = &parent.given
+			given = &parent.Given
 		}
 		delete(x.families, name)
 		if given != nil && given.BlockSize > 0 {
 			for _, c := range groups {
-				next[x.roots[c.Name]] = x.noBlock(c)
+				next[x.Roots[c.Name]] = x.noBlock(c)
 			}
 			continue
 		}
 		rest, carved, family := carve(name, given, groups)
 		for _, c := range carved {
-			next[x.roots[c.Name]] = c
+			next[x.Roots[c.Name]] = c
 		}
 		if given != nil && rest.Parent == "" {
 			next[parent] = *rest
@@ -55,16 +55,16 @@ func (x *catalogue) arrange(s *poolState, was string) map[*poolState]Pool {
 
 // arrangeOne does that with a child that shares no address with another child of a parent: its own part changes and
 // that of the parent, and no other is looked at. It reports whether that was all.
-func (x *catalogue) arrangeOne(s *poolState, name string, next map[*poolState]Pool) bool {
-	parent, family := x.roots[name], x.families[name]
+func (x *Catalogue) arrangeOne(s *PoolState, name string, next map[*PoolState]Pool) bool {
+	parent, family := x.Roots[name], x.families[name]
 	if family == nil {
 		return false
 	}
 	var child *Pool
-	if x.roots[s.given.Name] == s && s.given.Parent == name {
-		child = &s.given
+	if x.Roots[s.Given.Name] == s && s.Given.Parent == name {
+		child = &s.Given
 	}
-	fitted, changed, alone := family.replace(name, parent.given, s.given.Name, child)
+	fitted, changed, alone := family.replace(name, parent.Given, s.Given.Name, child)
 	if !alone {
 		return false
 	}
@@ -72,35 +72,35 @@ func (x *catalogue) arrangeOne(s *poolState, name string, next map[*poolState]Po
 		next[s] = fitted
 	}
 	if changed {
-		next[parent] = family.rest.of(parent.given)
+		next[parent] = family.rest.of(parent.Given)
 	}
 	return true
 }
 
 // noBlock returns a child of a pool that is split into blocks, and that is none of these.
-func (x *catalogue) noBlock(c Pool) Pool {
+func (x *Catalogue) noBlock(c Pool) Pool {
 	if _, _, problem := x.blockOf(c); problem != "" {
 		return c.misfit(problem)
 	}
-	c.dropAddresses() // a block, which adopt makes of it
+	c.DropAddresses() // a block, which adopt makes of it
 	return c
 }
 
 // place gives pools the values that were worked out for them, and lists them anew where they are to be found elsewhere.
 // It returns those that may serve other addresses.
-func (x *state) place(next map[*poolState]Pool) (changed []*poolState) {
+func (x *State) place(next map[*PoolState]Pool) (changed []*PoolState) {
 	for s, p := range next {
-		p, blocks := p.WithNodes(maps.Values(x.nodes.byName)).divided() // the selector of a child may be its parent's
+		p, blocks := p.WithNodes(maps.Values(x.Nodes.ByName)).divided() // the selector of a child may be its parent's
 		same := s.listed && sameService(s.Pool, p)
 		relist := !s.listed || !sameLists(s.Pool, p)
 		if s.listed && relist {
-			x.pools.unlist(s)
+			x.Pools.unlist(s)
 		}
-		s.Pool, s.usable, s.rebuilding = p, p.Plan.Usable.Ranges(), x.pools.rebuilding[p.Name]
+		s.Pool, s.UsableRanges, s.Rebuilding = p, p.Plan.Usable.Ranges(), x.Pools.Rebuilding[p.Name]
 		x.divide(s, blocks)
 		if relist {
-			s.hosts = uncounted
-			x.pools.list(s)
+			s.HostCount = Uncounted
+			x.Pools.list(s)
 		}
 		if !same {
 			changed = append(changed, s)
@@ -110,8 +110,8 @@ func (x *state) place(next map[*poolState]Pool) (changed []*poolState) {
 }
 
 // serve works out what pools serve that have changed, together with those that shared addresses with them, or do now.
-func (x *state) serve(changed []*poolState) {
-	all := map[*poolState]struct{}{}
+func (x *State) serve(changed []*PoolState) {
+	all := map[*PoolState]struct{}{}
 	for _, s := range changed {
 		all[s] = struct{}{}
 		x.findDraining(s.Name)
@@ -148,34 +148,4 @@ func sameSelector(a, b Selector) bool {
 		return a == nil && b == nil
 	}
 	return a.String() == b.String()
-}
-
-// Children names the pools that name one as their parent, in order, whether or not they serve: groups and blocks.
-func (x *Pools) Children(parent string) []string {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	return slices.Sorted(maps.Keys(x.core.state.pools.children[parent]))
-}
-
-// Relatives names the pools whose part depends on one: its parent, the other groups of that, and its own groups. Blocks
-// are none: they take nothing from each other.
-func (x *Pools) Relatives(name string) (names []string) {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	groups := func(parent string) {
-		if p := x.core.state.pools.roots[parent]; p != nil && p.split != nil || p == nil && parent != name {
-			return
-		}
-		for c := range x.core.state.pools.children[parent] {
-			if c != name {
-				names = append(names, c)
-			}
-		}
-	}
-	if p := x.core.state.pools.roots[name]; p != nil && p.Parent != "" {
-		groups(p.Parent)
-		names = append(names, p.Parent)
-	}
-	groups(name)
-	return names
 }

@@ -4,8 +4,8 @@ import "github.com/bcsnet/bcsnet/pkg/ipam/freeset"
 
 // cooldowns are the addresses of a pool that nothing keeps but the cooldown.
 type cooldowns struct {
-	// set has them as taken.
-	set *freeset.Set
+	// Set has them as taken.
+	Set *freeset.Set
 	// queue says when their cooldowns end. It has every address of the set, and others that were in it.
 	queue cooldownQueue
 }
@@ -17,7 +17,7 @@ type cooldown struct {
 }
 
 // newCooldowns returns those of a pool of n addresses, of which none cools.
-func newCooldowns(n uint64) *cooldowns { return &cooldowns{set: freeset.New(n)} }
+func newCooldowns(n uint64) *cooldowns { return &cooldowns{Set: freeset.New(n)} }
 
 // cooldownQueue has the cooldown that ends first in front.
 type cooldownQueue []cooldown

@@ -9,23 +9,23 @@ import (
 
 // exhausted returns why pools that fit gave no address, with their counts. The refusal is about the pool that is in the
 // way, not one that has room.
-func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
+func (x *Picker) exhausted(w PickRequest, fit []*PoolState) *Refusal {
 	for _, p := range fit {
-		x.state.expireCooldowns(p)
+		x.state.ExpireCooldowns(p)
 	}
-	slices.SortStableFunc(fit, func(a, b *poolState) int { return compareBool(b.split != nil, a.split != nil) })
+	slices.SortStableFunc(fit, func(a, b *PoolState) int { return FalseFirst(b.Split != nil, a.Split != nil) })
 	facts := explain.Facts{Who: w.Who, Namespace: w.Namespace, More: max(0, len(fit)-explain.MaxNamed)}
 	if len(w.Pools) == 0 && w.Network == "" {
-		facts.Own = x.state.pools.ownNames(w)
+		facts.Own = x.state.Pools.OwnNames(w)
 	}
 	for _, p := range fit[:min(len(fit), explain.MaxNamed)] {
 		facts.States = append(facts.States, x.stateOf(p, w))
 	}
-	is := func(kind explain.Kind, p *poolState, reason Reason) *Refusal {
+	is := func(kind explain.Kind, p *PoolState, reason Reason) *Refusal {
 		facts.Kind, facts.Pool, facts.Whole = kind, p.Name, p.CountedAs()
 		return RefuseFacts(reason, facts)
 	}
-	overlapped := func(p *poolState) bool { return p.Serves() && p.n == 0 && p.losesAddresses() }
+	overlapped := func(p *PoolState) bool { return p.Serves() && p.N == 0 && p.losesAddresses() }
 	if none := slices.IndexFunc(fit, overlapped); none >= 0 {
 		return is(explain.ExhaustedByOverlap, fit[none], ReasonPoolExhausted)
 	}
@@ -46,31 +46,31 @@ func (x *picker) exhausted(w PickRequest, fit []*poolState) *Refusal {
 			return x.bounds.keepsTooMany(p, w)
 		}
 	}
-	if split := slices.IndexFunc(fit, func(p *poolState) bool { return p.split != nil && p.Serves() }); split >= 0 {
+	if split := slices.IndexFunc(fit, func(p *PoolState) bool { return p.Split != nil && p.Serves() }); split >= 0 {
 		kind := explain.NoFreeBlock
 		if !fit[split].AutoAssign {
 			kind = explain.NoBlockByItself
 		}
 		return is(kind, fit[split], ReasonNoFreeBlock)
 	}
-	if full := slices.IndexFunc(fit, func(p *poolState) bool { return p.Serves() && !p.hasFree() }); full >= 0 {
+	if full := slices.IndexFunc(fit, func(p *PoolState) bool { return p.Serves() && !p.hasFree() }); full >= 0 {
 		if next := x.state.nextCooled(fit[full]); !next.IsZero() {
 			facts.In = x.state.until(next)
 			return is(explain.ExhaustedCooling, fit[full], ReasonPoolExhausted)
 		}
 		return is(explain.ExhaustedTaken, fit[full], ReasonPoolExhausted)
 	}
-	stopped := slices.IndexFunc(fit, func(p *poolState) bool { return !p.Serves() })
+	stopped := slices.IndexFunc(fit, func(p *PoolState) bool { return !p.Serves() })
 	if stopped < 0 {
 		return is(explain.ExhaustedPromised, fit[0], ReasonPoolExhausted)
 	}
-	facts.Stop = fit[stopped].stop()
+	facts.Stop = fit[stopped].Stop()
 	return is(explain.ExhaustedStopped, fit[stopped], fit[stopped].stopped())
 }
 
 // barredBy finds the bound that keeps a request from a free address of a pool, or from one that is kept for its claim:
 // that of its host, or that of a namespace.
-func (x *picker) barredBy(p *poolState, w PickRequest) (host bool, namespace string) {
+func (x *Picker) barredBy(p *PoolState, w PickRequest) (host bool, namespace string) {
 	addrs := make([]netip.Addr, 0, 2)
 	if p.hasFree() {
 		addrs = append(addrs, netip.Addr{})
@@ -90,17 +90,17 @@ func (x *picker) barredBy(p *poolState, w PickRequest) (host bool, namespace str
 }
 
 // stateOf returns the counts of a pool that gave a request no address.
-func (x *picker) stateOf(p *poolState, w PickRequest) explain.PoolState {
+func (x *Picker) stateOf(p *PoolState, w PickRequest) explain.PoolState {
 	if !p.Serves() {
-		return explain.PoolState{Pool: p.Name, Stop: p.stop()}
+		return explain.PoolState{Pool: p.Name, Stop: p.Stop()}
 	}
-	if p.split != nil {
+	if p.Split != nil {
 		return explain.PoolState{Pool: p.Name, Subnet: p.Plan.Subnet, Blocks: p.blockState(w.Namespace)}
 	}
-	c := x.state.countsOf(p.Name)
+	c := x.state.CountsOf(p.Name)
 	state := explain.PoolState{
 		Pool: p.Name, Subnet: p.Plan.Subnet, Free: c.Free, Capacity: c.Capacity, Active: c.Active, Reserved: c.Reserved,
-		Gone: min(x.state.gone[p.Name], c.Active), Cooling: c.Cooling, Elsewhere: p.servedByOthers(),
+		Gone: min(x.state.Gone[p.Name], c.Active), Cooling: c.Cooling, Elsewhere: p.servedByOthers(),
 		Namespaces: x.bounds.quotaShares(p, w),
 	}
 	if c.Cooling > 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // coolsUntil returns when the cooldown of an address of the pool ends, in Unix nanoseconds; 0 when it has none.
-func (p *poolState) coolsUntil(r *ledger.Record) int64 {
+func (p *PoolState) coolsUntil(r *ledger.Record) int64 {
 	if r == nil || p.Cooldown <= 0 || r.State != lease.Available || r.Updated == 0 {
 		return 0
 	}
@@ -20,53 +20,53 @@ func (p *poolState) coolsUntil(r *ledger.Record) int64 {
 }
 
 // refreshCooldown records whether an address cools that nothing else keeps, and reports it.
-func (x *state) refreshCooldown(p *poolState, a netip.Addr, number uint64, kept bool) bool {
+func (x *State) refreshCooldown(p *PoolState, a netip.Addr, number uint64, kept bool) bool {
 	var ends int64
 	if !kept && p.Cooldown > 0 {
-		ends = p.coolsUntil(x.leases.Record(a))
+		ends = p.coolsUntil(x.Leases.Record(a))
 	}
-	rests := ends > x.now
-	p.cooldowns.set.Mark(number, rests)
+	rests := ends > x.Now
+	p.Cooldowns.Set.Mark(number, rests)
 	if rests {
-		heap.Push(&p.cooldowns.queue, cooldown{ends, number})
+		heap.Push(&p.Cooldowns.queue, cooldown{ends, number})
 		x.compactCooldowns(p)
 	}
 	return rests
 }
 
 // compactCooldowns throws out what is no longer so when that is the greater part of a pool's queue.
-func (x *state) compactCooldowns(p *poolState) {
-	q := p.cooldowns.queue
-	if uint64(len(q)) <= 2*p.cooldowns.set.Used()+64 {
+func (x *State) compactCooldowns(p *PoolState) {
+	q := p.Cooldowns.queue
+	if uint64(len(q)) <= 2*p.Cooldowns.Set.Used()+64 {
 		return
 	}
 	q = slices.DeleteFunc(q, func(r cooldown) bool { return !x.stillCools(p, r) })
 	slices.SortFunc(q, func(a, b cooldown) int {
 		return cmp.Or(cmp.Compare(a.ends, b.ends), cmp.Compare(a.number, b.number))
 	})
-	p.cooldowns.queue = slices.Compact(q)
+	p.Cooldowns.queue = slices.Compact(q)
 }
 
 // stillCools reports whether an address cools, and exactly that long.
-func (x *state) stillCools(p *poolState, r cooldown) bool {
-	return p.cooldowns.set.IsTaken(r.number) && p.coolsUntil(x.leases.Record(p.address(r.number))) == r.ends
+func (x *State) stillCools(p *PoolState, r cooldown) bool {
+	return p.Cooldowns.Set.IsTaken(r.number) && p.coolsUntil(x.Leases.Record(p.address(r.number))) == r.ends
 }
 
-// expireCooldowns ends those of a pool whose time has come. It is called whenever somebody looks at what the pool
+// ExpireCooldowns ends those of a pool whose time has come. It is called whenever somebody looks at what the pool
 // has free; there is no timer.
-func (x *state) expireCooldowns(p *poolState) {
-	p = p.home()
-	for q := &p.cooldowns.queue; len(*q) > 0 && (*q)[0].ends <= x.now; {
-		x.refresh(p.address(heap.Pop(q).(cooldown).number))
+func (x *State) ExpireCooldowns(p *PoolState) {
+	p = p.Home()
+	for q := &p.Cooldowns.queue; len(*q) > 0 && (*q)[0].ends <= x.Now; {
+		x.Refresh(p.address(heap.Pop(q).(cooldown).number))
 	}
 }
 
 // nextCooled returns when the first cooldown of a pool ends; zero when no address cools.
-func (x *state) nextCooled(p *poolState) time.Time {
-	if p.parent != nil {
+func (x *State) nextCooled(p *PoolState) time.Time {
+	if p.Whole != nil {
 		return x.nextCooledIn(p)
 	}
-	for q := &p.cooldowns.queue; len(*q) > 0; heap.Pop(q) {
+	for q := &p.Cooldowns.queue; len(*q) > 0; heap.Pop(q) {
 		if x.stillCools(p, (*q)[0]) {
 			return ledger.FromNanos((*q)[0].ends)
 		}
@@ -76,24 +76,24 @@ func (x *state) nextCooled(p *poolState) time.Time {
 
 // nextCooledIn returns when the first cooldown of a block ends; zero when none of its addresses cools. It looks at all
 // that cool in the parent, or at all numbers of the block where those are fewer.
-func (x *state) nextCooledIn(b *poolState) time.Time {
+func (x *State) nextCooledIn(b *PoolState) time.Time {
 	var first int64
 	see := func(ends int64) {
-		if ends > x.now && (first == 0 || ends < first) {
+		if ends > x.Now && (first == 0 || ends < first) {
 			first = ends
 		}
 	}
-	home := b.parent
-	if b.n <= uint64(len(home.cooldowns.queue)) {
-		for i := b.from; i < b.from+b.n; i++ {
-			if home.cooldowns.set.IsTaken(i) {
-				see(home.coolsUntil(x.leases.Record(home.address(i))))
+	home := b.Whole
+	if b.N <= uint64(len(home.Cooldowns.queue)) {
+		for i := b.From; i < b.From+b.N; i++ {
+			if home.Cooldowns.Set.IsTaken(i) {
+				see(home.coolsUntil(x.Leases.Record(home.address(i))))
 			}
 		}
 		return ledger.FromNanos(first)
 	}
-	for _, c := range home.cooldowns.queue {
-		if c.number-b.from < b.n && x.stillCools(home, c) {
+	for _, c := range home.Cooldowns.queue {
+		if c.number-b.From < b.N && x.stillCools(home, c) {
 			see(c.ends)
 		}
 	}
@@ -101,4 +101,4 @@ func (x *state) nextCooledIn(b *poolState) time.Time {
 }
 
 // until returns the time until then.
-func (x *state) until(then time.Time) time.Duration { return then.Sub(ledger.FromNanos(x.now)) }
+func (x *State) until(then time.Time) time.Duration { return then.Sub(ledger.FromNanos(x.Now)) }

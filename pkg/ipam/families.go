@@ -184,3 +184,15 @@ func (w PickRequest) tries() []try {
 func (w PickRequest) takes(family ipaddr.Family) bool {
 	return w.Families.Wants(family) && (w.try.families == nil || slices.Contains(w.try.families, family))
 }
+
+// Needed returns the families without which a request is not served.
+func (f Families) Needed() []ipaddr.Family {
+	all := ipaddr.Families()
+	switch {
+	case f.Required():
+		return all[:]
+	case f.Single() && len(f.Order) > 0:
+		return f.Order[:1]
+	}
+	return nil
+}

@@ -66,7 +66,7 @@ func (f *family) fit(name string, parent *Pool, c Pool) Pool {
 		c.BadParent = c.Problem != ""
 	}
 	if !c.Valid() {
-		c.dropAddresses()
+		c.DropAddresses()
 		return c
 	}
 	f.add(c)

@@ -7,17 +7,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// offers reports whether any of some pools has addresses of a family, taken or not.
-func offers(pools []*poolState, f ipaddr.Family) bool {
-	return slices.ContainsFunc(pools, func(p *poolState) bool { return p.Family() == f && p.Valid() })
+// Offers reports whether any of some pools has addresses of a family, taken or not.
+func Offers(pools []*PoolState, f ipaddr.Family) bool {
+	return slices.ContainsFunc(pools, func(p *PoolState) bool { return p.Family() == f && p.Valid() })
 }
 
 // able returns those of the pools that fit which have the families that the request takes, together with the others of
 // their network.
-func (x *picker) able(w PickRequest, fit []*poolState) (able []*poolState) {
+func (x *Picker) able(w PickRequest, fit []*PoolState) (able []*PoolState) {
 	for _, p := range fit {
-		together := x.state.pools.together(p, w)
-		lacks := func(f ipaddr.Family) bool { return !offers(together, f) }
+		together := x.state.Pools.together(p, w)
+		lacks := func(f ipaddr.Family) bool { return !Offers(together, f) }
 		if slices.Contains(w.try.families, p.Family()) && !slices.ContainsFunc(w.try.families, lacks) {
 			able = append(able, p)
 		}
@@ -27,7 +27,7 @@ func (x *picker) able(w PickRequest, fit []*poolState) (able []*poolState) {
 
 // nothingLeft returns why the pools that fit gave a request nothing: none has the families that it takes, or those that
 // have them have no address left.
-func (x *picker) nothingLeft(w PickRequest, fit []*poolState) *Refusal {
+func (x *Picker) nothingLeft(w PickRequest, fit []*PoolState) *Refusal {
 	if w.try.families == nil || len(w.Sets) > 0 {
 		return x.exhausted(w, fit)
 	}
@@ -38,7 +38,7 @@ func (x *picker) nothingLeft(w PickRequest, fit []*poolState) *Refusal {
 }
 
 // familyMissing refuses a request for families that the pools do not have. It names the pools, and what each has.
-func (x *picker) familyMissing(w PickRequest, fit []*poolState) *Refusal {
+func (x *Picker) familyMissing(w PickRequest, fit []*PoolState) *Refusal {
 	facts := explain.Facts{Kind: explain.FamilyMissing, Who: w.Who, Families: namesOf(w.try.families, " and ")}
 	for _, p := range fit {
 		has := p.Family().String()

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// fitting returns the pools that a request may draw from, in the order of preference. It looks at no more
+// Fitting returns the pools that a request may draw from, in the order of preference. It looks at no more
 // of them than its user does.
-func (x *catalogue) fitting(w PickRequest) iter.Seq[*poolState] {
+func (x *Catalogue) Fitting(w PickRequest) iter.Seq[*PoolState] {
 	candidates := x.chain(w)
-	return func(yield func(*poolState) bool) {
+	return func(yield func(*PoolState) bool) {
 		for q := range x.drawn(candidates, w.Namespace) {
 			if x.fits(q, w) && !yield(q) {
 				return
@@ -21,33 +21,33 @@ func (x *catalogue) fitting(w PickRequest) iter.Seq[*poolState] {
 
 // chain returns where a request looks for addresses, in this order: in what it names, or else in what its namespace has
 // of its own, and only where that is nothing, in the default chain.
-func (x *catalogue) chain(w PickRequest) iter.Seq[*poolState] {
+func (x *Catalogue) chain(w PickRequest) iter.Seq[*PoolState] {
 	switch {
 	case len(w.Pools) > 0:
 		return slices.Values(x.named(w.Pools))
 	case w.Network != "":
-		return slices.Values(x.networks[w.Network])
-	case x.hasOwn(w):
-		return x.own(w)
+		return slices.Values(x.Networks[w.Network])
+	case x.HasOwn(w):
+		return x.Own(w)
 	case w.Ahead:
-		return slices.Values(x.open)
+		return slices.Values(x.Open)
 	default:
-		return x.unbound.of(w.Host)
+		return x.Unbound.Of(w.Host)
 	}
 }
 
 // fits reports whether a request may draw from a pool.
-func (x *catalogue) fits(p *poolState, w PickRequest) bool {
-	return (len(w.Pools) == 0 || w.nameOf(p.Pool) >= 0) && p.lists(w) && x.servesNamespace(p, w) &&
+func (x *Catalogue) fits(p *PoolState, w PickRequest) bool {
+	return (len(w.Pools) == 0 || w.nameOf(p.Pool) >= 0) && p.lists(w) && x.ServesNamespace(p, w) &&
 		(w.Network == "" || w.Network == p.Network)
 }
 
 // named returns the pools of some names, in the order of these. If there is none of one of the names, it returns none:
 // a mistyped name must not give an address of another pool.
-func (x *catalogue) named(names []string) []*poolState {
-	all := make([]*poolState, 0, len(names))
+func (x *Catalogue) named(names []string) []*PoolState {
+	all := make([]*PoolState, 0, len(names))
 	for _, name := range names {
-		p, ok := x.byName[name]
+		p, ok := x.ByName[name]
 		if !ok {
 			return nil
 		}
@@ -56,52 +56,52 @@ func (x *catalogue) named(names []string) []*poolState {
 	return all
 }
 
-// servesNamespace reports whether a pool is for the namespace of a request. A pool that is bound is for its namespaces,
+// ServesNamespace reports whether a pool is for the namespace of a request. A pool that is bound is for its namespaces,
 // as a block is for its one,
 // one that is left out of the default chain for whoever names it, and one of the default chain for namespaces that have
 // nothing of their own.
-func (x *catalogue) servesNamespace(p *poolState, w PickRequest) bool {
+func (x *Catalogue) ServesNamespace(p *PoolState, w PickRequest) bool {
 	switch {
 	case w.byHand():
 		return true
 	case p.Bound():
 		return p.boundTo(w.Namespace)
-	case p.split != nil && !p.NotDefault: // whoever has a block, or could be given one, has it of his own
+	case p.Split != nil && !p.NotDefault: // whoever has a block, or could be given one, has it of his own
 		return len(x.bound[w.Namespace]) == 0
 	case p.NotDefault:
 		return w.names(p.Pool)
 	default:
-		return !x.hasOwn(w)
+		return !x.HasOwn(w)
 	}
 }
 
 // together returns the pools from which a request takes its addresses together: those of p's network that
 // fit, or p alone if it is part of none and fits.
-func (x *catalogue) together(p *poolState, w PickRequest) []*poolState {
+func (x *Catalogue) together(p *PoolState, w PickRequest) []*PoolState {
 	if p.Network == "" {
 		if x.fits(p, w) {
-			return []*poolState{p}
+			return []*PoolState{p}
 		}
 		return nil
 	}
-	all := x.networks[p.Network]
-	fit := make([]*poolState, 0, len(all))
+	all := x.Networks[p.Network]
+	fit := make([]*PoolState, 0, len(all))
 	for q := range x.drawn(slices.Values(all), w.Namespace) {
 		if q.Network == p.Network && x.fits(q, w) {
 			fit = append(fit, q)
 		}
 	}
 	if len(w.Pools) > 1 {
-		slices.SortStableFunc(fit, func(a, b *poolState) int { return cmp.Compare(w.nameOf(a.Pool), w.nameOf(b.Pool)) })
+		slices.SortStableFunc(fit, func(a, b *PoolState) int { return cmp.Compare(w.nameOf(a.Pool), w.nameOf(b.Pool)) })
 	}
 	return fit
 }
 
 // heldTogether returns the pools that may complete what the request holds; none when the pools of what it
 // holds are gone or fit no longer.
-func (x *catalogue) heldTogether(w PickRequest) []*poolState {
+func (x *Catalogue) heldTogether(w PickRequest) []*PoolState {
 	for _, l := range w.Have {
-		if p, ok := x.byName[l.Pool]; ok {
+		if p, ok := x.ByName[l.Pool]; ok {
 			if fit := x.together(p, w); len(fit) > 0 {
 				return fit
 			}

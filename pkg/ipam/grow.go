@@ -12,18 +12,18 @@ import (
 // one that is split, the namespace's blocks and then the pool, which stands for a block that could be made. The pool
 // hands out nothing itself. Blocks in a given order stand in the place of the first pool that is split: those of all
 // pools, whether they are among these or not.
-func (x *catalogue) drawn(pools iter.Seq[*poolState], namespace string) iter.Seq[*poolState] {
-	return func(yield func(*poolState) bool) {
+func (x *Catalogue) drawn(pools iter.Seq[*PoolState], namespace string) iter.Seq[*PoolState] {
+	return func(yield func(*PoolState) bool) {
 		ordered := x.ordered[namespace]
 		for p := range pools {
-			if p.split != nil {
+			if p.Split != nil {
 				for _, b := range ordered {
 					if !yield(b) {
 						return
 					}
 				}
 				ordered = nil
-				for _, b := range p.split.Owns(namespace) {
+				for _, b := range p.Split.Owns(namespace) {
 					if !b.inOrder() && !yield(b) {
 						return
 					}
@@ -36,24 +36,24 @@ func (x *catalogue) drawn(pools iter.Seq[*poolState], namespace string) iter.Seq
 	}
 }
 
-// canGive returns how many addresses a pool has for requests, taken or not: a pool that is split into blocks those of
+// CanGive returns how many addresses a pool has for requests, taken or not: a pool that is split into blocks those of
 // the blocks that can be made.
-func (p *poolState) canGive() uint64 {
+func (p *PoolState) CanGive() uint64 {
 	switch {
-	case p.split == nil:
-		return p.n
+	case p.Split == nil:
+		return p.N
 	case !p.AutoAssign:
 		return 0
 	}
-	return p.n - p.split.OwnedAddresses()
+	return p.N - p.Split.OwnedAddresses()
 }
 
 // growing returns how many free addresses the blocks of a pool have that can be made for anybody.
-func (p *poolState) growing() uint64 {
+func (p *PoolState) growing() uint64 {
 	if !p.AutoAssign {
 		return 0
 	}
-	blocks, h := p.split.Open(), p.split.HostBits()
+	blocks, h := p.Split.Open(), p.Split.HostBits()
 	if h >= 64 || blocks<<h>>h != blocks {
 		return p.free()
 	}
@@ -62,13 +62,13 @@ func (p *poolState) growing() uint64 {
 
 // propose returns a block that could be made for a namespace, nil where it could not. It is known to nobody: who makes
 // it, makes it known. A name that another pool has already is passed over.
-func (x *catalogue) propose(p *poolState, number uint64, namespace string) *poolState {
-	if namespace == "" || !p.split.Available(number, namespace) {
+func (x *Catalogue) propose(p *PoolState, number uint64, namespace string) *PoolState {
+	if namespace == "" || !p.Split.Available(number, namespace) {
 		return nil
 	}
-	cidr := p.split.Prefix(number)
+	cidr := p.Split.Prefix(number)
 	name := block.Name(p.Name, cidr)
-	if x.byName[name] != nil {
+	if x.ByName[name] != nil {
 		return nil
 	}
 	given := Pool{Name: name, Parent: p.Name, Namespaces: map[string]struct{}{namespace: {}}}
@@ -79,16 +79,16 @@ func (x *catalogue) propose(p *poolState, number uint64, namespace string) *pool
 }
 
 // fromNewBlock chooses an address of the first block that could be made for a request and has one for it.
-func (x *picker) fromNewBlock(p *poolState, n need, w PickRequest, chosen []choice, start uint64) (choice, bool) {
-	x.state.expireCooldowns(p)
+func (x *Picker) fromNewBlock(p *PoolState, n need, w PickRequest, chosen []choice, start uint64) (choice, bool) {
+	x.state.ExpireCooldowns(p)
 	if !p.AutoAssign || !p.hasFree() || x.bounds.barred(p, w, netip.Addr{}, chosen) {
 		return choice{}, false
 	}
-	for number := range p.split.Candidates(w.Namespace) {
-		if n.among != nil && !n.among.OverlapsPrefix(p.split.Prefix(number)) {
+	for number := range p.Split.Candidates(w.Namespace) {
+		if n.among != nil && !n.among.OverlapsPrefix(p.Split.Prefix(number)) {
 			continue
 		}
-		b := x.state.pools.propose(p, number, w.Namespace)
+		b := x.state.Pools.propose(p, number, w.Namespace)
 		if b == nil || !b.hasFree() {
 			continue
 		}
@@ -106,31 +106,21 @@ func (x *picker) fromNewBlock(p *poolState, n need, w PickRequest, chosen []choi
 	return choice{}, false
 }
 
-// Blocks counts the blocks of a pool; none for one that is not split.
-func (x *Pools) Blocks(name string) block.Counts {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	if p := x.core.state.pools.byName[name]; p != nil && p.split != nil {
-		return p.split.Counts()
-	}
-	return block.Counts{}
-}
-
 // proposeWith returns a block that could be made for the namespace of a request and has an address; nil where it could
 // not.
-func (x *picker) proposeWith(p *poolState, a netip.Addr, w PickRequest) *poolState {
-	number, ok := p.split.NumberOf(a)
+func (x *Picker) proposeWith(p *PoolState, a netip.Addr, w PickRequest) *PoolState {
+	number, ok := p.Split.NumberOf(a)
 	if !ok || !p.AutoAssign {
 		return nil
 	}
-	return x.state.pools.propose(p, number, w.Namespace)
+	return x.state.Pools.propose(p, number, w.Namespace)
 }
 
 // outsideBlocks refuses an address that is in no block of the namespace that asks for it.
-func (p *poolState) outsideBlocks(a netip.Addr, w PickRequest) *Refusal {
+func (p *PoolState) outsideBlocks(a netip.Addr, w PickRequest) *Refusal {
 	facts := explain.Facts{Kind: explain.AddressInNoBlock, Address: a, Pool: p.Name, Namespace: w.Namespace}
-	if number, ok := p.split.NumberOf(a); ok {
-		facts.Other = p.split.Prefix(number).String()
+	if number, ok := p.Split.NumberOf(a); ok {
+		facts.Other = p.Split.Prefix(number).String()
 	}
 	return RefuseFacts(ReasonNamespaceNotServed, facts)
 }

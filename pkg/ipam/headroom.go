@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
@@ -35,45 +34,30 @@ func (s Headroom) On(held int) Headroom {
 	return s
 }
 
-// Headrooms returns the headroom of all pools that can be used, as they are at a time. It counts nothing: its cost is
-// that of the number of pools.
-func (x *Index) Headrooms(now time.Time) map[string]Headroom {
-	x.core.mu.Lock()
-	defer x.core.mu.Unlock()
-	x.core.state.now = now.UnixNano()
-	out := make(map[string]Headroom, len(x.core.state.pools.roots))
-	for name, p := range x.core.state.pools.roots {
-		if p.Valid() {
-			out[name] = x.core.picker.headroom(p)
-		}
-	}
-	return out
-}
-
-// headroom returns what a pool can still give.
-func (x *picker) headroom(p *poolState) Headroom {
+// Headroom returns what a pool can still give.
+func (x *Picker) Headroom(p *PoolState) Headroom {
 	s := Headroom{Network: p.Network, Family: p.Family(), MaxPerHost: p.MaxPerHost}
 	if p.Serves() {
-		x.state.expireCooldowns(p)
+		x.state.ExpireCooldowns(p)
 		s.Free = p.free()
 	}
 	if p.Terminating {
 		return s
 	}
-	if p.split != nil {
-		s.Retained = uint64(p.ofBlocks.Retained)
-		if p.ofBlocks.Draining == 0 {
-			return x.addRetained(s, x.state.members.ByPool[p.Name])
+	if p.Split != nil {
+		s.Retained = uint64(p.OfBlocks.Retained)
+		if p.OfBlocks.Draining == 0 {
+			return x.addRetained(s, x.state.Members.ByPool[p.Name])
 		}
 		s.Retained = 0
 	}
-	for m := range x.state.membersOf(p) {
+	for m := range x.state.MembersOf(p) {
 		s = x.addRetained(s, m)
 	}
 	return s
 }
 
-func (x *picker) addRetained(s Headroom, m *ledger.Members) Headroom {
+func (x *Picker) addRetained(s Headroom, m *ledger.Members) Headroom {
 	if m == nil {
 		return s
 	}
@@ -116,20 +100,11 @@ func Room(pools []Headroom) uint64 {
 	return alone
 }
 
-// KindOf returns all of a host that matters to its requests: the pools that the host may draw from, and
-// how many more addresses it may have of those that bound them. expected is as in a PickRequest. It is empty for a
-// host without pools.
-func (x *Index) KindOf(host netip.Addr, expected func(pool string) []netip.Addr) string {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	return x.core.picker.kindOf(host, expected)
-}
-
-// kindOf returns what Index.KindOf does.
-func (x *picker) kindOf(host netip.Addr, expected func(pool string) []netip.Addr) string {
+// KindOf returns what Index.KindOf does.
+func (x *Picker) KindOf(host netip.Addr, expected func(pool string) []netip.Addr) string {
 	var kind strings.Builder
-	for _, t := range []*hostTable{&x.state.pools.unbound, &x.state.pools.boundHosts} {
-		for p := range t.of(host) {
+	for _, t := range []*HostTable{&x.state.Pools.Unbound, &x.state.Pools.BoundHosts} {
+		for p := range t.Of(host) {
 			kind.WriteString(p.Name + ",")
 			if p.MaxPerHost > 0 {
 				n, coming := x.bounds.onHost(p, PickRequest{Host: host, Expected: expected}, nil)
@@ -141,31 +116,23 @@ func (x *picker) kindOf(host netip.Addr, expected func(pool string) []netip.Addr
 }
 
 // mayTake reports whether a request takes addresses of a pool by its families.
-func (x *picker) mayTake(p *poolState, w PickRequest) bool {
+func (x *Picker) mayTake(p *PoolState, w PickRequest) bool {
 	if !w.Families.Required() {
 		return w.Families.Wants(p.Family())
 	}
-	together := x.state.pools.together(p, w)
-	return len(w.Sets) > 0 || offers(together, ipaddr.IPv4) && offers(together, ipaddr.IPv6)
+	together := x.state.Pools.together(p, w)
+	return len(w.Sets) > 0 || Offers(together, ipaddr.IPv4) && Offers(together, ipaddr.IPv6)
 }
 
-// RoomFor returns for how many pods like that of a request there are free addresses in the pools that it may draw from.
-func (x *Index) RoomFor(w PickRequest, now time.Time) uint64 {
-	x.core.mu.Lock()
-	defer x.core.mu.Unlock()
-	x.core.state.now = now.UnixNano()
-	return x.core.picker.roomFor(w)
-}
-
-// roomFor returns what Index.RoomFor does.
-func (x *picker) roomFor(w PickRequest) uint64 {
+// RoomFor returns what Index.RoomFor does.
+func (x *Picker) RoomFor(w PickRequest) uint64 {
 	var spares []Headroom
-	for p := range x.state.pools.fitting(w) {
-		if !p.Valid() || len(w.Sets) > 0 && !slices.ContainsFunc(w.Sets, p.among) || !x.mayTake(p, w) {
+	for p := range x.state.Pools.Fitting(w) {
+		if !p.Valid() || len(w.Sets) > 0 && !slices.ContainsFunc(w.Sets, p.Among) || !x.mayTake(p, w) {
 			continue
 		}
-		s := x.headroom(p)
-		if s.Retained = 0; p.split != nil {
+		s := x.Headroom(p)
+		if s.Retained = 0; p.Split != nil {
 			s.Free = min(s.Free, p.growing())
 		}
 		if p.MaxPerHost > 0 {

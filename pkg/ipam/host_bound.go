@@ -10,7 +10,7 @@ import (
 
 // hostFull reports whether the host of a request has as many addresses of a pool as one host may have, with those that
 // were chosen for the request already. A request by hand, and one that is ahead of all pods, is on no host.
-func (x *bounds) hostFull(p *poolState, w PickRequest, chosen []choice) bool {
+func (x *bounds) hostFull(p *PoolState, w PickRequest, chosen []choice) bool {
 	if p.MaxPerHost == 0 || !w.Host.IsValid() || w.AnyHost {
 		return false
 	}
@@ -20,9 +20,9 @@ func (x *bounds) hostFull(p *poolState, w PickRequest, chosen []choice) bool {
 
 // onHost returns how many addresses of a pool the host of a request has, and how many more it is to have: those that
 // are being given to it, that were chosen for the request, and that are expected there.
-func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming int) {
+func (x *bounds) onHost(p *PoolState, w PickRequest, chosen []choice) (n, coming int) {
 	at := ledger.HostPool{Host: w.Host, Pool: p.CountedAs()}
-	held := x.state.assumed.Coming[at]
+	held := x.state.Assumed.Coming[at]
 	for _, a := range held {
 		if !x.state.has(at, a) { // the write may have arrived already
 			coming++
@@ -32,7 +32,7 @@ func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming
 		return slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a })
 	}
 	for _, c := range chosen {
-		if c.pool.home() == p.home() {
+		if c.pool.Home() == p.Home() {
 			coming++
 		}
 	}
@@ -43,12 +43,12 @@ func (x *bounds) onHost(p *poolState, w PickRequest, chosen []choice) (n, coming
 			}
 		}
 	}
-	return x.state.hosts.InUse[at], coming
+	return x.state.Hosts.InUse[at], coming
 }
 
 // noneOnHost refuses an address of a pool of which the host has as many as it may have, with those that were chosen for
 // the request already.
-func (x *bounds) noneOnHost(p *poolState, w PickRequest, chosen []choice) *Refusal {
+func (x *bounds) noneOnHost(p *PoolState, w PickRequest, chosen []choice) *Refusal {
 	share := x.hostShare(p, w, chosen)
 	return RefuseFacts(ReasonHostFull, explain.Facts{
 		Kind: explain.HostFull, Who: w.Who, Host: w.Host, Pool: p.Name, Whole: p.CountedAs(), Share: share,
@@ -57,14 +57,14 @@ func (x *bounds) noneOnHost(p *poolState, w PickRequest, chosen []choice) *Refus
 
 // hostShare returns how many addresses of a pool the host of a request has, how many are on their way there, and how
 // many it may have.
-func (x *bounds) hostShare(p *poolState, w PickRequest, chosen []choice) explain.Share {
+func (x *bounds) hostShare(p *PoolState, w PickRequest, chosen []choice) explain.Share {
 	n, coming := x.onHost(p, w, chosen)
 	return explain.Share{Has: n, Coming: coming, Limit: p.MaxPerHost}
 }
 
 // has reports whether an address is among those that adjustUsage counts at a place.
-func (x *state) has(at ledger.HostPool, a netip.Addr) bool {
-	for _, r := range []*ledger.Record{x.leases.Record(a), x.missing.Gone[a]} {
+func (x *State) has(at ledger.HostPool, a netip.Addr) bool {
+	for _, r := range []*ledger.Record{x.Leases.Record(a), x.Missing.Gone[a]} {
 		if r == nil {
 			continue
 		}

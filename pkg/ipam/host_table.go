@@ -8,28 +8,28 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
-// hostTable is where requests look for the pools of a host: by its address and,
+// HostTable is where requests look for the pools of a host: by its address and,
 // for each length that host subnets have, by its subnet of that length.
-type hostTable struct {
-	hosts    map[netip.Addr][]*poolState
-	networks map[netip.Prefix][]*poolState
+type HostTable struct {
+	hosts    map[netip.Addr][]*PoolState
+	networks map[netip.Prefix][]*PoolState
 	// lengths counts the networks of each prefix length, by family.
 	lengths [2][129]int
 }
 
 // newHostTable returns a table without pools.
-func newHostTable() hostTable {
-	return hostTable{hosts: map[netip.Addr][]*poolState{}, networks: map[netip.Prefix][]*poolState{}}
+func newHostTable() HostTable {
+	return HostTable{hosts: map[netip.Addr][]*PoolState{}, networks: map[netip.Prefix][]*PoolState{}}
 }
 
 // lengthsOf returns the counts for the family of an address.
-func (t *hostTable) lengthsOf(a netip.Addr) []int {
+func (t *HostTable) lengthsOf(a netip.Addr) []int {
 	return t.lengths[ipaddr.FamilyOf(a)][:a.BitLen()+1]
 }
 
 // enter lists a pool under its hosts.
-func (t *hostTable) enter(p *poolState) {
-	for h := range p.byAddress() {
+func (t *HostTable) enter(p *PoolState) {
+	for h := range p.ByAddress() {
 		t.enterHost(h, p)
 	}
 	for n := range p.HostSubnets {
@@ -41,8 +41,8 @@ func (t *hostTable) enter(p *poolState) {
 }
 
 // leave undoes enter.
-func (t *hostTable) leave(p *poolState) {
-	for h := range p.byAddress() {
+func (t *HostTable) leave(p *PoolState) {
+	for h := range p.ByAddress() {
 		t.leaveHost(h, p)
 	}
 	for n := range p.HostSubnets {
@@ -53,23 +53,23 @@ func (t *hostTable) leave(p *poolState) {
 }
 
 // enterHost lists a pool under one more host.
-func (t *hostTable) enterHost(h netip.Addr, p *poolState) { enter(t.hosts, h, p) }
+func (t *HostTable) enterHost(h netip.Addr, p *PoolState) { enter(t.hosts, h, p) }
 
 // leaveHost undoes enterHost.
-func (t *hostTable) leaveHost(h netip.Addr, p *poolState) { leave(t.hosts, h, p) }
+func (t *HostTable) leaveHost(h netip.Addr, p *PoolState) { leave(t.hosts, h, p) }
 
-// of returns the pools of a host in the order of preference, each once. It looks at no more of them than its user
+// Of returns the pools of a host in the order of preference, each once. It looks at no more of them than its user
 // does.
-func (t *hostTable) of(host netip.Addr) iter.Seq[*poolState] {
+func (t *HostTable) Of(host netip.Addr) iter.Seq[*PoolState] {
 	if len(t.networks) == 0 {
 		return slices.Values(t.hosts[host])
 	}
-	return func(yield func(*poolState) bool) {
+	return func(yield func(*PoolState) bool) {
 		lists := t.lists(host)
 		for {
-			var next *poolState
+			var next *PoolState
 			for _, l := range lists {
-				if len(l) > 0 && (next == nil || preference(l[0], next) < 0) {
+				if len(l) > 0 && (next == nil || Preference(l[0], next) < 0) {
 					next = l[0]
 				}
 			}
@@ -86,8 +86,8 @@ func (t *hostTable) of(host netip.Addr) iter.Seq[*poolState] {
 }
 
 // lists returns the lists that have the pools of a host, each in the order of preference.
-func (t *hostTable) lists(host netip.Addr) [][]*poolState {
-	lists := [][]*poolState{t.hosts[host]}
+func (t *HostTable) lists(host netip.Addr) [][]*PoolState {
+	lists := [][]*PoolState{t.hosts[host]}
 	for bits, n := range t.lengthsOf(host) {
 		if p, err := host.Prefix(bits); n > 0 && err == nil {
 			lists = append(lists, t.networks[p])

@@ -8,12 +8,12 @@ import (
 )
 
 // hostPoolsOf yields where an address is in use: nowhere, on a host, or on two while a virtual machine migrates.
-func (x *state) hostPoolsOf(r *ledger.Record) iter.Seq[ledger.HostPool] {
+func (x *State) hostPoolsOf(r *ledger.Record) iter.Seq[ledger.HostPool] {
 	return func(yield func(ledger.HostPool) bool) {
 		if r.State != lease.Active {
 			return
 		}
-		pool := x.pools.countedAs(r.Params.Value().Pool)
+		pool := x.Pools.CountedAs(r.Params.Value().Pool)
 		for h := range r.EachHost() {
 			if !yield(ledger.HostPool{Host: h, Pool: pool}) {
 				return
@@ -23,10 +23,10 @@ func (x *state) hostPoolsOf(r *ledger.Record) iter.Seq[ledger.HostPool] {
 }
 
 // adjustUsage counts an address that is in use, or that is missing and was, where it is.
-func (x *state) adjustUsage(r *ledger.Record, by int) {
+func (x *State) adjustUsage(r *ledger.Record, by int) {
 	for at := range x.hostPoolsOf(r) {
-		if x.hosts.InUse[at] += by; x.hosts.InUse[at] == 0 {
-			delete(x.hosts.InUse, at)
+		if x.Hosts.InUse[at] += by; x.Hosts.InUse[at] == 0 {
+			delete(x.Hosts.InUse, at)
 		}
 	}
 }

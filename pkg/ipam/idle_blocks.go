@@ -23,30 +23,20 @@ type IdleBlock struct {
 	Others []string
 }
 
-// IdleBlocks returns the blocks that nothing is in at a time, by name. Those whose leases were lost are none of them:
-// it is not known what is in them. What the parent has shrunk away from is still a block that goes back. It looks at
-// all blocks.
-func (x *Pools) IdleBlocks(now time.Time) (idle []IdleBlock) {
-	x.core.mu.Lock()
-	defer x.core.mu.Unlock()
-	x.core.state.now = now.UnixNano()
-	return x.core.state.idleBlocks()
-}
-
-// idleBlocks returns the blocks that nothing is in, as Pools.IdleBlocks says.
-func (x *state) idleBlocks() (idle []IdleBlock) {
-	for _, p := range x.pools.roots {
-		if p.split == nil || p.rebuilding != "" {
+// IdleBlocks returns the blocks that nothing is in, as Pools.IdleBlocks says.
+func (x *State) IdleBlocks() (idle []IdleBlock) {
+	for _, p := range x.Pools.Roots {
+		if p.Split == nil || p.Rebuilding != "" {
 			continue
 		}
-		x.expireCooldowns(p)
-		for number, b := range p.split.All() {
-			if len(p.split.HeldIn(number)) == 0 && x.isIdle(b, p) {
+		x.ExpireCooldowns(p)
+		for number, b := range p.Split.All() {
+			if len(p.Split.HeldIn(number)) == 0 && x.isIdle(b, p) {
 				idle = append(idle, x.idleBlock(b, p))
 			}
 		}
-		for name, given := range x.pools.children[p.Name] {
-			b := x.pools.roots[name]
+		for name, given := range x.Pools.Children[p.Name] {
+			b := x.Pools.Roots[name]
 			if b != nil && block.IsName(name, p.Name, given.Plan.CIDR) && len(given.Namespaces) == 1 &&
 				x.isIdle(b, p) &&
 				!x.isMissingAny(name) {
@@ -60,10 +50,10 @@ func (x *state) idleBlocks() (idle []IdleBlock) {
 
 // isIdle reports whether no lease that names a block keeps it. What was set aside by hand, and what cools, goes with
 // the parent.
-func (x *state) isIdle(b, parent *poolState) bool {
-	m := x.members.ByPool[b.Name]
+func (x *State) isIdle(b, parent *PoolState) bool {
+	m := x.Members.ByPool[b.Name]
 	switch {
-	case b.given.Terminating || b.rebuilding != "":
+	case b.Given.Terminating || b.Rebuilding != "":
 		return false
 	case m != nil && m.Active+m.Retained > 0:
 		return false
@@ -72,8 +62,8 @@ func (x *state) isIdle(b, parent *poolState) bool {
 }
 
 // isMissingAny reports whether the object of a lease that names a pool has gone while somebody had the address.
-func (x *state) isMissingAny(pool string) bool {
-	for _, r := range x.missing.Gone {
+func (x *State) isMissingAny(pool string) bool {
+	for _, r := range x.Missing.Gone {
 		if r.Params.Value().Pool == pool {
 			return true
 		}
@@ -81,22 +71,22 @@ func (x *state) isMissingAny(pool string) bool {
 	return false
 }
 
-func (x *state) idleBlock(b, parent *poolState) IdleBlock {
-	ns := b.given.Owner()
-	_, lives := x.pools.namespaces.labels[ns]
+func (x *State) idleBlock(b, parent *PoolState) IdleBlock {
+	ns := b.Given.Owner()
+	_, lives := x.Pools.Namespaces.Labels[ns]
 	i := IdleBlock{
 		Block: b.Name, Namespace: ns, Parent: parent.Name, Created: b.Created, Abandoned: !lives || parent.Terminating,
 		ParentGoes: parent.Terminating, After: parent.ReclaimAfter,
 	}
-	if m := x.members.ByPool[b.Name]; m != nil {
+	if m := x.Members.ByPool[b.Name]; m != nil {
 		for r := range m.Records {
 			if t := ledger.FromNanos(r.Updated); t.After(i.Used) {
 				i.Used = t
 			}
 		}
 	}
-	for _, o := range parent.split.Owns(ns) {
-		if o != b && !o.given.Terminating {
+	for _, o := range parent.Split.Owns(ns) {
+		if o != b && !o.Given.Terminating {
 			i.Others = append(i.Others, o.Name)
 		}
 	}

@@ -18,21 +18,21 @@ func (p Pool) BoundsKept(namespace string) bool {
 // overKept reports whether a request would have another address kept of a pool of which its namespace keeps more,
 // unused, than there are free. a is the address where it is known already: one that is kept or in use makes no
 // difference. An operator who names the pool is not bound by it.
-func (x *bounds) overKept(p *poolState, w PickRequest, a netip.Addr) bool {
+func (x *bounds) overKept(p *PoolState, w PickRequest, a netip.Addr) bool {
 	if !w.Keeps || w.Ahead || w.byHand() || !p.BoundsKept(w.Namespace) {
 		return false
 	}
-	if r := x.state.leases.Record(a); a.IsValid() && r != nil && r.State != lease.Available {
+	if r := x.state.Leases.Record(a); a.IsValid() && r != nil && r.State != lease.Available {
 		return false
 	}
-	return uint64(x.state.usage.Kept[ledger.Charge{Pool: p.CountedAs(), Namespace: w.Namespace}]) > p.free()
+	return uint64(x.state.Usage.Kept[ledger.Charge{Pool: p.CountedAs(), Namespace: w.Namespace}]) > p.free()
 }
 
 // keepsTooMany refuses an address of a pool of which the namespace of a request keeps more than there are free.
-func (x *bounds) keepsTooMany(p *poolState, w PickRequest) *Refusal {
+func (x *bounds) keepsTooMany(p *PoolState, w PickRequest) *Refusal {
 	return RefuseFacts(ReasonQuotaExceeded, explain.Facts{
 		Kind: explain.KeepsTooMany, Who: w.Who, Namespace: w.Namespace, Pool: p.Name, Whole: p.CountedAs(),
-		Share: explain.Share{Has: x.state.usage.Kept[ledger.Charge{Pool: p.CountedAs(), Namespace: w.Namespace}],
+		Share: explain.Share{Has: x.state.Usage.Kept[ledger.Charge{Pool: p.CountedAs(), Namespace: w.Namespace}],
 			Limit: int(min(p.free(), 1<<30))},
 	})
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
-// membersOf returns the members of a pool, and those of its blocks.
-func (x *state) membersOf(p *poolState) iter.Seq[*ledger.Members] {
+// MembersOf returns the members of a pool, and those of its blocks.
+func (x *State) MembersOf(p *PoolState) iter.Seq[*ledger.Members] {
 	return func(yield func(*ledger.Members) bool) {
-		if m := x.members.ByPool[p.Name]; m != nil && !yield(m) || p.split == nil {
+		if m := x.Members.ByPool[p.Name]; m != nil && !yield(m) || p.Split == nil {
 			return
 		}
-		for _, b := range p.split.All() {
-			if m := x.members.ByPool[b.Name]; m != nil && !yield(m) {
+		for _, b := range p.Split.All() {
+			if m := x.Members.ByPool[b.Name]; m != nil && !yield(m) {
 				return
 			}
 		}

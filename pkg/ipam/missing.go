@@ -13,12 +13,12 @@ import (
 // neither a release nor a request of the earlier one finds the address.
 
 // markMissing remembers an entry that goes although it is held. A release is an update and never comes here.
-func (x *state) markMissing(r *ledger.Record) {
+func (x *State) markMissing(r *ledger.Record) {
 	if r.State != lease.Available {
 		x.removeMissing(r.Addr)
-		now := x.leases.Record(r.Addr)
+		now := x.Leases.Record(r.Addr)
 		x.adjustCharges(r.Addr, now, -1)
-		x.missing.Gone[r.Addr] = r
+		x.Missing.Gone[r.Addr] = r
 		x.adjustCharges(r.Addr, now, +1)
 		x.adjustUsage(r, +1)
 	}
@@ -26,19 +26,19 @@ func (x *state) markMissing(r *ledger.Record) {
 
 // resolveMissing forgets that an address is missing which somebody has again, or which was released before its object
 // went. One whose object was merely made anew is still missing: whoever made it knew nothing of its holder.
-func (x *state) resolveMissing(r *ledger.Record) {
-	l, missing := x.missing.Gone[r.Addr]
+func (x *State) resolveMissing(r *ledger.Record) {
+	l, missing := x.Missing.Gone[r.Addr]
 	if missing && (r.State != lease.Available || r.Updated > l.Updated && !ledger.Precedes(r, l)) {
 		x.removeMissing(r.Addr)
 	}
 }
 
 // removeMissing forgets that an address is missing, if it is.
-func (x *state) removeMissing(a netip.Addr) {
-	if r, ok := x.missing.Gone[a]; ok {
-		now := x.leases.Record(a)
+func (x *State) removeMissing(a netip.Addr) {
+	if r, ok := x.Missing.Gone[a]; ok {
+		now := x.Leases.Record(a)
 		x.adjustCharges(a, now, -1)
-		delete(x.missing.Gone, a)
+		delete(x.Missing.Gone, a)
 		x.adjustCharges(a, now, +1)
 		x.adjustUsage(r, -1)
 	}

@@ -12,15 +12,15 @@ import (
 // overQuota returns a namespace that another address of a pool may not count for; empty where there is none. a is the
 // address where it is known already: what counts for the namespace does so still. chosen are those that the request
 // gets beside it. An operator who names the pool is not bound by it.
-func (x *bounds) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []choice) (namespace string) {
+func (x *bounds) overQuota(p *PoolState, w PickRequest, a netip.Addr, chosen []choice) (namespace string) {
 	if !p.HasQuotas() || w.byHand() || failpoint.Broken("quota") {
 		return ""
 	}
 	var paid ledger.Charges
 	if a.IsValid() {
-		paid = x.state.chargesOf(a, x.state.leases.Record(a))
+		paid = x.state.chargesOf(a, x.state.Leases.Record(a))
 	}
-	for _, ns := range w.chargedTo() {
+	for _, ns := range w.ChargedTo() {
 		limit, bounded := p.Quota(ns)
 		if ns == "" || !bounded || paid.Has(ledger.Charge{Pool: p.CountedAs(), Namespace: ns}) {
 			continue
@@ -34,14 +34,14 @@ func (x *bounds) overQuota(p *poolState, w PickRequest, a netip.Addr, chosen []c
 
 // inNamespace returns how many addresses of a pool count for a namespace, and how many more are to: those that were
 // chosen for the request, and those that are expected.
-func (x *bounds) inNamespace(p *poolState, w PickRequest, namespace string, chosen []choice) (n, coming int) {
+func (x *bounds) inNamespace(p *PoolState, w PickRequest, namespace string, chosen []choice) (n, coming int) {
 	at := ledger.Charge{Pool: p.CountedAs(), Namespace: namespace}
 	counted := func(a netip.Addr) bool {
-		c := x.state.chargesOf(a, x.state.leases.Record(a))
+		c := x.state.chargesOf(a, x.state.Leases.Record(a))
 		return c.Has(at)
 	}
 	for _, c := range chosen {
-		if c.pool.home() == p.home() && !counted(c.addr) {
+		if c.pool.Home() == p.Home() && !counted(c.addr) {
 			coming++
 		}
 	}
@@ -52,11 +52,11 @@ func (x *bounds) inNamespace(p *poolState, w PickRequest, namespace string, chos
 			}
 		}
 	}
-	return x.state.usage.Charged[p.CountedAs()][namespace], coming
+	return x.state.Usage.Charged[p.CountedAs()][namespace], coming
 }
 
 // quotaExceeded refuses an address of a pool that a namespace may have no more of.
-func (x *bounds) quotaExceeded(p *poolState, w PickRequest, namespace string, chosen []choice) *Refusal {
+func (x *bounds) quotaExceeded(p *PoolState, w PickRequest, namespace string, chosen []choice) *Refusal {
 	share := x.quotaShare(p, w, namespace, chosen)
 	return RefuseFacts(ReasonQuotaExceeded, explain.Facts{
 		Kind: explain.QuotaExceeded, Who: w.Who, Namespace: namespace, Pool: p.Name, Whole: p.CountedAs(),
@@ -65,11 +65,11 @@ func (x *bounds) quotaExceeded(p *poolState, w PickRequest, namespace string, ch
 }
 
 // quotaShares returns how many addresses of a pool count for the namespaces of a request, where that is bounded.
-func (x *bounds) quotaShares(p *poolState, w PickRequest) (all []explain.NamespaceShare) {
+func (x *bounds) quotaShares(p *PoolState, w PickRequest) (all []explain.NamespaceShare) {
 	if !p.HasQuotas() || w.byHand() {
 		return nil
 	}
-	charged := w.chargedTo()
+	charged := w.ChargedTo()
 	for _, ns := range charged.Distinct() {
 		if _, bounded := p.Quota(ns); bounded {
 			all = append(all, explain.NamespaceShare{Namespace: ns, Share: x.quotaShare(p, w, ns, nil)})
@@ -79,7 +79,7 @@ func (x *bounds) quotaShares(p *poolState, w PickRequest) (all []explain.Namespa
 }
 
 // quotaShare returns how many addresses of a pool count for a namespace, how many are on their way, and its quota.
-func (x *bounds) quotaShare(p *poolState, w PickRequest, namespace string, chosen []choice) explain.Share {
+func (x *bounds) quotaShare(p *PoolState, w PickRequest, namespace string, chosen []choice) explain.Share {
 	n, coming := x.inNamespace(p, w, namespace, chosen)
 	limit, _ := p.Quota(namespace)
 	return explain.Share{Has: n, Coming: coming, Limit: limit}
@@ -87,11 +87,11 @@ func (x *bounds) quotaShare(p *poolState, w PickRequest, namespace string, chose
 
 // leftIn returns how many more addresses of a pool may count for the namespaces of a request, none if it asks for one
 // that is to be kept and its namespace keeps its share; ok is false where that is not bounded.
-func (x *bounds) leftIn(p *poolState, w PickRequest) (left int, ok bool) {
+func (x *bounds) leftIn(p *PoolState, w PickRequest) (left int, ok bool) {
 	if x.overKept(p, w, netip.Addr{}) {
 		return 0, true
 	}
-	for _, ns := range w.chargedTo() {
+	for _, ns := range w.ChargedTo() {
 		if limit, bounded := p.Quota(ns); ns != "" && bounded {
 			n, coming := x.inNamespace(p, w, ns, nil)
 			if room := max(0, limit-n-coming); !ok || room < left {

@@ -12,50 +12,34 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 )
 
-// OwnBlocks names the blocks of a pool that a namespace owns and that are not being deleted, in the order in which it
-// draws from them.
-func (x *Pools) OwnBlocks(pool, namespace string) (names []string) {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	return x.core.state.pools.ownBlocks(pool, namespace)
-}
-
-// ownBlocks names the blocks of a pool that a namespace owns, as Pools.OwnBlocks says.
-func (x *catalogue) ownBlocks(pool, namespace string) (names []string) {
-	p := x.byName[pool]
-	if p == nil || p.split == nil {
+// OwnBlocks names the blocks of a pool that a namespace owns, as Pools.OwnBlocks says.
+func (x *Catalogue) OwnBlocks(pool, namespace string) (names []string) {
+	p := x.ByName[pool]
+	if p == nil || p.Split == nil {
 		return nil
 	}
-	for _, b := range p.split.Owns(namespace) {
-		if !b.given.Terminating {
+	for _, b := range p.Split.Owns(namespace) {
+		if !b.Given.Terminating {
 			names = append(names, b.Name)
 		}
 	}
 	return names
 }
 
-// NextBlock returns the block that a namespace is to be given by hand, whether or not the pool gives blocks by itself:
-// which, or, where that is the zero Prefix, the first one that it may have. Nobody knows the block before it is made.
-func (x *Pools) NextBlock(pool, namespace string, which netip.Prefix) (Pool, *Refusal) {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	return x.core.state.pools.nextBlock(pool, namespace, which)
-}
-
-// nextBlock returns the block that a namespace is to be given by hand, as Pools.NextBlock says.
-func (x *catalogue) nextBlock(pool, namespace string, which netip.Prefix) (Pool, *Refusal) {
-	p := x.byName[pool]
+// NextBlock returns the block that a namespace is to be given by hand, as Pools.NextBlock says.
+func (x *Catalogue) NextBlock(pool, namespace string, which netip.Prefix) (Pool, *Refusal) {
+	p := x.ByName[pool]
 	switch {
 	case p == nil:
 		return Pool{}, RefuseFacts(ReasonNotFound, explain.Facts{Kind: explain.NoSuchPool, Pool: pool})
-	case !p.Serves() && p.stop().Cause != explain.Cordoned: // whose blocks wait for nothing but its end
+	case !p.Serves() && p.Stop().Cause != explain.Cordoned: // whose blocks wait for nothing but its end
 		return Pool{}, RefuseFacts(ReasonPoolCordoned, explain.Facts{Kind: explain.PoolStopped, Pool: pool,
-			Stop: p.stop()})
-	case p.split == nil:
+			Stop: p.Stop()})
+	case p.Split == nil:
 		return Pool{}, Refuse(ReasonBadRequest, "pool %s is not split into blocks", pool).
 			WithHint("blocks are of a pool that has blockSize; see: bcsnetctl pool describe %s", pool)
 	}
-	candidates := p.split.Candidates(namespace)
+	candidates := p.Split.Candidates(namespace)
 	if which != (netip.Prefix{}) {
 		number, refusal := x.blockNumber(p, namespace, which)
 		if refusal != nil {
@@ -74,34 +58,34 @@ func (x *catalogue) nextBlock(pool, namespace string, which netip.Prefix) (Pool,
 }
 
 // blockNumber returns the number of a block that a namespace may be given.
-func (x *catalogue) blockNumber(p *poolState, namespace string, which netip.Prefix) (uint64, *Refusal) {
+func (x *Catalogue) blockNumber(p *PoolState, namespace string, which netip.Prefix) (uint64, *Refusal) {
 	see := "see: bcsnetctl pool tree " + p.Name
-	if which.Bits() != p.BlockSize || which.Addr().BitLen() != p.split.First.BitLen() || which.Masked() != which {
+	if which.Bits() != p.BlockSize || which.Addr().BitLen() != p.Split.First.BitLen() || which.Masked() != which {
 		return 0, Refuse(ReasonBadRequest, "%s is no block of pool %s: these are of length %d, such as %s", which,
-			p.Name, p.BlockSize, netip.PrefixFrom(p.split.First, p.BlockSize)).WithHint("%s", see)
+			p.Name, p.BlockSize, netip.PrefixFrom(p.Split.First, p.BlockSize)).WithHint("%s", see)
 	}
-	number, ok := p.split.NumberOf(which.Addr())
-	if !ok || p.split.IsVoid(number) && len(p.split.HeldIn(number)) == 0 {
+	number, ok := p.Split.NumberOf(which.Addr())
+	if !ok || p.Split.IsVoid(number) && len(p.Split.HeldIn(number)) == 0 {
 		return 0, Refuse(ReasonAddressNotInPool, "pool %s has no address in %s that it could hand out", p.Name, which).
 			WithHint("add them: bcsnetctl pool add-ip %s %s", p.Name, netipx.RangeOfPrefix(which))
 	}
-	switch b, exists := p.split.Existing(number); {
+	switch b, exists := p.Split.Existing(number); {
 	case !exists:
-	case b.given.Terminating:
+	case b.Given.Terminating:
 		return 0, Refuse(ReasonNoFreeBlock, "block %s of pool %s, which namespace %s has, is being deleted", which,
 			p.Name, b.Owner()).WithHint("ask again once it is gone; see: bcsnetctl pool describe %s", b.Name)
 	default:
 		return 0, Refuse(ReasonNoFreeBlock, "block %s of pool %s is owned by namespace %s", which, p.Name, b.Owner()).
 			WithHint("%s", see)
 	}
-	if !p.split.Available(number, namespace) {
+	if !p.Split.Available(number, namespace) {
 		return 0, Refuse(ReasonNoFreeBlock, "others than namespace %s have addresses in block %s of pool %s: %s",
-			namespace, which, p.Name, holders(p.split.HeldIn(number), namespace)).
+			namespace, which, p.Name, holders(p.Split.HeldIn(number), namespace)).
 			WithHint("take another block, or wait until they are given up; see: bcsnetctl ip list --pool %s", p.Name)
 	}
-	if name := block.Name(p.Name, which); x.byName[name] != nil {
+	if name := block.Name(p.Name, which); x.ByName[name] != nil {
 		return 0, Refuse(ReasonNoFreeBlock, "a pool is called %s, as the block is, and is none: %s", name,
-			x.byName[name].Problem).WithHint("see: bcsnetctl pool describe %s", name)
+			x.ByName[name].Problem).WithHint("see: bcsnetctl pool describe %s", name)
 	}
 	return number, nil
 }
@@ -122,21 +106,21 @@ func holders(held map[string]int, but string) string {
 }
 
 // blockState counts the blocks of a pool for a namespace.
-func (p *poolState) blockState(namespace string) *explain.BlockState {
-	c := p.split.Counts()
+func (p *PoolState) blockState(namespace string) *explain.BlockState {
+	c := p.Split.Counts()
 	return &explain.BlockState{
-		Namespace: namespace, Has: len(p.split.Owns(namespace)), Length: p.BlockSize, All: c.All, Owned: c.Owned,
+		Namespace: namespace, Has: len(p.Split.Owns(namespace)), Length: p.BlockSize, All: c.All, Owned: c.Owned,
 		Held: c.Held, Void: c.Void, ByItself: p.AutoAssign,
 	}
 }
 
-// blocksOf names the blocks that exist of a pool, in address order.
-func (x *catalogue) blocksOf(name string) (names []string) {
-	p := x.byName[name]
-	if p == nil || p.split == nil {
+// BlocksOf names the blocks that exist of a pool, in address order.
+func (x *Catalogue) BlocksOf(name string) (names []string) {
+	p := x.ByName[name]
+	if p == nil || p.Split == nil {
 		return nil
 	}
-	blocks := maps.Collect(p.split.All())
+	blocks := maps.Collect(p.Split.All())
 	for _, number := range slices.Sorted(maps.Keys(blocks)) {
 		names = append(names, blocks[number].Name)
 	}

@@ -14,25 +14,25 @@ type Node struct {
 	Labels          map[string]string
 }
 
-// equal reports whether two nodes have the same addresses and labels.
-func (n Node) equal(o Node) bool {
+// Equal reports whether two nodes have the same addresses and labels.
+func (n Node) Equal(o Node) bool {
 	return slices.Equal(n.Addrs, o.Addrs) && slices.Equal(n.Internal, o.Internal) && maps.Equal(n.Labels, o.Labels)
 }
 
 // nodeTable has the nodes by name, and their names by the addresses that they have themselves; names are sorted.
 type nodeTable struct {
-	byName map[string]Node
+	ByName map[string]Node
 	nodeIP map[netip.Addr][]string
 }
 
 // newNodeTable returns a table without nodes.
 func newNodeTable() nodeTable {
-	return nodeTable{byName: map[string]Node{}, nodeIP: map[netip.Addr][]string{}}
+	return nodeTable{ByName: map[string]Node{}, nodeIP: map[netip.Addr][]string{}}
 }
 
-// setNode puts a node in the place of the one of its name, and returns that. One without addresses and labels is none.
-func (x *nodeTable) setNode(name string, n Node) (old Node) {
-	old = x.byName[name]
+// SetNode puts a node in the place of the one of its name, and returns that. One without addresses and labels is none.
+func (x *nodeTable) SetNode(name string, n Node) (old Node) {
+	old = x.ByName[name]
 	for _, a := range old.Addrs {
 		if x.nodeIP[a] = without(x.nodeIP[a], name); len(x.nodeIP[a]) == 0 {
 			delete(x.nodeIP, a)
@@ -43,15 +43,15 @@ func (x *nodeTable) setNode(name string, n Node) (old Node) {
 			x.nodeIP[a] = slices.Insert(x.nodeIP[a], at, name)
 		}
 	}
-	x.byName[name] = Node{slices.Clone(n.Addrs), slices.Clone(n.Internal), n.Labels}
+	x.ByName[name] = Node{slices.Clone(n.Addrs), slices.Clone(n.Internal), n.Labels}
 	if len(n.Addrs)+len(n.Labels) == 0 {
-		delete(x.byName, name)
+		delete(x.ByName, name)
 	}
 	return old
 }
 
-// nodeOf names the node that has an address itself, the first by name.
-func (x *nodeTable) nodeOf(a netip.Addr) (string, bool) {
+// NodeOf names the node that has an address itself, the first by name.
+func (x *nodeTable) NodeOf(a netip.Addr) (string, bool) {
 	if names := x.nodeIP[a]; len(names) > 0 {
 		return names[0], true
 	}

@@ -11,14 +11,14 @@ import (
 )
 
 // noneAmong returns why none of the addresses that a request is restricted to could be had.
-func (x *picker) noneAmong(w PickRequest, n need, fit []*poolState, chosen []choice) *Refusal {
-	none := !slices.ContainsFunc(fit, func(p *poolState) bool { return p.among(n.among) })
+func (x *Picker) noneAmong(w PickRequest, n need, fit []*PoolState, chosen []choice) *Refusal {
+	none := !slices.ContainsFunc(fit, func(p *PoolState) bool { return p.Among(n.among) })
 	if !none && !w.Ahead {
 		for _, p := range fit {
 			if p.Family() != n.family || !p.Valid() || !x.bounds.barred(p, w, netip.Addr{}, chosen) {
 				continue
 			}
-			x.state.expireCooldowns(p)
+			x.state.ExpireCooldowns(p)
 			a, free := p.firstAmong(n.among, w, chosen)
 			if !free || !p.Serves() {
 				if a = x.retainedFor(p, w, n); !a.IsValid() {
@@ -66,12 +66,12 @@ func restricted(w PickRequest, among *netipx.IPSet, why []*Refusal) explain.Fact
 
 // whyFew explains for each of some addresses why it cannot be had, if these addresses are few. It leaves out those that
 // no pool has anything to do with.
-func (x *picker) whyFew(w PickRequest, among *netipx.IPSet) (why []*Refusal) {
+func (x *Picker) whyFew(w PickRequest, among *netipx.IPSet) (why []*Refusal) {
 	if ipaddr.SizeOfSet(among) > explain.MaxNamed {
 		return nil
 	}
 	for a := range ipaddr.All(among) {
-		if _, _, served := x.state.pools.serving(a); !served && len(x.state.pools.around(a)) == 0 {
+		if _, _, served := x.state.Pools.Serving(a); !served && len(x.state.Pools.around(a)) == 0 {
 			continue
 		}
 		if refusal := x.whyNot(w, a); refusal != nil {
@@ -82,7 +82,7 @@ func (x *picker) whyFew(w PickRequest, among *netipx.IPSet) (why []*Refusal) {
 }
 
 // unservedAmong returns why no pool serves a request that is restricted to some addresses.
-func (x *picker) unservedAmong(w PickRequest) *Refusal {
+func (x *Picker) unservedAmong(w PickRequest) *Refusal {
 	refusal := x.unserved(w)
 	among := w.Sets[0]
 	if ipaddr.SizeOfSet(among) > explain.MaxNamed {

@@ -8,15 +8,15 @@ import (
 
 // overlap is the addresses that two pools share; one of the two serves them all.
 type overlap struct {
-	pools  [2]*poolState
-	shared *netipx.IPSet
+	pools  [2]*PoolState
+	Shared *netipx.IPSet
 	// held counts the shared addresses that each pool's leases hold.
 	held   [2]int
-	winner *poolState
+	Winner *PoolState
 }
 
 // decide chooses which pool serves the shared addresses.
-func (o *overlap) decide() *poolState {
+func (o *overlap) decide() *PoolState {
 	a, b := o.pools[0], o.pools[1]
 	if Prevails(a.Pool, b.Pool, o.held[0] > 0, o.held[1] > 0) {
 		return a
@@ -25,7 +25,7 @@ func (o *overlap) decide() *poolState {
 }
 
 // heldBy counts the shared addresses that the leases of one of the two pools hold.
-func (o *overlap) heldBy(p *poolState) int {
+func (o *overlap) heldBy(p *PoolState) int {
 	if o.pools[1] == p {
 		return o.held[1]
 	}
@@ -36,14 +36,14 @@ func (o *overlap) heldBy(p *poolState) int {
 // does, then the one that holds leases on them, then the older, then by name.
 func Prevails(a, b Pool, aHolds, bHolds bool) bool {
 	return cmp.Or(
-		compareBool(a.Terminating, b.Terminating),
-		compareBool(bHolds, aHolds),
+		FalseFirst(a.Terminating, b.Terminating),
+		FalseFirst(bHolds, aHolds),
 		a.Created.Compare(b.Created),
 		cmp.Compare(a.Name, b.Name)) <= 0
 }
 
-// compareBool orders false before true.
-func compareBool(a, b bool) int {
+// FalseFirst orders false before true.
+func FalseFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0

@@ -12,25 +12,25 @@ import (
 
 // findOverlaps looks for the pools that share addresses with p. It returns those for which something
 // changed; the caller rebuilds them together with p.
-func (x *state) findOverlaps(p *poolState) (changed []*poolState) {
-	before := p.overlaps
-	p.overlaps = map[string]*overlap{}
-	if len(p.usable)+len(before) == 0 {
+func (x *State) findOverlaps(p *PoolState) (changed []*PoolState) {
+	before := p.Overlaps
+	p.Overlaps = map[string]*overlap{}
+	if len(p.UsableRanges)+len(before) == 0 {
 		return nil // as of blocks that come before their parent, of which there may be thousands
 	}
-	for _, q := range x.pools.roots {
+	for _, q := range x.Pools.Roots {
 		if q == p {
 			continue
 		}
-		delete(q.overlaps, p.Name)
-		if !related(p.Pool, q.Pool) && ipaddr.Meet(p.usable, q.usable) {
+		delete(q.Overlaps, p.Name)
+		if !related(p.Pool, q.Pool) && ipaddr.Meet(p.UsableRanges, q.UsableRanges) {
 			shared := ipaddr.Intersect(p.Plan.Usable, q.Plan.Usable)
-			o := &overlap{pools: [2]*poolState{p, q}, shared: shared}
+			o := &overlap{pools: [2]*PoolState{p, q}, Shared: shared}
 			o.held[0], o.held[1] = x.heldIn(p, shared), x.heldIn(q, shared)
-			o.winner = o.decide()
-			p.overlaps[q.Name], q.overlaps[p.Name] = o, o
+			o.Winner = o.decide()
+			p.Overlaps[q.Name], q.Overlaps[p.Name] = o, o
 		}
-		if before[q.Name] != nil || q.overlaps[p.Name] != nil {
+		if before[q.Name] != nil || q.Overlaps[p.Name] != nil {
 			changed = append(changed, q)
 		}
 	}
@@ -43,8 +43,8 @@ func related(a, b Pool) bool {
 }
 
 // heldIn counts the addresses of a set that the leases of a pool and of its blocks hold.
-func (x *state) heldIn(p *poolState, set *netipx.IPSet) (n int) {
-	for m := range x.membersOf(p) {
+func (x *State) heldIn(p *PoolState, set *netipx.IPSet) (n int) {
+	for m := range x.MembersOf(p) {
 		for r := range m.Records {
 			if r.State != lease.Available && set.Contains(r.Addr) {
 				n++
@@ -55,13 +55,13 @@ func (x *state) heldIn(p *poolState, set *netipx.IPSet) (n int) {
 }
 
 // countOverlaps keeps the counts of held shared addresses.
-func (x *state) countOverlaps(pool string, a netip.Addr, by int) {
-	p, ok := x.pools.byName[pool]
+func (x *State) countOverlaps(pool string, a netip.Addr, by int) {
+	p, ok := x.Pools.ByName[pool]
 	if !ok {
 		return
 	}
-	for _, o := range p.overlaps {
-		if o.shared.Contains(a) {
+	for _, o := range p.Overlaps {
+		if o.Shared.Contains(a) {
 			side := 0
 			if o.pools[1] == p {
 				side = 1
@@ -73,17 +73,17 @@ func (x *state) countOverlaps(pool string, a netip.Addr, by int) {
 }
 
 // resolveOverlaps decides anew where leases on shared addresses came or went.
-func (x *state) resolveOverlaps() {
+func (x *State) resolveOverlaps() {
 	if len(x.staleOverlaps) == 0 {
 		return
 	}
-	var changed []*poolState
+	var changed []*PoolState
 	for _, o := range x.staleOverlaps {
 		winner := o.decide()
-		if winner == o.winner {
+		if winner == o.Winner {
 			continue
 		}
-		o.winner = winner
+		o.Winner = winner
 		for _, p := range o.pools {
 			if !slices.Contains(changed, p) {
 				changed = append(changed, p)

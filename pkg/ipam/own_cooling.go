@@ -21,7 +21,7 @@ func hadLast(w PickRequest, r *ledger.Record) bool {
 
 // pickOwnCooling chooses, of the addresses that cool and that the request's own interface had last, one for each need
 // that is open: the one given up last. They are of one network with what the request has.
-func (x *picker) pickOwnCooling(w PickRequest, chosen []choice) []choice {
+func (x *Picker) pickOwnCooling(w PickRequest, chosen []choice) []choice {
 	if w.PodUID == "" {
 		return chosen
 	}
@@ -32,7 +32,7 @@ func (x *picker) pickOwnCooling(w PickRequest, chosen []choice) []choice {
 		}
 		var latest *ledger.Record
 		var own choice
-		for r := range x.state.leases.LastHad(w.PodUID, w.IfName) {
+		for r := range x.state.Leases.LastHad(w.PodUID, w.IfName) {
 			if latest != nil && latest.Updated >= r.Updated {
 				continue
 			}
@@ -49,12 +49,12 @@ func (x *picker) pickOwnCooling(w PickRequest, chosen []choice) []choice {
 
 // mayReturn returns the pool by which an address that cools goes back to the request that had it last; nil if the
 // request cannot have it.
-func (x *picker) mayReturn(r *ledger.Record, n need, w PickRequest, chosen []choice) *poolState {
+func (x *Picker) mayReturn(r *ledger.Record, n need, w PickRequest, chosen []choice) *PoolState {
 	if ipaddr.FamilyOf(r.Addr) != n.family || n.among != nil && !n.among.Contains(r.Addr) {
 		return nil
 	}
-	p, number, served := x.state.pools.serving(r.Addr)
-	if !served || !p.home().cooldowns.set.IsTaken(number) || !p.Serves() || p.split != nil || !x.state.pools.fits(p,
+	p, number, served := x.state.Pools.Serving(r.Addr)
+	if !served || !p.Home().Cooldowns.Set.IsTaken(number) || !p.Serves() || p.Split != nil || !x.state.Pools.fits(p,
 		w) ||
 		w.promised(r.Addr) || x.taken(r.Addr, p, w) != nil || x.bounds.barred(p, w, r.Addr, chosen) ||
 		x.apart(w, append(slices.Clip(chosen), choice{pool: p, addr: r.Addr})) != nil {

@@ -11,18 +11,17 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
-	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
-// picker chooses addresses for a request, or refuses. It changes nothing but what has expired. Choosing reserves
+// Picker chooses addresses for a request, or refuses. It changes nothing but what has expired. Choosing reserves
 // nothing: the next request may be given the same address, unless the index assumes it (Index.Pick).
-type picker struct {
-	state  *state
+type Picker struct {
+	state  *State
 	bounds bounds
 }
 
-// newPicker returns a picker of what is known.
-func newPicker(s *state) picker { return picker{state: s, bounds: bounds{s}} }
+// NewPicker returns a picker of what is known.
+func NewPicker(s *State) Picker { return Picker{state: s, bounds: bounds{s}} }
 
 // Pick is an address chosen for a request. It is assumed for the request until Forget.
 type Pick struct {
@@ -35,39 +34,13 @@ type Pick struct {
 	NewBlock bool
 }
 
-// Pick chooses the addresses that a request lacks: one of each family that the pools of one network
-// offer, or as its families say; when some are held already, those that are missing from the same network. Every
-// address it returns is assumed. It returns none and no refusal in two cases: nothing is missing, or the pools of what
-// is held serve the request no more.
-func (x *Index) Pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
-	x.core.mu.Lock()
-	defer x.core.mu.Unlock()
-	if refusal := x.core.picker.compares(w); refusal != nil {
-		return nil, refusal
-	}
-	picks, refusal := x.core.picker.pick(w, now)
-	for _, p := range picks {
-		x.core.state.assume(p.Current.Addr, ledger.Assumed{
-			Key: w.Key, Host: w.Host, Pool: p.Pool.CountedAs(), Charged: w.chargedTo(), Since: now,
-		})
-	}
-	return picks, refusal
-}
-
-// Propose returns what Pick would choose. It assumes nothing.
-func (x *Index) Propose(w PickRequest, now time.Time) ([]Pick, *Refusal) {
-	x.core.mu.Lock()
-	defer x.core.mu.Unlock()
-	return x.core.picker.pick(w, now)
-}
-
-// pick returns what Index.Propose does.
-func (x *picker) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
-	x.state.now = now.UnixNano()
+// Pick returns what Index.Propose does.
+func (x *Picker) Pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
+	x.state.Now = now.UnixNano()
 	if refusal := x.returns(w); refusal != nil {
 		return nil, refusal
 	}
-	if x.state.pools.undetermined(w) {
+	if x.state.Pools.undetermined(w) {
 		return nil, RefuseFacts(ReasonUnavailable, explain.Facts{
 			Kind: explain.NamespaceUnknown, Who: w.Who, Namespace: w.Namespace,
 		})
@@ -88,8 +61,8 @@ func (x *picker) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	}
 	var picks []Pick
 	for _, c := range choices {
-		current := lease.Lease{Addr: c.addr, Epoch: x.state.progress.Epoch}
-		if r := x.state.leases.Record(c.addr); r != nil {
+		current := lease.Lease{Addr: c.addr, Epoch: x.state.Progress.Epoch}
+		if r := x.state.Leases.Record(c.addr); r != nil {
 			current = r.Lease()
 		}
 		picks = append(picks, Pick{Pool: c.pool.Pool, Current: current, Slot: c.slot, NewBlock: c.pool.proposed})
@@ -99,7 +72,7 @@ func (x *picker) pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 
 // completeAny completes a request in the first way of its families in which that is possible. The refusal is about the
 // least that the request would take.
-func (x *picker) completeAny(w PickRequest, asked []choice) (choices []choice, refusal *Refusal) {
+func (x *Picker) completeAny(w PickRequest, asked []choice) (choices []choice, refusal *Refusal) {
 	tries := w.tries()
 	for i := range tries {
 		var why *Refusal
@@ -116,8 +89,8 @@ func (x *picker) completeAny(w PickRequest, asked []choice) (choices []choice, r
 
 // complete adds to the addresses asked for what the request lacks beside them: from the network of
 // what it holds, else from that of what it asked for, else from the first one that has it all.
-func (x *picker) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
-	var together []*poolState
+func (x *Picker) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
+	var together []*PoolState
 	switch {
 	case w.try.first && len(asked) > 0:
 		w.try = try{families: []ipaddr.Family{ipaddr.FamilyOf(asked[0].addr)}}
@@ -129,13 +102,13 @@ func (x *picker) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
 	}
 	switch {
 	case len(w.Sets) > 0: // they say themselves what belongs together
-		if together = slices.Collect(x.state.pools.fitting(w)); len(together) == 0 {
+		if together = slices.Collect(x.state.Pools.Fitting(w)); len(together) == 0 {
 			return nil, x.unservedAmong(w)
 		}
 	case len(w.Have) > 0:
-		together = x.state.pools.heldTogether(w)
+		together = x.state.Pools.heldTogether(w)
 	case len(asked) > 0:
-		together = x.state.pools.together(asked[0].pool, w)
+		together = x.state.Pools.together(asked[0].pool, w)
 	default:
 		return x.firstComplete(w)
 	}
@@ -149,12 +122,12 @@ func (x *picker) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
 	return choices, nil
 }
 
-func (x *picker) firstComplete(w PickRequest) ([]choice, *Refusal) {
-	for p := range x.state.pools.fitting(w) {
-		together := x.state.pools.together(p, w)
+func (x *Picker) firstComplete(w PickRequest) ([]choice, *Refusal) {
+	for p := range x.state.Pools.Fitting(w) {
+		together := x.state.Pools.together(p, w)
 		if w.try.first {
 			w.try.families = []ipaddr.Family{p.Family()}
-			together = slices.DeleteFunc(together, func(o *poolState) bool { return o.Family() != p.Family() })
+			together = slices.DeleteFunc(together, func(o *PoolState) bool { return o.Family() != p.Family() })
 		}
 		if together[0] != p {
 			continue // tried before
@@ -167,7 +140,7 @@ func (x *picker) firstComplete(w PickRequest) ([]choice, *Refusal) {
 			return choices, nil
 		}
 	}
-	fit := slices.Collect(x.state.pools.fitting(w))
+	fit := slices.Collect(x.state.Pools.Fitting(w))
 	switch {
 	case len(fit) == 0:
 		return nil, x.unserved(w)
@@ -179,12 +152,12 @@ func (x *picker) firstComplete(w PickRequest) ([]choice, *Refusal) {
 
 // pickFrom chooses from the pools of one network what the request lacks. ok is false where something is missing: then
 // refusal has the reason, or is nil if the caller is to find it (exhausted).
-func (x *picker) pickFrom(pools []*poolState, w PickRequest, asked []choice) (
+func (x *Picker) pickFrom(pools []*PoolState, w PickRequest, asked []choice) (
 	choices []choice, ok bool, refusal *Refusal,
 ) {
 	choices = asked
 	for _, n := range w.needs() {
-		offered := n.among != nil || offers(pools, n.family)
+		offered := n.among != nil || Offers(pools, n.family)
 		switch {
 		case covers(w, n, choices), !offered && w.try.families == nil:
 			continue
@@ -213,19 +186,19 @@ func covers(w PickRequest, n need, chosen []choice) bool {
 	return slices.ContainsFunc(w.Have, has) || slices.ContainsFunc(chosen, gets)
 }
 
-func (x *picker) firstFree(pools []*poolState, n need, w PickRequest, chosen []choice) (choice, bool) {
+func (x *Picker) firstFree(pools []*PoolState, n need, w PickRequest, chosen []choice) (choice, bool) {
 	start := xxhash.Sum64String(w.Key)
 	for _, p := range pools {
-		if p.Family() != n.family || !p.Serves() || p.n == 0 {
+		if p.Family() != n.family || !p.Serves() || p.N == 0 {
 			continue
 		}
-		if p.split != nil {
+		if p.Split != nil {
 			if c, ok := x.fromNewBlock(p, n, w, chosen, start); ok {
 				return c, true
 			}
 			continue
 		}
-		if x.state.expireCooldowns(p); !p.hasFree() || x.bounds.barred(p, w, netip.Addr{}, chosen) {
+		if x.state.ExpireCooldowns(p); !p.hasFree() || x.bounds.barred(p, w, netip.Addr{}, chosen) {
 			continue
 		}
 		if n.among != nil {
@@ -241,9 +214,9 @@ func (x *picker) firstFree(pools []*poolState, n need, w PickRequest, chosen []c
 	return choice{}, false
 }
 
-// compares refuses new addresses while it is not known whether other replicas have seen more of the store.
-func (x *picker) compares(w PickRequest) *Refusal {
-	if !x.state.progress.Comparing || failpoint.Broken("witness") {
+// Compares refuses new addresses while it is not known whether other replicas have seen more of the store.
+func (x *Picker) Compares(w PickRequest) *Refusal {
+	if !x.state.Progress.Comparing || failpoint.Broken("witness") {
 		return nil
 	}
 	return RefuseFacts(ReasonUnavailable, explain.Facts{Kind: explain.StoreIsCompared, Who: w.Who})
@@ -251,8 +224,8 @@ func (x *picker) compares(w PickRequest) *Refusal {
 
 // returns refuses new addresses while other replicas may not have written again what they know since the store was put
 // back.
-func (x *picker) returns(w PickRequest) *Refusal {
-	if x.state.progress.Returning == 0 || failpoint.Broken("returning") {
+func (x *Picker) returns(w PickRequest) *Refusal {
+	if x.state.Progress.Returning == 0 || failpoint.Broken("returning") {
 		return nil
 	}
 	return RefuseFacts(ReasonUnavailable, explain.Facts{Kind: explain.StoreWasReset, Who: w.Who, In: ReturnTime})

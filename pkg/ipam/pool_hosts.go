@@ -3,127 +3,18 @@ package ipam
 import (
 	"net/netip"
 	"slices"
-
-	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
-// SetNode takes a node; one without addresses for a node that is gone. Addresses that nodes have themselves are never
-// handed out. Two nodes can have an address for a while, as when a machine registers under a new name. It names the
-// pools whose host selectors it matches now or did before, where that has changed.
-func (x *Pools) SetNode(name string, n Node) (reselected []string) {
-	x.core.mu.Lock()
-	defer x.core.mu.Unlock()
-	if x.core.state.nodes.byName[name].equal(n) {
-		return nil
-	}
-	old := x.core.state.nodes.setNode(name, n)
-	if !slices.Equal(old.Addrs, n.Addrs) {
-		for _, a := range slices.Concat(old.Addrs, n.Addrs) {
-			x.core.state.refresh(a)
-		}
-	}
-	for _, p := range x.core.state.pools.roots {
-		p.hosts = uncounted
-	}
-	return x.core.state.reselect(old, n)
-}
-
-// NodeOf names the node that has an address itself, the first by name when there are several.
-func (x *Pools) NodeOf(a netip.Addr) (string, bool) {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	return x.core.state.nodes.nodeOf(a)
-}
-
-// HostCount returns how many hosts may draw from a pool: those that it lists, and the nodes in its host subnets and of
-// its host selector. It looks at the nodes only when one of them, or the pool, has changed.
-func (x *Pools) HostCount(name string) int {
-	x.core.mu.Lock()
-	defer x.core.mu.Unlock()
-	p, ok := x.core.state.pools.byName[name]
-	if !ok {
-		return 0
-	}
-	if p = p.home(); p.hosts == uncounted {
-		p.hosts = len(p.Hosts) + x.core.state.nodesCovered(p)
-	}
-	return p.hosts
-}
-
-// Covering returns the pools that some address may draw from without being listed, by name.
-func (x *Pools) Covering(addrs []netip.Addr) (names []string) {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	for _, p := range x.core.state.pools.roots {
-		if slices.ContainsFunc(addrs, p.Covers) {
-			names = append(names, p.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// nodesCovered counts the nodes that may draw from a pool without being listed.
-func (x *state) nodesCovered(p *poolState) (n int) {
+// NodesCovered counts the nodes that may draw from a pool without being listed.
+func (x *State) NodesCovered(p *PoolState) (n int) {
 	if len(p.HostSubnets)+len(p.Selected) == 0 {
 		return 0
 	}
-	for _, node := range x.nodes.byName {
+	for _, node := range x.Nodes.ByName {
 		listed := slices.ContainsFunc(node.Addrs, func(a netip.Addr) bool { _, ok := p.Hosts[a]; return ok })
 		if !listed && slices.ContainsFunc(node.Addrs, p.Covers) {
 			n++
 		}
 	}
 	return n
-}
-
-// HeldOn returns how many addresses one host, which may have several addresses itself, has of those of some pools that
-// bound how many a host may have; nil for none.
-func (x *Pools) HeldOn(host []netip.Addr, pools []string) (n map[string]int) {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	for _, name := range pools {
-		if p := x.core.state.pools.byName[name]; p == nil || p.MaxPerHost == 0 {
-			continue
-		}
-		for _, h := range host {
-			if held := x.core.state.hosts.InUse[ledger.HostPool{Host: h, Pool: name}]; held > 0 {
-				if n == nil {
-					n = map[string]int{}
-				}
-				n[name] += held
-			}
-		}
-	}
-	return n
-}
-
-// PoolsOf names the pools that a host may draw from, for whichever namespace, in the order of preference: first those
-// of the default chain.
-func (x *Pools) PoolsOf(host netip.Addr) (names []string) {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	for _, t := range []*hostTable{&x.core.state.pools.unbound, &x.core.state.pools.boundHosts} {
-		for p := range t.of(host) {
-			names = append(names, p.Name)
-		}
-	}
-	return names
-}
-
-// HostOf returns one of the hosts that may draw from a pool.
-func (x *Pools) HostOf(name string) (host netip.Addr, ok bool) {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	p := x.core.state.pools.byName[name]
-	if p == nil {
-		return host, false
-	}
-	for host = range p.byAddress() {
-		return host, true
-	}
-	for n := range p.HostSubnets {
-		return n.Addr(), true
-	}
-	return host, false
 }

@@ -11,40 +11,40 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
-// setPool makes a pool known, or takes its changes: as a block of its parent, or as a pool with addresses of its own.
-func (x *state) setPool(p Pool) {
+// SetPool makes a pool known, or takes its changes: as a block of its parent, or as a pool with addresses of its own.
+func (x *State) SetPool(p Pool) {
 	was := ""
-	if old := x.pools.byName[p.Name]; old != nil && old.given.Parent != p.Parent {
-		was = old.given.Parent
-		x.disown(old.given)
+	if old := x.Pools.ByName[p.Name]; old != nil && old.Given.Parent != p.Parent {
+		was = old.Given.Parent
+		x.Disown(old.Given)
 	}
 	if p.Parent != "" {
-		if x.pools.children[p.Parent] == nil {
-			x.pools.children[p.Parent] = map[string]Pool{}
+		if x.Pools.Children[p.Parent] == nil {
+			x.Pools.Children[p.Parent] = map[string]Pool{}
 		}
-		x.pools.children[p.Parent][p.Name] = p
+		x.Pools.Children[p.Parent][p.Name] = p
 	}
-	if parent, number, _ := x.pools.blockOf(p); parent != nil {
+	if parent, number, _ := x.Pools.blockOf(p); parent != nil {
 		x.setBlock(p, parent, number)
 		return
 	}
 	s := x.root(p.Name)
-	s.given = p
-	changed := x.place(x.pools.arrange(s, was))
+	s.Given = p
+	changed := x.place(x.Pools.arrange(s, was))
 	x.serve(changed)
 	x.adopt(s, slices.Contains(changed, s))
 }
 
 // root returns the state of a pool that is no block, a new one where there is none.
-func (x *state) root(name string) *poolState {
-	if s := x.pools.roots[name]; s != nil {
+func (x *State) root(name string) *PoolState {
+	if s := x.Pools.Roots[name]; s != nil {
 		return s
 	}
-	if block := x.pools.byName[name]; block != nil {
-		x.forget(block)
+	if block := x.Pools.ByName[name]; block != nil {
+		x.Forget(block)
 	}
-	s := &poolState{set: freeset.New(0), cooldowns: newCooldowns(0), overlaps: map[string]*overlap{}, hosts: uncounted}
-	x.pools.byName[name], x.pools.roots[name] = s, s
+	s := &PoolState{Set: freeset.New(0), Cooldowns: newCooldowns(0), Overlaps: map[string]*overlap{}, HostCount: Uncounted}
+	x.Pools.ByName[name], x.Pools.Roots[name] = s, s
 	return s
 }
 
@@ -60,7 +60,7 @@ func (p Pool) divided() (Pool, block.Grid) {
 	}
 	if err != nil {
 		p.Problem = err.Error()
-		p.dropAddresses()
+		p.DropAddresses()
 		return p, block.Grid{}
 	}
 	return p, g
@@ -68,66 +68,66 @@ func (p Pool) divided() (Pool, block.Grid) {
 
 // divide makes a pool a split one that has blocks, and undoes that where it has none any more. What are blocks of it no
 // longer are pools with a problem from then on.
-func (x *state) divide(p *poolState, g block.Grid) {
-	if p.split != nil && p.split.Grid == g {
+func (x *State) divide(p *PoolState, g block.Grid) {
+	if p.Split != nil && p.Split.Grid == g {
 		return
 	}
-	if p.split != nil {
-		for _, b := range p.split.All() {
+	if p.Split != nil {
+		for _, b := range p.Split.All() {
 			x.forgetBlock(b)
 		}
-		x.pools.splits-- // until then its leases count for it
-		p.split = nil
+		x.Pools.splits-- // until then its leases count for it
+		p.Split = nil
 	}
 	if g.Bits > 0 {
-		x.pools.splits++
-		p.split, p.ofBlocks = block.NewSplit[*poolState](g), ledger.Tally{}
+		x.Pools.splits++
+		p.Split, p.OfBlocks = block.NewSplit[*PoolState](g), ledger.Tally{}
 	}
 }
 
 // adopt brings the blocks of a pool up to date with it, and looks once more at what names it as its parent. Two pools
 // that name each other are no blocks before and after.
-func (x *state) adopt(p *poolState, replanned bool) {
-	for _, name := range slices.Collect(maps.Keys(x.pools.children[p.Name])) {
-		b, child := x.pools.byName[name], x.pools.children[p.Name][name]
-		if b != nil && b.parent == p {
+func (x *State) adopt(p *PoolState, replanned bool) {
+	for _, name := range slices.Collect(maps.Keys(x.Pools.Children[p.Name])) {
+		b, child := x.Pools.ByName[name], x.Pools.Children[p.Name][name]
+		if b != nil && b.Whole == p {
 			if b.through(); replanned {
 				x.findDraining(name)
 			}
 			continue
 		}
-		if parent, _, problem := x.pools.blockOf(child); b == nil || parent != nil || p.BlockSize > 0 &&
+		if parent, _, problem := x.Pools.blockOf(child); b == nil || parent != nil || p.BlockSize > 0 &&
 			problem != b.Problem {
-			x.setPool(child)
+			x.SetPool(child)
 		}
 	}
 }
 
-// disown forgets that a pool names its parent.
-func (x *state) disown(child Pool) {
-	if delete(x.pools.children[child.Parent], child.Name); len(x.pools.children[child.Parent]) == 0 {
-		delete(x.pools.children, child.Parent)
+// Disown forgets that a pool names its parent.
+func (x *State) Disown(child Pool) {
+	if delete(x.Pools.Children[child.Parent], child.Name); len(x.Pools.Children[child.Parent]) == 0 {
+		delete(x.Pools.Children, child.Parent)
 	}
 }
 
-// forget drops a pool. Blocks that it had are pools with a problem from then on.
-func (x *state) forget(p *poolState) {
-	if p.parent != nil {
+// Forget drops a pool. Blocks that it had are pools with a problem from then on.
+func (x *State) Forget(p *PoolState) {
+	if p.Whole != nil {
 		x.forgetBlock(p)
 		x.countBlock(p, -1)
 		return
 	}
-	x.pools.unlist(p)
-	if p.split != nil {
+	x.Pools.unlist(p)
+	if p.Split != nil {
 		x.divide(p, block.Grid{})
 	}
-	p.Plan.Usable, p.usable = &netipx.IPSet{}, nil
-	delete(x.pools.byName, p.Name)
-	delete(x.pools.roots, p.Name)
-	x.serve(append(x.place(x.pools.arrange(p, "")), p))
-	for _, name := range slices.Collect(maps.Keys(x.pools.children[p.Name])) {
-		if child := x.pools.children[p.Name][name]; child.Name != p.Name {
-			x.setPool(child)
+	p.Plan.Usable, p.UsableRanges = &netipx.IPSet{}, nil
+	delete(x.Pools.ByName, p.Name)
+	delete(x.Pools.Roots, p.Name)
+	x.serve(append(x.place(x.Pools.arrange(p, "")), p))
+	for _, name := range slices.Collect(maps.Keys(x.Pools.Children[p.Name])) {
+		if child := x.Pools.Children[p.Name][name]; child.Name != p.Name {
+			x.SetPool(child)
 		}
 	}
 }

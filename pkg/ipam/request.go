@@ -134,9 +134,9 @@ func (w PickRequest) admitted(l lease.Lease) bool {
 	return l.Admits(lease.Holder{IfName: w.IfName, Slot: w.slotOf(l.Addr)}, terms)
 }
 
-// chargedTo returns the namespaces that an address which the request takes counts for. One that is ahead of all pods is
+// ChargedTo returns the namespaces that an address which the request takes counts for. One that is ahead of all pods is
 // for its claim alone.
-func (w PickRequest) chargedTo() lease.ChargedNamespaces {
+func (w PickRequest) ChargedTo() lease.ChargedNamespaces {
 	if w.Ahead {
 		return lease.ChargedNamespaces{"", lease.ClaimNamespace(w.Claim)}
 	}

@@ -12,7 +12,7 @@ import (
 // pickRetained chooses of the addresses that are kept for the request's claim one of each family that it lacks: the one
 // of its own pod, else the one most recently given up that is for no pod in particular. An address that is
 // kept for its pod and cannot be had at present is not replaced by another.
-func (x *picker) pickRetained(w PickRequest, choices []choice) ([]choice, *Refusal) {
+func (x *Picker) pickRetained(w PickRequest, choices []choice) ([]choice, *Refusal) {
 	if w.Claim == "" {
 		return choices, nil
 	}
@@ -32,7 +32,7 @@ func (x *picker) pickRetained(w PickRequest, choices []choice) ([]choice, *Refus
 	return choices, nil
 }
 
-func (x *picker) retainedOne(w PickRequest, n need, chosen []choice) (choice, *Refusal) {
+func (x *Picker) retainedOne(w PickRequest, n need, chosen []choice) (choice, *Refusal) {
 	c, refusal := x.retainedOwn(w, n)
 	switch {
 	case refusal != nil:
@@ -44,11 +44,11 @@ func (x *picker) retainedOne(w PickRequest, n need, chosen []choice) (choice, *R
 }
 
 // retainedOwn returns the address that is kept for the request's own pod, if there is one that its pool has still.
-func (x *picker) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusal) {
+func (x *Picker) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusal) {
 	if w.Claim == "" || w.PodPrimaryKey == "" {
 		return own, nil
 	}
-	for r := range x.state.leases.Keyed(w.Claim, w.PodPrimaryKey) {
+	for r := range x.state.Leases.Keyed(w.Claim, w.PodPrimaryKey) {
 		if !waits(r, w, n) {
 			continue
 		}
@@ -70,12 +70,12 @@ func (x *picker) retainedOwn(w PickRequest, n need) (own choice, refusal *Refusa
 
 // retainingPool returns the pool by which an address of the request's claim may go to the request: nil where no pool
 // has the address any more, and a refusal where its pool does not serve the request.
-func (x *picker) retainingPool(w PickRequest, a netip.Addr) (*poolState, *Refusal) {
-	p, _, served := x.state.pools.serving(a)
+func (x *Picker) retainingPool(w PickRequest, a netip.Addr) (*PoolState, *Refusal) {
+	p, _, served := x.state.Pools.Serving(a)
 	switch {
 	case !served || p.Terminating:
 		return nil, nil
-	case !x.state.pools.fits(p, w):
+	case !x.state.Pools.fits(p, w):
 		return nil, x.retainedElsewhere(w, a, p)
 	}
 	return p, nil
@@ -89,14 +89,14 @@ func waits(r *ledger.Record, w PickRequest, n need) bool {
 }
 
 // busy reports whether an address that is reserved is on its way to somebody, missing, or a node's.
-func (x *state) busy(r *ledger.Record) bool {
-	_, held := x.assumed.ByAddr[r.Addr]
-	_, lost := x.missing.Gone[r.Addr]
-	_, node := x.nodes.nodeIP[r.Addr]
+func (x *State) busy(r *ledger.Record) bool {
+	_, held := x.Assumed.ByAddr[r.Addr]
+	_, lost := x.Missing.Gone[r.Addr]
+	_, node := x.Nodes.nodeIP[r.Addr]
 	return held || lost || node
 }
 
-func (x *picker) retainedElsewhere(w PickRequest, a netip.Addr, p *poolState) *Refusal {
+func (x *Picker) retainedElsewhere(w PickRequest, a netip.Addr, p *PoolState) *Refusal {
 	why := x.unfit(w, a, p)
 	return RefuseFacts(ReasonClaimConflict, explain.Facts{
 		Kind: explain.OwnAddressElsewhere, Address: a, Who: w.Who, Claim: w.Claim, Pool: p.Name,
@@ -106,8 +106,8 @@ func (x *picker) retainedElsewhere(w PickRequest, a netip.Addr, p *poolState) *R
 
 // retainedForAny returns the one of the addresses that are kept for whichever pod of the request's claim comes that was
 // given up last and can be had; the choice has no pool where there is none.
-func (x *picker) retainedForAny(w PickRequest, n need, chosen []choice) (best choice) {
-	c := x.state.claims.ByClaim[w.Claim]
+func (x *Picker) retainedForAny(w PickRequest, n need, chosen []choice) (best choice) {
+	c := x.state.Claims.ByClaim[w.Claim]
 	if c == nil {
 		return best
 	}
@@ -123,8 +123,8 @@ func (x *picker) retainedForAny(w PickRequest, n need, chosen []choice) (best ch
 			if !waits(r, w, n) {
 				return part.Of.IfName == "" || part.Of.IfName == w.IfName
 			}
-			p, _, served := x.state.pools.serving(r.Addr)
-			if x.state.busy(r) || w.promised(r.Addr) || !served || p.Terminating || !x.state.pools.fits(p, w) ||
+			p, _, served := x.state.Pools.Serving(r.Addr)
+			if x.state.busy(r) || w.promised(r.Addr) || !served || p.Terminating || !x.state.Pools.fits(p, w) ||
 				x.bounds.barred(p, w, r.Addr, chosen) {
 				return true
 			}
@@ -137,8 +137,8 @@ func (x *picker) retainedForAny(w PickRequest, n need, chosen []choice) (best ch
 
 // retainedFor returns an address of a pool, as its object says, that is kept for whichever pod of the request's claim
 // comes; invalid for none.
-func (x *picker) retainedFor(p *poolState, w PickRequest, n need) (found netip.Addr) {
-	c := x.state.claims.ByClaim[w.Claim]
+func (x *Picker) retainedFor(p *PoolState, w PickRequest, n need) (found netip.Addr) {
+	c := x.state.Claims.ByClaim[w.Claim]
 	if c == nil {
 		return found
 	}
@@ -160,9 +160,9 @@ func (x *picker) retainedFor(p *poolState, w PickRequest, n need) (found netip.A
 
 // mayServe returns false where a request gets none of the addresses of a part: their pool serves them all itself, and
 // not the request. For the namespaces that it counts for they are all like the first.
-func (x *picker) mayServe(part *ledger.ClaimPart, w PickRequest, chosen []choice) bool {
-	p := x.state.pools.byName[part.Of.Pool]
+func (x *Picker) mayServe(part *ledger.ClaimPart, w PickRequest, chosen []choice) bool {
+	p := x.state.Pools.ByName[part.Of.Pool]
 	first, _ := part.All.Min()
-	return !x.state.servesItsOwn(part.Of.Pool) || !p.Terminating && x.state.pools.fits(p, w) &&
+	return !x.state.ServesItsOwn(part.Of.Pool) || !p.Terminating && x.state.Pools.fits(p, w) &&
 		!x.bounds.barred(p, w, first.Addr, chosen)
 }

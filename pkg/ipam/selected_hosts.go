@@ -7,8 +7,10 @@ import (
 	"slices"
 )
 
-// selects reports whether the host selector of the pool matches a node.
-func (p Pool) selects(n Node) bool { return p.HostSelector != nil && p.HostSelector.Matches(n.Labels) }
+// SelectsNode reports whether the host selector of the pool matches a node.
+func (p Pool) SelectsNode(n Node) bool {
+	return p.HostSelector != nil && p.HostSelector.Matches(n.Labels)
+}
 
 // WithNodes returns the pool with the hosts whose nodes its host selector matches. The index finds them by itself.
 func (p Pool) WithNodes(nodes iter.Seq[Node]) Pool {
@@ -17,7 +19,7 @@ func (p Pool) WithNodes(nodes iter.Seq[Node]) Pool {
 		return p
 	}
 	for n := range nodes {
-		if p.selects(n) {
+		if p.SelectsNode(n) {
 			p.Selected = append(p.Selected, n.Internal...)
 		}
 	}
@@ -26,9 +28,9 @@ func (p Pool) WithNodes(nodes iter.Seq[Node]) Pool {
 	return p
 }
 
-// byAddress returns the hosts that may draw from the pool by their address alone: those that it lists, and those that
+// ByAddress returns the hosts that may draw from the pool by their address alone: those that it lists, and those that
 // its selector chooses, each once.
-func (p Pool) byAddress() iter.Seq[netip.Addr] {
+func (p Pool) ByAddress() iter.Seq[netip.Addr] {
 	return func(yield func(netip.Addr) bool) {
 		for h := range p.Hosts {
 			if !yield(h) {
@@ -43,36 +45,18 @@ func (p Pool) byAddress() iter.Seq[netip.Addr] {
 	}
 }
 
-// Selection returns how many nodes the host selector of a pool matches, and how many of them have an InternalIP, by
-// which alone they draw. It looks at all nodes.
-func (x *Pools) Selection(name string) (nodes, internal int) {
-	x.core.mu.RLock()
-	defer x.core.mu.RUnlock()
-	p := x.core.state.pools.byName[name]
-	if p == nil {
-		return 0, 0
-	}
-	for _, n := range x.core.state.nodes.byName {
-		if p.selects(n) {
-			nodes++
-			internal += min(1, len(n.Internal))
-		}
-	}
-	return nodes, internal
-}
-
-// reselect brings the hosts that selectors choose up to date after a node has changed, and names the pools whose
+// Reselect brings the hosts that selectors choose up to date after a node has changed, and names the pools whose
 // selectors match it otherwise than before. Its cost is that of the pools that have a selector, not that of the nodes.
-func (x *state) reselect(was, is Node) (changed []string) {
-	for _, p := range slices.SortedFunc(maps.Keys(x.pools.selecting), preference) {
+func (x *State) Reselect(was, is Node) (changed []string) {
+	for _, p := range slices.SortedFunc(maps.Keys(x.Pools.selecting), Preference) {
 		var before, after []netip.Addr
-		if p.selects(was) {
+		if p.SelectsNode(was) {
 			before = was.Internal
 		}
-		if p.selects(is) {
+		if p.SelectsNode(is) {
 			after = is.Internal
 		}
-		if p.selects(was) == p.selects(is) && slices.Equal(before, after) {
+		if p.SelectsNode(was) == p.SelectsNode(is) && slices.Equal(before, after) {
 			continue
 		}
 		changed = append(changed, p.Name)
@@ -86,7 +70,7 @@ func (x *state) reselect(was, is Node) (changed []string) {
 			x.selectHost(p, h)
 		}
 		if !slices.Equal(old, p.Selected) {
-			x.pools.plans++
+			x.Pools.Plans++
 			p.readThrough()
 		}
 	}
@@ -94,32 +78,32 @@ func (x *state) reselect(was, is Node) (changed []string) {
 }
 
 // selectedBy reports whether the selector of a pool matches any node of an address. Two nodes can have it for a while.
-func (x *state) selectedBy(p *poolState, h netip.Addr) bool {
-	return slices.ContainsFunc(x.nodes.nodeIP[h], func(name string) bool {
-		n := x.nodes.byName[name]
-		return p.selects(n) && slices.Contains(n.Internal, h)
+func (x *State) selectedBy(p *PoolState, h netip.Addr) bool {
+	return slices.ContainsFunc(x.Nodes.nodeIP[h], func(name string) bool {
+		n := x.Nodes.ByName[name]
+		return p.SelectsNode(n) && slices.Contains(n.Internal, h)
 	})
 }
 
 // selectHost and deselect replace the list of hosts, as copies of the pool share the old one.
-func (x *state) selectHost(p *poolState, h netip.Addr) {
+func (x *State) selectHost(p *PoolState, h netip.Addr) {
 	at, found := slices.BinarySearchFunc(p.Selected, h, netip.Addr.Compare)
 	if found {
 		return
 	}
 	p.Selected = slices.Insert(slices.Clip(p.Selected), at, h)
 	if _, listed := p.Hosts[h]; !listed {
-		x.pools.hostsOf(p).enterHost(h, p)
+		x.Pools.hostsOf(p).enterHost(h, p)
 	}
 }
 
-func (x *state) deselect(p *poolState, h netip.Addr) {
+func (x *State) deselect(p *PoolState, h netip.Addr) {
 	at, found := slices.BinarySearchFunc(p.Selected, h, netip.Addr.Compare)
 	if !found {
 		return
 	}
 	p.Selected = slices.Concat(p.Selected[:at], p.Selected[at+1:])
 	if _, listed := p.Hosts[h]; !listed {
-		x.pools.hostsOf(p).leaveHost(h, p)
+		x.Pools.hostsOf(p).leaveHost(h, p)
 	}
 }

@@ -10,16 +10,16 @@ import (
 
 // rebuild computes which addresses pools serve and which of them are free. All pools between which
 // addresses move are rebuilt together: only then is every address in one place.
-func (x *state) rebuild(pools ...*poolState) {
+func (x *State) rebuild(pools ...*PoolState) {
 	for _, p := range pools {
 		p.assign()
-		x.pools.rebuilds++
-		p.revision = x.pools.rebuilds
+		x.Pools.rebuilds++
+		p.Revision = x.Pools.rebuilds
 	}
-	x.pools.joinSegments(pools)
+	x.Pools.joinSegments(pools)
 	for _, p := range pools {
 		x.refreshPool(p)
-		if p.split != nil {
+		if p.Split != nil {
 			p.resplit()
 			x.findHeld(p)
 		}
@@ -28,39 +28,39 @@ func (x *state) rebuild(pools ...*poolState) {
 
 // refreshPool fills the new free set of a pool, from whichever is less: its addresses, or those that
 // can be occupied.
-func (x *state) refreshPool(p *poolState) {
-	if p.set.Len() <= uint64(x.leases.ByAddr.Size) {
-		for i := range p.set.Len() {
-			x.refresh(p.address(i))
+func (x *State) refreshPool(p *PoolState) {
+	if p.Set.Len() <= uint64(x.Leases.ByAddr.Size) {
+		for i := range p.Set.Len() {
+			x.Refresh(p.address(i))
 		}
 		return
 	}
-	for a := range x.perhapsTaken() {
-		x.refresh(a)
+	for a := range x.PerhapsTaken() {
+		x.Refresh(a)
 	}
 }
 
-// refresh brings the free set of the pool that serves an address up to date. The last address of a
+// Refresh brings the free set of the pool that serves an address up to date. The last address of a
 // full /64 has no number and is never handed out, nor is one that is withheld from a group.
-func (x *state) refresh(a netip.Addr) {
-	if p, i, ok := x.pools.segmentOf(a); ok && i < p.set.Len() {
+func (x *State) Refresh(a netip.Addr) {
+	if p, i, ok := x.Pools.SegmentOf(a); ok && i < p.Set.Len() {
 		kept := x.occupied(a)
-		p.set.Mark(i, x.refreshCooldown(p, a, i, kept) || kept)
+		p.Set.Mark(i, x.refreshCooldown(p, a, i, kept) || kept)
 	}
 }
 
 // occupied reports whether an address cannot be handed out at present, its cooldown apart.
-func (x *state) occupied(a netip.Addr) bool {
-	if r := x.leases.Record(a); r != nil &&
+func (x *State) occupied(a netip.Addr) bool {
+	if r := x.Leases.Record(a); r != nil &&
 		(r.State != lease.Available || r.Has(ledger.FlagDeleting) && !failpoint.Broken("deleting")) {
 		return true
 	}
-	if _, held := x.assumed.ByAddr[a]; held {
+	if _, held := x.Assumed.ByAddr[a]; held {
 		return true
 	}
-	if _, lost := x.missing.Gone[a]; lost {
+	if _, lost := x.Missing.Gone[a]; lost {
 		return true
 	}
-	_, node := x.nodes.nodeIP[a]
+	_, node := x.Nodes.nodeIP[a]
 	return node
 }

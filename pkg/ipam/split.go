@@ -16,16 +16,16 @@ import (
 // those of all.
 
 // blockSplit is what a pool that is cut into blocks knows of them.
-type blockSplit = block.Split[*poolState]
+type blockSplit = block.Split[*PoolState]
 
 // Number returns the number of a block among those of its parent.
-func (p *poolState) Number() uint64 { return p.number }
+func (p *PoolState) Number() uint64 { return p.number }
 
 // Rank returns the priority that a block has itself.
-func (p *poolState) Rank() int32 { return p.given.Priority }
+func (p *PoolState) Rank() int32 { return p.Given.Priority }
 
 // Size returns how many addresses a block has.
-func (p *poolState) Size() uint64 { return p.n }
+func (p *PoolState) Size() uint64 { return p.N }
 
 // SplitLate reports whether a pool has been split that handed out addresses itself before, and whose blocks nobody may
 // have yet: a replica that has not heard of the split could give an address to another namespace than the one that is
@@ -34,13 +34,13 @@ func (p *poolState) Size() uint64 { return p.n }
 func (p Pool) SplitLate() bool { return p.BlockSize > 0 && p.Generation > 1 && p.Carved == nil }
 
 // inside returns what a pool serves of the addresses of a block, with their numbers in the pool.
-func (p *poolState) inside(block netip.Prefix) (parts []segment) {
+func (p *PoolState) inside(block netip.Prefix) (parts []segment) {
 	r := netipx.RangeOfPrefix(block)
-	at, _ := slices.BinarySearchFunc(p.segments, r.From(), func(s segment,
+	at, _ := slices.BinarySearchFunc(p.Segments, r.From(), func(s segment,
 		a netip.Addr) int {
 		return s.To().Compare(a)
 	})
-	for _, s := range p.segments[at:] {
+	for _, s := range p.Segments[at:] {
 		if r.To().Less(s.From()) {
 			break
 		}
@@ -52,16 +52,16 @@ func (p *poolState) inside(block netip.Prefix) (parts []segment) {
 			to = r.To()
 		}
 		parts = append(parts, segment{
-			IPRange: netipx.IPRangeFrom(from, to), base: s.base + ipaddr.Distance(s.From(), from), pool: p,
+			IPRange: netipx.IPRangeFrom(from, to), Base: s.Base + ipaddr.Distance(s.From(), from), Pool: p,
 		})
 	}
 	return parts
 }
 
-// ranges yields what a pool serves, in address order but for what is withheld, which comes last.
-func (p *poolState) ranges() iter.Seq[netipx.IPRange] {
+// EachRange yields what a pool serves, in address order but for what is withheld, which comes last.
+func (p *PoolState) EachRange() iter.Seq[netipx.IPRange] {
 	return func(yield func(netipx.IPRange) bool) {
-		for _, s := range p.segments {
+		for _, s := range p.Segments {
 			if !yield(s.IPRange) {
 				return
 			}
@@ -70,9 +70,9 @@ func (p *poolState) ranges() iter.Seq[netipx.IPRange] {
 }
 
 // resplit computes the blocks of a pool anew after it was worked out what it serves.
-func (p *poolState) resplit() {
-	for _, b := range p.split.All() {
+func (p *PoolState) resplit() {
+	for _, b := range p.Split.All() {
 		b.cut()
 	}
-	p.split.Reset(p.ranges())
+	p.Split.Reset(p.EachRange())
 }

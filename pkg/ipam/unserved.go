@@ -7,7 +7,7 @@ import (
 )
 
 // unserved returns why no pool fits a request.
-func (x *picker) unserved(w PickRequest) *Refusal {
+func (x *Picker) unserved(w PickRequest) *Refusal {
 	switch {
 	case w.Ahead && len(w.Pools) == 0:
 		return RefuseFacts(ReasonNamespaceNotServed, explain.Facts{Kind: explain.NoPoolForClaim,
@@ -15,21 +15,21 @@ func (x *picker) unserved(w PickRequest) *Refusal {
 	case !w.Host.IsValid() && !w.byHand() && !w.Ahead:
 		return RefuseFacts(ReasonMissingField, explain.Facts{Kind: explain.NoHostNamed})
 	case len(w.Pools) > 0:
-		missing := func(name string) bool { return x.state.pools.byName[name] == nil }
+		missing := func(name string) bool { return x.state.Pools.ByName[name] == nil }
 		return x.unservedBy(w.Pools[max(0, slices.IndexFunc(w.Pools, missing))], w)
 	}
-	var listed []*poolState
+	var listed []*PoolState
 	serving := false
-	for _, p := range x.state.pools.roots {
+	for _, p := range x.state.Pools.Roots {
 		if p.lists(w) {
 			listed = append(listed, p)
-			serving = serving || x.state.pools.servesNamespace(p, w)
+			serving = serving || x.state.Pools.ServesNamespace(p, w)
 		}
 	}
-	slices.SortFunc(listed, preference)
+	slices.SortFunc(listed, Preference)
 	facts := explain.Facts{
 		Host: w.Host, Namespace: w.Namespace, Network: w.Network, Pools: poolNames(listed),
-		Own: x.state.pools.ownNames(w),
+		Own: x.state.Pools.OwnNames(w),
 	}
 	switch {
 	case len(listed) == 0:
@@ -45,8 +45,8 @@ func (x *picker) unserved(w PickRequest) *Refusal {
 }
 
 // unservedBy returns why a pool that a request names does not fit.
-func (x *picker) unservedBy(name string, w PickRequest) *Refusal {
-	p, ok := x.state.pools.byName[name]
+func (x *Picker) unservedBy(name string, w PickRequest) *Refusal {
+	p, ok := x.state.Pools.ByName[name]
 	facts := explain.Facts{Pool: name, Host: w.Host, Namespace: w.Namespace, Network: w.Network}
 	switch {
 	case !ok:
@@ -58,7 +58,7 @@ func (x *picker) unservedBy(name string, w PickRequest) *Refusal {
 			facts.HostSelector = p.HostSelector.String()
 		}
 		return RefuseFacts(ReasonHostNotInPool, facts)
-	case !x.state.pools.servesNamespace(p, w):
+	case !x.state.Pools.ServesNamespace(p, w):
 		facts.Kind, facts.Block = explain.PoolNotForNamespace, p.Block
 		return RefuseFacts(ReasonNamespaceNotServed, facts)
 	default:

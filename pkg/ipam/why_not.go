@@ -12,12 +12,12 @@ import (
 
 // whyNot returns why an address is not given to who asks for it, in whichever way it asks; nil if nothing about the
 // address is in the way. Requests, annotations, claims and commands all have their words from here.
-func (x *picker) whyNot(w PickRequest, a netip.Addr) *Refusal {
-	p, _, ok := x.state.pools.serving(a)
+func (x *Picker) whyNot(w PickRequest, a netip.Addr) *Refusal {
+	p, _, ok := x.state.Pools.Serving(a)
 	switch {
 	case !ok:
 		return x.notServed(w, a)
-	case !x.state.pools.fits(p, w):
+	case !x.state.Pools.fits(p, w):
 		return x.unfit(w, a, p)
 	case !p.Serves():
 		return notGiven(a, p)
@@ -26,26 +26,26 @@ func (x *picker) whyNot(w PickRequest, a netip.Addr) *Refusal {
 }
 
 // notGiven refuses an address of a pool that hands out nothing.
-func notGiven(a netip.Addr, p *poolState) *Refusal {
+func notGiven(a netip.Addr, p *PoolState) *Refusal {
 	return RefuseFacts(p.stopped(), explain.Facts{
-		Kind: explain.AddressPoolStopped, Address: a, Pool: p.Name, Stop: p.stop(),
+		Kind: explain.AddressPoolStopped, Address: a, Pool: p.Name, Stop: p.Stop(),
 	})
 }
 
 // notServed returns why no pool serves an address: somebody has it still, it has a role, or it is not listed. Of the
 // pools around it, it names one that fits, unless only another one says why.
-func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
+func (x *Picker) notServed(w PickRequest, a netip.Addr) *Refusal {
 	if facts, by := x.drainingBy(a); by != nil {
 		return refuseHeld(ReasonAddressInUse, facts, *by)
 	} else if facts.Kind != 0 {
 		return RefuseFacts(ReasonAddressInUse, facts)
 	}
-	around := x.state.pools.around(a)
+	around := x.state.Pools.around(a)
 	if len(around) == 0 {
 		return RefuseFacts(ReasonAddressNotInPool, explain.Facts{Kind: explain.AddressInNoPool, Address: a})
 	}
 	slices.SortStableFunc(around,
-		func(p, q *poolState) int { return compareBool(x.state.pools.fits(q, w), x.state.pools.fits(p, w)) })
+		func(p, q *PoolState) int { return FalseFirst(x.state.Pools.fits(q, w), x.state.Pools.fits(p, w)) })
 	for _, p := range around {
 		facts := explain.Facts{Address: a, Pool: p.Name, Subnet: p.Plan.Subnet}
 		switch {
@@ -64,20 +64,20 @@ func (x *picker) notServed(w PickRequest, a netip.Addr) *Refusal {
 }
 
 // around returns the pools whose subnet has an address, in the order of preference.
-func (x *catalogue) around(a netip.Addr) (all []*poolState) {
-	for _, p := range x.roots {
+func (x *Catalogue) around(a netip.Addr) (all []*PoolState) {
+	for _, p := range x.Roots {
 		if p.Valid() && p.Plan.Subnet.Contains(a) {
 			all = append(all, p)
 		}
 	}
-	slices.SortFunc(all, preference)
+	slices.SortFunc(all, Preference)
 	return all
 }
 
 // drainingBy returns who keeps an address that its pool does not have any more; of no kind if nobody does. by is the
 // holder that the facts name; nil for none.
-func (x *picker) drainingBy(a netip.Addr) (facts explain.Facts, by *lease.Holder) {
-	r := x.state.leases.Record(a)
+func (x *Picker) drainingBy(a netip.Addr) (facts explain.Facts, by *lease.Holder) {
+	r := x.state.Leases.Record(a)
 	if r == nil || !x.state.drains(r) {
 		return facts, nil
 	}
@@ -95,19 +95,19 @@ func (x *picker) drainingBy(a netip.Addr) (facts explain.Facts, by *lease.Holder
 // otherPool returns what an address that is asked for adds to the refusal of a request that no pool serves: the pool of
 // that address is the one that would have to serve it. It is nil for a refusal that is about the host or about a pool
 // that was named, and for an address that no pool serves.
-func (x *picker) otherPool(w PickRequest, a netip.Addr, unserved *Refusal) *Refusal {
+func (x *Picker) otherPool(w PickRequest, a netip.Addr, unserved *Refusal) *Refusal {
 	if len(w.Pools) > 0 || unserved.Reason != ReasonNamespaceNotServed && unserved.Reason != ReasonNetworkNotFound {
 		return nil
 	}
-	p, _, ok := x.state.pools.serving(a)
-	if !ok || x.state.pools.fits(p, w) {
+	p, _, ok := x.state.Pools.Serving(a)
+	if !ok || x.state.Pools.fits(p, w) {
 		return nil
 	}
 	return x.unfit(w, a, p)
 }
 
 // unfit returns why the pool of an address asked for does not fit.
-func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
+func (x *Picker) unfit(w PickRequest, a netip.Addr, p *PoolState) *Refusal {
 	facts := explain.Facts{
 		Address: a, Pool: p.Name, Other: strings.Join(w.Pools, ", "), Host: w.Host,
 		Namespace: w.Namespace, Network: w.Network,
@@ -122,7 +122,7 @@ func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 	case !p.Bound() && p.NotDefault && !w.names(p.Pool):
 		facts.Kind = explain.AddressForWhoNamesPool
 		return RefuseFacts(ReasonNamespaceNotServed, facts)
-	case !x.state.pools.servesNamespace(p, w):
+	case !x.state.Pools.ServesNamespace(p, w):
 		facts.Kind, facts.Block = explain.AddressNotForNamespace, p.Block
 		return RefuseFacts(ReasonNamespaceNotServed, facts)
 	default:
@@ -132,7 +132,7 @@ func (x *picker) unfit(w PickRequest, a netip.Addr, p *poolState) *Refusal {
 }
 
 // taken returns why an address of a pool cannot be handed out to who asks for it, nil when it can.
-func (x *picker) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
+func (x *Picker) taken(a netip.Addr, p *PoolState, w PickRequest) *Refusal {
 	if facts, by := x.usedBy(a, w); facts.Kind != 0 {
 		facts.Address, facts.Pool = a, p.Name
 		if by == nil {
@@ -145,17 +145,17 @@ func (x *picker) taken(a netip.Addr, p *poolState, w PickRequest) *Refusal {
 			Kind: explain.AddressWithheld, Address: a, Pool: p.Name, Other: p.Parent,
 		})
 	}
-	x.state.expireCooldowns(p)
+	x.state.ExpireCooldowns(p)
 	return x.cooling(a, p, w)
 }
 
 // usedBy returns why an address, its cooldown apart, is not to be had by who asks for it; of no kind if it is free. by
 // is the holder that the facts name; nil for none.
-func (x *picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts, by *lease.Holder) {
-	if node, ok := x.state.nodes.nodeOf(a); ok {
+func (x *Picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts, by *lease.Holder) {
+	if node, ok := x.state.Nodes.NodeOf(a); ok {
 		return explain.Facts{Kind: explain.AddressOfNode, By: node}, nil
 	}
-	if r := x.state.leases.Record(a); r != nil {
+	if r := x.state.Leases.Record(a); r != nil {
 		switch {
 		case r.State == lease.Active:
 			l := r.Lease()
@@ -169,11 +169,11 @@ func (x *picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts, by *l
 			return explain.Facts{Kind: explain.AddressBeingDeleted}, nil
 		}
 	}
-	if r, ok := x.state.missing.Gone[a]; ok {
+	if r, ok := x.state.Missing.Gone[a]; ok {
 		l := r.Lease()
 		return explain.Facts{Kind: explain.AddressMissing, By: l.UsedBy()}, &l.Holder
 	}
-	if _, ok := x.state.assumed.ByAddr[a]; ok {
+	if _, ok := x.state.Assumed.ByAddr[a]; ok {
 		return explain.Facts{Kind: explain.AddressBeingGiven}, nil
 	}
 	return facts, nil
@@ -193,12 +193,12 @@ func keptByNobody(l lease.Lease) explain.Facts {
 
 // cooling returns why an address that rests is not given to who asks for it by name; nil when it does not
 // rest, and for the one who had it last: to everybody else the address still means them.
-func (x *picker) cooling(a netip.Addr, p *poolState, w PickRequest) *Refusal {
-	_, number, _ := x.state.pools.serving(a)
-	if !p.home().cooldowns.set.IsTaken(number) {
+func (x *Picker) cooling(a netip.Addr, p *PoolState, w PickRequest) *Refusal {
+	_, number, _ := x.state.Pools.Serving(a)
+	if !p.Home().Cooldowns.Set.IsTaken(number) {
 		return nil
 	}
-	r := x.state.leases.Record(a)
+	r := x.state.Leases.Record(a)
 	last := r.History().LastHolder()
 	if last != "" && last == w.Holder || hadLast(w, r) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -20,7 +20,7 @@ type Input struct {
 	IPs    []IP
 	Claims []Claim
 	// Index has the pools and leases of this release, Ours its claims by namespace/name.
-	Index *ipam.Index
+	Index *index.Index
 	Ours  map[string]*v1.BCSNetIPClaim
 	Pods  []workload.Pod
 	// Now is the API server's time before anything was read.

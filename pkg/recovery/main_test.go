@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/test/controlplane"
@@ -37,7 +37,7 @@ var identity = sync.OnceValues(func() (*rest.Config, error) {
 
 // replica is what a controller has of this package: an index with its feed and a restorer.
 type replica struct {
-	index  *ipam.Index
+	index  *index.Index
 	leases *store.Client
 	admin  client.Client
 }
@@ -56,7 +56,7 @@ func newReplica(t *testing.T) *replica {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	r := &replica{index: ipam.NewIndex()}
+	r := &replica{index: index.New()}
 	if r.admin, err = client.New(cluster.Config, client.Options{HTTPClient: h, Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}

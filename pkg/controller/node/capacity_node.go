@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
 
@@ -90,7 +91,7 @@ func (n *nodeCapacity) room(spares map[string]ipam.Headroom) uint64 {
 
 // count reads from the index how many pods on the node hold addresses, and how many addresses the node has of its
 // pools.
-func (n *nodeCapacity) count(x *ipam.Index) {
+func (n *nodeCapacity) count(x *index.Index) {
 	n.own, n.held = x.Leases.PodsOn(n.addrs), x.Pools.HeldOn(n.addrs, n.pools)
 }
 

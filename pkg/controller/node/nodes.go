@@ -11,6 +11,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
 )
@@ -20,7 +21,7 @@ const GatewayAnnotation = "netservicecontroller.bkbcs.tencent.com/gateway"
 
 // Nodes keeps the nodes of the cluster: which addresses they claim, their gateways, and since when they are away.
 type Nodes struct {
-	index *ipam.Index
+	index *index.Index
 	// changed is called with the addresses that a node has got or lost, and with the pools whose host selectors choose
 	// other hosts by it.
 	changed func(addrs []netip.Addr, pools []string)
@@ -35,7 +36,7 @@ type Nodes struct {
 
 // New returns Nodes that know no node. changed is called with the addresses that a node has got or lost, and with the
 // pools whose host selectors choose other hosts by it; now is the API server's time.
-func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
+func New(index *index.Index, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
 	return &Nodes{
 		index: index, changed: changed, now: now,
 		table: hosts.NewTable(), gateways: map[string]netip.Addr{}, away: map[string]time.Time{},

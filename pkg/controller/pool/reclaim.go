@@ -16,6 +16,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -38,7 +39,7 @@ type ReclaimerConfig struct {
 	Client client.Client
 	// Live reads the API server itself.
 	Live   client.Reader
-	Index  *ipam.Index
+	Index  *index.Index
 	Leases *store.Client
 	// Mapping is the ConfigMap, NAMESPACE/NAME, that says which blocks stay; empty for none. The marks of another one,
 	// which no controller follows any more, keep nothing.

@@ -16,6 +16,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/block"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -117,7 +118,7 @@ func (v *poolBind) give(ctx context.Context, api *resource.Pools, p resource.Poo
 
 // lacking returns the blocks that namespaces are to be given, as they would be made if nobody else was faster. Where
 // there is none for one of them nothing is done at all.
-func (v *poolBind) lacking(x *ipam.Index) (todo []ipam.Pool, err error) {
+func (v *poolBind) lacking(x *index.Index) (todo []ipam.Pool, err error) {
 	defer func() {
 		for _, b := range todo {
 			x.Pools.RemovePool(b.Name)
@@ -199,7 +200,7 @@ func (v *poolBind) sayGiven(ctx context.Context, api *resource.Pools, p resource
 }
 
 // printBlocks prints the blocks that the namespaces have where -o asks for it.
-func (v *poolBind) printBlocks(ctx context.Context, api *resource.Pools, x *ipam.Index, given []ipam.Pool) error {
+func (v *poolBind) printBlocks(ctx context.Context, api *resource.Pools, x *index.Index, given []ipam.Pool) error {
 	if !v.output.Given() {
 		return nil
 	}

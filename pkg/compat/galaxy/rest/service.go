@@ -9,7 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/claim"
 	"github.com/bcsnet/bcsnet/pkg/gone"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -18,7 +18,7 @@ import (
 // Service answers requests. The caller bounds how many ask for lists at once. Its errors are *ipam.Refusal where the
 // client is to get the reason; StatusOf returns the HTTP status of one.
 type Service struct {
-	Index  *ipam.Index
+	Index  *index.Index
 	Leases *store.Client
 	// Cached reads pods and claims from the watch caches, Live claims from the API server; Claims writes them.
 	Cached, Live client.Reader
