@@ -181,3 +181,14 @@ func (x *Catalogue) SegmentOf(a netip.Addr) (*PoolState, uint64, bool) {
 	s := x.Segments[at]
 	return s.Pool, s.Base + ipaddr.Distance(s.From(), a), true
 }
+
+// Around returns the pools whose subnet has an address, in the order of preference.
+func (x *Catalogue) Around(a netip.Addr) (all []*PoolState) {
+	for _, p := range x.Roots {
+		if p.Valid() && p.Plan.Subnet.Contains(a) {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, Preference)
+	return all
+}

@@ -56,7 +56,7 @@ func (x *Catalogue) Standing(p *PoolState, w PickRequest) Standing {
 		return BoundElsewhere
 	case !p.Bound() && p.NotDefault:
 		return OnlyByName
-	case !p.lists(w):
+	case !p.Lists(w):
 		return NotOnHost
 	case named:
 		return BoundByName

@@ -11,8 +11,8 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
-// coolsUntil returns when the cooldown of an address of the pool ends, in Unix nanoseconds; 0 when it has none.
-func (p *PoolState) coolsUntil(r *ledger.Record) int64 {
+// CoolsUntil returns when the cooldown of an address of the pool ends, in Unix nanoseconds; 0 when it has none.
+func (p *PoolState) CoolsUntil(r *ledger.Record) int64 {
 	if r == nil || p.Cooldown <= 0 || r.State != lease.Available || r.Updated == 0 {
 		return 0
 	}
@@ -23,7 +23,7 @@ func (p *PoolState) coolsUntil(r *ledger.Record) int64 {
 func (x *State) refreshCooldown(p *PoolState, a netip.Addr, number uint64, kept bool) bool {
 	var ends int64
 	if !kept && p.Cooldown > 0 {
-		ends = p.coolsUntil(x.Leases.Record(a))
+		ends = p.CoolsUntil(x.Leases.Record(a))
 	}
 	rests := ends > x.Now
 	p.Cooldowns.Set.Mark(number, rests)
@@ -49,7 +49,7 @@ func (x *State) compactCooldowns(p *PoolState) {
 
 // stillCools reports whether an address cools, and exactly that long.
 func (x *State) stillCools(p *PoolState, r cooldown) bool {
-	return p.Cooldowns.Set.IsTaken(r.number) && p.coolsUntil(x.Leases.Record(p.address(r.number))) == r.ends
+	return p.Cooldowns.Set.IsTaken(r.number) && p.CoolsUntil(x.Leases.Record(p.address(r.number))) == r.ends
 }
 
 // ExpireCooldowns ends those of a pool whose time has come. It is called whenever somebody looks at what the pool
@@ -61,8 +61,8 @@ func (x *State) ExpireCooldowns(p *PoolState) {
 	}
 }
 
-// nextCooled returns when the first cooldown of a pool ends; zero when no address cools.
-func (x *State) nextCooled(p *PoolState) time.Time {
+// NextCooled returns when the first cooldown of a pool ends; zero when no address cools.
+func (x *State) NextCooled(p *PoolState) time.Time {
 	if p.Whole != nil {
 		return x.nextCooledIn(p)
 	}
@@ -87,7 +87,7 @@ func (x *State) nextCooledIn(b *PoolState) time.Time {
 	if b.N <= uint64(len(home.Cooldowns.queue)) {
 		for i := b.From; i < b.From+b.N; i++ {
 			if home.Cooldowns.Set.IsTaken(i) {
-				see(home.coolsUntil(x.Leases.Record(home.address(i))))
+				see(home.CoolsUntil(x.Leases.Record(home.address(i))))
 			}
 		}
 		return ledger.FromNanos(first)
@@ -100,5 +100,5 @@ func (x *State) nextCooledIn(b *PoolState) time.Time {
 	return ledger.FromNanos(first)
 }
 
-// until returns the time until then.
-func (x *State) until(then time.Time) time.Duration { return then.Sub(ledger.FromNanos(x.Now)) }
+// Until returns the time until then.
+func (x *State) Until(then time.Time) time.Duration { return then.Sub(ledger.FromNanos(x.Now)) }

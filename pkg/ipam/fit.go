@@ -4,7 +4,22 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
+
+// Served reports whether any pool fits.
+func (x *Catalogue) Served(w PickRequest) bool {
+	for range x.Fitting(w) {
+		return true
+	}
+	return false
+}
+
+// Offers reports whether any of some pools has addresses of a family, taken or not.
+func Offers(pools []*PoolState, f ipaddr.Family) bool {
+	return slices.ContainsFunc(pools, func(p *PoolState) bool { return p.Family() == f && p.Valid() })
+}
 
 // Fitting returns the pools that a request may draw from, in the order of preference. It looks at no more
 // of them than its user does.
@@ -12,7 +27,7 @@ func (x *Catalogue) Fitting(w PickRequest) iter.Seq[*PoolState] {
 	candidates := x.chain(w)
 	return func(yield func(*PoolState) bool) {
 		for q := range x.drawn(candidates, w.Namespace) {
-			if x.fits(q, w) && !yield(q) {
+			if x.Fits(q, w) && !yield(q) {
 				return
 			}
 		}
@@ -36,9 +51,9 @@ func (x *Catalogue) chain(w PickRequest) iter.Seq[*PoolState] {
 	}
 }
 
-// fits reports whether a request may draw from a pool.
-func (x *Catalogue) fits(p *PoolState, w PickRequest) bool {
-	return (len(w.Pools) == 0 || w.nameOf(p.Pool) >= 0) && p.lists(w) && x.ServesNamespace(p, w) &&
+// Fits reports whether a request may draw from a pool.
+func (x *Catalogue) Fits(p *PoolState, w PickRequest) bool {
+	return (len(w.Pools) == 0 || w.nameOf(p.Pool) >= 0) && p.Lists(w) && x.ServesNamespace(p, w) &&
 		(w.Network == "" || w.Network == p.Network)
 }
 
@@ -62,24 +77,24 @@ func (x *Catalogue) named(names []string) []*PoolState {
 // nothing of their own.
 func (x *Catalogue) ServesNamespace(p *PoolState, w PickRequest) bool {
 	switch {
-	case w.byHand():
+	case w.ByHand():
 		return true
 	case p.Bound():
 		return p.boundTo(w.Namespace)
 	case p.Split != nil && !p.NotDefault: // whoever has a block, or could be given one, has it of his own
 		return len(x.bound[w.Namespace]) == 0
 	case p.NotDefault:
-		return w.names(p.Pool)
+		return w.Names(p.Pool)
 	default:
 		return !x.HasOwn(w)
 	}
 }
 
-// together returns the pools from which a request takes its addresses together: those of p's network that
+// Together returns the pools from which a request takes its addresses together: those of p's network that
 // fit, or p alone if it is part of none and fits.
-func (x *Catalogue) together(p *PoolState, w PickRequest) []*PoolState {
+func (x *Catalogue) Together(p *PoolState, w PickRequest) []*PoolState {
 	if p.Network == "" {
-		if x.fits(p, w) {
+		if x.Fits(p, w) {
 			return []*PoolState{p}
 		}
 		return nil
@@ -87,7 +102,7 @@ func (x *Catalogue) together(p *PoolState, w PickRequest) []*PoolState {
 	all := x.Networks[p.Network]
 	fit := make([]*PoolState, 0, len(all))
 	for q := range x.drawn(slices.Values(all), w.Namespace) {
-		if q.Network == p.Network && x.fits(q, w) {
+		if q.Network == p.Network && x.Fits(q, w) {
 			fit = append(fit, q)
 		}
 	}
@@ -97,12 +112,12 @@ func (x *Catalogue) together(p *PoolState, w PickRequest) []*PoolState {
 	return fit
 }
 
-// heldTogether returns the pools that may complete what the request holds; none when the pools of what it
+// HeldTogether returns the pools that may complete what the request holds; none when the pools of what it
 // holds are gone or fit no longer.
-func (x *Catalogue) heldTogether(w PickRequest) []*PoolState {
+func (x *Catalogue) HeldTogether(w PickRequest) []*PoolState {
 	for _, l := range w.Have {
 		if p, ok := x.ByName[l.Pool]; ok {
-			if fit := x.together(p, w); len(fit) > 0 {
+			if fit := x.Together(p, w); len(fit) > 0 {
 				return fit
 			}
 		}

@@ -48,21 +48,21 @@ func (p *PoolState) CanGive() uint64 {
 	return p.N - p.Split.OwnedAddresses()
 }
 
-// growing returns how many free addresses the blocks of a pool have that can be made for anybody.
-func (p *PoolState) growing() uint64 {
+// Growing returns how many free addresses the blocks of a pool have that can be made for anybody.
+func (p *PoolState) Growing() uint64 {
 	if !p.AutoAssign {
 		return 0
 	}
 	blocks, h := p.Split.Open(), p.Split.HostBits()
 	if h >= 64 || blocks<<h>>h != blocks {
-		return p.free()
+		return p.Free()
 	}
-	return min(p.free(), blocks<<h)
+	return min(p.Free(), blocks<<h)
 }
 
-// propose returns a block that could be made for a namespace, nil where it could not. It is known to nobody: who makes
+// Propose returns a block that could be made for a namespace, nil where it could not. It is known to nobody: who makes
 // it, makes it known. A name that another pool has already is passed over.
-func (x *Catalogue) propose(p *PoolState, number uint64, namespace string) *PoolState {
+func (x *Catalogue) Propose(p *PoolState, number uint64, namespace string) *PoolState {
 	if namespace == "" || !p.Split.Available(number, namespace) {
 		return nil
 	}
@@ -74,50 +74,12 @@ func (x *Catalogue) propose(p *PoolState, number uint64, namespace string) *Pool
 	given := Pool{Name: name, Parent: p.Name, Namespaces: map[string]struct{}{namespace: {}}}
 	given.Plan.CIDR = cidr
 	b := p.newBlock(number, given)
-	b.proposed = true
+	b.Proposed = true
 	return b
 }
 
-// fromNewBlock chooses an address of the first block that could be made for a request and has one for it.
-func (x *Picker) fromNewBlock(p *PoolState, n need, w PickRequest, chosen []choice, start uint64) (choice, bool) {
-	x.state.ExpireCooldowns(p)
-	if !p.AutoAssign || !p.hasFree() || x.bounds.barred(p, w, netip.Addr{}, chosen) {
-		return choice{}, false
-	}
-	for number := range p.Split.Candidates(w.Namespace) {
-		if n.among != nil && !n.among.OverlapsPrefix(p.Split.Prefix(number)) {
-			continue
-		}
-		b := x.state.Pools.propose(p, number, w.Namespace)
-		if b == nil || !b.hasFree() {
-			continue
-		}
-		var a netip.Addr
-		var ok bool
-		if n.among != nil {
-			a, ok = b.firstAmong(n.among, w, chosen)
-		} else {
-			a, ok = b.firstAfter(b.start(start), w)
-		}
-		if ok {
-			return choice{b, a, n.slot}, true
-		}
-	}
-	return choice{}, false
-}
-
-// proposeWith returns a block that could be made for the namespace of a request and has an address; nil where it could
-// not.
-func (x *Picker) proposeWith(p *PoolState, a netip.Addr, w PickRequest) *PoolState {
-	number, ok := p.Split.NumberOf(a)
-	if !ok || !p.AutoAssign {
-		return nil
-	}
-	return x.state.Pools.propose(p, number, w.Namespace)
-}
-
-// outsideBlocks refuses an address that is in no block of the namespace that asks for it.
-func (p *PoolState) outsideBlocks(a netip.Addr, w PickRequest) *Refusal {
+// OutsideBlocks refuses an address that is in no block of the namespace that asks for it.
+func (p *PoolState) OutsideBlocks(a netip.Addr, w PickRequest) *Refusal {
 	facts := explain.Facts{Kind: explain.AddressInNoBlock, Address: a, Pool: p.Name, Namespace: w.Namespace}
 	if number, ok := p.Split.NumberOf(a); ok {
 		facts.Other = p.Split.Prefix(number).String()

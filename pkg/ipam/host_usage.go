@@ -2,10 +2,26 @@ package ipam
 
 import (
 	"iter"
+	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
+
+// Has reports whether an address is among those that adjustUsage counts at a place.
+func (x *State) Has(at ledger.HostPool, a netip.Addr) bool {
+	for _, r := range []*ledger.Record{x.Leases.Record(a), x.Missing.Gone[a]} {
+		if r == nil {
+			continue
+		}
+		for is := range x.hostPoolsOf(r) {
+			if is == at {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // hostPoolsOf yields where an address is in use: nowhere, on a host, or on two while a virtual machine migrates.
 func (x *State) hostPoolsOf(r *ledger.Record) iter.Seq[ledger.HostPool] {

@@ -36,9 +36,9 @@ func (t *namespaceTable) unmatch(p *PoolState) {
 	p.matched = nil
 }
 
-// undetermined reports whether pools might be bound to the namespace of a request by labels that are not known yet. A
+// Undetermined reports whether pools might be bound to the namespace of a request by labels that are not known yet. A
 // request of an owner may come from a namespace that Kubernetes does not have; nobody will ever know its labels.
-func (x *Catalogue) undetermined(w PickRequest) bool {
+func (x *Catalogue) Undetermined(w PickRequest) bool {
 	if len(x.Namespaces.choosing) == 0 || w.Namespace == "" || w.Owner != "" || x.hasCertainly(w) {
 		return false
 	}

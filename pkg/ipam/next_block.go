@@ -48,12 +48,12 @@ func (x *Catalogue) NextBlock(pool, namespace string, which netip.Prefix) (Pool,
 		candidates = slices.Values([]uint64{number})
 	}
 	for number := range candidates {
-		if b := x.propose(p, number, namespace); b != nil {
+		if b := x.Propose(p, number, namespace); b != nil {
 			return b.Pool, nil
 		}
 	}
 	return Pool{}, Refuse(ReasonNoFreeBlock, "pool %s has no block left for namespace %s: %s", pool, namespace,
-		p.blockState(namespace)).WithHint(
+		p.BlockState(namespace)).WithHint(
 		"add addresses: bcsnetctl pool add-ip %s RANGE; see who has the blocks: bcsnetctl pool tree %s", pool, pool)
 }
 
@@ -105,8 +105,8 @@ func holders(held map[string]int, but string) string {
 	return explain.FirstFew(all, "namespaces")
 }
 
-// blockState counts the blocks of a pool for a namespace.
-func (p *PoolState) blockState(namespace string) *explain.BlockState {
+// BlockState counts the blocks of a pool for a namespace.
+func (p *PoolState) BlockState(namespace string) *explain.BlockState {
 	c := p.Split.Counts()
 	return &explain.BlockState{
 		Namespace: namespace, Has: len(p.Split.Owns(namespace)), Length: p.BlockSize, All: c.All, Owned: c.Owned,

@@ -19,7 +19,7 @@ func (x *Catalogue) Own(w PickRequest) iter.Seq[*PoolState] {
 	}
 	split := slices.DeleteFunc(slices.Clone(x.owning[w.Namespace]), func(p *PoolState) bool { return !p.ownsBlocks(w) })
 	for _, p := range x.Growing {
-		if len(bound) == 0 && p.lists(w) && !slices.Contains(split, p) {
+		if len(bound) == 0 && p.Lists(w) && !slices.Contains(split, p) {
 			split = append(split, p)
 		}
 	}
@@ -35,7 +35,7 @@ func (x *Catalogue) Own(w PickRequest) iter.Seq[*PoolState] {
 // a block for it. Then it draws from nothing else, however full that is.
 func (x *Catalogue) HasOwn(w PickRequest) bool {
 	return x.hasCertainly(w) ||
-		w.Namespace != "" && slices.ContainsFunc(x.Growing, func(p *PoolState) bool { return p.lists(w) })
+		w.Namespace != "" && slices.ContainsFunc(x.Growing, func(p *PoolState) bool { return p.Lists(w) })
 }
 
 // hasCertainly reports what HasOwn does, without the blocks that the namespace could be given.
@@ -55,11 +55,11 @@ func (p *PoolState) ownsBlocks(w PickRequest) bool {
 	case !p.Bound() && p.NotDefault:
 		return false
 	}
-	return p.lists(w)
+	return p.Lists(w)
 }
 
 // OwnNames names what the namespace of a request has of its own.
-func (x *Catalogue) OwnNames(w PickRequest) []string { return poolNames(slices.Collect(x.Own(w))) }
+func (x *Catalogue) OwnNames(w PickRequest) []string { return PoolNames(slices.Collect(x.Own(w))) }
 
 // Beside returns the pools of the default chain that a namespace draws from on some of their hosts although it has
 // something of its own: that is for other hosts.

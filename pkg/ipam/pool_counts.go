@@ -29,8 +29,8 @@ type PoolCounts struct {
 func (x *State) CountsOf(name string) (c PoolCounts) {
 	if p := x.Pools.ByName[name]; p != nil {
 		x.ExpireCooldowns(p)
-		c.Served, c.Free = ipaddr.AddSaturated(p.N, p.Later), p.free()
-		c.Cooling, c.NextFree = p.cooling(), x.nextCooled(p)
+		c.Served, c.Free = ipaddr.AddSaturated(p.N, p.Later), p.Free()
+		c.Cooling, c.NextFree = p.cooling(), x.NextCooled(p)
 	}
 	all := x.TallyOf(name)
 	c.Objects, c.Active, c.Reserved = all.Objects, all.Active, all.Reserved

@@ -31,8 +31,8 @@ type PoolState struct {
 	Later uint64
 	// listed: requests find the pool by its hosts, namespaces and network.
 	listed bool
-	// proposed: nobody has made the block yet.
-	proposed bool
+	// Proposed: nobody has made the block yet.
+	Proposed bool
 	// Whole and number are those of a block; split is what a pool that is cut into blocks knows of them.
 	Whole  *PoolState
 	number uint64
@@ -55,11 +55,11 @@ func (p *PoolState) Serves() bool {
 	return p.Pool.Serves() && p.Rebuilding == "" && (p.Whole == nil || p.Whole.Rebuilding == "")
 }
 
-// choice is an address and the pool that serves it.
-type choice struct {
-	pool *PoolState
-	addr netip.Addr
-	slot int
+// Choice is an address and the pool that serves it.
+type Choice struct {
+	Pool *PoolState
+	Addr netip.Addr
+	Slot int
 }
 
 // segment is a run of addresses that one pool serves; base is the number of its first address in the
@@ -99,16 +99,16 @@ func (p *PoolState) assign() {
 	p.Later = n - p.Set.Len()
 }
 
-// free returns how many addresses of the pool are free.
-func (p *PoolState) free() uint64 {
+// Free returns how many addresses of the pool are free.
+func (p *PoolState) Free() uint64 {
 	if p.Whole == nil {
 		return p.Set.Free()
 	}
 	return p.Whole.Set.FreeIn(p.From, p.N)
 }
 
-// hasFree reports whether any address of the pool is free.
-func (p *PoolState) hasFree() bool {
+// HasFree reports whether any address of the pool is free.
+func (p *PoolState) HasFree() bool {
 	_, ok := p.Home().Set.NextIn(p.From, p.N, 0)
 	return ok
 }
@@ -135,16 +135,16 @@ func (p *PoolState) Among(some *netipx.IPSet) bool {
 	return slices.ContainsFunc(p.Segments, func(s segment) bool { return some.OverlapsRange(s.IPRange) })
 }
 
-// firstAfter returns the first free address of a pool at or after a number, going round at the end, that is promised to
+// FirstAfter returns the first free address of a pool at or after a number, going round at the end, that is promised to
 // nobody.
-func (p *PoolState) firstAfter(start uint64, w PickRequest) (a netip.Addr, ok bool) {
+func (p *PoolState) FirstAfter(start uint64, w PickRequest) (a netip.Addr, ok bool) {
 	set := p.Home().Set
 	i, ok := set.NextIn(p.From, p.N, start)
 	if !ok {
 		return a, false
 	}
 	for first := i; ; {
-		if a = p.address(i); !w.promised(a) {
+		if a = p.address(i); !w.IsPromised(a) {
 			return a, true
 		}
 		if i, _ = set.NextIn(p.From, p.N, i+1-p.From); i == first {
@@ -153,8 +153,8 @@ func (p *PoolState) firstAfter(start uint64, w PickRequest) (a netip.Addr, ok bo
 	}
 }
 
-// firstAmong returns the first free address of a pool that is one of some, and not chosen already: sets may overlap.
-func (p *PoolState) firstAmong(some *netipx.IPSet, w PickRequest, chosen []choice) (a netip.Addr, ok bool) {
+// FirstAmong returns the first free address of a pool that is one of some, and not chosen already: sets may overlap.
+func (p *PoolState) FirstAmong(some *netipx.IPSet, w PickRequest, chosen []Choice) (a netip.Addr, ok bool) {
 	for _, r := range some.Ranges() {
 		for _, s := range p.Segments {
 			if !s.Overlaps(r) {
@@ -171,7 +171,7 @@ func (p *PoolState) firstAmong(some *netipx.IPSet, w PickRequest, chosen []choic
 			set := p.Home().Set
 			for i := set.After(first); i <= last && i < set.Len(); i = set.After(i + 1) {
 				a := p.address(i)
-				if !w.promised(a) && !slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a }) {
+				if !w.IsPromised(a) && !slices.ContainsFunc(chosen, func(c Choice) bool { return c.Addr == a }) {
 					return a, true
 				}
 			}
@@ -180,13 +180,13 @@ func (p *PoolState) firstAmong(some *netipx.IPSet, w PickRequest, chosen []choic
 	return a, false
 }
 
-// lists reports whether the requester's host may draw from the pool. Ahead of all pods any host may be theirs, where
+// Lists reports whether the requester's host may draw from the pool. Ahead of all pods any host may be theirs, where
 // the pool has one or was named.
-func (p *PoolState) lists(w PickRequest) bool {
+func (p *PoolState) Lists(w PickRequest) bool {
 	if w.Ahead {
 		return len(w.Pools) > 0 || len(w.Sets) > 0 || !p.NoHosts()
 	}
-	return p.Draws(w.Host) || w.byHand()
+	return p.Draws(w.Host) || w.ByHand()
 }
 
 // Stop returns what keeps a pool from handing out addresses.
@@ -213,22 +213,22 @@ func (p *PoolState) Stop() explain.Stop {
 	}
 }
 
-// stopped returns the reason of a refusal by a pool that hands out nothing.
-func (p *PoolState) stopped() Reason {
+// Stopped returns the reason of a refusal by a pool that hands out nothing.
+func (p *PoolState) Stopped() Reason {
 	if p.Pool.Serves() {
 		return ReasonPoolRebuilding
 	}
 	return ReasonPoolCordoned
 }
 
-// withholds reports whether an address of the pool was not handed over to it yet. One of which nothing was handed over
+// Withholds reports whether an address of the pool was not handed over to it yet. One of which nothing was handed over
 // does not serve at all.
-func (p *PoolState) withholds(a netip.Addr) bool {
+func (p *PoolState) Withholds(a netip.Addr) bool {
 	return p.Withheld != nil && !p.Carving && p.Withheld.Contains(a)
 }
 
-// losesAddresses reports whether another pool serves addresses that this one has, too.
-func (p *PoolState) losesAddresses() bool {
+// LosesAddresses reports whether another pool serves addresses that this one has, too.
+func (p *PoolState) LosesAddresses() bool {
 	for _, o := range p.Overlaps {
 		if o.Winner != p {
 			return true
@@ -237,9 +237,9 @@ func (p *PoolState) losesAddresses() bool {
 	return false
 }
 
-// servedByOthers counts the addresses of a pool that other pools, which have them too, serve.
-func (p *PoolState) servedByOthers() map[string]uint64 {
-	if !p.losesAddresses() {
+// ServedByOthers counts the addresses of a pool that other pools, which have them too, serve.
+func (p *PoolState) ServedByOthers() map[string]uint64 {
+	if !p.LosesAddresses() {
 		return nil
 	}
 	to := map[string]uint64{}
@@ -251,8 +251,8 @@ func (p *PoolState) servedByOthers() map[string]uint64 {
 	return to
 }
 
-// poolNames names pools, in their order.
-func poolNames(pools []*PoolState) (names []string) {
+// PoolNames names pools, in their order.
+func PoolNames(pools []*PoolState) (names []string) {
 	for _, p := range pools {
 		names = append(names, p.Name)
 	}

@@ -8,6 +8,14 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
+// Busy reports whether an address that is reserved is on its way to somebody, missing, or a node's.
+func (x *State) Busy(r *ledger.Record) bool {
+	_, held := x.Assumed.ByAddr[r.Addr]
+	_, lost := x.Missing.Gone[r.Addr]
+	_, node := x.Nodes.nodeIP[r.Addr]
+	return held || lost || node
+}
+
 // rebuild computes which addresses pools serve and which of them are free. All pools between which
 // addresses move are rebuilt together: only then is every address in one place.
 func (x *State) rebuild(pools ...*PoolState) {

@@ -72,8 +72,8 @@ func (x *State) refreshDerived(a netip.Addr) {
 	x.Refresh(a)
 }
 
-// chargesOf returns the charges of an address whose entry is r, nil for none.
-func (x *State) chargesOf(a netip.Addr, r *ledger.Record) (c ledger.Charges) {
+// ChargesOf returns the charges of an address whose entry is r, nil for none.
+func (x *State) ChargesOf(a netip.Addr, r *ledger.Record) (c ledger.Charges) {
 	c.AddRecord(r, x.Pools.CountedAs)
 	c.AddRecord(x.Missing.Gone[a], x.Pools.CountedAs)
 	if h, ok := x.Assumed.ByAddr[a]; ok {
@@ -85,7 +85,7 @@ func (x *State) chargesOf(a netip.Addr, r *ledger.Record) (c ledger.Charges) {
 // adjustCharges counts the charges of an address whose entry is r. Whatever changes them takes them off before, and
 // adds what they are afterwards.
 func (x *State) adjustCharges(a netip.Addr, r *ledger.Record, by int) {
-	c := x.chargesOf(a, r)
+	c := x.ChargesOf(a, r)
 	for _, at := range c.Of[:c.N] {
 		x.Usage.Add(at, by)
 	}
@@ -106,7 +106,7 @@ func (x *State) count(r *ledger.Record, by int) {
 	}
 	if by > 0 {
 		m.Records[r] = struct{}{}
-		if x.drains(r) {
+		if x.Drains(r) {
 			m.Draining[r] = struct{}{}
 		}
 	} else {
@@ -130,8 +130,8 @@ func (x *State) count(r *ledger.Record, by int) {
 	}
 }
 
-// drains reports whether a held address is outside what its pool, if there is one, has now.
-func (x *State) drains(r *ledger.Record) bool {
+// Drains reports whether a held address is outside what its pool, if there is one, has now.
+func (x *State) Drains(r *ledger.Record) bool {
 	p := x.Pools.ByName[r.Params.Value().Pool]
 	return p != nil && r.State != lease.Available && p.Lacks(r.Addr)
 }
@@ -148,7 +148,7 @@ func (x *State) findDraining(pool string) {
 	}
 	clear(m.Draining)
 	for r := range m.Records {
-		if x.drains(r) {
+		if x.Drains(r) {
 			m.Draining[r] = struct{}{}
 		}
 	}

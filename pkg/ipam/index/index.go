@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/pick"
 )
 
 // Index is the memory of the allocator: every address that has an object, every pool, and which addresses are free. It
@@ -23,12 +24,12 @@ type Index struct {
 type core struct {
 	mu     sync.RWMutex
 	state  *ipam.State
-	picker ipam.Picker
+	picker pick.Picker
 }
 
 // NewIndex makes an empty index.
 func New() *Index {
 	s := ipam.NewState()
-	c := &core{state: s, picker: ipam.NewPicker(s)}
+	c := &core{state: s, picker: pick.New(s)}
 	return &Index{Feed: &Feed{core: c}, Leases: &Leases{c}, Pools: &Pools{c}, core: c}
 }

@@ -1,4 +1,4 @@
-package ipam
+package pick
 
 import (
 	"net/netip"
@@ -6,19 +6,20 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // overQuota returns a namespace that another address of a pool may not count for; empty where there is none. a is the
 // address where it is known already: what counts for the namespace does so still. chosen are those that the request
 // gets beside it. An operator who names the pool is not bound by it.
-func (x *bounds) overQuota(p *PoolState, w PickRequest, a netip.Addr, chosen []choice) (namespace string) {
-	if !p.HasQuotas() || w.byHand() || failpoint.Broken("quota") {
+func (x *bounds) overQuota(p *ipam.PoolState, w ipam.PickRequest, a netip.Addr, chosen []ipam.Choice) (namespace string) {
+	if !p.HasQuotas() || w.ByHand() || failpoint.Broken("quota") {
 		return ""
 	}
 	var paid ledger.Charges
 	if a.IsValid() {
-		paid = x.state.chargesOf(a, x.state.Leases.Record(a))
+		paid = x.state.ChargesOf(a, x.state.Leases.Record(a))
 	}
 	for _, ns := range w.ChargedTo() {
 		limit, bounded := p.Quota(ns)
@@ -34,20 +35,20 @@ func (x *bounds) overQuota(p *PoolState, w PickRequest, a netip.Addr, chosen []c
 
 // inNamespace returns how many addresses of a pool count for a namespace, and how many more are to: those that were
 // chosen for the request, and those that are expected.
-func (x *bounds) inNamespace(p *PoolState, w PickRequest, namespace string, chosen []choice) (n, coming int) {
+func (x *bounds) inNamespace(p *ipam.PoolState, w ipam.PickRequest, namespace string, chosen []ipam.Choice) (n, coming int) {
 	at := ledger.Charge{Pool: p.CountedAs(), Namespace: namespace}
 	counted := func(a netip.Addr) bool {
-		c := x.state.chargesOf(a, x.state.Leases.Record(a))
+		c := x.state.ChargesOf(a, x.state.Leases.Record(a))
 		return c.Has(at)
 	}
 	for _, c := range chosen {
-		if c.pool.Home() == p.Home() && !counted(c.addr) {
+		if c.Pool.Home() == p.Home() && !counted(c.Addr) {
 			coming++
 		}
 	}
 	if w.ExpectedIn != nil {
 		for _, a := range w.ExpectedIn(namespace, p.CountedAs()) {
-			if !counted(a) && !slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a }) {
+			if !counted(a) && !slices.ContainsFunc(chosen, func(c ipam.Choice) bool { return c.Addr == a }) {
 				coming++
 			}
 		}
@@ -56,17 +57,17 @@ func (x *bounds) inNamespace(p *PoolState, w PickRequest, namespace string, chos
 }
 
 // quotaExceeded refuses an address of a pool that a namespace may have no more of.
-func (x *bounds) quotaExceeded(p *PoolState, w PickRequest, namespace string, chosen []choice) *Refusal {
+func (x *bounds) quotaExceeded(p *ipam.PoolState, w ipam.PickRequest, namespace string, chosen []ipam.Choice) *ipam.Refusal {
 	share := x.quotaShare(p, w, namespace, chosen)
-	return RefuseFacts(ReasonQuotaExceeded, explain.Facts{
+	return ipam.RefuseFacts(ipam.ReasonQuotaExceeded, explain.Facts{
 		Kind: explain.QuotaExceeded, Who: w.Who, Namespace: namespace, Pool: p.Name, Whole: p.CountedAs(),
 		Share: share,
 	})
 }
 
 // quotaShares returns how many addresses of a pool count for the namespaces of a request, where that is bounded.
-func (x *bounds) quotaShares(p *PoolState, w PickRequest) (all []explain.NamespaceShare) {
-	if !p.HasQuotas() || w.byHand() {
+func (x *bounds) quotaShares(p *ipam.PoolState, w ipam.PickRequest) (all []explain.NamespaceShare) {
+	if !p.HasQuotas() || w.ByHand() {
 		return nil
 	}
 	charged := w.ChargedTo()
@@ -79,7 +80,7 @@ func (x *bounds) quotaShares(p *PoolState, w PickRequest) (all []explain.Namespa
 }
 
 // quotaShare returns how many addresses of a pool count for a namespace, how many are on their way, and its quota.
-func (x *bounds) quotaShare(p *PoolState, w PickRequest, namespace string, chosen []choice) explain.Share {
+func (x *bounds) quotaShare(p *ipam.PoolState, w ipam.PickRequest, namespace string, chosen []ipam.Choice) explain.Share {
 	n, coming := x.inNamespace(p, w, namespace, chosen)
 	limit, _ := p.Quota(namespace)
 	return explain.Share{Has: n, Coming: coming, Limit: limit}
@@ -87,7 +88,7 @@ func (x *bounds) quotaShare(p *PoolState, w PickRequest, namespace string, chose
 
 // leftIn returns how many more addresses of a pool may count for the namespaces of a request, none if it asks for one
 // that is to be kept and its namespace keeps its share; ok is false where that is not bounded.
-func (x *bounds) leftIn(p *PoolState, w PickRequest) (left int, ok bool) {
+func (x *bounds) leftIn(p *ipam.PoolState, w ipam.PickRequest) (left int, ok bool) {
 	if x.overKept(p, w, netip.Addr{}) {
 		return 0, true
 	}

@@ -1,23 +1,24 @@
-package ipam
+package pick
 
 import (
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // bounds knows how many addresses a host, a namespace or a claim may have: none of them gets one above its bound.
-type bounds struct{ state *State }
+type bounds struct{ state *ipam.State }
 
 // barred reports whether a pool gives a request no address beside those chosen for it, because of what its host or a
 // namespace may have. a is the address where it is known already.
-func (x *bounds) barred(p *PoolState, w PickRequest, a netip.Addr, chosen []choice) bool {
+func (x *bounds) barred(p *ipam.PoolState, w ipam.PickRequest, a netip.Addr, chosen []ipam.Choice) bool {
 	return x.hostFull(p, w, chosen) || x.overQuota(p, w, a, chosen) != "" || x.overKept(p, w, a)
 }
 
 // bars refuses a request that a pool is barred to, nil for any other.
-func (x *bounds) bars(p *PoolState, w PickRequest, a netip.Addr, chosen []choice) *Refusal {
+func (x *bounds) bars(p *ipam.PoolState, w ipam.PickRequest, a netip.Addr, chosen []ipam.Choice) *ipam.Refusal {
 	if x.hostFull(p, w, chosen) {
 		return x.noneOnHost(p, w, chosen)
 	}
@@ -31,7 +32,7 @@ func (x *bounds) bars(p *PoolState, w PickRequest, a netip.Addr, chosen []choice
 }
 
 // full refuses a claim that has all the addresses of a family that it may have.
-func (x *bounds) full(w PickRequest, f ipaddr.Family) *Refusal {
+func (x *bounds) full(w ipam.PickRequest, f ipaddr.Family) *ipam.Refusal {
 	if w.Claim == "" || w.Room == 0 {
 		return nil
 	}
@@ -47,6 +48,6 @@ func (x *bounds) full(w PickRequest, f ipaddr.Family) *Refusal {
 		return nil
 	}
 	share := explain.Share{Has: n, Coming: coming, Limit: max(w.Room, 0)}
-	return RefuseFacts(ReasonClaimFull, explain.Facts{Kind: explain.ClaimFull, Who: w.Who, Claim: w.Claim,
+	return ipam.RefuseFacts(ipam.ReasonClaimFull, explain.Facts{Kind: explain.ClaimFull, Who: w.Who, Claim: w.Claim,
 		Share: share})
 }

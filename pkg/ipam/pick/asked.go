@@ -1,14 +1,15 @@
-package ipam
+package pick
 
 import (
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // asked checks the addresses asked for, except those that are held already.
-func (x *Picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
+func (x *Picker) asked(w ipam.PickRequest) (choices []ipam.Choice, refusal *ipam.Refusal) {
 	for _, a := range w.Addrs {
 		if slices.ContainsFunc(w.Have, func(l lease.Lease) bool { return l.Addr == a }) {
 			continue
@@ -27,13 +28,13 @@ func (x *Picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 		if p.Split != nil {
 			block := p
 			if p = x.proposeWith(p, a, w); p == nil {
-				return nil, block.outsideBlocks(a, w)
+				return nil, block.OutsideBlocks(a, w)
 			}
 		}
 		if refusal := x.bounds.bars(p, w, a, choices); refusal != nil {
 			return nil, refusal
 		}
-		choices = append(choices, choice{p, a, w.slotOf(a)})
+		choices = append(choices, ipam.Choice{Pool: p, Addr: a, Slot: w.SlotOf(a)})
 	}
 	if refusal := x.apart(w, choices); refusal != nil {
 		return nil, refusal
@@ -41,28 +42,20 @@ func (x *Picker) asked(w PickRequest) (choices []choice, refusal *Refusal) {
 	return choices, nil
 }
 
-// Served reports whether any pool fits.
-func (x *Catalogue) Served(w PickRequest) bool {
-	for range x.Fitting(w) {
-		return true
-	}
-	return false
-}
-
 // apart refuses addresses asked for that are of different networks, among themselves or with what is held.
-func (x *Picker) apart(w PickRequest, asked []choice) *Refusal {
+func (x *Picker) apart(w ipam.PickRequest, asked []ipam.Choice) *ipam.Refusal {
 	beside := asked
 	for _, l := range w.Have {
 		if p, ok := x.state.Pools.ByName[l.Pool]; ok {
-			beside = append(slices.Clip(beside), choice{p, l.Addr, l.Slot})
+			beside = append(slices.Clip(beside), ipam.Choice{Pool: p, Addr: l.Addr, Slot: l.Slot})
 		}
 	}
 	for _, a := range asked {
 		for _, b := range beside {
-			if a.pool.Network != b.pool.Network {
-				return RefuseFacts(ReasonNetworkNotFound, explain.Facts{
-					Kind: explain.AddressesOfTwoNetworks, Address: a.addr, Pool: a.pool.Name, Beside: b.addr,
-					Other: b.pool.Name,
+			if a.Pool.Network != b.Pool.Network {
+				return ipam.RefuseFacts(ipam.ReasonNetworkNotFound, explain.Facts{
+					Kind: explain.AddressesOfTwoNetworks, Address: a.Addr, Pool: a.Pool.Name, Beside: b.Addr,
+					Other: b.Pool.Name,
 				})
 			}
 		}

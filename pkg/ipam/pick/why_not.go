@@ -1,4 +1,4 @@
-package ipam
+package pick
 
 import (
 	"net/netip"
@@ -6,18 +6,31 @@ import (
 	"strings"
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
+// Candidate finds the pool that serves an address, or refuses, as Index.Candidate says.
+func (x *Picker) Candidate(a netip.Addr) (ipam.Pool, *ipam.Refusal) {
+	p, _, ok := x.state.Pools.Serving(a)
+	switch {
+	case !ok:
+		return ipam.Pool{}, x.notServed(ipam.PickRequest{}, a)
+	case !p.Serves():
+		return p.Pool, notGiven(a, p)
+	}
+	return p.Pool, x.taken(a, p, ipam.PickRequest{})
+}
+
 // whyNot returns why an address is not given to who asks for it, in whichever way it asks; nil if nothing about the
 // address is in the way. Requests, annotations, claims and commands all have their words from here.
-func (x *Picker) whyNot(w PickRequest, a netip.Addr) *Refusal {
+func (x *Picker) whyNot(w ipam.PickRequest, a netip.Addr) *ipam.Refusal {
 	p, _, ok := x.state.Pools.Serving(a)
 	switch {
 	case !ok:
 		return x.notServed(w, a)
-	case !x.state.Pools.fits(p, w):
+	case !x.state.Pools.Fits(p, w):
 		return x.unfit(w, a, p)
 	case !p.Serves():
 		return notGiven(a, p)
@@ -26,59 +39,50 @@ func (x *Picker) whyNot(w PickRequest, a netip.Addr) *Refusal {
 }
 
 // notGiven refuses an address of a pool that hands out nothing.
-func notGiven(a netip.Addr, p *PoolState) *Refusal {
-	return RefuseFacts(p.stopped(), explain.Facts{
+func notGiven(a netip.Addr, p *ipam.PoolState) *ipam.Refusal {
+	return ipam.RefuseFacts(p.Stopped(), explain.Facts{
 		Kind: explain.AddressPoolStopped, Address: a, Pool: p.Name, Stop: p.Stop(),
 	})
 }
 
 // notServed returns why no pool serves an address: somebody has it still, it has a role, or it is not listed. Of the
 // pools around it, it names one that fits, unless only another one says why.
-func (x *Picker) notServed(w PickRequest, a netip.Addr) *Refusal {
+func (x *Picker) notServed(w ipam.PickRequest, a netip.Addr) *ipam.Refusal {
 	if facts, by := x.drainingBy(a); by != nil {
-		return refuseHeld(ReasonAddressInUse, facts, *by)
+		return ipam.RefuseHeld(ipam.ReasonAddressInUse, facts, *by)
 	} else if facts.Kind != 0 {
-		return RefuseFacts(ReasonAddressInUse, facts)
+		return ipam.RefuseFacts(ipam.ReasonAddressInUse, facts)
 	}
-	around := x.state.Pools.around(a)
+	around := x.state.Pools.Around(a)
 	if len(around) == 0 {
-		return RefuseFacts(ReasonAddressNotInPool, explain.Facts{Kind: explain.AddressInNoPool, Address: a})
+		return ipam.RefuseFacts(ipam.ReasonAddressNotInPool, explain.Facts{Kind: explain.AddressInNoPool, Address: a})
 	}
 	slices.SortStableFunc(around,
-		func(p, q *PoolState) int { return FalseFirst(x.state.Pools.fits(q, w), x.state.Pools.fits(p, w)) })
+		func(p, q *ipam.PoolState) int {
+			return ipam.FalseFirst(x.state.Pools.Fits(q, w), x.state.Pools.Fits(p, w))
+		})
 	for _, p := range around {
 		facts := explain.Facts{Address: a, Pool: p.Name, Subnet: p.Plan.Subnet}
 		switch {
-		case slices.Contains(p.Plan.unusable(), a):
-			facts.Kind, facts.Role = explain.AddressHasRole, p.Plan.role(a)
+		case slices.Contains(p.Plan.Unusable(), a):
+			facts.Kind, facts.Role = explain.AddressHasRole, p.Plan.Role(a)
 		case p.Plan.Excluded.Contains(a):
 			facts.Kind = explain.AddressExcluded
 		default:
 			continue
 		}
-		return RefuseFacts(ReasonAddressNotInPool, facts)
+		return ipam.RefuseFacts(ipam.ReasonAddressNotInPool, facts)
 	}
-	return RefuseFacts(ReasonAddressNotInPool, explain.Facts{
+	return ipam.RefuseFacts(ipam.ReasonAddressNotInPool, explain.Facts{
 		Kind: explain.AddressNotListed, Address: a, Pool: around[0].Name, Subnet: around[0].Plan.Subnet,
 	})
-}
-
-// around returns the pools whose subnet has an address, in the order of preference.
-func (x *Catalogue) around(a netip.Addr) (all []*PoolState) {
-	for _, p := range x.Roots {
-		if p.Valid() && p.Plan.Subnet.Contains(a) {
-			all = append(all, p)
-		}
-	}
-	slices.SortFunc(all, Preference)
-	return all
 }
 
 // drainingBy returns who keeps an address that its pool does not have any more; of no kind if nobody does. by is the
 // holder that the facts name; nil for none.
 func (x *Picker) drainingBy(a netip.Addr) (facts explain.Facts, by *lease.Holder) {
 	r := x.state.Leases.Record(a)
-	if r == nil || !x.state.drains(r) {
+	if r == nil || !x.state.Drains(r) {
 		return facts, nil
 	}
 	facts = explain.Facts{
@@ -95,19 +99,19 @@ func (x *Picker) drainingBy(a netip.Addr) (facts explain.Facts, by *lease.Holder
 // otherPool returns what an address that is asked for adds to the refusal of a request that no pool serves: the pool of
 // that address is the one that would have to serve it. It is nil for a refusal that is about the host or about a pool
 // that was named, and for an address that no pool serves.
-func (x *Picker) otherPool(w PickRequest, a netip.Addr, unserved *Refusal) *Refusal {
-	if len(w.Pools) > 0 || unserved.Reason != ReasonNamespaceNotServed && unserved.Reason != ReasonNetworkNotFound {
+func (x *Picker) otherPool(w ipam.PickRequest, a netip.Addr, unserved *ipam.Refusal) *ipam.Refusal {
+	if len(w.Pools) > 0 || unserved.Reason != ipam.ReasonNamespaceNotServed && unserved.Reason != ipam.ReasonNetworkNotFound {
 		return nil
 	}
 	p, _, ok := x.state.Pools.Serving(a)
-	if !ok || x.state.Pools.fits(p, w) {
+	if !ok || x.state.Pools.Fits(p, w) {
 		return nil
 	}
 	return x.unfit(w, a, p)
 }
 
 // unfit returns why the pool of an address asked for does not fit.
-func (x *Picker) unfit(w PickRequest, a netip.Addr, p *PoolState) *Refusal {
+func (x *Picker) unfit(w ipam.PickRequest, a netip.Addr, p *ipam.PoolState) *ipam.Refusal {
 	facts := explain.Facts{
 		Address: a, Pool: p.Name, Other: strings.Join(w.Pools, ", "), Host: w.Host,
 		Namespace: w.Namespace, Network: w.Network,
@@ -115,33 +119,33 @@ func (x *Picker) unfit(w PickRequest, a netip.Addr, p *PoolState) *Refusal {
 	switch {
 	case len(w.Pools) > 0 && !slices.Contains(w.Pools, p.Name):
 		facts.Kind = explain.AddressInOtherPool
-		return RefuseFacts(ReasonAddressNotInPool, facts)
-	case !p.lists(w):
+		return ipam.RefuseFacts(ipam.ReasonAddressNotInPool, facts)
+	case !p.Lists(w):
 		facts.Kind, facts.Whole = explain.AddressNotForHost, p.CountedAs()
-		return RefuseFacts(ReasonHostNotInPool, facts)
-	case !p.Bound() && p.NotDefault && !w.names(p.Pool):
+		return ipam.RefuseFacts(ipam.ReasonHostNotInPool, facts)
+	case !p.Bound() && p.NotDefault && !w.Names(p.Pool):
 		facts.Kind = explain.AddressForWhoNamesPool
-		return RefuseFacts(ReasonNamespaceNotServed, facts)
+		return ipam.RefuseFacts(ipam.ReasonNamespaceNotServed, facts)
 	case !x.state.Pools.ServesNamespace(p, w):
 		facts.Kind, facts.Block = explain.AddressNotForNamespace, p.Block
-		return RefuseFacts(ReasonNamespaceNotServed, facts)
+		return ipam.RefuseFacts(ipam.ReasonNamespaceNotServed, facts)
 	default:
 		facts.Kind = explain.AddressNotOfNetwork
-		return RefuseFacts(ReasonNetworkNotFound, facts)
+		return ipam.RefuseFacts(ipam.ReasonNetworkNotFound, facts)
 	}
 }
 
 // taken returns why an address of a pool cannot be handed out to who asks for it, nil when it can.
-func (x *Picker) taken(a netip.Addr, p *PoolState, w PickRequest) *Refusal {
+func (x *Picker) taken(a netip.Addr, p *ipam.PoolState, w ipam.PickRequest) *ipam.Refusal {
 	if facts, by := x.usedBy(a, w); facts.Kind != 0 {
 		facts.Address, facts.Pool = a, p.Name
 		if by == nil {
-			return RefuseFacts(ReasonAddressInUse, facts)
+			return ipam.RefuseFacts(ipam.ReasonAddressInUse, facts)
 		}
-		return refuseHeld(ReasonAddressInUse, facts, *by)
+		return ipam.RefuseHeld(ipam.ReasonAddressInUse, facts, *by)
 	}
-	if p.withholds(a) {
-		return RefuseFacts(ReasonAddressInUse, explain.Facts{
+	if p.Withholds(a) {
+		return ipam.RefuseFacts(ipam.ReasonAddressInUse, explain.Facts{
 			Kind: explain.AddressWithheld, Address: a, Pool: p.Name, Other: p.Parent,
 		})
 	}
@@ -151,7 +155,7 @@ func (x *Picker) taken(a netip.Addr, p *PoolState, w PickRequest) *Refusal {
 
 // usedBy returns why an address, its cooldown apart, is not to be had by who asks for it; of no kind if it is free. by
 // is the holder that the facts name; nil for none.
-func (x *Picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts, by *lease.Holder) {
+func (x *Picker) usedBy(a netip.Addr, w ipam.PickRequest) (facts explain.Facts, by *lease.Holder) {
 	if node, ok := x.state.Nodes.NodeOf(a); ok {
 		return explain.Facts{Kind: explain.AddressOfNode, By: node}, nil
 	}
@@ -160,7 +164,7 @@ func (x *Picker) usedBy(a netip.Addr, w PickRequest) (facts explain.Facts, by *l
 		case r.State == lease.Active:
 			l := r.Lease()
 			return explain.Facts{Kind: explain.AddressHeld, By: l.Where()}, &l.Holder
-		case r.State == lease.Reserved && r.Claim() != "" && w.admitted(r.Lease()):
+		case r.State == lease.Reserved && r.Claim() != "" && w.Admits(r.Lease()):
 		case r.State == lease.Reserved && r.Claim() != "":
 			return explain.Facts{Kind: explain.AddressKept, Claim: r.Claim()}, nil
 		case r.State == lease.Reserved:
@@ -193,7 +197,7 @@ func keptByNobody(l lease.Lease) explain.Facts {
 
 // cooling returns why an address that rests is not given to who asks for it by name; nil when it does not
 // rest, and for the one who had it last: to everybody else the address still means them.
-func (x *Picker) cooling(a netip.Addr, p *PoolState, w PickRequest) *Refusal {
+func (x *Picker) cooling(a netip.Addr, p *ipam.PoolState, w ipam.PickRequest) *ipam.Refusal {
 	_, number, _ := x.state.Pools.Serving(a)
 	if !p.Home().Cooldowns.Set.IsTaken(number) {
 		return nil
@@ -203,9 +207,9 @@ func (x *Picker) cooling(a netip.Addr, p *PoolState, w PickRequest) *Refusal {
 	if last != "" && last == w.Holder || hadLast(w, r) {
 		return nil
 	}
-	left := x.state.until(ledger.FromNanos(p.coolsUntil(r)))
+	left := x.state.Until(ledger.FromNanos(p.CoolsUntil(r)))
 	namespace, _, _ := strings.Cut(last, "/")
-	return refuseHeld(ReasonAddressCooling, explain.Facts{
+	return ipam.RefuseHeld(ipam.ReasonAddressCooling, explain.Facts{
 		Kind: explain.AddressCooling, Address: a, Pool: p.Name, By: last, In: left,
 	}, lease.Holder{Namespace: namespace}) // its host is not known any more
 }

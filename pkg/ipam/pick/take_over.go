@@ -1,11 +1,14 @@
-package ipam
+package pick
 
-import "github.com/bcsnet/bcsnet/pkg/ipam/lease"
+import (
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+)
 
 // TakeOverPool returns the pool by which a request may take over an address; nil where it may not.
-func (x *Picker) TakeOverPool(w PickRequest, l lease.Lease) (*PoolState, *Refusal) {
-	n := w.needFor(l)
-	if n.among != nil && !n.among.Contains(l.Addr) || !w.Families.Wants(n.family) {
+func (x *Picker) TakeOverPool(w ipam.PickRequest, l lease.Lease) (*ipam.PoolState, *ipam.Refusal) {
+	n := w.NeedFor(l)
+	if n.Among != nil && !n.Among.Contains(l.Addr) || !w.Families.Wants(n.Family) {
 		return nil, nil
 	}
 	pool, refusal := x.retainingPool(w, l.Addr)
@@ -22,7 +25,7 @@ func (x *Picker) TakeOverPool(w PickRequest, l lease.Lease) (*PoolState, *Refusa
 }
 
 // RetainsOwn reports what Index.RetainsOwn does.
-func (x *Picker) RetainsOwn(w PickRequest, taken lease.Lease) bool {
-	own, refusal := x.retainedOwn(w, w.needFor(taken))
-	return own.pool != nil || refusal != nil
+func (x *Picker) RetainsOwn(w ipam.PickRequest, taken lease.Lease) bool {
+	own, refusal := x.retainedOwn(w, w.NeedFor(taken))
+	return own.Pool != nil || refusal != nil
 }

@@ -1,4 +1,4 @@
-package ipam
+package pick
 
 import (
 	"net/netip"
@@ -7,19 +7,20 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // noneAmong returns why none of the addresses that a request is restricted to could be had.
-func (x *Picker) noneAmong(w PickRequest, n need, fit []*PoolState, chosen []choice) *Refusal {
-	none := !slices.ContainsFunc(fit, func(p *PoolState) bool { return p.Among(n.among) })
+func (x *Picker) noneAmong(w ipam.PickRequest, n ipam.Need, fit []*ipam.PoolState, chosen []ipam.Choice) *ipam.Refusal {
+	none := !slices.ContainsFunc(fit, func(p *ipam.PoolState) bool { return p.Among(n.Among) })
 	if !none && !w.Ahead {
 		for _, p := range fit {
-			if p.Family() != n.family || !p.Valid() || !x.bounds.barred(p, w, netip.Addr{}, chosen) {
+			if p.Family() != n.Family || !p.Valid() || !x.bounds.barred(p, w, netip.Addr{}, chosen) {
 				continue
 			}
 			x.state.ExpireCooldowns(p)
-			a, free := p.firstAmong(n.among, w, chosen)
+			a, free := p.FirstAmong(n.Among, w, chosen)
 			if !free || !p.Serves() {
 				if a = x.retainedFor(p, w, n); !a.IsValid() {
 					continue
@@ -30,27 +31,27 @@ func (x *Picker) noneAmong(w PickRequest, n need, fit []*PoolState, chosen []cho
 			}
 		}
 	}
-	why := x.whyFew(w, n.among)
-	facts := restricted(w, n.among, why)
+	why := x.whyFew(w, n.Among)
+	facts := restricted(w, n.Among, why)
 	switch {
 	case none && len(why) > 0:
 	case none && w.Ahead:
 		facts.Kind = explain.RangesInNoPool
 	case none:
-		facts.Kind, facts.Pools = explain.RangesNotOnHost, poolNames(fit)
+		facts.Kind, facts.Pools = explain.RangesNotOnHost, ipam.PoolNames(fit)
 	case w.Ahead:
 		facts.Kind = explain.RangesHeld
 	case w.Claim != "": // it knows more of who has them
 		facts.Next = ""
 	}
 	if none {
-		return refuseBecause(ReasonAddressNotInPool, facts, why)
+		return ipam.RefuseBecause(ipam.ReasonAddressNotInPool, facts, why)
 	}
-	return refuseBecause(ReasonPoolExhausted, facts, why)
+	return ipam.RefuseBecause(ipam.ReasonPoolExhausted, facts, why)
 }
 
 // restricted returns the facts of a request that gets none of some addresses for the reasons given.
-func restricted(w PickRequest, among *netipx.IPSet, why []*Refusal) explain.Facts {
+func restricted(w ipam.PickRequest, among *netipx.IPSet, why []*ipam.Refusal) explain.Facts {
 	facts := explain.Facts{
 		Kind: explain.RangesNotFree, Who: w.Who, Host: w.Host, Namespace: w.Namespace, Claim: w.Claim,
 		Ranges: ipaddr.FormatSet(among), Size: ipaddr.SizeOfSet(among),
@@ -66,12 +67,12 @@ func restricted(w PickRequest, among *netipx.IPSet, why []*Refusal) explain.Fact
 
 // whyFew explains for each of some addresses why it cannot be had, if these addresses are few. It leaves out those that
 // no pool has anything to do with.
-func (x *Picker) whyFew(w PickRequest, among *netipx.IPSet) (why []*Refusal) {
+func (x *Picker) whyFew(w ipam.PickRequest, among *netipx.IPSet) (why []*ipam.Refusal) {
 	if ipaddr.SizeOfSet(among) > explain.MaxNamed {
 		return nil
 	}
 	for a := range ipaddr.All(among) {
-		if _, _, served := x.state.Pools.Serving(a); !served && len(x.state.Pools.around(a)) == 0 {
+		if _, _, served := x.state.Pools.Serving(a); !served && len(x.state.Pools.Around(a)) == 0 {
 			continue
 		}
 		if refusal := x.whyNot(w, a); refusal != nil {
@@ -82,13 +83,13 @@ func (x *Picker) whyFew(w PickRequest, among *netipx.IPSet) (why []*Refusal) {
 }
 
 // unservedAmong returns why no pool serves a request that is restricted to some addresses.
-func (x *Picker) unservedAmong(w PickRequest) *Refusal {
+func (x *Picker) unservedAmong(w ipam.PickRequest) *ipam.Refusal {
 	refusal := x.unserved(w)
 	among := w.Sets[0]
 	if ipaddr.SizeOfSet(among) > explain.MaxNamed {
 		return refusal
 	}
-	var why []*Refusal
+	var why []*ipam.Refusal
 	for a := range ipaddr.All(among) {
 		if other := x.otherPool(w, a, refusal); other != nil {
 			why = append(why, other)
@@ -97,5 +98,5 @@ func (x *Picker) unservedAmong(w PickRequest) *Refusal {
 	if len(why) == 0 {
 		return refusal
 	}
-	return refuseBecause(why[0].Reason, restricted(w, among, why), why)
+	return ipam.RefuseBecause(why[0].Reason, restricted(w, among, why), why)
 }

@@ -1,16 +1,17 @@
-package ipam
+package pick
 
 import (
 	"net/netip"
 	"slices"
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // hostFull reports whether the host of a request has as many addresses of a pool as one host may have, with those that
 // were chosen for the request already. A request by hand, and one that is ahead of all pods, is on no host.
-func (x *bounds) hostFull(p *PoolState, w PickRequest, chosen []choice) bool {
+func (x *bounds) hostFull(p *ipam.PoolState, w ipam.PickRequest, chosen []ipam.Choice) bool {
 	if p.MaxPerHost == 0 || !w.Host.IsValid() || w.AnyHost {
 		return false
 	}
@@ -20,25 +21,25 @@ func (x *bounds) hostFull(p *PoolState, w PickRequest, chosen []choice) bool {
 
 // onHost returns how many addresses of a pool the host of a request has, and how many more it is to have: those that
 // are being given to it, that were chosen for the request, and that are expected there.
-func (x *bounds) onHost(p *PoolState, w PickRequest, chosen []choice) (n, coming int) {
+func (x *bounds) onHost(p *ipam.PoolState, w ipam.PickRequest, chosen []ipam.Choice) (n, coming int) {
 	at := ledger.HostPool{Host: w.Host, Pool: p.CountedAs()}
 	held := x.state.Assumed.Coming[at]
 	for _, a := range held {
-		if !x.state.has(at, a) { // the write may have arrived already
+		if !x.state.Has(at, a) { // the write may have arrived already
 			coming++
 		}
 	}
 	isChosen := func(a netip.Addr) bool {
-		return slices.ContainsFunc(chosen, func(c choice) bool { return c.addr == a })
+		return slices.ContainsFunc(chosen, func(c ipam.Choice) bool { return c.Addr == a })
 	}
 	for _, c := range chosen {
-		if c.pool.Home() == p.Home() {
+		if c.Pool.Home() == p.Home() {
 			coming++
 		}
 	}
 	if w.Expected != nil {
 		for _, a := range w.Expected(p.CountedAs()) {
-			if !x.state.has(at, a) && !slices.Contains(held, a) && !isChosen(a) {
+			if !x.state.Has(at, a) && !slices.Contains(held, a) && !isChosen(a) {
 				coming++
 			}
 		}
@@ -48,31 +49,16 @@ func (x *bounds) onHost(p *PoolState, w PickRequest, chosen []choice) (n, coming
 
 // noneOnHost refuses an address of a pool of which the host has as many as it may have, with those that were chosen for
 // the request already.
-func (x *bounds) noneOnHost(p *PoolState, w PickRequest, chosen []choice) *Refusal {
+func (x *bounds) noneOnHost(p *ipam.PoolState, w ipam.PickRequest, chosen []ipam.Choice) *ipam.Refusal {
 	share := x.hostShare(p, w, chosen)
-	return RefuseFacts(ReasonHostFull, explain.Facts{
+	return ipam.RefuseFacts(ipam.ReasonHostFull, explain.Facts{
 		Kind: explain.HostFull, Who: w.Who, Host: w.Host, Pool: p.Name, Whole: p.CountedAs(), Share: share,
 	})
 }
 
 // hostShare returns how many addresses of a pool the host of a request has, how many are on their way there, and how
 // many it may have.
-func (x *bounds) hostShare(p *PoolState, w PickRequest, chosen []choice) explain.Share {
+func (x *bounds) hostShare(p *ipam.PoolState, w ipam.PickRequest, chosen []ipam.Choice) explain.Share {
 	n, coming := x.onHost(p, w, chosen)
 	return explain.Share{Has: n, Coming: coming, Limit: p.MaxPerHost}
-}
-
-// has reports whether an address is among those that adjustUsage counts at a place.
-func (x *State) has(at ledger.HostPool, a netip.Addr) bool {
-	for _, r := range []*ledger.Record{x.Leases.Record(a), x.Missing.Gone[a]} {
-		if r == nil {
-			continue
-		}
-		for is := range x.hostPoolsOf(r) {
-			if is == at {
-				return true
-			}
-		}
-	}
-	return false
 }

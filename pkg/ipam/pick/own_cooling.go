@@ -1,8 +1,9 @@
-package ipam
+package pick
 
 import (
 	"slices"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
@@ -11,7 +12,7 @@ import (
 // to wait for: when a node restarts, each of its pods comes back with the same UID and another container.
 
 // hadLast reports whether the interface of the pod that asks had an address last.
-func hadLast(w PickRequest, r *ledger.Record) bool {
+func hadLast(w ipam.PickRequest, r *ledger.Record) bool {
 	if w.PodUID == "" {
 		return false
 	}
@@ -21,23 +22,23 @@ func hadLast(w PickRequest, r *ledger.Record) bool {
 
 // pickOwnCooling chooses, of the addresses that cool and that the request's own interface had last, one for each need
 // that is open: the one given up last. They are of one network with what the request has.
-func (x *Picker) pickOwnCooling(w PickRequest, chosen []choice) []choice {
+func (x *Picker) pickOwnCooling(w ipam.PickRequest, chosen []ipam.Choice) []ipam.Choice {
 	if w.PodUID == "" {
 		return chosen
 	}
-	for _, n := range w.needs() {
+	for _, n := range w.Needs() {
 		if covers(w, n, chosen) || w.Families.Single() && len(chosen) > 0 &&
-			ipaddr.FamilyOf(chosen[0].addr) != n.family {
+			ipaddr.FamilyOf(chosen[0].Addr) != n.Family {
 			continue
 		}
 		var latest *ledger.Record
-		var own choice
+		var own ipam.Choice
 		for r := range x.state.Leases.LastHad(w.PodUID, w.IfName) {
 			if latest != nil && latest.Updated >= r.Updated {
 				continue
 			}
 			if p := x.mayReturn(r, n, w, chosen); p != nil {
-				latest, own = r, choice{p, r.Addr, n.slot}
+				latest, own = r, ipam.Choice{Pool: p, Addr: r.Addr, Slot: n.Slot}
 			}
 		}
 		if latest != nil {
@@ -49,15 +50,15 @@ func (x *Picker) pickOwnCooling(w PickRequest, chosen []choice) []choice {
 
 // mayReturn returns the pool by which an address that cools goes back to the request that had it last; nil if the
 // request cannot have it.
-func (x *Picker) mayReturn(r *ledger.Record, n need, w PickRequest, chosen []choice) *PoolState {
-	if ipaddr.FamilyOf(r.Addr) != n.family || n.among != nil && !n.among.Contains(r.Addr) {
+func (x *Picker) mayReturn(r *ledger.Record, n ipam.Need, w ipam.PickRequest, chosen []ipam.Choice) *ipam.PoolState {
+	if ipaddr.FamilyOf(r.Addr) != n.Family || n.Among != nil && !n.Among.Contains(r.Addr) {
 		return nil
 	}
 	p, number, served := x.state.Pools.Serving(r.Addr)
-	if !served || !p.Home().Cooldowns.Set.IsTaken(number) || !p.Serves() || p.Split != nil || !x.state.Pools.fits(p,
+	if !served || !p.Home().Cooldowns.Set.IsTaken(number) || !p.Serves() || p.Split != nil || !x.state.Pools.Fits(p,
 		w) ||
-		w.promised(r.Addr) || x.taken(r.Addr, p, w) != nil || x.bounds.barred(p, w, r.Addr, chosen) ||
-		x.apart(w, append(slices.Clip(chosen), choice{pool: p, addr: r.Addr})) != nil {
+		w.IsPromised(r.Addr) || x.taken(r.Addr, p, w) != nil || x.bounds.barred(p, w, r.Addr, chosen) ||
+		x.apart(w, append(slices.Clip(chosen), ipam.Choice{Pool: p, Addr: r.Addr})) != nil {
 		return nil
 	}
 	return p

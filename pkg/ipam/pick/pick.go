@@ -1,4 +1,4 @@
-package ipam
+package pick
 
 import (
 	"net/netip"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -16,32 +17,21 @@ import (
 // Picker chooses addresses for a request, or refuses. It changes nothing but what has expired. Choosing reserves
 // nothing: the next request may be given the same address, unless the index assumes it (Index.Pick).
 type Picker struct {
-	state  *State
+	state  *ipam.State
 	bounds bounds
 }
 
 // NewPicker returns a picker of what is known.
-func NewPicker(s *State) Picker { return Picker{state: s, bounds: bounds{s}} }
-
-// Pick is an address chosen for a request. It is assumed for the request until Forget.
-type Pick struct {
-	Pool Pool
-	// Current is the address as it is now; version 0 when it has no object.
-	Current lease.Lease
-	// Slot is which of the request's sets the address is from.
-	Slot int
-	// NewBlock: the pool is a block that does not exist yet. It has to be made before the address is given.
-	NewBlock bool
-}
+func New(s *ipam.State) Picker { return Picker{state: s, bounds: bounds{s}} }
 
 // Pick returns what Index.Propose does.
-func (x *Picker) Pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
+func (x *Picker) Pick(w ipam.PickRequest, now time.Time) ([]ipam.Pick, *ipam.Refusal) {
 	x.state.Now = now.UnixNano()
 	if refusal := x.returns(w); refusal != nil {
 		return nil, refusal
 	}
-	if x.state.Pools.undetermined(w) {
-		return nil, RefuseFacts(ReasonUnavailable, explain.Facts{
+	if x.state.Pools.Undetermined(w) {
+		return nil, ipam.RefuseFacts(ipam.ReasonUnavailable, explain.Facts{
 			Kind: explain.NamespaceUnknown, Who: w.Who, Namespace: w.Namespace,
 		})
 	}
@@ -59,24 +49,24 @@ func (x *Picker) Pick(w PickRequest, now time.Time) ([]Pick, *Refusal) {
 	if refusal != nil {
 		return nil, refusal
 	}
-	var picks []Pick
+	var picks []ipam.Pick
 	for _, c := range choices {
-		current := lease.Lease{Addr: c.addr, Epoch: x.state.Progress.Epoch}
-		if r := x.state.Leases.Record(c.addr); r != nil {
+		current := lease.Lease{Addr: c.Addr, Epoch: x.state.Progress.Epoch}
+		if r := x.state.Leases.Record(c.Addr); r != nil {
 			current = r.Lease()
 		}
-		picks = append(picks, Pick{Pool: c.pool.Pool, Current: current, Slot: c.slot, NewBlock: c.pool.proposed})
+		picks = append(picks, ipam.Pick{Pool: c.Pool.Pool, Current: current, Slot: c.Slot, NewBlock: c.Pool.Proposed})
 	}
 	return picks, nil
 }
 
 // completeAny completes a request in the first way of its families in which that is possible. The refusal is about the
 // least that the request would take.
-func (x *Picker) completeAny(w PickRequest, asked []choice) (choices []choice, refusal *Refusal) {
-	tries := w.tries()
+func (x *Picker) completeAny(w ipam.PickRequest, asked []ipam.Choice) (choices []ipam.Choice, refusal *ipam.Refusal) {
+	tries := w.Tries()
 	for i := range tries {
-		var why *Refusal
-		w.try = tries[i]
+		var why *ipam.Refusal
+		w.Try = tries[i]
 		if choices, why = x.complete(w, asked); why == nil {
 			return choices, nil
 		}
@@ -89,15 +79,15 @@ func (x *Picker) completeAny(w PickRequest, asked []choice) (choices []choice, r
 
 // complete adds to the addresses asked for what the request lacks beside them: from the network of
 // what it holds, else from that of what it asked for, else from the first one that has it all.
-func (x *Picker) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
-	var together []*PoolState
+func (x *Picker) complete(w ipam.PickRequest, asked []ipam.Choice) ([]ipam.Choice, *ipam.Refusal) {
+	var together []*ipam.PoolState
 	switch {
-	case w.try.first && len(asked) > 0:
-		w.try = try{families: []ipaddr.Family{ipaddr.FamilyOf(asked[0].addr)}}
-	case w.try.first && len(w.Sets) > 0:
-		w.try = try{families: []ipaddr.Family{ipaddr.FamilyOf(w.Sets[0].Ranges()[0].From())}}
+	case w.Try.First && len(asked) > 0:
+		w.Try = ipam.Try{Families: []ipaddr.Family{ipaddr.FamilyOf(asked[0].Addr)}}
+	case w.Try.First && len(w.Sets) > 0:
+		w.Try = ipam.Try{Families: []ipaddr.Family{ipaddr.FamilyOf(w.Sets[0].Ranges()[0].From())}}
 	}
-	if refusal := w.unnamedFamily(); refusal != nil {
+	if refusal := w.UnnamedFamily(); refusal != nil {
 		return nil, refusal
 	}
 	switch {
@@ -106,9 +96,9 @@ func (x *Picker) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
 			return nil, x.unservedAmong(w)
 		}
 	case len(w.Have) > 0:
-		together = x.state.Pools.heldTogether(w)
+		together = x.state.Pools.HeldTogether(w)
 	case len(asked) > 0:
-		together = x.state.Pools.together(asked[0].pool, w)
+		together = x.state.Pools.Together(asked[0].Pool, w)
 	default:
 		return x.firstComplete(w)
 	}
@@ -122,12 +112,12 @@ func (x *Picker) complete(w PickRequest, asked []choice) ([]choice, *Refusal) {
 	return choices, nil
 }
 
-func (x *Picker) firstComplete(w PickRequest) ([]choice, *Refusal) {
+func (x *Picker) firstComplete(w ipam.PickRequest) ([]ipam.Choice, *ipam.Refusal) {
 	for p := range x.state.Pools.Fitting(w) {
-		together := x.state.Pools.together(p, w)
-		if w.try.first {
-			w.try.families = []ipaddr.Family{p.Family()}
-			together = slices.DeleteFunc(together, func(o *PoolState) bool { return o.Family() != p.Family() })
+		together := x.state.Pools.Together(p, w)
+		if w.Try.First {
+			w.Try.Families = []ipaddr.Family{p.Family()}
+			together = slices.DeleteFunc(together, func(o *ipam.PoolState) bool { return o.Family() != p.Family() })
 		}
 		if together[0] != p {
 			continue // tried before
@@ -144,7 +134,7 @@ func (x *Picker) firstComplete(w PickRequest) ([]choice, *Refusal) {
 	switch {
 	case len(fit) == 0:
 		return nil, x.unserved(w)
-	case w.try.first:
+	case w.Try.First:
 		return nil, x.exhausted(w, fit)
 	}
 	return nil, x.nothingLeft(w, fit)
@@ -152,24 +142,24 @@ func (x *Picker) firstComplete(w PickRequest) ([]choice, *Refusal) {
 
 // pickFrom chooses from the pools of one network what the request lacks. ok is false where something is missing: then
 // refusal has the reason, or is nil if the caller is to find it (exhausted).
-func (x *Picker) pickFrom(pools []*PoolState, w PickRequest, asked []choice) (
-	choices []choice, ok bool, refusal *Refusal,
+func (x *Picker) pickFrom(pools []*ipam.PoolState, w ipam.PickRequest, asked []ipam.Choice) (
+	choices []ipam.Choice, ok bool, refusal *ipam.Refusal,
 ) {
 	choices = asked
-	for _, n := range w.needs() {
-		offered := n.among != nil || Offers(pools, n.family)
+	for _, n := range w.Needs() {
+		offered := n.Among != nil || ipam.Offers(pools, n.Family)
 		switch {
-		case covers(w, n, choices), !offered && w.try.families == nil:
+		case covers(w, n, choices), !offered && w.Try.Families == nil:
 			continue
 		case !offered:
 			return nil, false, nil
 		}
-		if refusal := x.bounds.full(w, n.family); refusal != nil {
+		if refusal := x.bounds.full(w, n.Family); refusal != nil {
 			return nil, false, refusal
 		}
 		c, ok := x.firstFree(pools, n, w, choices)
 		switch {
-		case !ok && n.among != nil:
+		case !ok && n.Among != nil:
 			return nil, false, x.noneAmong(w, n, pools, choices)
 		case !ok:
 			return nil, false, nil
@@ -180,16 +170,16 @@ func (x *Picker) pickFrom(pools []*PoolState, w PickRequest, asked []choice) (
 }
 
 // covers reports whether a request has an address of a need, or gets one of those chosen for it.
-func covers(w PickRequest, n need, chosen []choice) bool {
-	has := func(l lease.Lease) bool { return ipaddr.FamilyOf(l.Addr) == n.family && l.Slot == n.slot }
-	gets := func(c choice) bool { return ipaddr.FamilyOf(c.addr) == n.family && c.slot == n.slot }
+func covers(w ipam.PickRequest, n ipam.Need, chosen []ipam.Choice) bool {
+	has := func(l lease.Lease) bool { return ipaddr.FamilyOf(l.Addr) == n.Family && l.Slot == n.Slot }
+	gets := func(c ipam.Choice) bool { return ipaddr.FamilyOf(c.Addr) == n.Family && c.Slot == n.Slot }
 	return slices.ContainsFunc(w.Have, has) || slices.ContainsFunc(chosen, gets)
 }
 
-func (x *Picker) firstFree(pools []*PoolState, n need, w PickRequest, chosen []choice) (choice, bool) {
+func (x *Picker) firstFree(pools []*ipam.PoolState, n ipam.Need, w ipam.PickRequest, chosen []ipam.Choice) (ipam.Choice, bool) {
 	start := xxhash.Sum64String(w.Key)
 	for _, p := range pools {
-		if p.Family() != n.family || !p.Serves() || p.N == 0 {
+		if p.Family() != n.Family || !p.Serves() || p.N == 0 {
 			continue
 		}
 		if p.Split != nil {
@@ -198,35 +188,35 @@ func (x *Picker) firstFree(pools []*PoolState, n need, w PickRequest, chosen []c
 			}
 			continue
 		}
-		if x.state.ExpireCooldowns(p); !p.hasFree() || x.bounds.barred(p, w, netip.Addr{}, chosen) {
+		if x.state.ExpireCooldowns(p); !p.HasFree() || x.bounds.barred(p, w, netip.Addr{}, chosen) {
 			continue
 		}
-		if n.among != nil {
-			if a, ok := p.firstAmong(n.among, w, chosen); ok {
-				return choice{p, a, n.slot}, true
+		if n.Among != nil {
+			if a, ok := p.FirstAmong(n.Among, w, chosen); ok {
+				return ipam.Choice{Pool: p, Addr: a, Slot: n.Slot}, true
 			}
 			continue
 		}
-		if a, ok := p.firstAfter(p.start(start), w); ok {
-			return choice{p, a, n.slot}, true
+		if a, ok := p.FirstAfter(p.Start(start), w); ok {
+			return ipam.Choice{Pool: p, Addr: a, Slot: n.Slot}, true
 		}
 	}
-	return choice{}, false
+	return ipam.Choice{}, false
 }
 
 // Compares refuses new addresses while it is not known whether other replicas have seen more of the store.
-func (x *Picker) Compares(w PickRequest) *Refusal {
+func (x *Picker) Compares(w ipam.PickRequest) *ipam.Refusal {
 	if !x.state.Progress.Comparing || failpoint.Broken("witness") {
 		return nil
 	}
-	return RefuseFacts(ReasonUnavailable, explain.Facts{Kind: explain.StoreIsCompared, Who: w.Who})
+	return ipam.RefuseFacts(ipam.ReasonUnavailable, explain.Facts{Kind: explain.StoreIsCompared, Who: w.Who})
 }
 
 // returns refuses new addresses while other replicas may not have written again what they know since the store was put
 // back.
-func (x *Picker) returns(w PickRequest) *Refusal {
+func (x *Picker) returns(w ipam.PickRequest) *ipam.Refusal {
 	if x.state.Progress.Returning == 0 || failpoint.Broken("returning") {
 		return nil
 	}
-	return RefuseFacts(ReasonUnavailable, explain.Facts{Kind: explain.StoreWasReset, Who: w.Who, In: ReturnTime})
+	return ipam.RefuseFacts(ipam.ReasonUnavailable, explain.Facts{Kind: explain.StoreWasReset, Who: w.Who, In: ipam.ReturnTime})
 }
