@@ -23,7 +23,7 @@ var walls = []wall{
 	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Leases", 27, 0},
 	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Feed", 19, 0},
 	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Pools", 64, 0},
-	{"github.com/bcsnet/bcsnet/pkg/ipam", "State", 68, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/memory", "State", 68, 0},
 }
 
 // TestWalls keeps the types that are in the middle of everything from growing back.

@@ -35,7 +35,7 @@ func Arrange(all []Pool) []Pool {
 			}
 			continue
 		}
-		parent, carved, _ := carve(name, declared[name], of)
+		parent, carved, _ := Carve(name, declared[name], of)
 		if parent != nil && parent.Parent == "" {
 			arranged[name] = *parent
 		}
@@ -48,24 +48,24 @@ func Arrange(all []Pool) []Pool {
 		if p, ok := arranged[out[i].Name]; ok {
 			out[i] = p
 		}
-		out[i], _ = out[i].divided()
+		out[i], _ = out[i].Divided()
 	}
 	return out
 }
 
-// carve works out what a parent, nil where there is none of the name, and its children serve. The children come back
+// Carve works out what a parent, nil where there is none of the name, and its children serve. The children come back
 // in the order in which they have a right to addresses; the family knows what each of them has.
-func carve(name string, parent *Pool, children []Pool) (*Pool, []Pool, *family) {
+func Carve(name string, parent *Pool, children []Pool) (*Pool, []Pool, *Groups) {
 	carved := slices.SortedFunc(slices.Values(children), byAge)
-	f := newFamily()
+	f := newGroups()
 	for i := range carved {
 		carved[i] = f.fit(name, parent, carved[i])
 	}
 	if parent == nil {
 		return nil, carved, f
 	}
-	f.rest = parent.without(f.taken())
-	rest := f.rest.of(*parent)
+	f.Rest = parent.without(f.taken())
+	rest := f.Rest.Of(*parent)
 	return &rest, carved, f
 }
 

@@ -45,30 +45,3 @@ type Place struct {
 	// Stop is why the pool hands out nothing at present, tried or not.
 	Stop explain.Stop
 }
-
-// Standing returns how a pool stands to the namespace of a request.
-func (x *Catalogue) Standing(p *PoolState, w PickRequest) Standing {
-	_, named := p.Namespaces[w.Namespace]
-	switch {
-	case p.Block:
-		return OwnBlock
-	case p.Bound() && !p.boundTo(w.Namespace):
-		return BoundElsewhere
-	case !p.Bound() && p.NotDefault:
-		return OnlyByName
-	case !p.Lists(w):
-		return NotOnHost
-	case named:
-		return BoundByName
-	case p.Bound():
-		return BoundByLabels
-	case p.Split != nil && x.ServesNamespace(p, w) && (p.AutoAssign || len(p.Split.Owns(w.Namespace)) > 0):
-		return SplitIntoBlocks
-	case p.Split != nil && !p.AutoAssign && len(p.Split.Owns(w.Namespace)) == 0:
-		return GivesNoBlock
-	case x.HasOwn(w):
-		return BehindItsOwn
-	default:
-		return InDefaultChain
-	}
-}

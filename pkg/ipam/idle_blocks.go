@@ -1,13 +1,6 @@
 package ipam
 
-import (
-	"cmp"
-	"slices"
-	"time"
-
-	"github.com/bcsnet/bcsnet/pkg/ipam/block"
-	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
-)
+import "time"
 
 // IdleBlock is a block in which nobody has an address, none is reserved and none cools.
 type IdleBlock struct {
@@ -21,74 +14,4 @@ type IdleBlock struct {
 	After time.Duration
 	// Others are the blocks of its namespace in the same parent that stay, in the order in which it draws from them.
 	Others []string
-}
-
-// IdleBlocks returns the blocks that nothing is in, as Pools.IdleBlocks says.
-func (x *State) IdleBlocks() (idle []IdleBlock) {
-	for _, p := range x.Pools.Roots {
-		if p.Split == nil || p.Rebuilding != "" {
-			continue
-		}
-		x.ExpireCooldowns(p)
-		for number, b := range p.Split.All() {
-			if len(p.Split.HeldIn(number)) == 0 && x.isIdle(b, p) {
-				idle = append(idle, x.idleBlock(b, p))
-			}
-		}
-		for name, given := range x.Pools.Children[p.Name] {
-			b := x.Pools.Roots[name]
-			if b != nil && block.IsName(name, p.Name, given.Plan.CIDR) && len(given.Namespaces) == 1 &&
-				x.isIdle(b, p) &&
-				!x.isMissingAny(name) {
-				idle = append(idle, x.idleBlock(b, p))
-			}
-		}
-	}
-	slices.SortFunc(idle, func(a, b IdleBlock) int { return cmp.Compare(a.Block, b.Block) })
-	return idle
-}
-
-// isIdle reports whether no lease that names a block keeps it. What was set aside by hand, and what cools, goes with
-// the parent.
-func (x *State) isIdle(b, parent *PoolState) bool {
-	m := x.Members.ByPool[b.Name]
-	switch {
-	case b.Given.Terminating || b.Rebuilding != "":
-		return false
-	case m != nil && m.Active+m.Retained > 0:
-		return false
-	}
-	return parent.Terminating || (m == nil || m.Reserved == 0) && b.cooling() == 0
-}
-
-// isMissingAny reports whether the object of a lease that names a pool has gone while somebody had the address.
-func (x *State) isMissingAny(pool string) bool {
-	for _, r := range x.Missing.Gone {
-		if r.Params.Value().Pool == pool {
-			return true
-		}
-	}
-	return false
-}
-
-func (x *State) idleBlock(b, parent *PoolState) IdleBlock {
-	ns := b.Given.Owner()
-	_, lives := x.Pools.Namespaces.Labels[ns]
-	i := IdleBlock{
-		Block: b.Name, Namespace: ns, Parent: parent.Name, Created: b.Created, Abandoned: !lives || parent.Terminating,
-		ParentGoes: parent.Terminating, After: parent.ReclaimAfter,
-	}
-	if m := x.Members.ByPool[b.Name]; m != nil {
-		for r := range m.Records {
-			if t := ledger.FromNanos(r.Updated); t.After(i.Used) {
-				i.Used = t
-			}
-		}
-	}
-	for _, o := range parent.Split.Owns(ns) {
-		if o != b && !o.Given.Terminating {
-			i.Others = append(i.Others, o.Name)
-		}
-	}
-	return i
 }

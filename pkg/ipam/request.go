@@ -85,9 +85,9 @@ func (w PickRequest) Names(p Pool) bool {
 	return slices.Contains(w.Pools, p.Name) || w.Network != "" && w.Network == p.Network
 }
 
-// nameOf returns which of the names that a request gives is that of a pool, or of the whole of which the pool is a
+// NameOf returns which of the names that a request gives is that of a pool, or of the whole of which the pool is a
 // block; -1 for none.
-func (w PickRequest) nameOf(p Pool) int {
+func (w PickRequest) NameOf(p Pool) int {
 	return slices.IndexFunc(w.Pools, func(name string) bool { return name == p.Name || name == p.CountedAs() })
 }
 

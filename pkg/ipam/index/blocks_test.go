@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // split cuts a pool into blocks that namespaces get by themselves.
@@ -38,7 +39,7 @@ func firstBlock(t testing.TB, parent ipam.Pool, namespace string) netip.Prefix {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for number := range block.NewSplit[*ipam.PoolState](g).Candidates(namespace) {
+	for number := range block.NewSplit[*memory.PoolState](g).Candidates(namespace) {
 		return g.Prefix(number)
 	}
 	t.Fatalf("pool %s has no blocks", parent.Name)

@@ -14,6 +14,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 func childOf(parent string) option { return func(p *ipam.Pool) { p.Parent = parent } }
@@ -537,7 +538,7 @@ func checkFamilies(t *rapid.T, x *Index, there map[string]ipam.Pool) {
 		}
 		for _, name := range []string{"prod", "lab"} {
 			if found := slices.ContainsFunc(x.core.state.Pools.Networks[name],
-				func(s *ipam.PoolState) bool { return s.Name == p.Name }); found !=
+				func(s *memory.PoolState) bool { return s.Name == p.Name }); found !=
 				(p.Network == name) {
 				t.Fatalf("pool %s is found by network %s: %v", p.Name, name, found)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // SetNode takes a node; one without addresses for a node that is gone. Addresses that nodes have themselves are never
@@ -24,7 +25,7 @@ func (x *Pools) SetNode(name string, n ipam.Node) (reselected []string) {
 		}
 	}
 	for _, p := range x.core.state.Pools.Roots {
-		p.HostCount = ipam.Uncounted
+		p.HostCount = memory.Uncounted
 	}
 	return x.core.state.Reselect(old, n)
 }
@@ -45,7 +46,7 @@ func (x *Pools) HostCount(name string) int {
 	if !ok {
 		return 0
 	}
-	if p = p.Home(); p.HostCount == ipam.Uncounted {
+	if p = p.Home(); p.HostCount == memory.Uncounted {
 		p.HostCount = len(p.Hosts) + x.core.state.NodesCovered(p)
 	}
 	return p.HostCount
@@ -90,7 +91,7 @@ func (x *Pools) HeldOn(host []netip.Addr, pools []string) (n map[string]int) {
 func (x *Pools) PoolsOf(host netip.Addr) (names []string) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	for _, t := range []*ipam.HostTable{&x.core.state.Pools.Unbound, &x.core.state.Pools.BoundHosts} {
+	for _, t := range []*memory.HostTable{&x.core.state.Pools.Unbound, &x.core.state.Pools.BoundHosts} {
 		for p := range t.Of(host) {
 			names = append(names, p.Name)
 		}

@@ -3,7 +3,7 @@ package index
 import (
 	"sync"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 	"github.com/bcsnet/bcsnet/pkg/ipam/pick"
 )
 
@@ -23,13 +23,13 @@ type Index struct {
 // take the lock; nothing below them does, and nothing below them calls an exported method.
 type core struct {
 	mu     sync.RWMutex
-	state  *ipam.State
+	state  *memory.State
 	picker pick.Picker
 }
 
 // NewIndex makes an empty index.
 func New() *Index {
-	s := ipam.NewState()
+	s := memory.NewState()
 	c := &core{state: s, picker: pick.New(s)}
 	return &Index{Feed: &Feed{core: c}, Leases: &Leases{c}, Pools: &Pools{c}, core: c}
 }

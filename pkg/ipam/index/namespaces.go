@@ -9,6 +9,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // Chain returns the places of all pools for a namespace: first those that its requests try, in their order, then those
@@ -18,7 +19,7 @@ func (x *Pools) Chain(namespace string, host netip.Addr) (all []ipam.Place) {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
 	w := ipam.PickRequest{Namespace: namespace, Host: host, Ahead: !host.IsValid()}
-	tried := map[*ipam.PoolState]bool{}
+	tried := map[*memory.PoolState]bool{}
 	for p := range x.core.state.Pools.Fitting(w) {
 		tried[p] = true
 		all = append(all, ipam.Place{Pool: p.Name, Standing: x.core.state.Pools.Standing(p, w), Tried: true, Stop: p.Stop()})
@@ -31,7 +32,7 @@ func (x *Pools) Chain(namespace string, host netip.Addr) (all []ipam.Place) {
 			}
 		}
 	}
-	for _, p := range slices.SortedFunc(maps.Values(x.core.state.Pools.ByName), ipam.Preference) {
+	for _, p := range slices.SortedFunc(maps.Values(x.core.state.Pools.ByName), memory.Preference) {
 		if !tried[p] && !p.Block {
 			all = append(all, ipam.Place{Pool: p.Name, Standing: x.core.state.Pools.Standing(p, w), Tried: false, Stop: p.Stop()})
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // MakePool says that this process is about to make a pool. add takes the pool that has the name then, unless the index
@@ -13,7 +14,7 @@ func (x *Pools) MakePool(name string) (add func(ipam.Pool), done func()) {
 	defer x.core.mu.Unlock()
 	one := x.core.state.Pools.Making[name]
 	if one == nil {
-		one = &ipam.Making{}
+		one = &memory.Making{}
 		x.core.state.Pools.Making[name] = one
 	}
 	one.N++
@@ -26,7 +27,7 @@ func (x *Pools) MakePool(name string) (add func(ipam.Pool), done func()) {
 	}
 }
 
-func (x *Pools) addPool(p ipam.Pool, one *ipam.Making) {
+func (x *Pools) addPool(p ipam.Pool, one *memory.Making) {
 	x.core.mu.Lock()
 	defer x.core.mu.Unlock()
 	if known, ok := x.core.state.Pools.ByName[p.Name]; ok && !known.Given.Created.Before(p.Created) ||

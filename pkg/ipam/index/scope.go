@@ -10,6 +10,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // Scope is the network that the addresses of an interface come from, before annotations of its pod are read. What an
@@ -46,7 +47,7 @@ func (x *Pools) SetElsewhere(s Scope, set *netipx.IPSet, named []string) bool {
 	return len(set.Ranges()) > 0
 }
 
-func (x *Pools) inScope(p *ipam.PoolState, s Scope) bool {
+func (x *Pools) inScope(p *memory.PoolState, s Scope) bool {
 	if s.Network != "" {
 		return p.Network == s.Network
 	}
@@ -76,8 +77,8 @@ func (x *Pools) FamiliesElsewhere(s Scope, f ipam.Families) bool {
 	}
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	lacks := func(pools []*ipam.PoolState) bool {
-		return slices.ContainsFunc(wanted, func(f ipaddr.Family) bool { return !ipam.Offers(pools, f) })
+	lacks := func(pools []*memory.PoolState) bool {
+		return slices.ContainsFunc(wanted, func(f ipaddr.Family) bool { return !memory.Offers(pools, f) })
 	}
 	if pools := x.core.state.Pools.Networks[s.Network]; len(pools) == 0 || !lacks(pools) {
 		return false
@@ -97,7 +98,7 @@ func (x *Pools) GatewayElsewhere(s Scope, gateway netip.Addr) bool {
 	}
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	has := func(p *ipam.PoolState) bool { return p.Valid() && p.Plan.Subnet.Contains(gateway) }
+	has := func(p *memory.PoolState) bool { return p.Valid() && p.Plan.Subnet.Contains(gateway) }
 	if slices.ContainsFunc(x.core.state.Pools.Networks[s.Network], has) {
 		return false
 	}
@@ -122,7 +123,7 @@ func (x *Pools) PoolsMeet(names []string, set *netipx.IPSet) bool {
 func (x *Pools) PoolsOffer(names []string, f ipam.Families) bool {
 	x.core.mu.RLock()
 	defer x.core.mu.RUnlock()
-	var pools []*ipam.PoolState
+	var pools []*memory.PoolState
 	for _, name := range names {
 		p, ok := x.core.state.Pools.ByName[name]
 		if !ok {
@@ -130,7 +131,7 @@ func (x *Pools) PoolsOffer(names []string, f ipam.Families) bool {
 		}
 		pools = append(pools, p)
 	}
-	return !slices.ContainsFunc(f.Needed(), func(f ipaddr.Family) bool { return !ipam.Offers(pools, f) })
+	return !slices.ContainsFunc(f.Needed(), func(f ipaddr.Family) bool { return !memory.Offers(pools, f) })
 }
 
 // NetworkOf returns the network of the pool of a lease; empty for none.

@@ -6,10 +6,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // asked checks the addresses asked for, except those that are held already.
-func (x *Picker) asked(w ipam.PickRequest) (choices []ipam.Choice, refusal *ipam.Refusal) {
+func (x *Picker) asked(w ipam.PickRequest) (choices []memory.Choice, refusal *ipam.Refusal) {
 	for _, a := range w.Addrs {
 		if slices.ContainsFunc(w.Have, func(l lease.Lease) bool { return l.Addr == a }) {
 			continue
@@ -34,7 +35,7 @@ func (x *Picker) asked(w ipam.PickRequest) (choices []ipam.Choice, refusal *ipam
 		if refusal := x.bounds.bars(p, w, a, choices); refusal != nil {
 			return nil, refusal
 		}
-		choices = append(choices, ipam.Choice{Pool: p, Addr: a, Slot: w.SlotOf(a)})
+		choices = append(choices, memory.Choice{Pool: p, Addr: a, Slot: w.SlotOf(a)})
 	}
 	if refusal := x.apart(w, choices); refusal != nil {
 		return nil, refusal
@@ -43,11 +44,11 @@ func (x *Picker) asked(w ipam.PickRequest) (choices []ipam.Choice, refusal *ipam
 }
 
 // apart refuses addresses asked for that are of different networks, among themselves or with what is held.
-func (x *Picker) apart(w ipam.PickRequest, asked []ipam.Choice) *ipam.Refusal {
+func (x *Picker) apart(w ipam.PickRequest, asked []memory.Choice) *ipam.Refusal {
 	beside := asked
 	for _, l := range w.Have {
 		if p, ok := x.state.Pools.ByName[l.Pool]; ok {
-			beside = append(slices.Clip(beside), ipam.Choice{Pool: p, Addr: l.Addr, Slot: l.Slot})
+			beside = append(slices.Clip(beside), memory.Choice{Pool: p, Addr: l.Addr, Slot: l.Slot})
 		}
 	}
 	for _, a := range asked {

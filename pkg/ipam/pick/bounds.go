@@ -6,19 +6,20 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // bounds knows how many addresses a host, a namespace or a claim may have: none of them gets one above its bound.
-type bounds struct{ state *ipam.State }
+type bounds struct{ state *memory.State }
 
 // barred reports whether a pool gives a request no address beside those chosen for it, because of what its host or a
 // namespace may have. a is the address where it is known already.
-func (x *bounds) barred(p *ipam.PoolState, w ipam.PickRequest, a netip.Addr, chosen []ipam.Choice) bool {
+func (x *bounds) barred(p *memory.PoolState, w ipam.PickRequest, a netip.Addr, chosen []memory.Choice) bool {
 	return x.hostFull(p, w, chosen) || x.overQuota(p, w, a, chosen) != "" || x.overKept(p, w, a)
 }
 
 // bars refuses a request that a pool is barred to, nil for any other.
-func (x *bounds) bars(p *ipam.PoolState, w ipam.PickRequest, a netip.Addr, chosen []ipam.Choice) *ipam.Refusal {
+func (x *bounds) bars(p *memory.PoolState, w ipam.PickRequest, a netip.Addr, chosen []memory.Choice) *ipam.Refusal {
 	if x.hostFull(p, w, chosen) {
 		return x.noneOnHost(p, w, chosen)
 	}

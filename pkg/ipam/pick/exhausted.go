@@ -6,15 +6,16 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // exhausted returns why pools that fit gave no address, with their counts. The refusal is about the pool that is in the
 // way, not one that has room.
-func (x *Picker) exhausted(w ipam.PickRequest, fit []*ipam.PoolState) *ipam.Refusal {
+func (x *Picker) exhausted(w ipam.PickRequest, fit []*memory.PoolState) *ipam.Refusal {
 	for _, p := range fit {
 		x.state.ExpireCooldowns(p)
 	}
-	slices.SortStableFunc(fit, func(a, b *ipam.PoolState) int { return ipam.FalseFirst(b.Split != nil, a.Split != nil) })
+	slices.SortStableFunc(fit, func(a, b *memory.PoolState) int { return ipam.FalseFirst(b.Split != nil, a.Split != nil) })
 	facts := explain.Facts{Who: w.Who, Namespace: w.Namespace, More: max(0, len(fit)-explain.MaxNamed)}
 	if len(w.Pools) == 0 && w.Network == "" {
 		facts.Own = x.state.Pools.OwnNames(w)
@@ -22,11 +23,11 @@ func (x *Picker) exhausted(w ipam.PickRequest, fit []*ipam.PoolState) *ipam.Refu
 	for _, p := range fit[:min(len(fit), explain.MaxNamed)] {
 		facts.States = append(facts.States, x.stateOf(p, w))
 	}
-	is := func(kind explain.Kind, p *ipam.PoolState, reason ipam.Reason) *ipam.Refusal {
+	is := func(kind explain.Kind, p *memory.PoolState, reason ipam.Reason) *ipam.Refusal {
 		facts.Kind, facts.Pool, facts.Whole = kind, p.Name, p.CountedAs()
 		return ipam.RefuseFacts(reason, facts)
 	}
-	overlapped := func(p *ipam.PoolState) bool { return p.Serves() && p.N == 0 && p.LosesAddresses() }
+	overlapped := func(p *memory.PoolState) bool { return p.Serves() && p.N == 0 && p.LosesAddresses() }
 	if none := slices.IndexFunc(fit, overlapped); none >= 0 {
 		return is(explain.ExhaustedByOverlap, fit[none], ipam.ReasonPoolExhausted)
 	}
@@ -47,21 +48,21 @@ func (x *Picker) exhausted(w ipam.PickRequest, fit []*ipam.PoolState) *ipam.Refu
 			return x.bounds.keepsTooMany(p, w)
 		}
 	}
-	if split := slices.IndexFunc(fit, func(p *ipam.PoolState) bool { return p.Split != nil && p.Serves() }); split >= 0 {
+	if split := slices.IndexFunc(fit, func(p *memory.PoolState) bool { return p.Split != nil && p.Serves() }); split >= 0 {
 		kind := explain.NoFreeBlock
 		if !fit[split].AutoAssign {
 			kind = explain.NoBlockByItself
 		}
 		return is(kind, fit[split], ipam.ReasonNoFreeBlock)
 	}
-	if full := slices.IndexFunc(fit, func(p *ipam.PoolState) bool { return p.Serves() && !p.HasFree() }); full >= 0 {
+	if full := slices.IndexFunc(fit, func(p *memory.PoolState) bool { return p.Serves() && !p.HasFree() }); full >= 0 {
 		if next := x.state.NextCooled(fit[full]); !next.IsZero() {
 			facts.In = x.state.Until(next)
 			return is(explain.ExhaustedCooling, fit[full], ipam.ReasonPoolExhausted)
 		}
 		return is(explain.ExhaustedTaken, fit[full], ipam.ReasonPoolExhausted)
 	}
-	stopped := slices.IndexFunc(fit, func(p *ipam.PoolState) bool { return !p.Serves() })
+	stopped := slices.IndexFunc(fit, func(p *memory.PoolState) bool { return !p.Serves() })
 	if stopped < 0 {
 		return is(explain.ExhaustedPromised, fit[0], ipam.ReasonPoolExhausted)
 	}
@@ -71,7 +72,7 @@ func (x *Picker) exhausted(w ipam.PickRequest, fit []*ipam.PoolState) *ipam.Refu
 
 // barredBy finds the bound that keeps a request from a free address of a pool, or from one that is kept for its claim:
 // that of its host, or that of a namespace.
-func (x *Picker) barredBy(p *ipam.PoolState, w ipam.PickRequest) (host bool, namespace string) {
+func (x *Picker) barredBy(p *memory.PoolState, w ipam.PickRequest) (host bool, namespace string) {
 	addrs := make([]netip.Addr, 0, 2)
 	if p.HasFree() {
 		addrs = append(addrs, netip.Addr{})
@@ -91,7 +92,7 @@ func (x *Picker) barredBy(p *ipam.PoolState, w ipam.PickRequest) (host bool, nam
 }
 
 // stateOf returns the counts of a pool that gave a request no address.
-func (x *Picker) stateOf(p *ipam.PoolState, w ipam.PickRequest) explain.PoolState {
+func (x *Picker) stateOf(p *memory.PoolState, w ipam.PickRequest) explain.PoolState {
 	if !p.Serves() {
 		return explain.PoolState{Pool: p.Name, Stop: p.Stop()}
 	}

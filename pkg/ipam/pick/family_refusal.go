@@ -6,14 +6,15 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // able returns those of the pools that fit which have the families that the request takes, together with the others of
 // their network.
-func (x *Picker) able(w ipam.PickRequest, fit []*ipam.PoolState) (able []*ipam.PoolState) {
+func (x *Picker) able(w ipam.PickRequest, fit []*memory.PoolState) (able []*memory.PoolState) {
 	for _, p := range fit {
 		together := x.state.Pools.Together(p, w)
-		lacks := func(f ipaddr.Family) bool { return !ipam.Offers(together, f) }
+		lacks := func(f ipaddr.Family) bool { return !memory.Offers(together, f) }
 		if slices.Contains(w.Try.Families, p.Family()) && !slices.ContainsFunc(w.Try.Families, lacks) {
 			able = append(able, p)
 		}
@@ -23,7 +24,7 @@ func (x *Picker) able(w ipam.PickRequest, fit []*ipam.PoolState) (able []*ipam.P
 
 // nothingLeft returns why the pools that fit gave a request nothing: none has the families that it takes, or those that
 // have them have no address left.
-func (x *Picker) nothingLeft(w ipam.PickRequest, fit []*ipam.PoolState) *ipam.Refusal {
+func (x *Picker) nothingLeft(w ipam.PickRequest, fit []*memory.PoolState) *ipam.Refusal {
 	if w.Try.Families == nil || len(w.Sets) > 0 {
 		return x.exhausted(w, fit)
 	}
@@ -34,7 +35,7 @@ func (x *Picker) nothingLeft(w ipam.PickRequest, fit []*ipam.PoolState) *ipam.Re
 }
 
 // familyMissing refuses a request for families that the pools do not have. It names the pools, and what each has.
-func (x *Picker) familyMissing(w ipam.PickRequest, fit []*ipam.PoolState) *ipam.Refusal {
+func (x *Picker) familyMissing(w ipam.PickRequest, fit []*memory.PoolState) *ipam.Refusal {
 	facts := explain.Facts{Kind: explain.FamilyMissing, Who: w.Who, Families: ipam.NamesOfFamilies(w.Try.Families, " and ")}
 	for _, p := range fit {
 		has := p.Family().String()

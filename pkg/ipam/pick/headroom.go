@@ -10,10 +10,11 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // Headroom returns what a pool can still give.
-func (x *Picker) Headroom(p *ipam.PoolState) ipam.Headroom {
+func (x *Picker) Headroom(p *memory.PoolState) ipam.Headroom {
 	s := ipam.Headroom{Network: p.Network, Family: p.Family(), MaxPerHost: p.MaxPerHost}
 	if p.Serves() {
 		x.state.ExpireCooldowns(p)
@@ -51,7 +52,7 @@ func (x *Picker) addRetained(s ipam.Headroom, m *ledger.Members) ipam.Headroom {
 // KindOf returns what Index.KindOf does.
 func (x *Picker) KindOf(host netip.Addr, expected func(pool string) []netip.Addr) string {
 	var kind strings.Builder
-	for _, t := range []*ipam.HostTable{&x.state.Pools.Unbound, &x.state.Pools.BoundHosts} {
+	for _, t := range []*memory.HostTable{&x.state.Pools.Unbound, &x.state.Pools.BoundHosts} {
 		for p := range t.Of(host) {
 			kind.WriteString(p.Name + ",")
 			if p.MaxPerHost > 0 {
@@ -64,12 +65,12 @@ func (x *Picker) KindOf(host netip.Addr, expected func(pool string) []netip.Addr
 }
 
 // mayTake reports whether a request takes addresses of a pool by its families.
-func (x *Picker) mayTake(p *ipam.PoolState, w ipam.PickRequest) bool {
+func (x *Picker) mayTake(p *memory.PoolState, w ipam.PickRequest) bool {
 	if !w.Families.Required() {
 		return w.Families.Wants(p.Family())
 	}
 	together := x.state.Pools.Together(p, w)
-	return len(w.Sets) > 0 || ipam.Offers(together, ipaddr.IPv4) && ipam.Offers(together, ipaddr.IPv6)
+	return len(w.Sets) > 0 || memory.Offers(together, ipaddr.IPv4) && memory.Offers(together, ipaddr.IPv6)
 }
 
 // RoomFor returns what Index.RoomFor does.

@@ -7,11 +7,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // hostFull reports whether the host of a request has as many addresses of a pool as one host may have, with those that
 // were chosen for the request already. A request by hand, and one that is ahead of all pods, is on no host.
-func (x *bounds) hostFull(p *ipam.PoolState, w ipam.PickRequest, chosen []ipam.Choice) bool {
+func (x *bounds) hostFull(p *memory.PoolState, w ipam.PickRequest, chosen []memory.Choice) bool {
 	if p.MaxPerHost == 0 || !w.Host.IsValid() || w.AnyHost {
 		return false
 	}
@@ -21,7 +22,7 @@ func (x *bounds) hostFull(p *ipam.PoolState, w ipam.PickRequest, chosen []ipam.C
 
 // onHost returns how many addresses of a pool the host of a request has, and how many more it is to have: those that
 // are being given to it, that were chosen for the request, and that are expected there.
-func (x *bounds) onHost(p *ipam.PoolState, w ipam.PickRequest, chosen []ipam.Choice) (n, coming int) {
+func (x *bounds) onHost(p *memory.PoolState, w ipam.PickRequest, chosen []memory.Choice) (n, coming int) {
 	at := ledger.HostPool{Host: w.Host, Pool: p.CountedAs()}
 	held := x.state.Assumed.Coming[at]
 	for _, a := range held {
@@ -30,7 +31,7 @@ func (x *bounds) onHost(p *ipam.PoolState, w ipam.PickRequest, chosen []ipam.Cho
 		}
 	}
 	isChosen := func(a netip.Addr) bool {
-		return slices.ContainsFunc(chosen, func(c ipam.Choice) bool { return c.Addr == a })
+		return slices.ContainsFunc(chosen, func(c memory.Choice) bool { return c.Addr == a })
 	}
 	for _, c := range chosen {
 		if c.Pool.Home() == p.Home() {
@@ -49,7 +50,7 @@ func (x *bounds) onHost(p *ipam.PoolState, w ipam.PickRequest, chosen []ipam.Cho
 
 // noneOnHost refuses an address of a pool of which the host has as many as it may have, with those that were chosen for
 // the request already.
-func (x *bounds) noneOnHost(p *ipam.PoolState, w ipam.PickRequest, chosen []ipam.Choice) *ipam.Refusal {
+func (x *bounds) noneOnHost(p *memory.PoolState, w ipam.PickRequest, chosen []memory.Choice) *ipam.Refusal {
 	share := x.hostShare(p, w, chosen)
 	return ipam.RefuseFacts(ipam.ReasonHostFull, explain.Facts{
 		Kind: explain.HostFull, Who: w.Who, Host: w.Host, Pool: p.Name, Whole: p.CountedAs(), Share: share,
@@ -58,7 +59,7 @@ func (x *bounds) noneOnHost(p *ipam.PoolState, w ipam.PickRequest, chosen []ipam
 
 // hostShare returns how many addresses of a pool the host of a request has, how many are on their way there, and how
 // many it may have.
-func (x *bounds) hostShare(p *ipam.PoolState, w ipam.PickRequest, chosen []ipam.Choice) explain.Share {
+func (x *bounds) hostShare(p *memory.PoolState, w ipam.PickRequest, chosen []memory.Choice) explain.Share {
 	n, coming := x.onHost(p, w, chosen)
 	return explain.Share{Has: n, Coming: coming, Limit: p.MaxPerHost}
 }

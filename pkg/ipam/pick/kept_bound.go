@@ -7,12 +7,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // overKept reports whether a request would have another address kept of a pool of which its namespace keeps more,
 // unused, than there are free. a is the address where it is known already: one that is kept or in use makes no
 // difference. An operator who names the pool is not bound by it.
-func (x *bounds) overKept(p *ipam.PoolState, w ipam.PickRequest, a netip.Addr) bool {
+func (x *bounds) overKept(p *memory.PoolState, w ipam.PickRequest, a netip.Addr) bool {
 	if !w.Keeps || w.Ahead || w.ByHand() || !p.BoundsKept(w.Namespace) {
 		return false
 	}
@@ -23,7 +24,7 @@ func (x *bounds) overKept(p *ipam.PoolState, w ipam.PickRequest, a netip.Addr) b
 }
 
 // keepsTooMany refuses an address of a pool of which the namespace of a request keeps more than there are free.
-func (x *bounds) keepsTooMany(p *ipam.PoolState, w ipam.PickRequest) *ipam.Refusal {
+func (x *bounds) keepsTooMany(p *memory.PoolState, w ipam.PickRequest) *ipam.Refusal {
 	return ipam.RefuseFacts(ipam.ReasonQuotaExceeded, explain.Facts{
 		Kind: explain.KeepsTooMany, Who: w.Who, Namespace: w.Namespace, Pool: p.Name, Whole: p.CountedAs(),
 		Share: explain.Share{Has: x.state.Usage.Kept[ledger.Charge{Pool: p.CountedAs(), Namespace: w.Namespace}],

@@ -8,12 +8,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/internal/failpoint"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // overQuota returns a namespace that another address of a pool may not count for; empty where there is none. a is the
 // address where it is known already: what counts for the namespace does so still. chosen are those that the request
 // gets beside it. An operator who names the pool is not bound by it.
-func (x *bounds) overQuota(p *ipam.PoolState, w ipam.PickRequest, a netip.Addr, chosen []ipam.Choice) (namespace string) {
+func (x *bounds) overQuota(p *memory.PoolState, w ipam.PickRequest, a netip.Addr, chosen []memory.Choice) (namespace string) {
 	if !p.HasQuotas() || w.ByHand() || failpoint.Broken("quota") {
 		return ""
 	}
@@ -35,7 +36,7 @@ func (x *bounds) overQuota(p *ipam.PoolState, w ipam.PickRequest, a netip.Addr, 
 
 // inNamespace returns how many addresses of a pool count for a namespace, and how many more are to: those that were
 // chosen for the request, and those that are expected.
-func (x *bounds) inNamespace(p *ipam.PoolState, w ipam.PickRequest, namespace string, chosen []ipam.Choice) (n, coming int) {
+func (x *bounds) inNamespace(p *memory.PoolState, w ipam.PickRequest, namespace string, chosen []memory.Choice) (n, coming int) {
 	at := ledger.Charge{Pool: p.CountedAs(), Namespace: namespace}
 	counted := func(a netip.Addr) bool {
 		c := x.state.ChargesOf(a, x.state.Leases.Record(a))
@@ -48,7 +49,7 @@ func (x *bounds) inNamespace(p *ipam.PoolState, w ipam.PickRequest, namespace st
 	}
 	if w.ExpectedIn != nil {
 		for _, a := range w.ExpectedIn(namespace, p.CountedAs()) {
-			if !counted(a) && !slices.ContainsFunc(chosen, func(c ipam.Choice) bool { return c.Addr == a }) {
+			if !counted(a) && !slices.ContainsFunc(chosen, func(c memory.Choice) bool { return c.Addr == a }) {
 				coming++
 			}
 		}
@@ -57,7 +58,7 @@ func (x *bounds) inNamespace(p *ipam.PoolState, w ipam.PickRequest, namespace st
 }
 
 // quotaExceeded refuses an address of a pool that a namespace may have no more of.
-func (x *bounds) quotaExceeded(p *ipam.PoolState, w ipam.PickRequest, namespace string, chosen []ipam.Choice) *ipam.Refusal {
+func (x *bounds) quotaExceeded(p *memory.PoolState, w ipam.PickRequest, namespace string, chosen []memory.Choice) *ipam.Refusal {
 	share := x.quotaShare(p, w, namespace, chosen)
 	return ipam.RefuseFacts(ipam.ReasonQuotaExceeded, explain.Facts{
 		Kind: explain.QuotaExceeded, Who: w.Who, Namespace: namespace, Pool: p.Name, Whole: p.CountedAs(),
@@ -66,7 +67,7 @@ func (x *bounds) quotaExceeded(p *ipam.PoolState, w ipam.PickRequest, namespace 
 }
 
 // quotaShares returns how many addresses of a pool count for the namespaces of a request, where that is bounded.
-func (x *bounds) quotaShares(p *ipam.PoolState, w ipam.PickRequest) (all []explain.NamespaceShare) {
+func (x *bounds) quotaShares(p *memory.PoolState, w ipam.PickRequest) (all []explain.NamespaceShare) {
 	if !p.HasQuotas() || w.ByHand() {
 		return nil
 	}
@@ -80,7 +81,7 @@ func (x *bounds) quotaShares(p *ipam.PoolState, w ipam.PickRequest) (all []expla
 }
 
 // quotaShare returns how many addresses of a pool count for a namespace, how many are on their way, and its quota.
-func (x *bounds) quotaShare(p *ipam.PoolState, w ipam.PickRequest, namespace string, chosen []ipam.Choice) explain.Share {
+func (x *bounds) quotaShare(p *memory.PoolState, w ipam.PickRequest, namespace string, chosen []memory.Choice) explain.Share {
 	n, coming := x.inNamespace(p, w, namespace, chosen)
 	limit, _ := p.Quota(namespace)
 	return explain.Share{Has: n, Coming: coming, Limit: limit}
@@ -88,7 +89,7 @@ func (x *bounds) quotaShare(p *ipam.PoolState, w ipam.PickRequest, namespace str
 
 // leftIn returns how many more addresses of a pool may count for the namespaces of a request, none if it asks for one
 // that is to be kept and its namespace keeps its share; ok is false where that is not bounded.
-func (x *bounds) leftIn(p *ipam.PoolState, w ipam.PickRequest) (left int, ok bool) {
+func (x *bounds) leftIn(p *memory.PoolState, w ipam.PickRequest) (left int, ok bool) {
 	if x.overKept(p, w, netip.Addr{}) {
 		return 0, true
 	}

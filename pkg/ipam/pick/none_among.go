@@ -9,11 +9,12 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // noneAmong returns why none of the addresses that a request is restricted to could be had.
-func (x *Picker) noneAmong(w ipam.PickRequest, n ipam.Need, fit []*ipam.PoolState, chosen []ipam.Choice) *ipam.Refusal {
-	none := !slices.ContainsFunc(fit, func(p *ipam.PoolState) bool { return p.Among(n.Among) })
+func (x *Picker) noneAmong(w ipam.PickRequest, n ipam.Need, fit []*memory.PoolState, chosen []memory.Choice) *ipam.Refusal {
+	none := !slices.ContainsFunc(fit, func(p *memory.PoolState) bool { return p.Among(n.Among) })
 	if !none && !w.Ahead {
 		for _, p := range fit {
 			if p.Family() != n.Family || !p.Valid() || !x.bounds.barred(p, w, netip.Addr{}, chosen) {
@@ -38,7 +39,7 @@ func (x *Picker) noneAmong(w ipam.PickRequest, n ipam.Need, fit []*ipam.PoolStat
 	case none && w.Ahead:
 		facts.Kind = explain.RangesInNoPool
 	case none:
-		facts.Kind, facts.Pools = explain.RangesNotOnHost, ipam.PoolNames(fit)
+		facts.Kind, facts.Pools = explain.RangesNotOnHost, memory.PoolNames(fit)
 	case w.Ahead:
 		facts.Kind = explain.RangesHeld
 	case w.Claim != "": // it knows more of who has them

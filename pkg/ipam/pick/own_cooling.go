@@ -6,6 +6,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // The cooldown keeps an address from others while the network remembers its last holder. That holder itself has nothing
@@ -22,7 +23,7 @@ func hadLast(w ipam.PickRequest, r *ledger.Record) bool {
 
 // pickOwnCooling chooses, of the addresses that cool and that the request's own interface had last, one for each need
 // that is open: the one given up last. They are of one network with what the request has.
-func (x *Picker) pickOwnCooling(w ipam.PickRequest, chosen []ipam.Choice) []ipam.Choice {
+func (x *Picker) pickOwnCooling(w ipam.PickRequest, chosen []memory.Choice) []memory.Choice {
 	if w.PodUID == "" {
 		return chosen
 	}
@@ -32,13 +33,13 @@ func (x *Picker) pickOwnCooling(w ipam.PickRequest, chosen []ipam.Choice) []ipam
 			continue
 		}
 		var latest *ledger.Record
-		var own ipam.Choice
+		var own memory.Choice
 		for r := range x.state.Leases.LastHad(w.PodUID, w.IfName) {
 			if latest != nil && latest.Updated >= r.Updated {
 				continue
 			}
 			if p := x.mayReturn(r, n, w, chosen); p != nil {
-				latest, own = r, ipam.Choice{Pool: p, Addr: r.Addr, Slot: n.Slot}
+				latest, own = r, memory.Choice{Pool: p, Addr: r.Addr, Slot: n.Slot}
 			}
 		}
 		if latest != nil {
@@ -50,7 +51,7 @@ func (x *Picker) pickOwnCooling(w ipam.PickRequest, chosen []ipam.Choice) []ipam
 
 // mayReturn returns the pool by which an address that cools goes back to the request that had it last; nil if the
 // request cannot have it.
-func (x *Picker) mayReturn(r *ledger.Record, n ipam.Need, w ipam.PickRequest, chosen []ipam.Choice) *ipam.PoolState {
+func (x *Picker) mayReturn(r *ledger.Record, n ipam.Need, w ipam.PickRequest, chosen []memory.Choice) *memory.PoolState {
 	if ipaddr.FamilyOf(r.Addr) != n.Family || n.Among != nil && !n.Among.Contains(r.Addr) {
 		return nil
 	}
@@ -58,7 +59,7 @@ func (x *Picker) mayReturn(r *ledger.Record, n ipam.Need, w ipam.PickRequest, ch
 	if !served || !p.Home().Cooldowns.Set.IsTaken(number) || !p.Serves() || p.Split != nil || !x.state.Pools.Fits(p,
 		w) ||
 		w.IsPromised(r.Addr) || x.taken(r.Addr, p, w) != nil || x.bounds.barred(p, w, r.Addr, chosen) ||
-		x.apart(w, append(slices.Clip(chosen), ipam.Choice{Pool: p, Addr: r.Addr})) != nil {
+		x.apart(w, append(slices.Clip(chosen), memory.Choice{Pool: p, Addr: r.Addr})) != nil {
 		return nil
 	}
 	return p

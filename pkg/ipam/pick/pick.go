@@ -12,17 +12,18 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // Picker chooses addresses for a request, or refuses. It changes nothing but what has expired. Choosing reserves
 // nothing: the next request may be given the same address, unless the index assumes it (Index.Pick).
 type Picker struct {
-	state  *ipam.State
+	state  *memory.State
 	bounds bounds
 }
 
 // NewPicker returns a picker of what is known.
-func New(s *ipam.State) Picker { return Picker{state: s, bounds: bounds{s}} }
+func New(s *memory.State) Picker { return Picker{state: s, bounds: bounds{s}} }
 
 // Pick returns what Index.Propose does.
 func (x *Picker) Pick(w ipam.PickRequest, now time.Time) ([]ipam.Pick, *ipam.Refusal) {
@@ -62,7 +63,7 @@ func (x *Picker) Pick(w ipam.PickRequest, now time.Time) ([]ipam.Pick, *ipam.Ref
 
 // completeAny completes a request in the first way of its families in which that is possible. The refusal is about the
 // least that the request would take.
-func (x *Picker) completeAny(w ipam.PickRequest, asked []ipam.Choice) (choices []ipam.Choice, refusal *ipam.Refusal) {
+func (x *Picker) completeAny(w ipam.PickRequest, asked []memory.Choice) (choices []memory.Choice, refusal *ipam.Refusal) {
 	tries := w.Tries()
 	for i := range tries {
 		var why *ipam.Refusal
@@ -79,8 +80,8 @@ func (x *Picker) completeAny(w ipam.PickRequest, asked []ipam.Choice) (choices [
 
 // complete adds to the addresses asked for what the request lacks beside them: from the network of
 // what it holds, else from that of what it asked for, else from the first one that has it all.
-func (x *Picker) complete(w ipam.PickRequest, asked []ipam.Choice) ([]ipam.Choice, *ipam.Refusal) {
-	var together []*ipam.PoolState
+func (x *Picker) complete(w ipam.PickRequest, asked []memory.Choice) ([]memory.Choice, *ipam.Refusal) {
+	var together []*memory.PoolState
 	switch {
 	case w.Try.First && len(asked) > 0:
 		w.Try = ipam.Try{Families: []ipaddr.Family{ipaddr.FamilyOf(asked[0].Addr)}}
@@ -112,12 +113,12 @@ func (x *Picker) complete(w ipam.PickRequest, asked []ipam.Choice) ([]ipam.Choic
 	return choices, nil
 }
 
-func (x *Picker) firstComplete(w ipam.PickRequest) ([]ipam.Choice, *ipam.Refusal) {
+func (x *Picker) firstComplete(w ipam.PickRequest) ([]memory.Choice, *ipam.Refusal) {
 	for p := range x.state.Pools.Fitting(w) {
 		together := x.state.Pools.Together(p, w)
 		if w.Try.First {
 			w.Try.Families = []ipaddr.Family{p.Family()}
-			together = slices.DeleteFunc(together, func(o *ipam.PoolState) bool { return o.Family() != p.Family() })
+			together = slices.DeleteFunc(together, func(o *memory.PoolState) bool { return o.Family() != p.Family() })
 		}
 		if together[0] != p {
 			continue // tried before
@@ -142,12 +143,12 @@ func (x *Picker) firstComplete(w ipam.PickRequest) ([]ipam.Choice, *ipam.Refusal
 
 // pickFrom chooses from the pools of one network what the request lacks. ok is false where something is missing: then
 // refusal has the reason, or is nil if the caller is to find it (exhausted).
-func (x *Picker) pickFrom(pools []*ipam.PoolState, w ipam.PickRequest, asked []ipam.Choice) (
-	choices []ipam.Choice, ok bool, refusal *ipam.Refusal,
+func (x *Picker) pickFrom(pools []*memory.PoolState, w ipam.PickRequest, asked []memory.Choice) (
+	choices []memory.Choice, ok bool, refusal *ipam.Refusal,
 ) {
 	choices = asked
 	for _, n := range w.Needs() {
-		offered := n.Among != nil || ipam.Offers(pools, n.Family)
+		offered := n.Among != nil || memory.Offers(pools, n.Family)
 		switch {
 		case covers(w, n, choices), !offered && w.Try.Families == nil:
 			continue
@@ -170,13 +171,13 @@ func (x *Picker) pickFrom(pools []*ipam.PoolState, w ipam.PickRequest, asked []i
 }
 
 // covers reports whether a request has an address of a need, or gets one of those chosen for it.
-func covers(w ipam.PickRequest, n ipam.Need, chosen []ipam.Choice) bool {
+func covers(w ipam.PickRequest, n ipam.Need, chosen []memory.Choice) bool {
 	has := func(l lease.Lease) bool { return ipaddr.FamilyOf(l.Addr) == n.Family && l.Slot == n.Slot }
-	gets := func(c ipam.Choice) bool { return ipaddr.FamilyOf(c.Addr) == n.Family && c.Slot == n.Slot }
+	gets := func(c memory.Choice) bool { return ipaddr.FamilyOf(c.Addr) == n.Family && c.Slot == n.Slot }
 	return slices.ContainsFunc(w.Have, has) || slices.ContainsFunc(chosen, gets)
 }
 
-func (x *Picker) firstFree(pools []*ipam.PoolState, n ipam.Need, w ipam.PickRequest, chosen []ipam.Choice) (ipam.Choice, bool) {
+func (x *Picker) firstFree(pools []*memory.PoolState, n ipam.Need, w ipam.PickRequest, chosen []memory.Choice) (memory.Choice, bool) {
 	start := xxhash.Sum64String(w.Key)
 	for _, p := range pools {
 		if p.Family() != n.Family || !p.Serves() || p.N == 0 {
@@ -193,15 +194,15 @@ func (x *Picker) firstFree(pools []*ipam.PoolState, n ipam.Need, w ipam.PickRequ
 		}
 		if n.Among != nil {
 			if a, ok := p.FirstAmong(n.Among, w, chosen); ok {
-				return ipam.Choice{Pool: p, Addr: a, Slot: n.Slot}, true
+				return memory.Choice{Pool: p, Addr: a, Slot: n.Slot}, true
 			}
 			continue
 		}
 		if a, ok := p.FirstAfter(p.Start(start), w); ok {
-			return ipam.Choice{Pool: p, Addr: a, Slot: n.Slot}, true
+			return memory.Choice{Pool: p, Addr: a, Slot: n.Slot}, true
 		}
 	}
-	return ipam.Choice{}, false
+	return memory.Choice{}, false
 }
 
 // Compares refuses new addresses while it is not known whether other replicas have seen more of the store.

@@ -8,12 +8,13 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // pickRetained chooses of the addresses that are kept for the request's claim one of each family that it lacks: the one
 // of its own pod, else the one most recently given up that is for no pod in particular. An address that is
 // kept for its pod and cannot be had at present is not replaced by another.
-func (x *Picker) pickRetained(w ipam.PickRequest, choices []ipam.Choice) ([]ipam.Choice, *ipam.Refusal) {
+func (x *Picker) pickRetained(w ipam.PickRequest, choices []memory.Choice) ([]memory.Choice, *ipam.Refusal) {
 	if w.Claim == "" {
 		return choices, nil
 	}
@@ -33,7 +34,7 @@ func (x *Picker) pickRetained(w ipam.PickRequest, choices []ipam.Choice) ([]ipam
 	return choices, nil
 }
 
-func (x *Picker) retainedOne(w ipam.PickRequest, n ipam.Need, chosen []ipam.Choice) (ipam.Choice, *ipam.Refusal) {
+func (x *Picker) retainedOne(w ipam.PickRequest, n ipam.Need, chosen []memory.Choice) (memory.Choice, *ipam.Refusal) {
 	c, refusal := x.retainedOwn(w, n)
 	switch {
 	case refusal != nil:
@@ -45,7 +46,7 @@ func (x *Picker) retainedOne(w ipam.PickRequest, n ipam.Need, chosen []ipam.Choi
 }
 
 // retainedOwn returns the address that is kept for the request's own pod, if there is one that its pool has still.
-func (x *Picker) retainedOwn(w ipam.PickRequest, n ipam.Need) (own ipam.Choice, refusal *ipam.Refusal) {
+func (x *Picker) retainedOwn(w ipam.PickRequest, n ipam.Need) (own memory.Choice, refusal *ipam.Refusal) {
 	if w.Claim == "" || w.PodPrimaryKey == "" {
 		return own, nil
 	}
@@ -64,14 +65,14 @@ func (x *Picker) retainedOwn(w ipam.PickRequest, n ipam.Need) (own ipam.Choice, 
 				Kind: explain.OwnAddressBeingGiven, Address: r.Addr, Who: w.Who,
 			})
 		}
-		own = ipam.Choice{Pool: p, Addr: r.Addr, Slot: n.Slot}
+		own = memory.Choice{Pool: p, Addr: r.Addr, Slot: n.Slot}
 	}
 	return own, nil
 }
 
 // retainingPool returns the pool by which an address of the request's claim may go to the request: nil where no pool
 // has the address any more, and a refusal where its pool does not serve the request.
-func (x *Picker) retainingPool(w ipam.PickRequest, a netip.Addr) (*ipam.PoolState, *ipam.Refusal) {
+func (x *Picker) retainingPool(w ipam.PickRequest, a netip.Addr) (*memory.PoolState, *ipam.Refusal) {
 	p, _, served := x.state.Pools.Serving(a)
 	switch {
 	case !served || p.Terminating:
@@ -89,7 +90,7 @@ func waits(r *ledger.Record, w ipam.PickRequest, n ipam.Need) bool {
 		(n.Among == nil || n.Among.Contains(r.Addr)) && (name == "" || name == w.IfName && int(r.Slot) == n.Slot)
 }
 
-func (x *Picker) retainedElsewhere(w ipam.PickRequest, a netip.Addr, p *ipam.PoolState) *ipam.Refusal {
+func (x *Picker) retainedElsewhere(w ipam.PickRequest, a netip.Addr, p *memory.PoolState) *ipam.Refusal {
 	why := x.unfit(w, a, p)
 	return ipam.RefuseFacts(ipam.ReasonClaimConflict, explain.Facts{
 		Kind: explain.OwnAddressElsewhere, Address: a, Who: w.Who, Claim: w.Claim, Pool: p.Name,
@@ -99,7 +100,7 @@ func (x *Picker) retainedElsewhere(w ipam.PickRequest, a netip.Addr, p *ipam.Poo
 
 // retainedForAny returns the one of the addresses that are kept for whichever pod of the request's claim comes that was
 // given up last and can be had; the choice has no pool where there is none.
-func (x *Picker) retainedForAny(w ipam.PickRequest, n ipam.Need, chosen []ipam.Choice) (best ipam.Choice) {
+func (x *Picker) retainedForAny(w ipam.PickRequest, n ipam.Need, chosen []memory.Choice) (best memory.Choice) {
 	c := x.state.Claims.ByClaim[w.Claim]
 	if c == nil {
 		return best
@@ -121,7 +122,7 @@ func (x *Picker) retainedForAny(w ipam.PickRequest, n ipam.Need, chosen []ipam.C
 				x.bounds.barred(p, w, r.Addr, chosen) {
 				return true
 			}
-			first, best = r, ipam.Choice{Pool: p, Addr: r.Addr, Slot: n.Slot}
+			first, best = r, memory.Choice{Pool: p, Addr: r.Addr, Slot: n.Slot}
 			return false
 		})
 	}
@@ -130,7 +131,7 @@ func (x *Picker) retainedForAny(w ipam.PickRequest, n ipam.Need, chosen []ipam.C
 
 // retainedFor returns an address of a pool, as its object says, that is kept for whichever pod of the request's claim
 // comes; invalid for none.
-func (x *Picker) retainedFor(p *ipam.PoolState, w ipam.PickRequest, n ipam.Need) (found netip.Addr) {
+func (x *Picker) retainedFor(p *memory.PoolState, w ipam.PickRequest, n ipam.Need) (found netip.Addr) {
 	c := x.state.Claims.ByClaim[w.Claim]
 	if c == nil {
 		return found
@@ -153,7 +154,7 @@ func (x *Picker) retainedFor(p *ipam.PoolState, w ipam.PickRequest, n ipam.Need)
 
 // mayServe returns false where a request gets none of the addresses of a part: their pool serves them all itself, and
 // not the request. For the namespaces that it counts for they are all like the first.
-func (x *Picker) mayServe(part *ledger.ClaimPart, w ipam.PickRequest, chosen []ipam.Choice) bool {
+func (x *Picker) mayServe(part *ledger.ClaimPart, w ipam.PickRequest, chosen []memory.Choice) bool {
 	p := x.state.Pools.ByName[part.Of.Pool]
 	first, _ := part.All.Min()
 	return !x.state.ServesItsOwn(part.Of.Pool) || !p.Terminating && x.state.Pools.Fits(p, w) &&

@@ -3,10 +3,11 @@ package pick
 import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // TakeOverPool returns the pool by which a request may take over an address; nil where it may not.
-func (x *Picker) TakeOverPool(w ipam.PickRequest, l lease.Lease) (*ipam.PoolState, *ipam.Refusal) {
+func (x *Picker) TakeOverPool(w ipam.PickRequest, l lease.Lease) (*memory.PoolState, *ipam.Refusal) {
 	n := w.NeedFor(l)
 	if n.Among != nil && !n.Among.Contains(l.Addr) || !w.Families.Wants(n.Family) {
 		return nil, nil

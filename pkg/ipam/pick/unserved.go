@@ -5,6 +5,7 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // unserved returns why no pool fits a request.
@@ -19,7 +20,7 @@ func (x *Picker) unserved(w ipam.PickRequest) *ipam.Refusal {
 		missing := func(name string) bool { return x.state.Pools.ByName[name] == nil }
 		return x.unservedBy(w.Pools[max(0, slices.IndexFunc(w.Pools, missing))], w)
 	}
-	var listed []*ipam.PoolState
+	var listed []*memory.PoolState
 	serving := false
 	for _, p := range x.state.Pools.Roots {
 		if p.Lists(w) {
@@ -27,9 +28,9 @@ func (x *Picker) unserved(w ipam.PickRequest) *ipam.Refusal {
 			serving = serving || x.state.Pools.ServesNamespace(p, w)
 		}
 	}
-	slices.SortFunc(listed, ipam.Preference)
+	slices.SortFunc(listed, memory.Preference)
 	facts := explain.Facts{
-		Host: w.Host, Namespace: w.Namespace, Network: w.Network, Pools: ipam.PoolNames(listed),
+		Host: w.Host, Namespace: w.Namespace, Network: w.Network, Pools: memory.PoolNames(listed),
 		Own: x.state.Pools.OwnNames(w),
 	}
 	switch {

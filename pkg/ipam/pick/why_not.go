@@ -9,6 +9,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
+	"github.com/bcsnet/bcsnet/pkg/ipam/memory"
 )
 
 // Candidate finds the pool that serves an address, or refuses, as Index.Candidate says.
@@ -39,7 +40,7 @@ func (x *Picker) whyNot(w ipam.PickRequest, a netip.Addr) *ipam.Refusal {
 }
 
 // notGiven refuses an address of a pool that hands out nothing.
-func notGiven(a netip.Addr, p *ipam.PoolState) *ipam.Refusal {
+func notGiven(a netip.Addr, p *memory.PoolState) *ipam.Refusal {
 	return ipam.RefuseFacts(p.Stopped(), explain.Facts{
 		Kind: explain.AddressPoolStopped, Address: a, Pool: p.Name, Stop: p.Stop(),
 	})
@@ -58,7 +59,7 @@ func (x *Picker) notServed(w ipam.PickRequest, a netip.Addr) *ipam.Refusal {
 		return ipam.RefuseFacts(ipam.ReasonAddressNotInPool, explain.Facts{Kind: explain.AddressInNoPool, Address: a})
 	}
 	slices.SortStableFunc(around,
-		func(p, q *ipam.PoolState) int {
+		func(p, q *memory.PoolState) int {
 			return ipam.FalseFirst(x.state.Pools.Fits(q, w), x.state.Pools.Fits(p, w))
 		})
 	for _, p := range around {
@@ -111,7 +112,7 @@ func (x *Picker) otherPool(w ipam.PickRequest, a netip.Addr, unserved *ipam.Refu
 }
 
 // unfit returns why the pool of an address asked for does not fit.
-func (x *Picker) unfit(w ipam.PickRequest, a netip.Addr, p *ipam.PoolState) *ipam.Refusal {
+func (x *Picker) unfit(w ipam.PickRequest, a netip.Addr, p *memory.PoolState) *ipam.Refusal {
 	facts := explain.Facts{
 		Address: a, Pool: p.Name, Other: strings.Join(w.Pools, ", "), Host: w.Host,
 		Namespace: w.Namespace, Network: w.Network,
@@ -136,7 +137,7 @@ func (x *Picker) unfit(w ipam.PickRequest, a netip.Addr, p *ipam.PoolState) *ipa
 }
 
 // taken returns why an address of a pool cannot be handed out to who asks for it, nil when it can.
-func (x *Picker) taken(a netip.Addr, p *ipam.PoolState, w ipam.PickRequest) *ipam.Refusal {
+func (x *Picker) taken(a netip.Addr, p *memory.PoolState, w ipam.PickRequest) *ipam.Refusal {
 	if facts, by := x.usedBy(a, w); facts.Kind != 0 {
 		facts.Address, facts.Pool = a, p.Name
 		if by == nil {
@@ -197,7 +198,7 @@ func keptByNobody(l lease.Lease) explain.Facts {
 
 // cooling returns why an address that rests is not given to who asks for it by name; nil when it does not
 // rest, and for the one who had it last: to everybody else the address still means them.
-func (x *Picker) cooling(a netip.Addr, p *ipam.PoolState, w ipam.PickRequest) *ipam.Refusal {
+func (x *Picker) cooling(a netip.Addr, p *memory.PoolState, w ipam.PickRequest) *ipam.Refusal {
 	_, number, _ := x.state.Pools.Serving(a)
 	if !p.Home().Cooldowns.Set.IsTaken(number) {
 		return nil

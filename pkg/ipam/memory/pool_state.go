@@ -1,4 +1,4 @@
-package ipam
+package memory
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/freeset"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
@@ -18,9 +19,9 @@ const Uncounted = -1
 
 // PoolState is a pool with what it serves and what of that is free.
 type PoolState struct {
-	Pool
+	ipam.Pool
 	// Given is the pool as SetPool got it.
-	Given        Pool
+	Given        ipam.Pool
 	UsableRanges []netipx.IPRange // of the plan
 	Segments     []segment
 	// Set and cooldowns are nil for a block: it has n numbers of those of its parent, one behind the other.
@@ -137,7 +138,7 @@ func (p *PoolState) Among(some *netipx.IPSet) bool {
 
 // FirstAfter returns the first free address of a pool at or after a number, going round at the end, that is promised to
 // nobody.
-func (p *PoolState) FirstAfter(start uint64, w PickRequest) (a netip.Addr, ok bool) {
+func (p *PoolState) FirstAfter(start uint64, w ipam.PickRequest) (a netip.Addr, ok bool) {
 	set := p.Home().Set
 	i, ok := set.NextIn(p.From, p.N, start)
 	if !ok {
@@ -154,7 +155,7 @@ func (p *PoolState) FirstAfter(start uint64, w PickRequest) (a netip.Addr, ok bo
 }
 
 // FirstAmong returns the first free address of a pool that is one of some, and not chosen already: sets may overlap.
-func (p *PoolState) FirstAmong(some *netipx.IPSet, w PickRequest, chosen []Choice) (a netip.Addr, ok bool) {
+func (p *PoolState) FirstAmong(some *netipx.IPSet, w ipam.PickRequest, chosen []Choice) (a netip.Addr, ok bool) {
 	for _, r := range some.Ranges() {
 		for _, s := range p.Segments {
 			if !s.Overlaps(r) {
@@ -182,7 +183,7 @@ func (p *PoolState) FirstAmong(some *netipx.IPSet, w PickRequest, chosen []Choic
 
 // Lists reports whether the requester's host may draw from the pool. Ahead of all pods any host may be theirs, where
 // the pool has one or was named.
-func (p *PoolState) Lists(w PickRequest) bool {
+func (p *PoolState) Lists(w ipam.PickRequest) bool {
 	if w.Ahead {
 		return len(w.Pools) > 0 || len(w.Sets) > 0 || !p.NoHosts()
 	}
@@ -214,11 +215,11 @@ func (p *PoolState) Stop() explain.Stop {
 }
 
 // Stopped returns the reason of a refusal by a pool that hands out nothing.
-func (p *PoolState) Stopped() Reason {
+func (p *PoolState) Stopped() ipam.Reason {
 	if p.Pool.Serves() {
-		return ReasonPoolRebuilding
+		return ipam.ReasonPoolRebuilding
 	}
-	return ReasonPoolCordoned
+	return ipam.ReasonPoolCordoned
 }
 
 // Withholds reports whether an address of the pool was not handed over to it yet. One of which nothing was handed over

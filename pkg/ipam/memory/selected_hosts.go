@@ -1,53 +1,16 @@
-package ipam
+package memory
 
 import (
-	"iter"
 	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
-
-// SelectsNode reports whether the host selector of the pool matches a node.
-func (p Pool) SelectsNode(n Node) bool {
-	return p.HostSelector != nil && p.HostSelector.Matches(n.Labels)
-}
-
-// WithNodes returns the pool with the hosts whose nodes its host selector matches. The index finds them by itself.
-func (p Pool) WithNodes(nodes iter.Seq[Node]) Pool {
-	p.Selected = nil
-	if p.HostSelector == nil {
-		return p
-	}
-	for n := range nodes {
-		if p.SelectsNode(n) {
-			p.Selected = append(p.Selected, n.Internal...)
-		}
-	}
-	slices.SortFunc(p.Selected, netip.Addr.Compare)
-	p.Selected = slices.Compact(p.Selected)
-	return p
-}
-
-// ByAddress returns the hosts that may draw from the pool by their address alone: those that it lists, and those that
-// its selector chooses, each once.
-func (p Pool) ByAddress() iter.Seq[netip.Addr] {
-	return func(yield func(netip.Addr) bool) {
-		for h := range p.Hosts {
-			if !yield(h) {
-				return
-			}
-		}
-		for _, h := range p.Selected {
-			if _, listed := p.Hosts[h]; !listed && !yield(h) {
-				return
-			}
-		}
-	}
-}
 
 // Reselect brings the hosts that selectors choose up to date after a node has changed, and names the pools whose
 // selectors match it otherwise than before. Its cost is that of the pools that have a selector, not that of the nodes.
-func (x *State) Reselect(was, is Node) (changed []string) {
+func (x *State) Reselect(was, is ipam.Node) (changed []string) {
 	for _, p := range slices.SortedFunc(maps.Keys(x.Pools.selecting), Preference) {
 		var before, after []netip.Addr
 		if p.SelectsNode(was) {

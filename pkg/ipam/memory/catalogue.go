@@ -1,10 +1,11 @@
-package ipam
+package memory
 
 import (
 	"cmp"
 	"net/netip"
 	"slices"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
@@ -17,9 +18,9 @@ type Catalogue struct {
 	// order.
 	Roots    map[string]*PoolState
 	splits   int
-	Children map[string]map[string]Pool
+	Children map[string]map[string]ipam.Pool
 	// families are what the groups of a parent have of it, by its name; of parents alone that can have some.
-	families map[string]*family
+	families map[string]*ipam.Groups
 	// Making are the pools that this process is making.
 	Making makingPools
 	// Rebuilding maps a pool that is being rebuilt to what it waits for; such a pool hands out nothing.
@@ -49,8 +50,8 @@ type Catalogue struct {
 // newCatalogue returns a catalogue without pools.
 func newCatalogue() Catalogue {
 	return Catalogue{
-		ByName: map[string]*PoolState{}, Roots: map[string]*PoolState{}, Children: map[string]map[string]Pool{},
-		families: map[string]*family{}, Making: makingPools{}, Rebuilding: map[string]string{},
+		ByName: map[string]*PoolState{}, Roots: map[string]*PoolState{}, Children: map[string]map[string]ipam.Pool{},
+		families: map[string]*ipam.Groups{}, Making: makingPools{}, Rebuilding: map[string]string{},
 		bound: map[string][]*PoolState{}, Unbound: newHostTable(), BoundHosts: newHostTable(),
 		Networks:  map[string][]*PoolState{},
 		selecting: map[*PoolState]struct{}{}, Namespaces: newNamespaceTable(), owning: map[string][]*PoolState{},

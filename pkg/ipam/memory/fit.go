@@ -1,15 +1,16 @@
-package ipam
+package memory
 
 import (
 	"cmp"
 	"iter"
 	"slices"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Served reports whether any pool fits.
-func (x *Catalogue) Served(w PickRequest) bool {
+func (x *Catalogue) Served(w ipam.PickRequest) bool {
 	for range x.Fitting(w) {
 		return true
 	}
@@ -23,7 +24,7 @@ func Offers(pools []*PoolState, f ipaddr.Family) bool {
 
 // Fitting returns the pools that a request may draw from, in the order of preference. It looks at no more
 // of them than its user does.
-func (x *Catalogue) Fitting(w PickRequest) iter.Seq[*PoolState] {
+func (x *Catalogue) Fitting(w ipam.PickRequest) iter.Seq[*PoolState] {
 	candidates := x.chain(w)
 	return func(yield func(*PoolState) bool) {
 		for q := range x.drawn(candidates, w.Namespace) {
@@ -36,7 +37,7 @@ func (x *Catalogue) Fitting(w PickRequest) iter.Seq[*PoolState] {
 
 // chain returns where a request looks for addresses, in this order: in what it names, or else in what its namespace has
 // of its own, and only where that is nothing, in the default chain.
-func (x *Catalogue) chain(w PickRequest) iter.Seq[*PoolState] {
+func (x *Catalogue) chain(w ipam.PickRequest) iter.Seq[*PoolState] {
 	switch {
 	case len(w.Pools) > 0:
 		return slices.Values(x.named(w.Pools))
@@ -52,8 +53,8 @@ func (x *Catalogue) chain(w PickRequest) iter.Seq[*PoolState] {
 }
 
 // Fits reports whether a request may draw from a pool.
-func (x *Catalogue) Fits(p *PoolState, w PickRequest) bool {
-	return (len(w.Pools) == 0 || w.nameOf(p.Pool) >= 0) && p.Lists(w) && x.ServesNamespace(p, w) &&
+func (x *Catalogue) Fits(p *PoolState, w ipam.PickRequest) bool {
+	return (len(w.Pools) == 0 || w.NameOf(p.Pool) >= 0) && p.Lists(w) && x.ServesNamespace(p, w) &&
 		(w.Network == "" || w.Network == p.Network)
 }
 
@@ -75,7 +76,7 @@ func (x *Catalogue) named(names []string) []*PoolState {
 // as a block is for its one,
 // one that is left out of the default chain for whoever names it, and one of the default chain for namespaces that have
 // nothing of their own.
-func (x *Catalogue) ServesNamespace(p *PoolState, w PickRequest) bool {
+func (x *Catalogue) ServesNamespace(p *PoolState, w ipam.PickRequest) bool {
 	switch {
 	case w.ByHand():
 		return true
@@ -92,7 +93,7 @@ func (x *Catalogue) ServesNamespace(p *PoolState, w PickRequest) bool {
 
 // Together returns the pools from which a request takes its addresses together: those of p's network that
 // fit, or p alone if it is part of none and fits.
-func (x *Catalogue) Together(p *PoolState, w PickRequest) []*PoolState {
+func (x *Catalogue) Together(p *PoolState, w ipam.PickRequest) []*PoolState {
 	if p.Network == "" {
 		if x.Fits(p, w) {
 			return []*PoolState{p}
@@ -107,14 +108,14 @@ func (x *Catalogue) Together(p *PoolState, w PickRequest) []*PoolState {
 		}
 	}
 	if len(w.Pools) > 1 {
-		slices.SortStableFunc(fit, func(a, b *PoolState) int { return cmp.Compare(w.nameOf(a.Pool), w.nameOf(b.Pool)) })
+		slices.SortStableFunc(fit, func(a, b *PoolState) int { return cmp.Compare(w.NameOf(a.Pool), w.NameOf(b.Pool)) })
 	}
 	return fit
 }
 
 // HeldTogether returns the pools that may complete what the request holds; none when the pools of what it
 // holds are gone or fit no longer.
-func (x *Catalogue) HeldTogether(w PickRequest) []*PoolState {
+func (x *Catalogue) HeldTogether(w ipam.PickRequest) []*PoolState {
 	for _, l := range w.Have {
 		if p, ok := x.ByName[l.Pool]; ok {
 			if fit := x.Together(p, w); len(fit) > 0 {

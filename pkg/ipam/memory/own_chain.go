@@ -1,4 +1,4 @@
-package ipam
+package memory
 
 import (
 	"cmp"
@@ -7,12 +7,13 @@ import (
 
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 )
 
 // Own returns what the namespace of a request has of its own: the pools that are bound to it, then those in which it
 // has blocks, or of which it could be given one; of equal priority, those first in which it has some.
-func (x *Catalogue) Own(w PickRequest) iter.Seq[*PoolState] {
+func (x *Catalogue) Own(w ipam.PickRequest) iter.Seq[*PoolState] {
 	bound := x.bound[w.Namespace]
 	if x.splits == 0 { // as nearly always
 		return slices.Values(bound)
@@ -26,20 +27,20 @@ func (x *Catalogue) Own(w PickRequest) iter.Seq[*PoolState] {
 	split = slices.DeleteFunc(split, func(p *PoolState) bool { return slices.Contains(bound, p) })
 	slices.SortFunc(split, func(a, b *PoolState) int {
 		has := func(p *PoolState) bool { return len(p.Split.Owns(w.Namespace)) > 0 }
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), FalseFirst(has(b), has(a)), Preference(a, b))
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), ipam.FalseFirst(has(b), has(a)), Preference(a, b))
 	})
 	return slices.Values(slices.Concat(bound, split))
 }
 
 // HasOwn reports whether the namespace of a request has anything of its own that counts for its host, or could be given
 // a block for it. Then it draws from nothing else, however full that is.
-func (x *Catalogue) HasOwn(w PickRequest) bool {
+func (x *Catalogue) HasOwn(w ipam.PickRequest) bool {
 	return x.hasCertainly(w) ||
 		w.Namespace != "" && slices.ContainsFunc(x.Growing, func(p *PoolState) bool { return p.Lists(w) })
 }
 
 // hasCertainly reports what HasOwn does, without the blocks that the namespace could be given.
-func (x *Catalogue) hasCertainly(w PickRequest) bool {
+func (x *Catalogue) hasCertainly(w ipam.PickRequest) bool {
 	return len(x.bound[w.Namespace]) > 0 ||
 		slices.ContainsFunc(x.owning[w.Namespace], func(p *PoolState) bool { return p.ownsBlocks(w) })
 }
@@ -48,7 +49,7 @@ func (x *Catalogue) hasCertainly(w PickRequest) bool {
 // What somebody gave it by hand or in an order is, on every host, as a pool is that is bound to it. What the pool gave
 // by itself nobody decided on: one pod on one host would take the namespace off the default chain everywhere. It counts
 // on the hosts of the pool alone, and where the pool is for who names it, for who does.
-func (p *PoolState) ownsBlocks(w PickRequest) bool {
+func (p *PoolState) ownsBlocks(w ipam.PickRequest) bool {
 	switch {
 	case !p.AutoAssign || slices.ContainsFunc(p.Split.Owns(w.Namespace), (*PoolState).inOrder):
 		return true
@@ -59,16 +60,16 @@ func (p *PoolState) ownsBlocks(w PickRequest) bool {
 }
 
 // OwnNames names what the namespace of a request has of its own.
-func (x *Catalogue) OwnNames(w PickRequest) []string { return PoolNames(slices.Collect(x.Own(w))) }
+func (x *Catalogue) OwnNames(w ipam.PickRequest) []string { return PoolNames(slices.Collect(x.Own(w))) }
 
 // Beside returns the pools of the default chain that a namespace draws from on some of their hosts although it has
 // something of its own: that is for other hosts.
 func (x *Catalogue) Beside(namespace string) (some []*PoolState) {
-	if x.HasOwn(PickRequest{Namespace: namespace}) { // on whichever host
+	if x.HasOwn(ipam.PickRequest{Namespace: namespace}) { // on whichever host
 		return nil
 	}
 	var own []*netipx.IPSet
-	for p := range x.Own(PickRequest{Namespace: namespace, Ahead: true}) {
+	for p := range x.Own(ipam.PickRequest{Namespace: namespace, Ahead: true}) {
 		own = append(own, p.Drawing())
 	}
 	for _, p := range x.Open {

@@ -1,4 +1,4 @@
-package ipam
+package memory
 
 import (
 	"iter"
@@ -26,12 +26,6 @@ func (p *PoolState) Rank() int32 { return p.Given.Priority }
 
 // Size returns how many addresses a block has.
 func (p *PoolState) Size() uint64 { return p.N }
-
-// SplitLate reports whether a pool has been split that handed out addresses itself before, and whose blocks nobody may
-// have yet: a replica that has not heard of the split could give an address to another namespace than the one that is
-// given its block. Once a pool was made with blocks, or no request can be under way that takes it for a whole one, its
-// status says so (Carved). A pool that is changed before its first status waits once without need.
-func (p Pool) SplitLate() bool { return p.BlockSize > 0 && p.Generation > 1 && p.Carved == nil }
 
 // inside returns what a pool serves of the addresses of a block, with their numbers in the pool.
 func (p *PoolState) inside(block netip.Prefix) (parts []segment) {

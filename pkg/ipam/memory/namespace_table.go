@@ -1,8 +1,10 @@
-package ipam
+package memory
 
 import (
 	"iter"
 	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // namespaceTable has the labels of the namespaces that are known, and the pools that choose namespaces by labels. Which
@@ -38,7 +40,7 @@ func (t *namespaceTable) unmatch(p *PoolState) {
 
 // Undetermined reports whether pools might be bound to the namespace of a request by labels that are not known yet. A
 // request of an owner may come from a namespace that Kubernetes does not have; nobody will ever know its labels.
-func (x *Catalogue) Undetermined(w PickRequest) bool {
+func (x *Catalogue) Undetermined(w ipam.PickRequest) bool {
 	if len(x.Namespaces.choosing) == 0 || w.Namespace == "" || w.Owner != "" || x.hasCertainly(w) {
 		return false
 	}

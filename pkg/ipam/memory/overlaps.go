@@ -1,4 +1,4 @@
-package ipam
+package memory
 
 import (
 	"net/netip"
@@ -6,9 +6,36 @@ import (
 
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
+
+// overlap is the addresses that two pools share; one of the two serves them all.
+type overlap struct {
+	pools  [2]*PoolState
+	Shared *netipx.IPSet
+	// held counts the shared addresses that each pool's leases hold.
+	held   [2]int
+	Winner *PoolState
+}
+
+// decide chooses which pool serves the shared addresses.
+func (o *overlap) decide() *PoolState {
+	a, b := o.pools[0], o.pools[1]
+	if ipam.Prevails(a.Pool, b.Pool, o.held[0] > 0, o.held[1] > 0) {
+		return a
+	}
+	return b
+}
+
+// heldBy counts the shared addresses that the leases of one of the two pools hold.
+func (o *overlap) heldBy(p *PoolState) int {
+	if o.pools[1] == p {
+		return o.held[1]
+	}
+	return o.held[0]
+}
 
 // findOverlaps looks for the pools that share addresses with p. It returns those for which something
 // changed; the caller rebuilds them together with p.
@@ -38,7 +65,7 @@ func (x *State) findOverlaps(p *PoolState) (changed []*PoolState) {
 }
 
 // related reports whether two pools are a parent and its child, or children of one parent: these never share addresses.
-func related(a, b Pool) bool {
+func related(a, b ipam.Pool) bool {
 	return a.Parent == b.Name || b.Parent == a.Name || a.Parent != "" && a.Parent == b.Parent
 }
 

@@ -1,6 +1,10 @@
-package ipam
+package memory
 
-import "time"
+import (
+	"time"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
 
 // What this process writes of pools, and what the watch delivers of them, come in any order: an answer may be overtaken
 // by events of the same write and of later ones, up to the end of the pool. It may itself overtake events of an
@@ -17,7 +21,7 @@ type Making struct {
 }
 
 // Ended notes the end of a pool, for answers that come after it.
-func (m makingPools) Ended(p Pool) {
+func (m makingPools) Ended(p ipam.Pool) {
 	if one := m[p.Name]; one != nil && one.Gone.Before(p.Created) {
 		one.Gone = p.Created
 	}

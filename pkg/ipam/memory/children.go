@@ -1,14 +1,16 @@
-package ipam
+package memory
 
 import (
 	"maps"
 	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
 
 // arrange returns what becomes of a pool that has come, gone or changed, and of all whose part depends on it: its
 // parent with its groups, the parent that it had before, and its own groups. Blocks read their parent by themselves.
-func (x *Catalogue) arrange(s *PoolState, was string) map[*PoolState]Pool {
-	next := map[*PoolState]Pool{}
+func (x *Catalogue) arrange(s *PoolState, was string) map[*PoolState]ipam.Pool {
+	next := map[*PoolState]ipam.Pool{}
 	if x.Roots[s.Given.Name] == s {
 		next[s] = s.Given
 	}
@@ -18,10 +20,10 @@ func (x *Catalogue) arrange(s *PoolState, was string) map[*PoolState]Pool {
 			continue
 		}
 		parent := x.Roots[name]
-		var groups []Pool
+		var groups []ipam.Pool
 		if name != s.Given.Name && (parent == nil || parent.Given.BlockSize > 0) { // the others stay as they are
 			if name == s.Given.Parent && x.Roots[s.Given.Name] == s {
-				groups = []Pool{s.Given}
+				groups = []ipam.Pool{s.Given}
 			}
 		} else {
 			for _, c := range x.Children[name] {
@@ -30,7 +32,7 @@ func (x *Catalogue) arrange(s *PoolState, was string) map[*PoolState]Pool {
 				}
 			}
 		}
-		var given *Pool
+		var given *ipam.Pool
 		if parent != nil {
 			given = &parent.Given
 		}
@@ -41,7 +43,7 @@ func (x *Catalogue) arrange(s *PoolState, was string) map[*PoolState]Pool {
 			}
 			continue
 		}
-		rest, carved, family := carve(name, given, groups)
+		rest, carved, family := ipam.Carve(name, given, groups)
 		for _, c := range carved {
 			next[x.Roots[c.Name]] = c
 		}
@@ -55,16 +57,16 @@ func (x *Catalogue) arrange(s *PoolState, was string) map[*PoolState]Pool {
 
 // arrangeOne does that with a child that shares no address with another child of a parent: its own part changes and
 // that of the parent, and no other is looked at. It reports whether that was all.
-func (x *Catalogue) arrangeOne(s *PoolState, name string, next map[*PoolState]Pool) bool {
+func (x *Catalogue) arrangeOne(s *PoolState, name string, next map[*PoolState]ipam.Pool) bool {
 	parent, family := x.Roots[name], x.families[name]
 	if family == nil {
 		return false
 	}
-	var child *Pool
+	var child *ipam.Pool
 	if x.Roots[s.Given.Name] == s && s.Given.Parent == name {
 		child = &s.Given
 	}
-	fitted, changed, alone := family.replace(name, parent.Given, s.Given.Name, child)
+	fitted, changed, alone := family.Replace(name, parent.Given, s.Given.Name, child)
 	if !alone {
 		return false
 	}
@@ -72,15 +74,15 @@ func (x *Catalogue) arrangeOne(s *PoolState, name string, next map[*PoolState]Po
 		next[s] = fitted
 	}
 	if changed {
-		next[parent] = family.rest.of(parent.Given)
+		next[parent] = family.Rest.Of(parent.Given)
 	}
 	return true
 }
 
 // noBlock returns a child of a pool that is split into blocks, and that is none of these.
-func (x *Catalogue) noBlock(c Pool) Pool {
+func (x *Catalogue) noBlock(c ipam.Pool) ipam.Pool {
 	if _, _, problem := x.blockOf(c); problem != "" {
-		return c.misfit(problem)
+		return c.Misfit(problem)
 	}
 	c.DropAddresses() // a block, which adopt makes of it
 	return c
@@ -88,9 +90,9 @@ func (x *Catalogue) noBlock(c Pool) Pool {
 
 // place gives pools the values that were worked out for them, and lists them anew where they are to be found elsewhere.
 // It returns those that may serve other addresses.
-func (x *State) place(next map[*PoolState]Pool) (changed []*PoolState) {
+func (x *State) place(next map[*PoolState]ipam.Pool) (changed []*PoolState) {
 	for s, p := range next {
-		p, blocks := p.WithNodes(maps.Values(x.Nodes.ByName)).divided() // the selector of a child may be its parent's
+		p, blocks := p.WithNodes(maps.Values(x.Nodes.ByName)).Divided() // the selector of a child may be its parent's
 		same := s.listed && sameService(s.Pool, p)
 		relist := !s.listed || !sameLists(s.Pool, p)
 		if s.listed && relist {
@@ -125,7 +127,7 @@ func (x *State) serve(changed []*PoolState) {
 }
 
 // sameService reports whether two states of a pool serve the same addresses alike.
-func sameService(a, b Pool) bool {
+func sameService(a, b ipam.Pool) bool {
 	sameWithheld := a.Withheld == b.Withheld || a.Withheld != nil && b.Withheld != nil && a.Withheld.Equal(b.Withheld)
 	return a.Plan.Usable.Equal(b.Plan.Usable) && a.Plan.Subnet == b.Plan.Subnet && a.Created.Equal(b.Created) &&
 		a.Terminating == b.Terminating && a.Cooldown == b.Cooldown && a.Valid() == b.Valid() &&
@@ -133,19 +135,11 @@ func sameService(a, b Pool) bool {
 }
 
 // sameLists reports whether requests find two states of a pool in the same places.
-func sameLists(a, b Pool) bool {
+func sameLists(a, b ipam.Pool) bool {
 	return maps.Equal(a.Hosts, b.Hosts) && maps.Equal(a.HostSubnets, b.HostSubnets) &&
-		sameSelector(a.HostSelector, b.HostSelector) && slices.Equal(a.Selected, b.Selected) &&
-		maps.Equal(a.Namespaces, b.Namespaces) && sameSelector(a.NamespaceSelector, b.NamespaceSelector) &&
+		ipam.SameSelector(a.HostSelector, b.HostSelector) && slices.Equal(a.Selected, b.Selected) &&
+		maps.Equal(a.Namespaces, b.Namespaces) && ipam.SameSelector(a.NamespaceSelector, b.NamespaceSelector) &&
 		a.NotDefault == b.NotDefault && a.AutoAssign == b.AutoAssign && a.BlockSize == b.BlockSize &&
 		a.Valid() == b.Valid() &&
 		a.Network == b.Network && a.Priority == b.Priority
-}
-
-// sameSelector reports whether two selectors, nil for none, choose alike.
-func sameSelector(a, b Selector) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return a.String() == b.String()
 }

@@ -1,4 +1,4 @@
-package ipam
+package memory
 
 import (
 	"maps"
@@ -6,13 +6,14 @@ import (
 
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/freeset"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
 )
 
 // SetPool makes a pool known, or takes its changes: as a block of its parent, or as a pool with addresses of its own.
-func (x *State) SetPool(p Pool) {
+func (x *State) SetPool(p ipam.Pool) {
 	was := ""
 	if old := x.Pools.ByName[p.Name]; old != nil && old.Given.Parent != p.Parent {
 		was = old.Given.Parent
@@ -20,7 +21,7 @@ func (x *State) SetPool(p Pool) {
 	}
 	if p.Parent != "" {
 		if x.Pools.Children[p.Parent] == nil {
-			x.Pools.Children[p.Parent] = map[string]Pool{}
+			x.Pools.Children[p.Parent] = map[string]ipam.Pool{}
 		}
 		x.Pools.Children[p.Parent][p.Name] = p
 	}
@@ -46,24 +47,6 @@ func (x *State) root(name string) *PoolState {
 	s := &PoolState{Set: freeset.New(0), Cooldowns: newCooldowns(0), Overlaps: map[string]*overlap{}, HostCount: Uncounted}
 	x.Pools.ByName[name], x.Pools.Roots[name] = s, s
 	return s
-}
-
-// divided returns the blocks of a pool that has a block size: those of the zero grid where it has none, or a Problem,
-// which it gets where it cannot be split so.
-func (p Pool) divided() (Pool, block.Grid) {
-	if p.BlockSize == 0 || !p.Valid() {
-		return p, block.Grid{}
-	}
-	g, err := block.NewGrid(p.Plan.Usable, p.Plan.Subnet, p.BlockSize)
-	if err == nil {
-		err = block.CheckNames(p.Name, p.Plan.Subnet, p.BlockSize)
-	}
-	if err != nil {
-		p.Problem = err.Error()
-		p.DropAddresses()
-		return p, block.Grid{}
-	}
-	return p, g
 }
 
 // divide makes a pool a split one that has blocks, and undoes that where it has none any more. What are blocks of it no
@@ -104,7 +87,7 @@ func (x *State) adopt(p *PoolState, replanned bool) {
 }
 
 // Disown forgets that a pool names its parent.
-func (x *State) Disown(child Pool) {
+func (x *State) Disown(child ipam.Pool) {
 	if delete(x.Pools.Children[child.Parent], child.Name); len(x.Pools.Children[child.Parent]) == 0 {
 		delete(x.Pools.Children, child.Parent)
 	}

@@ -1,9 +1,13 @@
-package ipam
+package memory
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
+)
 
 // BlockAt finds the block of some addresses, as Pools.BlockAt says.
-func (x *Catalogue) BlockAt(addrs netip.Prefix) (parent string, block Pool, ok bool) {
+func (x *Catalogue) BlockAt(addrs netip.Prefix) (parent string, block ipam.Pool, ok bool) {
 	var best *PoolState
 	var of uint64
 	rank := -1
@@ -28,7 +32,7 @@ func (x *Catalogue) BlockAt(addrs netip.Prefix) (parent string, block Pool, ok b
 		}
 	}
 	if best == nil {
-		return "", Pool{}, false
+		return "", ipam.Pool{}, false
 	}
 	if b, exists := best.Split.Existing(of); exists {
 		block = b.Pool

@@ -1,10 +1,11 @@
-package ipam
+package memory
 
 import (
 	"iter"
 	"net/netip"
 
 	"github.com/bcsnet/bcsnet/pkg/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 )
 
@@ -71,7 +72,7 @@ func (x *Catalogue) Propose(p *PoolState, number uint64, namespace string) *Pool
 	if x.ByName[name] != nil {
 		return nil
 	}
-	given := Pool{Name: name, Parent: p.Name, Namespaces: map[string]struct{}{namespace: {}}}
+	given := ipam.Pool{Name: name, Parent: p.Name, Namespaces: map[string]struct{}{namespace: {}}}
 	given.Plan.CIDR = cidr
 	b := p.newBlock(number, given)
 	b.Proposed = true
@@ -79,10 +80,10 @@ func (x *Catalogue) Propose(p *PoolState, number uint64, namespace string) *Pool
 }
 
 // OutsideBlocks refuses an address that is in no block of the namespace that asks for it.
-func (p *PoolState) OutsideBlocks(a netip.Addr, w PickRequest) *Refusal {
+func (p *PoolState) OutsideBlocks(a netip.Addr, w ipam.PickRequest) *ipam.Refusal {
 	facts := explain.Facts{Kind: explain.AddressInNoBlock, Address: a, Pool: p.Name, Namespace: w.Namespace}
 	if number, ok := p.Split.NumberOf(a); ok {
 		facts.Other = p.Split.Prefix(number).String()
 	}
-	return RefuseFacts(ReasonNamespaceNotServed, facts)
+	return ipam.RefuseFacts(ipam.ReasonNamespaceNotServed, facts)
 }

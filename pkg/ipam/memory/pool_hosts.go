@@ -1,4 +1,4 @@
-package ipam
+package memory
 
 import (
 	"net/netip"

@@ -1,37 +1,25 @@
-package ipam
+package memory
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam"
 )
-
-// Node has what matters of a node. Its labels do not change once it was given to SetNode.
-type Node struct {
-	// Addrs are the addresses that the node has itself. Internal are those of them that are InternalIPs: by these it
-	// draws where a host selector matches it.
-	Addrs, Internal []netip.Addr
-	Labels          map[string]string
-}
-
-// Equal reports whether two nodes have the same addresses and labels.
-func (n Node) Equal(o Node) bool {
-	return slices.Equal(n.Addrs, o.Addrs) && slices.Equal(n.Internal, o.Internal) && maps.Equal(n.Labels, o.Labels)
-}
 
 // nodeTable has the nodes by name, and their names by the addresses that they have themselves; names are sorted.
 type nodeTable struct {
-	ByName map[string]Node
+	ByName map[string]ipam.Node
 	nodeIP map[netip.Addr][]string
 }
 
 // newNodeTable returns a table without nodes.
 func newNodeTable() nodeTable {
-	return nodeTable{ByName: map[string]Node{}, nodeIP: map[netip.Addr][]string{}}
+	return nodeTable{ByName: map[string]ipam.Node{}, nodeIP: map[netip.Addr][]string{}}
 }
 
 // SetNode puts a node in the place of the one of its name, and returns that. One without addresses and labels is none.
-func (x *nodeTable) SetNode(name string, n Node) (old Node) {
+func (x *nodeTable) SetNode(name string, n ipam.Node) (old ipam.Node) {
 	old = x.ByName[name]
 	for _, a := range old.Addrs {
 		if x.nodeIP[a] = without(x.nodeIP[a], name); len(x.nodeIP[a]) == 0 {
@@ -43,7 +31,7 @@ func (x *nodeTable) SetNode(name string, n Node) (old Node) {
 			x.nodeIP[a] = slices.Insert(x.nodeIP[a], at, name)
 		}
 	}
-	x.ByName[name] = Node{slices.Clone(n.Addrs), slices.Clone(n.Internal), n.Labels}
+	x.ByName[name] = ipam.Node{Addrs: slices.Clone(n.Addrs), Internal: slices.Clone(n.Internal), Labels: n.Labels}
 	if len(n.Addrs)+len(n.Labels) == 0 {
 		delete(x.ByName, name)
 	}

@@ -1,4 +1,4 @@
-package ipam
+package memory
 
 import "github.com/bcsnet/bcsnet/pkg/ipam/freeset"
 
