@@ -75,7 +75,8 @@ func (a *Allocator) Stats() Stats {
 // that serves only owners needs neither pods nor constraints; without constraints no pod has any. rule bounds how long
 // containers may run whose pod is gone.
 func New(
-	index *index.Index, leases *store.Client, pods Pods, constraints ConstraintsFinder, rule gone.Rule, log *slog.Logger,
+	index *index.Index, leases *store.Client, pods Pods, constraints ConstraintsFinder, rule gone.Rule,
+	log *slog.Logger,
 ) *Allocator {
 	a := &Allocator{
 		index: index, leases: leases, pods: pods, constraints: constraints, log: log,

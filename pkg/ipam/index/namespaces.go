@@ -22,7 +22,8 @@ func (x *Pools) Chain(namespace string, host netip.Addr) (all []ipam.Place) {
 	tried := map[*memory.PoolState]bool{}
 	for p := range x.core.state.Pools.Fitting(w) {
 		tried[p] = true
-		all = append(all, ipam.Place{Pool: p.Name, Standing: x.core.state.Pools.Standing(p, w), Tried: true, Stop: p.Stop()})
+		all = append(all, ipam.Place{Pool: p.Name, Standing: x.core.state.Pools.Standing(p, w), Tried: true,
+			Stop: p.Stop()})
 	}
 	if !host.IsValid() {
 		for _, p := range x.core.state.Pools.Beside(namespace) {
@@ -34,7 +35,8 @@ func (x *Pools) Chain(namespace string, host netip.Addr) (all []ipam.Place) {
 	}
 	for _, p := range slices.SortedFunc(maps.Values(x.core.state.Pools.ByName), memory.Preference) {
 		if !tried[p] && !p.Block {
-			all = append(all, ipam.Place{Pool: p.Name, Standing: x.core.state.Pools.Standing(p, w), Tried: false, Stop: p.Stop()})
+			all = append(all, ipam.Place{Pool: p.Name, Standing: x.core.state.Pools.Standing(p, w), Tried: false,
+				Stop: p.Stop()})
 		}
 	}
 	return all

@@ -51,7 +51,8 @@ func (x *Pools) inScope(p *memory.PoolState, s Scope) bool {
 	if s.Network != "" {
 		return p.Network == s.Network
 	}
-	return !s.Several || p.Network == "" || x.core.state.Pools.ServesNamespace(p, ipam.PickRequest{Namespace: s.Namespace})
+	return !s.Several || p.Network == "" || x.core.state.Pools.ServesNamespace(p,
+		ipam.PickRequest{Namespace: s.Namespace})
 }
 
 // PoolsInScope returns those of some pools that are of the scope's network, and those that do not exist: a mistyped

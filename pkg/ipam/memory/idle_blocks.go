@@ -24,8 +24,7 @@ func (x *State) IdleBlocks() (idle []ipam.IdleBlock) {
 		for name, given := range x.Pools.Children[p.Name] {
 			b := x.Pools.Roots[name]
 			if b != nil && block.IsName(name, p.Name, given.Plan.CIDR) && len(given.Namespaces) == 1 &&
-				x.isIdle(b, p) &&
-				!x.isMissingAny(name) {
+				x.isIdle(b, p) && !x.Missing.AnyOf(name) {
 				idle = append(idle, x.idleBlock(b, p))
 			}
 		}
@@ -45,16 +44,6 @@ func (x *State) isIdle(b, parent *PoolState) bool {
 		return false
 	}
 	return parent.Terminating || (m == nil || m.Reserved == 0) && b.cooling() == 0
-}
-
-// isMissingAny reports whether the object of a lease that names a pool has gone while somebody had the address.
-func (x *State) isMissingAny(pool string) bool {
-	for _, r := range x.Missing.Gone {
-		if r.Params.Value().Pool == pool {
-			return true
-		}
-	}
-	return false
 }
 
 func (x *State) idleBlock(b, parent *PoolState) ipam.IdleBlock {

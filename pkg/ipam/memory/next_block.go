@@ -34,7 +34,8 @@ func (x *Catalogue) NextBlock(pool, namespace string, which netip.Prefix) (ipam.
 	case p == nil:
 		return ipam.Pool{}, ipam.RefuseFacts(ipam.ReasonNotFound, explain.Facts{Kind: explain.NoSuchPool, Pool: pool})
 	case !p.Serves() && p.Stop().Cause != explain.Cordoned: // whose blocks wait for nothing but its end
-		return ipam.Pool{}, ipam.RefuseFacts(ipam.ReasonPoolCordoned, explain.Facts{Kind: explain.PoolStopped, Pool: pool,
+		return ipam.Pool{}, ipam.RefuseFacts(ipam.ReasonPoolCordoned, explain.Facts{Kind: explain.PoolStopped,
+			Pool: pool,
 			Stop: p.Stop()})
 	case p.Split == nil:
 		return ipam.Pool{}, ipam.Refuse(ipam.ReasonBadRequest, "pool %s is not split into blocks", pool).
@@ -53,7 +54,8 @@ func (x *Catalogue) NextBlock(pool, namespace string, which netip.Prefix) (ipam.
 			return b.Pool, nil
 		}
 	}
-	return ipam.Pool{}, ipam.Refuse(ipam.ReasonNoFreeBlock, "pool %s has no block left for namespace %s: %s", pool, namespace,
+	return ipam.Pool{}, ipam.Refuse(ipam.ReasonNoFreeBlock, "pool %s has no block left for namespace %s: %s", pool,
+		namespace,
 		p.BlockState(namespace)).WithHint(
 		"add addresses: bcsnetctl pool add-ip %s RANGE; see who has the blocks: bcsnetctl pool tree %s", pool, pool)
 }
@@ -62,25 +64,30 @@ func (x *Catalogue) NextBlock(pool, namespace string, which netip.Prefix) (ipam.
 func (x *Catalogue) blockNumber(p *PoolState, namespace string, which netip.Prefix) (uint64, *ipam.Refusal) {
 	see := "see: bcsnetctl pool tree " + p.Name
 	if which.Bits() != p.BlockSize || which.Addr().BitLen() != p.Split.First.BitLen() || which.Masked() != which {
-		return 0, ipam.Refuse(ipam.ReasonBadRequest, "%s is no block of pool %s: these are of length %d, such as %s", which,
+		return 0, ipam.Refuse(ipam.ReasonBadRequest, "%s is no block of pool %s: these are of length %d, such as %s",
+			which,
 			p.Name, p.BlockSize, netip.PrefixFrom(p.Split.First, p.BlockSize)).WithHint("%s", see)
 	}
 	number, ok := p.Split.NumberOf(which.Addr())
 	if !ok || p.Split.IsVoid(number) && len(p.Split.HeldIn(number)) == 0 {
-		return 0, ipam.Refuse(ipam.ReasonAddressNotInPool, "pool %s has no address in %s that it could hand out", p.Name, which).
+		return 0, ipam.Refuse(ipam.ReasonAddressNotInPool, "pool %s has no address in %s that it could hand out",
+			p.Name, which).
 			WithHint("add them: bcsnetctl pool add-ip %s %s", p.Name, netipx.RangeOfPrefix(which))
 	}
 	switch b, exists := p.Split.Existing(number); {
 	case !exists:
 	case b.Given.Terminating:
-		return 0, ipam.Refuse(ipam.ReasonNoFreeBlock, "block %s of pool %s, which namespace %s has, is being deleted", which,
+		return 0, ipam.Refuse(ipam.ReasonNoFreeBlock, "block %s of pool %s, which namespace %s has, is being deleted",
+			which,
 			p.Name, b.Owner()).WithHint("ask again once it is gone; see: bcsnetctl pool describe %s", b.Name)
 	default:
-		return 0, ipam.Refuse(ipam.ReasonNoFreeBlock, "block %s of pool %s is owned by namespace %s", which, p.Name, b.Owner()).
+		return 0, ipam.Refuse(ipam.ReasonNoFreeBlock, "block %s of pool %s is owned by namespace %s", which, p.Name,
+			b.Owner()).
 			WithHint("%s", see)
 	}
 	if !p.Split.Available(number, namespace) {
-		return 0, ipam.Refuse(ipam.ReasonNoFreeBlock, "others than namespace %s have addresses in block %s of pool %s: %s",
+		return 0, ipam.Refuse(ipam.ReasonNoFreeBlock,
+			"others than namespace %s have addresses in block %s of pool %s: %s",
 			namespace, which, p.Name, holders(p.Split.HeldIn(number), namespace)).
 			WithHint("take another block, or wait until they are given up; see: bcsnetctl ip list --pool %s", p.Name)
 	}

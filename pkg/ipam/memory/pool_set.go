@@ -44,7 +44,8 @@ func (x *State) root(name string) *PoolState {
 	if block := x.Pools.ByName[name]; block != nil {
 		x.Forget(block)
 	}
-	s := &PoolState{Set: freeset.New(0), Cooldowns: newCooldowns(0), Overlaps: map[string]*overlap{}, HostCount: Uncounted}
+	s := &PoolState{Set: freeset.New(0), Cooldowns: newCooldowns(0), Overlaps: map[string]*overlap{},
+		HostCount: Uncounted}
 	x.Pools.ByName[name], x.Pools.Roots[name] = s, s
 	return s
 }

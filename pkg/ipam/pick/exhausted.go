@@ -15,7 +15,9 @@ func (x *Picker) exhausted(w ipam.PickRequest, fit []*memory.PoolState) *ipam.Re
 	for _, p := range fit {
 		x.state.ExpireCooldowns(p)
 	}
-	slices.SortStableFunc(fit, func(a, b *memory.PoolState) int { return ipam.FalseFirst(b.Split != nil, a.Split != nil) })
+	slices.SortStableFunc(fit, func(a, b *memory.PoolState) int {
+		return ipam.FalseFirst(b.Split != nil, a.Split != nil)
+	})
 	facts := explain.Facts{Who: w.Who, Namespace: w.Namespace, More: max(0, len(fit)-explain.MaxNamed)}
 	if len(w.Pools) == 0 && w.Network == "" {
 		facts.Own = x.state.Pools.OwnNames(w)
@@ -48,7 +50,8 @@ func (x *Picker) exhausted(w ipam.PickRequest, fit []*memory.PoolState) *ipam.Re
 			return x.bounds.keepsTooMany(p, w)
 		}
 	}
-	if split := slices.IndexFunc(fit, func(p *memory.PoolState) bool { return p.Split != nil && p.Serves() }); split >= 0 {
+	serves := func(p *memory.PoolState) bool { return p.Split != nil && p.Serves() }
+	if split := slices.IndexFunc(fit, serves); split >= 0 {
 		kind := explain.NoFreeBlock
 		if !fit[split].AutoAssign {
 			kind = explain.NoBlockByItself

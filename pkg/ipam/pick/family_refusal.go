@@ -36,7 +36,8 @@ func (x *Picker) nothingLeft(w ipam.PickRequest, fit []*memory.PoolState) *ipam.
 
 // familyMissing refuses a request for families that the pools do not have. It names the pools, and what each has.
 func (x *Picker) familyMissing(w ipam.PickRequest, fit []*memory.PoolState) *ipam.Refusal {
-	facts := explain.Facts{Kind: explain.FamilyMissing, Who: w.Who, Families: ipam.NamesOfFamilies(w.Try.Families, " and ")}
+	facts := explain.Facts{Kind: explain.FamilyMissing, Who: w.Who, Families: ipam.NamesOfFamilies(w.Try.Families,
+		" and ")}
 	for _, p := range fit {
 		has := p.Family().String()
 		switch {

@@ -14,7 +14,9 @@ import (
 // overQuota returns a namespace that another address of a pool may not count for; empty where there is none. a is the
 // address where it is known already: what counts for the namespace does so still. chosen are those that the request
 // gets beside it. An operator who names the pool is not bound by it.
-func (x *bounds) overQuota(p *memory.PoolState, w ipam.PickRequest, a netip.Addr, chosen []memory.Choice) (namespace string) {
+func (x *bounds) overQuota(
+	p *memory.PoolState, w ipam.PickRequest, a netip.Addr, chosen []memory.Choice,
+) (namespace string) {
 	if !p.HasQuotas() || w.ByHand() || failpoint.Broken("quota") {
 		return ""
 	}
@@ -36,7 +38,9 @@ func (x *bounds) overQuota(p *memory.PoolState, w ipam.PickRequest, a netip.Addr
 
 // inNamespace returns how many addresses of a pool count for a namespace, and how many more are to: those that were
 // chosen for the request, and those that are expected.
-func (x *bounds) inNamespace(p *memory.PoolState, w ipam.PickRequest, namespace string, chosen []memory.Choice) (n, coming int) {
+func (x *bounds) inNamespace(
+	p *memory.PoolState, w ipam.PickRequest, namespace string, chosen []memory.Choice,
+) (n, coming int) {
 	at := ledger.Charge{Pool: p.CountedAs(), Namespace: namespace}
 	counted := func(a netip.Addr) bool {
 		c := x.state.ChargesOf(a, x.state.Leases.Record(a))
@@ -58,7 +62,9 @@ func (x *bounds) inNamespace(p *memory.PoolState, w ipam.PickRequest, namespace 
 }
 
 // quotaExceeded refuses an address of a pool that a namespace may have no more of.
-func (x *bounds) quotaExceeded(p *memory.PoolState, w ipam.PickRequest, namespace string, chosen []memory.Choice) *ipam.Refusal {
+func (x *bounds) quotaExceeded(
+	p *memory.PoolState, w ipam.PickRequest, namespace string, chosen []memory.Choice,
+) *ipam.Refusal {
 	share := x.quotaShare(p, w, namespace, chosen)
 	return ipam.RefuseFacts(ipam.ReasonQuotaExceeded, explain.Facts{
 		Kind: explain.QuotaExceeded, Who: w.Who, Namespace: namespace, Pool: p.Name, Whole: p.CountedAs(),
@@ -81,7 +87,9 @@ func (x *bounds) quotaShares(p *memory.PoolState, w ipam.PickRequest) (all []exp
 }
 
 // quotaShare returns how many addresses of a pool count for a namespace, how many are on their way, and its quota.
-func (x *bounds) quotaShare(p *memory.PoolState, w ipam.PickRequest, namespace string, chosen []memory.Choice) explain.Share {
+func (x *bounds) quotaShare(
+	p *memory.PoolState, w ipam.PickRequest, namespace string, chosen []memory.Choice,
+) explain.Share {
 	n, coming := x.inNamespace(p, w, namespace, chosen)
 	limit, _ := p.Quota(namespace)
 	return explain.Share{Has: n, Coming: coming, Limit: limit}

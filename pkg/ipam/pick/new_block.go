@@ -8,7 +8,8 @@ import (
 )
 
 // fromNewBlock chooses an address of the first block that could be made for a request and has one for it.
-func (x *Picker) fromNewBlock(p *memory.PoolState, n ipam.Need, w ipam.PickRequest, chosen []memory.Choice, start uint64) (memory.Choice, bool) {
+func (x *Picker) fromNewBlock(p *memory.PoolState, n ipam.Need, w ipam.PickRequest, chosen []memory.Choice,
+	start uint64) (memory.Choice, bool) {
 	x.state.ExpireCooldowns(p)
 	if !p.AutoAssign || !p.HasFree() || x.bounds.barred(p, w, netip.Addr{}, chosen) {
 		return memory.Choice{}, false

@@ -13,7 +13,8 @@ import (
 )
 
 // noneAmong returns why none of the addresses that a request is restricted to could be had.
-func (x *Picker) noneAmong(w ipam.PickRequest, n ipam.Need, fit []*memory.PoolState, chosen []memory.Choice) *ipam.Refusal {
+func (x *Picker) noneAmong(w ipam.PickRequest, n ipam.Need, fit []*memory.PoolState,
+	chosen []memory.Choice) *ipam.Refusal {
 	none := !slices.ContainsFunc(fit, func(p *memory.PoolState) bool { return p.Among(n.Among) })
 	if !none && !w.Ahead {
 		for _, p := range fit {

@@ -51,7 +51,8 @@ func (x *Picker) pickOwnCooling(w ipam.PickRequest, chosen []memory.Choice) []me
 
 // mayReturn returns the pool by which an address that cools goes back to the request that had it last; nil if the
 // request cannot have it.
-func (x *Picker) mayReturn(r *ledger.Record, n ipam.Need, w ipam.PickRequest, chosen []memory.Choice) *memory.PoolState {
+func (x *Picker) mayReturn(r *ledger.Record, n ipam.Need, w ipam.PickRequest,
+	chosen []memory.Choice) *memory.PoolState {
 	if ipaddr.FamilyOf(r.Addr) != n.Family || n.Among != nil && !n.Among.Contains(r.Addr) {
 		return nil
 	}

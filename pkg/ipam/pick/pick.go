@@ -63,7 +63,9 @@ func (x *Picker) Pick(w ipam.PickRequest, now time.Time) ([]ipam.Pick, *ipam.Ref
 
 // completeAny completes a request in the first way of its families in which that is possible. The refusal is about the
 // least that the request would take.
-func (x *Picker) completeAny(w ipam.PickRequest, asked []memory.Choice) (choices []memory.Choice, refusal *ipam.Refusal) {
+func (x *Picker) completeAny(w ipam.PickRequest, asked []memory.Choice) (
+	choices []memory.Choice, refusal *ipam.Refusal,
+) {
 	tries := w.Tries()
 	for i := range tries {
 		var why *ipam.Refusal
@@ -177,7 +179,8 @@ func covers(w ipam.PickRequest, n ipam.Need, chosen []memory.Choice) bool {
 	return slices.ContainsFunc(w.Have, has) || slices.ContainsFunc(chosen, gets)
 }
 
-func (x *Picker) firstFree(pools []*memory.PoolState, n ipam.Need, w ipam.PickRequest, chosen []memory.Choice) (memory.Choice, bool) {
+func (x *Picker) firstFree(pools []*memory.PoolState, n ipam.Need, w ipam.PickRequest,
+	chosen []memory.Choice) (memory.Choice, bool) {
 	start := xxhash.Sum64String(w.Key)
 	for _, p := range pools {
 		if p.Family() != n.Family || !p.Serves() || p.N == 0 {
@@ -219,5 +222,6 @@ func (x *Picker) returns(w ipam.PickRequest) *ipam.Refusal {
 	if x.state.Progress.Returning == 0 || failpoint.Broken("returning") {
 		return nil
 	}
-	return ipam.RefuseFacts(ipam.ReasonUnavailable, explain.Facts{Kind: explain.StoreWasReset, Who: w.Who, In: ipam.ReturnTime})
+	return ipam.RefuseFacts(ipam.ReasonUnavailable, explain.Facts{Kind: explain.StoreWasReset, Who: w.Who,
+		In: ipam.ReturnTime})
 }

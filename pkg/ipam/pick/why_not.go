@@ -101,7 +101,8 @@ func (x *Picker) drainingBy(a netip.Addr) (facts explain.Facts, by *lease.Holder
 // that address is the one that would have to serve it. It is nil for a refusal that is about the host or about a pool
 // that was named, and for an address that no pool serves.
 func (x *Picker) otherPool(w ipam.PickRequest, a netip.Addr, unserved *ipam.Refusal) *ipam.Refusal {
-	if len(w.Pools) > 0 || unserved.Reason != ipam.ReasonNamespaceNotServed && unserved.Reason != ipam.ReasonNetworkNotFound {
+	if len(w.Pools) > 0 || unserved.Reason != ipam.ReasonNamespaceNotServed &&
+		unserved.Reason != ipam.ReasonNetworkNotFound {
 		return nil
 	}
 	p, _, ok := x.state.Pools.Serving(a)
