@@ -217,7 +217,7 @@ func TestRefusalHint(t *testing.T) {
 // declaredReasons reads the constants of type Reason from the source.
 func declaredReasons(t *testing.T) (reasons []ipam.Reason) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "reason.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../reason.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
