@@ -48,8 +48,7 @@ func (x *state) idleBlocks() (idle []IdleBlock) {
 		for name, given := range x.pools.children[p.Name] {
 			b := x.pools.roots[name]
 			if b != nil && block.IsName(name, p.Name, given.Plan.CIDR) && len(given.Namespaces) == 1 &&
-				x.isIdle(b, p) &&
-				!x.isMissingAny(name) {
+				x.isIdle(b, p) && !x.missing.AnyOf(name) {
 				idle = append(idle, x.idleBlock(b, p))
 			}
 		}
@@ -69,16 +68,6 @@ func (x *state) isIdle(b, parent *poolState) bool {
 		return false
 	}
 	return parent.Terminating || (m == nil || m.Reserved == 0) && b.cooling() == 0
-}
-
-// isMissingAny reports whether the object of a lease that names a pool has gone while somebody had the address.
-func (x *state) isMissingAny(pool string) bool {
-	for _, r := range x.missing.Gone {
-		if r.Params.Value().Pool == pool {
-			return true
-		}
-	}
-	return false
 }
 
 func (x *state) idleBlock(b, parent *poolState) IdleBlock {

@@ -14,3 +14,13 @@ type Missing struct {
 func NewMissing() Missing {
 	return Missing{Gone: map[netip.Addr]*Record{}, Behind: map[netip.Addr]struct{}{}}
 }
+
+// AnyOf reports whether the object of a lease that names a pool has gone while somebody had the address.
+func (x *Missing) AnyOf(pool string) bool {
+	for _, r := range x.Gone {
+		if r.Params.Value().Pool == pool {
+			return true
+		}
+	}
+	return false
+}
