@@ -14,7 +14,7 @@ import (
 // maxName is how long the name of a pool may be, in bytes.
 const maxName = 253
 
-// BlockName returns the name of a block of a pool: <pool>-<a-b-c-d>-<length>; an IPv6 address is written out in full.
+// Name returns the name of a block of a pool: <pool>-<a-b-c-d>-<length>; an IPv6 address is written out in full.
 // Every replica calls a block the same, so that the API server decides who makes it.
 func Name(parent string, block netip.Prefix) string {
 	addr := strings.ReplaceAll(ipaddr.ObjectName(block.Addr()), ".", "-")
@@ -32,7 +32,7 @@ func CheckNames(parent string, subnet netip.Prefix, length int) error {
 	return nil
 }
 
-// IsBlockName reports whether a pool is called as a block of another one is, of just those addresses.
+// IsName reports whether a pool is called as a block of another one is, of just those addresses.
 func IsName(name, parent string, block netip.Prefix) bool {
 	return parent != "" && block.IsValid() && name == Name(parent, block)
 }

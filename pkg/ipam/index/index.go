@@ -27,7 +27,7 @@ type core struct {
 	picker pick.Picker
 }
 
-// NewIndex makes an empty index.
+// New makes an empty index.
 func New() *Index {
 	s := memory.NewState()
 	c := &core{state: s, picker: pick.New(s)}

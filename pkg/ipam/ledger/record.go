@@ -71,6 +71,7 @@ type extra struct {
 }
 
 const (
+	// FlagDeleting means that the object is being deleted.
 	FlagDeleting = 1 << iota
 	flagFinalizer
 	flagForeign

@@ -22,7 +22,7 @@ type Picker struct {
 	bounds bounds
 }
 
-// NewPicker returns a picker of what is known.
+// New returns a picker of what is known.
 func New(s *memory.State) Picker { return Picker{state: s, bounds: bounds{s}} }
 
 // Pick returns what Index.Propose does.
