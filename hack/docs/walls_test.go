@@ -26,11 +26,11 @@ var walls = []wall{
 	{"github.com/bcsnet/bcsnet/pkg/allocator", "Stocker", 14, 0},
 	{"github.com/bcsnet/bcsnet/pkg/allocator", "Reporter", 6, 0},
 	{"github.com/bcsnet/bcsnet/pkg/httpapi", "Service", 52, 0},
-	{"github.com/bcsnet/bcsnet/pkg/ipam", "Index", 16, 0},
-	{"github.com/bcsnet/bcsnet/pkg/ipam", "Leases", 27, 0},
-	{"github.com/bcsnet/bcsnet/pkg/ipam", "Feed", 19, 0},
-	{"github.com/bcsnet/bcsnet/pkg/ipam", "Pools", 64, 0},
-	{"github.com/bcsnet/bcsnet/pkg/ipam", "state", 68, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Index", 16, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Leases", 27, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Feed", 19, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/index", "Pools", 64, 0},
+	{"github.com/bcsnet/bcsnet/pkg/ipam/memory", "State", 68, 0},
 }
 
 // TestWalls keeps the types that are in the middle of everything from growing back.

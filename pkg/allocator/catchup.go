@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
 
@@ -22,7 +23,7 @@ const (
 // it begins, and there is one at a time: however many requests are refused, they cost some lists of one object a
 // second.
 type catchUps struct {
-	index  *ipam.Index
+	index  *index.Index
 	leases *store.Client
 	turn   chan struct{} // holds one value during a wait
 	mu     sync.Mutex

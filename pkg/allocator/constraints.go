@@ -8,8 +8,9 @@ import (
 
 	"go4.org/netipx"
 
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -37,7 +38,7 @@ type Constraints struct {
 
 // RetentionFor returns the retention to store on a lease already held; none if the claim may not have that address,
 // which would count as one of those that it may have.
-func (t Constraints) RetentionFor(x *ipam.Index, l lease.Lease) lease.Retention {
+func (t Constraints) RetentionFor(x *index.Index, l lease.Lease) lease.Retention {
 	if t.Claim != l.Claim && (len(t.Pools) > 0 && !x.Pools.OfPools(l, t.Pools) || len(t.Sets) > 0 &&
 		!slices.ContainsFunc(t.Sets, func(s *netipx.IPSet) bool { return s.Contains(l.Addr) })) {
 		return lease.Retention{}

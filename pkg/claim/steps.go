@@ -9,8 +9,8 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -57,7 +57,7 @@ type Step struct {
 // Steps decides what happens to the addresses that a claim keeps, at a given time. Addresses in use are never touched.
 // If the claim has no workload, or its needs are unknown, need is nil, and no address is freed because of them. The
 // index has the blocks of pools. next is the time of the next decision; zero if nothing becomes due by itself.
-func Steps(c Claim, x *ipam.Index, need *Need, leases []lease.Lease, now time.Time) (steps []Step, next time.Time) {
+func Steps(c Claim, x *index.Index, need *Need, leases []lease.Lease, now time.Time) (steps []Step, next time.Time) {
 	s := stepper{claim: c, index: x, need: need, now: now}
 	byKey := map[string][]lease.Lease{}
 	for _, l := range leases {
@@ -107,7 +107,7 @@ func groupOf(l lease.Lease) group {
 
 type stepper struct {
 	claim Claim
-	index *ipam.Index
+	index *index.Index
 	need  *Need
 	now   time.Time
 	// stay has the ordinals that a workload needs, if the workload does not tell them.

@@ -23,7 +23,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/controller/node"
 	"github.com/bcsnet/bcsnet/pkg/controller/pool"
 	"github.com/bcsnet/bcsnet/pkg/httpapi"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/recovery"
 	"github.com/bcsnet/bcsnet/pkg/store"
 	"github.com/bcsnet/bcsnet/pkg/workload"
@@ -33,7 +33,7 @@ import (
 // requests, and the reconcilers, which are idle while the replica does not lead. Each component is constructed after
 // those that it needs.
 type core struct {
-	index    *ipam.Index
+	index    *index.Index
 	leases   *store.Client
 	feed     *store.Feed
 	nodes    *node.Nodes
@@ -59,7 +59,7 @@ type core struct {
 func newCore(
 	ctx context.Context, mgr ctrl.Manager, cfg *rest.Config, restores *store.Restores, o Options, log *slog.Logger,
 ) (*core, error) {
-	c := &core{index: ipam.NewIndex(), leads: leadership.NewTerms(log), registry: prometheus.NewRegistry()}
+	c := &core{index: index.New(), leads: leadership.NewTerms(log), registry: prometheus.NewRegistry()}
 	var err error
 	if c.leases, err = store.New(cfg, c.index, store.NewClock(o.Now)); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/workload"
 )
@@ -36,7 +36,7 @@ const Skew = 10 * time.Second
 type Others func(l lease.Lease, uid string) []lease.Lease
 
 // Indexed returns an Others that uses an index.
-func Indexed(x *ipam.Index) Others {
+func Indexed(x *index.Index) Others {
 	return func(l lease.Lease, uid string) []lease.Lease {
 		return append(x.Leases.ByAttachment(lease.Holder{PodUID: uid, IfName: l.IfName}), x.Leases.ByHost(l.Host)...)
 	}

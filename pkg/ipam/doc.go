@@ -1,9 +1,7 @@
-// Package ipam decides: which addresses a pool holds, who holds an address, which address a request gets. It keeps all
-// of it in memory, knows no Kubernetes and writes nothing; package store commits what is decided here.
+// Package ipam has the words of address management: what a pool is and which addresses it has, how groups divide those
+// of their parent, what a request wants, and why it is refused. They are values and pure functions, without a lock.
 //
-// Read it from the ground up. A lease.Lease is one address, a Plan the addresses of a pool (plan.go). The index keeps
-// them in tables, each with a rule of its own and none with a lock: lease_table.go, claim_table.go, members.go,
-// catalogue.go, node_table.go, assumptions.go, missing_leases.go, host_usage.go, charge.go, progress.go. state.go holds
-// the tables together. On it stand bounds.go (who may have how many) and pick.go (which address). Index (index.go) is
-// the lock around them, in views: feed.go, lease_view.go, pool_view.go.
+// What decides stands on them, from the ground up: ledger has the entries of the leases, freeset and block the free
+// addresses and blocks, memory holds them together, pick chooses, and index is the lock around all of it. None of them
+// knows Kubernetes or writes anything; package store commits what is decided here.
 package ipam

@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
 // FillHeld gives an index of pools the nodes and every address that somebody holds; of the pools that are named, the
 // addresses that rest, too. What is free in it then is free for the controller.
-func FillHeld(ctx context.Context, s *app.App, x *ipam.Index, resting []string) error {
+func FillHeld(ctx context.Context, s *app.App, x *index.Index, resting []string) error {
 	leases, err := s.Leases()
 	if err != nil {
 		return err

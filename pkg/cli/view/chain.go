@@ -11,8 +11,9 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
+	"github.com/bcsnet/bcsnet/pkg/explain"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
-	"github.com/bcsnet/bcsnet/pkg/ipam/explain"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 )
 
 // Chain is from which pools a namespace draws, and from which it does not.
@@ -75,7 +76,7 @@ func ChainOf(ctx context.Context, s *app.App, name, node string) (*Chain, error)
 
 // chooseHost takes the address of the node by which the namespace draws: the first for which there is a pool, as
 // pools know the node by that one, or else the first of all.
-func (v *Chain) chooseHost(x *ipam.Index) {
+func (v *Chain) chooseHost(x *index.Index) {
 	for i, a := range v.addrs {
 		draws := slices.ContainsFunc(x.Pools.Chain(v.Name, a), func(p ipam.Place) bool { return p.Tried })
 		if i == 0 || draws {

@@ -8,6 +8,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/app"
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/block"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -82,7 +83,7 @@ type Pool struct {
 	Groups []ipam.Pool
 	// blocks are those of a pool that is split, by name; split counts them.
 	blocks map[string]resource.Pool
-	split  ipam.BlockCounts
+	split  block.Counts
 	byHost map[netip.Addr]*HostUse
 	// labels are those of the namespaces, where the pool chooses by them; nil where they are not known.
 	labels map[string]map[string]string

@@ -17,7 +17,7 @@ import (
 
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/history"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
 
@@ -33,7 +33,7 @@ type Config struct {
 	// Client writes parts, and Live reads them; neither keeps a copy of them.
 	Client client.Client
 	Live   client.Reader
-	Index  *ipam.Index
+	Index  *index.Index
 	// Synced reports whether the index holds a full list: what it was filled with at the start is no change.
 	Synced func() bool
 	// Restarts counts how often the API server's store was put back to an older state.

@@ -13,6 +13,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/gone"
 	"github.com/bcsnet/bcsnet/pkg/hosts"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/scheduling"
@@ -24,7 +25,7 @@ const GatewayAnnotation = "netservicecontroller.bkbcs.tencent.com/gateway"
 // Nodes has the nodes of the cluster: the addresses that they claim, their gateways, and the times since which they are
 // away.
 type Nodes struct {
-	index *ipam.Index
+	index *index.Index
 	// changed is called with the addresses that a node has gained or lost, and with the pools whose host selectors
 	// therefore select other hosts.
 	changed func(addrs []netip.Addr, pools []string)
@@ -41,7 +42,7 @@ type Nodes struct {
 
 // New returns Nodes without nodes. changed is called with the addresses that a node has gained or lost, and with the
 // pools whose host selectors therefore select other hosts; now returns the API server's time.
-func New(index *ipam.Index, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
+func New(index *index.Index, changed func(addrs []netip.Addr, pools []string), now func() time.Time) *Nodes {
 	return &Nodes{
 		index: index, changed: changed, now: now,
 		table: hosts.NewTable(), gateways: map[string]netip.Addr{}, away: map[string]time.Time{},

@@ -10,7 +10,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/allocator"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -20,7 +20,7 @@ const quarantinesEvery = 5 * time.Second
 
 // Quarantines frees addresses whose quarantine is over, by the API server's time.
 type Quarantines struct {
-	Index  *ipam.Index
+	Index  *index.Index
 	Leases *store.Client
 	// Event creates an event about the address of a lease.
 	Event func(ctx context.Context, l lease.Lease, kind, reason, action, note string)

@@ -8,18 +8,18 @@ import (
 
 	"github.com/bcsnet/bcsnet/pkg/controller/conditions"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
-	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 )
 
 // Queue is the queue of pools to reconcile. It is created before the reconciler, for components whose changes affect
 // pools.
 type Queue struct {
 	*leadership.Queue
-	index *ipam.Index
+	index *index.Index
 }
 
 // NewQueue returns the queue of a reconciler.
-func NewQueue(leads *leadership.Terms, index *ipam.Index) *Queue {
+func NewQueue(leads *leadership.Terms, index *index.Index) *Queue {
 	return &Queue{Queue: leadership.NewQueue(leads), index: index}
 }
 

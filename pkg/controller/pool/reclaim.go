@@ -16,6 +16,7 @@ import (
 	v1 "github.com/bcsnet/bcsnet/api/v1"
 	"github.com/bcsnet/bcsnet/pkg/controller/leadership"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 	"github.com/bcsnet/bcsnet/pkg/store"
 )
@@ -40,7 +41,7 @@ type ReclaimerConfig struct {
 	Client client.Client
 	// Live reads from the API server, not from a cache.
 	Live   client.Reader
-	Index  *ipam.Index
+	Index  *index.Index
 	Leases *store.Client
 	// Mapping is the ConfigMap (NAMESPACE/NAME) whose blocks stay; empty for none. Marks of another ConfigMap, which no
 	// controller follows any more, do not keep a block.

@@ -12,6 +12,7 @@ import (
 	"github.com/bcsnet/bcsnet/pkg/cli/resource"
 	"github.com/bcsnet/bcsnet/pkg/internal/humanize"
 	"github.com/bcsnet/bcsnet/pkg/ipam"
+	"github.com/bcsnet/bcsnet/pkg/ipam/index"
 	"github.com/bcsnet/bcsnet/pkg/ipam/ipaddr"
 	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
 )
@@ -25,7 +26,7 @@ type chainEffects struct {
 	// unserved are the hosts on which those that leave get no address any more.
 	unserved []unservedHosts
 	// shadows are pools of the default chain that serve fewer hosts, or none any more, as pools give blocks there.
-	shadows []ipam.Shadow
+	shadows []index.Shadow
 	// poolLeaves and poolJoins: the pool itself is in the default chain no more, or from now on. onlyByName: it serves
 	// only who names it.
 	poolLeaves, poolJoins, onlyByName bool
@@ -77,9 +78,9 @@ func chainEffectsOf(
 		e.poolLeaves = before.InDefaultChain() && !after.InDefaultChain()
 		e.poolJoins = !before.InDefaultChain() && after.InDefaultChain()
 	}
-	was, is := ipam.NewIndex(), ipam.NewIndex()
+	was, is := index.New(), index.New()
 	names := map[string]bool{}
-	for _, x := range []*ipam.Index{was, is} {
+	for _, x := range []*index.Index{was, is} {
 		for ns, of := range labels {
 			x.Pools.SetNamespace(ns, of)
 			names[ns] = true
@@ -117,7 +118,7 @@ func chainEffectsOf(
 	}
 	known := was.Pools.Shadows()
 	for _, o := range is.Pools.Shadows() {
-		if !slices.ContainsFunc(known, func(k ipam.Shadow) bool {
+		if !slices.ContainsFunc(known, func(k index.Shadow) bool {
 			return k.Pool == o.Pool && k.Whole == o.Whole && slices.Equal(k.By, o.By)
 		}) {
 			e.shadows = append(e.shadows, o)

@@ -1,0 +1,17 @@
+package ledger
+
+// PoolMembers has the addresses by the pool that their objects name: every entry is a member of one pool.
+type PoolMembers struct{ ByPool map[string]*Members }
+
+// Members are the addresses whose object names one pool, whether or not that pool exists.
+type Members struct {
+	Records          map[*Record]struct{}
+	Active, Reserved int
+	// Retained are the reserved ones that are for a claim.
+	Retained int
+	// Draining are the held ones that are no longer in the pool's plan.
+	Draining map[*Record]struct{}
+}
+
+// Tally counts what members have.
+type Tally struct{ Objects, Active, Reserved, Retained, Draining int }

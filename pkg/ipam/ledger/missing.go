@@ -1,0 +1,26 @@
+package ledger
+
+import "net/netip"
+
+// Missing has the addresses that are missing. None is in both of its maps.
+type Missing struct {
+	// missing are the addresses whose object went while they were held.
+	Gone map[netip.Addr]*Record
+	// Behind are the addresses whose object names an earlier holder than the entry does.
+	Behind map[netip.Addr]struct{}
+}
+
+// NewMissing returns a table in which nothing is missing.
+func NewMissing() Missing {
+	return Missing{Gone: map[netip.Addr]*Record{}, Behind: map[netip.Addr]struct{}{}}
+}
+
+// AnyOf reports whether the object of a lease that names a pool has gone while somebody had the address.
+func (x *Missing) AnyOf(pool string) bool {
+	for _, r := range x.Gone {
+		if r.Params.Value().Pool == pool {
+			return true
+		}
+	}
+	return false
+}

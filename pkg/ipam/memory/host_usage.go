@@ -1,0 +1,48 @@
+package memory
+
+import (
+	"iter"
+	"net/netip"
+
+	"github.com/bcsnet/bcsnet/pkg/ipam/lease"
+	"github.com/bcsnet/bcsnet/pkg/ipam/ledger"
+)
+
+// Has reports whether an address is among those that adjustUsage counts at a place.
+func (x *State) Has(at ledger.HostPool, a netip.Addr) bool {
+	for _, r := range []*ledger.Record{x.Leases.Record(a), x.Missing.Gone[a]} {
+		if r == nil {
+			continue
+		}
+		for is := range x.hostPoolsOf(r) {
+			if is == at {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hostPoolsOf yields where an address is in use: nowhere, on a host, or on two while a virtual machine migrates.
+func (x *State) hostPoolsOf(r *ledger.Record) iter.Seq[ledger.HostPool] {
+	return func(yield func(ledger.HostPool) bool) {
+		if r.State != lease.Active {
+			return
+		}
+		pool := x.Pools.CountedAs(r.Params.Value().Pool)
+		for h := range r.EachHost() {
+			if !yield(ledger.HostPool{Host: h, Pool: pool}) {
+				return
+			}
+		}
+	}
+}
+
+// adjustUsage counts an address that is in use, or that is missing and was, where it is.
+func (x *State) adjustUsage(r *ledger.Record, by int) {
+	for at := range x.hostPoolsOf(r) {
+		if x.Hosts.InUse[at] += by; x.Hosts.InUse[at] == 0 {
+			delete(x.Hosts.InUse, at)
+		}
+	}
+}
